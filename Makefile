@@ -1,0 +1,54 @@
+# make help lists the targets. Only Go is needed; with a C compiler the tests
+# run under the race detector.
+
+GO ?= go
+GOLANGCI_LINT_VERSION := v2.15.0
+STATICCHECK_VERSION := v0.8.2
+
+# The linters are built once per version and kept outside of the checkout.
+TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bareclaw/tools
+GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
+STATICCHECK := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)/staticcheck
+
+# The race detector needs cgo, and cgo needs a C compiler.
+RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null && echo -race)
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/bareclaw
+	$(GO) build -trimpath -o bin/bareclaw .
+
+.PHONY: test
+test: ## run all tests; the real claude CLI is fetched with npm where there is one
+	@[ -n "$(RACE)" ] || echo "no C compiler: the tests run without the race detector"
+	$(GO) test $(RACE) -timeout 12m ./...
+
+.PHONY: lint
+lint: $(STATICCHECK) $(GOLANGCI_LINT) ## check formatting, go vet (Linux and macOS), staticcheck, golangci-lint
+	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "not formatted with gofmt:"; echo "$$bad"; exit 1; }
+	$(GO) vet ./...
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	$(STATICCHECK) ./...
+	$(GOLANGCI_LINT) run ./...
+
+.PHONY: check
+check: lint test ## lint and test: what must pass before a commit
+
+.PHONY: bench
+bench: ## measure speed and size against docs/performance.md; takes minutes
+	$(GO) run ./internal/bench
+
+.PHONY: soak
+soak: ## the long runs of the crash tests; takes up to an hour
+	BARECLAW_TEST_SOAK=1 $(GO) test $(RACE) -run 'Soak|Crash' -timeout 60m .
+
+$(GOLANGCI_LINT):
+	GOBIN="$(@D)" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+$(STATICCHECK):
+	GOBIN="$(@D)" $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)

@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"bareclaw/core"
+)
+
+const (
+	defaultHistory = 50 // messages
+	maxHistory     = 500
+)
+
+func (s *Server) getChannels(w *response, r *http.Request) error {
+	all, err := s.core.Channels(r.Context())
+	if err != nil {
+		return err
+	}
+	shown := make([]channelShape, len(all))
+	for i := range all {
+		shown[i] = showChannel(&all[i])
+	}
+	return show(w, http.StatusOK, struct {
+		Channels []channelShape `json:"channels"`
+	}{shown})
+}
+
+func (s *Server) getChannel(w *response, r *http.Request) error {
+	key, err := pathKey(r)
+	if err != nil {
+		return err
+	}
+	st, err := s.core.Channel(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	return show(w, http.StatusOK, showChannel(&st))
+}
+
+func (s *Server) resetChannel(w *response, r *http.Request) error {
+	key, err := pathKey(r)
+	if err != nil {
+		return err
+	}
+	if err := s.core.Reset(r.Context(), key); err != nil {
+		return err
+	}
+	return show(w, http.StatusOK, struct {
+		Status  string          `json:"status"`
+		Channel core.ChannelKey `json:"channel"`
+	}{"reset", key})
+}
+
+func (s *Server) interruptChannel(w *response, r *http.Request) error {
+	key, err := pathKey(r)
+	if err != nil {
+		return err
+	}
+	turn, err := s.turnToInterrupt(w, r)
+	if err != nil {
+		return err
+	}
+	done, err := s.core.Interrupt(r.Context(), key, turn)
+	if errors.Is(err, core.ErrNothingRuns) {
+		return refuse(http.StatusConflict, "nothing_runs", "No such turn is running on this channel, so there is nothing to interrupt.")
+	}
+	if err != nil {
+		return err
+	}
+	return show(w, http.StatusOK, struct {
+		TurnID   core.TurnID      `json:"turn_id"`
+		Messages []core.MessageID `json:"messages"`
+		TookMS   int64            `json:"took_ms"`
+	}{done.Turn, done.Messages, done.Took.Milliseconds()})
+}
+
+// turnToInterrupt returns the turn that the body names; empty means whichever
+// runs.
+func (s *Server) turnToInterrupt(w *response, r *http.Request) (core.TurnID, error) {
+	var turn string
+	err := s.withOptionalBody(w, r, func(dec *jsontext.Decoder) error {
+		return object(dec, func(name string) (err error) {
+			if name == "turn_id" {
+				turn, err = str(dec, "invalid_body", `"turn_id"`)
+				return err
+			}
+			return skip(dec)
+		})
+	})
+	return core.TurnID(turn), err
+}
+
+func (s *Server) channelMessages(w *response, r *http.Request) error {
+	key, err := pathKey(r)
+	if err != nil {
+		return err
+	}
+	limit, err := limitParam(r)
+	if err != nil {
+		return err
+	}
+	before := core.MessageID(r.URL.Query().Get("before"))
+	messages, err := s.core.Messages(r.Context(), key, limit, before)
+	if err != nil {
+		return err
+	}
+	backgrounds, err := s.core.Backgrounds(r.Context(), key, limit)
+	if err != nil {
+		return err
+	}
+	if len(messages)+len(backgrounds) == 0 {
+		if err := s.mustKnow(r.Context(), key); err != nil {
+			return err
+		}
+	}
+	return s.showHistory(w, key, messages, backgrounds)
+}
+
+func (s *Server) mustKnow(ctx context.Context, key core.ChannelKey) error {
+	_, err := s.core.Channel(ctx, key)
+	return err
+}
+
+func (s *Server) showHistory(w *response, key core.ChannelKey, messages []core.Message, backgrounds []core.Background) error {
+	history := struct {
+		Channel    core.ChannelKey   `json:"channel"`
+		Messages   []jsontext.Value  `json:"messages"`
+		Background []backgroundShape `json:"background"`
+	}{Channel: key}
+	for i := range messages {
+		history.Messages = append(history.Messages, appendMessage(nil, &messages[i], 0))
+	}
+	for i := range backgrounds {
+		history.Background = append(history.Background, showBackground(&backgrounds[i]))
+	}
+	return show(w, http.StatusOK, history)
+}
+
+func limitParam(r *http.Request) (int, error) {
+	q := r.URL.Query()
+	if !q.Has("limit") {
+		return defaultHistory, nil
+	}
+	n, err := strconv.Atoi(q.Get("limit"))
+	if err != nil || n < 1 || n > maxHistory {
+		return 0, badRequest("bad_limit", "The parameter limit must be a number from 1 to %d.", maxHistory)
+	}
+	return n, nil
+}

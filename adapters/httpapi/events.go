@@ -1,0 +1,187 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"bareclaw/core"
+)
+
+// streamMessage is POST /message as a stream: what becomes of the message and
+// of its turn, and at last the outcome.
+func (s *Server) streamMessage(w *response, r *http.Request, sub core.Submission) error {
+	updates := s.core.Subscribe(sub.Channel) // before the message is there: nothing is missed
+	defer updates.Close()
+	t, err := s.submit(w, r, sub)
+	if err != nil {
+		return err
+	}
+	st := openStream(w)
+	st.send("accepted", appendAccepted(nil, &t.message))
+	v := &ownView{st: st, id: t.message.ID, turn: t.message.Turn}
+	if t.existing {
+		v.queued(s.position(&t.message))
+	}
+	s.follow(r.Context(), st, updates, t.done, v.show)
+	select {
+	case <-t.done:
+		m := t.outcome()
+		st.send("result", appendMessage(nil, &m, 0))
+	case <-s.drain.done:
+		s.sendDrained(st, location(t.message.ID))
+	default: // the client has gone
+	}
+	st.flush()
+	return nil
+}
+
+// channelEvents is GET /channels/{key}/events: everything that happens on the
+// channel from now on. The channel need not exist yet.
+func (s *Server) channelEvents(w *response, r *http.Request) error {
+	key, err := pathKey(r)
+	if err != nil {
+		return err
+	}
+	updates := s.core.Subscribe(key)
+	defer updates.Close()
+	st := openStream(w)
+	st.comment("connected")
+	s.follow(r.Context(), st, updates, nil, func(u core.Update) { showUpdate(st, &u) })
+	if s.Draining() {
+		s.sendDrained(st, "")
+		st.flush()
+	}
+	return nil
+}
+
+// follow shows updates as they come until done is closed, the server drains, or
+// the client has gone. Updates that are there when done is closed are shown.
+func (s *Server) follow(ctx context.Context, st *stream, updates subscription, done <-chan struct{}, show func(core.Update)) {
+	alive := time.NewTicker(keepAlive)
+	defer alive.Stop()
+	for st.err == nil {
+		showAll(st, updates, show)
+		st.flush()
+		select {
+		case <-updates.C():
+		case <-alive.C:
+			st.comment("keep-alive")
+		case <-done:
+			showAll(st, updates, show)
+			return
+		case <-s.drain.done:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func showAll(st *stream, updates subscription, show func(core.Update)) {
+	for st.err == nil {
+		u, ok := updates.Next()
+		if !ok {
+			return
+		}
+		show(u)
+	}
+}
+
+func (s *Server) sendDrained(st *stream, where string) {
+	text := "The gateway shuts down; turns in progress go on."
+	if s.drain.reason == Restarting {
+		text = "The gateway restarts; turns in progress go on. Connect again in a moment."
+	}
+	st.shape(string(s.drain.reason), struct {
+		Text     string `json:"text"`
+		Location string `json:"location,omitempty"`
+	}{text, where})
+}
+
+// An ownView shows what concerns one message: of a channel's updates only those
+// of its own turn.
+type ownView struct {
+	st       *stream
+	id       core.MessageID
+	turn     core.TurnID
+	position int
+}
+
+func (v *ownView) show(u core.Update) {
+	if !v.mine(&u) {
+		return
+	}
+	switch u.Kind {
+	case core.UpdateAccepted, core.UpdateResult: // told by the ticket
+	case core.UpdateQueued:
+		v.queued(u.Position)
+	default:
+		showUpdate(v.st, &u)
+	}
+}
+
+func (v *ownView) queued(position int) {
+	if position > 0 && position != v.position {
+		v.position = position
+		v.st.send("queued", appendQueued(nil, v.id, position))
+	}
+}
+
+func (v *ownView) mine(u *core.Update) bool {
+	switch u.Kind {
+	case core.UpdateDropped: // it is this stream that was too slow
+		return true
+	case core.UpdateBackground: // it belongs to no message
+		return false
+	}
+	if slices.Contains(u.Messages, v.id) || u.Message != nil && u.Message.ID == v.id || u.Approval != nil && u.Approval.Message == v.id {
+		if u.Turn != "" {
+			v.turn = u.Turn
+		}
+		return true
+	}
+	turn := u.Turn
+	if u.Approval != nil && turn == "" {
+		turn = u.Approval.Turn
+	}
+	return turn != "" && turn == v.turn
+}
+
+// showUpdate adds the event of an update.
+func showUpdate(st *stream, u *core.Update) {
+	switch u.Kind {
+	case core.UpdateAccepted:
+		st.send("accepted", appendAccepted(nil, u.Message))
+	case core.UpdateQueued:
+		st.send("queued", appendQueued(nil, u.Message.ID, u.Position))
+	case core.UpdateStarted:
+		st.shape("started", struct {
+			TurnID   core.TurnID      `json:"turn_id"`
+			Messages []core.MessageID `json:"messages"`
+		}{u.Turn, u.Messages})
+	case core.UpdateEvent:
+		st.send("event", u.Raw)
+	case core.UpdateResult:
+		st.send("result", appendMessage(nil, u.Message, 0))
+	case core.UpdateApproval:
+		st.shape("approval", showApproval(u.Approval))
+	case core.UpdateApprovalClosed:
+		st.shape("approval_closed", showApproval(u.Approval))
+	case core.UpdateBackground:
+		st.shape("background", showBackground(u.Background))
+	case core.UpdateRetrying, core.UpdateSession:
+		st.send("notice", appendNotice(nil, core.Notice{Code: string(u.Kind), Text: u.Detail}))
+	case core.UpdateDropped:
+		text := strconv.Itoa(u.Dropped) + " events were left out because they were not read fast enough."
+		st.send("notice", appendNotice(nil, core.Notice{Code: string(u.Kind), Text: text}))
+	}
+}
+
+func appendQueued(b []byte, id core.MessageID, position int) []byte {
+	b = quote(append(b, `{"message_id":`...), id)
+	b = strconv.AppendInt(append(b, `,"position":`...), int64(position), 10)
+	return append(b, '}')
+}

@@ -1,0 +1,61 @@
+package httpapi
+
+import (
+	"context"
+
+	"bareclaw/core"
+)
+
+// A gateway is what this package calls of a core.ProcessManager.
+type gateway interface {
+	Submit(ctx context.Context, s core.Submission) (ticket, error)
+	Message(ctx context.Context, id core.MessageID) (core.Message, error)
+	Wait(ctx context.Context, id core.MessageID) (core.Message, error)
+	Cancel(ctx context.Context, id core.MessageID) (core.Message, error)
+	Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
+	Position(id core.MessageID) int
+
+	Channels(ctx context.Context) ([]core.ChannelStatus, error)
+	Channel(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
+	Messages(ctx context.Context, key core.ChannelKey, limit int, before core.MessageID) ([]core.Message, error)
+	Backgrounds(ctx context.Context, key core.ChannelKey, limit int) ([]core.Background, error)
+	Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (core.Interruption, error)
+	Reset(ctx context.Context, key core.ChannelKey) error
+	Subscribe(key core.ChannelKey) subscription
+
+	Approvals(ctx context.Context) ([]core.Approval, error)
+	Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error)
+
+	Balance(ctx context.Context) (core.Balance, error)
+	Stats() core.Stats
+}
+
+// A ticket is a core.Ticket; a test can make one.
+type ticket struct {
+	message  core.Message // as it was accepted
+	existing bool
+	done     <-chan struct{}
+	outcome  func() core.Message // valid once done is closed
+}
+
+// A subscription is a *core.Subscription.
+type subscription interface {
+	C() <-chan struct{}
+	Next() (core.Update, bool)
+	Close()
+}
+
+// managed makes a ProcessManager a gateway.
+type managed struct{ *core.ProcessManager }
+
+func (m managed) Submit(ctx context.Context, s core.Submission) (ticket, error) {
+	t, err := m.ProcessManager.Submit(ctx, s)
+	if err != nil {
+		return ticket{}, err
+	}
+	return ticket{message: t.Message, existing: t.Existing, done: t.Done(), outcome: t.Outcome}, nil
+}
+
+func (m managed) Subscribe(key core.ChannelKey) subscription {
+	return m.ProcessManager.Subscribe(key)
+}

@@ -1,0 +1,144 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// A guard decides who may use the API. Checks run in a fixed order, before any
+// route is looked up and before the body is read: Host, origin, token, peer.
+type guard struct {
+	token   [sha256.Size]byte
+	guarded bool // a token is asked for
+	hosts   map[string]bool
+	cross   *http.CrossOriginProtection
+	peer    func(net.Conn) (ok, known bool)
+}
+
+func newGuard(o Options) guard {
+	g := guard{
+		token: sha256.Sum256([]byte(o.Token)), guarded: o.Token != "",
+		hosts: map[string]bool{"localhost": true},
+		cross: http.NewCrossOriginProtection(), peer: o.Peer,
+	}
+	for _, h := range append([]string{o.Host}, o.AllowedHosts...) {
+		if h = hostname(h); h != "" {
+			g.hosts[h] = true
+		}
+	}
+	return g
+}
+
+// check returns why the request is refused, or nil. On the Unix socket only the
+// peer matters.
+func (g *guard) check(r *http.Request, local bool) *problem {
+	if local {
+		return g.checkPeer(r)
+	}
+	if !g.knownHost(r.Host) {
+		return refuse(http.StatusForbidden, "foreign_host",
+			"The Host header names no host of this gateway; use a loopback address, or add the name to BARECLAW_ALLOWED_HOSTS.")
+	}
+	if !g.sameOrigin(r) {
+		return refuse(http.StatusForbidden, "foreign_origin", "Requests from web pages of another origin are refused.")
+	}
+	if g.guarded {
+		return g.checkToken(r)
+	}
+	return g.checkPeer(r)
+}
+
+// knownHost is what stops DNS rebinding: a page of a stranger's name that
+// resolves to a loopback address still sends that name.
+func (g *guard) knownHost(host string) bool {
+	name := hostname(host)
+	if g.hosts[name] {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// hostname returns the host without its port, brackets and final dot, in lower
+// case.
+func hostname(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// sameOrigin applies http.CrossOriginProtection to every method: here a GET too
+// shows what no other page may read. Programs other than browsers send neither
+// header.
+func (g *guard) sameOrigin(r *http.Request) bool {
+	origins, sites := r.Header["Origin"], r.Header["Sec-Fetch-Site"]
+	if len(origins) == 0 && len(sites) == 0 {
+		return true
+	}
+	if len(origins) > 1 || len(sites) > 1 {
+		return false
+	}
+	for _, origin := range origins {
+		if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
+			return false
+		}
+	}
+	probe := http.Request{Method: http.MethodPost, Host: r.Host, URL: r.URL, Header: r.Header}
+	return g.cross.Check(&probe) == nil
+}
+
+func (g *guard) checkToken(r *http.Request) *problem {
+	if values := r.Header["Authorization"]; len(values) == 1 {
+		scheme, token, _ := strings.Cut(values[0], " ")
+		sum := sha256.Sum256([]byte(strings.TrimLeft(token, " ")))
+		if strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 {
+			return nil
+		}
+	}
+	return refuse(http.StatusUnauthorized, "unauthorized",
+		"Send the token of BARECLAW_HTTP_TOKEN in the header \"Authorization: Bearer …\", and nowhere else.").with("WWW-Authenticate", "Bearer")
+}
+
+func (g *guard) checkPeer(r *http.Request) *problem {
+	if g.peer == nil {
+		return nil
+	}
+	c, _ := r.Context().Value(connKey{}).(*connection)
+	if c != nil && c.trusted(g.peer) {
+		return nil
+	}
+	return refuse(http.StatusForbidden, "foreign_user",
+		"Without a token only the user who runs the gateway may use it; set BARECLAW_HTTP_TOKEN to let others in.")
+}
+
+type connKey struct{}
+
+// A connection remembers who is at its other end.
+type connection struct {
+	conn net.Conn
+	once sync.Once
+	ok   bool
+}
+
+// ConnContext notes the connection for the check of its peer. It is meant for
+// the field of that name in http.Server.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, &connection{conn: c})
+}
+
+func (c *connection) trusted(ask func(net.Conn) (ok, known bool)) bool {
+	c.once.Do(func() {
+		ok, known := ask(c.conn)
+		c.ok = ok || !known
+	})
+	return c.ok
+}

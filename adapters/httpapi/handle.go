@@ -1,0 +1,156 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+)
+
+// maxPooledBytes bounds what a pooled buffer may hold on to.
+const maxPooledBytes = 64 << 10
+
+// A handlerFunc answers a request, or returns an error instead of an answer.
+type handlerFunc func(w *response, r *http.Request) error
+
+// adapt makes h a handler of the mux. Errors become answers here and nowhere else.
+func (s *Server) adapt(pattern string, h handlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		res := w.(*response) //nolint:forcetypeassert // handler passes nothing else
+		res.route = pattern
+		if err := h(res, r); err != nil {
+			s.fail(res, r, err)
+		}
+	}
+}
+
+// handler is the outermost layer: checks, then routes, then one log line and
+// one observation for each request.
+func (s *Server) handler(local bool) http.Handler {
+	mux := s.routes()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		res := s.responses.Get().(*response) //nolint:forcetypeassert // the pool holds nothing else
+		*res = response{ResponseWriter: w, route: "other", local: local}
+		defer s.finish(res, r, time.Now())
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		if p := s.guard.check(r, local); p != nil {
+			s.logRefusal(r, p)
+			s.fail(res, r, p)
+			return
+		}
+		mux.ServeHTTP(res, r)
+	})
+}
+
+// finish runs when a request is over, also after a panic.
+func (s *Server) finish(res *response, r *http.Request, start time.Time) {
+	cause := recover()
+	if cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // it is compared as net/http does
+		s.o.Log.Error("http handler panicked", "route", res.route, "panic", cause, "stack", string(debug.Stack()))
+		if res.status == 0 {
+			s.fail(res, r, refuse(http.StatusInternalServerError, "internal", "The gateway failed on this request; its log says more."))
+			cause = nil
+		}
+	}
+	took := time.Since(start)
+	s.metrics.observe(res, r.Method, took)
+	if ctx := context.WithoutCancel(r.Context()); s.o.Log.Enabled(ctx, slog.LevelDebug) {
+		s.o.Log.DebugContext(ctx, "http request", "method", r.Method, "route", res.route, "status", res.status,
+			"ms", float64(took.Microseconds())/1000, "local", res.local)
+	}
+	*res = response{}
+	s.responses.Put(res)
+	if cause != nil {
+		panic(http.ErrAbortHandler) // the reply was half written: cut the connection
+	}
+}
+
+func (s *Server) logRefusal(r *http.Request, p *problem) {
+	s.o.Log.Info("http request refused", "code", p.code, "method", r.Method, "remote", r.RemoteAddr,
+		"host", clip(r.Host), "origin", clip(r.Header.Get("Origin")))
+}
+
+// fail answers with an error. A client that has gone gets nothing.
+func (s *Server) fail(w *response, r *http.Request, err error) {
+	var p *problem
+	if !errors.As(err, &p) {
+		if r.Context().Err() != nil {
+			return
+		}
+		p = s.explain(w, err)
+	}
+	if w.status != 0 { // the reply has begun: nothing can be said any more
+		return
+	}
+	for name, value := range p.headers {
+		w.Header().Set(name, value)
+	}
+	_ = w.json(p.status, p.body()) // a client that does not listen
+}
+
+// A response notes what was answered. Its status is 0 until something was.
+type response struct {
+	http.ResponseWriter
+	route  string
+	status int
+	local  bool
+}
+
+func (w *response) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap serves http.ResponseController.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// json answers with a JSON document.
+func (w *response) json(status int, doc []byte) error {
+	return w.bytes(status, "application/json", doc)
+}
+
+func (w *response) bytes(status int, contentType string, doc []byte) error {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(doc)))
+	w.WriteHeader(status)
+	_, err := w.Write(doc)
+	return err
+}
+
+// build lends a pooled buffer to fill, sends what fill returns, and takes it back.
+func (s *Server) build(w *response, status int, fill func(b []byte) []byte) error {
+	buf := s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else
+	doc := fill((*buf)[:0])
+	err := w.json(status, doc)
+	if cap(doc) <= maxPooledBytes {
+		*buf = doc
+	}
+	s.buffers.Put(buf)
+	return err
+}
+
+// clip shortens what came from outside for a log line or an error.
+func clip(s string) string {
+	const limit = 200 // bytes
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit
+	for cut > 0 && s[cut]&0xC0 == 0x80 { // not within a rune
+		cut--
+	}
+	return s[:cut] + "…"
+}

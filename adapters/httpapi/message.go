@@ -1,0 +1,133 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"bareclaw/core"
+)
+
+// postMessage accepts a message and answers in the form that was asked for:
+// at once (Prefer: respond-async), as a stream (Accept: text/event-stream), or
+// when there is an outcome.
+func (s *Server) postMessage(w *response, r *http.Request) error {
+	if s.Draining() {
+		return shuttingDown()
+	}
+	var sub core.Submission
+	err := s.withBody(w, r, func(dec *jsontext.Decoder) (err error) {
+		sub, err = decodeMessage(dec)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := bindKey(&sub, r); err != nil {
+		return err
+	}
+	if !prefersAsync(r) && acceptsEvents(r) {
+		return s.streamMessage(w, r, sub)
+	}
+	t, err := s.submit(w, r, sub)
+	if err != nil {
+		return err
+	}
+	if prefersAsync(r) {
+		w.Header().Set("Preference-Applied", "respond-async")
+		return s.later(w, &t.message)
+	}
+	return s.await(w, r, t)
+}
+
+func (s *Server) submit(w *response, r *http.Request, sub core.Submission) (ticket, error) {
+	t, err := s.core.Submit(r.Context(), sub)
+	if err == nil && t.existing {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	return t, err
+}
+
+// await holds the request until the message has its outcome. It only watches:
+// when the client leaves, nothing happens to the message.
+func (s *Server) await(w *response, r *http.Request, t ticket) error {
+	select {
+	case <-t.done:
+	case <-r.Context().Done():
+		return context.Cause(r.Context())
+	case <-s.drain.done:
+		select {
+		case <-t.done: // both: the outcome is the better answer
+		default:
+			now := s.current(r.Context(), t.message)
+			w.Header().Set("Retry-After", "1")
+			return s.later(w, &now)
+		}
+	}
+	m := t.outcome()
+	return s.showMessage(w, http.StatusOK, &m)
+}
+
+// later answers that the message is accepted, and where its outcome will be.
+func (s *Server) later(w *response, m *core.Message) error {
+	w.Header().Set("Location", location(m.ID))
+	return s.build(w, http.StatusAccepted, func(b []byte) []byte {
+		return append(appendAccepted(b, m), '\n')
+	})
+}
+
+func appendAccepted(b []byte, m *core.Message) []byte {
+	b = quote(append(b, `{"message_id":`...), m.ID)
+	b = quote(append(b, `,"channel":`...), m.Channel)
+	b = quote(append(b, `,"state":`...), m.State)
+	return append(b, '}')
+}
+
+func location(id core.MessageID) string { return "/messages/" + string(id) }
+
+// current returns the message as it is now, or as it was if that cannot be read.
+func (s *Server) current(ctx context.Context, m core.Message) core.Message {
+	if now, err := s.core.Message(ctx, m.ID); err == nil {
+		return now
+	}
+	return m
+}
+
+func (s *Server) showMessage(w *response, status int, m *core.Message) error {
+	position := s.position(m)
+	return s.build(w, status, func(b []byte) []byte {
+		return append(appendMessage(b, m, position), '\n')
+	})
+}
+
+func (s *Server) position(m *core.Message) int {
+	if m.State != core.Waiting {
+		return 0
+	}
+	return s.core.Position(m.ID)
+}
+
+// prefersAsync looks for the preference of RFC 7240, section 4.1.
+func prefersAsync(r *http.Request) bool {
+	return listed(r.Header["Prefer"], "respond-async")
+}
+
+func acceptsEvents(r *http.Request) bool {
+	return listed(r.Header["Accept"], "text/event-stream")
+}
+
+// listed reports whether a comma-separated header names an item, whatever its
+// parameters.
+func listed(values []string, item string) bool {
+	for _, v := range values {
+		for part := range strings.SplitSeq(v, ",") {
+			name, _, _ := strings.Cut(part, ";")
+			if strings.EqualFold(strings.TrimSpace(name), item) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"bareclaw/core"
+)
+
+// maxWait bounds how long GET /messages/{id} holds a request.
+const maxWait = 5 * time.Minute
+
+func pathMessage(r *http.Request) core.MessageID { return core.MessageID(chi.URLParam(r, "id")) }
+
+// getMessage shows a message, with ?wait=30s once it has its outcome or when
+// that time is over.
+func (s *Server) getMessage(w *response, r *http.Request) error {
+	wait, err := waitParam(r)
+	if err != nil {
+		return err
+	}
+	id := pathMessage(r)
+	if wait == 0 {
+		m, err := s.core.Message(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		return s.showMessage(w, http.StatusOK, &m)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
+	defer cancel()
+	defer s.untilDrained(cancel)()
+	m, err := s.core.Wait(ctx, id)
+	if err != nil && (ctx.Err() == nil || r.Context().Err() != nil || m.ID == "") {
+		return err
+	}
+	if !m.State.Final() {
+		w.Header().Set("Retry-After", "1")
+	}
+	return s.showMessage(w, http.StatusOK, &m)
+}
+
+// untilDrained calls cancel when the server drains. What it returns ends that.
+func (s *Server) untilDrained(cancel func()) (stop func()) {
+	over := make(chan struct{})
+	go func() { // ends with the request, at the latest
+		select {
+		case <-s.drain.done:
+			cancel()
+		case <-over:
+		}
+	}()
+	return func() { close(over) }
+}
+
+func waitParam(r *http.Request) (time.Duration, error) {
+	q := r.URL.Query()
+	if !q.Has("wait") {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(q.Get("wait"))
+	if err != nil || d < 0 {
+		return 0, badRequest("bad_wait", "The parameter wait must be a duration such as 30s or 2m; longer than %s counts as that.", maxWait)
+	}
+	return min(d, maxWait), nil
+}
+
+func (s *Server) cancelMessage(w *response, r *http.Request) error {
+	m, err := s.core.Cancel(r.Context(), pathMessage(r))
+	if errors.Is(err, core.ErrNotWaiting) {
+		return refuse(http.StatusConflict, "not_waiting",
+			"Only a message that waits can be cancelled; a running turn is ended by POST /channels/{key}/interrupt.").
+			member("message", appendMessage(nil, &m, 0))
+	}
+	if err != nil {
+		return err
+	}
+	return s.showMessage(w, http.StatusOK, &m)
+}
+
+func (s *Server) getTrace(w *response, r *http.Request) error {
+	t, err := s.core.Trace(r.Context(), pathMessage(r))
+	if err != nil {
+		return err
+	}
+	return show(w, http.StatusOK, traceShape{
+		Message:   appendMessage(nil, &t.Message, t.Position),
+		Members:   t.Members,
+		Approvals: showApprovals(t.Approvals),
+		Timeline:  timeline(&t),
+	})
+}
+
+// timeline puts everything that is known of a message in order.
+func timeline(t *core.Trace) []markShape {
+	m := &t.Message
+	marks := []core.Mark{{At: m.ReceivedAt, What: "accepted"}}
+	add := func(at time.Time, what, detail string) {
+		if !at.IsZero() {
+			marks = append(marks, core.Mark{At: at, What: what, Detail: detail})
+		}
+	}
+	add(m.DispatchedAt, "dispatched", "")
+	if t.Turn != nil {
+		marks = append(marks, t.Turn.Marks...)
+	}
+	for _, a := range t.Approvals {
+		add(a.CreatedAt, "approval asked", a.Tool)
+		add(a.DecidedAt, "approval "+string(a.State), a.Tool)
+	}
+	add(m.EndedAt, string(m.State), m.Reply.Code)
+	slices.SortStableFunc(marks, func(a, b core.Mark) int { return a.At.Compare(b.At) })
+	shown := make([]markShape, len(marks))
+	for i, mark := range marks {
+		shown[i] = markShape{
+			What: mark.What, Detail: mark.Detail, At: stamp(mark.At),
+			AfterMS: mark.At.Sub(m.ReceivedAt).Milliseconds(),
+		}
+	}
+	return shown
+}

@@ -1,0 +1,152 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/common/expfmt"
+
+	"bareclaw/core"
+)
+
+// balanceTimeout bounds what a scrape waits for the ledger.
+const balanceTimeout = 5 * time.Second
+
+type metrics struct {
+	durations *prometheus.HistogramVec
+}
+
+// newMetrics registers everything that GET /metrics shows of the gateway.
+func newMetrics(o Options, g gateway) *metrics {
+	m := &metrics{durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "bareclaw_http_request_duration_seconds",
+		Help:    "How long requests took, waits and streams included, by route and status (gone: the client left first).",
+		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .1, .5, 1, 5, 30, 120, 600},
+	}, []string{"method", "route", "status"})}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "bareclaw_build_info", Help: "Which build this is; always 1.",
+		ConstLabels: prometheus.Labels{"version": o.Health().Version, "go": runtime.Version()},
+	})
+	build.Set(1)
+	o.Registry.MustRegister(m.durations, build, newGatewayMetrics(g, o.Log),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *metrics) observe(res *response, method string, took time.Duration) {
+	switch method {
+	case http.MethodGet, http.MethodPost, http.MethodDelete:
+	default:
+		method = "other" // a label must not grow with what strangers send
+	}
+	status := "gone"
+	if res.status != 0 {
+		status = strconv.Itoa(res.status)
+	}
+	m.durations.WithLabelValues(method, res.route, status).Observe(took.Seconds())
+}
+
+// gatewayMetrics reads core's counts at each scrape.
+type gatewayMetrics struct {
+	core gateway
+	log  *slog.Logger
+
+	accepted, outcomes, waiting, even *prometheus.Desc
+	stats                             []statMetric
+}
+
+type statMetric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	read func(core.Stats) float64
+}
+
+func newGatewayMetrics(g gateway, log *slog.Logger) *gatewayMetrics {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("bareclaw_"+name, help, labels, nil)
+	}
+	counter := func(name, help string, read func(core.Stats) float64) statMetric {
+		return statMetric{desc(name, help), prometheus.CounterValue, read}
+	}
+	gauge := func(name, help string, read func(core.Stats) float64) statMetric {
+		return statMetric{desc(name, help), prometheus.GaugeValue, read}
+	}
+	return &gatewayMetrics{
+		core: g, log: log,
+		accepted: desc("messages_accepted_total", "Messages ever accepted."),
+		outcomes: desc("messages_total", "Messages ever ended, by outcome.", "outcome"),
+		waiting:  desc("messages_waiting", "Messages without an outcome, running ones included."),
+		even:     desc("balance_ok", "1 while every accepted message is accounted for exactly once."),
+		stats: []statMetric{
+			counter("turns_total", "Turns handed to the agent since start.", func(s core.Stats) float64 { return float64(s.Turns) }),
+			counter("turn_errors_total", "Turns that ended without an answer since start.", func(s core.Stats) float64 { return float64(s.TurnErrors) }),
+			counter("turns_resent_total", "Turns handed over again after a fault since start.", func(s core.Stats) float64 { return float64(s.Resent) }),
+			counter("turns_interrupted_total", "Turns interrupted since start.", func(s core.Stats) float64 { return float64(s.Interrupted) }),
+			counter("queue_refused_total", "Messages refused because their channel was full, since start.", func(s core.Stats) float64 { return float64(s.QueueRefused) }),
+			gauge("turns_running", "Turns in progress.", func(s core.Stats) float64 { return float64(s.Running) }),
+			gauge("queue_messages", "Messages that wait for their turn.", func(s core.Stats) float64 { return float64(s.Waiting) }),
+			gauge("lanes", "Channels served by this process.", func(s core.Stats) float64 { return float64(s.Lanes) }),
+			gauge("sessions", "Agent sessions that are alive.", func(s core.Stats) float64 { return float64(s.Sessions) }),
+		},
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *gatewayMetrics) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.accepted, c.outcomes, c.waiting, c.even} {
+		descs <- d
+	}
+	for _, s := range c.stats {
+		descs <- s.desc
+	}
+}
+
+// Collect implements prometheus.Collector. When the ledger cannot be read, its
+// counts are left out.
+func (c *gatewayMetrics) Collect(out chan<- prometheus.Metric) {
+	now := c.core.Stats()
+	for _, s := range c.stats {
+		out <- prometheus.MustNewConstMetric(s.desc, s.kind, s.read(now))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), balanceTimeout)
+	defer cancel()
+	b, err := c.core.Balance(ctx)
+	if err != nil {
+		c.log.Warn("metrics: read the ledger's balance", "err", err)
+		return
+	}
+	even := 0.0
+	if b.Even() {
+		even = 1
+	}
+	out <- prometheus.MustNewConstMetric(c.accepted, prometheus.CounterValue, float64(b.Accepted))
+	out <- prometheus.MustNewConstMetric(c.outcomes, prometheus.CounterValue, float64(b.Answered), "answered")
+	out <- prometheus.MustNewConstMetric(c.outcomes, prometheus.CounterValue, float64(b.Failed), "failed")
+	out <- prometheus.MustNewConstMetric(c.outcomes, prometheus.CounterValue, float64(b.Cancelled), "cancelled")
+	out <- prometheus.MustNewConstMetric(c.waiting, prometheus.GaugeValue, float64(b.Waiting))
+	out <- prometheus.MustNewConstMetric(c.even, prometheus.GaugeValue, even)
+}
+
+// getMetrics writes the text format of prometheus.io/docs/instrumenting/exposition_formats.
+func (s *Server) getMetrics(w *response, _ *http.Request) error {
+	families, err := s.o.Registry.Gather()
+	if err != nil {
+		return fmt.Errorf("gather metrics: %w", err)
+	}
+	format := expfmt.NewFormat(expfmt.TypeTextPlain)
+	w.Header().Set("Content-Type", string(format))
+	enc := expfmt.NewEncoder(w, format)
+	for _, f := range families {
+		if err := enc.Encode(f); err != nil {
+			return fmt.Errorf("encode metrics: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+// Package httpapi serves the gateway over HTTP: on a TCP address for whoever
+// holds the token or is the same user, and on a Unix socket for this user's own
+// programs.
+//
+// An accepted message is durable before it is acknowledged, and its outcome is
+// always a 200: is_error tells whether the agent answered. A 4xx or 5xx means
+// that nothing was accepted. A client that leaves loses nothing: its message
+// goes on, and GET /messages/{id} has the outcome.
+//
+// Every error is {"error": what to do, "code": a stable word}. The reference is
+// docs/openapi.yaml, and tests hold the two together.
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"bareclaw/core"
+)
+
+const (
+	defaultBodyLimit  = 32 << 20 // bytes
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+)
+
+// Options are what a Server works with. Core, Log and Health are required.
+type Options struct {
+	Core *core.ProcessManager
+	Push *core.PushRegistry // nil: POST /send knows no adapter
+	Log  *slog.Logger
+
+	// Health is asked by GET /health. It must be quick.
+	Health func() Health
+	// Restart begins a restart and returns without waiting for it. It may call
+	// Drain and Shutdown, but from another goroutine. Nil: restarts are refused.
+	Restart func() error
+	// Peer reports whether the other end of a connection belongs to this user,
+	// and whether that could be found out. It is asked at most once for each
+	// connection, and over TCP only where there is no token. A stranger is
+	// refused; where nothing is known the connection is let in. Nil: not asked.
+	Peer func(net.Conn) (ok, known bool)
+
+	Token        string   // empty: none is asked for
+	Host         string   // the configured address, accepted as a Host
+	AllowedHosts []string // further names accepted as a Host, with any port
+	BodyLimit    int64    // bytes; 0 means 32 MiB
+
+	// Registry takes the metrics and is what GET /metrics shows. It must not hold
+	// those of another Server. Nil: one of its own.
+	Registry *prometheus.Registry
+}
+
+// Health is what GET /health says of the daemon.
+type Health struct {
+	PID        int
+	Version    string
+	Agent      Agent
+	Generation uint64
+	Ready      bool
+	StartedAt  time.Time
+	Problems   []string // each a sentence; empty when all is well
+}
+
+// Agent says which agent answers, and what is wrong with it.
+type Agent struct {
+	Kind    string // "claude" or "echo"
+	Path    string
+	Problem string // a sentence; empty when there is none
+}
+
+// A Server is the HTTP adapter. All methods are safe for concurrent use.
+type Server struct {
+	o       Options
+	core    gateway
+	guard   guard
+	drain   drain
+	metrics *metrics
+
+	bodies    sync.Pool // of *body
+	responses sync.Pool // of *response
+	buffers   sync.Pool // of *[]byte, for replies
+
+	tcp, local *http.Server
+}
+
+// New returns a Server that listens nowhere yet.
+func New(o Options) *Server { return newServer(o, managed{o.Core}) }
+
+func newServer(o Options, g gateway) *Server {
+	o.BodyLimit = cmp.Or(o.BodyLimit, defaultBodyLimit)
+	if o.Push == nil {
+		o.Push = &core.PushRegistry{}
+	}
+	if o.Registry == nil {
+		o.Registry = prometheus.NewRegistry()
+	}
+	s := &Server{o: o, core: g, guard: newGuard(o), drain: drain{done: make(chan struct{})}}
+	s.metrics = newMetrics(o, g)
+	s.bodies.New = func() any { return new(body) }
+	s.responses.New = func() any { return new(response) }
+	s.buffers.New = func() any { return new([]byte) }
+	s.tcp = s.httpServer(s.Handler())
+	s.local = s.httpServer(s.LocalHandler())
+	return s
+}
+
+// httpServer has no WriteTimeout: waits and streams last as long as a turn.
+func (s *Server) httpServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ConnContext:       ConnContext,
+		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelWarn),
+	}
+}
+
+// Handler returns the API as it is served over TCP, behind all checks. A server
+// of one's own around it must set [ConnContext], or peers count as strangers.
+func (s *Server) Handler() http.Handler { return s.handler(false) }
+
+// LocalHandler returns the API as it is served on the Unix socket: no token, no
+// rules on Host and Origin, and no deciding of approvals.
+func (s *Server) LocalHandler() http.Handler { return s.handler(true) }
+
+// Serve serves the API on a TCP listener until Shutdown, and then returns nil.
+// The listener is closed.
+func (s *Server) Serve(l net.Listener) error { return serve(s.tcp, l) }
+
+// ServeLocal serves the API on a Unix listener until Shutdown, and then returns
+// nil. The listener is closed.
+func (s *Server) ServeLocal(l net.Listener) error { return serve(s.local, l) }
+
+func serve(h *http.Server, l net.Listener) error {
+	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve http on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// A Reason says why the server drains. It is the name of the last event on
+// every stream.
+type Reason string
+
+// The reasons to drain.
+const (
+	Restarting   Reason = "restarting"
+	ShuttingDown Reason = "shutdown"
+)
+
+type drain struct {
+	once   sync.Once
+	done   chan struct{} // closed when draining
+	reason Reason        // written before done is closed
+}
+
+// Drain accepts no more messages and answers what is held: waits for an outcome
+// with 202 and where to find it, streams with a last event that names the
+// reason. Only the first call counts. It does not block.
+func (s *Server) Drain(reason Reason) {
+	s.drain.once.Do(func() {
+		s.drain.reason = reason
+		close(s.drain.done)
+		s.tcp.SetKeepAlivesEnabled(false)
+		s.local.SetKeepAlivesEnabled(false)
+	})
+}
+
+// Draining reports whether Drain was called.
+func (s *Server) Draining() bool {
+	select {
+	case <-s.drain.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Shutdown drains, closes the listeners and returns when every request has been
+// answered. When ctx ends first the connections that are left are cut, and the
+// error says so.
+func (s *Server) Shutdown(ctx context.Context, reason Reason) error {
+	s.Drain(reason)
+	servers := []*http.Server{s.tcp, s.local}
+	errs := make([]error, len(servers))
+	var wg sync.WaitGroup
+	for i, h := range servers {
+		wg.Go(func() {
+			if err := h.Shutdown(ctx); err != nil {
+				errs[i] = fmt.Errorf("shut down http: %w", errors.Join(err, h.Close()))
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

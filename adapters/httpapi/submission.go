@@ -1,0 +1,166 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"bareclaw/core"
+)
+
+const (
+	maxOriginBytes         = 256
+	maxIdempotencyKeyBytes = 255
+)
+
+// decodeMessage reads the body of POST /message. Members it does not know are
+// ignored, so that newer clients can talk to an older gateway.
+func decodeMessage(dec *jsontext.Decoder) (core.Submission, error) {
+	sub := core.Submission{Channel: defaultChannel, Adapter: "http", Mode: core.Collect}
+	err := object(dec, func(name string) (err error) {
+		switch name {
+		case "text":
+			sub.Content.Text, err = str(dec, "bad_text", `"text"`)
+		case "content":
+			sub.Content.Blocks, err = contentBlocks(dec)
+		case "channel":
+			sub.Channel, err = channelField(dec)
+		case "mode":
+			sub.Mode, err = modeField(dec)
+		case "context":
+			sub.Origin, err = contextField(dec)
+		default:
+			err = skip(dec)
+		}
+		return err
+	})
+	if err != nil {
+		return sub, err
+	}
+	if sub.Content.Blocks != nil {
+		sub.Content.Text = "" // blocks win
+		return sub, nil
+	}
+	return sub, checkText(sub.Content.Text)
+}
+
+func checkText(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return badRequest("missing_text", `Missing "text" or "content" field: send a text that is not blank, or content blocks.`)
+	}
+	if hasControls(text) {
+		return badRequest("bad_text", `"text" must have no control characters other than line breaks and tabs.`)
+	}
+	return nil
+}
+
+// hasControls reports whether there are C0 controls other than \t, \n and \r.
+func hasControls(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\n' && c != '\r' && c != '\t' {
+			return true
+		}
+	}
+	return false
+}
+
+func channelField(dec *jsontext.Decoder) (core.ChannelKey, error) {
+	name, err := str(dec, "bad_channel", `"channel"`)
+	if err != nil {
+		return "", err
+	}
+	return channelKey(name)
+}
+
+func modeField(dec *jsontext.Decoder) (core.Mode, error) {
+	name, err := str(dec, "bad_mode", `"mode"`)
+	if err != nil {
+		return "", err
+	}
+	switch mode := core.Mode(name); mode {
+	case core.Collect, core.Steer, core.Interrupt:
+		return mode, nil
+	default:
+		return "", badRequest("bad_mode", `"mode" must be "collect", "steer" or "interrupt".`)
+	}
+}
+
+func contextField(dec *jsontext.Decoder) (core.Origin, error) {
+	var o core.Origin
+	if dec.PeekKind() != '{' {
+		if err := skip(dec); err != nil {
+			return o, err
+		}
+		return o, badRequest("bad_context", `"context" must be an object {"user", "chat", "topic"}.`)
+	}
+	err := members(dec, func(name string) (err error) {
+		switch name {
+		case "user":
+			o.User, err = originField(dec, name)
+		case "chat":
+			o.Chat, err = originField(dec, name)
+		case "topic":
+			o.Topic, err = originField(dec, name)
+		default:
+			err = skip(dec)
+		}
+		return err
+	})
+	return o, err
+}
+
+func originField(dec *jsontext.Decoder, name string) (string, error) {
+	s, err := str(dec, "bad_context", `"context.`+name+`"`)
+	if err == nil && len(s) > maxOriginBytes {
+		err = badRequest("bad_context", `"context.%s" must have at most %d bytes.`, name, maxOriginBytes)
+	}
+	return s, err
+}
+
+// bindKey makes the submission idempotent if the request asks for it.
+func bindKey(sub *core.Submission, r *http.Request) error {
+	keys := r.Header["Idempotency-Key"]
+	if len(keys) == 0 {
+		return nil
+	}
+	key := keys[0]
+	printable := func(c rune) bool { return c >= ' ' && c <= '~' }
+	if len(keys) > 1 || key == "" || len(key) > maxIdempotencyKeyBytes ||
+		strings.ContainsFunc(key, func(c rune) bool { return !printable(c) }) {
+		return badRequest("bad_idempotency_key", "The Idempotency-Key must be one header of 1 to %d printable ASCII characters.", maxIdempotencyKeyBytes)
+	}
+	sub.SourceKey = "http:" + key
+	sub.SourceHash = fingerprint(sub)
+	return nil
+}
+
+// fingerprint identifies what a submission says, whatever its JSON looked like.
+func fingerprint(sub *core.Submission) string {
+	h := sha256.New()
+	add := func(part []byte) { // with its length, so that parts cannot run together
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
+		h.Write(n[:])
+		h.Write(part)
+	}
+	for _, s := range []string{string(sub.Channel), string(sub.Mode), sub.Origin.User, sub.Origin.Chat, sub.Origin.Topic, sub.Content.Text} {
+		add([]byte(s))
+	}
+	for _, block := range sub.Content.Blocks {
+		add(canonical(block))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func canonical(block json.RawMessage) []byte {
+	v := jsontext.Value(block).Clone()
+	if err := v.Canonicalize(); err != nil {
+		return block // cannot happen: the block was decoded strictly
+	}
+	return v
+}

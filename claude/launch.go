@@ -1,0 +1,56 @@
+package claude
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A Launch is how one claude is started. Fields that are zero leave their flag
+// out.
+type Launch struct {
+	SessionID          string // a UUID
+	Resume             bool   // continue that session instead of creating it
+	MaxTurns           int    // model requests in one turn
+	AllowedTools       string // rules separated by commas
+	Model              string
+	PermissionMode     string
+	AppendSystemPrompt string
+}
+
+// Args returns the command line after the program's name. A value is never
+// taken for a flag, whatever it begins with.
+func (l Launch) Args() []string {
+	args := []string{
+		"-p",
+		"--input-format", "stream-json",
+		"--output-format", "stream-json",
+		"--verbose", // stream-json output is refused without it
+		"--include-partial-messages",
+		"--replay-user-messages",
+		"--permission-prompt-tool", "stdio",
+		"--system-prompt-snapshot", "off", // else a changed prompt is ignored on resume
+	}
+	if l.MaxTurns > 0 {
+		args = append(args, "--max-turns", strconv.Itoa(l.MaxTurns))
+	}
+	// --allowedTools takes every argument up to the next flag, so a flag must
+	// follow it: the session's always does.
+	args = appendFlag(args, "--allowedTools", l.AllowedTools)
+	args = appendFlag(args, "--model", l.Model)
+	args = appendFlag(args, "--permission-mode", l.PermissionMode)
+	args = appendFlag(args, "--append-system-prompt", l.AppendSystemPrompt)
+	if l.Resume {
+		return appendFlag(args, "--resume", l.SessionID)
+	}
+	return appendFlag(args, "--session-id", l.SessionID)
+}
+
+func appendFlag(args []string, flag, value string) []string {
+	switch {
+	case value == "":
+		return args
+	case strings.HasPrefix(value, "-"):
+		return append(args, flag+"="+value)
+	}
+	return append(args, flag, value)
+}

@@ -1,0 +1,268 @@
+package claude
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// FindTranscript returns the transcript of a session, which claude keeps as
+// <configDir>/projects/<working directory, flattened>/<session>.jsonl. It
+// looks in every project, since a session may be resumed from elsewhere, and
+// takes the file written last. The error is fs.ErrNotExist when there is none:
+// claude writes the file when a session's first turn runs, not before.
+func FindTranscript(configDir, sessionID string) (string, error) {
+	if !isUUID(sessionID) {
+		return "", fmt.Errorf("find transcript: %q is not a session id", sessionID)
+	}
+	projects := filepath.Join(configDir, "projects")
+	dirs, err := os.ReadDir(projects)
+	if err != nil {
+		return "", fmt.Errorf("find transcript of %s: %w", sessionID, err)
+	}
+	found, newest := "", int64(0)
+	for _, d := range dirs {
+		path := filepath.Join(projects, d.Name(), sessionID+".jsonl")
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if t := info.ModTime().UnixNano(); found == "" || t > newest {
+			found, newest = path, t
+		}
+	}
+	if found == "" {
+		return "", fmt.Errorf("find transcript of %s in %s: %w", sessionID, projects, fs.ErrNotExist)
+	}
+	return found, nil
+}
+
+// ReadFate reads from a transcript what became of the turn that the message
+// with this uuid began, or was merged or folded into. The file may be of any
+// size, end in half a line and hold lines of unknown kinds. Whoever calls it
+// makes sure that no claude is writing.
+func ReadFate(path, uuid string) (Fate, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Fate{}, fmt.Errorf("read fate of %s: %w", uuid, err)
+	}
+	defer f.Close()
+	fate, err := readFate(f, uuid)
+	if err != nil {
+		return Fate{}, fmt.Errorf("read fate of %s in %s: %w", uuid, path, err)
+	}
+	return fate, nil
+}
+
+// readFate passes over the transcript once. An entry belongs to the turn of
+// its parent, and a parent stands before its children, so that no link is
+// ever followed: loops and broken links cannot do harm.
+func readFate(src io.Reader, uuid string) (Fate, error) {
+	h := history{uuid: uuid, turnOf: make(map[string]*turn)}
+	lines := NewReader(src, 0)
+	for {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return Fate{}, err
+		}
+		if e, ok := decodeEntry(line.Bytes); ok {
+			h.add(&e)
+		}
+	}
+	if h.wanted == nil {
+		return Fate{}, nil
+	}
+	return h.wanted.fate(), nil
+}
+
+// history sorts the entries of a transcript into turns.
+type history struct {
+	uuid   string           // of the message asked for
+	wanted *turn            // its turn, nil so far
+	last   *turn            // the turn begun last
+	turnOf map[string]*turn // by the uuid of an entry
+}
+
+func (h *history) add(e *entry) {
+	if e.uuid == "" || e.sidechain {
+		return // bookkeeping, or a subagent's own conversation
+	}
+	if e.beginsTurn() {
+		h.last = &turn{command: e.isCommand()}
+		h.turnOf[e.uuid] = h.last
+		if e.uuid == h.uuid || e.merged(h.uuid) {
+			h.wanted = h.last
+		}
+		return
+	}
+	t := h.turn(e.parent)
+	if t == nil {
+		return
+	}
+	h.turnOf[e.uuid] = t
+	// A message that came in the middle of a tool turn is no entry of its own
+	// but an attachment that names it.
+	if e.kind == "attachment" && e.attachment("source_uuid") == h.uuid {
+		h.wanted = t
+	}
+	t.add(e)
+}
+
+// turn returns the turn of a parent. A parent we could not read (a damaged or
+// oversized line) was most likely in the latest one.
+func (h *history) turn(parent string) *turn {
+	if t, ok := h.turnOf[parent]; ok {
+		return t
+	}
+	if parent == "" {
+		return nil
+	}
+	return h.last
+}
+
+// An entry is one line of a transcript; its byte slices alias that line.
+type entry struct {
+	kind, subtype string
+	uuid          string
+	parent        string // the previous entry; across a compaction, the last one before it
+
+	sidechain, meta, summary bool
+	apiError, aborted        bool
+	apiErrorStatus           int
+	apiErrorType             string
+	denial                   string // why a tool has no real result
+	deniedBeforeRun          bool
+
+	mergedUUIDs []byte // JSON array
+	rawContent  []byte // of a system entry, JSON string
+	rawAttached []byte // JSON object
+
+	rawMessage []byte // JSON object
+	decoded    bool   // message is
+	message    message
+}
+
+// decodeEntry reads a line, and reports false when it is none.
+func decodeEntry(line []byte) (entry, bool) {
+	var e entry
+	var logicalParent string
+	err := eachField(line, func(key, value []byte) {
+		if string(key) == "logicalParentUuid" {
+			logicalParent = text(value)
+			return
+		}
+		e.member(key, value)
+	})
+	if e.parent == "" {
+		e.parent = logicalParent
+	}
+	return e, err == nil
+}
+
+func (e *entry) member(key, value []byte) {
+	switch string(key) {
+	case "type":
+		e.kind = word(value)
+	case "subtype":
+		e.subtype = text(value)
+	case "uuid":
+		e.uuid = text(value)
+	case "parentUuid":
+		e.parent = text(value)
+	case "isSidechain":
+		e.sidechain = boolean(value)
+	case "isMeta":
+		e.meta = boolean(value)
+	case "isCompactSummary":
+		e.summary = boolean(value)
+	case "isApiErrorMessage":
+		e.apiError = boolean(value)
+	case "isAbortedMidStream":
+		e.aborted = boolean(value)
+	case "apiErrorStatus":
+		e.apiErrorStatus = int(integer(value))
+	case "apiErrorType":
+		e.apiErrorType = text(value)
+	case "toolDenialKind":
+		e.denial = text(value)
+	case "toolDenialBeforeRun":
+		e.deniedBeforeRun = boolean(value)
+	case "mergedSendUuids":
+		e.mergedUUIDs = value
+	case "content":
+		e.rawContent = value
+	case "attachment":
+		e.rawAttached = value
+	case "message":
+		e.rawMessage = value
+	}
+}
+
+// The marks claude leaves in texts.
+const (
+	markInterrupt = "[Request interrupted by user" // ends an interrupted turn
+	markCommand   = "<command-name>"               // a slash command, as the user's message
+	markStdout    = "<local-command-stdout>"       // what a slash command printed
+	markCaveat    = "<local-command-caveat>"       // stands before every slash command
+)
+
+// beginsTurn reports whether the entry is a message that starts a turn: from a
+// person, or from a background task that ended. The other entries of type user
+// carry tool results, what claude tells itself, or one of its marks.
+func (e *entry) beginsTurn() bool {
+	if e.kind != TypeUser || e.meta || e.summary {
+		return false
+	}
+	for _, b := range e.content() {
+		if b.Type == "tool_result" {
+			return false
+		}
+	}
+	head := e.head()
+	return !strings.HasPrefix(head, markInterrupt) && !strings.HasPrefix(head, markStdout)
+}
+
+func (e *entry) isCommand() bool { return strings.HasPrefix(e.head(), markCommand) }
+
+// merged reports whether the message was one of several that claude joined.
+// The entry then has the uuid of the last of them.
+func (e *entry) merged(uuid string) bool {
+	if e.mergedUUIDs == nil || !bytes.Contains(e.mergedUUIDs, []byte(uuid)) {
+		return false
+	}
+	for _, u := range texts(e.mergedUUIDs) {
+		if u == uuid {
+			return true
+		}
+	}
+	return false
+}
+
+// head returns the text the content begins with.
+func (e *entry) head() string {
+	for _, b := range e.content() {
+		if b.Type == "text" {
+			return b.Text
+		}
+	}
+	return ""
+}
+
+// content returns the blocks of the entry's message.
+func (e *entry) content() []Block {
+	if !e.decoded {
+		e.decoded = true
+		e.message = decodeMessage(e.rawMessage)
+	}
+	return e.message.blocks
+}
+
+func (e *entry) attachment(name string) string { return member(e.rawAttached, name) }

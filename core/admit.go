@@ -1,0 +1,118 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// admit takes a new message into the queue, or refuses it.
+//
+// An idle lane freezes the turn at once, so that the message and its turn become
+// durable in one sync. Otherwise the message is written by itself. A message
+// with a source key always is: it may turn out to be a duplicate.
+func (l *lane) admit(it *item) {
+	if limit := l.m.o.QueueLimit; l.open() >= limit {
+		l.m.stats.refused.Add(1)
+		it.tell(fmt.Errorf("%w: channel already holds %d messages", ErrQueueFull, limit))
+		return
+	}
+	l.pending = append(l.pending, it)
+	if it.msg.SourceKey != "" || !l.idle() {
+		l.accept(it)
+	}
+	switch it.msg.Mode {
+	case Interrupt:
+		if f := l.running(); f != nil {
+			l.interrupt(f, &stop{code: CodeInterrupted, text: "Interrupted by a newer message."})
+		}
+	case Steer:
+		l.steer(it)
+	case Collect:
+	}
+	l.dispatch()
+}
+
+// idle reports whether the newest message can be dispatched right away.
+func (l *lane) idle() bool {
+	return len(l.flights) == 0 && l.busy == "" && len(l.pending) == 1
+}
+
+// accept makes the message durable by itself.
+func (l *lane) accept(it *item) {
+	it.written = true
+	l.m.o.Ledger.Write(Change{Accept: []*Message{it.msg}}, func(err error) {
+		l.post(func() { l.acceptDone(it, err) })
+	})
+}
+
+func (l *lane) acceptDone(it *item, err error) {
+	if err != nil {
+		it.refused = true
+		l.pending = slices.DeleteFunc(l.pending, func(other *item) bool { return other == it })
+		it.tell(err)
+		if dup := (*DuplicateError)(nil); !errors.As(err, &dup) {
+			l.log.Warn("message refused", "err", err)
+		}
+		return
+	}
+	it.durable = true
+	l.welcome(it)
+	if it.msg.Mode == Steer {
+		l.steer(it)
+	}
+	l.dispatch()
+}
+
+// welcome tells everybody that the message is accepted.
+func (l *lane) welcome(it *item) {
+	it.tell(nil)
+	msg := *it.msg
+	l.publish(Update{Kind: UpdateAccepted, Message: &msg})
+	if pos := l.position(msg.ID); pos > 0 {
+		l.publish(Update{Kind: UpdateQueued, Message: &msg, Position: pos})
+	}
+}
+
+// Cancel takes a waiting message out of its queue. Errors: ErrNotFound, and
+// ErrNotWaiting together with the message as it is.
+func (m *ProcessManager) Cancel(ctx context.Context, id MessageID) (Message, error) {
+	if t, ok := m.desk.find(id); ok {
+		if l, ok := m.known(t.Message.Channel); ok {
+			done := make(chan error, 1)
+			l.post(func() { l.cancel(id, done) })
+			select {
+			case err := <-done:
+				if err == nil {
+					return m.Wait(ctx, id)
+				}
+				if !errors.Is(err, ErrNotWaiting) {
+					return Message{}, err
+				}
+			case <-ctx.Done():
+				return Message{}, context.Cause(ctx)
+			case <-l.gone:
+				return Message{}, ErrClosed
+			}
+		}
+	}
+	msg, err := m.o.Ledger.Message(ctx, id)
+	if err != nil {
+		return Message{}, err
+	}
+	return msg, fmt.Errorf("message %s is %s: %w", id, msg.State, ErrNotWaiting)
+}
+
+// cancel settles a waiting message as cancelled, once that is durable.
+func (l *lane) cancel(id MessageID, done chan<- error) {
+	i := l.position(id) - 1
+	if i < 0 || !l.pending[i].durable {
+		done <- ErrNotWaiting
+		return
+	}
+	it := l.pending[i]
+	l.pending = slices.Delete(l.pending, i, i+1)
+	reply := Reply{State: Cancelled, Code: CodeCancelled, Error: "Cancelled before it was begun."}
+	l.settle([]*item{it}, []Reply{reply}, nil, done)
+}

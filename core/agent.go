@@ -1,0 +1,187 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// An Agent starts and finds the sessions that answer turns. All methods are
+// safe for concurrent use.
+type Agent interface {
+	// Compose returns the exact bytes that hand a turn to the agent. Content is
+	// a JSON string or an array of content blocks.
+	Compose(id TurnID, content json.RawMessage) ([]byte, error)
+	// Start begins a session in a process of its own that outlives this one.
+	// It returns before the agent is ready: turns may be handed over at once.
+	// Whatever an earlier process of the channel left is ended first.
+	Start(ctx context.Context, key ChannelKey, l Launch) (Session, error)
+	// Attach finds the live session of the channel; ErrNoHost when there is none.
+	Attach(ctx context.Context, key ChannelKey) (Session, error)
+	// Reap ends whatever is left of the channel's processes, verified by pid and
+	// start time, and returns when they are gone.
+	Reap(ctx context.Context, key ChannelKey) error
+	// Live lists the channels that have a live session process.
+	Live(ctx context.Context) ([]ChannelKey, error)
+	// Fate reads from the agent's own record what became of a turn.
+	Fate(ctx context.Context, sessionID string, id TurnID) (Fate, error)
+	// Lasting reports whether sessions can be resumed by id later on.
+	Lasting() bool
+}
+
+// Launch says which session to start.
+type Launch struct {
+	SessionID string
+	Resume    bool // continue what is recorded under the id, rather than begin it
+}
+
+// A Session is one live conversation with the agent, held by a process that
+// outlives this one. Methods may be called from one goroutine at a time; Events
+// may be received from meanwhile.
+type Session interface {
+	// Info returns what the host said of itself when it was attached.
+	Info() SessionInfo
+	// Hand gives the agent a turn. The turn must be durable.
+	Hand(id TurnID, line []byte) error
+	// Interrupt asks the agent to end the running turn and keep the session.
+	Interrupt() error
+	// Answer decides a tool permission request; the first answer wins.
+	Answer(requestID string, d Answer) error
+	// Ack tells the host that the events up to seq need no replay. It may be
+	// sent with a short delay.
+	Ack(seq uint64)
+	// Events returns what the session says, each event once and in order. The
+	// channel is closed when the host is gone; Exited events come before that.
+	Events() <-chan Event
+	// Stop ends the agent and its host: gently (input closed first) or at once.
+	// It does not wait; Events closes when it is done.
+	Stop(gently bool) error
+	// Detach leaves the session running and closes Events.
+	Detach()
+}
+
+// SessionInfo is what a host says of itself.
+type SessionInfo struct {
+	SessionID string
+	HostPID   int
+	AgentPID  int
+	Turns     []TurnID  // those handed to this process, newest last (bounded)
+	Requests  []Request // permission requests that wait for an answer
+	Ready     bool
+}
+
+// Knows reports whether the turn was handed to this process.
+func (i SessionInfo) Knows(id TurnID) bool {
+	for _, t := range i.Turns {
+		if t == id {
+			return true
+		}
+	}
+	return false
+}
+
+// An Answer is a decision in the agent's terms.
+type Answer struct {
+	Allow        bool
+	Message      string
+	UpdatedInput json.RawMessage // nil: as asked
+	Rules        json.RawMessage // permission rules to add for this process; nil: none
+}
+
+// EventKind says what an event means to a lane.
+type EventKind int
+
+// The kinds of events. Everything the agent says comes as an event with its raw
+// line; kinds other than Said carry the fields named.
+const (
+	Said        EventKind = iota // nothing a lane acts on
+	TurnState                    // Turn, Phase
+	Resulted                     // Result
+	Requested                    // Request
+	RequestGone                  // Request.ID: no longer to be answered
+	SessionNew                   // SessionID: the conversation goes on under this id
+	ToolBegun                    // Tool, Target
+	Retrying                     // Detail: the agent's own retries of a failing API
+	Readied                      // the agent is ready
+	Exited                       // Exit
+)
+
+// Phase is how far the agent is with a turn.
+type Phase string
+
+// The phases of a turn.
+const (
+	PhaseQueued    Phase = "queued"
+	PhaseStarted   Phase = "started"
+	PhaseCompleted Phase = "completed" // the agent is done with it; not by itself an answer
+	PhaseCancelled Phase = "cancelled"
+)
+
+// An Event is one thing a session said.
+type Event struct {
+	Seq       uint64
+	Kind      EventKind
+	Type      string          // the agent's name for it
+	Raw       json.RawMessage // its line, unchanged; nil for events of the host
+	Turn      TurnID
+	Phase     Phase
+	Result    *Result
+	Request   *Request
+	SessionID string
+	Tool      string
+	Target    string
+	Detail    string
+	Exit      *Exit
+}
+
+// A Result is how the agent says a turn ended. It answers the turns it names,
+// and none when Background is set.
+type Result struct {
+	Turns       []TurnID
+	Background  bool
+	Text        string
+	IsError     bool
+	Interrupted bool   // it was aborted
+	Code        string // stable word for an error
+	Error       string // the error for a person
+	SessionID   string
+	TotalCost   float64 // USD, running total of the session
+	NumTurns    int
+}
+
+// A Request is a tool permission the agent asks for.
+type Request struct {
+	ID         string
+	Tool       string
+	Input      json.RawMessage
+	Suggestion json.RawMessage
+}
+
+// An Exit is the end of the agent's process.
+type Exit struct {
+	Reason ExitReason
+	Code   string // stable word for the failure
+	Text   string // for a person: what happened, with the agent's last words
+}
+
+// ExitReason is what a lane must know about an exit.
+type ExitReason int
+
+// The reasons of an exit.
+const (
+	ExitOther          ExitReason = iota
+	ExitUnknownSession            // resume: no such session
+	ExitSessionInUse              // begin: the session exists already
+	ExitStartFailed               // it never became ready
+)
+
+// A Fate is what the agent's own record says of a turn.
+type Fate struct {
+	Begun       bool // the agent had taken it up
+	ToolBegun   bool // and had begun a tool
+	Interrupted bool // and was interrupted
+	Answered    bool // and had finished: Text is the answer
+	Failed      bool // and had ended in an error: Code and Text say which
+	Code        string
+	Text        string
+	Done        string // what had been done, for a person; may be empty
+}

@@ -1,0 +1,201 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// An ask is a permission request that waits for a decision.
+type ask struct {
+	approval Approval
+	timer    *time.Timer
+	deciding bool // a decision is being written
+}
+
+// deniedText tells the agent, and through it the user, how to allow a tool.
+const deniedText = "Permission for %s was denied because nobody can be asked on this channel. " +
+	"To allow it, add the tool to BARECLAW_ALLOWED_TOOLS, or set BARECLAW_APPROVALS=ask and answer at /approvals, then restart the gateway."
+
+// requested takes up a tool permission request: it is denied at once when
+// nobody can be asked, and waits for a decision otherwise.
+func (l *lane) requested(r Request) {
+	f := l.running()
+	if !l.mayAsk(f) {
+		l.markRunning("denied", r.Tool)
+		l.answer(r.ID, Answer{Message: fmt.Sprintf(deniedText, r.Tool)})
+		return
+	}
+	now := l.now()
+	a := &ask{approval: Approval{
+		ID: uuid.NewString(), Channel: l.key, RequestID: r.ID, Tool: r.Tool, Input: r.Input, Suggestion: r.Suggestion,
+		CreatedAt: now, ExpiresAt: now.Add(l.m.o.ApprovalTimeout), State: ApprovalPending,
+	}}
+	if f != nil {
+		a.approval.Turn, a.approval.Message = f.turn.ID, f.carrier().ID
+	}
+	l.asked[r.ID] = a
+	l.markRunning("asked", r.Tool)
+	l.expireLater(a)
+	approval := a.approval
+	l.save(Change{Approvals: []*Approval{&approval}}, l.hold())
+	l.publish(Update{Kind: UpdateApproval, Approval: &approval, Turn: approval.Turn})
+}
+
+func (l *lane) mayAsk(f *flight) bool {
+	switch l.m.o.Approvals {
+	case ApprovalsAsk:
+		return true
+	case ApprovalsDeny:
+		return false
+	case ApprovalsByAdapter:
+	}
+	return f != nil && f.turn.CanAsk
+}
+
+func (l *lane) answer(requestID string, a Answer) {
+	if l.session == nil {
+		return
+	}
+	if err := l.session.Answer(requestID, a); err != nil {
+		l.log.Warn("permission answer not sent", "err", err)
+	}
+}
+
+func (l *lane) expireLater(a *ask) {
+	a.timer = time.AfterFunc(max(0, a.approval.ExpiresAt.Sub(l.now())), func() {
+		l.post(func() {
+			if l.asked[a.approval.RequestID] != a || a.deciding {
+				return
+			}
+			text := fmt.Sprintf("Nobody answered the permission request for %s within %s, so it was denied.", a.approval.Tool, l.m.o.ApprovalTimeout)
+			l.closeAsk(a, ApprovalExpired, text)
+			l.answer(a.approval.RequestID, Answer{Message: text})
+		})
+	})
+}
+
+// closeAsk ends an approval that nobody decided.
+func (l *lane) closeAsk(a *ask, state ApprovalState, reason string) {
+	delete(l.asked, a.approval.RequestID)
+	a.timer.Stop()
+	a.approval.State, a.approval.Reason, a.approval.DecidedAt = state, reason, l.now()
+	approval := a.approval
+	l.save(Change{Approvals: []*Approval{&approval}}, func() {})
+	l.publish(Update{Kind: UpdateApprovalClosed, Approval: &approval, Turn: approval.Turn})
+}
+
+// voidAsked ends the pending approvals that can no longer be answered.
+func (l *lane) voidAsked(which func(*ask) bool) {
+	for _, a := range l.asked {
+		if which(a) {
+			l.closeAsk(a, ApprovalVoid, "The turn ended before it was answered.")
+		}
+	}
+}
+
+// restoreAsked takes up approvals that were pending in an earlier process.
+func (l *lane) restoreAsked(approvals []*Approval) {
+	for _, p := range approvals {
+		a := &ask{approval: *p}
+		l.asked[p.RequestID] = a
+		l.expireLater(a)
+	}
+}
+
+// syncAsked compares the approvals with what the host says is unanswered.
+func (l *lane) syncAsked() {
+	l.voidAsked(func(a *ask) bool {
+		return !slices.ContainsFunc(l.info.Requests, func(r Request) bool { return r.ID == a.approval.RequestID })
+	})
+	for _, r := range l.info.Requests {
+		if l.asked[r.ID] == nil {
+			l.requested(r)
+		}
+	}
+}
+
+// Decide answers a pending approval: the decision is durable before the agent
+// hears of it. Errors: ErrNotFound, and ErrNotPending together with the approval
+// as it is.
+func (m *ProcessManager) Decide(ctx context.Context, id string, d Decision) (Approval, error) {
+	a, err := m.o.Ledger.Approval(ctx, id)
+	if err != nil {
+		return Approval{}, err
+	}
+	l, ok := m.known(a.Channel)
+	if !ok || a.State != ApprovalPending {
+		return a, fmt.Errorf("approval %s is %s: %w", id, a.State, ErrNotPending)
+	}
+	type outcome struct {
+		approval Approval
+		err      error
+	}
+	done := make(chan outcome, 1)
+	l.post(func() {
+		l.decideAsk(id, d, func(a Approval, err error) { done <- outcome{a, err} })
+	})
+	select {
+	case o := <-done:
+		if errors.Is(o.err, ErrNotPending) {
+			if now, err := m.o.Ledger.Approval(ctx, id); err == nil {
+				o.approval = now
+			}
+		}
+		return o.approval, o.err
+	case <-ctx.Done():
+		return a, context.Cause(ctx)
+	case <-l.gone:
+		return a, ErrClosed
+	}
+}
+
+func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
+	var a *ask
+	for _, pending := range l.asked {
+		if pending.approval.ID == id && !pending.deciding {
+			a = pending
+		}
+	}
+	if a == nil {
+		done(Approval{}, fmt.Errorf("approval %s: %w", id, ErrNotPending))
+		return
+	}
+	decided := a.approval
+	decided.State, decided.Reason, decided.DecidedAt = ApprovalAllowed, "", l.now()
+	answer := Answer{Allow: d.Allow, UpdatedInput: d.UpdatedInput}
+	if d.Allow && d.Remember {
+		answer.Rules = decided.Suggestion
+	}
+	if !d.Allow {
+		decided.State, decided.Reason = ApprovalDenied, d.Message
+		if answer.Message = d.Message; answer.Message == "" {
+			answer.Message = "The user denied permission for " + decided.Tool + "."
+		}
+	}
+	a.deciding = true
+	l.m.o.Ledger.Write(Change{Approvals: []*Approval{&decided}}, func(err error) {
+		l.post(func() { l.decidedAsk(a, decided, answer, err, done) })
+	})
+}
+
+func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, err error, done func(Approval, error)) {
+	a.deciding = false
+	if err != nil {
+		done(a.approval, err)
+		return
+	}
+	if l.asked[decided.RequestID] != a { // the turn ended meanwhile
+		done(decided, fmt.Errorf("approval %s: %w", decided.ID, ErrNotPending))
+		return
+	}
+	delete(l.asked, decided.RequestID)
+	a.timer.Stop()
+	l.answer(decided.RequestID, answer)
+	l.publish(Update{Kind: UpdateApprovalClosed, Approval: &decided, Turn: decided.Turn})
+	done(decided, nil)
+}

@@ -1,0 +1,147 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// maxTurnBytes bounds what is coalesced into one turn. One message may be
+// larger; it then is a turn of its own.
+const maxTurnBytes = 4 << 20
+
+// isCommand reports whether the message is one of the agent's own slash
+// commands, which it only recognises at the very beginning of a text.
+func isCommand(m *Message) bool {
+	return len(m.Content.Blocks) == 0 && strings.HasPrefix(m.Content.Text, "/")
+}
+
+// coalescible returns how many of the messages become the next turn: all of
+// them, but a command is always alone and a turn stays below maxTurnBytes.
+func coalescible(ms []*Message) int {
+	size := 0
+	for i, m := range ms {
+		size += m.Content.size()
+		if i > 0 && (isCommand(m) || isCommand(ms[0]) || size > maxTurnBytes) {
+			return i
+		}
+	}
+	return len(ms)
+}
+
+func (c Content) size() int {
+	n := len(c.Text)
+	for _, b := range c.Blocks {
+		n += len(b)
+	}
+	return n
+}
+
+// coalesce turns messages into the content of one turn: a JSON string, or an
+// array of content blocks if any message has blocks. Texts are joined by a blank
+// line. The context prefix stands once, or before each message when their
+// senders differ.
+func coalesce(ms []*Message) (json.RawMessage, error) {
+	if len(ms) == 1 && isCommand(ms[0]) {
+		return marshal(ms[0].Content.Text)
+	}
+	own := sendersDiffer(ms)
+	for _, m := range ms {
+		if len(m.Content.Blocks) > 0 {
+			return coalesceBlocks(ms, own)
+		}
+	}
+	var sb strings.Builder
+	for i, m := range ms {
+		if i > 0 {
+			sb.WriteString("\n\n")
+		}
+		if i == 0 || own {
+			sb.WriteString(prefix(m))
+			sb.WriteByte('\n')
+		}
+		sb.WriteString(m.Content.Text)
+	}
+	return marshal(sb.String())
+}
+
+func coalesceBlocks(ms []*Message, own bool) (json.RawMessage, error) {
+	var blocks []json.RawMessage
+	text := func(s string) error {
+		b, err := marshal(struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		}{"text", s})
+		blocks = append(blocks, b)
+		return err
+	}
+	for i, m := range ms {
+		if i == 0 || own {
+			if err := text(prefix(m)); err != nil {
+				return nil, err
+			}
+		}
+		if len(m.Content.Blocks) > 0 {
+			blocks = append(blocks, m.Content.Blocks...)
+		} else if err := text(m.Content.Text); err != nil {
+			return nil, err
+		}
+	}
+	return marshal(blocks)
+}
+
+// marshal is json.Marshal without the HTML escapes, which would only make the
+// text longer.
+func marshal(v any) (json.RawMessage, error) {
+	var sb strings.Builder
+	enc := json.NewEncoder(&sb)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode content: %w", err)
+	}
+	return json.RawMessage(strings.TrimSuffix(sb.String(), "\n")), nil
+}
+
+func sendersDiffer(ms []*Message) bool {
+	for _, m := range ms[1:] {
+		if m.Adapter != ms[0].Adapter || m.Origin != ms[0].Origin {
+			return true
+		}
+	}
+	return false
+}
+
+// prefix is the line that tells the agent where a message comes from:
+// [channel: C, adapter: A, user: U, chat: T, topic: N].
+func prefix(m *Message) string {
+	var sb strings.Builder
+	sb.WriteString("[channel: " + neutral(string(m.Channel)) + ", adapter: " + neutral(m.Adapter))
+	for _, f := range [...]struct{ name, value string }{
+		{"user", m.Origin.User}, {"chat", m.Origin.Chat}, {"topic", m.Origin.Topic},
+	} {
+		if f.value != "" {
+			sb.WriteString(", " + f.name + ": " + neutral(f.value))
+		}
+	}
+	sb.WriteByte(']')
+	return sb.String()
+}
+
+// neutral makes a name from outside harmless inside the prefix: it can neither
+// end the bracket or the line nor begin another field.
+func neutral(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '[':
+			return '('
+		case r == ']':
+			return ')'
+		case r == ',':
+			return ';'
+		case unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r):
+			return ' '
+		}
+		return r
+	}, name)
+}

@@ -1,0 +1,133 @@
+// Package config turns the environment into one validated [Config].
+//
+// [Load] is called once, by main, before anything else runs; nothing else in
+// the program reads BARECLAW_ variables. It guarantees two things: a Config
+// without an error is usable as it stands (paths absolute, numbers in range,
+// names checked), and an error lists every problem at once, each with the
+// variable, what is wrong with its value and what is accepted. The value of a
+// secret appears in no error.
+//
+// .env.example describes every variable; a test holds it to this package.
+package config
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Config is everything the daemon can be told. Every path in it is absolute
+// and every field holds a value in its documented range.
+type Config struct {
+	// Host is the address the HTTP server listens on: an IP address (IPv6
+	// without brackets) or a host name. Not loopback only if HTTPToken is set.
+	Host string
+	// Port is the TCP port of the HTTP server; 0 means any free one.
+	Port int
+	// AllowedHosts are further host names and addresses that requests may
+	// carry in their Host header, in lower case, without port or brackets.
+	AllowedHosts []string
+	// HTTPToken is the bearer token of every TCP route; unset: no token.
+	HTTPToken Secret
+	// BodyLimit is the size of the largest accepted request body, in bytes.
+	BodyLimit int64
+
+	// CWD is the existing directory that claude processes run in.
+	CWD string
+	// SessionFile is where session ids are kept by channel.
+	SessionFile string
+	// StateDir holds what must outlive a restart. It need not exist yet.
+	StateDir string
+	// RuntimeDir holds the sockets. It need not exist yet.
+	RuntimeDir string
+
+	// Agent says what answers messages.
+	Agent Agent
+	// Claude is the CLI: an absolute path, or a bare name for PATH.
+	Claude string
+	// Model is passed to the CLI; empty leaves the choice to it.
+	Model string
+	// PermissionMode is passed to the CLI; empty leaves the choice to it.
+	PermissionMode string
+	// AllowedTools are the tools that run without asking, as the CLI writes
+	// them: Read, Bash(git log *), mcp__server__tool. Never empty.
+	AllowedTools []string
+	// MaxTurns bounds the agentic turns of one message; at least 1.
+	MaxTurns int
+	// PassEnv names variables that claude sees although they are withheld
+	// by default.
+	PassEnv []string
+
+	// Timeout interrupts a turn that runs longer; 0 means never.
+	Timeout time.Duration
+	// StartTimeout bounds how long the CLI may take to start and to answer
+	// its first request; more than 0.
+	StartTimeout time.Duration
+	// QueueLimit is how many messages may wait on one channel; at least 1.
+	QueueLimit int
+	// Approvals says what happens to permission requests; empty lets each
+	// channel's adapter decide by whether it can ask anyone.
+	Approvals Approvals
+	// ApprovalTimeout is how long a permission request waits for an answer;
+	// more than 0.
+	ApprovalTimeout time.Duration
+
+	// TelegramToken is the bot's token; unset: no Telegram.
+	TelegramToken Secret
+	// AllowedUsers are the Telegram user ids that are listened to; not empty
+	// if TelegramToken is set.
+	AllowedUsers []int64
+
+	// LogLevel is the least severe level that is written.
+	LogLevel slog.Level
+	// LogFormat is the shape of log lines.
+	LogFormat LogFormat
+
+	// Unknown lists BARECLAW_ variables that nothing reads, by name.
+	Unknown []Unknown
+}
+
+// Agent says what answers messages.
+type Agent string
+
+// The agents. AgentAuto is claude where it is installed, else echo.
+const (
+	AgentAuto   Agent = "auto"
+	AgentClaude Agent = "claude"
+	AgentEcho   Agent = "echo"
+)
+
+// Approvals says what happens when claude asks for permission. The zero value
+// means that nobody chose.
+type Approvals string
+
+// The ways to treat a permission request: wait for somebody's answer, or
+// refuse at once.
+const (
+	ApprovalsAsk  Approvals = "ask"
+	ApprovalsDeny Approvals = "deny"
+)
+
+// LogFormat is the shape of log lines.
+type LogFormat string
+
+// The log formats: slog's text and JSON handlers.
+const (
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
+// shortToken is the length in characters under which a token that guards an
+// address others can reach is worth a warning.
+const shortToken = 16
+
+// Warnings says, a sentence each, what is accepted but probably not meant.
+func (c Config) Warnings() []string {
+	var out []string
+	for _, u := range c.Unknown {
+		out = append(out, u.String())
+	}
+	if token := c.HTTPToken.Reveal(); token != "" && len(token) < shortToken && !isLoopback(c.Host) {
+		out = append(out, "BARECLAW_HTTP_TOKEN is short for an address that others can reach; try `openssl rand -hex 32`")
+	}
+	return out
+}

@@ -1,0 +1,113 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/joho/godotenv"
+)
+
+// maxDotEnvBytes bounds a .env; finding the line of a mistake rereads it.
+const maxDotEnvBytes = 64 << 10
+
+// dotEnvFiles are the .env files in the order in which they win.
+func dotEnvFiles(cwd string) []string {
+	files := []string{filepath.Join(cwd, ".env")}
+	configHome := os.Getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(configHome) {
+		home, err := os.UserHomeDir()
+		if err != nil || !filepath.IsAbs(home) {
+			return files
+		}
+		configHome = filepath.Join(home, ".config")
+	}
+	return append(files, filepath.Join(configHome, "bareclaw", ".env"))
+}
+
+// loadDotEnv puts the variables of each file into the environment, except
+// those that are there already. A file that cannot be used sets nothing.
+func loadDotEnv(p *problems, files ...string) {
+	for _, file := range files {
+		vars, err := readDotEnv(file)
+		if err != nil {
+			*p = append(*p, err)
+			continue
+		}
+		for name, value := range vars {
+			if _, ok := os.LookupEnv(name); !ok {
+				p.check(file, "values without NUL bytes", os.Setenv(name, value))
+			}
+		}
+	}
+}
+
+// readDotEnv reads one file; a missing one is empty. The error, a [*Problem],
+// shows nothing of the content: godotenv's own quotes the rest of the file.
+func readDotEnv(file string) (map[string]string, error) {
+	data, err := readFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, &Problem{Source: file, Problem: fmt.Sprintf("it cannot be read: %v", reason(err))}
+	}
+	vars, err := godotenv.UnmarshalBytes(data)
+	if err != nil {
+		return nil, badLine(file, badDotEnvLine(data))
+	}
+	for name := range vars {
+		if !isVariableName(name) {
+			return nil, &Problem{Source: file, Problem: "it sets something that is not a variable name", Accepted: "lines of NAME=VALUE"}
+		}
+	}
+	return vars, nil
+}
+
+func badLine(file string, line int) *Problem {
+	return &Problem{
+		Source:   file + ":" + strconv.Itoa(line),
+		Problem:  "it cannot be understood, so nothing of this file was used",
+		Accepted: `NAME=VALUE, NAME="VALUE" with its closing quote, or a # comment`,
+	}
+}
+
+// readFile returns a file's text, with Unix line ends and a last one, without
+// which godotenv takes a lone word for a value.
+func readFile(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxDotEnvBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxDotEnvBytes {
+		return nil, fmt.Errorf("it is larger than %d bytes", maxDotEnvBytes)
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors' byte order mark
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	return append(data, '\n'), nil
+}
+
+// badDotEnvLine returns the line, from 1, of the statement that godotenv cannot
+// parse in data. The parser reads from the start, so the longest run of lines
+// that parses ends just before that statement; a shorter one may end within a
+// quoted value.
+func badDotEnvLine(data []byte) int {
+	lines := slices.Collect(bytes.Lines(data))
+	for n := len(lines) - 1; n > 0; n-- {
+		if _, err := godotenv.UnmarshalBytes(bytes.Join(lines[:n], nil)); err == nil {
+			return n + 1
+		}
+	}
+	return 1
+}

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+)
+
+// environment is what the variables say, unparsed: envconfig stops at the
+// first value it cannot convert, and all problems are to be reported together.
+// An empty field means the default of its tag.
+type environment struct {
+	Host         string `envconfig:"BARECLAW_HOST" default:"127.0.0.1" help:"address or name the HTTP server listens on"`
+	Port         string `envconfig:"BARECLAW_PORT" default:"3000" help:"TCP port of the HTTP server; 0 picks a free one"`
+	AllowedHosts string `envconfig:"BARECLAW_ALLOWED_HOSTS" help:"further Host header names that requests may carry, comma-separated"`
+	HTTPToken    string `envconfig:"BARECLAW_HTTP_TOKEN" secret:"true" help:"bearer token that every TCP request must carry"`
+	BodyLimit    string `envconfig:"BARECLAW_BODY_LIMIT" default:"32MiB" help:"largest request body, in bytes or with KiB, MiB, kB, MB"`
+
+	CWD         string `envconfig:"BARECLAW_CWD" default:"~" help:"existing directory that claude runs in"`
+	SessionFile string `envconfig:"BARECLAW_SESSION_FILE" default:".bareclaw-sessions.json" help:"file of session ids, relative to BARECLAW_CWD"`
+	StateDir    string `envconfig:"BARECLAW_STATE_DIR" help:"directory of what outlives a restart; $XDG_STATE_HOME/bareclaw"`
+	RuntimeDir  string `envconfig:"BARECLAW_RUNTIME_DIR" help:"directory of the sockets; $XDG_RUNTIME_DIR/bareclaw, else run under the state directory"`
+
+	Agent          string `envconfig:"BARECLAW_AGENT" default:"auto" help:"what answers: auto, claude or echo"`
+	Claude         string `envconfig:"BARECLAW_CLAUDE" default:"claude" help:"path or name of the claude CLI"`
+	Model          string `envconfig:"BARECLAW_MODEL" help:"model for claude; its own choice when empty"`
+	PermissionMode string `envconfig:"BARECLAW_PERMISSION_MODE" help:"permission mode for claude; its own choice when empty"`
+	AllowedTools   string `envconfig:"BARECLAW_ALLOWED_TOOLS" default:"Read,Glob,Grep,Bash,Write,Edit,Skill,Task" help:"tools that run without asking, comma-separated"`
+	MaxTurns       string `envconfig:"BARECLAW_MAX_TURNS" default:"25" help:"agentic turns one message may take"`
+	PassEnv        string `envconfig:"BARECLAW_PASS_ENV" help:"names of withheld variables that claude sees after all, comma-separated"`
+
+	Timeout         string `envconfig:"BARECLAW_TIMEOUT_MS" default:"0" help:"milliseconds after which a turn is interrupted; 0 never"`
+	StartTimeout    string `envconfig:"BARECLAW_START_TIMEOUT" default:"1m" help:"how long claude may take to start"`
+	QueueLimit      string `envconfig:"BARECLAW_QUEUE_LIMIT" default:"1000" help:"messages that may wait on one channel"`
+	Approvals       string `envconfig:"BARECLAW_APPROVALS" help:"permission requests: ask or deny; by channel when empty"`
+	ApprovalTimeout string `envconfig:"BARECLAW_APPROVAL_TIMEOUT" default:"10m" help:"how long a permission request waits"`
+
+	TelegramToken string `envconfig:"BARECLAW_TELEGRAM_TOKEN" secret:"true" help:"token of the Telegram bot; no Telegram when empty"`
+	AllowedUsers  string `envconfig:"BARECLAW_ALLOWED_USERS" help:"Telegram user ids that are listened to, comma-separated"`
+
+	LogLevel  string `envconfig:"BARECLAW_LOG_LEVEL" default:"info" help:"debug, info, warn or error"`
+	LogFormat string `envconfig:"BARECLAW_LOG_FORMAT" default:"text" help:"text or json"`
+}
+
+// withDefaults returns e with spaces around values gone and each empty field at
+// its default: a variable that is set to nothing counts as unset, which
+// envconfig alone does not do. Secrets keep their spaces, so that a wrong one
+// is refused and not silently changed.
+func (e environment) withDefaults() environment {
+	v := reflect.ValueOf(&e).Elem()
+	for i := range v.NumField() {
+		field, tag := v.Field(i), v.Type().Field(i).Tag
+		if tag.Get("secret") == "" {
+			field.SetString(strings.TrimSpace(field.String()))
+		}
+		if field.String() == "" {
+			field.SetString(tag.Get("default"))
+		}
+	}
+	return e
+}
+
+// A Variable describes one environment variable.
+type Variable struct {
+	Name    string
+	Default string // as it would be written; empty where Help tells the default
+	Help    string // one line: effect and unit
+}
+
+// Variables describes every variable that [Load] reads, in the order of
+// .env.example.
+func Variables() []Variable {
+	t := reflect.TypeFor[environment]()
+	out := make([]Variable, t.NumField())
+	for i := range out {
+		tag := t.Field(i).Tag
+		out[i] = Variable{Name: tag.Get("envconfig"), Default: tag.Get("default"), Help: tag.Get("help")}
+	}
+	return out
+}

@@ -1,0 +1,178 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The tests of Load change the process's environment and working directory, so
+// none of them is parallel.
+
+// world is a fresh home, working directory and configuration directory, with
+// no BARECLAW_ variable set. It returns the paths of the two .env files.
+func world(t *testing.T) (first, second string) {
+	t.Helper()
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, prefix) {
+			unset(t, name)
+		}
+	}
+	config := t.TempDir()
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", config)
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir(filepath.Join(config, "bareclaw"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(cwd, ".env"), filepath.Join(config, "bareclaw", ".env")
+}
+
+// unset removes a variable until the test ends, whatever the test makes of it.
+func unset(t *testing.T, name string) {
+	t.Helper()
+	t.Setenv(name, "") // restores it in the end
+	if err := os.Unsetenv(name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLoadWithoutFiles(t *testing.T) {
+	world(t)
+	c, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Port != 3000 || c.CWD != os.Getenv("HOME") || c.Unknown != nil {
+		t.Errorf("Load = %+v, want the defaults", c)
+	}
+}
+
+func TestLoadPrecedence(t *testing.T) {
+	first, second := world(t)
+	for _, name := range []string{"BARECLAW_PORT", "BARECLAW_MAX_TURNS", "BARECLAW_QUEUE_LIMIT", "TOOL_TOKEN", "BARECLAW_PROT"} {
+		unset(t, name)
+	}
+	t.Setenv("BARECLAW_PORT", "1")
+	t.Setenv("BARECLAW_MODEL", "") // set to nothing: the default, whatever the files say
+	write(t, first, "BARECLAW_PORT=2\r\nBARECLAW_MAX_TURNS=2\r\nBARECLAW_MODEL=opus\r\nTOOL_TOKEN='a$b'\r\n")
+	write(t, second, "\ufeffBARECLAW_PORT=3\nexport BARECLAW_MAX_TURNS=3\nBARECLAW_QUEUE_LIMIT=\"3\"\nBARECLAW_PROT=3")
+	c, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Port != 1 || c.MaxTurns != 2 || c.QueueLimit != 3 || c.Model != "" {
+		t.Errorf("port %d, turns %d, queue %d, model %q; want 1, 2, 3 and none", c.Port, c.MaxTurns, c.QueueLimit, c.Model)
+	}
+	if got := os.Getenv("TOOL_TOKEN"); got != "a$b" {
+		t.Errorf("TOOL_TOKEN = %q in the process's environment, want a$b", got)
+	}
+	if len(c.Unknown) != 1 || c.Unknown[0] != (Unknown{"BARECLAW_PROT", "BARECLAW_PORT"}) {
+		t.Errorf("unknown = %v, want BARECLAW_PROT", c.Unknown)
+	}
+}
+
+func TestLoadFindsConfigUnderHome(t *testing.T) {
+	world(t)
+	unset(t, "BARECLAW_PORT")
+	unset(t, "XDG_CONFIG_HOME")
+	dir := filepath.Join(os.Getenv("HOME"), ".config", "bareclaw")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, ".env"), "BARECLAW_PORT=4")
+	if c, err := Load(); err != nil || c.Port != 4 {
+		t.Errorf("Load = port %d, %v, want 4", c.Port, err)
+	}
+}
+
+// TestLoadReportsFilesAndVariables has both files and a variable wrong.
+func TestLoadReportsFilesAndVariables(t *testing.T) {
+	first, second := world(t)
+	t.Setenv("BARECLAW_PORT", "x")
+	write(t, first, "A=1\n\n# a comment\nB=\"two\nlines\"\npassword: sesame\nBARECLAW_HTTP_TOKEN=\"sesame\n")
+	if err := os.Mkdir(second, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	unset(t, "A")
+	_, err := Load()
+	if err == nil {
+		t.Fatal("Load took everything")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], first+":7: ") || !strings.HasPrefix(lines[1], second+": ") || !strings.HasPrefix(lines[2], "BARECLAW_PORT: ") {
+		t.Errorf("problems:\n%v\nwant one of %s:7, one of %s and one of BARECLAW_PORT", err, first, second)
+	}
+	if strings.Contains(err.Error(), "sesame") {
+		t.Errorf("the file's content is in the error:\n%v", err)
+	}
+	if _, ok := os.LookupEnv("A"); ok {
+		t.Error("a file that cannot be understood set a variable")
+	}
+}
+
+func TestBadDotEnv(t *testing.T) {
+	t.Parallel()
+	rows := []struct {
+		name, text string
+		line       string
+	}{
+		{"lone word", "A=1\nsesame\nB=2\n", ":2"},
+		{"lone last word", "A=1\nsesame", ":2"},
+		{"unclosed quote", "A=1\n\nB=\"sesame\nC=2\n", ":3"},
+		{"first line", "se same!=1\n", ":1"},
+		{"after a long value", "A='1\n2\n3'\n?\n", ":4"},
+		{"name with a space", "SE SAME=1\n", ""},
+		{"no name", "=sesame\n", ""},
+		{"too large", strings.Repeat("A=sesame\n", maxDotEnvBytes/9+1), ""},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), ".env")
+			write(t, file, row.text)
+			vars, err := readDotEnv(file)
+			problem, ok := errors.AsType[*Problem](err)
+			if !ok || problem.Source != file+row.line {
+				t.Fatalf("readDotEnv = %v, %v, want a problem of %s%s", vars, err, file, row.line)
+			}
+			if strings.Contains(strings.ToLower(err.Error()), "same") {
+				t.Errorf("the content is in the error: %v", err)
+			}
+		})
+	}
+}
+
+func FuzzDotEnv(f *testing.F) {
+	for _, s := range []string{"A=1\n", "export A='x\ny'\n", "A=\"", "a: b", "\ufeffA=$B\n", "=\n", "A", "A=\x00"} {
+		f.Add(s)
+	}
+	file := filepath.Join(f.TempDir(), ".env")
+	f.Fuzz(func(t *testing.T, text string) {
+		write(t, file, text)
+		vars, err := readDotEnv(file)
+		if _, ok := errors.AsType[*Problem](err); err != nil && !ok {
+			t.Fatalf("readDotEnv(%q) = %v, which is no Problem", text, err)
+		}
+		for name := range vars {
+			if !isVariableName(name) {
+				t.Fatalf("readDotEnv(%q) sets %q", text, name)
+			}
+		}
+	})
+}

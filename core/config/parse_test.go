@@ -1,0 +1,124 @@
+package config
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	rows := map[string]int64{
+		"1024": 1024, "1048576": 1 << 20, "32MiB": 32 << 20, "32 mib": 32 << 20, "10MB": 10_000_000,
+		"2kB": 2000, "1KiB": 1024, "1GiB": 1 << 30, "1GB": 1_000_000_000, "2000B": 2000,
+	}
+	for s, want := range rows {
+		if got, err := parseBodySize(s); err != nil || got != want {
+			t.Errorf("size %q = %d, %v, want %d", s, got, err, want)
+		}
+	}
+}
+
+func FuzzSize(f *testing.F) {
+	for _, s := range []string{"32MiB", "10 MB", "9223372036854775807GiB", "-1", "1K", "\x00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		n, err := parseBodySize(s)
+		if err != nil {
+			if n != 0 {
+				t.Fatalf("size %q = %d with error %v", s, n, err)
+			}
+			return
+		}
+		if n < minBodyBytes || n > maxBodyBytes {
+			t.Fatalf("size %q = %d, which is out of range", s, n)
+		}
+		if again, err := parseBodySize(strconv.FormatInt(n, 10)); err != nil || again != n {
+			t.Fatalf("size %q = %d, but that many bytes are %d, %v", s, n, again, err)
+		}
+	})
+}
+
+func FuzzUsers(f *testing.F) {
+	for _, s := range []string{"1", "1, 2", "12abc", ",", "9223372036854775808", "+1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		users, err := parseUsers(s)
+		if err != nil {
+			return
+		}
+		var entries []string
+		for _, user := range users {
+			if user < 1 {
+				t.Fatalf("parseUsers(%q) let %d in", s, user)
+			}
+			entries = append(entries, strconv.FormatInt(user, 10))
+		}
+		again, err := parseUsers(strings.Join(entries, ","))
+		if err != nil || !slices.Equal(again, users) {
+			t.Fatalf("parseUsers(%q) = %d, which reads back as %d, %v", s, users, again, err)
+		}
+	})
+}
+
+func FuzzHost(f *testing.F) {
+	for _, s := range []string{"localhost", "127.0.0.1", "[::1]", "fe80::1%eth0", "a.b.", "1.2", "a:80", "\x00", "[", "[]"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		host, err := parseHost(s)
+		if err != nil {
+			return
+		}
+		if !isPrintable(host) || strings.ContainsAny(host, " /[]@?#\"'") && !strings.Contains(host, "%") {
+			t.Fatalf("parseHost(%q) = %q", s, host)
+		}
+		if again, err := parseHost(host); err != nil || again != host {
+			t.Fatalf("parseHost(%q) = %q, which reads back as %q, %v", s, host, again, err)
+		}
+		if addr, err := netip.ParseAddr(host); isLoopback(host) && host != "localhost" && (err != nil || !addr.Unmap().IsLoopback()) {
+			t.Fatalf("%q passes for a loopback address", host)
+		}
+	})
+}
+
+func FuzzTools(f *testing.F) {
+	for _, s := range []string{"Read,Bash(git log *)", "Bash(a,b),C", "((,))", "-x", "a,"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		tools, err := parseTools(s)
+		if err != nil {
+			return
+		}
+		for _, tool := range tools {
+			if tool == "" || tool[0] == '-' || !isPrintable(tool) {
+				t.Fatalf("parseTools(%q) let %q in", s, tool)
+			}
+		}
+	})
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	rows := []struct{ name, want string }{
+		{"BARECLAW_PROT", "BARECLAW_PORT"},
+		{"BARECLAW_TOKEN", ""},
+		{"BARECLAW_HTTPTOKEN", "BARECLAW_HTTP_TOKEN"},
+		{"BARECLAW_ALLOWED_USER", "BARECLAW_ALLOWED_USERS"},
+		{"BARECLAW_SOMETHING_ELSE", ""},
+	}
+	for _, row := range rows {
+		got := unknown([]string{row.name + "=x"})
+		if len(got) != 1 || got[0] != (Unknown{row.name, row.want}) {
+			t.Errorf("unknown(%s) = %v, want nearest %q", row.name, got, row.want)
+		}
+	}
+	if got := unknown([]string{"BARECLAW_PORT=1", "BARECLAW_TEST_SOAK=1", "BARECLAW_REQUIRE_CLAUDE=1", "PATH=/", "XBARECLAW_A="}); got != nil {
+		t.Errorf("unknown = %v, want none", got)
+	}
+}

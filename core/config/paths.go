@@ -1,0 +1,107 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// machine is what paths are resolved against.
+type machine struct {
+	home      string // empty if unknown
+	cwd       string // the daemon's own working directory
+	stateHome string // $XDG_STATE_HOME
+	runtime   string // $XDG_RUNTIME_DIR
+	uid       int
+}
+
+// absolute expands a leading ~ and resolves a relative path against base.
+func (m machine) absolute(path, base string) (string, error) {
+	if strings.ContainsRune(path, 0) {
+		return "", fmt.Errorf("%s holds a NUL byte", quoted(path))
+	}
+	if strings.HasPrefix(path, "~") {
+		rest := path[1:]
+		switch {
+		case rest != "" && rest[0] != '/':
+			return "", fmt.Errorf("%s names another user's home, which is not looked up", quoted(path))
+		case !filepath.IsAbs(m.home):
+			return "", errors.New("~ stands for $HOME, which is not an absolute path")
+		}
+		path = m.home + rest
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(base, path)
+	}
+	return filepath.Clean(path), nil
+}
+
+// directory is absolute for a path that must be a directory already.
+func (m machine) directory(path string) (string, error) {
+	path, err := m.absolute(path, m.cwd)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%s does not exist", quoted(path))
+	case err != nil:
+		return "", fmt.Errorf("%s cannot be read: %w", quoted(path), reason(err))
+	case !info.IsDir():
+		return "", fmt.Errorf("%s is not a directory", quoted(path))
+	}
+	return path, nil
+}
+
+// stateDir is the state directory when none is set, by the XDG Base Directory
+// Specification: a relative $XDG_STATE_HOME is ignored.
+func (m machine) stateDir() (string, error) {
+	if filepath.IsAbs(m.stateHome) {
+		return filepath.Join(m.stateHome, "bareclaw"), nil
+	}
+	return m.absolute("~/.local/state/bareclaw", m.cwd)
+}
+
+// runtimeDir is the runtime directory when none is set. $XDG_RUNTIME_DIR is
+// inherited by su and sudo and outlives a logout in a long-running process, so
+// it counts only while it is a directory of this user.
+func (m machine) runtimeDir(stateDir string) string {
+	if filepath.IsAbs(m.runtime) && ownedDirectory(m.runtime, m.uid) {
+		return filepath.Join(m.runtime, "bareclaw")
+	}
+	return filepath.Join(stateDir, "run")
+}
+
+func ownedDirectory(path string, uid int) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == uid
+}
+
+// command resolves a program: a bare name is left to PATH, a path is made
+// absolute, because claude is started in another directory.
+func (m machine) command(s string) (string, error) {
+	if !isPrintable(s) {
+		return "", fmt.Errorf("%s has control characters", quoted(s))
+	}
+	if !strings.ContainsRune(s, '/') && !strings.HasPrefix(s, "~") {
+		return s, nil
+	}
+	return m.absolute(s, m.cwd)
+}
+
+// reason is the cause of a file error without the path it repeats.
+func reason(err error) error {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathErr.Err
+	}
+	return err
+}

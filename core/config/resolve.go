@@ -1,0 +1,113 @@
+package config
+
+import (
+	"errors"
+	"math"
+)
+
+const (
+	// minBodyBytes leaves room for a JSON object around a short text.
+	minBodyBytes = 1 << 10
+	// maxBodyBytes is what the daemon would have to hold in memory.
+	maxBodyBytes = 1 << 30
+	// maxTurns and maxQueue catch a slipped digit; nothing depends on them.
+	maxTurns = 1_000_000
+	maxQueue = 1_000_000
+)
+
+// resolve parses every variable, each whatever became of the others, and
+// records what is wrong in p.
+func (e environment) resolve(m machine, p *problems) Config {
+	var c Config
+	e = e.withDefaults()
+	e.resolveHTTP(&c, p)
+	e.resolvePaths(&c, m, p)
+	e.resolveClaude(&c, m, p)
+	e.resolveTurns(&c, p)
+	e.resolveTelegram(&c, p)
+	c.LogLevel = read(p, "BARECLAW_LOG_LEVEL", e.LogLevel, "debug, info, warn or error", parseLevel)
+	c.LogFormat = read(p, "BARECLAW_LOG_FORMAT", e.LogFormat, "text or json", oneOf(LogText, LogJSON))
+	return c
+}
+
+// read parses one variable or records its problem. An empty value, which no
+// default filled, is the zero T.
+func read[T any](p *problems, name, value, accepted string, parse func(string) (T, error)) T {
+	var zero T
+	if value == "" {
+		return zero
+	}
+	v, err := parse(value)
+	if err != nil {
+		p.check(name, accepted, err)
+		return zero
+	}
+	return v
+}
+
+func (e environment) resolveHTTP(c *Config, p *problems) {
+	const hostAccepted = "an IP address or a host name, without a port"
+	c.Port = read(p, "BARECLAW_PORT", e.Port, "0 to 65535, where 0 picks a free port", between(0, math.MaxUint16))
+	c.Host = read(p, "BARECLAW_HOST", e.Host, hostAccepted, parseHost)
+	c.AllowedHosts = read(p, "BARECLAW_ALLOWED_HOSTS", e.AllowedHosts, "a comma-separated list, each "+hostAccepted, parseHosts)
+	c.HTTPToken = read(p, "BARECLAW_HTTP_TOKEN", e.HTTPToken, "letters, digits and punctuation of ASCII, without spaces", parseHTTPToken)
+	c.BodyLimit = read(p, "BARECLAW_BODY_LIMIT", e.BodyLimit, "1KiB to 1GiB, as 32MiB, 10MB or 1048576", parseBodySize)
+
+	if c.Host != "" && !isLoopback(c.Host) && e.HTTPToken == "" {
+		p.add("BARECLAW_HOST", "a loopback address such as 127.0.0.1, or any address together with BARECLAW_HTTP_TOKEN",
+			"%s can be reached by others, and whoever reaches the daemon can run commands as this user", quoted(c.Host))
+	}
+}
+
+func (e environment) resolvePaths(c *Config, m machine, p *problems) {
+	const pathAccepted = "a path, absolute or starting with ~/"
+	c.CWD = read(p, "BARECLAW_CWD", e.CWD, "an existing directory, absolute or starting with ~/", m.directory)
+	if c.CWD != "" { // else its own problem says enough
+		c.SessionFile = read(p, "BARECLAW_SESSION_FILE", e.SessionFile, "a path, absolute, starting with ~/ or relative to BARECLAW_CWD",
+			func(s string) (string, error) { return m.absolute(s, c.CWD) })
+	}
+	inDaemonCWD := func(s string) (string, error) { return m.absolute(s, m.cwd) }
+	c.StateDir = read(p, "BARECLAW_STATE_DIR", e.StateDir, pathAccepted, inDaemonCWD)
+	if e.StateDir == "" {
+		var err error
+		c.StateDir, err = m.stateDir()
+		p.check("BARECLAW_STATE_DIR", pathAccepted, err)
+	}
+	c.RuntimeDir = read(p, "BARECLAW_RUNTIME_DIR", e.RuntimeDir, pathAccepted, inDaemonCWD)
+	if e.RuntimeDir == "" {
+		c.RuntimeDir = m.runtimeDir(c.StateDir)
+	}
+}
+
+func (e environment) resolveClaude(c *Config, m machine, p *problems) {
+	c.Agent = read(p, "BARECLAW_AGENT", e.Agent, "auto, claude or echo", oneOf(AgentAuto, AgentClaude, AgentEcho))
+	c.Claude = read(p, "BARECLAW_CLAUDE", e.Claude, "the path or the name of a program", m.command)
+	c.Model = read(p, "BARECLAW_MODEL", e.Model, "a model's name, as for claude --model", parseWord)
+	// The choices of claude --permission-mode; "default" is its older word for
+	// "manual".
+	c.PermissionMode = read(p, "BARECLAW_PERMISSION_MODE", e.PermissionMode,
+		"acceptEdits, auto, bypassPermissions, default, dontAsk, manual or plan",
+		oneOf("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "manual", "plan"))
+	c.AllowedTools = read(p, "BARECLAW_ALLOWED_TOOLS", e.AllowedTools, "a comma-separated list, as Read,Bash(git log *)", parseTools)
+	c.MaxTurns = read(p, "BARECLAW_MAX_TURNS", e.MaxTurns, "1 to 1000000", between(1, maxTurns))
+	c.PassEnv = read(p, "BARECLAW_PASS_ENV", e.PassEnv, "a comma-separated list of variable names, none of them BARECLAW_…", parseNames)
+}
+
+func (e environment) resolveTurns(c *Config, p *problems) {
+	const durationAccepted = "a duration of more than 0, as 90s, 10m or 1h30m"
+	c.Timeout = read(p, "BARECLAW_TIMEOUT_MS", e.Timeout, "milliseconds, where 0 means no limit", parseMillis)
+	c.StartTimeout = read(p, "BARECLAW_START_TIMEOUT", e.StartTimeout, durationAccepted, parseDuration)
+	c.QueueLimit = read(p, "BARECLAW_QUEUE_LIMIT", e.QueueLimit, "1 to 1000000", between(1, maxQueue))
+	c.Approvals = read(p, "BARECLAW_APPROVALS", e.Approvals, "ask or deny", oneOf(ApprovalsAsk, ApprovalsDeny))
+	c.ApprovalTimeout = read(p, "BARECLAW_APPROVAL_TIMEOUT", e.ApprovalTimeout, durationAccepted, parseDuration)
+}
+
+func (e environment) resolveTelegram(c *Config, p *problems) {
+	const usersAccepted = "a comma-separated list of Telegram user ids, as 123456789,987654321"
+	c.TelegramToken = read(p, "BARECLAW_TELEGRAM_TOKEN", e.TelegramToken, "a token from @BotFather, as 123456:ABC-DEF", parseTelegramToken)
+	c.AllowedUsers = read(p, "BARECLAW_ALLOWED_USERS", e.AllowedUsers, usersAccepted, parseUsers)
+	if e.TelegramToken != "" && e.AllowedUsers == "" {
+		p.check("BARECLAW_ALLOWED_USERS", usersAccepted,
+			errors.New("it is empty, but BARECLAW_TELEGRAM_TOKEN is set, and a bot that listens to everyone lets everyone run commands"))
+	}
+}

@@ -1,0 +1,286 @@
+package config
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// resolved resolves vars and fails the test if anything is wrong with them.
+func resolved(t *testing.T, m machine, vars map[string]string) Config {
+	t.Helper()
+	var env environment
+	fill(t, &env, vars)
+	var p problems
+	c := env.resolve(m, &p)
+	if err := p.err(); err != nil {
+		t.Fatalf("resolve(%v): %v", vars, err)
+	}
+	return c
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	m := testMachine(t)
+	want := Config{
+		Host:            "127.0.0.1",
+		Port:            3000,
+		BodyLimit:       32 << 20,
+		CWD:             m.home,
+		SessionFile:     m.home + "/.bareclaw-sessions.json",
+		StateDir:        m.home + "/.local/state/bareclaw",
+		RuntimeDir:      m.home + "/.local/state/bareclaw/run",
+		Agent:           AgentAuto,
+		Claude:          "claude",
+		AllowedTools:    []string{"Read", "Glob", "Grep", "Bash", "Write", "Edit", "Skill", "Task"},
+		MaxTurns:        25,
+		StartTimeout:    time.Minute,
+		QueueLimit:      1000,
+		ApprovalTimeout: 10 * time.Minute,
+		LogLevel:        slog.LevelInfo,
+		LogFormat:       LogText,
+	}
+	if got := resolved(t, m, nil); !reflect.DeepEqual(got, want) {
+		t.Errorf("defaults = %+v\nwant %+v", got, want)
+	}
+}
+
+func TestEveryVariableIsUsed(t *testing.T) {
+	t.Parallel()
+	m := testMachine(t)
+	project := filepath.Join(m.home, "project")
+	if err := os.Mkdir(project, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	got := resolved(t, m, map[string]string{
+		"BARECLAW_HOST":             "0.0.0.0",
+		"BARECLAW_PORT":             " 0 ",
+		"BARECLAW_ALLOWED_HOSTS":    "Claw.example.org., [::1]",
+		"BARECLAW_HTTP_TOKEN":       "sesame",
+		"BARECLAW_BODY_LIMIT":       "10MB",
+		"BARECLAW_CWD":              "~/project",
+		"BARECLAW_SESSION_FILE":     "ids.json",
+		"BARECLAW_STATE_DIR":        "state",
+		"BARECLAW_RUNTIME_DIR":      "/run/claw/",
+		"BARECLAW_AGENT":            "claude",
+		"BARECLAW_CLAUDE":           "./bin/claude",
+		"BARECLAW_MODEL":            "opus[1m]",
+		"BARECLAW_PERMISSION_MODE":  "plan",
+		"BARECLAW_ALLOWED_TOOLS":    "Bash(cut -d, -f1), mcp__a__*",
+		"BARECLAW_MAX_TURNS":        "1",
+		"BARECLAW_PASS_ENV":         "ANTHROPIC_API_KEY,X",
+		"BARECLAW_TIMEOUT_MS":       "1500",
+		"BARECLAW_START_TIMEOUT":    "2s",
+		"BARECLAW_QUEUE_LIMIT":      "7",
+		"BARECLAW_APPROVALS":        "ask",
+		"BARECLAW_APPROVAL_TIMEOUT": "1h30m",
+		"BARECLAW_TELEGRAM_TOKEN":   "123456:ABC-DEF_1",
+		"BARECLAW_ALLOWED_USERS":    "1, 9007199254740993",
+		"BARECLAW_LOG_LEVEL":        "debug",
+		"BARECLAW_LOG_FORMAT":       "json",
+	})
+	want := Config{
+		Host:            "0.0.0.0",
+		Port:            0,
+		AllowedHosts:    []string{"claw.example.org", "::1"},
+		HTTPToken:       NewSecret("sesame"),
+		BodyLimit:       10_000_000,
+		CWD:             project,
+		SessionFile:     project + "/ids.json",
+		StateDir:        m.cwd + "/state",
+		RuntimeDir:      "/run/claw",
+		Agent:           AgentClaude,
+		Claude:          m.cwd + "/bin/claude",
+		Model:           "opus[1m]",
+		PermissionMode:  "plan",
+		AllowedTools:    []string{"Bash(cut -d, -f1)", "mcp__a__*"},
+		MaxTurns:        1,
+		PassEnv:         []string{"ANTHROPIC_API_KEY", "X"},
+		Timeout:         1500 * time.Millisecond,
+		StartTimeout:    2 * time.Second,
+		QueueLimit:      7,
+		Approvals:       ApprovalsAsk,
+		ApprovalTimeout: 90 * time.Minute,
+		TelegramToken:   NewSecret("123456:ABC-DEF_1"),
+		AllowedUsers:    []int64{1, 9007199254740993},
+		LogLevel:        slog.LevelDebug,
+		LogFormat:       LogJSON,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("resolve = %+v\nwant %+v", got, want)
+	}
+	v := reflect.ValueOf(got)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Port" && name != "Unknown" {
+			t.Errorf("no variable set %s", name)
+		}
+	}
+}
+
+func TestBadValues(t *testing.T) {
+	t.Parallel()
+	rows := map[string][]string{
+		"BARECLAW_HOST":             {"0.0.0.0", "::", "example.org", "127.1", "127.0.0.1:3000", "localhost:3000", "[::1]:80", "a b", "-a", "a..b", strings.Repeat("a", 64)},
+		"BARECLAW_PORT":             {"-1", "65536", "3000x", "0x10", "3.5", "99999999999999999999", "http"},
+		"BARECLAW_ALLOWED_HOSTS":    {"a,,b", "a,", "http://a", "*.example.org", "a:80"},
+		"BARECLAW_BODY_LIMIT":       {"0", "1023", "-1MB", "2GiB", "1.5MiB", "MiB", "10XB", "9999999999999999999GB", "1 2"},
+		"BARECLAW_CWD":              {"/nonexistent", "~nobody/x", "/dev/null"},
+		"BARECLAW_SESSION_FILE":     {"~nobody", "a\x00b"},
+		"BARECLAW_STATE_DIR":        {"~x"},
+		"BARECLAW_RUNTIME_DIR":      {"~x"},
+		"BARECLAW_AGENT":            {"Claude", "gpt"},
+		"BARECLAW_CLAUDE":           {"a\nb", "~x/claude"},
+		"BARECLAW_MODEL":            {"--help", "a b", "a\x01"},
+		"BARECLAW_PERMISSION_MODE":  {"yolo"},
+		"BARECLAW_ALLOWED_TOOLS":    {",", "Read,,Bash", "--dangerously-skip-permissions", "Read,-p", "Ba\x1bsh", "Bash(ls", "Bash)", "\xff"},
+		"BARECLAW_MAX_TURNS":        {"0", "-1", "many", "1000001"},
+		"BARECLAW_PASS_ENV":         {"A=b", "1A", "A,,B", "BARECLAW_HTTP_TOKEN", "A B"},
+		"BARECLAW_TIMEOUT_MS":       {"-1", "10s", "9223372036855"},
+		"BARECLAW_START_TIMEOUT":    {"0", "0s", "-1s", "60", "soon"},
+		"BARECLAW_QUEUE_LIMIT":      {"0", "1e3"},
+		"BARECLAW_APPROVALS":        {"yes", "ASK"},
+		"BARECLAW_APPROVAL_TIMEOUT": {"0", "10"},
+		"BARECLAW_ALLOWED_USERS":    {"12abc", "1;2", "0", "-5", "@me", "1,,2", "9223372036854775808"},
+		"BARECLAW_LOG_LEVEL":        {"verbose", "INFO"},
+		"BARECLAW_LOG_FORMAT":       {"xml"},
+	}
+	m := testMachine(t)
+	for name, values := range rows {
+		for _, value := range values {
+			var env environment
+			fill(t, &env, map[string]string{name: value})
+			var p problems
+			env.resolve(m, &p)
+			if len(p) != 1 {
+				t.Errorf("%s=%q: %d problems (%v), want 1", name, value, len(p), p.err())
+				continue
+			}
+			problem, ok := errors.AsType[*Problem](p.err())
+			if !ok || problem.Source != name || problem.Problem == "" || problem.Accepted == "" {
+				t.Errorf("%s=%q: %#v, want a problem of that variable and what is accepted", name, value, problem)
+			}
+			if text := p.err().Error(); strings.ContainsAny(text, "\n\x00\x01\x1b") {
+				t.Errorf("%s=%q: error is not one plain line: %q", name, value, text)
+			}
+		}
+	}
+}
+
+func TestAllProblemsAtOnceWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	var env environment
+	fill(t, &env, map[string]string{
+		"BARECLAW_PORT":           "99999",
+		"BARECLAW_MAX_TURNS":      "none",
+		"BARECLAW_HTTP_TOKEN":     "open sesame",
+		"BARECLAW_TELEGRAM_TOKEN": "sesame!",
+		"BARECLAW_CWD":            "/nonexistent",
+	})
+	var p problems
+	env.resolve(testMachine(t), &p)
+	text := p.err().Error()
+	lines := strings.Split(text, "\n")
+	for _, name := range []string{"BARECLAW_PORT", "BARECLAW_HTTP_TOKEN", "BARECLAW_CWD", "BARECLAW_MAX_TURNS", "BARECLAW_TELEGRAM_TOKEN", "BARECLAW_ALLOWED_USERS"} {
+		if n := strings.Count(text, "\n"+name+": ") + strings.Count(text[:len(name)+2], name+": "); n != 1 {
+			t.Errorf("%s is reported %d times, want once, in:\n%s", name, n, text)
+		}
+	}
+	if len(lines) != 6 {
+		t.Errorf("%d lines, want 6:\n%s", len(lines), text)
+	}
+	if strings.Contains(text, "sesame") {
+		t.Errorf("a secret is in the error:\n%s", text)
+	}
+	if want := `BARECLAW_PORT: "99999" is out of range; accepted: 0 to 65535, where 0 picks a free port`; lines[0] != want {
+		t.Errorf("first line = %q, want %q", lines[0], want)
+	}
+}
+
+func TestOpenAddressNeedsToken(t *testing.T) {
+	t.Parallel()
+	m := testMachine(t)
+	for _, host := range []string{"localhost", "LOCALHOST", "127.0.0.1", "127.9.9.9", "::1", "[::1]", "::ffff:127.0.0.1"} {
+		resolved(t, m, map[string]string{"BARECLAW_HOST": host})
+	}
+	for _, host := range []string{"0.0.0.0", "::", "192.168.1.2", "box.lan", "localhost.example.org"} {
+		resolved(t, m, map[string]string{"BARECLAW_HOST": host, "BARECLAW_HTTP_TOKEN": "sesame"})
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	m := testMachine(t)
+	rows := []struct {
+		host, token string
+		want        int
+	}{
+		{"127.0.0.1", "short", 0},
+		{"0.0.0.0", "short", 1},
+		{"0.0.0.0", "0123456789abcdef", 0},
+	}
+	for _, row := range rows {
+		c := resolved(t, m, map[string]string{"BARECLAW_HOST": row.host, "BARECLAW_HTTP_TOKEN": row.token})
+		if got := c.Warnings(); len(got) != row.want {
+			t.Errorf("host %s, token of %d: warnings %q, want %d", row.host, len(row.token), got, row.want)
+		}
+	}
+	c := Config{Unknown: []Unknown{{Name: "BARECLAW_PROT", Nearest: "BARECLAW_PORT"}, {Name: "BARECLAW_X"}}}
+	if got := c.Warnings(); len(got) != 2 || !strings.Contains(got[0], "did you mean BARECLAW_PORT?") {
+		t.Errorf("warnings = %q", got)
+	}
+}
+
+func TestRuntimeDir(t *testing.T) {
+	t.Parallel()
+	m := testMachine(t)
+	mine := t.TempDir()
+	rows := []struct {
+		runtime string
+		uid     int
+		want    string
+	}{
+		{mine, m.uid, mine + "/bareclaw"},
+		{mine, m.uid + 1, m.home + "/.local/state/bareclaw/run"},         // inherited by su
+		{mine + "/gone", m.uid, m.home + "/.local/state/bareclaw/run"},   // after a logout
+		{"relative", m.uid, m.home + "/.local/state/bareclaw/run"},       // to be ignored by the specification
+		{os.DevNull, os.Getuid(), m.home + "/.local/state/bareclaw/run"}, // not a directory
+		{"", m.uid, m.home + "/.local/state/bareclaw/run"},               // cron
+	}
+	for _, row := range rows {
+		m.runtime, m.uid = row.runtime, row.uid
+		if got := resolved(t, m, nil).RuntimeDir; got != row.want {
+			t.Errorf("runtime %q of uid %d: %s, want %s", row.runtime, row.uid, got, row.want)
+		}
+	}
+}
+
+func TestStateDir(t *testing.T) {
+	t.Parallel()
+	m := testMachine(t)
+	m.stateHome = "/var/state"
+	if got := resolved(t, m, nil).StateDir; got != "/var/state/bareclaw" {
+		t.Errorf("state dir = %s", got)
+	}
+	m.stateHome = "relative"
+	if got, want := resolved(t, m, nil).StateDir, m.home+"/.local/state/bareclaw"; got != want {
+		t.Errorf("state dir with a relative XDG_STATE_HOME = %s, want %s", got, want)
+	}
+}
+
+// TestNoHome is a system service without HOME: it must name its directories.
+func TestNoHome(t *testing.T) {
+	t.Parallel()
+	m := testMachine(t)
+	m.home = ""
+	var p problems
+	(environment{}).resolve(m, &p)
+	if text := p.err().Error(); len(p) != 2 || !strings.Contains(text, "BARECLAW_CWD: ~ stands for $HOME") || !strings.Contains(text, "BARECLAW_STATE_DIR: ~") {
+		t.Errorf("problems = %v", p.err())
+	}
+	resolved(t, m, map[string]string{"BARECLAW_CWD": m.cwd, "BARECLAW_STATE_DIR": "/s"})
+}

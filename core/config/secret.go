@@ -1,0 +1,54 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+const redacted = "[redacted]"
+
+// Secret is a string that fmt, slog and JSON encoders print as "[redacted]"
+// (or as nothing when it is unset). The zero value is unset.
+type Secret struct {
+	// A pointer, because fmt prints an unexported field of an unexported
+	// field without asking it for its String: what it shows then is an
+	// address.
+	value *string
+}
+
+// NewSecret returns a Secret that holds value; an empty one is unset.
+func NewSecret(value string) Secret {
+	if value == "" {
+		return Secret{}
+	}
+	return Secret{value: &value}
+}
+
+// IsSet reports whether there is a value.
+func (s Secret) IsSet() bool { return s.value != nil }
+
+// Reveal returns the value itself, empty when unset. Never log it.
+func (s Secret) Reveal() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
+}
+
+// String returns a placeholder, or nothing when s is unset.
+func (s Secret) String() string {
+	if s.value == nil {
+		return ""
+	}
+	return redacted
+}
+
+// Format writes the placeholder for every verb.
+func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
+
+// LogValue is the placeholder, for slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText is the placeholder, for JSON and other encoders.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -1,0 +1,206 @@
+// Package core is the gateway itself: channels, their lanes, and what becomes
+// of each message.
+//
+// It guarantees that every accepted message has exactly one outcome (answered,
+// failed, cancelled) or is still waiting, that the messages of one channel are
+// served strictly in order, and that channels never wait for each other. It
+// knows no adapter, no socket, no process and no SQL: what it needs of them it
+// declares here as [Ledger], [Agent] and [SessionIDs].
+//
+// Adapters call [ProcessManager.Submit] and read the outcome from the [Ticket];
+// everything else (queueing, coalescing, sessions, recovery) is done here.
+package core
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A ChannelKey names one conversation, for example "tg-123". It is opaque here:
+// limits on its form are the adapters' business.
+type ChannelKey string
+
+// A MessageID is the UUIDv7 given to an accepted message.
+type MessageID string
+
+// A TurnID is the uuid under which a turn is handed to the agent.
+type TurnID string
+
+// State says where a message is. Waiting and running messages have no outcome
+// yet; the other states are final.
+type State string
+
+// The states of a message.
+const (
+	Waiting   State = "waiting"
+	Running   State = "running"
+	Answered  State = "answered"
+	Failed    State = "failed"
+	Cancelled State = "cancelled"
+)
+
+// Final reports whether the state is an outcome.
+func (s State) Final() bool { return s == Answered || s == Failed || s == Cancelled }
+
+// Mode says what a message does to a turn that is running when it arrives.
+type Mode string
+
+// The modes of a message. The zero value means [Collect].
+const (
+	Collect   Mode = "collect"   // wait, and become part of the next turn
+	Steer     Mode = "steer"     // hand over at once; the agent folds it into the running turn
+	Interrupt Mode = "interrupt" // end the running turn, then run
+)
+
+// Origin tells the agent who speaks. Empty fields are left out of the prefix.
+type Origin struct {
+	User  string `json:"user,omitempty"`
+	Chat  string `json:"chat,omitempty"`
+	Topic string `json:"topic,omitempty"`
+}
+
+// Content is what a message says: either Text, or Blocks in the form of the
+// Messages API ({"type":"text",…}, {"type":"image",…}); Blocks win if present.
+type Content struct {
+	Text   string            `json:"text,omitempty"`
+	Blocks []json.RawMessage `json:"blocks,omitempty"`
+}
+
+// A Submission is a message as an adapter hands it in.
+type Submission struct {
+	Channel ChannelKey
+	Adapter string // the adapter's name, shown to the agent
+	Origin  Origin
+	Content Content
+	Mode    Mode
+	// SourceKey makes delivery idempotent: a second submission with the same key
+	// is answered with the first one's ticket. Empty means none.
+	SourceKey string
+	// SourceHash binds the key to what was submitted; a different hash under the
+	// same key is refused with [ErrKeyReused].
+	SourceHash string
+	RetryOf    MessageID
+	// CanAsk says that somebody behind this adapter can answer permission
+	// requests while the turn runs.
+	CanAsk bool
+}
+
+// A Message is an accepted submission and what became of it.
+type Message struct {
+	ID         MessageID
+	Channel    ChannelKey
+	Adapter    string
+	Origin     Origin
+	Content    Content
+	Mode       Mode
+	SourceKey  string
+	SourceHash string
+	RetryOf    MessageID
+	CanAsk     bool
+	ReceivedAt time.Time
+
+	State        State
+	Turn         TurnID    // the turn it became part of, if any
+	DispatchedAt time.Time // when that turn was frozen; zero before
+	EndedAt      time.Time // zero while there is no outcome
+	Reply        Reply     // meaningful once State is final
+}
+
+// A Reply is the outcome of a message.
+type Reply struct {
+	State     State     // answered, failed or cancelled
+	Text      string    // the agent's words, or for a failure what happened and what to do
+	IsError   bool      // the text is not an answer
+	Code      string    // stable word for a failure; empty when answered
+	Error     string    // the failure in a sentence
+	Coalesced bool      // another message carries the text
+	Into      MessageID // that message
+	Duration  time.Duration
+	CostUSD   float64 // of the turn; 0 when unknown
+	SessionID string
+	Notices   []Notice
+}
+
+// A Notice is something told once with a reply, such as a session that had to
+// be begun anew.
+type Notice struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
+
+// A Turn is one exchange with the agent: one or several messages under one
+// uuid, with the exact bytes handed over. It is frozen in the ledger first.
+type Turn struct {
+	ID        TurnID
+	Channel   ChannelKey
+	SessionID string // the session it runs in; at the end, the one its result named
+	Opens     bool   // it is the first turn of a session whose id was made here
+	Members   []MessageID
+	Line      []byte // what the agent reads, newline included
+	Steered   bool   // handed over while another turn ran
+	CanAsk    bool
+	BegunAt   time.Time
+	Notices   []Notice // to be told with its reply
+	ToolBegun bool     // it has begun a tool: it must never be run again by itself
+
+	// The end, once there is one.
+	EndedAt time.Time
+	Result  *Result // nil when the turn ended without the agent's own result
+	Code    string  // as in Reply
+	Marks   []Mark
+}
+
+// A Mark is one point on a turn's timeline.
+type Mark struct {
+	At     time.Time `json:"at"`
+	What   string    `json:"what"`
+	Detail string    `json:"detail,omitempty"`
+}
+
+// A Background is a result that belongs to no message: a task of the agent that
+// finished after its turn had ended.
+type Background struct {
+	ID        string
+	Channel   ChannelKey
+	Text      string
+	IsError   bool
+	CreatedAt time.Time
+}
+
+// An Approval is a tool permission the agent asked for.
+type Approval struct {
+	ID         string
+	Channel    ChannelKey
+	Message    MessageID
+	Turn       TurnID
+	RequestID  string // the agent's own id for it
+	Tool       string
+	Input      json.RawMessage
+	Suggestion json.RawMessage // permission rules the agent proposes
+	CreatedAt  time.Time
+	ExpiresAt  time.Time
+
+	State     ApprovalState
+	Reason    string // what the agent was told on a denial
+	DecidedAt time.Time
+}
+
+// ApprovalState says where an approval is; all but pending are final.
+type ApprovalState string
+
+// The states of an approval.
+const (
+	ApprovalPending ApprovalState = "pending"
+	ApprovalAllowed ApprovalState = "allowed"
+	ApprovalDenied  ApprovalState = "denied"
+	ApprovalExpired ApprovalState = "expired" // nobody answered in time: denied
+	ApprovalVoid    ApprovalState = "void"    // the turn ended or its process died first
+)
+
+// A Decision answers an approval.
+type Decision struct {
+	Allow        bool
+	Message      string          // told to the agent on a denial
+	UpdatedInput json.RawMessage // replaces the tool's input when allowed; nil keeps it
+	Remember     bool            // allow the suggested rule for the rest of the agent's process
+}

@@ -1,0 +1,201 @@
+package core
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// retryFreeze is how long a lane waits before it tries again to write a turn of
+// messages that the ledger holds already.
+const retryFreeze = time.Second
+
+// dispatch freezes all that waits into the next turn, if none is on its way.
+func (l *lane) dispatch() {
+	if l.busy != "" || len(l.flights) > 0 {
+		return
+	}
+	if batch := l.takeBatch(); len(batch) > 0 {
+		l.freeze(batch, false)
+	}
+}
+
+// takeBatch removes from the queue what becomes the next turn. A keyed message
+// that is not durable yet may be a duplicate: it and all behind it wait.
+func (l *lane) takeBatch() []*item {
+	n := 0
+	for n < len(l.pending) && (l.pending[n].durable || l.pending[n].msg.SourceKey == "") {
+		n++
+	}
+	ms := make([]*Message, n)
+	for i := range ms {
+		ms[i] = l.pending[i].msg
+	}
+	n = coalescible(ms)
+	batch := l.pending[:n:n]
+	l.pending = append([]*item(nil), l.pending[n:]...)
+	return batch
+}
+
+// freeze makes the turn durable: its uuid, its members and the exact bytes.
+// Messages that are not written yet become durable with it.
+func (l *lane) freeze(batch []*item, steered bool) {
+	f, err := l.newFlight(batch, steered)
+	if err != nil {
+		l.log.Error("turn cannot be composed", "err", err)
+		l.refuseOrFail(batch, err)
+		return
+	}
+	change := Change{Begin: []*Turn{f.turn}}
+	for _, it := range batch {
+		if !it.written {
+			it.written = true
+			change.Accept = append(change.Accept, it.msg)
+		}
+	}
+	l.flights = append(l.flights, f)
+	l.m.o.Ledger.Write(change, func(err error) {
+		l.post(func() { l.freezeDone(f, err) })
+	})
+	l.openSession(f)
+}
+
+func (l *lane) newFlight(batch []*item, steered bool) (*flight, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, fmt.Errorf("make a turn id: %w", err)
+	}
+	t := &Turn{ID: TurnID(id.String()), Channel: l.key, Steered: steered, BegunAt: l.now()}
+	ms := make([]*Message, len(batch))
+	for i, it := range batch {
+		ms[i] = it.msg
+		t.Members = append(t.Members, it.msg.ID)
+		t.CanAsk = t.CanAsk || it.msg.CanAsk
+	}
+	content, err := coalesce(ms)
+	if err != nil {
+		return nil, err
+	}
+	if t.Line, err = l.m.o.Agent.Compose(t.ID, content); err != nil {
+		return nil, fmt.Errorf("compose turn: %w", err)
+	}
+	if l.sessionID == "" {
+		l.sessionID, t.Opens = uuid.NewString(), true
+	}
+	t.SessionID = l.sessionID
+	if !l.greeted {
+		l.greeted, t.Notices = true, l.m.o.Greeting
+	}
+	return &flight{turn: t, items: batch}, nil
+}
+
+// refuseOrFail ends messages of which no turn can be made.
+func (l *lane) refuseOrFail(batch []*item, err error) {
+	for _, it := range batch {
+		if !it.written {
+			it.refused = true
+			it.tell(fmt.Errorf("%w: %w", ErrBadContent, err))
+			continue
+		}
+		l.settle([]*item{it}, []Reply{{State: Failed, IsError: true, Code: CodeBadContent, Error: err.Error()}}, nil, nil)
+	}
+}
+
+func (l *lane) freezeDone(f *flight, err error) {
+	if err != nil {
+		l.unfreeze(f, err)
+		return
+	}
+	f.frozen = true
+	for _, it := range f.items {
+		it.msg.State, it.msg.Turn, it.msg.DispatchedAt = Running, f.turn.ID, f.turn.BegunAt
+		if !it.durable {
+			it.durable = true
+			l.welcome(it)
+		}
+	}
+	l.hand(f)
+}
+
+// unfreeze gives up a turn that the ledger did not take. Messages that were not
+// accepted before are refused; the others wait on.
+func (l *lane) unfreeze(f *flight, err error) {
+	l.removeFlight(f)
+	var kept []*item
+	for _, it := range f.items {
+		if it.accepted != nil && !it.durable {
+			it.refused = true
+			it.tell(err)
+		}
+		if !it.refused {
+			kept = append(kept, it)
+		}
+	}
+	l.log.Warn("turn not written", "err", err, "messages_kept", len(kept))
+	if f.turn.Opens {
+		l.sessionID = "" // the id was never used
+	}
+	l.pending = append(kept, l.pending...)
+	if len(kept) == 0 {
+		l.dispatch()
+		return
+	}
+	l.busy = "waiting for the ledger"
+	time.AfterFunc(retryFreeze, func() {
+		l.post(func() { l.busy = ""; l.dispatch() })
+	})
+}
+
+func (l *lane) removeFlight(f *flight) {
+	rest := make([]*flight, 0, len(l.flights))
+	for _, other := range l.flights {
+		if other != f {
+			rest = append(rest, other)
+		}
+	}
+	l.flights = rest
+}
+
+// hand gives the turn to the session once both are there. If the connection
+// turns out to be broken, the end of the session decides what happens next.
+func (l *lane) hand(f *flight) {
+	if !f.frozen || f.handed || f.answered || l.busy != "" {
+		return
+	}
+	if f.stop != nil { // stopped before the agent got it
+		l.finish(f, f.stopReply(""))
+		l.release(f)
+		return
+	}
+	if l.session == nil || l.opening {
+		return
+	}
+	f.handed = true
+	f.attempts++
+	f.mark(l.now(), "handed", "")
+	if f.timer == nil && l.m.o.TurnTimeout > 0 {
+		l.startTimeout(f)
+	}
+	if err := l.session.Hand(f.turn.ID, f.turn.Line); err != nil {
+		l.log.Warn("turn not handed over", "turn", f.turn.ID, "err", err)
+	}
+}
+
+// steer hands a message to a turn that is running already: a turn of its own for
+// the ledger, which the agent may fold into the running one. If nothing runs, or
+// the message may still turn out to be a duplicate, it waits like any other.
+func (l *lane) steer(it *item) {
+	f := l.running()
+	if f == nil || !f.handed || f.stop != nil || l.session == nil || l.busy != "" {
+		return
+	}
+	if it.msg.SourceKey != "" && !it.durable || isCommand(it.msg) {
+		return
+	}
+	if len(l.pending) != 1 || l.pending[0] != it {
+		return // what waits before it must not be overtaken
+	}
+	l.pending = nil
+	l.freeze([]*item{it}, true)
+}

@@ -1,0 +1,60 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that callers branch on. They come wrapped; use errors.Is.
+var (
+	// ErrNotFound: no such message, approval, turn or channel.
+	ErrNotFound = errors.New("not found")
+	// ErrQueueFull: the channel already holds as many messages as allowed.
+	ErrQueueFull = errors.New("queue full")
+	// ErrKeyReused: the source key was used before with another content.
+	ErrKeyReused = errors.New("idempotency key was used with a different message")
+	// ErrNotWaiting: the message is running or has its outcome already.
+	ErrNotWaiting = errors.New("message is not waiting")
+	// ErrNotPending: the approval has been decided, has expired or is void.
+	ErrNotPending = errors.New("approval is not pending")
+	// ErrNothingRuns: there is no turn to interrupt.
+	ErrNothingRuns = errors.New("no turn is running")
+	// ErrClosed: the gateway is shutting down.
+	ErrClosed = errors.New("gateway is shutting down")
+	// ErrStorageFull: the ledger's disk is full; nothing was accepted.
+	ErrStorageFull = errors.New("ledger: no space left on the disk")
+	// ErrStorage: the ledger could not be written; nothing was accepted.
+	ErrStorage = errors.New("ledger: cannot be written")
+	// ErrNoHost: no session host of that channel is alive.
+	ErrNoHost = errors.New("no live session host")
+	// ErrBadContent: the content cannot be handed to the agent.
+	ErrBadContent = errors.New("bad content")
+)
+
+// A DuplicateError reports that a source key is known already.
+type DuplicateError struct {
+	Existing MessageID
+	Hash     string
+}
+
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("source key belongs to message %s", e.Existing)
+}
+
+// An AgentError says why the agent could not be started or went away. Code is a
+// stable word (agent_missing, agent_exit, agent_timeout, …); Text is for a
+// person and says what to do.
+type AgentError struct {
+	Code string
+	Text string
+	Err  error
+}
+
+func (e *AgentError) Error() string {
+	if e.Err != nil {
+		return e.Text + ": " + e.Err.Error()
+	}
+	return e.Text
+}
+
+func (e *AgentError) Unwrap() error { return e.Err }

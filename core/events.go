@@ -1,0 +1,242 @@
+package core
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	// ackEvery is how many events are taken up before they are acknowledged
+	// when nothing else asks for it.
+	ackEvery = 64
+	// releaseAfter is how long the lane waits, after a turn's result, for the
+	// agent to say that it is done with the turn.
+	releaseAfter = 2 * time.Second
+)
+
+// take acts on one event of the session.
+func (l *lane) take(ev Event) {
+	l.seen = ev.Seq
+	if ev.Raw != nil && l.m.hub.listening(l.key) {
+		u := Update{Kind: UpdateEvent, Raw: ev.Raw}
+		if f := l.running(); f != nil {
+			u.Turn, u.Messages = f.turn.ID, f.turn.Members
+		}
+		l.publish(u)
+	}
+	switch ev.Kind {
+	case Said:
+	case TurnState:
+		l.turnState(ev)
+	case Resulted:
+		l.resulted(ev)
+	case Requested:
+		l.requested(*ev.Request)
+	case RequestGone:
+		l.voidAsked(func(a *ask) bool { return a.approval.RequestID == ev.Request.ID })
+	case SessionNew:
+		l.sessionNew(ev)
+	case ToolBegun:
+		l.toolBegun(ev)
+	case Retrying:
+		l.markRunning("retry", ev.Detail)
+		l.publish(Update{Kind: UpdateRetrying, Detail: ev.Detail})
+	case Readied:
+		l.ready = true
+		l.markRunning("agent_ready", "")
+	case Exited:
+		l.exit = ev.Exit
+	}
+	if l.seen-l.acked >= ackEvery {
+		l.ack()
+	}
+}
+
+// toolBegun notes durably that the running turn has begun a tool. The agent's own
+// record lags behind, and what has begun a tool is never run again by itself.
+func (l *lane) toolBegun(ev Event) {
+	l.activity = ev.Tool
+	f := l.running()
+	if f == nil {
+		return
+	}
+	f.mark(l.now(), "tool", ev.Tool+": "+ev.Target)
+	if !f.turn.ToolBegun {
+		f.turn.ToolBegun = true
+		t := *f.turn
+		l.save(Change{Update: []*Turn{&t}}, l.hold())
+	}
+}
+
+func (l *lane) markRunning(what, detail string) {
+	if f := l.running(); f != nil {
+		f.mark(l.now(), what, detail)
+	}
+}
+
+// ack acknowledges what has been taken up, but nothing whose effect is not
+// durable yet: a new process would need it again.
+func (l *lane) ack() {
+	seq := l.seen
+	if len(l.holds) > 0 {
+		seq = min(seq, l.holds[0]-1)
+	}
+	if l.session != nil && seq > l.acked {
+		l.acked = seq
+		l.session.Ack(seq)
+	}
+}
+
+// hold keeps the newest event, and all after it, from being acknowledged until
+// the returned function is called.
+func (l *lane) hold() (release func()) {
+	seq, s := l.seen, l.session
+	l.holds = append(l.holds, seq)
+	return func() {
+		if l.session != s {
+			return
+		}
+		l.holds = slices.DeleteFunc(l.holds, func(h uint64) bool { return h == seq })
+		l.ack()
+	}
+}
+
+func (l *lane) turnState(ev Event) {
+	f := l.flight(ev.Turn)
+	if f == nil {
+		return // of a turn that has its outcome already
+	}
+	switch ev.Phase {
+	case PhaseQueued:
+	case PhaseStarted:
+		f.started = l.now()
+		f.mark(f.started, "started", "")
+		l.publish(Update{Kind: UpdateStarted, Turn: f.turn.ID, Messages: f.turn.Members})
+	case PhaseCompleted, PhaseCancelled:
+		f.done = true
+		if f.answered {
+			l.release(f)
+			return
+		}
+		l.lookUpDone()
+	}
+}
+
+// lookUpDone finds the outcome of turns that the agent is done with, but that no
+// result has named. A folded turn is done just before the result that names it,
+// so nothing is looked up while another turn may still bring it.
+func (l *lane) lookUpDone() {
+	var done []*flight
+	for _, f := range l.flights {
+		if f.answered || !f.handed {
+			continue
+		}
+		if !f.done {
+			return
+		}
+		done = append(done, f)
+	}
+	for _, f := range done {
+		release := l.hold()
+		session, id := f.turn.SessionID, f.turn.ID
+		l.async(func(ctx context.Context) func() {
+			fate, err := l.m.o.Agent.Fate(ctx, session, id)
+			return func() {
+				l.fromRecord(f, fate, err)
+				release()
+			}
+		})
+	}
+}
+
+// fromRecord gives a turn that ended without a result the outcome that the
+// agent's own record shows.
+func (l *lane) fromRecord(f *flight, fate Fate, err error) {
+	if f.answered {
+		return
+	}
+	switch {
+	case err == nil && fate.Answered:
+		l.finish(f, Reply{State: Answered, Text: fate.Text, SessionID: f.turn.SessionID})
+	case err == nil && fate.Failed:
+		l.finish(f, failedReply(fate))
+	case f.stop != nil:
+		l.finish(f, f.stopReply(fate.Done))
+	default:
+		l.finish(f, interruptedReply("Claude ended this turn without an answer.", fate.Done))
+	}
+	l.release(f)
+}
+
+func (l *lane) resulted(ev Event) {
+	r := ev.Result
+	if r.Background {
+		l.background(r)
+		return
+	}
+	var named []*flight
+	for _, f := range l.flights {
+		if !f.answered && slices.Contains(r.Turns, f.turn.ID) {
+			named = append(named, f)
+		}
+	}
+	if len(named) == 0 {
+		if len(r.Turns) == 0 && r.IsError {
+			l.stray = r
+		}
+		return
+	}
+	cost := max(0, r.TotalCost-l.cost)
+	l.cost = r.TotalCost
+	reply := resultReply(r, named[0])
+	reply.CostUSD, reply.SessionID = cost, r.SessionID
+	l.finishAll(named, reply, r)
+	l.lookUpDone()
+}
+
+// resultReply turns the agent's result into a reply.
+func resultReply(r *Result, f *flight) Reply {
+	switch {
+	case !r.IsError:
+		return Reply{State: Answered, Text: r.Text}
+	case r.Interrupted && f.stop != nil:
+		return f.stopReply("")
+	case r.Interrupted:
+		return Reply{State: Failed, IsError: true, Code: CodeInterrupted, Error: r.Error, Text: r.Error}
+	}
+	reply := Reply{State: Failed, IsError: true, Code: r.Code, Error: r.Error, Text: r.Text}
+	if reply.Text == "" {
+		reply.Text = r.Error
+	}
+	return reply
+}
+
+// background keeps and publishes a result that belongs to no message.
+func (l *lane) background(r *Result) {
+	l.cost = max(l.cost, r.TotalCost)
+	b := &Background{ID: uuid.NewString(), Channel: l.key, Text: r.Text, IsError: r.IsError, CreatedAt: l.now()}
+	if b.Text == "" {
+		b.Text = r.Error
+	}
+	l.save(Change{Background: []*Background{b}}, l.hold())
+	l.publish(Update{Kind: UpdateBackground, Background: b})
+}
+
+// sessionNew follows the agent to another session id (/clear gives a new one).
+func (l *lane) sessionNew(ev Event) {
+	if ev.SessionID == l.sessionID || ev.SessionID == "" {
+		return
+	}
+	l.log.Info("session continues under a new id", "old_session", l.sessionID, "new_session", ev.SessionID)
+	l.sessionID = ev.SessionID
+	release := l.hold()
+	l.async(func(context.Context) func() {
+		if err := l.saveSession(ev.SessionID); err != nil {
+			l.log.Error("session id not saved", "session", ev.SessionID, "err", err)
+		}
+		return release
+	})
+}

@@ -1,0 +1,174 @@
+package core
+
+import (
+	"fmt"
+	"time"
+)
+
+// Codes of outcomes that the gateway itself gives. The agent's own are those of
+// package claude.
+const (
+	CodeCancelled   = "cancelled"      // taken out of the queue
+	CodeInterrupted = "interrupted"    // the turn was ended before its time
+	CodeTimeout     = "timeout"        // it took longer than is allowed
+	CodeReset       = "channel_reset"  // its channel was closed
+	CodeBadContent  = "bad_content"    // no turn could be made of it
+	CodeAgentFailed = "agent_failed"   // the agent could not be started
+	CodeAgentExit   = "agent_exit"     // the agent died on it again and again
+	CodeStorage     = "storage_failed" // the ledger could not be read
+)
+
+// saveRetry bounds the pause between attempts to write an outcome.
+const saveRetry = 5 * time.Second
+
+// finish gives a turn's messages their outcome.
+func (l *lane) finish(f *flight, reply Reply) { l.finishAll([]*flight{f}, reply, nil) }
+
+// finishAll gives the messages of turns that share one outcome that outcome. The
+// last message of the first turn carries the text; the others point to it.
+// Waiters are told at once: should this process die before the ledger has the
+// outcome, the session host still holds the event it came from.
+func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
+	now := l.now()
+	carrier := fs[0].carrier()
+	change := Change{}
+	var items []*item
+	var replies []Reply
+	for _, f := range fs {
+		l.close(f, r, reply.Code, now)
+		change.End = append(change.End, f.turn)
+		for _, it := range f.items {
+			own := reply
+			own.Duration = max(0, now.Sub(f.turn.BegunAt))
+			own.Notices = f.turn.Notices
+			if it.msg != carrier {
+				own.Text, own.Coalesced, own.Into, own.CostUSD = "", true, carrier.ID, 0
+			}
+			items, replies = append(items, it), append(replies, own)
+		}
+	}
+	l.count(reply)
+	release := func() {}
+	if l.session != nil {
+		release = l.hold()
+	}
+	l.settleWith(change, items, replies, release, nil)
+	for _, f := range fs {
+		f.stop.wake()
+		if f.done {
+			l.release(f)
+			continue
+		}
+		f.timer = time.AfterFunc(releaseAfter, func() { l.post(func() { l.release(f) }) })
+	}
+}
+
+// close ends the turn in memory.
+func (l *lane) close(f *flight, r *Result, code string, now time.Time) {
+	f.answered = true
+	f.cancelTimer()
+	l.activity = ""
+	f.mark(now, "ended", code)
+	f.turn.EndedAt, f.turn.Result, f.turn.Code = now, r, code
+	if r != nil && r.SessionID != "" {
+		f.turn.SessionID = r.SessionID
+	}
+	l.voidAsked(func(a *ask) bool { return a.approval.Turn == f.turn.ID })
+}
+
+func (l *lane) count(r Reply) {
+	l.m.stats.turns.Add(1)
+	if r.IsError {
+		l.m.stats.turnErrors.Add(1)
+	}
+	if r.Code == CodeInterrupted {
+		l.m.stats.interrupted.Add(1)
+	}
+}
+
+// settle gives messages outside of a turn their outcome; done, if not nil, is
+// told when that is durable.
+func (l *lane) settle(items []*item, replies []Reply, then func(), done chan<- error) {
+	l.settleWith(Change{}, items, replies, then, done)
+}
+
+func (l *lane) settleWith(change Change, items []*item, replies []Reply, then func(), done chan<- error) {
+	now := l.now()
+	for i, it := range items {
+		it.msg.State, it.msg.EndedAt, it.msg.Reply = replies[i].State, now, replies[i]
+		change.Settle = append(change.Settle, Settlement{ID: it.msg.ID, EndedAt: now, Reply: replies[i]})
+	}
+	l.save(change, func() {
+		if then != nil {
+			then()
+		}
+		if done != nil {
+			done <- nil
+		}
+	})
+	for _, it := range items {
+		msg := *it.msg
+		l.m.desk.settle(msg)
+		l.publish(Update{Kind: UpdateResult, Turn: msg.Turn, Message: &msg})
+	}
+}
+
+// save writes a change that must not be lost, again and again until the ledger
+// takes it; then runs on the lane's goroutine after that.
+func (l *lane) save(c Change, then func()) { l.saveAgain(c, then, 50*time.Millisecond) }
+
+func (l *lane) saveAgain(c Change, then func(), pause time.Duration) {
+	l.m.o.Ledger.Write(c, func(err error) {
+		if err == nil {
+			l.post(then)
+			return
+		}
+		l.log.Error("outcome not written yet", "err", err, "retry_in", pause)
+		time.AfterFunc(pause, func() {
+			if l.m.ctx.Err() == nil {
+				l.saveAgain(c, then, min(2*pause, saveRetry))
+			}
+		})
+	})
+}
+
+// release takes a finished turn off the lane and lets the next one begin.
+func (l *lane) release(f *flight) {
+	if l.flight(f.turn.ID) == nil {
+		return
+	}
+	f.cancelTimer()
+	l.removeFlight(f)
+	l.dispatch()
+}
+
+// failedReply is the outcome of a turn whose error the agent's record shows.
+func failedReply(f Fate) Reply {
+	return Reply{State: Failed, IsError: true, Code: f.Code, Error: f.Text, Text: f.Text}
+}
+
+// interruptedReply is the outcome of a turn that was cut and must not be run
+// again by itself.
+func interruptedReply(why, done string) Reply {
+	text := why
+	if done != "" {
+		text += " Done before that: " + done + "."
+	} else {
+		text += " What it had begun is not known."
+	}
+	text += " It was not run again; send the message anew if it should be."
+	return Reply{State: Failed, IsError: true, Code: CodeInterrupted, Error: text, Text: text}
+}
+
+// exitReply is the outcome of a turn during which the agent died.
+func exitReply(e *Exit, attempts int) Reply {
+	text := "Claude stopped unexpectedly."
+	code := CodeAgentExit
+	if e != nil {
+		text, code = e.Text, e.Code
+	}
+	if attempts > 1 {
+		text = fmt.Sprintf("%s This message was tried %d times.", text, attempts)
+	}
+	return Reply{State: Failed, IsError: true, Code: code, Error: text, Text: text}
+}

@@ -1,0 +1,315 @@
+package core
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// A lane is one channel's queue and its single runner. One goroutine owns all
+// of its state: everything that happens to it arrives through the mailbox or
+// as an event of the session.
+//
+//	admit ─► pending ─► freeze ─► flight ─► hand ─► events ─► finish
+//	                                 ▲                 │
+//	                                 └── recover ◄─────┘ session gone
+type lane struct {
+	m     *ProcessManager
+	key   ChannelKey
+	log   *slog.Logger
+	box   *mailbox
+	gauge gauge
+	gone  chan struct{} // closed when run has returned
+
+	pending []*item   // accepted or being accepted, in order of arrival
+	flights []*flight // turns on their way, in order of dispatch
+
+	session   Session // nil when there is none
+	events    <-chan Event
+	info      SessionInfo
+	sessionID string
+	ready     bool
+	exit      *Exit   // what the session said of its end
+	stray     *Result // an error result that named no turn
+	cost      float64 // the session's running total at its last result
+	busy      string  // why nothing may be dispatched now: starting up, recovering, …
+	opening   bool    // a session is being started
+	begin     begin   // how to start the next one
+	resetting func()  // set while the channel is being closed: what to do once its session is gone
+	activity  string  // the tool the agent uses now
+
+	asked   map[string]*ask // pending approvals by the agent's request id
+	greeted bool
+
+	seen  uint64   // last event taken up
+	acked uint64   // last event acknowledged
+	holds []uint64 // events whose effect is not durable yet, ascending
+}
+
+// gauge mirrors counts of a lane for metrics.
+type gauge struct{ sessions, running, waiting atomic.Int32 }
+
+// An item is a message in the queue.
+type item struct {
+	msg      *Message
+	accepted chan<- error // told once when the message is durable or refused; nil when it was before
+	written  bool         // its acceptance was given to the ledger
+	durable  bool
+	refused  bool
+}
+
+// tell says whether the message was accepted, once.
+func (it *item) tell(err error) {
+	if it.accepted != nil {
+		it.accepted <- err // capacity 1
+		it.accepted = nil
+	}
+}
+
+// A flight is a turn on its way, with its members.
+type flight struct {
+	turn     *Turn
+	items    []*item
+	frozen   bool // durable in the ledger
+	handed   bool // given to the present session
+	done     bool // the agent says that it is done with it
+	answered bool // its outcome is decided
+	attempts int  // times it was handed over
+	started  time.Time
+	stop     *stop // why it is being ended before its time
+	timer    *time.Timer
+}
+
+// carrier is the message that carries the turn's reply: the last one.
+func (f *flight) carrier() *Message { return f.items[len(f.items)-1].msg }
+
+func (f *flight) mark(at time.Time, what, detail string) {
+	const maxMarks = 200 // a turn of thousands of tool calls keeps its first ones
+	if len(f.turn.Marks) < maxMarks {
+		f.turn.Marks = append(f.turn.Marks, Mark{At: at, What: what, Detail: detail})
+	}
+}
+
+// remains is what an earlier process left of a channel.
+type remains struct {
+	messages  []*Message
+	turns     []*Turn
+	approvals []*Approval
+}
+
+func newLane(m *ProcessManager, key ChannelKey) *lane {
+	l := &lane{
+		m: m, key: key, log: m.o.Log.With("channel", string(key)), box: newMailbox(),
+		gone:  make(chan struct{}),
+		asked: map[string]*ask{},
+	}
+	l.sessionID, _ = m.o.Sessions.Get(key)
+	return l
+}
+
+// run serves the channel until ctx ends; the session is then left at work.
+func (l *lane) run(ctx context.Context, r *remains) {
+	defer close(l.gone)
+	if r != nil {
+		l.restore(r)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			l.leave()
+			return
+		case <-l.box.wake:
+			l.box.drain()
+		case ev, ok := <-l.events:
+			if !ok {
+				l.sessionGone()
+				break
+			}
+			l.take(ev)
+		}
+		l.gauge.waiting.Store(int32(len(l.pending)))
+		l.gauge.running.Store(int32(len(l.flights)))
+	}
+}
+
+func (l *lane) post(f func()) { l.box.post(f) }
+
+// async runs work off the lane's goroutine and then, on it, what work returned.
+func (l *lane) async(work func(ctx context.Context) func()) {
+	l.m.wg.Go(func() {
+		if then := work(l.m.ctx); then != nil && l.m.ctx.Err() == nil {
+			l.post(then)
+		}
+	})
+}
+
+// call runs f on the lane's goroutine and waits for it.
+func (l *lane) call(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	l.post(func() { f(); close(done) })
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-l.gone:
+		return ErrClosed
+	}
+}
+
+// leave ends the lane and leaves its session at work. Whoever waits to hear
+// whether a message was accepted is told first.
+func (l *lane) leave() {
+	l.busy = "closing"
+	patience := time.After(5 * time.Second)
+	for l.box.drain(); l.admitting(); l.box.drain() {
+		select {
+		case <-l.box.wake:
+		case <-patience:
+			l.log.Error("left while messages were being accepted")
+			return
+		}
+	}
+	for _, f := range l.flights {
+		f.cancelTimer()
+	}
+	for _, a := range l.asked {
+		a.timer.Stop()
+	}
+	if l.session != nil {
+		l.session.Detach()
+	}
+}
+
+// admitting reports whether somebody waits to hear of a message's acceptance.
+func (l *lane) admitting() bool {
+	waits := func(it *item) bool { return it.accepted != nil }
+	return slices.ContainsFunc(l.pending, waits) ||
+		slices.ContainsFunc(l.flights, func(f *flight) bool { return slices.ContainsFunc(f.items, waits) })
+}
+
+func (f *flight) cancelTimer() {
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+}
+
+// running returns the turn the agent works on: the first without an outcome.
+func (l *lane) running() *flight {
+	for _, f := range l.flights {
+		if !f.answered {
+			return f
+		}
+	}
+	return nil
+}
+
+func (l *lane) flight(id TurnID) *flight {
+	for _, f := range l.flights {
+		if f.turn.ID == id {
+			return f
+		}
+	}
+	return nil
+}
+
+func (l *lane) now() time.Time { return l.m.o.Now() }
+
+// since is the time passed, never negative: clocks jump.
+func (l *lane) since(t time.Time) time.Duration { return max(0, l.now().Sub(t)) }
+
+func (l *lane) publish(u Update) {
+	if l.m.hub.listening(l.key) {
+		u.At = l.now()
+		l.m.hub.publish(l.key, u)
+	}
+}
+
+// The states of a channel.
+const (
+	StateIdle     = "idle" // no process
+	StateStarting = "starting"
+	StateReady    = "ready"
+	StateRunning  = "running"
+)
+
+// ChannelStatus is the present state of a channel.
+type ChannelStatus struct {
+	Key               ChannelKey
+	State             string
+	SessionID         string
+	HostPID, AgentPID int
+	Waiting, Running  int // messages
+	Turn              TurnID
+	Activity          string // the tool in use
+	Messages          int    // ever accepted
+	LastAt            time.Time
+	Approvals         int // pending
+}
+
+func (l *lane) status(ctx context.Context) (ChannelStatus, error) {
+	var st ChannelStatus
+	err := l.call(ctx, func() {
+		st = ChannelStatus{Key: l.key, State: StateIdle, SessionID: l.sessionID, Waiting: len(l.pending), Approvals: len(l.asked)}
+		if l.session != nil {
+			st.HostPID, st.AgentPID = l.info.HostPID, l.info.AgentPID
+			st.State = StateReady
+		}
+		if l.opening || l.session != nil && !l.ready {
+			st.State = StateStarting
+		}
+		for _, f := range l.flights {
+			if !f.answered {
+				st.Running += len(f.items)
+			}
+		}
+		if f := l.running(); f != nil {
+			st.State, st.Turn, st.Activity = StateRunning, f.turn.ID, l.activity
+		}
+	})
+	return st, err
+}
+
+// Position returns the message's place in its channel's queue, 1 being the
+// next, or 0 when it does not wait.
+func (m *ProcessManager) Position(id MessageID) int {
+	t, ok := m.desk.find(id)
+	if !ok {
+		return 0
+	}
+	l, ok := m.known(t.Message.Channel)
+	if !ok {
+		return 0
+	}
+	pos := 0
+	_ = l.call(m.ctx, func() { pos = l.position(id) }) // on shutdown: not waiting
+	return pos
+}
+
+func (l *lane) position(id MessageID) int {
+	return 1 + slices.IndexFunc(l.pending, func(it *item) bool { return it.msg.ID == id })
+}
+
+// marks returns the timeline so far of a turn in flight.
+func (l *lane) marks(ctx context.Context, id TurnID) []Mark {
+	var marks []Mark
+	_ = l.call(ctx, func() {
+		if f := l.flight(id); f != nil {
+			marks = slices.Clone(f.turn.Marks)
+		}
+	})
+	return marks
+}
+
+// open counts the channel's messages without an outcome.
+func (l *lane) open() int {
+	n := len(l.pending)
+	for _, f := range l.flights {
+		if !f.answered {
+			n += len(f.items)
+		}
+	}
+	return n
+}

@@ -1,0 +1,96 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// A Ledger is the durable record. Write is asynchronous and ordered; the other
+// methods read what has been written and may block on the disk. All methods are
+// safe for concurrent use.
+type Ledger interface {
+	// Write makes the change durable, whole or not at all, after every change
+	// written before it. It does not block; done is called once from the
+	// ledger's own goroutine, in the order of the writes, and must not block.
+	// An error is ErrStorageFull, ErrStorage or a *DuplicateError (then nothing
+	// of the change was recorded).
+	Write(c Change, done func(error))
+
+	// Message returns one message, or ErrNotFound.
+	Message(ctx context.Context, id MessageID) (Message, error)
+	// Messages returns the newest messages of a channel, newest first, at most
+	// limit, older than before if that is not empty.
+	Messages(ctx context.Context, key ChannelKey, limit int, before MessageID) ([]Message, error)
+	// Turn returns one turn with its end and marks, or ErrNotFound.
+	Turn(ctx context.Context, id TurnID) (Turn, error)
+	// Open returns every message without an outcome, oldest first, and every
+	// turn that has not ended, in the order they were begun.
+	Open(ctx context.Context) ([]Message, []Turn, error)
+	// SessionUse returns what is known of an agent session.
+	SessionUse(ctx context.Context, sessionID string) (SessionUse, error)
+	// Approval returns one approval, or ErrNotFound.
+	Approval(ctx context.Context, id string) (Approval, error)
+	// PendingApprovals returns those that are pending, oldest first.
+	PendingApprovals(ctx context.Context) ([]Approval, error)
+	// TurnApprovals returns all approvals of a turn, oldest first.
+	TurnApprovals(ctx context.Context, id TurnID) ([]Approval, error)
+	// Backgrounds returns the newest background results of a channel, newest first.
+	Backgrounds(ctx context.Context, key ChannelKey, limit int) ([]Background, error)
+	// Channels returns what is known of every channel that ever had a message.
+	Channels(ctx context.Context) ([]ChannelRecord, error)
+	// Balance returns the ledger's account of all messages.
+	Balance(ctx context.Context) (Balance, error)
+}
+
+// A Change is a set of records that become durable together.
+type Change struct {
+	Accept     []*Message    // new messages, in order
+	Begin      []*Turn       // frozen turns: their members become running
+	Update     []*Turn       // open turns: SessionID, Opens, Notices and ToolBegun as they are now
+	Settle     []Settlement  // outcomes; a message that has one keeps it
+	End        []*Turn       // ended turns (EndedAt, Result, Code, Marks)
+	Approvals  []*Approval   // new or changed
+	Background []*Background // new
+}
+
+// A Settlement gives a message its outcome.
+type Settlement struct {
+	ID      MessageID
+	EndedAt time.Time
+	Reply   Reply
+}
+
+// SessionUse is what the ledger knows of an agent session.
+type SessionUse struct {
+	Ours      bool    // a turn with Opens was begun in it: the id was made here
+	Completed bool    // a turn in it ended with a result of the agent
+	TotalCost float64 // USD, the last running total such a result reported
+}
+
+// A ChannelRecord sums up one channel's history.
+type ChannelRecord struct {
+	Key      ChannelKey
+	Messages int
+	LastAt   time.Time // when its newest message was received
+}
+
+// A Balance is the account of all messages: Accepted, Answered, Failed and
+// Cancelled are counted as they happen, Waiting (which includes running) by
+// looking at the messages that have no outcome.
+type Balance struct {
+	Accepted, Answered, Failed, Cancelled, Waiting int64
+}
+
+// Even reports whether every accepted message is accounted for exactly once.
+func (b Balance) Even() bool {
+	return b.Accepted == b.Answered+b.Failed+b.Cancelled+b.Waiting
+}
+
+// SessionIDs is the durable map from channels to agent session ids. Its methods
+// are safe for concurrent use; Set and Forget return once the change is on disk.
+type SessionIDs interface {
+	Get(key ChannelKey) (id string, ok bool)
+	Set(key ChannelKey, id string) error
+	Forget(key ChannelKey) error
+	All() map[ChannelKey]string
+}

@@ -1,0 +1,265 @@
+package ledger
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+
+	"bareclaw/core"
+)
+
+// bodyBytes is the size from which content and lines are kept apart from their
+// rows. A row is copied whole when its message begins and when it ends, and half
+// a page is about what can be copied for nothing.
+const bodyBytes = 2 << 10
+
+// The kinds of bodies.
+const (
+	bodyContent int64 = iota
+	bodyLine
+)
+
+// An op is one statement of a change with its arguments. Ops are made on the
+// goroutine that calls Write: the writer only executes them, and what the caller
+// does to its records afterwards does not matter.
+type op struct {
+	stmt stmtID
+	args []driver.Value
+	id   string // what it is about, for errors
+	out  *int64 // opRaise: where the value goes
+}
+
+// A compiler collects the ops of one change.
+type compiler struct {
+	ops   []op
+	bytes int // roughly what the arguments weigh
+	err   error
+}
+
+// compile turns a change into statements in the order in which they must run:
+// first what can be refused as a duplicate, because then nothing has to be
+// undone.
+func compile(c *core.Change) ([]op, int, error) {
+	k := &compiler{ops: make([]op, 0, len(c.Accept)+2*len(c.Begin)+len(c.Settle)+2*len(c.End)+2)}
+	claims := claim(c)
+	for i, m := range c.Accept {
+		var t *core.Turn
+		if claims != nil {
+			t = claims[i]
+		}
+		k.accept(m, t)
+	}
+	for _, t := range c.Begin {
+		k.begin(t, c.Accept, claims)
+	}
+	for _, t := range c.Rebind {
+		k.rebind(t)
+	}
+	for i := range c.Settle {
+		k.settle(&c.Settle[i])
+	}
+	for _, t := range c.End {
+		k.end(t)
+	}
+	for _, a := range c.Approvals {
+		k.approval(a)
+	}
+	for _, b := range c.Background {
+		k.add(op{stmt: opBackground, id: b.ID, args: []driver.Value{b.ID, string(b.Channel), nanos(b.CreatedAt), flag(b.IsError), b.Text}}, len(b.Text))
+	}
+	return k.ops, k.bytes, k.err
+}
+
+// claim finds for each accepted message the turn that is begun with it in the
+// same change: such a message is recorded as running at once, which saves a
+// statement. A message that two turns name is left to the second one's own
+// statement, which then fails.
+func claim(c *core.Change) []*core.Turn {
+	if len(c.Accept) == 0 || len(c.Begin) == 0 {
+		return nil
+	}
+	claims := make([]*core.Turn, len(c.Accept))
+	for _, t := range c.Begin {
+		for _, id := range t.Members {
+			if i := indexOf(c.Accept, id); i >= 0 && claims[i] == nil {
+				claims[i] = t
+			}
+		}
+	}
+	return claims
+}
+
+func indexOf(ms []*core.Message, id core.MessageID) int {
+	for i, m := range ms {
+		if m.ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+func (k *compiler) add(o op, bytes int) {
+	k.ops = append(k.ops, o)
+	k.bytes += bytes
+}
+
+func (k *compiler) fail(err error) {
+	if k.err == nil {
+		k.err = err
+	}
+}
+
+// doc returns v as JSON.
+func (k *compiler) doc(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		k.fail(fmt.Errorf("encode for the ledger: %w", err))
+	}
+	return string(b)
+}
+
+func (k *compiler) accept(m *core.Message, t *core.Turn) {
+	content, blocks, err := encodeContent(m.Content)
+	if err != nil {
+		k.fail(fmt.Errorf("encode content of %s: %w", m.ID, err))
+	}
+	doc := k.doc(messageDoc{
+		Adapter: m.Adapter, Origin: m.Origin, Mode: m.Mode, SourceHash: m.SourceHash, RetryOf: m.RetryOf,
+		CanAsk: m.CanAsk, Blocks: blocks,
+	})
+	state, turn, dispatched := codeWaiting, driver.Value(nil), int64(0)
+	if t != nil {
+		state, turn, dispatched = codeRunning, string(t.ID), nanos(t.BegunAt)
+	}
+	inline, body := split(content)
+	k.add(op{stmt: opAccept, id: m.SourceKey, args: []driver.Value{
+		string(m.ID), string(m.Channel), nullable(m.SourceKey), nanos(m.ReceivedAt), state, turn, dispatched, doc, inline,
+	}}, len(content)+len(doc))
+	if body != nil {
+		k.body(bodyContent, string(m.ID), body)
+	}
+}
+
+func (k *compiler) begin(t *core.Turn, accepted []*core.Message, claims []*core.Turn) {
+	doc := k.turnDoc(t)
+	inline, body := split(string(t.Line))
+	k.add(op{stmt: opBegin, id: string(t.ID), args: []driver.Value{
+		string(t.ID), t.SessionID, nanos(t.BegunAt), doc, inline,
+	}}, len(t.Line)+len(doc))
+	if body != nil {
+		k.body(bodyLine, string(t.ID), body)
+	}
+	for n, id := range t.Members {
+		if i := indexOf(accepted, id); i >= 0 && claims[i] == t && !contains(t.Members[:n], id) {
+			continue // recorded as running with the message itself
+		}
+		k.add(op{stmt: opRun, id: string(id), args: []driver.Value{string(t.ID), nanos(t.BegunAt), string(id)}}, 0)
+	}
+	k.opens(t)
+}
+
+func contains(ids []core.MessageID, id core.MessageID) bool {
+	for _, other := range ids {
+		if other == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *compiler) rebind(t *core.Turn) {
+	k.add(op{stmt: opRebind, id: string(t.ID), args: []driver.Value{t.SessionID, k.turnDoc(t), string(t.ID)}}, 0)
+	k.opens(t)
+}
+
+func (k *compiler) turnDoc(t *core.Turn) string {
+	return k.doc(turnDoc{
+		Channel: t.Channel, Members: t.Members, Opens: t.Opens, Steered: t.Steered, CanAsk: t.CanAsk, Notices: t.Notices,
+	})
+}
+
+// opens records that a session's id was made here, when the turn is its first.
+func (k *compiler) opens(t *core.Turn) {
+	if t.Opens && t.SessionID != "" {
+		k.add(op{stmt: opSessionOurs, id: t.SessionID, args: []driver.Value{t.SessionID}}, 0)
+	}
+}
+
+func (k *compiler) settle(s *core.Settlement) {
+	r := &s.Reply
+	code, ok := stateCode(r.State)
+	if !ok {
+		k.fail(fmt.Errorf("settle message %s: %q is not an outcome", s.ID, r.State))
+		return
+	}
+	doc := k.doc(outcomeDoc{
+		IsError: r.IsError, Code: r.Code, Error: r.Error, Coalesced: r.Coalesced, Into: r.Into, Duration: r.Duration,
+		CostUSD: r.CostUSD, SessionID: r.SessionID, Notices: r.Notices,
+	})
+	k.add(op{stmt: opSettle, id: string(s.ID), args: []driver.Value{code, nanos(s.EndedAt), doc, r.Text, string(s.ID)}}, len(r.Text)+len(doc))
+}
+
+func (k *compiler) end(t *core.Turn) {
+	if t.EndedAt.IsZero() {
+		k.fail(fmt.Errorf("end turn %s: no time given", t.ID))
+		return
+	}
+	text := driver.Value(nil)
+	if t.Result != nil {
+		text = t.Result.Text
+	}
+	doc := k.doc(endingOf(t))
+	k.add(op{stmt: opEnd, id: string(t.ID), args: []driver.Value{nanos(t.EndedAt), t.SessionID, doc, text, string(t.ID)}}, len(doc))
+	if t.Result == nil {
+		return
+	}
+	k.bytes += len(t.Result.Text)
+	session := t.SessionID
+	if session == "" {
+		session = t.Result.SessionID
+	}
+	if session != "" {
+		k.add(op{stmt: opSessionDone, id: session, args: []driver.Value{session, t.Result.TotalCost}}, 0)
+	}
+}
+
+func (k *compiler) approval(a *core.Approval) {
+	doc := k.doc(approvalDoc{Channel: a.Channel, Message: a.Message, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason})
+	k.add(op{stmt: opApproval, id: a.ID, args: []driver.Value{
+		a.ID, string(a.Turn), string(a.State), nanos(a.CreatedAt), nanos(a.ExpiresAt), nanos(a.DecidedAt), doc,
+		raw(a.Input), raw(a.Suggestion),
+	}}, len(a.Input)+len(a.Suggestion)+len(doc))
+}
+
+func (k *compiler) body(kind int64, owner string, data driver.Value) {
+	k.add(op{stmt: opBody, id: owner, args: []driver.Value{kind, owner, data}}, 0)
+}
+
+// split says where a text is kept: in its row, or as a body.
+func split(text string) (inline, body driver.Value) {
+	if len(text) < bodyBytes {
+		return text, nil
+	}
+	return nil, text
+}
+
+func nullable(s string) driver.Value {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func raw(b json.RawMessage) driver.Value {
+	if b == nil {
+		return nil
+	}
+	return string(b)
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

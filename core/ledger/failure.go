@@ -1,0 +1,91 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"bareclaw/core"
+
+	"golang.org/x/sys/unix"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// sqliteCode returns the primary result code in err, 0 if there is none:
+// https://www.sqlite.org/rescode.html
+func sqliteCode(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// isStorage reports whether err is the disk's or the file's fault, and not that
+// of the change that met it.
+func isStorage(err error) bool {
+	switch sqliteCode(err) {
+	case 0, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_ERROR:
+		return false
+	default:
+		return true
+	}
+}
+
+func isFull(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_FULL }
+
+// isDamaged reports whether the file is not what it should be.
+func isDamaged(err error) bool {
+	code := sqliteCode(err)
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
+}
+
+// storageError says in core's terms why nothing could be written.
+func storageError(path string, err error) error {
+	switch {
+	case isFull(err), sqliteCode(err) == sqlite3.SQLITE_IOERR && diskFull(filepath.Dir(path)):
+		return fmt.Errorf("%w: %w", core.ErrStorageFull, err)
+	case isDamaged(err):
+		return fmt.Errorf("%w: %w", core.ErrStorage, damaged(path, err))
+	default:
+		return fmt.Errorf("%w: %w", core.ErrStorage, err)
+	}
+}
+
+// damaged tells the operator what can be done about a broken file.
+func damaged(path string, err error) error {
+	return fmt.Errorf("%s is damaged or no SQLite database: stop bareclaw, then move it away together with its -wal and -shm files "+
+		"(bareclaw starts with an empty ledger), or save what can be read: sqlite3 %s .recover | sqlite3 new.db: %w",
+		path, filepath.Base(path), err)
+}
+
+// diskFull reports whether the file system has no room for another page. Some
+// file systems say EIO, or fail in a sync or in the shared-memory file, where
+// they mean this.
+func diskFull(dir string) bool {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return false
+	}
+	return uint64(s.Bavail)*uint64(s.Bsize) < 64<<10
+}
+
+// duplicate returns the error for a source key that is known already.
+func (c *writeConn) duplicate(key string) error {
+	row, ok, err := c.row(stmtBySource, key)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("message with source key %q was not recorded", key)
+	}
+	id, _ := row[0].(string)
+	text, _ := row[1].(string)
+	var doc messageDoc
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		return fmt.Errorf("message %s: %w", id, err)
+	}
+	return &core.DuplicateError{Existing: core.MessageID(id), Hash: doc.SourceHash}
+}

@@ -1,0 +1,114 @@
+package ledger
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+// create makes sure that the file and its directory exist with the right
+// permissions and returns its absolute path. The -wal and -shm files get the
+// permissions of the file: https://www.sqlite.org/src/file/src/os_unix.c
+// (findCreateFileMode).
+func create(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return path, restrict(path)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := f.Close(); err != nil {
+		return "", err
+	}
+	return path, syncDir(dir)
+}
+
+// restrict takes an existing file's permissions away from everybody else. The
+// file is not opened: closing it would drop SQLite's locks of this process.
+func restrict(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		return nil
+	}
+	return os.Chmod(path, 0o600)
+}
+
+// syncDir makes a new name in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	return d.Sync()
+}
+
+// writerDSN opens an existing file for writing. A file that has gone, say with
+// its file system, is never replaced by an empty one.
+//
+// Checkpoints are made by the writer when nobody waits. The log keeps its size
+// when it is restarted (up to journal_size_limit), because a sync that changes
+// no size is cheaper.
+func writerDSN(path string) string {
+	return dsn(path, "rw", "page_size(1024)",
+		"journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(0)", "journal_size_limit(16777216)",
+		"busy_timeout(5000)", "cache_size(-2048)", "temp_store(MEMORY)", "mmap_size(0)", "trusted_schema(0)")
+}
+
+func readerDSN(path string) string {
+	return dsn(path, "ro", "query_only(1)", "busy_timeout(5000)", "cache_size(-512)", "temp_store(MEMORY)", "mmap_size(0)",
+		"trusted_schema(0)")
+}
+
+func dsn(path, mode string, pragmas ...string) string {
+	u := url.URL{Scheme: "file", OmitHost: true, Path: path}
+	q := url.Values{"mode": {mode}, "_pragma": pragmas, "_dqs": {"0"}}
+	return u.String() + "?" + q.Encode()
+}
+
+const (
+	maxReaders     = 4
+	readerIdleTime = time.Minute
+)
+
+// openReaders returns the pool of read-only connections. They are opened when
+// needed and closed when they have not been for a while: each costs memory.
+func openReaders(path string) (*sql.DB, error) {
+	connector, err := sqlite.NewConnector(readerDSN(path))
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(maxReaders)
+	db.SetMaxIdleConns(1)
+	db.SetConnMaxIdleTime(readerIdleTime)
+	return db, nil
+}
+
+// refresh closes the connections that are not in use, so that the next reads
+// open the file anew.
+func (l *Ledger) refresh() {
+	l.readers.SetMaxIdleConns(0)
+	l.readers.SetMaxIdleConns(1)
+}

@@ -1,0 +1,212 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"bareclaw/core"
+)
+
+// settled waits until everything that was written before has landed, whether it
+// could be written or not. It must not be called on the writer's goroutine.
+func (l *Ledger) settled(ctx context.Context) error {
+	if l.queue.idle() {
+		return nil
+	}
+	landed := make(chan struct{})
+	if !l.queue.add(entry{done: func(error) { close(landed) }}) {
+		return core.ErrClosed
+	}
+	select {
+	case <-landed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// list runs a query and scans each row.
+func list[T any](ctx context.Context, q querier, scan func(func(...any) error) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // Err says more
+	var all []T
+	for rows.Next() {
+		v, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, rows.Err()
+}
+
+// one is list for a query that yields at most one row.
+func one[T any](ctx context.Context, q querier, scan func(func(...any) error) (T, error), query string, args ...any) (T, error) {
+	all, err := list(ctx, q, scan, query, args...)
+	if err == nil && len(all) == 0 {
+		err = core.ErrNotFound
+	}
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return all[0], nil
+}
+
+// reading adds to an error what was being read.
+func reading(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("ledger: read %s: %w", fmt.Sprintf(format, args...), err)
+}
+
+const messageColumns = `SELECT m.id, m.channel, coalesce(m.source_key,''), m.received_at, m.state, coalesce(m.turn,''),
+	m.dispatched_at, m.ended_at, m.doc, coalesce(m.content, b.data, ''), coalesce(m.outcome,''), coalesce(m.reply,'')
+	FROM messages m LEFT JOIN bodies b ON m.content IS NULL AND b.kind=0 AND b.owner=m.id `
+
+func scanMessage(scan func(...any) error) (core.Message, error) {
+	var m core.Message
+	var received, state, dispatched, ended int64
+	var doc, content, outcome, reply string
+	err := scan(&m.ID, &m.Channel, &m.SourceKey, &received, &state, &m.Turn, &dispatched, &ended, &doc, &content, &outcome, &reply)
+	if err != nil {
+		return m, err
+	}
+	m.ReceivedAt, m.DispatchedAt, m.EndedAt = fromNanos(received), fromNanos(dispatched), fromNanos(ended)
+	m.State = codeState(state)
+	var d messageDoc
+	if err := json.Unmarshal([]byte(doc), &d); err != nil {
+		return m, fmt.Errorf("message %s: %w", m.ID, err)
+	}
+	m.Adapter, m.Origin, m.Mode, m.SourceHash, m.RetryOf, m.CanAsk = d.Adapter, d.Origin, d.Mode, d.SourceHash, d.RetryOf, d.CanAsk
+	if m.Content, err = decodeContent(content, d.Blocks); err != nil {
+		return m, fmt.Errorf("message %s: %w", m.ID, err)
+	}
+	if !m.State.Final() {
+		return m, nil
+	}
+	var o outcomeDoc
+	if err := json.Unmarshal([]byte(outcome), &o); err != nil {
+		return m, fmt.Errorf("outcome of message %s: %w", m.ID, err)
+	}
+	m.Reply = core.Reply{
+		State: m.State, Text: reply, IsError: o.IsError, Code: o.Code, Error: o.Error, Coalesced: o.Coalesced, Into: o.Into,
+		Duration: o.Duration, CostUSD: o.CostUSD, SessionID: o.SessionID, Notices: o.Notices,
+	}
+	return m, nil
+}
+
+// Message implements [core.Ledger].
+func (l *Ledger) Message(ctx context.Context, id core.MessageID) (core.Message, error) {
+	if err := l.settled(ctx); err != nil {
+		return core.Message{}, err
+	}
+	m, err := one(ctx, l.readers, scanMessage, messageColumns+`WHERE m.id=?`, string(id))
+	return m, reading(err, "message %s", id)
+}
+
+// Messages implements [core.Ledger]. An unknown before is ErrNotFound; a limit
+// below 1 gives none.
+func (l *Ledger) Messages(ctx context.Context, key core.ChannelKey, limit int, before core.MessageID) ([]core.Message, error) {
+	if err := l.settled(ctx); err != nil || limit < 1 {
+		return nil, err
+	}
+	where, args := `WHERE m.channel=? `, []any{string(key)}
+	if before != "" {
+		seq, err := one(ctx, l.readers, scanInt, `SELECT seq FROM messages WHERE id=?`, string(before))
+		if err != nil {
+			return nil, reading(err, "message %s", before)
+		}
+		where, args = where+`AND m.seq<? `, append(args, seq)
+	}
+	ms, err := list(ctx, l.readers, scanMessage, messageColumns+where+`ORDER BY m.seq DESC LIMIT ?`, append(args, limit)...)
+	return ms, reading(err, "messages of %q", key)
+}
+
+func scanInt(scan func(...any) error) (n int64, err error) {
+	err = scan(&n)
+	return n, err
+}
+
+const turnColumns = `SELECT t.id, t.session, t.begun_at, t.ended_at, t.doc, coalesce(t.line, b.data, ''),
+	coalesce(t.ending,''), coalesce(t.result,'')
+	FROM turns t LEFT JOIN bodies b ON t.line IS NULL AND b.kind=1 AND b.owner=t.id `
+
+func scanTurn(scan func(...any) error) (core.Turn, error) {
+	var t core.Turn
+	var begun, ended int64
+	var doc, ending, result string
+	if err := scan(&t.ID, &t.SessionID, &begun, &ended, &doc, &t.Line, &ending, &result); err != nil {
+		return t, err
+	}
+	t.BegunAt, t.EndedAt = fromNanos(begun), fromNanos(ended)
+	var d turnDoc
+	if err := json.Unmarshal([]byte(doc), &d); err != nil {
+		return t, fmt.Errorf("turn %s: %w", t.ID, err)
+	}
+	t.Channel, t.Members, t.Opens, t.Steered, t.CanAsk, t.Notices = d.Channel, d.Members, d.Opens, d.Steered, d.CanAsk, d.Notices
+	if ended == 0 {
+		return t, nil
+	}
+	var e endingDoc
+	if err := json.Unmarshal([]byte(ending), &e); err != nil {
+		return t, fmt.Errorf("end of turn %s: %w", t.ID, err)
+	}
+	e.apply(&t, result)
+	return t, nil
+}
+
+// Turn implements [core.Ledger].
+func (l *Ledger) Turn(ctx context.Context, id core.TurnID) (core.Turn, error) {
+	if err := l.settled(ctx); err != nil {
+		return core.Turn{}, err
+	}
+	t, err := one(ctx, l.readers, scanTurn, turnColumns+`WHERE t.id=?`, string(id))
+	return t, reading(err, "turn %s", id)
+}
+
+// Open implements [core.Ledger]: both lists are of one moment.
+func (l *Ledger) Open(ctx context.Context) ([]core.Message, []core.Turn, error) {
+	if err := l.settled(ctx); err != nil {
+		return nil, nil, err
+	}
+	tx, err := l.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, nil, reading(err, "what is open")
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	ms, err := list(ctx, tx, scanMessage, messageColumns+`WHERE m.state<2 ORDER BY m.seq`)
+	if err != nil {
+		return nil, nil, reading(err, "open messages")
+	}
+	ts, err := list(ctx, tx, scanTurn, turnColumns+`WHERE t.ended_at=0 ORDER BY t.seq`)
+	return ms, ts, reading(err, "open turns")
+}
+
+// SessionUse implements [core.Ledger]. A session nothing is known of is the zero
+// value.
+func (l *Ledger) SessionUse(ctx context.Context, sessionID string) (core.SessionUse, error) {
+	if err := l.settled(ctx); err != nil {
+		return core.SessionUse{}, err
+	}
+	use, err := one(ctx, l.readers, func(scan func(...any) error) (u core.SessionUse, err error) {
+		err = scan(&u.Ours, &u.Completed, &u.TotalCost)
+		return u, err
+	}, `SELECT ours, completed, total_cost FROM sessions WHERE id=?`, sessionID)
+	if errors.Is(err, core.ErrNotFound) {
+		err = nil
+	}
+	return use, reading(err, "session %s", sessionID)
+}

@@ -1,0 +1,165 @@
+package ledger
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+)
+
+// applicationID marks the file as ours in its header ("bare"), so that another
+// program's database is never taken for a ledger:
+// https://www.sqlite.org/pragma.html#pragma_application_id
+const applicationID = 0x62617265
+
+// migrations bring a file from one schema version (PRAGMA user_version) to the
+// next. They are additive: an entry is never changed once it was released.
+//
+// Columns hold what is searched, counted or updated; everything else of a record
+// is one JSON document (see documents.go), so that most new fields need no
+// migration. Times are integers: nanoseconds since 1970 UTC, 0 for none. Order
+// is that of seq, never that of a clock or an id.
+var migrations = []string{`
+CREATE TABLE messages (
+	seq           INTEGER PRIMARY KEY,             -- order of acceptance
+	id            TEXT NOT NULL UNIQUE,
+	channel       TEXT NOT NULL,
+	source_key    TEXT,
+	received_at   INTEGER NOT NULL,
+	state         INTEGER NOT NULL,                -- 0 waiting 1 running 2 answered 3 failed 4 cancelled
+	turn          TEXT,
+	dispatched_at INTEGER NOT NULL,
+	ended_at      INTEGER NOT NULL DEFAULT 0,
+	doc           TEXT NOT NULL,
+	content       ANY,                             -- NULL: in bodies
+	outcome       TEXT,                            -- JSON, once there is one
+	reply         ANY                              -- its text
+) STRICT;
+CREATE UNIQUE INDEX messages_source ON messages(source_key) WHERE source_key IS NOT NULL;
+CREATE INDEX messages_channel ON messages(channel);
+CREATE INDEX messages_open ON messages(seq) WHERE state < 2;
+
+CREATE TABLE turns (
+	seq      INTEGER PRIMARY KEY,                  -- order of beginning
+	id       TEXT NOT NULL UNIQUE,
+	session  TEXT NOT NULL,
+	begun_at INTEGER NOT NULL,
+	ended_at INTEGER NOT NULL DEFAULT 0,
+	doc      TEXT NOT NULL,
+	line     ANY,                                  -- NULL: in bodies
+	ending   TEXT,                                 -- JSON, once it has ended
+	result   ANY                                   -- the result's text
+) STRICT;
+CREATE INDEX turns_open ON turns(seq) WHERE ended_at = 0;
+
+-- What is too large to be copied whenever its row changes.
+CREATE TABLE bodies (
+	kind  INTEGER NOT NULL,                        -- 0 message content 1 turn line
+	owner TEXT NOT NULL,
+	data  ANY,
+	PRIMARY KEY (kind, owner)
+) STRICT, WITHOUT ROWID;
+
+-- A rowid table with an index on purpose: live sessions lie close together, so
+-- that updating a hundred of them writes two or three pages.
+CREATE TABLE sessions (
+	seq        INTEGER PRIMARY KEY,
+	id         TEXT NOT NULL UNIQUE,
+	ours       INTEGER NOT NULL,
+	completed  INTEGER NOT NULL,
+	total_cost REAL NOT NULL
+) STRICT;
+
+CREATE TABLE approvals (
+	seq        INTEGER PRIMARY KEY,
+	id         TEXT NOT NULL UNIQUE,
+	turn       TEXT NOT NULL,
+	state      TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	expires_at INTEGER NOT NULL,
+	decided_at INTEGER NOT NULL,
+	doc        TEXT NOT NULL,
+	input      ANY,
+	suggestion ANY
+) STRICT;
+CREATE INDEX approvals_turn ON approvals(turn);
+CREATE INDEX approvals_pending ON approvals(seq) WHERE state = 'pending';
+
+CREATE TABLE backgrounds (
+	seq        INTEGER PRIMARY KEY,
+	id         TEXT NOT NULL UNIQUE,
+	channel    TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	is_error   INTEGER NOT NULL,
+	text       ANY
+) STRICT;
+CREATE INDEX backgrounds_channel ON backgrounds(channel);
+
+-- Counted as it happens, so that the balance is a check and not a definition.
+CREATE TABLE counters (
+	accepted  INTEGER NOT NULL,
+	answered  INTEGER NOT NULL,
+	failed    INTEGER NOT NULL,
+	cancelled INTEGER NOT NULL
+) STRICT;
+INSERT INTO counters VALUES (0, 0, 0, 0);
+
+CREATE TABLE meta (
+	key   TEXT PRIMARY KEY,
+	value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+`}
+
+// migrate brings the file to the newest schema, in one transaction.
+func migrate(c driver.Conn) error {
+	version, err := scalar(c, "PRAGMA user_version")
+	if err != nil {
+		return err
+	}
+	id, err := scalar(c, "PRAGMA application_id")
+	if err != nil {
+		return err
+	}
+	tables, err := scalar(c, "SELECT count(*) FROM sqlite_schema")
+	if err != nil {
+		return err
+	}
+	switch {
+	case id != applicationID && tables > 0:
+		return fmt.Errorf("it is the database of another program; move it away")
+	case int(version) > len(migrations):
+		return fmt.Errorf("it has schema %d and this program knows up to %d; use the newer bareclaw that wrote it", version, len(migrations))
+	case int(version) == len(migrations):
+		return nil
+	}
+	script := "BEGIN IMMEDIATE;"
+	for _, m := range migrations[version:] {
+		script += m
+	}
+	script += fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", applicationID, len(migrations))
+	if err := execute(c, script); err != nil {
+		_ = execute(c, "ROLLBACK") // there may be none to roll back
+		return err
+	}
+	return nil
+}
+
+// execute runs a script whose rows do not matter.
+func execute(c driver.Conn, script string) error {
+	_, err := c.(driver.ExecerContext).ExecContext(context.Background(), script, nil)
+	return err
+}
+
+// scalar returns the integer that a query yields.
+func scalar(c driver.Conn, query string) (int64, error) {
+	rows, err := c.(driver.QueryerContext).QueryContext(context.Background(), query, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = rows.Close() }()
+	row := make([]driver.Value, len(rows.Columns()))
+	if err := rows.Next(row); err != nil {
+		return 0, fmt.Errorf("%s: %w", query, err)
+	}
+	n, _ := row[0].(int64)
+	return n, nil
+}

@@ -1,0 +1,228 @@
+package ledger
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"io"
+
+	"bareclaw/core"
+
+	"modernc.org/sqlite"
+)
+
+// stmtID names one prepared statement of the writer.
+type stmtID int
+
+const (
+	opAccept stmtID = iota
+	opBody
+	opBegin
+	opRun
+	opRebind
+	opSettle
+	opEnd
+	opSessionOurs
+	opSessionDone
+	opApproval
+	opBackground
+	opRaise
+	stmtBegin
+	stmtCommit
+	stmtRollback
+	stmtSave
+	stmtRelease
+	stmtUndo
+	stmtCount
+	stmtBySource
+	stmtHasMessage
+	stmtHasTurn
+	stmtCheckpoint
+	statements // how many there are
+)
+
+var queries = [statements]string{
+	opAccept: `INSERT INTO messages(id, channel, source_key, received_at, state, turn, dispatched_at, doc, content)
+		VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(source_key) WHERE source_key IS NOT NULL DO NOTHING`,
+	opBody:   `INSERT INTO bodies(kind, owner, data) VALUES(?,?,?)`,
+	opBegin:  `INSERT INTO turns(id, session, begun_at, doc, line) VALUES(?,?,?,?,?)`,
+	opRun:    `UPDATE messages SET state=1, turn=?, dispatched_at=? WHERE id=? AND state=0`,
+	opRebind: `UPDATE turns SET session=?, doc=? WHERE id=? AND ended_at=0`,
+	opSettle: `UPDATE messages SET state=?, ended_at=?, outcome=?, reply=? WHERE id=? AND state<2`,
+	opEnd: `UPDATE turns SET ended_at=?, session=coalesce(nullif(?,''),session), ending=?, result=?
+		WHERE id=? AND ended_at=0`,
+	opSessionOurs: `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,1,0,0)
+		ON CONFLICT(id) DO UPDATE SET ours=1`,
+	opSessionDone: `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,0,1,?)
+		ON CONFLICT(id) DO UPDATE SET completed=1, total_cost=excluded.total_cost`,
+	opApproval: `INSERT INTO approvals(id, turn, state, created_at, expires_at, decided_at, doc, input, suggestion)
+		VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET turn=excluded.turn, state=excluded.state,
+		created_at=excluded.created_at, expires_at=excluded.expires_at, decided_at=excluded.decided_at, doc=excluded.doc,
+		input=excluded.input, suggestion=excluded.suggestion`,
+	opBackground: `INSERT INTO backgrounds(id, channel, created_at, is_error, text) VALUES(?,?,?,?,?)`,
+	opRaise: `INSERT INTO meta(key, value) VALUES('generation', 1)
+		ON CONFLICT(key) DO UPDATE SET value=value+1 RETURNING value`,
+	stmtBegin:      `BEGIN IMMEDIATE`,
+	stmtCommit:     `COMMIT`,
+	stmtRollback:   `ROLLBACK`,
+	stmtSave:       `SAVEPOINT change`,
+	stmtRelease:    `RELEASE change`,
+	stmtUndo:       `ROLLBACK TO change`,
+	stmtCount:      `UPDATE counters SET accepted=accepted+?, answered=answered+?, failed=failed+?, cancelled=cancelled+?`,
+	stmtBySource:   `SELECT id, doc FROM messages WHERE source_key=?`,
+	stmtHasMessage: `SELECT 1 FROM messages WHERE id=?`,
+	stmtHasTurn:    `SELECT 1 FROM turns WHERE id=?`,
+	stmtCheckpoint: `PRAGMA wal_checkpoint(PASSIVE)`,
+}
+
+// A writeConn is the writer's connection with its prepared statements. It talks to
+// the driver directly: per statement that is about 4.1 µs against 4.8 µs through
+// database/sql, which matters with four or five of them for a message. It
+// belongs to one goroutine.
+type writeConn struct {
+	conn  driver.Conn
+	stmts [statements]driver.Stmt
+	args  []driver.NamedValue // reused from statement to statement
+}
+
+// openWriteConn opens the existing file for writing.
+func openWriteConn(path string) (*writeConn, error) {
+	connector, err := sqlite.NewConnector(writerDSN(path))
+	if err != nil {
+		return nil, err
+	}
+	conn, err := connector.Connect(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	c := &writeConn{conn: conn, args: make([]driver.NamedValue, 16)}
+	for i := range c.args {
+		c.args[i].Ordinal = i + 1
+	}
+	if err := c.prepare(); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// prepare brings the schema up to date and prepares every statement.
+func (c *writeConn) prepare() error {
+	if err := migrate(c.conn); err != nil {
+		return err
+	}
+	for id, q := range queries {
+		stmt, err := c.conn.Prepare(q)
+		if err != nil {
+			return fmt.Errorf("its tables are not as expected: %w", err)
+		}
+		c.stmts[id] = stmt
+	}
+	return nil
+}
+
+func (c *writeConn) close() error {
+	for _, stmt := range c.stmts {
+		if stmt != nil {
+			_ = stmt.Close() // repeats the error of its last run
+		}
+	}
+	return c.conn.Close()
+}
+
+func (c *writeConn) bind(values []driver.Value) []driver.NamedValue {
+	for i, v := range values {
+		c.args[i].Value = v
+	}
+	return c.args[:len(values)]
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (c *writeConn) exec(id stmtID, args ...driver.Value) (int64, error) {
+	r, err := c.stmts[id].(driver.StmtExecContext).ExecContext(context.Background(), c.bind(args))
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// row runs a query and returns its first row; ok is false when there is none.
+func (c *writeConn) row(id stmtID, args ...driver.Value) (row []driver.Value, ok bool, err error) {
+	rows, err := c.stmts[id].(driver.StmtQueryContext).QueryContext(context.Background(), c.bind(args))
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() {
+		if e := rows.Close(); err == nil {
+			err = e
+		}
+	}()
+	row = make([]driver.Value, len(rows.Columns()))
+	switch err := rows.Next(row); err {
+	case nil:
+	case io.EOF:
+		return nil, false, nil
+	default:
+		return nil, false, err
+	}
+	for rest := make([]driver.Value, len(row)); rows.Next(rest) == nil; { // run it to its end
+	}
+	return row, true, nil
+}
+
+// apply runs one op and returns whether it changed anything, and by how much the
+// counters move.
+func (c *writeConn) apply(o *op, n *counters) (wrote bool, err error) {
+	if o.stmt == opRaise {
+		row, _, err := c.row(opRaise)
+		if err == nil {
+			*o.out, _ = row[0].(int64)
+		}
+		return err == nil, err
+	}
+	rows, err := c.exec(o.stmt, o.args...)
+	if err != nil {
+		return false, fmt.Errorf("%s %s: %w", verbs[o.stmt], o.id, err)
+	}
+	if rows == 0 {
+		return false, c.unchanged(o)
+	}
+	switch o.stmt {
+	case opAccept:
+		n.accepted++
+	case opSettle:
+		n.settled[o.args[0].(int64)-codeAnswered]++
+	}
+	return true, nil
+}
+
+// unchanged says what it means that a statement found nothing to change.
+func (c *writeConn) unchanged(o *op) error {
+	switch o.stmt {
+	case opAccept:
+		return c.duplicate(o.id)
+	case opRun:
+		return fmt.Errorf("%s %s: %w", verbs[o.stmt], o.id, core.ErrNotWaiting)
+	case opSettle: // it keeps the outcome it has
+		return c.exists(stmtHasMessage, o)
+	case opEnd, opRebind:
+		return c.exists(stmtHasTurn, o)
+	default:
+		return nil
+	}
+}
+
+func (c *writeConn) exists(query stmtID, o *op) error {
+	_, ok, err := c.row(query, o.id)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s %s: %w", verbs[o.stmt], o.id, core.ErrNotFound)
+	}
+	return err
+}
+
+// verbs say in errors what was being done.
+var verbs = [statements]string{
+	opAccept: "accept message with source key", opBody: "store the body of", opBegin: "begin turn", opRun: "begin a turn with message",
+	opRebind: "rebind turn", opSettle: "settle message", opEnd: "end turn", opSessionOurs: "note session",
+	opSessionDone: "note session", opApproval: "store approval", opBackground: "store background result",
+}

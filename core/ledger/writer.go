@@ -1,0 +1,310 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+const (
+	// groupChanges and groupBytes bound what one transaction takes: the first
+	// change waits for the last one's statements, and the log grows by all of it.
+	groupChanges = 512
+	groupBytes   = 4 << 20
+
+	// spareEntries is the largest queue buffer that is kept for reuse.
+	spareEntries = 4096
+)
+
+// errRedo means that a change failed after it had written something, so that the
+// group must be run again with a savepoint for each change.
+var errRedo = errors.New("group must be run again")
+
+// A writer is the one goroutine that writes. It gathers whatever was queued
+// while it was busy into one transaction, so that the cost of a sync is shared
+// by all who wait for one.
+type writer struct {
+	path  string
+	log   *slog.Logger
+	queue *queue
+	// reopened is called when the file was opened anew after a failure.
+	reopened func()
+	stats    *stats
+	stopped  chan struct{} // closed when run has returned
+
+	// Only touched by run.
+	conn     *writeConn
+	stale    bool // conn met an error after which its files may be dead
+	counters counters
+	applied  int     // changes in the open transaction
+	outcomes []error // of the group's changes
+	failing  bool    // the last group could not be written
+	wal      walLog
+}
+
+// counters is by how much a transaction moves the account.
+type counters struct {
+	accepted int64
+	settled  [3]int64 // answered, failed, cancelled
+}
+
+func (n *counters) add(m counters) {
+	n.accepted += m.accepted
+	for i, v := range m.settled {
+		n.settled[i] += v
+	}
+}
+
+type stats struct{ commits, changes, checkpoints atomic.Uint64 }
+
+// run writes until the queue is closed and empty, and then closes the file.
+func (w *writer) run() {
+	defer close(w.stopped)
+	idle := time.NewTimer(idleTime)
+	defer idle.Stop()
+	var spare []entry
+	for {
+		items, closed := w.queue.take(spare)
+		if len(items) == 0 {
+			spare = items
+			if closed {
+				return
+			}
+			select {
+			case <-w.queue.wake:
+			case <-idle.C:
+				w.checkpoint(idlePages)
+			}
+			continue
+		}
+		for rest := items; len(rest) > 0; {
+			n := groupSize(rest)
+			w.write(rest[:n])
+			rest = rest[n:]
+		}
+		clear(items)
+		if spare = items[:0]; cap(spare) > spareEntries {
+			spare = nil
+		}
+		idle.Reset(idleTime)
+	}
+}
+
+// groupSize returns how many of the entries go into one transaction.
+func groupSize(items []entry) int {
+	bytes := 0
+	for i, e := range items {
+		if bytes += e.bytes; i > 0 && bytes > groupBytes || i == groupChanges {
+			return i
+		}
+	}
+	return len(items)
+}
+
+// write commits a group and tells everybody.
+func (w *writer) write(group []entry) {
+	if cap(w.outcomes) < len(group) {
+		w.outcomes = make([]error, len(group))
+	}
+	w.outcomes = w.outcomes[:len(group)]
+	err := w.attempt(group, false)
+	if errors.Is(err, errRedo) {
+		err = w.attempt(group, true)
+	}
+	if err != nil {
+		err = storageError(w.path, err)
+	}
+	w.note(err)
+	w.queue.landed.Add(uint64(len(group)))
+	for i := range group {
+		if err != nil {
+			group[i].done(err)
+		} else {
+			group[i].done(w.outcomes[i])
+		}
+	}
+	w.checkpoint(busyPages)
+}
+
+// attempt runs a group in one transaction. What is wrong with a single change
+// goes to w.outcomes; an error means that nothing at all was written.
+func (w *writer) attempt(group []entry, careful bool) error {
+	w.counters, w.applied = counters{}, 0
+	clear(w.outcomes)
+	begun := false
+	for i := range group {
+		e := &group[i]
+		if len(e.ops) == 0 || e.err != nil {
+			w.outcomes[i] = e.err
+			continue
+		}
+		if !begun {
+			if err := w.begin(); err != nil {
+				return err
+			}
+			begun = true
+		}
+		if err := w.change(e, careful); err != nil {
+			if errors.Is(err, errRedo) || isStorage(err) {
+				w.rollback(err)
+				return err
+			}
+			w.outcomes[i] = err
+		}
+	}
+	if !begun {
+		return nil
+	}
+	return w.commit()
+}
+
+// begin opens a transaction, on a new connection if the old one is suspect.
+func (w *writer) begin() error {
+	if w.stale {
+		conn, err := openWriteConn(w.path)
+		if err != nil {
+			return err
+		}
+		_ = w.conn.close() // it has failed already
+		w.conn, w.stale = conn, false
+		w.reopened()
+	}
+	if _, err := w.conn.exec(stmtBegin); err != nil {
+		w.rollback(err)
+		return err
+	}
+	return nil
+}
+
+func (w *writer) commit() error {
+	n := w.counters
+	if n != (counters{}) {
+		if _, err := w.conn.exec(stmtCount, n.accepted, n.settled[0], n.settled[1], n.settled[2]); err != nil {
+			w.rollback(err)
+			return err
+		}
+	}
+	if _, err := w.conn.exec(stmtCommit); err != nil {
+		w.rollback(err)
+		return err
+	}
+	w.stats.commits.Add(1)
+	w.stats.changes.Add(uint64(w.applied))
+	return nil
+}
+
+// rollback undoes the open transaction. SQLite may have done so itself.
+func (w *writer) rollback(cause error) {
+	_, _ = w.conn.exec(stmtRollback)
+	if isStorage(cause) && !isFull(cause) {
+		w.stale = true
+	}
+}
+
+// change runs the statements of one change. Normally one that fails has written
+// nothing yet; if it has, the answer is errRedo, and the careful way has a
+// savepoint to return to. Savepoints cost too much to have them always.
+func (w *writer) change(e *entry, careful bool) error {
+	if careful {
+		if _, err := w.conn.exec(stmtSave); err != nil {
+			return err
+		}
+	}
+	var n counters
+	var wrote bool
+	var failed error
+	for i := range e.ops {
+		did, err := w.conn.apply(&e.ops[i], &n)
+		wrote = wrote || did
+		if err != nil {
+			failed = err
+			break
+		}
+	}
+	switch {
+	case failed == nil:
+		w.counters.add(n)
+		w.applied++
+	case isStorage(failed):
+		return failed
+	case wrote && !careful:
+		return errRedo
+	case careful:
+		if _, err := w.conn.exec(stmtUndo); err != nil {
+			return err
+		}
+	}
+	if careful {
+		if _, err := w.conn.exec(stmtRelease); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// note logs when the ledger stops and when it begins again to take writes.
+func (w *writer) note(err error) {
+	if failing := err != nil; failing != w.failing {
+		w.failing = failing
+		if failing {
+			w.log.Error("ledger cannot be written", "file", w.path, "error", err)
+		} else {
+			w.log.Info("ledger can be written again", "file", w.path)
+		}
+	}
+}
+
+// shut closes the connection, which empties the log into the file.
+func (w *writer) shut() error {
+	if err := w.conn.close(); err != nil {
+		return fmt.Errorf("close ledger %s: %w", filepath.Base(w.path), err)
+	}
+	return nil
+}
+
+// walLog is what the writer knows of the write-ahead log.
+type walLog struct {
+	pages  int // written since the last checkpoint
+	failed bool
+}
+
+const (
+	// busyPages is how far the log grows before it is emptied into the file: 4
+	// MiB with pages of 4 KiB. The next write then begins at its start again, so
+	// that in the long run a sync finds the size of the log unchanged, and a
+	// start after kill -9 has little to replay.
+	busyPages = 1000
+	// idlePages is the same for a ledger that has had nothing to do for idleTime.
+	idlePages = 100
+	idleTime  = time.Second
+)
+
+// checkpoint copies the log into the file if it has at least that many pages.
+// It runs after everybody has been told, and on this goroutine: while somebody
+// writes, the log cannot be restarted.
+func (w *writer) checkpoint(pages int) {
+	if w.stale {
+		return
+	}
+	if s, ok := w.conn.conn.(sqlite.DBStatus); ok {
+		n, _, _ := s.Status(sqlite.DBStatusCacheWrite, true)
+		w.wal.pages += n
+	}
+	if w.wal.pages < pages {
+		return
+	}
+	w.wal.pages = 0 // also after a failure: it is tried again as many pages later
+	_, _, err := w.conn.row(stmtCheckpoint)
+	w.stats.checkpoints.Add(1)
+	if failed := err != nil; failed != w.wal.failed {
+		w.wal.failed = failed
+		if failed {
+			w.log.Warn("ledger log cannot be emptied", "file", w.path, "error", err)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package core
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+)
+
+// maxAttempts is how often a turn is handed over before it fails: a message that
+// kills the agent each time must not do so for ever.
+const maxAttempts = 3
+
+// begin says how a session is to be started when the ledger alone does not tell.
+type begin int
+
+const (
+	beginByLedger begin = iota
+	beginNew
+	beginResume
+)
+
+// openSession starts the channel's session for the flight, unless there is one.
+func (l *lane) openSession(f *flight) {
+	if l.session != nil || l.opening {
+		return
+	}
+	l.opening = true
+	id, opens, how := l.sessionID, f.turn.Opens, l.begin
+	l.begin = beginByLedger
+	l.async(func(ctx context.Context) func() {
+		o := l.launch(ctx, id, opens, how)
+		return func() { l.opened(o) }
+	})
+}
+
+// An opening is the outcome of starting a session.
+type opening struct {
+	session   Session
+	launch    Launch
+	cost      float64
+	saveError error // the session id could not be saved
+	err       error
+}
+
+// launch saves the session's id and starts it. It blocks until the host answers.
+func (l *lane) launch(ctx context.Context, id string, opens bool, how begin) opening {
+	o := opening{launch: Launch{SessionID: id, Resume: how == beginResume}}
+	saved := make(chan error, 1)
+	go func() { saved <- l.saveSession(id) }() // ends with the write; waited for below
+	if how == beginByLedger && !opens {
+		use, err := l.m.o.Ledger.SessionUse(ctx, id)
+		if err != nil {
+			o.err = &AgentError{Code: CodeStorage, Text: "The ledger could not be read", Err: err}
+		}
+		o.launch.Resume, o.cost = use.Completed || !use.Ours, use.TotalCost
+	}
+	if o.err == nil {
+		o.session, o.err = l.m.o.Agent.Start(ctx, l.key, o.launch)
+	}
+	o.saveError = <-saved
+	return o
+}
+
+// saveSession makes the session id durable, if it can be resumed at all.
+func (l *lane) saveSession(id string) error {
+	if old, ok := l.m.o.Sessions.Get(l.key); ok && old == id || !l.m.o.Agent.Lasting() {
+		return nil
+	}
+	return l.m.o.Sessions.Set(l.key, id)
+}
+
+func (l *lane) opened(o opening) {
+	l.opening = false
+	if o.err != nil {
+		if o.session != nil {
+			_ = o.session.Stop(false) // there is no session to speak of; its end shows
+		}
+		l.startFailed(o.err)
+		return
+	}
+	l.adopt(o.session)
+	l.cost = o.cost
+	l.log.Info("session started", "session", o.launch.SessionID, "resume", o.launch.Resume, "host_pid", l.info.HostPID)
+	if o.saveError != nil {
+		l.log.Error("session id not saved", "err", o.saveError)
+		l.notice(Notice{Code: "session_not_saved", Text: "The session id could not be saved (" + o.saveError.Error() +
+			"): this conversation may not be found again after a restart."})
+	}
+	l.handAll()
+}
+
+// adopt makes s the lane's session.
+func (l *lane) adopt(s Session) {
+	l.session, l.events, l.info = s, s.Events(), s.Info()
+	l.ready = l.info.Ready
+	l.exit, l.stray = nil, nil
+	l.seen, l.acked, l.holds = 0, 0, nil
+	l.gauge.sessions.Store(1)
+}
+
+func (l *lane) handAll() {
+	for _, f := range l.flights {
+		l.hand(f)
+	}
+}
+
+// startFailed ends every turn that waited for the session.
+func (l *lane) startFailed(err error) {
+	l.log.Error("session not started", "err", err)
+	reply := failure(err)
+	for _, f := range append([]*flight(nil), l.flights...) {
+		switch {
+		case f.answered:
+		case !f.frozen:
+			f.stop = &stop{code: reply.Code, text: reply.Error, failed: true}
+		default:
+			l.finish(f, reply)
+			l.release(f)
+		}
+	}
+}
+
+// notice has the next reply tell something once.
+func (l *lane) notice(n Notice) {
+	if f := l.running(); f != nil {
+		f.turn.Notices = append(f.turn.Notices, n)
+	}
+}
+
+// anew gives the channel a session of its own id, since the old one cannot be
+// resumed, and takes the turns in flight over to it.
+func (l *lane) anew(turns []*flight) {
+	old := l.sessionID
+	l.sessionID = uuid.NewString()
+	l.begin = beginNew
+	l.log.Warn("session lost, starting afresh", "old_session", old, "new_session", l.sessionID)
+	l.notice(Notice{Code: "fresh_session", Text: "The earlier conversation could not be resumed, so this is a fresh session."})
+	l.publish(Update{Kind: UpdateSession, Detail: "The earlier conversation could not be resumed; a fresh session begins."})
+	change := Change{}
+	for i, f := range turns {
+		f.turn.SessionID, f.turn.Opens = l.sessionID, i == 0
+		change.Update = append(change.Update, f.turn)
+	}
+	l.busy = "changing the session"
+	l.save(change, func() {
+		l.busy = ""
+		l.openSession(turns[0])
+		l.dispatch()
+	})
+}
+
+// failure is the reply for an agent that could not be started.
+func failure(err error) Reply {
+	r := Reply{State: Failed, IsError: true, Code: CodeAgentFailed, Error: err.Error()}
+	if agent := (*AgentError)(nil); errors.As(err, &agent) {
+		r.Code = agent.Code
+	}
+	r.Text = r.Error
+	return r
+}

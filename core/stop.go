@@ -1,0 +1,141 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// interruptGrace is how long the agent may take to end a turn on request before
+// its process is ended. The promise is two seconds in all.
+const interruptGrace = 1300 * time.Millisecond
+
+// A stop is why a turn is ended before its time.
+type stop struct {
+	code, text string
+	failed     bool // the outcome is a failure rather than a cancellation
+	waiters    []chan<- struct{}
+}
+
+// wake tells everybody who waits for the end of the turn.
+func (s *stop) wake() {
+	if s == nil {
+		return
+	}
+	for _, w := range s.waiters {
+		close(w)
+	}
+	s.waiters = nil
+}
+
+// stopReply is the outcome of a turn that was stopped.
+func (f *flight) stopReply(done string) Reply {
+	r := Reply{State: Cancelled, IsError: true, Code: f.stop.code, Error: f.stop.text}
+	if f.stop.failed {
+		r.State = Failed
+	}
+	if done != "" {
+		r.Error += " Done before that: " + done + "."
+	}
+	r.Text = r.Error
+	return r
+}
+
+// An Interruption reports a turn that was interrupted.
+type Interruption struct {
+	Turn     TurnID
+	Messages []MessageID
+	Took     time.Duration
+}
+
+// Interrupt ends the running turn of a channel, keeps the session, and returns
+// when the turn has ended. If turn is not empty only that turn is ended, so that
+// a late request never hits the next one. ErrNothingRuns when there is none;
+// ErrNotFound for an unknown channel.
+func (m *ProcessManager) Interrupt(ctx context.Context, key ChannelKey, turn TurnID) (Interruption, error) {
+	l, ok := m.known(key)
+	if !ok {
+		if _, err := m.Channel(ctx, key); err != nil {
+			return Interruption{}, err
+		}
+		return Interruption{}, fmt.Errorf("channel %q: %w", key, ErrNothingRuns)
+	}
+	started := time.Now()
+	var hit Interruption
+	ended := make(chan struct{})
+	err := l.call(ctx, func() {
+		f := l.running()
+		if f == nil || turn != "" && f.turn.ID != turn {
+			return
+		}
+		hit = Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
+		l.interrupt(f, &stop{code: CodeInterrupted, text: "Interrupted on request.", waiters: []chan<- struct{}{ended}})
+	})
+	if err != nil {
+		return Interruption{}, err
+	}
+	if hit.Turn == "" {
+		return Interruption{}, fmt.Errorf("channel %q: %w", key, ErrNothingRuns)
+	}
+	select {
+	case <-ended:
+		hit.Took = time.Since(started)
+		return hit, nil
+	case <-ctx.Done():
+		return hit, context.Cause(ctx)
+	case <-l.gone:
+		return hit, ErrClosed
+	}
+}
+
+// interrupt ends a turn: by request to the agent, and by ending its process if
+// that does not help in time. A turn that the agent never got just ends.
+func (l *lane) interrupt(f *flight, s *stop) {
+	if f.stop != nil {
+		f.stop.waiters = append(f.stop.waiters, s.waiters...)
+		return
+	}
+	f.stop = s
+	f.mark(l.now(), "stop", s.code)
+	switch {
+	case !f.frozen: // freezeDone sees the stop
+	case !f.handed && l.busy == "":
+		l.finish(f, f.stopReply(""))
+		l.release(f)
+	case l.session != nil && f.handed:
+		if err := l.session.Interrupt(); err != nil {
+			l.log.Warn("interrupt not sent", "err", err)
+		}
+		f.cancelTimer()
+		f.timer = time.AfterFunc(interruptGrace, func() { l.post(func() { l.kill(f) }) })
+	default: // recovered sees the stop
+	}
+}
+
+// kill ends the agent's process because it did not end the turn.
+func (l *lane) kill(f *flight) {
+	if f.answered || l.session == nil {
+		return
+	}
+	l.log.Warn("agent did not end the turn when asked to, ending its process", "turn", f.turn.ID)
+	if err := l.session.Stop(false); err != nil {
+		l.log.Error("agent not ended", "err", err)
+	}
+}
+
+// startTimeout bounds the turn if turns are bounded.
+func (l *lane) startTimeout(f *flight) {
+	d := l.m.o.TurnTimeout
+	if d <= 0 || f.timer != nil {
+		return
+	}
+	s := &stop{code: CodeTimeout, failed: true, text: fmt.Sprintf("The turn took longer than BARECLAW_TIMEOUT_MS allows (%s) and was interrupted. The session is kept.", d)}
+	f.timer = time.AfterFunc(d, func() {
+		l.post(func() {
+			if !f.answered {
+				l.interrupt(f, s)
+			}
+		})
+	})
+}

@@ -1,0 +1,85 @@
+package core
+
+import (
+	"context"
+	"sync"
+)
+
+// A Ticket stands for one accepted message until it has its outcome.
+type Ticket struct {
+	// Message is the message as it was accepted.
+	Message Message
+	// Existing says that the source key was known: Message is the one that was
+	// accepted under it before.
+	Existing bool
+
+	*future
+}
+
+type future struct {
+	done    chan struct{}
+	outcome Message // written once, before done is closed
+}
+
+func newTicket(m Message) *Ticket {
+	return &Ticket{Message: m, future: &future{done: make(chan struct{})}}
+}
+
+// Done is closed when the outcome is there.
+func (f *future) Done() <-chan struct{} { return f.done }
+
+// Outcome returns the message with its outcome. It is valid once Done is closed.
+func (f *future) Outcome() Message { return f.outcome }
+
+// wait returns once there is an outcome, or with the context's error.
+func (f *future) wait(ctx context.Context) (Message, error) {
+	select {
+	case <-f.done:
+		return f.outcome, nil
+	case <-ctx.Done():
+		return Message{}, context.Cause(ctx)
+	}
+}
+
+// A desk knows the tickets of all messages that have no outcome yet.
+type desk struct {
+	mu   sync.Mutex
+	open map[MessageID]*Ticket
+}
+
+func (d *desk) add(t *Ticket) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.open == nil {
+		d.open = map[MessageID]*Ticket{}
+	}
+	d.open[t.Message.ID] = t
+}
+
+func (d *desk) find(id MessageID) (*Ticket, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t, ok := d.open[id]
+	return t, ok
+}
+
+// settle closes the ticket with the outcome and forgets it. The outcome must
+// have been given to the ledger before, so that whoever no longer finds the
+// ticket reads the outcome there.
+func (d *desk) settle(m Message) {
+	d.mu.Lock()
+	t, ok := d.open[m.ID]
+	delete(d.open, m.ID)
+	d.mu.Unlock()
+	if ok {
+		t.outcome = m
+		close(t.done)
+	}
+}
+
+// drop forgets the ticket of a message that was refused.
+func (d *desk) drop(id MessageID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.open, id)
+}

@@ -1,0 +1,162 @@
+// Package echoagent is the agent of a machine that has no claude: the gateway
+// still starts and answers, and every answer says that it is not Claude, what
+// to install, and what it was told. It never pretends to understand.
+//
+// It speaks the part of the claude CLI's stream-JSON protocol that the gateway
+// uses, on stdin and stdout: control requests (initialize, interrupt; others
+// are refused), user messages with lifecycle events, system/init, assistant and
+// result. It keeps no history and runs no tools. It is run as a hidden
+// subcommand, in the place and with the arguments of claude.
+package echoagent
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Model is the model's name in every event: how the gateway knows that it is
+// not talking to claude.
+const Model = "echo"
+
+// maxLineBytes bounds a line of stdin. A longer one is skipped.
+const maxLineBytes = 64 << 20
+
+const (
+	exitOK      = 0
+	exitFailure = 1
+)
+
+// agent is one run; a single goroutine uses it.
+type agent struct {
+	session string
+	out     io.Writer
+	err     io.Writer
+	results int
+	failure error // of the first write to out that did not succeed
+}
+
+// Run answers what comes on stdin until it ends, and returns the exit code: 0,
+// or 1 when stdin or stdout broke. Of args, which are those of claude, only
+// --session-id and --resume have a meaning. A line that cannot be understood is
+// skipped with a note on stderr. Run blocks and starts no goroutines.
+func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &agent{session: sessionOf(args), out: stdout, err: stderr}
+	in := bufio.NewReader(stdin)
+	for a.failure == nil {
+		line, err := readLine(in, maxLineBytes)
+		if errors.Is(err, errTooLong) {
+			a.note(err.Error())
+			continue
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			a.take(line)
+		}
+		if errors.Is(err, io.EOF) {
+			return exitOK
+		}
+		if err != nil {
+			a.note(fmt.Sprintf("read stdin: %v", err))
+			return exitFailure
+		}
+	}
+	a.note(fmt.Sprintf("write stdout: %v", a.failure))
+	return exitFailure
+}
+
+// sessionOf returns the session id the arguments name, or a new one.
+func sessionOf(args []string) string {
+	for i, arg := range args {
+		name, value, joined := strings.Cut(arg, "=")
+		if name != "--session-id" && name != "--resume" {
+			continue
+		}
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if uuid.Validate(value) == nil {
+			return value
+		}
+	}
+	return uuid.NewString()
+}
+
+var errTooLong = errors.New("a line that was too long was skipped")
+
+// readLine reads up to a newline or the end. It returns errTooLong after
+// skipping a line of more than limit bytes.
+func readLine(in *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	tooLong := false
+	for {
+		part, err := in.ReadSlice('\n')
+		if tooLong = tooLong || len(line)+len(part) > limit; tooLong {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case tooLong && err == nil:
+			return nil, errTooLong
+		default:
+			return line, err
+		}
+	}
+}
+
+// incoming is any line of stdin.
+type incoming struct {
+	Type      string  `json:"type"`
+	UUID      string  `json:"uuid"`
+	Message   *prompt `json:"message"`
+	RequestID string  `json:"request_id"`
+	Request   struct {
+		Subtype string `json:"subtype"`
+	} `json:"request"`
+}
+
+func (a *agent) take(line []byte) {
+	var in incoming
+	if err := json.Unmarshal(line, &in); err != nil {
+		a.note(fmt.Sprintf("a line was skipped: %v", err))
+		return
+	}
+	switch in.Type {
+	case "user":
+		if in.Message == nil {
+			a.note("a user message without a message was skipped")
+			return
+		}
+		a.turn(in.UUID, in.Message.text())
+	case "control_request":
+		a.control(in.RequestID, in.Request.Subtype)
+	case "control_response", "keep_alive": // nothing was asked
+	default:
+		a.note(fmt.Sprintf("a line of type %q was skipped", in.Type))
+	}
+}
+
+func (a *agent) note(text string) {
+	fmt.Fprintln(a.err, "echo agent:", text)
+}
+
+// emit writes one event. After a failure it does nothing; Run then ends.
+func (a *agent) emit(event any) {
+	if a.failure != nil {
+		return
+	}
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	if a.failure = enc.Encode(event); a.failure != nil {
+		return
+	}
+	_, a.failure = a.out.Write(line.Bytes())
+}

@@ -1,0 +1,69 @@
+package echoagent
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// quotedRunes bounds how much of a message is quoted back.
+const quotedRunes = 300
+
+const notice = `I am not Claude. Claude Code is not installed on this machine (no "claude" on the PATH), so this is the built-in echo agent: it can only repeat what it was told.
+
+To talk to Claude:
+1. npm install -g @anthropic-ai/claude-code
+2. run "claude" once in a terminal and log in
+3. restart the gateway (set BARECLAW_AGENT=claude if it should never fall back to the echo agent)`
+
+// reply is the answer to any text.
+func reply(text string) string {
+	text = shorten(strings.TrimSpace(withoutPrefix(text)))
+	if text == "" {
+		return notice + "\n\nYour message had no text."
+	}
+	return notice + "\n\nYou said:\n> " + strings.ReplaceAll(text, "\n", "\n> ")
+}
+
+// withoutPrefix removes the line that tells claude where a message comes from.
+func withoutPrefix(text string) string {
+	first, rest, found := strings.Cut(text, "\n")
+	if found && strings.HasPrefix(first, "[channel: ") && strings.HasSuffix(first, "]") {
+		return rest
+	}
+	return text
+}
+
+// shorten cuts a text to quotedRunes characters.
+func shorten(text string) string {
+	if utf8.RuneCountInString(text) <= quotedRunes {
+		return text
+	}
+	return string([]rune(text)[:quotedRunes-1]) + "…"
+}
+
+// prompt is the message of a user event: its content is a string or blocks.
+type prompt struct {
+	Content json.RawMessage `json:"content"`
+}
+
+// text returns the texts of the content, joined by newlines.
+func (p *prompt) text() string {
+	var whole string
+	if json.Unmarshal(p.Content, &whole) == nil {
+		return whole
+	}
+	var blocks []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(p.Content, &blocks) != nil {
+		return ""
+	}
+	var texts []string
+	for _, b := range blocks {
+		if b.Text != "" {
+			texts = append(texts, b.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

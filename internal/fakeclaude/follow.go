@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// follow does what the directive says.
+func (t *turn) follow(d directive) {
+	ms := time.Duration(d.n) * time.Millisecond
+	switch d.name {
+	case "slow":
+		t.slow(ms, d.arg)
+	case "wait":
+		if t.pauseForFile(d.arg) {
+			t.answer("waited for " + d.arg)
+		} else {
+			t.aborted("")
+		}
+	case "tool":
+		t.tool(d.arg, func() bool { return t.pause(ms) })
+	case "toolwait":
+		t.tool("wait for "+d.arg, func() bool { return t.pauseForFile(d.arg) })
+	case "background":
+		t.background(ms, d.arg)
+	case "noresult":
+		t.noResult(d.arg)
+	case "apierror":
+		t.apiError(d.n)
+	case "apiretry":
+		t.apiRetry(d)
+	case "notloggedin":
+		t.failed("Not logged in · Please run /login", 0, "authentication_failed")
+	case "maxturns":
+		t.maxTurns(d.n)
+	case "resultdie":
+		t.say("last words")
+		t.record("completed")
+		t.result(ending{result: ptr("last words"), stop: "end_turn"})
+		t.s.exit(d.n)
+	case "die":
+		t.s.partial(func() { t.delta("dying") })
+		t.s.exit(d.n)
+	case "kill":
+		t.s.partial(func() { t.delta("dying") })
+		suicide()
+	case "mute":
+		t.deaf = true
+		t.serve(nil, func() bool { return false })
+	default:
+		t.noise(d)
+		t.answer(t.reply(d))
+	}
+}
+
+// reply is the text of a turn that is only a text.
+func (t *turn) reply(d directive) string {
+	switch d.name {
+	case "echo":
+		return d.arg
+	case "prompt":
+		return t.text
+	case "size":
+		return t.sizeReport()
+	case "history":
+		return t.historyReport()
+	case "pid":
+		return pidReport()
+	case "cwd":
+		return t.s.cwd
+	case "args":
+		return strings.TrimSpace(string(encode(t.s.args)))
+	case "session":
+		return t.s.id
+	case "env":
+		return t.envReport(d.arg)
+	case "big":
+		return strings.Repeat("x", d.n)
+	case "events", "longline", "stderr":
+		return fmt.Sprintf("%s %d", d.name, d.n)
+	case "rubbish":
+		return "rubbish"
+	}
+	return "ok: " + withoutPrefix(t.text)
+}
+
+// noise makes what some directives make before the reply.
+func (t *turn) noise(d directive) {
+	s := t.s
+	write := func(what []byte) {
+		if _, err := s.stdout.Write(what); err != nil {
+			s.exit(exitBroken)
+		}
+	}
+	switch d.name {
+	case "events":
+		s.partial(func() {
+			for range d.n {
+				t.delta("x ")
+			}
+		})
+	case "rubbish":
+		write([]byte("this is not JSON\n{\"type\":\"assistant\",\n\x00\xff\xfe\n\n[1,2]\n"))
+	case "longline":
+		const head, tail = `{"type":"fake_bulk","data":"`, "\"}\n"
+		write(append(append([]byte(head), bytes.Repeat([]byte("x"), max(0, d.n-len(head)-len(tail)))...), tail...))
+	case "stderr":
+		line := append(bytes.Repeat([]byte("e"), 99), '\n')
+		for left := d.n; left > 0; left -= len(line) {
+			if _, err := s.stderr.Write(line[max(0, len(line)-left):]); err != nil {
+				s.exit(exitBroken)
+			}
+		}
+	}
+}
+
+// slow streams a text in equal steps.
+func (t *turn) slow(d time.Duration, text string) {
+	const steps = 4
+	said := ""
+	for i := range steps {
+		if !t.pause(d / steps) {
+			t.aborted(said)
+			return
+		}
+		word := fmt.Sprintf("w%d ", i)
+		said += word
+		t.s.partial(func() { t.delta(word) })
+	}
+	t.s.partial(func() { t.delta(text) })
+	t.answerStreamed(said + text)
+}
+
+// noResult ends the turn without a result, as a resend of an old uuid does.
+func (t *turn) noResult(text string) {
+	if text != "" {
+		t.s.history.assistant(newID(), t.modelMessage(block{Type: "text", Text: text}, "end_turn"), false)
+	}
+	t.record("completed")
+	t.release("completed")
+}
+
+// apiRetry reports failed requests as if each had been waited out.
+func (t *turn) apiRetry(d directive) {
+	status, word := 529, "overloaded"
+	switch {
+	case d.n2 == 401:
+		status, word = 401, "authentication_failed"
+	case d.n2 == 429:
+		status, word = 429, "rate_limit"
+	case d.n2 >= 0:
+		status, word = d.n2, "server_error"
+	}
+	for i := range d.n {
+		t.s.system("api_retry", ordered{"attempt", i + 1, "max_retries", 10, "retry_delay_ms", 500 << min(i, 6), "error_status", status, "error", word})
+		if !t.pause(time.Millisecond) {
+			t.aborted("")
+			return
+		}
+	}
+	t.answer(fmt.Sprintf("apiretry %d", d.n))
+}

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// session is the whole program after start-up. One goroutine owns it: while a
+// turn waits for anything it serves stdin itself (see turn.pause), so there is
+// nothing to lock. The only other goroutine reads lines, and ends with stdin.
+type session struct {
+	flags
+	args    []string
+	getenv  func(string) string
+	stdout  io.Writer
+	stderr  io.Writer
+	id      string
+	cwd     string
+	log     *journal
+	history *transcript
+
+	lines   <-chan []byte // nil once stdin has ended
+	signals chan os.Signal
+	queue   []*message
+	known   map[string]bool // uuids this process has taken, true while queued
+	turn    *turn           // nil when idle
+	tasks   []task          // background tasks, by due time
+	noInit  bool            // initialize is never answered
+	leaving bool            // exit as soon as the turn has ended
+	quit    bool            // … with code 0: SIGINT
+	code    int             // the exit code then, and at the end of stdin
+	results int
+	cost    float64
+}
+
+// message is one user message; several may have been merged into it.
+type message struct {
+	uuid    string
+	content json.RawMessage // a string or blocks, as it came
+	text    string
+	images  int
+	first   bool // priority "now"
+	last    bool // priority "later": not folded into a running turn
+	noQuery bool // shouldQuery false
+}
+
+// envelope is any line of stdin.
+type envelope struct {
+	Type        string          `json:"type"`
+	UUID        string          `json:"uuid"`
+	Priority    string          `json:"priority"`
+	ShouldQuery *bool           `json:"shouldQuery"`
+	RequestID   string          `json:"request_id"`
+	Request     json.RawMessage `json:"request"`
+	Response    json.RawMessage `json:"response"`
+	Message     *struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+}
+
+func newSession(f flags, args []string, getenv func(string) string, stdout, stderr io.Writer) (*session, error) {
+	s := &session{flags: f, args: args, getenv: getenv, stdout: stdout, stderr: stderr,
+		known: map[string]bool{}, signals: make(chan os.Signal, 1)}
+	var err error
+	if s.cwd, err = os.Getwd(); err != nil {
+		return nil, fmt.Errorf("fakeclaude: find the working directory: %w", err)
+	}
+	s.id = f.sessionID + f.resume // at most one is set
+	if s.id == "" {
+		s.id = newID()
+	}
+	config := getenv("CLAUDE_CONFIG_DIR")
+	if getenv("FAKECLAUDE_NOTRANSCRIPT") != "" {
+		config = ""
+	}
+	s.history, err = openTranscript(config, s.cwd, s.id, f.resume != "", getenv("FAKECLAUDE_TRANSCRIPT") == "late")
+	if err != nil {
+		return nil, err
+	}
+	s.log, err = openJournal(getenv("FAKECLAUDE_LOG"), s.id)
+	return s, err
+}
+
+// run serves stdin until it ends and everything taken from it is done.
+func (s *session) run(stdin io.Reader) int {
+	s.log.note("start", "", strings.Join(s.args, " "))
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT)
+	if err := s.startFault(); err != nil {
+		fmt.Fprintln(s.stderr, err)
+		s.exit(exitBroken)
+	}
+	s.lines = readLines(stdin)
+	for !s.leaving {
+		switch {
+		case s.nextTurn():
+			s.drain()
+		case s.lines == nil && len(s.tasks) == 0:
+			s.leaving = true
+		default:
+			s.idle()
+		}
+	}
+	s.log.note("exit", "", "")
+	if s.quit {
+		return 0
+	}
+	return s.code
+}
+
+// nextTurn runs what is due, if anything.
+func (s *session) nextTurn() bool {
+	if len(s.tasks) > 0 && !time.Now().Before(s.tasks[0].due) {
+		s.finishTask()
+		return true
+	}
+	if len(s.queue) == 0 {
+		return false
+	}
+	s.runTurn(s.takeTurn())
+	return true
+}
+
+// idle waits for one thing to happen between turns.
+func (s *session) idle() {
+	var due <-chan time.Time
+	if len(s.tasks) > 0 {
+		timer := time.NewTimer(time.Until(s.tasks[0].due))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case line, ok := <-s.lines:
+		s.read(line, ok)
+	case sig := <-s.signals:
+		s.signalled(sig)
+	case <-due:
+	}
+}
+
+// drain takes what has already arrived.
+func (s *session) drain() {
+	for s.lines != nil {
+		select {
+		case line, ok := <-s.lines:
+			s.read(line, ok)
+		default:
+			return
+		}
+	}
+}
+
+// readLines gives the lines of r until it ends, and then closes the channel.
+func readLines(r io.Reader) <-chan []byte {
+	lines := make(chan []byte, 64)
+	go func() {
+		defer close(lines)
+		in := bufio.NewReaderSize(r, 1<<16)
+		for {
+			line, err := in.ReadBytes('\n')
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				lines <- line
+			}
+			if err != nil {
+				return // the end of stdin; a broken one is no different
+			}
+		}
+	}()
+	return lines
+}
+
+// signalled ends the process the way the real program does: SIGTERM at once,
+// SIGINT after the running turn has been aborted.
+func (s *session) signalled(sig os.Signal) {
+	if sig == syscall.SIGTERM {
+		s.exit(128 + int(syscall.SIGTERM))
+	}
+	s.leaving, s.quit = true, true
+	if s.turn != nil {
+		s.turn.stop(stopInterrupt)
+	}
+}
+
+// read handles one line of stdin, or its end.
+func (s *session) read(line []byte, ok bool) {
+	if !ok {
+		s.lines = nil
+		return
+	}
+	var e envelope
+	if err := json.Unmarshal(line, &e); err != nil {
+		if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
+			return // JSON, but not what we know
+		}
+		kind := "unknown"
+		if m := regexp.MustCompile(`^\{\s*"type"\s*:\s*"(\w+)"`).FindSubmatch(line); m != nil {
+			kind = string(m[1])
+		}
+		fmt.Fprintf(s.stderr, "Error parsing streaming input line (type=%s, %d chars): SyntaxError\n", kind, len(line))
+		s.exit(1)
+	}
+	switch e.Type {
+	case "user":
+		s.take(e)
+	case "control_request":
+		s.control(e)
+	case "control_response":
+		s.answered(e.Response, line)
+	}
+}
+
+// take queues a user message, unless its uuid is known already.
+func (s *session) take(e envelope) {
+	role := "undefined"
+	if e.Message != nil && e.Message.Role != "" {
+		role = e.Message.Role
+	}
+	if role != "user" {
+		fmt.Fprintf(s.stderr, "Error: Expected message role 'user', got '%s'\n", role)
+		s.exit(1)
+	}
+	m := &message{uuid: e.UUID, content: e.Message.Content, first: e.Priority == "now", last: e.Priority == "later",
+		noQuery: e.ShouldQuery != nil && !*e.ShouldQuery}
+	m.text, m.images = contentOf(m.content)
+	s.log.note("taken", m.uuid, m.text)
+	if m.uuid != "" && s.seen(m) {
+		s.log.note("dropped", m.uuid, "")
+		return
+	}
+	s.lifecycle(m.uuid, "queued")
+	s.history.queued("enqueue", m.text)
+	if !m.first {
+		s.queue = append(s.queue, m)
+		return
+	}
+	s.queue = append([]*message{m}, s.queue...)
+	if s.turn != nil {
+		s.turn.stop(stopNow)
+	}
+}
+
+// seen says whether a uuid was taken before, and then gives the message back
+// as the real program does. A uuid of an earlier process is also completed.
+func (s *session) seen(m *message) bool {
+	queued, known := s.known[m.uuid]
+	past := !known && !s.history.canRun(m.uuid)
+	s.known[m.uuid] = !known && !past || queued
+	if known && !queued || past {
+		s.replay(m.content, m.uuid, "")
+	}
+	if past {
+		s.lifecycle(m.uuid, "completed")
+	}
+	return known || past
+}
+
+func (s *session) replay(content json.RawMessage, uuid, timestamp string) {
+	if !s.flags.replay {
+		return
+	}
+	if uuid == "" {
+		uuid = newID()
+	}
+	s.emit(replay{Type: "user", Message: chat{"user", content}, Session: s.id, UUID: uuid, Timestamp: timestamp, IsReplay: true})
+}
+
+// contentOf returns the texts of a message's content, joined by newlines, and
+// the number of its images.
+func contentOf(content json.RawMessage) (text string, images int) {
+	if json.Unmarshal(content, &text) == nil {
+		return text, 0
+	}
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return "", 0
+	}
+	var texts []string
+	for _, b := range blocks {
+		switch b.Type {
+		case "text":
+			texts = append(texts, b.Text)
+		case "image":
+			images++
+		}
+	}
+	return strings.Join(texts, "\n"), images
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// decision is the host's answer to can_use_tool.
+type decision struct {
+	Behavior     string          `json:"behavior"`
+	Message      string          `json:"message"`
+	UpdatedInput json.RawMessage `json:"updatedInput"`
+	Interrupt    bool            `json:"interrupt"`
+}
+
+type bashInput struct {
+	Command     string `json:"command"`
+	Description string `json:"description"`
+}
+
+const (
+	askPrefix = "ask "
+	rejected  = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string " +
+		"was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
+	stoppedRunning = rejected + " Correction to the text above: this call was stopped while running, not refused before it ran. " +
+		"It may have run in part or in full, and its changes may have been written."
+)
+
+// tool runs a turn of one Bash call: perhaps a question, the call, what was
+// folded in meanwhile, and a text that quotes the outcome.
+func (t *turn) tool(command string, work func() bool) {
+	input, _ := json.Marshal(bashInput{command, "scripted call"}) // strings always marshal
+	id := t.callTool(input)
+	d := decision{Behavior: "allow"}
+	if strings.HasPrefix(command, askPrefix) {
+		d = t.ask(id, input)
+	}
+	if t.stopped == stopInterrupt || d.Interrupt && d.Behavior == "deny" {
+		t.denials = append(t.denials, denial{"Bash", id, input})
+		t.toolAborted(id, rejected)
+		return
+	}
+	outcome, failed := d.Message, true
+	if d.Behavior == "allow" {
+		if outcome, failed = t.execute(d, command, work); failed {
+			t.toolAborted(id, stoppedRunning)
+			return
+		}
+		t.toolResult(id, outcome, false, object{"stdout": outcome, "stderr": "", "interrupted": false})
+	} else {
+		t.denials = append(t.denials, denial{"Bash", id, input})
+		t.toolResult(id, outcome, true, "Error: "+outcome)
+	}
+	switch {
+	case t.stopped == stopNow:
+		t.end(ending{reason: "aborted_tools", stop: "tool_use", result: ptr(""), state: "cancelled"})
+	case t.s.maxTurns == 1:
+		t.end(ending{subtype: "error_max_turns", isError: true, reason: "max_turns", stop: "tool_use",
+			errors: []string{"Reached maximum number of turns (1)"}})
+	default:
+		t.answer("final: " + outcome + t.fold())
+	}
+}
+
+// callTool emits the model's call and returns its id.
+func (t *turn) callTool(input json.RawMessage) string {
+	id := "toolu_fake" + newID()[:8]
+	t.s.partial(func() {
+		t.openStream(object{"id": id, "input": object{}, "name": "Bash", "type": "tool_use"})
+		t.stream(object{"delta": object{"partial_json": string(input), "type": "input_json_delta"}, "index": 0, "type": "content_block_delta"})
+	})
+	t.emitBlock(t.modelMessage(block{Type: "tool_use", ID: id, Name: "Bash", Input: input}, "tool_use"), assistantEvent{RequestID: "req_fake" + newID()[:8]})
+	t.closeStream("tool_use")
+	return id
+}
+
+// ask asks the host for permission and waits for the answer.
+func (t *turn) ask(id string, input json.RawMessage) decision {
+	if t.s.promptTool != "stdio" {
+		const message = "This command needs approval."
+		t.s.system("permission_denied", ordered{"tool_name", "Bash", "tool_use_id", id, "message", message})
+		return decision{Behavior: "deny", Message: message}
+	}
+	t.question = newID()
+	t.s.emit(ordered{"type", "control_request", "request_id", t.question, "request", ordered{"subtype", "can_use_tool", "tool_name", "Bash",
+		"display_name", "Bash", "input", input, "description", "scripted call", "permission_suggestions", []object{{"type": "addRules",
+			"rules": []object{{"toolName": "Bash", "ruleContent": "ask *"}}, "behavior": "allow", "destination": "localSettings"}},
+		"tool_use_id", id}})
+	for t.decision == nil {
+		if t.s.lines == nil {
+			t.question = ""
+			return decision{Behavior: "deny", Message: "Tool permission request failed: AbortError: Tool permission stream closed before response received"}
+		}
+		t.serve(nil, func() bool { return t.decision != nil || t.s.lines == nil })
+		if t.stopped == stopInterrupt && t.decision == nil {
+			t.withdraw() // already done by an interrupt from the host
+			return decision{Behavior: "deny", Interrupt: true}
+		}
+		t.stopped = goOn // execute looks for a message that is to come first
+	}
+	d := *t.decision
+	t.decision = nil
+	return d
+}
+
+// withdraw takes back the pending question, if there is one.
+func (t *turn) withdraw() {
+	if t.question != "" {
+		t.s.emit(ordered{"type", "control_cancel_request", "request_id", t.question})
+		t.question = ""
+	}
+}
+
+// execute runs the call and returns its output, and whether it was stopped.
+// A message with priority "now" does not stop it.
+func (t *turn) execute(d decision, command string, work func() bool) (output string, stopped bool) {
+	var changed bashInput
+	if json.Unmarshal(d.UpdatedInput, &changed) == nil && changed.Command != "" {
+		command = changed.Command
+	}
+	t.s.log.note("tool", t.uuid, command)
+	for !work() {
+		if t.stopped == stopInterrupt {
+			return "", true
+		}
+		t.stopped = goOn // let it finish, then see whether somebody waits
+	}
+	if slices.ContainsFunc(t.s.queue, func(m *message) bool { return m.first }) {
+		t.stopped = stopNow
+	}
+	return "ran: " + command, false
+}
+
+func (t *turn) toolResult(id, content string, isError bool, structured any) {
+	t.emitUser([]block{{Type: "tool_result", ToolUseID: id, Content: content, IsError: &isError}}, structured)
+}
+
+// toolAborted ends the turn at a call that was refused or stopped.
+func (t *turn) toolAborted(id, why string) {
+	t.toolResult(id, why, true, "User rejected tool use")
+	t.rounds++
+	t.note("[Request interrupted by user for tool use]")
+	t.interrupted("aborted_tools", "tool_use")
+}
+
+// fold takes the waiting messages into this turn, as happens at every tool
+// result, and returns what the final text says of them.
+func (t *turn) fold() (remark string) {
+	s := t.s
+	stays := func(m *message) bool { return m.last || m.first || m.noQuery || strings.HasPrefix(m.text, "/") }
+	for _, m := range s.queue {
+		if stays(m) {
+			continue
+		}
+		if m.uuid != "" {
+			s.known[m.uuid] = false
+		}
+		s.replay(m.content, m.uuid, now())
+		s.lifecycle(m.uuid, "started")
+		s.log.note("begun", m.uuid, m.text)
+		s.history.queued("remove", m.text)
+		s.history.attach(object{"type": "queued_command", "prompt": m.text, "source_uuid": m.uuid, "commandMode": "prompt"})
+		t.messages = append(t.messages, m)
+		remark += "; noted: " + withoutPrefix(m.text)
+	}
+	s.queue = slices.DeleteFunc(s.queue, func(m *message) bool { return !stays(m) })
+	return remark
+}

@@ -1,0 +1,191 @@
+package peercred
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// nobody is a user id other than that of whoever runs the tests.
+const nobody = 65534
+
+// copyOfTest is the test binary where any user may run it.
+func copyOfTest(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	binary, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "client")
+	// Open to all, because another user is to run it.
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(file, binary, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestTCPUIDOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can start a process of another user")
+	}
+	l := listen(t, "tcp", "127.0.0.1:0")
+	cmd := exec.Command(copyOfTest(t))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	start(t, cmd, l)
+	conn := accept(t, l)
+	if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil || !ok || uid != nobody {
+		t.Errorf("TCPUID = %d, %t, %v, want %d", uid, ok, err, nobody)
+	}
+}
+
+func TestTCPUIDFamilies(t *testing.T) {
+	t.Parallel()
+	rows := []struct{ name, network, listen, dial string }{
+		{"IPv4", "tcp", "127.0.0.1:0", "127.0.0.1"},
+		{"IPv6", "tcp", "[::1]:0", "::1"},
+		{"IPv4 to a socket for both", "tcp", "[::]:0", "127.0.0.1"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			l, err := net.Listen(row.network, row.listen)
+			if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) {
+				t.Skipf("no IPv6 here: %v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = l.Close() }()
+			_, port, err := net.SplitHostPort(l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, err := net.Dial("tcp", net.JoinHostPort(row.dial, port))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = client.Close() }()
+			conn := accept(t, l)
+			if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil || !ok || uid != uint32(os.Getuid()) {
+				t.Errorf("TCPUID = %d, %t, %v, want %d", uid, ok, err, os.Getuid())
+			}
+		})
+	}
+}
+
+// TestTCPUIDOfMappedClient has a peer whose own socket is an IPv6 one that is
+// connected to a mapped IPv4 address.
+func TestTCPUIDOfMappedClient(t *testing.T) {
+	t.Parallel()
+	l := listen(t, "tcp4", "127.0.0.1:0")
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Skipf("no IPv6 here: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	to := netip.MustParseAddr("::ffff:127.0.0.1").As16()
+	if err := unix.Connect(fd, &unix.SockaddrInet6{Port: l.Addr().(*net.TCPAddr).Port, Addr: to}); err != nil {
+		t.Fatal(err)
+	}
+	conn := accept(t, l)
+	if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil || !ok || uid != uint32(os.Getuid()) {
+		t.Errorf("TCPUID = %d, %t, %v, want %d", uid, ok, err, os.Getuid())
+	}
+}
+
+// TestTCPUIDOfClosedPeer: the kernel calls a closed socket root's. A stranger
+// who sends a request and closes at once must not pass for root.
+func TestTCPUIDOfClosedPeer(t *testing.T) {
+	t.Parallel()
+	l := listen(t, "tcp", "127.0.0.1:0")
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := accept(t, l)
+
+	// Half closed is not closed: nc -N and others end their request so.
+	if err := client.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil || !ok || uid != uint32(os.Getuid()) {
+		t.Errorf("half closed: TCPUID = %d, %t, %v, want %d", uid, ok, err, os.Getuid())
+	}
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); !errors.Is(err, ErrUnknownPeer) || ok {
+		t.Errorf("closed: TCPUID = %d, %t, %v, want %v", uid, ok, err, ErrUnknownPeer)
+	}
+}
+
+// TestTCPUIDOfNobody: with no connected socket there the kernel would offer a
+// listening one at the same address.
+func TestTCPUIDOfNobody(t *testing.T) {
+	t.Parallel()
+	l := listen(t, "tcp", "127.0.0.1:0")
+	addr := func(s string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(s)) }
+	for name, remote := range map[string]net.Addr{"listener": l.Addr(), "foreign": addr("192.0.2.1:1"), "loopback": addr("127.0.0.1:1")} {
+		if uid, ok, err := TCPUID(addr("127.0.0.1:9"), remote); !errors.Is(err, ErrUnknownPeer) || ok {
+			t.Errorf("%s: TCPUID = %d, %t, %v, want %v", name, uid, ok, err, ErrUnknownPeer)
+		}
+	}
+}
+
+func TestTCPUIDRefusesOddAddresses(t *testing.T) {
+	t.Parallel()
+	good := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
+	odd := map[string]net.Addr{
+		"nil":          nil,
+		"nil pointer":  (*net.TCPAddr)(nil),
+		"no IP":        &net.TCPAddr{Port: 1},
+		"unix":         &net.UnixAddr{Name: "/x", Net: "unix"},
+		"other family": &net.TCPAddr{IP: net.IPv6loopback, Port: 1},
+		"link-local":   &net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 1, Zone: "eth0"},
+	}
+	for name, addr := range odd {
+		if _, ok, err := TCPUID(good, addr); err == nil || ok {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func BenchmarkTCPUID(b *testing.B) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	conn, err := l.Accept()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	for b.Loop() {
+		if _, _, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

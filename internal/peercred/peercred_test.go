@@ -1,0 +1,105 @@
+package peercred
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// dialEnv makes the test binary the client of a test: it connects to
+// "network address", says so and holds the connection until its stdin ends.
+const dialEnv = "PEERCRED_TEST_DIAL"
+
+func TestMain(m *testing.M) {
+	if target := os.Getenv(dialEnv); target != "" {
+		os.Exit(client(target))
+	}
+	os.Exit(m.Run())
+}
+
+func client(target string) int {
+	var network, address string
+	if _, err := fmt.Sscan(target, &network, &address); err != nil {
+		return 1
+	}
+	conn, err := net.Dial(network, address)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("connected")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	_ = conn.Close()
+	return 0
+}
+
+// start runs cmd, a client, until the test ends and returns once it has
+// connected.
+func start(t *testing.T, cmd *exec.Cmd, l net.Listener) {
+	t.Helper()
+	cmd.Env = append(os.Environ(), dialEnv+"="+l.Addr().Network()+" "+l.Addr().String())
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	})
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "connected\n" {
+		t.Fatalf("the client says %q, %v", line, err)
+	}
+}
+
+func listen(t *testing.T, network, address string) net.Listener {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func accept(t *testing.T, l net.Listener) net.Conn {
+	t.Helper()
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func TestUnixUID(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "pc") // t.TempDir is too long for a socket on macOS
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l := listen(t, "unix", filepath.Join(dir, "s"))
+	cmd := exec.Command(os.Args[0])
+	start(t, cmd, l)
+	conn := accept(t, l).(*net.UnixConn)
+	uid, pid, err := UnixUID(conn)
+	if err != nil || uid != uint32(os.Getuid()) || int(pid) != cmd.Process.Pid {
+		t.Errorf("UnixUID = %d, %d, %v, want uid %d and pid %d", uid, pid, err, os.Getuid(), cmd.Process.Pid)
+	}
+	_ = conn.Close()
+	if _, _, err := UnixUID(conn); err == nil {
+		t.Error("a closed connection has a peer")
+	}
+}

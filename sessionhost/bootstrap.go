@@ -1,0 +1,56 @@
+package sessionhost
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Subcommand is the argument with which the binary becomes a session host.
+const Subcommand = "session-host"
+
+// File descriptors that a host inherits from the daemon that starts it.
+const (
+	fdBootstrap = 3 // a pipe with one bootstrap, then end of file
+	fdListener  = 4 // the listening Unix socket
+	fdLock      = 5 // the locked session lock
+)
+
+// A bootstrap tells a new host all it needs. The environment of the host is
+// claude's; it holds nothing that claude may not see.
+type bootstrap struct {
+	Version      int           `json:"version"`
+	Channel      string        `json:"channel"`
+	SessionID    string        `json:"session_id"`
+	Argv         []string      `json:"argv"` // of claude; the first is its path
+	Dir          string        `json:"dir"`
+	Socket       string        `json:"socket"`
+	RecordPath   string        `json:"record_path"`
+	SpoolPath    string        `json:"spool_path"`
+	StartTimeout time.Duration `json:"start_timeout"` // for claude to answer initialize
+	MemLimit     int64         `json:"mem_limit"`     // bytes of events kept in memory
+	SpoolLimit   int64         `json:"spool_limit"`   // bytes of events kept in all
+}
+
+// inherited reads what the daemon passed and marks the descriptors so that
+// claude does not inherit them.
+func inherited() (bootstrap, *os.File, *os.File, error) {
+	for _, fd := range []int{fdBootstrap, fdListener, fdLock} {
+		syscall.CloseOnExec(fd)
+	}
+	pipe := os.NewFile(fdBootstrap, "bootstrap")
+	if pipe == nil {
+		return bootstrap{}, nil, nil, fmt.Errorf("read bootstrap: descriptor %d is not open", fdBootstrap)
+	}
+	defer func() { _ = pipe.Close() }()
+	var b bootstrap
+	if err := json.NewDecoder(pipe).Decode(&b); err != nil {
+		return bootstrap{}, nil, nil, fmt.Errorf("read bootstrap (this command is started by the daemon only): %w", err)
+	}
+	if b.Version != protocolVersion {
+		return bootstrap{}, nil, nil, fmt.Errorf("read bootstrap: version %d, want %d", b.Version, protocolVersion)
+	}
+	return b, os.NewFile(fdListener, "listener"), os.NewFile(fdLock, "lock"), nil
+}

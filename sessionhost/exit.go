@@ -1,0 +1,69 @@
+package sessionhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"bareclaw/claude"
+	"bareclaw/core"
+)
+
+// exitOf says what claude's end means to a lane.
+func exitOf(e exit) *core.Exit {
+	c := claude.Exit{Status: e.Code, Signal: e.Signal, Stderr: e.Stderr, Ready: e.Ready, Timeout: e.Timeout, Error: e.Error}
+	x := &core.Exit{Reason: core.ExitOther}
+	x.Code, x.Text = c.Explain()
+	switch {
+	case c.UnknownSession():
+		x.Reason = core.ExitUnknownSession
+	case c.SessionInUse():
+		x.Reason = core.ExitSessionInUse
+	case !e.Ready:
+		x.Reason = core.ExitStartFailed
+	}
+	return x
+}
+
+// Fate reads from claude's transcript what became of a turn. A session without a
+// transcript never began one.
+func (h *Hosts) Fate(_ context.Context, sessionID string, id core.TurnID) (core.Fate, error) {
+	if !h.o.Lasting {
+		return core.Fate{}, nil
+	}
+	path, err := claude.FindTranscript(h.o.ConfigDir, sessionID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return core.Fate{}, nil
+	}
+	if err != nil {
+		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
+	}
+	f, err := claude.ReadFate(path, string(id))
+	if err != nil {
+		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
+	}
+	fate := core.Fate{Begun: f.Begun, ToolBegun: f.ToolBegun, Interrupted: f.Interrupted, Answered: f.Answered, Failed: f.Failed, Code: f.Code, Text: f.Text, Done: done(f.Done)}
+	return fate, nil
+}
+
+// done lists tool calls for a person, the last ones if there are many.
+func done(tools []claude.ToolUse) string {
+	const show = 5
+	var parts []string
+	if over := len(tools) - show; over > 0 {
+		parts, tools = append(parts, fmt.Sprintf("%d other tool calls", over)), tools[over:]
+	}
+	for _, t := range tools {
+		s := t.Name
+		if t.Target != "" {
+			s += " (" + t.Target + ")"
+		}
+		if !t.Finished {
+			s += ", not finished"
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,101 @@
+package sessionhost
+
+import (
+	"encoding/json"
+	"strings"
+
+	"bareclaw/claude"
+)
+
+// maxBadBytes is how much is kept of a line that is no JSON object.
+const maxBadBytes = 256
+
+// heard takes up one line of claude's output: it is kept for the daemon, and the
+// host notes what it must know itself.
+func (h *host) heard(line claude.Line) {
+	if line.TooLong {
+		h.sayOwn(said{Bad: bad(line)})
+		return
+	}
+	ev, err := claude.Decode(line.Bytes)
+	if err != nil {
+		h.sayOwn(said{Bad: bad(line)})
+		return
+	}
+	switch ev.Type {
+	case claude.TypeControlRequest:
+		if !h.asked(ev) {
+			return // answered here
+		}
+	case claude.TypeCancelRequest:
+		if id, err := ev.CancelRequest(); err == nil {
+			h.forgetRequest(id)
+		}
+	case claude.TypeControlResponse:
+		h.noteReady(ev)
+	}
+	err = h.said.append(ev.Type == claude.TypeStreamEvent, func(seq uint64) []byte { return encodeEvent(seq, ev.Raw) })
+	if err != nil {
+		h.log.Error("event not kept", "err", err)
+	}
+}
+
+func bad(line claude.Line) string {
+	text := strings.ToValidUTF8(string(line.Bytes[:min(len(line.Bytes), maxBadBytes)]), "\uFFFD")
+	if line.TooLong || len(line.Bytes) > maxBadBytes {
+		text += "…"
+	}
+	return text
+}
+
+// asked notes a permission request. Any other request of claude's is answered
+// with an error at once: an unanswered one would block the turn for ever.
+func (h *host) asked(ev claude.Event) (pass bool) {
+	r, err := ev.ControlRequest()
+	if err != nil {
+		return true
+	}
+	if r.Subtype != claude.RequestCanUseTool {
+		h.child.send(claude.ErrorLine(r.RequestID, "not supported by this gateway: "+r.Subtype), true)
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, known := h.requests[r.RequestID]; !known {
+		h.order = append(h.order, r.RequestID)
+	}
+	h.requests[r.RequestID] = append(json.RawMessage(nil), ev.Raw...)
+	return true
+}
+
+// forgetRequest reports whether the request was waiting for an answer.
+func (h *host) forgetRequest(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, ok := h.requests[id]; !ok {
+		return false
+	}
+	delete(h.requests, id)
+	for i, other := range h.order {
+		if other == id {
+			h.order = append(h.order[:i:i], h.order[i+1:]...)
+			break
+		}
+	}
+	return true
+}
+
+func (h *host) noteReady(ev claude.Event) {
+	r, err := ev.ControlResponse()
+	if err != nil || r.RequestID != initializeID {
+		return
+	}
+	h.mu.Lock()
+	first := !h.ready
+	h.ready = true
+	h.mu.Unlock()
+	if first {
+		h.child.setReady()
+		h.sayOwn(said{Ready: true})
+	}
+}

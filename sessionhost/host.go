@@ -1,0 +1,292 @@
+package sessionhost
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"bareclaw/claude"
+	"bareclaw/internal/procs"
+)
+
+const (
+	initializeID = "bareclaw-initialize"
+	// maxLineBytes bounds one line of claude's output.
+	maxLineBytes = 128 << 20
+	// maxTurns is how many turn ids a host remembers.
+	maxTurns = 256
+	// gentleGrace is how long claude may take to end after its input is closed.
+	gentleGrace = 5 * time.Second
+	// flushGrace is how long a host that was told to end waits for its last
+	// events to be acknowledged.
+	flushGrace = time.Second
+	// termGrace is how long it may take after SIGTERM.
+	termGrace = 300 * time.Millisecond
+)
+
+// A host owns one claude. Its state is guarded by mu; the event log and the
+// child guard their own.
+type host struct {
+	b     bootstrap
+	log   *slog.Logger
+	child *child
+	rec   record
+	said  *eventLog
+
+	mu         sync.Mutex
+	generation int64
+	client     net.Conn // the daemon, nil when there is none
+	turns      []string
+	requests   map[string]json.RawMessage // unanswered permission requests
+	order      []string                   // their ids, oldest first
+	ready      bool
+	stopping   bool
+	timedOut   bool
+	stopped    chan struct{} // closed when a daemon asked for the end
+
+	exited chan struct{} // closed when claude has ended
+}
+
+// Run is the host process: it serves one claude and returns the exit status once
+// claude has ended and a daemon has acknowledged everything, or has asked for
+// the end. It must be called from the main goroutine before it has been moved
+// off the main thread.
+func Run(log *slog.Logger) int {
+	runtime.LockOSThread()
+	// A host does little but pass lines on, and there is one for each channel.
+	runtime.GOMAXPROCS(2)
+	debug.SetGCPercent(25)
+	b, listener, lock, err := inherited()
+	if err != nil {
+		log.Error("session host not started", "err", err)
+		return 1
+	}
+	defer func() { _ = lock.Close() }() // held until here: claude has ended
+	l, err := net.FileListener(listener)
+	_ = listener.Close()
+	if err != nil {
+		log.Error("session host not started", "err", err)
+		return 1
+	}
+	h := &host{
+		b: b, log: log, requests: map[string]json.RawMessage{},
+		stopped: make(chan struct{}), exited: make(chan struct{}),
+	}
+	h.said = newEventLog(b.MemLimit, b.SpoolLimit, func() (*os.File, error) { return openSpool(b.SpoolPath) })
+	return h.run(l)
+}
+
+// openSpool makes a file that has no name any more: nothing is left of it
+// however the host ends.
+func openSpool(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open spool: %w", err)
+	}
+	if err := os.Remove(path); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("unlink spool: %w", err)
+	}
+	return f, nil
+}
+
+func (h *host) run(l net.Listener) int {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM)
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
+	h.writeRecord()
+	c, err := startChild(h.b)
+	if err != nil {
+		h.log.Error("claude not started", "err", err)
+		h.ended(exit{Code: -1, Error: err.Error()})
+	} else {
+		h.child = c
+		h.rec.ClaudePID = c.cmd.Process.Pid
+		h.rec.ClaudeStart, _ = procs.StartTime(h.rec.ClaudePID) // it may be gone already
+		h.writeRecord()
+		c.send(claude.InitializeLine(initializeID), true)
+		go h.watch(c) // ends with claude
+		time.AfterFunc(h.b.StartTimeout, h.startTimeout)
+	}
+	go h.accept(l) // ends with the process
+	h.waitForEnd(signals)
+	_ = l.Close()
+	_ = os.Remove(h.b.Socket)
+	_ = os.Remove(h.b.RecordPath)
+	return 0
+}
+
+// waitForEnd returns when claude has ended and nobody needs its events any more.
+func (h *host) waitForEnd(signals <-chan os.Signal) {
+	for {
+		select {
+		case <-signals:
+			h.stop(false)
+			continue
+		case <-h.stopped:
+			<-h.exited
+			h.flush()
+			return
+		case <-h.exited:
+		}
+		break
+	}
+	go func() { // ends with the process at the latest
+		select {
+		case <-signals:
+			h.stop(false)
+		case <-h.stopped:
+		}
+	}()
+	h.said.waitEmpty(h.isStopping)
+	if h.isStopping() {
+		h.flush()
+	}
+}
+
+func (h *host) isStopping() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stopping
+}
+
+// flush gives an attached daemon a moment to take the last events.
+func (h *host) flush() {
+	late := time.Now().Add(flushGrace)
+	time.AfterFunc(flushGrace, h.said.wakeAll)
+	h.said.waitEmpty(func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.client == nil || !time.Now().Before(late)
+	})
+}
+
+func (h *host) writeRecord() {
+	if h.rec.PID == 0 {
+		h.rec = record{Channel: h.b.Channel, Socket: h.b.Socket, PID: os.Getpid()}
+		h.rec.Start, _ = procs.StartTime(h.rec.PID)
+		h.rec.BootID, _ = procs.BootID()
+	}
+	if err := h.rec.write(h.b.RecordPath); err != nil {
+		h.log.Error("host record not written", "err", err)
+	}
+}
+
+func (h *host) startTimeout() {
+	h.mu.Lock()
+	late := !h.ready
+	h.timedOut = h.timedOut || late
+	h.mu.Unlock()
+	if late {
+		h.log.Error("claude did not answer initialize in time", "timeout", h.b.StartTimeout)
+		h.endChild(false)
+	}
+}
+
+// stop ends claude and then the host.
+func (h *host) stop(gently bool) {
+	h.mu.Lock()
+	if !h.stopping {
+		h.stopping = true
+		close(h.stopped)
+	}
+	h.mu.Unlock()
+	h.said.wakeAll()
+	h.endChild(gently)
+}
+
+// endChild ends claude: its input is closed, then SIGTERM, then SIGKILL. It
+// returns at once.
+func (h *host) endChild(gently bool) {
+	if h.child == nil {
+		return
+	}
+	h.child.closeInput()
+	go func() { // ends with claude, which SIGKILL sees to
+		if gently && h.goneWithin(gentleGrace) {
+			return
+		}
+		h.child.kill(syscall.SIGTERM)
+		if !h.goneWithin(termGrace) {
+			h.child.kill(syscall.SIGKILL)
+		}
+	}()
+}
+
+func (h *host) goneWithin(d time.Duration) bool {
+	select {
+	case <-h.exited:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// watch reads claude's output until it has ended.
+func (h *host) watch(c *child) {
+	read := make(chan struct{})
+	go func() { // ends with the pipe, which is closed below
+		defer close(read)
+		h.read(c)
+	}()
+	e := c.wait()
+	select {
+	case <-read:
+	case <-time.After(drainGrace): // somebody else holds the pipe
+		_ = c.stdout.SetReadDeadline(time.Now())
+		<-read
+	}
+	_ = c.stdout.Close()
+	c.closeInput()
+	h.ended(e)
+}
+
+func (h *host) read(c *child) {
+	lines := claude.NewReader(c.stdout, maxLineBytes)
+	for {
+		line, err := lines.Next()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				h.log.Info("claude's output ended", "err", err)
+			}
+			return
+		}
+		h.heard(line)
+	}
+}
+
+// ended reports claude's end as the last event.
+func (h *host) ended(e exit) {
+	h.mu.Lock()
+	e.Ready, e.Timeout = h.ready, h.timedOut
+	h.requests, h.order = map[string]json.RawMessage{}, nil // void
+	h.mu.Unlock()
+	h.sayOwn(said{Exit: &e})
+	h.said.close()
+	close(h.exited)
+}
+
+// sayOwn adds an entry of the host's own to the log.
+func (h *host) sayOwn(s said) {
+	err := h.said.append(false, func(seq uint64) []byte {
+		s.Seq = seq
+		b, err := json.Marshal(s)
+		if err != nil {
+			panic("sessionhost: a plain struct does not encode: " + err.Error())
+		}
+		return append(b, '\n')
+	})
+	if err != nil {
+		h.log.Error("event not kept", "err", err)
+	}
+}

@@ -1,0 +1,287 @@
+package sessionhost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"bareclaw/claude"
+	"bareclaw/core"
+)
+
+// Options say where hosts live and what they run. All but the limits are
+// required.
+type Options struct {
+	StateDir   string   // records and locks go to its hosts/ directory
+	RuntimeDir string   // sockets
+	Self       string   // path of this binary
+	Dir        string   // working directory of claude
+	Env        []string // claude's environment, and its host's
+	// Program returns the command that is claude, without its flags. It is asked
+	// at each start, and its error is what the user reads.
+	Program      func() ([]string, error)
+	Launch       claude.Launch // but for the session
+	ConfigDir    string        // where claude keeps its transcripts
+	Lasting      bool          // sessions can be resumed
+	Generation   int64         // of this daemon; hosts obey the newest
+	StartTimeout time.Duration // for claude to answer initialize
+	Log          *slog.Logger
+	MemLimit     int64 // bytes of unacknowledged events a host keeps in memory; 0 means 256 KiB
+	SpoolLimit   int64 // and in all; 0 means 64 MiB
+}
+
+// Hosts starts and finds session hosts. It satisfies core.Agent.
+type Hosts struct{ o Options }
+
+// connectTimeout is how long a host may take to answer the daemon's hello.
+const connectTimeout = 10 * time.Second
+
+// maxSocketPath is the shortest sun_path of the systems we run on (macOS), less
+// its NUL.
+const maxSocketPath = 103
+
+// New makes the directories that hosts live in and returns their keeper.
+func New(o Options) (*Hosts, error) {
+	if o.MemLimit == 0 {
+		o.MemLimit = 256 << 10
+	}
+	if o.SpoolLimit == 0 {
+		o.SpoolLimit = 64 << 20
+	}
+	for _, dir := range []string{filepath.Join(o.StateDir, "hosts"), o.RuntimeDir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make directory for session hosts: %w", err)
+		}
+	}
+	if p := pathsFor(o.StateDir, o.RuntimeDir, "").socket; len(p) > maxSocketPath {
+		return nil, fmt.Errorf("socket path %s has %d bytes, at most %d work; set BARECLAW_RUNTIME_DIR to a shorter directory", p, len(p), maxSocketPath)
+	}
+	return &Hosts{o: o}, nil
+}
+
+// Lasting reports whether sessions can be resumed by id later on.
+func (h *Hosts) Lasting() bool { return h.o.Lasting }
+
+// Compose returns the line that hands a turn to claude.
+func (h *Hosts) Compose(id core.TurnID, content json.RawMessage) ([]byte, error) {
+	return claude.UserLine(string(id), content)
+}
+
+// Start begins a session in a new host. Whatever an earlier host of the channel
+// left is ended first.
+func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (core.Session, error) {
+	program, err := h.o.Program()
+	if err != nil {
+		return nil, err
+	}
+	p := pathsFor(h.o.StateDir, h.o.RuntimeDir, string(key))
+	lock, err := h.lock(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("start session host: %w", err)
+	}
+	defer func() { _ = lock.Close() }() // the host holds it now
+	launch := h.o.Launch
+	launch.SessionID, launch.Resume = l.SessionID, l.Resume
+	b := bootstrap{
+		Version: protocolVersion, Channel: string(key), SessionID: l.SessionID,
+		Argv: append(program[:len(program):len(program)], launch.Args()...), Dir: h.o.Dir,
+		Socket: p.socket, RecordPath: p.record, SpoolPath: p.spool,
+		StartTimeout: h.o.StartTimeout, MemLimit: h.o.MemLimit, SpoolLimit: h.o.SpoolLimit,
+	}
+	if err := h.spawn(b, p, lock); err != nil {
+		return nil, fmt.Errorf("start session host: %w", err)
+	}
+	s, err := h.connect(ctx, key, p.socket)
+	if err != nil {
+		return nil, fmt.Errorf("start session host: %w", err)
+	}
+	return s, nil
+}
+
+// lock takes the session lock, ending whoever holds it, and what an earlier host
+// left behind.
+func (h *Hosts) lock(ctx context.Context, p paths) (*os.File, error) {
+	lock, err := lockFile(p.lock)
+	if err == nil {
+		if err := reapRecord(ctx, p); err != nil {
+			_ = lock.Close()
+			return nil, err
+		}
+		return lock, nil
+	}
+	if !errors.Is(err, errLocked) {
+		return nil, err
+	}
+	if err := reapRecord(ctx, p); err != nil {
+		return nil, err
+	}
+	// The holder is gone or going; its descriptor closes with it.
+	for range 100 {
+		if lock, err = lockFile(p.lock); !errors.Is(err, errLocked) {
+			return lock, err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return nil, fmt.Errorf("%s: %w, and no record says which", p.lock, errLocked)
+}
+
+func reapRecord(ctx context.Context, p paths) error {
+	r, err := readRecord(p.record)
+	if isGone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.reap(ctx); err != nil {
+		return err
+	}
+	if err := os.Remove(p.record); err != nil && !isGone(err) {
+		return fmt.Errorf("remove host record: %w", err)
+	}
+	return nil
+}
+
+// spawn starts the host process. The socket listens before it runs.
+func (h *Hosts) spawn(b bootstrap, p paths, lock *os.File) error {
+	if err := os.Remove(p.socket); err != nil && !isGone(err) {
+		return fmt.Errorf("remove stale socket: %w", err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.socket, Net: "unix"})
+	if err != nil {
+		return fmt.Errorf("listen for session host: %w", err)
+	}
+	l.SetUnlinkOnClose(false)
+	defer func() { _ = l.Close() }()
+	socket, err := l.File()
+	if err != nil {
+		return fmt.Errorf("listen for session host: %w", err)
+	}
+	defer func() { _ = socket.Close() }()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make bootstrap pipe: %w", err)
+	}
+	defer func() { _ = r.Close() }()
+	log, err := openLog(p.log)
+	if err != nil {
+		_ = w.Close()
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	cmd := exec.Command(h.o.Self, Subcommand)
+	cmd.Env, cmd.Dir = h.o.Env, "/"
+	cmd.Stderr = log
+	cmd.ExtraFiles = []*os.File{r, socket, lock} // fdBootstrap, fdListener, fdLock
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		_ = w.Close()
+		return fmt.Errorf("run %s: %w", h.o.Self, err)
+	}
+	go func() { _ = cmd.Wait() }() // collects the exit status; ends with the host
+	defer func() { _ = w.Close() }()
+	if err := json.NewEncoder(w).Encode(b); err != nil {
+		return fmt.Errorf("send bootstrap: %w", err)
+	}
+	return nil
+}
+
+// maxLogBytes is how large a host's log may be before it is begun anew.
+const maxLogBytes = 1 << 20
+
+func openLog(path string) (*os.File, error) {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	if st, err := os.Stat(path); err == nil && st.Size() > maxLogBytes {
+		flags |= os.O_TRUNC
+	}
+	f, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open host log: %w", err)
+	}
+	return f, nil
+}
+
+// Attach finds the live host of the channel. It returns core.ErrNoHost when
+// there is none, and another error when there is one that does not answer.
+func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, error) {
+	p := pathsFor(h.o.StateDir, h.o.RuntimeDir, string(key))
+	r, err := readRecord(p.record)
+	if isGone(err) {
+		return nil, core.ErrNoHost
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !r.hostAlive() {
+		return nil, core.ErrNoHost
+	}
+	s, err := h.connect(ctx, key, r.Socket)
+	if err != nil {
+		return nil, fmt.Errorf("attach session host %d: %w", r.PID, err)
+	}
+	return s, nil
+}
+
+// Reap ends whatever is left of the channel's processes.
+func (h *Hosts) Reap(ctx context.Context, key core.ChannelKey) error {
+	return reapRecord(ctx, pathsFor(h.o.StateDir, h.o.RuntimeDir, string(key)))
+}
+
+// Live lists the channels that have a live host.
+func (h *Hosts) Live(context.Context) ([]core.ChannelKey, error) {
+	files, err := filepath.Glob(filepath.Join(escapeGlob(h.o.StateDir), "hosts", "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("list host records: %w", err)
+	}
+	var keys []core.ChannelKey
+	for _, file := range files {
+		r, err := readRecord(file)
+		if err != nil {
+			h.o.Log.Warn("host record not read", "file", file, "err", err)
+			continue
+		}
+		if r.hostAlive() || r.claudeAlive() {
+			keys = append(keys, core.ChannelKey(r.Channel))
+		}
+	}
+	return keys, nil
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// connect greets the host and returns the session it holds.
+func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	s, err := greetHost(c, key, h.o)
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	go s.read() // ends with the connection
+	return s, nil
+}

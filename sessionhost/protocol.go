@@ -1,0 +1,156 @@
+// Package sessionhost holds both ends of one protocol: the host, a detached
+// process that owns one claude and outlives the daemon, and the client, through
+// which the daemon starts, finds and uses hosts.
+//
+// It guarantees that an event of claude is kept until a daemon has acknowledged
+// it and that a daemon which attaches gets each such event once and in order;
+// that one session never has two processes; and that the address of a host is
+// valid before the host runs. PROTOCOL.md beside this file is the same contract
+// in prose.
+//
+// The host knows neither HTTP nor the ledger. [Hosts] satisfies core.Agent.
+package sessionhost
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// protocolVersion is raised when a frame changes its meaning. A host and a
+// daemon of different versions refuse each other.
+const protocolVersion = 1
+
+// maxFrameBytes bounds one frame: a message of the largest configurable body
+// plus its envelope.
+const maxFrameBytes = 256 << 20
+
+// Frame types sent by the daemon.
+const (
+	frameHello  = "hello"  // Version, Generation: the first frame
+	frameTurn   = "turn"   // ID, line: hand a turn to claude
+	frameWrite  = "write"  // line: hand any other line to claude
+	frameAnswer = "answer" // ID (of the request), line: answer a control request, once
+	frameAck    = "ack"    // Seq: events up to it need no replay
+	frameStop   = "stop"   // Gently: end claude and the host
+)
+
+// Frame types sent by the host apart from events.
+const (
+	frameWelcome = "welcome" // the host's state, the first frame
+	frameRefused = "refused" // Error; the connection is closed
+)
+
+// A frame is the header of what the daemon sends. A payload, if any, is the last
+// field, "line", and is passed on byte for byte.
+type frame struct {
+	Type       string `json:"type"`
+	Version    int    `json:"version,omitempty"`
+	Generation int64  `json:"generation,omitempty"`
+	ID         string `json:"id,omitempty"`
+	Seq        uint64 `json:"seq,omitempty"`
+	Gently     bool   `json:"gently,omitempty"`
+}
+
+// A welcome is the host's answer to a hello.
+type welcome struct {
+	Type      string            `json:"type"`
+	Version   int               `json:"version"`
+	Channel   string            `json:"channel"`
+	SessionID string            `json:"session_id"`
+	PID       int               `json:"pid"`
+	ClaudePID int               `json:"claude_pid"`
+	Ready     bool              `json:"ready"`
+	Turns     []string          `json:"turns,omitempty"`
+	Requests  []json.RawMessage `json:"requests,omitempty"`
+	Error     string            `json:"error,omitempty"` // with frameRefused
+}
+
+// A said is one entry of the host's event log. Exactly one field but Seq is set.
+type said struct {
+	Seq   uint64          `json:"seq"`
+	Event json.RawMessage `json:"event,omitempty"` // a line of claude's stdout
+	Bad   string          `json:"bad,omitempty"`   // the beginning of a line that is no JSON object
+	Ready bool            `json:"ready,omitempty"` // claude answered initialize
+	Exit  *exit           `json:"exit,omitempty"`  // claude has ended; the last entry
+}
+
+// An exit says how claude ended.
+type exit struct {
+	Code    int    `json:"code"`             // exit status, -1 when a signal ended it
+	Signal  string `json:"signal,omitempty"` // that signal
+	Stderr  string `json:"stderr,omitempty"` // the last lines of its stderr
+	Ready   bool   `json:"ready"`            // it had answered initialize
+	Timeout bool   `json:"timeout,omitempty"`
+	Error   string `json:"error,omitempty"` // it could not be started
+}
+
+var lineField = []byte(`,"line":`)
+
+// maxHeaderBytes is how far into a frame its payload can begin.
+const maxHeaderBytes = 512
+
+// encodeFrame returns the frame as one line. A non-nil payload must be one line
+// of JSON without its newline.
+func encodeFrame(f frame, payload []byte) ([]byte, error) {
+	header, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s frame: %w", f.Type, err)
+	}
+	if payload == nil {
+		return append(header, '\n'), nil
+	}
+	if len(header) > maxHeaderBytes {
+		return nil, fmt.Errorf("encode %s frame: header of %d bytes is too long", f.Type, len(header))
+	}
+	b := make([]byte, 0, len(header)+len(lineField)+len(payload)+1)
+	b = append(b, header[:len(header)-1]...)
+	b = append(b, lineField...)
+	b = append(b, payload...)
+	return append(b, '}', '\n'), nil
+}
+
+// decodeFrame splits a frame into its header and its payload, which aliases b.
+func decodeFrame(b []byte) (f frame, payload []byte, err error) {
+	header := b
+	if i := bytes.Index(b[:min(len(b), maxHeaderBytes)], lineField); i >= 0 && b[len(b)-1] == '}' {
+		payload = b[i+len(lineField) : len(b)-1]
+		header = append(append(make([]byte, 0, i+1), b[:i]...), '}')
+	}
+	if err := json.Unmarshal(header, &f); err != nil {
+		return frame{}, nil, fmt.Errorf("decode frame: %w", err)
+	}
+	return f, payload, nil
+}
+
+const (
+	seqField   = `{"seq":`
+	eventField = `,"event":`
+)
+
+// encodeEvent returns the log entry for a line of claude's, newline included.
+func encodeEvent(seq uint64, event []byte) []byte {
+	b := make([]byte, 0, len(seqField)+20+len(eventField)+len(event)+2)
+	b = strconv.AppendUint(append(b, seqField...), seq, 10)
+	b = append(append(b, eventField...), event...)
+	return append(b, '}', '\n')
+}
+
+// decodeSaid parses a log entry. The event aliases b.
+func decodeSaid(b []byte) (said, error) {
+	if rest, ok := bytes.CutPrefix(b, []byte(seqField)); ok && b[len(b)-1] == '}' {
+		if digits, event, ok := bytes.Cut(rest[:min(len(rest), 64)], []byte(eventField)); ok {
+			seq, err := strconv.ParseUint(string(digits), 10, 64)
+			if err == nil {
+				event = rest[len(digits)+len(eventField) : len(rest)-1]
+				return said{Seq: seq, Event: event}, nil
+			}
+		}
+	}
+	var s said
+	if err := json.Unmarshal(b, &s); err != nil {
+		return said{}, fmt.Errorf("decode event: %w", err)
+	}
+	return s, nil
+}

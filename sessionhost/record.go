@@ -1,0 +1,150 @@
+package sessionhost
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"bareclaw/internal/procs"
+)
+
+// A record is what the state directory says of a host. It is the truth about
+// hosts: runtime directories vanish at logout and differ under cron or sudo.
+type record struct {
+	Channel     string `json:"channel"`
+	Socket      string `json:"socket"`
+	PID         int    `json:"pid"`
+	Start       uint64 `json:"start"`
+	ClaudePID   int    `json:"claude_pid,omitempty"`
+	ClaudeStart uint64 `json:"claude_start,omitempty"`
+	BootID      string `json:"boot_id"`
+}
+
+// paths are a host's files. The name is a hash of the channel key: keys may hold
+// anything, and a socket's path has room for about 100 bytes.
+type paths struct{ record, lock, socket, log, spool string }
+
+func pathsFor(stateDir, runtimeDir, channel string) paths {
+	sum := sha256.Sum256([]byte(channel))
+	name := hex.EncodeToString(sum[:12])
+	state := filepath.Join(stateDir, "hosts", name)
+	return paths{
+		record: state + ".json", lock: state + ".lock", log: state + ".log", spool: state + ".spool",
+		socket: filepath.Join(runtimeDir, name+".sock"),
+	}
+}
+
+// write replaces the record at once. It is not synced: after a power loss it
+// means nothing anyway, which its boot id shows.
+func (r record) write(path string) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode host record: %w", err)
+	}
+	tmp := path + ".tmp" // one writer: whoever holds the lock
+	if err := os.WriteFile(tmp, append(b, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write host record: %w", err)
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return fmt.Errorf("write host record: %w", err)
+	}
+	return nil
+}
+
+// readRecord returns the record, or an fs.ErrNotExist.
+func readRecord(path string) (record, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return record{}, fmt.Errorf("read host record: %w", err)
+	}
+	var r record
+	if err := json.Unmarshal(b, &r); err != nil {
+		return record{}, fmt.Errorf("read host record %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func (r record) thisBoot() bool {
+	id, err := procs.BootID()
+	return err == nil && id == r.BootID
+}
+
+func (r record) hostAlive() bool { return r.thisBoot() && r.PID > 0 && procs.Alive(r.PID, r.Start) }
+
+func (r record) claudeAlive() bool {
+	return r.thisBoot() && r.ClaudePID > 0 && procs.Alive(r.ClaudePID, r.ClaudeStart)
+}
+
+// How long a process may take to end after SIGTERM, before SIGKILL.
+const (
+	hostGrace   = 4 * time.Second // the host ends claude meanwhile
+	claudeGrace = 2 * time.Second
+	killGrace   = 5 * time.Second // after SIGKILL: only the kernel can be slow
+)
+
+// reap ends what the record names and returns when it is gone.
+func (r record) reap(ctx context.Context) error {
+	if r.hostAlive() {
+		if err := end(ctx, r.PID, r.Start, hostGrace); err != nil {
+			return fmt.Errorf("end session host %d: %w", r.PID, err)
+		}
+	}
+	if r.claudeAlive() {
+		if err := end(ctx, r.ClaudePID, r.ClaudeStart, claudeGrace); err != nil {
+			return fmt.Errorf("end claude %d: %w", r.ClaudePID, err)
+		}
+	}
+	return nil
+}
+
+// end sends SIGTERM, waits, and sends SIGKILL if that did not help. A process
+// that is gone already, or whose number belongs to another one now, is fine.
+func end(ctx context.Context, pid int, start uint64, grace time.Duration) error {
+	for _, try := range []struct {
+		sig  syscall.Signal
+		wait time.Duration
+	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, killGrace}} {
+		if !procs.Alive(pid, start) {
+			return nil
+		}
+		if err := procs.Signal(pid, start, try.sig); err != nil && procs.Alive(pid, start) {
+			return fmt.Errorf("send %v: %w", try.sig, err)
+		}
+		waitCtx, cancel := context.WithTimeout(ctx, try.wait)
+		err := procs.WaitGone(waitCtx, pid, start)
+		cancel()
+		if err == nil {
+			return nil
+		}
+	}
+	return errors.New("it does not end")
+}
+
+// lockFile takes the lock that a host holds for its life. It returns
+// errLocked when another process has it.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open session lock: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errLocked
+		}
+		return nil, fmt.Errorf("lock session: %w", err)
+	}
+	return f, nil
+}
+
+var errLocked = errors.New("session is held by another process")
+
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,198 @@
+package sessionhost
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"bareclaw/claude"
+	"bareclaw/internal/peercred"
+)
+
+// helloTimeout is how long a new connection may take to say who it is.
+const helloTimeout = 5 * time.Second
+
+// batchBytes is about how much is written to the daemon at once.
+const batchBytes = 64 << 10
+
+// accept serves daemons, the newest generation at a time.
+func (h *host) accept(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				h.log.Error("host cannot accept connections", "err", err)
+			}
+			return
+		}
+		go h.serve(c) // ends with the connection
+	}
+}
+
+func (h *host) serve(c net.Conn) {
+	defer func() { _ = c.Close() }()
+	if err := samePeer(c); err != nil {
+		h.log.Warn("connection refused", "err", err)
+		return
+	}
+	frames := claude.NewReader(c, maxFrameBytes)
+	err := h.greet(c, frames)
+	if err != nil {
+		h.log.Warn("daemon refused", "err", err)
+		_ = json.NewEncoder(c).Encode(welcome{Type: frameRefused, Version: protocolVersion, Error: err.Error()})
+		return
+	}
+	defer h.left(c)
+	go func() { // ends with the connection
+		if err := h.pump(c); err != nil {
+			if !errors.Is(err, errLogClosed) {
+				h.log.Info("daemon no longer reached", "err", err)
+			}
+			_ = c.Close()
+		}
+	}()
+	for {
+		line, err := frames.Next()
+		if err != nil {
+			return
+		}
+		if err := h.obey(line.Bytes); err != nil {
+			h.log.Warn("bad frame", "err", err)
+			return
+		}
+	}
+}
+
+// samePeer refuses a peer of another user.
+func samePeer(c net.Conn) error {
+	uc, ok := c.(*net.UnixConn)
+	if !ok {
+		return fmt.Errorf("peer of %T has no credentials", c)
+	}
+	uid, _, err := peercred.UnixUID(uc)
+	if err != nil {
+		return fmt.Errorf("ask for the peer's credentials: %w", err)
+	}
+	if int(uid) != os.Getuid() {
+		return fmt.Errorf("peer has uid %d, want %d", uid, os.Getuid())
+	}
+	return nil
+}
+
+// greet checks the daemon's hello, makes it the host's daemon, and answers with
+// the host's state.
+func (h *host) greet(c net.Conn, frames *claude.Reader) error {
+	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
+	line, err := frames.Next()
+	if err != nil {
+		return fmt.Errorf("read hello: %w", err)
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	f, _, err := decodeFrame(line.Bytes)
+	if err != nil {
+		return err
+	}
+	if f.Type != frameHello || f.Version != protocolVersion {
+		return fmt.Errorf("hello is %q of version %d, want %q of version %d", f.Type, f.Version, frameHello, protocolVersion)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f.Generation < h.generation {
+		return fmt.Errorf("generation %d is not newer than %d", f.Generation, h.generation)
+	}
+	if h.client != nil {
+		_ = h.client.Close() // one daemon at a time: the newest
+	}
+	h.generation, h.client = f.Generation, c
+	w := welcome{
+		Type: frameWelcome, Version: protocolVersion, Channel: h.b.Channel, SessionID: h.b.SessionID,
+		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Turns: h.turns,
+	}
+	for _, id := range h.order {
+		w.Requests = append(w.Requests, h.requests[id])
+	}
+	_ = c.SetWriteDeadline(time.Now().Add(helloTimeout))
+	defer func() { _ = c.SetWriteDeadline(time.Time{}) }()
+	if err := json.NewEncoder(c).Encode(w); err != nil {
+		return fmt.Errorf("answer hello: %w", err)
+	}
+	return nil
+}
+
+func (h *host) left(c net.Conn) {
+	h.mu.Lock()
+	if h.client == c {
+		h.client = nil
+	}
+	h.mu.Unlock()
+	h.said.wakeAll()
+}
+
+// pump sends the daemon every event that is not acknowledged, and then each new
+// one, until the connection ends or claude has ended and all was sent.
+func (h *host) pump(c net.Conn) error {
+	after := uint64(0)
+	replaced := func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.client != c
+	}
+	for {
+		batch, last, err := h.said.read(after, batchBytes, replaced)
+		if errors.Is(err, io.EOF) {
+			return nil // all is said; the connection stays for the daemon's acks
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := c.Write(batch); err != nil {
+			return fmt.Errorf("send events: %w", err)
+		}
+		after = last
+	}
+}
+
+// obey carries out one frame.
+func (h *host) obey(b []byte) error {
+	f, payload, err := decodeFrame(b)
+	if err != nil {
+		return err
+	}
+	switch f.Type {
+	case frameTurn:
+		h.mu.Lock()
+		if h.turns = append(h.turns, f.ID); len(h.turns) > maxTurns {
+			h.turns = append([]string(nil), h.turns[len(h.turns)-maxTurns:]...)
+		}
+		h.mu.Unlock()
+		h.tell(payload, false)
+	case frameWrite:
+		h.tell(payload, true)
+	case frameAnswer:
+		if h.forgetRequest(f.ID) {
+			h.tell(payload, true)
+		}
+	case frameStop:
+		h.stop(f.Gently)
+	case frameAck:
+	default:
+		return fmt.Errorf("unknown frame %q", f.Type)
+	}
+	if f.Seq > 0 { // any frame may carry an acknowledgement
+		h.said.ack(f.Seq)
+	}
+	return nil
+}
+
+// tell passes a line on to claude.
+func (h *host) tell(payload []byte, now bool) {
+	if h.child == nil || payload == nil {
+		return
+	}
+	line := append(append(make([]byte, 0, len(payload)+1), payload...), '\n')
+	h.child.send(line, now)
+}

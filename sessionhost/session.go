@@ -1,0 +1,225 @@
+package sessionhost
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"bareclaw/claude"
+	"bareclaw/core"
+)
+
+const (
+	// writeTimeout bounds one write to a host, which always reads.
+	writeTimeout = 10 * time.Second
+	// stopTimeout bounds the wait for a host that was told to end.
+	stopTimeout = 10 * time.Second
+	// ackDelay is how long an acknowledgement waits for a frame to travel with.
+	ackDelay = 20 * time.Millisecond
+	// eventBuffer is how many events may be read ahead of the lane.
+	eventBuffer = 64
+)
+
+// A session is the daemon's end of one host. It satisfies core.Session.
+type session struct {
+	c      net.Conn
+	info   core.SessionInfo
+	frames *claude.Reader
+	events chan core.Event
+	quit   chan struct{} // closed by Detach
+	once   sync.Once
+	tr     translator
+
+	mu         sync.Mutex // guards writing and the fields below
+	ack        uint64     // to be sent
+	acked      uint64     // sent
+	ackTimer   *time.Timer
+	exited     bool
+	interrupts int
+}
+
+// greetHost exchanges hello and welcome.
+func greetHost(c net.Conn, key core.ChannelKey, o Options) (*session, error) {
+	if err := samePeer(c); err != nil {
+		return nil, err
+	}
+	hello, err := encodeFrame(frame{Type: frameHello, Version: protocolVersion, Generation: o.Generation}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Write(hello); err != nil {
+		return nil, fmt.Errorf("send hello: %w", err)
+	}
+	frames := claude.NewReader(c, maxFrameBytes)
+	line, err := frames.Next()
+	if err != nil {
+		return nil, fmt.Errorf("read welcome: %w", err)
+	}
+	var w welcome
+	if err := json.Unmarshal(line.Bytes, &w); err != nil {
+		return nil, fmt.Errorf("read welcome: %w", err)
+	}
+	if w.Type != frameWelcome {
+		return nil, fmt.Errorf("host refused: %s", w.Error)
+	}
+	if w.Version != protocolVersion || w.Channel != string(key) {
+		return nil, fmt.Errorf("host speaks version %d for channel %q, want %d for %q", w.Version, w.Channel, protocolVersion, key)
+	}
+	s := &session{
+		c: c, frames: frames, events: make(chan core.Event, eventBuffer), quit: make(chan struct{}),
+		info: core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready},
+		tr:   translator{sessionID: w.SessionID, log: o.Log.With("channel", string(key))},
+	}
+	for _, id := range w.Turns {
+		s.info.Turns = append(s.info.Turns, core.TurnID(id))
+	}
+	for _, raw := range w.Requests {
+		if ev, err := claude.Decode(raw); err == nil {
+			if r := request(ev); r != nil {
+				s.info.Requests = append(s.info.Requests, *r)
+			}
+		}
+	}
+	return s, nil
+}
+
+// Info returns what the host said of itself.
+func (s *session) Info() core.SessionInfo { return s.info }
+
+// Events returns what the session says.
+func (s *session) Events() <-chan core.Event { return s.events }
+
+// Hand gives claude a turn.
+func (s *session) Hand(id core.TurnID, line []byte) error {
+	return s.send(frame{Type: frameTurn, ID: string(id)}, bytes.TrimSuffix(line, []byte{'\n'}))
+}
+
+// Interrupt asks claude to end the running turn.
+func (s *session) Interrupt() error {
+	s.mu.Lock()
+	s.interrupts++
+	id := "bareclaw-interrupt-" + strconv.Itoa(s.interrupts)
+	s.mu.Unlock()
+	return s.send(frame{Type: frameWrite}, bytes.TrimSuffix(claude.InterruptLine(id), []byte{'\n'}))
+}
+
+// Answer decides a permission request.
+func (s *session) Answer(requestID string, a core.Answer) error {
+	line := claude.DenyLine(requestID, a.Message, false)
+	if a.Allow {
+		line = claude.AllowLine(requestID, a.UpdatedInput, forThisProcess(a.Rules))
+	}
+	return s.send(frame{Type: frameAnswer, ID: requestID}, bytes.TrimSuffix(line, []byte{'\n'}))
+}
+
+// forThisProcess turns the rules that claude suggests into ones that hold for
+// the rest of the process and are written to no settings file.
+func forThisProcess(suggested json.RawMessage) json.RawMessage {
+	var rules []map[string]any
+	if len(suggested) == 0 || json.Unmarshal(suggested, &rules) != nil {
+		return nil
+	}
+	for _, r := range rules {
+		r["destination"] = "session"
+	}
+	b, err := json.Marshal(rules)
+	if err != nil {
+		return nil // cannot be: it was just decoded
+	}
+	return b
+}
+
+// Ack tells the host that events up to seq need no replay. It travels with the
+// next frame, or alone after a short delay.
+func (s *session) Ack(seq uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ack = max(s.ack, seq)
+	if s.exited || s.ack-s.acked >= 64 {
+		_ = s.sendLocked(frame{Type: frameAck}, nil) // a broken connection shows by itself
+		return
+	}
+	if s.ackTimer == nil {
+		s.ackTimer = time.AfterFunc(ackDelay, s.flushAck)
+		return
+	}
+	s.ackTimer.Reset(ackDelay)
+}
+
+func (s *session) flushAck() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ack > s.acked {
+		_ = s.sendLocked(frame{Type: frameAck}, nil) // a broken connection shows by itself
+	}
+}
+
+// Stop ends claude and its host.
+func (s *session) Stop(gently bool) error {
+	err := s.send(frame{Type: frameStop, Gently: gently}, nil)
+	_ = s.c.SetReadDeadline(time.Now().Add(stopTimeout)) // Events is closed then at the latest
+	return err
+}
+
+// Detach leaves the session running.
+func (s *session) Detach() {
+	s.flushAck()
+	s.once.Do(func() { close(s.quit) })
+	_ = s.c.Close()
+}
+
+func (s *session) send(f frame, payload []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sendLocked(f, payload)
+}
+
+func (s *session) sendLocked(f frame, payload []byte) error {
+	if s.ack > s.acked {
+		f.Seq = s.ack
+	}
+	b, err := encodeFrame(f, payload)
+	if err != nil {
+		return err
+	}
+	_ = s.c.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err := s.c.Write(b); err != nil {
+		_ = s.c.Close()
+		return fmt.Errorf("send %s frame: %w", f.Type, err)
+	}
+	s.acked = max(s.acked, f.Seq)
+	return nil
+}
+
+// read passes on what the host says until the connection ends.
+func (s *session) read() {
+	defer close(s.events)
+	defer func() { _ = s.c.Close() }()
+	for {
+		line, err := s.frames.Next()
+		if err != nil {
+			return
+		}
+		entry, err := decodeSaid(line.Bytes)
+		if err != nil {
+			s.tr.log.Error("host sent a bad frame", "err", err)
+			return
+		}
+		if entry.Exit != nil {
+			s.mu.Lock()
+			s.exited = true
+			s.mu.Unlock()
+		}
+		for _, ev := range s.tr.translate(entry) {
+			select {
+			case s.events <- ev:
+			case <-s.quit:
+				return
+			}
+		}
+	}
+}
