@@ -25,7 +25,7 @@ type Event struct {
 	Type      string          // "" when the line has none
 	Subtype   string          // of system and result events, else ""
 	SessionID string          // of everything but control events, else ""
-	Raw       json.RawMessage // the whole line, one valid JSON object without newline; aliases the decoded line
+	Raw       json.RawMessage // the whole line, one valid JSON object; aliases the decoded line
 }
 
 // Decode reads the envelope of one line. It fails only for a line that is not

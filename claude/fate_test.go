@@ -1,13 +1,17 @@
 package claude
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Every transcript under testdata/fate was written by the CLI; its golden file
@@ -38,5 +42,162 @@ func TestRecordedFates(t *testing.T) {
 			}
 			checkGolden(t, path, got.String())
 		})
+	}
+}
+
+// line is a transcript entry with a parent, for the cases no CLI wrote.
+func line(uuid, parent, rest string) string {
+	return `{"uuid":"` + uuid + `","parentUuid":"` + parent + `",` + rest + "}\n"
+}
+
+const (
+	userRest   = `"type":"user","message":{"role":"user","content":"hi"}`
+	toolRest   = `"type":"assistant","message":{"stop_reason":"tool_use","content":[{"type":"tool_use","id":"t1","name":"Edit","input":{"old_string":"x","file_path":"/a"}}]}`
+	answerRest = `"type":"assistant","message":{"stop_reason":"end_turn","content":[{"type":"text","text":"done"}]}`
+)
+
+func TestReadFateDamage(t *testing.T) {
+	t.Parallel()
+	answered := Fate{Begun: true, Answered: true, Text: "done"}
+	edited := Fate{Begun: true, ToolBegun: true, Done: []ToolUse{{Name: "Edit", Target: "/a"}}}
+	for _, tc := range []struct {
+		name, transcript string
+		want             Fate
+	}{
+		{"empty", "", Fate{}},
+		{"another message", line("x", "", userRest) + line("y", "x", answerRest), Fate{}},
+		{"half a last line", line("u", "", userRest) + line("v", "u", toolRest) + line("w", "v", answerRest)[:90], edited},
+		{"half a user line", line("u", "", userRest)[:60], Fate{}},
+		{"an entry lost in the chain", line("u", "", userRest) + "{broken\n" + line("w", "lost", answerRest), answered},
+		{"a loop", line("u", "w", userRest) + line("v", "v", toolRest) + line("w", "v", answerRest), Fate{Begun: true, ToolBegun: true, Answered: true, Text: "done", Done: edited.Done}},
+		{"unknown lines", "[]\nnull\n{}\n" + line("u", "", userRest) + line("q", "u", `"type":"from_the_future"`) + line("w", "q", answerRest), answered},
+		{"odd shapes", line("u", "", userRest) + line("v", "u", `"type":"assistant","message":7`) + line("w", "v", `"type":"user","message":{"content":{}},"isMeta":true`) +
+			line("x", "w", `"type":"attachment","attachment":[]`) + line("y", "x", answerRest), answered},
+		{"a sidechain", line("u", "", userRest) + line("v", "u", `"isSidechain":true,`+toolRest) + line("w", "v", `"isSidechain":true,`+answerRest), Fate{Begun: true}},
+		{"the next turn's answer", line("u", "", userRest) + line("v", "u", toolRest) + line("n", "v", userRest) + line("w", "n", answerRest), edited},
+	} {
+		got, err := readFate(strings.NewReader(tc.transcript), "u")
+		if err != nil || !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s: got %+v, %v, want %+v", tc.name, got, err, tc.want)
+		}
+	}
+}
+
+// Whoever saw a tool begin is believed over a transcript that lost it.
+func TestResendable(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		fate     Fate
+		seenTool bool
+		want     bool
+	}{
+		{Fate{}, false, true},
+		{Fate{}, true, false},
+		{Fate{Begun: true}, false, true},
+		{Fate{Begun: true}, true, false},
+		{Fate{Begun: true, ToolBegun: true}, false, false},
+		{Fate{Begun: true, Answered: true}, false, false},
+		{Fate{Begun: true, Failed: true}, false, false},
+		{Fate{Begun: true, Interrupted: true}, false, false},
+	} {
+		if got := tc.fate.Resendable(tc.seenTool); got != tc.want {
+			t.Errorf("%+v seenTool=%v: %v", tc.fate, tc.seenTool, got)
+		}
+	}
+}
+
+func TestTarget(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 150)
+	for in, want := range map[string]string{
+		`{"description":"d","command":"ls"}`: "ls",
+		`{"command":"","description":"d"}`:   "d",
+		`{"x":1}`:                            "",
+		`7`:                                  "",
+		`{"url":"` + long + `"}`:             strings.Repeat("é", 100),
+	} {
+		if got := target([]byte(in)); got != want {
+			t.Errorf("target(%.40s) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestFindTranscript(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := FindTranscript(dir, someUUID); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no projects: %v", err)
+	}
+	write := func(project string, age time.Duration) string {
+		path := filepath.Join(dir, "projects", project, someUUID+".jsonl")
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		when := time.Now().Add(-age)
+		if err := os.Chtimes(path, when, when); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("-old", time.Hour)
+	want := write("-new", time.Minute)
+	write("-older", 2*time.Hour)
+	if got, err := FindTranscript(dir, someUUID); err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	if _, err := FindTranscript(dir, "aaaaaaaa-0000-4000-8000-00000000000b"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("unknown session: %v", err)
+	}
+	for _, id := range []string{"", "..", "../../etc/passwd", "*", someUUID + "/x"} {
+		if got, err := FindTranscript(dir, id); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q: %q, %v", id, got, err)
+		}
+	}
+	if _, err := ReadFate(filepath.Join(dir, "absent"), someUUID); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("ReadFate without a file: %v", err)
+	}
+}
+
+func FuzzReadFate(f *testing.F) {
+	f.Add(line("u", "", userRest) + line("v", "u", toolRest) + line("w", "v", answerRest))
+	f.Add(line("u", "", userRest) + line("v", "u", `"type":"attachment","attachment":{"type":"queued_command","source_uuid":"u"}`))
+	f.Add(line("b", "", `"type":"user","mergedSendUuids":["u","b"],"message":{"content":[{"type":"text","text":"<command-name>"}]}`) +
+		line("s", "b", `"type":"system","subtype":"local_command","content":"<local-command-stdout>x</local-command-stdout>"`))
+	f.Add(line("u", "", userRest) + line("v", "u", toolRest) + line("w", "v", `"type":"user","toolDenialKind":"interrupted","message":{"content":[{"type":"tool_result","tool_use_id":"t1"}]}`) +
+		line("x", "w", `"isApiErrorMessage":true,`+answerRest))
+	f.Fuzz(func(t *testing.T, transcript string) {
+		fate, err := readFate(strings.NewReader(transcript), "u")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fate.Answered && fate.Failed || !fate.Begun && !reflect.DeepEqual(fate, Fate{}) || fate.Failed != (fate.Code != "") || len(fate.Done) > 0 && !fate.ToolBegun {
+			t.Fatalf("contradicts itself: %+v", fate)
+		}
+		if !strings.Contains(transcript, "u") && fate.Begun {
+			t.Fatalf("begun without its uuid: %+v", fate)
+		}
+	})
+}
+
+// A long session: tens of megabytes of tool results.
+func BenchmarkReadFate(b *testing.B) {
+	var s strings.Builder
+	s.WriteString(line("u", "", userRest))
+	parent := "u"
+	for i := range 500 {
+		id := fmt.Sprint("n", i)
+		s.WriteString(line(id, parent, `"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"`+strings.Repeat(`a line of output\n`, 6000)+`"}]}`))
+		parent = id
+	}
+	s.WriteString(line("w", parent, answerRest))
+	b.SetBytes(int64(s.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if f, err := readFate(strings.NewReader(s.String()), "u"); err != nil || !f.Answered {
+			b.Fatal(f, err)
+		}
 	}
 }

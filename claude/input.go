@@ -168,7 +168,7 @@ func marshalLine(v any) []byte {
 // inside and as valid UTF-8. The usual value is all that already and is
 // returned as it is.
 func oneLine(value json.RawMessage) (json.RawMessage, error) {
-	value = bytes.TrimSpace(value)
+	value = bytes.Trim(value, " \t\r\n") // the white space of JSON only
 	if !validJSON(value) {
 		return nil, errJSON
 	}

@@ -26,13 +26,12 @@ func (s *Server) streamMessage(w *response, r *http.Request, sub core.Submission
 		v.queued(s.position(&t.message))
 	}
 	s.follow(r.Context(), st, updates, t.done, v.show)
-	select {
-	case <-t.done:
+	if isClosed(t.done) { // also when the server drains: the outcome is the better end
+		showAll(st, updates, v.show)
 		m := t.outcome()
 		st.send("result", appendMessage(nil, &m, 0))
-	case <-s.drain.done:
+	} else if s.Draining() {
 		s.sendDrained(st, location(t.message.ID))
-	default: // the client has gone
 	}
 	st.flush()
 	return nil
@@ -57,8 +56,17 @@ func (s *Server) channelEvents(w *response, r *http.Request) error {
 	return nil
 }
 
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // follow shows updates as they come until done is closed, the server drains, or
-// the client has gone. Updates that are there when done is closed are shown.
+// the client has gone.
 func (s *Server) follow(ctx context.Context, st *stream, updates subscription, done <-chan struct{}, show func(core.Update)) {
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
@@ -70,7 +78,6 @@ func (s *Server) follow(ctx context.Context, st *stream, updates subscription, d
 		case <-alive.C:
 			st.comment("keep-alive")
 		case <-done:
-			showAll(st, updates, show)
 			return
 		case <-s.drain.done:
 			return

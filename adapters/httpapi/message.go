@@ -58,9 +58,7 @@ func (s *Server) await(w *response, r *http.Request, t ticket) error {
 	case <-r.Context().Done():
 		return context.Cause(r.Context())
 	case <-s.drain.done:
-		select {
-		case <-t.done: // both: the outcome is the better answer
-		default:
+		if !isClosed(t.done) { // both: the outcome is the better answer
 			now := s.current(r.Context(), t.message)
 			w.Header().Set("Retry-After", "1")
 			return s.later(w, &now)

@@ -179,14 +179,7 @@ func (s *Server) Drain(reason Reason) {
 }
 
 // Draining reports whether Drain was called.
-func (s *Server) Draining() bool {
-	select {
-	case <-s.drain.done:
-		return true
-	default:
-		return false
-	}
-}
+func (s *Server) Draining() bool { return isClosed(s.drain.done) }
 
 // Shutdown drains, closes the listeners and returns when every request has been
 // answered. When ctx ends first the connections that are left are cut, and the

@@ -52,8 +52,8 @@ func compile(c *core.Change) ([]op, int, error) {
 	for _, t := range c.Begin {
 		k.begin(t, c.Accept, claims)
 	}
-	for _, t := range c.Rebind {
-		k.rebind(t)
+	for _, t := range c.Update {
+		k.update(t)
 	}
 	for i := range c.Settle {
 		k.settle(&c.Settle[i])
@@ -167,14 +167,15 @@ func contains(ids []core.MessageID, id core.MessageID) bool {
 	return false
 }
 
-func (k *compiler) rebind(t *core.Turn) {
-	k.add(op{stmt: opRebind, id: string(t.ID), args: []driver.Value{t.SessionID, k.turnDoc(t), string(t.ID)}}, 0)
+func (k *compiler) update(t *core.Turn) {
+	k.add(op{stmt: opUpdate, id: string(t.ID), args: []driver.Value{t.SessionID, k.turnDoc(t), string(t.ID)}}, 0)
 	k.opens(t)
 }
 
 func (k *compiler) turnDoc(t *core.Turn) string {
 	return k.doc(turnDoc{
 		Channel: t.Channel, Members: t.Members, Opens: t.Opens, Steered: t.Steered, CanAsk: t.CanAsk, Notices: t.Notices,
+		ToolBegun: t.ToolBegun,
 	})
 }
 

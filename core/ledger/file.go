@@ -71,7 +71,7 @@ func syncDir(dir string) error {
 // when it is restarted (up to journal_size_limit), because a sync that changes
 // no size is cheaper.
 func writerDSN(path string) string {
-	return dsn(path, "rw", "page_size(1024)",
+	return dsn(path, "rw",
 		"journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(0)", "journal_size_limit(16777216)",
 		"busy_timeout(5000)", "cache_size(-2048)", "temp_store(MEMORY)", "mmap_size(0)", "trusted_schema(0)")
 }

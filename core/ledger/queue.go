@@ -59,11 +59,12 @@ func (q *queue) close() {
 	q.notify()
 }
 
-// idle reports whether everything that was added has landed.
-func (q *queue) idle() bool {
+// state reports whether everything that was added has landed, and whether the
+// queue was closed.
+func (q *queue) state() (idle, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.landed.Load() == q.put
+	return q.landed.Load() == q.put, q.closed
 }
 
 func (q *queue) notify() {

@@ -13,7 +13,10 @@ import (
 // settled waits until everything that was written before has landed, whether it
 // could be written or not. It must not be called on the writer's goroutine.
 func (l *Ledger) settled(ctx context.Context) error {
-	if l.queue.idle() {
+	switch idle, closed := l.queue.state(); {
+	case closed:
+		return core.ErrClosed
+	case idle:
 		return nil
 	}
 	landed := make(chan struct{})
@@ -156,7 +159,8 @@ func scanTurn(scan func(...any) error) (core.Turn, error) {
 	if err := json.Unmarshal([]byte(doc), &d); err != nil {
 		return t, fmt.Errorf("turn %s: %w", t.ID, err)
 	}
-	t.Channel, t.Members, t.Opens, t.Steered, t.CanAsk, t.Notices = d.Channel, d.Members, d.Opens, d.Steered, d.CanAsk, d.Notices
+	t.Channel, t.Members, t.Opens, t.Notices = d.Channel, d.Members, d.Opens, d.Notices
+	t.Steered, t.CanAsk, t.ToolBegun = d.Steered, d.CanAsk, d.ToolBegun
 	if ended == 0 {
 		return t, nil
 	}

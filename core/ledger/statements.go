@@ -19,7 +19,7 @@ const (
 	opBody
 	opBegin
 	opRun
-	opRebind
+	opUpdate
 	opSettle
 	opEnd
 	opSessionOurs
@@ -47,7 +47,7 @@ var queries = [statements]string{
 	opBody:   `INSERT INTO bodies(kind, owner, data) VALUES(?,?,?)`,
 	opBegin:  `INSERT INTO turns(id, session, begun_at, doc, line) VALUES(?,?,?,?,?)`,
 	opRun:    `UPDATE messages SET state=1, turn=?, dispatched_at=? WHERE id=? AND state=0`,
-	opRebind: `UPDATE turns SET session=?, doc=? WHERE id=? AND ended_at=0`,
+	opUpdate: `UPDATE turns SET session=?, doc=? WHERE id=? AND ended_at=0`,
 	opSettle: `UPDATE messages SET state=?, ended_at=?, outcome=?, reply=? WHERE id=? AND state<2`,
 	opEnd: `UPDATE turns SET ended_at=?, session=coalesce(nullif(?,''),session), ending=?, result=?
 		WHERE id=? AND ended_at=0`,
@@ -205,7 +205,7 @@ func (c *writeConn) unchanged(o *op) error {
 		return fmt.Errorf("%s %s: %w", verbs[o.stmt], o.id, core.ErrNotWaiting)
 	case opSettle: // it keeps the outcome it has
 		return c.exists(stmtHasMessage, o)
-	case opEnd, opRebind:
+	case opEnd, opUpdate:
 		return c.exists(stmtHasTurn, o)
 	default:
 		return nil
@@ -223,6 +223,6 @@ func (c *writeConn) exists(query stmtID, o *op) error {
 // verbs say in errors what was being done.
 var verbs = [statements]string{
 	opAccept: "accept message with source key", opBody: "store the body of", opBegin: "begin turn", opRun: "begin a turn with message",
-	opRebind: "rebind turn", opSettle: "settle message", opEnd: "end turn", opSessionOurs: "note session",
+	opUpdate: "update turn", opSettle: "settle message", opEnd: "end turn", opSessionOurs: "note session",
 	opSessionDone: "note session", opApproval: "store approval", opBackground: "store background result",
 }

@@ -1,0 +1,383 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"bareclaw/core"
+)
+
+// A fake is a gateway in memory. Messages wait until a test settles them,
+// unless reply is set. It fails the test on a submission no adapter may make.
+type fake struct {
+	t     testing.TB
+	reply func(m *core.Message) // settles a message as it is accepted
+
+	mu        sync.Mutex // guards the fields below
+	err       error      // what the next calls return
+	messages  []*core.Message
+	done      map[core.MessageID]chan struct{}
+	keys      map[string]core.MessageID
+	subs      map[core.ChannelKey][]*fakeSub
+	approvals []core.Approval
+	decisions []core.Decision
+	uneven    bool
+}
+
+func newFake(t testing.TB) *fake {
+	return &fake{t: t, done: map[core.MessageID]chan struct{}{}, keys: map[string]core.MessageID{}, subs: map[core.ChannelKey][]*fakeSub{}}
+}
+
+// echo answers each message at once with its own text.
+func (f *fake) echo() *fake {
+	f.reply = func(m *core.Message) {
+		text := m.Content.Text
+		for _, b := range m.Content.Blocks {
+			text += string(b)
+		}
+		settle(m, core.Reply{State: core.Answered, Text: text, Duration: 7 * time.Millisecond, SessionID: "s-1", CostUSD: 0.0125})
+	}
+	return f
+}
+
+var fakeStart = time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC)
+
+func settle(m *core.Message, r core.Reply) {
+	m.State, m.Reply, m.Turn = r.State, r, "01890000-0000-7000-8000-00000000aaaa"
+	m.DispatchedAt, m.EndedAt = fakeStart.Add(time.Millisecond), fakeStart.Add(time.Second)
+}
+
+// checkSubmission reports what no adapter may submit.
+func checkSubmission(s core.Submission) error {
+	_, keyErr := channelKey(string(s.Channel))
+	switch {
+	case keyErr != nil:
+		return fmt.Errorf("channel %q: %w", s.Channel, keyErr)
+	case s.Adapter != "http" || s.CanAsk:
+		return fmt.Errorf("adapter %q, can ask %v", s.Adapter, s.CanAsk)
+	case s.Content.Blocks == nil && strings.TrimSpace(s.Content.Text) == "":
+		return errors.New("no content")
+	case s.Content.Blocks != nil && s.Content.Text != "":
+		return errors.New("text and blocks")
+	case !utf8.ValidString(s.Content.Text) || strings.ContainsAny(s.Content.Text, "\x00\x1b"):
+		return fmt.Errorf("text %q", s.Content.Text)
+	case s.Mode != core.Collect && s.Mode != core.Steer && s.Mode != core.Interrupt:
+		return fmt.Errorf("mode %q", s.Mode)
+	case max(len(s.Origin.User), len(s.Origin.Chat), len(s.Origin.Topic)) > 256:
+		return errors.New("origin is too long")
+	}
+	for _, b := range s.Content.Blocks {
+		if !json.Valid(b) || b[0] != '{' || strings.ContainsAny(string(b), "\n\r") {
+			return fmt.Errorf("block %q", b)
+		}
+	}
+	return nil
+}
+
+func (f *fake) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *fake) Submit(_ context.Context, s core.Submission) (ticket, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return ticket{}, f.err
+	}
+	if err := checkSubmission(s); err != nil {
+		f.t.Errorf("submission %+v: %v", s, err)
+	}
+	if id, ok := f.keys[s.SourceKey]; ok && s.SourceKey != "" {
+		old := f.find(id)
+		if old.SourceHash != s.SourceHash {
+			return ticket{}, fmt.Errorf("%w: message %s", core.ErrKeyReused, id)
+		}
+		return f.ticket(old, true), nil
+	}
+	m := &core.Message{
+		ID: core.MessageID(fmt.Sprintf("01890000-0000-7000-8000-%012d", len(f.messages)+1)), Channel: s.Channel, Adapter: s.Adapter,
+		Origin: s.Origin, Content: s.Content, Mode: s.Mode, SourceKey: s.SourceKey, SourceHash: s.SourceHash,
+		ReceivedAt: fakeStart, State: core.Waiting,
+	}
+	f.messages = append(f.messages, m)
+	f.done[m.ID] = make(chan struct{})
+	if s.SourceKey != "" {
+		f.keys[s.SourceKey] = m.ID
+	}
+	t := f.ticket(m, false)
+	if f.reply != nil {
+		f.reply(m)
+		close(f.done[m.ID])
+	}
+	return t, nil
+}
+
+func (f *fake) ticket(m *core.Message, existing bool) ticket {
+	return ticket{message: *m, existing: existing, done: f.done[m.ID], outcome: func() core.Message {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return *m
+	}}
+}
+
+// settle gives a message its outcome.
+func (f *fake) settle(id core.MessageID, r core.Reply) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	settle(f.find(id), r)
+	close(f.done[id])
+}
+
+func (f *fake) find(id core.MessageID) *core.Message {
+	for _, m := range f.messages {
+		if m.ID == id {
+			return m
+		}
+	}
+	return nil
+}
+
+func (f *fake) submissions() []core.Message {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []core.Message
+	for _, m := range f.messages {
+		all = append(all, *m)
+	}
+	return all
+}
+
+func (f *fake) Message(_ context.Context, id core.MessageID) (core.Message, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return core.Message{}, f.err
+	}
+	if m := f.find(id); m != nil {
+		return *m, nil
+	}
+	return core.Message{}, core.ErrNotFound
+}
+
+func (f *fake) Wait(ctx context.Context, id core.MessageID) (core.Message, error) {
+	f.mu.Lock()
+	done := f.done[id]
+	f.mu.Unlock()
+	if done == nil {
+		return core.Message{}, core.ErrNotFound
+	}
+	select {
+	case <-done:
+		return f.Message(ctx, id)
+	case <-ctx.Done():
+		m, err := f.Message(ctx, id)
+		return m, errors.Join(err, context.Cause(ctx))
+	}
+}
+
+func (f *fake) Cancel(ctx context.Context, id core.MessageID) (core.Message, error) {
+	m, err := f.Message(ctx, id)
+	if err != nil {
+		return m, err
+	}
+	if m.State != core.Waiting {
+		return m, core.ErrNotWaiting
+	}
+	f.settle(id, core.Reply{State: core.Cancelled, Code: "cancelled", Error: "Cancelled before it was begun."})
+	return f.Message(ctx, id)
+}
+
+func (f *fake) Trace(ctx context.Context, id core.MessageID) (core.Trace, error) {
+	m, err := f.Message(ctx, id)
+	if err != nil {
+		return core.Trace{}, err
+	}
+	if m.Turn == "" {
+		return core.Trace{Message: m, Position: 1}, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	turn := core.Turn{ID: m.Turn, Members: []core.MessageID{id}, Marks: []core.Mark{
+		{At: fakeStart.Add(500 * time.Millisecond), What: "tool", Detail: "Bash"},
+		{At: fakeStart.Add(2 * time.Millisecond), What: "started"},
+	}}
+	return core.Trace{Message: m, Turn: &turn, Members: turn.Members, Approvals: f.approvals}, nil
+}
+
+func (f *fake) Position(core.MessageID) int { return 1 }
+
+func (f *fake) status(key core.ChannelKey) (core.ChannelStatus, bool) {
+	st := core.ChannelStatus{Key: key, State: "ready", SessionID: "s-1", HostPID: 12, AgentPID: 13, LastAt: fakeStart}
+	for _, m := range f.messages {
+		if m.Channel == key {
+			st.Messages++
+		}
+	}
+	return st, st.Messages > 0
+}
+
+func (f *fake) Channels(context.Context) ([]core.ChannelStatus, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []core.ChannelStatus
+	for _, m := range f.messages {
+		if st, _ := f.status(m.Channel); !slices.Contains(all, st) {
+			all = append(all, st)
+		}
+	}
+	return all, f.err
+}
+
+func (f *fake) Channel(_ context.Context, key core.ChannelKey) (core.ChannelStatus, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st, ok := f.status(key)
+	if !ok {
+		return st, core.ErrNotFound
+	}
+	return st, f.err
+}
+
+func (f *fake) Messages(_ context.Context, key core.ChannelKey, limit int, before core.MessageID) ([]core.Message, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []core.Message
+	for _, m := range slices.Backward(f.messages) {
+		if m.Channel == key && (before == "" || m.ID < before) && len(all) < limit {
+			all = append(all, *m)
+		}
+	}
+	return all, f.err
+}
+
+func (f *fake) Backgrounds(_ context.Context, key core.ChannelKey, _ int) ([]core.Background, error) {
+	if key != "http" {
+		return nil, nil
+	}
+	return []core.Background{{ID: "b-1", Channel: key, Text: "the build is done", CreatedAt: fakeStart}}, nil
+}
+
+func (f *fake) Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (core.Interruption, error) {
+	if _, err := f.Channel(ctx, key); err != nil {
+		return core.Interruption{}, err
+	}
+	if turn != "" && turn != "turn-1" {
+		return core.Interruption{}, core.ErrNothingRuns
+	}
+	return core.Interruption{Turn: "turn-1", Messages: []core.MessageID{"m-1"}, Took: 12 * time.Millisecond}, nil
+}
+
+func (f *fake) Reset(ctx context.Context, key core.ChannelKey) error {
+	_, err := f.Channel(ctx, key)
+	return err
+}
+
+func (f *fake) Approvals(context.Context) ([]core.Approval, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.approvals), f.err
+}
+
+func (f *fake) Decide(_ context.Context, id string, d core.Decision) (core.Approval, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.approvals {
+		a := &f.approvals[i]
+		switch {
+		case a.ID != id:
+		case a.State != core.ApprovalPending:
+			return *a, core.ErrNotPending
+		default:
+			f.decisions = append(f.decisions, d)
+			a.State, a.DecidedAt, a.Reason = core.ApprovalDenied, fakeStart.Add(time.Second), d.Message
+			if d.Allow {
+				a.State = core.ApprovalAllowed
+			}
+			return *a, nil
+		}
+	}
+	return core.Approval{}, core.ErrNotFound
+}
+
+func (f *fake) ask(id, tool, input string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.approvals = append(f.approvals, core.Approval{
+		ID: id, Channel: "http", Message: "01890000-0000-7000-8000-000000000001", Tool: tool, Input: json.RawMessage(input),
+		Suggestion: json.RawMessage(`[{"type":"addRules"}]`), CreatedAt: fakeStart, ExpiresAt: fakeStart.Add(time.Minute), State: core.ApprovalPending,
+	})
+}
+
+func (f *fake) Balance(context.Context) (core.Balance, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := core.Balance{Accepted: 10, Answered: 5, Failed: 2, Cancelled: 1, Waiting: 2}
+	if f.uneven {
+		b.Waiting++
+	}
+	return b, f.err
+}
+
+func (f *fake) Stats() core.Stats { return core.Stats{Turns: 8, TurnErrors: 2, Lanes: 3, Sessions: 2} }
+
+func (f *fake) Subscribe(key core.ChannelKey) subscription {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := &fakeSub{fake: f, key: key, c: make(chan struct{}, 1)}
+	f.subs[key] = append(f.subs[key], s)
+	return s
+}
+
+func (f *fake) listeners(key core.ChannelKey) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.subs[key])
+}
+
+func (f *fake) publish(key core.ChannelKey, updates ...core.Update) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.subs[key] {
+		s.queue = append(s.queue, updates...)
+		select {
+		case s.c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+type fakeSub struct {
+	fake  *fake
+	key   core.ChannelKey
+	c     chan struct{}
+	queue []core.Update // guarded by fake.mu
+}
+
+func (s *fakeSub) C() <-chan struct{} { return s.c }
+
+func (s *fakeSub) Next() (core.Update, bool) {
+	s.fake.mu.Lock()
+	defer s.fake.mu.Unlock()
+	if len(s.queue) == 0 {
+		return core.Update{}, false
+	}
+	u := s.queue[0]
+	s.queue = s.queue[1:]
+	return u, true
+}
+
+func (s *fakeSub) Close() {
+	s.fake.mu.Lock()
+	defer s.fake.mu.Unlock()
+	s.fake.subs[s.key] = slices.DeleteFunc(s.fake.subs[s.key], func(o *fakeSub) bool { return o == s })
+}

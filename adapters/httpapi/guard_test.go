@@ -1,0 +1,200 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), func(o *Options) { o.Host, o.AllowedHosts = "192.0.2.7", []string{"Box.lan", "claw.example:8443"} })
+	for _, host := range []string{
+		"localhost", "LOCALHOST:3000", "localhost.:1", "127.0.0.1", "127.9.9.9:80", "[::1]", "[::1]:3000", "[::ffff:127.0.0.1]:1",
+		"192.0.2.7", "192.0.2.7:99", "box.lan", "BOX.LAN:3000", "claw.example", "claw.example:1",
+	} {
+		if a := r.send("GET", "/health", "", "Host", host); a.status != http.StatusOK {
+			t.Errorf("%s: got %d %s", host, a.status, a.body)
+		}
+	}
+	for _, host := range []string{
+		"evil.example", "evil.example:3000", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.8", "0.0.0.0", "[::]", "10.0.0.1:3000",
+		"sub.box.lan", "notlocalhost", "[2001:db8::1]:80", "2130706433",
+	} {
+		for _, path := range []string{"/health", "/nothing"} {
+			if a := r.send("GET", path, "", "Host", host); a.status != http.StatusForbidden || a.field(t, "code") != "foreign_host" {
+				t.Errorf("%s: got %d %s", host, a.status, a.body)
+			}
+		}
+	}
+}
+
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), func(o *Options) { o.AllowedHosts = []string{"box.lan"} })
+	own := strings.TrimPrefix(r.url, "http://")
+	for _, c := range []struct {
+		origin, site, host string
+		ok                 bool
+	}{
+		{"", "", "", true},
+		{"http://" + own, "", "", true},
+		{"http://" + own, "same-origin", "", true},
+		{"", "none", "", true},
+		{"", "same-origin", "", true},
+		{"https://box.lan", "", "box.lan", true},
+		{"https://evil.example", "", "", false},
+		{"http://localhost:1", "", "", false},
+		{"https://box.lan", "", "", false},
+		{"null", "", "", false},
+		{"rubbish", "", "", false},
+		{"https://evil.example", "same-origin", "", false},
+		{"", "cross-site", "", false},
+		{"", "same-site", "", false},
+		{"http://" + own, "cross-site", "", false},
+	} {
+		for _, op := range [][2]string{{"GET", "/channels"}, {"GET", "/openapi.yaml"}, {"POST", "/restart"}, {"OPTIONS", "/message"}, {"GET", "/none"}} {
+			req := r.request(op[0], op[1], "")
+			if c.host != "" {
+				req.Host = c.host
+			}
+			for name, value := range map[string]string{"Origin": c.origin, "Sec-Fetch-Site": c.site} {
+				if value != "" {
+					req.Header.Set(name, value)
+				}
+			}
+			if a := r.do(r.client, req); (a.status != http.StatusForbidden) != c.ok || !c.ok && a.field(t, "code") != "foreign_origin" {
+				t.Errorf("%s %s with %+v: got %d %s", op[0], op[1], c, a.status, a.body)
+			}
+		}
+	}
+	// What a page can post without asking first is refused twice over.
+	a := r.send("POST", "/message", `{"text":"a"}`, "Content-Type", "text/plain", "Origin", "https://evil.example")
+	r.want(a, http.StatusForbidden, "foreign_origin")
+	if len(r.submissions()) != 0 {
+		t.Error("a foreign page was heard")
+	}
+}
+
+func TestTokenGuardsEveryRoute(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), func(o *Options) {
+		o.Token = "right"
+		o.Peer = func(net.Conn) (bool, bool) { t.Error("the peer is asked for though there is a token"); return false, true }
+	})
+	paths := map[string]bool{"GET /none": true, "PUT /message": true, "OPTIONS /health": true}
+	for _, op := range r.recorder.Operations() {
+		paths[op] = true
+	}
+	for op := range paths {
+		method, path, _ := strings.Cut(op, " ")
+		path = strings.NewReplacer("{key}", "k", "{id}", "i").Replace(path)
+		for _, auth := range []string{"", "right", "Bearer", "Bearer ", "Bearer wrong", "Bearer right ", "Bearer rightx", "Basic right", "Bearer Right", "Bearer right, Bearer right"} {
+			a := r.send(method, path+"?token=right&access_token=right", "", "Authorization", auth)
+			r.want(a, http.StatusUnauthorized, "unauthorized")
+			if a.header.Get("WWW-Authenticate") != "Bearer" {
+				t.Errorf("%s: no WWW-Authenticate", op)
+			}
+		}
+	}
+	for _, auth := range []string{"Bearer right", "bearer right", "BEARER  right"} {
+		r.want(r.send("GET", "/health", "", "Authorization", auth), http.StatusOK, "")
+	}
+	twice := r.request("GET", "/health", "")
+	twice.Header["Authorization"] = []string{"Bearer right", "Bearer right"}
+	r.want(r.do(r.client, twice), http.StatusUnauthorized, "unauthorized")
+	r.want(r.do(r.client, r.request("GET", "/health", "", "Host", "evil.example", "Authorization", "Bearer right")), http.StatusForbidden, "foreign_host")
+}
+
+// TestTokenBeforeBody sends a body that never ends: it must be refused unread.
+func TestTokenBeforeBody(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t), func(o *Options) { o.Token = "right" })
+	c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("POST /message HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")); err != nil {
+		t.Fatal(err)
+	}
+	head := make([]byte, 12)
+	if _, err := c.Read(head); err != nil || string(head) != "HTTP/1.1 401" {
+		t.Errorf("got %q, %v", head, err)
+	}
+}
+
+func TestPeers(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	peer := func(ok, known bool) func(*Options) {
+		return func(o *Options) {
+			o.Peer = func(c net.Conn) (bool, bool) {
+				if c.RemoteAddr() == nil {
+					t.Error("no connection")
+				}
+				asked.Add(1)
+				return ok, known
+			}
+		}
+	}
+	same := newRig(t, newFake(t).echo(), peer(true, true))
+	for range 3 {
+		same.want(same.send("GET", "/health", ""), http.StatusOK, "")
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("one connection was asked for %d times", n)
+	}
+	unknown := newRig(t, newFake(t).echo(), peer(false, false))
+	unknown.want(unknown.send("GET", "/health", ""), http.StatusOK, "")
+	stranger := newRig(t, newFake(t).echo(), peer(false, true))
+	for _, path := range []string{"/health", "/none"} {
+		stranger.want(stranger.send("GET", path, ""), http.StatusForbidden, "foreign_user")
+		stranger.want(stranger.do(stranger.local, stranger.request("GET", path, "")), http.StatusForbidden, "foreign_user")
+	}
+}
+
+func TestSocketNeedsNoTokenButDecidesNothing(t *testing.T) {
+	t.Parallel()
+	f := newFake(t).echo()
+	f.ask("a-1", "Bash", `{"command":"ls"}`)
+	r := newRig(t, f, func(o *Options) { o.Token = "right" })
+	for _, path := range []string{"/health", "/channels", "/approvals", "/metrics"} {
+		r.want(r.do(r.local, r.request("GET", path, "", "Host", "anything", "Origin", "https://anything.example")), http.StatusOK, "")
+	}
+	r.want(r.do(r.local, r.request("POST", "/message", `{"text":"a"}`)), http.StatusOK, "")
+	r.want(r.do(r.local, r.request("POST", "/restart", "")), http.StatusOK, "")
+	r.want(r.do(r.local, r.request("POST", "/approvals/a-1", `{"behavior":"allow"}`)), http.StatusForbidden, "not_on_socket")
+	if len(r.decisions) != 0 {
+		t.Errorf("decided: %+v", r.decisions)
+	}
+}
+
+func TestUnknownPathsAndMethods(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), nil)
+	for _, path := range []string{"/", "/none", "/message/", "/messages", "/messages/", "/channels/", "/channels/a/b/c", "//message", "/Message", "/mcp/x"} {
+		r.want(r.send("GET", path, ""), http.StatusNotFound, "not_found")
+	}
+	for _, c := range []struct{ method, path, allow string }{
+		{"GET", "/message", "POST"}, {"PUT", "/message", "POST"}, {"HEAD", "/health", "GET"}, {"OPTIONS", "/channels", "GET"},
+		{"PATCH", "/channels/a%2Fb", "DELETE, GET"}, {"POST", "/messages/x", "DELETE, GET"}, {"BREW", "/send", "POST"}, {"DELETE", "/metrics", "GET"},
+	} {
+		resp, err := http.DefaultTransport.RoundTrip(r.request(c.method, c.path, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != c.allow {
+			t.Errorf("%s %s: got %d Allow %q", c.method, c.path, resp.StatusCode, resp.Header.Get("Allow"))
+		}
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	a := r.send("BREW", "/none", "")
+	r.want(a, http.StatusNotFound, "not_found")
+	if a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("headers %v", a.header)
+	}
+}

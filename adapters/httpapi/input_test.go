@@ -1,0 +1,249 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"bareclaw/core"
+)
+
+// TestBadInput holds the refusals, and that the channel works after each.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), nil)
+	long := strings.Repeat("x", 257)
+	for _, c := range []struct{ body, code string }{
+		{`{"text":"a"`, "invalid_json"},
+		{`{"text":"a"} {}`, "invalid_json"},
+		{`{"text":"a"}x`, "invalid_json"},
+		{`{"text":"a","text":"b"}`, "invalid_json"},
+		{`{"text":"\ud800"}`, "invalid_json"},
+		{"{\"text\":\"\xff\"}", "invalid_json"},
+		{`{text:"a"}`, "invalid_json"},
+		{`{"text":"a",}`, "invalid_json"},
+		{strings.Repeat(`[`, 20000), "invalid_json"},
+		{"\ufeff" + `{"text":"a"}`, "invalid_json"},
+		{`null`, "invalid_body"},
+		{`[]`, "invalid_body"},
+		{`["text"]`, "invalid_body"},
+		{`"text"`, "invalid_body"},
+		{`42`, "invalid_body"},
+		{`{}`, "missing_text"},
+		{`{"text":null}`, "missing_text"},
+		{`{"text":""}`, "missing_text"},
+		{`{"text":" \n\t\u00a0\u2003 "}`, "missing_text"},
+		{`{"text":42}`, "bad_text"},
+		{`{"text":{}}`, "bad_text"},
+		{`{"text":true}`, "bad_text"},
+		{`{"text":["a"]}`, "bad_text"},
+		{`{"text":"a\u0000b"}`, "bad_text"},
+		{`{"text":"a\u001b[2Jb"}`, "bad_text"},
+		{`{"text":42,"content":[{"type":"text","text":"a"}]}`, "bad_text"},
+		{`{"content":[]}`, "bad_content"},
+		{`{"content":{}}`, "bad_content"},
+		{`{"content":"a"}`, "bad_content"},
+		{`{"text":"a","channel":""}`, "bad_channel"},
+		{`{"text":"a","channel":7}`, "bad_channel"},
+		{`{"text":"a","channel":" a"}`, "bad_channel"},
+		{`{"text":"a","channel":"a\u3000"}`, "bad_channel"},
+		{`{"text":"a","channel":"a\nb"}`, "bad_channel"},
+		{`{"text":"a","channel":"a\u007fb"}`, "bad_channel"},
+		{`{"text":"a","channel":"a\u0085b"}`, "bad_channel"},
+		{`{"text":"a","channel":"` + long + `"}`, "bad_channel"},
+		{`{"text":"a","channel":"` + strings.Repeat("x", 4000) + `"}`, "bad_channel"},
+		{`{"text":"a","mode":"later"}`, "bad_mode"},
+		{`{"text":"a","mode":""}`, "bad_mode"},
+		{`{"text":"a","mode":1}`, "bad_mode"},
+		{`{"text":"a","context":"me"}`, "bad_context"},
+		{`{"text":"a","context":[]}`, "bad_context"},
+		{`{"text":"a","context":{"user":1}}`, "bad_context"},
+		{`{"text":"a","context":{"chat":{}}}`, "bad_context"},
+		{`{"text":"a","context":{"topic":"` + long + `"}}`, "bad_context"},
+	} {
+		a := r.send("POST", "/message", c.body)
+		if a.status != http.StatusBadRequest || a.field(t, "code") != c.code {
+			t.Errorf("%.80q: got %d %s, want 400 %s", c.body, a.status, a.body, c.code)
+		}
+	}
+	r.want(r.send("POST", "/message", "", "Content-Type", "application/json"), http.StatusBadRequest, "invalid_json")
+	if n := len(r.submissions()); n != 0 {
+		t.Errorf("%d of the bad bodies were submitted", n)
+	}
+	r.want(r.send("POST", "/message", `{"text":"a"}`), http.StatusOK, "")
+}
+
+func TestContentBlocks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), nil)
+	for _, c := range []struct{ block, problem string }{
+		{`{"type":"text","text":"a"}`, ""},
+		{"{ \"type\": \"text\",\n \"text\": \"a\\nb\", \"cache_control\": {\"type\": \"ephemeral\"} }", ""},
+		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}`, ""},
+		{`{"type":"image","source":{"type":"base64","media_type":"image/webp","data":"aG\/p"}}`, ""},
+		{`{"type":"image","source":{"type":"url","url":"https://example.com/a.png"}}`, ""},
+		{`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"aGkh"}}`, ""},
+		{`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"a"},"title":"t"}`, ""},
+		{`null`, "must be an object"},
+		{`"a"`, "must be an object"},
+		{`{}`, "content[1].type"},
+		{`{"type":1}`, "content[1].type"},
+		{`{"type":"tool_result"}`, "content[1].type"},
+		{`{"type":"text"}`, "content[1].text"},
+		{`{"type":"text","text":" "}`, "content[1].text"},
+		{`{"type":"text","text":5}`, "content[1].text"},
+		{`{"type":"text","text":"\u0000"}`, "content[1].text"},
+		{`{"type":"image"}`, "content[1].source is missing"},
+		{`{"type":"image","source":"x"}`, "content[1].source must be an object"},
+		{`{"type":"image","source":{"type":"file"}}`, "content[1].source.type"},
+		{`{"type":"image","source":{"type":"base64","media_type":"image/bmp","data":"aGk="}}`, "content[1].source.media_type"},
+		{`{"type":"image","source":{"type":"base64","media_type":"image/png"}}`, "content[1].source.data"},
+		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":""}}`, "content[1].source.data"},
+		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk"}}`, "content[1].source.data"},
+		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"a==="}}`, "content[1].source.data"},
+		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aG\nk="}}`, "content[1].source.data"},
+		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":7}}`, "content[1].source.data"},
+		{`{"type":"image","source":{"type":"url","url":"file:///etc/passwd"}}`, "content[1].source.url"},
+		{`{"type":"document"}`, "content[1].source is missing"},
+		{`{"type":"document","source":{"type":"url","url":"https://example.com"}}`, "content[1].source.type"},
+		{`{"type":"document","source":{"type":"base64","media_type":"text/plain","data":"aGk="}}`, "content[1].source.media_type"},
+		{`{"type":"document","source":{"type":"text","media_type":"text/html","data":"a"}}`, "content[1].source.media_type"},
+		{`{"type":"document","source":{"type":"text","media_type":"text/plain","data":" "}}`, "content[1].source.data"},
+		{`{"type":"document","source":{"type":"text","media_type":"text/plain"}}`, "content[1].source.data"},
+	} {
+		a := r.send("POST", "/message", `{"text":"ignored","content":[{"type":"text","text":"first"},`+c.block+`]}`)
+		switch {
+		case c.problem == "" && a.status != http.StatusOK:
+			t.Errorf("%s: got %d %s", c.block, a.status, a.body)
+		case c.problem != "" && (a.status != http.StatusBadRequest || a.field(t, "code") != "bad_content" || !strings.Contains(a.body, c.problem)):
+			t.Errorf("%s: got %d %s, want 400 with %q", c.block, a.status, a.body, c.problem)
+		}
+	}
+}
+
+func TestSubmissionHasWhatWasSent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), nil)
+	r.want(r.send("POST", "/message", `{"text":"  a\r\n\tb 🦀 <&>","channel":"k","mode":"steer","context":{"user":"U","chat":"C","topic":"T","more":1},"unknown":[{"a":null}]}`,
+		"Content-Type", "application/json; charset=utf-8"), http.StatusOK, "")
+	r.want(r.send("POST", "/message", `{"text":"a","channel":null,"mode":null,"context":null,"content":null}`), http.StatusOK, "")
+	r.want(r.send("POST", "/message", `{"text":"t","context":{"user":null},"content":[{ "type":"text",  "text":"x" , "n": 1.50 }]}`), http.StatusOK, "")
+	got := r.submissions()
+	if m := got[0]; m.Content.Text != "  a\r\n\tb 🦀 <&>" || m.Channel != "k" || m.Mode != core.Steer || m.Origin != (core.Origin{User: "U", Chat: "C", Topic: "T"}) || m.Adapter != "http" || m.CanAsk || m.SourceKey != "" {
+		t.Errorf("first submission %+v", m)
+	}
+	if m := got[1]; m.Channel != "http" || m.Mode != core.Collect || m.Content.Blocks != nil {
+		t.Errorf("second submission %+v", m)
+	}
+	if m := got[2]; m.Content.Text != "" || len(m.Content.Blocks) != 1 || string(m.Content.Blocks[0]) != `{"type":"text","text":"x","n":1.50}` {
+		t.Errorf("third submission %+v: %s", m, m.Content.Blocks)
+	}
+}
+
+// TestChannelNames holds that every allowed name is a channel of its own, and
+// reachable as a path.
+func TestChannelNames(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), nil)
+	equal := strings.Repeat("x", 200)
+	names := []string{
+		"tg-123", "../../etc/x", "..", ".", "/abs/olute", "a b", `"quoted"`, "it's", "a%2Fb", "a/b", "50%", "?q=1#f", "events", "a/events",
+		"ünïcødé", "🦀", "e\u0301", "\u00e9", "\\", "a+b", ";", equal + "1", equal + "2", strings.Repeat("y", 256), "%", "%zz",
+	}
+	for _, name := range names {
+		a := r.send("POST", "/message", `{"text":"x","channel":`+string(quote(nil, name))+`}`)
+		r.want(a, http.StatusOK, "")
+		path := "/channels/" + strings.ReplaceAll(url.PathEscape(name), ".", "%2E") // else clients resolve dots
+		if got := r.send("GET", path, ""); got.status != http.StatusOK || got.field(t, "channel") != name || got.field(t, "messages") != 1.0 {
+			t.Errorf("%q: got %d %s", name, got.status, got.body)
+		}
+		if got := r.send("GET", path+"/messages?limit=5", ""); got.status != http.StatusOK || got.field(t, "channel") != name {
+			t.Errorf("%q: got %d %s", name, got.status, got.body)
+		}
+	}
+	for _, path := range []string{"/channels/%20a", "/channels/a%0Ab", "/channels/%FF", "/channels/" + strings.Repeat("x", 257)} {
+		r.want(r.send("GET", path, ""), http.StatusBadRequest, "bad_channel")
+		r.want(r.send("GET", path+"/events", ""), http.StatusBadRequest, "bad_channel")
+	}
+}
+
+func TestContentTypes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), nil)
+	for _, ct := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonx", ";", "text/plain; application/json"} {
+		r.want(r.send("POST", "/message", `{"text":"a"}`, "Content-Type", ct), http.StatusUnsupportedMediaType, "unsupported_media_type")
+	}
+	r.want(r.send("POST", "/message", `{"text":"a"}`, "Content-Encoding", "gzip"), http.StatusUnsupportedMediaType, "unsupported_media_type")
+	for _, ct := range []string{"application/json", "Application/JSON", "application/json;charset=utf-8", `application/json; x="y"`} {
+		r.want(r.send("POST", "/message", `{"text":"a"}`, "Content-Type", ct), http.StatusOK, "")
+	}
+	r.want(r.send("POST", "/restart", "a=b", "Content-Type", "application/x-www-form-urlencoded"), http.StatusUnsupportedMediaType, "")
+	r.want(r.send("POST", "/restart", ""), http.StatusOK, "")
+}
+
+func TestBodyLimit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), func(o *Options) { o.BodyLimit = 1 << 20 })
+	body := func(n int) string { return `{"text":"` + strings.Repeat("x", n-len(`{"text":""}`)) + `"}` }
+	r.want(r.send("POST", "/message", body(1<<20)), http.StatusOK, "")
+	a := r.send("POST", "/message", body(1<<20+1))
+	r.want(a, http.StatusRequestEntityTooLarge, "body_too_large")
+	if !strings.Contains(a.body, "1 MiB") {
+		t.Errorf("the limit is not named: %s", a.body)
+	}
+	chunked := r.request("POST", "/message", body(1<<20+1))
+	chunked.ContentLength = -1
+	r.want(r.do(r.client, chunked), http.StatusRequestEntityTooLarge, "body_too_large")
+	chunked = r.request("POST", "/message", body(1<<20))
+	chunked.ContentLength = -1
+	r.want(r.do(r.client, chunked), http.StatusOK, "")
+}
+
+// TestTenMiB sends and gets back ten mebibytes, as text and as an image.
+func TestTenMiB(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), func(o *Options) { o.BodyLimit = 0 })
+	text := strings.Repeat("0123456789abcde\n", 10<<16)
+	a := r.send("POST", "/message", `{"text":`+string(quote(nil, text))+`}`)
+	if a.status != http.StatusOK || a.field(t, "text") != text {
+		t.Errorf("text: got %d with %d bytes", a.status, len(a.body))
+	}
+	image := `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + strings.Repeat("aGVsbG8h", 10<<17) + `"}}`
+	a = r.send("POST", "/message", `{"content":[`+image+`]}`)
+	if a.status != http.StatusOK || a.field(t, "text") != image {
+		t.Errorf("image: got %d with %d bytes", a.status, len(a.body))
+	}
+}
+
+func TestIdempotency(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), nil)
+	first := r.send("POST", "/message", `{"text":"a","content":[{"type":"text","text":"b","n":1}]}`, "Idempotency-Key", "k 1")
+	r.want(first, http.StatusOK, "")
+	again := r.send("POST", "/message", `{ "content":[{"n":1.0,"text":"\u0062","type":"text"}], "mode":"collect","channel":"http" }`, "Idempotency-Key", "k 1")
+	r.want(again, http.StatusOK, "")
+	if again.body != first.body || again.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" {
+		t.Errorf("the same message: got %s %v\nfirst %s %v", again.body, again.header, first.body, first.header)
+	}
+	for _, other := range []string{
+		`{"text":"b"}`,
+		`{"content":[{"type":"text","text":"b","n":2}]}`,
+		`{"content":[{"type":"text","text":"b","n":1}],"channel":"k"}`,
+		`{"content":[{"type":"text","text":"b","n":1}],"mode":"steer"}`,
+		`{"content":[{"type":"text","text":"b","n":1}],"context":{"user":"u"}}`,
+	} {
+		r.want(r.send("POST", "/message", other, "Idempotency-Key", "k 1"), http.StatusUnprocessableEntity, "idempotency_mismatch")
+	}
+	if got := r.submissions(); len(got) != 1 || got[0].SourceKey != "http:k 1" || len(got[0].SourceHash) != 64 {
+		t.Errorf("submitted: %+v", got)
+	}
+	for _, key := range []string{strings.Repeat("k", 256), "käse", "\t"} {
+		req := r.request("POST", "/message", `{"text":"a"}`)
+		req.Header["Idempotency-Key"] = []string{key}
+		r.want(r.do(r.client, req), http.StatusBadRequest, "bad_idempotency_key")
+	}
+	twice := r.request("POST", "/message", `{"text":"a"}`)
+	twice.Header["Idempotency-Key"] = []string{"a", "b"}
+	r.want(r.do(r.client, twice), http.StatusBadRequest, "bad_idempotency_key")
+}

@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func TestLogHasRoutesAndNoSecrets(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), func(o *Options) { o.Token = "s3cret-token" })
+	auth := []string{"Authorization", "Bearer s3cret-token"}
+	r.want(r.send("POST", "/message", `{"text":"my private words","channel":"secret-channel"}`, auth...), http.StatusOK, "")
+	r.want(r.send("GET", "/channels/secret-channel?token=query-token", "", "Authorization", "Bearer wrong-token"), http.StatusUnauthorized, "unauthorized")
+	r.want(r.send("GET", "/health", "", "Host", "evil.example"), http.StatusForbidden, "foreign_host")
+	eventually(t, "all lines", func() bool { return strings.Count(r.log.String(), "http request") >= 3 })
+	log := r.log.String()
+	for _, want := range []string{`level=DEBUG msg="http request" method=POST route=/message status=200 ms=`, `level=INFO msg="http request refused" code=unauthorized`, `host=evil.example`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log has no %q:\n%s", want, log)
+		}
+	}
+	for _, secret := range []string{"s3cret-token", "wrong-token", "query-token", "my private words", "secret-channel"} {
+		if strings.Contains(log, secret) {
+			t.Errorf("the log has %q:\n%s", secret, log)
+		}
+	}
+}

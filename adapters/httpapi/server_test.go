@@ -1,0 +1,226 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"go.uber.org/goleak"
+
+	"bareclaw/adapters/httpapi/openapitest"
+	"bareclaw/core"
+	"bareclaw/docs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A rig is a server on real listeners. Everything that goes through client or
+// local is held against the document.
+type rig struct {
+	*testing.T
+	*fake
+	server        *Server
+	url           string
+	client, local *http.Client
+	recorder      *openapitest.Recorder
+	log           *lockedBuffer
+}
+
+func newRig(t *testing.T, f *fake, change func(*Options)) *rig {
+	t.Helper()
+	log := &lockedBuffer{}
+	o := Options{
+		Push: &core.PushRegistry{}, BodyLimit: 64 << 10,
+		Log:     slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Health:  func() Health { return Health{PID: 42, Version: "v1", Ready: true, StartedAt: fakeStart, Agent: Agent{Kind: "echo"}} },
+		Restart: func() error { return nil },
+	}
+	if change != nil {
+		change(&o)
+	}
+	r := &rig{T: t, fake: f, server: newServer(o, f), log: log}
+	f.t = t
+	dir, err := os.MkdirTemp("", "gw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tcp := r.listen("tcp", "127.0.0.1:0", r.server.Serve)
+	unix := r.listen("unix", filepath.Join(dir, "api.sock"), r.server.ServeLocal)
+	r.url = "http://" + tcp.String()
+	transport := &http.Transport{}
+	toSocket := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", unix.String())
+	}}
+	r.recorder = openapitest.New(t, docs.OpenAPI(), transport)
+	r.client = r.recorder.Client()
+	r.local = openapitest.New(t, docs.OpenAPI(), toSocket).Client()
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		toSocket.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := r.server.Shutdown(ctx, ShuttingDown); err != nil {
+			t.Error(err)
+		}
+		os.RemoveAll(dir)
+	})
+	return r
+}
+
+func (r *rig) listen(network, address string, serve func(net.Listener) error) net.Addr {
+	r.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		r.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- serve(l) }()
+	r.Cleanup(func() {
+		if err := <-ended; err != nil {
+			r.Error(err)
+		}
+	})
+	return l.Addr()
+}
+
+// An answer is a response that was read.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// request builds a request; headers are pairs, and an empty value removes one.
+func (r *rig) request(method, path, body string, headers ...string) *http.Request {
+	r.Helper()
+	req, err := http.NewRequestWithContext(r.Context(), method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		switch name, value := headers[i], headers[i+1]; {
+		case name == "Host":
+			req.Host = value
+		case value == "":
+			req.Header.Del(name)
+		default:
+			req.Header.Set(name, value)
+		}
+	}
+	return req
+}
+
+func (r *rig) do(c *http.Client, req *http.Request) answer {
+	r.Helper()
+	resp, err := c.Do(req)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, string(body)}
+}
+
+func (r *rig) send(method, path, body string, headers ...string) answer {
+	r.Helper()
+	return r.do(r.client, r.request(method, path, body, headers...))
+}
+
+// want checks the status, and for an error its code.
+func (r *rig) want(a answer, status int, code string) {
+	r.Helper()
+	if a.status != status || code != "" && a.field(r.T, "code") != code {
+		r.Fatalf("got %d %s, want %d %s", a.status, a.body, status, code)
+	}
+}
+
+func (a answer) object(t testing.TB) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
+		t.Fatalf("%v: %s", err, a.body)
+	}
+	return v
+}
+
+func (a answer) field(t testing.TB, name string) any {
+	t.Helper()
+	return a.object(t)[name]
+}
+
+// accept sends a message that will wait, and returns its id.
+func (r *rig) accept(channel string) core.MessageID {
+	r.Helper()
+	a := r.send("POST", "/message", `{"text":"hello","channel":"`+channel+`"}`, "Prefer", "respond-async")
+	r.want(a, http.StatusAccepted, "")
+	id, _ := a.field(r.T, "message_id").(string)
+	return core.MessageID(id)
+}
+
+// An event is a server-sent event.
+type event struct{ id, name, data string }
+
+// events opens a stream. Next is empty when the stream has ended.
+func (r *rig) events(req *http.Request) (resp *http.Response, next func() event) {
+	r.Helper()
+	resp, err := r.client.Do(req)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { resp.Body.Close() })
+	if ct := resp.Header.Get("Content-Type"); ct != "text/event-stream" {
+		body, _ := io.ReadAll(resp.Body)
+		r.Fatalf("got %d %s: %s", resp.StatusCode, ct, body)
+	}
+	return resp, eventScanner(resp.Body)
+}
+
+func eventScanner(body io.Reader) func() event {
+	lines := bufio.NewScanner(body)
+	return func() (e event) {
+		for lines.Scan() {
+			name, value, _ := strings.Cut(lines.Text(), ": ")
+			switch name {
+			case "id":
+				e.id = value
+			case "event":
+				e.name = value
+			case "data":
+				e.data += value
+			case "":
+				if value != "" || lines.Text() == "" && e.name == "" { // a comment, or its end
+					continue
+				}
+				return e
+			}
+		}
+		return e
+	}
+}
+
+// eventually waits for what another goroutine is about to do.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"bareclaw/adapters/httpapi"
+	"bareclaw/claude"
+	"bareclaw/core"
+	"bareclaw/core/config"
+	"bareclaw/sessionhost"
+)
+
+// installHint says how to get the real agent.
+const installHint = "Install Claude Code with `npm install -g @anthropic-ai/claude-code`, run `claude` once to log in, and restart the gateway."
+
+// An agent is what answers messages on this machine.
+type agent struct {
+	kind    config.Agent // AgentClaude or AgentEcho
+	path    string       // of claude, as far as it is known
+	problem string       // for the log, /health and replies
+	program func() ([]string, error)
+}
+
+// chooseAgent settles what answers: claude, or with BARECLAW_AGENT=auto the echo
+// agent where there is no claude.
+func chooseAgent(cfg config.Config, self string) agent {
+	path, err := exec.LookPath(cfg.Claude)
+	if cfg.Agent == config.AgentEcho || cfg.Agent == config.AgentAuto && err != nil {
+		problem := "This is the echo agent, not Claude: BARECLAW_AGENT=echo is set."
+		if cfg.Agent == config.AgentAuto {
+			problem = fmt.Sprintf("This is the echo agent, not Claude: %q was not found. %s", cfg.Claude, installHint)
+		}
+		return agent{kind: config.AgentEcho, problem: problem,
+			program: func() ([]string, error) { return []string{self, echoSubcommand}, nil }}
+	}
+	a := agent{kind: config.AgentClaude, path: path}
+	if err != nil {
+		a.problem = missingClaude(cfg.Claude, err).Text
+	}
+	a.program = func() ([]string, error) {
+		path, err := exec.LookPath(cfg.Claude) // it may have been installed or moved since
+		if err != nil {
+			return nil, missingClaude(cfg.Claude, err)
+		}
+		return []string{path}, nil
+	}
+	return a
+}
+
+func missingClaude(name string, err error) *core.AgentError {
+	if errors.Is(err, fs.ErrPermission) {
+		return &core.AgentError{Code: "agent_missing", Text: fmt.Sprintf("%s is not executable. Check BARECLAW_CLAUDE.", name)}
+	}
+	return &core.AgentError{Code: "agent_missing", Text: fmt.Sprintf("Claude Code was not found (looked for %q). %s Or set BARECLAW_CLAUDE to its path.", name, installHint)}
+}
+
+func (a agent) health() httpapi.Agent {
+	return httpapi.Agent{Kind: string(a.kind), Path: a.path, Problem: a.problem}
+}
+
+// greeting is what the first reply of each channel tells.
+func (a agent) greeting() []core.Notice {
+	if a.kind != config.AgentEcho {
+		return nil
+	}
+	return []core.Notice{{Code: "echo_agent", Text: a.problem}}
+}
+
+// newHosts returns the keeper of session hosts for this configuration.
+func newHosts(d *daemon) (*sessionhost.Hosts, error) {
+	cfg := d.cfg
+	configDir := os.Getenv("CLAUDE_CONFIG_DIR")
+	if configDir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, fmt.Errorf("find claude's configuration: %w", err)
+		}
+		configDir = filepath.Join(home, ".claude")
+	}
+	return sessionhost.New(sessionhost.Options{
+		StateDir: cfg.StateDir, RuntimeDir: cfg.RuntimeDir, Self: d.self, Dir: cfg.CWD,
+		Env:     claude.Environ(os.Environ(), cfg.PassEnv),
+		Program: d.agent.program,
+		Launch: claude.Launch{
+			MaxTurns: cfg.MaxTurns, AllowedTools: strings.Join(cfg.AllowedTools, ","), Model: cfg.Model,
+			PermissionMode: cfg.PermissionMode, AppendSystemPrompt: systemPrompt(d.apiSocket()),
+		},
+		ConfigDir: configDir, Lasting: d.agent.kind == config.AgentClaude,
+		Generation: d.generation, StartTimeout: cfg.StartTimeout, Log: d.log,
+	})
+}
+
+// systemPrompt is appended to claude's own. It is the same for every channel:
+// who speaks stands before each message.
+func systemPrompt(socket string) string {
+	return "You are reached through BAREclaw, a gateway that brings messages of several channels to you and takes your answers back. " +
+		"A message begins with a line [channel: …, adapter: …, user: …] that the gateway wrote: it says where the message comes from. " +
+		"Several messages that arrived together come as one. " +
+		"The gateway's HTTP API is on the Unix socket " + socket + ": for example " +
+		"`curl --unix-socket " + socket + " http://localhost/health`, POST /send {\"channel\",\"text\"} to push a message to a channel, POST /restart to restart the gateway."
+}

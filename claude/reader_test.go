@@ -1,0 +1,118 @@
+package claude
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// readAll returns the lines of a stream: the text, or "too long N".
+func readAll(t testing.TB, r *Reader) (texts []string, sizes []int64) {
+	t.Helper()
+	for {
+		line, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return texts, sizes
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes = append(sizes, line.Size)
+		if line.TooLong {
+			texts = append(texts, "too long")
+			continue
+		}
+		texts = append(texts, string(line.Bytes))
+	}
+}
+
+func TestReader(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 100_000)
+	in := "a\r\n\n \t\nbb\n" + long + "\nc\n" + long[:50_000] + "\nlast"
+	for name, src := range map[string]io.Reader{
+		"whole":    strings.NewReader(in),
+		"bytewise": iotest.OneByteReader(strings.NewReader(in)),
+		"eof":      iotest.DataErrReader(strings.NewReader(in)),
+	} {
+		lines, sizes := readAll(t, NewReader(src, 50_000))
+		if got, want := strings.Join(lines, "|"), "a|bb|too long|c|"+long[:50_000]+"|last"; got != want {
+			t.Errorf("%s: got %.60q …", name, got)
+		}
+		if len(sizes) != 6 || sizes[2] != 100_000 {
+			t.Errorf("%s: sizes = %v", name, sizes)
+		}
+	}
+}
+
+func TestReaderReportsItsSource(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	r := NewReader(io.MultiReader(strings.NewReader("a\nhalf"), iotest.ErrReader(broken)), 0)
+	for _, want := range []string{"a", "half"} {
+		if line, err := r.Next(); err != nil || string(line.Bytes) != want {
+			t.Fatalf("Next() = %q, %v, want %q", line.Bytes, err, want)
+		}
+	}
+	for range 2 {
+		if _, err := r.Next(); !errors.Is(err, broken) {
+			t.Errorf("err = %v, want the source's", err)
+		}
+	}
+}
+
+func TestReaderGivesMemoryBack(t *testing.T) {
+	t.Parallel()
+	r := NewReader(strings.NewReader(strings.Repeat("x", 3<<20)+"\nsmall\n"), 0)
+	if lines, _ := readAll(t, r); len(lines) != 2 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	if len(r.buf) > keepBuffer {
+		t.Errorf("the buffer still holds %d bytes", len(r.buf))
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add([]byte("a\nb\r\n\nccc"), 2, false)
+	f.Add([]byte("\r\r\n\n"), 1, true)
+	f.Fuzz(func(t *testing.T, in []byte, limit int, bytewise bool) {
+		if limit < 1 || limit > 1<<16 {
+			t.Skip()
+		}
+		var src io.Reader = bytes.NewReader(in)
+		if bytewise {
+			src = iotest.OneByteReader(src)
+		}
+		got, _ := readAll(t, NewReader(src, limit))
+		var want []string
+		for line := range bytes.SplitSeq(in, []byte{'\n'}) {
+			line = bytes.TrimSuffix(line, []byte{'\r'})
+			switch {
+			case len(line) > limit:
+				want = append(want, "too long")
+			case len(bytes.TrimSpace(line)) > 0:
+				want = append(want, string(line))
+			}
+		}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Fatalf("limit %d: got %q, want %q", limit, got, want)
+		}
+	})
+}
+
+func BenchmarkReader(b *testing.B) {
+	in := bytes.Repeat([]byte(`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"w"}}}`+"\n"), 10_000)
+	b.SetBytes(int64(len(in)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := NewReader(bytes.NewReader(in), 0)
+		for {
+			if _, err := r.Next(); err != nil {
+				break
+			}
+		}
+	}
+}

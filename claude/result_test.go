@@ -1,0 +1,62 @@
+package claude
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		r    Result
+		code string
+		says string // contained in the sentence
+	}{
+		{"no error", Result{Text: "Not logged in, I would say"}, "", ""},
+		{"interrupt", Result{IsError: true, Subtype: "error_during_execution", TerminalReason: "aborted_tools",
+			Errors: []string{"[ede_diagnostic] result_type=user"}}, CodeInterrupted, "interrupted"},
+		{"max turns", Result{IsError: true, Subtype: "error_max_turns", Errors: []string{"Reached maximum number of turns (2)"}}, CodeMaxTurns, "max turns"},
+		{"budget", Result{IsError: true, Subtype: "error_max_budget_usd"}, CodeMaxBudget, "budget"},
+		{"no key", Result{IsError: true, Text: "Not logged in · Please run /login", TerminalReason: "api_error"}, CodeNotLoggedIn, "/login"},
+		{"wrong key", Result{IsError: true, Text: "Failed to authenticate. API Error: 401", APIErrorStatus: 401}, CodeNotLoggedIn, "401"},
+		{"rate limit", Result{IsError: true, Text: "API Error: Request rejected (429)", APIErrorStatus: 429}, CodeRateLimited, "429"},
+		{"subscription limit", Result{IsError: true, Text: "You've hit your limit · resets 3pm", APIErrorStatus: 429}, CodeUsageLimit, "3pm"},
+		{"credit", Result{IsError: true, Text: "Credit balance is too low", APIErrorStatus: 400}, CodeUsageLimit, "Credit"},
+		{"overloaded", Result{IsError: true, Text: "API Error: Repeated 529", APIErrorStatus: 529}, CodeOverloaded, "529"},
+		{"too long", Result{IsError: true, Text: "Prompt is too long", TerminalReason: "blocking_limit"}, CodePromptTooLong, "too long"},
+		{"other API error", Result{IsError: true, Text: "API Error: 500", APIErrorStatus: 500}, CodeAPIError, "500"},
+		{"no connection", Result{IsError: true, Text: "API Error: Connection dropped", TerminalReason: "api_error"}, CodeAPIError, "dropped"},
+		{"only diagnostics", Result{IsError: true, Errors: []string{"[ede_diagnostic] x", " "}}, CodeAgentError, "did not say"},
+		{"unknown session", Result{IsError: true, Subtype: "error_during_execution", Errors: []string{"No conversation found with session ID: x"}}, CodeUnknownSession, "No conversation"},
+	} {
+		code, sentence := tc.r.Failure()
+		if code != tc.code || !strings.Contains(sentence, tc.says) || strings.Contains(sentence, "[ede") || (code == "") != (sentence == "") {
+			t.Errorf("%s: Failure() = %q, %q", tc.name, code, sentence)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	r := Result{UserMessageUUIDs: []string{"a", "b"}}
+	if !r.Answers("b") || r.Answers("c") || r.Answers("") {
+		t.Error("Answers is wrong")
+	}
+}
+
+func TestResultOddShapes(t *testing.T) {
+	t.Parallel()
+	e, err := Decode([]byte(`{"type":"result","is_error":"yes","result":{"x":1},"errors":"no","num_turns":2.0,"duration_ms":1e3,"api_error_status":null,"origin":null,"permission_denials":{"tool_name":"x"},"user_message_uuids":[null,"u",{}],"total_cost_usd":0.25}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.IsError || r.Text != "" || r.Errors != nil || r.NumTurns != 2 || r.DurationMS != 1000 || r.APIErrorStatus != 0 ||
+		r.OriginKind != "" || len(r.PermissionDenials) != 0 || !r.Answers("u") || len(r.UserMessageUUIDs) != 1 || r.TotalCostUSD != 0.25 {
+		t.Errorf("got %+v", r)
+	}
+}

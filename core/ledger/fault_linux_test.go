@@ -1,0 +1,159 @@
+package ledger_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"bareclaw/core"
+	"bareclaw/core/ledger"
+
+	"golang.org/x/sys/unix"
+)
+
+// smallDisk mounts a file system of 2 MiB, and skips the test, saying so, where
+// that is not allowed.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=2m,mode=700"); err != nil {
+		t.Skipf("NOT TESTED: a full and a read-only disk: mounting takes root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+// fill leaves no room on the disk and returns what gives it back.
+func fill(t *testing.T, dir string) (free func()) {
+	t.Helper()
+	path := filepath.Join(dir, "filler")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	block := make([]byte, 4096)
+	for err == nil {
+		_, err = f.Write(block)
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t)
+	l := openAt(t, filepath.Join(dir, "ledger.db"))
+	var want core.Balance
+	for round := range 3 {
+		free := fill(t, dir)
+		var refused *core.Message
+		for refused == nil {
+			m := message("c")
+			switch err := write(l, core.Change{Accept: []*core.Message{m}}); {
+			case err == nil: // there was room in the log
+				want.Accepted, want.Waiting = want.Accepted+1, want.Waiting+1
+			case errors.Is(err, core.ErrStorageFull):
+				refused = m
+			default:
+				t.Fatalf("round %d: error = %v, want ErrStorageFull", round, err)
+			}
+		}
+		if _, err := l.Message(t.Context(), refused.ID); !errors.Is(err, core.ErrNotFound) {
+			t.Errorf("refused message: error = %v, want ErrNotFound", err)
+		}
+		wantBalance(t, l, want)
+		together := []core.Change{{Accept: []*core.Message{message("c")}}, {Accept: []*core.Message{message("c")}}}
+		for _, err := range writeTogether(l, together) {
+			if !errors.Is(err, core.ErrStorageFull) {
+				t.Errorf("in a group: error = %v, want ErrStorageFull", err)
+			}
+		}
+		free()
+		mustWrite(t, l, core.Change{Accept: []*core.Message{refused}})
+		want.Accepted, want.Waiting = want.Accepted+1, want.Waiting+1
+		wantBalance(t, l, want)
+	}
+}
+
+func TestReadOnlyDisk(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t)
+	path := filepath.Join(dir, "ledger.db")
+	l := openAt(t, path)
+	mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	remount := func(flags uintptr) {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|flags, "size=2m"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remount(unix.MS_RDONLY)
+	if l, err := ledger.Open(path, slog.New(slog.DiscardHandler)); err == nil {
+		l.Close()
+		t.Error("a ledger on a read-only disk was opened")
+	} else if !errors.Is(err, core.ErrStorage) || !strings.Contains(err.Error(), path) {
+		t.Errorf("error = %v, want ErrStorage and the file's name", err)
+	}
+	if _, err := ledger.Open(filepath.Join(dir, "new", "ledger.db"), slog.New(slog.DiscardHandler)); !errors.Is(err, unix.EROFS) {
+		t.Errorf("a new ledger on a read-only disk: error = %v, want EROFS", err)
+	}
+	remount(0)
+	wantBalance(t, openAt(t, path), core.Balance{Accepted: 1, Waiting: 1})
+}
+
+// TestDiskComesBack lets system calls fail for a while under an open ledger, as
+// they do when the kernel turns a file system read-only or a disk goes away for
+// a moment: what fails then is refused, and later writes work again.
+func TestDiskComesBack(t *testing.T) {
+	t.Parallel()
+	strace := lookStrace(t)
+	for name, c := range map[string]struct{ fault, want string }{
+		"read-only":    {"pwrite64:error=EROFS:when=150..180", "storage"},
+		"write error":  {"pwrite64:error=EIO:when=150..151", "storage"},
+		"sync error":   {"fsync,fdatasync:error=EIO:when=20..35", "storage"},
+		"no space":     {"pwrite64:error=ENOSPC:when=150..180", "full"},
+		"no more size": {"ftruncate:error=EIO:when=3+", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "ledger.db")
+			calls, _, _ := strings.Cut(c.fault, ":")
+			out, err := childCommand(t, path, strace, "-f", "-qqq", "-o", os.DevNull, "-e", "trace="+calls, "-e", "inject="+c.fault).Output()
+			if err != nil {
+				t.Errorf("the child ended with %v", err)
+			}
+			lines := reports(out)
+			failed := func(line string) bool { return strings.HasPrefix(line, "not-") }
+			first := slices.IndexFunc(lines, failed)
+			if c.want != "" && first < 0 {
+				t.Error("no fault had an effect")
+			}
+			for _, line := range lines {
+				if what, _, _ := strings.Cut(line, " "); failed(line) && !strings.HasSuffix(what, ":"+c.want) {
+					t.Errorf("%s, want %s", line, c.want)
+				}
+			}
+			if !slices.ContainsFunc(lines[first+1:], func(line string) bool { return !failed(line) }) {
+				t.Error("it did not work again")
+			}
+			survivors(t, path, lines)
+		})
+	}
+}

@@ -1,0 +1,486 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/internal/procs"
+	"bareclaw/sessionhost"
+)
+
+// patience bounds every wait of these tests. It is long because nothing should
+// ever depend on it: a test that needs it has failed.
+const patience = 60 * time.Second
+
+// built holds what the tests run: TestMain makes and removes it.
+var built struct {
+	dir  string
+	fake func() (string, error)
+}
+
+// TestMain turns the test binary into the program itself when it is started as
+// a daemon or as one of the daemon's roles, so that all of them run under the
+// race detector.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && slices.Contains([]string{"serve", "version", sessionhost.Subcommand, echoSubcommand}, os.Args[1]) {
+		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	dir, err := os.MkdirTemp("", "bc")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(exitFailure)
+	}
+	built.dir = dir
+	built.fake = sync.OnceValues(func() (string, error) {
+		path := filepath.Join(dir, "claude")
+		out, err := exec.Command("go", "build", "-o", path, "./internal/fakeclaude").CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("build fakeclaude: %w\n%s", err, out)
+		}
+		return path, nil
+	})
+	status := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+// fakeClaude returns the path of the scripted stand-in for the CLI.
+func fakeClaude(t testing.TB) string {
+	t.Helper()
+	path, err := built.fake()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A machine is an isolated home in which daemons run, one after the other.
+type machine struct {
+	t   testing.TB
+	dir string
+	env []string
+	log *lockedBuffer // stderr of all daemons
+}
+
+// newMachine makes one with the scripted claude. Settings are NAME=VALUE.
+func newMachine(t testing.TB, settings ...string) *machine {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "bc") // short: sockets have to fit below it
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{t: t, dir: dir, log: &lockedBuffer{}}
+	for _, sub := range []string{"home", "work", "state", "run"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + m.path("home"), "CLAUDE_CONFIG_DIR=" + m.path("home/.claude"),
+		"BARECLAW_PORT=0", "BARECLAW_CWD=" + m.path("work"), "BARECLAW_STATE_DIR=" + m.path("state"),
+		"BARECLAW_RUNTIME_DIR=" + m.path("run"), "BARECLAW_LOG_FORMAT=json", "BARECLAW_CLAUDE=" + fakeClaude(t),
+		"FAKECLAUDE_LOG=" + m.path("journal"),
+	}, settings...)
+	t.Cleanup(func() {
+		m.endHosts()
+		if t.Failed() {
+			t.Logf("log of the daemon:\n%s", m.log)
+			for _, f := range m.glob("state/hosts/*.log") {
+				b, _ := os.ReadFile(f)
+				t.Logf("log of a host:\n%s", b)
+			}
+		}
+		_ = os.RemoveAll(dir)
+	})
+	return m
+}
+
+func (m *machine) path(name string) string { return filepath.Join(m.dir, name) }
+
+func (m *machine) glob(pattern string) []string {
+	files, err := filepath.Glob(m.path(pattern))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return files
+}
+
+// A hostRecord is what the state directory says of a session host.
+type hostRecord struct {
+	Channel     string `json:"channel"`
+	PID         int    `json:"pid"`
+	Start       uint64 `json:"start"`
+	ClaudePID   int    `json:"claude_pid"`
+	ClaudeStart uint64 `json:"claude_start"`
+}
+
+// hosts returns the records of live hosts by channel.
+func (m *machine) hosts() map[string]hostRecord {
+	hosts := map[string]hostRecord{}
+	for _, f := range m.glob("state/hosts/*.json") {
+		var r hostRecord
+		b, err := os.ReadFile(f)
+		if err != nil || json.Unmarshal(b, &r) != nil {
+			continue // it is being removed
+		}
+		if procs.Alive(r.PID, r.Start) {
+			hosts[r.Channel] = r
+		}
+	}
+	return hosts
+}
+
+// endHosts ends whatever a test left, by pid and start time.
+func (m *machine) endHosts() {
+	for _, r := range m.hosts() {
+		_ = procs.Signal(r.PID, r.Start, syscall.SIGKILL)
+		if r.ClaudePID > 0 {
+			_ = procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
+		}
+	}
+}
+
+// A gateway is one running daemon.
+type gateway struct {
+	*machine
+	cmd  *exec.Cmd
+	base string // http://127.0.0.1:PORT
+	sock string
+	done chan struct{} // closed when the process has ended
+	err  error         // of Wait, valid after done
+	http *http.Client
+}
+
+// start runs a daemon and waits until it is ready. wrap, if given, is a command
+// that the daemon is run by.
+func (m *machine) start(wrap ...string) *gateway {
+	m.t.Helper()
+	g := m.launch(wrap...)
+	select {
+	case <-g.done:
+		m.t.Fatalf("daemon ended: %v", g.err)
+	default:
+	}
+	if g.base == "" {
+		m.t.Fatal("daemon did not get ready")
+	}
+	return g
+}
+
+// launch runs a daemon and returns when it is ready or has ended.
+func (m *machine) launch(wrap ...string) *gateway {
+	m.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	argv := append(slices.Clone(wrap), self, "serve")
+	g := &gateway{machine: m, sock: m.path("run/api.sock"), done: make(chan struct{})}
+	g.cmd = exec.Command(argv[0], argv[1:]...)
+	g.cmd.Env, g.cmd.Dir = m.env, m.path("work")
+	stderr, err := g.cmd.StderrPipe()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if err := g.cmd.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	ready := make(chan string, 1)
+	go func() {
+		defer close(ready)
+		lines := bufio.NewScanner(io.TeeReader(stderr, m.log))
+		lines.Buffer(nil, 16<<20)
+		for lines.Scan() {
+			var l struct{ Msg, Address string }
+			if json.Unmarshal(lines.Bytes(), &l) == nil && l.Msg == "ready" {
+				select {
+				case ready <- l.Address:
+				default: // a restart in place
+				}
+			}
+		}
+	}()
+	go func() {
+		g.err = g.cmd.Wait()
+		close(g.done)
+	}()
+	m.t.Cleanup(g.kill)
+	select {
+	case g.base = <-ready:
+	case <-g.done:
+	case <-time.After(patience):
+	}
+	g.http = &http.Client{Transport: &http.Transport{}}
+	m.t.Cleanup(g.http.CloseIdleConnections)
+	return g
+}
+
+// signal sends the daemon a signal and, for one that ends it, waits for that.
+func (g *gateway) signal(sig syscall.Signal) {
+	g.t.Helper()
+	if err := g.cmd.Process.Signal(sig); err != nil {
+		g.t.Fatalf("signal %v: %v", sig, err)
+	}
+	g.waitEnd()
+}
+
+func (g *gateway) waitEnd() {
+	g.t.Helper()
+	select {
+	case <-g.done:
+	case <-time.After(patience):
+		g.t.Fatal("daemon did not end")
+	}
+}
+
+// kill ends the daemon at once, as a crash would.
+func (g *gateway) kill() {
+	_ = g.cmd.Process.Kill()
+	<-g.done
+}
+
+// An answer is an HTTP response with its JSON body.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	json   map[string]any
+}
+
+func (a answer) str(key string) string { s, _ := a.json[key].(string); return s }
+func (a answer) flag(key string) bool  { b, _ := a.json[key].(bool); return b }
+
+// do sends a request and reads the response. A body that is not a string, a
+// []byte or nil is sent as JSON.
+func (g *gateway) do(method, path string, body any, header ...string) (answer, error) {
+	var r io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		r = strings.NewReader(b)
+	case []byte:
+		r = bytes.NewReader(b)
+	default:
+		j, err := json.Marshal(b)
+		if err != nil {
+			return answer{}, err
+		}
+		r = bytes.NewReader(j)
+	}
+	req, err := http.NewRequest(method, g.base+path, r)
+	if err != nil {
+		return answer{}, err
+	}
+	if r != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := g.http.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	a := answer{status: resp.StatusCode, header: resp.Header}
+	if a.body, err = io.ReadAll(resp.Body); err != nil {
+		return a, err
+	}
+	_ = json.Unmarshal(a.body, &a.json) // what is not JSON has no fields
+	return a, nil
+}
+
+// must is do for requests that must be answered, with one of the statuses if
+// any are given.
+func (g *gateway) must(method, path string, body any, statuses ...int) answer {
+	g.t.Helper()
+	a, err := g.do(method, path, body)
+	if err != nil {
+		g.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	if len(statuses) > 0 && !slices.Contains(statuses, a.status) {
+		g.t.Fatalf("%s %s: status %d, want %v: %s", method, path, a.status, statuses, a.body)
+	}
+	return a
+}
+
+// say sends a text to a channel and waits for its outcome.
+func (g *gateway) say(channel, text string) answer {
+	g.t.Helper()
+	return g.must("POST", "/message", map[string]any{"channel": channel, "text": text}, 200)
+}
+
+// tell sends a text and returns its message id without waiting.
+func (g *gateway) tell(channel, text string, extra ...any) string {
+	g.t.Helper()
+	body := map[string]any{"channel": channel, "text": text}
+	for i := 0; i+1 < len(extra); i += 2 {
+		body[extra[i].(string)] = extra[i+1]
+	}
+	a, err := g.do("POST", "/message", body, "Prefer", "respond-async")
+	if err != nil || a.status != 202 {
+		g.t.Fatalf("POST /message: %v, status %d: %s", err, a.status, a.body)
+	}
+	return a.str("message_id")
+}
+
+// outcome waits until the message has its outcome.
+func (g *gateway) outcome(id string) answer {
+	g.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		a := g.must("GET", "/messages/"+id+"?wait=20s", nil, 200)
+		if s := a.str("state"); s != "waiting" && s != "running" {
+			return a
+		}
+		if time.Now().After(deadline) {
+			g.t.Fatalf("message %s has no outcome: %s", id, a.body)
+		}
+	}
+}
+
+// want fails unless the answer is the text, without an error.
+func (a answer) want(t testing.TB, text string) {
+	t.Helper()
+	if a.str("text") != text || a.flag("is_error") {
+		t.Errorf("answer is %q (is_error %v), want %q\n%s", a.str("text"), a.flag("is_error"), text, a.body)
+	}
+}
+
+// balanced fails unless the account of all messages is even with nothing open,
+// and returns how many were accepted.
+func (g *gateway) balanced() int {
+	g.t.Helper()
+	m := g.metrics()
+	accepted := m["bareclaw_messages_accepted_total"]
+	settled := m[`bareclaw_messages_settled_total{outcome="answered"}`] + m[`bareclaw_messages_settled_total{outcome="failed"}`] +
+		m[`bareclaw_messages_settled_total{outcome="cancelled"}`]
+	if accepted != settled || m["bareclaw_balance_ok"] != 1 {
+		g.t.Errorf("ledger out of balance: %v accepted, %v settled, balance_ok %v", accepted, settled, m["bareclaw_balance_ok"])
+	}
+	return int(accepted)
+}
+
+// metrics returns the Prometheus samples by name and labels.
+func (g *gateway) metrics() map[string]float64 {
+	g.t.Helper()
+	a := g.must("GET", "/metrics", nil, 200)
+	samples := map[string]float64{}
+	for line := range strings.Lines(string(a.body)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if f, err := strconv.ParseFloat(value, 64); ok && err == nil && !strings.HasPrefix(name, "#") {
+			samples[name] = f
+		}
+	}
+	return samples
+}
+
+// A journalLine is one thing the scripted claude did.
+type journalLine struct {
+	PID     int
+	Session string
+	Event   string
+	UUID    string
+	Text    string
+}
+
+// journal returns what all scripted claudes of the machine did.
+func (m *machine) journal() []journalLine {
+	m.t.Helper()
+	b, err := os.ReadFile(m.path("journal"))
+	if err != nil && !os.IsNotExist(err) {
+		m.t.Fatal(err)
+	}
+	var lines []journalLine
+	for line := range bytes.Lines(b) {
+		var l journalLine
+		if err := json.Unmarshal(line, &l); err != nil {
+			m.t.Fatalf("journal line %q: %v", line, err)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// begun returns how many turns were begun with a text that contains s.
+func (m *machine) begun(s string) int {
+	m.t.Helper()
+	n := 0
+	for _, l := range m.journal() {
+		if l.Event == "begun" && strings.Contains(l.Text, s) {
+			n++
+		}
+	}
+	return n
+}
+
+// eventually waits until cond holds. It is for what only a file or another
+// process can tell.
+func (m *machine) eventually(what string, cond func() bool) {
+	m.t.Helper()
+	deadline := time.Now().Add(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		if time.Now().After(deadline) {
+			m.t.Fatalf("waited in vain: %s", what)
+		}
+		<-tick.C
+	}
+}
+
+// touch makes an empty file, which lets a scripted turn go on.
+func (m *machine) touch(name string) {
+	m.t.Helper()
+	if err := os.WriteFile(m.path(name), nil, 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// local returns a client of the API socket.
+func (g *gateway) local() *http.Client {
+	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", g.sock)
+	}}}
+	g.t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// escaped is a channel key as it stands in a path.
+func escaped(key string) string { return url.PathEscape(key) }
+
+// A lockedBuffer may be written and read at the same time.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// A holder is what the state directory's lock file says of the daemon that has
+// it.
+type holder struct {
+	PID       int       `json:"pid"`
+	Address   string    `json:"address,omitempty"` // of the HTTP server
+	StartedAt time.Time `json:"started_at"`
+}
+
+// A stateLock makes this the only daemon on a state directory. The lock ends
+// with the process, however it ends.
+type stateLock struct{ f *os.File }
+
+// lockState takes the lock, or says who has it.
+func lockState(dir string) (*stateLock, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the state directory: %w", err)
+	}
+	path := filepath.Join(dir, "daemon.lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the state directory's lock: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer func() { _ = f.Close() }()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		return nil, heldBy(f, dir)
+	}
+	return &stateLock{f: f}, nil
+}
+
+func heldBy(f io.Reader, dir string) error {
+	var h holder
+	if err := json.NewDecoder(f).Decode(&h); err != nil {
+		return fmt.Errorf("another gateway uses %s; stop it first, or set BARECLAW_STATE_DIR to another directory", dir)
+	}
+	return fmt.Errorf("another gateway (pid %d, at %s, since %s) uses %s; stop it first, or set BARECLAW_STATE_DIR and BARECLAW_PORT to others",
+		h.PID, h.Address, h.StartedAt.Format(time.RFC3339), dir)
+}
+
+// describe writes who holds the lock.
+func (l *stateLock) describe(h holder) error {
+	b, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("describe the lock's holder: %w", err)
+	}
+	if err := l.f.Truncate(0); err != nil {
+		return fmt.Errorf("write the lock file: %w", err)
+	}
+	if _, err := l.f.WriteAt(append(b, '\n'), 0); err != nil {
+		return fmt.Errorf("write the lock file: %w", err)
+	}
+	return nil
+}
+
+func (l *stateLock) release() { _ = l.f.Close() }
