@@ -370,8 +370,8 @@ func (g *gateway) balanced() int {
 	g.t.Helper()
 	m := g.metrics()
 	accepted := m["bareclaw_messages_accepted_total"]
-	settled := m[`bareclaw_messages_settled_total{outcome="answered"}`] + m[`bareclaw_messages_settled_total{outcome="failed"}`] +
-		m[`bareclaw_messages_settled_total{outcome="cancelled"}`]
+	settled := m[`bareclaw_messages_total{outcome="answered"}`] + m[`bareclaw_messages_total{outcome="failed"}`] +
+		m[`bareclaw_messages_total{outcome="cancelled"}`]
 	if accepted != settled || m["bareclaw_balance_ok"] != 1 {
 		g.t.Errorf("ledger out of balance: %v accepted, %v settled, balance_ok %v", accepted, settled, m["bareclaw_balance_ok"])
 	}

@@ -22,8 +22,9 @@ type Agent interface {
 	Reap(ctx context.Context, key ChannelKey) error
 	// Live lists the channels that have a live session process.
 	Live(ctx context.Context) ([]ChannelKey, error)
-	// Fate reads from the agent's own record what became of a turn.
-	Fate(ctx context.Context, sessionID string, id TurnID) (Fate, error)
+	// Fate reads from what the agent and its host left on disk what became of a
+	// turn that was begun in that session of the channel.
+	Fate(ctx context.Context, key ChannelKey, sessionID string, id TurnID) (Fate, error)
 	// Lasting reports whether sessions can be resumed by id later on.
 	Lasting() bool
 }

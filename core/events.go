@@ -55,19 +55,17 @@ func (l *lane) take(ev Event) {
 	}
 }
 
-// toolBegun notes durably that the running turn has begun a tool. The agent's own
-// record lags behind, and what has begun a tool is never run again by itself.
+// toolBegun notes that the running turn has begun a tool: it is never run again
+// by itself. An event without a name only announces the call.
 func (l *lane) toolBegun(ev Event) {
-	l.activity = ev.Tool
 	f := l.running()
 	if f == nil {
 		return
 	}
-	f.mark(l.now(), "tool", ev.Tool+": "+ev.Target)
-	if !f.turn.ToolBegun {
-		f.turn.ToolBegun = true
-		t := *f.turn
-		l.save(Change{Update: []*Turn{&t}}, l.hold())
+	f.toolBegun = true
+	if ev.Tool != "" {
+		l.activity = ev.Tool
+		f.mark(l.now(), "tool", ev.Tool+": "+ev.Target)
 	}
 }
 
@@ -143,7 +141,7 @@ func (l *lane) lookUpDone() {
 		release := l.hold()
 		session, id := f.turn.SessionID, f.turn.ID
 		l.async(func(ctx context.Context) func() {
-			fate, err := l.m.o.Agent.Fate(ctx, session, id)
+			fate, err := l.m.o.Agent.Fate(ctx, l.key, session, id)
 			return func() {
 				l.fromRecord(f, fate, err)
 				release()

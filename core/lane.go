@@ -70,16 +70,17 @@ func (it *item) tell(err error) {
 
 // A flight is a turn on its way, with its members.
 type flight struct {
-	turn     *Turn
-	items    []*item
-	frozen   bool // durable in the ledger
-	handed   bool // given to the present session
-	done     bool // the agent says that it is done with it
-	answered bool // its outcome is decided
-	attempts int  // times it was handed over
-	started  time.Time
-	stop     *stop // why it is being ended before its time
-	timer    *time.Timer
+	turn      *Turn
+	items     []*item
+	frozen    bool // durable in the ledger
+	handed    bool // given to the present session
+	done      bool // the agent says that it is done with it
+	toolBegun bool // an event showed that it began a tool
+	answered  bool // its outcome is decided
+	attempts  int  // times it was handed over
+	started   time.Time
+	stop      *stop // why it is being ended before its time
+	timer     *time.Timer
 }
 
 // carrier is the message that carries the turn's reply: the last one.

@@ -69,7 +69,7 @@ type record struct {
 func (l *lane) fates(ctx context.Context, turns []*flight) []record {
 	records := make([]record, len(turns))
 	for i, f := range turns {
-		fate, err := l.m.o.Agent.Fate(ctx, f.turn.SessionID, f.turn.ID)
+		fate, err := l.m.o.Agent.Fate(ctx, l.key, f.turn.SessionID, f.turn.ID)
 		records[i] = record{fate, err}
 	}
 	return records
@@ -139,7 +139,7 @@ func (l *lane) decide(f *flight, r record) (again bool) {
 	case r.err != nil && f.attempts > 0:
 		l.log.Error("fate of turn unknown", "turn", f.turn.ID, "err", r.err)
 		l.finish(f, interruptedReply("The turn was cut, and its record cannot be read ("+r.err.Error()+").", ""))
-	case r.fate.ToolBegun || f.turn.ToolBegun || r.fate.Interrupted:
+	case r.fate.ToolBegun || f.toolBegun || r.fate.Interrupted:
 		l.finish(f, interruptedReply("The turn was interrupted: "+l.endOf()+".", r.fate.Done))
 	case f.attempts >= maxAttempts:
 		l.finish(f, exitReply(l.exit, f.attempts))

@@ -29,6 +29,7 @@ type bootstrap struct {
 	Socket       string        `json:"socket"`
 	RecordPath   string        `json:"record_path"`
 	SpoolPath    string        `json:"spool_path"`
+	ToolsPath    string        `json:"tools_path"`
 	StartTimeout time.Duration `json:"start_timeout"` // for claude to answer initialize
 	MemLimit     int64         `json:"mem_limit"`     // bytes of events kept in memory
 	SpoolLimit   int64         `json:"spool_limit"`   // bytes of events kept in all

@@ -27,9 +27,25 @@ func exitOf(e exit) *core.Exit {
 	return x
 }
 
-// Fate reads from claude's transcript what became of a turn. A session without a
-// transcript never began one.
-func (h *Hosts) Fate(_ context.Context, sessionID string, id core.TurnID) (core.Fate, error) {
+// Fate reads from claude's transcript, and from what the host noted, what became
+// of a turn. A session without a transcript never began one.
+func (h *Hosts) Fate(_ context.Context, key core.ChannelKey, sessionID string, id core.TurnID) (core.Fate, error) {
+	fate, err := h.recorded(sessionID, id)
+	if err != nil {
+		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
+	}
+	begun, err := toolNoted(pathsFor(h.o.StateDir, h.o.RuntimeDir, string(key)).tools, string(id))
+	if err != nil {
+		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
+	}
+	if begun {
+		fate.Begun, fate.ToolBegun = true, true
+	}
+	return fate, nil
+}
+
+// recorded reads the transcript.
+func (h *Hosts) recorded(sessionID string, id core.TurnID) (core.Fate, error) {
 	if !h.o.Lasting {
 		return core.Fate{}, nil
 	}
@@ -38,14 +54,13 @@ func (h *Hosts) Fate(_ context.Context, sessionID string, id core.TurnID) (core.
 		return core.Fate{}, nil
 	}
 	if err != nil {
-		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
+		return core.Fate{}, err
 	}
 	f, err := claude.ReadFate(path, string(id))
 	if err != nil {
-		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
+		return core.Fate{}, err
 	}
-	fate := core.Fate{Begun: f.Begun, ToolBegun: f.ToolBegun, Interrupted: f.Interrupted, Answered: f.Answered, Failed: f.Failed, Code: f.Code, Text: f.Text, Done: done(f.Done)}
-	return fate, nil
+	return core.Fate{Begun: f.Begun, ToolBegun: f.ToolBegun, Interrupted: f.Interrupted, Answered: f.Answered, Failed: f.Failed, Code: f.Code, Text: f.Text, Done: done(f.Done)}, nil
 }
 
 // done lists tool calls for a person, the last ones if there are many.

@@ -33,6 +33,10 @@ func (h *host) heard(line claude.Line) {
 		}
 	case claude.TypeControlResponse:
 		h.noteReady(ev)
+	case claude.TypeLifecycle, claude.TypeStreamEvent, claude.TypeAssistant:
+		if err := h.tools.hear(ev); err != nil {
+			h.log.Error("tool call not noted", "err", err)
+		}
 	}
 	err = h.said.append(ev.Type == claude.TypeStreamEvent, func(seq uint64) []byte { return encodeEvent(seq, ev.Raw) })
 	if err != nil {

@@ -50,6 +50,7 @@ type host struct {
 	requests   map[string]json.RawMessage // unanswered permission requests
 	order      []string                   // their ids, oldest first
 	ready      bool
+	tools      toolNotes
 	stopping   bool
 	timedOut   bool
 	stopped    chan struct{} // closed when a daemon asked for the end
@@ -80,7 +81,7 @@ func Run(log *slog.Logger) int {
 	}
 	h := &host{
 		b: b, log: log, requests: map[string]json.RawMessage{},
-		stopped: make(chan struct{}), exited: make(chan struct{}),
+		stopped: make(chan struct{}), exited: make(chan struct{}), tools: toolNotes{path: b.ToolsPath},
 	}
 	h.said = newEventLog(b.MemLimit, b.SpoolLimit, func() (*os.File, error) { return openSpool(b.SpoolPath) })
 	return h.run(l)

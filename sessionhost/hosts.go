@@ -94,7 +94,7 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	b := bootstrap{
 		Version: protocolVersion, Channel: string(key), SessionID: l.SessionID,
 		Argv: append(program[:len(program):len(program)], launch.Args()...), Dir: h.o.Dir,
-		Socket: p.socket, RecordPath: p.record, SpoolPath: p.spool,
+		Socket: p.socket, RecordPath: p.record, SpoolPath: p.spool, ToolsPath: p.tools,
 		StartTimeout: h.o.StartTimeout, MemLimit: h.o.MemLimit, SpoolLimit: h.o.SpoolLimit,
 	}
 	if err := h.spawn(b, p, lock); err != nil {

@@ -30,14 +30,14 @@ type record struct {
 
 // paths are a host's files. The name is a hash of the channel key: keys may hold
 // anything, and a socket's path has room for about 100 bytes.
-type paths struct{ record, lock, socket, log, spool string }
+type paths struct{ record, lock, socket, log, spool, tools string }
 
 func pathsFor(stateDir, runtimeDir, channel string) paths {
 	sum := sha256.Sum256([]byte(channel))
 	name := hex.EncodeToString(sum[:12])
 	state := filepath.Join(stateDir, "hosts", name)
 	return paths{
-		record: state + ".json", lock: state + ".lock", log: state + ".log", spool: state + ".spool",
+		record: state + ".json", lock: state + ".lock", log: state + ".log", spool: state + ".spool", tools: state + ".tools",
 		socket: filepath.Join(runtimeDir, name+".sock"),
 	}
 }

@@ -74,6 +74,10 @@ func (t *translator) fill(e *core.Event, ev claude.Event) error {
 		id, err := ev.CancelRequest()
 		e.Kind, e.Request = core.RequestGone, &core.Request{ID: id}
 		return err
+	case claude.TypeStreamEvent:
+		if mentionsTool(ev) && ev.BeginsTool() {
+			e.Kind = core.ToolBegun // the call itself follows with its input
+		}
 	case claude.TypeAssistant:
 		return fillTool(e, ev)
 	case claude.TypeSystem:
@@ -85,7 +89,7 @@ func (t *translator) fill(e *core.Event, ev claude.Event) error {
 }
 
 func fillTool(e *core.Event, ev claude.Event) error {
-	if !ev.BeginsTool() {
+	if !mentionsTool(ev) || !ev.BeginsTool() {
 		return nil
 	}
 	a, err := ev.Assistant()

@@ -4,9 +4,10 @@
 // What it guarantees: when the callback of a Write gets no error, the change is
 // on the disk, whole, after all changes written before it, and survives kill -9
 // and power loss (WAL, synchronous=FULL: one fdatasync for each group of
-// changes). When it gets an error, nothing of the change is recorded. The one
-// exception is a sync that fails and a process that dies before the next write:
-// SQLite may then find that group in its log after all.
+// changes). When it gets an error, nothing of the change is recorded. (Should a
+// sync fail, and then also the attempt to overwrite what was to be synced, and
+// then the process die before its next write, SQLite may find the change after
+// all.)
 //
 // One goroutine writes. Changes that arrive while it is busy are committed
 // together, so that throughput grows with the number of those who wait, and a

@@ -34,6 +34,7 @@ const (
 	stmtRelease
 	stmtUndo
 	stmtCount
+	stmtScrub
 	stmtBySource
 	stmtHasMessage
 	stmtHasTurn
@@ -69,6 +70,7 @@ var queries = [statements]string{
 	stmtRelease:    `RELEASE change`,
 	stmtUndo:       `ROLLBACK TO change`,
 	stmtCount:      `UPDATE counters SET accepted=accepted+?, answered=answered+?, failed=failed+?, cancelled=cancelled+?`,
+	stmtScrub:      `INSERT INTO meta(key, value) VALUES('failed_commits', 1) ON CONFLICT(key) DO UPDATE SET value=value+1`,
 	stmtBySource:   `SELECT id, doc FROM messages WHERE source_key=?`,
 	stmtHasMessage: `SELECT 1 FROM messages WHERE id=?`,
 	stmtHasTurn:    `SELECT 1 FROM turns WHERE id=?`,

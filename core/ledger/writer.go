@@ -191,6 +191,7 @@ func (w *writer) commit() error {
 	}
 	if _, err := w.conn.exec(stmtCommit); err != nil {
 		w.rollback(err)
+		w.scrub()
 		return err
 	}
 	w.stats.commits.Add(1)
@@ -204,6 +205,23 @@ func (w *writer) rollback(cause error) {
 	if isStorage(cause) && !isFull(cause) {
 		w.stale = true
 	}
+}
+
+// scrub overwrites what a failed commit left in the log. When only the sync
+// failed, the group is there complete, and SQLite would find it the next time it
+// has to read the log, after everybody was told that it was not recorded. A
+// transaction of no meaning takes its place, and it need not be durable.
+func (w *writer) scrub() {
+	if _, err := w.conn.exec(stmtBegin); err != nil {
+		return
+	}
+	if _, err := w.conn.exec(stmtScrub); err == nil {
+		_, err = w.conn.exec(stmtCommit)
+		if err == nil {
+			return
+		}
+	}
+	_, _ = w.conn.exec(stmtRollback)
 }
 
 // change runs the statements of one change. Normally one that fails has written

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+)
+
+// startUp measures the time from exec to the first good answer.
+func startUp(ctx context.Context, l *lab, t target) ([]figure, error) {
+	if t.addr != "" {
+		return nil, errCannotSee
+	}
+	var times []time.Duration
+	for range l.plan.starts {
+		s, err := l.start(ctx, t, instant)
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, s.ready)
+		if err := s.stop(); err != nil {
+			return nil, err
+		}
+	}
+	return []figure{
+		{id: "start.p50", name: "start to ready, median", unit: "ms", value: milliseconds(median(times))},
+		{id: "start.max", name: "start to ready, worst of " + strconv.Itoa(len(times)), unit: "ms", value: milliseconds(quantile(times, 1))},
+	}, nil
+}
+
+// warmLatency measures one client on one warm channel and connection.
+func warmLatency(ctx context.Context, l *lab, t target) (figures []figure, err error) {
+	bare, err := l.bareTime(instant, "hello", l.plan.warmMessages)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.start(ctx, t, instant)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	c, err := s.talk("warm", 0)
+	if err != nil {
+		return nil, err
+	}
+	defer c.conn.Close()
+	warmUp := l.plan.warmMessages / 5
+	for i := range warmUp + l.plan.warmMessages {
+		if i == warmUp {
+			c.times = c.times[:0]
+		}
+		if err := errors.Join(c.once(), context.Cause(ctx)); err != nil {
+			return nil, err
+		}
+	}
+	return []figure{
+		{id: "warm.bare", name: "the fake claude alone, warm, p50", unit: "ms", value: milliseconds(bare)},
+		{id: "warm.p50", name: "added latency, warm, p50", unit: "ms", value: milliseconds(median(c.times) - bare)},
+		{id: "warm.p99", name: "added latency, warm, p99", unit: "ms", value: milliseconds(quantile(c.times, 0.99) - bare)},
+	}, nil
+}
+
+// coldChannels measures first messages, each on a new channel, one after the
+// other.
+func coldChannels(ctx context.Context, l *lab, t target) (figures []figure, err error) {
+	bare, err := l.bareStart()
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.start(ctx, t, instant)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	var times []time.Duration
+	for n := range l.plan.coldChannels {
+		c, err := s.talk("cold", n)
+		if err != nil {
+			return nil, err
+		}
+		err = errors.Join(c.once(), context.Cause(ctx), c.conn.Close())
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, c.times...)
+	}
+	count := strconv.Itoa(len(times))
+	return []figure{
+		{id: "cold.bare", name: "the fake claude alone, start to first result", unit: "ms", value: milliseconds(bare)},
+		{id: "cold.p50", name: "cold channel, added, median", unit: "ms", value: milliseconds(median(times) - bare)},
+		{id: "cold.p99", name: "cold channel, added, p99", unit: "ms", value: milliseconds(quantile(times, 0.99) - bare)},
+		{id: "cold.max", name: "cold channel, added, worst of " + count, unit: "ms", value: milliseconds(quantile(times, 1) - bare)},
+	}, nil
+}
+
+// channelBurst measures many first messages at once.
+func channelBurst(ctx context.Context, l *lab, t target) (figures []figure, err error) {
+	s, err := l.start(ctx, t, instant)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	began := time.Now()
+	talkers, err := s.crowd("burst", 0, l.plan.burst, l.plan.burst)
+	took := time.Since(began)
+	hangUp(talkers)
+	return []figure{{
+		id: "burst.wall", name: strconv.Itoa(l.plan.burst) + " channels opened at once, all answered",
+		unit: "ms", value: milliseconds(took),
+	}}, err
+}

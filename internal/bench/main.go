@@ -1,0 +1,120 @@
+// Command bench measures the speed and the size of the gateway: `make bench`.
+//
+// It builds the program and a fake claude (internal/fakeclaude), runs the
+// daemon as a real process with a home, a state directory and a port of its
+// own, speaks HTTP to it as a client would, and prints a table for
+// docs/performance.md. "Added" times are the daemon's and the session host's
+// share: what the same fake claude takes on a bare pipe, measured in the same
+// run, is taken off.
+//
+// With -baseline-cmd every figure is also taken of another program with the
+// same HTTP interface, scenario by scenario in turn with ours, so that a ratio
+// compares two measurements of one machine in one hour. The command is run by
+// a shell with BARECLAW_PORT set, must listen on that port of 127.0.0.1 and
+// must find its agent as `claude` on PATH.
+//
+// Every process carries a mark in its environment. What is left when a daemon
+// has stopped is reported and ended, one pid at a time; the working directory
+// is removed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// options are the command line.
+type options struct {
+	quick          bool
+	json           bool
+	only           []string
+	dir            string
+	baseline       string // a running server's URL
+	baselineCmd    string
+	baselineClaude string
+	program        string
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	var only string
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.BoolVar(&o.quick, "quick", false, "fewer samples, shorter loads: a glance in less than 40 s")
+	flags.BoolVar(&o.json, "json", false, "print JSON instead of Markdown")
+	flags.StringVar(&only, "only", "", "run only these scenarios, separated by commas: "+strings.Join(names(), ", "))
+	flags.StringVar(&o.dir, "dir", "", "put the state directories here; the figures are of this directory's disk (default: the directory for temporary files)")
+	flags.StringVar(&o.baseline, "baseline", "", "also measure the server at this `URL`; only what can be seen from outside")
+	flags.StringVar(&o.baselineCmd, "baseline-cmd", "", "also measure the server that this shell `command` starts on BARECLAW_PORT")
+	flags.StringVar(&o.baselineClaude, "baseline-claude", "", "the `program` that -baseline-cmd finds as claude (default: the same fake)")
+	flags.StringVar(&o.program, "program", "", "measure this `binary` instead of building one")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if only != "" {
+		o.only = strings.Split(only, ",")
+	}
+	return o, o.check(flags.Args())
+}
+
+func (o options) check(rest []string) error {
+	if len(rest) > 0 {
+		return fmt.Errorf("unexpected argument %q", rest[0])
+	}
+	if o.baseline != "" && o.baselineCmd != "" {
+		return errors.New("-baseline and -baseline-cmd exclude each other")
+	}
+	for _, name := range o.only {
+		if !slices.Contains(names(), name) {
+			return fmt.Errorf("no scenario %q; there are %s", name, strings.Join(names(), ", "))
+		}
+	}
+	return nil
+}
+
+// run is the program; it returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitUsage
+	}
+	r, err := measure(ctx, o, stderr)
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitFailure
+	}
+	write := r.markdown
+	if o.json {
+		write = r.json
+	}
+	if err := write(stdout); err != nil {
+		fmt.Fprintln(stderr, "bench: write the report:", err)
+		return exitFailure
+	}
+	return exitOK
+}

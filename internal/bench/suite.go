@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// A scenario takes some figures of one target. It starts what servers it needs
+// and stops them.
+type scenario struct {
+	name string
+	run  func(context.Context, *lab, target) ([]figure, error)
+}
+
+func scenarios() []scenario {
+	return []scenario{
+		{"start", startUp},
+		{"warm", warmLatency},
+		{"cold", coldChannels},
+		{"burst", channelBurst},
+		{"load", throughput},
+		{"memory", memory},
+		{"events", eventTurn},
+		{"sizes", bigMessages},
+	}
+}
+
+func names() []string {
+	var out []string
+	for _, s := range scenarios() {
+		out = append(out, s.name)
+	}
+	return out
+}
+
+// A lab is what all scenarios of one run share.
+type lab struct {
+	plan   plan
+	dir    string // removed at the end
+	claude string // the fake
+	log    io.Writer
+	count  int // servers started so far
+}
+
+// A plan says how much is measured.
+type plan struct {
+	starts       int
+	warmMessages int
+	coldChannels int
+	burst        int
+	load         time.Duration // each step of the throughput
+	crowds       []int         // channels at which memory is read
+	eventTurns   int
+	sizeRounds   int
+	bareStarts   int
+	syncs        int
+}
+
+func fullPlan() plan {
+	return plan{starts: 20, warmMessages: 4000, coldChannels: 60, burst: 50, load: 6 * time.Second,
+		crowds: []int{1, 50, 200}, eventTurns: 9, sizeRounds: 7, bareStarts: 30, syncs: 1000}
+}
+
+func quickPlan() plan {
+	return plan{starts: 5, warmMessages: 1000, coldChannels: 20, burst: 50, load: 1500 * time.Millisecond,
+		crowds: []int{1, 50, 200}, eventTurns: 3, sizeRounds: 3, bareStarts: 10, syncs: 200}
+}
+
+// measure runs the chosen scenarios over all targets.
+func measure(ctx context.Context, o options, log io.Writer) (r report, err error) {
+	l := &lab{plan: fullPlan(), log: log}
+	if o.quick {
+		l.plan = quickPlan()
+	}
+	if l.dir, err = os.MkdirTemp(o.dir, "bareclaw-bench-"); err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(l.dir)) }()
+	if l.dir, err = filepath.Abs(l.dir); err != nil {
+		return r, err
+	}
+	targets, err := l.targets(ctx, o)
+	if err != nil {
+		return r, err
+	}
+	if r.machine, err = describe(l.dir); err != nil {
+		return r, err
+	}
+	if r.disk, err = syncTimes(l.dir, l.plan.syncs); err != nil {
+		return r, err
+	}
+	r.began = time.Now()
+	for _, s := range scenarios() {
+		if len(o.only) > 0 && !slices.Contains(o.only, s.name) {
+			continue
+		}
+		for _, t := range targets {
+			if err := l.take(ctx, &r, s, t); err != nil {
+				return r, err
+			}
+		}
+	}
+	r.took = time.Since(r.began)
+	return r, nil
+}
+
+// take runs one scenario on one target and adds its figures to the report.
+func (l *lab) take(ctx context.Context, r *report, s scenario, t target) error {
+	began := time.Now()
+	figures, err := s.run(ctx, l, t)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, errCannotSee):
+		fmt.Fprintf(l.log, "bench: %s of %s: not measured, it was not started by us\n", s.name, t.name)
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s of %s: %w", s.name, t.name, err)
+	}
+	r.add(t, figures)
+	fmt.Fprintf(l.log, "bench: %s of %s: %.1f s\n", s.name, t.name, time.Since(began).Seconds())
+	return nil
+}

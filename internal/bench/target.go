@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// errCannotSee is why a scenario has no figures of a server that somebody else
+// started: its processes are unknown.
+var errCannotSee = errors.New("the server's processes are unknown")
+
+// A target is a kind of server to measure.
+type target struct {
+	name     string
+	baseline bool
+	command  []string // starts it
+	claude   string   // what it finds as claude
+	addr     string   // of a running server instead
+	health   bool     // it is ready when GET /health says 200, else when it answers at all
+}
+
+// targets builds what is measured: the baseline, if any, then ours.
+func (l *lab) targets(ctx context.Context, o options) ([]target, error) {
+	program := o.program
+	if program == "" {
+		program = filepath.Join(l.dir, "bin", "bareclaw")
+		if err := build(ctx, program, "."); err != nil {
+			return nil, err
+		}
+	}
+	l.claude = filepath.Join(l.dir, "bin", "claude")
+	if err := build(ctx, l.claude, "./internal/fakeclaude"); err != nil {
+		return nil, err
+	}
+	ours := target{name: "bareclaw", command: []string{program}, claude: l.claude, health: true}
+	base := target{name: "baseline", baseline: true, claude: l.claude}
+	switch {
+	case o.baseline != "":
+		u, err := url.Parse(o.baseline)
+		if err != nil || u.Scheme != "http" || u.Host == "" {
+			return nil, fmt.Errorf("-baseline %q: want http://host:port", o.baseline)
+		}
+		base.addr = u.Host
+	case o.baselineCmd != "":
+		base.command = []string{"/bin/sh", "-c", "exec " + o.baselineCmd}
+		if o.baselineClaude != "" {
+			base.claude = o.baselineClaude
+		}
+	default:
+		return []target{ours}, nil
+	}
+	return []target{base, ours}, nil
+}
+
+// build compiles a package of this module, as `make build` does.
+func build(ctx context.Context, program, pkg string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, pkg)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("build %s: %w", pkg, err)
+	}
+	return nil
+}

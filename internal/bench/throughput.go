@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// throughput measures closed loops: on each channel one client that sends its
+// next message when it has the answer to the last.
+func throughput(ctx context.Context, l *lab, t target) (figures []figure, err error) {
+	s, err := l.start(ctx, t, instant)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	for _, n := range []int{1, 10, 100} {
+		step, err := s.loop(ctx, n, l.plan.load)
+		if err != nil {
+			return nil, fmt.Errorf("%d channels: %w", n, err)
+		}
+		figures = append(figures, step...)
+	}
+	return figures, nil
+}
+
+func (s *server) loop(ctx context.Context, n int, d time.Duration) ([]figure, error) {
+	talkers, err := s.crowd("load"+strconv.Itoa(n), 0, n, 10)
+	if err != nil {
+		return nil, err
+	}
+	defer hangUp(talkers)
+	if _, _, err := drive(ctx, talkers, d/10); err != nil {
+		return nil, err
+	}
+	daemon, hosts := s.cpu()
+	times, took, err := drive(ctx, talkers, d)
+	if err != nil {
+		return nil, err
+	}
+	id, channels := "load."+strconv.Itoa(n), strconv.Itoa(n)+" channels"
+	if n == 1 {
+		channels = "1 channel"
+	}
+	count := float64(len(times))
+	figures := []figure{
+		{id: id + ".rate", name: "throughput, " + channels, unit: "/s", value: count / took.Seconds()},
+		{id: id + ".p50", name: channels + " under load, p50", unit: "ms", value: milliseconds(median(times))},
+		{id: id + ".p99", name: channels + " under load, p99", unit: "ms", value: milliseconds(quantile(times, 0.99))},
+	}
+	if s.cmd == nil {
+		return figures, nil
+	}
+	daemonNow, hostsNow := s.cpu()
+	each := func(d time.Duration) float64 { return float64(d.Microseconds()) / count }
+	return append(figures,
+		figure{id: id + ".cpu.daemon", name: channels + " under load, CPU of the daemon a message", unit: "µs", value: each(daemonNow - daemon)},
+		figure{id: id + ".cpu.hosts", name: channels + " under load, CPU of the host a message", unit: "µs", value: each(hostsNow - hosts)},
+	), nil
+}
+
+// cpu returns the time that the daemon, and all hosts together, have run.
+func (s *server) cpu() (daemon, hosts time.Duration) {
+	if s.cmd == nil {
+		return 0, 0
+	}
+	for _, pid := range s.hosts() {
+		hosts += cpuOf(pid)
+	}
+	return cpuOf(s.cmd.Process.Pid), hosts
+}

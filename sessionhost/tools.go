@@ -1,0 +1,103 @@
+package sessionhost
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+
+	"bareclaw/claude"
+)
+
+// toolNotes remember on disk which turns have begun a tool. claude's transcript
+// lags behind what it does, and a turn that has begun a tool must never be run
+// again by itself: so the host, which sees the call announced before the tool
+// runs, writes the turn's uuid to a file of its own. Not synced: the note is for
+// deaths of processes.
+type toolNotes struct {
+	path    string
+	working []string // turns that claude has begun and is not done with
+	noted   []string // those of them that are in the file
+}
+
+// maxToolNotes is how large the file may be before its older half is dropped.
+// The notes of turns that have their outcome mean nothing any more.
+const maxToolNotes = 64 << 10
+
+// hear follows the turns and notes those that begin a tool. It is called from
+// the goroutine that reads claude's output.
+func (n *toolNotes) hear(ev claude.Event) error {
+	if ev.Type != claude.TypeLifecycle {
+		if len(n.noted) < len(n.working) && mentionsTool(ev) && ev.BeginsTool() {
+			return n.note()
+		}
+		return nil
+	}
+	l, err := ev.Lifecycle()
+	if err != nil {
+		return err
+	}
+	is := func(id string) bool { return id == l.UUID }
+	switch {
+	case l.Done():
+		n.working = slices.DeleteFunc(n.working, is)
+		n.noted = slices.DeleteFunc(n.noted, is)
+	case l.State == claude.StateStarted && !slices.ContainsFunc(n.working, is):
+		n.working = append(n.working, l.UUID)
+	}
+	return nil
+}
+
+// mentionsTool is a cheap way to rule out most events.
+func mentionsTool(ev claude.Event) bool { return bytes.Contains(ev.Raw, []byte("tool_use")) }
+
+func (n *toolNotes) note() error {
+	n.trim()
+	f, err := os.OpenFile(n.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("open tool notes: %w", err)
+	}
+	var b []byte
+	for _, id := range n.working {
+		if !slices.Contains(n.noted, id) {
+			b = append(append(b, id...), '\n')
+		}
+	}
+	_, err = f.Write(b)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("write tool notes: %w", err)
+	}
+	n.noted = slices.Clone(n.working)
+	return nil
+}
+
+// trim drops the older half of a large file. A failure leaves it large.
+func (n *toolNotes) trim() {
+	b, err := os.ReadFile(n.path)
+	if err != nil || len(b) < maxToolNotes {
+		return
+	}
+	half := b[len(b)/2:]
+	if i := bytes.IndexByte(half, '\n'); i >= 0 {
+		half = half[i+1:]
+	}
+	tmp := n.path + ".tmp"
+	if os.WriteFile(tmp, half, 0o600) == nil {
+		_ = os.Rename(tmp, n.path)
+	}
+}
+
+// toolNoted reports whether the turn is in the notes.
+func toolNoted(path, turn string) (bool, error) {
+	b, err := os.ReadFile(path)
+	if isGone(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read tool notes: %w", err)
+	}
+	return bytes.Contains(b, []byte(turn+"\n")), nil
+}
