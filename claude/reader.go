@@ -57,6 +57,10 @@ func (r *Reader) Next() (Line, error) {
 	}
 }
 
+// More reports whether another whole line has been read already, so that Next
+// would not wait for it.
+func (r *Reader) More() bool { return bytes.IndexByte(r.buf[r.start:r.end], '\n') >= 0 }
+
 func (r *Reader) next() (Line, error) {
 	r.shrink()
 	searched := 0 // bytes after start that hold no newline

@@ -113,6 +113,7 @@ func (l *lane) cancel(id MessageID, done chan<- error) {
 	}
 	it := l.pending[i]
 	l.pending = slices.Delete(l.pending, i, i+1)
-	reply := Reply{State: Cancelled, Code: CodeCancelled, Error: "Cancelled before it was begun."}
-	l.settle([]*item{it}, []Reply{reply}, nil, done)
+	v := verdict{durable: func() { done <- nil }}
+	v.give(it, Reply{State: Cancelled, Code: CodeCancelled, Error: "Cancelled before it was begun."})
+	l.settle(v)
 }

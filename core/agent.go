@@ -50,9 +50,10 @@ type Session interface {
 	// Ack tells the host that the events up to seq need no replay. It may be
 	// sent with a short delay.
 	Ack(seq uint64)
-	// Events returns what the session says, each event once and in order. The
-	// channel is closed when the host is gone; Exited events come before that.
-	Events() <-chan Event
+	// Events returns what the session says, each event once and in order, in
+	// batches of what arrived together. The channel is closed when the host is
+	// gone; an Exited event comes before that if the agent ended first.
+	Events() <-chan []Event
 	// Stop ends the agent and its host: gently (input closed first) or at once.
 	// It does not wait; Events closes when it is done.
 	Stop(gently bool) error

@@ -42,7 +42,7 @@ func (l *lane) requested(r Request) {
 	l.markRunning("asked", r.Tool)
 	l.expireLater(a)
 	approval := a.approval
-	l.save(Change{Approvals: []*Approval{&approval}}, l.hold())
+	l.save(Change{Approvals: []*Approval{&approval}, Lazy: true}, l.hold())
 	l.publish(Update{Kind: UpdateApproval, Approval: &approval, Turn: approval.Turn})
 }
 
@@ -85,7 +85,7 @@ func (l *lane) closeAsk(a *ask, state ApprovalState, reason string) {
 	a.timer.Stop()
 	a.approval.State, a.approval.Reason, a.approval.DecidedAt = state, reason, l.now()
 	approval := a.approval
-	l.save(Change{Approvals: []*Approval{&approval}}, func() {})
+	l.save(Change{Approvals: []*Approval{&approval}, Lazy: true}, func() {})
 	l.publish(Update{Kind: UpdateApprovalClosed, Approval: &approval, Turn: approval.Turn})
 }
 

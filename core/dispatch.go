@@ -98,7 +98,9 @@ func (l *lane) refuseOrFail(batch []*item, err error) {
 			it.tell(fmt.Errorf("%w: %w", ErrBadContent, err))
 			continue
 		}
-		l.settle([]*item{it}, []Reply{{State: Failed, IsError: true, Code: CodeBadContent, Error: err.Error()}}, nil, nil)
+		var v verdict
+		v.give(it, Reply{State: Failed, IsError: true, Code: CodeBadContent, Error: err.Error(), Text: err.Error()})
+		l.settle(v)
 	}
 }
 

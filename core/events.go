@@ -49,6 +49,7 @@ func (l *lane) take(ev Event) {
 		l.markRunning("agent_ready", "")
 	case Exited:
 		l.exit = ev.Exit
+		l.ack() // the host ends once it has this
 	}
 	if l.seen-l.acked >= ackEvery {
 		l.ack()
@@ -219,7 +220,7 @@ func (l *lane) background(r *Result) {
 	if b.Text == "" {
 		b.Text = r.Error
 	}
-	l.save(Change{Background: []*Background{b}}, l.hold())
+	l.save(Change{Background: []*Background{b}, Lazy: true}, l.hold())
 	l.publish(Update{Kind: UpdateBackground, Background: b})
 }
 

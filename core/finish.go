@@ -26,17 +26,13 @@ func (l *lane) finish(f *flight, reply Reply) { l.finishAll([]*flight{f}, reply,
 
 // finishAll gives the messages of turns that share one outcome that outcome. The
 // last message of the first turn carries the text; the others point to it.
-// Waiters are told at once: should this process die before the ledger has the
-// outcome, the session host still holds the event it came from.
 func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 	now := l.now()
 	carrier := fs[0].carrier()
-	change := Change{}
-	var items []*item
-	var replies []Reply
+	v := verdict{replayable: r != nil, durable: func() {}}
 	for _, f := range fs {
 		l.close(f, r, reply.Code, now)
-		change.End = append(change.End, f.turn)
+		v.change.End = append(v.change.End, f.turn)
 		for _, it := range f.items {
 			own := reply
 			own.Duration = max(0, now.Sub(f.turn.BegunAt))
@@ -44,17 +40,20 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 			if it.msg != carrier {
 				own.Text, own.Coalesced, own.Into, own.CostUSD = "", true, carrier.ID, 0
 			}
-			items, replies = append(items, it), append(replies, own)
+			v.give(it, own)
 		}
 	}
 	l.count(reply)
-	release := func() {}
 	if l.session != nil {
-		release = l.hold()
+		v.durable = l.hold()
 	}
-	l.settleWith(change, items, replies, release, nil)
+	v.told = func() {
+		for _, f := range fs {
+			f.stop.wake()
+		}
+	}
+	l.settle(v)
 	for _, f := range fs {
-		f.stop.wake()
 		if f.done {
 			l.release(f)
 			continue
@@ -86,30 +85,52 @@ func (l *lane) count(r Reply) {
 	}
 }
 
-// settle gives messages outside of a turn their outcome; done, if not nil, is
-// told when that is durable.
-func (l *lane) settle(items []*item, replies []Reply, then func(), done chan<- error) {
-	l.settleWith(Change{}, items, replies, then, done)
+// A verdict is the outcome of one or several messages.
+type verdict struct {
+	change  Change
+	items   []*item
+	replies []Reply
+	// replayable says that the outcome comes from an event which the session host
+	// keeps until the ledger has it: waiters are told before that.
+	replayable bool
+	told       func() // runs when the waiters have been told; may be nil
+	durable    func() // runs when the ledger has it; may be nil
 }
 
-func (l *lane) settleWith(change Change, items []*item, replies []Reply, then func(), done chan<- error) {
+func (v *verdict) give(it *item, r Reply) {
+	v.items, v.replies = append(v.items, it), append(v.replies, r)
+}
+
+// settle gives messages their outcome. Waiters learn of it when it is durable,
+// or at once if it would be found again after a crash.
+func (l *lane) settle(v verdict) {
 	now := l.now()
-	for i, it := range items {
-		it.msg.State, it.msg.EndedAt, it.msg.Reply = replies[i].State, now, replies[i]
-		change.Settle = append(change.Settle, Settlement{ID: it.msg.ID, EndedAt: now, Reply: replies[i]})
+	for i, it := range v.items {
+		it.msg.State, it.msg.EndedAt, it.msg.Reply = v.replies[i].State, now, v.replies[i]
+		v.change.Settle = append(v.change.Settle, Settlement{ID: it.msg.ID, EndedAt: now, Reply: v.replies[i]})
 	}
-	l.save(change, func() {
-		if then != nil {
-			then()
-		}
-		if done != nil {
-			done <- nil
+	v.change.Lazy = v.replayable
+	if v.replayable {
+		l.save(v.change, v.durable)
+		l.tell(v)
+		return
+	}
+	l.save(v.change, func() {
+		l.tell(v)
+		if v.durable != nil {
+			v.durable()
 		}
 	})
-	for _, it := range items {
+}
+
+func (l *lane) tell(v verdict) {
+	for _, it := range v.items {
 		msg := *it.msg
 		l.m.desk.settle(msg)
 		l.publish(Update{Kind: UpdateResult, Turn: msg.Turn, Message: &msg})
+	}
+	if v.told != nil {
+		v.told()
 	}
 }
 
@@ -120,7 +141,9 @@ func (l *lane) save(c Change, then func()) { l.saveAgain(c, then, 50*time.Millis
 func (l *lane) saveAgain(c Change, then func(), pause time.Duration) {
 	l.m.o.Ledger.Write(c, func(err error) {
 		if err == nil {
-			l.post(then)
+			if then != nil {
+				l.post(then)
+			}
 			return
 		}
 		l.log.Error("outcome not written yet", "err", err, "retry_in", pause)

@@ -27,7 +27,7 @@ type lane struct {
 	flights []*flight // turns on their way, in order of dispatch
 
 	session   Session // nil when there is none
-	events    <-chan Event
+	events    <-chan []Event
 	info      SessionInfo
 	sessionID string
 	ready     bool
@@ -123,12 +123,13 @@ func (l *lane) run(ctx context.Context, r *remains) {
 			return
 		case <-l.box.wake:
 			l.box.drain()
-		case ev, ok := <-l.events:
+		case batch, ok := <-l.events:
 			if !ok {
 				l.sessionGone()
-				break
 			}
-			l.take(ev)
+			for _, ev := range batch {
+				l.take(ev)
+			}
 		}
 		l.gauge.waiting.Store(int32(len(l.pending)))
 		l.gauge.running.Store(int32(len(l.flights)))

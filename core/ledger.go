@@ -51,6 +51,11 @@ type Change struct {
 	End        []*Turn       // ended turns (EndedAt, Result, Code, Marks)
 	Approvals  []*Approval   // new or changed
 	Background []*Background // new
+
+	// Lazy says that nobody waits for the change and that it could be had again
+	// after a crash. It may be written a few milliseconds later, together with
+	// what somebody waits for; its place in the order is kept.
+	Lazy bool
 }
 
 // A Settlement gives a message its outcome.

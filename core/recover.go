@@ -36,14 +36,10 @@ func (l *lane) sessionGone() {
 	l.recover(l.flights)
 }
 
-// recover finds out what became of turns that no live process works on, and
-// goes on from there. Nothing is dispatched meanwhile.
+// recover ends what is left of the session's processes, finds out what became of
+// turns that nobody works on any more, and goes on from there. Nothing is
+// dispatched meanwhile.
 func (l *lane) recover(turns []*flight) {
-	if len(turns) == 0 {
-		l.busy = ""
-		l.dispatch()
-		return
-	}
 	l.busy = "recovering"
 	turns = slices.Clone(turns)
 	l.async(func(ctx context.Context) func() {
@@ -296,11 +292,13 @@ func (l *lane) reset(done chan<- error) {
 		}
 		f.stop = &stop{code: CodeReset, text: reply.Error} // for one that is being frozen
 	}
+	var v verdict
 	for _, it := range l.pending {
 		if it.durable {
-			l.settle([]*item{it}, []Reply{reply}, nil, nil)
+			v.give(it, reply)
 		}
 	}
+	l.settle(v)
 	l.pending = slices.DeleteFunc(l.pending, func(it *item) bool { return it.durable })
 	l.busy = "closing the channel"
 	l.resetting = func() {

@@ -147,8 +147,13 @@ func (c *child) wait() exit {
 	return e
 }
 
-// kill sends the signal to claude's process group.
-func (c *child) kill(sig syscall.Signal) { _ = syscall.Kill(-c.cmd.Process.Pid, sig) }
+// kill sends the signal to claude's process group, unless claude has ended: its
+// number may belong to another group then.
+func (c *child) kill(sig syscall.Signal) {
+	if c.cmd.Process.Signal(syscall.Signal(0)) == nil {
+		_ = syscall.Kill(-c.cmd.Process.Pid, sig)
+	}
+}
 
 // A tail keeps the last bytes written to it. It is claude's stderr: however much
 // comes, it is read and little of it kept.

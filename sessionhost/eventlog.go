@@ -49,11 +49,13 @@ func newEventLog(memLimit, limit int64, create func() (*os.File, error)) *eventL
 
 // append adds an entry, encoded with the sequence number it gets. It blocks
 // while the log is full, unless the entry is partial: then it may be dropped.
-func (l *eventLog) append(partial bool, encode func(seq uint64) []byte) error {
+// With more, readers are not woken yet: another entry follows at once.
+func (l *eventLog) append(partial, more bool, encode func(seq uint64) []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if partial && l.used() >= l.limit/2 {
 		l.dropped++
+		l.changed.Broadcast()
 		return nil
 	}
 	data := encode(l.next)
@@ -64,7 +66,9 @@ func (l *eventLog) append(partial bool, encode func(seq uint64) []byte) error {
 		case len(l.entries) == 0 || l.used()+int64(len(data)) <= l.limit:
 			err := l.put(data)
 			if err == nil {
-				l.changed.Broadcast()
+				if !more {
+					l.changed.Broadcast()
+				}
 				return nil
 			}
 			if partial {
@@ -72,6 +76,7 @@ func (l *eventLog) append(partial bool, encode func(seq uint64) []byte) error {
 				return nil
 			}
 		}
+		l.changed.Broadcast()
 		l.changed.Wait() // for an ack, or the end
 	}
 }

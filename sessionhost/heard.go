@@ -11,8 +11,9 @@ import (
 const maxBadBytes = 256
 
 // heard takes up one line of claude's output: it is kept for the daemon, and the
-// host notes what it must know itself.
-func (h *host) heard(line claude.Line) {
+// host notes what it must know itself. more says that another line follows at
+// once.
+func (h *host) heard(line claude.Line, more bool) {
 	if line.TooLong {
 		h.sayOwn(said{Bad: bad(line)})
 		return
@@ -25,6 +26,7 @@ func (h *host) heard(line claude.Line) {
 	switch ev.Type {
 	case claude.TypeControlRequest:
 		if !h.asked(ev) {
+			h.said.wakeAll()
 			return // answered here
 		}
 	case claude.TypeCancelRequest:
@@ -38,7 +40,7 @@ func (h *host) heard(line claude.Line) {
 			h.log.Error("tool call not noted", "err", err)
 		}
 	}
-	err = h.said.append(ev.Type == claude.TypeStreamEvent, func(seq uint64) []byte { return encodeEvent(seq, ev.Raw) })
+	err = h.said.append(ev.Type == claude.TypeStreamEvent, more, func(seq uint64) []byte { return encodeEvent(seq, ev.Raw) })
 	if err != nil {
 		h.log.Error("event not kept", "err", err)
 	}

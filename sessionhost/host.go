@@ -64,8 +64,9 @@ type host struct {
 // off the main thread.
 func Run(log *slog.Logger) int {
 	runtime.LockOSThread()
-	// A host does little but pass lines on, and there is one for each channel.
-	runtime.GOMAXPROCS(2)
+	// A host does little but pass lines on: one processor hands them from
+	// goroutine to goroutine without waking another thread.
+	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(25)
 	b, listener, lock, err := inherited()
 	if err != nil {
@@ -262,7 +263,7 @@ func (h *host) read(c *child) {
 			}
 			return
 		}
-		h.heard(line)
+		h.heard(line, lines.More())
 	}
 }
 
@@ -279,7 +280,7 @@ func (h *host) ended(e exit) {
 
 // sayOwn adds an entry of the host's own to the log.
 func (h *host) sayOwn(s said) {
-	err := h.said.append(false, func(seq uint64) []byte {
+	err := h.said.append(false, false, func(seq uint64) []byte {
 		s.Seq = seq
 		b, err := json.Marshal(s)
 		if err != nil {

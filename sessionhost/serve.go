@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"bareclaw/claude"
@@ -39,14 +40,13 @@ func (h *host) serve(c net.Conn) {
 		h.log.Warn("connection refused", "err", err)
 		return
 	}
+	defer h.left(c)
 	frames := claude.NewReader(c, maxFrameBytes)
-	err := h.greet(c, frames)
-	if err != nil {
+	if err := h.greet(c, frames); err != nil {
 		h.log.Warn("daemon refused", "err", err)
 		_ = json.NewEncoder(c).Encode(welcome{Type: frameRefused, Version: protocolVersion, Error: err.Error()})
 		return
 	}
-	defer h.left(c)
 	go func() { // ends with the connection
 		if err := h.pump(c); err != nil {
 			if !errors.Is(err, errLogClosed) {
@@ -99,21 +99,9 @@ func (h *host) greet(c net.Conn, frames *claude.Reader) error {
 	if f.Type != frameHello || f.Version != protocolVersion {
 		return fmt.Errorf("hello is %q of version %d, want %q of version %d", f.Type, f.Version, frameHello, protocolVersion)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if f.Generation < h.generation {
-		return fmt.Errorf("generation %d is not newer than %d", f.Generation, h.generation)
-	}
-	if h.client != nil {
-		_ = h.client.Close() // one daemon at a time: the newest
-	}
-	h.generation, h.client = f.Generation, c
-	w := welcome{
-		Type: frameWelcome, Version: protocolVersion, Channel: h.b.Channel, SessionID: h.b.SessionID,
-		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Turns: h.turns,
-	}
-	for _, id := range h.order {
-		w.Requests = append(w.Requests, h.requests[id])
+	w, err := h.welcome(c, f.Generation)
+	if err != nil {
+		return err
 	}
 	_ = c.SetWriteDeadline(time.Now().Add(helloTimeout))
 	defer func() { _ = c.SetWriteDeadline(time.Time{}) }()
@@ -121,6 +109,28 @@ func (h *host) greet(c net.Conn, frames *claude.Reader) error {
 		return fmt.Errorf("answer hello: %w", err)
 	}
 	return nil
+}
+
+// welcome makes the connection the host's daemon, instead of an older one, and
+// returns the host's state.
+func (h *host) welcome(c net.Conn, generation int64) (welcome, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if generation < h.generation {
+		return welcome{}, fmt.Errorf("generation %d is not newer than %d", generation, h.generation)
+	}
+	if h.client != nil {
+		_ = h.client.Close() // one daemon at a time: the newest
+	}
+	h.generation, h.client = generation, c
+	w := welcome{
+		Type: frameWelcome, Version: protocolVersion, Channel: h.b.Channel, SessionID: h.b.SessionID,
+		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Turns: slices.Clone(h.turns),
+	}
+	for _, id := range h.order {
+		w.Requests = append(w.Requests, h.requests[id])
+	}
+	return w, nil
 }
 
 func (h *host) left(c net.Conn) {

@@ -20,8 +20,10 @@ const (
 	stopTimeout = 10 * time.Second
 	// ackDelay is how long an acknowledgement waits for a frame to travel with.
 	ackDelay = 20 * time.Millisecond
-	// eventBuffer is how many events may be read ahead of the lane.
-	eventBuffer = 64
+	// eventBuffer is how many batches of events may be read ahead of the lane,
+	// and maxBatch how many events are in one.
+	eventBuffer = 8
+	maxBatch    = 64
 )
 
 // A session is the daemon's end of one host. It satisfies core.Session.
@@ -29,7 +31,7 @@ type session struct {
 	c      net.Conn
 	info   core.SessionInfo
 	frames *claude.Reader
-	events chan core.Event
+	events chan []core.Event
 	quit   chan struct{} // closed by Detach
 	once   sync.Once
 	tr     translator
@@ -70,7 +72,7 @@ func greetHost(c net.Conn, key core.ChannelKey, o Options) (*session, error) {
 		return nil, fmt.Errorf("host speaks version %d for channel %q, want %d for %q", w.Version, w.Channel, protocolVersion, key)
 	}
 	s := &session{
-		c: c, frames: frames, events: make(chan core.Event, eventBuffer), quit: make(chan struct{}),
+		c: c, frames: frames, events: make(chan []core.Event, eventBuffer), quit: make(chan struct{}),
 		info: core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready},
 		tr:   translator{sessionID: w.SessionID, log: o.Log.With("channel", string(key))},
 	}
@@ -91,7 +93,7 @@ func greetHost(c net.Conn, key core.ChannelKey, o Options) (*session, error) {
 func (s *session) Info() core.SessionInfo { return s.info }
 
 // Events returns what the session says.
-func (s *session) Events() <-chan core.Event { return s.events }
+func (s *session) Events() <-chan []core.Event { return s.events }
 
 // Hand gives claude a turn.
 func (s *session) Hand(id core.TurnID, line []byte) error {
@@ -195,10 +197,12 @@ func (s *session) sendLocked(f frame, payload []byte) error {
 	return nil
 }
 
-// read passes on what the host says until the connection ends.
+// read passes on what the host says until the connection ends. What arrived
+// together is passed on together: each hand-over costs a switch of goroutines.
 func (s *session) read() {
 	defer close(s.events)
 	defer func() { _ = s.c.Close() }()
+	var batch []core.Event
 	for {
 		line, err := s.frames.Next()
 		if err != nil {
@@ -214,12 +218,15 @@ func (s *session) read() {
 			s.exited = true
 			s.mu.Unlock()
 		}
-		for _, ev := range s.tr.translate(entry) {
-			select {
-			case s.events <- ev:
-			case <-s.quit:
-				return
-			}
+		batch = s.tr.translate(batch, entry)
+		if len(batch) < maxBatch && s.frames.More() {
+			continue
+		}
+		select {
+		case s.events <- batch:
+			batch = nil
+		case <-s.quit:
+			return
 		}
 	}
 }

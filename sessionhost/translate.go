@@ -17,22 +17,22 @@ type translator struct {
 	log       *slog.Logger
 }
 
-// translate returns the events of one log entry: one, or a second one before it
+// translate appends the events of one log entry: one, or a second one before it
 // when the line also shows that the session goes on under a new id.
-func (t *translator) translate(s said) []core.Event {
+func (t *translator) translate(to []core.Event, s said) []core.Event {
 	switch {
 	case s.Exit != nil:
-		return []core.Event{{Seq: s.Seq, Kind: core.Exited, Type: "exit", Exit: exitOf(*s.Exit)}}
+		return append(to, core.Event{Seq: s.Seq, Kind: core.Exited, Type: "exit", Exit: exitOf(*s.Exit)})
 	case s.Ready:
-		return []core.Event{{Seq: s.Seq, Kind: core.Readied, Type: "ready"}}
+		return append(to, core.Event{Seq: s.Seq, Kind: core.Readied, Type: "ready"})
 	case s.Event == nil:
 		t.log.Warn("claude printed a line that is no JSON object", "line", s.Bad)
-		return []core.Event{{Seq: s.Seq, Kind: core.Said, Type: "bad_line"}}
+		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bad_line"})
 	}
 	ev, err := claude.Decode(bytes.Clone(s.Event))
 	if err != nil {
 		t.log.Warn("claude printed a line that is no JSON object", "err", err)
-		return []core.Event{{Seq: s.Seq, Kind: core.Said, Type: "bad_line"}}
+		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bad_line"})
 	}
 	e := core.Event{Seq: s.Seq, Type: ev.Type, Raw: ev.Raw}
 	if err := t.fill(&e, ev); err != nil {
@@ -40,9 +40,9 @@ func (t *translator) translate(s said) []core.Event {
 		e.Kind = core.Said
 	}
 	if id := t.newSession(ev); id != "" {
-		return []core.Event{{Seq: s.Seq, Kind: core.SessionNew, Type: "session", SessionID: id}, e}
+		to = append(to, core.Event{Seq: s.Seq, Kind: core.SessionNew, Type: "session", SessionID: id})
 	}
-	return []core.Event{e}
+	return append(to, e)
 }
 
 // newSession returns the session id if it is a new one. After /clear it is the

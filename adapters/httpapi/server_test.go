@@ -60,9 +60,6 @@ func newRig(t *testing.T, f *fake, change func(*Options)) *rig {
 	toSocket := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", unix.String())
 	}}
-	r.recorder = openapitest.New(t, docs.OpenAPI(), transport)
-	r.client = r.recorder.Client()
-	r.local = openapitest.New(t, docs.OpenAPI(), toSocket).Client()
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		toSocket.CloseIdleConnections()
@@ -73,6 +70,9 @@ func newRig(t *testing.T, f *fake, change func(*Options)) *rig {
 		}
 		os.RemoveAll(dir)
 	})
+	r.recorder = openapitest.New(t, docs.OpenAPI(), transport)
+	r.client = r.recorder.Client()
+	r.local = openapitest.New(t, docs.OpenAPI(), toSocket).Client()
 	return r
 }
 

@@ -130,12 +130,12 @@ func cpuTime(b *testing.B) time.Duration {
 // BenchmarkOpen is the start with a ledger of some size, and its clean end.
 func BenchmarkOpen(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "ledger.db")
-	openAt(b, path).Close()
+	must(b, openAt(b, path).Close())
 	for b.Loop() {
 		l := openAt(b, path)
 		if _, _, err := l.Open(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		l.Close()
+		must(b, l.Close())
 	}
 }

@@ -106,8 +106,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 	remount(unix.MS_RDONLY)
 	if l, err := ledger.Open(path, slog.New(slog.DiscardHandler)); err == nil {
-		l.Close()
-		t.Error("a ledger on a read-only disk was opened")
+		t.Error("a ledger on a read-only disk was opened", l.Close())
 	} else if !errors.Is(err, core.ErrStorage) || !strings.Contains(err.Error(), path) {
 		t.Errorf("error = %v, want ErrStorage and the file's name", err)
 	}

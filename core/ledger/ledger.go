@@ -3,7 +3,7 @@
 //
 // What it guarantees: when the callback of a Write gets no error, the change is
 // on the disk, whole, after all changes written before it, and survives kill -9
-// and power loss (WAL, synchronous=FULL: one fdatasync for each group of
+// and power loss (WAL, synchronous=FULL: one sync for each group of
 // changes). When it gets an error, nothing of the change is recorded. (Should a
 // sync fail, and then also the attempt to overwrite what was to be synced, and
 // then the process die before its next write, SQLite may find the change after
@@ -49,7 +49,7 @@ var _ core.Ledger = (*Ledger)(nil)
 // file and says what to do. The caller closes the ledger.
 //
 // The file is not searched for damage: that takes time in proportion to its size
-// (about a second for each 300 MB), and the log makes an unclean end harmless.
+// (a second for 350 MB in the page cache), and the log makes an unclean end harmless.
 // Damage is reported when it is met.
 func Open(path string, log *slog.Logger) (*Ledger, error) {
 	path, err := create(path)
@@ -101,7 +101,7 @@ func (l *Ledger) Close() error {
 // of it is recorded and other changes are not affected.
 func (l *Ledger) Write(c core.Change, done func(error)) {
 	ops, bytes, err := compile(&c)
-	l.enqueue(entry{ops: ops, bytes: bytes, err: err, done: done})
+	l.enqueue(entry{ops: ops, bytes: bytes, err: err, lazy: c.Lazy, done: done})
 }
 
 func (l *Ledger) enqueue(e entry) {

@@ -71,7 +71,7 @@ func TestOpenRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer db.Close()
+		defer func() { must(t, db.Close()) }()
 		if _, err := db.Exec(script); err != nil {
 			t.Fatal(err)
 		}
@@ -86,9 +86,9 @@ func TestOpenRefuses(t *testing.T) {
 		"foreign":         {func(t *testing.T, path string) { query(t, path, "CREATE TABLE x(y)") }, "another program"},
 		"newer":           {func(t *testing.T, path string) { healthy(t, path); query(t, path, "PRAGMA user_version=99") }, "schema 99"},
 		"tables tampered": {func(t *testing.T, path string) { healthy(t, path); query(t, path, "DROP TABLE turns") }, "not as expected"},
-		"a directory":     {func(t *testing.T, path string) { os.Mkdir(path, 0o700) }, "regular file"},
+		"a directory":     {func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) }, "regular file"},
 		"no directory": {func(t *testing.T, path string) {
-			os.Remove(filepath.Dir(path))
+			must(t, os.Remove(filepath.Dir(path)))
 			put(t, filepath.Dir(path), nil)
 		}, "not a directory"},
 	}
@@ -102,8 +102,7 @@ func TestOpenRefuses(t *testing.T) {
 			c.make(t, path)
 			l, err := ledger.Open(path, slog.New(slog.DiscardHandler))
 			if err == nil {
-				l.Close()
-				t.Fatal("it was opened")
+				t.Fatal("it was opened", l.Close())
 			}
 			if !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), filepath.Dir(path)) {
 				t.Errorf("error = %v, want one that names the file and says %q", err, c.says)
@@ -121,7 +120,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer func() { must(t, db.Close()) }()
 	for query, index := range map[string]string{
 		"SELECT count(*) FROM messages WHERE state<2":                         "messages_open",
 		"SELECT id FROM messages m WHERE m.state<2 ORDER BY m.seq":            "messages_open",

@@ -3,6 +3,7 @@ package ledger
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // An entry is one change on its way to the disk. One without ops is only a
@@ -11,8 +12,14 @@ type entry struct {
 	ops   []op
 	bytes int
 	err   error // why it cannot be written at all
+	lazy  bool  // it can wait for lingerTime
 	done  func(error)
 }
+
+// lingerTime is how long a lazy change may wait for company. A sync costs a
+// message more than everything else, and while messages come the next one is
+// never far.
+const lingerTime = 10 * time.Millisecond
 
 // A queue holds what waits for the writer. It has no bound of its own: lanes
 // bound what is admitted, a message is in it at most a few times, and refusing
@@ -24,6 +31,8 @@ type queue struct {
 	mu     sync.Mutex // protects the fields below
 	items  []entry
 	put    uint64 // entries ever added
+	due    bool   // an entry that is not lazy is among them, or one has waited long enough
+	armed  bool   // the linger timer runs
 	closed bool
 }
 
@@ -38,16 +47,39 @@ func (q *queue) add(e entry) bool {
 	}
 	q.items = append(q.items, e)
 	q.put++
+	if e.lazy && !q.due {
+		if !q.armed {
+			q.armed = true
+			time.AfterFunc(lingerTime, q.ripen)
+		}
+		q.mu.Unlock()
+		return true
+	}
+	q.due = true
 	q.mu.Unlock()
 	q.notify()
 	return true
 }
 
-// take returns everything that waits and gives the queue spare to fill. It
-// reports whether nothing more will come.
+// ripen ends the wait of lazy entries.
+func (q *queue) ripen() {
+	q.mu.Lock()
+	q.armed = false
+	q.due = q.due || len(q.items) > 0
+	q.mu.Unlock()
+	q.notify()
+}
+
+// take returns everything that waits and gives the queue spare to fill; nothing
+// while there are only lazy entries that can wait on. It reports whether nothing
+// more will come.
 func (q *queue) take(spare []entry) (items []entry, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if !q.due && !q.closed {
+		return spare, false
+	}
+	q.due = false
 	items, q.items = q.items, spare
 	return items, q.closed
 }

@@ -50,6 +50,13 @@ func mustWrite(t testing.TB, l *ledger.Ledger, c core.Change) {
 	}
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 func message(channel string) *core.Message {

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 )
 
@@ -125,7 +126,7 @@ func migrate(c driver.Conn) error {
 	}
 	switch {
 	case id != applicationID && tables > 0:
-		return fmt.Errorf("it is the database of another program; move it away")
+		return errors.New("it is the database of another program; move it away")
 	case int(version) > len(migrations):
 		return fmt.Errorf("it has schema %d and this program knows up to %d; use the newer bareclaw that wrote it", version, len(migrations))
 	case int(version) == len(migrations):

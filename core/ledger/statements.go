@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
 
@@ -59,7 +60,7 @@ var queries = [statements]string{
 	opApproval: `INSERT INTO approvals(id, turn, state, created_at, expires_at, decided_at, doc, input, suggestion)
 		VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET turn=excluded.turn, state=excluded.state,
 		created_at=excluded.created_at, expires_at=excluded.expires_at, decided_at=excluded.decided_at, doc=excluded.doc,
-		input=excluded.input, suggestion=excluded.suggestion`,
+		input=excluded.input, suggestion=excluded.suggestion WHERE approvals.state='pending'`,
 	opBackground: `INSERT INTO backgrounds(id, channel, created_at, is_error, text) VALUES(?,?,?,?,?)`,
 	opRaise: `INSERT INTO meta(key, value) VALUES('generation', 1)
 		ON CONFLICT(key) DO UPDATE SET value=value+1 RETURNING value`,
@@ -102,7 +103,7 @@ func openWriteConn(path string) (*writeConn, error) {
 		c.args[i].Ordinal = i + 1
 	}
 	if err := c.prepare(); err != nil {
-		c.close()
+		_ = c.close()
 		return nil, err
 	}
 	return c, nil
@@ -160,11 +161,9 @@ func (c *writeConn) row(id stmtID, args ...driver.Value) (row []driver.Value, ok
 		}
 	}()
 	row = make([]driver.Value, len(rows.Columns()))
-	switch err := rows.Next(row); err {
-	case nil:
-	case io.EOF:
+	if err := rows.Next(row); errors.Is(err, io.EOF) {
 		return nil, false, nil
-	default:
+	} else if err != nil {
 		return nil, false, err
 	}
 	for rest := make([]driver.Value, len(row)); rows.Next(rest) == nil; { // run it to its end

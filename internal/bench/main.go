@@ -103,7 +103,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitUsage
 	}
-	r, err := measure(ctx, o, stderr)
+	p := fullPlan()
+	if o.quick {
+		p = quickPlan()
+	}
+	r, err := measure(ctx, o, p, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitFailure

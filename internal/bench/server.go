@@ -165,7 +165,7 @@ func (s *server) stop() error {
 // sweep waits a moment for the processes that the daemon left to go, then
 // kills them.
 func (s *server) sweep() {
-	deadline := time.Now().Add(3 * time.Second)
+	deadline := time.Now().Add(s.lab.plan.patience)
 	left := marked(s.mark)
 	for len(left) > 0 && time.Now().Before(deadline) {
 		time.Sleep(10 * time.Millisecond)

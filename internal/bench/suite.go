@@ -48,6 +48,10 @@ type lab struct {
 	count  int // servers started so far
 }
 
+// sweepAfter is how long the processes of a daemon that has stopped may take to
+// end by themselves.
+const sweepAfter = 3 * time.Second
+
 // A plan says how much is measured.
 type plan struct {
 	starts       int
@@ -55,29 +59,28 @@ type plan struct {
 	coldChannels int
 	burst        int
 	load         time.Duration // each step of the throughput
+	loads        []int         // channels of each step
 	crowds       []int         // channels at which memory is read
 	eventTurns   int
 	sizeRounds   int
 	bareStarts   int
 	syncs        int
+	patience     time.Duration // with what a stopped daemon leaves behind
 }
 
 func fullPlan() plan {
-	return plan{starts: 20, warmMessages: 4000, coldChannels: 60, burst: 50, load: 6 * time.Second,
-		crowds: []int{1, 50, 200}, eventTurns: 9, sizeRounds: 7, bareStarts: 30, syncs: 1000}
+	return plan{starts: 20, warmMessages: 4000, coldChannels: 60, burst: 50, load: 6 * time.Second, loads: []int{1, 10, 100},
+		crowds: []int{1, 50, 200}, eventTurns: 9, sizeRounds: 7, bareStarts: 30, syncs: 1000, patience: sweepAfter}
 }
 
 func quickPlan() plan {
-	return plan{starts: 5, warmMessages: 1000, coldChannels: 20, burst: 50, load: 1500 * time.Millisecond,
-		crowds: []int{1, 50, 200}, eventTurns: 3, sizeRounds: 3, bareStarts: 10, syncs: 200}
+	return plan{starts: 5, warmMessages: 1000, coldChannels: 20, burst: 50, load: 1500 * time.Millisecond, loads: []int{1, 10, 100},
+		crowds: []int{1, 50, 200}, eventTurns: 3, sizeRounds: 3, bareStarts: 10, syncs: 200, patience: sweepAfter}
 }
 
 // measure runs the chosen scenarios over all targets.
-func measure(ctx context.Context, o options, log io.Writer) (r report, err error) {
-	l := &lab{plan: fullPlan(), log: log}
-	if o.quick {
-		l.plan = quickPlan()
-	}
+func measure(ctx context.Context, o options, p plan, log io.Writer) (r report, err error) {
+	l := &lab{plan: p, log: log}
 	if l.dir, err = os.MkdirTemp(o.dir, "bareclaw-bench-"); err != nil {
 		return r, err
 	}

@@ -29,12 +29,12 @@ func (l *lab) targets(ctx context.Context, o options) ([]target, error) {
 	program := o.program
 	if program == "" {
 		program = filepath.Join(l.dir, "bin", "bareclaw")
-		if err := build(ctx, program, "."); err != nil {
+		if err := build(ctx, program, "bareclaw"); err != nil {
 			return nil, err
 		}
 	}
 	l.claude = filepath.Join(l.dir, "bin", "claude")
-	if err := build(ctx, l.claude, "./internal/fakeclaude"); err != nil {
+	if err := build(ctx, l.claude, "bareclaw/internal/fakeclaude"); err != nil {
 		return nil, err
 	}
 	ours := target{name: "bareclaw", command: []string{program}, claude: l.claude, health: true}

@@ -1,0 +1,44 @@
+package sessionfile
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"bareclaw/core"
+
+	"github.com/google/uuid"
+)
+
+// What is pending becomes one new file, in order, and a change that is refused
+// does not take the others down.
+func TestPendingChangesAreOneWrite(t *testing.T) {
+	t.Parallel()
+	f, err := Open(filepath.Join(t.TempDir(), "sessions.json"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	first, second := uuid.NewString(), uuid.NewString()
+	for _, c := range []*change{{key: "a", id: first}, {key: "b", id: first}, {key: "c", id: second}, {key: "a"}, {key: "b", id: first}} {
+		c.done = make(chan error, 1)
+		f.pending = append(f.pending, c)
+	}
+	batch := f.pending
+	f.mu.Lock()
+	f.writePendingLocked()
+	f.mu.Unlock()
+	for i, c := range batch {
+		if err := <-c.done; (err != nil) != (i == 1) {
+			t.Errorf("change %d: %v", i, err)
+		}
+	}
+	b, err := os.ReadFile(f.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := format(map[core.ChannelKey]string{"b": first, "c": second}); string(b) != string(want) {
+		t.Errorf("file = %s, want %s", b, want)
+	}
+}

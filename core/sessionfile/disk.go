@@ -1,0 +1,158 @@
+package sessionfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
+)
+
+// follow returns where a path leads, whether or not there is a file yet.
+func follow(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	for range 40 { // as many as Linux follows: path_resolution(7)
+		next, err := os.Readlink(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EINVAL) { // nothing there, or no link
+			return path, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(next) {
+			next = filepath.Join(filepath.Dir(path), next)
+		}
+		path = next
+	}
+	return "", errors.New("too many symbolic links")
+}
+
+// lockFile takes the lock for as long as the returned file is open. The file
+// holds the pid of its owner and is never removed: a removed lock can be held
+// twice.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("its directory cannot be written (BARECLAW_SESSION_FILE names another place): %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		defer f.Close()
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		return nil, fmt.Errorf("it is in use by another bareclaw, process %s", ownerPID(f))
+	}
+	if err := writePID(f); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("write %s: %w", path, err)
+	}
+	return f, nil
+}
+
+func ownerPID(f *os.File) string {
+	b := make([]byte, 20)
+	n, _ := f.ReadAt(b, 0) // the file is shorter
+	if pid := strings.TrimSpace(string(b[:n])); pid != "" {
+		return pid
+	}
+	return "unknown"
+}
+
+func writePID(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.WriteAt(fmt.Appendln(nil, os.Getpid()), 0)
+	return err
+}
+
+// replace puts contents in the place of the file, as a whole and durably.
+func replace(path string, contents []byte) error {
+	dir := filepath.Dir(path)
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithStaticPermissions(0o600))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Cleanup() }() // does nothing once it has replaced the file
+	if _, err := f.Write(contents); err != nil {
+		return err
+	}
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	return d.Sync()
+}
+
+// setAside gives a damaged file a second name, <name>.corrupt-<time>, and
+// returns it. The first name stays until the file is replaced, so that at no
+// moment there is none.
+func setAside(path string, now time.Time) (string, error) {
+	stem := path + ".corrupt-" + now.UTC().Format("20060102T150405Z")
+	aside := stem
+	for n := 2; ; n++ {
+		err := os.Link(path, aside)
+		if err == nil {
+			return aside, syncDir(filepath.Dir(path))
+		}
+		if errors.Is(err, fs.ErrExist) {
+			aside = fmt.Sprintf("%s-%d", stem, n)
+			continue
+		}
+		return copyAside(path, aside, err)
+	}
+}
+
+// copyAside is setAside for file systems without hard links.
+func copyAside(path, aside string, cause error) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	if err := replace(aside, b); err != nil {
+		return "", errors.Join(cause, err)
+	}
+	return aside, nil
+}
+
+// removeLeftovers removes what a process that died while it wrote has left:
+// files named like the file, with a dot before and digits behind, as renameio
+// makes them. The lock is held, so nobody is writing one.
+func removeLeftovers(path string) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return // nothing depends on it
+	}
+	prefix := "." + filepath.Base(path)
+	for _, e := range entries {
+		digits, ok := strings.CutPrefix(e.Name(), prefix)
+		if ok && digits != "" && strings.Trim(digits, "0123456789") == "" && e.Type().IsRegular() {
+			_ = os.Remove(filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
+}
+
+// checkWritable finds out now, and not with the first message, whether files can
+// be made in the directory.
+func checkWritable(dir string) error {
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("its directory cannot be written (BARECLAW_SESSION_FILE names another place): %w", err)
+	}
+	return nil
+}

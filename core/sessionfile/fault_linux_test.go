@@ -1,0 +1,62 @@
+package sessionfile_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bareclaw/core/sessionfile"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestFullAndReadOnlyDisk: a change that cannot be written is not made, and can
+// be made when there is room again.
+func TestFullAndReadOnlyDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=700"); err != nil {
+		t.Skipf("NOT TESTED: a full and a read-only disk: mounting takes root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	path := filepath.Join(dir, "sessions.json")
+	f := open(t, path)
+	set(t, f, "a", idA)
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("fill the disk: %v", err)
+	}
+	if err := f.Set("b", idB); !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), path) {
+		t.Errorf("error = %v, want ENOSPC and the file's name", err)
+	}
+	if err := f.Forget("a"); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("error = %v, want ENOSPC", err)
+	}
+	if _, ok := f.Get("b"); ok || len(f.All()) != 1 {
+		t.Errorf("entries = %v, want what is on the disk", f.All())
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	set(t, f, "b", idB)
+	if got := contents(t, path); !strings.Contains(got, idB) {
+		t.Errorf("file = %q", got)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sessionfile.Open(path, slog.New(slog.DiscardHandler)); !errors.Is(err, unix.EROFS) ||
+		!strings.Contains(err.Error(), "cannot be written") {
+		t.Errorf("error = %v, want EROFS and what it means", err)
+	}
+}

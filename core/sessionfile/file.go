@@ -1,0 +1,141 @@
+// Package sessionfile keeps which agent session belongs to which channel, in a
+// JSON file that a person can read: {"channel": "session id"}.
+//
+// The file is replaced as a whole, synced, before Set or Forget return, and only
+// when something changes; changes that arrive during a write share the next one.
+// One process holds it at a time, and no session id is ever under two channels:
+// two agents that resume one session destroy its history. What cannot be
+// understood in the file is set aside and told, never forgotten.
+package sessionfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/core"
+)
+
+// A File is an open session file. It implements [core.SessionIDs]; all methods
+// are safe for concurrent use.
+type File struct {
+	path    string // where it really is, symbolic links followed
+	log     *slog.Logger
+	lock    *os.File
+	problem string
+
+	mu      sync.Mutex // protects the fields below
+	ids     map[core.ChannelKey]string
+	pending []*change // bounded by the number of callers, who all wait
+	writing bool      // somebody is writing and will see to pending
+	closed  bool
+	rests   *sync.Cond // signalled when writing becomes false
+}
+
+var _ core.SessionIDs = (*File)(nil)
+
+// Open reads the file, which may be missing, and locks it until Close. Where the
+// path is a symbolic link, the file it leads to is used and the link stays. An
+// error says what is wrong with the place, or which process has the file; bad
+// contents are no error, see [File.Problem].
+func Open(path string, log *slog.Logger) (*File, error) {
+	target, err := follow(path)
+	if err != nil {
+		return nil, fmt.Errorf("session file %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return nil, fmt.Errorf("session file %s: make its directory: %w", target, err)
+	}
+	lock, err := lockFile(target + ".lock")
+	if err != nil {
+		return nil, fmt.Errorf("session file %s: %w", target, err)
+	}
+	f := &File{path: target, log: log, lock: lock}
+	f.rests = sync.NewCond(&f.mu)
+	if err := f.load(); err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("session file %s: %w", target, err)
+	}
+	return f, nil
+}
+
+// Close waits for the write that is under way, if any, and lets go of the file.
+// Changes made later are refused with [core.ErrClosed].
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	for f.writing {
+		f.rests.Wait()
+	}
+	return f.lock.Close()
+}
+
+// Problem says, for a person, what could not be understood in the file when it
+// was opened, and where the original is. It is empty when all was well.
+func (f *File) Problem() string { return f.problem }
+
+// Get implements [core.SessionIDs].
+func (f *File) Get(key core.ChannelKey) (id string, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id, ok = f.ids[key]
+	return id, ok
+}
+
+// All implements [core.SessionIDs].
+func (f *File) All() map[core.ChannelKey]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.ids)
+}
+
+// load reads the file and, where it is damaged, puts the original aside.
+func (f *File) load() error {
+	removeLeftovers(f.path)
+	info, err := os.Stat(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		f.ids = map[core.ChannelKey]string{}
+		return checkWritable(filepath.Dir(f.path))
+	}
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(f.path, 0o600); err != nil {
+			return err
+		}
+	}
+	b, err := os.ReadFile(f.path)
+	if err != nil {
+		return err
+	}
+	var problems []string
+	if f.ids, problems = parse(b); len(problems) == 0 {
+		return checkWritable(filepath.Dir(f.path))
+	}
+	aside, err := setAside(f.path, time.Now())
+	if err != nil {
+		return fmt.Errorf("it is damaged (%s) and could not be set aside: %w", strings.Join(problems, "; "), err)
+	}
+	if err := replace(f.path, format(f.ids)); err != nil {
+		return err
+	}
+	f.problem = fmt.Sprintf("The session file %s was damaged: %s. %d entries were kept; the original is %s.",
+		f.path, strings.Join(problems, "; "), len(f.ids), aside)
+	f.log.Warn("session file was damaged", "file", f.path, "kept", len(f.ids), "original", aside, "problems", problems)
+	return nil
+}

@@ -1,0 +1,376 @@
+package sessionfile_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"bareclaw/core"
+	"bareclaw/core/sessionfile"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+)
+
+// childEnv makes the test binary hold that session file until its input ends.
+const childEnv = "SESSIONFILE_CHILD"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childEnv); path != "" {
+		os.Exit(child(path))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func child(path string) int {
+	f, err := sessionfile.Open(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for i := 0; ; i++ {
+		if err := f.Set(core.ChannelKey(fmt.Sprint("channel ", i%100)), uuid.NewString()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		fmt.Println(os.Getpid())
+	}
+}
+
+const (
+	idA = "0b9fbb1c-5d0a-4a3e-9f43-3a1b6a1f0001"
+	idB = "0b9fbb1c-5d0a-4a3e-9f43-3a1b6a1f0002"
+	idC = "0b9fbb1c-5d0a-4a3e-9f43-3a1b6a1f0003"
+)
+
+func open(t testing.TB, path string) *sessionfile.File {
+	t.Helper()
+	f, err := sessionfile.Open(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+func contents(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func set(t testing.TB, f *sessionfile.File, key core.ChannelKey, id string) {
+	t.Helper()
+	if err := f.Set(key, id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSetAndForgetAreOnDisk(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state", "sessions.json")
+	f := open(t, path)
+	if len(f.All()) != 0 || f.Problem() != "" {
+		t.Errorf("a missing file gives %v, %q", f.All(), f.Problem())
+	}
+	set(t, f, "tg-<1>", idA)
+	set(t, f, "http", idB)
+	want := "{\n  \"http\": \"" + idB + "\",\n  \"tg-<1>\": \"" + idA + "\"\n}\n"
+	if got := contents(t, path); got != want {
+		t.Errorf("file = %q, want %q", got, want)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("file is %v, %v, want mode 600", info.Mode(), err)
+	}
+	if err := f.Forget("http"); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := f.Get("http"); ok {
+		t.Errorf("a forgotten channel has session %s", got)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f = open(t, path)
+	if want := map[core.ChannelKey]string{"tg-<1>": idA}; !maps.Equal(f.All(), want) {
+		t.Errorf("read again: %v, want %v", f.All(), want)
+	}
+	if got, ok := f.Get("tg-<1>"); !ok || got != idA {
+		t.Errorf("session = %q, %v, want %q", got, ok, idA)
+	}
+}
+
+func TestNothingIsWrittenWithoutAChange(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "sessions.json")
+	f := open(t, path)
+	set(t, f, "a", idA)
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(t, f, "a", idA)
+	if err := f.Forget("unknown"); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the file was replaced (%v)", err)
+	}
+}
+
+func TestSetRefuses(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "sessions.json")
+	f := open(t, path)
+	set(t, f, "a", idA)
+	for name, c := range map[string]struct {
+		key  core.ChannelKey
+		id   string
+		says string
+	}{
+		"no uuid":           {"b", "abc", "not a UUID"},
+		"empty":             {"b", "", "not a UUID"},
+		"another form":      {"b", "{" + idB + "}", "not a UUID"},
+		"another channel's": {"b", strings.ToUpper(idA), `session of channel "a"`},
+		"unwritable name":   {"b\xff", idB, "UTF-8"},
+	} {
+		if err := f.Set(c.key, c.id); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: error = %v, want one that says %q", name, err, c.says)
+		}
+	}
+	if want := map[core.ChannelKey]string{"a": idA}; !maps.Equal(f.All(), want) {
+		t.Errorf("entries = %v, want %v", f.All(), want)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Set("b", idB); !errors.Is(err, core.ErrClosed) {
+		t.Errorf("after close: %v, want ErrClosed", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Errorf("second close: %v", err)
+	}
+}
+
+func TestDamagedFileIsSetAside(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		contents string
+		want     map[core.ChannelKey]string
+		says     string
+	}{
+		"empty":         {"", nil, "empty"},
+		"not JSON":      {"hello", nil, "not JSON"},
+		"an array":      {"[]", nil, "not a JSON object"},
+		"null":          {"null", nil, "not a JSON object"},
+		"cut short":     {`{"a": "` + idA + `", "b": "` + idB[:9], map[core.ChannelKey]string{"a": idA}, "not JSON"},
+		"a number":      {`{"a": 1, "b": "` + idB + `"}`, map[core.ChannelKey]string{"b": idB}, "not a string"},
+		"no uuid":       {`{"a": "x", "b": "` + idB + `"}`, map[core.ChannelKey]string{"b": idB}, "not a UUID"},
+		"shared":        {`{"a": "` + idA + `", "b": "` + strings.ToUpper(idA) + `", "c": "` + idC + `"}`, map[core.ChannelKey]string{"a": idA, "c": idC}, "same session"},
+		"twice":         {`{"a": "` + idA + `", "a": "` + idB + `"}`, map[core.ChannelKey]string{"a": idA}, "twice"},
+		"something on":  {`{"a": "` + idA + `"} x`, map[core.ChannelKey]string{"a": idA}, "more after"},
+		"bad name":      {`{"a\ud800": "` + idA + `"}`, nil, "UTF-8"},
+		"many problems": {"{" + strings.Repeat(`"a": 1,`, 50) + `"b": 2}`, nil, "and 41 more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join(dir, "sessions.json")
+			if err := os.WriteFile(path, []byte(c.contents), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			var logged bytes.Buffer
+			f, err := sessionfile.Open(path, slog.New(slog.NewTextHandler(&logged, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !maps.Equal(f.All(), c.want) {
+				t.Errorf("entries = %v, want %v", f.All(), c.want)
+			}
+			asides, err := filepath.Glob(path + ".corrupt-*")
+			if err != nil || len(asides) != 1 {
+				t.Fatalf("set aside: %v, %v, want one file", asides, err)
+			}
+			if got := contents(t, asides[0]); got != c.contents {
+				t.Errorf("set aside = %q, want the original", got)
+			}
+			if p := f.Problem(); !strings.Contains(p, c.says) || !strings.Contains(p, asides[0]) {
+				t.Errorf("problem = %q, want one that names %s and says %q", p, asides[0], c.says)
+			}
+			if !strings.Contains(logged.String(), "session file was damaged") {
+				t.Errorf("log = %q", logged.String())
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			again := open(t, path)
+			if again.Problem() != "" || !maps.Equal(again.All(), c.want) {
+				t.Errorf("opened again: %v, %q", again.All(), again.Problem())
+			}
+		})
+	}
+}
+
+func TestEveryDamagedFileIsKept(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "sessions.json")
+	for range 3 {
+		if err := os.WriteFile(path, []byte("rubbish"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := open(t, path).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asides, err := filepath.Glob(path + ".corrupt-*"); err != nil || len(asides) != 3 {
+		t.Errorf("set aside: %v, %v, want three files", asides, err)
+	}
+}
+
+func TestSymbolicLinkStays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "real"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link, target := filepath.Join(dir, "sessions.json"), filepath.Join(dir, "real", "s.json")
+	for from, to := range map[string]string{link: "second.json", filepath.Join(dir, "second.json"): "real/s.json"} {
+		if err := os.Symlink(to, from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(t, open(t, link), "a", idA)
+	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != fs.ModeSymlink {
+		t.Errorf("the link is %v, %v", info.Mode(), err)
+	}
+	if got := contents(t, target); !strings.Contains(got, idA) {
+		t.Errorf("target = %q", got)
+	}
+	if _, err := sessionfile.Open(target, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("the target can be opened beside the link")
+	}
+	if err := os.Symlink("loop", filepath.Join(dir, "loop")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sessionfile.Open(filepath.Join(dir, "loop"), slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("a link to itself was opened")
+	}
+}
+
+func TestOpenRefusesBadPlaces(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, path := range map[string]string{"in a file": filepath.Join(dir, "file", "s.json"), "a directory": filepath.Join(dir, "d")} {
+		if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(dir, "d"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sessionfile.Open(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error = %v, want one that names %s", name, err, path)
+		}
+	}
+}
+
+func TestConcurrentChangesShareWrites(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "sessions.json")
+	f := open(t, path)
+	var wg sync.WaitGroup
+	want := make(map[core.ChannelKey]string)
+	for i := range 100 {
+		key, id := core.ChannelKey(fmt.Sprint("channel ", i)), uuid.NewString()
+		if i%10 != 0 {
+			want[key] = id
+		}
+		wg.Go(func() {
+			if err := f.Set(key, id); err != nil {
+				t.Error(err)
+			}
+			if i%10 == 0 {
+				if err := f.Forget(key); err != nil {
+					t.Error(err)
+				}
+			} else if got := contents(t, path); !strings.Contains(got, id) {
+				t.Errorf("session of %s is not on disk", key)
+			}
+		})
+	}
+	wg.Wait()
+	if !maps.Equal(f.All(), want) {
+		t.Errorf("%d entries, want %d", len(f.All()), len(want))
+	}
+}
+
+// TestKillNine kills a process that writes, on the same file again and again:
+// what it reported is there, the file is whole, its lock is free, and nothing
+// else is left.
+func TestKillNine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "sessions.json")
+	for round := range 8 {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), self)
+		cmd.Env = append(os.Environ(), childEnv+"="+path)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line := make([]byte, 1)
+		for range 50 + round {
+			if _, err := out.Read(line); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = sessionfile.Open(path, slog.New(slog.DiscardHandler))
+		if want := "process " + strconv.Itoa(cmd.Process.Pid); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error = %v, want one that says %q", err, want)
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Error("the child ended by itself")
+		}
+		f := open(t, path)
+		if f.Problem() != "" || len(f.All()) == 0 {
+			t.Errorf("after kill -9: %d entries, %q", len(f.All()), f.Problem())
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 2 {
+		t.Errorf("left behind: %v, want the file and its lock", entries)
+	}
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestMain makes the test binary the server that the benchmark starts, and
+// that server's hosts.
+func TestMain(m *testing.M) {
+	if os.Getenv(markName) == "" {
+		os.Exit(m.Run())
+	}
+	if len(os.Args) > 1 { // a host: it does nothing until it is ended
+		time.Sleep(time.Hour)
+		return
+	}
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// serve answers /health, and /message at once; each channel gets a process. It
+// ends with SIGINT. A server that is called "leaky" forgets its processes, and
+// one called "broken" answers 500.
+func serve() error {
+	name := filepath.Base(os.Args[0])
+	var mu sync.Mutex
+	hosts := map[string]*exec.Cmd{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("POST /message", func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Channel, Text string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || name == "broken" {
+			http.Error(w, "broken", http.StatusInternalServerError)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if hosts[in.Channel] == nil {
+			host := exec.Command(os.Args[0], "host")
+			if host.Start() != nil {
+				http.Error(w, "no host", http.StatusInternalServerError)
+				return
+			}
+			hosts[in.Channel] = host
+		}
+		text := "ok"
+		if in.Text != "hello" {
+			text = fmt.Sprintf("text=%d warm", len(in.Text))
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"text": text, "is_error": false})
+	})
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt)
+	failed := make(chan error, 1)
+	go func() { failed <- http.ListenAndServe("127.0.0.1:"+os.Getenv("BARECLAW_PORT"), mux) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-stop:
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, host := range hosts {
+		if name == "leaky" {
+			break
+		}
+		_ = host.Process.Kill()
+		_ = host.Wait()
+	}
+	return nil
+}
+
+// tinyPlan takes every path of the measurement once.
+func tinyPlan() plan {
+	return plan{starts: 2, warmMessages: 20, coldChannels: 2, burst: 3, load: 20 * time.Millisecond, loads: []int{1, 3}, crowds: []int{1, 3},
+		eventTurns: 1, sizeRounds: 1, bareStarts: 1, syncs: 4, patience: 20 * time.Millisecond}
+}
+
+// stub returns a program that serves; name says how.
+func stub(t *testing.T, name string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), name)
+	if err := os.Symlink(self, program); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func TestMeasuresEveryScenarioOfBothTargets(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	r, err := measure(t.Context(), options{program: stub(t, "ours"), baselineCmd: stub(t, "base")}, tinyPlan(), &log)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &log)
+	}
+	want := []string{"start.p50", "warm.p50", "warm.p99", "cold.p50", "burst.wall", "load.1.rate", "load.3.p99", "events.wall", "sizes.in.10", "sizes.out.10"}
+	if runtime.GOOS == "linux" {
+		want = append(want, "memory.daemon.0", "memory.hostpss.3", "events.cpu")
+	}
+	for _, id := range want {
+		row := r.rows[id]
+		if row.ours == nil || row.baseline == nil {
+			t.Errorf("%s: ours %v, baseline %v", id, row.ours, row.baseline)
+		}
+	}
+	for _, id := range []string{"start.p50", "load.1.rate"} {
+		if got := r.rows[id].ours; got.value <= 0 {
+			t.Errorf("%s = %v, want more than nothing", id, got)
+		}
+	}
+	if got := log.String(); strings.Contains(got, "left") {
+		t.Errorf("processes were left behind:\n%s", got)
+	}
+}
+
+func TestEndsWhatADaemonLeavesBehind(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows which processes are ours")
+	}
+	var log bytes.Buffer
+	l := &lab{plan: tinyPlan(), dir: t.TempDir(), log: &log}
+	s, err := l.start(t.Context(), target{name: "leaky", command: []string{stub(t, "leaky")}, claude: "/bin/false", health: true}, instant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	talkers, err := s.crowd("leak", 0, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hangUp(talkers)
+	if got := len(s.hosts()); got != 2 {
+		t.Errorf("%d hosts, want 2", got)
+	}
+	if err := s.stop(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(log.String(), "leaky left 2 processes") {
+		t.Errorf("reported %q", &log)
+	}
+	for deadline := time.Now().Add(5 * time.Second); len(marked(s.mark)) > 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("still there: %v", marked(s.mark))
+		}
+		runtime.Gosched()
+	}
+	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", s.dir, err)
+	}
+}
+
+func TestReportsAServerThatFails(t *testing.T) {
+	t.Parallel()
+	_, err := measure(t.Context(), options{program: stub(t, "broken"), only: []string{"warm"}}, tinyPlan(), &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "status 500") {
+		t.Errorf("got %v, want the status", err)
+	}
+}
+
+func TestReportsAServerThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "dies")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho no disk today\nexit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := measure(t.Context(), options{program: program, only: []string{"start"}}, tinyPlan(), &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "no disk today") {
+		t.Errorf("got %v, want how it ended and what it said", err)
+	}
+}
+
+func TestRefusesBadOptions(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"-only", "nothing"}, {"-baseline", "http://x", "-baseline-cmd", "y"}, {"rest"}, {"-what"}} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), args, &out, &errs); code != exitUsage || errs.Len() == 0 {
+			t.Errorf("%q: exit %d, %q; want %d and a reason", args, code, &errs, exitUsage)
+		}
+	}
+}
