@@ -43,7 +43,7 @@ func (serveCmd) Run() error {
 	}
 	d := &daemon{cfg: cfg, log: newLog(cfg, os.Stderr), startedAt: time.Now(), restart: make(chan struct{})}
 	for _, w := range cfg.Warnings() {
-		d.log.Warn(w)
+		d.log.Warn("configuration", "problem", w)
 	}
 	again, err := d.serve()
 	if err != nil || !again {
@@ -160,7 +160,7 @@ func (d *daemon) open() (err error) {
 	}
 	d.agent = chooseAgent(d.cfg, d.self)
 	if d.agent.problem != "" {
-		d.log.Warn(d.agent.problem)
+		d.log.Warn("agent", "problem", d.agent.problem)
 	}
 	hosts, err := newHosts(d)
 	if err != nil {

@@ -219,9 +219,6 @@ func (l *lane) flight(id TurnID) *flight {
 
 func (l *lane) now() time.Time { return l.m.o.Now() }
 
-// since is the time passed, never negative: clocks jump.
-func (l *lane) since(t time.Time) time.Duration { return max(0, l.now().Sub(t)) }
-
 func (l *lane) publish(u Update) {
 	if l.m.hub.listening(l.key) {
 		u.At = l.now()

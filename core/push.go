@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// ErrNoPusher: no adapter owns the channel's prefix.
+// ErrNoPusher means that no adapter owns the channel's prefix.
 var ErrNoPusher = errors.New("no adapter for this channel")
 
 // A Push is a message sent out by itself rather than as a reply.

@@ -109,10 +109,10 @@ func (l *eventLog) put(data []byte) error {
 	return nil
 }
 
-// read returns encoded entries after seq, at least one and at most about max
+// read returns encoded entries after seq, at least one and at most about most
 // bytes, and the last sequence number among them. It blocks until there are
 // some; stop makes it return early with errLogClosed.
-func (l *eventLog) read(after uint64, max int, stop func() bool) ([]byte, uint64, error) {
+func (l *eventLog) read(after uint64, most int, stop func() bool) ([]byte, uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
@@ -132,7 +132,7 @@ func (l *eventLog) read(after uint64, max int, stop func() bool) ([]byte, uint64
 		i = int(after - first + 1) // sequence numbers have no gaps
 	}
 	var batch []byte
-	for ; i < len(l.entries) && (len(batch) == 0 || len(batch)+int(l.entries[i].n) <= max); i++ {
+	for ; i < len(l.entries) && (len(batch) == 0 || len(batch)+int(l.entries[i].n) <= most); i++ {
 		e := l.entries[i]
 		if e.data != nil {
 			batch = append(batch, e.data...)

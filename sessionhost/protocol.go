@@ -140,11 +140,9 @@ func encodeEvent(seq uint64, event []byte) []byte {
 // decodeSaid parses a log entry. The event aliases b.
 func decodeSaid(b []byte) (said, error) {
 	if rest, ok := bytes.CutPrefix(b, []byte(seqField)); ok && b[len(b)-1] == '}' {
-		if digits, event, ok := bytes.Cut(rest[:min(len(rest), 64)], []byte(eventField)); ok {
-			seq, err := strconv.ParseUint(string(digits), 10, 64)
-			if err == nil {
-				event = rest[len(digits)+len(eventField) : len(rest)-1]
-				return said{Seq: seq, Event: event}, nil
+		if digits, _, ok := bytes.Cut(rest[:min(len(rest), 64)], []byte(eventField)); ok {
+			if seq, err := strconv.ParseUint(string(digits), 10, 64); err == nil {
+				return said{Seq: seq, Event: rest[len(digits)+len(eventField) : len(rest)-1]}, nil
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package sessionhost
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -134,5 +133,5 @@ func request(ev claude.Event) *core.Request {
 	if err != nil || r.Subtype != claude.RequestCanUseTool {
 		return nil
 	}
-	return &core.Request{ID: r.RequestID, Tool: r.ToolName, Input: json.RawMessage(r.Input), Suggestion: json.RawMessage(r.Suggestions)}
+	return &core.Request{ID: r.RequestID, Tool: r.ToolName, Input: r.Input, Suggestion: r.Suggestions}
 }
