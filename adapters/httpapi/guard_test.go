@@ -82,7 +82,10 @@ func TestTokenGuardsEveryRoute(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newFake(t).echo(), func(o *Options) {
 		o.Token = "right"
-		o.Peer = func(net.Conn) (bool, bool) { t.Error("the peer is asked for though there is a token"); return false, true }
+		o.Peer = func(net.Conn) (bool, bool) {
+			t.Error("the peer is asked for though there is a token")
+			return false, true
+		}
 	})
 	paths := map[string]bool{"GET /none": true, "PUT /message": true, "OPTIONS /health": true}
 	for _, op := range r.recorder.Operations() {

@@ -10,8 +10,12 @@ import (
 	"time"
 )
 
-// maxPooledBytes bounds what a pooled buffer may hold on to.
-const maxPooledBytes = 64 << 10
+const (
+	// maxPooledBytes bounds what a pooled buffer may hold on to.
+	maxPooledBytes = 64 << 10
+	// lingerTimeout bounds how long a refused body is read on.
+	lingerTimeout = 5 * time.Second
+)
 
 // A handlerFunc answers a request, or returns an error instead of an answer.
 type handlerFunc func(w *response, r *http.Request) error
@@ -92,8 +96,9 @@ func (s *Server) fail(w *response, r *http.Request, err error) {
 	}
 	if r.ContentLength != 0 && !w.bodyRead {
 		// Otherwise net/http reads the rest of the body before it sends the
-		// refusal, for as long as the client likes.
+		// refusal, and after it too, for as long as the client likes.
 		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingerTimeout)) // where there are deadlines
 	}
 	_ = w.json(p.status, p.body()) // a client that does not listen
 }

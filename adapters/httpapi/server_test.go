@@ -40,8 +40,10 @@ func newRig(t *testing.T, f *fake, change func(*Options)) *rig {
 	log := &lockedBuffer{}
 	o := Options{
 		Push: &core.PushRegistry{}, BodyLimit: 64 << 10,
-		Log:     slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Health:  func() Health { return Health{PID: 42, Version: "v1", Ready: true, StartedAt: fakeStart, Agent: Agent{Kind: "echo"}} },
+		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Health: func() Health {
+			return Health{PID: 42, Version: "v1", Ready: true, StartedAt: fakeStart, Agent: Agent{Kind: "echo"}}
+		},
 		Restart: func() error { return nil },
 	}
 	if change != nil {

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"os"
@@ -57,7 +58,9 @@ func fill(t *testing.T, dir string) (free func()) {
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t)
-	l := openAt(t, filepath.Join(dir, "ledger.db"))
+	var logged bytes.Buffer
+	l, err := ledger.Open(filepath.Join(dir, "ledger.db"), slog.New(slog.NewTextHandler(&logged, nil)))
+	must(t, err)
 	var want core.Balance
 	for round := range 3 {
 		free := fill(t, dir)
@@ -87,6 +90,12 @@ func TestFullDisk(t *testing.T) {
 		mustWrite(t, l, core.Change{Accept: []*core.Message{refused}})
 		want.Accepted, want.Waiting = want.Accepted+1, want.Waiting+1
 		wantBalance(t, l, want)
+	}
+	must(t, l.Close())
+	for _, says := range []string{"cannot be written", "can be written again"} {
+		if got := strings.Count(logged.String(), says); got != 3 {
+			t.Errorf("%q is logged %d times, want once a round:\n%s", says, got, &logged)
+		}
 	}
 }
 

@@ -126,7 +126,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 		"SELECT id FROM messages m WHERE m.state<2 ORDER BY m.seq":            "messages_open",
 		"SELECT id FROM messages WHERE channel=? AND seq<? ORDER BY seq DESC": "messages_channel",
 		"SELECT id FROM messages WHERE source_key=?":                          "messages_source",
-		"SELECT id FROM turns t WHERE t.ended_at=0 ORDER BY t.seq":            "turns_open",
+		"SELECT turn FROM messages WHERE state<2 AND turn IS NOT NULL":        "messages_open",
 		"SELECT id FROM approvals WHERE state='pending' ORDER BY seq":         "approvals_pending",
 		"SELECT id FROM approvals WHERE turn=? ORDER BY seq":                  "approvals_turn",
 		"SELECT channel, count(*), max(seq) FROM messages GROUP BY channel":   "messages_channel",

@@ -181,6 +181,9 @@ func (l *Ledger) Turn(ctx context.Context, id core.TurnID) (core.Turn, error) {
 	return t, reading(err, "turn %s", id)
 }
 
+// openTurns finds the turns that have not ended: those with a running member.
+const openTurns = `WHERE t.id IN (SELECT turn FROM messages WHERE state<2 AND turn IS NOT NULL) ORDER BY t.seq`
+
 // Open implements [core.Ledger]: both lists are of one moment.
 func (l *Ledger) Open(ctx context.Context) ([]core.Message, []core.Turn, error) {
 	if err := l.settled(ctx); err != nil {
@@ -195,7 +198,7 @@ func (l *Ledger) Open(ctx context.Context) ([]core.Message, []core.Turn, error) 
 	if err != nil {
 		return nil, nil, reading(err, "open messages")
 	}
-	ts, err := list(ctx, tx, scanTurn, turnColumns+`WHERE t.ended_at=0 ORDER BY t.seq`)
+	ts, err := list(ctx, tx, scanTurn, turnColumns+openTurns)
 	return ms, ts, reading(err, "open turns")
 }
 

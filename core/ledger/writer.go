@@ -60,7 +60,7 @@ func (n *counters) add(m counters) {
 
 type stats struct{ commits, changes, checkpoints atomic.Uint64 }
 
-// run writes until the queue is closed and empty, and then closes the file.
+// run writes until the queue is closed and empty.
 func (w *writer) run() {
 	defer close(w.stopped)
 	idle := time.NewTimer(idleTime)
@@ -117,7 +117,9 @@ func (w *writer) write(group []entry) {
 	if err != nil {
 		err = storageError(w.path, err)
 	}
-	w.note(err)
+	if err != nil || w.applied > 0 { // reads that only wait for their turn say nothing of the disk
+		w.note(err)
+	}
 	w.queue.landed.Add(uint64(len(group)))
 	for i := range group {
 		if err != nil {

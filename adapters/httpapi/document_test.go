@@ -1,0 +1,170 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"bareclaw/core"
+)
+
+// TestDocument provokes every answer that the document has, on one server, and
+// holds each against it. Answers that it has not fail in the recorder.
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	var restart error
+	push := &core.PushRegistry{}
+	f := newFake(t)
+	r := newRig(t, f, func(o *Options) {
+		o.Push, o.Token = push, "right"
+		o.Restart = func() error { return restart }
+	})
+	do := func(want int, code, method, path, body string, headers ...string) answer {
+		t.Helper()
+		a := r.send(method, path, body, append([]string{"Authorization", "Bearer right"}, headers...)...)
+		r.want(a, want, code)
+		return a
+	}
+	documentMessages(r, do)
+	documentChannels(r, do)
+	documentApprovals(r, do)
+	documentSend(push, do)
+
+	do(200, "", "GET", "/health", "")
+	do(200, "", "GET", "/metrics", "")
+	do(200, "", "GET", "/openapi.yaml", "")
+	do(200, "", "POST", "/restart", "")
+	do(200, "", "POST", "/restart", `{"any":"thing"}`)
+	do(400, "invalid_body", "POST", "/restart", `[]`)
+	restart = errors.New("no binary")
+	do(503, "restart_failed", "POST", "/restart", "")
+
+	large := strings.Repeat(" ", 70<<10)
+	for _, path := range []string{"/message", "/send", "/restart", "/channels/http/interrupt", "/approvals/x"} {
+		do(413, "body_too_large", "POST", path, large)
+		do(415, "unsupported_media_type", "POST", path, "a", "Content-Type", "text/plain")
+	}
+	for _, op := range r.recorder.Operations() {
+		method, path, _ := strings.Cut(op, " ")
+		path = strings.NewReplacer("{key}", "http", "{id}", "x").Replace(path)
+		do(401, "unauthorized", method, path, "", "Authorization", "Bearer wrong")
+		do(403, "foreign_host", method, path, "", "Host", "evil.example")
+	}
+	if missing := r.recorder.Uncovered(); len(missing) > 0 {
+		t.Errorf("never provoked:\n%s", strings.Join(missing, "\n"))
+	}
+}
+
+type doFunc func(want int, code, method, path, body string, headers ...string) answer
+
+func documentMessages(r *rig, do doFunc) {
+	id := r.acceptWith(do)
+	do(200, "", "GET", "/messages/"+id, "")
+	do(200, "", "GET", "/messages/"+id+"?wait=1ms", "")
+	do(400, "bad_wait", "GET", "/messages/"+id+"?wait=soon", "")
+	do(404, "not_found", "GET", "/messages/none", "")
+	do(404, "not_found", "GET", "/messages/none?wait=1s", "")
+	do(200, "", "GET", "/messages/"+id+"/trace", "")
+	do(200, "", "DELETE", "/messages/"+id, "")
+	do(409, "not_waiting", "DELETE", "/messages/"+id, "")
+	do(404, "not_found", "DELETE", "/messages/none", "")
+	do(404, "not_found", "GET", "/messages/none/trace", "")
+
+	r.reply = func(m *core.Message) {
+		settle(m, core.Reply{
+			State: core.Failed, Text: "Something broke.", IsError: true, Code: "agent_exit", Error: "claude exited", Duration: 1,
+			Coalesced: true, Into: m.ID, CostUSD: 1e-7, SessionID: "s", Notices: []core.Notice{{Code: "new_session", Text: "a"}, {Code: "b", Text: "c"}},
+		})
+		m.RetryOf = m.ID
+	}
+	do(200, "", "POST", "/message", `{"text":"a"}`, "Idempotency-Key", "k")
+	do(200, "", "POST", "/message", `{"text":"a"}`, "Idempotency-Key", "k")
+	do(200, "", "POST", "/message", `{"text":"a"}`, "Accept", "text/event-stream")
+	do(400, "missing_text", "POST", "/message", `{}`)
+	for err, want := range map[error]struct {
+		status int
+		code   string
+	}{
+		core.ErrKeyReused: {422, "idempotency_mismatch"}, core.ErrQueueFull: {429, "queue_full"}, core.ErrClosed: {503, "shutting_down"},
+		core.ErrStorage: {503, "storage_unavailable"}, core.ErrStorageFull: {507, "storage_full"}, core.ErrBadContent: {400, "bad_content"},
+	} {
+		r.fail(errors.Join(errors.New("while testing"), err))
+		for _, accept := range []string{"*/*", "text/event-stream"} {
+			do(want.status, want.code, "POST", "/message", `{"text":"a"}`, "Accept", accept)
+		}
+	}
+	r.fail(nil)
+}
+
+func (r *rig) acceptWith(do doFunc) string {
+	a := do(202, "", "POST", "/message", `{"text":"a"}`, "Prefer", "respond-async")
+	id, _ := a.field(r.T, "message_id").(string)
+	return id
+}
+
+func documentChannels(r *rig, do doFunc) {
+	do(200, "", "GET", "/channels", "")
+	do(200, "", "GET", "/channels/http", "")
+	do(404, "not_found", "GET", "/channels/none", "")
+	do(400, "bad_channel", "GET", "/channels/%20", "")
+	do(200, "", "GET", "/channels/http/messages?limit=2", "")
+	do(400, "bad_limit", "GET", "/channels/http/messages?limit=0", "")
+	do(404, "not_found", "GET", "/channels/none/messages", "")
+	do(200, "", "POST", "/channels/http/interrupt", "")
+	do(200, "", "POST", "/channels/http/interrupt", `{"turn_id":"turn-1"}`)
+	do(409, "nothing_runs", "POST", "/channels/http/interrupt", `{"turn_id":"turn-0"}`)
+	do(400, "invalid_body", "POST", "/channels/http/interrupt", `{"turn_id":5}`)
+	do(404, "not_found", "POST", "/channels/none/interrupt", "")
+	do(200, "", "DELETE", "/channels/http", "")
+	do(400, "bad_channel", "DELETE", "/channels/%20", "")
+	do(404, "not_found", "DELETE", "/channels/none", "")
+	do(400, "bad_channel", "GET", "/channels/%20/events", "")
+	resp, _ := r.events(r.request("GET", "/channels/http/events", "", "Authorization", "Bearer right"))
+	resp.Body.Close()
+}
+
+func documentApprovals(r *rig, do doFunc) {
+	r.ask("a-1", "Bash", `{"command":"ls"}`)
+	do(200, "", "GET", "/approvals", "")
+	do(400, "bad_behavior", "POST", "/approvals/a-1", `{}`)
+	do(200, "", "POST", "/approvals/a-1", `{"behavior":"allow"}`)
+	do(409, "not_pending", "POST", "/approvals/a-1", `{"behavior":"allow"}`)
+	do(404, "not_found", "POST", "/approvals/none", `{"behavior":"allow"}`)
+}
+
+func documentSend(push *core.PushRegistry, do doFunc) {
+	do(400, "missing_channel", "POST", "/send", `{"text":"a"}`)
+	do(404, "no_adapter", "POST", "/send", `{"channel":"tg-1","text":"a"}`)
+	var err error
+	push.Register("tg-", func(context.Context, core.Push) error { return err })
+	do(200, "", "POST", "/send", `{"channel":"tg-1","text":"a"}`)
+	err = errors.New("chat not found")
+	do(502, "delivery_failed", "POST", "/send", `{"channel":"tg-1","text":"a"}`)
+	err = core.ErrBadContent
+	do(400, "bad_media", "POST", "/send", `{"channel":"tg-1","media":{"filePath":"/etc/shadow"}}`)
+}
+
+// TestRefusalsSayWhenToComeBack holds the headers that belong to a refusal.
+func TestRefusalsSayWhenToComeBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t), nil)
+	for _, err := range []error{core.ErrQueueFull, core.ErrClosed, core.ErrStorage} {
+		r.fail(err)
+		if a := r.send("POST", "/message", `{"text":"a"}`); a.header.Get("Retry-After") == "" {
+			t.Errorf("%v: no Retry-After: %d %s", err, a.status, a.body)
+		}
+	}
+	r.fail(errors.New("secret detail of a fault"))
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r.request("POST", "/message", `{"text":"a"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body := make([]byte, 1000)
+	n, _ := resp.Body.Read(body)
+	if got := string(body[:n]); resp.StatusCode != http.StatusInternalServerError || strings.Contains(got, "secret") || !strings.Contains(got, `"code":"internal"`) {
+		t.Errorf("got %d %s", resp.StatusCode, got)
+	}
+}

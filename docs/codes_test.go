@@ -1,0 +1,173 @@
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// sources parses the Go files of a directory, but for its tests.
+func sources(t *testing.T, dir string) []*ast.File {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*ast.File
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	if len(files) == 0 {
+		t.Fatalf("no Go files in %s", dir)
+	}
+	return files
+}
+
+// word returns the value of a string literal that could be a code.
+func word(e ast.Expr) (string, bool) {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return "", false
+	}
+	s, err := strconv.Unquote(lit.Value)
+	return s, err == nil && regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`).MatchString(s)
+}
+
+// refusals returns the codes of the errors that the HTTP adapter answers with.
+func refusals(t *testing.T) map[string]bool {
+	t.Helper()
+	at := map[string]int{"refuse": 1, "badRequest": 0, "str": 1, "boolean": 1, "value": 2} // which argument is the code
+	codes := map[string]bool{}
+	for _, f := range sources(t, "adapters/httpapi") {
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			name, ok := call.Fun.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			if i, ok := at[name.Name]; ok && i < len(call.Args) {
+				if code, ok := word(call.Args[i]); ok {
+					codes[code] = true
+				}
+			}
+			return true
+		})
+	}
+	return codes
+}
+
+// TestErrorCodesAreDocumented holds the codes of error replies to openapi.yaml,
+// both ways.
+func TestErrorCodesAreDocumented(t *testing.T) {
+	t.Parallel()
+	doc := openAPIDocument(t)
+	inCode := refusals(t)
+	quoted := regexp.MustCompile("`([a-z]+(?:_[a-z]+)*)`")
+	words := map[string]bool{}
+	for _, m := range quoted.FindAllStringSubmatch(doc.Info.Description, -1) {
+		words[m[1]] = true
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			for status, response := range op.Responses.Map() {
+				if status < "400" {
+					continue
+				}
+				for _, m := range quoted.FindAllStringSubmatch(*response.Value.Description, -1) {
+					words[m[1]] = true
+					if !inCode[m[1]] {
+						t.Errorf("%s %s: %s is documented with code %s, which no code gives", method, path, status, m[1])
+					}
+				}
+			}
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(inCode)) {
+		if !words[code] {
+			t.Errorf("code %s is not in openapi.yaml", code)
+		}
+	}
+}
+
+// outcomes returns the codes that an accepted message can end with: constants
+// named Code… of core and claude, what claude's exit is called, and the codes of
+// errors made on the spot.
+func outcomes(t *testing.T) map[string]bool {
+	t.Helper()
+	codes := map[string]bool{}
+	note := func(e ast.Expr) {
+		if code, ok := word(e); ok {
+			codes[code] = true
+		}
+	}
+	inspect := func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ValueSpec:
+			if strings.HasPrefix(n.Names[0].Name, "Code") && len(n.Values) == 1 {
+				note(n.Values[0])
+			}
+		case *ast.FuncDecl:
+			if n.Name.Name == "Explain" {
+				ast.Inspect(n, func(n ast.Node) bool {
+					if r, ok := n.(*ast.ReturnStmt); ok {
+						note(r.Results[0])
+					}
+					return true
+				})
+			}
+		case *ast.CompositeLit:
+			if typeName(n.Type) != "AgentError" && typeName(n.Type) != "Reply" {
+				return true
+			}
+			for _, e := range n.Elts {
+				if kv, ok := e.(*ast.KeyValueExpr); ok && typeName(kv.Key) == "Code" {
+					note(kv.Value)
+				}
+			}
+		}
+		return true
+	}
+	for _, dir := range []string{".", "core", "claude", "sessionhost"} {
+		for _, f := range sources(t, dir) {
+			ast.Inspect(f, inspect)
+		}
+	}
+	return codes
+}
+
+// typeName returns the last part of a name, "" for anything else.
+func typeName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
+}
+
+// TestReadmeNamesEveryOutcome holds the README's table of codes to the code.
+func TestReadmeNamesEveryOutcome(t *testing.T) {
+	t.Parallel()
+	got := slices.Sorted(slices.Values(firstCells(rows(t, "| code | the turn |"))))
+	if want := slices.Sorted(maps.Keys(outcomes(t))); !slices.Equal(got, want) {
+		t.Errorf("the README's outcomes are\n%v, want\n%v", got, want)
+	}
+}
