@@ -97,15 +97,20 @@ func newMachine(t testing.TB, settings ...string) *machine {
 		"BARECLAW_PORT=0", "BARECLAW_CWD=" + m.path("work"), "BARECLAW_STATE_DIR=" + m.path("state"),
 		"BARECLAW_RUNTIME_DIR=" + m.path("run"), "BARECLAW_LOG_FORMAT=json", "BARECLAW_CLAUDE=" + fakeClaude(t),
 		"FAKECLAUDE_LOG=" + m.path("journal"),
+		"GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE"), // or each process takes a second to end
 	}, settings...)
 	t.Cleanup(func() {
 		m.endHosts()
+		logs := "log of the daemon:\n" + m.log.String()
+		for _, f := range m.glob("state/hosts/*.log") {
+			b, _ := os.ReadFile(f)
+			logs += "log of a host:\n" + string(b)
+		}
+		if strings.Contains(logs, "DATA RACE") {
+			t.Error("a data race")
+		}
 		if t.Failed() {
-			t.Logf("log of the daemon:\n%s", m.log)
-			for _, f := range m.glob("state/hosts/*.log") {
-				b, _ := os.ReadFile(f)
-				t.Logf("log of a host:\n%s", b)
-			}
+			t.Log(logs)
 		}
 		_ = os.RemoveAll(dir)
 	})
@@ -227,7 +232,7 @@ func (m *machine) launch(wrap ...string) *gateway {
 	case <-g.done:
 	case <-time.After(patience):
 	}
-	g.http = &http.Client{Transport: &http.Transport{}}
+	g.http = &http.Client{Transport: &http.Transport{}, Timeout: patience}
 	m.t.Cleanup(g.http.CloseIdleConnections)
 	return g
 }

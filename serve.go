@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -45,11 +47,18 @@ func (serveCmd) Run() error {
 	for _, w := range cfg.Warnings() {
 		d.log.Warn("configuration", "problem", w)
 	}
+	if cfg.TelegramToken.IsSet() {
+		d.log.Warn("configuration", "problem", "BARECLAW_TELEGRAM_TOKEN is set, but this version has no Telegram adapter yet")
+	}
 	again, err := d.serve()
 	if err != nil || !again {
 		return err
 	}
 	d.log.Info("restarting", "path", d.self)
+	if cfg.Port == 0 { // whoever knows the address goes on using it
+		environ = slices.DeleteFunc(environ, func(v string) bool { return strings.HasPrefix(v, "BARECLAW_PORT=") })
+		environ = append(environ, "BARECLAW_PORT="+d.port())
+	}
 	if err := syscall.Exec(d.self, append([]string{d.self}, os.Args[1:]...), environ); err != nil {
 		return fmt.Errorf("restart %s: %w", d.self, err)
 	}
@@ -86,6 +95,11 @@ type daemon struct {
 	restart chan struct{} // closed to restart
 
 	closers []func() // what open has opened, undone last first
+}
+
+func (d *daemon) port() string {
+	_, port, _ := net.SplitHostPort(d.tcp.Addr().String()) // a TCP address has one
+	return port
 }
 
 func (d *daemon) apiSocket() string { return filepath.Join(d.cfg.RuntimeDir, "api.sock") }
@@ -264,7 +278,7 @@ func (d *daemon) requestRestart() error {
 
 // leave stops serving and leaves the session hosts at work.
 func (d *daemon) leave(why httpapi.Reason) {
-	d.log.Info("leaving, session hosts stay", "reason", string(why))
+	d.log.Info("leaving", "reason", string(why))
 	_, _ = sd.SdNotify(false, sd.SdNotifyStopping)
 	ctx, cancel := context.WithTimeout(context.Background(), httpGrace)
 	defer cancel()

@@ -24,6 +24,9 @@ const deniedText = "Permission for %s was denied because nobody can be asked on 
 // requested takes up a tool permission request: it is denied at once when
 // nobody can be asked, and waits for a decision otherwise.
 func (l *lane) requested(r Request) {
+	if l.asked[r.ID] != nil {
+		return // taken up from the ledger or the host's list; this is the replay of its event
+	}
 	f := l.running()
 	if !l.mayAsk(f) {
 		l.markRunning("denied", r.Tool)
@@ -156,10 +159,15 @@ func (m *ProcessManager) Decide(ctx context.Context, id string, d Decision) (App
 
 func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
 	var a *ask
+	unsettled := l.attaching // it may be taken up yet
 	for _, pending := range l.asked {
-		if pending.approval.ID == id && !pending.deciding {
-			a = pending
+		if pending.approval.ID == id {
+			a, unsettled = pending, pending.deciding
 		}
+	}
+	if unsettled {
+		time.AfterFunc(settlePause, func() { l.post(func() { l.decideAsk(id, d, done) }) })
+		return
 	}
 	if a == nil {
 		done(Approval{}, fmt.Errorf("approval %s: %w", id, ErrNotPending))

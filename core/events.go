@@ -20,17 +20,18 @@ const (
 // take acts on one event of the session.
 func (l *lane) take(ev Event) {
 	l.seen = ev.Seq
+	if ev.Kind == TurnState {
+		l.turnState(ev) // first: the start of a turn is told before what belongs to it
+	}
 	if ev.Raw != nil && l.m.hub.listening(l.key) {
 		u := Update{Kind: UpdateEvent, Raw: ev.Raw}
-		if f := l.running(); f != nil {
+		if f := l.running(); f != nil && !f.started.IsZero() {
 			u.Turn, u.Messages = f.turn.ID, f.turn.Members
 		}
 		l.publish(u)
 	}
 	switch ev.Kind {
-	case Said:
-	case TurnState:
-		l.turnState(ev)
+	case Said, TurnState:
 	case Resulted:
 		l.resulted(ev)
 	case Requested:
@@ -164,6 +165,8 @@ func (l *lane) fromRecord(f *flight, fate Fate, err error) {
 		l.finish(f, failedReply(fate))
 	case f.stop != nil:
 		l.finish(f, f.stopReply(fate.Done))
+	case f.died != nil && !f.toolBegun && !fate.ToolBegun:
+		l.finish(f, exitReply(f.died, f.attempts)) // it does not run what was cut more than once
 	default:
 		l.finish(f, interruptedReply("Claude ended this turn without an answer.", fate.Done))
 	}

@@ -36,6 +36,7 @@ type lane struct {
 	cost      float64 // the session's running total at its last result
 	busy      string  // why nothing may be dispatched now: starting up, recovering, …
 	opening   bool    // a session is being started
+	attaching bool    // the host of an earlier process is being looked for
 	begin     begin   // how to start the next one
 	resetting func()  // set while the channel is being closed: what to do once its session is gone
 	activity  string  // the tool the agent uses now
@@ -72,12 +73,13 @@ func (it *item) tell(err error) {
 type flight struct {
 	turn      *Turn
 	items     []*item
-	frozen    bool // durable in the ledger
-	handed    bool // given to the present session
-	done      bool // the agent says that it is done with it
-	toolBegun bool // an event showed that it began a tool
-	answered  bool // its outcome is decided
-	attempts  int  // times it was handed over
+	frozen    bool  // durable in the ledger
+	handed    bool  // given to the present session
+	done      bool  // the agent says that it is done with it
+	toolBegun bool  // an event showed that it began a tool
+	answered  bool  // its outcome is decided
+	attempts  int   // times it was handed over
+	died      *Exit // how the agent ended when it last had the turn, if it did
 	started   time.Time
 	stop      *stop // why it is being ended before its time
 	timer     *time.Timer

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// resetPause is how soon closing a channel is tried again while its lane is busy.
-const resetPause = 50 * time.Millisecond
+// settlePause is how soon a request is looked at again that came while its lane
+// was busy with what decides it.
+const settlePause = 50 * time.Millisecond
 
 // sessionGone takes up what is left when the session's process, or the host
 // that held it, has ended.
@@ -97,7 +98,7 @@ func (l *lane) recovered(turns []*flight, records []record) {
 	}
 	l.stray = nil
 	for _, f := range again {
-		f.handed, f.done = false, false
+		f.handed, f.done, f.died = false, false, l.exit
 	}
 	if len(again) > 0 {
 		l.openSession(again[0])
@@ -212,7 +213,7 @@ func (l *lane) restore(r *remains) {
 			l.sessionID = t.SessionID // frozen just before its id was saved
 		}
 	}
-	l.busy = "looking for the session host"
+	l.busy, l.attaching = "looking for the session host", true
 	l.async(func(ctx context.Context) func() {
 		s, err := l.m.o.Agent.Attach(ctx, l.key)
 		return func() { l.attached(s, err, r.approvals) }
@@ -221,6 +222,7 @@ func (l *lane) restore(r *remains) {
 
 // attached goes on with the host that was found, or without one.
 func (l *lane) attached(s Session, err error, approvals []*Approval) {
+	l.attaching = false
 	if err != nil {
 		if !errors.Is(err, ErrNoHost) {
 			l.log.Warn("session host not attached", "err", err)
@@ -237,7 +239,10 @@ func (l *lane) attached(s Session, err error, approvals []*Approval) {
 	var unknown []*flight
 	for _, f := range l.flights {
 		if l.info.Knows(f.turn.ID) {
-			f.handed, f.attempts = true, 1
+			f.handed, f.attempts, f.started = true, 1, f.turn.BegunAt // as far as is known
+			if f.stop != nil { // asked for before the host was found
+				l.requestEnd(f)
+			}
 			l.startTimeout(f)
 			continue
 		}
@@ -282,7 +287,7 @@ func (m *ProcessManager) Reset(ctx context.Context, key ChannelKey) error {
 func (l *lane) reset(done chan<- error) {
 	if l.resetting != nil || l.busy != "" || l.opening {
 		// Try again once the lane has settled; what it waits for is bounded.
-		time.AfterFunc(resetPause, func() { l.post(func() { l.reset(done) }) })
+		time.AfterFunc(settlePause, func() { l.post(func() { l.reset(done) }) })
 		return
 	}
 	reply := Reply{State: Cancelled, Code: CodeReset, Error: "The channel was closed."}

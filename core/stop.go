@@ -104,13 +104,18 @@ func (l *lane) interrupt(f *flight, s *stop) {
 		l.finish(f, f.stopReply(""))
 		l.release(f)
 	case l.session != nil && f.handed:
-		if err := l.session.Interrupt(); err != nil {
-			l.log.Warn("interrupt not sent", "err", err)
-		}
-		f.cancelTimer()
-		f.timer = time.AfterFunc(interruptGrace, func() { l.post(func() { l.kill(f) }) })
-	default: // recovered sees the stop
+		l.requestEnd(f)
+	default: // attached or recovered sees the stop
 	}
+}
+
+// requestEnd asks the agent to end the turn, and sees to it that it does.
+func (l *lane) requestEnd(f *flight) {
+	if err := l.session.Interrupt(); err != nil {
+		l.log.Warn("interrupt not sent", "err", err)
+	}
+	f.cancelTimer()
+	f.timer = time.AfterFunc(interruptGrace, func() { l.post(func() { l.kill(f) }) })
 }
 
 // kill ends the agent's process because it did not end the turn.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -45,6 +46,9 @@ type Hosts struct{ o Options }
 // connectTimeout is how long a host may take to answer the daemon's hello.
 const connectTimeout = 10 * time.Second
 
+// startAttempts is how many hosts are tried before a session cannot be started.
+const startAttempts = 3
+
 // maxSocketPath is the shortest sun_path of the systems we run on (macOS), less
 // its NUL.
 const maxSocketPath = 103
@@ -77,18 +81,17 @@ func (h *Hosts) Compose(id core.TurnID, content json.RawMessage) ([]byte, error)
 }
 
 // Start begins a session in a new host. Whatever an earlier host of the channel
-// left is ended first.
+// left is ended first. A host that dies before it has answered is replaced:
+// nothing was handed to it yet.
 func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (core.Session, error) {
 	program, err := h.o.Program()
 	if err != nil {
 		return nil, err
 	}
-	p := pathsFor(h.o.StateDir, h.o.RuntimeDir, string(key))
-	lock, err := h.lock(ctx, p)
-	if err != nil {
-		return nil, fmt.Errorf("start session host: %w", err)
+	if _, err := os.Stat(h.o.Dir); err != nil { // exec would say that claude is missing
+		return nil, &core.AgentError{Code: core.CodeAgentFailed, Text: "Claude's working directory cannot be used (BARECLAW_CWD)", Err: err}
 	}
-	defer func() { _ = lock.Close() }() // the host holds it now
+	p := pathsFor(h.o.StateDir, h.o.RuntimeDir, string(key))
 	launch := h.o.Launch
 	launch.SessionID, launch.Resume = l.SessionID, l.Resume
 	b := bootstrap{
@@ -97,14 +100,35 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 		Socket: p.socket, RecordPath: p.record, SpoolPath: p.spool, ToolsPath: p.tools,
 		StartTimeout: h.o.StartTimeout, MemLimit: h.o.MemLimit, SpoolLimit: h.o.SpoolLimit,
 	}
-	if err := h.spawn(b, p, lock); err != nil {
-		return nil, fmt.Errorf("start session host: %w", err)
+	for attempt := 1; ; attempt++ {
+		s, err := h.start(ctx, key, b, p)
+		if err == nil {
+			return s, nil
+		}
+		if attempt == startAttempts || !isLost(err) {
+			return nil, fmt.Errorf("start session host: %w", err)
+		}
+		h.o.Log.Warn("session host lost while starting, another is started", "channel", string(key), "err", err)
 	}
-	s, err := h.connect(ctx, key, p.socket)
+}
+
+// start runs one host and greets it.
+func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b bootstrap, p paths) (*session, error) {
+	lock, err := h.lock(ctx, p)
 	if err != nil {
-		return nil, fmt.Errorf("start session host: %w", err)
+		return nil, err
 	}
-	return s, nil
+	defer func() { _ = lock.Close() }() // the host holds it now
+	if err := h.spawn(b, p, lock); err != nil {
+		return nil, err
+	}
+	return h.connect(ctx, key, p.socket)
+}
+
+// isLost reports whether the other end went away without a word.
+func isLost(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // lock takes the session lock, ending whoever holds it, and what an earlier host

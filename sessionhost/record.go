@@ -118,6 +118,7 @@ func end(ctx context.Context, pid int, start uint64, grace time.Duration) error 
 		if err := procs.Signal(pid, start, try.sig); err != nil && procs.Alive(pid, start) {
 			return fmt.Errorf("send %v: %w", try.sig, err)
 		}
+		_ = procs.Signal(pid, start, syscall.SIGCONT) // one that was stopped would not see the other
 		waitCtx, cancel := context.WithTimeout(ctx, try.wait)
 		err := procs.WaitGone(waitCtx, pid, start)
 		cancel()

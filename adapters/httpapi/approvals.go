@@ -21,7 +21,7 @@ func (s *Server) getApprovals(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, http.StatusOK, struct {
+	return show(w, struct {
 		Approvals []approvalShape `json:"approvals"`
 	}{showApprovals(all)})
 }
@@ -54,7 +54,7 @@ func (s *Server) decideApproval(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, http.StatusOK, showApproval(&a))
+	return show(w, showApproval(&a))
 }
 
 func notPending(a *core.Approval) error {

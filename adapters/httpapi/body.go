@@ -28,7 +28,7 @@ func (s *Server) withBody(w *response, r *http.Request, use func(*jsontext.Decod
 	if p := contentType(r); p != nil {
 		return p
 	}
-	b := s.bodies.Get().(*body) //nolint:forcetypeassert // the pool holds nothing else
+	b := s.bodies.Get().(*body)
 	defer func() {
 		if b.buf.Cap() <= maxPooledBytes {
 			b.buf.Reset()
@@ -74,6 +74,9 @@ func (s *Server) readBody(w *response, r *http.Request, buf *bytes.Buffer) error
 	// Where deadlines are not supported the body may take longer.
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
+	if n := r.ContentLength; n > 0 { // not more than that on the client's word alone
+		buf.Grow(int(min(n, 1<<20)) + bytes.MinRead)
+	}
 	_, err := buf.ReadFrom(http.MaxBytesReader(w.ResponseWriter, r.Body, limit))
 	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
 		return tooLarge(limit)

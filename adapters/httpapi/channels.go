@@ -25,7 +25,7 @@ func (s *Server) getChannels(w *response, r *http.Request) error {
 	for i := range all {
 		shown[i] = showChannel(&all[i])
 	}
-	return show(w, http.StatusOK, struct {
+	return show(w, struct {
 		Channels []channelShape `json:"channels"`
 	}{shown})
 }
@@ -39,7 +39,7 @@ func (s *Server) getChannel(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, http.StatusOK, showChannel(&st))
+	return show(w, showChannel(&st))
 }
 
 func (s *Server) resetChannel(w *response, r *http.Request) error {
@@ -50,7 +50,7 @@ func (s *Server) resetChannel(w *response, r *http.Request) error {
 	if err := s.core.Reset(r.Context(), key); err != nil {
 		return err
 	}
-	return show(w, http.StatusOK, struct {
+	return show(w, struct {
 		Status  string          `json:"status"`
 		Channel core.ChannelKey `json:"channel"`
 	}{"reset", key})
@@ -72,7 +72,7 @@ func (s *Server) interruptChannel(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, http.StatusOK, struct {
+	return show(w, struct {
 		TurnID   core.TurnID      `json:"turn_id"`
 		Messages []core.MessageID `json:"messages"`
 		TookMS   int64            `json:"took_ms"`
@@ -138,7 +138,7 @@ func (s *Server) showHistory(w *response, key core.ChannelKey, messages []core.M
 	for i := range backgrounds {
 		history.Background = append(history.Background, showBackground(&backgrounds[i]))
 	}
-	return show(w, http.StatusOK, history)
+	return show(w, history)
 }
 
 func limitParam(r *http.Request) (int, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 func (s *Server) getHealth(w *response, _ *http.Request) error {
-	return show(w, http.StatusOK, showHealth(s.o.Health(), s.Draining()))
+	return show(w, showHealth(s.o.Health(), s.Draining()))
 }
 
 func (s *Server) getOpenAPI(w *response, _ *http.Request) error {

@@ -58,7 +58,7 @@ func TestDrain(t *testing.T) {
 // TestDrainPrefersTheOutcome settles the message first: then that is the answer.
 func TestDrainPrefersTheOutcome(t *testing.T) {
 	t.Parallel()
-	for range 20 {
+	for range 3 {
 		f := newFake(t)
 		r := newRig(t, f, nil)
 		f.reply = func(m *core.Message) {

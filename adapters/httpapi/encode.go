@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,6 +53,7 @@ func appendMessage(b []byte, m *core.Message, position int) []byte {
 // appendReply appends what is there only once a message has its outcome; text,
 // is_error and duration_ms always are then.
 func appendReply(b []byte, r *core.Reply) []byte {
+	b = slices.Grow(b, len(r.Text)+len(r.Text)/16+512) // a long text would grow it many times
 	b = quote(append(b, `,"text":`...), r.Text)
 	b = strconv.AppendBool(append(b, `,"is_error":`...), r.IsError)
 	b = strconv.AppendInt(append(b, `,"duration_ms":`...), r.Duration.Milliseconds(), 10)

@@ -27,13 +27,15 @@ func FuzzMessageBody(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	fake := newFake(f).echo()
+	h := quietServer(f, fake).Handler()
 	f.Fuzz(func(t *testing.T, body []byte) {
-		fake := newFake(t).echo()
+		fake.reset(t)
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, "http://localhost/message", strings.NewReader(string(body)))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Idempotency-Key", "k")
-		quietServer(t, fake).Handler().ServeHTTP(w, r)
+		h.ServeHTTP(w, r)
 		submitted := len(fake.submissions())
 		switch {
 		case w.Code == http.StatusOK && submitted == 1, w.Code >= 400 && w.Code < 500 && submitted == 0:
@@ -52,6 +54,7 @@ func FuzzChannel(f *testing.F) {
 	for _, seed := range []string{"http", "tg-1", "../../etc/x", "a/b", "a%2Fb", " a", "a\n", "\u00a0", "\xff", "🦀", strings.Repeat("x", 257), ""} {
 		f.Add(seed)
 	}
+	h := quietServer(f, newFake(f)).Handler()
 	f.Fuzz(func(t *testing.T, name string) {
 		key, err := channelKey(name)
 		if err == nil && (string(key) != name || !utf8.ValidString(name) || len(name) > 256) {
@@ -60,10 +63,9 @@ func FuzzChannel(f *testing.F) {
 		if name == "" {
 			return // not a path of a channel
 		}
-		fake := newFake(t)
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "http://localhost/channels/"+url.PathEscape(name), nil)
-		quietServer(t, fake).Handler().ServeHTTP(w, r)
+		h.ServeHTTP(w, r)
 		want := http.StatusNotFound
 		if err != nil {
 			want = http.StatusBadRequest

@@ -48,6 +48,7 @@ type subscription interface {
 // managed makes a ProcessManager a gateway.
 type managed struct{ *core.ProcessManager }
 
+// Submit implements gateway.
 func (m managed) Submit(ctx context.Context, s core.Submission) (ticket, error) {
 	t, err := m.ProcessManager.Submit(ctx, s)
 	if err != nil {
@@ -56,6 +57,7 @@ func (m managed) Submit(ctx context.Context, s core.Submission) (ticket, error) 
 	return ticket{message: t.Message, existing: t.Existing, done: t.Done(), outcome: t.Outcome}, nil
 }
 
+// Subscribe implements gateway.
 func (m managed) Subscribe(key core.ChannelKey) subscription {
 	return m.ProcessManager.Subscribe(key)
 }

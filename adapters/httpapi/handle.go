@@ -23,7 +23,7 @@ type handlerFunc func(w *response, r *http.Request) error
 // adapt makes h a handler of the mux. Errors become answers here and nowhere else.
 func (s *Server) adapt(pattern string, h handlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		res := w.(*response) //nolint:forcetypeassert // handler passes nothing else
+		res := w.(*response)
 		res.route = pattern
 		if err := h(res, r); err != nil {
 			s.fail(res, r, err)
@@ -36,7 +36,7 @@ func (s *Server) adapt(pattern string, h handlerFunc) http.HandlerFunc {
 func (s *Server) handler(local bool) http.Handler {
 	mux := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		res := s.responses.Get().(*response) //nolint:forcetypeassert // the pool holds nothing else
+		res := s.responses.Get().(*response)
 		*res = response{ResponseWriter: w, route: "other", local: local}
 		defer s.finish(res, r, time.Now())
 		h := w.Header()
@@ -54,7 +54,8 @@ func (s *Server) handler(local bool) http.Handler {
 // finish runs when a request is over, also after a panic.
 func (s *Server) finish(res *response, r *http.Request, start time.Time) {
 	cause := recover()
-	if cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // it is compared as net/http does
+	err, _ := cause.(error)
+	if cause != nil && !errors.Is(err, http.ErrAbortHandler) {
 		s.o.Log.Error("http handler panicked", "route", res.route, "panic", cause, "stack", string(debug.Stack()))
 		if res.status == 0 {
 			s.fail(res, r, refuse(http.StatusInternalServerError, "internal", "The gateway failed on this request; its log says more."))
@@ -112,11 +113,13 @@ type response struct {
 	bodyRead bool // to its end
 }
 
+// WriteHeader notes the status.
 func (w *response) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// Write notes that the answer has begun.
 func (w *response) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
@@ -143,7 +146,7 @@ func (w *response) bytes(status int, contentType string, doc []byte) error {
 
 // build lends a pooled buffer to fill, sends what fill returns, and takes it back.
 func (s *Server) build(w *response, status int, fill func(b []byte) []byte) error {
-	buf := s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else
+	buf := s.buffers.Get().(*[]byte)
 	doc := fill((*buf)[:0])
 	err := w.json(status, doc)
 	if cap(doc) <= maxPooledBytes {

@@ -65,7 +65,7 @@ func (s *Server) await(w *response, r *http.Request, t ticket) error {
 		}
 	}
 	m := t.outcome()
-	return s.showMessage(w, http.StatusOK, &m)
+	return s.showMessage(w, &m)
 }
 
 // later answers that the message is accepted, and where its outcome will be.
@@ -93,9 +93,9 @@ func (s *Server) current(ctx context.Context, m core.Message) core.Message {
 	return m
 }
 
-func (s *Server) showMessage(w *response, status int, m *core.Message) error {
+func (s *Server) showMessage(w *response, m *core.Message) error {
 	position := s.position(m)
-	return s.build(w, status, func(b []byte) []byte {
+	return s.build(w, http.StatusOK, func(b []byte) []byte {
 		return append(appendMessage(b, m, position), '\n')
 	})
 }

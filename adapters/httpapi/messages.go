@@ -30,7 +30,7 @@ func (s *Server) getMessage(w *response, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.showMessage(w, http.StatusOK, &m)
+		return s.showMessage(w, &m)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
@@ -42,7 +42,7 @@ func (s *Server) getMessage(w *response, r *http.Request) error {
 	if !m.State.Final() {
 		w.Header().Set("Retry-After", "1")
 	}
-	return s.showMessage(w, http.StatusOK, &m)
+	return s.showMessage(w, &m)
 }
 
 // untilDrained calls cancel when the server drains. What it returns ends that.
@@ -80,7 +80,7 @@ func (s *Server) cancelMessage(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.showMessage(w, http.StatusOK, &m)
+	return s.showMessage(w, &m)
 }
 
 func (s *Server) getTrace(w *response, r *http.Request) error {
@@ -88,7 +88,7 @@ func (s *Server) getTrace(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, http.StatusOK, traceShape{
+	return show(w, traceShape{
 		Message:   appendMessage(nil, &t.Message, t.Position),
 		Members:   t.Members,
 		Approvals: showApprovals(t.Approvals),

@@ -35,7 +35,7 @@ func (s *Server) postSend(w *response, r *http.Request) error {
 		s.o.Log.Warn("push not delivered", "channel", p.Channel, "err", err)
 		return refuse(http.StatusBadGateway, "delivery_failed", "The adapter could not deliver this; the gateway's log says why.")
 	}
-	return show(w, http.StatusOK, struct {
+	return show(w, struct {
 		Status  string          `json:"status"`
 		Channel core.ChannelKey `json:"channel"`
 	}{"sent", p.Channel})

@@ -40,7 +40,8 @@ type Options struct {
 	Push *core.PushRegistry // nil: POST /send knows no adapter
 	Log  *slog.Logger
 
-	// Health is asked by GET /health. It must be quick.
+	// Health is asked by GET /health, and once by New for the version. It must be
+	// quick.
 	Health func() Health
 	// Restart begins a restart and returns without waiting for it. It may call
 	// Drain and Shutdown, but from another goroutine. Nil: restarts are refused.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -65,16 +66,15 @@ func newRig(t *testing.T, f *fake, change func(*Options)) *rig {
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		toSocket.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
-		if err := r.server.Shutdown(ctx, ShuttingDown); err != nil {
+		if err := errors.Join(r.server.Shutdown(ctx, ShuttingDown), os.RemoveAll(dir)); err != nil {
 			t.Error(err)
 		}
-		os.RemoveAll(dir)
 	})
 	r.recorder = openapitest.New(t, docs.OpenAPI(), transport)
 	r.client = r.recorder.Client()
-	r.local = openapitest.New(t, docs.OpenAPI(), toSocket).Client()
+	r.local = r.recorder.With(toSocket).Client()
 	return r
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -126,11 +127,11 @@ func showHealth(h Health, draining bool) healthShape {
 	}
 }
 
-// show answers with a shape.
-func show(w *response, status int, shape any) error {
+// show answers 200 with a shape.
+func show(w *response, shape any) error {
 	doc, err := json.Marshal(shape)
 	if err != nil {
 		return fmt.Errorf("encode the reply of %s: %w", w.route, err)
 	}
-	return w.json(status, append(doc, '\n'))
+	return w.json(http.StatusOK, append(doc, '\n'))
 }

@@ -51,7 +51,8 @@ func (st *stream) send(event string, data []byte) {
 	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
 		b = append(append(b, "\ndata: "...), line...)
 	}
-	st.buf = append(b, "\n\n"...)
+	b = append(b, "\n\n"...)
+	st.buf = b
 	if len(st.buf) >= streamChunkBytes {
 		st.flush()
 	}

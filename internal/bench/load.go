@@ -82,6 +82,20 @@ func hangUp(talkers []*talker) {
 	}
 }
 
+// redial gives the talkers new connections: a server may close those that were
+// idle while the last channels were opened.
+func (s *server) redial(talkers []*talker) error {
+	for _, t := range talkers {
+		c, err := dial(s.addr)
+		if err != nil {
+			return err
+		}
+		_ = t.conn.Close()
+		t.client = c
+	}
+	return nil
+}
+
 // drive lets all talkers send their message again and again for some time:
 // each waits for its answer before it sends the next. It returns all times and
 // how long it really was.

@@ -32,6 +32,9 @@ func (s *server) loop(ctx context.Context, n int, d time.Duration) ([]figure, er
 		return nil, err
 	}
 	defer hangUp(talkers)
+	if err := s.redial(talkers); err != nil {
+		return nil, err
+	}
 	if _, _, err := drive(ctx, talkers, d/10); err != nil {
 		return nil, err
 	}

@@ -14,23 +14,28 @@ const bigTimeout = 20 * time.Second
 // eventTurn measures a turn that streams 10,000 events.
 func eventTurn(ctx context.Context, l *lab, t target) (figures []figure, err error) {
 	const directive = "events 10000"
-	bare, err := l.bareTime(scripted, directive, l.plan.eventTurns)
-	if err != nil {
-		return nil, err
-	}
 	s, err := l.start(ctx, t, scripted)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
+	p, err := openPipe(l.claude, scripted)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
 	c, err := dial(s.addr)
 	if err != nil {
 		return nil, err
 	}
 	defer c.conn.Close()
 	request := messageRequest(s.addr, channelName("events", 0), directive)
-	var walls, cpus []time.Duration
+	var bares, walls, cpus []time.Duration
 	for i := range l.plan.eventTurns + 1 {
+		alone, err := p.exchange(directive) // in turn, so that a busy moment hits both
+		if err != nil {
+			return nil, err
+		}
 		daemon, hosts := s.cpu()
 		took, err := c.ask(request, nil, bigTimeout)
 		if err = errors.Join(err, context.Cause(ctx)); err != nil {
@@ -38,12 +43,14 @@ func eventTurn(ctx context.Context, l *lab, t target) (figures []figure, err err
 		}
 		daemonNow, hostsNow := s.cpu()
 		if i > 0 { // the first is cold
-			walls, cpus = append(walls, took-bare), append(cpus, daemonNow-daemon+hostsNow-hosts)
+			bares, walls = append(bares, alone), append(walls, took)
+			cpus = append(cpus, daemonNow-daemon+hostsNow-hosts)
 		}
 	}
+	bare := median(bares)
 	figures = []figure{
 		{id: "events.bare", name: "the fake claude alone, turn of 10,000 events", unit: "ms", value: milliseconds(bare)},
-		{id: "events.wall", name: "turn of 10,000 events, added", unit: "ms", value: milliseconds(median(walls))},
+		{id: "events.wall", name: "turn of 10,000 events, added", unit: "ms", value: milliseconds(median(walls) - bare)},
 	}
 	if s.cmd == nil || median(cpus) == 0 {
 		return figures, nil // it cannot be seen
@@ -91,19 +98,23 @@ func bigMessages(ctx context.Context, l *lab, t target) (figures []figure, err e
 // bigOne measures one text some times, less what the fake claude takes for it.
 // A refusal is a figure too.
 func (s *server) bigOne(ctx context.Context, text, want string) (figure, error) {
-	rounds := s.lab.plan.sizeRounds
-	bare, err := s.lab.bareTime(scripted, text, rounds)
+	p, err := openPipe(s.lab.claude, scripted)
 	if err != nil {
 		return figure{}, err
 	}
+	defer func() { _ = p.close() }()
 	c, err := dial(s.addr)
 	if err != nil {
 		return figure{}, err
 	}
 	defer c.conn.Close()
 	request := messageRequest(s.addr, channelName("sizes", 0), text)
-	var times []time.Duration
-	for range rounds {
+	var bares, times []time.Duration
+	for range s.lab.plan.sizeRounds {
+		alone, err := p.exchange(text)
+		if err != nil {
+			return figure{}, err
+		}
 		took, err := c.ask(request, []byte(want), bigTimeout)
 		if no, ok := errors.AsType[refusal](err); ok {
 			return figure{unit: "ms", note: "refused: " + strconv.Itoa(no.status)}, nil
@@ -111,9 +122,9 @@ func (s *server) bigOne(ctx context.Context, text, want string) (figure, error) 
 		if err = errors.Join(err, context.Cause(ctx)); err != nil {
 			return figure{}, err
 		}
-		times = append(times, took-bare)
+		bares, times = append(bares, alone), append(times, took)
 	}
-	return figure{unit: "ms", value: milliseconds(median(times))}, nil
+	return figure{unit: "ms", value: milliseconds(median(times) - median(bares))}, nil
 }
 
 // sizesAfter adds what daemon and host weigh after some work.

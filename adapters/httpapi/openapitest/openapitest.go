@@ -25,9 +25,13 @@ type Recorder struct {
 	t    testing.TB
 	doc  *openapi3.T
 	next http.RoundTripper
+	seen *seen
+}
 
-	mu   sync.Mutex
-	seen map[string]bool // "POST /message 200"
+// A seen is the set of answers that were provoked, such as "POST /message 200".
+type seen struct {
+	mu  sync.Mutex
+	set map[string]bool
 }
 
 // New returns a Recorder in front of next (nil: http.DefaultTransport). It fails
@@ -46,9 +50,15 @@ func New(t testing.TB, document []byte, next http.RoundTripper) *Recorder {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	r := &Recorder{t: t, doc: doc, next: next, seen: map[string]bool{}}
+	r := &Recorder{t: t, doc: doc, next: next, seen: &seen{set: map[string]bool{}}}
 	r.close()
 	return r
+}
+
+// With returns a Recorder in front of another transport. Both count what is
+// covered together.
+func (r *Recorder) With(next http.RoundTripper) *Recorder {
+	return &Recorder{t: r.t, doc: r.doc, next: next, seen: r.seen}
 }
 
 // close forbids unnamed members in every response.
@@ -109,11 +119,11 @@ func (r *Recorder) Operations() []string {
 // Uncovered returns the documented answers that no request has provoked, sorted,
 // such as "POST /message 429".
 func (r *Recorder) Uncovered() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.seen.mu.Lock()
+	defer r.seen.mu.Unlock()
 	var missing []string
 	r.each(func(method, path, status string, _ *openapi3.Response) {
-		if what := method + " " + path + " " + status; !r.seen[what] {
+		if what := method + " " + path + " " + status; !r.seen.set[what] {
 			missing = append(missing, what)
 		}
 	})
@@ -137,9 +147,9 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		r.t.Errorf("%s (%s): the status is not documented: %s", name, req.URL.EscapedPath(), peek(resp))
 		return resp, nil
 	}
-	r.mu.Lock()
-	r.seen[name] = true
-	r.mu.Unlock()
+	r.seen.mu.Lock()
+	r.seen.set[name] = true
+	r.seen.mu.Unlock()
 	return resp, r.check(name, resp, op.Responses.Value(strconv.Itoa(resp.StatusCode)).Value)
 }
 
@@ -192,12 +202,13 @@ func (r *Recorder) check(name string, resp *http.Response, want *openapi3.Respon
 			r.t.Errorf("%s: header %s: %v", name, header, err)
 		}
 	}
-	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if err != nil || want.Content.Get(media) == nil {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // empty when it is none
+	content := want.Content.Get(media)
+	if content == nil {
 		r.t.Errorf("%s: content type %q is not documented", name, resp.Header.Get("Content-Type"))
 		return nil
 	}
-	switch content := want.Content.Get(media); media {
+	switch media {
 	case "application/json":
 		return r.checkJSON(name, resp, content.Schema.Value)
 	case "text/event-stream":
