@@ -14,6 +14,7 @@ openapi: 3.0.3
 info: {title: t, version: "1"}
 paths:
   /things/{id}:
+    parameters: [{name: id, in: path, required: true, schema: {type: string}}]
     get:
       responses:
         "200":
