@@ -21,7 +21,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/bareclaw
-	$(GO) build -trimpath -o bin/bareclaw .
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/bareclaw .
 
 .PHONY: test
 test: ## run all tests; the real claude CLI is fetched with npm where there is one

@@ -370,15 +370,20 @@ func (a answer) want(t testing.TB, text string) {
 }
 
 // balanced fails unless the account of all messages is even with nothing open,
-// and returns how many were accepted.
+// and returns how many were accepted. It waits for the ledger, which may have an
+// outcome a moment after its sender.
 func (g *gateway) balanced() int {
 	g.t.Helper()
-	m := g.metrics()
-	accepted := m["bareclaw_messages_accepted_total"]
-	settled := m[`bareclaw_messages_total{outcome="answered"}`] + m[`bareclaw_messages_total{outcome="failed"}`] +
-		m[`bareclaw_messages_total{outcome="cancelled"}`]
-	if accepted != settled || m["bareclaw_balance_ok"] != 1 {
-		g.t.Errorf("ledger out of balance: %v accepted, %v settled, balance_ok %v", accepted, settled, m["bareclaw_balance_ok"])
+	var accepted, settled, even float64
+	g.eventually("every accepted message has its outcome in the ledger", func() bool {
+		m := g.metrics()
+		accepted, even = m["bareclaw_messages_accepted_total"], m["bareclaw_balance_ok"]
+		settled = m[`bareclaw_messages_total{outcome="answered"}`] + m[`bareclaw_messages_total{outcome="failed"}`] +
+			m[`bareclaw_messages_total{outcome="cancelled"}`]
+		return settled >= accepted
+	})
+	if accepted != settled || even != 1 {
+		g.t.Errorf("ledger out of balance: %v accepted, %v settled, balance_ok %v", accepted, settled, even)
 	}
 	return int(accepted)
 }

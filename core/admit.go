@@ -15,23 +15,21 @@ import (
 func (l *lane) admit(it *item) {
 	if limit := l.m.o.QueueLimit; l.open() >= limit {
 		l.m.stats.refused.Add(1)
-		it.tell(fmt.Errorf("%w: channel already holds %d messages", ErrQueueFull, limit))
+		l.refuse(it, fmt.Errorf("%w: channel already holds %d messages", ErrQueueFull, limit))
 		return
 	}
 	l.pending = append(l.pending, it)
 	if it.msg.SourceKey != "" || !l.idle() {
 		l.accept(it)
 	}
-	switch it.msg.Mode {
-	case Interrupt:
-		if f := l.running(); f != nil {
-			l.interrupt(f, &stop{code: CodeInterrupted, text: "Interrupted by a newer message."})
-		}
-	case Steer:
-		l.steer(it)
-	case Collect:
-	}
 	l.dispatch()
+}
+
+// refuse ends a message that was not accepted.
+func (l *lane) refuse(it *item, err error) {
+	it.refused = true
+	l.m.desk.drop(it.msg.ID)
+	it.tell(err)
 }
 
 // idle reports whether the newest message can be dispatched right away.
@@ -49,9 +47,8 @@ func (l *lane) accept(it *item) {
 
 func (l *lane) acceptDone(it *item, err error) {
 	if err != nil {
-		it.refused = true
 		l.pending = slices.DeleteFunc(l.pending, func(other *item) bool { return other == it })
-		it.tell(err)
+		l.refuse(it, err)
 		if dup := (*DuplicateError)(nil); !errors.As(err, &dup) {
 			l.log.Warn("message refused", "err", err)
 		}
@@ -59,10 +56,22 @@ func (l *lane) acceptDone(it *item, err error) {
 	}
 	it.durable = true
 	l.welcome(it)
-	if it.msg.Mode == Steer {
-		l.steer(it)
+	if l.position(it.msg.ID) > 0 {
+		l.press(it)
 	}
 	l.dispatch()
+}
+
+// press does what the mode of a waiting message asks for. Not before the message
+// is durable: what is refused, or a duplicate, must not touch the running turn.
+func (l *lane) press(it *item) {
+	switch f := l.running(); {
+	case f == nil:
+	case it.msg.Mode == Interrupt:
+		l.interrupt(f, &stop{code: CodeInterrupted, text: "Interrupted by a newer message."})
+	case it.msg.Mode == Steer:
+		l.steer(it, f)
+	}
 }
 
 // welcome tells everybody that the message is accepted.

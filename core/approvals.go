@@ -27,6 +27,9 @@ func (l *lane) requested(r Request) {
 	if l.asked[r.ID] != nil {
 		return // taken up from the ledger or the host's list; this is the replay of its event
 	}
+	if l.asked[r.ID] != nil {
+		return // told again by a host that was attached
+	}
 	f := l.running()
 	if !l.mayAsk(f) {
 		l.markRunning("denied", r.Tool)
@@ -194,6 +197,8 @@ func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
 func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, err error, done func(Approval, error)) {
 	a.deciding = false
 	if err != nil {
+		a.timer.Stop()
+		l.expireLater(a) // its time may have come meanwhile
 		done(a.approval, err)
 		return
 	}

@@ -11,6 +11,9 @@ import (
 // messages that the ledger holds already.
 const retryFreeze = time.Second
 
+// waitingForLedger is what a lane is busy with until then.
+const waitingForLedger = "waiting for the ledger"
+
 // dispatch freezes all that waits into the next turn, if none is on its way.
 func (l *lane) dispatch() {
 	if l.busy != "" || len(l.flights) > 0 {
@@ -45,6 +48,7 @@ func (l *lane) freeze(batch []*item, steered bool) {
 	if err != nil {
 		l.log.Error("turn cannot be composed", "err", err)
 		l.refuseOrFail(batch, err)
+		l.dispatch()
 		return
 	}
 	change := Change{Begin: []*Turn{f.turn}}
@@ -58,7 +62,7 @@ func (l *lane) freeze(batch []*item, steered bool) {
 	l.m.o.Ledger.Write(change, func(err error) {
 		l.post(func() { l.freezeDone(f, err) })
 	})
-	l.openSession(f)
+	l.openSession()
 }
 
 func (l *lane) newFlight(batch []*item, steered bool) (*flight, error) {
@@ -81,12 +85,10 @@ func (l *lane) newFlight(batch []*item, steered bool) (*flight, error) {
 		return nil, fmt.Errorf("compose turn: %w", err)
 	}
 	if l.sessionID == "" {
-		l.sessionID, t.Opens = uuid.NewString(), true
+		l.sessionID, l.unopened = uuid.NewString(), true
 	}
-	t.SessionID = l.sessionID
-	if !l.greeted {
-		l.greeted, t.Notices = true, l.m.o.Greeting
-	}
+	t.SessionID, t.Opens = l.sessionID, l.unopened
+	t.Notices, l.notices = l.notices, nil
 	return &flight{turn: t, items: batch}, nil
 }
 
@@ -94,8 +96,7 @@ func (l *lane) newFlight(batch []*item, steered bool) (*flight, error) {
 func (l *lane) refuseOrFail(batch []*item, err error) {
 	for _, it := range batch {
 		if !it.written {
-			it.refused = true
-			it.tell(fmt.Errorf("%w: %w", ErrBadContent, err))
+			l.refuse(it, fmt.Errorf("%w: %w", ErrBadContent, err))
 			continue
 		}
 		var v verdict
@@ -110,6 +111,9 @@ func (l *lane) freezeDone(f *flight, err error) {
 		return
 	}
 	f.frozen = true
+	if f.turn.Opens {
+		l.unopened = false
+	}
 	for _, it := range f.items {
 		it.msg.State, it.msg.Turn, it.msg.DispatchedAt = Running, f.turn.ID, f.turn.BegunAt
 		if !it.durable {
@@ -121,32 +125,64 @@ func (l *lane) freezeDone(f *flight, err error) {
 }
 
 // unfreeze gives up a turn that the ledger did not take. Messages that were not
-// accepted before are refused; the others wait on.
+// accepted before are refused; the others wait on, unless the turn was stopped.
 func (l *lane) unfreeze(f *flight, err error) {
 	l.removeFlight(f)
 	var kept []*item
 	for _, it := range f.items {
-		if it.accepted != nil && !it.durable {
-			it.refused = true
-			it.tell(err)
-		}
-		if !it.refused {
+		switch {
+		case it.durable:
 			kept = append(kept, it)
+		case !it.refused:
+			l.refuse(it, err)
 		}
 	}
 	l.log.Warn("turn not written", "err", err, "messages_kept", len(kept))
-	if f.turn.Opens {
-		l.sessionID = "" // the id was never used
+	l.notices = append(f.turn.Notices, l.notices...)
+	if f.stop != nil {
+		l.settleStopped(f, kept)
+		kept = nil
 	}
-	l.pending = append(kept, l.pending...)
 	if len(kept) == 0 {
 		l.dispatch()
 		return
 	}
-	l.busy = "waiting for the ledger"
+	l.pending = append(kept, l.pending...)
+	l.busy = waitingForLedger
 	time.AfterFunc(retryFreeze, func() {
-		l.post(func() { l.busy = ""; l.dispatch() })
+		l.post(func() {
+			if l.busy == waitingForLedger {
+				l.proceed()
+			}
+		})
 	})
+}
+
+// settleStopped ends messages of a turn that was stopped before it was written.
+func (l *lane) settleStopped(f *flight, kept []*item) {
+	if len(kept) == 0 {
+		f.stop.wake()
+		return
+	}
+	v := verdict{told: f.stop.wake}
+	for _, it := range kept {
+		v.give(it, f.stopReply(""))
+	}
+	l.settle(v)
+}
+
+// proceed ends what kept the lane busy: what is frozen is handed over, and what
+// waits is dispatched.
+func (l *lane) proceed() {
+	l.busy = ""
+	l.handAll()
+	l.dispatch()
+}
+
+func (l *lane) handAll() {
+	for _, f := range l.flights {
+		l.hand(f)
+	}
 }
 
 func (l *lane) removeFlight(f *flight) {
@@ -159,8 +195,9 @@ func (l *lane) removeFlight(f *flight) {
 	l.flights = rest
 }
 
-// hand gives the turn to the session once both are there. If the connection
-// turns out to be broken, the end of the session decides what happens next.
+// hand gives the turn to the session once both are there; without a session one
+// is started. If the connection turns out to be broken, the end of the session
+// decides what happens next.
 func (l *lane) hand(f *flight) {
 	if !f.frozen || f.handed || f.answered || l.busy != "" {
 		return
@@ -170,7 +207,12 @@ func (l *lane) hand(f *flight) {
 		l.release(f)
 		return
 	}
-	if l.session == nil || l.opening {
+	if f.turn.SessionID != l.sessionID {
+		l.rehome(f)
+		return
+	}
+	if l.session == nil {
+		l.openSession()
 		return
 	}
 	f.handed = true
@@ -184,15 +226,23 @@ func (l *lane) hand(f *flight) {
 	}
 }
 
-// steer hands a message to a turn that is running already: a turn of its own for
-// the ledger, which the agent may fold into the running one. If nothing runs, or
-// the message may still turn out to be a duplicate, it waits like any other.
-func (l *lane) steer(it *item) {
-	f := l.running()
-	if f == nil || !f.handed || f.stop != nil || l.session == nil || l.busy != "" {
-		return
-	}
-	if it.msg.SourceKey != "" && !it.durable || isCommand(it.msg) {
+// rehome records that the turn is going to run in the present session, and not
+// in the one it was frozen for: its fate is looked up there.
+func (l *lane) rehome(f *flight) {
+	f.frozen = false // as it stands now
+	f.turn.SessionID, f.turn.Opens = l.sessionID, l.unopened
+	l.unopened = false
+	l.save(Change{Update: []*Turn{f.turn}}, func() {
+		f.frozen = true
+		l.hand(f)
+	})
+}
+
+// steer hands a message to the turn f that is running: a turn of its own for the
+// ledger, which the agent may fold into the running one. What cannot be handed
+// over now waits like any other.
+func (l *lane) steer(it *item, f *flight) {
+	if !f.handed || f.stop != nil || l.session == nil || l.busy != "" || isCommand(it.msg) {
 		return
 	}
 	if len(l.pending) != 1 || l.pending[0] != it {

@@ -15,11 +15,17 @@ const (
 	// releaseAfter is how long the lane waits, after a turn's result, for the
 	// agent to say that it is done with the turn.
 	releaseAfter = 2 * time.Second
+	// recordAfter is how long a turn that the agent is done with waits for a
+	// result that names it, before the agent's own record is read instead.
+	recordAfter = 500 * time.Millisecond
 )
 
 // take acts on one event of the session.
 func (l *lane) take(ev Event) {
 	l.seen = ev.Seq
+	if ev.Kind == SessionNew {
+		l.seen-- // what else its line says follows under the same number
+	}
 	if ev.Kind == TurnState {
 		l.turnState(ev) // first: the start of a turn is told before what belongs to it
 	}
@@ -46,7 +52,7 @@ func (l *lane) take(ev Event) {
 		l.markRunning("retry", ev.Detail)
 		l.publish(Update{Kind: UpdateRetrying, Detail: ev.Detail})
 	case Readied:
-		l.ready = true
+		l.ready, l.restarts = true, 0
 		l.markRunning("agent_ready", "")
 	case Exited:
 		l.exit = ev.Exit
@@ -61,8 +67,8 @@ func (l *lane) take(ev Event) {
 // by itself. An event without a name only announces the call.
 func (l *lane) toolBegun(ev Event) {
 	f := l.running()
-	if f == nil {
-		return
+	if f == nil || f.started.IsZero() {
+		return // said again for a new process, of a turn that has its outcome
 	}
 	f.toolBegun = true
 	if ev.Tool != "" {
@@ -99,7 +105,9 @@ func (l *lane) hold() (release func()) {
 		if l.session != s {
 			return
 		}
-		l.holds = slices.DeleteFunc(l.holds, func(h uint64) bool { return h == seq })
+		if i := slices.Index(l.holds, seq); i >= 0 { // there may be several of the same event
+			l.holds = slices.Delete(l.holds, i, i+1)
+		}
 		l.ack()
 	}
 }
@@ -112,22 +120,30 @@ func (l *lane) turnState(ev Event) {
 	switch ev.Phase {
 	case PhaseQueued:
 	case PhaseStarted:
+		early := f.stop != nil && f.started.IsZero() && !f.answered
 		f.started = l.now()
 		f.mark(f.started, "started", "")
 		l.publish(Update{Kind: UpdateStarted, Turn: f.turn.ID, Messages: f.turn.Members})
+		if early { // the agent was asked to end it before it had begun it
+			if err := l.session.Interrupt(); err != nil {
+				l.log.Warn("interrupt not sent", "err", err)
+			}
+		}
 	case PhaseCompleted, PhaseCancelled:
 		f.done = true
 		if f.answered {
 			l.release(f)
 			return
 		}
+		f.holds = append(f.holds, l.hold())
 		l.lookUpDone()
 	}
 }
 
 // lookUpDone finds the outcome of turns that the agent is done with, but that no
 // result has named. A folded turn is done just before the result that names it,
-// so nothing is looked up while another turn may still bring it.
+// so nothing is looked up while another turn may still bring it; and the other
+// may be the agent's own, after a background task, so it is waited for a little.
 func (l *lane) lookUpDone() {
 	var done []*flight
 	for _, f := range l.flights {
@@ -140,24 +156,33 @@ func (l *lane) lookUpDone() {
 		done = append(done, f)
 	}
 	for _, f := range done {
-		release := l.hold()
-		session, id := f.turn.SessionID, f.turn.ID
-		l.async(func(ctx context.Context) func() {
-			fate, err := l.m.o.Agent.Fate(ctx, l.key, session, id)
-			return func() {
-				l.fromRecord(f, fate, err)
-				release()
-			}
+		s := l.session
+		time.AfterFunc(recordAfter, func() {
+			l.post(func() { l.lookUp(f, s) })
 		})
 	}
+}
+
+// lookUp reads the agent's own record of a turn that it is done with in the
+// session s, unless the turn has its outcome by now, or the session has ended.
+func (l *lane) lookUp(f *flight, s Session) {
+	if f.answered || !f.done || l.session != s {
+		return
+	}
+	session, id := f.turn.SessionID, f.turn.ID
+	l.async(func(ctx context.Context) func() {
+		fate, err := l.m.o.Agent.Fate(ctx, l.key, session, id)
+		return func() {
+			if !f.answered && l.session == s {
+				l.fromRecord(f, fate, err)
+			}
+		}
+	})
 }
 
 // fromRecord gives a turn that ended without a result the outcome that the
 // agent's own record shows.
 func (l *lane) fromRecord(f *flight, fate Fate, err error) {
-	if f.answered {
-		return
-	}
 	switch {
 	case err == nil && fate.Answered:
 		l.finish(f, Reply{State: Answered, Text: fate.Text, SessionID: f.turn.SessionID})
@@ -176,7 +201,7 @@ func (l *lane) fromRecord(f *flight, fate Fate, err error) {
 func (l *lane) resulted(ev Event) {
 	r := ev.Result
 	if r.Background {
-		l.background(r)
+		l.background(ev)
 		return
 	}
 	var named []*flight
@@ -186,11 +211,12 @@ func (l *lane) resulted(ev Event) {
 		}
 	}
 	if len(named) == 0 {
-		if len(r.Turns) == 0 && r.IsError {
+		if len(r.Turns) == 0 && r.IsError && l.running() != nil {
 			l.stray = r
 		}
 		return
 	}
+	l.stray = nil
 	cost := max(0, r.TotalCost-l.cost)
 	l.cost = r.TotalCost
 	reply := resultReply(r, named[0])
@@ -217,9 +243,12 @@ func resultReply(r *Result, f *flight) Reply {
 }
 
 // background keeps and publishes a result that belongs to no message.
-func (l *lane) background(r *Result) {
+func (l *lane) background(ev Event) {
+	r := ev.Result
 	l.cost = max(l.cost, r.TotalCost)
-	b := &Background{ID: uuid.NewString(), Channel: l.key, Text: r.Text, IsError: r.IsError, CreatedAt: l.now()}
+	// The line has a uuid of its own, so that it gets the same id if it comes again.
+	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()
+	b := &Background{ID: id, Channel: l.key, Text: r.Text, IsError: r.IsError, CreatedAt: l.now()}
 	if b.Text == "" {
 		b.Text = r.Error
 	}
@@ -234,11 +263,23 @@ func (l *lane) sessionNew(ev Event) {
 	}
 	l.log.Info("session continues under a new id", "old_session", l.sessionID, "new_session", ev.SessionID)
 	l.sessionID = ev.SessionID
-	release := l.hold()
+	l.rememberSession(l.hold())
+}
+
+// rememberSession saves the session's id, and again if it has changed meanwhile.
+func (l *lane) rememberSession(then func()) {
+	id := l.sessionID
 	l.async(func(context.Context) func() {
-		if err := l.saveSession(ev.SessionID); err != nil {
-			l.log.Error("session id not saved", "session", ev.SessionID, "err", err)
+		err := l.saveSession(id)
+		return func() {
+			if err != nil {
+				l.log.Error("session id not saved", "session", id, "err", err)
+			}
+			if l.sessionID != id && l.sessionID != "" {
+				l.rememberSession(then)
+				return
+			}
+			then()
 		}
-		return release
 	})
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -29,7 +30,7 @@ func (l *lane) finish(f *flight, reply Reply) { l.finishAll([]*flight{f}, reply,
 func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 	now := l.now()
 	carrier := fs[0].carrier()
-	v := verdict{replayable: r != nil, durable: func() {}}
+	v := verdict{replayable: r != nil}
 	for _, f := range fs {
 		l.close(f, r, reply.Code, now)
 		v.change.End = append(v.change.End, f.turn)
@@ -45,7 +46,12 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 	}
 	l.count(reply)
 	if l.session != nil {
-		v.durable = l.hold()
+		fs[0].holds = append(fs[0].holds, l.hold())
+	}
+	v.durable = func() {
+		for _, f := range fs {
+			f.letGo()
+		}
 	}
 	v.told = func() {
 		for _, f := range fs {
@@ -101,6 +107,14 @@ func (v *verdict) give(it *item, r Reply) {
 	v.items, v.replies = append(v.items, it), append(v.replies, r)
 }
 
+// letGo lets the events be acknowledged that the turn's outcome came from.
+func (f *flight) letGo() {
+	for _, release := range f.holds {
+		release()
+	}
+	f.holds = nil
+}
+
 // settle gives messages their outcome. Waiters learn of it when it is durable,
 // or at once if it would be found again after a crash.
 func (l *lane) settle(v verdict) {
@@ -111,12 +125,15 @@ func (l *lane) settle(v verdict) {
 	}
 	v.change.Lazy = v.replayable
 	if v.replayable {
-		l.save(v.change, v.durable)
 		l.tell(v)
-		return
 	}
 	l.save(v.change, func() {
-		l.tell(v)
+		if !v.replayable {
+			l.tell(v)
+		}
+		for _, it := range v.items {
+			l.m.desk.drop(it.msg.ID)
+		}
 		if v.durable != nil {
 			v.durable()
 		}
@@ -134,24 +151,25 @@ func (l *lane) tell(v verdict) {
 	}
 }
 
-// save writes a change that must not be lost, again and again until the ledger
+// save writes a change that must not be lost, again and again until the storage
 // takes it; then runs on the lane's goroutine after that.
 func (l *lane) save(c Change, then func()) { l.saveAgain(c, then, 50*time.Millisecond) }
 
 func (l *lane) saveAgain(c Change, then func(), pause time.Duration) {
 	l.m.o.Ledger.Write(c, func(err error) {
-		if err == nil {
-			if then != nil {
-				l.post(then)
-			}
+		switch {
+		case errors.Is(err, ErrStorage), errors.Is(err, ErrStorageFull):
+			l.log.Error("not written yet", "err", err, "retry_in", pause)
+			time.AfterFunc(pause, func() {
+				l.post(func() { l.saveAgain(c, then, min(2*pause, saveRetry)) })
+			})
 			return
+		case errors.Is(err, ErrClosed):
+			return
+		case err != nil: // it contradicts the record: no retry can help
+			l.log.Error("not written", "err", err)
 		}
-		l.log.Error("outcome not written yet", "err", err, "retry_in", pause)
-		time.AfterFunc(pause, func() {
-			if l.m.ctx.Err() == nil {
-				l.saveAgain(c, then, min(2*pause, saveRetry))
-			}
-		})
+		l.post(then)
 	})
 }
 

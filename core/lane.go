@@ -37,12 +37,14 @@ type lane struct {
 	busy      string  // why nothing may be dispatched now: starting up, recovering, …
 	opening   bool    // a session is being started
 	attaching bool    // the host of an earlier process is being looked for
-	begin     begin   // how to start the next one
+	unopened  bool    // the session's id was made here, and no turn on record opens it
+	restarts  int     // starts in a row that the agent refused the session's id
+	recovery  int     // counts recoveries: only the latest one counts
 	resetting func()  // set while the channel is being closed: what to do once its session is gone
 	activity  string  // the tool the agent uses now
 
 	asked   map[string]*ask // pending approvals by the agent's request id
-	greeted bool
+	notices []Notice        // to be told with the next turn's reply
 
 	seen  uint64   // last event taken up
 	acked uint64   // last event acknowledged
@@ -81,7 +83,8 @@ type flight struct {
 	attempts  int   // times it was handed over
 	died      *Exit // how the agent ended when it last had the turn, if it did
 	started   time.Time
-	stop      *stop // why it is being ended before its time
+	holds     []func() // let events be acknowledged once the outcome is durable
+	stop      *stop    // why it is being ended before its time
 	timer     *time.Timer
 }
 
@@ -106,7 +109,7 @@ func newLane(m *ProcessManager, key ChannelKey) *lane {
 	l := &lane{
 		m: m, key: key, log: m.o.Log.With("channel", string(key)), box: newMailbox(),
 		gone:  make(chan struct{}),
-		asked: map[string]*ask{},
+		asked: map[string]*ask{}, notices: slices.Clone(m.o.Greeting),
 	}
 	l.sessionID, _ = m.o.Sessions.Get(key)
 	return l
@@ -119,6 +122,7 @@ func (l *lane) run(ctx context.Context, r *remains) {
 		l.restore(r)
 	}
 	for {
+		l.measure()
 		select {
 		case <-ctx.Done():
 			l.leave()
@@ -133,9 +137,18 @@ func (l *lane) run(ctx context.Context, r *remains) {
 				l.take(ev)
 			}
 		}
-		l.gauge.waiting.Store(int32(len(l.pending)))
-		l.gauge.running.Store(int32(len(l.flights)))
 	}
+}
+
+func (l *lane) measure() {
+	running := 0
+	for _, f := range l.flights {
+		if !f.answered {
+			running++
+		}
+	}
+	l.gauge.waiting.Store(int32(len(l.pending)))
+	l.gauge.running.Store(int32(running))
 }
 
 func (l *lane) post(f func()) { l.box.post(f) }
@@ -164,15 +177,16 @@ func (l *lane) call(ctx context.Context, f func()) error {
 }
 
 // leave ends the lane and leaves its session at work. Whoever waits to hear
-// whether a message was accepted is told first.
+// whether a message was accepted is told first, and a session that is just being
+// started or attached is left too.
 func (l *lane) leave() {
 	l.busy = "closing"
 	patience := time.After(5 * time.Second)
-	for l.box.drain(); l.admitting(); l.box.drain() {
+	for l.box.drain(); l.admitting() || l.opening || l.attaching; l.box.drain() {
 		select {
 		case <-l.box.wake:
 		case <-patience:
-			l.log.Error("left while messages were being accepted")
+			l.log.Error("left while messages were being accepted, or a session started")
 			return
 		}
 	}

@@ -1,8 +1,10 @@
 package core
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -209,7 +211,6 @@ func (m *ProcessManager) Submit(ctx context.Context, s Submission) (*Ticket, err
 	if err == nil {
 		return t, nil
 	}
-	m.desk.drop(msg.ID)
 	if dup := (*DuplicateError)(nil); errors.As(err, &dup) {
 		return m.existing(ctx, s, dup)
 	}
@@ -242,11 +243,23 @@ func checkContent(c Content) error {
 	if !utf8.ValidString(c.Text) {
 		return fmt.Errorf("%w: the text is not valid UTF-8", ErrBadContent)
 	}
+	for i, b := range c.Blocks {
+		if !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) || !json.Valid(b) {
+			return fmt.Errorf("%w: block %d is not a JSON object", ErrBadContent, i)
+		}
+	}
 	return nil
 }
 
 // Message returns a message as it is now.
 func (m *ProcessManager) Message(ctx context.Context, id MessageID) (Message, error) {
+	if t, ok := m.desk.find(id); ok {
+		select {
+		case <-t.done: // perhaps before the ledger has it
+			return t.outcome, nil
+		default:
+		}
+	}
 	return m.o.Ledger.Message(ctx, id)
 }
 
@@ -354,7 +367,7 @@ func (m *ProcessManager) Channel(ctx context.Context, key ChannelKey) (ChannelSt
 
 // Trace returns the timeline of one message.
 func (m *ProcessManager) Trace(ctx context.Context, id MessageID) (Trace, error) {
-	msg, err := m.o.Ledger.Message(ctx, id)
+	msg, err := m.Message(ctx, id)
 	if err != nil {
 		return Trace{}, err
 	}

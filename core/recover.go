@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -37,91 +38,73 @@ func (l *lane) sessionGone() {
 	l.recover(l.flights)
 }
 
-// recover ends what is left of the session's processes, finds out what became of
-// turns that nobody works on any more, and goes on from there. Nothing is
-// dispatched meanwhile.
-func (l *lane) recover(turns []*flight) {
-	l.busy = "recovering"
-	turns = slices.Clone(turns)
-	l.async(func(ctx context.Context) func() {
-		err := l.m.o.Agent.Reap(ctx, l.key)
-		fates := l.fates(ctx, turns)
-		return func() {
-			if err != nil {
-				l.log.Error("old processes not ended", "err", err)
-			}
-			l.recovered(turns, fates)
-		}
-	})
-}
-
 // A record is what could be read of a turn's fate.
 type record struct {
 	fate Fate
 	err  error
 }
 
-// fates reads the fate of each turn. The turns are not changed meanwhile, since
-// the lane is busy.
-func (l *lane) fates(ctx context.Context, turns []*flight) []record {
-	records := make([]record, len(turns))
-	for i, f := range turns {
-		fate, err := l.m.o.Agent.Fate(ctx, l.key, f.turn.SessionID, f.turn.ID)
-		records[i] = record{fate, err}
+// recover finds out what became of turns that nobody works on any more, and goes
+// on from there; without a session, what is left of its processes is ended
+// first. Nothing is dispatched meanwhile. A turn that is still being frozen was
+// never handed over and needs none of this.
+func (l *lane) recover(turns []*flight) {
+	l.busy = "recovering"
+	l.recovery++
+	nth, reap := l.recovery, l.session == nil
+	sessions := map[*flight]string{}
+	for _, f := range turns {
+		if f.frozen {
+			sessions[f] = f.turn.SessionID
+		}
 	}
-	return records
+	l.async(func(ctx context.Context) func() {
+		var err error
+		if reap {
+			err = l.m.o.Agent.Reap(ctx, l.key)
+		}
+		records := map[*flight]record{}
+		for f, session := range sessions {
+			fate, err := l.m.o.Agent.Fate(ctx, l.key, session, f.turn.ID)
+			records[f] = record{fate, err}
+		}
+		return func() {
+			if err != nil {
+				l.log.Error("old processes not ended", "err", err)
+			}
+			if nth == l.recovery { // else a session has died since, and all is looked up anew
+				l.recovered(records)
+			}
+		}
+	})
 }
 
 // recovered decides each turn by its fate: an answer is delivered, a turn that
 // never began or was text only runs again under the same uuid, and one that had
 // begun a tool is told as interrupted.
-func (l *lane) recovered(turns []*flight, records []record) {
-	l.busy = ""
-	turns, records = l.endStopped(turns, records)
-	if l.exit != nil && l.session == nil && len(turns) > 0 {
-		switch l.exit.Reason {
-		case ExitUnknownSession, ExitSessionInUse:
-			if l.restart(turns) {
-				return
+func (l *lane) recovered(records map[*flight]record) {
+	refused := l.session == nil && l.exit != nil && l.exit.Reason != ExitOther
+	restarted := refused && l.restart()
+	for _, f := range slices.Clone(l.flights) {
+		r, known := records[f]
+		switch {
+		case !known || f.answered:
+		case f.stop != nil && !r.fate.Answered && !r.fate.Failed:
+			l.finish(f, f.stopReply(r.fate.Done))
+			l.release(f)
+		case restarted:
+			if f.handed {
+				f.handed, f.attempts = false, f.attempts-1 // the agent did not take it
 			}
-		case ExitStartFailed:
-			l.failAll(turns, exitReply(l.exit, 1))
-			return
-		case ExitOther:
-		}
-	}
-	var again []*flight
-	for i, f := range turns {
-		if l.decide(f, records[i]) {
-			again = append(again, f)
+		case refused:
+			l.finish(f, exitReply(l.exit, 1))
+			l.release(f)
+		case l.decide(f, r):
+			f.handed, f.done, f.holds, f.died = false, false, nil, l.exit
 		}
 	}
 	l.stray = nil
-	for _, f := range again {
-		f.handed, f.done, f.died = false, false, l.exit
-	}
-	if len(again) > 0 {
-		l.openSession(again[0])
-		l.handAll()
-	}
-	l.dispatch()
-}
-
-// endStopped settles the turns that were being stopped and returns the others.
-func (l *lane) endStopped(turns []*flight, records []record) ([]*flight, []record) {
-	var rest []*flight
-	var restRecords []record
-	for i, f := range turns {
-		switch {
-		case f.answered:
-		case f.stop != nil && !records[i].fate.Answered && !records[i].fate.Failed:
-			l.finish(f, f.stopReply(records[i].fate.Done))
-			l.release(f)
-		default:
-			rest, restRecords = append(rest, f), append(restRecords, records[i])
-		}
-	}
-	return rest, restRecords
+	l.proceed()
 }
 
 // decide settles the turn, or reports that it is to be handed over again.
@@ -155,36 +138,24 @@ func (l *lane) decide(f *flight, r record) (again bool) {
 // endOf says how the session ended, for a sentence.
 func (l *lane) endOf() string {
 	if l.exit != nil {
-		return l.exit.Text
+		return strings.TrimSuffix(l.exit.Text, ".")
 	}
 	return "the process that worked on it is gone"
 }
 
-// restart begins the session in the other way when the agent refused the first:
-// resuming an id it does not know, or beginning one that exists. It reports
-// whether it did.
-func (l *lane) restart(turns []*flight) bool {
-	for _, f := range turns {
-		if f.attempts > maxAttempts {
-			return false
-		}
-		f.handed = false
+// restart prepares the next start after one that the agent refused: it does not
+// know the id that was to be resumed, or knows one that was to be begun. It
+// reports false when it could not start at all, or was refused again and again.
+func (l *lane) restart() bool {
+	l.restarts++
+	if l.exit.Reason == ExitStartFailed || l.restarts > maxAttempts {
+		l.restarts = 0
+		return false
 	}
-	if l.exit.Reason == ExitSessionInUse {
-		l.begin = beginResume
-		l.openSession(turns[0])
-		return true
+	if l.exit.Reason == ExitUnknownSession {
+		l.anew()
 	}
-	l.anew(turns)
 	return true
-}
-
-func (l *lane) failAll(turns []*flight, r Reply) {
-	for _, f := range turns {
-		l.finish(f, r)
-		l.release(f)
-	}
-	l.dispatch()
 }
 
 // restore takes up what an earlier process left and looks for its session host.
@@ -198,7 +169,7 @@ func (l *lane) restore(r *remains) {
 		}
 	}
 	for _, t := range r.turns {
-		f := &flight{turn: t, frozen: true}
+		f := &flight{turn: t, frozen: true, attempts: 1} // for all that is known, it was handed over
 		for _, id := range t.Members {
 			if it := items[id]; it != nil {
 				f.items = append(f.items, it)
@@ -214,15 +185,23 @@ func (l *lane) restore(r *remains) {
 		}
 	}
 	l.busy, l.attaching = "looking for the session host", true
-	l.async(func(ctx context.Context) func() {
-		s, err := l.m.o.Agent.Attach(ctx, l.key)
-		return func() { l.attached(s, err, r.approvals) }
+	id := l.sessionID
+	l.m.wg.Go(func() {
+		s, err := l.m.o.Agent.Attach(l.m.ctx, l.key)
+		use, uerr := l.m.o.Ledger.SessionUse(l.m.ctx, id)
+		if uerr != nil {
+			l.log.Warn("cost of session not known", "err", uerr)
+		}
+		l.post(func() { l.attached(s, err, use.TotalCost, r.approvals) }) // also when the lane is leaving
 	})
 }
 
 // attached goes on with the host that was found, or without one.
-func (l *lane) attached(s Session, err error, approvals []*Approval) {
+func (l *lane) attached(s Session, err error, cost float64, approvals []*Approval) {
 	l.attaching = false
+	if l.left(s) {
+		return
+	}
 	if err != nil {
 		if !errors.Is(err, ErrNoHost) {
 			l.log.Warn("session host not attached", "err", err)
@@ -233,6 +212,7 @@ func (l *lane) attached(s Session, err error, approvals []*Approval) {
 		return
 	}
 	l.adopt(s)
+	l.cost = cost
 	l.log.Info("session attached", "host_pid", l.info.HostPID, "turns_in_flight", len(l.flights))
 	l.restoreAsked(approvals)
 	l.syncAsked()
@@ -240,7 +220,7 @@ func (l *lane) attached(s Session, err error, approvals []*Approval) {
 	for _, f := range l.flights {
 		if l.info.Knows(f.turn.ID) {
 			f.handed, f.attempts, f.started = true, 1, f.turn.BegunAt // as far as is known
-			if f.stop != nil { // asked for before the host was found
+			if f.stop != nil {                                        // asked for before the host was found
 				l.requestEnd(f)
 			}
 			l.startTimeout(f)
@@ -248,17 +228,7 @@ func (l *lane) attached(s Session, err error, approvals []*Approval) {
 		}
 		unknown = append(unknown, f)
 	}
-	l.busy = ""
-	if len(unknown) == 0 {
-		l.dispatch()
-		return
-	}
-	// Not given to this process; perhaps to one before it.
-	l.busy = "recovering"
-	l.async(func(ctx context.Context) func() {
-		records := l.fates(ctx, unknown)
-		return func() { l.recovered(unknown, records) }
-	})
+	l.recover(unknown) // they were not given to this process, but perhaps to one before it
 }
 
 // Reset ends the channel's session and forgets its id; the history stays. Open
@@ -295,7 +265,9 @@ func (l *lane) reset(done chan<- error) {
 		if !f.answered && f.frozen {
 			l.finish(f, reply)
 		}
-		f.stop = &stop{code: CodeReset, text: reply.Error} // for one that is being frozen
+		if f.stop == nil {
+			f.stop = &stop{code: CodeReset, text: reply.Error} // for one that is being frozen
+		}
 	}
 	var v verdict
 	for _, it := range l.pending {
@@ -313,9 +285,9 @@ func (l *lane) reset(done chan<- error) {
 				if err != nil {
 					err = fmt.Errorf("close channel %q: %w", l.key, err)
 				}
-				l.resetting, l.busy, l.sessionID = nil, "", ""
+				l.resetting, l.sessionID, l.unopened, l.exit = nil, "", false, nil
 				done <- err
-				l.dispatch()
+				l.proceed()
 			}
 		})
 	}

@@ -11,26 +11,17 @@ import (
 // kills the agent each time must not do so for ever.
 const maxAttempts = 3
 
-// begin says how a session is to be started when the ledger alone does not tell.
-type begin int
-
-const (
-	beginByLedger begin = iota
-	beginNew
-	beginResume
-)
-
-// openSession starts the channel's session for the flight, unless there is one.
-func (l *lane) openSession(f *flight) {
+// openSession starts the channel's session, unless there is one.
+func (l *lane) openSession() {
 	if l.session != nil || l.opening {
 		return
 	}
 	l.opening = true
-	id, opens, how := l.sessionID, f.turn.Opens, l.begin
-	l.begin = beginByLedger
-	l.async(func(ctx context.Context) func() {
-		o := l.launch(ctx, id, opens, how)
-		return func() { l.opened(o) }
+	id, unopened := l.sessionID, l.unopened
+	exists := l.exit != nil && l.exit.Reason == ExitSessionInUse
+	l.m.wg.Go(func() {
+		o := l.launch(l.m.ctx, id, unopened, exists)
+		l.post(func() { l.opened(o) }) // also when the lane is leaving: it waits for that
 	})
 }
 
@@ -43,17 +34,18 @@ type opening struct {
 	err       error
 }
 
-// launch saves the session's id and starts it. It blocks until the host answers.
-func (l *lane) launch(ctx context.Context, id string, opens bool, how begin) opening {
-	o := opening{launch: Launch{SessionID: id, Resume: how == beginResume}}
+// launch saves the session's id and starts it, as the ledger says unless the
+// session is unopened or known to exist. It blocks until the host answers.
+func (l *lane) launch(ctx context.Context, id string, unopened, exists bool) opening {
+	o := opening{launch: Launch{SessionID: id}}
 	saved := make(chan error, 1)
 	go func() { saved <- l.saveSession(id) }() // ends with the write; waited for below
-	if how == beginByLedger && !opens {
+	if !unopened {
 		use, err := l.m.o.Ledger.SessionUse(ctx, id)
 		if err != nil {
 			o.err = &AgentError{Code: CodeStorage, Text: "The ledger could not be read", Err: err}
 		}
-		o.launch.Resume, o.cost = use.Completed || !use.Ours, use.TotalCost
+		o.launch.Resume, o.cost = exists || use.Completed || !use.Ours, use.TotalCost
 	}
 	if o.err == nil {
 		o.session, o.err = l.m.o.Agent.Start(ctx, l.key, o.launch)
@@ -72,10 +64,10 @@ func (l *lane) saveSession(id string) error {
 
 func (l *lane) opened(o opening) {
 	l.opening = false
-	if o.err != nil {
-		if o.session != nil {
-			_ = o.session.Stop(false) // there is no session to speak of; its end shows
-		}
+	switch {
+	case l.left(o.session):
+		return
+	case o.err != nil:
 		l.startFailed(o.err)
 		return
 	}
@@ -99,10 +91,15 @@ func (l *lane) adopt(s Session) {
 	l.gauge.sessions.Store(1)
 }
 
-func (l *lane) handAll() {
-	for _, f := range l.flights {
-		l.hand(f)
+// left reports whether the lane is leaving, and leaves the session too.
+func (l *lane) left(s Session) bool {
+	if l.m.ctx.Err() == nil {
+		return false
 	}
+	if s != nil {
+		s.Detach()
+	}
+	return true
 }
 
 // startFailed ends every turn that waited for the session.
@@ -112,6 +109,7 @@ func (l *lane) startFailed(err error) {
 	for _, f := range append([]*flight(nil), l.flights...) {
 		switch {
 		case f.answered:
+		case f.stop != nil && !f.frozen: // freezeDone sees the stop
 		case !f.frozen:
 			f.stop = &stop{code: reply.Code, text: reply.Error, failed: true}
 		default:
@@ -125,29 +123,19 @@ func (l *lane) startFailed(err error) {
 func (l *lane) notice(n Notice) {
 	if f := l.running(); f != nil {
 		f.turn.Notices = append(f.turn.Notices, n)
+		return
 	}
+	l.notices = append(l.notices, n)
 }
 
 // anew gives the channel a session of its own id, since the old one cannot be
-// resumed, and takes the turns in flight over to it.
-func (l *lane) anew(turns []*flight) {
+// resumed. The turns in flight follow when they are handed over.
+func (l *lane) anew() {
 	old := l.sessionID
-	l.sessionID = uuid.NewString()
-	l.begin = beginNew
+	l.sessionID, l.unopened = uuid.NewString(), true
 	l.log.Warn("session lost, starting afresh", "old_session", old, "new_session", l.sessionID)
 	l.notice(Notice{Code: "fresh_session", Text: "The earlier conversation could not be resumed, so this is a fresh session."})
 	l.publish(Update{Kind: UpdateSession, Detail: "The earlier conversation could not be resumed; a fresh session begins."})
-	change := Change{}
-	for i, f := range turns {
-		f.turn.SessionID, f.turn.Opens = l.sessionID, i == 0
-		change.Update = append(change.Update, f.turn)
-	}
-	l.busy = "changing the session"
-	l.save(change, func() {
-		l.busy = ""
-		l.openSession(turns[0])
-		l.dispatch()
-	})
 }
 
 // failure is the reply for an agent that could not be started.

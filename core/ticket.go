@@ -41,7 +41,8 @@ func (f *future) wait(ctx context.Context) (Message, error) {
 	}
 }
 
-// A desk knows the tickets of all messages that have no outcome yet.
+// A desk knows the tickets of all messages that have no outcome yet, or one that
+// the ledger does not have yet.
 type desk struct {
 	mu   sync.Mutex
 	open map[MessageID]*Ticket
@@ -63,21 +64,16 @@ func (d *desk) find(id MessageID) (*Ticket, bool) {
 	return t, ok
 }
 
-// settle closes the ticket with the outcome and forgets it. The outcome must
-// have been given to the ledger before, so that whoever no longer finds the
-// ticket reads the outcome there.
+// settle closes the ticket with the outcome.
 func (d *desk) settle(m Message) {
-	d.mu.Lock()
-	t, ok := d.open[m.ID]
-	delete(d.open, m.ID)
-	d.mu.Unlock()
-	if ok {
+	if t, ok := d.find(m.ID); ok {
 		t.outcome = m
 		close(t.done)
 	}
 }
 
-// drop forgets the ticket of a message that was refused.
+// drop forgets the ticket of a message that was refused, or whose outcome is in
+// the ledger.
 func (d *desk) drop(id MessageID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

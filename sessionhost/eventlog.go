@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -109,21 +110,21 @@ func (l *eventLog) put(data []byte) error {
 	return nil
 }
 
-// read returns encoded entries after seq, at least one and at most about most
-// bytes, and the last sequence number among them. It blocks until there are
-// some; stop makes it return early with errLogClosed.
-func (l *eventLog) read(after uint64, most int, stop func() bool) ([]byte, uint64, error) {
+// read appends to batch the encoded entries after a sequence number, at least one
+// and at most about most bytes, and returns the last sequence number among them.
+// It blocks until there are some; stop makes it return early with errLogClosed.
+func (l *eventLog) read(batch []byte, after uint64, most int, stop func() bool) ([]byte, uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
 		if stop() {
-			return nil, after, errLogClosed
+			return batch, after, errLogClosed
 		}
 		if n := len(l.entries); n > 0 && l.entries[n-1].seq > after {
 			break
 		}
 		if l.closed {
-			return nil, after, io.EOF
+			return batch, after, io.EOF
 		}
 		l.changed.Wait()
 	}
@@ -131,16 +132,15 @@ func (l *eventLog) read(after uint64, most int, stop func() bool) ([]byte, uint6
 	if first := l.entries[0].seq; after >= first {
 		i = int(after - first + 1) // sequence numbers have no gaps
 	}
-	var batch []byte
 	for ; i < len(l.entries) && (len(batch) == 0 || len(batch)+int(l.entries[i].n) <= most); i++ {
 		e := l.entries[i]
 		if e.data != nil {
 			batch = append(batch, e.data...)
 		} else {
 			at := len(batch)
-			batch = append(batch, make([]byte, e.n)...)
+			batch = slices.Grow(batch, int(e.n))[:at+int(e.n)]
 			if _, err := l.spool.ReadAt(batch[at:], e.off); err != nil {
-				return nil, after, fmt.Errorf("read spool file: %w", err)
+				return batch, after, fmt.Errorf("read spool file: %w", err)
 			}
 		}
 		after = e.seq

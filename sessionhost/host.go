@@ -23,7 +23,7 @@ const (
 	initializeID = "bareclaw-initialize"
 	// maxLineBytes bounds one line of claude's output.
 	maxLineBytes = 128 << 20
-	// maxTurns is how many turn ids a host remembers.
+	// maxTurns is how many turn ids a host remembers at least.
 	maxTurns = 256
 	// gentleGrace is how long claude may take to end after its input is closed.
 	gentleGrace = 5 * time.Second

@@ -145,11 +145,12 @@ func (h *Hosts) lock(ctx context.Context, p paths) (*os.File, error) {
 	if !errors.Is(err, errLocked) {
 		return nil, err
 	}
-	if err := reapRecord(ctx, p); err != nil {
-		return nil, err
-	}
-	// The holder is gone or going; its descriptor closes with it.
+	// The holder ends by its record, which a host that has just been started may
+	// still be about to write; the lock closes with it.
 	for range 100 {
+		if err := reapRecord(ctx, p); err != nil {
+			return nil, err
+		}
 		if lock, err = lockFile(p.lock); !errors.Is(err, errLocked) {
 			return lock, err
 		}

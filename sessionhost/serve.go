@@ -151,8 +151,14 @@ func (h *host) pump(c net.Conn) error {
 		defer h.mu.Unlock()
 		return h.client != c
 	}
+	var batch []byte
 	for {
-		batch, last, err := h.said.read(after, batchBytes, replaced)
+		if cap(batch) > 4*batchBytes {
+			batch = nil // a giant line does not stay in memory
+		}
+		var last uint64
+		var err error
+		batch, last, err = h.said.read(batch[:0], after, batchBytes, replaced)
 		if errors.Is(err, io.EOF) {
 			return nil // all is said; the connection stays for the daemon's acks
 		}
@@ -174,11 +180,7 @@ func (h *host) obey(b []byte) error {
 	}
 	switch f.Type {
 	case frameTurn:
-		h.mu.Lock()
-		if h.turns = append(h.turns, f.ID); len(h.turns) > maxTurns {
-			h.turns = append([]string(nil), h.turns[len(h.turns)-maxTurns:]...)
-		}
-		h.mu.Unlock()
+		h.remember(f.ID)
 		h.tell(payload, false)
 	case frameWrite:
 		h.tell(payload, true)
@@ -196,6 +198,16 @@ func (h *host) obey(b []byte) error {
 		h.said.ack(f.Seq)
 	}
 	return nil
+}
+
+// remember notes that claude was given the turn.
+func (h *host) remember(turn string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.turns) == 2*maxTurns {
+		h.turns = h.turns[:copy(h.turns, h.turns[maxTurns:])]
+	}
+	h.turns = append(h.turns, turn)
 }
 
 // tell passes a line on to claude.

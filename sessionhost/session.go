@@ -24,6 +24,7 @@ const (
 	// and maxBatch how many events are in one.
 	eventBuffer = 8
 	maxBatch    = 64
+	usualBatch  = 6 // a short turn
 )
 
 // A session is the daemon's end of one host. It satisfies core.Session.
@@ -217,6 +218,9 @@ func (s *session) read() {
 			s.mu.Lock()
 			s.exited = true
 			s.mu.Unlock()
+		}
+		if batch == nil {
+			batch = make([]core.Event, 0, usualBatch)
 		}
 		batch = s.tr.translate(batch, entry)
 		if len(batch) < maxBatch && s.frames.More() {

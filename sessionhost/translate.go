@@ -115,7 +115,8 @@ func fillRetry(e *core.Event, ev claude.Event) error {
 
 func result(r claude.Result) *core.Result {
 	res := &core.Result{
-		Background: r.OriginKind != "", Text: r.Text, IsError: r.IsError, Interrupted: r.Interrupted(),
+		Background: r.OriginKind != "" && len(r.UserMessageUUIDs) == 0, // else messages were folded into it
+		Text:       r.Text, IsError: r.IsError, Interrupted: r.Interrupted(),
 		SessionID: r.SessionID, TotalCost: r.TotalCostUSD, NumTurns: r.NumTurns,
 	}
 	for _, id := range r.UserMessageUUIDs {

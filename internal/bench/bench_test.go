@@ -87,7 +87,7 @@ func serve() error {
 // tinyPlan takes every path of the measurement once.
 func tinyPlan() plan {
 	return plan{starts: 2, warmMessages: 20, coldChannels: 2, burst: 3, load: 20 * time.Millisecond, loads: []int{1, 3}, crowds: []int{1, 3},
-		eventTurns: 1, sizeRounds: 1, syncs: 4, patience: 20 * time.Millisecond}
+		eventTurns: 1, sizeRounds: 1, sizes: []int{1}, syncs: 4, patience: 20 * time.Millisecond}
 }
 
 // stub returns a program that serves; name says how.
@@ -111,7 +111,7 @@ func TestMeasuresEveryScenarioOfBothTargets(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &log)
 	}
-	want := []string{"start.p50", "warm.p50", "warm.p99", "cold.p50", "burst.wall", "load.1.rate", "load.3.p99", "events.wall", "sizes.in.10", "sizes.out.10"}
+	want := []string{"start.p50", "warm.p50", "warm.p99", "cold.p50", "burst.wall", "load.1.rate", "load.3.p99", "events.wall", "sizes.in.1", "sizes.out.1"}
 	if runtime.GOOS == "linux" {
 		want = append(want, "memory.daemon.0", "memory.hostpss.3", "events.cpu")
 	}

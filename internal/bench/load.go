@@ -97,8 +97,8 @@ func (s *server) redial(talkers []*talker) error {
 }
 
 // drive lets all talkers send their message again and again for some time:
-// each waits for its answer before it sends the next. It returns all times and
-// how long it really was.
+// each waits for its answer before it sends the next, and sends at least one. It
+// returns all times and how long it really was.
 func drive(ctx context.Context, talkers []*talker, d time.Duration) ([]time.Duration, time.Duration, error) {
 	errs := make([]error, len(talkers))
 	began := time.Now()
@@ -106,6 +106,7 @@ func drive(ctx context.Context, talkers []*talker, d time.Duration) ([]time.Dura
 	for i, t := range talkers {
 		t.times = make([]time.Duration, 0, 1<<12)
 		all.Go(func() {
+			errs[i] = t.once()
 			for time.Since(began) < d && ctx.Err() == nil && errs[i] == nil {
 				errs[i] = t.once()
 			}

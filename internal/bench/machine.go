@@ -12,6 +12,9 @@ type machine struct {
 	System     string `json:"system"`
 	Go         string `json:"go"`
 	FileSystem string `json:"file_system"` // of the state directories
+	// Load is the load average of the minute before the run: how much others
+	// use the machine. Empty where it is unknown.
+	Load string `json:"load_average,omitempty"`
 }
 
 // describe says what this machine is, and what file system dir is on.

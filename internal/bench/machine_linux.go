@@ -24,6 +24,8 @@ func (m *machine) detail(dir string) error {
 			break
 		}
 	}
+	load, _ := os.ReadFile("/proc/loadavg")
+	m.Load, _, _ = strings.Cut(string(load), " ")
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
 		return fmt.Errorf("statfs %s: %w", dir, err)

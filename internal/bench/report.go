@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,8 +42,8 @@ func (r *report) add(t target, figures []figure) {
 func (r *report) markdown(w io.Writer) error {
 	var b strings.Builder
 	m := r.machine
-	fmt.Fprintf(&b, "%s, %d cores, %s, %s, %s; fdatasync of 4 KiB p50 %s ms, p99 %s ms; %s, %.0f s\n\n",
-		m.CPU, m.Cores, m.System, m.Go, m.FileSystem, round(milliseconds(r.disk.p50)), round(milliseconds(r.disk.p99)),
+	fmt.Fprintf(&b, "%s, %d cores, %s, %s, %s; load average before %s; fdatasync of 4 KiB p50 %s ms, p99 %s ms; %s, %.0f s\n\n",
+		m.CPU, m.Cores, m.System, m.Go, m.FileSystem, cmp.Or(m.Load, "unknown"), round(milliseconds(r.disk.p50)), round(milliseconds(r.disk.p99)),
 		today(r.began), r.took.Seconds())
 	b.WriteString("| figure | baseline | bareclaw | ratio | goal | met |\n|---|---|---|---|---|---|\n")
 	for _, id := range r.ids {

@@ -60,7 +60,7 @@ func (l *lab) start(ctx context.Context, t target, m mode) (*server, error) {
 		return nil, err
 	}
 	s.addr = addr
-	s.mark = markName + "=" + strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(l.count)
+	s.mark = markName + "=" + s.dir // nobody else's
 	if err := s.exec(m, port); err != nil {
 		return nil, errors.Join(err, s.clean())
 	}

@@ -63,18 +63,19 @@ type plan struct {
 	crowds       []int         // channels at which memory is read
 	eventTurns   int
 	sizeRounds   int
+	sizes        []int // MiB of a big message
 	syncs        int
 	patience     time.Duration // with what a stopped daemon leaves behind
 }
 
 func fullPlan() plan {
 	return plan{starts: 20, warmMessages: 4000, coldChannels: 60, burst: 50, load: 6 * time.Second, loads: []int{1, 10, 100},
-		crowds: []int{1, 50, 200}, eventTurns: 9, sizeRounds: 5, syncs: 1000, patience: sweepAfter}
+		crowds: []int{1, 50, 200}, eventTurns: 9, sizeRounds: 5, sizes: []int{1, 10}, syncs: 1000, patience: sweepAfter}
 }
 
 func quickPlan() plan {
 	return plan{starts: 5, warmMessages: 1000, coldChannels: 20, burst: 50, load: 1500 * time.Millisecond, loads: []int{1, 10, 100},
-		crowds: []int{1, 50, 200}, eventTurns: 3, sizeRounds: 2, syncs: 200, patience: sweepAfter}
+		crowds: []int{1, 50, 200}, eventTurns: 3, sizeRounds: 2, sizes: []int{1, 10}, syncs: 200, patience: sweepAfter}
 }
 
 // measure runs the chosen scenarios over all targets.

@@ -60,6 +60,7 @@ func (l *lab) targets(ctx context.Context, o options) ([]target, error) {
 // build compiles a package of this module, as `make build` does.
 func build(ctx context.Context, program, pkg string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("build %s: %w", pkg, err)

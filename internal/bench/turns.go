@@ -74,7 +74,7 @@ func bigMessages(ctx context.Context, l *lab, t target) (figures []figure, err e
 		return nil, errors.Join(err, warm.conn.Close())
 	}
 	_ = warm.conn.Close()
-	for _, mib := range []int{1, 10} {
+	for _, mib := range l.plan.sizes {
 		bytes, label := mib<<20, strconv.Itoa(mib)
 		in := "size\n" + strings.Repeat("x", bytes-len("size\n"))
 		f, err := s.bigOne(ctx, in, "text="+strconv.Itoa(bytes))

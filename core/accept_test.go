@@ -1,0 +1,298 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestIdleMessageAndTurnAreOneChange(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		var changes []Change
+		w.ledger.watch = func(c Change) { changes = append(changes, c) }
+		w.submit("hello")
+		if len(changes) != 1 || len(changes[0].Accept) != 1 || len(changes[0].Begin) != 1 {
+			t.Fatalf("%d changes: %+v", len(changes), changes)
+		}
+		changes = nil
+		w.submit("a possible duplicate", in("d"), keyed("k", "h"))
+		if len(changes) != 2 || len(changes[0].Begin) != 0 || len(changes[1].Accept) != 0 {
+			t.Errorf("changes of a message with a key: %+v", changes)
+		}
+	})
+}
+
+// What was refused never reaches the agent and leaves nothing.
+func TestRefusedForWantOfRoom(t *testing.T) {
+	t.Parallel()
+	for _, change := range []func(*Submission){func(*Submission) {}, keyed("k", "h"), mode(Steer), mode(Interrupt)} {
+		play(t, Options{}, func(t *testing.T, w *world) {
+			w.ledger.setDown(ErrStorageFull)
+			s := w.submitting("refused", change)
+			w.wantErr(s.err, ErrStorageFull)
+			w.ledger.setDown(nil)
+			w.wantTexts(w.works(), "still there?")
+			if b, _ := w.m.Balance(t.Context()); b.Accepted != 1 {
+				t.Errorf("balance %+v, want one accepted message", b)
+			}
+		})
+	}
+}
+
+// The first turn of a session fails to be written although its process starts
+// already: the next turn is on record for the session it really runs in.
+func TestRefusedFirstTurnKeepsSession(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		w.ledger.fail(ErrStorage, 1, begins)
+		s := w.submitting("refused")
+		w.wantErr(s.err, ErrStorage)
+		m := w.submit("accepted")
+		h, id := w.running()
+		turn, err := w.ledger.Turn(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if turn.SessionID != h.launch.SessionID || !turn.Opens || !w.sessions.has("c", turn.SessionID) {
+			t.Errorf("turn is recorded in session %s (opens: %v), runs in %s", turn.SessionID, turn.Opens, h.launch.SessionID)
+		}
+		h.answer(id, "ok")
+		w.wants(m, Answered, "", "ok")
+	})
+}
+
+// A message is refused while the turn it was to be part of is being frozen.
+func TestAcceptFailsWhileItsTurnIsFrozen(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		_, h, id := w.begun("one")
+		waits := w.submit("waits")
+		w.ledger.fail(ErrStorageFull, 1, accepts)
+		w.ledger.hold()
+		s := w.submitting("refused")
+		h.answer(id, "ok") // frees the lane: both are frozen into a turn
+		synctest.Wait()
+		w.ledger.release()
+		synctest.Wait()
+		w.wantErr(s.err, ErrStorageFull)
+		w.undecided(waits)
+		w.after(retryFreeze)
+		_, id = w.running()
+		h.answer(id, "ok")
+		w.wants(waits, Answered, "", "ok")
+		w.wantTexts(h, "one", "waits")
+	})
+}
+
+// Messages that are accepted already wait until their turn can be written.
+func TestFreezeOfAcceptedMessagesFails(t *testing.T) {
+	t.Parallel()
+	play(t, Options{Greeting: []Notice{{Code: "hello"}}}, func(t *testing.T, w *world) {
+		_, h, id := w.begun("one")
+		a, b := w.submit("a"), w.submit("b")
+		h.result("ok", id)
+		synctest.Wait()
+		w.ledger.setDown(ErrStorageFull)
+		h.done(id)
+		w.after(3 * time.Second)
+		w.undecided(a, b)
+		w.ledger.setDown(nil)
+		c := w.submit("c")
+		w.after(2 * time.Second)
+		_, id = w.running()
+		h.answer(id, "ok")
+		for _, m := range []*Ticket{a, b, c} {
+			w.wants(m, Answered, "", "")
+		}
+		w.wantTexts(h, "one", "a\n\nb\n\nc")
+	})
+}
+
+// A notice is told although the first turn that was to carry it was not written.
+func TestNoticeSurvivesFailedFreeze(t *testing.T) {
+	t.Parallel()
+	play(t, Options{Greeting: []Notice{{Code: "hello"}}}, func(t *testing.T, w *world) {
+		w.ledger.fail(ErrStorage, 1, begins)
+		w.wantErr(w.submitting("refused").err, ErrStorage)
+		for _, want := range [][]string{{"hello"}, nil} {
+			m := w.submit("next")
+			h, id := w.running()
+			h.answer(id, "ok")
+			if got := codes(w.wants(m, Answered, "", "ok").Reply.Notices); !slices.Equal(got, want) {
+				t.Errorf("notices = %v, want %v", got, want)
+			}
+		}
+	})
+}
+
+func TestOutcomeIsWrittenUntilItIsKept(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		w.ledger.setDown(ErrStorage)
+		h.answer(id, "ok")
+		if got := w.outcome(m); got.State != Answered {
+			t.Errorf("outcome is %+v", got)
+		}
+		// Whoever asks now is told the same, although the ledger does not know yet.
+		for name, ask := range map[string]func() (Message, error){
+			"Message": func() (Message, error) { return w.m.Message(t.Context(), m.Message.ID) },
+			"Wait":    func() (Message, error) { return w.m.Wait(t.Context(), m.Message.ID) },
+		} {
+			if got, err := ask(); err != nil || got.State != Answered {
+				t.Errorf("%s: state %s, %v", name, got.State, err)
+			}
+		}
+		w.after(time.Minute)
+		w.ledger.setDown(nil)
+		w.after(saveRetry)
+		w.wants(m, Answered, "", "ok")
+		if w.works() != h {
+			t.Error("another process answers")
+		}
+		if h.kept() > ackEvery {
+			t.Errorf("%d events are kept", h.kept())
+		}
+	})
+}
+
+// A change that contradicts the record is not tried for ever.
+func TestContradictionIsNotRetried(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		_, h, id := w.begun("one")
+		w.agent.lax = true
+		tries := 0
+		w.ledger.watch = func(Change) { tries++ }
+		w.ledger.fail(errContradiction, 1000, settles)
+		h.answer(id, "ok")
+		w.after(time.Minute)
+		if tries != 1 {
+			t.Errorf("tried %d times", tries)
+		}
+		w.ledger.forget()
+		w.works()
+	})
+}
+
+func TestDuplicates(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		var all []*sending
+		for range 5 {
+			all = append(all, w.submitting("once", keyed("k", "h")))
+		}
+		first := all[0].ticket
+		for i, s := range all {
+			if s.err != nil || s.ticket.Message.ID != first.Message.ID || s.ticket.Existing != (i > 0) {
+				t.Errorf("submission %d: %+v, %v", i, s.ticket, s.err)
+			}
+		}
+		w.wantErr(w.submitting("twice", keyed("k", "other")).err, ErrKeyReused)
+		behind := w.submit("behind")
+		h, id := w.running()
+		h.answer(id, "ok")
+		for _, s := range all {
+			w.wants(s.ticket, Answered, "", "ok")
+		}
+		w.after(time.Second) // until the outcome is only in the ledger
+		late := w.submit("once", keyed("k", "h"))
+		w.wants(late, Answered, "", "ok")
+		_, id = w.running()
+		h.answer(id, "ok")
+		w.wants(behind, Answered, "", "ok")
+		w.wantTexts(h, "once", "behind")
+	})
+}
+
+func TestConcurrentDuplicates(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		w.begun("running")
+		all := make([]*sending, 50)
+		for i := range all {
+			s := &sending{}
+			all[i] = s
+			go func() {
+				s.ticket, s.err = w.m.Submit(t.Context(), submission("x", keyed(fmt.Sprint("k", i%5), "h")))
+			}()
+		}
+		synctest.Wait()
+		ids := map[MessageID]int{}
+		for i, s := range all {
+			if s.err != nil {
+				t.Fatalf("submission %d: %v", i, s.err)
+			}
+			ids[s.ticket.Message.ID]++
+		}
+		if len(ids) != 5 {
+			t.Errorf("accepted as %v, want 5 messages", ids)
+		}
+		if n := len(w.m.desk.open); n != 6 {
+			t.Errorf("%d tickets are open, want 6", n)
+		}
+	})
+}
+
+// A duplicate is told the truth about a message whose outcome is not durable.
+func TestDuplicateOfUnwrittenOutcome(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		_, h, id := w.begun("once", keyed("k", "h"))
+		w.ledger.fail(ErrStorage, 3, settles)
+		h.answer(id, "ok")
+		synctest.Wait()
+		s := w.submitting("once", keyed("k", "h"))
+		if s.err != nil {
+			t.Fatal(s.err)
+		}
+		if got := w.outcome(s.ticket); got.State != Answered {
+			t.Errorf("duplicate is told %s", got.State)
+		}
+	})
+}
+
+// A repeated delivery does not interrupt the turn of the first one.
+func TestDuplicateDoesNotInterrupt(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]error{"duplicate": nil, "disk full": ErrStorageFull} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				m, h, id := w.begun("once", keyed("k", "h"), mode(Interrupt))
+				if refusal != nil {
+					w.ledger.setDown(refusal)
+				}
+				s := w.submitting("once", keyed("k", "h"), mode(Interrupt))
+				if !errors.Is(s.err, refusal) {
+					t.Errorf("error = %v, want %v", s.err, refusal)
+				}
+				w.ledger.setDown(nil)
+				w.after(interruptGrace)
+				if h.interrupted() != 0 {
+					t.Error("the turn was interrupted")
+				}
+				h.answer(id, "ok")
+				w.wants(m, Answered, "", "ok")
+			})
+		})
+	}
+}
+
+// An id that cannot be saved is told, and nothing else comes of it.
+func TestSessionNotSaved(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		w.sessions.err = errors.New("disk is gone")
+		m := w.submit("one")
+		h, id := w.running()
+		h.answer(id, "ok")
+		if got := codes(w.wants(m, Answered, "", "ok").Reply.Notices); !slices.Equal(got, []string{"session_not_saved"}) {
+			t.Errorf("notices = %v", got)
+		}
+	})
+}

@@ -1,0 +1,523 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// errContradiction is what the ledger says of a change that does not fit what it
+// has, and that no retry can help.
+var errContradiction = errors.New("contradicts the record")
+
+// lazyPause is how long the ledger keeps a change that nobody waits for.
+const lazyPause = 5 * time.Millisecond
+
+// A life is one process of the gateway. Whatever a dead one asks for does not
+// happen any more, as after kill -9.
+type life struct{ dead atomic.Bool }
+
+// A fakeLedger keeps the contract of [Ledger] in memory, and fails the test when
+// it is asked for what must never be: a second outcome, or the end of something
+// it does not know. Its methods but Write are the reads; see ledgerOf.
+type fakeLedger struct {
+	t *testing.T
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	queue   []fakeWrite
+	held    bool
+	steps   int // writes that may happen although held
+	closed  bool
+	down    error // what every write is answered with
+	faults  []*fault
+	watch   func(Change) // sees every attempt to write
+
+	messages    map[MessageID]*Message
+	turns       map[TurnID]*Turn
+	approvals   map[string]*Approval
+	accepted    []MessageID
+	begun       []TurnID
+	asked       []string
+	backgrounds []Background
+	sources     map[string]MessageID
+	uses        map[string]SessionUse
+}
+
+type fakeWrite struct {
+	c      Change
+	done   func(error)
+	life   *life
+	marker bool
+	at     time.Time
+}
+
+// A fault makes the next writes that match fail.
+type fault struct {
+	err   error
+	match func(Change) bool
+	left  int
+}
+
+func newFakeLedger(t *testing.T) *fakeLedger {
+	l := &fakeLedger{
+		t: t, messages: map[MessageID]*Message{}, turns: map[TurnID]*Turn{}, approvals: map[string]*Approval{},
+		sources: map[string]MessageID{}, uses: map[string]SessionUse{},
+	}
+	l.changed = sync.NewCond(&l.mu)
+	go l.run() // ends by close
+	return l
+}
+
+func (l *fakeLedger) run() {
+	for {
+		l.mu.Lock()
+		for !l.closed && (l.held && l.steps == 0 || !l.urgentLocked()) {
+			l.changed.Wait()
+		}
+		if len(l.queue) == 0 {
+			l.mu.Unlock()
+			return
+		}
+		w := l.queue[0]
+		l.queue = l.queue[1:]
+		l.steps = max(0, l.steps-1)
+		dead := w.life != nil && w.life.dead.Load()
+		var err error
+		if !w.marker && !dead {
+			err = l.attemptLocked(w.c)
+		}
+		l.mu.Unlock()
+		if !dead {
+			w.done(err)
+		}
+	}
+}
+
+// urgentLocked reports whether something waits to be written: at once if anybody
+// waits for it, a little later if not.
+func (l *fakeLedger) urgentLocked() bool {
+	if len(l.queue) == 0 {
+		return false
+	}
+	if slices.ContainsFunc(l.queue, func(w fakeWrite) bool { return !w.c.Lazy }) {
+		return true
+	}
+	since := time.Since(l.queue[0].at)
+	if since < lazyPause {
+		time.AfterFunc(lazyPause-since, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.changed.Broadcast()
+		})
+		return false
+	}
+	return true
+}
+
+func (l *fakeLedger) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	l.changed.Broadcast()
+}
+
+// hold makes everything written from now on wait until release.
+func (l *fakeLedger) hold() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = true
+}
+
+// step lets n of the held writes happen.
+func (l *fakeLedger) step(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.steps = n
+	l.changed.Broadcast()
+}
+
+func (l *fakeLedger) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = false
+	l.changed.Broadcast()
+}
+
+// setDown makes every write fail with err, or none if err is nil.
+func (l *fakeLedger) setDown(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = err
+}
+
+// fail makes the next n writes that match fail with err.
+func (l *fakeLedger) fail(err error, n int, match func(Change) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faults = append(l.faults, &fault{err: err, match: match, left: n})
+}
+
+// forget drops all scripted failures.
+func (l *fakeLedger) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faults = nil
+}
+
+func accepts(c Change) bool { return len(c.Accept) > 0 }
+func begins(c Change) bool  { return len(c.Begin) > 0 }
+func settles(c Change) bool { return len(c.Settle) > 0 }
+
+func (l *fakeLedger) write(by *life, c Change, done func(error)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue = append(l.queue, fakeWrite{c: cloneChange(c), done: done, life: by, at: time.Now()})
+	l.changed.Broadcast()
+}
+
+// cloneChange copies what the caller may change once Write has returned.
+func cloneChange(c Change) Change {
+	c.Accept = cloneAll(c.Accept, cloneMessage)
+	c.Begin = cloneAll(c.Begin, cloneTurn)
+	c.Update = cloneAll(c.Update, cloneTurn)
+	c.End = cloneAll(c.End, cloneTurn)
+	c.Settle = slices.Clone(c.Settle)
+	c.Approvals = cloneAll(c.Approvals, func(a *Approval) *Approval { b := *a; return &b })
+	c.Background = cloneAll(c.Background, func(a *Background) *Background { b := *a; return &b })
+	return c
+}
+
+func cloneAll[T any](in []*T, clone func(*T) *T) []*T {
+	out := make([]*T, len(in))
+	for i, v := range in {
+		out[i] = clone(v)
+	}
+	return out
+}
+
+func cloneMessage(m *Message) *Message { c := *m; return &c }
+
+func cloneTurn(t *Turn) *Turn {
+	c := *t
+	c.Members, c.Line = slices.Clone(t.Members), slices.Clone(t.Line)
+	c.Notices, c.Marks = slices.Clone(t.Notices), slices.Clone(t.Marks)
+	return &c
+}
+
+func (l *fakeLedger) attemptLocked(c Change) error {
+	if l.watch != nil {
+		l.watch(c)
+	}
+	if l.down != nil {
+		return l.down
+	}
+	for _, f := range l.faults {
+		if f.left > 0 && f.match(c) {
+			f.left--
+			return f.err
+		}
+	}
+	if err := l.checkLocked(c); err != nil {
+		return err
+	}
+	l.applyLocked(c)
+	return nil
+}
+
+// checkLocked refuses a change that does not fit. What cannot be the fault of
+// the storage, but only of the lane, fails the test.
+func (l *fakeLedger) checkLocked(c Change) error {
+	waiting := map[MessageID]bool{}
+	for _, m := range c.Accept {
+		if id, ok := l.sources[m.SourceKey]; ok {
+			return &DuplicateError{Existing: id, Hash: l.messages[id].SourceHash}
+		}
+		if l.messages[m.ID] != nil || m.State != Waiting || m.ID == "" {
+			l.t.Errorf("ledger: message %s accepted in state %q (known: %v)", m.ID, m.State, l.messages[m.ID] != nil)
+			return errContradiction
+		}
+		waiting[m.ID] = true
+	}
+	for _, t := range c.Begin {
+		if l.turns[t.ID] != nil || len(t.Members) == 0 || len(t.Line) == 0 || t.SessionID == "" {
+			l.t.Errorf("ledger: turn %s begun with members %v, session %q", t.ID, t.Members, t.SessionID)
+			return errContradiction
+		}
+		for _, id := range t.Members {
+			if m := l.messages[id]; !waiting[id] && (m == nil || m.State != Waiting) {
+				return fmt.Errorf("begin turn: message %s does not wait: %w", id, errContradiction)
+			}
+			waiting[id] = false
+		}
+	}
+	for _, t := range slices.Concat(c.Update, c.End) {
+		if known := l.turns[t.ID]; known == nil || !known.EndedAt.IsZero() {
+			l.t.Errorf("ledger: turn %s changed, which is unknown (%v) or has ended", t.ID, known == nil)
+			return errContradiction
+		}
+	}
+	for _, b := range c.Background {
+		if slices.ContainsFunc(l.backgrounds, func(known Background) bool { return known.ID == b.ID }) {
+			return fmt.Errorf("background result %s is known: %w", b.ID, errContradiction)
+		}
+	}
+	for _, s := range c.Settle {
+		m := l.messages[s.ID]
+		if m == nil || m.State.Final() || !s.Reply.State.Final() || s.EndedAt.IsZero() {
+			l.t.Errorf("ledger: message %s (%+v) settled as %+v", s.ID, m, s)
+			return errContradiction
+		}
+	}
+	return nil
+}
+
+func (l *fakeLedger) applyLocked(c Change) {
+	for _, m := range c.Accept {
+		l.messages[m.ID] = m
+		l.accepted = append(l.accepted, m.ID)
+		if m.SourceKey != "" {
+			l.sources[m.SourceKey] = m.ID
+		}
+	}
+	for _, t := range c.Begin {
+		l.turns[t.ID] = t
+		l.begun = append(l.begun, t.ID)
+		for _, id := range t.Members {
+			m := l.messages[id]
+			m.State, m.Turn, m.DispatchedAt = Running, t.ID, t.BegunAt
+		}
+		l.openedLocked(t)
+	}
+	for _, t := range c.Update {
+		known := l.turns[t.ID]
+		known.SessionID, known.Opens, known.Notices = t.SessionID, t.Opens, t.Notices
+		l.openedLocked(t)
+	}
+	for _, s := range c.Settle {
+		m := l.messages[s.ID]
+		m.State, m.EndedAt, m.Reply = s.Reply.State, s.EndedAt, s.Reply
+	}
+	for _, t := range c.End {
+		l.turns[t.ID] = t
+		if t.Result != nil {
+			use := l.uses[t.SessionID]
+			use.Completed, use.TotalCost = true, t.Result.TotalCost
+			l.uses[t.SessionID] = use
+		}
+	}
+	for _, a := range c.Approvals {
+		if known := l.approvals[a.ID]; known == nil {
+			l.asked = append(l.asked, a.ID)
+		} else if known.State != ApprovalPending {
+			continue
+		}
+		l.approvals[a.ID] = a
+	}
+	for _, b := range c.Background {
+		l.backgrounds = append(l.backgrounds, *b)
+	}
+}
+
+func (l *fakeLedger) openedLocked(t *Turn) {
+	if t.Opens {
+		use := l.uses[t.SessionID]
+		use.Ours = true
+		l.uses[t.SessionID] = use
+	}
+}
+
+// settled reports whether everything the lane may still ask about the turn is
+// on the record: then events about it need no replay.
+func (l *fakeLedger) settled(id TurnID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.turns[id]
+	return t == nil || !t.EndedAt.IsZero()
+}
+
+// A ledgerOf is the ledger as one process of the gateway sees it.
+type ledgerOf struct {
+	*fakeLedger
+	life *life
+}
+
+func (l ledgerOf) Write(c Change, done func(error)) { l.write(l.life, c, done) }
+
+// landed waits for what was written before: reads see it.
+func (l *fakeLedger) landed(ctx context.Context) error {
+	done := make(chan struct{})
+	l.mu.Lock()
+	l.queue = append(l.queue, fakeWrite{marker: true, done: func(error) { close(done) }})
+	l.changed.Broadcast()
+	l.mu.Unlock()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *fakeLedger) Message(ctx context.Context, id MessageID) (Message, error) {
+	if err := l.landed(ctx); err != nil {
+		return Message{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m := l.messages[id]; m != nil {
+		return *m, nil
+	}
+	return Message{}, fmt.Errorf("message %s: %w", id, ErrNotFound)
+}
+
+func (l *fakeLedger) Messages(ctx context.Context, key ChannelKey, limit int, before MessageID) ([]Message, error) {
+	if err := l.landed(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []Message
+	for _, id := range slices.Backward(l.accepted) {
+		if m := l.messages[id]; m.Channel == key && (before == "" || id < before) && len(out) < limit {
+			out = append(out, *m)
+		}
+	}
+	return out, nil
+}
+
+func (l *fakeLedger) Turn(ctx context.Context, id TurnID) (Turn, error) {
+	if err := l.landed(ctx); err != nil {
+		return Turn{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t := l.turns[id]; t != nil {
+		return *cloneTurn(t), nil
+	}
+	return Turn{}, fmt.Errorf("turn %s: %w", id, ErrNotFound)
+}
+
+func (l *fakeLedger) Open(ctx context.Context) ([]Message, []Turn, error) {
+	if err := l.landed(ctx); err != nil {
+		return nil, nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var messages []Message
+	var turns []Turn
+	for _, id := range l.accepted {
+		if m := l.messages[id]; !m.State.Final() {
+			messages = append(messages, *m)
+		}
+	}
+	for _, id := range l.begun {
+		if t := l.turns[id]; t.EndedAt.IsZero() {
+			turns = append(turns, *cloneTurn(t))
+		}
+	}
+	return messages, turns, nil
+}
+
+func (l *fakeLedger) SessionUse(ctx context.Context, sessionID string) (SessionUse, error) {
+	if err := l.landed(ctx); err != nil {
+		return SessionUse{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.uses[sessionID], nil
+}
+
+func (l *fakeLedger) Approval(ctx context.Context, id string) (Approval, error) {
+	if err := l.landed(ctx); err != nil {
+		return Approval{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.approvals[id]; a != nil {
+		return *a, nil
+	}
+	return Approval{}, fmt.Errorf("approval %s: %w", id, ErrNotFound)
+}
+
+func (l *fakeLedger) approvalsOf(ctx context.Context, match func(*Approval) bool) ([]Approval, error) {
+	if err := l.landed(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []Approval
+	for _, id := range l.asked {
+		if a := l.approvals[id]; match(a) {
+			out = append(out, *a)
+		}
+	}
+	return out, nil
+}
+
+func (l *fakeLedger) PendingApprovals(ctx context.Context) ([]Approval, error) {
+	return l.approvalsOf(ctx, func(a *Approval) bool { return a.State == ApprovalPending })
+}
+
+func (l *fakeLedger) TurnApprovals(ctx context.Context, id TurnID) ([]Approval, error) {
+	return l.approvalsOf(ctx, func(a *Approval) bool { return a.Turn == id })
+}
+
+func (l *fakeLedger) Backgrounds(ctx context.Context, key ChannelKey, limit int) ([]Background, error) {
+	if err := l.landed(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []Background
+	for _, b := range slices.Backward(l.backgrounds) {
+		if b.Channel == key && len(out) < limit {
+			out = append(out, b)
+		}
+	}
+	return out, nil
+}
+
+func (l *fakeLedger) Channels(ctx context.Context) ([]ChannelRecord, error) {
+	if err := l.landed(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	records := map[ChannelKey]ChannelRecord{}
+	for _, id := range l.accepted {
+		m := l.messages[id]
+		r := records[m.Channel]
+		records[m.Channel] = ChannelRecord{Key: m.Channel, Messages: r.Messages + 1, LastAt: m.ReceivedAt}
+	}
+	return slices.Collect(maps.Values(records)), nil
+}
+
+func (l *fakeLedger) Balance(ctx context.Context) (Balance, error) {
+	if err := l.landed(ctx); err != nil {
+		return Balance{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var b Balance
+	for _, m := range l.messages {
+		b.Accepted++
+		switch m.State {
+		case Answered:
+			b.Answered++
+		case Failed:
+			b.Failed++
+		case Cancelled:
+			b.Cancelled++
+		case Waiting, Running:
+			b.Waiting++
+		}
+	}
+	return b, nil
+}

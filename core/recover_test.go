@@ -1,0 +1,369 @@
+package core
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The agent dies during a turn that called no tool: it runs again, with the same
+// bytes and uuid (which the fake host checks).
+func TestTextTurnRunsAgain(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*fakeHost){
+		"agent exits":    func(h *fakeHost) { h.exit(Exit{Code: "agent_exit", Text: "Claude was killed."}) },
+		"host is killed": func(h *fakeHost) { h.die() },
+		"connection cut": func(h *fakeHost) { h.cut() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				m, first, id := w.begun("one")
+				behind := w.submit("two")
+				end(first)
+				h, again := w.running()
+				if h == first || first.alive() {
+					t.Error("the old process lives on")
+				}
+				if again != id || len(h.handed()) != 1 {
+					t.Errorf("turns handed over after the end: %v, want %s", h.handed(), id)
+				}
+				h.answer(id, "ok")
+				w.wants(m, Answered, "", "ok")
+				_, id = w.running()
+				h.answer(id, "ok")
+				w.wants(behind, Answered, "", "ok")
+				if s := w.m.Stats(); s.Resent != 1 {
+					t.Errorf("stats are %+v", s)
+				}
+			})
+		})
+	}
+}
+
+func TestTurnIsTriedThreeTimes(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m := w.submit("deadly")
+		behind := w.submit("harmless")
+		for range maxAttempts {
+			w.undecided(m)
+			h, id := w.running()
+			h.begin(id)
+			h.exit(Exit{Code: "agent_exit", Text: "Claude was killed."})
+			synctest.Wait()
+		}
+		w.wants(m, Failed, "agent_exit", "Claude was killed. This message was tried 3 times.")
+		h, id := w.running()
+		h.answer(id, "ok")
+		w.wants(behind, Answered, "", "ok")
+		if n := w.agent.runs[h.handed()[0]]; n != 1 {
+			t.Errorf("the next turn ran %d times", n)
+		}
+	})
+}
+
+// A turn that had begun a tool is told as interrupted, whether an event showed
+// the tool or only the record.
+func TestToolTurnNeverRunsAgain(t *testing.T) {
+	t.Parallel()
+	for name, tool := range map[string]func(w *world, h *fakeHost, id TurnID){
+		"event and record": func(w *world, h *fakeHost, id TurnID) { h.tool(id) },
+		"event only": func(w *world, h *fakeHost, id TurnID) {
+			h.say(Event{Kind: ToolBegun})
+		},
+		"record only": func(w *world, h *fakeHost, id TurnID) { w.agent.fate(id, func(f *Fate) { f.ToolBegun = true }) },
+		"interrupted": func(w *world, h *fakeHost, id TurnID) { w.agent.fate(id, func(f *Fate) { f.Interrupted = true }) },
+		"unreadable":  func(w *world, h *fakeHost, id TurnID) { w.agent.fateErr = errors.New("disk is gone") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				m, h, id := w.begun("one")
+				tool(w, h, id)
+				synctest.Wait()
+				h.die()
+				w.wants(m, Failed, CodeInterrupted, "not run again")
+				w.agent.fateErr = nil
+				w.works()
+				if n := w.agent.runs[id]; n != 1 {
+					t.Errorf("the turn ran %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// The turn had ended although its result did not come through.
+func TestEndIsReadFromRecord(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		w.agent.fate(id, func(f *Fate) { f.ToolBegun, f.Answered, f.Text = true, true, "from the record" })
+		h.die()
+		w.wants(m, Answered, "", "from the record")
+		m, h, id = w.begun("two")
+		w.agent.fate(id, func(f *Fate) { f.Failed, f.Code, f.Text = true, "api", "API error" })
+		h.die()
+		w.wants(m, Failed, "api", "API error")
+	})
+}
+
+// An error that named no turn, followed by the end: it is what the user is told.
+func TestStrayErrorBeforeExit(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, _ := w.begun("one")
+		h.results(Result{IsError: true, Code: "budget", Error: "Budget exhausted."})
+		h.exit(Exit{Text: "exit status 1"})
+		w.wants(m, Failed, "budget", "Budget exhausted.")
+
+		// One that came while nothing ran, or before another answer, is not.
+		h = w.works()
+		h.results(Result{IsError: true, Code: "odd", Error: "Odd."})
+		synctest.Wait()
+		m, h, id := w.begun("two")
+		h.exit(Exit{Text: "exit status 1"})
+		h, again := w.running()
+		if again != id {
+			t.Fatalf("turn %s is not handed over again", id)
+		}
+		h.answer(id, "ok")
+		w.wants(m, Answered, "", "ok")
+	})
+}
+
+// A conversation that cannot be resumed is begun anew, which is told once.
+func TestUnknownSession(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		h := w.works()
+		old := h.launch.SessionID
+		h.die()
+		delete(w.agent.known, old)
+		m := w.submit("after the loss")
+		h, id := w.running()
+		if h.launch.SessionID == old || h.launch.Resume || !w.sessions.has("c", h.launch.SessionID) {
+			t.Errorf("session %s is followed by %+v, saved as %v", old, h.launch, w.sessions.All())
+		}
+		turn, err := w.ledger.Turn(t.Context(), id)
+		if err != nil || turn.SessionID != h.launch.SessionID || !turn.Opens {
+			t.Errorf("turn is recorded as %+v, %v", turn, err)
+		}
+		h.answer(id, "ok")
+		got := w.wants(m, Answered, "", "ok").Reply
+		if !slices.Equal(codes(got.Notices), []string{"fresh_session"}) || got.SessionID != h.launch.SessionID {
+			t.Errorf("reply is %+v", got)
+		}
+		h.die()
+		m = w.submit("once more")
+		h, id = w.running()
+		if !h.launch.Resume {
+			t.Errorf("started as %+v", h.launch)
+		}
+		h.answer(id, "ok")
+		if got := w.wants(m, Answered, "", "ok").Reply.Notices; len(got) != 0 {
+			t.Errorf("told again: %v", got)
+		}
+	})
+}
+
+// A session that was begun by a turn of which the ledger has no result exists
+// already: it is resumed.
+func TestSessionInUse(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		session := h.launch.SessionID
+		h.exit(Exit{Text: "killed"})
+		h, again := w.running()
+		if again != id || h.launch != (Launch{SessionID: session, Resume: true}) {
+			t.Errorf("turn %s in %+v", again, h.launch)
+		}
+		h.answer(id, "ok")
+		if got := w.wants(m, Answered, "", "ok").Reply.Notices; len(got) != 0 {
+			t.Errorf("notices: %v", got)
+		}
+		if n := len(w.agent.launches); n != 3 {
+			t.Errorf("%d starts, want 3", n)
+		}
+	})
+}
+
+// Neither begin nor resume works: that ends.
+func TestSessionNeitherBeginsNorResumes(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		w.agent.script = func(h *fakeHost) {
+			reason := ExitSessionInUse
+			if h.launch.Resume {
+				reason = ExitUnknownSession
+			}
+			h.exit(Exit{Reason: reason, Code: "agent_exit", Text: "No."})
+		}
+		m := w.submit("one")
+		w.after(time.Minute)
+		w.wants(m, Failed, "agent_exit", "No")
+		w.agent.script = nil
+		w.works()
+	})
+}
+
+// A session that cannot be started is told; the next message tries again.
+func TestStartFails(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		w.agent.startErr = &AgentError{Code: "agent_missing", Text: "Claude Code was not found.", Err: errors.New("no file")}
+		m := w.submit("one")
+		w.wants(m, Failed, "agent_missing", "Claude Code was not found.")
+		unblock := w.agent.block("start")
+		m = w.submit("two")
+		behind := w.submit("three")
+		unblock()
+		w.wants(m, Failed, "agent_missing", "Claude Code was not found.")
+		w.wants(behind, Failed, "agent_missing", "Claude Code was not found.")
+		w.agent.startErr = nil
+		w.works()
+
+		// The same for a process that starts but never becomes ready.
+		w.host().die()
+		w.agent.script = func(h *fakeHost) {
+			h.exit(Exit{Reason: ExitStartFailed, Code: "agent_timeout", Text: "Claude did not start."})
+		}
+		m = w.submit("four")
+		w.wants(m, Failed, "agent_timeout", "Claude did not start.")
+		w.agent.script = nil
+		w.works()
+	})
+}
+
+// The start fails before the turn is frozen: the message is told when it is.
+func TestStartFailsWhileFreezing(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]error{"written": nil, "not written": ErrStorageFull} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				w.agent.startErr = &AgentError{Code: "agent_missing", Text: "Claude Code was not found."}
+				w.ledger.setDown(refusal)
+				w.ledger.hold()
+				s := w.submitting("one")
+				w.ledger.release()
+				synctest.Wait()
+				if refusal != nil {
+					w.wantErr(s.err, refusal)
+				} else {
+					w.wants(s.ticket, Failed, "agent_missing", "Claude Code was not found.")
+				}
+				w.ledger.setDown(nil)
+				w.agent.startErr = nil
+				w.works()
+			})
+		})
+	}
+}
+
+// The session ends while a turn for it is being frozen, and then the ledger
+// refuses the turn, or takes it.
+func TestSessionEndsWhileFreezing(t *testing.T) {
+	t.Parallel()
+	exits := map[string]Exit{
+		"killed": {Text: "killed"}, "unknown session": {Reason: ExitUnknownSession, Text: "unknown"},
+		"start failed": {Reason: ExitStartFailed, Code: "agent_timeout", Text: "late"},
+	}
+	for name, exit := range exits {
+		for _, refusal := range []error{nil, ErrStorageFull} {
+			play(t, Options{}, func(t *testing.T, w *world) {
+				w.ledger.hold()
+				s := w.submitting("one")
+				w.host().exit(exit)
+				w.after(time.Second)
+				w.ledger.setDown(refusal)
+				w.ledger.release()
+				synctest.Wait()
+				w.ledger.setDown(nil)
+				switch {
+				case refusal != nil:
+					w.wantErr(s.err, refusal)
+				case s.err != nil || s.ticket == nil:
+					t.Fatalf("%s: %v", name, s.err)
+				default:
+					h, id := w.running()
+					h.answer(id, "ok")
+					w.wants(s.ticket, Answered, "", "ok")
+				}
+				w.works()
+			})
+		}
+	}
+}
+
+// The session dies while the turns of the one before are being looked up: what
+// was found out then is of no use any more.
+func TestSessionDiesDuringRecovery(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m := w.submit("never handed over")
+		w.crash()
+		w.host().turns = nil // the host never got it
+		unblock := w.agent.block("fate")
+		w.start()
+		synctest.Wait()
+		w.host().die() // while the fate is read
+		synctest.Wait()
+		w.agent.script = func(h *fakeHost) { h.begin(<-h.turn) }
+		unblock()
+		synctest.Wait()
+		h, id := w.running()
+		w.agent.script = nil
+		h.result("ok", id)
+		h.done(id)
+		w.wantsNow(m.Message.ID, Answered, "", "ok")
+		w.works()
+	})
+}
+
+// The process ends while the gateway has nothing to do with it.
+func TestIdleSessionEnds(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		h := w.works()
+		h.exit(Exit{Text: "ended"})
+		synctest.Wait()
+		if h.alive() {
+			t.Error("the host waits to be told that its end was noticed")
+		}
+		if got := w.works(); got == h || !got.launch.Resume {
+			t.Errorf("next process was started as %+v", got.launch)
+		}
+	})
+}
+
+// A steered turn that was handed over and never begun runs again by itself; the
+// turn it was meant for does not.
+func TestSteeredTurnAfterDeath(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		h.tool(id)
+		s := w.submit("two", mode(Steer))
+		h.die()
+		w.wants(m, Failed, CodeInterrupted, "")
+		h, steered := w.running()
+		h.answer(steered, "ok")
+		w.wants(s, Answered, "", "ok")
+	})
+}
+
+func TestSessionsThatCannotBeResumed(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		w.agent.fleeting = true
+		w.works()
+		if ids := w.sessions.All(); len(ids) != 0 {
+			t.Errorf("saved session ids: %v", ids)
+		}
+	})
+}

@@ -1,0 +1,337 @@
+package core
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// interrupting asks for the running turn's end without waiting for it.
+func (w *world) interrupting(turn TurnID) *interrupting {
+	i := &interrupting{}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	go func() {
+		defer cancel()
+		i.hit, i.err = w.m.Interrupt(ctx, "c", turn)
+		i.over = true
+	}()
+	synctest.Wait()
+	return i
+}
+
+type interrupting struct {
+	hit  Interruption
+	err  error
+	over bool
+}
+
+func (w *world) ended(i *interrupting) {
+	w.t.Helper()
+	synctest.Wait()
+	if !i.over || i.err != nil {
+		w.t.Errorf("interrupt: over %v, %+v, %v", i.over, i.hit, i.err)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		behind := w.submit("two")
+		i := w.interrupting(id)
+		second := w.interrupting("")
+		if h.interrupted() != 1 || i.over {
+			t.Errorf("the agent was asked %d times, over: %v", h.interrupted(), i.over)
+		}
+		time.Sleep(100 * time.Millisecond)
+		h.results(Result{Turns: []TurnID{id}, IsError: true, Interrupted: true, Error: "aborted"})
+		h.done(id)
+		w.ended(i)
+		w.ended(second)
+		if i.hit.Turn != id || i.hit.Took != 100*time.Millisecond || len(i.hit.Messages) != 1 {
+			t.Errorf("interruption: %+v", i.hit)
+		}
+		w.wants(m, Cancelled, CodeInterrupted, "on request")
+		next, id := w.running()
+		if next != h {
+			t.Error("the session was not kept")
+		}
+		h.answer(id, "ok")
+		w.wants(behind, Answered, "", "ok")
+		w.after(time.Minute)
+		if !h.alive() {
+			t.Error("the agent was ended although it had obeyed")
+		}
+	})
+}
+
+func TestInterruptNamesItsTurn(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		_, err := w.m.Interrupt(t.Context(), "c", "")
+		w.wantErr(err, ErrNotFound)
+		_, h, old := w.begun("one")
+		h.result("ok", old)
+		h.done(old)
+		m, h, id := w.begun("two")
+		_, err = w.m.Interrupt(t.Context(), "c", old)
+		w.wantErr(err, ErrNothingRuns)
+		h.answer(id, "ok")
+		w.wants(m, Answered, "", "ok")
+		_, err = w.m.Interrupt(t.Context(), "c", "")
+		w.wantErr(err, ErrNothingRuns)
+		if h.interrupted() != 0 {
+			t.Errorf("the agent was interrupted %d times", h.interrupted())
+		}
+	})
+}
+
+// An agent that does not end the turn in time is ended itself.
+func TestInterruptKills(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		h.tool(id)
+		behind := w.submit("two")
+		i := w.interrupting("")
+		w.after(interruptGrace - time.Millisecond)
+		w.undecided(m)
+		w.after(time.Millisecond)
+		w.ended(i)
+		if i.hit.Took > 2*time.Second {
+			t.Errorf("took %s", i.hit.Took)
+		}
+		w.wants(m, Cancelled, CodeInterrupted, "Done before that: Bash (make).")
+		h, id = w.running()
+		h.answer(id, "ok")
+		w.wants(behind, Answered, "", "ok")
+	})
+}
+
+// The turn ends by itself just when it is interrupted.
+func TestInterruptComesLate(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		i := w.interrupting("")
+		h.result("done already", id)
+		h.done(id)
+		w.ended(i)
+		w.wants(m, Answered, "", "done already")
+		w.after(time.Minute)
+		if !h.alive() {
+			t.Error("the agent was ended")
+		}
+	})
+}
+
+// A turn can be stopped in every phase of its life.
+func TestInterruptInEachPhase(t *testing.T) {
+	t.Parallel()
+	for name, phase := range map[string]func(w *world) (goOn func()){
+		"freezing": func(w *world) func() {
+			w.ledger.hold()
+			return w.ledger.release
+		},
+		"starting": func(w *world) func() { return w.agent.block("start") },
+		"freezing and starting": func(w *world) func() {
+			w.ledger.hold()
+			unblock := w.agent.block("start")
+			return func() { unblock(); synctest.Wait(); w.ledger.release() }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				goOn := phase(w)
+				s := w.submitting("one")
+				i := w.interrupting("")
+				goOn()
+				w.ended(i)
+				w.wants(s.ticket, Cancelled, CodeInterrupted, "")
+				h := w.works()
+				w.wantTexts(h, "still there?")
+			})
+		})
+	}
+}
+
+func TestInterruptWhileRecovering(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		unblock := w.agent.block("fate")
+		h.die()
+		synctest.Wait()
+		i := w.interrupting(id)
+		unblock()
+		w.ended(i)
+		w.wants(m, Cancelled, CodeInterrupted, "")
+		w.works()
+		if n := w.agent.runs[id]; n != 1 {
+			t.Errorf("the turn ran %d times", n)
+		}
+	})
+}
+
+// A turn is stopped while the new process still looks for its host.
+func TestInterruptWhileAttaching(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		w.crash()
+		unblock := w.agent.block("attach")
+		w.start()
+		i := w.interrupting("")
+		unblock()
+		synctest.Wait()
+		if h.interrupted() != 1 {
+			t.Errorf("the agent was interrupted %d times", h.interrupted())
+		}
+		h.results(Result{Turns: []TurnID{id}, IsError: true, Interrupted: true})
+		h.done(id)
+		w.ended(i)
+		w.wantsNow(m.Message.ID, Cancelled, CodeInterrupted, "")
+	})
+}
+
+// A turn is stopped while it is frozen, which then fails.
+func TestInterruptOfUnwrittenTurn(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		_, h, id := w.begun("one")
+		accepted := w.submit("accepted before")
+		w.ledger.fail(ErrStorageFull, 1, begins)
+		h.result("ok", id)
+		synctest.Wait()
+		w.ledger.hold()
+		h.done(id)
+		synctest.Wait()
+		i := w.interrupting("")
+		w.ledger.release()
+		w.ended(i)
+		w.wants(accepted, Cancelled, CodeInterrupted, "")
+		w.ledger.fail(ErrStorageFull, 1, begins)
+		w.ledger.hold()
+		s := w.submitting("not accepted yet")
+		i = w.interrupting("")
+		w.ledger.release()
+		w.ended(i)
+		w.wantErr(s.err, ErrStorageFull)
+		w.wantTexts(w.works(), "one", "still there?")
+	})
+}
+
+func TestInterruptBeforeFailedStart(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		w.agent.startErr = &AgentError{Code: "agent_missing", Text: "Claude Code was not found."}
+		unblock := w.agent.block("start")
+		w.ledger.hold()
+		s := w.submitting("one")
+		i := w.interrupting("")
+		unblock()
+		synctest.Wait()
+		w.ledger.release()
+		w.ended(i)
+		w.wants(s.ticket, Cancelled, CodeInterrupted, "")
+	})
+}
+
+func TestInterruptMode(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		urgent := w.submit("urgent", mode(Interrupt))
+		if h.interrupted() != 1 {
+			t.Errorf("the agent was interrupted %d times", h.interrupted())
+		}
+		h.results(Result{Turns: []TurnID{id}, IsError: true, Interrupted: true})
+		h.done(id)
+		w.wants(m, Cancelled, CodeInterrupted, "newer message")
+		_, id = w.running()
+		h.answer(id, "ok")
+		w.wants(urgent, Answered, "", "ok")
+		w.submit("idle now", mode(Interrupt))
+		_, id = w.running()
+		h.answer(id, "ok")
+		w.after(time.Minute)
+		if h.interrupted() != 1 {
+			t.Errorf("the agent was interrupted %d times", h.interrupted())
+		}
+	})
+}
+
+// A message does not interrupt the turn that it has become part of itself.
+func TestInterruptModeSparesItsOwnTurn(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		w.ledger.hold()
+		s := w.submitting("urgent", mode(Interrupt))
+		h.result("ok", id)
+		h.done(id)
+		synctest.Wait()
+		w.ledger.release()
+		w.after(time.Millisecond)
+		w.wants(m, Answered, "", "ok")
+		_, id = w.running()
+		h.answer(id, "ok")
+		w.wants(s.ticket, Answered, "", "ok")
+	})
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	play(t, Options{TurnTimeout: time.Minute}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		behind := w.submit("two")
+		w.after(time.Minute - time.Millisecond)
+		if h.interrupted() != 0 {
+			t.Error("interrupted too early")
+		}
+		w.after(time.Millisecond)
+		if h.interrupted() != 1 {
+			t.Error("not interrupted in time")
+		}
+		h.results(Result{Turns: []TurnID{id}, IsError: true, Interrupted: true})
+		h.done(id)
+		w.wants(m, Failed, CodeTimeout, "BARECLAW_TIMEOUT_MS")
+		_, id = w.running()
+		w.after(50 * time.Second)
+		h.answer(id, "ok")
+		w.wants(behind, Answered, "", "ok")
+		w.after(time.Hour)
+		if h.interrupted() != 1 {
+			t.Errorf("interrupted %d times", h.interrupted())
+		}
+	})
+}
+
+// The time bounds the turn, however often it is handed over.
+func TestTimeoutAcrossDeaths(t *testing.T) {
+	t.Parallel()
+	play(t, Options{TurnTimeout: time.Minute}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		w.after(40 * time.Second)
+		h.die()
+		h, _ = w.running()
+		h.begin(id)
+		w.after(20*time.Second + interruptGrace)
+		w.wants(m, Failed, CodeTimeout, "")
+		w.works()
+	})
+}
+
+// Whoever waits for the end of an interruption hears of the shutdown.
+func TestInterruptDuringShutdown(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		w.begun("one")
+		i := w.interrupting("")
+		w.m.Detach()
+		synctest.Wait()
+		w.wantErr(i.err, ErrClosed)
+	})
+}
