@@ -121,9 +121,7 @@ func TestStoppedHostIsReplaced(t *testing.T) {
 	id := g.tell("a", "wait "+m.path("go"))
 	m.eventually("turn runs", func() bool { return m.begun("wait ") == 1 })
 	host := m.hosts()["a"]
-	if err := procs.Signal(host.PID, host.Start, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	m.freeze(host.PID, host.Start)
 	g.kill()
 	g = m.start()
 	m.eventually("turn runs again", func() bool { return m.begun("wait ") == 2 })

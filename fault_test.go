@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -158,12 +160,10 @@ func TestMaxTurnsWithMessagesWaiting(t *testing.T) {
 	g := m.start()
 	session := g.say("a", "session").str("text")
 	host := m.hosts()["a"]
-	if err := syscall.Kill(host.ClaudePID, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	m.freeze(host.ClaudePID, host.ClaudeStart)
 	limited := g.tell("a", "maxturns 1")
 	second, third := g.tell("a", "session"), g.tell("a", "echo third")
-	if err := syscall.Kill(host.ClaudePID, syscall.SIGCONT); err != nil {
+	if err := procs.Signal(host.ClaudePID, host.ClaudeStart, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	g.outcome(limited).failed(t, "max_turns", "limit")
@@ -293,6 +293,24 @@ func (m *machine) nobodyLeft() {
 	if hosts := m.hosts(); len(hosts) != 0 {
 		m.t.Errorf("hosts are left: %v", hosts)
 	}
+}
+
+// freeze stops a process and returns when each of its threads has stopped.
+func (m *machine) freeze(pid int, start uint64) {
+	m.t.Helper()
+	if err := procs.Signal(pid, start, syscall.SIGSTOP); err != nil {
+		m.t.Fatal(err)
+	}
+	m.eventually("process stops", func() bool {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // none where there is no /proc
+		for _, file := range threads {
+			b, _ := os.ReadFile(file)
+			if i := bytes.LastIndexByte(b, ')'); i < 0 || !bytes.HasPrefix(b[i:], []byte(") T ")) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // endsAll ends the daemon as Ctrl-C does, and fails unless all is gone then.

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bareclaw/internal/procs"
+)
+
+// interruptPromise is how long the end of a turn may take from the request on.
+const interruptPromise = 2 * time.Second
+
+func (g *gateway) interrupt(key string, statuses ...int) answer {
+	g.t.Helper()
+	return g.must("POST", "/channels/"+escaped(key)+"/interrupt", nil, statuses...)
+}
+
+func TestInterruptEndsTheTurnAndKeepsTheSession(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"text": "slow 600000 done", "tool": "tool 600000 sleep", "deaf": "mute", // the last ignores interrupts
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			g := m.start()
+			session := g.say("http", "echo before").str("session_id")
+			running := g.hold(obj{"text": text})
+			event := map[string]string{"tool": "tool"}[name]
+			if event == "" {
+				event = "begun"
+			}
+			m.eventually("turn runs", func() bool { return m.did(event, strings.TrimPrefix(text, "tool 600000 ")) })
+			a := g.interrupt("http", 200)
+			if took := time.Duration(a.number("took_ms")) * time.Millisecond; took > interruptPromise {
+				t.Errorf("turn ended %v after the interrupt, want %v at most", took, interruptPromise)
+			}
+			outcome := running.answer(200)
+			if outcome.str("state") != "cancelled" || !outcome.flag("is_error") || outcome.code() != "interrupted" ||
+				!strings.Contains(outcome.str("text"), "nterrupted") || a.str("turn_id") != outcome.str("turn_id") {
+				t.Errorf("interrupt says %s, outcome is %s", a.body, outcome.body)
+			}
+			after := g.say("http", "history")
+			if after.str("session_id") != session || !strings.Contains(after.str("text"), "echo before") || after.json["notices"] != nil {
+				t.Errorf("session was %s, after the interrupt %s", session, after.body)
+			}
+			g.interrupt("http").refused(t, "interrupt of an idle channel", 409, "nothing_runs")
+			if n := g.balanced(); n != 3 {
+				t.Errorf("%d messages accepted, want 3", n)
+			}
+		})
+	}
+}
+
+func TestLateInterruptNeverHitsTheNextTurn(t *testing.T) {
+	t.Parallel()
+	g := newMachine(t).start()
+	first, finish := g.occupy("http")
+	turn := g.channel("http").str("turn_id")
+	finish()
+	g.outcome(first)
+	second, finish := g.occupy("http")
+	g.must("POST", "/channels/http/interrupt", obj{"turn_id": turn}).refused(t, "late interrupt", 409, "nothing_runs")
+	if a := g.must("GET", "/messages/"+second, nil, 200); a.str("state") != "running" {
+		t.Errorf("next turn is %s", a.body)
+	}
+	finish()
+	if a := g.outcome(second); a.str("state") != "answered" {
+		t.Errorf("next turn is %s", a.body)
+	}
+	g.interrupt("nobody").refused(t, "interrupt of an unknown channel", 404, "not_found")
+	third, _ := g.occupy("http")
+	turn = g.channel("http").str("turn_id")
+	if a := g.must("POST", "/channels/http/interrupt", obj{"turn_id": turn}, 200); a.str("turn_id") != turn {
+		t.Errorf("interrupt by name: %s", a.body)
+	}
+	if a := g.outcome(third); a.str("state") != "cancelled" {
+		t.Errorf("named turn is %s", a.body)
+	}
+	g.balanced()
+}
+
+func TestInterruptWhileClaudeStarts(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "FAKECLAUDE_START=slow:1500", "FAKECLAUDE_START_ONCE="+filepath.Join(t.TempDir(), "once"))
+	g := m.start()
+	id := g.tell("http", "echo never")
+	m.eventually("claude starts", func() bool { return m.did("start", "") })
+	a := g.interrupt("http", 200)
+	if took := time.Duration(a.number("took_ms")) * time.Millisecond; took > interruptPromise {
+		t.Errorf("turn ended after %v, want %v at most", took, interruptPromise)
+	}
+	if a := g.outcome(id); a.str("state") != "cancelled" || a.code() != "interrupted" {
+		t.Errorf("outcome is %s", a.body)
+	}
+	g.say("http", "echo works").want(t, "works")
+	if n := m.begun("never"); n != 0 {
+		t.Error("the interrupted message ran")
+	}
+	g.balanced()
+}
+
+func TestInterruptRightAfterARestart(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	id, _ := g.occupy("http")
+	g.kill()
+	g = m.start() // and perhaps has not found the host yet
+	a := g.interrupt("http", 200)
+	if took := time.Duration(a.number("took_ms")) * time.Millisecond; took > interruptPromise {
+		t.Errorf("turn ended after %v, want %v at most", took, interruptPromise)
+	}
+	if a := g.outcome(id); a.str("state") != "cancelled" || a.code() != "interrupted" {
+		t.Errorf("outcome is %s", a.body)
+	}
+	g.say("http", "echo works").want(t, "works")
+	g.balanced()
+}
+
+func TestSteeringFoldsIntoARunningTool(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	first := g.hold(obj{"text": "toolwait " + m.path("go")})
+	m.eventually("tool runs", func() bool { return m.did("tool", "wait for") })
+	steered := g.hold(obj{"text": "use the other file", "mode": "steer"})
+	m.eventually("claude has the note", func() bool { return m.did("taken", "use the other file") })
+	if first.answered() || steered.answered() {
+		t.Error("answered before the turn ended")
+	}
+	m.touch("go")
+	a := first.answer(200)
+	a.want(t, "final: ran: wait for "+m.path("go")+"; noted: use the other file")
+	if b := steered.answer(200); !b.flag("coalesced") || b.str("into") != a.str("message_id") || b.str("text") != "" || b.flag("is_error") {
+		t.Errorf("steered message got %s", b.body)
+	}
+	g.say("http", "echo next").want(t, "next")
+	if n := g.balanced(); n != 3 {
+		t.Errorf("%d messages accepted, want 3", n)
+	}
+}
+
+func TestSteeringIntoATextTurnRunsNext(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	first, finish := g.occupy("http")
+	steered := g.tell("http", "echo steered", "mode", "steer")
+	m.eventually("claude has it", func() bool { return m.did("taken", "echo steered") })
+	later := g.tell("http", "echo later")
+	finish()
+	if a := g.outcome(first); !strings.HasPrefix(a.str("text"), "waited for") {
+		t.Errorf("first message got %s", a.body)
+	}
+	a := g.outcome(steered)
+	a.want(t, "steered")
+	if a.flag("coalesced") {
+		t.Errorf("steered message got %s", a.body)
+	}
+	g.outcome(later).want(t, "later")
+	for _, text := range []string{"steered", "later"} {
+		if n := m.begun(text); n != 1 {
+			t.Errorf("%s begun %d times, want once", text, n)
+		}
+	}
+	g.balanced()
+}
+
+func TestModeInterruptGoesFirst(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	before := g.say("http", "echo before")
+	first, _ := g.occupy("http")
+	a := g.must("POST", "/message", obj{"text": "echo urgent", "mode": "interrupt"}, 200)
+	a.want(t, "urgent")
+	if a.str("session_id") != before.str("session_id") {
+		t.Errorf("session was %s and is %s", before.str("session_id"), a.str("session_id"))
+	}
+	if a := g.outcome(first); a.str("state") != "cancelled" || a.code() != "interrupted" || !strings.Contains(a.str("text"), "newer message") {
+		t.Errorf("first message got %s", a.body)
+	}
+	// With nothing to interrupt it is a message like any other.
+	g.must("POST", "/message", obj{"text": "echo calm", "mode": "interrupt"}, 200).want(t, "calm")
+	g.balanced()
+}
+
+func TestTimeoutInterruptsTheTurnOnly(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_TIMEOUT_MS=300")
+	g := m.start()
+	before := g.say("http", "echo before")
+	for _, text := range []string{"wait " + m.path("never"), "toolwait " + m.path("never")} {
+		a := g.say("http", text)
+		if a.str("state") != "failed" || !a.flag("is_error") || a.code() != "timeout" || !strings.Contains(a.str("text"), "BARECLAW_TIMEOUT_MS") {
+			t.Errorf("outcome is %s", a.body)
+		}
+		after := g.say("http", "history")
+		if after.str("session_id") != before.str("session_id") || !strings.Contains(after.str("text"), "echo before") {
+			t.Errorf("session was %s and is %s", before.str("session_id"), after.body)
+		}
+	}
+	g.balanced()
+}
+
+func TestWaitingMessageCanBeCancelled(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	running, finish := g.occupy("http")
+	waiting := g.hold(obj{"text": "echo cancelled"})
+	g.queued("http", 1)
+	kept := g.tell("http", "echo kept")
+	list := g.must("GET", "/channels/http/messages", nil, 200).array("messages")
+	id := list[1].str("message_id") // newest first: kept, waiting, running
+	if a := g.must("DELETE", "/messages/"+id, nil, 200); a.str("state") != "cancelled" || a.code() != "cancelled" {
+		t.Errorf("cancelled message is %s", a.body)
+	}
+	if a := waiting.answer(200); a.str("message_id") != id || a.str("state") != "cancelled" || a.str("error") == "" {
+		t.Errorf("whoever waited for it got %s", a.body)
+	}
+	for _, other := range []string{running, id} {
+		a := g.must("DELETE", "/messages/"+other, nil)
+		a.refused(t, "cancelling what does not wait", 409, "not_waiting")
+		if msg, _ := a.json["message"].(map[string]any); msg["message_id"] != other {
+			t.Errorf("refusal does not show the message: %s", a.body)
+		}
+	}
+	g.must("DELETE", "/messages/nothing", nil).refused(t, "cancelling what is not", 404, "not_found")
+	finish()
+	g.outcome(kept).want(t, "kept")
+	if n := m.begun("cancelled"); n != 0 {
+		t.Error("the cancelled message was run")
+	}
+	g.balanced()
+}
+
+func TestResetForgetsTheSessionAndKeepsTheHistory(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	old := g.say("http", "echo secret").str("session_id")
+	host := m.hosts()["http"]
+	running := g.hold(obj{"text": "wait " + m.path("never")})
+	m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+	waiting := g.tell("http", "echo waiting")
+	if a := g.must("DELETE", "/channels/http", nil, 200); a.str("status") != "reset" || a.str("channel") != "http" {
+		t.Errorf("reset says %s", a.body)
+	}
+	if procs.Alive(host.PID, host.Start) || procs.Alive(host.ClaudePID, host.ClaudeStart) {
+		t.Errorf("processes of the old session are alive: %+v", host)
+	}
+	for _, a := range []answer{running.answer(200), g.outcome(waiting)} {
+		if a.str("state") != "cancelled" || a.code() != "channel_reset" {
+			t.Errorf("open message got %s", a.body)
+		}
+	}
+	if id, ok := m.sessionFile()["http"]; ok {
+		t.Errorf("session file still has %s", id)
+	}
+	a := g.say("http", "history")
+	if strings.Contains(a.str("text"), "secret") || a.str("session_id") == old || a.json["notices"] != nil {
+		t.Errorf("after the reset: %s", a.body)
+	}
+	if n := len(g.must("GET", "/channels/http/messages", nil, 200).array("messages")); n != 4 {
+		t.Errorf("%d messages in the history, want 4", n)
+	}
+	// Without a process too, and of what is not there.
+	g.must("DELETE", "/channels/http", nil, 200)
+	g.must("DELETE", "/channels/http", nil, 200)
+	g.must("DELETE", "/channels/nobody", nil).refused(t, "reset of an unknown channel", 404, "not_found")
+	g.balanced()
+}

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/internal/procs"
+)
+
+// leavePromise is how long an idle daemon may take to end.
+const leavePromise = 2 * time.Second
+
+// lockFile returns what the state directory's lock says of its holder.
+func (m *machine) lockFile() (h holder) {
+	m.t.Helper()
+	b, err := os.ReadFile(m.path("state/daemon.lock"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	_ = json.Unmarshal(b, &h) // it may be being written
+	return h
+}
+
+// restarted waits until a restart in place is over and returns the gateway at
+// its new address: the port that the system picks is another one.
+func (g *gateway) restarted(generation float64) *gateway {
+	g.t.Helper()
+	local := g.overSocket()
+	g.eventually("the restart is over", func() bool {
+		a, err := local.do("GET", "/health", nil)
+		return err == nil && a.flag("ready") && a.number("generation") > generation
+	})
+	again := *g
+	again.base = "http://" + g.lockFile().Address
+	return &again
+}
+
+func TestRestartKeepsSessionsAndTurns(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]func(g *gateway){
+		"request": func(g *gateway) {
+			if a := g.must("POST", "/restart", nil, 200); a.str("status") != "restarting" {
+				g.t.Errorf("restart says %s", a.body)
+			}
+		},
+		"signal": func(g *gateway) {
+			if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				g.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			g := m.start()
+			claude := g.say("idle", "pid").str("text")
+			watch := g.stream("GET", "/channels/http/events", nil)
+			held := g.hold(obj{"text": "wait " + m.path("go")})
+			m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+			waiting := g.tell("http", "echo waited")
+			before := g.must("GET", "/health", nil, 200)
+			restart(g)
+			a := held.answer(202) // accepted, and where to look
+			if where := a.header.Get("Location"); where != "/messages/"+a.str("message_id") || a.str("message_id") == "" {
+				t.Errorf("held request got %s %v", a.body, a.header)
+			}
+			watch.want("restarting")
+			g = g.restarted(before.number("generation"))
+			if after := g.must("GET", "/health", nil, 200); after.number("pid") != before.number("pid") || after.str("status") != "ok" {
+				t.Errorf("health was %s and is %s", before.body, after.body)
+			}
+			if now := g.say("idle", "pid").str("text"); now != claude {
+				t.Errorf("claude was %s and is %s", claude, now)
+			}
+			m.touch("go")
+			g.outcome(a.str("message_id")).want(t, "waited for "+m.path("go"))
+			g.outcome(waiting).want(t, "waited")
+			if n := m.begun("wait"); n != 2 {
+				t.Errorf("%d turns begun, want 2", n)
+			}
+			g.balanced()
+		})
+	}
+}
+
+func TestTerminateLeavesHostsAtWork(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	claude := g.say("idle", "pid").str("text")
+	held := g.hold(obj{"text": "wait " + m.path("go")})
+	m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+	g.signal(syscall.SIGTERM)
+	if code := g.cmd.ProcessState.ExitCode(); code != exitOK {
+		t.Errorf("exit status %d after SIGTERM, want %d", code, exitOK)
+	}
+	a := held.answer(202)
+	if a.header.Get("Location") != "/messages/"+a.str("message_id") {
+		t.Errorf("held request got %s %v", a.body, a.header)
+	}
+	hosts := m.hosts()
+	if got := slices.Sorted(maps.Keys(hosts)); !slices.Equal(got, []string{"http", "idle"}) {
+		t.Errorf("hosts left: %v", got)
+	}
+	m.touch("go")
+	m.eventually("the turn ends without a daemon", func() bool { return m.did("ended", "completed") })
+	g = m.start()
+	g.outcome(a.str("message_id")).want(t, "waited for "+m.path("go"))
+	if now := g.say("idle", "pid").str("text"); now != claude {
+		t.Errorf("claude was %s and is %s", claude, now)
+	}
+	g.balanced()
+}
+
+func TestIdleDaemonEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			g := m.start()
+			g.say("http", "echo hello").want(t, "hello")
+			host := m.hosts()["http"]
+			watch := g.stream("GET", "/channels/http/events", nil)
+			started := time.Now()
+			g.signal(sig)
+			if took := time.Since(started); took > leavePromise {
+				t.Errorf("daemon took %v to end, want %v at most", took, leavePromise)
+			}
+			watch.want("shutdown")
+			if code := g.cmd.ProcessState.ExitCode(); code != exitOK {
+				t.Errorf("exit status %d, want %d", code, exitOK)
+			}
+			stays := sig == syscall.SIGTERM
+			if procs.Alive(host.PID, host.Start) != stays || procs.Alive(host.ClaudePID, host.ClaudeStart) != stays {
+				t.Errorf("host and claude alive: %v, %v, want %v", procs.Alive(host.PID, host.Start), procs.Alive(host.ClaudePID, host.ClaudeStart), stays)
+			}
+			if left := m.glob("run/*"); !stays && len(left) != 0 {
+				t.Errorf("left in the runtime directory: %q", left)
+			}
+		})
+	}
+}
+
+// fails runs a daemon that must not get ready and returns what it said.
+func (m *machine) fails(status int) string {
+	m.t.Helper()
+	before := len(m.log.String())
+	g := m.launch()
+	if g.base != "" {
+		m.t.Fatal("daemon got ready")
+	}
+	g.waitEnd()
+	m.eventually("its words arrive", func() bool { return strings.HasSuffix(m.log.String(), "\n") && len(m.log.String()) > before })
+	if code := g.cmd.ProcessState.ExitCode(); code != status {
+		m.t.Errorf("exit status %d, want %d", code, status)
+	}
+	return m.log.String()[before:]
+}
+
+func (m *machine) set(settings ...string) { m.env = append(m.env, settings...) }
+
+func TestSecondDaemonSaysWhoIsThere(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	g.say("http", "echo before").want(t, "before")
+	said := m.fails(exitFailure)
+	for _, part := range []string{fmt.Sprintf("pid %d", g.cmd.Process.Pid), m.path("state"), strings.TrimPrefix(g.base, "http://"), "BARECLAW_STATE_DIR"} {
+		if !strings.Contains(said, part) {
+			t.Errorf("%q is not in %q", part, said)
+		}
+	}
+	g.say("http", "echo after").want(t, "after")
+	if a := g.overSocket().must("GET", "/health", nil, 200); int(a.number("pid")) != g.cmd.Process.Pid {
+		t.Errorf("the socket leads to %s", a.body)
+	}
+	g.balanced()
+}
+
+func TestPortInUse(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	m := newMachine(t)
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	m.set("BARECLAW_PORT=" + port)
+	said := m.fails(exitFailure)
+	if !strings.Contains(said, "port "+port+" is in use") || !strings.Contains(said, "BARECLAW_PORT") {
+		t.Errorf("said %q", said)
+	}
+	m.set("BARECLAW_PORT=0") // nothing stays locked
+	m.start().say("http", "echo free").want(t, "free")
+}
+
+func TestBadConfigurationIsToldWhole(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.set("BARECLAW_PORT=http", "BARECLAW_MAX_TURNS=0", "BARECLAW_APPROVALS=maybe", "BARECLAW_HOST=0.0.0.0", "BARECLAW_TIMEOUT_MS=1m",
+		"BARECLAW_HTTP_TOKEN=not a token", "BARECLAW_CWD="+m.path("missing"))
+	said := m.fails(exitUsage)
+	for _, name := range []string{"BARECLAW_PORT", "BARECLAW_MAX_TURNS", "BARECLAW_APPROVALS", "BARECLAW_TIMEOUT_MS", "BARECLAW_HTTP_TOKEN", "BARECLAW_CWD"} {
+		if !strings.Contains(said, name) {
+			t.Errorf("%s is not among the problems: %s", name, said)
+		}
+	}
+	if strings.Contains(said, "not a token") {
+		t.Errorf("the token is shown: %s", said)
+	}
+}
+
+func TestAddressForAllNeedsAToken(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_HOST=0.0.0.0")
+	if said := m.fails(exitUsage); !strings.Contains(said, "BARECLAW_HTTP_TOKEN") {
+		t.Errorf("said %q", said)
+	}
+	m.set("BARECLAW_HTTP_TOKEN=0123456789abcdef0123456789abcdef")
+	m.start()
+}
+
+func TestFirstRunWithoutClaude(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "PATH=/nonexistent", "BARECLAW_CLAUDE=claude")
+	g := m.start()
+	health := g.must("GET", "/health", nil, 200)
+	agent, _ := health.json["agent"].(map[string]any)
+	if health.str("status") != "degraded" || agent["kind"] != "echo" || !strings.Contains(fmt.Sprint(agent["problem"]), "not Claude") {
+		t.Errorf("health is %s", health.body)
+	}
+	if !strings.Contains(m.log.String(), "not Claude") {
+		t.Error("the log does not say that this is not Claude")
+	}
+	first := g.say("http", "hello")
+	if n := first.array("notices"); len(n) != 1 || n[0].code() != "echo_agent" || !strings.Contains(n[0].str("text"), "npm install") {
+		t.Errorf("first answer tells %s", first.body)
+	}
+	second := g.say("http", "again")
+	if second.json["notices"] != nil {
+		t.Errorf("second answer tells %s", second.body)
+	}
+	for text, a := range map[string]answer{"hello": first, "again": second} {
+		for _, part := range []string{"not Claude", "@anthropic-ai/claude-code", text} {
+			if a.flag("is_error") || !strings.Contains(a.str("text"), part) {
+				t.Errorf("%q is not in the answer %s", part, a.body)
+			}
+		}
+	}
+	g.crash()
+	g = m.start()
+	if a := g.say("http", "once more"); a.flag("is_error") || !strings.Contains(a.str("text"), "once more") {
+		t.Errorf("after a crash: %s", a.body)
+	}
+	g.balanced()
+}
+
+func TestClaudeIsNeverReplacedWhenAskedFor(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_AGENT=claude", "BARECLAW_CLAUDE=no-such-claude")
+	g := m.start()
+	a := g.say("http", "hello")
+	if a.str("state") != "failed" || a.code() != "agent_missing" || !strings.Contains(a.str("text"), "no-such-claude") {
+		t.Errorf("outcome is %s", a.body)
+	}
+	if h := g.must("GET", "/health", nil, 200); h.str("status") != "degraded" {
+		t.Errorf("health is %s", h.body)
+	}
+	g.balanced()
+}

@@ -1,0 +1,370 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/adapters/httpapi"
+	"bareclaw/adapters/httpapi/openapitest"
+	"bareclaw/core"
+	"bareclaw/docs"
+)
+
+// TestEveryDocumentedAnswerIsGiven provokes each answer of docs/openapi.yaml from
+// running daemons and holds it against the document. What an answer has beyond
+// the document fails the test, and so does a documented answer that never came.
+func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
+	t.Parallel()
+	recorder := openapitest.New(t, docs.OpenAPI(), &http.Transport{ExpectContinueTimeout: patience})
+	full := false
+	t.Run("provoke", func(t *testing.T) {
+		for name, provoke := range map[string]func(t *testing.T){
+			"at work":      func(t *testing.T) { provokeAtWork(t, recorder) },
+			"unauthorized": func(t *testing.T) { provokeUnauthorized(t, recorder) },
+			"restart":      func(t *testing.T) { provokeRestart(t, recorder) },
+			"aside":        func(t *testing.T) { provokeAside(t, recorder) },
+			"full disk":    func(t *testing.T) { full = provokeFullDisk(t, recorder) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				provoke(t)
+			})
+		}
+	})
+	for _, missing := range recorder.Uncovered() {
+		if missing == "POST /message 507" && !full {
+			t.Log("NOT TESTED: POST /message 507: mounting a small disk takes root")
+			continue
+		}
+		t.Errorf("documented, but not given: %s", missing)
+	}
+}
+
+// through is the same gateway with all its answers checked.
+func (g *gateway) through(r *openapitest.Recorder) *gateway {
+	checked := *g
+	checked.http = &http.Client{Transport: r, Timeout: patience}
+	return &checked
+}
+
+func provokeAtWork(t *testing.T, r *openapitest.Recorder) {
+	t.Helper()
+	g := newMachine(t, "BARECLAW_APPROVALS=ask", "BARECLAW_QUEUE_LIMIT=2", "BARECLAW_BODY_LIMIT=64KiB").start().through(r)
+	provokeMessages(g)
+	provokeChannels(g)
+	provokeApprovals(g)
+	provokeGateway(g)
+	provokeBodies(g)
+	provokeForeigners(g, r)
+	g.balanced()
+}
+
+func provokeMessages(g *gateway) {
+	g.t.Helper()
+	g.say("http", "echo one")
+	g.stream("POST", "/message", obj{"text": "events 3"}).want("result")
+	id := g.tell("http", "echo later")
+	g.outcome(id)
+	g.must("GET", "/messages/"+id+"/trace", nil, 200)
+	g.must("GET", "/messages/"+id+"?wait=never", nil, 400)
+	for _, path := range []string{"/messages/none", "/messages/none/trace"} {
+		g.must("GET", path, nil, 404)
+	}
+	g.must("DELETE", "/messages/none", nil, 404)
+	g.must("DELETE", "/messages/"+id, nil, 409)
+	for _, text := range []string{"one", "two"} {
+		want := map[string]int{"one": 200, "two": 422}[text]
+		if a, err := g.do("POST", "/message", obj{"text": "echo " + text}, "Idempotency-Key", "k"); err != nil || a.status != want {
+			g.t.Errorf("keyed message: %v, status %d, want %d", err, a.status, want)
+		}
+	}
+	// With a turn that runs: queued, refused, cancelled, failed.
+	running, finish := g.occupy("queue")
+	s := g.stream("POST", "/message", obj{"channel": "queue", "text": "apierror 529"})
+	waiting := s.want("queued").str("message_id")
+	g.must("GET", "/messages/"+waiting+"?wait=1ms", nil, 200)
+	g.must("GET", "/messages/"+waiting+"/trace", nil, 200)
+	g.must("POST", "/message", obj{"channel": "queue", "text": "too many"}, 429)
+	g.must("GET", "/messages/"+running+"/trace", nil, 200)
+	finish()
+	s.want("result")
+	running, finish = g.occupy("queue")
+	waiting = g.tell("queue", "echo never")
+	g.must("DELETE", "/messages/"+waiting, nil, 200)
+	finish()
+	g.outcome(running)
+}
+
+func provokeChannels(g *gateway) {
+	g.t.Helper()
+	g.must("GET", "/channels", nil, 200)
+	g.must("GET", "/channels/queue", nil, 200)
+	g.must("GET", "/channels/queue/messages?limit=1", nil, 200)
+	g.must("GET", "/channels/queue/messages?limit=none", nil, 400)
+	for _, path := range []string{"/channels/nobody", "/channels/nobody/messages"} {
+		g.must("GET", path, nil, 404)
+	}
+	for _, path := range []string{"/channels/%20", "/channels/%20/messages", "/channels/%20/events"} {
+		g.must("GET", path, nil, 400)
+	}
+	watch := g.stream("GET", "/channels/queue/events", nil)
+	first := g.must("POST", "/message", obj{"channel": "queue", "text": "background 1 done"}, 200)
+	watch.want("background")
+	g.must("GET", "/channels/queue/messages?before="+first.str("message_id"), nil, 200)
+	watch.close()
+	id, _ := g.occupy("queue")
+	g.must("GET", "/channels/queue", nil, 200)
+	g.interrupt("queue", 200)
+	g.outcome(id)
+	g.interrupt("queue", 409)
+	g.interrupt("nobody", 404)
+	g.interrupt(" ", 400)
+	g.must("DELETE", "/channels/queue", nil, 200)
+	g.must("DELETE", "/channels/nobody", nil, 404)
+	g.must("DELETE", "/channels/%20", nil, 400)
+}
+
+func provokeApprovals(g *gateway) {
+	g.t.Helper()
+	s := g.stream("POST", "/message", obj{"channel": "asks", "text": "tool 0 ask ls"})
+	id := s.want("approval").str("id")
+	g.must("GET", "/approvals", nil, 200)
+	g.must("POST", "/approvals/"+id, obj{"behavior": "perhaps"}, 400)
+	g.must("POST", "/approvals/"+id, obj{"behavior": "deny", "message": "no"}, 200)
+	g.must("POST", "/approvals/"+id, obj{"behavior": "allow"}, 409)
+	g.must("POST", "/approvals/none", obj{"behavior": "allow"}, 404)
+	s.want("approval_closed")
+	message := s.want("result").str("message_id")
+	g.must("GET", "/messages/"+message+"/trace", nil, 200)
+}
+
+func provokeGateway(g *gateway) {
+	g.t.Helper()
+	for _, path := range []string{"/health", "/metrics", "/openapi.yaml"} {
+		g.must("GET", path, nil, 200)
+	}
+	g.must("POST", "/send", obj{"channel": "tg-1", "text": "hi"}, 404)
+	g.must("POST", "/send", obj{"channel": "tg-1"}, 400)
+	g.must("GET", "/nothing", nil, 404)
+	g.must("PUT", "/message", nil, 405)
+}
+
+// provokeBodies sends bodies that no route with a body takes.
+func provokeBodies(g *gateway) {
+	g.t.Helper()
+	for _, path := range []string{"/message", "/send", "/restart", "/approvals/none", "/channels/http/interrupt"} {
+		g.must("POST", path, `{"half`, 400)
+		g.must("POST", path, `{"text": "`+strings.Repeat("x", 100<<10)+`"}`, 413)
+		if a, err := g.do("POST", path, `text`, "Content-Type", "text/plain"); err != nil || a.status != 415 {
+			g.t.Errorf("%s: plain text: %v, status %d", path, err, a.status)
+		}
+	}
+}
+
+// operations calls f with every documented operation, on paths that exist in form.
+func operations(r *openapitest.Recorder, f func(method, path string)) {
+	for _, op := range r.Operations() {
+		method, path, _ := strings.Cut(op, " ")
+		f(method, strings.NewReplacer("{id}", "none", "{key}", "http").Replace(path))
+	}
+}
+
+func provokeForeigners(g *gateway, r *openapitest.Recorder) {
+	g.t.Helper()
+	operations(r, func(method, path string) {
+		g.foreign(method, path, "Host", "evil.example").refused(g.t, method+" "+path, 403, "foreign_host")
+	})
+	g.must("GET", "/health", nil, 200)
+}
+
+func provokeUnauthorized(t *testing.T, r *openapitest.Recorder) {
+	t.Helper()
+	g := newMachine(t, "BARECLAW_HTTP_TOKEN="+token).start().through(r)
+	operations(r, func(method, path string) {
+		g.foreign(method, path).refused(t, method+" "+path, 401, "unauthorized")
+	})
+}
+
+// provokeAside provokes what the daemon does not do yet, or only for a moment
+// that cannot be hit: the API is served here, with two adapters that push, and
+// at last while it drains.
+func provokeAside(t *testing.T, r *openapitest.Recorder) {
+	t.Helper()
+	push := &core.PushRegistry{}
+	push.Register("ok-", func(context.Context, core.Push) error { return nil })
+	push.Register("broken-", func(context.Context, core.Push) error { return errors.New("the line is cut") })
+	log := slog.New(slog.DiscardHandler)
+	api := httpapi.New(httpapi.Options{Core: core.New(core.Options{Log: log}), Push: push, Log: log,
+		Health: func() httpapi.Health { return httpapi.Health{} }})
+	server := httptest.NewUnstartedServer(api.Handler())
+	server.Config.ConnContext = httpapi.ConnContext
+	server.Start()
+	defer server.Close()
+	g := (&gateway{machine: &machine{t: t}, base: server.URL}).through(r)
+	g.must("POST", "/send", obj{"channel": "ok-1", "text": "hi"}, 200)
+	g.must("POST", "/send", obj{"channel": "broken-1", "text": "hi"}, 502)
+	api.Drain(httpapi.ShuttingDown)
+	g.must("POST", "/message", obj{"text": "hi"}, 503)
+}
+
+// provokeRestart restarts a daemon, and asks one that is ending already.
+func provokeRestart(t *testing.T, r *openapitest.Recorder) {
+	t.Helper()
+	g := newMachine(t).start().through(r)
+	before := g.must("GET", "/health", nil, 200).number("generation")
+	g.must("POST", "/restart", nil, 200)
+	g = g.restarted(before)
+	// A busy machine may take longer than the daemon waits; then another is asked.
+	for deadline := time.Now().Add(patience); ; g = newMachine(t).start().through(r) {
+		err := g.restartWhileEnding()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A lateBody is the body of a request that is sent when the gateway asks for it,
+// and only once it may.
+type lateBody struct {
+	asked, may chan struct{}
+	text       io.Reader
+}
+
+func (b *lateBody) Read(p []byte) (int, error) {
+	select {
+	case <-b.asked:
+	default:
+		close(b.asked)
+	}
+	<-b.may
+	return b.text.Read(p)
+}
+
+// restartWhileEnding has the daemon get a whole request when it is ending.
+func (g *gateway) restartWhileEnding() error {
+	g.t.Helper()
+	watch := g.stream("GET", "/channels/http/events", nil)
+	body := &lateBody{asked: make(chan struct{}), may: make(chan struct{}), text: strings.NewReader("{}")}
+	req, err := http.NewRequest(http.MethodPost, g.base+"/restart", body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Expect", "100-continue")
+	type reply struct {
+		a   answer
+		err error
+	}
+	done := make(chan reply, 1)
+	go func() { // ends with the daemon, at the latest
+		a, err := g.send(req)
+		done <- reply{a, err}
+	}()
+	select {
+	case <-body.asked:
+	case r := <-done:
+		g.t.Fatalf("answered before its body came: %v, %s", r.err, r.a.body)
+	}
+	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		g.t.Fatal(err)
+	}
+	watch.want("shutdown")
+	close(body.may)
+	r := <-done
+	if r.err != nil {
+		return fmt.Errorf("POST /restart of a daemon that ends: %w", r.err)
+	}
+	r.a.refused(g.t, "restart of a daemon that ends", 503, "shutting_down")
+	return nil
+}
+
+// provokeFullDisk reports whether a disk could be filled.
+func provokeFullDisk(t *testing.T, r *openapitest.Recorder) bool {
+	t.Helper()
+	m := newMachine(t)
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", m.path("state")).Run(); err != nil {
+		return false
+	}
+	t.Cleanup(func() {
+		m.endHosts()
+		if err := exec.Command("umount", "-l", m.path("state")).Run(); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	g := m.start().through(r)
+	g.say("http", "echo room")
+	if err := os.WriteFile(m.path("state/filler"), bytes.Repeat([]byte("x"), 4<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk does not get full: %v", err)
+	}
+	g.must("POST", "/message", obj{"text": "echo no room " + strings.Repeat("x", 100<<10)}, 507)
+	if err := os.Remove(m.path("state/filler")); err != nil {
+		t.Fatal(err)
+	}
+	g.say("http", "echo room again").want(t, "room again")
+	if n := g.balanced(); n != 2 {
+		t.Errorf("%d messages accepted, want 2", n)
+	}
+	g.signal(syscall.SIGINT)
+	return true
+}
+
+// A witness notes failures instead of failing.
+type witness struct {
+	testing.TB
+	failures []string
+}
+
+func (w *witness) Helper() {}
+func (w *witness) Errorf(format string, args ...any) {
+	w.failures = append(w.failures, fmt.Sprintf(format, args...))
+}
+
+func TestUndocumentedAnswersFail(t *testing.T) {
+	t.Parallel()
+	g := newMachine(t).start()
+	for what, row := range map[string]struct {
+		old, new string // what the document loses
+		request  func(g *gateway)
+		want     string
+	}{
+		"status": {`        "409":
+          description: "` + "`not_waiting`" + `: it runs or has its outcome"`, `        "499":
+          description: another`, func(g *gateway) {
+			g.must("DELETE", "/messages/"+g.say("http", "echo hi").str("message_id"), nil, 409)
+		}, "status is not documented"},
+		"route":  {"  /openapi.yaml:\n", "  /another.yaml:\n", func(g *gateway) { g.must("GET", "/openapi.yaml", nil, 200) }, "route is not documented"},
+		"member": {"        uptime_ms: {type: integer, minimum: 0}\n", "", func(g *gateway) { g.must("GET", "/health", nil, 200) }, "uptime_ms"},
+		"event": {"                result: Outcome\n", "", func(g *gateway) {
+			g.stream("POST", "/message", obj{"text": "echo hi"}).want("result")
+		}, `event "result" is not documented`},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			doc := strings.ReplaceAll(string(docs.OpenAPI()), row.old, row.new)
+			if doc == string(docs.OpenAPI()) {
+				t.Fatalf("the document does not have %q", row.old)
+			}
+			w := &witness{TB: t}
+			row.request(g.through(openapitest.New(w, []byte(doc), nil)))
+			if !slices.ContainsFunc(w.failures, func(f string) bool { return strings.Contains(f, row.want) }) {
+				t.Errorf("failures are %q, want %q among them", w.failures, row.want)
+			}
+		})
+	}
+}

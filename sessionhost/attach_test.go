@@ -1,0 +1,217 @@
+package sessionhost
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/core"
+	"bareclaw/internal/procs"
+)
+
+// inSequence fails unless the events' numbers have no gap, and begin with first.
+func inSequence(t *testing.T, all []core.Event, first uint64) {
+	t.Helper()
+	want := first
+	for _, ev := range all {
+		if ev.Kind == core.SessionNew {
+			continue // it shares its number with the event after it
+		}
+		if ev.Seq != want {
+			t.Fatalf("event %d (%s) comes where %d should", ev.Seq, ev.Type, want)
+		}
+		want++
+	}
+}
+
+// count returns how many events are of that kind.
+func count(all []core.Event, kind core.EventKind) int {
+	n := 0
+	for _, ev := range all {
+		if ev.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// TestReplay detaches in a turn and attaches again, twice: everything that is
+// not acknowledged comes again, once each time and in order, and nothing else.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	s := st.start()
+	s.until(core.Readied)
+	id := s.hand("wait " + st.path("go"))
+	started := s.until(core.TurnState)
+	s.Detach()
+	if left := s.rest(); len(left) > 20 {
+		t.Errorf("%d events after the end", len(left))
+	}
+	st.touch("go")
+
+	s = st.attach(2)
+	if info := s.Info(); !info.Ready || !info.Knows(id) {
+		t.Errorf("the host says %+v", info)
+	}
+	first := s.until(core.Resulted)
+	inSequence(t, first, 1)
+	result := first[len(first)-1]
+	if result.Result.Text != "waited for "+st.path("go") || result.Result.Turns[0] != id {
+		t.Errorf("result is %+v", result.Result)
+	}
+	acked := started[len(started)-1].Seq
+	s.Ack(acked)
+	s.Detach()
+
+	s = st.attach(3)
+	again := s.until(core.Resulted)
+	inSequence(t, again, acked+1)
+	s.Ack(again[len(again)-1].Seq)
+	if got := s.answer("echo more"); got != "more" {
+		t.Errorf("answer is %q", got)
+	}
+}
+
+// TestNewerDaemonWins attaches daemons of several generations.
+func TestNewerDaemonWins(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	first := st.start() // generation 1
+	first.until(core.Readied)
+	second := st.attach(2)
+	first.rest() // it ends
+	if err := first.Interrupt(); err == nil {
+		// The write may go through; what counts is that nobody reads it.
+		t.Log("the old connection takes a frame")
+	}
+	if got := second.answer("echo two"); got != "two" {
+		t.Errorf("answer is %q", got)
+	}
+	if s, err := st.generation(1).Attach(t.Context(), "c"); err == nil {
+		s.Detach()
+		t.Error("an older daemon was let in")
+	} else if errors.Is(err, core.ErrNoHost) || !strings.Contains(err.Error(), "generation 1 is not newer than 2") {
+		t.Errorf("an older daemon was told %v", err)
+	}
+	same := st.attach(2) // the same one, after its connection broke
+	second.rest()
+	if got := same.answer("echo three"); got != "three" {
+		t.Errorf("answer is %q", got)
+	}
+}
+
+// TestPendingRequest leaves a permission request open while daemons come and go:
+// each is told of it, the first answer counts, and it is listed no more.
+func TestPendingRequest(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	s := st.start()
+	s.hand("tool 0 ask for it")
+	asked := s.until(core.Requested)
+	request := asked[len(asked)-1].Request
+	if request.Tool != "Bash" || !strings.Contains(string(request.Input), "ask for it") {
+		t.Errorf("request is %+v", request)
+	}
+	s.Ack(asked[len(asked)-1].Seq) // it is listed all the same
+	s.Detach()
+
+	s = st.attach(2)
+	if open := s.Info().Requests; len(open) != 1 || open[0].ID != request.ID || open[0].Tool != "Bash" || string(open[0].Input) != string(request.Input) {
+		t.Fatalf("open requests are %+v", open)
+	}
+	for _, a := range []core.Answer{{Message: "not today"}, {Allow: true}} {
+		if err := s.Answer(request.ID, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := s.until(core.Resulted)
+	if got := all[len(all)-1].Result.Text; got != "final: not today" {
+		t.Errorf("result is %q: the first answer did not count", got)
+	}
+	s = st.attach(3)
+	if open := s.Info().Requests; len(open) != 0 {
+		t.Errorf("open requests are %+v", open)
+	}
+}
+
+// TestRequestsAreVoidAfterExit ends claude with a request open.
+func TestRequestsAreVoidAfterExit(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	s := st.start()
+	s.hand("tool 0 ask for it")
+	s.until(core.Requested)
+	r := st.record()
+	if err := procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.until(core.Exited)
+	s.Detach()
+	if open := st.attach(2).Info().Requests; len(open) != 0 {
+		t.Errorf("open requests are %+v", open)
+	}
+}
+
+// TestLongAbsence lets a turn of very many events run while no daemon is there.
+func TestLongAbsence(t *testing.T) {
+	t.Parallel()
+	events := 20_000
+	if os.Getenv("BARECLAW_TEST_SOAK") == "1" {
+		events = 100_000 // a quarter of a minute under the race detector
+	}
+	st := newStation(t)
+	s := st.start()
+	s.until(core.Readied)
+	s.hand(fmt.Sprint("events ", events))
+	s.until(core.TurnState)
+	s.Detach()
+	st.eventually("turn is over", func() bool {
+		b, err := os.ReadFile(st.path("journal"))
+		return err == nil && strings.Contains(string(b), `"event":"ended"`)
+	})
+	s = st.attach(2)
+	all := s.until(core.Resulted)
+	inSequence(t, all, 1)
+	if len(all) < events {
+		t.Errorf("%d events came, want all %d and more", len(all), events)
+	}
+	s.Ack(all[len(all)-1].Seq)
+	if got := s.answer("echo after"); got != "after" {
+		t.Errorf("answer is %q", got)
+	}
+}
+
+// TestLimitedSpool does the same with little room: what is dropped is partial
+// messages, and the answer is whole.
+func TestLimitedSpool(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	st.o.MemLimit, st.o.SpoolLimit = 16<<10, 128<<10
+	s := st.start()
+	s.until(core.Readied)
+	s.hand("events 5000")
+	s.Detach()
+	st.eventually("turn is over", func() bool {
+		b, err := os.ReadFile(st.path("journal"))
+		return err == nil && strings.Contains(string(b), `"event":"ended"`)
+	})
+	s = st.attach(2)
+	all := s.until(core.Resulted)
+	inSequence(t, all, 1)
+	if got := all[len(all)-1].Result.Text; got != "events 5000" {
+		t.Errorf("answer is %q", got)
+	}
+	partial := 0
+	for _, ev := range all {
+		if ev.Type == "stream_event" {
+			partial++
+		}
+	}
+	if partial == 0 || partial > 1000 {
+		t.Errorf("%d partial messages came, want some and not all", partial)
+	}
+}
