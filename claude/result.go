@@ -7,8 +7,8 @@ import (
 )
 
 // A Result ends a turn. It answers the messages whose uuids it names and no
-// other; a result with an origin (a background task that finished) belongs to
-// no message. Every result of a message that had a uuid names it: also those
+// other. A result with an origin (a background task that finished) belongs to
+// no message, but it answers those that were folded into its turn. Every result of a message that had a uuid names it: also those
 // of slash commands, of an interrupt, of a turn over its limits, of an API
 // error and of a claude that is not logged in.
 type Result struct {
@@ -119,7 +119,7 @@ func (r Result) Failure() (code, sentence string) {
 	code = r.failureCode()
 	switch code {
 	case CodeMaxTurns:
-		return code, "Claude stopped: the turn reached its limit of steps (max turns). Send another message to go on from there."
+		return code, "Claude stopped: the turn reached its limit of steps (BARECLAW_MAX_TURNS). Send another message to go on from there."
 	case CodeMaxBudget:
 		return code, "Claude stopped: the turn reached its budget."
 	case CodeInterrupted:

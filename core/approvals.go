@@ -18,8 +18,14 @@ type ask struct {
 }
 
 // deniedText tells the agent, and through it the user, how to allow a tool.
-const deniedText = "Permission for %s was denied because nobody can be asked on this channel. " +
-	"To allow it, add the tool to BARECLAW_ALLOWED_TOOLS, or set BARECLAW_APPROVALS=ask and answer at /approvals, then restart the gateway."
+func deniedText(tool string) string {
+	const ask = "set BARECLAW_APPROVALS=ask and answer at /approvals, then restart the gateway."
+	if tool == "AskUserQuestion" {
+		return "Nobody can be asked on this channel. Go on with what is most likely meant, or end your answer with the question. To be asked, " + ask
+	}
+	return "Permission for " + tool + " was denied because nobody can be asked on this channel. " +
+		"To allow it, add the tool to BARECLAW_ALLOWED_TOOLS, or " + ask
+}
 
 // requested takes up a tool permission request: it is denied at once when
 // nobody can be asked, and waits for a decision otherwise.
@@ -27,13 +33,10 @@ func (l *lane) requested(r Request) {
 	if l.asked[r.ID] != nil {
 		return // taken up from the ledger or the host's list; this is the replay of its event
 	}
-	if l.asked[r.ID] != nil {
-		return // told again by a host that was attached
-	}
 	f := l.running()
 	if !l.mayAsk(f) {
 		l.markRunning("denied", r.Tool)
-		l.answer(r.ID, Answer{Message: fmt.Sprintf(deniedText, r.Tool)})
+		l.answer(r.ID, Answer{Message: deniedText(r.Tool)})
 		return
 	}
 	now := l.now()

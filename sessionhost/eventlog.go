@@ -182,6 +182,13 @@ func (l *eventLog) waitEmpty(stop func() bool) {
 	}
 }
 
+// last returns the sequence number of the newest entry, 0 if there was none.
+func (l *eventLog) last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next - 1
+}
+
 // wakeAll lets blocked readers look at their stop condition again.
 func (l *eventLog) wakeAll() {
 	l.mu.Lock()

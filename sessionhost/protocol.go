@@ -64,6 +64,7 @@ type welcome struct {
 	Ready     bool              `json:"ready"`
 	Turns     []string          `json:"turns,omitempty"`
 	Requests  []json.RawMessage `json:"requests,omitempty"`
+	Seq       uint64            `json:"seq,omitempty"`   // of the last event so far: of those, only Requests wait for an answer
 	Error     string            `json:"error,omitempty"` // with frameRefused
 }
 

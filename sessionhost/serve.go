@@ -114,6 +114,7 @@ func (h *host) greet(c net.Conn, frames *claude.Reader) error {
 // welcome makes the connection the host's daemon, instead of an older one, and
 // returns the host's state.
 func (h *host) welcome(c net.Conn, generation int64) (welcome, error) {
+	last := h.said.last() // before the requests: a newer one is an event as well
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if generation < h.generation {
@@ -125,7 +126,7 @@ func (h *host) welcome(c net.Conn, generation int64) (welcome, error) {
 	h.generation, h.client = generation, c
 	w := welcome{
 		Type: frameWelcome, Version: protocolVersion, Channel: h.b.Channel, SessionID: h.b.SessionID,
-		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Turns: slices.Clone(h.turns),
+		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Turns: slices.Clone(h.turns), Seq: last,
 	}
 	for _, id := range h.order {
 		w.Requests = append(w.Requests, h.requests[id])

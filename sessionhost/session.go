@@ -75,7 +75,7 @@ func greetHost(c net.Conn, key core.ChannelKey, o Options) (*session, error) {
 	s := &session{
 		c: c, frames: frames, events: make(chan []core.Event, eventBuffer), quit: make(chan struct{}),
 		info: core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready},
-		tr:   translator{sessionID: w.SessionID, log: o.Log.With("channel", string(key))},
+		tr:   translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
 	}
 	for _, id := range w.Turns {
 		s.info.Turns = append(s.info.Turns, core.TurnID(id))

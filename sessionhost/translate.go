@@ -13,7 +13,10 @@ import (
 // A translator turns what claude says into what it means to a lane.
 type translator struct {
 	sessionID string // the latest that claude named
-	log       *slog.Logger
+	// answeredTo is the event up to which no permission request waits for an
+	// answer: those that did are in the host's welcome.
+	answeredTo uint64
+	log        *slog.Logger
 }
 
 // translate appends the events of one log entry: one, or a second one before it
@@ -66,7 +69,7 @@ func (t *translator) fill(e *core.Event, ev claude.Event) error {
 		e.Kind, e.Result = core.Resulted, result(r)
 		return err
 	case claude.TypeControlRequest:
-		if e.Request = request(ev); e.Request != nil {
+		if e.Request = request(ev); e.Request != nil && e.Seq > t.answeredTo {
 			e.Kind = core.Requested
 		}
 	case claude.TypeCancelRequest:
