@@ -16,7 +16,7 @@ func TestFailure(t *testing.T) {
 		{"no error", Result{Text: "Not logged in, I would say"}, "", ""},
 		{"interrupt", Result{IsError: true, Subtype: "error_during_execution", TerminalReason: "aborted_tools",
 			Errors: []string{"[ede_diagnostic] result_type=user"}}, CodeInterrupted, "interrupted"},
-		{"max turns", Result{IsError: true, Subtype: "error_max_turns", Errors: []string{"Reached maximum number of turns (2)"}}, CodeMaxTurns, "max turns"},
+		{"max turns", Result{IsError: true, Subtype: "error_max_turns", Errors: []string{"Reached maximum number of turns (2)"}}, CodeMaxTurns, "BARECLAW_MAX_TURNS"},
 		{"budget", Result{IsError: true, Subtype: "error_max_budget_usd"}, CodeMaxBudget, "budget"},
 		{"no key", Result{IsError: true, Text: "Not logged in · Please run /login", TerminalReason: "api_error"}, CodeNotLoggedIn, "/login"},
 		{"wrong key", Result{IsError: true, Text: "Failed to authenticate. API Error: 401", APIErrorStatus: 401}, CodeNotLoggedIn, "401"},
