@@ -45,7 +45,7 @@ bench: ## measure speed and size against docs/performance.md; takes minutes
 
 .PHONY: soak
 soak: ## the long runs of the crash tests; takes up to an hour
-	BARECLAW_TEST_SOAK=1 $(GO) test $(RACE) -run 'Soak|Crash' -timeout 60m .
+	BARECLAW_TEST_SOAK=1 $(GO) test $(RACE) -run 'Soak|Crash' -timeout 60m . ./sessionhost
 
 $(GOLANGCI_LINT):
 	GOBIN="$(@D)" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

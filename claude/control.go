@@ -2,7 +2,7 @@ package claude
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 )
 
 // The subtypes of ControlRequest that a host must serve; every other one is
@@ -50,7 +50,7 @@ func (e Event) ControlRequest() (ControlRequest, error) {
 		return r, err
 	}
 	if r.RequestID == "" || r.Raw == nil {
-		return r, fmt.Errorf("read control request: it has no id or no request")
+		return r, errors.New("read control request: it has no id or no request")
 	}
 	_ = eachField(r.Raw, r.member) // no object: no subtype, which nobody serves
 	return r, nil

@@ -148,6 +148,9 @@ func (l *lane) unfreeze(f *flight, err error) {
 		return
 	}
 	l.pending = append(kept, l.pending...)
+	if l.busy != "" {
+		return // what it is busy with ends by dispatching
+	}
 	l.busy = waitingForLedger
 	time.AfterFunc(retryFreeze, func() {
 		l.post(func() {

@@ -18,6 +18,9 @@ const (
 	// recordAfter is how long a turn that the agent is done with waits for a
 	// result that names it, before the agent's own record is read instead.
 	recordAfter = 500 * time.Millisecond
+	// holdAtMost is how long the end of a folded turn is kept for a new process:
+	// the turn that it is part of may be long, and all its events are kept too.
+	holdAtMost = time.Minute
 )
 
 // take acts on one event of the session.
@@ -100,6 +103,9 @@ func (l *lane) ack() {
 // the returned function is called.
 func (l *lane) hold() (release func()) {
 	seq, s := l.seen, l.session
+	if seq == 0 {
+		return func() {} // nothing was heard yet
+	}
 	l.holds = append(l.holds, seq)
 	return func() {
 		if l.session != s {
@@ -136,6 +142,13 @@ func (l *lane) turnState(ev Event) {
 			return
 		}
 		f.holds = append(f.holds, l.hold())
+		time.AfterFunc(holdAtMost, func() {
+			l.post(func() {
+				if !f.answered {
+					f.letGo()
+				}
+			})
+		})
 		l.lookUpDone()
 	}
 }

@@ -23,21 +23,22 @@ type fakeAgent struct {
 	ledger   *fakeLedger
 	sessions *fakeSessions
 
-	mu       sync.Mutex
-	hosts    map[ChannelKey]*fakeHost
-	pids     int
-	launches []Launch
-	known    map[string]bool // sessions that can be resumed
-	fates    map[TurnID]*Fate
-	fateErr  error
-	lines    map[TurnID]string
-	runs     map[TurnID]int // times the turn was begun
-	reaped   int
-	fleeting bool // sessions cannot be resumed
-	startErr error
-	refuses  string // content of which no turn can be made
-	lax      bool   // acknowledgements are not checked
-	gates    map[string]chan struct{}
+	mu        sync.Mutex
+	hosts     map[ChannelKey]*fakeHost
+	pids      int
+	launches  []Launch
+	known     map[string]bool // sessions that can be resumed
+	fates     map[TurnID]*Fate
+	fateErr   error
+	lines     map[TurnID]string
+	runs      map[TurnID]int // times the turn was begun
+	reaped    int
+	fleeting  bool // sessions cannot be resumed
+	startErr  error
+	attachErr error
+	refuses   string // content of which no turn can be made
+	lax       bool   // acknowledgements are not checked
+	gates     map[string]chan struct{}
 	// script, if set, is told of each host that is started; it runs the host in
 	// goroutines of its own, which end with the host.
 	script func(*fakeHost)
@@ -128,7 +129,7 @@ func (a agentOf) Start(ctx context.Context, key ChannelKey, launch Launch) (Sess
 		old.endLocked()
 	}
 	a.pids++
-	h := &fakeHost{a: a.fakeAgent, key: key, launch: launch, pid: a.pids, turn: make(chan TurnID, 100), stop: make(chan struct{}), gone: make(chan struct{})}
+	h := &fakeHost{a: a.fakeAgent, key: key, launch: launch, pid: a.pids, saidAt: map[uint64]time.Time{}, turn: make(chan TurnID, 100), stop: make(chan struct{}), gone: make(chan struct{})}
 	h.changed = sync.NewCond(&a.mu)
 	a.hosts[key] = h
 	switch {
@@ -153,6 +154,9 @@ func (a agentOf) Attach(ctx context.Context, key ChannelKey) (Session, error) {
 	h := a.hosts[key]
 	if h == nil {
 		return nil, ErrNoHost
+	}
+	if a.attachErr != nil {
+		return nil, a.attachErr
 	}
 	return h.connectLocked(a.life), nil
 }
@@ -211,6 +215,7 @@ type fakeHost struct {
 	acked      uint64
 	client     *fakeSession
 	turns      []TurnID
+	saidAt     map[uint64]time.Time
 	ids        []string // the conversation went on under
 	requests   []Request
 	answers    map[string]Answer
@@ -248,6 +253,7 @@ func (h *fakeHost) sayLocked(ev Event) {
 	h.next++
 	ev.Seq = h.next
 	h.log = append(h.log, ev)
+	h.saidAt[ev.Seq] = time.Now()
 	h.changed.Broadcast()
 }
 
@@ -349,6 +355,9 @@ func (h *fakeHost) begin(id TurnID) {
 }
 
 func (h *fakeHost) beginLocked(id TurnID) {
+	if h.exited {
+		return
+	}
 	h.a.known[h.launch.SessionID] = true
 	h.a.runs[id]++
 	h.a.fateLocked(id, func(f *Fate) { f.Begun = true })
@@ -359,6 +368,9 @@ func (h *fakeHost) beginLocked(id TurnID) {
 func (h *fakeHost) tool(id TurnID) {
 	h.a.mu.Lock()
 	defer h.a.mu.Unlock()
+	if h.exited {
+		return
+	}
 	h.a.fateLocked(id, func(f *Fate) { f.ToolBegun, f.Done = true, "Bash (make)" })
 	h.sayLocked(Event{Kind: ToolBegun, Type: "assistant", Tool: "Bash", Target: "make", Raw: json.RawMessage(`{"type":"assistant"}`)})
 }
@@ -371,13 +383,25 @@ func (h *fakeHost) result(text string, ids ...TurnID) {
 func (h *fakeHost) results(r Result) {
 	h.a.mu.Lock()
 	defer h.a.mu.Unlock()
+	if h.exited {
+		return
+	}
 	for _, id := range r.Turns {
 		h.a.fateLocked(id, func(f *Fate) {
 			f.Answered, f.Failed, f.Interrupted = !r.IsError, r.IsError && !r.Interrupted, r.Interrupted
 			f.Text, f.Code = r.Text, r.Code
 		})
 	}
-	h.sayLocked(Event{Kind: Resulted, Type: "result", Result: &r, Raw: fmt.Appendf(nil, `{"type":"result","uuid":%d}`, h.next)})
+	h.sayLocked(Event{Kind: Resulted, Type: "result", Result: &r, Raw: fmt.Appendf(nil, `{"type":"result","uuid":"%d-%d"}`, h.pid, h.next)})
+}
+
+// records changes what the record shows of a turn.
+func (h *fakeHost) records(id TurnID, change func(*Fate)) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	if !h.exited {
+		h.a.fateLocked(id, change)
+	}
 }
 
 // done says that the agent is done with turns.
@@ -419,7 +443,7 @@ func (h *fakeHost) acknowledgeLocked(seq uint64) {
 	}
 	for len(h.log) > 0 && h.log[0].Seq <= seq {
 		if ev := h.log[0]; !h.a.lax && !h.durable(ev) {
-			h.a.t.Errorf("host: event %d (%s %s) acknowledged before its effect was durable", ev.Seq, ev.Type, ev.Turn)
+			h.a.t.Errorf("%s %s host %d: event %d (%s %s %v) acknowledged before its effect was durable", time.Now().Format("05.000"), h.key, h.pid, ev.Seq, ev.Type, ev.Turn, ev.Result)
 		}
 		h.log = h.log[1:]
 	}
@@ -437,10 +461,8 @@ func (h *fakeHost) durable(ev Event) bool {
 		}
 		return !slices.ContainsFunc(ev.Result.Turns, func(id TurnID) bool { return !h.a.ledger.settled(id) })
 	case TurnState:
-		return ev.Phase == PhaseStarted || ev.Phase == PhaseQueued || h.a.ledger.settled(ev.Turn)
-	case Requested:
-		asks := slices.ContainsFunc(h.requests, func(r Request) bool { return r.ID == ev.Request.ID })
-		return !asks || h.a.ledger.knowsRequest(ev.Request.ID)
+		late := time.Since(h.saidAt[ev.Seq]) >= holdAtMost
+		return ev.Phase == PhaseStarted || ev.Phase == PhaseQueued || late || h.a.ledger.settled(ev.Turn)
 	case SessionNew: // its id was saved, or a later one
 		saved, _ := h.a.sessions.Get(h.key)
 		return slices.Index(h.ids, saved) >= slices.Index(h.ids, ev.SessionID)
@@ -453,17 +475,6 @@ func (l *fakeLedger) allBackgrounds() []Background {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.backgrounds)
-}
-
-func (l *fakeLedger) knowsRequest(id string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, a := range l.approvals {
-		if a.RequestID == id {
-			return true
-		}
-	}
-	return false
 }
 
 // A fakeSession is a connection to a host.
@@ -548,7 +559,7 @@ func (s *fakeSession) Hand(id TurnID, line []byte) error {
 		t.Errorf("host: turn %s handed over with other bytes: %q, then %q", id, first, line)
 	}
 	if f := s.h.a.fates[id]; f != nil && (f.ToolBegun || f.Answered || f.Failed || f.Interrupted) {
-		t.Errorf("host: turn %s handed over again after %+v", id, *f)
+		t.Errorf("%s %s host %d: turn %s handed over again after %+v", time.Now().Format("05.000"), s.h.key, s.h.pid, id, *f)
 	}
 	if h := s.h.a.hosts[s.h.key]; h != s.h {
 		t.Errorf("host: turn %s handed to an old process", id)

@@ -34,6 +34,7 @@ type fakeLedger struct {
 	queue   []fakeWrite
 	held    bool
 	steps   int // writes that may happen although held
+	latency time.Duration
 	closed  bool
 	down    error // what every write is answered with
 	faults  []*fault
@@ -88,6 +89,11 @@ func (l *fakeLedger) run() {
 		w := l.queue[0]
 		l.queue = l.queue[1:]
 		l.steps = max(0, l.steps-1)
+		if latency := l.latency; latency > 0 && !w.marker {
+			l.mu.Unlock()
+			time.Sleep(latency)
+			l.mu.Lock()
+		}
 		dead := w.life != nil && w.life.dead.Load()
 		var err error
 		if !w.marker && !dead {
@@ -133,6 +139,13 @@ func (l *fakeLedger) hold() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = true
+}
+
+// slow makes each write take some time.
+func (l *fakeLedger) slow(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.latency = d
 }
 
 // step lets n of the held writes happen.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,7 +120,8 @@ func (w *world) submit(text string, change ...func(*Submission)) *Ticket {
 type sending struct {
 	ticket *Ticket
 	err    error
-	over   bool
+	over   atomic.Bool
+	unsure bool
 }
 
 // submitting hands in a message without waiting for its acceptance.
@@ -127,7 +129,7 @@ func (w *world) submitting(text string, change ...func(*Submission)) *sending {
 	s := &sending{}
 	go func() {
 		s.ticket, s.err = w.m.Submit(context.Background(), submission(text, change...))
-		s.over = true
+		s.over.Store(true)
 	}()
 	synctest.Wait()
 	return s

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -30,7 +31,8 @@ func (l *lane) finish(f *flight, reply Reply) { l.finishAll([]*flight{f}, reply,
 func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 	now := l.now()
 	carrier := fs[0].carrier()
-	v := verdict{replayable: r != nil}
+	stopped := func(f *flight) bool { return f.stop != nil } // which a new process would not know
+	v := verdict{replayable: r != nil && !slices.ContainsFunc(fs, stopped)}
 	for _, f := range fs {
 		l.close(f, r, reply.Code, now)
 		v.change.End = append(v.change.End, f.turn)

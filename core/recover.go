@@ -92,11 +92,9 @@ func (l *lane) recovered(records map[*flight]record) {
 		case f.stop != nil && !r.fate.Answered && !r.fate.Failed:
 			l.finish(f, f.stopReply(r.fate.Done))
 			l.release(f)
-		case restarted:
-			if f.handed {
-				f.handed, f.attempts = false, f.attempts-1 // the agent did not take it
-			}
-		case refused:
+		case restarted && f.handed:
+			f.handed, f.attempts = false, f.attempts-1 // the agent did not take it
+		case refused && f.handed && !restarted:
 			l.finish(f, exitReply(l.exit, 1))
 			l.release(f)
 		case l.decide(f, r):
@@ -114,7 +112,7 @@ func (l *lane) decide(f *flight, r record) (again bool) {
 		l.finish(f, Reply{State: Answered, Text: r.fate.Text, SessionID: f.turn.SessionID})
 	case r.err == nil && r.fate.Failed:
 		l.finish(f, failedReply(r.fate))
-	case l.stray != nil:
+	case l.stray != nil && f.handed:
 		l.finish(f, resultReply(l.stray, f))
 	case r.err != nil && f.attempts > 0:
 		l.log.Error("fate of turn unknown", "turn", f.turn.ID, "err", r.err)
@@ -260,6 +258,7 @@ func (l *lane) reset(done chan<- error) {
 		time.AfterFunc(settlePause, func() { l.post(func() { l.reset(done) }) })
 		return
 	}
+	l.busy = "closing the channel" // first: nothing is to be dispatched when a turn ends here
 	reply := Reply{State: Cancelled, Code: CodeReset, Error: "The channel was closed."}
 	for _, f := range slices.Clone(l.flights) {
 		if !f.answered && f.frozen {
@@ -277,7 +276,6 @@ func (l *lane) reset(done chan<- error) {
 	}
 	l.settle(v)
 	l.pending = slices.DeleteFunc(l.pending, func(it *item) bool { return it.durable })
-	l.busy = "closing the channel"
 	l.resetting = func() {
 		l.async(func(ctx context.Context) func() {
 			err := errors.Join(l.m.o.Agent.Reap(ctx, l.key), l.m.o.Sessions.Forget(l.key))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -103,7 +102,7 @@ func newStation(t *testing.T, environ ...string) *station {
 		Program:   func() ([]string, error) { return []string{fake}, nil },
 		Launch:    claude.Launch{MaxTurns: 25, AllowedTools: "Bash"},
 		ConfigDir: st.path("claude"), Lasting: true, Generation: 1, StartTimeout: patience,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: slog.New(slog.DiscardHandler),
 	}
 	t.Cleanup(st.close)
 	return st

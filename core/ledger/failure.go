@@ -69,7 +69,7 @@ func diskFull(dir string) bool {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return false
 	}
-	return uint64(s.Bavail)*uint64(s.Bsize) < 64<<10
+	return s.Bavail*uint64(s.Bsize) < 64<<10
 }
 
 // duplicate returns the error for a source key that is known already.

@@ -19,7 +19,7 @@ func TestPendingChangesAreOneWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	first, second := uuid.NewString(), uuid.NewString()
 	for _, c := range []*change{{key: "a", id: first}, {key: "b", id: first}, {key: "c", id: second}, {key: "a"}, {key: "b", id: first}} {
 		c.done = make(chan error, 1)

@@ -41,8 +41,9 @@ func (t *turn) tool(command string, work func() bool) {
 		t.toolAborted(id, rejected)
 		return
 	}
-	outcome, failed := d.Message, true
+	outcome := d.Message
 	if d.Behavior == "allow" {
+		var failed bool
 		if outcome, failed = t.execute(d, command, work); failed {
 			t.toolAborted(id, stoppedRunning)
 			return

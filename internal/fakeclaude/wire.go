@@ -174,7 +174,7 @@ type object = map[string]any
 type ordered []any
 
 // MarshalJSON renders the fields in order.
-func (o ordered) MarshalJSON() ([]byte, error) {
+func (o ordered) MarshalJSON() ([]byte, error) { //nolint:unparam // the interface wants an error
 	out := []byte{'{'}
 	for i, v := range o {
 		out = append(out, bytes.TrimSpace(encode(v))...)

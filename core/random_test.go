@@ -1,0 +1,339 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A chaos plays an agent, users and misfortunes at random.
+type chaos struct {
+	*world
+	rnd   *rand.Rand
+	sent  []*sending
+	down  time.Time // when the ledger was last known not to take writes
+	keys  int
+	shaky bool // outcomes may have been lost that were not durable
+	trace []string
+}
+
+// TestRandomLives lets everything happen that can happen, in random order, and
+// then gives the gateway time: every message that was accepted has its one
+// outcome, each channel was served in order, no turn ran twice that must not,
+// nothing was acknowledged too early (the fakes check the latter two), and every
+// channel works.
+func TestRandomLives(t *testing.T) {
+	t.Parallel()
+	lives := 60
+	if n, err := strconv.Atoi(os.Getenv("LIVES")); err == nil {
+		lives = n
+	}
+	for seed := range lives {
+		randomLife(t, uint64(seed))
+	}
+}
+
+func randomLife(t *testing.T, seed uint64) {
+	play(t, Options{ApprovalTimeout: 20 * time.Second, TurnTimeout: 2 * time.Minute, QueueLimit: 20}, func(t *testing.T, w *world) {
+		c := &chaos{world: w, rnd: rand.New(rand.NewPCG(seed, 1))}
+		defer func() {
+			if t.Failed() {
+				t.Logf("seed %d: %q", seed, c.trace)
+			}
+		}()
+		w.agent.script = c.player(seed)
+		for range 80 {
+			c.act()
+		}
+		c.calm()
+	})
+}
+
+// act does one thing.
+func (c *chaos) act() {
+	key := ChannelKey([]string{"c", "d"}[c.rnd.IntN(2)])
+	n := c.rnd.IntN(100)
+	c.trace = append(c.trace, fmt.Sprint(time.Now().Format("05.000 "), key, " ", n))
+	switch {
+	case n < 35:
+		c.send(key)
+	case n < 55:
+		time.Sleep(time.Duration(c.rnd.IntN(3000)) * time.Millisecond)
+	case n < 60:
+		c.misfortune(key)
+	case n < 63:
+		if time.Since(c.down) < 2*saveRetry {
+			c.shaky = true
+			for _, s := range c.sent {
+				s.unsure = true // it may have been told what no process knows any more
+			}
+		}
+		c.crash()
+		c.start()
+	case n < 65:
+		c.m.Detach()
+		c.start()
+	case n < 68:
+		c.down = time.Now().Add(time.Hour)
+		c.ledger.setDown([]error{ErrStorage, ErrStorageFull}[c.rnd.IntN(2)])
+	case n < 74:
+		c.up()
+		c.agent.mu.Lock()
+		c.agent.startErr, c.agent.fateErr = nil, nil
+		c.agent.mu.Unlock()
+		c.ledger.slow(0)
+	case n < 76:
+		c.ledger.slow(time.Duration(c.rnd.IntN(50)) * time.Millisecond)
+	case n < 82:
+		m := c.m
+		go func() { _, _ = m.Interrupt(context.Background(), key, "") }()
+	case n < 86 && len(c.sent) > 0:
+		synctest.Wait()
+		if s := c.sent[c.rnd.IntN(len(c.sent))]; s.over.Load() && s.err == nil {
+			m, id := c.m, s.ticket.Message.ID
+			go func() { _, _ = m.Cancel(context.Background(), id) }()
+		}
+	case n < 87:
+		// Not while nothing can be written: what is begun meanwhile may then be
+		// older than what was cancelled, should the gateway crash.
+		c.up()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		_ = c.m.Reset(ctx, key)
+		cancel()
+		c.after(2 * saveRetry)
+	case n < 90:
+		c.decide()
+	case n < 92:
+		c.agent.mu.Lock()
+		c.agent.startErr = &AgentError{Code: "agent_missing", Text: "gone"}
+		c.agent.mu.Unlock()
+	case n < 93:
+		for _, s := range c.sent {
+			s.unsure = true // likewise, should now everything else die
+		}
+		c.agent.mu.Lock()
+		c.agent.fateErr = errCut
+		c.agent.mu.Unlock()
+	case n < 95:
+		c.agent.mu.Lock()
+		clear(c.agent.known)
+		c.agent.mu.Unlock()
+	default:
+		synctest.Wait()
+	}
+}
+
+// up lets the ledger take writes again.
+func (c *chaos) up() {
+	c.ledger.setDown(nil)
+	c.down = time.Now()
+}
+
+func (c *chaos) send(key ChannelKey) {
+	change := []func(*Submission){in(key), mode([]Mode{Collect, Collect, Steer, Interrupt}[c.rnd.IntN(4)])}
+	text := fmt.Sprint("m", len(c.sent))
+	switch c.rnd.IntN(6) {
+	case 0:
+		c.keys++
+		change = append(change, keyed(fmt.Sprint("k", c.keys), "h"))
+	case 1: // perhaps again
+		change = append(change, keyed(fmt.Sprint("k", c.keys), "h"))
+	case 2:
+		text = "/" + text
+	case 3:
+		change = append(change, askable)
+	}
+	s, m := &sending{}, c.m
+	c.sent = append(c.sent, s)
+	go func() {
+		s.ticket, s.err = m.Submit(context.Background(), submission(text, change...))
+		s.over.Store(true)
+	}()
+	if c.rnd.IntN(2) == 0 {
+		synctest.Wait()
+	}
+}
+
+func (c *chaos) misfortune(key ChannelKey) {
+	c.agent.mu.Lock()
+	h := c.agent.hosts[key]
+	c.agent.mu.Unlock()
+	if h == nil {
+		return
+	}
+	switch c.rnd.IntN(4) {
+	case 0:
+		h.die()
+	case 1:
+		h.exit(Exit{Code: "agent_exit", Text: "killed"})
+	case 2:
+		h.cut()
+	case 3:
+		h.exit(Exit{Reason: ExitStartFailed, Code: "agent_timeout", Text: "late"})
+	}
+}
+
+func (c *chaos) decide() {
+	c.ledger.mu.Lock()
+	ids := slices.Sorted(maps.Keys(c.ledger.approvals))
+	c.ledger.mu.Unlock()
+	if len(ids) == 0 {
+		return
+	}
+	id, m := ids[c.rnd.IntN(len(ids))], c.m
+	go func() { _, _ = m.Decide(context.Background(), id, Decision{Allow: true}) }()
+}
+
+// calm ends the misfortunes, gives everything its time and looks at what is left.
+func (c *chaos) calm() {
+	t := c.t
+	c.up()
+	c.ledger.slow(0)
+	c.agent.mu.Lock()
+	c.agent.startErr, c.agent.fateErr = nil, nil
+	c.agent.mu.Unlock()
+	c.after(time.Hour)
+	for i, s := range c.sent {
+		if !s.over.Load() {
+			t.Errorf("submission %d still waits", i)
+			continue
+		}
+		if s.err != nil || s.unsure {
+			continue
+		}
+		m, err := c.m.Message(t.Context(), s.ticket.Message.ID)
+		if err != nil || !m.State.Final() {
+			t.Errorf("message %d %q is %s, %v", i, m.Content.Text, m.State, err)
+		}
+		select {
+		case <-s.ticket.Done():
+			if got := s.ticket.Outcome(); got.State != m.State {
+				t.Errorf("message %q: the waiter was told %s %q, the ledger has %s %q", m.Content.Text, got.State, got.Reply.Text, m.State, m.Reply.Text)
+			}
+		default: // of an earlier life
+		}
+	}
+	if b, err := c.m.Balance(t.Context()); err != nil || b.Waiting != 0 {
+		t.Errorf("balance %+v, %v", b, err)
+	}
+	if n := len(c.m.desk.open); n != 0 {
+		t.Errorf("%d tickets are left", n)
+	}
+	if !c.shaky {
+		c.inOrder()
+	}
+	for _, key := range []ChannelKey{"c", "d"} {
+		m := c.submit("still there?", in(key))
+		c.after(5 * time.Minute) // more than a turn may take
+		if got := c.outcome(m); got.State != Answered && got.Reply.Code != "api" {
+			t.Errorf("channel %s does not work: %+v", key, got.Reply)
+		}
+	}
+	c.after(time.Minute)
+	if as, _ := c.m.Approvals(t.Context()); len(as) != 0 {
+		t.Errorf("approvals are left: %+v", as)
+	}
+}
+
+// inOrder checks that turns were begun in the order of their messages.
+func (c *chaos) inOrder() {
+	c.ledger.mu.Lock()
+	defer c.ledger.mu.Unlock()
+	place := map[MessageID]int{}
+	for i, id := range c.ledger.accepted {
+		place[id] = i
+	}
+	last := map[ChannelKey]int{}
+	for _, id := range c.ledger.begun {
+		turn := c.ledger.turns[id]
+		for _, member := range turn.Members {
+			if place[member] < last[turn.Channel] {
+				by := c.ledger.messages[c.ledger.accepted[last[turn.Channel]]]
+				m := c.ledger.messages[member]
+				c.t.Errorf("message %+v was overtaken by %+v", *m, *by)
+			}
+			last[turn.Channel] = place[member]
+		}
+	}
+}
+
+// player returns a script that serves turns one after the other.
+func (c *chaos) player(seed uint64) func(*fakeHost) {
+	return func(h *fakeHost) {
+		rnd := rand.New(rand.NewPCG(seed, uint64(h.pid)))
+		pause := func() bool { // reports whether the process goes on
+			select {
+			case <-time.After(time.Duration(rnd.IntN(2000)) * time.Millisecond):
+				return true
+			case <-h.stop:
+				return false
+			}
+		}
+		if !pause() {
+			return
+		}
+		h.becomeReady()
+		for {
+			select {
+			case id := <-h.turn:
+				if !c.serve(h, rnd, id, pause) {
+					return
+				}
+			case <-h.stop:
+				return
+			}
+		}
+	}
+}
+
+// serve plays one turn, and reports whether the process goes on.
+func (c *chaos) serve(h *fakeHost, rnd *rand.Rand, id TurnID, pause func() bool) bool {
+	interrupts := h.interrupted()
+	h.begin(id)
+	ids, folded := []TurnID{id}, []TurnID(nil)
+	for range rnd.IntN(4) {
+		if !pause() {
+			return false
+		}
+		if h.interrupted() > interrupts && rnd.IntN(4) > 0 {
+			h.results(Result{Turns: ids, IsError: true, Interrupted: true, Error: "aborted", SessionID: h.launch.SessionID})
+			h.done(ids...)
+			return true
+		}
+		switch rnd.IntN(5) {
+		case 0:
+			h.tool(id)
+			select {
+			case next := <-h.turn: // folded
+				h.begin(next)
+				h.records(next, func(f *Fate) { f.ToolBegun = true })
+				ids, folded = append(ids, next), append(folded, next)
+			default:
+			}
+		case 1:
+			h.ask(fmt.Sprint("r", rnd.Uint32()), "Bash")
+		case 2:
+			h.results(Result{Background: true, Text: fmt.Sprint("bg", rnd.Uint32())})
+		}
+	}
+	h.done(folded...)
+	switch rnd.IntN(10) {
+	case 0: // it forgets the result
+		h.records(id, func(f *Fate) { f.Answered, f.Text = true, "from the record" })
+	case 1:
+		h.results(Result{Turns: ids, IsError: true, Code: "api", Error: "API error", SessionID: h.launch.SessionID})
+	default:
+		h.result("ok", ids...)
+	}
+	if rnd.IntN(10) > 0 {
+		h.done(id)
+	}
+	return true
+}
