@@ -76,7 +76,9 @@ func (l *lane) answer(requestID string, a Answer) {
 }
 
 func (l *lane) expireLater(a *ask) {
-	a.timer = time.AfterFunc(max(0, a.approval.ExpiresAt.Sub(l.now())), func() {
+	left := a.approval.ExpiresAt.Sub(l.now())
+	left = min(max(0, left), l.m.o.ApprovalTimeout) // clocks jump
+	a.timer = time.AfterFunc(left, func() {
 		l.post(func() {
 			if l.asked[a.approval.RequestID] != a || a.deciding {
 				return

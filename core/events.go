@@ -102,10 +102,7 @@ func (l *lane) ack() {
 // hold keeps the newest event, and all after it, from being acknowledged until
 // the returned function is called.
 func (l *lane) hold() (release func()) {
-	seq, s := l.seen, l.session
-	if seq == 0 {
-		return func() {} // nothing was heard yet
-	}
+	seq, s := max(1, l.seen), l.session // 1: nothing was heard yet, all is held
 	l.holds = append(l.holds, seq)
 	return func() {
 		if l.session != s {

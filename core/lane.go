@@ -162,7 +162,8 @@ func (l *lane) async(work func(ctx context.Context) func()) {
 	})
 }
 
-// call runs f on the lane's goroutine and waits for it.
+// call runs f on the lane's goroutine and waits for it. After an error f may
+// still be running: nothing that it writes may be read.
 func (l *lane) call(ctx context.Context, f func()) error {
 	done := make(chan struct{})
 	l.post(func() { f(); close(done) })
@@ -284,7 +285,10 @@ func (l *lane) status(ctx context.Context) (ChannelStatus, error) {
 			st.State, st.Turn, st.Activity = StateRunning, f.turn.ID, l.activity
 		}
 	})
-	return st, err
+	if err != nil {
+		return ChannelStatus{}, err
+	}
+	return st, nil
 }
 
 // Position returns the message's place in its channel's queue, 1 being the
@@ -299,7 +303,9 @@ func (m *ProcessManager) Position(id MessageID) int {
 		return 0
 	}
 	pos := 0
-	_ = l.call(m.ctx, func() { pos = l.position(id) }) // on shutdown: not waiting
+	if err := l.call(m.ctx, func() { pos = l.position(id) }); err != nil {
+		return 0 // shutting down
+	}
 	return pos
 }
 
@@ -310,11 +316,14 @@ func (l *lane) position(id MessageID) int {
 // marks returns the timeline so far of a turn in flight.
 func (l *lane) marks(ctx context.Context, id TurnID) []Mark {
 	var marks []Mark
-	_ = l.call(ctx, func() {
+	err := l.call(ctx, func() {
 		if f := l.flight(id); f != nil {
 			marks = slices.Clone(f.turn.Marks)
 		}
 	})
+	if err != nil {
+		return nil
+	}
 	return marks
 }
 

@@ -53,8 +53,8 @@ type Change struct {
 	Background []*Background // new
 
 	// Lazy says that nobody waits for the change and that it could be had again
-	// after a crash. It may be written a few milliseconds later, together with
-	// what somebody waits for; its place in the order is kept.
+	// after a crash. It may be written some milliseconds later, with others of its
+	// kind, and after changes that were written later; reads see it all the same.
 	Lazy bool
 }
 

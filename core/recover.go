@@ -211,6 +211,10 @@ func (l *lane) attached(s Session, err error, cost float64, approvals []*Approva
 	}
 	l.adopt(s)
 	l.cost = cost
+	if l.sessionID == "" {
+		l.sessionID = l.info.SessionID
+	}
+	l.rememberSession(func() {}) // the earlier process may have died before it did
 	l.log.Info("session attached", "host_pid", l.info.HostPID, "turns_in_flight", len(l.flights))
 	l.restoreAsked(approvals)
 	l.syncAsked()

@@ -201,6 +201,42 @@ func TestWaitingMessagesAreTakenUp(t *testing.T) {
 	})
 }
 
+// The gateway dies before it has saved the id of the session that it started.
+func TestCrashBeforeSessionIsSaved(t *testing.T) {
+	t.Parallel()
+	for _, ends := range []bool{true, false} { // before the gateway is there again
+		play(t, Options{}, func(t *testing.T, w *world) {
+			w.sessions.err = errCut
+			m, h, id := w.begun("one")
+			w.crash()
+			w.sessions.err = nil
+			if ends {
+				h.result("ok", id)
+				h.done(id)
+			}
+			w.restart()
+			if !ends {
+				w.restart()
+				h.result("ok", id)
+				h.done(id)
+			}
+			w.wantsNow(m.Message.ID, Answered, "", "ok")
+			w.restart()
+			w.works()
+			turns, session := h.handed(), h.launch.SessionID
+			turn, err := w.ledger.Turn(t.Context(), turns[len(turns)-1])
+			if err != nil || turn.SessionID != session || !w.sessions.has("c", session) {
+				t.Errorf("turn is recorded in %q, saved is %v, want %s (%v)", turn.SessionID, w.sessions.All(), session, err)
+			}
+			h.die()
+			w.works()
+			if got := w.host().launch; got != (Launch{SessionID: session, Resume: true}) {
+				t.Errorf("the next process is started as %+v", got)
+			}
+		})
+	}
+}
+
 // What is left of a channel's processes is ended although it has no message.
 func TestUnreachableHostIsEnded(t *testing.T) {
 	t.Parallel()

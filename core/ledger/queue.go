@@ -16,9 +16,12 @@ type entry struct {
 	done  func(error)
 }
 
-// lingerTime is how long a lazy change may wait for company. A sync costs a
-// message more than everything else, and while messages come the next one is
-// never far.
+// isBarrier reports whether the entry only waits for all before it.
+func (e *entry) isBarrier() bool { return len(e.ops) == 0 && e.err == nil }
+
+// lingerTime is how long a lazy change may wait for company. With somebody
+// waiting for each of them, they would cost as many pages and nearly as many
+// syncs as the changes that cannot wait.
 const lingerTime = 10 * time.Millisecond
 
 // A queue holds what waits for the writer. It has no bound of its own: lanes
@@ -30,9 +33,10 @@ type queue struct {
 
 	mu     sync.Mutex // protects the fields below
 	items  []entry
-	put    uint64 // entries ever added
-	due    bool   // an entry that is not lazy is among them, or one has waited long enough
-	armed  bool   // the linger timer runs
+	lazy   []entry // those that can wait
+	put    uint64  // entries ever added
+	ripe   bool    // the lazy ones have waited long enough, or somebody waits for them
+	armed  bool    // the linger timer runs
 	closed bool
 }
 
@@ -45,9 +49,9 @@ func (q *queue) add(e entry) bool {
 		q.mu.Unlock()
 		return false
 	}
-	q.items = append(q.items, e)
 	q.put++
-	if e.lazy && !q.due {
+	if e.lazy {
+		q.lazy = append(q.lazy, e)
 		if !q.armed {
 			q.armed = true
 			time.AfterFunc(lingerTime, q.ripen)
@@ -55,7 +59,8 @@ func (q *queue) add(e entry) bool {
 		q.mu.Unlock()
 		return true
 	}
-	q.due = true
+	q.items = append(q.items, e)
+	q.ripe = q.ripe || e.isBarrier()
 	q.mu.Unlock()
 	q.notify()
 	return true
@@ -64,23 +69,22 @@ func (q *queue) add(e entry) bool {
 // ripen ends the wait of lazy entries.
 func (q *queue) ripen() {
 	q.mu.Lock()
-	q.armed = false
-	q.due = q.due || len(q.items) > 0
+	q.armed, q.ripe = false, true
 	q.mu.Unlock()
 	q.notify()
 }
 
-// take returns everything that waits and gives the queue spare to fill; nothing
-// while there are only lazy entries that can wait on. It reports whether nothing
-// more will come.
+// take returns what is to be written now, and gives the queue spare to fill. It
+// reports whether nothing more will come.
 func (q *queue) take(spare []entry) (items []entry, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.due && !q.closed {
-		return spare, false
-	}
-	q.due = false
 	items, q.items = q.items, spare
+	if q.ripe || q.closed {
+		q.ripe = false
+		items = append(q.lazy, items...)
+		q.lazy = nil
+	}
 	return items, q.closed
 }
 

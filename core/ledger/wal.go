@@ -13,11 +13,11 @@ type walLog struct {
 }
 
 const (
-	// busyPages is how far the log grows before it is emptied into the file: 4
+	// busyPages is how far the log grows before it is emptied into the file: 8
 	// MiB with pages of 4 KiB. The next write then begins at its start again, so
 	// that in the long run a sync finds the size of the log unchanged, and a
 	// start after kill -9 has little to replay.
-	busyPages = 1000
+	busyPages = 2000
 	// idlePages is the same for a ledger that has had nothing to do for idleTime.
 	idlePages = 100
 	idleTime  = time.Second
