@@ -222,7 +222,6 @@ type fakeHost struct {
 	interrupts int
 	ready      bool
 	exited     bool
-	said       Exit
 	ended      bool
 	deaf       bool        // does not end when it is stopped
 	turn       chan TurnID // what is handed over, for scripts
