@@ -100,7 +100,7 @@ const (
 	Resulted                     // Result
 	Requested                    // Request
 	RequestGone                  // Request.ID: no longer to be answered
-	SessionNew                   // SessionID: the conversation goes on under this id
+	SessionNew                   // SessionID: the conversation goes on under this id; comes before the event of the same line, with its Seq
 	ToolBegun                    // Tool, Target
 	Retrying                     // Detail: the agent's own retries of a failing API
 	Readied                      // the agent is ready

@@ -45,6 +45,11 @@ func (l *lane) takeBatch() []*item {
 // Messages that are not written yet become durable with it.
 func (l *lane) freeze(batch []*item, steered bool) {
 	f, err := l.newFlight(batch, steered)
+	if err != nil && len(batch) > 1 { // one of them spoils it: the first by itself
+		l.pending = append(batch[1:], l.pending...)
+		l.freeze(batch[:1], steered)
+		return
+	}
 	if err != nil {
 		l.log.Error("turn cannot be composed", "err", err)
 		l.refuseOrFail(batch, err)

@@ -279,13 +279,15 @@ func (l *lane) sessionNew(ev Event) {
 // rememberSession saves the session's id, and again if it has changed meanwhile.
 func (l *lane) rememberSession(then func()) {
 	id := l.sessionID
+	l.saving++
 	l.async(func(context.Context) func() {
 		err := l.saveSession(id)
 		return func() {
+			l.saving--
 			if err != nil {
 				l.log.Error("session id not saved", "session", id, "err", err)
 			}
-			if l.sessionID != id && l.sessionID != "" {
+			if l.sessionID != id {
 				l.rememberSession(then)
 				return
 			}

@@ -1,10 +1,8 @@
 package core
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -77,54 +75,64 @@ func newFakeLedger(t *testing.T) *fakeLedger {
 }
 
 func (l *fakeLedger) run() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for {
-		l.mu.Lock()
-		for !l.closed && (l.held && l.steps == 0 || !l.urgentLocked()) {
+		w, ok := l.nextLocked()
+		if !ok {
+			if l.closed {
+				return
+			}
 			l.changed.Wait()
+			continue
 		}
-		if len(l.queue) == 0 {
-			l.mu.Unlock()
-			return
-		}
-		w := l.queue[0]
-		l.queue = l.queue[1:]
 		l.steps = max(0, l.steps-1)
 		if latency := l.latency; latency > 0 && !w.marker {
 			l.mu.Unlock()
 			time.Sleep(latency)
 			l.mu.Lock()
 		}
-		dead := w.life != nil && w.life.dead.Load()
+		if w.life != nil && w.life.dead.Load() {
+			continue
+		}
 		var err error
-		if !w.marker && !dead {
+		if !w.marker {
 			err = l.attemptLocked(w.c)
 		}
 		l.mu.Unlock()
-		if !dead {
-			w.done(err)
-		}
+		w.done(err)
+		l.mu.Lock()
 	}
 }
 
-// urgentLocked reports whether something waits to be written: at once if anybody
-// waits for it, a little later if not.
-func (l *fakeLedger) urgentLocked() bool {
-	if len(l.queue) == 0 {
-		return false
+// nextLocked takes from the queue what is to be written now. What nobody waits
+// for is overtaken by what somebody waits for, until it has waited for lazyPause
+// or somebody wants to read it.
+func (l *fakeLedger) nextLocked() (w fakeWrite, ok bool) {
+	if l.held && l.steps == 0 && !l.closed {
+		return fakeWrite{}, false
 	}
-	if slices.ContainsFunc(l.queue, func(w fakeWrite) bool { return !w.c.Lazy }) {
-		return true
+	lazy := slices.IndexFunc(l.queue, func(w fakeWrite) bool { return w.c.Lazy })
+	next := slices.IndexFunc(l.queue, func(w fakeWrite) bool { return !w.c.Lazy })
+	if lazy >= 0 {
+		left := lazyPause - time.Since(l.queue[lazy].at)
+		switch {
+		case left <= 0, l.closed, next > lazy && l.queue[next].marker:
+			next = lazy
+		case next < 0:
+			time.AfterFunc(left, func() {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.changed.Broadcast()
+			})
+		}
 	}
-	since := time.Since(l.queue[0].at)
-	if since < lazyPause {
-		time.AfterFunc(lazyPause-since, func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.changed.Broadcast()
-		})
-		return false
+	if next < 0 {
+		return fakeWrite{}, false
 	}
-	return true
+	w = l.queue[next]
+	l.queue = slices.Delete(l.queue, next, next+1)
+	return w, true
 }
 
 func (l *fakeLedger) close() {
@@ -362,175 +370,3 @@ type ledgerOf struct {
 }
 
 func (l ledgerOf) Write(c Change, done func(error)) { l.write(l.life, c, done) }
-
-// landed waits for what was written before: reads see it.
-func (l *fakeLedger) landed(ctx context.Context) error {
-	done := make(chan struct{})
-	l.mu.Lock()
-	l.queue = append(l.queue, fakeWrite{marker: true, done: func(error) { close(done) }})
-	l.changed.Broadcast()
-	l.mu.Unlock()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (l *fakeLedger) Message(ctx context.Context, id MessageID) (Message, error) {
-	if err := l.landed(ctx); err != nil {
-		return Message{}, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if m := l.messages[id]; m != nil {
-		return *m, nil
-	}
-	return Message{}, fmt.Errorf("message %s: %w", id, ErrNotFound)
-}
-
-func (l *fakeLedger) Messages(ctx context.Context, key ChannelKey, limit int, before MessageID) ([]Message, error) {
-	if err := l.landed(ctx); err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var out []Message
-	for _, id := range slices.Backward(l.accepted) {
-		if m := l.messages[id]; m.Channel == key && (before == "" || id < before) && len(out) < limit {
-			out = append(out, *m)
-		}
-	}
-	return out, nil
-}
-
-func (l *fakeLedger) Turn(ctx context.Context, id TurnID) (Turn, error) {
-	if err := l.landed(ctx); err != nil {
-		return Turn{}, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if t := l.turns[id]; t != nil {
-		return *cloneTurn(t), nil
-	}
-	return Turn{}, fmt.Errorf("turn %s: %w", id, ErrNotFound)
-}
-
-func (l *fakeLedger) Open(ctx context.Context) ([]Message, []Turn, error) {
-	if err := l.landed(ctx); err != nil {
-		return nil, nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var messages []Message
-	var turns []Turn
-	for _, id := range l.accepted {
-		if m := l.messages[id]; !m.State.Final() {
-			messages = append(messages, *m)
-		}
-	}
-	for _, id := range l.begun {
-		if t := l.turns[id]; t.EndedAt.IsZero() {
-			turns = append(turns, *cloneTurn(t))
-		}
-	}
-	return messages, turns, nil
-}
-
-func (l *fakeLedger) SessionUse(ctx context.Context, sessionID string) (SessionUse, error) {
-	if err := l.landed(ctx); err != nil {
-		return SessionUse{}, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.uses[sessionID], nil
-}
-
-func (l *fakeLedger) Approval(ctx context.Context, id string) (Approval, error) {
-	if err := l.landed(ctx); err != nil {
-		return Approval{}, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a := l.approvals[id]; a != nil {
-		return *a, nil
-	}
-	return Approval{}, fmt.Errorf("approval %s: %w", id, ErrNotFound)
-}
-
-func (l *fakeLedger) approvalsOf(ctx context.Context, match func(*Approval) bool) ([]Approval, error) {
-	if err := l.landed(ctx); err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var out []Approval
-	for _, id := range l.asked {
-		if a := l.approvals[id]; match(a) {
-			out = append(out, *a)
-		}
-	}
-	return out, nil
-}
-
-func (l *fakeLedger) PendingApprovals(ctx context.Context) ([]Approval, error) {
-	return l.approvalsOf(ctx, func(a *Approval) bool { return a.State == ApprovalPending })
-}
-
-func (l *fakeLedger) TurnApprovals(ctx context.Context, id TurnID) ([]Approval, error) {
-	return l.approvalsOf(ctx, func(a *Approval) bool { return a.Turn == id })
-}
-
-func (l *fakeLedger) Backgrounds(ctx context.Context, key ChannelKey, limit int) ([]Background, error) {
-	if err := l.landed(ctx); err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var out []Background
-	for _, b := range slices.Backward(l.backgrounds) {
-		if b.Channel == key && len(out) < limit {
-			out = append(out, b)
-		}
-	}
-	return out, nil
-}
-
-func (l *fakeLedger) Channels(ctx context.Context) ([]ChannelRecord, error) {
-	if err := l.landed(ctx); err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	records := map[ChannelKey]ChannelRecord{}
-	for _, id := range l.accepted {
-		m := l.messages[id]
-		r := records[m.Channel]
-		records[m.Channel] = ChannelRecord{Key: m.Channel, Messages: r.Messages + 1, LastAt: m.ReceivedAt}
-	}
-	return slices.Collect(maps.Values(records)), nil
-}
-
-func (l *fakeLedger) Balance(ctx context.Context) (Balance, error) {
-	if err := l.landed(ctx); err != nil {
-		return Balance{}, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var b Balance
-	for _, m := range l.messages {
-		b.Accepted++
-		switch m.State {
-		case Answered:
-			b.Answered++
-		case Failed:
-			b.Failed++
-		case Cancelled:
-			b.Cancelled++
-		case Waiting, Running:
-			b.Waiting++
-		}
-	}
-	return b, nil
-}

@@ -36,6 +36,7 @@ type lane struct {
 	cost      float64 // the session's running total at its last result
 	busy      string  // why nothing may be dispatched now: starting up, recovering, …
 	opening   bool    // a session is being started
+	saving    int     // session ids on their way to the disk
 	attaching bool    // the host of an earlier process is being looked for
 	unopened  bool    // the session's id was made here, and no turn on record opens it
 	restarts  int     // starts in a row that the agent refused the session's id

@@ -10,10 +10,12 @@ import (
 // safe for concurrent use.
 type Ledger interface {
 	// Write makes the change durable, whole or not at all, after every change
-	// written before it. It does not block; done is called once from the
-	// ledger's own goroutine, in the order of the writes, and must not block.
-	// An error is ErrStorageFull, ErrStorage or a *DuplicateError (then nothing
-	// of the change was recorded).
+	// written before it, but for lazy ones. The records are read before it
+	// returns. It does not block; done is called once from the ledger's own
+	// goroutine, in the order in which the changes became durable, and must not
+	// block. After an error nothing of the change was recorded: ErrStorageFull
+	// and ErrStorage may be tried again; ErrClosed, a *DuplicateError and any
+	// other error, which means that the change contradicts the record, may not.
 	Write(c Change, done func(error))
 
 	// Message returns one message, or ErrNotFound.

@@ -229,6 +229,45 @@ func TestUncomposable(t *testing.T) {
 	})
 }
 
+// One message with broken content does not spoil those that wait with it.
+func TestBrokenBlocksAmongOthers(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		h, id := w.runningAfter("one")
+		before := w.submit("before")
+		bad := w.submit("", func(s *Submission) { s.Content = Content{Blocks: []jsonRaw{jsonRaw(`{"type":`)}} })
+		after := w.submit("after")
+		for range 3 {
+			h.answer(id, "ok")
+			_, id = w.running()
+		}
+		w.wants(before, Answered, "", "ok")
+		w.wants(bad, Failed, CodeBadContent, "")
+		w.wants(after, Answered, "", "ok")
+		w.wantTexts(h, "one", "before", "after")
+	})
+}
+
+func TestWait(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		got, err := w.m.Wait(ctx, m.Message.ID)
+		w.wantErr(err, context.DeadlineExceeded)
+		if got.State != Running {
+			t.Errorf("state = %s, want running", got.State)
+		}
+		time.AfterFunc(time.Second, func() { h.answer(id, "ok") })
+		if got, err = w.m.Wait(t.Context(), m.Message.ID); err != nil || got.State != Answered {
+			t.Errorf("state = %s, %v", got.State, err)
+		}
+		_, err = w.m.Wait(t.Context(), "unknown")
+		w.wantErr(err, ErrNotFound)
+	})
+}
+
 func TestStatsAndStatus(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
@@ -303,12 +342,12 @@ func TestTrace(t *testing.T) {
 			}
 			return whats
 		}
-		if got, want := whats(), []string{"handed", "started", "tool"}; !slices.Equal(got, want) {
+		if got, want := whats(), []string{"handed", "agent_ready", "started", "tool"}; !slices.Equal(got, want) {
 			t.Errorf("marks = %v, want %v", got, want)
 		}
 		h.result("ok", id)
 		synctest.Wait()
-		if got, want := whats(), []string{"handed", "started", "tool", "ended"}; !slices.Equal(got, want) {
+		if got, want := whats(), []string{"handed", "agent_ready", "started", "tool", "ended"}; !slices.Equal(got, want) {
 			t.Errorf("marks at the end = %v, want %v", got, want)
 		}
 	})

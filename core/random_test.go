@@ -28,7 +28,8 @@ type chaos struct {
 // then gives the gateway time: every message that was accepted has its one
 // outcome, each channel was served in order, no turn ran twice that must not,
 // nothing was acknowledged too early (the fakes check the latter two), and every
-// channel works.
+// channel works. LIVES and LIVES_FROM in the environment say how many lives are
+// played, and from which seed on.
 func TestRandomLives(t *testing.T) {
 	t.Parallel()
 	lives := 60
@@ -70,15 +71,11 @@ func (c *chaos) act() {
 	case n < 60:
 		c.misfortune(key)
 	case n < 63:
-		if time.Since(c.down) < 2*saveRetry {
-			c.shaky = true
-			for _, s := range c.sent {
-				s.unsure = true // it may have been told what no process knows any more
-			}
-		}
+		c.leaves()
 		c.crash()
 		c.start()
 	case n < 65:
+		c.leaves()
 		c.m.Detach()
 		c.start()
 	case n < 68:
@@ -128,6 +125,18 @@ func (c *chaos) act() {
 		c.agent.mu.Unlock()
 	default:
 		synctest.Wait()
+	}
+}
+
+// leaves notes what may be lost with a life: outcomes that are not durable,
+// although they have been told, or something else has been begun after them.
+func (c *chaos) leaves() {
+	if time.Since(c.down) >= 2*saveRetry {
+		return
+	}
+	c.shaky = true
+	for _, s := range c.sent {
+		s.unsure = true
 	}
 }
 

@@ -83,7 +83,8 @@ func (l *lane) recover(turns []*flight) {
 // never began or was text only runs again under the same uuid, and one that had
 // begun a tool is told as interrupted.
 func (l *lane) recovered(records map[*flight]record) {
-	refused := l.session == nil && l.exit != nil && l.exit.Reason != ExitOther
+	stopped := func(f *flight) bool { return f.stop != nil && f.handed } // with its process perhaps
+	refused := l.session == nil && l.exit != nil && l.exit.Reason != ExitOther && !slices.ContainsFunc(l.flights, stopped)
 	restarted := refused && l.restart()
 	for _, f := range slices.Clone(l.flights) {
 		r, known := records[f]
@@ -257,7 +258,7 @@ func (m *ProcessManager) Reset(ctx context.Context, key ChannelKey) error {
 }
 
 func (l *lane) reset(done chan<- error) {
-	if l.resetting != nil || l.busy != "" || l.opening {
+	if l.resetting != nil || l.busy != "" || l.opening || l.saving > 0 {
 		// Try again once the lane has settled; what it waits for is bounded.
 		time.AfterFunc(settlePause, func() { l.post(func() { l.reset(done) }) })
 		return

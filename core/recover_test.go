@@ -135,6 +135,21 @@ func TestStrayErrorBeforeExit(t *testing.T) {
 	})
 }
 
+// The agent does not run again what it was handed again, but says that it is
+// done: the user is told of the death.
+func TestTurnIsNotRunAgainByAgent(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, _ := w.begun("one")
+		h.exit(Exit{Code: "agent_exit", Text: "Claude was killed."})
+		h, id := w.running()
+		h.done(id)
+		w.after(recordAfter)
+		w.wants(m, Failed, "agent_exit", "Claude was killed.")
+		w.works()
+	})
+}
+
 // A conversation that cannot be resumed is begun anew, which is told once.
 func TestUnknownSession(t *testing.T) {
 	t.Parallel()

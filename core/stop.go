@@ -109,8 +109,13 @@ func (l *lane) interrupt(f *flight, s *stop) {
 	}
 }
 
-// requestEnd asks the agent to end the turn, and sees to it that it does.
+// requestEnd asks the agent to end the turn, and sees to it that it does. An
+// agent that is still starting would begin the turn first, so it is ended.
 func (l *lane) requestEnd(f *flight) {
+	if !l.ready {
+		l.kill(f)
+		return
+	}
 	if err := l.session.Interrupt(); err != nil {
 		l.log.Warn("interrupt not sent", "err", err)
 	}
@@ -123,7 +128,7 @@ func (l *lane) kill(f *flight) {
 	if f.answered || l.session == nil {
 		return
 	}
-	l.log.Warn("agent did not end the turn when asked to, ending its process", "turn", f.turn.ID)
+	l.log.Warn("turn is ended with the agent's process", "turn", f.turn.ID, "agent_ready", l.ready)
 	if err := l.session.Stop(false); err != nil {
 		l.log.Error("agent not ended", "err", err)
 	}

@@ -324,6 +324,67 @@ func TestTimeoutAcrossDeaths(t *testing.T) {
 	})
 }
 
+// The agent is asked to end a turn that it has not begun: once more when it has.
+func TestInterruptBeforeAgentBegins(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m := w.submit("one")
+		h, id := w.running()
+		h.becomeReady()
+		synctest.Wait()
+		i := w.interrupting("")
+		h.begin(id)
+		synctest.Wait()
+		if n := h.interrupted(); n != 2 {
+			t.Errorf("interrupted %d times", n)
+		}
+		h.results(Result{Turns: []TurnID{id}, IsError: true, Interrupted: true})
+		h.done(id)
+		w.ended(i)
+		w.wants(m, Cancelled, CodeInterrupted, "")
+	})
+}
+
+// An agent that is still starting is not asked, since it would begin the turn.
+func TestInterruptWhileAgentStarts(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m := w.submit("one")
+		steered := w.submit("two", mode(Steer))
+		h := w.host()
+		id := h.handed()[0]
+		i := w.interrupting("")
+		w.ended(i)
+		if h.interrupted() != 0 || h.alive() || i.hit.Took != 0 {
+			t.Errorf("interrupted %d times, host alive: %v, took %s", h.interrupted(), h.alive(), i.hit.Took)
+		}
+		w.wants(m, Cancelled, CodeInterrupted, "")
+		h, next := w.running()
+		h.answer(next, "ok")
+		w.wants(steered, Answered, "", "ok")
+		if n := w.agent.runs[id]; n != 0 {
+			t.Errorf("the turn ran %d times", n)
+		}
+	})
+}
+
+// The agent ends a turn on request without a result.
+func TestInterruptWithoutResult(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		h.tool(id)
+		i := w.interrupting("")
+		h.done(id)
+		w.after(recordAfter)
+		w.ended(i)
+		w.wants(m, Cancelled, CodeInterrupted, "Done before that: Bash (make).")
+		if w.works() != h {
+			t.Error("the session was not kept")
+		}
+	})
+}
+
 // Whoever waits for the end of an interruption hears of the shutdown.
 func TestInterruptDuringShutdown(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,299 @@
+package core
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A fakeHost is a process that holds one agent. Tests play the agent through it:
+// begin, tool, result, done and so on. Its fields are guarded by the agent's mu.
+type fakeHost struct {
+	a      *fakeAgent
+	key    ChannelKey
+	launch Launch
+	pid    int
+
+	changed    *sync.Cond
+	log        []Event // not acknowledged
+	next       uint64
+	acked      uint64
+	client     *fakeSession
+	turns      []TurnID
+	saidAt     map[uint64]time.Time
+	ids        []string // the conversation went on under
+	requests   []Request
+	answers    map[string]Answer
+	interrupts int
+	ready      bool
+	exited     bool
+	ended      bool
+	deaf       bool        // does not end when it is stopped
+	turn       chan TurnID // what is handed over, for scripts
+	stop       chan struct{}
+	gone       chan struct{} // closed when ended
+}
+
+func (h *fakeHost) connectLocked(by *life) *fakeSession {
+	if h.client != nil {
+		h.client.cutLocked()
+	}
+	s := &fakeSession{h: h, life: by, events: make(chan []Event), quit: make(chan struct{}), info: SessionInfo{
+		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready,
+		Turns: slices.Clone(h.turns), Requests: slices.Clone(h.requests),
+	}}
+	h.client = s
+	go s.pump(h.acked) // ends with the connection or the host
+	return s
+}
+
+func (h *fakeHost) sayLocked(ev Event) {
+	if h.ended || h.exited && ev.Kind != Exited {
+		return
+	}
+	if ev.Kind == SessionNew {
+		h.ids = append(h.ids, ev.SessionID)
+	}
+	h.next++
+	ev.Seq = h.next
+	h.log = append(h.log, ev)
+	h.saidAt[ev.Seq] = time.Now()
+	h.changed.Broadcast()
+}
+
+func (h *fakeHost) say(ev Event) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	h.sayLocked(ev)
+}
+
+// exit ends the agent; its host stays until the end is acknowledged.
+func (h *fakeHost) exit(e Exit) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	h.exitLocked(e)
+}
+
+func (h *fakeHost) exitLocked(e Exit) {
+	if h.exited || h.ended {
+		return
+	}
+	h.sayLocked(Event{Kind: Exited, Type: "exit", Exit: &e})
+	h.exited, h.requests = true, nil
+	close(h.stop)
+}
+
+// die ends the host at once, as kill -9 does: nothing more is heard of it.
+func (h *fakeHost) die() {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	h.endLocked()
+}
+
+func (h *fakeHost) endLocked() {
+	if h.ended {
+		return
+	}
+	if !h.exited {
+		h.exited = true
+		close(h.stop)
+	}
+	h.ended = true
+	close(h.gone)
+	if h.a.hosts[h.key] == h {
+		delete(h.a.hosts, h.key)
+	}
+	h.changed.Broadcast()
+}
+
+// deafen makes the host ignore that it is to stop.
+func (h *fakeHost) deafen() {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	h.deaf = true
+}
+
+// cut breaks the connection, nothing else.
+func (h *fakeHost) cut() {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	if h.client != nil {
+		h.client.cutLocked()
+	}
+}
+
+// waits reports whether the host's process runs on.
+func (h *fakeHost) alive() bool {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	return !h.ended
+}
+
+// kept returns how many events are not acknowledged.
+func (h *fakeHost) kept() int {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	return len(h.log)
+}
+
+// interrupted returns how often the agent was interrupted.
+func (h *fakeHost) interrupted() int {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	return h.interrupts
+}
+
+// handed returns the turns that were handed over, oldest first.
+func (h *fakeHost) handed() []TurnID {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	return slices.Clone(h.turns)
+}
+
+// ready reports that the agent has started.
+func (h *fakeHost) becomeReady() {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	h.readyLocked()
+}
+
+func (h *fakeHost) readyLocked() {
+	h.ready = true
+	h.sayLocked(Event{Kind: Readied, Type: "ready"})
+}
+
+// begin has the agent take up a turn.
+func (h *fakeHost) begin(id TurnID) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	h.beginLocked(id)
+}
+
+func (h *fakeHost) beginLocked(id TurnID) {
+	if h.exited {
+		return
+	}
+	if !h.ready {
+		h.readyLocked()
+	}
+	h.a.known[h.launch.SessionID] = true
+	h.a.runs[id]++
+	h.a.fateLocked(id, func(f *Fate) { f.Begun = true })
+	h.sayLocked(Event{Kind: TurnState, Type: "command_lifecycle", Turn: id, Phase: PhaseStarted})
+}
+
+// tool has the running turn use a tool.
+func (h *fakeHost) tool(id TurnID) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	if h.exited {
+		return
+	}
+	h.a.fateLocked(id, func(f *Fate) { f.ToolBegun, f.Done = true, "Bash (make)" })
+	h.sayLocked(Event{Kind: ToolBegun, Type: "assistant", Tool: "Bash", Target: "make", Raw: json.RawMessage(`{"type":"assistant"}`)})
+}
+
+// result ends turns with an answer.
+func (h *fakeHost) result(text string, ids ...TurnID) {
+	h.results(Result{Text: text, Turns: ids, SessionID: h.launch.SessionID})
+}
+
+func (h *fakeHost) results(r Result) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	if h.exited {
+		return
+	}
+	for _, id := range r.Turns {
+		h.a.fateLocked(id, func(f *Fate) {
+			f.Answered, f.Failed, f.Interrupted = !r.IsError, r.IsError && !r.Interrupted, r.Interrupted
+			f.Text, f.Code = r.Text, r.Code
+		})
+	}
+	h.sayLocked(Event{Kind: Resulted, Type: "result", Result: &r, Raw: fmt.Appendf(nil, `{"type":"result","uuid":"%d-%d"}`, h.pid, h.next)})
+}
+
+// records changes what the record shows of a turn.
+func (h *fakeHost) records(id TurnID, change func(*Fate)) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	if !h.exited {
+		h.a.fateLocked(id, change)
+	}
+}
+
+// done says that the agent is done with turns.
+func (h *fakeHost) done(ids ...TurnID) {
+	for _, id := range ids {
+		h.say(Event{Kind: TurnState, Type: "command_lifecycle", Turn: id, Phase: PhaseCompleted})
+	}
+}
+
+// answer plays a whole text turn.
+func (h *fakeHost) answer(id TurnID, text string) {
+	h.begin(id)
+	h.result(text, id)
+	h.done(id)
+}
+
+// ask requests a tool permission.
+func (h *fakeHost) ask(id, tool string) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	r := Request{ID: id, Tool: tool, Input: json.RawMessage(`{"command":"ls"}`), Suggestion: json.RawMessage(`[{"type":"addRules"}]`)}
+	h.requests = append(h.requests, r)
+	h.sayLocked(Event{Kind: Requested, Type: "control_request", Request: &r})
+}
+
+// answered returns what a request was answered with.
+func (h *fakeHost) answered(id string) (Answer, bool) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	answer, ok := h.answers[id]
+	return answer, ok
+}
+
+// acknowledgeLocked takes an ack, which must not reach past an event whose effect
+// is not durable: after a crash it would be missing.
+func (h *fakeHost) acknowledgeLocked(seq uint64) {
+	if seq > h.next {
+		h.a.t.Errorf("host: event %d acknowledged, the last one is %d", seq, h.next)
+	}
+	for len(h.log) > 0 && h.log[0].Seq <= seq {
+		if ev := h.log[0]; !h.a.lax && !h.durable(ev) {
+			h.a.t.Errorf("%s %s host %d: event %d (%s %s %v) acknowledged before its effect was durable", time.Now().Format("05.000"), h.key, h.pid, ev.Seq, ev.Type, ev.Turn, ev.Result)
+		}
+		h.log = h.log[1:]
+	}
+	h.acked = max(h.acked, seq)
+	if h.exited && len(h.log) == 0 {
+		h.endLocked()
+	}
+}
+
+func (h *fakeHost) durable(ev Event) bool {
+	switch ev.Kind {
+	case Resulted:
+		if ev.Result.Background {
+			return slices.ContainsFunc(h.a.ledger.allBackgrounds(), func(b Background) bool { return b.Text == cmp.Or(ev.Result.Text, ev.Result.Error) })
+		}
+		return !slices.ContainsFunc(ev.Result.Turns, func(id TurnID) bool { return !h.a.ledger.settled(id) })
+	case TurnState:
+		late := time.Since(h.saidAt[ev.Seq]) >= holdAtMost
+		return ev.Phase == PhaseStarted || ev.Phase == PhaseQueued || late || h.a.ledger.settled(ev.Turn)
+	case SessionNew: // its id was saved, or a later one
+		saved, _ := h.a.sessions.Get(h.key)
+		return slices.Index(h.ids, saved) >= slices.Index(h.ids, ev.SessionID)
+	default:
+		return true
+	}
+}
+
+func (l *fakeLedger) allBackgrounds() []Background {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.backgrounds)
+}
