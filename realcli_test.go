@@ -98,7 +98,7 @@ func TestRealTooManyTurns(t *testing.T) {
 	m.touch("go")
 	first := g.outcome(id)
 	g.failed(first, "failed", "max_turns")
-	g.mentions(first, "max turns", "Send another message")
+	g.mentions(first, "BARECLAW_MAX_TURNS", "Send another message")
 	a := g.outcome(third)
 	a.want(t, "second")
 	if b := g.outcome(second); !b.flag("coalesced") || b.str("into") != third || b.flag("is_error") {

@@ -7,8 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"bareclaw/internal/filelock"
 )
 
 // A holder is what the state directory's lock file says of the daemon that has
@@ -33,10 +34,10 @@ func lockState(dir string) (*stateLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the state directory's lock: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := filelock.Take(f); err != nil {
 		defer func() { _ = f.Close() }()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock %s: %w", path, err)
+		if !errors.Is(err, filelock.ErrHeld) {
+			return nil, err
 		}
 		return nil, heldBy(f, dir)
 	}

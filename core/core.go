@@ -141,7 +141,6 @@ type Turn struct {
 	CanAsk    bool
 	BegunAt   time.Time
 	Notices   []Notice // to be told with its reply
-	ToolBegun bool     // it has begun a tool: it must never be run again by itself
 
 	// The end, once there is one.
 	EndedAt time.Time

@@ -48,7 +48,7 @@ type Ledger interface {
 type Change struct {
 	Accept     []*Message    // new messages, in order
 	Begin      []*Turn       // frozen turns: their members become running
-	Update     []*Turn       // open turns: SessionID, Opens, Notices and ToolBegun as they are now
+	Update     []*Turn       // open turns: SessionID, Opens and Notices as they are now
 	Settle     []Settlement  // outcomes; a message that has one keeps it
 	End        []*Turn       // ended turns (EndedAt, Result, Code, Marks)
 	Approvals  []*Approval   // new or changed

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"bareclaw/internal/filelock"
 	"bareclaw/internal/procs"
 )
 
@@ -136,9 +137,9 @@ func lockFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open session lock: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := filelock.Try(f); err != nil {
 		_ = f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if errors.Is(err, filelock.ErrHeld) {
 			return nil, errLocked
 		}
 		return nil, fmt.Errorf("lock session: %w", err)

@@ -175,7 +175,6 @@ func (k *compiler) update(t *core.Turn) {
 func (k *compiler) turnDoc(t *core.Turn) string {
 	return k.doc(turnDoc{
 		Channel: t.Channel, Members: t.Members, Opens: t.Opens, Steered: t.Steered, CanAsk: t.CanAsk, Notices: t.Notices,
-		ToolBegun: t.ToolBegun,
 	})
 }
 

@@ -34,13 +34,12 @@ type outcomeDoc struct {
 }
 
 type turnDoc struct {
-	Channel   core.ChannelKey  `json:"channel"`
-	Members   []core.MessageID `json:"members,omitempty"`
-	Opens     bool             `json:"opens,omitempty"`
-	Steered   bool             `json:"steered,omitempty"`
-	CanAsk    bool             `json:"can_ask,omitempty"`
-	Notices   []core.Notice    `json:"notices,omitempty"`
-	ToolBegun bool             `json:"tool_begun,omitempty"`
+	Channel core.ChannelKey  `json:"channel"`
+	Members []core.MessageID `json:"members,omitempty"`
+	Opens   bool             `json:"opens,omitempty"`
+	Steered bool             `json:"steered,omitempty"`
+	CanAsk  bool             `json:"can_ask,omitempty"`
+	Notices []core.Notice    `json:"notices,omitempty"`
 }
 
 type endingDoc struct {

@@ -73,7 +73,7 @@ func TestTurnKeepsEverything(t *testing.T) {
 	mustWrite(t, l, accepted(m, &want))
 	wantTurn(t, l, want)
 
-	want.SessionID, want.Notices, want.ToolBegun = "s2", append(want.Notices, core.Notice{Code: "c"}), true
+	want.SessionID, want.Notices = "s2", append(want.Notices, core.Notice{Code: "c"})
 	mustWrite(t, l, core.Change{Update: []*core.Turn{&want}})
 	wantTurn(t, l, want)
 

@@ -160,7 +160,7 @@ func scanTurn(scan func(...any) error) (core.Turn, error) {
 		return t, fmt.Errorf("turn %s: %w", t.ID, err)
 	}
 	t.Channel, t.Members, t.Opens, t.Notices = d.Channel, d.Members, d.Opens, d.Notices
-	t.Steered, t.CanAsk, t.ToolBegun = d.Steered, d.CanAsk, d.ToolBegun
+	t.Steered, t.CanAsk = d.Steered, d.CanAsk
 	if ended == 0 {
 		return t, nil
 	}

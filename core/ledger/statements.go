@@ -62,7 +62,7 @@ var queries = [statements]string{
 		VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET turn=excluded.turn, state=excluded.state,
 		created_at=excluded.created_at, expires_at=excluded.expires_at, decided_at=excluded.decided_at, doc=excluded.doc,
 		input=excluded.input, suggestion=excluded.suggestion WHERE approvals.state='pending'`,
-	opBackground: `INSERT INTO backgrounds(id, channel, created_at, is_error, text) VALUES(?,?,?,?,?)`,
+	opBackground: `INSERT INTO backgrounds(id, channel, created_at, is_error, text) VALUES(?,?,?,?,?) ON CONFLICT(id) DO NOTHING`,
 	opRaise: `INSERT INTO meta(key, value) VALUES('generation', 1)
 		ON CONFLICT(key) DO UPDATE SET value=value+1 RETURNING value`,
 	stmtBegin:      `BEGIN IMMEDIATE`,

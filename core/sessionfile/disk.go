@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/filelock"
 )
 
 // follow returns where a path leads, whether or not there is a file yet.
@@ -43,10 +45,10 @@ func lockFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its directory cannot be written (BARECLAW_SESSION_FILE names another place): %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		defer f.Close()
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock %s: %w", path, err)
+	if err := filelock.Take(f); err != nil {
+		defer func() { _ = f.Close() }()
+		if !errors.Is(err, filelock.ErrHeld) {
+			return nil, err
 		}
 		return nil, fmt.Errorf("it is in use by another bareclaw, process %s", ownerPID(f))
 	}

@@ -1,0 +1,51 @@
+package filelock
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func open(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+func TestOneHolderAtATime(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	first, second := open(t, path), open(t, path)
+	if err := Take(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := Take(second); !errors.Is(err, ErrHeld) {
+		t.Fatalf("second holder: %v, want ErrHeld", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Try(second); err != nil {
+		t.Errorf("after the first holder left: %v", err)
+	}
+}
+
+// The first holder goes while the second one waits for it.
+func TestTakeWaitsForAMoment(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	first, second := open(t, path), open(t, path)
+	if err := Take(first); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(30*time.Millisecond, func() { _ = first.Close() })
+	if err := Take(second); err != nil {
+		t.Errorf("it was released in time: %v", err)
+	}
+}
