@@ -1,0 +1,155 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Message returns a message as it is now.
+func (m *ProcessManager) Message(ctx context.Context, id MessageID) (Message, error) {
+	if t, ok := m.desk.find(id); ok {
+		select {
+		case <-t.done: // perhaps before the ledger has it
+			return t.outcome, nil
+		default:
+		}
+	}
+	return m.o.Ledger.Message(ctx, id)
+}
+
+// Wait returns the message once it has its outcome. When ctx ends first it
+// returns the message as it is, with the context's error.
+func (m *ProcessManager) Wait(ctx context.Context, id MessageID) (Message, error) {
+	if t, ok := m.desk.find(id); ok {
+		if msg, err := t.wait(ctx); err == nil {
+			return msg, nil
+		}
+		msg, err := m.o.Ledger.Message(context.WithoutCancel(ctx), id)
+		if err != nil || msg.State.Final() {
+			return msg, err
+		}
+		return msg, context.Cause(ctx)
+	}
+	return m.o.Ledger.Message(ctx, id)
+}
+
+// Messages returns the newest messages of a channel; see Ledger.Messages.
+func (m *ProcessManager) Messages(ctx context.Context, key ChannelKey, limit int, before MessageID) ([]Message, error) {
+	return m.o.Ledger.Messages(ctx, key, limit, before)
+}
+
+// Backgrounds returns the newest background results of a channel, newest first.
+func (m *ProcessManager) Backgrounds(ctx context.Context, key ChannelKey, limit int) ([]Background, error) {
+	return m.o.Ledger.Backgrounds(ctx, key, limit)
+}
+
+// Balance returns the ledger's account of all messages.
+func (m *ProcessManager) Balance(ctx context.Context) (Balance, error) {
+	return m.o.Ledger.Balance(ctx)
+}
+
+// Approvals returns the pending approvals, oldest first.
+func (m *ProcessManager) Approvals(ctx context.Context) ([]Approval, error) {
+	return m.o.Ledger.PendingApprovals(ctx)
+}
+
+// Subscribe sees everything that happens on the channel from now on.
+func (m *ProcessManager) Subscribe(key ChannelKey) *Subscription { return m.hub.subscribe(key) }
+
+// Stats returns counts for metrics.
+func (m *ProcessManager) Stats() Stats {
+	s := Stats{
+		Turns: m.stats.turns.Load(), TurnErrors: m.stats.turnErrors.Load(), Resent: m.stats.resent.Load(),
+		Interrupted: m.stats.interrupted.Load(), QueueRefused: m.stats.refused.Load(),
+	}
+	for _, l := range m.allLanes() {
+		s.Lanes++
+		s.Sessions += int(l.gauge.sessions.Load())
+		s.Running += int(l.gauge.running.Load())
+		s.Waiting += int(l.gauge.waiting.Load())
+	}
+	return s
+}
+
+// Channels returns the state of every channel that has a history or a session,
+// sorted by key.
+func (m *ProcessManager) Channels(ctx context.Context) ([]ChannelStatus, error) {
+	records, err := m.o.Ledger.Channels(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list channels: %w", err)
+	}
+	byKey := map[ChannelKey]ChannelStatus{}
+	for _, r := range records {
+		byKey[r.Key] = ChannelStatus{Key: r.Key, State: StateIdle, Messages: r.Messages, LastAt: r.LastAt}
+	}
+	for key, id := range m.o.Sessions.All() {
+		st := byKey[key]
+		st.Key, st.State, st.SessionID = key, StateIdle, id
+		byKey[key] = st
+	}
+	for _, l := range m.allLanes() {
+		st, err := l.status(ctx)
+		if err != nil {
+			return nil, err
+		}
+		st.Messages, st.LastAt = byKey[l.key].Messages, byKey[l.key].LastAt
+		st.SessionID = cmp.Or(st.SessionID, byKey[l.key].SessionID)
+		byKey[l.key] = st
+	}
+	all := make([]ChannelStatus, 0, len(byKey))
+	for _, st := range byKey {
+		all = append(all, st)
+	}
+	slices.SortFunc(all, func(a, b ChannelStatus) int { return cmp.Compare(a.Key, b.Key) })
+	return all, nil
+}
+
+// Channel returns the state of one channel, or ErrNotFound if it has neither a
+// history nor a session.
+func (m *ProcessManager) Channel(ctx context.Context, key ChannelKey) (ChannelStatus, error) {
+	all, err := m.Channels(ctx)
+	if err != nil {
+		return ChannelStatus{}, err
+	}
+	for _, st := range all {
+		if st.Key == key {
+			return st, nil
+		}
+	}
+	return ChannelStatus{}, fmt.Errorf("channel %q: %w", key, ErrNotFound)
+}
+
+// Trace returns the timeline of one message.
+func (m *ProcessManager) Trace(ctx context.Context, id MessageID) (Trace, error) {
+	msg, err := m.Message(ctx, id)
+	if err != nil {
+		return Trace{}, err
+	}
+	t := Trace{Message: msg}
+	if msg.Turn == "" {
+		t.Position = m.Position(id)
+		return t, nil
+	}
+	turn, err := m.o.Ledger.Turn(ctx, msg.Turn)
+	if err != nil {
+		return Trace{}, fmt.Errorf("read the turn of message %s: %w", id, err)
+	}
+	if l, ok := m.known(msg.Channel); ok && turn.EndedAt.IsZero() {
+		turn.Marks = l.marks(ctx, turn.ID)
+	}
+	t.Turn, t.Members = &turn, turn.Members
+	t.Approvals, err = m.o.Ledger.TurnApprovals(ctx, turn.ID)
+	return t, err
+}
+
+// A Trace is one message's timeline. Turn is nil before dispatch; Position is
+// its place in the queue, 1 being the next, or 0 when it does not wait.
+type Trace struct {
+	Message   Message
+	Turn      *Turn
+	Members   []MessageID
+	Approvals []Approval
+	Position  int
+}

@@ -1,0 +1,92 @@
+package core
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// Submit accepts a message: when it returns without an error the message is
+// durable and will have an outcome. It blocks for one sync of the ledger, not
+// for the turn. When ctx ends first the message may still have been accepted.
+// Errors: ErrQueueFull, ErrKeyReused, ErrStorageFull, ErrStorage, ErrBadContent,
+// ErrClosed.
+func (m *ProcessManager) Submit(ctx context.Context, s Submission) (*Ticket, error) {
+	if err := checkContent(s.Content); err != nil {
+		return nil, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, fmt.Errorf("make a message id: %w", err)
+	}
+	msg := Message{
+		ID: MessageID(id.String()), Channel: s.Channel, Adapter: s.Adapter, Origin: s.Origin,
+		Content: s.Content, Mode: cmp.Or(s.Mode, Collect), SourceKey: s.SourceKey, SourceHash: s.SourceHash,
+		RetryOf: s.RetryOf, CanAsk: s.CanAsk, ReceivedAt: m.o.Now(), State: Waiting,
+	}
+	l, err := m.lane(s.Channel)
+	if err != nil {
+		return nil, err
+	}
+	t := newTicket(msg)
+	m.desk.add(t)
+	accepted := make(chan error, 1)
+	l.post(func() { l.admit(&item{msg: &msg, accepted: accepted}) })
+	select {
+	case err = <-accepted:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-l.gone:
+		err = ErrClosed
+		select {
+		case err = <-accepted:
+		default:
+		}
+	}
+	if err == nil {
+		return t, nil
+	}
+	if dup := (*DuplicateError)(nil); errors.As(err, &dup) {
+		return m.existing(ctx, s, dup)
+	}
+	return nil, err
+}
+
+// existing returns the ticket of the message that was accepted under the same
+// source key.
+func (m *ProcessManager) existing(ctx context.Context, s Submission, dup *DuplicateError) (*Ticket, error) {
+	if dup.Hash != s.SourceHash {
+		return nil, fmt.Errorf("%w: it belongs to message %s", ErrKeyReused, dup.Existing)
+	}
+	if t, ok := m.desk.find(dup.Existing); ok {
+		return &Ticket{Message: t.Message, Existing: true, future: t.future}, nil
+	}
+	old, err := m.o.Ledger.Message(ctx, dup.Existing)
+	if err != nil {
+		return nil, fmt.Errorf("read the message of a repeated source key: %w", err)
+	}
+	t := newTicket(old)
+	t.Existing, t.outcome = true, old
+	close(t.done)
+	return t, nil
+}
+
+func checkContent(c Content) error {
+	if len(c.Blocks) == 0 && c.Text == "" {
+		return fmt.Errorf("%w: it is empty", ErrBadContent)
+	}
+	if !utf8.ValidString(c.Text) {
+		return fmt.Errorf("%w: the text is not valid UTF-8", ErrBadContent)
+	}
+	for i, b := range c.Blocks {
+		if !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) { // the rest is seen when the turn is composed
+			return fmt.Errorf("%w: block %d is not a JSON object", ErrBadContent, i)
+		}
+	}
+	return nil
+}
