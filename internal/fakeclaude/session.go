@@ -95,6 +95,7 @@ func newSession(f flags, args []string, getenv func(string) string, stdout, stde
 // run serves stdin until it ends and everything taken from it is done.
 func (s *session) run(stdin io.Reader) int {
 	s.log.note("start", "", strings.Join(s.args, " "))
+	signal.Ignore(syscall.SIGPIPE) // as Node does: a reader that is gone ends no process
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT)
 	if err := s.startFault(); err != nil {
 		fmt.Fprintln(s.stderr, err)
