@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"bareclaw/core"
 	"bareclaw/core/ledger"
 )
 
@@ -37,33 +36,11 @@ func BenchmarkSync(b *testing.B) {
 	reportLatency(b, took)
 }
 
-// BenchmarkOneWriter is a single message at a time: two changes, one after the
-// other. The latency is that of one change, from Write to done.
-func BenchmarkOneWriter(b *testing.B) {
-	l := open(b)
-	landed := make(chan error, 1)
-	var took []time.Duration
-	change := func(c core.Change) {
-		begun := time.Now()
-		l.Write(c, func(err error) { landed <- err })
-		if err := <-landed; err != nil {
-			b.Fatal(err)
-		}
-		took = append(took, time.Since(begun))
-	}
-	spent := cpuTime(b)
-	for b.Loop() {
-		m := message("bench")
-		turn := turnOf(m)
-		change(accepted(m, turn))
-		change(answered(m, turn))
-	}
-	reportCPU(b, spent)
-	reportLatency(b, took)
-}
+// BenchmarkOneWriter is one channel that sends a message when it has the answer
+// to the one before. The latency is that of the change somebody waits for.
+func BenchmarkOneWriter(b *testing.B) { benchWriters(b, 1) }
 
-// BenchmarkHundredWriters is a hundred channels that each send a message when
-// they have the answer to the one before.
+// BenchmarkHundredWriters is the same with a hundred channels.
 func BenchmarkHundredWriters(b *testing.B) { benchWriters(b, 100) }
 
 // BenchmarkTenWriters is the same with ten.
@@ -86,6 +63,9 @@ func benchWriters(b *testing.B, writers int) {
 		})
 	}
 	wg.Wait()
+	if balance, err := l.Balance(b.Context()); err != nil || balance.Waiting != 0 { // which waits for all that was written
+		b.Errorf("balance = %+v, %v", balance, err)
+	}
 	reportCPU(b, spent)
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
 	reportLatency(b, slices.Concat(took...))
@@ -93,8 +73,8 @@ func benchWriters(b *testing.B, writers int) {
 	b.ReportMetric(float64(after.Changes-before.Changes)/float64(after.Commits-before.Commits), "changes/commit")
 }
 
-// exchange takes one message through its life and returns how long the longer of
-// the two changes took.
+// exchange takes one message through its life, as the core does: it waits until
+// the message is recorded, not for its outcome. It returns how long that took.
 func exchange(b *testing.B, l *ledger.Ledger, channel string) time.Duration {
 	m := message(channel)
 	turn := turnOf(m)
@@ -102,11 +82,15 @@ func exchange(b *testing.B, l *ledger.Ledger, channel string) time.Duration {
 	if err := write(l, accepted(m, turn)); err != nil {
 		b.Error(err)
 	}
-	half := time.Now()
-	if err := write(l, answered(m, turn)); err != nil {
-		b.Error(err)
-	}
-	return max(half.Sub(begun), time.Since(half))
+	took := time.Since(begun)
+	outcome := answered(m, turn)
+	outcome.Lazy = true
+	l.Write(outcome, func(err error) {
+		if err != nil {
+			b.Error(err)
+		}
+	})
+	return took
 }
 
 func reportLatency(b *testing.B, took []time.Duration) {

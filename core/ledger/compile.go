@@ -40,6 +40,9 @@ type compiler struct {
 // first what can be refused as a duplicate, because then nothing has to be
 // undone.
 func compile(c *core.Change) ([]op, int, error) {
+	if k, ok := arrive(c); ok {
+		return k.ops, k.bytes, k.err
+	}
 	k := &compiler{ops: make([]op, 0, len(c.Accept)+2*len(c.Begin)+len(c.Settle)+2*len(c.End)+2)}
 	claims := claim(c)
 	for i, m := range c.Accept {
@@ -119,14 +122,7 @@ func (k *compiler) doc(v any) string {
 }
 
 func (k *compiler) accept(m *core.Message, t *core.Turn) {
-	content, blocks, err := encodeContent(m.Content)
-	if err != nil {
-		k.fail(fmt.Errorf("encode content of %s: %w", m.ID, err))
-	}
-	doc := k.doc(messageDoc{
-		Adapter: m.Adapter, Origin: m.Origin, Mode: m.Mode, SourceHash: m.SourceHash, RetryOf: m.RetryOf,
-		CanAsk: m.CanAsk, Blocks: blocks,
-	})
+	content, doc := k.message(m)
 	state, turn, dispatched := codeWaiting, driver.Value(nil), int64(0)
 	if t != nil {
 		state, turn, dispatched = codeRunning, string(t.ID), nanos(t.BegunAt)
@@ -138,6 +134,18 @@ func (k *compiler) accept(m *core.Message, t *core.Turn) {
 	if body != nil {
 		k.body(bodyContent, string(m.ID), body)
 	}
+}
+
+// message returns the message's content and its document.
+func (k *compiler) message(m *core.Message) (content, doc string) {
+	content, blocks, err := encodeContent(m.Content)
+	if err != nil {
+		k.fail(fmt.Errorf("encode content of %s: %w", m.ID, err))
+	}
+	return content, k.doc(messageDoc{
+		Adapter: m.Adapter, Origin: m.Origin, Mode: m.Mode, SourceHash: m.SourceHash, RetryOf: m.RetryOf,
+		CanAsk: m.CanAsk, Blocks: blocks,
+	})
 }
 
 func (k *compiler) begin(t *core.Turn, accepted []*core.Message, claims []*core.Turn) {

@@ -75,6 +75,11 @@ func Open(path string, log *slog.Logger) (*Ledger, error) {
 	l.writer = &writer{
 		path: path, log: log, queue: l.queue, conn: conn, stats: &l.stats, reopened: l.refresh, stopped: make(chan struct{}),
 	}
+	if err := l.writer.countArrivals(); err != nil {
+		_ = readers.Close()
+		_ = conn.close()
+		return nil, fmt.Errorf("open ledger %s: %w", path, err)
+	}
 	go l.writer.run() // ends in Close
 	return l, nil
 }

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// An entry is one change on its way to the disk. One without ops is only a
-// point in the order: its done is called when all before it have landed.
+// An entry is one change on its way to the disk. One without ops is a barrier.
 type entry struct {
 	ops   []op
 	bytes int
@@ -15,6 +14,9 @@ type entry struct {
 	lazy  bool  // it can wait for lingerTime
 	done  func(error)
 }
+
+// barrier returns an entry that is done when all before it can be read.
+func barrier(done func(error)) entry { return entry{done: done} }
 
 // isBarrier reports whether the entry only waits for all before it.
 func (e *entry) isBarrier() bool { return len(e.ops) == 0 && e.err == nil }
@@ -30,6 +32,9 @@ const lingerTime = 10 * time.Millisecond
 type queue struct {
 	wake   chan struct{} // says "look again"; capacity 1
 	landed atomic.Uint64 // entries that have been committed or refused
+	// unposted says that there are arrivals which reads would not find. It is
+	// stored before landed.
+	unposted atomic.Bool
 
 	mu     sync.Mutex // protects the fields below
 	items  []entry
@@ -95,12 +100,12 @@ func (q *queue) close() {
 	q.notify()
 }
 
-// state reports whether everything that was added has landed, and whether the
-// queue was closed.
+// state reports whether everything that was added has landed and can be read, and
+// whether the queue was closed.
 func (q *queue) state() (idle, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.landed.Load() == q.put, q.closed
+	return q.landed.Load() == q.put && !q.unposted.Load(), q.closed
 }
 
 func (q *queue) notify() {

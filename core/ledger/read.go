@@ -10,8 +10,7 @@ import (
 	"bareclaw/core"
 )
 
-// settled waits until everything that was written before has landed, whether it
-// could be written or not. It must not be called on the writer's goroutine.
+// settled waits until everything that was written before can be read. It must not be called on the writer's goroutine.
 func (l *Ledger) settled(ctx context.Context) error {
 	switch idle, closed := l.queue.state(); {
 	case closed:
@@ -19,13 +18,16 @@ func (l *Ledger) settled(ctx context.Context) error {
 	case idle:
 		return nil
 	}
-	landed := make(chan struct{})
-	if !l.queue.add(entry{done: func(error) { close(landed) }}) {
+	landed := make(chan error, 1)
+	if !l.queue.add(barrier(func(err error) { landed <- err })) {
 		return core.ErrClosed
 	}
 	select {
-	case <-landed:
-		return nil
+	case err := <-landed:
+		if l.queue.unposted.Load() {
+			return err
+		}
+		return nil // others of its group may have failed: what was written before can be read
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

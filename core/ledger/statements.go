@@ -28,6 +28,11 @@ const (
 	opApproval
 	opBackground
 	opRaise
+	opArrive
+	stmtPostMessages
+	stmtPostTurns
+	stmtPosted
+	stmtCountArrivals
 	stmtBegin
 	stmtCommit
 	stmtRollback
@@ -65,6 +70,17 @@ var queries = [statements]string{
 	opBackground: `INSERT INTO backgrounds(id, channel, created_at, is_error, text) VALUES(?,?,?,?,?) ON CONFLICT(id) DO NOTHING`,
 	opRaise: `INSERT INTO meta(key, value) VALUES('generation', 1)
 		ON CONFLICT(key) DO UPDATE SET value=value+1 RETURNING value`,
+	opArrive: `INSERT INTO arrivals(id, seq, channel, received_at, doc, content, turn, session, begun_at, turn_doc, line)
+		SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11
+		WHERE NOT EXISTS (SELECT 1 FROM messages WHERE id=?1) AND NOT EXISTS (SELECT 1 FROM turns WHERE id=?7)`,
+	stmtPostMessages: `INSERT INTO messages(id, channel, received_at, state, turn, dispatched_at, doc, content)
+		SELECT id, channel, received_at, turn IS NOT NULL, turn, coalesce(begun_at,0), doc, content FROM arrivals ORDER BY seq`,
+	stmtPostTurns: `INSERT INTO turns(id, session, begun_at, doc, line)
+		SELECT turn, session, begun_at, turn_doc, line FROM arrivals WHERE turn IS NOT NULL ORDER BY seq
+		ON CONFLICT(id) DO NOTHING`,
+	stmtPosted:        `DELETE FROM arrivals`,
+	stmtCountArrivals: `SELECT count(*) FROM arrivals`,
+
 	stmtBegin:      `BEGIN IMMEDIATE`,
 	stmtCommit:     `COMMIT`,
 	stmtRollback:   `ROLLBACK`,
@@ -209,6 +225,8 @@ func (c *writeConn) unchanged(o *op) error {
 		return c.exists(stmtHasMessage, o)
 	case opEnd, opUpdate:
 		return c.exists(stmtHasTurn, o)
+	case opArrive:
+		return fmt.Errorf("%s %s: it is recorded already, or its turn", verbs[o.stmt], o.id)
 	default:
 		return nil
 	}
@@ -225,6 +243,6 @@ func (c *writeConn) exists(query stmtID, o *op) error {
 // verbs say in errors what was being done.
 var verbs = [statements]string{
 	opAccept: "accept message with source key", opBody: "store the body of", opBegin: "begin turn", opRun: "begin a turn with message",
-	opUpdate: "update turn", opSettle: "settle message", opEnd: "end turn", opSessionOurs: "note session",
+	opArrive: "accept message", opUpdate: "update turn", opSettle: "settle message", opEnd: "end turn", opSessionOurs: "note session",
 	opSessionDone: "note session", opApproval: "store approval", opBackground: "store background result",
 }

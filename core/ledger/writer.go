@@ -40,6 +40,8 @@ type writer struct {
 	stale    bool // conn met an error after which its files may be dead
 	counters counters
 	applied  int     // changes in the open transaction
+	arrived  int64   // arrivals to be posted, as the open transaction has it
+	kept     int64   // the same as of the last commit
 	outcomes []error // of the group's changes
 	failing  bool    // the last group could not be written
 	wal      walLog
@@ -71,12 +73,13 @@ func (w *writer) run() {
 		if len(items) == 0 {
 			spare = items
 			if closed {
+				w.rest()
 				return
 			}
 			select {
 			case <-w.queue.wake:
 			case <-idle.C:
-				w.checkpoint(idlePages)
+				w.rest()
 			}
 			continue
 		}
@@ -91,6 +94,14 @@ func (w *writer) run() {
 		}
 		idle.Reset(idleTime)
 	}
+}
+
+// rest does what was left for when there is nothing else to do.
+func (w *writer) rest() {
+	if w.kept > 0 {
+		w.write([]entry{barrier(func(error) {})})
+	}
+	w.checkpoint(idlePages)
 }
 
 // groupSize returns how many of the entries go into one transaction.
@@ -120,6 +131,7 @@ func (w *writer) write(group []entry) {
 	if err != nil || w.applied > 0 { // reads that only wait for their turn say nothing of the disk
 		w.note(err)
 	}
+	w.queue.unposted.Store(w.kept > 0)
 	w.queue.landed.Add(uint64(len(group)))
 	for i := range group {
 		if err != nil {
@@ -134,12 +146,12 @@ func (w *writer) write(group []entry) {
 // attempt runs a group in one transaction. What is wrong with a single change
 // goes to w.outcomes; an error means that nothing at all was written.
 func (w *writer) attempt(group []entry, careful bool) error {
-	w.counters, w.applied = counters{}, 0
+	w.counters, w.applied, w.arrived = counters{}, 0, w.kept
 	clear(w.outcomes)
 	begun := false
 	for i := range group {
 		e := &group[i]
-		if len(e.ops) == 0 || e.err != nil {
+		if e.err != nil || e.isBarrier() && w.arrived == 0 {
 			w.outcomes[i] = e.err
 			continue
 		}
@@ -148,6 +160,12 @@ func (w *writer) attempt(group []entry, careful bool) error {
 				return err
 			}
 			begun = true
+		}
+		if !e.isArrival() || w.arrived >= maxArrivals {
+			if err := w.post(); err != nil {
+				w.rollback(err)
+				return err
+			}
 		}
 		if err := w.change(e, careful); err != nil {
 			if errors.Is(err, errRedo) || isStorage(err) {
@@ -194,6 +212,7 @@ func (w *writer) commit() error {
 		w.scrub()
 		return err
 	}
+	w.kept = w.arrived
 	w.stats.commits.Add(1)
 	w.stats.changes.Add(uint64(w.applied))
 	return nil
@@ -228,6 +247,9 @@ func (w *writer) scrub() {
 // nothing yet; if it has, the answer is errRedo, and the careful way has a
 // savepoint to return to. Savepoints cost too much to have them always.
 func (w *writer) change(e *entry, careful bool) error {
+	if e.isArrival() { // one statement, which writes a row or nothing
+		return w.arrive(e)
+	}
 	if careful {
 		if _, err := w.conn.exec(stmtSave); err != nil {
 			return err

@@ -1,0 +1,93 @@
+package ledger
+
+import (
+	"database/sql/driver"
+	"fmt"
+
+	"bareclaw/core"
+)
+
+// A new message, usually with its turn, is what somebody waits for. It is first
+// written as one row of a small table without further indexes, the arrivals: one
+// page or two to sync, where its places in the tables would be eight. From
+// there it is posted to the tables together with others, as an accountant posts
+// the journal to the ledger: in the transaction of the next change of another
+// kind, before anything is read, or when there is nothing else to do. A process
+// that dies in between finds the arrivals when it opens the ledger again.
+
+// maxArrivals bounds how many arrivals wait to be posted: it takes about 10 µs each.
+const maxArrivals = 1024
+
+// arrive compiles a change that only records something new: one message, without
+// a key that may be a duplicate, alone or as the only member of its turn. ok is
+// false for every other change.
+func arrive(c *core.Change) (k *compiler, ok bool) {
+	if len(c.Accept) != 1 || len(c.Begin) > 1 || len(c.Update)+len(c.Settle)+len(c.End)+len(c.Approvals)+len(c.Background) > 0 {
+		return nil, false
+	}
+	m, t := c.Accept[0], (*core.Turn)(nil)
+	if len(c.Begin) == 1 {
+		t = c.Begin[0]
+	}
+	if m.SourceKey != "" || t != nil && (t.Opens || len(t.Members) != 1 || t.Members[0] != m.ID) {
+		return nil, false
+	}
+	k = &compiler{}
+	content, doc := k.message(m)
+	if len(content) >= bodyBytes || t != nil && len(t.Line) >= bodyBytes {
+		return nil, false // it would only be copied
+	}
+	args := make([]driver.Value, 11)
+	args[0], args[2], args[3], args[4], args[5] = string(m.ID), string(m.Channel), nanos(m.ReceivedAt), doc, content
+	if t != nil {
+		args[6], args[7], args[8], args[9], args[10] = string(t.ID), t.SessionID, nanos(t.BegunAt), k.turnDoc(t), string(t.Line)
+	}
+	k.add(op{stmt: opArrive, id: string(m.ID), args: args}, len(content)+len(doc))
+	return k, true
+}
+
+// countArrivals finds what the last process did not post.
+func (w *writer) countArrivals() error {
+	row, _, err := w.conn.row(stmtCountArrivals)
+	if err != nil {
+		return fmt.Errorf("count arrivals: %w", err)
+	}
+	w.kept, _ = row[0].(int64)
+	w.queue.unposted.Store(w.kept > 0)
+	return nil
+}
+
+// isArrival reports whether the entry is to be written as an arrival.
+func (e *entry) isArrival() bool { return len(e.ops) == 1 && e.ops[0].stmt == opArrive }
+
+// arrive writes one arrival in the open transaction.
+func (w *writer) arrive(e *entry) error {
+	o := &e.ops[0]
+	o.args[1] = w.arrived
+	if _, err := w.conn.apply(o, &w.counters); err != nil {
+		return err
+	}
+	w.arrived++
+	w.applied++
+	return nil
+}
+
+// post moves the arrivals into the tables, in the open transaction.
+func (w *writer) post() error {
+	if w.arrived == 0 {
+		return nil
+	}
+	messages, err := w.conn.exec(stmtPostMessages)
+	if err == nil {
+		_, err = w.conn.exec(stmtPostTurns)
+	}
+	if err == nil {
+		_, err = w.conn.exec(stmtPosted)
+	}
+	if err != nil {
+		return fmt.Errorf("post arrivals: %w", err)
+	}
+	w.counters.accepted += messages
+	w.arrived = 0
+	return nil
+}
