@@ -77,6 +77,9 @@ func (l *lane) press(it *item) {
 // welcome tells everybody that the message is accepted.
 func (l *lane) welcome(it *item) {
 	it.tell(nil)
+	if !l.listening() {
+		return
+	}
 	msg := *it.msg
 	l.publish(Update{Kind: UpdateAccepted, Message: &msg})
 	if pos := l.position(msg.ID); pos > 0 {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -94,13 +95,13 @@ func coalesceBlocks(ms []*Message, own bool) (json.RawMessage, error) {
 // marshal is json.Marshal without the HTML escapes, which would only make the
 // text longer.
 func marshal(v any) (json.RawMessage, error) {
-	var sb strings.Builder
-	enc := json.NewEncoder(&sb)
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("encode content: %w", err)
 	}
-	return json.RawMessage(strings.TrimSuffix(sb.String(), "\n")), nil
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
 func sendersDiffer(ms []*Message) bool {

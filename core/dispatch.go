@@ -14,6 +14,9 @@ const retryFreeze = time.Second
 // waitingForLedger is what a lane is busy with until then.
 const waitingForLedger = "waiting for the ledger"
 
+// usualMarks is how many marks a turn without tools gets: handed, started, ended.
+const usualMarks = 3
+
 // dispatch freezes all that waits into the next turn, if none is on its way.
 func (l *lane) dispatch() {
 	if l.busy != "" || len(l.flights) > 0 {
@@ -75,7 +78,10 @@ func (l *lane) newFlight(batch []*item, steered bool) (*flight, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a turn id: %w", err)
 	}
-	t := &Turn{ID: TurnID(id.String()), Channel: l.key, Steered: steered, BegunAt: l.now()}
+	t := &Turn{
+		ID: TurnID(id.String()), Channel: l.key, Steered: steered, BegunAt: l.now(),
+		Marks: make([]Mark, 0, usualMarks),
+	}
 	ms := make([]*Message, len(batch))
 	for i, it := range batch {
 		ms[i] = it.msg

@@ -32,7 +32,7 @@ func (l *lane) take(ev Event) {
 	if ev.Kind == TurnState {
 		l.turnState(ev) // first: the start of a turn is told before what belongs to it
 	}
-	if ev.Raw != nil && l.m.hub.listening(l.key) {
+	if ev.Raw != nil && l.listening() {
 		u := Update{Kind: UpdateEvent, Raw: ev.Raw}
 		if f := l.running(); f != nil && !f.started.IsZero() {
 			u.Turn, u.Messages = f.turn.ID, f.turn.Members

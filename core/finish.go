@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -95,9 +96,8 @@ func (l *lane) count(r Reply) {
 
 // A verdict is the outcome of one or several messages.
 type verdict struct {
-	change  Change
-	items   []*item
-	replies []Reply
+	change Change
+	items  []*item // those of change.Settle
 	// replayable says that the outcome comes from an event which the session host
 	// keeps until the ledger has it: waiters are told before that.
 	replayable bool
@@ -106,7 +106,8 @@ type verdict struct {
 }
 
 func (v *verdict) give(it *item, r Reply) {
-	v.items, v.replies = append(v.items, it), append(v.replies, r)
+	v.items = append(v.items, it)
+	v.change.Settle = append(v.change.Settle, Settlement{ID: it.msg.ID, Reply: r})
 }
 
 // letGo lets the events be acknowledged that the turn's outcome came from.
@@ -122,12 +123,14 @@ func (f *flight) letGo() {
 func (l *lane) settle(v verdict) {
 	now := l.now()
 	for i, it := range v.items {
-		it.msg.State, it.msg.EndedAt, it.msg.Reply = v.replies[i].State, now, v.replies[i]
-		v.change.Settle = append(v.change.Settle, Settlement{ID: it.msg.ID, EndedAt: now, Reply: v.replies[i]})
+		s := &v.change.Settle[i]
+		s.EndedAt = now
+		it.msg.State, it.msg.EndedAt, it.msg.Reply = s.Reply.State, now, s.Reply
 	}
 	v.change.Lazy = v.replayable
 	if v.replayable {
 		l.tell(v)
+		runtime.Gosched() // whoever was told goes first: nobody waits for what follows
 	}
 	l.save(v.change, func() {
 		if !v.replayable {
@@ -145,7 +148,7 @@ func (l *lane) settle(v verdict) {
 func (l *lane) tell(v verdict) {
 	for _, it := range v.items {
 		msg := *it.msg
-		l.m.desk.settle(msg)
+		l.m.desk.settle(&msg)
 		l.publish(Update{Kind: UpdateResult, Turn: msg.Turn, Message: &msg})
 	}
 	if v.told != nil {

@@ -57,18 +57,18 @@ type gauge struct{ sessions, running, waiting atomic.Int32 }
 
 // An item is a message in the queue.
 type item struct {
-	msg      *Message
-	accepted chan<- error // told once when the message is durable or refused; nil when it was before
-	written  bool         // its acceptance was given to the ledger
-	durable  bool
-	refused  bool
+	msg     *Message
+	ticket  *Ticket // of whoever waits to hear whether it is accepted; nil when nobody does
+	written bool    // its acceptance was given to the ledger
+	durable bool
+	refused bool
 }
 
 // tell says whether the message was accepted, once.
 func (it *item) tell(err error) {
-	if it.accepted != nil {
-		it.accepted <- err // capacity 1
-		it.accepted = nil
+	if it.ticket != nil {
+		it.ticket.admit(err)
+		it.ticket = nil
 	}
 }
 
@@ -205,7 +205,7 @@ func (l *lane) leave() {
 
 // admitting reports whether somebody waits to hear of a message's acceptance.
 func (l *lane) admitting() bool {
-	waits := func(it *item) bool { return it.accepted != nil }
+	waits := func(it *item) bool { return it.ticket != nil }
 	return slices.ContainsFunc(l.pending, waits) ||
 		slices.ContainsFunc(l.flights, func(f *flight) bool { return slices.ContainsFunc(f.items, waits) })
 }
@@ -237,8 +237,11 @@ func (l *lane) flight(id TurnID) *flight {
 
 func (l *lane) now() time.Time { return l.m.o.Now() }
 
+// listening reports whether anybody would see an update.
+func (l *lane) listening() bool { return l.m.hub.listening(l.key) }
+
 func (l *lane) publish(u Update) {
-	if l.m.hub.listening(l.key) {
+	if l.listening() {
 		u.At = l.now()
 		l.m.hub.publish(l.key, u)
 	}

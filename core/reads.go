@@ -12,7 +12,7 @@ func (m *ProcessManager) Message(ctx context.Context, id MessageID) (Message, er
 	if t, ok := m.desk.find(id); ok {
 		select {
 		case <-t.done: // perhaps before the ledger has it
-			return t.outcome, nil
+			return t.end()
 		default:
 		}
 	}

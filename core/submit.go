@@ -17,12 +17,40 @@ import (
 // Errors: ErrQueueFull, ErrKeyReused, ErrStorageFull, ErrStorage, ErrBadContent,
 // ErrClosed.
 func (m *ProcessManager) Submit(ctx context.Context, s Submission) (*Ticket, error) {
-	if err := checkContent(s.Content); err != nil {
+	t, l, err := m.offer(s)
+	if err != nil {
 		return nil, err
+	}
+	return m.admitted(ctx, s, t, l)
+}
+
+// SubmitAndWait is Submit for a caller that waits for the outcome anyway. Unless
+// the message is refused it returns when there is an outcome, or after hurry is
+// closed as soon as Submit would: such a caller is woken once instead of twice.
+func (m *ProcessManager) SubmitAndWait(ctx context.Context, s Submission, hurry <-chan struct{}) (*Ticket, error) {
+	t, l, err := m.offer(s)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-t.done:
+	case <-hurry:
+	case <-l.gone:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return m.admitted(ctx, s, t, l)
+}
+
+// offer hands a message to its lane, which tells the ticket whether it is
+// accepted.
+func (m *ProcessManager) offer(s Submission) (*Ticket, *lane, error) {
+	if err := checkContent(s.Content); err != nil {
+		return nil, nil, err
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
-		return nil, fmt.Errorf("make a message id: %w", err)
+		return nil, nil, fmt.Errorf("make a message id: %w", err)
 	}
 	msg := Message{
 		ID: MessageID(id.String()), Channel: s.Channel, Adapter: s.Adapter, Origin: s.Origin,
@@ -31,30 +59,34 @@ func (m *ProcessManager) Submit(ctx context.Context, s Submission) (*Ticket, err
 	}
 	l, err := m.lane(s.Channel)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t := newTicket(msg)
 	m.desk.add(t)
-	accepted := make(chan error, 1)
-	l.post(func() { l.admit(&item{msg: &msg, accepted: accepted}) })
+	l.post(func() { l.admit(&item{msg: &msg, ticket: t}) })
+	return t, l, nil
+}
+
+// admitted returns the ticket once its message is accepted.
+func (m *ProcessManager) admitted(ctx context.Context, s Submission, t *Ticket, l *lane) (*Ticket, error) {
 	select {
-	case err = <-accepted:
+	case <-t.accepted:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-l.gone:
-		err = ErrClosed
 		select {
-		case err = <-accepted:
+		case <-t.accepted:
 		default:
+			return nil, ErrClosed
 		}
 	}
-	if err == nil {
+	if t.refusal == nil {
 		return t, nil
 	}
-	if dup := (*DuplicateError)(nil); errors.As(err, &dup) {
+	if dup := (*DuplicateError)(nil); errors.As(t.refusal, &dup) {
 		return m.existing(ctx, s, dup)
 	}
-	return nil, err
+	return nil, t.refusal
 }
 
 // existing returns the ticket of the message that was accepted under the same
@@ -71,7 +103,7 @@ func (m *ProcessManager) existing(ctx context.Context, s Submission, dup *Duplic
 		return nil, fmt.Errorf("read the message of a repeated source key: %w", err)
 	}
 	t := newTicket(old)
-	t.Existing, t.outcome = true, old
+	t.Existing, t.outcome = true, &old
 	close(t.done)
 	return t, nil
 }

@@ -17,28 +17,47 @@ type Ticket struct {
 }
 
 type future struct {
-	done    chan struct{}
-	outcome Message // written once, before done is closed
+	accepted chan struct{} // closed when the message is durable, or refused
+	refusal  error         // written before accepted is closed; nothing follows it
+	done     chan struct{} // closed when there is an outcome, or the message is refused
+	outcome  *Message      // written once, before done is closed; nil when refused
 }
 
 func newTicket(m Message) *Ticket {
-	return &Ticket{Message: m, future: &future{done: make(chan struct{})}}
+	return &Ticket{Message: m, future: &future{accepted: make(chan struct{}), done: make(chan struct{})}}
+}
+
+// admit says that the message is accepted, or why it is refused.
+func (f *future) admit(refusal error) {
+	f.refusal = refusal
+	close(f.accepted)
+	if refusal != nil {
+		close(f.done)
+	}
 }
 
 // Done is closed when the outcome is there.
 func (f *future) Done() <-chan struct{} { return f.done }
 
 // Outcome returns the message with its outcome. It is valid once Done is closed.
-func (f *future) Outcome() Message { return f.outcome }
+func (f *future) Outcome() Message { return *f.outcome }
 
 // wait returns once there is an outcome, or with the context's error.
 func (f *future) wait(ctx context.Context) (Message, error) {
 	select {
 	case <-f.done:
-		return f.outcome, nil
+		return f.end()
 	case <-ctx.Done():
 		return Message{}, context.Cause(ctx)
 	}
+}
+
+// end returns what became of the message. It is valid once done is closed.
+func (f *future) end() (Message, error) {
+	if f.refusal != nil {
+		return Message{}, f.refusal
+	}
+	return *f.outcome, nil
 }
 
 // A desk knows the tickets of all messages that have no outcome yet, or one that
@@ -64,8 +83,8 @@ func (d *desk) find(id MessageID) (*Ticket, bool) {
 	return t, ok
 }
 
-// settle closes the ticket with the outcome.
-func (d *desk) settle(m Message) {
+// settle closes the ticket with the outcome, which must not change any more.
+func (d *desk) settle(m *Message) {
 	if t, ok := d.find(m.ID); ok {
 		t.outcome = m
 		close(t.done)

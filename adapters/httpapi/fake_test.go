@@ -129,6 +129,20 @@ func (f *fake) Submit(_ context.Context, s core.Submission) (ticket, error) {
 	return t, nil
 }
 
+func (f *fake) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-chan struct{}) (ticket, error) {
+	t, err := f.Submit(ctx, s)
+	if err != nil {
+		return ticket{}, err
+	}
+	select {
+	case <-t.done:
+	case <-hurry:
+	case <-ctx.Done():
+		return ticket{}, context.Cause(ctx)
+	}
+	return t, nil
+}
+
 func (f *fake) ticket(m *core.Message, existing bool) ticket {
 	return ticket{message: *m, existing: existing, done: f.done[m.ID], outcome: func() core.Message {
 		f.mu.Lock()

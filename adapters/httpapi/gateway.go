@@ -9,6 +9,7 @@ import (
 // A gateway is what this package calls of a core.ProcessManager.
 type gateway interface {
 	Submit(ctx context.Context, s core.Submission) (ticket, error)
+	SubmitAndWait(ctx context.Context, s core.Submission, hurry <-chan struct{}) (ticket, error)
 	Message(ctx context.Context, id core.MessageID) (core.Message, error)
 	Wait(ctx context.Context, id core.MessageID) (core.Message, error)
 	Cancel(ctx context.Context, id core.MessageID) (core.Message, error)
@@ -50,7 +51,15 @@ type managed struct{ *core.ProcessManager }
 
 // Submit implements gateway.
 func (m managed) Submit(ctx context.Context, s core.Submission) (ticket, error) {
-	t, err := m.ProcessManager.Submit(ctx, s)
+	return ticketOf(m.ProcessManager.Submit(ctx, s))
+}
+
+// SubmitAndWait implements gateway.
+func (m managed) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-chan struct{}) (ticket, error) {
+	return ticketOf(m.ProcessManager.SubmitAndWait(ctx, s, hurry))
+}
+
+func ticketOf(t *core.Ticket, err error) (ticket, error) {
 	if err != nil {
 		return ticket{}, err
 	}

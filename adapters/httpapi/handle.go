@@ -64,8 +64,8 @@ func (s *Server) finish(res *response, r *http.Request, start time.Time) {
 	}
 	took := time.Since(start)
 	s.metrics.observe(res, r.Method, took)
-	if ctx := context.WithoutCancel(r.Context()); s.o.Log.Enabled(ctx, slog.LevelDebug) {
-		s.o.Log.DebugContext(ctx, "http request", "method", r.Method, "route", res.route, "status", res.status,
+	if ctx := r.Context(); s.o.Log.Enabled(ctx, slog.LevelDebug) {
+		s.o.Log.DebugContext(context.WithoutCancel(ctx), "http request", "method", r.Method, "route", res.route, "status", res.status,
 			"ms", float64(took.Microseconds())/1000, "local", res.local)
 	}
 	*res = response{}

@@ -28,33 +28,48 @@ func (s *Server) postMessage(w *response, r *http.Request) error {
 	if err := bindKey(&sub, r); err != nil {
 		return err
 	}
-	if !prefersAsync(r) && acceptsEvents(r) {
+	switch {
+	case prefersAsync(r):
+		return s.acceptMessage(w, r, sub)
+	case acceptsEvents(r):
 		return s.streamMessage(w, r, sub)
+	default:
+		return s.awaitMessage(w, r, sub)
 	}
+}
+
+// acceptMessage is POST /message for a client that comes back for the outcome.
+func (s *Server) acceptMessage(w *response, r *http.Request, sub core.Submission) error {
 	t, err := s.submit(w, r, sub)
 	if err != nil {
 		return err
 	}
-	if prefersAsync(r) {
-		w.Header().Set("Preference-Applied", "respond-async")
-		return s.later(w, &t.message)
-	}
-	return s.await(w, r, t)
+	w.Header().Set("Preference-Applied", "respond-async")
+	return s.later(w, &t.message)
 }
 
 func (s *Server) submit(w *response, r *http.Request, sub core.Submission) (ticket, error) {
 	t, err := s.core.Submit(r.Context(), sub)
-	if err == nil && t.existing {
-		w.Header().Set("Idempotency-Replayed", "true")
-	}
+	tellReplay(w, t)
 	return t, err
 }
 
-// await holds the request until the message has its outcome. It only watches:
-// when the client leaves, nothing happens to the message.
-func (s *Server) await(w *response, r *http.Request, t ticket) error {
+func tellReplay(w *response, t ticket) {
+	if t.existing {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+}
+
+// awaitMessage holds the request until the message has its outcome. It only
+// watches: when the client leaves, nothing happens to the message.
+func (s *Server) awaitMessage(w *response, r *http.Request, sub core.Submission) error {
+	t, err := s.core.SubmitAndWait(r.Context(), sub, s.drain.done)
+	if err != nil {
+		return err
+	}
+	tellReplay(w, t)
 	select {
-	case <-t.done:
+	case <-t.done: // already, but for a repeated message or when the server drains
 	case <-r.Context().Done():
 		return context.Cause(r.Context())
 	case <-s.drain.done:
