@@ -57,9 +57,13 @@ func (r *Reader) Next() (Line, error) {
 	}
 }
 
-// More reports whether another whole line has been read already, so that Next
-// would not wait for it.
-func (r *Reader) More() bool { return bytes.IndexByte(r.buf[r.start:r.end], '\n') >= 0 }
+// More reports whether another whole line that is not blank has been read
+// already, so that Next would not wait for it.
+func (r *Reader) More() bool {
+	unread := r.buf[r.start:r.end]
+	i := bytes.LastIndexByte(unread, '\n')
+	return i >= 0 && len(bytes.TrimSpace(unread[:i])) > 0
+}
 
 func (r *Reader) next() (Line, error) {
 	r.shrink()

@@ -48,6 +48,24 @@ func TestReader(t *testing.T) {
 	}
 }
 
+// TestReaderMore asks whether another line is there: a blank one does not count,
+// since Next goes on reading after it.
+func TestReaderMore(t *testing.T) {
+	t.Parallel()
+	for rest, want := range map[string]bool{
+		"": false, "b": false, "\n": false, "\r\n \n": false, "\nb": false,
+		"b\n": true, "\nb\n": true, "b\nc": true,
+	} {
+		r := NewReader(strings.NewReader("a\n"+rest), 0)
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.More(); got != want {
+			t.Errorf("with %q to come, More is %v", rest, got)
+		}
+	}
+}
+
 func TestReaderReportsItsSource(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

@@ -18,6 +18,11 @@ const maxNesting = 10000
 // of the value. Both are valid only as long as the scanned bytes.
 type visitor func(key, value []byte)
 
+// Fields calls visit for each top-level member of a JSON object, in order: with the
+// decoded key and the value as it is, both valid as long as the object. It fails
+// when the object is not one valid JSON object.
+func Fields(object []byte, visit func(key, value []byte)) error { return eachField(object, visit) }
+
 // eachField validates b as one JSON object and calls visit for each of its
 // top-level members in order, so that of duplicate keys the last one wins. It
 // accepts exactly what encoding/json.Valid accepts, in one pass and without

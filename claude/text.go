@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 )
 
+// Text decodes a JSON string that Fields has visited. Anything else is "".
+func Text(value []byte) string { return text(value) }
+
 // text decodes a JSON string value. Anything else (null, a number, an object)
 // is "". Like encoding/json it turns invalid UTF-8 and lone surrogates into
 // U+FFFD. The value must have been validated by the scanner.

@@ -8,22 +8,29 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// drainGrace is how long the host goes on reading claude's output after claude
-// has ended: a process that claude left behind may hold the pipe open.
-const drainGrace = 500 * time.Millisecond
+const (
+	// drainGrace is how long the host waits for output after claude has ended: a
+	// process that claude left behind may hold the pipe open.
+	drainGrace = 500 * time.Millisecond
+	// pipeBytes is more than a pipe holds, and so more than claude can have left
+	// in it (/proc/sys/fs/pipe-max-size).
+	pipeBytes = 1 << 20
+)
 
-// A child is one claude process with its pipes. Lines are written by a goroutine
-// of their own, so that a claude which does not read blocks nobody.
+// A child is one claude process with its pipes.
 type child struct {
 	cmd    *exec.Cmd
+	stdin  *os.File
+	input  *outlet // of the queued lines: a claude that does not read blocks nobody
 	stdout *os.File
+	output inlet // of stdout
 	stderr *tail
-
-	wake chan struct{}
+	left   atomic.Int64 // how much more is read of the output, once claude has ended; 0 before
 
 	mu     sync.Mutex // guards the fields below
 	urgent [][]byte   // control lines
@@ -41,28 +48,39 @@ func startChild(b bootstrap) (*child, error) {
 		return nil, fmt.Errorf("make stdout pipe: %w", err)
 	}
 	defer func() { _ = stdoutW.Close() }()
-	cmd := exec.Command(b.Argv[0], b.Argv[1:]...)
-	cmd.Dir = b.Dir
-	cmd.Stdout = stdoutW
-	cmd.SysProcAttr = childAttr()
-	cmd.WaitDelay = drainGrace // for stderr, which exec copies
-	c := &child{cmd: cmd, stdout: stdoutR, stderr: &tail{}, wake: make(chan struct{}, 1)}
-	cmd.Stderr = c.stderr
-	stdin, err := cmd.StdinPipe()
+	stdinR, stdinW, err := os.Pipe()
 	if err != nil {
 		_ = stdoutR.Close()
 		return nil, fmt.Errorf("make stdin pipe: %w", err)
 	}
-	if err := cmd.Start(); err != nil {
+	defer func() { _ = stdinR.Close() }()
+	c := &child{stdin: stdinW, stdout: stdoutR, stderr: &tail{}}
+	c.cmd = exec.Command(b.Argv[0], b.Argv[1:]...)
+	c.cmd.Dir = b.Dir
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdinR, stdoutW, c.stderr
+	c.cmd.SysProcAttr = childAttr()
+	c.cmd.WaitDelay = drainGrace // for stderr, which exec copies
+	if err := c.start(); err != nil {
 		_ = stdoutR.Close()
+		_ = stdinW.Close()
 		return nil, fmt.Errorf("start %s: %w", b.Argv[0], err)
 	}
-	go c.write(stdin) // ends with the pipe, or by closeInput
 	return c, nil
 }
 
-// send queues a line, newline included. Control lines are written at once, turns
-// when claude is ready.
+func (c *child) start() (err error) {
+	if c.output, err = newInlet(c.stdout); err != nil {
+		return err
+	}
+	// When claude is gone its exit is reported: a failed write needs no other word.
+	if c.input, err = newOutlet(c.stdin, c.nextLine, func(error) { _ = c.stdin.Close() }); err != nil {
+		return err
+	}
+	return c.cmd.Start()
+}
+
+// send gives claude a line, newline included. Control lines are written at once,
+// turns when claude is ready.
 func (c *child) send(line []byte, control bool) {
 	c.mu.Lock()
 	switch {
@@ -73,50 +91,27 @@ func (c *child) send(line []byte, control bool) {
 		c.turns = append(c.turns, line)
 	}
 	c.mu.Unlock()
-	c.signal()
-}
-
-func (c *child) signal() {
-	select {
-	case c.wake <- struct{}{}:
-	default: // a wake-up is already owed
-	}
+	c.input.flush()
 }
 
 func (c *child) setReady() {
 	c.mu.Lock()
 	c.ready = true
 	c.mu.Unlock()
-	c.signal()
+	c.input.flush()
 }
 
+// closeInput closes claude's input when what is queued has been written.
 func (c *child) closeInput() {
 	c.mu.Lock()
 	c.ending = true
 	c.mu.Unlock()
-	c.signal()
+	c.input.flush()
 }
 
-// write passes queued lines to claude until the input is closed or broken.
-func (c *child) write(stdin io.WriteCloser) {
-	defer func() { _ = stdin.Close() }()
-	for range c.wake {
-		for {
-			line, end := c.nextLine()
-			if line == nil {
-				if end {
-					return
-				}
-				break
-			}
-			if _, err := stdin.Write(line); err != nil {
-				return // claude is gone; its exit is reported
-			}
-		}
-	}
-}
-
-func (c *child) nextLine() (line []byte, end bool) {
+// nextLine returns the line that is to be written next, nil if there is none. The
+// input is closed after the last one.
+func (c *child) nextLine() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	queue := &c.urgent
@@ -124,17 +119,22 @@ func (c *child) nextLine() (line []byte, end bool) {
 		queue = &c.turns
 	}
 	if len(*queue) == 0 {
-		return nil, c.ending
+		if c.ending {
+			_ = c.stdin.Close()
+		}
+		return nil, nil
 	}
-	line = (*queue)[0]
+	line := (*queue)[0]
 	(*queue)[0] = nil
 	*queue = (*queue)[1:]
-	return line, false
+	return line, nil
 }
 
-// wait returns how claude ended, once it has.
+// wait returns how claude ended, once it has. Nothing more is written: whoever
+// still holds the other end of the pipe was not meant.
 func (c *child) wait() exit {
 	err := c.cmd.Wait()
+	_ = c.stdin.Close()
 	e := exit{Code: -1, Stderr: c.stderr.String()}
 	if st := c.cmd.ProcessState; st != nil {
 		e.Code = st.ExitCode()
@@ -145,6 +145,26 @@ func (c *child) wait() exit {
 		e.Error = err.Error()
 	}
 	return e
+}
+
+// drain says that claude has ended: what it left in the pipe is still read.
+func (c *child) drain() {
+	c.left.Store(pipeBytes)
+	_ = c.stdout.SetReadDeadline(time.Now().Add(drainGrace)) // for a Read that waits already
+}
+
+// Read reads claude's output. After drain it takes what is there, however long it
+// is until the next Read: the reader may be held up by a full log.
+func (c *child) Read(p []byte) (int, error) {
+	if c.left.Load() == 0 {
+		return c.output.Read(p)
+	}
+	_ = c.stdout.SetReadDeadline(time.Now().Add(drainGrace))
+	n, err := c.output.Read(p[:min(int64(len(p)), c.left.Load())])
+	if c.left.Add(-int64(n)) == 0 {
+		return n, io.EOF // somebody else writes
+	}
+	return n, err
 }
 
 // kill sends the signal to claude's process group, unless claude has ended: its

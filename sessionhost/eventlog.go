@@ -3,7 +3,6 @@ package sessionhost
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"sync"
@@ -19,6 +18,7 @@ import (
 type eventLog struct {
 	memLimit, limit int64
 	create          func() (*os.File, error) // makes the spool file
+	full            func()                   // told before append waits: readers have to catch up
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -42,34 +42,28 @@ type entry struct {
 
 var errLogClosed = errors.New("event log is closed")
 
-func newEventLog(memLimit, limit int64, create func() (*os.File, error)) *eventLog {
-	l := &eventLog{memLimit: memLimit, limit: limit, create: create, next: 1}
+func newEventLog(memLimit, limit int64, create func() (*os.File, error), full func()) *eventLog {
+	l := &eventLog{memLimit: memLimit, limit: limit, create: create, full: full, next: 1}
 	l.changed = sync.NewCond(&l.mu)
 	return l
 }
 
 // append adds an entry, encoded with the sequence number it gets. It blocks
 // while the log is full, unless the entry is partial: then it may be dropped.
-// With more, readers are not woken yet: another entry follows at once.
-func (l *eventLog) append(partial, more bool, encode func(seq uint64) []byte) error {
+func (l *eventLog) append(partial bool, encode func(seq uint64) []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if partial && l.used() >= l.limit/2 {
 		l.dropped++
-		l.changed.Broadcast()
 		return nil
 	}
 	data := encode(l.next)
-	for {
+	for told := false; ; told = true {
 		switch {
 		case l.closed:
 			return errLogClosed
 		case len(l.entries) == 0 || l.used()+int64(len(data)) <= l.limit:
-			err := l.put(data)
-			if err == nil {
-				if !more {
-					l.changed.Broadcast()
-				}
+			if l.put(data) == nil {
 				return nil
 			}
 			if partial {
@@ -77,8 +71,13 @@ func (l *eventLog) append(partial, more bool, encode func(seq uint64) []byte) er
 				return nil
 			}
 		}
-		l.changed.Broadcast()
-		l.changed.Wait() // for an ack, or the end
+		if told {
+			l.changed.Wait() // for an ack, or the end
+			continue
+		}
+		l.mu.Unlock()
+		l.full()
+		l.mu.Lock()
 	}
 }
 
@@ -112,21 +111,12 @@ func (l *eventLog) put(data []byte) error {
 
 // read appends to batch the encoded entries after a sequence number, at least one
 // and at most about most bytes, and returns the last sequence number among them.
-// It blocks until there are some; stop makes it return early with errLogClosed.
-func (l *eventLog) read(batch []byte, after uint64, most int, stop func() bool) ([]byte, uint64, error) {
+// If there are none it appends nothing.
+func (l *eventLog) read(batch []byte, after uint64, most int) ([]byte, uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for {
-		if stop() {
-			return batch, after, errLogClosed
-		}
-		if n := len(l.entries); n > 0 && l.entries[n-1].seq > after {
-			break
-		}
-		if l.closed {
-			return batch, after, io.EOF
-		}
-		l.changed.Wait()
+	if n := len(l.entries); n == 0 || l.entries[n-1].seq <= after {
+		return batch, after, nil
 	}
 	i := 0
 	if first := l.entries[0].seq; after >= first {
@@ -189,7 +179,7 @@ func (l *eventLog) last() uint64 {
 	return l.next - 1
 }
 
-// wakeAll lets blocked readers look at their stop condition again.
+// wakeAll lets whoever is in waitEmpty look at the stop condition again.
 func (l *eventLog) wakeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

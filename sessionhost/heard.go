@@ -26,7 +26,7 @@ func (h *host) heard(line claude.Line, more bool) {
 	switch ev.Type {
 	case claude.TypeControlRequest:
 		if !h.asked(ev) {
-			h.said.wakeAll()
+			h.pass()
 			return // answered here
 		}
 	case claude.TypeCancelRequest:
@@ -40,9 +40,12 @@ func (h *host) heard(line claude.Line, more bool) {
 			h.log.Error("tool call not noted", "err", err)
 		}
 	}
-	err = h.said.append(ev.Type == claude.TypeStreamEvent, more, func(seq uint64) []byte { return encodeEvent(seq, ev.Raw) })
+	err = h.said.append(ev.Type == claude.TypeStreamEvent, func(seq uint64) []byte { return encodeEvent(seq, ev.Raw) })
 	if err != nil {
 		h.log.Error("event not kept", "err", err)
+	}
+	if !more {
+		h.pass()
 	}
 }
 

@@ -46,6 +46,7 @@ type host struct {
 	mu         sync.Mutex
 	generation int64
 	client     net.Conn // the daemon, nil when there is none
+	feed       *outlet  // of the log to the daemon, once it is welcome
 	turns      []string
 	requests   map[string]json.RawMessage // unanswered permission requests
 	order      []string                   // their ids, oldest first
@@ -76,16 +77,17 @@ func Run(log *slog.Logger) int {
 	defer func() { _ = lock.Close() }() // held until here: claude has ended
 	l, err := net.FileListener(listener)
 	_ = listener.Close()
-	if err != nil {
-		log.Error("session host not started", "err", err)
+	socket, ok := l.(*net.UnixListener)
+	if err != nil || !ok {
+		log.Error("session host not started: it inherited no Unix socket", "err", err)
 		return 1
 	}
 	h := &host{
 		b: b, log: log, requests: map[string]json.RawMessage{},
 		stopped: make(chan struct{}), exited: make(chan struct{}), tools: toolNotes{path: b.ToolsPath},
 	}
-	h.said = newEventLog(b.MemLimit, b.SpoolLimit, func() (*os.File, error) { return openSpool(b.SpoolPath) })
-	return h.run(l)
+	h.said = newEventLog(b.MemLimit, b.SpoolLimit, func() (*os.File, error) { return openSpool(b.SpoolPath) }, h.pass)
+	return h.run(socket)
 }
 
 // openSpool makes a file that has no name any more: nothing is left of it
@@ -102,7 +104,7 @@ func openSpool(path string) (*os.File, error) {
 	return f, nil
 }
 
-func (h *host) run(l net.Listener) int {
+func (h *host) run(l *net.UnixListener) int {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
@@ -242,19 +244,31 @@ func (h *host) watch(c *child) {
 		h.read(c)
 	}()
 	e := c.wait()
-	select {
-	case <-read:
-	case <-time.After(drainGrace): // somebody else holds the pipe
-		_ = c.stdout.SetReadDeadline(time.Now())
-		<-read
-	}
+	c.drain()
+	h.waitRead(read)
 	_ = c.stdout.Close()
 	c.closeInput()
 	h.ended(e)
 }
 
+// waitRead waits until claude's last words are in the log. When that is full they
+// wait for a daemon to acknowledge others, but not longer than a stop allows.
+func (h *host) waitRead(read <-chan struct{}) {
+	select {
+	case <-read:
+		return
+	case <-h.stopped:
+	}
+	select {
+	case <-read:
+	case <-time.After(2 * drainGrace):
+		h.said.close()
+		<-read
+	}
+}
+
 func (h *host) read(c *child) {
-	lines := claude.NewReader(c.stdout, maxLineBytes)
+	lines := claude.NewReader(c, maxLineBytes)
 	for {
 		line, err := lines.Next()
 		if err != nil {
@@ -280,7 +294,7 @@ func (h *host) ended(e exit) {
 
 // sayOwn adds an entry of the host's own to the log.
 func (h *host) sayOwn(s said) {
-	err := h.said.append(false, false, func(seq uint64) []byte {
+	err := h.said.append(false, func(seq uint64) []byte {
 		s.Seq = seq
 		b, err := json.Marshal(s)
 		if err != nil {
@@ -291,4 +305,5 @@ func (h *host) sayOwn(s said) {
 	if err != nil {
 		h.log.Error("event not kept", "err", err)
 	}
+	h.pass()
 }

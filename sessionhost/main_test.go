@@ -72,13 +72,13 @@ func runTests(m *testing.M) int {
 
 // A station is a place where hosts live, with the scripted claude.
 type station struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	o   Options
 }
 
 // newStation makes one. Variables are NAME=VALUE for the hosts and claude.
-func newStation(t *testing.T, environ ...string) *station {
+func newStation(t testing.TB, environ ...string) *station {
 	t.Helper()
 	fake, err := built.fake()
 	if err != nil {
@@ -177,7 +177,7 @@ func (st *station) listen(s core.Session) *listener {
 // A listener receives the events of a session one by one.
 type listener struct {
 	core.Session
-	t       *testing.T
+	t       testing.TB
 	waiting []core.Event
 }
 
@@ -313,7 +313,7 @@ func runSelf(path string) (said string, err error) {
 	return string(out), err
 }
 
-func newID(t *testing.T) string {
+func newID(t testing.TB) string {
 	t.Helper()
 	id, err := uuid.NewV7()
 	if err != nil {

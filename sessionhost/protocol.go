@@ -13,9 +13,12 @@ package sessionhost
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"bareclaw/claude"
 )
 
 // protocolVersion is raised when a frame changes its meaning. A host and a
@@ -119,10 +122,35 @@ func decodeFrame(b []byte) (f frame, payload []byte, err error) {
 		payload = b[i+len(lineField) : len(b)-1]
 		header = append(append(make([]byte, 0, i+1), b[:i]...), '}')
 	}
-	if err := json.Unmarshal(header, &f); err != nil {
+	if f, err = decodeHeader(header); err != nil {
 		return frame{}, nil, fmt.Errorf("decode frame: %w", err)
 	}
 	return f, payload, nil
+}
+
+// decodeHeader does what json.Unmarshal would, in a fraction of its time: every
+// turn has a header.
+func decodeHeader(b []byte) (f frame, err error) {
+	var bad error
+	err = claude.Fields(b, func(key, value []byte) {
+		var no error
+		switch string(key) {
+		case "type":
+			f.Type = claude.Text(value)
+		case "version":
+			f.Version, no = strconv.Atoi(string(value))
+		case "generation":
+			f.Generation, no = strconv.ParseInt(string(value), 10, 64)
+		case "id":
+			f.ID = claude.Text(value)
+		case "seq":
+			f.Seq, no = strconv.ParseUint(string(value), 10, 64)
+		case "gently":
+			f.Gently, no = strconv.ParseBool(string(value))
+		}
+		bad = cmp.Or(bad, no)
+	})
+	return f, cmp.Or(err, bad)
 }
 
 const (

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"slices"
@@ -21,9 +20,9 @@ const helloTimeout = 5 * time.Second
 const batchBytes = 64 << 10
 
 // accept serves daemons, the newest generation at a time.
-func (h *host) accept(l net.Listener) {
+func (h *host) accept(l *net.UnixListener) {
 	for {
-		c, err := l.Accept()
+		c, err := l.AcceptUnix()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
 				h.log.Error("host cannot accept connections", "err", err)
@@ -34,27 +33,28 @@ func (h *host) accept(l net.Listener) {
 	}
 }
 
-func (h *host) serve(c net.Conn) {
+func (h *host) serve(c *net.UnixConn) {
 	defer func() { _ = c.Close() }()
 	if err := samePeer(c); err != nil {
 		h.log.Warn("connection refused", "err", err)
 		return
 	}
 	defer h.left(c)
-	frames := claude.NewReader(c, maxFrameBytes)
+	in, err := newInlet(c)
+	if err != nil {
+		h.log.Error("daemon not served", "err", err)
+		return
+	}
+	frames := claude.NewReader(in, maxFrameBytes)
 	if err := h.greet(c, frames); err != nil {
 		h.log.Warn("daemon refused", "err", err)
 		_ = json.NewEncoder(c).Encode(welcome{Type: frameRefused, Version: protocolVersion, Error: err.Error()})
 		return
 	}
-	go func() { // ends with the connection
-		if err := h.pump(c); err != nil {
-			if !errors.Is(err, errLogClosed) {
-				h.log.Info("daemon no longer reached", "err", err)
-			}
-			_ = c.Close()
-		}
-	}()
+	if err := h.follow(c); err != nil {
+		h.log.Error("daemon not served", "err", err)
+		return
+	}
 	for {
 		line, err := frames.Next()
 		if err != nil {
@@ -123,7 +123,7 @@ func (h *host) welcome(c net.Conn, generation int64) (welcome, error) {
 	if h.client != nil {
 		_ = h.client.Close() // one daemon at a time: the newest
 	}
-	h.generation, h.client = generation, c
+	h.generation, h.client, h.feed = generation, c, nil
 	w := welcome{
 		Type: frameWelcome, Version: protocolVersion, Channel: h.b.Channel, SessionID: h.b.SessionID,
 		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Turns: slices.Clone(h.turns), Seq: last,
@@ -137,39 +137,49 @@ func (h *host) welcome(c net.Conn, generation int64) (welcome, error) {
 func (h *host) left(c net.Conn) {
 	h.mu.Lock()
 	if h.client == c {
-		h.client = nil
+		h.client, h.feed = nil, nil
 	}
 	h.mu.Unlock()
 	h.said.wakeAll()
 }
 
-// pump sends the daemon every event that is not acknowledged, and then each new
-// one, until the connection ends or claude has ended and all was sent.
-func (h *host) pump(c net.Conn) error {
+// follow sends the daemon every event that is not acknowledged, and from now on
+// each new one.
+func (h *host) follow(c *net.UnixConn) error {
 	after := uint64(0)
-	replaced := func() bool {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return h.client != c
-	}
 	var batch []byte
-	for {
+	next := func() (_ []byte, err error) {
 		if cap(batch) > 4*batchBytes {
 			batch = nil // a giant line does not stay in memory
 		}
-		var last uint64
-		var err error
-		batch, last, err = h.said.read(batch[:0], after, batchBytes, replaced)
-		if errors.Is(err, io.EOF) {
-			return nil // all is said; the connection stays for the daemon's acks
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := c.Write(batch); err != nil {
-			return fmt.Errorf("send events: %w", err)
-		}
-		after = last
+		batch, after, err = h.said.read(batch[:0], after, batchBytes)
+		return batch, err
+	}
+	feed, err := newOutlet(c, next, func(err error) {
+		h.log.Info("daemon no longer reached", "err", err)
+		if !isLost(err) {
+			_ = c.Close()
+		} // else the daemon has left, and what it had written before is still to be read
+	})
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	if h.client == c { // else a newer daemon has come
+		h.feed = feed
+	}
+	h.mu.Unlock()
+	h.pass()
+	return nil
+}
+
+// pass sends the daemon what is new in the log.
+func (h *host) pass() {
+	h.mu.Lock()
+	feed := h.feed
+	h.mu.Unlock()
+	if feed != nil {
+		feed.flush()
 	}
 }
 

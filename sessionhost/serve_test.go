@@ -2,16 +2,20 @@ package sessionhost
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/procs"
 )
 
 // TestClaudeThatDoesNotRead hands over more than a pipe holds to a claude that
@@ -27,6 +31,157 @@ func TestClaudeThatDoesNotRead(t *testing.T) {
 	}
 	if n := len(st.attach(2).Info().Turns); n < 2 { // the end of the last one may be on its way
 		t.Errorf("the host took %d turns, want 3", n)
+	}
+}
+
+// TestClaudeThatReadsLate hands over far more than a pipe holds before claude
+// reads any of it: it gets every byte, in order.
+func TestClaudeThatReadsLate(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	st.shell(`until [ -e "$HOME/go" ]; do sleep 0.01; done; head -n 3 > "$HOME/read.tmp"; mv "$HOME/read.tmp" "$HOME/read"; sleep 600`)
+	s := st.start()
+	s.until(core.Readied)
+	var want []byte
+	for i, n := range []int{10, 10 << 20, 100} {
+		line := []byte(`{"n":"` + strings.Repeat(string(rune('a'+i)), n) + `"}` + "\n")
+		want = append(want, line...)
+		if err := s.Hand(core.TurnID(newID(t)), line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	st.touch("go")
+	st.eventually("claude has read it", func() bool { return st.exists("read") })
+	if got, err := os.ReadFile(st.path("read")); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("claude read %d bytes, which are not the %d it was told (%v)", len(got), len(want), err)
+	}
+}
+
+// TestDaemonThatDoesNotRead has claude say more than a socket holds to a daemon
+// that does not read: claude goes on, and the daemon gets it all later.
+func TestDaemonThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	const lines = 20_000
+	st := newStation(t)
+	st.shell(fmt.Sprintf(`read -r line; yes '{"type":"assistant","text":"%s"}' | head -n %d; echo > "$HOME/said"; sleep 600`, strings.Repeat("x", 100), lines))
+	st.start().until(core.Readied)
+	conn, r := st.dial()
+	if _, err := io.WriteString(conn, `{"type":"hello","version":1,"generation":2}`+"\n"+`{"type":"write","line":{}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	st.eventually("claude has said it all", func() bool { return st.exists("said") })
+	if _, err := r.ReadString('\n'); err != nil { // the welcome
+		t.Fatal(err)
+	}
+	for seq := uint64(1); seq <= 2+lines; seq++ { // the answer to initialize and "ready" are the first
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entry, err := decodeSaid(line[:len(line)-1]); err != nil || entry.Seq != seq {
+			t.Fatalf("entry %d is %q (%v)", seq, line, err)
+		}
+	}
+}
+
+// TestLastWordsOfADaemon hands over a turn and leaves, while claude says what
+// cannot be sent any more: the turn is claude's all the same.
+func TestLastWordsOfADaemon(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	st.shell(`until [ -e "$HOME/go" ]; do sleep 0.01; done; echo '{"type":"user"}'; echo > "$HOME/said"; read -r line; echo > "$HOME/told"; sleep 600`)
+	s := st.start()
+	s.until(core.Readied)
+	r := st.record()
+	if err := procs.Signal(r.PID, r.Start, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	s.hand("go on")
+	s.Detach()
+	st.touch("go")
+	st.eventually("claude has spoken", func() bool { return st.exists("said") })
+	if err := procs.Signal(r.PID, r.Start, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	st.eventually("claude has its turn", func() bool { return st.exists("told") })
+}
+
+// TestFullLog has claude say far more than the log holds to a daemon that
+// acknowledges what it gets: nothing is missing.
+func TestFullLog(t *testing.T) {
+	t.Parallel()
+	const lines = 1000
+	st := newStation(t)
+	st.o.MemLimit, st.o.SpoolLimit = 1<<10, 4<<10
+	st.shell(fmt.Sprintf(`yes '{"type":"assistant","text":"%s"}' | head -n %d; sleep 600`, strings.Repeat("x", 100), lines))
+	s := st.start()
+	for seq := uint64(1); seq <= 2+lines; seq++ { // the answer to initialize and "ready" are the first
+		ev, ok := s.next()
+		if !ok || ev.Seq != seq {
+			t.Fatalf("entry %d is %+v", seq, ev)
+		}
+		s.Ack(ev.Seq)
+	}
+}
+
+// TestFullLogOutlivesClaude has claude end while its last words are in the pipe,
+// since the log is full and no daemon is there: the next one gets them all.
+func TestFullLogOutlivesClaude(t *testing.T) {
+	t.Parallel()
+	const lines = 500 // more than the log holds, and no more than log and pipe hold
+	st := newStation(t)
+	st.o.MemLimit, st.o.SpoolLimit = 1<<10, 16<<10
+	st.shell(fmt.Sprintf(`read -r line; yes '{"type":"assistant","text":"%s"}' | head -n %d; exit 3`, strings.Repeat("x", 100), lines))
+	s := st.start()
+	s.until(core.Readied)
+	r := st.record()
+	s.hand("go on")
+	s.Detach()
+	st.gone("claude", r.ClaudePID, r.ClaudeStart)
+	time.Sleep(2 * drainGrace) // the span in which they would be lost
+	s = st.attach(2)
+	var all []core.Event
+	for ev, ok := s.next(); ok; ev, ok = s.next() {
+		all = append(all, ev)
+		s.Ack(ev.Seq)
+		if ev.Kind == core.Exited {
+			break
+		}
+	}
+	inSequence(t, all, 1)
+	if want := 2 + lines + 1; len(all) != want {
+		t.Errorf("%d events came, want %d", len(all), want)
+	}
+}
+
+// TestStopWithAFullLog ends a host whose log nobody empties.
+func TestStopWithAFullLog(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	st.o.MemLimit, st.o.SpoolLimit = 1<<10, 4<<10
+	st.shell(fmt.Sprintf(`yes '{"type":"assistant","text":"%s"}' | head -n 1000; sleep 600`, strings.Repeat("x", 100)))
+	s := st.start()
+	s.until(core.Readied)
+	s.Detach()
+	r := st.record()
+	if err := procs.Signal(r.PID, r.Start, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	st.gone("claude", r.ClaudePID, r.ClaudeStart)
+	st.gone("host", r.PID, r.Start)
+}
+
+// TestBlankLines has claude print an empty line after an event: the event does
+// not wait for what comes next.
+func TestBlankLines(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	st.shell(`read -r line; printf '{"type":"user"}\n\n'; sleep 600`)
+	s := st.start()
+	s.until(core.Readied)
+	s.hand("say it")
+	for ev, ok := s.next(); ok && ev.Type != "user"; {
+		ev, ok = s.next()
 	}
 }
 

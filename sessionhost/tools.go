@@ -48,8 +48,9 @@ func (n *toolNotes) hear(ev claude.Event) error {
 	return nil
 }
 
-// mentionsTool is a cheap way to rule out most events.
-func mentionsTool(ev claude.Event) bool { return bytes.Contains(ev.Raw, []byte("tool_use")) }
+// mentionsTool is a cheap way to rule out most events: the type of a tool call's
+// block ends so. Other events have the word only as part of a member's name.
+func mentionsTool(ev claude.Event) bool { return bytes.Contains(ev.Raw, []byte(`tool_use"`)) }
 
 func (n *toolNotes) note() error {
 	n.trim()

@@ -2,8 +2,6 @@ package ledger_test
 
 import (
 	"database/sql"
-	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -96,34 +94,6 @@ func TestArrivalsAndOthersInOneGroup(t *testing.T) {
 			t.Errorf("message %d is %s, want %s: the order was lost", i, ms[i].ID, want.ID)
 		}
 	}
-}
-
-// Arrivals that cannot be posted for want of room are not lost, and no read
-// pretends that they do not exist.
-func TestArrivalsOnFullDisk(t *testing.T) {
-	t.Parallel()
-	dir := smallDisk(t)
-	l := openAt(t, filepath.Join(dir, "ledger.db"))
-	var want []*core.Message
-	for i := range 40 {
-		m := message(fmt.Sprint("channel ", i))
-		m.Content.Text = strings.Repeat("x", 1500)
-		mustWrite(t, l, core.Change{Accept: []*core.Message{m}})
-		want = append(want, m)
-	}
-	free := fill(t, dir)
-	for _, m := range want {
-		if _, err := l.Message(t.Context(), m.ID); err != nil && !errors.Is(err, core.ErrStorageFull) {
-			t.Fatalf("error = %v, want ErrStorageFull", err)
-		}
-	}
-	free()
-	for _, m := range want {
-		if _, err := l.Message(t.Context(), m.ID); err != nil {
-			t.Fatal(err)
-		}
-	}
-	wantBalance(t, l, core.Balance{Accepted: int64(len(want)), Waiting: int64(len(want))})
 }
 
 // A ledger of the first schema is brought up to date.

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -97,6 +98,34 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("%q is logged %d times, want once a round:\n%s", says, got, &logged)
 		}
 	}
+}
+
+// Arrivals that cannot be posted for want of room are not lost, and no read
+// pretends that they do not exist.
+func TestArrivalsOnFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t)
+	l := openAt(t, filepath.Join(dir, "ledger.db"))
+	var want []*core.Message
+	for i := range 40 {
+		m := message(fmt.Sprint("channel ", i))
+		m.Content.Text = strings.Repeat("x", 1500)
+		mustWrite(t, l, core.Change{Accept: []*core.Message{m}})
+		want = append(want, m)
+	}
+	free := fill(t, dir)
+	for _, m := range want {
+		if _, err := l.Message(t.Context(), m.ID); err != nil && !errors.Is(err, core.ErrStorageFull) {
+			t.Fatalf("error = %v, want ErrStorageFull", err)
+		}
+	}
+	free()
+	for _, m := range want {
+		if _, err := l.Message(t.Context(), m.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantBalance(t, l, core.Balance{Accepted: int64(len(want)), Waiting: int64(len(want))})
 }
 
 func TestReadOnlyDisk(t *testing.T) {

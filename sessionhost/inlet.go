@@ -1,0 +1,35 @@
+package sessionhost
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+)
+
+// An inlet reads a pipe or a socket that the runtime polls, with less work for
+// the scheduler than their own Read: see readNow.
+type inlet struct{ conn syscall.RawConn }
+
+func newInlet(c syscall.Conn) (inlet, error) {
+	conn, err := c.SyscallConn()
+	if err != nil {
+		return inlet{}, fmt.Errorf("read from %T: %w", c, err)
+	}
+	return inlet{conn}, nil
+}
+
+// Read waits until there is something to read.
+func (i inlet) Read(p []byte) (n int, err error) {
+	waitErr := i.conn.Read(func(fd uintptr) (done bool) {
+		n, err = readNow(fd, p)
+		return !errors.Is(err, syscall.EAGAIN)
+	})
+	switch {
+	case waitErr != nil:
+		return 0, waitErr
+	case n == 0 && err == nil && len(p) > 0:
+		return 0, io.EOF
+	}
+	return max(n, 0), err
+}
