@@ -148,8 +148,13 @@ func (c *client) ask(request, want []byte, timeout time.Duration) (time.Duration
 	if err != nil {
 		return took, err
 	}
+	return took, checkAnswer(status, body, want)
+}
+
+// checkAnswer returns an error unless it is a good answer with the wanted text.
+func checkAnswer(status int, body, want []byte) error {
 	if status != http.StatusOK || !bytes.Contains(body, want) || !bytes.Contains(body, []byte(`"is_error":false`)) {
-		return took, refusal{status, string(body[:min(len(body), 300)])}
+		return refusal{status, string(body[:min(len(body), 300)])}
 	}
-	return took, nil
+	return nil
 }

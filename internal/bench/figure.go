@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -20,6 +21,24 @@ func (f figure) String() string {
 		return f.note
 	}
 	return round(f.value) + " " + f.unit
+}
+
+// medians makes one figure of those with the same id, in the order of the first
+// ones. One without a value stands for all.
+func medians(figures []figure) (out []figure) {
+	values := map[string][]float64{}
+	for _, f := range figures {
+		if len(values[f.id]) == 0 {
+			out = append(out, f)
+		}
+		values[f.id] = append(values[f.id], f.value)
+	}
+	for i, f := range out {
+		all := values[f.id]
+		slices.Sort(all)
+		out[i].value = (all[(len(all)-1)/2] + all[len(all)/2]) / 2
+	}
+	return out
 }
 
 // round writes a value with about three significant digits.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,9 @@ import (
 
 // askTimeout bounds one message of the scenarios that send short ones.
 const askTimeout = 30 * time.Second
+
+// okText is in a good answer of the instant claude.
+var okText = []byte(`"text":"ok"`)
 
 // A talker is one client that keeps to one channel.
 type talker struct {
@@ -36,7 +38,7 @@ func (s *server) talk(scenario string, n int) (*talker, error) {
 
 // once sends the message and keeps its time.
 func (t *talker) once() error {
-	took, err := t.ask(t.request, []byte(`"text":"ok"`), askTimeout)
+	took, err := t.ask(t.request, okText, askTimeout)
 	t.times = append(t.times, took)
 	return err
 }
@@ -80,46 +82,4 @@ func hangUp(talkers []*talker) {
 			_ = t.conn.Close()
 		}
 	}
-}
-
-// redial gives the talkers new connections: a server may close those that were
-// idle while the last channels were opened.
-func (s *server) redial(talkers []*talker) error {
-	for _, t := range talkers {
-		c, err := dial(s.addr)
-		if err != nil {
-			return err
-		}
-		_ = t.conn.Close()
-		t.client = c
-	}
-	return nil
-}
-
-// drive lets all talkers send their message again and again for some time:
-// each waits for its answer before it sends the next, and sends at least one. It
-// returns all times and how long it really was.
-func drive(ctx context.Context, talkers []*talker, d time.Duration) ([]time.Duration, time.Duration, error) {
-	errs := make([]error, len(talkers))
-	began := time.Now()
-	var all sync.WaitGroup
-	for i, t := range talkers {
-		t.times = make([]time.Duration, 0, 1<<12)
-		all.Go(func() {
-			errs[i] = t.once()
-			for time.Since(began) < d && ctx.Err() == nil && errs[i] == nil {
-				errs[i] = t.once()
-			}
-		})
-	}
-	all.Wait()
-	took := time.Since(began)
-	var times []time.Duration
-	for i, t := range talkers {
-		if errs[i] != nil {
-			return nil, 0, errs[i]
-		}
-		times = append(times, t.times...)
-	}
-	return times, took, context.Cause(ctx)
 }

@@ -16,18 +16,21 @@ import (
 type scenario struct {
 	name string
 	run  func(context.Context, *lab, target) ([]figure, error)
+	// inRounds says that the targets take turns several times, and each figure is
+	// the median: a machine that is shared gets faster and slower by the minute.
+	inRounds bool
 }
 
 func scenarios() []scenario {
 	return []scenario{
-		{"start", startUp},
-		{"warm", warmLatency},
-		{"cold", coldChannels},
-		{"burst", channelBurst},
-		{"load", throughput},
-		{"memory", memory},
-		{"events", eventTurn},
-		{"sizes", bigMessages},
+		{name: "start", run: startUp},
+		{name: "warm", run: warmLatency, inRounds: true},
+		{name: "cold", run: coldChannels},
+		{name: "burst", run: channelBurst},
+		{name: "load", run: throughput, inRounds: true},
+		{name: "memory", run: memory},
+		{name: "events", run: eventTurn},
+		{name: "sizes", run: bigMessages},
 	}
 }
 
@@ -54,6 +57,7 @@ const sweepAfter = 3 * time.Second
 
 // A plan says how much is measured.
 type plan struct {
+	rounds       int // of a scenario that runs in rounds
 	starts       int
 	warmMessages int
 	coldChannels int
@@ -69,12 +73,12 @@ type plan struct {
 }
 
 func fullPlan() plan {
-	return plan{starts: 20, warmMessages: 4000, coldChannels: 60, burst: 50, load: 6 * time.Second, loads: []int{1, 10, 100},
+	return plan{rounds: 7, starts: 20, warmMessages: 1500, coldChannels: 60, burst: 50, load: 2 * time.Second, loads: []int{1, 10, 100},
 		crowds: []int{1, 50, 200}, eventTurns: 9, sizeRounds: 5, sizes: []int{1, 10}, syncs: 1000, patience: sweepAfter}
 }
 
 func quickPlan() plan {
-	return plan{starts: 5, warmMessages: 1000, coldChannels: 20, burst: 50, load: 1500 * time.Millisecond, loads: []int{1, 10, 100},
+	return plan{rounds: 1, starts: 5, warmMessages: 1000, coldChannels: 20, burst: 50, load: 1500 * time.Millisecond, loads: []int{1, 10, 100},
 		crowds: []int{1, 50, 200}, eventTurns: 3, sizeRounds: 2, sizes: []int{1, 10}, syncs: 200, patience: sweepAfter}
 }
 
@@ -103,30 +107,50 @@ func measure(ctx context.Context, o options, p plan, log io.Writer) (r report, e
 		if len(o.only) > 0 && !slices.Contains(o.only, s.name) {
 			continue
 		}
-		for _, t := range targets {
-			if err := l.take(ctx, &r, s, t); err != nil {
-				return r, err
-			}
+		if err := l.compare(ctx, &r, s, targets); err != nil {
+			return r, err
 		}
 	}
 	r.took = time.Since(r.began)
 	return r, nil
 }
 
-// take runs one scenario on one target and adds its figures to the report.
-func (l *lab) take(ctx context.Context, r *report, s scenario, t target) error {
+// compare runs one scenario on the targets in turn and adds their figures to the
+// report.
+func (l *lab) compare(ctx context.Context, r *report, s scenario, targets []target) error {
+	rounds := 1
+	if s.inRounds {
+		rounds = l.plan.rounds
+	}
+	taken := make([][]figure, len(targets))
+	for range rounds {
+		for i, t := range targets {
+			figures, err := l.take(ctx, s, t)
+			if err != nil {
+				return err
+			}
+			taken[i] = append(taken[i], figures...)
+		}
+	}
+	for i, t := range targets {
+		r.add(t, medians(taken[i]))
+	}
+	return nil
+}
+
+// take runs one scenario on one target. A figure that cannot be had is not there.
+func (l *lab) take(ctx context.Context, s scenario, t target) ([]figure, error) {
 	began := time.Now()
 	figures, err := s.run(ctx, l, t)
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	case errors.Is(err, errCannotSee):
 		fmt.Fprintf(l.log, "bench: %s of %s: not measured, it was not started by us\n", s.name, t.name)
-		return nil
+		return nil, nil
 	case err != nil:
-		return fmt.Errorf("%s of %s: %w", s.name, t.name, err)
+		return nil, fmt.Errorf("%s of %s: %w", s.name, t.name, err)
 	}
-	r.add(t, figures)
 	fmt.Fprintf(l.log, "bench: %s of %s: %.1f s\n", s.name, t.name, time.Since(began).Seconds())
-	return nil
+	return figures, nil
 }

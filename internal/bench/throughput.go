@@ -31,15 +31,16 @@ func (s *server) loop(ctx context.Context, n int, d time.Duration) ([]figure, er
 	if err != nil {
 		return nil, err
 	}
-	defer hangUp(talkers)
-	if err := s.redial(talkers); err != nil {
-		return nil, err
+	hangUp(talkers)
+	requests := make([][]byte, n)
+	for i, t := range talkers {
+		requests[i] = t.request
 	}
-	if _, _, err := drive(ctx, talkers, d/10); err != nil {
+	if _, _, err := drive(ctx, s.addr, requests, d/10); err != nil {
 		return nil, err
 	}
 	daemon, hosts := s.cpu()
-	times, took, err := drive(ctx, talkers, d)
+	times, took, err := drive(ctx, s.addr, requests, d)
 	if err != nil {
 		return nil, err
 	}
