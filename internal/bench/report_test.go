@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,5 +87,13 @@ func TestQuantile(t *testing.T) {
 		if got := quantile(c.samples, c.q); got != c.want {
 			t.Errorf("quantile %g of %d samples = %d, want %d", c.q, len(c.samples), got, c.want)
 		}
+	}
+}
+
+func TestMedians(t *testing.T) {
+	t.Parallel()
+	got := medians([]figure{{id: "a", value: 3}, {id: "b", value: 5}, {id: "a", value: 1}, {id: "a", value: 2}, {id: "b", value: 7}})
+	if want := []figure{{id: "a", value: 2}, {id: "b", value: 6}}; !slices.Equal(got, want) {
+		t.Errorf("medians = %v, want %v", got, want)
 	}
 }
