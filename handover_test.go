@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"net"
+	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -152,4 +155,63 @@ func TestRestartThatCannotBe(t *testing.T) {
 	if h := g.must("GET", "/health", nil, 200); strings.Contains(string(h.body), "failed") {
 		t.Errorf("health is %s", h.body)
 	}
+}
+
+// TestRestartOnAnotherPort changes the port: the new process listens there.
+func TestRestartOnAnotherPort(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	_ = l.Close()
+	m.env = slices.DeleteFunc(m.env, func(v string) bool { return strings.HasPrefix(v, "BARECLAW_PORT=") })
+	write := func(port int) {
+		if err := os.WriteFile(m.path("work/.env"), fmt.Appendf(nil, "BARECLAW_PORT=%d\n", port), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(0)
+	g := m.start()
+	held := g.hold(obj{"text": "wait " + m.path("go")})
+	m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+	generation := g.generation()
+	write(port)
+	g.must("POST", "/restart", nil, 200)
+	old := g.base
+	g.base = fmt.Sprintf("http://127.0.0.1:%d", port)
+	g.restarted(generation)
+	m.touch("go")
+	held.answer(200).want(t, "waited for "+m.path("go"))
+	if _, err := http.Get(old + "/health"); err == nil {
+		t.Error("the old address still answers")
+	}
+}
+
+// TestSuccessorDies kills the new process when it has just taken over: the
+// process that was started ends too, and whoever started it starts it again.
+func TestSuccessorDies(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	held := g.hold(obj{"text": "wait " + m.path("go")})
+	m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+	generation := g.generation()
+	g.must("POST", "/restart", nil, 200)
+	g.restarted(generation)
+	h := m.lockFile()
+	if err := procs.Signal(h.PID, h.Start, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	a := held.answer(202)
+	g.waitEnd()
+	if g.cmd.ProcessState.ExitCode() == exitOK {
+		t.Error("the first process says that all is well")
+	}
+	g = m.start()
+	m.touch("go")
+	g.outcome(a.str("message_id")).want(t, "waited for "+m.path("go"))
+	g.balanced()
 }

@@ -232,9 +232,14 @@ func (m *machine) launch(wrap ...string) *gateway {
 	case <-g.done:
 	case <-time.After(patience):
 	}
-	g.http = &http.Client{Transport: &http.Transport{}, Timeout: patience}
-	m.t.Cleanup(g.http.CloseIdleConnections)
+	g.http = newClient(m.t)
 	return g
+}
+
+func newClient(t testing.TB) *http.Client {
+	c := &http.Client{Transport: &http.Transport{}, Timeout: patience}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
 }
 
 // signal sends the daemon a signal and, for one that ends it, waits for that.

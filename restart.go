@@ -175,7 +175,7 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 	_, _ = sd.SdNotify(false, fmt.Sprintf("MAINPID=%d", s.PID()))
 	d.http.Forward(inner, d.apiSocket())
 	d.log.Info("handed over", "pid", s.PID(), "took", time.Since(began))
-	d.answerHeld(signals)
+	d.answerHeld(s, signals)
 	return nil
 }
 
@@ -193,22 +193,45 @@ func (d *daemon) succeed(s *handover.Successor, signals <-chan os.Signal) error 
 		return nil
 	}
 	d.close()
+	if err := d.lost(s); err != nil {
+		return err
+	}
 	return d.becomeKeeper(s.Program())
+}
+
+// lost returns an error if the successor has ended and nobody has succeeded it.
+func (d *daemon) lost(s *handover.Successor) error {
+	select {
+	case <-s.Ended():
+	default:
+		return nil
+	}
+	if h, err := readHolder(d.lockPath()); err == nil && h.PID != s.PID() {
+		return nil
+	}
+	return s.Err()
 }
 
 // answerHeld returns when every request that is held has been answered by the
 // successor, or a signal asks not to wait. Signals are meant for the gateway: they
 // are sent on where whoever sends them cannot know of the successor.
-func (d *daemon) answerHeld(signals <-chan os.Signal) {
+func (d *daemon) answerHeld(s *handover.Successor, signals <-chan os.Signal) {
 	answered := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	late := time.NewTimer(lateGrace)
 	defer late.Stop()
+	ended := s.Ended()
 	for {
 		select {
 		case <-late.C:
 			go func() { answered <- d.http.Shutdown(ctx, httpapi.Restarting) }()
+		case <-ended:
+			if d.lost(s) != nil {
+				d.cut(httpapi.Restarting)
+				return
+			}
+			ended = nil // it was succeeded in turn
 		case <-answered:
 			return
 		case sig := <-signals:

@@ -87,6 +87,15 @@ func (s *Successor) Kill() {
 // Ended is closed when the process has ended.
 func (s *Successor) Ended() <-chan struct{} { return s.ended }
 
+// Err returns how the process ended, nil if it ended well. It is valid once Ended
+// is closed.
+func (s *Successor) Err() error {
+	if s.err == nil {
+		return nil
+	}
+	return fmt.Errorf("the process that took over: %w", s.err)
+}
+
 // Ready waits until the successor could take over. After an error it has been
 // ended: the error says what it said, or how it ended, or that ctx ended first.
 func (s *Successor) Ready(ctx context.Context) error {
