@@ -225,14 +225,17 @@ func (d *daemon) answerHeld(s *handover.Successor, signals <-chan os.Signal) {
 	for {
 		select {
 		case <-late.C:
-			go func() { answered <- d.http.Shutdown(ctx, httpapi.Restarting) }()
+			go func() { answered <- d.http.Shutdown(ctx, httpapi.Restarting) }() // ends at the latest when this returns
 		case <-ended:
 			if d.lost(s) != nil {
 				d.cut(httpapi.Restarting)
 				return
 			}
 			ended = nil // it was succeeded in turn
-		case <-answered:
+		case err := <-answered:
+			if err != nil {
+				d.log.Warn("requests cut", "err", err)
+			}
 			return
 		case sig := <-signals:
 			if d.mustStay() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -56,7 +57,7 @@ func Start(p Program, files []File) (*Successor, error) {
 	}
 	cmd := exec.Command(p.Path, p.Args...)
 	cmd.Dir = p.Dir
-	cmd.Env = append(p.Env[:len(p.Env):len(p.Env)], variable+"="+strings.Join(names, ","))
+	cmd.Env = slices.Concat(p.Env, []string{variable + "=" + strings.Join(names, ",")})
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = extra
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is forwarded, not doubled
