@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"bareclaw/internal/procs"
 )
@@ -214,4 +215,61 @@ func TestSuccessorDies(t *testing.T) {
 	m.touch("go")
 	g.outcome(a.str("message_id")).want(t, "waited for "+m.path("go"))
 	g.balanced()
+}
+
+// TestRestartTellsTheServiceManager restarts under a service manager that wants to
+// know of it: it is told of the reload and of the new main process, and the old
+// one ends.
+func TestRestartTellsTheServiceManager(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	socket := m.path("notify")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	next := func() string {
+		t.Helper()
+		b := make([]byte, 1<<12)
+		_ = l.SetReadDeadline(time.Now().Add(patience))
+		n, err := l.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[:n])
+	}
+	m.env = append(m.env, "NOTIFY_SOCKET="+socket)
+	g := m.start()
+	if got := next(); got != "READY=1" {
+		t.Errorf("told %q first", got)
+	}
+	g.must("POST", "/restart", nil, 200)
+	if got := next(); !strings.HasPrefix(got, "RELOADING=1\nMONOTONIC_USEC=") {
+		t.Errorf("told %q when it hands over", got)
+	}
+	told := map[string]bool{next(): true, next(): true}
+	h := m.lockFile()
+	if want := fmt.Sprintf("MAINPID=%d", h.PID); !told["READY=1"] || !told[want] {
+		t.Errorf("told %v, want READY=1 and %s", told, want)
+	}
+	if h.PID == g.cmd.Process.Pid {
+		t.Error("it is the same process")
+	}
+	select {
+	case <-g.done:
+	case <-time.After(patience):
+		t.Fatal("the old process stays")
+	}
+	if code := g.cmd.ProcessState.ExitCode(); code != exitOK {
+		t.Errorf("the old process ends with %d", code)
+	}
+	g.must("GET", "/health", nil, 200)
+	if err := procs.Signal(h.PID, h.Start, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(); got != "STOPPING=1" {
+		t.Errorf("told %q at the end", got)
+	}
+	m.eventually("the new process ends", func() bool { return !procs.Alive(h.PID, h.Start) })
 }

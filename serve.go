@@ -98,6 +98,9 @@ func (d *daemon) serve() error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)
+	// Whoever read our log may go: that must not end us. (Ignored, it would be so
+	// for all that claude starts.)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	defer d.close()
 	if err := d.prepare(); err != nil {
 		return err
