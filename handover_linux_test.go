@@ -48,3 +48,16 @@ func TestRestartAsFirstProcess(t *testing.T) {
 		t.Errorf("exit status %d, want %d", code, exitOK)
 	}
 }
+
+// TestStartedFromWithinASession runs the gateway as claude's Bash would: it bears
+// no mark of that session, and so does not end with it.
+func TestStartedFromWithinASession(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_SESSION=0123456789abcdef.4711.1")
+	g := m.start()
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(g.cmd.Process.Pid) + "/environ")
+	if err != nil || strings.Contains(string(env), "BARECLAW_SESSION=") || !strings.Contains(string(env), "BARECLAW_CWD=") {
+		t.Errorf("its environment is %q (%v)", env, err)
+	}
+	g.say("http", "echo hello").want(t, "hello")
+}

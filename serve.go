@@ -24,6 +24,7 @@ import (
 	"bareclaw/internal/handover"
 	"bareclaw/internal/peercred"
 	"bareclaw/internal/procs"
+	"bareclaw/sessionhost"
 )
 
 // httpGrace is how long held requests may take to be answered at the end.
@@ -34,8 +35,27 @@ const hostsGrace = 15 * time.Second
 
 type serveCmd struct{}
 
+// unmark starts this program anew if it was started from within a session: it is no
+// part of it, and must not end with it. What a process bears it bears for its life.
+func unmark() error {
+	if os.Getenv(sessionhost.MarkerVariable) == "" {
+		return nil
+	}
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Unsetenv(sessionhost.MarkerVariable)
+	}
+	if err == nil {
+		err = syscall.Exec(self, os.Args, os.Environ())
+	}
+	return fmt.Errorf("leave the session that this was started from: %w", err)
+}
+
 // Run serves until a signal ends it, or a new process has taken over.
 func (serveCmd) Run() error {
+	if err := unmark(); err != nil {
+		return err
+	}
 	predecessor, err := handover.Inherited()
 	if err != nil {
 		return err
@@ -217,6 +237,11 @@ func (d *daemon) open() (err error) {
 		Health: d.health, Restart: d.requestRestart, Peer: samePeer,
 		Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 	})
+	go func() { // ends soon: processes are looked at, and some ended
+		if err := hosts.Sweep(context.Background()); err != nil {
+			d.log.Error("not everything that earlier sessions left has ended", "err", err)
+		}
+	}()
 	if err := d.manager.Recover(context.Background()); err != nil {
 		return fmt.Errorf("take up what was left: %w", err)
 	}
