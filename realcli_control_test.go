@@ -218,3 +218,23 @@ func TestRealMessageDuringABackgroundTurn(t *testing.T) {
 	g.say("http", "echo after").want(t, "after")
 	g.balanced()
 }
+
+// TestRealRestartFromWithinATurn has claude restart the gateway it is reached by,
+// with its Bash tool: the turn goes on, and who waits for it gets its answer.
+func TestRealRestartFromWithinATurn(t *testing.T) {
+	t.Parallel()
+	needCurl(t)
+	m := newRealMachine(t)
+	g := m.start()
+	g.say("http", "echo one").want(t, "one")
+	agent := g.agent("http")
+	for range 2 {
+		generation := g.generation()
+		g.say("http", "tool:bash curl -s --unix-socket "+g.sock+" -X POST http://localhost/restart").
+			want(t, `final after 1 call(s): {"status":"restarting"}`)
+		g.restarted(generation)
+	}
+	g.sameAgent("http", agent)
+	g.say("http", "echo two").want(t, "two")
+	g.balanced()
+}
