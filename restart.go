@@ -15,6 +15,7 @@ import (
 	"bareclaw/adapters/httpapi"
 	"bareclaw/core"
 	"bareclaw/internal/handover"
+	"bareclaw/internal/procs"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,6 +28,8 @@ const (
 	// lateGrace is how long an old process goes on answering what comes late on
 	// connections that clients keep alive.
 	lateGrace = 5 * time.Second
+	// lookEvery is how often it looks meanwhile whether a daemon is there.
+	lookEvery = 100 * time.Millisecond
 )
 
 // The names of the files that are handed over.
@@ -175,7 +178,7 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 	_, _ = sd.SdNotify(false, fmt.Sprintf("MAINPID=%d", s.PID()))
 	d.http.Forward(inner, d.apiSocket())
 	d.log.Info("handed over", "pid", s.PID(), "took", time.Since(began))
-	d.answerHeld(s, signals)
+	d.answerHeld(signals)
 	return nil
 }
 
@@ -193,45 +196,43 @@ func (d *daemon) succeed(s *handover.Successor, signals <-chan os.Signal) error 
 		return nil
 	}
 	d.close()
-	if err := d.lost(s); err != nil {
-		return err
+	if d.over(s) {
+		return s.Err()
 	}
 	return d.becomeKeeper(s.Program())
 }
 
-// lost returns an error if the successor has ended and nobody has succeeded it.
-func (d *daemon) lost(s *handover.Successor) error {
+// over reports whether the successor has ended and nobody has succeeded it.
+func (d *daemon) over(s *handover.Successor) bool {
 	select {
 	case <-s.Ended():
 	default:
-		return nil
+		return false
 	}
-	if h, err := readHolder(d.lockPath()); err == nil && h.PID != s.PID() {
-		return nil
-	}
-	return s.Err()
+	h, err := readHolder(d.lockPath())
+	return err != nil || h.PID == s.PID()
 }
 
 // answerHeld returns when every request that is held has been answered by the
 // successor, or a signal asks not to wait. Signals are meant for the gateway: they
 // are sent on where whoever sends them cannot know of the successor.
-func (d *daemon) answerHeld(s *handover.Successor, signals <-chan os.Signal) {
+func (d *daemon) answerHeld(signals <-chan os.Signal) {
 	answered := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	late := time.NewTimer(lateGrace)
 	defer late.Stop()
-	ended := s.Ended()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
 		select {
 		case <-late.C:
 			go func() { answered <- d.http.Shutdown(ctx, httpapi.Restarting) }() // ends at the latest when this returns
-		case <-ended:
-			if d.lost(s) != nil {
-				d.cut(httpapi.Restarting)
+		case <-look.C:
+			if h, err := readHolder(d.lockPath()); err != nil || !procs.Alive(h.PID, h.Start) {
+				d.cut(httpapi.Restarting) // nobody is left to answer
 				return
 			}
-			ended = nil // it was succeeded in turn
 		case err := <-answered:
 			if err != nil {
 				d.log.Warn("requests cut", "err", err)

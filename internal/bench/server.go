@@ -26,7 +26,9 @@ const (
 // A server is a daemon that runs, with what belongs to it.
 type server struct {
 	target
-	addr  string        // 127.0.0.1:port
+	addr  string // 127.0.0.1:port
+	port  string
+	mode  mode
 	ready time.Duration // from exec to the first good answer
 
 	lab     *lab
@@ -59,9 +61,9 @@ func (l *lab) start(ctx context.Context, t target, m mode) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.addr = addr
+	s.addr, s.port, s.mode = addr, port, m
 	s.mark = markName + "=" + s.dir // nobody else's
-	if err := s.exec(m, port); err != nil {
+	if err := s.exec(); err != nil {
 		return nil, errors.Join(err, s.clean())
 	}
 	if err := s.awaitReady(ctx); err != nil {
@@ -86,7 +88,7 @@ func (s *server) makeDirs(n int) (err error) {
 
 // exec starts the process. It inherits nothing but where programs and
 // temporary files are.
-func (s *server) exec(m mode, port string) error {
+func (s *server) exec() error {
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
 		return err
@@ -97,13 +99,13 @@ func (s *server) exec(m mode, port string) error {
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = home, log, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the benchmark: it stops the server itself
 	s.cmd.Env = []string{
-		s.mark, string(m), "HOME=" + home, "TMPDIR=" + os.TempDir(),
+		s.mark, string(s.mode), "HOME=" + home, "TMPDIR=" + os.TempDir(),
 		"PATH=" + filepath.Join(s.dir, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "XDG_STATE_HOME=" + filepath.Join(home, ".local/state"),
 		"XDG_RUNTIME_DIR=" + s.runtime,
-		"BARECLAW_PORT=" + port, "BARECLAW_CWD=" + home, "BARECLAW_STATE_DIR=" + filepath.Join(s.dir, "state"),
+		"BARECLAW_PORT=" + s.port, "BARECLAW_CWD=" + home, "BARECLAW_STATE_DIR=" + filepath.Join(s.dir, "state"),
 		"BARECLAW_RUNTIME_DIR=" + s.runtime, "BARECLAW_CLAUDE=" + s.claude, "BARECLAW_AGENT=claude",
-		"BARECLAW_LOG_LEVEL=warn",
+		"BARECLAW_LOG_LEVEL=warn", "BARECLAW_SOURCE=off",
 	}
 	s.exited = make(chan struct{})
 	began := time.Now()
@@ -116,6 +118,18 @@ func (s *server) exec(m mode, port string) error {
 		close(s.exited)
 	}()
 	return nil
+}
+
+// startAnew kills the process and starts it again on what it left.
+func (s *server) startAnew(ctx context.Context) error {
+	if err := s.cmd.Process.Kill(); err != nil {
+		return err
+	}
+	<-s.exited
+	if err := s.exec(); err != nil {
+		return err
+	}
+	return s.awaitReady(ctx)
 }
 
 func (s *server) awaitReady(ctx context.Context) error {

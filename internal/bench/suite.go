@@ -31,6 +31,8 @@ func scenarios() []scenario {
 		{name: "memory", run: memory},
 		{name: "events", run: eventTurn},
 		{name: "sizes", run: bigMessages},
+		{name: "restart", run: handOver},
+		{name: "recovery", run: recovery},
 	}
 }
 
@@ -68,18 +70,19 @@ type plan struct {
 	eventTurns   int
 	sizeRounds   int
 	sizes        []int // MiB of a big message
+	restarts     int
 	syncs        int
 	patience     time.Duration // with what a stopped daemon leaves behind
 }
 
 func fullPlan() plan {
 	return plan{rounds: 7, starts: 20, warmMessages: 1500, coldChannels: 60, burst: 50, load: 2 * time.Second, loads: []int{1, 10, 100},
-		crowds: []int{1, 50, 200}, eventTurns: 9, sizeRounds: 5, sizes: []int{1, 10}, syncs: 1000, patience: sweepAfter}
+		crowds: []int{1, 50, 200}, eventTurns: 9, sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, patience: sweepAfter}
 }
 
 func quickPlan() plan {
 	return plan{rounds: 1, starts: 5, warmMessages: 1000, coldChannels: 20, burst: 50, load: 1500 * time.Millisecond, loads: []int{1, 10, 100},
-		crowds: []int{1, 50, 200}, eventTurns: 3, sizeRounds: 2, sizes: []int{1, 10}, syncs: 200, patience: sweepAfter}
+		crowds: []int{1, 50, 200}, eventTurns: 3, sizeRounds: 2, sizes: []int{1, 10}, restarts: 4, syncs: 200, patience: sweepAfter}
 }
 
 // measure runs the chosen scenarios over all targets.
@@ -146,7 +149,7 @@ func (l *lab) take(ctx context.Context, s scenario, t target) ([]figure, error) 
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, errCannotSee):
-		fmt.Fprintf(l.log, "bench: %s of %s: not measured, it was not started by us\n", s.name, t.name)
+		fmt.Fprintf(l.log, "bench: %s of %s: not measured\n", s.name, t.name)
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("%s of %s: %w", s.name, t.name, err)

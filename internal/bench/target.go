@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// errCannotSee is why a scenario has no figures of a server that somebody else
-// started: its processes are unknown.
-var errCannotSee = errors.New("the server's processes are unknown")
+// errCannotSee is why a scenario has no figures of a server: somebody else started
+// it, so that its processes are unknown, or it cannot do what is measured.
+var errCannotSee = errors.New("it cannot be seen")
 
 // A target is a kind of server to measure.
 type target struct {
