@@ -21,7 +21,8 @@ func (l *lane) sessionGone() {
 	} else {
 		l.log.Warn("session host lost")
 	}
-	l.session, l.events, l.ready, l.activity = nil, nil, false, ""
+	l.session, l.events, l.ready, l.activity, l.doing = nil, nil, false, "", ""
+	l.ownTurn, l.tasks, l.tools = false, 0, nil
 	l.holds, l.info = nil, SessionInfo{}
 	l.gauge.sessions.Store(0)
 	l.voidAsked(func(*ask) bool { return true })
@@ -103,6 +104,10 @@ func (l *lane) recovered(records map[*flight]record) {
 		}
 	}
 	l.stray = nil
+	if l.leaving {
+		l.leaving = false
+		l.giveSeat()
+	}
 	l.proceed()
 }
 
@@ -161,7 +166,7 @@ func (l *lane) restart() bool {
 func (l *lane) restore(r *remains) {
 	items := map[MessageID]*item{}
 	for _, msg := range r.messages {
-		it := &item{msg: msg, written: true, durable: true}
+		it := &item{msg: msg, written: true, durable: true, patient: true}
 		items[msg.ID] = it
 		if msg.State == Waiting {
 			l.pending = append(l.pending, it)
@@ -241,19 +246,24 @@ func (m *ProcessManager) Reset(ctx context.Context, key ChannelKey) error {
 	if _, err := m.Channel(ctx, key); err != nil {
 		return err
 	}
-	l, err := m.lane(key)
-	if err != nil {
-		return err
-	}
-	done := make(chan error, 1)
-	l.post(func() { l.reset(done) })
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-l.gone:
-		return ErrClosed
+	for {
+		done := make(chan error, 1)
+		l, err := m.postTo(key, func(l *lane) { l.reset(done) })
+		if err != nil {
+			return err
+		}
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-l.gone:
+		}
+		select {
+		case err := <-done: // and then it retired
+			return err
+		default: // it retired before it came to that, or everything ends
+		}
 	}
 }
 
@@ -264,6 +274,7 @@ func (l *lane) reset(done chan<- error) {
 		return
 	}
 	l.busy = "closing the channel" // first: nothing is to be dispatched when a turn ends here
+	l.parked, l.tried = nil, nil
 	reply := Reply{State: Cancelled, Code: CodeReset, Error: "The channel was closed."}
 	for _, f := range slices.Clone(l.flights) {
 		if !f.answered && f.frozen {

@@ -1,0 +1,209 @@
+package core
+
+import (
+	"container/list"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// seats is the one owner of how many sessions are alive, and of which of them has
+// not been used for the longest time. A lane takes a seat before it starts a
+// session and gives it back when the session's end is known. With limit 0 there
+// is always one.
+type seats struct {
+	limit int
+
+	mu       sync.Mutex // guards the fields below
+	taken    map[*lane]struct{}
+	idle     *list.List // of lanes with an unused session, least recently used first
+	place    map[*lane]*list.Element
+	outgoing map[*lane]struct{} // asked to end their session, or ending it
+	waiting  []*lane
+}
+
+func newSeats(limit int) *seats {
+	return &seats{
+		limit: limit, taken: map[*lane]struct{}{}, idle: list.New(),
+		place: map[*lane]*list.Element{}, outgoing: map[*lane]struct{}{},
+	}
+}
+
+// take gives the lane a seat and reports true, or has it wait for one: it is
+// told by seated.
+func (s *seats) take(l *lane) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.taken) < s.limit && len(s.waiting) == 0 {
+		s.taken[l] = struct{}{}
+		return true
+	}
+	s.waiting = append(s.waiting, l)
+	s.shareLocked()
+	return false
+}
+
+// has reports whether the lane has a seat.
+func (s *seats) has(l *lane) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.taken[l]
+	return ok
+}
+
+// adopt counts a session that an earlier process left, however many there are.
+func (s *seats) adopt(l *lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken[l] = struct{}{}
+}
+
+// rests notes that the lane's session is unused from now on.
+func (s *seats) rests(l *lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetLocked(l)
+	s.place[l] = s.idle.PushBack(l)
+	s.shareLocked()
+}
+
+// works notes that the lane's session is in use, also if it was asked to end it.
+func (s *seats) works(l *lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetLocked(l)
+	s.shareLocked()
+}
+
+// leaves notes that the lane's session is about to end.
+func (s *seats) leaves(l *lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetLocked(l)
+	if _, ok := s.taken[l]; ok {
+		s.outgoing[l] = struct{}{}
+	}
+}
+
+// release takes back the lane's seat, or its wish for one.
+func (s *seats) release(l *lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetLocked(l)
+	delete(s.taken, l)
+	s.waiting = slices.DeleteFunc(s.waiting, func(other *lane) bool { return other == l })
+	s.shareLocked()
+}
+
+func (s *seats) forgetLocked(l *lane) {
+	if e := s.place[l]; e != nil {
+		s.idle.Remove(e)
+		delete(s.place, l)
+	}
+	delete(s.outgoing, l)
+}
+
+// shareLocked gives free seats to those who wait, in order, and asks as many idle
+// lanes for theirs as are still wanting.
+func (s *seats) shareLocked() {
+	for len(s.waiting) > 0 && len(s.taken) < s.limit {
+		l := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		s.taken[l] = struct{}{}
+		l.post(l.seated)
+	}
+	if len(s.waiting) == 0 {
+		return
+	}
+	for wanting := len(s.taken) - s.limit + len(s.waiting) - len(s.outgoing); wanting > 0 && s.idle.Len() > 0; wanting-- {
+		l := s.idle.Front().Value.(*lane) //nolint:forcetypeassert // only lanes are put in
+		s.forgetLocked(l)
+		s.outgoing[l] = struct{}{}
+		l.post(l.yield)
+	}
+}
+
+// A seating is what a lane has told the seats of itself.
+type seating int
+
+const (
+	standing    seating = iota // no seat
+	queueing                   // waits for one
+	seatInUse                  // has one
+	seatYielded                // has one that others may have
+)
+
+// takeSeat reports whether a session may be started.
+func (l *lane) takeSeat() bool {
+	if l.m.seats.limit == 0 {
+		return true
+	}
+	if l.seat == standing {
+		l.seat = queueing
+		if l.m.seats.take(l) {
+			l.seat = seatInUse
+		}
+	}
+	return l.seat != queueing
+}
+
+// seated goes on once the lane has a seat.
+func (l *lane) seated() {
+	if l.seat != queueing || !l.m.seats.has(l) {
+		return // it has given it back meanwhile
+	}
+	l.seat = seatInUse
+	if l.busy == "" {
+		l.handAll()
+		l.dispatch()
+	}
+}
+
+// yield ends the session for the sake of another channel, unless it is in use.
+func (l *lane) yield() {
+	switch {
+	case l.leaving || l.seat == standing || l.seat == queueing: // it is on its way, or gone
+	case l.unused() && !l.ownTurn:
+		l.endIdle("another channel needs a session")
+	default:
+		l.m.seats.works(l)
+		l.seat = seatInUse
+	}
+}
+
+// accountSeat tells the seats what has changed.
+func (l *lane) accountSeat() {
+	if l.seat == standing || l.leaving {
+		return
+	}
+	switch {
+	case l.session == nil && !l.opening && l.busy == "" && len(l.flights) == 0:
+		if l.seat != queueing || len(l.pending) == 0 || l.parked != nil {
+			l.giveSeat()
+		}
+	case l.seat == queueing:
+	case l.unused() && !l.ownTurn:
+		if l.seat != seatYielded {
+			l.m.seats.rests(l)
+			l.seat = seatYielded
+		}
+	case l.seat == seatYielded:
+		l.m.seats.works(l)
+		l.seat = seatInUse
+	}
+}
+
+func (l *lane) giveSeat() {
+	if l.seat != standing {
+		l.m.seats.release(l)
+		l.seat = standing
+	}
+}
+
+// seatWanted says that the lane waits for a seat.
+func (l *lane) seatWanted() string {
+	if l.seat != queueing {
+		return ""
+	}
+	return fmt.Sprintf("As many sessions are alive and busy as may be (%d, see BARECLAW_MAX_SESSIONS); it waits until one is free.", l.m.seats.limit)
+}
