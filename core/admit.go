@@ -128,7 +128,7 @@ func (m *ProcessManager) Cancel(ctx context.Context, id MessageID) (Message, err
 // cancel settles a waiting message as cancelled, once that is durable.
 func (l *lane) cancel(id MessageID, done chan<- error) {
 	i := l.position(id) - 1
-	if i < 0 || !l.pending[i].durable {
+	if i < 0 || !l.pending[i].durable || l.pending[i].moving {
 		done <- ErrNotWaiting
 		return
 	}

@@ -75,6 +75,7 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 		for _, f := range fs {
 			f.letGo()
 		}
+		l.requeued(back)
 	}
 	v.told = func() {
 		for _, f := range fs {

@@ -77,6 +77,7 @@ type item struct {
 	patient bool    // it waits on rather than fail for what parks the channel
 	durable bool
 	refused bool
+	moving  bool // on its way back to the queue: nothing is to happen to it before the ledger knows
 }
 
 // tell says whether the message was accepted, once.

@@ -139,8 +139,19 @@ func (f *flight) goesBack(it *item, code string) bool {
 func (l *lane) requeue(items []*item) {
 	for _, it := range items {
 		it.msg.State, it.msg.Turn, it.msg.DispatchedAt = Waiting, "", time.Time{}
+		it.moving = true
 	}
 	l.pending = append(items, l.pending...)
+}
+
+// requeued lets the messages be used again once the ledger knows that they wait.
+func (l *lane) requeued(items []*item) {
+	for _, it := range items {
+		it.moving = false
+	}
+	if len(items) > 0 {
+		l.dispatch()
+	}
 }
 
 // why says what keeps messages waiting besides those before them.
