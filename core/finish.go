@@ -87,6 +87,9 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 		l.park(p)
 	}
 	l.tried = nil
+	if reply.State == Answered {
+		l.limit = time.Time{}
+	}
 	for _, f := range fs {
 		if f.done {
 			l.release(f)

@@ -118,11 +118,11 @@ func (l *lane) unauthorised() {
 
 // limitEnd is when the limit that a turn met ends, as far as is known.
 func (l *lane) limitEnd(r *Result) time.Time {
-	if r != nil && !r.Until.IsZero() {
-		return r.Until
-	}
-	if l.limit.After(l.now()) {
+	switch {
+	case l.limit.After(l.now()): // the agent has it from the API; the result has it in words
 		return l.limit
+	case r != nil:
+		return r.Until
 	}
 	return time.Time{}
 }
