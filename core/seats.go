@@ -22,6 +22,19 @@ type seats struct {
 	waiting  []*lane
 }
 
+// sessionMemory is what one session may be expected to take: claude takes some
+// 200 MB, and its tools the rest.
+const sessionMemory = 400 << 20
+
+// SessionsIn is how many sessions a machine with so many bytes of memory has room
+// for, at least one; 0 bytes, an unknown memory, is room for any number: 0.
+func SessionsIn(memory uint64) int {
+	if memory == 0 {
+		return 0
+	}
+	return int(max(1, memory/sessionMemory)) //nolint:gosec // far below the largest int
+}
+
 func newSeats(limit int) *seats {
 	return &seats{
 		limit: limit, taken: map[*lane]struct{}{}, idle: list.New(),

@@ -203,3 +203,12 @@ func TestSeatOfDeadSession(t *testing.T) {
 		w.works()
 	})
 }
+
+func TestSessionsIn(t *testing.T) {
+	t.Parallel()
+	for memory, want := range map[uint64]int{0: 0, 1: 1, 799 << 20: 1, 800 << 20: 2, 16 << 30: 40} {
+		if got := SessionsIn(memory); got != want {
+			t.Errorf("%d bytes: %d sessions, want %d", memory, got, want)
+		}
+	}
+}
