@@ -53,7 +53,7 @@ func (l *lane) take(ev Event) {
 	case ToolBegun:
 		l.toolBegun(ev)
 	case ToolEnded:
-		delete(l.tools, ev.ToolID)
+		l.toolEnded(ev.ToolID)
 	case Retrying:
 		l.retrying(ev)
 	case Limited:
@@ -81,7 +81,7 @@ func (l *lane) toolBegun(ev Event) {
 	}
 	f.toolBegun = true
 	if ev.Tool != "" {
-		l.activity, l.doing = ev.Tool, ev.Tool+": "+ev.Target
+		l.activity, l.doing, l.toolCall = ev.Tool, ev.Tool+": "+ev.Target, ev.ToolID
 		f.mark(l.now(), "tool", l.doing)
 		l.noteTool(ev)
 	}

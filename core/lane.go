@@ -43,7 +43,8 @@ type lane struct {
 	recovery  int     // counts recoveries: only the latest one counts
 	resetting func()  // set while the channel is being closed: what to do once its session is gone
 	activity  string  // the tool the agent uses now
-	doing     string  // the same with what it works on
+	doing     string  // the same with what it works on, or what it did last in this turn
+	toolCall  string  // the agent's id of that call
 	ownTurn   bool    // the agent works on something that nobody asked for
 	tasks     int     // the agent's background tasks that are alive
 	leaving   bool    // the session is unused and is being ended

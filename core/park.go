@@ -88,9 +88,6 @@ func (l *lane) parkDue() time.Time {
 func (l *lane) tryAgain() {
 	l.log.Info("parked channel is tried again", "code", l.parked.code, "waiting", len(l.pending))
 	l.parked, l.tried = nil, l.parked
-	if len(l.pending) == 0 {
-		l.tried = nil
-	}
 	l.dispatch()
 }
 

@@ -33,7 +33,7 @@ func (l *lane) retire() bool {
 func (l *lane) empty() bool {
 	return l.session == nil && len(l.pending) == 0 && len(l.flights) == 0 && len(l.asked) == 0 &&
 		l.busy == "" && !l.opening && l.saving == 0 && l.writing == 0 && l.resetting == nil &&
-		l.parked == nil && l.tried == nil && l.seat == standing && !l.unopened &&
+		l.parked == nil && l.seat == standing && !l.unopened &&
 		len(l.notices) <= len(l.m.o.Greeting) && l.sessionKept()
 }
 

@@ -47,7 +47,7 @@ func (l *lane) stallDue() time.Time {
 func (l *lane) stalled() {
 	f := l.running()
 	silence := time.Since(l.heard).Round(time.Second)
-	last := cmp.Or(l.doing, "no tool in use")
+	last := cmp.Or(l.doing, "no tool was used yet")
 	l.told = true
 	l.m.stats.stalled.Add(1)
 	l.log.Warn("turn is stuck", "turn", f.turn.ID, "silent_for", silence, "last_activity", last, "action", cmp.Or(l.m.o.StallAction, StallNotify))
@@ -75,6 +75,14 @@ func (l *lane) stalled() {
 
 func (l *lane) tellStalled(f *flight, detail string) {
 	l.publish(Update{Kind: UpdateStalled, Turn: f.turn.ID, Messages: f.turn.Members, Detail: detail})
+}
+
+// toolEnded notes that a tool call has its result.
+func (l *lane) toolEnded(call string) {
+	delete(l.tools, call)
+	if call == l.toolCall && l.activity != "" {
+		l.activity, l.doing = "", "after "+l.doing
+	}
 }
 
 // noteTool notes how long a tool call may be silent, as it says itself.

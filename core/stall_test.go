@@ -97,6 +97,9 @@ func TestStallWaitsForTool(t *testing.T) {
 	play(t, Options{StallAfter: stallAfter, StallAction: StallKill}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.bash(id, "long", time.Hour)
+		if st := w.status(); st.State != StateRunning || st.Activity != "Bash" || st.Since.IsZero() {
+			t.Errorf("status %+v", st)
+		}
 		h.bash(id, "short", time.Minute)
 		h.say(Event{Kind: ToolEnded, ToolID: "short"})
 		w.after(time.Hour + stallAfter - time.Second)
@@ -118,8 +121,11 @@ func TestStallAfterTool(t *testing.T) {
 		h.bash(id, "long", time.Hour)
 		h.say(Event{Kind: ToolEnded, ToolID: "long"})
 		w.after(stallAfter)
-		if us := updates.told(UpdateStalled); len(us) != 1 {
+		if us := updates.told(UpdateStalled); len(us) != 1 || !strings.Contains(us[0].Detail, "after Bash: make") {
 			t.Errorf("told %+v", us)
+		}
+		if st := w.status(); st.Activity != "" {
+			t.Errorf("status %+v", st)
 		}
 	})
 }
