@@ -134,7 +134,7 @@ func (m *ProcessManager) Trace(ctx context.Context, id MessageID) (Trace, error)
 	}
 	t := Trace{Message: msg}
 	if msg.Turn == "" {
-		t.Position, t.Why = m.place(id)
+		t.Position, t.Why = m.Place(id)
 		return t, nil
 	}
 	turn, err := m.o.Ledger.Turn(ctx, msg.Turn)

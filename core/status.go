@@ -84,12 +84,13 @@ func (l *lane) state() string {
 // Position returns the message's place in its channel's queue, 1 being the
 // next, or 0 when it does not wait.
 func (m *ProcessManager) Position(id MessageID) int {
-	pos, _ := m.place(id)
+	pos, _ := m.Place(id)
 	return pos
 }
 
-// place returns the message's position, and what keeps the whole queue waiting.
-func (m *ProcessManager) place(id MessageID) (int, string) {
+// Place returns the message's position, and what keeps the whole queue waiting if
+// that is not a running turn.
+func (m *ProcessManager) Place(id MessageID) (int, string) {
 	t, ok := m.desk.find(id)
 	if !ok {
 		return 0, ""
