@@ -214,6 +214,7 @@ func (l *lane) lookUp(f *flight, s Session) {
 // fromRecord gives a turn that ended without a result the outcome that the
 // agent's own record shows.
 func (l *lane) fromRecord(f *flight, fate Fate, err error) {
+	f.learn(record{fate, err})
 	switch {
 	case err == nil && fate.Answered:
 		l.finish(f, Reply{State: Answered, Text: fate.Text, SessionID: f.turn.SessionID})

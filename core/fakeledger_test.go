@@ -43,6 +43,7 @@ type fakeLedger struct {
 	approvals   map[string]*Approval
 	accepted    []MessageID
 	begun       []TurnID
+	putBack     []TurnID // whose members wait again
 	asked       []string
 	backgrounds []Background
 	sources     map[string]MessageID
@@ -331,6 +332,7 @@ func (l *fakeLedger) applyLocked(c Change) {
 	}
 	for _, id := range c.Requeue {
 		m := l.messages[id]
+		l.putBack = append(l.putBack, m.Turn)
 		m.State, m.Turn, m.DispatchedAt = Waiting, "", time.Time{}
 	}
 	for _, s := range c.Settle {

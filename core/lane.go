@@ -97,6 +97,7 @@ type flight struct {
 	handed    bool  // given to the present session
 	done      bool  // the agent says that it is done with it
 	toolBegun bool  // an event showed that it began a tool
+	unsure    bool  // what it did is not known: an earlier process handed it over, or its record could not be read
 	answered  bool  // its outcome is decided
 	attempts  int   // times it was handed over
 	died      *Exit // how the agent ended when it last had the turn, if it did

@@ -126,10 +126,10 @@ func (l *lane) limitEnd(r *Result) time.Time {
 
 // goesBack reports whether a message of a turn that met the trouble waits on
 // instead of failing: it had waited for the end of that trouble, or through a
-// restart, and its turn had done nothing yet. A message that met it first fails,
-// since somebody may stand there and wait to be told.
+// restart, and its turn is known to have begun no tool. A message that met it
+// first fails, since somebody may stand there and wait to be told.
 func (f *flight) goesBack(it *item, code string) bool {
-	return parks(code) && it.patient && !f.toolBegun
+	return parks(code) && it.patient && !f.toolBegun && !f.unsure
 }
 
 // requeue puts messages of ended turns back to the front of the queue.

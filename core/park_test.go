@@ -221,7 +221,8 @@ func TestParkedThroughRestart(t *testing.T) {
 	}
 }
 
-// The process dies just when messages are put back.
+// The process dies just when messages are put back: the next one does not know
+// what their turn had done, and tells them.
 func TestParkedThroughCrash(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
@@ -237,7 +238,43 @@ func TestParkedThroughCrash(t *testing.T) {
 		w.ledger.release()
 		w.start()
 		w.after(time.Second)
-		w.parkedAs("usage limit", time.Now().Add(time.Hour-time.Second), two)
+		w.wantsNow(two.Message.ID, Failed, CodeUsageLimit, "")
+	})
+}
+
+// A new process does not know what a turn had done before: it is not run again.
+func TestParkedTurnOfEarlierLife(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		h.tool(id)
+		for range ackEvery {
+			h.say(Event{Type: "system"})
+		}
+		synctest.Wait()
+		w.crash()
+		w.start()
+		synctest.Wait()
+		h.fails(id, CodeUsageLimit, time.Now().Add(time.Hour))
+		w.wantsNow(m.Message.ID, Failed, CodeUsageLimit, "")
+	})
+}
+
+// But one that is handed over again is known from its beginning.
+func TestParkedTurnRunAgain(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m := w.submit("one")
+		w.crash()
+		w.host().die()
+		w.start()
+		h, id := w.running()
+		h.fails(id, CodeUsageLimit, time.Now().Add(time.Hour))
+		w.wantsNow(m.Message.ID, Waiting, "", "")
+		w.after(time.Hour)
+		_, id = w.running()
+		h.answer(id, "ok")
+		w.wantsNow(m.Message.ID, Answered, "", "ok")
 	})
 }
 

@@ -45,6 +45,12 @@ type record struct {
 	err  error
 }
 
+// learn notes what the record shows, should the turn's messages be put back.
+func (f *flight) learn(r record) {
+	f.toolBegun = f.toolBegun || r.fate.ToolBegun
+	f.unsure = f.unsure || r.err != nil
+}
+
 // recover finds out what became of turns that nobody works on any more, and goes
 // on from there; without a session, what is left of its processes is ended
 // first. Nothing is dispatched meanwhile. A turn that is still being frozen was
@@ -89,8 +95,11 @@ func (l *lane) recovered(records map[*flight]record) {
 	restarted := refused && l.restart()
 	for _, f := range slices.Clone(l.flights) {
 		r, known := records[f]
+		if !known || f.answered {
+			continue
+		}
+		f.learn(r)
 		switch {
-		case !known || f.answered:
 		case f.stop != nil && !r.fate.Answered && !r.fate.Failed:
 			l.finish(f, f.stopReply(r.fate.Done))
 			l.release(f)
@@ -101,6 +110,7 @@ func (l *lane) recovered(records map[*flight]record) {
 			l.release(f)
 		case l.decide(f, r):
 			f.handed, f.done, f.holds, f.died = false, false, nil, l.exit
+			f.unsure = false // it had done nothing, and is seen from its beginning now
 		}
 	}
 	l.stray = nil
@@ -173,7 +183,7 @@ func (l *lane) restore(r *remains) {
 		}
 	}
 	for _, t := range r.turns {
-		f := &flight{turn: t, frozen: true, attempts: 1} // for all that is known, it was handed over
+		f := &flight{turn: t, frozen: true, attempts: 1, unsure: true} // for all that is known, it was handed over
 		for _, id := range t.Members {
 			if it := items[id]; it != nil {
 				f.items = append(f.items, it)

@@ -212,3 +212,30 @@ func TestSessionsIn(t *testing.T) {
 		}
 	}
 }
+
+// A session that was asked to make room, and is in use again by then, is kept;
+// another one makes room.
+func TestSessionInUseMakesNoRoom(t *testing.T) {
+	t.Parallel()
+	play(t, Options{MaxSessions: 2}, func(t *testing.T, w *world) {
+		a, b := w.served("a"), w.served("b")
+		la, _ := w.m.known("a")
+		lc, err := w.m.lane("c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		la.post(func() { // at this very moment a session is wanted, and a is the one to be asked
+			w.m.seats.take(lc)
+			lc.post(func() { lc.seat = queueing; lc.pending = append(lc.pending, &item{msg: &Message{}}) })
+			la.busy = "at work"
+		})
+		w.after(2 * time.Second)
+		if !a.alive() || b.alive() {
+			t.Errorf("a alive: %v, b alive: %v", a.alive(), b.alive())
+		}
+		la.post(func() { la.busy = "" })
+		lc.post(func() { lc.pending = nil })
+		synctest.Wait()
+		w.served("a")
+	})
+}
