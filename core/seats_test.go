@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -220,22 +221,17 @@ func TestSessionInUseMakesNoRoom(t *testing.T) {
 	play(t, Options{MaxSessions: 2}, func(t *testing.T, w *world) {
 		a, b := w.served("a"), w.served("b")
 		la, _ := w.m.known("a")
-		lc, err := w.m.lane("c")
-		if err != nil {
-			t.Fatal(err)
-		}
-		la.post(func() { // at this very moment a session is wanted, and a is the one to be asked
-			w.m.seats.take(lc)
-			lc.post(func() { lc.seat = queueing; lc.pending = append(lc.pending, &item{msg: &Message{}}) })
+		la.post(func() { // it is put to use in the moment in which it is asked
 			la.busy = "at work"
+			if _, err := w.m.Submit(context.Background(), submission("hello", in("c"))); err != nil {
+				t.Error(err)
+			}
 		})
 		w.after(2 * time.Second)
 		if !a.alive() || b.alive() {
 			t.Errorf("a alive: %v, b alive: %v", a.alive(), b.alive())
 		}
 		la.post(func() { la.busy = "" })
-		lc.post(func() { lc.pending = nil })
-		synctest.Wait()
 		w.served("a")
 	})
 }
