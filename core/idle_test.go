@@ -281,3 +281,24 @@ func TestNoRetirementBeforeItIsWritten(t *testing.T) {
 		}
 	})
 }
+
+// A session id that was made for a turn which could not be written begins a
+// session later on, also after that session was ended.
+func TestNoRetirementBeforeSessionIsOpened(t *testing.T) {
+	t.Parallel()
+	play(t, Options{IdleTimeout: time.Second}, func(t *testing.T, w *world) {
+		w.ledger.fail(ErrStorageFull, 1, begins)
+		_, err := w.m.Submit(t.Context(), submission("one"))
+		w.wantErr(err, ErrStorageFull)
+		w.after(time.Minute)
+		m := w.submit("two")
+		h, id := w.running()
+		if h.launch.Resume {
+			t.Errorf("launched as %+v", h.launch)
+		}
+		h.answer(id, "ok")
+		if got := w.wants(m, Answered, "", "ok"); len(got.Reply.Notices) != 0 {
+			t.Errorf("notices %+v", got.Reply.Notices)
+		}
+	})
+}

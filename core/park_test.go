@@ -297,3 +297,52 @@ func TestParkedIsLeft(t *testing.T) {
 		w.works()
 	})
 }
+
+// A message that is put back is not used before the ledger knows that it waits.
+func TestPutBackIsWrittenFirst(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		_, h, id := w.begun("one")
+		two := w.submit("two")
+		h.fails(id, CodeNotLoggedIn, time.Time{})
+		w.after(loginPause)
+		h, id = w.running()
+		w.ledger.fail(ErrStorage, 1000, func(c Change) bool { return len(c.Requeue) > 0 })
+		h.fails(id, CodeNotLoggedIn, time.Time{})
+		synctest.Wait()
+		_, err := w.m.Cancel(t.Context(), two.Message.ID)
+		w.wantErr(err, ErrNotWaiting)
+		three := w.submit("three")
+		w.after(time.Minute)
+		w.undecided(two, three)
+		if strings.Contains(w.log.String(), "turn not written") {
+			t.Error("a turn was begun with it")
+		}
+		w.ledger.forget()
+		w.after(2 * saveRetry)
+		h, id = w.running()
+		w.wantTexts(h, "two\n\nthree")
+		h.answer(id, "ok")
+		w.wants(two, Answered, "", "")
+		w.wants(three, Answered, "", "ok")
+	})
+}
+
+// A turn whose record cannot be read may have begun a tool: it is not run again.
+func TestParkedTurnWithoutRecord(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		_, h, id := w.begun("one")
+		two := w.submit("two")
+		h.fails(id, CodeNotLoggedIn, time.Time{})
+		w.after(loginPause)
+		h, id = w.running()
+		h.begin(id)
+		h.retries(401)
+		w.agent.mu.Lock()
+		w.agent.fateErr = errCut
+		w.agent.mu.Unlock()
+		w.after(patientGrace)
+		w.wants(two, Failed, CodeNotLoggedIn, "log in again")
+	})
+}

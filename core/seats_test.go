@@ -235,3 +235,39 @@ func TestSessionInUseMakesNoRoom(t *testing.T) {
 		w.served("a")
 	})
 }
+
+// Who was asked to make room waits behind those for whom it did.
+func TestRoomIsForThoseWhoAsked(t *testing.T) {
+	t.Parallel()
+	play(t, Options{MaxSessions: 1}, func(t *testing.T, w *world) {
+		w.served("a")
+		unblock := w.agent.block("reap")
+		first := w.submit("hello", in("c"))
+		second := w.submit("hello", in("a"))
+		w.after(2 * time.Second)
+		unblock()
+		h, id := w.running()
+		h.answer(id, "ok")
+		w.wants(first, Answered, "", "ok")
+		w.undecided(second)
+		w.after(2 * time.Second)
+		a := w.hostOf("a")
+		a.answer(a.handed()[0], "ok")
+		w.wants(second, Answered, "", "ok")
+	})
+}
+
+// A lane that is told of a seat which it has given back does not take it for one.
+func TestSeatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	play(t, Options{MaxSessions: 1}, func(t *testing.T, w *world) {
+		w.submit("hello", in("a"))
+		w.submit("hello")
+		l, _ := w.m.known("c")
+		l.post(l.seated)
+		w.after(time.Second)
+		if n := w.live(); n != 1 {
+			t.Errorf("%d sessions", n)
+		}
+	})
+}
