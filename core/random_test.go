@@ -49,7 +49,7 @@ func randomLife(t *testing.T, seed uint64) {
 	o := Options{
 		ApprovalTimeout: 20 * time.Second, TurnTimeout: 2 * time.Minute, QueueLimit: 20,
 		IdleTimeout: oneOf(rnd, 0, time.Second, 10*time.Second), MaxSessions: oneOf(rnd, 0, 1, 2),
-		StallAfter: oneOf(rnd, 0, 5*time.Second, time.Minute), StallAction: oneOf(rnd, StallNotify, StallInterrupt, StallKill),
+		StallAfter: oneOf(rnd, 0, 7*time.Second, time.Minute), StallAction: oneOf(rnd, StallNotify, StallInterrupt, StallKill),
 	}
 	play(t, o, func(t *testing.T, w *world) {
 		w.agent.limit = o.MaxSessions
