@@ -272,7 +272,7 @@ func (m *machine) begunOn(channel, s string) int {
 // environment.
 func (m *machine) processes() []procs.Process {
 	m.t.Helper()
-	found, err := procs.ByEnviron("FAKECLAUDE_LOG", m.path("journal"))
+	found, err := procs.ByEnviron("FAKECLAUDE_LOG", func(v string) bool { return v == m.path("journal") })
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // only the records are looked at there
 	}

@@ -39,7 +39,7 @@ var built struct {
 // a daemon or as one of the daemon's roles, so that all of them run under the
 // race detector.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{"serve", "version", sessionhost.Subcommand, echoSubcommand}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"serve", "version", sessionhost.Subcommand, echoSubcommand, keepSubcommand}, os.Args[1]) {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	dir, err := os.MkdirTemp("", "bc")
@@ -94,7 +94,7 @@ func newMachine(t testing.TB, settings ...string) *machine {
 	}
 	m.env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + m.path("home"), "CLAUDE_CONFIG_DIR=" + m.path("home/.claude"),
-		"BARECLAW_PORT=0", "BARECLAW_CWD=" + m.path("work"), "BARECLAW_STATE_DIR=" + m.path("state"),
+		"BARECLAW_PORT=0", "BARECLAW_SOURCE=off", "BARECLAW_CWD=" + m.path("work"), "BARECLAW_STATE_DIR=" + m.path("state"),
 		"BARECLAW_RUNTIME_DIR=" + m.path("run"), "BARECLAW_LOG_FORMAT=json", "BARECLAW_CLAUDE=" + fakeClaude(t),
 		"FAKECLAUDE_LOG=" + m.path("journal"),
 		"GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE"), // or each process takes a second to end
@@ -232,9 +232,14 @@ func (m *machine) launch(wrap ...string) *gateway {
 	case <-g.done:
 	case <-time.After(patience):
 	}
-	g.http = &http.Client{Transport: &http.Transport{}, Timeout: patience}
-	m.t.Cleanup(g.http.CloseIdleConnections)
+	g.http = newClient(m.t)
 	return g
+}
+
+func newClient(t testing.TB) *http.Client {
+	c := &http.Client{Transport: &http.Transport{}, Timeout: patience}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
 }
 
 // signal sends the daemon a signal and, for one that ends it, waits for that.
@@ -255,8 +260,14 @@ func (g *gateway) waitEnd() {
 	}
 }
 
-// kill ends the daemon at once, as a crash would.
+// kill ends the daemon at once, as a crash would. After a restart that is another
+// process than the one that was started, which then ends by itself.
 func (g *gateway) kill() {
+	if h, err := readHolder(g.path("state/" + lockName)); err == nil && h.PID != g.cmd.Process.Pid && procs.Alive(h.PID, h.Start) {
+		_ = procs.Signal(h.PID, h.Start, syscall.SIGKILL)
+		g.waitEnd()
+		return
+	}
 	_ = g.cmd.Process.Kill()
 	<-g.done
 }

@@ -30,66 +30,13 @@ func (m *machine) lockFile() (h holder) {
 	return h
 }
 
-// restarted waits until a restart in place is over and returns the gateway at
-// its new address: the port that the system picks is another one.
-func (g *gateway) restarted(generation float64) *gateway {
+// restarted waits until a hand-over is over.
+func (g *gateway) restarted(generation float64) {
 	g.t.Helper()
-	local := g.overSocket()
 	g.eventually("the restart is over", func() bool {
-		a, err := local.do("GET", "/health", nil)
+		a, err := g.do("GET", "/health", nil)
 		return err == nil && a.flag("ready") && a.number("generation") > generation
 	})
-	again := *g
-	again.base = "http://" + g.lockFile().Address
-	return &again
-}
-
-func TestRestartKeepsSessionsAndTurns(t *testing.T) {
-	t.Parallel()
-	for name, restart := range map[string]func(g *gateway){
-		"request": func(g *gateway) {
-			if a := g.must("POST", "/restart", nil, 200); a.str("status") != "restarting" {
-				g.t.Errorf("restart says %s", a.body)
-			}
-		},
-		"signal": func(g *gateway) {
-			if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-				g.t.Fatal(err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMachine(t)
-			g := m.start()
-			claude := g.say("idle", "pid").str("text")
-			watch := g.stream("GET", "/channels/http/events", nil)
-			held := g.hold(obj{"text": "wait " + m.path("go")})
-			m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
-			waiting := g.tell("http", "echo waited")
-			before := g.must("GET", "/health", nil, 200)
-			restart(g)
-			a := held.answer(202) // accepted, and where to look
-			if where := a.header.Get("Location"); where != "/messages/"+a.str("message_id") || a.str("message_id") == "" {
-				t.Errorf("held request got %s %v", a.body, a.header)
-			}
-			watch.want("restarting")
-			g = g.restarted(before.number("generation"))
-			if after := g.must("GET", "/health", nil, 200); after.number("pid") != before.number("pid") || after.str("status") != "ok" {
-				t.Errorf("health was %s and is %s", before.body, after.body)
-			}
-			if now := g.say("idle", "pid").str("text"); now != claude {
-				t.Errorf("claude was %s and is %s", claude, now)
-			}
-			m.touch("go")
-			g.outcome(a.str("message_id")).want(t, "waited for "+m.path("go"))
-			g.outcome(waiting).want(t, "waited")
-			if n := m.begun("wait"); n != 2 {
-				t.Errorf("%d turns begun, want 2", n)
-			}
-			g.balanced()
-		})
-	}
 }
 
 func TestTerminateLeavesHostsAtWork(t *testing.T) {

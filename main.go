@@ -36,6 +36,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		switch args[0] {
 		case sessionhost.Subcommand:
 			return sessionhost.Run(slog.New(slog.NewTextHandler(stderr, nil)))
+		case keepSubcommand:
+			if len(args) == 2 {
+				return keep(args[1], slog.New(slog.NewTextHandler(stderr, nil)))
+			}
 		case echoSubcommand:
 			return echoagent.Run(args[1:], stdin, stdout, stderr)
 		}

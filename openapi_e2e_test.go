@@ -226,7 +226,7 @@ func provokeRestart(t *testing.T, r *openapitest.Recorder) {
 	g := newMachine(t).start().through(r)
 	before := g.must("GET", "/health", nil, 200).number("generation")
 	g.must("POST", "/restart", nil, 200)
-	g = g.restarted(before)
+	g.restarted(before)
 	// A busy machine may take longer than the daemon waits; then another is asked.
 	for deadline := time.Now().Add(patience); ; g = newMachine(t).start().through(r) {
 		err := g.restartWhileEnding()

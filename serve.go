@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,9 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -25,7 +21,10 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
+	"bareclaw/internal/handover"
 	"bareclaw/internal/peercred"
+	"bareclaw/internal/procs"
+	"bareclaw/sessionhost"
 )
 
 // httpGrace is how long held requests may take to be answered at the end.
@@ -36,31 +35,40 @@ const hostsGrace = 15 * time.Second
 
 type serveCmd struct{}
 
-// Run serves until a signal or a restart ends it.
+// unmark starts this program anew if it was started from within a session: it is no
+// part of it, and must not end with it. What a process bears it bears for its life.
+func unmark() error {
+	if os.Getenv(sessionhost.MarkerVariable) == "" {
+		return nil
+	}
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Unsetenv(sessionhost.MarkerVariable)
+	}
+	if err == nil {
+		err = syscall.Exec(self, os.Args, os.Environ())
+	}
+	return fmt.Errorf("leave the session that this was started from: %w", err)
+}
+
+// Run serves until a signal ends it, or a new process has taken over.
 func (serveCmd) Run() error {
-	environ := os.Environ() // as it was before .env, for a successor
-	cfg, err := config.Load()
+	if err := unmark(); err != nil {
+		return err
+	}
+	predecessor, err := handover.Inherited()
 	if err != nil {
 		return err
 	}
-	d := &daemon{cfg: cfg, log: newLog(cfg, os.Stderr), startedAt: time.Now(), restart: make(chan struct{})}
-	for _, w := range cfg.Warnings() {
-		d.log.Warn("configuration", "problem", w)
+	d := &daemon{
+		predecessor: predecessor, startedAt: time.Now(), successors: make(chan *handover.Successor, 1),
+		environ: os.Environ(), // as it was before .env, for a successor
 	}
-	if cfg.TelegramToken.IsSet() {
-		d.log.Warn("configuration", "problem", "BARECLAW_TELEGRAM_TOKEN is set, but this version has no Telegram adapter yet")
-	}
-	again, err := d.serve()
-	if err != nil || !again {
+	if err := d.serve(); err != nil {
+		if predecessor != nil {
+			predecessor.Fail(err) // it is in the way of nothing when it comes too late
+		}
 		return err
-	}
-	d.log.Info("restarting", "path", d.self)
-	if cfg.Port == 0 { // whoever knows the address goes on using it
-		environ = slices.DeleteFunc(environ, func(v string) bool { return strings.HasPrefix(v, "BARECLAW_PORT=") })
-		environ = append(environ, "BARECLAW_PORT="+d.port())
-	}
-	if err := syscall.Exec(d.self, append([]string{d.self}, os.Args[1:]...), environ); err != nil {
-		return fmt.Errorf("restart %s: %w", d.self, err)
 	}
 	return nil
 }
@@ -75,8 +83,12 @@ func newLog(cfg config.Config, w io.Writer) *slog.Logger {
 
 // A daemon is the gateway process: the rooms and what ties them together.
 type daemon struct {
-	cfg        config.Config
-	log        *slog.Logger
+	cfg         config.Config
+	log         *slog.Logger
+	environ     []string // of the process, without what .env adds
+	predecessor *handover.Predecessor
+	successors  chan *handover.Successor // one that could take over
+
 	self       string // path of this binary
 	agent      agent
 	generation int64
@@ -91,57 +103,65 @@ type daemon struct {
 	tcp      net.Listener
 	unix     net.Listener
 
-	once    sync.Once
-	restart chan struct{} // closed to restart
+	mu      sync.Mutex // protects the fields below
+	attempt *attempt   // a restart under way
+	ending  bool       // it comes too late
+	problem string     // why the last one failed
 
 	closers []func() // what open has opened, undone last first
 }
 
-func (d *daemon) port() string {
-	_, port, _ := net.SplitHostPort(d.tcp.Addr().String()) // a TCP address has one
-	return port
-}
-
 func (d *daemon) apiSocket() string { return filepath.Join(d.cfg.RuntimeDir, "api.sock") }
 
-// serve runs the gateway and reports whether it is to be started again.
-func (d *daemon) serve() (again bool, err error) {
+// serve runs the gateway.
+func (d *daemon) serve() error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)
+	// Whoever read our log may go: that must not end us. (Ignored, it would be so
+	// for all that claude starts.)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	defer d.close()
+	if err := d.prepare(); err != nil {
+		return err
+	}
+	if d.predecessor != nil {
+		d.predecessor.Ready()
+	}
 	if err := d.open(); err != nil {
-		return false, err
+		return err
 	}
 	failed := make(chan error, 2)
-	go func() { failed <- d.http.Serve(d.tcp) }()       // ends by Shutdown
+	go func() { failed <- d.http.Serve(d.tcp) }()       // ends by Shutdown or HandOver
 	go func() { failed <- d.http.ServeLocal(d.unix) }() // likewise
 	d.ready.Store(true)
 	_, _ = sd.SdNotify(false, sd.SdNotifyReady) // does nothing where there is no systemd
+	if d.predecessor != nil {
+		if err := d.serveHeld(); err != nil {
+			return err
+		}
+	}
 	d.log.Info("ready", "address", "http://"+d.tcp.Addr().String(), "socket", d.apiSocket(), "agent", d.agent.kind,
 		"pid", os.Getpid(), "took", time.Since(d.startedAt))
 	for {
 		select {
 		case err := <-failed:
 			if err != nil {
-				return false, err
+				return err
 			}
-		case <-d.restart:
-			d.leave(httpapi.Restarting)
-			return true, nil
+		case s := <-d.successors:
+			return d.succeed(s, signals)
 		case sig := <-signals:
 			switch sig {
 			case syscall.SIGHUP:
-				if err := d.requestRestart(); err != nil {
-					d.log.Error("not restarted", "err", err)
-				}
+				go func() { _ = d.requestRestart(context.Background()) }() // it logs why it fails
 			case syscall.SIGINT:
 				go exitOnSecond(signals)
-				return false, d.shutdown()
+				return d.shutdown()
 			default:
 				go exitOnSecond(signals)
 				d.leave(httpapi.ShuttingDown)
-				return false, nil
+				return nil
 			}
 		}
 	}
@@ -156,19 +176,45 @@ func exitOnSecond(signals <-chan os.Signal) {
 	}
 }
 
-// open takes the state directory, opens the ledger, listens, and takes up what
-// an earlier process left.
-func (d *daemon) open() (err error) {
+// prepare does what can be done while a predecessor works: it reads the
+// configuration, takes the state directory, and listens.
+func (d *daemon) prepare() (err error) {
+	if d.cfg, err = config.Load(); err != nil {
+		return err
+	}
+	d.log = newLog(d.cfg, os.Stderr)
+	for _, w := range d.cfg.Warnings() {
+		d.log.Warn("configuration", "problem", w)
+	}
+	if d.cfg.TelegramToken.IsSet() {
+		d.log.Warn("configuration", "problem", "BARECLAW_TELEGRAM_TOKEN is set, but this version has no Telegram adapter yet")
+	}
 	if d.self, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program's file: %w", err)
 	}
-	if d.lock, err = lockState(d.cfg.StateDir); err != nil {
+	if err := d.takeState(); err != nil {
 		return err
 	}
 	d.closers = append(d.closers, d.lock.release)
-	if err := d.listen(); err != nil {
-		return err
+	return d.listen()
+}
+
+// takeState locks the state directory, or takes over the predecessor's lock.
+func (d *daemon) takeState() (err error) {
+	if d.predecessor != nil {
+		if f := d.predecessor.File(lockFile); f != nil {
+			if d.lock = inheritedLock(f, d.cfg.StateDir); d.lock != nil {
+				return nil
+			}
+			_ = f.Close()
+		}
 	}
+	d.lock, err = lockState(d.cfg.StateDir)
+	return err
+}
+
+// open opens the records and takes up what an earlier process left.
+func (d *daemon) open() (err error) {
 	if err := d.openRecords(); err != nil {
 		return err
 	}
@@ -191,57 +237,44 @@ func (d *daemon) open() (err error) {
 		Health: d.health, Restart: d.requestRestart, Peer: samePeer,
 		Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 	})
+	go func() { // ends soon: processes are looked at, and some ended
+		if err := hosts.Sweep(context.Background()); err != nil {
+			d.log.Error("not everything that earlier sessions left has ended", "err", err)
+		}
+	}()
 	if err := d.manager.Recover(context.Background()); err != nil {
 		return fmt.Errorf("take up what was left: %w", err)
 	}
-	return d.lock.describe(holder{PID: os.Getpid(), Address: d.tcp.Addr().String(), StartedAt: d.startedAt})
+	start, err := procs.StartTime(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return d.lock.describe(holder{PID: os.Getpid(), Start: start, Address: d.tcp.Addr().String(), StartedAt: d.startedAt})
 }
 
 // openRecords opens the ledger and the session ids.
 func (d *daemon) openRecords() (err error) {
+	d.closers = append(d.closers, d.closeRecords)
 	if d.ledger, err = ledger.Open(filepath.Join(d.cfg.StateDir, "ledger.db"), d.log); err != nil {
 		return err
 	}
-	d.closers = append(d.closers, func() {
-		if err := d.ledger.Close(); err != nil {
-			d.log.Error("ledger not closed cleanly", "err", err)
-		}
-	})
 	if d.generation, err = d.ledger.NextGeneration(context.Background()); err != nil {
 		return err
 	}
-	if d.sessions, err = sessionfile.Open(d.cfg.SessionFile, d.log); err != nil {
-		return err
-	}
-	d.closers = append(d.closers, func() { _ = d.sessions.Close() })
-	return nil
+	d.sessions, err = sessionfile.Open(d.cfg.SessionFile, d.log)
+	return err
 }
 
-// listen opens the two addresses of the API. The state lock is held, so a
-// socket that is there already is stale.
-func (d *daemon) listen() (err error) {
-	address := net.JoinHostPort(d.cfg.Host, strconv.Itoa(d.cfg.Port))
-	if d.tcp, err = net.Listen("tcp", address); err != nil {
-		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("port %d is in use by another program; stop it, or set BARECLAW_PORT: %w", d.cfg.Port, err)
+// closeRecords closes what openRecords has opened, and may be called again.
+func (d *daemon) closeRecords() {
+	if d.ledger != nil {
+		if err := d.ledger.Close(); err != nil {
+			d.log.Error("ledger not closed cleanly", "err", err)
 		}
-		return fmt.Errorf("listen for HTTP (BARECLAW_HOST, BARECLAW_PORT): %w", err)
 	}
-	d.closers = append(d.closers, func() { _ = d.tcp.Close() })
-	if err := os.MkdirAll(d.cfg.RuntimeDir, 0o700); err != nil {
-		return fmt.Errorf("make the runtime directory: %w", err)
+	if d.sessions != nil {
+		_ = d.sessions.Close()
 	}
-	if err := os.Chmod(d.cfg.RuntimeDir, 0o700); err != nil {
-		return fmt.Errorf("close the runtime directory to others: %w", err)
-	}
-	if err := os.Remove(d.apiSocket()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove the old API socket: %w", err)
-	}
-	if d.unix, err = net.Listen("unix", d.apiSocket()); err != nil {
-		return fmt.Errorf("listen on the API socket (BARECLAW_RUNTIME_DIR): %w", err)
-	}
-	d.closers = append(d.closers, func() { _ = d.unix.Close() })
-	return nil
 }
 
 func (d *daemon) close() {
@@ -263,29 +296,24 @@ func samePeer(c net.Conn) (ok, known bool) {
 	return int(uid) == os.Getuid(), known
 }
 
-// requestRestart begins a restart, if this program's file can be run.
-func (d *daemon) requestRestart() error {
-	st, err := os.Stat(d.self)
-	if err != nil {
-		return fmt.Errorf("the program's file is gone: %w", err)
-	}
-	if st.Mode()&0o111 == 0 {
-		return fmt.Errorf("%s is not executable", d.self)
-	}
-	d.once.Do(func() { close(d.restart) })
-	return nil
-}
-
 // leave stops serving and leaves the session hosts at work.
 func (d *daemon) leave(why httpapi.Reason) {
 	d.log.Info("leaving", "reason", string(why))
+	d.mu.Lock()
+	d.ending = true
+	d.mu.Unlock()
 	_, _ = sd.SdNotify(false, sd.SdNotifyStopping)
+	d.cut(why)
+	d.manager.Detach()
+}
+
+// cut answers what is held, and gives up what takes longer than httpGrace.
+func (d *daemon) cut(why httpapi.Reason) {
 	ctx, cancel := context.WithTimeout(context.Background(), httpGrace)
 	defer cancel()
 	if err := d.http.Shutdown(ctx, why); err != nil {
 		d.log.Warn("requests cut", "err", err)
 	}
-	d.manager.Detach()
 }
 
 // shutdown stops serving and ends the session hosts too.
@@ -307,6 +335,11 @@ func (d *daemon) health() httpapi.Health {
 	}
 	if p := d.sessions.Problem(); p != "" {
 		h.Problems = append(h.Problems, p)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.problem != "" {
+		h.Problems = append(h.Problems, d.problem)
 	}
 	return h
 }

@@ -10,15 +10,21 @@ import (
 	"time"
 
 	"bareclaw/internal/filelock"
+
+	"golang.org/x/sys/unix"
 )
 
 // A holder is what the state directory's lock file says of the daemon that has
 // it.
 type holder struct {
 	PID       int       `json:"pid"`
+	Start     uint64    `json:"start,omitempty"`   // as procs.StartTime has it
 	Address   string    `json:"address,omitempty"` // of the HTTP server
 	StartedAt time.Time `json:"started_at"`
 }
+
+// lockName is the lock file's name in the state directory.
+const lockName = "daemon.lock"
 
 // A stateLock makes this the only daemon on a state directory. The lock ends
 // with the process, however it ends.
@@ -29,7 +35,7 @@ func lockState(dir string) (*stateLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the state directory: %w", err)
 	}
-	path := filepath.Join(dir, "daemon.lock")
+	path := filepath.Join(dir, lockName)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the state directory's lock: %w", err)
@@ -66,6 +72,41 @@ func (l *stateLock) describe(h holder) error {
 		return fmt.Errorf("write the lock file: %w", err)
 	}
 	return nil
+}
+
+// dup returns a copy of the lock's file: the lock ends when both are closed.
+func (l *stateLock) dup() (*os.File, error) {
+	fd, err := unix.FcntlInt(l.f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("copy the state directory's lock: %w", err)
+	}
+	return os.NewFile(uintptr(fd), l.f.Name()), nil
+}
+
+// inheritedLock returns the lock of the state directory that was handed over,
+// nil if the file is that of another directory.
+func inheritedLock(f *os.File, dir string) *stateLock {
+	have, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	want, err := os.Stat(filepath.Join(dir, lockName))
+	if err != nil || !os.SameFile(have, want) {
+		return nil
+	}
+	return &stateLock{f: f}
+}
+
+// readHolder returns what a lock file says of its holder.
+func readHolder(path string) (h holder, err error) {
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(b, &h)
+	}
+	if err != nil {
+		return h, fmt.Errorf("read the state directory's lock: %w", err)
+	}
+	return h, nil
 }
 
 func (l *stateLock) release() { _ = l.f.Close() }

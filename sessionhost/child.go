@@ -42,7 +42,7 @@ type child struct {
 // startChild starts claude. It must be called from the main goroutine, locked to
 // the main thread: the parent-death signal follows the thread that started the
 // process, and only the main thread lives as long as the host.
-func startChild(b bootstrap) (*child, error) {
+func startChild(b bootstrap, m marker) (*child, error) {
 	stdoutR, stdoutW, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make stdout pipe: %w", err)
@@ -56,7 +56,7 @@ func startChild(b bootstrap) (*child, error) {
 	defer func() { _ = stdinR.Close() }()
 	c := &child{stdin: stdinW, stdout: stdoutR, stderr: &tail{}}
 	c.cmd = exec.Command(b.Argv[0], b.Argv[1:]...)
-	c.cmd.Dir = b.Dir
+	c.cmd.Dir, c.cmd.Env = b.Dir, append(os.Environ(), MarkerVariable+"="+m.String())
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdinR, stdoutW, c.stderr
 	c.cmd.SysProcAttr = childAttr()
 	c.cmd.WaitDelay = drainGrace // for stderr, which exec copies

@@ -1,6 +1,7 @@
 package sessionhost
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,8 +46,8 @@ type host struct {
 
 	mu         sync.Mutex
 	generation int64
-	client     net.Conn // the daemon, nil when there is none
-	feed       *outlet  // of the log to the daemon, once it is welcome
+	client     *socket // the daemon, nil when there is none
+	feed       *outlet // of the log to the daemon, once it is welcome
 	turns      []string
 	requests   map[string]json.RawMessage // unanswered permission requests
 	order      []string                   // their ids, oldest first
@@ -109,7 +110,7 @@ func (h *host) run(l *net.UnixListener) int {
 	signal.Notify(signals, syscall.SIGTERM)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
 	h.writeRecord()
-	c, err := startChild(h.b)
+	c, err := startChild(h.b, h.marker())
 	if err != nil {
 		h.log.Error("claude not started", "err", err)
 		h.ended(exit{Code: -1, Error: err.Error()})
@@ -236,6 +237,9 @@ func (h *host) goneWithin(d time.Duration) bool {
 	}
 }
 
+// marker is what the processes of this session bear.
+func (h *host) marker() marker { return markerFor(h.b.RecordPath, h.rec.PID, h.rec.Start) }
+
 // watch reads claude's output until it has ended.
 func (h *host) watch(c *child) {
 	read := make(chan struct{})
@@ -244,6 +248,9 @@ func (h *host) watch(c *child) {
 		h.read(c)
 	}()
 	e := c.wait()
+	if err := h.marker().sweep(context.Background()); err != nil {
+		h.log.Error("not everything of the session has ended", "err", err)
+	}
 	c.drain()
 	h.waitRead(read)
 	_ = c.stdout.Close()

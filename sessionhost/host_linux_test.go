@@ -85,7 +85,7 @@ func crashAt(t *testing.T, calls string, step int) (killed bool) {
 	l.Detach()
 	st.close()
 	st.eventually("nothing is left", func() bool {
-		found, err := procs.ByEnviron("FAKECLAUDE_LOG", st.path("journal"))
+		found, err := procs.ByEnviron("FAKECLAUDE_LOG", func(v string) bool { return v == st.path("journal") })
 		return err == nil && len(found) == 0
 	})
 	return killed || err != nil

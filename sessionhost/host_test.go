@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -265,33 +264,6 @@ func TestStoppedWhileStarting(t *testing.T) {
 		live, err := h.Live(t.Context())
 		return err == nil && len(live) == 0
 	})
-}
-
-// TestClaudeLeavesAProcess has claude end and a process of its own keep its
-// output open: the end is told all the same, and the host goes.
-func TestClaudeLeavesAProcess(t *testing.T) {
-	t.Parallel()
-	st := newStation(t)
-	st.shell(`sleep 600 & echo $! > "$HOME/left.tmp"; mv "$HOME/left.tmp" "$HOME/left"; exit 3`)
-	s := st.start()
-	r := st.record()
-	all := s.until(core.Exited)
-	if e := all[len(all)-1].Exit; !strings.Contains(e.Text, "exit status 3") {
-		t.Errorf("exit is %+v", e)
-	}
-	s.Ack(all[len(all)-1].Seq)
-	st.gone("host", r.PID, r.Start)
-	b, err := os.ReadFile(st.path("left"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Errorf("what claude left: %v", err)
-	}
 }
 
 // TestNoClaude starts a host for a program that cannot be run.

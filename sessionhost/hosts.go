@@ -171,7 +171,7 @@ func reapRecord(ctx context.Context, p paths) error {
 	if err != nil {
 		return err
 	}
-	if err := r.reap(ctx); err != nil {
+	if err := r.reap(ctx, p.record); err != nil {
 		return err
 	}
 	if err := os.Remove(p.record); err != nil && !isGone(err) {

@@ -9,20 +9,23 @@ import (
 
 // An inlet reads a pipe or a socket that the runtime polls, with less work for
 // the scheduler than their own Read: see readNow.
-type inlet struct{ conn syscall.RawConn }
+type inlet struct {
+	conn syscall.RawConn // waits
+	read func(fd uintptr, p []byte) (int, error)
+}
 
 func newInlet(c syscall.Conn) (inlet, error) {
 	conn, err := c.SyscallConn()
 	if err != nil {
 		return inlet{}, fmt.Errorf("read from %T: %w", c, err)
 	}
-	return inlet{conn}, nil
+	return inlet{conn, readNow}, nil
 }
 
 // Read waits until there is something to read.
 func (i inlet) Read(p []byte) (n int, err error) {
 	waitErr := i.conn.Read(func(fd uintptr) (done bool) {
-		n, err = readNow(fd, p)
+		n, err = i.read(fd, p)
 		return !errors.Is(err, syscall.EAGAIN)
 	})
 	switch {

@@ -91,8 +91,9 @@ const (
 	killGrace   = 5 * time.Second // after SIGKILL: only the kernel can be slow
 )
 
-// reap ends what the record names and returns when it is gone.
-func (r record) reap(ctx context.Context) error {
+// reap ends what the record at path names, with all that its session started, and
+// returns when it is gone.
+func (r record) reap(ctx context.Context, path string) error {
 	if r.hostAlive() {
 		if err := end(ctx, r.PID, r.Start, hostGrace); err != nil {
 			return fmt.Errorf("end session host %d: %w", r.PID, err)
@@ -102,6 +103,9 @@ func (r record) reap(ctx context.Context) error {
 		if err := end(ctx, r.ClaudePID, r.ClaudeStart, claudeGrace); err != nil {
 			return fmt.Errorf("end claude %d: %w", r.ClaudePID, err)
 		}
+	}
+	if r.thisBoot() {
+		return markerFor(path, r.PID, r.Start).sweep(ctx)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func TestReapEndsWhatIsRecorded(t *testing.T) {
 	if err := syscall.Kill(host.PID, syscall.SIGSTOP); err != nil { // one that is stopped, too
 		t.Fatal(err)
 	}
-	if err := host.reap(t.Context()); err != nil {
+	if err := host.reap(t.Context(), filepath.Join(t.TempDir(), "x.json")); err != nil {
 		t.Fatal(err)
 	}
 	if host.hostAlive() || host.claudeAlive() {
@@ -63,7 +63,7 @@ func TestReapLeavesStrangers(t *testing.T) {
 		"nothing":     {BootID: r.BootID},
 		"group":       {PID: -r.PID, Start: r.Start, BootID: r.BootID},
 	} {
-		if err := stranger.reap(t.Context()); err != nil {
+		if err := stranger.reap(t.Context(), filepath.Join(t.TempDir(), "x.json")); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !r.hostAlive() {

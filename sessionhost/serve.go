@@ -33,19 +33,20 @@ func (h *host) accept(l *net.UnixListener) {
 	}
 }
 
-func (h *host) serve(c *net.UnixConn) {
-	defer func() { _ = c.Close() }()
-	if err := samePeer(c); err != nil {
+func (h *host) serve(conn *net.UnixConn) {
+	if err := samePeer(conn); err != nil {
 		h.log.Warn("connection refused", "err", err)
+		_ = conn.Close()
 		return
 	}
-	defer h.left(c)
-	in, err := newInlet(c)
+	c, err := newSocket(conn)
 	if err != nil {
 		h.log.Error("daemon not served", "err", err)
 		return
 	}
-	frames := claude.NewReader(in, maxFrameBytes)
+	defer func() { _ = c.Close() }()
+	defer h.left(c)
+	frames := claude.NewReader(c, maxFrameBytes)
 	if err := h.greet(c, frames); err != nil {
 		h.log.Warn("daemon refused", "err", err)
 		_ = json.NewEncoder(c).Encode(welcome{Type: frameRefused, Version: protocolVersion, Error: err.Error()})
@@ -85,7 +86,7 @@ func samePeer(c net.Conn) error {
 
 // greet checks the daemon's hello, makes it the host's daemon, and answers with
 // the host's state.
-func (h *host) greet(c net.Conn, frames *claude.Reader) error {
+func (h *host) greet(c *socket, frames *claude.Reader) error {
 	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
 	line, err := frames.Next()
 	if err != nil {
@@ -113,7 +114,7 @@ func (h *host) greet(c net.Conn, frames *claude.Reader) error {
 
 // welcome makes the connection the host's daemon, instead of an older one, and
 // returns the host's state.
-func (h *host) welcome(c net.Conn, generation int64) (welcome, error) {
+func (h *host) welcome(c *socket, generation int64) (welcome, error) {
 	last := h.said.last() // before the requests: a newer one is an event as well
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +135,7 @@ func (h *host) welcome(c net.Conn, generation int64) (welcome, error) {
 	return w, nil
 }
 
-func (h *host) left(c net.Conn) {
+func (h *host) left(c *socket) {
 	h.mu.Lock()
 	if h.client == c {
 		h.client, h.feed = nil, nil
@@ -145,7 +146,7 @@ func (h *host) left(c net.Conn) {
 
 // follow sends the daemon every event that is not acknowledged, and from now on
 // each new one.
-func (h *host) follow(c *net.UnixConn) error {
+func (h *host) follow(c *socket) error {
 	after := uint64(0)
 	var batch []byte
 	next := func() (_ []byte, err error) {

@@ -38,6 +38,10 @@ func (s *Server) withBody(w *response, r *http.Request, use func(*jsontext.Decod
 	if err := s.readBody(w, r, &b.buf); err != nil {
 		return err
 	}
+	if w.route != messageRoute && b.buf.Len() <= maxAgainBytes {
+		again := bytes.Clone(b.buf.Bytes())
+		w.again = func() []byte { return again }
+	}
 	b.dec.Reset(&b.buf)
 	return use(&b.dec)
 }

@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"bareclaw/core"
 	"bareclaw/docs"
 )
 
@@ -23,16 +25,17 @@ func (s *Server) postRestart(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if s.Draining() {
+	if s.Draining() && !isClosed(s.succession.begun) {
 		return shuttingDown()
 	}
 	if s.o.Restart == nil {
 		return refuse(http.StatusServiceUnavailable, "restart_failed", "This gateway cannot restart itself; start it anew by hand.")
 	}
-	if err := s.o.Restart(); err != nil {
-		s.o.Log.Error("restart could not be begun", "err", err)
-		return refuse(http.StatusServiceUnavailable, "restart_failed",
-			"The restart could not be begun and the gateway goes on as it is; its log says why.")
+	if err := s.o.Restart(r.Context()); err != nil {
+		if errors.Is(err, core.ErrClosed) {
+			return err
+		}
+		return refuse(http.StatusServiceUnavailable, "restart_failed", "The gateway goes on as it is: "+err.Error())
 	}
 	return w.json(http.StatusOK, []byte(`{"status":"restarting"}`+"\n"))
 }

@@ -19,7 +19,7 @@ func TestDocument(t *testing.T) {
 	f := newFake(t)
 	r := newRig(t, f, func(o *Options) {
 		o.Push, o.Token = push, "right"
-		o.Restart = func() error { return restart }
+		o.Restart = func(context.Context) error { return restart }
 	})
 	do := func(want int, code, method, path, body string, headers ...string) answer {
 		t.Helper()

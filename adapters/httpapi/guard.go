@@ -36,10 +36,19 @@ func newGuard(o Options) guard {
 	return g
 }
 
-// check returns why the request is refused, or nil. On the Unix socket only the
+// A door is the way a request came in.
+type door int
+
+const (
+	tcpDoor   door = iota // the TCP address
+	localDoor             // the Unix socket of this user's own programs
+	innerDoor             // the Unix socket of a predecessor, which has checked what it sends on
+)
+
+// check returns why the request is refused, or nil. On the Unix sockets only the
 // peer matters.
-func (g *guard) check(r *http.Request, local bool) *problem {
-	if local {
+func (g *guard) check(r *http.Request, d door) *problem {
+	if d != tcpDoor {
 		return g.checkPeer(r)
 	}
 	if !g.knownHost(r.Host) {

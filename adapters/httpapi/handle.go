@@ -25,7 +25,7 @@ func (s *Server) adapt(pattern string, h handlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		res := w.(*response)
 		res.route = pattern
-		if err := h(res, r); err != nil {
+		if err := h(res, r); err != nil && !s.passOn(res, r, err) {
 			s.fail(res, r, err)
 		}
 	}
@@ -33,18 +33,22 @@ func (s *Server) adapt(pattern string, h handlerFunc) http.HandlerFunc {
 
 // handler is the outermost layer: checks, then routes, then one log line and
 // one observation for each request.
-func (s *Server) handler(local bool) http.Handler {
+func (s *Server) handler(d door) http.Handler {
 	mux := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		res := s.responses.Get().(*response)
-		*res = response{ResponseWriter: w, route: "other", local: local}
+		*res = response{ResponseWriter: w, route: "other", local: d == localDoor}
 		defer s.finish(res, r, time.Now())
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
-		if p := s.guard.check(r, local); p != nil {
+		if p := s.guard.check(r, d); p != nil {
 			s.logRefusal(r, p)
 			s.fail(res, r, p)
+			return
+		}
+		if isClosed(s.succession.begun) {
+			s.pass(res, r)
 			return
 		}
 		mux.ServeHTTP(res, r)
@@ -110,7 +114,8 @@ type response struct {
 	route    string
 	status   int
 	local    bool
-	bodyRead bool // to its end
+	bodyRead bool          // to its end
+	again    func() []byte // the body, should the request have to be sent on
 }
 
 // WriteHeader notes the status.

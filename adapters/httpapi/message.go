@@ -14,7 +14,7 @@ import (
 // at once (Prefer: respond-async), as a stream (Accept: text/event-stream), or
 // when there is an outcome.
 func (s *Server) postMessage(w *response, r *http.Request) error {
-	if s.Draining() {
+	if s.Draining() && !isClosed(s.succession.begun) {
 		return shuttingDown()
 	}
 	var sub core.Submission
@@ -28,6 +28,7 @@ func (s *Server) postMessage(w *response, r *http.Request) error {
 	if err := bindKey(&sub, r); err != nil {
 		return err
 	}
+	w.again = func() []byte { return appendSubmission(nil, &sub) }
 	switch {
 	case prefersAsync(r):
 		return s.acceptMessage(w, r, sub)
@@ -74,6 +75,9 @@ func (s *Server) awaitMessage(w *response, r *http.Request, sub core.Submission)
 		return context.Cause(r.Context())
 	case <-s.drain.done:
 		if !isClosed(t.done) { // both: the outcome is the better answer
+			if isClosed(s.succession.begun) {
+				return &heldError{t.message}
+			}
 			now := s.current(r.Context(), t.message)
 			w.Header().Set("Retry-After", "1")
 			return s.later(w, &now)

@@ -36,6 +36,10 @@ func (s *Server) getMessage(w *response, r *http.Request) error {
 	defer cancel()
 	defer s.untilDrained(cancel)()
 	m, err := s.core.Wait(ctx, id)
+	if ctx.Err() != nil && r.Context().Err() == nil && isClosed(s.succession.begun) {
+		s.pass(w, r)
+		return nil
+	}
 	if err != nil && (ctx.Err() == nil || r.Context().Err() != nil || m.ID == "") {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
+const messageRoute = "/message"
+
 // routes returns the table of the API. Patterns are those of the OpenAPI
 // document.
 func (s *Server) routes() *chi.Mux {
@@ -14,7 +16,7 @@ func (s *Server) routes() *chi.Mux {
 	handle := func(method, pattern string, h handlerFunc) {
 		mux.MethodFunc(method, pattern, s.adapt(pattern, h))
 	}
-	handle(http.MethodPost, "/message", s.postMessage)
+	handle(http.MethodPost, messageRoute, s.postMessage)
 	handle(http.MethodGet, "/messages/{id}", s.getMessage)
 	handle(http.MethodDelete, "/messages/{id}", s.cancelMessage)
 	handle(http.MethodGet, "/messages/{id}/trace", s.getTrace)

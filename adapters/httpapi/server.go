@@ -43,9 +43,10 @@ type Options struct {
 	// Health is asked by GET /health, and once by New for the version. It must be
 	// quick.
 	Health func() Health
-	// Restart begins a restart and returns without waiting for it. It may call
-	// Drain and Shutdown, but from another goroutine. Nil: restarts are refused.
-	Restart func() error
+	// Restart has another process take over, and returns when that one is ready
+	// to, before it does. The error is shown to whoever asked; after one the
+	// gateway goes on as it is. Nil: restarts are refused.
+	Restart func(ctx context.Context) error
 	// Peer reports whether the other end of a connection belongs to this user,
 	// and whether that could be found out. It is asked at most once for each
 	// connection, and over TCP only where there is no token. A stranger is
@@ -88,11 +89,15 @@ type Server struct {
 	drain   drain
 	metrics *metrics
 
+	succession succession
+	mu         sync.Mutex     // protects the field below
+	listeners  []net.Listener // served until HandOver
+
 	bodies    sync.Pool // of *body
 	responses sync.Pool // of *response
 	buffers   sync.Pool // of *[]byte, for replies
 
-	tcp, local *http.Server
+	tcp, local, inner *http.Server
 }
 
 // New returns a Server that listens nowhere yet.
@@ -106,13 +111,15 @@ func newServer(o Options, g gateway) *Server {
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
 	}
-	s := &Server{o: o, core: g, guard: newGuard(o), drain: drain{done: make(chan struct{})}}
+	s := &Server{o: o, core: g, guard: newGuard(o), drain: drain{done: make(chan struct{})},
+		succession: succession{begun: make(chan struct{}), settled: make(chan struct{})}}
 	s.metrics = newMetrics(o, g)
 	s.bodies.New = func() any { return new(body) }
 	s.responses.New = func() any { return new(response) }
 	s.buffers.New = func() any { return new([]byte) }
 	s.tcp = s.httpServer(s.Handler())
 	s.local = s.httpServer(s.LocalHandler())
+	s.inner = s.httpServer(s.handler(innerDoor))
 	return s
 }
 
@@ -130,25 +137,38 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 
 // Handler returns the API as it is served over TCP, behind all checks. A server
 // of one's own around it must set [ConnContext], or peers count as strangers.
-func (s *Server) Handler() http.Handler { return s.handler(false) }
+func (s *Server) Handler() http.Handler { return s.handler(tcpDoor) }
 
 // LocalHandler returns the API as it is served on the Unix socket: no token, no
 // rules on Host and Origin, and no deciding of approvals.
-func (s *Server) LocalHandler() http.Handler { return s.handler(true) }
+func (s *Server) LocalHandler() http.Handler { return s.handler(localDoor) }
 
-// Serve serves the API on a TCP listener until Shutdown, and then returns nil.
-// The listener is closed.
-func (s *Server) Serve(l net.Listener) error { return serve(s.tcp, l) }
+// Serve serves the API on a TCP listener until Shutdown or HandOver, and then
+// returns nil. The listener is closed.
+func (s *Server) Serve(l net.Listener) error { return s.serve(s.tcp, l) }
 
-// ServeLocal serves the API on a Unix listener until Shutdown, and then returns
-// nil. The listener is closed.
-func (s *Server) ServeLocal(l net.Listener) error { return serve(s.local, l) }
+// ServeLocal is Serve for the Unix listener of this user's own programs.
+func (s *Server) ServeLocal(l net.Listener) error { return s.serve(s.local, l) }
 
-func serve(h *http.Server, l net.Listener) error {
-	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+// ServeInner is Serve for the Unix listener of a process whose work was handed
+// over to this one. That process has checked its callers: only the peer is asked
+// for.
+func (s *Server) ServeInner(l net.Listener) error {
+	if err := s.inner.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("serve http on %s: %w", l.Addr(), err)
 	}
 	return nil
+}
+
+func (s *Server) serve(h *http.Server, l net.Listener) error {
+	s.mu.Lock()
+	s.listeners = append(s.listeners, l)
+	s.mu.Unlock()
+	err := h.Serve(l)
+	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && isClosed(s.succession.begun) {
+		return nil
+	}
+	return fmt.Errorf("serve http on %s: %w", l.Addr(), err)
 }
 
 // A Reason says why the server drains. It is the name of the last event on
@@ -176,6 +196,7 @@ func (s *Server) Drain(reason Reason) {
 		close(s.drain.done)
 		s.tcp.SetKeepAlivesEnabled(false)
 		s.local.SetKeepAlivesEnabled(false)
+		s.inner.SetKeepAlivesEnabled(false)
 	})
 }
 
@@ -187,7 +208,7 @@ func (s *Server) Draining() bool { return isClosed(s.drain.done) }
 // error says so.
 func (s *Server) Shutdown(ctx context.Context, reason Reason) error {
 	s.Drain(reason)
-	servers := []*http.Server{s.tcp, s.local}
+	servers := []*http.Server{s.tcp, s.local, s.inner}
 	errs := make([]error, len(servers))
 	var wg sync.WaitGroup
 	for i, h := range servers {

@@ -45,7 +45,7 @@ func newRig(t *testing.T, f *fake, change func(*Options)) *rig {
 		Health: func() Health {
 			return Health{PID: 42, Version: "v1", Ready: true, StartedAt: fakeStart, Agent: Agent{Kind: "echo"}}
 		},
-		Restart: func() error { return nil },
+		Restart: func(context.Context) error { return nil },
 	}
 	if change != nil {
 		change(&o)

@@ -49,6 +49,28 @@ func decodeMessage(dec *jsontext.Decoder) (core.Submission, error) {
 	return sub, checkText(sub.Content.Text)
 }
 
+// appendSubmission writes the body of a POST /message that says the same.
+func appendSubmission(b []byte, sub *core.Submission) []byte {
+	b = quote(append(b, `{"channel":`...), sub.Channel)
+	b = quote(append(b, `,"mode":`...), sub.Mode)
+	if sub.Content.Blocks == nil {
+		b = quote(append(b, `,"text":`...), sub.Content.Text)
+	} else {
+		b = append(b, `,"content":[`...)
+		for i, block := range sub.Content.Blocks {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, block...)
+		}
+		b = append(b, ']')
+	}
+	b = quote(append(b, `,"context":{"user":`...), sub.Origin.User)
+	b = quote(append(b, `,"chat":`...), sub.Origin.Chat)
+	b = quote(append(b, `,"topic":`...), sub.Origin.Topic)
+	return append(b, "}}"...)
+}
+
 func checkText(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return badRequest("missing_text", `Missing "text" or "content" field: send a text that is not blank, or content blocks.`)

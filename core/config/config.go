@@ -15,6 +15,9 @@ import (
 	"time"
 )
 
+// SourceOff is the Source of a program that is never built anew.
+const SourceOff = "off"
+
 // Config is everything the daemon can be told. Every path in it is absolute
 // and every field holds a value in its documented range.
 type Config struct {
@@ -39,6 +42,11 @@ type Config struct {
 	StateDir string
 	// RuntimeDir holds the sockets. It need not exist yet.
 	RuntimeDir string
+
+	// Source is the source tree that a restart builds from: an existing
+	// directory, SourceOff for none, or empty for the one this program was built
+	// from.
+	Source string
 
 	// Agent says what answers messages.
 	Agent Agent

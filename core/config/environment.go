@@ -20,6 +20,8 @@ type environment struct {
 	StateDir    string `envconfig:"BARECLAW_STATE_DIR" help:"directory of what outlives a restart; $XDG_STATE_HOME/bareclaw"`
 	RuntimeDir  string `envconfig:"BARECLAW_RUNTIME_DIR" help:"directory of the sockets; $XDG_RUNTIME_DIR/bareclaw, else run under the state directory"`
 
+	Source string `envconfig:"BARECLAW_SOURCE" help:"source tree that a restart builds from; off for none"`
+
 	Agent          string `envconfig:"BARECLAW_AGENT" default:"auto" help:"what answers: auto, claude or echo"`
 	Claude         string `envconfig:"BARECLAW_CLAUDE" default:"claude" help:"path or name of the claude CLI"`
 	Model          string `envconfig:"BARECLAW_MODEL" help:"model for claude; its own choice when empty"`

@@ -78,6 +78,15 @@ func (e environment) resolvePaths(c *Config, m machine, p *problems) {
 	if e.RuntimeDir == "" {
 		c.RuntimeDir = m.runtimeDir(c.StateDir)
 	}
+	c.Source = read(p, "BARECLAW_SOURCE", e.Source, "an existing directory, absolute or starting with ~/, or off", m.source)
+}
+
+// source accepts an existing directory, or the word for none.
+func (m machine) source(s string) (string, error) {
+	if s == SourceOff {
+		return s, nil
+	}
+	return m.directory(s)
 }
 
 func (e environment) resolveClaude(c *Config, m machine, p *problems) {

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 )
@@ -18,30 +16,61 @@ func runInstant(f flags, stdin io.Reader, stdout io.Writer) int {
 	if session == "" {
 		session = newID()
 	}
-	a := newAnswer(session)
-	in := bufio.NewReaderSize(stdin, 1<<16)
-	var long []byte // the beginning of a line that does not fit the buffer
+	i := &instant{answer: newAnswer(session), stdout: stdout}
+	if eachChunk(stdin, i.take) != nil || i.line(i.begun) != nil {
+		return exitBroken
+	}
+	return 0
+}
+
+// instant answers lines that arrive in chunks.
+type instant struct {
+	answer *answer
+	stdout io.Writer
+	begun  []byte // a line whose end has not arrived
+}
+
+// take answers the lines that the chunk completes.
+func (i *instant) take(chunk []byte) error {
 	for {
-		line, err := in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			long = append(long, line...)
-			continue
+		n := bytes.IndexByte(chunk, '\n') + 1
+		if n == 0 {
+			i.begun = append(i.begun, chunk...)
+			return nil
 		}
-		if len(long) > 0 {
-			long = append(long, line...)
-			line = long
+		line := chunk[:n]
+		if len(i.begun) > 0 {
+			line = append(i.begun, line...)
+			i.begun = line[:0]
 		}
-		if out := a.to(line); out != nil {
-			if _, err := stdout.Write(out); err != nil {
-				return exitBroken
-			}
+		if err := i.line(line); err != nil {
+			return err
 		}
-		long = long[:0]
-		if err != nil {
-			return 0
-		}
+		chunk = chunk[n:]
 	}
 }
+
+func (i *instant) line(line []byte) error {
+	if out := i.answer.to(line); out != nil {
+		return write(i.stdout, out)
+	}
+	return nil
+}
+
+// readChunks gives take what r has, until that ends or take fails.
+func readChunks(r io.Reader, take func(chunk []byte) error) error {
+	buf := make([]byte, chunkBytes)
+	for end := error(nil); end == nil; { // a broken stdin is no different from its end
+		var n int
+		n, end = r.Read(buf)
+		if err := take(buf[:n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const chunkBytes = 1 << 16 // what a pipe holds
 
 // answer holds the constant parts of an answer, between the places where the
 // message's uuid goes, and the buffer it is built in.

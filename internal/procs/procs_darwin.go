@@ -49,6 +49,6 @@ func waitGone(ctx context.Context, pid int, start uint64) error {
 
 // ByEnviron is not supported here: macOS shows the environment of a process
 // only for some programs. The error is [errors.ErrUnsupported].
-func ByEnviron(name, _ string) ([]Process, error) {
+func ByEnviron(name string, _ func(string) bool) ([]Process, error) {
 	return nil, fmt.Errorf("processes with %s in their environment: %w", name, errors.ErrUnsupported)
 }

@@ -138,25 +138,30 @@ func waitReadable(ctx context.Context, handle *os.File) error {
 }
 
 // ByEnviron returns the processes of this user whose environment, as it was
-// when their program started, holds exactly name=value. A process that ends
-// meanwhile, and one whose environment is not to be read (a set-uid program),
-// is left out. It reads a file per process of the user.
-func ByEnviron(name, value string) ([]Process, error) {
+// when their program started, has the variable name with a value that accept
+// says yes to. A process that ends meanwhile, and one whose environment is not to
+// be read (a set-uid program), is left out. It reads a file per process of the
+// user.
+func ByEnviron(name string, accept func(value string) bool) ([]Process, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	want := []byte(name + "=" + value)
+	prefix := []byte(name + "=")
+	has := func(pid int) bool {
+		value, ok := environ(pid, prefix)
+		return ok && accept(value)
+	}
 	var found []Process
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || !ours(pid) || !hasEnviron(pid, want) {
+		if err != nil || !ours(pid) || !has(pid) {
 			continue
 		}
 		start, err := startTime(pid)
 		// Looked at again, because the id may have changed hands before the
 		// start time was read.
-		if err == nil && hasEnviron(pid, want) {
+		if err == nil && has(pid) {
 			found = append(found, Process{PID: pid, Start: start})
 		}
 	}
@@ -173,15 +178,16 @@ func ours(pid int) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-func hasEnviron(pid int, want []byte) bool {
-	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+// environ returns the value of the variable that the prefix names.
+func environ(pid int, prefix []byte) (value string, ok bool) {
+	all, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
-		return false
+		return "", false
 	}
-	for entry := range bytes.SplitSeq(environ, []byte{0}) {
-		if bytes.Equal(entry, want) {
-			return true
+	for entry := range bytes.SplitSeq(all, []byte{0}) {
+		if value, ok := bytes.CutPrefix(entry, prefix); ok {
+			return string(value), true
 		}
 	}
-	return false
+	return "", false
 }

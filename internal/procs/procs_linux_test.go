@@ -19,7 +19,7 @@ func TestByEnviron(t *testing.T) {
 	child(t, marker+"="+value+"0")
 	child(t, "X"+marker+"="+value)
 	want := []Process{started(t, first), started(t, second)}
-	got, err := ByEnviron(marker, value)
+	got, err := ByEnviron(marker, func(v string) bool { return v == value })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestByEnvironFindsGrandchildren(t *testing.T) {
 	if _, err := stdout.Read(make([]byte, 1)); err != nil { // cat runs
 		t.Fatal(err)
 	}
-	if got, err := ByEnviron(marker, value); err != nil || len(got) != 2 {
+	if got, err := ByEnviron(marker, func(v string) bool { return v == value }); err != nil || len(got) != 2 {
 		t.Errorf("ByEnviron = %v, %v, want the shell and its cat", got, err)
 	}
 }

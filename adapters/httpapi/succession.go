@@ -1,0 +1,207 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"time"
+
+	"bareclaw/core"
+)
+
+// maxAgainBytes bounds the bodies that are kept for the case that they have to be
+// sent on. Messages are not kept: they can be written down again.
+const maxAgainBytes = 64 << 10
+
+// A succession is the handing over of a server's work to another process, which
+// serves on the same listeners. This one answers all that it still holds, and
+// what comes late on kept-alive connections, by asking the other.
+type succession struct {
+	begun   chan struct{} // closed when it begins
+	settled chan struct{} // closed when it is known who serves
+	// Written before settled is closed; nil when nobody serves.
+	tcp, local *httputil.ReverseProxy
+	client     *http.Client // of tcp
+}
+
+// HandOver begins a succession: nothing more is accepted here, streams end with
+// the reason Restarting, and every request waits for Forward. It does not block.
+// What core still has to say to requests that are held may come afterwards.
+func (s *Server) HandOver() {
+	close(s.succession.begun)
+	s.drain.once.Do(func() {
+		s.drain.reason = Restarting
+		close(s.drain.done)
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.listeners {
+		_ = l.Close() // others hold the socket
+	}
+}
+
+// Forward names the Unix sockets of the successor, on which it serves what comes
+// from TCP and from the local socket. Empty names say that there is none: then
+// what is held is answered as Drain would.
+func (s *Server) Forward(inner, local string) {
+	if inner != "" {
+		s.succession.tcp, s.succession.client = s.proxyTo(inner), &http.Client{Transport: unixTransport(inner)}
+		s.succession.local = s.proxyTo(local)
+	}
+	close(s.succession.settled)
+}
+
+func (s *Server) proxyTo(socket string) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = "http", "localhost"
+			r.Out.Host = r.In.Host
+		},
+		Transport:     unixTransport(socket),
+		FlushInterval: -1, // streams
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			s.o.Log.Warn("request not sent on to the new process", "err", err)
+			s.fail(w.(*response), r, shuttingDown())
+		},
+	}
+}
+
+func unixTransport(socket string) *http.Transport {
+	return &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+		DisableCompression: true,
+	}
+}
+
+// A heldError says that the message was accepted, and that its outcome will be
+// known to the successor.
+type heldError struct {
+	message core.Message
+}
+
+func (e *heldError) Error() string {
+	return fmt.Sprintf("message %s is left to the next process", e.message.ID)
+}
+
+// passOn answers a request that this server could not finish, if a succession is
+// the cause, and reports whether it did.
+func (s *Server) passOn(w *response, r *http.Request, err error) bool {
+	if w.status != 0 || !isClosed(s.succession.begun) {
+		return false
+	}
+	held := (*heldError)(nil)
+	switch {
+	case errors.As(err, &held):
+		s.passHeld(w, r, held)
+	case errors.Is(err, core.ErrClosed):
+		if w.again != nil {
+			body := w.again()
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		}
+		s.pass(w, r)
+	default:
+		return false
+	}
+	return true
+}
+
+// pass sends a request on to the successor.
+func (s *Server) pass(w *response, r *http.Request) {
+	if !s.awaitSuccessor(r) {
+		return
+	}
+	proxy := s.succession.tcp
+	if w.local {
+		proxy = s.succession.local
+	}
+	if proxy == nil {
+		s.fail(w, r, shuttingDown())
+		return
+	}
+	h := w.Header()
+	clear(h) // the successor's are sent
+	h.Set("Connection", "close")
+	w.bodyRead = true
+	proxy.ServeHTTP(w, r)
+}
+
+// awaitSuccessor waits until it is known who serves, or the client has gone.
+func (s *Server) awaitSuccessor(r *http.Request) bool {
+	select {
+	case <-s.succession.settled:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// passHeld answers a held request when the successor has the message's outcome.
+func (s *Server) passHeld(w *response, r *http.Request, held *heldError) {
+	if !s.awaitSuccessor(r) {
+		return
+	}
+	w.Header().Set("Connection", "close")
+	if s.succession.client != nil {
+		body, err := s.outcomeThere(r.Context(), held.message.ID)
+		if err == nil {
+			_ = w.json(http.StatusOK, body) // a client that does not listen
+			return
+		}
+		if r.Context().Err() != nil {
+			return
+		}
+		s.o.Log.Warn("outcome not had from the new process", "message", held.message.ID, "err", err)
+	}
+	w.Header().Set("Retry-After", "1")
+	_ = s.later(w, &held.message) // likewise
+}
+
+// outcomeThere returns the message as the successor shows it once it has its
+// outcome.
+func (s *Server) outcomeThere(ctx context.Context, id core.MessageID) ([]byte, error) {
+	for {
+		body, err := s.askThere(ctx, location(id)+"?wait="+maxWait.String())
+		if err != nil {
+			return nil, err
+		}
+		var m struct {
+			State core.State `json:"state"`
+		}
+		if err := json.Unmarshal(body, &m); err != nil {
+			return nil, fmt.Errorf("read message %s: %w", id, err)
+		}
+		if m.State.Final() {
+			return body, nil
+		}
+		select { // it may be handing over in turn
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (s *Server) askThere(ctx context.Context, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := s.succession.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", res.Status, clip(string(body)))
+	}
+	return body, err
+}

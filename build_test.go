@@ -1,0 +1,107 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// copySource copies what is compiled and embedded into a directory of its own.
+func copySource(t *testing.T, to string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "testdata" || len(name) > 1 && name[0] == '.'):
+			return fs.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, path), 0o700)
+		case strings.HasSuffix(name, "_test.go") || name[0] == '.':
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, path), b, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRestartBuilds runs the gateway from its source, changes that while a turn
+// runs, and restarts: what the source says now is what answers.
+func TestRestartBuilds(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_LOG_FORMAT=text", "BARECLAW_AGENT=echo", "BARECLAW_SOURCE=")
+	m.env = append(m.env, goEnv(t)...)
+	copySource(t, m.path("source"))
+	const first = "I am not Claude."
+	says := func(old, now string) {
+		t.Helper()
+		path := m.path("source/internal/echoagent/reply.go")
+		b, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(b), old) {
+			t.Fatalf("%s does not say %q (%v)", path, old, err)
+		}
+		if err := os.WriteFile(path, []byte(strings.Replace(string(b), old, now, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "run", ".")
+	cmd.Env, cmd.Dir, cmd.SysProcAttr = m.env, m.path("source"), &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stderr = m.log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	g := &gateway{machine: m, cmd: cmd, sock: m.path("run/api.sock"), done: make(chan struct{})}
+	go func() {
+		g.err = cmd.Wait()
+		close(g.done)
+	}()
+	t.Cleanup(g.kill)
+	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	ready := regexp.MustCompile(`msg=ready address=(http://\S+)`)
+	m.eventually("the daemon says that it is ready", func() bool { return ready.MatchString(m.log.String()) })
+	g.http = newClient(t)
+	g.base = ready.FindStringSubmatch(m.log.String())[1]
+
+	restart := func(channel, want string) {
+		t.Helper()
+		generation := g.generation()
+		g.must("POST", "/restart", nil, 200)
+		g.restarted(generation)
+		if text := g.say(channel, "hello").str("text"); !strings.Contains(text, want) {
+			t.Errorf("after the restart it says %q, want %q", text, want)
+		}
+	}
+	if text := g.say("one", "hello").str("text"); !strings.Contains(text, first) {
+		t.Errorf("it says %q", text)
+	}
+	says(first, "I am the second.")
+	restart("two", "I am the second.")
+	says("I am the second.", "`I am broken.")
+	if a := g.must("POST", "/restart", nil, 503); !strings.Contains(a.str("error"), "reply.go:") {
+		t.Errorf("a source that cannot be compiled: %s", a.body)
+	}
+	if text := g.say("two", "hello").str("text"); !strings.Contains(text, "I am the second.") {
+		t.Errorf("it says %q", text)
+	}
+	says("`I am broken.", "I am the third.")
+	restart("three", "I am the third.")
+
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil { // as a terminal does on Ctrl-C
+		t.Fatal(err)
+	}
+	g.waitEnd()
+	if hosts := m.hosts(); len(hosts) != 0 {
+		t.Errorf("hosts left after Ctrl-C: %v", hosts)
+	}
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/internal/procs"
+)
+
+// generation returns the running daemon's.
+func (g *gateway) generation() float64 {
+	g.t.Helper()
+	return g.must("GET", "/health", nil, 200).number("generation")
+}
+
+// TestHandOver restarts the gateway in the middle of a turn: nobody but streams
+// can tell.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]func(g *gateway){
+		"request": func(g *gateway) {
+			if a := g.must("POST", "/restart", nil, 200); a.str("status") != "restarting" {
+				g.t.Errorf("restart says %s", a.body)
+			}
+		},
+		"signal": func(g *gateway) {
+			if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				g.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			g := m.start()
+			claude := g.say("idle", "pid").str("text")
+			watch := g.stream("GET", "/channels/http/events", nil)
+			held := g.hold(obj{"text": "wait " + m.path("go")})
+			m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+			waiting := g.tell("http", "echo waited")
+			own := g.stream("POST", "/message", obj{"channel": "other", "text": "wait " + m.path("go")})
+			own.want("accepted")
+			before := g.must("GET", "/health", nil, 200)
+			for range 2 { // the second by a process that was handed over to itself
+				generation := g.generation()
+				restart(g)
+				g.restarted(generation)
+			}
+			watch.want("restarting")
+			own.want("restarting")
+			after := g.must("GET", "/health", nil, 200)
+			if after.number("pid") == before.number("pid") || after.str("status") != "ok" {
+				t.Errorf("health was %s and is %s", before.body, after.body)
+			}
+			if now := g.say("idle", "pid").str("text"); now != claude {
+				t.Errorf("claude was %s and is %s", claude, now)
+			}
+			m.touch("go")
+			held.answer(200).want(t, "waited for "+m.path("go"))
+			g.outcome(waiting).want(t, "waited")
+			if n := m.begun("wait"); n != 3 {
+				t.Errorf("%d turns begun, want 3", n)
+			}
+			g.balanced()
+			if g.signal(syscall.SIGTERM); g.cmd.ProcessState.ExitCode() != exitOK {
+				t.Errorf("the first process ends with %v", g.cmd.ProcessState)
+			}
+			if h := m.lockFile(); procs.Alive(h.PID, h.Start) {
+				t.Error("the daemon outlives the process that was started")
+			}
+		})
+	}
+}
+
+// TestHandOverUnderLoad restarts again and again while clients, each with its own
+// kept-alive connection, send slow and fast messages: every one is answered.
+func TestHandOverUnderLoad(t *testing.T) {
+	t.Parallel()
+	const clients, restarts = 12, 4
+	m := newMachine(t)
+	g := m.start()
+	var sent atomic.Int64
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	for c := range clients {
+		all.Go(func() {
+			channel := fmt.Sprint("c", c)
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				want := fmt.Sprintf("%d-%d", c, i)
+				text := "echo " + want
+				if i%3 == 0 {
+					text = "slow 40 " + want
+				}
+				a, err := g.do("POST", "/message", obj{"channel": channel, "text": text})
+				if err != nil || a.status != 200 || !strings.Contains(a.str("text"), want) {
+					t.Errorf("%s: %v, %d %s", want, err, a.status, a.body)
+					return
+				}
+				sent.Add(1)
+			}
+		})
+	}
+	for range restarts {
+		generation := g.generation()
+		before := sent.Load()
+		m.eventually("messages are answered", func() bool { return sent.Load() > before+2*clients })
+		g.must("POST", "/restart", nil, 200)
+		g.restarted(generation)
+	}
+	close(done)
+	all.Wait()
+	g.balanced()
+}
+
+// TestRestartThatCannotBe has the new process refuse its configuration: the old
+// one says so and serves on.
+func TestRestartThatCannotBe(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	generation := g.generation()
+	env := m.path("work/.env")
+	if err := os.WriteFile(env, []byte("BARECLAW_MAX_TURNS=many\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := g.must("POST", "/restart", nil, 503)
+	if a.str("code") != "restart_failed" || !strings.Contains(a.str("error"), "BARECLAW_MAX_TURNS") {
+		t.Errorf("refused with %s", a.body)
+	}
+	if h := g.must("GET", "/health", nil, 200); h.number("generation") != generation || !strings.Contains(string(h.body), "BARECLAW_MAX_TURNS") {
+		t.Errorf("health is %s", h.body)
+	}
+	g.say("http", "echo still here").want(t, "still here")
+	if err := os.WriteFile(env, []byte("BARECLAW_MAX_TURNS=3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.must("POST", "/restart", nil, 200)
+	g.restarted(generation)
+	if args := g.say("new", "args").str("text"); !strings.Contains(args, `"--max-turns","3"`) {
+		t.Errorf("claude was started with %s", args)
+	}
+	if h := g.must("GET", "/health", nil, 200); strings.Contains(string(h.body), "failed") {
+		t.Errorf("health is %s", h.body)
+	}
+}
+
+// TestRestartOnAnotherPort changes the port: the new process listens there.
+func TestRestartOnAnotherPort(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	_ = l.Close()
+	m.env = slices.DeleteFunc(m.env, func(v string) bool { return strings.HasPrefix(v, "BARECLAW_PORT=") })
+	write := func(port int) {
+		if err := os.WriteFile(m.path("work/.env"), fmt.Appendf(nil, "BARECLAW_PORT=%d\n", port), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(0)
+	g := m.start()
+	held := g.hold(obj{"text": "wait " + m.path("go")})
+	m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+	generation := g.generation()
+	write(port)
+	g.must("POST", "/restart", nil, 200)
+	old := g.base
+	g.base = fmt.Sprintf("http://127.0.0.1:%d", port)
+	g.restarted(generation)
+	m.touch("go")
+	held.answer(200).want(t, "waited for "+m.path("go"))
+	if _, err := http.Get(old + "/health"); err == nil {
+		t.Error("the old address still answers")
+	}
+}
+
+// TestSuccessorDies kills the new process when it has just taken over: the
+// process that was started ends too, and whoever started it starts it again.
+func TestSuccessorDies(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	held := g.hold(obj{"text": "wait " + m.path("go")})
+	m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+	generation := g.generation()
+	g.must("POST", "/restart", nil, 200)
+	g.restarted(generation)
+	h := m.lockFile()
+	if err := procs.Signal(h.PID, h.Start, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	a := held.answer(202)
+	g.waitEnd()
+	if g.cmd.ProcessState.ExitCode() == exitOK {
+		t.Error("the first process says that all is well")
+	}
+	g = m.start()
+	m.touch("go")
+	g.outcome(a.str("message_id")).want(t, "waited for "+m.path("go"))
+	g.balanced()
+}
+
+// TestRestartTellsTheServiceManager restarts under a service manager that wants to
+// know of it: it is told of the reload and of the new main process, and the old
+// one ends.
+func TestRestartTellsTheServiceManager(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	socket := m.path("notify")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	next := func() string {
+		t.Helper()
+		b := make([]byte, 1<<12)
+		_ = l.SetReadDeadline(time.Now().Add(patience))
+		n, err := l.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[:n])
+	}
+	m.env = append(m.env, "NOTIFY_SOCKET="+socket)
+	g := m.start()
+	if got := next(); got != "READY=1" {
+		t.Errorf("told %q first", got)
+	}
+	g.must("POST", "/restart", nil, 200)
+	if got := next(); !strings.HasPrefix(got, "RELOADING=1\nMONOTONIC_USEC=") {
+		t.Errorf("told %q when it hands over", got)
+	}
+	told := map[string]bool{next(): true, next(): true}
+	h := m.lockFile()
+	if want := fmt.Sprintf("MAINPID=%d", h.PID); !told["READY=1"] || !told[want] {
+		t.Errorf("told %v, want READY=1 and %s", told, want)
+	}
+	if h.PID == g.cmd.Process.Pid {
+		t.Error("it is the same process")
+	}
+	select {
+	case <-g.done:
+	case <-time.After(patience):
+		t.Fatal("the old process stays")
+	}
+	if code := g.cmd.ProcessState.ExitCode(); code != exitOK {
+		t.Errorf("the old process ends with %d", code)
+	}
+	g.must("GET", "/health", nil, 200)
+	if err := procs.Signal(h.PID, h.Start, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(); got != "STOPPING=1" {
+		t.Errorf("told %q at the end", got)
+	}
+	m.eventually("the new process ends", func() bool { return !procs.Alive(h.PID, h.Start) })
+}

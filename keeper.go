@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"bareclaw/internal/procs"
+)
+
+// keepSubcommand is the hidden role of a first process that must not end when
+// another has taken over its work: whoever started it waits for it.
+const keepSubcommand = "keep"
+
+// keep waits until no daemon has the state directory any more, and returns the
+// exit status of the last one as far as it is known. Signals are sent on to the
+// daemon that has it. It is what remains of a daemon after a restart.
+func keep(stateDir string, log *slog.Logger) int {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCHLD)
+	if err := procs.BecomeSubreaper(); err != nil {
+		log.Warn("processes whose parent ends are not waited for", "err", err)
+	}
+	path := filepath.Join(stateDir, lockName)
+	tick := time.NewTicker(keepEvery) // where a daemon is not our child nothing else tells of its end
+	defer tick.Stop()
+	status := exitOK
+	for {
+		h, err := readHolder(path)
+		if err != nil {
+			log.Error("the daemon is lost", "err", err)
+			return exitFailure
+		}
+		if ended, code := reap(h.PID); ended {
+			status = code
+		}
+		if now, err := readHolder(path); err == nil && now.PID == h.PID && !procs.Alive(h.PID, h.Start) {
+			return status
+		}
+		select {
+		case sig := <-signals:
+			if sig != syscall.SIGCHLD {
+				forward(path, sig)
+			}
+		case <-tick.C:
+		}
+	}
+}
+
+const keepEvery = time.Second
+
+// reap collects children that have ended, and reports how the one with that pid
+// did, if it was among them.
+func reap(pid int) (ended bool, status int) {
+	for {
+		var ws syscall.WaitStatus
+		got, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil || got <= 0 {
+			return ended, status
+		}
+		if got == pid {
+			ended, status = true, ws.ExitStatus()
+			if ws.Signaled() {
+				status = 128 + int(ws.Signal())
+			}
+		}
+	}
+}
+
+// forward sends a signal on to the daemon that has the state directory.
+func forward(lock string, sig os.Signal) {
+	if h, err := readHolder(lock); err == nil {
+		_ = procs.Signal(h.PID, h.Start, sig.(syscall.Signal)) // it may have ended
+	}
+}
+
+func (d *daemon) lockPath() string { return filepath.Join(d.cfg.StateDir, lockName) }
+
+// becomeKeeper replaces this process by its keeper. It only returns with an error.
+func (d *daemon) becomeKeeper(program string) error {
+	if err := syscall.Exec(program, []string{program, keepSubcommand, d.cfg.StateDir}, os.Environ()); err != nil {
+		return fmt.Errorf("stay as %s: %w", program, err)
+	}
+	return nil
+}
+
+// mustStay reports whether whoever started this process takes its end for the end
+// of the gateway. A service manager that was told of the new main process does not,
+// and nobody waits for a process that a keeper has taken in.
+func (d *daemon) mustStay() bool {
+	return os.Getenv("NOTIFY_SOCKET") == "" && d.predecessor == nil
+}

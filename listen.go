@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// listen opens the two addresses of the API, or takes over the predecessor's
+// where they are still those that are configured.
+func (d *daemon) listen() (err error) {
+	if d.tcp, err = d.listenTCP(); err != nil {
+		return err
+	}
+	d.closers = append(d.closers, func() { _ = d.tcp.Close() })
+	if err := os.MkdirAll(d.cfg.RuntimeDir, 0o700); err != nil {
+		return fmt.Errorf("make the runtime directory: %w", err)
+	}
+	if err := os.Chmod(d.cfg.RuntimeDir, 0o700); err != nil {
+		return fmt.Errorf("close the runtime directory to others: %w", err)
+	}
+	if d.unix, err = d.listenUnix(); err != nil {
+		return err
+	}
+	d.closers = append(d.closers, func() { _ = d.unix.Close() })
+	return nil
+}
+
+func (d *daemon) listenTCP() (net.Listener, error) {
+	address := net.JoinHostPort(d.cfg.Host, strconv.Itoa(d.cfg.Port))
+	l, err := d.inherited(tcpFile, func(a net.Addr) bool {
+		have, isTCP := a.(*net.TCPAddr)
+		want, err := net.ResolveTCPAddr("tcp", address)
+		return err == nil && isTCP && have.IP.Equal(want.IP) && (want.Port == 0 || have.Port == want.Port)
+	})
+	if l != nil || err != nil {
+		return l, err
+	}
+	l, err = net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("port %d is in use by another program; stop it, or set BARECLAW_PORT: %w", d.cfg.Port, err)
+	case err != nil:
+		return nil, fmt.Errorf("listen for HTTP (BARECLAW_HOST, BARECLAW_PORT): %w", err)
+	}
+	return l, nil
+}
+
+// listenUnix opens the API socket. The state lock is held, so a socket that is
+// there already and was not handed over is stale.
+func (d *daemon) listenUnix() (net.Listener, error) {
+	l, err := d.inherited(unixFile, func(a net.Addr) bool { return a.String() == d.apiSocket() })
+	if err != nil {
+		return nil, err
+	}
+	if l != nil {
+		l.(*net.UnixListener).SetUnlinkOnClose(true)
+		return l, nil
+	}
+	if err := os.Remove(d.apiSocket()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("remove the old API socket: %w", err)
+	}
+	if l, err = net.Listen("unix", d.apiSocket()); err != nil {
+		return nil, fmt.Errorf("listen on the API socket (BARECLAW_RUNTIME_DIR): %w", err)
+	}
+	return l, nil
+}
+
+// inherited returns the predecessor's listener, nil if there is none or its
+// address is not the one that is wanted.
+func (d *daemon) inherited(name string, wanted func(net.Addr) bool) (net.Listener, error) {
+	if d.predecessor == nil {
+		return nil, nil
+	}
+	l, err := d.predecessor.Listener(name)
+	if err != nil || l == nil || wanted(l.Addr()) {
+		return l, err
+	}
+	return nil, l.Close()
+}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	sd "github.com/coreos/go-systemd/v22/daemon"
+
+	"bareclaw/adapters/httpapi"
+	"bareclaw/core"
+	"bareclaw/internal/handover"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// readyTimeout is how long a new process may take until it could take over.
+	readyTimeout = 10 * time.Second
+	// serveTimeout is how long it may take then until it serves.
+	serveTimeout = 30 * time.Second
+	// lateGrace is how long an old process goes on answering what comes late on
+	// connections that clients keep alive.
+	lateGrace = 5 * time.Second
+)
+
+// The names of the files that are handed over.
+const (
+	lockFile = "lock"
+	tcpFile  = "tcp"
+	unixFile = "unix"
+)
+
+// An attempt is a restart that is being prepared. Whoever asks meanwhile shares
+// it.
+type attempt struct {
+	done chan struct{} // closed when it is known whether there is a successor
+	err  error         // why there is none
+}
+
+// requestRestart starts a new process of this program and returns when it could
+// take over, which it then does, or why it cannot.
+func (d *daemon) requestRestart(ctx context.Context) error {
+	d.mu.Lock()
+	a := d.attempt
+	if a == nil {
+		a = &attempt{done: make(chan struct{})}
+		d.attempt = a
+		go d.try(a) // ends within the time that building and starting may take
+	}
+	d.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (d *daemon) try(a *attempt) {
+	s, err := d.startSuccessor()
+	d.mu.Lock()
+	if d.ending {
+		err = errors.Join(err, core.ErrClosed)
+	}
+	a.err = err
+	if err != nil {
+		d.attempt = nil // the next one tries again
+		d.problem = "The last restart failed: " + err.Error()
+	}
+	d.mu.Unlock()
+	close(a.done)
+	if err != nil {
+		d.log.Error("not restarted", "err", err)
+		if s != nil {
+			s.Kill()
+		}
+		return
+	}
+	d.successors <- s // capacity 1, and there is one attempt at a time
+}
+
+// startSuccessor returns a process that could take over.
+func (d *daemon) startSuccessor() (*handover.Successor, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
+	defer cancel()
+	path, err := d.build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files, err := d.inheritance()
+	defer func() {
+		for _, f := range files {
+			_ = f.File.Close()
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	s, err := handover.Start(handover.Program{Path: path, Args: os.Args[1:], Env: d.environ}, files)
+	if err != nil {
+		return nil, err
+	}
+	ready, cancelReady := context.WithTimeoutCause(context.Background(), readyTimeout, fmt.Errorf("it was not ready within %s", readyTimeout))
+	defer cancelReady()
+	if err := s.Ready(ready); err != nil {
+		return nil, fmt.Errorf("new process of %s: %w", path, err)
+	}
+	d.log.Info("new process is ready", "pid", s.PID(), "path", path)
+	return s, nil
+}
+
+// inheritance returns copies of what the successor gets.
+func (d *daemon) inheritance() (files []handover.File, err error) {
+	add := func(name string, f *os.File, err2 error) {
+		if err2 != nil {
+			err = errors.Join(err, fmt.Errorf("hand over the %s: %w", name, err2))
+			return
+		}
+		files = append(files, handover.File{Name: name, File: f})
+	}
+	lock, lockErr := d.lock.dup()
+	add(lockFile, lock, lockErr)
+	for name, l := range map[string]net.Listener{tcpFile: d.tcp, unixFile: d.unix} {
+		f, listenerErr := dupListener(l)
+		add(name, f, listenerErr)
+	}
+	return files, err
+}
+
+// dupListener returns a copy of the listener's descriptor. That of its own File
+// method would make the socket a blocking one when it is passed on, here too.
+func dupListener(l net.Listener) (*os.File, error) {
+	conn, err := l.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var fd int
+	var dupErr error
+	err = conn.Control(func(of uintptr) { fd, dupErr = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) })
+	if err = errors.Join(err, dupErr); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), l.Addr().String()), nil
+}
+
+// handOver leaves everything to the successor and returns when nothing is held
+// here any more. When the successor fails now, everything is left as if the
+// process ended, and the error says so.
+func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error {
+	began := time.Now()
+	d.log.Info("handing over", "pid", s.PID())
+	_, _ = sd.SdNotify(false, fmt.Sprintf("%s\nMONOTONIC_USEC=%d", sd.SdNotifyReloading, monotonicMicros()))
+	d.unix.(*net.UnixListener).SetUnlinkOnClose(false) // it is the successor's
+	d.http.HandOver()
+	d.manager.Detach()
+	d.closeRecords()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), serveTimeout, fmt.Errorf("it did not serve within %s", serveTimeout))
+	defer cancel()
+	err := s.Go()
+	var inner string
+	if err == nil {
+		inner, err = s.Serving(ctx)
+	}
+	if err != nil {
+		d.http.Forward("", "")
+		d.cut(httpapi.Restarting)
+		return fmt.Errorf("hand over to process %d: %w", s.PID(), err)
+	}
+	_, _ = sd.SdNotify(false, fmt.Sprintf("MAINPID=%d", s.PID()))
+	d.http.Forward(inner, d.apiSocket())
+	d.log.Info("handed over", "pid", s.PID(), "took", time.Since(began))
+	d.answerHeld(s, signals)
+	return nil
+}
+
+// succeed hands over and then ends, or stays as a keeper. Where the successor fails
+// too late, this process starts anew in its own place.
+func (d *daemon) succeed(s *handover.Successor, signals <-chan os.Signal) error {
+	if err := d.handOver(s, signals); err != nil {
+		d.log.Error("the new process failed while it took over; starting anew", "err", err)
+		d.close()
+		if err := syscall.Exec(d.self, append([]string{d.self}, os.Args[1:]...), d.environ); err != nil {
+			return fmt.Errorf("start %s anew: %w", d.self, err)
+		}
+	}
+	if !d.mustStay() {
+		return nil
+	}
+	d.close()
+	if err := d.lost(s); err != nil {
+		return err
+	}
+	return d.becomeKeeper(s.Program())
+}
+
+// lost returns an error if the successor has ended and nobody has succeeded it.
+func (d *daemon) lost(s *handover.Successor) error {
+	select {
+	case <-s.Ended():
+	default:
+		return nil
+	}
+	if h, err := readHolder(d.lockPath()); err == nil && h.PID != s.PID() {
+		return nil
+	}
+	return s.Err()
+}
+
+// answerHeld returns when every request that is held has been answered by the
+// successor, or a signal asks not to wait. Signals are meant for the gateway: they
+// are sent on where whoever sends them cannot know of the successor.
+func (d *daemon) answerHeld(s *handover.Successor, signals <-chan os.Signal) {
+	answered := make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	late := time.NewTimer(lateGrace)
+	defer late.Stop()
+	ended := s.Ended()
+	for {
+		select {
+		case <-late.C:
+			go func() { answered <- d.http.Shutdown(ctx, httpapi.Restarting) }() // ends at the latest when this returns
+		case <-ended:
+			if d.lost(s) != nil {
+				d.cut(httpapi.Restarting)
+				return
+			}
+			ended = nil // it was succeeded in turn
+		case err := <-answered:
+			if err != nil {
+				d.log.Warn("requests cut", "err", err)
+			}
+			return
+		case sig := <-signals:
+			if d.mustStay() {
+				forward(d.lockPath(), sig)
+			}
+			if sig != syscall.SIGHUP {
+				d.cut(httpapi.ShuttingDown)
+				return
+			}
+		}
+	}
+}
+
+// serveHeld serves what the predecessor still holds, until it has ended.
+func (d *daemon) serveHeld() error {
+	path := filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("handover-%d.sock", os.Getpid()))
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return fmt.Errorf("listen for the predecessor: %w", err)
+	}
+	d.closers = append(d.closers, func() { _ = l.Close() })
+	go func() { // ends when the predecessor has ended, or the server is shut down
+		if err := d.http.ServeInner(l); err != nil {
+			d.log.Error("predecessor not served", "err", err)
+		}
+	}()
+	if err := d.predecessor.Serving(path); err != nil {
+		d.log.Warn("predecessor has ended", "err", err)
+	}
+	go func() { // likewise
+		d.predecessor.Gone()
+		_ = l.Close()
+	}()
+	return nil
+}
+
+// monotonicMicros is the time that systemd compares a reload's end with.
+func monotonicMicros() int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		return 0
+	}
+	return ts.Nano() / 1000
+}

@@ -1,0 +1,111 @@
+package sessionhost
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"bareclaw/internal/procs"
+)
+
+// MarkerVariable is in the environment of claude and so of all that it starts,
+// also of what runs in a session or a process group of its own. Its value names
+// the host. A program that is started from there and must outlive the session
+// has to run without it.
+const MarkerVariable = "BARECLAW_SESSION"
+
+// sweepGrace is how long what a session left may take to end after SIGTERM.
+const sweepGrace = 300 * time.Millisecond
+
+// sweepRounds bounds how often is looked again: what ends may start something.
+const sweepRounds = 3
+
+// A marker names a host by its state directory and its process.
+type marker struct {
+	home  string // a hash of the directory of its record
+	pid   int
+	start uint64
+}
+
+func markerFor(recordPath string, pid int, start uint64) marker {
+	sum := sha256.Sum256([]byte(filepath.Dir(recordPath)))
+	return marker{home: hex.EncodeToString(sum[:8]), pid: pid, start: start}
+}
+
+func (m marker) String() string { return fmt.Sprintf("%s.%d.%d", m.home, m.pid, m.start) }
+
+func parseMarker(s string) (m marker, ok bool) {
+	parts := strings.Split(s, ".")
+	if len(parts) != 3 {
+		return m, false
+	}
+	pid, err := strconv.Atoi(parts[1])
+	start, err2 := strconv.ParseUint(parts[2], 10, 64)
+	return marker{home: parts[0], pid: pid, start: start}, err == nil && err2 == nil
+}
+
+// sweep ends the processes that bear the marker. Where the system does not show
+// them it does nothing.
+func (m marker) sweep(ctx context.Context) error {
+	return sweep(ctx, func(value string) bool { return value == m.String() })
+}
+
+// Sweep ends what sessions of earlier hosts left: processes that bear a marker of
+// this state directory and whose host is gone. It returns when they are gone, or
+// ctx ends.
+func (h *Hosts) Sweep(ctx context.Context) error {
+	home := markerFor(pathsFor(h.o.StateDir, h.o.RuntimeDir, "").record, 0, 0).home
+	return sweep(ctx, func(value string) bool {
+		m, ok := parseMarker(value)
+		return ok && m.home == home && !procs.Alive(m.pid, m.start)
+	})
+}
+
+func sweep(ctx context.Context, accept func(value string) bool) error {
+	for range sweepRounds {
+		found, err := procs.ByEnviron(MarkerVariable, accept)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("find what a session left: %w", err)
+		}
+		found = slices.DeleteFunc(found, func(p procs.Process) bool { return p.PID == os.Getpid() })
+		if len(found) == 0 {
+			return nil
+		}
+		if err := endAll(ctx, found); err != nil {
+			return fmt.Errorf("end what a session left: %w", err)
+		}
+	}
+	return nil
+}
+
+// endAll sends SIGTERM to all, waits, and sends SIGKILL to those that are left.
+func endAll(ctx context.Context, all []procs.Process) error {
+	for _, try := range []struct {
+		sig  syscall.Signal
+		wait time.Duration
+	}{{syscall.SIGTERM, sweepGrace}, {syscall.SIGKILL, killGrace}} {
+		for _, p := range all {
+			_ = procs.Signal(p.PID, p.Start, try.sig) // it may have ended
+			_ = procs.Signal(p.PID, p.Start, syscall.SIGCONT)
+		}
+		waitCtx, cancel := context.WithTimeout(ctx, try.wait)
+		all = slices.DeleteFunc(all, func(p procs.Process) bool { return procs.WaitGone(waitCtx, p.PID, p.Start) == nil })
+		cancel()
+		if len(all) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("process %d does not end", all[0].PID)
+}
