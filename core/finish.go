@@ -39,31 +39,17 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 	var p *park
 	if parks(reply.Code) {
 		p = l.newPark(reply.Code, l.limitEnd(r))
+		reply.Notices = []Notice{{Code: "parked", Text: p.why}}
 	}
-	carrier := carrierOf(fs, reply.Code)
-	var back []*item
 	stopped := func(f *flight) bool { return f.stop != nil } // which a new process would not know
 	v := verdict{replayable: r != nil && !slices.ContainsFunc(fs, stopped)}
 	for _, f := range fs {
 		l.close(f, r, reply.Code, now)
 		v.change.End = append(v.change.End, f.turn)
-		for _, it := range f.items {
-			if f.goesBack(it, reply.Code) {
-				back = append(back, it)
-				v.change.Requeue = append(v.change.Requeue, it.msg.ID)
-				continue
-			}
-			own := reply
-			own.Duration = max(0, now.Sub(f.turn.BegunAt))
-			own.Notices = f.turn.Notices
-			if p != nil {
-				own.Notices = append(slices.Clone(own.Notices), Notice{Code: "parked", Text: p.why})
-			}
-			if it.msg != carrier {
-				own.Text, own.Coalesced, own.Into, own.CostUSD = "", true, carrier.ID, 0
-			}
-			v.give(it, own)
-		}
+	}
+	back := v.share(fs, reply, now)
+	if len(v.items) == 0 { // nobody is told what was to be told with the reply
+		l.notices = append(l.notices, fs[0].turn.Notices...)
 	}
 	v.replayable = v.replayable && len(back) == 0 // a lazy change could be overtaken by the next turn
 	l.requeue(back)
@@ -83,13 +69,7 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 		}
 	}
 	l.settle(v)
-	if p != nil {
-		l.park(p)
-	}
-	l.tried = nil
-	if reply.State == Answered {
-		l.limit = time.Time{}
-	}
+	l.parkAfter(p, reply)
 	for _, f := range fs {
 		if f.done {
 			l.release(f)
@@ -97,6 +77,29 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 		}
 		f.timer = time.AfterFunc(releaseAfter, func() { l.post(func() { l.release(f) }) })
 	}
+}
+
+// share gives each message of the turns its part of the reply, and returns those
+// that go back to the queue instead.
+func (v *verdict) share(fs []*flight, reply Reply, now time.Time) (back []*item) {
+	carrier := carrierOf(fs, reply.Code)
+	for _, f := range fs {
+		for _, it := range f.items {
+			if f.goesBack(it, reply.Code) {
+				back = append(back, it)
+				v.change.Requeue = append(v.change.Requeue, it.msg.ID)
+				continue
+			}
+			own := reply
+			own.Duration = max(0, now.Sub(f.turn.BegunAt))
+			own.Notices = slices.Concat(f.turn.Notices, reply.Notices)
+			if it.msg != carrier {
+				own.Text, own.Coalesced, own.Into, own.CostUSD = "", true, carrier.ID, 0
+			}
+			v.give(it, own)
+		}
+	}
+	return back
 }
 
 // carrierOf returns the message that carries the reply of the turns: the last one

@@ -76,6 +76,18 @@ func (l *lane) park(p *park) {
 	l.publish(Update{Kind: UpdateParked, Messages: waiting, Detail: p.why})
 }
 
+// parkAfter parks the lane after an outcome that asks for it; any other shows that
+// the last trouble is over.
+func (l *lane) parkAfter(p *park, reply Reply) {
+	if p != nil {
+		l.park(p)
+	}
+	l.tried = nil
+	if reply.State == Answered {
+		l.limit = time.Time{}
+	}
+}
+
 func (l *lane) parkDue() time.Time {
 	if l.parked == nil || l.busy != "" {
 		return time.Time{}

@@ -278,6 +278,29 @@ func TestParkedTurnRunAgain(t *testing.T) {
 	})
 }
 
+// What is to be told once is told with the reply that there is in the end.
+func TestPutBackKeepsNotices(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		_, h, id := w.begun("one")
+		two := w.submit("two")
+		h.fails(id, CodeNotLoggedIn, time.Time{})
+		w.after(time.Second)
+		w.agent.mu.Lock()
+		clear(w.agent.known)
+		w.agent.mu.Unlock()
+		w.after(loginPause)
+		h, id = w.running()
+		h.fails(id, CodeNotLoggedIn, time.Time{})
+		w.after(loginPause)
+		h, id = w.running()
+		h.answer(id, "ok")
+		if got := w.wants(two, Answered, "", "ok"); !slices.Equal(codes(got.Reply.Notices), []string{"fresh_session"}) {
+			t.Errorf("notices %+v", got.Reply.Notices)
+		}
+	})
+}
+
 // What waits on a parked channel can be cancelled, and the channel closed.
 func TestParkedIsLeft(t *testing.T) {
 	t.Parallel()
