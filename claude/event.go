@@ -17,6 +17,7 @@ const (
 	TypeControlResponse   = "control_response"
 	TypeCancelRequest     = "control_cancel_request"
 	TypeConversationReset = "conversation_reset"
+	TypeRateLimit         = "rate_limit_event"
 )
 
 // An Event is one line that claude printed: its envelope decoded, the rest

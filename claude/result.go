@@ -145,7 +145,7 @@ func (r Result) failureCode() string {
 		return CodeUnknownSession
 	case r.TerminalReason == "prompt_too_long", r.TerminalReason == "blocking_limit", r.says("prompt is too long"):
 		return CodePromptTooLong
-	case r.says("usage limit", "hit your", "credit balance is too low", "out of extra usage"), r.APIErrorStatus == 402:
+	case r.says("usage limit", "hit your", "credit balance is too low", "out of extra usage", "limit reached · resets", "limit reached ∙ resets"), r.APIErrorStatus == 402:
 		return CodeUsageLimit
 	case r.APIErrorStatus == 401, r.says("not logged in", "/login"):
 		return CodeNotLoggedIn

@@ -22,6 +22,7 @@ func TestFailure(t *testing.T) {
 		{"wrong key", Result{IsError: true, Text: "Failed to authenticate. API Error: 401", APIErrorStatus: 401}, CodeNotLoggedIn, "401"},
 		{"rate limit", Result{IsError: true, Text: "API Error: Request rejected (429)", APIErrorStatus: 429}, CodeRateLimited, "429"},
 		{"subscription limit", Result{IsError: true, Text: "You've hit your limit · resets 3pm", APIErrorStatus: 429}, CodeUsageLimit, "3pm"},
+		{"weekly limit", Result{IsError: true, Text: "Weekly limit reached ∙ resets 10am (Asia/Seoul)", APIErrorStatus: 429}, CodeUsageLimit, "10am"},
 		{"credit", Result{IsError: true, Text: "Credit balance is too low", APIErrorStatus: 400}, CodeUsageLimit, "Credit"},
 		{"overloaded", Result{IsError: true, Text: "API Error: Repeated 529", APIErrorStatus: 529}, CodeOverloaded, "529"},
 		{"too long", Result{IsError: true, Text: "Prompt is too long", TerminalReason: "blocking_limit"}, CodePromptTooLong, "too long"},

@@ -1,5 +1,50 @@
 package claude
 
+import "time"
+
 // ToolTarget says what a tool call works on, if its input shows it: a command, a
 // path, an address. It is for display, at most 200 bytes.
 func ToolTarget(input []byte) string { return target(input) }
+
+// maxToolTimeout is more than claude lets a tool run.
+const maxToolTimeout = 24 * time.Hour
+
+// ToolTimeout says how long a tool call may run by its own input, 0 if that does
+// not say: the timeout of Bash, unless the call returns at once.
+func ToolTimeout(tool string, input []byte) time.Duration {
+	if tool != "Bash" {
+		return 0
+	}
+	ms, background := 0.0, false
+	_ = eachField(input, func(key, value []byte) { // no object: it says nothing
+		switch string(key) {
+		case "timeout":
+			ms = number(value)
+		case "run_in_background":
+			background = boolean(value)
+		}
+	})
+	if background || ms <= 0 {
+		return 0
+	}
+	return time.Duration(min(ms, float64(maxToolTimeout.Milliseconds()))) * time.Millisecond
+}
+
+// ToolsEnded returns the ids of the tool calls whose results a user event brings;
+// none for any other event.
+func (e Event) ToolsEnded() []string {
+	if e.Type != TypeUser {
+		return nil
+	}
+	u, err := e.User()
+	if err != nil {
+		return nil
+	}
+	var ids []string
+	for _, b := range u.Content {
+		if b.Type == "tool_result" {
+			ids = append(ids, b.ToolUseID)
+		}
+	}
+	return ids
+}

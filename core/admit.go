@@ -18,6 +18,7 @@ func (l *lane) admit(it *item) {
 		l.refuse(it, fmt.Errorf("%w: channel already holds %d messages", ErrQueueFull, limit))
 		return
 	}
+	l.arrives(it)
 	l.pending = append(l.pending, it)
 	if it.msg.SourceKey != "" || !l.idle() {
 		l.accept(it)
@@ -34,7 +35,13 @@ func (l *lane) refuse(it *item, err error) {
 
 // idle reports whether the newest message can be dispatched right away.
 func (l *lane) idle() bool {
-	return len(l.flights) == 0 && l.busy == "" && len(l.pending) == 1
+	return len(l.pending) == 1 && l.mayBegin()
+}
+
+// mayBegin reports whether a turn can be begun now. If it is only for want of a
+// session, the lane queues for one.
+func (l *lane) mayBegin() bool {
+	return len(l.flights) == 0 && l.busy == "" && l.parked == nil && (l.session != nil || l.takeSeat())
 }
 
 // accept makes the message durable by itself.
@@ -83,7 +90,7 @@ func (l *lane) welcome(it *item) {
 	msg := *it.msg
 	l.publish(Update{Kind: UpdateAccepted, Message: &msg})
 	if pos := l.position(msg.ID); pos > 0 {
-		l.publish(Update{Kind: UpdateQueued, Message: &msg, Position: pos})
+		l.publish(Update{Kind: UpdateQueued, Message: &msg, Position: pos, Detail: l.why()})
 	}
 }
 
@@ -93,7 +100,9 @@ func (m *ProcessManager) Cancel(ctx context.Context, id MessageID) (Message, err
 	if t, ok := m.desk.find(id); ok {
 		if l, ok := m.known(t.Message.Channel); ok {
 			done := make(chan error, 1)
-			l.post(func() { l.cancel(id, done) })
+			if !l.post(func() { l.cancel(id, done) }) {
+				done <- ErrNotWaiting // it has its outcome
+			}
 			select {
 			case err := <-done:
 				if err == nil {
@@ -119,7 +128,7 @@ func (m *ProcessManager) Cancel(ctx context.Context, id MessageID) (Message, err
 // cancel settles a waiting message as cancelled, once that is durable.
 func (l *lane) cancel(id MessageID, done chan<- error) {
 	i := l.position(id) - 1
-	if i < 0 || !l.pending[i].durable {
+	if i < 0 || !l.pending[i].durable || l.pending[i].moving {
 		done <- ErrNotWaiting
 		return
 	}

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 // An Agent starts and finds the sessions that answer turns. All methods are
@@ -69,6 +70,7 @@ type SessionInfo struct {
 	Turns     []TurnID  // those handed to this process, newest last (bounded)
 	Requests  []Request // permission requests that wait for an answer
 	Ready     bool
+	Tasks     int // background tasks that are alive
 }
 
 // Knows reports whether the turn was handed to this process.
@@ -95,16 +97,19 @@ type EventKind int
 // The kinds of events. Everything the agent says comes as an event with its raw
 // line; kinds other than Said carry the fields named.
 const (
-	Said        EventKind = iota // nothing a lane acts on
-	TurnState                    // Turn, Phase
-	Resulted                     // Result
-	Requested                    // Request
-	RequestGone                  // Request.ID: no longer to be answered
-	SessionNew                   // SessionID: the conversation goes on under this id; comes before the event of the same line, with its Seq
-	ToolBegun                    // Tool, Target
-	Retrying                     // Detail: the agent's own retries of a failing API
-	Readied                      // the agent is ready
-	Exited                       // Exit
+	Said         EventKind = iota // nothing a lane acts on
+	TurnState                     // Turn, Phase
+	Resulted                      // Result
+	Requested                     // Request
+	RequestGone                   // Request.ID: no longer to be answered
+	SessionNew                    // SessionID: the conversation goes on under this id; comes before the event of the same line, with its Seq
+	ToolBegun                     // Tool, Target, ToolID, Timeout
+	ToolEnded                     // ToolID
+	Retrying                      // Detail, Status: the agent's own retries of a failing API
+	Limited                       // Until: a usage limit refuses the agent; a result says whether a turn ends of it
+	TasksChanged                  // Tasks: background tasks that are alive now
+	Readied                       // the agent is ready
+	Exited                        // Exit
 )
 
 // Phase is how far the agent is with a turn.
@@ -131,7 +136,12 @@ type Event struct {
 	SessionID string
 	Tool      string
 	Target    string
+	ToolID    string        // the agent's id of one call
+	Timeout   time.Duration // how long the call says that it may take; 0: it does not say
 	Detail    string
+	Status    int       // HTTP status of the failing API; 0 when it did not answer
+	Until     time.Time // when the limit ends; zero when that is not known
+	Tasks     int
 	Exit      *Exit
 }
 
@@ -148,6 +158,7 @@ type Result struct {
 	SessionID   string
 	TotalCost   float64 // USD, running total of the session
 	NumTurns    int
+	Until       time.Time // with Code usage_limit: when it ends, if the error says so
 }
 
 // A Request is a tool permission the agent asks for.

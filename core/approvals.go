@@ -93,6 +93,7 @@ func (l *lane) expireLater(a *ask) {
 // closeAsk ends an approval that nobody decided.
 func (l *lane) closeAsk(a *ask, state ApprovalState, reason string) {
 	delete(l.asked, a.approval.RequestID)
+	l.heardNow() // the agent was silent because it was to wait
 	a.timer.Stop()
 	a.approval.State, a.approval.Reason, a.approval.DecidedAt = state, reason, l.now()
 	approval := a.approval
@@ -147,9 +148,10 @@ func (m *ProcessManager) Decide(ctx context.Context, id string, d Decision) (App
 		err      error
 	}
 	done := make(chan outcome, 1)
-	l.post(func() {
-		l.decideAsk(id, d, func(a Approval, err error) { done <- outcome{a, err} })
-	})
+	tell := func(a Approval, err error) { done <- outcome{a, err} }
+	if !l.post(func() { l.decideAsk(id, d, tell) }) {
+		tell(a, fmt.Errorf("approval %s: %w", id, ErrNotPending)) // nor is its turn
+	}
 	select {
 	case o := <-done:
 		if errors.Is(o.err, ErrNotPending) {
@@ -212,6 +214,7 @@ func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, err error, do
 		return
 	}
 	delete(l.asked, decided.RequestID)
+	l.heardNow()
 	a.timer.Stop()
 	l.answer(decided.RequestID, answer)
 	l.publish(Update{Kind: UpdateApprovalClosed, Approval: &decided, Turn: decided.Turn})

@@ -19,7 +19,7 @@ const usualMarks = 3
 
 // dispatch freezes all that waits into the next turn, if none is on its way.
 func (l *lane) dispatch() {
-	if l.busy != "" || len(l.flights) > 0 {
+	if len(l.pending) == 0 || !l.mayBegin() {
 		return
 	}
 	if batch := l.takeBatch(); len(batch) > 0 {
@@ -31,7 +31,7 @@ func (l *lane) dispatch() {
 // that is not durable yet may be a duplicate: it and all behind it wait.
 func (l *lane) takeBatch() []*item {
 	n := 0
-	for n < len(l.pending) && (l.pending[n].durable || l.pending[n].msg.SourceKey == "") {
+	for n < len(l.pending) && !l.pending[n].moving && (l.pending[n].durable || l.pending[n].msg.SourceKey == "") {
 		n++
 	}
 	ms := make([]*Message, n)
@@ -232,6 +232,7 @@ func (l *lane) hand(f *flight) {
 	f.handed = true
 	f.attempts++
 	f.mark(l.now(), "handed", "")
+	l.heardNow()
 	if f.timer == nil && l.m.o.TurnTimeout > 0 {
 		l.startTimeout(f)
 	}

@@ -39,6 +39,7 @@ func (l *lane) take(ev Event) {
 		}
 		l.publish(u)
 	}
+	l.noteOwnTurn(ev)
 	switch ev.Kind {
 	case Said, TurnState:
 	case Resulted:
@@ -51,9 +52,14 @@ func (l *lane) take(ev Event) {
 		l.sessionNew(ev)
 	case ToolBegun:
 		l.toolBegun(ev)
+	case ToolEnded:
+		l.toolEnded(ev.ToolID)
 	case Retrying:
-		l.markRunning("retry", ev.Detail)
-		l.publish(Update{Kind: UpdateRetrying, Detail: ev.Detail})
+		l.retrying(ev)
+	case Limited:
+		l.limit = ev.Until
+	case TasksChanged:
+		l.tasks = ev.Tasks
 	case Readied:
 		l.ready, l.restarts = true, 0
 		l.markRunning("agent_ready", "")
@@ -75,8 +81,23 @@ func (l *lane) toolBegun(ev Event) {
 	}
 	f.toolBegun = true
 	if ev.Tool != "" {
-		l.activity = ev.Tool
-		f.mark(l.now(), "tool", ev.Tool+": "+ev.Target)
+		l.activity, l.doing, l.toolCall = ev.Tool, ev.Tool+": "+ev.Target, ev.ToolID
+		f.mark(l.now(), "tool", l.doing)
+		l.noteTool(ev)
+	}
+}
+
+// retrying tells that the agent repeats a failing call of the API, which is in
+// vain when the API refuses its login.
+func (l *lane) retrying(ev Event) {
+	l.markRunning("retry", ev.Detail)
+	u := Update{Kind: UpdateRetrying, Detail: ev.Detail}
+	if f := l.running(); f != nil {
+		u.Turn, u.Messages = f.turn.ID, f.turn.Members
+	}
+	l.publish(u)
+	if ev.Status == statusUnauthorized {
+		l.unauthorised()
 	}
 }
 
@@ -193,6 +214,7 @@ func (l *lane) lookUp(f *flight, s Session) {
 // fromRecord gives a turn that ended without a result the outcome that the
 // agent's own record shows.
 func (l *lane) fromRecord(f *flight, fate Fate, err error) {
+	f.learn(record{fate, err})
 	switch {
 	case err == nil && fate.Answered:
 		l.finish(f, Reply{State: Answered, Text: fate.Text, SessionID: f.turn.SessionID})

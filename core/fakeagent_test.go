@@ -36,6 +36,7 @@ type fakeAgent struct {
 	attachErr error
 	refuses   string // content of which no turn can be made
 	lax       bool   // acknowledgements are not checked
+	limit     int    // hosts there may be at once; 0: any number
 	gates     map[string]chan struct{}
 	// script, if set, is told of each host that is started; it runs the host in
 	// goroutines of its own, which end with the host.
@@ -125,6 +126,9 @@ func (a agentOf) Start(ctx context.Context, key ChannelKey, launch Launch) (Sess
 	}
 	if old := a.hosts[key]; old != nil {
 		old.endLocked()
+	}
+	if a.limit > 0 && len(a.hosts) >= a.limit {
+		a.t.Errorf("agent: %s is started although %d hosts are alive", key, len(a.hosts))
 	}
 	a.pids++
 	h := &fakeHost{a: a.fakeAgent, key: key, launch: launch, pid: a.pids, saidAt: map[uint64]time.Time{}, turn: make(chan TurnID, 100), stop: make(chan struct{}), gone: make(chan struct{})}

@@ -26,11 +26,13 @@ type fakeHost struct {
 	saidAt     map[uint64]time.Time
 	ids        []string // the conversation went on under
 	requests   []Request
+	tasks      int
 	answers    map[string]Answer
 	interrupts int
 	ready      bool
 	exited     bool
 	ended      bool
+	gently     bool        // it was asked gently to end
 	deaf       bool        // does not end when it is stopped
 	turn       chan TurnID // what is handed over, for scripts
 	stop       chan struct{}
@@ -43,7 +45,7 @@ func (h *fakeHost) connectLocked(by *life) *fakeSession {
 	}
 	s := &fakeSession{h: h, life: by, events: make(chan []Event), quit: make(chan struct{}), info: SessionInfo{
 		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready,
-		Turns: slices.Clone(h.turns), Requests: slices.Clone(h.requests),
+		Turns: slices.Clone(h.turns), Requests: slices.Clone(h.requests), Tasks: h.tasks,
 	}}
 	h.client = s
 	go s.pump(h.acked) // ends with the connection or the host
@@ -146,6 +148,13 @@ func (h *fakeHost) interrupted() int {
 	return h.interrupts
 }
 
+// gentle reports whether the host was asked gently to end.
+func (h *fakeHost) gentle() bool {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	return h.gently
+}
+
 // handed returns the turns that were handed over, oldest first.
 func (h *fakeHost) handed() []TurnID {
 	h.a.mu.Lock()
@@ -194,6 +203,38 @@ func (h *fakeHost) tool(id TurnID) {
 	}
 	h.a.fateLocked(id, func(f *Fate) { f.ToolBegun, f.Done = true, "Bash (make)" })
 	h.sayLocked(Event{Kind: ToolBegun, Type: "assistant", Tool: "Bash", Target: "make", Raw: json.RawMessage(`{"type":"assistant"}`)})
+}
+
+// bash has the running turn call Bash with a timeout of its own.
+func (h *fakeHost) bash(id TurnID, call string, timeout time.Duration) {
+	h.records(id, func(f *Fate) { f.ToolBegun, f.Done = true, "Bash (make)" })
+	h.say(Event{Kind: ToolBegun, Type: "assistant", Tool: "Bash", Target: "make", ToolID: call, Timeout: timeout})
+}
+
+// runs says how many background tasks are alive.
+func (h *fakeHost) runs(tasks int) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	h.tasks = tasks
+	h.sayLocked(Event{Kind: TasksChanged, Type: "system", Tasks: tasks})
+}
+
+// retries says that a call of the API failed with the status.
+func (h *fakeHost) retries(status int) {
+	h.say(Event{Kind: Retrying, Type: "system", Status: status, Detail: fmt.Sprint("status ", status)})
+}
+
+// aborts ends a turn that was interrupted.
+func (h *fakeHost) aborts(id TurnID) {
+	h.results(Result{Turns: []TurnID{id}, IsError: true, Interrupted: true, Error: "aborted", SessionID: h.launch.SessionID})
+	h.done(id)
+}
+
+// fails ends a turn with an error of the API.
+func (h *fakeHost) fails(id TurnID, code string, until time.Time) {
+	h.begin(id)
+	h.results(Result{Turns: []TurnID{id}, IsError: true, Code: code, Error: code, SessionID: h.launch.SessionID, Until: until})
+	h.done(id)
 }
 
 // result ends turns with an answer.

@@ -43,6 +43,7 @@ type fakeLedger struct {
 	approvals   map[string]*Approval
 	accepted    []MessageID
 	begun       []TurnID
+	putBack     []TurnID // whose members wait again
 	asked       []string
 	backgrounds []Background
 	sources     map[string]MessageID
@@ -209,7 +210,7 @@ func cloneChange(c Change) Change {
 	c.Begin = cloneAll(c.Begin, cloneTurn)
 	c.Update = cloneAll(c.Update, cloneTurn)
 	c.End = cloneAll(c.End, cloneTurn)
-	c.Settle = slices.Clone(c.Settle)
+	c.Settle, c.Requeue = slices.Clone(c.Settle), slices.Clone(c.Requeue)
 	c.Approvals = cloneAll(c.Approvals, func(a *Approval) *Approval { b := *a; return &b })
 	c.Background = cloneAll(c.Background, func(a *Background) *Background { b := *a; return &b })
 	return c
@@ -284,6 +285,14 @@ func (l *fakeLedger) checkLocked(c Change) error {
 			return errContradiction
 		}
 	}
+	for _, id := range c.Requeue {
+		m := l.messages[id]
+		ends := m != nil && slices.ContainsFunc(c.End, func(t *Turn) bool { return t.ID == m.Turn })
+		if !ends || m.State.Final() || c.Lazy {
+			l.t.Errorf("ledger: message %s (%+v) put back, its turn ends: %v", id, m, ends)
+			return errContradiction
+		}
+	}
 	for _, b := range c.Background {
 		if slices.ContainsFunc(l.backgrounds, func(known Background) bool { return known.ID == b.ID }) {
 			return fmt.Errorf("background result %s is known: %w", b.ID, errContradiction)
@@ -320,6 +329,11 @@ func (l *fakeLedger) applyLocked(c Change) {
 		known := l.turns[t.ID]
 		known.SessionID, known.Opens, known.Notices = t.SessionID, t.Opens, t.Notices
 		l.openedLocked(t)
+	}
+	for _, id := range c.Requeue {
+		m := l.messages[id]
+		l.putBack = append(l.putBack, m.Turn)
+		m.State, m.Turn, m.DispatchedAt = Waiting, "", time.Time{}
 	}
 	for _, s := range c.Settle {
 		m := l.messages[s.ID]

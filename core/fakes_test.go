@@ -91,6 +91,11 @@ func (w *world) end() {
 		h.endLocked()
 	}
 	w.agent.mu.Unlock()
+	for _, id := range w.ledger.putBack {
+		if f := w.agent.fates[id]; f != nil && (f.ToolBegun || f.Answered) {
+			w.t.Errorf("messages of turn %s were put back after %+v", id, *f)
+		}
+	}
 	b, err := w.ledger.Balance(context.Background())
 	if err != nil || !b.Even() {
 		w.t.Errorf("balance %+v is not even (%v)", b, err)

@@ -140,7 +140,7 @@ func (s *fakeSession) Ack(seq uint64) {
 	}
 }
 
-func (s *fakeSession) Stop(bool) error {
+func (s *fakeSession) Stop(gently bool) error {
 	leave, reaches := s.call("Stop")
 	defer leave()
 	if !reaches {
@@ -149,6 +149,7 @@ func (s *fakeSession) Stop(bool) error {
 	if s.h.deaf {
 		return nil
 	}
+	s.h.gently = gently
 	e := Exit{Code: "agent_exit", Text: "Claude was ended."}
 	if !s.h.ready {
 		e.Reason = ExitStartFailed

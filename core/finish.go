@@ -14,11 +14,16 @@ const (
 	CodeCancelled   = "cancelled"      // taken out of the queue
 	CodeInterrupted = "interrupted"    // the turn was ended before its time
 	CodeTimeout     = "timeout"        // it took longer than is allowed
+	CodeStalled     = "stalled"        // nothing was heard of it for too long
 	CodeReset       = "channel_reset"  // its channel was closed
 	CodeBadContent  = "bad_content"    // no turn could be made of it
 	CodeAgentFailed = "agent_failed"   // the agent could not be started
 	CodeAgentExit   = "agent_exit"     // the agent died on it again and again
 	CodeStorage     = "storage_failed" // the ledger could not be read
+
+	// Two of the agent's own words park the channel.
+	CodeNotLoggedIn = "not_logged_in"
+	CodeUsageLimit  = "usage_limit"
 )
 
 // saveRetry bounds the pause between attempts to write an outcome.
@@ -31,22 +36,23 @@ func (l *lane) finish(f *flight, reply Reply) { l.finishAll([]*flight{f}, reply,
 // last message of the first turn carries the text; the others point to it.
 func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 	now := l.now()
-	carrier := fs[0].carrier()
+	var p *park
+	if parks(reply.Code) {
+		p = l.newPark(reply.Code, l.limitEnd(r))
+		reply.Notices = []Notice{{Code: "parked", Text: p.why}}
+	}
 	stopped := func(f *flight) bool { return f.stop != nil } // which a new process would not know
 	v := verdict{replayable: r != nil && !slices.ContainsFunc(fs, stopped)}
 	for _, f := range fs {
 		l.close(f, r, reply.Code, now)
 		v.change.End = append(v.change.End, f.turn)
-		for _, it := range f.items {
-			own := reply
-			own.Duration = max(0, now.Sub(f.turn.BegunAt))
-			own.Notices = f.turn.Notices
-			if it.msg != carrier {
-				own.Text, own.Coalesced, own.Into, own.CostUSD = "", true, carrier.ID, 0
-			}
-			v.give(it, own)
-		}
 	}
+	back := v.share(fs, reply, now)
+	if len(v.items) == 0 { // nobody is told what was to be told with the reply
+		l.notices = append(l.notices, fs[0].turn.Notices...)
+	}
+	v.replayable = v.replayable && len(back) == 0 // a lazy change could be overtaken by the next turn
+	l.requeue(back)
 	l.count(reply)
 	if l.session != nil {
 		fs[0].holds = append(fs[0].holds, l.hold())
@@ -55,6 +61,7 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 		for _, f := range fs {
 			f.letGo()
 		}
+		l.requeued(back)
 	}
 	v.told = func() {
 		for _, f := range fs {
@@ -62,6 +69,7 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 		}
 	}
 	l.settle(v)
+	l.parkAfter(p, reply)
 	for _, f := range fs {
 		if f.done {
 			l.release(f)
@@ -71,11 +79,48 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 	}
 }
 
+// share gives each message of the turns its part of the reply, and returns those
+// that go back to the queue instead.
+func (v *verdict) share(fs []*flight, reply Reply, now time.Time) (back []*item) {
+	carrier := carrierOf(fs, reply.Code)
+	for _, f := range fs {
+		for _, it := range f.items {
+			if f.goesBack(it, reply.Code) {
+				back = append(back, it)
+				v.change.Requeue = append(v.change.Requeue, it.msg.ID)
+				continue
+			}
+			own := reply
+			own.Duration = max(0, now.Sub(f.turn.BegunAt))
+			own.Notices = slices.Concat(f.turn.Notices, reply.Notices)
+			if it.msg != carrier {
+				own.Text, own.Coalesced, own.Into, own.CostUSD = "", true, carrier.ID, 0
+			}
+			v.give(it, own)
+		}
+	}
+	return back
+}
+
+// carrierOf returns the message that carries the reply of the turns: the last one
+// of the first turn that is told one.
+func carrierOf(fs []*flight, code string) *Message {
+	for _, f := range fs {
+		for _, it := range slices.Backward(f.items) {
+			if !f.goesBack(it, code) {
+				return it.msg
+			}
+		}
+	}
+	return nil
+}
+
 // close ends the turn in memory.
 func (l *lane) close(f *flight, r *Result, code string, now time.Time) {
 	f.answered = true
 	f.cancelTimer()
-	l.activity = ""
+	l.activity, l.doing = "", ""
+	clear(l.tools)
 	f.mark(now, "ended", code)
 	f.turn.EndedAt, f.turn.Result, f.turn.Code = now, r, code
 	if r != nil && r.SessionID != "" {
@@ -158,7 +203,10 @@ func (l *lane) tell(v verdict) {
 
 // save writes a change that must not be lost, again and again until the storage
 // takes it; then runs on the lane's goroutine after that.
-func (l *lane) save(c Change, then func()) { l.saveAgain(c, then, 50*time.Millisecond) }
+func (l *lane) save(c Change, then func()) {
+	l.writing++
+	l.saveAgain(c, func() { l.writing--; then() }, 50*time.Millisecond)
+}
 
 func (l *lane) saveAgain(c Change, then func(), pause time.Duration) {
 	l.m.o.Ledger.Write(c, func(err error) {

@@ -43,6 +43,21 @@ type lane struct {
 	recovery  int     // counts recoveries: only the latest one counts
 	resetting func()  // set while the channel is being closed: what to do once its session is gone
 	activity  string  // the tool the agent uses now
+	doing     string  // the same with what it works on, or what it did last in this turn
+	toolCall  string  // the agent's id of that call
+	ownTurn   bool    // the agent works on something that nobody asked for
+	tasks     int     // the agent's background tasks that are alive
+	leaving   bool    // the session is unused and is being ended
+	writing   int     // changes that the ledger does not have yet
+
+	watch  watch
+	heard  time.Time            // last sign of life of the session, or work given to it
+	told   bool                 // of the silence since then
+	tools  map[string]time.Time // until when tool calls said that they may run
+	parked *park                // why nothing is begun; nil when there is no such reason
+	tried  *park                // the same, while the turn that tries again runs
+	limit  time.Time            // when the usage limit ends that the agent met last
+	seat   seating
 
 	asked   map[string]*ask // pending approvals by the agent's request id
 	notices []Notice        // to be told with the next turn's reply
@@ -60,8 +75,10 @@ type item struct {
 	msg     *Message
 	ticket  *Ticket // of whoever waits to hear whether it is accepted; nil when nobody does
 	written bool    // its acceptance was given to the ledger
+	patient bool    // it waits on rather than fail for what parks the channel
 	durable bool
 	refused bool
+	moving  bool // on its way back to the queue: nothing is to happen to it before the ledger knows
 }
 
 // tell says whether the message was accepted, once.
@@ -80,6 +97,7 @@ type flight struct {
 	handed    bool  // given to the present session
 	done      bool  // the agent says that it is done with it
 	toolBegun bool  // an event showed that it began a tool
+	unsure    bool  // what it did is not known: an earlier process handed it over, or its record could not be read
 	answered  bool  // its outcome is decided
 	attempts  int   // times it was handed over
 	died      *Exit // how the agent ended when it last had the turn, if it did
@@ -101,6 +119,7 @@ func (f *flight) mark(at time.Time, what, detail string) {
 
 // remains is what an earlier process left of a channel.
 type remains struct {
+	live      bool // its session host is alive
 	messages  []*Message
 	turns     []*Turn
 	approvals []*Approval
@@ -110,13 +129,14 @@ func newLane(m *ProcessManager, key ChannelKey) *lane {
 	l := &lane{
 		m: m, key: key, log: m.o.Log.With("channel", string(key)), box: newMailbox(),
 		gone:  make(chan struct{}),
-		asked: map[string]*ask{}, notices: slices.Clone(m.o.Greeting),
+		asked: map[string]*ask{},
 	}
 	l.sessionID, _ = m.o.Sessions.Get(key)
 	return l
 }
 
-// run serves the channel until ctx ends; the session is then left at work.
+// run serves the channel until ctx ends, and leaves the session at work then, or
+// until there is nothing left to do.
 func (l *lane) run(ctx context.Context, r *remains) {
 	defer close(l.gone)
 	if r != nil {
@@ -124,6 +144,11 @@ func (l *lane) run(ctx context.Context, r *remains) {
 	}
 	for {
 		l.measure()
+		l.accountSeat()
+		if l.retire() {
+			return
+		}
+		l.look()
 		select {
 		case <-ctx.Done():
 			l.leave()
@@ -131,6 +156,7 @@ func (l *lane) run(ctx context.Context, r *remains) {
 		case <-l.box.wake:
 			l.box.drain()
 		case batch, ok := <-l.events:
+			l.heardNow()
 			if !ok {
 				l.sessionGone()
 			}
@@ -152,7 +178,8 @@ func (l *lane) measure() {
 	l.gauge.running.Store(int32(running))
 }
 
-func (l *lane) post(f func()) { l.box.post(f) }
+// post has the lane's goroutine run f, and reports false if the lane has retired.
+func (l *lane) post(f func()) bool { return l.box.post(f) }
 
 // async runs work off the lane's goroutine and then, on it, what work returned.
 func (l *lane) async(work func(ctx context.Context) func()) {
@@ -163,11 +190,14 @@ func (l *lane) async(work func(ctx context.Context) func()) {
 	})
 }
 
-// call runs f on the lane's goroutine and waits for it. After an error f may
-// still be running: nothing that it writes may be read.
+// call runs f on the lane's goroutine and waits for it; errRetired if there is
+// nothing to be asked any more. After an error f may still be running: nothing
+// that it writes may be read.
 func (l *lane) call(ctx context.Context, f func()) error {
 	done := make(chan struct{})
-	l.post(func() { f(); close(done) })
+	if !l.post(func() { f(); close(done) }) {
+		return errRetired
+	}
 	select {
 	case <-done:
 		return nil
@@ -191,6 +221,9 @@ func (l *lane) leave() {
 			l.log.Error("left while messages were being accepted, or a session started")
 			return
 		}
+	}
+	if l.watch.timer != nil {
+		l.watch.timer.Stop()
 	}
 	for _, f := range l.flights {
 		f.cancelTimer()

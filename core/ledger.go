@@ -50,6 +50,7 @@ type Change struct {
 	Begin      []*Turn       // frozen turns: their members become running
 	Update     []*Turn       // open turns: SessionID, Opens and Notices as they are now
 	Settle     []Settlement  // outcomes; a message that has one keeps it
+	Requeue    []MessageID   // members of turns in End that wait again: state waiting, no turn, no DispatchedAt; never lazy
 	End        []*Turn       // ended turns (EndedAt, Result, Code, Marks)
 	Approvals  []*Approval   // new or changed
 	Background []*Background // new

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,10 @@ type Options struct {
 
 	QueueLimit      int            // messages without an outcome a channel; 0 means 1000
 	TurnTimeout     time.Duration  // a turn that takes longer is interrupted; 0 means never
+	StallAfter      time.Duration  // a turn that is silent for longer is stuck; 0 means never
+	StallAction     StallAction    // what is done with such a turn
+	IdleTimeout     time.Duration  // a session without use for longer is ended; 0 means never
+	MaxSessions     int            // sessions alive at once; 0 means any number
 	Approvals       ApprovalPolicy // who is asked for tool permissions
 	ApprovalTimeout time.Duration  // how long an approval waits; 0 means 10 minutes
 	Greeting        []Notice       // told once with the first reply of each channel
@@ -45,24 +50,27 @@ type ProcessManager struct {
 	desk desk
 	hub  hub
 
+	seats *seats
+
 	stats counters
 	ctx   context.Context // ends the lanes
 	stop  context.CancelCauseFunc
 	wg    sync.WaitGroup // lanes and what they started
 
-	mu     sync.Mutex // guards the fields below
-	lanes  map[ChannelKey]*lane
-	closed bool
+	mu      sync.Mutex // guards the fields below
+	lanes   map[ChannelKey]*lane
+	greeted map[ChannelKey]struct{} // channels without a lane that have had the greeting
+	closed  bool
 }
 
 type counters struct {
-	turns, turnErrors, resent, interrupted, refused atomic.Int64
+	turns, turnErrors, resent, interrupted, refused, stalled atomic.Int64
 }
 
 // Stats are counts since the start of the process and the present state.
 type Stats struct {
-	Turns, TurnErrors, Resent, Interrupted, QueueRefused int64
-	Lanes, Sessions, Running, Waiting                    int
+	Turns, TurnErrors, Resent, Interrupted, QueueRefused, Stalled int64
+	Lanes, Sessions, Running, Waiting                             int
 }
 
 // New returns a manager that serves nothing yet: Recover comes first.
@@ -73,7 +81,10 @@ func New(o Options) *ProcessManager {
 		o.Now = time.Now
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
-	return &ProcessManager{o: o, ctx: ctx, stop: stop, lanes: map[ChannelKey]*lane{}}
+	return &ProcessManager{
+		o: o, ctx: ctx, stop: stop, seats: newSeats(o.MaxSessions),
+		lanes: map[ChannelKey]*lane{}, greeted: map[ChannelKey]struct{}{},
+	}
 }
 
 // Recover takes up what an earlier process left: it attaches to live session
@@ -113,10 +124,14 @@ func (m *ProcessManager) Recover(ctx context.Context) error {
 		r.approvals = append(r.approvals, &approvals[i])
 	}
 	for _, key := range live {
-		of(key)
+		of(key).live = true
 	}
-	for key, r := range left {
-		m.startLane(key, r)
+	for _, first := range []bool{true, false} { // all live sessions are counted before another is started
+		for key, r := range left {
+			if r.live == first {
+				m.startLane(key, r)
+			}
+		}
 	}
 	return nil
 }
@@ -134,6 +149,19 @@ func (m *ProcessManager) lane(key ChannelKey) (*lane, error) {
 	return m.newLaneLocked(key, nil), nil
 }
 
+// postTo has the channel's lane run f; one that has just retired is replaced.
+func (m *ProcessManager) postTo(key ChannelKey, f func(*lane)) (*lane, error) {
+	for {
+		l, err := m.lane(key)
+		if err != nil {
+			return nil, err
+		}
+		if l.post(func() { f(l) }) {
+			return l, nil
+		}
+	}
+}
+
 func (m *ProcessManager) startLane(key ChannelKey, r *remains) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,6 +170,13 @@ func (m *ProcessManager) startLane(key ChannelKey, r *remains) {
 
 func (m *ProcessManager) newLaneLocked(key ChannelKey, r *remains) *lane {
 	l := newLane(m, key)
+	if _, ok := m.greeted[key]; !ok {
+		l.notices = slices.Clone(m.o.Greeting)
+	}
+	if r != nil && r.live && m.seats.limit > 0 {
+		m.seats.adopt(l)
+		l.seat = seatInUse
+	}
 	m.lanes[key] = l
 	m.wg.Go(func() { l.run(m.ctx, r) })
 	return l

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,12 +17,13 @@ import (
 // A chaos plays an agent, users and misfortunes at random.
 type chaos struct {
 	*world
-	rnd   *rand.Rand
-	sent  []*sending
-	down  time.Time // when the ledger was last known not to take writes
-	keys  int
-	shaky bool // outcomes may have been lost that were not durable
-	trace []string
+	rnd    *rand.Rand
+	sent   []*sending
+	down   time.Time // when the ledger was last known not to take writes
+	keys   int
+	shaky  bool // outcomes may have been lost that were not durable
+	trace  []string
+	calmed atomic.Bool // the agent makes no trouble any more
 }
 
 // TestRandomLives lets everything happen that can happen, in random order, and
@@ -43,8 +45,15 @@ func TestRandomLives(t *testing.T) {
 }
 
 func randomLife(t *testing.T, seed uint64) {
-	play(t, Options{ApprovalTimeout: 20 * time.Second, TurnTimeout: 2 * time.Minute, QueueLimit: 20}, func(t *testing.T, w *world) {
-		c := &chaos{world: w, rnd: rand.New(rand.NewPCG(seed, 1))}
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	o := Options{
+		ApprovalTimeout: 20 * time.Second, TurnTimeout: 2 * time.Minute, QueueLimit: 20,
+		IdleTimeout: oneOf(rnd, 0, time.Second, 10*time.Second), MaxSessions: oneOf(rnd, 0, 1, 2),
+		StallAfter: oneOf(rnd, 0, 7*time.Second, time.Minute), StallAction: oneOf(rnd, StallNotify, StallInterrupt, StallKill),
+	}
+	play(t, o, func(t *testing.T, w *world) {
+		w.agent.limit = o.MaxSessions
+		c := &chaos{world: w, rnd: rnd}
 		defer func() {
 			if t.Failed() {
 				t.Logf("seed %d: %q", seed, c.trace)
@@ -58,9 +67,13 @@ func randomLife(t *testing.T, seed uint64) {
 	})
 }
 
+func oneOf[T any](rnd *rand.Rand, all ...T) T { return all[rnd.IntN(len(all))] }
+
+var chaosChannels = []ChannelKey{"c", "d", "e"}
+
 // act does one thing.
 func (c *chaos) act() {
-	key := ChannelKey([]string{"c", "d"}[c.rnd.IntN(2)])
+	key := oneOf(c.rnd, chaosChannels...)
 	n := c.rnd.IntN(100)
 	c.trace = append(c.trace, fmt.Sprint(time.Now().Format("05.000 "), key, " ", n))
 	switch {
@@ -205,9 +218,14 @@ func (c *chaos) decide() {
 func (c *chaos) calm() {
 	t := c.t
 	c.up()
+	c.calmed.Store(true)
 	c.ledger.slow(0)
 	c.agent.mu.Lock()
 	c.agent.startErr, c.agent.fateErr = nil, nil
+	for _, h := range c.agent.hosts {
+		h.tasks = 0
+		h.sayLocked(Event{Kind: TasksChanged, Type: "system"})
+	}
 	c.agent.mu.Unlock()
 	c.after(time.Hour)
 	for i, s := range c.sent {
@@ -239,7 +257,7 @@ func (c *chaos) calm() {
 	if !c.shaky {
 		c.inOrder()
 	}
-	for _, key := range []ChannelKey{"c", "d"} {
+	for _, key := range chaosChannels {
 		m := c.submit("still there?", in(key))
 		c.after(5 * time.Minute) // more than a turn may take
 		if got := c.outcome(m); got.State != Answered && got.Reply.Code != "api" {
@@ -247,6 +265,9 @@ func (c *chaos) calm() {
 		}
 	}
 	c.after(time.Minute)
+	if s := c.m.Stats(); c.o.IdleTimeout > 0 && (s.Lanes != 0 || c.live() != 0) {
+		t.Errorf("%d lanes and %d sessions are left although nobody uses them", s.Lanes, c.live())
+	}
 	if as, _ := c.m.Approvals(t.Context()); len(as) != 0 {
 		t.Errorf("approvals are left: %+v", as)
 	}
@@ -260,10 +281,14 @@ func (c *chaos) inOrder() {
 	for i, id := range c.ledger.accepted {
 		place[id] = i
 	}
-	last := map[ChannelKey]int{}
+	last, again := map[ChannelKey]int{}, map[MessageID]bool{}
 	for _, id := range c.ledger.begun {
 		turn := c.ledger.turns[id]
 		for _, member := range turn.Members {
+			if again[member] { // it was put back, and those behind it have failed
+				continue
+			}
+			again[member] = true
 			if place[member] < last[turn.Channel] {
 				by := c.ledger.messages[c.ledger.accepted[last[turn.Channel]]]
 				m := c.ledger.messages[member]
@@ -316,6 +341,27 @@ func (c *chaos) serve(h *fakeHost, rnd *rand.Rand, id TurnID, pause func() bool)
 			h.results(Result{Turns: ids, IsError: true, Interrupted: true, Error: "aborted", SessionID: h.launch.SessionID})
 			h.done(ids...)
 			return true
+		}
+		trouble := rnd.IntN(16)
+		if c.calmed.Load() {
+			trouble = 15
+		}
+		switch trouble {
+		case 0:
+			h.retries(401)
+		case 1:
+			h.fails(id, CodeNotLoggedIn, time.Time{})
+			return true
+		case 2:
+			h.fails(id, CodeUsageLimit, oneOf(rnd, time.Time{}, time.Now().Add(time.Duration(rnd.IntN(600))*time.Second)))
+			return true
+		case 3: // it hangs
+			<-h.stop
+			return false
+		case 4:
+			h.runs(rnd.IntN(2))
+		case 5:
+			h.bash(id, "long", time.Minute)
 		}
 		switch rnd.IntN(5) {
 		case 0:

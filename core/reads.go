@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -63,6 +64,7 @@ func (m *ProcessManager) Stats() Stats {
 	s := Stats{
 		Turns: m.stats.turns.Load(), TurnErrors: m.stats.turnErrors.Load(), Resent: m.stats.resent.Load(),
 		Interrupted: m.stats.interrupted.Load(), QueueRefused: m.stats.refused.Load(),
+		Stalled: m.stats.stalled.Load(),
 	}
 	for _, l := range m.allLanes() {
 		s.Lanes++
@@ -91,6 +93,9 @@ func (m *ProcessManager) Channels(ctx context.Context) ([]ChannelStatus, error) 
 	}
 	for _, l := range m.allLanes() {
 		st, err := l.status(ctx)
+		if errors.Is(err, errRetired) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +134,7 @@ func (m *ProcessManager) Trace(ctx context.Context, id MessageID) (Trace, error)
 	}
 	t := Trace{Message: msg}
 	if msg.Turn == "" {
-		t.Position = m.Position(id)
+		t.Position, t.Why = m.Place(id)
 		return t, nil
 	}
 	turn, err := m.o.Ledger.Turn(ctx, msg.Turn)
@@ -145,11 +150,13 @@ func (m *ProcessManager) Trace(ctx context.Context, id MessageID) (Trace, error)
 }
 
 // A Trace is one message's timeline. Turn is nil before dispatch; Position is
-// its place in the queue, 1 being the next, or 0 when it does not wait.
+// its place in the queue, 1 being the next, or 0 when it does not wait; Why says
+// what keeps the whole queue waiting, if that is not a running turn.
 type Trace struct {
 	Message   Message
 	Turn      *Turn
 	Members   []MessageID
 	Approvals []Approval
 	Position  int
+	Why       string
 }

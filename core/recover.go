@@ -21,7 +21,8 @@ func (l *lane) sessionGone() {
 	} else {
 		l.log.Warn("session host lost")
 	}
-	l.session, l.events, l.ready, l.activity = nil, nil, false, ""
+	l.session, l.events, l.ready, l.activity, l.doing = nil, nil, false, "", ""
+	l.ownTurn, l.tasks, l.tools = false, 0, nil
 	l.holds, l.info = nil, SessionInfo{}
 	l.gauge.sessions.Store(0)
 	l.voidAsked(func(*ask) bool { return true })
@@ -42,6 +43,12 @@ func (l *lane) sessionGone() {
 type record struct {
 	fate Fate
 	err  error
+}
+
+// learn notes what the record shows, should the turn's messages be put back.
+func (f *flight) learn(r record) {
+	f.toolBegun = f.toolBegun || r.fate.ToolBegun
+	f.unsure = f.unsure || r.err != nil
 }
 
 // recover finds out what became of turns that nobody works on any more, and goes
@@ -88,8 +95,11 @@ func (l *lane) recovered(records map[*flight]record) {
 	restarted := refused && l.restart()
 	for _, f := range slices.Clone(l.flights) {
 		r, known := records[f]
+		if !known || f.answered {
+			continue
+		}
+		f.learn(r)
 		switch {
-		case !known || f.answered:
 		case f.stop != nil && !r.fate.Answered && !r.fate.Failed:
 			l.finish(f, f.stopReply(r.fate.Done))
 			l.release(f)
@@ -100,9 +110,14 @@ func (l *lane) recovered(records map[*flight]record) {
 			l.release(f)
 		case l.decide(f, r):
 			f.handed, f.done, f.holds, f.died = false, false, nil, l.exit
+			f.unsure = false // it had done nothing, and is seen from its beginning now
 		}
 	}
 	l.stray = nil
+	if l.leaving {
+		l.leaving = false
+		l.giveSeat()
+	}
 	l.proceed()
 }
 
@@ -161,14 +176,14 @@ func (l *lane) restart() bool {
 func (l *lane) restore(r *remains) {
 	items := map[MessageID]*item{}
 	for _, msg := range r.messages {
-		it := &item{msg: msg, written: true, durable: true}
+		it := &item{msg: msg, written: true, durable: true, patient: true}
 		items[msg.ID] = it
 		if msg.State == Waiting {
 			l.pending = append(l.pending, it)
 		}
 	}
 	for _, t := range r.turns {
-		f := &flight{turn: t, frozen: true, attempts: 1} // for all that is known, it was handed over
+		f := &flight{turn: t, frozen: true, attempts: 1, unsure: true} // for all that is known, it was handed over
 		for _, id := range t.Members {
 			if it := items[id]; it != nil {
 				f.items = append(f.items, it)
@@ -241,29 +256,36 @@ func (m *ProcessManager) Reset(ctx context.Context, key ChannelKey) error {
 	if _, err := m.Channel(ctx, key); err != nil {
 		return err
 	}
-	l, err := m.lane(key)
-	if err != nil {
-		return err
-	}
-	done := make(chan error, 1)
-	l.post(func() { l.reset(done) })
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-l.gone:
-		return ErrClosed
+	for {
+		done := make(chan error, 1)
+		l, err := m.postTo(key, func(l *lane) { l.reset(done) })
+		if err != nil {
+			return err
+		}
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-l.gone:
+		}
+		select {
+		case err := <-done: // and then it retired
+			return err
+		default: // it retired before it came to that, or everything ends
+		}
 	}
 }
 
 func (l *lane) reset(done chan<- error) {
-	if l.resetting != nil || l.busy != "" || l.opening || l.saving > 0 {
+	moving := slices.ContainsFunc(l.pending, func(it *item) bool { return it.moving })
+	if l.resetting != nil || l.busy != "" || l.opening || l.saving > 0 || moving {
 		// Try again once the lane has settled; what it waits for is bounded.
 		time.AfterFunc(settlePause, func() { l.post(func() { l.reset(done) }) })
 		return
 	}
 	l.busy = "closing the channel" // first: nothing is to be dispatched when a turn ends here
+	l.parked, l.tried = nil, nil
 	reply := Reply{State: Cancelled, Code: CodeReset, Error: "The channel was closed."}
 	for _, f := range slices.Clone(l.flights) {
 		if !f.answered && f.frozen {

@@ -13,7 +13,7 @@ const maxAttempts = 3
 
 // openSession starts the channel's session, unless there is one.
 func (l *lane) openSession() {
-	if l.session != nil || l.opening {
+	if l.session != nil || l.opening || !l.takeSeat() {
 		return
 	}
 	l.opening = true
@@ -88,6 +88,8 @@ func (l *lane) adopt(s Session) {
 	l.ready = l.info.Ready
 	l.exit, l.stray = nil, nil
 	l.seen, l.acked, l.holds = 0, 0, nil
+	l.tasks = l.info.Tasks
+	l.heardNow()
 	l.gauge.sessions.Store(1)
 }
 

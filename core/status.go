@@ -8,9 +8,12 @@ import (
 
 // The states of a channel.
 const (
-	StateIdle     = "idle" // no process
-	StateStarting = "starting"
-	StateReady    = "ready"
+	StateIdle     = "idle"     // no process, and nothing to do
+	StateReady    = "ready"    // a process without a turn
+	StateStarting = "starting" // a process that cannot take a turn yet
+	StateEnding   = "ending"   // a process that was unused and is being ended
+	StateWaiting  = "waiting"  // messages wait for a session to become free
+	StateParked   = "parked"   // nothing is begun: no login, or a usage limit
 	StateRunning  = "running"
 )
 
@@ -18,6 +21,9 @@ const (
 type ChannelStatus struct {
 	Key               ChannelKey
 	State             string
+	Since             time.Time // when the running turn was begun, or the channel was parked; else zero
+	Why               string    // why messages wait although nothing runs before them; else empty
+	Until             time.Time // of a parked channel: when it is tried again by itself
 	SessionID         string
 	HostPID, AgentPID int
 	Waiting, Running  int // messages
@@ -30,46 +36,79 @@ type ChannelStatus struct {
 
 func (l *lane) status(ctx context.Context) (ChannelStatus, error) {
 	var st ChannelStatus
-	err := l.call(ctx, func() {
-		st = ChannelStatus{Key: l.key, State: StateIdle, SessionID: l.sessionID, Waiting: len(l.pending), Approvals: len(l.asked)}
-		if l.session != nil {
-			st.HostPID, st.AgentPID = l.info.HostPID, l.info.AgentPID
-			st.State = StateReady
-		}
-		if l.opening || l.session != nil && !l.ready {
-			st.State = StateStarting
-		}
-		for _, f := range l.flights {
-			if !f.answered {
-				st.Running += len(f.items)
-			}
-		}
-		if f := l.running(); f != nil {
-			st.State, st.Turn, st.Activity = StateRunning, f.turn.ID, l.activity
-		}
-	})
+	err := l.call(ctx, func() { st = l.present() })
 	if err != nil {
 		return ChannelStatus{}, err
 	}
 	return st, nil
 }
 
+// present sums up the lane as it is now.
+func (l *lane) present() ChannelStatus {
+	st := ChannelStatus{
+		Key: l.key, State: l.state(), SessionID: l.sessionID, HostPID: l.info.HostPID, AgentPID: l.info.AgentPID,
+		Waiting: len(l.pending), Approvals: len(l.asked), Why: l.why(),
+	}
+	for _, f := range l.flights {
+		if !f.answered {
+			st.Running += len(f.items)
+		}
+	}
+	switch f := l.running(); {
+	case f != nil:
+		st.Turn, st.Activity, st.Since = f.turn.ID, l.activity, f.turn.BegunAt
+	case l.parked != nil:
+		st.Since, st.Until = l.parked.since, l.parked.until
+	}
+	return st
+}
+
+func (l *lane) state() string {
+	switch {
+	case l.seat == queueing:
+		return StateWaiting
+	case l.running() != nil:
+		return StateRunning
+	case l.parked != nil:
+		return StateParked
+	case l.leaving:
+		return StateEnding
+	case l.opening || l.session != nil && !l.ready:
+		return StateStarting
+	case l.session != nil:
+		return StateReady
+	}
+	return StateIdle
+}
+
 // Position returns the message's place in its channel's queue, 1 being the
 // next, or 0 when it does not wait.
 func (m *ProcessManager) Position(id MessageID) int {
+	pos, _ := m.Place(id)
+	return pos
+}
+
+// Place returns the message's position, and what keeps the whole queue waiting if
+// that is not a running turn.
+func (m *ProcessManager) Place(id MessageID) (int, string) {
 	t, ok := m.desk.find(id)
 	if !ok {
-		return 0
+		return 0, ""
 	}
 	l, ok := m.known(t.Message.Channel)
 	if !ok {
-		return 0
+		return 0, ""
 	}
-	pos := 0
-	if err := l.call(m.ctx, func() { pos = l.position(id) }); err != nil {
-		return 0 // shutting down
+	pos, why := 0, ""
+	err := l.call(m.ctx, func() {
+		if pos = l.position(id); pos > 0 {
+			why = l.why()
+		}
+	})
+	if err != nil {
+		return 0, "" // shutting down, or it waits no more
 	}
-	return pos
+	return pos, why
 }
 
 func (l *lane) position(id MessageID) int {

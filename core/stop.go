@@ -1,7 +1,9 @@
 package core
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,7 +16,8 @@ const interruptGrace = 1300 * time.Millisecond
 // A stop is why a turn is ended before its time.
 type stop struct {
 	code, text string
-	failed     bool // the outcome is a failure rather than a cancellation
+	failed     bool          // the outcome is a failure rather than a cancellation
+	grace      time.Duration // how long the agent may take; 0 means interruptGrace
 	waiters    []chan<- struct{}
 }
 
@@ -72,7 +75,7 @@ func (m *ProcessManager) Interrupt(ctx context.Context, key ChannelKey, turn Tur
 		hit = Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
 		l.interrupt(f, &stop{code: CodeInterrupted, text: "Interrupted on request.", waiters: []chan<- struct{}{ended}})
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errRetired) {
 		return Interruption{}, err
 	}
 	if hit.Turn == "" {
@@ -80,13 +83,17 @@ func (m *ProcessManager) Interrupt(ctx context.Context, key ChannelKey, turn Tur
 	}
 	select {
 	case <-ended:
-		hit.Took = time.Since(started)
-		return hit, nil
 	case <-ctx.Done():
 		return hit, context.Cause(ctx)
 	case <-l.gone:
-		return hit, ErrClosed
+		select {
+		case <-ended: // and the lane had nothing else to do
+		default:
+			return hit, ErrClosed
+		}
 	}
+	hit.Took = time.Since(started)
+	return hit, nil
 }
 
 // interrupt ends a turn: by request to the agent, and by ending its process if
@@ -94,6 +101,7 @@ func (m *ProcessManager) Interrupt(ctx context.Context, key ChannelKey, turn Tur
 func (l *lane) interrupt(f *flight, s *stop) {
 	if f.stop != nil {
 		f.stop.waiters = append(f.stop.waiters, s.waiters...)
+		l.hurry(f, s)
 		return
 	}
 	f.stop = s
@@ -119,8 +127,25 @@ func (l *lane) requestEnd(f *flight) {
 	if err := l.session.Interrupt(); err != nil {
 		l.log.Warn("interrupt not sent", "err", err)
 	}
+	l.killAfter(f, f.stop.patience())
+}
+
+func (s *stop) patience() time.Duration { return cmp.Or(s.grace, interruptGrace) }
+
+func (l *lane) killAfter(f *flight, d time.Duration) {
 	f.cancelTimer()
-	f.timer = time.AfterFunc(interruptGrace, func() { l.post(func() { l.kill(f) }) })
+	f.timer = time.AfterFunc(d, func() { l.post(func() { l.kill(f) }) })
+}
+
+// hurry shortens the grace of a turn that is being ended already, when whoever
+// asks now was promised that it takes less.
+func (l *lane) hurry(f *flight, s *stop) {
+	if s.patience() < f.stop.patience() {
+		f.stop.grace = s.grace
+		if f.handed && l.session != nil {
+			l.killAfter(f, s.patience())
+		}
+	}
 }
 
 // kill ends the agent's process because it did not end the turn.

@@ -57,13 +57,14 @@ func (m *ProcessManager) offer(s Submission) (*Ticket, *lane, error) {
 		Content: s.Content, Mode: cmp.Or(s.Mode, Collect), SourceKey: s.SourceKey, SourceHash: s.SourceHash,
 		RetryOf: s.RetryOf, CanAsk: s.CanAsk, ReceivedAt: m.o.Now(), State: Waiting,
 	}
-	l, err := m.lane(s.Channel)
+	t := newTicket(msg)
+	it := &item{msg: &msg, ticket: t}
+	m.desk.add(t)
+	l, err := m.postTo(s.Channel, func(l *lane) { l.admit(it) })
 	if err != nil {
+		m.desk.drop(msg.ID)
 		return nil, nil, err
 	}
-	t := newTicket(msg)
-	m.desk.add(t)
-	l.post(func() { l.admit(&item{msg: &msg, ticket: t}) })
 	return t, l, nil
 }
 

@@ -12,7 +12,7 @@ type UpdateKind string
 // The kinds of updates.
 const (
 	UpdateAccepted       UpdateKind = "accepted" // Message
-	UpdateQueued         UpdateKind = "queued"   // Message, Position
+	UpdateQueued         UpdateKind = "queued"   // Message, Position; Detail: what keeps it waiting, besides those before it
 	UpdateStarted        UpdateKind = "started"  // Turn, Messages
 	UpdateEvent          UpdateKind = "event"    // Turn, Messages, Raw
 	UpdateResult         UpdateKind = "result"   // Message with its outcome; one update a message
@@ -20,6 +20,8 @@ const (
 	UpdateApprovalClosed UpdateKind = "approval_closed"
 	UpdateBackground     UpdateKind = "background" // Background
 	UpdateRetrying       UpdateKind = "retrying"   // Detail
+	UpdateStalled        UpdateKind = "stalled"    // Turn, Messages, Detail: how long nothing was heard, and of what last
+	UpdateParked         UpdateKind = "parked"     // Messages that wait, Detail: why nothing is begun, and until when
 	UpdateSession        UpdateKind = "session"    // Detail: what happened to the session
 	UpdateDropped        UpdateKind = "dropped"    // Dropped events: the subscriber was too slow
 )

@@ -70,6 +70,15 @@ type Config struct {
 	// StartTimeout bounds how long the CLI may take to start and to answer
 	// its first request; more than 0.
 	StartTimeout time.Duration
+	// StallAfter is how long a turn may be silent before it counts as stuck;
+	// 0 means for ever.
+	StallAfter time.Duration
+	// StallAction says what is done with a stuck turn besides telling.
+	StallAction StallAction
+	// IdleTimeout is how long a session without use is kept; 0 means for ever.
+	IdleTimeout time.Duration
+	// MaxSessions is how many sessions may be alive at once; 0 goes by the memory.
+	MaxSessions int
 	// QueueLimit is how many messages may wait on one channel; at least 1.
 	QueueLimit int
 	// Approvals says what happens to permission requests; empty lets each
@@ -113,6 +122,17 @@ type Approvals string
 const (
 	ApprovalsAsk  Approvals = "ask"
 	ApprovalsDeny Approvals = "deny"
+)
+
+// StallAction says what is done with a stuck turn.
+type StallAction string
+
+// The ways to treat a stuck turn, each of which begins with telling the channel:
+// nothing else, ask claude to end it and end claude if it does not, or end claude.
+const (
+	StallNotify    StallAction = "notify"
+	StallInterrupt StallAction = "interrupt"
+	StallKill      StallAction = "kill"
 )
 
 // LogFormat is the shape of log lines.

@@ -45,6 +45,18 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
+// parsePatience reads a Go duration of 0 or more.
+func parsePatience(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%s is not a duration", quoted(s))
+	case d < 0:
+		return 0, fmt.Errorf("%s is less than 0", quoted(s))
+	}
+	return d, nil
+}
+
 // parseBodySize reads a whole number of bytes, with or without a unit, from
 // minBodyBytes to maxBodyBytes.
 func parseBodySize(s string) (int64, error) {

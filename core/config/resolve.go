@@ -10,9 +10,10 @@ const (
 	minBodyBytes = 1 << 10
 	// maxBodyBytes is what the daemon would have to hold in memory.
 	maxBodyBytes = 1 << 30
-	// maxTurns and maxQueue catch a slipped digit; nothing depends on them.
-	maxTurns = 1_000_000
-	maxQueue = 1_000_000
+	// maxTurns, maxQueue and maxSessions catch a slipped digit; nothing depends on them.
+	maxTurns    = 1_000_000
+	maxQueue    = 1_000_000
+	maxSessions = 1_000_000
 )
 
 // resolve parses every variable, each whatever became of the others, and
@@ -104,8 +105,13 @@ func (e environment) resolveClaude(c *Config, m machine, p *problems) {
 
 func (e environment) resolveTurns(c *Config, p *problems) {
 	const durationAccepted = "a duration of more than 0, as 90s, 10m or 1h30m"
+	const patienceAccepted = "a duration, as 90s, 10m or 1h30m, where 0 means for ever"
 	c.Timeout = read(p, "BARECLAW_TIMEOUT_MS", e.Timeout, "milliseconds, where 0 means no limit", parseMillis)
 	c.StartTimeout = read(p, "BARECLAW_START_TIMEOUT", e.StartTimeout, durationAccepted, parseDuration)
+	c.StallAfter = read(p, "BARECLAW_STALL_AFTER", e.StallAfter, patienceAccepted, parsePatience)
+	c.StallAction = read(p, "BARECLAW_STALL_ACTION", e.StallAction, "notify, interrupt or kill", oneOf(StallNotify, StallInterrupt, StallKill))
+	c.IdleTimeout = read(p, "BARECLAW_IDLE_TIMEOUT", e.IdleTimeout, patienceAccepted, parsePatience)
+	c.MaxSessions = read(p, "BARECLAW_MAX_SESSIONS", e.MaxSessions, "0 to 1000000, where 0 goes by the memory", between(0, maxSessions))
 	c.QueueLimit = read(p, "BARECLAW_QUEUE_LIMIT", e.QueueLimit, "1 to 1000000", between(1, maxQueue))
 	c.Approvals = read(p, "BARECLAW_APPROVALS", e.Approvals, "ask or deny", oneOf(ApprovalsAsk, ApprovalsDeny))
 	c.ApprovalTimeout = read(p, "BARECLAW_APPROVAL_TIMEOUT", e.ApprovalTimeout, durationAccepted, parseDuration)

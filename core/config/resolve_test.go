@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,9 @@ func TestDefaults(t *testing.T) {
 		AllowedTools:    []string{"Read", "Glob", "Grep", "Bash", "Write", "Edit", "Skill", "Task"},
 		MaxTurns:        25,
 		StartTimeout:    time.Minute,
+		StallAfter:      10 * time.Minute,
+		StallAction:     StallNotify,
+		IdleTimeout:     30 * time.Minute,
 		QueueLimit:      1000,
 		ApprovalTimeout: 10 * time.Minute,
 		LogLevel:        slog.LevelInfo,
@@ -77,6 +81,10 @@ func TestEveryVariableIsUsed(t *testing.T) {
 		"BARECLAW_PASS_ENV":         "ANTHROPIC_API_KEY,X",
 		"BARECLAW_TIMEOUT_MS":       "1500",
 		"BARECLAW_START_TIMEOUT":    "2s",
+		"BARECLAW_STALL_AFTER":      "0",
+		"BARECLAW_STALL_ACTION":     "interrupt",
+		"BARECLAW_IDLE_TIMEOUT":     "90s",
+		"BARECLAW_MAX_SESSIONS":     "5",
 		"BARECLAW_QUEUE_LIMIT":      "7",
 		"BARECLAW_APPROVALS":        "ask",
 		"BARECLAW_APPROVAL_TIMEOUT": "1h30m",
@@ -105,6 +113,10 @@ func TestEveryVariableIsUsed(t *testing.T) {
 		PassEnv:         []string{"ANTHROPIC_API_KEY", "X"},
 		Timeout:         1500 * time.Millisecond,
 		StartTimeout:    2 * time.Second,
+		StallAfter:      0,
+		StallAction:     StallInterrupt,
+		IdleTimeout:     90 * time.Second,
+		MaxSessions:     5,
 		QueueLimit:      7,
 		Approvals:       ApprovalsAsk,
 		ApprovalTimeout: 90 * time.Minute,
@@ -118,7 +130,7 @@ func TestEveryVariableIsUsed(t *testing.T) {
 	}
 	v := reflect.ValueOf(got)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Port" && name != "Unknown" {
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && !slices.Contains([]string{"Port", "StallAfter", "Unknown"}, name) {
 			t.Errorf("no variable set %s", name)
 		}
 	}
@@ -145,6 +157,10 @@ func TestBadValues(t *testing.T) {
 		"BARECLAW_PASS_ENV":         {"A=b", "1A", "A,,B", "BARECLAW_HTTP_TOKEN", "A B"},
 		"BARECLAW_TIMEOUT_MS":       {"-1", "10s", "9223372036855"},
 		"BARECLAW_START_TIMEOUT":    {"0", "0s", "-1s", "60", "soon"},
+		"BARECLAW_STALL_AFTER":      {"-1s", "60", "soon"},
+		"BARECLAW_STALL_ACTION":     {"restart", "Kill"},
+		"BARECLAW_IDLE_TIMEOUT":     {"-1s", "30"},
+		"BARECLAW_MAX_SESSIONS":     {"-1", "many", "1000001"},
 		"BARECLAW_QUEUE_LIMIT":      {"0", "1e3"},
 		"BARECLAW_APPROVALS":        {"yes", "ASK"},
 		"BARECLAW_APPROVAL_TIMEOUT": {"0", "10"},

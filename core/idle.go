@@ -1,0 +1,49 @@
+package core
+
+import "time"
+
+// endingSession is what a lane is busy with while its idle session ends.
+const endingSession = "ending the idle session"
+
+// idleDue is when the session has been without use for too long.
+func (l *lane) idleDue() time.Time {
+	if !l.unused() {
+		return time.Time{}
+	}
+	if l.parked != nil && l.parked.code == CodeNotLoggedIn {
+		return l.heard // a new process reads the new login
+	}
+	if l.m.o.IdleTimeout <= 0 {
+		return time.Time{}
+	}
+	return l.heard.Add(l.m.o.IdleTimeout)
+}
+
+// unused reports whether the session could be ended without a loss: it has no
+// turn, asks nobody, and has no background tasks.
+func (l *lane) unused() bool {
+	return l.session != nil && l.busy == "" && len(l.flights) == 0 && len(l.asked) == 0 && l.tasks == 0 &&
+		(len(l.pending) == 0 || l.parked != nil)
+}
+
+// endIdle ends the session gently; the next message resumes the conversation.
+// What arrives meanwhile waits.
+func (l *lane) endIdle(why string) {
+	l.log.Info("session is ended", "why", why, "silent_for", time.Since(l.heard).Round(time.Second))
+	l.busy, l.leaving = endingSession, true
+	l.m.seats.leaves(l)
+	if err := l.session.Stop(true); err != nil {
+		l.log.Warn("session not asked to end", "err", err) // its end is known all the same
+	}
+}
+
+// noteOwnTurn notes whether the agent works on something of its own accord, such
+// as the news of a background task.
+func (l *lane) noteOwnTurn(ev Event) {
+	switch ev.Type {
+	case "assistant", "stream_event":
+		l.ownTurn = len(l.flights) == 0
+	case "result":
+		l.ownTurn = false
+	}
+}

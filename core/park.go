@@ -1,0 +1,173 @@
+package core
+
+import (
+	"cmp"
+	"time"
+)
+
+const (
+	// loginPause is how long a channel whose agent is not logged in waits before
+	// it is tried again by itself.
+	loginPause = 5 * time.Minute
+	// limitPause is the same for a usage limit that does not say when it ends.
+	limitPause = 15 * time.Minute
+	// shortestPark keeps a limit that is over by the clock, but not for the API,
+	// from being tried again and again; longestPark is more than any limit lasts.
+	shortestPark = time.Minute
+	longestPark  = 8 * 24 * time.Hour
+)
+
+// statusUnauthorized is HTTP's: the API does not accept the login.
+const statusUnauthorized = 401
+
+const loginText = "Claude is not logged in any more (the API answered 401): log in again by running claude on the gateway's machine."
+
+// A park is why a channel begins nothing although messages wait: each would fail
+// for the same reason, which is not theirs.
+type park struct {
+	code  string
+	why   string
+	since time.Time
+	until time.Time // of the next try by itself
+	due   time.Time // the same on the monotonic clock
+	firm  bool      // it is known when it ends: a new message is no reason to try before
+}
+
+// parks reports whether an outcome means that the next messages would fail too.
+func parks(code string) bool { return code == CodeNotLoggedIn || code == CodeUsageLimit }
+
+// newPark decides how long to wait; end is when the limit ends, zero if that is
+// not known.
+func (l *lane) newPark(code string, end time.Time) *park {
+	now := l.now()
+	p := &park{code: code, since: now}
+	pause := loginPause
+	if code == CodeUsageLimit {
+		pause = limitPause
+		if !end.IsZero() {
+			pause, p.firm = min(max(end.Sub(now), shortestPark), longestPark), true
+		}
+	}
+	p.until, p.due = now.Add(pause), time.Now().Add(pause)
+	at := p.until.Format("2006-01-02 15:04 MST")
+	switch {
+	case code == CodeNotLoggedIn:
+		p.why = "Claude is not logged in: log in again. What waits is tried again with the next message, or at " + at + "."
+	case p.firm:
+		p.why = "The usage limit is reached. What waits is tried again at " + at + "."
+	default:
+		p.why = "The usage limit is reached. What waits is tried again with the next message, or at " + at + "."
+	}
+	return p
+}
+
+// park stops the lane from beginning turns for a while. What waits now has
+// patience: it is not to fail should the next try meet the same trouble.
+func (l *lane) park(p *park) {
+	if l.tried == nil || l.tried.code != p.code { // else it is known
+		l.log.Warn("channel parked", "code", p.code, "until", p.until, "waiting", len(l.pending))
+	}
+	l.parked = p
+	var waiting []MessageID
+	for _, it := range l.pending {
+		it.patient = true
+		waiting = append(waiting, it.msg.ID)
+	}
+	l.publish(Update{Kind: UpdateParked, Messages: waiting, Detail: p.why})
+}
+
+// parkAfter parks the lane after an outcome that asks for it; any other shows that
+// the last trouble is over.
+func (l *lane) parkAfter(p *park, reply Reply) {
+	if p != nil {
+		l.park(p)
+	}
+	l.tried = nil
+	if reply.State == Answered {
+		l.limit = time.Time{}
+	}
+}
+
+func (l *lane) parkDue() time.Time {
+	if l.parked == nil || l.busy != "" {
+		return time.Time{}
+	}
+	return l.parked.due
+}
+
+// tryAgain lets what waits become the next turn. If that meets the same trouble
+// the channel is parked again.
+func (l *lane) tryAgain() {
+	l.log.Info("parked channel is tried again", "code", l.parked.code, "waiting", len(l.pending))
+	l.parked, l.tried = nil, l.parked
+	l.dispatch()
+}
+
+// arrives says what a new message means to a parked channel: a try, or that it
+// waits with the others.
+func (l *lane) arrives(it *item) {
+	switch {
+	case l.parked == nil:
+	case l.parked.firm:
+		it.patient = true
+	default:
+		l.parked, l.tried = nil, l.parked
+	}
+}
+
+// unauthorised ends the running turn when the API refuses the login, rather than
+// let the agent repeat what no repetition cures.
+func (l *lane) unauthorised() {
+	f := l.running()
+	if f == nil || f.started.IsZero() || f.stop != nil {
+		return
+	}
+	l.interrupt(f, &stop{code: CodeNotLoggedIn, failed: true, text: loginText, grace: patientGrace})
+}
+
+// limitEnd is when the limit that a turn met ends, as far as is known.
+func (l *lane) limitEnd(r *Result) time.Time {
+	switch {
+	case l.limit.After(l.now()): // the agent has it from the API; the result has it in words
+		return l.limit
+	case r != nil:
+		return r.Until
+	}
+	return time.Time{}
+}
+
+// goesBack reports whether a message of a turn that met the trouble waits on
+// instead of failing: it had waited for the end of that trouble, or through a
+// restart, and its turn is known to have begun no tool. A message that met it
+// first fails, since somebody may stand there and wait to be told.
+func (f *flight) goesBack(it *item, code string) bool {
+	return parks(code) && it.patient && !f.toolBegun && !f.unsure
+}
+
+// requeue puts messages of ended turns back to the front of the queue.
+func (l *lane) requeue(items []*item) {
+	for _, it := range items {
+		it.msg.State, it.msg.Turn, it.msg.DispatchedAt = Waiting, "", time.Time{}
+		it.moving = true
+	}
+	l.pending = append(items, l.pending...)
+}
+
+// requeued lets the messages be used again once the ledger knows that they wait.
+func (l *lane) requeued(items []*item) {
+	for _, it := range items {
+		it.moving = false
+	}
+	if len(items) > 0 {
+		l.dispatch()
+	}
+}
+
+// why says what keeps messages waiting besides those before them.
+func (l *lane) why() string {
+	parked := ""
+	if l.parked != nil {
+		parked = l.parked.why
+	}
+	return cmp.Or(parked, l.seatWanted())
+}

@@ -1,0 +1,47 @@
+package core
+
+import "errors"
+
+// errRetired is what a lane that has ended, since nothing was left to do, is
+// asked in vain.
+var errRetired = errors.New("lane has retired")
+
+// retire ends a lane that has nothing left to do or to remember, so that a known
+// channel costs no goroutine, and reports whether it did. A message that comes at
+// this moment finds the mailbox closed, or keeps the lane.
+func (l *lane) retire() bool {
+	if !l.empty() {
+		return false
+	}
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	if l.m.closed || !l.box.close() {
+		return false
+	}
+	delete(l.m.lanes, l.key)
+	if len(l.notices) == 0 && len(l.m.o.Greeting) > 0 {
+		l.m.greeted[l.key] = struct{}{}
+	}
+	if l.watch.timer != nil {
+		l.watch.timer.Stop()
+	}
+	return true
+}
+
+// empty reports whether nothing would be lost with the lane: neither a message
+// nor a session, nor a write under way, nor what only the lane knows.
+func (l *lane) empty() bool {
+	return l.session == nil && len(l.pending) == 0 && len(l.flights) == 0 && len(l.asked) == 0 &&
+		l.busy == "" && !l.opening && l.saving == 0 && l.writing == 0 && l.resetting == nil &&
+		l.parked == nil && l.seat == standing && !l.unopened &&
+		len(l.notices) <= len(l.m.o.Greeting) && l.sessionKept()
+}
+
+// sessionKept reports whether the session is found again without the lane.
+func (l *lane) sessionKept() bool {
+	if l.sessionID == "" || !l.m.o.Agent.Lasting() {
+		return true
+	}
+	id, ok := l.m.o.Sessions.Get(l.key)
+	return ok && id == l.sessionID
+}

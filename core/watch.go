@@ -1,0 +1,55 @@
+package core
+
+import "time"
+
+// A watch is a lane's one timer for what falls due when nothing happens: a stuck
+// turn, an idle session, the end of a pause.
+type watch struct {
+	timer *time.Timer
+	set   time.Time // when it goes off; zero while it is not set
+}
+
+// look sets the watch to the earliest moment at which something falls due. It is
+// not moved to a later one, but looks again when it has gone off: so a turn that
+// takes its usual way costs no timer.
+func (l *lane) look() {
+	due := earliest(l.stallDue(), l.idleDue(), l.parkDue())
+	if due.IsZero() || !l.watch.set.IsZero() && !due.Before(l.watch.set) {
+		return
+	}
+	l.watch.set = due
+	if l.watch.timer == nil {
+		l.watch.timer = time.AfterFunc(time.Until(due), func() { l.post(l.fallsDue) })
+		return
+	}
+	l.watch.timer.Reset(time.Until(due))
+}
+
+// fallsDue does what is due by now.
+func (l *lane) fallsDue() {
+	l.watch.set = time.Time{}
+	over := func(due time.Time) bool { return !due.IsZero() && !due.After(time.Now()) }
+	if over(l.stallDue()) {
+		l.stalled()
+	}
+	if over(l.idleDue()) {
+		l.endIdle("idle")
+	}
+	if over(l.parkDue()) {
+		l.tryAgain()
+	}
+}
+
+// heardNow notes a sign of life of the agent, or that it was given something to do.
+func (l *lane) heardNow() { l.heard, l.told = time.Now(), false }
+
+// earliest returns the first of the moments that are not zero.
+func earliest(moments ...time.Time) time.Time {
+	var first time.Time
+	for _, t := range moments {
+		if first.IsZero() || !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}
