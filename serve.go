@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
 	"bareclaw/internal/handover"
+	"bareclaw/internal/memory"
 	"bareclaw/internal/peercred"
 	"bareclaw/internal/procs"
 	"bareclaw/sessionhost"
@@ -229,6 +231,8 @@ func (d *daemon) open() (err error) {
 	d.manager = core.New(core.Options{
 		Ledger: d.ledger, Agent: hosts, Sessions: d.sessions, Log: d.log,
 		QueueLimit: d.cfg.QueueLimit, TurnTimeout: d.cfg.Timeout,
+		StallAfter: d.cfg.StallAfter, StallAction: core.StallAction(d.cfg.StallAction),
+		IdleTimeout: d.cfg.IdleTimeout, MaxSessions: cmp.Or(d.cfg.MaxSessions, core.SessionsIn(memory.Total())),
 		Approvals: core.ApprovalPolicy(d.cfg.Approvals), ApprovalTimeout: d.cfg.ApprovalTimeout,
 		Greeting: d.agent.greeting(),
 	})

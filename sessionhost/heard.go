@@ -35,6 +35,12 @@ func (h *host) heard(line claude.Line, more bool) {
 		}
 	case claude.TypeControlResponse:
 		h.noteReady(ev)
+	case claude.TypeSystem:
+		if n, ok := ev.BackgroundTasks(); ok {
+			h.mu.Lock()
+			h.tasks = n
+			h.mu.Unlock()
+		}
 	case claude.TypeLifecycle, claude.TypeStreamEvent, claude.TypeAssistant:
 		if err := h.tools.hear(ev); err != nil {
 			h.log.Error("tool call not noted", "err", err)

@@ -52,6 +52,7 @@ type host struct {
 	requests   map[string]json.RawMessage // unanswered permission requests
 	order      []string                   // their ids, oldest first
 	ready      bool
+	tasks      int // background tasks that are alive
 	tools      toolNotes
 	stopping   bool
 	timedOut   bool

@@ -74,7 +74,7 @@ func greetHost(c net.Conn, key core.ChannelKey, o Options) (*session, error) {
 	}
 	s := &session{
 		c: c, frames: frames, events: make(chan []core.Event, eventBuffer), quit: make(chan struct{}),
-		info: core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready},
+		info: core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Tasks: w.Tasks},
 		tr:   translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
 	}
 	for _, id := range w.Turns {

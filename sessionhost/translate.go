@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"bareclaw/claude"
 	"bareclaw/core"
@@ -40,6 +41,9 @@ func (t *translator) translate(to []core.Event, s said) []core.Event {
 	if err := t.fill(&e, ev); err != nil {
 		t.log.Warn("event not understood", "type", ev.Type, "err", err)
 		e.Kind = core.Said
+	}
+	for _, call := range ev.ToolsEnded() {
+		to = append(to, core.Event{Seq: s.Seq, Kind: core.ToolEnded, Type: "tool_ended", ToolID: call})
 	}
 	if id := t.newSession(ev); id != "" {
 		to = append(to, core.Event{Seq: s.Seq, Kind: core.SessionNew, Type: "session", SessionID: id})
@@ -82,9 +86,16 @@ func (t *translator) fill(e *core.Event, ev claude.Event) error {
 		}
 	case claude.TypeAssistant:
 		return fillTool(e, ev)
+	case claude.TypeRateLimit:
+		if l, _ := ev.RateLimit(); l.Rejected {
+			e.Kind, e.Until = core.Limited, l.ResetsAt
+		}
 	case claude.TypeSystem:
 		if ev.Subtype == "api_retry" {
 			return fillRetry(e, ev)
+		}
+		if n, ok := ev.BackgroundTasks(); ok {
+			e.Kind, e.Tasks = core.TasksChanged, n
 		}
 	}
 	return nil
@@ -101,6 +112,7 @@ func fillTool(e *core.Event, ev claude.Event) error {
 	for _, b := range a.Content {
 		if b.Type == "tool_use" {
 			e.Kind, e.Tool, e.Target = core.ToolBegun, b.Name, claude.ToolTarget(b.Input)
+			e.ToolID, e.Timeout = b.ID, claude.ToolTimeout(b.Name, b.Input)
 		}
 	}
 	return nil
@@ -111,7 +123,7 @@ func fillRetry(e *core.Event, ev claude.Event) error {
 	if err != nil {
 		return err
 	}
-	e.Kind = core.Retrying
+	e.Kind, e.Status = core.Retrying, r.ErrorStatus
 	e.Detail = fmt.Sprintf("%s (status %d), attempt %d of %d in %s", strings.ReplaceAll(r.Error, "_", " "), r.ErrorStatus, r.Attempt, r.MaxRetries, r.Delay)
 	return nil
 }
@@ -127,6 +139,7 @@ func result(r claude.Result) *core.Result {
 	}
 	if r.IsError {
 		res.Code, res.Error = r.Failure()
+		res.Until = r.LimitEnds(time.Now())
 	}
 	return res
 }

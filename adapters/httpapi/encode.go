@@ -29,9 +29,8 @@ func quote[S ~string](b []byte, s S) []byte {
 }
 
 // appendMessage appends a message as the API shows it. It is written by hand
-// because every answer takes this way. Position is its place in the queue, 0
-// when it does not wait.
-func appendMessage(b []byte, m *core.Message, position int) []byte {
+// because every answer takes this way.
+func appendMessage(b []byte, m *core.Message, at place) []byte {
 	b = quote(append(b, `{"message_id":`...), m.ID)
 	b = quote(append(b, `,"channel":`...), m.Channel)
 	b = quote(append(b, `,"state":`...), m.State)
@@ -42,9 +41,10 @@ func appendMessage(b []byte, m *core.Message, position int) []byte {
 	b = member(b, `,"turn_id":`, m.Turn)
 	b = member(b, `,"adapter":`, m.Adapter)
 	b = member(b, `,"retry_of":`, m.RetryOf)
-	if position > 0 {
-		b = strconv.AppendInt(append(b, `,"position":`...), int64(position), 10)
+	if at.position > 0 {
+		b = strconv.AppendInt(append(b, `,"position":`...), int64(at.position), 10)
 	}
+	b = member(b, `,"why":`, at.why)
 	b = moment(b, `,"received_at":`, m.ReceivedAt)
 	b = moment(b, `,"ended_at":`, m.EndedAt)
 	return append(b, '}')

@@ -23,13 +23,13 @@ func (s *Server) streamMessage(w *response, r *http.Request, sub core.Submission
 	st.send("accepted", appendAccepted(nil, &t.message))
 	v := &ownView{st: st, id: t.message.ID, turn: t.message.Turn}
 	if t.existing {
-		v.queued(s.position(&t.message))
+		v.queued(s.place(&t.message))
 	}
 	s.follow(r.Context(), st, updates, t.done, v.show)
 	if isClosed(t.done) { // also when the server drains: the outcome is the better end
 		showAll(st, updates, v.show)
 		m := t.outcome()
-		st.send("result", appendMessage(nil, &m, 0))
+		st.send("result", appendMessage(nil, &m, place{}))
 	} else if s.Draining() {
 		s.sendDrained(st, location(t.message.ID))
 	}
@@ -124,16 +124,16 @@ func (v *ownView) show(u core.Update) {
 	switch u.Kind {
 	case core.UpdateAccepted, core.UpdateResult: // told by the ticket
 	case core.UpdateQueued:
-		v.queued(u.Position)
+		v.queued(place{u.Position, u.Detail})
 	default:
 		showUpdate(v.st, &u)
 	}
 }
 
-func (v *ownView) queued(position int) {
-	if position > 0 && position != v.position {
-		v.position = position
-		v.st.send("queued", appendQueued(nil, v.id, position))
+func (v *ownView) queued(at place) {
+	if at.position > 0 && at.position != v.position {
+		v.position = at.position
+		v.st.send("queued", appendQueued(nil, v.id, at))
 	}
 }
 
@@ -163,7 +163,7 @@ func showUpdate(st *stream, u *core.Update) {
 	case core.UpdateAccepted:
 		st.send("accepted", appendAccepted(nil, u.Message))
 	case core.UpdateQueued:
-		st.send("queued", appendQueued(nil, u.Message.ID, u.Position))
+		st.send("queued", appendQueued(nil, u.Message.ID, place{u.Position, u.Detail}))
 	case core.UpdateStarted:
 		st.shape("started", struct {
 			TurnID   core.TurnID      `json:"turn_id"`
@@ -172,14 +172,14 @@ func showUpdate(st *stream, u *core.Update) {
 	case core.UpdateEvent:
 		st.send("event", u.Raw)
 	case core.UpdateResult:
-		st.send("result", appendMessage(nil, u.Message, 0))
+		st.send("result", appendMessage(nil, u.Message, place{}))
 	case core.UpdateApproval:
 		st.shape("approval", showApproval(u.Approval))
 	case core.UpdateApprovalClosed:
 		st.shape("approval_closed", showApproval(u.Approval))
 	case core.UpdateBackground:
 		st.shape("background", showBackground(u.Background))
-	case core.UpdateRetrying, core.UpdateSession:
+	case core.UpdateRetrying, core.UpdateSession, core.UpdateStalled, core.UpdateParked:
 		st.send("notice", appendNotice(nil, core.Notice{Code: string(u.Kind), Text: u.Detail}))
 	case core.UpdateDropped:
 		text := strconv.Itoa(u.Dropped) + " events were left out because they were not read fast enough."
@@ -187,8 +187,9 @@ func showUpdate(st *stream, u *core.Update) {
 	}
 }
 
-func appendQueued(b []byte, id core.MessageID, position int) []byte {
+func appendQueued(b []byte, id core.MessageID, at place) []byte {
 	b = quote(append(b, `{"message_id":`...), id)
-	b = strconv.AppendInt(append(b, `,"position":`...), int64(position), 10)
+	b = strconv.AppendInt(append(b, `,"position":`...), int64(at.position), 10)
+	b = member(b, `,"why":`, at.why)
 	return append(b, '}')
 }

@@ -224,7 +224,7 @@ func (f *fake) Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
 		return core.Trace{}, err
 	}
 	if m.Turn == "" {
-		return core.Trace{Message: m, Position: 1}, nil
+		return core.Trace{Message: m, Position: 1, Why: "All sessions are busy."}, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -235,7 +235,7 @@ func (f *fake) Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
 	return core.Trace{Message: m, Turn: &turn, Members: turn.Members, Approvals: f.approvals}, nil
 }
 
-func (f *fake) Position(core.MessageID) int { return 1 }
+func (f *fake) Place(core.MessageID) (int, string) { return 1, "All sessions are busy." }
 
 func (f *fake) status(key core.ChannelKey) (core.ChannelStatus, bool) {
 	st := core.ChannelStatus{Key: key, State: "ready", SessionID: "s-1", HostPID: 12, AgentPID: 13, LastAt: fakeStart}

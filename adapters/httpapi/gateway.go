@@ -14,7 +14,7 @@ type gateway interface {
 	Wait(ctx context.Context, id core.MessageID) (core.Message, error)
 	Cancel(ctx context.Context, id core.MessageID) (core.Message, error)
 	Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
-	Position(id core.MessageID) int
+	Place(id core.MessageID) (position int, why string)
 
 	Channels(ctx context.Context) ([]core.ChannelStatus, error)
 	Channel(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)

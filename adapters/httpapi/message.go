@@ -113,17 +113,26 @@ func (s *Server) current(ctx context.Context, m core.Message) core.Message {
 }
 
 func (s *Server) showMessage(w *response, m *core.Message) error {
-	position := s.position(m)
+	at := s.place(m)
 	return s.build(w, http.StatusOK, func(b []byte) []byte {
-		return append(appendMessage(b, m, position), '\n')
+		return append(appendMessage(b, m, at), '\n')
 	})
 }
 
-func (s *Server) position(m *core.Message) int {
+// A place is where a message is in its channel's queue: 1 is the next, 0 that it
+// does not wait. Why says what keeps the whole queue waiting, if anything does
+// besides a running turn.
+type place struct {
+	position int
+	why      string
+}
+
+func (s *Server) place(m *core.Message) place {
 	if m.State != core.Waiting {
-		return 0
+		return place{}
 	}
-	return s.core.Position(m.ID)
+	position, why := s.core.Place(m.ID)
+	return place{position, why}
 }
 
 // prefersAsync looks for the preference of RFC 7240, section 4.1.

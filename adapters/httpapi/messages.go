@@ -79,7 +79,7 @@ func (s *Server) cancelMessage(w *response, r *http.Request) error {
 	if errors.Is(err, core.ErrNotWaiting) {
 		return refuse(http.StatusConflict, "not_waiting",
 			"Only a message that waits can be cancelled; a running turn is ended by POST /channels/{key}/interrupt.").
-			member("message", appendMessage(nil, &m, 0))
+			member("message", appendMessage(nil, &m, place{}))
 	}
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *Server) getTrace(w *response, r *http.Request) error {
 		return err
 	}
 	return show(w, traceShape{
-		Message:   appendMessage(nil, &t.Message, t.Position),
+		Message:   appendMessage(nil, &t.Message, place{t.Position, t.Why}),
 		Members:   t.Members,
 		Approvals: showApprovals(t.Approvals),
 		Timeline:  timeline(&t),

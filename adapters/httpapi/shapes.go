@@ -50,6 +50,9 @@ type channelShape struct {
 	SessionID string `json:"session_id,omitempty"`
 	HostPID   int    `json:"host_pid,omitzero"`
 	AgentPID  int    `json:"agent_pid,omitzero"`
+	Since     string `json:"since,omitempty"`
+	Why       string `json:"why,omitempty"`
+	Until     string `json:"until,omitempty"`
 	Waiting   int    `json:"waiting"`
 	Running   int    `json:"running"`
 	TurnID    string `json:"turn_id,omitempty"`
@@ -62,6 +65,7 @@ type channelShape struct {
 func showChannel(c *core.ChannelStatus) channelShape {
 	return channelShape{
 		Channel: string(c.Key), State: c.State, SessionID: c.SessionID, HostPID: c.HostPID, AgentPID: c.AgentPID,
+		Since: stamp(c.Since), Why: c.Why, Until: stamp(c.Until),
 		Waiting: c.Waiting, Running: c.Running, TurnID: string(c.Turn), Activity: c.Activity,
 		Messages: c.Messages, Approvals: c.Approvals, LastAt: stamp(c.LastAt),
 	}

@@ -58,6 +58,9 @@ func compile(c *core.Change) ([]op, int, error) {
 	for _, t := range c.Update {
 		k.update(t)
 	}
+	for _, id := range c.Requeue {
+		k.add(op{stmt: opRequeue, id: string(id), args: []driver.Value{string(id)}}, 0)
+	}
 	for i := range c.Settle {
 		k.settle(&c.Settle[i])
 	}

@@ -21,6 +21,7 @@ const (
 	opBegin
 	opRun
 	opUpdate
+	opRequeue
 	opSettle
 	opEnd
 	opSessionOurs
@@ -51,11 +52,12 @@ const (
 var queries = [statements]string{
 	opAccept: `INSERT INTO messages(id, channel, source_key, received_at, state, turn, dispatched_at, doc, content)
 		VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(source_key) WHERE source_key IS NOT NULL DO NOTHING`,
-	opBody:   `INSERT INTO bodies(kind, owner, data) VALUES(?,?,?)`,
-	opBegin:  `INSERT INTO turns(id, session, begun_at, doc, line) VALUES(?,?,?,?,?)`,
-	opRun:    `UPDATE messages SET state=1, turn=?, dispatched_at=? WHERE id=? AND state=0`,
-	opUpdate: `UPDATE turns SET session=?, doc=? WHERE id=? AND ended_at=0`,
-	opSettle: `UPDATE messages SET state=?, ended_at=?, outcome=?, reply=? WHERE id=? AND state<2`,
+	opBody:    `INSERT INTO bodies(kind, owner, data) VALUES(?,?,?)`,
+	opBegin:   `INSERT INTO turns(id, session, begun_at, doc, line) VALUES(?,?,?,?,?)`,
+	opRun:     `UPDATE messages SET state=1, turn=?, dispatched_at=? WHERE id=? AND state=0`,
+	opUpdate:  `UPDATE turns SET session=?, doc=? WHERE id=? AND ended_at=0`,
+	opRequeue: `UPDATE messages SET state=0, turn=NULL, dispatched_at=0 WHERE id=? AND state=1`,
+	opSettle:  `UPDATE messages SET state=?, ended_at=?, outcome=?, reply=? WHERE id=? AND state<2`,
 	opEnd: `UPDATE turns SET ended_at=?, session=coalesce(nullif(?,''),session), ending=?, result=?
 		WHERE id=? AND ended_at=0`,
 	opSessionOurs: `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,1,0,0)
@@ -221,7 +223,7 @@ func (c *writeConn) unchanged(o *op) error {
 		return c.duplicate(o.id)
 	case opRun:
 		return fmt.Errorf("%s %s: %w", verbs[o.stmt], o.id, core.ErrNotWaiting)
-	case opSettle: // it keeps the outcome it has
+	case opSettle, opRequeue: // it keeps the outcome it has, or waits already
 		return c.exists(stmtHasMessage, o)
 	case opEnd, opUpdate:
 		return c.exists(stmtHasTurn, o)
@@ -243,6 +245,6 @@ func (c *writeConn) exists(query stmtID, o *op) error {
 // verbs say in errors what was being done.
 var verbs = [statements]string{
 	opAccept: "accept message with source key", opBody: "store the body of", opBegin: "begin turn", opRun: "begin a turn with message",
-	opArrive: "accept message", opUpdate: "update turn", opSettle: "settle message", opEnd: "end turn", opSessionOurs: "note session",
+	opArrive: "accept message", opUpdate: "update turn", opRequeue: "put back message", opSettle: "settle message", opEnd: "end turn", opSessionOurs: "note session",
 	opSessionDone: "note session", opApproval: "store approval", opBackground: "store background result",
 }

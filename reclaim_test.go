@@ -1,0 +1,106 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// A claude that nobody uses is ended, and the next message finds the conversation.
+func TestUnusedSessionEndsAndIsResumed(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_IDLE_TIMEOUT=300ms")
+	g := m.start()
+	first := g.say("http", "echo remember me")
+	g.eventually("the session has ended", func() bool { return len(g.hosts()) == 0 })
+	g.eventually("the channel is idle", func() bool { return g.channel("http").str("state") == "idle" })
+	again := g.say("http", "history")
+	if !strings.Contains(again.str("text"), "remember me") || again.str("session_id") != first.str("session_id") {
+		t.Errorf("afterwards: %s, before: %s", again.body, first.body)
+	}
+	g.balanced()
+}
+
+// A background task keeps its claude, also through a restart of the daemon.
+func TestBackgroundTaskKeepsItsSession(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_IDLE_TIMEOUT=300ms")
+	g := m.start()
+	g.say("http", "background 2500 it is done")
+	g.kill()
+	g = m.start()
+	g.eventually("the task reports", func() bool {
+		all := g.must("GET", "/channels/http/messages", nil, 200).array("background")
+		return len(all) == 1 && all[0].str("text") == "it is done"
+	})
+	g.eventually("the session has ended", func() bool { return len(g.hosts()) == 0 })
+	g.balanced()
+}
+
+// The least recently used session makes room; what finds none that can waits.
+func TestSessionsAreBounded(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_MAX_SESSIONS=1")
+	g := m.start()
+	g.say("a", "echo one")
+	g.say("b", "echo two").want(t, "two")
+	if hosts := g.hosts(); len(hosts) != 1 || hosts["b"].PID == 0 {
+		t.Errorf("hosts: %v", hosts)
+	}
+	held, finish := g.occupy("b")
+	id := g.tell("a", "echo three")
+	g.eventually("the message says why it waits", func() bool {
+		return strings.Contains(g.must("GET", "/messages/"+id, nil, 200).str("why"), "BARECLAW_MAX_SESSIONS")
+	})
+	if st := g.channel("a").str("state"); st != "waiting" {
+		t.Errorf("channel is %s", st)
+	}
+	finish()
+	g.outcome(held)
+	g.outcome(id).want(t, "three")
+	g.balanced()
+}
+
+// A turn that hangs is ended when that is asked for, even if claude is deaf.
+func TestStuckTurnIsEnded(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_STALL_AFTER=500ms", "BARECLAW_STALL_ACTION=interrupt")
+	g := m.start()
+	for text, tool := range map[string]bool{"slow 600000 x": false, "tool 600000 x": true} {
+		began := time.Now()
+		a := g.say("http", text)
+		if a.code() != "stalled" || !strings.Contains(a.str("text"), "Nothing was heard") || time.Since(began) > 5*time.Second {
+			t.Errorf("%s (tool %v) after %s: %s", text, tool, time.Since(began), a.body)
+		}
+		g.say("http", "echo ok").want(t, "ok")
+	}
+	began := time.Now()
+	if a := g.say("http", "mute"); a.code() != "stalled" || time.Since(began) < 5*time.Second {
+		t.Errorf("mute after %s: %s", time.Since(began), a.body)
+	}
+	g.say("http", "echo ok").want(t, "ok")
+	g.balanced()
+}
+
+// A refused login fails the turn at once; what waits goes on with the next message.
+func TestRefusedLoginParks(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	g.say("http", "echo hello")
+	began := time.Now()
+	held := g.hold(obj{"text": "apiretry 60000 401"})
+	m.eventually("the turn runs", func() bool { return m.begun("apiretry") == 1 })
+	a := held.answer(200)
+	if a.code() != "not_logged_in" || !strings.Contains(a.str("text"), "log in again") || time.Since(began) > 10*time.Second {
+		t.Errorf("after %s: %s", time.Since(began), a.body)
+	}
+	if c := g.channel("http"); c.str("state") != "parked" || !strings.Contains(c.str("why"), "log in again") || c.str("until") == "" {
+		t.Errorf("channel: %s", c.body)
+	}
+	g.say("http", "echo back").want(t, "back")
+	if c := g.channel("http"); c.str("state") != "ready" {
+		t.Errorf("channel: %s", c.body)
+	}
+	g.balanced()
+}
