@@ -1,6 +1,9 @@
 package claude
 
-import "time"
+import (
+	"bytes"
+	"time"
+)
 
 // ToolTarget says what a tool call works on, if its input shows it: a command, a
 // path, an address. It is for display, at most 200 bytes.
@@ -33,7 +36,7 @@ func ToolTimeout(tool string, input []byte) time.Duration {
 // ToolsEnded returns the ids of the tool calls whose results a user event brings;
 // none for any other event.
 func (e Event) ToolsEnded() []string {
-	if e.Type != TypeUser {
+	if e.Type != TypeUser || !bytes.Contains(e.Raw, []byte(`tool_result"`)) { // most are plain messages
 		return nil
 	}
 	u, err := e.User()

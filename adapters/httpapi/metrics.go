@@ -89,6 +89,7 @@ func newGatewayMetrics(g gateway, log *slog.Logger) *gatewayMetrics {
 			counter("turn_errors_total", "Turns that ended without an answer since start.", func(s core.Stats) float64 { return float64(s.TurnErrors) }),
 			counter("turns_resent_total", "Turns handed over again after a fault since start.", func(s core.Stats) float64 { return float64(s.Resent) }),
 			counter("turns_interrupted_total", "Turns interrupted since start.", func(s core.Stats) float64 { return float64(s.Interrupted) }),
+			counter("turns_stalled_total", "Turns of which nothing was heard for too long, since start.", func(s core.Stats) float64 { return float64(s.Stalled) }),
 			counter("queue_refused_total", "Messages refused because their channel was full, since start.", func(s core.Stats) float64 { return float64(s.QueueRefused) }),
 			gauge("turns_running", "Turns in progress.", func(s core.Stats) float64 { return float64(s.Running) }),
 			gauge("queue_messages", "Messages that wait for their turn.", func(s core.Stats) float64 { return float64(s.Waiting) }),
