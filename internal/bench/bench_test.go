@@ -86,7 +86,7 @@ func serve() error {
 
 // tinyPlan takes every path of the measurement once.
 func tinyPlan() plan {
-	return plan{rounds: 2, starts: 2, warmMessages: 20, coldChannels: 2, burst: 3, load: 20 * time.Millisecond, loads: []int{1, 3}, crowds: []int{1, 3},
+	return plan{rounds: 2, starts: 2, warm: 20 * time.Millisecond, bareMessages: 20, coldChannels: 2, burst: 3, load: 20 * time.Millisecond, loads: []int{1, 3}, crowds: []int{1, 3},
 		eventTurns: 1, sizeRounds: 1, sizes: []int{1}, syncs: 4, patience: 20 * time.Millisecond}
 }
 

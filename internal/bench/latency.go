@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// warmWithin bounds the time for the warm messages.
-const warmWithin = 20 * time.Second
-
 // startUp measures the time from exec to the first good answer.
 func startUp(ctx context.Context, l *lab, t target) ([]figure, error) {
 	if t.addr != "" {
@@ -34,7 +31,7 @@ func startUp(ctx context.Context, l *lab, t target) ([]figure, error) {
 
 // warmLatency measures one client on one warm channel and connection.
 func warmLatency(ctx context.Context, l *lab, t target) (figures []figure, err error) {
-	bare, err := l.bareTime(instant, "hello", l.plan.warmMessages)
+	bare, err := l.bareTime(instant, "hello", l.plan.bareMessages)
 	if err != nil {
 		return nil, err
 	}
@@ -43,28 +40,23 @@ func warmLatency(ctx context.Context, l *lab, t target) (figures []figure, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	c, err := s.talk("warm", 0)
+	talkers, err := s.crowd("warm", 0, 1, 1)
 	if err != nil {
 		return nil, err
 	}
-	defer c.conn.Close()
-	warmUp := l.plan.warmMessages / 5
-	began := time.Now()
-	for i := range warmUp + l.plan.warmMessages {
-		if i == warmUp {
-			c.times = c.times[:0]
-		}
-		if len(c.times) > 100 && time.Since(began) > warmWithin {
-			break // a slow machine: fewer samples
-		}
-		if err := errors.Join(c.once(), context.Cause(ctx)); err != nil {
-			return nil, err
-		}
+	hangUp(talkers)
+	requests := [][]byte{talkers[0].request}
+	if _, _, err := drive(ctx, s.addr, requests, l.plan.warm/5); err != nil {
+		return nil, err
+	}
+	times, _, err := drive(ctx, s.addr, requests, l.plan.warm)
+	if err != nil {
+		return nil, err
 	}
 	return []figure{
 		{id: "warm.bare", name: "the fake claude alone, warm, p50", unit: "ms", value: milliseconds(bare)},
-		{id: "warm.p50", name: "added latency, warm, p50", unit: "ms", value: milliseconds(median(c.times) - bare)},
-		{id: "warm.p99", name: "added latency, warm, p99", unit: "ms", value: milliseconds(quantile(c.times, 0.99) - bare)},
+		{id: "warm.p50", name: "added latency, warm, p50", unit: "ms", value: milliseconds(median(times) - bare)},
+		{id: "warm.p99", name: "added latency, warm, p99", unit: "ms", value: milliseconds(quantile(times, 0.99) - bare)},
 	}, nil
 }
 

@@ -61,7 +61,8 @@ const sweepAfter = 3 * time.Second
 type plan struct {
 	rounds       int // of a scenario that runs in rounds
 	starts       int
-	warmMessages int
+	warm         time.Duration
+	bareMessages int // to the fake claude alone
 	coldChannels int
 	burst        int
 	load         time.Duration // each step of the throughput
@@ -76,12 +77,12 @@ type plan struct {
 }
 
 func fullPlan() plan {
-	return plan{rounds: 7, starts: 20, warmMessages: 1500, coldChannels: 60, burst: 50, load: 2 * time.Second, loads: []int{1, 10, 100},
+	return plan{rounds: 7, starts: 20, warm: time.Second, bareMessages: 1500, coldChannels: 60, burst: 50, load: 2 * time.Second, loads: []int{1, 10, 100},
 		crowds: []int{1, 50, 200}, eventTurns: 9, sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, patience: sweepAfter}
 }
 
 func quickPlan() plan {
-	return plan{rounds: 1, starts: 5, warmMessages: 1000, coldChannels: 20, burst: 50, load: 1500 * time.Millisecond, loads: []int{1, 10, 100},
+	return plan{rounds: 1, starts: 5, warm: time.Second, bareMessages: 1000, coldChannels: 20, burst: 50, load: 1500 * time.Millisecond, loads: []int{1, 10, 100},
 		crowds: []int{1, 50, 200}, eventTurns: 3, sizeRounds: 2, sizes: []int{1, 10}, restarts: 4, syncs: 200, patience: sweepAfter}
 }
 
