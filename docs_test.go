@@ -178,8 +178,8 @@ var preparations = map[string]func(g *gateway) (after func()){
 		}
 		return func() {}
 	},
-	"/channels/work/interrupt": func(g *gateway) func() {
-		id := g.tell("work", "wait "+g.path("never"))
+	"/channels/desk/interrupt": func(g *gateway) func() {
+		id := g.tell("desk", "wait "+g.path("never"))
 		g.eventually("the turn runs", func() bool { return g.begun("wait ") == 1 })
 		return func() {
 			if a := g.outcome(id); a.str("code") != "interrupted" {
