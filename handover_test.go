@@ -273,3 +273,39 @@ func TestRestartTellsTheServiceManager(t *testing.T) {
 	}
 	m.eventually("the new process ends", func() bool { return !procs.Alive(h.PID, h.Start) })
 }
+
+// TestRestartReplacesSessionsOfOldSettings changes how claude is started: a session
+// that is in use goes on until its turn has ended, and is resumed with the new
+// settings after that.
+func TestRestartReplacesSessionsOfOldSettings(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	old := g.say("idle", "args").str("text")
+	session := g.say("idle", "session").str("text")
+	g.say("busy", "echo hello").want(t, "hello")
+	held := g.hold(obj{"channel": "busy", "text": "wait " + m.path("go")})
+	m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+	busy := m.hosts()["busy"]
+	if err := os.WriteFile(m.path("work/.env"), []byte("BARECLAW_MAX_TURNS=3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	generation := g.generation()
+	g.must("POST", "/restart", nil, 200)
+	g.restarted(generation)
+	m.eventually("the idle session ends", func() bool { _, live := m.hosts()["idle"]; return !live })
+	if now := g.say("idle", "args").str("text"); now == old || !strings.Contains(now, `"--max-turns","3"`) || !strings.Contains(now, `"--resume"`) {
+		t.Errorf("claude was started with %s, then with %s", old, now)
+	}
+	if now := g.say("idle", "session").str("text"); now != session {
+		t.Errorf("session was %s and is %s", session, now)
+	}
+	if now := m.hosts()["busy"]; now != busy {
+		t.Errorf("the session with a turn was replaced: %+v, %+v", busy, now)
+	}
+	m.touch("go")
+	held.answer(200).want(t, "waited for "+m.path("go"))
+	m.eventually("the other session ends too", func() bool { _, live := m.hosts()["busy"]; return !live })
+	g.say("busy", "args")
+	g.balanced()
+}

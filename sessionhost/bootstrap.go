@@ -22,6 +22,7 @@ const (
 // claude's; it holds nothing that claude may not see.
 type bootstrap struct {
 	Version      int           `json:"version"`
+	Launch       string        `json:"launch,omitempty"` // given back in the welcome
 	Channel      string        `json:"channel"`
 	SessionID    string        `json:"session_id"`
 	Argv         []string      `json:"argv"` // of claude; the first is its path

@@ -95,6 +95,7 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	launch := h.o.Launch
 	launch.SessionID, launch.Resume = l.SessionID, l.Resume
 	b := bootstrap{
+		Launch:  h.launch(),
 		Version: protocolVersion, Channel: string(key), SessionID: l.SessionID,
 		Argv: append(program[:len(program):len(program)], launch.Args()...), Dir: h.o.Dir,
 		Socket: p.socket, RecordPath: p.record, SpoolPath: p.spool, ToolsPath: p.tools,
@@ -257,6 +258,7 @@ func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, 
 	if err != nil {
 		return nil, fmt.Errorf("attach session host %d: %w", r.PID, err)
 	}
+	s.info.Outdated = h.outdated(s.launch)
 	return s, nil
 }
 

@@ -31,6 +31,7 @@ const (
 type session struct {
 	c      net.Conn
 	info   core.SessionInfo
+	launch string // of its host
 	frames *claude.Reader
 	events chan []core.Event
 	quit   chan struct{} // closed by Detach
@@ -74,8 +75,8 @@ func greetHost(c net.Conn, key core.ChannelKey, o Options) (*session, error) {
 	}
 	s := &session{
 		c: c, frames: frames, events: make(chan []core.Event, eventBuffer), quit: make(chan struct{}),
-		info: core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Tasks: w.Tasks},
-		tr:   translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
+		info:   core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Tasks: w.Tasks},
+		launch: w.Launch, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
 	}
 	for _, id := range w.Turns {
 		s.info.Turns = append(s.info.Turns, core.TurnID(id))
