@@ -52,6 +52,9 @@ func duringText(g *realGateway) (string, func()) {
 func duringTool(g *realGateway) (string, func()) {
 	id := g.tell("http", "tool:bash "+g.m.waiting("begun", "go", "done"))
 	g.m.eventually("tool runs", func() bool { return len(g.m.lines("begun")) == 1 })
+	// Claude writes the call down a moment after it runs; killed before that, it is
+	// told as interrupted too, but nobody knows by what.
+	g.m.eventually("the call is in the transcript", func() bool { return strings.Contains(g.m.transcripts(), `"type":"tool_use"`) })
 	return id, func() { g.m.touch("go") }
 }
 
