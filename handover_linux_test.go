@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"bareclaw/internal/procs"
 )
 
 // TestRestartAsFirstProcess restarts a gateway that is process 1, as in a
@@ -60,4 +62,24 @@ func TestStartedFromWithinASession(t *testing.T) {
 		t.Errorf("its environment is %q (%v)", env, err)
 	}
 	g.say("http", "echo hello").want(t, "hello")
+}
+
+// TestEndDuringARestart asks for a restart and for the end at nearly the same time:
+// it ends, and nothing takes over when it has.
+func TestEndDuringARestart(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		for range 4 {
+			m := newMachine(t)
+			g := m.start()
+			if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+			g.signal(sig)
+			m.eventually("no process of it is left", func() bool {
+				left, err := procs.ByEnviron("BARECLAW_STATE_DIR", func(v string) bool { return v == m.path("state") })
+				return err == nil && len(left) == 0
+			})
+		}
+	}
 }

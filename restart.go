@@ -109,6 +109,10 @@ func (d *daemon) startSuccessor() (*handover.Successor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !d.expect(s) {
+		s.Kill()
+		return nil, core.ErrClosed
+	}
 	ready, cancelReady := context.WithTimeoutCause(context.Background(), readyTimeout, fmt.Errorf("it was not ready within %s", readyTimeout))
 	defer cancelReady()
 	if err := s.Ready(ready); err != nil {
@@ -116,6 +120,26 @@ func (d *daemon) startSuccessor() (*handover.Successor, error) {
 	}
 	d.log.Info("new process is ready", "pid", s.PID(), "path", path)
 	return s, nil
+}
+
+// expect notes the process that may take over, unless this one is ending.
+func (d *daemon) expect(s *handover.Successor) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.heir = s
+	return !d.ending
+}
+
+// disinherit ends a process that was to take over: it would, once this one is
+// gone. None is started any more.
+func (d *daemon) disinherit() {
+	d.mu.Lock()
+	d.ending = true
+	s := d.heir
+	d.mu.Unlock()
+	if s != nil {
+		s.Kill()
+	}
 }
 
 // inheritance returns copies of what the successor gets.
@@ -127,19 +151,22 @@ func (d *daemon) inheritance() (files []handover.File, err error) {
 		}
 		files = append(files, handover.File{Name: name, File: f})
 	}
-	lock, lockErr := d.lock.dup()
-	add(lockFile, lock, lockErr)
-	for name, l := range map[string]net.Listener{tcpFile: d.tcp, unixFile: d.unix} {
-		f, listenerErr := dupListener(l)
-		add(name, f, listenerErr)
+	for name, of := range map[string]any{lockFile: d.lock.f, tcpFile: d.tcp, unixFile: d.unix} {
+		f, dupErr := dup(of, name)
+		add(name, f, dupErr)
 	}
 	return files, err
 }
 
-// dupListener returns a copy of the listener's descriptor. That of its own File
-// method would make the socket a blocking one when it is passed on, here too.
-func dupListener(l net.Listener) (*os.File, error) {
-	conn, err := l.(syscall.Conn).SyscallConn()
+// dup returns a copy of a descriptor that may be closed meanwhile. (That of a
+// listener's own File method would make the socket a blocking one when it is
+// passed on, here too.)
+func dup(of any, name string) (*os.File, error) {
+	c, ok := of.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("%T has no descriptor", of)
+	}
+	conn, err := c.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +176,7 @@ func dupListener(l net.Listener) (*os.File, error) {
 	if err = errors.Join(err, dupErr); err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), l.Addr().String()), nil
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // handOver leaves everything to the successor and returns when nothing is held

@@ -105,10 +105,11 @@ type daemon struct {
 	tcp      net.Listener
 	unix     net.Listener
 
-	mu      sync.Mutex // protects the fields below
-	attempt *attempt   // a restart under way
-	ending  bool       // it comes too late
-	problem string     // why the last one failed
+	mu      sync.Mutex          // protects the fields below
+	attempt *attempt            // a restart under way
+	heir    *handover.Successor // the process it has started
+	ending  bool                // it comes too late
+	problem string              // why the last one failed
 
 	closers []func() // what open has opened, undone last first
 }
@@ -303,9 +304,7 @@ func samePeer(c net.Conn) (ok, known bool) {
 // leave stops serving and leaves the session hosts at work.
 func (d *daemon) leave(why httpapi.Reason) {
 	d.log.Info("leaving", "reason", string(why))
-	d.mu.Lock()
-	d.ending = true
-	d.mu.Unlock()
+	d.disinherit()
 	_, _ = sd.SdNotify(false, sd.SdNotifyStopping)
 	d.cut(why)
 	d.manager.Detach()

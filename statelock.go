@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"bareclaw/internal/filelock"
-
-	"golang.org/x/sys/unix"
 )
 
 // A holder is what the state directory's lock file says of the daemon that has
@@ -72,15 +70,6 @@ func (l *stateLock) describe(h holder) error {
 		return fmt.Errorf("write the lock file: %w", err)
 	}
 	return nil
-}
-
-// dup returns a copy of the lock's file: the lock ends when both are closed.
-func (l *stateLock) dup() (*os.File, error) {
-	fd, err := unix.FcntlInt(l.f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("copy the state directory's lock: %w", err)
-	}
-	return os.NewFile(uintptr(fd), l.f.Name()), nil
 }
 
 // inheritedLock returns the lock of the state directory that was handed over,
