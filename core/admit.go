@@ -20,7 +20,7 @@ func (l *lane) admit(it *item) {
 	}
 	l.arrives(it)
 	l.pending = append(l.pending, it)
-	if it.msg.SourceKey != "" || !l.idle() {
+	if it.msg.SourceKey != "" || it.decides != nil || !l.idle() {
 		l.accept(it)
 	}
 	l.dispatch()
@@ -47,7 +47,11 @@ func (l *lane) mayBegin() bool {
 // accept makes the message durable by itself.
 func (l *lane) accept(it *item) {
 	it.written = true
-	l.m.o.Ledger.Write(Change{Accept: []*Message{it.msg}}, func(err error) {
+	c := Change{Accept: []*Message{it.msg}}
+	if it.decides != nil {
+		c.Approvals = []*Approval{it.decides}
+	}
+	l.m.o.Ledger.Write(c, func(err error) {
 		l.post(func() { l.acceptDone(it, err) })
 	})
 }
@@ -63,6 +67,9 @@ func (l *lane) acceptDone(it *item, err error) {
 	}
 	it.durable = true
 	l.welcome(it)
+	if a := it.decides; a != nil {
+		l.publish(Update{Kind: UpdateApprovalClosed, Approval: a, Turn: a.Turn})
+	}
 	if l.position(it.msg.ID) > 0 {
 		l.press(it)
 	}

@@ -139,6 +139,9 @@ func (m *ProcessManager) Decide(ctx context.Context, id string, d Decision) (App
 	if err != nil {
 		return Approval{}, err
 	}
+	if a.Kind == ApprovalContinue {
+		return m.decideContinue(ctx, a, d)
+	}
 	l, ok := m.known(a.Channel)
 	if !ok || a.State != ApprovalPending {
 		return a, fmt.Errorf("approval %s is %s: %w", id, a.State, ErrNotPending)

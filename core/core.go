@@ -83,6 +83,8 @@ type Submission struct {
 	// CanAsk says that somebody behind this adapter can answer permission
 	// requests while the turn runs.
 	CanAsk bool
+	// Decides is an approval that is decided by accepting this message, or nil.
+	Decides *Approval
 }
 
 // A Message is an accepted submission and what became of it.
@@ -118,6 +120,7 @@ type Reply struct {
 	Duration  time.Duration
 	CostUSD   float64 // of the turn; 0 when unknown
 	SessionID string
+	Done      string // of a turn that was cut: the tools that it had begun, for a person
 	Notices   []Notice
 }
 
@@ -166,9 +169,11 @@ type Background struct {
 	CreatedAt time.Time
 }
 
-// An Approval is a tool permission the agent asked for.
+// An Approval is something that a person decides: a tool permission the agent
+// asked for, or whether a turn that was cut is gone on with.
 type Approval struct {
 	ID         string
+	Kind       ApprovalKind
 	Channel    ChannelKey
 	Message    MessageID
 	Turn       TurnID
@@ -180,9 +185,19 @@ type Approval struct {
 	ExpiresAt  time.Time
 
 	State     ApprovalState
-	Reason    string // what the agent was told on a denial
+	Reason    string    // what the agent was told on a denial
+	Retry     MessageID // the message that goes on with the turn, once that was allowed
 	DecidedAt time.Time
 }
+
+// ApprovalKind says what an approval is about. The zero value is a tool.
+type ApprovalKind string
+
+// The kinds of approvals.
+const (
+	ApprovalTool     ApprovalKind = ""         // Tool, Input, Suggestion, RequestID; the turn waits for it
+	ApprovalContinue ApprovalKind = "continue" // Message and Turn are those that were cut; nothing waits
+)
 
 // ApprovalState says where an approval is; all but pending are final.
 type ApprovalState string

@@ -15,6 +15,8 @@ var (
 	ErrKeyReused = errors.New("idempotency key was used with a different message")
 	// ErrNotWaiting: the message is running or has its outcome already.
 	ErrNotWaiting = errors.New("message is not waiting")
+	// ErrNotFailed: the message was answered, or has no outcome yet.
+	ErrNotFailed = errors.New("message has not failed")
 	// ErrNotPending: the approval has been decided, has expired or is void.
 	ErrNotPending = errors.New("approval is not pending")
 	// ErrNothingRuns: there is no turn to interrupt.

@@ -82,7 +82,7 @@ func (l *lane) toolBegun(ev Event) {
 	f.toolBegun = true
 	if ev.Tool != "" {
 		l.activity, l.doing, l.toolCall = ev.Tool, ev.Tool+": "+ev.Target, ev.ToolID
-		f.mark(l.now(), "tool", l.doing)
+		f.mark(l.now(), markTool, l.doing)
 		l.noteTool(ev)
 	}
 }
@@ -221,11 +221,11 @@ func (l *lane) fromRecord(f *flight, fate Fate, err error) {
 	case err == nil && fate.Failed:
 		l.finish(f, failedReply(fate))
 	case f.stop != nil:
-		l.finish(f, f.stopReply(fate.Done))
+		l.finish(f, f.stopReply(f.wasDone(fate)))
 	case f.died != nil && !f.toolBegun && !fate.ToolBegun:
 		l.finish(f, exitReply(f.died, f.attempts)) // it does not run what was cut more than once
 	default:
-		l.finish(f, interruptedReply("Claude ended this turn without an answer.", fate.Done))
+		l.finish(f, interruptedReply("Claude ended this turn without an answer.", f.wasDone(fate)))
 	}
 	l.release(f)
 }

@@ -47,6 +47,10 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 		l.close(f, r, reply.Code, now)
 		v.change.End = append(v.change.End, f.turn)
 	}
+	question := l.askToContinue(fs[0], reply)
+	if question != nil {
+		v.change.Approvals = append(v.change.Approvals, question)
+	}
 	back := v.share(fs, reply, now)
 	if len(v.items) == 0 { // nobody is told what was to be told with the reply
 		l.notices = append(l.notices, fs[0].turn.Notices...)
@@ -64,6 +68,9 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 		l.requeued(back)
 	}
 	v.told = func() {
+		if question != nil {
+			l.publish(Update{Kind: UpdateApproval, Approval: question, Turn: question.Turn})
+		}
 		for _, f := range fs {
 			f.stop.wake()
 		}
@@ -250,8 +257,8 @@ func interruptedReply(why, done string) Reply {
 	} else {
 		text += " What it had begun is not known."
 	}
-	text += " It was not run again; send the message anew if it should be."
-	return Reply{State: Failed, IsError: true, Code: CodeInterrupted, Error: text, Text: text}
+	text += " It was not run again; retry it to go on from there."
+	return Reply{State: Failed, IsError: true, Code: CodeInterrupted, Error: text, Text: text, Done: done}
 }
 
 // exitReply is the outcome of a turn during which the agent died.

@@ -73,9 +73,10 @@ type gauge struct{ sessions, running, waiting atomic.Int32 }
 // An item is a message in the queue.
 type item struct {
 	msg     *Message
-	ticket  *Ticket // of whoever waits to hear whether it is accepted; nil when nobody does
-	written bool    // its acceptance was given to the ledger
-	patient bool    // it waits on rather than fail for what parks the channel
+	ticket  *Ticket   // of whoever waits to hear whether it is accepted; nil when nobody does
+	written bool      // its acceptance was given to the ledger
+	decides *Approval // decided by accepting it; may be nil
+	patient bool      // it waits on rather than fail for what parks the channel
 	durable bool
 	refused bool
 	moving  bool // on its way back to the queue: nothing is to happen to it before the ledger knows
@@ -109,6 +110,9 @@ type flight struct {
 
 // carrier is the message that carries the turn's reply: the last one.
 func (f *flight) carrier() *Message { return f.items[len(f.items)-1].msg }
+
+// markTool marks that a tool was begun; its detail says which.
+const markTool = "tool"
 
 func (f *flight) mark(at time.Time, what, detail string) {
 	const maxMarks = 200 // a turn of thousands of tool calls keeps its first ones

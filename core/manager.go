@@ -120,6 +120,9 @@ func (m *ProcessManager) Recover(ctx context.Context) error {
 		r.turns = append(r.turns, &turns[i])
 	}
 	for i := range approvals {
+		if approvals[i].Kind == ApprovalContinue {
+			continue // nothing waits for it
+		}
 		r := of(approvals[i].Channel)
 		r.approvals = append(r.approvals, &approvals[i])
 	}

@@ -268,8 +268,29 @@ func (c *chaos) calm() {
 	if s := c.m.Stats(); c.o.IdleTimeout > 0 && (s.Lanes != 0 || c.live() != 0) {
 		t.Errorf("%d lanes and %d sessions are left although nobody uses them", s.Lanes, c.live())
 	}
+	c.decideAll()
 	if as, _ := c.m.Approvals(t.Context()); len(as) != 0 {
 		t.Errorf("approvals are left: %+v", as)
+	}
+}
+
+// decideAll goes on with every other turn that was cut in its work, and drops the
+// rest.
+func (c *chaos) decideAll() {
+	as, _ := c.m.Approvals(c.t.Context())
+	for i, a := range as {
+		if a.Kind != ApprovalContinue {
+			continue
+		}
+		now, err := c.m.Decide(c.t.Context(), a.ID, Decision{Allow: i%2 == 0})
+		if err != nil {
+			c.t.Errorf("turn %s cannot be gone on with, or dropped: %v", a.Turn, err)
+			continue
+		}
+		c.after(5 * time.Minute)
+		if again, err := c.m.Message(c.t.Context(), now.Retry); i%2 == 0 && (err != nil || !again.State.Final() || again.RetryOf != a.Message) {
+			c.t.Errorf("message that goes on with %s is %+v, %v", a.Message, again, err)
+		}
 	}
 }
 

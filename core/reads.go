@@ -53,7 +53,9 @@ func (m *ProcessManager) Balance(ctx context.Context) (Balance, error) {
 
 // Approvals returns the pending approvals, oldest first.
 func (m *ProcessManager) Approvals(ctx context.Context) ([]Approval, error) {
-	return m.o.Ledger.PendingApprovals(ctx)
+	all, err := m.o.Ledger.PendingApprovals(ctx)
+	now := m.o.Now()
+	return slices.DeleteFunc(all, func(a Approval) bool { return !a.pendingAt(now) }), err
 }
 
 // Subscribe sees everything that happens on the channel from now on.

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,10 @@ func (f *flight) learn(r record) {
 	f.toolBegun = f.toolBegun || r.fate.ToolBegun
 	f.unsure = f.unsure || r.err != nil
 }
+
+// wasDone says for a person what the turn had done: as the agent's record has it, or
+// else as its events showed it.
+func (f *flight) wasDone(fate Fate) string { return cmp.Or(fate.Done, f.toolsSeen()) }
 
 // recover finds out what became of turns that nobody works on any more, and goes
 // on from there; without a session, what is left of its processes is ended
@@ -101,7 +106,7 @@ func (l *lane) recovered(records map[*flight]record) {
 		f.learn(r)
 		switch {
 		case f.stop != nil && !r.fate.Answered && !r.fate.Failed:
-			l.finish(f, f.stopReply(r.fate.Done))
+			l.finish(f, f.stopReply(f.wasDone(r.fate)))
 			l.release(f)
 		case restarted && f.handed:
 			f.handed, f.attempts = false, f.attempts-1 // the agent did not take it
@@ -132,9 +137,9 @@ func (l *lane) decide(f *flight, r record) (again bool) {
 		l.finish(f, resultReply(l.stray, f))
 	case r.err != nil && f.attempts > 0:
 		l.log.Error("fate of turn unknown", "turn", f.turn.ID, "err", r.err)
-		l.finish(f, interruptedReply("The turn was cut, and its record cannot be read ("+r.err.Error()+").", ""))
+		l.finish(f, interruptedReply("The turn was cut, and its record cannot be read ("+r.err.Error()+").", f.wasDone(r.fate)))
 	case r.fate.ToolBegun || f.toolBegun || r.fate.Interrupted:
-		l.finish(f, interruptedReply("The turn was interrupted: "+l.endOf()+".", r.fate.Done))
+		l.finish(f, interruptedReply("The turn was interrupted: "+l.endOf()+".", f.wasDone(r.fate)))
 	case f.attempts >= maxAttempts:
 		l.finish(f, exitReply(l.exit, f.attempts))
 	default:
@@ -305,7 +310,7 @@ func (l *lane) reset(done chan<- error) {
 	l.pending = slices.DeleteFunc(l.pending, func(it *item) bool { return it.durable })
 	l.resetting = func() {
 		l.async(func(ctx context.Context) func() {
-			err := errors.Join(l.m.o.Agent.Reap(ctx, l.key), l.m.o.Sessions.Forget(l.key))
+			err := errors.Join(l.m.o.Agent.Reap(ctx, l.key), l.m.o.Sessions.Forget(l.key), l.m.voidContinues(ctx, l.key))
 			return func() {
 				if err != nil {
 					err = fmt.Errorf("close channel %q: %w", l.key, err)

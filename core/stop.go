@@ -41,7 +41,7 @@ func (f *flight) stopReply(done string) Reply {
 	if done != "" {
 		r.Error += " Done before that: " + done + "."
 	}
-	r.Text = r.Error
+	r.Text, r.Done = r.Error, done
 	return r
 }
 

@@ -59,6 +59,11 @@ func (m *ProcessManager) offer(s Submission) (*Ticket, *lane, error) {
 	}
 	t := newTicket(msg)
 	it := &item{msg: &msg, ticket: t}
+	if s.Decides != nil {
+		a := *s.Decides
+		a.State, a.Retry, a.DecidedAt = ApprovalAllowed, msg.ID, msg.ReceivedAt
+		it.decides = &a
+	}
 	m.desk.add(t)
 	l, err := m.postTo(s.Channel, func(l *lane) { l.admit(it) })
 	if err != nil {

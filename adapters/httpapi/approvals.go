@@ -95,6 +95,12 @@ func decodeVerdict(dec *jsontext.Decoder) (v verdict, err error) {
 	if err != nil {
 		return v, err
 	}
+	switch behavior { // what one does with a turn that was cut
+	case "continue":
+		behavior = "allow"
+	case "drop":
+		behavior = "deny"
+	}
 	v.Allow = behavior == "allow"
 	return v, v.check(behavior)
 }
@@ -102,7 +108,7 @@ func decodeVerdict(dec *jsontext.Decoder) (v verdict, err error) {
 func (v *verdict) check(behavior string) error {
 	switch {
 	case behavior != "allow" && behavior != "deny":
-		return badRequest("bad_behavior", `"behavior" must be "allow" or "deny".`)
+		return badRequest("bad_behavior", `"behavior" must be "allow" or "deny"; for a turn that was cut also "continue" or "drop".`)
 	case !v.Allow && v.Remember:
 		return badRequest("bad_remember", `"remember" goes only with "allow".`)
 	case !v.Allow && v.UpdatedInput != nil:

@@ -42,7 +42,7 @@ func TestDocument(t *testing.T) {
 	do(503, "restart_failed", "POST", "/restart", "")
 
 	large := strings.Repeat(" ", 70<<10)
-	for _, path := range []string{"/message", "/send", "/restart", "/channels/http/interrupt", "/approvals/x"} {
+	for _, path := range []string{"/message", "/send", "/restart", "/channels/http/interrupt", "/approvals/x", "/messages/x/retry"} {
 		do(413, "body_too_large", "POST", path, large)
 		do(415, "unsupported_media_type", "POST", path, "a", "Content-Type", "text/plain")
 	}
@@ -71,6 +71,9 @@ func documentMessages(r *rig, do doFunc) {
 	do(409, "not_waiting", "DELETE", "/messages/"+id, "")
 	do(404, "not_found", "DELETE", "/messages/none", "")
 	do(404, "not_found", "GET", "/messages/none/trace", "")
+	do(409, "not_failed", "POST", "/messages/"+id+"/retry", "")
+	do(404, "not_found", "POST", "/messages/none/retry", `{}`)
+	do(400, "invalid_body", "POST", "/messages/none/retry", `[]`)
 
 	r.reply = func(m *core.Message) {
 		settle(m, core.Reply{
@@ -79,8 +82,12 @@ func documentMessages(r *rig, do doFunc) {
 		})
 		m.RetryOf = m.ID
 	}
+	failed, _ := do(200, "", "POST", "/message", `{"text":"a"}`, "Idempotency-Key", "k").field(r.T, "message_id").(string)
 	do(200, "", "POST", "/message", `{"text":"a"}`, "Idempotency-Key", "k")
-	do(200, "", "POST", "/message", `{"text":"a"}`, "Idempotency-Key", "k")
+	do(200, "", "POST", "/messages/"+failed+"/retry", "")
+	again, _ := do(200, "", "POST", "/message", `{"text":"b"}`).field(r.T, "message_id").(string)
+	do(202, "", "POST", "/messages/"+again+"/retry", "", "Prefer", "respond-async")
+	do(200, "", "POST", "/messages/"+failed+"/retry", "", "Accept", "text/event-stream")
 	do(200, "", "POST", "/message", `{"text":"a"}`, "Accept", "text/event-stream")
 	do(400, "missing_text", "POST", "/message", `{}`)
 	for err, want := range map[error]struct {
@@ -93,6 +100,9 @@ func documentMessages(r *rig, do doFunc) {
 		r.fail(errors.Join(errors.New("while testing"), err))
 		for _, accept := range []string{"*/*", "text/event-stream"} {
 			do(want.status, want.code, "POST", "/message", `{"text":"a"}`, "Accept", accept)
+		}
+		if !errors.Is(err, core.ErrKeyReused) { // its key is its own
+			do(want.status, want.code, "POST", "/messages/"+failed+"/retry", "")
 		}
 	}
 	r.fail(nil)

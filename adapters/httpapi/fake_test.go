@@ -190,6 +190,14 @@ func (f *fake) Message(_ context.Context, id core.MessageID) (core.Message, erro
 	return core.Message{}, core.ErrNotFound
 }
 
+func (f *fake) Resubmission(ctx context.Context, id core.MessageID) (core.Submission, core.Message, error) {
+	m, err := f.Message(ctx, id)
+	if err == nil && m.State != core.Failed {
+		err = core.ErrNotFailed
+	}
+	return core.Submission{Channel: m.Channel, Adapter: m.Adapter, Content: m.Content, Mode: m.Mode, SourceKey: "retry:" + string(id), RetryOf: id}, m, err
+}
+
 func (f *fake) Wait(ctx context.Context, id core.MessageID) (core.Message, error) {
 	f.mu.Lock()
 	done := f.done[id]

@@ -10,6 +10,7 @@ import (
 type gateway interface {
 	Submit(ctx context.Context, s core.Submission) (ticket, error)
 	SubmitAndWait(ctx context.Context, s core.Submission, hurry <-chan struct{}) (ticket, error)
+	Resubmission(ctx context.Context, id core.MessageID) (core.Submission, core.Message, error)
 	Message(ctx context.Context, id core.MessageID) (core.Message, error)
 	Wait(ctx context.Context, id core.MessageID) (core.Message, error)
 	Cancel(ctx context.Context, id core.MessageID) (core.Message, error)

@@ -29,6 +29,11 @@ func (s *Server) postMessage(w *response, r *http.Request) error {
 		return err
 	}
 	w.again = func() []byte { return appendSubmission(nil, &sub) }
+	return s.take(w, r, sub)
+}
+
+// take hands a submission in and answers in the form that was asked for.
+func (s *Server) take(w *response, r *http.Request, sub core.Submission) error {
 	switch {
 	case prefersAsync(r):
 		return s.acceptMessage(w, r, sub)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -114,8 +115,9 @@ func timeline(t *core.Trace) []markShape {
 		marks = append(marks, t.Turn.Marks...)
 	}
 	for _, a := range t.Approvals {
-		add(a.CreatedAt, "approval asked", a.Tool)
-		add(a.DecidedAt, "approval "+string(a.State), a.Tool)
+		of := cmp.Or(a.Tool, approvalKind(&a))
+		add(a.CreatedAt, "approval asked", of)
+		add(a.DecidedAt, "approval "+string(a.State), of)
 	}
 	add(m.EndedAt, string(m.State), m.Reply.Code)
 	slices.SortStableFunc(marks, func(a, b core.Mark) int { return a.At.Compare(b.At) })

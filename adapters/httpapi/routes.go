@@ -20,6 +20,7 @@ func (s *Server) routes() *chi.Mux {
 	handle(http.MethodGet, "/messages/{id}", s.getMessage)
 	handle(http.MethodDelete, "/messages/{id}", s.cancelMessage)
 	handle(http.MethodGet, "/messages/{id}/trace", s.getTrace)
+	handle(http.MethodPost, "/messages/{id}/retry", s.retryMessage)
 	handle(http.MethodPost, "/send", s.postSend)
 	handle(http.MethodPost, "/restart", s.postRestart)
 	handle(http.MethodGet, "/channels", s.getChannels)

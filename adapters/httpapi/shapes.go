@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 type approvalShape struct {
 	ID         string         `json:"id"`
+	Kind       string         `json:"kind"`
 	Channel    string         `json:"channel"`
 	MessageID  string         `json:"message_id,omitempty"`
 	TurnID     string         `json:"turn_id,omitempty"`
@@ -23,6 +25,7 @@ type approvalShape struct {
 	Input      jsontext.Value `json:"input"`
 	Suggestion jsontext.Value `json:"suggestion,omitzero"`
 	Reason     string         `json:"reason,omitempty"`
+	RetryID    string         `json:"retry_id,omitempty"`
 	CreatedAt  string         `json:"created_at"`
 	ExpiresAt  string         `json:"expires_at,omitempty"`
 	DecidedAt  string         `json:"decided_at,omitempty"`
@@ -30,11 +33,13 @@ type approvalShape struct {
 
 func showApproval(a *core.Approval) approvalShape {
 	return approvalShape{
-		ID: a.ID, Channel: string(a.Channel), MessageID: string(a.Message), TurnID: string(a.Turn),
+		ID: a.ID, Kind: approvalKind(a), Channel: string(a.Channel), MessageID: string(a.Message), TurnID: string(a.Turn),
 		State: string(a.State), Tool: a.Tool, Input: jsontext.Value(a.Input), Suggestion: jsontext.Value(a.Suggestion),
-		Reason: a.Reason, CreatedAt: stamp(a.CreatedAt), ExpiresAt: stamp(a.ExpiresAt), DecidedAt: stamp(a.DecidedAt),
+		Reason: a.Reason, RetryID: string(a.Retry), CreatedAt: stamp(a.CreatedAt), ExpiresAt: stamp(a.ExpiresAt), DecidedAt: stamp(a.DecidedAt),
 	}
 }
+
+func approvalKind(a *core.Approval) string { return cmp.Or(string(a.Kind), "tool") }
 
 func showApprovals(all []core.Approval) []approvalShape {
 	shown := make([]approvalShape, len(all))

@@ -205,7 +205,7 @@ func (k *compiler) settle(s *core.Settlement) {
 	}
 	doc := k.doc(outcomeDoc{
 		IsError: r.IsError, Code: r.Code, Error: r.Error, Coalesced: r.Coalesced, Into: r.Into, Duration: r.Duration,
-		CostUSD: r.CostUSD, SessionID: r.SessionID, Notices: r.Notices,
+		CostUSD: r.CostUSD, SessionID: r.SessionID, Done: r.Done, Notices: r.Notices,
 	})
 	k.add(op{stmt: opSettle, id: string(s.ID), args: []driver.Value{code, nanos(s.EndedAt), doc, r.Text, string(s.ID)}}, len(r.Text)+len(doc))
 }
@@ -235,7 +235,9 @@ func (k *compiler) end(t *core.Turn) {
 }
 
 func (k *compiler) approval(a *core.Approval) {
-	doc := k.doc(approvalDoc{Channel: a.Channel, Message: a.Message, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason})
+	doc := k.doc(approvalDoc{
+		Kind: a.Kind, Channel: a.Channel, Message: a.Message, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason, Retry: a.Retry,
+	})
 	k.add(op{stmt: opApproval, id: a.ID, args: []driver.Value{
 		a.ID, string(a.Turn), string(a.State), nanos(a.CreatedAt), nanos(a.ExpiresAt), nanos(a.DecidedAt), doc,
 		raw(a.Input), raw(a.Suggestion),

@@ -30,6 +30,7 @@ type outcomeDoc struct {
 	Duration  time.Duration  `json:"duration_ns,omitempty"`
 	CostUSD   float64        `json:"cost_usd,omitempty"`
 	SessionID string         `json:"session_id,omitempty"`
+	Done      string         `json:"done,omitempty"`
 	Notices   []core.Notice  `json:"notices,omitempty"`
 }
 
@@ -61,11 +62,13 @@ type resultDoc struct {
 }
 
 type approvalDoc struct {
-	Channel   core.ChannelKey `json:"channel"`
-	Message   core.MessageID  `json:"message,omitempty"`
-	RequestID string          `json:"request_id,omitempty"`
-	Tool      string          `json:"tool,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
+	Kind      core.ApprovalKind `json:"kind,omitempty"`
+	Channel   core.ChannelKey   `json:"channel"`
+	Message   core.MessageID    `json:"message,omitempty"`
+	RequestID string            `json:"request_id,omitempty"`
+	Tool      string            `json:"tool,omitempty"`
+	Reason    string            `json:"reason,omitempty"`
+	Retry     core.MessageID    `json:"retry,omitempty"`
 }
 
 func endingOf(t *core.Turn) endingDoc {

@@ -24,7 +24,8 @@ func scanApproval(scan func(...any) error) (core.Approval, error) {
 	if err := json.Unmarshal([]byte(doc), &d); err != nil {
 		return a, fmt.Errorf("approval %s: %w", a.ID, err)
 	}
-	a.Channel, a.Message, a.RequestID, a.Tool, a.Reason = d.Channel, d.Message, d.RequestID, d.Tool, d.Reason
+	a.Kind, a.Channel, a.Message, a.Retry = d.Kind, d.Channel, d.Message, d.Retry
+	a.RequestID, a.Tool, a.Reason = d.RequestID, d.Tool, d.Reason
 	return a, nil
 }
 
