@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 )
 
@@ -61,7 +62,7 @@ func (l *lane) acceptDone(it *item, err error) {
 		l.pending = slices.DeleteFunc(l.pending, func(other *item) bool { return other == it })
 		l.refuse(it, err)
 		if dup := (*DuplicateError)(nil); !errors.As(err, &dup) {
-			l.log.Warn("message refused", "err", err)
+			l.log.Warn("message refused", "message", string(it.msg.ID), "err", err)
 		}
 		return
 	}
@@ -91,6 +92,9 @@ func (l *lane) press(it *item) {
 // welcome tells everybody that the message is accepted.
 func (l *lane) welcome(it *item) {
 	it.tell(nil)
+	if l.log.Enabled(l.m.ctx, slog.LevelDebug) {
+		l.log.Debug("message accepted", "message", string(it.msg.ID), "adapter", it.msg.Adapter, "mode", it.msg.Mode, "turn", string(it.msg.Turn))
+	}
 	if !l.listening() {
 		return
 	}

@@ -154,9 +154,10 @@ type Turn struct {
 
 // A Mark is one point on a turn's timeline.
 type Mark struct {
-	At     time.Time `json:"at"`
-	What   string    `json:"what"`
-	Detail string    `json:"detail,omitempty"`
+	At     time.Time     `json:"at"`
+	What   string        `json:"what"`
+	Detail string        `json:"detail,omitempty"`
+	Took   time.Duration `json:"took_ns,omitempty"` // of a tool, once it has ended
 }
 
 // A Background is a result that belongs to no message: a task of the agent that

@@ -14,8 +14,9 @@ const retryFreeze = time.Second
 // waitingForLedger is what a lane is busy with until then.
 const waitingForLedger = "waiting for the ledger"
 
-// usualMarks is how many marks a turn without tools gets: handed, started, ended.
-const usualMarks = 3
+// usualMarks is how many marks a turn without tools gets: handed, started, first
+// event, ended.
+const usualMarks = 4
 
 // dispatch freezes all that waits into the next turn, if none is on its way.
 func (l *lane) dispatch() {
@@ -54,7 +55,7 @@ func (l *lane) freeze(batch []*item, steered bool) {
 		return
 	}
 	if err != nil {
-		l.log.Error("turn cannot be composed", "err", err)
+		l.log.Error("turn cannot be composed", "message", string(batch[len(batch)-1].msg.ID), "err", err)
 		l.refuseOrFail(batch, err)
 		l.dispatch()
 		return
@@ -148,7 +149,7 @@ func (l *lane) unfreeze(f *flight, err error) {
 			l.refuse(it, err)
 		}
 	}
-	l.log.Warn("turn not written", "err", err, "messages_kept", len(kept))
+	l.about(f).Warn("turn not written", "err", err, "messages_kept", len(kept))
 	l.notices = append(f.turn.Notices, l.notices...)
 	if f.stop != nil {
 		l.settleStopped(f, kept)
@@ -237,7 +238,7 @@ func (l *lane) hand(f *flight) {
 		l.startTimeout(f)
 	}
 	if err := l.session.Hand(f.turn.ID, f.turn.Line); err != nil {
-		l.log.Warn("turn not handed over", "turn", f.turn.ID, "err", err)
+		l.about(f).Warn("turn not handed over", "err", err)
 	}
 }
 

@@ -82,7 +82,7 @@ func (l *lane) toolBegun(ev Event) {
 	f.toolBegun = true
 	if ev.Tool != "" {
 		l.activity, l.doing, l.toolCall = ev.Tool, ev.Tool+": "+ev.Target, ev.ToolID
-		f.mark(l.now(), markTool, l.doing)
+		f.markCall(l.now(), ev.ToolID, l.doing)
 		l.noteTool(ev)
 	}
 }
@@ -150,7 +150,7 @@ func (l *lane) turnState(ev Event) {
 		l.publish(Update{Kind: UpdateStarted, Turn: f.turn.ID, Messages: f.turn.Members})
 		if early { // the agent was asked to end it before it had begun it
 			if err := l.session.Interrupt(); err != nil {
-				l.log.Warn("interrupt not sent", "err", err)
+				l.about(f).Warn("interrupt not sent", "err", err)
 			}
 		}
 	case PhaseCompleted, PhaseCancelled:

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"time"
@@ -58,6 +59,7 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 	v.replayable = v.replayable && len(back) == 0 // a lazy change could be overtaken by the next turn
 	l.requeue(back)
 	l.count(reply)
+	l.logEnd(fs, reply, now)
 	if l.session != nil {
 		fs[0].holds = append(fs[0].holds, l.hold())
 	}
@@ -144,6 +146,28 @@ func (l *lane) count(r Reply) {
 	if r.Code == CodeInterrupted {
 		l.m.stats.interrupted.Add(1)
 	}
+}
+
+// logEnd writes down how turns ended: those without an answer for whoever looks
+// into the log, the others only for whoever wants to see everything.
+func (l *lane) logEnd(fs []*flight, r Reply, now time.Time) {
+	level := slog.LevelDebug
+	if r.State != Answered {
+		level = slog.LevelInfo
+	}
+	if !l.log.Enabled(l.m.ctx, level) {
+		return
+	}
+	for _, f := range fs {
+		l.about(f).Log(l.m.ctx, level, "turn ended", "state", r.State, "code", r.Code, "messages", len(f.items),
+			"ms", now.Sub(f.turn.BegunAt).Milliseconds(), "attempts", f.attempts)
+	}
+}
+
+// about is the log for what happens to a turn: with its id, and that of the
+// message that carries its reply.
+func (l *lane) about(f *flight) *slog.Logger {
+	return l.log.With("turn", string(f.turn.ID), "message", string(f.carrier().ID))
 }
 
 // A verdict is the outcome of one or several messages.

@@ -26,6 +26,12 @@ func (l *lane) unused() bool {
 		(len(l.pending) == 0 || l.parked != nil)
 }
 
+// endUnused ends a session that was without use for too long.
+func (l *lane) endUnused() {
+	l.m.stats.idled.Add(1)
+	l.endIdle("idle")
+}
+
 // endIdle ends the session gently; the next message resumes the conversation.
 // What arrives meanwhile waits.
 func (l *lane) endIdle(why string) {
@@ -38,11 +44,15 @@ func (l *lane) endIdle(why string) {
 }
 
 // noteOwnTurn notes whether the agent works on something of its own accord, such
-// as the news of a background task.
+// as the news of a background task, and when it first says something in a turn.
 func (l *lane) noteOwnTurn(ev Event) {
 	switch ev.Type {
 	case "assistant", "stream_event":
 		l.ownTurn = len(l.flights) == 0
+		if f := l.running(); f != nil && !f.spoke && !f.started.IsZero() {
+			f.spoke = true
+			f.mark(l.now(), "first_event", "")
+		}
 	case "result":
 		l.ownTurn = false
 	}

@@ -103,8 +103,10 @@ type flight struct {
 	attempts  int   // times it was handed over
 	died      *Exit // how the agent ended when it last had the turn, if it did
 	started   time.Time
-	holds     []func() // let events be acknowledged once the outcome is durable
-	stop      *stop    // why it is being ended before its time
+	spoke     bool           // the agent's first words about it have come
+	calls     map[string]int // marks of tools by the agent's id of the call
+	holds     []func()       // let events be acknowledged once the outcome is durable
+	stop      *stop          // why it is being ended before its time
 	timer     *time.Timer
 }
 
@@ -118,6 +120,26 @@ func (f *flight) mark(at time.Time, what, detail string) {
 	const maxMarks = 200 // a turn of thousands of tool calls keeps its first ones
 	if len(f.turn.Marks) < maxMarks {
 		f.turn.Marks = append(f.turn.Marks, Mark{At: at, What: what, Detail: detail})
+	}
+}
+
+// markCall marks the beginning of a tool call.
+func (f *flight) markCall(at time.Time, call, detail string) {
+	before := len(f.turn.Marks)
+	if f.mark(at, markTool, detail); len(f.turn.Marks) == before || call == "" {
+		return
+	}
+	if f.calls == nil {
+		f.calls = map[string]int{}
+	}
+	f.calls[call] = before
+}
+
+// callEnded notes how long a tool call took.
+func (f *flight) callEnded(at time.Time, call string) {
+	if i, ok := f.calls[call]; ok {
+		delete(f.calls, call)
+		f.turn.Marks[i].Took = max(0, at.Sub(f.turn.Marks[i].At))
 	}
 }
 

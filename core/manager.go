@@ -64,12 +64,13 @@ type ProcessManager struct {
 }
 
 type counters struct {
-	turns, turnErrors, resent, interrupted, refused, stalled atomic.Int64
+	turns, turnErrors, resent, interrupted, refused, stalled, parked, idled, evicted atomic.Int64
 }
 
 // Stats are counts since the start of the process and the present state.
 type Stats struct {
 	Turns, TurnErrors, Resent, Interrupted, QueueRefused, Stalled int64
+	Parked, Idled, Evicted                                        int64 // channels parked; sessions ended unused, or for another's sake
 	Lanes, Sessions, Running, Waiting                             int
 }
 

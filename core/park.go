@@ -65,6 +65,7 @@ func (l *lane) newPark(code string, end time.Time) *park {
 // patience: it is not to fail should the next try meet the same trouble.
 func (l *lane) park(p *park) {
 	if l.tried == nil || l.tried.code != p.code { // else it is known
+		l.m.stats.parked.Add(1)
 		l.log.Warn("channel parked", "code", p.code, "until", p.until, "waiting", len(l.pending))
 	}
 	l.parked = p

@@ -342,12 +342,12 @@ func TestTrace(t *testing.T) {
 			}
 			return whats
 		}
-		if got, want := whats(), []string{"handed", "agent_ready", "started", "tool"}; !slices.Equal(got, want) {
+		if got, want := whats(), []string{"handed", "agent_ready", "started", "first_event", "tool"}; !slices.Equal(got, want) {
 			t.Errorf("marks = %v, want %v", got, want)
 		}
 		h.result("ok", id)
 		synctest.Wait()
-		if got, want := whats(), []string{"handed", "agent_ready", "started", "tool", "ended"}; !slices.Equal(got, want) {
+		if got, want := whats(), []string{"handed", "agent_ready", "started", "first_event", "tool", "ended"}; !slices.Equal(got, want) {
 			t.Errorf("marks at the end = %v, want %v", got, want)
 		}
 	})

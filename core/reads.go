@@ -66,7 +66,8 @@ func (m *ProcessManager) Stats() Stats {
 	s := Stats{
 		Turns: m.stats.turns.Load(), TurnErrors: m.stats.turnErrors.Load(), Resent: m.stats.resent.Load(),
 		Interrupted: m.stats.interrupted.Load(), QueueRefused: m.stats.refused.Load(),
-		Stalled: m.stats.stalled.Load(),
+		Stalled: m.stats.stalled.Load(), Parked: m.stats.parked.Load(),
+		Idled: m.stats.idled.Load(), Evicted: m.stats.evicted.Load(),
 	}
 	for _, l := range m.allLanes() {
 		s.Lanes++

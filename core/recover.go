@@ -114,7 +114,7 @@ func (l *lane) recovered(records map[*flight]record) {
 			l.finish(f, exitReply(l.exit, 1))
 			l.release(f)
 		case l.decide(f, r):
-			f.handed, f.done, f.holds, f.died = false, false, nil, l.exit
+			f.handed, f.done, f.spoke, f.holds, f.died = false, false, false, nil, l.exit
 			f.unsure = false // it had done nothing, and is seen from its beginning now
 		}
 	}
@@ -136,7 +136,7 @@ func (l *lane) decide(f *flight, r record) (again bool) {
 	case l.stray != nil && f.handed:
 		l.finish(f, resultReply(l.stray, f))
 	case r.err != nil && f.attempts > 0:
-		l.log.Error("fate of turn unknown", "turn", f.turn.ID, "err", r.err)
+		l.about(f).Error("fate of turn unknown", "err", r.err)
 		l.finish(f, interruptedReply("The turn was cut, and its record cannot be read ("+r.err.Error()+").", f.wasDone(r.fate)))
 	case r.fate.ToolBegun || f.toolBegun || r.fate.Interrupted:
 		l.finish(f, interruptedReply("The turn was interrupted: "+l.endOf()+".", f.wasDone(r.fate)))
@@ -145,7 +145,7 @@ func (l *lane) decide(f *flight, r record) (again bool) {
 	default:
 		if f.attempts > 0 {
 			l.m.stats.resent.Add(1)
-			l.log.Info("turn is handed over again", "turn", f.turn.ID, "begun", r.fate.Begun, "attempts", f.attempts)
+			l.about(f).Info("turn is handed over again", "begun", r.fate.Begun, "attempts", f.attempts)
 		}
 		f.mark(l.now(), "resent", "")
 		return true

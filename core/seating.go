@@ -43,6 +43,7 @@ func (l *lane) yield() {
 	switch {
 	case l.leaving || l.seat == standing || l.seat == queueing: // it is on its way, or gone
 	case l.unused() && !l.ownTurn:
+		l.m.stats.evicted.Add(1)
 		l.endIdle("another channel needs a session")
 	default:
 		l.m.seats.works(l)

@@ -50,7 +50,7 @@ func (l *lane) stalled() {
 	last := cmp.Or(l.doing, "no tool was used yet")
 	l.told = true
 	l.m.stats.stalled.Add(1)
-	l.log.Warn("turn is stuck", "turn", f.turn.ID, "silent_for", silence, "last_activity", last, "action", cmp.Or(l.m.o.StallAction, StallNotify))
+	l.about(f).Warn("turn is stuck", "silent_for", silence, "last_activity", last, "action", cmp.Or(l.m.o.StallAction, StallNotify))
 	f.mark(l.now(), "stalled", last)
 	what := fmt.Sprintf("Nothing was heard of Claude for %s (last known: %s).", silence, last)
 	s := &stop{code: CodeStalled, failed: true, grace: patientGrace}
@@ -80,6 +80,9 @@ func (l *lane) tellStalled(f *flight, detail string) {
 // toolEnded notes that a tool call has its result.
 func (l *lane) toolEnded(call string) {
 	delete(l.tools, call)
+	if f := l.running(); f != nil {
+		f.callEnded(l.now(), call)
+	}
 	if call == l.toolCall && l.activity != "" {
 		l.activity, l.doing = "", "after "+l.doing
 	}

@@ -1,7 +1,9 @@
 package core
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -32,6 +34,51 @@ type ChannelStatus struct {
 	Messages          int    // ever accepted
 	LastAt            time.Time
 	Approvals         int // pending
+}
+
+// An Overview sums up all channels.
+type Overview struct {
+	Active []ChannelStatus // those with a process or something to do, sorted by key; without Messages and LastAt
+	Idle   int             // further channels, whose conversation can be resumed
+	Hosts  int             // sessions that are alive
+	Limit  int             // how many may be; 0: any number
+}
+
+// States counts the channels in each state.
+func (o Overview) States() map[string]int {
+	n := map[string]int{
+		StateIdle: o.Idle, StateReady: 0, StateStarting: 0, StateEnding: 0, StateWaiting: 0, StateParked: 0, StateRunning: 0,
+	}
+	for i := range o.Active {
+		n[o.Active[i].State]++
+	}
+	return n
+}
+
+// Overview returns the state of the channels. Other than Channels it reads no
+// records.
+func (m *ProcessManager) Overview(ctx context.Context) (Overview, error) {
+	o := Overview{Limit: m.seats.limit, Active: []ChannelStatus{}}
+	idle := m.o.Sessions.All()
+	for _, l := range m.allLanes() {
+		st, err := l.status(ctx)
+		switch {
+		case errors.Is(err, errRetired):
+			continue
+		case err != nil:
+			return Overview{}, err
+		case st.State == StateIdle:
+			continue
+		}
+		delete(idle, l.key)
+		o.Active = append(o.Active, st)
+		if st.HostPID != 0 {
+			o.Hosts++
+		}
+	}
+	o.Idle = len(idle)
+	slices.SortFunc(o.Active, func(a, b ChannelStatus) int { return cmp.Compare(a.Key, b.Key) })
+	return o, nil
 }
 
 func (l *lane) status(ctx context.Context) (ChannelStatus, error) {

@@ -125,7 +125,7 @@ func (l *lane) requestEnd(f *flight) {
 		return
 	}
 	if err := l.session.Interrupt(); err != nil {
-		l.log.Warn("interrupt not sent", "err", err)
+		l.about(f).Warn("interrupt not sent", "err", err)
 	}
 	l.killAfter(f, f.stop.patience())
 }
@@ -153,7 +153,7 @@ func (l *lane) kill(f *flight) {
 	if f.answered || l.session == nil {
 		return
 	}
-	l.log.Warn("turn is ended with the agent's process", "turn", f.turn.ID, "agent_ready", l.ready)
+	l.about(f).Warn("turn is ended with the agent's process", "agent_ready", l.ready)
 	if err := l.session.Stop(false); err != nil {
 		l.log.Error("agent not ended", "err", err)
 	}

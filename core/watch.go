@@ -33,7 +33,7 @@ func (l *lane) fallsDue() {
 		l.stalled()
 	}
 	if over(l.idleDue()) {
-		l.endIdle("idle")
+		l.endUnused()
 	}
 	if over(l.parkDue()) {
 		l.tryAgain()

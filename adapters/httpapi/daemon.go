@@ -10,10 +10,6 @@ import (
 	"bareclaw/docs"
 )
 
-func (s *Server) getHealth(w *response, _ *http.Request) error {
-	return show(w, showHealth(s.o.Health(), s.Draining()))
-}
-
 func (s *Server) getOpenAPI(w *response, _ *http.Request) error {
 	return w.bytes(http.StatusOK, "application/yaml", docs.OpenAPI())
 }

@@ -30,6 +30,9 @@ func (s *Server) streamMessage(w *response, r *http.Request, sub core.Submission
 		showAll(st, updates, v.show)
 		m := t.outcome()
 		st.send("result", appendMessage(nil, &m, place{}))
+		if st.flush(); st.err == nil {
+			s.deliveries.note(&m)
+		}
 	} else if s.Draining() {
 		s.sendDrained(st, location(t.message.ID))
 	}

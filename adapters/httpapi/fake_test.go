@@ -347,6 +347,13 @@ func (f *fake) ask(id, tool, input string) {
 	})
 }
 
+func (f *fake) Overview(context.Context) (core.Overview, error) {
+	return core.Overview{Idle: 4, Hosts: 1, Limit: 60, Active: []core.ChannelStatus{
+		{Key: "desk", State: core.StateRunning, Since: fakeStart, HostPID: 12, AgentPID: 13, Running: 1, Waiting: 2, Activity: "Bash"},
+		{Key: "tg-1", State: core.StateParked, Since: fakeStart, Until: fakeStart.Add(time.Hour), Why: "The usage limit is reached.", Waiting: 1},
+	}}, nil
+}
+
 func (f *fake) Balance(context.Context) (core.Balance, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

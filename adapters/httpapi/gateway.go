@@ -28,6 +28,7 @@ type gateway interface {
 	Approvals(ctx context.Context) ([]core.Approval, error)
 	Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error)
 
+	Overview(ctx context.Context) (core.Overview, error)
 	Balance(ctx context.Context) (core.Balance, error)
 	Stats() core.Stats
 }

@@ -119,9 +119,13 @@ func (s *Server) current(ctx context.Context, m core.Message) core.Message {
 
 func (s *Server) showMessage(w *response, m *core.Message) error {
 	at := s.place(m)
-	return s.build(w, http.StatusOK, func(b []byte) []byte {
+	err := s.build(w, http.StatusOK, func(b []byte) []byte {
 		return append(appendMessage(b, m, at), '\n')
 	})
+	if err == nil {
+		s.deliveries.note(m)
+	}
+	return err
 }
 
 // A place is where a message is in its channel's queue: 1 is the next, 0 that it

@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -86,47 +84,4 @@ func (s *Server) cancelMessage(w *response, r *http.Request) error {
 		return err
 	}
 	return s.showMessage(w, &m)
-}
-
-func (s *Server) getTrace(w *response, r *http.Request) error {
-	t, err := s.core.Trace(r.Context(), pathMessage(r))
-	if err != nil {
-		return err
-	}
-	return show(w, traceShape{
-		Message:   appendMessage(nil, &t.Message, place{t.Position, t.Why}),
-		Members:   t.Members,
-		Approvals: showApprovals(t.Approvals),
-		Timeline:  timeline(&t),
-	})
-}
-
-// timeline puts everything that is known of a message in order.
-func timeline(t *core.Trace) []markShape {
-	m := &t.Message
-	marks := []core.Mark{{At: m.ReceivedAt, What: "accepted"}}
-	add := func(at time.Time, what, detail string) {
-		if !at.IsZero() {
-			marks = append(marks, core.Mark{At: at, What: what, Detail: detail})
-		}
-	}
-	add(m.DispatchedAt, "dispatched", "")
-	if t.Turn != nil {
-		marks = append(marks, t.Turn.Marks...)
-	}
-	for _, a := range t.Approvals {
-		of := cmp.Or(a.Tool, approvalKind(&a))
-		add(a.CreatedAt, "approval asked", of)
-		add(a.DecidedAt, "approval "+string(a.State), of)
-	}
-	add(m.EndedAt, string(m.State), m.Reply.Code)
-	slices.SortStableFunc(marks, func(a, b core.Mark) int { return a.At.Compare(b.At) })
-	shown := make([]markShape, len(marks))
-	for i, mark := range marks {
-		shown[i] = markShape{
-			What: mark.What, Detail: mark.Detail, At: stamp(mark.At),
-			AfterMS: mark.At.Sub(m.ReceivedAt).Milliseconds(),
-		}
-	}
-	return shown
 }

@@ -58,8 +58,8 @@ type gatewayMetrics struct {
 	core gateway
 	log  *slog.Logger
 
-	accepted, outcomes, waiting, even *prometheus.Desc
-	stats                             []statMetric
+	accepted, outcomes, waiting, even, channels *prometheus.Desc
+	stats                                       []statMetric
 }
 
 type statMetric struct {
@@ -84,12 +84,16 @@ func newGatewayMetrics(g gateway, log *slog.Logger) *gatewayMetrics {
 		outcomes: desc("messages_total", "Messages ever ended, by outcome.", "outcome"),
 		waiting:  desc("messages_waiting", "Messages without an outcome, running ones included."),
 		even:     desc("balance_ok", "1 while every accepted message is accounted for exactly once."),
+		channels: desc("channels", "Channels with a conversation or something to do, by state.", "state"),
 		stats: []statMetric{
 			counter("turns_total", "Turns handed to the agent since start.", func(s core.Stats) float64 { return float64(s.Turns) }),
 			counter("turn_errors_total", "Turns that ended without an answer since start.", func(s core.Stats) float64 { return float64(s.TurnErrors) }),
 			counter("turns_resent_total", "Turns handed over again after a fault since start.", func(s core.Stats) float64 { return float64(s.Resent) }),
 			counter("turns_interrupted_total", "Turns interrupted since start.", func(s core.Stats) float64 { return float64(s.Interrupted) }),
 			counter("turns_stalled_total", "Turns of which nothing was heard for too long, since start.", func(s core.Stats) float64 { return float64(s.Stalled) }),
+			counter("channels_parked_total", "Times a channel was parked for want of a login or for a limit, since start.", func(s core.Stats) float64 { return float64(s.Parked) }),
+			counter("sessions_idled_total", "Sessions ended because nobody used them, since start.", func(s core.Stats) float64 { return float64(s.Idled) }),
+			counter("sessions_evicted_total", "Sessions ended because another channel needed one, since start.", func(s core.Stats) float64 { return float64(s.Evicted) }),
 			counter("queue_refused_total", "Messages refused because their channel was full, since start.", func(s core.Stats) float64 { return float64(s.QueueRefused) }),
 			gauge("turns_running", "Turns in progress.", func(s core.Stats) float64 { return float64(s.Running) }),
 			gauge("queue_messages", "Messages that wait for their turn.", func(s core.Stats) float64 { return float64(s.Waiting) }),
@@ -101,7 +105,7 @@ func newGatewayMetrics(g gateway, log *slog.Logger) *gatewayMetrics {
 
 // Describe implements prometheus.Collector.
 func (c *gatewayMetrics) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.accepted, c.outcomes, c.waiting, c.even} {
+	for _, d := range []*prometheus.Desc{c.accepted, c.outcomes, c.waiting, c.even, c.channels} {
 		descs <- d
 	}
 	for _, s := range c.stats {
@@ -118,6 +122,11 @@ func (c *gatewayMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), balanceTimeout)
 	defer cancel()
+	if o, err := c.core.Overview(ctx); err == nil { // else it is shutting down
+		for state, n := range o.States() {
+			out <- prometheus.MustNewConstMetric(c.channels, prometheus.GaugeValue, float64(n), state)
+		}
+	}
 	b, err := c.core.Balance(ctx)
 	if err != nil {
 		c.log.Warn("metrics: read the ledger's balance", "err", err)

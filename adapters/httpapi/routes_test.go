@@ -101,21 +101,28 @@ func TestTimelineIsInOrder(t *testing.T) {
 	r.send("POST", "/message", `{"text":"a"}`)
 	a := r.send("GET", "/messages/01890000-0000-7000-8000-000000000001/trace", "")
 	var got struct {
-		Timeline []markShape
+		Timeline  []markShape
+		Durations map[string]int64
 	}
 	if err := json.Unmarshal([]byte(a.body), &got, json.MatchCaseInsensitiveNames(true)); err != nil {
 		t.Fatal(err)
 	}
 	want := []markShape{
-		{What: "accepted", At: "2026-01-02T03:04:05.678900Z"},
+		{What: "received", At: "2026-01-02T03:04:05.678900Z"},
+		{What: "queued", At: "2026-01-02T03:04:05.678900Z", TookMS: 1},
 		{What: "approval asked", Detail: "Bash", At: "2026-01-02T03:04:05.678900Z"},
 		{What: "dispatched", At: "2026-01-02T03:04:05.679900Z", AfterMS: 1},
 		{What: "started", At: "2026-01-02T03:04:05.680900Z", AfterMS: 2},
 		{What: "tool", Detail: "Bash", At: "2026-01-02T03:04:06.178900Z", AfterMS: 500},
 		{What: "answered", At: "2026-01-02T03:04:06.678900Z", AfterMS: 1000},
 	}
-	if len(got.Timeline) != len(want) {
+	if len(got.Timeline) != len(want)+1 || got.Timeline[len(want)].What != "delivered" {
 		t.Fatalf("got %+v", got.Timeline)
+	}
+	for stage, want := range map[string]int64{"queued_ms": 1, "running_ms": 999, "total_ms": 1000} {
+		if got.Durations[stage] != want {
+			t.Errorf("%s is %d, want %d", stage, got.Durations[stage], want)
+		}
 	}
 	for i := range want {
 		if got.Timeline[i] != want[i] {

@@ -90,6 +90,7 @@ type Server struct {
 	metrics *metrics
 
 	succession succession
+	deliveries deliveries
 	mu         sync.Mutex     // protects the field below
 	listeners  []net.Listener // served until HandOver
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -85,55 +84,6 @@ type backgroundShape struct {
 
 func showBackground(g *core.Background) backgroundShape {
 	return backgroundShape{ID: g.ID, Text: g.Text, IsError: g.IsError, CreatedAt: stamp(g.CreatedAt)}
-}
-
-type traceShape struct {
-	Message   jsontext.Value   `json:"message"`
-	Members   []core.MessageID `json:"members"`
-	Approvals []approvalShape  `json:"approvals"`
-	Timeline  []markShape      `json:"timeline"`
-}
-
-type markShape struct {
-	What    string `json:"what"`
-	Detail  string `json:"detail,omitempty"`
-	At      string `json:"at"`
-	AfterMS int64  `json:"after_ms"`
-}
-
-type healthShape struct {
-	Status     string     `json:"status"`
-	Ready      bool       `json:"ready"`
-	PID        int        `json:"pid"`
-	Version    string     `json:"version"`
-	Generation uint64     `json:"generation"`
-	Agent      agentShape `json:"agent"`
-	Problems   []string   `json:"problems"`
-	StartedAt  string     `json:"started_at"`
-	UptimeMS   int64      `json:"uptime_ms"`
-}
-
-type agentShape struct {
-	Kind    string `json:"kind"`
-	Path    string `json:"path,omitempty"`
-	Problem string `json:"problem,omitempty"`
-}
-
-func showHealth(h Health, draining bool) healthShape {
-	status := "ok"
-	switch {
-	case draining:
-		status = "draining"
-	case !h.Ready:
-		status = "starting"
-	case h.Agent.Problem != "" || len(h.Problems) > 0:
-		status = "degraded"
-	}
-	return healthShape{
-		Status: status, Ready: h.Ready && !draining, PID: h.PID, Version: h.Version, Generation: h.Generation,
-		Agent: agentShape(h.Agent), Problems: h.Problems,
-		StartedAt: stamp(h.StartedAt), UptimeMS: max(0, time.Since(h.StartedAt).Milliseconds()),
-	}
 }
 
 // show answers 200 with a shape.

@@ -1,0 +1,131 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"bareclaw/core"
+)
+
+// healthTimeout bounds what a look at the gateway's health waits for its parts.
+const healthTimeout = 2 * time.Second
+
+type healthShape struct {
+	Status     string         `json:"status"`
+	Ready      bool           `json:"ready"`
+	PID        int            `json:"pid"`
+	Version    string         `json:"version"`
+	Generation uint64         `json:"generation"`
+	Agent      agentShape     `json:"agent"`
+	Problems   []string       `json:"problems"`
+	StartedAt  string         `json:"started_at"`
+	UptimeMS   int64          `json:"uptime_ms"`
+	Channels   channelsHealth `json:"channels"`
+	Hosts      hostsHealth    `json:"hosts"`
+	Ledger     *ledgerHealth  `json:"ledger,omitempty"`
+}
+
+type agentShape struct {
+	Kind    string `json:"kind"`
+	Path    string `json:"path,omitempty"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// channelsHealth counts the channels by state and lists those that are not idle.
+type channelsHealth struct {
+	States map[string]int  `json:"states"`
+	Active []channelHealth `json:"active"`
+}
+
+type channelHealth struct {
+	Channel  string `json:"channel"`
+	State    string `json:"state"`
+	Since    string `json:"since,omitempty"`
+	Why      string `json:"why,omitempty"`
+	Until    string `json:"until,omitempty"`
+	Activity string `json:"activity,omitempty"`
+	Waiting  int    `json:"waiting"`
+	Running  int    `json:"running"`
+	HostPID  int    `json:"host_pid,omitzero"`
+	AgentPID int    `json:"agent_pid,omitzero"`
+}
+
+type hostsHealth struct {
+	Alive int `json:"alive"`
+	Limit int `json:"limit,omitzero"`
+}
+
+type ledgerHealth struct {
+	Accepted  int64 `json:"accepted"`
+	Answered  int64 `json:"answered"`
+	Failed    int64 `json:"failed"`
+	Cancelled int64 `json:"cancelled"`
+	Waiting   int64 `json:"waiting"`
+	Balanced  bool  `json:"balanced"`
+}
+
+func (s *Server) getHealth(w *response, r *http.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
+	defer cancel()
+	h := showHealth(s.o.Health())
+	if o, err := s.core.Overview(ctx); err == nil {
+		h.Channels, h.Hosts = showOverview(&o), hostsHealth{Alive: o.Hosts, Limit: o.Limit}
+	} else if !s.Draining() {
+		h.Problems = append(h.Problems, "The channels do not answer: "+err.Error())
+	}
+	switch b, err := s.core.Balance(ctx); {
+	case err == nil:
+		h.Ledger = showBalance(b)
+		if !b.Even() {
+			h.Problems = append(h.Problems, "The ledger does not balance: some message has no outcome, or two.")
+		}
+	case !s.Draining():
+		h.Problems = append(h.Problems, "The ledger cannot be read: "+err.Error())
+	}
+	h.judge(s.Draining())
+	return show(w, h)
+}
+
+func showHealth(h Health) healthShape {
+	return healthShape{
+		Ready: h.Ready, PID: h.PID, Version: h.Version, Generation: h.Generation,
+		Agent: agentShape(h.Agent), Problems: h.Problems,
+		StartedAt: stamp(h.StartedAt), UptimeMS: max(0, time.Since(h.StartedAt).Milliseconds()),
+		Channels: showOverview(&core.Overview{}),
+	}
+}
+
+// judge sums up what is known.
+func (h *healthShape) judge(draining bool) {
+	switch {
+	case draining:
+		h.Status = "draining"
+	case !h.Ready:
+		h.Status = "starting"
+	case h.Agent.Problem != "" || len(h.Problems) > 0:
+		h.Status = "degraded"
+	default:
+		h.Status = "ok"
+	}
+	h.Ready = h.Ready && !draining
+}
+
+func showOverview(o *core.Overview) channelsHealth {
+	shown := channelsHealth{States: o.States(), Active: make([]channelHealth, len(o.Active))}
+	for i := range o.Active {
+		c := &o.Active[i]
+		shown.Active[i] = channelHealth{
+			Channel: string(c.Key), State: c.State, Since: stamp(c.Since), Why: c.Why, Until: stamp(c.Until), Activity: c.Activity,
+			Waiting: c.Waiting, Running: c.Running, HostPID: c.HostPID, AgentPID: c.AgentPID,
+		}
+	}
+	return shown
+}
+
+func showBalance(b core.Balance) *ledgerHealth {
+	return &ledgerHealth{
+		Accepted: b.Accepted, Answered: b.Answered, Failed: b.Failed, Cancelled: b.Cancelled, Waiting: b.Waiting,
+		Balanced: b.Even(),
+	}
+}
