@@ -55,12 +55,22 @@ type Session interface {
 	// batches of what arrived together. The channel is closed when the host is
 	// gone; an Exited event comes before that if the agent ended first.
 	Events() <-chan []Event
-	// Stop ends the agent and its host: gently (input closed first) or at once.
-	// It does not wait; Events closes when it is done.
-	Stop(gently bool) error
+	// Stop ends the agent and its host. It does not wait; Events closes when it
+	// is done.
+	Stop(how StopMode) error
 	// Detach leaves the session running and closes Events.
 	Detach()
 }
+
+// A StopMode says how much time an agent gets to end.
+type StopMode int
+
+// The ways to end an agent. SIGKILL follows where SIGTERM does not help.
+const (
+	StopNow       StopMode = iota // SIGTERM, and some 300 ms: somebody waits for the end
+	StopPatiently                 // SIGTERM, and 5 s: for tools that tidy up
+	StopGently                    // its input is closed first, and it has 5 s to finish what runs
+)
 
 // SessionInfo is what a host says of itself.
 type SessionInfo struct {

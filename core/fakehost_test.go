@@ -32,7 +32,7 @@ type fakeHost struct {
 	ready      bool
 	exited     bool
 	ended      bool
-	gently     bool        // it was asked gently to end
+	stopped    StopMode    // how it was asked to end
 	deaf       bool        // does not end when it is stopped
 	turn       chan TurnID // what is handed over, for scripts
 	stop       chan struct{}
@@ -152,7 +152,7 @@ func (h *fakeHost) interrupted() int {
 func (h *fakeHost) gentle() bool {
 	h.a.mu.Lock()
 	defer h.a.mu.Unlock()
-	return h.gently
+	return h.stopped == StopGently
 }
 
 // handed returns the turns that were handed over, oldest first.

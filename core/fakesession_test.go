@@ -140,7 +140,7 @@ func (s *fakeSession) Ack(seq uint64) {
 	}
 }
 
-func (s *fakeSession) Stop(gently bool) error {
+func (s *fakeSession) Stop(how StopMode) error {
 	leave, reaches := s.call("Stop")
 	defer leave()
 	if !reaches {
@@ -149,7 +149,7 @@ func (s *fakeSession) Stop(gently bool) error {
 	if s.h.deaf {
 		return nil
 	}
-	s.h.gently = gently
+	s.h.stopped = how
 	e := Exit{Code: "agent_exit", Text: "Claude was ended."}
 	if !s.h.ready {
 		e.Reason = ExitStartFailed

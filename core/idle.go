@@ -38,7 +38,7 @@ func (l *lane) endIdle(why string) {
 	l.log.Info("session is ended", "why", why, "silent_for", time.Since(l.heard).Round(time.Second))
 	l.busy, l.leaving = endingSession, true
 	l.m.seats.leaves(l)
-	if err := l.session.Stop(true); err != nil {
+	if err := l.session.Stop(StopGently); err != nil {
 		l.log.Warn("session not asked to end", "err", err) // its end is known all the same
 	}
 }

@@ -325,5 +325,5 @@ func (l *lane) reset(done chan<- error) {
 		l.resetting()
 		return
 	}
-	_ = l.session.Stop(false) // Events closes, whatever happens
+	_ = l.session.Stop(StopNow) // Events closes, whatever happens
 }

@@ -154,7 +154,11 @@ func (l *lane) kill(f *flight) {
 		return
 	}
 	l.about(f).Warn("turn is ended with the agent's process", "agent_ready", l.ready)
-	if err := l.session.Stop(false); err != nil {
+	how := StopNow
+	if f.stop != nil && f.stop.patience() >= patientGrace { // nobody waits
+		how = StopPatiently
+	}
+	if err := l.session.Stop(how); err != nil {
 		l.log.Error("agent not ended", "err", err)
 	}
 }

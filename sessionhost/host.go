@@ -33,6 +33,8 @@ const (
 	flushGrace = time.Second
 	// termGrace is how long it may take after SIGTERM.
 	termGrace = 300 * time.Millisecond
+	// patientGrace is the same when nobody waits for the end.
+	patientGrace = 5 * time.Second
 )
 
 // A host owns one claude. Its state is guarded by mu; the event log and the
@@ -137,7 +139,7 @@ func (h *host) waitForEnd(signals <-chan os.Signal) {
 	for {
 		select {
 		case <-signals:
-			h.stop(false)
+			h.stop(false, false)
 			continue
 		case <-h.stopped:
 			<-h.exited
@@ -150,7 +152,7 @@ func (h *host) waitForEnd(signals <-chan os.Signal) {
 	go func() { // ends with the process at the latest
 		select {
 		case <-signals:
-			h.stop(false)
+			h.stop(false, false)
 		case <-h.stopped:
 		}
 	}()
@@ -195,12 +197,12 @@ func (h *host) startTimeout() {
 	h.mu.Unlock()
 	if late {
 		h.log.Error("claude did not answer initialize in time", "timeout", h.b.StartTimeout)
-		h.endChild(false)
+		h.endChild(false, false)
 	}
 }
 
 // stop ends claude and then the host.
-func (h *host) stop(gently bool) {
+func (h *host) stop(gently, patient bool) {
 	h.mu.Lock()
 	if !h.stopping {
 		h.stopping = true
@@ -208,12 +210,12 @@ func (h *host) stop(gently bool) {
 	}
 	h.mu.Unlock()
 	h.said.wakeAll()
-	h.endChild(gently)
+	h.endChild(gently, patient)
 }
 
 // endChild ends claude: its input is closed, then SIGTERM, then SIGKILL. It
 // returns at once.
-func (h *host) endChild(gently bool) {
+func (h *host) endChild(gently, patient bool) {
 	if h.child == nil {
 		return
 	}
@@ -222,8 +224,12 @@ func (h *host) endChild(gently bool) {
 		if gently && h.goneWithin(gentleGrace) {
 			return
 		}
+		grace := termGrace
+		if patient {
+			grace = patientGrace
+		}
 		h.child.kill(syscall.SIGTERM)
-		if !h.goneWithin(termGrace) {
+		if !h.goneWithin(grace) {
 			h.child.kill(syscall.SIGKILL)
 		}
 	}()

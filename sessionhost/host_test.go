@@ -76,19 +76,19 @@ func TestExitLingers(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	t.Parallel()
-	for _, gently := range []bool{true, false} {
-		t.Run(fmt.Sprint(gently), func(t *testing.T) {
+	for name, how := range map[string]core.StopMode{"gently": core.StopGently, "patiently": core.StopPatiently, "now": core.StopNow} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			st := newStation(t)
 			s := st.start()
 			s.until(core.Readied)
 			r := st.record()
-			if gently { // what runs may end
+			if how == core.StopGently { // what runs may end
 				s.hand("wait " + st.path("go"))
 				s.until(core.TurnState)
 				st.eventually("turn runs", func() bool { return st.begun() == 1 })
 			}
-			if err := s.Stop(gently); err != nil {
+			if err := s.Stop(how); err != nil {
 				t.Fatal(err)
 			}
 			st.touch("go")
@@ -97,13 +97,37 @@ func TestStop(t *testing.T) {
 			if procs.Alive(r.ClaudePID, r.ClaudeStart) {
 				t.Error("claude is still there")
 			}
-			if n := count(all, core.Resulted); gently && n != 1 {
+			if n := count(all, core.Resulted); how == core.StopGently && n != 1 {
 				t.Errorf("%d results of the turn that ran, want 1", n)
 			}
 			if n := count(all, core.Exited); n != 1 {
 				t.Errorf("%d exits were told, want 1", n)
 			}
 		})
+	}
+}
+
+// TestStopPatiently ends a claude that does not react: it gets its time.
+func TestStopPatiently(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	s := st.start()
+	s.until(core.Readied)
+	r := st.record()
+	if err := procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	asked := time.Now()
+	if err := s.Stop(core.StopPatiently); err != nil {
+		t.Fatal(err)
+	}
+	s.rest()
+	if took := time.Since(asked); took < patientGrace {
+		t.Errorf("it had %s, want %s", took, patientGrace)
+	}
+	st.gone("host", r.PID, r.Start)
+	if procs.Alive(r.ClaudePID, r.ClaudeStart) {
+		t.Error("claude is still there")
 	}
 }
 
@@ -137,7 +161,7 @@ func TestLockOutlivesClaude(t *testing.T) {
 	s := st.start()
 	s.until(core.Readied)
 	r := st.record()
-	if err := s.Stop(false); err != nil {
+	if err := s.Stop(core.StopNow); err != nil {
 		t.Fatal(err)
 	}
 	st.eventually("claude has been told", func() bool { return st.exists("term") })
@@ -253,7 +277,7 @@ func TestStoppedWhileStarting(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if err := s.Stop(i%2 == 0); err != nil {
+			if err := s.Stop(core.StopMode(i % 3)); err != nil {
 				t.Error(err)
 			}
 			(&listener{Session: s, t: t}).rest()

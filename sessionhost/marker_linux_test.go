@@ -41,7 +41,7 @@ func TestNothingIsLeftOfASession(t *testing.T) {
 		"claude is killed": func(st *station, _ *listener, r record) {
 			_ = procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
 		},
-		"the session is ended": func(_ *station, s *listener, _ record) { _ = s.Stop(true) },
+		"the session is ended": func(_ *station, s *listener, _ record) { _ = s.Stop(core.StopGently) },
 		"the host is killed, and the channel reaped": func(st *station, _ *listener, r record) {
 			_ = procs.Signal(r.PID, r.Start, syscall.SIGKILL)
 			if err := st.hosts().Reap(st.t.Context(), "c"); err != nil {

@@ -36,7 +36,7 @@ const (
 	frameWrite  = "write"  // line: hand any other line to claude
 	frameAnswer = "answer" // ID (of the request), line: answer a control request, once
 	frameAck    = "ack"    // Seq: events up to it need no replay
-	frameStop   = "stop"   // Gently: end claude and the host
+	frameStop   = "stop"   // Gently or Patient: end claude and the host
 )
 
 // Frame types sent by the host apart from events.
@@ -54,6 +54,7 @@ type frame struct {
 	ID         string `json:"id,omitempty"`
 	Seq        uint64 `json:"seq,omitempty"`
 	Gently     bool   `json:"gently,omitempty"`
+	Patient    bool   `json:"patient,omitempty"`
 }
 
 // A welcome is the host's answer to a hello.
@@ -149,6 +150,8 @@ func decodeHeader(b []byte) (f frame, err error) {
 			f.Seq, no = strconv.ParseUint(string(value), 10, 64)
 		case "gently":
 			f.Gently, no = strconv.ParseBool(string(value))
+		case "patient":
+			f.Patient, no = strconv.ParseBool(string(value))
 		}
 		bad = cmp.Or(bad, no)
 	})

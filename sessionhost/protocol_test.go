@@ -17,6 +17,7 @@ func TestFrameRoundTrip(t *testing.T) {
 		{Type: frameWrite},
 		{Type: frameAck, Seq: 3},
 		{Type: frameStop, Gently: true},
+		{Type: frameStop, Patient: true},
 	} {
 		for _, payload := range []string{"", "{}", `{"line":1,"line":2}`, `{"html":"<>&","esc":"\u003c","sp" : 1 }`, strings.Repeat(`[1,2]`, 1)} {
 			var p []byte

@@ -201,7 +201,7 @@ func (h *host) obey(b []byte) error {
 			h.tell(payload, true)
 		}
 	case frameStop:
-		h.stop(f.Gently)
+		h.stop(f.Gently, f.Patient)
 	case frameAck:
 	default:
 		return fmt.Errorf("unknown frame %q", f.Type)

@@ -163,8 +163,8 @@ func (s *session) flushAck() {
 }
 
 // Stop ends claude and its host.
-func (s *session) Stop(gently bool) error {
-	err := s.send(frame{Type: frameStop, Gently: gently}, nil)
+func (s *session) Stop(how core.StopMode) error {
+	err := s.send(frame{Type: frameStop, Gently: how == core.StopGently, Patient: how == core.StopPatiently}, nil)
 	_ = s.c.SetReadDeadline(time.Now().Add(stopTimeout)) // Events is closed then at the latest
 	return err
 }
