@@ -247,6 +247,7 @@ func (d *daemon) open() (err error) {
 			d.log.Error("not everything that earlier sessions left has ended", "err", err)
 		}
 	}()
+	d.restoreFeeds()
 	if err := d.manager.Recover(context.Background()); err != nil {
 		return fmt.Errorf("take up what was left: %w", err)
 	}
@@ -308,6 +309,7 @@ func (d *daemon) leave(why httpapi.Reason) {
 	_, _ = sd.SdNotify(false, sd.SdNotifyStopping)
 	d.cut(why)
 	d.manager.Detach()
+	d.saveFeeds()
 }
 
 // cut answers what is held, and gives up what takes longer than httpGrace.

@@ -87,12 +87,12 @@ func TestStreamIsKeptAlive(t *testing.T) {
 		}
 		lines := bufio.NewScanner(resp.Body)
 		var got []string
-		for len(got) < 3 && lines.Scan() {
+		for len(got) < 5 && lines.Scan() {
 			if lines.Text() != "" {
 				got = append(got, lines.Text())
 			}
 		}
-		if want := ": connected : keep-alive : keep-alive"; strings.Join(got, " ") != want {
+		if want := "retry: 1000 id: fake-0 : connected : keep-alive : keep-alive"; strings.Join(got, " ") != want {
 			t.Errorf("got %q", got)
 		}
 		if took := time.Since(start); took != 2*keepAlive {
