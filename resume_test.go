@@ -198,6 +198,35 @@ func TestStreamResumesAfterRestart(t *testing.T) {
 	}
 }
 
+// TestLateStreamIsPassedOn resumes on a connection to the old process that was kept
+// alive through the restart.
+func TestLateStreamIsPassedOn(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	id, message, channel := g.counting()
+	late := *g
+	late.http = newClient(t)
+	late.must("GET", "/health", nil, 200)
+	message.tick(5)
+	channel.tick(5)
+	message.now.close()
+	channel.now.close()
+	generation := g.generation()
+	g.must("POST", "/restart", nil, 200)
+	g.restarted(generation)
+	channel.g = &late
+	channel.resume()
+	channel.tick(5)
+	message.resume()
+	m.touch("go")
+	for _, f := range []*follower{message, channel} {
+		f.result()
+		f.whole(id)
+	}
+	g.balanced()
+}
+
 // TestOutcomeDuringRestart has the turn end while nobody is there: it is told once
 // the streams are resumed.
 func TestOutcomeDuringRestart(t *testing.T) {
