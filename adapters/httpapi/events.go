@@ -169,7 +169,7 @@ func showAll(st *stream, updates subscription, show func(core.Update)) {
 func (s *Server) sendDrained(st *stream, where, events string) {
 	text := "The gateway shuts down; turns in progress go on."
 	if s.drain.reason == Restarting {
-		text = "The gateway restarts; turns in progress go on. Connect again in a moment, with Last-Event-ID nothing is missed."
+		text = "The gateway restarts; turns in progress go on. Connect again in a moment: with Last-Event-ID nothing is missed."
 	}
 	st.shape(string(s.drain.reason), struct {
 		Text     string `json:"text"`
