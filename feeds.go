@@ -18,30 +18,25 @@ func (d *daemon) feedsPath(generation int64) string {
 // saveFeeds leaves what clients need that connect again. Without it they are told
 // that events may be missing.
 func (d *daemon) saveFeeds() {
-	path := d.feedsPath(d.generation)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		err = errors.Join(d.manager.SaveFeeds(f), f.Close())
+	saved, err := d.manager.SaveFeeds()
+	if err == nil && saved != nil {
+		err = os.WriteFile(d.feedsPath(d.generation), saved, 0o600)
 	}
 	if err != nil {
 		d.log.Warn("streams cannot be resumed by the next process", "err", err)
-		_ = os.Remove(path)
 	}
 }
 
-// restoreFeeds takes up what the process before this one has left. It is removed
-// first: what is found there later would be out of date.
+// restoreFeeds takes up what the process before this one has left, and removes it
+// with whatever older ones have.
 func (d *daemon) restoreFeeds() {
-	left, err := os.Open(d.feedsPath(d.generation - 1))
-	if err == nil {
-		defer func() { _ = left.Close() }()
-	}
-	all, _ := filepath.Glob(filepath.Join(d.cfg.RuntimeDir, "feeds-*.json")) // a pattern that is right
-	for _, path := range all {
-		err = errors.Join(err, os.Remove(path))
+	saved, err := os.ReadFile(d.feedsPath(d.generation - 1))
+	left, _ := filepath.Glob(filepath.Join(d.cfg.RuntimeDir, "feeds-*.json")) // none where the directory's name is no pattern
+	for _, path := range left {
+		_ = os.Remove(path) // what stays is not asked for again
 	}
 	if err == nil {
-		err = d.manager.RestoreFeeds(context.Background(), left)
+		err = d.manager.RestoreFeeds(context.Background(), saved)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.log.Warn("streams of the earlier process cannot be resumed", "err", err)

@@ -286,8 +286,8 @@ func TestBadEventIDs(t *testing.T) {
 	t.Parallel()
 	g := newMachine(t).start()
 	id := g.say("http", "echo hello").str("message_id")
-	real := g.stream("GET", "/messages/"+id+"/events", nil).lastID(t)
-	feed, number, _ := strings.Cut(real, "-")
+	last := g.stream("GET", "/messages/"+id+"/events", nil).lastID(t)
+	feed, number, _ := strings.Cut(last, "-")
 	for _, bad := range []string{
 		"1", "x", "-", "0-0", feed, feed + "-", feed + "-" + number + "0", feed + "-0" + number, feed + "--1", feed + "-18446744073709551616",
 		strings.ToUpper(feed) + "A-" + number, "<b>", `","a":"`, "é", strings.Repeat("9", 1<<12), "../../etc/passwd",

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +57,7 @@ func (w *world) start() {
 	o.Ledger, o.Agent, o.Sessions = ledgerOf{w.ledger, w.life}, agentOf{w.agent, w.life}, w.sessions
 	w.m = New(o)
 	if w.saved != nil {
-		if err := w.m.RestoreFeeds(w.t.Context(), bytes.NewReader(w.saved)); err != nil {
+		if err := w.m.RestoreFeeds(w.t.Context(), w.saved); err != nil {
 			w.t.Fatal(err)
 		}
 		w.saved = nil
@@ -80,11 +79,10 @@ func (w *world) restart() {
 func (w *world) detach() {
 	w.t.Helper()
 	w.m.Detach()
-	var b bytes.Buffer
-	if err := w.m.SaveFeeds(&b); err != nil {
+	var err error
+	if w.saved, err = w.m.SaveFeeds(); err != nil {
 		w.t.Fatal(err)
 	}
-	w.saved = b.Bytes()
 }
 
 // handOver has the next life take up the feeds too.

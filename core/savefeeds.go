@@ -1,10 +1,10 @@
 package core
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"time"
 )
@@ -33,24 +33,28 @@ type savedUpdate struct {
 	Raw []byte
 }
 
-// SaveFeeds writes what [ProcessManager.Resume] knows, for the process that comes
-// next. It is for one that has detached; what it writes is good for one process
-// only, and soon.
-func (m *ProcessManager) SaveFeeds(w io.Writer) error {
+// SaveFeeds returns what [ProcessManager.Resume] knows, for the process that comes
+// next; nil if that is nothing. It is for one that has detached, and good for one
+// process only, and soon.
+func (m *ProcessManager) SaveFeeds() ([]byte, error) {
 	all := savedFeeds{Version: savedVersion, At: m.o.Now(), Feeds: map[ChannelKey]savedFeed{}}
 	owed := m.desk.untold()
 	m.hub.mu.RLock()
 	feeds := maps.Clone(m.hub.feeds)
 	m.hub.mu.RUnlock()
+	if len(feeds) == 0 {
+		return nil, nil
+	}
 	for key, f := range feeds {
 		all.Feeds[key] = f.save(owed[key])
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // what a tool is to be called with stays as it is
 	if err := enc.Encode(all); err != nil {
-		return fmt.Errorf("save feeds: %w", err)
+		return nil, fmt.Errorf("save feeds: %w", err)
 	}
-	return nil
+	return b.Bytes(), nil
 }
 
 func (f *feed) save(owed []MessageID) savedFeed {
@@ -66,9 +70,9 @@ func (f *feed) save(owed []MessageID) savedFeed {
 // RestoreFeeds takes over what an earlier process has saved, and comes before
 // Recover. Numbers go on where they ended, and outcomes are published that the
 // earlier process could only write down. What is too old is left.
-func (m *ProcessManager) RestoreFeeds(ctx context.Context, r io.Reader) error {
+func (m *ProcessManager) RestoreFeeds(ctx context.Context, saved []byte) error {
 	var all savedFeeds
-	if err := json.NewDecoder(r).Decode(&all); err != nil {
+	if err := json.Unmarshal(saved, &all); err != nil {
 		return fmt.Errorf("read saved feeds: %w", err)
 	}
 	if all.Version != savedVersion {

@@ -101,6 +101,34 @@ func TestStreamIsKeptAlive(t *testing.T) {
 	})
 }
 
+// TestKeepAliveBringsThePlace has others talk on the channel: a client that comes
+// again need not go back to before that.
+func TestKeepAliveBringsThePlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		c := pipe(t, f)
+		if _, err := f.Submit(t.Context(), core.Submission{Channel: "k", Adapter: "http", Mode: core.Collect, Content: core.Content{Text: "a"}}); err != nil {
+			t.Fatal(err)
+		}
+		write(t, c, "GET "+eventsA+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.publish("k", said("foreign"), said("foreign too"))
+		var got []string
+		for lines := bufio.NewScanner(resp.Body); len(got) < 8 && lines.Scan(); {
+			if lines.Text() != "" {
+				got = append(got, lines.Text())
+			}
+		}
+		if want := "id: fake-2 : keep-alive : keep-alive"; !strings.HasSuffix(strings.Join(got[:7], " "), want) {
+			t.Errorf("got %q, want at its end %s", got, want)
+		}
+	})
+}
+
 // TestDeadStreamIsNoticed leaves a stream unread: it must end by itself.
 func TestDeadStreamIsNoticed(t *testing.T) {
 	t.Parallel()
