@@ -24,8 +24,7 @@ type feed struct {
 
 	mu     sync.Mutex // guards the fields below
 	last   uint64     // number of the newest update, 0 before the first
-	ring   []Update   // the newest ones, without a hole up to last
-	bytes  int        // their size
+	kept   ring       // the newest ones, without a hole up to last
 	subs   []*Subscription
 	leftAt time.Time // when the last subscriber left
 	// What an earlier process left: the events that it had published, and the
@@ -67,24 +66,14 @@ func (f *feed) publish(u Update) {
 	defer f.mu.Unlock()
 	f.last++
 	u.ID = UpdateID{f.id, f.last}
-	f.keepLocked(u)
+	f.kept.push(u)
 	for _, s := range f.subs {
 		s.add(u)
 	}
 }
 
-func (f *feed) keepLocked(u Update) {
-	f.ring = append(f.ring, u)
-	f.bytes += u.size()
-	for len(f.ring) > keptUpdates || f.bytes > keptBytes {
-		f.bytes -= f.ring[0].size()
-		f.ring[0] = Update{}
-		f.ring = f.ring[1:]
-	}
-}
-
 // beforeLocked is the number of the newest update that is not kept any more.
-func (f *feed) beforeLocked() uint64 { return f.last - uint64(len(f.ring)) }
+func (f *feed) beforeLocked() uint64 { return f.last - uint64(f.kept.n) }
 
 // enter adds a subscriber to whom everything is new that follows the update
 // named. Nothing is lost or told twice between what is kept and what is to come.
@@ -96,7 +85,7 @@ func (f *feed) enter(s *Subscription, after UpdateID) {
 		s.gap, after = true, UpdateID{f.id, f.beforeLocked()}
 	}
 	s.from = after
-	s.queue = append(s.queue, f.ring[after.n-f.beforeLocked():]...)
+	s.queue = f.kept.last(int(f.last - after.n))
 	if len(s.queue) > 0 {
 		s.wake()
 	}

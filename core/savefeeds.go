@@ -60,9 +60,9 @@ func (m *ProcessManager) SaveFeeds() ([]byte, error) {
 func (f *feed) save(owed []MessageID) savedFeed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := savedFeed{ID: f.id, Last: f.last, Floor: f.floor, Owed: owed, Updates: make([]savedUpdate, len(f.ring))}
-	for i, u := range f.ring {
-		s.Updates[i] = savedUpdate{u, u.Raw}
+	s := savedFeed{ID: f.id, Last: f.last, Floor: f.floor, Owed: owed, Updates: make([]savedUpdate, 0, f.kept.n)}
+	for _, u := range f.kept.last(f.kept.n) {
+		s.Updates = append(s.Updates, savedUpdate{u, u.Raw})
 	}
 	return s
 }

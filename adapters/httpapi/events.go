@@ -33,10 +33,13 @@ func (s *Server) streamMessage(w *response, r *http.Request, sub core.Submission
 		return err
 	}
 	st := openStream(w, updates.From())
+	if t.existing {
+		begin(st, updates, sub.Channel)
+	}
 	st.send("accepted", appendAccepted(nil, &t.message))
 	v := &ownView{st: st, id: t.message.ID, turn: t.message.Turn}
 	if t.existing {
-		s.showPresent(r, v, updates, &t.message)
+		s.showPlace(r, v, updates, &t.message)
 	}
 	s.untilOutcome(r.Context(), v, updates, t)
 	return nil
@@ -57,17 +60,15 @@ func (s *Server) messageEvents(w *response, r *http.Request) error {
 	}
 	m = s.current(r.Context(), m) // it may have been begun before that
 	v := &ownView{st: openStream(w, updates.From()), id: m.ID, turn: m.Turn}
-	s.showPresent(r, v, updates, &m)
+	begin(v.st, updates, m.Channel)
+	s.showPlace(r, v, updates, &m)
 	s.untilOutcome(r.Context(), v, updates, t)
 	return nil
 }
 
-// showPresent tells where the message is, unless the client knows and what
-// follows tells more.
-func (s *Server) showPresent(r *http.Request, v *ownView, updates subscription, m *core.Message) {
-	if updates.Gap() {
-		sendGap(v.st, m.Channel)
-	}
+// showPlace tells where the message is in the queue, unless what follows tells it
+// to one who comes back.
+func (s *Server) showPlace(r *http.Request, v *ownView, updates subscription, m *core.Message) {
 	if updates.Gap() || r.Header.Get(lastEventHeader) == "" {
 		v.queued(s.place(m))
 	}
@@ -97,10 +98,7 @@ func (s *Server) channelEvents(w *response, r *http.Request) error {
 	updates := s.subscribe(r, key)
 	defer updates.Close()
 	st := openStream(w, updates.From())
-	st.comment("connected")
-	if updates.Gap() {
-		sendGap(st, key)
-	}
+	begin(st, updates, key)
 	show := func(u core.Update) { showUpdate(st, &u) }
 	s.follow(r.Context(), st, updates, nil, show)
 	if s.Draining() {
@@ -113,8 +111,14 @@ func (s *Server) channelEvents(w *response, r *http.Request) error {
 
 func channelPath(key core.ChannelKey) string { return "/channels/" + url.PathEscape(string(key)) }
 
-// sendGap tells that it is not known what the client has missed.
-func sendGap(st *stream, key core.ChannelKey) {
+// begin tells where the stream begins, so that it can be resumed before its first
+// event. Where it is not known what the client has missed, a notice says so, with
+// that id: who has the one has the other.
+func begin(st *stream, updates subscription, key core.ChannelKey) {
+	if !updates.Gap() {
+		st.comment("connected")
+		return
+	}
 	text := "Some events may be missing here, or come a second time: it is not known what followed the last one. " +
 		"The messages and their outcomes are at GET " + channelPath(key) + "/messages."
 	st.send("notice", appendNotice(nil, core.Notice{Code: "gap", Text: text}))
@@ -140,7 +144,7 @@ func (s *Server) follow(ctx context.Context, st *stream, updates subscription, d
 		select {
 		case <-updates.C():
 		case <-alive.C:
-			st.beat()
+			st.comment("keep-alive")
 		case <-done:
 			return
 		case <-s.drain.done:

@@ -42,7 +42,7 @@ func TestStreamsBeginWithAPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const want = "retry: 1000\nid: fake-2\n\n"
+		const want = "retry: 1000\nid: fake-2\n: connected\n\n"
 		b := make([]byte, len(want))
 		if _, err := io.ReadFull(resp.Body, b); err != nil || string(b) != want {
 			t.Errorf("%s begins with %q (%v)", path, b, err)

@@ -33,8 +33,8 @@ type stream struct {
 	err error         // the first failure to write; nothing is written after it
 }
 
-// openStream sends the header, so that the client knows that it is heard, and
-// where the stream begins, so that it can be resumed before the first event.
+// openStream sends the header, so that the client knows that it is heard. What is
+// sent first also says where the stream begins.
 func openStream(w *response, from core.UpdateID) *stream {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -42,14 +42,10 @@ func openStream(w *response, from core.UpdateID) *stream {
 	h.Set("Connection", "close")
 	h.Set("X-Accel-Buffering", "no") // a proxy must not hold events back
 	w.WriteHeader(http.StatusOK)
-	st := &stream{w: w, rc: http.NewResponseController(w), at: from}
-	st.buf = append(st.buf, streamRetry...)
-	st.place()
-	st.buf = append(st.buf, '\n')
-	return st
+	return &stream{w: w, rc: http.NewResponseController(w), at: from, buf: []byte(streamRetry)}
 }
 
-// place begins an event with the id of the last update, unless the client has it.
+// place begins an event or a comment with the id of the last update, unless the client has it.
 // What the stream says of itself has no id of its own, so that a client which
 // resumes there gets what follows that update.
 func (st *stream) place() {
@@ -87,14 +83,10 @@ func (st *stream) shape(event string, shape any) {
 	st.send(event, data)
 }
 
-// beat shows that the stream is alive. The id that it may bring is no event to the
-// client: it only need not go back as far when it comes again.
-func (st *stream) beat() {
-	st.place()
-	st.comment("keep-alive")
-}
-
+// comment adds what is no event to the client. It may bring an id all the same: the
+// client need not go back as far then when it comes again.
 func (st *stream) comment(text string) {
+	st.place()
 	st.buf = append(append(append(st.buf, ": "...), text...), "\n\n"...)
 }
 
