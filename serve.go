@@ -164,6 +164,7 @@ func (d *daemon) serve() error {
 			default:
 				go exitOnSecond(signals)
 				d.leave(httpapi.ShuttingDown)
+				d.saveFeeds()
 				return nil
 			}
 		}
@@ -309,7 +310,6 @@ func (d *daemon) leave(why httpapi.Reason) {
 	_, _ = sd.SdNotify(false, sd.SdNotifyStopping)
 	d.cut(why)
 	d.manager.Detach()
-	d.saveFeeds()
 }
 
 // cut answers what is held, and gives up what takes longer than httpGrace.
