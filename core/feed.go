@@ -2,6 +2,7 @@ package core
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -103,14 +104,13 @@ func (f *feed) newest() UpdateID {
 func (f *feed) leave(s *Subscription) (last bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i, other := range f.subs {
-		if other == s {
-			f.subs = append(f.subs[:i], f.subs[i+1:]...)
-			f.leftAt = time.Now()
-			return len(f.subs) == 0
-		}
+	i := slices.Index(f.subs, s)
+	if i < 0 {
+		return false
 	}
-	return false
+	f.subs = slices.Delete(f.subs, i, i+1)
+	f.leftAt = time.Now()
+	return len(f.subs) == 0
 }
 
 // over reports whether nobody has listened for long enough.
