@@ -131,6 +131,7 @@ func (m *machine) did(event, s string) bool {
 // An event is one server-sent event.
 type event struct {
 	id, kind string
+	last     string // the last id so far: what a client resumes with
 	data     answer
 }
 
@@ -144,7 +145,7 @@ type stream struct {
 }
 
 // stream sends a request and reads the events of its response.
-func (g *gateway) stream(method, path string, body any) *stream {
+func (g *gateway) stream(method, path string, body any, header ...string) *stream {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
 	var text string
@@ -163,6 +164,9 @@ func (g *gateway) stream(method, path string, body any) *stream {
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
 	resp, err := g.http.Do(req)
 	if err != nil {
 		g.t.Fatalf("%s %s: %v", method, path, err)
@@ -177,11 +181,12 @@ func (g *gateway) stream(method, path string, body any) *stream {
 		defer close(s.events)
 		lines := bufio.NewScanner(resp.Body)
 		lines.Buffer(nil, 64<<20)
+		last := ""
 		for e := (event{}); lines.Scan(); {
 			name, value, _ := strings.Cut(lines.Text(), ": ")
 			switch name {
 			case "id":
-				e.id = value
+				e.id, last = value, value
 			case "event":
 				e.kind = value
 			case "data":
@@ -189,6 +194,7 @@ func (g *gateway) stream(method, path string, body any) *stream {
 			case "":
 				if e.kind != "" {
 					_ = json.Unmarshal(e.data.body, &e.data.json) // all events have objects; tests look at members
+					e.last = last
 					s.events <- e
 				}
 				e = event{}

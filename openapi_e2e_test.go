@@ -80,7 +80,8 @@ func provokeMessages(g *gateway) {
 	g.outcome(id)
 	g.must("GET", "/messages/"+id+"/trace", nil, 200)
 	g.must("GET", "/messages/"+id+"?wait=never", nil, 400)
-	for _, path := range []string{"/messages/none", "/messages/none/trace"} {
+	g.stream("GET", "/messages/"+id+"/events", nil).want("result")
+	for _, path := range []string{"/messages/none", "/messages/none/events", "/messages/none/trace"} {
 		g.must("GET", path, nil, 404)
 	}
 	g.must("DELETE", "/messages/none", nil, 404)

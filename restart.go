@@ -190,6 +190,7 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 	d.http.HandOver()
 	d.manager.Detach()
 	d.closeRecords()
+	d.saveFeeds()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), serveTimeout, fmt.Errorf("it did not serve within %s", serveTimeout))
 	defer cancel()
 	err := s.Go()

@@ -164,6 +164,7 @@ func (d *daemon) serve() error {
 			default:
 				go exitOnSecond(signals)
 				d.leave(httpapi.ShuttingDown)
+				d.saveFeeds()
 				return nil
 			}
 		}
@@ -247,6 +248,7 @@ func (d *daemon) open() (err error) {
 			d.log.Error("not everything that earlier sessions left has ended", "err", err)
 		}
 	}()
+	d.restoreFeeds()
 	if err := d.manager.Recover(context.Background()); err != nil {
 		return fmt.Errorf("take up what was left: %w", err)
 	}

@@ -76,6 +76,7 @@ const (
 type SessionInfo struct {
 	SessionID string
 	HostPID   int
+	HostStart uint64 // when it started: only good to tell it from another of that pid
 	AgentPID  int
 	Turns     []TurnID  // those handed to this process, newest last (bounded)
 	Requests  []Request // permission requests that wait for an answer

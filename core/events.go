@@ -25,7 +25,7 @@ const (
 
 // take acts on one event of the session.
 func (l *lane) take(ev Event) {
-	l.seen = ev.Seq
+	l.seen, l.hearing = ev.Seq, ev.Seq
 	if ev.Kind == SessionNew {
 		l.seen-- // what else its line says follows under the same number
 	}

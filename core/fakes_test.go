@@ -24,6 +24,7 @@ type world struct {
 	sessions *fakeSessions
 	m        *ProcessManager
 	life     *life
+	saved    []byte // what the last life has left of its feeds; nil: nothing
 	log      strings.Builder
 }
 
@@ -55,6 +56,12 @@ func (w *world) start() {
 	o := w.o
 	o.Ledger, o.Agent, o.Sessions = ledgerOf{w.ledger, w.life}, agentOf{w.agent, w.life}, w.sessions
 	w.m = New(o)
+	if w.saved != nil {
+		if err := w.m.RestoreFeeds(w.t.Context(), w.saved); err != nil {
+			w.t.Fatal(err)
+		}
+		w.saved = nil
+	}
 	if err := w.m.Recover(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -64,6 +71,24 @@ func (w *world) start() {
 func (w *world) restart() {
 	w.t.Helper()
 	w.m.Detach()
+	w.start()
+	synctest.Wait()
+}
+
+// detach ends the gateway in an orderly way, and keeps what it leaves of its feeds.
+func (w *world) detach() {
+	w.t.Helper()
+	w.m.Detach()
+	var err error
+	if w.saved, err = w.m.SaveFeeds(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// handOver has the next life take up the feeds too.
+func (w *world) handOver() {
+	w.t.Helper()
+	w.detach()
 	w.start()
 	synctest.Wait()
 }

@@ -65,6 +65,9 @@ type lane struct {
 	seen  uint64   // last event taken up
 	acked uint64   // last event acknowledged
 	holds []uint64 // events whose effect is not durable yet, ascending
+
+	hearing uint64 // the event that is being taken up, 0 between events
+	floor   uint64 // an earlier process has published what events up to it cause
 }
 
 // gauge mirrors counts of a lane for metrics.
@@ -189,6 +192,7 @@ func (l *lane) run(ctx context.Context, r *remains) {
 			for _, ev := range batch {
 				l.take(ev)
 			}
+			l.hearing = 0
 		}
 	}
 }
@@ -258,9 +262,13 @@ func (l *lane) leave() {
 		a.timer.Stop()
 	}
 	if l.session != nil {
+		l.m.hub.raise(l.key, l.host(), l.seen)
 		l.session.Detach()
 	}
 }
+
+// host names the process that holds the session.
+func (l *lane) host() hostID { return hostID{l.info.HostPID, l.info.HostStart} }
 
 // admitting reports whether somebody waits to hear of a message's acceptance.
 func (l *lane) admitting() bool {
@@ -296,14 +304,24 @@ func (l *lane) flight(id TurnID) *flight {
 
 func (l *lane) now() time.Time { return l.m.o.Now() }
 
-// listening reports whether anybody would see an update.
+// listening reports whether anybody would see an update, now or a little later.
 func (l *lane) listening() bool { return l.m.hub.listening(l.key) }
 
 func (l *lane) publish(u Update) {
-	if l.listening() {
+	if l.listening() && !l.toldBefore(&u) {
 		u.At = l.now()
 		l.m.hub.publish(l.key, u)
 	}
+}
+
+// toldBefore reports whether the update comes from an event that the host says
+// again, and an earlier process has published it. An outcome it may not have: it
+// is published when it is durable, which can be after the event was taken up.
+func (l *lane) toldBefore(u *Update) bool {
+	if l.hearing == 0 || l.hearing > l.floor {
+		return false
+	}
+	return u.Kind != UpdateResult || !l.m.hub.owes(l.key, u.Message.ID)
 }
 
 // open counts the channel's messages without an outcome.

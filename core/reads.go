@@ -61,6 +61,13 @@ func (m *ProcessManager) Approvals(ctx context.Context) ([]Approval, error) {
 // Subscribe sees everything that happens on the channel from now on.
 func (m *ProcessManager) Subscribe(key ChannelKey) *Subscription { return m.hub.subscribe(key) }
 
+// Resume sees everything that happened on the channel after an update, as its id
+// says, and what happens from now on. When it is not known what followed, or the
+// text is no id, the subscription has a gap: it begins with what is known.
+func (m *ProcessManager) Resume(key ChannelKey, after string) *Subscription {
+	return m.hub.resume(key, after)
+}
+
 // Stats returns counts for metrics.
 func (m *ProcessManager) Stats() Stats {
 	s := Stats{

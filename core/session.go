@@ -88,6 +88,7 @@ func (l *lane) adopt(s Session) {
 	l.ready = l.info.Ready
 	l.exit, l.stray = nil, nil
 	l.seen, l.acked, l.holds = 0, 0, nil
+	l.floor = l.m.hub.published(l.key, l.host())
 	l.tasks = l.info.Tasks
 	l.heardNow()
 	l.gauge.sessions.Store(1)

@@ -101,16 +101,10 @@ func (m *ProcessManager) existing(ctx context.Context, s Submission, dup *Duplic
 	if dup.Hash != s.SourceHash {
 		return nil, fmt.Errorf("%w: it belongs to message %s", ErrKeyReused, dup.Existing)
 	}
-	if t, ok := m.desk.find(dup.Existing); ok {
-		return &Ticket{Message: t.Message, Existing: true, future: t.future}, nil
-	}
-	old, err := m.o.Ledger.Message(ctx, dup.Existing)
+	t, err := m.Ticket(ctx, dup.Existing)
 	if err != nil {
 		return nil, fmt.Errorf("read the message of a repeated source key: %w", err)
 	}
-	t := newTicket(old)
-	t.Existing, t.outcome = true, &old
-	close(t.done)
 	return t, nil
 }
 

@@ -26,8 +26,10 @@ const (
 	UpdateDropped        UpdateKind = "dropped"    // Dropped events: the subscriber was too slow
 )
 
-// An Update is one thing that happened on a channel.
+// An Update is one thing that happened on a channel. A Message in it has no
+// content.
 type Update struct {
+	ID         UpdateID // zero for UpdateDropped
 	Kind       UpdateKind
 	At         time.Time
 	Turn       TurnID
@@ -46,12 +48,15 @@ type Update struct {
 // is bounded by the messages of the channel.
 const maxQueuedEvents = 4096
 
-// A Subscription sees what happens on one channel from the moment it was made.
+// A Subscription sees what happens on one channel, each update once and in order.
 // It is for one reader and must be closed.
 type Subscription struct {
-	hub *hub
-	key ChannelKey
-	c   chan struct{}
+	hub  *hub
+	key  ChannelKey
+	feed *feed
+	c    chan struct{}
+	from UpdateID
+	gap  bool
 
 	mu      sync.Mutex // guards the fields below
 	queue   []Update
@@ -60,6 +65,15 @@ type Subscription struct {
 
 // C is signalled when Next may have something.
 func (s *Subscription) C() <-chan struct{} { return s.c }
+
+// From returns the id after which the subscription began: with that, one who has
+// seen none of its updates resumes it.
+func (s *Subscription) From() UpdateID { return s.from }
+
+// Gap reports whether it was to be resumed after an update of which it is not
+// known any more what followed. Updates may be missing then, and after the death
+// of the gateway some may come a second time.
+func (s *Subscription) Gap() bool { return s.gap }
 
 // Next returns the oldest unread update, or false when there is none now. It
 // does not block.
@@ -91,58 +105,12 @@ func (s *Subscription) add(u Update) {
 		s.queue = append(s.queue, u)
 	}
 	s.mu.Unlock()
+	s.wake()
+}
+
+func (s *Subscription) wake() {
 	select {
 	case s.c <- struct{}{}:
 	default: // a wake-up is already owed
-	}
-}
-
-// A hub knows the subscriptions of all channels.
-type hub struct {
-	mu   sync.RWMutex
-	subs map[ChannelKey][]*Subscription
-}
-
-func (h *hub) subscribe(key ChannelKey) *Subscription {
-	s := &Subscription{hub: h, key: key, c: make(chan struct{}, 1)}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.subs == nil {
-		h.subs = map[ChannelKey][]*Subscription{}
-	}
-	// A new slice each time: publish reads the old one without the lock.
-	h.subs[key] = append(h.subs[key][:len(h.subs[key]):len(h.subs[key])], s)
-	return s
-}
-
-func (h *hub) remove(s *Subscription) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var rest []*Subscription
-	for _, other := range h.subs[s.key] {
-		if other != s {
-			rest = append(rest, other)
-		}
-	}
-	if len(rest) == 0 {
-		delete(h.subs, s.key)
-		return
-	}
-	h.subs[s.key] = rest
-}
-
-// listening reports whether anybody would see an update of the channel.
-func (h *hub) listening(key ChannelKey) bool {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	return len(h.subs[key]) > 0
-}
-
-func (h *hub) publish(key ChannelKey, u Update) {
-	h.mu.RLock()
-	subs := h.subs[key]
-	h.mu.RUnlock()
-	for _, s := range subs {
-		s.add(u)
 	}
 }

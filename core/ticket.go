@@ -42,6 +42,22 @@ func (f *future) Done() <-chan struct{} { return f.done }
 // Outcome returns the message with its outcome. It is valid once Done is closed.
 func (f *future) Outcome() Message { return *f.outcome }
 
+// Ticket returns a ticket of a message that was accepted before. ErrNotFound if
+// there is no such message.
+func (m *ProcessManager) Ticket(ctx context.Context, id MessageID) (*Ticket, error) {
+	if t, ok := m.desk.find(id); ok {
+		return &Ticket{Message: t.Message, Existing: true, future: t.future}, nil
+	}
+	old, err := m.o.Ledger.Message(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	t := newTicket(old)
+	t.Existing, t.outcome = true, &old
+	close(t.done)
+	return t, nil
+}
+
 // wait returns once there is an outcome, or with the context's error.
 func (f *future) wait(ctx context.Context) (Message, error) {
 	select {

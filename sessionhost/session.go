@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/claude"
 	"bareclaw/core"
+	"bareclaw/internal/procs"
 )
 
 const (
@@ -78,6 +79,7 @@ func greetHost(c net.Conn, key core.ChannelKey, o Options) (*session, error) {
 		info:   core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Tasks: w.Tasks},
 		launch: w.Launch, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
 	}
+	s.info.HostStart, _ = procs.StartTime(w.PID) // 0 of one that has just ended
 	for _, id := range w.Turns {
 		s.info.Turns = append(s.info.Turns, core.TurnID(id))
 	}

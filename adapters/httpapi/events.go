@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -10,53 +11,120 @@ import (
 	"bareclaw/core"
 )
 
+// lastEventHeader is what a client sends that resumes a stream.
+const lastEventHeader = "Last-Event-ID"
+
+// subscribe sees what happens on the channel from now on, or from where the
+// client's last stream ended.
+func (s *Server) subscribe(r *http.Request, key core.ChannelKey) subscription {
+	if after := r.Header.Get(lastEventHeader); after != "" {
+		return s.core.Resume(key, after)
+	}
+	return s.core.Subscribe(key)
+}
+
 // streamMessage is POST /message as a stream: what becomes of the message and
 // of its turn, and at last the outcome.
 func (s *Server) streamMessage(w *response, r *http.Request, sub core.Submission) error {
-	updates := s.core.Subscribe(sub.Channel) // before the message is there: nothing is missed
+	updates := s.subscribe(r, sub.Channel) // before the message is there: nothing is missed
 	defer updates.Close()
 	t, err := s.submit(w, r, sub)
 	if err != nil {
 		return err
 	}
-	st := openStream(w)
+	st := openStream(w, updates.From())
+	if t.existing {
+		begin(st, updates, sub.Channel)
+	}
 	st.send("accepted", appendAccepted(nil, &t.message))
 	v := &ownView{st: st, id: t.message.ID, turn: t.message.Turn}
 	if t.existing {
-		v.queued(s.place(&t.message))
+		s.showPlace(r, v, updates, &t.message)
 	}
-	s.follow(r.Context(), st, updates, t.done, v.show)
-	if isClosed(t.done) { // also when the server drains: the outcome is the better end
-		showAll(st, updates, v.show)
-		m := t.outcome()
-		st.send("result", appendMessage(nil, &m, place{}))
-		if st.flush(); st.err == nil {
-			s.deliveries.note(&m)
-		}
-	} else if s.Draining() {
-		s.sendDrained(st, location(t.message.ID))
-	}
-	st.flush()
+	s.untilOutcome(r.Context(), v, updates, t)
 	return nil
 }
 
+// messageEvents is GET /messages/{id}/events: the same for a message that was
+// accepted before.
+func (s *Server) messageEvents(w *response, r *http.Request) error {
+	m, err := s.core.Message(r.Context(), pathMessage(r))
+	if err != nil {
+		return err
+	}
+	updates := s.subscribe(r, m.Channel)
+	defer updates.Close()
+	t, err := s.core.Ticket(r.Context(), m.ID)
+	if err != nil {
+		return err
+	}
+	m = s.current(r.Context(), m) // it may have been begun before that
+	v := &ownView{st: openStream(w, updates.From()), id: m.ID, turn: m.Turn}
+	begin(v.st, updates, m.Channel)
+	s.showPlace(r, v, updates, &m)
+	s.untilOutcome(r.Context(), v, updates, t)
+	return nil
+}
+
+// showPlace tells where the message is in the queue, unless what follows tells it
+// to one who comes back.
+func (s *Server) showPlace(r *http.Request, v *ownView, updates subscription, m *core.Message) {
+	if updates.Gap() || r.Header.Get(lastEventHeader) == "" {
+		v.queued(s.place(m))
+	}
+}
+
+// untilOutcome shows what becomes of one message.
+func (s *Server) untilOutcome(ctx context.Context, v *ownView, updates subscription, t ticket) {
+	s.follow(ctx, v.st, updates, t.done, v.show)
+	over := isClosed(t.done) // also when the server drains: the outcome is the better end
+	showAll(v.st, updates, v.show)
+	if over {
+		m := t.outcome()
+		v.st.send("result", appendMessage(nil, &m, place{}))
+		if v.st.flush(); v.st.err == nil {
+			s.deliveries.note(&m)
+		}
+	} else if s.Draining() {
+		s.sendDrained(v.st, location(v.id), location(v.id)+"/events")
+	}
+	v.st.flush()
+}
+
 // channelEvents is GET /channels/{key}/events: everything that happens on the
-// channel from now on. The channel need not exist yet.
+// channel. The channel need not exist yet.
 func (s *Server) channelEvents(w *response, r *http.Request) error {
 	key, err := pathKey(r)
 	if err != nil {
 		return err
 	}
-	updates := s.core.Subscribe(key)
+	updates := s.subscribe(r, key)
 	defer updates.Close()
-	st := openStream(w)
-	st.comment("connected")
-	s.follow(r.Context(), st, updates, nil, func(u core.Update) { showUpdate(st, &u) })
+	st := openStream(w, updates.From())
+	begin(st, updates, key)
+	show := func(u core.Update) { showUpdate(st, &u) }
+	s.follow(r.Context(), st, updates, nil, show)
 	if s.Draining() {
-		s.sendDrained(st, "")
+		showAll(st, updates, show)
+		s.sendDrained(st, "", channelPath(key)+"/events")
 		st.flush()
 	}
 	return nil
+}
+
+func channelPath(key core.ChannelKey) string { return "/channels/" + url.PathEscape(string(key)) }
+
+// begin tells where the stream begins, so that it can be resumed before its first
+// event. Where it is not known what the client has missed, a notice says so, with
+// that id: who has the one has the other.
+func begin(st *stream, updates subscription, key core.ChannelKey) {
+	if !updates.Gap() {
+		st.comment("connected")
+		return
+	}
+	text := "Some events may be missing here, or come a second time: it is not known what followed the last one. " +
+		"The messages and their outcomes are at GET " + channelPath(key) + "/messages."
+	st.send("notice", appendNotice(nil, core.Notice{Code: "gap", Text: text}))
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -96,19 +164,25 @@ func showAll(st *stream, updates subscription, show func(core.Update)) {
 		if !ok {
 			return
 		}
+		if !u.ID.IsZero() { // else it is about this stream
+			st.at = u.ID
+		}
 		show(u)
 	}
 }
 
-func (s *Server) sendDrained(st *stream, where string) {
+// sendDrained ends a stream: with where its message is, if it has one, and where
+// its events go on.
+func (s *Server) sendDrained(st *stream, where, events string) {
 	text := "The gateway shuts down; turns in progress go on."
 	if s.drain.reason == Restarting {
-		text = "The gateway restarts; turns in progress go on. Connect again in a moment."
+		text = "The gateway restarts; turns in progress go on. Connect again in a moment: with Last-Event-ID nothing is missed."
 	}
 	st.shape(string(s.drain.reason), struct {
 		Text     string `json:"text"`
 		Location string `json:"location,omitempty"`
-	}{text, where})
+		Events   string `json:"events"`
+	}{text, where, events})
 }
 
 // An ownView shows what concerns one message: of a channel's updates only those

@@ -27,13 +27,14 @@ type fake struct {
 	done      map[core.MessageID]chan struct{}
 	keys      map[string]core.MessageID
 	subs      map[core.ChannelKey][]*fakeSub
+	updates   map[core.ChannelKey][]core.Update // all that were published
 	approvals []core.Approval
 	decisions []core.Decision
 	uneven    bool
 }
 
 func newFake(t testing.TB) *fake {
-	return &fake{t: t, done: map[core.MessageID]chan struct{}{}, keys: map[string]core.MessageID{}, subs: map[core.ChannelKey][]*fakeSub{}}
+	return &fake{t: t, done: map[core.MessageID]chan struct{}{}, keys: map[string]core.MessageID{}, subs: map[core.ChannelKey][]*fakeSub{}, updates: map[core.ChannelKey][]core.Update{}}
 }
 
 // reset forgets all messages.
@@ -41,6 +42,7 @@ func (f *fake) reset(t testing.TB) {
 	f.t, f.messages = t, nil
 	clear(f.done)
 	clear(f.keys)
+	clear(f.updates)
 }
 
 // echo answers each message at once with its own text.
@@ -196,6 +198,16 @@ func (f *fake) Resubmission(ctx context.Context, id core.MessageID) (core.Submis
 		err = core.ErrNotFailed
 	}
 	return core.Submission{Channel: m.Channel, Adapter: m.Adapter, Content: m.Content, Mode: m.Mode, SourceKey: "retry:" + string(id), RetryOf: id}, m, err
+}
+
+func (f *fake) Ticket(_ context.Context, id core.MessageID) (ticket, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.find(id)
+	if m == nil {
+		return ticket{}, core.ErrNotFound
+	}
+	return f.ticket(m, true), nil
 }
 
 func (f *fake) Wait(ctx context.Context, id core.MessageID) (core.Message, error) {

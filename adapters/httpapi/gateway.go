@@ -12,6 +12,7 @@ type gateway interface {
 	SubmitAndWait(ctx context.Context, s core.Submission, hurry <-chan struct{}) (ticket, error)
 	Resubmission(ctx context.Context, id core.MessageID) (core.Submission, core.Message, error)
 	Message(ctx context.Context, id core.MessageID) (core.Message, error)
+	Ticket(ctx context.Context, id core.MessageID) (ticket, error)
 	Wait(ctx context.Context, id core.MessageID) (core.Message, error)
 	Cancel(ctx context.Context, id core.MessageID) (core.Message, error)
 	Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
@@ -24,6 +25,7 @@ type gateway interface {
 	Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (core.Interruption, error)
 	Reset(ctx context.Context, key core.ChannelKey) error
 	Subscribe(key core.ChannelKey) subscription
+	Resume(key core.ChannelKey, after string) subscription
 
 	Approvals(ctx context.Context) ([]core.Approval, error)
 	Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error)
@@ -45,6 +47,8 @@ type ticket struct {
 type subscription interface {
 	C() <-chan struct{}
 	Next() (core.Update, bool)
+	From() core.UpdateID
+	Gap() bool
 	Close()
 }
 
@@ -61,6 +65,11 @@ func (m managed) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-c
 	return ticketOf(m.ProcessManager.SubmitAndWait(ctx, s, hurry))
 }
 
+// Ticket implements gateway.
+func (m managed) Ticket(ctx context.Context, id core.MessageID) (ticket, error) {
+	return ticketOf(m.ProcessManager.Ticket(ctx, id))
+}
+
 func ticketOf(t *core.Ticket, err error) (ticket, error) {
 	if err != nil {
 		return ticket{}, err
@@ -71,4 +80,9 @@ func ticketOf(t *core.Ticket, err error) (ticket, error) {
 // Subscribe implements gateway.
 func (m managed) Subscribe(key core.ChannelKey) subscription {
 	return m.ProcessManager.Subscribe(key)
+}
+
+// Resume implements gateway.
+func (m managed) Resume(key core.ChannelKey, after string) subscription {
+	return m.ProcessManager.Resume(key, after)
 }

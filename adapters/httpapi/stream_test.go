@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,25 +50,25 @@ func TestMessageStream(t *testing.T) {
 		core.Update{Kind: core.UpdateResult, Turn: turnA, Message: &ended, Messages: mine},
 	)
 	r.settle(id, core.Reply{State: core.Answered, Coalesced: true, Into: other, Duration: time.Second})
-	want := []struct{ name, data string }{
-		{"accepted", `{"message_id":"` + string(id) + `","channel":"http","state":"waiting"}`},
-		{"queued", `{"message_id":"` + string(id) + `","position":2}`},
-		{"started", `{"turn_id":"` + string(turnA) + `","messages":["` + string(other) + `","` + string(id) + `"]}`},
-		{"event", `{"type":"assistant", "n":1.50}`},
-		{"approval", `"id":"a-1"`},
-		{"approval_closed", `"id":"a-1"`},
-		{"notice", `{"code":"retrying","text":"529 overloaded"}`},
-		{"notice", `3 events`},
-		{"result", `"text":"","is_error":false,"duration_ms":1000,"coalesced":true,"into":"` + string(other) + `"`},
-		{"", ""},
+	want := []struct{ name, data, id string }{
+		{"accepted", `{"message_id":"` + string(id) + `","channel":"http","state":"waiting"}`, "fake-0"},
+		{"queued", `{"message_id":"` + string(id) + `","position":2}`, "fake-4"},
+		{"started", `{"turn_id":"` + string(turnA) + `","messages":["` + string(other) + `","` + string(id) + `"]}`, "fake-10"},
+		{"event", `{"type":"assistant", "n":1.50}`, "fake-11"},
+		{"approval", `"id":"a-1"`, "fake-12"},
+		{"approval_closed", `"id":"a-1"`, "fake-13"},
+		{"notice", `{"code":"retrying","text":"529 overloaded"}`, "fake-14"},
+		{"notice", `3 events`, ""},
+		{"result", `"text":"","is_error":false,"duration_ms":1000,"coalesced":true,"into":"` + string(other) + `"`, "fake-15"},
+		{"", "", ""},
 	}
 	for i, w := range want {
 		e := next()
 		if e.name != w.name || !strings.Contains(e.data, w.data) {
 			t.Fatalf("event %d = %+v, want %+v", i, e, w)
 		}
-		if w.name != "" && e.id != strconv.Itoa(i+1) {
-			t.Errorf("event %d has the id %q", i, e.id)
+		if e.id != w.id {
+			t.Errorf("event %d has the id %q, want %q", i, e.id, w.id)
 		}
 	}
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Length") != "" {
@@ -128,7 +127,7 @@ func TestChannelStream(t *testing.T) {
 		core.Update{Kind: core.UpdateBackground, Background: &core.Background{ID: "b-1", Text: "late", CreatedAt: fakeStart}},
 	)
 	for i, want := range []string{"accepted", "queued", "started", "notice", "event", "result", "background"} {
-		if e := next(); e.name != want || e.id != strconv.Itoa(i+1) {
+		if e := next(); e.name != want || e.id != fakeID(i+1).String() {
 			t.Fatalf("event %d = %v, want %s", i, e, want)
 		}
 	}

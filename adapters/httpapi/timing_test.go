@@ -87,16 +87,44 @@ func TestStreamIsKeptAlive(t *testing.T) {
 		}
 		lines := bufio.NewScanner(resp.Body)
 		var got []string
-		for len(got) < 3 && lines.Scan() {
+		for len(got) < 5 && lines.Scan() {
 			if lines.Text() != "" {
 				got = append(got, lines.Text())
 			}
 		}
-		if want := ": connected : keep-alive : keep-alive"; strings.Join(got, " ") != want {
+		if want := "retry: 1000 id: fake-0 : connected : keep-alive : keep-alive"; strings.Join(got, " ") != want {
 			t.Errorf("got %q", got)
 		}
 		if took := time.Since(start); took != 2*keepAlive {
 			t.Errorf("two comments took %v", took)
+		}
+	})
+}
+
+// TestKeepAliveBringsThePlace has others talk on the channel: a client that comes
+// again need not go back to before that.
+func TestKeepAliveBringsThePlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		c := pipe(t, f)
+		if _, err := f.Submit(t.Context(), core.Submission{Channel: "k", Adapter: "http", Mode: core.Collect, Content: core.Content{Text: "a"}}); err != nil {
+			t.Fatal(err)
+		}
+		write(t, c, "GET "+eventsA+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.publish("k", said("foreign"), said("foreign too"))
+		var got []string
+		for lines := bufio.NewScanner(resp.Body); len(got) < 8 && lines.Scan(); {
+			if lines.Text() != "" {
+				got = append(got, lines.Text())
+			}
+		}
+		if want := "id: fake-2 : keep-alive : keep-alive"; !strings.HasSuffix(strings.Join(got, " "), want) {
+			t.Errorf("got %q, want at its end %s", got, want)
 		}
 	})
 }

@@ -31,7 +31,7 @@ func shapeOf(name string) (shape, bool) {
 	switch name {
 	case "prompt", "size", "history", "pid", "cwd", "args", "session", "notloggedin", "kill", "vanish", "mute", "rubbish":
 		return bare, true
-	case "echo", "env", "wait", "toolwait":
+	case "echo", "env", "wait", "toolwait", "ticks":
 		return text, true
 	case "noresult":
 		return anything, true

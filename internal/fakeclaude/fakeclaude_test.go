@@ -60,6 +60,7 @@ func TestReports(t *testing.T) {
 		{"/unknown command", "ok: /unknown command"},
 		{"big 100000", strings.Repeat("x", 100_000)},
 		{"events 3", "events 3"},
+		{"ticks " + dir, "ticked 1"},
 		{"apiretry 2 401", "apiretry 2"},
 	} {
 		id := fmt.Sprintf("bbbbbbbb-0000-4000-8000-%012d", i)

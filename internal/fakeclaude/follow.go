@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 )
@@ -19,6 +20,8 @@ func (t *turn) follow(d directive) {
 		} else {
 			t.aborted("")
 		}
+	case "ticks":
+		t.ticks(d.arg)
 	case "tool":
 		t.tool(d.arg, func() bool { return t.pause(ms) })
 	case "toolwait":
@@ -131,6 +134,24 @@ func (t *turn) slow(d time.Duration, text string) {
 	}
 	t.s.partial(func() { t.delta(text) })
 	t.answerStreamed(said + text)
+}
+
+// ticks counts aloud, a hundred numbers a second, until the file exists.
+func (t *turn) ticks(file string) {
+	said := ""
+	for n := 1; ; n++ {
+		if !t.pause(10 * time.Millisecond) {
+			t.aborted(said)
+			return
+		}
+		number := fmt.Sprintf("%d ", n)
+		said += number
+		t.s.partial(func() { t.delta(number) })
+		if _, err := os.Stat(file); err == nil {
+			t.answerStreamed(fmt.Sprintf("ticked %d", n))
+			return
+		}
+	}
 }
 
 // noResult ends the turn without a result, as a resend of an old uuid does.

@@ -22,6 +22,8 @@
 //	env NAME            reply the variable's value, or "(unset)"
 //	slow MS TEXT        a text turn of that length, in several deltas
 //	wait FILE           a text turn that goes on until FILE exists
+//	ticks FILE          numbered text deltas, "1 ", "2 " and so on, until FILE
+//	                    exists, then "ticked N"
 //	events N            N text deltas, then a reply
 //	big N               a reply of N bytes
 //	tool MS COMMAND     one Bash call of that length, then "final: OUTCOME"; a

@@ -1,0 +1,46 @@
+package core
+
+// A ring holds the newest updates, oldest first, in memory that is used again.
+type ring struct {
+	slots []Update
+	head  int // of the oldest
+	n     int
+	bytes int // size of all
+}
+
+// push adds the newest and drops what is then too much.
+func (r *ring) push(u Update) {
+	if r.n == keptUpdates {
+		r.drop()
+	}
+	if r.n == len(r.slots) {
+		r.grow()
+	}
+	r.slots[(r.head+r.n)%len(r.slots)] = u
+	r.n++
+	for r.bytes += u.size(); r.bytes > keptBytes; {
+		r.drop()
+	}
+}
+
+func (r *ring) drop() {
+	r.bytes -= r.slots[r.head].size()
+	r.slots[r.head] = Update{}
+	r.head = (r.head + 1) % len(r.slots)
+	r.n--
+}
+
+func (r *ring) grow() {
+	const first = 16
+	r.slots = append(r.last(r.n), make([]Update, min(max(first, r.n), keptUpdates-r.n))...)
+	r.head = 0
+}
+
+// last returns the newest n, oldest first.
+func (r *ring) last(n int) []Update {
+	all := make([]Update, n)
+	for i := range all {
+		all[i] = r.slots[(r.head+r.n-n+i)%len(r.slots)]
+	}
+	return all
+}

@@ -1,0 +1,168 @@
+package core
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A host says again to the next process what was not acknowledged: it is told
+// once, and what was said meanwhile is not lost.
+func TestFeedsAreHandedOver(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		sub := w.m.Subscribe("c")
+		m, h, id := w.begun("one")
+		h.say(Event{Kind: Said, Raw: line("<1> &")})
+		h.results(Result{Background: true, Text: "bg"})
+		h.say(Event{Kind: Retrying, Detail: "overloaded"})
+		synctest.Wait()
+		last := wantKinds(t, sub, UpdateAccepted, UpdateStarted, UpdateEvent, UpdateEvent, UpdateBackground, UpdateRetrying)
+		if h.kept() == 0 {
+			t.Fatal("all is acknowledged: nothing will be said again")
+		}
+		w.detach()
+		h.say(Event{Kind: Said, Raw: line("2")}) // nobody is there
+		w.start()
+		w.handOver() // at once again, perhaps before all was said again
+		back := w.m.Resume("c", last.String())
+		defer back.Close()
+		wantKinds(t, back, UpdateEvent)
+		h.say(Event{Kind: Said, Raw: line("3")})
+		h.result("ok", id)
+		h.done(id)
+		w.wantsNow(m.Message.ID, Answered, "", "ok")
+		last = wantKinds(t, back, UpdateEvent, UpdateEvent, UpdateResult)
+		w.handOver()
+		end := w.m.Resume("c", last.String())
+		defer end.Close()
+		all := w.m.Resume("c", sub.From().String())
+		defer all.Close()
+		if got := drain(all); len(got) != 10 || string(got[2].Raw) != string(line("<1> &")) || got[9].Message.Reply.Text != "ok" {
+			t.Errorf("all updates: %+v", got)
+		}
+		wantKinds(t, end)
+		w.works()
+		wantKinds(t, end, UpdateAccepted, UpdateStarted, UpdateEvent, UpdateResult)
+	})
+}
+
+// Another host's events have nothing to do with those that the feed has.
+func TestFeedOfAnotherHost(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		sub := w.m.Subscribe("c")
+		m, h, id := w.begun("one")
+		h.say(Event{Kind: Said, Raw: line("1")})
+		synctest.Wait()
+		last := wantKinds(t, sub, UpdateAccepted, UpdateStarted, UpdateEvent)
+		w.detach()
+		h.die()
+		w.start()
+		_, again := w.running()
+		if again != id {
+			t.Fatal("it is not run again")
+		}
+		w.host().answer(id, "ok")
+		w.wantsNow(m.Message.ID, Answered, "", "ok")
+		back := w.m.Resume("c", last.String())
+		defer back.Close()
+		wantKinds(t, back, UpdateStarted, UpdateEvent, UpdateResult)
+	})
+}
+
+// An outcome becomes durable when nobody is left to tell it: the next process
+// does, once.
+func TestOutcomeThatWasOnlyWritten(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		sub := w.m.Subscribe("c")
+		m, h, id := w.begun("one")
+		waiting := w.submit("two")
+		synctest.Wait()
+		last := wantKinds(t, sub, UpdateAccepted, UpdateStarted, UpdateAccepted, UpdateQueued)
+		w.ledger.hold()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = w.m.Cancel(ctx, waiting.Message.ID) }()
+		synctest.Wait()
+		w.detach()
+		cancel()
+		w.ledger.release()
+		synctest.Wait()
+		w.start()
+		synctest.Wait()
+		back := w.m.Resume("c", last.String())
+		defer back.Close()
+		last = wantKinds(t, back, UpdateResult)
+		w.handOver()
+		back = w.m.Resume("c", last.String())
+		defer back.Close()
+		wantKinds(t, back)
+		h.result("ok", id)
+		h.done(id)
+		w.wantsNow(m.Message.ID, Answered, "", "ok")
+		wantKinds(t, back, UpdateEvent, UpdateResult)
+	})
+}
+
+// A result was heard, but could neither be told nor be written before the end: the
+// next process hears it again and tells it.
+func TestOutcomeThatWasOnlyHeard(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		sub := w.m.Subscribe("c")
+		m, h, id := w.begun("one")
+		go func() { _, _ = w.m.Interrupt(context.Background(), "c", id) }()
+		synctest.Wait()
+		w.ledger.setDown(ErrStorageFull)
+		h.aborts(id)
+		synctest.Wait()
+		last := wantKinds(t, sub, UpdateAccepted, UpdateStarted, UpdateEvent)
+		w.detach()
+		w.ledger.setDown(nil)
+		w.start()
+		w.wantsNow(m.Message.ID, Failed, CodeInterrupted, "")
+		back := w.m.Resume("c", last.String())
+		defer back.Close()
+		wantKinds(t, back, UpdateResult)
+	})
+}
+
+func TestSavedFeedsThatAreNoUse(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		sub := w.m.Subscribe("c")
+		w.detach()
+		saved := w.saved
+		for _, bad := range []string{
+			"", "{", "[]", "null", `{"Version":2}`, strings.Replace(string(saved), `"Updates":[]`, `"Updates":[{}]`, 1),
+			strings.Replace(string(saved), `"ID":`, `"ID":0,"Was":`, 1), string(saved[:len(saved)/2]),
+		} {
+			m := New(w.m.o)
+			if err := m.RestoreFeeds(t.Context(), []byte(bad)); err == nil {
+				t.Errorf("%q is taken", bad)
+			}
+			if s := m.Resume("c", sub.From().String()); !s.Gap() {
+				t.Errorf("%q: no gap", bad)
+			}
+		}
+		w.saved = nil
+		w.start()
+		for _, gap := range []bool{false, true} {
+			m := New(w.m.o)
+			if err := m.RestoreFeeds(t.Context(), saved); err != nil {
+				t.Error(err)
+			}
+			if s := m.Resume("c", sub.From().String()); s.Gap() != gap {
+				t.Errorf("gap %v, want %v", s.Gap(), gap)
+			}
+			time.Sleep(keptFor + time.Second) // it is too old then
+		}
+		w.detach()
+		if w.saved != nil {
+			t.Errorf("saved of nothing: %s", w.saved)
+		}
+	})
+}

@@ -1,0 +1,44 @@
+package core
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// An UpdateID names an update among all that its channel ever had, also over
+// restarts of the gateway. The zero value names none. What it looks like as text
+// means nothing to others.
+type UpdateID struct {
+	feed uint64 // the feed's own random number
+	n    uint64 // rises by one with each update of the feed
+}
+
+// updateIDBase keeps the text short: each event of a stream bears one.
+const updateIDBase = 36
+
+// IsZero reports whether the id names no update.
+func (id UpdateID) IsZero() bool { return id == UpdateID{} }
+
+// String is the form that [ParseUpdateID] reads.
+func (id UpdateID) String() string { return string(id.Append(nil)) }
+
+// Append appends that form to b.
+func (id UpdateID) Append(b []byte) []byte {
+	b = append(strconv.AppendUint(b, id.feed, updateIDBase), '-')
+	return strconv.AppendUint(b, id.n, 10)
+}
+
+// ParseUpdateID reads the text of an id. It takes nothing that String does not
+// return, since the text may come from anybody.
+func ParseUpdateID(s string) (UpdateID, error) {
+	feed, n, _ := strings.Cut(s, "-")
+	var id UpdateID
+	var feedErr, numberErr error
+	id.feed, feedErr = strconv.ParseUint(feed, updateIDBase, 64)
+	id.n, numberErr = strconv.ParseUint(n, 10, 64)
+	if feedErr != nil || numberErr != nil || id.feed == 0 || id.String() != s {
+		return UpdateID{}, fmt.Errorf("%.40q is no id of an update", s)
+	}
+	return id, nil
+}
