@@ -24,6 +24,9 @@ const (
 	// Two of the agent's own words park the channel.
 	CodeNotLoggedIn = "not_logged_in"
 	CodeUsageLimit  = "usage_limit"
+
+	// One more has the session replaced, which has nothing left of the turn's budget.
+	CodeMaxBudget = "max_budget"
 )
 
 // saveRetry bounds the pause between attempts to write an outcome.
@@ -47,6 +50,8 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 		l.close(f, r, reply.Code, now)
 		v.change.End = append(v.change.End, f.turn)
 	}
+	fs[0].turn.CostUSD = reply.CostUSD
+	l.m.budget.add(now, reply.CostUSD)
 	back := v.share(fs, reply, now)
 	if len(v.items) == 0 { // nobody is told what was to be told with the reply
 		l.notices = append(l.notices, fs[0].turn.Notices...)

@@ -226,7 +226,7 @@ func (l *lane) attached(s Session, err error, cost float64, approvals []*Approva
 		return
 	}
 	l.adopt(s)
-	l.cost = cost
+	l.countFrom(cost, unknownLaunch)
 	if l.sessionID == "" {
 		l.sessionID = l.info.SessionID
 	}

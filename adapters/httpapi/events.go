@@ -20,7 +20,7 @@ func (s *Server) streamMessage(w *response, r *http.Request, sub core.Submission
 		return err
 	}
 	st := openStream(w)
-	st.send("accepted", appendAccepted(nil, &t.message))
+	st.send("accepted", appendAccepted(nil, &t.message, core.Place{}))
 	v := &ownView{st: st, id: t.message.ID, turn: t.message.Turn}
 	if t.existing {
 		v.queued(s.place(&t.message))
@@ -29,7 +29,7 @@ func (s *Server) streamMessage(w *response, r *http.Request, sub core.Submission
 	if isClosed(t.done) { // also when the server drains: the outcome is the better end
 		showAll(st, updates, v.show)
 		m := t.outcome()
-		st.send("result", appendMessage(nil, &m, place{}))
+		st.send("result", appendMessage(nil, &m, core.Place{}))
 	} else if s.Draining() {
 		s.sendDrained(st, location(t.message.ID))
 	}
@@ -124,15 +124,15 @@ func (v *ownView) show(u core.Update) {
 	switch u.Kind {
 	case core.UpdateAccepted, core.UpdateResult: // told by the ticket
 	case core.UpdateQueued:
-		v.queued(place{u.Position, u.Detail})
+		v.queued(core.Place{Position: u.Position, Why: u.Detail})
 	default:
 		showUpdate(v.st, &u)
 	}
 }
 
-func (v *ownView) queued(at place) {
-	if at.position > 0 && at.position != v.position {
-		v.position = at.position
+func (v *ownView) queued(at core.Place) {
+	if at.Position > 0 && at.Position != v.position {
+		v.position = at.Position
 		v.st.send("queued", appendQueued(nil, v.id, at))
 	}
 }
@@ -161,9 +161,9 @@ func (v *ownView) mine(u *core.Update) bool {
 func showUpdate(st *stream, u *core.Update) {
 	switch u.Kind {
 	case core.UpdateAccepted:
-		st.send("accepted", appendAccepted(nil, u.Message))
+		st.send("accepted", appendAccepted(nil, u.Message, core.Place{}))
 	case core.UpdateQueued:
-		st.send("queued", appendQueued(nil, u.Message.ID, place{u.Position, u.Detail}))
+		st.send("queued", appendQueued(nil, u.Message.ID, core.Place{Position: u.Position, Why: u.Detail}))
 	case core.UpdateStarted:
 		st.shape("started", struct {
 			TurnID   core.TurnID      `json:"turn_id"`
@@ -172,7 +172,7 @@ func showUpdate(st *stream, u *core.Update) {
 	case core.UpdateEvent:
 		st.send("event", u.Raw)
 	case core.UpdateResult:
-		st.send("result", appendMessage(nil, u.Message, place{}))
+		st.send("result", appendMessage(nil, u.Message, core.Place{}))
 	case core.UpdateApproval:
 		st.shape("approval", showApproval(u.Approval))
 	case core.UpdateApprovalClosed:
@@ -187,9 +187,9 @@ func showUpdate(st *stream, u *core.Update) {
 	}
 }
 
-func appendQueued(b []byte, id core.MessageID, at place) []byte {
+func appendQueued(b []byte, id core.MessageID, at core.Place) []byte {
 	b = quote(append(b, `{"message_id":`...), id)
-	b = strconv.AppendInt(append(b, `,"position":`...), int64(at.position), 10)
-	b = member(b, `,"why":`, at.why)
+	b = strconv.AppendInt(append(b, `,"position":`...), int64(at.Position), 10)
+	b = member(b, `,"why":`, at.Why)
 	return append(b, '}')
 }
