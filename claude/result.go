@@ -121,7 +121,7 @@ func (r Result) Failure() (code, sentence string) {
 	case CodeMaxTurns:
 		return code, "Claude stopped: the turn reached its limit of steps (BARECLAW_MAX_TURNS). Send another message to go on from there."
 	case CodeMaxBudget:
-		return code, "Claude stopped: the turn reached its budget."
+		return code, "Claude stopped: the turn reached its budget (BARECLAW_MAX_BUDGET_USD). Send another message to go on from there."
 	case CodeInterrupted:
 		return code, "The turn was interrupted."
 	}

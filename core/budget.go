@@ -28,7 +28,7 @@ func Day(t time.Time) string { return t.Format(time.DateOnly) }
 func nextDay(t time.Time) time.Time {
 	year, month, day := t.Date()
 	next := time.Date(year, month, day+1, 0, 0, 0, 0, t.Location())
-	if Day(next) == Day(t) { // the clocks go forward at midnight, and it was taken for an hour before
+	for !next.After(t) || Day(next) == Day(t) { // there is no such midnight, or no such day
 		next = next.Add(time.Hour)
 	}
 	return next
@@ -89,11 +89,11 @@ func (l *lane) budgetPark(now time.Time) *park {
 	}
 }
 
-// dollars shows an amount with two decimals, or as many more as it takes to see a
-// small one.
+// dollars shows an amount with two decimals, or as many more as a small one needs.
 func dollars(usd float64) string {
-	if usd > 0 && usd < 1 {
-		return "$" + strconv.FormatFloat(usd, 'g', 2, 64)
+	decimals := 2
+	for small := usd; small > 0 && small < 0.1 && decimals < 9; small *= 10 {
+		decimals++
 	}
-	return "$" + strconv.FormatFloat(usd, 'f', 2, 64)
+	return "$" + strconv.FormatFloat(usd, 'f', decimals, 64)
 }
