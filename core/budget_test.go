@@ -155,6 +155,23 @@ func TestSpendingOfSessions(t *testing.T) {
 			t.Errorf("cost %v", got.Reply.CostUSD)
 		}
 		w.wantSpent(3)
+		h.die() // and did not save its total
+		w.after(time.Second)
+		m, h, id = w.begun("less")
+		h.begin(id)
+		h.results(Result{Text: "ok", Turns: []TurnID{id}, SessionID: h.launch.SessionID, TotalCost: 1.25, Cost: 0.25})
+		h.done(id)
+		if got := w.wants(m, Answered, "", "ok"); got.Reply.CostUSD != 0.25 {
+			t.Errorf("cost %v", got.Reply.CostUSD)
+		}
+		w.wantSpent(3.25)
+		w.restart()
+		m, h, id = w.begun("again")
+		h.pays(id, "ok", 1.75)
+		if got := w.wants(m, Answered, "", "ok"); got.Reply.CostUSD != 0.5 {
+			t.Errorf("cost %v", got.Reply.CostUSD)
+		}
+		w.wantSpent(3.75)
 		m, h, id = w.begun("four") // fails with a result that gives no total
 		h.results(Result{Turns: []TurnID{id}, IsError: true, Code: "api_error", Error: "no", SessionID: h.launch.SessionID})
 		h.done(id)
@@ -170,7 +187,7 @@ func TestSpendingOfSessions(t *testing.T) {
 		if got := w.wants(m, Answered, "", "ok"); got.Reply.CostUSD != 0.5 {
 			t.Errorf("cost %v", got.Reply.CostUSD)
 		}
-		w.wantSpent(3.5)
+		w.wantSpent(4.25)
 	})
 }
 

@@ -251,7 +251,7 @@ func (l *lane) resulted(ev Event) {
 	}
 	l.stray = nil
 	reply := resultReply(r, named[0])
-	reply.CostUSD, reply.SessionID = l.spend(r.TotalCost), r.SessionID
+	reply.CostUSD, reply.SessionID = l.spend(r), r.SessionID
 	l.broke = l.broke || r.Code == CodeMaxBudget
 	l.finishAll(named, reply, r)
 	l.lookUpDone()
@@ -278,12 +278,12 @@ func resultReply(r *Result, f *flight) Reply {
 func (l *lane) background(ev Event) {
 	r := ev.Result
 	l.broke = l.broke || r.Code == CodeMaxBudget
-	cost := l.spend(r.TotalCost)
+	cost := l.spend(r)
 	// The line has a uuid of its own, so that it gets the same id if it comes again.
 	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()
 	b := &Background{
 		ID: id, Channel: l.key, Text: cmp.Or(r.Text, r.Error), IsError: r.IsError, CreatedAt: l.now(),
-		SessionID: l.sessionID, CostUSD: cost, TotalCost: l.cost,
+		SessionID: l.sessionID, CostUSD: cost, TotalCost: r.TotalCost,
 	}
 	l.m.budget.add(b.CreatedAt, cost)
 	l.save(Change{Background: []*Background{b}, Lazy: true}, l.hold())
@@ -297,7 +297,7 @@ func (l *lane) sessionNew(ev Event) {
 	}
 	l.log.Info("session continues under a new id", "old_session", l.sessionID, "new_session", ev.SessionID)
 	l.sessionID = ev.SessionID
-	l.countFrom(0, 0) // so does the agent
+	l.countCleared()
 	l.rememberSession(l.hold())
 }
 

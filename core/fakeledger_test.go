@@ -345,7 +345,7 @@ func (l *fakeLedger) applyLocked(c Change) {
 		l.spent[Day(t.EndedAt)] += t.CostUSD
 		if t.Result != nil {
 			use := l.uses[t.SessionID]
-			use.Completed, use.TotalCost = true, max(use.TotalCost, t.Result.TotalCost)
+			use.Completed, use.TotalCost = true, t.Result.TotalCost
 			l.uses[t.SessionID] = use
 		}
 	}
@@ -361,7 +361,7 @@ func (l *fakeLedger) applyLocked(c Change) {
 		l.backgrounds = append(l.backgrounds, *b)
 		l.spent[Day(b.CreatedAt)] += b.CostUSD
 		use := l.uses[b.SessionID]
-		use.TotalCost = max(use.TotalCost, b.TotalCost)
+		use.TotalCost = b.TotalCost
 		l.uses[b.SessionID] = use
 	}
 }

@@ -7,24 +7,44 @@ import "math"
 // has so much less.
 const wornPart = 1.0 / 10
 
-// spend takes up the running total that a result of the session gives, and returns
-// what the result cost. A lower total than before says nothing: with some errors
-// the agent gives 0.
-func (l *lane) spend(total float64) float64 {
-	cost := max(0, total-l.cost)
-	l.cost = max(l.cost, total)
+// spend takes up what a result says of the session's cost, and returns what was
+// spent since the last one: by how much the running total has grown.
+//
+// A resumed process goes on from the total that its predecessor had saved. One that
+// was killed had saved none, or an older one; then what the first result says
+// itself is right. Later a lower total than before says nothing: with some errors
+// the agent gives 0. In the end r has the total as it was understood.
+func (l *lane) spend(r *Result) float64 {
+	cost := r.TotalCost - l.cost
+	switch {
+	case !l.counted && r.Cost > 0:
+		cost = max(cost, r.Cost)
+		l.cost, l.launched, l.counted = r.TotalCost, r.TotalCost-cost, true
+	case cost > 0:
+		l.cost, l.counted = r.TotalCost, true
+	default:
+		cost, r.TotalCost = 0, l.cost
+	}
 	return cost
 }
 
-// countFrom says what the session's running total is at first, and what it was
-// when its process began.
-func (l *lane) countFrom(total, launched float64) {
-	l.cost, l.launched, l.broke = total, launched, false
+// countLaunched begins to count what a new process spends, whose session had cost
+// that much.
+func (l *lane) countLaunched(total float64) {
+	l.cost, l.launched, l.counted, l.broke = total, total, false, false
 }
 
-// unknownLaunch is the total at the start of a process that an earlier gateway
-// started: whatever it is now, it may all have been spent since.
-var unknownLaunch = math.Inf(-1)
+// countAttached goes on counting where an earlier gateway was. What the total was
+// when the process began is not known: it may all have been spent since.
+func (l *lane) countAttached(total float64) {
+	l.cost, l.launched, l.counted, l.broke = total, math.Inf(-1), true, false
+}
+
+// countCleared begins anew in the same process, as the agent does with a new
+// conversation.
+func (l *lane) countCleared() {
+	l.cost, l.launched, l.counted, l.broke = 0, 0, true, false
+}
 
 // worn reports whether the session is to be replaced between turns, because its
 // process has too little left of the budget of a turn, or nothing. Background tasks

@@ -65,7 +65,7 @@ func TestSpendingIsOfItsChange(t *testing.T) {
 	wantSpent(t, l, day, 0.25)
 }
 
-// The running total of a session only grows: some results give none.
+// The running total of a session is that of its last result, also in the background.
 func TestSessionTotal(t *testing.T) {
 	t.Parallel()
 	l := open(t)
@@ -77,11 +77,11 @@ func TestSessionTotal(t *testing.T) {
 		turn.Result.TotalCost = total
 		mustWrite(t, l, c)
 	}
+	end(2)
 	end(1.5)
-	end(0)
 	session := turnOf(message("c")).SessionID
 	wantUse(t, l, session, core.SessionUse{Completed: true, TotalCost: 1.5})
-	for i, total := range []float64{2, 1} {
+	for i, total := range []float64{1, 2} {
 		b := &core.Background{ID: string(rune('a' + i)), Channel: "c", CreatedAt: day, SessionID: session, TotalCost: total}
 		mustWrite(t, l, core.Change{Background: []*core.Background{b}})
 	}
