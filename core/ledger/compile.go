@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"bareclaw/core"
 )
@@ -35,6 +36,13 @@ type op struct {
 type payment struct {
 	day string
 	usd float64
+}
+
+func paid(at time.Time, usd float64) payment {
+	if usd <= 0 {
+		return payment{}
+	}
+	return payment{core.Day(at), usd}
 }
 
 // A compiler collects the ops of one change.
@@ -229,7 +237,7 @@ func (k *compiler) end(t *core.Turn) {
 	}
 	doc := k.doc(endingOf(t))
 	k.add(op{stmt: opEnd, id: string(t.ID), args: []driver.Value{nanos(t.EndedAt), t.SessionID, doc, text, string(t.ID)},
-		paid: payment{core.Day(t.EndedAt), t.CostUSD}}, len(doc))
+		paid: paid(t.EndedAt, t.CostUSD)}, len(doc))
 	if t.Result == nil {
 		return
 	}
@@ -245,7 +253,7 @@ func (k *compiler) end(t *core.Turn) {
 
 func (k *compiler) background(b *core.Background) {
 	k.add(op{stmt: opBackground, id: b.ID, args: []driver.Value{b.ID, string(b.Channel), nanos(b.CreatedAt), flag(b.IsError), b.Text},
-		paid: payment{core.Day(b.CreatedAt), b.CostUSD}}, len(b.Text))
+		paid: paid(b.CreatedAt, b.CostUSD)}, len(b.Text))
 	if b.SessionID != "" && b.TotalCost > 0 {
 		k.add(op{stmt: opSessionCost, id: b.SessionID, args: []driver.Value{b.SessionID, b.TotalCost}}, 0)
 	}

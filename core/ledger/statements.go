@@ -218,11 +218,7 @@ func (c *writeConn) apply(o *op, n *counters) (wrote bool, err error) {
 	case opSettle:
 		n.settled[o.args[0].(int64)-codeAnswered]++
 	}
-	if o.paid.usd > 0 {
-		if _, err := c.exec(stmtSpend, o.paid.day, o.paid.usd); err != nil {
-			return true, fmt.Errorf("note what was spent on %s: %w", o.paid.day, err)
-		}
-	}
+	n.pay(o.paid)
 	return true, nil
 }
 
