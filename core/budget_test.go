@@ -158,14 +158,16 @@ func TestSpendingOfSessions(t *testing.T) {
 		h.die() // and did not save its total
 		w.after(time.Second)
 		m, h, id = w.begun("less")
-		h.begin(id)
+		w.restart()
 		h.results(Result{Text: "ok", Turns: []TurnID{id}, SessionID: h.launch.SessionID, TotalCost: 1.25, Cost: 0.25})
 		h.done(id)
-		if got := w.wants(m, Answered, "", "ok"); got.Reply.CostUSD != 0.25 {
+		if got := w.wantsNow(m.Message.ID, Answered, "", "ok"); got.Reply.CostUSD != 0.25 {
 			t.Errorf("cost %v", got.Reply.CostUSD)
 		}
 		w.wantSpent(3.25)
 		w.restart()
+		h.results(Result{Background: true, Text: "bg", TotalCost: 1.25, Cost: 0.25}) // as if it came again
+		w.wantSpent(3.25)
 		m, h, id = w.begun("again")
 		h.pays(id, "ok", 1.75)
 		if got := w.wants(m, Answered, "", "ok"); got.Reply.CostUSD != 0.5 {

@@ -12,14 +12,15 @@ const wornPart = 1.0 / 10
 //
 // A resumed process goes on from the total that its predecessor had saved. One that
 // was killed had saved none, or an older one; then what the first result says
-// itself is right. Later a lower total than before says nothing: with some errors
-// the agent gives 0. In the end r has the total as it was understood.
+// itself is right, unless it is one that is on record. Later a lower total than
+// before says nothing: with some errors the agent gives 0. In the end r has the
+// total as it was understood.
 func (l *lane) spend(r *Result) float64 {
 	cost := r.TotalCost - l.cost
 	switch {
-	case !l.counted && r.Cost > 0:
+	case !l.counted && r.Cost > 0 && cost != 0:
 		cost = max(cost, r.Cost)
-		l.cost, l.launched, l.counted = r.TotalCost, r.TotalCost-cost, true
+		l.cost, l.launched, l.counted = r.TotalCost, min(l.launched, r.TotalCost-cost), true
 	case cost > 0:
 		l.cost, l.counted = r.TotalCost, true
 	default:
@@ -37,7 +38,7 @@ func (l *lane) countLaunched(total float64) {
 // countAttached goes on counting where an earlier gateway was. What the total was
 // when the process began is not known: it may all have been spent since.
 func (l *lane) countAttached(total float64) {
-	l.cost, l.launched, l.counted, l.broke = total, math.Inf(-1), true, false
+	l.cost, l.launched, l.counted, l.broke = total, math.Inf(-1), false, false
 }
 
 // countCleared begins anew in the same process, as the agent does with a new
