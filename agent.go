@@ -88,7 +88,7 @@ func newHosts(d *daemon) (*sessionhost.Hosts, error) {
 		Env:     claude.Environ(os.Environ(), cfg.PassEnv),
 		Program: d.agent.program,
 		Launch: claude.Launch{
-			MaxTurns: cfg.MaxTurns, AllowedTools: strings.Join(cfg.AllowedTools, ","), Model: cfg.Model,
+			MaxTurns: cfg.MaxTurns, MaxBudgetUSD: cfg.MaxBudgetUSD, AllowedTools: strings.Join(cfg.AllowedTools, ","), Model: cfg.Model,
 			PermissionMode: cfg.PermissionMode, AppendSystemPrompt: systemPrompt(d.apiSocket()),
 		},
 		ConfigDir: configDir, Lasting: d.agent.kind == config.AgentClaude,

@@ -235,6 +235,7 @@ func (d *daemon) open() (err error) {
 		QueueLimit: d.cfg.QueueLimit, TurnTimeout: d.cfg.Timeout,
 		StallAfter: d.cfg.StallAfter, StallAction: core.StallAction(d.cfg.StallAction),
 		IdleTimeout: d.cfg.IdleTimeout, MaxSessions: cmp.Or(d.cfg.MaxSessions, core.SessionsIn(memory.Total())),
+		TurnBudget: d.cfg.MaxBudgetUSD, DailyBudget: d.cfg.DailyBudgetUSD,
 		Approvals: core.ApprovalPolicy(d.cfg.Approvals), ApprovalTimeout: d.cfg.ApprovalTimeout,
 		Greeting: d.agent.greeting(),
 	})

@@ -8,9 +8,13 @@ import (
 // A Launch is how one claude is started. Fields that are zero leave their flag
 // out.
 type Launch struct {
-	SessionID          string // a UUID
-	Resume             bool   // continue that session instead of creating it
-	MaxTurns           int    // model requests in one turn
+	SessionID string // a UUID
+	Resume    bool   // continue that session instead of creating it
+	MaxTurns  int    // model requests in one turn
+	// MaxBudgetUSD is what the process may spend. claude counts from its start, or
+	// the last /clear, looks between model requests, and refuses every turn after
+	// that with the same error at once.
+	MaxBudgetUSD       float64
 	AllowedTools       string // rules separated by commas
 	Model              string
 	PermissionMode     string
@@ -32,6 +36,9 @@ func (l Launch) Args() []string {
 	}
 	if l.MaxTurns > 0 {
 		args = append(args, "--max-turns", strconv.Itoa(l.MaxTurns))
+	}
+	if l.MaxBudgetUSD > 0 {
+		args = append(args, "--max-budget-usd", strconv.FormatFloat(l.MaxBudgetUSD, 'f', -1, 64))
 	}
 	// --allowedTools takes every argument up to the next flag, so a flag must
 	// follow it: the session's always does.

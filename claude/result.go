@@ -23,11 +23,17 @@ type Result struct {
 	NumTurns         int // rounds with the model in this turn; 0 for slash commands
 	SessionID        string
 	UserMessageUUIDs []string
-	OriginKind       string  // "" when the result answers messages
-	TotalCostUSD     float64 // running total of the session, over resumes too: take differences
+	OriginKind       string // "" when the result answers messages
 	DurationMS       int64
 	DurationAPIMS    int64
 
+	// TotalCostUSD is the running total of the session, by claude's own estimate. A
+	// resumed session goes on from the total that its last process saved when it
+	// ended; one that was killed saved none. A session that is cleared begins at 0.
+	TotalCostUSD float64
+	// CostUSD is what came to it since the last result of the same process; 0 when
+	// that is not said, as with a budget that was reached.
+	CostUSD           float64
 	PermissionDenials []PermissionDenial
 }
 
@@ -66,6 +72,8 @@ func (e Event) Result() (Result, error) {
 			r.OriginKind = member(value, "kind")
 		case "total_cost_usd":
 			r.TotalCostUSD = number(value)
+		case "model_usage_since_last_result":
+			r.CostUSD = costOf(value)
 		case "duration_ms":
 			r.DurationMS = integer(value)
 		case "duration_api_ms":
@@ -121,7 +129,7 @@ func (r Result) Failure() (code, sentence string) {
 	case CodeMaxTurns:
 		return code, "Claude stopped: the turn reached its limit of steps (BARECLAW_MAX_TURNS). Send another message to go on from there."
 	case CodeMaxBudget:
-		return code, "Claude stopped: the turn reached its budget."
+		return code, "Claude stopped: the turn reached its budget (BARECLAW_MAX_BUDGET_USD). Send another message to go on from there."
 	case CodeInterrupted:
 		return code, "The turn was interrupted."
 	}
@@ -172,6 +180,18 @@ func (r Result) says(phrases ...string) bool {
 		}
 	}
 	return false
+}
+
+// costOf adds up what an object of models and their usage says that they cost.
+func costOf(models []byte) (usd float64) {
+	_ = eachField(models, func(_, usage []byte) { // not an object: nothing is said
+		_ = eachField(usage, func(key, value []byte) {
+			if string(key) == "costUSD" {
+				usd += number(value)
+			}
+		})
+	})
+	return usd
 }
 
 func boolean(value []byte) bool { return string(value) == "true" }

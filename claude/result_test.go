@@ -17,7 +17,7 @@ func TestFailure(t *testing.T) {
 		{"interrupt", Result{IsError: true, Subtype: "error_during_execution", TerminalReason: "aborted_tools",
 			Errors: []string{"[ede_diagnostic] result_type=user"}}, CodeInterrupted, "interrupted"},
 		{"max turns", Result{IsError: true, Subtype: "error_max_turns", Errors: []string{"Reached maximum number of turns (2)"}}, CodeMaxTurns, "BARECLAW_MAX_TURNS"},
-		{"budget", Result{IsError: true, Subtype: "error_max_budget_usd"}, CodeMaxBudget, "budget"},
+		{"budget", Result{IsError: true, Subtype: "error_max_budget_usd"}, CodeMaxBudget, "BARECLAW_MAX_BUDGET_USD"},
 		{"no key", Result{IsError: true, Text: "Not logged in · Please run /login", TerminalReason: "api_error"}, CodeNotLoggedIn, "/login"},
 		{"wrong key", Result{IsError: true, Text: "Failed to authenticate. API Error: 401", APIErrorStatus: 401}, CodeNotLoggedIn, "401"},
 		{"rate limit", Result{IsError: true, Text: "API Error: Request rejected (429)", APIErrorStatus: 429}, CodeRateLimited, "429"},
@@ -59,5 +59,21 @@ func TestResultOddShapes(t *testing.T) {
 	if r.IsError || r.Text != "" || r.Errors != nil || r.NumTurns != 2 || r.DurationMS != 1000 || r.APIErrorStatus != 0 ||
 		r.OriginKind != "" || len(r.PermissionDenials) != 0 || !r.Answers("u") || len(r.UserMessageUUIDs) != 1 || r.TotalCostUSD != 0.25 {
 		t.Errorf("got %+v", r)
+	}
+}
+
+func TestResultCost(t *testing.T) {
+	t.Parallel()
+	for since, want := range map[string]float64{
+		`{"a":{"inputTokens":3,"costUSD":0.25},"b":{"costUSD":0.5}}`: 0.75,
+		`{}`: 0, `null`: 0, `[1]`: 0, `{"a":null,"b":7,"c":{"costUSD":"1"}}`: 0,
+	} {
+		e, err := Decode([]byte(`{"type":"result","total_cost_usd":2,"model_usage_since_last_result":` + since + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := e.Result(); err != nil || r.CostUSD != want || r.TotalCostUSD != 2 {
+			t.Errorf("%s: cost %v of %v, %v", since, r.CostUSD, r.TotalCostUSD, err)
+		}
 	}
 }

@@ -39,10 +39,11 @@ func (l *lane) idle() bool {
 	return len(l.pending) == 1 && l.mayBegin()
 }
 
-// mayBegin reports whether a turn can be begun now. If it is only for want of a
-// session, the lane queues for one.
+// mayBegin reports whether what waits can be begun now. If it is only for want of a
+// session, the lane queues for one; if it is for want of money, it is parked or
+// replaces its session.
 func (l *lane) mayBegin() bool {
-	return len(l.flights) == 0 && l.busy == "" && l.parked == nil && (l.session != nil || l.takeSeat())
+	return len(l.flights) == 0 && l.busy == "" && l.parked == nil && l.affordable() && l.unworn() && (l.session != nil || l.takeSeat())
 }
 
 // accept makes the message durable by itself.
@@ -91,6 +92,10 @@ func (l *lane) press(it *item) {
 
 // welcome tells everybody that the message is accepted.
 func (l *lane) welcome(it *item) {
+	parked := l.parked != nil && l.position(it.msg.ID) > 0
+	if parked {
+		l.tellParked(it)
+	}
 	it.tell(nil)
 	if l.log.Enabled(l.m.ctx, slog.LevelDebug) {
 		l.log.Debug("message accepted", "message", string(it.msg.ID), "adapter", it.msg.Adapter, "mode", it.msg.Mode, "turn", string(it.msg.Turn))
@@ -102,6 +107,9 @@ func (l *lane) welcome(it *item) {
 	l.publish(Update{Kind: UpdateAccepted, Message: &msg})
 	if pos := l.position(msg.ID); pos > 0 {
 		l.publish(Update{Kind: UpdateQueued, Message: &msg, Position: pos, Detail: l.why()})
+	}
+	if parked {
+		l.publish(Update{Kind: UpdateParked, Messages: []MessageID{msg.ID}, Detail: l.parked.why})
 	}
 }
 

@@ -169,6 +169,7 @@ type Result struct {
 	Error       string // the error for a person
 	SessionID   string
 	TotalCost   float64 // USD, running total of the session
+	Cost        float64 // USD since the result before it in the same process; 0 when that is not said
 	NumTurns    int
 	Until       time.Time // with Code usage_limit: when it ends, if the error says so
 }

@@ -148,6 +148,7 @@ type Turn struct {
 	// The end, once there is one.
 	EndedAt time.Time
 	Result  *Result // nil when the turn ended without the agent's own result
+	CostUSD float64 // what it added to the session's total; 0 when unknown
 	Code    string  // as in Reply
 	Marks   []Mark
 }
@@ -168,6 +169,11 @@ type Background struct {
 	Text      string
 	IsError   bool
 	CreatedAt time.Time
+
+	// What it is for the ledger to count, which it does not show again.
+	SessionID string
+	CostUSD   float64
+	TotalCost float64 // USD, running total of the session after it
 }
 
 // An Approval is something that a person decides: a tool permission the agent

@@ -258,7 +258,7 @@ func (l *lane) rehome(f *flight) {
 // ledger, which the agent may fold into the running one. What cannot be handed
 // over now waits like any other.
 func (l *lane) steer(it *item, f *flight) {
-	if !f.handed || f.stop != nil || l.session == nil || l.busy != "" || isCommand(it.msg) {
+	if !f.handed || f.stop != nil || l.session == nil || l.busy != "" || isCommand(it.msg) || l.m.budget.used(l.now()) {
 		return
 	}
 	if len(l.pending) != 1 || l.pending[0] != it {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -249,10 +250,9 @@ func (l *lane) resulted(ev Event) {
 		return
 	}
 	l.stray = nil
-	cost := max(0, r.TotalCost-l.cost)
-	l.cost = r.TotalCost
 	reply := resultReply(r, named[0])
-	reply.CostUSD, reply.SessionID = cost, r.SessionID
+	reply.CostUSD, reply.SessionID = l.spend(r), r.SessionID
+	l.broke = l.broke || r.Code == CodeMaxBudget
 	l.finishAll(named, reply, r)
 	l.lookUpDone()
 }
@@ -277,13 +277,15 @@ func resultReply(r *Result, f *flight) Reply {
 // background keeps and publishes a result that belongs to no message.
 func (l *lane) background(ev Event) {
 	r := ev.Result
-	l.cost = max(l.cost, r.TotalCost)
+	l.broke = l.broke || r.Code == CodeMaxBudget
+	cost := l.spend(r)
 	// The line has a uuid of its own, so that it gets the same id if it comes again.
 	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()
-	b := &Background{ID: id, Channel: l.key, Text: r.Text, IsError: r.IsError, CreatedAt: l.now()}
-	if b.Text == "" {
-		b.Text = r.Error
+	b := &Background{
+		ID: id, Channel: l.key, Text: cmp.Or(r.Text, r.Error), IsError: r.IsError, CreatedAt: l.now(),
+		SessionID: l.sessionID, CostUSD: cost, TotalCost: r.TotalCost,
 	}
+	l.m.budget.add(b.CreatedAt, cost)
 	l.save(Change{Background: []*Background{b}, Lazy: true}, l.hold())
 	l.publish(Update{Kind: UpdateBackground, Background: b})
 }
@@ -295,6 +297,7 @@ func (l *lane) sessionNew(ev Event) {
 	}
 	l.log.Info("session continues under a new id", "old_session", l.sessionID, "new_session", ev.SessionID)
 	l.sessionID = ev.SessionID
+	l.countCleared()
 	l.rememberSession(l.hold())
 }
 

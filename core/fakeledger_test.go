@@ -48,6 +48,7 @@ type fakeLedger struct {
 	backgrounds []Background
 	sources     map[string]MessageID
 	uses        map[string]SessionUse
+	spent       map[string]float64
 }
 
 type fakeWrite struct {
@@ -68,7 +69,7 @@ type fault struct {
 func newFakeLedger(t *testing.T) *fakeLedger {
 	l := &fakeLedger{
 		t: t, messages: map[MessageID]*Message{}, turns: map[TurnID]*Turn{}, approvals: map[string]*Approval{},
-		sources: map[string]MessageID{}, uses: map[string]SessionUse{},
+		sources: map[string]MessageID{}, uses: map[string]SessionUse{}, spent: map[string]float64{},
 	}
 	l.changed = sync.NewCond(&l.mu)
 	go l.run() // ends by close
@@ -341,6 +342,7 @@ func (l *fakeLedger) applyLocked(c Change) {
 	}
 	for _, t := range c.End {
 		l.turns[t.ID] = t
+		l.spent[Day(t.EndedAt)] += t.CostUSD
 		if t.Result != nil {
 			use := l.uses[t.SessionID]
 			use.Completed, use.TotalCost = true, t.Result.TotalCost
@@ -357,6 +359,10 @@ func (l *fakeLedger) applyLocked(c Change) {
 	}
 	for _, b := range c.Background {
 		l.backgrounds = append(l.backgrounds, *b)
+		l.spent[Day(b.CreatedAt)] += b.CostUSD
+		use := l.uses[b.SessionID]
+		use.TotalCost = b.TotalCost
+		l.uses[b.SessionID] = use
 	}
 }
 

@@ -91,6 +91,15 @@ func (l *fakeLedger) SessionUse(ctx context.Context, sessionID string) (SessionU
 	return l.uses[sessionID], nil
 }
 
+func (l *fakeLedger) Spent(ctx context.Context, day string) (float64, error) {
+	if err := l.landed(ctx); err != nil {
+		return 0, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.spent[day], nil
+}
+
 func (l *fakeLedger) Approval(ctx context.Context, id string) (Approval, error) {
 	if err := l.landed(ctx); err != nil {
 		return Approval{}, err

@@ -25,6 +25,9 @@ const (
 	// Two of the agent's own words park the channel.
 	CodeNotLoggedIn = "not_logged_in"
 	CodeUsageLimit  = "usage_limit"
+
+	// One more has the session replaced, which has nothing left of the turn's budget.
+	CodeMaxBudget = "max_budget"
 )
 
 // saveRetry bounds the pause between attempts to write an outcome.
@@ -48,6 +51,8 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 		l.close(f, r, reply.Code, now)
 		v.change.End = append(v.change.End, f.turn)
 	}
+	fs[0].turn.CostUSD = reply.CostUSD
+	l.m.budget.add(now, reply.CostUSD)
 	question := l.askToContinue(fs[0], reply)
 	if question != nil {
 		v.change.Approvals = append(v.change.Approvals, question)

@@ -10,8 +10,8 @@ func (l *lane) idleDue() time.Time {
 	if !l.unused() {
 		return time.Time{}
 	}
-	if l.info.Outdated || l.parked != nil && l.parked.code == CodeNotLoggedIn {
-		return l.heard // a new process has the new settings, or reads the new login
+	if l.info.Outdated || l.worn() || l.parked != nil && l.parked.code == CodeNotLoggedIn {
+		return l.heard // a new process has the new settings, a whole budget, or reads the new login
 	}
 	if l.m.o.IdleTimeout <= 0 {
 		return time.Time{}

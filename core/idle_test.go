@@ -224,7 +224,7 @@ func TestAskedWhileRetiring(t *testing.T) {
 		w.wantErr(err, ErrNothingRuns)
 		_, err = w.m.Cancel(t.Context(), m.Message.ID)
 		w.wantErr(err, ErrNotWaiting)
-		if p := w.m.Position(m.Message.ID); p != 0 {
+		if p := w.m.Place(m.Message.ID).Position; p != 0 {
 			t.Errorf("position %d", p)
 		}
 		w.m.mu.Lock()

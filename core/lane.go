@@ -34,6 +34,9 @@ type lane struct {
 	exit      *Exit   // what the session said of its end
 	stray     *Result // an error result that named no turn
 	cost      float64 // the session's running total at its last result
+	launched  float64 // the same when its process began
+	counted   bool    // its process has gone on from that total
+	broke     bool    // its process has nothing left of the budget of a turn
 	busy      string  // why nothing may be dispatched now: starting up, recovering, …
 	opening   bool    // a session is being started
 	saving    int     // session ids on their way to the disk

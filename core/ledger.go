@@ -40,6 +40,8 @@ type Ledger interface {
 	Backgrounds(ctx context.Context, key ChannelKey, limit int) ([]Background, error)
 	// Channels returns what is known of every channel that ever had a message.
 	Channels(ctx context.Context) ([]ChannelRecord, error)
+	// Spent returns the USD that were spent on a day; see Day.
+	Spent(ctx context.Context, day string) (float64, error)
 	// Balance returns the ledger's account of all messages.
 	Balance(ctx context.Context) (Balance, error)
 }
@@ -51,9 +53,9 @@ type Change struct {
 	Update     []*Turn       // open turns: SessionID, Opens and Notices as they are now
 	Settle     []Settlement  // outcomes; a message that has one keeps it
 	Requeue    []MessageID   // members of turns in End that wait again: state waiting, no turn, no DispatchedAt; never lazy
-	End        []*Turn       // ended turns (EndedAt, Result, Code, Marks)
+	End        []*Turn       // ended turns (EndedAt, Result, Code, Marks); CostUSD is spent on the day of EndedAt
 	Approvals  []*Approval   // new or changed
-	Background []*Background // new
+	Background []*Background // new; CostUSD is spent on the day of CreatedAt
 
 	// Lazy says that nobody waits for the change and that it could be had again
 	// after a crash. It may be written some milliseconds later, with others of its
@@ -72,7 +74,7 @@ type Settlement struct {
 type SessionUse struct {
 	Ours      bool    // a turn with Opens was begun in it: the id was made here
 	Completed bool    // a turn in it ended with a result of the agent
-	TotalCost float64 // USD, the last running total such a result reported
+	TotalCost float64 // USD, the last running total that a result reported, of a turn or in the background
 }
 
 // A ChannelRecord sums up one channel's history.

@@ -26,6 +26,8 @@ type Options struct {
 	StallAction     StallAction    // what is done with such a turn
 	IdleTimeout     time.Duration  // a session without use for longer is ended; 0 means never
 	MaxSessions     int            // sessions alive at once; 0 means any number
+	TurnBudget      float64        // USD that one turn may cost, as the agent is told too; 0 means any amount
+	DailyBudget     float64        // USD a day after which no turn is begun; 0 means any amount
 	Approvals       ApprovalPolicy // who is asked for tool permissions
 	ApprovalTimeout time.Duration  // how long an approval waits; 0 means 10 minutes
 	Greeting        []Notice       // told once with the first reply of each channel
@@ -50,7 +52,8 @@ type ProcessManager struct {
 	desk desk
 	hub  hub
 
-	seats *seats
+	seats  *seats
+	budget budget
 
 	stats counters
 	ctx   context.Context // ends the lanes
@@ -72,6 +75,7 @@ type Stats struct {
 	Turns, TurnErrors, Resent, Interrupted, QueueRefused, Stalled int64
 	Parked, Idled, Evicted                                        int64 // channels parked; sessions ended unused, or for another's sake
 	Lanes, Sessions, Running, Waiting                             int
+	Spending                                                      Spending
 }
 
 // New returns a manager that serves nothing yet: Recover comes first.
@@ -83,7 +87,7 @@ func New(o Options) *ProcessManager {
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &ProcessManager{
-		o: o, ctx: ctx, stop: stop, seats: newSeats(o.MaxSessions),
+		o: o, ctx: ctx, stop: stop, seats: newSeats(o.MaxSessions), budget: budget{limit: o.DailyBudget},
 		lanes: map[ChannelKey]*lane{}, greeted: map[ChannelKey]struct{}{},
 	}
 }
@@ -104,6 +108,12 @@ func (m *ProcessManager) Recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find live session hosts: %w", err)
 	}
+	now := m.o.Now()
+	spent, err := m.o.Ledger.Spent(ctx, Day(now))
+	if err != nil {
+		return fmt.Errorf("read what was spent today: %w", err)
+	}
+	m.budget.add(now, spent)
 	left := map[ChannelKey]*remains{}
 	of := func(key ChannelKey) *remains {
 		if left[key] == nil {

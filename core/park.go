@@ -20,6 +20,12 @@ const (
 // statusUnauthorized is HTTP's: the API does not accept the login.
 const statusUnauthorized = 401
 
+// parkedForBudget is the code of a park for the daily budget, which no outcome has.
+const parkedForBudget = "budget"
+
+// parkStamp is how a park says when it ends.
+const parkStamp = "2006-01-02 15:04 MST"
+
 const loginText = "Claude is not logged in any more (the API answered 401): log in again by running claude on the gateway's machine."
 
 // A park is why a channel begins nothing although messages wait: each would fail
@@ -49,7 +55,7 @@ func (l *lane) newPark(code string, end time.Time) *park {
 		}
 	}
 	p.until, p.due = now.Add(pause), time.Now().Add(pause)
-	at := p.until.Format("2006-01-02 15:04 MST")
+	at := p.until.Format(parkStamp)
 	switch {
 	case code == CodeNotLoggedIn:
 		p.why = "Claude is not logged in: log in again. What waits is tried again with the next message, or at " + at + "."
@@ -72,9 +78,21 @@ func (l *lane) park(p *park) {
 	var waiting []MessageID
 	for _, it := range l.pending {
 		it.patient = true
-		waiting = append(waiting, it.msg.ID)
+		if it.durable {
+			waiting = append(waiting, it.msg.ID)
+			l.tellParked(it)
+		}
 	}
-	l.publish(Update{Kind: UpdateParked, Messages: waiting, Detail: p.why})
+	if len(waiting) > 0 || len(l.pending) == 0 { // else all are told when they are accepted
+		l.publish(Update{Kind: UpdateParked, Messages: waiting, Detail: p.why})
+	}
+}
+
+// tellParked tells who waits for the message's outcome that this will take its time.
+func (l *lane) tellParked(it *item) {
+	if t, ok := l.m.desk.find(it.msg.ID); ok {
+		t.park(l.placeOf(it.msg.ID))
+	}
 }
 
 // parkAfter parks the lane after an outcome that asks for it; any other shows that
@@ -109,7 +127,7 @@ func (l *lane) tryAgain() {
 func (l *lane) arrives(it *item) {
 	switch {
 	case l.parked == nil:
-	case l.parked.firm:
+	case l.parked.firm && l.now().Before(l.parked.until): // its timer stands still while the machine sleeps
 		it.patient = true
 	default:
 		l.parked, l.tried = nil, l.parked

@@ -40,7 +40,7 @@ func TestWhatWaitsBecomesOneTurn(t *testing.T) {
 		for i := range 3 {
 			waiting = append(waiting, w.submit(fmt.Sprint("more ", i)))
 		}
-		if pos := w.m.Position(waiting[1].Message.ID); pos != 2 {
+		if pos := w.m.Place(waiting[1].Message.ID).Position; pos != 2 {
 			t.Errorf("position = %d, want 2", pos)
 		}
 		h.result("1", id)

@@ -36,6 +36,22 @@ func (m *ProcessManager) Wait(ctx context.Context, id MessageID) (Message, error
 	return m.o.Ledger.Message(ctx, id)
 }
 
+// WaitOrPark is Wait that also returns once the message waits for what parks its
+// channel.
+func (m *ProcessManager) WaitOrPark(ctx context.Context, id MessageID) (Message, error) {
+	if t, ok := m.desk.find(id); ok {
+		select {
+		case <-t.parked:
+			if !m.Place(id).Until.IsZero() { // else the channel has gone on
+				return m.o.Ledger.Message(ctx, id)
+			}
+		case <-t.done:
+		case <-ctx.Done():
+		}
+	}
+	return m.Wait(ctx, id)
+}
+
 // Messages returns the newest messages of a channel; see Ledger.Messages.
 func (m *ProcessManager) Messages(ctx context.Context, key ChannelKey, limit int, before MessageID) ([]Message, error) {
 	return m.o.Ledger.Messages(ctx, key, limit, before)
@@ -74,7 +90,7 @@ func (m *ProcessManager) Stats() Stats {
 		Turns: m.stats.turns.Load(), TurnErrors: m.stats.turnErrors.Load(), Resent: m.stats.resent.Load(),
 		Interrupted: m.stats.interrupted.Load(), QueueRefused: m.stats.refused.Load(),
 		Stalled: m.stats.stalled.Load(), Parked: m.stats.parked.Load(),
-		Idled: m.stats.idled.Load(), Evicted: m.stats.evicted.Load(),
+		Idled: m.stats.idled.Load(), Evicted: m.stats.evicted.Load(), Spending: m.Spending(),
 	}
 	for _, l := range m.allLanes() {
 		s.Lanes++
@@ -144,7 +160,7 @@ func (m *ProcessManager) Trace(ctx context.Context, id MessageID) (Trace, error)
 	}
 	t := Trace{Message: msg}
 	if msg.Turn == "" {
-		t.Position, t.Why = m.Place(id)
+		t.Place = m.Place(id)
 		return t, nil
 	}
 	turn, err := m.o.Ledger.Turn(ctx, msg.Turn)
@@ -159,14 +175,12 @@ func (m *ProcessManager) Trace(ctx context.Context, id MessageID) (Trace, error)
 	return t, err
 }
 
-// A Trace is one message's timeline. Turn is nil before dispatch; Position is
-// its place in the queue, 1 being the next, or 0 when it does not wait; Why says
-// what keeps the whole queue waiting, if that is not a running turn.
+// A Trace is one message's timeline. Turn is nil before dispatch; Place is where it
+// waits, if it does.
 type Trace struct {
 	Message   Message
 	Turn      *Turn
 	Members   []MessageID
 	Approvals []Approval
-	Position  int
-	Why       string
+	Place
 }

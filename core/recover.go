@@ -231,7 +231,7 @@ func (l *lane) attached(s Session, err error, cost float64, approvals []*Approva
 		return
 	}
 	l.adopt(s)
-	l.cost = cost
+	l.countAttached(cost)
 	if l.sessionID == "" {
 		l.sessionID = l.info.SessionID
 	}

@@ -15,7 +15,7 @@ const (
 	StateStarting = "starting" // a process that cannot take a turn yet
 	StateEnding   = "ending"   // a process that was unused and is being ended
 	StateWaiting  = "waiting"  // messages wait for a session to become free
-	StateParked   = "parked"   // nothing is begun: no login, or a usage limit
+	StateParked   = "parked"   // nothing is begun: no login, a usage limit, or the daily budget
 	StateRunning  = "running"
 )
 
@@ -128,34 +128,41 @@ func (l *lane) state() string {
 	return StateIdle
 }
 
-// Position returns the message's place in its channel's queue, 1 being the
-// next, or 0 when it does not wait.
-func (m *ProcessManager) Position(id MessageID) int {
-	pos, _ := m.Place(id)
-	return pos
+// A Place is where a message is in its channel's queue. The zero value is that of
+// one that does not wait.
+type Place struct {
+	Position int       // 1 is the next
+	Why      string    // what keeps the whole queue waiting, if that is not a running turn
+	Until    time.Time // when a parked channel goes on by itself; else zero
 }
 
-// Place returns the message's position, and what keeps the whole queue waiting if
-// that is not a running turn.
-func (m *ProcessManager) Place(id MessageID) (int, string) {
+// Place returns the message's place as it is now.
+func (m *ProcessManager) Place(id MessageID) Place {
 	t, ok := m.desk.find(id)
 	if !ok {
-		return 0, ""
+		return Place{}
 	}
 	l, ok := m.known(t.Message.Channel)
 	if !ok {
-		return 0, ""
+		return Place{}
 	}
-	pos, why := 0, ""
-	err := l.call(m.ctx, func() {
-		if pos = l.position(id); pos > 0 {
-			why = l.why()
-		}
-	})
-	if err != nil {
-		return 0, "" // shutting down, or it waits no more
+	var at Place
+	if err := l.call(m.ctx, func() { at = l.placeOf(id) }); err != nil {
+		return Place{} // shutting down, or it waits no more
 	}
-	return pos, why
+	return at
+}
+
+func (l *lane) placeOf(id MessageID) Place {
+	at := Place{Position: l.position(id)}
+	if at.Position == 0 {
+		return at
+	}
+	at.Why = l.why()
+	if l.parked != nil {
+		at.Until = l.parked.until
+	}
+	return at
 }
 
 func (l *lane) position(id MessageID) int {

@@ -25,8 +25,9 @@ func (m *ProcessManager) Submit(ctx context.Context, s Submission) (*Ticket, err
 }
 
 // SubmitAndWait is Submit for a caller that waits for the outcome anyway. Unless
-// the message is refused it returns when there is an outcome, or after hurry is
-// closed as soon as Submit would: such a caller is woken once instead of twice.
+// the message is refused it returns when there is an outcome, when the message
+// waits on a parked channel, or after hurry is closed as soon as Submit would: such
+// a caller is woken once instead of twice.
 func (m *ProcessManager) SubmitAndWait(ctx context.Context, s Submission, hurry <-chan struct{}) (*Ticket, error) {
 	t, l, err := m.offer(s)
 	if err != nil {
@@ -34,6 +35,7 @@ func (m *ProcessManager) SubmitAndWait(ctx context.Context, s Submission, hurry 
 	}
 	select {
 	case <-t.done:
+	case <-t.parked:
 	case <-hurry:
 	case <-l.gone:
 	case <-ctx.Done():

@@ -19,12 +19,16 @@ type Ticket struct {
 type future struct {
 	accepted chan struct{} // closed when the message is durable, or refused
 	refusal  error         // written before accepted is closed; nothing follows it
+	parked   chan struct{} // closed when the message is found to wait for what parks its channel
+	place    Place         // as it was then; written before parked is closed
 	done     chan struct{} // closed when there is an outcome, or the message is refused
 	outcome  *Message      // written once, before done is closed; nil when refused
 }
 
 func newTicket(m Message) *Ticket {
-	return &Ticket{Message: m, future: &future{accepted: make(chan struct{}), done: make(chan struct{})}}
+	return &Ticket{Message: m, future: &future{
+		accepted: make(chan struct{}), parked: make(chan struct{}), done: make(chan struct{}),
+	}}
 }
 
 // admit says that the message is accepted, or why it is refused.
@@ -35,6 +39,25 @@ func (f *future) admit(refusal error) {
 		close(f.done)
 	}
 }
+
+// park says that the message waits for what parks its channel, and where. Only its
+// lane calls it.
+func (f *future) park(at Place) {
+	select {
+	case <-f.parked: // it is known; whoever was told has gone
+	default:
+		f.place = at
+		close(f.parked)
+	}
+}
+
+// Parked is closed when the message is accepted and its channel is parked: the
+// outcome will take its time. It stays closed when the channel goes on.
+func (f *future) Parked() <-chan struct{} { return f.parked }
+
+// Place returns where the message waited when its channel was parked, and why. It
+// is valid once Parked is closed.
+func (f *future) Place() Place { return f.place }
 
 // Done is closed when the outcome is there.
 func (f *future) Done() <-chan struct{} { return f.done }

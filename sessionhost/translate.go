@@ -132,7 +132,7 @@ func result(r claude.Result) *core.Result {
 	res := &core.Result{
 		Background: r.OriginKind != "" && len(r.UserMessageUUIDs) == 0, // else messages were folded into it
 		Text:       r.Text, IsError: r.IsError, Interrupted: r.Interrupted(),
-		SessionID: r.SessionID, TotalCost: r.TotalCostUSD, NumTurns: r.NumTurns,
+		SessionID: r.SessionID, TotalCost: r.TotalCostUSD, Cost: r.CostUSD, NumTurns: r.NumTurns,
 	}
 	for _, id := range r.UserMessageUUIDs {
 		res.Turns = append(res.Turns, core.TurnID(id))

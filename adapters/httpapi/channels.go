@@ -133,7 +133,7 @@ func (s *Server) showHistory(w *response, key core.ChannelKey, messages []core.M
 		Background []backgroundShape `json:"background"`
 	}{Channel: key}
 	for i := range messages {
-		history.Messages = append(history.Messages, appendMessage(nil, &messages[i], place{}))
+		history.Messages = append(history.Messages, appendMessage(nil, &messages[i], core.Place{}))
 	}
 	for i := range backgrounds {
 		history.Background = append(history.Background, showBackground(&backgrounds[i]))

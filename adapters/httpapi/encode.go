@@ -30,7 +30,7 @@ func quote[S ~string](b []byte, s S) []byte {
 
 // appendMessage appends a message as the API shows it. It is written by hand
 // because every answer takes this way.
-func appendMessage(b []byte, m *core.Message, at place) []byte {
+func appendMessage(b []byte, m *core.Message, at core.Place) []byte {
 	b = quote(append(b, `{"message_id":`...), m.ID)
 	b = quote(append(b, `,"channel":`...), m.Channel)
 	b = quote(append(b, `,"state":`...), m.State)
@@ -41,10 +41,11 @@ func appendMessage(b []byte, m *core.Message, at place) []byte {
 	b = member(b, `,"turn_id":`, m.Turn)
 	b = member(b, `,"adapter":`, m.Adapter)
 	b = member(b, `,"retry_of":`, m.RetryOf)
-	if at.position > 0 {
-		b = strconv.AppendInt(append(b, `,"position":`...), int64(at.position), 10)
+	if at.Position > 0 {
+		b = strconv.AppendInt(append(b, `,"position":`...), int64(at.Position), 10)
 	}
-	b = member(b, `,"why":`, at.why)
+	b = member(b, `,"why":`, at.Why)
+	b = moment(b, `,"until":`, at.Until)
 	b = moment(b, `,"received_at":`, m.ReceivedAt)
 	b = moment(b, `,"ended_at":`, m.EndedAt)
 	return append(b, '}')

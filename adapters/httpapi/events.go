@@ -36,7 +36,7 @@ func (s *Server) streamMessage(w *response, r *http.Request, sub core.Submission
 	if t.existing {
 		begin(st, updates, sub.Channel)
 	}
-	st.send("accepted", appendAccepted(nil, &t.message))
+	st.send("accepted", appendAccepted(nil, &t.message, core.Place{}))
 	v := &ownView{st: st, id: t.message.ID, turn: t.message.Turn}
 	if t.existing {
 		s.showPlace(r, v, updates, &t.message)
@@ -81,7 +81,7 @@ func (s *Server) untilOutcome(ctx context.Context, v *ownView, updates subscript
 	showAll(v.st, updates, v.show)
 	if over {
 		m := t.outcome()
-		v.st.send("result", appendMessage(nil, &m, place{}))
+		v.st.send("result", appendMessage(nil, &m, core.Place{}))
 		if v.st.flush(); v.st.err == nil {
 			s.deliveries.note(&m)
 		}
@@ -201,15 +201,15 @@ func (v *ownView) show(u core.Update) {
 	switch u.Kind {
 	case core.UpdateAccepted, core.UpdateResult: // told by the ticket
 	case core.UpdateQueued:
-		v.queued(place{u.Position, u.Detail})
+		v.queued(core.Place{Position: u.Position, Why: u.Detail})
 	default:
 		showUpdate(v.st, &u)
 	}
 }
 
-func (v *ownView) queued(at place) {
-	if at.position > 0 && at.position != v.position {
-		v.position = at.position
+func (v *ownView) queued(at core.Place) {
+	if at.Position > 0 && at.Position != v.position {
+		v.position = at.Position
 		v.st.send("queued", appendQueued(nil, v.id, at))
 	}
 }
@@ -238,9 +238,9 @@ func (v *ownView) mine(u *core.Update) bool {
 func showUpdate(st *stream, u *core.Update) {
 	switch u.Kind {
 	case core.UpdateAccepted:
-		st.send("accepted", appendAccepted(nil, u.Message))
+		st.send("accepted", appendAccepted(nil, u.Message, core.Place{}))
 	case core.UpdateQueued:
-		st.send("queued", appendQueued(nil, u.Message.ID, place{u.Position, u.Detail}))
+		st.send("queued", appendQueued(nil, u.Message.ID, core.Place{Position: u.Position, Why: u.Detail}))
 	case core.UpdateStarted:
 		st.shape("started", struct {
 			TurnID   core.TurnID      `json:"turn_id"`
@@ -249,7 +249,7 @@ func showUpdate(st *stream, u *core.Update) {
 	case core.UpdateEvent:
 		st.send("event", u.Raw)
 	case core.UpdateResult:
-		st.send("result", appendMessage(nil, u.Message, place{}))
+		st.send("result", appendMessage(nil, u.Message, core.Place{}))
 	case core.UpdateApproval:
 		st.shape("approval", showApproval(u.Approval))
 	case core.UpdateApprovalClosed:
@@ -264,9 +264,9 @@ func showUpdate(st *stream, u *core.Update) {
 	}
 }
 
-func appendQueued(b []byte, id core.MessageID, at place) []byte {
+func appendQueued(b []byte, id core.MessageID, at core.Place) []byte {
 	b = quote(append(b, `{"message_id":`...), id)
-	b = strconv.AppendInt(append(b, `,"position":`...), int64(at.position), 10)
-	b = member(b, `,"why":`, at.why)
+	b = strconv.AppendInt(append(b, `,"position":`...), int64(at.Position), 10)
+	b = member(b, `,"why":`, at.Why)
 	return append(b, '}')
 }

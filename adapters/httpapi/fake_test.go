@@ -31,10 +31,13 @@ type fake struct {
 	approvals []core.Approval
 	decisions []core.Decision
 	uneven    bool
+	parked    chan struct{}
+	place     core.Place // written before parked is closed
 }
 
 func newFake(t testing.TB) *fake {
-	return &fake{t: t, done: map[core.MessageID]chan struct{}{}, keys: map[string]core.MessageID{}, subs: map[core.ChannelKey][]*fakeSub{}, updates: map[core.ChannelKey][]core.Update{}}
+	return &fake{t: t, done: map[core.MessageID]chan struct{}{}, keys: map[string]core.MessageID{}, subs: map[core.ChannelKey][]*fakeSub{},
+		updates: map[core.ChannelKey][]core.Update{}, parked: make(chan struct{})}
 }
 
 // reset forgets all messages.
@@ -138,6 +141,7 @@ func (f *fake) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-cha
 	}
 	select {
 	case <-t.done:
+	case <-t.parked:
 	case <-hurry:
 	case <-ctx.Done():
 		return ticket{}, context.Cause(ctx)
@@ -146,7 +150,7 @@ func (f *fake) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-cha
 }
 
 func (f *fake) ticket(m *core.Message, existing bool) ticket {
-	return ticket{message: *m, existing: existing, done: f.done[m.ID], outcome: func() core.Message {
+	return ticket{message: *m, existing: existing, parked: f.parked, place: func() core.Place { return f.place }, done: f.done[m.ID], outcome: func() core.Message {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		return *m
@@ -244,7 +248,7 @@ func (f *fake) Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
 		return core.Trace{}, err
 	}
 	if m.Turn == "" {
-		return core.Trace{Message: m, Position: 1, Why: "All sessions are busy."}, nil
+		return core.Trace{Message: m, Place: core.Place{Position: 1, Why: "All sessions are busy."}}, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -255,7 +259,32 @@ func (f *fake) Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
 	return core.Trace{Message: m, Turn: &turn, Members: turn.Members, Approvals: f.approvals}, nil
 }
 
-func (f *fake) Place(core.MessageID) (int, string) { return 1, "All sessions are busy." }
+func (f *fake) WaitOrPark(ctx context.Context, id core.MessageID) (core.Message, error) {
+	f.mu.Lock()
+	parked := f.parked
+	f.mu.Unlock()
+	if isClosed(parked) {
+		return f.Message(ctx, id)
+	}
+	return f.Wait(ctx, id)
+}
+
+func (f *fake) Place(core.MessageID) core.Place {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if isClosed(f.parked) {
+		return f.place
+	}
+	return core.Place{Position: 1, Why: "All sessions are busy."}
+}
+
+// park has every message wait on a parked channel.
+func (f *fake) park(at core.Place) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.place = at
+	close(f.parked)
+}
 
 func (f *fake) status(key core.ChannelKey) (core.ChannelStatus, bool) {
 	st := core.ChannelStatus{Key: key, State: "ready", SessionID: "s-1", HostPID: 12, AgentPID: 13, LastAt: fakeStart}
@@ -376,4 +405,6 @@ func (f *fake) Balance(context.Context) (core.Balance, error) {
 	return b, f.err
 }
 
-func (f *fake) Stats() core.Stats { return core.Stats{Turns: 8, TurnErrors: 2, Lanes: 3, Sessions: 2} }
+func (f *fake) Stats() core.Stats {
+	return core.Stats{Turns: 8, TurnErrors: 2, Lanes: 3, Sessions: 2, Spending: core.Spending{Day: "2026-01-02", Spent: 1.25, Limit: 20}}
+}

@@ -14,9 +14,10 @@ type gateway interface {
 	Message(ctx context.Context, id core.MessageID) (core.Message, error)
 	Ticket(ctx context.Context, id core.MessageID) (ticket, error)
 	Wait(ctx context.Context, id core.MessageID) (core.Message, error)
+	WaitOrPark(ctx context.Context, id core.MessageID) (core.Message, error)
 	Cancel(ctx context.Context, id core.MessageID) (core.Message, error)
 	Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
-	Place(id core.MessageID) (position int, why string)
+	Place(id core.MessageID) core.Place
 
 	Channels(ctx context.Context) ([]core.ChannelStatus, error)
 	Channel(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
@@ -39,6 +40,8 @@ type gateway interface {
 type ticket struct {
 	message  core.Message // as it was accepted
 	existing bool
+	parked   <-chan struct{}
+	place    func() core.Place // valid once parked is closed
 	done     <-chan struct{}
 	outcome  func() core.Message // valid once done is closed
 }
@@ -74,7 +77,9 @@ func ticketOf(t *core.Ticket, err error) (ticket, error) {
 	if err != nil {
 		return ticket{}, err
 	}
-	return ticket{message: t.Message, existing: t.Existing, done: t.Done(), outcome: t.Outcome}, nil
+	return ticket{
+		message: t.Message, existing: t.Existing, parked: t.Parked(), place: t.Place, done: t.Done(), outcome: t.Outcome,
+	}, nil
 }
 
 // Subscribe implements gateway.

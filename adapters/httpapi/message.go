@@ -2,13 +2,20 @@ package httpapi
 
 import (
 	"context"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"bareclaw/core"
 )
+
+// longestRetryAfter bounds what a client is told to wait before it asks again: the
+// channel may go on sooner than it is said.
+const longestRetryAfter = 5 * time.Minute
 
 // postMessage accepts a message and answers in the form that was asked for:
 // at once (Prefer: respond-async), as a stream (Accept: text/event-stream), or
@@ -51,7 +58,10 @@ func (s *Server) acceptMessage(w *response, r *http.Request, sub core.Submission
 		return err
 	}
 	w.Header().Set("Preference-Applied", "respond-async")
-	return s.later(w, &t.message)
+	if isClosed(t.parked) {
+		return s.parked(w, &t)
+	}
+	return s.later(w, &t.message, core.Place{})
 }
 
 func (s *Server) submit(w *response, r *http.Request, sub core.Submission) (ticket, error) {
@@ -66,16 +76,24 @@ func tellReplay(w *response, t ticket) {
 	}
 }
 
-// awaitMessage holds the request until the message has its outcome. It only
-// watches: when the client leaves, nothing happens to the message.
+// awaitMessage holds the request until the message has its outcome, or is found to
+// wait on a parked channel. It only watches: when the client leaves, nothing
+// happens to the message.
 func (s *Server) awaitMessage(w *response, r *http.Request, sub core.Submission) error {
 	t, err := s.core.SubmitAndWait(r.Context(), sub, s.drain.done)
 	if err != nil {
 		return err
 	}
 	tellReplay(w, t)
+	if t.existing && isClosed(t.parked) && s.core.Place(t.message.ID).Until.IsZero() {
+		t.parked = nil // the channel has gone on since
+	}
 	select {
 	case <-t.done: // already, but for a repeated message or when the server drains
+	case <-t.parked:
+		if !isClosed(t.done) {
+			return s.parked(w, &t)
+		}
 	case <-r.Context().Done():
 		return context.Cause(r.Context())
 	case <-s.drain.done:
@@ -85,25 +103,42 @@ func (s *Server) awaitMessage(w *response, r *http.Request, sub core.Submission)
 			}
 			now := s.current(r.Context(), t.message)
 			w.Header().Set("Retry-After", "1")
-			return s.later(w, &now)
+			return s.later(w, &now, core.Place{})
 		}
 	}
 	m := t.outcome()
 	return s.showMessage(w, &m)
 }
 
-// later answers that the message is accepted, and where its outcome will be.
-func (s *Server) later(w *response, m *core.Message) error {
+// parked answers that the message waits on a parked channel.
+func (s *Server) parked(w *response, t *ticket) error {
+	at := t.place()
+	w.Header().Set("Retry-After", retryAfter(at.Until))
+	return s.later(w, &t.message, at)
+}
+
+// retryAfter is the header's value in whole seconds: one, unless it takes until
+// some later moment for the channel to go on.
+func retryAfter(until time.Time) string {
+	d := min(max(time.Until(until), time.Second), longestRetryAfter)
+	return strconv.Itoa(int(math.Ceil(d.Seconds())))
+}
+
+// later answers that the message is accepted, where its outcome will be, and what
+// it waits for, if that is known.
+func (s *Server) later(w *response, m *core.Message, at core.Place) error {
 	w.Header().Set("Location", location(m.ID))
 	return s.build(w, http.StatusAccepted, func(b []byte) []byte {
-		return append(appendAccepted(b, m), '\n')
+		return append(appendAccepted(b, m, at), '\n')
 	})
 }
 
-func appendAccepted(b []byte, m *core.Message) []byte {
+func appendAccepted(b []byte, m *core.Message, at core.Place) []byte {
 	b = quote(append(b, `{"message_id":`...), m.ID)
 	b = quote(append(b, `,"channel":`...), m.Channel)
 	b = quote(append(b, `,"state":`...), m.State)
+	b = member(b, `,"why":`, at.Why)
+	b = moment(b, `,"until":`, at.Until)
 	return append(b, '}')
 }
 
@@ -118,7 +153,10 @@ func (s *Server) current(ctx context.Context, m core.Message) core.Message {
 }
 
 func (s *Server) showMessage(w *response, m *core.Message) error {
-	at := s.place(m)
+	return s.showAt(w, m, s.place(m))
+}
+
+func (s *Server) showAt(w *response, m *core.Message, at core.Place) error {
 	err := s.build(w, http.StatusOK, func(b []byte) []byte {
 		return append(appendMessage(b, m, at), '\n')
 	})
@@ -128,20 +166,11 @@ func (s *Server) showMessage(w *response, m *core.Message) error {
 	return err
 }
 
-// A place is where a message is in its channel's queue: 1 is the next, 0 that it
-// does not wait. Why says what keeps the whole queue waiting, if anything does
-// besides a running turn.
-type place struct {
-	position int
-	why      string
-}
-
-func (s *Server) place(m *core.Message) place {
+func (s *Server) place(m *core.Message) core.Place {
 	if m.State != core.Waiting {
-		return place{}
+		return core.Place{}
 	}
-	position, why := s.core.Place(m.ID)
-	return place{position, why}
+	return s.core.Place(m.ID)
 }
 
 // prefersAsync looks for the preference of RFC 7240, section 4.1.

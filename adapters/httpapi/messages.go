@@ -14,12 +14,20 @@ import (
 // maxWait bounds how long GET /messages/{id} holds a request.
 const maxWait = 5 * time.Minute
 
+// untilParked is the value of the parameter until for clients that do not wait for
+// the end of a park.
+const untilParked = "parked"
+
 func pathMessage(r *http.Request) core.MessageID { return core.MessageID(chi.URLParam(r, "id")) }
 
 // getMessage shows a message, with ?wait=30s once it has its outcome or when
-// that time is over.
+// that time is over; with &until=parked also once it waits on a parked channel.
 func (s *Server) getMessage(w *response, r *http.Request) error {
 	wait, err := waitParam(r)
+	if err != nil {
+		return err
+	}
+	await, err := s.untilParam(r)
 	if err != nil {
 		return err
 	}
@@ -34,7 +42,7 @@ func (s *Server) getMessage(w *response, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	defer s.untilDrained(cancel)()
-	m, err := s.core.Wait(ctx, id)
+	m, err := await(ctx, id)
 	if ctx.Err() != nil && r.Context().Err() == nil && isClosed(s.succession.begun) {
 		s.pass(w, r)
 		return nil
@@ -42,10 +50,11 @@ func (s *Server) getMessage(w *response, r *http.Request) error {
 	if err != nil && (ctx.Err() == nil || r.Context().Err() != nil || m.ID == "") {
 		return err
 	}
+	at := s.place(&m)
 	if !m.State.Final() {
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", retryAfter(at.Until))
 	}
-	return s.showMessage(w, &m)
+	return s.showAt(w, &m, at)
 }
 
 // untilDrained calls cancel when the server drains. What it returns ends that.
@@ -73,12 +82,23 @@ func waitParam(r *http.Request) (time.Duration, error) {
 	return min(d, maxWait), nil
 }
 
+// untilParam returns what waits for the moment that the request names.
+func (s *Server) untilParam(r *http.Request) (func(context.Context, core.MessageID) (core.Message, error), error) {
+	switch r.URL.Query().Get("until") {
+	case "", "outcome":
+		return s.core.Wait, nil
+	case untilParked:
+		return s.core.WaitOrPark, nil
+	}
+	return nil, badRequest("bad_wait", `The parameter until must be "outcome" or "parked".`)
+}
+
 func (s *Server) cancelMessage(w *response, r *http.Request) error {
 	m, err := s.core.Cancel(r.Context(), pathMessage(r))
 	if errors.Is(err, core.ErrNotWaiting) {
 		return refuse(http.StatusConflict, "not_waiting",
 			"Only a message that waits can be cancelled; a running turn is ended by POST /channels/{key}/interrupt.").
-			member("message", appendMessage(nil, &m, place{}))
+			member("message", appendMessage(nil, &m, core.Place{}))
 	}
 	if err != nil {
 		return err

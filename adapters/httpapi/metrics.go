@@ -98,6 +98,8 @@ func newGatewayMetrics(g gateway, log *slog.Logger) *gatewayMetrics {
 			gauge("turns_running", "Turns in progress.", func(s core.Stats) float64 { return float64(s.Running) }),
 			gauge("queue_messages", "Messages that wait for their turn.", func(s core.Stats) float64 { return float64(s.Waiting) }),
 			gauge("lanes", "Channels served by this process.", func(s core.Stats) float64 { return float64(s.Lanes) }),
+			gauge("spent_usd_today", "What turns and background results have cost today, in local time.", func(s core.Stats) float64 { return s.Spending.Spent }),
+			gauge("daily_budget_usd", "What a day may cost; 0 when there is no limit.", func(s core.Stats) float64 { return s.Spending.Limit }),
 			gauge("sessions", "Agent sessions that are alive.", func(s core.Stats) float64 { return float64(s.Sessions) }),
 		},
 	}

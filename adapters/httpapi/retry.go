@@ -25,7 +25,7 @@ func (s *Server) retryMessage(w *response, r *http.Request) error {
 	if errors.Is(err, core.ErrNotFailed) {
 		return refuse(http.StatusConflict, "not_failed",
 			"Only a message that failed or was cancelled can be tried again; this one is "+string(msg.State)+".").
-			member("message", appendMessage(nil, &msg, place{}))
+			member("message", appendMessage(nil, &msg, core.Place{}))
 	}
 	if err != nil {
 		return err

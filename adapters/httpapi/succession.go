@@ -150,9 +150,14 @@ func (s *Server) passHeld(w *response, r *http.Request, held *heldError) {
 	}
 	w.Header().Set("Connection", "close")
 	if s.succession.client != nil {
-		body, err := s.outcomeThere(r.Context(), held.message.ID)
-		if err == nil {
-			_ = w.json(http.StatusOK, body) // a client that does not listen
+		body, at, err := s.outcomeThere(r.Context(), held.message.ID)
+		switch {
+		case err != nil:
+		case !at.Until.IsZero():
+			_ = s.parked(w, &ticket{message: held.message, place: func() core.Place { return at }}) // a client that does not listen
+			return
+		default:
+			_ = w.json(http.StatusOK, body) // likewise
 			return
 		}
 		if r.Context().Err() != nil {
@@ -161,30 +166,32 @@ func (s *Server) passHeld(w *response, r *http.Request, held *heldError) {
 		s.o.Log.Warn("outcome not had from the new process", "message", held.message.ID, "err", err)
 	}
 	w.Header().Set("Retry-After", "1")
-	_ = s.later(w, &held.message) // likewise
+	_ = s.later(w, &held.message, core.Place{}) // likewise
 }
 
 // outcomeThere returns the message as the successor shows it once it has its
-// outcome.
-func (s *Server) outcomeThere(ctx context.Context, id core.MessageID) ([]byte, error) {
+// outcome, or where it waits on a channel that is parked there.
+func (s *Server) outcomeThere(ctx context.Context, id core.MessageID) ([]byte, core.Place, error) {
 	for {
-		body, err := s.askThere(ctx, location(id)+"?wait="+maxWait.String())
+		body, err := s.askThere(ctx, location(id)+"?until="+untilParked+"&wait="+maxWait.String())
 		if err != nil {
-			return nil, err
+			return nil, core.Place{}, err
 		}
 		var m struct {
 			State core.State `json:"state"`
+			Why   string     `json:"why"`
+			Until time.Time  `json:"until"`
 		}
 		if err := json.Unmarshal(body, &m); err != nil {
-			return nil, fmt.Errorf("read message %s: %w", id, err)
+			return nil, core.Place{}, fmt.Errorf("read message %s: %w", id, err)
 		}
-		if m.State.Final() {
-			return body, nil
+		if m.State.Final() || !m.Until.IsZero() {
+			return body, core.Place{Why: m.Why, Until: m.Until}, nil
 		}
 		select { // it may be handing over in turn
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, core.Place{}, context.Cause(ctx)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (s *Server) getTrace(w *response, r *http.Request) error {
 	}
 	marks := timeline(&t, s.deliveries.at(t.Message.ID))
 	return show(w, traceShape{
-		Message:   appendMessage(nil, &t.Message, place{t.Position, t.Why}),
+		Message:   appendMessage(nil, &t.Message, t.Place),
 		Members:   t.Members,
 		Approvals: showApprovals(t.Approvals),
 		Timeline:  showMarks(marks, t.Message.ReceivedAt),

@@ -61,6 +61,11 @@ type Config struct {
 	AllowedTools []string
 	// MaxTurns bounds the agentic turns of one message; at least 1.
 	MaxTurns int
+	// MaxBudgetUSD is what one turn may cost, in US dollars; 0 means any amount.
+	MaxBudgetUSD float64
+	// DailyBudgetUSD is what all turns of a day may cost, in US dollars, before no
+	// further one is begun; 0 means any amount.
+	DailyBudgetUSD float64
 	// PassEnv names variables that claude sees although they are withheld
 	// by default.
 	PassEnv []string

@@ -28,6 +28,8 @@ type environment struct {
 	PermissionMode string `envconfig:"BARECLAW_PERMISSION_MODE" help:"permission mode for claude; its own choice when empty"`
 	AllowedTools   string `envconfig:"BARECLAW_ALLOWED_TOOLS" default:"Read,Glob,Grep,Bash,Write,Edit,Skill,Task" help:"tools that run without asking, comma-separated"`
 	MaxTurns       string `envconfig:"BARECLAW_MAX_TURNS" default:"25" help:"agentic turns one message may take"`
+	MaxBudgetUSD   string `envconfig:"BARECLAW_MAX_BUDGET_USD" default:"0" help:"US dollars one turn may cost; 0 any amount"`
+	DailyBudgetUSD string `envconfig:"BARECLAW_DAILY_BUDGET_USD" default:"0" help:"US dollars a day after which nothing is begun; 0 any amount"`
 	PassEnv        string `envconfig:"BARECLAW_PASS_ENV" help:"names of withheld variables that claude sees after all, comma-separated"`
 
 	Timeout         string `envconfig:"BARECLAW_TIMEOUT_MS" default:"0" help:"milliseconds after which a turn is interrupted; 0 never"`

@@ -57,6 +57,18 @@ func parsePatience(s string) (time.Duration, error) {
 	return d, nil
 }
 
+// parseDollars reads an amount of 0 to maxDollars, in decimals without an exponent.
+func parseDollars(s string) (float64, error) {
+	usd, err := strconv.ParseFloat(s, 64)
+	switch {
+	case err != nil || strings.Trim(s, "0123456789.") != "":
+		return 0, fmt.Errorf("%s is not an amount", quoted(s))
+	case usd > maxDollars:
+		return 0, fmt.Errorf("%s is out of range", quoted(s))
+	}
+	return usd, nil
+}
+
 // parseBodySize reads a whole number of bytes, with or without a unit, from
 // minBodyBytes to maxBodyBytes.
 func parseBodySize(s string) (int64, error) {

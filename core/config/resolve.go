@@ -10,10 +10,11 @@ const (
 	minBodyBytes = 1 << 10
 	// maxBodyBytes is what the daemon would have to hold in memory.
 	maxBodyBytes = 1 << 30
-	// maxTurns, maxQueue and maxSessions catch a slipped digit; nothing depends on them.
+	// maxTurns, maxQueue, maxSessions and maxDollars catch a slipped digit; nothing depends on them.
 	maxTurns    = 1_000_000
 	maxQueue    = 1_000_000
 	maxSessions = 1_000_000
+	maxDollars  = 1_000_000
 )
 
 // resolve parses every variable, each whatever became of the others, and
@@ -100,6 +101,9 @@ func (e environment) resolveClaude(c *Config, m machine, p *problems) {
 		oneOf("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "manual", "plan"))
 	c.AllowedTools = read(p, "BARECLAW_ALLOWED_TOOLS", e.AllowedTools, "a comma-separated list, as Read,Bash(git log *)", parseTools)
 	c.MaxTurns = read(p, "BARECLAW_MAX_TURNS", e.MaxTurns, "1 to 1000000", between(1, maxTurns))
+	const budgetAccepted = "US dollars from 0 to 1000000, as 5 or 0.50, where 0 means any amount"
+	c.MaxBudgetUSD = read(p, "BARECLAW_MAX_BUDGET_USD", e.MaxBudgetUSD, budgetAccepted, parseDollars)
+	c.DailyBudgetUSD = read(p, "BARECLAW_DAILY_BUDGET_USD", e.DailyBudgetUSD, budgetAccepted, parseDollars)
 	c.PassEnv = read(p, "BARECLAW_PASS_ENV", e.PassEnv, "a comma-separated list of variable names, none of them BARECLAW_…", parseNames)
 }
 

@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"bareclaw/core"
 )
@@ -27,6 +28,21 @@ type op struct {
 	args []driver.Value
 	id   string // what it is about, for errors
 	out  *int64 // opRaise: where the value goes
+	paid payment
+}
+
+// A payment is what an op costs its day, if it changes anything: what is written
+// again after a crash is paid once.
+type payment struct {
+	day string
+	usd float64
+}
+
+func paid(at time.Time, usd float64) payment {
+	if usd <= 0 {
+		return payment{}
+	}
+	return payment{core.Day(at), usd}
 }
 
 // A compiler collects the ops of one change.
@@ -71,7 +87,7 @@ func compile(c *core.Change) ([]op, int, error) {
 		k.approval(a)
 	}
 	for _, b := range c.Background {
-		k.add(op{stmt: opBackground, id: b.ID, args: []driver.Value{b.ID, string(b.Channel), nanos(b.CreatedAt), flag(b.IsError), b.Text}}, len(b.Text))
+		k.background(b)
 	}
 	return k.ops, k.bytes, k.err
 }
@@ -220,7 +236,8 @@ func (k *compiler) end(t *core.Turn) {
 		text = t.Result.Text
 	}
 	doc := k.doc(endingOf(t))
-	k.add(op{stmt: opEnd, id: string(t.ID), args: []driver.Value{nanos(t.EndedAt), t.SessionID, doc, text, string(t.ID)}}, len(doc))
+	k.add(op{stmt: opEnd, id: string(t.ID), args: []driver.Value{nanos(t.EndedAt), t.SessionID, doc, text, string(t.ID)},
+		paid: paid(t.EndedAt, t.CostUSD)}, len(doc))
 	if t.Result == nil {
 		return
 	}
@@ -231,6 +248,14 @@ func (k *compiler) end(t *core.Turn) {
 	}
 	if session != "" {
 		k.add(op{stmt: opSessionDone, id: session, args: []driver.Value{session, t.Result.TotalCost}}, 0)
+	}
+}
+
+func (k *compiler) background(b *core.Background) {
+	k.add(op{stmt: opBackground, id: b.ID, args: []driver.Value{b.ID, string(b.Channel), nanos(b.CreatedAt), flag(b.IsError), b.Text},
+		paid: paid(b.CreatedAt, b.CostUSD)}, len(b.Text))
+	if b.SessionID != "" && b.TotalCost > 0 {
+		k.add(op{stmt: opSessionCost, id: b.SessionID, args: []driver.Value{b.SessionID, b.TotalCost}}, 0)
 	}
 }
 

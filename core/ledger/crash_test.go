@@ -108,8 +108,12 @@ func survivors(t *testing.T, path string, reported []string) {
 			t.Errorf("%s: message and turn disagree: %s, %+v, %v", line, m.State, turn.Result, err)
 		}
 	}
-	if b, err := l.Balance(t.Context()); err != nil || !b.Even() {
+	b, err := l.Balance(t.Context())
+	if err != nil || !b.Even() {
 		t.Errorf("balance = %+v, %v", b, err)
+	}
+	if spent, err := l.Spent(t.Context(), core.Day(day)); err != nil || spent != 0.25*float64(b.Answered) {
+		t.Errorf("%v was spent (%v) on %d answers", spent, err, b.Answered)
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)

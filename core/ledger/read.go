@@ -204,6 +204,18 @@ func (l *Ledger) Open(ctx context.Context) ([]core.Message, []core.Turn, error) 
 	return ms, ts, reading(err, "open turns")
 }
 
+// Spent implements [core.Ledger]. A day nothing is known of is 0.
+func (l *Ledger) Spent(ctx context.Context, day string) (float64, error) {
+	if err := l.settled(ctx); err != nil {
+		return 0, err
+	}
+	usd, err := one(ctx, l.readers, func(scan func(...any) error) (usd float64, err error) {
+		err = scan(&usd)
+		return usd, err
+	}, `SELECT coalesce(sum(usd), 0.0) FROM spending WHERE day=?`, day)
+	return usd, reading(err, "what was spent on %s", day)
+}
+
 // SessionUse implements [core.Ledger]. A session nothing is known of is the zero
 // value.
 func (l *Ledger) SessionUse(ctx context.Context, sessionID string) (core.SessionUse, error) {

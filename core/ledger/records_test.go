@@ -85,7 +85,7 @@ func accepted(m *core.Message, t *core.Turn) core.Change {
 
 func answered(m *core.Message, t *core.Turn) core.Change {
 	reply := core.Reply{State: core.Answered, Text: "the answer to " + string(m.ID), Duration: time.Second, CostUSD: 0.25, SessionID: t.SessionID}
-	t.EndedAt = day.Add(time.Second)
+	t.EndedAt, t.CostUSD = day.Add(time.Second), 0.25
 	t.Result = &core.Result{Turns: []core.TurnID{t.ID}, Text: reply.Text, SessionID: t.SessionID, TotalCost: 1.5, NumTurns: 1}
 	t.Marks = []core.Mark{{At: day, What: "begun"}, {At: t.EndedAt, What: "ended"}}
 	return core.Change{Settle: []core.Settlement{{ID: m.ID, EndedAt: t.EndedAt, Reply: reply}}, End: []*core.Turn{t}}

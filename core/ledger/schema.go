@@ -123,6 +123,11 @@ CREATE TABLE arrivals (
 	turn_doc    TEXT,
 	line        TEXT
 ) STRICT, WITHOUT ROWID;
+`, `
+CREATE TABLE spending (
+	day TEXT PRIMARY KEY,                          -- 2006-01-02, in the machine's time zone
+	usd REAL NOT NULL
+) STRICT, WITHOUT ROWID;
 `}
 
 // migrate brings the file to the newest schema, in one transaction.

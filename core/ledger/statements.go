@@ -26,6 +26,7 @@ const (
 	opEnd
 	opSessionOurs
 	opSessionDone
+	opSessionCost
 	opApproval
 	opBackground
 	opRaise
@@ -41,6 +42,7 @@ const (
 	stmtRelease
 	stmtUndo
 	stmtCount
+	stmtSpend
 	stmtScrub
 	stmtBySource
 	stmtHasMessage
@@ -65,6 +67,8 @@ var queries = [statements]string{
 	opSessionDone: `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,0,1,?)
 		ON CONFLICT(id) DO UPDATE SET completed=1, total_cost=excluded.total_cost
 		WHERE completed=0 OR total_cost<>excluded.total_cost`,
+	opSessionCost: `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,0,0,?)
+		ON CONFLICT(id) DO UPDATE SET total_cost=excluded.total_cost WHERE total_cost<>excluded.total_cost`,
 	opApproval: `INSERT INTO approvals(id, turn, state, created_at, expires_at, decided_at, doc, input, suggestion)
 		VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET turn=excluded.turn, state=excluded.state,
 		created_at=excluded.created_at, expires_at=excluded.expires_at, decided_at=excluded.decided_at, doc=excluded.doc,
@@ -90,6 +94,7 @@ var queries = [statements]string{
 	stmtRelease:    `RELEASE change`,
 	stmtUndo:       `ROLLBACK TO change`,
 	stmtCount:      `UPDATE counters SET accepted=accepted+?, answered=answered+?, failed=failed+?, cancelled=cancelled+?`,
+	stmtSpend:      `INSERT INTO spending(day, usd) VALUES(?,?) ON CONFLICT(day) DO UPDATE SET usd=usd+excluded.usd`,
 	stmtScrub:      `INSERT INTO meta(key, value) VALUES('failed_commits', 1) ON CONFLICT(key) DO UPDATE SET value=value+1`,
 	stmtBySource:   `SELECT id, doc FROM messages WHERE source_key=?`,
 	stmtHasMessage: `SELECT 1 FROM messages WHERE id=?`,
@@ -213,6 +218,7 @@ func (c *writeConn) apply(o *op, n *counters) (wrote bool, err error) {
 	case opSettle:
 		n.settled[o.args[0].(int64)-codeAnswered]++
 	}
+	n.pay(o.paid)
 	return true, nil
 }
 
@@ -246,5 +252,5 @@ func (c *writeConn) exists(query stmtID, o *op) error {
 var verbs = [statements]string{
 	opAccept: "accept message with source key", opBody: "store the body of", opBegin: "begin turn", opRun: "begin a turn with message",
 	opArrive: "accept message", opUpdate: "update turn", opRequeue: "put back message", opSettle: "settle message", opEnd: "end turn", opSessionOurs: "note session",
-	opSessionDone: "note session", opApproval: "store approval", opBackground: "store background result",
+	opSessionDone: "note session", opSessionCost: "note session", opApproval: "store approval", opBackground: "store background result",
 }

@@ -50,7 +50,8 @@ type writer struct {
 // counters is by how much a transaction moves the account.
 type counters struct {
 	accepted int64
-	settled  [3]int64 // answered, failed, cancelled
+	settled  [3]int64  // answered, failed, cancelled
+	paid     []payment // one for each day, which are hardly ever two
 }
 
 func (n *counters) add(m counters) {
@@ -58,6 +59,22 @@ func (n *counters) add(m counters) {
 	for i, v := range m.settled {
 		n.settled[i] += v
 	}
+	for _, p := range m.paid {
+		n.pay(p)
+	}
+}
+
+func (n *counters) pay(p payment) {
+	if p.usd <= 0 {
+		return
+	}
+	for i := range n.paid {
+		if n.paid[i].day == p.day {
+			n.paid[i].usd += p.usd
+			return
+		}
+	}
+	n.paid = append(n.paid, p)
 }
 
 type stats struct{ commits, changes, checkpoints atomic.Uint64 }
@@ -200,12 +217,9 @@ func (w *writer) begin() error {
 }
 
 func (w *writer) commit() error {
-	n := w.counters
-	if n != (counters{}) {
-		if _, err := w.conn.exec(stmtCount, n.accepted, n.settled[0], n.settled[1], n.settled[2]); err != nil {
-			w.rollback(err)
-			return err
-		}
+	if err := w.count(); err != nil {
+		w.rollback(err)
+		return err
 	}
 	if _, err := w.conn.exec(stmtCommit); err != nil {
 		w.rollback(err)
@@ -215,6 +229,22 @@ func (w *writer) commit() error {
 	w.kept = w.arrived
 	w.stats.commits.Add(1)
 	w.stats.changes.Add(uint64(w.applied))
+	return nil
+}
+
+// count adds what the transaction counted to the account.
+func (w *writer) count() error {
+	n := &w.counters
+	if n.accepted != 0 || n.settled != [3]int64{} {
+		if _, err := w.conn.exec(stmtCount, n.accepted, n.settled[0], n.settled[1], n.settled[2]); err != nil {
+			return err
+		}
+	}
+	for _, p := range n.paid {
+		if _, err := w.conn.exec(stmtSpend, p.day, p.usd); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -156,10 +156,12 @@ func (t *turn) release(state string) {
 
 func (t *turn) result(e ending) {
 	s := t.s
-	s.cost += 0.01
+	const cost = 0.01
+	s.cost += cost
 	r := resultEvent{DurationAPI: time.Since(t.began).Milliseconds(), Session: s.id, Cost: s.cost,
 		Usage:      usage{Input: 100, Output: 10, Tier: "standard"},
 		ModelUsage: map[string]usedModel{s.model: {Input: 100 * (s.results + 1), Output: 10 * (s.results + 1), Cost: s.cost}},
+		Since:      map[string]usedModel{s.model: {Input: 100, Output: 10, Cost: cost}},
 		Denials:    append([]denial{}, t.denials...), Reason: e.reason, Origin: t.origin, IsError: e.isError, Turns: t.rounds,
 		Subtype: e.subtype, Result: e.result, Errors: e.errors, LocalCommand: e.local, Type: "result",
 		Duration: time.Since(t.began).Milliseconds(), UUID: newID(), MessageUUIDs: t.uuids(), Index: s.results}

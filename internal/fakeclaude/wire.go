@@ -136,6 +136,7 @@ type resultEvent struct {
 	Cost         float64              `json:"total_cost_usd"`
 	Usage        usage                `json:"usage"`
 	ModelUsage   map[string]usedModel `json:"modelUsage"`
+	Since        map[string]usedModel `json:"model_usage_since_last_result"`
 	Denials      []denial             `json:"permission_denials"`
 	Reason       string               `json:"terminal_reason,omitempty"`
 	Origin       *origin              `json:"origin,omitempty"`

@@ -1,6 +1,7 @@
-// Package memory knows how much memory the machine has.
+// Package memory knows how much memory there is.
 package memory
 
-// Total returns the bytes of the machine's memory, 0 if they are not known. The
-// limit of a container is not taken into account.
+// Total returns the bytes of memory that this process and those it starts may use:
+// what the machine has, or the limit of the container, whichever is less (Linux;
+// elsewhere what the machine has). It is 0 if that is not known.
 func Total() uint64 { return total() }

@@ -1,8 +1,15 @@
 package memory
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
 
-func total() uint64 {
+	"golang.org/x/sys/unix"
+)
+
+func total() uint64 { return lesser(machine(), limit(os.DirFS("/"))) }
+
+// machine returns the bytes of the machine's memory, 0 if they are not known.
+func machine() uint64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
 		return 0

@@ -1,0 +1,99 @@
+package core
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Spending is what turns and background results of all channels have cost on one day.
+type Spending struct {
+	Day   string  // as Day names it
+	Spent float64 // USD
+	Limit float64 // USD; 0 means that there is none
+}
+
+// Spending returns what was spent today, as far as the agents have said.
+func (m *ProcessManager) Spending() Spending {
+	now := m.o.Now()
+	return Spending{Day: Day(now), Spent: m.budget.on(Day(now)), Limit: m.budget.limit}
+}
+
+// Day names the calendar day of a moment, in the moment's own time zone.
+func Day(t time.Time) string { return t.Format(time.DateOnly) }
+
+// nextDay is when the next calendar day begins. A day may be 23 or 25 hours long,
+// and need not begin at midnight.
+func nextDay(t time.Time) time.Time {
+	year, month, day := t.Date()
+	next := time.Date(year, month, day+1, 0, 0, 0, 0, t.Location())
+	for !next.After(t) || Day(next) == Day(t) { // there is no such midnight, or no such day
+		next = next.Add(time.Hour)
+	}
+	return next
+}
+
+// A budget is the one owner of what was spent on which day, and of how much that
+// may be. What is spent is not known before a turn has ended, so turns that run at
+// the same time may exceed it together.
+type budget struct {
+	limit float64 // USD a day; 0 means none
+
+	mu    sync.Mutex         // guards the field below
+	spent map[string]float64 // USD by day: the clock may also be set back
+}
+
+// add counts what was spent at a moment.
+func (b *budget) add(at time.Time, usd float64) {
+	if usd <= 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.spent == nil {
+		b.spent = map[string]float64{}
+	}
+	b.spent[Day(at)] += usd
+}
+
+func (b *budget) on(day string) float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.spent[day]
+}
+
+// used reports whether nothing more may be begun on the day of that moment.
+func (b *budget) used(at time.Time) bool {
+	return b.limit > 0 && b.on(Day(at)) >= b.limit
+}
+
+// affordable reports whether what waits may be begun for all that was spent
+// today. If it may not, the lane is parked until tomorrow.
+func (l *lane) affordable() bool {
+	now := l.now()
+	if !l.m.budget.used(now) {
+		return true
+	}
+	l.park(l.budgetPark(now))
+	return false
+}
+
+func (l *lane) budgetPark(now time.Time) *park {
+	b := &l.m.budget
+	until := nextDay(now)
+	return &park{
+		code: parkedForBudget, firm: true, since: now, until: until, due: time.Now().Add(until.Sub(now)),
+		why: fmt.Sprintf("The daily budget of %s (BARECLAW_DAILY_BUDGET_USD) is used up (%s spent today). What waits runs at %s.",
+			dollars(b.limit), dollars(b.on(Day(now))), until.Format(parkStamp)),
+	}
+}
+
+// dollars shows an amount with two decimals, or as many more as a small one needs.
+func dollars(usd float64) string {
+	decimals := 2
+	for small := usd; small > 0 && small < 0.1 && decimals < 9; small *= 10 {
+		decimals++
+	}
+	return "$" + strconv.FormatFloat(usd, 'f', decimals, 64)
+}

@@ -1,0 +1,69 @@
+package core
+
+import "math"
+
+// wornPart is which part of a turn's budget a session may have spent before it is
+// replaced: the agent counts from the start of its process, so that the next turn
+// has so much less.
+const wornPart = 1.0 / 10
+
+// spend takes up what a result says of the session's cost, and returns what was
+// spent since the last one: by how much the running total has grown.
+//
+// A resumed process goes on from the total that its predecessor had saved. One that
+// was killed had saved none, or an older one; then what the first result says
+// itself is right, unless it is one that is on record. Later a lower total than
+// before says nothing: with some errors the agent gives 0. In the end r has the
+// total as it was understood.
+func (l *lane) spend(r *Result) float64 {
+	cost := r.TotalCost - l.cost
+	switch {
+	case !l.counted && r.Cost > 0 && cost != 0:
+		cost = max(cost, r.Cost)
+		l.cost, l.launched, l.counted = r.TotalCost, min(l.launched, r.TotalCost-cost), true
+	case cost > 0:
+		l.cost, l.counted = r.TotalCost, true
+	default:
+		cost, r.TotalCost = 0, l.cost
+	}
+	return cost
+}
+
+// countLaunched begins to count what a new process spends, whose session had cost
+// that much.
+func (l *lane) countLaunched(total float64) {
+	l.cost, l.launched, l.counted, l.broke = total, total, false, false
+}
+
+// countAttached goes on counting where an earlier gateway was. What the total was
+// when the process began is not known: it may all have been spent since.
+func (l *lane) countAttached(total float64) {
+	l.cost, l.launched, l.counted, l.broke = total, math.Inf(-1), false, false
+}
+
+// countCleared begins anew in the same process, as the agent does with a new
+// conversation.
+func (l *lane) countCleared() {
+	l.cost, l.launched, l.counted, l.broke = 0, 0, true, false
+}
+
+// worn reports whether the session is to be replaced between turns, because its
+// process has too little left of the budget of a turn, or nothing. Background tasks
+// keep a process that has something left.
+func (l *lane) worn() bool {
+	limit := l.m.o.TurnBudget
+	if limit <= 0 || l.session == nil {
+		return false
+	}
+	return l.broke || l.tasks == 0 && l.cost-l.launched >= limit*wornPart
+}
+
+// unworn reports whether the session may get another turn. If it may not it is
+// ended, and what waits runs in the one that resumes it.
+func (l *lane) unworn() bool {
+	if !l.worn() {
+		return true
+	}
+	l.endIdle("the budget of a turn is begun")
+	return false
+}
