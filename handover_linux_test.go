@@ -19,7 +19,15 @@ func TestRestartAsFirstProcess(t *testing.T) {
 	if out, err := exec.Command(wrap[0], append(wrap[1:], "true")...).CombinedOutput(); err != nil {
 		t.Skipf("NOT TESTED: process 1: unshare: %v: %s", err, out)
 	}
-	m := newMachine(t)
+	for name, settings := range map[string][]string{"alone": nil, "notifying": {"NOTIFY_SOCKET=/nonexistent"}} { // a container may be given one
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			restartAsFirstProcess(t, newMachine(t, settings...), wrap)
+		})
+	}
+}
+
+func restartAsFirstProcess(t *testing.T, m *machine, wrap []string) {
 	g := m.start(wrap...)
 	if pid := g.must("GET", "/health", nil, 200).number("pid"); pid != 1 {
 		t.Fatalf("the gateway is process %v", pid)

@@ -250,7 +250,7 @@ func TestRestartTellsTheServiceManager(t *testing.T) {
 	}
 	told := map[string]bool{next(): true, next(): true}
 	h := m.lockFile()
-	if want := fmt.Sprintf("MAINPID=%d", h.PID); !told["READY=1"] || !told[want] {
+	if want := fmt.Sprintf("READY=1\nMAINPID=%d", h.PID); !told["READY=1"] || !told[want] {
 		t.Errorf("told %v, want READY=1 and %s", told, want)
 	}
 	if h.PID == g.cmd.Process.Pid {

@@ -105,7 +105,7 @@ func (d *daemon) startSuccessor() (*handover.Successor, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := handover.Start(handover.Program{Path: path, Args: os.Args[1:], Env: d.environ}, files)
+	s, err := handover.Start(handover.Program{Path: path, Args: os.Args[1:], Env: d.environ, Sibling: managed()}, files)
 	if err != nil {
 		return nil, err
 	}
@@ -202,11 +202,21 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 		d.cut(httpapi.Restarting)
 		return fmt.Errorf("hand over to process %d: %w", s.PID(), err)
 	}
-	_, _ = sd.SdNotify(false, fmt.Sprintf("MAINPID=%d", s.PID()))
+	tellMain(s.PID())
 	d.http.Forward(inner, d.apiSocket())
 	d.log.Info("handed over", "pid", s.PID(), "took", time.Since(began))
 	d.answerHeld(signals)
 	return nil
+}
+
+// tellMain tells a service manager of the new main process, and once more that it
+// is ready: it may only listen to the main process, which this one was until now.
+func tellMain(pid int) {
+	state := sd.SdNotifyReady
+	if managed() {
+		state += fmt.Sprintf("\nMAINPID=%d", pid)
+	}
+	_, _ = sd.SdNotify(false, state)
 }
 
 // succeed hands over and then ends, or stays as a keeper. Where the successor fails

@@ -155,19 +155,26 @@ func (d *daemon) serve() error {
 		case s := <-d.successors:
 			return d.succeed(s, signals)
 		case sig := <-signals:
-			switch sig {
-			case syscall.SIGHUP:
+			if sig == syscall.SIGHUP {
 				go func() { _ = d.requestRestart(context.Background()) }() // it logs why it fails
-			case syscall.SIGINT:
-				go exitOnSecond(signals)
-				return d.shutdown()
-			default:
-				go exitOnSecond(signals)
-				d.leave(httpapi.ShuttingDown)
-				return nil
+				continue
 			}
+			go exitOnSecond(signals)
+			return d.end(sig)
 		}
 	}
+}
+
+// end ends the gateway as it was told to, and notes that for a keeper.
+func (d *daemon) end(sig os.Signal) error {
+	if sig == syscall.SIGINT {
+		if err := d.shutdown(); err != nil {
+			return err
+		}
+	} else {
+		d.leave(httpapi.ShuttingDown)
+	}
+	return d.describe(true)
 }
 
 // exitOnSecond ends the process without waiting when it is told to end again.
@@ -250,11 +257,16 @@ func (d *daemon) open() (err error) {
 	if err := d.manager.Recover(context.Background()); err != nil {
 		return fmt.Errorf("take up what was left: %w", err)
 	}
+	return d.describe(false)
+}
+
+// describe writes into the lock file that this is the daemon, or was.
+func (d *daemon) describe(ended bool) error {
 	start, err := procs.StartTime(os.Getpid())
 	if err != nil {
 		return err
 	}
-	return d.lock.describe(holder{PID: os.Getpid(), Start: start, Address: d.tcp.Addr().String(), StartedAt: d.startedAt})
+	return d.lock.describe(holder{PID: os.Getpid(), Start: start, Address: d.tcp.Addr().String(), StartedAt: d.startedAt, Ended: ended})
 }
 
 // openRecords opens the ledger and the session ids.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 // whoever connects, until its input ends.
 func succeed(role string) int {
 	p, err := Inherited()
-	if err != nil || p == nil || os.Getenv(variable) != "" {
+	if err != nil || p == nil || os.Getenv(variable) != "" || os.Getenv("WATCHDOG_PID") != strconv.Itoa(os.Getpid()) {
 		return 3
 	}
 	switch role {
@@ -71,6 +72,12 @@ func succeed(role string) int {
 // start starts a successor with a listener.
 func start(t *testing.T, role string) (*Successor, net.Listener) {
 	t.Helper()
+	return startProgram(t, role, Program{})
+}
+
+// startProgram is start with a choice of how.
+func startProgram(t *testing.T, role string, p Program) (*Successor, net.Listener) {
+	t.Helper()
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +92,8 @@ func start(t *testing.T, role string) (*Successor, net.Listener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Start(Program{Path: self, Env: append(os.Environ(), roleVariable+"="+role)}, []File{{"door", f}, {"unused", f}})
+	p.Path, p.Env = self, append(os.Environ(), roleVariable+"="+role, "WATCHDOG_PID=1") // the service manager's word for us
+	s, err := Start(p, []File{{"door", f}, {"unused", f}})
 	if err != nil {
 		t.Fatal(err)
 	}
