@@ -105,13 +105,9 @@ func (d *daemon) startSuccessor() (*handover.Successor, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := handover.Start(handover.Program{Path: path, Args: os.Args[1:], Env: d.environ, Sibling: managed()}, files)
+	s, err := d.beget(path, files)
 	if err != nil {
 		return nil, err
-	}
-	if !d.expect(s) {
-		s.Kill()
-		return nil, core.ErrClosed
 	}
 	ready, cancelReady := context.WithTimeoutCause(context.Background(), readyTimeout, fmt.Errorf("it was not ready within %s", readyTimeout))
 	defer cancelReady()
@@ -122,12 +118,17 @@ func (d *daemon) startSuccessor() (*handover.Successor, error) {
 	return s, nil
 }
 
-// expect notes the process that may take over, unless this one is ending.
-func (d *daemon) expect(s *handover.Successor) bool {
+// beget starts the process that may take over, unless this one is ending: were it
+// started and not yet known, nobody would end it.
+func (d *daemon) beget(path string, files []handover.File) (*handover.Successor, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.ending {
+		return nil, core.ErrClosed
+	}
+	s, err := handover.Start(handover.Program{Path: path, Args: os.Args[1:], Env: d.environ, Sibling: managed()}, files)
 	d.heir = s
-	return !d.ending
+	return s, err
 }
 
 // disinherit ends a process that was to take over: it would, once this one is
