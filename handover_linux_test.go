@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -56,6 +57,75 @@ func restartAsFirstProcess(t *testing.T, m *machine, wrap []string) {
 	g.waitEnd()
 	if code := g.cmd.ProcessState.ExitCode(); code != exitOK {
 		t.Errorf("exit status %d, want %d", code, exitOK)
+	}
+}
+
+// endings are moments after a restart at which something may end: the first process
+// still answers what clients send it, or it is but a keeper.
+var endings = map[string]func(*gateway){
+	"at once": func(*gateway) {},
+	"later": func(g *gateway) {
+		g.eventually("the first process is a keeper", func() bool {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", g.cmd.Process.Pid))
+			return err == nil && strings.Contains(string(b), "\x00"+keepSubcommand+"\x00")
+		})
+	},
+}
+
+// TestFirstProcessIsKilled kills the process that was started, which others have
+// taken over from: whoever started it starts another one, so the daemon makes way.
+func TestFirstProcessIsKilled(t *testing.T) {
+	t.Parallel()
+	for name, wait := range endings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			g := m.start()
+			claude := g.say("idle", "pid").str("text")
+			for range 2 {
+				generation := g.generation()
+				g.must("POST", "/restart", nil, 200)
+				g.restarted(generation)
+			}
+			wait(g)
+			held := g.hold(obj{"text": "wait " + m.path("go")})
+			m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+			daemon := m.lockFile()
+			g.signal(syscall.SIGKILL)
+			m.eventually("the daemon ends too", func() bool { return !procs.Alive(daemon.PID, daemon.Start) })
+			a := held.answer(202)
+			g = m.start()
+			m.touch("go")
+			g.outcome(a.str("message_id")).want(t, "waited for "+m.path("go"))
+			if now := g.say("idle", "pid").str("text"); now != claude {
+				t.Errorf("claude was %s and is %s", claude, now)
+			}
+			g.balanced()
+		})
+	}
+}
+
+// TestDaemonCrashesAfterRestarts kills a daemon that the first process did not
+// start itself: that ends as after a crash, so that it is started again.
+func TestDaemonCrashesAfterRestarts(t *testing.T) {
+	t.Parallel()
+	for name, wait := range endings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			g := m.start()
+			for range 2 {
+				generation := g.generation()
+				g.must("POST", "/restart", nil, 200)
+				g.restarted(generation)
+			}
+			wait(g)
+			g.kill()
+			if g.cmd.ProcessState.ExitCode() == exitOK {
+				t.Error("the first process says that all is well")
+			}
+			m.start().say("http", "echo hello").want(t, "hello")
+		})
 	}
 }
 

@@ -48,7 +48,7 @@ func TestHandOver(t *testing.T) {
 			m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
 			waiting := g.tell("http", "echo waited")
 			own := g.stream("POST", "/message", obj{"channel": "other", "text": "wait " + m.path("go")})
-			own.want("accepted")
+			streamed := own.want("accepted").str("message_id")
 			before := g.must("GET", "/health", nil, 200)
 			for range 2 { // the second by a process that was handed over to itself
 				generation := g.generation()
@@ -67,6 +67,7 @@ func TestHandOver(t *testing.T) {
 			m.touch("go")
 			held.answer(200).want(t, "waited for "+m.path("go"))
 			g.outcome(waiting).want(t, "waited")
+			g.outcome(streamed).want(t, "waited for "+m.path("go"))
 			if n := m.begun("wait"); n != 3 {
 				t.Errorf("%d turns begun, want 3", n)
 			}

@@ -92,6 +92,9 @@ func (d *daemon) lockPath() string { return filepath.Join(d.cfg.StateDir, lockNa
 
 // becomeKeeper replaces this process by its keeper. It only returns with an error.
 func (d *daemon) becomeKeeper(program string) error {
+	if err := d.tether.hold(); err != nil {
+		return err
+	}
 	if err := syscall.Exec(program, []string{program, keepSubcommand, d.cfg.StateDir}, os.Environ()); err != nil {
 		return fmt.Errorf("stay as %s: %w", program, err)
 	}

@@ -34,9 +34,10 @@ const (
 
 // The names of the files that are handed over.
 const (
-	lockFile = "lock"
-	tcpFile  = "tcp"
-	unixFile = "unix"
+	lockFile   = "lock"
+	tcpFile    = "tcp"
+	unixFile   = "unix"
+	tetherFile = "tether" // where the first process must stay
 )
 
 // An attempt is a restart that is being prepared. Whoever asks meanwhile shares
@@ -155,6 +156,13 @@ func (d *daemon) inheritance() (files []handover.File, err error) {
 	for name, of := range map[string]any{lockFile: d.lock.f, tcpFile: d.tcp, unixFile: d.unix} {
 		f, dupErr := dup(of, name)
 		add(name, f, dupErr)
+	}
+	if d.mustStay() {
+		err = errors.Join(err, d.tether.make())
+	}
+	if d.tether.end != nil {
+		f, dupErr := dup(d.tether.end, tetherFile)
+		add(tetherFile, f, dupErr)
 	}
 	return files, err
 }

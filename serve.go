@@ -98,6 +98,7 @@ type daemon struct {
 	ready      atomic.Bool
 
 	lock     *stateLock
+	tether   tether
 	ledger   *ledger.Ledger
 	sessions *sessionfile.File
 	manager  *core.ProcessManager
@@ -144,6 +145,7 @@ func (d *daemon) serve() error {
 			return err
 		}
 	}
+	d.tether.watch()
 	d.log.Info("ready", "address", "http://"+d.tcp.Addr().String(), "socket", d.apiSocket(), "agent", d.agent.kind,
 		"pid", os.Getpid(), "took", time.Since(d.startedAt))
 	for {
@@ -154,6 +156,9 @@ func (d *daemon) serve() error {
 			}
 		case s := <-d.successors:
 			return d.succeed(s, signals)
+		case <-d.tether.cut:
+			d.log.Warn("the process that was started first has ended: so does this one")
+			return d.end(syscall.SIGTERM)
 		case sig := <-signals:
 			if sig == syscall.SIGHUP {
 				go func() { _ = d.requestRestart(context.Background()) }() // it logs why it fails
@@ -206,6 +211,9 @@ func (d *daemon) prepare() (err error) {
 		return err
 	}
 	d.closers = append(d.closers, d.lock.release)
+	if d.predecessor != nil {
+		d.tether.end = d.predecessor.File(tetherFile)
+	}
 	return d.listen()
 }
 
