@@ -142,6 +142,24 @@ func TestStartedFromWithinASession(t *testing.T) {
 	g.say("http", "echo hello").want(t, "hello")
 }
 
+// TestDaemonIsKilledDuringARestart kills it when there is a process that is to take
+// over: that ends too, and the next start works.
+func TestDaemonIsKilledDuringARestart(t *testing.T) {
+	t.Parallel()
+	for range 4 {
+		m := newMachine(t)
+		g := m.start()
+		if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		m.eventually("there are two processes", func() bool { return len(m.processes()) > 1 })
+		g.signal(syscall.SIGKILL)
+		m.eventually("no process of it is left", func() bool { return len(m.processes()) == 0 })
+		g = m.start()
+		g.say("http", "echo hello").want(t, "hello")
+	}
+}
+
 // TestEndDuringARestart asks for a restart and for the end at nearly the same time:
 // it ends, and nothing takes over when it has.
 func TestEndDuringARestart(t *testing.T) {
@@ -154,10 +172,7 @@ func TestEndDuringARestart(t *testing.T) {
 				t.Fatal(err)
 			}
 			g.signal(sig)
-			m.eventually("no process of it is left", func() bool {
-				left, err := procs.ByEnviron("BARECLAW_STATE_DIR", func(v string) bool { return v == m.path("state") })
-				return err == nil && len(left) == 0
-			})
+			m.eventually("no process of it is left", func() bool { return len(m.processes()) == 0 })
 		}
 	}
 }

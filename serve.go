@@ -130,7 +130,9 @@ func (d *daemon) serve() error {
 		return err
 	}
 	if d.predecessor != nil {
-		d.predecessor.Ready()
+		if err := d.predecessor.Ready(); err != nil {
+			return fmt.Errorf("take over: %w", err)
+		}
 	}
 	if err := d.open(); err != nil {
 		return err
