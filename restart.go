@@ -37,7 +37,7 @@ const (
 	lockFile   = "lock"
 	tcpFile    = "tcp"
 	unixFile   = "unix"
-	tetherFile = "tether" // where the first process must stay
+	tetherFile = "tether"
 )
 
 // An attempt is a restart that is being prepared. Whoever asks meanwhile shares
@@ -157,7 +157,7 @@ func (d *daemon) inheritance() (files []handover.File, err error) {
 		f, dupErr := dup(of, name)
 		add(name, f, dupErr)
 	}
-	if d.mustStay() {
+	if managed() || d.mustStay() {
 		err = errors.Join(err, d.tether.make())
 	}
 	if d.tether.end != nil {
@@ -212,6 +212,9 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 		return fmt.Errorf("hand over to process %d: %w", s.PID(), err)
 	}
 	tellMain(s.PID())
+	if managed() {
+		d.tether.letGo()
+	}
 	d.http.Forward(inner, d.apiSocket())
 	d.log.Info("handed over", "pid", s.PID(), "took", time.Since(began))
 	d.answerHeld(signals)

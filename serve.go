@@ -147,7 +147,7 @@ func (d *daemon) serve() error {
 			return err
 		}
 	}
-	d.tether.watch()
+	d.tether.watch(managed())
 	d.log.Info("ready", "address", "http://"+d.tcp.Addr().String(), "socket", d.apiSocket(), "agent", d.agent.kind,
 		"pid", os.Getpid(), "took", time.Since(d.startedAt))
 	for {
@@ -159,7 +159,7 @@ func (d *daemon) serve() error {
 		case s := <-d.successors:
 			return d.succeed(s, signals)
 		case <-d.tether.cut:
-			d.log.Warn("the process that was started first has ended: so does this one")
+			d.log.Warn("the process that whoever started the gateway knows of has ended: so does this one")
 			return d.end(syscall.SIGTERM)
 		case sig := <-signals:
 			if sig == syscall.SIGHUP {
