@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,7 +40,7 @@ func withUserManager(t *testing.T, f func(*testing.T, *userManager)) {
 		f(t, m)
 		return
 	}
-	out, err, ran := runInside(t)
+	out, ran, err := runInside(t)
 	switch {
 	case ran && err != nil:
 		t.Errorf("next to systemd: %v\n%s", err, out)
@@ -55,19 +56,19 @@ func withUserManager(t *testing.T, f func(*testing.T, *userManager)) {
 
 // runInside runs this test again, alone, in namespaces and a control group of its
 // own. ran says whether it came so far that there was a systemd.
-func runInside(t *testing.T) (out []byte, err error, ran bool) {
+func runInside(t *testing.T) (out []byte, ran bool, err error) {
 	for _, program := range []string{"unshare", "systemctl", systemdProgram} {
 		if _, err := exec.LookPath(program); err != nil {
-			return nil, err, false
+			return nil, false, err
 		}
 	}
 	group, err := newControlGroup(t)
 	if err != nil {
-		return nil, err, false
+		return nil, false, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err, false
+		return nil, false, err
 	}
 	note := filepath.Join(t.TempDir(), "running")
 	cmd := exec.Command("unshare", "--mount", "--pid", "--cgroup", "--ipc", "--fork", "--mount-proc", "--kill-child",
@@ -76,7 +77,7 @@ func runInside(t *testing.T) (out []byte, err error, ran bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(group.Fd()), Pdeathsig: syscall.SIGKILL}
 	out, err = cmd.CombinedOutput()
 	_, missing := os.Stat(note)
-	return out, err, missing == nil
+	return out, missing == nil, err
 }
 
 // newControlGroup makes a control group for one systemd, which is removed with the
@@ -102,7 +103,7 @@ func newControlGroup(t *testing.T) (*os.File, error) {
 		}
 		return f, err
 	}
-	return nil, fmt.Errorf("no cgroup2 is mounted")
+	return nil, errors.New("no cgroup2 is mounted")
 }
 
 // removeControlGroup removes a control group and those below it once their
