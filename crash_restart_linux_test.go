@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestCrashAtEveryStepOfARestart kills a daemon at every step of a restart. Whoever
@@ -18,7 +19,7 @@ func TestCrashAtEveryStepOfARestart(t *testing.T) {
 		m := newMachine(t)
 		told := &lockedBuffer{}
 		if n%2 == 0 {
-			m.notify(told)
+			m.read(m.listenForNotes(), told)
 		}
 		g := m.start()
 		generation := g.generation()
@@ -45,13 +46,62 @@ func TestCrashAtEveryStepOfARestart(t *testing.T) {
 	})
 }
 
-// notify has the machine's gateways tell what they tell a service manager.
-func (m *machine) notify(told *lockedBuffer) {
+// TestServiceManagerIsNotTold kills the old process when the new one serves, and
+// nobody but it could have told of that.
+func TestServiceManagerIsNotTold(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	l := m.listenForNotes()
+	g := m.start()
+	old := m.lockFile()
+	full := func() bool {
+		c, err := net.Dial("unixgram", m.path("notify"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		_ = c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+		_, err = c.Write([]byte("X"))
+		return err != nil
+	}
+	for !full() {
+	}
+	b := make([]byte, 1<<12)
+	for range 2 { // there is room for what comes before
+		if _, err := l.Read(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	m.eventually("the new process takes over", func() bool {
+		h, err := readHolder(m.path("state/" + lockName))
+		return err == nil && h.PID != old.PID
+	})
+	g.signal(syscall.SIGKILL)
+	told := &lockedBuffer{}
+	m.read(l, told)
+	m.eventually("the new process makes way", func() bool { return len(m.processes()) == 0 })
+	if s := told.String(); !strings.Contains(s, "RELOADING=1") || strings.Contains(s, "MAINPID=") {
+		t.Errorf("told %q", s)
+	}
+}
+
+// listenForNotes has the machine's gateways tell what they tell a service manager.
+func (m *machine) listenForNotes() *net.UnixConn {
 	m.t.Helper()
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: m.path("notify"), Net: "unixgram"})
 	if err != nil {
 		m.t.Fatal(err)
 	}
+	m.t.Cleanup(func() { _ = l.Close() })
+	m.set("NOTIFY_SOCKET=" + m.path("notify"))
+	return l
+}
+
+// read reads what they tell until the test ends.
+func (m *machine) read(l *net.UnixConn, told *lockedBuffer) {
 	done := make(chan struct{})
 	go func() { // ends with the socket
 		defer close(done)
@@ -65,5 +115,4 @@ func (m *machine) notify(told *lockedBuffer) {
 		}
 	}()
 	m.t.Cleanup(func() { _ = l.Close(); <-done })
-	m.set("NOTIFY_SOCKET=" + m.path("notify"))
 }
