@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -19,7 +20,15 @@ func TestRestartAsFirstProcess(t *testing.T) {
 	if out, err := exec.Command(wrap[0], append(wrap[1:], "true")...).CombinedOutput(); err != nil {
 		t.Skipf("NOT TESTED: process 1: unshare: %v: %s", err, out)
 	}
-	m := newMachine(t)
+	for name, settings := range map[string][]string{"alone": nil, "notifying": {"NOTIFY_SOCKET=/nonexistent"}} { // a container may be given one
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			restartAsFirstProcess(t, newMachine(t, settings...), wrap)
+		})
+	}
+}
+
+func restartAsFirstProcess(t *testing.T, m *machine, wrap []string) {
 	g := m.start(wrap...)
 	if pid := g.must("GET", "/health", nil, 200).number("pid"); pid != 1 {
 		t.Fatalf("the gateway is process %v", pid)
@@ -51,6 +60,75 @@ func TestRestartAsFirstProcess(t *testing.T) {
 	}
 }
 
+// endings are moments after a restart at which something may end: the first process
+// still answers what clients send it, or it is but a keeper.
+var endings = map[string]func(*gateway){
+	"at once": func(*gateway) {},
+	"later": func(g *gateway) {
+		g.eventually("the first process is a keeper", func() bool {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", g.cmd.Process.Pid))
+			return err == nil && strings.Contains(string(b), "\x00"+keepSubcommand+"\x00")
+		})
+	},
+}
+
+// TestFirstProcessIsKilled kills the process that was started, which others have
+// taken over from: whoever started it starts another one, so the daemon makes way.
+func TestFirstProcessIsKilled(t *testing.T) {
+	t.Parallel()
+	for name, wait := range endings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			g := m.start()
+			claude := g.say("idle", "pid").str("text")
+			for range 2 {
+				generation := g.generation()
+				g.must("POST", "/restart", nil, 200)
+				g.restarted(generation)
+			}
+			wait(g)
+			held := g.hold(obj{"text": "wait " + m.path("go")})
+			m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+			daemon := m.lockFile()
+			g.signal(syscall.SIGKILL)
+			m.eventually("the daemon ends too", func() bool { return !procs.Alive(daemon.PID, daemon.Start) })
+			a := held.answer(202)
+			g = m.start()
+			m.touch("go")
+			g.outcome(a.str("message_id")).want(t, "waited for "+m.path("go"))
+			if now := g.say("idle", "pid").str("text"); now != claude {
+				t.Errorf("claude was %s and is %s", claude, now)
+			}
+			g.balanced()
+		})
+	}
+}
+
+// TestDaemonCrashesAfterRestarts kills a daemon that the first process did not
+// start itself: that ends as after a crash, so that it is started again.
+func TestDaemonCrashesAfterRestarts(t *testing.T) {
+	t.Parallel()
+	for name, wait := range endings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			g := m.start()
+			for range 2 {
+				generation := g.generation()
+				g.must("POST", "/restart", nil, 200)
+				g.restarted(generation)
+			}
+			wait(g)
+			g.kill()
+			if g.cmd.ProcessState.ExitCode() == exitOK {
+				t.Error("the first process says that all is well")
+			}
+			m.start().say("http", "echo hello").want(t, "hello")
+		})
+	}
+}
+
 // TestStartedFromWithinASession runs the gateway as claude's Bash would: it bears
 // no mark of that session, and so does not end with it.
 func TestStartedFromWithinASession(t *testing.T) {
@@ -62,6 +140,24 @@ func TestStartedFromWithinASession(t *testing.T) {
 		t.Errorf("its environment is %q (%v)", env, err)
 	}
 	g.say("http", "echo hello").want(t, "hello")
+}
+
+// TestDaemonIsKilledDuringARestart kills it when there is a process that is to take
+// over: that ends too, and the next start works.
+func TestDaemonIsKilledDuringARestart(t *testing.T) {
+	t.Parallel()
+	for range 4 {
+		m := newMachine(t)
+		g := m.start()
+		if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		m.eventually("there are two processes", func() bool { return len(m.processes()) > 1 })
+		g.signal(syscall.SIGKILL)
+		m.eventually("no process of it is left", func() bool { return len(m.processes()) == 0 })
+		g = m.start()
+		g.say("http", "echo hello").want(t, "hello")
+	}
 }
 
 // TestEndDuringARestart asks for a restart and for the end at nearly the same time:
@@ -76,10 +172,7 @@ func TestEndDuringARestart(t *testing.T) {
 				t.Fatal(err)
 			}
 			g.signal(sig)
-			m.eventually("no process of it is left", func() bool {
-				left, err := procs.ByEnviron("BARECLAW_STATE_DIR", func(v string) bool { return v == m.path("state") })
-				return err == nil && len(left) == 0
-			})
+			m.eventually("no process of it is left", func() bool { return len(m.processes()) == 0 })
 		}
 	}
 }

@@ -48,7 +48,7 @@ func TestHandOver(t *testing.T) {
 			m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
 			waiting := g.tell("http", "echo waited")
 			own := g.stream("POST", "/message", obj{"channel": "other", "text": "wait " + m.path("go")})
-			own.want("accepted")
+			streamed := own.want("accepted").str("message_id")
 			before := g.must("GET", "/health", nil, 200)
 			for range 2 { // the second by a process that was handed over to itself
 				generation := g.generation()
@@ -67,6 +67,7 @@ func TestHandOver(t *testing.T) {
 			m.touch("go")
 			held.answer(200).want(t, "waited for "+m.path("go"))
 			g.outcome(waiting).want(t, "waited")
+			g.outcome(streamed).want(t, "waited for "+m.path("go"))
 			if n := m.begun("wait"); n != 3 {
 				t.Errorf("%d turns begun, want 3", n)
 			}
@@ -81,33 +82,24 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// TestHandOverUnderLoad restarts again and again while clients, each with its own
-// kept-alive connection, send slow and fast messages: every one is answered.
+// TestHandOverUnderLoad restarts again and again while clients send slow messages in
+// every way: each is answered with its own text, and was one turn.
 func TestHandOverUnderLoad(t *testing.T) {
 	t.Parallel()
-	const clients, restarts = 12, 4
-	m := newMachine(t)
+	const clients, restarts = 50, 20
+	m := newMachine(t, fmt.Sprint("BARECLAW_MAX_SESSIONS=", clients))
 	g := m.start()
 	var sent atomic.Int64
 	done := make(chan struct{})
 	var all sync.WaitGroup
 	for c := range clients {
 		all.Go(func() {
-			channel := fmt.Sprint("c", c)
-			for i := 0; ; i++ {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				want := fmt.Sprintf("%d-%d", c, i)
-				text := "echo " + want
-				if i%3 == 0 {
-					text = "slow 40 " + want
-				}
-				a, err := g.do("POST", "/message", obj{"channel": channel, "text": text})
-				if err != nil || a.status != 200 || !strings.Contains(a.str("text"), want) {
-					t.Errorf("%s: %v, %d %s", want, err, a.status, a.body)
+			own := *g
+			own.http = newClient(t) // with a connection that it keeps
+			for i := 0; !closed(done); i++ {
+				text := fmt.Sprintf("c%d-%d", c, i)
+				if err := own.askSlowly(i, fmt.Sprint("c", c), text); err != nil {
+					t.Errorf("%s: %v", text, err)
 					return
 				}
 				sent.Add(1)
@@ -117,13 +109,64 @@ func TestHandOverUnderLoad(t *testing.T) {
 	for range restarts {
 		generation := g.generation()
 		before := sent.Load()
-		m.eventually("messages are answered", func() bool { return sent.Load() > before+2*clients })
+		m.eventually("messages are answered", func() bool { return t.Failed() || sent.Load() > before+clients })
 		g.must("POST", "/restart", nil, 200)
 		g.restarted(generation)
 	}
 	close(done)
 	all.Wait()
-	g.balanced()
+	if n := g.balanced(); n != int(sent.Load()) {
+		t.Errorf("%d messages were accepted, %d answered", n, sent.Load())
+	}
+	turns := map[string]int{}
+	for _, l := range m.journal() {
+		if l.Event == "begun" {
+			turns[l.Text[strings.LastIndexByte(l.Text, ' ')+1:]]++
+		}
+	}
+	for text, n := range turns {
+		if n != 1 {
+			t.Errorf("%s was %d turns", text, n)
+		}
+	}
+	if len(turns) != int(sent.Load()) {
+		t.Errorf("%d messages were turns, of %d", len(turns), sent.Load())
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// askSlowly has the text said by a turn that takes a while, in the i-th way of
+// asking, and fails unless that is the answer.
+func (g *gateway) askSlowly(i int, channel, text string) error {
+	body := obj{"channel": channel, "text": "slow 100 " + text}
+	var a answer
+	var err error
+	switch i % 3 {
+	case 0: // wait for the answer, on a connection that is kept
+		a, err = g.do("POST", "/message", body)
+	case 1: // on a new one
+		a, err = g.do("POST", "/message", body, "Connection", "close")
+	case 2: // ask for it later
+		a, err = g.do("POST", "/message", body, "Prefer", "respond-async")
+		if err == nil && a.status != http.StatusAccepted {
+			return fmt.Errorf("not accepted: %d %s", a.status, a.body)
+		}
+		if err == nil {
+			a, err = g.do("GET", "/messages/"+a.str("message_id")+"?wait=30s", nil)
+		}
+	}
+	if err == nil && (a.status != http.StatusOK || a.flag("is_error") || !strings.HasSuffix(a.str("text"), " "+text)) {
+		err = fmt.Errorf("answered with %d %s", a.status, a.body)
+	}
+	return err
 }
 
 // TestRestartThatCannotBe has the new process refuse its configuration: the old
@@ -250,7 +293,7 @@ func TestRestartTellsTheServiceManager(t *testing.T) {
 	}
 	told := map[string]bool{next(): true, next(): true}
 	h := m.lockFile()
-	if want := fmt.Sprintf("MAINPID=%d", h.PID); !told["READY=1"] || !told[want] {
+	if want := fmt.Sprintf("READY=1\nMAINPID=%d", h.PID); !told["READY=1"] || !told[want] {
 		t.Errorf("told %v, want READY=1 and %s", told, want)
 	}
 	if h.PID == g.cmd.Process.Pid {

@@ -18,8 +18,9 @@ import (
 const keepSubcommand = "keep"
 
 // keep waits until no daemon has the state directory any more, and returns the
-// exit status of the last one as far as it is known. Signals are sent on to the
-// daemon that has it. It is what remains of a daemon after a restart.
+// exit status of the last one. Where that is not known, since it was not our child,
+// the lock file tells a crash from an end. Signals are sent on to the daemon that
+// has it. It is what remains of a daemon after a restart.
 func keep(stateDir string, log *slog.Logger) int {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCHLD)
@@ -29,18 +30,23 @@ func keep(stateDir string, log *slog.Logger) int {
 	path := filepath.Join(stateDir, lockName)
 	tick := time.NewTicker(keepEvery) // where a daemon is not our child nothing else tells of its end
 	defer tick.Stop()
-	status := exitOK
 	for {
 		h, err := readHolder(path)
 		if err != nil {
 			log.Error("the daemon is lost", "err", err)
 			return exitFailure
 		}
-		if ended, code := reap(h.PID); ended {
-			status = code
-		}
-		if now, err := readHolder(path); err == nil && now.PID == h.PID && !procs.Alive(h.PID, h.Start) {
-			return status
+		reaped, status := reap(h.PID)
+		if !procs.Alive(h.PID, h.Start) {
+			switch last, err := readHolder(path); { // it may have written it since, or another one
+			case err == nil && last.PID != h.PID:
+				continue
+			case reaped:
+				return status
+			case err == nil && last.Ended:
+				return exitOK
+			}
+			return exitFailure
 		}
 		select {
 		case sig := <-signals:
@@ -86,6 +92,9 @@ func (d *daemon) lockPath() string { return filepath.Join(d.cfg.StateDir, lockNa
 
 // becomeKeeper replaces this process by its keeper. It only returns with an error.
 func (d *daemon) becomeKeeper(program string) error {
+	if err := d.tether.hold(); err != nil {
+		return err
+	}
 	if err := syscall.Exec(program, []string{program, keepSubcommand, d.cfg.StateDir}, os.Environ()); err != nil {
 		return fmt.Errorf("stay as %s: %w", program, err)
 	}
@@ -95,6 +104,9 @@ func (d *daemon) becomeKeeper(program string) error {
 // mustStay reports whether whoever started this process takes its end for the end
 // of the gateway. A service manager that was told of the new main process does not,
 // and nobody waits for a process that a keeper has taken in.
-func (d *daemon) mustStay() bool {
-	return os.Getenv("NOTIFY_SOCKET") == "" && d.predecessor == nil
-}
+func (d *daemon) mustStay() bool { return !managed() && d.predecessor == nil }
+
+// managed reports whether a service manager takes the process that it is told of
+// for the main one. Process 1 cannot be replaced for anybody: where it is given
+// a socket, that is of whoever runs the container.
+func managed() bool { return os.Getenv("NOTIFY_SOCKET") != "" && os.Getpid() != 1 }

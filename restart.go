@@ -34,9 +34,10 @@ const (
 
 // The names of the files that are handed over.
 const (
-	lockFile = "lock"
-	tcpFile  = "tcp"
-	unixFile = "unix"
+	lockFile   = "lock"
+	tcpFile    = "tcp"
+	unixFile   = "unix"
+	tetherFile = "tether"
 )
 
 // An attempt is a restart that is being prepared. Whoever asks meanwhile shares
@@ -105,13 +106,9 @@ func (d *daemon) startSuccessor() (*handover.Successor, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := handover.Start(handover.Program{Path: path, Args: os.Args[1:], Env: d.environ}, files)
+	s, err := d.beget(path, files)
 	if err != nil {
 		return nil, err
-	}
-	if !d.expect(s) {
-		s.Kill()
-		return nil, core.ErrClosed
 	}
 	ready, cancelReady := context.WithTimeoutCause(context.Background(), readyTimeout, fmt.Errorf("it was not ready within %s", readyTimeout))
 	defer cancelReady()
@@ -122,12 +119,17 @@ func (d *daemon) startSuccessor() (*handover.Successor, error) {
 	return s, nil
 }
 
-// expect notes the process that may take over, unless this one is ending.
-func (d *daemon) expect(s *handover.Successor) bool {
+// beget starts the process that may take over, unless this one is ending: were it
+// started and not yet known, nobody would end it.
+func (d *daemon) beget(path string, files []handover.File) (*handover.Successor, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.ending {
+		return nil, core.ErrClosed
+	}
+	s, err := handover.Start(handover.Program{Path: path, Args: os.Args[1:], Env: d.environ, Sibling: managed()}, files)
 	d.heir = s
-	return !d.ending
+	return s, err
 }
 
 // disinherit ends a process that was to take over: it would, once this one is
@@ -154,6 +156,13 @@ func (d *daemon) inheritance() (files []handover.File, err error) {
 	for name, of := range map[string]any{lockFile: d.lock.f, tcpFile: d.tcp, unixFile: d.unix} {
 		f, dupErr := dup(of, name)
 		add(name, f, dupErr)
+	}
+	if managed() || d.mustStay() {
+		err = errors.Join(err, d.tether.make())
+	}
+	if d.tether.end != nil {
+		f, dupErr := dup(d.tether.end, tetherFile)
+		add(tetherFile, f, dupErr)
 	}
 	return files, err
 }
@@ -203,11 +212,24 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 		d.cut(httpapi.Restarting)
 		return fmt.Errorf("hand over to process %d: %w", s.PID(), err)
 	}
-	_, _ = sd.SdNotify(false, fmt.Sprintf("MAINPID=%d", s.PID()))
+	tellMain(s.PID())
+	if managed() {
+		d.tether.letGo()
+	}
 	d.http.Forward(inner, d.apiSocket())
 	d.log.Info("handed over", "pid", s.PID(), "took", time.Since(began))
 	d.answerHeld(signals)
 	return nil
+}
+
+// tellMain tells a service manager of the new main process, and once more that it
+// is ready: it may only listen to the main process, which this one was until now.
+func tellMain(pid int) {
+	state := sd.SdNotifyReady
+	if managed() {
+		state += fmt.Sprintf("\nMAINPID=%d", pid)
+	}
+	_, _ = sd.SdNotify(false, state)
 }
 
 // succeed hands over and then ends, or stays as a keeper. Where the successor fails

@@ -98,6 +98,7 @@ type daemon struct {
 	ready      atomic.Bool
 
 	lock     *stateLock
+	tether   tether
 	ledger   *ledger.Ledger
 	sessions *sessionfile.File
 	manager  *core.ProcessManager
@@ -129,7 +130,9 @@ func (d *daemon) serve() error {
 		return err
 	}
 	if d.predecessor != nil {
-		d.predecessor.Ready()
+		if err := d.predecessor.Ready(); err != nil {
+			return fmt.Errorf("take over: %w", err)
+		}
 	}
 	if err := d.open(); err != nil {
 		return err
@@ -144,6 +147,7 @@ func (d *daemon) serve() error {
 			return err
 		}
 	}
+	d.tether.watch(managed())
 	d.log.Info("ready", "address", "http://"+d.tcp.Addr().String(), "socket", d.apiSocket(), "agent", d.agent.kind,
 		"pid", os.Getpid(), "took", time.Since(d.startedAt))
 	for {
@@ -154,21 +158,31 @@ func (d *daemon) serve() error {
 			}
 		case s := <-d.successors:
 			return d.succeed(s, signals)
+		case <-d.tether.cut:
+			d.log.Warn("the process that whoever started the gateway knows of has ended: so does this one")
+			return d.end(syscall.SIGTERM)
 		case sig := <-signals:
-			switch sig {
-			case syscall.SIGHUP:
+			if sig == syscall.SIGHUP {
 				go func() { _ = d.requestRestart(context.Background()) }() // it logs why it fails
-			case syscall.SIGINT:
-				go exitOnSecond(signals)
-				return d.shutdown()
-			default:
-				go exitOnSecond(signals)
-				d.leave(httpapi.ShuttingDown)
-				d.saveFeeds()
-				return nil
+				continue
 			}
+			go exitOnSecond(signals)
+			return d.end(sig)
 		}
 	}
+}
+
+// end ends the gateway as it was told to, and notes that for a keeper.
+func (d *daemon) end(sig os.Signal) error {
+	if sig == syscall.SIGINT {
+		if err := d.shutdown(); err != nil {
+			return err
+		}
+	} else {
+		d.leave(httpapi.ShuttingDown)
+		d.saveFeeds()
+	}
+	return d.describe(true)
 }
 
 // exitOnSecond ends the process without waiting when it is told to end again.
@@ -200,6 +214,9 @@ func (d *daemon) prepare() (err error) {
 		return err
 	}
 	d.closers = append(d.closers, d.lock.release)
+	if d.predecessor != nil {
+		d.tether.end = d.predecessor.File(tetherFile)
+	}
 	return d.listen()
 }
 
@@ -253,11 +270,16 @@ func (d *daemon) open() (err error) {
 	if err := d.manager.Recover(context.Background()); err != nil {
 		return fmt.Errorf("take up what was left: %w", err)
 	}
+	return d.describe(false)
+}
+
+// describe writes into the lock file that this is the daemon, or was.
+func (d *daemon) describe(ended bool) error {
 	start, err := procs.StartTime(os.Getpid())
 	if err != nil {
 		return err
 	}
-	return d.lock.describe(holder{PID: os.Getpid(), Start: start, Address: d.tcp.Addr().String(), StartedAt: d.startedAt})
+	return d.lock.describe(holder{PID: os.Getpid(), Start: start, Address: d.tcp.Addr().String(), StartedAt: d.startedAt, Ended: ended})
 }
 
 // openRecords opens the ledger and the session ids.

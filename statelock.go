@@ -19,6 +19,7 @@ type holder struct {
 	Start     uint64    `json:"start,omitempty"`   // as procs.StartTime has it
 	Address   string    `json:"address,omitempty"` // of the HTTP server
 	StartedAt time.Time `json:"started_at"`
+	Ended     bool      `json:"ended,omitempty"` // as it was told to: not by a crash
 }
 
 // lockName is the lock file's name in the state directory.
@@ -63,10 +64,11 @@ func (l *stateLock) describe(h holder) error {
 	if err != nil {
 		return fmt.Errorf("describe the lock's holder: %w", err)
 	}
-	if err := l.f.Truncate(0); err != nil {
+	b = append(b, '\n')
+	if _, err := l.f.WriteAt(b, 0); err != nil { // whoever reads meanwhile finds the old or the new one, and ignores the rest
 		return fmt.Errorf("write the lock file: %w", err)
 	}
-	if _, err := l.f.WriteAt(append(b, '\n'), 0); err != nil {
+	if err := l.f.Truncate(int64(len(b))); err != nil {
 		return fmt.Errorf("write the lock file: %w", err)
 	}
 	return nil
@@ -88,9 +90,10 @@ func inheritedLock(f *os.File, dir string) *stateLock {
 
 // readHolder returns what a lock file says of its holder.
 func readHolder(path string) (h holder, err error) {
-	b, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err == nil {
-		err = json.Unmarshal(b, &h)
+		defer func() { _ = f.Close() }()
+		err = json.NewDecoder(f).Decode(&h)
 	}
 	if err != nil {
 		return h, fmt.Errorf("read the state directory's lock: %w", err)

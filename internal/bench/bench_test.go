@@ -56,6 +56,9 @@ func serve() error {
 				return
 			}
 			hosts[in.Channel] = host
+			if idle, err := time.ParseDuration(os.Getenv("BARECLAW_IDLE_TIMEOUT")); err == nil {
+				time.AfterFunc(idle, func() { _ = host.Process.Kill(); _ = host.Wait() })
+			}
 		}
 		text := "ok"
 		if in.Text != "hello" {
@@ -86,7 +89,7 @@ func serve() error {
 
 // tinyPlan takes every path of the measurement once.
 func tinyPlan() plan {
-	return plan{rounds: 2, starts: 2, warm: 20 * time.Millisecond, bareMessages: 20, coldChannels: 2, burst: 3, load: 20 * time.Millisecond, loads: []int{1, 3}, crowds: []int{1, 3},
+	return plan{rounds: 2, starts: 2, warm: 20 * time.Millisecond, bareMessages: 20, coldChannels: 2, burst: 3, load: 20 * time.Millisecond, loads: []int{1, 3}, crowds: []int{1, 3}, idle: 20 * time.Millisecond, known: 3,
 		eventTurns: 1, sizeRounds: 1, sizes: []int{1}, syncs: 4, patience: 20 * time.Millisecond}
 }
 
@@ -114,6 +117,11 @@ func TestMeasuresEveryScenarioOfBothTargets(t *testing.T) {
 	want := []string{"start.p50", "warm.p50", "warm.p99", "cold.p50", "burst.wall", "load.1.rate", "load.3.p99", "events.wall", "sizes.in.1", "sizes.out.1"}
 	if runtime.GOOS == "linux" {
 		want = append(want, "memory.daemon.0", "memory.hostpss.3", "events.cpu")
+		for _, id := range []string{"reclaim.processes", "reclaim.again", "known.processes", "known.ready"} { // only ours can do that
+			if row := r.rows[id]; row.ours == nil || row.baseline != nil || (row.ours.value == 0) != (row.ours.unit == "") {
+				t.Errorf("%s: ours %v, baseline %v", id, row.ours, row.baseline)
+			}
+		}
 	}
 	for _, id := range want {
 		row := r.rows[id]

@@ -107,6 +107,7 @@ func (s *server) exec() error {
 		"BARECLAW_RUNTIME_DIR=" + s.runtime, "BARECLAW_CLAUDE=" + s.claude, "BARECLAW_AGENT=claude",
 		"BARECLAW_LOG_LEVEL=warn", "BARECLAW_SOURCE=off", "BARECLAW_MAX_SESSIONS=1000",
 	}
+	s.cmd.Env = append(s.cmd.Env, s.settings...)
 	s.exited = make(chan struct{})
 	began := time.Now()
 	if err := s.cmd.Start(); err != nil {
@@ -210,13 +211,17 @@ func (s *server) lastWords() string {
 // that is neither the daemon nor a claude.
 func (s *server) hosts() []int {
 	var pids []int
-	for _, p := range marked(s.mark) {
-		isClaude := slices.Contains(p.args, "--input-format")
-		if p.pid != s.cmd.Process.Pid && !isClaude {
+	for _, p := range s.others() {
+		if isClaude := slices.Contains(p.args, "--input-format"); !isClaude {
 			pids = append(pids, p.pid)
 		}
 	}
 	return pids
+}
+
+// others returns the server's processes besides the daemon.
+func (s *server) others() []process {
+	return slices.DeleteFunc(marked(s.mark), func(p process) bool { return p.pid == s.cmd.Process.Pid })
 }
 
 // freePort returns a loopback address that nobody listens on.

@@ -33,6 +33,8 @@ func scenarios() []scenario {
 		{name: "sizes", run: bigMessages},
 		{name: "restart", run: handOver},
 		{name: "recovery", run: recovery},
+		{name: "reclaim", run: reclaim},
+		{name: "known", run: knownChannels},
 	}
 }
 
@@ -68,6 +70,8 @@ type plan struct {
 	load         time.Duration // each step of the throughput
 	loads        []int         // channels of each step
 	crowds       []int         // channels at which memory is read
+	idle         time.Duration // after which sessions are reclaimed, where they are
+	known        int           // channels with a history and no session
 	eventTurns   int
 	sizeRounds   int
 	sizes        []int // MiB of a big message
@@ -78,12 +82,12 @@ type plan struct {
 
 func fullPlan() plan {
 	return plan{rounds: 7, starts: 20, warm: time.Second, bareMessages: 1500, coldChannels: 60, burst: 50, load: 2 * time.Second, loads: []int{1, 10, 100},
-		crowds: []int{1, 50, 200}, eventTurns: 9, sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, patience: sweepAfter}
+		crowds: []int{1, 50, 200}, idle: time.Second, known: 1000, eventTurns: 9, sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, patience: sweepAfter}
 }
 
 func quickPlan() plan {
 	return plan{rounds: 1, starts: 5, warm: time.Second, bareMessages: 1000, coldChannels: 20, burst: 50, load: 1500 * time.Millisecond, loads: []int{1, 10, 100},
-		crowds: []int{1, 50, 200}, eventTurns: 3, sizeRounds: 2, sizes: []int{1, 10}, restarts: 4, syncs: 200, patience: sweepAfter}
+		crowds: []int{1, 50, 200}, idle: time.Second, known: 200, eventTurns: 3, sizeRounds: 2, sizes: []int{1, 10}, restarts: 4, syncs: 200, patience: sweepAfter}
 }
 
 // measure runs the chosen scenarios over all targets.

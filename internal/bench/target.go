@@ -21,6 +21,7 @@ type target struct {
 	command  []string // starts it
 	claude   string   // what it finds as claude
 	addr     string   // of a running server instead
+	settings []string // NAME=value for its environment
 	health   bool     // it is ready when GET /health says 200, else when it answers at all
 }
 

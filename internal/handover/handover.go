@@ -11,7 +11,8 @@
 //	Serving (forwards)         ◄──────   Serving: it owns everything
 //
 // A successor that fails before Go changes nothing. When the predecessor dies
-// before Go, the successor takes over: nobody else is there to do it.
+// before Go, the successor ends too: whoever started the predecessor knows of its
+// end, and not of a successor.
 package handover
 
 import (

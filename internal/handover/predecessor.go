@@ -73,15 +73,17 @@ func (p *Predecessor) Fail(err error) {
 	_ = p.link.send(note{State: stateFailed, Error: err.Error()}) // it may have ended
 }
 
-// Ready tells that this process could take over, and waits until it may. It also
-// may when the predecessor has died.
-func (p *Predecessor) Ready() {
-	if p.link.send(note{State: stateReady}) == nil {
-		_, _ = p.link.receive(stateGo) // an error means that it has died
+// Ready tells that this process could take over, and waits until it may. After an
+// error it must not: the predecessor has died.
+func (p *Predecessor) Ready() error {
+	err := p.link.send(note{State: stateReady})
+	if err == nil {
+		_, err = p.link.receive(stateGo)
 	}
 	for _, f := range p.files { // not asked for
 		_ = f.Close()
 	}
+	return err
 }
 
 // Serving tells that this process owns everything. The path is where the

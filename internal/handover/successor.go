@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/procs"
 )
 
 // A Program is what is started as the successor.
@@ -19,6 +21,11 @@ type Program struct {
 	Args []string // without the name
 	Env  []string
 	Dir  string
+	// Sibling makes it a child of our parent instead of ours: a service manager
+	// that is told of a new main process only watches over its own children. How it
+	// ends is then not known here. It must not be set in process 1, and does nothing
+	// where there is no systemd.
+	Sibling bool
 }
 
 // A File is passed on under a name that says what it is.
@@ -30,10 +37,11 @@ type File struct {
 // A Successor is the new process as the old one sees it. Its methods are called
 // one after the other.
 type Successor struct {
-	cmd   *exec.Cmd
-	link  *link
-	ended chan struct{} // closed when the process has ended
-	err   error         // how, once ended is closed
+	cmd     *exec.Cmd
+	process procs.Process // without a start time if it is our child
+	link    *link
+	ended   chan struct{} // closed when the process has ended
+	err     error         // how, once ended is closed
 }
 
 // Start starts the program with the files, in a process group of its own, its
@@ -61,27 +69,52 @@ func Start(p Program, files []File) (*Successor, error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = extra
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is forwarded, not doubled
+	sibling := p.Sibling && makeSibling(cmd.SysProcAttr)
 	if err := cmd.Start(); err != nil {
 		_ = l.conn.Close()
 		return nil, fmt.Errorf("start %s: %w", p.Path, err)
 	}
-	s := &Successor{cmd: cmd, link: l, ended: make(chan struct{})}
-	go func() { // ends with the process
-		s.err = cmd.Wait()
+	s := &Successor{cmd: cmd, process: procs.Process{PID: cmd.Process.Pid}, link: l, ended: make(chan struct{})}
+	if !sibling {
+		go func() { // ends with the process
+			s.err = cmd.Wait()
+			close(s.ended)
+		}()
+		return s, nil
+	}
+	if s.process.Start, err = procs.StartTime(s.process.PID); err != nil {
+		s.err = err // it has ended
 		close(s.ended)
-	}()
+		return s, nil
+	}
+	go s.watchSibling() // ends with the process
 	return s, nil
 }
 
+// errNotOurs is how a process ended that is not our child.
+var errNotOurs = errors.New("how is known to the service manager, and to the log")
+
+// watchSibling notes the end of a process that is not our child.
+func (s *Successor) watchSibling() {
+	if s.err = procs.WaitGone(context.Background(), s.process.PID, s.process.Start); s.err == nil {
+		s.err = errNotOurs
+	}
+	close(s.ended)
+}
+
 // PID returns the process id.
-func (s *Successor) PID() int { return s.cmd.Process.Pid }
+func (s *Successor) PID() int { return s.process.PID }
 
 // Program returns the path of its file.
 func (s *Successor) Program() string { return s.cmd.Path }
 
 // Kill ends the process if it has not ended, and waits for that.
 func (s *Successor) Kill() {
-	_ = s.cmd.Process.Kill() // it may have ended by itself
+	if s.process.Start != 0 {
+		_ = procs.Signal(s.process.PID, s.process.Start, syscall.SIGKILL) // it may have ended by itself
+	} else {
+		_ = s.cmd.Process.Kill() // likewise
+	}
 	<-s.ended
 }
 
