@@ -65,6 +65,7 @@ func (l *lane) take(ev Event) {
 		l.markRunning("agent_ready", "")
 	case Exited:
 		l.exit = ev.Exit
+		l.letGoOpen()
 		l.ack() // the host ends once it has this
 	}
 	if l.seen-l.acked >= ackEvery {
@@ -133,6 +134,16 @@ func (l *lane) hold() (release func()) {
 			l.holds = slices.Delete(l.holds, i, i+1)
 		}
 		l.ack()
+	}
+}
+
+// letGoOpen lets events be acknowledged that no outcome came of: what becomes of
+// their turns is read from the agent's record now, whoever reads it.
+func (l *lane) letGoOpen() {
+	for _, f := range l.flights {
+		if !f.answered {
+			f.letGo()
+		}
 	}
 }
 

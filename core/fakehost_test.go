@@ -324,7 +324,7 @@ func (h *fakeHost) durable(ev Event) bool {
 		return !slices.ContainsFunc(ev.Result.Turns, func(id TurnID) bool { return !h.a.ledger.settled(id) })
 	case TurnState:
 		late := time.Since(h.saidAt[ev.Seq]) >= holdAtMost
-		return ev.Phase == PhaseStarted || ev.Phase == PhaseQueued || late || h.a.ledger.settled(ev.Turn)
+		return ev.Phase == PhaseStarted || ev.Phase == PhaseQueued || late || h.exited || h.a.ledger.settled(ev.Turn)
 	case SessionNew: // its id was saved, or a later one
 		saved, _ := h.a.sessions.Get(h.key)
 		return slices.Index(h.ids, saved) >= slices.Index(h.ids, ev.SessionID)
