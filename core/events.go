@@ -74,7 +74,9 @@ func (l *lane) take(ev Event) {
 }
 
 // toolBegun notes that the running turn has begun a tool: it is never run again
-// by itself. An event without a name only announces the call.
+// by itself. An event without a name only announces the call. A new process may
+// hear it again of a turn that has its outcome, and before it hears which turn it
+// is of: see turnState.
 func (l *lane) toolBegun(ev Event) {
 	f := l.running()
 	if f == nil || f.started.IsZero() {
@@ -149,12 +151,16 @@ func (l *lane) letGoOpen() {
 
 func (l *lane) turnState(ev Event) {
 	f := l.flight(ev.Turn)
-	if f == nil {
-		return // of a turn that has its outcome already
+	if f == nil { // of a turn that has its outcome already
+		if r := l.running(); r != nil && (ev.Phase == PhaseCompleted || ev.Phase == PhaseCancelled) {
+			r.toolBegun = false // by that turn, which is over
+		}
+		return
 	}
 	switch ev.Phase {
 	case PhaseQueued:
 	case PhaseStarted:
+		f.toolBegun = false // what was heard before that was of another turn
 		early := f.stop != nil && f.started.IsZero() && !f.answered
 		f.started = l.now()
 		f.mark(f.started, "started", "")

@@ -399,6 +399,39 @@ func TestDeathAfterATurnWithoutResult(t *testing.T) {
 	})
 }
 
+// A new process hears again that a turn used a tool which has its outcome: that
+// says nothing of the turn after it, begun or not, which was text only.
+func TestToolOfTheTurnBefore(t *testing.T) {
+	t.Parallel()
+	for name, begins := range map[string]bool{"begun": true, "not begun": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				m, h, id := w.begun("one")
+				h.loseAcks(true)
+				h.tool(id)
+				h.result("1", id)
+				h.done(id)
+				w.wants(m, Answered, "", "1")
+				second := w.submit("two")
+				_, id = w.running()
+				if begins {
+					h.begin(id)
+				}
+				w.restart()
+				h.loseAcks(false)
+				h.exit(Exit{Code: "agent_exit", Text: "Claude was killed."})
+				h, again := w.running()
+				if again != id {
+					t.Errorf("turn %s runs, want %s", again, id)
+				}
+				h.answer(id, "2")
+				w.wantsNow(second.Message.ID, Answered, "", "2")
+			})
+		})
+	}
+}
+
 func TestSessionsThatCannotBeResumed(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
