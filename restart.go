@@ -227,7 +227,7 @@ func (d *daemon) succeed(s *handover.Successor, signals <-chan os.Signal) error 
 	if d.over(s) {
 		return s.Err()
 	}
-	return d.becomeKeeper(s.Program())
+	return d.becomeKeeper(s.Program(), signals)
 }
 
 // over reports whether the successor has ended and nobody has succeeded it.

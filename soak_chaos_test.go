@@ -196,9 +196,28 @@ func (r *soakRun) end(sig syscall.Signal) {
 	}
 	_ = procs.Signal(p.PID, p.Start, sig)
 	r.eventually("the gateway ends", func() bool {
-		_, there := r.holder()
+		h, there := r.holder()
+		if there && r.endedBy(sig) {
+			// It came in the few milliseconds in which the first process became the
+			// keeper and could not listen.
+			r.count("the keeper was ended before it could send a signal on")
+			_ = procs.Signal(h.PID, h.Start, sig)
+		}
 		return !there && !procs.Alive(p.PID, p.Start)
 	})
+}
+
+// endedBy reports whether the first process was ended by a signal that it should
+// have listened to.
+func (r *soakRun) endedBy(sig syscall.Signal) bool {
+	g := r.daemon.Load()
+	select {
+	case <-g.done:
+		ws, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus)
+		return ok && ws.Signaled() && ws.Signal() == sig
+	default:
+		return false
+	}
 }
 
 func (r *soakRun) sighup() {
