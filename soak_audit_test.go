@@ -72,9 +72,6 @@ func (r *soakRun) audit(g *gateway) {
 	r.nothingLoose()
 	g.endsAll()
 	r.quietLogs()
-	if r.t.Failed() {
-		r.logJournal()
-	}
 }
 
 // A soakAudit is what claude's journal says.
@@ -299,6 +296,7 @@ var soakErrors = map[string]string{
 	"not restarted": "the new process was killed before it could take over, or the old one was told to end",
 	"the new process failed while it took over; starting anew": "it was killed then",
 	"session host not started":                                 "the daemon was killed before it had told the host what to run",
+	"host sent a bad frame":                                    "it was killed while it sent it",
 }
 
 // soakWords are what a daemon that cannot go on says last, and why.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -60,14 +61,14 @@ func (r *soakRun) steps(channels int) iter.Seq[soakStep] {
 	return func(yield func(soakStep) bool) {
 		rnd := r.rand(0)
 		all := 0
-		for _, b := range soakBlows {
+		for _, b := range r.blows {
 			all += b.weight
 		}
 		for {
 			s := soakStep{after: time.Duration(rnd.IntN(500)) * time.Millisecond, lines: rnd.Perm(channels)[:1+rnd.IntN(max(1, channels/2))],
 				n: rnd.IntN(1 << 16), later: time.Duration(rnd.IntN(300)) * time.Millisecond}
 			w := rnd.IntN(all)
-			for _, b := range soakBlows {
+			for _, b := range r.blows {
 				if w -= b.weight; w < 0 {
 					s.blow = b
 					break
@@ -80,11 +81,12 @@ func (r *soakRun) steps(channels int) iter.Seq[soakStep] {
 	}
 }
 
-// chaos does one thing after the other until the time is over.
-func (r *soakRun) chaos(length time.Duration) {
+// chaos does one thing after the other until the time is over, or it has been so
+// many.
+func (r *soakRun) chaos(length time.Duration, most int) {
 	end, n := time.Now().Add(length), 0
 	for s := range r.steps(len(r.lines)) {
-		if time.Now().After(end) || r.t.Failed() {
+		if time.Now().After(end) || n == most || r.t.Failed() {
 			return
 		}
 		r.wait(s.after)
@@ -195,13 +197,17 @@ func (r *soakRun) end(sig syscall.Signal) {
 		return
 	}
 	_ = procs.Signal(p.PID, p.Start, sig)
+	again := sync.OnceFunc(func() {
+		// It came in the few milliseconds in which the first process became the
+		// keeper and could not listen.
+		r.count("the keeper was ended before it could send a signal on")
+		h, _ := r.holder()
+		_ = procs.Signal(h.PID, h.Start, sig)
+	})
 	r.eventually("the gateway ends", func() bool {
-		h, there := r.holder()
+		_, there := r.holder()
 		if there && r.endedBy(sig) {
-			// It came in the few milliseconds in which the first process became the
-			// keeper and could not listen.
-			r.count("the keeper was ended before it could send a signal on")
-			_ = procs.Signal(h.PID, h.Start, sig)
+			again()
 		}
 		return !there && !procs.Alive(p.PID, p.Start)
 	})

@@ -30,7 +30,7 @@ func soakLength() (length time.Duration, channels int) {
 
 // testSeed is the seed of what a test draws: the one that is asked for, or
 // another each time.
-func testSeed(t *testing.T) uint64 {
+func testSeed(t testing.TB) uint64 {
 	seed := uint64(time.Now().UnixNano())
 	if s, err := strconv.ParseUint(os.Getenv("BARECLAW_TEST_SEED"), 10, 64); err == nil {
 		seed = s
@@ -43,6 +43,8 @@ func testSeed(t *testing.T) uint64 {
 type soakRun struct {
 	*machine
 	seed   uint64
+	kinds  map[string]soakKind
+	blows  []soakBlow
 	daemon atomic.Pointer[gateway]
 	epoch  atomic.Int64 // odd while the gateway is being ended or killed
 	stop   chan struct{}
@@ -59,8 +61,24 @@ func TestSoak(t *testing.T) {
 	t.Parallel()
 	length, channels := soakLength()
 	m := newMachine(t, "BARECLAW_APPROVALS=ask", "BARECLAW_APPROVAL_TIMEOUT=10m")
-	r := &soakRun{machine: m, seed: testSeed(t), stop: make(chan struct{}), tally: map[string]int{}}
-	r.daemon.Store(m.start())
+	r := newSoak(m, soakKinds, soakBlows)
+	if r.run(channels, length, -1); !t.Failed() {
+		r.audit(r.calm())
+	}
+	if t.Failed() {
+		r.logJournal()
+	}
+	t.Logf("what happened: %v", r.tally)
+}
+
+func newSoak(m *machine, kinds map[string]soakKind, blows []soakBlow) *soakRun {
+	return &soakRun{machine: m, seed: testSeed(m.t), kinds: kinds, blows: blows, stop: make(chan struct{}), tally: map[string]int{}}
+}
+
+// run lets clients talk while there is chaos, and returns when they have what they
+// wait for.
+func (r *soakRun) run(channels int, length time.Duration, blows int) {
+	r.daemon.Store(r.start())
 	var clients sync.WaitGroup
 	for i := range channels {
 		l := newSoakLine(r, i)
@@ -69,16 +87,10 @@ func TestSoak(t *testing.T) {
 	}
 	helped := make(chan struct{})
 	go func() { defer close(helped); r.help() }() // ends when no client waits any more
-	r.chaos(length)
+	r.chaos(length, blows)
 	close(r.stop)
 	clients.Wait()
 	<-helped
-	if t.Failed() {
-		r.logJournal()
-		return
-	}
-	r.audit(r.calm())
-	t.Logf("what happened: %v", r.tally)
 }
 
 // rand returns the n-th stream of random numbers of the run.

@@ -130,7 +130,7 @@ func (l *soakLine) next() *soakMessage {
 	l.drawn++
 	token := fmt.Sprintf("T%s-%dT", l.key[1:], l.drawn)
 	s := &soakMessage{token: token, kind: l.kind()}
-	s.text = soakKinds[s.kind].text(l.soakRun, token)
+	s.text = l.kinds[s.kind].text(l.soakRun, token)
 	s.form = []string{"", "async", "async", "sse"}[l.rnd.IntN(4)]
 	if l.rnd.IntN(4) > 0 {
 		s.key = token
@@ -148,14 +148,14 @@ func (l *soakLine) next() *soakMessage {
 // kind draws a kind by weight.
 func (l *soakLine) kind() string {
 	all := 0
-	names := make([]string, 0, len(soakKinds))
-	for name, k := range soakKinds {
+	names := make([]string, 0, len(l.kinds))
+	for name, k := range l.kinds {
 		names, all = append(names, name), all+k.weight
 	}
 	slices.Sort(names)
 	n := l.rnd.IntN(all)
 	for _, name := range names {
-		if n -= soakKinds[name].weight; n < 0 {
+		if n -= l.kinds[name].weight; n < 0 {
 			return name
 		}
 	}
