@@ -241,7 +241,6 @@ func (a *soakAudit) failed(s *soakMessage, o answer, bad func(string, ...any)) {
 		if !strings.Contains(o.str("error"), "tried 3 times") {
 			bad("claude's end is told at once")
 		}
-	case "agent_start": // killed while it started
 	default:
 		bad("failed otherwise")
 	}
