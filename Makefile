@@ -43,9 +43,16 @@ check: lint test ## lint and test: what must pass before a commit
 bench: ## measure speed and size against docs/performance.md; takes minutes
 	$(GO) run ./internal/bench
 
+# How long there is chaos; BARECLAW_TEST_SEED=N repeats a run.
+SOAK ?= 5m
+
 .PHONY: soak
-soak: ## the long runs of the crash tests; takes up to an hour
-	BARECLAW_TEST_SOAK=1 $(GO) test $(RACE) -run 'Soak|Crash' -timeout 60m . ./sessionhost
+soak: ## mixed traffic while everything is killed and restarted, then an audit; SOAK=5m
+	BARECLAW_TEST_SOAK=$(SOAK) $(GO) test $(RACE) -v -run 'Soak' -timeout 60m .
+
+.PHONY: crash
+crash: ## the long runs of the crash tests; takes up to an hour
+	BARECLAW_TEST_SOAK=1 $(GO) test $(RACE) -run 'Crash|Replay' -timeout 60m . ./sessionhost
 
 $(GOLANGCI_LINT):
 	GOBIN="$(@D)" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

@@ -93,6 +93,30 @@ func TestClaudeEndsWhileStarting(t *testing.T) {
 	}
 }
 
+// TestClaudeIsKilledWhileStarting kills claude before it is ready, as the kernel
+// does for want of memory: it had begun nothing, and is started again.
+func TestClaudeIsKilledWhileStarting(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "FAKECLAUDE_START=hang")
+	m.env = append(m.env, "FAKECLAUDE_START_ONCE="+m.path("once"))
+	g := m.start()
+	id := g.tell("a", "tool 0 add")
+	m.eventually("claude starts", func() bool {
+		_, err := os.Stat(m.path("once"))
+		return err == nil && m.hosts()["a"].ClaudePID > 0
+	})
+	h := m.hosts()["a"]
+	if err := procs.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	g.outcome(id).want(t, "final: ran: add")
+	if n := m.tools("add"); n != 1 {
+		t.Errorf("tool was run %d times", n)
+	}
+	g.balanced()
+	g.endsAll()
+}
+
 func TestClaudePrintsRubbishWhileStarting(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, "FAKECLAUDE_START=rubbish")

@@ -160,6 +160,26 @@ func TestDaemonIsKilledDuringARestart(t *testing.T) {
 	}
 }
 
+// TestEndWhileAnotherTakesOver asks for the end while the second process hands over
+// to the third: the first one, which is asked, knows the second only.
+func TestEndWhileAnotherTakesOver(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	generation := g.generation()
+	g.must("POST", "/restart", nil, 200)
+	g.restarted(generation)
+	begun := strings.Count(m.log.String(), "handing over")
+	if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	m.eventually("the second hands over", func() bool { return strings.Count(m.log.String(), "handing over") > begun })
+	g.signal(syscall.SIGTERM)
+	if h := m.lockFile(); procs.Alive(h.PID, h.Start) {
+		t.Error("the daemon outlives the process that was started")
+	}
+}
+
 // TestEndDuringARestart asks for a restart and for the end at nearly the same time:
 // it ends, and nothing takes over when it has.
 func TestEndDuringARestart(t *testing.T) {

@@ -91,10 +91,11 @@ func forward(lock string, sig os.Signal) {
 func (d *daemon) lockPath() string { return filepath.Join(d.cfg.StateDir, lockName) }
 
 // becomeKeeper replaces this process by its keeper. It only returns with an error.
-func (d *daemon) becomeKeeper(program string) error {
+func (d *daemon) becomeKeeper(program string, signals <-chan os.Signal) error {
 	if err := d.tether.hold(); err != nil {
 		return err
 	}
+	d.forwardWaiting(signals)
 	if err := syscall.Exec(program, []string{program, keepSubcommand, d.cfg.StateDir}, os.Environ()); err != nil {
 		return fmt.Errorf("stay as %s: %w", program, err)
 	}

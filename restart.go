@@ -212,6 +212,7 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 		d.cut(httpapi.Restarting)
 		return fmt.Errorf("hand over to process %d: %w", s.PID(), err)
 	}
+	d.forwardWaiting(signals)
 	tellMain(s.PID())
 	if managed() {
 		d.tether.letGo()
@@ -249,7 +250,7 @@ func (d *daemon) succeed(s *handover.Successor, signals <-chan os.Signal) error 
 	if d.over(s) {
 		return s.Err()
 	}
-	return d.becomeKeeper(s.Program())
+	return d.becomeKeeper(s.Program(), signals)
 }
 
 // over reports whether the successor has ended and nobody has succeeded it.
@@ -265,7 +266,8 @@ func (d *daemon) over(s *handover.Successor) bool {
 
 // answerHeld returns when every request that is held has been answered by the
 // successor, or a signal asks not to wait. Signals are meant for the gateway: they
-// are sent on where whoever sends them cannot know of the successor.
+// are sent on unless they come from a service manager, which was told of the
+// successor.
 func (d *daemon) answerHeld(signals <-chan os.Signal) {
 	answered := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -289,7 +291,7 @@ func (d *daemon) answerHeld(signals <-chan os.Signal) {
 			}
 			return
 		case sig := <-signals:
-			if d.mustStay() {
+			if !managed() {
 				forward(d.lockPath(), sig)
 			}
 			if sig != syscall.SIGHUP {
@@ -321,6 +323,19 @@ func (d *daemon) serveHeld() error {
 		_ = l.Close()
 	}()
 	return nil
+}
+
+// forwardWaiting sends on what came while the successor took over: it was meant for
+// the gateway, and whoever sent it could not know.
+func (d *daemon) forwardWaiting(signals <-chan os.Signal) {
+	for {
+		select {
+		case sig := <-signals:
+			forward(d.lockPath(), sig)
+		default:
+			return
+		}
+	}
 }
 
 // monotonicMicros is the time that systemd compares a reload's end with.

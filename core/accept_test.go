@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -293,6 +294,29 @@ func TestSessionNotSaved(t *testing.T) {
 		h.answer(id, "ok")
 		if got := codes(w.wants(m, Answered, "", "ok").Reply.Notices); !slices.Equal(got, []string{"session_not_saved"}) {
 			t.Errorf("notices = %v", got)
+		}
+	})
+}
+
+// A wait that ends while an outcome is read does not keep it from being told.
+func TestWaitEndsWhileReading(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		h.answer(id, "1")
+		w.wants(m, Answered, "", "1")
+		w.ledger.slow(time.Second)
+		other := w.submitting("two") // what it writes is waited for
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		got, err := w.m.Wait(ctx, m.Message.ID)
+		if err != nil {
+			t.Fatalf("wait: %v", err)
+		}
+		w.wantsReply(got, Answered, "", "1")
+		w.after(5 * time.Second)
+		if !other.over.Load() {
+			t.Error("the other message is not accepted")
 		}
 	})
 }

@@ -66,6 +66,7 @@ func (l *lane) take(ev Event) {
 		l.markRunning("agent_ready", "")
 	case Exited:
 		l.exit = ev.Exit
+		l.letGoOpen()
 		l.ack() // the host ends once it has this
 	}
 	if l.seen-l.acked >= ackEvery {
@@ -74,7 +75,9 @@ func (l *lane) take(ev Event) {
 }
 
 // toolBegun notes that the running turn has begun a tool: it is never run again
-// by itself. An event without a name only announces the call.
+// by itself. An event without a name only announces the call. A new process may
+// hear it again of a turn that has its outcome, and before it hears which turn it
+// is of: see turnState.
 func (l *lane) toolBegun(ev Event) {
 	f := l.running()
 	if f == nil || f.started.IsZero() {
@@ -137,14 +140,28 @@ func (l *lane) hold() (release func()) {
 	}
 }
 
+// letGoOpen lets events be acknowledged that no outcome came of: what becomes of
+// their turns is read from the agent's record now, whoever reads it.
+func (l *lane) letGoOpen() {
+	for _, f := range l.flights {
+		if !f.answered {
+			f.letGo()
+		}
+	}
+}
+
 func (l *lane) turnState(ev Event) {
 	f := l.flight(ev.Turn)
-	if f == nil {
-		return // of a turn that has its outcome already
+	if f == nil { // of a turn that has its outcome already
+		if r := l.running(); r != nil && (ev.Phase == PhaseCompleted || ev.Phase == PhaseCancelled) {
+			r.toolBegun = false // by that turn, which is over
+		}
+		return
 	}
 	switch ev.Phase {
 	case PhaseQueued:
 	case PhaseStarted:
+		f.toolBegun = false // what was heard before that was of another turn
 		early := f.stop != nil && f.started.IsZero() && !f.answered
 		f.started = l.now()
 		f.mark(f.started, "started", "")

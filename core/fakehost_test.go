@@ -23,6 +23,7 @@ type fakeHost struct {
 	acked      uint64
 	client     *fakeSession
 	turns      []TurnID
+	started    []TurnID
 	saidAt     map[uint64]time.Time
 	ids        []string // the conversation went on under
 	requests   []Request
@@ -34,6 +35,7 @@ type fakeHost struct {
 	ended      bool
 	stopped    StopMode    // how it was asked to end
 	deaf       bool        // does not end when it is stopped
+	keeps      bool        // acknowledgements are lost
 	turn       chan TurnID // what is handed over, for scripts
 	stop       chan struct{}
 	gone       chan struct{} // closed when ended
@@ -118,6 +120,13 @@ func (h *fakeHost) deafen() {
 	h.deaf = true
 }
 
+// loseAcks has acknowledgements be lost, or not any more.
+func (h *fakeHost) loseAcks(lose bool) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	h.keeps = lose
+}
+
 // cut breaks the connection, nothing else.
 func (h *fakeHost) cut() {
 	h.a.mu.Lock()
@@ -190,8 +199,15 @@ func (h *fakeHost) beginLocked(id TurnID) {
 	}
 	h.a.known[h.launch.SessionID] = true
 	h.a.runs[id]++
+	h.started = append(h.started, id)
 	h.a.fateLocked(id, func(f *Fate) { f.Begun = true })
 	h.sayLocked(Event{Kind: TurnState, Type: "command_lifecycle", Turn: id, Phase: PhaseStarted})
+}
+
+func (h *fakeHost) hasBegun(id TurnID) bool {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	return slices.Contains(h.started, id)
 }
 
 // tool has the running turn use a tool.
@@ -230,9 +246,11 @@ func (h *fakeHost) aborts(id TurnID) {
 	h.done(id)
 }
 
-// fails ends a turn with an error of the API.
+// fails ends a turn with an error of the API, having begun it if it had not.
 func (h *fakeHost) fails(id TurnID, code string, until time.Time) {
-	h.begin(id)
+	if !h.hasBegun(id) {
+		h.begin(id)
+	}
 	h.results(Result{Turns: []TurnID{id}, IsError: true, Code: code, Error: code, SessionID: h.launch.SessionID, Until: until})
 	h.done(id)
 }
@@ -300,6 +318,9 @@ func (h *fakeHost) answered(id string) (Answer, bool) {
 // acknowledgeLocked takes an ack, which must not reach past an event whose effect
 // is not durable: after a crash it would be missing.
 func (h *fakeHost) acknowledgeLocked(seq uint64) {
+	if h.keeps {
+		return
+	}
 	if seq > h.next {
 		h.a.t.Errorf("host: event %d acknowledged, the last one is %d", seq, h.next)
 	}
@@ -324,7 +345,7 @@ func (h *fakeHost) durable(ev Event) bool {
 		return !slices.ContainsFunc(ev.Result.Turns, func(id TurnID) bool { return !h.a.ledger.settled(id) })
 	case TurnState:
 		late := time.Since(h.saidAt[ev.Seq]) >= holdAtMost
-		return ev.Phase == PhaseStarted || ev.Phase == PhaseQueued || late || h.a.ledger.settled(ev.Turn)
+		return ev.Phase == PhaseStarted || ev.Phase == PhaseQueued || late || h.exited || h.a.ledger.settled(ev.Turn)
 	case SessionNew: // its id was saved, or a later one
 		saved, _ := h.a.sessions.Get(h.key)
 		return slices.Index(h.ids, saved) >= slices.Index(h.ids, ev.SessionID)

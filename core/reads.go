@@ -33,7 +33,7 @@ func (m *ProcessManager) Wait(ctx context.Context, id MessageID) (Message, error
 		}
 		return msg, context.Cause(ctx)
 	}
-	return m.o.Ledger.Message(ctx, id)
+	return m.o.Ledger.Message(context.WithoutCancel(ctx), id) // how long it was to be waited says nothing of this
 }
 
 // WaitOrPark is Wait that also returns once the message waits for what parks its

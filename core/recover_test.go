@@ -372,6 +372,66 @@ func TestSteeredTurnAfterDeath(t *testing.T) {
 	})
 }
 
+// The agent dies when it is done with a turn without a result, and another is
+// under way: that is noticed at once.
+func TestDeathAfterATurnWithoutResult(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		s := w.submit("two", mode(Steer))
+		_, steered := w.running()
+		h.done(id)
+		h.begin(steered)
+		h.exit(Exit{Code: "agent_exit", Text: "Claude was killed."})
+		began := time.Now()
+		h, again := w.running()
+		if again != id && again != steered {
+			t.Errorf("turn %s runs, want one of %s and %s", again, id, steered)
+		}
+		h.answer(id, "1")
+		h.answer(steered, "2")
+		w.wants(m, Answered, "", "1")
+		w.wants(s, Answered, "", "2")
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("answered after %s", took)
+		}
+		w.works()
+	})
+}
+
+// A new process hears again that a turn used a tool which has its outcome: that
+// says nothing of the turn after it, begun or not, which was text only.
+func TestToolOfTheTurnBefore(t *testing.T) {
+	t.Parallel()
+	for name, begins := range map[string]bool{"begun": true, "not begun": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				m, h, id := w.begun("one")
+				h.loseAcks(true)
+				h.tool(id)
+				h.result("1", id)
+				h.done(id)
+				w.wants(m, Answered, "", "1")
+				second := w.submit("two")
+				_, id = w.running()
+				if begins {
+					h.begin(id)
+				}
+				w.restart()
+				h.loseAcks(false)
+				h.exit(Exit{Code: "agent_exit", Text: "Claude was killed."})
+				h, again := w.running()
+				if again != id {
+					t.Errorf("turn %s runs, want %s", again, id)
+				}
+				h.answer(id, "2")
+				w.wantsNow(second.Message.ID, Answered, "", "2")
+			})
+		})
+	}
+}
+
 func TestSessionsThatCannotBeResumed(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {

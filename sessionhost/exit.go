@@ -21,7 +21,7 @@ func exitOf(e exit) *core.Exit {
 		x.Reason = core.ExitUnknownSession
 	case c.SessionInUse():
 		x.Reason = core.ExitSessionInUse
-	case !e.Ready:
+	case !e.Ready && (e.Signal == "" || e.Timeout): // one that was killed may start the next time
 		x.Reason = core.ExitStartFailed
 	}
 	return x

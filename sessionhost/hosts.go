@@ -113,17 +113,21 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	}
 }
 
-// start runs one host and greets it.
+// start runs one host and greets it, even if ctx ends meanwhile: by then its record
+// is there, by which whoever takes it up, or ends it, finds it.
 func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b bootstrap, p paths) (*session, error) {
 	lock, err := h.lock(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = lock.Close() }() // the host holds it now
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err := h.spawn(b, p, lock); err != nil {
 		return nil, err
 	}
-	return h.connect(ctx, key, p.socket)
+	return h.connect(context.WithoutCancel(ctx), key, p.socket)
 }
 
 // isLost reports whether the other end went away without a word.

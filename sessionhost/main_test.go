@@ -3,6 +3,7 @@ package sessionhost
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -56,7 +57,7 @@ func runTests(m *testing.M) int {
 		}
 		return path, nil
 	})
-	if err := writeTracer(dir); err != nil {
+	if err := errors.Join(writeTracer(dir), writeLate(dir)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -36,7 +36,7 @@ func newMetrics(o Options, g gateway) *metrics {
 	})
 	build.Set(1)
 	o.Registry.MustRegister(m.durations, build, newGatewayMetrics(g, o.Log),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
 	return m
 }
 

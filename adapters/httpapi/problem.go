@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -67,7 +68,7 @@ func (s *Server) explain(w *response, err error) *problem {
 			"This Idempotency-Key was used for a different message; use a new key for a new message.")
 	case errors.Is(err, core.ErrBadContent):
 		return badRequest("bad_content", "The content cannot be handed to the agent; send non-empty text or content blocks.")
-	case errors.Is(err, core.ErrClosed):
+	case errors.Is(err, core.ErrClosed), errors.Is(err, context.Canceled): // in the latter case nobody listens any more
 		return shuttingDown()
 	case errors.Is(err, core.ErrStorageFull):
 		s.o.Log.Error("storage is full", "err", err)

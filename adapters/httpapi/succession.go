@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -65,6 +66,7 @@ func (s *Server) proxyTo(socket string) *httputil.ReverseProxy {
 		},
 		Transport:     unixTransport(socket),
 		FlushInterval: -1, // streams
+		ErrorLog:      slog.NewLogLogger(s.o.Log.Handler(), slog.LevelWarn),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			s.o.Log.Warn("request not sent on to the new process", "err", err)
 			s.fail(w.(*response), r, shuttingDown())

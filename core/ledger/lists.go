@@ -35,7 +35,7 @@ func (l *Ledger) Approval(ctx context.Context, id string) (core.Approval, error)
 		return core.Approval{}, err
 	}
 	a, err := one(ctx, l.readers, scanApproval, approvalColumns+`WHERE id=?`, id)
-	return a, reading(err, "approval %s", id)
+	return a, l.reading(err, "approval %s", id)
 }
 
 // PendingApprovals implements [core.Ledger].
@@ -44,7 +44,7 @@ func (l *Ledger) PendingApprovals(ctx context.Context) ([]core.Approval, error) 
 		return nil, err
 	}
 	as, err := list(ctx, l.readers, scanApproval, approvalColumns+`WHERE state='pending' ORDER BY seq`)
-	return as, reading(err, "pending approvals")
+	return as, l.reading(err, "pending approvals")
 }
 
 // TurnApprovals implements [core.Ledger].
@@ -53,7 +53,7 @@ func (l *Ledger) TurnApprovals(ctx context.Context, id core.TurnID) ([]core.Appr
 		return nil, err
 	}
 	as, err := list(ctx, l.readers, scanApproval, approvalColumns+`WHERE turn=? ORDER BY seq`, string(id))
-	return as, reading(err, "approvals of turn %s", id)
+	return as, l.reading(err, "approvals of turn %s", id)
 }
 
 // Backgrounds implements [core.Ledger]. A limit below 1 gives none.
@@ -68,7 +68,7 @@ func (l *Ledger) Backgrounds(ctx context.Context, key core.ChannelKey, limit int
 		b.CreatedAt = fromNanos(created)
 		return b, err
 	}, `SELECT id, channel, created_at, is_error, text FROM backgrounds WHERE channel=? ORDER BY seq DESC LIMIT ?`, string(key), limit)
-	return bs, reading(err, "background results of %q", key)
+	return bs, l.reading(err, "background results of %q", key)
 }
 
 // Channels implements [core.Ledger], the channel with the newest message first.
@@ -86,7 +86,7 @@ func (l *Ledger) Channels(ctx context.Context) ([]core.ChannelRecord, error) {
 	}, `SELECT g.channel, g.messages, m.received_at
 		FROM (SELECT channel, count(*) AS messages, max(seq) AS last FROM messages GROUP BY channel) g
 		JOIN messages m ON m.seq=g.last ORDER BY g.last DESC`)
-	return cs, reading(err, "channels")
+	return cs, l.reading(err, "channels")
 }
 
 // Balance implements [core.Ledger].
@@ -98,5 +98,5 @@ func (l *Ledger) Balance(ctx context.Context) (core.Balance, error) {
 		err = scan(&b.Accepted, &b.Answered, &b.Failed, &b.Cancelled, &b.Waiting)
 		return b, err
 	}, `SELECT accepted, answered, failed, cancelled, (SELECT count(*) FROM messages WHERE state<2) FROM counters`)
-	return b, reading(err, "the balance")
+	return b, l.reading(err, "the balance")
 }

@@ -69,10 +69,14 @@ func one[T any](ctx context.Context, q querier, scan func(func(...any) error) (T
 	return all[0], nil
 }
 
-// reading adds to an error what was being read.
-func reading(err error, format string, args ...any) error {
+// reading adds to an error what was being read. Whatever else it is, it is
+// [core.ErrClosed] if the ledger was closed meanwhile.
+func (l *Ledger) reading(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
+	}
+	if _, closed := l.queue.state(); closed && !errors.Is(err, core.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", core.ErrClosed, err)
 	}
 	return fmt.Errorf("ledger: read %s: %w", fmt.Sprintf(format, args...), err)
 }
@@ -119,7 +123,7 @@ func (l *Ledger) Message(ctx context.Context, id core.MessageID) (core.Message, 
 		return core.Message{}, err
 	}
 	m, err := one(ctx, l.readers, scanMessage, messageColumns+`WHERE m.id=?`, string(id))
-	return m, reading(err, "message %s", id)
+	return m, l.reading(err, "message %s", id)
 }
 
 // Messages implements [core.Ledger]. An unknown before is ErrNotFound; a limit
@@ -132,12 +136,12 @@ func (l *Ledger) Messages(ctx context.Context, key core.ChannelKey, limit int, b
 	if before != "" {
 		seq, err := one(ctx, l.readers, scanInt, `SELECT seq FROM messages WHERE id=?`, string(before))
 		if err != nil {
-			return nil, reading(err, "message %s", before)
+			return nil, l.reading(err, "message %s", before)
 		}
 		where, args = where+`AND m.seq<? `, append(args, seq)
 	}
 	ms, err := list(ctx, l.readers, scanMessage, messageColumns+where+`ORDER BY m.seq DESC LIMIT ?`, append(args, limit)...)
-	return ms, reading(err, "messages of %q", key)
+	return ms, l.reading(err, "messages of %q", key)
 }
 
 func scanInt(scan func(...any) error) (n int64, err error) {
@@ -180,7 +184,7 @@ func (l *Ledger) Turn(ctx context.Context, id core.TurnID) (core.Turn, error) {
 		return core.Turn{}, err
 	}
 	t, err := one(ctx, l.readers, scanTurn, turnColumns+`WHERE t.id=?`, string(id))
-	return t, reading(err, "turn %s", id)
+	return t, l.reading(err, "turn %s", id)
 }
 
 // openTurns finds the turns that have not ended: those with a running member.
@@ -193,15 +197,15 @@ func (l *Ledger) Open(ctx context.Context) ([]core.Message, []core.Turn, error) 
 	}
 	tx, err := l.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, nil, reading(err, "what is open")
+		return nil, nil, l.reading(err, "what is open")
 	}
 	defer func() { _ = tx.Rollback() }() // nothing was written
 	ms, err := list(ctx, tx, scanMessage, messageColumns+`WHERE m.state<2 ORDER BY m.seq`)
 	if err != nil {
-		return nil, nil, reading(err, "open messages")
+		return nil, nil, l.reading(err, "open messages")
 	}
 	ts, err := list(ctx, tx, scanTurn, turnColumns+openTurns)
-	return ms, ts, reading(err, "open turns")
+	return ms, ts, l.reading(err, "open turns")
 }
 
 // Spent implements [core.Ledger]. A day nothing is known of is 0.
@@ -213,7 +217,7 @@ func (l *Ledger) Spent(ctx context.Context, day string) (float64, error) {
 		err = scan(&usd)
 		return usd, err
 	}, `SELECT coalesce(sum(usd), 0.0) FROM spending WHERE day=?`, day)
-	return usd, reading(err, "what was spent on %s", day)
+	return usd, l.reading(err, "what was spent on %s", day)
 }
 
 // SessionUse implements [core.Ledger]. A session nothing is known of is the zero
@@ -229,5 +233,5 @@ func (l *Ledger) SessionUse(ctx context.Context, sessionID string) (core.Session
 	if errors.Is(err, core.ErrNotFound) {
 		err = nil
 	}
-	return use, reading(err, "session %s", sessionID)
+	return use, l.reading(err, "session %s", sessionID)
 }

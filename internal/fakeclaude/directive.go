@@ -41,7 +41,7 @@ func shapeOf(name string) (shape, bool) {
 		return maybeNumber, true
 	case "apiretry":
 		return numbers, true
-	case "slow", "tool", "background":
+	case "slow", "tool", "leave", "background":
 		return numberText, true
 	case "once":
 		return fileText, true

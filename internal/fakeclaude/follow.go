@@ -24,6 +24,8 @@ func (t *turn) follow(d directive) {
 		t.ticks(d.arg)
 	case "tool":
 		t.tool(d.arg, func() bool { return t.pause(ms) })
+	case "leave":
+		t.tool(d.arg, func() bool { leave(); return t.pause(ms) })
 	case "toolwait":
 		t.tool("wait for "+d.arg, func() bool { return t.pauseForFile(d.arg) })
 	case "background":

@@ -29,6 +29,8 @@
 //	tool MS COMMAND     one Bash call of that length, then "final: OUTCOME"; a
 //	                    COMMAND that begins with "ask " asks can_use_tool first
 //	toolwait FILE       one Bash call that runs until FILE exists
+//	leave MS COMMAND    like tool, and the call leaves a process behind, in a
+//	                    session of its own
 //	background MS TEXT  a result now, and after MS one of its own with TEXT
 //	once FILE DIRECTIVE DIRECTIVE if FILE can be created, else reply "again"
 //	noresult [TEXT]     lifecycle completed without a result; TEXT, if any, is

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 )
 
 // decision is the host's answer to can_use_tool.
@@ -18,6 +19,10 @@ type bashInput struct {
 	Command     string `json:"command"`
 	Description string `json:"description"`
 }
+
+// modelTakes is how long the model thinks about a denial that nobody has made: it
+// is what a SIGTERM that comes with the end of stdin has to be faster than.
+const modelTakes = 200 * time.Millisecond
 
 const (
 	askPrefix = "ask "
@@ -91,6 +96,7 @@ func (t *turn) ask(id string, input json.RawMessage) decision {
 	for t.decision == nil {
 		if t.s.lines == nil {
 			t.question = ""
+			t.pause(modelTakes) // it is told of the denial
 			return decision{Behavior: "deny", Message: "Tool permission request failed: AbortError: Tool permission stream closed before response received"}
 		}
 		t.serve(nil, func() bool { return t.decision != nil || t.s.lines == nil })
