@@ -104,6 +104,7 @@ type healthShape struct {
 	Generation uint64     `json:"generation"`
 	Agent      agentShape `json:"agent"`
 	Problems   []string   `json:"problems"`
+	Spares     Spares     `json:"spares"`
 	StartedAt  string     `json:"started_at"`
 	UptimeMS   int64      `json:"uptime_ms"`
 }
@@ -126,7 +127,7 @@ func showHealth(h Health, draining bool) healthShape {
 	}
 	return healthShape{
 		Status: status, Ready: h.Ready && !draining, PID: h.PID, Version: h.Version, Generation: h.Generation,
-		Agent: agentShape(h.Agent), Problems: h.Problems,
+		Agent: agentShape(h.Agent), Problems: h.Problems, Spares: h.Spares,
 		StartedAt: stamp(h.StartedAt), UptimeMS: max(0, time.Since(h.StartedAt).Milliseconds()),
 	}
 }
