@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -318,16 +317,4 @@ func TestEchoHasNoSpares(t *testing.T) {
 	if n := g.metrics()[`bareclaw_warm_spares{state="wanted"}`]; n != 0 || len(m.spares()) != 0 {
 		t.Errorf("%v spares are wanted, hosts are %+v", n, m.hosts())
 	}
-}
-
-// A daemon that dies when it has promised a spare to a channel, and when the spare
-// is bound: strace kills it at each of the system calls in between.
-func (m *machine) promised() int {
-	n := 0
-	for _, f := range m.glob("state/hosts/*.reserved") {
-		if _, err := os.Stat(f); err == nil {
-			n++
-		}
-	}
-	return n
 }
