@@ -19,8 +19,8 @@ const bindTimeout = 5 * time.Second
 // follow listens to a spare until it belongs to a channel, or its connection ends:
 // then it is ended, and replaced.
 func (p *spares) follow(sp *spare) {
-	why, bound := p.listen(sp)
-	if bound {
+	why := p.listen(sp)
+	if why == nil {
 		close(sp.bound)
 		return
 	}
@@ -35,24 +35,24 @@ func (p *spares) follow(sp *spare) {
 	p.lost(sp, why)
 }
 
-// listen returns why nothing more comes of the spare, or that it is bound. What
+// listen returns nil when the spare is bound, or why nothing more comes of it. What
 // it says until then concerns nobody.
-func (p *spares) listen(sp *spare) (why error, bound bool) {
+func (p *spares) listen(sp *spare) error {
 	for {
 		line, err := sp.s.frames.Next()
 		if err != nil {
-			return err, false
+			return err
 		}
 		entry, err := decodeSaid(line.Bytes)
 		if err != nil {
-			return err, false
+			return err
 		}
 		sp.s.Ack(entry.Seq)
 		switch {
 		case entry.Exit != nil:
-			return errors.New(exitOf(*entry.Exit).Text), false
+			return errors.New(exitOf(*entry.Exit).Text)
 		case entry.Bound != "":
-			return nil, true
+			return nil
 		case entry.Ready:
 			p.readied(sp)
 		}

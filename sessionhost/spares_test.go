@@ -122,9 +122,8 @@ func TestBoundIsHeardAgain(t *testing.T) {
 func TestReservedSpareIsLost(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(h *Hosts, r record){
-		"host killed":   func(_ *Hosts, r record) { _ = procs.Signal(r.PID, r.Start, syscall.SIGKILL) },
-		"claude killed": func(_ *Hosts, r record) { _ = procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL) },
-		"nobody came":   func(h *Hosts, _ record) { h.spares.dismiss(h.spares.first()) },
+		"host killed": func(_ *Hosts, r record) { _ = procs.Signal(r.PID, r.Start, syscall.SIGKILL) },
+		"nobody came": func(h *Hosts, _ record) { h.spares.dismiss(h.spares.first()) },
 		"half moved": func(h *Hosts, _ record) { // the socket cannot be, but the lock is
 			if err := os.Mkdir(h.paths("c").socket, 0o700); err != nil {
 				panic(err)
