@@ -40,7 +40,6 @@ func TestRealSpareDiesWhenItIsTaken(t *testing.T) {
 	spare := g.spareReady(1)[0]
 	m.send(spare.host(), syscall.SIGSTOP)
 	id := g.tell("http", "echo all the same")
-	g.eventually("the spare is promised", func() bool { return len(m.glob("state/hosts/*.reserved")) == 1 })
 	m.slay(spare.host())
 	g.outcome(id).want(t, "all the same")
 	m.gone(spare.claude())

@@ -74,8 +74,7 @@ func TestCrashOfBothWhileASpareIsTaken(t *testing.T) {
 	g := m.start()
 	spare := g.spareReady(1)[0]
 	m.freeze(spare.PID, spare.Start)
-	id := g.tell("a", "echo all the same")
-	m.eventually("the spare is promised", func() bool { return len(m.glob("state/hosts/*.reserved")) == 1 })
+	id := g.tell("a", "echo all the same") // accepted together with the session's id
 	g.kill()
 	g = m.start()
 	_ = procs.Signal(spare.PID, spare.Start, syscall.SIGCONT)

@@ -113,12 +113,12 @@ func (p *spares) look() {
 // bind gives the channel the spare with that session. It returns nil if there is
 // none, or it was lost: then no process of that session is left.
 func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *session {
-	sp := p.claim(l.SessionID)
+	sp, usable := p.claim(l.SessionID)
 	if sp == nil {
 		return nil
 	}
-	err := errors.New("its session is to be resumed")
-	if !l.Resume {
+	err := errors.New("it is being ended, or its session is to be resumed")
+	if usable && !l.Resume {
 		err = p.h.bindSpare(ctx, key, sp)
 	}
 	if err != nil {

@@ -3,7 +3,9 @@ package sessionhost
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -96,11 +98,12 @@ func (h *Hosts) KeepSpares(ctx context.Context) error {
 func (h *Hosts) LeaveSpares() {
 	p := h.spares
 	p.mu.Lock()
-	p.stop()
-	for _, sp := range p.all {
+	p.stop() // none is added any more
+	all := slices.Collect(maps.Values(p.all))
+	p.mu.Unlock()
+	for _, sp := range all {
 		sp.s.Detach()
 	}
-	p.mu.Unlock()
 	p.wg.Wait()
 }
 
@@ -150,15 +153,17 @@ func (p *spares) pick() *spare {
 // dismiss ends a spare that nobody has claimed.
 func (p *spares) dismiss(sp *spare) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !sp.claimed {
-		sp.dismissed = true
+	sp.dismissed = !sp.claimed
+	end := sp.dismissed
+	p.mu.Unlock()
+	if end {
 		sp.s.Detach() // follow does the rest
 	}
 }
 
-// claim returns the spare with that session, also one that is being ended.
-func (p *spares) claim(id string) *spare {
+// claim returns the spare with that session, also one that is being ended: it is
+// not usable then.
+func (p *spares) claim(id string) (sp *spare, usable bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, sp := range p.all {
@@ -167,10 +172,10 @@ func (p *spares) claim(id string) *spare {
 			if sp.reserved != nil {
 				sp.reserved.Stop()
 			}
-			return sp
+			return sp, !sp.dismissed
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // keep ends what is not to be used any more, and then sees to it that there are
