@@ -13,6 +13,7 @@ import (
 	"bareclaw/claude"
 	"bareclaw/core"
 	"bareclaw/core/config"
+	"bareclaw/internal/memory"
 	"bareclaw/sessionhost"
 )
 
@@ -93,6 +94,7 @@ func newHosts(d *daemon) (*sessionhost.Hosts, error) {
 		},
 		ConfigDir: configDir, Lasting: d.agent.kind == config.AgentClaude,
 		Generation: d.generation, StartTimeout: cfg.StartTimeout, Log: d.log,
+		Spares: cfg.WarmSpares, MemoryFree: memory.Available,
 	})
 }
 

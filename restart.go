@@ -198,6 +198,7 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 	d.unix.(*net.UnixListener).SetUnlinkOnClose(false) // it is the successor's
 	d.http.HandOver()
 	d.manager.Detach()
+	d.hosts.LeaveSpares()
 	d.closeRecords()
 	d.saveFeeds()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), serveTimeout, fmt.Errorf("it did not serve within %s", serveTimeout))

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -101,6 +102,7 @@ type daemon struct {
 	tether   tether
 	ledger   *ledger.Ledger
 	sessions *sessionfile.File
+	hosts    *sessionhost.Hosts
 	manager  *core.ProcessManager
 	http     *httpapi.Server
 	tcp      net.Listener
@@ -243,12 +245,14 @@ func (d *daemon) open() (err error) {
 	if d.agent.problem != "" {
 		d.log.Warn("agent", "problem", d.agent.problem)
 	}
-	hosts, err := newHosts(d)
-	if err != nil {
+	if d.hosts, err = newHosts(d); err != nil {
 		return err
 	}
+	if err := d.hosts.KeepSpares(context.Background()); err != nil {
+		return fmt.Errorf("take over spare sessions: %w", err)
+	}
 	d.manager = core.New(core.Options{
-		Ledger: d.ledger, Agent: hosts, Sessions: d.sessions, Log: d.log,
+		Ledger: d.ledger, Agent: d.hosts, Sessions: d.sessions, Log: d.log,
 		QueueLimit: d.cfg.QueueLimit, TurnTimeout: d.cfg.Timeout,
 		StallAfter: d.cfg.StallAfter, StallAction: core.StallAction(d.cfg.StallAction),
 		IdleTimeout: d.cfg.IdleTimeout, MaxSessions: cmp.Or(d.cfg.MaxSessions, core.SessionsIn(memory.Total())),
@@ -262,7 +266,7 @@ func (d *daemon) open() (err error) {
 		Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 	})
 	go func() { // ends soon: processes are looked at, and some ended
-		if err := hosts.Sweep(context.Background()); err != nil {
+		if err := d.hosts.Sweep(context.Background()); err != nil {
 			d.log.Error("not everything that earlier sessions left has ended", "err", err)
 		}
 	}()
@@ -333,6 +337,7 @@ func (d *daemon) leave(why httpapi.Reason) {
 	_, _ = sd.SdNotify(false, sd.SdNotifyStopping)
 	d.cut(why)
 	d.manager.Detach()
+	d.hosts.LeaveSpares()
 }
 
 // cut answers what is held, and gives up what takes longer than httpGrace.
@@ -350,7 +355,9 @@ func (d *daemon) shutdown() error {
 	d.leave(httpapi.ShuttingDown)
 	ctx, cancel := context.WithTimeout(context.Background(), hostsGrace)
 	defer cancel()
-	if err := d.manager.Shutdown(ctx); err != nil {
+	spares := make(chan error, 1)
+	go func() { spares <- d.hosts.EndSpares(ctx) }() // ends with ctx; waited for below
+	if err := errors.Join(d.manager.Shutdown(ctx), <-spares); err != nil {
 		return fmt.Errorf("end session hosts: %w", err)
 	}
 	return nil
@@ -361,6 +368,7 @@ func (d *daemon) health() httpapi.Health {
 		PID: os.Getpid(), Version: version(), Agent: d.agent.health(), Generation: uint64(d.generation),
 		Ready: d.ready.Load(), StartedAt: d.startedAt,
 	}
+	h.Spares.Ready, h.Spares.Wanted = d.hosts.Spares()
 	if p := d.sessions.Problem(); p != "" {
 		h.Problems = append(h.Problems, p)
 	}

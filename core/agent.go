@@ -12,6 +12,10 @@ type Agent interface {
 	// Compose returns the exact bytes that hand a turn to the agent. Content is
 	// a JSON string or an array of content blocks.
 	Compose(id TurnID, content json.RawMessage) ([]byte, error)
+	// Reserve returns the id of a session that has been started already and
+	// belongs to no channel yet, or false if there is none. The channel that is
+	// started with this id soon gets it. It does not wait for processes.
+	Reserve() (sessionID string, ok bool)
 	// Start begins a session in a process of its own that outlives this one.
 	// It returns before the agent is ready: turns may be handed over at once.
 	// Whatever an earlier process of the channel left is ended first.

@@ -23,6 +23,8 @@ func (quickAgent) Live(context.Context) ([]ChannelKey, error) { return nil, nil 
 
 func (quickAgent) Lasting() bool { return false }
 
+func (quickAgent) Reserve() (string, bool) { return "", false }
+
 func (quickAgent) Compose(_ TurnID, content json.RawMessage) ([]byte, error) { return content, nil }
 
 func (quickAgent) Start(context.Context, ChannelKey, Launch) (Session, error) {

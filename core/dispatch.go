@@ -97,11 +97,20 @@ func (l *lane) newFlight(batch []*item, steered bool) (*flight, error) {
 		return nil, fmt.Errorf("compose turn: %w", err)
 	}
 	if l.sessionID == "" {
-		l.sessionID, l.unopened = uuid.NewString(), true
+		l.sessionID, l.unopened = l.newSessionID(), true
 	}
 	t.SessionID, t.Opens = l.sessionID, l.unopened
 	t.Notices, l.notices = l.notices, nil
 	return &flight{turn: t, items: batch}, nil
+}
+
+// newSessionID returns the id of a session that waits for a channel, or of one
+// that is to be started.
+func (l *lane) newSessionID() string {
+	if id, ok := l.m.o.Agent.Reserve(); ok {
+		return id
+	}
+	return uuid.NewString()
 }
 
 // refuseOrFail ends messages of which no turn can be made.

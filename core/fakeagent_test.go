@@ -34,9 +34,10 @@ type fakeAgent struct {
 	fleeting  bool // sessions cannot be resumed
 	startErr  error
 	attachErr error
-	refuses   string // content of which no turn can be made
-	lax       bool   // acknowledgements are not checked
-	limit     int    // hosts there may be at once; 0: any number
+	refuses   string   // content of which no turn can be made
+	lax       bool     // acknowledgements are not checked
+	limit     int      // hosts there may be at once; 0: any number
+	spares    []string // ids that Reserve gives, the first one first
 	gates     map[string]chan struct{}
 	// script, if set, is told of each host that is started; it runs the host in
 	// goroutines of its own, which end with the host.
@@ -101,6 +102,17 @@ type agentOf struct {
 }
 
 func (a agentOf) Lasting() bool { return !a.fleeting }
+
+func (a agentOf) Reserve() (string, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.spares) == 0 {
+		return "", false
+	}
+	id := a.spares[0]
+	a.spares = a.spares[1:]
+	return id, true
+}
 
 func (a agentOf) Compose(id TurnID, content json.RawMessage) ([]byte, error) {
 	if !json.Valid(content) {

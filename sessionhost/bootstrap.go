@@ -21,16 +21,12 @@ const (
 // A bootstrap tells a new host all it needs. The environment of the host is
 // claude's; it holds nothing that claude may not see.
 type bootstrap struct {
-	Version      int           `json:"version"`
-	Launch       string        `json:"launch,omitempty"` // given back in the welcome
-	Channel      string        `json:"channel"`
+	Version int    `json:"version"`
+	Launch  string `json:"launch,omitempty"` // given back in the welcome
+	place
 	SessionID    string        `json:"session_id"`
 	Argv         []string      `json:"argv"` // of claude; the first is its path
 	Dir          string        `json:"dir"`
-	Socket       string        `json:"socket"`
-	RecordPath   string        `json:"record_path"`
-	SpoolPath    string        `json:"spool_path"`
-	ToolsPath    string        `json:"tools_path"`
 	StartTimeout time.Duration `json:"start_timeout"` // for claude to answer initialize
 	MemLimit     int64         `json:"mem_limit"`     // bytes of events kept in memory
 	SpoolLimit   int64         `json:"spool_limit"`   // bytes of events kept in all

@@ -34,7 +34,7 @@ func (h *Hosts) Fate(_ context.Context, key core.ChannelKey, sessionID string, i
 	if err != nil {
 		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
 	}
-	begun, err := toolNoted(pathsFor(h.o.StateDir, h.o.RuntimeDir, string(key)).tools, string(id))
+	begun, err := toolNoted(h.paths(key).tools, string(id))
 	if err != nil {
 		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,6 +46,7 @@ type host struct {
 	child *child
 	rec   record
 	said  *eventLog
+	at    atomic.Pointer[place] // a spare's changes once; written with mu held
 
 	mu         sync.Mutex
 	generation int64
@@ -88,9 +90,11 @@ func Run(log *slog.Logger) int {
 	}
 	h := &host{
 		b: b, log: log, requests: map[string]json.RawMessage{},
-		stopped: make(chan struct{}), exited: make(chan struct{}), tools: toolNotes{path: b.ToolsPath},
+		stopped: make(chan struct{}), exited: make(chan struct{}),
 	}
-	h.said = newEventLog(b.MemLimit, b.SpoolLimit, func() (*os.File, error) { return openSpool(b.SpoolPath) }, h.pass)
+	h.at.Store(&b.place)
+	h.tools.path = func() string { return h.at.Load().ToolsPath }
+	h.said = newEventLog(b.MemLimit, b.SpoolLimit, func() (*os.File, error) { return openSpool(h.at.Load().SpoolPath) }, h.pass)
 	return h.run(socket)
 }
 
@@ -129,9 +133,17 @@ func (h *host) run(l *net.UnixListener) int {
 	go h.accept(l) // ends with the process
 	h.waitForEnd(signals)
 	_ = l.Close()
-	_ = os.Remove(h.b.Socket)
-	_ = os.Remove(h.b.RecordPath)
+	h.unregister()
 	return 0
+}
+
+// unregister removes what shows that the host is there, which no channel gets any
+// more: claude has ended.
+func (h *host) unregister() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_ = os.Remove(h.at.Load().Socket)
+	_ = os.Remove(h.at.Load().RecordPath)
 }
 
 // waitForEnd returns when claude has ended and nobody needs its events any more.
@@ -181,11 +193,12 @@ func (h *host) flush() {
 
 func (h *host) writeRecord() {
 	if h.rec.PID == 0 {
-		h.rec = record{Channel: h.b.Channel, Socket: h.b.Socket, PID: os.Getpid()}
+		at := h.at.Load()
+		h.rec = record{Channel: at.Channel, Socket: at.Socket, PID: os.Getpid()}
 		h.rec.Start, _ = procs.StartTime(h.rec.PID)
 		h.rec.BootID, _ = procs.BootID()
 	}
-	if err := h.rec.write(h.b.RecordPath); err != nil {
+	if err := h.rec.write(h.at.Load().RecordPath); err != nil {
 		h.log.Error("host record not written", "err", err)
 	}
 }
@@ -245,7 +258,7 @@ func (h *host) goneWithin(d time.Duration) bool {
 }
 
 // marker is what the processes of this session bear.
-func (h *host) marker() marker { return markerFor(h.b.RecordPath, h.rec.PID, h.rec.Start) }
+func (h *host) marker() marker { return markerFor(h.at.Load().RecordPath, h.rec.PID, h.rec.Start) }
 
 // watch reads claude's output until it has ended.
 func (h *host) watch(c *child) {

@@ -38,10 +38,19 @@ type Options struct {
 	Log          *slog.Logger
 	MemLimit     int64 // bytes of unacknowledged events a host keeps in memory; 0 means 256 KiB
 	SpoolLimit   int64 // and in all; 0 means 64 MiB
+	// Spares is how many sessions are kept ready for channels that do not exist
+	// yet; none where sessions do not last.
+	Spares int
+	// MemoryFree returns how many bytes may be taken, 0 if that is not known: no
+	// spare is started while it is short. Nil: not known.
+	MemoryFree func() uint64
 }
 
 // Hosts starts and finds session hosts. It satisfies core.Agent.
-type Hosts struct{ o Options }
+type Hosts struct {
+	o      Options
+	spares *spares
+}
 
 // connectTimeout is how long a host may take to answer the daemon's hello.
 const connectTimeout = 10 * time.Second
@@ -69,7 +78,12 @@ func New(o Options) (*Hosts, error) {
 	if p := pathsFor(o.StateDir, o.RuntimeDir, "").socket; len(p) > maxSocketPath {
 		return nil, fmt.Errorf("socket path %s has %d bytes, at most %d work; set BARECLAW_RUNTIME_DIR to a shorter directory", p, len(p), maxSocketPath)
 	}
-	return &Hosts{o: o}, nil
+	if !o.Lasting {
+		o.Spares = 0
+	}
+	h := &Hosts{o: o}
+	h.spares = newSpares(h)
+	return h, nil
 }
 
 // Lasting reports whether sessions can be resumed by id later on.
@@ -80,30 +94,23 @@ func (h *Hosts) Compose(id core.TurnID, content json.RawMessage) ([]byte, error)
 	return claude.UserLine(string(id), content)
 }
 
-// Start begins a session in a new host. Whatever an earlier host of the channel
-// left is ended first. A host that dies before it has answered is replaced:
-// nothing was handed to it yet.
+// Start begins a session in a new host, or gives the channel the spare that was
+// reserved with its id. Whatever an earlier host of the channel left is ended
+// first. A host that dies before it has answered is replaced: nothing was handed
+// to it yet.
 func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (core.Session, error) {
-	program, err := h.o.Program()
+	if s := h.spares.bind(ctx, key, l); s != nil {
+		return s, nil
+	}
+	p := h.paths(key)
+	b, err := h.bootstrap(key, p, l)
 	if err != nil {
 		return nil, err
-	}
-	if _, err := os.Stat(h.o.Dir); err != nil { // exec would say that claude is missing
-		return nil, &core.AgentError{Code: core.CodeAgentFailed, Text: "Claude's working directory cannot be used (BARECLAW_CWD)", Err: err}
-	}
-	p := pathsFor(h.o.StateDir, h.o.RuntimeDir, string(key))
-	launch := h.o.Launch
-	launch.SessionID, launch.Resume = l.SessionID, l.Resume
-	b := bootstrap{
-		Launch:  h.launch(),
-		Version: protocolVersion, Channel: string(key), SessionID: l.SessionID,
-		Argv: append(program[:len(program):len(program)], launch.Args()...), Dir: h.o.Dir,
-		Socket: p.socket, RecordPath: p.record, SpoolPath: p.spool, ToolsPath: p.tools,
-		StartTimeout: h.o.StartTimeout, MemLimit: h.o.MemLimit, SpoolLimit: h.o.SpoolLimit,
 	}
 	for attempt := 1; ; attempt++ {
 		s, err := h.start(ctx, key, b, p)
 		if err == nil {
+			go s.read() // ends with the connection
 			return s, nil
 		}
 		if attempt == startAttempts || !isLost(err) {
@@ -111,6 +118,28 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 		}
 		h.o.Log.Warn("session host lost while starting, another is started", "channel", string(key), "err", err)
 	}
+}
+
+func (h *Hosts) paths(key core.ChannelKey) paths {
+	return pathsFor(h.o.StateDir, h.o.RuntimeDir, string(key))
+}
+
+// bootstrap returns what a new host is told. The error is what the user reads.
+func (h *Hosts) bootstrap(key core.ChannelKey, p paths, l core.Launch) (bootstrap, error) {
+	program, err := h.o.Program()
+	if err != nil {
+		return bootstrap{}, err
+	}
+	if _, err := os.Stat(h.o.Dir); err != nil { // exec would say that claude is missing
+		return bootstrap{}, &core.AgentError{Code: core.CodeAgentFailed, Text: "Claude's working directory cannot be used (BARECLAW_CWD)", Err: err}
+	}
+	launch := h.o.Launch
+	launch.SessionID, launch.Resume = l.SessionID, l.Resume
+	return bootstrap{
+		Version: protocolVersion, Launch: h.launch(), place: p.place(string(key)), SessionID: l.SessionID,
+		Argv: append(program[:len(program):len(program)], launch.Args()...), Dir: h.o.Dir,
+		StartTimeout: h.o.StartTimeout, MemLimit: h.o.MemLimit, SpoolLimit: h.o.SpoolLimit,
+	}, nil
 }
 
 // start runs one host and greets it, even if ctx ends meanwhile: by then its record
@@ -247,8 +276,7 @@ func openLog(path string) (*os.File, error) {
 // Attach finds the live host of the channel. It returns core.ErrNoHost when
 // there is none, and another error when there is one that does not answer.
 func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, error) {
-	p := pathsFor(h.o.StateDir, h.o.RuntimeDir, string(key))
-	r, err := readRecord(p.record)
+	r, err := readRecord(h.paths(key).record)
 	if isGone(err) {
 		return nil, core.ErrNoHost
 	}
@@ -262,40 +290,66 @@ func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, 
 	if err != nil {
 		return nil, fmt.Errorf("attach session host %d: %w", r.PID, err)
 	}
+	go s.read() // ends with the connection
 	s.info.Outdated = h.outdated(s.launch)
 	return s, nil
 }
 
+// Reserve returns the session id of a spare that is ready, or false if there is
+// none. Start with that id binds it to a channel; if that does not come within a
+// minute, the spare is ended.
+func (h *Hosts) Reserve() (sessionID string, ok bool) { return h.spares.reserve() }
+
+// Spares returns how many spares are ready to be taken, and how many there should
+// be.
+func (h *Hosts) Spares() (ready, wanted int) { return h.spares.count() }
+
 // Reap ends whatever is left of the channel's processes.
 func (h *Hosts) Reap(ctx context.Context, key core.ChannelKey) error {
-	return reapRecord(ctx, pathsFor(h.o.StateDir, h.o.RuntimeDir, string(key)))
+	return reapRecord(ctx, h.paths(key))
 }
 
 // Live lists the channels that have a live host.
 func (h *Hosts) Live(context.Context) ([]core.ChannelKey, error) {
-	files, err := filepath.Glob(filepath.Join(escapeGlob(h.o.StateDir), "hosts", "*.json"))
+	records, err := h.records()
 	if err != nil {
-		return nil, fmt.Errorf("list host records: %w", err)
+		return nil, err
 	}
 	var keys []core.ChannelKey
-	for _, file := range files {
-		r, err := readRecord(file)
-		if err != nil {
-			h.o.Log.Warn("host record not read", "file", file, "err", err)
-			continue
-		}
-		if r.hostAlive() || r.claudeAlive() {
+	for _, r := range records {
+		if _, spare := spareSlot(r.Channel); !spare && (r.hostAlive() || r.claudeAlive()) {
 			keys = append(keys, core.ChannelKey(r.Channel))
 		}
 	}
 	return keys, nil
 }
 
+// records returns what the state directory says of hosts, dead ones included.
+func (h *Hosts) records() ([]record, error) {
+	files, err := filepath.Glob(filepath.Join(escapeGlob(h.o.StateDir), "hosts", "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("list host records: %w", err)
+	}
+	var records []record
+	for _, file := range files {
+		r, err := readRecord(file)
+		switch {
+		case isGone(err): // its host has just ended
+		case err != nil:
+			h.o.Log.Warn("host record not read", "file", file, "err", err)
+		default:
+			records = append(records, r)
+		}
+	}
+	return records, nil
+}
+
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// connect greets the host and returns the session it holds.
+// connect greets the host and returns the session it holds, of which nothing is
+// read yet.
 func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -313,6 +367,5 @@ func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string)
 		_ = c.Close()
 		return nil, err
 	}
-	go s.read() // ends with the connection
 	return s, nil
 }

@@ -37,6 +37,7 @@ const (
 	frameAnswer = "answer" // ID (of the request), line: answer a control request, once
 	frameAck    = "ack"    // Seq: events up to it need no replay
 	frameStop   = "stop"   // Gently or Patient: end claude and the host
+	frameBind   = "bind"   // line: the place that a spare goes to
 )
 
 // Frame types sent by the host apart from events.
@@ -81,6 +82,7 @@ type said struct {
 	Bad   string          `json:"bad,omitempty"`   // the beginning of a line that is no JSON object
 	Ready bool            `json:"ready,omitempty"` // claude answered initialize
 	Exit  *exit           `json:"exit,omitempty"`  // claude has ended; the last entry
+	Bound string          `json:"bound,omitempty"` // the channel that a spare belongs to from here on
 }
 
 // An exit says how claude ended.

@@ -29,9 +29,28 @@ type record struct {
 	BootID      string `json:"boot_id"`
 }
 
+// A place is where a host belongs: its channel, and its files. That of a spare
+// changes once, when a channel takes it.
+type place struct {
+	Channel    string `json:"channel"`
+	Socket     string `json:"socket"`
+	RecordPath string `json:"record_path"`
+	LockPath   string `json:"lock_path"`
+	LogPath    string `json:"log_path"`
+	SpoolPath  string `json:"spool_path"`
+	ToolsPath  string `json:"tools_path"`
+}
+
+func (p paths) place(channel string) place {
+	return place{
+		Channel: channel, Socket: p.socket, RecordPath: p.record, LockPath: p.lock, LogPath: p.log,
+		SpoolPath: p.spool, ToolsPath: p.tools,
+	}
+}
+
 // paths are a host's files. The name is a hash of the channel key: keys may hold
 // anything, and a socket's path has room for about 100 bytes.
-type paths struct{ record, lock, socket, log, spool, tools string }
+type paths struct{ record, lock, socket, log, spool, tools, reserved string }
 
 func pathsFor(stateDir, runtimeDir, channel string) paths {
 	sum := sha256.Sum256([]byte(channel))
@@ -39,7 +58,8 @@ func pathsFor(stateDir, runtimeDir, channel string) paths {
 	state := filepath.Join(stateDir, "hosts", name)
 	return paths{
 		record: state + ".json", lock: state + ".lock", log: state + ".log", spool: state + ".spool", tools: state + ".tools",
-		socket: filepath.Join(runtimeDir, name+".sock"),
+		reserved: state + ".reserved",
+		socket:   filepath.Join(runtimeDir, name+".sock"),
 	}
 }
 
@@ -141,7 +161,11 @@ func lockFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open session lock: %w", err)
 	}
-	if err := filelock.Try(f); err != nil {
+	err = filelock.Try(f)
+	if err == nil && !stillAt(f, path) {
+		err = filelock.ErrHeld
+	}
+	if err != nil {
 		_ = f.Close()
 		if errors.Is(err, filelock.ErrHeld) {
 			return nil, errLocked
@@ -149,6 +173,17 @@ func lockFile(path string) (*os.File, error) {
 		return nil, fmt.Errorf("lock session: %w", err)
 	}
 	return f, nil
+}
+
+// stillAt reports whether the file is the one that the path names: a host that
+// has just been bound may have put its own lock there.
+func stillAt(f *os.File, path string) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(mine, named)
 }
 
 var errLocked = errors.New("session is held by another process")

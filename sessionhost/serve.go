@@ -61,7 +61,7 @@ func (h *host) serve(conn *net.UnixConn) {
 		if err != nil {
 			return
 		}
-		if err := h.obey(line.Bytes); err != nil {
+		if err := h.obey(c, line.Bytes); err != nil {
 			h.log.Warn("bad frame", "err", err)
 			return
 		}
@@ -126,7 +126,7 @@ func (h *host) welcome(c *socket, generation int64) (welcome, error) {
 	}
 	h.generation, h.client, h.feed = generation, c, nil
 	w := welcome{
-		Type: frameWelcome, Version: protocolVersion, Channel: h.b.Channel, SessionID: h.b.SessionID,
+		Type: frameWelcome, Version: protocolVersion, Channel: h.at.Load().Channel, SessionID: h.b.SessionID,
 		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Launch: h.b.Launch, Tasks: h.tasks, Turns: slices.Clone(h.turns), Seq: last,
 	}
 	for _, id := range h.order {
@@ -185,7 +185,7 @@ func (h *host) pass() {
 }
 
 // obey carries out one frame.
-func (h *host) obey(b []byte) error {
+func (h *host) obey(c *socket, b []byte) error {
 	f, payload, err := decodeFrame(b)
 	if err != nil {
 		return err
@@ -199,6 +199,10 @@ func (h *host) obey(b []byte) error {
 	case frameAnswer:
 		if h.forgetRequest(f.ID) {
 			h.tell(payload, true)
+		}
+	case frameBind:
+		if err := h.bind(c, payload); err != nil {
+			return err
 		}
 	case frameStop:
 		h.stop(f.Gently, f.Patient)

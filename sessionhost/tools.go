@@ -15,7 +15,7 @@ import (
 // runs, writes the turn's uuid to a file of its own. Not synced: the note is for
 // deaths of processes.
 type toolNotes struct {
-	path    string
+	path    func() string
 	working []string // turns that claude has begun and is not done with
 	noted   []string // those of them that are in the file
 }
@@ -54,7 +54,7 @@ func mentionsTool(ev claude.Event) bool { return bytes.Contains(ev.Raw, []byte(`
 
 func (n *toolNotes) note() error {
 	n.trim()
-	f, err := os.OpenFile(n.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(n.path(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("open tool notes: %w", err)
 	}
@@ -77,7 +77,8 @@ func (n *toolNotes) note() error {
 
 // trim drops the older half of a large file. A failure leaves it large.
 func (n *toolNotes) trim() {
-	b, err := os.ReadFile(n.path)
+	path := n.path()
+	b, err := os.ReadFile(path)
 	if err != nil || len(b) < maxToolNotes {
 		return
 	}
@@ -85,9 +86,9 @@ func (n *toolNotes) trim() {
 	if i := bytes.IndexByte(half, '\n'); i >= 0 {
 		half = half[i+1:]
 	}
-	tmp := n.path + ".tmp"
+	tmp := path + ".tmp"
 	if os.WriteFile(tmp, half, 0o600) == nil {
-		_ = os.Rename(tmp, n.path)
+		_ = os.Rename(tmp, path)
 	}
 }
 

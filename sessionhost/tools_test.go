@@ -32,7 +32,7 @@ func hearAll(t *testing.T, n *toolNotes, lines ...string) {
 func wantNoted(t *testing.T, n *toolNotes, want map[string]bool) {
 	t.Helper()
 	for id, w := range want {
-		if got, err := toolNoted(n.path, id); err != nil || got != w {
+		if got, err := toolNoted(n.path(), id); err != nil || got != w {
 			t.Errorf("turn %s: noted %v (%v), want %v", id, got, err, w)
 		}
 	}
@@ -40,7 +40,8 @@ func wantNoted(t *testing.T, n *toolNotes, want map[string]bool) {
 
 func TestToolNotes(t *testing.T) {
 	t.Parallel()
-	n := &toolNotes{path: filepath.Join(t.TempDir(), "notes")}
+	path := filepath.Join(t.TempDir(), "notes")
+	n := &toolNotes{path: func() string { return path }}
 	wantNoted(t, n, map[string]bool{"text": false})
 	hearAll(t, n,
 		toolCall, // of no turn that is known
@@ -52,7 +53,7 @@ func TestToolNotes(t *testing.T) {
 		lifecycle("after", "started"),
 	)
 	wantNoted(t, n, map[string]bool{"text": false, "tool": true, "folded": true, "after": false, "too": false})
-	b, err := os.ReadFile(n.path)
+	b, err := os.ReadFile(path)
 	if err != nil || string(b) != "tool\nfolded\n" {
 		t.Errorf("the notes are %q (%v)", b, err)
 	}
@@ -61,13 +62,14 @@ func TestToolNotes(t *testing.T) {
 // TestToolNotesStaySmall writes more than is kept: what is new is there.
 func TestToolNotesStaySmall(t *testing.T) {
 	t.Parallel()
-	n := &toolNotes{path: filepath.Join(t.TempDir(), "notes")}
+	path := filepath.Join(t.TempDir(), "notes")
+	n := &toolNotes{path: func() string { return path }}
 	long := strings.Repeat("x", 1000)
 	for i := range 200 {
 		id := fmt.Sprint(long, "-", i, "-")
 		hearAll(t, n, lifecycle(id, "started"), toolCall, lifecycle(id, "completed"))
 	}
-	st, err := os.Stat(n.path)
+	st, err := os.Stat(path)
 	if err != nil || st.Size() > maxToolNotes+2000 {
 		t.Errorf("the notes have %d bytes (%v), want at most about %d", st.Size(), err, maxToolNotes)
 	}

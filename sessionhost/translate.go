@@ -28,6 +28,8 @@ func (t *translator) translate(to []core.Event, s said) []core.Event {
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Exited, Type: "exit", Exit: exitOf(*s.Exit)})
 	case s.Ready:
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Readied, Type: "ready"})
+	case s.Bound != "":
+		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bound"})
 	case s.Event == nil:
 		t.log.Warn("claude printed a line that is no JSON object", "line", s.Bad)
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bad_line"})

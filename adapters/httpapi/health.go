@@ -23,6 +23,7 @@ type healthShape struct {
 	UptimeMS   int64          `json:"uptime_ms"`
 	Channels   channelsHealth `json:"channels"`
 	Hosts      hostsHealth    `json:"hosts"`
+	Spares     Spares         `json:"spares"`
 	Ledger     *ledgerHealth  `json:"ledger,omitempty"`
 }
 
@@ -92,7 +93,7 @@ func showHealth(h Health) healthShape {
 		Ready: h.Ready, PID: h.PID, Version: h.Version, Generation: h.Generation,
 		Agent: agentShape(h.Agent), Problems: h.Problems,
 		StartedAt: stamp(h.StartedAt), UptimeMS: max(0, time.Since(h.StartedAt).Milliseconds()),
-		Channels: showOverview(&core.Overview{}),
+		Channels: showOverview(&core.Overview{}), Spares: h.Spares,
 	}
 }
 

@@ -35,7 +35,14 @@ func newMetrics(o Options, g gateway) *metrics {
 		ConstLabels: prometheus.Labels{"version": o.Health().Version, "go": runtime.Version()},
 	})
 	build.Set(1)
+	spares := func(state string, read func(Spares) int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "bareclaw_warm_spares", Help: "Sessions that wait for a new channel: ready ones, and how many are wanted.",
+			ConstLabels: prometheus.Labels{"state": state},
+		}, func() float64 { return float64(read(o.Health().Spares)) })
+	}
 	o.Registry.MustRegister(m.durations, build, newGatewayMetrics(g, o.Log),
+		spares("ready", func(s Spares) int { return s.Ready }), spares("wanted", func(s Spares) int { return s.Wanted }),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
 	return m
 }

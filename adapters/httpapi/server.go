@@ -72,6 +72,13 @@ type Health struct {
 	Ready      bool
 	StartedAt  time.Time
 	Problems   []string // each a sentence; empty when all is well
+	Spares     Spares
+}
+
+// Spares says how many sessions wait for a new channel.
+type Spares struct {
+	Ready  int `json:"ready"`
+	Wanted int `json:"wanted"`
 }
 
 // Agent says which agent answers, and what is wrong with it.

@@ -84,6 +84,8 @@ type Config struct {
 	IdleTimeout time.Duration
 	// MaxSessions is how many sessions may be alive at once; 0 goes by the memory.
 	MaxSessions int
+	// WarmSpares is how many sessions are kept ready for new channels.
+	WarmSpares int
 	// QueueLimit is how many messages may wait on one channel; at least 1.
 	QueueLimit int
 	// Approvals says what happens to permission requests; empty lets each

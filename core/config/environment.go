@@ -38,6 +38,7 @@ type environment struct {
 	StallAction     string `envconfig:"BARECLAW_STALL_ACTION" default:"notify" help:"what is done with a stuck turn: notify, interrupt or kill"`
 	IdleTimeout     string `envconfig:"BARECLAW_IDLE_TIMEOUT" default:"30m" help:"how long a session without use is kept; 0 for ever"`
 	MaxSessions     string `envconfig:"BARECLAW_MAX_SESSIONS" default:"0" help:"sessions alive at once; 0 one for each 400 MiB of memory"`
+	WarmSpares      string `envconfig:"BARECLAW_WARM_SPARES" default:"0" help:"sessions kept ready for new channels"`
 	QueueLimit      string `envconfig:"BARECLAW_QUEUE_LIMIT" default:"1000" help:"messages that may wait on one channel"`
 	Approvals       string `envconfig:"BARECLAW_APPROVALS" help:"permission requests: ask or deny; by channel when empty"`
 	ApprovalTimeout string `envconfig:"BARECLAW_APPROVAL_TIMEOUT" default:"10m" help:"how long a permission request waits"`

@@ -15,6 +15,8 @@ const (
 	maxQueue    = 1_000_000
 	maxSessions = 1_000_000
 	maxDollars  = 1_000_000
+	// maxSpares is more than a machine starts at once without being slow.
+	maxSpares = 64
 )
 
 // resolve parses every variable, each whatever became of the others, and
@@ -116,6 +118,7 @@ func (e environment) resolveTurns(c *Config, p *problems) {
 	c.StallAction = read(p, "BARECLAW_STALL_ACTION", e.StallAction, "notify, interrupt or kill", oneOf(StallNotify, StallInterrupt, StallKill))
 	c.IdleTimeout = read(p, "BARECLAW_IDLE_TIMEOUT", e.IdleTimeout, patienceAccepted, parsePatience)
 	c.MaxSessions = read(p, "BARECLAW_MAX_SESSIONS", e.MaxSessions, "0 to 1000000, where 0 goes by the memory", between(0, maxSessions))
+	c.WarmSpares = read(p, "BARECLAW_WARM_SPARES", e.WarmSpares, "0 to 64", between(0, maxSpares))
 	c.QueueLimit = read(p, "BARECLAW_QUEUE_LIMIT", e.QueueLimit, "1 to 1000000", between(1, maxQueue))
 	c.Approvals = read(p, "BARECLAW_APPROVALS", e.Approvals, "ask or deny", oneOf(ApprovalsAsk, ApprovalsDeny))
 	c.ApprovalTimeout = read(p, "BARECLAW_APPROVAL_TIMEOUT", e.ApprovalTimeout, durationAccepted, parseDuration)

@@ -1,0 +1,193 @@
+package sessionhost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"bareclaw/core"
+	"bareclaw/internal/procs"
+)
+
+// bindTimeout is how long a spare may take to say that it belongs to a channel.
+const bindTimeout = 5 * time.Second
+
+// follow listens to a spare until it belongs to a channel, or its connection ends:
+// then it is ended, and replaced.
+func (p *spares) follow(sp *spare) {
+	why := p.listen(sp)
+	if why == nil {
+		close(sp.bound)
+		return
+	}
+	defer close(sp.gone)
+	sp.s.Detach()
+	if p.ctx.Err() != nil {
+		return // it is left to the next daemon
+	}
+	if err := p.h.endSpare(p.ctx, sp.paths); err != nil {
+		p.log.Error("spare not ended", "slot", sp.slot, "err", err)
+	}
+	p.lost(sp, why)
+}
+
+// listen returns nil when the spare is bound, or why nothing more comes of it. What
+// it says until then concerns nobody.
+func (p *spares) listen(sp *spare) error {
+	for {
+		line, err := sp.s.frames.Next()
+		if err != nil {
+			return err
+		}
+		entry, err := decodeSaid(line.Bytes)
+		if err != nil {
+			return err
+		}
+		sp.s.Ack(entry.Seq)
+		switch {
+		case entry.Exit != nil:
+			return errors.New(exitOf(*entry.Exit).Text)
+		case entry.Bound != "":
+			return nil
+		case entry.Ready:
+			p.readied(sp)
+		}
+	}
+}
+
+func (p *spares) readied(sp *spare) {
+	p.log.Info("spare ready", "slot", sp.slot, "host_pid", sp.s.info.HostPID)
+	p.mu.Lock()
+	sp.ready = true
+	p.mu.Unlock()
+	p.look()
+}
+
+// lost has the spare replaced, after a pause if it ended by itself.
+func (p *spares) lost(sp *spare, why error) {
+	p.mu.Lock()
+	delete(p.all, sp.slot)
+	meant := sp.dismissed || sp.claimed // whoever did that has said so
+	if time.Since(sp.since) > sturdy {
+		p.pause = 0
+	}
+	p.mu.Unlock()
+	if meant {
+		p.postpone(refillAfter)
+		return
+	}
+	p.log.Warn("spare lost", "slot", sp.slot, "err", why, "retry_in", p.backOff())
+}
+
+// backOff lets the next start wait for longer than the last one.
+func (p *spares) backOff() time.Duration {
+	p.mu.Lock()
+	p.pause = min(max(2*p.pause, minSparePause), maxSparePause)
+	pause := p.pause
+	p.mu.Unlock()
+	p.postpone(pause)
+	return pause
+}
+
+// postpone lets no spare be started for so long.
+func (p *spares) postpone(d time.Duration) {
+	p.mu.Lock()
+	if due := time.Now().Add(d); due.After(p.due) {
+		p.due = due
+	}
+	p.mu.Unlock()
+	p.look()
+}
+
+func (p *spares) look() {
+	select {
+	case p.wake <- struct{}{}:
+	default: // it is going to look already
+	}
+}
+
+// bind gives the channel the spare with that session. It returns nil if there is
+// none, or it was lost: then no process of that session is left.
+func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *session {
+	sp, usable := p.claim(l.SessionID)
+	if sp == nil {
+		return nil
+	}
+	err := errors.New("it is being ended, or its session is to be resumed")
+	if usable && !l.Resume {
+		err = p.h.bindSpare(ctx, key, sp)
+	}
+	if err != nil {
+		p.log.Warn("spare not bound, a session host is started instead", "channel", string(key), "slot", sp.slot, "err", err)
+		sp.s.Detach()
+		<-sp.gone
+		return nil
+	}
+	p.mu.Lock()
+	delete(p.all, sp.slot)
+	p.pause = 0
+	p.mu.Unlock()
+	p.postpone(refillAfter)
+	sp.s.info.Ready, sp.s.info.Outdated = true, p.h.outdated(sp.s.launch)
+	sp.s.tr.log = p.log.With("channel", string(key))
+	go sp.s.read() // ends with the connection
+	return sp.s
+}
+
+// bindSpare moves the spare to the channel's place, whose lock it takes over.
+func (h *Hosts) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) error {
+	at := h.paths(key)
+	lock, err := h.lock(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // the spare has put its own in its place
+	to, err := json.Marshal(at.place(string(key)))
+	if err != nil {
+		return fmt.Errorf("encode place of channel %s: %w", key, err)
+	}
+	if err := sp.s.send(frame{Type: frameBind}, to); err != nil {
+		return err
+	}
+	late := time.NewTimer(bindTimeout)
+	defer late.Stop()
+	select {
+	case <-sp.bound:
+		_ = os.Remove(sp.paths.reserved)
+		return nil
+	case <-sp.gone:
+		return errors.New("it has ended")
+	case <-late.C:
+		return fmt.Errorf("it did not answer within %s", bindTimeout)
+	}
+}
+
+// endSpare ends what is left of the spare at a place, at once: it has nothing to
+// lose, and it must not obey a frame that is still on its way.
+func (h *Hosts) endSpare(ctx context.Context, at paths) error {
+	r, err := readRecord(at.record)
+	if err != nil && !isGone(err) {
+		return err
+	}
+	if err == nil && r.hostAlive() {
+		_ = procs.Signal(r.PID, r.Start, syscall.SIGKILL) // it may have ended
+		killed, cancel := context.WithTimeout(ctx, killGrace)
+		err = procs.WaitGone(killed, r.PID, r.Start)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("end spare %d: %w", r.PID, err)
+		}
+	}
+	lock, err := h.lock(ctx, at) // one that was just started may not have written its record
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	_ = os.Remove(at.socket) // that it is there harms nobody
+	_ = os.Remove(at.reserved)
+	return nil
+}

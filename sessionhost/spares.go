@@ -1,0 +1,286 @@
+package sessionhost
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bareclaw/core"
+)
+
+const (
+	// refillAfter is how long a spare that was taken is not replaced: the first
+	// turn of its channel has the processor.
+	refillAfter = time.Second
+	// Between attempts to start spares that fail there are pauses, each twice as
+	// long as the one before.
+	minSparePause = time.Second
+	maxSparePause = 5 * time.Minute
+	// sturdy is how long a spare has to live for its end not to be taken for
+	// another failure of the same kind.
+	sturdy = time.Minute
+	// reserveTimeout is how long a spare waits for the channel it was promised to:
+	// its message may have been refused, or wait for another session to end.
+	reserveTimeout = time.Minute
+	// memoryPause is how often is looked while memory is short.
+	memoryPause = 10 * time.Second
+	// spareMemory is how much must be free for a spare to be started: what two
+	// sessions may be expected to take.
+	spareMemory = 2 * 400 << 20
+)
+
+// spares is the one owner of the sessions that wait for a channel. A spare is an
+// ordinary host under the channel key of its slot. It is launched and initialised;
+// one that is taken or dies is replaced, one at a time.
+//
+//	start ─► follow ─► ready ─► reserve ─► claim ─► bind ─► a channel's session
+//	            │                  │ nobody came      │ cannot be
+//	            └─ connection ends ┴──────────────────┴─► ended ─► start
+type spares struct {
+	h    *Hosts
+	want int
+	log  *slog.Logger
+	ctx  context.Context // ends the goroutines
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+	wake chan struct{} // look again what is to be done
+
+	mu    sync.Mutex // guards the fields below
+	all   map[int]*spare
+	due   time.Time     // before which none is started
+	pause time.Duration // the last one after a failure
+	short bool          // memory was short
+}
+
+// A spare is one of them.
+type spare struct {
+	slot  int
+	id    string // of its session
+	paths paths
+	s     *session
+	since time.Time
+	bound chan struct{} // closed when it belongs to a channel
+	gone  chan struct{} // closed when no process of it is left, or it is left to the next daemon
+
+	// Guarded by the mutex of spares.
+	ready, claimed, dismissed bool
+	reserved                  *time.Timer // ends the spare if nobody comes; nil before it is reserved
+}
+
+func newSpares(h *Hosts) *spares {
+	ctx, stop := context.WithCancel(context.Background())
+	return &spares{
+		h: h, want: h.o.Spares, log: h.o.Log, ctx: ctx, stop: stop,
+		wake: make(chan struct{}, 1), all: map[int]*spare{},
+	}
+}
+
+// KeepSpares takes over the spares of an earlier daemon, and starts and replaces
+// spares until LeaveSpares. It must be called before any channel is served: what
+// an earlier daemon had promised to one is ended here.
+func (h *Hosts) KeepSpares(ctx context.Context) error {
+	left, err := h.spares.adopt(ctx)
+	if err != nil {
+		return err
+	}
+	h.spares.wg.Go(func() { h.spares.keep(left) })
+	return nil
+}
+
+// LeaveSpares leaves the spares to the next daemon. Channels must not be served
+// any more.
+func (h *Hosts) LeaveSpares() {
+	p := h.spares
+	p.mu.Lock()
+	p.stop() // none is added any more
+	all := slices.Collect(maps.Values(p.all))
+	p.mu.Unlock()
+	for _, sp := range all {
+		sp.s.Detach()
+	}
+	p.wg.Wait()
+}
+
+func (p *spares) count() (ready, wanted int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, sp := range p.all {
+		if sp.free() {
+			ready++
+		}
+	}
+	return ready, p.want
+}
+
+func (sp *spare) free() bool { return sp.ready && sp.reserved == nil && !sp.dismissed }
+
+// reserve promises a spare to whoever asks. The promise is on disk before it is
+// given: the next daemon does not give the same session to another channel.
+func (p *spares) reserve() (id string, ok bool) {
+	sp := p.pick()
+	if sp == nil {
+		return "", false
+	}
+	if err := os.WriteFile(sp.paths.reserved, nil, 0o600); err != nil {
+		p.log.Error("spare not reserved", "err", err)
+		p.dismiss(sp)
+		return "", false
+	}
+	return sp.id, true
+}
+
+func (p *spares) pick() *spare {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for slot := 1; slot <= p.want; slot++ {
+		if sp := p.all[slot]; sp != nil && sp.free() {
+			sp.reserved = time.AfterFunc(reserveTimeout, func() {
+				p.log.Info("spare was reserved in vain", "slot", slot)
+				p.dismiss(sp)
+			})
+			return sp
+		}
+	}
+	return nil
+}
+
+// dismiss ends a spare that nobody has claimed.
+func (p *spares) dismiss(sp *spare) {
+	p.mu.Lock()
+	sp.dismissed = !sp.claimed
+	end := sp.dismissed
+	p.mu.Unlock()
+	if end {
+		sp.s.Detach() // follow does the rest
+	}
+}
+
+// claim returns the spare with that session, also one that is being ended: it is
+// not usable then.
+func (p *spares) claim(id string) (sp *spare, usable bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, sp := range p.all {
+		if sp.id == id {
+			sp.claimed = true
+			if sp.reserved != nil {
+				sp.reserved.Stop()
+			}
+			return sp, !sp.dismissed
+		}
+	}
+	return nil, false
+}
+
+// keep ends what is not to be used any more, and then sees to it that there are
+// as many spares as are wanted.
+func (p *spares) keep(left []paths) {
+	for _, at := range left {
+		if err := p.h.endSpare(p.ctx, at); err != nil {
+			p.log.Error("spare of an earlier process not ended", "err", err)
+		}
+	}
+	for p.ctx.Err() == nil {
+		slot, wait := p.next()
+		if slot > 0 && wait <= 0 {
+			p.start(slot)
+			continue
+		}
+		var due <-chan time.Time
+		if slot > 0 {
+			due = time.After(wait)
+		}
+		select {
+		case <-p.ctx.Done():
+		case <-p.wake:
+		case <-due:
+		}
+	}
+}
+
+// next returns the slot that is to be filled and in which time; 0 when there is
+// none, or one is just being filled.
+func (p *spares) next() (slot int, wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := p.want; i > 0; i-- {
+		switch sp := p.all[i]; {
+		case sp == nil:
+			slot = i
+		case !sp.ready:
+			return 0, 0
+		}
+	}
+	return slot, time.Until(p.due)
+}
+
+// start fills a slot.
+func (p *spares) start(slot int) {
+	if p.memoryShort() {
+		p.postpone(memoryPause)
+		return
+	}
+	s, err := p.h.startSpare(p.ctx, slot)
+	if err != nil {
+		if p.ctx.Err() == nil {
+			p.log.Warn("spare not started", "slot", slot, "err", err, "retry_in", p.backOff())
+		}
+		return
+	}
+	p.add(slot, s)
+}
+
+// startSpare launches a session that belongs to no channel yet.
+func (h *Hosts) startSpare(ctx context.Context, slot int) (*session, error) {
+	key := spareKey(slot)
+	at := h.paths(key)
+	b, err := h.bootstrap(key, at, core.Launch{SessionID: uuid.NewString()})
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(at.reserved) // of an earlier one
+	s, err := h.start(ctx, key, b, at)
+	if err != nil && ctx.Err() == nil {
+		_ = h.endSpare(ctx, at) // there may be a host; what is left of it is ended with the next one
+	}
+	return s, err
+}
+
+// add takes up a spare that answers.
+func (p *spares) add(slot int, s *session) {
+	sp := &spare{
+		slot: slot, id: s.info.SessionID, paths: p.h.paths(spareKey(slot)), s: s, since: time.Now(),
+		bound: make(chan struct{}), gone: make(chan struct{}), ready: s.info.Ready,
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx.Err() != nil {
+		s.Detach()
+		return
+	}
+	p.all[slot] = sp
+	p.wg.Go(func() { p.follow(sp) }) // ends with the connection, or when it belongs to a channel
+}
+
+// memoryShort reports whether memory is short, and logs when that changes.
+func (p *spares) memoryShort() bool {
+	if p.h.o.MemoryFree == nil {
+		return false
+	}
+	free := p.h.o.MemoryFree()
+	short := free > 0 && free < spareMemory
+	p.mu.Lock()
+	changed := short != p.short
+	p.short = short
+	p.mu.Unlock()
+	if changed {
+		p.log.Info("memory for spares", "short", short, "free_mib", free>>20)
+	}
+	return short
+}

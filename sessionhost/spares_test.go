@@ -1,0 +1,264 @@
+package sessionhost
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/core"
+	"bareclaw/internal/procs"
+)
+
+// spare returns a keeper with one spare, which is ready, and the spare's record.
+func (st *station) spare() (*Hosts, record) {
+	st.t.Helper()
+	st.o.Spares = 1
+	h := st.hosts()
+	if err := h.KeepSpares(st.t.Context()); err != nil {
+		st.t.Fatal(err)
+	}
+	st.t.Cleanup(func() {
+		if err := h.EndSpares(context.Background()); err != nil {
+			st.t.Error(err)
+		}
+	})
+	return h, st.spareRecord(h)
+}
+
+// spareRecord waits until the spare is ready.
+func (st *station) spareRecord(h *Hosts) record {
+	st.t.Helper()
+	st.eventually("the spare is ready", func() bool { ready, _ := h.Spares(); return ready == 1 })
+	r, err := readRecord(h.paths(spareKey(1)).record)
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	return r
+}
+
+// reserve returns the spare's session.
+func (st *station) reserve(h *Hosts) string {
+	st.t.Helper()
+	id, ok := h.Reserve()
+	if !ok {
+		st.t.Fatal("there is no spare")
+	}
+	return id
+}
+
+// begin starts a session on channel "c".
+func (st *station) begin(h *Hosts, l core.Launch) *listener {
+	st.t.Helper()
+	s, err := h.Start(st.t.Context(), "c", l)
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	return st.listen(s)
+}
+
+func (r record) dead() bool { return !r.hostAlive() && !r.claudeAlive() }
+
+// TestSpareBecomesAChannel binds a spare: it has the channel's record, lock and
+// socket then, a later daemon finds it there, and the channel's lock keeps others
+// off.
+func TestSpareBecomesAChannel(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	h, spare := st.spare()
+	id := st.reserve(h)
+	if _, ok := h.Reserve(); ok {
+		t.Error("the spare was promised twice")
+	}
+	s := st.begin(h, core.Launch{SessionID: id})
+	if info := s.Info(); info.HostPID != spare.PID || info.AgentPID != spare.ClaudePID || info.SessionID != id || !info.Ready {
+		t.Errorf("session is %+v, the spare was %+v", info, spare)
+	}
+	if got := s.answer("session"); got != id {
+		t.Errorf("answer is %q, want session %q", got, id)
+	}
+	r := st.record()
+	if r.Channel != "c" || r.PID != spare.PID || r.ClaudePID != spare.ClaudePID || r.Socket != st.paths().socket {
+		t.Errorf("record is %+v", r)
+	}
+	if lock, err := lockFile(st.paths().lock); !errors.Is(err, errLocked) {
+		t.Errorf("the channel's lock is free (%v)", err)
+		_ = lock.Close()
+	}
+	live, err := h.Live(t.Context())
+	if err != nil || len(live) != 1 || live[0] != "c" {
+		t.Errorf("live: %q (%v)", live, err)
+	}
+	if got := st.attach(2).answer("echo attached"); got != "attached" {
+		t.Errorf("answer is %q", got)
+	}
+	if next := st.spareRecord(h); next.PID == spare.PID {
+		t.Error("the spare was not replaced")
+	}
+}
+
+// TestBoundIsHeardAgain has a daemon attach that was not there when the spare was
+// bound, before anything was acknowledged: it understands what it gets.
+func TestBoundIsHeardAgain(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	var tr translator
+	got := tr.translate(nil, said{Seq: 3, Bound: "c"})
+	if len(got) != 1 || got[0].Kind != core.Said || got[0].Seq != 3 {
+		t.Errorf("translated to %+v", got)
+	}
+	h, _ := st.spare()
+	st.begin(h, core.Launch{SessionID: st.reserve(h)}).Detach()
+	if got := st.attach(2).answer("echo attached"); got != "attached" {
+		t.Errorf("answer is %q", got)
+	}
+}
+
+// TestReservedSpareIsLost has something become of a spare between its promise and
+// its channel: the session is begun by another claude, and the spare's is gone.
+func TestReservedSpareIsLost(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(h *Hosts, r record){
+		"host killed": func(_ *Hosts, r record) { _ = procs.Signal(r.PID, r.Start, syscall.SIGKILL) },
+		"nobody came": func(h *Hosts, _ record) { h.spares.dismiss(h.spares.first()) },
+		"half moved": func(h *Hosts, _ record) { // the socket cannot be, but the lock is
+			if err := os.Mkdir(h.paths("c").socket, 0o700); err != nil {
+				panic(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := newStation(t)
+			h, spare := st.spare()
+			id := st.reserve(h)
+			lose(h, spare)
+			s := st.begin(h, core.Launch{SessionID: id})
+			if !spare.dead() {
+				t.Error("the spare is alive")
+			}
+			if got := s.answer("session"); got != id || s.Info().AgentPID == spare.ClaudePID {
+				t.Errorf("answer is %q by %d, want session %q of another than %d", got, s.Info().AgentPID, id, spare.ClaudePID)
+			}
+			st.spareRecord(h)
+			if left, _ := os.ReadDir(st.path("state/hosts")); len(left) == 0 || h.paths(spareKey(1)).promised() {
+				t.Errorf("a promise is left among %v", left)
+			}
+		})
+	}
+}
+
+// first returns the spare in the first slot.
+func (p *spares) first() *spare {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all[1]
+}
+
+func (p paths) promised() bool {
+	_, err := os.Stat(p.reserved)
+	return err == nil
+}
+
+// TestSpareIsNotResumed asks to resume the session that a spare has begun: two
+// processes must not have it.
+func TestSpareIsNotResumed(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	h, spare := st.spare()
+	s, err := h.Start(t.Context(), "c", core.Launch{SessionID: st.reserve(h), Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.listen(s)
+	if !spare.dead() {
+		t.Error("the spare is alive")
+	}
+}
+
+// TestSpareObeysTheNewestDaemon has a bind frame arrive late: its daemon is not the
+// spare's any more.
+func TestSpareObeysTheNewestDaemon(t *testing.T) {
+	t.Parallel()
+	h := &host{client: &socket{}, exited: make(chan struct{})}
+	h.at.Store(&place{Channel: string(spareKey(1))})
+	if err := h.rebind(&socket{}, place{Channel: "c"}); err == nil || h.at.Load().Channel == "c" {
+		t.Errorf("the spare obeyed an earlier daemon (%v)", err)
+	}
+}
+
+// TestHostOfAChannelIsNotBound sends a bind frame to a host that has a channel.
+func TestHostOfAChannelIsNotBound(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	s := st.start()
+	s.until(core.Readied)
+	conn, r := st.dial()
+	frames := `{"type":"hello","version":1,"generation":2}` + "\n" + `{"type":"bind","line":{"channel":"d","record_path":"` + st.path("stolen") + `"}}` + "\n"
+	if _, err := io.WriteString(conn, frames); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		t.Fatal(err)
+	}
+	if st.exists("stolen") || st.record().Channel != "c" {
+		t.Error("the host has another channel")
+	}
+	if got := st.attach(3).answer("echo still here"); got != "still here" {
+		t.Errorf("answer is %q", got)
+	}
+}
+
+// TestNoSpareWhileMemoryIsShort starts none then, and one when there is enough.
+func TestNoSpareWhileMemoryIsShort(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	free := uint64(spareMemory - 1)
+	st.o.Spares, st.o.MemoryFree = 1, func() uint64 { return free }
+	h := st.hosts()
+	t.Cleanup(func() {
+		if err := h.EndSpares(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	h.spares.start(1)
+	if _, wait := h.spares.next(); len(h.spares.all) != 0 || wait < memoryPause/2 {
+		t.Errorf("%d spares, the next in %s", len(h.spares.all), wait)
+	}
+	free = spareMemory
+	h.spares.start(1)
+	st.spareRecord(h)
+}
+
+// TestSparePauses grow up to a bound.
+func TestSparePauses(t *testing.T) {
+	t.Parallel()
+	h := newStation(t).hosts()
+	t.Cleanup(h.LeaveSpares)
+	var last time.Duration
+	for i := range 12 {
+		pause := h.spares.backOff()
+		if i == 0 && pause != minSparePause || pause != min(max(2*last, minSparePause), maxSparePause) {
+			t.Errorf("pause %d is %s after %s", i, pause, last)
+		}
+		last = pause
+	}
+	if last != maxSparePause {
+		t.Errorf("the last pause is %s", last)
+	}
+}
+
+func TestSpareKeys(t *testing.T) {
+	t.Parallel()
+	if slot, ok := spareSlot(string(spareKey(64))); slot != 64 || !ok {
+		t.Errorf("slot %d, %v", slot, ok)
+	}
+	for _, key := range []string{"", "spare-1", "http", "\x00spare-", "\x00spare-x", "\x00spare"} {
+		if slot, ok := spareSlot(key); ok {
+			t.Errorf("%q is the spare in slot %d", key, slot)
+		}
+	}
+}
