@@ -25,6 +25,13 @@ type healthShape struct {
 	Hosts      hostsHealth    `json:"hosts"`
 	Spares     Spares         `json:"spares"`
 	Ledger     *ledgerHealth  `json:"ledger,omitempty"`
+	Spending   spendingHealth `json:"spending"`
+}
+
+type spendingHealth struct {
+	Day      string  `json:"day"`
+	SpentUSD float64 `json:"spent_usd"`
+	LimitUSD float64 `json:"limit_usd,omitzero"`
 }
 
 type agentShape struct {
@@ -69,7 +76,8 @@ type ledgerHealth struct {
 func (s *Server) getHealth(w *response, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	h := showHealth(s.o.Health())
+	h, money := showHealth(s.o.Health()), s.core.Stats().Spending
+	h.Spending = spendingHealth{Day: money.Day, SpentUSD: money.Spent, LimitUSD: money.Limit}
 	if o, err := s.core.Overview(ctx); err == nil {
 		h.Channels, h.Hosts = showOverview(&o), hostsHealth{Alive: o.Hosts, Limit: o.Limit}
 	} else if !s.Draining() {
