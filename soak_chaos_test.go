@@ -89,7 +89,7 @@ func (r *soakRun) chaos(length time.Duration, most int) {
 		if time.Now().After(end) || n == most || r.t.Failed() {
 			return
 		}
-		r.wait(s.after)
+		r.wait(time.Duration(r.pace) * s.after)
 		n++
 		_, _ = fmt.Fprintf(r.log, "{\"soak\":%d,\"time\":%q,\"blow\":%q,\"lines\":\"%v\",\"later\":%q}\n", n, time.Now().Format(time.RFC3339Nano), s.blow.name, s.lines, s.later)
 		r.count(s.blow.name)
