@@ -211,6 +211,11 @@ func (r *soakRun) end(sig syscall.Signal) {
 		}
 		return !there && !procs.Alive(p.PID, p.Start)
 	})
+	if sig == syscall.SIGINT {
+		// A process that has handed over may need a moment to notice that nobody is
+		// left to answer what it holds.
+		r.eventually("the gateway's processes end", func() bool { return len(r.roles("serve", keepSubcommand)) == 0 })
+	}
 }
 
 // endedBy reports whether the first process was ended by a signal that it should

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,10 +64,11 @@ func (l *stateLock) describe(h holder) error {
 	if err != nil {
 		return fmt.Errorf("describe the lock's holder: %w", err)
 	}
-	if err := l.f.Truncate(0); err != nil {
+	b = append(b, '\n')
+	if _, err := l.f.WriteAt(b, 0); err != nil { // first: whoever reads meanwhile takes an empty file for a lost daemon
 		return fmt.Errorf("write the lock file: %w", err)
 	}
-	if _, err := l.f.WriteAt(append(b, '\n'), 0); err != nil {
+	if err := l.f.Truncate(int64(len(b))); err != nil {
 		return fmt.Errorf("write the lock file: %w", err)
 	}
 	return nil
@@ -90,7 +92,7 @@ func inheritedLock(f *os.File, dir string) *stateLock {
 func readHolder(path string) (h holder, err error) {
 	b, err := os.ReadFile(path)
 	if err == nil {
-		err = json.Unmarshal(b, &h)
+		err = json.NewDecoder(bytes.NewReader(b)).Decode(&h) // what follows is left from a longer one
 	}
 	if err != nil {
 		return h, fmt.Errorf("read the state directory's lock: %w", err)
