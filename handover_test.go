@@ -196,7 +196,7 @@ func TestRestartThatCannotBe(t *testing.T) {
 	if args := g.say("new", "args").str("text"); !strings.Contains(args, `"--max-turns","3"`) {
 		t.Errorf("claude was started with %s", args)
 	}
-	if h := g.must("GET", "/health", nil, 200); strings.Contains(string(h.body), "failed") {
+	if h := g.must("GET", "/health", nil, 200); h.str("status") != "ok" || strings.Contains(string(h.body), "restart") {
 		t.Errorf("health is %s", h.body)
 	}
 }

@@ -25,6 +25,7 @@ func TestRealSoak(t *testing.T) {
 	m := newRealMachine(t)
 	blows := slices.DeleteFunc(slices.Clone(soakBlows), func(b soakBlow) bool { return strings.Contains(b.name, "SIGINT") })
 	r := newSoak(m.machine, realSoakKinds, blows)
+	r.pace = 3 // it is slower too
 	most, length := 8, time.Minute
 	if soak() {
 		most, length = 60, 10*time.Minute

@@ -81,7 +81,6 @@ type soakAudit struct {
 	near  map[string]string   // the uuid that the same process began just before it
 	tools map[string]int      // how often the tool of a token ran
 	known map[string]*soakMessage
-	codes map[string]bool
 }
 
 func (r *soakRun) newAudit() *soakAudit {
@@ -109,12 +108,10 @@ func (r *soakRun) newAudit() *soakAudit {
 // line checks the messages of a channel and returns how many were accepted.
 func (a *soakAudit) line(g *gateway, l *soakLine) int {
 	a.t.Helper()
-	msgs := make([]*sent, len(l.sent))
-	for i, s := range l.sent {
-		msgs[i] = &s.sent
+	msgs := []*sent{{text: "echo usable", doubt: true}} // what was sent when all had calmed down
+	for _, s := range l.sent {
+		msgs = append(msgs, &s.sent)
 	}
-	// What was sent when all had calmed down is in the history too.
-	msgs = append(msgs, &sent{text: "echo usable", doubt: true})
 	outcomes := g.settled(l.key, msgs)
 	stopped := map[string]bool{}
 	for _, s := range l.sent {
@@ -301,6 +298,7 @@ var soakErrors = map[string]string{
 // soakWords are what a daemon that cannot go on says last, and why.
 var soakWords = map[string]string{
 	"bareclaw: the process that took over: signal: killed": "it was killed",
+	"bareclaw: take over: wait for":                        "it was to take over from one that was killed",
 	"bareclaw: another gateway (pid":                       "it was started while a new process took over from one that was killed",
 }
 

@@ -89,7 +89,7 @@ func (r *soakRun) chaos(length time.Duration, most int) {
 		if time.Now().After(end) || n == most || r.t.Failed() {
 			return
 		}
-		r.wait(s.after)
+		r.wait(time.Duration(r.pace) * s.after)
 		n++
 		_, _ = fmt.Fprintf(r.log, "{\"soak\":%d,\"time\":%q,\"blow\":%q,\"lines\":\"%v\",\"later\":%q}\n", n, time.Now().Format(time.RFC3339Nano), s.blow.name, s.lines, s.later)
 		r.count(s.blow.name)
@@ -211,6 +211,11 @@ func (r *soakRun) end(sig syscall.Signal) {
 		}
 		return !there && !procs.Alive(p.PID, p.Start)
 	})
+	if sig == syscall.SIGINT {
+		// A process that has handed over may need a moment to notice that nobody is
+		// left to answer what it holds.
+		r.eventually("the gateway's processes end", func() bool { return len(r.roles("serve", keepSubcommand)) == 0 })
+	}
 }
 
 // endedBy reports whether the first process was ended by a signal that it should

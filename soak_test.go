@@ -45,6 +45,7 @@ type soakRun struct {
 	seed   uint64
 	kinds  map[string]soakKind
 	blows  []soakBlow
+	pace   int // how many times longer the pauses are between blows
 	daemon atomic.Pointer[gateway]
 	epoch  atomic.Int64 // odd while the gateway is being ended or killed
 	stop   chan struct{}
@@ -72,7 +73,7 @@ func TestSoak(t *testing.T) {
 }
 
 func newSoak(m *machine, kinds map[string]soakKind, blows []soakBlow) *soakRun {
-	return &soakRun{machine: m, seed: testSeed(m.t), kinds: kinds, blows: blows, stop: make(chan struct{}), tally: map[string]int{}}
+	return &soakRun{machine: m, seed: testSeed(m.t), kinds: kinds, blows: blows, pace: 1, stop: make(chan struct{}), tally: map[string]int{}}
 }
 
 // run lets clients talk while there is chaos, and returns when they have what they
