@@ -286,7 +286,9 @@ func TestRealKillWithSteeredMessages(t *testing.T) {
 			g = m.start()
 			g.failed(g.outcome(first), "failed", "interrupted")
 			if a := g.outcome(second); folded {
-				g.failed(a, "failed", "interrupted")
+				if a.str("state") != "failed" || a.str("code") != "interrupted" || a.str("into") != first {
+					t.Errorf("the message that was folded in does not share the turn's fate: %s", a.body)
+				}
 			} else {
 				a.want(t, "steered")
 			}

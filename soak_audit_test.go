@@ -298,7 +298,7 @@ var soakErrors = map[string]string{
 // soakWords are what a daemon that cannot go on says last, and why.
 var soakWords = map[string]string{
 	"bareclaw: the process that took over: signal: killed": "it was killed",
-	"bareclaw: take over: wait for":                        "it was to take over from one that was killed",
+	"bareclaw: take over: ":                                "it was to take over from one that was killed",
 	"bareclaw: another gateway (pid":                       "it was started while a new process took over from one that was killed",
 }
 

@@ -291,7 +291,7 @@ func (l *soakLine) withdraw(s *soakMessage) {
 }
 
 // help does what the clients wait for: it allows every tool that claude asks for,
-// and has parked channels tried again. It returns when no client waits any more.
+// drops what was cut, and has parked channels tried again. It returns when no client waits any more.
 func (r *soakRun) help() {
 	for slices.ContainsFunc(r.lines, func(l *soakLine) bool { return l.waits.Load() }) && !r.t.Failed() {
 		a, err := r.request("GET", "/approvals", nil)
@@ -299,7 +299,11 @@ func (r *soakRun) help() {
 			continue
 		}
 		for _, p := range a.array("approvals") {
-			a, err := r.request("POST", "/approvals/"+p.str("id"), obj{"behavior": "allow"})
+			behavior := "allow"
+			if p.str("kind") == "continue" { // it would do again what the audit looks for once
+				behavior = "drop"
+			}
+			a, err := r.request("POST", "/approvals/"+p.str("id"), obj{"behavior": behavior})
 			if err == nil && a.status != 200 && a.status != 409 && a.status < 500 {
 				r.t.Errorf("approval %s: status %d: %s", p.body, a.status, a.body)
 			}

@@ -19,8 +19,9 @@ type Fate struct {
 	Failed      bool   // the turn ended in an error; Text says which, for a person
 	Code        string // of the failure, as in Result.Failure
 	Text        string
-	Interrupted bool // the turn was stopped on request, and a resend is not run
-	Command     bool // a slash command: a resend always runs it again
+	Interrupted bool   // the turn was stopped on request, and a resend is not run
+	Command     bool   // a slash command: a resend always runs it again
+	Into        string // the uuid of the message whose turn this one was merged or folded into
 	Done        []ToolUse
 }
 
@@ -47,6 +48,7 @@ func (f Fate) Resendable(seenTool bool) bool {
 // turn collects a Fate from the entries of one turn. The later entry is right:
 // an error that was retried is followed by the answer.
 type turn struct {
+	by          string // the uuid of the message that began it
 	command     bool
 	interrupted bool
 	end         ending

@@ -80,7 +80,11 @@ func readFate(src io.Reader, uuid string) (Fate, error) {
 	if h.wanted == nil {
 		return Fate{}, nil
 	}
-	return h.wanted.fate(), nil
+	f := h.wanted.fate()
+	if h.wanted.by != uuid {
+		f.Into = h.wanted.by
+	}
+	return f, nil
 }
 
 // history sorts the entries of a transcript into turns.
@@ -96,7 +100,7 @@ func (h *history) add(e *entry) {
 		return // bookkeeping, or a subagent's own conversation
 	}
 	if e.beginsTurn() {
-		h.last = &turn{command: e.isCommand()}
+		h.last = &turn{by: e.uuid, command: e.isCommand()}
 		h.turnOf[e.uuid] = h.last
 		if e.uuid == h.uuid || e.merged(h.uuid) {
 			h.wanted = h.last

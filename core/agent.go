@@ -214,4 +214,5 @@ type Fate struct {
 	Code        string
 	Text        string
 	Done        string // what had been done, for a person; may be empty
+	Into        TurnID // the turn that it was folded into, if it was: it shares its fate
 }

@@ -233,6 +233,9 @@ func (l *lane) lookUp(f *flight, s Session) {
 // agent's own record shows.
 func (l *lane) fromRecord(f *flight, fate Fate, err error) {
 	f.learn(record{fate, err})
+	if l.fold(f, fate) { // that is looked up too, or its result comes
+		return
+	}
 	switch {
 	case err == nil && fate.Answered:
 		l.finish(f, Reply{State: Answered, Text: fate.Text, SessionID: f.turn.SessionID})

@@ -39,6 +39,7 @@ func (l *lane) finish(f *flight, reply Reply) { l.finishAll([]*flight{f}, reply,
 // finishAll gives the messages of turns that share one outcome that outcome. The
 // last message of the first turn carries the text; the others point to it.
 func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
+	fs = withFolded(fs)
 	now := l.now()
 	var p *park
 	if parks(reply.Code) {
@@ -91,6 +92,19 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 		}
 		f.timer = time.AfterFunc(releaseAfter, func() { l.post(func() { l.release(f) }) })
 	}
+}
+
+// withFolded adds the turns that were folded into these: they share the outcome.
+func withFolded(fs []*flight) []*flight {
+	all := fs
+	for _, f := range fs {
+		for _, g := range f.folded {
+			if !g.answered && !slices.Contains(all, g) {
+				all = append(all[:len(all):len(all)], g)
+			}
+		}
+	}
+	return all
 }
 
 // share gives each message of the turns its part of the reply, and returns those
@@ -269,6 +283,12 @@ func (l *lane) release(f *flight) {
 	}
 	f.cancelTimer()
 	l.removeFlight(f)
+	for _, g := range f.folded {
+		if g.answered {
+			g.cancelTimer()
+			l.removeFlight(g)
+		}
+	}
 	l.dispatch()
 }
 

@@ -100,14 +100,15 @@ func (it *item) tell(err error) {
 type flight struct {
 	turn      *Turn
 	items     []*item
-	frozen    bool  // durable in the ledger
-	handed    bool  // given to the present session
-	done      bool  // the agent says that it is done with it
-	toolBegun bool  // an event showed that it began a tool
-	unsure    bool  // what it did is not known: an earlier process handed it over, or its record could not be read
-	answered  bool  // its outcome is decided
-	attempts  int   // times it was handed over
-	died      *Exit // how the agent ended when it last had the turn, if it did
+	frozen    bool      // durable in the ledger
+	handed    bool      // given to the present session
+	done      bool      // the agent says that it is done with it
+	toolBegun bool      // an event showed that it began a tool
+	unsure    bool      // what it did is not known: an earlier process handed it over, or its record could not be read
+	answered  bool      // its outcome is decided
+	folded    []*flight // turns that were folded into this one, as the agent's record shows
+	attempts  int       // times it was handed over
+	died      *Exit     // how the agent ended when it last had the turn, if it did
 	started   time.Time
 	spoke     bool           // the agent's first words about it have come
 	calls     map[string]int // marks of tools by the agent's id of the call

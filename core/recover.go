@@ -52,6 +52,19 @@ func (f *flight) learn(r record) {
 	f.unsure = f.unsure || r.err != nil
 }
 
+// fold notes that the turn shares the fate of another one, if it is so and that
+// has no outcome yet, and reports whether it does.
+func (l *lane) fold(f *flight, fate Fate) bool {
+	into := l.flight(fate.Into)
+	if into == nil || into == f || into.answered || f.answered {
+		return false
+	}
+	if !slices.Contains(into.folded, f) {
+		into.folded = append(into.folded, f)
+	}
+	return true
+}
+
 // wasDone says for a person what the turn had done: as the agent's record has it, or
 // else as its events showed it.
 func (f *flight) wasDone(fate Fate) string { return cmp.Or(fate.Done, f.toolsSeen()) }
@@ -98,6 +111,9 @@ func (l *lane) recovered(records map[*flight]record) {
 	stopped := func(f *flight) bool { return f.stop != nil && f.handed } // with its process perhaps
 	refused := l.session == nil && l.exit != nil && l.exit.Reason != ExitOther && !slices.ContainsFunc(l.flights, stopped)
 	restarted := refused && l.restart()
+	for f, r := range records {
+		l.fold(f, r.fate)
+	}
 	for _, f := range slices.Clone(l.flights) {
 		r, known := records[f]
 		if !known || f.answered {
@@ -116,6 +132,11 @@ func (l *lane) recovered(records map[*flight]record) {
 		case l.decide(f, r):
 			f.handed, f.done, f.spoke, f.holds, f.died = false, false, false, nil, l.exit
 			f.unsure = false // it had done nothing, and is seen from its beginning now
+		}
+	}
+	for _, f := range l.flights {
+		if !f.answered {
+			f.folded = nil // they run again, each by itself
 		}
 	}
 	l.stray = nil

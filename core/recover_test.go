@@ -442,3 +442,57 @@ func TestSessionsThatCannotBeResumed(t *testing.T) {
 		}
 	})
 }
+
+// A message that was folded into a turn shares what the record says became of it.
+func TestFoldedTurnSharesTheFateOnRecord(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fate  Fate
+		state State
+		code  string
+		text  string
+	}{
+		"answered":    {Fate{Begun: true, ToolBegun: true, Answered: true, Text: "both"}, Answered, "", "both"},
+		"interrupted": {Fate{Begun: true, ToolBegun: true, Done: "Bash (x)"}, Failed, CodeInterrupted, "Bash (x)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				m, h, id := w.begun("one")
+				h.tool(id)
+				s := w.submit("also this", mode(Steer))
+				_, steered := w.running()
+				w.agent.fate(id, func(f *Fate) { *f = c.fate })
+				w.agent.fate(steered, func(f *Fate) { *f = c.fate; f.Into = id })
+				h.die()
+				w.wants(m, c.state, c.code, c.text)
+				if got := w.wants(s, c.state, c.code, ""); got.Reply.Text != "" || got.Reply.Into != m.Message.ID {
+					t.Errorf("folded message: %+v", got.Reply)
+				}
+				w.works()
+			})
+		})
+	}
+}
+
+// Messages that were joined and then cut before any tool run again, each by itself.
+func TestJoinedTurnsRunAgain(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		s := w.submit("two", mode(Steer))
+		_, steered := w.running()
+		h.begin(steered)
+		w.agent.fate(id, func(f *Fate) { f.Begun, f.Into = true, steered })
+		w.agent.fate(steered, func(f *Fate) { f.Begun = true })
+		h.die()
+		h, _ = w.running()
+		h.result("first", id)
+		h.done(id)
+		w.wants(m, Answered, "", "first")
+		w.undecided(s)
+		h.answer(steered, "second")
+		w.wants(s, Answered, "", "second")
+		w.works()
+	})
+}

@@ -60,7 +60,7 @@ func (h *Hosts) recorded(sessionID string, id core.TurnID) (core.Fate, error) {
 	if err != nil {
 		return core.Fate{}, err
 	}
-	return core.Fate{Begun: f.Begun, ToolBegun: f.ToolBegun, Interrupted: f.Interrupted, Answered: f.Answered, Failed: f.Failed, Code: f.Code, Text: f.Text, Done: done(f.Done)}, nil
+	return core.Fate{Begun: f.Begun, ToolBegun: f.ToolBegun, Interrupted: f.Interrupted, Answered: f.Answered, Failed: f.Failed, Code: f.Code, Text: f.Text, Done: done(f.Done), Into: core.TurnID(f.Into)}, nil
 }
 
 // done lists tool calls for a person, the last ones if there are many.
