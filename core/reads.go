@@ -163,16 +163,27 @@ func (m *ProcessManager) Trace(ctx context.Context, id MessageID) (Trace, error)
 		t.Place = m.Place(id)
 		return t, nil
 	}
-	turn, err := m.o.Ledger.Turn(ctx, msg.Turn)
+	turn, err := m.turnNow(ctx, msg.Channel, msg.Turn)
 	if err != nil {
 		return Trace{}, fmt.Errorf("read the turn of message %s: %w", id, err)
-	}
-	if l, ok := m.known(msg.Channel); ok && turn.EndedAt.IsZero() {
-		turn.Marks = l.marks(ctx, turn.ID)
 	}
 	t.Turn, t.Members = &turn, turn.Members
 	t.Approvals, err = m.o.Ledger.TurnApprovals(ctx, turn.ID)
 	return t, err
+}
+
+// turnNow returns a turn with its timeline so far.
+func (m *ProcessManager) turnNow(ctx context.Context, key ChannelKey, id TurnID) (Turn, error) {
+	turn, err := m.o.Ledger.Turn(ctx, id)
+	if err != nil || !turn.EndedAt.IsZero() {
+		return turn, err
+	}
+	if l, ok := m.known(key); ok {
+		if turn.Marks = l.marks(ctx, id); turn.Marks != nil {
+			return turn, nil
+		}
+	}
+	return m.o.Ledger.Turn(ctx, id) // it has ended meanwhile
 }
 
 // A Trace is one message's timeline. Turn is nil before dispatch; Place is where it
