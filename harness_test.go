@@ -152,12 +152,29 @@ func (m *machine) hosts() map[string]hostRecord {
 	return hosts
 }
 
-// endHosts ends whatever a test left, by pid and start time.
+// endHosts ends whatever a test left, by pid and start time: what its records name,
+// and, where the system shows it, what was just being started.
 func (m *machine) endHosts() {
+	defer m.endRest()
 	for _, r := range m.hosts() {
 		_ = procs.Signal(r.PID, r.Start, syscall.SIGKILL)
 		if r.ClaudePID > 0 {
 			_ = procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
+		}
+	}
+}
+
+func (m *machine) endRest() {
+	for range 100 {
+		rest, err := procs.ByEnviron("FAKECLAUDE_LOG", func(v string) bool { return v == m.path("journal") })
+		if err != nil || len(rest) == 0 {
+			return
+		}
+		for _, p := range rest {
+			_ = procs.Signal(p.PID, p.Start, syscall.SIGKILL)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			_ = procs.WaitGone(ctx, p.PID, p.Start)
+			cancel()
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -32,6 +33,9 @@ const (
 	// flushGrace is how long a host that was told to end waits for its last
 	// events to be acknowledged.
 	flushGrace = time.Second
+	// lookEvery is how often a host whose claude has ended looks whether it can still
+	// be found.
+	lookEvery = 2 * time.Second
 	// termGrace is how long it may take after SIGTERM.
 	termGrace = 300 * time.Millisecond
 	// patientGrace is the same when nobody waits for the end.
@@ -161,17 +165,41 @@ func (h *host) waitForEnd(signals <-chan os.Signal) {
 		}
 		break
 	}
-	go func() { // ends with the process at the latest
-		select {
-		case <-signals:
-			h.stop(false, false)
-		case <-h.stopped:
-		}
-	}()
+	go h.awaitStop(signals) // ends with the process at the latest
 	h.said.waitEmpty(h.isStopping)
 	if h.isStopping() {
 		h.flush()
 	}
+}
+
+// awaitStop ends the wait for a daemon when the host is told to end, or when no
+// daemon can find it any more, since its record is gone with the state directory.
+func (h *host) awaitStop(signals <-chan os.Signal) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-signals:
+			h.stop(false, false)
+			return
+		case <-h.stopped:
+			return
+		case <-look.C:
+			if h.lost() {
+				h.log.Warn("nobody takes claude's last words: the host's record is gone")
+				h.stop(false, false)
+				return
+			}
+		}
+	}
+}
+
+// lost reports whether no daemon is there, and none will be.
+func (h *host) lost() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, err := os.Stat(h.at.Load().RecordPath)
+	return h.client == nil && errors.Is(err, fs.ErrNotExist)
 }
 
 func (h *host) isStopping() bool {

@@ -131,6 +131,28 @@ func TestStopPatiently(t *testing.T) {
 	}
 }
 
+// TestHostThatNobodyCanFind loses its record when its claude has ended and no daemon
+// is there: it does not wait for ever.
+func TestHostThatNobodyCanFind(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	s := st.start()
+	s.until(core.Readied)
+	r := st.record()
+	s.Detach()
+	if err := procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	st.gone("claude", r.ClaudePID, r.ClaudeStart)
+	if !procs.Alive(r.PID, r.Start) {
+		t.Fatal("it has not waited for a daemon")
+	}
+	if err := os.Remove(st.paths().record); err != nil {
+		t.Fatal(err)
+	}
+	st.gone("host", r.PID, r.Start)
+}
+
 // TestStopWithoutADaemon sends the host SIGTERM, as the end of the machine does.
 func TestStopWithoutADaemon(t *testing.T) {
 	t.Parallel()
