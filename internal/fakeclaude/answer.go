@@ -73,7 +73,7 @@ func (t *turn) emitBlock(m apiMessage, more assistantEvent) {
 		e.MessageUUID = lastOf(e.MessageUUIDs)
 	}
 	t.rounds++
-	t.s.history.assistant(e.UUID, m, more.Aborted)
+	t.s.history.assistant(e.UUID, m, more)
 	t.s.emit(e)
 }
 
@@ -254,6 +254,7 @@ func (t *turn) maxTurns(code int) {
 	id := t.callTool(input)
 	t.toolResult(id, "(Bash completed with no output)", false, nil)
 	limit := max(t.s.maxTurns, 1)
+	t.s.history.attach(object{"type": "max_turns_reached", "maxTurns": limit, "turnCount": limit + 1})
 	t.end(ending{subtype: "error_max_turns", isError: true, reason: "max_turns", stop: "tool_use",
 		errors: []string{fmt.Sprintf("Reached maximum number of turns (%d)", limit)}})
 	if code >= 0 {

@@ -159,7 +159,7 @@ func (t *turn) ticks(file string) {
 // noResult ends the turn without a result, as a resend of an old uuid does.
 func (t *turn) noResult(text string) {
 	if text != "" {
-		t.s.history.assistant(newID(), t.modelMessage(block{Type: "text", Text: text}, "end_turn"), false)
+		t.s.history.assistant(newID(), t.modelMessage(block{Type: "text", Text: text}, "end_turn"), assistantEvent{})
 	}
 	t.record("completed")
 	t.release("completed")

@@ -51,7 +51,9 @@ type entry struct {
 	Timestamp   string          `json:"timestamp"`
 	Source      string          `json:"promptSource,omitempty"`
 	Merged      []string        `json:"mergedSendUuids,omitempty"`
+	Error       string          `json:"error,omitempty"`
 	IsAPIError  *bool           `json:"isApiErrorMessage,omitempty"`
+	APIStatus   int             `json:"apiErrorStatus,omitempty"`
 	IsAborted   bool            `json:"isAbortedMidStream,omitempty"`
 	UserType    string          `json:"userType"`
 	Entrypoint  string          `json:"entrypoint"`
@@ -190,7 +192,7 @@ func (t *transcript) mend(again bool) {
 	}
 	before := t.leaf
 	t.assistant(newID(), apiMessage{Content: []block{{Type: "text", Text: "No response requested."}}, ID: newID(), Model: syntheticModel,
-		Role: "assistant", StopReason: ptr("stop_sequence"), Type: "message"}, false)
+		Role: "assistant", StopReason: ptr("stop_sequence"), Type: "message"}, assistantEvent{})
 	if again {
 		t.leaf = before
 	}
@@ -200,8 +202,8 @@ const lostTool = "[Tool call interrupted: the session ended before this call's r
 	"Check whether it took effect before relying on it or running it again.]"
 
 // assistant records a finished content block of the model.
-func (t *transcript) assistant(uuid string, m apiMessage, aborted bool) {
-	e := entry{Type: "assistant", UUID: uuid, Message: encode(m), IsAborted: aborted}
+func (t *transcript) assistant(uuid string, m apiMessage, more assistantEvent) {
+	e := entry{Type: "assistant", UUID: uuid, Message: encode(m), IsAborted: more.Aborted, Error: more.Error, APIStatus: more.APIStatus}
 	if m.Model == syntheticModel {
 		e.IsAPIError = ptr(m.Content[0].Text != "No response requested.")
 	}
