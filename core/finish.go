@@ -113,7 +113,7 @@ func (v *verdict) share(fs []*flight, reply Reply, now time.Time) (back []*item)
 	carrier := carrierOf(fs, reply.Code)
 	for _, f := range fs {
 		for _, it := range f.items {
-			if f.goesBack(it, reply.Code) {
+			if goesBack(fs, it, reply.Code) {
 				back = append(back, it)
 				v.change.Requeue = append(v.change.Requeue, it.msg.ID)
 				continue
@@ -135,7 +135,7 @@ func (v *verdict) share(fs []*flight, reply Reply, now time.Time) (back []*item)
 func carrierOf(fs []*flight, code string) *Message {
 	for _, f := range fs {
 		for _, it := range slices.Backward(f.items) {
-			if !f.goesBack(it, code) {
+			if !goesBack(fs, it, code) {
 				return it.msg
 			}
 		}

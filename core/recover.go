@@ -53,7 +53,8 @@ func (f *flight) learn(r record) {
 }
 
 // fold notes that the turn shares the fate of another one, if it is so and that
-// has no outcome yet, and reports whether it does.
+// has no outcome yet, and reports whether it does. What one of them was seen to do
+// they have all done.
 func (l *lane) fold(f *flight, fate Fate) bool {
 	into := l.flight(fate.Into)
 	if into == nil || into == f || into.answered || f.answered {
@@ -62,6 +63,7 @@ func (l *lane) fold(f *flight, fate Fate) bool {
 	if !slices.Contains(into.folded, f) {
 		into.folded = append(into.folded, f)
 	}
+	into.toolBegun = into.toolBegun || f.toolBegun
 	return true
 }
 
@@ -111,10 +113,16 @@ func (l *lane) recovered(records map[*flight]record) {
 	stopped := func(f *flight) bool { return f.stop != nil && f.handed } // with its process perhaps
 	refused := l.session == nil && l.exit != nil && l.exit.Reason != ExitOther && !slices.ContainsFunc(l.flights, stopped)
 	restarted := refused && l.restart()
+	turns := slices.Clone(l.flights)
+	folded := map[*flight]int{}
 	for f, r := range records {
-		l.fold(f, r.fate)
+		if l.fold(f, r.fate) {
+			folded[f] = 1
+		}
 	}
-	for _, f := range slices.Clone(l.flights) {
+	// Last: they get the outcome of the turn that they are part of, if it has one now.
+	slices.SortStableFunc(turns, func(a, b *flight) int { return folded[a] - folded[b] })
+	for _, f := range turns {
 		r, known := records[f]
 		if !known || f.answered {
 			continue
