@@ -298,9 +298,12 @@ func resultReply(r *Result, f *flight) Reply {
 func (l *lane) background(ev Event) {
 	r := ev.Result
 	l.broke = l.broke || r.Code == CodeMaxBudget
-	cost := l.spend(r)
 	// The line has a uuid of its own, so that it gets the same id if it comes again.
 	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()
+	if _, again := l.paid[id]; again {
+		return // and later results may be on record, so that its total says nothing
+	}
+	cost := l.spend(r)
 	b := &Background{
 		ID: id, Channel: l.key, Text: cmp.Or(r.Text, r.Error), IsError: r.IsError, CreatedAt: l.now(),
 		SessionID: l.sessionID, CostUSD: cost, TotalCost: r.TotalCost,

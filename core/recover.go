@@ -237,10 +237,14 @@ func (l *lane) restore(r *remains) {
 	l.m.wg.Go(func() {
 		s, err := l.m.o.Agent.Attach(l.m.ctx, l.key)
 		use, uerr := l.m.o.Ledger.SessionUse(l.m.ctx, id)
-		if uerr != nil {
-			l.log.Warn("cost of session not known", "err", uerr)
+		paid, perr := l.m.o.Ledger.Backgrounds(l.m.ctx, l.key, paidAtMost)
+		if err := errors.Join(uerr, perr); err != nil {
+			l.log.Warn("cost of session not known", "err", err)
 		}
-		l.post(func() { l.attached(s, err, use.TotalCost, r.approvals) }) // also when the lane is leaving
+		l.post(func() { // also when the lane is leaving
+			l.notePaid(paid)
+			l.attached(s, err, use.TotalCost, r.approvals)
+		})
 	})
 }
 

@@ -29,6 +29,19 @@ func (l *lane) spend(r *Result) float64 {
 	return cost
 }
 
+// paidAtMost is of how many background results it is known that they are on record,
+// should the host say them again: it keeps what follows the oldest event whose effect
+// is not durable.
+const paidAtMost = 256
+
+// notePaid notes background results that are on record, and counted with it.
+func (l *lane) notePaid(bs []Background) {
+	l.paid = map[string]struct{}{}
+	for i := range bs {
+		l.paid[bs[i].ID] = struct{}{}
+	}
+}
+
 // countLaunched begins to count what a new process spends, whose session had cost
 // that much.
 func (l *lane) countLaunched(total float64) {
