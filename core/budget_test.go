@@ -329,7 +329,7 @@ func TestTurnBudgetOfOtherSessions(t *testing.T) {
 			t.Fatal("a session with a task was ended")
 		}
 		h.runs(0)
-		w.after(2 * time.Second)
+		w.after(newsGrace + 2*time.Second)
 		if h.alive() {
 			t.Error("nobody knows what it has left, and it is kept")
 		}

@@ -60,6 +60,9 @@ func (l *lane) take(ev Event) {
 	case Limited:
 		l.limit = ev.Until
 	case TasksChanged:
+		if l.tasks > 0 && ev.Tasks == 0 {
+			l.newsUntil = time.Now().Add(newsGrace)
+		}
 		l.tasks = ev.Tasks
 	case Readied:
 		l.ready, l.restarts = true, 0
@@ -297,6 +300,7 @@ func resultReply(r *Result, f *flight) Reply {
 // background keeps and publishes a result that belongs to no message.
 func (l *lane) background(ev Event) {
 	r := ev.Result
+	l.newsUntil = time.Time{}
 	l.broke = l.broke || r.Code == CodeMaxBudget
 	// The line has a uuid of its own, so that it gets the same id if it comes again.
 	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()

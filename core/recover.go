@@ -23,7 +23,7 @@ func (l *lane) sessionGone() {
 		l.log.Warn("session host lost")
 	}
 	l.session, l.events, l.ready, l.activity, l.doing = nil, nil, false, "", ""
-	l.ownTurn, l.tasks, l.tools = false, 0, nil
+	l.ownTurn, l.newsUntil, l.tasks, l.tools = false, time.Time{}, 0, nil
 	l.holds, l.info = nil, SessionInfo{}
 	l.gauge.sessions.Store(0)
 	l.voidAsked(func(*ask) bool { return true })

@@ -82,12 +82,10 @@ func TestTurnBudgetSparesTheNewsOfATask(t *testing.T) {
 				h.runs(1)
 				h.pays(id, "ok", 0.5)
 				w.wants(m, Answered, "", "ok")
-				h.a.mu.Lock()
-				h.tasks = 0
-				h.sayLocked(Event{Kind: TasksChanged, Type: "system"})
-				h.sayLocked(Event{Kind: Said, Type: "assistant"})
-				h.a.mu.Unlock()
-				synctest.Wait()
+				h.runs(0)
+				w.after(10 * time.Second) // of silence: the API takes its time
+				h.say(Event{Kind: Said, Type: "assistant"})
+				w.after(time.Minute)
 				if comes {
 					w.submit("two")
 				}

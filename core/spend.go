@@ -1,11 +1,18 @@
 package core
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // wornPart is which part of a turn's budget a session may have spent before it is
 // replaced: the agent counts from the start of its process, so that the next turn
 // has so much less.
 const wornPart = 1.0 / 10
+
+// newsGrace is how long the agent may take to begin with the news of a background
+// task: its first word comes from the API.
+const newsGrace = 30 * time.Second
 
 // spend takes up what a result says of the session's cost, and returns what was
 // spent since the last one: by how much the running total has grown.
@@ -62,13 +69,15 @@ func (l *lane) countCleared() {
 
 // worn reports whether the session is to be replaced between turns, because its
 // process has too little left of the budget of a turn, or nothing. Background tasks
-// keep a process that has something left.
+// keep a process that has something left, and so does the news of them: the agent
+// begins to tell it some time after the last task has ended.
 func (l *lane) worn() bool {
 	limit := l.m.o.TurnBudget
 	if limit <= 0 || l.session == nil {
 		return false
 	}
-	return l.broke || l.tasks == 0 && l.cost-l.launched >= limit*wornPart
+	telling := l.ownTurn || time.Now().Before(l.newsUntil)
+	return l.broke || l.tasks == 0 && !telling && l.cost-l.launched >= limit*wornPart
 }
 
 // unworn reports whether the session may get another turn. If it may not it is
