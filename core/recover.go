@@ -276,6 +276,7 @@ func (l *lane) attached(s Session, err error, cost float64, approvals []*Approva
 	for _, f := range l.flights {
 		if l.info.Knows(f.turn.ID) {
 			f.handed, f.attempts, f.started = true, 1, f.turn.BegunAt // as far as is known
+			f.mark(l.now(), markTakenOver, "")
 			if f.stop != nil {                                        // asked for before the host was found
 				l.requestEnd(f)
 			}
