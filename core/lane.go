@@ -50,7 +50,7 @@ type lane struct {
 	doing     string              // the same with what it works on, or what it did last in this turn
 	toolCall  string              // the agent's id of that call
 	ownTurn   bool                // the agent works on something that nobody asked for
-	newsUntil time.Time           // until when news of background tasks may begin that have ended
+	newsUntil time.Time           // until when the agent may begin to tell news of background tasks that have ended
 	tasks     int                 // the agent's background tasks that are alive
 	leaving   bool                // the session is unused and is being ended
 	writing   int                 // changes that the ledger does not have yet

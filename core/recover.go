@@ -265,6 +265,7 @@ func (l *lane) attached(s Session, err error, cost float64, approvals []*Approva
 	}
 	l.adopt(s)
 	l.countAttached(cost)
+	l.newsUntil = time.Now().Add(newsGrace) // it may be telling them
 	if l.sessionID == "" {
 		l.sessionID = l.info.SessionID
 	}
@@ -277,7 +278,7 @@ func (l *lane) attached(s Session, err error, cost float64, approvals []*Approva
 		if l.info.Knows(f.turn.ID) {
 			f.handed, f.attempts, f.started = true, 1, f.turn.BegunAt // as far as is known
 			f.mark(l.now(), markTakenOver, "")
-			if f.stop != nil {                                        // asked for before the host was found
+			if f.stop != nil { // asked for before the host was found
 				l.requestEnd(f)
 			}
 			l.startTimeout(f)

@@ -103,3 +103,33 @@ func TestTurnBudgetSparesTheNewsOfATask(t *testing.T) {
 		})
 	}
 }
+
+// A new process does not know whether claude tells the news of a task: it does not end
+// the session at once, though it may be worn.
+func TestTurnBudgetSparesTheNewsThroughRestart(t *testing.T) {
+	t.Parallel()
+	play(t, Options{TurnBudget: 1}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		h.runs(1)
+		h.pays(id, "ok", 0.01)
+		w.wants(m, Answered, "", "ok")
+		h.runs(0)
+		h.say(Event{Kind: Said, Type: "assistant"})
+		for range 2 * ackEvery {
+			h.say(Event{Kind: Said, Type: "system"})
+		}
+		synctest.Wait()
+		w.restart()
+		w.after(10 * time.Second)
+		h.results(Result{Background: true, Text: "news", TotalCost: 0.02})
+		w.after(time.Second)
+		bs, err := w.m.Backgrounds(t.Context(), "c", 10)
+		if err != nil || len(bs) != 1 {
+			t.Errorf("news are %v, %v", bs, err)
+		}
+		w.after(newsGrace + time.Second)
+		if h.alive() {
+			t.Error("the session is kept")
+		}
+	})
+}
