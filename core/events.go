@@ -324,7 +324,7 @@ func (l *lane) sessionNew(ev Event) {
 	}
 	l.log.Info("session continues under a new id", "old_session", l.sessionID, "new_session", ev.SessionID)
 	l.sessionID = ev.SessionID
-	l.countCleared()
+	l.countCleared(ev.SessionID)
 	l.rememberSession(l.hold())
 }
 

@@ -34,6 +34,7 @@ type lane struct {
 	exit      *Exit               // what the session said of its end
 	stray     *Result             // an error result that named no turn
 	cost      float64             // the session's running total at its last result
+	costOf    string              // the session
 	launched  float64             // the same when its process began
 	counted   bool                // its process has gone on from that total
 	broke     bool                // its process has nothing left of the budget of a turn
@@ -54,6 +55,9 @@ type lane struct {
 	tasks     int                 // the agent's background tasks that are alive
 	leaving   bool                // the session is unused and is being ended
 	writing   int                 // changes that the ledger does not have yet
+	saved     int                 // changes that were given to it with save
+	unsaved   []unsaved           // those that it did not take, and what came after them
+	savePause time.Duration       // before they are written again; 0 once it takes changes
 
 	watch  watch
 	heard  time.Time            // last sign of life of the session, or work given to it

@@ -264,7 +264,7 @@ func (l *lane) attached(s Session, err error, cost float64, approvals []*Approva
 		return
 	}
 	l.adopt(s)
-	l.countAttached(cost)
+	l.countAttached(l.sessionID, cost)
 	l.newsUntil = time.Now().Add(newsGrace) // it may be telling them
 	if l.sessionID == "" {
 		l.sessionID = l.info.SessionID

@@ -50,20 +50,26 @@ func (l *lane) notePaid(bs []Background) {
 }
 
 // countLaunched begins to count what a new process spends, whose session had cost
-// that much.
-func (l *lane) countLaunched(total float64) {
+// that much by the ledger; which may not have been able to write what is known here.
+func (l *lane) countLaunched(session string, total float64) {
+	if session == l.costOf {
+		total = l.cost
+	}
+	l.costOf = session
 	l.cost, l.launched, l.counted, l.broke = total, total, false, false
 }
 
 // countAttached goes on counting where an earlier gateway was. What the total was
 // when the process began is not known: it may all have been spent since.
-func (l *lane) countAttached(total float64) {
+func (l *lane) countAttached(session string, total float64) {
+	l.costOf = session
 	l.cost, l.launched, l.counted, l.broke = total, math.Inf(-1), false, false
 }
 
 // countCleared begins anew in the same process, as the agent does with a new
 // conversation.
-func (l *lane) countCleared() {
+func (l *lane) countCleared(session string) {
+	l.costOf = session
 	l.cost, l.launched, l.counted, l.broke = 0, 0, true, false
 }
 
