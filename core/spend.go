@@ -19,12 +19,16 @@ const newsGrace = 30 * time.Second
 //
 // A resumed process goes on from the total that its predecessor had saved. One that
 // was killed had saved none, or an older one; then what the first result says
-// itself is right, unless it is one that is on record. Later a lower total than
+// itself is right, unless it is one that is on record. One that an earlier gateway
+// may have heard too says nothing of those after it, which may be on record although
+// it is not: they are not written in order. Later a lower total than
 // before says nothing: with some errors the agent gives 0. In the end r has the
 // total as it was understood.
 func (l *lane) spend(r *Result) float64 {
 	cost := r.TotalCost - l.cost
 	switch {
+	case !l.counted && r.Cost > 0 && cost < 0 && l.seen <= l.info.Said:
+		cost, r.TotalCost = r.Cost, l.cost
 	case !l.counted && r.Cost > 0 && cost != 0:
 		cost = max(cost, r.Cost)
 		l.cost, l.launched, l.counted = r.TotalCost, min(l.launched, r.TotalCost-cost), true
