@@ -85,8 +85,9 @@ type SessionInfo struct {
 	Turns     []TurnID  // those handed to this process, newest last (bounded)
 	Requests  []Request // permission requests that wait for an answer
 	Ready     bool
-	Tasks     int  // background tasks that are alive
-	Outdated  bool // started by another program, or with other settings, than sessions are now
+	Said      uint64 // the last event that it had said by then
+	Tasks     int    // background tasks that are alive
+	Outdated  bool   // started by another program, or with other settings, than sessions are now
 }
 
 // Knows reports whether the turn was handed to this process.

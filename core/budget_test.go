@@ -166,10 +166,10 @@ func TestSpendingOfSessions(t *testing.T) {
 		}
 		w.wantSpent(3.25)
 		w.restart()
-		h.results(Result{Background: true, Text: "bg", TotalCost: 1.25, Cost: 0.25}) // as if it came again
 		w.wantSpent(3.25)
 		m, h, id = w.begun("again")
-		h.pays(id, "ok", 1.75)
+		h.results(Result{Text: "ok", Turns: []TurnID{id}, SessionID: h.launch.SessionID, TotalCost: 1.75, Cost: 0.5})
+		h.done(id)
 		if got := w.wants(m, Answered, "", "ok"); got.Reply.CostUSD != 0.5 {
 			t.Errorf("cost %v", got.Reply.CostUSD)
 		}
@@ -329,7 +329,7 @@ func TestTurnBudgetOfOtherSessions(t *testing.T) {
 			t.Fatal("a session with a task was ended")
 		}
 		h.runs(0)
-		w.after(2 * time.Second)
+		w.after(newsGrace + 2*time.Second)
 		if h.alive() {
 			t.Error("nobody knows what it has left, and it is kept")
 		}

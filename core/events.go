@@ -60,6 +60,9 @@ func (l *lane) take(ev Event) {
 	case Limited:
 		l.limit = ev.Until
 	case TasksChanged:
+		if l.tasks > 0 && ev.Tasks == 0 {
+			l.newsUntil = time.Now().Add(newsGrace)
+		}
 		l.tasks = ev.Tasks
 	case Readied:
 		l.ready, l.restarts = true, 0
@@ -297,10 +300,14 @@ func resultReply(r *Result, f *flight) Reply {
 // background keeps and publishes a result that belongs to no message.
 func (l *lane) background(ev Event) {
 	r := ev.Result
+	l.newsUntil = time.Time{}
 	l.broke = l.broke || r.Code == CodeMaxBudget
-	cost := l.spend(r)
 	// The line has a uuid of its own, so that it gets the same id if it comes again.
 	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()
+	if _, again := l.paid[id]; again {
+		return // and later results may be on record, so that its total says nothing
+	}
+	cost := l.spend(r)
 	b := &Background{
 		ID: id, Channel: l.key, Text: cmp.Or(r.Text, r.Error), IsError: r.IsError, CreatedAt: l.now(),
 		SessionID: l.sessionID, CostUSD: cost, TotalCost: r.TotalCost,
@@ -317,7 +324,7 @@ func (l *lane) sessionNew(ev Event) {
 	}
 	l.log.Info("session continues under a new id", "old_session", l.sessionID, "new_session", ev.SessionID)
 	l.sessionID = ev.SessionID
-	l.countCleared()
+	l.countCleared(ev.SessionID)
 	l.rememberSession(l.hold())
 }
 

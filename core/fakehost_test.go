@@ -46,7 +46,7 @@ func (h *fakeHost) connectLocked(by *life) *fakeSession {
 		h.client.cutLocked()
 	}
 	s := &fakeSession{h: h, life: by, events: make(chan []Event), quit: make(chan struct{}), info: SessionInfo{
-		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready,
+		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready, Said: h.next,
 		Turns: slices.Clone(h.turns), Requests: slices.Clone(h.requests), Tasks: h.tasks,
 	}}
 	h.client = s

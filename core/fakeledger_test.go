@@ -345,7 +345,7 @@ func (l *fakeLedger) applyLocked(c Change) {
 		l.spent[Day(t.EndedAt)] += t.CostUSD
 		if t.Result != nil {
 			use := l.uses[t.SessionID]
-			use.Completed, use.TotalCost = true, t.Result.TotalCost
+			use.Completed, use.TotalCost = true, max(use.TotalCost, t.Result.TotalCost)
 			l.uses[t.SessionID] = use
 		}
 	}
@@ -358,10 +358,13 @@ func (l *fakeLedger) applyLocked(c Change) {
 		l.approvals[a.ID] = a
 	}
 	for _, b := range c.Background {
+		if slices.ContainsFunc(l.backgrounds, func(known Background) bool { return known.ID == b.ID }) {
+			continue
+		}
 		l.backgrounds = append(l.backgrounds, *b)
 		l.spent[Day(b.CreatedAt)] += b.CostUSD
 		use := l.uses[b.SessionID]
-		use.TotalCost = b.TotalCost
+		use.TotalCost = max(use.TotalCost, b.TotalCost)
 		l.uses[b.SessionID] = use
 	}
 }

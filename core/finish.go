@@ -30,8 +30,12 @@ const (
 	CodeMaxBudget = "max_budget"
 )
 
-// saveRetry bounds the pause between attempts to write an outcome.
-const saveRetry = 5 * time.Second
+// firstSaveRetry is the first pause between attempts to write an outcome, saveRetry
+// bounds the later ones.
+const (
+	firstSaveRetry = 50 * time.Millisecond
+	saveRetry      = 5 * time.Second
+)
 
 // finish gives a turn's messages their outcome.
 func (l *lane) finish(f *flight, reply Reply) { l.finishAll([]*flight{f}, reply, nil) }
@@ -113,7 +117,7 @@ func (v *verdict) share(fs []*flight, reply Reply, now time.Time) (back []*item)
 	carrier := carrierOf(fs, reply.Code)
 	for _, f := range fs {
 		for _, it := range f.items {
-			if f.goesBack(it, reply.Code) {
+			if goesBack(fs, it, reply.Code) {
 				back = append(back, it)
 				v.change.Requeue = append(v.change.Requeue, it.msg.ID)
 				continue
@@ -135,7 +139,7 @@ func (v *verdict) share(fs []*flight, reply Reply, now time.Time) (back []*item)
 func carrierOf(fs []*flight, code string) *Message {
 	for _, f := range fs {
 		for _, it := range slices.Backward(f.items) {
-			if !f.goesBack(it, code) {
+			if !goesBack(fs, it, code) {
 				return it.msg
 			}
 		}
@@ -251,29 +255,60 @@ func (l *lane) tell(v verdict) {
 	}
 }
 
-// save writes a change that must not be lost, again and again until the storage
-// takes it; then runs on the lane's goroutine after that.
-func (l *lane) save(c Change, then func()) {
-	l.writing++
-	l.saveAgain(c, func() { l.writing--; then() }, 50*time.Millisecond)
+// An unsaved change waits for the storage to take it.
+type unsaved struct {
+	change Change
+	then   func()
+	nth    int // of those that the lane has saved
 }
 
-func (l *lane) saveAgain(c Change, then func(), pause time.Duration) {
-	l.m.o.Ledger.Write(c, func(err error) {
+// save writes a change that must not be lost, again and again until the storage
+// takes it; then runs on the lane's goroutine after that. What the storage did not
+// take stays before what comes later.
+func (l *lane) save(c Change, then func()) {
+	l.writing++
+	l.saved++
+	u := unsaved{c, func() { l.writing--; l.savePause = 0; then() }, l.saved}
+	if len(l.unsaved) > 0 {
+		l.unsaved = append(l.unsaved, u)
+		return
+	}
+	l.write(u)
+}
+
+func (l *lane) write(u unsaved) {
+	l.m.o.Ledger.Write(u.change, func(err error) {
 		switch {
 		case errors.Is(err, ErrStorage), errors.Is(err, ErrStorageFull):
-			l.log.Error("not written yet", "err", err, "retry_in", pause)
-			time.AfterFunc(pause, func() {
-				l.post(func() { l.saveAgain(c, then, min(2*pause, saveRetry)) })
-			})
+			l.post(func() { l.notSaved(u, err) })
 			return
 		case errors.Is(err, ErrClosed):
 			return
 		case err != nil: // it contradicts the record: no retry can help
 			l.log.Error("not written", "err", err)
 		}
-		l.post(then)
+		l.post(u.then)
 	})
+}
+
+// notSaved has a change be written again after a pause, with all that waits behind it.
+func (l *lane) notSaved(u unsaved, err error) {
+	l.unsaved = append(l.unsaved, u)
+	if len(l.unsaved) > 1 {
+		return // the pause is under way
+	}
+	l.savePause = min(max(2*l.savePause, firstSaveRetry), saveRetry)
+	l.log.Error("not written yet", "err", err, "retry_in", l.savePause)
+	time.AfterFunc(l.savePause, func() { l.post(l.saveAgain) })
+}
+
+func (l *lane) saveAgain() {
+	all := l.unsaved
+	l.unsaved = nil
+	slices.SortFunc(all, func(a, b unsaved) int { return a.nth - b.nth })
+	for _, u := range all {
+		l.write(u)
+	}
 }
 
 // release takes a finished turn off the lane and lets the next one begin.

@@ -74,7 +74,7 @@ type Settlement struct {
 type SessionUse struct {
 	Ours      bool    // a turn with Opens was begun in it: the id was made here
 	Completed bool    // a turn in it ended with a result of the agent
-	TotalCost float64 // USD, the last running total that a result reported, of a turn or in the background
+	TotalCost float64 // USD, the highest running total that a result reported, of a turn or in the background
 }
 
 // A ChannelRecord sums up one channel's history.

@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -155,12 +156,13 @@ func (l *lane) limitEnd(r *Result) time.Time {
 	return time.Time{}
 }
 
-// goesBack reports whether a message of a turn that met the trouble waits on
-// instead of failing: it had waited for the end of that trouble, or through a
-// restart, and its turn is known to have begun no tool. A message that met it
+// goesBack reports whether a message of turns that met the trouble together waits
+// on instead of failing: it had waited for the end of that trouble, or through a
+// restart, and the turns are known to have begun no tool. A message that met it
 // first fails, since somebody may stand there and wait to be told.
-func (f *flight) goesBack(it *item, code string) bool {
-	return parks(code) && it.patient && !f.toolBegun && !f.unsure
+func goesBack(fs []*flight, it *item, code string) bool {
+	begun := func(f *flight) bool { return f.toolBegun || f.unsure }
+	return parks(code) && it.patient && !slices.ContainsFunc(fs, begun)
 }
 
 // requeue puts messages of ended turns back to the front of the queue.

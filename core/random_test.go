@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,43 @@ type chaos struct {
 	shaky  bool // outcomes may have been lost that were not durable
 	trace  []string
 	calmed atomic.Bool // the agent makes no trouble any more
+
+	mu    sync.Mutex         // guards the fields below
+	spent float64            // what all agents have really cost
+	saved map[string]float64 // the totals of sessions, as a resumed process finds them
+	total map[*fakeHost]float64
+}
+
+// pays puts into a result what it has cost since the last one of its process.
+func (c *chaos) pays(h *fakeHost, r Result) {
+	h.a.mu.Lock()
+	exited := h.exited
+	h.a.mu.Unlock()
+	if exited {
+		return
+	}
+	c.mu.Lock()
+	total, ok := c.total[h]
+	if !ok {
+		total = c.saved[h.launch.SessionID]
+	}
+	r.Cost = float64(1 + len(r.Turns))
+	r.TotalCost = total + r.Cost
+	c.total[h] = r.TotalCost
+	c.spent += r.Cost
+	if int(c.spent)%2 == 0 {
+		c.saved[h.launch.SessionID] = r.TotalCost
+	}
+	c.mu.Unlock()
+	h.results(r)
+}
+
+// notTwice checks that nothing was counted twice of what was spent.
+func (c *chaos) notTwice() {
+	kept, err := c.ledger.Spent(c.t.Context(), Day(time.Now()))
+	if got := c.m.Spending(); kept > c.spent || err != nil || got.Spent > c.spent {
+		c.t.Errorf("%v is counted, %v in the ledger (%v), and %v was spent", got.Spent, kept, err, c.spent)
+	}
 }
 
 // TestRandomLives lets everything happen that can happen, in random order, and
@@ -49,11 +87,11 @@ func randomLife(t *testing.T, seed uint64) {
 	o := Options{
 		ApprovalTimeout: 20 * time.Second, TurnTimeout: 2 * time.Minute, QueueLimit: 20,
 		IdleTimeout: oneOf(rnd, 0, time.Second, 10*time.Second), MaxSessions: oneOf(rnd, 0, 1, 2),
-		StallAfter: oneOf(rnd, 0, 7*time.Second, time.Minute), StallAction: oneOf(rnd, StallNotify, StallInterrupt, StallKill),
+		TurnBudget: oneOf(rnd, 0, 10.0), StallAfter: oneOf(rnd, 0, 7*time.Second, time.Minute), StallAction: oneOf(rnd, StallNotify, StallInterrupt, StallKill),
 	}
 	play(t, o, func(t *testing.T, w *world) {
 		w.agent.limit = o.MaxSessions
-		c := &chaos{world: w, rnd: rnd}
+		c := &chaos{world: w, rnd: rnd, saved: map[string]float64{}, total: map[*fakeHost]float64{}}
 		defer func() {
 			if t.Failed() {
 				t.Logf("seed %d: %q", seed, c.trace)
@@ -119,8 +157,10 @@ func (c *chaos) act() {
 		_ = c.m.Reset(ctx, key)
 		cancel()
 		c.after(2 * saveRetry)
-	case n < 90:
+	case n < 89:
 		c.decide()
+	case n < 90:
+		c.retryOne()
 	case n < 92:
 		c.agent.mu.Lock()
 		c.agent.startErr = &AgentError{Code: "agent_missing", Text: "gone"}
@@ -214,6 +254,28 @@ func (c *chaos) decide() {
 	go func() { _, _ = m.Decide(context.Background(), id, Decision{Allow: true}) }()
 }
 
+// retryOne tries a message again, if it failed.
+func (c *chaos) retryOne() {
+	if len(c.sent) == 0 {
+		return
+	}
+	synctest.Wait()
+	old := c.sent[c.rnd.IntN(len(c.sent))]
+	if !old.over.Load() || old.err != nil || old.unsure {
+		return
+	}
+	r, _, err := c.m.Resubmission(context.Background(), old.ticket.Message.ID)
+	if err != nil {
+		return
+	}
+	s, m := &sending{}, c.m
+	c.sent = append(c.sent, s)
+	go func() {
+		s.ticket, s.err = m.Submit(context.Background(), r)
+		s.over.Store(true)
+	}()
+}
+
 // calm ends the misfortunes, gives everything its time and looks at what is left.
 func (c *chaos) calm() {
 	t := c.t
@@ -260,7 +322,7 @@ func (c *chaos) calm() {
 	for _, key := range chaosChannels {
 		m := c.submit("still there?", in(key))
 		c.after(5 * time.Minute) // more than a turn may take
-		if got := c.outcome(m); got.State != Answered && got.Reply.Code != "api" {
+		if got := c.outcome(m); got.State != Answered && got.Reply.Code != "api" && got.Reply.Code != CodeMaxBudget {
 			t.Errorf("channel %s does not work: %+v", key, got.Reply)
 		}
 	}
@@ -268,7 +330,9 @@ func (c *chaos) calm() {
 	if s := c.m.Stats(); c.o.IdleTimeout > 0 && (s.Lanes != 0 || c.live() != 0) {
 		t.Errorf("%d lanes and %d sessions are left although nobody uses them", s.Lanes, c.live())
 	}
+	c.notTwice()
 	c.decideAll()
+	c.notTwice()
 	if as, _ := c.m.Approvals(t.Context()); len(as) != 0 {
 		t.Errorf("approvals are left: %+v", as)
 	}
@@ -354,12 +418,26 @@ func (c *chaos) serve(h *fakeHost, rnd *rand.Rand, id TurnID, pause func() bool)
 	interrupts := h.interrupted()
 	h.begin(id)
 	ids, folded := []TurnID{id}, []TurnID(nil)
+	if rnd.IntN(2) == 0 {
+		select {
+		case next := <-h.turn: // joined
+			h.begin(next)
+			h.records(id, func(f *Fate) { f.Into = next })
+			ids, folded = append(ids, next), append(folded, next)
+		default:
+		}
+	}
+	tools := func() {
+		for _, id := range ids {
+			h.records(id, func(f *Fate) { f.ToolBegun, f.Done = true, "Bash (make)" })
+		}
+	}
 	for range rnd.IntN(4) {
 		if !pause() {
 			return false
 		}
 		if h.interrupted() > interrupts && rnd.IntN(4) > 0 {
-			h.results(Result{Turns: ids, IsError: true, Interrupted: true, Error: "aborted", SessionID: h.launch.SessionID})
+			c.pays(h, Result{Turns: ids, IsError: true, Interrupted: true, Error: "aborted", SessionID: h.launch.SessionID})
 			h.done(ids...)
 			return true
 		}
@@ -371,10 +449,13 @@ func (c *chaos) serve(h *fakeHost, rnd *rand.Rand, id TurnID, pause func() bool)
 		case 0:
 			h.retries(401)
 		case 1:
-			h.fails(id, CodeNotLoggedIn, time.Time{})
+			c.pays(h, Result{Turns: ids, IsError: true, Code: CodeNotLoggedIn, Error: "401", SessionID: h.launch.SessionID})
+			h.done(ids...)
 			return true
 		case 2:
-			h.fails(id, CodeUsageLimit, oneOf(rnd, time.Time{}, time.Now().Add(time.Duration(rnd.IntN(600))*time.Second)))
+			c.pays(h, Result{Turns: ids, IsError: true, Code: CodeUsageLimit, Error: "limit", SessionID: h.launch.SessionID,
+				Until: oneOf(rnd, time.Time{}, time.Now().Add(time.Duration(rnd.IntN(600))*time.Second))})
+			h.done(ids...)
 			return true
 		case 3: // it hangs
 			<-h.stop
@@ -383,10 +464,12 @@ func (c *chaos) serve(h *fakeHost, rnd *rand.Rand, id TurnID, pause func() bool)
 			h.runs(rnd.IntN(2))
 		case 5:
 			h.bash(id, "long", time.Minute)
+			tools()
 		}
 		switch rnd.IntN(5) {
 		case 0:
 			h.tool(id)
+			tools()
 			select {
 			case next := <-h.turn: // folded
 				h.begin(next)
@@ -397,7 +480,7 @@ func (c *chaos) serve(h *fakeHost, rnd *rand.Rand, id TurnID, pause func() bool)
 		case 1:
 			h.ask(fmt.Sprint("r", rnd.Uint32()), "Bash")
 		case 2:
-			h.results(Result{Background: true, Text: fmt.Sprint("bg", rnd.Uint32())})
+			c.pays(h, Result{Background: true, Text: fmt.Sprint("bg", rnd.Uint32())})
 		}
 	}
 	h.done(folded...)
@@ -405,9 +488,11 @@ func (c *chaos) serve(h *fakeHost, rnd *rand.Rand, id TurnID, pause func() bool)
 	case 0: // it forgets the result
 		h.records(id, func(f *Fate) { f.Answered, f.Text = true, "from the record" })
 	case 1:
-		h.results(Result{Turns: ids, IsError: true, Code: "api", Error: "API error", SessionID: h.launch.SessionID})
+		c.pays(h, Result{Turns: ids, IsError: true, Code: "api", Error: "API error", SessionID: h.launch.SessionID})
+	case 2:
+		c.pays(h, Result{Turns: ids, IsError: true, Code: CodeMaxBudget, Error: "over", SessionID: h.launch.SessionID})
 	default:
-		h.result("ok", ids...)
+		c.pays(h, Result{Text: "ok", Turns: ids, SessionID: h.launch.SessionID})
 	}
 	if rnd.IntN(10) > 0 {
 		h.done(id)

@@ -23,7 +23,7 @@ func (l *lane) sessionGone() {
 		l.log.Warn("session host lost")
 	}
 	l.session, l.events, l.ready, l.activity, l.doing = nil, nil, false, "", ""
-	l.ownTurn, l.tasks, l.tools = false, 0, nil
+	l.ownTurn, l.newsUntil, l.tasks, l.tools = false, time.Time{}, 0, nil
 	l.holds, l.info = nil, SessionInfo{}
 	l.gauge.sessions.Store(0)
 	l.voidAsked(func(*ask) bool { return true })
@@ -53,7 +53,8 @@ func (f *flight) learn(r record) {
 }
 
 // fold notes that the turn shares the fate of another one, if it is so and that
-// has no outcome yet, and reports whether it does.
+// has no outcome yet, and reports whether it does. What one of them was seen to do
+// they have all done.
 func (l *lane) fold(f *flight, fate Fate) bool {
 	into := l.flight(fate.Into)
 	if into == nil || into == f || into.answered || f.answered {
@@ -62,6 +63,7 @@ func (l *lane) fold(f *flight, fate Fate) bool {
 	if !slices.Contains(into.folded, f) {
 		into.folded = append(into.folded, f)
 	}
+	into.toolBegun = into.toolBegun || f.toolBegun
 	return true
 }
 
@@ -111,10 +113,16 @@ func (l *lane) recovered(records map[*flight]record) {
 	stopped := func(f *flight) bool { return f.stop != nil && f.handed } // with its process perhaps
 	refused := l.session == nil && l.exit != nil && l.exit.Reason != ExitOther && !slices.ContainsFunc(l.flights, stopped)
 	restarted := refused && l.restart()
+	turns := slices.Clone(l.flights)
+	folded := map[*flight]int{}
 	for f, r := range records {
-		l.fold(f, r.fate)
+		if l.fold(f, r.fate) {
+			folded[f] = 1
+		}
 	}
-	for _, f := range slices.Clone(l.flights) {
+	// Last: they get the outcome of the turn that they are part of, if it has one now.
+	slices.SortStableFunc(turns, func(a, b *flight) int { return folded[a] - folded[b] })
+	for _, f := range turns {
 		r, known := records[f]
 		if !known || f.answered {
 			continue
@@ -229,10 +237,14 @@ func (l *lane) restore(r *remains) {
 	l.m.wg.Go(func() {
 		s, err := l.m.o.Agent.Attach(l.m.ctx, l.key)
 		use, uerr := l.m.o.Ledger.SessionUse(l.m.ctx, id)
-		if uerr != nil {
-			l.log.Warn("cost of session not known", "err", uerr)
+		paid, perr := l.m.o.Ledger.Backgrounds(l.m.ctx, l.key, paidAtMost)
+		if err := errors.Join(uerr, perr); err != nil {
+			l.log.Warn("cost of session not known", "err", err)
 		}
-		l.post(func() { l.attached(s, err, use.TotalCost, r.approvals) }) // also when the lane is leaving
+		l.post(func() { // also when the lane is leaving
+			l.notePaid(paid)
+			l.attached(s, err, use.TotalCost, r.approvals)
+		})
 	})
 }
 
@@ -252,7 +264,8 @@ func (l *lane) attached(s Session, err error, cost float64, approvals []*Approva
 		return
 	}
 	l.adopt(s)
-	l.countAttached(cost)
+	l.countAttached(l.sessionID, cost)
+	l.newsUntil = time.Now().Add(newsGrace) // it may be telling them
 	if l.sessionID == "" {
 		l.sessionID = l.info.SessionID
 	}
@@ -264,7 +277,8 @@ func (l *lane) attached(s Session, err error, cost float64, approvals []*Approva
 	for _, f := range l.flights {
 		if l.info.Knows(f.turn.ID) {
 			f.handed, f.attempts, f.started = true, 1, f.turn.BegunAt // as far as is known
-			if f.stop != nil {                                        // asked for before the host was found
+			f.mark(l.now(), markTakenOver, "")
+			if f.stop != nil { // asked for before the host was found
 				l.requestEnd(f)
 			}
 			l.startTimeout(f)

@@ -125,8 +125,8 @@ func (c *Content) add(head string, more Content) error {
 // hadBegun reports whether the agent may have done something in the turn that
 // running it anew would do again.
 func hadBegun(r *Reply, t *Turn) bool {
-	tool := func(m Mark) bool { return m.What == markTool }
-	return r.Done != "" || r.Code == CodeInterrupted && r.State == Failed || slices.ContainsFunc(t.Marks, tool)
+	begun := func(m Mark) bool { return m.What == markTool || m.What == markTakenOver }
+	return r.Done != "" || r.Code == CodeInterrupted && r.State == Failed || slices.ContainsFunc(t.Marks, begun)
 }
 
 func continueNote(done string) string {

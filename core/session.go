@@ -72,7 +72,7 @@ func (l *lane) opened(o opening) {
 		return
 	}
 	l.adopt(o.session)
-	l.countLaunched(o.cost)
+	l.countLaunched(o.launch.SessionID, o.cost)
 	l.log.Info("session started", "session", o.launch.SessionID, "resume", o.launch.Resume, "host_pid", l.info.HostPID)
 	if o.saveError != nil {
 		l.log.Error("session id not saved", "err", o.saveError)

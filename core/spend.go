@@ -1,23 +1,34 @@
 package core
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // wornPart is which part of a turn's budget a session may have spent before it is
 // replaced: the agent counts from the start of its process, so that the next turn
 // has so much less.
 const wornPart = 1.0 / 10
 
+// newsGrace is how long the agent may take to begin with the news of a background
+// task: its first word comes from the API.
+const newsGrace = 30 * time.Second
+
 // spend takes up what a result says of the session's cost, and returns what was
 // spent since the last one: by how much the running total has grown.
 //
 // A resumed process goes on from the total that its predecessor had saved. One that
 // was killed had saved none, or an older one; then what the first result says
-// itself is right, unless it is one that is on record. Later a lower total than
+// itself is right, unless it is one that is on record. One that an earlier gateway
+// may have heard too says nothing of those after it, which may be on record although
+// it is not: they are not written in order. Later a lower total than
 // before says nothing: with some errors the agent gives 0. In the end r has the
 // total as it was understood.
 func (l *lane) spend(r *Result) float64 {
 	cost := r.TotalCost - l.cost
 	switch {
+	case !l.counted && r.Cost > 0 && cost < 0 && l.seen <= l.info.Said:
+		cost, r.TotalCost = r.Cost, l.cost
 	case !l.counted && r.Cost > 0 && cost != 0:
 		cost = max(cost, r.Cost)
 		l.cost, l.launched, l.counted = r.TotalCost, min(l.launched, r.TotalCost-cost), true
@@ -29,33 +40,54 @@ func (l *lane) spend(r *Result) float64 {
 	return cost
 }
 
+// paidAtMost is of how many background results it is known that they are on record,
+// should the host say them again: it keeps what follows the oldest event whose effect
+// is not durable.
+const paidAtMost = 256
+
+// notePaid notes background results that are on record, and counted with it.
+func (l *lane) notePaid(bs []Background) {
+	l.paid = map[string]struct{}{}
+	for i := range bs {
+		l.paid[bs[i].ID] = struct{}{}
+	}
+}
+
 // countLaunched begins to count what a new process spends, whose session had cost
-// that much.
-func (l *lane) countLaunched(total float64) {
+// that much by the ledger; which may not have been able to write what is known here.
+func (l *lane) countLaunched(session string, total float64) {
+	if session == l.costOf {
+		total = l.cost
+	}
+	l.costOf = session
 	l.cost, l.launched, l.counted, l.broke = total, total, false, false
 }
 
 // countAttached goes on counting where an earlier gateway was. What the total was
 // when the process began is not known: it may all have been spent since.
-func (l *lane) countAttached(total float64) {
+func (l *lane) countAttached(session string, total float64) {
+	l.costOf = session
 	l.cost, l.launched, l.counted, l.broke = total, math.Inf(-1), false, false
 }
 
 // countCleared begins anew in the same process, as the agent does with a new
 // conversation.
-func (l *lane) countCleared() {
+func (l *lane) countCleared(session string) {
+	l.costOf = session
 	l.cost, l.launched, l.counted, l.broke = 0, 0, true, false
 }
 
 // worn reports whether the session is to be replaced between turns, because its
 // process has too little left of the budget of a turn, or nothing. Background tasks
-// keep a process that has something left.
+// keep a process that has something left, and so does the news of them: the agent
+// begins to tell it some time after the last task has ended.
 func (l *lane) worn() bool {
 	limit := l.m.o.TurnBudget
 	if limit <= 0 || l.session == nil {
 		return false
 	}
-	return l.broke || l.tasks == 0 && l.cost-l.launched >= limit*wornPart
+	telling := l.ownTurn || time.Now().Before(l.newsUntil)
+	return l.broke || l.tasks == 0 && !telling && l.cost-l.launched >= limit*wornPart
 }
 
 // unworn reports whether the session may get another turn. If it may not it is

@@ -34,7 +34,7 @@ const (
 	// events to be acknowledged.
 	flushGrace = time.Second
 	// lookEvery is how often a host whose claude has ended looks whether it can still
-	// be found.
+	// be found, and how soon it writes its record again if that could not be written.
 	lookEvery = 2 * time.Second
 	// termGrace is how long it may take after SIGTERM.
 	termGrace = 300 * time.Millisecond
@@ -52,19 +52,21 @@ type host struct {
 	said  *eventLog
 	at    atomic.Pointer[place] // a spare's changes once; written with mu held
 
-	mu         sync.Mutex
-	generation int64
-	client     *socket // the daemon, nil when there is none
-	feed       *outlet // of the log to the daemon, once it is welcome
-	turns      []string
-	requests   map[string]json.RawMessage // unanswered permission requests
-	order      []string                   // their ids, oldest first
-	ready      bool
-	tasks      int // background tasks that are alive
-	tools      toolNotes
-	stopping   bool
-	timedOut   bool
-	stopped    chan struct{} // closed when a daemon asked for the end
+	mu           sync.Mutex
+	generation   int64
+	client       *socket // the daemon, nil when there is none
+	feed         *outlet // of the log to the daemon, once it is welcome
+	turns        []string
+	requests     map[string]json.RawMessage // unanswered permission requests
+	order        []string                   // their ids, oldest first
+	ready        bool
+	tasks        int // background tasks that are alive
+	tools        toolNotes
+	stopping     bool
+	timedOut     bool
+	rewrite      *time.Timer // of a record that could not be written; else nil
+	unregistered bool
+	stopped      chan struct{} // closed when a daemon asked for the end
 
 	exited chan struct{} // closed when claude has ended
 }
@@ -127,8 +129,10 @@ func (h *host) run(l *net.UnixListener) int {
 		h.ended(exit{Code: -1, Error: err.Error()})
 	} else {
 		h.child = c
+		h.mu.Lock()
 		h.rec.ClaudePID = c.cmd.Process.Pid
 		h.rec.ClaudeStart, _ = procs.StartTime(h.rec.ClaudePID) // it may be gone already
+		h.mu.Unlock()
 		h.writeRecord()
 		c.send(claude.InitializeLine(initializeID), true)
 		go h.watch(c) // ends with claude
@@ -146,6 +150,7 @@ func (h *host) run(l *net.UnixListener) int {
 func (h *host) unregister() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.unregistered = true
 	_ = os.Remove(h.at.Load().Socket)
 	_ = os.Remove(h.at.Load().RecordPath)
 }
@@ -219,15 +224,29 @@ func (h *host) flush() {
 	})
 }
 
+// writeRecord says where the host is. If that cannot be written it is tried again and
+// again: no other daemon finds the host without, and its lock keeps the channel from
+// having another one.
 func (h *host) writeRecord() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.unregistered {
+		return
+	}
 	if h.rec.PID == 0 {
 		at := h.at.Load()
 		h.rec = record{Channel: at.Channel, Socket: at.Socket, PID: os.Getpid()}
 		h.rec.Start, _ = procs.StartTime(h.rec.PID)
 		h.rec.BootID, _ = procs.BootID()
 	}
-	if err := h.rec.write(h.at.Load().RecordPath); err != nil {
-		h.log.Error("host record not written", "err", err)
+	err := h.rec.write(h.at.Load().RecordPath)
+	switch {
+	case err == nil:
+	case h.rewrite == nil:
+		h.log.Error("host record not written", "err", err, "retry_in", lookEvery)
+		h.rewrite = time.AfterFunc(lookEvery, h.writeRecord)
+	default:
+		h.rewrite.Reset(lookEvery)
 	}
 }
 

@@ -124,18 +124,27 @@ func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *
 	if err != nil {
 		p.log.Warn("spare not bound, a session host is started instead", "channel", string(key), "slot", sp.slot, "err", err)
 		sp.s.Detach()
-		<-sp.gone
+		select {
+		case <-sp.gone:
+		case <-sp.bound: // too late: it is at the channel's place, where the host that is started ends it
+			p.given(sp)
+		}
 		return nil
 	}
+	p.given(sp)
+	sp.s.info.Ready, sp.s.info.Outdated = true, p.h.outdated(sp.s.launch)
+	sp.s.tr.log = p.log.With("channel", string(key))
+	go sp.s.read() // ends with the connection
+	return sp.s
+}
+
+// given forgets a spare that has left its slot for a channel's place.
+func (p *spares) given(sp *spare) {
 	p.mu.Lock()
 	delete(p.all, sp.slot)
 	p.pause = 0
 	p.mu.Unlock()
 	p.postpone(refillAfter)
-	sp.s.info.Ready, sp.s.info.Outdated = true, p.h.outdated(sp.s.launch)
-	sp.s.tr.log = p.log.With("channel", string(key))
-	go sp.s.read() // ends with the connection
-	return sp.s
 }
 
 // bindSpare moves the spare to the channel's place, whose lock it takes over.

@@ -58,6 +58,7 @@ func (s *Server) acceptMessage(w *response, r *http.Request, sub core.Submission
 		return err
 	}
 	w.Header().Set("Preference-Applied", "respond-async")
+	s.goneOn(&t)
 	if isClosed(t.parked) {
 		return s.parked(w, &t)
 	}
@@ -85,9 +86,7 @@ func (s *Server) awaitMessage(w *response, r *http.Request, sub core.Submission)
 		return err
 	}
 	tellReplay(w, t)
-	if t.existing && isClosed(t.parked) && s.core.Place(t.message.ID).Until.IsZero() {
-		t.parked = nil // the channel has gone on since
-	}
+	s.goneOn(&t)
 	select {
 	case <-t.done: // already, but for a repeated message or when the server drains
 	case <-t.parked:
@@ -108,6 +107,14 @@ func (s *Server) awaitMessage(w *response, r *http.Request, sub core.Submission)
 	}
 	m := t.outcome()
 	return s.showMessage(w, &m)
+}
+
+// goneOn forgets that a repeated message was found on a parked channel, if that has
+// gone on since.
+func (s *Server) goneOn(t *ticket) {
+	if t.existing && isClosed(t.parked) && s.core.Place(t.message.ID).Until.IsZero() {
+		t.parked = nil
+	}
 }
 
 // parked answers that the message waits on a parked channel.

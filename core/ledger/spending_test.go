@@ -65,7 +65,8 @@ func TestSpendingIsOfItsChange(t *testing.T) {
 	wantSpent(t, l, day, 0.25)
 }
 
-// The running total of a session is that of its last result, also in the background.
+// The running total of a session is the highest of its results, also in the background: they may be
+// written in another order.
 func TestSessionTotal(t *testing.T) {
 	t.Parallel()
 	l := open(t)
@@ -80,12 +81,12 @@ func TestSessionTotal(t *testing.T) {
 	end(2)
 	end(1.5)
 	session := turnOf(message("c")).SessionID
-	wantUse(t, l, session, core.SessionUse{Completed: true, TotalCost: 1.5})
-	for i, total := range []float64{1, 2} {
+	wantUse(t, l, session, core.SessionUse{Completed: true, TotalCost: 2})
+	for i, total := range []float64{1, 2.5} {
 		b := &core.Background{ID: string(rune('a' + i)), Channel: "c", CreatedAt: day, SessionID: session, TotalCost: total}
 		mustWrite(t, l, core.Change{Background: []*core.Background{b}})
 	}
-	wantUse(t, l, session, core.SessionUse{Completed: true, TotalCost: 2})
+	wantUse(t, l, session, core.SessionUse{Completed: true, TotalCost: 2.5})
 	b := &core.Background{ID: "c", Channel: "c", CreatedAt: day, SessionID: "another", TotalCost: 3}
 	mustWrite(t, l, core.Change{Background: []*core.Background{b}})
 	wantUse(t, l, "another", core.SessionUse{TotalCost: 3})

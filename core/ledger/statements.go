@@ -65,10 +65,10 @@ var queries = [statements]string{
 	opSessionOurs: `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,1,0,0)
 		ON CONFLICT(id) DO UPDATE SET ours=1`,
 	opSessionDone: `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,0,1,?)
-		ON CONFLICT(id) DO UPDATE SET completed=1, total_cost=excluded.total_cost
-		WHERE completed=0 OR total_cost<>excluded.total_cost`,
+		ON CONFLICT(id) DO UPDATE SET completed=1, total_cost=max(total_cost,excluded.total_cost)
+		WHERE completed=0 OR total_cost<excluded.total_cost`,
 	opSessionCost: `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,0,0,?)
-		ON CONFLICT(id) DO UPDATE SET total_cost=excluded.total_cost WHERE total_cost<>excluded.total_cost`,
+		ON CONFLICT(id) DO UPDATE SET total_cost=excluded.total_cost WHERE total_cost<excluded.total_cost`,
 	opApproval: `INSERT INTO approvals(id, turn, state, created_at, expires_at, decided_at, doc, input, suggestion)
 		VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET turn=excluded.turn, state=excluded.state,
 		created_at=excluded.created_at, expires_at=excluded.expires_at, decided_at=excluded.decided_at, doc=excluded.doc,

@@ -1,0 +1,135 @@
+package core
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A new process hears again a background result that is on record, and then the
+// result of a later turn, which is too: none of them is counted once more.
+func TestOlderBackgroundThatComesAgainIsNotPaidTwice(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		h.loseAcks(true)
+		h.begin(id)
+		h.results(Result{Text: "ok", Turns: []TurnID{id}, SessionID: h.launch.SessionID, TotalCost: 1, Cost: 1})
+		h.done(id)
+		w.wants(m, Answered, "", "ok")
+		h.results(Result{Background: true, Text: "bg", TotalCost: 2, Cost: 1})
+		w.wantSpent(2)
+		m, _, id = w.begun("two")
+		h.results(Result{Text: "ok", Turns: []TurnID{id}, SessionID: h.launch.SessionID, TotalCost: 3, Cost: 1})
+		h.done(id)
+		w.wants(m, Answered, "", "ok")
+		w.wantSpent(3)
+		w.crash()
+		w.start()
+		w.after(time.Second)
+		w.wantSpent(3)
+		h.loseAcks(false)
+		m, _, id = w.begun("three")
+		h.results(Result{Text: "ok", Turns: []TurnID{id}, SessionID: h.launch.SessionID, TotalCost: 4, Cost: 1})
+		h.done(id)
+		if got := w.wants(m, Answered, "", "ok"); got.Reply.CostUSD != 1 {
+			t.Errorf("cost %v, want 1", got.Reply.CostUSD)
+		}
+		w.wantSpent(4)
+	})
+}
+
+// A turn whose tool an earlier process has heard of, and acknowledged, is ended by
+// its time: it can be continued, and claude is told so.
+func TestTimeoutAfterRestartCanBeContinued(t *testing.T) {
+	t.Parallel()
+	play(t, Options{TurnTimeout: time.Minute}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("build it")
+		h.tool(id)
+		for range 2 * ackEvery {
+			h.say(Event{Kind: Said, Type: "user"})
+		}
+		synctest.Wait()
+		w.restart()
+		w.after(time.Minute + time.Second)
+		if h.interrupted() == 0 {
+			t.Fatal("the turn was not ended")
+		}
+		h.aborts(id)
+		w.wantsNow(m.Message.ID, Failed, CodeTimeout, "")
+		w.pending(1)
+		if _, err := w.retry(m.Message.ID); err != nil {
+			t.Fatal(err)
+		}
+		h, _ = w.running()
+		texts := w.texts(h)
+		if last := texts[len(texts)-1]; !strings.Contains(last, "cut short") {
+			t.Errorf("claude is told %q", last)
+		}
+	})
+}
+
+// A session that has begun the budget of a turn is not ended while claude tells the
+// news of a background task, also when a message comes.
+func TestTurnBudgetSparesTheNewsOfATask(t *testing.T) {
+	t.Parallel()
+	for name, comes := range map[string]bool{"a message comes": true, "nothing comes": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{TurnBudget: 1}, func(t *testing.T, w *world) {
+				m, h, id := w.begun("one")
+				h.runs(1)
+				h.pays(id, "ok", 0.5)
+				w.wants(m, Answered, "", "ok")
+				h.runs(0)
+				w.after(10 * time.Second) // of silence: the API takes its time
+				h.say(Event{Kind: Said, Type: "assistant"})
+				w.after(time.Minute)
+				if comes {
+					w.submit("two")
+				}
+				w.after(time.Millisecond)
+				if h.gentle() {
+					t.Error("the session was ended while claude told the news")
+				}
+				h.results(Result{Background: true, Text: "news", TotalCost: 0.75})
+				w.after(time.Second)
+				bs, err := w.m.Backgrounds(t.Context(), "c", 10)
+				if err != nil || len(bs) != 1 {
+					t.Errorf("news are %v, %v", bs, err)
+				}
+			})
+		})
+	}
+}
+
+// A new process does not know whether claude tells the news of a task: it does not end
+// the session at once, though it may be worn.
+func TestTurnBudgetSparesTheNewsThroughRestart(t *testing.T) {
+	t.Parallel()
+	play(t, Options{TurnBudget: 1}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		h.runs(1)
+		h.pays(id, "ok", 0.01)
+		w.wants(m, Answered, "", "ok")
+		h.runs(0)
+		h.say(Event{Kind: Said, Type: "assistant"})
+		for range 2 * ackEvery {
+			h.say(Event{Kind: Said, Type: "system"})
+		}
+		synctest.Wait()
+		w.restart()
+		w.after(10 * time.Second)
+		h.results(Result{Background: true, Text: "news", TotalCost: 0.02})
+		w.after(time.Second)
+		bs, err := w.m.Backgrounds(t.Context(), "c", 10)
+		if err != nil || len(bs) != 1 {
+			t.Errorf("news are %v, %v", bs, err)
+		}
+		w.after(newsGrace + time.Second)
+		if h.alive() {
+			t.Error("the session is kept")
+		}
+	})
+}
