@@ -119,8 +119,18 @@ func (l *lane) parkDue() time.Time {
 // the channel is parked again.
 func (l *lane) tryAgain() {
 	l.log.Info("parked channel is tried again", "code", l.parked.code, "waiting", len(l.pending))
-	l.parked, l.tried = nil, l.parked
+	l.unpark()
 	l.dispatch()
+}
+
+// unpark lets the lane begin turns again.
+func (l *lane) unpark() {
+	l.parked, l.tried = nil, l.parked
+	for _, it := range l.pending {
+		if t, ok := l.m.desk.find(it.msg.ID); ok {
+			t.unpark()
+		}
+	}
 }
 
 // arrives says what a new message means to a parked channel: a try, or that it
@@ -131,7 +141,7 @@ func (l *lane) arrives(it *item) {
 	case l.parked.firm && l.now().Before(l.parked.until): // its timer stands still while the machine sleeps
 		it.patient = true
 	default:
-		l.parked, l.tried = nil, l.parked
+		l.unpark()
 	}
 }
 

@@ -41,7 +41,7 @@ func (m *ProcessManager) Wait(ctx context.Context, id MessageID) (Message, error
 func (m *ProcessManager) WaitOrPark(ctx context.Context, id MessageID) (Message, error) {
 	if t, ok := m.desk.find(id); ok {
 		select {
-		case <-t.parked:
+		case <-t.Parked():
 			if !m.Place(id).Until.IsZero() { // else the channel has gone on
 				return m.o.Ledger.Message(ctx, id)
 			}

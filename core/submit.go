@@ -35,7 +35,7 @@ func (m *ProcessManager) SubmitAndWait(ctx context.Context, s Submission, hurry 
 	}
 	select {
 	case <-t.done:
-	case <-t.parked:
+	case <-t.Parked():
 	case <-hurry:
 	case <-l.gone:
 	case <-ctx.Done():

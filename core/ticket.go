@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // A Ticket stands for one accepted message until it has its outcome.
@@ -17,18 +18,19 @@ type Ticket struct {
 }
 
 type future struct {
-	accepted chan struct{} // closed when the message is durable, or refused
-	refusal  error         // written before accepted is closed; nothing follows it
-	parked   chan struct{} // closed when the message is found to wait for what parks its channel
-	place    Place         // as it was then; written before parked is closed
-	done     chan struct{} // closed when there is an outcome, or the message is refused
-	outcome  *Message      // written once, before done is closed; nil when refused
+	accepted chan struct{}                 // closed when the message is durable, or refused
+	refusal  error                         // written before accepted is closed; nothing follows it
+	parked   atomic.Pointer[chan struct{}] // closed when the message is found to wait for what parks its channel
+	place    atomic.Pointer[Place]         // as it was then; set before that
+	done     chan struct{}                 // closed when there is an outcome, or the message is refused
+	outcome  *Message                      // written once, before done is closed; nil when refused
 }
 
 func newTicket(m Message) *Ticket {
-	return &Ticket{Message: m, future: &future{
-		accepted: make(chan struct{}), parked: make(chan struct{}), done: make(chan struct{}),
-	}}
+	f := &future{accepted: make(chan struct{}), done: make(chan struct{})}
+	parked := make(chan struct{})
+	f.parked.Store(&parked)
+	return &Ticket{Message: m, future: f}
 }
 
 // admit says that the message is accepted, or why it is refused.
@@ -43,21 +45,34 @@ func (f *future) admit(refusal error) {
 // park says that the message waits for what parks its channel, and where. Only its
 // lane calls it.
 func (f *future) park(at Place) {
+	parked := *f.parked.Load()
 	select {
-	case <-f.parked: // it is known; whoever was told has gone
+	case <-parked: // it is known; whoever was told has gone
 	default:
-		f.place = at
-		close(f.parked)
+		f.place.Store(&at)
+		close(parked)
+	}
+}
+
+// unpark says that the channel goes on: who begins to wait now is told of the next
+// park. Only its lane calls it.
+func (f *future) unpark() {
+	select {
+	case <-*f.parked.Load():
+		parked := make(chan struct{})
+		f.parked.Store(&parked)
+	default:
 	}
 }
 
 // Parked is closed when the message is accepted and its channel is parked: the
-// outcome will take its time. It stays closed when the channel goes on.
-func (f *future) Parked() <-chan struct{} { return f.parked }
+// outcome will take its time. It stays closed when the channel goes on; then there
+// is another one.
+func (f *future) Parked() <-chan struct{} { return *f.parked.Load() }
 
-// Place returns where the message waited when its channel was parked, and why. It
-// is valid once Parked is closed.
-func (f *future) Place() Place { return f.place }
+// Place returns where the message waited when its channel was parked last, and why.
+// It is valid once Parked is closed.
+func (f *future) Place() Place { return *f.place.Load() }
 
 // Done is closed when the outcome is there.
 func (f *future) Done() <-chan struct{} { return f.done }
