@@ -97,6 +97,9 @@ func (d *daemon) startSuccessor() (*handover.Successor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := d.ledger.Probe(ctx); err != nil { // the new process could not begin, and this one could not go back
+		return nil, err
+	}
 	files, err := d.inheritance()
 	defer func() {
 		for _, f := range files {
@@ -213,6 +216,7 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 		d.cut(httpapi.Restarting)
 		return fmt.Errorf("hand over to process %d: %w", s.PID(), err)
 	}
+	d.lock.release() // should the successor have to start anew, nobody else may have it
 	d.forwardWaiting(signals)
 	tellMain(s.PID())
 	if managed() {
@@ -306,6 +310,7 @@ func (d *daemon) answerHeld(signals <-chan os.Signal) {
 // serveHeld serves what the predecessor still holds, until it has ended.
 func (d *daemon) serveHeld() error {
 	path := filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("handover-%d.sock", os.Getpid()))
+	_ = os.Remove(path) // of one that was killed and had the same pid; Listen says what else is in the way
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		return fmt.Errorf("listen for the predecessor: %w", err)
@@ -316,6 +321,9 @@ func (d *daemon) serveHeld() error {
 			d.log.Error("predecessor not served", "err", err)
 		}
 	}()
+	if err := d.describe(false); err != nil { // not before: should this fail now, the predecessor goes on
+		return err
+	}
 	if err := d.predecessor.Serving(path); err != nil {
 		d.log.Warn("predecessor has ended", "err", err)
 	}
@@ -324,6 +332,15 @@ func (d *daemon) serveHeld() error {
 		_ = l.Close()
 	}()
 	return nil
+}
+
+// sweepHeld removes the sockets of serveHeld that killed processes have left. It is
+// for a process that has taken the state directory from nobody.
+func (d *daemon) sweepHeld() {
+	left, _ := filepath.Glob(filepath.Join(d.cfg.RuntimeDir, "handover-*.sock")) // none where the directory's name is no pattern
+	for _, path := range left {
+		_ = os.Remove(path) // what stays is tried again
+	}
 }
 
 // forwardWaiting sends on what came while the successor took over: it was meant for

@@ -274,6 +274,10 @@ func (d *daemon) open() (err error) {
 	if err := d.manager.Recover(context.Background()); err != nil {
 		return fmt.Errorf("take up what was left: %w", err)
 	}
+	if d.predecessor != nil {
+		return nil // serveHeld tells when this is the daemon
+	}
+	d.sweepHeld()
 	return d.describe(false)
 }
 

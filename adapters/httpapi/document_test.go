@@ -145,6 +145,18 @@ func documentApprovals(r *rig, do doFunc) {
 	do(200, "", "POST", "/approvals/a-1", `{"behavior":"allow"}`)
 	do(409, "not_pending", "POST", "/approvals/a-1", `{"behavior":"allow"}`)
 	do(404, "not_found", "POST", "/approvals/none", `{"behavior":"allow"}`)
+	r.ask("a-2", "", `{}`)
+	for err, want := range map[error]struct {
+		status int
+		code   string
+	}{
+		core.ErrQueueFull: {429, "queue_full"}, core.ErrClosed: {503, "shutting_down"}, core.ErrStorage: {503, "storage_unavailable"},
+		core.ErrStorageFull: {507, "storage_full"}, core.ErrBadContent: {400, "bad_content"},
+	} {
+		r.fail(err)
+		do(want.status, want.code, "POST", "/approvals/a-2", `{"behavior":"continue"}`)
+	}
+	r.fail(nil)
 }
 
 func documentSend(push *core.PushRegistry, do doFunc) {

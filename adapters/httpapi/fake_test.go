@@ -361,6 +361,9 @@ func (f *fake) Approvals(context.Context) ([]core.Approval, error) {
 func (f *fake) Decide(_ context.Context, id string, d core.Decision) (core.Approval, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.err != nil {
+		return core.Approval{}, f.err
+	}
 	for i := range f.approvals {
 		a := &f.approvals[i]
 		switch {

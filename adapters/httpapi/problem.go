@@ -91,7 +91,7 @@ func shuttingDown() *problem {
 
 func notFoundText(route string) string {
 	switch route {
-	case "/messages/{id}", "/messages/{id}/events", "/messages/{id}/trace":
+	case "/messages/{id}", "/messages/{id}/events", "/messages/{id}/retry", "/messages/{id}/trace":
 		return "There is no message with this id."
 	case "/approvals/{id}":
 		return "There is no approval with this id; GET /approvals lists those that wait."

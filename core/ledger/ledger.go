@@ -129,6 +129,19 @@ func (l *Ledger) NextGeneration(ctx context.Context) (int64, error) {
 	}
 }
 
+// Probe returns nil once something was written that means nothing, else why it
+// could not be. It blocks as long as a write may take.
+func (l *Ledger) Probe(ctx context.Context) error {
+	landed := make(chan error, 1)
+	l.enqueue(entry{ops: []op{{stmt: opProbe}}, done: func(err error) { landed <- err }})
+	select {
+	case err := <-landed:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Stats counts what the writer has done since the ledger was opened.
 type Stats struct {
 	Commits     uint64 // transactions, each with one sync

@@ -30,6 +30,7 @@ const (
 	opApproval
 	opBackground
 	opRaise
+	opProbe
 	opArrive
 	stmtPostMessages
 	stmtPostTurns
@@ -76,6 +77,7 @@ var queries = [statements]string{
 	opBackground: `INSERT INTO backgrounds(id, channel, created_at, is_error, text) VALUES(?,?,?,?,?) ON CONFLICT(id) DO NOTHING`,
 	opRaise: `INSERT INTO meta(key, value) VALUES('generation', 1)
 		ON CONFLICT(key) DO UPDATE SET value=value+1 RETURNING value`,
+	opProbe: `INSERT INTO meta(key, value) VALUES('probe', 0) ON CONFLICT(key) DO UPDATE SET value=1-value`,
 	opArrive: `INSERT INTO arrivals(id, seq, channel, received_at, doc, content, turn, session, begun_at, turn_doc, line)
 		SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11
 		WHERE NOT EXISTS (SELECT 1 FROM messages WHERE id=?1) AND NOT EXISTS (SELECT 1 FROM turns WHERE id=?7)`,

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+
+	"bareclaw/internal/procs"
+)
+
+// TestTetherAfterAFailedTakeOver kills the process that was started after the daemon
+// had to start anew: the daemon ends too, as at any other time.
+func TestTetherAfterAFailedTakeOver(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	generation := g.generation()
+	g.must("POST", "/restart", nil, 200)
+	g.restarted(generation)
+	endings["later"](g)
+	g.failsToTakeOver()
+	daemon := m.lockFile()
+	g.signal(syscall.SIGKILL)
+	m.eventually("the daemon ends too", func() bool { return !procs.Alive(daemon.PID, daemon.Start) })
+}
+
+// TestCancelDuringRestarts cancels messages and drops turns while the gateway is
+// restarted again and again: who did it is told so, not that it was too late.
+func TestCancelDuringRestarts(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	held := g.hold(obj{"text": "wait " + m.path("go")})
+	m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+	for range 5 {
+		var waiting []string
+		for i := range 40 {
+			waiting = append(waiting, g.tell("http", fmt.Sprint("echo ", i)))
+		}
+		generation := g.generation()
+		var all sync.WaitGroup
+		for i, id := range waiting {
+			all.Go(func() {
+				for range i / 4 { // at another moment of the restart each time
+					if _, err := g.do("GET", "/openapi.yaml", nil); err != nil {
+						t.Error(err)
+					}
+				}
+				a, err := g.do("DELETE", "/messages/"+id, nil)
+				if err != nil || a.status != 200 || a.str("state") != "cancelled" {
+					t.Errorf("cancel a message that waits: %v, status %d: %s", err, a.status, a.body)
+				}
+			})
+		}
+		g.must("POST", "/restart", nil, 200)
+		all.Wait()
+		g.restarted(generation)
+	}
+	m.touch("go")
+	held.answer(200).want(t, "waited for "+m.path("go"))
+	g.balanced()
+}

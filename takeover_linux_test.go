@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// coming is how many processes may be started on the whole machine before the one
+// whose number is guessed.
+const coming = 4000
+
+// ahead calls leave with the path that each of the next processes would listen on
+// for its predecessor.
+func (m *machine) ahead(leave func(path string) error) {
+	m.t.Helper()
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	fields := strings.Fields(string(b))
+	last, err := strconv.Atoi(fields[len(fields)-1])
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for pid := last + 1; pid < last+coming; pid++ {
+		if err := leave(m.path(fmt.Sprintf("run/handover-%d.sock", pid))); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// TestSocketOfAKilledDaemon restarts where a daemon with the same process number was
+// killed before, as happens in a container whose state is kept: what that has left
+// is in nobody's way.
+func TestSocketOfAKilledDaemon(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	held := g.hold(obj{"text": "wait " + m.path("go")})
+	m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+	m.ahead(func(path string) error { return os.WriteFile(path, nil, 0o600) })
+	generation := g.generation()
+	g.must("POST", "/restart", nil, 200)
+	g.restarted(generation)
+	m.touch("go")
+	held.answer(200).want(t, "waited for "+m.path("go"))
+	g.kill()
+	g = m.start()
+	if left := m.glob("run/handover-*.sock"); len(left) > 0 {
+		t.Errorf("%d sockets of processes that are gone are left, as %s", len(left), filepath.Base(left[0]))
+	}
+	g.balanced()
+}
+
+// TestSecondTakeOverFails has the process that is to take over from the second one
+// fail when it is too late to go back. The second one goes on, and the first one,
+// which whoever started the gateway knows, still ends with it and no sooner.
+func TestSecondTakeOverFails(t *testing.T) {
+	t.Parallel()
+	for name, wait := range endings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			g := m.start()
+			generation := g.generation()
+			g.must("POST", "/restart", nil, 200)
+			g.restarted(generation)
+			wait(g)
+			g.failsToTakeOver()
+			g.say("http", "echo hello").want(t, "hello")
+			select {
+			case <-g.done:
+				t.Fatalf("the first process has ended and the daemon lives: %v", g.err)
+			default:
+			}
+			if g.signal(syscall.SIGTERM); g.cmd.ProcessState.ExitCode() != exitOK {
+				t.Errorf("the first process ends with %v", g.cmd.ProcessState)
+			}
+			m.eventually("nothing is left", func() bool { return len(m.processes()) == len(m.hosts())*2 })
+		})
+	}
+}
+
+// TestRestartOnAFullDisk asks for a restart while nothing can be written: the
+// gateway goes on as it is and says why.
+func TestRestartOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.smallDisk()
+	g := m.start()
+	g.usable("busy")
+	held := g.hold(obj{"text": "wait " + m.path("go")})
+	m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+	free := m.fill()
+	g.refusals("busy", 507, "storage_full")
+	if a := g.must("POST", "/restart", nil, 503); a.str("code") != "restart_failed" {
+		t.Errorf("restart says %s", a.body)
+	}
+	g.must("GET", "/health", nil, 200)
+	m.touch("go")
+	held.answer(200).want(t, "waited for "+m.path("go"))
+	free()
+	g.usable("busy")
+	generation := g.generation()
+	g.must("POST", "/restart", nil, 200)
+	g.restarted(generation)
+	g.usable("busy")
+}
+
+// failsToTakeOver has the next process fail when it is too late to go back, and
+// returns when the daemon has started anew.
+func (g *gateway) failsToTakeOver() {
+	g.t.Helper()
+	g.ahead(func(path string) error { return os.MkdirAll(filepath.Join(path, "in the way"), 0o700) })
+	generation := g.generation()
+	g.must("POST", "/restart", nil, 200)
+	g.eventually("the daemon has started anew", func() bool {
+		g.base = "http://" + g.lockFile().Address // no port is configured, so it has another one
+		a, err := g.do("GET", "/health", nil)
+		return err == nil && a.flag("ready") && a.number("generation") > generation+1 // the one that failed had a number too
+	})
+}
