@@ -58,7 +58,8 @@ func TestDailyBudget(t *testing.T) {
 	if now := g.must("GET", held.header.Get("Location"), nil, 200); now.str("state") != "waiting" || !strings.Contains(now.str("why"), why) || now.str("until") == "" {
 		t.Errorf("after a crash it is %s", now.body)
 	}
-	g.parkedUntil(g.must("POST", "/message", obj{"text": "echo three", "channel": "other"}, 202), why)
+	other := g.must("POST", "/message", obj{"text": "echo three", "channel": "other"}, 202)
+	g.parkedUntil(other, why)
 	async, err := g.do("POST", "/message", obj{"text": "echo four"}, "Prefer", "respond-async")
 	if err != nil || async.status != 202 {
 		t.Fatalf("%v: %s", err, async.body)
@@ -83,6 +84,7 @@ func TestDailyBudget(t *testing.T) {
 	m.set("BARECLAW_DAILY_BUDGET_USD=1")
 	g = m.start()
 	g.outcome(async.str("message_id"))
+	g.outcome(other.str("message_id")).want(t, "three")
 	if a := g.outcome(held.str("message_id")); a.str("state") != "answered" {
 		t.Errorf("with a higher budget: %s", a.body)
 	}

@@ -105,7 +105,7 @@ func (d *daemon) becomeKeeper(program string, signals <-chan os.Signal) error {
 // mustStay reports whether whoever started this process takes its end for the end
 // of the gateway. A service manager that was told of the new main process does not,
 // and nobody waits for a process that a keeper has taken in.
-func (d *daemon) mustStay() bool { return !managed() && d.predecessor == nil }
+func (d *daemon) mustStay() bool { return !managed() && d.predecessor == nil && !d.tether.kept }
 
 // managed reports whether a service manager takes the process that it is told of
 // for the main one. Process 1 cannot be replaced for anybody: where it is given

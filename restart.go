@@ -244,7 +244,11 @@ func (d *daemon) succeed(s *handover.Successor, signals <-chan os.Signal) error 
 	if err := d.handOver(s, signals); err != nil {
 		d.log.Error("the new process failed while it took over; starting anew", "err", err)
 		d.close()
-		if err := syscall.Exec(d.self, append([]string{d.self}, os.Args[1:]...), d.environ); err != nil {
+		environ, err := d.tether.keep(d.environ)
+		if err != nil {
+			return err
+		}
+		if err := syscall.Exec(d.self, append([]string{d.self}, os.Args[1:]...), environ); err != nil {
 			return fmt.Errorf("start %s anew: %w", d.self, err)
 		}
 	}

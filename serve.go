@@ -63,8 +63,12 @@ func (serveCmd) Run() error {
 	if err != nil {
 		return err
 	}
+	kept, err := keptTether()
+	if err != nil {
+		return err
+	}
 	d := &daemon{
-		predecessor: predecessor, startedAt: time.Now(), successors: make(chan *handover.Successor, 1),
+		predecessor: predecessor, tether: kept, startedAt: time.Now(), successors: make(chan *handover.Successor, 1),
 		environ: os.Environ(), // as it was before .env, for a successor
 	}
 	if err := d.serve(); err != nil {
@@ -373,6 +377,9 @@ func (d *daemon) health() httpapi.Health {
 		Ready: d.ready.Load(), StartedAt: d.startedAt,
 	}
 	h.Spares.Ready, h.Spares.Wanted = d.hosts.Spares()
+	if err := d.ledger.Problem(); err != nil {
+		h.Problems = append(h.Problems, "Messages are refused and outcomes wait to be written: "+err.Error())
+	}
 	if p := d.sessions.Problem(); p != "" {
 		h.Problems = append(h.Problems, p)
 	}

@@ -101,11 +101,16 @@ func TestRestartOnAFullDisk(t *testing.T) {
 	if a := g.must("POST", "/restart", nil, 503); a.str("code") != "restart_failed" {
 		t.Errorf("restart says %s", a.body)
 	}
-	g.must("GET", "/health", nil, 200)
+	if h := g.must("GET", "/health", nil, 200); h.str("status") != "degraded" || !strings.Contains(string(h.body), "no space left") {
+		t.Errorf("health is %s", h.body)
+	}
 	m.touch("go")
 	held.answer(200).want(t, "waited for "+m.path("go"))
 	free()
 	g.usable("busy")
+	if h := g.must("GET", "/health", nil, 200); h.str("status") != "ok" && !strings.Contains(string(h.body), "restart") {
+		t.Errorf("health is %s", h.body)
+	}
 	generation := g.generation()
 	g.must("POST", "/restart", nil, 200)
 	g.restarted(generation)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +17,7 @@ import (
 // each daemon passes its end on. Where a service manager is told of each new main
 // process, the old one holds it until it has told, and then lets go.
 type tether struct {
+	kept bool          // the daemon has taken over before, and had to start anew
 	end  *os.File      // what is passed on to a daemon to come
 	held *os.File      // the holder's
 	cut  chan struct{} // closed when the holder has ended; nil where there is none
@@ -38,6 +40,40 @@ func (t *tether) hold() error {
 		return fmt.Errorf("keep the pipe to the daemon: %w", err)
 	}
 	return nil
+}
+
+// tetherVariable is set in a daemon that starts anew in its own place: the number of
+// its end.
+const tetherVariable = "BARECLAW_TETHER"
+
+// keep keeps a daemon's end through an exec, and returns the environment that says so.
+func (t *tether) keep(environ []string) ([]string, error) {
+	if t.end == nil || t.held != nil {
+		return environ, nil // there is none, or it is the holder's own
+	}
+	if _, err := unix.FcntlInt(t.end.Fd(), unix.F_SETFD, 0); err != nil {
+		return nil, fmt.Errorf("keep the pipe to the first process: %w", err)
+	}
+	return append(environ[:len(environ):len(environ)], fmt.Sprintf("%s=%d", tetherVariable, t.end.Fd())), nil
+}
+
+// keptTether returns what keep has kept.
+func keptTether() (tether, error) {
+	number := os.Getenv(tetherVariable)
+	if number == "" {
+		return tether{}, nil
+	}
+	fd, err := strconv.Atoi(number)
+	if err == nil {
+		err = os.Unsetenv(tetherVariable)
+	}
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC)
+	}
+	if err != nil {
+		return tether{}, fmt.Errorf("find the pipe to the first process: %w", err)
+	}
+	return tether{kept: true, end: os.NewFile(uintptr(fd), "tether")}, nil
 }
 
 // letGo tells the daemon that it is known by itself now.

@@ -287,8 +287,8 @@ func resultReply(r *Result, f *flight) Reply {
 		return Reply{State: Answered, Text: r.Text}
 	case r.Interrupted && f.stop != nil:
 		return f.stopReply("")
-	case r.Interrupted:
-		return Reply{State: Failed, IsError: true, Code: CodeInterrupted, Error: r.Error, Text: r.Error}
+	case r.Interrupted: // as an earlier process of the gateway had asked for
+		return Reply{State: Cancelled, IsError: true, Code: CodeInterrupted, Error: r.Error, Text: r.Error}
 	}
 	reply := Reply{State: Failed, IsError: true, Code: r.Code, Error: r.Error, Text: r.Text}
 	if reply.Text == "" {

@@ -17,9 +17,12 @@ const settlePause = 50 * time.Millisecond
 // sessionGone takes up what is left when the session's process, or the host
 // that held it, has ended.
 func (l *lane) sessionGone() {
-	if e := l.exit; e != nil {
+	switch e := l.exit; {
+	case l.leaving:
+		l.log.Info("session ended")
+	case e != nil:
 		l.log.Info("session ended", "reason", e.Text)
-	} else {
+	default:
 		l.log.Warn("session host lost")
 	}
 	l.session, l.events, l.ready, l.activity, l.doing = nil, nil, false, "", ""

@@ -123,7 +123,7 @@ func TestOutcomeThatWasOnlyHeard(t *testing.T) {
 		w.detach()
 		w.ledger.setDown(nil)
 		w.start()
-		w.wantsNow(m.Message.ID, Failed, CodeInterrupted, "")
+		w.wantsNow(m.Message.ID, Cancelled, CodeInterrupted, "")
 		back := w.m.Resume("c", last.String())
 		defer back.Close()
 		wantKinds(t, back, UpdateResult)

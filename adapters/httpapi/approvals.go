@@ -48,13 +48,18 @@ func (s *Server) decideApproval(w *response, r *http.Request) error {
 		}
 	}
 	a, err := s.core.Decide(r.Context(), id, v.Decision)
-	if errors.Is(err, core.ErrNotPending) {
+	if errors.Is(err, core.ErrNotPending) && !(w.repeated && v.isThat(&a)) {
 		return notPending(&a)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, core.ErrNotPending) {
 		return err
 	}
 	return show(w, showApproval(&a))
+}
+
+// isThat reports whether the approval was decided like this.
+func (v *verdict) isThat(a *core.Approval) bool {
+	return v.Allow && a.State == core.ApprovalAllowed || !v.Allow && a.State == core.ApprovalDenied
 }
 
 func notPending(a *core.Approval) error {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -63,7 +64,7 @@ func appendReply(b []byte, r *core.Reply) []byte {
 	}
 	b = member(b, `,"into":`, r.Into)
 	if r.CostUSD > 0 {
-		b = strconv.AppendFloat(append(b, `,"cost_usd":`...), r.CostUSD, 'g', -1, 64)
+		b = strconv.AppendFloat(append(b, `,"cost_usd":`...), nanodollars(r.CostUSD), 'g', -1, 64)
 	}
 	b = member(b, `,"error":`, r.Error)
 	b = member(b, `,"code":`, r.Code)
@@ -80,6 +81,10 @@ func appendReply(b []byte, r *core.Reply) []byte {
 	}
 	return b
 }
+
+// nanodollars rounds an amount that is a sum, or a difference of sums, to what is
+// not noise.
+func nanodollars(usd float64) float64 { return math.Round(usd*1e9) / 1e9 }
 
 func appendNotice(b []byte, n core.Notice) []byte {
 	b = quote(append(b, `{"code":`...), n.Code)

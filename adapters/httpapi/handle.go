@@ -37,7 +37,10 @@ func (s *Server) handler(d door) http.Handler {
 	mux := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		res := s.responses.Get().(*response)
-		*res = response{ResponseWriter: w, route: "other", local: d == localDoor}
+		*res = response{
+			ResponseWriter: w, route: "other", local: d == localDoor,
+			repeated: d != tcpDoor && r.Header.Get(repeatedHeader) != "",
+		}
 		defer s.finish(res, r, time.Now())
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -114,6 +117,7 @@ type response struct {
 	route    string
 	status   int
 	local    bool
+	repeated bool          // its request may have been carried out by another process
 	bodyRead bool          // to its end
 	again    func() []byte // the body, should the request have to be sent on
 }

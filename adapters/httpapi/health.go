@@ -77,7 +77,7 @@ func (s *Server) getHealth(w *response, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
 	h, money := showHealth(s.o.Health()), s.core.Stats().Spending
-	h.Spending = spendingHealth{Day: money.Day, SpentUSD: money.Spent, LimitUSD: money.Limit}
+	h.Spending = spendingHealth{Day: money.Day, SpentUSD: nanodollars(money.Spent), LimitUSD: money.Limit}
 	if o, err := s.core.Overview(ctx); err == nil {
 		h.Channels, h.Hosts = showOverview(&o), hostsHealth{Alive: o.Hosts, Limit: o.Limit}
 	} else if !s.Draining() {

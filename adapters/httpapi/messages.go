@@ -95,12 +95,12 @@ func (s *Server) untilParam(r *http.Request) (func(context.Context, core.Message
 
 func (s *Server) cancelMessage(w *response, r *http.Request) error {
 	m, err := s.core.Cancel(r.Context(), pathMessage(r))
-	if errors.Is(err, core.ErrNotWaiting) {
+	if errors.Is(err, core.ErrNotWaiting) && !(w.repeated && m.Reply.Code == core.CodeCancelled) {
 		return refuse(http.StatusConflict, "not_waiting",
 			"Only a message that waits can be cancelled; a running turn is ended by POST /channels/{key}/interrupt.").
 			member("message", appendMessage(nil, &m, core.Place{}))
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, core.ErrNotWaiting) {
 		return err
 	}
 	return s.showMessage(w, &m)

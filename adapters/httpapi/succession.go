@@ -20,6 +20,10 @@ import (
 // sent on. Messages are not kept: they can be written down again.
 const maxAgainBytes = 64 << 10
 
+// repeatedHeader marks a request that another process has begun to carry out before
+// it had to send it on: what it asks for may have been done by itself.
+const repeatedHeader = "Bareclaw-Repeated"
+
 // A succession is the handing over of a server's work to another process, which
 // serves on the same listeners. This one answers all that it still holds, and
 // what comes late on kept-alive connections, by asking the other.
@@ -104,6 +108,7 @@ func (s *Server) passOn(w *response, r *http.Request, err error) bool {
 	case errors.As(err, &held):
 		s.passHeld(w, r, held)
 	case errors.Is(err, core.ErrClosed):
+		r.Header.Set(repeatedHeader, "true")
 		if w.again != nil {
 			body := w.again()
 			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))

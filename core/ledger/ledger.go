@@ -149,6 +149,14 @@ type Stats struct {
 	Checkpoints uint64 // times the log was copied into the file
 }
 
+// Problem returns why the last write failed, nil if it did not. It does not block.
+func (l *Ledger) Problem() error {
+	if err := l.stats.problem.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 // Stats returns the writer's counters.
 func (l *Ledger) Stats() Stats {
 	return Stats{

@@ -77,7 +77,10 @@ func (n *counters) pay(p payment) {
 	n.paid = append(n.paid, p)
 }
 
-type stats struct{ commits, changes, checkpoints atomic.Uint64 }
+type stats struct {
+	commits, changes, checkpoints atomic.Uint64
+	problem                       atomic.Pointer[error] // why the last write failed; nil if it did not
+}
 
 // run writes until the queue is closed and empty.
 func (w *writer) run() {
@@ -321,7 +324,9 @@ func (w *writer) change(e *entry, careful bool) error {
 func (w *writer) note(err error) {
 	if failing := err != nil; failing != w.failing {
 		w.failing = failing
+		w.stats.problem.Store(nil)
 		if failing {
+			w.stats.problem.Store(&err)
 			w.log.Error("ledger cannot be written", "file", w.path, "error", err)
 		} else {
 			w.log.Info("ledger can be written again", "file", w.path)
