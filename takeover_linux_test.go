@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"bareclaw/internal/procs"
 )
 
 // coming is how many processes may be started on the whole machine before the one
@@ -84,6 +86,22 @@ func TestSecondTakeOverFails(t *testing.T) {
 			m.eventually("nothing is left", func() bool { return len(m.processes()) == len(m.hosts())*2 })
 		})
 	}
+}
+
+// TestTetherAfterAFailedTakeOver kills the process that was started after the daemon
+// had to start anew: the daemon ends too, as at any other time.
+func TestTetherAfterAFailedTakeOver(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	generation := g.generation()
+	g.must("POST", "/restart", nil, 200)
+	g.restarted(generation)
+	endings["later"](g)
+	g.failsToTakeOver()
+	daemon := m.lockFile()
+	g.signal(syscall.SIGKILL)
+	m.eventually("the daemon ends too", func() bool { return !procs.Alive(daemon.PID, daemon.Start) })
 }
 
 // TestRestartOnAFullDisk asks for a restart while nothing can be written: the

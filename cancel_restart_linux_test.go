@@ -3,27 +3,8 @@ package main
 import (
 	"fmt"
 	"sync"
-	"syscall"
 	"testing"
-
-	"bareclaw/internal/procs"
 )
-
-// TestTetherAfterAFailedTakeOver kills the process that was started after the daemon
-// had to start anew: the daemon ends too, as at any other time.
-func TestTetherAfterAFailedTakeOver(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	g := m.start()
-	generation := g.generation()
-	g.must("POST", "/restart", nil, 200)
-	g.restarted(generation)
-	endings["later"](g)
-	g.failsToTakeOver()
-	daemon := m.lockFile()
-	g.signal(syscall.SIGKILL)
-	m.eventually("the daemon ends too", func() bool { return !procs.Alive(daemon.PID, daemon.Start) })
-}
 
 // TestCancelDuringRestarts cancels messages and drops turns while the gateway is
 // restarted again and again: who did it is told so, not that it was too late.
