@@ -48,10 +48,13 @@ func (s *Server) decideApproval(w *response, r *http.Request) error {
 		}
 	}
 	a, err := s.core.Decide(r.Context(), id, v.Decision)
-	if errors.Is(err, core.ErrNotPending) && !(w.repeated && v.isThat(&a)) {
-		return notPending(&a)
+	if errors.Is(err, core.ErrNotPending) {
+		if !w.repeated || !v.isThat(&a) {
+			return notPending(&a)
+		}
+		err = nil // it was this request that decided it
 	}
-	if err != nil && !errors.Is(err, core.ErrNotPending) {
+	if err != nil {
 		return err
 	}
 	return show(w, showApproval(&a))

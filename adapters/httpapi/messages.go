@@ -95,12 +95,15 @@ func (s *Server) untilParam(r *http.Request) (func(context.Context, core.Message
 
 func (s *Server) cancelMessage(w *response, r *http.Request) error {
 	m, err := s.core.Cancel(r.Context(), pathMessage(r))
-	if errors.Is(err, core.ErrNotWaiting) && !(w.repeated && m.Reply.Code == core.CodeCancelled) {
+	if w.repeated && errors.Is(err, core.ErrNotWaiting) && m.Reply.Code == core.CodeCancelled {
+		err = nil // it was this request that cancelled it
+	}
+	if errors.Is(err, core.ErrNotWaiting) {
 		return refuse(http.StatusConflict, "not_waiting",
 			"Only a message that waits can be cancelled; a running turn is ended by POST /channels/{key}/interrupt.").
 			member("message", appendMessage(nil, &m, core.Place{}))
 	}
-	if err != nil && !errors.Is(err, core.ErrNotWaiting) {
+	if err != nil {
 		return err
 	}
 	return s.showMessage(w, &m)
