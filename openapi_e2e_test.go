@@ -21,6 +21,7 @@ import (
 	"bareclaw/adapters/httpapi/openapitest"
 	"bareclaw/core"
 	"bareclaw/docs"
+	"bareclaw/internal/procs"
 )
 
 // TestEveryDocumentedAnswerIsGiven provokes each answer of docs/openapi.yaml from
@@ -164,6 +165,34 @@ func provokeApprovals(g *gateway) {
 	s.want("approval_closed")
 	message := s.want("result").str("message_id")
 	g.must("GET", "/messages/"+message+"/trace", nil, 200)
+	id = g.cut("cut", "")
+	running, finish := g.occupy("cut")
+	waiting := g.tell("cut", "echo in the way")
+	g.must("POST", "/approvals/"+id, obj{"behavior": "continue"}, 429)
+	g.must("POST", "/approvals/"+id, obj{"behavior": "drop"}, 200)
+	finish()
+	g.outcome(running)
+	g.outcome(waiting)
+}
+
+// cut has a turn begin a tool and kills its claude. It returns the approval that asks
+// whether the turn is gone on with.
+func (g *gateway) cut(channel, more string) (approval string) {
+	g.t.Helper()
+	id := g.tell(channel, "toolwait "+g.path("never")+more)
+	g.eventually("the tool runs", func() bool { return g.did("tool", "never") })
+	h := g.hosts()[channel]
+	if err := procs.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGKILL); err != nil {
+		g.t.Fatal(err)
+	}
+	g.outcome(id)
+	for _, a := range g.must("GET", "/approvals", nil, 200).array("approvals") {
+		if a.str("message_id") == id {
+			return a.str("id")
+		}
+	}
+	g.t.Fatal("nobody is asked whether the turn is gone on with")
+	return ""
 }
 
 func provokeGateway(g *gateway) {
@@ -234,6 +263,7 @@ func provokeAside(t *testing.T, r *openapitest.Recorder) {
 	api.Drain(httpapi.ShuttingDown)
 	g.must("POST", "/message", obj{"text": "hi"}, 503)
 	g.must("POST", "/messages/any/retry", nil, 503)
+	g.must("POST", "/approvals/any", obj{"behavior": "allow"}, 503)
 }
 
 // provokeRestart restarts a daemon, and asks one that is ending already.
@@ -325,17 +355,19 @@ func provokeFullDisk(t *testing.T, r *openapitest.Recorder) bool {
 	})
 	g := m.start().through(r)
 	failed := g.say("http", "apierror 529\n"+strings.Repeat("x", 100<<10)).str("message_id")
+	cut := g.cut("cut", "\n"+strings.Repeat("x", 100<<10))
 	if err := os.WriteFile(m.path("state/filler"), bytes.Repeat([]byte("x"), 4<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk does not get full: %v", err)
 	}
 	g.must("POST", "/message", obj{"text": "echo no room " + strings.Repeat("x", 100<<10)}, 507)
 	g.must("POST", "/messages/"+failed+"/retry", nil, 507)
+	g.must("POST", "/approvals/"+cut, obj{"behavior": "continue"}, 507)
 	if err := os.Remove(m.path("state/filler")); err != nil {
 		t.Fatal(err)
 	}
 	g.say("http", "echo room again").want(t, "room again")
-	if n := g.balanced(); n != 2 {
-		t.Errorf("%d messages accepted, want 2", n)
+	if n := g.balanced(); n != 3 {
+		t.Errorf("%d messages accepted, want 3", n)
 	}
 	g.signal(syscall.SIGINT)
 	return true

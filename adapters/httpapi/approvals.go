@@ -33,6 +33,9 @@ func (s *Server) decideApproval(w *response, r *http.Request) error {
 		return refuse(http.StatusForbidden, "not_on_socket",
 			"Approvals are decided over TCP: this socket is open to the agent's own commands, and the agent must not allow itself.")
 	}
+	if s.Draining() && !isClosed(s.succession.begun) {
+		return shuttingDown()
+	}
 	var v verdict
 	err := s.withBody(w, r, func(dec *jsontext.Decoder) (err error) {
 		v, err = decodeVerdict(dec)
