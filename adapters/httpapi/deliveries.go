@@ -7,17 +7,22 @@ import (
 	"bareclaw/core"
 )
 
-// maxDeliveries is of how many messages it is remembered when a client got their
-// outcome. It is not on record: over HTTP a client asks, and may ask again.
+// maxDeliveries is how many times it is remembered that a client got an outcome. It
+// is not on record: over HTTP a client asks, and may ask again.
 const maxDeliveries = 4096
 
-// deliveries knows when the outcomes of the newest messages were first delivered.
-// The zero value is ready; all methods are safe for concurrent use.
+// deliveries knows when outcomes were delivered lately. To note one is on every
+// message's way, to look one up is not: hence a ring and no map. The zero value is
+// ready; all methods are safe for concurrent use.
 type deliveries struct {
 	mu    sync.Mutex // protects the fields below
-	times map[core.MessageID]time.Time
-	order []core.MessageID // a ring, once it is full
-	next  int
+	ring  []delivery
+	count int // ever noted
+}
+
+type delivery struct {
+	id core.MessageID
+	at time.Time
 }
 
 // note remembers that a client has got the message's outcome.
@@ -25,27 +30,25 @@ func (d *deliveries) note(m *core.Message) {
 	if !m.State.Final() {
 		return
 	}
+	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.times == nil {
-		d.times = map[core.MessageID]time.Time{}
+	if d.ring == nil {
+		d.ring = make([]delivery, maxDeliveries)
 	}
-	if _, known := d.times[m.ID]; known {
-		return
-	}
-	d.times[m.ID] = time.Now()
-	if len(d.order) < maxDeliveries {
-		d.order = append(d.order, m.ID)
-		return
-	}
-	delete(d.times, d.order[d.next])
-	d.order[d.next] = m.ID
-	d.next = (d.next + 1) % maxDeliveries
+	d.ring[d.count%maxDeliveries] = delivery{m.ID, now}
+	d.count++
 }
 
-// at returns when that was, or the zero time if it is not known.
+// at returns when a client first got the outcome, or the zero time if it is not
+// known.
 func (d *deliveries) at(id core.MessageID) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.times[id]
+	for i := max(0, d.count-maxDeliveries); i < d.count; i++ { // oldest first
+		if e := &d.ring[i%maxDeliveries]; e.id == id {
+			return e.at
+		}
+	}
+	return time.Time{}
 }
