@@ -352,3 +352,32 @@ func TestRestartReplacesSessionsOfOldSettings(t *testing.T) {
 	g.say("busy", "args")
 	g.balanced()
 }
+
+// TestRestartWithAnotherEnvFile edits .env: the new process has what it says now, of
+// tools and of users, and not what it said before.
+func TestRestartWithAnotherEnvFile(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	write := func(tools, users string) {
+		env := "BARECLAW_TELEGRAM_TOKEN=123456:ABC-DEF_ghi\nBARECLAW_ALLOWED_TOOLS=" + tools + "\nBARECLAW_ALLOWED_USERS=" + users + "\n"
+		if err := os.WriteFile(m.path("work/.env"), []byte(env), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("Read", "1")
+	g := m.start()
+	if args := g.say("before", "args").str("text"); !strings.Contains(args, `"--allowedTools","Read"`) {
+		t.Errorf("claude was started with %s", args)
+	}
+	write("Read,Bash(git log *)", "12abc")
+	if a := g.must("POST", "/restart", nil, 503); !strings.Contains(a.str("error"), "BARECLAW_ALLOWED_USERS") {
+		t.Errorf("with users that are no numbers: %s", a.body)
+	}
+	write("Read,Bash(git log *)", "1,2")
+	generation := g.generation()
+	g.must("POST", "/restart", nil, 200)
+	g.restarted(generation)
+	if args := g.say("after", "args").str("text"); !strings.Contains(args, `"--allowedTools","Read,Bash(git log *)"`) {
+		t.Errorf("claude was started with %s", args)
+	}
+}
