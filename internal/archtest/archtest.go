@@ -59,7 +59,7 @@ func checkArrows(p Package) []Violation {
 		switch {
 		case !from.known():
 			out = append(out, Violation{p.ImportPath, imp, "it is in no room of the house; give it one in archtest"})
-		case to == from && from.cohesive():
+		case to == from && from.siblings(p.ImportPath, imp):
 		case !slices.Contains(from.mayImport(), to):
 			out = append(out, Violation{p.ImportPath, imp, from.rule()})
 		}

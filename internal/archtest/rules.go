@@ -44,8 +44,15 @@ func roomOf(path string) room {
 // known reports whether r is one of the rooms above.
 func (r room) known() bool { return r.rule() != "" }
 
-// cohesive reports whether packages of r may import each other.
-func (r room) cohesive() bool { return r != roomAdapter }
+// siblings reports whether two packages of the room r may import each other:
+// always, but for those of two adapters.
+func (r room) siblings(a, b string) bool { return r != roomAdapter || adapterOf(a) == adapterOf(b) }
+
+// adapterOf returns the adapter that a package below adapters/ belongs to.
+func adapterOf(path string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(path, module+"/adapters/"), "/")
+	return name
+}
 
 // mayImport lists the other rooms that r may import.
 func (r room) mayImport() []room {
@@ -106,7 +113,7 @@ func testTool(path string) bool {
 		"claudecli",  // fetches the pinned CLI
 		"fakeclaude", // a scripted CLI
 	}
-	return slices.ContainsFunc(tools, func(name string) bool {
+	return within(path, module+"/adapters/telegram/telegramtest") || slices.ContainsFunc(tools, func(name string) bool {
 		return within(path, module+"/internal/"+name)
 	})
 }
