@@ -83,6 +83,8 @@ type Submission struct {
 	// CanAsk says that somebody behind this adapter can answer permission
 	// requests while the turn runs.
 	CanAsk bool
+	// Deliver asks for a Delivery of the outcome by the adapter.
+	Deliver bool
 	// Decides is an approval that is decided by accepting this message, or nil.
 	Decides *Approval
 }
@@ -99,6 +101,7 @@ type Message struct {
 	SourceHash string
 	RetryOf    MessageID
 	CanAsk     bool
+	Deliver    bool
 	ReceivedAt time.Time
 
 	State        State

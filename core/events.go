@@ -313,7 +313,17 @@ func (l *lane) background(ev Event) {
 		SessionID: l.sessionID, CostUSD: cost, TotalCost: r.TotalCost,
 	}
 	l.m.budget.add(b.CreatedAt, cost)
-	l.save(Change{Background: []*Background{b}, Lazy: true}, l.hold())
+	release := l.hold()
+	c := Change{Background: []*Background{b}, Lazy: true}
+	if d, err := l.m.backgroundDelivery(b); err != nil {
+		l.log.Error("background result is not delivered", "err", err)
+	} else if d != nil {
+		c.Deliver = []*Delivery{d}
+	}
+	l.save(c, func() {
+		l.m.handOver(c.Deliver)
+		release()
+	})
 	l.publish(Update{Kind: UpdateBackground, Background: b})
 }
 

@@ -49,6 +49,7 @@ type fakeLedger struct {
 	sources     map[string]MessageID
 	uses        map[string]SessionUse
 	spent       map[string]float64
+	outbox      fakeOutbox
 }
 
 type fakeWrite struct {
@@ -310,6 +311,7 @@ func (l *fakeLedger) checkLocked(c Change) error {
 }
 
 func (l *fakeLedger) applyLocked(c Change) {
+	l.outbox.apply(c)
 	for _, m := range c.Accept {
 		l.messages[m.ID] = m
 		l.accepted = append(l.accepted, m.ID)

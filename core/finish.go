@@ -226,7 +226,8 @@ func (l *lane) settle(v verdict) {
 		s.EndedAt = now
 		it.msg.State, it.msg.EndedAt, it.msg.Reply = s.Reply.State, now, s.Reply
 	}
-	v.change.Lazy = v.replayable
+	v.change.Deliver = v.repliesFor()
+	v.change.Lazy = v.replayable && len(v.change.Deliver) == 0 // somebody waits for a delivery
 	if v.replayable {
 		l.tell(v)
 		runtime.Gosched() // whoever was told goes first: nobody waits for what follows
@@ -235,6 +236,7 @@ func (l *lane) settle(v verdict) {
 		if !v.replayable {
 			l.tell(v)
 		}
+		l.m.handOver(v.change.Deliver)
 		for _, it := range v.items {
 			l.m.desk.drop(it.msg.ID)
 		}

@@ -42,6 +42,20 @@ type Ledger interface {
 	Channels(ctx context.Context) ([]ChannelRecord, error)
 	// Spent returns the USD that were spent on a day; see Day.
 	Spent(ctx context.Context, day string) (float64, error)
+	// PendingDeliveries returns the adapter's deliveries that are pending, oldest first.
+	PendingDeliveries(ctx context.Context, adapter string) ([]Delivery, error)
+	// Delivery returns one delivery, or ErrNotFound.
+	Delivery(ctx context.Context, id string) (Delivery, error)
+	// MessageDeliveries returns the deliveries that belong to a message, oldest first.
+	MessageDeliveries(ctx context.Context, id MessageID) ([]Delivery, error)
+	// Unhandled returns the adapter's inbounds that are not handled, oldest first.
+	Unhandled(ctx context.Context, adapter string) ([]Inbound, error)
+	// LastInbound returns the adapter's newest inbound, or ErrNotFound.
+	LastInbound(ctx context.Context, adapter string) (Inbound, error)
+	// Records returns the owner's records whose key begins with prefix, by key.
+	Records(ctx context.Context, owner, prefix string) ([]Record, error)
+	// Record returns one record, or ErrNotFound.
+	Record(ctx context.Context, owner, key string) (Record, error)
 	// Balance returns the ledger's account of all messages.
 	Balance(ctx context.Context) (Balance, error)
 }
@@ -56,6 +70,14 @@ type Change struct {
 	End        []*Turn       // ended turns (EndedAt, Result, Code, Marks); CostUSD is spent on the day of EndedAt
 	Approvals  []*Approval   // new or changed
 	Background []*Background // new; CostUSD is spent on the day of CreatedAt
+	Deliver    []*Delivery   // new; those whose id is known are ignored
+	Delivered  []*Delivery   // pending ones as they are now: State, Progress, Attempts, Error, EndedAt
+	Inbound    []*Inbound    // new; those whose id is known are ignored
+	Handled    []string      // ids of inbounds
+	Records    []*Record     // new or changed, or removed
+
+	// ForgetInbound removes what was handled and received before that.
+	ForgetInbound time.Time
 
 	// Lazy says that nobody waits for the change and that it could be had again
 	// after a crash. It may be written some milliseconds later, with others of its

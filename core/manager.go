@@ -31,7 +31,10 @@ type Options struct {
 	Approvals       ApprovalPolicy // who is asked for tool permissions
 	ApprovalTimeout time.Duration  // how long an approval waits; 0 means 10 minutes
 	Greeting        []Notice       // told once with the first reply of each channel
-	Now             func() time.Time
+	// Deliverers names, by key prefix, the adapter that delivers the background
+	// results of a channel.
+	Deliverers map[string]string
+	Now        func() time.Time
 }
 
 // ApprovalPolicy says whether tool permission requests wait for a person.
@@ -64,6 +67,8 @@ type ProcessManager struct {
 	lanes   map[ChannelKey]*lane
 	greeted map[ChannelKey]struct{} // channels without a lane that have had the greeting
 	closed  bool
+	// couriers are told of new deliveries, by adapter.
+	couriers map[string]func(Delivery)
 }
 
 type counters struct {

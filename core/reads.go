@@ -168,7 +168,10 @@ func (m *ProcessManager) Trace(ctx context.Context, id MessageID) (Trace, error)
 		return Trace{}, fmt.Errorf("read the turn of message %s: %w", id, err)
 	}
 	t.Turn, t.Members = &turn, turn.Members
-	t.Approvals, err = m.o.Ledger.TurnApprovals(ctx, turn.ID)
+	if t.Approvals, err = m.o.Ledger.TurnApprovals(ctx, turn.ID); err != nil {
+		return t, err
+	}
+	t.Deliveries, err = m.o.Ledger.MessageDeliveries(ctx, id)
 	return t, err
 }
 
@@ -193,5 +196,8 @@ type Trace struct {
 	Turn      *Turn
 	Members   []MessageID
 	Approvals []Approval
+	// Deliveries are what was to be brought to the sender; empty where the adapter
+	// answers by itself.
+	Deliveries []Delivery
 	Place
 }

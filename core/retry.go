@@ -34,7 +34,7 @@ func (m *ProcessManager) Resubmission(ctx context.Context, id MessageID) (Submis
 	}
 	carrier := members[len(members)-1]
 	s := Submission{
-		Channel: carrier.Channel, Adapter: carrier.Adapter, Origin: carrier.Origin, CanAsk: carrier.CanAsk, Mode: Collect,
+		Channel: carrier.Channel, Adapter: carrier.Adapter, Origin: carrier.Origin, CanAsk: carrier.CanAsk, Deliver: carrier.Deliver, Mode: Collect,
 		RetryOf: carrier.ID, SourceKey: "retry:" + string(carrier.ID),
 	}
 	if s.Content, err = contentAgain(members, turn); err != nil {

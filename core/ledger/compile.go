@@ -89,6 +89,7 @@ func compile(c *core.Change) ([]op, int, error) {
 	for _, b := range c.Background {
 		k.background(b)
 	}
+	k.outbox(c)
 	return k.ops, k.bytes, k.err
 }
 
@@ -163,7 +164,7 @@ func (k *compiler) message(m *core.Message) (content, doc string) {
 	}
 	return content, k.doc(messageDoc{
 		Adapter: m.Adapter, Origin: m.Origin, Mode: m.Mode, SourceHash: m.SourceHash, RetryOf: m.RetryOf,
-		CanAsk: m.CanAsk, Blocks: blocks,
+		CanAsk: m.CanAsk, Deliver: m.Deliver, Blocks: blocks,
 	})
 }
 

@@ -18,6 +18,7 @@ type messageDoc struct {
 	SourceHash string         `json:"source_hash,omitempty"`
 	RetryOf    core.MessageID `json:"retry_of,omitempty"`
 	CanAsk     bool           `json:"can_ask,omitempty"`
+	Deliver    bool           `json:"deliver,omitempty"`
 	Blocks     bool           `json:"blocks,omitempty"` // the content is JSON, not bare text
 }
 
@@ -69,6 +70,12 @@ type approvalDoc struct {
 	Tool      string            `json:"tool,omitempty"`
 	Reason    string            `json:"reason,omitempty"`
 	Retry     core.MessageID    `json:"retry,omitempty"`
+}
+
+type deliveryDoc struct {
+	Kind     core.DeliveryKind `json:"kind"`
+	Attempts int               `json:"attempts,omitempty"`
+	Error    string            `json:"error,omitempty"`
 }
 
 func endingOf(t *core.Turn) endingDoc {

@@ -32,6 +32,13 @@ const (
 	opRaise
 	opProbe
 	opArrive
+	opDeliver
+	opDelivered
+	opInbound
+	opHandled
+	opForgetInbound
+	opRecord
+	opForgetRecord
 	stmtPostMessages
 	stmtPostTurns
 	stmtPosted
@@ -88,6 +95,16 @@ var queries = [statements]string{
 		ON CONFLICT(id) DO NOTHING`,
 	stmtPosted:        `DELETE FROM arrivals`,
 	stmtCountArrivals: `SELECT count(*) FROM arrivals`,
+	opDeliver: `INSERT INTO deliveries(id, adapter, channel, message, state, created_at, ended_at, doc, body, progress)
+		VALUES(?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO NOTHING`,
+	opDelivered: `UPDATE deliveries SET state=?, ended_at=?, doc=?, progress=? WHERE id=? AND state='pending'`,
+	opInbound:   `INSERT INTO inbox(id, adapter, received_at, handled, body) VALUES(?,?,?,0,?) ON CONFLICT(id) DO NOTHING`,
+	opHandled:   `UPDATE inbox SET handled=1, body=NULL WHERE id=?`,
+	opForgetInbound: `DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox ORDER BY seq LIMIT 100)
+		AND handled=1 AND received_at<?`,
+	opRecord: `INSERT INTO records(owner, key, at, doc) VALUES(?,?,?,?)
+		ON CONFLICT(owner, key) DO UPDATE SET at=excluded.at, doc=excluded.doc`,
+	opForgetRecord: `DELETE FROM records WHERE owner=? AND key=?`,
 
 	stmtBegin:      `BEGIN IMMEDIATE`,
 	stmtCommit:     `COMMIT`,
@@ -254,5 +271,7 @@ func (c *writeConn) exists(query stmtID, o *op) error {
 var verbs = [statements]string{
 	opAccept: "accept message with source key", opBody: "store the body of", opBegin: "begin turn", opRun: "begin a turn with message",
 	opArrive: "accept message", opUpdate: "update turn", opRequeue: "put back message", opSettle: "settle message", opEnd: "end turn", opSessionOurs: "note session",
+	opDeliver: "record delivery", opDelivered: "record delivery", opInbound: "record inbound", opHandled: "record inbound",
+	opForgetInbound: "forget inbounds before", opRecord: "keep record", opForgetRecord: "forget record",
 	opSessionDone: "note session", opSessionCost: "note session", opApproval: "store approval", opBackground: "store background result",
 }
