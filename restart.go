@@ -200,6 +200,7 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 	_, _ = sd.SdNotify(false, fmt.Sprintf("%s\nMONOTONIC_USEC=%d", sd.SdNotifyReloading, monotonicMicros()))
 	d.unix.(*net.UnixListener).SetUnlinkOnClose(false) // it is the successor's
 	d.http.HandOver()
+	d.telegram.stop()
 	d.manager.Detach()
 	d.hosts.LeaveSpares()
 	d.closeRecords()

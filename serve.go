@@ -111,6 +111,8 @@ type daemon struct {
 	http     *httpapi.Server
 	tcp      net.Listener
 	unix     net.Listener
+	push     core.PushRegistry
+	telegram *chats // nil where it is off
 
 	mu      sync.Mutex          // protects the fields below
 	attempt *attempt            // a restart under way
@@ -210,9 +212,6 @@ func (d *daemon) prepare() (err error) {
 	for _, w := range d.cfg.Warnings() {
 		d.log.Warn("configuration", "problem", w)
 	}
-	if d.cfg.TelegramToken.IsSet() {
-		d.log.Warn("configuration", "problem", "BARECLAW_TELEGRAM_TOKEN is set, but this version has no Telegram adapter yet")
-	}
 	if d.self, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program's file: %w", err)
 	}
@@ -262,10 +261,10 @@ func (d *daemon) open() (err error) {
 		IdleTimeout: d.cfg.IdleTimeout, MaxSessions: cmp.Or(d.cfg.MaxSessions, core.SessionsIn(memory.Total())),
 		TurnBudget: d.cfg.MaxBudgetUSD, DailyBudget: d.cfg.DailyBudgetUSD,
 		Approvals: core.ApprovalPolicy(d.cfg.Approvals), ApprovalTimeout: d.cfg.ApprovalTimeout,
-		Greeting: d.agent.greeting(),
+		Greeting: d.agent.greeting(), Deliverers: d.deliverers(),
 	})
 	d.http = httpapi.New(httpapi.Options{
-		Core: d.manager, Push: &core.PushRegistry{}, Log: d.log,
+		Core: d.manager, Push: &d.push, Log: d.log,
 		Health: d.health, Restart: d.requestRestart, Peer: samePeer,
 		Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 	})
@@ -277,6 +276,9 @@ func (d *daemon) open() (err error) {
 	d.restoreFeeds()
 	if err := d.manager.Recover(context.Background()); err != nil {
 		return fmt.Errorf("take up what was left: %w", err)
+	}
+	if err := d.startTelegram(); err != nil {
+		return err
 	}
 	if d.predecessor != nil {
 		return nil // serveHeld tells when this is the daemon
@@ -344,6 +346,7 @@ func (d *daemon) leave(why httpapi.Reason) {
 	d.disinherit()
 	_, _ = sd.SdNotify(false, sd.SdNotifyStopping)
 	d.cut(why)
+	d.telegram.stop()
 	d.manager.Detach()
 	d.hosts.LeaveSpares()
 }

@@ -100,6 +100,22 @@ type Config struct {
 	// AllowedUsers are the Telegram user ids that are listened to; not empty
 	// if TelegramToken is set.
 	AllowedUsers []int64
+	// TelegramAPI is the base URL of the Bot API, without a slash at its end.
+	TelegramAPI string
+	// FileOver is how many messages an answer may take before it comes as a file;
+	// at least 1.
+	FileOver int
+	// MediaMaxAge is how long received files are kept; 0 means for ever.
+	MediaMaxAge time.Duration
+	// Transcribe is the command that makes a text of a voice message: a line for the
+	// shell, which gets the file's path on its standard input. Empty: none.
+	Transcribe string
+	// SendRoots are existing directories that files may be sent from, besides CWD and
+	// where received files are kept.
+	SendRoots []string
+	// UserDir is the directory that all daemons of this user share, whatever their
+	// StateDir is. It need not exist yet.
+	UserDir string
 
 	// LogLevel is the least severe level that is written.
 	LogLevel slog.Level

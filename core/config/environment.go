@@ -45,6 +45,11 @@ type environment struct {
 
 	TelegramToken string `envconfig:"BARECLAW_TELEGRAM_TOKEN" secret:"true" help:"token of the Telegram bot; no Telegram when empty"`
 	AllowedUsers  string `envconfig:"BARECLAW_ALLOWED_USERS" help:"Telegram user ids that are listened to, comma-separated"`
+	TelegramAPI   string `envconfig:"BARECLAW_TELEGRAM_API" default:"https://api.telegram.org" help:"base URL of the Bot API"`
+	FileOver      string `envconfig:"BARECLAW_TELEGRAM_FILE_OVER" default:"5" help:"an answer of more messages comes as a file"`
+	MediaMaxAge   string `envconfig:"BARECLAW_MEDIA_MAX_AGE" default:"30d" help:"how long received files are kept; 0 for ever"`
+	Transcribe    string `envconfig:"BARECLAW_TRANSCRIBE" help:"command that makes a text of a voice message"`
+	SendRoots     string `envconfig:"BARECLAW_SEND_ROOTS" help:"further directories that files may be sent from, comma-separated"`
 
 	LogLevel  string `envconfig:"BARECLAW_LOG_LEVEL" default:"info" help:"debug, info, warn or error"`
 	LogFormat string `envconfig:"BARECLAW_LOG_FORMAT" default:"text" help:"text or json"`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,16 @@ func parsePatience(s string) (time.Duration, error) {
 		return 0, fmt.Errorf("%s is less than 0", quoted(s))
 	}
 	return d, nil
+}
+
+// parseAge reads a Go duration of 0 or more, or a whole number of days with a d.
+func parseAge(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		const most = math.MaxInt64 / int64(24*time.Hour)
+		n, err := between[int64](0, most)(days)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return parsePatience(s)
 }
 
 // parseDollars reads an amount of 0 to maxDollars, in decimals without an exponent.
@@ -249,6 +260,22 @@ func parseTelegramToken(s string) (Secret, error) {
 		return Secret{}, errors.New("it does not look like a bot token")
 	}
 	return NewSecret(s), nil
+}
+
+// parseBaseURL reads an http or https URL and takes the slash from its end.
+func parseBaseURL(s string) (string, error) {
+	u, err := url.Parse(s)
+	if err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("%s is not such a URL", quoted(s))
+	}
+	return strings.TrimRight(s, "/"), nil
+}
+
+func parsePrintable(s string) (string, error) {
+	if !isPrintable(s) {
+		return "", fmt.Errorf("%s has control characters", quoted(s))
+	}
+	return s, nil
 }
 
 // isPrintable reports whether s is valid UTF-8 without control characters.

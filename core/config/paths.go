@@ -58,6 +58,20 @@ func (m machine) directory(path string) (string, error) {
 	return path, nil
 }
 
+// directories is directory for a list.
+func (m machine) directories(s string) ([]string, error) {
+	list, err := parseList(s)
+	if err != nil {
+		return nil, err
+	}
+	for i, path := range list {
+		if list[i], err = m.directory(path); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
 // stateDir is the state directory when none is set, by the XDG Base Directory
 // Specification: a relative $XDG_STATE_HOME is ignored.
 func (m machine) stateDir() (string, error) {

@@ -17,6 +17,8 @@ const (
 	maxDollars  = 1_000_000
 	// maxSpares is more than a machine starts at once without being slow.
 	maxSpares = 64
+	// maxFileOver is far more than anybody reads.
+	maxFileOver = 1000
 )
 
 // resolve parses every variable, each whatever became of the others, and
@@ -28,7 +30,7 @@ func (e environment) resolve(m machine, p *problems) Config {
 	e.resolvePaths(&c, m, p)
 	e.resolveClaude(&c, m, p)
 	e.resolveTurns(&c, p)
-	e.resolveTelegram(&c, p)
+	e.resolveTelegram(&c, m, p)
 	c.LogLevel = read(p, "BARECLAW_LOG_LEVEL", e.LogLevel, "debug, info, warn or error", parseLevel)
 	c.LogFormat = read(p, "BARECLAW_LOG_FORMAT", e.LogFormat, "text or json", oneOf(LogText, LogJSON))
 	return c
@@ -77,6 +79,10 @@ func (e environment) resolvePaths(c *Config, m machine, p *problems) {
 		c.StateDir, err = m.stateDir()
 		p.check("BARECLAW_STATE_DIR", pathAccepted, err)
 	}
+	c.UserDir = c.StateDir
+	if shared, err := m.stateDir(); err == nil {
+		c.UserDir = shared
+	}
 	c.RuntimeDir = read(p, "BARECLAW_RUNTIME_DIR", e.RuntimeDir, pathAccepted, inDaemonCWD)
 	if e.RuntimeDir == "" {
 		c.RuntimeDir = m.runtimeDir(c.StateDir)
@@ -124,7 +130,7 @@ func (e environment) resolveTurns(c *Config, p *problems) {
 	c.ApprovalTimeout = read(p, "BARECLAW_APPROVAL_TIMEOUT", e.ApprovalTimeout, durationAccepted, parseDuration)
 }
 
-func (e environment) resolveTelegram(c *Config, p *problems) {
+func (e environment) resolveTelegram(c *Config, m machine, p *problems) {
 	const usersAccepted = "a comma-separated list of Telegram user ids, as 123456789,987654321"
 	c.TelegramToken = read(p, "BARECLAW_TELEGRAM_TOKEN", e.TelegramToken, "a token from @BotFather, as 123456:ABC-DEF", parseTelegramToken)
 	c.AllowedUsers = read(p, "BARECLAW_ALLOWED_USERS", e.AllowedUsers, usersAccepted, parseUsers)
@@ -132,4 +138,9 @@ func (e environment) resolveTelegram(c *Config, p *problems) {
 		p.check("BARECLAW_ALLOWED_USERS", usersAccepted,
 			errors.New("it is empty, but BARECLAW_TELEGRAM_TOKEN is set, and a bot that listens to everyone lets everyone run commands"))
 	}
+	c.TelegramAPI = read(p, "BARECLAW_TELEGRAM_API", e.TelegramAPI, "an http or https URL, as http://localhost:8081", parseBaseURL)
+	c.FileOver = read(p, "BARECLAW_TELEGRAM_FILE_OVER", e.FileOver, "1 to 1000", between(1, maxFileOver))
+	c.MediaMaxAge = read(p, "BARECLAW_MEDIA_MAX_AGE", e.MediaMaxAge, "days or a duration, as 30d or 12h, where 0 means for ever", parseAge)
+	c.Transcribe = read(p, "BARECLAW_TRANSCRIBE", e.Transcribe, "a command line for sh", parsePrintable)
+	c.SendRoots = read(p, "BARECLAW_SEND_ROOTS", e.SendRoots, "a comma-separated list of existing directories, each absolute or starting with ~/", m.directories)
 }

@@ -1,0 +1,46 @@
+package telegram
+
+import (
+	"context"
+	"strings"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+)
+
+// A tap is a button that somebody who is listened to has tapped. What a button does
+// is in its data: a verb, a colon, and whatever the verb needs. The data is all that
+// a tap brings, so that buttons work after a restart, and on messages of any age.
+type tap struct {
+	key     string // source key
+	place   place
+	message int // the message with the button
+	user    models.User
+	verb    string
+	arg     string
+}
+
+// taps says what the buttons' verbs do. Each returns what is shown to who tapped: at
+// most 200 characters, https://core.telegram.org/bots/api#answercallbackquery
+func (a *Adapter) taps() map[string]func(context.Context, tap) string {
+	return map[string]func(context.Context, tap) string{}
+}
+
+// tapped does what a button is for, and tells so.
+func (a *Adapter) tapped(ctx context.Context, r *arrival) {
+	q := r.update.CallbackQuery
+	t := tap{key: r.key, user: q.From}
+	t.verb, t.arg, _ = strings.Cut(q.Data, ":")
+	if m := q.Message.Message; m != nil {
+		t.place, t.message = placeOf(m), m.ID
+	} else if m := q.Message.InaccessibleMessage; m != nil {
+		t.place, t.message = place{chat: m.Chat.ID}, m.MessageID
+	}
+	answer := "This button is not known any more."
+	if do := a.taps()[t.verb]; do != nil {
+		answer = do(ctx, t)
+	}
+	if _, err := a.client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: q.ID, Text: answer}); err != nil && ctx.Err() == nil {
+		a.o.Log.Debug("telegram: tap not answered", "err", err) // it is done all the same; after a restart it may be too old
+	}
+}

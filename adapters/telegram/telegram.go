@@ -1,0 +1,141 @@
+// Package telegram is the adapter for Telegram: chats and topics are channels.
+//
+// What it promises: an update is on record before Telegram is told that it was
+// received, so that nothing is lost and nothing runs twice; every outcome is a
+// delivery on record until Telegram has taken it; and only the users it was told to
+// listen to are heard. Everything it sends goes through one schedule.
+//
+// An update's way: the poller (poll.go) receives and records it, the intake
+// (intake.go) keeps the order of each chat and lets chats be independent, and
+// message.go, commands and buttons make of it what there is to be made. An
+// outcome's way: the core records a delivery, the outbox (outbox.go) composes its
+// parts (compose.go) and sends them in order. What happens meanwhile is shown by a
+// follower for each chat with an open turn.
+package telegram
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/core"
+)
+
+// Name is the adapter's name: in messages, deliveries, records and to the agent.
+const Name = "telegram"
+
+// Prefix begins the key of every channel that is a chat here.
+const Prefix = "tg-"
+
+// DefaultAPI is where Telegram's servers answer.
+const DefaultAPI = "https://api.telegram.org"
+
+// Options are what the adapter works with. Core, Push, Log, Token, Allowed and
+// StateDir are required.
+type Options struct {
+	Core *core.ProcessManager
+	Push *core.PushRegistry
+	Log  *slog.Logger
+
+	Token   string  // of the bot; never logged
+	API     string  // base URL of the Bot API; empty means DefaultAPI
+	Allowed []int64 // users that are listened to
+
+	StateDir string // media files are kept below it
+	LockFile string // what no other process may hold while this one polls; empty: none
+
+	FileOver    int           // an answer of more messages comes as a file; 0 means 5
+	MediaMaxAge time.Duration // how long received files are kept; 0 means for ever
+	Transcribe  string        // command that makes a text of a voice message; empty: none
+	SendRoots   []string      // directories that files may be sent from, besides the media directory
+	CWD         string        // the agent's directory: files may be sent from it
+	Withheld    []string      // directories that no file is ever sent from
+
+	// Shown says what a line of the agent shows to a person.
+	Shown func(line []byte) []core.Shown
+	// Restart starts the gateway anew; see /restart.
+	Restart func(context.Context) error
+
+	PollTimeout time.Duration // how long Telegram may hold an empty poll; 0 means 50 s
+	HTTP        *http.Client  // nil: one of its own
+}
+
+// An Adapter serves the chats of one bot. Its methods are safe for concurrent use.
+type Adapter struct {
+	o       Options
+	botID   int64
+	allowed map[int64]bool
+	client  *client
+	health  health
+	intake  intake
+	outbox  outbox
+
+	ctx  context.Context // ends what runs beside Run; set by it
+	work sync.WaitGroup  // what was started under ctx
+}
+
+// New returns an adapter that serves nothing yet. It asks nothing of the network.
+func New(o Options) (*Adapter, error) {
+	o.API = strings.TrimRight(cmp.Or(o.API, DefaultAPI), "/")
+	o.PollTimeout = cmp.Or(o.PollTimeout, 50*time.Second)
+	o.FileOver = cmp.Or(o.FileOver, 5)
+	id, _, _ := strings.Cut(o.Token, ":")
+	botID, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("telegram: the token does not begin with the bot's id") // the error would show it
+	}
+	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}}
+	for _, user := range o.Allowed {
+		a.allowed[user] = true
+	}
+	if a.client, err = newClient(o); err != nil {
+		return nil, err
+	}
+	a.intake.adapter, a.outbox.adapter = a, a
+	return a, nil
+}
+
+// Run serves until ctx ends, and returns when nothing is under way any more. It
+// goes on whatever happens to the network or the bot; Health says how it does.
+func (a *Adapter) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer a.work.Wait()
+	defer cancel()
+	a.ctx = ctx
+	a.o.Core.OnDelivery(Name, a.outbox.add)
+	if err := a.outbox.load(ctx); err != nil {
+		return err
+	}
+	if err := a.takeUp(ctx); err != nil {
+		return err
+	}
+	a.poll(ctx)
+	return nil
+}
+
+// takeUp handles what an earlier process has received and not handled.
+func (a *Adapter) takeUp(ctx context.Context) error {
+	left, err := a.o.Core.Unhandled(ctx, Name)
+	if err != nil {
+		return fmt.Errorf("telegram: take up what was received: %w", err)
+	}
+	for _, in := range left {
+		a.intake.add(in)
+	}
+	return nil
+}
+
+// start runs f beside Run, which waits for it.
+func (a *Adapter) start(f func(context.Context)) {
+	a.work.Add(1)
+	go func() { // ends with f, which ends with ctx
+		defer a.work.Done()
+		f(a.ctx)
+	}()
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"bareclaw/adapters/telegram"
+	"bareclaw/core"
+)
+
+// chats is the Telegram adapter at work.
+type chats struct {
+	adapter *telegram.Adapter
+	end     context.CancelFunc
+	ended   chan struct{} // closed when it has ended
+}
+
+// deliverers names who delivers the background results of which channels.
+func (d *daemon) deliverers() map[string]string {
+	if !d.cfg.TelegramToken.IsSet() {
+		return nil
+	}
+	return map[string]string{telegram.Prefix: telegram.Name}
+}
+
+// startTelegram serves Telegram, if there is a bot. It asks nothing of the network.
+func (d *daemon) startTelegram() error {
+	if !d.cfg.TelegramToken.IsSet() {
+		return nil
+	}
+	token := d.cfg.TelegramToken.Reveal()
+	id, _, _ := strings.Cut(token, ":")
+	adapter, err := telegram.New(telegram.Options{
+		Core: d.manager, Push: &d.push, Log: d.log, Token: token, API: d.cfg.TelegramAPI, Allowed: d.cfg.AllowedUsers,
+		StateDir: d.cfg.StateDir, LockFile: filepath.Join(d.cfg.UserDir, "telegram-"+id+".lock"),
+		FileOver: d.cfg.FileOver, MediaMaxAge: d.cfg.MediaMaxAge, Transcribe: d.cfg.Transcribe,
+		SendRoots: d.cfg.SendRoots, CWD: d.cfg.CWD, Withheld: []string{d.cfg.StateDir, d.cfg.RuntimeDir, d.cfg.UserDir},
+		Shown: shown, Restart: d.requestRestart,
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &chats{adapter: adapter, end: cancel, ended: make(chan struct{})}
+	d.telegram = c
+	d.closers = append(d.closers, c.stop)
+	go func() { // ends by stop
+		defer close(c.ended)
+		if err := adapter.Run(ctx); err != nil && ctx.Err() == nil {
+			d.log.Error("Telegram is not served", "err", err)
+		}
+	}()
+	return nil
+}
+
+// stop ends it and returns when nothing of it is under way any more. It may be
+// called again, and where there is none.
+func (c *chats) stop() {
+	if c == nil {
+		return
+	}
+	c.end()
+	<-c.ended
+}
+
+// shown says what a line of the agent shows to a person.
+func shown([]byte) []core.Shown { return nil }
