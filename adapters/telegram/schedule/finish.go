@@ -52,6 +52,9 @@ func (p *plan) learn(j *job, err error, v Verdict, at time.Time) {
 	if probed {
 		p.outage.probe = nil
 	}
+	if p.closed {
+		return // what fails now was cut off
+	}
 	if err == nil || !v.Global || v.Kind != Retry {
 		p.outage = outage{}
 		return
