@@ -16,7 +16,10 @@ import (
 var errCannotCompose = errors.New("nothing can be made of the delivery")
 
 // The adapter's own kinds of deliveries.
-const kindNote core.DeliveryKind = "note" // Body is a Note
+const (
+	kindNote     core.DeliveryKind = "note"     // Body is a Note
+	kindApproval core.DeliveryKind = "approval" // somebody is asked for a permission
+)
 
 // A part is one message of a delivery.
 type part interface {

@@ -56,7 +56,7 @@ func (a *Adapter) submit(ctx context.Context, p place, message int, s core.Submi
 		t, err := a.o.Core.Submit(ctx, s)
 		switch {
 		case err == nil:
-			a.refer(ctx, p.chat, message, ref{Message: t.Message.ID})
+			a.submitted(ctx, p.chat, message, t.Message.ID)
 			return
 		case ctx.Err() != nil, errors.Is(err, core.ErrClosed):
 			return

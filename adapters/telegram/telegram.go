@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/adapters/telegram/schedule"
 	"bareclaw/core"
 )
 
@@ -75,6 +76,8 @@ type Adapter struct {
 	health  health
 	intake  intake
 	outbox  outbox
+	sends   *schedule.Scheduler
+	calls   calls
 
 	ctx  context.Context // ends what runs beside Run; set by it
 	work sync.WaitGroup  // what was started under ctx
@@ -98,16 +101,21 @@ func New(o Options) (*Adapter, error) {
 		return nil, err
 	}
 	a.intake.adapter, a.outbox.adapter = a, a
+	a.sends = schedule.New(schedule.Options{Classify: classify, InFlight: maxInFlight, Log: o.Log})
 	return a, nil
 }
 
 // Run serves until ctx ends, and returns when nothing is under way any more. It
 // goes on whatever happens to the network or the bot; Health says how it does.
 func (a *Adapter) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer a.work.Wait()
-	defer cancel()
 	a.ctx = ctx
+	sending, endSending := context.WithCancel(context.WithoutCancel(ctx))
+	var sends sync.WaitGroup
+	sends.Go(func() { _ = a.sends.Run(sending) }) // ends by endSending
+	defer a.work.Wait()
+	defer sends.Wait()
+	defer endSending()
+	defer a.calls.drain(leaveGrace)
 	a.o.Core.OnDelivery(Name, a.outbox.add)
 	if err := a.outbox.load(ctx); err != nil {
 		return err
