@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"bareclaw/adapters/telegram"
-	"bareclaw/core"
+	"bareclaw/sessionhost"
 )
 
 // chats is the Telegram adapter at work.
@@ -36,7 +36,7 @@ func (d *daemon) startTelegram() error {
 		StateDir: d.cfg.StateDir, LockFile: filepath.Join(d.cfg.UserDir, "telegram-"+id+".lock"),
 		FileOver: d.cfg.FileOver, MediaMaxAge: d.cfg.MediaMaxAge, Transcribe: d.cfg.Transcribe,
 		SendRoots: d.cfg.SendRoots, CWD: d.cfg.CWD, Withheld: []string{d.cfg.StateDir, d.cfg.RuntimeDir, d.cfg.UserDir},
-		Shown: shown, Restart: d.requestRestart,
+		Shown: sessionhost.Show, Restart: d.requestRestart,
 	})
 	if err != nil {
 		return err
@@ -63,6 +63,3 @@ func (c *chats) stop() {
 	c.end()
 	<-c.ended
 }
-
-// shown says what a line of the agent shows to a person.
-func shown([]byte) []core.Shown { return nil }

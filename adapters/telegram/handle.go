@@ -28,8 +28,11 @@ func (a *Adapter) handle(ctx context.Context, p place, batch []*arrival) {
 
 // handleAside handles what waits for nothing else of its conversation.
 func (a *Adapter) handleAside(ctx context.Context, r *arrival) {
-	if r.update.CallbackQuery != nil {
+	switch u := &r.update; {
+	case u.CallbackQuery != nil:
 		a.tapped(ctx, r)
+	case u.StoppedMessageGeneration != nil:
+		a.draftStopped(ctx, u.StoppedMessageGeneration)
 	}
 	a.handled(ctx, r)
 }
@@ -52,6 +55,7 @@ func (a *Adapter) message(ctx context.Context, p place, batch []*arrival) {
 // submit submits a message, again and again while it cannot be recorded. A refusal
 // is told to the sender.
 func (a *Adapter) submit(ctx context.Context, p place, message int, s core.Submission) {
+	a.follow(p)
 	for {
 		t, err := a.o.Core.Submit(ctx, s)
 		switch {

@@ -15,6 +15,8 @@ import (
 const (
 	recordRef     = "ref:"     // + chat:message id → ref
 	recordSource  = "source:"  // + message id of the core → message id of the chat
+	recordShown   = "shown:"   // + channel key → shownRecord
+	recordAdopted = "adopted:" // + delivery id → message id of the chat
 	recordChat    = "chat:"    // + chat id → chatRecord
 	recordTopic   = "topic:"   // + channel key → topicRecord
 	recordSetting = "setting:" // + channel key → settings

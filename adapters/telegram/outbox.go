@@ -38,9 +38,9 @@ type outgoing struct {
 	ended chan struct{} // closed when this process has nothing more to do with it
 }
 
-// A progress is how far a delivery is: the ids of the messages that its parts
+// A sendState is how far a delivery is: the ids of the messages that its parts
 // have become.
-type progress struct {
+type sendState struct {
 	Sent []int `json:"sent,omitempty"`
 }
 
@@ -162,7 +162,7 @@ func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 	if !ok {
 		return a.giveUp(ctx, out, fmt.Errorf("%q is no chat", out.Channel))
 	}
-	var done progress
+	var done sendState
 	if out.Progress != nil {
 		if err := json.Unmarshal(out.Progress, &done); err != nil {
 			return a.giveUp(ctx, out, fmt.Errorf("read how far it is: %w", err))
@@ -195,7 +195,7 @@ func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 }
 
 // sent records how far a delivery is.
-func (a *Adapter) sent(ctx context.Context, p place, out *outgoing, done progress, whole bool) (err error) {
+func (a *Adapter) sent(ctx context.Context, p place, out *outgoing, done sendState, whole bool) (err error) {
 	if out.Progress, err = json.Marshal(done); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ package telegram
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -59,7 +60,7 @@ type Options struct {
 	Withheld    []string      // directories that no file is ever sent from
 
 	// Shown says what a line of the agent shows to a person.
-	Shown func(line []byte) []core.Shown
+	Shown func(line json.RawMessage) []core.Shown
 	// Restart starts the gateway anew; see /restart.
 	Restart func(context.Context) error
 
@@ -78,6 +79,9 @@ type Adapter struct {
 	outbox  outbox
 	sends   *schedule.Scheduler
 	calls   calls
+
+	followers followers
+	showing   sync.Mutex // one record of what is shown is changed at a time
 
 	ctx  context.Context // ends what runs beside Run; set by it
 	work sync.WaitGroup  // what was started under ctx
@@ -116,8 +120,11 @@ func (a *Adapter) Run(ctx context.Context) error {
 	defer sends.Wait()
 	defer endSending()
 	defer a.calls.drain(leaveGrace)
-	a.o.Core.OnDelivery(Name, a.outbox.add)
+	a.o.Core.OnDelivery(Name, a.handIn)
 	if err := a.outbox.load(ctx); err != nil {
+		return err
+	}
+	if err := a.followOpen(ctx); err != nil {
 		return err
 	}
 	if err := a.takeUp(ctx); err != nil {
