@@ -211,3 +211,10 @@ func updates(t *testing.T, s *telegramtest.Server, body fields) []update {
 }
 
 func repeat(text string, n int) string { return strings.Repeat(text, n) }
+
+func decode(t *testing.T, data []byte, dest any) {
+	t.Helper()
+	if err := json.Unmarshal(data, dest); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+}

@@ -171,7 +171,7 @@ func TestLibraryEchoes(t *testing.T) {
 		b := newBot(t, s, bot.WithHTTPClient(3*time.Second, http.DefaultClient), bot.WithNotAsyncHandlers(),
 			bot.WithDefaultHandler(func(ctx context.Context, b *bot.Bot, u *models.Update) {
 				_, err := b.SendMessage(ctx, &bot.SendMessageParams{ChatID: u.Message.Chat.ID, Text: "ok: " + u.Message.Text})
-				if err != nil {
+				if err != nil && ctx.Err() == nil { // a bot that is stopped may not read its answer
 					t.Error(err)
 				}
 			}))
