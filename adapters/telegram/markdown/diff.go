@@ -18,6 +18,9 @@ const (
 	removed, added, unchanged = "- ", "+ ", "\u00a0\u00a0"
 )
 
+// A diffLine is a line and what was done to it.
+type diffLine struct{ column, text string }
+
 // Diff shows an edit of a file: its name, and in an expandable quotation the
 // lines that were removed and added, with some around them. It is at most about 3,500
 // UTF-16 units long; longer lines are shortened, and further ones counted.
@@ -27,13 +30,13 @@ func Diff(file, before, after string) Document {
 	if err != nil { // its own edits do not fit its input
 		return changes("Edit", file, append(allLines(removed, before), allLines(added, after)...))
 	}
-	var lines []string
+	var lines []diffLine
 	for i, h := range u.Hunks {
 		if i > 0 {
-			lines = append(lines, skippedLines)
+			lines = append(lines, diffLine{skippedLines, ""})
 		}
 		for _, l := range h.Lines {
-			lines = append(lines, column(l.Kind)+l.Content)
+			lines = append(lines, diffLine{column(l.Kind), l.Content})
 		}
 	}
 	return changes("Edit", file, lines)
@@ -64,27 +67,28 @@ func wholeLines(text string) string {
 	return text + "\n"
 }
 
-func allLines(column, text string) []string {
-	var lines []string
+func allLines(column, text string) []diffLine {
+	var lines []diffLine
 	for line := range strings.Lines(text) {
-		lines = append(lines, column+line)
+		lines = append(lines, diffLine{column, line})
 	}
 	return lines
 }
 
 // changes shows as many lines as there is room for.
-func changes(what, file string, lines []string) Document {
+func changes(what, file string, lines []diffLine) Document {
 	var b Builder
 	b.Bold(what + ": ").Code(Shorten(clean(file), maxFileUnits)).Text("\n")
 	var shown strings.Builder
 	units := 0
 	for i, line := range lines {
-		line = Shorten(expandTabs(clean(strings.TrimRight(line, "\r\n"))), maxDiffLineUnits) + "\n"
-		if units += Length(line); units > maxDiffUnits {
+		text := expandTabs(clean(strings.TrimRight(line.text, "\r\n")))
+		text = Shorten(line.column+text, maxDiffLineUnits) + "\n"
+		if units += Length(text); units > maxDiffUnits {
 			fmt.Fprintf(&shown, "… %d more lines", len(lines)-i)
 			break
 		}
-		shown.WriteString(line)
+		shown.WriteString(text)
 	}
 	if len(lines) == 0 {
 		shown.WriteString("no lines changed")

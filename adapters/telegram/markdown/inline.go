@@ -48,8 +48,7 @@ func (r *renderer) inline(n ast.Node) {
 		r.write(r.autoLink(n))
 	case *ast.RawHTML:
 		r.literal(segments(n.Segments, r.source))
-	case *east.TaskCheckBox:
-		r.write(box(n.IsChecked))
+	case *east.TaskCheckBox: // it is with the marker
 	default:
 		r.inlines(n)
 	}

@@ -7,19 +7,18 @@ import (
 	east "github.com/yuin/goldmark/extension/ast"
 )
 
+const bullet = "• "
+
 // list writes a list, one item after the other.
 func (r *renderer) list(n *ast.List) {
 	number := n.Start
-	separator := ""
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
-		r.write(separator)
+		if item != n.FirstChild() {
+			r.write(separator(n.IsTight))
+		}
 		r.indent()
 		r.item(item, marker(n, number), n.IsTight)
 		number++
-		separator = "\n\n"
-		if n.IsTight {
-			separator = "\n"
-		}
 	}
 }
 
@@ -28,35 +27,35 @@ func marker(n *ast.List, number int) string {
 	if n.IsOrdered() {
 		return strconv.Itoa(number) + string(rune(n.Marker)) + " "
 	}
-	return "• "
+	return bullet
 }
 
-// item writes an item, its lines indented. A box takes the place of a bullet.
+// item writes an item, its lines indented.
 func (r *renderer) item(n ast.Node, marker string, tight bool) {
 	indent := "   "
-	if marker == "• " {
+	if marker == bullet {
 		indent = "  "
 	}
-	if marker != "• " || !isTask(n) {
-		r.write(marker)
-	}
+	r.write(withBox(marker, n))
 	r.within(indent, func() { r.blocks(n, tight) })
 }
 
-// isTask reports whether an item begins with a box to tick.
-func isTask(item ast.Node) bool {
+// withBox adds a box to tick to the marker of an item that has one. It takes the
+// place of a bullet.
+func withBox(marker string, item ast.Node) string {
 	first := item.FirstChild()
 	if first == nil {
-		return false
+		return marker
 	}
-	_, ok := first.FirstChild().(*east.TaskCheckBox)
-	return ok
-}
-
-// box returns a box to tick.
-func box(ticked bool) string {
-	if ticked {
-		return "☑ "
+	task, ok := first.FirstChild().(*east.TaskCheckBox)
+	if !ok {
+		return marker
 	}
-	return "☐ "
+	if marker == bullet {
+		marker = ""
+	}
+	if task.IsChecked {
+		return marker + "☑ "
+	}
+	return marker + "☐ "
 }

@@ -10,8 +10,8 @@ import (
 // the same except at the end, where it shows what is likely to become of what
 // was begun, so that text that is streamed does not change its looks:
 //
-//   - a last line of nothing but markers (*, #, -, a fence that begins, …) is
-//     left out until there is more of it;
+//   - a last line of nothing but markers (*, #, -, a fence that begins, …), and
+//     markers at the end that begin something, are left out until there is more;
 //   - bold, italic, strikethrough, spoiler and code within a line that were begun
 //     in the last paragraph and not ended are ended there;
 //   - a link of which the address is incomplete is its label.
@@ -20,8 +20,8 @@ import (
 // table is text until the line below its header is complete.
 func RenderPartial(source string) Document {
 	source = withoutMarkers(source)
-	source = withoutAddress(source)
-	closers := closers(lastParagraph(source))
+	source = withoutAddress(withoutRun(source))
+	closers := reversed(openRuns(lastParagraph(source)))
 	doc := Render(source)
 	if closers == "" {
 		return doc
@@ -80,9 +80,30 @@ func lastParagraph(source string) string {
 	return end[1+strings.LastIndex(end, "\n\n"):]
 }
 
-// closers returns what ends the styles that a paragraph begins and does not end,
-// as far as one can tell without parsing it.
-func closers(paragraph string) string {
+// withoutRun leaves out markers at the end that begin something, or are half of
+// what ends something.
+func withoutRun(source string) string {
+	rest := strings.TrimRight(source, source[max(0, len(source)-1):])
+	run := source[len(rest):]
+	if run == "" || strings.IndexByte(styleMarkers, run[0]) < 0 {
+		return source
+	}
+	if markerRun(run) != "" && (rest == "" || isSpace(rest[len(rest)-1]) || rest[len(rest)-1] == '(') {
+		return rest
+	}
+	open := openRuns(lastParagraph(rest))
+	if n := len(open); n > 0 && len(open[n-1]) > len(run) && open[n-1][0] == run[0] {
+		return rest
+	}
+	return source
+}
+
+// styleMarkers are what styles within a line begin and end with.
+const styleMarkers = "*_~|`"
+
+// openRuns returns the markers of styles that a paragraph begins and does not
+// end, as far as one can tell without parsing it.
+func openRuns(paragraph string) []string {
 	var open []string
 	for i := 0; i < len(paragraph); {
 		run := markerRun(paragraph[i:])
@@ -96,8 +117,7 @@ func closers(paragraph string) string {
 		case run[0] == '`':
 			n := strings.Index(paragraph[i+len(run):], run)
 			if n < 0 {
-				open = append(open, run)
-				return reversed(open)
+				return append(open, run)
 			}
 			i += n + 2*len(run)
 			continue
@@ -110,12 +130,12 @@ func closers(paragraph string) string {
 		}
 		i = next
 	}
-	return reversed(open)
+	return open
 }
 
 // markerRun returns the markers that the text begins with, all the same.
 func markerRun(text string) string {
-	if strings.IndexByte("*_~|`", text[0]) < 0 {
+	if strings.IndexByte(styleMarkers, text[0]) < 0 {
 		return ""
 	}
 	n := 1

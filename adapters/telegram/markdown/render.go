@@ -60,20 +60,28 @@ func (r *renderer) findUsed(doc ast.Node) {
 }
 
 // blocks writes the blocks in a node, with a blank line between them, or none
-// if they are close together.
-func (r *renderer) blocks(parent ast.Node, close bool) {
-	separator := ""
+// if they are close together. A list within an item begins right below its text.
+func (r *renderer) blocks(parent ast.Node, tight bool) {
+	first := true
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		if r.hidden(n) {
 			continue
 		}
-		r.write(separator)
-		r.block(n)
-		separator = "\n\n"
-		if close {
-			separator = "\n"
+		below := n.Kind() == ast.KindList && parent.Kind() == ast.KindListItem
+		if !first {
+			r.write(separator(tight || below))
 		}
+		r.block(n)
+		first = false
 	}
+}
+
+// separator is what is between blocks.
+func separator(tight bool) string {
+	if tight {
+		return "\n"
+	}
+	return "\n\n"
 }
 
 // hidden reports whether nothing is to be seen of a block.

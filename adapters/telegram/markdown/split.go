@@ -11,26 +11,29 @@ const (
 	// (core.telegram.org/bots/api#sendmessage: 4096 characters after entities
 	// parsing).
 	MaxUnits = 4096
-	// MaxEntities is how many entities a message may have. The Bot API does not
-	// name the limit; its method messages.sendMessage refuses more with
-	// ENTITIES_TOO_LONG (core.telegram.org/method/messages.sendMessage), which the
-	// client configuration sets at 100 (limits.tginfo.me).
+	// MaxEntities is how many entities a message may have: Telegram ignores what is
+	// more (github.com/tdlib/telegram-bot-api/issues/820; the Bot API does not say so).
 	MaxEntities = 100
+	// maxEntityBytes bounds the entities of a message, mostly the addresses of
+	// its links. Telegram refuses more than about 9,500 bytes with ENTITIES_TOO_LONG
+	// (github.com/tdlib/telegram-bot-api/issues/165); this leaves some room.
+	maxEntityBytes = 8000
 
 	minLimit = 2 // a surrogate pair
 )
 
 // Split cuts a document into messages of at most limit UTF-16 units and
-// MaxEntities entities; a limit of 0, or one beyond MaxUnits, is MaxUnits. It cuts
-// between blocks if that does not leave a message three quarters empty, else between
-// lines, else between words, else between characters as they are seen. An entity
-// that would be cut ends with the one message and begins again in the next.
+// MaxEntities entities, fewer if their addresses are long. A limit of 0, or one
+// beyond MaxUnits, is MaxUnits. It cuts between blocks if that does not leave a
+// message three quarters empty, else between lines, else between words, else
+// between characters as they are seen. An entity that would be cut ends with the
+// one message and begins again in the next.
 //
 // Nothing is lost: the texts of the messages, one after the other, are the text
 // of the document but for spaces and line breaks at its beginning, at its end and
-// where it is cut, and but for stretches of invisible characters that would be
-// a message by themselves, which Telegram refuses. A document of which nothing can be
-// seen is no message.
+// where it is cut, and but for stretches of invisible characters that would be a
+// message by themselves, which Telegram refuses. A document of which nothing can
+// be seen is no message.
 func (d Document) Split(limit int) []Document {
 	if limit <= 0 || limit > MaxUnits {
 		limit = MaxUnits
@@ -69,7 +72,7 @@ func (s *splitter) reach(start int) int {
 	for len(s.spans) > 0 && s.spans[0].end <= start {
 		s.spans = s.spans[1:]
 	}
-	n := 0
+	count, size := 0, 0
 	for _, sp := range s.spans {
 		if sp.end <= start {
 			continue
@@ -77,12 +80,17 @@ func (s *splitter) reach(start int) int {
 		if sp.start >= end {
 			break
 		}
-		if n++; n > MaxEntities {
-			return sp.start
+		count, size = count+1, size+entityBytes(sp)
+		if count > MaxEntities || size > maxEntityBytes {
+			return sp.start // where few begin: at most one of each kind, and one link
 		}
 	}
 	return end
 }
+
+// entityBytes returns about what an entity takes of maxEntityBytes: its type,
+// offset and length, and the texts in it with their lengths.
+func entityBytes(s span) int { return 20 + len(s.entity.URL) + len(s.entity.Language) }
 
 // cut returns where a piece ends that begins at start and may go as far as end.
 func (s *splitter) cut(start, end int) int {

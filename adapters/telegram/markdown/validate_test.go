@@ -23,6 +23,13 @@ func validMessage(m Document, limit int) error {
 	if len(m.Entities) > MaxEntities {
 		return fmt.Errorf("%d entities", len(m.Entities))
 	}
+	size := 0
+	for _, e := range m.Entities {
+		size += entityBytes(span{entity: e})
+	}
+	if size > maxEntityBytes {
+		return fmt.Errorf("entities of %d bytes", size)
+	}
 	if strings.TrimRight(m.Text, " \n") != m.Text {
 		return fmt.Errorf("Telegram would trim the end of %q", m.Text)
 	}
