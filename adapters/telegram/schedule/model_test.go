@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -64,10 +66,17 @@ var (
 // happens: order is kept in each lane, no limit is exceeded in any span of time,
 // nothing is sent while the other side wants nothing, nothing that must arrive is
 // lost or starved, nothing runs twice that must not, and each end is told once.
+// LIVES and LIVES_FROM in the environment say how many times, and from which seed
+// on.
 func TestRandomTraffic(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(300) {
-		w := newWorld(t, seed)
+	lives := 100
+	if n, err := strconv.Atoi(os.Getenv("LIVES")); err == nil {
+		lives = n
+	}
+	from, _ := strconv.Atoi(os.Getenv("LIVES_FROM"))
+	for seed := from; seed < from+lives; seed++ {
+		w := newWorld(t, uint64(seed))
 		for range 400 {
 			w.act()
 		}
