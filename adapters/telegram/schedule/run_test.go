@@ -38,6 +38,9 @@ func in(t *testing.T, o Options, test func(*testing.T, *rig)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o.Classify = func(err error) Verdict {
+			if errors.Is(err, context.Canceled) {
+				return Verdict{Global: true, Ambiguous: true} // as of any connection that is lost
+			}
 			v, _ := errors.AsType[trouble](err)
 			return v.Verdict
 		}
@@ -64,7 +67,7 @@ func (r *rig) job(name string, chat int64, class Class) Job {
 
 func (r *rig) do(ctx context.Context, name string, try Try) error {
 	r.mu.Lock()
-	line := fmt.Sprintf("%s %v", name, time.Since(r.start).Round(time.Millisecond))
+	line := fmt.Sprintf("%s %v", name, time.Since(r.start))
 	if try.Number > 1 || try.Unsure > 0 {
 		line += fmt.Sprintf(" try %d unsure %d", try.Number, try.Unsure)
 	}
@@ -187,6 +190,15 @@ func TestRetriesUntilGivenUp(t *testing.T) {
 	})
 }
 
+func TestWaitWithoutATime(t *testing.T) {
+	in(t, Options{}, func(t *testing.T, r *rig) {
+		r.fail["a"] = []error{trouble{Verdict{Kind: Wait}}}
+		r.submit(r.job("a", 1, Final))
+		time.Sleep(time.Minute)
+		r.want("a 0s", "a 1s")
+	})
+}
+
 // TestOneProbesForAll: while nothing is answered, a hundred chats are no more
 // requests than one, and all go on with the first answer.
 func TestOneProbesForAll(t *testing.T) {
@@ -206,7 +218,7 @@ func TestOneProbesForAll(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		r.mu.Lock()
-		if requests > 10+16 || r.Stats().Outage < 10 {
+		if requests != 10+14 || r.Stats().Outage != 1+14 { // those at once, and then after 1, 2, 4, … 32, 60, … 60 s
 			t.Errorf("%d requests in ten minutes, %+v", requests, r.Stats())
 		}
 		down = false
@@ -278,6 +290,16 @@ func TestFinalsNeedNotWaitForProgress(t *testing.T) {
 	})
 }
 
+func TestProgressLeavesATokenOfTheBot(t *testing.T) {
+	in(t, Options{Limits: Limits{Global: Limit{Burst: 3, Every: time.Second}}}, func(t *testing.T, r *rig) {
+		r.submit(r.job("a", 1, Progress), r.job("b", 2, Progress), r.job("c", 3, Progress))
+		synctest.Wait()
+		r.submit(r.job("typing", 5, Hint), r.job("final", 4, Final))
+		time.Sleep(time.Minute)
+		r.want("a 0s", "b 0s", "typing: dropped because of limits", "final 0s", "c 2s")
+	})
+}
+
 func TestTurnsAreTaken(t *testing.T) {
 	in(t, Options{Limits: Limits{Global: Limit{Burst: 1, Every: time.Second}, Private: Limit{Burst: 9, Every: 1}}}, func(t *testing.T, r *rig) {
 		lane := func(j Job, lane int) Job { j.Lane = lane; return j }
@@ -323,8 +345,10 @@ func TestControlHasNoLimitOfTheChat(t *testing.T) {
 		r.submit(r.job("a", 0, Final))
 		r.takes(0)
 		r.submit(r.job("tap", 0, Control), r.job("tap", 0, Control), r.job("late", 0, Control))
+		time.Sleep(time.Second / 2)
+		r.submit(r.job("tap", 0, Control))
 		time.Sleep(30 * time.Second)
-		r.want("tap 0s", "tap 0s", "late 0s", "late 1s try 2 unsure 0", "late 3s try 3 unsure 0", "late 7s try 4 unsure 0",
+		r.want("tap 0s", "tap 0s", "tap 500ms", "late 0s", "late 1s try 2 unsure 0", "late 3s try 3 unsure 0", "late 7s try 4 unsure 0",
 			"late: given up after 4 tries: "+trouble{}.Error())
 		r.takes(time.Minute)
 		for chat := range int64(8) {
@@ -420,7 +444,7 @@ func TestTheEndTellsAll(t *testing.T) {
 		if err := r.Submit(r.job("late", 1, Final)); !errors.Is(err, ErrClosed) {
 			t.Errorf("Submit after the end: %v", err)
 		}
-		if s := r.Stats(); s.InFlight != 0 || s.Waiting != [classes]int{} || s.Sent[Final] != 1 || s.Failed[Final] != 1 || r.Pending(1, 0) != 0 {
+		if s := r.Stats(); s.InFlight != 0 || s.Waiting != [classes]int{} || s.Sent[Final] != 1 || s.Failed[Final] != 1 || s.Outage != 0 || r.Pending(1, 0) != 0 {
 			t.Errorf("%+v", s)
 		}
 	})
