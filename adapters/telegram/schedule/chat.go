@@ -94,7 +94,6 @@ func (c *chat) pop(l *lane) {
 	}
 	l.jobs[0] = nil
 	l.jobs = l.jobs[1:]
-	l.notBefore = time.Time{}
 	if len(l.jobs) == 0 {
 		c.lanes = slices.DeleteFunc(c.lanes, func(other *lane) bool { return other == l })
 	}

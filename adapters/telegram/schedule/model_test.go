@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -64,10 +66,17 @@ var (
 // happens: order is kept in each lane, no limit is exceeded in any span of time,
 // nothing is sent while the other side wants nothing, nothing that must arrive is
 // lost or starved, nothing runs twice that must not, and each end is told once.
+// LIVES and LIVES_FROM in the environment say how many times, and from which seed
+// on.
 func TestRandomTraffic(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(300) {
-		w := newWorld(t, seed)
+	lives := 100
+	if n, err := strconv.Atoi(os.Getenv("LIVES")); err == nil {
+		lives = n
+	}
+	from, _ := strconv.Atoi(os.Getenv("LIVES_FROM"))
+	for seed := from; seed < from+lives; seed++ {
+		w := newWorld(t, uint64(seed))
 		for range 400 {
 			w.act()
 		}
@@ -282,8 +291,8 @@ func (w *world) limited(s *send) {
 }
 
 func (w *world) counts(what string, l Limit, s *send) {
-	all := append(w.requests[what], w.now)
-	w.requests[what] = all
+	w.requests[what] = append(w.requests[what], w.now)
+	all := w.requests[what]
 	for i, from := range all {
 		if n, most := len(all)-i, l.Burst+int(w.now.Sub(from)/l.Every); n > most {
 			w.t.Errorf("%v is number %d of %s in %v, want at most %d", s, n, what, w.now.Sub(from), most)
@@ -349,7 +358,7 @@ func (w *world) landing() *send {
 func (w *world) land(s *send) {
 	w.flying = slices.DeleteFunc(w.flying, func(other *send) bool { return other == s })
 	s.running = false
-	err, v := w.outcome(s)
+	v, err := w.outcome(s)
 	if v.Kind != Wait || err == nil {
 		s.tries++
 	}
@@ -364,25 +373,25 @@ func (w *world) land(s *send) {
 	}
 }
 
-func (w *world) outcome(s *send) (error, Verdict) { //nolint:revive // the error is the subject
+func (w *world) outcome(s *send) (Verdict, error) {
 	span := time.Duration(1+w.rnd.IntN(20_000)) * time.Millisecond
 	if w.now.Before(w.down) {
-		return errAgain, Verdict{Global: true, Ambiguous: w.rnd.IntN(2) == 0}
+		return Verdict{Global: true, Ambiguous: w.rnd.IntN(2) == 0}, errAgain
 	}
 	switch n := w.rnd.IntN(100); {
 	case w.calm || n < 75:
-		return nil, Verdict{}
+		return Verdict{}, nil
 	case n < 81:
-		return errAgain, Verdict{Ambiguous: true}
+		return Verdict{Ambiguous: true}, errAgain
 	case n < 87:
 		s.fatal = errNever
-		return errNever, Verdict{Kind: Permanent}
+		return Verdict{Kind: Permanent}, errNever
 	case n < 93:
-		return errAgain, Verdict{Kind: Wait, For: span}
+		return Verdict{Kind: Wait, For: span}, errAgain
 	case n < 96:
-		return errAgain, Verdict{Kind: Wait, For: span, Global: true}
+		return Verdict{Kind: Wait, For: span, Global: true}, errAgain
 	}
-	return errAgain, Verdict{Global: true}
+	return Verdict{Global: true}, errAgain
 }
 
 // silence follows outages.

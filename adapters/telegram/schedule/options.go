@@ -34,7 +34,7 @@ type Limits struct {
 
 // Bounds say when a job that fails again and again is given up: after so many
 // tries, or at such an age, whichever comes first; 0 is no bound. It is tried
-// once in any case.
+// once in any case, and one that is told to wait is not given up for that.
 type Bounds struct {
 	Tries int
 	Age   time.Duration

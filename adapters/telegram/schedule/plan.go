@@ -146,7 +146,6 @@ func (p *plan) pick(now time.Time) *job {
 	}
 	for class := Final; class <= Progress; class++ {
 		if c := p.turns.first(class); c != nil && p.room(class) && !p.tokenAt(class).After(now) {
-			p.turns.leave(c)
 			return c.take(class, now)
 		}
 	}

@@ -88,6 +88,8 @@ func (s *Scheduler) Stats() Stats {
 func (s *Scheduler) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	inFlight, cut := context.WithCancelCause(context.WithoutCancel(ctx)) // ends once the plan is closed: what fails then was cut off
+	defer cut(nil)
 	for {
 		select {
 		case <-ctx.Done():
@@ -95,13 +97,13 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		if ctx.Err() != nil { // also if it ended together with another event: nothing begins any more
-			s.shut()
+			s.shut(cut)
 			return context.Cause(ctx)
 		}
 		begun, ended, again := s.step()
 		tell(ended)
 		for _, j := range begun {
-			s.jobs.Go(func() { s.do(ctx, j) })
+			s.jobs.Go(func() { s.do(inFlight, j) })
 		}
 		if again.IsZero() {
 			timer.Stop()
@@ -119,11 +121,12 @@ func (s *Scheduler) step() (begun []*job, ended []ending, again time.Time) {
 }
 
 // shut tells all that waits, and then what was in flight.
-func (s *Scheduler) shut() {
+func (s *Scheduler) shut(cut context.CancelCauseFunc) {
 	s.mu.Lock()
 	s.plan.close()
 	ended := s.plan.take()
 	s.mu.Unlock()
+	cut(ErrClosed)
 	tell(ended)
 	s.jobs.Wait()
 	s.mu.Lock()
