@@ -15,7 +15,7 @@ const (
 	ShownToolEnd    ShownKind = "tool_end"   // ID, IsError
 	ShownCompacting ShownKind = "compacting" // the conversation is being shortened
 	ShownCompacted  ShownKind = "compacted"  // or that has failed
-	ShownRetry      ShownKind = "retry"      // Text: why a call of the API is repeated, and the how manieth time that is
+	ShownRetry      ShownKind = "retry"      // Text: why a call of the API is repeated, and which attempt that is
 	ShownTasks      ShownKind = "tasks"      // Tasks
 )
 

@@ -138,7 +138,7 @@ func (f *Fold) runs(id core.TurnID) *turn {
 	return nil
 }
 
-func (f *Fold) idle() bool { return !f.running() && len(f.waiting) == 0 }
+func (f *Fold) idle() bool { return !f.running() && len(f.waiting)+f.before == 0 }
 
 // begin makes the turn the running one, and reports whether it is not over already.
 func (f *Fold) begin(u core.Update) bool {
@@ -151,10 +151,10 @@ func (f *Fold) begin(u core.Update) bool {
 			f.past.add(string(f.left.id))
 		}
 		f.turn = &turn{id: u.Turn, since: u.At, heard: u.At, dir: f.o.Dir, known: newRecent(2048)}
+		f.before, f.why = 0, ""
 	}
 	f.turn.join(u.Messages)
 	f.unwait(u.Messages...)
-	f.before, f.why = 0, ""
 	return true
 }
 
@@ -207,6 +207,9 @@ func (f *Fold) ask(a *core.Approval) {
 // turn; where others come before that, they are only shares of it.
 func (f *Fold) result(u core.Update) News {
 	m := u.Message
+	if m.Turn == "" && f.Position(m.ID) == 0 && !f.past.has(string(m.ID)) {
+		f.before = max(0, f.before-1)
+	}
 	f.unwait(m.ID)
 	f.past.add(string(m.ID))
 	t := f.runs(m.Turn)

@@ -38,7 +38,7 @@ type View struct {
 	Approvals    []core.Approval
 	Thinking     bool
 	Compacting   bool
-	Retrying     string    // why, and the how manieth time; empty when it does not
+	Retrying     string    // why, and which attempt it is; empty when it does not
 	Stalled      bool      // nothing was heard for longer than is usual
 	Heard        time.Time // of the agent, for the last time
 
@@ -55,16 +55,13 @@ type View struct {
 // View returns what is to be seen now.
 func (f *Fold) View() View {
 	v := View{Phase: Idle, Waiting: len(f.waiting) + f.before, Tasks: f.tasks, After: f.after, Approvals: slices.Clone(f.asked)}
-	if f.idle() {
-		v.Waiting = 0
-	}
 	if t := f.turn; t != nil {
 		t.view(&v)
 	}
 	switch {
 	case f.running():
 		v.Phase = Running
-	case len(f.waiting) > 0:
+	case v.Waiting > 0:
 		v.Phase, v.Since = Starting, f.since
 		if f.why != "" {
 			v.Phase, v.Why = Waiting, f.why

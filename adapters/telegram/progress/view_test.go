@@ -52,6 +52,7 @@ func TestStatus(t *testing.T) {
 		{"has asked", begun().add(approval("Bash")).add(core.Update{Kind: core.UpdateApprovalClosed, Approval: &core.Approval{ID: "p"}}), 0, "Working · 0:00"},
 		{"others wait", begun().queued("b", 1, "").queued("c", 2, ""), 0, "Working · 0:00 · 2 waiting"},
 		{"more wait than was heard", begun().queued("b", 3, ""), 0, "Working · 0:00 · 3 waiting"},
+		{"more wait and it goes on", begun().queued("b", 3, "").shows("t", core.Shown{Kind: core.ShownThinking}), 0, "Thinking · 0:00 · 3 waiting"},
 		{"one was taken out", begun().queued("b", 1, "").result("", "b", core.Reply{State: core.Cancelled}), 0, "Working · 0:00"},
 		{"joined", begun().accepted("b").started("u", "b"), 0, "Working · 0:00"},
 		{"sub-agent", begun().calls("t", "c", "Agent", "look around", `{}`), 0, "Agent: look around · 0:00"},
@@ -171,6 +172,40 @@ func TestPosition(t *testing.T) {
 	heard(f, new(story).result("", "b", core.Reply{State: core.Cancelled}).updates)
 	if c := f.Position("c"); c != 2 {
 		t.Errorf("position %d", c)
+	}
+}
+
+// A Fold that begins late shows what the core knows of the channel.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	f := newFold()
+	f.Adopt(core.ChannelStatus{State: core.StateRunning, Turn: "t", Since: epoch.Add(-time.Minute), Waiting: 2})
+	if got := f.View().Status(epoch); got != "Working · 1:00 · 2 waiting" {
+		t.Errorf("running: %q", got)
+	}
+	heard(f, new(story).calls("t", "c", "Bash", "ls", `{}`).result("", "b", core.Reply{State: core.Cancelled}).updates)
+	if got := f.View().Status(epoch); got != "Bash: ls · 1:00 · 1 waiting" {
+		t.Errorf("running on: %q", got)
+	}
+	heard(f, new(story).result("t", "a", core.Reply{State: core.Answered, Duration: time.Minute}).started("u", "c").updates)
+	if v := f.View(); v.Turn != "u" || v.Waiting != 0 {
+		t.Errorf("the next: %+v", v)
+	}
+	late := newFold()
+	heard(late, new(story).shows("t", core.Shown{Kind: core.ShownThinking}).updates)
+	late.Adopt(core.ChannelStatus{State: core.StateRunning, Turn: "t", Since: epoch.Add(-time.Minute)})
+	if got := late.View().Status(epoch); got != "Thinking · 1:00" {
+		t.Errorf("heard of before: %q", got)
+	}
+	parked := newFold()
+	parked.Adopt(core.ChannelStatus{State: core.StateParked, Since: epoch, Waiting: 1, Why: "No login."})
+	if got := parked.View().Status(epoch); got != "No login. · 1 waiting" {
+		t.Errorf("parked: %q", got)
+	}
+	idle := newFold()
+	idle.Adopt(core.ChannelStatus{State: core.StateReady})
+	if v := idle.View(); v.Phase != Idle || v.Status(epoch) != "" {
+		t.Errorf("ready: %+v", v)
 	}
 }
 

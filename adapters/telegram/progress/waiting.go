@@ -30,6 +30,19 @@ func (f *Fold) parked(u core.Update) {
 	f.wait(u, u.Messages...)
 }
 
+// Adopt takes over what the core says of the channel, for a Fold that begins while a
+// turn runs or messages wait: their updates may have gone to an earlier process.
+// Updates that were published before that may still be taken.
+func (f *Fold) Adopt(st core.ChannelStatus) {
+	if st.State == core.StateRunning && f.begin(core.Update{Turn: st.Turn, At: st.Since}) && st.Since.Before(f.turn.since) {
+		f.turn.since = st.Since
+	}
+	f.before = max(0, st.Waiting-len(f.waiting))
+	if !f.running() && st.Waiting > 0 {
+		f.why, f.since = st.Why, st.Since
+	}
+}
+
 // wait adds messages to those that wait, unless they are known to be further.
 func (f *Fold) wait(u core.Update, ids ...core.MessageID) {
 	for _, id := range ids {
