@@ -167,7 +167,7 @@ func TestAdaptersRecords(t *testing.T) {
 			t.Errorf("delivery is %+v, %v", d, err)
 		}
 		w.after(time.Hour)
-		ok(w.m.ForgetRecords(ctx, "chat", "a:", w.m.o.Now()))
+		ok(w.m.ForgetRecords(ctx, RecordRange{Owner: "chat", Prefix: "a:", Before: w.m.o.Now()}))
 		rs, err := w.m.Records(ctx, "chat", "")
 		if err != nil || len(rs) != 1 || rs[0].Key != "b:1" || string(rs[0].Doc) != "2" {
 			t.Errorf("records are %+v, %v", rs, err)

@@ -76,6 +76,8 @@ type Change struct {
 	Handled    []string      // ids of inbounds
 	Records    []*Record     // new or changed, or removed
 
+	// ForgetRecords removes records of some age.
+	ForgetRecords []RecordRange
 	// ForgetInbound removes what was handled and received before that.
 	ForgetInbound time.Time
 

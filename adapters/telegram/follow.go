@@ -84,7 +84,7 @@ func (a *Adapter) followFrom(p place, open []core.MessageID) {
 		f.updates = a.o.Core.Resume(key, fromTheStart)
 	}
 	f.status, f.stream = status{adapter: a, place: p}, stream{adapter: a, place: p}
-	f.status.live, f.stream.live = f.status.fresh(), f.stream.fresh()
+	f.status.live, f.stream.live = f.status.fresh(), newLive(a, p, "stream")
 	if a.followers.of == nil {
 		a.followers.of = map[core.ChannelKey]*follower{}
 	}
@@ -288,7 +288,7 @@ func (f *follower) show(ctx context.Context, now time.Time) time.Time {
 	if f.verbose == 0 || len(f.open) == 0 {
 		return next
 	}
-	return earliest(next, f.status.show(ctx, v, now), f.stream.show(ctx, v, now))
+	return earliest(next, f.status.show(v, f.stream.drafts(), now), f.stream.show(ctx, v, now))
 }
 
 // earliest returns the first of moments; zero ones are none.

@@ -26,11 +26,18 @@ type live struct {
 	want   *textPart  // what it is to show
 	shown  *textPart  // what it shows
 	closed bool       // it is not changed any more
-	posted func(id int)
+	posted func(id int) // told of the message's id once it is made
 }
 
 func newLive(a *Adapter, p place, name string) *live {
 	return &live{adapter: a, place: p, name: name + ":" + string(p.key())}
+}
+
+// onPost has f be told of the message's id once it is made.
+func (l *live) onPost(f func(id int)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.posted = f
 }
 
 // set has the message show something, and made if there is none yet.

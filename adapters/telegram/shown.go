@@ -14,6 +14,7 @@ func (f *follower) recallShown(ctx context.Context) {
 	}
 	f.status.live.id = r.Status
 	f.stream.live.id = r.Stream
+	f.stream.call(r.StreamName)
 }
 
 // changeShown changes the record of what is shown in a conversation.

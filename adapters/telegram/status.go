@@ -34,12 +34,14 @@ type status struct {
 type shownRecord struct {
 	Status int `json:"status,omitempty"` // message ids of the chat
 	Stream int `json:"stream,omitempty"`
+	// StreamName is the text that Stream shows, see progress.View.
+	StreamName string `json:"stream_name,omitempty"`
 }
 
 // show says what goes on, and returns when that is to be looked at again.
-func (s *status) show(_ context.Context, v progress.View, now time.Time) time.Time {
+func (s *status) show(v progress.View, drafts bool, now time.Time) time.Time {
 	line := v.Status(now)
-	if line == "" || v.Phase == progress.Ended {
+	if line == "" || v.Phase == progress.Ended || drafts && v.Text != "" && v.Tools == 0 && !s.live.exists() { // the draft says it all
 		return time.Time{}
 	}
 	if s.since.IsZero() {
@@ -66,7 +68,7 @@ func (s *status) show(_ context.Context, v progress.View, now time.Time) time.Ti
 // fresh returns the line of the next turn.
 func (s *status) fresh() *live {
 	l, a, key := newLive(s.adapter, s.place, "status"), s.adapter, s.place.key()
-	l.posted = func(id int) { a.changeShown(a.ctx, key, func(r *shownRecord) { r.Status = id }) }
+	l.onPost(func(id int) { a.changeShown(a.ctx, key, func(r *shownRecord) { r.Status = id }) })
 	return l
 }
 

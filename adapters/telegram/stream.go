@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
 	"math"
 	"strconv"
@@ -20,6 +21,9 @@ const (
 	// not change is shown again: it is gone after 30 s,
 	// https://core.telegram.org/bots/api#sendmessagedraft
 	draftEvery = time.Second
+	// streamFrom is how long a text must have been written: one that is whole before
+	// that is its own message at once.
+	streamFrom = 500 * time.Millisecond
 	draftAgain = 20 * time.Second
 	// streamEvery and streamEveryGroup are how often a message is edited at most while
 	// its text is written; streamAfter is how much there is of it at first, in bytes.
@@ -35,21 +39,22 @@ type stream struct {
 	place   place
 	live    *live
 	name    string    // of the text, see progress.View
+	began   time.Time // when it was seen first
 	changed time.Time // when something was shown last
 	bytes   int       // how much of the text that was
-	noDraft bool      // drafts are refused here
 }
 
 // show shows what is written, and returns when that is to be looked at again.
 func (s *stream) show(ctx context.Context, v progress.View, now time.Time) time.Time {
-	if v.Stream == "" || v.Text == "" {
+	if v.Stream == "" || v.Text == "" || v.Whole {
 		return time.Time{}
 	}
 	if v.Stream != s.name {
 		s.drop(ctx)
-		s.name = v.Stream
+		s.began = now
+		s.call(v.Stream)
 	}
-	draft := !s.place.group() && !s.noDraft
+	draft := s.drafts()
 	every := streamEvery
 	switch {
 	case draft:
@@ -61,7 +66,7 @@ func (s *stream) show(ctx context.Context, v progress.View, now time.Time) time.
 	if len(v.Text) == s.bytes && !again {
 		return time.Time{}
 	}
-	if from := s.changed.Add(every); now.Before(from) {
+	if from := later(s.changed.Add(every), s.began.Add(streamFrom)); now.Before(from) {
 		return from
 	}
 	if !draft && len(v.Text) < streamAfter {
@@ -91,6 +96,9 @@ func (s *stream) draft(turn core.TurnID, doc markdown.Document) {
 					ChatID: p.chat, MessageThreadID: p.thread, DraftID: strconv.Itoa(draftOf(turn)),
 					Text: doc.Text, Entities: doc.Entities, CanStop: true,
 				})
+				if refused(err, "draft") || errors.Is(err, bot.ErrorNotFound) { // by a Bot API server of an earlier version
+					a.noDrafts.Store(true)
+				}
 				return err
 			})
 		},
@@ -113,20 +121,26 @@ func (s *stream) take(ctx context.Context, name string) int {
 	}
 	id := s.live.close(ctx)
 	_ = s.adapter.sends.Cancel(ctx, s.place.chat, "draft:"+string(s.place.key())) // it would come after the message; only if ctx ends
-	s.live = s.fresh()
+	s.live = newLive(s.adapter, s.place, "stream")
 	s.name, s.bytes = "", 0
 	if id != 0 {
-		s.adapter.changeShown(ctx, s.place.key(), func(r *shownRecord) { r.Stream = 0 })
+		s.adapter.changeShown(ctx, s.place.key(), func(r *shownRecord) { r.Stream, r.StreamName = 0, "" })
 	}
 	return id
 }
 
-// fresh returns the message of the next text.
-func (s *stream) fresh() *live {
-	l, a, key := newLive(s.adapter, s.place, "stream"), s.adapter, s.place.key()
-	l.posted = func(id int) { a.changeShown(a.ctx, key, func(r *shownRecord) { r.Stream = id }) }
-	return l
+// call gives the text a name: what is shown from now on is that.
+func (s *stream) call(name string) {
+	s.name = name
+	a, key := s.adapter, s.place.key()
+	s.live.onPost(func(id int) {
+		a.changeShown(a.ctx, key, func(r *shownRecord) { r.Stream, r.StreamName = id, name })
+	})
 }
+
+// drafts reports whether texts are shown as drafts: private chats only,
+// https://core.telegram.org/bots/api#sendmessagedraft
+func (s *stream) drafts() bool { return !s.place.group() && !s.adapter.noDrafts.Load() }
 
 // drop takes away a text that is not delivered, such as one that was begun anew.
 func (s *stream) drop(ctx context.Context) {

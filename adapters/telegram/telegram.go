@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bareclaw/adapters/telegram/schedule"
@@ -81,6 +82,7 @@ type Adapter struct {
 	calls   calls
 
 	followers followers
+	noDrafts  atomic.Bool
 	showing   sync.Mutex // one record of what is shown is changed at a time
 
 	ctx  context.Context // ends what runs beside Run; set by it
@@ -130,6 +132,7 @@ func (a *Adapter) Run(ctx context.Context) error {
 	if err := a.takeUp(ctx); err != nil {
 		return err
 	}
+	a.start(a.tidy)
 	a.poll(ctx)
 	return nil
 }

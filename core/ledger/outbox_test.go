@@ -98,6 +98,17 @@ func TestRecords(t *testing.T) {
 			t.Errorf("records with %q: %q, %v; want %q", prefix, got, err, want)
 		}
 	}
+	for before, want := range map[time.Time]int{day: 2, day.Add(1): 0} {
+		l := open(t)
+		mustWrite(t, l, core.Change{Records: []*core.Record{r("a", "x:1", "1"), r("a", "x:2", "1"), r("a", "y", "1"), r("b", "x:1", "1")}})
+		mustWrite(t, l, core.Change{ForgetRecords: []core.RecordRange{{Owner: "a", Prefix: "x:", Before: before}}})
+		gone, err := l.Records(t.Context(), "a", "x:")
+		rest, err2 := l.Records(t.Context(), "a", "y")
+		others, err3 := l.Records(t.Context(), "b", "x:")
+		if errors.Join(err, err2, err3) != nil || len(gone) != want || len(rest) != 1 || len(others) != 1 {
+			t.Errorf("before %s: %d, %d and %d are left", before, len(gone), len(rest), len(others))
+		}
+	}
 	one, err := l.Record(t.Context(), "b", "x:1")
 	if err != nil || string(one.Doc) != "4" || !one.At.Equal(day) {
 		t.Errorf("record: %+v, %v", one, err)
