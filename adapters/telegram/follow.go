@@ -60,31 +60,28 @@ type follower struct {
 // follow has a conversation be followed from now on, because a message of it is
 // submitted: it must be called before that.
 func (a *Adapter) follow(p place) {
-	a.followFrom(p, nil)
+	a.followers.mu.Lock()
+	f := a.followers.of[p.key()]
+	a.followers.mu.Unlock()
+	if f == nil || !f.stay() {
+		a.startFollower(p, a.o.Core.Subscribe(p.key()), nil)
+	}
 }
 
-// followFrom follows a conversation with open messages of an earlier process.
-func (a *Adapter) followFrom(p place, open []core.MessageID) {
+// startFollower has a follower run, with what it begins with, unless there is one.
+func (a *Adapter) startFollower(p place, updates *core.Subscription, begin func(*follower)) {
 	key := p.key()
-	a.followers.mu.Lock()
-	defer a.followers.mu.Unlock()
-	if f := a.followers.of[key]; f != nil && f.stay() {
-		return
-	}
 	f := &follower{
-		adapter: a, key: key, place: p, open: map[core.MessageID]bool{}, wake: make(chan struct{}, 1),
+		adapter: a, key: key, place: p, updates: updates, open: map[core.MessageID]bool{}, wake: make(chan struct{}, 1),
 		fold: progress.New(progress.Options{Show: a.o.Shown, Dir: a.o.CWD}), asked: time.Now(),
-	}
-	for _, id := range open {
-		f.open[id] = true
-	}
-	if open == nil {
-		f.updates = a.o.Core.Subscribe(key)
-	} else {
-		f.updates = a.o.Core.Resume(key, fromTheStart)
 	}
 	f.status, f.stream = status{adapter: a, place: p}, stream{adapter: a, place: p}
 	f.status.live, f.stream.live = f.status.fresh(), newLive(a, p, "stream")
+	if begin != nil {
+		begin(f)
+	}
+	a.followers.mu.Lock()
+	defer a.followers.mu.Unlock()
 	if a.followers.of == nil {
 		a.followers.of = map[core.ChannelKey]*follower{}
 	}
@@ -103,6 +100,10 @@ func (a *Adapter) followOpen(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("telegram: find what was shown: %w", err)
 	}
+	present, err := a.o.Core.Overview(ctx)
+	if err != nil {
+		return fmt.Errorf("telegram: find what runs: %w", err)
+	}
 	of := map[core.ChannelKey][]core.MessageID{}
 	for _, r := range left {
 		of[core.ChannelKey(strings.TrimPrefix(r.Key, recordShown))] = []core.MessageID{}
@@ -111,9 +112,20 @@ func (a *Adapter) followOpen(ctx context.Context) error {
 		of[m.Channel] = append(of[m.Channel], m.ID)
 	}
 	for key, ids := range of {
-		if p, ok := parsePlace(key); ok {
-			a.followFrom(p, ids)
+		p, ok := parsePlace(key)
+		if !ok {
+			continue
 		}
+		a.startFollower(p, a.o.Core.Resume(key, fromTheStart), func(f *follower) {
+			for _, id := range ids {
+				f.open[id] = true
+			}
+			for _, st := range present.Active {
+				if st.Key == key {
+					f.fold.Adopt(st)
+				}
+			}
+		})
 	}
 	return nil
 }

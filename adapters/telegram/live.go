@@ -21,11 +21,11 @@ type live struct {
 	place   place
 	name    string // of its jobs in the schedule
 
-	mu     sync.Mutex // guards the fields below
-	id     int        // of the message; 0: there is none yet
-	want   *textPart  // what it is to show
-	shown  *textPart  // what it shows
-	closed bool       // it is not changed any more
+	mu     sync.Mutex   // guards the fields below
+	id     int          // of the message; 0: there is none yet
+	want   *textPart    // what it is to show
+	shown  *textPart    // what it shows
+	closed bool         // it is not changed any more
 	posted func(id int) // told of the message's id once it is made
 }
 
