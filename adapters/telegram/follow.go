@@ -61,14 +61,14 @@ type follower struct {
 // submitted: it must be called before that.
 func (a *Adapter) follow(p place) {
 	a.followers.mu.Lock()
-	f := a.followers.of[p.key()]
-	a.followers.mu.Unlock()
-	if f == nil || !f.stay() {
+	defer a.followers.mu.Unlock()
+	if f := a.followers.of[p.key()]; f == nil || !f.stay() {
 		a.startFollower(p, a.o.Core.Subscribe(p.key()), nil)
 	}
 }
 
-// startFollower has a follower run, with what it begins with, unless there is one.
+// startFollower has a follower run, with what it begins with. The mutex of the
+// followers is held.
 func (a *Adapter) startFollower(p place, updates *core.Subscription, begin func(*follower)) {
 	key := p.key()
 	f := &follower{
@@ -80,8 +80,6 @@ func (a *Adapter) startFollower(p place, updates *core.Subscription, begin func(
 	if begin != nil {
 		begin(f)
 	}
-	a.followers.mu.Lock()
-	defer a.followers.mu.Unlock()
 	if a.followers.of == nil {
 		a.followers.of = map[core.ChannelKey]*follower{}
 	}
@@ -111,6 +109,8 @@ func (a *Adapter) followOpen(ctx context.Context) error {
 	for _, m := range open {
 		of[m.Channel] = append(of[m.Channel], m.ID)
 	}
+	a.followers.mu.Lock()
+	defer a.followers.mu.Unlock()
 	for key, ids := range of {
 		p, ok := parsePlace(key)
 		if !ok {
