@@ -42,8 +42,10 @@ type spoilerNode struct{ ast.BaseInline }
 // kindSpoiler is made with the parser: goldmark numbers kinds as they come.
 var kindSpoiler = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Spoiler") })
 
+// Kind implements ast.Node.
 func (*spoilerNode) Kind() ast.NodeKind { return kindSpoiler() }
 
+// Dump implements ast.Node.
 func (n *spoilerNode) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
 // A delimiterParser finds runs of characters that may begin or end a style.
