@@ -52,7 +52,7 @@ func linkTarget(address string) (string, bool) {
 	address = clean(strings.TrimSpace(address))
 	scheme, rest, ok := strings.Cut(address, "://")
 	scheme = strings.ToLower(scheme)
-	if !ok || scheme != "http" && scheme != "https" || len(address) > maxAddressBytes {
+	if !ok || scheme != "http" && scheme != "https" {
 		return "", false
 	}
 	end := strings.IndexAny(rest, "/?#")
@@ -63,7 +63,8 @@ func linkTarget(address string) (string, bool) {
 	if !isHost(host) || hasPort && !isPort(port) {
 		return "", false
 	}
-	return scheme + "://" + rest[:end] + escapeSpaces(rest[end:]), true
+	target := scheme + "://" + rest[:end] + escapeSpaces(rest[end:])
+	return target, len(target) <= maxAddressBytes
 }
 
 // isHost reports whether a host has at least two labels, and nothing but

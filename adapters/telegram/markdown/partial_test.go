@@ -21,7 +21,7 @@ func TestRenderPartial(t *testing.T) {
 		{"2*3", "2*3"},
 		{"2 * 3", "2 * 3"},
 		{"a_b __init", "a_b \\_\\_init"},
-		{"*.go files", "*.go files*"},
+		{"*.go files", "*.go files"},
 		{"see [the docs](https://exam", "see the docs"},
 		{"see ![img](htt", "see img"},
 		{"see [the do", "see [the do"},
