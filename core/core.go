@@ -224,4 +224,8 @@ type Decision struct {
 	Message      string          // told to the agent on a denial
 	UpdatedInput json.RawMessage // replaces the tool's input when allowed; nil keeps it
 	Remember     bool            // allow the suggested rule for the rest of the agent's process
+	// Always writes the rules that AlwaysRules names to the channel, in the same
+	// change as the decision, and tells the agent's process of them.
+	Always bool
+	By     string // who decides, noted with these rules; may be empty
 }

@@ -40,6 +40,8 @@ type Ledger interface {
 	Backgrounds(ctx context.Context, key ChannelKey, limit int) ([]Background, error)
 	// Channels returns what is known of every channel that ever had a message.
 	Channels(ctx context.Context) ([]ChannelRecord, error)
+	// Settings returns what channels have of their own.
+	Settings(ctx context.Context) (map[ChannelKey]Settings, error)
 	// Spent returns the USD that were spent on a day; see Day.
 	Spent(ctx context.Context, day string) (float64, error)
 	// Balance returns the ledger's account of all messages.
@@ -48,14 +50,15 @@ type Ledger interface {
 
 // A Change is a set of records that become durable together.
 type Change struct {
-	Accept     []*Message    // new messages, in order
-	Begin      []*Turn       // frozen turns: their members become running
-	Update     []*Turn       // open turns: SessionID, Opens and Notices as they are now
-	Settle     []Settlement  // outcomes; a message that has one keeps it
-	Requeue    []MessageID   // members of turns in End that wait again: state waiting, no turn, no DispatchedAt; never lazy
-	End        []*Turn       // ended turns (EndedAt, Result, Code, Marks); CostUSD is spent on the day of EndedAt
-	Approvals  []*Approval   // new or changed
-	Background []*Background // new; CostUSD is spent on the day of CreatedAt
+	Accept     []*Message       // new messages, in order
+	Begin      []*Turn          // frozen turns: their members become running
+	Update     []*Turn          // open turns: SessionID, Opens and Notices as they are now
+	Settle     []Settlement     // outcomes; a message that has one keeps it
+	Requeue    []MessageID      // members of turns in End that wait again: state waiting, no turn, no DispatchedAt; never lazy
+	End        []*Turn          // ended turns (EndedAt, Result, Code, Marks); CostUSD is spent on the day of EndedAt
+	Approvals  []*Approval      // new or changed
+	Background []*Background    // new; CostUSD is spent on the day of CreatedAt
+	Settings   []SettingsChange // of channels; never lazy
 
 	// Lazy says that nobody waits for the change and that it could be had again
 	// after a crash. It may be written some milliseconds later, with others of its

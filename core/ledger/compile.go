@@ -89,6 +89,9 @@ func compile(c *core.Change) ([]op, int, error) {
 	for _, b := range c.Background {
 		k.background(b)
 	}
+	for i := range c.Settings {
+		k.settings(&c.Settings[i])
+	}
 	return k.ops, k.bytes, k.err
 }
 
