@@ -177,7 +177,8 @@ type Background struct {
 }
 
 // An Approval is something that a person decides: a tool permission the agent
-// asked for, or whether a turn that was cut is gone on with.
+// asked for, or whether a turn that was cut is gone on with. By two tools the agent asks
+// that person something itself; see [ToolAskUser] and [ToolExitPlan].
 type Approval struct {
 	ID         string
 	Kind       ApprovalKind
