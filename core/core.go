@@ -100,6 +100,7 @@ type Message struct {
 	RetryOf    MessageID
 	CanAsk     bool
 	ReceivedAt time.Time
+	Rank       int // what waits is ordered by it, then by acceptance; 0, or less when it was put first
 
 	State        State
 	Turn         TurnID    // the turn it became part of, if any

@@ -41,6 +41,7 @@ type lane struct {
 	paid        map[string]struct{} // background results that an earlier gateway has counted
 	busy        string              // why nothing may be dispatched now: starting up, recovering, …
 	opening     bool                // a session is being started
+	reordering  bool                // the order of the queue is being written
 	saving      int                 // session ids on their way to the disk
 	attaching   bool                // the host of an earlier process is being looked for
 	unopened    bool                // the session's id was made here, and no turn on record opens it
@@ -85,14 +86,15 @@ type gauge struct{ sessions, running, waiting atomic.Int32 }
 
 // An item is a message in the queue.
 type item struct {
-	msg     *Message
-	ticket  *Ticket   // of whoever waits to hear whether it is accepted; nil when nobody does
-	written bool      // its acceptance was given to the ledger
-	decides *Approval // decided by accepting it; may be nil
-	patient bool      // it waits on rather than fail for what parks the channel
-	durable bool
-	refused bool
-	moving  bool // on its way back to the queue: nothing is to happen to it before the ledger knows
+	msg      *Message
+	ticket   *Ticket   // of whoever waits to hear whether it is accepted; nil when nobody does
+	written  bool      // its acceptance was given to the ledger
+	decides  *Approval // decided by accepting it; may be nil
+	patient  bool      // it waits on rather than fail for what parks the channel
+	durable  bool
+	refused  bool
+	moving   bool // on its way back to the queue: nothing is to happen to it before the ledger knows
+	amending bool // its content is being written: it is not begun meanwhile
 }
 
 // tell says whether the message was accepted, once.
