@@ -234,11 +234,12 @@ func (a *Adapter) giveUp(ctx context.Context, out *outgoing, why error) error {
 
 // sendPart sends one part and returns the id of the message that it has become. It
 // blocks until Telegram has taken it, or refuses it for good, or the adapter ends.
-func (a *Adapter) sendPart(ctx context.Context, p *place, out *outgoing, part part) (id int, err error) {
+func (a *Adapter) sendPart(ctx context.Context, p *place, out *outgoing, part part) (int, error) {
 	done := make(chan error, 1)
-	err = a.sends.Submit(schedule.Job{
+	var id int // written by a try, read once it is done
+	err := a.sends.Submit(schedule.Job{
 		Chat: p.chat, Group: p.group(), Lane: p.thread, Class: classOf(out.Kind), Tried: out.Attempts, Since: out.CreatedAt,
-		Do: func(ctx context.Context, try schedule.Try) error {
+		Do: func(ctx context.Context, try schedule.Try) (err error) {
 			id, err = a.try(ctx, p, out, part)
 			if err != nil && !errors.Is(err, errLeaving) {
 				out.Attempts, out.Error = try.Number, err.Error()
