@@ -67,3 +67,17 @@ func TestMisuse(t *testing.T) {
 		}()
 	}
 }
+
+// TestMisuseNamesTheLine has a test make a mistake and looks at what it is told.
+func TestMisuseNamesTheLine(t *testing.T) {
+	t.Parallel()
+	s := telegramtest.New(&stubTB{TB: t})
+	chat := s.Private(s.User(7, "Anna", "", ""))
+	defer func() {
+		text, _ := recover().(string)
+		if !strings.Contains(text, "misuse_test.go:") || !strings.Contains(text, "nobody sees a message 5") {
+			t.Errorf("told %q", text)
+		}
+	}()
+	chat.DeleteMessage(5)
+}
