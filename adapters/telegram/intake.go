@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 
 	"bareclaw/core"
@@ -35,7 +34,8 @@ type line struct {
 // add takes an update over. It does not block.
 func (n *intake) add(in core.Inbound) {
 	r := &arrival{key: in.ID}
-	if err := json.Unmarshal(in.Body, &r.update); err != nil {
+	var err error
+	if r.update, err = decode(in.Body); err != nil {
 		n.adapter.o.Log.Error("telegram: an update cannot be read; it is left out", "update", in.ID, "err", err)
 		n.adapter.start(func(ctx context.Context) { n.adapter.handled(ctx, r) })
 		return

@@ -75,6 +75,10 @@ type Adapter struct {
 	health  health
 	intake  intake
 	outbox  outbox
+	chats   chatbook
+	loading loading
+
+	introduced bool // who the bot is was asked; only the poller knows
 
 	ctx  context.Context // ends what runs beside Run; set by it
 	work sync.WaitGroup  // what was started under ctx
@@ -109,12 +113,16 @@ func (a *Adapter) Run(ctx context.Context) error {
 	defer cancel()
 	a.ctx = ctx
 	a.o.Core.OnDelivery(Name, a.outbox.add)
+	if err := a.remember(ctx); err != nil {
+		return err
+	}
 	if err := a.outbox.load(ctx); err != nil {
 		return err
 	}
 	if err := a.takeUp(ctx); err != nil {
 		return err
 	}
+	a.start(a.sweepMedia)
 	a.poll(ctx)
 	return nil
 }
@@ -126,6 +134,9 @@ func (a *Adapter) takeUp(ctx context.Context) error {
 		return fmt.Errorf("telegram: take up what was received: %w", err)
 	}
 	for _, in := range left {
+		if g := glimpse(in.Body); a.allowed[g.sender] {
+			a.chats.heard(g.chat)
+		}
 		a.intake.add(in)
 	}
 	return nil
