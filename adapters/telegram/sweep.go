@@ -41,21 +41,30 @@ func sweep(dir string, maxAge time.Duration, now time.Time) error {
 			}
 			return nil
 		}
-		info, err := e.Info()
+		age, err := ageOf(e, now)
 		if err != nil {
 			return err
 		}
-		age := now.Sub(info.ModTime())
 		if maxAge > 0 && age > maxAge || strings.HasSuffix(path, unfinished) && age > partAge {
 			return os.Remove(path)
 		}
 		return nil
 	})
 	for _, d := range dirs {
-		_ = os.Remove(d) // fails unless it is empty, which is meant
+		if st, err := os.Stat(d); err == nil && now.Sub(st.ModTime()) > partAge { // or one might be about to be used
+			_ = os.Remove(d) // fails unless it is empty, which is meant
+		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // there is none yet, or somebody else removes files too
 	}
 	return err
+}
+
+func ageOf(e fs.DirEntry, now time.Time) (time.Duration, error) {
+	info, err := e.Info()
+	if err != nil {
+		return 0, err
+	}
+	return now.Sub(info.ModTime()), nil
 }
