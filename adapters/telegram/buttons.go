@@ -23,7 +23,9 @@ type tap struct {
 // taps says what the buttons' verbs do. Each returns what is shown to who tapped: at
 // most 200 characters, https://core.telegram.org/bots/api#answercallbackquery
 func (a *Adapter) taps() map[string]func(context.Context, tap) string {
-	return map[string]func(context.Context, tap) string{}
+	return map[string]func(context.Context, tap) string{
+		verbEdit: a.runEdited,
+	}
 }
 
 // tapped does what a button is for, and tells so.

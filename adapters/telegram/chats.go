@@ -32,6 +32,8 @@ type movedRecord struct {
 // A chatbook is what is known of chats and topics: the records, and what is on its
 // way there. Its methods are safe for concurrent use.
 type chatbook struct {
+	moving sync.Mutex // held while a chat is moved
+
 	mu     sync.Mutex // guards the fields below
 	spoke  map[int64]bool
 	known  map[int64]chatRecord
