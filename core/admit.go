@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 )
 
 // admit takes a new message into the queue, or refuses it.
@@ -41,9 +42,9 @@ func (l *lane) idle() bool {
 
 // mayBegin reports whether what waits can be begun now. If it is only for want of a
 // session, the lane queues for one; if it is for want of money, it is parked or
-// replaces its session.
+// replaces its session, as it does if that was started with other settings.
 func (l *lane) mayBegin() bool {
-	return len(l.flights) == 0 && l.busy == "" && l.parked == nil && l.affordable() && l.unworn() && (l.session != nil || l.takeSeat())
+	return !l.reordering && len(l.flights) == 0 && l.busy == "" && l.parked == nil && l.affordable() && l.unworn() && l.upToDate() && (l.session != nil || l.takeSeat())
 }
 
 // accept makes the message durable by itself.
@@ -152,6 +153,10 @@ func (l *lane) cancel(id MessageID, done chan<- error) {
 		return
 	}
 	it := l.pending[i]
+	if it.amending || l.reordering { // what is being written about it comes first
+		time.AfterFunc(settlePause, func() { l.post(func() { l.cancel(id, done) }) })
+		return
+	}
 	l.pending = slices.Delete(l.pending, i, i+1)
 	v := verdict{durable: func() { done <- nil }}
 	v.give(it, Reply{State: Cancelled, Code: CodeCancelled, Error: "Cancelled before it was begun."})

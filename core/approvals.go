@@ -189,8 +189,13 @@ func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
 	decided := a.approval
 	decided.State, decided.Reason, decided.DecidedAt = ApprovalAllowed, "", l.now()
 	answer := Answer{Allow: d.Allow, UpdatedInput: d.UpdatedInput}
+	change := Change{Approvals: []*Approval{&decided}}
 	if d.Allow && d.Remember {
 		answer.Rules = decided.Suggestion
+	}
+	print := ""
+	if d.Allow && d.Always {
+		answer.Rules, change.Settings, print = l.always(&decided, d.By)
 	}
 	if !d.Allow {
 		decided.State, decided.Reason = ApprovalDenied, d.Message
@@ -199,12 +204,19 @@ func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
 		}
 	}
 	a.deciding = true
-	l.m.o.Ledger.Write(Change{Approvals: []*Approval{&decided}}, func(err error) {
-		l.post(func() { l.decidedAsk(a, decided, answer, err, done) })
+	l.m.o.Ledger.Write(change, func(err error) {
+		for i := range change.Settings {
+			if err == nil {
+				l.m.settings.change(&change.Settings[i])
+			}
+		}
+		l.post(func() { l.decidedAsk(a, decided, answer, print, err, done) })
 	})
 }
 
-func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, err error, done func(Approval, error)) {
+// decidedAsk gives the answer to the agent once it is durable. Its process then has
+// the settings that print stands for, unless that is empty.
+func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, print string, err error, done func(Approval, error)) {
 	a.deciding = false
 	if err != nil {
 		a.timer.Stop()
@@ -220,6 +232,9 @@ func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, err error, do
 	l.heardNow()
 	a.timer.Stop()
 	l.answer(decided.RequestID, answer)
+	if print != "" {
+		l.info.Settings = print
+	}
 	l.publish(Update{Kind: UpdateApprovalClosed, Approval: &decided, Turn: decided.Turn})
 	done(decided, nil)
 }

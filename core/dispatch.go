@@ -32,7 +32,7 @@ func (l *lane) dispatch() {
 // that is not durable yet may be a duplicate: it and all behind it wait.
 func (l *lane) takeBatch() []*item {
 	n := 0
-	for n < len(l.pending) && !l.pending[n].moving && (l.pending[n].durable || l.pending[n].msg.SourceKey == "") {
+	for n < len(l.pending) && !l.pending[n].moving && !l.pending[n].amending && (l.pending[n].durable || l.pending[n].msg.SourceKey == "") {
 		n++
 	}
 	ms := make([]*Message, n)
@@ -107,6 +107,9 @@ func (l *lane) newFlight(batch []*item, steered bool) (*flight, error) {
 // newSessionID returns the id of a session that waits for a channel, or of one
 // that is to be started.
 func (l *lane) newSessionID() string {
+	if l.m.settings.print(l.key) != "" { // those that wait were started without
+		return uuid.NewString()
+	}
 	if id, ok := l.m.o.Agent.Reserve(); ok {
 		return id
 	}
@@ -169,6 +172,7 @@ func (l *lane) unfreeze(f *flight, err error) {
 		return
 	}
 	l.pending = append(kept, l.pending...)
+	l.sortPending()
 	if l.busy != "" {
 		return // what it is busy with ends by dispatching
 	}

@@ -61,7 +61,7 @@ func (l *lane) take(ev Event) {
 		l.limit = ev.Until
 	case TasksChanged:
 		if l.tasks > 0 && ev.Tasks == 0 {
-			l.newsUntil = time.Now().Add(newsGrace)
+			l.newsUntil, l.newsGuessed = time.Now().Add(newsGrace), false
 		}
 		l.tasks = ev.Tasks
 	case Readied:
@@ -276,6 +276,9 @@ func (l *lane) resulted(ev Event) {
 	reply := resultReply(r, named[0])
 	reply.CostUSD, reply.SessionID = l.spend(r), r.SessionID
 	l.broke = l.broke || r.Code == CodeMaxBudget
+	if r.Code == CodeBadModel {
+		reply = l.withUndo(reply)
+	}
 	l.finishAll(named, reply, r)
 	l.lookUpDone()
 }

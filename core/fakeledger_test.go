@@ -50,6 +50,7 @@ type fakeLedger struct {
 	uses        map[string]SessionUse
 	spent       map[string]float64
 	outbox      fakeOutbox
+	settings    map[ChannelKey]Settings
 }
 
 type fakeWrite struct {
@@ -70,7 +71,7 @@ type fault struct {
 func newFakeLedger(t *testing.T) *fakeLedger {
 	l := &fakeLedger{
 		t: t, messages: map[MessageID]*Message{}, turns: map[TurnID]*Turn{}, approvals: map[string]*Approval{},
-		sources: map[string]MessageID{}, uses: map[string]SessionUse{}, spent: map[string]float64{},
+		sources: map[string]MessageID{}, uses: map[string]SessionUse{}, spent: map[string]float64{}, settings: map[ChannelKey]Settings{},
 	}
 	l.changed = sync.NewCond(&l.mu)
 	go l.run() // ends by close
@@ -214,6 +215,7 @@ func cloneChange(c Change) Change {
 	c.End = cloneAll(c.End, cloneTurn)
 	c.Settle, c.Requeue = slices.Clone(c.Settle), slices.Clone(c.Requeue)
 	c.Approvals = cloneAll(c.Approvals, func(a *Approval) *Approval { b := *a; return &b })
+	c.Amend = cloneAll(c.Amend, cloneMessage)
 	c.Background = cloneAll(c.Background, func(a *Background) *Background { b := *a; return &b })
 	return c
 }
@@ -300,6 +302,12 @@ func (l *fakeLedger) checkLocked(c Change) error {
 			return fmt.Errorf("background result %s is known: %w", b.ID, errContradiction)
 		}
 	}
+	for _, id := range c.changed() {
+		if m := l.messages[id]; m == nil || m.State != Waiting || c.Lazy {
+			l.t.Errorf("ledger: message %s (%+v) changed, which does not wait", id, m)
+			return errContradiction
+		}
+	}
 	for _, s := range c.Settle {
 		m := l.messages[s.ID]
 		if m == nil || m.State.Final() || !s.Reply.State.Final() || s.EndedAt.IsZero() {
@@ -308,6 +316,18 @@ func (l *fakeLedger) checkLocked(c Change) error {
 		}
 	}
 	return nil
+}
+
+// changed lists the messages that are amended, or put at another place.
+func (c Change) changed() []MessageID {
+	var ids []MessageID
+	for _, m := range c.Amend {
+		ids = append(ids, m.ID)
+	}
+	for _, p := range c.Reorder {
+		ids = append(ids, p.ID)
+	}
+	return ids
 }
 
 func (l *fakeLedger) applyLocked(c Change) {
@@ -359,6 +379,13 @@ func (l *fakeLedger) applyLocked(c Change) {
 		}
 		l.approvals[a.ID] = a
 	}
+	for _, m := range c.Amend {
+		l.messages[m.ID].Content = m.Content
+	}
+	for _, p := range c.Reorder {
+		l.messages[p.ID].Rank = p.Rank
+	}
+	l.settingsLocked(c.Settings)
 	for _, b := range c.Background {
 		if slices.ContainsFunc(l.backgrounds, func(known Background) bool { return known.ID == b.ID }) {
 			continue
@@ -368,6 +395,13 @@ func (l *fakeLedger) applyLocked(c Change) {
 		use := l.uses[b.SessionID]
 		use.TotalCost = max(use.TotalCost, b.TotalCost)
 		l.uses[b.SessionID] = use
+	}
+}
+
+// settingsLocked keeps what a change says of channels.
+func (l *fakeLedger) settingsLocked(cs []SettingsChange) {
+	for i := range cs {
+		l.settings[cs[i].Channel] = l.settings[cs[i].Channel].changed(&cs[i])
 	}
 }
 

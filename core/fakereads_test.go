@@ -74,6 +74,7 @@ func (l *fakeLedger) Open(ctx context.Context) ([]Message, []Turn, error) {
 			messages = append(messages, *m)
 		}
 	}
+	slices.SortStableFunc(messages, func(a, b Message) int { return a.Rank - b.Rank })
 	for _, id := range l.begun {
 		if t := l.turns[id]; t.EndedAt.IsZero() {
 			turns = append(turns, *cloneTurn(t))
@@ -89,6 +90,15 @@ func (l *fakeLedger) SessionUse(ctx context.Context, sessionID string) (SessionU
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.uses[sessionID], nil
+}
+
+func (l *fakeLedger) Settings(ctx context.Context) (map[ChannelKey]Settings, error) {
+	if err := l.landed(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.settings), nil
 }
 
 func (l *fakeLedger) Spent(ctx context.Context, day string) (float64, error) {
