@@ -148,7 +148,7 @@ func (l *lane) amend(id MessageID, c Content, done func(error)) {
 func (l *lane) composes(m *Message) error {
 	content, err := coalesce([]*Message{m})
 	if err == nil {
-		_, err = l.m.o.Agent.Compose("", content)
+		_, err = l.m.o.Agent.Compose(TurnID(m.ID), content) // any UUID will do
 	}
 	return err
 }

@@ -84,6 +84,10 @@ type Adapter struct {
 	followers followers
 	noDrafts  atomic.Bool
 	showing   sync.Mutex // one record of what is shown is changed at a time
+	chats     chatbook
+	loading   loading
+
+	introduced bool // who the bot is was asked; only the poller knows
 
 	ctx  context.Context // ends what runs beside Run; set by it
 	work sync.WaitGroup  // what was started under ctx
@@ -114,6 +118,7 @@ func New(o Options) (*Adapter, error) {
 // Run serves until ctx ends, and returns when nothing is under way any more. It
 // goes on whatever happens to the network or the bot; Health says how it does.
 func (a *Adapter) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
 	a.ctx = ctx
 	sending, endSending := context.WithCancel(context.WithoutCancel(ctx))
 	var sends sync.WaitGroup
@@ -122,7 +127,11 @@ func (a *Adapter) Run(ctx context.Context) error {
 	defer sends.Wait()
 	defer endSending()
 	defer a.calls.drain(leaveGrace)
+	defer cancel()
 	a.o.Core.OnDelivery(Name, a.handIn)
+	if err := a.remember(ctx); err != nil {
+		return err
+	}
 	if err := a.outbox.load(ctx); err != nil {
 		return err
 	}
@@ -133,6 +142,7 @@ func (a *Adapter) Run(ctx context.Context) error {
 		return err
 	}
 	a.start(a.tidy)
+	a.start(a.sweepMedia)
 	a.poll(ctx)
 	return nil
 }
@@ -144,6 +154,9 @@ func (a *Adapter) takeUp(ctx context.Context) error {
 		return fmt.Errorf("telegram: take up what was received: %w", err)
 	}
 	for _, in := range left {
+		if g := glimpse(in.Body); a.allowed[g.sender] {
+			a.chats.heard(g.chat)
+		}
 		a.intake.add(in)
 	}
 	return nil
