@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,7 @@ type fakeLedger struct {
 	uses        map[string]SessionUse
 	spent       map[string]float64
 	settings    map[ChannelKey]Settings
+	moves       []Move
 }
 
 type fakeWrite struct {
@@ -383,6 +385,9 @@ func (l *fakeLedger) applyLocked(c Change) {
 	for _, p := range c.Reorder {
 		l.messages[p.ID].Rank = p.Rank
 	}
+	if c.Move != nil {
+		l.moveLocked(*c.Move)
+	}
 	l.settingsLocked(c.Settings)
 	for _, b := range c.Background {
 		if slices.ContainsFunc(l.backgrounds, func(known Background) bool { return known.ID == b.ID }) {
@@ -394,6 +399,31 @@ func (l *fakeLedger) applyLocked(c Change) {
 		use.TotalCost = max(use.TotalCost, b.TotalCost)
 		l.uses[b.SessionID] = use
 	}
+}
+
+func (l *fakeLedger) moveLocked(mv Move) {
+	var moved []*Message
+	last, first := math.MinInt, 0
+	for _, id := range l.accepted {
+		switch m := l.messages[id]; {
+		case m.State != Waiting:
+		case m.Channel == mv.From:
+			moved, last = append(moved, m), max(last, m.Rank)
+		case m.Channel == mv.To:
+			first = min(first, m.Rank)
+		}
+	}
+	for _, m := range moved {
+		m.Channel, m.Rank = mv.To, m.Rank-last+first-1
+	}
+	for _, a := range l.approvals {
+		if a.Channel == mv.From && a.State == ApprovalPending {
+			a.Channel = mv.To
+		}
+	}
+	l.settings[mv.To] = l.settings[mv.To].inheriting(l.settings[mv.From])
+	delete(l.settings, mv.From)
+	l.moves = append(l.moves, mv)
 }
 
 // settingsLocked keeps what a change says of channels.
