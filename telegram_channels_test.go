@@ -133,3 +133,34 @@ func TestTelegramEdits(t *testing.T) {
 	}
 	g.balanced()
 }
+
+// TestTelegramGroupBecomesASupergroup holds that the conversation and what waits go on
+// in the new chat, also if the daemon is killed in between.
+func TestTelegramGroupBecomesASupergroup(t *testing.T) {
+	t.Parallel()
+	m, api, anna, _ := newChat(t)
+	bob := api.User(8, "Bob", "", "bob") // is not listened to, and does it
+	g := m.start()
+	group := api.Group(-200, "Team", anna, bob)
+	group.Send(anna, "session")
+	session := group.AwaitMessage("the session", func(msg telegramtest.Message) bool { return msg.FromBot }).Text
+	g.delivered()
+	group.Send(anna, "wait "+m.path("go"))
+	m.eventually("the turn runs", func() bool { return m.begun("wait ") == 1 })
+	group.Send(anna, "echo waits")
+	g.queued("tg--200", 1)
+	club := group.Migrate(bob, -1000200)
+	g.eventually("the move is begun", func() bool { return len(api.Pending()) == 0 })
+	g.kill()
+	g = m.start()
+	club.Send(anna, "session")
+	m.touch("go")
+	g.eventually("what waited is read", func() bool { return m.begun("echo waits") == 1 })
+	club.Send(anna, "session")
+	club.AwaitText(session)
+	g.eventually("all is answered", func() bool { return g.metrics()["bareclaw_messages_waiting"] == 0 })
+	if m.begun("echo waits") != 1 || m.begun("wait ") != 1 {
+		t.Errorf("turns were begun again: %d, %d", m.begun("echo waits"), m.begun("wait "))
+	}
+	g.balanced()
+}
