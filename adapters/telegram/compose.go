@@ -62,6 +62,8 @@ func (a *Adapter) compose(ctx context.Context, d core.Delivery) ([]part, error) 
 			return nil, fmt.Errorf("%w: %w", errCannotCompose, err)
 		}
 		return textParts(b.Text, nil, 0), nil
+	case kindPush:
+		return a.composePush(ctx, d)
 	case kindNote:
 		var n Note
 		if err := json.Unmarshal(d.Body, &n); err != nil {

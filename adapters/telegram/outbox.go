@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"bareclaw/core"
 )
@@ -21,6 +22,9 @@ type outbox struct {
 	mu    sync.Mutex
 	known map[string]struct{}                 // ids of what is in queues or being sent
 	queue map[core.ChannelKey][]core.Delivery // of conversations whose courier is at work
+
+	awaited   map[string][]chan struct{} // closed when the delivery of that id has ended
+	withdrawn map[string]struct{}        // ids of those that were taken back before they were queued
 }
 
 // A progress is how far a delivery is: the ids of the messages that its parts
@@ -45,7 +49,9 @@ func (o *outbox) load(ctx context.Context) error {
 func (o *outbox) add(d core.Delivery) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, again := o.known[d.ID]; again || o.adapter.ctx.Err() != nil {
+	_, again := o.known[d.ID]
+	_, withdrawn := o.withdrawn[d.ID]
+	if again || withdrawn || o.adapter.ctx.Err() != nil {
 		return
 	}
 	if o.known == nil {
@@ -121,6 +127,7 @@ func (a *Adapter) deliver(ctx context.Context, d core.Delivery) error {
 			return err
 		}
 	}
+	a.outbox.ended(d.ID)
 	return nil
 }
 
@@ -131,13 +138,19 @@ func (a *Adapter) giveUp(ctx context.Context, d core.Delivery, why error) error 
 	}
 	a.health.failures.Add(1)
 	d.State, d.Error = core.DeliveryFailed, why.Error()
-	return errors.Join(why, a.o.Core.Delivered(ctx, d))
+	err := a.o.Core.Delivered(ctx, d)
+	a.outbox.ended(d.ID)
+	return errors.Join(why, err)
 }
 
 // sendPart sends one part and returns the id of the message that it has become. It
 // blocks until Telegram has taken it or refuses it for good.
 func (a *Adapter) sendPart(ctx context.Context, p place, part part) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	limit := callTimeout
+	if p, ok := part.(interface{ timeLimit() time.Duration }); ok { // one with a file
+		limit = p.timeLimit()
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return part.send(ctx, a.client, p)
 }

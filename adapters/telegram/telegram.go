@@ -19,11 +19,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"bareclaw/adapters/telegram/sendfile"
 	"bareclaw/core"
 )
 
@@ -32,6 +34,9 @@ const Name = "telegram"
 
 // Prefix begins the key of every channel that is a chat here.
 const Prefix = "tg-"
+
+// mediaDir is the directory below the state directory that received files are in.
+const mediaDir = "media"
 
 // DefaultAPI is where Telegram's servers answer.
 const DefaultAPI = "https://api.telegram.org"
@@ -76,11 +81,18 @@ type Adapter struct {
 	intake  intake
 	outbox  outbox
 
+	files    sendfile.Policy
+	patience time.Duration // with a push that does not get through
+
+	served  context.Context // ends when Run does
+	unserve context.CancelFunc
+
 	ctx  context.Context // ends what runs beside Run; set by it
 	work sync.WaitGroup  // what was started under ctx
 }
 
-// New returns an adapter that serves nothing yet. It asks nothing of the network.
+// New returns an adapter that serves nothing yet, except that it takes pushes: those
+// wait for Run. It asks nothing of the network.
 func New(o Options) (*Adapter, error) {
 	o.API = strings.TrimRight(cmp.Or(o.API, DefaultAPI), "/")
 	o.PollTimeout = cmp.Or(o.PollTimeout, 50*time.Second)
@@ -90,7 +102,7 @@ func New(o Options) (*Adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telegram: the token does not begin with the bot's id") // the error would show it
 	}
-	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}}
+	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}, patience: pushPatience}
 	for _, user := range o.Allowed {
 		a.allowed[user] = true
 	}
@@ -98,6 +110,11 @@ func New(o Options) (*Adapter, error) {
 		return nil, err
 	}
 	a.intake.adapter, a.outbox.adapter = a, a
+	a.served, a.unserve = context.WithCancel(context.Background())
+	a.files = sendfile.Policy{
+		Base: o.CWD, Media: filepath.Join(o.StateDir, mediaDir), Roots: append([]string{o.CWD}, o.SendRoots...), Withheld: o.Withheld,
+	}
+	o.Push.Register(Prefix, a.push)
 	return a, nil
 }
 
@@ -107,6 +124,7 @@ func (a *Adapter) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.work.Wait()
 	defer cancel()
+	context.AfterFunc(ctx, a.unserve)
 	a.ctx = ctx
 	a.o.Core.OnDelivery(Name, a.outbox.add)
 	if err := a.outbox.load(ctx); err != nil {
