@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
@@ -100,8 +101,19 @@ type textPart struct {
 }
 
 // textParts makes messages of a text in Markdown.
-func textParts(markdown string, buttons [][]Button, replyTo int) []part {
-	return []part{&textPart{text: markdown, buttons: buttons, replyTo: replyTo}}
+func textParts(source string, buttons [][]Button, replyTo int) []part {
+	var parts []part
+	for i, piece := range markdown.Render(source).Split(0) {
+		p := &textPart{text: piece.Text, entities: piece.Entities}
+		if i == 0 {
+			p.replyTo = replyTo
+		}
+		parts = append(parts, p)
+	}
+	if len(parts) > 0 {
+		parts[len(parts)-1].(*textPart).buttons = buttons
+	}
+	return parts
 }
 
 func (t *textPart) send(ctx context.Context, c *client, to place) (int, error) {

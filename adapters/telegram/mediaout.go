@@ -105,6 +105,11 @@ func (a *Adapter) openMedia(path string) (*os.File, int64, error) {
 	return nil, 0, err
 }
 
+// A hopeless error is an errCannotCompose that says only why.
+type hopeless struct{ error }
+
+func (hopeless) Is(target error) bool { return target == errCannotCompose }
+
 // A mediaPart is a message with a file, which is opened when it is sent.
 type mediaPart struct {
 	adapter *Adapter
@@ -130,7 +135,7 @@ func uploadTime(path string) time.Duration {
 func (m *mediaPart) send(ctx context.Context, c *client, to place) (int, error) {
 	f, size, err := m.adapter.openMedia(m.path)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", errCannotCompose, err)
+		return 0, hopeless{err}
 	}
 	defer func() { _ = f.Close() }()
 	kind := m.kind
@@ -144,7 +149,7 @@ func (m *mediaPart) send(ctx context.Context, c *client, to place) (int, error) 
 	}
 	m.adapter.o.Log.Info("telegram: a photo is sent as a document, not being taken as one", "file", m.path, "err", err)
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return 0, fmt.Errorf("%w: %w", errCannotCompose, err)
+		return 0, hopeless{err}
 	}
 	return m.sendAs(ctx, c, to, kindDocument, io.LimitReader(f, size))
 }

@@ -23,8 +23,8 @@ type outbox struct {
 	known map[string]struct{}                 // ids of what is in queues or being sent
 	queue map[core.ChannelKey][]core.Delivery // of conversations whose courier is at work
 
-	awaited   map[string][]chan struct{} // closed when the delivery of that id has ended
-	withdrawn map[string]struct{}        // ids of those that were taken back before they were queued
+	awaited   map[string]chan struct{} // closed when the delivery of that id has ended
+	withdrawn map[string]struct{}      // ids of those that were taken back before they were queued
 }
 
 // A progress is how far a delivery is: the ids of the messages that its parts

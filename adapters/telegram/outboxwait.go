@@ -9,32 +9,38 @@ import (
 // wait returns a delivery once it has ended. It returns the cause of ctx when that
 // ends first.
 func (o *outbox) wait(ctx context.Context, id string) (core.Delivery, error) {
-	ended := make(chan struct{})
-	o.mu.Lock()
-	if o.awaited == nil {
-		o.awaited = map[string][]chan struct{}{}
-	}
-	o.awaited[id] = append(o.awaited[id], ended)
-	o.mu.Unlock()
 	for {
+		ended := o.await(id)
 		d, err := o.adapter.o.Core.Delivery(ctx, id) // it may have ended before
 		if err != nil || d.State != core.DeliveryPending {
 			return d, err
 		}
 		select {
 		case <-ended:
-			ended = nil
 		case <-ctx.Done():
 			return d, context.Cause(ctx)
 		}
 	}
 }
 
+// await returns what is closed when a delivery ends from now on.
+func (o *outbox) await(id string) <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.awaited == nil {
+		o.awaited = map[string]chan struct{}{}
+	}
+	if o.awaited[id] == nil {
+		o.awaited[id] = make(chan struct{})
+	}
+	return o.awaited[id]
+}
+
 // ended wakes those who wait for a delivery.
 func (o *outbox) ended(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, c := range o.awaited[id] {
+	if c := o.awaited[id]; c != nil {
 		close(c)
 	}
 	delete(o.awaited, id)

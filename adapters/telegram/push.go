@@ -136,7 +136,16 @@ func (a *Adapter) awaitPush(caller context.Context, id string, limit time.Durati
 	case a.outbox.withdraw(id):
 		return a.withdrawn(id, cause, limit)
 	}
-	return a.settle(caller, id)
+	if d, err := a.settle(caller, id); err == nil {
+		return pushOutcome(d)
+	}
+	if a.outbox.withdraw(id) { // what was being sent has failed
+		return a.withdrawn(id, context.Cause(ctx), limit)
+	}
+	return &core.PushError{
+		Kind: core.ErrUnconfirmed,
+		Text: "Telegram has not confirmed it in time. It, or a part of it, may have been sent, and what is missing still will be if possible.",
+	}
 }
 
 var (
@@ -157,16 +166,10 @@ func (a *Adapter) withdrawn(id string, cause error, limit time.Duration) error {
 }
 
 // settle waits a little longer for a push that is being sent.
-func (a *Adapter) settle(ctx context.Context, id string) error {
+func (a *Adapter) settle(ctx context.Context, id string) (core.Delivery, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	if d, err := a.outbox.wait(ctx, id); err == nil {
-		return pushOutcome(d)
-	}
-	return &core.PushError{
-		Kind: core.ErrUnconfirmed,
-		Text: "Telegram has not confirmed it in time. It, or a part of it, may have been sent, and what is missing still will be if possible.",
-	}
+	return a.outbox.wait(ctx, id)
 }
 
 // pushOutcome says what became of a push that has ended.
@@ -189,7 +192,7 @@ func (a *Adapter) composePush(ctx context.Context, d core.Delivery) ([]part, err
 		return nil, fmt.Errorf("%w: %w", errCannotCompose, err)
 	}
 	if err := a.checkRecipient(ctx, d.Channel); errors.Is(err, core.ErrNotAllowed) {
-		return nil, fmt.Errorf("%w: %w", errCannotCompose, err)
+		return nil, hopeless{err}
 	} else if err != nil {
 		return nil, err
 	}

@@ -35,9 +35,6 @@ const Name = "telegram"
 // Prefix begins the key of every channel that is a chat here.
 const Prefix = "tg-"
 
-// mediaDir is the directory below the state directory that received files are in.
-const mediaDir = "media"
-
 // DefaultAPI is where Telegram's servers answer.
 const DefaultAPI = "https://api.telegram.org"
 
@@ -112,7 +109,7 @@ func New(o Options) (*Adapter, error) {
 	a.intake.adapter, a.outbox.adapter = a, a
 	a.served, a.unserve = context.WithCancel(context.Background())
 	a.files = sendfile.Policy{
-		Base: o.CWD, Media: filepath.Join(o.StateDir, mediaDir), Roots: append([]string{o.CWD}, o.SendRoots...), Withheld: o.Withheld,
+		Base: o.CWD, Media: filepath.Join(o.StateDir, "media"), Roots: append([]string{o.CWD}, o.SendRoots...), Withheld: o.Withheld,
 	}
 	o.Push.Register(Prefix, a.push)
 	return a, nil
