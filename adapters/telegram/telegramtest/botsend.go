@@ -50,6 +50,9 @@ func (r *request) post(m *stored) (any, error) {
 	if m.replyTo, err = r.replyTo(c); err != nil {
 		return nil, err
 	}
+	for _, name := range []string{"disable_notification", "protect_content"} {
+		r.boolean(name) // nobody sees it; only the form is checked
+	}
 	m.from = r.s.bot
 	r.s.addLocked(c, m)
 	delete(c.drafts, m.thread) // the message takes the draft's place

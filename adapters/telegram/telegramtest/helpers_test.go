@@ -211,3 +211,24 @@ func updates(t *testing.T, s *telegramtest.Server, body fields) []update {
 }
 
 func repeat(text string, n int) string { return strings.Repeat(text, n) }
+
+func decode(t *testing.T, data []byte, dest any) {
+	t.Helper()
+	if err := json.Unmarshal(data, dest); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+}
+
+// begin makes a call that is answered later. An error of the network comes as
+// the description.
+func begin(t *testing.T, s *telegramtest.Server, method string, body fields) <-chan reply {
+	answered := make(chan reply, 1)
+	go func() {
+		r, err := post(t.Context(), s, method, body)
+		if err != nil {
+			r.Description = err.Error()
+		}
+		answered <- r
+	}()
+	return answered
+}

@@ -92,7 +92,7 @@ func (m *marked) tag(tag string, at int) error {
 	if name == "span" && e.Language != "tg-spoiler" {
 		return say("Tag \"span\" must have class \"tg-spoiler\" at byte offset %d", at)
 	}
-	if kind != "pre" {
+	if kind != "pre" && kind != "code" {
 		e.Language = ""
 	}
 	m.begin(name, at, e)

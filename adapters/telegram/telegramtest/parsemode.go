@@ -67,6 +67,13 @@ func (m *marked) end(url string) {
 	if url != "" {
 		e.URL = url
 	}
+	if e.Type == "code" && m.innermost() == "pre" { // how HTML names the language of a block
+		m.open[len(m.open)-1].entity.Language = e.Language
+		return
+	}
+	if e.Type == "code" {
+		e.Language = ""
+	}
 	if e.Length == 0 || e.Type == "" || e.Type == "text_link" && checkURL(e.URL) != nil {
 		return
 	}
