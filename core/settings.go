@@ -197,7 +197,9 @@ func (m *ProcessManager) RemoveRule(ctx context.Context, key ChannelKey, id stri
 // newRule checks what the agent could not read, or would read as something else.
 func newRule(key ChannelKey, rule, by string, now time.Time) (Rule, error) {
 	tool, content, bracket := strings.Cut(rule, "(")
-	bad := func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-*.", r) }
+	bad := func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-*.", r)
+	}
 	switch {
 	case tool == "" || strings.HasPrefix(tool, "-") || strings.Trim(tool, "*") == "" || strings.ContainsFunc(tool, bad),
 		bracket && (len(content) < 2 || !strings.HasSuffix(content, ")")):
