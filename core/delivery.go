@@ -156,7 +156,7 @@ func (v *verdict) delivers(id MessageID, adapter string) bool {
 func (m *ProcessManager) backgroundDelivery(b *Background) (*Delivery, error) {
 	best, adapter := "", ""
 	for prefix, name := range m.o.Deliverers {
-		if strings.HasPrefix(string(b.Channel), prefix) && len(prefix) > len(best) {
+		if strings.HasPrefix(string(b.Channel), prefix) && (adapter == "" || len(prefix) > len(best)) {
 			best, adapter = prefix, name
 		}
 	}

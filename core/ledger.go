@@ -84,6 +84,8 @@ type Change struct {
 	Reorder    []Precedence     // of waiting messages; never lazy
 	Settings   []SettingsChange // of channels; never lazy
 
+	// ForgetRecords removes records of some age.
+	ForgetRecords []RecordRange
 	// ForgetInbound removes what was handled and received before that.
 	ForgetInbound time.Time
 

@@ -24,6 +24,7 @@ type tap struct {
 // most 200 characters, https://core.telegram.org/bots/api#answercallbackquery
 func (a *Adapter) taps() map[string]func(context.Context, tap) string {
 	return map[string]func(context.Context, tap) string{
+		"stop":   a.tappedStop,
 		verbEdit: a.runEdited,
 	}
 }

@@ -178,7 +178,7 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 	case ticket.Existing:
 		return "The edited message was taken already."
 	}
-	a.refer(ctx, p.chat, m.ID, ref{Message: ticket.Message.ID, Caption: m.Caption})
+	a.submitted(ctx, p.chat, m.ID, ticket.Message.ID)
 	if s.Mode == core.Interrupt {
 		return "Stopped. The edited message is next."
 	}

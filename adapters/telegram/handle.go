@@ -35,8 +35,11 @@ func (a *Adapter) handle(ctx context.Context, p place, batch []*arrival) {
 
 // handleAside handles what waits for nothing else of its conversation.
 func (a *Adapter) handleAside(ctx context.Context, r *arrival) {
-	if r.update.CallbackQuery != nil {
+	switch u := &r.update; {
+	case u.CallbackQuery != nil:
 		a.tapped(ctx, r)
+	case u.StoppedMessageGeneration != nil:
+		a.draftStopped(ctx, u.StoppedMessageGeneration)
 	}
 	a.handled(ctx, r)
 }
@@ -50,12 +53,15 @@ func (a *Adapter) submit(ctx context.Context, p place, message int, s core.Submi
 	if err != nil {
 		return a.refused(ctx, p, message, s, err)
 	}
-	a.refer(ctx, p.chat, message, ref{Message: t.Message.ID})
+	a.submitted(ctx, p.chat, message, t.Message.ID)
 	return ctx.Err()
 }
 
 // offer submits a message, again and again while it cannot be recorded.
 func (a *Adapter) offer(ctx context.Context, s core.Submission) (*core.Ticket, error) {
+	if p, ok := parsePlace(s.Channel); ok {
+		a.follow(p)
+	}
 	for {
 		t, err := a.o.Core.Submit(ctx, s)
 		if !isStorage(err) || ctx.Err() != nil {

@@ -53,6 +53,7 @@ const (
 	opForgetInbound
 	opRecord
 	opForgetRecord
+	opForgetRecords
 	stmtPostMessages
 	stmtPostTurns
 	stmtPosted
@@ -141,7 +142,8 @@ var queries = [statements]string{
 		AND handled=1 AND received_at<?`,
 	opRecord: `INSERT INTO records(owner, key, at, doc) VALUES(?,?,?,?)
 		ON CONFLICT(owner, key) DO UPDATE SET at=excluded.at, doc=excluded.doc`,
-	opForgetRecord: `DELETE FROM records WHERE owner=? AND key=?`,
+	opForgetRecord:  `DELETE FROM records WHERE owner=? AND key=?`,
+	opForgetRecords: `DELETE FROM records WHERE owner=? AND key>=? AND key<? AND at<?`,
 
 	stmtBegin:      `BEGIN IMMEDIATE`,
 	stmtCommit:     `COMMIT`,
@@ -309,7 +311,7 @@ var verbs = [statements]string{
 	opAccept: "accept message with source key", opBody: "store the body of", opBegin: "begin turn", opRun: "begin a turn with message",
 	opArrive: "accept message", opUpdate: "update turn", opRequeue: "put back message", opSettle: "settle message", opEnd: "end turn", opSessionOurs: "note session",
 	opDeliver: "record delivery", opDelivered: "record delivery", opInbound: "record inbound", opHandled: "record inbound",
-	opForgetInbound: "forget inbounds before", opRecord: "keep record", opForgetRecord: "forget record",
+	opForgetInbound: "forget inbounds before", opRecord: "keep record", opForgetRecord: "forget record", opForgetRecords: "forget records",
 	opSessionDone: "note session", opSessionCost: "note session", opApproval: "store approval", opBackground: "store background result",
 	opAmend: "amend message", opNoBody: "remove the body of", opRank: "reorder message",
 	opMoveMessages: "move the messages of", opMoveApprovals: "move the approvals of", opMoveSettings: "move the settings of",
