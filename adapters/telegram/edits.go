@@ -52,7 +52,7 @@ func (a *Adapter) edited(ctx context.Context, p place, r *arrival) error {
 			return ctx.Err()
 		}
 		if !errors.Is(err, core.ErrNotWaiting) {
-			return err
+			return a.refused(ctx, p, m.ID, core.Submission{SourceKey: r.key}, err)
 		}
 		if old, err = a.o.Core.Message(ctx, old.ID); err != nil {
 			return err
@@ -178,7 +178,7 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 	case ticket.Existing:
 		return "The edited message was taken already."
 	}
-	a.refer(ctx, p.chat, m.ID, ref{Message: ticket.Message.ID, Caption: m.Caption})
+	a.submitted(ctx, p.chat, m.ID, ticket.Message.ID)
 	if s.Mode == core.Interrupt {
 		return "Stopped. The edited message is next."
 	}

@@ -24,7 +24,7 @@ func (a *Adapter) message(ctx context.Context, p place, batch []*arrival) error 
 		return a.migrate(ctx, m.Chat.ID, m.MigrateToChatID)
 	case m.MigrateFromChatID != 0:
 		return a.migrate(ctx, m.MigrateFromChatID, m.Chat.ID)
-	case isService(m), forOther(m.Text, a.health.name()):
+	case isService(m), forOther(m.Text, a.health.name()), !a.listensTo(m):
 		return nil
 	}
 	return a.converse(ctx, p, batch)
@@ -72,6 +72,7 @@ func (a *Adapter) submitAlbum(ctx context.Context, p place, batch []*arrival, s 
 
 // accepted remembers what the messages of a chat were submitted as.
 func (a *Adapter) accepted(ctx context.Context, p place, batch []*arrival, t *core.Ticket) error {
+	a.submitted(ctx, p.chat, batch[0].update.Message.ID, t.Message.ID)
 	for _, m := range messagesOf(batch) {
 		a.refer(ctx, p.chat, m.ID, ref{Message: t.Message.ID, Caption: m.Caption})
 	}

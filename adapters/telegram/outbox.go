@@ -124,6 +124,13 @@ var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", errForG
 
 // deliver sends the parts of a delivery that have not been sent yet.
 func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
+	now, err := a.o.Core.Delivery(ctx, out.ID) // what is recorded again may have been sent long ago
+	if err != nil || now.State != core.DeliveryPending {
+		return err
+	}
+	if !a.outbox.refresh(out, now) {
+		return nil
+	}
 	p, ok := parsePlace(out.Channel)
 	if !ok {
 		return a.giveUp(ctx, out, fmt.Errorf("%q is no chat", out.Channel))
@@ -243,7 +250,7 @@ func (a *Adapter) try(ctx context.Context, p *place, out *outgoing, part part) (
 	switch {
 	case errors.As(err, &moved):
 		p.chat, p.thread = int64(moved.MigrateToChatID), 0
-	case p.thread != 0 && refused(err, "message thread not found", "topic_deleted", "topic_closed"):
+	case p.thread != 0 && out.Kind != kindPush && refused(err, "message thread not found", "topic_deleted", "topic_closed"):
 		p.thread = 0
 	default:
 		return id, err
