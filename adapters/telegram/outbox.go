@@ -150,7 +150,7 @@ func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 		return err // it stays pending, and is tried after the next start
 	}
 	for n := len(done.Sent); n < len(parts); n++ {
-		id, err := a.sendPart(ctx, &p, out, parts[n])
+		id, err := a.sendPart(&p, out, parts[n])
 		if errors.Is(err, schedule.ErrClosed) || errors.Is(err, errLeaving) {
 			return err // the next process goes on
 		}
@@ -208,7 +208,7 @@ func (a *Adapter) giveUp(ctx context.Context, out *outgoing, why error) error {
 
 // sendPart sends one part and returns the id of the message that it has become. It
 // blocks until Telegram has taken it, or refuses it for good, or the adapter ends.
-func (a *Adapter) sendPart(ctx context.Context, p *place, out *outgoing, part part) (int, error) {
+func (a *Adapter) sendPart(p *place, out *outgoing, part part) (int, error) {
 	done := make(chan error, 1)
 	var id int // written by a try, read once it is done
 	err := a.sends.Submit(schedule.Job{
