@@ -64,6 +64,8 @@ func (a *Adapter) compose(ctx context.Context, d core.Delivery) ([]part, error) 
 	case core.DeliverBackground:
 		var b core.BackgroundBody
 		return composed(d, &b, func() []part { return a.answerParts(b.Text, 0, 0) })
+	case kindPush:
+		return a.composePush(ctx, d)
 	case kindNote:
 		var n Note
 		return composed(d, &n, func() []part { return textParts(n.Text, n.Buttons, n.ReplyTo) })
