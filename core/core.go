@@ -197,6 +197,7 @@ type Approval struct {
 	State     ApprovalState
 	Reason    string    // what the agent was told on a denial
 	Retry     MessageID // the message that goes on with the turn, once that was allowed
+	DecidedBy string    // who decided it, as an adapter says; may be empty
 	DecidedAt time.Time
 }
 
@@ -227,4 +228,5 @@ type Decision struct {
 	Message      string          // told to the agent on a denial
 	UpdatedInput json.RawMessage // replaces the tool's input when allowed; nil keeps it
 	Remember     bool            // allow the suggested rule for the rest of the agent's process
+	By           string          // who decides; may be empty
 }
