@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 )
@@ -14,8 +15,12 @@ type Launch struct {
 	// MaxBudgetUSD is what the process may spend. claude counts from its start, or
 	// the last /clear, looks between model requests, and refuses every turn after
 	// that with the same error at once.
-	MaxBudgetUSD       float64
-	AllowedTools       string // rules separated by commas
+	MaxBudgetUSD float64
+	AllowedTools string // rules separated by commas
+	// Allow are further rules. They go through --settings: where a rule in
+	// --allowedTools ends is a matter of brackets and commas, of which claude does not
+	// understand each, and here a rule it cannot read spoils no other.
+	Allow              []string
 	Model              string
 	PermissionMode     string
 	AppendSystemPrompt string
@@ -43,6 +48,7 @@ func (l Launch) Args() []string {
 	// --allowedTools takes every argument up to the next flag, so a flag must
 	// follow it: the session's always does.
 	args = appendFlag(args, "--allowedTools", l.AllowedTools)
+	args = appendFlag(args, "--settings", l.settings())
 	args = appendFlag(args, "--model", l.Model)
 	args = appendFlag(args, "--permission-mode", l.PermissionMode)
 	args = appendFlag(args, "--append-system-prompt", l.AppendSystemPrompt)
@@ -50,6 +56,19 @@ func (l Launch) Args() []string {
 		return appendFlag(args, "--resume", l.SessionID)
 	}
 	return appendFlag(args, "--session-id", l.SessionID)
+}
+
+// settings returns the settings that are laid over the user's own, "" when there
+// are none. Lists of rules add up.
+func (l Launch) settings() string {
+	if len(l.Allow) == 0 {
+		return ""
+	}
+	b, err := json.Marshal(map[string]any{"permissions": map[string]any{"allow": l.Allow}})
+	if err != nil {
+		panic("claude: strings do not encode: " + err.Error())
+	}
+	return string(b)
 }
 
 func appendFlag(args []string, flag, value string) []string {

@@ -21,6 +21,8 @@ func TestArgs(t *testing.T) {
 			[]string{"--max-turns", "1", "--allowedTools", "Read", "--model", "opus", "--permission-mode", "plan", "--append-system-prompt", "You are\nhere.", "--resume", someUUID}},
 		{"a budget", Launch{SessionID: someUUID, MaxBudgetUSD: 0.00005}, []string{"--max-budget-usd", "0.00005", "--session-id", someUUID}},
 		{"no tools, no limit", Launch{SessionID: someUUID}, []string{"--session-id", someUUID}},
+		{"rules", Launch{SessionID: someUUID, AllowedTools: "Read", Allow: []string{"Bash(f \\(a\\), b)", `Bash(echo "x")`}},
+			[]string{"--allowedTools", "Read", "--settings", `{"permissions":{"allow":["Bash(f \\(a\\), b)","Bash(echo \"x\")"]}}`, "--session-id", someUUID}},
 		{"values like flags", Launch{SessionID: "--continue", AllowedTools: "--dangerously-skip-permissions", Model: "-x", PermissionMode: "--", AppendSystemPrompt: "--- rules ---"},
 			[]string{"--allowedTools=--dangerously-skip-permissions", "--model=-x", "--permission-mode=--", "--append-system-prompt=--- rules ---", "--session-id=--continue"}},
 	} {

@@ -112,6 +112,7 @@ const (
 	CodeOverloaded     = "overloaded"
 	CodeUsageLimit     = "usage_limit"
 	CodePromptTooLong  = "prompt_too_long"
+	CodeBadModel       = "bad_model"
 	CodeUnknownSession = "unknown_session" // --resume of a session claude does not have
 	CodeAPIError       = "api_error"
 	CodeAgentError     = "agent_error"
@@ -155,6 +156,8 @@ func (r Result) failureCode() string {
 		return CodePromptTooLong
 	case r.says("usage limit", "hit your", "credit balance is too low", "out of extra usage", "limit reached · resets", "limit reached ∙ resets"), r.APIErrorStatus == 402:
 		return CodeUsageLimit
+	case r.APIErrorStatus == 404 && r.says("issue with the selected model"):
+		return CodeBadModel
 	case r.APIErrorStatus == 401, r.says("not logged in", "/login"):
 		return CodeNotLoggedIn
 	case r.APIErrorStatus == 429:

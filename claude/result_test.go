@@ -25,6 +25,7 @@ func TestFailure(t *testing.T) {
 		{"weekly limit", Result{IsError: true, Text: "Weekly limit reached ∙ resets 10am (Asia/Seoul)", APIErrorStatus: 429}, CodeUsageLimit, "10am"},
 		{"credit", Result{IsError: true, Text: "Credit balance is too low", APIErrorStatus: 400}, CodeUsageLimit, "Credit"},
 		{"overloaded", Result{IsError: true, Text: "API Error: Repeated 529", APIErrorStatus: 529}, CodeOverloaded, "529"},
+		{"unknown model", Result{IsError: true, Text: "There's an issue with the selected model (x). It may not exist", APIErrorStatus: 404}, CodeBadModel, "selected model"},
 		{"too long", Result{IsError: true, Text: "Prompt is too long", TerminalReason: "blocking_limit"}, CodePromptTooLong, "too long"},
 		{"other API error", Result{IsError: true, Text: "API Error: 500", APIErrorStatus: 500}, CodeAPIError, "500"},
 		{"no connection", Result{IsError: true, Text: "API Error: Connection dropped", TerminalReason: "api_error"}, CodeAPIError, "dropped"},

@@ -41,9 +41,9 @@ func (l *lane) idle() bool {
 
 // mayBegin reports whether what waits can be begun now. If it is only for want of a
 // session, the lane queues for one; if it is for want of money, it is parked or
-// replaces its session.
+// replaces its session, as it does if that was started with other settings.
 func (l *lane) mayBegin() bool {
-	return len(l.flights) == 0 && l.busy == "" && l.parked == nil && l.affordable() && l.unworn() && (l.session != nil || l.takeSeat())
+	return len(l.flights) == 0 && l.busy == "" && l.parked == nil && l.affordable() && l.unworn() && l.upToDate() && (l.session != nil || l.takeSeat())
 }
 
 // accept makes the message durable by itself.

@@ -37,7 +37,8 @@ type Agent interface {
 // Launch says which session to start.
 type Launch struct {
 	SessionID string
-	Resume    bool // continue what is recorded under the id, rather than begin it
+	Resume    bool     // continue what is recorded under the id, rather than begin it
+	Settings  Settings // of its channel; a session that waited for a channel is not taken where there are any
 }
 
 // A Session is one live conversation with the agent, held by a process that
@@ -87,7 +88,8 @@ type SessionInfo struct {
 	Ready     bool
 	Said      uint64 // the last event that it had said by then
 	Tasks     int    // background tasks that are alive
-	Outdated  bool   // started by another program, or with other settings, than sessions are now
+	Outdated  bool   // started by another program, or with another configuration, than sessions are now
+	Settings  string // fingerprint of the channel's settings that it was started with
 }
 
 // Knows reports whether the turn was handed to this process.

@@ -194,6 +194,10 @@ func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
 	if d.Allow && d.Remember {
 		answer.Rules = decided.Suggestion
 	}
+	print := ""
+	if d.Allow && d.Always {
+		answer.Rules, change.Settings, print = l.always(&decided, d.By)
+	}
 	if !d.Allow {
 		decided.State, decided.Reason = ApprovalDenied, d.Message
 		if answer.Message = d.Message; answer.Message == "" {
@@ -204,13 +208,18 @@ func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
 	change.Deliver = l.m.deliveriesOf(&decided)
 	l.m.o.Ledger.Write(change, func(err error) {
 		if err == nil {
+			for i := range change.Settings {
+				l.m.settings.change(&change.Settings[i])
+			}
 			l.m.handOver(change.Deliver)
 		}
-		l.post(func() { l.decidedAsk(a, decided, answer, err, done) })
+		l.post(func() { l.decidedAsk(a, decided, answer, print, err, done) })
 	})
 }
 
-func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, err error, done func(Approval, error)) {
+// decidedAsk gives the answer to the agent once it is durable. Its process then has
+// the settings that print stands for, unless that is empty.
+func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, print string, err error, done func(Approval, error)) {
 	a.deciding = false
 	if err != nil {
 		a.timer.Stop()
@@ -226,6 +235,9 @@ func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, err error, do
 	l.heardNow()
 	a.timer.Stop()
 	l.answer(decided.RequestID, answer)
+	if print != "" {
+		l.info.Settings = print
+	}
 	l.publish(Update{Kind: UpdateApprovalClosed, Approval: &decided, Turn: decided.Turn})
 	done(decided, nil)
 }

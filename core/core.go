@@ -228,5 +228,8 @@ type Decision struct {
 	Message      string          // told to the agent on a denial
 	UpdatedInput json.RawMessage // replaces the tool's input when allowed; nil keeps it
 	Remember     bool            // allow the suggested rule for the rest of the agent's process
-	By           string          // who decides; may be empty
+	// Always writes the rules that AlwaysRules names to the channel, in the same
+	// change as the decision, and tells the agent's process of them.
+	Always bool
+	By     string // who decides, noted with the decision and these rules; may be empty
 }

@@ -107,6 +107,9 @@ func (l *lane) newFlight(batch []*item, steered bool) (*flight, error) {
 // newSessionID returns the id of a session that waits for a channel, or of one
 // that is to be started.
 func (l *lane) newSessionID() string {
+	if l.m.settings.print(l.key) != "" { // those that wait were started without
+		return uuid.NewString()
+	}
 	if id, ok := l.m.o.Agent.Reserve(); ok {
 		return id
 	}

@@ -31,6 +31,8 @@ var (
 	ErrNoHost = errors.New("no live session host")
 	// ErrBadContent: the content cannot be handed to the agent.
 	ErrBadContent = errors.New("bad content")
+	// ErrBadSetting: the agent could not read it, or not as it is meant.
+	ErrBadSetting = errors.New("bad setting")
 )
 
 // A DuplicateError reports that a source key is known already.

@@ -276,6 +276,9 @@ func (l *lane) resulted(ev Event) {
 	reply := resultReply(r, named[0])
 	reply.CostUSD, reply.SessionID = l.spend(r), r.SessionID
 	l.broke = l.broke || r.Code == CodeMaxBudget
+	if r.Code == CodeBadModel {
+		reply = l.withUndo(reply)
+	}
 	l.finishAll(named, reply, r)
 	l.lookUpDone()
 }

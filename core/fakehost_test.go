@@ -47,7 +47,7 @@ func (h *fakeHost) connectLocked(by *life) *fakeSession {
 	}
 	s := &fakeSession{h: h, life: by, events: make(chan []Event), quit: make(chan struct{}), info: SessionInfo{
 		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready, Said: h.next,
-		Turns: slices.Clone(h.turns), Requests: slices.Clone(h.requests), Tasks: h.tasks,
+		Turns: slices.Clone(h.turns), Requests: slices.Clone(h.requests), Tasks: h.tasks, Settings: h.launch.Settings.Fingerprint(),
 	}}
 	h.client = s
 	go s.pump(h.acked) // ends with the connection or the host

@@ -50,6 +50,7 @@ type fakeLedger struct {
 	uses        map[string]SessionUse
 	spent       map[string]float64
 	outbox      fakeOutbox
+	settings    map[ChannelKey]Settings
 }
 
 type fakeWrite struct {
@@ -70,7 +71,7 @@ type fault struct {
 func newFakeLedger(t *testing.T) *fakeLedger {
 	l := &fakeLedger{
 		t: t, messages: map[MessageID]*Message{}, turns: map[TurnID]*Turn{}, approvals: map[string]*Approval{},
-		sources: map[string]MessageID{}, uses: map[string]SessionUse{}, spent: map[string]float64{},
+		sources: map[string]MessageID{}, uses: map[string]SessionUse{}, spent: map[string]float64{}, settings: map[ChannelKey]Settings{},
 	}
 	l.changed = sync.NewCond(&l.mu)
 	go l.run() // ends by close
@@ -359,6 +360,7 @@ func (l *fakeLedger) applyLocked(c Change) {
 		}
 		l.approvals[a.ID] = a
 	}
+	l.settingsLocked(c.Settings)
 	for _, b := range c.Background {
 		if slices.ContainsFunc(l.backgrounds, func(known Background) bool { return known.ID == b.ID }) {
 			continue
@@ -368,6 +370,13 @@ func (l *fakeLedger) applyLocked(c Change) {
 		use := l.uses[b.SessionID]
 		use.TotalCost = max(use.TotalCost, b.TotalCost)
 		l.uses[b.SessionID] = use
+	}
+}
+
+// settingsLocked keeps what a change says of channels.
+func (l *fakeLedger) settingsLocked(cs []SettingsChange) {
+	for i := range cs {
+		l.settings[cs[i].Channel] = l.settings[cs[i].Channel].changed(&cs[i])
 	}
 }
 

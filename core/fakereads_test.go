@@ -92,6 +92,15 @@ func (l *fakeLedger) SessionUse(ctx context.Context, sessionID string) (SessionU
 	return l.uses[sessionID], nil
 }
 
+func (l *fakeLedger) Settings(ctx context.Context) (map[ChannelKey]Settings, error) {
+	if err := l.landed(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.settings), nil
+}
+
 func (l *fakeLedger) Spent(ctx context.Context, day string) (float64, error) {
 	if err := l.landed(ctx); err != nil {
 		return 0, err

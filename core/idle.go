@@ -13,7 +13,7 @@ func (l *lane) idleDue() time.Time {
 	if time.Now().Before(l.newsUntil) {
 		return l.newsUntil // to look again
 	}
-	if !l.ownTurn && (l.info.Outdated || l.worn() || l.parked != nil && l.parked.code == CodeNotLoggedIn) {
+	if !l.ownTurn && (l.info.Outdated || l.differs() || l.worn() || l.parked != nil && l.parked.code == CodeNotLoggedIn) {
 		return l.heard // a new process has the new settings, a whole budget, or reads the new login
 	}
 	if l.m.o.IdleTimeout <= 0 {

@@ -40,6 +40,8 @@ type Ledger interface {
 	Backgrounds(ctx context.Context, key ChannelKey, limit int) ([]Background, error)
 	// Channels returns what is known of every channel that ever had a message.
 	Channels(ctx context.Context) ([]ChannelRecord, error)
+	// Settings returns what channels have of their own.
+	Settings(ctx context.Context) (map[ChannelKey]Settings, error)
 	// Spent returns the USD that were spent on a day; see Day.
 	Spent(ctx context.Context, day string) (float64, error)
 	// PendingDeliveries returns the adapter's deliveries that are pending, oldest first.
@@ -65,19 +67,20 @@ type Ledger interface {
 
 // A Change is a set of records that become durable together.
 type Change struct {
-	Accept     []*Message    // new messages, in order
-	Begin      []*Turn       // frozen turns: their members become running
-	Update     []*Turn       // open turns: SessionID, Opens and Notices as they are now
-	Settle     []Settlement  // outcomes; a message that has one keeps it
-	Requeue    []MessageID   // members of turns in End that wait again: state waiting, no turn, no DispatchedAt; never lazy
-	End        []*Turn       // ended turns (EndedAt, Result, Code, Marks); CostUSD is spent on the day of EndedAt
-	Approvals  []*Approval   // new or changed
-	Background []*Background // new; CostUSD is spent on the day of CreatedAt
-	Deliver    []*Delivery   // new; those whose id is known are ignored
-	Delivered  []*Delivery   // pending ones as they are now: State, Progress, Attempts, Error, EndedAt
-	Inbound    []*Inbound    // new; those whose id is known are ignored
-	Handled    []string      // ids of inbounds
-	Records    []*Record     // new or changed, or removed
+	Accept     []*Message       // new messages, in order
+	Begin      []*Turn          // frozen turns: their members become running
+	Update     []*Turn          // open turns: SessionID, Opens and Notices as they are now
+	Settle     []Settlement     // outcomes; a message that has one keeps it
+	Requeue    []MessageID      // members of turns in End that wait again: state waiting, no turn, no DispatchedAt; never lazy
+	End        []*Turn          // ended turns (EndedAt, Result, Code, Marks); CostUSD is spent on the day of EndedAt
+	Approvals  []*Approval      // new or changed
+	Background []*Background    // new; CostUSD is spent on the day of CreatedAt
+	Settings   []SettingsChange // of channels; never lazy
+	Deliver    []*Delivery      // new; those whose id is known are ignored
+	Delivered  []*Delivery      // pending ones as they are now: State, Progress, Attempts, Error, EndedAt
+	Inbound    []*Inbound       // new; those whose id is known are ignored
+	Handled    []string         // ids of inbounds
+	Records    []*Record        // new or changed, or removed
 
 	// ForgetInbound removes what was handled and received before that.
 	ForgetInbound time.Time

@@ -55,8 +55,9 @@ type ProcessManager struct {
 	desk desk
 	hub  hub
 
-	seats  *seats
-	budget budget
+	seats    *seats
+	budget   budget
+	settings settingsBook
 
 	stats counters
 	ctx   context.Context // ends the lanes
@@ -119,6 +120,11 @@ func (m *ProcessManager) Recover(ctx context.Context) error {
 		return fmt.Errorf("read what was spent today: %w", err)
 	}
 	m.budget.add(now, spent)
+	settings, err := m.o.Ledger.Settings(ctx)
+	if err != nil {
+		return fmt.Errorf("read the settings of channels: %w", err)
+	}
+	m.settings.fill(settings)
 	left := map[ChannelKey]*remains{}
 	of := func(key ChannelKey) *remains {
 		if left[key] == nil {

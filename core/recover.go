@@ -138,7 +138,7 @@ func (l *lane) recovered(records map[*flight]record) {
 		case restarted && f.handed:
 			f.handed, f.attempts = false, f.attempts-1 // the agent did not take it
 		case refused && f.handed && !restarted:
-			l.finish(f, exitReply(l.exit, 1))
+			l.finish(f, l.withUndo(exitReply(l.exit, 1)))
 			l.release(f)
 		case l.decide(f, r):
 			f.handed, f.done, f.spoke, f.holds, f.died = false, false, false, nil, l.exit

@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -194,7 +195,7 @@ func TestSessionInUse(t *testing.T) {
 		session := h.launch.SessionID
 		h.exit(Exit{Text: "killed"})
 		h, again := w.running()
-		if again != id || h.launch != (Launch{SessionID: session, Resume: true}) {
+		if again != id || !reflect.DeepEqual(h.launch, Launch{SessionID: session, Resume: true}) {
 			t.Errorf("turn %s in %+v", again, h.launch)
 		}
 		h.answer(id, "ok")

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -230,7 +231,7 @@ func TestCrashBeforeSessionIsSaved(t *testing.T) {
 			}
 			h.die()
 			w.works()
-			if got := w.host().launch; got != (Launch{SessionID: session, Resume: true}) {
+			if got := w.host().launch; !reflect.DeepEqual(got, Launch{SessionID: session, Resume: true}) {
 				t.Errorf("the next process is started as %+v", got)
 			}
 		})

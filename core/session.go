@@ -37,7 +37,7 @@ type opening struct {
 // launch saves the session's id and starts it, as the ledger says unless the
 // session is unopened or known to exist. It blocks until the host answers.
 func (l *lane) launch(ctx context.Context, id string, unopened, exists bool) opening {
-	o := opening{launch: Launch{SessionID: id}}
+	o := opening{launch: Launch{SessionID: id, Settings: l.m.settings.of(l.key)}}
 	saved := make(chan error, 1)
 	go func() { saved <- l.saveSession(id) }() // ends with the write; waited for below
 	if !unopened {

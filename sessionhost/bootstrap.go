@@ -21,8 +21,10 @@ const (
 // A bootstrap tells a new host all it needs. The environment of the host is
 // claude's; it holds nothing that claude may not see.
 type bootstrap struct {
-	Version int    `json:"version"`
-	Launch  string `json:"launch,omitempty"` // given back in the welcome
+	Version int `json:"version"`
+	// Launch and Settings are given back in the welcome.
+	Launch   string `json:"launch,omitempty"`
+	Settings string `json:"settings,omitempty"`
 	place
 	SessionID    string        `json:"session_id"`
 	Argv         []string      `json:"argv"` // of claude; the first is its path

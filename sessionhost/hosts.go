@@ -133,10 +133,9 @@ func (h *Hosts) bootstrap(key core.ChannelKey, p paths, l core.Launch) (bootstra
 	if _, err := os.Stat(h.o.Dir); err != nil { // exec would say that claude is missing
 		return bootstrap{}, &core.AgentError{Code: core.CodeAgentFailed, Text: "Claude's working directory cannot be used (BARECLAW_CWD)", Err: err}
 	}
-	launch := h.o.Launch
-	launch.SessionID, launch.Resume = l.SessionID, l.Resume
+	launch := h.launchOf(l)
 	return bootstrap{
-		Version: protocolVersion, Launch: h.launch(), place: p.place(string(key)), SessionID: l.SessionID,
+		Version: protocolVersion, Launch: h.launch(), Settings: l.Settings.Fingerprint(), place: p.place(string(key)), SessionID: l.SessionID,
 		Argv: append(program[:len(program):len(program)], launch.Args()...), Dir: h.o.Dir,
 		StartTimeout: h.o.StartTimeout, MemLimit: h.o.MemLimit, SpoolLimit: h.o.SpoolLimit,
 	}, nil

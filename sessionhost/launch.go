@@ -1,11 +1,15 @@
 package sessionhost
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
+
+	"bareclaw/claude"
+	"bareclaw/core"
 )
 
 // launch identifies how hosts are started now: this program's file, claude's
@@ -34,4 +38,25 @@ func (h *Hosts) launch() string {
 func (h *Hosts) outdated(launch string) bool {
 	now := h.launch()
 	return now != "" && now != launch
+}
+
+// launchOf returns how claude is started for a channel. A model and a mode are
+// remembered by a session (the mode if it is plan, with CLI 2.1.329), so what was
+// taken back is replaced by claude's own default where nothing else is set.
+func (h *Hosts) launchOf(l core.Launch) claude.Launch {
+	const theDefault = "default"
+	launch := h.o.Launch
+	launch.SessionID, launch.Resume = l.SessionID, l.Resume
+	launch.Model = cmp.Or(l.Settings.Model, launch.Model)
+	launch.PermissionMode = cmp.Or(l.Settings.PermissionMode, launch.PermissionMode)
+	if l.Resume && l.Settings.HadModel {
+		launch.Model = cmp.Or(launch.Model, theDefault)
+	}
+	if l.Resume && l.Settings.HadPermissionMode {
+		launch.PermissionMode = cmp.Or(launch.PermissionMode, theDefault)
+	}
+	for _, r := range l.Settings.Rules {
+		launch.Allow = append(launch.Allow, r.Rule)
+	}
+	return launch
 }

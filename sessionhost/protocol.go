@@ -67,8 +67,9 @@ type welcome struct {
 	PID       int               `json:"pid"`
 	ClaudePID int               `json:"claude_pid"`
 	Ready     bool              `json:"ready"`
-	Launch    string            `json:"launch,omitempty"` // from the bootstrap
-	Tasks     int               `json:"tasks,omitempty"`  // background tasks that are alive
+	Launch    string            `json:"launch,omitempty"`   // from the bootstrap
+	Settings  string            `json:"settings,omitempty"` // likewise
+	Tasks     int               `json:"tasks,omitempty"`    // background tasks that are alive
 	Turns     []string          `json:"turns,omitempty"`
 	Requests  []json.RawMessage `json:"requests,omitempty"`
 	Seq       uint64            `json:"seq,omitempty"`   // of the last event so far: of those, only Requests wait for an answer

@@ -127,7 +127,7 @@ func (h *host) welcome(c *socket, generation int64) (welcome, error) {
 	h.generation, h.client, h.feed = generation, c, nil
 	w := welcome{
 		Type: frameWelcome, Version: protocolVersion, Channel: h.at.Load().Channel, SessionID: h.b.SessionID,
-		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Launch: h.b.Launch, Tasks: h.tasks, Turns: slices.Clone(h.turns), Seq: last,
+		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Launch: h.b.Launch, Settings: h.b.Settings, Tasks: h.tasks, Turns: slices.Clone(h.turns), Seq: last,
 	}
 	for _, id := range h.order {
 		w.Requests = append(w.Requests, h.requests[id])

@@ -117,8 +117,8 @@ func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *
 	if sp == nil {
 		return nil
 	}
-	err := errors.New("it is being ended, or its session is to be resumed")
-	if usable && !l.Resume {
+	err := errors.New("it is being ended, its session is to be resumed, or its channel has settings of its own")
+	if usable && !l.Resume && l.Settings.Fingerprint() == "" {
 		err = p.h.bindSpare(ctx, key, sp)
 	}
 	if err != nil {

@@ -90,6 +90,9 @@ func compile(c *core.Change) ([]op, int, error) {
 		k.background(b)
 	}
 	k.outbox(c)
+	for i := range c.Settings {
+		k.settings(&c.Settings[i])
+	}
 	return k.ops, k.bytes, k.err
 }
 

@@ -29,6 +29,10 @@ const (
 	opSessionCost
 	opApproval
 	opBackground
+	opModel
+	opMode
+	opAddRule
+	opRemoveRule
 	opRaise
 	opProbe
 	opArrive
@@ -82,6 +86,11 @@ var queries = [statements]string{
 		created_at=excluded.created_at, expires_at=excluded.expires_at, decided_at=excluded.decided_at, doc=excluded.doc,
 		input=excluded.input, suggestion=excluded.suggestion WHERE approvals.state='pending'`,
 	opBackground: `INSERT INTO backgrounds(id, channel, created_at, is_error, text) VALUES(?,?,?,?,?) ON CONFLICT(id) DO NOTHING`,
+	opModel:      `INSERT INTO settings(channel, model) VALUES(?,?) ON CONFLICT(channel) DO UPDATE SET model=excluded.model`,
+	opMode: `INSERT INTO settings(channel, permission_mode) VALUES(?,?)
+		ON CONFLICT(channel) DO UPDATE SET permission_mode=excluded.permission_mode`,
+	opAddRule:    `INSERT INTO rules(id, channel, rule, doc) VALUES(?,?,?,?) ON CONFLICT(channel, rule) DO NOTHING`,
+	opRemoveRule: `DELETE FROM rules WHERE id=? AND channel=?`,
 	opRaise: `INSERT INTO meta(key, value) VALUES('generation', 1)
 		ON CONFLICT(key) DO UPDATE SET value=value+1 RETURNING value`,
 	opProbe: `INSERT INTO meta(key, value) VALUES('probe', 0) ON CONFLICT(key) DO UPDATE SET value=1-value`,
@@ -274,4 +283,5 @@ var verbs = [statements]string{
 	opDeliver: "record delivery", opDelivered: "record delivery", opInbound: "record inbound", opHandled: "record inbound",
 	opForgetInbound: "forget inbounds before", opRecord: "keep record", opForgetRecord: "forget record",
 	opSessionDone: "note session", opSessionCost: "note session", opApproval: "store approval", opBackground: "store background result",
+	opModel: "set the model of", opMode: "set the permission mode of", opAddRule: "store rule", opRemoveRule: "remove rule",
 }
