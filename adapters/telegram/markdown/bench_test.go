@@ -1,0 +1,65 @@
+package markdown
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestHostileSizes renders texts made to be slow or to become large. Nothing of
+// it is measured; a text that takes minutes fails the test by its time limit.
+func TestHostileSizes(t *testing.T) {
+	t.Parallel()
+	const n = 5000
+	for name, source := range map[string]string{
+		"quotes":        strings.Repeat("> ", n) + "a" + strings.Repeat("\nb", n),
+		"lists":         strings.Repeat("- ", n) + "a" + strings.Repeat("\nb", n),
+		"brackets":      strings.Repeat("[", n) + strings.Repeat("](a)", n),
+		"stars":         strings.Repeat("*a **b ", n),
+		"pipes":         strings.Repeat("|a", n) + "|\n" + strings.Repeat("|-", n) + "|\n" + strings.Repeat("|\n", n),
+		"backticks":     strings.Repeat("`a``b", n),
+		"references":    strings.Repeat("&amp;", n),
+		"combining":     "a" + strings.Repeat("\u0301", 2*n),
+		"spaces":        strings.Repeat(" ", 10*n) + "a",
+		"invisible":     strings.Repeat("\u200b", 4*n) + "a",
+		"lines of code": "```\n" + strings.Repeat(" \n", 4*n) + "a\n```",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := Render(source)
+			if len(d.Text) > 40*len(source) {
+				t.Errorf("%d bytes became %d", len(source), len(d.Text))
+			}
+			checkSplit(t, d, MaxUnits)
+			checkSplit(t, RenderPartial(source), MaxUnits)
+		})
+	}
+}
+
+func BenchmarkRender(b *testing.B) {
+	for _, size := range []int{1_000, 50_000} {
+		source := answer(size)[:size]
+		b.Run(fmt.Sprintf("%dkB", size/1000), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Render(source).Split(MaxUnits)
+			}
+		})
+	}
+}
+
+func BenchmarkRenderPartial(b *testing.B) {
+	source := answer(50_000)[:50_000] + "\n\nand **bold"
+	b.ReportAllocs()
+	for b.Loop() {
+		RenderPartial(source)
+	}
+}
+
+func BenchmarkPlainSplit(b *testing.B) {
+	text := strings.Repeat("日本語の文章です。", 5000)
+	b.ReportAllocs()
+	for b.Loop() {
+		Plain(text).Split(MaxUnits)
+	}
+}

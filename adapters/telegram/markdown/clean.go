@@ -1,0 +1,148 @@
+package markdown
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const replacement = utf8.RuneError
+
+// clean returns the text with everything dealt with that Telegram refuses
+// (invalid UTF-8), removes or replaces without saying so (control characters,
+// carriage returns, U+2028 to U+202E, three combining marks), and with what may
+// show a text in another order than it is in: in an approval people must see
+// the command that will run. What is harmful is replaced by U+FFFD, so that one
+// sees that there was something. Tabs remain.
+//
+// Telegram's rules: clean_input_string in td/telegram/misc.cpp.
+func clean(text string) string {
+	if isClean(text) {
+		return text
+	}
+	var out strings.Builder
+	out.Grow(len(text))
+	last := rune(-1) // not written yet: a ring may follow
+	for i, c := range text {
+		switch {
+		case c == '\r' && strings.HasPrefix(text[i+1:], "\n"):
+			continue
+		case c == '\r' || c == '\u2028' || c == '\u2029':
+			c = '\n'
+		case c == '\u030A':
+			last = withRing(last)
+			continue
+		case c == '\u0333' || c == '\u033F':
+			continue
+		case !allowed(c):
+			c = replacement
+		}
+		if last >= 0 {
+			out.WriteRune(last)
+		}
+		last = c
+	}
+	if last >= 0 {
+		out.WriteRune(last)
+	}
+	return out.String()
+}
+
+// isClean reports whether clean would return the text as it is.
+func isClean(text string) bool {
+	if !utf8.ValidString(text) {
+		return false
+	}
+	for _, c := range text {
+		if !allowed(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// allowed reports whether Telegram takes and keeps a character, and whether it
+// leaves the order of the others alone.
+func allowed(c rune) bool {
+	switch {
+	case c < ' ':
+		return c == '\n' || c == '\t'
+	case c < 0x7F:
+		return true
+	case c <= 0x9F: // DEL and the C1 controls
+		return false
+	case c >= '\u2028' && c <= '\u202E', c >= '\u2066' && c <= '\u2069':
+		return false
+	}
+	return c != '\u030A' && c != '\u0333' && c != '\u033F'
+}
+
+// withRing returns a letter with a ring above, where Unicode has it as one
+// character: macOS writes file names in two, and Telegram removes the second.
+func withRing(c rune) rune {
+	switch c {
+	case 'a':
+		return 'å'
+	case 'A':
+		return 'Å'
+	case 'u':
+		return 'ů'
+	case 'U':
+		return 'Ů'
+	case 'w':
+		return 'ẘ'
+	case 'y':
+		return 'ẙ'
+	}
+	return c
+}
+
+// isBlank reports whether nothing of a text is seen. Telegram refuses such a
+// message; its list (is_empty_string in td/telegram/misc.cpp) is part of this one.
+func isBlank(text string) bool {
+	for _, c := range text {
+		if !invisible(c) {
+			return false
+		}
+	}
+	return true
+}
+
+func invisible(c rune) bool {
+	if c > ' ' && c < 0x7F {
+		return false
+	}
+	switch c {
+	case '\u115F', '\u1160', '\u2800', '\u3164', '\uFFA0', '\uFFFC':
+		return true // fillers
+	}
+	return unicode.IsSpace(c) || unicode.Is(unicode.Cf, c) || unicode.Is(unicode.Variation_Selector, c) ||
+		c >= 0xE0000 && c <= 0xE007F // tags
+}
+
+// tabStop is the distance of tab stops in code.
+const tabStop = 4
+
+// expandTabs replaces tabs by spaces up to the next tab stop. Telegram makes
+// each tab one space.
+func expandTabs(text string) string {
+	if !strings.Contains(text, "\t") {
+		return text
+	}
+	var out strings.Builder
+	column := 0
+	for _, c := range text {
+		switch c {
+		case '\t':
+			n := tabStop - column%tabStop
+			out.WriteString("    "[:n])
+			column += n
+			continue
+		case '\n':
+			column = -1
+		}
+		out.WriteRune(c)
+		column++
+	}
+	return out.String()
+}

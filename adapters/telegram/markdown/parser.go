@@ -1,0 +1,153 @@
+package markdown
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// markdownParser is made when it is first needed: every session host is this
+// binary, and needs none. It may be used by several goroutines.
+var markdownParser = sync.OnceValue(func() parser.Parser {
+	return parser.NewParser(
+		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithInlineParsers(
+			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+			util.Prioritized(parser.NewCodeSpanParser(), 100),
+			util.Prioritized(parser.NewLinkParser(), 200),
+			util.Prioritized(parser.NewAutoLinkParser(), 300),
+			util.Prioritized(parser.NewRawHTMLParser(), 400),
+			util.Prioritized(emphasis(), 500),
+			util.Prioritized(doubled('~', func() ast.Node { return east.NewStrikethrough() }), 500),
+			util.Prioritized(doubled('|', func() ast.Node { return &spoilerNode{} }), 500),
+			util.Prioritized(extension.NewLinkifyParser(), 999),
+		),
+		parser.WithParagraphTransformers(
+			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
+			util.Prioritized(boundedTables{extension.NewTableParagraphTransformer()}, 200),
+		),
+		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
+	)
+})
+
+// A spoilerNode is text between two pairs of ||.
+type spoilerNode struct{ ast.BaseInline }
+
+// kindSpoiler is made with the parser: goldmark numbers kinds as they come.
+var kindSpoiler = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Spoiler") })
+
+func (*spoilerNode) Kind() ast.NodeKind { return kindSpoiler() }
+
+func (n *spoilerNode) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
+
+// A delimiterParser finds runs of characters that may begin or end a style.
+type delimiterParser struct {
+	chars    string
+	min, max int // length of a run
+	node     func(length int) ast.Node
+}
+
+// emphasis is that of CommonMark, except where people mean the characters.
+func emphasis() *delimiterParser {
+	return &delimiterParser{chars: "*_", min: 1, max: 1 << 20, node: func(n int) ast.Node { return ast.NewEmphasis(n) }}
+}
+
+// doubled is a style that begins and ends with a character twice. Once is not
+// enough: ~ is "about", and | is "or".
+func doubled(char byte, node func() ast.Node) *delimiterParser {
+	return &delimiterParser{chars: string(char), min: 2, max: 2, node: func(int) ast.Node { return node() }}
+}
+
+// Trigger implements parser.InlineParser.
+func (p *delimiterParser) Trigger() []byte { return []byte(p.chars) }
+
+// IsDelimiter implements parser.DelimiterProcessor.
+func (p *delimiterParser) IsDelimiter(c byte) bool { return bytes.IndexByte([]byte(p.chars), c) >= 0 }
+
+// CanOpenCloser implements parser.DelimiterProcessor.
+func (p *delimiterParser) CanOpenCloser(opener, closer *parser.Delimiter) bool {
+	return opener.Char == closer.Char
+}
+
+// OnMatch implements parser.DelimiterProcessor.
+func (p *delimiterParser) OnMatch(length int) ast.Node { return p.node(length) }
+
+// Parse implements parser.InlineParser. It follows CommonMark, but nothing
+// begins within a word, so that 2*3*4 and a||b||c stay as they are, and __init__
+// is a name.
+func (p *delimiterParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	before := block.PrecendingCharacter()
+	line, segment := block.PeekLine()
+	if n := dunder(line); n > 0 && before != '_' {
+		block.Advance(n)
+		return ast.NewTextSegment(segment.WithStop(segment.Start + n))
+	}
+	d := parser.ScanDelimiter(line, before, p.min, p)
+	if d == nil || d.OriginalLength > p.max || before == rune(line[0]) {
+		return nil
+	}
+	n := d.OriginalLength
+	if n < len(line) && inWord(before, line[n], p.max == 2) {
+		d.CanOpen = false
+	}
+	d.Segment = segment.WithStop(segment.Start + n)
+	block.Advance(n)
+	pc.PushDelimiter(d)
+	return d
+}
+
+// inWord reports whether delimiters between the two characters are within a
+// word. Other scripts than Latin do without spaces, so letters of theirs are no
+// word. Of code, a closing bracket before them is as good as a letter.
+func inWord(before rune, after byte, code bool) bool {
+	if before < 0 || before > 0x7F {
+		return false
+	}
+	if code && (before == ')' || before == ']') {
+		return true
+	}
+	return isWordByte(byte(before)) && (code || isWordByte(after))
+}
+
+// dunder returns the length of a name such as __init__ that the line begins
+// with, or 0.
+func dunder(line []byte) int {
+	if !bytes.HasPrefix(line, []byte("__")) {
+		return 0
+	}
+	end := 2
+	for end < len(line) && (isWordByte(line[end]) || line[end] == '_') {
+		end++
+	}
+	name := line[2:end]
+	if len(name) < 3 || name[0] == '_' || !bytes.HasSuffix(name, []byte("__")) {
+		return 0
+	}
+	return end
+}
+
+// maxTableCells bounds what a table may become: each row is filled up to the
+// width of the first, so a few kilobytes could become gigabytes.
+const maxTableCells = 20_000
+
+// boundedTables leaves tables as text that would have too many cells.
+type boundedTables struct{ tables parser.ParagraphTransformer }
+
+// Transform implements parser.ParagraphTransformer.
+func (b boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
+	widest := 0
+	lines := node.Lines()
+	for i := range lines.Len() {
+		line := lines.At(i)
+		widest = max(widest, bytes.Count(line.Value(reader.Source()), []byte("|")))
+	}
+	if widest > 0 && (widest+1)*lines.Len() <= maxTableCells {
+		b.tables.Transform(node, reader, pc)
+	}
+}

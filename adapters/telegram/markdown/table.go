@@ -1,0 +1,74 @@
+package markdown
+
+import (
+	"strings"
+
+	"github.com/rivo/uniseg"
+	"github.com/yuin/goldmark/ast"
+	east "github.com/yuin/goldmark/extension/ast"
+)
+
+const (
+	columnGap = " | "
+	crossing  = "-+-"
+	// maxColumn is the width up to which columns are aligned. A longer cell
+	// pushes the rest of its row to the right instead of widening every row.
+	maxColumn = 40
+)
+
+// table returns a table as lines of aligned columns.
+func (r *renderer) table(n *east.Table) string {
+	var rows [][]string
+	widths := make([]int, len(n.Alignments))
+	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
+		cells := r.cells(row)
+		for i, c := range cells[:min(len(cells), len(widths))] {
+			widths[i] = max(widths[i], min(uniseg.StringWidth(c), maxColumn))
+		}
+		rows = append(rows, cells)
+	}
+	var b strings.Builder
+	for i, cells := range rows {
+		for j, c := range cells {
+			cells[j] = align(c, widths[j], n.Alignments[j])
+		}
+		b.WriteString(strings.TrimRight(strings.Join(cells, columnGap), " "))
+		b.WriteByte('\n')
+		if i == 0 {
+			b.WriteString(underlines(widths))
+		}
+	}
+	return b.String()
+}
+
+// cells returns the cells of a row as text.
+func (r *renderer) cells(row ast.Node) []string {
+	var cells []string
+	for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
+		text := strings.ReplaceAll(clean(r.plain(cell)), "\t", " ")
+		cells = append(cells, strings.TrimSpace(strings.ReplaceAll(text, "\n", " ")))
+	}
+	return cells
+}
+
+// align fills a cell with spaces up to a width.
+func align(text string, width int, a east.Alignment) string {
+	space := max(0, width-uniseg.StringWidth(text))
+	left := 0
+	switch a {
+	case east.AlignRight:
+		left = space
+	case east.AlignCenter:
+		left = space / 2
+	}
+	return strings.Repeat(" ", left) + text + strings.Repeat(" ", space-left)
+}
+
+// underlines returns the line below the names of the columns.
+func underlines(widths []int) string {
+	lines := make([]string, len(widths))
+	for i, w := range widths {
+		lines[i] = strings.Repeat("-", max(w, 1))
+	}
+	return strings.Join(lines, crossing) + "\n"
+}
