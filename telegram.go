@@ -36,7 +36,7 @@ func (d *daemon) startTelegram() error {
 		StateDir: d.cfg.StateDir, LockFile: filepath.Join(d.cfg.UserDir, "telegram-"+id+".lock"),
 		FileOver: d.cfg.FileOver, MediaMaxAge: d.cfg.MediaMaxAge, Transcribe: d.cfg.Transcribe,
 		SendRoots: d.cfg.SendRoots, CWD: d.cfg.CWD, Withheld: []string{d.cfg.StateDir, d.cfg.RuntimeDir, d.cfg.UserDir},
-		Shown: shown, Restart: d.requestRestart,
+		Shown: shown, Restart: d.requestRestart, Version: "bareclaw " + version(), Agent: d.agent.describe(),
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
@@ -62,6 +63,14 @@ func (a *Adapter) compose(ctx context.Context, d core.Delivery) ([]part, error) 
 			return nil, fmt.Errorf("%w: %w", errCannotCompose, err)
 		}
 		return textParts(b.Text, nil, 0), nil
+	case core.DeliverApproval:
+		return a.composeApproval(ctx, d)
+	case core.DeliverApprovalClosed:
+		return a.composeApprovalClosed(ctx, d)
+	case kindInput:
+		return a.composeInput(ctx, d)
+	case kindEdit:
+		return a.composeEdit(ctx, d)
 	case kindNote:
 		var n Note
 		if err := json.Unmarshal(d.Body, &n); err != nil {
@@ -98,8 +107,8 @@ type textPart struct {
 }
 
 // textParts makes messages of a text in Markdown.
-func textParts(markdown string, buttons [][]Button, replyTo int) []part {
-	return []part{&textPart{text: markdown, buttons: buttons, replyTo: replyTo}}
+func textParts(text string, buttons [][]Button, replyTo int) []part {
+	return documentParts(markdown.Render(text), buttons, replyTo)
 }
 
 func (t *textPart) send(ctx context.Context, c *client, to place) (int, error) {

@@ -28,18 +28,21 @@ func (a *Adapter) handle(ctx context.Context, p place, batch []*arrival) {
 
 // handleAside handles what waits for nothing else of its conversation.
 func (a *Adapter) handleAside(ctx context.Context, r *arrival) {
-	if r.update.CallbackQuery != nil {
+	switch u := &r.update; {
+	case u.CallbackQuery != nil:
 		a.tapped(ctx, r)
+	case u.Message != nil:
+		a.command(ctx, placeOf(u.Message), r)
 	}
 	a.handled(ctx, r)
 }
 
-// isStop reports whether a message is the command that ends the running turn.
-func isStop(*models.Message) bool { return false }
-
 // message submits what was said.
 func (a *Adapter) message(ctx context.Context, p place, batch []*arrival) {
 	m := batch[0].update.Message
+	if a.command(ctx, p, batch[0]) {
+		return
+	}
 	if m.Text == "" {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"bareclaw/core"
 
@@ -14,6 +15,8 @@ import (
 type arrival struct {
 	key    string // of the record, and the source key of what is submitted
 	update models.Update
+	// receivedAt is when it was put on record, by this machine's clock.
+	receivedAt time.Time
 }
 
 // The intake keeps the updates of a conversation in order and lets conversations
@@ -34,7 +37,7 @@ type line struct {
 
 // add takes an update over. It does not block.
 func (n *intake) add(in core.Inbound) {
-	r := &arrival{key: in.ID}
+	r := &arrival{key: in.ID, receivedAt: in.ReceivedAt}
 	if err := json.Unmarshal(in.Body, &r.update); err != nil {
 		n.adapter.o.Log.Error("telegram: an update cannot be read; it is left out", "update", in.ID, "err", err)
 		n.adapter.start(func(ctx context.Context) { n.adapter.handled(ctx, r) })

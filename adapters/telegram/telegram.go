@@ -61,6 +61,8 @@ type Options struct {
 	Shown func(line []byte) []core.Shown
 	// Restart starts the gateway anew; see /restart.
 	Restart func(context.Context) error
+	Version string // of the gateway, for people
+	Agent   string // what answers, for people
 
 	PollTimeout time.Duration // how long Telegram may hold an empty poll; 0 means 50 s
 	HTTP        *http.Client  // nil: one of its own
@@ -75,6 +77,9 @@ type Adapter struct {
 	health  health
 	intake  intake
 	outbox  outbox
+	began   time.Time
+	// questions lets one change at a time be made to what is answered of a question.
+	questions sync.Mutex
 
 	ctx  context.Context // ends what runs beside Run; set by it
 	work sync.WaitGroup  // what was started under ctx
@@ -90,7 +95,7 @@ func New(o Options) (*Adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telegram: the token does not begin with the bot's id") // the error would show it
 	}
-	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}}
+	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}, began: time.Now()}
 	for _, user := range o.Allowed {
 		a.allowed[user] = true
 	}
@@ -115,6 +120,9 @@ func (a *Adapter) Run(ctx context.Context) error {
 	if err := a.takeUp(ctx); err != nil {
 		return err
 	}
+	a.tellBack(ctx)
+	a.askAgain(ctx)
+	a.start(a.introduce)
 	a.poll(ctx)
 	return nil
 }
