@@ -67,10 +67,8 @@ func (a *Adapter) command(ctx context.Context, p place, r *arrival) bool {
 	if !ok {
 		return a.repliedToApproval(ctx, p, r)
 	}
-	if of != "" {
-		if me := a.botName(); me != "" && !strings.EqualFold(of, me) {
-			return true // it is for another bot
-		}
+	if me := a.health.name(); of != "" && me != "" && !strings.EqualFold(of, me) {
+		return true // it is for another bot
 	}
 	c, ok := a.commandCalled(name)
 	if !ok {
@@ -123,5 +121,5 @@ func (a *Adapter) failed(ctx context.Context, doing string, err error) Note {
 	if ctx.Err() == nil {
 		a.o.Log.Error("telegram: a command failed", "doing", doing, "err", err)
 	}
-	return Note{Text: "That did not work (" + doing + "): " + plain(err.Error())}
+	return Note{Text: "That did not work (" + doing + "): " + literal(err.Error())}
 }

@@ -40,11 +40,15 @@ type Button struct {
 	Data string `json:"data"`
 }
 
-// say has a note delivered. The id makes it be said once.
+// say has a note delivered. The id makes it be said once. It blocks while that cannot
+// be recorded.
 func (a *Adapter) say(ctx context.Context, id string, key core.ChannelKey, n Note) {
 	body, err := json.Marshal(n)
 	if err == nil {
-		err = a.o.Core.Deliver(ctx, &core.Delivery{ID: id, Kind: kindNote, Adapter: Name, Channel: key, Body: body})
+		d := &core.Delivery{ID: id, Kind: kindNote, Adapter: Name, Channel: key, Body: body}
+		for err = a.o.Core.Deliver(ctx, d); isStorage(err) && ctx.Err() == nil; err = a.o.Core.Deliver(ctx, d) {
+			pause(ctx, storagePause)
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		a.o.Log.Error("telegram: not said", "channel", string(key), "err", err)

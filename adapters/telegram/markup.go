@@ -6,8 +6,8 @@ import (
 	"bareclaw/adapters/telegram/markdown"
 )
 
-// plain writes a text so that it means nothing in Markdown, on one line.
-func plain(text string) string {
+// literal writes a text so that it means nothing in Markdown, on one line.
+func literal(text string) string {
 	var b strings.Builder
 	for _, r := range strings.Join(strings.Fields(text), " ") {
 		if r < 0x80 && strings.ContainsRune("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", r) {

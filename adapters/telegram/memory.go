@@ -26,6 +26,7 @@ const refKept = 30 * 24 * time.Hour
 type ref struct {
 	Message  core.MessageID `json:"message,omitempty"`  // it was submitted as this, or is about it
 	Delivery string         `json:"delivery,omitempty"` // it is a part of this
+	Caption  string         `json:"caption,omitempty"`  // what it said, as one of an album
 }
 
 // A chatRecord is what is known of a chat.

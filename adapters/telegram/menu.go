@@ -8,11 +8,11 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// introduce learns the bot's name and registers its commands, again and again until
-// Telegram has them. Those that it has already are left alone.
-func (a *Adapter) introduce(ctx context.Context) {
+// register registers the bot's commands, again and again until Telegram has them.
+// Where it has them already it is left alone.
+func (a *Adapter) register(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; failures++ {
-		err := a.introduceOnce(ctx)
+		err := a.registerOnce(ctx)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -21,16 +21,9 @@ func (a *Adapter) introduce(ctx context.Context) {
 	}
 }
 
-func (a *Adapter) introduceOnce(ctx context.Context) error {
+func (a *Adapter) registerOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if a.botName() == "" {
-		me, err := a.client.GetMe(ctx)
-		if err != nil {
-			return err
-		}
-		a.health.named(me.Username)
-	}
 	want := a.menu()
 	have, err := a.client.GetMyCommands(ctx, &bot.GetMyCommandsParams{})
 	if err != nil || slices.Equal(have, want) {
@@ -47,17 +40,4 @@ func (a *Adapter) menu() []models.BotCommand {
 		menu = append(menu, models.BotCommand{Command: c.name, Description: c.does})
 	}
 	return menu
-}
-
-// botName returns the bot's user name, empty until Telegram has told it.
-func (a *Adapter) botName() string {
-	a.health.mu.Lock()
-	defer a.health.mu.Unlock()
-	return a.health.bot
-}
-
-func (h *health) named(bot string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.bot = bot
 }

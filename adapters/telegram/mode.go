@@ -47,7 +47,7 @@ func (a *Adapter) setMode(ctx context.Context, p place, name string) Note {
 			Buttons: [][]Button{{{"Yes, bypass permissions", "mode:" + modeSure}}, {{"No, as configured", "mode:" + modeReset}}},
 		}
 	case !slices.Contains(core.PermissionModes(), name):
-		return Note{Text: plain(brief(name, 100)) + " is no permission mode. There are " + strings.Join(core.PermissionModes(), ", ") +
+		return Note{Text: literal(brief(name, 100)) + " is no permission mode. There are " + strings.Join(core.PermissionModes(), ", ") +
 			", and `reset` for what the gateway is configured with."}
 	}
 	if err := a.o.Core.SetPermissionMode(ctx, p.key(), own); err != nil {

@@ -38,7 +38,7 @@ func (a *Adapter) setModel(ctx context.Context, p place, name string) Note {
 	}
 	switch err := a.o.Core.SetModel(ctx, p.key(), own); {
 	case errors.Is(err, core.ErrBadSetting):
-		return Note{Text: plain(brief(name, 100)) + " is no name of a model. Write one word such as `opus`, `sonnet`, `haiku`, " +
+		return Note{Text: literal(brief(name, 100)) + " is no name of a model. Write one word such as `opus`, `sonnet`, `haiku`, " +
 			"the full name of a model, or `default` for what the gateway is configured with."}
 	case err != nil:
 		return a.failed(ctx, "set the model", err)

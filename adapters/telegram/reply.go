@@ -56,7 +56,7 @@ func (a *Adapter) repliedToApproval(ctx context.Context, p place, r *arrival) bo
 		a.o.Log.Error("telegram: a reply is not noted", "err", err)
 	}
 	text := a.decideByText(ctx, &approval, m, r.key)
-	a.say(ctx, commandNote(r.key), p.key(), Note{Text: plain(text), ReplyTo: m.ID})
+	a.say(ctx, commandNote(r.key), p.key(), Note{Text: literal(text), ReplyTo: m.ID})
 	if err := a.o.Core.Keep(ctx, &core.Record{Owner: Name, Key: recordReply + r.key}); err != nil && ctx.Err() == nil {
 		a.o.Log.Warn("telegram: a reply's note is left", "err", err)
 	}

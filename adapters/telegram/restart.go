@@ -38,7 +38,7 @@ func (a *Adapter) cmdRestart(ctx context.Context, c call) Note {
 		return Note{} // the new process says that it is there
 	}
 	a.settleBack(ctx, recordRestart+c.key)
-	a.say(ctx, commandNote(c.key)+":failed", key, Note{Text: "The restart failed; the gateway goes on as it was. " + plain(err.Error()), ReplyTo: c.message.ID})
+	a.say(ctx, commandNote(c.key)+":failed", key, Note{Text: "The restart failed; the gateway goes on as it was. " + literal(err.Error()), ReplyTo: c.message.ID})
 	return Note{}
 }
 
@@ -55,11 +55,11 @@ func (a *Adapter) tellBack(ctx context.Context) {
 			a.o.Log.Error("telegram: not known who waits for a restart", "record", r.Key, "err", err)
 			continue
 		}
-		text := fmt.Sprintf("Back after %s, version %s", seconds(time.Since(o.At)), plain(a.o.Version))
+		text := fmt.Sprintf("Back after %s, version %s", seconds(time.Since(o.At)), literal(a.o.Version))
 		if o.Version != a.o.Version {
-			text += ", before it was " + plain(o.Version)
+			text += ", before it was " + literal(o.Version)
 		}
-		a.say(ctx, "back:"+r.Key, o.Channel, Note{Text: text + ". Agent: " + plain(a.o.Agent) + ".", ReplyTo: o.ReplyTo})
+		a.say(ctx, "back:"+r.Key, o.Channel, Note{Text: text + ". Agent: " + literal(a.o.Agent) + ".", ReplyTo: o.ReplyTo})
 		a.settleBack(ctx, r.Key)
 	}
 }

@@ -33,7 +33,7 @@ func (a *Adapter) rulesNote(ctx context.Context, p place) Note {
 		}
 		fmt.Fprintf(&b, "%d\\. %s", i+1, code(brief(r.Rule, 120)))
 		if r.By != "" {
-			fmt.Fprintf(&b, " by %s", plain(brief(r.By, 40)))
+			fmt.Fprintf(&b, " by %s", literal(brief(r.By, 40)))
 		}
 		b.WriteString("\n")
 		rows = append(rows, []Button{{Text: fmt.Sprintf("Remove %d: %s", i+1, brief(r.Rule, 40)), Data: "unrule:" + r.ID}})

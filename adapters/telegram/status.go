@@ -40,8 +40,8 @@ func (a *Adapter) cmdStatus(ctx context.Context, c call) Note {
 	if st.SessionID != "" {
 		line("Session", "%s", code(st.SessionID))
 	}
-	line("Agent", "%s", plain(a.o.Agent))
-	line("Gateway", "%s, up %s", plain(a.o.Version), seconds(time.Since(a.began)))
+	line("Agent", "%s", literal(a.o.Agent))
+	line("Gateway", "%s, up %s", literal(a.o.Version), seconds(time.Since(a.began)))
 	return Note{Text: b.String()}
 }
 
@@ -55,9 +55,9 @@ func nowText(st core.ChannelStatus, now time.Time) string {
 		}
 		return text
 	case core.StateParked:
-		return "paused. " + plain(st.Why)
+		return "paused. " + literal(st.Why)
 	case core.StateWaiting:
-		return "waiting for a free session. " + plain(st.Why)
+		return "waiting for a free session. " + literal(st.Why)
 	case core.StateStarting:
 		return "starting Claude"
 	}

@@ -65,7 +65,7 @@ func waitingToo(st core.ChannelStatus) string {
 	case st.Waiting == 0:
 		return ""
 	case st.Why != "":
-		return " " + count(st.Waiting, "message waits: ", "messages wait: ") + plain(st.Why)
+		return " " + count(st.Waiting, "message waits: ", "messages wait: ") + literal(st.Why)
 	}
 	return " " + count(st.Waiting, "message waits and is next", "messages wait and are next") + "; see /queue."
 }

@@ -80,6 +80,10 @@ type Adapter struct {
 	began   time.Time
 	// questions lets one change at a time be made to what is answered of a question.
 	questions sync.Mutex
+	chats     chatbook
+	loading   loading
+
+	introduced bool // who the bot is was asked; only the poller knows
 
 	ctx  context.Context // ends what runs beside Run; set by it
 	work sync.WaitGroup  // what was started under ctx
@@ -114,6 +118,9 @@ func (a *Adapter) Run(ctx context.Context) error {
 	defer cancel()
 	a.ctx = ctx
 	a.o.Core.OnDelivery(Name, a.outbox.add)
+	if err := a.remember(ctx); err != nil {
+		return err
+	}
 	if err := a.outbox.load(ctx); err != nil {
 		return err
 	}
@@ -122,7 +129,8 @@ func (a *Adapter) Run(ctx context.Context) error {
 	}
 	a.tellBack(ctx)
 	a.askAgain(ctx)
-	a.start(a.introduce)
+	a.start(a.register)
+	a.start(a.sweepMedia)
 	a.poll(ctx)
 	return nil
 }
@@ -134,6 +142,9 @@ func (a *Adapter) takeUp(ctx context.Context) error {
 		return fmt.Errorf("telegram: take up what was received: %w", err)
 	}
 	for _, in := range left {
+		if g := glimpse(in.Body); a.allowed[g.sender] {
+			a.chats.heard(g.chat)
+		}
 		a.intake.add(in)
 	}
 	return nil

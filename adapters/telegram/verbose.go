@@ -24,7 +24,7 @@ func (a *Adapter) tapVerbose(ctx context.Context, t tap) string {
 func (a *Adapter) setVerbose(ctx context.Context, p place, arg string) Note {
 	level, err := strconv.Atoi(arg)
 	if err != nil || level < 0 || level >= len(verbosities) {
-		return Note{Text: plain(brief(arg, 100)) + " is no level. Write /verbose 0 (" + verbosities[0] + "), 1 (" + verbosities[1] +
+		return Note{Text: literal(brief(arg, 100)) + " is no level. Write /verbose 0 (" + verbosities[0] + "), 1 (" + verbosities[1] +
 			") or 2 (" + verbosities[2] + ")."}
 	}
 	s := a.settingsOf(ctx, p.key())

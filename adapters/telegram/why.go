@@ -84,10 +84,10 @@ func traceText(t core.Trace) string {
 	at := func(when time.Time, format string, args ...any) {
 		fmt.Fprintf(&b, "%s %s\n", code(when.Local().Format("15:04:05")), fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(&b, "%s\n\n", plain(sayBrief(m)))
+	fmt.Fprintf(&b, "%s\n\n", literal(sayBrief(m)))
 	at(m.ReceivedAt, "received, %s", m.ReceivedAt.Local().Format(time.DateOnly))
 	if t.Position > 0 {
-		fmt.Fprintf(&b, "It waits as number %d. %s\n", t.Position, plain(t.Why))
+		fmt.Fprintf(&b, "It waits as number %d. %s\n", t.Position, literal(t.Why))
 	}
 	if t.Turn != nil {
 		at(t.Turn.BegunAt, "handed to Claude after %s%s", seconds(t.Turn.BegunAt.Sub(m.ReceivedAt)), together(t.Members))
@@ -95,7 +95,7 @@ func traceText(t core.Trace) string {
 	}
 	for i := range t.Approvals {
 		if p := &t.Approvals[i]; p.State != core.ApprovalPending {
-			at(p.DecidedAt, "%s: %s", plain(subject(p)), plain(decidedText(p)))
+			at(p.DecidedAt, "%s: %s", literal(subject(p)), literal(decidedText(p)))
 		}
 	}
 	if m.State.Final() {
@@ -140,7 +140,7 @@ func endText(r core.Reply) string {
 		fmt.Fprintf(&b, " (%s)", code(r.Code))
 	}
 	if r.Error != "" {
-		b.WriteString(": " + plain(brief(r.Error, 300)))
+		b.WriteString(": " + literal(brief(r.Error, 300)))
 	}
 	if r.Coalesced {
 		b.WriteString(", with the answer to another message")
@@ -157,11 +157,11 @@ func deliveryText(at func(time.Time, string, ...any), b *strings.Builder, d *cor
 	case core.DeliverySent:
 		at(d.EndedAt, "%s delivered", what)
 	case core.DeliveryFailed:
-		at(d.EndedAt, "%s could not be delivered: %s", what, plain(brief(d.Error, 300)))
+		at(d.EndedAt, "%s could not be delivered: %s", what, literal(brief(d.Error, 300)))
 	case core.DeliveryPending:
 		fmt.Fprintf(b, "The %s is being delivered.", what)
 		if d.Error != "" {
-			fmt.Fprintf(b, " Tried %s: %s", count(d.Attempts, "time", "times"), plain(brief(d.Error, 300)))
+			fmt.Fprintf(b, " Tried %s: %s", count(d.Attempts, "time", "times"), literal(brief(d.Error, 300)))
 		}
 		b.WriteString("\n")
 	}
