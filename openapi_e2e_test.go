@@ -148,6 +148,8 @@ func provokeChannels(g *gateway) {
 	g.interrupt("queue", 409)
 	g.interrupt("nobody", 404)
 	g.interrupt(" ", 400)
+	g.must("PATCH", "/channels/queue", obj{"model": "haiku"}, 200)
+	g.must("PATCH", "/channels/queue", obj{"permission_mode": "yolo"}, 400)
 	g.must("DELETE", "/channels/queue", nil, 200)
 	g.must("DELETE", "/channels/nobody", nil, 404)
 	g.must("DELETE", "/channels/%20", nil, 400)
@@ -165,6 +167,15 @@ func provokeApprovals(g *gateway) {
 	s.want("approval_closed")
 	message := s.want("result").str("message_id")
 	g.must("GET", "/messages/"+message+"/trace", nil, 200)
+	s = g.stream("POST", "/message", obj{"channel": "asks", "text": "tool 0 ask ls"})
+	id = s.want("approval").str("id")
+	g.must("POST", "/approvals/"+id, obj{"behavior": "allow", "always": true}, 200)
+	s.want("result")
+	g.must("GET", "/channels/%20/rules", nil, 400)
+	rule := g.must("GET", "/channels/asks/rules", nil, 200).array("rules")[0].str("id")
+	g.must("DELETE", "/channels/asks/rules/"+rule, nil, 200)
+	g.must("DELETE", "/channels/asks/rules/"+rule, nil, 404)
+	g.must("DELETE", "/channels/%20/rules/"+rule, nil, 400)
 	id = g.cut("cut", "")
 	running, finish := g.occupy("cut")
 	waiting := g.tell("cut", "echo in the way")
@@ -195,6 +206,20 @@ func (g *gateway) cut(channel, more string) (approval string) {
 	return ""
 }
 
+// permission waits until a channel's turn asks for one.
+func (g *gateway) permission(channel string) (approval string) {
+	g.t.Helper()
+	g.eventually("a permission is asked for", func() bool {
+		for _, a := range g.must("GET", "/approvals", nil, 200).array("approvals") {
+			if a.str("channel") == channel && a.str("kind") == "tool" {
+				approval = a.str("id")
+			}
+		}
+		return approval != ""
+	})
+	return approval
+}
+
 func provokeGateway(g *gateway) {
 	g.t.Helper()
 	for _, path := range []string{"/health", "/metrics", "/openapi.yaml"} {
@@ -215,6 +240,10 @@ func provokeBodies(g *gateway) {
 		if a, err := g.do("POST", path, `text`, "Content-Type", "text/plain"); err != nil || a.status != 415 {
 			g.t.Errorf("%s: plain text: %v, status %d", path, err, a.status)
 		}
+	}
+	g.must("PATCH", "/channels/http", `{"model": "`+strings.Repeat("x", 100<<10)+`"}`, 413)
+	if a, err := g.do("PATCH", "/channels/http", `text`, "Content-Type", "text/plain"); err != nil || a.status != 415 {
+		g.t.Errorf("settings as plain text: %v, status %d", err, a.status)
 	}
 }
 
@@ -264,6 +293,8 @@ func provokeAside(t *testing.T, r *openapitest.Recorder) {
 	g.must("POST", "/message", obj{"text": "hi"}, 503)
 	g.must("POST", "/messages/any/retry", nil, 503)
 	g.must("POST", "/approvals/any", obj{"behavior": "allow"}, 503)
+	g.must("PATCH", "/channels/any", obj{"model": ""}, 503)
+	g.must("DELETE", "/channels/any/rules/any", nil, 503)
 }
 
 // provokeRestart restarts a daemon, and asks one that is ending already.
@@ -343,7 +374,7 @@ func (g *gateway) restartWhileEnding() error {
 // provokeFullDisk reports whether a disk could be filled.
 func provokeFullDisk(t *testing.T, r *openapitest.Recorder) bool {
 	t.Helper()
-	m := newMachine(t)
+	m := newMachine(t, "BARECLAW_APPROVALS=ask")
 	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", m.path("state")).Run(); err != nil {
 		return false
 	}
@@ -356,18 +387,24 @@ func provokeFullDisk(t *testing.T, r *openapitest.Recorder) bool {
 	g := m.start().through(r)
 	failed := g.say("http", "apierror 529\n"+strings.Repeat("x", 100<<10)).str("message_id")
 	cut := g.cut("cut", "\n"+strings.Repeat("x", 100<<10))
+	asked := g.tell("asks", "tool 0 ask ls")
+	g.must("POST", "/approvals/"+g.permission("asks"), obj{"behavior": "allow", "always": true}, 200)
+	g.outcome(asked)
+	rule := g.must("GET", "/channels/asks/rules", nil, 200).array("rules")[0].str("id")
 	if err := os.WriteFile(m.path("state/filler"), bytes.Repeat([]byte("x"), 4<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk does not get full: %v", err)
 	}
 	g.must("POST", "/message", obj{"text": "echo no room " + strings.Repeat("x", 100<<10)}, 507)
 	g.must("POST", "/messages/"+failed+"/retry", nil, 507)
 	g.must("POST", "/approvals/"+cut, obj{"behavior": "continue"}, 507)
+	g.must("DELETE", "/channels/asks/rules/"+rule, nil, 507)
+	g.must("PATCH", "/channels/http", obj{"model": "haiku"}, 507)
 	if err := os.Remove(m.path("state/filler")); err != nil {
 		t.Fatal(err)
 	}
 	g.say("http", "echo room again").want(t, "room again")
-	if n := g.balanced(); n != 3 {
-		t.Errorf("%d messages accepted, want 3", n)
+	if n := g.balanced(); n != 4 {
+		t.Errorf("%d messages accepted, want 4", n)
 	}
 	g.signal(syscall.SIGINT)
 	return true

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"bareclaw/core"
 )
 
 // pending waits until the daemon has one approval to be decided.
@@ -120,6 +122,64 @@ func TestRealQuestionIsAnswered(t *testing.T) {
 	if strings.Contains(a.str("text"), "Red") {
 		t.Errorf("the answer is %q", a.str("text"))
 	}
+	g.balanced()
+}
+
+// TestRealQuestionsAreAnswered answers two questions as an adapter does: several labels
+// of the first, words of one's own to the second.
+func TestRealQuestionsAreAnswered(t *testing.T) {
+	t.Parallel()
+	m := newRealMachine(t, "BARECLAW_APPROVALS=ask")
+	g := m.start()
+	id := g.tell("http", `tool:AskUserQuestion {"questions":[`+
+		`{"question":"Which colours?","header":"Colour","multiSelect":true,"options":[{"label":"Red","description":"warm"},{"label":"Blue","description":"cold"},{"label":"Green","description":"leaf"}]},`+
+		`{"question":"How many?","header":"Count","multiSelect":false,"options":[{"label":"One","description":"1"},{"label":"Two","description":"2"}]}]}`)
+	asked := g.pending()
+	input, err := json.Marshal(asked["input"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := core.Approval{Tool: core.ToolAskUser, Input: input}
+	if qs, ok := core.Questions(a); !ok || len(qs) != 2 || !qs[0].MultiSelect || len(qs[0].Options) != 3 {
+		t.Fatalf("questions are %+v", qs)
+	}
+	if asked["always"] != nil {
+		t.Errorf("questions could be allowed for ever: %v", asked["always"])
+	}
+	answers, err := core.AnswerInput(a, map[string][]string{"Which colours?": {"Red", "Green"}, "How many?": {"a few, say 7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.decide(asked, map[string]any{"behavior": "allow", "always": true, "updated_input": json.RawMessage(answers)})
+	g.mentions(g.outcome(id), `"Which colours?"="Red, Green"`, `"How many?"="a few, say 7"`)
+	if rules := g.must("GET", "/channels/http/rules", nil, 200).array("rules"); len(rules) != 0 {
+		t.Errorf("rules were added: %v", rules)
+	}
+	g.balanced()
+}
+
+// TestRealPlanIsDecided sends a plan back with what is to be changed, then has it be
+// carried out: claude leaves the mode.
+func TestRealPlanIsDecided(t *testing.T) {
+	t.Parallel()
+	m := newRealMachine(t, "BARECLAW_APPROVALS=ask", "BARECLAW_PERMISSION_MODE=plan")
+	g := m.start()
+	id := g.tell("http", "tool:ExitPlanMode {}")
+	asked := g.pending()
+	if asked["tool"] != core.ToolExitPlan || asked["always"] != nil {
+		t.Errorf("approval is %v", asked)
+	}
+	g.decide(asked, map[string]any{"behavior": "deny", "message": "Make it shorter."})
+	g.mentions(g.outcome(id), "Make it shorter.")
+	said := g.watch("http")
+	g.say("http", "echo on")
+	g.hear(said, `"permissionMode":"plan"`)
+	id = g.tell("http", "tool:ExitPlanMode {}")
+	g.decide(g.pending(), map[string]any{"behavior": "allow"})
+	g.mentions(g.outcome(id), "approved")
+	said = g.watch("http")
+	g.say("http", "echo off")
+	g.hear(said, `"permissionMode":"default"`)
 	g.balanced()
 }
 

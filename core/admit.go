@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 )
 
 // admit takes a new message into the queue, or refuses it.
@@ -43,7 +44,7 @@ func (l *lane) idle() bool {
 // session, the lane queues for one; if it is for want of money, it is parked or
 // replaces its session, as it does if that was started with other settings.
 func (l *lane) mayBegin() bool {
-	return len(l.flights) == 0 && l.busy == "" && l.parked == nil && l.affordable() && l.unworn() && l.upToDate() && (l.session != nil || l.takeSeat())
+	return !l.reordering && len(l.flights) == 0 && l.busy == "" && l.parked == nil && l.affordable() && l.unworn() && l.upToDate() && (l.session != nil || l.takeSeat())
 }
 
 // accept makes the message durable by itself.
@@ -155,6 +156,10 @@ func (l *lane) cancel(id MessageID, done chan<- error) {
 		return
 	}
 	it := l.pending[i]
+	if it.amending || l.reordering { // what is being written about it comes first
+		time.AfterFunc(settlePause, func() { l.post(func() { l.cancel(id, done) }) })
+		return
+	}
 	l.pending = slices.Delete(l.pending, i, i+1)
 	v := verdict{durable: func() { done <- nil }}
 	v.give(it, Reply{State: Cancelled, Code: CodeCancelled, Error: "Cancelled before it was begun."})

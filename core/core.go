@@ -103,6 +103,7 @@ type Message struct {
 	CanAsk     bool
 	Deliver    bool
 	ReceivedAt time.Time
+	Rank       int // what waits is ordered by it, then by acceptance; 0, or less when it was put first
 
 	State        State
 	Turn         TurnID    // the turn it became part of, if any
@@ -180,7 +181,8 @@ type Background struct {
 }
 
 // An Approval is something that a person decides: a tool permission the agent
-// asked for, or whether a turn that was cut is gone on with.
+// asked for, or whether a turn that was cut is gone on with. By two tools the agent asks
+// that person something itself; see [ToolAskUser] and [ToolExitPlan].
 type Approval struct {
 	ID         string
 	Kind       ApprovalKind

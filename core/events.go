@@ -61,7 +61,7 @@ func (l *lane) take(ev Event) {
 		l.limit = ev.Until
 	case TasksChanged:
 		if l.tasks > 0 && ev.Tasks == 0 {
-			l.newsUntil = time.Now().Add(newsGrace)
+			l.newsUntil, l.newsGuessed = time.Now().Add(newsGrace), false
 		}
 		l.tasks = ev.Tasks
 	case Readied:

@@ -215,6 +215,7 @@ func cloneChange(c Change) Change {
 	c.End = cloneAll(c.End, cloneTurn)
 	c.Settle, c.Requeue = slices.Clone(c.Settle), slices.Clone(c.Requeue)
 	c.Approvals = cloneAll(c.Approvals, func(a *Approval) *Approval { b := *a; return &b })
+	c.Amend = cloneAll(c.Amend, cloneMessage)
 	c.Background = cloneAll(c.Background, func(a *Background) *Background { b := *a; return &b })
 	return c
 }
@@ -301,6 +302,12 @@ func (l *fakeLedger) checkLocked(c Change) error {
 			return fmt.Errorf("background result %s is known: %w", b.ID, errContradiction)
 		}
 	}
+	for _, id := range c.changed() {
+		if m := l.messages[id]; m == nil || m.State != Waiting || c.Lazy {
+			l.t.Errorf("ledger: message %s (%+v) changed, which does not wait", id, m)
+			return errContradiction
+		}
+	}
 	for _, s := range c.Settle {
 		m := l.messages[s.ID]
 		if m == nil || m.State.Final() || !s.Reply.State.Final() || s.EndedAt.IsZero() {
@@ -309,6 +316,18 @@ func (l *fakeLedger) checkLocked(c Change) error {
 		}
 	}
 	return nil
+}
+
+// changed lists the messages that are amended, or put at another place.
+func (c Change) changed() []MessageID {
+	var ids []MessageID
+	for _, m := range c.Amend {
+		ids = append(ids, m.ID)
+	}
+	for _, p := range c.Reorder {
+		ids = append(ids, p.ID)
+	}
+	return ids
 }
 
 func (l *fakeLedger) applyLocked(c Change) {
@@ -359,6 +378,12 @@ func (l *fakeLedger) applyLocked(c Change) {
 			continue
 		}
 		l.approvals[a.ID] = a
+	}
+	for _, m := range c.Amend {
+		l.messages[m.ID].Content = m.Content
+	}
+	for _, p := range c.Reorder {
+		l.messages[p.ID].Rank = p.Rank
 	}
 	l.settingsLocked(c.Settings)
 	for _, b := range c.Background {

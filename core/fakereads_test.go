@@ -75,6 +75,7 @@ func (l *fakeLedger) Open(ctx context.Context) ([]Message, []Turn, error) {
 			messages = append(messages, *m)
 		}
 	}
+	slices.SortStableFunc(messages, func(a, b Message) int { return a.Rank - b.Rank })
 	for _, id := range l.begun {
 		if t := l.turns[id]; t.EndedAt.IsZero() {
 			turns = append(turns, *cloneTurn(t))

@@ -28,6 +28,9 @@ const (
 
 	// One more has the session replaced, which has nothing left of the turn's budget.
 	CodeMaxBudget = "max_budget"
+
+	// And one may come of what the channel is set to.
+	CodeBadModel = "bad_model"
 )
 
 // firstSaveRetry is the first pause between attempts to write an outcome, saveRetry

@@ -26,38 +26,40 @@ type lane struct {
 	pending []*item   // accepted or being accepted, in order of arrival
 	flights []*flight // turns on their way, in order of dispatch
 
-	session   Session // nil when there is none
-	events    <-chan []Event
-	info      SessionInfo
-	sessionID string
-	ready     bool
-	exit      *Exit               // what the session said of its end
-	stray     *Result             // an error result that named no turn
-	cost      float64             // the session's running total at its last result
-	costOf    string              // the session
-	launched  float64             // the same when its process began
-	counted   bool                // its process has gone on from that total
-	broke     bool                // its process has nothing left of the budget of a turn
-	paid      map[string]struct{} // background results that an earlier gateway has counted
-	busy      string              // why nothing may be dispatched now: starting up, recovering, …
-	opening   bool                // a session is being started
-	saving    int                 // session ids on their way to the disk
-	attaching bool                // the host of an earlier process is being looked for
-	unopened  bool                // the session's id was made here, and no turn on record opens it
-	restarts  int                 // starts in a row that the agent refused the session's id
-	recovery  int                 // counts recoveries: only the latest one counts
-	resetting func()              // set while the channel is being closed: what to do once its session is gone
-	activity  string              // the tool the agent uses now
-	doing     string              // the same with what it works on, or what it did last in this turn
-	toolCall  string              // the agent's id of that call
-	ownTurn   bool                // the agent works on something that nobody asked for
-	newsUntil time.Time           // until when the agent may begin to tell news of background tasks that have ended
-	tasks     int                 // the agent's background tasks that are alive
-	leaving   bool                // the session is unused and is being ended
-	writing   int                 // changes that the ledger does not have yet
-	saved     int                 // changes that were given to it with save
-	unsaved   []unsaved           // those that it did not take, and what came after them
-	savePause time.Duration       // before they are written again; 0 once it takes changes
+	session     Session // nil when there is none
+	events      <-chan []Event
+	info        SessionInfo
+	sessionID   string
+	ready       bool
+	exit        *Exit               // what the session said of its end
+	stray       *Result             // an error result that named no turn
+	cost        float64             // the session's running total at its last result
+	costOf      string              // the session
+	launched    float64             // the same when its process began
+	counted     bool                // its process has gone on from that total
+	broke       bool                // its process has nothing left of the budget of a turn
+	paid        map[string]struct{} // background results that an earlier gateway has counted
+	busy        string              // why nothing may be dispatched now: starting up, recovering, …
+	opening     bool                // a session is being started
+	reordering  bool                // the order of the queue is being written
+	saving      int                 // session ids on their way to the disk
+	attaching   bool                // the host of an earlier process is being looked for
+	unopened    bool                // the session's id was made here, and no turn on record opens it
+	restarts    int                 // starts in a row that the agent refused the session's id
+	recovery    int                 // counts recoveries: only the latest one counts
+	resetting   func()              // set while the channel is being closed: what to do once its session is gone
+	activity    string              // the tool the agent uses now
+	doing       string              // the same with what it works on, or what it did last in this turn
+	toolCall    string              // the agent's id of that call
+	ownTurn     bool                // the agent works on something that nobody asked for
+	newsUntil   time.Time           // until when the agent may begin to tell news of background tasks that have ended
+	newsGuessed bool                // of that nothing is known but that it could be
+	tasks       int                 // the agent's background tasks that are alive
+	leaving     bool                // the session is unused and is being ended
+	writing     int                 // changes that the ledger does not have yet
+	saved       int                 // changes that were given to it with save
+	unsaved     []unsaved           // those that it did not take, and what came after them
+	savePause   time.Duration       // before they are written again; 0 once it takes changes
 
 	watch  watch
 	heard  time.Time            // last sign of life of the session, or work given to it
@@ -84,14 +86,15 @@ type gauge struct{ sessions, running, waiting atomic.Int32 }
 
 // An item is a message in the queue.
 type item struct {
-	msg     *Message
-	ticket  *Ticket   // of whoever waits to hear whether it is accepted; nil when nobody does
-	written bool      // its acceptance was given to the ledger
-	decides *Approval // decided by accepting it; may be nil
-	patient bool      // it waits on rather than fail for what parks the channel
-	durable bool
-	refused bool
-	moving  bool // on its way back to the queue: nothing is to happen to it before the ledger knows
+	msg      *Message
+	ticket   *Ticket   // of whoever waits to hear whether it is accepted; nil when nobody does
+	written  bool      // its acceptance was given to the ledger
+	decides  *Approval // decided by accepting it; may be nil
+	patient  bool      // it waits on rather than fail for what parks the channel
+	durable  bool
+	refused  bool
+	moving   bool // on its way back to the queue: nothing is to happen to it before the ledger knows
+	amending bool // its content is being written: it is not begun meanwhile
 }
 
 // tell says whether the message was accepted, once.

@@ -25,8 +25,8 @@ type Ledger interface {
 	Messages(ctx context.Context, key ChannelKey, limit int, before MessageID) ([]Message, error)
 	// Turn returns one turn with its end and marks, or ErrNotFound.
 	Turn(ctx context.Context, id TurnID) (Turn, error)
-	// Open returns every message without an outcome, oldest first, and every
-	// turn that has not ended, in the order they were begun.
+	// Open returns every message without an outcome, by rank and then oldest first,
+	// and every turn that has not ended, in the order they were begun.
 	Open(ctx context.Context) ([]Message, []Turn, error)
 	// SessionUse returns what is known of an agent session.
 	SessionUse(ctx context.Context, sessionID string) (SessionUse, error)
@@ -75,6 +75,8 @@ type Change struct {
 	End        []*Turn          // ended turns (EndedAt, Result, Code, Marks); CostUSD is spent on the day of EndedAt
 	Approvals  []*Approval      // new or changed
 	Background []*Background    // new; CostUSD is spent on the day of CreatedAt
+	Amend      []*Message       // waiting messages: Content as it is now; never lazy
+	Reorder    []Precedence     // of waiting messages; never lazy
 	Settings   []SettingsChange // of channels; never lazy
 	Deliver    []*Delivery      // new; those whose id is known are ignored
 	Delivered  []*Delivery      // pending ones as they are now: State, Progress, Attempts, Error, EndedAt

@@ -17,16 +17,13 @@ func (l *lane) differs() bool {
 // Background tasks keep their process, and so does the news of them: turns run with
 // the old settings meanwhile.
 func (l *lane) upToDate() bool {
-	if !l.differs() || l.tasks > 0 || l.ownTurn || len(l.asked) > 0 || time.Now().Before(l.newsUntil) {
+	news := l.ownTurn || time.Now().Before(l.newsUntil) && !l.newsGuessed
+	if !l.differs() || l.tasks > 0 || news || len(l.asked) > 0 {
 		return true
 	}
 	l.endIdle("its channel has other settings")
 	return false
 }
-
-// CodeBadModel is the agent's word for a model that there is not, or not for this
-// account.
-const CodeBadModel = "bad_model"
 
 // withUndo adds to the outcome of a turn that failed for what the channel is set to
 // how that is taken back.

@@ -182,6 +182,7 @@ func (l *lane) requeue(items []*item) {
 		it.moving = true
 	}
 	l.pending = append(items, l.pending...)
+	l.sortPending()
 }
 
 // requeued lets the messages be used again once the ledger knows that they wait.

@@ -15,8 +15,9 @@ const (
 	// the agent is told.
 	ToolAskUser = "AskUserQuestion"
 	// ToolExitPlan asks whether a plan is to be carried out. Its input has the plan as
-	// "plan" if the agent has written one. Allowed, the agent leaves the mode plan and
-	// goes on at once; denied, it plans on, with the message as what to change.
+	// "plan", and the file it is in as "planFilePath", if the agent has written one; else
+	// the agent's words before it are the plan. Allowed, the agent leaves the mode plan
+	// and goes on at once; denied, it plans on, with the message as what to change.
 	ToolExitPlan = "ExitPlanMode"
 )
 

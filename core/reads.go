@@ -101,8 +101,8 @@ func (m *ProcessManager) Stats() Stats {
 	return s
 }
 
-// Channels returns the state of every channel that has a history or a session,
-// sorted by key.
+// Channels returns the state of every channel that has a history, a session or
+// settings, sorted by key.
 func (m *ProcessManager) Channels(ctx context.Context) ([]ChannelStatus, error) {
 	records, err := m.o.Ledger.Channels(ctx)
 	if err != nil {
@@ -116,6 +116,11 @@ func (m *ProcessManager) Channels(ctx context.Context) ([]ChannelStatus, error) 
 		st := byKey[key]
 		st.Key, st.State, st.SessionID = key, StateIdle, id
 		byKey[key] = st
+	}
+	for _, key := range m.settings.keys() {
+		if _, known := byKey[key]; !known {
+			byKey[key] = ChannelStatus{Key: key, State: StateIdle}
+		}
 	}
 	for _, l := range m.allLanes() {
 		st, err := l.status(ctx)
@@ -138,7 +143,7 @@ func (m *ProcessManager) Channels(ctx context.Context) ([]ChannelStatus, error) 
 }
 
 // Channel returns the state of one channel, or ErrNotFound if it has neither a
-// history nor a session.
+// history, nor a session, nor settings.
 func (m *ProcessManager) Channel(ctx context.Context, key ChannelKey) (ChannelStatus, error) {
 	all, err := m.Channels(ctx)
 	if err != nil {

@@ -268,7 +268,7 @@ func (l *lane) attached(s Session, err error, cost float64, approvals []*Approva
 	}
 	l.adopt(s)
 	l.countAttached(l.sessionID, cost)
-	l.newsUntil = time.Now().Add(newsGrace) // it may be telling them
+	l.newsUntil, l.newsGuessed = time.Now().Add(newsGrace), true // it may be telling them
 	if l.sessionID == "" {
 		l.sessionID = l.info.SessionID
 	}

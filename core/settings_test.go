@@ -132,6 +132,7 @@ func TestSettingsSpareBackgroundTasks(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
 		h := w.served("c")
 		h.runs(1)
+		synctest.Wait()
 		w.set("haiku", "")
 		w.after(time.Minute)
 		if w.served("c") != h {
@@ -164,8 +165,12 @@ func TestSettingsAcrossRestart(t *testing.T) {
 				h.result("1", id)
 				h.done(id)
 				w.wantsNow(one.Message.ID, Answered, "", "1")
-				w.after(newsGrace + 2*time.Second) // it may be telling news
-				if s := w.served("c").launch.Settings; s.Model != "sonnet" || s.PermissionMode != "" || !s.HadPermissionMode {
+				m := w.submit("two")
+				w.after(2 * time.Second)
+				next, id := w.running()
+				next.answer(id, "2")
+				w.wants(m, Answered, "", "2")
+				if s := next.launch.Settings; s.Model != "sonnet" || s.PermissionMode != "" || !s.HadPermissionMode {
 					t.Errorf("the next session has %+v", s)
 				}
 			})

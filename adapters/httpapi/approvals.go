@@ -12,10 +12,6 @@ import (
 	"bareclaw/core"
 )
 
-// askTool is the agent's tool that asks the user questions; it is answered by
-// allowing it with the answers added to its input.
-const askTool = "AskUserQuestion"
-
 func (s *Server) getApprovals(w *response, r *http.Request) error {
 	all, err := s.core.Approvals(r.Context())
 	if err != nil {
@@ -92,6 +88,8 @@ func decodeVerdict(dec *jsontext.Decoder) (v verdict, err error) {
 			v.Message, err = str(dec, "bad_text", `"message"`)
 		case "remember":
 			v.Remember, err = boolean(dec, "bad_remember", `"remember"`)
+		case "always":
+			v.Always, err = boolean(dec, "bad_always", `"always"`)
 		case "updated_input":
 			var input jsontext.Value
 			input, err = value(dec, '{', "bad_updated_input", `"updated_input" must be an object.`)
@@ -113,6 +111,9 @@ func decodeVerdict(dec *jsontext.Decoder) (v verdict, err error) {
 		behavior = "deny"
 	}
 	v.Allow = behavior == "allow"
+	if v.Always {
+		v.By = adapterName
+	}
 	return v, v.check(behavior)
 }
 
@@ -122,6 +123,8 @@ func (v *verdict) check(behavior string) error {
 		return badRequest("bad_behavior", `"behavior" must be "allow" or "deny"; for a turn that was cut also "continue" or "drop".`)
 	case !v.Allow && v.Remember:
 		return badRequest("bad_remember", `"remember" goes only with "allow".`)
+	case !v.Allow && v.Always:
+		return badRequest("bad_always", `"always" goes only with "allow".`)
 	case !v.Allow && v.UpdatedInput != nil:
 		return badRequest("bad_updated_input", `"updated_input" goes only with "allow".`)
 	case !v.Allow && v.answers != nil:
@@ -169,8 +172,8 @@ func (s *Server) answered(r *http.Request, id string, answers map[string]string)
 
 func withAnswers(a *core.Approval, answers map[string]string) ([]byte, error) {
 	input := map[string]jsontext.Value{}
-	if a.Tool != askTool || json.Unmarshal(a.Input, &input) != nil {
-		return nil, badRequest("bad_answers", `"answers" go only with the tool %s.`, askTool)
+	if a.Tool != core.ToolAskUser || json.Unmarshal(a.Input, &input) != nil {
+		return nil, badRequest("bad_answers", `"answers" go only with the tool %s.`, core.ToolAskUser)
 	}
 	chosen, err := json.Marshal(answers, json.Deterministic(true))
 	if err != nil {

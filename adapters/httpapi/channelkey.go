@@ -13,6 +13,7 @@ import (
 )
 
 const (
+	adapterName     = "http"
 	defaultChannel  = core.ChannelKey("http")
 	maxChannelBytes = 256
 )

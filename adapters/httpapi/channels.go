@@ -23,7 +23,11 @@ func (s *Server) getChannels(w *response, r *http.Request) error {
 	}
 	shown := make([]channelShape, len(all))
 	for i := range all {
-		shown[i] = showChannel(&all[i])
+		own, err := s.core.Settings(r.Context(), all[i].Key)
+		if err != nil {
+			return err
+		}
+		shown[i] = showChannel(&all[i], &own)
 	}
 	return show(w, struct {
 		Channels []channelShape `json:"channels"`
@@ -39,7 +43,15 @@ func (s *Server) getChannel(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, showChannel(&st))
+	return s.showChannel(w, r, &st)
+}
+
+func (s *Server) showChannel(w *response, r *http.Request, st *core.ChannelStatus) error {
+	own, err := s.core.Settings(r.Context(), st.Key)
+	if err != nil {
+		return err
+	}
+	return show(w, showChannel(st, &own))
 }
 
 func (s *Server) resetChannel(w *response, r *http.Request) error {

@@ -46,6 +46,8 @@ func TestDocument(t *testing.T) {
 		do(413, "body_too_large", "POST", path, large)
 		do(415, "unsupported_media_type", "POST", path, "a", "Content-Type", "text/plain")
 	}
+	do(413, "body_too_large", "PATCH", "/channels/http", large)
+	do(415, "unsupported_media_type", "PATCH", "/channels/http", "a", "Content-Type", "text/plain")
 	for _, op := range r.recorder.Operations() {
 		method, path, _ := strings.Cut(op, " ")
 		path = strings.NewReplacer("{key}", "http", "{id}", "x").Replace(path)
@@ -130,6 +132,7 @@ func documentChannels(r *rig, do doFunc) {
 	do(409, "nothing_runs", "POST", "/channels/http/interrupt", `{"turn_id":"turn-0"}`)
 	do(400, "invalid_body", "POST", "/channels/http/interrupt", `{"turn_id":5}`)
 	do(404, "not_found", "POST", "/channels/none/interrupt", "")
+	documentSettings(r, do)
 	do(200, "", "DELETE", "/channels/http", "")
 	do(400, "bad_channel", "DELETE", "/channels/%20", "")
 	do(404, "not_found", "DELETE", "/channels/none", "")
@@ -138,11 +141,40 @@ func documentChannels(r *rig, do doFunc) {
 	resp.Body.Close()
 }
 
+func documentSettings(r *rig, do doFunc) {
+	do(200, "", "PATCH", "/channels/http", `{"model":"haiku","permission_mode":"plan"}`)
+	do(200, "", "GET", "/channels/http", "")
+	do(400, "bad_setting", "PATCH", "/channels/http", `{"permission_mode":"yolo"}`)
+	do(400, "bad_setting", "PATCH", "/channels/http", `{"model":7}`)
+	do(400, "bad_setting", "PATCH", "/channels/http", `{"another":7}`)
+	do(400, "invalid_json", "PATCH", "/channels/http", `{`)
+	do(400, "bad_channel", "PATCH", "/channels/%20", `{}`)
+	r.settings["http"] = core.Settings{Rules: []core.Rule{{ID: "r-1", Channel: "http", Rule: "Bash(ls:*)", Tool: "Bash", By: "http", CreatedAt: fakeStart}}}
+	do(200, "", "GET", "/channels/http/rules", "")
+	do(400, "bad_channel", "GET", "/channels/%20/rules", "")
+	for err, want := range map[error]struct {
+		status int
+		code   string
+	}{
+		core.ErrClosed: {503, "shutting_down"}, core.ErrStorage: {503, "storage_unavailable"}, core.ErrStorageFull: {507, "storage_full"},
+	} {
+		r.fail(err)
+		do(want.status, want.code, "PATCH", "/channels/http", `{"model":""}`)
+		do(want.status, want.code, "DELETE", "/channels/http/rules/r-1", "")
+	}
+	r.fail(nil)
+	r.settings["http"] = core.Settings{Rules: []core.Rule{{ID: "r-1"}}}
+	do(200, "", "DELETE", "/channels/http/rules/r-1", "")
+	do(404, "not_found", "DELETE", "/channels/http/rules/r-1", "")
+	do(400, "bad_channel", "DELETE", "/channels/%20/rules/r-1", "")
+}
+
 func documentApprovals(r *rig, do doFunc) {
 	r.ask("a-1", "Bash", `{"command":"ls"}`)
 	do(200, "", "GET", "/approvals", "")
 	do(400, "bad_behavior", "POST", "/approvals/a-1", `{}`)
-	do(200, "", "POST", "/approvals/a-1", `{"behavior":"allow"}`)
+	do(400, "bad_always", "POST", "/approvals/a-1", `{"behavior":"deny","always":true}`)
+	do(200, "", "POST", "/approvals/a-1", `{"behavior":"allow","always":true}`)
 	do(409, "not_pending", "POST", "/approvals/a-1", `{"behavior":"allow"}`)
 	do(404, "not_found", "POST", "/approvals/none", `{"behavior":"allow"}`)
 	r.ask("a-2", "", `{}`)

@@ -30,6 +30,7 @@ type fake struct {
 	updates   map[core.ChannelKey][]core.Update // all that were published
 	approvals []core.Approval
 	decisions []core.Decision
+	settings  map[core.ChannelKey]core.Settings
 	uneven    bool
 	parked    chan struct{}
 	place     core.Place // written before parked is closed
@@ -37,7 +38,7 @@ type fake struct {
 
 func newFake(t testing.TB) *fake {
 	return &fake{t: t, done: map[core.MessageID]chan struct{}{}, keys: map[string]core.MessageID{}, subs: map[core.ChannelKey][]*fakeSub{},
-		updates: map[core.ChannelKey][]core.Update{}, parked: make(chan struct{})}
+		updates: map[core.ChannelKey][]core.Update{}, parked: make(chan struct{}), settings: map[core.ChannelKey]core.Settings{}}
 }
 
 // reset forgets all messages.
@@ -350,6 +351,44 @@ func (f *fake) Interrupt(ctx context.Context, key core.ChannelKey, turn core.Tur
 func (f *fake) Reset(ctx context.Context, key core.ChannelKey) error {
 	_, err := f.Channel(ctx, key)
 	return err
+}
+
+func (f *fake) Settings(_ context.Context, key core.ChannelKey) (core.Settings, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.settings[key], nil
+}
+
+func (f *fake) ChangeSettings(_ context.Context, key core.ChannelKey, model, mode *string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return f.err
+	}
+	if mode != nil && *mode == "yolo" {
+		return fmt.Errorf("%w: no such mode", core.ErrBadSetting)
+	}
+	s := f.settings[key]
+	if model != nil {
+		s.Model = *model
+	}
+	if mode != nil {
+		s.PermissionMode = *mode
+	}
+	f.settings[key] = s
+	return nil
+}
+
+func (f *fake) RemoveRule(_ context.Context, key core.ChannelKey, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.settings[key]
+	n := len(s.Rules)
+	if s.Rules = slices.DeleteFunc(s.Rules, func(r core.Rule) bool { return r.ID == id }); f.err == nil && len(s.Rules) == n {
+		return core.ErrNotFound
+	}
+	f.settings[key] = s
+	return f.err
 }
 
 func (f *fake) Approvals(context.Context) ([]core.Approval, error) {

@@ -28,6 +28,10 @@ type gateway interface {
 	Subscribe(key core.ChannelKey) subscription
 	Resume(key core.ChannelKey, after string) subscription
 
+	Settings(ctx context.Context, key core.ChannelKey) (core.Settings, error)
+	ChangeSettings(ctx context.Context, key core.ChannelKey, model, mode *string) error
+	RemoveRule(ctx context.Context, key core.ChannelKey, id string) error
+
 	Approvals(ctx context.Context) ([]core.Approval, error)
 	Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error)
 

@@ -170,6 +170,7 @@ func TestSocketNeedsNoTokenButDecidesNothing(t *testing.T) {
 	r.want(r.do(r.local, r.request("POST", "/message", `{"text":"a"}`)), http.StatusOK, "")
 	r.want(r.do(r.local, r.request("POST", "/restart", "")), http.StatusOK, "")
 	r.want(r.do(r.local, r.request("POST", "/approvals/a-1", `{"behavior":"allow"}`)), http.StatusForbidden, "not_on_socket")
+	r.want(r.do(r.local, r.request("PATCH", "/channels/a", `{"permission_mode":"bypassPermissions"}`)), http.StatusForbidden, "not_on_socket")
 	if len(r.decisions) != 0 {
 		t.Errorf("decided: %+v", r.decisions)
 	}
@@ -183,7 +184,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	}
 	for _, c := range []struct{ method, path, allow string }{
 		{"GET", "/message", "POST"}, {"PUT", "/message", "POST"}, {"HEAD", "/health", "GET"}, {"OPTIONS", "/channels", "GET"},
-		{"PATCH", "/channels/a%2Fb", "DELETE, GET"}, {"POST", "/messages/x", "DELETE, GET"}, {"BREW", "/send", "POST"}, {"DELETE", "/metrics", "GET"},
+		{"PUT", "/channels/a%2Fb", "DELETE, GET, PATCH"}, {"POST", "/messages/x", "DELETE, GET"}, {"BREW", "/send", "POST"}, {"DELETE", "/metrics", "GET"},
 	} {
 		resp, err := http.DefaultTransport.RoundTrip(r.request(c.method, c.path, ""))
 		if err != nil {

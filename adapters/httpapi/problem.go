@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -68,6 +70,8 @@ func (s *Server) explain(w *response, err error) *problem {
 			"This Idempotency-Key was used for a different message; use a new key for a new message.")
 	case errors.Is(err, core.ErrBadContent):
 		return badRequest("bad_content", "The content cannot be handed to the agent; send non-empty text or content blocks.")
+	case errors.Is(err, core.ErrBadSetting):
+		return badRequest("bad_setting", "%s.", sentence(err))
 	case errors.Is(err, core.ErrClosed), errors.Is(err, context.Canceled): // in the latter case nobody listens any more
 		return shuttingDown()
 	case errors.Is(err, core.ErrStorageFull):
@@ -93,9 +97,18 @@ func notFoundText(route string) string {
 	switch route {
 	case "/messages/{id}", "/messages/{id}/events", "/messages/{id}/retry", "/messages/{id}/trace":
 		return "There is no message with this id."
+	case "/channels/{key}/rules/{id}":
+		return "This channel has no rule with this id; GET /channels/{key}/rules lists those it has."
 	case "/approvals/{id}":
 		return "There is no approval with this id; GET /approvals lists those that wait."
 	default:
 		return "There is no such channel; GET /channels lists those there are."
 	}
+}
+
+// sentence makes an error's text begin like one.
+func sentence(err error) string {
+	text := err.Error()
+	first, n := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[n:]
 }

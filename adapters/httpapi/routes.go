@@ -26,7 +26,10 @@ func (s *Server) routes() *chi.Mux {
 	handle(http.MethodPost, "/restart", s.postRestart)
 	handle(http.MethodGet, "/channels", s.getChannels)
 	handle(http.MethodGet, "/channels/{key}", s.getChannel)
+	handle(http.MethodPatch, "/channels/{key}", s.changeChannel)
 	handle(http.MethodDelete, "/channels/{key}", s.resetChannel)
+	handle(http.MethodGet, "/channels/{key}/rules", s.channelRules)
+	handle(http.MethodDelete, "/channels/{key}/rules/{id}", s.removeRule)
 	handle(http.MethodPost, "/channels/{key}/interrupt", s.interruptChannel)
 	handle(http.MethodGet, "/channels/{key}/events", s.channelEvents)
 	handle(http.MethodGet, "/channels/{key}/messages", s.channelMessages)
@@ -57,7 +60,7 @@ func allowed(mux *chi.Mux, r *http.Request) string {
 		path = r.URL.Path
 	}
 	var methods []string
-	for _, m := range []string{http.MethodDelete, http.MethodGet, http.MethodPost} {
+	for _, m := range []string{http.MethodDelete, http.MethodGet, http.MethodPatch, http.MethodPost} {
 		if mux.Match(chi.NewRouteContext(), m, path) {
 			methods = append(methods, m)
 		}

@@ -156,7 +156,7 @@ func TestDecisions(t *testing.T) {
 	for _, id := range []string{"a-1", "a-2", "a-3"} {
 		r.ask(id, "Bash", `{"command":"ls"}`)
 	}
-	r.ask("q-1", askTool, `{"questions":[{"question":"Which?"}]}`)
+	r.ask("q-1", core.ToolAskUser, `{"questions":[{"question":"Which?"}]}`)
 	for _, body := range []string{
 		`{}`, `{"behavior":"maybe"}`, `{"behavior":1}`, `{"behavior":null}`, `{"behavior":"deny","remember":true}`, `{"behavior":"allow","remember":"yes"}`,
 		`{"behavior":"allow","updated_input":[]}`, `{"behavior":"deny","updated_input":{}}`, `{"behavior":"allow","answers":[]}`, `{"behavior":"allow","answers":{}}`,

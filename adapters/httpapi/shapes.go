@@ -23,6 +23,7 @@ type approvalShape struct {
 	Tool       string         `json:"tool"`
 	Input      jsontext.Value `json:"input"`
 	Suggestion jsontext.Value `json:"suggestion,omitzero"`
+	Always     []string       `json:"always,omitempty"`
 	Reason     string         `json:"reason,omitempty"`
 	RetryID    string         `json:"retry_id,omitempty"`
 	CreatedAt  string         `json:"created_at"`
@@ -31,9 +32,13 @@ type approvalShape struct {
 }
 
 func showApproval(a *core.Approval) approvalShape {
+	var always []string
+	if a.State == core.ApprovalPending {
+		always = core.AlwaysRules(*a)
+	}
 	return approvalShape{
 		ID: a.ID, Kind: approvalKind(a), Channel: string(a.Channel), MessageID: string(a.Message), TurnID: string(a.Turn),
-		State: string(a.State), Tool: a.Tool, Input: jsontext.Value(a.Input), Suggestion: jsontext.Value(a.Suggestion),
+		State: string(a.State), Tool: a.Tool, Input: jsontext.Value(a.Input), Suggestion: jsontext.Value(a.Suggestion), Always: always,
 		Reason: a.Reason, RetryID: string(a.Retry), CreatedAt: stamp(a.CreatedAt), ExpiresAt: stamp(a.ExpiresAt), DecidedAt: stamp(a.DecidedAt),
 	}
 }
@@ -64,14 +69,19 @@ type channelShape struct {
 	Messages  int    `json:"messages"`
 	Approvals int    `json:"approvals"`
 	LastAt    string `json:"last_at,omitempty"`
+
+	Model          string `json:"model,omitempty"`
+	PermissionMode string `json:"permission_mode,omitempty"`
+	Rules          int    `json:"rules,omitzero"`
 }
 
-func showChannel(c *core.ChannelStatus) channelShape {
+func showChannel(c *core.ChannelStatus, own *core.Settings) channelShape {
 	return channelShape{
 		Channel: string(c.Key), State: c.State, SessionID: c.SessionID, HostPID: c.HostPID, AgentPID: c.AgentPID,
 		Since: stamp(c.Since), Why: c.Why, Until: stamp(c.Until),
 		Waiting: c.Waiting, Running: c.Running, TurnID: string(c.Turn), Activity: c.Activity,
 		Messages: c.Messages, Approvals: c.Approvals, LastAt: stamp(c.LastAt),
+		Model: own.Model, PermissionMode: own.PermissionMode, Rules: len(own.Rules),
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 // decodeMessage reads the body of POST /message. Members it does not know are
 // ignored, so that newer clients can talk to an older gateway.
 func decodeMessage(dec *jsontext.Decoder) (core.Submission, error) {
-	sub := core.Submission{Channel: defaultChannel, Adapter: "http", Mode: core.Collect}
+	sub := core.Submission{Channel: defaultChannel, Adapter: adapterName, Mode: core.Collect}
 	err := object(dec, func(name string) (err error) {
 		switch name {
 		case "text":

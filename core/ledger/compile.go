@@ -89,6 +89,12 @@ func compile(c *core.Change) ([]op, int, error) {
 	for _, b := range c.Background {
 		k.background(b)
 	}
+	for _, m := range c.Amend {
+		k.amend(m)
+	}
+	for _, p := range c.Reorder {
+		k.add(op{stmt: opRank, id: string(p.ID), args: []driver.Value{int64(p.Rank), string(p.ID)}}, 0)
+	}
 	k.outbox(c)
 	for i := range c.Settings {
 		k.settings(&c.Settings[i])
@@ -169,6 +175,18 @@ func (k *compiler) message(m *core.Message) (content, doc string) {
 		Adapter: m.Adapter, Origin: m.Origin, Mode: m.Mode, SourceHash: m.SourceHash, RetryOf: m.RetryOf,
 		CanAsk: m.CanAsk, Deliver: m.Deliver, Blocks: blocks,
 	})
+}
+
+// amend replaces the content of a message that waits.
+func (k *compiler) amend(m *core.Message) {
+	content, doc := k.message(m)
+	inline, body := split(content)
+	id := string(m.ID)
+	k.add(op{stmt: opAmend, id: id, args: []driver.Value{inline, doc, id}}, len(content)+len(doc))
+	k.add(op{stmt: opNoBody, id: id, args: []driver.Value{bodyContent, id}}, 0)
+	if body != nil {
+		k.body(bodyContent, id, body)
+	}
 }
 
 func (k *compiler) begin(t *core.Turn, accepted []*core.Message, claims []*core.Turn) {

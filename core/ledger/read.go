@@ -82,14 +82,14 @@ func (l *Ledger) reading(err error, format string, args ...any) error {
 }
 
 const messageColumns = `SELECT m.id, m.channel, coalesce(m.source_key,''), m.received_at, m.state, coalesce(m.turn,''),
-	m.dispatched_at, m.ended_at, m.doc, coalesce(m.content, b.data, ''), coalesce(m.outcome,''), coalesce(m.reply,'')
+	m.dispatched_at, m.ended_at, m.rank, m.doc, coalesce(m.content, b.data, ''), coalesce(m.outcome,''), coalesce(m.reply,'')
 	FROM messages m LEFT JOIN bodies b ON m.content IS NULL AND b.kind=0 AND b.owner=m.id `
 
 func scanMessage(scan func(...any) error) (core.Message, error) {
 	var m core.Message
 	var received, state, dispatched, ended int64
 	var doc, content, outcome, reply string
-	err := scan(&m.ID, &m.Channel, &m.SourceKey, &received, &state, &m.Turn, &dispatched, &ended, &doc, &content, &outcome, &reply)
+	err := scan(&m.ID, &m.Channel, &m.SourceKey, &received, &state, &m.Turn, &dispatched, &ended, &m.Rank, &doc, &content, &outcome, &reply)
 	if err != nil {
 		return m, err
 	}
@@ -200,7 +200,7 @@ func (l *Ledger) Open(ctx context.Context) ([]core.Message, []core.Turn, error) 
 		return nil, nil, l.reading(err, "what is open")
 	}
 	defer func() { _ = tx.Rollback() }() // nothing was written
-	ms, err := list(ctx, tx, scanMessage, messageColumns+`WHERE m.state<2 ORDER BY m.seq`)
+	ms, err := list(ctx, tx, scanMessage, messageColumns+`WHERE m.state<2 ORDER BY m.rank, m.seq`)
 	if err != nil {
 		return nil, nil, l.reading(err, "open messages")
 	}

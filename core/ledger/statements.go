@@ -29,6 +29,9 @@ const (
 	opSessionCost
 	opApproval
 	opBackground
+	opAmend
+	opNoBody
+	opRank
 	opModel
 	opMode
 	opAddRule
@@ -86,6 +89,9 @@ var queries = [statements]string{
 		created_at=excluded.created_at, expires_at=excluded.expires_at, decided_at=excluded.decided_at, doc=excluded.doc,
 		input=excluded.input, suggestion=excluded.suggestion WHERE approvals.state='pending'`,
 	opBackground: `INSERT INTO backgrounds(id, channel, created_at, is_error, text) VALUES(?,?,?,?,?) ON CONFLICT(id) DO NOTHING`,
+	opAmend:      `UPDATE messages SET content=?, doc=? WHERE id=? AND state=0`,
+	opNoBody:     `DELETE FROM bodies WHERE kind=? AND owner=?`,
+	opRank:       `UPDATE messages SET rank=? WHERE id=? AND state=0`,
 	opModel:      `INSERT INTO settings(channel, model) VALUES(?,?) ON CONFLICT(channel) DO UPDATE SET model=excluded.model`,
 	opMode: `INSERT INTO settings(channel, permission_mode) VALUES(?,?)
 		ON CONFLICT(channel) DO UPDATE SET permission_mode=excluded.permission_mode`,
@@ -255,7 +261,7 @@ func (c *writeConn) unchanged(o *op) error {
 	switch o.stmt {
 	case opAccept:
 		return c.duplicate(o.id)
-	case opRun:
+	case opRun, opAmend, opRank:
 		return fmt.Errorf("%s %s: %w", verbs[o.stmt], o.id, core.ErrNotWaiting)
 	case opSettle, opRequeue: // it keeps the outcome it has, or waits already
 		return c.exists(stmtHasMessage, o)
@@ -283,5 +289,6 @@ var verbs = [statements]string{
 	opDeliver: "record delivery", opDelivered: "record delivery", opInbound: "record inbound", opHandled: "record inbound",
 	opForgetInbound: "forget inbounds before", opRecord: "keep record", opForgetRecord: "forget record",
 	opSessionDone: "note session", opSessionCost: "note session", opApproval: "store approval", opBackground: "store background result",
+	opAmend: "amend message", opNoBody: "remove the body of", opRank: "reorder message",
 	opModel: "set the model of", opMode: "set the permission mode of", opAddRule: "store rule", opRemoveRule: "remove rule",
 }
