@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/telegram"
 	"bareclaw/core"
 )
@@ -62,6 +63,18 @@ func (c *chats) stop() {
 	}
 	c.end()
 	<-c.ended
+}
+
+// health says how it does; nil where there is none.
+func (c *chats) health() *httpapi.Telegram {
+	if c == nil {
+		return nil
+	}
+	h := c.adapter.Health()
+	return &httpapi.Telegram{
+		Ready: h.Ready, Problem: h.Problem, Bot: h.Bot, LastPoll: h.LastPoll,
+		Strangers: h.Strangers, Pending: h.Pending, Failed: h.Failed,
+	}
 }
 
 // shown says what a line of the agent shows to a person.

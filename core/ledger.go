@@ -75,14 +75,14 @@ type Change struct {
 	End        []*Turn          // ended turns (EndedAt, Result, Code, Marks); CostUSD is spent on the day of EndedAt
 	Approvals  []*Approval      // new or changed
 	Background []*Background    // new; CostUSD is spent on the day of CreatedAt
-	Amend      []*Message       // waiting messages: Content as it is now; never lazy
-	Reorder    []Precedence     // of waiting messages; never lazy
-	Settings   []SettingsChange // of channels; never lazy
 	Deliver    []*Delivery      // new; those whose id is known are ignored
 	Delivered  []*Delivery      // pending ones as they are now: State, Progress, Attempts, Error, EndedAt
 	Inbound    []*Inbound       // new; those whose id is known are ignored
 	Handled    []string         // ids of inbounds
 	Records    []*Record        // new or changed, or removed
+	Amend      []*Message       // waiting messages: Content as it is now; never lazy
+	Reorder    []Precedence     // of waiting messages; never lazy
+	Settings   []SettingsChange // of channels; never lazy
 
 	// ForgetInbound removes what was handled and received before that.
 	ForgetInbound time.Time

@@ -35,6 +35,7 @@ type client struct {
 	methods string       // URL that a method's name is appended to; holds the token
 	files   string       // likewise for the path of a file
 	token   string
+	grace   time.Duration
 }
 
 func newClient(o Options) (*client, error) {
@@ -48,7 +49,7 @@ func newClient(o Options) (*client, error) {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	return &client{
-		Bot: b, http: h, polls: &http.Client{Transport: polling()}, token: o.Token,
+		Bot: b, http: h, polls: &http.Client{Transport: polling()}, token: o.Token, grace: pollGrace,
 		methods: o.API + "/bot" + o.Token + "/", files: o.API + "/file/bot" + o.Token + "/",
 	}, nil
 }
@@ -80,7 +81,7 @@ var allowedUpdates = []string{"message", "edited_message", "callback_query", "my
 // updates asks for updates from offset on, each as Telegram wrote it. It blocks for
 // the poll timeout if there are none. https://core.telegram.org/bots/api#getupdates
 func (c *client) updates(ctx context.Context, offset int64, timeout time.Duration) ([]json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout+pollGrace, errPollHung)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout+c.grace, errPollHung)
 	defer cancel()
 	var updates []json.RawMessage
 	return updates, c.call(ctx, "getUpdates", struct {

@@ -106,9 +106,8 @@ func TestOlderSchema(t *testing.T) {
 	must(t, l.Close())
 	db, err := sql.Open("sqlite", path)
 	must(t, err)
-	_, err = db.Exec("DROP TABLE arrivals; DROP TABLE spending; DROP TABLE settings; DROP TABLE rules; DROP TABLE moves; " +
-		"DROP TABLE deliveries; DROP TABLE inbox; DROP TABLE records; " +
-		"ALTER TABLE messages DROP COLUMN rank; PRAGMA user_version=1")
+	_, err = db.Exec("DROP TABLE arrivals; DROP TABLE spending; DROP TABLE deliveries; DROP TABLE inbox; DROP TABLE records; " +
+		"DROP TABLE settings; DROP TABLE rules; DROP TABLE moves; ALTER TABLE messages DROP COLUMN rank; PRAGMA user_version=1")
 	must(t, err)
 	must(t, db.Close())
 	l = openAt(t, path)

@@ -89,13 +89,13 @@ func compile(c *core.Change) ([]op, int, error) {
 	for _, b := range c.Background {
 		k.background(b)
 	}
+	k.outbox(c)
 	for _, m := range c.Amend {
 		k.amend(m)
 	}
 	for _, p := range c.Reorder {
 		k.add(op{stmt: opRank, id: string(p.ID), args: []driver.Value{int64(p.Rank), string(p.ID)}}, 0)
 	}
-	k.outbox(c)
 	for i := range c.Settings {
 		k.settings(&c.Settings[i])
 	}
