@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,11 +68,12 @@ func (a *Adapter) composeApprovalClosed(ctx context.Context, d core.Delivery) ([
 	if err != nil {
 		return nil, err
 	}
-	return a.composeApprovalEdit(ctx, p.ID)
+	return a.composeApprovalEdit(ctx, p.ID, 0)
 }
 
-// composeApprovalEdit makes the part that shows an approval as it is now.
-func (a *Adapter) composeApprovalEdit(ctx context.Context, id string) ([]part, error) {
+// composeApprovalEdit makes the part that shows an approval as it is now: in a message,
+// or for 0 where it is asked.
+func (a *Adapter) composeApprovalEdit(ctx context.Context, id string, message int) ([]part, error) {
 	p, err := a.o.Core.Approval(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("show approval %s: %w", id, err)
@@ -80,11 +82,24 @@ func (a *Adapter) composeApprovalEdit(ctx context.Context, id string) ([]part, e
 	if err != nil {
 		return nil, err
 	}
-	sent, err := a.sentAs(ctx, core.ApprovalDelivery(id))
-	if errors.Is(err, core.ErrNotFound) { // it was asked before there was anybody to deliver it
-		sent, err = nil, nil
+	if message == 0 {
+		sent, err := a.sentAs(ctx, core.ApprovalDelivery(id))
+		if err != nil && !errors.Is(err, core.ErrNotFound) { // else it was asked before there was anybody to deliver it
+			return nil, err
+		}
+		message = last(sent)
 	}
-	return []part{&editPart{message: last(sent), document: look.text, buttons: look.buttons}}, err
+	return []part{&editPart{message: message, document: look.text, buttons: look.buttons}}, nil
+}
+
+// showTapped shows an approval as it is now in the message that was tapped, if that is
+// another one than where it is asked: a gateway that was killed may have asked twice.
+func (a *Adapter) showTapped(ctx context.Context, t tap, approval string) {
+	sent, err := a.sentAs(ctx, core.ApprovalDelivery(approval))
+	if err != nil || slices.Contains(sent, t.message) {
+		return
+	}
+	a.change(ctx, "edit:"+t.key+":tapped", t.place.key(), edit{Message: t.message, Approval: approval})
 }
 
 func (a *Adapter) approvalOf(ctx context.Context, d core.Delivery) (core.Approval, error) {
@@ -287,15 +302,23 @@ func late(p *core.Approval) string {
 	return text + "."
 }
 
+// tapDecision decides what is asked by a tap.
+func (a *Adapter) tapDecision(ctx context.Context, t tap, d core.Decision) (text string, won bool) {
+	d.By = nameOf(&t.user)
+	text, won = a.decide(ctx, t.arg, d)
+	a.showTapped(ctx, t, t.arg)
+	return text, won
+}
+
 // tapAllow allows what is asked.
 func (a *Adapter) tapAllow(ctx context.Context, t tap) string {
-	text, _ := a.decide(ctx, t.arg, core.Decision{Allow: true, By: nameOf(&t.user)})
+	text, _ := a.tapDecision(ctx, t, core.Decision{Allow: true})
 	return text
 }
 
 // tapAlways allows it, and by a rule what is like it.
 func (a *Adapter) tapAlways(ctx context.Context, t tap) string {
-	text, won := a.decide(ctx, t.arg, core.Decision{Allow: true, Always: true, By: nameOf(&t.user)})
+	text, won := a.tapDecision(ctx, t, core.Decision{Allow: true, Always: true})
 	if won {
 		text += " It is always allowed here from now on; /rules takes that back."
 	}
@@ -304,7 +327,7 @@ func (a *Adapter) tapAlways(ctx context.Context, t tap) string {
 
 // tapDeny denies what is asked.
 func (a *Adapter) tapDeny(ctx context.Context, t tap) string {
-	text, _ := a.decide(ctx, t.arg, core.Decision{By: nameOf(&t.user)})
+	text, _ := a.tapDecision(ctx, t, core.Decision{})
 	return text
 }
 

@@ -26,7 +26,7 @@ type tap struct {
 func (a *Adapter) taps() map[string]func(context.Context, tap) string {
 	return map[string]func(context.Context, tap) string{
 		"ok": a.tapAllow, "always": a.tapAlways, "no": a.tapDeny, "all": a.tapAll, "revise": a.tapRevise, "q": a.tapOption,
-		"drop": a.tapDrop, "model": a.tapModel, "mode": a.tapMode, "verbose": a.tapVerbose, "unrule": a.tapUnrule,
+		"drop": a.tapDrop, "now": a.tapNow, "model": a.tapModel, "mode": a.tapMode, "verbose": a.tapVerbose, "unrule": a.tapUnrule,
 		verbEdit: a.runEdited,
 	}
 }

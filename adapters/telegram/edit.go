@@ -19,7 +19,7 @@ const kindEdit core.DeliveryKind = "edit"
 type edit struct {
 	Message  int    `json:"message,omitempty"`  // either its id,
 	Of       string `json:"of,omitempty"`       // or the delivery that it is the last message of
-	Approval string `json:"approval,omitempty"` // to what this approval looks like when it is sent,
+	Approval string `json:"approval,omitempty"` // to what this approval looks like when it is sent, by default where it is asked,
 	Note     Note   `json:"note"`               // or else to this
 }
 
@@ -42,7 +42,7 @@ func (a *Adapter) composeEdit(ctx context.Context, d core.Delivery) ([]part, err
 		return nil, fmt.Errorf("%w: %w", errCannotCompose, err)
 	}
 	if e.Approval != "" {
-		return a.composeApprovalEdit(ctx, e.Approval)
+		return a.composeApprovalEdit(ctx, e.Approval, e.Message)
 	}
 	to := &editPart{message: e.Message, document: markdown.Render(e.Note.Text), buttons: e.Note.Buttons}
 	if e.Of != "" {

@@ -126,12 +126,14 @@ func (a *Adapter) tapOption(ctx context.Context, t tap) string {
 	if err != nil {
 		return "This button is not known any more."
 	}
-	return a.answering(ctx, id, &t.user, t.key, func(questions []core.Question, s *answers) string {
+	text := a.answering(ctx, id, &t.user, t.key, func(questions []core.Question, s *answers) string {
 		if number != s.open() {
 			return "This question is answered already."
 		}
 		return choose(questions[number], s, option)
 	})
+	a.showTapped(ctx, t, id)
+	return text
 }
 
 // choose does what a button below a question is for.

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func (a *Adapter) repliedToApproval(ctx context.Context, p place, r *arrival) bo
 		a.o.Log.Error("telegram: not known whether a reply has decided", "err", err)
 	}
 	if !again {
-		if begun.Approval = a.approvalShownAs(ctx, p.key(), m.ReplyToMessage.ID); begun.Approval == "" {
+		if begun.Approval = cmp.Or(a.approvalShownAs(ctx, p.key(), m.ReplyToMessage.ID), approvalBelow(m.ReplyToMessage)); begun.Approval == "" {
 			return false
 		}
 	}
@@ -76,6 +77,23 @@ func (a *Adapter) approvalShownAs(ctx context.Context, key core.ChannelKey, mess
 		}
 		if sent, err := a.sentAs(ctx, core.ApprovalDelivery(pending[i].ID)); err == nil && slices.Contains(sent, message) {
 			return pending[i].ID
+		}
+	}
+	return ""
+}
+
+// approvalBelow returns the approval that the buttons of a message are about; empty if
+// they are about something else. It finds what is not on record to be sent, since a
+// gateway was killed meanwhile.
+func approvalBelow(m *models.Message) string {
+	if m.ReplyMarkup == nil {
+		return ""
+	}
+	for _, row := range m.ReplyMarkup.InlineKeyboard {
+		for _, b := range row {
+			if verb, id, _ := strings.Cut(b.CallbackData, ":"); verb == "ok" || verb == "no" {
+				return id
+			}
 		}
 	}
 	return ""

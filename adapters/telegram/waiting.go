@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +14,6 @@ import (
 // queueShown is how many waiting messages have buttons at once.
 const queueShown = 10
 
-// queueRead is how many messages are looked at to find those that wait.
-const queueRead = 1000
-
 // cmdQueue lists what waits.
 func (a *Adapter) cmdQueue(ctx context.Context, c call) Note { return a.queueNote(ctx, c.place) }
 
@@ -26,7 +22,7 @@ func (a *Adapter) queueNote(ctx context.Context, p place) Note {
 	if err != nil {
 		return a.failed(ctx, "look at the chat", err)
 	}
-	waiting, err := a.waiting(ctx, p.key())
+	waiting, err := a.o.Core.Queue(ctx, p.key())
 	if err != nil {
 		return a.failed(ctx, "read what waits", err)
 	}
@@ -47,17 +43,9 @@ func (a *Adapter) queueNote(ctx context.Context, p place) Note {
 		}
 		fmt.Fprintf(&b, "%d\\. %s\n", i+1, literal(sayBrief(m)))
 		n := fmt.Sprint(i + 1)
-		rows = append(rows, []Button{{"Drop " + n, "drop:" + string(m.ID)}})
+		rows = append(rows, []Button{{"Drop " + n, "drop:" + string(m.ID)}, {"Run " + n + " now", "now:" + string(m.ID)}})
 	}
 	return Note{Text: b.String(), Buttons: rows}
-}
-
-// waiting returns the messages of a channel that wait, in order.
-func (a *Adapter) waiting(ctx context.Context, key core.ChannelKey) ([]core.Message, error) {
-	newest, err := a.o.Core.Messages(ctx, key, queueRead, "")
-	waiting := slices.DeleteFunc(newest, func(m core.Message) bool { return m.State != core.Waiting })
-	slices.Reverse(waiting)
-	return waiting, err
 }
 
 // sayBrief is who said what, in a line.
@@ -92,6 +80,20 @@ func blocksText(blocks []json.RawMessage) string {
 func (a *Adapter) tapDrop(ctx context.Context, t tap) string {
 	m, err := a.o.Core.Cancel(ctx, core.MessageID(t.arg))
 	return a.queueTapped(ctx, t, m, err, "Dropped.")
+}
+
+// tapNow has a waiting message run before the others, and instead of what runs.
+func (a *Adapter) tapNow(ctx context.Context, t tap) string {
+	id := core.MessageID(t.arg)
+	err := a.o.Core.RunNow(ctx, id)
+	m := core.Message{}
+	if errors.Is(err, core.ErrNotWaiting) {
+		var failed error
+		if m, failed = a.o.Core.Message(ctx, id); failed != nil {
+			err = failed
+		}
+	}
+	return a.queueTapped(ctx, t, m, err, "It is next; what was running is ended.")
 }
 
 // queueTapped refreshes the list and says what became of a tap on it.
