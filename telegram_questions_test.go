@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"bareclaw/adapters/telegram/telegramtest"
+	"bareclaw/internal/procs"
 )
 
 // calling is a message by which the fake agent calls a tool that asks first.
@@ -110,19 +112,23 @@ func TestTelegramPlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, api, anna, chat := newChat(t)
+			m, api, anna, chat := newChat(t, "BARECLAW_APPROVALS=ask")
 			g := m.start()
 			var steps strings.Builder
-			for i := range 30 {
+			for i := range 50 {
 				fmt.Fprintf(&steps, "## Step %d\n\nDo **it**, %s.\n\n", i, strings.Repeat("carefully and slowly, ", 5))
 			}
-			message := calling(t, "ExitPlanMode", obj{"plan": steps.String()})
-			chat.Send(anna, message[:min(len(message), 4090)])
-			_ = message
+			id := g.tell(channelOf(chat), calling(t, "ExitPlanMode", obj{"plan": steps.String()}))
 			q := asks(chat, "Approve", "Claude's plan", "carried out?")
+			first, second := says(chat, "Step 0"), says(chat, "Step 49")
+			if first.ID == second.ID || first.ID > second.ID || second.ID > q.ID || strings.Contains(first.Text, "##") {
+				t.Errorf("the plan is in messages %d to %d, the question in %d: %q", first.ID, second.ID, q.ID, first.Text)
+			}
 			row.answer(chat, anna, api, q)
 			settled(t, api, chat, q.ID, row.closed)
-			says(chat, row.text)
+			if a := g.outcome(id); !strings.HasPrefix(a.str("text"), row.text) {
+				t.Errorf("the outcome is %.200q, want %q", a.str("text"), row.text)
+			}
 			g.balanced()
 		})
 	}
@@ -141,8 +147,11 @@ func TestTelegramContinue(t *testing.T) {
 			g := m.start()
 			chat.Send(anna, "once "+m.path("once")+" tool 600000 long")
 			g.eventually("the tool runs", func() bool { return m.did("tool", "long") })
-			m.killAgent(channelOf(chat))
-			q := asks(chat, button, "Claude was cut off", "It had begun:", "Bash: long", "Shall it go on")
+			h := m.hosts()[channelOf(chat)]
+			if err := procs.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			q := asks(chat, button, "Claude was cut off", "It had begun:", "Bash (long)", "Shall it go on")
 			b, _ := q.Button(button)
 			recorded(anna, chat)
 			g.kill()

@@ -15,7 +15,7 @@ func (a *Adapter) presentContinue(ctx context.Context, p *core.Approval) (asked,
 		return asked{}, fmt.Errorf("show what was cut: %w", err)
 	}
 	var b markdown.Builder
-	b.Text("Claude was cut off at ").Italic(sayBrief(m)).Text("\n")
+	b.Text("Claude was cut off in the middle of this: ").Italic(sayBrief(m)).Text("\n")
 	if m.Reply.Done != "" {
 		b.Text("It had begun:").Pre("", markdown.Shorten(m.Reply.Done, inputShown))
 	}
