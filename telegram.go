@@ -7,7 +7,7 @@ import (
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/telegram"
-	"bareclaw/core"
+	"bareclaw/sessionhost"
 )
 
 // chats is the Telegram adapter at work.
@@ -37,7 +37,7 @@ func (d *daemon) startTelegram() error {
 		StateDir: d.cfg.StateDir, LockFile: filepath.Join(d.cfg.UserDir, "telegram-"+id+".lock"),
 		FileOver: d.cfg.FileOver, MediaMaxAge: d.cfg.MediaMaxAge, Transcribe: d.cfg.Transcribe,
 		SendRoots: d.cfg.SendRoots, CWD: d.cfg.CWD, Withheld: []string{d.cfg.StateDir, d.cfg.RuntimeDir, d.cfg.UserDir},
-		Shown: shown, Restart: d.requestRestart, Version: "bareclaw " + version(), Agent: d.agent.describe(),
+		Shown: sessionhost.Show, Restart: d.requestRestart, Version: "bareclaw " + version(), Agent: d.agent.describe(),
 	})
 	if err != nil {
 		return err
@@ -76,6 +76,3 @@ func (c *chats) health() *httpapi.Telegram {
 		Strangers: h.Strangers, Pending: h.Pending, Failed: h.Failed,
 	}
 }
-
-// shown says what a line of the agent shows to a person.
-func shown([]byte) []core.Shown { return nil }

@@ -27,7 +27,9 @@ func (g *gateway) awaitTelegram(problem string) {
 // when it is over the message that was sent meanwhile is answered.
 func TestTelegramTroubleIsTold(t *testing.T) {
 	t.Parallel()
-	conflicts := func(api *telegramtest.Server) { api.Script("getUpdates", 0, telegramtest.Conflict(), telegramtest.Conflict()) }
+	conflicts := func(api *telegramtest.Server) {
+		api.Script("getUpdates", 0, telegramtest.Conflict(), telegramtest.Conflict())
+	}
 	for name, c := range map[string]struct {
 		begin   func(*telegramtest.Server)
 		end     func(*telegramtest.Server)
@@ -36,7 +38,7 @@ func TestTelegramTroubleIsTold(t *testing.T) {
 		"no network":     {(*telegramtest.Server).DropNetwork, (*telegramtest.Server).RestoreNetwork, "cannot be reached"},
 		"bad token":      {(*telegramtest.Server).RevokeToken, (*telegramtest.Server).RestoreToken, "BotFather"},
 		"another poller": {conflicts, func(*telegramtest.Server) {}, "Another program receives"},
-		"left alone": {func(api *telegramtest.Server) { api.Script("getUpdates", 0, telegramtest.TooMany(2)) }, func(*telegramtest.Server) {}, "left alone for 2s"},
+		"left alone":     {func(api *telegramtest.Server) { api.Script("getUpdates", 0, telegramtest.TooMany(2)) }, func(*telegramtest.Server) {}, "left alone for 2s"},
 		"a proxy's error": {func(api *telegramtest.Server) {
 			api.Script("getUpdates", 0, telegramtest.BadGateway(), telegramtest.BadGateway())
 		}, func(*telegramtest.Server) {}, "502"},

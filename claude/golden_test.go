@@ -91,6 +91,7 @@ type summary struct {
 	notes           []string
 	deltas          int
 	tools           []string
+	shown           []string
 }
 
 func (s *summary) add(t *testing.T, line []byte) {
@@ -105,6 +106,7 @@ func (s *summary) add(t *testing.T, line []byte) {
 	if e.TextDelta() != "" {
 		s.deltas++
 	}
+	s.show(Show(line))
 	switch e.Type {
 	case TypeResult:
 		r := must(e.Result())(t)
@@ -161,6 +163,34 @@ func (s *summary) note(t *testing.T, e Event) {
 	}
 }
 
+// show notes what the line shows, pieces of one text together.
+func (s *summary) show(all []Shown) {
+	for _, w := range all {
+		what := string(w.Kind)
+		switch w.Kind {
+		case ShowTextBegin, ShowTextDelta:
+			what += fmt.Sprintf(" %s/%d", tail(w.Message), w.Index)
+		case ShowText:
+			what += fmt.Sprintf(" %s id=%v %.60q", tail(w.Message), w.ID != "", w.Text)
+		case ShowTool:
+			what += fmt.Sprintf(" %s %s input=%v %.60q", tail(w.ID), w.Tool, w.Input != nil, w.Target)
+		case ShowToolEnd:
+			what += fmt.Sprintf(" %s error=%v", tail(w.ID), w.IsError)
+		case ShowRetry:
+			what += fmt.Sprintf(" %q", w.Text)
+		case ShowTasks:
+			what += fmt.Sprintf(" %d", w.Tasks)
+		case ShowThinking, ShowCompacting, ShowCompacted:
+		}
+		if w.Parent != "" {
+			what += " by " + tail(w.Parent)
+		}
+		if len(s.shown) == 0 || s.shown[len(s.shown)-1] != what {
+			s.shown = append(s.shown, what)
+		}
+	}
+}
+
 func (s *summary) String() string {
 	var b strings.Builder
 	section := func(name string, lines []string) {
@@ -176,6 +206,7 @@ func (s *summary) String() string {
 	section("control", s.control)
 	section("tool", s.tools)
 	section("note", s.notes)
+	section("shown", s.shown)
 	fmt.Fprintf(&b, "text deltas: %d\n", s.deltas)
 	return b.String()
 }

@@ -182,7 +182,7 @@ func (m *ProcessManager) backgroundDelivery(b *Background) (*Delivery, error) {
 func (m *ProcessManager) delivererOf(key ChannelKey) string {
 	best, adapter := "", ""
 	for prefix, name := range m.o.Deliverers {
-		if strings.HasPrefix(string(key), prefix) && len(prefix) > len(best) {
+		if strings.HasPrefix(string(key), prefix) && (adapter == "" || len(prefix) > len(best)) {
 			best, adapter = prefix, name
 		}
 	}

@@ -39,6 +39,11 @@ func (o *fakeOutbox) apply(c Change) {
 		}
 	}
 	o.inbounds = slices.DeleteFunc(o.inbounds, func(i *Inbound) bool { return i.Handled && i.ReceivedAt.Before(c.ForgetInbound) })
+	for _, f := range c.ForgetRecords {
+		o.records = slices.DeleteFunc(o.records, func(r Record) bool {
+			return r.Owner == f.Owner && strings.HasPrefix(r.Key, f.Prefix) && r.At.Before(f.Before)
+		})
+	}
 	for _, r := range c.Records {
 		o.records = slices.DeleteFunc(o.records, func(k Record) bool { return k.Owner == r.Owner && k.Key == r.Key })
 		if r.Doc != nil {

@@ -42,6 +42,8 @@ type Ledger interface {
 	Channels(ctx context.Context) ([]ChannelRecord, error)
 	// Settings returns what channels have of their own.
 	Settings(ctx context.Context) (map[ChannelKey]Settings, error)
+	// Moves returns the moves of channels, oldest first, the newest of each.
+	Moves(ctx context.Context) ([]Move, error)
 	// Spent returns the USD that were spent on a day; see Day.
 	Spent(ctx context.Context, day string) (float64, error)
 	// PendingDeliveries returns the adapter's deliveries that are pending, oldest first.
@@ -81,9 +83,12 @@ type Change struct {
 	Handled    []string         // ids of inbounds
 	Records    []*Record        // new or changed, or removed
 	Amend      []*Message       // waiting messages: Content as it is now; never lazy
+	Move       *Move            // what is on one channel goes to another; never lazy
 	Reorder    []Precedence     // of waiting messages; never lazy
 	Settings   []SettingsChange // of channels; never lazy
 
+	// ForgetRecords removes records of some age.
+	ForgetRecords []RecordRange
 	// ForgetInbound removes what was handled and received before that.
 	ForgetInbound time.Time
 
@@ -127,10 +132,13 @@ func (b Balance) Even() bool {
 }
 
 // SessionIDs is the durable map from channels to agent session ids. Its methods
-// are safe for concurrent use; Set and Forget return once the change is on disk.
+// are safe for concurrent use; Set, Forget and Move return once the change is on disk.
 type SessionIDs interface {
 	Get(key ChannelKey) (id string, ok bool)
 	Set(key ChannelKey, id string) error
 	Forget(key ChannelKey) error
+	// Move gives the id of one channel to another, in place of what that had. It
+	// changes nothing if the first has none.
+	Move(from, to ChannelKey) error
 	All() map[ChannelKey]string
 }

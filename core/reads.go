@@ -206,3 +206,10 @@ type Trace struct {
 	Deliveries []Delivery
 	Place
 }
+
+// OpenMessages returns the messages of an adapter that have no outcome yet, oldest
+// first.
+func (m *ProcessManager) OpenMessages(ctx context.Context, adapter string) ([]Message, error) {
+	all, _, err := m.o.Ledger.Open(ctx)
+	return slices.DeleteFunc(all, func(msg Message) bool { return msg.Adapter != adapter }), err
+}

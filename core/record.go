@@ -38,21 +38,17 @@ func (m *ProcessManager) Record(ctx context.Context, owner, key string) (Record,
 	return m.o.Ledger.Record(ctx, owner, key)
 }
 
-// ForgetRecords removes the owner's records whose key begins with prefix and that
+// A RecordRange names records: the owner's whose key begins with Prefix and that
 // were written before a time.
-func (m *ProcessManager) ForgetRecords(ctx context.Context, owner, prefix string, before time.Time) error {
-	rs, err := m.Records(ctx, owner, prefix)
-	if err != nil {
-		return err
+type RecordRange struct {
+	Owner, Prefix string
+	Before        time.Time
+}
+
+// ForgetRecords removes records. It returns once that is durable.
+func (m *ProcessManager) ForgetRecords(ctx context.Context, rs ...RecordRange) error {
+	if err := m.write(ctx, Change{ForgetRecords: rs}); err != nil {
+		return fmt.Errorf("forget records: %w", err)
 	}
-	var gone []*Record
-	for _, r := range rs {
-		if r.At.Before(before) {
-			gone = append(gone, &Record{Owner: owner, Key: r.Key})
-		}
-	}
-	if len(gone) == 0 {
-		return nil
-	}
-	return m.Keep(ctx, gone...)
+	return nil
 }

@@ -37,6 +37,7 @@ func (m *ProcessManager) Resubmission(ctx context.Context, id MessageID) (Submis
 		Channel: carrier.Channel, Adapter: carrier.Adapter, Origin: carrier.Origin, CanAsk: carrier.CanAsk, Deliver: carrier.Deliver, Mode: Collect,
 		RetryOf: carrier.ID, SourceKey: "retry:" + string(carrier.ID),
 	}
+	s.Channel = m.moves.follow(carrier.Channel, carrier.ReceivedAt)
 	if s.Content, err = contentAgain(members, turn); err != nil {
 		return Submission{}, msg, fmt.Errorf("message %s: %w: %w", id, ErrBadContent, err)
 	}

@@ -72,6 +72,26 @@ func (s Settings) changed(c *SettingsChange) Settings {
 	return s
 }
 
+// inheriting returns the settings with those of another channel where it has none,
+// and the rules of both.
+func (s Settings) inheriting(from Settings) Settings {
+	if s.Model == "" && (from.Model != "" || from.HadModel) {
+		s.Model, s.HadModel = from.Model, from.HadModel
+	}
+	if s.PermissionMode == "" && (from.PermissionMode != "" || from.HadPermissionMode) {
+		s.PermissionMode, s.HadPermissionMode = from.PermissionMode, from.HadPermissionMode
+	}
+	own := s.Rules
+	s.Rules = nil
+	for _, r := range slices.Concat(from.Rules, own) {
+		if !s.has(r.Rule) {
+			s.Rules = append(s.Rules, r)
+		}
+	}
+	slices.SortStableFunc(s.Rules, func(a, b Rule) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return s
+}
+
 func (s *Settings) has(rule string) bool {
 	return slices.ContainsFunc(s.Rules, func(r Rule) bool { return r.Rule == rule })
 }

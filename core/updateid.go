@@ -20,6 +20,12 @@ const updateIDBase = 36
 // IsZero reports whether the id names no update.
 func (id UpdateID) IsZero() bool { return id == UpdateID{} }
 
+// Until reports whether the update is the other one or came before it. Of updates of
+// different feeds that is not known, and it is false.
+func (id UpdateID) Until(other UpdateID) bool {
+	return !id.IsZero() && id.feed == other.feed && id.n <= other.n
+}
+
 // String is the form that [ParseUpdateID] reads.
 func (id UpdateID) String() string { return string(id.Append(nil)) }
 

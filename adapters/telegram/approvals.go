@@ -59,7 +59,13 @@ func (a *Adapter) composeApproval(ctx context.Context, d core.Delivery) ([]part,
 	if err != nil {
 		return nil, err
 	}
-	return append(documentParts(look.before, nil, 0), lastPart(look.text, look.buttons)), nil
+	var parts []part
+	if look.before.Text != "" {
+		parts = documentParts(look.before)
+	}
+	ask := documentParts(look.text)[0].(*textPart) // always one, which is changed later
+	ask.buttons = look.buttons
+	return append(parts, ask), nil
 }
 
 // composeApprovalClosed makes the part that shows what became of an approval.

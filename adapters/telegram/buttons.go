@@ -27,6 +27,7 @@ func (a *Adapter) taps() map[string]func(context.Context, tap) string {
 	return map[string]func(context.Context, tap) string{
 		"ok": a.tapAllow, "always": a.tapAlways, "no": a.tapDeny, "all": a.tapAll, "revise": a.tapRevise, "q": a.tapOption,
 		"drop": a.tapDrop, "now": a.tapNow, "model": a.tapModel, "mode": a.tapMode, "verbose": a.tapVerbose, "unrule": a.tapUnrule,
+		"stop":   a.tappedStop,
 		verbEdit: a.runEdited,
 	}
 }

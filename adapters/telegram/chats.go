@@ -26,7 +26,8 @@ type botRecord struct {
 
 // A movedRecord says what became of a chat that was made a supergroup.
 type movedRecord struct {
-	To int64 `json:"to"`
+	To   int64 `json:"to"`
+	Done bool  `json:"done,omitempty"` // everything of it is there
 }
 
 // A chatbook is what is known of chats and topics: the records, and what is on its
@@ -38,7 +39,7 @@ type chatbook struct {
 	spoke  map[int64]bool
 	known  map[int64]chatRecord
 	topics map[core.ChannelKey]string
-	moved  map[int64]int64
+	moved  map[int64]movedRecord
 }
 
 // remember reads the records of chats, topics and the bot.
@@ -47,7 +48,7 @@ func (a *Adapter) remember(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spoke, b.known = map[int64]bool{}, map[int64]chatRecord{}
-	b.topics, b.moved = map[core.ChannelKey]string{}, map[int64]int64{}
+	b.topics, b.moved = map[core.ChannelKey]string{}, map[int64]movedRecord{}
 	err := eachRecord(ctx, a, recordChat, func(id string, r chatRecord) {
 		if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
 			b.known[chat], b.spoke[chat] = r, r.Spoke
@@ -59,7 +60,7 @@ func (a *Adapter) remember(ctx context.Context) error {
 	if err == nil {
 		err = eachRecord(ctx, a, recordMoved, func(id string, r movedRecord) {
 			if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
-				b.moved[chat] = r.To
+				b.moved[chat] = r
 			}
 		})
 	}
@@ -113,7 +114,7 @@ func (a *Adapter) movedTo(p place) place {
 		if !ok {
 			break
 		}
-		p.chat = to
+		p.chat = to.To
 	}
 	return p
 }

@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/progress"
 	"bareclaw/core"
-
-	"github.com/go-telegram/bot"
-	"github.com/go-telegram/bot/models"
 )
 
 // errCannotCompose means that a delivery makes no sense, now or later.
@@ -63,10 +60,7 @@ func (a *Adapter) compose(ctx context.Context, d core.Delivery) ([]part, error) 
 		return a.composeReply(ctx, d)
 	case core.DeliverBackground:
 		var b core.BackgroundBody
-		if err := json.Unmarshal(d.Body, &b); err != nil {
-			return nil, fmt.Errorf("%w: %w", errCannotCompose, err)
-		}
-		return textParts(b.Text, nil, 0), nil
+		return composed(d, &b, func() []part { return a.answerParts(b.Text, 0, 0) })
 	case core.DeliverApproval:
 		return a.composeApproval(ctx, d)
 	case core.DeliverApprovalClosed:
@@ -77,67 +71,21 @@ func (a *Adapter) compose(ctx context.Context, d core.Delivery) ([]part, error) 
 		return a.composeEdit(ctx, d)
 	case kindNote:
 		var n Note
-		if err := json.Unmarshal(d.Body, &n); err != nil {
-			return nil, fmt.Errorf("%w: %w", errCannotCompose, err)
-		}
-		return textParts(n.Text, n.Buttons, n.ReplyTo), nil
+		return composed(d, &n, func() []part { return textParts(n.Text, n.Buttons, n.ReplyTo) })
+	case kindSaid:
+		var s saidBody
+		return composed(d, &s, func() []part { return a.answerParts(s.Text, s.Edit, 0) })
+	case kindChange:
+		var c progress.Change
+		return composed(d, &c, func() []part { return documentParts(changeDocument(c)) })
 	}
 	return nil, fmt.Errorf("%w: unknown kind %q", errCannotCompose, d.Kind)
 }
 
-// composeReply makes the parts of a message's outcome.
-func (a *Adapter) composeReply(ctx context.Context, d core.Delivery) ([]part, error) {
-	m, err := a.o.Core.Message(ctx, d.Message)
-	if err != nil {
-		return nil, fmt.Errorf("compose the reply to %s: %w", d.Message, err)
+// composed decodes a delivery's body and makes its parts.
+func composed(d core.Delivery, body any, parts func() []part) ([]part, error) {
+	if err := json.Unmarshal(d.Body, body); err != nil {
+		return nil, fmt.Errorf("%w: %w", errCannotCompose, err)
 	}
-	r := m.Reply
-	if r.Coalesced {
-		carrier, err := a.o.Core.Message(ctx, r.Into)
-		if err != nil {
-			return nil, fmt.Errorf("compose the reply to %s: %w", d.Message, err)
-		}
-		r.Text = carrier.Reply.Text
-	}
-	return textParts(r.Text, nil, 0), nil
-}
-
-// A textPart is a text message.
-type textPart struct {
-	text     string
-	entities []models.MessageEntity
-	buttons  [][]Button
-	replyTo  int
-}
-
-// textParts makes messages of a text in Markdown.
-func textParts(text string, buttons [][]Button, replyTo int) []part {
-	return documentParts(markdown.Render(text), buttons, replyTo)
-}
-
-func (t *textPart) send(ctx context.Context, c *client, to place) (int, error) {
-	params := &bot.SendMessageParams{ChatID: to.chat, MessageThreadID: to.thread, Text: t.text, Entities: t.entities}
-	if t.replyTo != 0 {
-		params.ReplyParameters = &models.ReplyParameters{MessageID: t.replyTo, AllowSendingWithoutReply: true}
-	}
-	if len(t.buttons) > 0 {
-		params.ReplyMarkup = keyboard(t.buttons)
-	}
-	m, err := c.SendMessage(ctx, params)
-	if err != nil {
-		return 0, err
-	}
-	return m.ID, nil
-}
-
-func keyboard(buttons [][]Button) *models.InlineKeyboardMarkup {
-	k := &models.InlineKeyboardMarkup{}
-	for _, row := range buttons {
-		var out []models.InlineKeyboardButton
-		for _, b := range row {
-			out = append(out, models.InlineKeyboardButton{Text: b.Text, CallbackData: b.Data})
-		}
-		k.InlineKeyboard = append(k.InlineKeyboard, out)
-	}
-	return k
+	return parts(), nil
 }

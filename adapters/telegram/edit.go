@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
@@ -61,7 +60,7 @@ func (a *Adapter) sentAs(ctx context.Context, delivery string) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what was sent: %w", err)
 	}
-	var done progress
+	var done sendState
 	if d.Progress != nil {
 		if err := json.Unmarshal(d.Progress, &done); err != nil {
 			return nil, fmt.Errorf("read how far delivery %s is: %w", delivery, err)
@@ -86,7 +85,7 @@ type editPart struct {
 }
 
 func (e *editPart) send(ctx context.Context, c *client, to place) (int, error) {
-	pieces := e.document.Split(0)
+	pieces := e.document.Split(maxText)
 	if e.message == 0 || len(pieces) == 0 {
 		return 0, nil
 	}
@@ -94,19 +93,9 @@ func (e *editPart) send(ctx context.Context, c *client, to place) (int, error) {
 	if len(e.buttons) > 0 {
 		params.ReplyMarkup = keyboard(e.buttons)
 	}
-	if _, err := c.EditMessageText(ctx, params); err != nil && !isNoEdit(err) {
+	_, err := c.EditMessageText(ctx, params)
+	if err != nil && !unchanged(err) && !refused(err, "message to edit not found", "message can't be edited", "message_id_invalid") {
 		return 0, err
 	}
 	return e.message, nil
-}
-
-// isNoEdit reports whether Telegram refuses an edit of which nothing is left to be
-// done: the message looks like that already, or somebody has removed it.
-func isNoEdit(err error) bool {
-	for _, text := range []string{"message is not modified", "message to edit not found", "message can't be edited"} {
-		if strings.Contains(err.Error(), text) {
-			return true
-		}
-	}
-	return false
 }

@@ -46,7 +46,7 @@ func (a *Adapter) edited(ctx context.Context, p place, r *arrival) error {
 		return err // nothing was changed that is read, such as the preview of a link
 	}
 	if old.State == core.Waiting {
-		now, err := a.amend(ctx, old.ID, content)
+		err := a.amend(ctx, old.ID, content)
 		if err == nil {
 			a.refer(ctx, p.chat, m.ID, ref{Message: old.ID, Caption: m.Caption})
 			return ctx.Err()
@@ -54,18 +54,20 @@ func (a *Adapter) edited(ctx context.Context, p place, r *arrival) error {
 		if !errors.Is(err, core.ErrNotWaiting) {
 			return err
 		}
-		old = now
+		if old, err = a.o.Core.Message(ctx, old.ID); err != nil {
+			return err
+		}
 	}
 	return a.offerEdit(ctx, p, r, old)
 }
 
 // amend changes what a waiting message says, again and again while that cannot be
-// recorded. With ErrNotWaiting comes the message as it is.
-func (a *Adapter) amend(ctx context.Context, id core.MessageID, c core.Content) (core.Message, error) {
+// recorded.
+func (a *Adapter) amend(ctx context.Context, id core.MessageID, c core.Content) error {
 	for {
-		m, err := a.amendMessage(ctx, id, c)
+		err := a.o.Core.Amend(ctx, id, c)
 		if !isStorage(err) || ctx.Err() != nil {
-			return m, err
+			return err
 		}
 		pause(ctx, storagePause)
 	}
@@ -116,6 +118,10 @@ func sameContent(a, b core.Content) bool {
 	return a.Text == b.Text && slices.EqualFunc(a.Blocks, b.Blocks, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
 
+// isOpen reports whether a message has no outcome yet. One that does not wait then runs,
+// or is just about to.
+func isOpen(m core.Message) bool { return m.State == core.Waiting || m.State == core.Running }
+
 // offerEdit asks the sender what is to become of an edit that came too late.
 func (a *Adapter) offerEdit(ctx context.Context, p place, r *arrival, of core.Message) error {
 	if err := a.keep(ctx, recordEdit+r.key, editRecord{Of: of.ID, Update: r.raw}); err != nil {
@@ -124,7 +130,7 @@ func (a *Adapter) offerEdit(ctx context.Context, p place, r *arrival, of core.Me
 	n := Note{ReplyTo: r.update.EditedMessage.ID, Text: "Your edit came too late: this message has been handled already."}
 	button := Button{Text: "Run the edited message", Data: verbEdit + ":" + r.key}
 	switch {
-	case of.State == core.Running:
+	case isOpen(of):
 		n.Text, button.Text = "Your edit came too late: this message is being handled.", "Stop and run the edited message"
 	case of.ID == "":
 		n.Text = "You edited a message that is not known here any more."
@@ -162,7 +168,7 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 		Channel: p.key(), Adapter: Name, Origin: a.origin(p, m), Content: content,
 		SourceKey: t.arg + ":run", CanAsk: true, Deliver: true,
 	}
-	if old.State == core.Running {
+	if isOpen(old) {
 		s.Mode = core.Interrupt
 	}
 	ticket, err := a.offer(ctx, s)
@@ -172,7 +178,7 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 	case ticket.Existing:
 		return "The edited message was taken already."
 	}
-	a.refer(ctx, p.chat, m.ID, ref{Message: ticket.Message.ID, Caption: m.Caption})
+	a.submitted(ctx, p.chat, m.ID, ticket.Message.ID)
 	if s.Mode == core.Interrupt {
 		return "Stopped. The edited message is next."
 	}

@@ -1,16 +1,11 @@
 package telegram
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
-
-	"github.com/go-telegram/bot"
-	"github.com/go-telegram/bot/models"
 )
 
 // kindInput shows the whole input of a tool that somebody is asked about. Body is a
@@ -45,26 +40,8 @@ func (a *Adapter) composeInput(ctx context.Context, d core.Delivery) ([]part, er
 	}
 	text := indented(p.Input)
 	if markdown.Length(text) > inputAsText {
-		return []part{&filePart{name: p.Tool + ".json", data: []byte(text), caption: "The whole input of " + p.Tool}}, nil
+		return []part{&filePart{name: p.Tool + ".json", content: text, caption: "The whole input of " + p.Tool}}, nil
 	}
 	var b markdown.Builder
-	return documentParts(b.Text("The whole input of ").Bold(p.Tool).Pre("json", text).Document(), nil, 0), nil
-}
-
-// A filePart is a file with a short text.
-type filePart struct {
-	name    string
-	data    []byte
-	caption string
-}
-
-func (f *filePart) send(ctx context.Context, c *client, to place) (int, error) {
-	m, err := c.SendDocument(ctx, &bot.SendDocumentParams{
-		ChatID: to.chat, MessageThreadID: to.thread, Caption: f.caption,
-		Document: &models.InputFileUpload{Filename: f.name, Data: bytes.NewReader(f.data)},
-	})
-	if err != nil {
-		return 0, fmt.Errorf("send %s: %w", f.name, err)
-	}
-	return m.ID, nil
+	return documentParts(b.Text("The whole input of ").Bold(p.Tool).Pre("json", text).Document()), nil
 }

@@ -38,6 +38,8 @@ func (a *Adapter) handleAside(ctx context.Context, r *arrival) {
 		a.tapped(ctx, r)
 	case u.Message != nil:
 		a.command(ctx, a.movedTo(placeOf(u.Message)), r)
+	case u.StoppedMessageGeneration != nil:
+		a.draftStopped(ctx, u.StoppedMessageGeneration)
 	}
 	a.handled(ctx, r)
 }
@@ -48,12 +50,15 @@ func (a *Adapter) submit(ctx context.Context, p place, message int, s core.Submi
 	if err != nil {
 		return a.refused(ctx, p, message, s, err)
 	}
-	a.refer(ctx, p.chat, message, ref{Message: t.Message.ID})
+	a.submitted(ctx, p.chat, message, t.Message.ID)
 	return ctx.Err()
 }
 
 // offer submits a message, again and again while it cannot be recorded.
 func (a *Adapter) offer(ctx context.Context, s core.Submission) (*core.Ticket, error) {
+	if p, ok := parsePlace(s.Channel); ok {
+		a.follow(p)
+	}
 	for {
 		t, err := a.o.Core.Submit(ctx, s)
 		if !isStorage(err) || ctx.Err() != nil {

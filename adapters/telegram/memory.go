@@ -14,6 +14,9 @@ import (
 // The adapter's records: a few bytes each, under keys that begin with what they are.
 const (
 	recordRef     = "ref:"     // + chat:message id → ref
+	recordSource  = "source:"  // + message id of the core → message id of the chat
+	recordShown   = "shown:"   // + channel key → shownRecord
+	recordAdopted = "adopted:" // + delivery id → message id of the chat
 	recordChat    = "chat:"    // + chat id → chatRecord
 	recordTopic   = "topic:"   // + channel key → topicRecord
 	recordSetting = "setting:" // + channel key → settings
@@ -78,6 +81,24 @@ func (a *Adapter) refer(ctx context.Context, chat int64, message int, r ref) {
 	if err := a.keep(ctx, refKey(chat, message), r); err != nil && ctx.Err() == nil {
 		a.o.Log.Warn("telegram: not remembered what a message is about", "err", err)
 	}
+}
+
+// submitted remembers which message of a chat a message was, and the other way
+// round.
+func (a *Adapter) submitted(ctx context.Context, chat int64, message int, id core.MessageID) {
+	a.refer(ctx, chat, message, ref{Message: id})
+	if err := a.keep(ctx, recordSource+string(id), message); err != nil && ctx.Err() == nil {
+		a.o.Log.Warn("telegram: not remembered where a message came from", "err", err)
+	}
+}
+
+// sourceOf returns which message of its chat a message was; 0 if that is not known.
+func (a *Adapter) sourceOf(ctx context.Context, id core.MessageID) int {
+	var message int
+	if _, err := a.recall(ctx, recordSource+string(id), &message); err != nil && ctx.Err() == nil {
+		a.o.Log.Warn("telegram: not known where a message came from", "err", err)
+	}
+	return message
 }
 
 // refOf returns what a message of a chat is about; the zero ref if that is not known.

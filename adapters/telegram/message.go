@@ -74,6 +74,7 @@ func (a *Adapter) submitAlbum(ctx context.Context, p place, batch []*arrival, s 
 
 // accepted remembers what the messages of a chat were submitted as.
 func (a *Adapter) accepted(ctx context.Context, p place, batch []*arrival, t *core.Ticket) error {
+	a.submitted(ctx, p.chat, batch[0].update.Message.ID, t.Message.ID)
 	for _, m := range messagesOf(batch) {
 		a.refer(ctx, p.chat, m.ID, ref{Message: t.Message.ID, Caption: m.Caption})
 	}

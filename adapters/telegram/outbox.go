@@ -6,12 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
+	"bareclaw/adapters/telegram/schedule"
 	"bareclaw/core"
+
+	"github.com/go-telegram/bot"
 )
 
 // maxInFlight is how many calls may be under way at once.
 const maxInFlight = 16
+
+// recordPause is how long is waited before it is tried again to record what was
+// sent: without that it would be sent once more after a restart.
+const recordPause = time.Second
 
 // The outbox sends deliveries: those of one conversation in order, each part on
 // record before the next one is sent.
@@ -19,13 +27,20 @@ type outbox struct {
 	adapter *Adapter
 
 	mu    sync.Mutex
-	known map[string]struct{}                 // ids of what is in queues or being sent
-	queue map[core.ChannelKey][]core.Delivery // of conversations whose courier is at work
+	known map[string]*outgoing            // what is in queues or being sent, by id
+	queue map[core.ChannelKey][]*outgoing // of conversations whose courier is at work
 }
 
-// A progress is how far a delivery is: the ids of the messages that its parts
+// An outgoing is a delivery on its way.
+type outgoing struct {
+	core.Delivery
+	begun bool          // a part of it may have been sent
+	ended chan struct{} // closed when this process has nothing more to do with it
+}
+
+// A sendState is how far a delivery is: the ids of the messages that its parts
 // have become.
-type progress struct {
+type sendState struct {
 	Sent []int `json:"sent,omitempty"`
 }
 
@@ -49,11 +64,12 @@ func (o *outbox) add(d core.Delivery) {
 		return
 	}
 	if o.known == nil {
-		o.known, o.queue = map[string]struct{}{}, map[core.ChannelKey][]core.Delivery{}
+		o.known, o.queue = map[string]*outgoing{}, map[core.ChannelKey][]*outgoing{}
 	}
-	o.known[d.ID] = struct{}{}
+	out := &outgoing{Delivery: d, begun: d.Progress != nil || d.Attempts > 0, ended: make(chan struct{})}
+	o.known[d.ID] = out
 	waiting, busy := o.queue[d.Channel]
-	o.queue[d.Channel] = append(waiting, d)
+	o.queue[d.Channel] = append(waiting, out)
 	if !busy {
 		o.adapter.start(func(ctx context.Context) { o.carry(ctx, d.Channel) })
 	}
@@ -62,22 +78,33 @@ func (o *outbox) add(d core.Delivery) {
 // carry sends what is queued for a conversation, in order.
 func (o *outbox) carry(ctx context.Context, key core.ChannelKey) {
 	for {
-		o.mu.Lock()
-		if len(o.queue[key]) == 0 || ctx.Err() != nil {
-			delete(o.queue, key)
-			o.mu.Unlock()
+		out := o.next(ctx, key)
+		if out == nil {
 			return
 		}
-		d := o.queue[key][0]
-		o.queue[key] = o.queue[key][1:]
-		o.mu.Unlock()
-		if err := o.adapter.deliver(ctx, d); err != nil && ctx.Err() == nil {
-			o.adapter.o.Log.Error("telegram: delivery not made", "channel", string(key), "delivery", d.ID, "err", err)
+		err := o.adapter.deliver(ctx, out)
+		if err != nil && ctx.Err() == nil {
+			o.adapter.o.Log.Error("telegram: delivery not made", "channel", string(key), "delivery", out.ID, "err", err)
 		}
 		o.mu.Lock()
-		delete(o.known, d.ID)
+		delete(o.known, out.ID)
 		o.mu.Unlock()
+		close(out.ended)
 	}
+}
+
+// next takes a delivery from a conversation's queue; nil when it is empty, which
+// ends it, or when ctx ends.
+func (o *outbox) next(ctx context.Context, key core.ChannelKey) *outgoing {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.queue[key]) == 0 || ctx.Err() != nil {
+		delete(o.queue, key)
+		return nil
+	}
+	out := o.queue[key][0]
+	o.queue[key] = o.queue[key][1:]
+	return out
 }
 
 func (o *outbox) pending() int {
@@ -86,58 +113,189 @@ func (o *outbox) pending() int {
 	return len(o.known)
 }
 
-// deliver sends the parts of a delivery that have not been sent yet.
-func (a *Adapter) deliver(ctx context.Context, d core.Delivery) error {
-	p, ok := parsePlace(d.Channel)
-	if !ok {
-		return a.giveUp(ctx, d, fmt.Errorf("%q is no chat", d.Channel))
-	}
-	var done progress
-	if d.Progress != nil {
-		if err := json.Unmarshal(d.Progress, &done); err != nil {
-			return a.giveUp(ctx, d, fmt.Errorf("read how far it is: %w", err))
+// wait returns a delivery once it has ended.
+func (o *outbox) wait(ctx context.Context, id string) (core.Delivery, error) {
+	o.mu.Lock()
+	out := o.known[id]
+	o.mu.Unlock()
+	if out != nil {
+		select {
+		case <-out.ended:
+		case <-ctx.Done():
+			return core.Delivery{}, context.Cause(ctx)
 		}
 	}
-	parts, err := a.compose(ctx, d)
+	return o.adapter.o.Core.Delivery(ctx, id)
+}
+
+// withdraw gives a delivery up that nothing was sent of; false if something may
+// have been.
+func (o *outbox) withdraw(id string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := o.known[id]
+	if out == nil || out.begun {
+		return false
+	}
+	out.State = core.DeliveryFailed
+	return true
+}
+
+// begin says that something is about to be sent of a delivery; false if it was
+// withdrawn.
+func (o *outbox) begin(out *outgoing) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if out.State != core.DeliveryPending {
+		return false
+	}
+	out.begun = true
+	return true
+}
+
+// errWithdrawn: whoever asked for the delivery has given it up.
+var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", errForGood)
+
+// deliver sends the parts of a delivery that have not been sent yet.
+func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
+	p, ok := parsePlace(out.Channel)
+	if !ok {
+		return a.giveUp(ctx, out, fmt.Errorf("%q is no chat", out.Channel))
+	}
+	var done sendState
+	if out.Progress != nil {
+		if err := json.Unmarshal(out.Progress, &done); err != nil {
+			return a.giveUp(ctx, out, fmt.Errorf("read how far it is: %w", err))
+		}
+	}
+	parts, err := a.compose(ctx, out.Delivery)
 	switch {
 	case errors.Is(err, errCannotCompose):
-		return a.giveUp(ctx, d, err)
+		return a.giveUp(ctx, out, err)
 	case err != nil:
 		return err // it stays pending, and is tried after the next start
 	}
-	for len(done.Sent) < len(parts) {
-		id, err := a.sendPart(ctx, p, parts[len(done.Sent)])
+	for n := len(done.Sent); n < len(parts); n++ {
+		id, err := a.sendPart(ctx, &p, out, parts[n])
+		if errors.Is(err, schedule.ErrClosed) || errors.Is(err, errLeaving) {
+			return err // the next process goes on
+		}
 		if err != nil {
-			return a.giveUp(ctx, d, err)
+			return a.giveUp(ctx, out, err)
 		}
 		done.Sent = append(done.Sent, id)
-		if d.Progress, err = json.Marshal(done); err != nil {
+		if err := a.sent(ctx, p, out, done, n == len(parts)-1); err != nil {
 			return err
 		}
-		if len(done.Sent) == len(parts) {
-			d.State = core.DeliverySent
-		}
-		if err := a.o.Core.Delivered(ctx, d); err != nil {
-			return err
-		}
+	}
+	if len(parts) == 0 {
+		return a.sent(ctx, p, out, done, true)
 	}
 	return nil
 }
 
-// giveUp records that a delivery cannot be made.
-func (a *Adapter) giveUp(ctx context.Context, d core.Delivery, why error) error {
-	if ctx.Err() != nil {
-		return why
+// sent records how far a delivery is.
+func (a *Adapter) sent(ctx context.Context, p place, out *outgoing, done sendState, whole bool) (err error) {
+	if out.Progress, err = json.Marshal(done); err != nil {
+		return err
 	}
+	d := out.Delivery
+	if whole {
+		d.State, d.Error = core.DeliverySent, ""
+	}
+	if err := a.record(ctx, d); err != nil {
+		return err
+	}
+	if n := len(done.Sent); n > 0 && done.Sent[n-1] != 0 {
+		a.refer(ctx, p.chat, done.Sent[n-1], ref{Message: d.Message, Delivery: d.ID})
+	}
+	return nil
+}
+
+// record writes what became of a delivery, also while the adapter is ending, and
+// again and again while it cannot be written.
+func (a *Adapter) record(ctx context.Context, d core.Delivery) error {
+	for {
+		err := a.o.Core.Delivered(context.WithoutCancel(ctx), d)
+		if !errors.Is(err, core.ErrStorage) && !errors.Is(err, core.ErrStorageFull) || ctx.Err() != nil {
+			return err
+		}
+		pause(ctx, recordPause)
+	}
+}
+
+// giveUp records that a delivery cannot be made.
+func (a *Adapter) giveUp(ctx context.Context, out *outgoing, why error) error {
 	a.health.failures.Add(1)
+	d := out.Delivery
 	d.State, d.Error = core.DeliveryFailed, why.Error()
-	return errors.Join(why, a.o.Core.Delivered(ctx, d))
+	return errors.Join(why, a.record(ctx, d))
 }
 
 // sendPart sends one part and returns the id of the message that it has become. It
-// blocks until Telegram has taken it or refuses it for good.
-func (a *Adapter) sendPart(ctx context.Context, p place, part part) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+// blocks until Telegram has taken it, or refuses it for good, or the adapter ends.
+func (a *Adapter) sendPart(ctx context.Context, p *place, out *outgoing, part part) (int, error) {
+	done := make(chan error, 1)
+	var id int // written by a try, read once it is done
+	err := a.sends.Submit(schedule.Job{
+		Chat: p.chat, Group: p.group(), Lane: p.thread, Class: classOf(out.Kind), Tried: out.Attempts, Since: out.CreatedAt,
+		Do: func(ctx context.Context, try schedule.Try) (err error) {
+			id, err = a.try(ctx, p, out, part)
+			if err != nil && !errors.Is(err, errLeaving) {
+				out.Attempts, out.Error = try.Number, err.Error()
+				if err := a.o.Core.Delivered(ctx, out.Delivery); err != nil {
+					a.o.Log.Debug("telegram: failed attempt not recorded", "err", err)
+				}
+			}
+			return err
+		},
+		Done: func(err error) { done <- err },
+	})
+	if err != nil {
+		return 0, err
+	}
+	err = <-done
+	return id, err
+}
+
+// try sends a part once. What is refused because of where it was to go is sent to
+// where it can go.
+func (a *Adapter) try(ctx context.Context, p *place, out *outgoing, part part) (int, error) {
+	if !a.outbox.begin(out) {
+		return 0, errWithdrawn
+	}
+	if !a.calls.begin() {
+		return 0, errLeaving
+	}
+	defer a.calls.end()
+	ctx, cancel := context.WithTimeout(ctx, timeoutOf(part))
 	defer cancel()
-	return part.send(ctx, a.client, p)
+	id, err := part.send(ctx, a.client, *p)
+	moved := (*bot.MigrateError)(nil)
+	switch {
+	case errors.As(err, &moved):
+		p.chat, p.thread = int64(moved.MigrateToChatID), 0
+	case p.thread != 0 && refused(err, "message thread not found", "topic_deleted", "topic_closed"):
+		p.thread = 0
+	default:
+		return id, err
+	}
+	return part.send(ctx, a.client, *p)
+}
+
+// timeoutOf bounds a try.
+func timeoutOf(p part) time.Duration {
+	if slow, ok := p.(interface{ timeout() time.Duration }); ok {
+		return slow.timeout()
+	}
+	return callTimeout
+}
+
+// classOf says how much a delivery matters.
+func classOf(k core.DeliveryKind) schedule.Class {
+	switch k {
+	case core.DeliverApproval, core.DeliverApprovalClosed, kindInput, kindEdit:
+		return schedule.Approval
+	}
+	return schedule.Final
 }

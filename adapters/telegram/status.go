@@ -2,79 +2,123 @@ package telegram
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
+	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/progress"
 	"bareclaw/core"
 )
 
-// cmdStatus says what the chat's session is and does.
-func (a *Adapter) cmdStatus(ctx context.Context, c call) Note {
-	key := c.place.key()
-	st, err := a.o.Core.Present(ctx, key)
-	if err != nil {
-		return a.failed(ctx, "look at the chat", err)
-	}
-	own, err := a.o.Core.Settings(ctx, key)
-	if err != nil {
-		return a.failed(ctx, "read the settings", err)
-	}
-	used, err := a.o.Core.Usage(ctx, key)
-	if err != nil {
-		return a.failed(ctx, "read what was spent", err)
-	}
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "**%s**: %s\n", name, fmt.Sprintf(format, args...))
-	}
-	line("Now", "%s", nowText(st, time.Now()))
-	line("Waiting", "%s", waitingText(st))
-	if st.Approvals > 0 {
-		line("Open questions to you", "%d", st.Approvals)
-	}
-	line("Model", "%s", configuredOr(own.Model))
-	line("Mode", "%s", configuredOr(own.PermissionMode))
-	line("Rules", "%d", len(own.Rules))
-	line("This chat", "%s, %s", count(used.Turns, "turn", "turns"), dollars(used.Spent))
-	if st.SessionID != "" {
-		line("Session", "%s", code(st.SessionID))
-	}
-	line("Agent", "%s", literal(a.o.Agent))
-	line("Gateway", "%s, up %s", literal(a.o.Version), seconds(time.Since(a.began)))
-	return Note{Text: b.String()}
+const (
+	// statusAfter is how long a turn may take before it gets a status line: a quick
+	// answer says it all.
+	statusAfter = 2 * time.Second
+	// statusEvery and statusEveryGroup are how often a status line changes at most. A
+	// group may be sent 20 messages a minute, edits included, and answers come first.
+	statusEvery      = 3 * time.Second
+	statusEveryGroup = 10 * time.Second
+)
+
+// A status is the one line that says what goes on in a conversation. There is one
+// for each turn, with a button that stops it.
+type status struct {
+	adapter *Adapter
+	place   place
+	live    *live
+	since   time.Time // since when there is something to say
+	changed time.Time // when it was changed last
+	line    string    // what it says
 }
 
-// nowText says what the channel does.
-func nowText(st core.ChannelStatus, now time.Time) string {
-	switch st.State {
-	case core.StateRunning:
-		text := "working for " + seconds(now.Sub(st.Since))
-		if st.Activity != "" {
-			text += ", with " + code(st.Activity)
+// A shownRecord is what must be known to go on with what is shown after a restart.
+type shownRecord struct {
+	Status int `json:"status,omitempty"` // message ids of the chat
+	Stream int `json:"stream,omitempty"`
+	// StreamName is the text that Stream shows, see progress.View.
+	StreamName string `json:"stream_name,omitempty"`
+}
+
+// show says what goes on, and returns when that is to be looked at again.
+func (s *status) show(v progress.View, drafts bool, now time.Time) time.Time {
+	line := v.Status(now)
+	if line == "" || v.Phase == progress.Ended || drafts && v.Text != "" && v.Tools == 0 && !s.live.exists() { // the draft says it all
+		return time.Time{}
+	}
+	if s.since.IsZero() {
+		s.since = now
+	}
+	every := statusEvery
+	if s.place.group() {
+		every = statusEveryGroup
+	}
+	from := s.changed.Add(every)
+	if !s.live.exists() {
+		from = later(from, s.since.Add(statusAfter))
+	}
+	if now.Before(from) {
+		return from
+	}
+	if line != s.line {
+		s.line, s.changed = line, now
+		s.live.set(statusDocument(line), stopButton(v))
+	}
+	return later(v.NextChange(now), now.Add(every))
+}
+
+// fresh returns the line of the next turn.
+func (s *status) fresh() *live {
+	l, a, key := newLive(s.adapter, s.place, "status"), s.adapter, s.place.key()
+	l.onPost(func(id int) { a.changeShown(a.ctx, key, func(r *shownRecord) { r.Status = id }) })
+	return l
+}
+
+// statusDocument is how a status line looks.
+func statusDocument(line string) markdown.Document {
+	return new(markdown.Builder).Italic(line).Document()
+}
+
+// stopButton stops the turn that runs.
+func stopButton(v progress.View) [][]Button {
+	if v.Phase != progress.Running {
+		return nil
+	}
+	return [][]Button{{{Text: "⏹ Stop", Data: "stop:" + string(v.Turn)}}}
+}
+
+// finish gives the line its last words, or takes it away where there are none. The
+// next turn gets another one.
+func (s *status) finish(summary string) {
+	old := s.live
+	s.live = s.fresh()
+	s.since, s.changed, s.line = time.Time{}, time.Time{}, ""
+	s.adapter.start(func(ctx context.Context) {
+		id := old.close(ctx)
+		if id == 0 || ctx.Err() != nil {
+			return
 		}
-		return text
-	case core.StateParked:
-		return "paused. " + literal(st.Why)
-	case core.StateWaiting:
-		return "waiting for a free session. " + literal(st.Why)
-	case core.StateStarting:
-		return "starting Claude"
-	}
-	return "idle"
+		s.adapter.forgetStatus(ctx, s.place.key(), id)
+		if summary == "" {
+			s.adapter.remove(s.place, id)
+			return
+		}
+		last := newLive(s.adapter, s.place, "summary")
+		last.id = id
+		last.set(statusDocument(summary), nil)
+	})
 }
 
-func waitingText(st core.ChannelStatus) string {
-	if st.Waiting == 0 {
-		return "nothing"
-	}
-	return count(st.Waiting, "message", "messages") + ", see /queue"
+// forgetStatus forgets the status line of a turn that has ended.
+func (a *Adapter) forgetStatus(ctx context.Context, key core.ChannelKey, id int) {
+	a.changeShown(ctx, key, func(r *shownRecord) {
+		if r.Status == id {
+			r.Status = 0
+		}
+	})
 }
 
-// configuredOr shows what the chat has of its own.
-func configuredOr(own string) string {
-	if own == "" {
-		return "as the gateway is configured"
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
-	return code(own)
+	return b
 }

@@ -16,14 +16,17 @@ package telegram
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"bareclaw/adapters/telegram/schedule"
 	"bareclaw/core"
 )
 
@@ -58,7 +61,7 @@ type Options struct {
 	Withheld    []string      // directories that no file is ever sent from
 
 	// Shown says what a line of the agent shows to a person.
-	Shown func(line []byte) []core.Shown
+	Shown func(line json.RawMessage) []core.Shown
 	// Restart starts the gateway anew; see /restart.
 	Restart func(context.Context) error
 	Version string // of the gateway, for people
@@ -80,6 +83,12 @@ type Adapter struct {
 	began   time.Time
 	// questions lets one change at a time be made to what is answered of a question.
 	questions sync.Mutex
+	sends     *schedule.Scheduler
+	calls     calls
+
+	followers followers
+	noDrafts  atomic.Bool
+	showing   sync.Mutex // one record of what is shown is changed at a time
 	chats     chatbook
 	loading   loading
 
@@ -107,6 +116,7 @@ func New(o Options) (*Adapter, error) {
 		return nil, err
 	}
 	a.intake.adapter, a.outbox.adapter = a, a
+	a.sends = schedule.New(schedule.Options{Classify: classify, InFlight: maxInFlight, Log: o.Log})
 	return a, nil
 }
 
@@ -114,14 +124,23 @@ func New(o Options) (*Adapter, error) {
 // goes on whatever happens to the network or the bot; Health says how it does.
 func (a *Adapter) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer a.work.Wait()
-	defer cancel()
 	a.ctx = ctx
-	a.o.Core.OnDelivery(Name, a.outbox.add)
+	sending, endSending := context.WithCancel(context.WithoutCancel(ctx))
+	var sends sync.WaitGroup
+	sends.Go(func() { _ = a.sends.Run(sending) }) // ends by endSending
+	defer a.work.Wait()
+	defer sends.Wait()
+	defer endSending()
+	defer a.calls.drain(leaveGrace)
+	defer cancel()
+	a.o.Core.OnDelivery(Name, a.handIn)
 	if err := a.remember(ctx); err != nil {
 		return err
 	}
 	if err := a.outbox.load(ctx); err != nil {
+		return err
+	}
+	if err := a.followOpen(ctx); err != nil {
 		return err
 	}
 	if err := a.takeUp(ctx); err != nil {
@@ -130,6 +149,7 @@ func (a *Adapter) Run(ctx context.Context) error {
 	a.tellBack(ctx)
 	a.askAgain(ctx)
 	a.start(a.register)
+	a.start(a.tidy)
 	a.start(a.sweepMedia)
 	a.poll(ctx)
 	return nil

@@ -123,11 +123,11 @@ func TestFilesThatAreMissing(t *testing.T) {
 		file       fetched
 		want, note string
 	}{
-		"refused":          {"look", fetched{media: photo, failure: "too large"}, "look\n(A photo was sent with this, but it is not here: too large.)", "Your photo could not be received: too large.\nThe rest of the message was passed on."},
-		"refused, alone":   {"", fetched{media: photo, failure: "too large"}, "-", "Your photo could not be received: too large."},
-		"not shown":        {"look", fetched{media: photo, path: "P", hidden: "it is damaged"}, "look\nPhoto received (0.0 KB)\nSaved to: P\n(It is not shown here: it is damaged.)", ""},
-		"transcribed":      {"", fetched{media: voice, path: "P", transcript: "hello there"}, "Voice (0.0 KB)\nSaved to: P\nTranscript: hello there", ""},
-		"not transcribed":  {"", fetched{media: voice, path: "P", deaf: "no model"}, "Voice (0.0 KB)\nSaved to: P\n(It could not be transcribed: no model.)", "Your voice message could not be transcribed: no model.\nThe rest of the message was passed on."},
+		"refused":           {"look", fetched{media: photo, failure: "too large"}, "look\n(A photo was sent with this, but it is not here: too large.)", "Your photo could not be received: too large.\nThe rest of the message was passed on."},
+		"refused, alone":    {"", fetched{media: photo, failure: "too large"}, "-", "Your photo could not be received: too large."},
+		"not shown":         {"look", fetched{media: photo, path: "P", hidden: "it is damaged"}, "look\nPhoto received (0.0 KB)\nSaved to: P\n(It is not shown here: it is damaged.)", ""},
+		"transcribed":       {"", fetched{media: voice, path: "P", transcript: "hello there"}, "Voice (0.0 KB)\nSaved to: P\nTranscript: hello there", ""},
+		"not transcribed":   {"", fetched{media: voice, path: "P", deaf: "no model"}, "Voice (0.0 KB)\nSaved to: P\n(It could not be transcribed: no model.)", "Your voice message could not be transcribed: no model.\nThe rest of the message was passed on."},
 		"not quoted either": {"why?", fetched{media: media{kind: "video", quoted: true}, failure: "gone"}, "why?\n(The message that is replied to has a video, but it is not here: gone.)", "The video that you reply to could not be received: gone.\nThe rest of the message was passed on."},
 	} {
 		t.Run(name, func(t *testing.T) {

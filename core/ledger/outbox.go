@@ -34,6 +34,9 @@ func (k *compiler) outbox(c *core.Change) {
 	if !c.ForgetInbound.IsZero() {
 		k.add(op{stmt: opForgetInbound, id: c.ForgetInbound.String(), args: []driver.Value{nanos(c.ForgetInbound)}}, 0)
 	}
+	for _, r := range c.ForgetRecords {
+		k.add(op{stmt: opForgetRecords, id: r.Prefix, args: []driver.Value{r.Owner, r.Prefix, after(r.Prefix), nanos(r.Before)}}, 0)
+	}
 	for _, r := range c.Records {
 		if r.Doc == nil {
 			k.add(op{stmt: opForgetRecord, id: r.Key, args: []driver.Value{r.Owner, r.Key}}, 0)

@@ -74,20 +74,22 @@ func fetch(ctx context.Context, trustFailure time.Duration) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := cacheDir()
+	dir, err := CacheDir()
 	if err != nil {
 		return "", err
 	}
 	return store{dir: dir, rel: rel, npm: []string{"npm"}}.fetch(ctx, trustFailure)
 }
 
-func cacheDir() (string, error) {
+// CacheDir returns the absolute path of the directory for what tests fetch,
+// which may not exist yet.
+func CacheDir() (string, error) {
 	if dir := os.Getenv("BARECLAW_TEST_CACHE"); dir != "" {
 		return filepath.Abs(dir)
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find a cache directory for the claude CLI: %w", err)
+		return "", fmt.Errorf("find a cache directory for tests: %w", err)
 	}
 	return filepath.Join(dir, "bareclaw-test"), nil
 }

@@ -192,7 +192,7 @@ func (b *Builder) put(s style, text string) {
 // link that remains.
 func (b *Builder) inCode(c code, text string) {
 	text = expandTabs(clean(text))
-	if b.style.link != 0 && !c.block {
+	if b.style.link != 0 {
 		b.put(b.style, text)
 		return
 	}
@@ -264,9 +264,15 @@ func stylesOf(d Document, b *Builder) []run {
 		if border == 0 {
 			continue
 		}
+		for len(spans) > 0 && spans[0].end <= at {
+			spans, styles = spans[1:], styles[1:]
+		}
 		r := run{end: border}
 		for i, s := range spans {
-			if s.start <= at && at < s.end {
+			if s.start > at {
+				break
+			}
+			if at < s.end {
 				r.style = r.style.with(styles[i])
 			}
 		}

@@ -8,16 +8,16 @@ import (
 
 // link writes a label with an address behind it, or what is there to be read
 // of both if Telegram would refuse the address. The label is that which write
-// writes, as plain text. Within a link there is no other.
+// writes, as plain text.
 func (b *Builder) link(address, label string, write func()) {
 	target, ok := linkTarget(address)
-	if b.style.link != 0 || !ok || isBlank(label) {
-		if shown := clean(labelled(label, address)); strings.HasPrefix(shown, clean(label)) && !isBlank(label) {
-			write()
-			b.write(shown[len(clean(label)):])
-		} else {
-			b.write(shown)
-		}
+	if isBlank(label) {
+		b.write(labelled(label, address))
+		return
+	}
+	if !ok {
+		write()
+		b.write(strings.TrimPrefix(labelled(label, address), label))
 		return
 	}
 	defer b.restore(b.style)
@@ -52,7 +52,7 @@ func linkTarget(address string) (string, bool) {
 	address = clean(strings.TrimSpace(address))
 	scheme, rest, ok := strings.Cut(address, "://")
 	scheme = strings.ToLower(scheme)
-	if !ok || scheme != "http" && scheme != "https" || len(address) > maxAddressBytes {
+	if !ok || scheme != "http" && scheme != "https" {
 		return "", false
 	}
 	end := strings.IndexAny(rest, "/?#")
@@ -63,7 +63,8 @@ func linkTarget(address string) (string, bool) {
 	if !isHost(host) || hasPort && !isPort(port) {
 		return "", false
 	}
-	return scheme + "://" + rest[:end] + escapeSpaces(rest[end:]), true
+	target := scheme + "://" + rest[:end] + escapeSpaces(rest[end:])
+	return target, len(target) <= maxAddressBytes
 }
 
 // isHost reports whether a host has at least two labels, and nothing but

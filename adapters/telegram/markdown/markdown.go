@@ -28,8 +28,8 @@ import (
 
 // A Document is a text with its formatting. Those that this package returns are
 // valid except for their length: entities are sorted, lie within the text, begin
-// and end at characters, never at white space, and nest as Telegram wants it.
-// The zero Document is empty.
+// and end at characters that are seen (but for the indentation of code), and nest
+// as Telegram wants it. The zero Document is empty.
 type Document struct {
 	Text     string
 	Entities []models.MessageEntity // offsets and lengths in UTF-16 units

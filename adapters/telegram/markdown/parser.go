@@ -42,8 +42,10 @@ type spoilerNode struct{ ast.BaseInline }
 // kindSpoiler is made with the parser: goldmark numbers kinds as they come.
 var kindSpoiler = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Spoiler") })
 
+// Kind implements ast.Node.
 func (*spoilerNode) Kind() ast.NodeKind { return kindSpoiler() }
 
+// Dump implements ast.Node.
 func (n *spoilerNode) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
 // A delimiterParser finds runs of characters that may begin or end a style.
@@ -79,8 +81,8 @@ func (p *delimiterParser) CanOpenCloser(opener, closer *parser.Delimiter) bool {
 func (p *delimiterParser) OnMatch(length int) ast.Node { return p.node(length) }
 
 // Parse implements parser.InlineParser. It follows CommonMark, but nothing
-// begins within a word, so that 2*3*4 and a||b||c stay as they are, and __init__
-// is a name.
+// begins within a word or a pattern of file names, so that 2*3*4, a||b||c and *.go
+// stay as they are, and __init__ is a name.
 func (p *delimiterParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	before := block.PrecendingCharacter()
 	line, segment := block.PeekLine()
@@ -93,7 +95,7 @@ func (p *delimiterParser) Parse(_ ast.Node, block text.Reader, pc parser.Context
 		return nil
 	}
 	n := d.OriginalLength
-	if n < len(line) && inWord(before, line[n], p.max == 2) {
+	if n < len(line) && (inWord(before, line[n], p.max == 2) || inPattern(before, line, n)) {
 		d.CanOpen = false
 	}
 	d.Segment = segment.WithStop(segment.Start + n)
@@ -113,6 +115,13 @@ func inWord(before rune, after byte, code bool) bool {
 		return true
 	}
 	return isWordByte(byte(before)) && (code || isWordByte(after))
+}
+
+// inPattern reports whether the n characters that the line begins with are part
+// of a pattern of file names, such as /tmp/*.log, *.go or **/*.go.
+func inPattern(before rune, line []byte, n int) bool {
+	rest := line[n:]
+	return line[0] == '*' && (before == '/' || n == 1 && rest[0] == '.' || bytes.HasPrefix(rest, []byte("/*")))
 }
 
 // dunder returns the length of a name such as __init__ that the line begins

@@ -23,17 +23,17 @@ const (
 )
 
 // Split cuts a document into messages of at most limit UTF-16 units and
-// MaxEntities entities (fewer if their addresses are long); a limit of 0, or one
-// beyond MaxUnits, is MaxUnits. It cuts
-// between blocks if that does not leave a message three quarters empty, else between
-// lines, else between words, else between characters as they are seen. An entity
-// that would be cut ends with the one message and begins again in the next.
+// MaxEntities entities, fewer if their addresses are long. A limit of 0, or one
+// beyond MaxUnits, is MaxUnits. It cuts between blocks if that does not leave a
+// message three quarters empty, else between lines, else between words, else
+// between characters as they are seen. An entity that would be cut ends with the
+// one message and begins again in the next.
 //
 // Nothing is lost: the texts of the messages, one after the other, are the text
 // of the document but for spaces and line breaks at its beginning, at its end and
-// where it is cut, and but for stretches of invisible characters that would be
-// a message by themselves, which Telegram refuses. A document of which nothing can be
-// seen is no message.
+// where it is cut, and but for stretches of invisible characters that would be a
+// message by themselves, which Telegram refuses. A document of which nothing can
+// be seen is no message.
 func (d Document) Split(limit int) []Document {
 	if limit <= 0 || limit > MaxUnits {
 		limit = MaxUnits

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -48,7 +49,22 @@ func (r *renderer) cells(row ast.Node) []string {
 		text := strings.ReplaceAll(clean(r.plain(cell)), "\t", " ")
 		cells = append(cells, strings.TrimSpace(strings.ReplaceAll(text, "\n", " ")))
 	}
+	if more := r.excess(row); more != "" {
+		cells[len(cells)-1] += columnGap + more
+	}
 	return cells
+}
+
+// excess returns what a row has beyond the last column: a | in code, most often.
+// The tables of GitHub leave it out.
+func (r *renderer) excess(row ast.Node) string {
+	last := row.LastChild()
+	if last == nil || last.Lines().Len() == 0 {
+		return ""
+	}
+	line, _, _ := bytes.Cut(r.source[last.Lines().At(0).Stop:], []byte("\n"))
+	more := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(line)), "|"))
+	return strings.ReplaceAll(clean(strings.TrimSpace(strings.TrimSuffix(more, "|"))), "\t", " ")
 }
 
 // align fills a cell with spaces up to a width.

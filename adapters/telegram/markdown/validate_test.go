@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,17 +126,17 @@ func validNesting(outer, e models.MessageEntity) error {
 	}
 	switch {
 	case e.Offset+e.Length > outer.Offset+outer.Length:
-		return fmt.Errorf("overlaps in part")
+		return errors.New("overlaps in part")
 	case isCode(outer):
-		return fmt.Errorf("something in code")
+		return errors.New("something in code")
 	case isCode(e) && !isQuote(outer):
-		return fmt.Errorf("code in something that is no quotation")
+		return errors.New("code in something that is no quotation")
 	case isQuote(e) && isQuote(outer):
-		return fmt.Errorf("a quotation in another")
+		return errors.New("a quotation in another")
 	case e.Type == outer.Type:
-		return fmt.Errorf("twice the same")
+		return errors.New("twice the same")
 	case outer.Type == models.MessageEntityTypeTextLink && isQuote(e):
-		return fmt.Errorf("a quotation in a link")
+		return errors.New("a quotation in a link")
 	}
 	return nil
 }

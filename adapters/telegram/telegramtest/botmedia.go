@@ -64,9 +64,6 @@ func (r *request) attachment(kind string) (*Media, error) {
 	if len(up.data) == 0 {
 		return nil, bad("file must be non-empty")
 	}
-	if len(up.data) > maxUploadBytes {
-		return nil, tooLarge()
-	}
 	m := uploaded(kind, up)
 	m.Duration = int(r.integer("duration"))
 	if kind == "photo" {

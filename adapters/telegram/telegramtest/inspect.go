@@ -149,3 +149,19 @@ func (c *Chat) AwaitGone(id int) {
 		c.s.must(fmt.Errorf("chat %d: message %d is still there after %v:\n%s", c.id, id, Patience, c.s.Dump()))
 	}
 }
+
+// FindUser returns the person with the id, and false if there is none.
+func (s *Server) FindUser(id int64) (*User, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, ok := s.users[id]
+	return u, ok
+}
+
+// FindChat returns the chat with the id, and false if there is none.
+func (s *Server) FindChat(id int64) (*Chat, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.chats[id]
+	return &Chat{s: s, id: id}, ok
+}

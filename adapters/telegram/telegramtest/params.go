@@ -13,7 +13,7 @@ import (
 const (
 	maxUploadBytes = 50 << 20 // core.telegram.org/bots/api#sending-files
 	// maxBodyBytes leaves room for the other fields of an upload.
-	maxBodyBytes = maxUploadBytes + 1<<20
+	maxBodyBytes = maxUploadBytes + 64<<10
 )
 
 // params are the parameters of a call in the form they all come down to: text,
@@ -34,6 +34,10 @@ func readParams(r *http.Request) (params, error) {
 	p := params{values: map[string]string{}, files: map[string]upload{}}
 	for name, values := range r.URL.Query() {
 		p.values[name] = values[0]
+	}
+	if r.ContentLength > maxBodyBytes {
+		_, err := io.Copy(io.Discard, r.Body) // or the client might never read the answer
+		return p, errors.Join(tooLarge(), err)
 	}
 	r.Body = http.MaxBytesReader(nil, r.Body, maxBodyBytes)
 	kind, attrs, err := mime.ParseMediaType(r.Header.Get("Content-Type"))

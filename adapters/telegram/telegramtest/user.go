@@ -42,7 +42,7 @@ func (u *User) wireLocked() object {
 // getMe: core.telegram.org/bots/api#getme
 func (r *request) getMe() (any, error) {
 	me := r.s.bot.wireLocked()
-	for _, name := range []string{"can_read_all_group_messages", "supports_inline_queries", "can_connect_to_business", "has_main_web_app", "supports_guest_queries", "allows_users_to_create_topics", "can_manage_bots"} {
+	for _, name := range []string{"can_read_all_group_messages", "supports_inline_queries", "can_connect_to_business", "has_main_web_app", "supports_guest_queries", "supports_join_request_queries", "allows_users_to_create_topics", "can_manage_bots"} {
 		me[name] = false
 	}
 	me["can_join_groups"], me["has_topics_enabled"] = true, true

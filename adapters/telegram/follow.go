@@ -1,0 +1,314 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/adapters/telegram/progress"
+	"bareclaw/core"
+)
+
+const (
+	// typingEvery: an action is shown for 5 s, https://core.telegram.org/bots/api#sendchataction
+	typingEvery = 4 * time.Second
+	// heldAtMost bounds how long an outcome waits for what was said before it.
+	heldAtMost = 2 * time.Second
+)
+
+// fromTheStart is no id of an update: resuming after it gives all that is kept.
+const fromTheStart = "-"
+
+// followers show what happens on conversations: one goroutine for each that has
+// an open message.
+type followers struct {
+	mu sync.Mutex
+	of map[core.ChannelKey]*follower
+}
+
+// A follower shows what happens on one conversation while messages of it are open:
+// that somebody types, what is done, the text as it is written. What becomes a
+// message of its own it has delivered. Nothing but its goroutine touches it, save
+// for what is said to be shared.
+type follower struct {
+	adapter *Adapter
+	key     core.ChannelKey
+	place   place
+	updates *core.Subscription
+	fold    *progress.Fold
+	verbose int
+
+	open   map[core.MessageID]bool // messages of this chat without an outcome
+	turn   core.TurnID             // the running one, if it has one of those
+	typed  time.Time               // when typing was shown last
+	status status
+	stream stream
+
+	wake chan struct{} // signalled when one of the fields below has changed
+
+	mu       sync.Mutex      // guards the fields below, which are shared
+	held     []core.Delivery // outcomes that wait until what was said before is queued
+	heldFrom time.Time       // since when the first of them waits
+	asked    time.Time       // when it was last said that a message is about to be submitted
+	runs     core.TurnID     // turn, for others
+	ended    bool
+}
+
+// follow has a conversation be followed from now on, because a message of it is
+// submitted: it must be called before that.
+func (a *Adapter) follow(p place) {
+	a.followers.mu.Lock()
+	defer a.followers.mu.Unlock()
+	if f := a.followers.of[p.key()]; f == nil || !f.stay() {
+		a.startFollower(p, a.o.Core.Subscribe(p.key()), nil)
+	}
+}
+
+// startFollower has a follower run, with what it begins with. The mutex of the
+// followers is held.
+func (a *Adapter) startFollower(p place, updates *core.Subscription, begin func(*follower)) {
+	key := p.key()
+	f := &follower{
+		adapter: a, key: key, place: p, updates: updates, open: map[core.MessageID]bool{}, wake: make(chan struct{}, 1),
+		fold: progress.New(progress.Options{Show: a.o.Shown, Dir: a.o.CWD}), asked: time.Now(),
+	}
+	f.status, f.stream = status{adapter: a, place: p}, stream{adapter: a, place: p}
+	f.status.live, f.stream.live = f.status.fresh(), newLive(a, p, "stream")
+	if begin != nil {
+		begin(f)
+	}
+	if a.followers.of == nil {
+		a.followers.of = map[core.ChannelKey]*follower{}
+	}
+	a.followers.of[key] = f
+	a.start(f.run)
+}
+
+// followOpen follows the conversations that an earlier process has left open, and
+// tidies up what it has left of those that are not.
+func (a *Adapter) followOpen(ctx context.Context) error {
+	open, err := a.o.Core.OpenMessages(ctx, Name)
+	if err != nil {
+		return fmt.Errorf("telegram: find open messages: %w", err)
+	}
+	left, err := a.o.Core.Records(ctx, Name, recordShown)
+	if err != nil {
+		return fmt.Errorf("telegram: find what was shown: %w", err)
+	}
+	present, err := a.o.Core.Overview(ctx)
+	if err != nil {
+		return fmt.Errorf("telegram: find what runs: %w", err)
+	}
+	of := map[core.ChannelKey][]core.MessageID{}
+	for _, r := range left {
+		of[core.ChannelKey(strings.TrimPrefix(r.Key, recordShown))] = []core.MessageID{}
+	}
+	for _, m := range open {
+		of[m.Channel] = append(of[m.Channel], m.ID)
+	}
+	a.followers.mu.Lock()
+	defer a.followers.mu.Unlock()
+	for key, ids := range of {
+		p, ok := parsePlace(key)
+		if !ok {
+			continue
+		}
+		a.startFollower(p, a.o.Core.Resume(key, fromTheStart), func(f *follower) {
+			for _, id := range ids {
+				f.open[id] = true
+			}
+			for _, st := range present.Active {
+				if st.Key == key {
+					f.fold.Adopt(st)
+				}
+			}
+		})
+	}
+	return nil
+}
+
+// handIn takes a delivery that the core has recorded. An outcome waits until what
+// was said before it is queued.
+func (a *Adapter) handIn(d core.Delivery) {
+	a.followers.mu.Lock()
+	f := a.followers.of[d.Channel]
+	a.followers.mu.Unlock()
+	if d.Kind != core.DeliverReply || f == nil || !f.hold(d) {
+		a.outbox.add(d)
+	}
+}
+
+func (f *follower) hold(d core.Delivery) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return false
+	}
+	if len(f.held) == 0 {
+		f.heldFrom = time.Now()
+	}
+	f.held = append(f.held, d)
+	f.poke()
+	return true
+}
+
+// stay keeps the follower from ending, since a message is about to be submitted;
+// false if it has ended.
+func (f *follower) stay() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return false
+	}
+	f.asked = time.Now()
+	f.poke()
+	return true
+}
+
+func (f *follower) poke() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run follows until nothing is open any more, or ctx ends.
+func (f *follower) run(ctx context.Context) {
+	defer f.updates.Close()
+	f.verbose = f.adapter.settingsOf(ctx, f.key).verbosity()
+	f.recallShown(ctx)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-f.updates.C():
+		case <-f.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			f.letGo(true)
+			return
+		}
+		for u, ok := f.updates.Next(); ok; u, ok = f.updates.Next() {
+			f.take(ctx, u)
+		}
+		now := time.Now()
+		f.release(ctx, now)
+		if len(f.open) == 0 && f.letGo(false) {
+			f.status.finish("")
+			f.stream.drop(ctx)
+			return
+		}
+		timer.Reset(time.Until(f.show(ctx, now)))
+	}
+}
+
+// take takes up what happened.
+func (f *follower) take(ctx context.Context, u core.Update) {
+	if u.Message != nil && u.Message.Adapter == Name {
+		switch u.Kind {
+		case core.UpdateAccepted:
+			f.open[u.Message.ID] = true
+		case core.UpdateResult:
+			defer delete(f.open, u.Message.ID) // after what it brings
+		}
+	}
+	news := f.fold.Take(u)
+	if !f.ours(u) {
+		return
+	}
+	for _, s := range news.Said {
+		f.said(ctx, s)
+	}
+	for _, c := range news.Changes {
+		f.changed(ctx, c)
+	}
+	if u.Kind == core.UpdateStarted {
+		f.verbose = f.adapter.settingsOf(ctx, f.key).verbosity()
+	}
+	if news.Ended {
+		f.status.finish(f.fold.View().Summary)
+		f.setTurn("")
+	}
+}
+
+// ours reports whether an update is of a turn that a message of this chat is part of.
+func (f *follower) ours(u core.Update) bool {
+	if u.Turn == "" {
+		return len(f.open) > 0
+	}
+	if f.turn != u.Turn && slices.ContainsFunc(u.Messages, func(id core.MessageID) bool { return f.open[id] }) {
+		f.setTurn(u.Turn)
+	}
+	return f.turn == u.Turn
+}
+
+func (f *follower) setTurn(id core.TurnID) {
+	f.turn = id
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.runs = id
+}
+
+// release hands on the outcomes of which all that came before is known, or that have
+// waited long enough.
+func (f *follower) release(ctx context.Context, now time.Time) {
+	f.mu.Lock()
+	late := now.Sub(f.heldFrom) >= heldAtMost
+	var ready, held []core.Delivery
+	for _, d := range f.held {
+		if late || !f.open[d.Message] {
+			ready = append(ready, d)
+		} else {
+			held = append(held, d)
+		}
+	}
+	f.held = held
+	f.mu.Unlock()
+	for _, d := range ready {
+		delete(f.open, d.Message)
+		f.stream.adoptedBy(ctx, d.ID)
+		f.adapter.outbox.add(d)
+	}
+}
+
+// letGo says that nothing is followed any more, unless something has come up.
+func (f *follower) letGo(now bool) bool {
+	f.adapter.followers.mu.Lock()
+	defer f.adapter.followers.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !now && (len(f.held) > 0 || time.Since(f.asked) < heldAtMost) {
+		return false
+	}
+	f.ended = true
+	delete(f.adapter.followers.of, f.key)
+	return true
+}
+
+// show shows what is to be shown now, and returns when it is to be looked at again.
+func (f *follower) show(ctx context.Context, now time.Time) time.Time {
+	v := f.fold.View()
+	next := now.Add(typingEvery)
+	busy := len(f.open) > 0 && v.Phase != progress.Waiting && len(v.Approvals) == 0
+	if busy && now.Sub(f.typed) >= typingEvery {
+		f.typed = now
+		f.adapter.typing(f.place)
+	}
+	if f.verbose == 0 || len(f.open) == 0 {
+		return next
+	}
+	return earliest(next, f.status.show(v, f.stream.drafts(), now), f.stream.show(ctx, v, now))
+}
+
+// earliest returns the first of moments; zero ones are none.
+func earliest(first time.Time, others ...time.Time) time.Time {
+	for _, t := range others {
+		if !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}

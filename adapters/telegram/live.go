@@ -1,0 +1,159 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+
+	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/schedule"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+)
+
+// A live is a message whose text changes with what it shows. It is shown as often as
+// the schedule allows, and skipped when nothing is new. Its methods are safe for
+// concurrent use.
+type live struct {
+	adapter *Adapter
+	place   place
+	name    string // of its jobs in the schedule
+
+	mu     sync.Mutex   // guards the fields below
+	id     int          // of the message; 0: there is none yet
+	want   *textPart    // what it is to show
+	shown  *textPart    // what it shows
+	closed bool         // it is not changed any more
+	posted func(id int) // told of the message's id once it is made
+}
+
+func newLive(a *Adapter, p place, name string) *live {
+	return &live{adapter: a, place: p, name: name + ":" + string(p.key())}
+}
+
+// onPost has f be told of the message's id once it is made.
+func (l *live) onPost(f func(id int)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.posted = f
+}
+
+// set has the message show something, and made if there is none yet.
+func (l *live) set(doc markdown.Document, buttons [][]Button) {
+	l.mu.Lock()
+	want := &textPart{text: doc.Text, entities: doc.Entities, buttons: buttons}
+	if l.closed || reflect.DeepEqual(l.want, want) {
+		l.mu.Unlock()
+		return
+	}
+	l.want = want
+	l.mu.Unlock()
+	l.adapter.post(schedule.Job{
+		Chat: l.place.chat, Group: l.place.group(), Lane: l.place.thread, Class: schedule.Progress, Key: l.name, Do: l.update,
+		Done: l.missed,
+	})
+}
+
+// missed lets what was not shown be tried again with the next change.
+func (l *live) missed(err error) {
+	if err == nil || errors.Is(err, schedule.ErrReplaced) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.want = l.shown
+}
+
+// update makes or edits the message.
+func (l *live) update(ctx context.Context, _ schedule.Try) error {
+	l.mu.Lock()
+	id, want, closed := l.id, l.want, l.closed
+	l.mu.Unlock()
+	if closed || want == nil {
+		return nil
+	}
+	return l.adapter.call(ctx, func(ctx context.Context) error {
+		if id != 0 {
+			want = &textPart{text: want.text, entities: want.entities, buttons: want.buttons, edit: id}
+		}
+		now, err := want.send(ctx, l.adapter.client, l.place)
+		if err != nil {
+			return err
+		}
+		l.mu.Lock()
+		l.id, l.shown = now, want
+		posted := l.posted
+		l.mu.Unlock()
+		if now != id && posted != nil {
+			posted(now)
+		}
+		return nil
+	})
+}
+
+// close lets the message be as it is, and returns its id, 0 if there is none. It
+// blocks while a change of it is under way.
+func (l *live) close(ctx context.Context) int {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	_ = l.adapter.sends.Cancel(ctx, l.place.chat, l.name) // only if ctx ends, and with it all
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id
+}
+
+// exists reports whether there is a message.
+func (l *live) exists() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id != 0
+}
+
+// remove deletes a message that has nothing more to say.
+func (a *Adapter) remove(p place, id int) {
+	a.post(schedule.Job{
+		Chat: p.chat, Group: p.group(), Lane: p.thread, Class: schedule.Progress,
+		Do: func(ctx context.Context, _ schedule.Try) error {
+			return a.call(ctx, func(ctx context.Context) error {
+				_, err := a.client.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: p.chat, MessageID: id})
+				return err
+			})
+		},
+	})
+}
+
+// post submits a job that may be lost.
+func (a *Adapter) post(j schedule.Job) {
+	if err := a.sends.Submit(j); err != nil && j.Done != nil {
+		j.Done(err)
+	}
+}
+
+// call makes a call of the API within its time, unless the adapter is ending.
+func (a *Adapter) call(ctx context.Context, do func(context.Context) error) error {
+	if !a.calls.begin() {
+		return errLeaving
+	}
+	defer a.calls.end()
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return do(ctx)
+}
+
+// typing shows for a moment that somebody types.
+func (a *Adapter) typing(p place) {
+	a.post(schedule.Job{
+		Chat: p.chat, Group: p.group(), Class: schedule.Hint, Key: "typing",
+		Do: func(ctx context.Context, _ schedule.Try) error {
+			return a.call(ctx, func(ctx context.Context) error {
+				_, err := a.client.SendChatAction(ctx, &bot.SendChatActionParams{
+					ChatID: p.chat, MessageThreadID: p.thread, Action: models.ChatActionTyping,
+				})
+				return err
+			})
+		},
+	})
+}

@@ -1,0 +1,30 @@
+package progress
+
+// recent is a set of the newest strings that were added: enough of them to know
+// again what a replay brings, without growing for ever.
+type recent struct {
+	limit int
+	known map[string]struct{}
+	order []string
+}
+
+func newRecent(limit int) recent { return recent{limit: limit, known: map[string]struct{}{}} }
+
+func (r *recent) has(s string) bool {
+	_, known := r.known[s]
+	return known
+}
+
+// add reports whether s is new.
+func (r *recent) add(s string) bool {
+	if r.has(s) {
+		return false
+	}
+	if len(r.order) == r.limit {
+		delete(r.known, r.order[0])
+		r.order = r.order[1:]
+	}
+	r.known[s] = struct{}{}
+	r.order = append(r.order, s)
+	return true
+}

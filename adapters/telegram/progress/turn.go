@@ -1,0 +1,174 @@
+package progress
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"bareclaw/core"
+)
+
+// A turn is what is known of one.
+type turn struct {
+	id      core.TurnID
+	dir     string
+	members []core.MessageID
+	since   time.Time
+	heard   time.Time
+	stalled bool
+	end     *end // nil while it runs
+
+	known      recent // texts, streamed or whole, and calls: what comes again changes nothing
+	text       *text  // the newest one, while it is not known to be said
+	calls      []*call
+	tools      int
+	lines      []*Line
+	thinking   bool
+	compacting bool
+	retry      string
+}
+
+// A text is a block of it that is streamed, or that is whole and followed by nothing.
+type text struct {
+	stream string // names it while it is streamed
+	id     string // once it is whole
+	words  strings.Builder
+}
+
+func (t *text) whole() bool { return t.id != "" }
+
+// join notes the turn's messages.
+func (t *turn) join(ids []core.MessageID) {
+	for _, id := range ids {
+		if !slices.Contains(t.members, id) {
+			t.members = append(t.members, id)
+		}
+	}
+}
+
+// away reports whether the reply to a message of the turn is carried by one that is
+// not of it: nothing else will end the turn.
+func (t *turn) away(m *core.Message) bool {
+	return len(t.members) > 0 && !slices.Contains(t.members, m.Reply.Into)
+}
+
+// take takes up what a line of the turn shows.
+func (t *turn) take(at time.Time, s core.Shown) News {
+	switch s.Kind {
+	case core.ShownTool:
+		return News{Said: t.called(at, s)}
+	case core.ShownToolEnd:
+		return News{Changes: t.callEnded(at, s)}
+	default:
+	}
+	if s.Parent != "" {
+		return News{} // words of a sub-agent
+	}
+	switch s.Kind {
+	case core.ShownTextBegin:
+		return News{Said: t.textBegun(s)}
+	case core.ShownTextDelta:
+		if t.text != nil && !t.text.whole() && t.text.stream == streamOf(s) {
+			t.text.words.WriteString(s.Text)
+		}
+	case core.ShownText:
+		return News{Said: t.textWhole(s)}
+	case core.ShownThinking:
+		t.goesOn()
+		t.thinking = true
+	case core.ShownCompacting:
+		t.compacting = true
+	case core.ShownCompacted:
+		t.compacting = false
+	case core.ShownRetry:
+		t.retry = s.Text
+	default:
+	}
+	return News{}
+}
+
+// goesOn notes that the model answers.
+func (t *turn) goesOn() { t.thinking, t.compacting, t.retry = false, false, "" }
+
+// streamOf names the block that a piece belongs to; "" if its message has no name.
+func streamOf(s core.Shown) string {
+	if s.Message == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/%d", s.Message, s.Index)
+}
+
+func (t *turn) textBegun(s core.Shown) []Said {
+	stream := streamOf(s)
+	if t.known.has(stream) {
+		return nil
+	}
+	said := t.followed()
+	t.goesOn()
+	t.text = &text{stream: stream}
+	return said
+}
+
+// textWhole takes up a complete block, and forgets a streamed one that it is not
+// the whole of: its message was begun anew.
+func (t *turn) textWhole(s core.Shown) []Said {
+	if !t.known.add(s.ID) {
+		return nil
+	}
+	t.goesOn()
+	var said []Said
+	whole := &text{id: s.ID}
+	if t.text != nil && !t.text.whole() {
+		whole.stream = t.text.stream
+		if whole.stream != "" {
+			t.known.add(whole.stream)
+		}
+	} else {
+		said = t.followed()
+	}
+	whole.words.WriteString(s.Text)
+	t.text = whole
+	return said
+}
+
+// followed says the text that waits to be followed by something. One that is not
+// whole will never be.
+func (t *turn) followed() []Said {
+	text := t.text
+	t.text = nil
+	if text == nil || !text.whole() || strings.TrimSpace(text.words.String()) == "" {
+		return nil
+	}
+	return []Said{{ID: text.id, Turn: t.id, Text: text.words.String(), Stream: text.stream}}
+}
+
+// loseStream forgets what was streamed of a text, since a piece of it is lost.
+func (t *turn) loseStream() {
+	if t.text != nil && !t.text.whole() {
+		t.text = nil
+	}
+}
+
+// An end is how a turn ended.
+type end struct {
+	state core.State
+	took  time.Duration
+	cost  float64
+}
+
+// finish ends the turn. A text that its reply does not contain is said.
+func (t *turn) finish(at time.Time, r core.Reply) News {
+	took := r.Duration
+	if took <= 0 {
+		took = max(0, at.Sub(t.since))
+	}
+	t.end = &end{state: r.State, took: took, cost: r.CostUSD}
+	t.calls = nil
+	said := t.followed()
+	if r.Coalesced || len(said) > 0 && strings.Contains(r.Text, strings.TrimSpace(said[0].Text)) {
+		said = nil
+	}
+	t.goesOn()
+	return News{Said: said}
+}

@@ -1,0 +1,71 @@
+package progress
+
+import (
+	"slices"
+
+	"bareclaw/core"
+)
+
+func (f *Fold) accepted(u core.Update) {
+	f.why = "" // if something keeps it waiting, that is said next
+	f.wait(u, u.Message.ID)
+}
+
+func (f *Fold) queued(u core.Update) {
+	f.wait(u, u.Message.ID)
+	if i := slices.Index(f.waiting, u.Message.ID); i >= 0 {
+		f.why = u.Detail
+		f.before = max(0, u.Position-1-i)
+	}
+}
+
+// parked notes why the channel begins nothing. A turn whose messages are named has
+// gone back to the queue, and nothing of it is left.
+func (f *Fold) parked(u core.Update) {
+	if f.running() && slices.ContainsFunc(f.turn.members, func(id core.MessageID) bool { return slices.Contains(u.Messages, id) }) {
+		f.past.add(string(f.turn.id))
+		f.turn = nil
+	}
+	f.why = u.Detail
+	f.wait(u, u.Messages...)
+}
+
+// Adopt takes over what the core says of the channel, for a Fold that begins while a
+// turn runs or messages wait: their updates may have gone to an earlier process.
+// Updates that were published before that may still be taken.
+func (f *Fold) Adopt(st core.ChannelStatus) {
+	if st.State == core.StateRunning && f.begin(core.Update{Turn: st.Turn, At: st.Since}) && st.Since.Before(f.turn.since) {
+		f.turn.since = st.Since
+	}
+	f.before = max(0, st.Waiting-len(f.waiting))
+	if !f.running() && st.Waiting > 0 {
+		f.why, f.since = st.Why, st.Since
+	}
+}
+
+// wait adds messages to those that wait, unless they are known to be further.
+func (f *Fold) wait(u core.Update, ids ...core.MessageID) {
+	for _, id := range ids {
+		if f.past.has(string(id)) || slices.Contains(f.waiting, id) || f.running() && slices.Contains(f.turn.members, id) {
+			continue
+		}
+		if len(f.waiting) == 0 {
+			f.since = u.At
+		}
+		f.waiting = append(f.waiting, id)
+	}
+}
+
+func (f *Fold) unwait(ids ...core.MessageID) {
+	f.waiting = slices.DeleteFunc(f.waiting, func(id core.MessageID) bool { return slices.Contains(ids, id) })
+}
+
+// Position returns the place of a message in the queue, 1 for the next; 0 when it
+// does not wait, as far as is known.
+func (f *Fold) Position(id core.MessageID) int {
+	i := slices.Index(f.waiting, id)
+	if i < 0 {
+		return 0
+	}
+	return f.before + i + 1
+}

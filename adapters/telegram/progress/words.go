@@ -1,0 +1,128 @@
+package progress
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// maxLine bounds a tool with its target, in characters.
+const maxLine = 80
+
+// elapsed is a duration in steps, so that a status need not be changed each second.
+func elapsed(d time.Duration) string { return clock(d.Truncate(step(d))) }
+
+// step is 5 s in the first minute, 15 s up to ten, and 30 s from then on.
+func step(d time.Duration) time.Duration {
+	switch {
+	case d < time.Minute:
+		return 5 * time.Second
+	case d < 10*time.Minute:
+		return 15 * time.Second
+	}
+	return 30 * time.Second
+}
+
+// nextStep returns when elapsed, counted from since, changes next.
+func nextStep(since, now time.Time) time.Time {
+	d := max(0, now.Sub(since))
+	return since.Add(d.Truncate(step(d)) + step(d))
+}
+
+// clock is m:ss, or h:mm:ss.
+func clock(d time.Duration) string {
+	s := int(max(0, d) / time.Second)
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// toolName is a tool's name for a person: that of a server's tool is
+// mcp__server__tool.
+func toolName(tool string) string {
+	if rest, ok := strings.CutPrefix(tool, "mcp__"); ok {
+		tool = strings.ReplaceAll(rest, "__", " ")
+	}
+	return cut(clean(tool), maxLine/2)
+}
+
+// targetText is what a tool works on in at most room characters: of a command its
+// first line, of a file the end of its path, from dir if it is in that.
+func targetText(tool, target, dir string, room int) string {
+	target = strings.TrimSpace(target)
+	if isFileTool(tool) || strings.HasPrefix(target, "/") && tool != "Bash" {
+		return cutPath(clean(fromDir(target, dir)), room)
+	}
+	first, rest, _ := strings.Cut(target, "\n")
+	if rest != "" {
+		first = strings.TrimSpace(first) + " …"
+	}
+	return cut(clean(first), room)
+}
+
+func isFileTool(tool string) bool {
+	switch tool {
+	case "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "LS":
+		return true
+	}
+	return false
+}
+
+// fromDir names a file in dir from there.
+func fromDir(file, dir string) string {
+	if dir == "" || !path.IsAbs(file) {
+		return file
+	}
+	if rest, ok := strings.CutPrefix(path.Clean(file), path.Clean(dir)+"/"); ok {
+		return rest
+	}
+	return file
+}
+
+// clean makes one line of what others wrote: control characters, and those that
+// turn or hide what stands around them, become nothing more than space.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Cf, r):
+			return -1
+		case unicode.IsControl(r) || unicode.IsSpace(r):
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// cut shortens s at its end to at most room characters.
+func cut(s string, room int) string {
+	r := []rune(s)
+	if len(r) <= room {
+		return s
+	}
+	return strings.TrimRight(string(r[:max(0, room-1)]), " ") + "…"
+}
+
+// cutPath shortens a path at its beginning, if possible between two names.
+func cutPath(s string, room int) string {
+	r := []rune(s)
+	if len(r) <= room {
+		return s
+	}
+	end := string(r[len(r)-max(0, room-1):])
+	if i := strings.IndexByte(end, '/'); i > 0 {
+		end = end[i:]
+	}
+	return "…" + end
+}
+
+// labelled is a tool with its target.
+func labelled(tool, target string) string {
+	if target == "" {
+		return tool
+	}
+	return tool + ": " + target
+}

@@ -1,0 +1,63 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot/models"
+)
+
+// stopAnswer is how long whoever stops a turn waits for a word.
+const stopAnswer = 700 * time.Millisecond
+
+// tappedStop ends the turn that the button names, and no later one.
+func (a *Adapter) tappedStop(ctx context.Context, t tap) string {
+	return a.stop(ctx, t.place.key(), core.TurnID(t.arg))
+}
+
+// stop ends a turn, and says what came of it.
+func (a *Adapter) stop(ctx context.Context, key core.ChannelKey, turn core.TurnID) string {
+	ctx, cancel := context.WithTimeout(ctx, stopAnswer)
+	defer cancel()
+	_, err := a.o.Core.Interrupt(ctx, key, turn)
+	switch {
+	case err == nil:
+		return "Stopped."
+	case errors.Is(err, core.ErrNothingRuns), errors.Is(err, core.ErrNotFound):
+		return "It has ended already."
+	case ctx.Err() != nil:
+		return "Stopping…" // it is asked for, and only not waited for
+	}
+	return "Not stopped: " + err.Error()
+}
+
+// draftStopped ends the turn whose draft somebody has stopped.
+func (a *Adapter) draftStopped(ctx context.Context, s *models.MessageGenerationStopped) {
+	if !a.allowed[s.Chat.ID] { // a private chat has the id of its user
+		a.health.strangers.Add(1)
+		return
+	}
+	key := place{chat: s.Chat.ID, thread: s.MessageThreadID}.key()
+	turn := a.running(key)
+	if turn == "" || draftOf(turn) != s.DraftID {
+		return // of a turn that has ended
+	}
+	a.stop(ctx, key, turn)
+}
+
+// running returns the turn of a message of this chat that runs in a conversation;
+// empty if none does.
+func (a *Adapter) running(key core.ChannelKey) core.TurnID {
+	a.followers.mu.Lock()
+	f := a.followers.of[key]
+	a.followers.mu.Unlock()
+	if f == nil {
+		return ""
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.runs
+}

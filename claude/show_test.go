@@ -1,0 +1,157 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// In every recording the pieces of a text are together its whole, a call is told
+// with its input after it was announced, and nothing ends that was not told.
+func TestShowRecordings(t *testing.T) {
+	t.Parallel()
+	texts, calls := 0, 0
+	for _, path := range recordings(t, "testdata/stream/*.ndjson") {
+		pieces := map[string]string{} // by agent: of the text that is being streamed
+		input := map[string]bool{}    // by call
+		ids := map[string]bool{}
+		for _, r := range readRecording(t, path) {
+			if r.Dir != "out" {
+				continue
+			}
+			for _, s := range Show(r.Line) {
+				name := fmt.Sprintf("%s: %+v", filepath.Base(path), s)
+				switch s.Kind {
+				case ShowTextBegin:
+					pieces[s.Parent] = ""
+				case ShowTextDelta:
+					pieces[s.Parent] += s.Text
+				case ShowText:
+					if whole, streamed := pieces[s.Parent]; streamed && whole != s.Text {
+						t.Errorf("%s: its pieces are %q", name, whole)
+					}
+					if s.ID == "" || ids[s.ID] {
+						t.Errorf("%s: its id is that of another text, or none", name)
+					}
+					ids[s.ID] = true
+					delete(pieces, s.Parent)
+					texts++
+				case ShowTool:
+					if s.ID == "" || s.Tool == "" || input[s.ID] {
+						t.Errorf("%s: without id or name, or told again", name)
+					}
+					input[s.ID] = s.Input != nil
+				case ShowToolEnd:
+					if !input[s.ID] {
+						t.Errorf("%s: ended before it had an input", name)
+					}
+					calls++
+				default:
+				}
+			}
+		}
+	}
+	if texts < 30 || calls < 10 {
+		t.Errorf("the recordings show %d texts and %d ends of calls", texts, calls)
+	}
+}
+
+func TestShow(t *testing.T) {
+	t.Parallel()
+	stream := func(event string) string {
+		return `{"type":"stream_event","event":` + event + `,"parent_tool_use_id":null,"uuid":"u","api_message_id":"m"}`
+	}
+	for _, tc := range []struct {
+		name, line string
+		want       []Shown
+	}{
+		{"text begins", stream(`{"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}`), []Shown{{Kind: ShowTextBegin, Message: "m", Index: 2}}},
+		{"text", stream(`{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"a\nb"}}`), []Shown{{Kind: ShowTextDelta, Message: "m", Index: 2, Text: "a\nb"}}},
+		{"thinking", stream(`{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking"}}`), []Shown{{Kind: ShowThinking, Message: "m"}}},
+		{"thinking goes on", stream(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"x"}}`), nil},
+		{"tool announced", stream(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"Bash","input":{}}}`), []Shown{{Kind: ShowTool, Message: "m", Index: 1, ID: "t", Tool: "Bash"}}},
+		{"input", stream(`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"\"text_delta\""}}`), nil},
+		{"stop", stream(`{"type":"content_block_stop","index":1}`), nil},
+		{"subagent streams", `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}},"parent_tool_use_id":"p"}`,
+			[]Shown{{Kind: ShowTextDelta, Text: "x", Parent: "p"}}},
+		{"several blocks", `{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"/f"}},{"type":"text","text":"b"},{"type":"new"}]},"uuid":"u"}`,
+			[]Shown{{Kind: ShowText, ID: "u", Message: "m", Text: "a"}, {Kind: ShowTool, ID: "t", Message: "m", Tool: "Read", Target: "/f", Input: json.RawMessage(`{"file_path":"/f"}`)}, {Kind: ShowText, ID: "u/2", Message: "m", Text: "b"}}},
+		{"API error", `{"type":"assistant","message":{"content":[{"type":"text","text":"API Error: 529"}]},"uuid":"u","is_api_error_message":true}`, nil},
+		{"two results", `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"a","content":"x"},{"type":"tool_result","tool_use_id":"b","is_error":true}]},"parent_tool_use_id":"p"}`,
+			[]Shown{{Kind: ShowToolEnd, ID: "a", Parent: "p"}, {Kind: ShowToolEnd, ID: "b", IsError: true, Parent: "p"}}},
+		{"a person's message", `{"type":"user","message":{"content":"what is a tool_result\"?"},"isReplay":true}`, nil},
+		{"compacting", `{"type":"system","subtype":"status","status":"compacting"}`, []Shown{{Kind: ShowCompacting}}},
+		{"compacted", `{"type":"system","subtype":"status","status":null,"compact_result":"success"}`, []Shown{{Kind: ShowCompacted}}},
+		{"compact boundary", `{"type":"system","subtype":"compact_boundary"}`, []Shown{{Kind: ShowCompacted}}},
+		{"other status", `{"type":"system","subtype":"status","status":"requesting"}`, nil},
+		{"retry", `{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error":"rate_limit"}`, []Shown{{Kind: ShowRetry, Text: "rate limit, attempt 2 of 10"}}},
+		{"odd retry", `{"type":"system","subtype":"api_retry","attempt":"two"}`, nil},
+		{"tasks", `{"type":"system","subtype":"background_tasks_changed","tasks":[{},{}]}`, []Shown{{Kind: ShowTasks, Tasks: 2}}},
+		{"result", `{"type":"result","result":"text"}`, nil},
+		{"no JSON", `{"type":"assistant"`, nil},
+		{"odd shapes", `{"type":"assistant","message":7}`, nil},
+		{"odd content", `{"type":"assistant","message":{"content":[1,null,{"type":7}]}}`, nil},
+	} {
+		if got := Show(json.RawMessage(tc.line)); len(got)+len(tc.want) > 0 && !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
+		}
+	}
+}
+
+// A text whose line has no uuid has an id all the same, and the same each time.
+func TestShowWithoutUUID(t *testing.T) {
+	t.Parallel()
+	line := `{"type":"assistant","message":{"id":"m","content":"hello %d"}}`
+	a, again, b := Show([]byte(fmt.Sprintf(line, 1))), Show([]byte(fmt.Sprintf(line, 1))), Show([]byte(fmt.Sprintf(line, 2)))
+	if len(a) != 1 || a[0].ID == "" || a[0].ID != again[0].ID || a[0].ID == b[0].ID || a[0].Text != "hello 1" {
+		t.Errorf("%+v, %+v, %+v", a, again, b)
+	}
+}
+
+func FuzzShow(f *testing.F) {
+	for _, r := range readRecording(f, "testdata/stream/tool-before-message-end.ndjson") {
+		f.Add([]byte(r.Line))
+	}
+	f.Add([]byte(`{"type":"user","message":{"content":[{"type":"tool_result"},{"type":"web_search_tool_result","tool_use_id":1}]}}`))
+	f.Add([]byte(`{"type":"stream_event","event":{"type":"content_block_start","index":-1e300,"content_block":null}}`))
+	f.Add([]byte(`{"type":"system","subtype":"background_tasks_changed","tasks":{}}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		before := slices.Clone(line)
+		got := Show(line)
+		if len(got) > 0 && !json.Valid(line) {
+			t.Fatalf("%q is no line, but shows %+v", line, got)
+		}
+		for _, s := range got {
+			if s.Kind == "" || strings.ToValidUTF8(s.Text+s.Target+s.ID+s.Tool, "") != s.Text+s.Target+s.ID+s.Tool {
+				t.Fatalf("%q shows %+v", line, s)
+			}
+			if s.Kind == ShowText && s.ID == "" {
+				t.Fatalf("%q shows a text without id", line)
+			}
+		}
+		if !reflect.DeepEqual(got, Show(before)) {
+			t.Fatalf("%q shows something else when it comes again", line)
+		}
+	})
+}
+
+func BenchmarkShow(b *testing.B) {
+	for name, line := range map[string]string{
+		"delta": `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a few words of the answer "}},"session_id":"a408abee-fec9-4068-b93e-3703b4b7f6f5","parent_tool_use_id":null,"uuid":"2bc6c258-412e-49a7-8d0e-1f4f30b5a4ce"}`,
+		"input": `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"a few words of the answer "}},"session_id":"a408abee-fec9-4068-b93e-3703b4b7f6f5","parent_tool_use_id":null,"uuid":"2bc6c258-412e-49a7-8d0e-1f4f30b5a4ce"}`,
+		"1MiB":  `{"type":"user","message":{"content":[{"type":"image","data":"` + strings.Repeat("A", 1<<20) + `"}]},"isReplay":true}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			raw := []byte(line)
+			b.SetBytes(int64(len(raw)))
+			b.ReportAllocs()
+			for b.Loop() {
+				Show(raw)
+			}
+		})
+	}
+}
