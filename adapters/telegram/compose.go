@@ -69,6 +69,8 @@ func (a *Adapter) compose(ctx context.Context, d core.Delivery) ([]part, error) 
 		return a.composeInput(ctx, d)
 	case kindEdit:
 		return a.composeEdit(ctx, d)
+	case kindPush:
+		return a.composePush(ctx, d)
 	case kindNote:
 		var n Note
 		return composed(d, &n, func() []part { return textParts(n.Text, n.Buttons, n.ReplyTo) })

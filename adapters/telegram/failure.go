@@ -43,7 +43,7 @@ func classify(err error) schedule.Verdict {
 		return schedule.Verdict{Kind: schedule.Wait, For: time.Duration(tooMany.RetryAfter) * time.Second}
 	case errors.As(err, &moved):
 		return schedule.Verdict{Kind: schedule.Retry} // to where it has moved
-	case errors.Is(err, errForGood), errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorBadRequest):
+	case errors.Is(err, errForGood), errors.Is(err, errCannotCompose), errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorBadRequest):
 		return schedule.Verdict{Kind: schedule.Permanent}
 	case errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound), errors.Is(err, errLeaving): // the token is refused
 		return schedule.Verdict{Kind: schedule.Retry, Global: true}

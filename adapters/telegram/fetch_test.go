@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/telegramtest"
+	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -22,7 +23,7 @@ import (
 // loose returns an adapter without a core, to receive files with.
 func loose(t *testing.T, api *telegramtest.Server) *Adapter {
 	t.Helper()
-	a, err := New(Options{Log: slog.New(slog.DiscardHandler), Token: api.Token(), API: api.URL(), StateDir: t.TempDir()})
+	a, err := New(Options{Push: &core.PushRegistry{}, Log: slog.New(slog.DiscardHandler), Token: api.Token(), API: api.URL(), StateDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

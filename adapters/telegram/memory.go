@@ -48,6 +48,8 @@ type settings struct {
 	Verbose *int `json:"verbose,omitempty"` // 0 answers only, 1 (default) what it does, 2 everything
 }
 
+func chatKey(chat int64) string { return recordChat + strconv.FormatInt(chat, 10) }
+
 func refKey(chat int64, message int) string {
 	return recordRef + strconv.FormatInt(chat, 10) + ":" + strconv.Itoa(message)
 }

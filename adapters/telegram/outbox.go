@@ -29,13 +29,16 @@ type outbox struct {
 	mu    sync.Mutex
 	known map[string]*outgoing            // what is in queues or being sent, by id
 	queue map[core.ChannelKey][]*outgoing // of conversations whose courier is at work
+
+	awaited   map[string]chan struct{} // closed when the delivery of that id has ended
+	withdrawn map[string]struct{}      // ids of those that were taken back before they were queued
 }
 
 // An outgoing is a delivery on its way.
 type outgoing struct {
 	core.Delivery
-	begun bool          // a part of it may have been sent
-	ended chan struct{} // closed when this process has nothing more to do with it
+	begun  bool // a part of it may have been sent, or is just being sent
+	unsure bool // a part of it may have been sent by an earlier try
 }
 
 // A sendState is how far a delivery is: the ids of the messages that its parts
@@ -60,13 +63,16 @@ func (o *outbox) load(ctx context.Context) error {
 func (o *outbox) add(d core.Delivery) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, again := o.known[d.ID]; again || o.adapter.ctx.Err() != nil {
+	_, again := o.known[d.ID]
+	_, withdrawn := o.withdrawn[d.ID]
+	if again || withdrawn || o.adapter.ctx.Err() != nil {
 		return
 	}
 	if o.known == nil {
 		o.known, o.queue = map[string]*outgoing{}, map[core.ChannelKey][]*outgoing{}
 	}
-	out := &outgoing{Delivery: d, begun: d.Progress != nil || d.Attempts > 0, ended: make(chan struct{})}
+	tried := d.Progress != nil || d.Attempts > 0
+	out := &outgoing{Delivery: d, begun: tried, unsure: tried}
 	o.known[d.ID] = out
 	waiting, busy := o.queue[d.Channel]
 	o.queue[d.Channel] = append(waiting, out)
@@ -89,7 +95,7 @@ func (o *outbox) carry(ctx context.Context, key core.ChannelKey) {
 		o.mu.Lock()
 		delete(o.known, out.ID)
 		o.mu.Unlock()
-		close(out.ended)
+		o.ended(out.ID)
 	}
 }
 
@@ -113,46 +119,6 @@ func (o *outbox) pending() int {
 	return len(o.known)
 }
 
-// wait returns a delivery once it has ended.
-func (o *outbox) wait(ctx context.Context, id string) (core.Delivery, error) {
-	o.mu.Lock()
-	out := o.known[id]
-	o.mu.Unlock()
-	if out != nil {
-		select {
-		case <-out.ended:
-		case <-ctx.Done():
-			return core.Delivery{}, context.Cause(ctx)
-		}
-	}
-	return o.adapter.o.Core.Delivery(ctx, id)
-}
-
-// withdraw gives a delivery up that nothing was sent of; false if something may
-// have been.
-func (o *outbox) withdraw(id string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	out := o.known[id]
-	if out == nil || out.begun {
-		return false
-	}
-	out.State = core.DeliveryFailed
-	return true
-}
-
-// begin says that something is about to be sent of a delivery; false if it was
-// withdrawn.
-func (o *outbox) begin(out *outgoing) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if out.State != core.DeliveryPending {
-		return false
-	}
-	out.begun = true
-	return true
-}
-
 // errWithdrawn: whoever asked for the delivery has given it up.
 var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", errForGood)
 
@@ -162,6 +128,7 @@ func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 	if !ok {
 		return a.giveUp(ctx, out, fmt.Errorf("%q is no chat", out.Channel))
 	}
+	p = a.movedTo(p)
 	var done sendState
 	if out.Progress != nil {
 		if err := json.Unmarshal(out.Progress, &done); err != nil {
@@ -271,6 +238,7 @@ func (a *Adapter) try(ctx context.Context, p *place, out *outgoing, part part) (
 	ctx, cancel := context.WithTimeout(ctx, timeoutOf(part))
 	defer cancel()
 	id, err := part.send(ctx, a.client, *p)
+	defer func() { a.outbox.tried(out, err) }()
 	moved := (*bot.MigrateError)(nil)
 	switch {
 	case errors.As(err, &moved):
@@ -280,13 +248,14 @@ func (a *Adapter) try(ctx context.Context, p *place, out *outgoing, part part) (
 	default:
 		return id, err
 	}
-	return part.send(ctx, a.client, *p)
+	id, err = part.send(ctx, a.client, *p)
+	return id, err
 }
 
 // timeoutOf bounds a try.
 func timeoutOf(p part) time.Duration {
-	if slow, ok := p.(interface{ timeout() time.Duration }); ok {
-		return slow.timeout()
+	if slow, ok := p.(interface{ timeLimit() time.Duration }); ok {
+		return slow.timeLimit()
 	}
 	return callTimeout
 }

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/schedule"
+	"bareclaw/adapters/telegram/sendfile"
 	"bareclaw/core"
 )
 
@@ -94,11 +96,18 @@ type Adapter struct {
 
 	introduced bool // who the bot is was asked; only the poller knows
 
+	files    sendfile.Policy
+	patience time.Duration // with a push that does not get through
+
+	served  context.Context // ends when Run does
+	unserve context.CancelFunc
+
 	ctx  context.Context // ends what runs beside Run; set by it
 	work sync.WaitGroup  // what was started under ctx
 }
 
-// New returns an adapter that serves nothing yet. It asks nothing of the network.
+// New returns an adapter that serves nothing yet, except that it takes pushes: those
+// wait for Run. It asks nothing of the network.
 func New(o Options) (*Adapter, error) {
 	o.API = strings.TrimRight(cmp.Or(o.API, DefaultAPI), "/")
 	o.PollTimeout = cmp.Or(o.PollTimeout, 50*time.Second)
@@ -108,7 +117,7 @@ func New(o Options) (*Adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telegram: the token does not begin with the bot's id") // the error would show it
 	}
-	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}, began: time.Now()}
+	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}, patience: pushPatience, began: time.Now()}
 	for _, user := range o.Allowed {
 		a.allowed[user] = true
 	}
@@ -117,6 +126,11 @@ func New(o Options) (*Adapter, error) {
 	}
 	a.intake.adapter, a.outbox.adapter = a, a
 	a.sends = schedule.New(schedule.Options{Classify: classify, InFlight: maxInFlight, Log: o.Log})
+	a.served, a.unserve = context.WithCancel(context.Background())
+	a.files = sendfile.Policy{
+		Base: o.CWD, Media: filepath.Join(o.StateDir, "media"), Roots: append([]string{o.CWD}, o.SendRoots...), Withheld: o.Withheld,
+	}
+	o.Push.Register(Prefix, a.push)
 	return a, nil
 }
 
@@ -124,6 +138,7 @@ func New(o Options) (*Adapter, error) {
 // goes on whatever happens to the network or the bot; Health says how it does.
 func (a *Adapter) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
+	context.AfterFunc(ctx, a.unserve)
 	a.ctx = ctx
 	sending, endSending := context.WithCancel(context.WithoutCancel(ctx))
 	var sends sync.WaitGroup
