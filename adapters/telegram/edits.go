@@ -52,7 +52,7 @@ func (a *Adapter) edited(ctx context.Context, p place, r *arrival) error {
 			return ctx.Err()
 		}
 		if !errors.Is(err, core.ErrNotWaiting) {
-			return err
+			return a.refused(ctx, p, m.ID, core.Submission{SourceKey: r.key}, err)
 		}
 		if old, err = a.o.Core.Message(ctx, old.ID); err != nil {
 			return err

@@ -16,14 +16,14 @@ func glimpse(raw json.RawMessage) glance {
 		ID int64 `json:"id"`
 	}
 	type said struct {
-		From    id              `json:"from"`
-		Chat    id              `json:"chat"`
-		As      json.RawMessage `json:"sender_chat"` // a channel, or an anonymous administrator
-		To      int64           `json:"migrate_to_chat_id"`
-		Old     int64           `json:"migrate_from_chat_id"`
-		Title   string          `json:"new_chat_title"`
-		Created json.RawMessage `json:"forum_topic_created"`
-		Edited  json.RawMessage `json:"forum_topic_edited"`
+		From    id        `json:"from"`
+		Chat    id        `json:"chat"`
+		As      *struct{} `json:"sender_chat"` // a channel, or an anonymous administrator
+		To      int64     `json:"migrate_to_chat_id"`
+		Old     int64     `json:"migrate_from_chat_id"`
+		Title   string    `json:"new_chat_title"`
+		Created *struct{} `json:"forum_topic_created"`
+		Edited  *struct{} `json:"forum_topic_edited"`
 	}
 	var u struct {
 		ID       int64 `json:"update_id"`
@@ -42,7 +42,7 @@ func glimpse(raw json.RawMessage) glance {
 			continue
 		}
 		g.chat = s.Chat.ID
-		if len(s.As) == 0 || string(s.As) == "null" {
+		if s.As == nil {
 			g.sender = s.From.ID
 		}
 	}
@@ -50,7 +50,7 @@ func glimpse(raw json.RawMessage) glance {
 		g.sender = u.Stopped.Chat.ID // drafts are for private chats, which have their user's id
 	}
 	if m := u.Message; m != nil {
-		g.service = m.To != 0 || m.Old != 0 || m.Title != "" || len(m.Created) > 0 || len(m.Edited) > 0
+		g.service = m.To != 0 || m.Old != 0 || m.Title != "" || m.Created != nil || m.Edited != nil
 	}
 	if m := u.Message; m != nil && m.Old != 0 {
 		g.chat = m.Old // where somebody may have spoken

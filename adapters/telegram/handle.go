@@ -15,12 +15,11 @@ const storagePause = time.Second
 // handle makes of arrivals of one conversation what there is to be made: one, or
 // the messages of an album.
 func (a *Adapter) handle(ctx context.Context, p place, batch []*arrival) {
-	var err error
-	switch u := &batch[0].update; {
-	case u.Message != nil:
-		err = a.message(ctx, p, batch)
-	case u.EditedMessage != nil:
-		err = a.edited(ctx, p, batch[0])
+	err := a.make(ctx, p, batch)
+	for isStorage(err) && ctx.Err() == nil {
+		a.o.Log.Error("telegram: an update waits for the ledger", "update", batch[0].key, "channel", string(p.key()), "err", err)
+		pause(ctx, storagePause)
+		err = a.make(ctx, p, batch)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -29,6 +28,23 @@ func (a *Adapter) handle(ctx context.Context, p place, batch []*arrival) {
 	default:
 		a.handled(ctx, batch...)
 	}
+}
+
+// make makes of arrivals what there is to be made. It may be called again.
+func (a *Adapter) make(ctx context.Context, p place, batch []*arrival) error {
+	switch u := &batch[0].update; {
+	case u.Message != nil:
+		return a.message(ctx, p, batch)
+	case u.EditedMessage != nil && a.listensTo(u.EditedMessage):
+		return a.edited(ctx, p, batch[0])
+	}
+	return nil
+}
+
+// listensTo reports whether a message is from somebody who is listened to, as far as
+// that is known now: it may have been received when others were.
+func (a *Adapter) listensTo(m *models.Message) bool {
+	return m.From != nil && m.SenderChat == nil && a.allowed[m.From.ID]
 }
 
 // handleAside handles what waits for nothing else of its conversation.
