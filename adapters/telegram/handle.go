@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"bareclaw/core"
+
+	"github.com/go-telegram/bot/models"
 )
 
 // storagePause is how long is waited before something is tried again that could not
@@ -52,7 +54,7 @@ func (a *Adapter) handleAside(ctx context.Context, r *arrival) {
 	switch u := &r.update; {
 	case u.CallbackQuery != nil:
 		a.tapped(ctx, r)
-	case u.Message != nil:
+	case u.Message != nil && a.listensTo(u.Message):
 		a.command(ctx, a.movedTo(placeOf(u.Message)), r)
 	case u.StoppedMessageGeneration != nil:
 		a.draftStopped(ctx, u.StoppedMessageGeneration)
