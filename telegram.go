@@ -37,7 +37,7 @@ func (d *daemon) startTelegram() error {
 		StateDir: d.cfg.StateDir, LockFile: filepath.Join(d.cfg.UserDir, "telegram-"+id+".lock"),
 		FileOver: d.cfg.FileOver, MediaMaxAge: d.cfg.MediaMaxAge, Transcribe: d.cfg.Transcribe,
 		SendRoots: d.cfg.SendRoots, CWD: d.cfg.CWD, Withheld: []string{d.cfg.StateDir, d.cfg.RuntimeDir, d.cfg.UserDir},
-		Shown: sessionhost.Show, Restart: d.requestRestart,
+		Shown: sessionhost.Show, Restart: d.requestRestart, Version: "bareclaw " + version(), Agent: d.agent.describe(),
 	})
 	if err != nil {
 		return err

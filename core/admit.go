@@ -51,9 +51,12 @@ func (l *lane) accept(it *item) {
 	it.written = true
 	c := Change{Accept: []*Message{it.msg}}
 	if it.decides != nil {
-		c.Approvals = []*Approval{it.decides}
+		c.Approvals, c.Deliver = []*Approval{it.decides}, l.m.deliveriesOf(it.decides)
 	}
 	l.m.o.Ledger.Write(c, func(err error) {
+		if err == nil {
+			l.m.handOver(c.Deliver)
+		}
 		l.post(func() { l.acceptDone(it, err) })
 	})
 }

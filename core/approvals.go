@@ -51,7 +51,7 @@ func (l *lane) requested(r Request) {
 	l.markRunning("asked", r.Tool)
 	l.expireLater(a)
 	approval := a.approval
-	l.save(Change{Approvals: []*Approval{&approval}, Lazy: true}, func() {}) // a host lists what it waits for
+	l.saveApproval(&approval)
 	l.publish(Update{Kind: UpdateApproval, Approval: &approval, Turn: approval.Turn})
 }
 
@@ -97,7 +97,7 @@ func (l *lane) closeAsk(a *ask, state ApprovalState, reason string) {
 	a.timer.Stop()
 	a.approval.State, a.approval.Reason, a.approval.DecidedAt = state, reason, l.now()
 	approval := a.approval
-	l.save(Change{Approvals: []*Approval{&approval}, Lazy: true}, func() {})
+	l.saveApproval(&approval)
 	l.publish(Update{Kind: UpdateApprovalClosed, Approval: &approval, Turn: approval.Turn})
 }
 
@@ -188,6 +188,7 @@ func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
 	}
 	decided := a.approval
 	decided.State, decided.Reason, decided.DecidedAt = ApprovalAllowed, "", l.now()
+	decided.DecidedBy = d.By
 	answer := Answer{Allow: d.Allow, UpdatedInput: d.UpdatedInput}
 	change := Change{Approvals: []*Approval{&decided}}
 	if d.Allow && d.Remember {
@@ -204,11 +205,13 @@ func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
 		}
 	}
 	a.deciding = true
+	change.Deliver = l.m.deliveriesOf(&decided)
 	l.m.o.Ledger.Write(change, func(err error) {
-		for i := range change.Settings {
-			if err == nil {
+		if err == nil {
+			for i := range change.Settings {
 				l.m.settings.change(&change.Settings[i])
 			}
+			l.m.handOver(change.Deliver)
 		}
 		l.post(func() { l.decidedAsk(a, decided, answer, known, err, done) })
 	})

@@ -232,7 +232,7 @@ func (l *lane) settle(v verdict) {
 		s.EndedAt = now
 		it.msg.State, it.msg.EndedAt, it.msg.Reply = s.Reply.State, now, s.Reply
 	}
-	v.change.Deliver = v.repliesFor()
+	v.change.Deliver = append(v.repliesFor(), l.m.deliveriesOf(v.change.Approvals...)...)
 	v.change.Lazy = v.replayable && len(v.change.Deliver) == 0 // somebody waits for a delivery
 	if v.replayable {
 		l.tell(v)

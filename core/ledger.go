@@ -60,6 +60,9 @@ type Ledger interface {
 	Records(ctx context.Context, owner, prefix string) ([]Record, error)
 	// Record returns one record, or ErrNotFound.
 	Record(ctx context.Context, owner, key string) (Record, error)
+	// Usage sums up the ended turns of a channel's messages: all, and those that ended
+	// at since or later.
+	Usage(ctx context.Context, key ChannelKey, since time.Time) (Usage, error)
 	// Balance returns the ledger's account of all messages.
 	Balance(ctx context.Context) (Balance, error)
 }

@@ -14,10 +14,7 @@ import (
 var errCannotCompose = errors.New("nothing can be made of the delivery")
 
 // The adapter's own kinds of deliveries.
-const (
-	kindNote     core.DeliveryKind = "note"     // Body is a Note
-	kindApproval core.DeliveryKind = "approval" // somebody is asked for a permission
-)
+const kindNote core.DeliveryKind = "note" // Body is a Note
 
 // A part is one message of a delivery.
 type part interface {
@@ -64,6 +61,14 @@ func (a *Adapter) compose(ctx context.Context, d core.Delivery) ([]part, error) 
 	case core.DeliverBackground:
 		var b core.BackgroundBody
 		return composed(d, &b, func() []part { return a.answerParts(b.Text, 0, 0) })
+	case core.DeliverApproval:
+		return a.composeApproval(ctx, d)
+	case core.DeliverApprovalClosed:
+		return a.composeApprovalClosed(ctx, d)
+	case kindInput:
+		return a.composeInput(ctx, d)
+	case kindEdit:
+		return a.composeEdit(ctx, d)
 	case kindPush:
 		return a.composePush(ctx, d)
 	case kindNote:

@@ -54,14 +54,13 @@ func (a *Adapter) handleAside(ctx context.Context, r *arrival) {
 	switch u := &r.update; {
 	case u.CallbackQuery != nil:
 		a.tapped(ctx, r)
+	case u.Message != nil && a.listensTo(u.Message):
+		a.command(ctx, a.movedTo(placeOf(u.Message)), r)
 	case u.StoppedMessageGeneration != nil:
 		a.draftStopped(ctx, u.StoppedMessageGeneration)
 	}
 	a.handled(ctx, r)
 }
-
-// isStop reports whether a message is the command that ends the running turn.
-func isStop(*models.Message) bool { return false }
 
 // submit submits a message. A refusal is told to the sender.
 func (a *Adapter) submit(ctx context.Context, p place, message int, s core.Submission) error {

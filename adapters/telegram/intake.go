@@ -16,6 +16,8 @@ type arrival struct {
 	key    string // of the record, and the source key of what is submitted
 	raw    json.RawMessage
 	update models.Update
+	// receivedAt is when it was put on record, by this machine's clock.
+	receivedAt time.Time
 }
 
 // The intake keeps the updates of a conversation in order and lets conversations
@@ -46,7 +48,7 @@ const (
 
 // add takes an update over. It does not block.
 func (n *intake) add(in core.Inbound) {
-	r := &arrival{key: in.ID, raw: in.Body}
+	r := &arrival{key: in.ID, raw: in.Body, receivedAt: in.ReceivedAt}
 	var err error
 	if r.update, err = decode(in.Body); err != nil {
 		n.adapter.o.Log.Error("telegram: an update cannot be read; it is left out", "update", in.ID, "err", err)

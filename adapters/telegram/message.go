@@ -26,6 +26,8 @@ func (a *Adapter) message(ctx context.Context, p place, batch []*arrival) error 
 		return a.migrate(ctx, m.MigrateFromChatID, m.Chat.ID)
 	case isService(m), forOther(m.Text, a.health.name()), !a.listensTo(m):
 		return nil
+	case len(batch) == 1 && a.command(ctx, p, batch[0]):
+		return ctx.Err()
 	}
 	return a.converse(ctx, p, batch)
 }

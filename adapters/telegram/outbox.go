@@ -269,7 +269,8 @@ func timeoutOf(p part) time.Duration {
 
 // classOf says how much a delivery matters.
 func classOf(k core.DeliveryKind) schedule.Class {
-	if k == kindApproval {
+	switch k {
+	case core.DeliverApproval, core.DeliverApprovalClosed, kindInput, kindEdit:
 		return schedule.Approval
 	}
 	return schedule.Final

@@ -67,6 +67,8 @@ type Options struct {
 	Shown func(line json.RawMessage) []core.Shown
 	// Restart starts the gateway anew; see /restart.
 	Restart func(context.Context) error
+	Version string // of the gateway, for people
+	Agent   string // what answers, for people
 
 	PollTimeout time.Duration // how long Telegram may hold an empty poll; 0 means 50 s
 	HTTP        *http.Client  // nil: one of its own
@@ -81,8 +83,11 @@ type Adapter struct {
 	health  health
 	intake  intake
 	outbox  outbox
-	sends   *schedule.Scheduler
-	calls   calls
+	began   time.Time
+	// questions lets one change at a time be made to what is answered of a question.
+	questions sync.Mutex
+	sends     *schedule.Scheduler
+	calls     calls
 
 	followers followers
 	noDrafts  atomic.Bool
@@ -113,7 +118,7 @@ func New(o Options) (*Adapter, error) {
 	if err != nil {
 		return nil, errors.New("telegram: the token does not begin with the bot's id") // the error would show it
 	}
-	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}, patience: pushPatience}
+	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}, patience: pushPatience, began: time.Now()}
 	for _, user := range o.Allowed {
 		a.allowed[user] = true
 	}
@@ -157,6 +162,9 @@ func (a *Adapter) Run(ctx context.Context) error {
 	if err := a.takeUp(ctx); err != nil {
 		return err
 	}
+	a.tellBack(ctx)
+	a.askAgain(ctx)
+	a.start(a.register)
 	a.start(a.tidy)
 	a.start(a.sweepMedia)
 	a.poll(ctx)

@@ -286,7 +286,7 @@ func (k *compiler) background(b *core.Background) {
 
 func (k *compiler) approval(a *core.Approval) {
 	doc := k.doc(approvalDoc{
-		Kind: a.Kind, Channel: a.Channel, Message: a.Message, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason, Retry: a.Retry,
+		Kind: a.Kind, Channel: a.Channel, Message: a.Message, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason, Retry: a.Retry, By: a.DecidedBy,
 	})
 	k.add(op{stmt: opApproval, id: a.ID, args: []driver.Value{
 		a.ID, string(a.Turn), string(a.State), nanos(a.CreatedAt), nanos(a.ExpiresAt), nanos(a.DecidedAt), doc,

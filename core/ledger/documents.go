@@ -71,6 +71,7 @@ type approvalDoc struct {
 	Tool      string            `json:"tool,omitempty"`
 	Reason    string            `json:"reason,omitempty"`
 	Retry     core.MessageID    `json:"retry,omitempty"`
+	By        string            `json:"by,omitempty"`
 }
 
 type deliveryDoc struct {

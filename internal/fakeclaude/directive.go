@@ -43,7 +43,7 @@ func shapeOf(name string) (shape, bool) {
 		return numbers, true
 	case "slow", "tool", "leave", "background":
 		return numberText, true
-	case "once":
+	case "once", "call":
 		return fileText, true
 	}
 	return bare, false

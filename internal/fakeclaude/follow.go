@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -24,6 +25,12 @@ func (t *turn) follow(d directive) {
 		t.ticks(d.arg)
 	case "tool":
 		t.tool(d.arg, func() bool { return t.pause(ms) })
+	case "call":
+		name, input, _ := strings.Cut(d.arg, " ")
+		if !json.Valid([]byte(input)) {
+			input = "{}"
+		}
+		t.call(name, json.RawMessage(input))
 	case "leave":
 		t.tool(d.arg, func() bool { leave(); return t.pause(ms) })
 	case "toolwait":
