@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/progress"
 	"bareclaw/core"
 )
@@ -87,49 +87,6 @@ func (a *Adapter) startFollower(p place, updates *core.Subscription, begin func(
 	a.start(f.run)
 }
 
-// followOpen follows the conversations that an earlier process has left open, and
-// tidies up what it has left of those that are not.
-func (a *Adapter) followOpen(ctx context.Context) error {
-	open, err := a.o.Core.OpenMessages(ctx, Name)
-	if err != nil {
-		return fmt.Errorf("telegram: find open messages: %w", err)
-	}
-	left, err := a.o.Core.Records(ctx, Name, recordShown)
-	if err != nil {
-		return fmt.Errorf("telegram: find what was shown: %w", err)
-	}
-	present, err := a.o.Core.Overview(ctx)
-	if err != nil {
-		return fmt.Errorf("telegram: find what runs: %w", err)
-	}
-	of := map[core.ChannelKey][]core.MessageID{}
-	for _, r := range left {
-		of[core.ChannelKey(strings.TrimPrefix(r.Key, recordShown))] = []core.MessageID{}
-	}
-	for _, m := range open {
-		of[m.Channel] = append(of[m.Channel], m.ID)
-	}
-	a.followers.mu.Lock()
-	defer a.followers.mu.Unlock()
-	for key, ids := range of {
-		p, ok := parsePlace(key)
-		if !ok {
-			continue
-		}
-		a.startFollower(p, a.o.Core.Resume(key, fromTheStart), func(f *follower) {
-			for _, id := range ids {
-				f.open[id] = true
-			}
-			for _, st := range present.Active {
-				if st.Key == key {
-					f.fold.Adopt(st)
-				}
-			}
-		})
-	}
-	return nil
-}
-
 // handIn takes a delivery that the core has recorded. An outcome waits until what
 // was said before it is queued.
 func (a *Adapter) handIn(d core.Delivery) {
@@ -197,7 +154,7 @@ func (f *follower) run(ctx context.Context) {
 		now := time.Now()
 		f.release(ctx, now)
 		if len(f.open) == 0 && f.letGo(false) {
-			f.status.finish("")
+			f.status.finish(markdown.Document{})
 			f.stream.drop(ctx)
 			return
 		}
@@ -225,13 +182,30 @@ func (f *follower) take(ctx context.Context, u core.Update) {
 	for _, c := range news.Changes {
 		f.changed(ctx, c)
 	}
-	if u.Kind == core.UpdateStarted {
+	switch u.Kind {
+	case core.UpdateStarted:
 		f.verbose = f.adapter.settingsOf(ctx, f.key).verbosity()
+	case core.UpdateStalled:
+		f.stalled(ctx, u)
 	}
 	if news.Ended {
-		f.status.finish(f.fold.View().Summary)
+		f.status.finish(statusDocument(f.calls(), f.fold.View().Summary))
 		f.setTurn("")
 	}
+}
+
+// calls returns the calls of tools that are shown.
+func (f *follower) calls() []progress.Line {
+	if f.verbose < 2 {
+		return nil
+	}
+	return f.fold.Lines()
+}
+
+// stalled tells that nothing was heard of the turn for long.
+func (f *follower) stalled(ctx context.Context, u core.Update) {
+	id := fmt.Sprintf("stalled:%s:%d", u.Turn, u.At.UnixNano())
+	f.adapter.say(ctx, id, f.key, Note{Text: "⏳ " + u.Detail, Buttons: stopButton(f.fold.View())})
 }
 
 // ours reports whether an update is of a turn that a message of this chat is part of.
@@ -300,7 +274,40 @@ func (f *follower) show(ctx context.Context, now time.Time) time.Time {
 	if f.verbose == 0 || len(f.open) == 0 {
 		return next
 	}
-	return earliest(next, f.status.show(v, f.stream.drafts(), now), f.stream.show(ctx, v, now))
+	next = earliest(next, f.showStatus(v, now))
+	if v.Turn == f.turn {
+		next = earliest(next, f.stream.show(ctx, v, now))
+	}
+	return next
+}
+
+// showStatus says what goes on, and returns when that is to be looked at again.
+func (f *follower) showStatus(v progress.View, now time.Time) time.Time {
+	line := v.Status(now)
+	drafted := f.stream.drafts() && v.Turn == f.turn && v.Text != "" && v.Tools == 0 && !f.status.live.exists()
+	if line == "" || v.Phase == progress.Ended || drafted { // the draft says it all
+		return time.Time{}
+	}
+	if n := f.queued(); v.Phase == progress.Running && v.Turn != f.turn && n > 0 {
+		line = fmt.Sprintf("Your message is number %d in the queue · %s", n, line)
+	}
+	calls, after := f.calls(), statusAfter
+	if len(calls) > 0 {
+		after = 0 // each of them is wanted
+	}
+	return later(v.NextChange(now), f.status.show(statusDocument(calls, line), stopButton(v), after, now))
+}
+
+// queued returns the place in the queue of the first message of this chat; 0 if none
+// of them waits.
+func (f *follower) queued() int {
+	first := 0
+	for id := range f.open {
+		if n := f.fold.Position(id); n > 0 && (first == 0 || n < first) {
+			first = n
+		}
+	}
+	return first
 }
 
 // earliest returns the first of moments; zero ones are none.

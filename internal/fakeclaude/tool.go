@@ -70,15 +70,29 @@ func (t *turn) tool(command string, work func() bool) {
 }
 
 // callTool emits the model's call and returns its id.
-func (t *turn) callTool(input json.RawMessage) string {
+func (t *turn) callTool(input json.RawMessage) string { return t.call("Bash", input) }
+
+func (t *turn) call(name string, input json.RawMessage) string {
 	id := "toolu_fake" + newID()[:8]
 	t.s.partial(func() {
-		t.openStream(object{"id": id, "input": object{}, "name": "Bash", "type": "tool_use"})
+		t.openStream(object{"id": id, "input": object{}, "name": name, "type": "tool_use"})
 		t.stream(object{"delta": object{"partial_json": string(input), "type": "input_json_delta"}, "index": 0, "type": "content_block_delta"})
 	})
-	t.emitBlock(t.modelMessage(block{Type: "tool_use", ID: id, Name: "Bash", Input: input}, "tool_use"), assistantEvent{RequestID: "req_fake" + newID()[:8]})
+	t.emitBlock(t.modelMessage(block{Type: "tool_use", ID: id, Name: name, Input: input}, "tool_use"), assistantEvent{RequestID: "req_fake" + newID()[:8]})
 	t.closeStream("tool_use")
 	return id
+}
+
+// edit changes a file, by its own account, and takes its time for that.
+func (t *turn) edit(d time.Duration, file string) {
+	input, _ := json.Marshal(object{"file_path": file, "old_string": "one\n", "new_string": "two\n"}) // always marshals
+	id := t.call("Edit", input)
+	if !t.pause(d) {
+		t.toolAborted(id, stoppedRunning)
+		return
+	}
+	t.toolResult(id, "The file "+file+" has been updated.", false, object{"filePath": file})
+	t.answer("edited " + file)
 }
 
 // ask asks the host for permission and waits for the answer.
