@@ -15,7 +15,8 @@ import (
 const (
 	// typingEvery: an action is shown for 5 s, https://core.telegram.org/bots/api#sendchataction
 	typingEvery = 4 * time.Second
-	// heldAtMost bounds how long an outcome waits for what was said before it.
+	// heldAtMost bounds how long an outcome waits for what was said before it, and how
+	// long it is waited for.
 	heldAtMost = 2 * time.Second
 )
 
@@ -41,9 +42,10 @@ type follower struct {
 	fold    *progress.Fold
 	verbose int
 
-	open   map[core.MessageID]bool // messages of this chat without an outcome
-	turn   core.TurnID             // the running one, if it has one of those
-	typed  time.Time               // when typing was shown last
+	open   map[core.MessageID]bool      // messages of this chat without an outcome
+	owed   map[core.MessageID]time.Time // those with one that was not handed in yet, and since when
+	turn   core.TurnID                  // the running one, if it has one of those
+	typed  time.Time                    // when typing was shown last
 	status status
 	stream stream
 
@@ -72,7 +74,7 @@ func (a *Adapter) follow(p place) {
 func (a *Adapter) startFollower(p place, updates *core.Subscription, begin func(*follower)) {
 	key := p.key()
 	f := &follower{
-		adapter: a, key: key, place: p, updates: updates, open: map[core.MessageID]bool{}, wake: make(chan struct{}, 1),
+		adapter: a, key: key, place: p, updates: updates, open: map[core.MessageID]bool{}, owed: map[core.MessageID]time.Time{}, wake: make(chan struct{}, 1),
 		fold: progress.New(progress.Options{Show: a.o.Shown, Dir: a.o.CWD}), asked: time.Now(),
 	}
 	f.status, f.stream = status{adapter: a, place: p}, stream{adapter: a, place: p}
@@ -153,7 +155,7 @@ func (f *follower) run(ctx context.Context) {
 		}
 		now := time.Now()
 		f.release(ctx, now)
-		if len(f.open) == 0 && f.letGo(false) {
+		if len(f.open)+len(f.owed) == 0 && f.letGo(false) {
 			f.status.finish(markdown.Document{})
 			f.stream.drop(ctx)
 			return
@@ -169,7 +171,7 @@ func (f *follower) take(ctx context.Context, u core.Update) {
 		case core.UpdateAccepted:
 			f.open[u.Message.ID] = true
 		case core.UpdateResult:
-			defer delete(f.open, u.Message.ID) // after what it brings
+			defer f.settled(u.Message.ID) // after what it brings
 		}
 	}
 	news := f.fold.Take(u)
@@ -191,6 +193,14 @@ func (f *follower) take(ctx context.Context, u core.Update) {
 	if news.Ended {
 		f.status.finish(statusDocument(f.calls(), f.fold.View().Summary))
 		f.setTurn("")
+	}
+}
+
+// settled notes that a message has its outcome.
+func (f *follower) settled(id core.MessageID) {
+	if f.open[id] {
+		delete(f.open, id)
+		f.owed[id] = time.Now()
 	}
 }
 
@@ -241,8 +251,14 @@ func (f *follower) release(ctx context.Context, now time.Time) {
 	}
 	f.held = held
 	f.mu.Unlock()
+	for id, since := range f.owed {
+		if now.Sub(since) >= heldAtMost { // it shares the reply to another one
+			delete(f.owed, id)
+		}
+	}
 	for _, d := range ready {
 		delete(f.open, d.Message)
+		delete(f.owed, d.Message)
 		f.stream.adoptedBy(ctx, d.ID)
 		f.adapter.outbox.add(d)
 	}
@@ -266,6 +282,9 @@ func (f *follower) letGo(now bool) bool {
 func (f *follower) show(ctx context.Context, now time.Time) time.Time {
 	v := f.fold.View()
 	next := now.Add(typingEvery)
+	if len(f.open) == 0 {
+		next = now.Add(heldAtMost) // to end
+	}
 	busy := len(f.open) > 0 && v.Phase != progress.Waiting && len(v.Approvals) == 0
 	if busy && now.Sub(f.typed) >= typingEvery {
 		f.typed = now
@@ -295,7 +314,7 @@ func (f *follower) showStatus(v progress.View, now time.Time) time.Time {
 	if len(calls) > 0 {
 		after = 0 // each of them is wanted
 	}
-	return later(v.NextChange(now), f.status.show(statusDocument(calls, line), stopButton(v), after, now))
+	return f.status.show(statusDocument(calls, line), stopButton(v), after, v.NextChange(now), now)
 }
 
 // queued returns the place in the queue of the first message of this chat; 0 if none

@@ -29,9 +29,10 @@ type status struct {
 	text    string    // what it says
 }
 
-// show says what goes on, for the first time when that has gone on for a while, and
-// returns when it may be done next.
-func (s *status) show(doc markdown.Document, buttons [][]Button, after time.Duration, now time.Time) time.Time {
+// show says what goes on, for the first time when that has gone on for a while. It
+// returns when it is to be called again if nothing happens: what is said changes by
+// itself at a time that is given.
+func (s *status) show(doc markdown.Document, buttons [][]Button, after time.Duration, changes, now time.Time) time.Time {
 	if s.since.IsZero() {
 		s.since = now
 	}
@@ -50,7 +51,7 @@ func (s *status) show(doc markdown.Document, buttons [][]Button, after time.Dura
 		s.text, s.changed = doc.Text, now
 		s.live.set(doc, buttons)
 	}
-	return now.Add(every)
+	return later(changes, now.Add(every))
 }
 
 // fresh returns the message of the next turn.
