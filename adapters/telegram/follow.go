@@ -40,6 +40,7 @@ type follower struct {
 	place   place
 	updates *core.Subscription
 	fold    *progress.Fold
+	found   *found // nil once it is taken over
 	verbose int
 
 	open   map[core.MessageID]bool      // messages of this chat without an outcome
@@ -139,6 +140,11 @@ func (f *follower) run(ctx context.Context) {
 	defer f.updates.Close()
 	f.verbose = f.adapter.settingsOf(ctx, f.key).verbosity()
 	f.recallShown(ctx)
+	f.takeAll(ctx)
+	if f.found != nil {
+		f.adopt()
+		f.found = nil
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -150,9 +156,7 @@ func (f *follower) run(ctx context.Context) {
 			f.letGo(true)
 			return
 		}
-		for u, ok := f.updates.Next(); ok; u, ok = f.updates.Next() {
-			f.take(ctx, u)
-		}
+		f.takeAll(ctx)
 		now := time.Now()
 		f.release(ctx, now)
 		if len(f.open)+len(f.owed) == 0 && f.letGo(false) {
@@ -161,6 +165,12 @@ func (f *follower) run(ctx context.Context) {
 			return
 		}
 		timer.Reset(time.Until(f.show(ctx, now)))
+	}
+}
+
+func (f *follower) takeAll(ctx context.Context) {
+	for u, ok := f.updates.Next(); ok; u, ok = f.updates.Next() {
+		f.take(ctx, u)
 	}
 }
 

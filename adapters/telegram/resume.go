@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bareclaw/adapters/telegram/progress"
 	"bareclaw/core"
 )
 
@@ -66,9 +67,10 @@ func (a *Adapter) followLeft(ctx context.Context) error {
 	defer a.followers.mu.Unlock()
 	for key, l := range a.left {
 		a.startFollower(l.place, l.updates, func(f *follower) {
+			f.found = &found{open: l.open}
 			for _, st := range present.Active {
 				if st.Key == key {
-					f.adopt(st, l.open)
+					f.found.status = st
 				}
 			}
 			for _, m := range l.open {
@@ -80,12 +82,22 @@ func (a *Adapter) followLeft(ctx context.Context) error {
 	return nil
 }
 
-// adopt takes over what runs, of which the beginning may have been told to an earlier
-// process.
-func (f *follower) adopt(st core.ChannelStatus, open []core.Message) {
+// found is what a follower finds that begins in the middle of something.
+type found struct {
+	status core.ChannelStatus
+	open   []core.Message
+}
+
+// adopt takes over what runs, if the updates that there are do not tell: its beginning
+// was told to an earlier process.
+func (f *follower) adopt() {
+	st, v := f.found.status, f.fold.View()
+	if v.Phase == progress.Running && v.Turn != st.Turn {
+		return // it is further by now
+	}
 	f.fold.Adopt(st)
-	for _, m := range open {
-		if st.Turn != "" && m.Turn == st.Turn {
+	for _, m := range f.found.open {
+		if st.Turn != "" && m.Turn == st.Turn && f.open[m.ID] {
 			f.setTurn(st.Turn)
 		}
 	}

@@ -134,11 +134,12 @@ func (s *stream) take(ctx context.Context, name string) (id int, forget []*core.
 // call gives the text a name: what is shown from now on is that.
 func (s *stream) call(name string) {
 	s.name = name
-	a, key := s.adapter, s.place.key()
+	a, p := s.adapter, s.place
 	s.live.onPost(func(id int) {
-		if err := a.keep(a.ctx, recordStream+string(key), streamRecord{Message: id, Name: name}); err != nil && a.ctx.Err() == nil {
-			a.o.Log.Warn("telegram: not remembered what is shown", "channel", string(key), "err", err)
+		if err := a.keep(a.ctx, recordStream+string(p.key()), streamRecord{Message: id, Name: name}); err != nil && a.ctx.Err() == nil {
+			a.o.Log.Warn("telegram: not remembered what is shown", "channel", string(p.key()), "err", err)
 		}
+		a.typing(p) // which a message ends
 	})
 }
 
