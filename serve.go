@@ -274,12 +274,13 @@ func (d *daemon) open() (err error) {
 		}
 	}()
 	d.restoreFeeds()
+	if err := d.prepareTelegram(); err != nil {
+		return err
+	}
 	if err := d.manager.Recover(context.Background()); err != nil {
 		return fmt.Errorf("take up what was left: %w", err)
 	}
-	if err := d.startTelegram(); err != nil {
-		return err
-	}
+	d.startTelegram()
 	if d.predecessor != nil {
 		return nil // serveHeld tells when this is the daemon
 	}

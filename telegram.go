@@ -25,8 +25,9 @@ func (d *daemon) deliverers() map[string]string {
 	return map[string]string{telegram.Prefix: telegram.Name}
 }
 
-// startTelegram serves Telegram, if there is a bot. It asks nothing of the network.
-func (d *daemon) startTelegram() error {
+// prepareTelegram makes the adapter for Telegram, if there is a bot. It is called
+// before the core takes up what was left.
+func (d *daemon) prepareTelegram() error {
 	if !d.cfg.TelegramToken.IsSet() {
 		return nil
 	}
@@ -42,17 +43,25 @@ func (d *daemon) startTelegram() error {
 	if err != nil {
 		return err
 	}
+	d.telegram = &chats{adapter: adapter}
+	return adapter.Prepare(context.Background())
+}
+
+// startTelegram serves Telegram, if there is a bot. It asks nothing of the network.
+func (d *daemon) startTelegram() {
+	c := d.telegram
+	if c == nil {
+		return
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &chats{adapter: adapter, end: cancel, ended: make(chan struct{})}
-	d.telegram = c
+	c.end, c.ended = cancel, make(chan struct{})
 	d.closers = append(d.closers, c.stop)
 	go func() { // ends by stop
 		defer close(c.ended)
-		if err := adapter.Run(ctx); err != nil && ctx.Err() == nil {
+		if err := c.adapter.Run(ctx); err != nil && ctx.Err() == nil {
 			d.log.Error("Telegram is not served", "err", err)
 		}
 	}()
-	return nil
 }
 
 // stop ends it and returns when nothing of it is under way any more. It may be

@@ -73,6 +73,11 @@ func (m *ProcessManager) OnDelivery(adapter string, f func(Delivery)) {
 // once they are durable. Those whose id is known are ignored, but those of them that
 // are still pending are handed over as well.
 func (m *ProcessManager) Deliver(ctx context.Context, ds ...*Delivery) error {
+	return m.DeliverKeeping(ctx, nil, ds...)
+}
+
+// DeliverKeeping is Deliver together with Keep: either both are durable or neither.
+func (m *ProcessManager) DeliverKeeping(ctx context.Context, rs []*Record, ds ...*Delivery) error {
 	now := m.o.Now()
 	for _, d := range ds {
 		d.State = DeliveryPending
@@ -80,7 +85,10 @@ func (m *ProcessManager) Deliver(ctx context.Context, ds ...*Delivery) error {
 			d.CreatedAt = now
 		}
 	}
-	if err := m.write(ctx, Change{Deliver: ds}); err != nil {
+	for _, r := range rs {
+		r.At = now
+	}
+	if err := m.write(ctx, Change{Deliver: ds, Records: rs}); err != nil {
 		return fmt.Errorf("record deliveries: %w", err)
 	}
 	for _, d := range ds {

@@ -164,6 +164,9 @@ func (m *ProcessManager) Trace(ctx context.Context, id MessageID) (Trace, error)
 		return Trace{}, err
 	}
 	t := Trace{Message: msg}
+	if t.Deliveries, err = m.o.Ledger.MessageDeliveries(ctx, id); err != nil {
+		return Trace{}, fmt.Errorf("read the deliveries of message %s: %w", id, err)
+	}
 	if msg.Turn == "" {
 		t.Place = m.Place(id)
 		return t, nil
@@ -173,10 +176,7 @@ func (m *ProcessManager) Trace(ctx context.Context, id MessageID) (Trace, error)
 		return Trace{}, fmt.Errorf("read the turn of message %s: %w", id, err)
 	}
 	t.Turn, t.Members = &turn, turn.Members
-	if t.Approvals, err = m.o.Ledger.TurnApprovals(ctx, turn.ID); err != nil {
-		return t, err
-	}
-	t.Deliveries, err = m.o.Ledger.MessageDeliveries(ctx, id)
+	t.Approvals, err = m.o.Ledger.TurnApprovals(ctx, turn.ID)
 	return t, err
 }
 

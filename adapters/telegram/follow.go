@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/progress"
 	"bareclaw/core"
 )
@@ -15,7 +15,8 @@ import (
 const (
 	// typingEvery: an action is shown for 5 s, https://core.telegram.org/bots/api#sendchataction
 	typingEvery = 4 * time.Second
-	// heldAtMost bounds how long an outcome waits for what was said before it.
+	// heldAtMost bounds how long an outcome waits for what was said before it, and how
+	// long it is waited for.
 	heldAtMost = 2 * time.Second
 )
 
@@ -39,11 +40,13 @@ type follower struct {
 	place   place
 	updates *core.Subscription
 	fold    *progress.Fold
+	found   *found // nil once it is taken over
 	verbose int
 
-	open   map[core.MessageID]bool // messages of this chat without an outcome
-	turn   core.TurnID             // the running one, if it has one of those
-	typed  time.Time               // when typing was shown last
+	open   map[core.MessageID]bool      // messages of this chat without an outcome
+	owed   map[core.MessageID]time.Time // those with one that was not handed in yet, and since when
+	turn   core.TurnID                  // the running one, if it has one of those
+	typed  time.Time                    // when typing was shown last
 	status status
 	stream stream
 
@@ -72,7 +75,7 @@ func (a *Adapter) follow(p place) {
 func (a *Adapter) startFollower(p place, updates *core.Subscription, begin func(*follower)) {
 	key := p.key()
 	f := &follower{
-		adapter: a, key: key, place: p, updates: updates, open: map[core.MessageID]bool{}, wake: make(chan struct{}, 1),
+		adapter: a, key: key, place: p, updates: updates, open: map[core.MessageID]bool{}, owed: map[core.MessageID]time.Time{}, wake: make(chan struct{}, 1),
 		fold: progress.New(progress.Options{Show: a.o.Shown, Dir: a.o.CWD}), asked: time.Now(),
 	}
 	f.status, f.stream = status{adapter: a, place: p}, stream{adapter: a, place: p}
@@ -85,49 +88,6 @@ func (a *Adapter) startFollower(p place, updates *core.Subscription, begin func(
 	}
 	a.followers.of[key] = f
 	a.start(f.run)
-}
-
-// followOpen follows the conversations that an earlier process has left open, and
-// tidies up what it has left of those that are not.
-func (a *Adapter) followOpen(ctx context.Context) error {
-	open, err := a.o.Core.OpenMessages(ctx, Name)
-	if err != nil {
-		return fmt.Errorf("telegram: find open messages: %w", err)
-	}
-	left, err := a.o.Core.Records(ctx, Name, recordShown)
-	if err != nil {
-		return fmt.Errorf("telegram: find what was shown: %w", err)
-	}
-	present, err := a.o.Core.Overview(ctx)
-	if err != nil {
-		return fmt.Errorf("telegram: find what runs: %w", err)
-	}
-	of := map[core.ChannelKey][]core.MessageID{}
-	for _, r := range left {
-		of[core.ChannelKey(strings.TrimPrefix(r.Key, recordShown))] = []core.MessageID{}
-	}
-	for _, m := range open {
-		of[m.Channel] = append(of[m.Channel], m.ID)
-	}
-	a.followers.mu.Lock()
-	defer a.followers.mu.Unlock()
-	for key, ids := range of {
-		p, ok := parsePlace(key)
-		if !ok {
-			continue
-		}
-		a.startFollower(p, a.o.Core.Resume(key, fromTheStart), func(f *follower) {
-			for _, id := range ids {
-				f.open[id] = true
-			}
-			for _, st := range present.Active {
-				if st.Key == key {
-					f.fold.Adopt(st)
-				}
-			}
-		})
-	}
-	return nil
 }
 
 // handIn takes a delivery that the core has recorded. An outcome waits until what
@@ -180,6 +140,11 @@ func (f *follower) run(ctx context.Context) {
 	defer f.updates.Close()
 	f.verbose = f.adapter.settingsOf(ctx, f.key).verbosity()
 	f.recallShown(ctx)
+	f.takeAll(ctx)
+	if f.found != nil {
+		f.adopt()
+		f.found = nil
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -191,17 +156,21 @@ func (f *follower) run(ctx context.Context) {
 			f.letGo(true)
 			return
 		}
-		for u, ok := f.updates.Next(); ok; u, ok = f.updates.Next() {
-			f.take(ctx, u)
-		}
+		f.takeAll(ctx)
 		now := time.Now()
 		f.release(ctx, now)
-		if len(f.open) == 0 && f.letGo(false) {
-			f.status.finish("")
+		if len(f.open)+len(f.owed) == 0 && f.letGo(false) {
+			f.status.finish(markdown.Document{})
 			f.stream.drop(ctx)
 			return
 		}
 		timer.Reset(time.Until(f.show(ctx, now)))
+	}
+}
+
+func (f *follower) takeAll(ctx context.Context) {
+	for u, ok := f.updates.Next(); ok; u, ok = f.updates.Next() {
+		f.take(ctx, u)
 	}
 }
 
@@ -212,7 +181,7 @@ func (f *follower) take(ctx context.Context, u core.Update) {
 		case core.UpdateAccepted:
 			f.open[u.Message.ID] = true
 		case core.UpdateResult:
-			defer delete(f.open, u.Message.ID) // after what it brings
+			defer f.settled(u.Message.ID) // after what it brings
 		}
 	}
 	news := f.fold.Take(u)
@@ -225,13 +194,38 @@ func (f *follower) take(ctx context.Context, u core.Update) {
 	for _, c := range news.Changes {
 		f.changed(ctx, c)
 	}
-	if u.Kind == core.UpdateStarted {
+	switch u.Kind {
+	case core.UpdateStarted:
 		f.verbose = f.adapter.settingsOf(ctx, f.key).verbosity()
+	case core.UpdateStalled:
+		f.stalled(ctx, u)
 	}
 	if news.Ended {
-		f.status.finish(f.fold.View().Summary)
+		f.status.finish(statusDocument(f.calls(), f.fold.View().Summary))
 		f.setTurn("")
 	}
+}
+
+// settled notes that a message has its outcome.
+func (f *follower) settled(id core.MessageID) {
+	if f.open[id] {
+		delete(f.open, id)
+		f.owed[id] = time.Now()
+	}
+}
+
+// calls returns the calls of tools that are shown.
+func (f *follower) calls() []progress.Line {
+	if f.verbose < 2 {
+		return nil
+	}
+	return f.fold.Lines()
+}
+
+// stalled tells that nothing was heard of the turn for long.
+func (f *follower) stalled(ctx context.Context, u core.Update) {
+	id := fmt.Sprintf("stalled:%s:%d", u.Turn, u.At.UnixNano())
+	f.adapter.say(ctx, id, f.key, Note{Text: "⏳ " + u.Detail, Buttons: stopButton(f.fold.View())})
 }
 
 // ours reports whether an update is of a turn that a message of this chat is part of.
@@ -267,8 +261,14 @@ func (f *follower) release(ctx context.Context, now time.Time) {
 	}
 	f.held = held
 	f.mu.Unlock()
+	for id, since := range f.owed {
+		if now.Sub(since) >= heldAtMost { // it shares the reply to another one
+			delete(f.owed, id)
+		}
+	}
 	for _, d := range ready {
 		delete(f.open, d.Message)
+		delete(f.owed, d.Message)
 		f.stream.adoptedBy(ctx, d.ID)
 		f.adapter.outbox.add(d)
 	}
@@ -292,6 +292,9 @@ func (f *follower) letGo(now bool) bool {
 func (f *follower) show(ctx context.Context, now time.Time) time.Time {
 	v := f.fold.View()
 	next := now.Add(typingEvery)
+	if len(f.open) == 0 {
+		next = now.Add(heldAtMost) // to end
+	}
 	busy := len(f.open) > 0 && v.Phase != progress.Waiting && len(v.Approvals) == 0
 	if busy && now.Sub(f.typed) >= typingEvery {
 		f.typed = now
@@ -300,7 +303,40 @@ func (f *follower) show(ctx context.Context, now time.Time) time.Time {
 	if f.verbose == 0 || len(f.open) == 0 {
 		return next
 	}
-	return earliest(next, f.status.show(v, f.stream.drafts(), now), f.stream.show(ctx, v, now))
+	next = earliest(next, f.showStatus(v, now))
+	if v.Turn == f.turn {
+		next = earliest(next, f.stream.show(ctx, v, now))
+	}
+	return next
+}
+
+// showStatus says what goes on, and returns when that is to be looked at again.
+func (f *follower) showStatus(v progress.View, now time.Time) time.Time {
+	line := v.Status(now)
+	drafted := f.stream.drafts() && v.Turn == f.turn && v.Text != "" && v.Tools == 0 && !f.status.live.exists()
+	if line == "" || v.Phase == progress.Ended || drafted { // the draft says it all
+		return time.Time{}
+	}
+	if n := f.queued(); v.Phase == progress.Running && v.Turn != f.turn && n > 0 {
+		line = fmt.Sprintf("Your message is number %d in the queue · %s", n, line)
+	}
+	calls, after := f.calls(), statusAfter
+	if len(calls) > 0 {
+		after = 0 // each of them is wanted
+	}
+	return f.status.show(statusDocument(calls, line), stopButton(v), after, v.NextChange(now), now)
+}
+
+// queued returns the place in the queue of the first message of this chat; 0 if none
+// of them waits.
+func (f *follower) queued() int {
+	first := 0
+	for id := range f.open {
+		if n := f.fold.Position(id); n > 0 && (first == 0 || n < first) {
+			first = n
+		}
+	}
+	return first
 }
 
 // earliest returns the first of moments; zero ones are none.

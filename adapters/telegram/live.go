@@ -112,19 +112,6 @@ func (l *live) exists() bool {
 	return l.id != 0
 }
 
-// remove deletes a message that has nothing more to say.
-func (a *Adapter) remove(p place, id int) {
-	a.post(schedule.Job{
-		Chat: p.chat, Group: p.group(), Lane: p.thread, Class: schedule.Progress,
-		Do: func(ctx context.Context, _ schedule.Try) error {
-			return a.call(ctx, func(ctx context.Context) error {
-				_, err := a.client.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: p.chat, MessageID: id})
-				return err
-			})
-		},
-	})
-}
-
 // post submits a job that may be lost.
 func (a *Adapter) post(j schedule.Job) {
 	if err := a.sends.Submit(j); err != nil && j.Done != nil {

@@ -15,7 +15,9 @@ import (
 const (
 	recordRef     = "ref:"     // + chat:message id → ref
 	recordSource  = "source:"  // + message id of the core → message id of the chat
-	recordShown   = "shown:"   // + channel key → shownRecord
+	recordStatus  = "status:"  // + channel key → message id of the status line in the chat
+	recordStream  = "stream:"  // + channel key → streamRecord
+	recordLeft    = "left:"    // + chat:message id → leftRecord
 	recordAdopted = "adopted:" // + delivery id → message id of the chat
 	recordChat    = "chat:"    // + chat id → chatRecord
 	recordTopic   = "topic:"   // + channel key → topicRecord

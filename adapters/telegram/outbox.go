@@ -17,6 +17,10 @@ import (
 // maxInFlight is how many calls may be under way at once.
 const maxInFlight = 16
 
+// deliverFor is how long a delivery is tried that Telegram neither takes nor refuses:
+// a gateway may sleep over a weekend, or be without a network.
+const deliverFor = 7 * 24 * time.Hour
+
 // recordPause is how long is waited before it is tried again to record what was
 // sent: without that it would be sent once more after a restart.
 const recordPause = time.Second

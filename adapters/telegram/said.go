@@ -26,11 +26,13 @@ const maxChange = 16 << 10
 
 // said has a text delivered that is no answer.
 func (f *follower) said(ctx context.Context, s progress.Said) {
-	edit := f.stream.take(ctx, s.Stream)
-	if f.verbose == 0 {
-		return
+	edit, forget := f.stream.take(ctx, s.Stream)
+	switch {
+	case f.verbose > 0:
+		f.deliver(ctx, "said:"+s.ID, kindSaid, saidBody{Text: s.Text, Edit: edit}, forget...)
+	case edit != 0:
+		f.adapter.leave(ctx, f.place, edit, markdown.Document{}, forget...)
 	}
-	f.deliver(ctx, "said:"+s.ID, kindSaid, saidBody{Text: s.Text, Edit: edit})
 }
 
 // changed has a change of a file delivered.
@@ -42,14 +44,15 @@ func (f *follower) changed(ctx context.Context, c progress.Change) {
 	f.deliver(ctx, "change:"+c.ID, kindChange, c)
 }
 
-func (f *follower) deliver(ctx context.Context, id string, kind core.DeliveryKind, body any) {
+// deliver records a delivery, together with records.
+func (f *follower) deliver(ctx context.Context, id string, kind core.DeliveryKind, body any, records ...*core.Record) {
 	doc, err := json.Marshal(body)
 	if err == nil {
 		d := &core.Delivery{ID: id, Kind: kind, Adapter: Name, Channel: f.key, Body: doc}
 		for m := range f.open {
 			d.Message = max(d.Message, m) // the newest: it carries the reply
 		}
-		err = f.adapter.o.Core.Deliver(ctx, d)
+		err = f.adapter.o.Core.DeliverKeeping(ctx, records, d)
 	}
 	if err != nil && ctx.Err() == nil {
 		f.adapter.o.Log.Warn("telegram: not delivered what was said on the way", "channel", string(f.key), "err", err)

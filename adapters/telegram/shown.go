@@ -2,36 +2,137 @@ package telegram
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
 
+	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/schedule"
 	"bareclaw/core"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
 )
+
+// leftPause is how long is waited before it is tried again to give a message that
+// shows nothing more its last words.
+const leftPause = 10 * time.Second
+
+// A streamRecord is the message that shows a text which is being written.
+type streamRecord struct {
+	Message int    `json:"message"`
+	Name    string `json:"name"` // of the text, see progress.View
+}
+
+// A leftRecord is what becomes of a message that shows nothing more: its last words,
+// or, where there are none, nothing.
+type leftRecord struct {
+	Text     string                 `json:"text,omitempty"`
+	Entities []models.MessageEntity `json:"entities,omitempty"`
+}
 
 // recallShown takes up the messages that an earlier process has shown things in.
 func (f *follower) recallShown(ctx context.Context) {
-	var r shownRecord
-	if _, err := f.adapter.recall(ctx, recordShown+string(f.key), &r); err != nil && ctx.Err() == nil {
+	var s streamRecord
+	_, err := f.adapter.recall(ctx, recordStatus+string(f.key), &f.status.live.id)
+	_, err2 := f.adapter.recall(ctx, recordStream+string(f.key), &s)
+	if err = errors.Join(err, err2); err != nil && ctx.Err() == nil {
 		f.adapter.o.Log.Warn("telegram: not known what was shown", "channel", string(f.key), "err", err)
 	}
-	f.status.live.id = r.Status
-	f.stream.live.id = r.Stream
-	f.stream.call(r.StreamName)
+	f.stream.live.id = s.Message
+	f.stream.call(s.Name)
 }
 
-// changeShown changes the record of what is shown in a conversation.
-func (a *Adapter) changeShown(ctx context.Context, key core.ChannelKey, change func(*shownRecord)) {
+// statusPosted remembers which message is a conversation's status line.
+func (a *Adapter) statusPosted(key core.ChannelKey, id int) {
 	a.showing.Lock()
 	defer a.showing.Unlock()
-	var r shownRecord
-	_, err := a.recall(ctx, recordShown+string(key), &r)
-	if err == nil {
-		change(&r)
-		if r == (shownRecord{}) {
-			err = a.o.Core.Keep(ctx, &core.Record{Owner: Name, Key: recordShown + string(key)})
-		} else {
-			err = a.keep(ctx, recordShown+string(key), r)
-		}
-	}
-	if err != nil && ctx.Err() == nil {
+	if err := a.keep(a.ctx, recordStatus+string(key), id); err != nil && a.ctx.Err() == nil {
 		a.o.Log.Warn("telegram: not remembered what is shown", "channel", string(key), "err", err)
 	}
+}
+
+// statusLeft lets a status line have its last words. The next turn may have another
+// one already.
+func (a *Adapter) statusLeft(ctx context.Context, p place, id int, last markdown.Document) {
+	a.showing.Lock()
+	defer a.showing.Unlock()
+	var shown int
+	if _, err := a.recall(ctx, recordStatus+string(p.key()), &shown); err != nil || shown != id {
+		a.leave(ctx, p, id, last)
+		return
+	}
+	a.leave(ctx, p, id, last, gone(recordStatus+string(p.key())))
+}
+
+// gone is a record of which there is to be none any more.
+func gone(key string) *core.Record { return &core.Record{Owner: Name, Key: key} }
+
+// leave gives a message that shows nothing more its last words, or takes it away
+// where there are none. It is on record until that is done. Other records are
+// written together with that one.
+func (a *Adapter) leave(ctx context.Context, p place, id int, last markdown.Document, others ...*core.Record) {
+	l := leftRecord{Text: last.Text, Entities: last.Entities}
+	doc, err := json.Marshal(l)
+	if err == nil {
+		err = a.o.Core.Keep(ctx, append(others, &core.Record{Owner: Name, Key: leftKey(p, id), Doc: doc})...)
+	}
+	if err != nil && ctx.Err() == nil {
+		a.o.Log.Warn("telegram: not remembered what is to be tidied up", "chat", p.chat, "message", id, "err", err)
+	}
+	a.wrapUp(p, id, l)
+}
+
+func leftKey(p place, id int) string {
+	return recordLeft + string(p.key()) + ":" + strconv.Itoa(id)
+}
+
+// wrapUp does what leave has recorded, again and again until it is done or refused.
+func (a *Adapter) wrapUp(p place, id int, last leftRecord) {
+	a.post(schedule.Job{
+		Chat: p.chat, Group: p.group(), Lane: p.thread, Class: schedule.Progress,
+		Do: func(ctx context.Context, _ schedule.Try) error {
+			return a.call(ctx, func(ctx context.Context) error { return last.apply(ctx, a.client, p, id) })
+		},
+		Done: func(err error) {
+			switch {
+			case errors.Is(err, schedule.ErrClosed), errors.Is(err, errLeaving): // the next process does it
+			case err == nil, classify(err).Kind == schedule.Permanent:
+				a.start(func(ctx context.Context) { _ = a.o.Core.Keep(ctx, gone(leftKey(p, id))) }) // or it is done once more
+			default:
+				a.start(func(ctx context.Context) {
+					pause(ctx, leftPause)
+					a.wrapUp(p, id, last)
+				})
+			}
+		},
+	})
+}
+
+func (l *leftRecord) apply(ctx context.Context, c *client, p place, id int) error {
+	if l.Text == "" {
+		_, err := c.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: p.chat, MessageID: id})
+		return err
+	}
+	return (&textPart{text: l.Text, entities: l.Entities, edit: id}).change(ctx, c, p)
+}
+
+// wrapUpLeft does what an earlier process has not come to.
+func (a *Adapter) wrapUpLeft(ctx context.Context) error {
+	all, err := a.o.Core.Records(ctx, Name, recordLeft)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		key, message, _ := strings.Cut(strings.TrimPrefix(r.Key, recordLeft), ":")
+		p, ok := parsePlace(core.ChannelKey(key))
+		id, err := strconv.Atoi(message)
+		var last leftRecord
+		if ok && err == nil && json.Unmarshal(r.Doc, &last) == nil {
+			a.wrapUp(p, id, last)
+		}
+	}
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/progress"
-	"bareclaw/core"
 )
 
 const (
@@ -19,7 +18,7 @@ const (
 	statusEveryGroup = 10 * time.Second
 )
 
-// A status is the one line that says what goes on in a conversation. There is one
+// A status is the one message that says what goes on in a conversation. There is one
 // for each turn, with a button that stops it.
 type status struct {
 	adapter *Adapter
@@ -27,23 +26,13 @@ type status struct {
 	live    *live
 	since   time.Time // since when there is something to say
 	changed time.Time // when it was changed last
-	line    string    // what it says
+	text    string    // what it says
 }
 
-// A shownRecord is what must be known to go on with what is shown after a restart.
-type shownRecord struct {
-	Status int `json:"status,omitempty"` // message ids of the chat
-	Stream int `json:"stream,omitempty"`
-	// StreamName is the text that Stream shows, see progress.View.
-	StreamName string `json:"stream_name,omitempty"`
-}
-
-// show says what goes on, and returns when that is to be looked at again.
-func (s *status) show(v progress.View, drafts bool, now time.Time) time.Time {
-	line := v.Status(now)
-	if line == "" || v.Phase == progress.Ended || drafts && v.Text != "" && v.Tools == 0 && !s.live.exists() { // the draft says it all
-		return time.Time{}
-	}
+// show says what goes on, for the first time when that has gone on for a while. It
+// returns when it is to be called again if nothing happens: what is said changes by
+// itself at a time that is given.
+func (s *status) show(doc markdown.Document, buttons [][]Button, after time.Duration, changes, now time.Time) time.Time {
 	if s.since.IsZero() {
 		s.since = now
 	}
@@ -53,28 +42,70 @@ func (s *status) show(v progress.View, drafts bool, now time.Time) time.Time {
 	}
 	from := s.changed.Add(every)
 	if !s.live.exists() {
-		from = later(from, s.since.Add(statusAfter))
+		from = later(from, s.since.Add(after))
 	}
 	if now.Before(from) {
 		return from
 	}
-	if line != s.line {
-		s.line, s.changed = line, now
-		s.live.set(statusDocument(line), stopButton(v))
+	if doc.Text != s.text {
+		s.text, s.changed = doc.Text, now
+		s.live.set(doc, buttons)
 	}
-	return later(v.NextChange(now), now.Add(every))
+	return later(changes, now.Add(every))
 }
 
-// fresh returns the line of the next turn.
+// fresh returns the message of the next turn.
 func (s *status) fresh() *live {
-	l, a, key := newLive(s.adapter, s.place, "status"), s.adapter, s.place.key()
-	l.onPost(func(id int) { a.changeShown(a.ctx, key, func(r *shownRecord) { r.Status = id }) })
+	l, a, p := newLive(s.adapter, s.place, "status"), s.adapter, s.place
+	l.onPost(func(id int) {
+		a.statusPosted(p.key(), id)
+		a.typing(p) // which a message ends
+	})
 	return l
 }
 
-// statusDocument is how a status line looks.
-func statusDocument(line string) markdown.Document {
-	return new(markdown.Builder).Italic(line).Document()
+// finish gives the message its last words, or takes it away where there are none.
+// The next turn gets another one.
+func (s *status) finish(last markdown.Document) {
+	old := s.live
+	s.live = s.fresh()
+	s.since, s.changed, s.text = time.Time{}, time.Time{}, ""
+	s.adapter.start(func(ctx context.Context) {
+		if id := old.close(ctx); id != 0 && ctx.Err() == nil {
+			s.adapter.statusLeft(ctx, s.place, id, last)
+		}
+	})
+}
+
+// statusDocument is how a status looks: calls of tools, one to a line, and what goes
+// on.
+func statusDocument(calls []progress.Line, line string) markdown.Document {
+	var b markdown.Builder
+	for i, l := range calls {
+		if i > 0 {
+			b.Text("\n")
+		}
+		b.Text(callMark(l) + l.String())
+	}
+	if len(calls) > 0 && line != "" {
+		b.Text("\n")
+	}
+	return b.Italic(line).Document()
+}
+
+// callMark says how a call stands.
+func callMark(l progress.Line) string {
+	mark := "▸ "
+	switch {
+	case l.IsError:
+		mark = "✗ "
+	case l.Ended:
+		mark = "✓ "
+	}
+	if l.Sub {
+		return "↳ " + mark
+	}
+	return mark
 }
 
 // stopButton stops the turn that runs.
@@ -83,37 +114,6 @@ func stopButton(v progress.View) [][]Button {
 		return nil
 	}
 	return [][]Button{{{Text: "⏹ Stop", Data: "stop:" + string(v.Turn)}}}
-}
-
-// finish gives the line its last words, or takes it away where there are none. The
-// next turn gets another one.
-func (s *status) finish(summary string) {
-	old := s.live
-	s.live = s.fresh()
-	s.since, s.changed, s.line = time.Time{}, time.Time{}, ""
-	s.adapter.start(func(ctx context.Context) {
-		id := old.close(ctx)
-		if id == 0 || ctx.Err() != nil {
-			return
-		}
-		s.adapter.forgetStatus(ctx, s.place.key(), id)
-		if summary == "" {
-			s.adapter.remove(s.place, id)
-			return
-		}
-		last := newLive(s.adapter, s.place, "summary")
-		last.id = id
-		last.set(statusDocument(summary), nil)
-	})
-}
-
-// forgetStatus forgets the status line of a turn that has ended.
-func (a *Adapter) forgetStatus(ctx context.Context, key core.ChannelKey, id int) {
-	a.changeShown(ctx, key, func(r *shownRecord) {
-		if r.Status == id {
-			r.Status = 0
-		}
-	})
 }
 
 func later(a, b time.Time) time.Time {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -13,9 +14,29 @@ import (
 // stopAnswer is how long whoever stops a turn waits for a word.
 const stopAnswer = 700 * time.Millisecond
 
+// stopLate is said to whoever stops a turn that has ended.
+const stopLate = "It has ended already."
+
 // tappedStop ends the turn that the button names, and no later one.
 func (a *Adapter) tappedStop(ctx context.Context, t tap) string {
-	return a.stop(ctx, t.place.key(), core.TurnID(t.arg))
+	answer := a.stop(ctx, t.place.key(), core.TurnID(t.arg))
+	if answer == stopLate && a.strayStatus(ctx, t) {
+		a.leave(ctx, t.place, t.message, markdown.Document{})
+	}
+	return answer
+}
+
+// strayStatus reports whether a button is on a status line that no process knows
+// of: one was killed when Telegram had taken it, and before its id was on record.
+func (a *Adapter) strayStatus(ctx context.Context, t tap) bool {
+	for _, key := range []string{refKey(t.place.chat, t.message), leftKey(t.place, t.message)} {
+		if _, err := a.o.Core.Record(ctx, Name, key); !errors.Is(err, core.ErrNotFound) {
+			return false // a delivery, or about to have its last words
+		}
+	}
+	var shown int
+	_, err := a.recall(ctx, recordStatus+string(t.place.key()), &shown)
+	return err == nil && shown != t.message
 }
 
 // stop ends a turn, and says what came of it.
@@ -27,7 +48,7 @@ func (a *Adapter) stop(ctx context.Context, key core.ChannelKey, turn core.TurnI
 	case err == nil:
 		return "Stopped."
 	case errors.Is(err, core.ErrNothingRuns), errors.Is(err, core.ErrNotFound):
-		return "It has ended already."
+		return stopLate
 	case ctx.Err() != nil:
 		return "Stopping…" // it is asked for, and only not waited for
 	}

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"hash/fnv"
 	"math"
@@ -113,28 +114,32 @@ func draftOf(turn core.TurnID) int {
 }
 
 // take ends the showing of a text, or of whatever is shown if there is no name, and
-// returns the message that it was shown in, which becomes the one that it is
-// delivered in; 0 if there is none.
-func (s *stream) take(ctx context.Context, name string) int {
+// returns the message that it was shown in, 0 if there is none, and what is to be
+// written together with what becomes of that message: else it might stay for ever as
+// it is, or be taken for one that shows something still.
+func (s *stream) take(ctx context.Context, name string) (id int, forget []*core.Record) {
 	if name != "" && name != s.name {
-		return 0
+		return 0, nil
 	}
-	id := s.live.close(ctx)
+	id = s.live.close(ctx)
 	_ = s.adapter.sends.Cancel(ctx, s.place.chat, "draft:"+string(s.place.key())) // it would come after the message; only if ctx ends
 	s.live = newLive(s.adapter, s.place, "stream")
 	s.name, s.bytes = "", 0
 	if id != 0 {
-		s.adapter.changeShown(ctx, s.place.key(), func(r *shownRecord) { r.Stream, r.StreamName = 0, "" })
+		forget = []*core.Record{gone(recordStream + string(s.place.key()))}
 	}
-	return id
+	return id, forget
 }
 
 // call gives the text a name: what is shown from now on is that.
 func (s *stream) call(name string) {
 	s.name = name
-	a, key := s.adapter, s.place.key()
+	a, p := s.adapter, s.place
 	s.live.onPost(func(id int) {
-		a.changeShown(a.ctx, key, func(r *shownRecord) { r.Stream, r.StreamName = id, name })
+		if err := a.keep(a.ctx, recordStream+string(p.key()), streamRecord{Message: id, Name: name}); err != nil && a.ctx.Err() == nil {
+			a.o.Log.Warn("telegram: not remembered what is shown", "channel", string(p.key()), "err", err)
+		}
+		a.typing(p) // which a message ends
 	})
 }
 
@@ -144,19 +149,20 @@ func (s *stream) drafts() bool { return !s.place.group() && !s.adapter.noDrafts.
 
 // drop takes away a text that is not delivered, such as one that was begun anew.
 func (s *stream) drop(ctx context.Context) {
-	if id := s.take(ctx, ""); id != 0 && ctx.Err() == nil {
-		s.adapter.remove(s.place, id)
+	if id, forget := s.take(ctx, ""); id != 0 && ctx.Err() == nil {
+		s.adapter.leave(ctx, s.place, id, markdown.Document{}, forget...)
 	}
 }
 
 // adoptedBy ends the showing of a text because the delivery has it, or something in
 // its place.
 func (s *stream) adoptedBy(ctx context.Context, delivery string) {
-	id := s.take(ctx, "")
+	id, records := s.take(ctx, "")
 	if id == 0 {
 		return
 	}
-	if err := s.adapter.keep(ctx, recordAdopted+delivery, id); err != nil && ctx.Err() == nil {
+	records = append(records, &core.Record{Owner: Name, Key: recordAdopted + delivery, Doc: json.RawMessage(strconv.Itoa(id))})
+	if err := s.adapter.o.Core.Keep(ctx, records...); err != nil && ctx.Err() == nil {
 		s.adapter.o.Log.Warn("telegram: an answer comes in a message of its own", "delivery", delivery, "err", err)
 	}
 }

@@ -89,9 +89,10 @@ type Adapter struct {
 	sends     *schedule.Scheduler
 	calls     calls
 
+	left      map[core.ChannelKey]*leftOpen // until Run follows them
 	followers followers
 	noDrafts  atomic.Bool
-	showing   sync.Mutex // one record of what is shown is changed at a time
+	showing   sync.Mutex // one record of a status line is changed at a time
 	chats     chatbook
 	loading   loading
 
@@ -126,7 +127,7 @@ func New(o Options) (*Adapter, error) {
 		return nil, err
 	}
 	a.intake.adapter, a.outbox.adapter = a, a
-	a.sends = schedule.New(schedule.Options{Classify: classify, InFlight: maxInFlight, Log: o.Log})
+	a.sends = schedule.New(schedule.Options{Classify: classify, InFlight: maxInFlight, Durable: schedule.Bounds{Age: deliverFor}, Log: o.Log})
 	a.served, a.unserve = context.WithCancel(context.Background())
 	a.files = sendfile.Policy{
 		Base: o.CWD, Media: filepath.Join(o.StateDir, "media"), Roots: append([]string{o.CWD}, o.SendRoots...), Withheld: o.Withheld,
@@ -135,7 +136,7 @@ func New(o Options) (*Adapter, error) {
 	return a, nil
 }
 
-// Run serves until ctx ends, and returns when nothing is under way any more. It
+// Run serves, after Prepare, until ctx ends, and returns when nothing is under way any more. It
 // goes on whatever happens to the network or the bot; Health says how it does.
 func (a *Adapter) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -156,7 +157,10 @@ func (a *Adapter) Run(ctx context.Context) error {
 	if err := a.outbox.load(ctx); err != nil {
 		return err
 	}
-	if err := a.followOpen(ctx); err != nil {
+	if err := a.followLeft(ctx); err != nil {
+		return err
+	}
+	if err := a.wrapUpLeft(ctx); err != nil {
 		return err
 	}
 	if err := a.takeUp(ctx); err != nil {

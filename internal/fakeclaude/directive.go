@@ -41,9 +41,9 @@ func shapeOf(name string) (shape, bool) {
 		return maybeNumber, true
 	case "apiretry":
 		return numbers, true
-	case "slow", "tool", "leave", "background":
+	case "slow", "tool", "leave", "background", "edit":
 		return numberText, true
-	case "once", "call":
+	case "once", "call", "interim":
 		return fileText, true
 	}
 	return bare, false

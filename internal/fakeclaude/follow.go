@@ -31,6 +31,12 @@ func (t *turn) follow(d directive) {
 			input = "{}"
 		}
 		t.call(name, json.RawMessage(input))
+	case "interim":
+		file, said, _ := strings.Cut(d.arg, " ")
+		t.sayInPieces(said)
+		t.tool("wait for "+file, func() bool { return t.pauseForFile(file) })
+	case "edit":
+		t.edit(ms, d.arg)
 	case "leave":
 		t.tool(d.arg, func() bool { leave(); return t.pause(ms) })
 	case "toolwait":
@@ -143,6 +149,17 @@ func (t *turn) slow(d time.Duration, text string) {
 	}
 	t.s.partial(func() { t.delta(text) })
 	t.answerStreamed(said + text)
+}
+
+// sayInPieces says a text in a second or so.
+func (t *turn) sayInPieces(text string) {
+	const pieces = 8
+	for from, i := 0, 1; i <= pieces && t.pause(time.Second/pieces); i++ {
+		to := len(text) * i / pieces
+		t.s.partial(func() { t.delta(text[from:to]) })
+		from = to
+	}
+	t.sayStreamed(text)
 }
 
 // ticks counts aloud, a hundred numbers a second, until the file exists.

@@ -31,6 +31,9 @@
 //	call TOOL INPUT     one call of any tool with that JSON, which asks
 //	                    can_use_tool first, then "final: OUTCOME"
 //	toolwait FILE       one Bash call that runs until FILE exists
+//	interim FILE TEXT   TEXT, streamed for a second, then toolwait FILE
+//	edit MS FILE        one Edit call of that length that changes one line of FILE to
+//	                    another, then "edited FILE"
 //	leave MS COMMAND    like tool, and the call leaves a process behind, in a
 //	                    session of its own
 //	background MS TEXT  a result now, and after MS one of its own with TEXT

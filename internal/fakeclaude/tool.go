@@ -106,6 +106,18 @@ func (t *turn) callTool(name string, input json.RawMessage) string {
 	return id
 }
 
+// edit changes a file, by its own account, and takes its time for that.
+func (t *turn) edit(d time.Duration, file string) {
+	input, _ := json.Marshal(object{"file_path": file, "old_string": "one\n", "new_string": "two\n"}) // always marshals
+	id := t.callTool("Edit", input)
+	if !t.pause(d) {
+		t.toolAborted(id, stoppedRunning)
+		return
+	}
+	t.toolResult(id, "The file "+file+" has been updated.", false, object{"filePath": file})
+	t.answer("edited " + file)
+}
+
 // ask asks the host for permission and waits for the answer.
 func (t *turn) ask(name, id string, input json.RawMessage, suggestions []object) decision {
 	if t.s.promptTool != "stdio" {

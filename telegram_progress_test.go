@@ -1,0 +1,182 @@
+package main
+
+import (
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bareclaw/adapters/telegram/telegramtest"
+	"bareclaw/core"
+	"bareclaw/core/ledger"
+)
+
+// fromBot finds a message of the bot that begins with a text.
+func fromBot(text string) func(telegramtest.Message) bool {
+	return func(m telegramtest.Message) bool { return m.FromBot && strings.HasPrefix(m.Text, text) }
+}
+
+// stoppable finds a message with a button that stops a turn.
+func stoppable(m telegramtest.Message) bool {
+	_, there := m.Button("⏹ Stop")
+	return m.FromBot && there
+}
+
+// texts are what the bot wrote and is still there.
+func texts(chat *telegramtest.Chat) []string {
+	var all []string
+	for _, m := range chat.FromBot() {
+		all = append(all, m.Text)
+	}
+	return all
+}
+
+// TestTelegramQuickAnswer shows nothing but the answer.
+func TestTelegramQuickAnswer(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChatWith(t, nil)
+	m.start()
+	chat.Send(anna, "hello")
+	chat.AwaitText("ok: hello")
+	if got := texts(chat); !slices.Equal(got, []string{"ok: hello"}) {
+		t.Errorf("the chat has %q", got)
+	}
+	if calls := api.Calls("sendChatAction"); len(calls) != 1 || calls[0].Params["action"] != "typing" {
+		t.Errorf("actions: %v", calls)
+	}
+}
+
+// TestTelegramStatus shows what a turn does in one message, which then says how it
+// went: after two seconds, and not more often than is humane.
+func TestTelegramStatus(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChatWith(t, nil)
+	m.start()
+	sent := time.Now()
+	chat.Send(anna, "toolwait "+m.path("go"))
+	status := chat.AwaitMessage("a status", stoppable)
+	if late := time.Since(sent); late < 2*time.Second || late > 10*time.Second {
+		t.Errorf("the status comes after %s", late)
+	}
+	if !strings.HasPrefix(status.Text, "Bash: wait for "+m.path("")[:10]) || !strings.Contains(status.Text, " · 0:0") {
+		t.Errorf("status %q", status.Text)
+	}
+	api.Await(t, "typing is shown beside the status", func() bool { return chat.Action(0) == "typing" })
+	chat.AwaitMessage("a status with the time", func(m telegramtest.Message) bool {
+		return m.ID == status.ID && strings.Contains(m.Text, " · 0:05")
+	})
+	m.touch("go")
+	chat.AwaitMessage("the answer", fromBot("final: ran: "))
+	chat.AwaitMessage("a summary", func(m telegramtest.Message) bool {
+		return m.ID == status.ID && strings.HasPrefix(m.Text, "Done in 0:0") && strings.HasSuffix(m.Text, " · 1 tool · $0.01") && len(m.Buttons) == 0
+	})
+	if all := chat.FromBot(); len(all) != 2 {
+		t.Errorf("the chat has %v", all)
+	}
+	if n := len(api.Calls("editMessageText")); n > 3 {
+		t.Errorf("it was edited %d times", n)
+	}
+}
+
+// TestTelegramTyping shows that somebody types as long as a turn runs, also where
+// nothing else is shown.
+func TestTelegramTyping(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChatWith(t, nil)
+	m.prefer("tg-7", 0)
+	m.start()
+	chat.Send(anna, "toolwait "+m.path("go"))
+	api.Await(t, "typing is shown again", func() bool { return len(api.Calls("sendChatAction")) == 2 })
+	calls := api.Calls("sendChatAction")
+	if gap := calls[1].Time.Sub(calls[0].Time); gap > 4900*time.Millisecond {
+		t.Errorf("nobody typed for %s", gap)
+	}
+	m.touch("go")
+	chat.AwaitText("final: ran: ")
+	if got := texts(chat); len(got) != 1 {
+		t.Errorf("the chat has %q", got)
+	}
+}
+
+// TestTelegramPermission shows that a permission is waited for, and by whom: nobody
+// types.
+func TestTelegramWaitingForPermission(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChatWith(t, nil, "BARECLAW_APPROVALS=ask")
+	g := m.start()
+	chat.Send(anna, "tool 1 ask me")
+	id := g.asked(1)[0].str("id")
+	typed := len(api.Calls("sendChatAction"))
+	status := chat.AwaitMessage("a status", fromBot("Waiting for permission: Bash: ask me"))
+	chat.AwaitMessage("the status goes on", func(now telegramtest.Message) bool { return now.ID == status.ID && now.Edits > 0 })
+	if n := len(api.Calls("sendChatAction")); n > typed+1 { // with the status
+		t.Errorf("typing was shown %d times", n)
+	}
+	g.must("POST", "/approvals/"+id, obj{"behavior": "allow"}, 200)
+	chat.AwaitText("final: ran: ask me")
+}
+
+// TestTelegramEverything shows each call of a tool where that is wanted, at once.
+func TestTelegramEverything(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := newChatWith(t, nil)
+	m.prefer("tg-7", 2)
+	m.start()
+	chat.Send(anna, "toolwait "+m.path("go"))
+	status := chat.AwaitMessage("the call", fromBot("▸ Bash: wait for "))
+	m.touch("go")
+	chat.AwaitText("final: ran: ")
+	chat.AwaitMessage("the call and a summary", func(now telegramtest.Message) bool {
+		lines := strings.Split(now.Text, "\n")
+		return now.ID == status.ID && len(lines) == 2 && strings.HasPrefix(lines[0], "✓ Bash: wait for ") && strings.HasPrefix(lines[1], "Done in ")
+	})
+}
+
+// TestTelegramInterim says what claude says on its way, and shows what it changes, in
+// messages of their own.
+func TestTelegramInterim(t *testing.T) {
+	t.Parallel()
+	for verbose, want := range map[int][]string{
+		0: {"final: ran: wait for FILE", "edited /x/a.go"},
+		1: {"I look first.", "final: ran: wait for FILE", "Edit: /x/a.go\n- one\n+ two", "edited /x/a.go"},
+	} {
+		t.Run(string(rune('0'+verbose)), func(t *testing.T) {
+			t.Parallel()
+			m, _, anna, chat := newChatWith(t, nil)
+			m.prefer("tg-7", verbose)
+			m.touch("go")
+			m.start()
+			chat.Send(anna, "interim "+m.path("go")+" I look first.")
+			chat.AwaitText("final: ")
+			chat.Send(anna, "edit 1 /x/a.go")
+			chat.AwaitText("edited ")
+			got := texts(chat)
+			for i := range got {
+				got[i] = strings.ReplaceAll(got[i], m.path("go"), "FILE")
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("the chat has %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// prefer chooses how much is shown on a channel. No daemon runs.
+func (m *machine) prefer(channel string, verbose int) {
+	m.t.Helper()
+	l, err := ledger.Open(m.path("state/ledger.db"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	doc, _ := json.Marshal(map[string]int{"verbose": verbose}) // always marshals
+	written := make(chan error, 1)
+	l.Write(core.Change{Records: []*core.Record{{Owner: "telegram", Key: "setting:" + channel, Doc: doc, At: time.Now()}}}, func(err error) { written <- err })
+	if err := <-written; err != nil {
+		m.t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		m.t.Fatal(err)
+	}
+}
