@@ -273,7 +273,7 @@ func TestPushRecipients(t *testing.T) {
 func seed(t *testing.T, g *gateway, chat int64) {
 	t.Helper()
 	db := g.ledgerFile()
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	_, err := db.Exec(`INSERT INTO records(owner, key, at, doc) VALUES('telegram', ?, 0, '{"spoke":true}')`, fmt.Sprintf("chat:%d", chat))
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +294,7 @@ func (m *machine) ledgerFile() *sql.DB {
 func (p *pushTest) pushes(state string) (n int) {
 	p.t.Helper()
 	db := p.ledgerFile()
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	if err := db.QueryRow(`SELECT count(*) FROM deliveries WHERE id LIKE 'push:%' AND state=?`, state).Scan(&n); err != nil {
 		p.t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func (p *pushTest) post(ctx context.Context, body obj) <-chan answer {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(ctx, "POST", p.base+"/send", bytes.NewReader(b))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.base+"/send", bytes.NewReader(b))
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -194,9 +194,9 @@ func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
 	if d.Allow && d.Remember {
 		answer.Rules = decided.Suggestion
 	}
-	print := ""
+	known := ""
 	if d.Allow && d.Always {
-		answer.Rules, change.Settings, print = l.always(&decided, d.By)
+		answer.Rules, change.Settings, known = l.always(&decided, d.By)
 	}
 	if !d.Allow {
 		decided.State, decided.Reason = ApprovalDenied, d.Message
@@ -213,13 +213,13 @@ func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
 			}
 			l.m.handOver(change.Deliver)
 		}
-		l.post(func() { l.decidedAsk(a, decided, answer, print, err, done) })
+		l.post(func() { l.decidedAsk(a, decided, answer, known, err, done) })
 	})
 }
 
 // decidedAsk gives the answer to the agent once it is durable. Its process then has
-// the settings that print stands for, unless that is empty.
-func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, print string, err error, done func(Approval, error)) {
+// the settings that the fingerprint known stands for, unless that is empty.
+func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, known string, err error, done func(Approval, error)) {
 	a.deciding = false
 	if err != nil {
 		a.timer.Stop()
@@ -235,8 +235,8 @@ func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, print string,
 	l.heardNow()
 	a.timer.Stop()
 	l.answer(decided.RequestID, answer)
-	if print != "" {
-		l.info.Settings = print
+	if known != "" {
+		l.info.Settings = known
 	}
 	l.publish(Update{Kind: UpdateApprovalClosed, Approval: &decided, Turn: decided.Turn})
 	done(decided, nil)

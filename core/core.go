@@ -121,6 +121,7 @@ type Reply struct {
 	Error     string    // the failure in a sentence
 	Coalesced bool      // another message carries the text
 	Into      MessageID // that message
+	Via       string    // the adapter that it came in through, if that is another one
 	Duration  time.Duration
 	CostUSD   float64 // of the turn; 0 when unknown
 	SessionID string

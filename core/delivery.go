@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -200,6 +199,3 @@ func (m *ProcessManager) write(ctx context.Context, c Change) error {
 		return context.Cause(ctx)
 	}
 }
-
-// isStorage reports whether a write failed of what may pass.
-func isStorage(err error) bool { return errors.Is(err, ErrStorage) || errors.Is(err, ErrStorageFull) }

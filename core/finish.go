@@ -130,6 +130,9 @@ func (v *verdict) share(fs []*flight, reply Reply, now time.Time) (back []*item)
 			own.Notices = slices.Concat(f.turn.Notices, reply.Notices)
 			if it.msg != carrier {
 				own.Text, own.Coalesced, own.Into, own.CostUSD = "", true, carrier.ID, 0
+				if carrier.Adapter != it.msg.Adapter {
+					own.Via = carrier.Adapter
+				}
 			}
 			v.give(it, own)
 		}

@@ -198,7 +198,7 @@ func TestMoveAndCrash(t *testing.T) {
 // came too late.
 func TestMoveAndChanges(t *testing.T) {
 	t.Parallel()
-	for _, at := range []time.Duration{0, 100, 250, 310, 400, 550, 610, 1000} {
+	for _, at := range []int{0, 100, 250, 310, 400, 550, 610, 1000} {
 		play(t, Options{}, func(t *testing.T, w *world) {
 			_, h, id := w.begun("one")
 			two, three := w.submit("two"), w.submit("three")
@@ -206,7 +206,7 @@ func TestMoveAndChanges(t *testing.T) {
 			done := w.moving()
 			h.result("1", id)
 			h.done(id)
-			w.after(at * time.Millisecond)
+			w.after(time.Duration(at) * time.Millisecond)
 			var amended, cancelled error
 			go func() { amended = w.m.Amend(t.Context(), three.Message.ID, Content{Text: "THREE"}) }()
 			go func() { _, cancelled = w.m.Cancel(t.Context(), two.Message.ID) }()

@@ -198,7 +198,7 @@ func (m *ProcessManager) RemoveRule(ctx context.Context, key ChannelKey, id stri
 func newRule(key ChannelKey, rule, by string, now time.Time) (Rule, error) {
 	tool, content, bracket := strings.Cut(rule, "(")
 	bad := func(r rune) bool {
-		return !(r == '_' || r == '-' || r == '*' || r == '.' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-*.", r)
 	}
 	switch {
 	case tool == "" || strings.HasPrefix(tool, "-") || strings.Trim(tool, "*") == "" || strings.ContainsFunc(tool, bad),

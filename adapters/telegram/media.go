@@ -33,7 +33,8 @@ type media struct {
 
 // mediaOf returns the file of a message, false if it has none.
 func mediaOf(m *models.Message) (media, bool) {
-	f, name := media{}, ""
+	var f media
+	var name string
 	switch {
 	case m.Animation != nil: // it has a document as well
 		v := m.Animation

@@ -108,6 +108,7 @@ func (a *Adapter) openMedia(path string) (*os.File, int64, error) {
 // A hopeless error is an errCannotCompose that says only why.
 type hopeless struct{ error }
 
+// Is makes it one.
 func (hopeless) Is(target error) bool { return target == errCannotCompose }
 
 // A mediaPart is a message with a file, which is opened when it is sent.

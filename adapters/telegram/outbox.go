@@ -124,6 +124,13 @@ var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", errForG
 
 // deliver sends the parts of a delivery that have not been sent yet.
 func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
+	now, err := a.o.Core.Delivery(ctx, out.ID) // what is recorded again may have been sent long ago
+	if err != nil || now.State != core.DeliveryPending {
+		return err
+	}
+	if !a.outbox.refresh(out, now) {
+		return nil
+	}
 	p, ok := parsePlace(out.Channel)
 	if !ok {
 		return a.giveUp(ctx, out, fmt.Errorf("%q is no chat", out.Channel))
@@ -143,7 +150,7 @@ func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 		return err // it stays pending, and is tried after the next start
 	}
 	for n := len(done.Sent); n < len(parts); n++ {
-		id, err := a.sendPart(ctx, &p, out, parts[n])
+		id, err := a.sendPart(&p, out, parts[n])
 		if errors.Is(err, schedule.ErrClosed) || errors.Is(err, errLeaving) {
 			return err // the next process goes on
 		}
@@ -201,7 +208,7 @@ func (a *Adapter) giveUp(ctx context.Context, out *outgoing, why error) error {
 
 // sendPart sends one part and returns the id of the message that it has become. It
 // blocks until Telegram has taken it, or refuses it for good, or the adapter ends.
-func (a *Adapter) sendPart(ctx context.Context, p *place, out *outgoing, part part) (int, error) {
+func (a *Adapter) sendPart(p *place, out *outgoing, part part) (int, error) {
 	done := make(chan error, 1)
 	var id int // written by a try, read once it is done
 	err := a.sends.Submit(schedule.Job{
@@ -243,7 +250,7 @@ func (a *Adapter) try(ctx context.Context, p *place, out *outgoing, part part) (
 	switch {
 	case errors.As(err, &moved):
 		p.chat, p.thread = int64(moved.MigrateToChatID), 0
-	case p.thread != 0 && refused(err, "message thread not found", "topic_deleted", "topic_closed"):
+	case p.thread != 0 && out.Kind != kindPush && refused(err, "message thread not found", "topic_deleted", "topic_closed"):
 		p.thread = 0
 	default:
 		return id, err

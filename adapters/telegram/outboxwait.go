@@ -76,6 +76,17 @@ func (o *outbox) take(id string) bool {
 	return true
 }
 
+// refresh has a delivery be as it is on record; false if it was withdrawn.
+func (o *outbox) refresh(out *outgoing, d core.Delivery) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if out.State != core.DeliveryPending {
+		return false
+	}
+	out.Delivery = d
+	return true
+}
+
 // begin says that something is about to be sent of a delivery; false if it was
 // withdrawn.
 func (o *outbox) begin(out *outgoing) bool {

@@ -149,7 +149,7 @@ func (a *Adapter) awaitPush(caller context.Context, id string, limit time.Durati
 }
 
 var (
-	errNotServed = errors.New("Telegram is not served any more")
+	errNotServed = errors.New("the adapter has ended")
 	errPushLate  = errors.New("it took too long")
 )
 

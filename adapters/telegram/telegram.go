@@ -17,6 +17,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -115,7 +116,7 @@ func New(o Options) (*Adapter, error) {
 	id, _, _ := strings.Cut(o.Token, ":")
 	botID, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("telegram: the token does not begin with the bot's id") // the error would show it
+		return nil, errors.New("telegram: the token does not begin with the bot's id") // the error would show it
 	}
 	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}, patience: pushPatience, began: time.Now()}
 	for _, user := range o.Allowed {

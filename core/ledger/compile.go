@@ -245,7 +245,7 @@ func (k *compiler) settle(s *core.Settlement) {
 		return
 	}
 	doc := k.doc(outcomeDoc{
-		IsError: r.IsError, Code: r.Code, Error: r.Error, Coalesced: r.Coalesced, Into: r.Into, Duration: r.Duration,
+		IsError: r.IsError, Code: r.Code, Error: r.Error, Coalesced: r.Coalesced, Into: r.Into, Via: r.Via, Duration: r.Duration,
 		CostUSD: r.CostUSD, SessionID: r.SessionID, Done: r.Done, Notices: r.Notices,
 	})
 	k.add(op{stmt: opSettle, id: string(s.ID), args: []driver.Value{code, nanos(s.EndedAt), doc, r.Text, string(s.ID)}}, len(r.Text)+len(doc))

@@ -42,7 +42,7 @@ func TestMessageKeepsEverything(t *testing.T) {
 
 			want.State, want.EndedAt = core.Failed, day.Add(time.Minute)
 			want.Reply = core.Reply{
-				State: core.Failed, Text: big, IsError: true, Code: "max_turns", Error: "too many", Coalesced: true, Into: "another",
+				State: core.Failed, Text: big, IsError: true, Code: "max_turns", Error: "too many", Coalesced: true, Into: "another", Via: "telegram",
 				Duration: 1234567 * time.Microsecond, CostUSD: 0.125, SessionID: "s", Notices: []core.Notice{{Code: "fresh", Text: "anew"}},
 			}
 			mustWrite(t, l, core.Change{Settle: []core.Settlement{{ID: want.ID, EndedAt: want.EndedAt, Reply: want.Reply}}})
