@@ -285,8 +285,28 @@ func TestTelegramWhy(t *testing.T) {
 	g.balanced()
 }
 
-// A restart is made once, says that it begins and that it is over, and in the chat
-// that has asked; also where the gateway is killed in between.
+// What is to run now runs before the others, and instead of what runs.
+func TestTelegramRunNow(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t)
+	g := m.start()
+	chat.Send(anna, "tool 600000 long")
+	g.runs(channelOf(chat), "long")
+	chat.Send(anna, "echo first")
+	chat.Send(anna, "echo second")
+	g.eventually("both wait", func() bool { return g.channel(channelOf(chat)).number("waiting") == 2 })
+	chat.Send(anna, "/queue")
+	list := says(chat, "2 messages wait")
+	b, _ := list.Button("Run 2 now")
+	told(t, api, chat.Tap(anna, list.ID, "Run 2 now"), "It is next")
+	answers(chat, "second") // with the other one, as always
+	told(t, api, chat.TapStale(anna, list.ID, b.Data), "waits no more", "answered")
+	becomes(t, api, chat, list.ID, "Nothing waits")
+	g.balanced()
+}
+
+// A restart is made once, and says that it begins and that it is over in the chat that
+// has asked.
 func TestTelegramRestart(t *testing.T) {
 	t.Parallel()
 	m, _, anna, chat := newChat(t)

@@ -1,0 +1,120 @@
+package telegram
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot/models"
+)
+
+func TestParseCommand(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		name, of, arg string
+		ok            bool
+	}{
+		"/stop":             {"stop", "", "", true},
+		"/Stop@My_bot":      {"stop", "My_bot", "", true},
+		"/model  opus ":     {"model", "", "opus", true},
+		"/mode\nplan":       {"mode", "", "plan", true},
+		"/":                 {},
+		"/@bot":             {of: "bot"},
+		"stop":              {},
+		" /stop":            {},
+		"":                  {},
+		"/etc/passwd is it": {"etc/passwd", "", "is it", true},
+	} {
+		m := &models.Message{Text: text}
+		name, of, arg, ok := parseCommand(m)
+		if name != want.name || of != want.of || arg != want.arg || ok != want.ok {
+			t.Errorf("%q is %q of %q with %q, %v", text, name, of, arg, ok)
+		}
+		m.ForwardOrigin = &models.MessageOrigin{}
+		if _, _, _, ok := parseCommand(m); ok {
+			t.Errorf("%q is a command although it is forwarded", text)
+		}
+	}
+}
+
+// What a button means fits into it: https://core.telegram.org/bots/api#inlinekeyboardbutton
+func TestButtonsFit(t *testing.T) {
+	t.Parallel()
+	long := make([]byte, 5000)
+	for i := range long {
+		long[i] = 'x'
+	}
+	text := string(long)
+	id := "01a200a0-30df-79e6-bc79-d2bc7d5fe738"
+	input, err := json.Marshal(map[string]string{"command": text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := &core.Approval{ID: id, Tool: "Bash", Input: input, State: core.ApprovalPending, ExpiresAt: time.Now()}
+	plan := &core.Approval{ID: id, Tool: core.ToolExitPlan, Input: json.RawMessage(`{}`), State: core.ApprovalPending}
+	q := core.Question{Question: text, MultiSelect: true, Options: []core.Option{{Label: text, Description: text}, {Label: "b"}}}
+	for _, look := range []asked{presentTool(tool), presentPlan(plan), presentQuestions(tool, []core.Question{q, q}, answers{})} {
+		if len(look.buttons) == 0 || len(look.text.Split(maxText)) != 1 {
+			t.Errorf("%d rows of buttons, %d messages", len(look.buttons), len(look.text.Split(maxText)))
+		}
+		for _, row := range look.buttons {
+			for _, b := range row {
+				if len(b.Data) < 1 || len(b.Data) > 64 || len([]rune(b.Text)) > labelShown+2 {
+					t.Errorf("the button %q means %q", b.Text, b.Data)
+				}
+			}
+		}
+	}
+	for _, n := range []Note{modelNote("x", "opus"), modeNote("x", ""), verboseNote("x", 1)} {
+		for _, row := range n.Buttons {
+			for _, b := range row {
+				if len(b.Data) > 64 {
+					t.Errorf("the button %q means %q", b.Text, b.Data)
+				}
+			}
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	questions := []core.Question{
+		{Question: "one?", Options: []core.Option{{Label: "a"}, {Label: "b"}}},
+		{Question: "many?", MultiSelect: true, Options: []core.Option{{Label: "c"}, {Label: "d"}}},
+	}
+	var s answers
+	for _, option := range []string{"2", "-1", "x"} {
+		if choose(questions[0], &s, option) == "" || s.open() != 0 {
+			t.Errorf("%q is an option", option)
+		}
+	}
+	choose(questions[0], &s, "1")
+	choose(questions[1], &s, "1")
+	choose(questions[1], &s, "0")
+	if s.open() != 1 || len(s.Picked) != 2 {
+		t.Fatalf("answered: %+v", s)
+	}
+	choose(questions[1], &s, "done")
+	got := s.byQuestion(questions)
+	if s.open() != 2 || got["one?"][0] != "b" || got["many?"][0] != "c" || got["many?"][1] != "d" {
+		t.Errorf("answered: %v", got)
+	}
+}
+
+func TestDurationsAndSums(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		400 * time.Millisecond: "0.4 s", 59 * time.Second: "59 s", 61 * time.Second: "1 min 1 s", 26 * time.Hour: "1 d 2 h", 61 * time.Minute: "1 h 1 min",
+	} {
+		if got := seconds(d); got != want {
+			t.Errorf("%s is %q, want %q", d, got, want)
+		}
+	}
+	for usd, want := range map[float64]string{0: "$0.00", 1.239: "$1.24", 0.0123: "$0.012"} {
+		if got := dollars(usd); got != want {
+			t.Errorf("%v is %q, want %q", usd, got, want)
+		}
+	}
+}
