@@ -199,7 +199,7 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 	d.log.Info("handing over", "pid", s.PID())
 	_, _ = sd.SdNotify(false, fmt.Sprintf("%s\nMONOTONIC_USEC=%d", sd.SdNotifyReloading, monotonicMicros()))
 	d.unix.(*net.UnixListener).SetUnlinkOnClose(false) // it is the successor's
-	d.telegram.stop() // its calls end; requests are served meanwhile
+	d.telegram.stop()                                  // its calls end; requests are served meanwhile
 	d.http.HandOver()
 	d.manager.Detach()
 	d.hosts.LeaveSpares()
