@@ -272,12 +272,18 @@ func provokeUnauthorized(t *testing.T, r *openapitest.Recorder) {
 }
 
 // provokeAside provokes what the daemon does not do yet, or only for a moment
-// that cannot be hit: the API is served here, with two adapters that push, and
+// that cannot be hit: the API is served here, with adapters that push, and
 // at last while it drains.
 func provokeAside(t *testing.T, r *openapitest.Recorder) {
 	t.Helper()
 	push := &core.PushRegistry{}
 	push.Register("ok-", func(context.Context, core.Push) error { return nil })
+	push.Register("slow-", func(ctx context.Context, _ core.Push) error {
+		<-ctx.Done() // which Drain does
+		return context.Cause(ctx)
+	})
+	push.Register("full-", func(context.Context, core.Push) error { return core.ErrStorageFull })
+	push.Register("others-", func(context.Context, core.Push) error { return core.ErrNotAllowed })
 	push.Register("broken-", func(context.Context, core.Push) error { return errors.New("the line is cut") })
 	log := slog.New(slog.DiscardHandler)
 	api := httpapi.New(httpapi.Options{Core: core.New(core.Options{Log: log}), Push: push, Log: log,
@@ -289,8 +295,11 @@ func provokeAside(t *testing.T, r *openapitest.Recorder) {
 	g := (&gateway{machine: &machine{t: t}, base: server.URL}).through(r)
 	g.must("POST", "/send", obj{"channel": "ok-1", "text": "hi"}, 200)
 	g.must("POST", "/send", obj{"channel": "broken-1", "text": "hi"}, 502)
+	g.must("POST", "/send", obj{"channel": "others-1", "text": "hi"}, 403)
+	g.must("POST", "/send", obj{"channel": "full-1", "text": "hi"}, 507)
 	api.Drain(httpapi.ShuttingDown)
 	g.must("POST", "/message", obj{"text": "hi"}, 503)
+	g.must("POST", "/send", obj{"channel": "slow-1", "text": "hi"}, 503)
 	g.must("POST", "/messages/any/retry", nil, 503)
 	g.must("POST", "/approvals/any", obj{"behavior": "allow"}, 503)
 	g.must("PATCH", "/channels/any", obj{"model": ""}, 503)

@@ -150,7 +150,7 @@ func TestRealQuestionsAreAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.decide(asked, map[string]any{"behavior": "allow", "always": true, "updated_input": json.RawMessage(answers)})
+	g.decide(asked, map[string]any{"behavior": "allow", "always": true, "updated_input": answers})
 	g.mentions(g.outcome(id), `"Which colours?"="Red, Green"`, `"How many?"="a few, say 7"`)
 	if rules := g.must("GET", "/channels/http/rules", nil, 200).array("rules"); len(rules) != 0 {
 		t.Errorf("rules were added: %v", rules)

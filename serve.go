@@ -387,6 +387,9 @@ func (d *daemon) health() httpapi.Health {
 	if p := d.sessions.Problem(); p != "" {
 		h.Problems = append(h.Problems, p)
 	}
+	if h.Telegram = d.telegram.health(); h.Telegram != nil && h.Telegram.Problem != "" {
+		h.Problems = append(h.Problems, h.Telegram.Problem)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.problem != "" {

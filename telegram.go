@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/telegram"
 	"bareclaw/sessionhost"
 )
@@ -37,7 +38,7 @@ func (d *daemon) prepareTelegram() error {
 		StateDir: d.cfg.StateDir, LockFile: filepath.Join(d.cfg.UserDir, "telegram-"+id+".lock"),
 		FileOver: d.cfg.FileOver, MediaMaxAge: d.cfg.MediaMaxAge, Transcribe: d.cfg.Transcribe,
 		SendRoots: d.cfg.SendRoots, CWD: d.cfg.CWD, Withheld: []string{d.cfg.StateDir, d.cfg.RuntimeDir, d.cfg.UserDir},
-		Shown: sessionhost.Show, Restart: d.requestRestart,
+		Shown: sessionhost.Show, Restart: d.requestRestart, Version: "bareclaw " + version(), Agent: d.agent.describe(),
 	})
 	if err != nil {
 		return err
@@ -71,4 +72,16 @@ func (c *chats) stop() {
 	}
 	c.end()
 	<-c.ended
+}
+
+// health says how it does; nil where there is none.
+func (c *chats) health() *httpapi.Telegram {
+	if c == nil {
+		return nil
+	}
+	h := c.adapter.Health()
+	return &httpapi.Telegram{
+		Ready: h.Ready, Problem: h.Problem, Bot: h.Bot, LastPoll: h.LastPoll,
+		Strangers: h.Strangers, Pending: h.Pending, Failed: h.Failed,
+	}
 }

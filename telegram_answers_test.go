@@ -79,7 +79,9 @@ func TestTelegramCoalesced(t *testing.T) {
 				} else {
 					asked = g.hold(obj{"channel": "tg-7", "text": text})
 				}
-				g.eventually("it waits", func() bool { return g.channel("tg-7").number("waiting") == float64(i+1) })
+				g.eventually("it waits, on record", func() bool {
+					return len(g.must("GET", "/channels/tg-7/messages", nil, 200).array("messages")) == i+2 && g.channel("tg-7").number("waiting") == float64(i+1)
+				})
 			}
 			finish()
 			chat.AwaitMessage("the answer", func(now telegramtest.Message) bool {

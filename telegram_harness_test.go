@@ -37,3 +37,20 @@ func (g *gateway) telegramHealth() map[string]any {
 	h, _ := g.must("GET", "/health", nil, 200).json["telegram"].(map[string]any)
 	return h
 }
+
+// tapAnswer returns what was shown to who tapped.
+func tapAnswer(t testing.TB, api *telegramtest.Server, tap telegramtest.Tap) string {
+	t.Helper()
+	var a telegramtest.Answer
+	api.Await(t, "answer to the tap", func() (ok bool) {
+		a, ok = tap.Answer()
+		return ok
+	})
+	return a.Text
+}
+
+// delivered waits until nothing is left to be delivered.
+func (g *gateway) delivered() {
+	g.t.Helper()
+	g.eventually("everything is delivered", func() bool { return g.telegramHealth()["pending"] == 0.0 })
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 )
 
 // admit takes a new message into the queue, or refuses it.
@@ -44,7 +43,7 @@ func (l *lane) idle() bool {
 // session, the lane queues for one; if it is for want of money, it is parked or
 // replaces its session, as it does if that was started with other settings.
 func (l *lane) mayBegin() bool {
-	return !l.reordering && len(l.flights) == 0 && l.busy == "" && l.parked == nil && l.affordable() && l.unworn() && l.upToDate() && (l.session != nil || l.takeSeat())
+	return !l.reordering && l.halts == 0 && len(l.flights) == 0 && l.busy == "" && l.parked == nil && l.affordable() && l.unworn() && l.upToDate() && (l.session != nil || l.takeSeat())
 }
 
 // accept makes the message durable by itself.
@@ -52,9 +51,12 @@ func (l *lane) accept(it *item) {
 	it.written = true
 	c := Change{Accept: []*Message{it.msg}}
 	if it.decides != nil {
-		c.Approvals = []*Approval{it.decides}
+		c.Approvals, c.Deliver = []*Approval{it.decides}, l.m.deliveriesOf(it.decides)
 	}
 	l.m.o.Ledger.Write(c, func(err error) {
+		if err == nil {
+			l.m.handOver(c.Deliver)
+		}
 		l.post(func() { l.acceptDone(it, err) })
 	})
 }
@@ -117,48 +119,28 @@ func (l *lane) welcome(it *item) {
 // Cancel takes a waiting message out of its queue. Errors: ErrNotFound, and
 // ErrNotWaiting together with the message as it is.
 func (m *ProcessManager) Cancel(ctx context.Context, id MessageID) (Message, error) {
-	if t, ok := m.desk.find(id); ok {
-		if l, ok := m.known(t.Message.Channel); ok {
-			done := make(chan error, 1)
-			if !l.post(func() { l.cancel(id, done) }) {
-				done <- ErrNotWaiting // it has its outcome
-			}
-			select {
-			case err := <-done:
-				if err == nil {
-					return m.Wait(ctx, id)
-				}
-				if !errors.Is(err, ErrNotWaiting) {
-					return Message{}, err
-				}
-			case <-ctx.Done():
-				return Message{}, context.Cause(ctx)
-			case <-l.gone:
-				return Message{}, ErrClosed
-			}
-		}
-	}
-	msg, err := m.o.Ledger.Message(ctx, id)
-	if err != nil {
+	err := m.waiting(ctx, id, func(l *lane, done func(error)) { l.cancel(id, done) })
+	switch {
+	case err == nil:
+		return m.Wait(ctx, id)
+	case !errors.Is(err, ErrNotWaiting):
 		return Message{}, err
 	}
-	return msg, fmt.Errorf("message %s is %s: %w", id, msg.State, ErrNotWaiting)
+	msg, readErr := m.o.Ledger.Message(ctx, id)
+	if readErr != nil {
+		return Message{}, readErr
+	}
+	return msg, err
 }
 
 // cancel settles a waiting message as cancelled, once that is durable.
-func (l *lane) cancel(id MessageID, done chan<- error) {
-	i := l.position(id) - 1
-	if i < 0 || !l.pending[i].durable || l.pending[i].moving {
-		done <- ErrNotWaiting
+func (l *lane) cancel(id MessageID, done func(error)) {
+	it := l.settleFirst(id, done, func() { l.cancel(id, done) })
+	if it == nil {
 		return
 	}
-	it := l.pending[i]
-	if it.amending || l.reordering { // what is being written about it comes first
-		time.AfterFunc(settlePause, func() { l.post(func() { l.cancel(id, done) }) })
-		return
-	}
-	l.pending = slices.Delete(l.pending, i, i+1)
-	v := verdict{durable: func() { done <- nil }}
+	l.pending = slices.DeleteFunc(l.pending, func(other *item) bool { return other == it })
+	v := verdict{durable: func() { done(nil) }}
 	v.give(it, Reply{State: Cancelled, Code: CodeCancelled, Error: "Cancelled before it was begun."})
 	l.settle(v)
 }

@@ -120,7 +120,7 @@ func forProcess(gs []grant) json.RawMessage {
 // always returns what an approval that is allowed for ever writes, what tells the
 // agent's process, and the fingerprint of the settings that the process has then:
 // empty if it differed from its channel before.
-func (l *lane) always(a *Approval, by string) (rules json.RawMessage, cs []SettingsChange, print string) {
+func (l *lane) always(a *Approval, by string) (rules json.RawMessage, cs []SettingsChange, known string) {
 	gs := grants(a)
 	if len(gs) == 0 {
 		return nil, nil, ""
@@ -133,7 +133,7 @@ func (l *lane) always(a *Approval, by string) (rules json.RawMessage, cs []Setti
 		}
 	}
 	if !l.differs() {
-		print = now.changed(&c).Fingerprint()
+		known = now.changed(&c).Fingerprint()
 	}
-	return forProcess(gs), []SettingsChange{c}, print
+	return forProcess(gs), []SettingsChange{c}, known
 }

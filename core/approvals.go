@@ -51,7 +51,7 @@ func (l *lane) requested(r Request) {
 	l.markRunning("asked", r.Tool)
 	l.expireLater(a)
 	approval := a.approval
-	l.save(Change{Approvals: []*Approval{&approval}, Lazy: true}, func() {}) // a host lists what it waits for
+	l.saveApproval(&approval)
 	l.publish(Update{Kind: UpdateApproval, Approval: &approval, Turn: approval.Turn})
 }
 
@@ -97,7 +97,7 @@ func (l *lane) closeAsk(a *ask, state ApprovalState, reason string) {
 	a.timer.Stop()
 	a.approval.State, a.approval.Reason, a.approval.DecidedAt = state, reason, l.now()
 	approval := a.approval
-	l.save(Change{Approvals: []*Approval{&approval}, Lazy: true}, func() {})
+	l.saveApproval(&approval)
 	l.publish(Update{Kind: UpdateApprovalClosed, Approval: &approval, Turn: approval.Turn})
 }
 
@@ -188,14 +188,15 @@ func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
 	}
 	decided := a.approval
 	decided.State, decided.Reason, decided.DecidedAt = ApprovalAllowed, "", l.now()
+	decided.DecidedBy = d.By
 	answer := Answer{Allow: d.Allow, UpdatedInput: d.UpdatedInput}
 	change := Change{Approvals: []*Approval{&decided}}
 	if d.Allow && d.Remember {
 		answer.Rules = decided.Suggestion
 	}
-	print := ""
+	known := ""
 	if d.Allow && d.Always {
-		answer.Rules, change.Settings, print = l.always(&decided, d.By)
+		answer.Rules, change.Settings, known = l.always(&decided, d.By)
 	}
 	if !d.Allow {
 		decided.State, decided.Reason = ApprovalDenied, d.Message
@@ -204,19 +205,21 @@ func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {
 		}
 	}
 	a.deciding = true
+	change.Deliver = l.m.deliveriesOf(&decided)
 	l.m.o.Ledger.Write(change, func(err error) {
-		for i := range change.Settings {
-			if err == nil {
+		if err == nil {
+			for i := range change.Settings {
 				l.m.settings.change(&change.Settings[i])
 			}
+			l.m.handOver(change.Deliver)
 		}
-		l.post(func() { l.decidedAsk(a, decided, answer, print, err, done) })
+		l.post(func() { l.decidedAsk(a, decided, answer, known, err, done) })
 	})
 }
 
 // decidedAsk gives the answer to the agent once it is durable. Its process then has
-// the settings that print stands for, unless that is empty.
-func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, print string, err error, done func(Approval, error)) {
+// the settings that the fingerprint known stands for, unless that is empty.
+func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, known string, err error, done func(Approval, error)) {
 	a.deciding = false
 	if err != nil {
 		a.timer.Stop()
@@ -232,8 +235,8 @@ func (l *lane) decidedAsk(a *ask, decided Approval, answer Answer, print string,
 	l.heardNow()
 	a.timer.Stop()
 	l.answer(decided.RequestID, answer)
-	if print != "" {
-		l.info.Settings = print
+	if known != "" {
+		l.info.Settings = known
 	}
 	l.publish(Update{Kind: UpdateApprovalClosed, Approval: &decided, Turn: decided.Turn})
 	done(decided, nil)

@@ -121,6 +121,7 @@ type Reply struct {
 	Error     string    // the failure in a sentence
 	Coalesced bool      // another message carries the text
 	Into      MessageID // that message
+	Via       string    // the adapter that it came in through, if that is another one
 	Duration  time.Duration
 	CostUSD   float64 // of the turn; 0 when unknown
 	SessionID string
@@ -199,6 +200,7 @@ type Approval struct {
 	State     ApprovalState
 	Reason    string    // what the agent was told on a denial
 	Retry     MessageID // the message that goes on with the turn, once that was allowed
+	DecidedBy string    // who decided it, as an adapter says; may be empty
 	DecidedAt time.Time
 }
 
@@ -232,5 +234,5 @@ type Decision struct {
 	// Always writes the rules that AlwaysRules names to the channel, in the same
 	// change as the decision, and tells the agent's process of them.
 	Always bool
-	By     string // who decides, noted with these rules; may be empty
+	By     string // who decides, noted with the decision and these rules; may be empty
 }

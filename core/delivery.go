@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -71,7 +70,8 @@ func (m *ProcessManager) OnDelivery(adapter string, f func(Delivery)) {
 }
 
 // Deliver puts deliveries on record and hands them to their adapters. It returns
-// once they are durable. Those whose id is known are ignored.
+// once they are durable. Those whose id is known are ignored, but those of them that
+// are still pending are handed over as well.
 func (m *ProcessManager) Deliver(ctx context.Context, ds ...*Delivery) error {
 	return m.DeliverKeeping(ctx, nil, ds...)
 }
@@ -91,7 +91,15 @@ func (m *ProcessManager) DeliverKeeping(ctx context.Context, rs []*Record, ds ..
 	if err := m.write(ctx, Change{Deliver: ds, Records: rs}); err != nil {
 		return fmt.Errorf("record deliveries: %w", err)
 	}
-	m.handOver(ds)
+	for _, d := range ds {
+		known, err := m.o.Ledger.Delivery(ctx, d.ID)
+		if err != nil {
+			return fmt.Errorf("read delivery %s: %w", d.ID, err)
+		}
+		if known.State == DeliveryPending {
+			m.handOver([]*Delivery{&known})
+		}
+	}
 	return nil
 }
 
@@ -162,12 +170,7 @@ func (v *verdict) delivers(id MessageID, adapter string) bool {
 // backgroundDelivery returns the delivery of a background result, or nil where
 // nobody delivers those of the channel.
 func (m *ProcessManager) backgroundDelivery(b *Background) (*Delivery, error) {
-	best, adapter := "", ""
-	for prefix, name := range m.o.Deliverers {
-		if strings.HasPrefix(string(b.Channel), prefix) && (adapter == "" || len(prefix) > len(best)) {
-			best, adapter = prefix, name
-		}
-	}
+	adapter := m.delivererOf(b.Channel)
 	if adapter == "" {
 		return nil, nil
 	}
@@ -181,6 +184,18 @@ func (m *ProcessManager) backgroundDelivery(b *Background) (*Delivery, error) {
 	}, nil
 }
 
+// delivererOf names the adapter that delivers to the channel what is no reply; empty
+// if there is none.
+func (m *ProcessManager) delivererOf(key ChannelKey) string {
+	best, adapter := "", ""
+	for prefix, name := range m.o.Deliverers {
+		if strings.HasPrefix(string(key), prefix) && (adapter == "" || len(prefix) > len(best)) {
+			best, adapter = prefix, name
+		}
+	}
+	return adapter
+}
+
 // write makes a change durable that no lane is waited for.
 func (m *ProcessManager) write(ctx context.Context, c Change) error {
 	written := make(chan error, 1)
@@ -192,6 +207,3 @@ func (m *ProcessManager) write(ctx context.Context, c Change) error {
 		return context.Cause(ctx)
 	}
 }
-
-// isStorage reports whether a write failed of what may pass.
-func isStorage(err error) bool { return errors.Is(err, ErrStorage) || errors.Is(err, ErrStorageFull) }

@@ -32,7 +32,7 @@ func (l *lane) dispatch() {
 // that is not durable yet may be a duplicate: it and all behind it wait.
 func (l *lane) takeBatch() []*item {
 	n := 0
-	for n < len(l.pending) && !l.pending[n].moving && !l.pending[n].amending && (l.pending[n].durable || l.pending[n].msg.SourceKey == "") {
+	for n < len(l.pending) && !l.pending[n].moving && !l.pending[n].changing && (l.pending[n].durable || l.pending[n].msg.SourceKey == "") {
 		n++
 	}
 	ms := make([]*Message, n)

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -51,6 +52,7 @@ type fakeLedger struct {
 	spent       map[string]float64
 	outbox      fakeOutbox
 	settings    map[ChannelKey]Settings
+	moves       []Move
 }
 
 type fakeWrite struct {
@@ -385,6 +387,9 @@ func (l *fakeLedger) applyLocked(c Change) {
 	for _, p := range c.Reorder {
 		l.messages[p.ID].Rank = p.Rank
 	}
+	if c.Move != nil {
+		l.moveLocked(*c.Move)
+	}
 	l.settingsLocked(c.Settings)
 	for _, b := range c.Background {
 		if slices.ContainsFunc(l.backgrounds, func(known Background) bool { return known.ID == b.ID }) {
@@ -396,6 +401,31 @@ func (l *fakeLedger) applyLocked(c Change) {
 		use.TotalCost = max(use.TotalCost, b.TotalCost)
 		l.uses[b.SessionID] = use
 	}
+}
+
+func (l *fakeLedger) moveLocked(mv Move) {
+	var moved []*Message
+	last, first := math.MinInt, 0
+	for _, id := range l.accepted {
+		switch m := l.messages[id]; {
+		case m.State != Waiting:
+		case m.Channel == mv.From:
+			moved, last = append(moved, m), max(last, m.Rank)
+		case m.Channel == mv.To:
+			first = min(first, m.Rank)
+		}
+	}
+	for _, m := range moved {
+		m.Channel, m.Rank = mv.To, m.Rank-last+first-1
+	}
+	for _, a := range l.approvals {
+		if a.Channel == mv.From && a.State == ApprovalPending {
+			a.Channel = mv.To
+		}
+	}
+	l.settings[mv.To] = l.settings[mv.To].inheriting(l.settings[mv.From])
+	delete(l.settings, mv.From)
+	l.moves = append(l.moves, mv)
 }
 
 // settingsLocked keeps what a change says of channels.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // landed waits for what was written before: reads see it.
@@ -99,6 +100,15 @@ func (l *fakeLedger) Settings(ctx context.Context) (map[ChannelKey]Settings, err
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.settings), nil
+}
+
+func (l *fakeLedger) Moves(ctx context.Context) ([]Move, error) {
+	if err := l.landed(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.moves), nil
 }
 
 func (l *fakeLedger) Spent(ctx context.Context, day string) (float64, error) {
@@ -196,4 +206,23 @@ func (l *fakeLedger) Balance(ctx context.Context) (Balance, error) {
 		}
 	}
 	return b, nil
+}
+
+func (l *fakeLedger) Usage(ctx context.Context, key ChannelKey, since time.Time) (Usage, error) {
+	if err := l.landed(ctx); err != nil {
+		return Usage{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var u Usage
+	for _, m := range l.messages {
+		if m.Channel != key || !m.State.Final() || m.Reply.Coalesced || m.Turn == "" {
+			continue
+		}
+		u.Turns, u.Spent = u.Turns+1, u.Spent+m.Reply.CostUSD
+		if !m.EndedAt.Before(since) {
+			u.TurnsToday, u.SpentToday = u.TurnsToday+1, u.SpentToday+m.Reply.CostUSD
+		}
+	}
+	return u, nil
 }

@@ -213,6 +213,26 @@ func (s *fakeSessions) Forget(key ChannelKey) error {
 	return nil
 }
 
+// fail has every change fail with err, or none if that is nil.
+func (s *fakeSessions) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+func (s *fakeSessions) Move(from, to ChannelKey) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	if id, ok := s.ids[from]; ok {
+		delete(s.ids, from)
+		s.ids[to] = id
+	}
+	return nil
+}
+
 func (s *fakeSessions) All() map[ChannelKey]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

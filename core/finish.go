@@ -130,6 +130,9 @@ func (v *verdict) share(fs []*flight, reply Reply, now time.Time) (back []*item)
 			own.Notices = slices.Concat(f.turn.Notices, reply.Notices)
 			if it.msg != carrier {
 				own.Text, own.Coalesced, own.Into, own.CostUSD = "", true, carrier.ID, 0
+				if carrier.Adapter != it.msg.Adapter {
+					own.Via = carrier.Adapter
+				}
 			}
 			v.give(it, own)
 		}
@@ -229,7 +232,7 @@ func (l *lane) settle(v verdict) {
 		s.EndedAt = now
 		it.msg.State, it.msg.EndedAt, it.msg.Reply = s.Reply.State, now, s.Reply
 	}
-	v.change.Deliver = v.repliesFor()
+	v.change.Deliver = append(v.repliesFor(), l.m.deliveriesOf(v.change.Approvals...)...)
 	v.change.Lazy = v.replayable && len(v.change.Deliver) == 0 // somebody waits for a delivery
 	if v.replayable {
 		l.tell(v)

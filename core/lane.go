@@ -41,7 +41,9 @@ type lane struct {
 	paid        map[string]struct{} // background results that an earlier gateway has counted
 	busy        string              // why nothing may be dispatched now: starting up, recovering, …
 	opening     bool                // a session is being started
-	reordering  bool                // the order of the queue is being written
+	reordering  bool                // the queue is being written, in another order or to another channel
+	halts       int                 // for whose sake no turn is begun
+	stills      []*stillness        // those who wait for nothing to happen
 	saving      int                 // session ids on their way to the disk
 	attaching   bool                // the host of an earlier process is being looked for
 	unopened    bool                // the session's id was made here, and no turn on record opens it
@@ -94,7 +96,7 @@ type item struct {
 	durable  bool
 	refused  bool
 	moving   bool // on its way back to the queue: nothing is to happen to it before the ledger knows
-	amending bool // its content is being written: it is not begun meanwhile
+	changing bool // its content is being written: it is not begun meanwhile
 }
 
 // tell says whether the message was accepted, once.
@@ -191,6 +193,7 @@ func (l *lane) run(ctx context.Context, r *remains) {
 	}
 	for {
 		l.measure()
+		l.lookStill()
 		l.accountSeat()
 		if l.retire() {
 			return

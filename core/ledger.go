@@ -42,6 +42,8 @@ type Ledger interface {
 	Channels(ctx context.Context) ([]ChannelRecord, error)
 	// Settings returns what channels have of their own.
 	Settings(ctx context.Context) (map[ChannelKey]Settings, error)
+	// Moves returns the moves of channels, oldest first, the newest of each.
+	Moves(ctx context.Context) ([]Move, error)
 	// Spent returns the USD that were spent on a day; see Day.
 	Spent(ctx context.Context, day string) (float64, error)
 	// PendingDeliveries returns the adapter's deliveries that are pending, oldest first.
@@ -58,6 +60,9 @@ type Ledger interface {
 	Records(ctx context.Context, owner, prefix string) ([]Record, error)
 	// Record returns one record, or ErrNotFound.
 	Record(ctx context.Context, owner, key string) (Record, error)
+	// Usage sums up the ended turns of a channel's messages: all, and those that ended
+	// at since or later.
+	Usage(ctx context.Context, key ChannelKey, since time.Time) (Usage, error)
 	// Balance returns the ledger's account of all messages.
 	Balance(ctx context.Context) (Balance, error)
 }
@@ -72,14 +77,15 @@ type Change struct {
 	End        []*Turn          // ended turns (EndedAt, Result, Code, Marks); CostUSD is spent on the day of EndedAt
 	Approvals  []*Approval      // new or changed
 	Background []*Background    // new; CostUSD is spent on the day of CreatedAt
-	Amend      []*Message       // waiting messages: Content as it is now; never lazy
-	Reorder    []Precedence     // of waiting messages; never lazy
-	Settings   []SettingsChange // of channels; never lazy
 	Deliver    []*Delivery      // new; those whose id is known are ignored
 	Delivered  []*Delivery      // pending ones as they are now: State, Progress, Attempts, Error, EndedAt
 	Inbound    []*Inbound       // new; those whose id is known are ignored
 	Handled    []string         // ids of inbounds
 	Records    []*Record        // new or changed, or removed
+	Amend      []*Message       // waiting messages: Content as it is now; never lazy
+	Move       *Move            // what is on one channel goes to another; never lazy
+	Reorder    []Precedence     // of waiting messages; never lazy
+	Settings   []SettingsChange // of channels; never lazy
 
 	// ForgetRecords removes records of some age.
 	ForgetRecords []RecordRange
@@ -126,10 +132,13 @@ func (b Balance) Even() bool {
 }
 
 // SessionIDs is the durable map from channels to agent session ids. Its methods
-// are safe for concurrent use; Set and Forget return once the change is on disk.
+// are safe for concurrent use; Set, Forget and Move return once the change is on disk.
 type SessionIDs interface {
 	Get(key ChannelKey) (id string, ok bool)
 	Set(key ChannelKey, id string) error
 	Forget(key ChannelKey) error
+	// Move gives the id of one channel to another, in place of what that had. It
+	// changes nothing if the first has none.
+	Move(from, to ChannelKey) error
 	All() map[ChannelKey]string
 }

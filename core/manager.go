@@ -58,6 +58,8 @@ type ProcessManager struct {
 	seats    *seats
 	budget   budget
 	settings settingsBook
+	moves    moves
+	moveOne  sync.Mutex // held while a channel is being moved that is still
 
 	stats counters
 	ctx   context.Context // ends the lanes
@@ -125,6 +127,16 @@ func (m *ProcessManager) Recover(ctx context.Context) error {
 		return fmt.Errorf("read the settings of channels: %w", err)
 	}
 	m.settings.fill(settings)
+	moved, err := m.o.Ledger.Moves(ctx)
+	if err != nil {
+		return fmt.Errorf("read which channels were moved: %w", err)
+	}
+	for _, mv := range moved {
+		if err := m.moveSession(mv); err != nil {
+			return fmt.Errorf("complete the move of channel %q to %q: %w", mv.From, mv.To, err)
+		}
+		m.moves.note(mv)
+	}
 	left := map[ChannelKey]*remains{}
 	of := func(key ChannelKey) *remains {
 		if left[key] == nil {

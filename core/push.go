@@ -9,11 +9,31 @@ import (
 	"sync"
 )
 
-// ErrNoPusher means that no adapter owns the channel's prefix.
-var ErrNoPusher = errors.New("no adapter for this channel")
+// Why a push was not delivered. ErrBadContent is one more: there is nothing in it
+// that could be sent. All others mean that the other side did not take it.
+var (
+	// ErrNoPusher: no adapter owns the channel's prefix.
+	ErrNoPusher = errors.New("no adapter for this channel")
+	// ErrNotAllowed: the adapter does not send there.
+	ErrNotAllowed = errors.New("the channel is not sent to")
+	// ErrUnconfirmed: it, or a part of it, may have been delivered, or still be.
+	ErrUnconfirmed = errors.New("not known to be delivered")
+)
+
+// A PushError says why a push was not delivered. Kind is one of the errors above, or
+// nil; Text is for a person: whoever asked for the push gets to see it.
+type PushError struct {
+	Kind error
+	Text string
+}
+
+func (e *PushError) Error() string { return e.Text }
+
+func (e *PushError) Unwrap() error { return e.Kind }
 
 // A Push is a message sent out by itself rather than as a reply.
 type Push struct {
+	ID      string // of two with the same id one is sent; empty: it is like no other
 	Channel ChannelKey
 	Text    string
 	Media   *Media
@@ -24,7 +44,9 @@ type Media struct {
 	Path, Type string
 }
 
-// A Pusher delivers a push and returns once the remote side has taken it.
+// A Pusher delivers a push and returns once the remote side has taken it. When ctx
+// ends before that, it takes the push back or returns ErrUnconfirmed. ErrClosed means
+// that this process will not deliver it, but that the next one may under its ID.
 type Pusher func(ctx context.Context, p Push) error
 
 // A PushRegistry routes pushes to the adapter that owns the channel's prefix.
@@ -57,8 +79,7 @@ func (r *PushRegistry) Prefixes() []string {
 }
 
 // Send hands the push to the adapter with the longest matching prefix. It
-// returns ErrNoPusher when there is none; any other error means that the
-// adapter could not deliver.
+// returns ErrNoPusher when there is none; any other error is the adapter's.
 func (r *PushRegistry) Send(ctx context.Context, p Push) error {
 	r.mu.RLock()
 	best, found := "", false

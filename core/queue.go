@@ -86,7 +86,10 @@ func (m *ProcessManager) waiting(ctx context.Context, id MessageID, do func(*lan
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-l.gone:
-			return ErrClosed
+			if m.ctx.Err() != nil {
+				return ErrClosed
+			}
+			// It has retired: the message has its outcome, or is on another channel.
 		}
 	}
 	msg, err := m.o.Ledger.Message(ctx, id)
@@ -104,14 +107,17 @@ var errMoved = errors.New("message was moved to another channel")
 func (l *lane) settleFirst(id MessageID, done func(error), again func()) *item {
 	i := l.position(id) - 1
 	switch {
-	case i < 0 || l.pending[i].moving:
+	case i < 0 && l.reordering: // it may be on its way to another channel, or here
+		time.AfterFunc(settlePause, func() { l.post(again) })
+		return nil
+	case i < 0 || l.pending[i].moving || !l.pending[i].durable:
 		if t, ok := l.m.desk.find(id); ok && t.Message.Channel != l.key {
 			done(errMoved)
 			return nil
 		}
 		done(ErrNotWaiting)
 		return nil
-	case l.pending[i].amending || l.reordering || !l.pending[i].durable:
+	case l.pending[i].changing || l.reordering: // comes first
 		time.AfterFunc(settlePause, func() { l.post(again) })
 		return nil
 	}
@@ -131,10 +137,10 @@ func (l *lane) amend(id MessageID, c Content, done func(error)) {
 		done(fmt.Errorf("%w: %w", ErrBadContent, err))
 		return
 	}
-	it.amending = true
+	it.changing = true
 	l.m.o.Ledger.Write(Change{Amend: []*Message{&amended}}, func(err error) {
 		l.post(func() {
-			it.amending = false
+			it.changing = false
 			if err == nil {
 				it.msg.Content = c
 			}
@@ -148,7 +154,7 @@ func (l *lane) amend(id MessageID, c Content, done func(error)) {
 func (l *lane) composes(m *Message) error {
 	content, err := coalesce([]*Message{m})
 	if err == nil {
-		_, err = l.m.o.Agent.Compose("", content)
+		_, err = l.m.o.Agent.Compose(TurnID(m.ID), content) // any UUID will do
 	}
 	return err
 }

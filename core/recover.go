@@ -322,7 +322,7 @@ func (m *ProcessManager) Reset(ctx context.Context, key ChannelKey) error {
 
 func (l *lane) reset(done chan<- error) {
 	moving := slices.ContainsFunc(l.pending, func(it *item) bool { return it.moving })
-	if l.resetting != nil || l.busy != "" || l.opening || l.saving > 0 || moving {
+	if l.resetting != nil || l.busy != "" || l.opening || l.saving > 0 || moving || l.reordering {
 		// Try again once the lane has settled; what it waits for is bounded.
 		time.AfterFunc(settlePause, func() { l.post(func() { l.reset(done) }) })
 		return

@@ -31,7 +31,7 @@ func (l *lane) retire() bool {
 // empty reports whether nothing would be lost with the lane: neither a message
 // nor a session, nor a write under way, nor what only the lane knows.
 func (l *lane) empty() bool {
-	return l.session == nil && len(l.pending) == 0 && len(l.flights) == 0 && len(l.asked) == 0 &&
+	return l.halts == 0 && l.session == nil && len(l.pending) == 0 && len(l.flights) == 0 && len(l.asked) == 0 &&
 		l.busy == "" && !l.opening && l.saving == 0 && l.writing == 0 && l.resetting == nil &&
 		l.parked == nil && l.seat == standing && !l.unopened &&
 		len(l.notices) <= len(l.m.o.Greeting) && l.sessionKept()

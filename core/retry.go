@@ -37,6 +37,7 @@ func (m *ProcessManager) Resubmission(ctx context.Context, id MessageID) (Submis
 		Channel: carrier.Channel, Adapter: carrier.Adapter, Origin: carrier.Origin, CanAsk: carrier.CanAsk, Deliver: carrier.Deliver, Mode: Collect,
 		RetryOf: carrier.ID, SourceKey: "retry:" + string(carrier.ID),
 	}
+	s.Channel = m.moves.follow(carrier.Channel, carrier.ReceivedAt)
 	if s.Content, err = contentAgain(members, turn); err != nil {
 		return Submission{}, msg, fmt.Errorf("message %s: %w: %w", id, ErrBadContent, err)
 	}
@@ -182,7 +183,7 @@ func (m *ProcessManager) decideContinue(ctx context.Context, a Approval, d Decis
 		return a, fmt.Errorf("approval %s is %s: %w", a.ID, a.State, ErrNotPending)
 	}
 	if !d.Allow {
-		a.Reason = d.Message
+		a.Reason, a.DecidedBy = d.Message, d.By
 		return m.closeContinue(ctx, a, ApprovalDenied)
 	}
 	s, _, err := m.Resubmission(ctx, a.Message)
@@ -192,6 +193,7 @@ func (m *ProcessManager) decideContinue(ctx context.Context, a Approval, d Decis
 	if s.Decides == nil { // it has been decided meanwhile
 		return a, fmt.Errorf("approval %s: %w", a.ID, ErrNotPending)
 	}
+	s.Decides.DecidedBy = d.By
 	if _, err := m.Submit(ctx, s); err != nil {
 		return a, err
 	}
@@ -201,16 +203,11 @@ func (m *ProcessManager) decideContinue(ctx context.Context, a Approval, d Decis
 // closeContinue records that a turn is not gone on with. The first decision wins.
 func (m *ProcessManager) closeContinue(ctx context.Context, a Approval, state ApprovalState) (Approval, error) {
 	a.State, a.DecidedAt = state, m.o.Now()
-	written := make(chan error, 1)
-	m.o.Ledger.Write(Change{Approvals: []*Approval{&a}}, func(err error) { written <- err })
-	select {
-	case err := <-written:
-		if err != nil {
-			return a, err
-		}
-	case <-ctx.Done():
-		return a, context.Cause(ctx)
+	c := Change{Approvals: []*Approval{&a}, Deliver: m.deliveriesOf(&a)}
+	if err := m.write(ctx, c); err != nil {
+		return a, err
 	}
+	m.handOver(c.Deliver)
 	now, err := m.o.Ledger.Approval(ctx, a.ID)
 	if err == nil && now.State != state {
 		err = fmt.Errorf("approval %s is %s: %w", a.ID, now.State, ErrNotPending)

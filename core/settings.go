@@ -72,6 +72,26 @@ func (s Settings) changed(c *SettingsChange) Settings {
 	return s
 }
 
+// inheriting returns the settings with those of another channel where it has none,
+// and the rules of both.
+func (s Settings) inheriting(from Settings) Settings {
+	if s.Model == "" && (from.Model != "" || from.HadModel) {
+		s.Model, s.HadModel = from.Model, from.HadModel
+	}
+	if s.PermissionMode == "" && (from.PermissionMode != "" || from.HadPermissionMode) {
+		s.PermissionMode, s.HadPermissionMode = from.PermissionMode, from.HadPermissionMode
+	}
+	own := s.Rules
+	s.Rules = nil
+	for _, r := range slices.Concat(from.Rules, own) {
+		if !s.has(r.Rule) {
+			s.Rules = append(s.Rules, r)
+		}
+	}
+	slices.SortStableFunc(s.Rules, func(a, b Rule) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return s
+}
+
 func (s *Settings) has(rule string) bool {
 	return slices.ContainsFunc(s.Rules, func(r Rule) bool { return r.Rule == rule })
 }
@@ -178,7 +198,7 @@ func (m *ProcessManager) RemoveRule(ctx context.Context, key ChannelKey, id stri
 func newRule(key ChannelKey, rule, by string, now time.Time) (Rule, error) {
 	tool, content, bracket := strings.Cut(rule, "(")
 	bad := func(r rune) bool {
-		return !(r == '_' || r == '-' || r == '*' || r == '.' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-*.", r)
 	}
 	switch {
 	case tool == "" || strings.HasPrefix(tool, "-") || strings.Trim(tool, "*") == "" || strings.ContainsFunc(tool, bad),

@@ -48,6 +48,15 @@ func (b *settingsBook) change(c *SettingsChange) {
 	})
 }
 
+// move gives the settings of one channel to another, which keeps what it has itself.
+func (b *settingsBook) move(from, to ChannelKey) {
+	b.write(func(all map[ChannelKey]settled) {
+		s := all[to].inheriting(all[from].Settings)
+		delete(all, from)
+		all[to] = settled{s, s.Fingerprint()}
+	})
+}
+
 // keys returns the channels that have, or had, settings.
 func (b *settingsBook) keys() []ChannelKey {
 	var keys []ChannelKey

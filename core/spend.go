@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"math"
 	"time"
 )
@@ -13,6 +14,20 @@ const wornPart = 1.0 / 10
 // newsGrace is how long the agent may take to begin with the news of a background
 // task: its first word comes from the API.
 const newsGrace = 30 * time.Second
+
+// Usage is what the turns of one channel have cost, as far as the agent has said.
+// Background results are not in it.
+type Usage struct {
+	Turns, TurnsToday int
+	Spent, SpentToday float64 // USD
+}
+
+// Usage returns what the turns of a channel have cost, and those of this calendar day.
+func (m *ProcessManager) Usage(ctx context.Context, key ChannelKey) (Usage, error) {
+	now := m.o.Now()
+	year, month, day := now.Date()
+	return m.o.Ledger.Usage(ctx, key, time.Date(year, month, day, 0, 0, 0, 0, now.Location()))
+}
 
 // spend takes up what a result says of the session's cost, and returns what was
 // spent since the last one: by how much the running total has grown.

@@ -90,6 +90,25 @@ func (l *lane) status(ctx context.Context) (ChannelStatus, error) {
 	return st, nil
 }
 
+// Present returns the state of one channel as it is now, without Messages and LastAt.
+// Other than Channel it reads no records, and knows of no channel that does not
+// exist: that is one that is idle.
+func (m *ProcessManager) Present(ctx context.Context, key ChannelKey) (ChannelStatus, error) {
+	st := ChannelStatus{Key: key, State: StateIdle}
+	if l, ok := m.known(key); ok {
+		now, err := l.status(ctx)
+		if err == nil {
+			st = now
+		} else if !errors.Is(err, errRetired) {
+			return ChannelStatus{}, err
+		}
+	}
+	if st.SessionID == "" {
+		st.SessionID, _ = m.o.Sessions.Get(key)
+	}
+	return st, nil
+}
+
 // present sums up the lane as it is now.
 func (l *lane) present() ChannelStatus {
 	st := ChannelStatus{

@@ -145,6 +145,17 @@ func (d *desk) settle(m *Message) {
 	}
 }
 
+// rekey notes that a message is on another channel now.
+func (d *desk) rekey(id MessageID, key ChannelKey) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t, ok := d.open[id]; ok {
+		moved := *t
+		moved.Message.Channel = key
+		d.open[id] = &moved
+	}
+}
+
 // drop forgets the ticket of a message that was refused, or whose outcome is in
 // the ledger.
 func (d *desk) drop(id MessageID) {

@@ -199,6 +199,17 @@ func documentSend(push *core.PushRegistry, do doFunc) {
 	do(200, "", "POST", "/send", `{"channel":"tg-1","text":"a"}`)
 	err = errors.New("chat not found")
 	do(502, "delivery_failed", "POST", "/send", `{"channel":"tg-1","text":"a"}`)
+	for _, c := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{core.ErrBadContent, 400, "bad_text"}, {core.ErrNotAllowed, 403, "channel_refused"}, {core.ErrUnconfirmed, 502, "delivery_unconfirmed"},
+		{core.ErrClosed, 503, "shutting_down"}, {core.ErrStorage, 503, "storage_unavailable"}, {core.ErrStorageFull, 507, "storage_full"},
+	} {
+		err = c.err
+		do(c.status, c.code, "POST", "/send", `{"channel":"tg-1","text":"a"}`)
+	}
 	err = core.ErrBadContent
 	do(400, "bad_media", "POST", "/send", `{"channel":"tg-1","media":{"filePath":"/etc/shadow"}}`)
 }

@@ -81,6 +81,7 @@ func (s *Server) untilOutcome(ctx context.Context, v *ownView, updates subscript
 	showAll(v.st, updates, v.show)
 	if over {
 		m := t.outcome()
+		s.carry(ctx, &m)
 		v.st.send("result", appendMessage(nil, &m, core.Place{}))
 		if v.st.flush(); v.st.err == nil {
 			s.deliveries.note(&m)

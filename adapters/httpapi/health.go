@@ -26,6 +26,7 @@ type healthShape struct {
 	Spares     Spares         `json:"spares"`
 	Ledger     *ledgerHealth  `json:"ledger,omitempty"`
 	Spending   spendingHealth `json:"spending"`
+	Telegram   *telegramShape `json:"telegram,omitempty"`
 }
 
 type spendingHealth struct {
@@ -101,7 +102,7 @@ func showHealth(h Health) healthShape {
 		Ready: h.Ready, PID: h.PID, Version: h.Version, Generation: h.Generation,
 		Agent: agentShape(h.Agent), Problems: h.Problems,
 		StartedAt: stamp(h.StartedAt), UptimeMS: max(0, time.Since(h.StartedAt).Milliseconds()),
-		Channels: showOverview(&core.Overview{}), Spares: h.Spares,
+		Channels: showOverview(&core.Overview{}), Spares: h.Spares, Telegram: showTelegram(h.Telegram),
 	}
 }
 

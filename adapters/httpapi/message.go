@@ -106,7 +106,7 @@ func (s *Server) awaitMessage(w *response, r *http.Request, sub core.Submission)
 		}
 	}
 	m := t.outcome()
-	return s.showMessage(w, &m)
+	return s.showMessage(w, r, &m)
 }
 
 // goneOn forgets that a repeated message was found on a parked channel, if that has
@@ -159,11 +159,12 @@ func (s *Server) current(ctx context.Context, m core.Message) core.Message {
 	return m
 }
 
-func (s *Server) showMessage(w *response, m *core.Message) error {
-	return s.showAt(w, m, s.place(m))
+func (s *Server) showMessage(w *response, r *http.Request, m *core.Message) error {
+	return s.showAt(w, r, m, s.place(m))
 }
 
-func (s *Server) showAt(w *response, m *core.Message, at core.Place) error {
+func (s *Server) showAt(w *response, r *http.Request, m *core.Message, at core.Place) error {
+	s.carry(r.Context(), m)
 	err := s.build(w, http.StatusOK, func(b []byte) []byte {
 		return append(appendMessage(b, m, at), '\n')
 	})

@@ -41,7 +41,7 @@ func newMetrics(o Options, g gateway) *metrics {
 			ConstLabels: prometheus.Labels{"state": state},
 		}, func() float64 { return float64(read(o.Health().Spares)) })
 	}
-	o.Registry.MustRegister(m.durations, build, newGatewayMetrics(g, o.Log),
+	o.Registry.MustRegister(m.durations, build, newGatewayMetrics(g, o.Log), newTelegramMetrics(o.Health),
 		spares("ready", func(s Spares) int { return s.Ready }), spares("wanted", func(s Spares) int { return s.Wanted }),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
 	return m

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,9 +10,14 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 
 	"bareclaw/core"
 )
+
+// pushHeader names a push in a request that is sent on to another process, so that
+// it is sent once whichever of them does it.
+const pushHeader = "Bareclaw-Push"
 
 // postSend pushes a text or a file out through the adapter that owns the
 // channel's prefix. No agent is involved.
@@ -23,22 +30,67 @@ func (s *Server) postSend(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.o.Push.Send(r.Context(), p)
-	switch {
-	case errors.Is(err, core.ErrNoPusher):
-		return s.noAdapter()
-	case errors.Is(err, core.ErrBadContent):
-		return badRequest("bad_media", "The file cannot be sent: it must be a regular file in a directory that may be sent from.")
-	case err != nil && r.Context().Err() != nil:
-		return err
-	case err != nil:
-		s.o.Log.Warn("push not delivered", "channel", p.Channel, "err", err)
-		return refuse(http.StatusBadGateway, "delivery_failed", "The adapter could not deliver this; the gateway's log says why.")
+	p.ID = pushID(w, r)
+	w.again = func() []byte { return encodePush(p) }
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer s.untilDrained(func() {
+		if !isClosed(s.succession.begun) { // else the adapter leaves it to the successor
+			cancel(core.ErrClosed)
+		}
+	})()
+	if err := s.o.Push.Send(ctx, p); err != nil {
+		return s.notSent(r, &p, err)
 	}
 	return show(w, struct {
 		Status  string          `json:"status"`
 		Channel core.ChannelKey `json:"channel"`
 	}{"sent", p.Channel})
+}
+
+// pushID returns what the push is known by: to another process already, if that has
+// sent the request on.
+func pushID(w *response, r *http.Request) string {
+	if id, err := uuid.Parse(r.Header.Get(pushHeader)); err == nil && w.repeated {
+		return id.String()
+	}
+	return uuid.NewString()
+}
+
+// notSent makes of an adapter's error what the client is told.
+func (s *Server) notSent(r *http.Request, p *core.Push, err error) error {
+	switch {
+	case errors.Is(err, core.ErrNoPusher):
+		return s.noAdapter()
+	case errors.Is(err, core.ErrClosed):
+		r.Header.Set(pushHeader, p.ID)
+		return err
+	case errors.Is(err, core.ErrStorage), errors.Is(err, core.ErrStorageFull), r.Context().Err() != nil:
+		return err
+	}
+	text := ""
+	if told := (*core.PushError)(nil); errors.As(err, &told) {
+		text = told.Text
+	}
+	switch {
+	case errors.Is(err, core.ErrBadContent) && p.Media == nil:
+		return refuse(http.StatusBadRequest, "bad_text", cmp.Or(text, "The text cannot be sent."))
+	case errors.Is(err, core.ErrBadContent):
+		return refuse(http.StatusBadRequest, "bad_media",
+			cmp.Or(text, "The file cannot be sent: it must be a regular file in a directory that may be sent from."))
+	case errors.Is(err, core.ErrNotAllowed):
+		return refuse(http.StatusForbidden, "channel_refused", cmp.Or(text, "The adapter does not send to this channel."))
+	}
+	s.o.Log.Warn("push not delivered", "channel", p.Channel, "err", err)
+	if errors.Is(err, core.ErrUnconfirmed) {
+		return unconfirmed(text)
+	}
+	return refuse(http.StatusBadGateway, "delivery_failed", cmp.Or(text, "The adapter could not deliver this; the gateway's log says why."))
+}
+
+func unconfirmed(text string) *problem {
+	return refuse(http.StatusBadGateway, "delivery_unconfirmed",
+		cmp.Or(text, "It is not known whether this was delivered, or will be; look before you send it again."))
 }
 
 func (s *Server) noAdapter() error {
@@ -85,6 +137,17 @@ func decodePush(dec *jsontext.Decoder) (core.Push, error) {
 		return p, err
 	}
 	return p, checkPush(&p, text)
+}
+
+// encodePush writes the body of a POST /send that asks for the same.
+func encodePush(p core.Push) []byte {
+	b := quote([]byte(`{"channel":`), p.Channel)
+	b = quote(append(b, `,"text":`...), p.Text)
+	if p.Media != nil {
+		b = quote(append(b, `,"media":{"filePath":`...), p.Media.Path)
+		b = append(quote(append(b, `,"type":`...), p.Media.Type), '}')
+	}
+	return append(b, '}')
 }
 
 func checkPush(p *core.Push, text bool) error {

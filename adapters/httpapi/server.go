@@ -73,6 +73,7 @@ type Health struct {
 	StartedAt  time.Time
 	Problems   []string // each a sentence; empty when all is well
 	Spares     Spares
+	Telegram   *Telegram // nil where there is none
 }
 
 // Spares says how many sessions wait for a new channel.

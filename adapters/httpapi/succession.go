@@ -73,7 +73,7 @@ func (s *Server) proxyTo(socket string) *httputil.ReverseProxy {
 		ErrorLog:      slog.NewLogLogger(s.o.Log.Handler(), slog.LevelWarn),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			s.o.Log.Warn("request not sent on to the new process", "err", err)
-			s.fail(w.(*response), r, shuttingDown())
+			s.fail(w.(*response), r, notPassed(r))
 		},
 	}
 }
@@ -130,7 +130,7 @@ func (s *Server) pass(w *response, r *http.Request) {
 		proxy = s.succession.local
 	}
 	if proxy == nil {
-		s.fail(w, r, shuttingDown())
+		s.fail(w, r, notPassed(r))
 		return
 	}
 	h := w.Header()
@@ -138,6 +138,14 @@ func (s *Server) pass(w *response, r *http.Request) {
 	h.Set("Connection", "close")
 	w.bodyRead = true
 	proxy.ServeHTTP(w, r)
+}
+
+// notPassed is what a client is told whose request could not be sent on.
+func notPassed(r *http.Request) *problem {
+	if r.Header.Get(pushHeader) != "" { // it is on record, perhaps
+		return unconfirmed("")
+	}
+	return shuttingDown()
 }
 
 // awaitSuccessor waits until it is known who serves, or the client has gone.

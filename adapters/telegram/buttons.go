@@ -14,7 +14,8 @@ import (
 type tap struct {
 	key     string // source key
 	place   place
-	message int // the message with the button
+	message int  // the message with the button
+	stale   bool // which Telegram does not show any more: its topic is not known
 	user    models.User
 	verb    string
 	arg     string
@@ -24,7 +25,10 @@ type tap struct {
 // most 200 characters, https://core.telegram.org/bots/api#answercallbackquery
 func (a *Adapter) taps() map[string]func(context.Context, tap) string {
 	return map[string]func(context.Context, tap) string{
-		"stop": a.tappedStop,
+		"ok": a.tapAllow, "always": a.tapAlways, "no": a.tapDeny, "all": a.tapAll, "revise": a.tapRevise, "q": a.tapOption,
+		"drop": a.tapDrop, "now": a.tapNow, "model": a.tapModel, "mode": a.tapMode, "verbose": a.tapVerbose, "unrule": a.tapUnrule,
+		"stop":   a.tappedStop,
+		verbEdit: a.runEdited,
 	}
 }
 
@@ -36,13 +40,13 @@ func (a *Adapter) tapped(ctx context.Context, r *arrival) {
 	if m := q.Message.Message; m != nil {
 		t.place, t.message = placeOf(m), m.ID
 	} else if m := q.Message.InaccessibleMessage; m != nil {
-		t.place, t.message = place{chat: m.Chat.ID}, m.MessageID
+		t.place, t.message, t.stale = place{chat: m.Chat.ID}, m.MessageID, true
 	}
 	answer := "This button is not known any more."
 	if do := a.taps()[t.verb]; do != nil {
 		answer = do(ctx, t)
 	}
-	if _, err := a.client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: q.ID, Text: answer}); err != nil && ctx.Err() == nil {
+	if _, err := a.client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: q.ID, Text: brief(answer, answerShown)}); err != nil && ctx.Err() == nil {
 		a.o.Log.Debug("telegram: tap not answered", "err", err) // it is done all the same; after a restart it may be too old
 	}
 }

@@ -3,6 +3,7 @@ package telegram
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
 )
 
 const (
@@ -33,6 +35,7 @@ type client struct {
 	methods string       // URL that a method's name is appended to; holds the token
 	files   string       // likewise for the path of a file
 	token   string
+	grace   time.Duration
 }
 
 func newClient(o Options) (*client, error) {
@@ -46,7 +49,7 @@ func newClient(o Options) (*client, error) {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	return &client{
-		Bot: b, http: h, polls: &http.Client{Transport: transport()}, token: o.Token,
+		Bot: b, http: h, polls: &http.Client{Transport: polling()}, token: o.Token, grace: pollGrace,
 		methods: o.API + "/bot" + o.Token + "/", files: o.API + "/file/bot" + o.Token + "/",
 	}, nil
 }
@@ -62,6 +65,15 @@ func transport() *http.Transport {
 	}
 }
 
+// polling is for one call at a time. It does without HTTP/2, where a call that is
+// given up leaves the connection to the next one, dead as it may be.
+func polling() *http.Transport {
+	t := transport()
+	t.ForceAttemptHTTP2, t.MaxIdleConnsPerHost = false, 1
+	t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+	return t
+}
+
 // allowedUpdates are the kinds of updates that are asked for. What is not listed is
 // not sent: https://core.telegram.org/bots/api#getupdates
 var allowedUpdates = []string{"message", "edited_message", "callback_query", "my_chat_member", "stopped_message_generation"}
@@ -69,58 +81,81 @@ var allowedUpdates = []string{"message", "edited_message", "callback_query", "my
 // updates asks for updates from offset on, each as Telegram wrote it. It blocks for
 // the poll timeout if there are none. https://core.telegram.org/bots/api#getupdates
 func (c *client) updates(ctx context.Context, offset int64, timeout time.Duration) ([]json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout+pollGrace, errPollHung)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout+c.grace, errPollHung)
 	defer cancel()
-	body, err := json.Marshal(struct {
+	var updates []json.RawMessage
+	return updates, c.call(ctx, "getUpdates", struct {
 		Offset  int64    `json:"offset,omitempty"`
 		Timeout int      `json:"timeout"`
 		Allowed []string `json:"allowed_updates"`
-	}{offset, int(timeout.Seconds()), allowedUpdates})
+	}{offset, int(timeout.Seconds()), allowedUpdates}, &updates)
+}
+
+// me asks who the bot is.
+func (c *client) me(ctx context.Context) (models.User, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errPollHung)
+	defer cancel()
+	var u models.User
+	return u, c.call(ctx, "getMe", struct{}{}, &u)
+}
+
+// call calls a method of the API on the connection of the polls, and reads what it
+// returns into result.
+func (c *client) call(ctx context.Context, method string, params, result any) error {
+	body, err := json.Marshal(params)
 	if err != nil {
-		return nil, fmt.Errorf("getUpdates: %w", err)
+		return fmt.Errorf("%s: %w", method, err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.methods+"getUpdates", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.methods+method, bytes.NewReader(body))
 	if err != nil {
-		return nil, c.clean("getUpdates", err)
+		return c.clean(method, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	res, err := c.polls.Do(req)
 	if err != nil {
-		c.polls.CloseIdleConnections()
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return nil, c.clean("getUpdates", err)
+		return c.cut(ctx, method, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxUpdatesBytes))
 	if err != nil {
-		return nil, c.clean("getUpdates", err)
+		return c.cut(ctx, method, err)
 	}
-	return decodeUpdates(res.StatusCode, data)
+	return decodeAnswer(method, res.StatusCode, data, result)
 }
 
-// decodeUpdates reads the answer to getUpdates.
-func decodeUpdates(status int, data []byte) ([]json.RawMessage, error) {
+// cut is what a call returns whose connection broke, or was given up.
+func (c *client) cut(ctx context.Context, method string, err error) error {
+	c.polls.CloseIdleConnections()
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return c.clean(method, err)
+}
+
+// decodeAnswer reads the answer to a call: https://core.telegram.org/bots/api#making-requests
+func decodeAnswer(method string, status int, data []byte, result any) error {
 	var answer struct {
-		OK          bool              `json:"ok"`
-		Result      []json.RawMessage `json:"result"`
-		ErrorCode   int               `json:"error_code"`
-		Description string            `json:"description"`
+		OK          bool            `json:"ok"`
+		Result      json.RawMessage `json:"result"`
+		ErrorCode   int             `json:"error_code"`
+		Description string          `json:"description"`
 		Parameters  struct {
 			RetryAfter int `json:"retry_after"`
 		} `json:"parameters"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
-		return nil, &apiError{method: "getUpdates", status: status, text: "no JSON: " + http.StatusText(status)}
+		return &apiError{method: method, status: status, text: "no JSON: " + http.StatusText(status)}
 	}
 	if !answer.OK {
-		return nil, &apiError{
-			method: "getUpdates", status: answer.ErrorCode, text: answer.Description,
+		return &apiError{
+			method: method, status: answer.ErrorCode, text: answer.Description,
 			retryAfter: time.Duration(answer.Parameters.RetryAfter) * time.Second,
 		}
 	}
-	return answer.Result, nil
+	if err := json.Unmarshal(answer.Result, result); err != nil {
+		return &apiError{method: method, status: status, text: "unexpected JSON"}
+	}
+	return nil
 }
 
 // clean takes the token out of an error, which may show the URL.

@@ -14,10 +14,7 @@ import (
 var errCannotCompose = errors.New("nothing can be made of the delivery")
 
 // The adapter's own kinds of deliveries.
-const (
-	kindNote     core.DeliveryKind = "note"     // Body is a Note
-	kindApproval core.DeliveryKind = "approval" // somebody is asked for a permission
-)
+const kindNote core.DeliveryKind = "note" // Body is a Note
 
 // A part is one message of a delivery.
 type part interface {
@@ -40,11 +37,15 @@ type Button struct {
 	Data string `json:"data"`
 }
 
-// say has a note delivered. The id makes it be said once.
+// say has a note delivered. The id makes it be said once. It blocks while that cannot
+// be recorded.
 func (a *Adapter) say(ctx context.Context, id string, key core.ChannelKey, n Note) {
 	body, err := json.Marshal(n)
 	if err == nil {
-		err = a.o.Core.Deliver(ctx, &core.Delivery{ID: id, Kind: kindNote, Adapter: Name, Channel: key, Body: body})
+		d := &core.Delivery{ID: id, Kind: kindNote, Adapter: Name, Channel: key, Body: body}
+		for err = a.o.Core.Deliver(ctx, d); isStorage(err) && ctx.Err() == nil; err = a.o.Core.Deliver(ctx, d) {
+			pause(ctx, storagePause)
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		a.o.Log.Error("telegram: not said", "channel", string(key), "err", err)
@@ -60,6 +61,16 @@ func (a *Adapter) compose(ctx context.Context, d core.Delivery) ([]part, error) 
 	case core.DeliverBackground:
 		var b core.BackgroundBody
 		return composed(d, &b, func() []part { return a.answerParts(b.Text, 0, 0) })
+	case core.DeliverApproval:
+		return a.composeApproval(ctx, d)
+	case core.DeliverApprovalClosed:
+		return a.composeApprovalClosed(ctx, d)
+	case kindInput:
+		return a.composeInput(ctx, d)
+	case kindEdit:
+		return a.composeEdit(ctx, d)
+	case kindPush:
+		return a.composePush(ctx, d)
 	case kindNote:
 		var n Note
 		return composed(d, &n, func() []part { return textParts(n.Text, n.Buttons, n.ReplyTo) })

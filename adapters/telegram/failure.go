@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"bareclaw/adapters/telegram/schedule"
+	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
 )
@@ -41,7 +43,7 @@ func classify(err error) schedule.Verdict {
 		return schedule.Verdict{Kind: schedule.Wait, For: time.Duration(tooMany.RetryAfter) * time.Second}
 	case errors.As(err, &moved):
 		return schedule.Verdict{Kind: schedule.Retry} // to where it has moved
-	case errors.Is(err, errForGood), errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorBadRequest):
+	case errors.Is(err, errForGood), errors.Is(err, errCannotCompose), errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorBadRequest):
 		return schedule.Verdict{Kind: schedule.Permanent}
 	case errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound), errors.Is(err, errLeaving): // the token is refused
 		return schedule.Verdict{Kind: schedule.Retry, Global: true}
@@ -73,23 +75,52 @@ func refused(err error, words ...string) bool {
 // unchanged reports whether an edit was refused because nothing would change.
 func unchanged(err error) bool { return refused(err, "message is not modified") }
 
-// pollProblem says in words for whoever runs the gateway why a poll failed.
+// pollProblem says in words for whoever runs the gateway why a poll failed. The same
+// cause has the same words each time.
 func pollProblem(err error) string {
+	if isStorage(err) {
+		return "Telegram's messages are left there, since they cannot be recorded here: " + err.Error()
+	}
 	api := (*apiError)(nil)
 	if !errors.As(err, &api) {
 		if errors.Is(err, errPollHung) || errors.Is(err, context.DeadlineExceeded) {
 			return "Telegram does not answer: polls hang."
 		}
-		return "Telegram cannot be reached: " + err.Error()
+		return "Telegram cannot be reached: " + networkReason(err)
 	}
 	switch api.status {
 	case http.StatusUnauthorized, http.StatusNotFound:
 		return "Telegram refuses the token. Check BARECLAW_TELEGRAM_TOKEN, or ask @BotFather for a new one."
 	case http.StatusConflict:
-		return "Another program receives this bot's messages: " + api.text +
-			" Stop it, remove its webhook, or revoke the token at @BotFather."
+		if strings.Contains(api.text, "webhook") {
+			return "This bot's messages go to a webhook that somebody has set. Remove it with the Bot API's deleteWebhook, " +
+				"or use another bot: a webhook may be another program's, so it is not removed by itself."
+		}
+		return "Another program receives this bot's messages. Stop it, or have @BotFather revoke the token. Telegram says: " + api.text
 	case http.StatusTooManyRequests:
 		return fmt.Sprintf("Telegram asks to be left alone for %s.", api.retryAfter)
 	}
 	return fmt.Sprintf("Telegram fails: %d %s", api.status, api.text)
+}
+
+// networkReason says why a connection failed, without what differs each time, such
+// as the port at this end.
+func networkReason(err error) string {
+	lookup, op, request := (*net.DNSError)(nil), (*net.OpError)(nil), (*url.Error)(nil)
+	switch {
+	case errors.As(err, &lookup):
+		return "the name " + lookup.Name + " is not found"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time"
+	case errors.As(err, &op):
+		return op.Op + ": " + op.Err.Error()
+	case errors.As(err, &request):
+		return request.Err.Error()
+	}
+	return err.Error()
+}
+
+// isStorage reports whether the ledger could not be written.
+func isStorage(err error) bool {
+	return errors.Is(err, core.ErrStorage) || errors.Is(err, core.ErrStorageFull)
 }

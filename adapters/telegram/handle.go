@@ -10,20 +10,43 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// storagePause is how long is waited before a message is submitted again that could
-// not be recorded.
+// storagePause is how long is waited before something is tried again that could not
+// be recorded.
 const storagePause = time.Second
 
 // handle makes of arrivals of one conversation what there is to be made: one, or
 // the messages of an album.
 func (a *Adapter) handle(ctx context.Context, p place, batch []*arrival) {
-	switch u := &batch[0].update; {
-	case u.Message != nil:
-		a.message(ctx, p, batch)
+	err := a.make(ctx, p, batch)
+	for isStorage(err) && ctx.Err() == nil {
+		a.o.Log.Error("telegram: an update waits for the ledger", "update", batch[0].key, "channel", string(p.key()), "err", err)
+		pause(ctx, storagePause)
+		err = a.make(ctx, p, batch)
 	}
-	if ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil:
+	case err != nil: // it is handled once more after the next start
+		a.o.Log.Error("telegram: an update is not handled", "update", batch[0].key, "channel", string(p.key()), "err", err)
+	default:
 		a.handled(ctx, batch...)
 	}
+}
+
+// make makes of arrivals what there is to be made. It may be called again.
+func (a *Adapter) make(ctx context.Context, p place, batch []*arrival) error {
+	switch u := &batch[0].update; {
+	case u.Message != nil:
+		return a.message(ctx, p, batch)
+	case u.EditedMessage != nil && a.listensTo(u.EditedMessage):
+		return a.edited(ctx, p, batch[0])
+	}
+	return nil
+}
+
+// listensTo reports whether a message is from somebody who is listened to, as far as
+// that is known now: it may have been received when others were.
+func (a *Adapter) listensTo(m *models.Message) bool {
+	return m.From != nil && m.SenderChat == nil && a.allowed[m.From.ID]
 }
 
 // handleAside handles what waits for nothing else of its conversation.
@@ -31,58 +54,49 @@ func (a *Adapter) handleAside(ctx context.Context, r *arrival) {
 	switch u := &r.update; {
 	case u.CallbackQuery != nil:
 		a.tapped(ctx, r)
+	case u.Message != nil && a.listensTo(u.Message):
+		a.command(ctx, a.movedTo(placeOf(u.Message)), r)
 	case u.StoppedMessageGeneration != nil:
 		a.draftStopped(ctx, u.StoppedMessageGeneration)
 	}
 	a.handled(ctx, r)
 }
 
-// isStop reports whether a message is the command that ends the running turn.
-func isStop(*models.Message) bool { return false }
-
-// message submits what was said.
-func (a *Adapter) message(ctx context.Context, p place, batch []*arrival) {
-	m := batch[0].update.Message
-	if m.Text == "" {
-		return
+// submit submits a message. A refusal is told to the sender.
+func (a *Adapter) submit(ctx context.Context, p place, message int, s core.Submission) error {
+	t, err := a.offer(ctx, s)
+	if err != nil {
+		return a.refused(ctx, p, message, s, err)
 	}
-	a.submit(ctx, p, m.ID, core.Submission{
-		Channel: p.key(), Adapter: Name, Origin: originOf(m), Content: core.Content{Text: m.Text},
-		SourceKey: batch[0].key, CanAsk: true, Deliver: true,
-	})
+	a.submitted(ctx, p.chat, message, t.Message.ID)
+	return ctx.Err()
 }
 
-// submit submits a message, again and again while it cannot be recorded. A refusal
-// is told to the sender.
-func (a *Adapter) submit(ctx context.Context, p place, message int, s core.Submission) {
-	a.follow(p)
+// offer submits a message, again and again while it cannot be recorded.
+func (a *Adapter) offer(ctx context.Context, s core.Submission) (*core.Ticket, error) {
+	if p, ok := parsePlace(s.Channel); ok {
+		a.follow(p)
+	}
 	for {
 		t, err := a.o.Core.Submit(ctx, s)
-		switch {
-		case err == nil:
-			a.submitted(ctx, p.chat, message, t.Message.ID)
-			return
-		case ctx.Err() != nil, errors.Is(err, core.ErrClosed):
-			return
-		case errors.Is(err, core.ErrStorage), errors.Is(err, core.ErrStorageFull):
-			a.o.Log.Error("telegram: a message waits to be recorded", "channel", string(s.Channel), "err", err)
-			pause(ctx, storagePause)
-		default:
-			a.say(ctx, "refused:"+s.SourceKey, s.Channel, Note{Text: "This message was not accepted: " + err.Error(), ReplyTo: message})
-			return
+		if !isStorage(err) || ctx.Err() != nil {
+			return t, err
 		}
+		a.o.Log.Error("telegram: a message waits to be recorded", "channel", string(s.Channel), "err", err)
+		pause(ctx, storagePause)
 	}
 }
 
-// originOf says who speaks and where, in names.
-func originOf(m *models.Message) core.Origin {
-	var o core.Origin
-	if m.From != nil {
-		o.User = m.From.FirstName
-		if m.From.LastName != "" {
-			o.User += " " + m.From.LastName
-		}
+// refused tells the sender that a message was not accepted, and why. A gateway that
+// is ending refuses nothing: what it has received is the next one's.
+func (a *Adapter) refused(ctx context.Context, p place, message int, s core.Submission, why error) error {
+	if ctx.Err() != nil || errors.Is(why, core.ErrClosed) {
+		return why
 	}
-	o.Chat = m.Chat.Title
-	return o
+	text := "This message was not accepted: " + why.Error()
+	if errors.Is(why, core.ErrQueueFull) {
+		text = "This message was not accepted: too many wait here already. Send it again when some of them are answered."
+	}
+	a.say(ctx, "refused:"+s.SourceKey, p.key(), Note{Text: text, ReplyTo: message})
+	return ctx.Err()
 }

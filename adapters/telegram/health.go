@@ -10,7 +10,7 @@ import (
 type Health struct {
 	Ready     bool      // a poll was completed lately
 	LastPoll  time.Time // when; zero if none was
-	Problem   string    // why there is none, for a person; empty when ready
+	Problem   string    // why there is none, for a person; empty when ready, or when the first one is under way
 	Bot       string    // its user name, once it is known
 	Strangers int64     // updates of users that are not listened to
 	Pending   int       // deliveries that are not made yet
@@ -28,16 +28,41 @@ type health struct {
 	bot      string
 }
 
-func (h *health) polled(at time.Time) {
+// polled notes that a poll was completed, and returns the problem that is over.
+func (h *health) polled(at time.Time) (over string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lastPoll, h.problem = at, ""
+	over, h.lastPoll, h.problem = h.problem, at, ""
+	return over
 }
 
-func (h *health) failed(problem string) {
+// failed notes a problem, and reports whether it is another one than before.
+func (h *health) failed(problem string) (news bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.problem = problem
+	news, h.problem = h.problem != problem, problem
+	return news
+}
+
+// named notes the bot's user name.
+func (h *health) named(bot string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.bot = bot
+}
+
+// name returns the bot's user name, empty while it is not known.
+func (h *health) name() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.bot
+}
+
+// unwell notes why nothing is received, and logs it when that is news.
+func (a *Adapter) unwell(problem string, err error) {
+	if a.health.failed(problem) {
+		a.o.Log.Warn("telegram: nothing is received", "problem", problem, "err", err)
+	}
 }
 
 // Health returns how the adapter does. It does not block.
@@ -47,14 +72,10 @@ func (a *Adapter) Health() Health {
 	out := Health{LastPoll: h.lastPoll, Problem: h.problem, Bot: h.bot}
 	h.mu.Unlock()
 	out.Strangers, out.Failed, out.Pending = h.strangers.Load(), h.failures.Load(), a.outbox.pending()
-	lately := time.Since(out.LastPoll) < a.o.PollTimeout+2*pollGrace
-	switch {
-	case out.Problem != "":
-	case out.LastPoll.IsZero():
-		out.Problem = "Telegram has not answered yet."
-	case !lately:
-		out.Problem = "No poll of Telegram was completed for " + time.Since(out.LastPoll).Round(time.Second).String() + "."
+	age := time.Since(out.LastPoll)
+	if out.Problem == "" && !out.LastPoll.IsZero() && age >= a.o.PollTimeout+2*pollGrace {
+		out.Problem = "No poll of Telegram was completed for " + age.Round(time.Second).String() + "."
 	}
-	out.Ready = out.Problem == ""
+	out.Ready = out.Problem == "" && !out.LastPoll.IsZero()
 	return out
 }

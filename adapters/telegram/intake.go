@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"bareclaw/core"
 
@@ -13,7 +14,10 @@ import (
 // An arrival is an update on its way: on record, and not handled yet.
 type arrival struct {
 	key    string // of the record, and the source key of what is submitted
+	raw    json.RawMessage
 	update models.Update
+	// receivedAt is when it was put on record, by this machine's clock.
+	receivedAt time.Time
 }
 
 // The intake keeps the updates of a conversation in order and lets conversations
@@ -29,13 +33,24 @@ type intake struct {
 // A line is what came from one conversation. One goroutine handles it.
 type line struct {
 	waiting []*arrival
+	last    time.Time     // when the last one arrived
 	more    chan struct{} // signalled with each arrival
 }
 
+const (
+	// maxAlbum is how many messages an album has at most:
+	// https://core.telegram.org/bots/api#sendmediagroup
+	maxAlbum = 10
+	// albumPause is how long is waited for the next message of an album. They come one
+	// by one, and nothing says which is the last.
+	albumPause = time.Second
+)
+
 // add takes an update over. It does not block.
 func (n *intake) add(in core.Inbound) {
-	r := &arrival{key: in.ID}
-	if err := json.Unmarshal(in.Body, &r.update); err != nil {
+	r := &arrival{key: in.ID, raw: in.Body, receivedAt: in.ReceivedAt}
+	var err error
+	if r.update, err = decode(in.Body); err != nil {
 		n.adapter.o.Log.Error("telegram: an update cannot be read; it is left out", "update", in.ID, "err", err)
 		n.adapter.start(func(ctx context.Context) { n.adapter.handled(ctx, r) })
 		return
@@ -56,7 +71,7 @@ func (n *intake) add(in core.Inbound) {
 		n.lines[p] = l
 		n.adapter.start(func(ctx context.Context) { n.run(ctx, p, l) })
 	}
-	l.waiting = append(l.waiting, r)
+	l.waiting, l.last = append(l.waiting, r), time.Now()
 	select {
 	case l.more <- struct{}{}:
 	default:
@@ -66,26 +81,66 @@ func (n *intake) add(in core.Inbound) {
 // run handles a line until it is empty.
 func (n *intake) run(ctx context.Context, p place, l *line) {
 	for {
-		batch := n.next(ctx, p, l)
-		if len(batch) == 0 {
+		batch, wait := n.next(ctx, p, l)
+		switch {
+		case wait > 0:
+			l.await(ctx, wait)
+		case len(batch) == 0:
 			return
+		default:
+			n.adapter.handle(ctx, p, batch)
 		}
-		n.adapter.handle(ctx, p, batch)
 	}
 }
 
-// next takes from the line what is to be handled together; nothing when it is
-// empty, which ends it, or when ctx ends.
-func (n *intake) next(ctx context.Context, p place, l *line) []*arrival {
+// await waits for more, but not for longer than d.
+func (l *line) await(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-l.more:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// next takes from the line what is to be handled together, or says how long more of
+// that may still come. Nothing is left when it returns nothing, which ends the line,
+// or when ctx ends.
+func (n *intake) next(ctx context.Context, p place, l *line) (batch []*arrival, wait time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if ctx.Err() != nil || len(l.waiting) == 0 {
 		delete(n.lines, p)
-		return nil
+		return nil, 0
 	}
-	r := l.waiting[0]
-	l.waiting = l.waiting[1:]
-	return []*arrival{r}
+	size := albumSize(l.waiting)
+	if size == len(l.waiting) && l.waiting[0].album() != "" && size < maxAlbum {
+		if left := albumPause - time.Since(l.last); left > 0 {
+			return nil, left
+		}
+	}
+	batch, l.waiting = l.waiting[:size:size], l.waiting[size:]
+	return batch, 0
+}
+
+// albumSize returns how many arrivals at the beginning belong together.
+func albumSize(waiting []*arrival) int {
+	id := waiting[0].album()
+	n := 1
+	for id != "" && n < min(len(waiting), maxAlbum) && waiting[n].album() == id {
+		n++
+	}
+	return n
+}
+
+// album returns the id of the album that a message belongs to, empty if it belongs
+// to none.
+func (r *arrival) album() string {
+	if r.update.Message == nil {
+		return ""
+	}
+	return r.update.Message.MediaGroupID
 }
 
 // place returns the conversation that an update belongs to, and whether it waits

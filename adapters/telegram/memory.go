@@ -31,6 +31,7 @@ const refKept = 30 * 24 * time.Hour
 type ref struct {
 	Message  core.MessageID `json:"message,omitempty"`  // it was submitted as this, or is about it
 	Delivery string         `json:"delivery,omitempty"` // it is a part of this
+	Caption  string         `json:"caption,omitempty"`  // what it said, as one of an album
 }
 
 // A chatRecord is what is known of a chat.
@@ -48,6 +49,8 @@ type topicRecord struct {
 type settings struct {
 	Verbose *int `json:"verbose,omitempty"` // 0 answers only, 1 (default) what it does, 2 everything
 }
+
+func chatKey(chat int64) string { return recordChat + strconv.FormatInt(chat, 10) }
 
 func refKey(chat int64, message int) string {
 	return recordRef + strconv.FormatInt(chat, 10) + ":" + strconv.Itoa(message)

@@ -33,13 +33,16 @@ type outbox struct {
 	mu    sync.Mutex
 	known map[string]*outgoing            // what is in queues or being sent, by id
 	queue map[core.ChannelKey][]*outgoing // of conversations whose courier is at work
+
+	awaited   map[string]chan struct{} // closed when the delivery of that id has ended
+	withdrawn map[string]struct{}      // ids of those that were taken back before they were queued
 }
 
 // An outgoing is a delivery on its way.
 type outgoing struct {
 	core.Delivery
-	begun bool          // a part of it may have been sent
-	ended chan struct{} // closed when this process has nothing more to do with it
+	begun  bool // a part of it may have been sent, or is just being sent
+	unsure bool // a part of it may have been sent by an earlier try
 }
 
 // A sendState is how far a delivery is: the ids of the messages that its parts
@@ -64,13 +67,16 @@ func (o *outbox) load(ctx context.Context) error {
 func (o *outbox) add(d core.Delivery) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, again := o.known[d.ID]; again || o.adapter.ctx.Err() != nil {
+	_, again := o.known[d.ID]
+	_, withdrawn := o.withdrawn[d.ID]
+	if again || withdrawn || o.adapter.ctx.Err() != nil {
 		return
 	}
 	if o.known == nil {
 		o.known, o.queue = map[string]*outgoing{}, map[core.ChannelKey][]*outgoing{}
 	}
-	out := &outgoing{Delivery: d, begun: d.Progress != nil || d.Attempts > 0, ended: make(chan struct{})}
+	tried := d.Progress != nil || d.Attempts > 0
+	out := &outgoing{Delivery: d, begun: tried, unsure: tried}
 	o.known[d.ID] = out
 	waiting, busy := o.queue[d.Channel]
 	o.queue[d.Channel] = append(waiting, out)
@@ -93,7 +99,7 @@ func (o *outbox) carry(ctx context.Context, key core.ChannelKey) {
 		o.mu.Lock()
 		delete(o.known, out.ID)
 		o.mu.Unlock()
-		close(out.ended)
+		o.ended(out.ID)
 	}
 }
 
@@ -117,55 +123,23 @@ func (o *outbox) pending() int {
 	return len(o.known)
 }
 
-// wait returns a delivery once it has ended.
-func (o *outbox) wait(ctx context.Context, id string) (core.Delivery, error) {
-	o.mu.Lock()
-	out := o.known[id]
-	o.mu.Unlock()
-	if out != nil {
-		select {
-		case <-out.ended:
-		case <-ctx.Done():
-			return core.Delivery{}, context.Cause(ctx)
-		}
-	}
-	return o.adapter.o.Core.Delivery(ctx, id)
-}
-
-// withdraw gives a delivery up that nothing was sent of; false if something may
-// have been.
-func (o *outbox) withdraw(id string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	out := o.known[id]
-	if out == nil || out.begun {
-		return false
-	}
-	out.State = core.DeliveryFailed
-	return true
-}
-
-// begin says that something is about to be sent of a delivery; false if it was
-// withdrawn.
-func (o *outbox) begin(out *outgoing) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if out.State != core.DeliveryPending {
-		return false
-	}
-	out.begun = true
-	return true
-}
-
 // errWithdrawn: whoever asked for the delivery has given it up.
 var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", errForGood)
 
 // deliver sends the parts of a delivery that have not been sent yet.
 func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
+	now, err := a.o.Core.Delivery(ctx, out.ID) // what is recorded again may have been sent long ago
+	if err != nil || now.State != core.DeliveryPending {
+		return err
+	}
+	if !a.outbox.refresh(out, now) {
+		return nil
+	}
 	p, ok := parsePlace(out.Channel)
 	if !ok {
 		return a.giveUp(ctx, out, fmt.Errorf("%q is no chat", out.Channel))
 	}
+	p = a.movedTo(p)
 	var done sendState
 	if out.Progress != nil {
 		if err := json.Unmarshal(out.Progress, &done); err != nil {
@@ -180,7 +154,7 @@ func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 		return err // it stays pending, and is tried after the next start
 	}
 	for n := len(done.Sent); n < len(parts); n++ {
-		id, err := a.sendPart(ctx, &p, out, parts[n])
+		id, err := a.sendPart(&p, out, parts[n])
 		if errors.Is(err, schedule.ErrClosed) || errors.Is(err, errLeaving) {
 			return err // the next process goes on
 		}
@@ -238,7 +212,7 @@ func (a *Adapter) giveUp(ctx context.Context, out *outgoing, why error) error {
 
 // sendPart sends one part and returns the id of the message that it has become. It
 // blocks until Telegram has taken it, or refuses it for good, or the adapter ends.
-func (a *Adapter) sendPart(ctx context.Context, p *place, out *outgoing, part part) (int, error) {
+func (a *Adapter) sendPart(p *place, out *outgoing, part part) (int, error) {
 	done := make(chan error, 1)
 	var id int // written by a try, read once it is done
 	err := a.sends.Submit(schedule.Job{
@@ -275,29 +249,32 @@ func (a *Adapter) try(ctx context.Context, p *place, out *outgoing, part part) (
 	ctx, cancel := context.WithTimeout(ctx, timeoutOf(part))
 	defer cancel()
 	id, err := part.send(ctx, a.client, *p)
+	defer func() { a.outbox.tried(out, err) }()
 	moved := (*bot.MigrateError)(nil)
 	switch {
 	case errors.As(err, &moved):
 		p.chat, p.thread = int64(moved.MigrateToChatID), 0
-	case p.thread != 0 && refused(err, "message thread not found", "topic_deleted", "topic_closed"):
+	case p.thread != 0 && out.Kind != kindPush && refused(err, "message thread not found", "topic_deleted", "topic_closed"):
 		p.thread = 0
 	default:
 		return id, err
 	}
-	return part.send(ctx, a.client, *p)
+	id, err = part.send(ctx, a.client, *p)
+	return id, err
 }
 
 // timeoutOf bounds a try.
 func timeoutOf(p part) time.Duration {
-	if slow, ok := p.(interface{ timeout() time.Duration }); ok {
-		return slow.timeout()
+	if slow, ok := p.(interface{ timeLimit() time.Duration }); ok {
+		return slow.timeLimit()
 	}
 	return callTimeout
 }
 
 // classOf says how much a delivery matters.
 func classOf(k core.DeliveryKind) schedule.Class {
-	if k == kindApproval {
+	switch k {
+	case core.DeliverApproval, core.DeliverApprovalClosed, kindInput, kindEdit:
 		return schedule.Approval
 	}
 	return schedule.Final

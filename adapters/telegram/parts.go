@@ -26,17 +26,16 @@ type textPart struct {
 // textParts makes messages of a text in Markdown. The buttons are under the last one.
 func textParts(source string, buttons [][]Button, replyTo int) []part {
 	parts := documentParts(markdown.Render(source))
-	parts[0].(*textPart).replyTo = replyTo
-	parts[len(parts)-1].(*textPart).buttons = buttons
+	if len(parts) > 0 {
+		parts[0].(*textPart).replyTo = replyTo
+		parts[len(parts)-1].(*textPart).buttons = buttons
+	}
 	return parts
 }
 
-// documentParts makes messages of a document: at least one.
+// documentParts makes messages of a document; none of one in which nothing is seen.
 func documentParts(doc markdown.Document) []part {
 	chunks := doc.Split(maxText)
-	if len(chunks) == 0 {
-		chunks = []markdown.Document{markdown.Plain("(nothing)")}
-	}
 	parts := make([]part, len(chunks))
 	for i, c := range chunks {
 		parts[i] = &textPart{text: c.Text, entities: c.Entities}
@@ -48,6 +47,9 @@ func documentParts(doc markdown.Document) []part {
 // by all of it as a file.
 func (a *Adapter) answerParts(source string, edit, replyTo int) []part {
 	parts := textParts(source, nil, replyTo)
+	if len(parts) == 0 {
+		parts = textParts("(nothing that can be shown)", nil, replyTo)
+	}
 	if len(parts) > a.o.FileOver {
 		parts = []part{parts[0], &filePart{name: "answer.md", content: source, caption: "The whole answer."}}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"bareclaw/core"
@@ -13,7 +14,7 @@ import (
 
 const (
 	firstPause = time.Second
-	maxPause   = time.Minute
+	maxPause   = 30 * time.Second
 	// staleOffset is the age from which on what was received last says nothing of the
 	// next update's id, which may then be chosen at random:
 	// https://core.telegram.org/bots/api#update. Telegram keeps updates for 24 h.
@@ -23,25 +24,67 @@ const (
 // poll receives updates until ctx ends: each is on record before Telegram is told,
 // by the offset of the next poll, that it was received.
 func (a *Adapter) poll(ctx context.Context) {
-	offset := a.resumeAt(ctx)
+	lock := a.lockPolling(ctx)
+	defer lock.release()
+	offset, wait := a.resumeAt(ctx), time.Duration(0)
 	for failures := 0; ctx.Err() == nil; {
-		updates, err := a.client.updates(ctx, offset, a.o.PollTimeout)
-		if err == nil {
-			a.health.polled(time.Now())
-			offset, err = a.receive(ctx, updates, offset)
-		}
-		if err == nil {
-			failures = 0
-			continue
-		}
+		next, err := a.pollOnce(ctx, offset, wait)
 		if ctx.Err() != nil {
 			return
 		}
-		a.health.failed(pollProblem(err))
-		a.o.Log.Warn("telegram: not polled", "err", err)
+		if err == nil {
+			offset, wait, failures = next, a.o.PollTimeout, 0
+			continue
+		}
+		a.unwell(pollProblem(err), err)
 		pause(ctx, pollPause(err, failures))
+		wait = 0 // it is known at once when it works again
 		failures++
 	}
+}
+
+// pollOnce asks for updates and records them. It returns the offset after them.
+func (a *Adapter) pollOnce(ctx context.Context, offset int64, wait time.Duration) (int64, error) {
+	if err := a.introduce(ctx); err != nil {
+		return offset, err
+	}
+	updates, err := a.client.updates(ctx, offset, wait)
+	if err == nil {
+		offset, err = a.receive(ctx, updates, offset)
+	}
+	if err != nil {
+		return offset, err
+	}
+	if over := a.health.polled(time.Now()); over != "" {
+		a.o.Log.Info("telegram: messages are received again", "problem_was", over)
+	}
+	return offset, nil
+}
+
+// introduce asks who the bot is, once in the process's life. Its name is kept for
+// those that handle messages while Telegram cannot be reached.
+func (a *Adapter) introduce(ctx context.Context) error {
+	if a.introduced {
+		return nil
+	}
+	me, err := a.client.me(ctx)
+	if err != nil {
+		return err
+	}
+	if me.ID != a.botID {
+		return &apiError{method: "getMe", status: http.StatusUnauthorized, text: fmt.Sprintf("it is bot %d, not %d", me.ID, a.botID)}
+	}
+	a.introduced = true
+	known := a.health.name()
+	a.health.named(me.Username)
+	a.o.Log.Info("telegram: this is the bot", "name", me.Username)
+	if known == me.Username {
+		return nil
+	}
+	if err := a.keep(ctx, recordBot, botRecord{Name: me.Username}); err != nil && ctx.Err() == nil {
+		a.o.Log.Warn("telegram: the bot's name is not kept", "err", err)
+	}
+	return nil
 }
 
 // resumeAt returns the offset after what an earlier process has received.
@@ -63,17 +106,17 @@ func (a *Adapter) receive(ctx context.Context, updates []json.RawMessage, offset
 	before := offset
 	var in []*core.Inbound
 	for _, raw := range updates {
-		id, sender := glimpse(raw)
-		if id == 0 {
+		g := glimpse(raw)
+		if g.id == 0 {
 			a.o.Log.Error("telegram: an update has no id, so it cannot be told from others")
 			continue
 		}
-		offset = max(offset, id+1)
-		if sender != 0 && !a.allowed[sender] {
+		offset = max(offset, g.id+1)
+		if !a.hears(g) {
 			a.health.strangers.Add(1)
 			continue
 		}
-		in = append(in, &core.Inbound{ID: sourceKey(a.botID, id), Adapter: Name, Body: raw})
+		in = append(in, &core.Inbound{ID: sourceKey(a.botID, g.id), Adapter: Name, Body: raw})
 	}
 	if len(in) == 0 {
 		return offset, nil
@@ -87,6 +130,16 @@ func (a *Adapter) receive(ctx context.Context, updates []json.RawMessage, offset
 	return offset, nil
 }
 
+// hears reports whether an update is listened to: what users say who are allowed
+// to, and what becomes of chats where one of them has spoken.
+func (a *Adapter) hears(g glance) bool {
+	if a.allowed[g.sender] {
+		a.chats.heard(g.chat)
+		return true
+	}
+	return g.service && a.chats.spoken(g.chat)
+}
+
 func sourceKey(bot, update int64) string { return fmt.Sprintf("tg:%d:%d", bot, update) }
 
 func parseSourceKey(key string) (bot, update int64, ok bool) {
@@ -94,36 +147,13 @@ func parseSourceKey(key string) (bot, update int64, ok bool) {
 	return bot, update, err == nil
 }
 
-// glimpse reads what must be known of an update before anything else: its id, and
-// who it is from, 0 where it is from nobody.
-func glimpse(raw json.RawMessage) (id, sender int64) {
-	type from struct {
-		From *struct {
-			ID int64 `json:"id"`
-		} `json:"from"`
-	}
-	var u struct {
-		ID       int64 `json:"update_id"`
-		Message  *from `json:"message"`
-		Edited   *from `json:"edited_message"`
-		Callback *from `json:"callback_query"`
-		Member   *from `json:"my_chat_member"`
-	}
-	if json.Unmarshal(raw, &u) != nil {
-		return 0, 0
-	}
-	for _, f := range []*from{u.Message, u.Edited, u.Callback, u.Member} {
-		if f != nil && f.From != nil {
-			return u.ID, f.From.ID
-		}
-	}
-	return u.ID, 0
-}
-
 // pollPause is how long is waited after the nth failure in a row, counted from 0.
 func pollPause(err error, n int) time.Duration {
 	if api := (*apiError)(nil); errors.As(err, &api) && api.retryAfter > 0 {
 		return api.retryAfter
+	}
+	if isStorage(err) {
+		return storagePause
 	}
 	d := min(firstPause<<min(n, 10), maxPause)
 	return d/2 + rand.N(d/2) // others that were refused at the same time come at another

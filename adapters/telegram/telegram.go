@@ -17,9 +17,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +29,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/schedule"
+	"bareclaw/adapters/telegram/sendfile"
 	"bareclaw/core"
 )
 
@@ -64,6 +67,8 @@ type Options struct {
 	Shown func(line json.RawMessage) []core.Shown
 	// Restart starts the gateway anew; see /restart.
 	Restart func(context.Context) error
+	Version string // of the gateway, for people
+	Agent   string // what answers, for people
 
 	PollTimeout time.Duration // how long Telegram may hold an empty poll; 0 means 50 s
 	HTTP        *http.Client  // nil: one of its own
@@ -78,19 +83,33 @@ type Adapter struct {
 	health  health
 	intake  intake
 	outbox  outbox
-	sends   *schedule.Scheduler
-	calls   calls
+	began   time.Time
+	// questions lets one change at a time be made to what is answered of a question.
+	questions sync.Mutex
+	sends     *schedule.Scheduler
+	calls     calls
 
 	left      map[core.ChannelKey]*leftOpen // until Run follows them
 	followers followers
 	noDrafts  atomic.Bool
 	showing   sync.Mutex // one record of a status line is changed at a time
+	chats     chatbook
+	loading   loading
+
+	introduced bool // who the bot is was asked; only the poller knows
+
+	files    sendfile.Policy
+	patience time.Duration // with a push that does not get through
+
+	served  context.Context // ends when Run does
+	unserve context.CancelFunc
 
 	ctx  context.Context // ends what runs beside Run; set by it
 	work sync.WaitGroup  // what was started under ctx
 }
 
-// New returns an adapter that serves nothing yet. It asks nothing of the network.
+// New returns an adapter that serves nothing yet, except that it takes pushes: those
+// wait for Run. It asks nothing of the network.
 func New(o Options) (*Adapter, error) {
 	o.API = strings.TrimRight(cmp.Or(o.API, DefaultAPI), "/")
 	o.PollTimeout = cmp.Or(o.PollTimeout, 50*time.Second)
@@ -98,9 +117,9 @@ func New(o Options) (*Adapter, error) {
 	id, _, _ := strings.Cut(o.Token, ":")
 	botID, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("telegram: the token does not begin with the bot's id") // the error would show it
+		return nil, errors.New("telegram: the token does not begin with the bot's id") // the error would show it
 	}
-	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}}
+	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}, patience: pushPatience, began: time.Now()}
 	for _, user := range o.Allowed {
 		a.allowed[user] = true
 	}
@@ -109,12 +128,19 @@ func New(o Options) (*Adapter, error) {
 	}
 	a.intake.adapter, a.outbox.adapter = a, a
 	a.sends = schedule.New(schedule.Options{Classify: classify, InFlight: maxInFlight, Durable: schedule.Bounds{Age: deliverFor}, Log: o.Log})
+	a.served, a.unserve = context.WithCancel(context.Background())
+	a.files = sendfile.Policy{
+		Base: o.CWD, Media: filepath.Join(o.StateDir, "media"), Roots: append([]string{o.CWD}, o.SendRoots...), Withheld: o.Withheld,
+	}
+	o.Push.Register(Prefix, a.push)
 	return a, nil
 }
 
-// Run serves, after Prepare, until ctx ends, and returns when nothing is under way any more. It
-// goes on whatever happens to the network or the bot; Health says how it does.
+// Run serves, after Prepare, until ctx ends, and returns when nothing is under way any
+// more. It goes on whatever happens to the network or the bot; Health says how it does.
 func (a *Adapter) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	context.AfterFunc(ctx, a.unserve)
 	a.ctx = ctx
 	sending, endSending := context.WithCancel(context.WithoutCancel(ctx))
 	var sends sync.WaitGroup
@@ -123,7 +149,11 @@ func (a *Adapter) Run(ctx context.Context) error {
 	defer sends.Wait()
 	defer endSending()
 	defer a.calls.drain(leaveGrace)
+	defer cancel()
 	a.o.Core.OnDelivery(Name, a.handIn)
+	if err := a.remember(ctx); err != nil {
+		return err
+	}
 	if err := a.outbox.load(ctx); err != nil {
 		return err
 	}
@@ -136,7 +166,11 @@ func (a *Adapter) Run(ctx context.Context) error {
 	if err := a.takeUp(ctx); err != nil {
 		return err
 	}
+	a.tellBack(ctx)
+	a.askAgain(ctx)
+	a.start(a.register)
 	a.start(a.tidy)
+	a.start(a.sweepMedia)
 	a.poll(ctx)
 	return nil
 }
@@ -148,6 +182,9 @@ func (a *Adapter) takeUp(ctx context.Context) error {
 		return fmt.Errorf("telegram: take up what was received: %w", err)
 	}
 	for _, in := range left {
+		if g := glimpse(in.Body); a.allowed[g.sender] {
+			a.chats.heard(g.chat)
+		}
 		a.intake.add(in)
 	}
 	return nil

@@ -96,6 +96,9 @@ func compile(c *core.Change) ([]op, int, error) {
 	for _, p := range c.Reorder {
 		k.add(op{stmt: opRank, id: string(p.ID), args: []driver.Value{int64(p.Rank), string(p.ID)}}, 0)
 	}
+	if c.Move != nil {
+		k.move(c.Move)
+	}
 	for i := range c.Settings {
 		k.settings(&c.Settings[i])
 	}
@@ -242,7 +245,7 @@ func (k *compiler) settle(s *core.Settlement) {
 		return
 	}
 	doc := k.doc(outcomeDoc{
-		IsError: r.IsError, Code: r.Code, Error: r.Error, Coalesced: r.Coalesced, Into: r.Into, Duration: r.Duration,
+		IsError: r.IsError, Code: r.Code, Error: r.Error, Coalesced: r.Coalesced, Into: r.Into, Via: r.Via, Duration: r.Duration,
 		CostUSD: r.CostUSD, SessionID: r.SessionID, Done: r.Done, Notices: r.Notices,
 	})
 	k.add(op{stmt: opSettle, id: string(s.ID), args: []driver.Value{code, nanos(s.EndedAt), doc, r.Text, string(s.ID)}}, len(r.Text)+len(doc))
@@ -283,7 +286,7 @@ func (k *compiler) background(b *core.Background) {
 
 func (k *compiler) approval(a *core.Approval) {
 	doc := k.doc(approvalDoc{
-		Kind: a.Kind, Channel: a.Channel, Message: a.Message, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason, Retry: a.Retry,
+		Kind: a.Kind, Channel: a.Channel, Message: a.Message, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason, Retry: a.Retry, By: a.DecidedBy,
 	})
 	k.add(op{stmt: opApproval, id: a.ID, args: []driver.Value{
 		a.ID, string(a.Turn), string(a.State), nanos(a.CreatedAt), nanos(a.ExpiresAt), nanos(a.DecidedAt), doc,

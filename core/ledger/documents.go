@@ -28,6 +28,7 @@ type outcomeDoc struct {
 	Error     string         `json:"error,omitempty"`
 	Coalesced bool           `json:"coalesced,omitempty"`
 	Into      core.MessageID `json:"into,omitempty"`
+	Via       string         `json:"via,omitempty"`
 	Duration  time.Duration  `json:"duration_ns,omitempty"`
 	CostUSD   float64        `json:"cost_usd,omitempty"`
 	SessionID string         `json:"session_id,omitempty"`
@@ -70,6 +71,7 @@ type approvalDoc struct {
 	Tool      string            `json:"tool,omitempty"`
 	Reason    string            `json:"reason,omitempty"`
 	Retry     core.MessageID    `json:"retry,omitempty"`
+	By        string            `json:"by,omitempty"`
 }
 
 type deliveryDoc struct {

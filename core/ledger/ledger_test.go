@@ -42,7 +42,7 @@ func TestMessageKeepsEverything(t *testing.T) {
 
 			want.State, want.EndedAt = core.Failed, day.Add(time.Minute)
 			want.Reply = core.Reply{
-				State: core.Failed, Text: big, IsError: true, Code: "max_turns", Error: "too many", Coalesced: true, Into: "another",
+				State: core.Failed, Text: big, IsError: true, Code: "max_turns", Error: "too many", Coalesced: true, Into: "another", Via: "telegram",
 				Duration: 1234567 * time.Microsecond, CostUSD: 0.125, SessionID: "s", Notices: []core.Notice{{Code: "fresh", Text: "anew"}},
 			}
 			mustWrite(t, l, core.Change{Settle: []core.Settlement{{ID: want.ID, EndedAt: want.EndedAt, Reply: want.Reply}}})
@@ -268,7 +268,7 @@ func TestApprovals(t *testing.T) {
 	if want := []core.Approval{first, second, other}; err != nil || !reflect.DeepEqual(pending, want) {
 		t.Errorf("pending = %+v, %v, want %+v", pending, err, want)
 	}
-	first.State, first.Reason, first.DecidedAt = core.ApprovalDenied, "no", day.Add(time.Second)
+	first.State, first.Reason, first.DecidedBy, first.DecidedAt = core.ApprovalDenied, "no", "Ann", day.Add(time.Second)
 	mustWrite(t, l, core.Change{Approvals: []*core.Approval{&first}})
 	if got, err := l.Approval(ctx, "z"); err != nil || !reflect.DeepEqual(got, first) {
 		t.Errorf("approval = %+v, %v, want %+v", got, err, first)

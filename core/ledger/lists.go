@@ -25,7 +25,7 @@ func scanApproval(scan func(...any) error) (core.Approval, error) {
 		return a, fmt.Errorf("approval %s: %w", a.ID, err)
 	}
 	a.Kind, a.Channel, a.Message, a.Retry = d.Kind, d.Channel, d.Message, d.Retry
-	a.RequestID, a.Tool, a.Reason = d.RequestID, d.Tool, d.Reason
+	a.RequestID, a.Tool, a.Reason, a.DecidedBy = d.RequestID, d.Tool, d.Reason, d.By
 	return a, nil
 }
 

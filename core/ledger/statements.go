@@ -32,6 +32,13 @@ const (
 	opAmend
 	opNoBody
 	opRank
+	opMoveMessages
+	opMoveApprovals
+	opMoveSettings
+	opDropSettings
+	opMoveRules
+	opDropRules
+	opMoved
 	opModel
 	opMode
 	opAddRule
@@ -93,7 +100,22 @@ var queries = [statements]string{
 	opAmend:      `UPDATE messages SET content=?, doc=? WHERE id=? AND state=0`,
 	opNoBody:     `DELETE FROM bodies WHERE kind=? AND owner=?`,
 	opRank:       `UPDATE messages SET rank=? WHERE id=? AND state=0`,
-	opModel:      `INSERT INTO settings(channel, model) VALUES(?,?) ON CONFLICT(channel) DO UPDATE SET model=excluded.model`,
+	// What is moved comes before what waits there.
+	opMoveMessages: `UPDATE messages SET channel=?2, rank=rank-1
+		-(SELECT max(rank) FROM messages WHERE channel=?1 AND state=0)
+		+min(0, coalesce((SELECT min(rank) FROM messages WHERE channel=?2 AND state=0), 0))
+		WHERE channel=?1 AND state=0`,
+	opMoveApprovals: `UPDATE approvals SET doc=json_set(doc,'$.channel',?2) WHERE state='pending' AND doc->>'$.channel'=?1`,
+	opMoveSettings: `INSERT INTO settings(channel, model, permission_mode)
+		SELECT ?2, model, permission_mode FROM settings WHERE channel=?1
+		ON CONFLICT(channel) DO UPDATE SET model=coalesce(nullif(model,''),excluded.model,model),
+		permission_mode=coalesce(nullif(permission_mode,''),excluded.permission_mode,permission_mode)`,
+	opDropSettings: `DELETE FROM settings WHERE channel=?`,
+	opMoveRules:    `UPDATE OR IGNORE rules SET channel=?2 WHERE channel=?1`,
+	opDropRules:    `DELETE FROM rules WHERE channel=?`,
+	opMoved: `INSERT INTO moves(channel, target, session, keeps, moved_at) VALUES(?,?,?,?,?) ON CONFLICT(channel) DO UPDATE SET
+		target=excluded.target, session=excluded.session, keeps=excluded.keeps, moved_at=excluded.moved_at`,
+	opModel: `INSERT INTO settings(channel, model) VALUES(?,?) ON CONFLICT(channel) DO UPDATE SET model=excluded.model`,
 	opMode: `INSERT INTO settings(channel, permission_mode) VALUES(?,?)
 		ON CONFLICT(channel) DO UPDATE SET permission_mode=excluded.permission_mode`,
 	opAddRule:    `INSERT INTO rules(id, channel, rule, doc) VALUES(?,?,?,?) ON CONFLICT(channel, rule) DO NOTHING`,
@@ -292,5 +314,7 @@ var verbs = [statements]string{
 	opForgetInbound: "forget inbounds before", opRecord: "keep record", opForgetRecord: "forget record", opForgetRecords: "forget records",
 	opSessionDone: "note session", opSessionCost: "note session", opApproval: "store approval", opBackground: "store background result",
 	opAmend: "amend message", opNoBody: "remove the body of", opRank: "reorder message",
+	opMoveMessages: "move the messages of", opMoveApprovals: "move the approvals of", opMoveSettings: "move the settings of",
+	opDropSettings: "move the settings of", opMoveRules: "move the rules of", opDropRules: "move the rules of", opMoved: "note the move of",
 	opModel: "set the model of", opMode: "set the permission mode of", opAddRule: "store rule", opRemoveRule: "remove rule",
 }

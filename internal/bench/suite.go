@@ -35,6 +35,9 @@ func scenarios() []scenario {
 		{name: "recovery", run: recovery},
 		{name: "reclaim", run: reclaim},
 		{name: "known", run: knownChannels},
+		{name: "chats", run: chats},
+		{name: "chatcalls", run: chatCalls},
+		{name: "chatmemory", run: chatMemory},
 	}
 }
 
@@ -77,17 +80,20 @@ type plan struct {
 	sizes        []int // MiB of a big message
 	restarts     int
 	syncs        int
+	chats        int           // of Telegram
+	longTurn     time.Duration // in a chat
+	chatMessages int           // of all chats together
 	patience     time.Duration // with what a stopped daemon leaves behind
 }
 
 func fullPlan() plan {
 	return plan{rounds: 7, starts: 20, warm: time.Second, bareMessages: 1500, coldChannels: 60, burst: 50, load: 2 * time.Second, loads: []int{1, 10, 100},
-		crowds: []int{1, 50, 200}, idle: time.Second, known: 1000, eventTurns: 9, sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, patience: sweepAfter}
+		crowds: []int{1, 50, 200}, idle: time.Second, known: 1000, chats: 100, longTurn: time.Minute, chatMessages: 10_000, eventTurns: 9, sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, patience: sweepAfter}
 }
 
 func quickPlan() plan {
 	return plan{rounds: 1, starts: 5, warm: time.Second, bareMessages: 1000, coldChannels: 20, burst: 50, load: 1500 * time.Millisecond, loads: []int{1, 10, 100},
-		crowds: []int{1, 50, 200}, idle: time.Second, known: 200, eventTurns: 3, sizeRounds: 2, sizes: []int{1, 10}, restarts: 4, syncs: 200, patience: sweepAfter}
+		crowds: []int{1, 50, 200}, idle: time.Second, known: 200, chats: 20, longTurn: 5 * time.Second, chatMessages: 400, eventTurns: 3, sizeRounds: 2, sizes: []int{1, 10}, restarts: 4, syncs: 200, patience: sweepAfter}
 }
 
 // measure runs the chosen scenarios over all targets.

@@ -251,7 +251,7 @@ func (t *turn) failed(text string, status int, kind string) {
 // to serve stdin; a code asks for an exit all the same.
 func (t *turn) maxTurns(code int) {
 	input, _ := json.Marshal(bashInput{"true", "scripted call"})
-	id := t.callTool(input)
+	id := t.callTool("Bash", input)
 	t.toolResult(id, "(Bash completed with no output)", false, nil)
 	limit := max(t.s.maxTurns, 1)
 	t.s.history.attach(object{"type": "max_turns_reached", "maxTurns": limit, "turnCount": limit + 1})

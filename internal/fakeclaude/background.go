@@ -19,7 +19,7 @@ func (t *turn) background(d time.Duration, text string) {
 	s := t.s
 	b := task{id: "b" + newID()[:8], run: newID()[:13], text: text, due: time.Now().Add(d)}
 	input, _ := json.Marshal(object{"command": "background", "description": "scripted call", "run_in_background": true}) // always marshals
-	b.toolUse = t.callTool(input)
+	b.toolUse = t.callTool("Bash", input)
 	s.log.note("tool", t.uuid, "background")
 	s.system("background_tasks_changed", ordered{"tasks", []object{{"task_id": b.id, "run_id": b.run, "task_type": "local_bash", "description": "scripted call"}}})
 	s.system("task_started", ordered{"task_id", b.id, "run_id", b.run, "tool_use_id", b.toolUse, "description", "scripted call", "is_backgrounded", true, "task_type", "local_bash"})

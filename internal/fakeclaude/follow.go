@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -30,6 +31,12 @@ func (t *turn) follow(d directive) {
 		t.tool("wait for "+file, func() bool { return t.pauseForFile(file) })
 	case "edit":
 		t.edit(ms, d.arg)
+	case "call":
+		name, input, _ := strings.Cut(d.arg, " ")
+		if !json.Valid([]byte(input)) {
+			input = "{}"
+		}
+		t.call(name, json.RawMessage(input))
 	case "leave":
 		t.tool(d.arg, func() bool { leave(); return t.pause(ms) })
 	case "toolwait":

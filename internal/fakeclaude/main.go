@@ -28,6 +28,8 @@
 //	big N               a reply of N bytes
 //	tool MS COMMAND     one Bash call of that length, then "final: OUTCOME"; a
 //	                    COMMAND that begins with "ask " asks can_use_tool first
+//	call TOOL INPUT     one call of any tool with that JSON, which asks
+//	                    can_use_tool first, then "final: OUTCOME"
 //	toolwait FILE       one Bash call that runs until FILE exists
 //	interim FILE TEXT   TEXT, streamed for a second, then toolwait FILE
 //	edit MS FILE        one Edit call of that length that changes one line of FILE to

@@ -36,10 +36,11 @@ const (
 // folded in meanwhile, and a text that quotes the outcome.
 func (t *turn) tool(command string, work func() bool) {
 	input, _ := json.Marshal(bashInput{command, "scripted call"}) // strings always marshal
-	id := t.callTool(input)
+	id := t.callTool("Bash", input)
 	d := decision{Behavior: "allow"}
 	if strings.HasPrefix(command, askPrefix) {
-		d = t.ask(id, input)
+		d = t.ask("Bash", id, input, []object{{"type": "addRules",
+			"rules": []object{{"toolName": "Bash", "ruleContent": "ask *"}}, "behavior": "allow", "destination": "localSettings"}})
 	}
 	if t.stopped == stopInterrupt || d.Interrupt && d.Behavior == "deny" {
 		t.denials = append(t.denials, denial{"Bash", id, input})
@@ -69,10 +70,32 @@ func (t *turn) tool(command string, work func() bool) {
 	}
 }
 
-// callTool emits the model's call and returns its id.
-func (t *turn) callTool(input json.RawMessage) string { return t.call("Bash", input) }
+// call runs a turn of one call of any tool, which asks first, and a text that quotes
+// with which input it was allowed, or why not.
+func (t *turn) call(name string, input json.RawMessage) {
+	id := t.callTool(name, input)
+	d := t.ask(name, id, input, []object{})
+	if t.stopped == stopInterrupt || d.Interrupt && d.Behavior == "deny" {
+		t.denials = append(t.denials, denial{name, id, input})
+		t.toolAborted(id, rejected)
+		return
+	}
+	outcome := d.Message
+	if d.Behavior == "allow" {
+		if d.UpdatedInput != nil {
+			input = d.UpdatedInput
+		}
+		outcome = "allowed " + name + " " + string(input)
+		t.s.log.note("tool", t.uuid, outcome)
+	} else {
+		t.denials = append(t.denials, denial{name, id, input})
+	}
+	t.toolResult(id, outcome, d.Behavior != "allow", outcome)
+	t.answer("final: " + outcome + t.fold())
+}
 
-func (t *turn) call(name string, input json.RawMessage) string {
+// callTool emits the model's call and returns its id.
+func (t *turn) callTool(name string, input json.RawMessage) string {
 	id := "toolu_fake" + newID()[:8]
 	t.s.partial(func() {
 		t.openStream(object{"id": id, "input": object{}, "name": name, "type": "tool_use"})
@@ -86,7 +109,7 @@ func (t *turn) call(name string, input json.RawMessage) string {
 // edit changes a file, by its own account, and takes its time for that.
 func (t *turn) edit(d time.Duration, file string) {
 	input, _ := json.Marshal(object{"file_path": file, "old_string": "one\n", "new_string": "two\n"}) // always marshals
-	id := t.call("Edit", input)
+	id := t.callTool("Edit", input)
 	if !t.pause(d) {
 		t.toolAborted(id, stoppedRunning)
 		return
@@ -96,17 +119,15 @@ func (t *turn) edit(d time.Duration, file string) {
 }
 
 // ask asks the host for permission and waits for the answer.
-func (t *turn) ask(id string, input json.RawMessage) decision {
+func (t *turn) ask(name, id string, input json.RawMessage, suggestions []object) decision {
 	if t.s.promptTool != "stdio" {
 		const message = "This command needs approval."
-		t.s.system("permission_denied", ordered{"tool_name", "Bash", "tool_use_id", id, "message", message})
+		t.s.system("permission_denied", ordered{"tool_name", name, "tool_use_id", id, "message", message})
 		return decision{Behavior: "deny", Message: message}
 	}
 	t.question = newID()
-	t.s.emit(ordered{"type", "control_request", "request_id", t.question, "request", ordered{"subtype", "can_use_tool", "tool_name", "Bash",
-		"display_name", "Bash", "input", input, "description", "scripted call", "permission_suggestions", []object{{"type": "addRules",
-			"rules": []object{{"toolName": "Bash", "ruleContent": "ask *"}}, "behavior": "allow", "destination": "localSettings"}},
-		"tool_use_id", id}})
+	t.s.emit(ordered{"type", "control_request", "request_id", t.question, "request", ordered{"subtype", "can_use_tool", "tool_name", name,
+		"display_name", name, "input", input, "description", "scripted call", "permission_suggestions", suggestions, "tool_use_id", id}})
 	for t.decision == nil {
 		if t.s.lines == nil {
 			t.question = ""

@@ -14,6 +14,9 @@ func TestHostileSizes(t *testing.T) {
 	for name, source := range map[string]string{
 		"quotes":        strings.Repeat("> ", n) + "a" + strings.Repeat("\nb", n),
 		"lists":         strings.Repeat("- ", n) + "a" + strings.Repeat("\nb", n),
+		"deep quotes":   strings.Repeat("> ", maxDepth) + "a" + strings.Repeat("\nb", n),
+		"deep lists":    strings.Repeat("1. ", maxDepth) + "a" + strings.Repeat("\nb", n),
+		"numbers":       strings.Repeat("1) - ", 10*n) + "a",
 		"brackets":      strings.Repeat("[", n) + strings.Repeat("](a)", n),
 		"stars":         strings.Repeat("*a **b ", n),
 		"pipes":         strings.Repeat("|a", n) + "|\n" + strings.Repeat("|-", n) + "|\n" + strings.Repeat("|\n", n),

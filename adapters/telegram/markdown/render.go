@@ -10,8 +10,12 @@ import (
 )
 
 // Render returns Markdown as a document. Every input is valid; what is not
-// Markdown is shown as it was written. It may be called by several goroutines.
+// Markdown is shown as it was written, as is a source with lists in lists by the
+// hundred. It may be called by several goroutines.
 func Render(source string) Document {
+	if tooDeep(source) {
+		return Plain(source)
+	}
 	r := &renderer{source: []byte(clean(source))}
 	doc := markdownParser().Parse(text.NewReader(r.source))
 	r.findUsed(doc)

@@ -52,7 +52,7 @@ func (s *Server) takeFaultLocked(c *Call) *fault {
 		f.steps = f.steps[1:]
 		if step.retry > 0 {
 			m, _ := methodNamed(c.Method)
-			s.rate.penalties[penalty{chat: c.Chat, class: m.class}] = s.opts.now().Add(time.Duration(step.retry) * time.Second)
+			s.rate.penalties[penaltyFor(m, c.Chat)] = s.opts.now().Add(time.Duration(step.retry) * time.Second)
 		}
 		return &fault{step: step}
 	}

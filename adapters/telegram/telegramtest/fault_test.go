@@ -59,6 +59,14 @@ func TestScriptedFlood(t *testing.T) {
 	if got := s.RateViolations(); got != 1 {
 		t.Errorf("%d violations, want 1", got)
 	}
+	s.Script("getUpdates", 0, telegramtest.TooMany(4))
+	refused(t, s, "getUpdates", nil, 429, "Too Many Requests: retry after 4")
+	must(t, s, "getMe", nil, nil) // only polls have to wait
+	clock.Advance(4 * time.Second)
+	must(t, s, "getUpdates", nil, nil)
+	if got := s.CallCount("getUpdates", "getMe"); got != 3 || s.CallCount() != 7 {
+		t.Errorf("%d polls and getMe, %d calls in all", got, s.CallCount())
+	}
 }
 
 func TestResets(t *testing.T) {

@@ -218,3 +218,17 @@ func decode(t *testing.T, data []byte, dest any) {
 		t.Fatalf("%v in %s", err, data)
 	}
 }
+
+// begin makes a call that is answered later. An error of the network comes as
+// the description.
+func begin(t *testing.T, s *telegramtest.Server, method string, body fields) <-chan reply {
+	answered := make(chan reply, 1)
+	go func() {
+		r, err := post(t.Context(), s, method, body)
+		if err != nil {
+			r.Description = err.Error()
+		}
+		answered <- r
+	}()
+	return answered
+}

@@ -54,6 +54,9 @@ func readParams(r *http.Request) (params, error) {
 	default:
 		_, err = io.Copy(io.Discard, r.Body)
 	}
+	if err == nil { // that a client has left is only noticed behind the end of a body
+		_, err = io.Copy(io.Discard, r.Body)
+	}
 	var tooBig *http.MaxBytesError
 	if errors.As(err, &tooBig) {
 		return p, tooLarge()

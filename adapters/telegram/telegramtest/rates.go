@@ -40,10 +40,19 @@ type limiter struct {
 	violations int
 }
 
-// A penalty holds for a chat, 0 for all, and a class of calls.
+// A penalty holds for a class of calls in a chat, and for one method where
+// there is no chat.
 type penalty struct {
-	chat  int64
-	class class
+	chat   int64
+	class  class
+	method string
+}
+
+func penaltyFor(m method, chat int64) penalty {
+	if chat == 0 {
+		return penalty{method: m.name}
+	}
+	return penalty{chat: chat, class: m.class}
 }
 
 func newLimiter(rates Rates) limiter {
@@ -87,14 +96,12 @@ func (s *Server) RateViolations() int {
 
 // limitLocked refuses a call that comes too soon.
 func (s *Server) limitLocked(r *request) *apiError {
-	now, of := s.opts.now(), penalty{chat: r.call.Chat, class: r.method.class}
-	for _, p := range []penalty{of, {class: of.class}} {
-		if left := s.rate.penalties[p].Sub(now); left > 0 {
-			s.rate.violations++
-			return tooMany(seconds(left))
-		}
+	now, of := s.opts.now(), penaltyFor(r.method, r.call.Chat)
+	if left := s.rate.penalties[of].Sub(now); left > 0 {
+		s.rate.violations++
+		return tooMany(seconds(left))
 	}
-	wait := s.rate.take(now, of, s.isGroupLocked(of.chat))
+	wait := s.rate.take(now, r.method.class, r.call.Chat, s.isGroupLocked(r.call.Chat))
 	if wait <= 0 {
 		return nil
 	}
@@ -109,20 +116,20 @@ func (s *Server) isGroupLocked(id int64) bool {
 }
 
 // take counts a call, or returns how long it should have waited.
-func (l *limiter) take(now time.Time, of penalty, inGroup bool) time.Duration {
-	switch of.class {
+func (l *limiter) take(now time.Time, of class, chat int64, inGroup bool) time.Duration {
+	switch of {
 	case light:
-		return bucketOf(l.light, of.chat).take(now, l.rates.Light, l.rates.LightBurst)
+		return bucketOf(l.light, chat).take(now, l.rates.Light, l.rates.LightBurst)
 	case message:
 		if wait := l.overall.take(now, l.rates.Overall, l.rates.OverallBurst); wait > 0 {
 			return wait
 		}
 		if inGroup {
-			if wait := l.takeMinute(now, of.chat); wait > 0 {
+			if wait := l.takeMinute(now, chat); wait > 0 {
 				return wait
 			}
 		}
-		return bucketOf(l.chats, of.chat).take(now, l.rates.Chat, l.rates.ChatBurst)
+		return bucketOf(l.chats, chat).take(now, l.rates.Chat, l.rates.ChatBurst)
 	}
 	return 0
 }

@@ -1,6 +1,9 @@
 package telegramtest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A reaction of a bot is one of these: core.telegram.org/bots/api#reactiontypeemoji
 const reactions = "❤ 👍 👎 🔥 🥰 👏 😁 🤔 🤯 😱 🤬 😢 🎉 🤩 🤮 💩 🙏 👌 🕊 🤡 🥱 🥴 😍 🐳 ❤‍🔥 🌚 🌭 💯 🤣 ⚡ 🍌 🏆 💔 🤨 😐 🍓 🍾 💋 🖕 😈 😴 😭 🤓 👻 👨‍💻 👀 🎃 🙈 😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 🤪 🗿 🆒 💘 🙉 🦄 😘 💊 🙊 😎 👾 🤷‍♂ 🤷 🤷‍♀ 😡"
@@ -28,7 +31,7 @@ func (r *request) setMessageReaction() (any, error) {
 	}
 	if len(list) == 1 {
 		emoji = list[0].Emoji
-		if list[0].Type != "emoji" || !strings.Contains(" "+reactions+" ", " "+emoji+" ") {
+		if list[0].Type != "emoji" || !slices.Contains(strings.Fields(reactions), emoji) {
 			return nil, bad("REACTION_INVALID")
 		}
 	}

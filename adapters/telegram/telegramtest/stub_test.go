@@ -1,6 +1,7 @@
 package telegramtest_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 )
@@ -23,3 +24,6 @@ func (s *stubTB) errors() int {
 	defer s.mu.Unlock()
 	return s.n
 }
+
+// Fatalf ends the test function by a panic with the text.
+func (s *stubTB) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }

@@ -60,11 +60,12 @@ func TestOffsetInTheFuture(t *testing.T) {
 func TestLongPoll(t *testing.T) {
 	t.Parallel()
 	s, anna, chat := world(t)
-	got := make(chan []update, 1)
-	go func() { got <- updates(t, s, fields{"timeout": 50}) }()
+	poll := begin(t, s, "getUpdates", fields{"timeout": 50})
 	s.Await(t, "poll", s.Polling)
 	id := chat.Send(anna, "hello").UpdateID
-	if list := <-got; !slices.Equal(ids(list), []int64{id}) || list[0].Message.Text != "hello" || list[0].Message.From.ID != anna.ID {
+	var list []update
+	decode(t, (<-poll).Result, &list)
+	if !slices.Equal(ids(list), []int64{id}) || list[0].Message.Text != "hello" || list[0].Message.From.ID != anna.ID {
 		t.Errorf("got %+v", list)
 	}
 	updates(t, s, fields{"offset": id + 1})
@@ -80,24 +81,18 @@ func TestLongPoll(t *testing.T) {
 func TestTwoPollers(t *testing.T) {
 	t.Parallel()
 	s, anna, chat := world(t)
-	first := make(chan reply, 1)
-	go func() {
-		r, err := post(t.Context(), s, "getUpdates", fields{"timeout": 50})
-		if err != nil {
-			r.Description = err.Error()
-		}
-		first <- r
-	}()
+	first := begin(t, s, "getUpdates", fields{"timeout": 50})
 	s.Await(t, "poll", s.Polling)
-	second := make(chan []update, 1)
-	go func() { second <- updates(t, s, fields{"timeout": 50}) }()
+	second := begin(t, s, "getUpdates", fields{"timeout": 50})
 	r := <-first
 	if r.Code != http.StatusConflict || r.Description != "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running" {
 		t.Errorf("the first poll: %+v", r)
 	}
 	s.Await(t, "second poll", s.Polling)
 	id := chat.Send(anna, "hi").UpdateID
-	if got := ids(<-second); !slices.Equal(got, []int64{id}) {
+	var got []update
+	decode(t, (<-second).Result, &got)
+	if !slices.Equal(ids(got), []int64{id}) {
 		t.Errorf("the second poll: %v", got)
 	}
 }
@@ -128,14 +123,7 @@ func TestWebhook(t *testing.T) {
 	t.Parallel()
 	s, anna, chat := world(t)
 	refused(t, s, "setWebhook", fields{"url": "http://example.org"}, 400, "Bad Request: bad webhook: An HTTPS URL must be provided for webhook")
-	poll := make(chan reply, 1)
-	go func() {
-		r, err := post(t.Context(), s, "getUpdates", fields{"timeout": 50})
-		if err != nil {
-			r.Description = err.Error()
-		}
-		poll <- r
-	}()
+	poll := begin(t, s, "getUpdates", fields{"timeout": 50})
 	s.Await(t, "poll", s.Polling)
 	must(t, s, "setWebhook", fields{"url": "https://example.org/hook"}, nil)
 	if r := <-poll; r.Code != 409 || r.Description != "Conflict: terminated by setWebhook request" {

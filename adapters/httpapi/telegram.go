@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Telegram says how the gateway's bot does.
+type Telegram struct {
+	Ready     bool // messages are received
+	Problem   string
+	Bot       string // its user name; empty while it is not known
+	LastPoll  time.Time
+	Strangers int64 // updates of users that are not listened to, since start
+	Pending   int   // deliveries that are not made yet
+	Failed    int64 // deliveries given up, since start
+}
+
+type telegramShape struct {
+	Ready     bool   `json:"ready"`
+	Problem   string `json:"problem,omitempty"`
+	Bot       string `json:"bot,omitempty"`
+	LastPoll  string `json:"last_poll,omitempty"`
+	Strangers int64  `json:"strangers"`
+	Pending   int    `json:"pending"`
+	Failed    int64  `json:"failed"`
+}
+
+func showTelegram(t *Telegram) *telegramShape {
+	if t == nil {
+		return nil
+	}
+	return &telegramShape{
+		Ready: t.Ready, Problem: t.Problem, Bot: t.Bot, LastPoll: stamp(t.LastPoll),
+		Strangers: t.Strangers, Pending: t.Pending, Failed: t.Failed,
+	}
+}
+
+// telegramMetrics are there where Telegram is.
+type telegramMetrics struct {
+	health func() Health
+
+	ready, age, strangers, pending, failed *prometheus.Desc
+}
+
+func newTelegramMetrics(health func() Health) *telegramMetrics {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc("bareclaw_telegram_"+name, help, nil, nil)
+	}
+	return &telegramMetrics{
+		health:    health,
+		ready:     desc("ready", "1 while messages are received."),
+		age:       desc("last_poll_age_seconds", "How long ago a poll was completed; left out before the first one."),
+		strangers: desc("strangers_total", "Updates of users that are not listened to, since start."),
+		pending:   desc("deliveries_pending", "Deliveries that are not made yet."),
+		failed:    desc("deliveries_failed_total", "Deliveries given up, since start."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *telegramMetrics) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.ready, c.age, c.strangers, c.pending, c.failed} {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *telegramMetrics) Collect(out chan<- prometheus.Metric) {
+	t := c.health().Telegram
+	if t == nil {
+		return
+	}
+	ready := 0.0
+	if t.Ready {
+		ready = 1
+	}
+	out <- prometheus.MustNewConstMetric(c.ready, prometheus.GaugeValue, ready)
+	if !t.LastPoll.IsZero() {
+		out <- prometheus.MustNewConstMetric(c.age, prometheus.GaugeValue, time.Since(t.LastPoll).Seconds())
+	}
+	out <- prometheus.MustNewConstMetric(c.strangers, prometheus.CounterValue, float64(t.Strangers))
+	out <- prometheus.MustNewConstMetric(c.pending, prometheus.GaugeValue, float64(t.Pending))
+	out <- prometheus.MustNewConstMetric(c.failed, prometheus.CounterValue, float64(t.Failed))
+}

@@ -1,0 +1,60 @@
+package telegram
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-telegram/bot/models"
+)
+
+// plainFields are what is still read of a message with something in it that the
+// library does not know, such as a new kind of origin.
+var plainFields = []string{
+	"message_id", "message_thread_id", "is_topic_message", "from", "sender_chat", "chat", "date", "edit_date", "media_group_id",
+	"text", "entities", "caption", "photo", "document", "animation", "audio", "video", "video_note", "voice", "sticker",
+	"contact", "location", "venue", "migrate_to_chat_id", "migrate_from_chat_id",
+}
+
+// decode reads an update. Of one that the library cannot read it reads the plain
+// fields, so that what somebody wrote is not lost for what came with it.
+func decode(raw json.RawMessage) (models.Update, error) {
+	var u models.Update
+	err := json.Unmarshal(raw, &u)
+	if err == nil {
+		return u, nil
+	}
+	var parts map[string]json.RawMessage
+	if json.Unmarshal(raw, &parts) != nil {
+		return models.Update{}, fmt.Errorf("read an update: %w", err)
+	}
+	lean := map[string]any{"update_id": parts["update_id"]}
+	for _, kind := range []string{"message", "edited_message"} {
+		if m := plain(parts[kind]); m != nil {
+			lean[kind] = m
+		}
+	}
+	again, marshalErr := json.Marshal(lean)
+	if marshalErr != nil || len(lean) == 1 {
+		return models.Update{}, fmt.Errorf("read an update: %w", err)
+	}
+	u = models.Update{}
+	if err := json.Unmarshal(again, &u); err != nil {
+		return models.Update{}, fmt.Errorf("read an update: %w", err)
+	}
+	return u, nil
+}
+
+// plain returns the plain fields of a message, nil if it is none.
+func plain(message json.RawMessage) map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(message, &all) != nil || all == nil {
+		return nil
+	}
+	kept := map[string]json.RawMessage{}
+	for _, name := range plainFields {
+		if v, ok := all[name]; ok {
+			kept[name] = v
+		}
+	}
+	return kept
+}

@@ -1,0 +1,59 @@
+package telegram
+
+import "encoding/json"
+
+// A glance is what must be known of an update before anything else.
+type glance struct {
+	id      int64 // 0: the update cannot be told from others
+	sender  int64 // the user it is from; 0: nobody, or somebody who hides behind a chat
+	chat    int64
+	service bool // it tells of the chat itself, whoever has brought that about
+}
+
+// glimpse takes a glance at an update.
+func glimpse(raw json.RawMessage) glance {
+	type id struct {
+		ID int64 `json:"id"`
+	}
+	type said struct {
+		From    id        `json:"from"`
+		Chat    id        `json:"chat"`
+		As      *struct{} `json:"sender_chat"` // a channel, or an anonymous administrator
+		To      int64     `json:"migrate_to_chat_id"`
+		Old     int64     `json:"migrate_from_chat_id"`
+		Title   string    `json:"new_chat_title"`
+		Created *struct{} `json:"forum_topic_created"`
+		Edited  *struct{} `json:"forum_topic_edited"`
+	}
+	var u struct {
+		ID       int64 `json:"update_id"`
+		Message  *said `json:"message"`
+		Edited   *said `json:"edited_message"`
+		Callback *said `json:"callback_query"`
+		Member   *said `json:"my_chat_member"`
+		Stopped  *said `json:"stopped_message_generation"`
+	}
+	if json.Unmarshal(raw, &u) != nil {
+		return glance{}
+	}
+	g := glance{id: u.ID}
+	for _, s := range []*said{u.Message, u.Edited, u.Callback, u.Member, u.Stopped} {
+		if s == nil {
+			continue
+		}
+		g.chat = s.Chat.ID
+		if s.As == nil {
+			g.sender = s.From.ID
+		}
+	}
+	if u.Stopped != nil {
+		g.sender = u.Stopped.Chat.ID // drafts are for private chats, which have their user's id
+	}
+	if m := u.Message; m != nil {
+		g.service = m.To != 0 || m.Old != 0 || m.Title != "" || m.Created != nil || m.Edited != nil
+	}
+	if m := u.Message; m != nil && m.Old != 0 {
+		g.chat = m.Old // where somebody may have spoken
+	}
+	return g
+}

@@ -1,0 +1,108 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"bareclaw/internal/filelock"
+)
+
+// lockPause is how often it is looked whether another process still polls. After a
+// hand-over nothing is received for as long.
+const lockPause = 100 * time.Millisecond
+
+// A pollLock makes this the only process of the user that receives the bot's
+// updates: of two, each would get some of them. It ends with the process.
+type pollLock struct{ f *os.File }
+
+// lockPolling returns the lock once no other process has it; nil when ctx ended
+// first, or where none is asked for.
+func (a *Adapter) lockPolling(ctx context.Context) *pollLock {
+	if a.o.LockFile == "" {
+		return nil
+	}
+	for ctx.Err() == nil {
+		l, err := takePollLock(a.o.LockFile)
+		if err == nil {
+			return l
+		}
+		a.unwell(lockProblem(err, a.o.LockFile), err)
+		pause(ctx, lockPause)
+	}
+	return nil
+}
+
+func takePollLock(path string) (*pollLock, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of the polling lock: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the polling lock: %w", err)
+	}
+	if err := filelock.Try(f); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	l := &pollLock{f: f}
+	if err := l.describe(); err != nil {
+		l.release()
+		return nil, err
+	}
+	return l, nil
+}
+
+// describe writes who has the lock.
+func (l *pollLock) describe() error {
+	if err := l.f.Truncate(0); err != nil {
+		return fmt.Errorf("write the polling lock: %w", err)
+	}
+	if _, err := l.f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+		return fmt.Errorf("write the polling lock: %w", err)
+	}
+	return nil
+}
+
+func (l *pollLock) release() {
+	if l != nil {
+		_ = l.f.Close()
+	}
+}
+
+// lockProblem says in words why the lock is not had.
+func lockProblem(err error, path string) string {
+	if !errors.Is(err, filelock.ErrHeld) {
+		return "Telegram is not asked for messages: " + err.Error()
+	}
+	who := ""
+	if pid := lockHolder(path); pid > 0 {
+		who = fmt.Sprintf(" (pid %d)", pid)
+	}
+	return "Another gateway of this user" + who + " receives this bot's messages. Stop it, or give this one another bot."
+}
+
+// lockHolder returns the process that the lock file names; 0 if it names none.
+func lockHolder(path string) int {
+	const enough = 32 // a process id, and room
+	f, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, enough))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}

@@ -1,0 +1,74 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// migrate follows a group that was made a supergroup, which is another chat with
+// another id: https://core.telegram.org/bots/api#message. The session, what waits,
+// rules and what was chosen go with it. It is told in both chats, and blocks until a
+// turn that runs has ended: before that, a message in the new chat would begin a
+// conversation of its own.
+func (a *Adapter) migrate(ctx context.Context, from, to int64) error {
+	if !a.chats.spoken(from) || from == to {
+		return nil // nobody who is listened to has anything there
+	}
+	a.chats.moving.Lock()
+	defer a.chats.moving.Unlock()
+	if a.chats.move(from, movedRecord{To: to}) {
+		return nil // it is done
+	}
+	key := recordMoved + strconv.FormatInt(from, 10)
+	if err := a.keep(ctx, key, movedRecord{To: to}); err != nil { // from now on deliveries go there
+		return err
+	}
+	before, now := place{chat: from}, place{chat: to}
+	if err := a.o.Core.Move(ctx, before.key(), now.key()); err != nil {
+		return fmt.Errorf("telegram: follow a group: %w", err)
+	}
+	if err := a.copyRecords(ctx, before, now); err != nil {
+		return err
+	}
+	if err := a.keep(ctx, key, movedRecord{To: to, Done: true}); err != nil {
+		return err
+	}
+	a.chats.move(from, movedRecord{To: to, Done: true})
+	return nil
+}
+
+// move notes what becomes of a chat, and reports whether that was done before.
+func (b *chatbook) move(from int64, r movedRecord) (done bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.moved[from].Done {
+		return true
+	}
+	b.moved[from], b.spoke[r.To] = r, true
+	b.known[r.To] = b.known[from]
+	return false
+}
+
+// copyRecords gives a conversation what was known of it at another place, unless
+// that is known there.
+func (a *Adapter) copyRecords(ctx context.Context, from, to place) error {
+	for old, key := range map[string]string{
+		recordSetting + string(from.key()):            recordSetting + string(to.key()),
+		recordChat + strconv.FormatInt(from.chat, 10): recordChat + strconv.FormatInt(to.chat, 10),
+	} {
+		var doc, there json.RawMessage
+		ok, err := a.recall(ctx, old, &doc)
+		if err == nil && ok {
+			ok, err = a.recall(ctx, key, &there)
+			if err == nil && !ok {
+				err = a.keep(ctx, key, doc)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

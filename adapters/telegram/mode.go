@@ -1,0 +1,73 @@
+package telegram
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"bareclaw/core"
+)
+
+const (
+	modeReset  = "reset" // takes the chat's own mode back
+	modeBypass = "bypassPermissions"
+	// modeSure is what a button means by which modeBypass is confirmed.
+	modeSure = "sure"
+)
+
+// modesShown are those that have a button: the others are rarely wanted.
+var modesShown = []string{"default", "acceptEdits", "plan", modeBypass, modeReset}
+
+// cmdMode shows or sets the chat's permission mode.
+func (a *Adapter) cmdMode(ctx context.Context, c call) Note {
+	if c.arg != "" {
+		return a.setMode(ctx, c.place, c.arg)
+	}
+	own, err := a.o.Core.Settings(ctx, c.place.key())
+	if err != nil {
+		return a.failed(ctx, "read the settings", err)
+	}
+	return modeNote("The permission mode of this chat is "+configuredOr(own.PermissionMode)+".", own.PermissionMode)
+}
+
+// tapMode is the tap on the name of a mode.
+func (a *Adapter) tapMode(ctx context.Context, t tap) string { return a.tapSetting(ctx, t, a.setMode) }
+
+func (a *Adapter) setMode(ctx context.Context, p place, name string) Note {
+	own := name
+	switch {
+	case name == modeReset:
+		own = ""
+	case name == modeSure:
+		own = modeBypass
+	case name == modeBypass:
+		return Note{
+			Text: "**Careful**: with `bypassPermissions` Claude does whatever it wants on the gateway's machine, and nobody is asked first. " +
+				"Whoever can write in this chat, and whatever Claude reads, may make use of that.",
+			Buttons: [][]Button{{{"Yes, bypass permissions", "mode:" + modeSure}}, {{"No, as configured", "mode:" + modeReset}}},
+		}
+	case !slices.Contains(core.PermissionModes(), name):
+		return Note{Text: literal(brief(name, 100)) + " is no permission mode. There are " + strings.Join(core.PermissionModes(), ", ") +
+			", and `reset` for what the gateway is configured with."}
+	}
+	if err := a.o.Core.SetPermissionMode(ctx, p.key(), own); err != nil {
+		return a.failed(ctx, "set the permission mode", err)
+	}
+	return modeNote("The permission mode is "+configuredOr(own)+" from the next turn on.", own)
+}
+
+func modeNote(text, own string) Note {
+	var rows [][]Button
+	for _, mode := range modesShown {
+		label := mode
+		if mode == modeReset {
+			label = "as configured"
+		}
+		b := Button{Text: chosen(label, mode == own || mode == modeReset && own == ""), Data: "mode:" + mode}
+		if len(rows) == 0 || len(rows[len(rows)-1]) == 2 {
+			rows = append(rows, nil)
+		}
+		rows[len(rows)-1] = append(rows[len(rows)-1], b)
+	}
+	return Note{Text: text + " Tap, or write /mode and one of " + strings.Join(core.PermissionModes(), ", ") + ".", Buttons: rows}
+}

@@ -1,0 +1,351 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/adapters/telegram/telegramtest"
+)
+
+// says waits for a message of the bot that has all of the texts, and returns it.
+func says(chat *telegramtest.Chat, texts ...string) telegramtest.Message {
+	return chat.AwaitMessage(strings.Join(texts, " … "), func(m telegramtest.Message) bool {
+		return m.FromBot && containsAll(m.Text, texts)
+	})
+}
+
+func containsAll(text string, parts []string) bool {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// told waits for what a tap is answered with.
+func told(t testing.TB, api *telegramtest.Server, tap telegramtest.Tap, parts ...string) string {
+	t.Helper()
+	var a telegramtest.Answer
+	api.Await(t, "answer to a tap", func() (ok bool) { a, ok = tap.Answer(); return ok })
+	if !containsAll(a.Text, parts) {
+		t.Errorf("the tap is answered with %q, want %q in it", a.Text, parts)
+	}
+	return a.Text
+}
+
+// becomes waits until a message has all of the texts.
+func becomes(t testing.TB, api *telegramtest.Server, chat *telegramtest.Chat, id int, texts ...string) telegramtest.Message {
+	t.Helper()
+	var m telegramtest.Message
+	api.Await(t, fmt.Sprintf("message %d with %q", id, texts), func() bool {
+		m, _ = chat.Message(id)
+		return containsAll(m.Text, texts)
+	})
+	return m
+}
+
+// runs waits until the chat's turn runs in the agent.
+func (g *gateway) runs(channel, text string) {
+	g.t.Helper()
+	g.eventually(text+" runs", func() bool { return g.begun(text) > 0 })
+}
+
+// answers waits for a message of the bot with exactly that text.
+func answers(chat *telegramtest.Chat, text string) telegramtest.Message {
+	return chat.AwaitMessage("answer "+text, func(m telegramtest.Message) bool { return m.FromBot && m.Text == text })
+}
+
+// hangUp restarts the daemon in place, and waits until it is of that generation.
+func (g *gateway) hangUp(generation float64) {
+	g.t.Helper()
+	if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		g.t.Fatal(err)
+	}
+	g.restarted(generation)
+}
+
+func channelOf(c *telegramtest.Chat) string { return fmt.Sprintf("tg-%d", c.ID()) }
+
+func TestTelegramMenu(t *testing.T) {
+	t.Parallel()
+	m, api, _, _ := newChat(t)
+	api.Script("setMyCommands", 0, telegramtest.InternalError())
+	g := m.start()
+	want := []string{"new", "stop", "status", "queue", "model", "mode", "usage", "verbose", "rules", "why", "restart", "help"}
+	api.Await(t, "menu", func() bool { return slices.Equal(api.Commands(), want) })
+	g.kill()
+	sets := len(api.Calls("setMyCommands"))
+	m.start()
+	asked := len(api.Calls("getMyCommands"))
+	api.Await(t, "look at the menu", func() bool { return len(api.Calls("getMyCommands")) > asked-1 && api.Polling() })
+	if n := len(api.Calls("setMyCommands")); n != sets {
+		t.Errorf("the menu was set again (%d times, %d before) although it is the same", n, sets)
+	}
+}
+
+func TestTelegramNew(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := newChat(t)
+	g := m.start()
+	chat.Send(anna, "/new")
+	says(chat, "nothing to forget")
+	chat.Send(anna, "echo one")
+	chat.AwaitText("one")
+	chat.Send(anna, "/new")
+	says(chat, "Forgotten")
+	chat.Send(anna, "history")
+	chat.AwaitMessage("a history without what came before", func(m telegramtest.Message) bool {
+		return m.FromBot && strings.HasPrefix(m.Text, "[") && !strings.Contains(m.Text, "echo one")
+	})
+	chat.Send(anna, "tool 600000 long")
+	g.runs(channelOf(chat), "long")
+	chat.Send(anna, "echo never")
+	chat.Send(anna, "/new@"+"other_bot")
+	chat.Send(anna, "/new")
+	says(chat, "Forgotten", "has been ended", "1 waiting message was cancelled")
+	if g.begun("never") != 0 {
+		t.Error("a cancelled message ran")
+	}
+	g.balanced()
+}
+
+func TestTelegramStop(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := newChat(t)
+	g := m.start()
+	chat.Send(anna, "/stop")
+	says(chat, "Nothing is running")
+	chat.Send(anna, "echo before")
+	chat.AwaitText("before")
+	chat.Send(anna, "tool 600000 long")
+	g.runs(channelOf(chat), "long")
+	sent := chat.Send(anna, "/stop")
+	m1 := says(chat, "Stopped within", "kept")
+	if m1.ReplyTo != sent.MessageID {
+		t.Errorf("the answer is a reply to %d, not to the command", m1.ReplyTo)
+	}
+	chat.Send(anna, "history")
+	says(chat, "echo before", "long")
+	g.balanced()
+}
+
+// An agent that does not listen is ended; until then it is said that this goes on.
+func TestTelegramStopOfADeafAgent(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t, "FAKECLAUDE_IGNORE_INTERRUPT=1")
+	g := m.start()
+	chat.Send(anna, "mute")
+	g.runs(channelOf(chat), "mute")
+	chat.Send(anna, "echo next")
+	g.eventually("a message waits", func() bool { return g.channel(channelOf(chat)).number("waiting") == 1 })
+	chat.Send(anna, "/stop")
+	note := says(chat, "Stopp")
+	becomes(t, api, chat, note.ID, "Stopped within")
+	chat.AwaitText("next")
+	g.balanced()
+}
+
+func TestTelegramStatusAndUsage(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := newChat(t, "BARECLAW_DAILY_BUDGET_USD=100")
+	g := m.start()
+	chat.Send(anna, "echo one")
+	chat.AwaitText("one")
+	chat.Send(anna, "/status")
+	says(chat, "Now: idle", "Waiting: nothing", "Model: as the gateway is configured", "1 turn", "Session: ", "Gateway: bareclaw", "claude")
+	chat.Send(anna, "tool 600000 long")
+	g.runs(channelOf(chat), "long")
+	chat.Send(anna, "echo two")
+	chat.Send(anna, "/status")
+	says(chat, "Now: working for", "Waiting: 1 message")
+	chat.Send(anna, "/usage")
+	says(chat, "This chat today: $0.0", "1 turn", "of $100.00 a day")
+}
+
+func TestTelegramQueue(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t)
+	g := m.start()
+	chat.Send(anna, "/queue")
+	says(chat, "Nothing waits")
+	free := m.path("go")
+	chat.Send(anna, "toolwait "+free)
+	g.runs(channelOf(chat), "toolwait")
+	chat.Send(anna, "echo *first*")
+	chat.Send(anna, "echo second")
+	g.eventually("both wait", func() bool { return g.channel(channelOf(chat)).number("waiting") == 2 })
+	chat.Send(anna, "/queue")
+	list := says(chat, "2 messages wait", "1. Anna Arden: echo *first*", "2. Anna Arden: echo second")
+	told(t, api, chat.Tap(anna, list.ID, "Drop 1"), "Dropped")
+	list = becomes(t, api, chat, list.ID, "1 message waits", "1. Anna Arden: echo second")
+	if strings.Contains(list.Text, "first") {
+		t.Errorf("the list is still %q", list.Text)
+	}
+	b, _ := list.Button("Drop 1")
+	m.touch("go")
+	answers(chat, "second")
+	told(t, api, chat.TapStale(anna, list.ID, b.Data), "waits no more", "answered")
+	becomes(t, api, chat, list.ID, "Nothing waits")
+	if g.begun("*first*") != 0 {
+		t.Error("a dropped message ran")
+	}
+	g.balanced()
+}
+
+func TestTelegramModelAndMode(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t)
+	g := m.start()
+	chat.Send(anna, "/model")
+	note := says(chat, "The model of this chat is as the gateway is configured")
+	chat.Tap(anna, note.ID, "haiku")
+	note = becomes(t, api, chat, note.ID, "The model is haiku")
+	if _, ok := note.Button("✓ haiku"); !ok {
+		t.Errorf("haiku is not marked: %v", note.Buttons)
+	}
+	chat.Send(anna, "args")
+	says(chat, `"--model","haiku"`)
+	chat.Send(anna, "/model two words")
+	says(chat, "two words is no name of a model", "opus")
+	chat.Send(anna, "/model opus")
+	says(chat, "The model is opus")
+	chat.Tap(anna, note.ID, "default")
+	becomes(t, api, chat, note.ID, "The model is as the gateway is configured")
+
+	chat.Send(anna, "/mode sometimes")
+	says(chat, "sometimes is no permission mode", "acceptEdits", "plan")
+	chat.Send(anna, "/mode plan")
+	mode := says(chat, "The permission mode is plan")
+	chat.Send(anna, "args")
+	says(chat, `"--permission-mode","plan"`)
+	chat.Tap(anna, mode.ID, "bypassPermissions")
+	becomes(t, api, chat, mode.ID, "Careful", "nobody is asked")
+	chat.Send(anna, "/status")
+	says(chat, "Mode: plan")
+	chat.Tap(anna, mode.ID, "Yes, bypass permissions")
+	becomes(t, api, chat, mode.ID, "The permission mode is bypassPermissions")
+	g.balanced()
+}
+
+func TestTelegramVerbose(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t)
+	g := m.start()
+	chat.Send(anna, "/verbose 3")
+	says(chat, "3 is no level", "0 (answers only)")
+	chat.Send(anna, "/verbose 2")
+	note := says(chat, "From now on", "everything")
+	chat.Tap(anna, note.ID, "0")
+	becomes(t, api, chat, note.ID, "answers only")
+	g.kill()
+	m.start()
+	chat.Send(anna, "/verbose")
+	says(chat, "Shown here: answers only")
+}
+
+func TestTelegramHelp(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := newChat(t)
+	g := m.start()
+	chat.Send(anna, "/start")
+	says(chat, "This is BAREclaw", "/help")
+	chat.Send(anna, "/help")
+	says(chat, "/queue – what waits", "/compact")
+	chat.Send(anna, "/context")
+	says(chat, "fakeclaude has no context") // the agent's own command
+	g.balanced()
+}
+
+func TestTelegramWhy(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := newChat(t)
+	g := m.start()
+	chat.Send(anna, "/why")
+	says(chat, "No message of this chat")
+	first := chat.Send(anna, "tool 0 ls")
+	answer := says(chat, "final: ran: ls")
+	chat.Send(anna, "echo later")
+	chat.AwaitText("later")
+	parts := []string{"Anna Arden: tool 0 ls", "received", "handed to Claude", "Bash: ls", "answered after"}
+	chat.Send(anna, "/why", telegramtest.ReplyingTo(first.MessageID))
+	mine := says(chat, parts...)
+	chat.Send(anna, "/why", telegramtest.ReplyingTo(answer.ID))
+	chat.AwaitMessage("the trace once more, of the answer", func(m telegramtest.Message) bool {
+		return m.FromBot && m.ID > mine.ID && containsAll(m.Text, append(parts, "reply delivered"))
+	})
+	chat.Send(anna, "/why")
+	says(chat, "Anna Arden: echo later", "received")
+	chat.Send(anna, "/why", telegramtest.ReplyingTo(mine.ID))
+	says(chat, "not known what this message belongs to")
+	g.balanced()
+}
+
+// A restart is made once, says that it begins and that it is over, and in the chat
+// that has asked; also where the gateway is killed in between.
+func TestTelegramRestart(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := newChat(t)
+	g := m.start()
+	sent := chat.Send(anna, "/restart")
+	says(chat, "Restarting")
+	back := says(chat, "Back after", "bareclaw")
+	if back.ReplyTo != sent.MessageID {
+		t.Errorf("it is a reply to %d", back.ReplyTo)
+	}
+	chat.Send(anna, "echo works")
+	chat.AwaitText("works")
+	g.restarted(1)
+	n := 0
+	for _, m := range chat.FromBot() {
+		if strings.Contains(m.Text, "Back after") || strings.Contains(m.Text, "Restarting") {
+			n++
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d messages about the restart, want 2", n)
+	}
+	g.hangUp(2)
+	chat.Send(anna, "echo still")
+	chat.AwaitText("still")
+	if c := regexp.MustCompile("Back after").FindAllString(fmt.Sprint(chat.FromBot()), -1); len(c) != 1 {
+		t.Errorf("it came back %d times", len(c))
+	}
+}
+
+// In a group a command may be addressed, and each topic is a chat of its own.
+func TestTelegramCommandsInGroupsAndTopics(t *testing.T) {
+	t.Parallel()
+	m, api, anna, _ := newChat(t)
+	forum := api.Forum(-1001234567890, "Team", anna)
+	topic := forum.CreateTopic(anna, "Build")
+	g := m.start()
+	forum.Send(anna, "/verbose@other_bot 0")
+	forum.Send(anna, "/verbose 0", telegramtest.InTopic(topic))
+	note := forum.AwaitMessage("an answer in the topic", func(m telegramtest.Message) bool { return m.FromBot && m.Thread == topic })
+	if !strings.Contains(note.Text, "answers only") {
+		t.Errorf("it says %q", note.Text)
+	}
+	forum.Send(anna, "/verbose@fake_bot")
+	forum.AwaitMessage("the main chat's own", func(m telegramtest.Message) bool {
+		return m.FromBot && m.Thread == 0 && strings.Contains(m.Text, "what Claude is doing")
+	})
+	forum.Tap(anna, note.ID, "2")
+	becomes(t, api, forum, note.ID, "everything")
+	forum.Send(anna, "echo in topic", telegramtest.InTopic(topic))
+	forum.AwaitMessage("in topic", func(m telegramtest.Message) bool { return m.FromBot && m.Text == "in topic" && m.Thread == topic })
+	forum.Send(anna, "/why", telegramtest.InTopic(topic))
+	forum.AwaitMessage("the trace", func(m telegramtest.Message) bool {
+		return m.FromBot && m.Thread == topic && strings.Contains(m.Text, "echo in topic") && strings.Contains(m.Text, "received")
+	})
+	for _, m := range forum.FromBot() {
+		if strings.Contains(m.Text, "no level") {
+			t.Errorf("a command for another bot was answered: %q", m.Text)
+		}
+	}
+	g.balanced()
+}

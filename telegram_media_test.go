@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"bareclaw/adapters/telegram/telegramtest"
+)
+
+// somePicture is a small PNG.
+func somePicture(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 3, 3))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+var savedAt = regexp.MustCompile(`(?i)saved to:? ([^ )\n]+)`)
+
+// lastRead returns the text of the newest turn.
+func (m *machine) lastRead() string {
+	m.t.Helper()
+	text := ""
+	for _, l := range m.journal() {
+		if l.Event == "begun" {
+			text = l.Text
+		}
+	}
+	return text
+}
+
+// TestTelegramMedia sends every kind of file. The agent is told where it is, and can
+// read it there; nobody else can.
+func TestTelegramMedia(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := newChat(t, "BARECLAW_TRANSCRIBE=read path; echo heard $(wc -c < \"$path\") bytes; env | grep -c BARECLAW || true")
+	g := m.start()
+	data := []byte("some bytes")
+	for _, c := range []struct {
+		media telegramtest.Media
+		want  string
+	}{
+		{telegramtest.Photo(somePicture(t)), "(saved to"},
+		{telegramtest.Document("notes.txt", "text/plain", data), "File received: notes.txt (0.0 KB, text/plain)"},
+		{telegramtest.Document("pic.png", "image/png", somePicture(t)), "(saved to"},
+		{telegramtest.Voice(data, 3), "Voice message received (3s, 0.0 KB)"},
+		{telegramtest.Audio("song.mp3", data, 4), "Audio file (4s, 0.0 KB"},
+		{telegramtest.Video("clip.mp4", data, 5), "Video received (5s"},
+		{telegramtest.VideoNote(data, 6), "Video note received (6s, 0.0 KB)"},
+		{telegramtest.Animation("cat.mp4", data), "GIF/animation received ("},
+	} {
+		name := c.media.Kind + c.media.Name
+		chat.Send(anna, "echo got-"+name, telegramtest.WithMedia(c.media))
+		if c.media.Kind == "video_note" { // it has no caption
+			g.eventually(name, func() bool { return strings.Contains(m.lastRead(), c.want) })
+		} else {
+			chat.AwaitText("got-" + name)
+		}
+		text := m.lastRead()
+		at := savedAt.FindStringSubmatch(text)
+		if !strings.Contains(text, c.want) || at == nil {
+			t.Errorf("%s reads as %q, want %q", name, text, c.want)
+			continue
+		}
+		if filepath.Dir(at[1]) != m.path("state/media/tg-7") {
+			t.Errorf("%s is at %s", name, at[1])
+		}
+		if got, err := os.ReadFile(at[1]); err != nil || !bytes.Equal(got, c.media.Data) {
+			t.Errorf("%s holds %q, %v", at[1], got, err)
+		}
+		if st, err := os.Stat(at[1]); err == nil && st.Mode() != 0o600 {
+			t.Errorf("%s has mode %v", at[1], st.Mode())
+		}
+		if heard := strings.Contains(text, "Transcript: heard 10 bytes\n0"); heard != (c.media.Kind == "voice" || c.media.Kind == "audio") {
+			t.Errorf("%s was transcribed: %v\n%s", name, heard, text)
+		}
+	}
+	g.balanced()
+}
+
+// TestTelegramMediaThatFails holds that what was written is read all the same, and
+// that both sides are told.
+func TestTelegramMediaThatFails(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t, "BARECLAW_TRANSCRIBE=echo no model >&2; exit 1")
+	m.start()
+	api.Script("getFile", 0, telegramtest.Refuse(400, "Bad Request: file is too big"))
+	chat.Send(anna, "echo the caption", telegramtest.WithMedia(telegramtest.Video("big.mp4", []byte("x"), 5)))
+	chat.AwaitText("the caption")
+	note := chat.AwaitText("Your video could not be received: it is larger than 20 MB")
+	if note.ReplyTo == 0 || !strings.Contains(m.lastRead(), "but it is not here") {
+		t.Errorf("the note replies to %d; the agent read %q", note.ReplyTo, m.lastRead())
+	}
+	before := m.begun("")
+	api.Script("getFile", 0, telegramtest.Refuse(400, "Bad Request: file is too big"))
+	chat.Send(anna, "", telegramtest.WithMedia(telegramtest.Document("alone.bin", "application/octet-stream", []byte("x"))))
+	chat.AwaitText("Your file could not be received")
+	chat.Send(anna, "echo speech", telegramtest.WithMedia(telegramtest.Voice([]byte("x"), 1)))
+	chat.AwaitText("Your voice message could not be transcribed: the command failed: no model")
+	chat.AwaitText("speech")
+	if n := m.begun(""); n != before+1 {
+		t.Errorf("%d turns were begun: one is of nothing", n-before)
+	}
+}
+
+// TestTelegramAlbum holds that an album is one message, also when the daemon is killed
+// between its parts.
+func TestTelegramAlbum(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t)
+	g := m.start()
+	album := func(id string, from, to int) {
+		for i := from; i < to; i++ {
+			text := ""
+			if i == 1 {
+				text = "echo album-" + id
+			}
+			chat.Send(anna, text, telegramtest.WithMedia(telegramtest.Photo(append(somePicture(t), byte(i)))), telegramtest.InAlbum(id))
+		}
+	}
+	album("one", 0, 4)
+	chat.AwaitText("album-one")
+	if n := strings.Count(m.lastRead(), "(saved to"); n != 4 || m.begun("album-one") != 1 {
+		t.Errorf("an album of 4 was read as %q", m.lastRead())
+	}
+	album("two", 0, 2)
+	api.Await(t, "acknowledgement", func() bool { return len(api.Pending()) == 0 })
+	g.kill()
+	album("two", 2, 3)
+	g = m.start()
+	chat.AwaitText("album-two")
+	if n := strings.Count(m.lastRead(), "(saved to"); n != 3 || m.begun("album-two") != 1 {
+		t.Errorf("an album of 3 over a crash was read as %q", m.lastRead())
+	}
+	album("three", 0, 10)
+	chat.AwaitText("album-three")
+	if n := strings.Count(m.lastRead(), "(saved to"); n != 10 {
+		t.Errorf("an album of 10 was read as %q", m.lastRead())
+	}
+	if n := g.balanced(); n != 3 {
+		t.Errorf("three albums are %d messages", n)
+	}
+	if files := m.glob("state/media/tg-7/*"); len(files) != 17 {
+		t.Errorf("17 pictures are %d files", len(files))
+	}
+}
+
+// TestTelegramRepliesAndOthers holds what the agent is told besides what was written.
+func TestTelegramRepliesAndOthers(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t)
+	m.start()
+	bob := api.User(8, "Bob", "", "bob")
+	photo := chat.Send(anna, "echo mine", telegramtest.WithMedia(telegramtest.Photo(somePicture(t))))
+	answer := chat.AwaitText("mine")
+	for name, c := range map[string]struct {
+		want    string
+		options []telegramtest.SendOption
+	}{
+		"reply":   {"In reply to Fake:\n> mine\n\necho reply", []telegramtest.SendOption{telegramtest.ReplyingTo(answer.ID)}},
+		"forward": {"Forwarded from Bob:\necho forward", []telegramtest.SendOption{telegramtest.ForwardedFrom(bob)}},
+		"other":   {"In reply to Bob:\n> there\n\necho other", []telegramtest.SendOption{telegramtest.ReplyingElsewhere(bob, "there")}},
+		"picture": {"has a photo, saved to " + m.path("state/media/tg-7"), []telegramtest.SendOption{telegramtest.ReplyingTo(photo.MessageID)}},
+	} {
+		chat.Send(anna, "echo "+name, c.options...)
+		chat.AwaitMessage(name, func(msg telegramtest.Message) bool { return msg.FromBot && msg.Text == name })
+		if text := m.lastRead(); !strings.Contains(text, c.want) {
+			t.Errorf("%s reads as %q, want %q", name, text, c.want)
+		}
+	}
+	if files := m.glob("state/media/tg-7/*"); len(files) != 1 {
+		t.Errorf("one picture is %d files", len(files))
+	}
+	for name, c := range map[string]telegramtest.Media{
+		"Contact: Bo B, 123": telegramtest.Contact("123", "Bo", "B"), "Location: 1.5, 2.5": telegramtest.Location(1.5, 2.5),
+		"Venue: Bar, Road 1 (1.5, 2.5)": telegramtest.Venue("Bar", "Road 1", 1.5, 2.5),
+	} {
+		chat.Send(anna, "", telegramtest.WithMedia(c))
+		m.eventually(name, func() bool { return strings.Contains(m.lastRead(), name) })
+	}
+	if text := fmt.Sprint(m.glob("state/media/*")); text != "["+m.path("state/media/tg-7")+"]" {
+		t.Errorf("directories of files are %s", text)
+	}
+}
