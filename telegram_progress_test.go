@@ -100,9 +100,9 @@ func TestTelegramTyping(t *testing.T) {
 	}
 }
 
-// TestTelegramPermission shows that a permission is waited for, and by whom: nobody
+// TestTelegramPermissionAwaited shows that a permission is waited for, and by whom: nobody
 // types.
-func TestTelegramWaitingForPermission(t *testing.T) {
+func TestTelegramPermissionAwaited(t *testing.T) {
 	t.Parallel()
 	m, api, anna, chat := newChatWith(t, nil, "BARECLAW_APPROVALS=ask")
 	g := m.start()

@@ -39,9 +39,9 @@ func everyShow(t *testing.T, test func(t *testing.T, succeed func(*gateway) *gat
 	}
 }
 
-// statusRecorded waits until the id of the newest message is on record, which shows in that
+// onRecord waits until the id of the newest message is on record, which shows in that
 // somebody types again.
-func statusRecorded(t *testing.T, api *telegramtest.Server, chat *telegramtest.Chat) {
+func onRecord(t *testing.T, api *telegramtest.Server, chat *telegramtest.Chat) {
 	t.Helper()
 	api.Await(t, "somebody types again", func() bool { return chat.Action(0) == "typing" })
 }
@@ -54,7 +54,7 @@ func TestTelegramStatusGoesOn(t *testing.T) {
 		g := m.start()
 		chat.Send(anna, "toolwait "+m.path("go"))
 		status := chat.AwaitMessage("a status", stoppable)
-		statusRecorded(t, api, chat)
+		onRecord(t, api, chat)
 		g = succeed(g)
 		before, _ := chat.Message(status.ID)
 		chat.AwaitMessage("the same status goes on", func(now telegramtest.Message) bool {
@@ -84,7 +84,7 @@ func TestTelegramStreamGoesOn(t *testing.T) {
 		g := m.start()
 		group.Send(anna, "ticks "+m.path("go"))
 		first := group.AwaitMessage("the beginning", fromBot("1 2 3 "))
-		statusRecorded(t, api, group)
+		onRecord(t, api, group)
 		g = succeed(g)
 		m.touch("go")
 		group.AwaitMessage("the answer in its place", func(now telegramtest.Message) bool {
@@ -110,7 +110,7 @@ func TestTelegramAnsweredMeanwhile(t *testing.T) {
 			chat.Send(anna, "toolwait "+m.path("go"))
 			chat.Send(anna, "interim "+m.path("go")+" I look first.")
 			status := chat.AwaitMessage("a status", stoppable)
-			statusRecorded(t, api, chat)
+			onRecord(t, api, chat)
 			g.signal(sig)
 			m.touch("go")
 			m.eventually("the turn has ended", func() bool { return m.did("ended", "") })
@@ -167,7 +167,7 @@ func TestTelegramLeftovers(t *testing.T) {
 	g := m.start()
 	chat.Send(anna, "toolwait "+m.path("go"))
 	status := chat.AwaitMessage("a status", stoppable)
-	statusRecorded(t, api, chat)
+	onRecord(t, api, chat)
 	api.DropNetwork()
 	m.touch("go")
 	m.eventually("it has ended", func() bool { return m.did("ended", "") })

@@ -12,11 +12,25 @@ import (
 )
 
 type traceShape struct {
-	Message   jsontext.Value   `json:"message"`
-	Members   []core.MessageID `json:"members"`
-	Approvals []approvalShape  `json:"approvals"`
-	Timeline  []markShape      `json:"timeline"`
-	Durations durationsShape   `json:"durations"`
+	Message    jsontext.Value   `json:"message"`
+	Members    []core.MessageID `json:"members"`
+	Approvals  []approvalShape  `json:"approvals"`
+	Deliveries []deliveryShape  `json:"deliveries"`
+	Timeline   []markShape      `json:"timeline"`
+	Durations  durationsShape   `json:"durations"`
+}
+
+// deliveryShape is something that an adapter brings to the sender.
+type deliveryShape struct {
+	ID        string `json:"id"`
+	Kind      string `json:"kind"`
+	Adapter   string `json:"adapter"`
+	Channel   string `json:"channel"`
+	State     string `json:"state"`
+	Attempts  int    `json:"attempts"`
+	Error     string `json:"error,omitempty"`
+	CreatedAt string `json:"created_at"`
+	EndedAt   string `json:"ended_at,omitempty"`
 }
 
 type markShape struct {
@@ -42,11 +56,12 @@ func (s *Server) getTrace(w *response, r *http.Request) error {
 	}
 	marks := timeline(&t, s.deliveries.at(t.Message.ID))
 	return show(w, traceShape{
-		Message:   appendMessage(nil, &t.Message, t.Place),
-		Members:   t.Members,
-		Approvals: showApprovals(t.Approvals),
-		Timeline:  showMarks(marks, t.Message.ReceivedAt),
-		Durations: durations(&t.Message, marks),
+		Message:    appendMessage(nil, &t.Message, t.Place),
+		Members:    t.Members,
+		Approvals:  showApprovals(t.Approvals),
+		Deliveries: showDeliveries(t.Deliveries),
+		Timeline:   showMarks(marks, t.Message.ReceivedAt),
+		Durations:  durations(&t.Message, marks),
 	})
 }
 
@@ -73,8 +88,26 @@ func timeline(t *core.Trace, delivered time.Time) []core.Mark {
 	}
 	add(m.EndedAt, string(m.State), m.Reply.Code, 0)
 	add(delivered, "delivered", m.Adapter, 0)
+	for _, d := range t.Deliveries {
+		what := "delivered"
+		if d.State == core.DeliveryFailed {
+			what = "not delivered"
+		}
+		add(d.EndedAt, what, string(d.Kind), d.EndedAt.Sub(d.CreatedAt))
+	}
 	slices.SortStableFunc(marks, func(a, b core.Mark) int { return a.At.Compare(b.At) })
 	return marks
+}
+
+func showDeliveries(ds []core.Delivery) []deliveryShape {
+	shown := make([]deliveryShape, len(ds))
+	for i, d := range ds {
+		shown[i] = deliveryShape{
+			ID: d.ID, Kind: string(d.Kind), Adapter: d.Adapter, Channel: string(d.Channel), State: string(d.State),
+			Attempts: d.Attempts, Error: d.Error, CreatedAt: stamp(d.CreatedAt), EndedAt: stamp(d.EndedAt),
+		}
+	}
+	return shown
 }
 
 func showMarks(marks []core.Mark, from time.Time) []markShape {

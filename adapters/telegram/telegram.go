@@ -136,8 +136,8 @@ func New(o Options) (*Adapter, error) {
 	return a, nil
 }
 
-// Run serves, after Prepare, until ctx ends, and returns when nothing is under way any more. It
-// goes on whatever happens to the network or the bot; Health says how it does.
+// Run serves, after Prepare, until ctx ends, and returns when nothing is under way any
+// more. It goes on whatever happens to the network or the bot; Health says how it does.
 func (a *Adapter) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	context.AfterFunc(ctx, a.unserve)

@@ -25,18 +25,18 @@ func (t *turn) follow(d directive) {
 		t.ticks(d.arg)
 	case "tool":
 		t.tool(d.arg, func() bool { return t.pause(ms) })
-	case "call":
-		name, input, _ := strings.Cut(d.arg, " ")
-		if !json.Valid([]byte(input)) {
-			input = "{}"
-		}
-		t.call(name, json.RawMessage(input))
 	case "interim":
 		file, said, _ := strings.Cut(d.arg, " ")
 		t.sayInPieces(said)
 		t.tool("wait for "+file, func() bool { return t.pauseForFile(file) })
 	case "edit":
 		t.edit(ms, d.arg)
+	case "call":
+		name, input, _ := strings.Cut(d.arg, " ")
+		if !json.Valid([]byte(input)) {
+			input = "{}"
+		}
+		t.call(name, json.RawMessage(input))
 	case "leave":
 		t.tool(d.arg, func() bool { leave(); return t.pause(ms) })
 	case "toolwait":
