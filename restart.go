@@ -201,6 +201,7 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 	d.unix.(*net.UnixListener).SetUnlinkOnClose(false) // it is the successor's
 	d.telegram.stop()                                  // its calls end; requests are served meanwhile
 	d.http.HandOver()
+	d.telegram.close()
 	d.manager.Detach()
 	d.hosts.LeaveSpares()
 	d.closeRecords()

@@ -348,6 +348,7 @@ func (d *daemon) leave(why httpapi.Reason) {
 	_, _ = sd.SdNotify(false, sd.SdNotifyStopping)
 	d.cut(why)
 	d.telegram.stop()
+	d.telegram.close()
 	d.manager.Detach()
 	d.hosts.LeaveSpares()
 }

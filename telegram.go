@@ -74,6 +74,13 @@ func (c *chats) stop() {
 	<-c.ended
 }
 
+// close ends what waits for it, after stop.
+func (c *chats) close() {
+	if c != nil {
+		c.adapter.Close()
+	}
+}
+
 // health says how it does; nil where there is none.
 func (c *chats) health() *httpapi.Telegram {
 	if c == nil {

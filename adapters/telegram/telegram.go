@@ -101,7 +101,7 @@ type Adapter struct {
 	files    sendfile.Policy
 	patience time.Duration // with a push that does not get through
 
-	served  context.Context // ends when Run does
+	served  context.Context // ends by Close
 	unserve context.CancelFunc
 
 	ctx  context.Context // ends what runs beside Run; set by it
@@ -140,7 +140,6 @@ func New(o Options) (*Adapter, error) {
 // more. It goes on whatever happens to the network or the bot; Health says how it does.
 func (a *Adapter) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	context.AfterFunc(ctx, a.unserve)
 	a.ctx = ctx
 	sending, endSending := context.WithCancel(context.WithoutCancel(ctx))
 	var sends sync.WaitGroup
@@ -174,6 +173,10 @@ func (a *Adapter) Run(ctx context.Context) error {
 	a.poll(ctx)
 	return nil
 }
+
+// Close ends what waits for the adapter from outside, such as a push. It is called
+// once whoever asked can be passed on to the next process.
+func (a *Adapter) Close() { a.unserve() }
 
 // takeUp handles what an earlier process has received and not handled.
 func (a *Adapter) takeUp(ctx context.Context) error {
