@@ -90,17 +90,6 @@ func (a *Adapter) startFollower(p place, updates *core.Subscription, begin func(
 	a.start(f.run)
 }
 
-// handIn takes a delivery that the core has recorded. An outcome waits until what
-// was said before it is queued.
-func (a *Adapter) handIn(d core.Delivery) {
-	a.followers.mu.Lock()
-	f := a.followers.of[d.Channel]
-	a.followers.mu.Unlock()
-	if d.Kind != core.DeliverReply || f == nil || !f.hold(d) {
-		a.outbox.add(d)
-	}
-}
-
 func (f *follower) hold(d core.Delivery) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

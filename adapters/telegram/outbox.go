@@ -51,18 +51,6 @@ type sendState struct {
 	Sent []int `json:"sent,omitempty"`
 }
 
-// load takes up the deliveries that are pending.
-func (o *outbox) load(ctx context.Context) error {
-	pending, err := o.adapter.o.Core.PendingDeliveries(ctx, Name)
-	if err != nil {
-		return fmt.Errorf("telegram: take up deliveries: %w", err)
-	}
-	for _, d := range pending {
-		o.add(d)
-	}
-	return nil
-}
-
 // add takes a delivery over. It does not block.
 func (o *outbox) add(d core.Delivery) {
 	o.mu.Lock()

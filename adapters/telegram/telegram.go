@@ -89,6 +89,7 @@ type Adapter struct {
 	sends     *schedule.Scheduler
 	calls     calls
 
+	gate      gate
 	left      map[core.ChannelKey]*leftOpen // until Run follows them
 	followers followers
 	noDrafts  atomic.Bool
@@ -153,10 +154,10 @@ func (a *Adapter) Run(ctx context.Context) error {
 	if err := a.remember(ctx); err != nil {
 		return err
 	}
-	if err := a.outbox.load(ctx); err != nil {
+	if err := a.followLeft(ctx); err != nil {
 		return err
 	}
-	if err := a.followLeft(ctx); err != nil {
+	if err := a.takePending(ctx); err != nil {
 		return err
 	}
 	if err := a.wrapUpLeft(ctx); err != nil {

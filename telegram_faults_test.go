@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/adapters/telegram/telegramtest"
+)
+
+// TestTelegramFaults has the sending of an answer fail in each way: it arrives all the
+// same, twice at most and only where nobody can know.
+func TestTelegramFaults(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		steps []telegramtest.Step
+		most  int // how often the answer may be there
+		least time.Duration
+	}{
+		"too many":         {steps: []telegramtest.Step{telegramtest.TooMany(2), telegramtest.TooMany(1)}, most: 1, least: 3 * time.Second},
+		"server error":     {steps: []telegramtest.Step{telegramtest.InternalError(), telegramtest.InternalError()}, most: 1, least: 2 * time.Second},
+		"a proxy's page":   {steps: []telegramtest.Step{telegramtest.BadGateway()}, most: 1},
+		"reset before":     {steps: []telegramtest.Step{telegramtest.ResetBefore()}, most: 1},
+		"reset after":      {steps: []telegramtest.Step{telegramtest.ResetAfter()}, most: 2},
+		"reset mid answer": {steps: []telegramtest.Step{telegramtest.ResetMidBody()}, most: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, api, anna, chat := newChatWith(t, nil)
+			g := m.start()
+			api.Script("sendMessage", 7, row.steps...)
+			began := time.Now()
+			chat.Send(anna, "echo first")
+			api.Await(t, "the faults are over", func() bool { return api.Scripted() == 0 })
+			chat.Send(anna, "echo second")
+			chat.AwaitText("second")
+			if took := time.Since(began); took < row.least {
+				t.Errorf("it took %s only", took)
+			}
+			g.delivered()
+			var got []string
+			n := 0
+			for _, text := range texts(chat) {
+				if text == "first" {
+					n++
+				}
+				got = append(got, text)
+			}
+			if n < 1 || n > row.most || got[len(got)-1] != "second" || len(got) != n+1 {
+				t.Errorf("the chat has %q", got)
+			}
+			if v := api.RateViolations(); v != 0 {
+				t.Errorf("%d calls came before they were allowed", v)
+			}
+			if ds := g.deliveries("tg-7"); len(ds) != 1 || ds[0].str("state") != "sent" {
+				t.Errorf("the trace has %v", ds)
+			}
+		})
+	}
+}
+
+// TestTelegramOtherChatsGoOn has one chat be refused for an hour: others are answered,
+// and the gateway ends and is handed over without delay.
+func TestTelegramOtherChatsGoOn(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChatWith(t, nil)
+	group := api.Supergroup(-1001, "Team", anna)
+	g := m.start()
+	api.Script("sendMessage", 7, telegramtest.TooMany(3600))
+	chat.Send(anna, "echo held")
+	api.Await(t, "it is refused", func() bool { return api.Scripted() == 0 })
+	group.Send(anna, "echo other")
+	group.AwaitText("other")
+	generation := g.generation()
+	began := time.Now()
+	g.must("POST", "/restart", nil, 200)
+	g.restarted(generation)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the hand-over took %s", took)
+	}
+	began = time.Now()
+	g.signal(syscall.SIGTERM)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the end took %s", took)
+	}
+	if v := api.RateViolations(); v > 1 { // by the process that did not know
+		t.Errorf("%d calls came before they were allowed", v)
+	}
+}
+
+// TestTelegramEndsWhileItHangs ends while Telegram answers nothing.
+func TestTelegramEndsWhileItHangs(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChatWith(t, nil)
+	g := m.start()
+	held := api.Hold("sendMessage", 7)
+	chat.Send(anna, "echo held")
+	api.Await(t, "it hangs", held.Reached)
+	began := time.Now()
+	g.signal(syscall.SIGTERM)
+	if took := time.Since(began); took < time.Second || took > 4*time.Second {
+		t.Errorf("the end took %s, want the second that a call may take", took)
+	}
+	g = m.start()
+	chat.AwaitText("held")
+	g.delivered()
+	if got := texts(chat); len(got) != 1 {
+		t.Errorf("the chat has %q", got)
+	}
+}
+
+// TestTelegramNetworkGone loses the network for a while: what is said meanwhile comes
+// afterwards, once.
+func TestTelegramNetworkGone(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChatWith(t, nil)
+	g := m.start()
+	chat.Send(anna, "wait "+m.path("go"))
+	m.eventually("it runs", func() bool { return m.begun("wait") == 1 })
+	api.DropNetwork()
+	m.touch("go")
+	m.eventually("it has ended", func() bool { return m.did("ended", "") })
+	g.awaitTelegram("cannot be reached")
+	api.RestoreNetwork()
+	chat.AwaitText("waited for ")
+	chat.Send(anna, "echo after")
+	chat.AwaitText("after")
+	if got := texts(chat); len(got) != 2 {
+		t.Errorf("the chat has %q", got)
+	}
+	g.balanced()
+}
+
+// TestTelegramHandOverWhileSending hands over while an answer is being sent: its end
+// is waited for, so that it comes once.
+func TestTelegramHandOverWhileSending(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t)
+	g := m.start()
+	for n := range 5 {
+		text := fmt.Sprintf("number %d", n)
+		held := api.HoldAnswer("sendMessage", 7)
+		chat.Send(anna, "echo "+text)
+		api.Await(t, "it is sent", held.Reached)
+		generation := g.generation()
+		g.must("POST", "/restart", nil, 200)
+		held.Release()
+		g.restarted(generation)
+	}
+	chat.Send(anna, "echo last")
+	chat.AwaitText("last")
+	g.delivered()
+	if got := strings.Join(texts(chat), ", "); got != "number 0, number 1, number 2, number 3, number 4, last" {
+		t.Errorf("the chat has %s", got)
+	}
+	g.balanced()
+}
+
+// TestTelegramHandOverGap hands over while twenty chats are busy: those who ask over
+// HTTP do not wait for them.
+func TestTelegramHandOverGap(t *testing.T) {
+	t.Parallel()
+	const chats = 20
+	m, api, anna, _ := newChat(t, "BARECLAW_MAX_SESSIONS=30")
+	g := m.start()
+	for i := range chats {
+		api.Supergroup(int64(-1001-i), "Team", anna).Send(anna, "ticks "+m.path("go"))
+	}
+	m.eventually("all are busy", func() bool { return m.begun("ticks ") == chats })
+	g.say("http", "echo warm")
+	gap := func(between func()) (longest time.Duration) {
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			between()
+		}()
+		for last := time.Now(); ; last = time.Now() {
+			g.must("GET", "/health", nil, 200)
+			longest = max(longest, time.Since(last))
+			select {
+			case <-over:
+				return longest
+			default:
+			}
+		}
+	}
+	for range 3 {
+		generation := g.generation()
+		longest := gap(func() {
+			g.must("POST", "/restart", nil, 200)
+			g.restarted(generation)
+		})
+		t.Logf("the longest wait between two answers over a hand-over was %s", longest)
+	}
+	m.touch("go")
+	m.eventually("all have ended", func() bool {
+		n := 0
+		for _, l := range m.journal() {
+			if l.Event == "ended" {
+				n++
+			}
+		}
+		return n == chats+1
+	})
+	g.delivered()
+	g.balanced()
+}
