@@ -49,7 +49,7 @@ func (f *follower) recallShown(ctx context.Context) {
 func (a *Adapter) statusPosted(key core.ChannelKey, id int) {
 	a.showing.Lock()
 	defer a.showing.Unlock()
-	if err := a.keep(a.ctx, recordStatus+string(key), id); err != nil && a.ctx.Err() == nil {
+	if err := a.keep(context.WithoutCancel(a.ctx), recordStatus+string(key), id); err != nil && a.ctx.Err() == nil {
 		a.o.Log.Warn("telegram: not remembered what is shown", "channel", string(key), "err", err)
 	}
 }

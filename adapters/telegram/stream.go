@@ -136,7 +136,7 @@ func (s *stream) call(name string) {
 	s.name = name
 	a, p := s.adapter, s.place
 	s.live.onPost(func(id int) {
-		if err := a.keep(a.ctx, recordStream+string(p.key()), streamRecord{Message: id, Name: name}); err != nil && a.ctx.Err() == nil {
+		if err := a.keep(context.WithoutCancel(a.ctx), recordStream+string(p.key()), streamRecord{Message: id, Name: name}); err != nil && a.ctx.Err() == nil {
 			a.o.Log.Warn("telegram: not remembered what is shown", "channel", string(p.key()), "err", err)
 		}
 		a.typing(p) // which a message ends
