@@ -166,9 +166,9 @@ func TestTelegramHandOverGap(t *testing.T) {
 	m, api, anna, _ := newChat(t, "BARECLAW_MAX_SESSIONS=30")
 	g := m.start()
 	for i := range chats {
-		api.Supergroup(int64(-1001-i), "Team", anna).Send(anna, "ticks "+m.path("go"))
+		api.Supergroup(int64(-1001-i), "Team", anna).Send(anna, []string{"ticks ", "toolwait ", "toolwait ", "toolwait "}[i%4]+m.path("go"))
 	}
-	m.eventually("all are busy", func() bool { return m.begun("ticks ") == chats })
+	m.eventually("all are busy", func() bool { return m.begun(m.path("go")) == chats })
 	g.say("http", "echo warm")
 	gap := func(between func()) (longest time.Duration) {
 		over := make(chan struct{})

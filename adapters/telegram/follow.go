@@ -40,7 +40,7 @@ type follower struct {
 	place   place
 	updates *core.Subscription
 	fold    *progress.Fold
-	found   *found // nil once it is taken over
+	found   []core.Message // open ones of an earlier process, until they are taken over
 	verbose int
 
 	open   map[core.MessageID]bool      // messages of this chat without an outcome
@@ -130,10 +130,7 @@ func (f *follower) run(ctx context.Context) {
 	f.verbose = f.adapter.settingsOf(ctx, f.key).verbosity()
 	f.recallShown(ctx)
 	f.takeAll(ctx)
-	if f.found != nil {
-		f.adopt()
-		f.found = nil
-	}
+	f.adopt(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

@@ -58,47 +58,35 @@ func (a *Adapter) leftOpen(key core.ChannelKey) *leftOpen {
 }
 
 // followLeft follows the conversations that an earlier process has left.
-func (a *Adapter) followLeft(ctx context.Context) error {
-	present, err := a.o.Core.Overview(ctx)
-	if err != nil {
-		return fmt.Errorf("telegram: find what runs: %w", err)
-	}
+func (a *Adapter) followLeft() {
 	a.followers.mu.Lock()
 	defer a.followers.mu.Unlock()
-	for key, l := range a.left {
+	for _, l := range a.left {
 		a.startFollower(l.place, l.updates, func(f *follower) {
-			f.found = &found{open: l.open}
-			for _, st := range present.Active {
-				if st.Key == key {
-					f.found.status = st
-				}
-			}
 			for _, m := range l.open {
 				f.open[m.ID] = true
 			}
+			f.found = l.open
 		})
 	}
 	a.left = nil
-	return nil
 }
 
-// found is what a follower finds that begins in the middle of something.
-type found struct {
-	status core.ChannelStatus
-	open   []core.Message
-}
-
-// adopt takes over what runs, if the updates that there are do not tell: its beginning
-// was told to an earlier process.
-func (f *follower) adopt() {
-	st, v := f.found.status, f.fold.View()
-	if v.Phase == progress.Running && v.Turn != st.Turn {
+// adopt takes over what runs already, if the updates that there are do not tell of it:
+// a turn that somebody else has begun, or one of which an earlier process was told.
+func (f *follower) adopt(ctx context.Context) {
+	st, err := f.adapter.o.Core.Present(ctx, f.key)
+	if err != nil {
+		return // the adapter ends, or soon will
+	}
+	if v := f.fold.View(); v.Phase == progress.Running && v.Turn != st.Turn {
 		return // it is further by now
 	}
 	f.fold.Adopt(st)
-	for _, m := range f.found.open {
+	for _, m := range f.found {
 		if st.Turn != "" && m.Turn == st.Turn && f.open[m.ID] {
 			f.setTurn(st.Turn)
 		}
 	}
+	f.found = nil
 }

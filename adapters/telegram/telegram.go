@@ -154,9 +154,7 @@ func (a *Adapter) Run(ctx context.Context) error {
 	if err := a.remember(ctx); err != nil {
 		return err
 	}
-	if err := a.followLeft(ctx); err != nil {
-		return err
-	}
+	a.followLeft()
 	if err := a.takePending(ctx); err != nil {
 		return err
 	}
