@@ -134,7 +134,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		{"a file", "GET", "/..%2f..%2fetc%2fpasswd", "", nil, 404, "not_found"},
 		{"GET of what is posted", "GET", "/message", "", nil, 405, "method_not_allowed"},
 		{"PUT", "PUT", "/message", good, nil, 405, "method_not_allowed"},
-		{"PATCH", "PATCH", "/channels/http", good, nil, 405, "method_not_allowed"},
+		{"PUT", "PUT", "/channels/http", good, nil, 405, "method_not_allowed"},
 		{"OPTIONS", "OPTIONS", "/message", "", nil, 405, "method_not_allowed"},
 		{"TRACE", "TRACE", "/message", "", nil, 405, "method_not_allowed"},
 		{"a method of one's own", "BREW", "/message", "", nil, 405, "method_not_allowed"},
