@@ -130,6 +130,9 @@ func TestTelegramStreamInGroup(t *testing.T) {
 			m.start()
 			chat.Send(anna, "ticks "+m.path("go"))
 			first := chat.AwaitMessage("the beginning", fromBot("1 2 3 "))
+			if group := where == "group"; group != (first.ReplyTo != 0) {
+				t.Errorf("it is a reply to %d", first.ReplyTo)
+			}
 			m.touch("go")
 			chat.AwaitMessage("the answer in its place", func(now telegramtest.Message) bool {
 				return now.ID == first.ID && strings.HasPrefix(now.Text, "ticked ")

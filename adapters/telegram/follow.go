@@ -78,7 +78,7 @@ func (a *Adapter) startFollower(p place, updates *core.Subscription, begin func(
 		adapter: a, key: key, place: p, updates: updates, open: map[core.MessageID]bool{}, owed: map[core.MessageID]time.Time{}, wake: make(chan struct{}, 1),
 		fold: progress.New(progress.Options{Show: a.o.Shown, Dir: a.o.CWD}), asked: time.Now(),
 	}
-	f.status, f.stream = status{adapter: a, place: p}, stream{adapter: a, place: p}
+	f.status, f.stream = status{adapter: a, place: p}, stream{adapter: a, place: p, newest: f.newest}
 	f.status.live, f.stream.live = f.status.fresh(), newLive(a, p, "stream")
 	if begin != nil {
 		begin(f)

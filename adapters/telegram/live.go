@@ -21,12 +21,13 @@ type live struct {
 	place   place
 	name    string // of its jobs in the schedule
 
-	mu     sync.Mutex   // guards the fields below
-	id     int          // of the message; 0: there is none yet
-	want   *textPart    // what it is to show
-	shown  *textPart    // what it shows
-	closed bool         // it is not changed any more
-	posted func(id int) // told of the message's id once it is made
+	mu      sync.Mutex   // guards the fields below
+	id      int          // of the message; 0: there is none yet
+	want    *textPart    // what it is to show
+	shown   *textPart    // what it shows
+	answers int          // the message that it is a reply to; 0 for none
+	closed  bool         // it is not changed any more
+	posted  func(id int) // told of the message's id once it is made
 }
 
 func newLive(a *Adapter, p place, name string) *live {
@@ -40,10 +41,17 @@ func (l *live) onPost(f func(id int)) {
 	l.posted = f
 }
 
+// answer has the message be a reply to another one.
+func (l *live) answer(message int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answers = message
+}
+
 // set has the message show something, and made if there is none yet.
 func (l *live) set(doc markdown.Document, buttons [][]Button) {
 	l.mu.Lock()
-	want := &textPart{text: doc.Text, entities: doc.Entities, buttons: buttons}
+	want := &textPart{text: doc.Text, entities: doc.Entities, buttons: buttons, replyTo: l.answers}
 	if l.closed || reflect.DeepEqual(l.want, want) {
 		l.mu.Unlock()
 		return

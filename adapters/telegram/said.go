@@ -48,15 +48,21 @@ func (f *follower) changed(ctx context.Context, c progress.Change) {
 func (f *follower) deliver(ctx context.Context, id string, kind core.DeliveryKind, body any, records ...*core.Record) {
 	doc, err := json.Marshal(body)
 	if err == nil {
-		d := &core.Delivery{ID: id, Kind: kind, Adapter: Name, Channel: f.key, Body: doc}
-		for m := range f.open {
-			d.Message = max(d.Message, m) // the newest: it carries the reply
-		}
+		d := &core.Delivery{ID: id, Kind: kind, Adapter: Name, Channel: f.key, Body: doc, Message: f.newest()}
 		err = f.adapter.o.Core.DeliverKeeping(ctx, records, d)
 	}
 	if err != nil && ctx.Err() == nil {
 		f.adapter.o.Log.Warn("telegram: not delivered what was said on the way", "channel", string(f.key), "err", err)
 	}
+}
+
+// newest returns the newest open message: it carries the reply.
+func (f *follower) newest() core.MessageID {
+	var newest core.MessageID
+	for m := range f.open {
+		newest = max(newest, m)
+	}
+	return newest
 }
 
 // changeDocument shows a change of a file.

@@ -39,10 +39,11 @@ type stream struct {
 	adapter *Adapter
 	place   place
 	live    *live
-	name    string    // of the text, see progress.View
-	began   time.Time // when it was seen first
-	changed time.Time // when something was shown last
-	bytes   int       // how much of the text that was
+	name    string                // of the text, see progress.View
+	began   time.Time             // when it was seen first
+	changed time.Time             // when something was shown last
+	bytes   int                   // how much of the text that was
+	newest  func() core.MessageID // the message that is answered
 }
 
 // show shows what is written, and returns when that is to be looked at again.
@@ -81,6 +82,9 @@ func (s *stream) show(ctx context.Context, v progress.View, now time.Time) time.
 	if draft {
 		s.draft(v.Turn, chunks[len(chunks)-1])
 		return now.Add(draftAgain)
+	}
+	if s.place.group() && !s.live.exists() {
+		s.live.answer(s.adapter.sourceOf(ctx, s.newest()))
 	}
 	s.live.set(chunks[0], nil)
 	return now.Add(every)
