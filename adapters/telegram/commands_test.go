@@ -2,6 +2,8 @@ package telegram
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,6 +117,38 @@ func TestDurationsAndSums(t *testing.T) {
 	for usd, want := range map[float64]string{0: "$0.00", 1.239: "$1.24", 0.0123: "$0.012"} {
 		if got := dollars(usd); got != want {
 			t.Errorf("%v is %q, want %q", usd, got, want)
+		}
+	}
+}
+
+// TestAlwaysIsSeen holds that nothing is allowed for ever that was not shown whole: the
+// agent suggests the rules, and may have been talked into it.
+func TestAlwaysIsSeen(t *testing.T) {
+	t.Parallel()
+	rule := func(content string) string {
+		return fmt.Sprintf(`{"type":"addRules","behavior":"allow","rules":[{"toolName":"Bash","ruleContent":%q}]}`, content)
+	}
+	for name, row := range map[string]struct {
+		suggestion string
+		button     string // that allows for ever; empty: none
+		shown      string // in the message
+	}{
+		"short":     {rule("npm test *"), "Always Bash(npm test *)", ""},
+		"hidden":    {rule("npm run something long and harmless *") + "," + rule("rm *"), "Always (see above)", "Bash(npm run something long and harmless *)\nBash(rm *)"},
+		"spaces":    {rule("echo  *"), "Always (see above)", "Bash(echo  *)"},
+		"endless":   {strings.Repeat(rule(strings.Repeat("x", 300))+",", 9) + rule("rm *"), "", ""},
+		"backwards": {rule("\u202etset"), "Always Bash(\uFFFDtset)", ""},
+	} {
+		p := core.Approval{ID: "1", Channel: "tg-7", Kind: core.ApprovalTool, Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`),
+			State: core.ApprovalPending, Suggestion: json.RawMessage("[" + row.suggestion + "]")}
+		look, button := presentTool(&p), ""
+		for _, buttons := range keyboard(look.buttons).InlineKeyboard {
+			if b := buttons[0]; strings.HasPrefix(b.CallbackData, "always:") {
+				button = b.Text
+			}
+		}
+		if button != row.button || !strings.Contains(look.text.Text, row.shown) {
+			t.Errorf("%s: the button is %q below %q", name, button, look.text.Text)
 		}
 	}
 }

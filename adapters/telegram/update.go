@@ -36,7 +36,7 @@ func read(m *models.Message, bot string) said {
 		s.text = ""
 	}
 	s.empty = s.text == "" && s.facts == "" && len(s.files) == 0
-	if strings.HasPrefix(s.text, "/") && len(s.files) == 0 {
+	if strings.HasPrefix(s.text, "/") && len(s.files) == 0 && m.ForwardOrigin == nil {
 		return s // a command of the agent, which it knows by its first character
 	}
 	s.lead = forwarded(m) + quoted(m)
