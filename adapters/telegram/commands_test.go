@@ -22,6 +22,8 @@ func TestParseCommand(t *testing.T) {
 		"/Stop@My_bot":      {"stop", "My_bot", "", true},
 		"/model  opus ":     {"model", "", "opus", true},
 		"/mode\nplan":       {"mode", "", "plan", true},
+		"@my_bot /stop":     {"stop", "", "", true},
+		"@your_bot /stop":   {},
 		"/":                 {},
 		"/@bot":             {of: "bot"},
 		"stop":              {},
@@ -30,12 +32,12 @@ func TestParseCommand(t *testing.T) {
 		"/etc/passwd is it": {"etc/passwd", "", "is it", true},
 	} {
 		m := &models.Message{Text: text}
-		name, of, arg, ok := parseCommand(m)
+		name, of, arg, ok := parseCommand(m, "my_bot")
 		if name != want.name || of != want.of || arg != want.arg || ok != want.ok {
 			t.Errorf("%q is %q of %q with %q, %v", text, name, of, arg, ok)
 		}
 		m.ForwardOrigin = &models.MessageOrigin{}
-		if _, _, _, ok := parseCommand(m); ok {
+		if _, _, _, ok := parseCommand(m, "my_bot"); ok {
 			t.Errorf("%q is a command although it is forwarded", text)
 		}
 	}

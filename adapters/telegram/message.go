@@ -272,7 +272,7 @@ func (f *fetched) tell(body *text) {
 		body.add("\n", "(It is not shown here: "+f.hidden+".)")
 	}
 	if f.transcript != "" {
-		body.add("\n", "Transcript: "+f.transcript)
+		body.add("\n", "Transcript: "+unforged(f.transcript))
 	}
 	if f.deaf != "" {
 		body.add("\n", "(It could not be transcribed: "+f.deaf+".)")

@@ -14,6 +14,8 @@ const (
 	stopShown = 500 * time.Millisecond
 	// stopPatience bounds it: the core promises two seconds.
 	stopPatience = 20 * time.Second
+	// shortest is the least that is said of a time.
+	shortest = 100 * time.Millisecond
 )
 
 // cmdStop ends the turn that ran when the command arrived, and no later one.
@@ -56,7 +58,7 @@ func (a *Adapter) interrupt(ctx context.Context, key core.ChannelKey, st core.Ch
 	case err != nil:
 		return a.failed(ctx, "end the turn", err)
 	}
-	return Note{Text: fmt.Sprintf("Stopped within %s. The conversation is kept.%s", seconds(hit.Took), waitingToo(st))}
+	return Note{Text: fmt.Sprintf("Stopped within %s. The conversation is kept.%s", seconds(max(hit.Took, shortest)), waitingToo(st))}
 }
 
 // waitingToo says what else there is, which a stop does not touch.
