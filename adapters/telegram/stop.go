@@ -14,8 +14,6 @@ const (
 	stopShown = 500 * time.Millisecond
 	// stopPatience bounds it: the core promises two seconds.
 	stopPatience = 20 * time.Second
-	// shortest is the least that is said of a time.
-	shortest = 100 * time.Millisecond
 )
 
 // cmdStop ends the turn that ran when the command arrived, and no later one.
@@ -58,7 +56,7 @@ func (a *Adapter) interrupt(ctx context.Context, key core.ChannelKey, st core.Ch
 	case err != nil:
 		return a.failed(ctx, "end the turn", err)
 	}
-	return Note{Text: fmt.Sprintf("Stopped within %s. The conversation is kept.%s", seconds(max(hit.Took, shortest)), waitingToo(st))}
+	return Note{Text: fmt.Sprintf("Stopped within %s. The conversation is kept.%s", seconds(hit.Took), waitingToo(st))}
 }
 
 // waitingToo says what else there is, which a stop does not touch.
@@ -72,11 +70,11 @@ func waitingToo(st core.ChannelStatus) string {
 	return " " + count(st.Waiting, "message waits and is next", "messages wait and are next") + "; see /queue."
 }
 
-// seconds shows a duration as people read it.
+// seconds shows a duration as people read it: one of no time as the least that is told.
 func seconds(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
+		return fmt.Sprintf("%.1f s", max(d.Seconds(), 0.1))
 	case d < time.Minute:
 		return fmt.Sprintf("%d s", int(d.Seconds()))
 	case d < time.Hour:
