@@ -66,7 +66,7 @@ func TestTheTokenIsNotShown(t *testing.T) {
 			fmt.Fprintf(w, `{"error":{"path":%q},"description":5}`, r.URL)
 		},
 		"cut connection": func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) },
-		"redirect":       func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://0.0.0.0:1"+r.URL.Path, 307) },
+		"redirect":       func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://0.0.0.0:1"+r.URL.Path, http.StatusTemporaryRedirect) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,5 +137,22 @@ func TestHugeAnswers(t *testing.T) {
 	_, err := talksTo(t, s.URL).client.SendMessage(context.WithoutCancel(t.Context()), &bot.SendMessageParams{ChatID: 7, Text: "hi"})
 	if err == nil || sent.Load() > 64<<20 {
 		t.Errorf("%v after %d bytes", err, sent.Load())
+	}
+}
+
+// TestTapsOfThoseWhoWereHeard holds that a tap does nothing that was received while its
+// user was listened to, and is handled when that is over: there is not even a core here.
+func TestTapsOfThoseWhoWereHeard(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer s.Close()
+	u, err := decode([]byte(`{"update_id":1,"callback_query":{"id":"1","from":{"id":8},"data":"ok:1","message":{"message_id":1,"date":1,"chat":{"id":-5}}}}`))
+	if err != nil || u.CallbackQuery == nil {
+		t.Fatalf("read: %v", err)
+	}
+	talksTo(t, s.URL).tapped(t.Context(), &arrival{update: u})
+	if n := asked.Load(); n > 0 {
+		t.Errorf("Telegram was asked %d times", n)
 	}
 }
