@@ -66,7 +66,9 @@ func TestTheTokenIsNotShown(t *testing.T) {
 			fmt.Fprintf(w, `{"error":{"path":%q},"description":5}`, r.URL)
 		},
 		"cut connection": func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) },
-		"redirect":       func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://0.0.0.0:1"+r.URL.Path, http.StatusTemporaryRedirect) },
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://0.0.0.0:1"+r.URL.Path, http.StatusTemporaryRedirect)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
