@@ -286,3 +286,34 @@ func TestTelegramPermissionShowsAll(t *testing.T) {
 	says(chat, "final: allowed Write")
 	g.balanced()
 }
+
+// A tap can bring whatever data somebody's program likes: it does something only in the
+// chat that the data is about, also for those who are listened to.
+func TestTelegramButtonsOfOtherChats(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t)
+	g := m.start()
+	team := api.Group(-100, "Team", anna)
+	team.Send(anna, "echo here")
+	here := says(team, "here")
+	chat.Send(anna, "tool 0 ask rm")
+	asks(chat, "Allow", "ask rm")
+	id := g.asked(1)[0].str("id")
+	chat.Send(anna, "echo waits")
+	g.queued(channelOf(chat), 1)
+	chat.Send(anna, "/queue")
+	list := says(chat, "1 message waits")
+	forged := []string{list.Buttons[0][0].Data, list.Buttons[0][1].Data, "q:" + id + ":0:0"}
+	for _, verb := range []string{"ok", "no", "always", "all", "revise"} {
+		forged = append(forged, verb+":"+id)
+	}
+	for _, data := range forged {
+		told(t, api, team.TapStale(anna, here.ID, data), "not known any more")
+	}
+	g.asked(1)
+	g.queued(channelOf(chat), 1)
+	g.must("POST", "/approvals/"+id, obj{"behavior": "allow"}, 200)
+	answers(chat, "final: ran: ask rm")
+	answers(chat, "waits")
+	g.balanced()
+}

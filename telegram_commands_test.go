@@ -197,6 +197,21 @@ func TestTelegramQueue(t *testing.T) {
 	g.balanced()
 }
 
+// Only the button that says so confirms what is dangerous.
+func TestTelegramBypassIsConfirmed(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := newChat(t)
+	m.start()
+	chat.Send(anna, "/mode sure")
+	says(chat, "sure is no permission mode")
+	chat.Send(anna, "/mode bypassPermissions")
+	q := says(chat, "Careful")
+	chat.Send(anna, "/mode")
+	says(chat, "permission mode of this chat is as the gateway is configured")
+	chat.Tap(anna, q.ID, "Yes, bypass permissions")
+	says(chat, "permission mode is bypassPermissions from the next turn on")
+}
+
 func TestTelegramModelAndMode(t *testing.T) {
 	t.Parallel()
 	m, api, anna, chat := newChat(t)

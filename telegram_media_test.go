@@ -87,6 +87,22 @@ func TestTelegramMedia(t *testing.T) {
 	g.balanced()
 }
 
+// TestTelegramMediaTakesTime shows that something happens while a file is received, and
+// what is said in it is made out.
+func TestTelegramMediaTakesTime(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t)
+	m.env = append(m.env, "BARECLAW_TRANSCRIBE=while [ ! -e "+m.path("go")+" ]; do sleep 0.05; done; echo words")
+	m.start()
+	chat.Send(anna, "echo speech", telegramtest.WithMedia(telegramtest.Voice([]byte("x"), 1)))
+	api.Await(t, "typing is shown again", func() bool { return len(api.Calls("sendChatAction")) == 2 })
+	if n := m.begun(""); n != 0 {
+		t.Errorf("%d turns were begun", n)
+	}
+	m.touch("go")
+	chat.AwaitText("speech")
+}
+
 // TestTelegramMediaThatFails holds that what was written is read all the same, and
 // that both sides are told.
 func TestTelegramMediaThatFails(t *testing.T) {

@@ -119,7 +119,7 @@ func TestTelegramPlan(t *testing.T) {
 				fmt.Fprintf(&steps, "## Step %d\n\nDo **it**, %s.\n\n", i, strings.Repeat("carefully and slowly, ", 5))
 			}
 			id := g.tell(channelOf(chat), calling(t, "ExitPlanMode", obj{"plan": steps.String()}))
-			q := asks(chat, "Approve", "Claude's plan", "carried out?")
+			q := asks(chat, "Approve", "Claude's plan", "Shall Claude carry it out?")
 			first, second := says(chat, "Step 0"), says(chat, "Step 49")
 			if first.ID == second.ID || first.ID > second.ID || second.ID > q.ID || strings.Contains(first.Text, "##") {
 				t.Errorf("the plan is in messages %d to %d, the question in %d: %q", first.ID, second.ID, q.ID, first.Text)

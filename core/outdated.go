@@ -29,17 +29,27 @@ func (l *lane) upToDate() bool {
 // how that is taken back.
 func (l *lane) withUndo(r Reply) Reply {
 	s := l.m.settings.of(l.key)
-	var own []string
+	var own, commands []string
 	if s.Model != "" {
-		own = append(own, fmt.Sprintf("the model %q", s.Model))
+		own, commands = append(own, fmt.Sprintf("the model %q", s.Model)), append(commands, "/model default")
 	}
 	if s.PermissionMode != "" && r.Code != CodeBadModel {
-		own = append(own, fmt.Sprintf("the permission mode %q", s.PermissionMode))
+		own, commands = append(own, fmt.Sprintf("the permission mode %q", s.PermissionMode)), append(commands, "/mode reset")
 	}
 	if len(own) == 0 {
 		return r
 	}
-	undo := fmt.Sprintf(" This channel has %s of its own. Set another one, or take it back: PATCH /channels/{key} with an empty value.", strings.Join(own, " and "))
-	r.Text, r.Error = r.Text+undo, r.Error+undo
+	undo := fmt.Sprintf(" This channel has %s of its own. Set another one, or take it back: in a chat with %s, over HTTP with PATCH /channels/{key} and an empty value.",
+		strings.Join(own, " and "), strings.Join(commands, " and "))
+	r.Text, r.Error = sentence(r.Text)+undo, sentence(r.Error)+undo
 	return r
+}
+
+// sentence ends a text as one, so that another one can follow.
+func sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
 }

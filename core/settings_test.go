@@ -233,7 +233,7 @@ func TestBadSettingsSayHowToUndo(t *testing.T) {
 		h, id := w.running()
 		h.fails(id, CodeBadModel, time.Time{})
 		text := w.wants(m, Failed, CodeBadModel, `the model "nonsense"`).Reply.Text
-		if !strings.Contains(text, "PATCH /channels/") || strings.Contains(text, "bypass") {
+		if !strings.Contains(text, "/model default, over HTTP with PATCH /channels/") || strings.Contains(text, "bypass") {
 			t.Errorf("the reply is %q", text)
 		}
 		w.set("nonsense", "bypassPermissions")
@@ -242,6 +242,6 @@ func TestBadSettingsSayHowToUndo(t *testing.T) {
 		m = w.submit("two")
 		w.host().exit(Exit{Reason: ExitStartFailed, Code: "agent_exit", Text: "Claude refuses the mode."})
 		w.after(time.Second)
-		w.wants(m, Failed, "agent_exit", `the model "nonsense" and the permission mode "bypassPermissions"`)
+		w.wants(m, Failed, "agent_exit", `Claude refuses the mode. This channel has the model "nonsense" and the permission mode "bypassPermissions"`)
 	})
 }

@@ -159,15 +159,30 @@ func presentTool(p *core.Approval) asked {
 		b.Text("\n").Bold(decidedText(p))
 		return asked{text: b.Document()}
 	}
-	b.Text("\n").Italic("Reply with a text to deny it and say why. Until " + clock(p.ExpiresAt) + ".")
 	rows := [][]Button{{{"Allow", "ok:" + p.ID}, {"Deny", "no:" + p.ID}}}
-	if rules := core.AlwaysRules(*p); len(rules) > 0 {
-		rows = append(rows, []Button{{brief("Always "+strings.Join(rules, ", "), labelShown), "always:" + p.ID}})
+	if rules := alwaysShown(p); len(rules) > 0 {
+		label := "Always " + strings.Join(rules, ", ")
+		if brief(label, labelShown) != label {
+			b.Text("\n").Text("“Always” would allow, from now on in this chat:").Pre("", strings.Join(rules, "\n"))
+			label = "Always (see above)"
+		}
+		rows = append(rows, []Button{{label, "always:" + p.ID}})
 	}
+	b.Text("\n").Italic("Reply with a text to deny it and say why. Until " + clock(p.ExpiresAt) + ".")
 	if !full {
 		rows = append(rows, []Button{{"Show all", "all:" + p.ID}})
 	}
 	return asked{text: b.Document(), buttons: rows}
+}
+
+// alwaysShown returns the rules that “Always” would write; none if they are too long to be
+// shown whole, since what is allowed for ever must be seen.
+func alwaysShown(p *core.Approval) []string {
+	rules := core.AlwaysRules(*p)
+	if markdown.Length(strings.Join(rules, "\n")) > inputShown {
+		return nil
+	}
+	return rules
 }
 
 // showInput shows a tool's input, shortened, and reports whether that is all of it.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"bareclaw/core"
+
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 )
@@ -21,20 +23,59 @@ type tap struct {
 	arg     string
 }
 
-// taps says what the buttons' verbs do. Each returns what is shown to who tapped: at
-// most 200 characters, https://core.telegram.org/bots/api#answercallbackquery
-func (a *Adapter) taps() map[string]func(context.Context, tap) string {
-	return map[string]func(context.Context, tap) string{
-		"ok": a.tapAllow, "always": a.tapAlways, "no": a.tapDeny, "all": a.tapAll, "revise": a.tapRevise, "q": a.tapOption,
-		"drop": a.tapDrop, "now": a.tapNow, "model": a.tapModel, "mode": a.tapMode, "verbose": a.tapVerbose, "unrule": a.tapUnrule,
+// An action is what a button does. It returns what is shown to who tapped: at most 200
+// characters, https://core.telegram.org/bots/api#answercallbackquery
+type action func(context.Context, tap) string
+
+// taps says what the buttons' verbs do.
+func (a *Adapter) taps() map[string]action {
+	return map[string]action{
+		"ok": a.ofApproval(a.tapAllow), "always": a.ofApproval(a.tapAlways), "no": a.ofApproval(a.tapDeny),
+		"all": a.ofApproval(a.tapAll), "revise": a.ofApproval(a.tapRevise), "q": a.ofApproval(a.tapOption),
+		"drop": a.ofMessage(a.tapDrop), "now": a.ofMessage(a.tapNow),
+		"model": a.tapModel, "mode": a.tapMode, "verbose": a.tapVerbose, "unrule": a.tapUnrule,
 		"stop":   a.tappedStop,
 		verbEdit: a.runEdited,
 	}
 }
 
+// buttonGone is said of a button that does nothing.
+const buttonGone = "This button is not known any more."
+
+// ofApproval lets a button do something about the approvals of its own chat only: a
+// tap can bring data that no button has.
+func (a *Adapter) ofApproval(do action) action {
+	return func(ctx context.Context, t tap) string {
+		id, _, _ := strings.Cut(t.arg, ":")
+		if p, err := a.o.Core.Approval(ctx, id); err == nil && !a.inChat(t.place, p.Channel) {
+			return buttonGone
+		}
+		return do(ctx, t)
+	}
+}
+
+// ofMessage lets a button do something about the messages of its own chat only.
+func (a *Adapter) ofMessage(do action) action {
+	return func(ctx context.Context, t tap) string {
+		if m, err := a.o.Core.Message(ctx, core.MessageID(t.arg)); err == nil && !a.inChat(t.place, m.Channel) {
+			return buttonGone
+		}
+		return do(ctx, t)
+	}
+}
+
+// inChat reports whether a channel is a conversation in the chat of a place.
+func (a *Adapter) inChat(here place, key core.ChannelKey) bool {
+	p, ok := parsePlace(key)
+	return ok && a.movedTo(p).chat == a.movedTo(here).chat
+}
+
 // tapped does what a button is for, and tells so.
 func (a *Adapter) tapped(ctx context.Context, r *arrival) {
 	q := r.update.CallbackQuery
+	if !a.allowed[q.From.ID] {
+		return // who was listened to when it was received
+	}
 	t := tap{key: r.key, user: q.From}
 	t.verb, t.arg, _ = strings.Cut(q.Data, ":")
 	if m := q.Message.Message; m != nil {
@@ -42,7 +83,7 @@ func (a *Adapter) tapped(ctx context.Context, r *arrival) {
 	} else if m := q.Message.InaccessibleMessage; m != nil {
 		t.place, t.message, t.stale = place{chat: m.Chat.ID}, m.MessageID, true
 	}
-	answer := "This button is not known any more."
+	answer := buttonGone
 	if do := a.taps()[t.verb]; do != nil {
 		answer = do(ctx, t)
 	}

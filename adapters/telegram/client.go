@@ -5,10 +5,12 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -39,20 +41,25 @@ type client struct {
 }
 
 func newClient(o Options) (*client, error) {
-	h := o.HTTP
-	if h == nil {
-		h = &http.Client{Transport: transport()}
+	h := &http.Client{Transport: transport(), CheckRedirect: stayHere}
+	if o.HTTP != nil {
+		own := *o.HTTP
+		h, own.CheckRedirect = &own, stayHere
 	}
-	b, err := bot.New(o.Token, bot.WithSkipGetMe(), bot.WithServerURL(o.API), bot.WithHTTPClient(o.PollTimeout, h),
+	b, err := bot.New(o.Token, bot.WithSkipGetMe(), bot.WithServerURL(o.API), bot.WithHTTPClient(o.PollTimeout, answering{h}),
 		bot.WithErrorsHandler(func(error) {})) // each call returns its own
 	if err != nil {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	return &client{
-		Bot: b, http: h, polls: &http.Client{Transport: polling()}, token: o.Token, grace: pollGrace,
+		Bot: b, http: h, polls: &http.Client{Transport: polling(), CheckRedirect: stayHere}, token: o.Token, grace: pollGrace,
 		methods: o.API + "/bot" + o.Token + "/", files: o.API + "/file/bot" + o.Token + "/",
 	}, nil
 }
+
+// stayHere follows no redirect: it would tell the token to another server, as a part
+// of the URL that it comes from.
+func stayHere(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func transport() *http.Transport {
 	return &http.Transport{
@@ -158,8 +165,11 @@ func decodeAnswer(method string, status int, data []byte, result any) error {
 	return nil
 }
 
-// clean takes the token out of an error, which may show the URL.
+// clean says what was done, and takes the token out of an error, which may show the URL.
 func (c *client) clean(doing string, err error) error {
+	if request := (*url.Error)(nil); errors.As(err, &request) {
+		err = request.Err // why; what was asked for is known
+	}
 	if text := err.Error(); strings.Contains(text, c.token) {
 		return fmt.Errorf("%s: %s", doing, strings.ReplaceAll(text, c.token, "***"))
 	}

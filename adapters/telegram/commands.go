@@ -63,7 +63,7 @@ func (a *Adapter) commandCalled(name string) (command, bool) {
 // all that is to be done about it.
 func (a *Adapter) command(ctx context.Context, p place, r *arrival) bool {
 	m := r.update.Message
-	name, of, arg, ok := parseCommand(m)
+	name, of, arg, ok := parseCommand(m, a.health.name())
 	if !ok {
 		return a.repliedToApproval(ctx, p, r)
 	}
@@ -87,13 +87,19 @@ func (a *Adapter) command(ctx context.Context, p place, r *arrival) bool {
 // commandNote is the id of the answer to a command.
 func commandNote(key string) string { return "cmd:" + key }
 
-// parseCommand takes a command apart: /name@of arg. A forwarded one is somebody
-// else's, to be talked about.
-func parseCommand(m *models.Message) (name, of, arg string, ok bool) {
-	if m == nil || m.ForwardOrigin != nil || !strings.HasPrefix(m.Text, "/") {
+// parseCommand takes a command apart: /name@of arg. bot is the bot's user name, which
+// may stand before it as well. A forwarded one is somebody else's, to be talked about.
+func parseCommand(m *models.Message, bot string) (name, of, arg string, ok bool) {
+	if m == nil || m.ForwardOrigin != nil {
 		return "", "", "", false
 	}
 	head := m.Text
+	if strings.HasPrefix(head, "@") {
+		head = unaddressed(head, bot)
+	}
+	if !strings.HasPrefix(head, "/") {
+		return "", "", "", false
+	}
 	if i := strings.IndexAny(head, " \t\n"); i >= 0 {
 		head, arg = head[:i], strings.TrimSpace(head[i:])
 	}
@@ -102,8 +108,8 @@ func parseCommand(m *models.Message) (name, of, arg string, ok bool) {
 }
 
 // isStop reports whether a message is the command that ends the running turn.
-func isStop(m *models.Message) bool {
-	name, _, _, ok := parseCommand(m)
+func isStop(m *models.Message, bot string) bool {
+	name, _, _, ok := parseCommand(m, bot)
 	return ok && name == "stop"
 }
 

@@ -2,6 +2,8 @@ package telegram
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +22,8 @@ func TestParseCommand(t *testing.T) {
 		"/Stop@My_bot":      {"stop", "My_bot", "", true},
 		"/model  opus ":     {"model", "", "opus", true},
 		"/mode\nplan":       {"mode", "", "plan", true},
+		"@my_bot /stop":     {"stop", "", "", true},
+		"@your_bot /stop":   {},
 		"/":                 {},
 		"/@bot":             {of: "bot"},
 		"stop":              {},
@@ -28,12 +32,12 @@ func TestParseCommand(t *testing.T) {
 		"/etc/passwd is it": {"etc/passwd", "", "is it", true},
 	} {
 		m := &models.Message{Text: text}
-		name, of, arg, ok := parseCommand(m)
+		name, of, arg, ok := parseCommand(m, "my_bot")
 		if name != want.name || of != want.of || arg != want.arg || ok != want.ok {
 			t.Errorf("%q is %q of %q with %q, %v", text, name, of, arg, ok)
 		}
 		m.ForwardOrigin = &models.MessageOrigin{}
-		if _, _, _, ok := parseCommand(m); ok {
+		if _, _, _, ok := parseCommand(m, "my_bot"); ok {
 			t.Errorf("%q is a command although it is forwarded", text)
 		}
 	}
@@ -106,15 +110,47 @@ func TestAnswers(t *testing.T) {
 func TestDurationsAndSums(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
-		400 * time.Millisecond: "0.4 s", 59 * time.Second: "59 s", 61 * time.Second: "1 min 1 s", 26 * time.Hour: "1 d 2 h", 61 * time.Minute: "1 h 1 min",
+		time.Millisecond: "0.1 s", 400 * time.Millisecond: "0.4 s", 59 * time.Second: "59 s", 61 * time.Second: "1 min 1 s", 26 * time.Hour: "1 d 2 h", 61 * time.Minute: "1 h 1 min",
 	} {
 		if got := seconds(d); got != want {
 			t.Errorf("%s is %q, want %q", d, got, want)
 		}
 	}
-	for usd, want := range map[float64]string{0: "$0.00", 1.239: "$1.24", 0.0123: "$0.012"} {
+	for usd, want := range map[float64]string{0: "$0.00", 1.239: "$1.24", 0.0123: "$0.012", 0.01: "$0.01", 0.0496: "$0.05", 0.000034: "$0.000034"} {
 		if got := dollars(usd); got != want {
 			t.Errorf("%v is %q, want %q", usd, got, want)
+		}
+	}
+}
+
+// TestAlwaysIsSeen holds that nothing is allowed for ever that was not shown whole: the
+// agent suggests the rules, and may have been talked into it.
+func TestAlwaysIsSeen(t *testing.T) {
+	t.Parallel()
+	rule := func(content string) string {
+		return fmt.Sprintf(`{"type":"addRules","behavior":"allow","rules":[{"toolName":"Bash","ruleContent":%q}]}`, content)
+	}
+	for name, row := range map[string]struct {
+		suggestion string
+		button     string // that allows for ever; empty: none
+		shown      string // in the message
+	}{
+		"short":     {rule("npm test *"), "Always Bash(npm test *)", ""},
+		"hidden":    {rule("npm run something long and harmless *") + "," + rule("rm *"), "Always (see above)", "Bash(npm run something long and harmless *)\nBash(rm *)"},
+		"spaces":    {rule("echo  *"), "Always (see above)", "Bash(echo  *)"},
+		"endless":   {strings.Repeat(rule(strings.Repeat("x", 300))+",", 9) + rule("rm *"), "", ""},
+		"backwards": {rule("\u202etset"), "Always Bash(\uFFFDtset)", ""},
+	} {
+		p := core.Approval{ID: "1", Channel: "tg-7", Kind: core.ApprovalTool, Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`),
+			State: core.ApprovalPending, Suggestion: json.RawMessage("[" + row.suggestion + "]")}
+		look, button := presentTool(&p), ""
+		for _, buttons := range keyboard(look.buttons).InlineKeyboard {
+			if b := buttons[0]; strings.HasPrefix(b.CallbackData, "always:") {
+				button = b.Text
+			}
+		}
+		if button != row.button || !strings.Contains(look.text.Text, row.shown) {
+			t.Errorf("%s: the button is %q below %q", name, button, look.text.Text)
 		}
 	}
 }

@@ -154,6 +154,9 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 	}
 	m := u.EditedMessage
 	p := a.movedTo(placeOf(m))
+	if !a.inChat(t.place, p.key()) {
+		return gone
+	}
 	old := core.Message{}
 	if e.Of != "" {
 		if old, err = a.o.Core.Message(ctx, e.Of); err != nil && !errors.Is(err, core.ErrNotFound) {

@@ -103,7 +103,7 @@ func (a *Adapter) load(ctx context.Context, id string, to *os.File) (int64, erro
 		if errors.As(err, &final) || ctx.Err() != nil {
 			return have, err
 		}
-		a.o.Log.Warn("telegram: a file is not fetched yet", "try", try+1, "bytes", have, "err", a.client.clean("fetch a file", err))
+		a.o.Log.Warn("telegram: a file is not fetched yet", "try", try+1, "bytes", have, "err", err)
 		if try+1 == fetchTries {
 			return have, &fileError{why: "Telegram did not give it, after several tries", err: err}
 		}
@@ -143,7 +143,7 @@ func (a *Adapter) loadMore(ctx context.Context, id string, to *os.File, have int
 	}
 	res, err := a.client.http.Do(req)
 	if err != nil {
-		return have, err
+		return have, a.client.clean("download", err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	switch res.StatusCode {

@@ -255,3 +255,28 @@ func TestNamesOfFiles(t *testing.T) {
 		t.Errorf("%s, %s, %s", name(12), name(13), name(1012))
 	}
 }
+
+// TestSweepOfLinks holds that the directory may be a link to another disk, which stays,
+// and that nothing elsewhere is removed.
+func TestSweepOfLinks(t *testing.T) {
+	t.Parallel()
+	disk, state := t.TempDir(), t.TempDir()
+	link, elsewhere := filepath.Join(state, "media"), filepath.Join(state, "elsewhere")
+	for _, err := range []error{
+		os.Symlink(disk, link), os.WriteFile(elsewhere, nil, 0o600), os.Mkdir(filepath.Join(disk, "tg-1"), 0o700),
+		os.WriteFile(filepath.Join(disk, "tg-1", "old"), nil, 0o600), os.Symlink(elsewhere, filepath.Join(disk, "tg-1", "link")),
+		os.Symlink(state, filepath.Join(disk, "dir")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sweep(link, time.Hour, time.Now().Add(24*time.Hour)); err != nil {
+		t.Error(err)
+	}
+	for path, want := range map[string]bool{link: true, elsewhere: true, filepath.Join(disk, "tg-1", "old"): false, filepath.Join(disk, "tg-1", "link"): false} {
+		if _, err := os.Lstat(path); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", path, err == nil, want)
+		}
+	}
+}

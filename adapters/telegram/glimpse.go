@@ -8,6 +8,7 @@ type glance struct {
 	sender  int64 // the user it is from; 0: nobody, or somebody who hides behind a chat
 	chat    int64
 	service bool // it tells of the chat itself, whoever has brought that about
+	strange bool // it is nothing that can be read, so that nobody is known to have said it
 }
 
 // glimpse takes a glance at an update.
@@ -34,7 +35,7 @@ func glimpse(raw json.RawMessage) glance {
 		Stopped  *said `json:"stopped_message_generation"`
 	}
 	if json.Unmarshal(raw, &u) != nil {
-		return glance{}
+		return unreadable(raw)
 	}
 	g := glance{id: u.ID}
 	for _, s := range []*said{u.Message, u.Edited, u.Callback, u.Member, u.Stopped} {
@@ -56,4 +57,16 @@ func glimpse(raw json.RawMessage) glance {
 		g.chat = m.Old // where somebody may have spoken
 	}
 	return g
+}
+
+// unreadable finds of an update that is not what it should be only which one it is:
+// without that it would come again with each poll.
+func unreadable(raw json.RawMessage) glance {
+	var u struct {
+		ID int64 `json:"update_id"`
+	}
+	if json.Unmarshal(raw, &u) != nil {
+		return glance{}
+	}
+	return glance{id: u.ID, strange: true}
 }

@@ -55,7 +55,7 @@ func (n *intake) add(in core.Inbound) {
 		n.adapter.start(func(ctx context.Context) { n.adapter.handled(ctx, r) })
 		return
 	}
-	p, inOrder := r.place()
+	p, inOrder := r.place(n.adapter.health.name())
 	if !inOrder {
 		n.adapter.start(func(ctx context.Context) { n.adapter.handleAside(ctx, r) })
 		return
@@ -144,11 +144,11 @@ func (r *arrival) album() string {
 }
 
 // place returns the conversation that an update belongs to, and whether it waits
-// for those that came before.
-func (r *arrival) place() (p place, inOrder bool) {
+// for those that came before. bot is the bot's user name.
+func (r *arrival) place(bot string) (p place, inOrder bool) {
 	switch u := &r.update; {
 	case u.Message != nil:
-		return placeOf(u.Message), !isStop(u.Message)
+		return placeOf(u.Message), !isStop(u.Message, bot)
 	case u.EditedMessage != nil:
 		return placeOf(u.EditedMessage), true
 	case u.MyChatMember != nil:

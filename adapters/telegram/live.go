@@ -138,6 +138,17 @@ func (a *Adapter) call(ctx context.Context, do func(context.Context) error) erro
 	return do(ctx)
 }
 
+// typeFor shows that somebody types until the function is called that it returns.
+func (a *Adapter) typeFor(ctx context.Context, p place) (end func()) {
+	ctx, end = context.WithCancel(ctx)
+	a.start(func(context.Context) { // ends by end, or with ctx
+		for ; ctx.Err() == nil; pause(ctx, typingEvery) {
+			a.typing(p)
+		}
+	})
+	return end
+}
+
 // typing shows for a moment that somebody types.
 func (a *Adapter) typing(p place) {
 	a.post(schedule.Job{

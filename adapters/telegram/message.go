@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -125,13 +126,17 @@ func (b *built) note() string {
 // for as long as that takes.
 func (a *Adapter) build(ctx context.Context, p place, ms []*models.Message) (built, error) {
 	var says []said
+	for _, m := range ms {
+		says = append(says, read(m, a.health.name()))
+	}
+	if slices.ContainsFunc(says, func(s said) bool { return len(s.files) > 0 }) {
+		defer a.typeFor(ctx, p)()
+	}
 	var files []fetched
 	left := int64(maxImagesBytes)
-	for _, m := range ms {
-		s := read(m, a.health.name())
-		says = append(says, s)
-		for i := range s.files {
-			f := a.receiveFile(ctx, p, s.files[i], left)
+	for i := range says {
+		for _, m := range says[i].files {
+			f := a.receiveFile(ctx, p, m, left)
 			left -= int64(len(f.block)) * 3 / 4
 			files = append(files, f)
 		}
@@ -272,7 +277,7 @@ func (f *fetched) tell(body *text) {
 		body.add("\n", "(It is not shown here: "+f.hidden+".)")
 	}
 	if f.transcript != "" {
-		body.add("\n", "Transcript: "+f.transcript)
+		body.add("\n", "Transcript: "+unforged(f.transcript))
 	}
 	if f.deaf != "" {
 		body.add("\n", "(It could not be transcribed: "+f.deaf+".)")

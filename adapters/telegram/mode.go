@@ -30,16 +30,19 @@ func (a *Adapter) cmdMode(ctx context.Context, c call) Note {
 	return modeNote("The permission mode of this chat is "+configuredOr(own.PermissionMode)+".", own.PermissionMode)
 }
 
-// tapMode is the tap on the name of a mode.
-func (a *Adapter) tapMode(ctx context.Context, t tap) string { return a.tapSetting(ctx, t, a.setMode) }
+// tapMode is the tap on the name of a mode, or on being sure of one.
+func (a *Adapter) tapMode(ctx context.Context, t tap) string {
+	if t.arg == modeSure {
+		t.arg = modeBypass
+		return a.tapSetting(ctx, t, a.useMode)
+	}
+	return a.tapSetting(ctx, t, a.setMode)
+}
 
 func (a *Adapter) setMode(ctx context.Context, p place, name string) Note {
-	own := name
 	switch {
 	case name == modeReset:
-		own = ""
-	case name == modeSure:
-		own = modeBypass
+		name = ""
 	case name == modeBypass:
 		return Note{
 			Text: "**Careful**: with `bypassPermissions` Claude does whatever it wants on the gateway's machine, and nobody is asked first. " +
@@ -50,6 +53,11 @@ func (a *Adapter) setMode(ctx context.Context, p place, name string) Note {
 		return Note{Text: literal(brief(name, 100)) + " is no permission mode. There are " + strings.Join(core.PermissionModes(), ", ") +
 			", and `reset` for what the gateway is configured with."}
 	}
+	return a.useMode(ctx, p, name)
+}
+
+// useMode sets the chat's own mode; none takes it back.
+func (a *Adapter) useMode(ctx context.Context, p place, own string) Note {
 	if err := a.o.Core.SetPermissionMode(ctx, p.key(), own); err != nil {
 		return a.failed(ctx, "set the permission mode", err)
 	}

@@ -106,7 +106,7 @@ func keyboard(buttons [][]Button) *models.InlineKeyboardMarkup {
 	for _, row := range buttons {
 		var out []models.InlineKeyboardButton
 		for _, b := range row {
-			out = append(out, models.InlineKeyboardButton{Text: b.Text, CallbackData: b.Data})
+			out = append(out, models.InlineKeyboardButton{Text: markdown.Clean(b.Text), CallbackData: b.Data})
 		}
 		k.InlineKeyboard = append(k.InlineKeyboard, out)
 	}

@@ -17,14 +17,14 @@ func presentPlan(p *core.Approval) asked {
 	if look.before.Text == "" {
 		b.Text("Claude has a plan, which is in what it has said.\n")
 	} else {
-		b.Text("That is Claude's plan.\n")
+		b.Text("This is Claude's plan.\n")
 	}
 	if p.State != core.ApprovalPending {
 		b.Bold(decidedText(p))
 		look.text = b.Document()
 		return look
 	}
-	b.Text("Is it to be carried out? ").Italic("Reply with a text to say what is to change. Until " + clock(p.ExpiresAt) + ".")
+	b.Text("Shall Claude carry it out? ").Italic("To have it changed, reply to this message. Until " + clock(p.ExpiresAt) + ".")
 	look.text = b.Document()
 	look.buttons = [][]Button{{{"Approve", "ok:" + p.ID}, {"Revise", "revise:" + p.ID}}}
 	return look

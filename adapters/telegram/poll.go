@@ -100,34 +100,45 @@ func (a *Adapter) resumeAt(ctx context.Context) int64 {
 	return update + 1
 }
 
+// errNoIDs: what Telegram gives cannot be acknowledged, and would come again at once.
+var errNoIDs = &apiError{method: "getUpdates", status: http.StatusOK, text: "its updates have no ids"}
+
 // receive records updates and lets them be handled. It returns the offset that
-// acknowledges them.
+// acknowledges them, which may be below the one that they were asked for with: after a
+// week without any Telegram begins to count anew.
 func (a *Adapter) receive(ctx context.Context, updates []json.RawMessage, offset int64) (int64, error) {
-	before := offset
+	if len(updates) == 0 {
+		return offset, nil
+	}
+	var next int64
 	var in []*core.Inbound
 	for _, raw := range updates {
 		g := glimpse(raw)
-		if g.id == 0 {
+		next = max(next, g.id+1)
+		switch {
+		case g.id == 0:
 			a.o.Log.Error("telegram: an update has no id, so it cannot be told from others")
-			continue
-		}
-		offset = max(offset, g.id+1)
-		if !a.hears(g) {
+		case g.strange:
+			a.o.Log.Error("telegram: an update cannot be read; it is left out", "update", g.id)
+		case !a.hears(g):
 			a.health.strangers.Add(1)
-			continue
+		default:
+			in = append(in, &core.Inbound{ID: sourceKey(a.botID, g.id), Adapter: Name, Body: raw})
 		}
-		in = append(in, &core.Inbound{ID: sourceKey(a.botID, g.id), Adapter: Name, Body: raw})
+	}
+	if next <= 1 {
+		return offset, errNoIDs
 	}
 	if len(in) == 0 {
-		return offset, nil
+		return next, nil
 	}
 	if err := a.o.Core.Receive(ctx, in); err != nil {
-		return before, err
+		return offset, err
 	}
 	for _, i := range in {
 		a.intake.add(*i)
 	}
-	return offset, nil
+	return next, nil
 }
 
 // hears reports whether an update is listened to: what users say who are allowed

@@ -119,12 +119,12 @@ func optionButtons(id string, n int, q core.Question, s answers) [][]Button {
 func (a *Adapter) tapOption(ctx context.Context, t tap) string {
 	parts := strings.Split(t.arg, ":")
 	if len(parts) != 3 {
-		return "This button is not known any more."
+		return buttonGone
 	}
 	id, option := parts[0], parts[2]
 	number, err := strconv.Atoi(parts[1])
 	if err != nil {
-		return "This button is not known any more."
+		return buttonGone
 	}
 	text := a.answering(ctx, id, &t.user, t.key, func(questions []core.Question, s *answers) string {
 		if number != s.open() {
@@ -157,7 +157,7 @@ func choose(q core.Question, s *answers, option string) string {
 	i, err := strconv.Atoi(option)
 	switch {
 	case err != nil || i < 0 || i >= len(q.Options):
-		return "This button is not known any more."
+		return buttonGone
 	case q.MultiSelect:
 		s.toggle(i)
 	default:

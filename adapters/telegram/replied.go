@@ -50,7 +50,7 @@ func (a *Adapter) repliedToApproval(ctx context.Context, p place, r *arrival) bo
 		}
 	}
 	approval, err := a.o.Core.Approval(ctx, begun.Approval)
-	if err != nil || !again && (approval.State != core.ApprovalPending || !meant(&approval, m.Text)) {
+	if err != nil || !a.inChat(p, approval.Channel) || !again && (approval.State != core.ApprovalPending || !meant(&approval, m.Text)) {
 		return false
 	}
 	if err := a.keep(ctx, recordReply+r.key, begun); err != nil {
@@ -125,7 +125,7 @@ func (a *Adapter) decideByText(ctx context.Context, p *core.Approval, m *models.
 	switch {
 	case isWord(m.Text, yesWords):
 		d.Allow = true
-	case isWord(m.Text, alwaysWords) && len(core.AlwaysRules(*p)) > 0:
+	case isWord(m.Text, alwaysWords) && len(alwaysShown(p)) > 0:
 		d.Allow, d.Always = true, true
 	case isWord(m.Text, noWords):
 	default:

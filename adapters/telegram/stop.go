@@ -70,11 +70,11 @@ func waitingToo(st core.ChannelStatus) string {
 	return " " + count(st.Waiting, "message waits and is next", "messages wait and are next") + "; see /queue."
 }
 
-// seconds shows a duration as people read it.
+// seconds shows a duration as people read it: one of no time as the least that is told.
 func seconds(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
+		return fmt.Sprintf("%.1f s", max(d.Seconds(), 0.1))
 	case d < time.Minute:
 		return fmt.Sprintf("%d s", int(d.Seconds()))
 	case d < time.Hour:

@@ -31,6 +31,9 @@ func (a *Adapter) sweepMedia(ctx context.Context) {
 // never finished, and the directories that are empty then.
 func sweep(dir string, maxAge time.Duration, now time.Time) error {
 	var dirs []string
+	if at, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = at // it may be on another disk, and then the link to it is no old file
+	}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -36,10 +37,13 @@ func read(m *models.Message, bot string) said {
 		s.text = ""
 	}
 	s.empty = s.text == "" && s.facts == "" && len(s.files) == 0
-	if strings.HasPrefix(s.text, "/") && len(s.files) == 0 {
+	if strings.HasPrefix(s.text, "/") && len(s.files) == 0 && m.ForwardOrigin == nil {
 		return s // a command of the agent, which it knows by its first character
 	}
-	s.lead = forwarded(m) + quoted(m)
+	s.lead = unforged(forwarded(m) + quoted(m))
+	if m.ForwardOrigin != nil {
+		s.text, s.facts = unforged(s.text), unforged(s.facts)
+	}
 	if r := m.ReplyToMessage; r != nil && r.Chat.ID == m.Chat.ID {
 		if f, ok := mediaOf(r); ok {
 			f.quoted = true
@@ -48,6 +52,16 @@ func read(m *models.Message, bot string) said {
 	}
 	return s
 }
+
+// speaker begins the line by which the core tells the agent who speaks.
+var speaker = regexp.MustCompile(`(?i)\[(\s*channel\s*:)`)
+
+// unforged makes sure that what others have written, who are not listened to, does not
+// look as if somebody else spoke from there on.
+func unforged(text string) string { return speaker.ReplaceAllString(text, "($1") }
+
+// lines makes all that ends a line a newline.
+var lines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // unaddressed takes away that the bot is spoken to: a leading "@name", and the one
 // that follows a command.
@@ -131,7 +145,7 @@ func quoted(m *models.Message) string {
 	if who == "" {
 		return ""
 	}
-	if text = shorten(strings.TrimSpace(text), maxQuote); text == "" {
+	if text = shorten(strings.TrimSpace(lines.Replace(text)), maxQuote); text == "" {
 		return "In reply to " + who + ".\n\n"
 	}
 	return "In reply to " + who + ":\n> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n\n"

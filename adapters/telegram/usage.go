@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // cmdUsage says what was spent.
@@ -28,5 +29,9 @@ func dollars(usd float64) string {
 	for small := usd; small > 0 && small < 0.1 && decimals < 6; small *= 10 {
 		decimals++
 	}
-	return "$" + strconv.FormatFloat(usd, 'f', decimals, 64)
+	text := strconv.FormatFloat(usd, 'f', decimals, 64)
+	for decimals > 2 && strings.HasSuffix(text, "0") {
+		text, decimals = text[:len(text)-1], decimals-1
+	}
+	return "$" + text
 }

@@ -91,7 +91,7 @@ func traceText(t core.Trace) string {
 	}
 	if t.Turn != nil {
 		at(t.Turn.BegunAt, "handed to Claude after %s%s", seconds(t.Turn.BegunAt.Sub(m.ReceivedAt)), together(t.Members))
-		timeline(&b, at, t.Turn.Marks)
+		timeline(&b, at, unsaid(t.Turn.Marks))
 	}
 	for i := range t.Approvals {
 		if p := &t.Approvals[i]; p.State != core.ApprovalPending {
@@ -115,6 +115,14 @@ func together(members []core.MessageID) string {
 		return ""
 	}
 	return fmt.Sprintf(", together with %s", count(len(members)-1, "other message", "other messages"))
+}
+
+// unsaid leaves out what the line before them says.
+func unsaid(marks []core.Mark) []core.Mark {
+	if len(marks) > 0 && marks[0].What == "handed" {
+		return marks[1:]
+	}
+	return marks
 }
 
 func timeline(b *strings.Builder, at func(time.Time, string, ...any), marks []core.Mark) {

@@ -167,7 +167,7 @@ func (b *Builder) write(text string) {
 	if text == "" {
 		return
 	}
-	text = clean(text)
+	text = Clean(text)
 	if strings.Contains(text, "\t") {
 		text = strings.ReplaceAll(text, "\t", " ")
 	}
@@ -191,7 +191,7 @@ func (b *Builder) put(s style, text string) {
 // in a quote (core.telegram.org/bots/api#messageentity); within a link it is the
 // link that remains.
 func (b *Builder) inCode(c code, text string) {
-	text = expandTabs(clean(text))
+	text = expandTabs(Clean(text))
 	if b.style.link != 0 {
 		b.put(b.style, text)
 		return
@@ -202,7 +202,7 @@ func (b *Builder) inCode(c code, text string) {
 
 // pre adds a block of code at the beginning of a line.
 func (b *Builder) pre(language, text string) {
-	text = expandTabs(clean(text))
+	text = expandTabs(Clean(text))
 	b.inCode(code{block: true, language: languageName(language)}, trimLines(text))
 }
 

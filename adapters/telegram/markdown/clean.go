@@ -8,7 +8,7 @@ import (
 
 const replacement = utf8.RuneError
 
-// clean returns the text with everything dealt with that Telegram refuses
+// Clean returns the text with everything dealt with that Telegram refuses
 // (invalid UTF-8), removes or replaces without saying so (control characters,
 // carriage returns, U+2028 to U+202E, three combining marks), and with what may
 // show a text in another order than it is in: in an approval people must see
@@ -16,7 +16,7 @@ const replacement = utf8.RuneError
 // sees that there was something. Tabs remain.
 //
 // Telegram's rules: clean_input_string in td/telegram/misc.cpp.
-func clean(text string) string {
+func Clean(text string) string {
 	if isClean(text) {
 		return text
 	}
@@ -48,7 +48,7 @@ func clean(text string) string {
 	return out.String()
 }
 
-// isClean reports whether clean would return the text as it is.
+// isClean reports whether Clean would return the text as it is.
 func isClean(text string) bool {
 	if !utf8.ValidString(text) {
 		return false

@@ -18,12 +18,12 @@ func TestClean(t *testing.T) {
 		"\u030a\u0333":                   "",
 		"زن\u200cها \u200f👨\u200d👩":      "زن\u200cها \u200f👨\u200d👩",
 	} {
-		got := clean(in)
+		got := Clean(in)
 		if got != want {
-			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
 		}
-		if clean(got) != got || validText(strings.ReplaceAll(got, "\t", "")) != nil {
-			t.Errorf("clean(%q) = %q is not clean", in, got)
+		if Clean(got) != got || validText(strings.ReplaceAll(got, "\t", "")) != nil {
+			t.Errorf("Clean(%q) = %q is not clean", in, got)
 		}
 	}
 }

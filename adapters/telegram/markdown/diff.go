@@ -78,11 +78,11 @@ func allLines(column, text string) []diffLine {
 // changes shows as many lines as there is room for.
 func changes(what, file string, lines []diffLine) Document {
 	var b Builder
-	b.Bold(what + ": ").Code(Shorten(clean(file), maxFileUnits)).Text("\n")
+	b.Bold(what + ": ").Code(Shorten(Clean(file), maxFileUnits)).Text("\n")
 	var shown strings.Builder
 	units := 0
 	for i, line := range lines {
-		text := expandTabs(clean(strings.TrimRight(line.text, "\r\n")))
+		text := expandTabs(Clean(strings.TrimRight(line.text, "\r\n")))
 		text = Shorten(line.column+text, maxDiffLineUnits) + "\n"
 		if units += Length(text); units > maxDiffUnits {
 			fmt.Fprintf(&shown, "… %d more lines", len(lines)-i)

@@ -49,7 +49,7 @@ const maxAddressBytes = 2048
 // It wants http or https, and a host with a dot. Names and passwords in front
 // of the host are not let through, since they look like a host.
 func linkTarget(address string) (string, bool) {
-	address = clean(strings.TrimSpace(address))
+	address = Clean(strings.TrimSpace(address))
 	scheme, rest, ok := strings.Cut(address, "://")
 	scheme = strings.ToLower(scheme)
 	if !ok || scheme != "http" && scheme != "https" {

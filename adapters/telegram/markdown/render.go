@@ -16,7 +16,7 @@ func Render(source string) Document {
 	if tooDeep(source) {
 		return Plain(source)
 	}
-	r := &renderer{source: []byte(clean(source))}
+	r := &renderer{source: []byte(Clean(source))}
 	doc := markdownParser().Parse(text.NewReader(r.source))
 	r.findUsed(doc)
 	r.blocks(doc, false)

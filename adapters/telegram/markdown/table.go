@@ -46,7 +46,7 @@ func (r *renderer) table(n *east.Table) string {
 func (r *renderer) cells(row ast.Node) []string {
 	var cells []string
 	for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
-		text := strings.ReplaceAll(clean(r.plain(cell)), "\t", " ")
+		text := strings.ReplaceAll(Clean(r.plain(cell)), "\t", " ")
 		cells = append(cells, strings.TrimSpace(strings.ReplaceAll(text, "\n", " ")))
 	}
 	if more := r.excess(row); more != "" {
@@ -64,7 +64,7 @@ func (r *renderer) excess(row ast.Node) string {
 	}
 	line, _, _ := bytes.Cut(r.source[last.Lines().At(0).Stop:], []byte("\n"))
 	more := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(line)), "|"))
-	return strings.ReplaceAll(clean(strings.TrimSpace(strings.TrimSuffix(more, "|"))), "\t", " ")
+	return strings.ReplaceAll(Clean(strings.TrimSpace(strings.TrimSuffix(more, "|"))), "\t", " ")
 }
 
 // align fills a cell with spaces up to a width.

@@ -143,6 +143,9 @@ func (t *turn) agents() int {
 // askTool is how the agent asks a person, who sees the question itself.
 const askTool = "AskUserQuestion"
 
+// planTool is how it asks whether a plan is to be carried out.
+const planTool = "ExitPlanMode"
+
 // isNoise knows the tools that the agent keeps its own books with. A list of plans,
 // tools and tasks it has read says nothing of the work.
 func isNoise(tool string) bool {

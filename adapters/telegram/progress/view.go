@@ -163,6 +163,8 @@ func (v View) asking(tool string) string {
 	switch {
 	case first == askTool:
 		return "Waiting for your answer" + others
+	case first == planTool:
+		return "Waiting for your word on the plan" + others
 	case toolName(first) == v.Tool:
 		return "Waiting for permission: " + tool + others
 	}

@@ -48,6 +48,7 @@ func TestStatus(t *testing.T) {
 		{"moves again", bash(begun()).add(core.Update{Kind: core.UpdateStalled, Turn: "t"}).ends("t", "c"), 0, "Working · 0:00"},
 		{"asks", bash(begun()).add(approval("Bash")), 0, "Waiting for permission: Bash: make test … · 0:00"},
 		{"asks for another", begun().add(approval("Write")), 0, "Waiting for permission: Write · 0:00"},
+		{"asks about a plan", begun().add(approval("ExitPlanMode")), 0, "Waiting for your word on the plan · 0:00"},
 		{"asks a question", begun().add(approval("AskUserQuestion")), 0, "Waiting for your answer · 0:00"},
 		{"has asked", begun().add(approval("Bash")).add(core.Update{Kind: core.UpdateApprovalClosed, Approval: &core.Approval{ID: "p"}}), 0, "Working · 0:00"},
 		{"others wait", begun().queued("b", 1, "").queued("c", 2, ""), 0, "Working · 0:00 · 2 waiting"},

@@ -1,0 +1,160 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot"
+)
+
+// talksTo returns an adapter without a core that talks to a server of any kind.
+func talksTo(t *testing.T, api string) *Adapter {
+	t.Helper()
+	a, err := New(Options{Push: &core.PushRegistry{}, Log: slog.New(slog.DiscardHandler), Token: "5:SECRET", API: api, StateDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// attempts makes a call of each kind, and returns what they failed with, by kind.
+func attempts(t *testing.T, a *Adapter) map[string]error {
+	t.Helper()
+	to, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	failures := map[string]error{}
+	_, failures["poll"] = a.client.updates(t.Context(), 0, 0)
+	_, failures["me"] = a.client.me(t.Context())
+	_, failures["send"] = a.client.SendMessage(t.Context(), &bot.SendMessageParams{ChatID: 7, Text: "hi"})
+	failures["menu"] = a.registerOnce(t.Context())
+	_, failures["file"] = a.loadMore(t.Context(), "id", to, 0)
+	return failures
+}
+
+// TestTheTokenIsNotShown holds that no failure has the token in its words: they are in
+// logs, in the ledger and in chats. What failed is told still.
+func TestTheTokenIsNotShown(t *testing.T) {
+	t.Parallel()
+	file := func(w http.ResponseWriter, r *http.Request) bool { // has files, so that they are asked for
+		if strings.HasSuffix(r.URL.Path, "/getFile") {
+			_, _ = io.WriteString(w, `{"ok":true,"result":{"file_id":"id","file_path":"photos/1.jpg"}}`)
+			return true
+		}
+		return false
+	}
+	for name, serve := range map[string]http.HandlerFunc{
+		"page of a proxy": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusBadGateway)
+			fmt.Fprintf(w, "<html>%s is not available", r.URL)
+		},
+		"page that seems fine": func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "%s", r.URL) },
+		"JSON of something else": func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, `{"error":{"path":%q},"description":5}`, r.URL)
+		},
+		"cut connection": func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) },
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://0.0.0.0:1"+r.URL.Path, http.StatusTemporaryRedirect)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if !file(w, r) {
+					serve(w, r)
+				}
+			}))
+			defer s.Close()
+			for what, err := range attempts(t, talksTo(t, s.URL)) {
+				if err == nil && what != "file" { // which may be anything
+					t.Errorf("%s did not fail", what)
+				}
+				if err != nil && strings.Contains(err.Error(), "SECRET") {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+		})
+	}
+	for what, err := range attempts(t, talksTo(t, "http://127.0.0.1:1")) { // nobody listens
+		if err == nil || strings.Contains(err.Error(), "SECRET") || !strings.Contains(err.Error(), "refused") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	_, err := talksTo(t, "http://127.0.0.1:1").client.updates(t.Context(), 0, 0)
+	if got, want := pollProblem(err), "Telegram cannot be reached: dial: connect: connection refused"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestRedirectsAreNotFollowed holds that no other server is asked: it would be told
+// the token, as a part of the URL.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer other.Close()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/getFile") {
+			_, _ = io.WriteString(w, `{"ok":true,"result":{"file_id":"id","file_path":"photos/1.jpg"}}`)
+			return
+		}
+		http.Redirect(w, r, other.URL+"/elsewhere", http.StatusTemporaryRedirect)
+	}))
+	defer s.Close()
+	for what, err := range attempts(t, talksTo(t, s.URL)) {
+		if err == nil || !strings.Contains(err.Error(), "307") && !strings.Contains(err.Error(), "Temporary Redirect") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("the other server was asked %d times", n)
+	}
+}
+
+// TestHugeAnswers holds that an answer without an end does not fill the memory.
+func TestHugeAnswers(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		chunk := []byte(strings.Repeat(" ", 1<<20))
+		for n := 0; n < 256 && r.Context().Err() == nil; n++ {
+			m, _ := w.Write(chunk)
+			sent.Add(int64(m))
+		}
+	}))
+	defer s.Close()
+	_, err := talksTo(t, s.URL).client.SendMessage(context.WithoutCancel(t.Context()), &bot.SendMessageParams{ChatID: 7, Text: "hi"})
+	if err == nil || sent.Load() > 64<<20 {
+		t.Errorf("%v after %d bytes", err, sent.Load())
+	}
+}
+
+// TestTapsOfThoseWhoWereHeard holds that a tap does nothing that was received while its
+// user was listened to, and is handled when that is over: there is not even a core here.
+func TestTapsOfThoseWhoWereHeard(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer s.Close()
+	u, err := decode([]byte(`{"update_id":1,"callback_query":{"id":"1","from":{"id":8},"data":"ok:1","message":{"message_id":1,"date":1,"chat":{"id":-5}}}}`))
+	if err != nil || u.CallbackQuery == nil {
+		t.Fatalf("read: %v", err)
+	}
+	talksTo(t, s.URL).tapped(t.Context(), &arrival{update: u})
+	if n := asked.Load(); n > 0 {
+		t.Errorf("Telegram was asked %d times", n)
+	}
+}
