@@ -152,6 +152,9 @@ func (p *soakPlace) talk(r *telegramSoak) {
 			p.texts[token] = p.chat.Send(p.who, text, telegramtest.InTopic(p.thread)).MessageID
 		}
 		pause := 300 + p.rnd.IntN(2000)
+		if soak() { // or queues are full before long
+			pause *= 4
+		}
 		if p.group {
 			pause *= 10
 		}

@@ -137,3 +137,32 @@ func TestTapThatIsCutShort(t *testing.T) {
 		t.Errorf("left are %v, %v", left, err)
 	}
 }
+
+// TestOffsetThatIsOld: after a long silence the next update may have any id, also one
+// below that of the last one.
+func TestOffsetThatIsOld(t *testing.T) {
+	t.Parallel()
+	api := telegramtest.New(t, telegramtest.WithoutRates())
+	anna := api.User(7, "Anna", "", "")
+	chat := api.Private(anna)
+	a := newPushAdapter(t, api)
+	a.o.PollTimeout, a.stale = time.Millisecond, 100*time.Millisecond
+	defer runPushAdapter(t, a)()
+	chat.Send(anna, "/help")
+	api.Await(t, "a poll from the beginning", func() bool {
+		calls := api.Calls("getUpdates")
+		known := false
+		for _, c := range calls {
+			known = known || c.Params["offset"] != ""
+			if known && c.Params["offset"] == "" {
+				return true
+			}
+		}
+		return false
+	})
+	chat.Send(anna, "/verbose")
+	chat.AwaitText("Shown here")
+	if got := chat.FromBot(); len(got) != 2 {
+		t.Errorf("got %v", got)
+	}
+}
