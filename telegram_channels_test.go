@@ -164,3 +164,36 @@ func TestTelegramGroupBecomesASupergroup(t *testing.T) {
 	}
 	g.balanced()
 }
+
+// TestTelegramWhatMovesIsFollowed shows what becomes of a message that has waited while
+// its group became a supergroup there, and in the old group nothing any more.
+func TestTelegramWhatMovesIsFollowed(t *testing.T) {
+	t.Parallel()
+	m, api, anna, _ := newChat(t)
+	g := m.start()
+	group := api.Group(-200, "Team", anna)
+	group.Send(anna, "wait "+m.path("first"))
+	m.eventually("the turn runs", func() bool { return m.begun("wait ") == 1 })
+	group.Send(anna, "wait "+m.path("second"))
+	g.queued("tg--200", 1)
+	club := group.Migrate(anna, -1000200)
+	g.eventually("the move is begun", func() bool { return len(api.Pending()) == 0 })
+	m.touch("first")
+	typed := func(chat *telegramtest.Chat) (n int) {
+		for _, c := range api.Calls("sendChatAction") {
+			if c.Chat == chat.ID() {
+				n++
+			}
+		}
+		return n
+	}
+	club.AwaitMessage("a status", stoppable)
+	before, here := typed(group), typed(club)
+	api.Await(t, "typing goes on", func() bool { return typed(club) >= here+2 })
+	if n := typed(group); n != before {
+		t.Errorf("in the group that is gone somebody seems to type: %d times, and then %d times", before, n)
+	}
+	m.touch("second")
+	club.AwaitText("waited for " + m.path("second"))
+	m.settled(api, club)
+}

@@ -59,7 +59,7 @@ func ReplyDelivery(id MessageID) string { return string(DeliverReply) + ":" + st
 // OnDelivery has f called with every new delivery for the adapter once it is on
 // record. f must not block; it is called from several goroutines. What was pending
 // before is found with PendingDeliveries after this call: some of it may come
-// both ways.
+// both ways, and some may have been made already.
 func (m *ProcessManager) OnDelivery(adapter string, f func(Delivery)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,8 +93,8 @@ func (m *ProcessManager) DeliverKeeping(ctx context.Context, rs []*Record, ds ..
 	}
 	for _, d := range ds {
 		known, err := m.o.Ledger.Delivery(ctx, d.ID)
-		if err != nil {
-			return fmt.Errorf("read delivery %s: %w", d.ID, err)
+		if err != nil { // it is on record: who has to make it looks what has become of it
+			known = *d
 		}
 		if known.State == DeliveryPending {
 			m.handOver([]*Delivery{&known})

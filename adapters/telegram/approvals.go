@@ -124,9 +124,8 @@ func (a *Adapter) approvalOf(ctx context.Context, d core.Delivery) (core.Approva
 // of a gateway that had no Telegram when they were asked.
 func (a *Adapter) askAgain(ctx context.Context) {
 	pending, err := a.o.Core.Approvals(ctx)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		a.o.Log.Error("telegram: pending approvals not known", "err", err)
-		return
 	}
 	for i := range pending {
 		p := &pending[i]

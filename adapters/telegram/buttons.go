@@ -87,7 +87,11 @@ func (a *Adapter) tapped(ctx context.Context, r *arrival) {
 	if do := a.taps()[t.verb]; do != nil {
 		answer = do(ctx, t)
 	}
-	if _, err := a.client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: q.ID, Text: brief(answer, answerShown)}); err != nil && ctx.Err() == nil {
+	err := a.call(ctx, func(ctx context.Context) error {
+		_, err := a.client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: q.ID, Text: brief(answer, answerShown)})
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
 		a.o.Log.Debug("telegram: tap not answered", "err", err) // it is done all the same; after a restart it may be too old
 	}
 }

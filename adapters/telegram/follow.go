@@ -57,6 +57,7 @@ type follower struct {
 	heldFrom time.Time       // since when the first of them waits
 	asked    time.Time       // when it was last said that a message is about to be submitted
 	runs     core.TurnID     // turn, for others
+	told     []func()        // what others have it do
 	ended    bool
 }
 
@@ -117,6 +118,28 @@ func (f *follower) stay() bool {
 	return true
 }
 
+// tell has the follower do something; false if it has ended.
+func (f *follower) tell(do func()) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return false
+	}
+	f.told = append(f.told, do)
+	f.poke()
+	return true
+}
+
+func (f *follower) doTold() {
+	f.mu.Lock()
+	told := f.told
+	f.told = nil
+	f.mu.Unlock()
+	for _, do := range told {
+		do()
+	}
+}
+
 func (f *follower) poke() {
 	select {
 	case f.wake <- struct{}{}:
@@ -143,6 +166,7 @@ func (f *follower) run(ctx context.Context) {
 			return
 		}
 		f.takeAll(ctx)
+		f.doTold()
 		now := time.Now()
 		f.release(ctx, now)
 		if len(f.open)+len(f.owed) == 0 && f.letGo(false) {
@@ -266,7 +290,7 @@ func (f *follower) letGo(now bool) bool {
 	defer f.adapter.followers.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !now && (len(f.held) > 0 || time.Since(f.asked) < heldAtMost) {
+	if !now && (len(f.held)+len(f.told) > 0 || time.Since(f.asked) < heldAtMost) {
 		return false
 	}
 	f.ended = true

@@ -59,7 +59,9 @@ func (a *Adapter) handleAside(ctx context.Context, r *arrival) {
 	case u.StoppedMessageGeneration != nil:
 		a.draftStopped(ctx, u.StoppedMessageGeneration)
 	}
-	a.handled(ctx, r)
+	if ctx.Err() == nil { // what was cut short is done by the next process
+		a.handled(ctx, r)
+	}
 }
 
 // submit submits a message. A refusal is told to the sender.
@@ -74,10 +76,11 @@ func (a *Adapter) submit(ctx context.Context, p place, message int, s core.Submi
 
 // offer submits a message, again and again while it cannot be recorded.
 func (a *Adapter) offer(ctx context.Context, s core.Submission) (*core.Ticket, error) {
-	if p, ok := parsePlace(s.Channel); ok {
-		a.follow(p)
-	}
+	p, ok := parsePlace(s.Channel)
 	for {
+		if ok {
+			a.follow(p) // which is over after a while in which nothing is accepted
+		}
 		t, err := a.o.Core.Submit(ctx, s)
 		if !isStorage(err) || ctx.Err() != nil {
 			return t, err

@@ -29,6 +29,7 @@ func (a *Adapter) migrate(ctx context.Context, from, to int64) error {
 	if err := a.o.Core.Move(ctx, before.key(), now.key()); err != nil {
 		return fmt.Errorf("telegram: follow a group: %w", err)
 	}
+	a.followMoved(before, now)
 	if err := a.copyRecords(ctx, before, now); err != nil {
 		return err
 	}
@@ -71,4 +72,32 @@ func (a *Adapter) copyRecords(ctx context.Context, from, to place) error {
 		}
 	}
 	return nil
+}
+
+// followMoved has what waited in a conversation be followed where it is now.
+func (a *Adapter) followMoved(from, to place) {
+	a.followers.mu.Lock()
+	defer a.followers.mu.Unlock()
+	if f := a.followers.of[from.key()]; f != nil {
+		f.tell(func() {
+			clear(f.open) // their outcomes are told elsewhere
+			clear(f.owed)
+		})
+	}
+	if f := a.followers.of[to.key()]; f == nil || !f.tell(f.findOpen) {
+		a.startFollower(to, a.o.Core.Subscribe(to.key()), func(f *follower) { f.told = append(f.told, f.findOpen) })
+	}
+}
+
+// findOpen takes up the messages that were accepted elsewhere and moved here.
+func (f *follower) findOpen() {
+	open, err := f.adapter.o.Core.OpenMessages(f.adapter.ctx, Name)
+	if err != nil && f.adapter.ctx.Err() == nil {
+		f.adapter.o.Log.Warn("telegram: not known what was moved", "channel", string(f.key), "err", err)
+	}
+	for _, m := range open {
+		if m.Channel == f.key {
+			f.open[m.ID] = true
+		}
+	}
 }

@@ -34,8 +34,8 @@ type outbox struct {
 	known map[string]*outgoing            // what is in queues or being sent, by id
 	queue map[core.ChannelKey][]*outgoing // of conversations whose courier is at work
 
-	awaited   map[string]chan struct{} // closed when the delivery of that id has ended
-	withdrawn map[string]struct{}      // ids of those that were taken back before they were queued
+	awaited   map[string]*awaited // by the id of what somebody waits for
+	withdrawn map[string]struct{} // ids of those that were taken back before they were queued
 }
 
 // An outgoing is a delivery on its way.
@@ -80,8 +80,7 @@ func (o *outbox) carry(ctx context.Context, key core.ChannelKey) {
 		if out == nil {
 			return
 		}
-		err := o.adapter.deliver(ctx, out)
-		if err != nil && ctx.Err() == nil {
+		if err := o.bring(ctx, out); err != nil && ctx.Err() == nil {
 			o.adapter.o.Log.Error("telegram: delivery not made", "channel", string(key), "delivery", out.ID, "err", err)
 		}
 		o.mu.Lock()
@@ -90,6 +89,24 @@ func (o *outbox) carry(ctx context.Context, key core.ChannelKey) {
 		o.ended(out.ID)
 	}
 }
+
+// bring makes a delivery, again and again while what it is cannot be read: what comes
+// after it waits, since nothing else would try it again before the next start.
+func (o *outbox) bring(ctx context.Context, out *outgoing) error {
+	for n := 0; ; n++ {
+		err := o.adapter.deliver(ctx, out)
+		if unread := (unreadError{}); !errors.As(err, &unread) || errors.Is(err, core.ErrClosed) || ctx.Err() != nil {
+			return err
+		}
+		o.adapter.o.Log.Warn("telegram: a delivery waits for the ledger", "channel", string(out.Channel), "delivery", out.ID, "err", err)
+		pause(ctx, min(recordPause<<min(n, 10), maxPause))
+	}
+}
+
+// An unreadError says that it could not be read what a delivery is. It is pending still.
+type unreadError struct{ error }
+
+func (e unreadError) Unwrap() error { return e.error }
 
 // next takes a delivery from a conversation's queue; nil when it is empty, which
 // ends it, or when ctx ends.
@@ -117,8 +134,11 @@ var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", errForG
 // deliver sends the parts of a delivery that have not been sent yet.
 func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 	now, err := a.o.Core.Delivery(ctx, out.ID) // what is recorded again may have been sent long ago
-	if err != nil || now.State != core.DeliveryPending {
-		return err
+	if err != nil {
+		return unreadError{err}
+	}
+	if now.State != core.DeliveryPending {
+		return nil
 	}
 	if !a.outbox.refresh(out, now) {
 		return nil
@@ -136,12 +156,14 @@ func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 	}
 	parts, err := a.compose(ctx, out.Delivery)
 	switch {
-	case errors.Is(err, errCannotCompose):
+	case errors.Is(err, errCannotCompose), errors.Is(err, core.ErrNotFound):
 		return a.giveUp(ctx, out, err)
 	case err != nil:
-		return err // it stays pending, and is tried after the next start
+		return unreadError{err}
 	}
-	for n := len(done.Sent); n < len(parts); n++ {
+	// Should an earlier process, with other settings, have made more parts of it than there
+	// are, the last one is sent in any case: it may be the file with all of it.
+	for n := min(len(done.Sent), max(len(parts)-1, 0)); n < len(parts); n++ {
 		id, err := a.sendPart(&p, out, parts[n])
 		if errors.Is(err, schedule.ErrClosed) || errors.Is(err, errLeaving) {
 			return err // the next process goes on
@@ -208,8 +230,7 @@ func (a *Adapter) sendPart(p *place, out *outgoing, part part) (int, error) {
 		Do: func(ctx context.Context, try schedule.Try) (err error) {
 			id, err = a.try(ctx, p, out, part)
 			if err != nil && !errors.Is(err, errLeaving) {
-				out.Attempts, out.Error = try.Number, err.Error()
-				if err := a.o.Core.Delivered(ctx, out.Delivery); err != nil {
+				if err := a.o.Core.Delivered(ctx, a.outbox.failedTry(out, try.Number, err)); err != nil {
 					a.o.Log.Debug("telegram: failed attempt not recorded", "err", err)
 				}
 			}

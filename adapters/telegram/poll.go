@@ -26,13 +26,18 @@ const (
 func (a *Adapter) poll(ctx context.Context) {
 	lock := a.lockPolling(ctx)
 	defer lock.release()
-	offset, wait := a.resumeAt(ctx), time.Duration(0)
+	offset, wait, heard := a.resumeAt(ctx), time.Duration(0), time.Now()
 	for failures := 0; ctx.Err() == nil; {
 		next, err := a.pollOnce(ctx, offset, wait)
 		if ctx.Err() != nil {
 			return
 		}
 		if err == nil {
+			if next != offset {
+				heard = time.Now()
+			} else if time.Since(heard) > a.stale {
+				next = 0 // all that is not acknowledged
+			}
 			offset, wait, failures = next, a.o.PollTimeout, 0
 			continue
 		}

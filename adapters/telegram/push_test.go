@@ -20,6 +20,12 @@ import (
 // its own.
 func newPushAdapter(t *testing.T, api *telegramtest.Server) *Adapter {
 	t.Helper()
+	return newPushAdapterOn(t, api, func(l *ledger.Ledger) core.Ledger { return l })
+}
+
+// newPushAdapterOn is newPushAdapter with a ledger that something is done to.
+func newPushAdapterOn(t *testing.T, api *telegramtest.Server, do func(*ledger.Ledger) core.Ledger) *Adapter {
+	t.Helper()
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	l, err := ledger.Open(filepath.Join(dir, "ledger.db"), log)
 	if err != nil {
@@ -35,7 +41,7 @@ func newPushAdapter(t *testing.T, api *telegramtest.Server) *Adapter {
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
 	a, err := New(Options{
-		Core: core.New(core.Options{Ledger: l, Sessions: sessions, Log: log}), Push: &core.PushRegistry{}, Log: log,
+		Core: core.New(core.Options{Ledger: do(l), Sessions: sessions, Log: log}), Push: &core.PushRegistry{}, Log: log,
 		Token: api.Token(), API: api.URL(), Allowed: []int64{7}, StateDir: filepath.Join(dir, "state"), CWD: dir,
 	})
 	if err != nil {

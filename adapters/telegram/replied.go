@@ -68,7 +68,7 @@ func (a *Adapter) repliedToApproval(ctx context.Context, p place, r *arrival) bo
 // empty if there is none.
 func (a *Adapter) approvalShownAs(ctx context.Context, key core.ChannelKey, message int) string {
 	pending, err := a.o.Core.Approvals(ctx)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		a.o.Log.Error("telegram: pending approvals not known", "err", err)
 	}
 	for i := range pending {

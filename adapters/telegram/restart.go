@@ -45,9 +45,8 @@ func (a *Adapter) cmdRestart(ctx context.Context, c call) Note {
 // tellBack tells those who have asked for a restart that it is done.
 func (a *Adapter) tellBack(ctx context.Context) {
 	owed, err := a.o.Core.Records(ctx, Name, recordRestart)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		a.o.Log.Error("telegram: not known who waits for a restart", "err", err)
-		return
 	}
 	for _, r := range owed {
 		var o owedBack

@@ -97,7 +97,8 @@ type Adapter struct {
 	chats     chatbook
 	loading   loading
 
-	introduced bool // who the bot is was asked; only the poller knows
+	introduced bool          // who the bot is was asked; only the poller knows
+	stale      time.Duration // see staleOffset
 
 	files    sendfile.Policy
 	patience time.Duration // with a push that does not get through
@@ -120,7 +121,7 @@ func New(o Options) (*Adapter, error) {
 	if err != nil {
 		return nil, errors.New("telegram: the token does not begin with the bot's id") // the error would show it
 	}
-	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}, patience: pushPatience, began: time.Now()}
+	a := &Adapter{o: o, botID: botID, allowed: map[int64]bool{}, patience: pushPatience, stale: staleOffset, began: time.Now()}
 	for _, user := range o.Allowed {
 		a.allowed[user] = true
 	}
@@ -140,6 +141,14 @@ func New(o Options) (*Adapter, error) {
 // Run serves, after Prepare, until ctx ends, and returns when nothing is under way any
 // more. It goes on whatever happens to the network or the bot; Health says how it does.
 func (a *Adapter) Run(ctx context.Context) error {
+	err := a.run(ctx)
+	if err != nil && ctx.Err() == nil {
+		a.health.failed("Telegram is not served: " + err.Error())
+	}
+	return err
+}
+
+func (a *Adapter) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	a.ctx = ctx
 	sending, endSending := context.WithCancel(context.WithoutCancel(ctx))

@@ -1,0 +1,168 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bareclaw/adapters/telegram/telegramtest"
+	"bareclaw/core"
+	"bareclaw/core/ledger"
+)
+
+// A blindLedger cannot be read for a while.
+type blindLedger struct {
+	*ledger.Ledger
+	fails atomic.Int64 // so many reads of deliveries
+}
+
+func (l *blindLedger) Delivery(ctx context.Context, id string) (core.Delivery, error) {
+	if l.fails.Add(-1) >= 0 {
+		return core.Delivery{}, errors.New("it cannot be read now")
+	}
+	return l.Ledger.Delivery(ctx, id)
+}
+
+// TestDeliveryThatCannotBeRead: what is on record is delivered by the process that has
+// recorded it, also if it could not be read at first.
+func TestDeliveryThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	api := telegramtest.New(t)
+	chat := api.Private(api.User(7, "Anna", "", ""))
+	var blind *blindLedger
+	a := newPushAdapterOn(t, api, func(l *ledger.Ledger) core.Ledger {
+		blind = &blindLedger{Ledger: l}
+		return blind
+	})
+	defer runPushAdapter(t, a)()
+	blind.fails.Store(2) // that of who records it, and the first one of the courier
+	a.say(t.Context(), "note:1", "tg-7", Note{Text: "first"})
+	a.say(t.Context(), "note:2", "tg-7", Note{Text: "second"})
+	chat.AwaitText("second")
+	if got := chat.FromBot(); len(got) != 2 || got[0].Text != "first" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestDeliveryOfNothing: what is not there is not waited for.
+func TestDeliveryOfNothing(t *testing.T) {
+	t.Parallel()
+	api := telegramtest.New(t)
+	chat := api.Private(api.User(7, "Anna", "", ""))
+	a := newPushAdapter(t, api)
+	defer runPushAdapter(t, a)()
+	d := &core.Delivery{ID: "reply:gone", Kind: core.DeliverReply, Adapter: Name, Channel: "tg-7", Message: "gone"}
+	if err := a.o.Core.Deliver(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	a.say(t.Context(), "note:1", "tg-7", Note{Text: "after"})
+	chat.AwaitText("after")
+	if now, err := a.o.Core.Delivery(t.Context(), d.ID); err != nil || now.State != core.DeliveryFailed {
+		t.Errorf("it is %+v, %v", now, err)
+	}
+}
+
+// TestDeliveryInFewerParts: what an earlier process has begun in more parts is finished
+// with the file that has all of it.
+func TestDeliveryInFewerParts(t *testing.T) {
+	t.Parallel()
+	api := telegramtest.New(t)
+	chat := api.Private(api.User(7, "Anna", "", ""))
+	a := newPushAdapter(t, api)
+	a.o.FileOver = 2
+	body, err := json.Marshal(core.BackgroundBody{Text: strings.Repeat("word ", 5000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &core.Delivery{ID: "background:1", Kind: core.DeliverBackground, Adapter: Name, Channel: "tg-7", Body: body}
+	if err := a.o.Core.Deliver(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	begun := *d
+	begun.Progress = json.RawMessage(`{"sent":[1,2,3]}`)
+	if err := a.o.Core.Delivered(t.Context(), begun); err != nil {
+		t.Fatal(err)
+	}
+	defer runPushAdapter(t, a)()
+	chat.AwaitMessage("the file", func(m telegramtest.Message) bool { return m.Media != nil })
+	if now, err := a.outbox.wait(t.Context(), d.ID); err != nil || now.State != core.DeliverySent {
+		t.Errorf("it is %+v, %v", now, err)
+	}
+}
+
+// TestNobodyWaits: nothing is left of those who have waited for deliveries.
+func TestNobodyWaits(t *testing.T) {
+	t.Parallel()
+	api := telegramtest.New(t)
+	api.Private(api.User(7, "Anna", "", ""))
+	a := newPushAdapter(t, api)
+	a.patience = time.Millisecond
+	if err := a.o.Push.Send(t.Context(), core.Push{Channel: "tg-7", Text: "too late"}); err == nil {
+		t.Error("it was sent before the adapter served")
+	}
+	a.patience = pushPatience
+	stop := runPushAdapter(t, a)
+	for range 3 {
+		if err := a.o.Push.Send(t.Context(), core.Push{Channel: "tg-7", Text: "sent"}); err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	if o := &a.outbox; len(o.awaited)+len(o.withdrawn)+len(o.known)+len(o.queue) != 0 {
+		t.Errorf("left are %v, %v, %v, %v", o.awaited, o.withdrawn, o.known, o.queue)
+	}
+}
+
+// TestTapThatIsCutShort is left to the next process.
+func TestTapThatIsCutShort(t *testing.T) {
+	t.Parallel()
+	a := recording(t)
+	raw := json.RawMessage(`{"update_id":1,"callback_query":{"id":"1","from":{"id":7},"data":"ok:x","message":{"message_id":5,"date":1,"chat":{"id":7}}}}`)
+	in := &core.Inbound{ID: sourceKey(1, 1), Adapter: Name, Body: raw}
+	if err := a.o.Core.Receive(t.Context(), []*core.Inbound{in}); err != nil {
+		t.Fatal(err)
+	}
+	u, err := decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a.handleAside(ctx, &arrival{key: in.ID, raw: raw, update: u})
+	if left, err := a.o.Core.Unhandled(t.Context(), Name); err != nil || len(left) != 1 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+// TestOffsetThatIsOld: after a long silence the next update may have any id, also one
+// below that of the last one.
+func TestOffsetThatIsOld(t *testing.T) {
+	t.Parallel()
+	api := telegramtest.New(t, telegramtest.WithoutRates())
+	anna := api.User(7, "Anna", "", "")
+	chat := api.Private(anna)
+	a := newPushAdapter(t, api)
+	a.o.PollTimeout, a.stale = time.Millisecond, 100*time.Millisecond
+	defer runPushAdapter(t, a)()
+	chat.Send(anna, "/help")
+	api.Await(t, "a poll from the beginning", func() bool {
+		calls := api.Calls("getUpdates")
+		known := false
+		for _, c := range calls {
+			known = known || c.Params["offset"] != ""
+			if known && c.Params["offset"] == "" {
+				return true
+			}
+		}
+		return false
+	})
+	chat.Send(anna, "/verbose")
+	chat.AwaitText("Shown here")
+	if got := chat.FromBot(); len(got) != 2 {
+		t.Errorf("got %v", got)
+	}
+}

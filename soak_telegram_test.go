@@ -1,0 +1,358 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/adapters/telegram/telegramtest"
+)
+
+// TestSoakTelegram has people talk in chats and topics while the daemon is killed and
+// restarted and Telegram fails in all its ways. In the end each message has one turn and one
+// visible outcome, in the place where it was said; what is there twice was on its way when
+// something broke; and nothing else is left behind.
+func TestSoakTelegram(t *testing.T) {
+	t.Parallel()
+	length, n := soakLength()
+	r := newTelegramSoak(t, n)
+	r.daemon.Store(r.start())
+	var others sync.WaitGroup
+	for _, p := range r.places {
+		others.Go(func() { p.talk(r) })
+	}
+	others.Go(r.weather)
+	r.chaos(length, -1)
+	close(r.stop)
+	others.Wait()
+	if !t.Failed() {
+		r.auditChats()
+	}
+	t.Logf("what happened: %v", r.tally)
+}
+
+// A telegramSoak is a soak whose people are in chats.
+type telegramSoak struct {
+	*soakRun
+	api    *telegramtest.Server
+	places []*soakPlace
+
+	killing sync.Mutex
+	kills   []time.Time // when something of the gateway was killed
+}
+
+// A soakPlace is a chat, or a topic in one, and somebody who writes there.
+type soakPlace struct {
+	chat   *telegramtest.Chat
+	thread int
+	who    *telegramtest.User
+	key    string
+	rnd    *rand.Rand
+	group  bool
+
+	texts    map[string]int // what was said to the agent → id in the chat
+	commands map[int]bool   // ids of what was said to the gateway
+}
+
+func newTelegramSoak(t *testing.T, people int) *telegramSoak {
+	api := telegramtest.New(t, telegramtest.WithoutRates())
+	r := &telegramSoak{api: api}
+	var ids []string
+	place := func(chat *telegramtest.Chat, who *telegramtest.User, thread int) {
+		p := &soakPlace{chat: chat, who: who, thread: thread, key: fmt.Sprintf("tg-%d", chat.ID()), group: chat.ID() < 0, texts: map[string]int{}, commands: map[int]bool{}}
+		if thread != 0 {
+			p.key += fmt.Sprintf("-%d", thread)
+		}
+		r.places = append(r.places, p)
+	}
+	var all []*telegramtest.User
+	for i := range people {
+		u := api.User(int64(100+i), fmt.Sprint("User", i), "", "")
+		all, ids = append(all, u), append(ids, strconv.FormatInt(u.ID, 10))
+		place(api.Private(u), u, 0)
+	}
+	place(api.Group(-20, "Team", all...), all[0], 0)
+	place(api.Supergroup(-1000021, "Crowd", all...), all[1], 0)
+	club := api.Forum(-1000022, "Club", all...)
+	place(club, all[0], 0)
+	for i := range 2 {
+		place(club, all[i], club.CreateTopic(all[i], fmt.Sprint("Topic", i)))
+	}
+	settings := []string{
+		"BARECLAW_TELEGRAM_TOKEN=" + api.Token(), "BARECLAW_TELEGRAM_API=" + api.URL(), "BARECLAW_ALLOWED_USERS=" + strings.Join(ids, ","),
+	}
+	r.soakRun = newSoak(newMachine(t, settings...), nil, r.blowsAtChats())
+	for i, p := range r.places {
+		p.rnd = r.rand(uint64(i) + 1)
+		r.lines = append(r.lines, &soakLine{soakRun: r.soakRun, key: p.key})
+	}
+	return r
+}
+
+// blowsAtChats are those that leave turns alone.
+func (r *telegramSoak) blowsAtChats() []soakBlow {
+	killed := func(kill func()) {
+		r.killing.Lock()
+		r.kills = append(r.kills, time.Now())
+		r.killing.Unlock()
+		kill()
+	}
+	return []soakBlow{
+		{"kill the daemon", 8, func(s *soakRun, _ soakStep) { s.down(func() { killed(s.killDaemon) }) }},
+		{"SIGHUP", 8, func(s *soakRun, _ soakStep) { s.sighup() }},
+		{"POST /restart", 6, (*soakRun).restart},
+		{"SIGHUP, kill the daemon", 5, func(s *soakRun, step soakStep) {
+			s.sighup()
+			s.down(func() { s.wait(step.later); killed(s.killDaemon) })
+		}},
+		{"SIGHUP, kill a daemon", 5, func(s *soakRun, step soakStep) {
+			s.sighup()
+			s.down(func() { s.wait(step.later); killed(func() { s.killOne(step.n) }) })
+		}},
+		{"SIGTERM", 6, func(s *soakRun, _ soakStep) { s.down(func() { s.end(syscall.SIGTERM) }) }},
+		{"SIGHUP, SIGTERM", 4, func(s *soakRun, step soakStep) {
+			s.sighup()
+			s.down(func() { s.wait(step.later); s.end(syscall.SIGTERM) })
+		}},
+		{"nothing", 10, func(s *soakRun, _ soakStep) { s.pause(time.Second) }},
+	}
+}
+
+// soakChatKinds are ways for the turn of a message to go: %[1]s is its token, %[2]s a file
+// that is there.
+var soakChatKinds = []string{
+	"echo %[1]s", "echo %[1]s", "slow 80 %[1]s", "slow 1500 %[1]s", "tool 20 add %[1]s", "tool 2600 add %[1]s",
+	"interim %[2]s Before %[1]s there is much to be said, and all of it is said before anything is done about what was asked for.",
+}
+
+// talk says something now and then.
+func (p *soakPlace) talk(r *telegramSoak) {
+	for n := 0; !r.stopped(); {
+		most := 3
+		if p.group { // it may be sent 20 messages a minute, for all of its topics
+			most = 1
+		}
+		for range 1 + p.rnd.IntN(most) {
+			n++
+			if p.rnd.IntN(12) == 0 {
+				p.commands[p.chat.Send(p.who, "/verbose", telegramtest.InTopic(p.thread)).MessageID] = true
+				continue
+			}
+			token := fmt.Sprintf("T%s.%dT", strings.ReplaceAll(p.key[3:], "-", "."), n)
+			file := "go-" + strings.Trim(token, "T")
+			r.touch(file)
+			text := fmt.Sprintf(soakChatKinds[p.rnd.IntN(len(soakChatKinds))], token, r.path(file))
+			p.texts[token] = p.chat.Send(p.who, text, telegramtest.InTopic(p.thread)).MessageID
+		}
+		pause := 300 + p.rnd.IntN(2000)
+		if soak() { // or queues are full before long
+			pause *= 4
+		}
+		if p.group {
+			pause *= 10
+		}
+		r.pause(time.Duration(pause) * time.Millisecond)
+	}
+}
+
+// weather has Telegram fail.
+func (r *telegramSoak) weather() {
+	rnd := r.rand(1 << 32)
+	methods := []string{"sendMessage", "sendMessage", "sendMessage", "editMessageText", "deleteMessage", "sendMessageDraft", "sendChatAction", "getUpdates", "getUpdates", "getMe"}
+	steps := []func() telegramtest.Step{
+		func() telegramtest.Step { return telegramtest.TooMany(1) },
+		telegramtest.InternalError, telegramtest.BadGateway, telegramtest.ResetBefore, telegramtest.ResetAfter, telegramtest.ResetAfter,
+		telegramtest.ResetMidBody, func() telegramtest.Step { return telegramtest.Delay(time.Duration(rnd.IntN(700)) * time.Millisecond) },
+	}
+	for !r.stopped() {
+		method, step := methods[rnd.IntN(len(methods))], steps[rnd.IntN(len(steps))]()
+		if r.api.Scripted() < 5 {
+			r.api.Script(method, 0, step)
+			r.count("faults")
+		}
+		r.pause(time.Duration(rnd.IntN(1200)) * time.Millisecond)
+	}
+}
+
+// auditChats checks what people see.
+func (r *telegramSoak) auditChats() {
+	r.t.Helper()
+	g := r.daemon.Load()
+	for _, p := range r.places {
+		if len(p.texts) > 0 {
+			r.eventually("all of "+p.key+" is accepted", func() bool { return len(g.history(p.key)) >= len(p.texts) })
+		}
+	}
+	answers := map[*soakPlace]map[string]string{}
+	for _, p := range r.places {
+		answers[p] = r.answersOf(g, p)
+	}
+	g.delivered()
+	for _, p := range r.places {
+		r.seen(p, answers[p])
+	}
+	sends := r.api.CallCount("sendMessage", "sendDocument")
+	r.down(func() { r.end(syscall.SIGTERM) })
+	g = r.daemon.Load()
+	r.awaitPoll(g)
+	g.delivered()
+	if n := r.api.CallCount("sendMessage", "sendDocument"); n != sends {
+		r.t.Errorf("another daemon has sent %d messages once more", n-sends)
+	}
+	r.nothingOpen()
+	g.endsAll()
+	r.quietLogs()
+}
+
+// seen waits until people see in a place what they are to see, and nothing else.
+func (r *telegramSoak) seen(p *soakPlace, owed map[string]string) {
+	r.t.Helper()
+	for deadline := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
+		wrong := r.amiss(p, owed)
+		if wrong == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.t.Error(wrong)
+			return
+		}
+	}
+}
+
+// answersOf returns the replies that a place is owed, each with the token of what it
+// answers, and checks that everything said there was read once.
+func (r *telegramSoak) answersOf(g *gateway, p *soakPlace) map[string]string {
+	r.t.Helper()
+	ids, read, owed := g.history(p.key), map[string]int{}, map[string]string{}
+	for _, l := range r.journal() {
+		if l.Event == "begun" {
+			for _, token := range soakChatToken.FindAllString(l.Text, -1) {
+				read[token]++
+			}
+		}
+	}
+	for token := range p.texts {
+		if read[token] > 1 { // of several that were read together the journal does not have all
+			r.t.Errorf("%s was read %d times", token, read[token])
+		}
+	}
+	if len(ids) != len(p.texts) {
+		r.t.Errorf("%s has %d messages, %d were sent", p.key, len(ids), len(p.texts))
+	}
+	for _, id := range ids {
+		o := g.outcome(id)
+		into := o.str("into")
+		switch {
+		case o.str("state") != "answered", into != "" && !slices.Contains(ids, into):
+			r.t.Errorf("%s: %s", p.key, o.body)
+		case into == "":
+			owed[squashed(o.str("text"))] = o.str("text")
+		}
+	}
+	return owed
+}
+
+var soakChatToken = regexp.MustCompile(`T[\d.]+T`)
+
+// squashed is what of a text is there however it is shown.
+func squashed(text string) string { return notShown.ReplaceAllString(text, "") }
+
+var notShown = regexp.MustCompile(`[^A-Za-z0-9.]+`)
+
+// amiss says what is wrong with what people see in a place; empty: nothing.
+func (r *telegramSoak) amiss(p *soakPlace, owed map[string]string) string {
+	seen, wrong := map[string][]int{}, []string(nil)
+	for _, m := range p.chat.FromBot() {
+		if m.Thread != p.thread {
+			continue
+		}
+		text := squashed(m.Text)
+		switch {
+		case owed[text] != "":
+			seen["answer "+text] = append(seen["answer "+text], m.ID)
+		case p.commands[m.ReplyTo]:
+			what := fmt.Sprint("answer to command ", m.ReplyTo)
+			seen[what] = append(seen[what], m.ID)
+		case strings.Contains(m.Text, "there is much to be said"):
+			seen["said "+text] = append(seen["said "+text], m.ID)
+		case len(m.Buttons) == 0 && soakSummary.MatchString(m.Text):
+		case r.excused(m.ID, p.chat.ID()):
+		default:
+			wrong = append(wrong, fmt.Sprintf("%s: left behind is %v", p.key, m))
+		}
+	}
+	for text := range owed {
+		if seen["answer "+text] == nil {
+			wrong = append(wrong, fmt.Sprintf("%s: no answer %.200q", p.key, text))
+		}
+	}
+	for id := range p.commands {
+		if what := fmt.Sprint("answer to command ", id); seen[what] == nil {
+			wrong = append(wrong, p.key+": no "+what)
+		}
+	}
+	for what, ids := range seen {
+		excused := 0
+		for _, id := range ids {
+			if r.excused(id, p.chat.ID()) {
+				excused++
+			}
+		}
+		if len(ids)-1 > excused {
+			wrong = append(wrong, fmt.Sprintf("%s: %d times there is the %.200q, of which %d are excused", p.key, len(ids), what, excused))
+		}
+	}
+	return strings.Join(wrong, "\n")
+}
+
+// excused reports whether the daemon may not know of a message that it has sent: the
+// connection broke, or it was killed just then.
+func (r *telegramSoak) excused(message int, chat int64) bool {
+	for _, c := range r.api.Calls("sendMessage") {
+		if c.Message != message || c.Chat != chat {
+			continue
+		}
+		return c.Outcome != "ok" || r.killedWithin(c.Time, 2*time.Second)
+	}
+	return false
+}
+
+func (r *telegramSoak) killedWithin(from time.Time, d time.Duration) bool {
+	r.killing.Lock()
+	defer r.killing.Unlock()
+	return slices.ContainsFunc(r.kills, func(k time.Time) bool { return k.After(from) && k.Before(from.Add(d)) })
+}
+
+// awaitPoll returns when the daemon has received what there was.
+func (r *telegramSoak) awaitPoll(g *gateway) {
+	r.t.Helper()
+	r.eventually("a poll", func() bool { return g.telegramHealth()["ready"] == true })
+}
+
+// nothingOpen fails if something is on record that is still to be done.
+func (r *telegramSoak) nothingOpen() {
+	r.t.Helper()
+	db := r.ledgerFile()
+	defer func() { _ = db.Close() }()
+	for what, query := range map[string]string{
+		"deliveries are pending":    `SELECT count(*) FROM deliveries WHERE state='pending'`,
+		"deliveries have failed":    `SELECT count(*) FROM deliveries WHERE state='failed'`,
+		"updates are not handled":   `SELECT count(*) FROM inbox WHERE handled=0`,
+		"status lines are known":    `SELECT count(*) FROM records WHERE key LIKE 'status:%'`,
+		"streams are known":         `SELECT count(*) FROM records WHERE key LIKE 'stream:%'`,
+		"messages are to be tidied": `SELECT count(*) FROM records WHERE key LIKE 'left:%'`,
+	} {
+		n := 0
+		r.eventually("no "+what, func() bool { return db.QueryRow(query).Scan(&n) == nil && n == 0 })
+	}
+}
+
+// soakSummary is what a status line says in the end.
+var soakSummary = regexp.MustCompile(`^Done in `)
