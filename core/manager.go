@@ -59,7 +59,7 @@ type ProcessManager struct {
 	budget   budget
 	settings settingsBook
 	moves    moves
-	moveOne  sync.Mutex // held while a channel is being moved that is still
+	moveOne  chan struct{} // full while a channel is being moved that is still
 
 	stats counters
 	ctx   context.Context // ends the lanes
@@ -96,7 +96,7 @@ func New(o Options) *ProcessManager {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &ProcessManager{
 		o: o, ctx: ctx, stop: stop, seats: newSeats(o.MaxSessions), budget: budget{limit: o.DailyBudget},
-		lanes: map[ChannelKey]*lane{}, greeted: map[ChannelKey]struct{}{},
+		lanes: map[ChannelKey]*lane{}, greeted: map[ChannelKey]struct{}{}, moveOne: make(chan struct{}, 1),
 	}
 }
 

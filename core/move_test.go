@@ -233,3 +233,31 @@ func TestMoveAndChanges(t *testing.T) {
 		})
 	}
 }
+
+// A channel that has been away counts what was spent meanwhile once.
+func TestMoveThereAndBackCountsOnce(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		spends := func(key ChannelKey, r Result) {
+			t.Helper()
+			m := w.submit("go on", in(key))
+			h, id := w.runningOn(key)
+			r.Turns, r.SessionID = []TurnID{id}, h.launch.SessionID
+			h.begin(id)
+			h.results(r)
+			h.done(id)
+			w.outcome(m)
+		}
+		// Being parked, the lane stays when its session has gone.
+		spends("c", Result{IsError: true, Code: CodeUsageLimit, Error: "limit", TotalCost: 1, Cost: 1})
+		w.moved(w.moving())
+		spends("d", Result{Text: "ok", TotalCost: 3, Cost: 2})
+		if err := w.m.Move(t.Context(), "d", "c"); err != nil {
+			t.Fatal(err)
+		}
+		spends("c", Result{Text: "ok", TotalCost: 4, Cost: 1})
+		if got := w.m.Spending().Spent; got != 4 {
+			t.Errorf("%v is counted of 4 that were spent", got)
+		}
+	})
+}
