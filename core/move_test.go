@@ -261,3 +261,30 @@ func TestMoveThereAndBackCountsOnce(t *testing.T) {
 		}
 	})
 }
+
+// A turn that has to end first gets the seat of the channel that waits for its end.
+func TestMoveGivesUpSeat(t *testing.T) {
+	t.Parallel()
+	play(t, Options{MaxSessions: 2}, func(t *testing.T, w *world) {
+		cut, h, _ := w.begun("cut")
+		w.submit("runs", in("d"))
+		d, id := w.runningOn("d")
+		d.begin(id)
+		w.crash()
+		h.die()
+		w.o.MaxSessions = 1
+		w.start()
+		w.after(time.Second)
+		done := w.moving()
+		late := w.submit("late", in("d"))
+		d.answer(id, "ok")
+		w.after(time.Minute)
+		c, id := w.runningOn("c")
+		c.answer(id, "at last")
+		w.wantsNow(cut.Message.ID, Answered, "", "at last")
+		w.moved(done)
+		d, id = w.runningOn("d")
+		d.answer(id, "yes")
+		w.wants(late, Answered, "", "yes")
+	})
+}
