@@ -131,11 +131,14 @@ func (m *ProcessManager) Recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read which channels were moved: %w", err)
 	}
-	for _, mv := range moved {
+	for i, mv := range moved {
+		m.moves.note(mv)
+		if mv.superseded(moved[i+1:]) {
+			continue
+		}
 		if err := m.moveSession(mv); err != nil {
 			return fmt.Errorf("complete the move of channel %q to %q: %w", mv.From, mv.To, err)
 		}
-		m.moves.note(mv)
 	}
 	left := map[ChannelKey]*remains{}
 	of := func(key ChannelKey) *remains {

@@ -288,3 +288,21 @@ func TestMoveGivesUpSeat(t *testing.T) {
 		w.wants(late, Answered, "", "yes")
 	})
 }
+
+// A channel that was moved to and fro, and has a session of its own by now, keeps it
+// when the next process looks at the moves again.
+func TestMoveThereAndBackKeepsSessions(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		session := w.served("c").launch.SessionID
+		w.moved(w.moving())
+		if err := w.m.Move(t.Context(), "d", "c"); err != nil {
+			t.Fatal(err)
+		}
+		own := w.served("d").launch.SessionID
+		w.restart()
+		if !w.sessions.has("c", session) || !w.sessions.has("d", own) {
+			t.Errorf("sessions are %v, want %s on c and %s on d", w.sessions.All(), session, own)
+		}
+	})
+}
