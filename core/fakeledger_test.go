@@ -20,7 +20,10 @@ const lazyPause = 5 * time.Millisecond
 
 // A life is one process of the gateway. Whatever a dead one asks for does not
 // happen any more, as after kill -9.
-type life struct{ dead atomic.Bool }
+type life struct {
+	dead atomic.Bool
+	over bool // it has closed the ledger, whose mu guards this
+}
 
 // A fakeLedger keeps the contract of [Ledger] in memory, and fails the test when
 // it is asked for what must never be: a second outcome, or the end of something
@@ -53,6 +56,8 @@ type fakeLedger struct {
 	outbox      fakeOutbox
 	settings    map[ChannelKey]Settings
 	moves       []Move
+	disorder    []string // see firstComesFirst
+	overtaken   [][2]MessageID
 }
 
 type fakeWrite struct {
@@ -148,6 +153,13 @@ func (l *fakeLedger) close() {
 	l.changed.Broadcast()
 }
 
+// closeFor has the ledger take nothing more from a life that has ended.
+func (l *fakeLedger) closeFor(by *life) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	by.over = true
+}
+
 // hold makes everything written from now on wait until release.
 func (l *fakeLedger) hold() {
 	l.mu.Lock()
@@ -205,6 +217,10 @@ func settles(c Change) bool { return len(c.Settle) > 0 }
 func (l *fakeLedger) write(by *life, c Change, done func(error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if by != nil && by.over {
+		go done(ErrClosed) // ends with the call
+		return
+	}
 	l.queue = append(l.queue, fakeWrite{c: cloneChange(c), done: done, life: by, at: time.Now()})
 	l.changed.Broadcast()
 }
@@ -342,6 +358,7 @@ func (l *fakeLedger) applyLocked(c Change) {
 		}
 	}
 	for _, t := range c.Begin {
+		l.firstComesFirst(t)
 		l.turns[t.ID] = t
 		l.begun = append(l.begun, t.ID)
 		for _, id := range t.Members {

@@ -52,6 +52,9 @@ func play(t *testing.T, o Options, test func(t *testing.T, w *world)) {
 // start begins a new life of the gateway.
 func (w *world) start() {
 	w.t.Helper()
+	if w.life != nil {
+		w.ledger.closeFor(w.life)
+	}
 	w.life = &life{}
 	o := w.o
 	o.Ledger, o.Agent, o.Sessions = ledgerOf{w.ledger, w.life}, agentOf{w.agent, w.life}, w.sessions

@@ -66,11 +66,12 @@ func (it *item) unsettled() bool { return !it.durable || it.moving || it.changin
 // claim keeps the queue of a lane that is still as it is, but for what comes new, until
 // disclaim; false if it is not still any more.
 func (l *lane) claim(ctx context.Context, ended bool) (ok bool, err error) {
+	still := false
 	err = l.call(ctx, func() {
-		ok = l.still(ended)
-		l.reordering = l.reordering || ok
+		still = l.still(ended)
+		l.reordering = l.reordering || still
 	})
-	return ok && err == nil, err
+	return err == nil && still, err
 }
 
 func (l *lane) disclaim() {

@@ -23,10 +23,11 @@ func (l *lane) idleDue() time.Time {
 }
 
 // unused reports whether the session could be ended without a loss: it has no
-// turn, asks nobody, and has no background tasks.
+// turn, and gets none now, asks nobody, and has no background tasks. While a channel is
+// being moved, its session may be in the way of the turn that is waited for.
 func (l *lane) unused() bool {
 	return l.session != nil && l.busy == "" && len(l.flights) == 0 && len(l.asked) == 0 && l.tasks == 0 &&
-		(len(l.pending) == 0 || l.parked != nil)
+		(len(l.pending) == 0 || l.parked != nil || l.halts > 0)
 }
 
 // endUnused ends a session that was without use for too long.

@@ -59,7 +59,7 @@ type ProcessManager struct {
 	budget   budget
 	settings settingsBook
 	moves    moves
-	moveOne  sync.Mutex // held while a channel is being moved that is still
+	moveOne  chan struct{} // full while a channel is being moved that is still
 
 	stats counters
 	ctx   context.Context // ends the lanes
@@ -96,7 +96,7 @@ func New(o Options) *ProcessManager {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &ProcessManager{
 		o: o, ctx: ctx, stop: stop, seats: newSeats(o.MaxSessions), budget: budget{limit: o.DailyBudget},
-		lanes: map[ChannelKey]*lane{}, greeted: map[ChannelKey]struct{}{},
+		lanes: map[ChannelKey]*lane{}, greeted: map[ChannelKey]struct{}{}, moveOne: make(chan struct{}, 1),
 	}
 }
 
@@ -131,11 +131,14 @@ func (m *ProcessManager) Recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read which channels were moved: %w", err)
 	}
-	for _, mv := range moved {
+	for i, mv := range moved {
+		m.moves.note(mv)
+		if mv.superseded(moved[i+1:]) {
+			continue
+		}
 		if err := m.moveSession(mv); err != nil {
 			return fmt.Errorf("complete the move of channel %q to %q: %w", mv.From, mv.To, err)
 		}
-		m.moves.note(mv)
 	}
 	left := map[ChannelKey]*remains{}
 	of := func(key ChannelKey) *remains {

@@ -78,8 +78,12 @@ func (m *ProcessManager) move(from, to ChannelKey) error {
 // this has to be waited for again; endsTo then says whether the session of To has to
 // end too.
 func (m *ProcessManager) moveStill(f, t *lane, endsTo *bool) (again bool, err error) {
-	m.moveOne.Lock()
-	defer m.moveOne.Unlock()
+	select {
+	case m.moveOne <- struct{}{}:
+		defer func() { <-m.moveOne }()
+	case <-m.ctx.Done():
+		return false, ErrClosed
+	}
 	if ok, err := f.claim(m.ctx, true); !ok {
 		return err == nil, err
 	}
@@ -118,11 +122,11 @@ func (m *ProcessManager) whose(f, t *lane) (session string, keeps bool, err erro
 			}
 		})
 	}
-	if err := errors.Join(read(f, &session), read(t, &own)); err != nil || own == "" {
-		return session, false, err
+	if err := errors.Join(read(f, &session), read(t, &own)); err != nil {
+		return "", false, err
 	}
-	if session == "" {
-		return "", true, nil
+	if own == "" || session == "" {
+		return session, own != "", nil
 	}
 	use, err := m.o.Ledger.SessionUse(m.ctx, own)
 	return session, use.Ours || use.Completed, err
@@ -131,7 +135,7 @@ func (m *ProcessManager) whose(f, t *lane) (session string, keeps bool, err erro
 // writeMove makes the move durable, but for the session, and returns what is moved. It
 // is written on the lane's goroutine: what is accepted there before it is moved
 // with it, and what is accepted later is not.
-func (m *ProcessManager) writeMove(f *lane, mv *Move) (items []*item, again bool, err error) {
+func (m *ProcessManager) writeMove(f *lane, mv *Move) (moved []*item, again bool, err error) {
 	written := make(chan error, 1)
 	note := func(err error) {
 		if err == nil {
@@ -140,14 +144,16 @@ func (m *ProcessManager) writeMove(f *lane, mv *Move) (items []*item, again bool
 		}
 		written <- err
 	}
+	var items []*item
+	settled := false
 	err = f.call(m.ctx, func() {
-		if again = slices.ContainsFunc(f.pending, (*item).unsettled); !again {
+		if settled = !slices.ContainsFunc(f.pending, (*item).unsettled); settled {
 			items = slices.Clone(f.pending)
 			m.o.Ledger.Write(Change{Move: mv}, note)
 		}
 	})
-	if again || err != nil {
-		return nil, again, err
+	if err != nil || !settled {
+		return nil, err == nil, err
 	}
 	select {
 	case err := <-written:
@@ -191,6 +197,7 @@ func (m *ProcessManager) handItems(f, t *lane, mv Move, items []*item) error {
 	err := f.call(m.ctx, func() {
 		f.pending = slices.DeleteFunc(f.pending, func(it *item) bool { return slices.Contains(items, it) })
 		f.sessionID, f.unopened, f.exit = "", false, nil
+		f.costOf = "" // it may come back, and have cost more
 	})
 	if err != nil {
 		return err

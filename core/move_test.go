@@ -233,3 +233,76 @@ func TestMoveAndChanges(t *testing.T) {
 		})
 	}
 }
+
+// A channel that has been away counts what was spent meanwhile once.
+func TestMoveThereAndBackCountsOnce(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		spends := func(key ChannelKey, r Result) {
+			t.Helper()
+			m := w.submit("go on", in(key))
+			h, id := w.runningOn(key)
+			r.Turns, r.SessionID = []TurnID{id}, h.launch.SessionID
+			h.begin(id)
+			h.results(r)
+			h.done(id)
+			w.outcome(m)
+		}
+		// Being parked, the lane stays when its session has gone.
+		spends("c", Result{IsError: true, Code: CodeUsageLimit, Error: "limit", TotalCost: 1, Cost: 1})
+		w.moved(w.moving())
+		spends("d", Result{Text: "ok", TotalCost: 3, Cost: 2})
+		if err := w.m.Move(t.Context(), "d", "c"); err != nil {
+			t.Fatal(err)
+		}
+		spends("c", Result{Text: "ok", TotalCost: 4, Cost: 1})
+		if got := w.m.Spending().Spent; got != 4 {
+			t.Errorf("%v is counted of 4 that were spent", got)
+		}
+	})
+}
+
+// A turn that has to end first gets the seat of the channel that waits for its end.
+func TestMoveGivesUpSeat(t *testing.T) {
+	t.Parallel()
+	play(t, Options{MaxSessions: 2}, func(t *testing.T, w *world) {
+		cut, h, _ := w.begun("cut")
+		w.submit("runs", in("d"))
+		d, id := w.runningOn("d")
+		d.begin(id)
+		w.crash()
+		h.die()
+		w.o.MaxSessions = 1
+		w.start()
+		w.after(time.Second)
+		done := w.moving()
+		late := w.submit("late", in("d"))
+		d.answer(id, "ok")
+		w.after(time.Minute)
+		c, id := w.runningOn("c")
+		c.answer(id, "at last")
+		w.wantsNow(cut.Message.ID, Answered, "", "at last")
+		w.moved(done)
+		d, id = w.runningOn("d")
+		d.answer(id, "yes")
+		w.wants(late, Answered, "", "yes")
+	})
+}
+
+// A channel that was moved to and fro, and has a session of its own by now, keeps it
+// when the next process looks at the moves again.
+func TestMoveThereAndBackKeepsSessions(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		session := w.served("c").launch.SessionID
+		w.moved(w.moving())
+		if err := w.m.Move(t.Context(), "d", "c"); err != nil {
+			t.Fatal(err)
+		}
+		own := w.served("d").launch.SessionID
+		w.restart()
+		if !w.sessions.has("c", session) || !w.sessions.has("d", own) {
+			t.Errorf("sessions are %v, want %s on c and %s on d", w.sessions.All(), session, own)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,6 +19,13 @@ func (ms *moves) note(mv Move) {
 		ms.of = map[ChannelKey]Move{}
 	}
 	ms.of[mv.From] = mv
+}
+
+// superseded reports whether the session was moved again later: then this move is
+// complete. The session may be back where it was, and done once more the move would
+// put it in place of what its target has by now.
+func (mv Move) superseded(later []Move) bool {
+	return slices.ContainsFunc(later, func(other Move) bool { return other.Session == mv.Session })
 }
 
 // follow returns the channel on which something goes on that was on the channel key at

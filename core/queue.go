@@ -72,7 +72,7 @@ func (m *ProcessManager) waiting(ctx context.Context, id MessageID, do func(*lan
 		}
 		done := make(chan error, 1)
 		if !l.post(func() { do(l, func(err error) { done <- err }) }) {
-			break // it has its outcome
+			continue // it has retired just now: see below
 		}
 		select {
 		case err := <-done:

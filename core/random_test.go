@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,7 @@ type chaos struct {
 	shaky  bool // outcomes may have been lost that were not durable
 	trace  []string
 	calmed atomic.Bool // the agent makes no trouble any more
+	meddling
 
 	mu    sync.Mutex         // guards the fields below
 	spent float64            // what all agents have really cost
@@ -98,6 +100,7 @@ func randomLife(t *testing.T, seed uint64) {
 			}
 		}()
 		w.agent.script = c.player(seed)
+		c.deliver()
 		for range 80 {
 			c.act()
 		}
@@ -112,7 +115,7 @@ var chaosChannels = []ChannelKey{"c", "d", "e"}
 // act does one thing.
 func (c *chaos) act() {
 	key := oneOf(c.rnd, chaosChannels...)
-	n := c.rnd.IntN(100)
+	n := c.rnd.IntN(120)
 	c.trace = append(c.trace, fmt.Sprint(time.Now().Format("05.000 "), key, " ", n))
 	switch {
 	case n < 35:
@@ -125,10 +128,12 @@ func (c *chaos) act() {
 		c.leaves()
 		c.crash()
 		c.start()
+		c.deliver()
 	case n < 65:
 		c.leaves()
 		c.m.Detach()
 		c.start()
+		c.deliver()
 	case n < 68:
 		c.down = time.Now().Add(time.Hour)
 		c.ledger.setDown([]error{ErrStorage, ErrStorageFull}[c.rnd.IntN(2)])
@@ -176,8 +181,10 @@ func (c *chaos) act() {
 		c.agent.mu.Lock()
 		clear(c.agent.known)
 		c.agent.mu.Unlock()
-	default:
+	case n < 100:
 		synctest.Wait()
+	default:
+		c.meddle(key)
 	}
 }
 
@@ -201,7 +208,10 @@ func (c *chaos) up() {
 
 func (c *chaos) send(key ChannelKey) {
 	change := []func(*Submission){in(key), mode([]Mode{Collect, Collect, Steer, Interrupt}[c.rnd.IntN(4)])}
-	text := fmt.Sprint("m", len(c.sent))
+	text := fmt.Sprintf("m%d;", len(c.sent))
+	if c.rnd.IntN(3) == 0 {
+		change = append(change, remotely)
+	}
 	switch c.rnd.IntN(6) {
 	case 0:
 		c.keys++
@@ -251,7 +261,7 @@ func (c *chaos) decide() {
 		return
 	}
 	id, m := ids[c.rnd.IntN(len(ids))], c.m
-	go func() { _, _ = m.Decide(context.Background(), id, Decision{Allow: true}) }()
+	go func() { _, _ = m.Decide(context.Background(), id, Decision{Allow: true, Always: c.rnd.IntN(2) == 0}) }()
 }
 
 // retryOne tries a message again, if it failed.
@@ -319,6 +329,7 @@ func (c *chaos) calm() {
 	if !c.shaky {
 		c.inOrder()
 	}
+	c.delivered()
 	for _, key := range chaosChannels {
 		m := c.submit("still there?", in(key))
 		c.after(5 * time.Minute) // more than a turn may take
@@ -326,6 +337,7 @@ func (c *chaos) calm() {
 			t.Errorf("channel %s does not work: %+v", key, got.Reply)
 		}
 	}
+	c.settled()
 	c.after(time.Minute)
 	if s := c.m.Stats(); c.o.IdleTimeout > 0 && (s.Lanes != 0 || c.live() != 0) {
 		t.Errorf("%d lanes and %d sessions are left although nobody uses them", s.Lanes, c.live())
@@ -358,30 +370,26 @@ func (c *chaos) decideAll() {
 	}
 }
 
-// inOrder checks that turns were begun in the order of their messages.
+// inOrder checks that turns were begun in the order of the queue, and with what their
+// messages said by then.
 func (c *chaos) inOrder() {
 	c.ledger.mu.Lock()
 	defer c.ledger.mu.Unlock()
-	place := map[MessageID]int{}
-	for i, id := range c.ledger.accepted {
-		place[id] = i
+	for _, s := range c.ledger.disorder {
+		c.t.Error(s)
 	}
-	last, again := map[ChannelKey]int{}, map[MessageID]bool{}
-	for _, id := range c.ledger.begun {
-		turn := c.ledger.turns[id]
-		for _, member := range turn.Members {
-			if again[member] { // it was put back, and those behind it have failed
-				continue
-			}
-			again[member] = true
-			if place[member] < last[turn.Channel] {
-				by := c.ledger.messages[c.ledger.accepted[last[turn.Channel]]]
-				m := c.ledger.messages[member]
-				c.t.Errorf("message %+v was overtaken by %+v", *m, *by)
-			}
-			last[turn.Channel] = place[member]
+	for _, pair := range c.ledger.overtaken {
+		if m := c.ledger.messages[pair[0]]; m.Turn != "" {
+			c.t.Errorf("message %+v was overtaken by %+v", *m, *c.ledger.messages[pair[1]])
 		}
 	}
+	c.amended.Range(func(id, text any) bool {
+		m := c.ledger.messages[id.(MessageID)]
+		if !strings.HasPrefix(m.Content.Text, "[amended") {
+			c.t.Errorf("message %+v was amended to %q", *m, text)
+		}
+		return true
+	})
 }
 
 // player returns a script that serves turns one after the other.
