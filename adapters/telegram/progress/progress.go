@@ -81,6 +81,9 @@ type Said struct {
 	Turn   core.TurnID
 	Text   string
 	Stream string // as in [View], of the same text while it was streamed; may be empty
+	// Early says that the turn's beginning was not heard. After a crash of the gateway it
+	// may be of an earlier turn, which a session host says again.
+	Early bool
 }
 
 // Take takes up an update. Those of a channel must come in their order; the same

@@ -150,7 +150,7 @@ func (t *turn) followed() []Said {
 	if text == nil || !text.whole() || strings.TrimSpace(text.words.String()) == "" {
 		return nil
 	}
-	return []Said{{ID: text.id, Turn: t.id, Text: text.words.String(), Stream: text.stream}}
+	return []Said{{ID: text.id, Turn: t.id, Text: text.words.String(), Stream: text.stream, Early: !t.begun}}
 }
 
 // loseStream forgets what was streamed of a text, since a piece of it is lost.
