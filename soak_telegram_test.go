@@ -306,7 +306,7 @@ func (r *telegramSoak) amiss(p *soakPlace, owed map[string]string) string {
 			}
 		}
 		if len(ids)-1 > excused {
-			wrong = append(wrong, fmt.Sprintf("%s: %d times there is the %.200q, of which %d are excused", p.key, len(ids), what, excused))
+			wrong = append(wrong, fmt.Sprintf("%s: %d times there is the %.200q, of which %d are excused; %s", p.key, len(ids), what, excused, r.sending(ids, p.chat.ID())))
 		}
 	}
 	return strings.Join(wrong, "\n")
@@ -322,6 +322,25 @@ func (r *telegramSoak) excused(message int, chat int64) bool {
 		return c.Outcome != "ok" || r.killedWithin(c.Time, 2*time.Second)
 	}
 	return false
+}
+
+// sending says, for whoever looks for the cause, how messages were sent, and of which
+// deliveries they are.
+func (r *telegramSoak) sending(messages []int, chat int64) string {
+	var b strings.Builder
+	for _, c := range r.api.Calls("sendMessage") {
+		if c.Chat == chat && slices.Contains(messages, c.Message) {
+			_, _ = fmt.Fprintf(&b, "%d at %s: %s; ", c.Message, c.Time.Format(time.RFC3339Nano), c.Outcome)
+		}
+	}
+	db := r.ledgerFile()
+	defer func() { _ = db.Close() }()
+	for _, m := range messages {
+		var id string
+		err := db.QueryRow(`SELECT id FROM deliveries WHERE channel LIKE ? AND progress LIKE ?`, fmt.Sprintf("tg-%d%%", chat), fmt.Sprintf("%%%d%%", m)).Scan(&id)
+		_, _ = fmt.Fprintf(&b, "%d is of delivery %q (%v); ", m, id, err)
+	}
+	return b.String()
 }
 
 func (r *telegramSoak) killedWithin(from time.Time, d time.Duration) bool {
