@@ -30,7 +30,7 @@ const maxChange = 16 << 10
 func (f *follower) said(ctx context.Context, s progress.Said) {
 	edit, forget := f.stream.take(ctx, s.Stream)
 	switch {
-	case f.verbose > 0 && !(s.Early && f.wasAnswer(ctx, s.Text)):
+	case f.verbose > 0 && (!s.Early || !f.wasAnswer(ctx, s.Text)):
 		f.deliver(ctx, "said:"+s.ID, kindSaid, saidBody{Text: s.Text, Edit: edit}, forget...)
 	case edit != 0:
 		f.adapter.leave(ctx, f.place, edit, markdown.Document{}, forget...)
