@@ -166,7 +166,12 @@ func (f *Fold) started(u core.Update) {
 		f.unwait(u.Messages...)
 		return
 	}
-	f.begin(u)
+	if t := f.runs(u.Turn); t != nil && !t.begun {
+		t.restart() // it is only now that the agent begins it
+	}
+	if f.begin(u) {
+		f.turn.begun = true
+	}
 }
 
 // event takes up a line of the agent. Without a turn it is of one of its own.

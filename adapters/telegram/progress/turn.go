@@ -17,6 +17,7 @@ type turn struct {
 	since   time.Time
 	heard   time.Time
 	stalled bool
+	begun   bool // its beginning was told
 	end     *end // nil while it runs
 
 	known      recent // texts, streamed or whole, and calls: what comes again changes nothing
@@ -86,6 +87,15 @@ func (t *turn) take(at time.Time, s core.Shown) News {
 	default:
 	}
 	return News{}
+}
+
+// restart forgets what was heard of the turn before its beginning. After a crash of the
+// gateway that was of the turn before, which a session host says again: it has its
+// outcome, and nobody knows any more that the lines are of it.
+func (t *turn) restart() {
+	t.text, t.calls, t.lines, t.tools = nil, nil, nil, 0
+	t.goesOn()
+	t.compacting = false
 }
 
 // goesOn notes that the model answers.
