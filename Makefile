@@ -26,7 +26,7 @@ build: ## build bin/bareclaw
 .PHONY: test
 test: ## run all tests; the real claude CLI is fetched with npm where there is one
 	@[ -n "$(RACE)" ] || echo "no C compiler: the tests run without the race detector"
-	$(GO) test $(RACE) -timeout 12m ./...
+	$(GO) test $(RACE) -timeout 20m ./...
 
 .PHONY: lint
 lint: $(STATICCHECK) $(GOLANGCI_LINT) ## check formatting, go vet (Linux and macOS), staticcheck, golangci-lint

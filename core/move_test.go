@@ -299,7 +299,10 @@ func TestMoveThereAndBackKeepsSessions(t *testing.T) {
 		if err := w.m.Move(t.Context(), "d", "c"); err != nil {
 			t.Fatal(err)
 		}
-		own := w.served("d").launch.SessionID
+		d := w.served("d")
+		own := d.launch.SessionID
+		d.die() // else it would tell whose it is
+		w.after(time.Second)
 		w.restart()
 		if !w.sessions.has("c", session) || !w.sessions.has("d", own) {
 			t.Errorf("sessions are %v, want %s on c and %s on d", w.sessions.All(), session, own)

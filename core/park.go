@@ -201,5 +201,9 @@ func (l *lane) why() string {
 	if l.parked != nil {
 		parked = l.parked.why
 	}
-	return cmp.Or(parked, l.seatWanted())
+	moving := ""
+	if l.halts > 0 {
+		moving = "The conversation is going on under another key soon."
+	}
+	return cmp.Or(parked, moving, l.seatWanted())
 }

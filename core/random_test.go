@@ -260,8 +260,8 @@ func (c *chaos) decide() {
 	if len(ids) == 0 {
 		return
 	}
-	id, m := ids[c.rnd.IntN(len(ids))], c.m
-	go func() { _, _ = m.Decide(context.Background(), id, Decision{Allow: true, Always: c.rnd.IntN(2) == 0}) }()
+	id, m, d := ids[c.rnd.IntN(len(ids))], c.m, Decision{Allow: true, Always: c.rnd.IntN(2) == 0}
+	go func() { _, _ = m.Decide(context.Background(), id, d) }()
 }
 
 // retryOne tries a message again, if it failed.
