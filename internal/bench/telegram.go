@@ -31,7 +31,7 @@ type bot struct {
 // startBot runs a daemon that serves n groups of one user. Only ours can be told
 // where the Bot API is.
 func (l *lab) startBot(ctx context.Context, t target, m mode, n int) (*bot, error) {
-	if t.baseline {
+	if t.baseline || l.plan.chats == 0 {
 		return nil, errCannotSee
 	}
 	api, err := telegramtest.NewServer(telegramtest.WithoutRates())
