@@ -253,10 +253,21 @@ func (r *telegramSoak) answersOf(g *gateway, p *soakPlace) map[string]string {
 		case o.str("state") != "answered", into != "" && !slices.Contains(ids, into):
 			r.t.Errorf("%s: %s", p.key, o.body)
 		case into == "":
-			owed[squashed(o.str("text"))] = o.str("text")
+			owed[squashed(noticesOf(o)+o.str("text"))] = o.str("text")
 		}
 	}
 	return owed
+}
+
+// noticesOf returns what is told with an outcome, which stands before its text.
+func noticesOf(o answer) (all string) {
+	notices, _ := o.json["notices"].([]any)
+	for _, n := range notices {
+		if n, ok := n.(map[string]any); ok {
+			all += fmt.Sprint(n["text"])
+		}
+	}
+	return all
 }
 
 var soakChatToken = regexp.MustCompile(`T[\d.]+T`)

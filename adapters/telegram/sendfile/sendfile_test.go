@@ -27,13 +27,13 @@ func newTree(t testing.TB) *tree {
 	}
 	tr := &tree{t: t, dir: dir}
 	tr.p = Policy{
-		Base: tr.path("home/work"), Media: tr.path("home/work/.state/media"), Roots: []string{tr.path("home/work"), tr.path("shared"), tr.path("missing")},
-		Withheld: []string{tr.path("home/work/.state"), tr.path("home/work/config"), tr.path("shared/run")},
+		Base: tr.path("home/work"), Media: tr.path("home/work/.state/media"), Roots: []string{tr.path("home/work"), tr.path("common"), tr.path("missing")},
+		Withheld: []string{tr.path("home/work/.state"), tr.path("home/work/config"), tr.path("common/run")},
 	}
 	for _, file := range []string{
 		"home/work/a.txt", "home/work/deep/er/b.txt", "home/work/.env", "home/work/.ssh/id", "home/work/deep/.git/config",
 		"home/work/.state/ledger.db", "home/work/.state/media/tg-1/photo.jpg", "home/work/.state/media/.part", "home/work/config/c.json",
-		"shared/s.txt", "shared/run/api.sock", "home/other.txt", "secret.txt", "home/work/two  dots..txt",
+		"common/s.txt", "common/run/api.sock", "home/other.txt", "secret.txt", "home/work/two  dots..txt",
 	} {
 		tr.write(file)
 	}
@@ -82,7 +82,7 @@ func TestFilesThatAreSent(t *testing.T) {
 	t.Parallel()
 	tr := newTree(t)
 	tr.link("home/work/inside", tr.path("home/work/deep/er"))
-	tr.link("home/work/toshared.txt", "../../shared/s.txt")
+	tr.link("home/work/tocommon.txt", "../../common/s.txt")
 	tr.link("entry", tr.path("home/work"))
 	tr.link("home/work/tomedia", tr.path("home/work/.state/media"))
 	for path, want := range map[string]string{
@@ -90,13 +90,13 @@ func TestFilesThatAreSent(t *testing.T) {
 		"./deep//er/../er/b.txt":           "home/work/deep/er/b.txt",
 		"two  dots..txt":                   "home/work/two  dots..txt",
 		tr.path("home/work/a.txt"):         "home/work/a.txt",
-		tr.path("shared/s.txt"):            "shared/s.txt",
+		tr.path("common/s.txt"):            "common/s.txt",
 		"inside/b.txt":                     "home/work/deep/er/b.txt",
-		"toshared.txt":                     "shared/s.txt",
+		"tocommon.txt":                     "common/s.txt",
 		tr.path("entry/a.txt"):             "home/work/a.txt",
 		".state/media/tg-1/photo.jpg":      "home/work/.state/media/tg-1/photo.jpg",
 		"tomedia/tg-1/photo.jpg":           "home/work/.state/media/tg-1/photo.jpg",
-		"../../shared/../shared/./s.txt":   "shared/s.txt",
+		"../../common/../common/./s.txt":   "common/s.txt",
 		"nowhere/../a.txt":                 "home/work/a.txt",
 		tr.path("home/../home/work/a.txt"): "home/work/a.txt",
 	} {
@@ -142,8 +142,8 @@ func TestFilesThatAreNotSent(t *testing.T) {
 		".state/ledger.db":             hidden,
 		"config/c.json":                own,
 		"settings/c.json":              own,
-		tr.path("shared/run/api.sock"): own,
-		"out/shared/run/api.sock":      own,
+		tr.path("common/run/api.sock"): own,
+		"out/common/run/api.sock":      own,
 		"nothing.txt":                  none,
 		"a.txt/b":                      none,
 		"dangling":                     none,
@@ -157,7 +157,7 @@ func TestFilesThatAreNotSent(t *testing.T) {
 			t.Errorf("%.60q: got %q, refused: %q, want %q", path, got, why, want)
 		}
 	}
-	if _, why := tr.open("/etc/passwd"); !strings.Contains(why, tr.path("home/work")) || !strings.Contains(why, tr.path("shared")) {
+	if _, why := tr.open("/etc/passwd"); !strings.Contains(why, tr.path("home/work")) || !strings.Contains(why, tr.path("common")) {
 		t.Errorf("a refusal does not say what is allowed: %q", why)
 	}
 }
@@ -168,7 +168,7 @@ func TestRootBelowWithheld(t *testing.T) {
 	t.Parallel()
 	tr := newTree(t)
 	tr.p.Roots = []string{tr.path("home/work/config"), tr.dir}
-	for _, path := range []string{tr.path("home/work/config/c.json"), tr.path("shared/run/api.sock")} {
+	for _, path := range []string{tr.path("home/work/config/c.json"), tr.path("common/run/api.sock")} {
 		if got, why := tr.open(path); !strings.Contains(why, "of the gateway's own") {
 			t.Errorf("%s: got %q, refused: %q", path, got, why)
 		}
@@ -222,12 +222,12 @@ func FuzzOpen(f *testing.F) {
 	tr.link("home/work/shown", ".ssh")
 	for _, seed := range []string{
 		"a.txt", "../other.txt", "out/secret.txt", "shown/id", ".env", "deep/.git/config", "./.state/media/../ledger.db",
-		"out/home/work/deep/../../other.txt", "config/./c.json", "out/../out/shared/run/api.sock", "a.txt\x00", "//etc/passwd", tr.path("shared/s.txt"),
+		"out/home/work/deep/../../other.txt", "config/./c.json", "out/../out/common/run/api.sock", "a.txt\x00", "//etc/passwd", tr.path("common/s.txt"),
 	} {
 		f.Add(seed)
 	}
 	fine := map[string]bool{
-		"home/work/a.txt": true, "home/work/deep/er/b.txt": true, "home/work/.state/media/tg-1/photo.jpg": true, "shared/s.txt": true,
+		"home/work/a.txt": true, "home/work/deep/er/b.txt": true, "home/work/.state/media/tg-1/photo.jpg": true, "common/s.txt": true,
 		"home/work/two  dots..txt": true,
 	}
 	f.Fuzz(func(t *testing.T, path string) {
