@@ -42,7 +42,8 @@ func (m *ProcessManager) deliveriesOf(as ...*Approval) []*Delivery {
 // saveApproval records an approval that is new or that nobody has decided, with what
 // is to be delivered about it.
 func (l *lane) saveApproval(a *Approval) {
-	c := Change{Approvals: []*Approval{a}, Deliver: l.m.deliveriesOf(a), Lazy: true} // a host lists what it waits for
+	c := Change{Approvals: []*Approval{a}, Deliver: l.m.deliveriesOf(a)}
+	c.Lazy = len(c.Deliver) == 0 // a host lists what it waits for; but deliveries keep their order, which a lazy change does not
 	l.save(c, func() { l.m.handOver(c.Deliver) })
 }
 
