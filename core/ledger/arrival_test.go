@@ -95,25 +95,3 @@ func TestArrivalsAndOthersInOneGroup(t *testing.T) {
 		}
 	}
 }
-
-// A ledger of the first schema is brought up to date.
-func TestOlderSchema(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	l := openAt(t, path)
-	m := message("c")
-	mustWrite(t, l, core.Change{Accept: []*core.Message{m}})
-	must(t, l.Close())
-	db, err := sql.Open("sqlite", path)
-	must(t, err)
-	_, err = db.Exec("DROP TABLE arrivals; DROP TABLE spending; DROP TABLE deliveries; DROP TABLE inbox; DROP TABLE records; " +
-		"DROP TABLE settings; DROP TABLE rules; DROP TABLE moves; ALTER TABLE messages DROP COLUMN rank; PRAGMA user_version=1")
-	must(t, err)
-	must(t, db.Close())
-	l = openAt(t, path)
-	if _, err := l.Message(t.Context(), m.ID); err != nil {
-		t.Error(err)
-	}
-	mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
-	wantBalance(t, l, core.Balance{Accepted: 2, Waiting: 2})
-}

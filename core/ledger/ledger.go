@@ -45,18 +45,21 @@ type Ledger struct {
 var _ core.Ledger = (*Ledger)(nil)
 
 // Open opens the ledger, creating the file (0600) and its directory (0700) if
-// there are none, and brings an older schema up to date. The error names the
-// file and says what to do. The caller closes the ledger.
+// there are none, and brings an older schema up to date, except for what older
+// programs could not read then (see Settle). A newer schema is left as it is. The
+// error names the file and says what to do. The caller closes the ledger.
 //
 // The file is not searched for damage: that takes time in proportion to its size
 // (a second for 350 MB in the page cache), and the log makes an unclean end harmless.
 // Damage is reported when it is met.
-func Open(path string, log *slog.Logger) (*Ledger, error) {
+func Open(path string, log *slog.Logger) (*Ledger, error) { return openWith(path, log, ours()) }
+
+func openWith(path string, log *slog.Logger, schema schema) (*Ledger, error) {
 	path, err := create(path)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	conn, err := openWriteConn(path)
+	conn, err := openWriteConn(path, schema)
 	if err != nil {
 		if isDamaged(err) {
 			return nil, fmt.Errorf("open ledger: %w", damaged(path, err))
@@ -73,7 +76,7 @@ func Open(path string, log *slog.Logger) (*Ledger, error) {
 	}
 	l := &Ledger{queue: newQueue(), readers: readers}
 	l.writer = &writer{
-		path: path, log: log, queue: l.queue, conn: conn, stats: &l.stats, reopened: l.refresh, stopped: make(chan struct{}),
+		path: path, log: log, schema: schema, queue: l.queue, conn: conn, stats: &l.stats, reopened: l.refresh, stopped: make(chan struct{}),
 	}
 	if err := l.writer.countArrivals(); err != nil {
 		_ = readers.Close()
@@ -142,6 +145,21 @@ func (l *Ledger) Probe(ctx context.Context) error {
 	}
 }
 
+// Settle runs the migrations after which older programs can no longer read the file,
+// and returns once they are durable. It is called when this program is known to stay:
+// while an upgrade is on trial the file must remain one that the old program reads.
+// It blocks as long as that takes, and may be called again.
+func (l *Ledger) Settle(ctx context.Context) error {
+	landed := make(chan error, 1)
+	l.enqueue(entry{ops: []op{{stmt: opSettleSchema, id: "itself"}}, done: func(err error) { landed <- err }})
+	select {
+	case err := <-landed:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Stats counts what the writer has done since the ledger was opened.
 type Stats struct {
 	Commits     uint64 // transactions, each with one sync
@@ -156,6 +174,10 @@ func (l *Ledger) Problem() error {
 	}
 	return nil
 }
+
+// Progress counts the transactions and checkpoints that the writer has brought to an end,
+// also those that failed. It does not block.
+func (l *Ledger) Progress() uint64 { return l.stats.steps.Load() }
 
 // Stats returns the writer's counters.
 func (l *Ledger) Stats() Stats {

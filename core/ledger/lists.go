@@ -89,6 +89,8 @@ func (l *Ledger) Channels(ctx context.Context) ([]core.ChannelRecord, error) {
 	return cs, l.reading(err, "channels")
 }
 
+const selectBalance = `SELECT accepted, answered, failed, cancelled, (SELECT count(*) FROM messages WHERE state<2) FROM counters`
+
 // Balance implements [core.Ledger].
 func (l *Ledger) Balance(ctx context.Context) (core.Balance, error) {
 	if err := l.settled(ctx); err != nil {
@@ -97,6 +99,6 @@ func (l *Ledger) Balance(ctx context.Context) (core.Balance, error) {
 	b, err := one(ctx, l.readers, func(scan func(...any) error) (b core.Balance, err error) {
 		err = scan(&b.Accepted, &b.Answered, &b.Failed, &b.Cancelled, &b.Waiting)
 		return b, err
-	}, `SELECT accepted, answered, failed, cancelled, (SELECT count(*) FROM messages WHERE state<2) FROM counters`)
+	}, selectBalance)
 	return b, l.reading(err, "the balance")
 }

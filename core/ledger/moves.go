@@ -9,7 +9,7 @@ import (
 
 func (k *compiler) move(m *core.Move) {
 	from, to := string(m.From), string(m.To)
-	for _, stmt := range []stmtID{opMoveMessages, opMoveApprovals, opMoveSettings, opMoveRules} {
+	for _, stmt := range []stmtID{opMoveMessages, opMoveApprovals, opMoveSettings, opMoveRules, opMoveJobs} {
 		k.add(op{stmt: stmt, id: from, args: []driver.Value{from, to}}, 0)
 	}
 	for _, stmt := range []stmtID{opDropSettings, opDropRules} { // what is left: the target had the like

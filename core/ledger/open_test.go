@@ -80,11 +80,14 @@ func TestOpenRefuses(t *testing.T) {
 		make func(t *testing.T, path string)
 		says string
 	}{
-		"no database":     {func(t *testing.T, path string) { put(t, path, []byte(strings.Repeat("rubbish", 1000))) }, "move it away"},
-		"cut short":       {func(t *testing.T, path string) { put(t, path, healthy(t, path)[:5000]) }, "move it away"},
-		"schema damaged":  {func(t *testing.T, path string) { b := healthy(t, path); clear(b[100:3000]); put(t, path, b) }, "move it away"},
-		"foreign":         {func(t *testing.T, path string) { query(t, path, "CREATE TABLE x(y)") }, "another program"},
-		"newer":           {func(t *testing.T, path string) { healthy(t, path); query(t, path, "PRAGMA user_version=99") }, "schema 99"},
+		"no database":    {func(t *testing.T, path string) { put(t, path, []byte(strings.Repeat("rubbish", 1000))) }, "move it away"},
+		"cut short":      {func(t *testing.T, path string) { put(t, path, healthy(t, path)[:5000]) }, "move it away"},
+		"schema damaged": {func(t *testing.T, path string) { b := healthy(t, path); clear(b[100:3000]); put(t, path, b) }, "move it away"},
+		"foreign":        {func(t *testing.T, path string) { query(t, path, "CREATE TABLE x(y)") }, "another program"},
+		"newer": {func(t *testing.T, path string) {
+			healthy(t, path)
+			query(t, path, "PRAGMA user_version=99; INSERT INTO meta VALUES('min_reader', 98)")
+		}, "schema 99"},
 		"tables tampered": {func(t *testing.T, path string) { healthy(t, path); query(t, path, "DROP TABLE turns") }, "not as expected"},
 		"a directory":     {func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) }, "regular file"},
 		"no directory": {func(t *testing.T, path string) {

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // applicationID marks the file as ours in its header ("bare"), so that another
@@ -13,7 +14,8 @@ import (
 const applicationID = 0x62617265
 
 // migrations bring a file from one schema version (PRAGMA user_version) to the
-// next. They are additive: an entry is never changed once it was released.
+// next, when it is opened. They are additive: a program that does not know an entry can
+// use the file all the same, and an entry is never changed once it was released.
 //
 // Columns hold what is searched, counted or updated; everything else of a record
 // is one JSON document (see documents.go), so that most new fields need no
@@ -193,14 +195,97 @@ CREATE TABLE moves (
 	keeps    INTEGER NOT NULL,                     -- the target keeps its own
 	moved_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+`, `
+-- Jobs and what became of their due times: see schedules.go.
+CREATE TABLE schedules (
+	seq        INTEGER PRIMARY KEY,
+	id         TEXT NOT NULL UNIQUE,
+	channel    TEXT NOT NULL,
+	decided_to INTEGER NOT NULL,                   -- until then, occurrences have outcomes
+	done_at    INTEGER NOT NULL,
+	doc        TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE occurrences (
+	schedule   TEXT NOT NULL,
+	due        INTEGER NOT NULL,
+	decided_at INTEGER NOT NULL,
+	outcome    TEXT NOT NULL,
+	message    TEXT,
+	doc        TEXT NOT NULL,
+	PRIMARY KEY (schedule, due)
+) STRICT, WITHOUT ROWID;
 `}
 
-// migrate brings the file to the newest schema, in one transaction.
-func migrate(c driver.Conn) error {
-	version, err := scalar(c, "PRAGMA user_version")
-	if err != nil {
-		return err
+// breaking are the migrations after which an older program would misread the file:
+// what was moved to another place is taken away from the old one. They are apart from
+// the others because they run at another time, when it is known that this program
+// stays (see Settle), and a program that brings one must work before and after it.
+//
+// The additive ones leave what older programs know as it was: new tables, and new
+// columns that have a default.
+var breaking []breakingMigration
+
+// A breakingMigration raises the file's min_reader.
+type breakingMigration struct {
+	script string
+	reader int // how many of the additive migrations a program must know from then on
+}
+
+// firstReader is the min_reader of a file that no breaking migration has changed.
+// Programs that know fewer migrations know nothing of min_reader, and refuse any file
+// with a higher schema than theirs.
+const firstReader = 5
+
+// A schema is all the migrations that a program knows.
+type schema struct {
+	migrations []string
+	breaking   []breakingMigration
+}
+
+// ours returns this program's schema.
+func ours() schema { return schema{migrations, breaking} }
+
+// A Version says how far a ledger file has come, or which files a program reads. The
+// file carries its schema as user_version and the rest in the table meta, which every
+// version has: that way a migration and what it says of itself are one transaction,
+// and older programs, which only compare the schema, pay no attention to it.
+type Version struct {
+	Schema    int `json:"schema"`     // how many additive migrations
+	MinReader int `json:"min_reader"` // how many a program must know to read the file
+}
+
+// Reads reports whether a program with that many migrations can use the file.
+func (v Version) Reads(schema int) bool { return schema >= v.MinReader }
+
+// Program returns what this program makes of a file once all its migrations have run.
+func Program() Version { return ours().version() }
+
+func (s schema) version() Version {
+	v := Version{Schema: len(s.migrations), MinReader: firstReader}
+	for _, b := range s.breaking {
+		v.MinReader = max(v.MinReader, b.reader)
 	}
+	return v
+}
+
+// versionOf reads what a file says of itself.
+func versionOf(c driver.Conn) (Version, error) {
+	schema, err := scalar(c, "PRAGMA user_version")
+	if err != nil {
+		return Version{}, err
+	}
+	reader := int64(firstReader) // of a file that was last written by a program that knows nothing of it
+	if schema > 0 {
+		reader, err = scalar(c, fmt.Sprintf("SELECT coalesce(max(value), %d) FROM meta WHERE key='min_reader'", firstReader))
+	}
+	return Version{Schema: int(schema), MinReader: int(reader)}, err
+}
+
+// migrate brings the file to the newest schema that this program knows, in one
+// transaction. A file with a newer one is left as it is, and refused only if it says
+// that this program would misread it.
+func (s schema) migrate(c driver.Conn) error {
 	id, err := scalar(c, "PRAGMA application_id")
 	if err != nil {
 		return err
@@ -209,24 +294,57 @@ func migrate(c driver.Conn) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case id != applicationID && tables > 0:
+	if id != applicationID && tables > 0 {
 		return errors.New("it is the database of another program; move it away")
-	case int(version) > len(migrations):
-		return fmt.Errorf("it has schema %d and this program knows up to %d; use the newer bareclaw that wrote it", version, len(migrations))
-	case int(version) == len(migrations):
-		return nil
 	}
-	script := "BEGIN IMMEDIATE;"
-	for _, m := range migrations[version:] {
-		script += m
-	}
-	script += fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", applicationID, len(migrations))
-	if err := execute(c, script); err != nil {
-		_ = execute(c, "ROLLBACK") // there may be none to roll back
+	file, err := versionOf(c)
+	if err != nil {
 		return err
 	}
-	return nil
+	known := len(s.migrations)
+	switch {
+	case !file.Reads(known):
+		return fmt.Errorf("it has schema %d, which only a bareclaw that knows schema %d or a later one reads, and this one knows %d; "+
+			"use the newer bareclaw that wrote it", file.Schema, file.MinReader, known)
+	case file.Schema >= known:
+		return nil
+	}
+	return transaction(c, strings.Join(s.migrations[file.Schema:], "")+
+		fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, known))
+}
+
+// unsettled returns the breaking migrations that the file has not had.
+func (s schema) unsettled(c driver.Conn) ([]breakingMigration, error) {
+	done, err := scalar(c, "SELECT coalesce(max(value), 0) FROM meta WHERE key='settled'")
+	if err != nil || int(done) >= len(s.breaking) {
+		return nil, err
+	}
+	return s.breaking[done:], nil
+}
+
+// settle runs the breaking migrations that the file has not had, in the transaction
+// that is open.
+func (s schema) settle(c driver.Conn) error {
+	todo, err := s.unsettled(c)
+	if err != nil || len(todo) == 0 {
+		return err
+	}
+	for _, b := range todo {
+		if err := execute(c, b.script); err != nil {
+			return err
+		}
+	}
+	return execute(c, fmt.Sprintf(`INSERT INTO meta(key, value) VALUES('settled', %d), ('min_reader', %d)
+		ON CONFLICT(key) DO UPDATE SET value=max(value, excluded.value)`, len(s.breaking), s.version().MinReader))
+}
+
+// transaction runs a script as a whole or not at all.
+func transaction(c driver.Conn, script string) error {
+	err := execute(c, "BEGIN IMMEDIATE;"+script+"COMMIT")
+	if err != nil {
+		_ = execute(c, "ROLLBACK") // there may be none to roll back
+	}
+	return err
 }
 
 // execute runs a script whose rows do not matter.

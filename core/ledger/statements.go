@@ -45,6 +45,7 @@ const (
 	opRemoveRule
 	opRaise
 	opProbe
+	opSettleSchema // several, see schema.settle
 	opArrive
 	opDeliver
 	opDelivered
@@ -54,6 +55,18 @@ const (
 	opRecord
 	opForgetRecord
 	opForgetRecords
+	opAddJob
+	opDecideJob
+	opSetBackJob
+	opSetBackOccurrences
+	opRemoveJob
+	opDropOccurrences
+	opOccurrence
+	opTrimOccurrences
+	opPruneOccurrences
+	opPruneDone
+	opPruneJobs
+	opMoveJobs
 	stmtPostMessages
 	stmtPostTurns
 	stmtPosted
@@ -142,8 +155,24 @@ var queries = [statements]string{
 		AND handled=1 AND received_at<?`,
 	opRecord: `INSERT INTO records(owner, key, at, doc) VALUES(?,?,?,?)
 		ON CONFLICT(owner, key) DO UPDATE SET at=excluded.at, doc=excluded.doc`,
-	opForgetRecord:  `DELETE FROM records WHERE owner=? AND key=?`,
-	opForgetRecords: `DELETE FROM records WHERE owner=? AND key>=? AND key<? AND at<?`,
+	opForgetRecord:       `DELETE FROM records WHERE owner=? AND key=?`,
+	opForgetRecords:      `DELETE FROM records WHERE owner=? AND key>=? AND key<? AND at<?`,
+	opAddJob:             `INSERT INTO schedules(id, channel, decided_to, done_at, doc) VALUES(?,?,?,?,?)`,
+	opDecideJob:          `UPDATE schedules SET decided_to=?2, done_at=max(done_at,?3) WHERE id=?1`,
+	opSetBackJob:         `UPDATE schedules SET decided_to=?2, done_at=0 WHERE id=?1`,
+	opSetBackOccurrences: `DELETE FROM occurrences WHERE schedule=?1 AND due>?2 AND outcome='missed'`,
+	opRemoveJob:          `DELETE FROM schedules WHERE id=?`,
+	opOccurrence: `INSERT INTO occurrences(schedule, due, decided_at, outcome, message, doc)
+		SELECT ?1,?2,?3,?4,?5,?6 WHERE EXISTS (SELECT 1 FROM schedules WHERE id=?1) ON CONFLICT(schedule, due) DO NOTHING`,
+	opDropOccurrences: `DELETE FROM occurrences WHERE schedule=?`,
+	// Those are kept that are the nearest; of what a fast clock has brought too early the
+	// farthest goes first.
+	opTrimOccurrences: `DELETE FROM occurrences WHERE schedule=?1 AND due IN (SELECT o.due FROM occurrences o, schedules s
+		WHERE s.id=?1 AND o.schedule=?1 ORDER BY o.due>s.decided_to, abs(o.due-s.decided_to) LIMIT -1 OFFSET ?2)`,
+	opPruneOccurrences: `DELETE FROM occurrences WHERE decided_at<?`,
+	opPruneDone:        `DELETE FROM occurrences WHERE schedule IN (SELECT id FROM schedules WHERE done_at>0 AND done_at<?)`,
+	opPruneJobs:        `DELETE FROM schedules WHERE done_at>0 AND done_at<?`,
+	opMoveJobs:         `UPDATE schedules SET channel=?2 WHERE channel=?1`,
 
 	stmtBegin:      `BEGIN IMMEDIATE`,
 	stmtCommit:     `COMMIT`,
@@ -165,13 +194,14 @@ var queries = [statements]string{
 // database/sql, which matters with four or five of them for a message. It
 // belongs to one goroutine.
 type writeConn struct {
-	conn  driver.Conn
-	stmts [statements]driver.Stmt
-	args  []driver.NamedValue // reused from statement to statement
+	conn   driver.Conn
+	schema schema
+	stmts  [statements]driver.Stmt
+	args   []driver.NamedValue // reused from statement to statement
 }
 
 // openWriteConn opens the existing file for writing.
-func openWriteConn(path string) (*writeConn, error) {
+func openWriteConn(path string, schema schema) (*writeConn, error) {
 	connector, err := sqlite.NewConnector(writerDSN(path))
 	if err != nil {
 		return nil, err
@@ -180,7 +210,7 @@ func openWriteConn(path string) (*writeConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &writeConn{conn: conn, args: make([]driver.NamedValue, 16)}
+	c := &writeConn{conn: conn, schema: schema, args: make([]driver.NamedValue, 16)}
 	for i := range c.args {
 		c.args[i].Ordinal = i + 1
 	}
@@ -193,10 +223,13 @@ func openWriteConn(path string) (*writeConn, error) {
 
 // prepare brings the schema up to date and prepares every statement.
 func (c *writeConn) prepare() error {
-	if err := migrate(c.conn); err != nil {
+	if err := c.schema.migrate(c.conn); err != nil {
 		return err
 	}
 	for id, q := range queries {
+		if q == "" {
+			continue // no single statement
+		}
 		stmt, err := c.conn.Prepare(q)
 		if err != nil {
 			return fmt.Errorf("its tables are not as expected: %w", err)
@@ -263,6 +296,9 @@ func (c *writeConn) apply(o *op, n *counters) (wrote bool, err error) {
 		}
 		return err == nil, err
 	}
+	if o.stmt == opSettleSchema {
+		return true, c.schema.settle(c.conn)
+	}
 	rows, err := c.exec(o.stmt, o.args...)
 	if err != nil {
 		return false, fmt.Errorf("%s %s: %w", verbs[o.stmt], o.id, err)
@@ -317,4 +353,8 @@ var verbs = [statements]string{
 	opMoveMessages: "move the messages of", opMoveApprovals: "move the approvals of", opMoveSettings: "move the settings of",
 	opDropSettings: "move the settings of", opMoveRules: "move the rules of", opDropRules: "move the rules of", opMoved: "note the move of",
 	opModel: "set the model of", opMode: "set the permission mode of", opAddRule: "store rule", opRemoveRule: "remove rule",
+	opAddJob: "add schedule", opDecideJob: "decide about schedule", opSetBackJob: "set back schedule",
+	opSetBackOccurrences: "forget what was missed too early by", opRemoveJob: "remove schedule", opDropOccurrences: "remove the occurrences of",
+	opOccurrence: "record an occurrence of", opTrimOccurrences: "forget occurrences of", opPruneOccurrences: "forget occurrences before",
+	opPruneDone: "forget the occurrences of schedules done before", opPruneJobs: "forget schedules done before", opMoveJobs: "move the schedules of",
 }

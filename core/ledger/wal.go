@@ -38,7 +38,9 @@ func (w *writer) checkpoint(pages int) {
 		return
 	}
 	w.wal.pages = 0 // also after a failure: it is tried again as many pages later
+	began := time.Now()
 	_, _, err := w.conn.row(stmtCheckpoint)
+	w.stepped(began)
 	w.stats.checkpoints.Add(1)
 	if failed := err != nil; failed != w.wal.failed {
 		w.wal.failed = failed

@@ -15,6 +15,10 @@ const (
 	groupChanges = 512
 	groupBytes   = 4 << 20
 
+	// slowWrite is what a write takes at least that the log tells of, once in slowPause.
+	slowWrite = 2 * time.Second
+	slowPause = time.Minute
+
 	// spareEntries is the largest queue buffer that is kept for reuse.
 	spareEntries = 4096
 )
@@ -27,9 +31,10 @@ var errRedo = errors.New("group must be run again")
 // while it was busy into one transaction, so that the cost of a sync is shared
 // by all who wait for one.
 type writer struct {
-	path  string
-	log   *slog.Logger
-	queue *queue
+	path   string
+	log    *slog.Logger
+	schema schema
+	queue  *queue
 	// reopened is called when the file was opened anew after a failure.
 	reopened func()
 	stats    *stats
@@ -44,6 +49,7 @@ type writer struct {
 	kept     int64   // the same as of the last commit
 	outcomes []error // of the group's changes
 	failing  bool    // the last group could not be written
+	slowSaid time.Time
 	wal      walLog
 }
 
@@ -79,6 +85,7 @@ func (n *counters) pay(p payment) {
 
 type stats struct {
 	commits, changes, checkpoints atomic.Uint64
+	steps                         atomic.Uint64         // see Progress
 	problem                       atomic.Pointer[error] // why the last write failed; nil if it did not
 }
 
@@ -141,6 +148,7 @@ func (w *writer) write(group []entry) {
 		w.outcomes = make([]error, len(group))
 	}
 	w.outcomes = w.outcomes[:len(group)]
+	began := time.Now()
 	err := w.attempt(group, false)
 	if errors.Is(err, errRedo) {
 		err = w.attempt(group, true)
@@ -151,6 +159,7 @@ func (w *writer) write(group []entry) {
 	if err != nil || w.applied > 0 { // reads that only wait for their turn say nothing of the disk
 		w.note(err)
 	}
+	w.stepped(began)
 	w.queue.unposted.Store(w.kept > 0)
 	w.queue.landed.Add(uint64(len(group)))
 	for i := range group {
@@ -204,7 +213,7 @@ func (w *writer) attempt(group []entry, careful bool) error {
 // begin opens a transaction, on a new connection if the old one is suspect.
 func (w *writer) begin() error {
 	if w.stale {
-		conn, err := openWriteConn(w.path)
+		conn, err := openWriteConn(w.path, w.schema)
 		if err != nil {
 			return err
 		}
@@ -318,6 +327,19 @@ func (w *writer) change(e *entry, careful bool) error {
 		}
 	}
 	return failed
+}
+
+// stepped notes that something was brought to an end, and logs it where the disk has taken
+// long, not more often than once in slowPause: whoever waits for an answer meanwhile wants
+// to know why.
+func (w *writer) stepped(began time.Time) {
+	w.stats.steps.Add(1)
+	took := time.Since(began)
+	if took < slowWrite || time.Since(w.slowSaid) < slowPause {
+		return
+	}
+	w.slowSaid = time.Now()
+	w.log.Warn("the disk is slow: everything waits for the ledger", "file", w.path, "took", took)
 }
 
 // note logs when the ledger stops and when it begins again to take writes.

@@ -1,0 +1,332 @@
+package ledger_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bareclaw/core"
+	"bareclaw/core/ledger"
+)
+
+// latest is the newest schema of which testdata has a file, as a script: what the program
+// of that time had written when it was killed, as `sqlite3 ledger.db .dump` tells it.
+const latest = 5
+
+// earlier makes the file that a killed program of an earlier schema has left.
+func earlier(t *testing.T, schema int) (path string) {
+	t.Helper()
+	script, err := os.ReadFile(fmt.Sprintf("testdata/v%d.sql", schema))
+	must(t, err)
+	path = filepath.Join(t.TempDir(), "ledger.db")
+	run(t, path, string(script))
+	return path
+}
+
+// run runs a script on a file that is not open.
+func run(t *testing.T, path, script string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	_, err = db.Exec(script)
+	must(t, err)
+}
+
+// contents returns all that can be read of a ledger, of what schema has.
+func contents(t *testing.T, l *ledger.Ledger, schema int) string {
+	t.Helper()
+	ctx := t.Context()
+	var all []any
+	add := func(what any, err error) {
+		t.Helper()
+		must(t, err)
+		all = append(all, what)
+	}
+	for _, channel := range []core.ChannelKey{"http", "tg-1"} {
+		messages, err := l.Messages(ctx, channel, 100, "")
+		add(messages, err)
+		backgrounds, err := l.Backgrounds(ctx, channel, 100)
+		add(backgrounds, err)
+	}
+	for _, id := range []core.TurnID{"t-answered", "t-failed", "t-running"} {
+		turn, err := l.Turn(ctx, id)
+		add(turn, err)
+		approvals, err := l.TurnApprovals(ctx, id)
+		add(approvals, err)
+	}
+	use, err := l.SessionUse(ctx, "session of http")
+	add(use, err)
+	channels, err := l.Channels(ctx)
+	add(channels, err)
+	balance, err := l.Balance(ctx)
+	add(balance, err)
+	if schema >= 3 {
+		spent, err := l.Spent(ctx, "2026-03-01")
+		add(spent, err)
+	}
+	if schema >= 4 {
+		deliveries, err := l.PendingDeliveries(ctx, "telegram")
+		add(deliveries, err)
+		sent, err := l.MessageDeliveries(ctx, "m-answered")
+		add(sent, err)
+		inbox, err := l.Unhandled(ctx, "telegram")
+		add(inbox, err)
+		records, err := l.Records(ctx, "telegram", "")
+		add(records, err)
+	}
+	if schema >= 5 {
+		settings, err := l.Settings(ctx)
+		add(settings, err)
+		moves, err := l.Moves(ctx)
+		add(moves, err)
+	}
+	var text strings.Builder
+	for _, what := range all {
+		b, err := json.Marshal(what)
+		must(t, err)
+		var plain any
+		must(t, json.Unmarshal(b, &plain))
+		b, err = json.Marshal(withoutZeros(plain))
+		must(t, err)
+		_, _ = fmt.Fprintf(&text, "%T %s\n", what, b)
+	}
+	return text.String()
+}
+
+// withoutZeros leaves out the fields that say nothing, so that records may get more of
+// them.
+func withoutZeros(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, field := range v {
+			switch field := withoutZeros(field).(type) {
+			case nil:
+				delete(v, name)
+			case string, bool, float64:
+				if field == "" || field == false || field == 0.0 || field == "0001-01-01T00:00:00Z" {
+					delete(v, name)
+				}
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutZeros(v[i])
+		}
+	}
+	return v
+}
+
+// TestEverySchemaOpens opens what each earlier program has left: all it knew is there,
+// and what has come since can be used.
+func TestEverySchemaOpens(t *testing.T) {
+	t.Parallel()
+	for schema := 1; schema < ledger.Program().Schema || schema == latest; schema++ {
+		t.Run(fmt.Sprint(schema), func(t *testing.T) {
+			t.Parallel()
+			path := earlier(t, schema)
+			golden := fmt.Sprintf("testdata/v%d.txt", schema)
+			l := openAt(t, path)
+			got := contents(t, l, schema)
+			if os.Getenv("BARECLAW_TEST_UPDATE") != "" {
+				must(t, os.WriteFile(golden, []byte(got), 0o600))
+			}
+			want, err := os.ReadFile(golden)
+			must(t, err)
+			if got != string(want) {
+				t.Errorf("it holds\n%s\nwant\n%s", got, want)
+			}
+			if v, err := ledger.Inspect(path); err != nil || v.Schema != ledger.Program().Schema {
+				t.Errorf("it is %+v, %v", v, err)
+			}
+			m := message("tg-1")
+			mustWrite(t, l, core.Change{Accept: []*core.Message{m}, Inbound: []*core.Inbound{{ID: "later", Adapter: "telegram", ReceivedAt: day}}})
+			if generation, err := l.NextGeneration(t.Context()); err != nil || generation != 4 {
+				t.Errorf("generation is %d, %v", generation, err)
+			}
+			wantBalance(t, l, core.Balance{Accepted: 7, Answered: 1, Failed: 1, Cancelled: 1, Waiting: 4})
+		})
+	}
+}
+
+// additive is what a program to come might add.
+const additive = `
+ALTER TABLE messages ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';
+ALTER TABLE arrivals ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';
+CREATE TABLE dreams (id TEXT PRIMARY KEY) STRICT;
+INSERT INTO dreams(id) VALUES ('sheep');
+`
+
+// drops is what it might take away once nobody needs it.
+var drops = ledger.Breaking{Script: "DROP TABLE moves;", Reader: ledger.Program().Schema + 1}
+
+func openLater(t *testing.T, path string, breaking ...ledger.Breaking) *ledger.Ledger {
+	t.Helper()
+	l, err := ledger.OpenAsLater(path, slog.New(slog.DiscardHandler), []string{additive}, breaking...)
+	must(t, err)
+	t.Cleanup(func() { must(t, l.Close()) })
+	return l
+}
+
+// TestOldAndNewProgram has a file go back and forth between this program and one to
+// come that adds to it.
+func TestOldAndNewProgram(t *testing.T) {
+	t.Parallel()
+	path := earlier(t, latest)
+	l := openAt(t, path)
+	before := contents(t, l, latest)
+	must(t, l.Close())
+	waiting := int64(3)
+	for range 2 {
+		l = openLater(t, path)
+		if got := contents(t, l, latest); waiting == 3 && got != before {
+			t.Errorf("the program to come reads\n%s\nwant\n%s", got, before)
+		}
+		mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
+		must(t, l.Close())
+		l = openAt(t, path)
+		must(t, l.Settle(t.Context()))
+		m := message("c")
+		mustWrite(t, l, accepted(m, turnOf(m)))
+		waiting += 2
+		wantBalance(t, l, core.Balance{Accepted: 3 + waiting, Answered: 1, Failed: 1, Cancelled: 1, Waiting: waiting})
+		must(t, l.Close())
+		v, err := ledger.Inspect(path)
+		if want := (ledger.Version{Schema: ledger.Program().Schema + 1, MinReader: 5}); err != nil || v != want {
+			t.Errorf("it is %+v, %v, want %+v", v, err, want)
+		}
+	}
+	db, err := sql.Open("sqlite", path)
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	var dreams, calm int64
+	must(t, db.QueryRow("SELECT (SELECT count(*) FROM dreams), (SELECT count(*) FROM messages WHERE mood='calm')").Scan(&dreams, &calm))
+	if dreams != 1 || calm != 3+waiting {
+		t.Errorf("of what was added, %d and %d are there", dreams, calm)
+	}
+}
+
+// TestBreakingMigrationWaits has a program to come take something away: only once it is
+// told that it stays, and this program refuses the file from then on.
+func TestBreakingMigrationWaits(t *testing.T) {
+	t.Parallel()
+	path := earlier(t, 1)
+	must(t, openLater(t, path, drops).Close())
+	must(t, openAt(t, path).Close()) // it is one that this program reads
+	l := openLater(t, path, drops)
+	m := message("c")
+	mustWrite(t, l, core.Change{Accept: []*core.Message{m}}) // may be an arrival yet
+	for range 2 {
+		must(t, l.Settle(t.Context()))
+	}
+	mustWrite(t, l, core.Change{Begin: []*core.Turn{turnOf(m)}})
+	must(t, l.Close())
+	want := ledger.Version{Schema: ledger.Program().Schema + 1, MinReader: ledger.Program().Schema + 1}
+	if v, err := ledger.Inspect(path); err != nil || v != want {
+		t.Errorf("it is %+v, %v, want %+v", v, err, want)
+	}
+	_, err := ledger.Open(path, slog.New(slog.DiscardHandler))
+	if err == nil {
+		t.Fatal("this program opens what it would misread")
+	}
+	for _, word := range []string{
+		path, fmt.Sprintf("it has schema %d", want.Schema), fmt.Sprintf("this one knows %d", ledger.Program().Schema), "use the newer bareclaw",
+	} {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("it says %v, and not %q", err, word)
+		}
+	}
+	run(t, path, "SELECT 1 FROM messages")
+	if err := tables(path, "moves"); err == nil {
+		t.Error("what was to be taken away is there")
+	}
+}
+
+// tables returns nil if the file has the table.
+func tables(path, name string) error {
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec("SELECT 1 FROM " + name)
+	return errors.Join(err, db.Close())
+}
+
+// TestBreakingMigrationThatFails leaves the file as it was, and the ledger at work.
+func TestBreakingMigrationThatFails(t *testing.T) {
+	t.Parallel()
+	path := earlier(t, latest)
+	l := openLater(t, path, drops, ledger.Breaking{Script: "DROP TABLE nothing;", Reader: 9})
+	if err := l.Settle(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing") {
+		t.Errorf("error is %v", err)
+	}
+	mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
+	if p := l.Problem(); p != nil {
+		t.Errorf("the ledger has a problem: %v", p)
+	}
+	must(t, l.Close())
+	must(t, tables(path, "moves"))
+	must(t, openAt(t, path).Close())
+}
+
+// TestSettleWithNothingToDo writes nothing.
+func TestSettleWithNothingToDo(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	must(t, l.Settle(t.Context()))
+	must(t, l.Close())
+	if err := l.Settle(t.Context()); !errors.Is(err, core.ErrClosed) {
+		t.Errorf("a closed one says %v", err)
+	}
+}
+
+// TestCopy copies a ledger that is open and has rows in its log.
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	from := earlier(t, latest)
+	want := contents(t, openAt(t, from), latest)
+	to := filepath.Join(t.TempDir(), "copy?of%it.db")
+	must(t, ledger.Copy(from, to))
+	info, err := os.Stat(to)
+	must(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the copy has mode %o", info.Mode().Perm())
+	}
+	if v, err := ledger.Check(to); err != nil || v.Schema != ledger.Program().Schema {
+		t.Errorf("the copy is %+v, %v", v, err)
+	}
+	if got := contents(t, openAt(t, to), latest); got != want {
+		t.Errorf("the copy holds\n%s\nwant\n%s", got, want)
+	}
+	if err := ledger.Copy(to, to); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("onto what is there: %v", err)
+	}
+}
+
+// TestCheckRefuses looks at files that are no ledgers, or not any more.
+func TestCheckRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rubbish, foreign, damaged := filepath.Join(dir, "rubbish"), filepath.Join(dir, "foreign"), earlier(t, latest)
+	must(t, os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600))
+	run(t, foreign, "CREATE TABLE x(y)")
+	must(t, openAt(t, damaged).Close())
+	b, err := os.ReadFile(damaged)
+	must(t, err)
+	clear(b[len(b)/2:])
+	must(t, os.WriteFile(damaged, b, 0o600))
+	for path, says := range map[string]string{
+		rubbish: "not a database", foreign: "no ledger", damaged: "", filepath.Join(dir, "none"): "no such file",
+	} {
+		if _, err := ledger.Check(path); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error is %v", path, err)
+		}
+	}
+}
