@@ -12,6 +12,8 @@ package config
 
 import (
 	"log/slog"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -117,6 +119,27 @@ type Config struct {
 	// StateDir is. It need not exist yet.
 	UserDir string
 
+	// ConfigDir is where the user's own settings of this program are, such as .env. It
+	// need not exist.
+	ConfigDir string
+
+	// Heartbeat says whether the heartbeat's job is installed when the daemon starts.
+	Heartbeat Heartbeat
+	// HeartbeatInterval is the time between two heartbeats; at least a minute.
+	HeartbeatInterval time.Duration
+	// HeartbeatMessage is what a heartbeat says: a text, or a file's absolute path
+	// after an @. Empty: the text that is built in.
+	HeartbeatMessage string
+	// HeartbeatPrecheck is a command line for sh that is run before each heartbeat;
+	// another status than 0 means that there is nothing to do. Empty: none.
+	HeartbeatPrecheck string
+	// HeartbeatNotify is the channel that hears what a heartbeat has to tell. Empty:
+	// none.
+	HeartbeatNotify string
+
+	// LogFile is where the log is kept besides stderr: an absolute path, or LogFileAuto
+	// or LogFileOff.
+	LogFile string
 	// LogLevel is the least severe level that is written.
 	LogLevel slog.Level
 	// LogFormat is the shape of log lines.
@@ -158,6 +181,24 @@ const (
 	StallKill      StallAction = "kill"
 )
 
+// Heartbeat says whether the daemon installs the heartbeat's job when it starts.
+type Heartbeat string
+
+// The ways to treat the heartbeat: install its job where that makes sense, install
+// it or say loudly why not, or leave it alone.
+const (
+	HeartbeatAuto Heartbeat = "auto"
+	HeartbeatOn   Heartbeat = "on"
+	HeartbeatOff  Heartbeat = "off"
+)
+
+// What LogFile may be besides a path: bareclaw.log in the state directory unless
+// the systemd journal keeps the log already, or none.
+const (
+	LogFileAuto = "auto"
+	LogFileOff  = "off"
+)
+
 // LogFormat is the shape of log lines.
 type LogFormat string
 
@@ -166,6 +207,16 @@ const (
 	LogText LogFormat = "text"
 	LogJSON LogFormat = "json"
 )
+
+// TelegramLock returns the path of the file whose lock the process has that receives
+// the bot's messages, empty without a bot. All daemons of this user share it.
+func (c Config) TelegramLock() string {
+	id, _, ok := strings.Cut(c.TelegramToken.Reveal(), ":")
+	if !ok {
+		return ""
+	}
+	return filepath.Join(c.UserDir, "telegram-"+id+".lock")
+}
 
 // shortToken is the length in characters under which a token that guards an
 // address others can reach is worth a warning.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"github.com/joho/godotenv"
 )
@@ -20,15 +21,11 @@ const maxDotEnvBytes = 64 << 10
 // dotEnvFiles are the .env files in the order in which they win.
 func dotEnvFiles(cwd string) []string {
 	files := []string{filepath.Join(cwd, ".env")}
-	configHome := os.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(configHome) {
-		home, err := os.UserHomeDir()
-		if err != nil || !filepath.IsAbs(home) {
-			return files
-		}
-		configHome = filepath.Join(home, ".config")
+	home, _ := os.UserHomeDir() // without one there is no second file
+	if dir := configDir(os.Getenv("XDG_CONFIG_HOME"), home); dir != "" {
+		files = append(files, filepath.Join(dir, ".env"))
 	}
-	return append(files, filepath.Join(configHome, "bareclaw", ".env"))
+	return files
 }
 
 // loadDotEnv puts the variables of each file into the environment, except
@@ -55,6 +52,8 @@ func readDotEnv(file string) (map[string]string, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
+	case isProblem(err):
+		return nil, err
 	case err != nil:
 		return nil, &Problem{Source: file, Problem: fmt.Sprintf("it cannot be read: %v", reason(err))}
 	}
@@ -70,6 +69,11 @@ func readDotEnv(file string) (map[string]string, error) {
 	return vars, nil
 }
 
+func isProblem(err error) bool {
+	_, ok := errors.AsType[*Problem](err)
+	return ok
+}
+
 func badLine(file string, line int) *Problem {
 	return &Problem{
 		Source:   file + ":" + strconv.Itoa(line),
@@ -78,14 +82,34 @@ func badLine(file string, line int) *Problem {
 	}
 }
 
-// readFile returns a file's text, with Unix line ends and a last one, without
-// which godotenv takes a lone word for a value.
+// distrust returns why a file must not say what runs as this user, empty if it may. A
+// command may be called in any directory, such as /tmp, and what a .env there names is
+// run, or gets the token.
+func distrust(info fs.FileInfo) string {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case ok && int(stat.Uid) != os.Getuid() && stat.Uid != 0:
+		return fmt.Sprintf("it belongs to another user (uid %d), who would decide what runs as this user", stat.Uid)
+	case info.Mode().IsRegular() && info.Mode().Perm()&0o002 != 0:
+		return "every user can write it, and so decide what runs as this user"
+	}
+	return ""
+}
+
+// readFile returns a file's text as godotenv wants it.
 func readFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if why := distrust(info); why != "" {
+		return nil, &Problem{Source: file, Problem: why + ", so nothing of it was used", Accepted: "a file of yours, or of root, that others cannot write"}
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxDotEnvBytes+1))
 	if err != nil {
 		return nil, err
@@ -93,9 +117,7 @@ func readFile(file string) ([]byte, error) {
 	if len(data) > maxDotEnvBytes {
 		return nil, fmt.Errorf("it is larger than %d bytes", maxDotEnvBytes)
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors' byte order mark
-	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-	return append(data, '\n'), nil
+	return normal(data), nil
 }
 
 // badDotEnvLine returns the line, from 1, of the statement that godotenv cannot

@@ -16,6 +16,15 @@ import (
 // The error joins a [*Problem] for everything that is wrong; the Config is
 // then not usable. A missing .env is not an error.
 func Load() (Config, error) {
+	cfg, p := load()
+	if err := p.err(); err != nil {
+		return Config{}, err
+	}
+	return cfg, nil
+}
+
+// load is Load, with what could be understood and all that is wrong.
+func load() (Config, problems) {
 	var p problems
 	cwd, err := os.Getwd()
 	p.check("working directory", "", err)
@@ -23,19 +32,7 @@ func Load() (Config, error) {
 
 	var env environment
 	p.check("environment", "", envconfig.Process("", &env))
-	// Only now: a .env may set HOME and the XDG directories.
-	home, _ := os.UserHomeDir()
-	m := machine{
-		home:      home,
-		cwd:       cwd,
-		stateHome: os.Getenv("XDG_STATE_HOME"),
-		runtime:   os.Getenv("XDG_RUNTIME_DIR"),
-		uid:       os.Getuid(),
-	}
-	cfg := env.resolve(m, &p)
+	cfg := env.resolve(machineAt(cwd), &p) // only now: a .env may set HOME and the XDG directories
 	cfg.Unknown = unknown(os.Environ())
-	if err := p.err(); err != nil {
-		return Config{}, err
-	}
-	return cfg, nil
+	return cfg, p
 }

@@ -126,6 +126,39 @@ func TestLoadReportsFilesAndVariables(t *testing.T) {
 	}
 }
 
+// TestDotEnvOfStrangers: a command may be called where others have put a .env, which
+// must not say what it runs, or to whom it tells the token.
+func TestDotEnvOfStrangers(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		give       func(file string) error
+	}{
+		{"of another user", "belongs to another user", func(file string) error { return os.Chown(file, os.Getuid()+4711, -1) }},
+		{"open to all", "every user can write it", func(file string) error { return os.Chmod(file, 0o666) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			first, second := world(t)
+			unset(t, "A")
+			write(t, first, "BARECLAW_CLAUDE=/tmp/theirs\nA=1\n")
+			write(t, second, "BARECLAW_HTTP_TOKEN=mine\n")
+			if err := c.give(first); err != nil {
+				t.Skipf("NOT TESTED: a .env %s: %v", c.name, err)
+			}
+			_, err := Load()
+			problem, ok := errors.AsType[*Problem](err)
+			if !ok || problem.Source != first || !strings.Contains(problem.Problem, c.want) {
+				t.Fatalf("got %v, want a problem of %s that says %q", err, first, c.want)
+			}
+			if value, ok := os.LookupEnv("A"); ok {
+				t.Errorf("it set A=%s all the same", value)
+			}
+			if files := Examine().Files; files[0].Distrust == "" || files[1].Distrust != "" {
+				t.Errorf("found %+v", files)
+			}
+		})
+	}
+}
+
 func TestBadDotEnv(t *testing.T) {
 	t.Parallel()
 	rows := []struct {

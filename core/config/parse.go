@@ -68,6 +68,26 @@ func parseAge(s string) (time.Duration, error) {
 	return parsePatience(s)
 }
 
+// parseInterval reads a duration of a minute or more.
+func parseInterval(s string) (time.Duration, error) {
+	d, err := parseDuration(s)
+	if err == nil && d < time.Minute {
+		return 0, fmt.Errorf("%s is less than a minute", quoted(s))
+	}
+	return d, err
+}
+
+// maxChannelBytes is what core allows for a channel's key.
+const maxChannelBytes = 256
+
+// parseChannel reads the key of a channel.
+func parseChannel(s string) (string, error) {
+	if len(s) > maxChannelBytes {
+		return "", fmt.Errorf("it is longer than %d bytes", maxChannelBytes)
+	}
+	return parsePrintable(s)
+}
+
 // parseDollars reads an amount of 0 to maxDollars, in decimals without an exponent.
 func parseDollars(s string) (float64, error) {
 	usd, err := strconv.ParseFloat(s, 64)

@@ -15,8 +15,22 @@ type machine struct {
 	home      string // empty if unknown
 	cwd       string // the daemon's own working directory
 	stateHome string // $XDG_STATE_HOME
+	configDir string // of the user's settings; empty if it is not known
 	runtime   string // $XDG_RUNTIME_DIR
 	uid       int
+}
+
+// machineAt is this machine for a process with that working directory.
+func machineAt(cwd string) machine {
+	home, _ := os.UserHomeDir()
+	return machine{
+		home:      home,
+		cwd:       cwd,
+		stateHome: os.Getenv("XDG_STATE_HOME"),
+		configDir: configDir(os.Getenv("XDG_CONFIG_HOME"), home),
+		runtime:   os.Getenv("XDG_RUNTIME_DIR"),
+		uid:       os.Getuid(),
+	}
 }
 
 // absolute expands a leading ~ and resolves a relative path against base.
@@ -70,6 +84,18 @@ func (m machine) directories(s string) ([]string, error) {
 		}
 	}
 	return list, nil
+}
+
+// configDir is the directory of the user's settings, empty if it is not known. By the
+// XDG Base Directory Specification a relative $XDG_CONFIG_HOME is ignored.
+func configDir(configHome, home string) string {
+	if !filepath.IsAbs(configHome) {
+		if !filepath.IsAbs(home) {
+			return ""
+		}
+		configHome = filepath.Join(home, ".config")
+	}
+	return filepath.Join(configHome, "bareclaw")
 }
 
 // stateDir is the state directory when none is set, by the XDG Base Directory

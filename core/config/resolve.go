@@ -1,15 +1,17 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"math"
+	"strings"
 )
 
 const (
 	// minBodyBytes leaves room for a JSON object around a short text.
 	minBodyBytes = 1 << 10
-	// maxBodyBytes is what the daemon would have to hold in memory.
-	maxBodyBytes = 1 << 30
+	// maxBodyBytes is what goes through to claude and back: a line of it is read up to 128 MiB.
+	maxBodyBytes = 64 << 20
 	// maxTurns, maxQueue, maxSessions and maxDollars catch a slipped digit; nothing depends on them.
 	maxTurns    = 1_000_000
 	maxQueue    = 1_000_000
@@ -31,6 +33,8 @@ func (e environment) resolve(m machine, p *problems) Config {
 	e.resolveClaude(&c, m, p)
 	e.resolveTurns(&c, p)
 	e.resolveTelegram(&c, m, p)
+	e.resolveHeartbeat(&c, m, p)
+	c.LogFile = read(p, "BARECLAW_LOG_FILE", e.LogFile, "auto, off or a path, absolute or starting with ~/", m.logFile)
 	c.LogLevel = read(p, "BARECLAW_LOG_LEVEL", e.LogLevel, "debug, info, warn or error", parseLevel)
 	c.LogFormat = read(p, "BARECLAW_LOG_FORMAT", e.LogFormat, "text or json", oneOf(LogText, LogJSON))
 	return c
@@ -57,7 +61,7 @@ func (e environment) resolveHTTP(c *Config, p *problems) {
 	c.Host = read(p, "BARECLAW_HOST", e.Host, hostAccepted, parseHost)
 	c.AllowedHosts = read(p, "BARECLAW_ALLOWED_HOSTS", e.AllowedHosts, "a comma-separated list, each "+hostAccepted, parseHosts)
 	c.HTTPToken = read(p, "BARECLAW_HTTP_TOKEN", e.HTTPToken, "letters, digits and punctuation of ASCII, without spaces", parseHTTPToken)
-	c.BodyLimit = read(p, "BARECLAW_BODY_LIMIT", e.BodyLimit, "1KiB to 1GiB, as 32MiB, 10MB or 1048576", parseBodySize)
+	c.BodyLimit = read(p, "BARECLAW_BODY_LIMIT", e.BodyLimit, "1KiB to 64MiB, as 32MiB, 10MB or 1048576", parseBodySize)
 
 	if c.Host != "" && !isLoopback(c.Host) && e.HTTPToken == "" {
 		p.add("BARECLAW_HOST", "a loopback address such as 127.0.0.1, or any address together with BARECLAW_HTTP_TOKEN",
@@ -79,6 +83,7 @@ func (e environment) resolvePaths(c *Config, m machine, p *problems) {
 		c.StateDir, err = m.stateDir()
 		p.check("BARECLAW_STATE_DIR", pathAccepted, err)
 	}
+	c.ConfigDir = cmp.Or(m.configDir, c.StateDir)
 	c.UserDir = c.StateDir
 	if shared, err := m.stateDir(); err == nil {
 		c.UserDir = shared
@@ -143,4 +148,30 @@ func (e environment) resolveTelegram(c *Config, m machine, p *problems) {
 	c.MediaMaxAge = read(p, "BARECLAW_MEDIA_MAX_AGE", e.MediaMaxAge, "days or a duration, as 30d or 12h, where 0 means for ever", parseAge)
 	c.Transcribe = read(p, "BARECLAW_TRANSCRIBE", e.Transcribe, "a command line for sh", parsePrintable)
 	c.SendRoots = read(p, "BARECLAW_SEND_ROOTS", e.SendRoots, "a comma-separated list of existing directories, each absolute or starting with ~/", m.directories)
+}
+
+func (e environment) resolveHeartbeat(c *Config, m machine, p *problems) {
+	c.Heartbeat = read(p, "BARECLAW_HEARTBEAT", e.Heartbeat, "auto, on or off", oneOf(HeartbeatAuto, HeartbeatOn, HeartbeatOff))
+	c.HeartbeatInterval = read(p, "BARECLAW_HEARTBEAT_INTERVAL", e.HeartbeatInterval, "a duration of a minute or more, as 30m or 1h", parseInterval)
+	c.HeartbeatMessage = read(p, "BARECLAW_HEARTBEAT_MESSAGE", e.HeartbeatMessage, "a text, or @ and the path of a file", m.textOrFile)
+	c.HeartbeatPrecheck = read(p, "BARECLAW_HEARTBEAT_PRECHECK", e.HeartbeatPrecheck, "a command line for sh", parsePrintable)
+	c.HeartbeatNotify = read(p, "BARECLAW_HEARTBEAT_NOTIFY", e.HeartbeatNotify, "a channel, as tg-123456789", parseChannel)
+}
+
+// logFile accepts a path, or one of the words.
+func (m machine) logFile(s string) (string, error) {
+	if s == LogFileAuto || s == LogFileOff {
+		return s, nil
+	}
+	return m.absolute(s, m.cwd)
+}
+
+// textOrFile makes the path of a file, which an @ marks, absolute.
+func (m machine) textOrFile(s string) (string, error) {
+	path, isFile := strings.CutPrefix(s, "@")
+	if !isFile {
+		return s, nil
+	}
+	path, err := m.absolute(path, m.cwd)
+	return "@" + path, err
 }

@@ -21,11 +21,15 @@ func (u Unknown) String() string {
 
 const prefix = "BARECLAW_"
 
+// given are those that the gateway itself sets for what claude runs: they may be there,
+// and are no settings.
+func given() []string { return []string{prefix + "SOCKET", prefix + "SESSION"} }
+
 // maxTypos is how many single-character edits still count as a typo.
 const maxTypos = 2
 
 // unknown finds the BARECLAW_ names among environ's NAME=VALUE entries that
-// are neither a variable of ours nor meant for the project's own tests.
+// are neither a variable of ours, nor given by the gateway, nor meant for the project's own tests.
 func unknown(environ []string) []Unknown {
 	var known []string
 	for _, v := range Variables() {
@@ -34,7 +38,7 @@ func unknown(environ []string) []Unknown {
 	var out []Unknown
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, prefix) || slices.Contains(known, name) ||
+		if !strings.HasPrefix(name, prefix) || slices.Contains(known, name) || slices.Contains(given(), name) ||
 			strings.HasPrefix(name, prefix+"TEST_") || strings.HasPrefix(name, prefix+"REQUIRE_") {
 			continue
 		}
