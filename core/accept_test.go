@@ -320,3 +320,52 @@ func TestWaitEndsWhileReading(t *testing.T) {
 		}
 	})
 }
+
+// An outcome that is there is returned also to whoever has no time to wait for it, and
+// before the ledger has it.
+func TestOutcomeInNoTime(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		w.ledger.hold()
+		h.answer(id, "yes")
+		synctest.Wait()
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 20 { // a select takes either of two that are ready
+			if got, err := w.m.Wait(over, m.Message.ID); err != nil || got.State != Answered {
+				t.Fatalf("it is %s, %v", got.State, err)
+			}
+		}
+	})
+}
+
+// A message whose acceptance is known at the last moment at which the gateway waits for
+// that is accepted.
+func TestAcceptedAtTheLastMoment(t *testing.T) {
+	t.Parallel()
+	for range 20 { // a select takes either of two that are ready
+		play(t, Options{}, func(t *testing.T, w *world) {
+			w.works()
+			l, _ := w.m.known("c")
+			w.ledger.hold()
+			s := w.submitting("one")
+			left := make(chan struct{})
+			go func() {
+				defer close(left)
+				w.m.Detach()
+			}()
+			synctest.Wait()
+			release := make(chan struct{})
+			l.post(func() { <-release })
+			synctest.Wait()
+			w.ledger.release()
+			w.after(time.Minute)
+			close(release)
+			<-left
+			if synctest.Wait(); !s.over.Load() || s.err != nil {
+				t.Errorf("it is refused: %v", s.err)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -84,6 +85,7 @@ type SessionInfo struct {
 	HostStart uint64 // when it started: only good to tell it from another of that pid
 	AgentPID  int
 	Turns     []TurnID  // those handed to this process, newest last (bounded)
+	Working   []TurnID  // those that the agent had begun, and was not done with, before the first event that comes now
 	Requests  []Request // permission requests that wait for an answer
 	Ready     bool
 	Said      uint64 // the last event that it had said by then
@@ -93,14 +95,11 @@ type SessionInfo struct {
 }
 
 // Knows reports whether the turn was handed to this process.
-func (i SessionInfo) Knows(id TurnID) bool {
-	for _, t := range i.Turns {
-		if t == id {
-			return true
-		}
-	}
-	return false
-}
+func (i SessionInfo) Knows(id TurnID) bool { return slices.Contains(i.Turns, id) }
+
+// Begun reports whether the agent was working on the turn before the first event
+// that comes now.
+func (i SessionInfo) Begun(id TurnID) bool { return slices.Contains(i.Working, id) }
 
 // An Answer is a decision in the agent's terms.
 type Answer struct {
@@ -129,6 +128,7 @@ const (
 	TasksChanged                  // Tasks: background tasks that are alive now
 	Readied                       // the agent is ready
 	Exited                        // Exit
+	LogFull                       // Seq is the last one before: no more is said before that is acknowledged, or, with Detail, what Detail says has been mended
 )
 
 // Phase is how far the agent is with a turn.

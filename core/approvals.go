@@ -34,6 +34,9 @@ func (l *lane) requested(r Request) {
 		return // taken up from the ledger or the host's list; this is the replay of its event
 	}
 	f := l.running()
+	if len(l.past) > 0 {
+		f = nil // it is of a turn that nobody waits for any more
+	}
 	if !l.mayAsk(f) {
 		l.markRunning("denied", r.Tool)
 		l.answer(r.ID, Answer{Message: deniedText(r.Tool)})
@@ -155,19 +158,19 @@ func (m *ProcessManager) Decide(ctx context.Context, id string, d Decision) (App
 	if !l.post(func() { l.decideAsk(id, d, tell) }) {
 		tell(a, fmt.Errorf("approval %s: %w", id, ErrNotPending)) // nor is its turn
 	}
-	select {
-	case o := <-done:
-		if errors.Is(o.err, ErrNotPending) {
-			if now, err := m.o.Ledger.Approval(ctx, id); err == nil {
-				o.approval = now
-			}
-		}
-		return o.approval, o.err
-	case <-ctx.Done():
-		return a, context.Cause(ctx)
-	case <-l.gone:
-		return a, ErrClosed
+	o, err := toldBy(ctx, l, done)
+	switch {
+	case errors.Is(err, errRetired): // and its turn has ended
+		o = outcome{a, fmt.Errorf("approval %s: %w", id, ErrNotPending)}
+	case err != nil:
+		return a, err
 	}
+	if errors.Is(o.err, ErrNotPending) {
+		if now, err := m.o.Ledger.Approval(ctx, id); err == nil {
+			o.approval = now
+		}
+	}
+	return o.approval, o.err
 }
 
 func (l *lane) decideAsk(id string, d Decision, done func(Approval, error)) {

@@ -22,7 +22,7 @@ func ApprovalDelivery(approval string) string { return string(DeliverApproval) +
 func (m *ProcessManager) deliveriesOf(as ...*Approval) []*Delivery {
 	var ds []*Delivery
 	for _, a := range as {
-		adapter := m.delivererOf(a.Channel)
+		adapter := m.Deliverer(a.Channel)
 		body, err := marshal(ApprovalBody{ID: a.ID})
 		if adapter == "" || err != nil {
 			continue

@@ -170,7 +170,7 @@ func (v *verdict) delivers(id MessageID, adapter string) bool {
 // backgroundDelivery returns the delivery of a background result, or nil where
 // nobody delivers those of the channel.
 func (m *ProcessManager) backgroundDelivery(b *Background) (*Delivery, error) {
-	adapter := m.delivererOf(b.Channel)
+	adapter := m.Deliverer(b.Channel)
 	if adapter == "" {
 		return nil, nil
 	}
@@ -184,9 +184,9 @@ func (m *ProcessManager) backgroundDelivery(b *Background) (*Delivery, error) {
 	}, nil
 }
 
-// delivererOf names the adapter that delivers to the channel what is no reply; empty
-// if there is none.
-func (m *ProcessManager) delivererOf(key ChannelKey) string {
+// Deliverer names the adapter that delivers to the channel what nobody there has asked
+// for; empty if there is none.
+func (m *ProcessManager) Deliverer(key ChannelKey) string {
 	best, adapter := "", ""
 	for prefix, name := range m.o.Deliverers {
 		if strings.HasPrefix(string(key), prefix) && (adapter == "" || len(prefix) > len(best)) {

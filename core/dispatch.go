@@ -189,10 +189,10 @@ func (l *lane) unfreeze(f *flight, err error) {
 // settleStopped ends messages of a turn that was stopped before it was written.
 func (l *lane) settleStopped(f *flight, kept []*item) {
 	if len(kept) == 0 {
-		f.stop.wake()
+		f.stop.wake(nil)
 		return
 	}
-	v := verdict{told: f.stop.wake}
+	v := verdict{told: func() { f.stop.wake(nil) }, unwritten: f.stop.wake}
 	for _, it := range kept {
 		v.give(it, f.stopReply(""))
 	}

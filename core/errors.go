@@ -27,6 +27,9 @@ var (
 	ErrStorageFull = errors.New("ledger: no space left on the disk")
 	// ErrStorage: the ledger could not be written; nothing was accepted.
 	ErrStorage = errors.New("ledger: cannot be written")
+	// ErrUnwritten: the turn has ended, and its outcome waits to be written. It comes with
+	// ErrStorageFull or ErrStorage.
+	ErrUnwritten = errors.New("the turn has ended, and its outcome waits to be written")
 	// ErrNoHost: no session host of that channel is alive.
 	ErrNoHost = errors.New("no live session host")
 	// ErrBadContent: the content cannot be handed to the agent.

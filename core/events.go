@@ -26,16 +26,22 @@ const (
 
 // take acts on one event of the session.
 func (l *lane) take(ev Event) {
+	if ev.Kind == LogFull {
+		l.unread(ev.Detail)
+		return
+	}
+	l.readAgain()
 	l.seen, l.hearing = ev.Seq, ev.Seq
 	if ev.Kind == SessionNew {
 		l.seen-- // what else its line says follows under the same number
 	}
+	again := l.again(ev)
 	if ev.Kind == TurnState {
 		l.turnState(ev) // first: the start of a turn is told before what belongs to it
 	}
-	if ev.Raw != nil && l.listening() {
+	if ev.Raw != nil && !again && l.listening() {
 		u := Update{Kind: UpdateEvent, Raw: ev.Raw}
-		if f := l.running(); f != nil && !f.started.IsZero() {
+		if f := l.speaking(); f != nil {
 			u.Turn, u.Messages = f.turn.ID, f.turn.Members
 		}
 		l.publish(u)
@@ -45,6 +51,7 @@ func (l *lane) take(ev Event) {
 	case Said, TurnState:
 	case Resulted:
 		l.resulted(ev)
+		l.resultedAgain(ev.Result)
 	case Requested:
 		l.requested(*ev.Request)
 	case RequestGone:
@@ -56,7 +63,9 @@ func (l *lane) take(ev Event) {
 	case ToolEnded:
 		l.toolEnded(ev.ToolID)
 	case Retrying:
-		l.retrying(ev)
+		if !again {
+			l.retrying(ev)
+		}
 	case Limited:
 		l.limit = ev.Until
 	case TasksChanged:
@@ -78,13 +87,11 @@ func (l *lane) take(ev Event) {
 }
 
 // toolBegun notes that the running turn has begun a tool: it is never run again
-// by itself. An event without a name only announces the call. A new process may
-// hear it again of a turn that has its outcome, and before it hears which turn it
-// is of: see turnState.
+// by itself. An event without a name only announces the call.
 func (l *lane) toolBegun(ev Event) {
-	f := l.running()
-	if f == nil || f.started.IsZero() {
-		return // said again for a new process, of a turn that has its outcome
+	f := l.speaking()
+	if f == nil {
+		return
 	}
 	f.toolBegun = true
 	if ev.Tool != "" {
@@ -99,7 +106,7 @@ func (l *lane) toolBegun(ev Event) {
 func (l *lane) retrying(ev Event) {
 	l.markRunning("retry", ev.Detail)
 	u := Update{Kind: UpdateRetrying, Detail: ev.Detail}
-	if f := l.running(); f != nil {
+	if f := l.speaking(); f != nil {
 		u.Turn, u.Messages = f.turn.ID, f.turn.Members
 	}
 	l.publish(u)
@@ -156,16 +163,13 @@ func (l *lane) letGoOpen() {
 func (l *lane) turnState(ev Event) {
 	f := l.flight(ev.Turn)
 	if f == nil { // of a turn that has its outcome already
-		if r := l.running(); r != nil && (ev.Phase == PhaseCompleted || ev.Phase == PhaseCancelled) {
-			r.toolBegun = false // by that turn, which is over
-		}
 		return
 	}
 	switch ev.Phase {
 	case PhaseQueued:
 	case PhaseStarted:
-		f.toolBegun = false // what was heard before that was of another turn
-		early := f.stop != nil && f.started.IsZero() && !f.answered
+		// What is said again had begun before the agent was asked; it may be at another turn by now.
+		early := f.stop != nil && f.started.IsZero() && !f.answered && ev.Seq > l.info.Said
 		f.started = l.now()
 		f.mark(f.started, "started", "")
 		l.publish(Update{Kind: UpdateStarted, Turn: f.turn.ID, Messages: f.turn.Members})
@@ -267,7 +271,7 @@ func (l *lane) resulted(ev Event) {
 		}
 	}
 	if len(named) == 0 {
-		if len(r.Turns) == 0 && r.IsError && l.running() != nil {
+		if len(r.Turns) == 0 && r.IsError && l.running() != nil && len(l.past) == 0 {
 			l.stray = r
 		}
 		return

@@ -21,6 +21,7 @@ type fakeHost struct {
 	log        []Event // not acknowledged
 	next       uint64
 	acked      uint64
+	working    []TurnID // begun and not done with, as far as is acknowledged
 	client     *fakeSession
 	turns      []TurnID
 	started    []TurnID
@@ -45,9 +46,9 @@ func (h *fakeHost) connectLocked(by *life) *fakeSession {
 	if h.client != nil {
 		h.client.cutLocked()
 	}
-	s := &fakeSession{h: h, life: by, events: make(chan []Event), quit: make(chan struct{}), info: SessionInfo{
+	s := &fakeSession{h: h, life: by, events: make(chan []Event, 1), quit: make(chan struct{}), info: SessionInfo{
 		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready, Said: h.next,
-		Turns: slices.Clone(h.turns), Requests: slices.Clone(h.requests), Tasks: h.tasks, Settings: h.launch.Settings.Fingerprint(),
+		Turns: slices.Clone(h.turns), Working: slices.Clone(h.working), Requests: slices.Clone(h.requests), Tasks: h.tasks, Settings: h.launch.Settings.Fingerprint(),
 	}}
 	h.client = s
 	go s.pump(h.acked) // ends with the connection or the host
@@ -328,12 +329,34 @@ func (h *fakeHost) acknowledgeLocked(seq uint64) {
 		if ev := h.log[0]; !h.a.lax && !h.durable(ev) {
 			h.a.t.Errorf("%s %s host %d: event %d (%s %s %v) acknowledged before its effect was durable", time.Now().Format("05.000"), h.key, h.pid, ev.Seq, ev.Type, ev.Turn, ev.Result)
 		}
+		h.followLocked(h.log[0])
 		h.log = h.log[1:]
 	}
 	h.acked = max(h.acked, seq)
 	if h.exited && len(h.log) == 0 {
 		h.endLocked()
 	}
+}
+
+// followLocked notes what an event that is acknowledged says of turns.
+func (h *fakeHost) followLocked(ev Event) {
+	switch {
+	case ev.Kind != TurnState:
+	case ev.Phase == PhaseStarted:
+		h.working = append(h.working, ev.Turn)
+	case ev.Phase == PhaseCompleted || ev.Phase == PhaseCancelled:
+		h.working = slices.DeleteFunc(h.working, func(id TurnID) bool { return id == ev.Turn })
+	}
+}
+
+// acknowledge has everything that was said be acknowledged, also where that is lost.
+func (h *fakeHost) acknowledge() {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	keeps := h.keeps
+	h.keeps = false
+	h.acknowledgeLocked(h.next)
+	h.keeps = keeps
 }
 
 func (h *fakeHost) durable(ev Event) bool {

@@ -29,6 +29,8 @@ type life struct {
 // it is asked for what must never be: a second outcome, or the end of something
 // it does not know. Its methods but Write are the reads; see ledgerOf.
 type fakeLedger struct {
+	progress atomic.Uint64
+
 	t *testing.T
 
 	mu      sync.Mutex
@@ -111,10 +113,13 @@ func (l *fakeLedger) run() {
 			err = l.attemptLocked(w.c)
 		}
 		l.mu.Unlock()
+		l.progress.Add(1)
 		w.done(err)
 		l.mu.Lock()
 	}
 }
+
+func (l *fakeLedger) Progress() uint64 { return l.progress.Load() }
 
 // nextLocked takes from the queue what is to be written now. What nobody waits
 // for is overtaken by what somebody waits for, until it has waited for lazyPause

@@ -87,7 +87,12 @@ func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
 			l.publish(Update{Kind: UpdateApproval, Approval: question, Turn: question.Turn})
 		}
 		for _, f := range fs {
-			f.stop.wake()
+			f.stop.wake(nil)
+		}
+	}
+	v.unwritten = func(err error) {
+		for _, f := range fs {
+			f.stop.wake(err)
 		}
 	}
 	l.settle(v)
@@ -206,8 +211,9 @@ type verdict struct {
 	// replayable says that the outcome comes from an event which the session host
 	// keeps until the ledger has it: waiters are told before that.
 	replayable bool
-	told       func() // runs when the waiters have been told; may be nil
-	durable    func() // runs when the ledger has it; may be nil
+	told       func()      // runs when the waiters have been told; may be nil
+	durable    func()      // runs when the ledger has it; may be nil
+	unwritten  func(error) // runs each time that the ledger does not take it; may be nil
 }
 
 func (v *verdict) give(it *item, r Reply) {
@@ -238,7 +244,7 @@ func (l *lane) settle(v verdict) {
 		l.tell(v)
 		runtime.Gosched() // whoever was told goes first: nobody waits for what follows
 	}
-	l.save(v.change, func() {
+	l.saveOr(v.unwritten, v.change, func() {
 		if !v.replayable {
 			l.tell(v)
 		}
@@ -267,21 +273,32 @@ func (l *lane) tell(v verdict) {
 type unsaved struct {
 	change Change
 	then   func()
-	nth    int // of those that the lane has saved
+	missed func(error) // runs each time that the storage does not take it; may be nil
+	nth    int         // of those that the lane has saved
 }
 
 // save writes a change that must not be lost, again and again until the storage
 // takes it; then runs on the lane's goroutine after that. What the storage did not
 // take stays before what comes later.
-func (l *lane) save(c Change, then func()) {
+func (l *lane) save(c Change, then func()) { l.saveOr(nil, c, then) }
+
+// saveOr also runs missed, if it is not nil, each time that it is not taken.
+func (l *lane) saveOr(missed func(error), c Change, then func()) {
 	l.writing++
 	l.saved++
-	u := unsaved{c, func() { l.writing--; l.savePause = 0; then() }, l.saved}
+	u := unsaved{c, func() { l.writing--; l.savePause = 0; then() }, missed, l.saved}
 	if len(l.unsaved) > 0 {
 		l.unsaved = append(l.unsaved, u)
+		u.miss(l.saveError)
 		return
 	}
 	l.write(u)
+}
+
+func (u *unsaved) miss(err error) {
+	if u.missed != nil {
+		u.missed(err)
+	}
 }
 
 func (l *lane) write(u unsaved) {
@@ -301,7 +318,8 @@ func (l *lane) write(u unsaved) {
 
 // notSaved has a change be written again after a pause, with all that waits behind it.
 func (l *lane) notSaved(u unsaved, err error) {
-	l.unsaved = append(l.unsaved, u)
+	l.unsaved, l.saveError = append(l.unsaved, u), err
+	u.miss(err)
 	if len(l.unsaved) > 1 {
 		return // the pause is under way
 	}

@@ -30,14 +30,8 @@ func (l *lane) whenStill(ctx context.Context, ended bool) error {
 	if err := l.call(ctx, func() { l.stills = append(l.stills, s) }); err != nil {
 		return err
 	}
-	select {
-	case <-s.reached:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-l.gone:
-		return ErrClosed
-	}
+	_, err := toldBy(ctx, l, s.reached)
+	return err
 }
 
 // lookStill tells those who wait that the lane is still, and ends a session that has

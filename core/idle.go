@@ -53,7 +53,7 @@ func (l *lane) noteOwnTurn(ev Event) {
 	switch ev.Type {
 	case "assistant", "stream_event":
 		l.ownTurn = len(l.flights) == 0
-		if f := l.running(); f != nil && !f.spoke && !f.started.IsZero() {
+		if f := l.speaking(); f != nil && !f.spoke {
 			f.spoke = true
 			f.mark(l.now(), "first_event", "")
 		}

@@ -236,6 +236,30 @@ func TestAskedWhileRetiring(t *testing.T) {
 	})
 }
 
+// What a lane told just before it retired is heard by whoever comes to listen after that.
+func TestToldBeforeRetiring(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		for range 50 { // a select takes either of two that are ready
+			told := make(chan struct{})
+			l, err := w.m.postTo("c", func(*lane) { close(told) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-l.gone
+			if _, err := toldBy(t.Context(), l, told); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, err := w.m.postTo("c", func(*lane) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = toldBy(t.Context(), l, make(chan struct{}))
+		w.wantErr(err, errRetired)
+	})
+}
+
 // Messages that come at the very moments at which lanes retire are not lost.
 func TestMessagesWhileRetiring(t *testing.T) {
 	t.Parallel()

@@ -62,10 +62,12 @@ type lane struct {
 	saved       int                 // changes that were given to it with save
 	unsaved     []unsaved           // those that it did not take, and what came after them
 	savePause   time.Duration       // before they are written again; 0 once it takes changes
+	saveError   error               // why it did not take the last one of them
 
 	watch  watch
 	heard  time.Time            // last sign of life of the session, or work given to it
 	told   bool                 // of the silence since then
+	unkept string               // why the host cannot keep what the agent says, and does not read it; empty when it can
 	tools  map[string]time.Time // until when tool calls said that they may run
 	parked *park                // why nothing is begun; nil when there is no such reason
 	tried  *park                // the same, while the turn that tries again runs
@@ -79,8 +81,9 @@ type lane struct {
 	acked uint64   // last event acknowledged
 	holds []uint64 // events whose effect is not durable yet, ascending
 
-	hearing uint64 // the event that is being taken up, 0 between events
-	floor   uint64 // an earlier process has published what events up to it cause
+	past    []TurnID // turns that had their outcome before; what is heard is of them
+	hearing uint64   // the event that is being taken up, 0 between events
+	floor   uint64   // an earlier process has published what events up to it cause
 }
 
 // gauge mirrors counts of a lane for metrics.
@@ -249,14 +252,31 @@ func (l *lane) call(ctx context.Context, f func()) error {
 	if !l.post(func() { f(); close(done) }) {
 		return errRetired
 	}
+	_, err := toldBy(ctx, l, done)
+	return err
+}
+
+// toldBy waits for what the lane tells. What it told is heard even if it retired right
+// after that: the two are often ready at once. Otherwise a lane that has retired is
+// errRetired, and one that was left ErrClosed.
+func toldBy[T any](ctx context.Context, l *lane, told <-chan T) (T, error) {
+	var none T
 	select {
-	case <-done:
-		return nil
+	case v := <-told:
+		return v, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return none, context.Cause(ctx)
 	case <-l.gone:
-		return ErrClosed
 	}
+	select {
+	case v := <-told:
+		return v, nil
+	default:
+	}
+	if l.m.ctx.Err() != nil {
+		return none, ErrClosed
+	}
+	return none, errRetired
 }
 
 // leave ends the lane and leaves its session at work. Whoever waits to hear
@@ -265,12 +285,19 @@ func (l *lane) call(ctx context.Context, f func()) error {
 func (l *lane) leave() {
 	l.busy = "closing"
 	patience := time.After(5 * time.Second)
-	for l.box.drain(); l.admitting() || l.opening || l.attaching; l.box.drain() {
+	for late := false; ; {
+		l.box.drain() // once more when it is late: what was told meanwhile may wait there
+		if !l.admitting() && !l.opening && !l.attaching {
+			break
+		}
+		if late {
+			l.log.Error("left while messages were being accepted, or a session started")
+			return
+		}
 		select {
 		case <-l.box.wake:
 		case <-patience:
-			l.log.Error("left while messages were being accepted, or a session started")
-			return
+			late = true
 		}
 	}
 	if l.watch.timer != nil {

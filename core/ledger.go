@@ -17,6 +17,9 @@ type Ledger interface {
 	// and ErrStorage may be tried again; ErrClosed, a *DuplicateError and any
 	// other error, which means that the change contradicts the record, may not.
 	Write(c Change, done func(error))
+	// Progress counts what the goroutine that writes has brought to an end, whether it
+	// succeeded or not. It does not block.
+	Progress() uint64
 
 	// Message returns one message, or ErrNotFound.
 	Message(ctx context.Context, id MessageID) (Message, error)

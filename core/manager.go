@@ -61,10 +61,11 @@ type ProcessManager struct {
 	moves    moves
 	moveOne  chan struct{} // full while a channel is being moved that is still
 
-	stats counters
-	ctx   context.Context // ends the lanes
-	stop  context.CancelCauseFunc
-	wg    sync.WaitGroup // lanes and what they started
+	stats    counters
+	progress atomic.Uint64   // of the ledger when its writer was last found alive
+	ctx      context.Context // ends the lanes
+	stop     context.CancelCauseFunc
+	wg       sync.WaitGroup // lanes and what they started
 
 	mu      sync.Mutex // guards the fields below
 	lanes   map[ChannelKey]*lane

@@ -148,8 +148,8 @@ func (l *lane) arrives(it *item) {
 // unauthorised ends the running turn when the API refuses the login, rather than
 // let the agent repeat what no repetition cures.
 func (l *lane) unauthorised() {
-	f := l.running()
-	if f == nil || f.started.IsZero() || f.stop != nil {
+	f := l.speaking()
+	if f == nil || f.stop != nil {
 		return
 	}
 	l.interrupt(f, &stop{code: CodeNotLoggedIn, failed: true, text: loginText, grace: patientGrace})
@@ -205,5 +205,5 @@ func (l *lane) why() string {
 	if l.halts > 0 {
 		moving = "The conversation is going on under another key soon."
 	}
-	return cmp.Or(parked, moving, l.seatWanted())
+	return cmp.Or(parked, moving, l.unkept, l.seatWanted())
 }

@@ -74,23 +74,16 @@ func (m *ProcessManager) waiting(ctx context.Context, id MessageID, do func(*lan
 		if !l.post(func() { do(l, func(err error) { done <- err }) }) {
 			continue // it has retired just now: see below
 		}
-		select {
-		case err := <-done:
-			if errors.Is(err, errMoved) {
-				continue
-			}
-			if errors.Is(err, ErrNotWaiting) {
-				return fmt.Errorf("message %s: %w", id, err)
-			}
+		said, err := toldBy(ctx, l, done)
+		switch {
+		case errors.Is(err, errRetired), errors.Is(said, errMoved): // it has its outcome, or is on another channel
+			continue
+		case err != nil:
 			return err
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-l.gone:
-			if m.ctx.Err() != nil {
-				return ErrClosed
-			}
-			// It has retired: the message has its outcome, or is on another channel.
+		case errors.Is(said, ErrNotWaiting):
+			return fmt.Errorf("message %s: %w", id, said)
 		}
+		return said
 	}
 	msg, err := m.o.Ledger.Message(ctx, id)
 	if err != nil {

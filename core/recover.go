@@ -27,7 +27,7 @@ func (l *lane) sessionGone() {
 	}
 	l.session, l.events, l.ready, l.activity, l.doing = nil, nil, false, "", ""
 	l.ownTurn, l.newsUntil, l.tasks, l.tools = false, time.Time{}, 0, nil
-	l.holds, l.info = nil, SessionInfo{}
+	l.holds, l.past, l.info, l.unkept = nil, nil, SessionInfo{}, ""
 	l.gauge.sessions.Store(0)
 	l.voidAsked(func(*ask) bool { return true })
 	for _, f := range slices.Clone(l.flights) {
@@ -142,6 +142,7 @@ func (l *lane) recovered(records map[*flight]record) {
 			l.release(f)
 		case l.decide(f, r):
 			f.handed, f.done, f.spoke, f.holds, f.died = false, false, false, nil, l.exit
+			f.started = time.Time{}
 			f.unsure = false // it had done nothing, and is seen from its beginning now
 		}
 	}
@@ -276,10 +277,14 @@ func (l *lane) attached(s Session, err error, cost float64, approvals []*Approva
 	l.log.Info("session attached", "host_pid", l.info.HostPID, "turns_in_flight", len(l.flights))
 	l.restoreAsked(approvals)
 	l.syncAsked()
+	l.past = l.settled(l.info.Working)
 	var unknown []*flight
 	for _, f := range l.flights {
 		if l.info.Knows(f.turn.ID) {
-			f.handed, f.attempts, f.started = true, 1, f.turn.BegunAt // as far as is known
+			f.handed, f.attempts = true, 1 // as far as is known
+			if l.info.Begun(f.turn.ID) {
+				f.started = f.turn.BegunAt
+			}
 			f.mark(l.now(), markTakenOver, "")
 			if f.stop != nil { // asked for before the host was found
 				l.requestEnd(f)
@@ -305,18 +310,14 @@ func (m *ProcessManager) Reset(ctx context.Context, key ChannelKey) error {
 		if err != nil {
 			return err
 		}
-		select {
-		case err := <-done:
+		said, err := toldBy(ctx, l, done)
+		switch {
+		case errors.Is(err, errRetired): // before it came to that
+			continue
+		case err != nil:
 			return err
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-l.gone:
 		}
-		select {
-		case err := <-done: // and then it retired
-			return err
-		default: // it retired before it came to that, or everything ends
-		}
+		return said
 	}
 }
 

@@ -21,13 +21,13 @@ const (
 const patientGrace = 5 * time.Second
 
 // stallDue is when the running turn counts as stuck if nothing is heard of it
-// until then; zero when it cannot be: while a person is asked, while it is being
-// ended, and once the channel has been told.
+// until then; zero when it cannot be: while a person is asked, while the agent is not
+// read, while it is being ended, and once the channel has been told.
 //
 // A tool that said how long it may take is silent with good reason for that long.
 func (l *lane) stallDue() time.Time {
 	after := l.m.o.StallAfter
-	if after <= 0 || l.session == nil || len(l.asked) > 0 || l.told {
+	if after <= 0 || l.session == nil || len(l.asked) > 0 || l.unkept != "" || l.told {
 		return time.Time{}
 	}
 	if f := l.running(); f == nil || !f.handed || f.stop != nil {

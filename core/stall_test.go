@@ -233,3 +233,28 @@ func TestStallAfterRestart(t *testing.T) {
 		w.wantsNow(m.Message.ID, Failed, CodeStalled, "")
 	})
 }
+
+// What the agent has said in time is heard before it counts as silent, also by a process
+// that stood still meanwhile.
+func TestNoStallOfWhatIsHeardLate(t *testing.T) {
+	t.Parallel()
+	play(t, Options{StallAfter: stallAfter}, func(t *testing.T, w *world) {
+		updates := w.watching("c")
+		m, h, id := w.begun("one")
+		l, _ := w.m.known("c")
+		for range 20 { // a select takes either of two that are ready
+			release := make(chan struct{})
+			l.post(func() { <-release })
+			w.after(stallAfter)
+			h.say(Event{Type: "assistant"})
+			synctest.Wait()
+			close(release)
+			synctest.Wait()
+		}
+		if us := updates.told(UpdateStalled); len(us) != 0 {
+			t.Errorf("told %+v", us)
+		}
+		h.answer(id, "at last")
+		w.wants(m, Answered, "", "at last")
+	})
+}

@@ -16,18 +16,19 @@ const interruptGrace = 1300 * time.Millisecond
 // A stop is why a turn is ended before its time.
 type stop struct {
 	code, text string
-	failed     bool          // the outcome is a failure rather than a cancellation
-	grace      time.Duration // how long the agent may take; 0 means interruptGrace
-	waiters    []chan<- struct{}
+	failed     bool           // the outcome is a failure rather than a cancellation
+	grace      time.Duration  // how long the agent may take; 0 means interruptGrace
+	waiters    []chan<- error // each has room for what it is told
 }
 
-// wake tells everybody who waits for the end of the turn.
-func (s *stop) wake() {
+// wake tells everybody who waits for the end of the turn; err says why its outcome
+// cannot be told yet.
+func (s *stop) wake(err error) {
 	if s == nil {
 		return
 	}
 	for _, w := range s.waiters {
-		close(w)
+		w <- err
 	}
 	s.waiters = nil
 }
@@ -55,7 +56,8 @@ type Interruption struct {
 // Interrupt ends the running turn of a channel, keeps the session, and returns
 // when the turn has ended. If turn is not empty only that turn is ended, so that
 // a late request never hits the next one. ErrNothingRuns when there is none;
-// ErrNotFound for an unknown channel.
+// ErrNotFound for an unknown channel; ErrUnwritten when it has ended and the ledger
+// does not take that now.
 func (m *ProcessManager) Interrupt(ctx context.Context, key ChannelKey, turn TurnID) (Interruption, error) {
 	l, ok := m.known(key)
 	if !ok {
@@ -66,14 +68,14 @@ func (m *ProcessManager) Interrupt(ctx context.Context, key ChannelKey, turn Tur
 	}
 	started := time.Now()
 	var hit Interruption
-	ended := make(chan struct{})
+	ended := make(chan error, 1)
 	err := l.call(ctx, func() {
 		f := l.running()
 		if f == nil || turn != "" && f.turn.ID != turn {
 			return
 		}
 		hit = Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
-		l.interrupt(f, &stop{code: CodeInterrupted, text: "Interrupted on request.", waiters: []chan<- struct{}{ended}})
+		l.interrupt(f, &stop{code: CodeInterrupted, text: "Interrupted on request.", waiters: []chan<- error{ended}})
 	})
 	if err != nil && !errors.Is(err, errRetired) {
 		return Interruption{}, err
@@ -81,16 +83,12 @@ func (m *ProcessManager) Interrupt(ctx context.Context, key ChannelKey, turn Tur
 	if hit.Turn == "" {
 		return Interruption{}, fmt.Errorf("channel %q: %w", key, ErrNothingRuns)
 	}
-	select {
-	case <-ended:
-	case <-ctx.Done():
-		return hit, context.Cause(ctx)
-	case <-l.gone:
-		select {
-		case <-ended: // and the lane had nothing else to do
-		default:
-			return hit, ErrClosed
-		}
+	unwritten, err := toldBy(ctx, l, ended)
+	if err != nil {
+		return hit, err
+	}
+	if unwritten != nil {
+		return hit, fmt.Errorf("%w: %w", ErrUnwritten, unwritten)
 	}
 	hit.Took = time.Since(started)
 	return hit, nil

@@ -77,16 +77,8 @@ func (m *ProcessManager) offer(s Submission) (*Ticket, *lane, error) {
 
 // admitted returns the ticket once its message is accepted.
 func (m *ProcessManager) admitted(ctx context.Context, s Submission, t *Ticket, l *lane) (*Ticket, error) {
-	select {
-	case <-t.accepted:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-l.gone:
-		select {
-		case <-t.accepted:
-		default:
-			return nil, ErrClosed
-		}
+	if _, err := toldBy(ctx, l, t.accepted); err != nil {
+		return nil, err
 	}
 	if t.refusal == nil {
 		return t, nil

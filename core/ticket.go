@@ -96,14 +96,17 @@ func (m *ProcessManager) Ticket(ctx context.Context, id MessageID) (*Ticket, err
 	return t, nil
 }
 
-// wait returns once there is an outcome, or with the context's error.
+// wait returns once there is an outcome, or with the context's error. An outcome that is
+// there is returned also if the context has ended.
 func (f *future) wait(ctx context.Context) (Message, error) {
 	select {
 	case <-f.done:
-		return f.end()
 	case <-ctx.Done():
-		return Message{}, context.Cause(ctx)
+		if !isClosed(f.done) {
+			return Message{}, context.Cause(ctx)
+		}
 	}
+	return f.end()
 }
 
 // end returns what became of the message. It is valid once done is closed.

@@ -25,9 +25,13 @@ func (l *lane) look() {
 	l.watch.timer.Reset(time.Until(due))
 }
 
-// fallsDue does what is due by now.
+// fallsDue does what is due by now. What the agent has said and nobody has taken up yet
+// comes first: it may have been said in time, when this process stood still.
 func (l *lane) fallsDue() {
 	l.watch.set = time.Time{}
+	if len(l.events) > 0 {
+		return // and looks again after that
+	}
 	over := func(due time.Time) bool { return !due.IsZero() && !due.After(time.Now()) }
 	if over(l.stallDue()) {
 		l.stalled()

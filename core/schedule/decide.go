@@ -1,0 +1,240 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"bareclaw/core"
+)
+
+// adapterName is shown to the agent where no adapter delivers the answer.
+const adapterName = "schedule"
+
+// A decision is being made about occurrences of one job that came due.
+type decision struct {
+	job      Job
+	times    times
+	verdicts []verdict // oldest first; only the last one may be to send
+	known    []Occurrence
+}
+
+// newest is the verdict about the newest occurrence.
+func (d *decision) newest() *verdict { return &d.verdicts[len(d.verdicts)-1] }
+
+func (d *decision) sends() bool { return d.newest().send }
+
+// settleKnown finds the occurrences that an earlier process has sent or decided, before
+// it was killed or the clock was set back.
+func (s *Scheduler) settleKnown(ctx context.Context, d *decision) error {
+	old, err := s.o.Store.Occurrences(ctx, d.job.ID, d.verdicts[0].due, Kept)
+	if err != nil {
+		return err
+	}
+	decided := make(map[int64]bool, len(old))
+	for i := range old {
+		decided[old[i].Due.Unix()] = true
+	}
+	for i := range d.verdicts {
+		v := &d.verdicts[i]
+		if decided[v.due.Unix()] {
+			v.settle() // it keeps the outcome that it has
+			continue
+		}
+		id, err := s.o.Store.SourceMessage(ctx, SourceKey(d.job.ID, v.due))
+		if errors.Is(err, core.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		v.settle()
+		d.known = append(d.known, Occurrence{Due: v.due, Outcome: Sent, Message: id, Late: v.late})
+	}
+	return nil
+}
+
+// check runs the job's precheck beside everything else, and then decides.
+func (s *Scheduler) check(ctx context.Context, d decision) {
+	s.checking[d.job.ID] = true
+	s.checks.Go(func() { // ends with ctx
+		if err := s.decideByCheck(ctx, &d); err != nil {
+			s.trouble(ctx, "schedule "+d.job.ID, err)
+			select {
+			case <-time.After(againAfter):
+			case <-ctx.Done():
+			}
+		}
+		select {
+		case s.checked <- d.job.ID:
+		case <-ctx.Done():
+		}
+	})
+}
+
+func (s *Scheduler) decideByCheck(ctx context.Context, d *decision) error {
+	status, err := s.precheck(ctx, d.job.Precheck)
+	v := d.newest()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		v.settle()
+		d.known = append(d.known, Occurrence{Due: v.due, Outcome: Refused, Status: status, Why: "The precheck could not be run: " + err.Error() + "."})
+	case status != 0:
+		v.settle()
+		d.known = append(d.known, Occurrence{Due: v.due, Outcome: Skipped, Status: status, Why: fmt.Sprintf("The precheck ended with status %d: nothing to do.", status)})
+	}
+	return s.carryOut(ctx, d)
+}
+
+func (s *Scheduler) precheck(ctx context.Context, line string) (int, error) {
+	if s.o.Precheck == nil {
+		return 0, errors.New("nothing here runs commands")
+	}
+	return s.o.Precheck(ctx, line)
+}
+
+// carryOut sends what is to be sent and records what became of everything that was due.
+// After an error nothing of it is recorded, and it is all decided again.
+func (s *Scheduler) carryOut(ctx context.Context, d *decision) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, err := s.o.Store.Job(ctx, d.job.ID)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil // it was removed meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	d.job = j
+	outcomes := d.known
+	for i := range d.verdicts {
+		v := &d.verdicts[i]
+		switch {
+		case v.send:
+			o, err := s.send(ctx, d, *v)
+			if err != nil {
+				return err
+			}
+			outcomes = append(outcomes, o)
+		case !v.settled:
+			outcomes = append(outcomes, Occurrence{Due: v.due, Outcome: Gone, Why: v.why})
+		}
+	}
+	now := s.now()
+	for i := range outcomes {
+		outcomes[i].Job, outcomes[i].DecidedAt = j.ID, now
+	}
+	c := Decision{Job: j.ID, Occurrences: outcomes, DecidedTo: d.newest().due}
+	if d.times.next(c.DecidedTo).IsZero() {
+		c.DoneAt = now
+	}
+	if err := s.o.Store.Decide(ctx, c, Kept); err != nil {
+		return err
+	}
+	s.tell(&j, outcomes)
+	return nil
+}
+
+// send submits the message of an occurrence. The error means that this can be tried
+// again; what cannot is an outcome.
+func (s *Scheduler) send(ctx context.Context, d *decision, v verdict) (Occurrence, error) {
+	o := Occurrence{Due: v.due, Outcome: Sent, Late: v.late}
+	why, err := s.obstacle(ctx, &d.job)
+	if err != nil {
+		return o, err
+	}
+	if why == "" {
+		o.Message, err = s.submit(ctx, d, v)
+		switch {
+		case err == nil:
+			return o, nil
+		case again(err), ctx.Err() != nil:
+			return o, err
+		}
+		why = refusal(err)
+	}
+	o.Outcome, o.Late, o.Why = Refused, false, why
+	return o, nil
+}
+
+func (s *Scheduler) submit(ctx context.Context, d *decision, v verdict) (core.MessageID, error) {
+	j := &d.job
+	sub := core.Submission{
+		Channel: j.Channel, Adapter: adapterName, Content: core.Content{Text: textOf(j, v, s.now(), d.times.zone)},
+		SourceKey: SourceKey(j.ID, v.due),
+	}
+	if adapter := s.o.Core.Deliverer(j.Channel); adapter != "" { // as if it had been asked there
+		sub.Adapter, sub.Deliver, sub.CanAsk = adapter, true, true
+	}
+	t, err := s.o.Core.Submit(ctx, sub)
+	if err != nil {
+		return "", err
+	}
+	return t.Message.ID, nil
+}
+
+// obstacle says why an occurrence may not be sent; empty if it may.
+func (s *Scheduler) obstacle(ctx context.Context, j *Job) (string, error) {
+	if err := s.admit(ctx, j.Channel); err != nil {
+		if again(err) || ctx.Err() != nil {
+			return "", err
+		}
+		return err.Error(), nil
+	}
+	if j.Budget == 0 {
+		return "", nil
+	}
+	spent, err := s.o.Store.SourceCost(ctx, SourcePrefix(j.ID), startOfDay(s.now().In(s.o.Zone)))
+	if err != nil || spent < j.Budget {
+		return "", err
+	}
+	return fmt.Sprintf("Its budget of $%s a day is used up ($%s spent today).", money(j.Budget), money(spent)), nil
+}
+
+func money(usd float64) string { return strconv.FormatFloat(usd, 'f', -1, 64) }
+
+func (s *Scheduler) admit(ctx context.Context, key core.ChannelKey) error {
+	if s.o.Admit == nil {
+		return nil
+	}
+	return s.o.Admit(ctx, key)
+}
+
+// again reports whether what failed may be tried again, here or in the next process.
+func again(err error) bool {
+	return errors.Is(err, core.ErrStorage) || errors.Is(err, core.ErrStorageFull) || errors.Is(err, core.ErrClosed)
+}
+
+func refusal(err error) string {
+	if errors.Is(err, core.ErrQueueFull) {
+		return "The channel already held as many messages as it may (BARECLAW_QUEUE_LIMIT)."
+	}
+	return "The message was not accepted: " + err.Error() + "."
+}
+
+// tell counts and logs what became of occurrences.
+func (s *Scheduler) tell(j *Job, all []Occurrence) {
+	for i := range all {
+		o := &all[i]
+		switch o.Outcome {
+		case Sent:
+			s.stats.sent.Add(1)
+		case Skipped:
+			s.stats.skipped.Add(1)
+		case Gone:
+			s.stats.missed.Add(1)
+		case Refused:
+			s.stats.refused.Add(1)
+		}
+		log := s.o.Log.Info
+		if o.Outcome == Gone || o.Outcome == Refused {
+			log = s.o.Log.Warn
+		}
+		log("schedule was due", "schedule", j.ID, "channel", string(j.Channel), "due", o.Due, "outcome", string(o.Outcome),
+			"message", string(o.Message), "late", o.Late, "why", o.Why)
+	}
+}

@@ -1,0 +1,165 @@
+package schedule
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"bareclaw/core"
+)
+
+// shown is how many due times of a job are told in advance.
+const shown = 3
+
+// A Request asks for a job. Empty members have their defaults: of TZ the machine's
+// zone, of Missed "once" for a single moment and "skip" for all others.
+type Request struct {
+	Channel          core.ChannelKey
+	Text             string
+	When, TZ, Missed string
+	Precheck         string
+	Budget           float64
+
+	SourceKey, SourceHash string // make it idempotent, as those of core.Submission do
+}
+
+// Add keeps a new job and returns it once it is durable. Existing says that it was
+// asked for before under the same key. Errors: *BadError, ErrTooMany, core.ErrKeyReused,
+// those of Options.Admit, and those of the ledger.
+func (s *Scheduler) Add(ctx context.Context, r Request) (j Job, existing bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, err := s.o.Store.Jobs(ctx)
+	if err != nil {
+		return Job{}, false, err
+	}
+	if old := sameRequest(all, r.SourceKey); old != nil {
+		if old.SourceHash != r.SourceHash {
+			return Job{}, false, fmt.Errorf("%w: it belongs to schedule %s", core.ErrKeyReused, old.ID)
+		}
+		return *old, true, nil
+	}
+	if j, err = s.jobOf(r); err != nil {
+		return Job{}, false, err
+	}
+	if err := s.admit(ctx, r.Channel); err != nil {
+		return Job{}, false, err
+	}
+	if active(all) >= MaxJobs {
+		return Job{}, false, ErrTooMany
+	}
+	defer s.wake() // also after an error: what was given to the store may be kept when ctx has ended
+	if err := s.o.Store.AddJob(ctx, j); err != nil {
+		return Job{}, false, err
+	}
+	return j, false, nil
+}
+
+func sameRequest(all []Job, key string) *Job {
+	for i := range all {
+		if key != "" && all[i].SourceKey == key {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+func active(all []Job) (n int) {
+	for i := range all {
+		if all[i].DoneAt.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+// jobOf makes a job of a request.
+func (s *Scheduler) jobOf(r Request) (Job, error) {
+	now := s.now()
+	zone, err := zoneOf(r.TZ, s.o.Zone)
+	if err != nil {
+		return Job{}, err
+	}
+	when, err := ParseWhen(r.When, now, zone)
+	if err != nil {
+		return Job{}, err
+	}
+	if r.Missed == "" {
+		r.Missed = "skip"
+		if !when.At.IsZero() {
+			r.Missed = "once"
+		}
+	}
+	missed, err := ParseMissed(r.Missed)
+	if err != nil {
+		return Job{}, err
+	}
+	switch {
+	case len(r.Text) > MaxTextBytes:
+		return Job{}, bad("text", "The text of a schedule is at most %d bytes, and this one has %d. Write it to a file, and have the text name that.", MaxTextBytes, len(r.Text))
+	case len(r.Precheck) > MaxPrecheckBytes || strings.ContainsRune(r.Precheck, 0):
+		return Job{}, bad("precheck", "A precheck is a command line of at most %d bytes.", MaxPrecheckBytes)
+	case r.Precheck != "" && s.o.Precheck == nil:
+		return Job{}, bad("precheck", "Prechecks are not run here.")
+	case r.Budget < 0 || math.IsNaN(r.Budget) || math.IsInf(r.Budget, 0):
+		return Job{}, bad("budget", "A budget is a number of USD a day, 0 for any amount.")
+	}
+	return Job{
+		ID: strings.ToLower(rand.Text()[:10]), Channel: r.Channel, Text: r.Text, When: when.String(), TZ: r.TZ, Missed: missed.String(),
+		Precheck: r.Precheck, Budget: r.Budget, SourceKey: r.SourceKey, SourceHash: r.SourceHash, CreatedAt: now, DecidedTo: now,
+	}, nil
+}
+
+// Next returns the next times at which a job is due, at most three.
+func (s *Scheduler) Next(j *Job) []time.Time {
+	t, err := timesOf(j, s.o.Zone)
+	if err != nil || !j.DoneAt.IsZero() {
+		return nil
+	}
+	return t.upcoming(s.now(), shown)
+}
+
+// Jobs returns all jobs, oldest first, also those that were done in the last week.
+func (s *Scheduler) Jobs(ctx context.Context) ([]Job, error) { return s.o.Store.Jobs(ctx) }
+
+// Job returns a job and its newest occurrences, newest first, or core.ErrNotFound.
+func (s *Scheduler) Job(ctx context.Context, id string) (Job, []Occurrence, error) {
+	j, err := s.o.Store.Job(ctx, id)
+	if err != nil {
+		return Job{}, nil, err
+	}
+	all, err := s.o.Store.Occurrences(ctx, id, time.Time{}, Kept)
+	return j, all, err
+}
+
+// Remove forgets a job and its occurrences, or returns core.ErrNotFound. Nothing more is
+// sent for it once it returns; what was sent goes on.
+func (s *Scheduler) Remove(ctx context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.o.Store.RemoveJob(ctx, id)
+}
+
+func (s *Scheduler) wake() {
+	select {
+	case s.poke <- struct{}{}:
+	default: // a wake-up is already owed
+	}
+}
+
+// Stats are counts since the start of the process.
+type Stats struct{ Sent, Skipped, Missed, Refused int64 }
+
+// Stats returns counts for metrics.
+func (s *Scheduler) Stats() Stats {
+	return Stats{s.stats.sent.Load(), s.stats.skipped.Load(), s.stats.missed.Load(), s.stats.refused.Load()}
+}
+
+// Active returns how many jobs are not done.
+func (s *Scheduler) Active(ctx context.Context) (int, error) {
+	all, err := s.o.Store.Jobs(ctx)
+	return active(all), err
+}

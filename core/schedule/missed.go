@@ -1,0 +1,87 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// onTime is how long after its due time an occurrence still counts as sent in time: a
+// gateway that was restarted or killed, or a machine that has just woken up, looks
+// within that.
+const onTime = 2 * time.Minute
+
+// Missed says what becomes of an occurrence whose time has passed when it is looked
+// at: it is sent late if that is not later than Within. 0 means never, forEver always.
+type Missed struct{ Within time.Duration }
+
+const forEver = time.Duration(1<<63 - 1)
+
+// ParseMissed reads "skip", "once" or "within DURATION". The error is a *BadError.
+func ParseMissed(text string) (Missed, error) {
+	switch text {
+	case "skip":
+		return Missed{}, nil
+	case "once":
+		return Missed{forEver}, nil
+	}
+	if rest, ok := strings.CutPrefix(text, "within "); ok {
+		if d, err := parseDuration(strings.TrimSpace(rest)); err == nil && d >= onTime && d <= maxEvery {
+			return Missed{d}, nil
+		}
+	}
+	return Missed{}, bad("missed", `%q does not say what becomes of an occurrence that was missed. `+
+		`Send "skip" (it is only noted), "once" (the newest one is sent late) or "within" and a duration of 2 minutes to 366 days `+
+		`(within 30m: the newest one is sent late, if it is not later than that).`, text)
+}
+
+// String returns the form that ParseMissed reads.
+func (m Missed) String() string {
+	switch m.Within {
+	case 0:
+		return "skip"
+	case forEver:
+		return "once"
+	}
+	return "within " + shortDuration(m.Within)
+}
+
+// A verdict is what is to become of an occurrence.
+type verdict struct {
+	due     time.Time
+	send    bool
+	late    bool
+	why     string
+	settled bool // it has its outcome already
+}
+
+// settle keeps an occurrence from being sent, or counted as missed.
+func (v *verdict) settle() { v.send, v.settled = false, true }
+
+// judge says what becomes of occurrences that came due, oldest first, of which more
+// came before: at most the newest one is sent.
+func judge(dues []time.Time, more int, now time.Time, rule Missed) []verdict {
+	all := make([]verdict, len(dues))
+	for i, due := range dues {
+		v := &all[i]
+		v.due = due
+		late := now.Sub(due)
+		switch {
+		case i < len(dues)-1:
+			v.why = "A later one came due before this could be sent."
+		case late <= onTime:
+			v.send = true
+		case late <= rule.Within:
+			v.send, v.late = true, true
+		default:
+			v.why = fmt.Sprintf("It could not be sent within %s of its time (missed: %s).", shortDuration(max(onTime, rule.Within)), rule)
+		}
+		if !v.send {
+			v.why += " The gateway did not run, the machine slept, or its disk was full."
+		}
+		if i == 0 && more > 0 {
+			v.why = strings.TrimSpace(fmt.Sprintf("%s %d earlier ones were missed too.", v.why, more))
+		}
+	}
+	return all
+}

@@ -1,0 +1,99 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+)
+
+// times are the moments at which a job is due.
+type times struct {
+	when When
+	cron cronRule
+	zone *time.Location
+	from time.Time // when the job was made
+}
+
+// timesOf reads a job's times. Local is the machine's zone.
+func timesOf(j *Job, local *time.Location) (times, error) {
+	zone, err := zoneOf(j.TZ, local)
+	if err != nil {
+		return times{}, fmt.Errorf("schedule %s: %w", j.ID, err)
+	}
+	when, err := readWhen(j.When)
+	if err != nil {
+		return times{}, fmt.Errorf("schedule %s: read when it is due: %w", j.ID, err)
+	}
+	t := times{when: when, zone: zone, from: j.CreatedAt.Truncate(time.Second)}
+	if when.Cron != "" {
+		if t.cron, err = newCron(when.Cron); err != nil {
+			return times{}, fmt.Errorf("schedule %s: read when it is due: %w", j.ID, err)
+		}
+	}
+	return t, nil
+}
+
+// zoneOf returns a zone by its name, the machine's for none.
+func zoneOf(name string, local *time.Location) (*time.Location, error) {
+	switch name {
+	case "":
+		return local, nil
+	case "Local": // which time.LoadLocation takes, and is no name
+		return nil, bad("tz", "%q is no time zone. Send its IANA name, such as Europe/Berlin, or leave it out for the machine's.", name)
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, bad("tz", "%q is no time zone. Send its IANA name, such as Europe/Berlin, or leave it out for the machine's.", name)
+	}
+	return zone, nil
+}
+
+// next returns the first due time after t; zero if there is none.
+func (s times) next(t time.Time) time.Time {
+	switch w := s.when; {
+	case w.Cron != "":
+		return s.cron.next(t, s.zone)
+	case w.Every > 0:
+		since := t.Sub(s.from)
+		if past := since % w.Every; past < 0 { // the clock was fast when the job was made
+			return t.Add(-past).In(s.zone)
+		}
+		return t.Add(w.Every - since%w.Every).In(s.zone)
+	case w.At.After(t):
+		return w.At.In(s.zone)
+	}
+	return time.Time{}
+}
+
+// longAgo is how far back it is looked for what was missed.
+const longAgo = 366 * 24 * time.Hour
+
+// upcoming returns at most n due times after t.
+func (s times) upcoming(t time.Time, n int) []time.Time {
+	var all []time.Time
+	for range n {
+		if t = s.next(t); t.IsZero() {
+			break
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// between returns the due times after from, until now included, oldest first: the
+// newest keep of them, and how many there are before those. It looks back for a year at
+// most: a job of every minute takes it seconds then.
+func (s times) between(from, now time.Time, keep int) (dues []time.Time, more int) {
+	if first := now.Add(-longAgo); from.Before(first) && s.when.At.IsZero() {
+		from = first
+	}
+	for t := s.next(from); !t.IsZero() && !t.After(now); t = s.next(t) {
+		if dues = append(dues, t); len(dues) >= 2*keep {
+			more += keep
+			dues = append(dues[:0], dues[keep:]...)
+		}
+	}
+	if extra := len(dues) - keep; extra > 0 {
+		more, dues = more+extra, dues[extra:]
+	}
+	return dues, more
+}

@@ -1,0 +1,185 @@
+package schedule
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A When says at which times a job is due: exactly one of its fields is set.
+type When struct {
+	Cron  string        // five fields, or one of the words that begin with @
+	At    time.Time     // once
+	Every time.Duration // again and again, counted from when the job was made
+}
+
+const (
+	minEvery  = time.Minute
+	maxEvery  = 366 * 24 * time.Hour
+	farthest  = 10 * 366 * 24 * time.Hour // that an "at" may be away
+	maxPhrase = 200                       // bytes of a When
+)
+
+const accepted = `Send "cron" and a cron expression of five fields (cron 0 9 * * 1-5) or @hourly, @daily, @weekly, @monthly, @yearly; ` +
+	`"at" and a time (at 2026-11-23 09:00, at 2026-11-23T09:00:00+01:00, at 18:30); "in" and a duration (in 20m); ` +
+	`or "every" and a duration of at least a minute (every 2h, every 1d).`
+
+// ParseWhen reads when a job is due: "cron EXPRESSION", "at TIME", "in DURATION" or
+// "every DURATION". A cron expression may stand alone. A time without an offset is one
+// of the zone; where clocks show it twice, the first is meant. The error is a *BadError.
+func ParseWhen(text string, now time.Time, zone *time.Location) (When, error) {
+	text = strings.TrimSpace(text)
+	if len(text) > maxPhrase {
+		return When{}, bad("when", "It is longer than %d bytes. %s", maxPhrase, accepted)
+	}
+	word, rest, _ := strings.Cut(text, " ")
+	rest = strings.TrimSpace(rest)
+	switch word {
+	case "cron":
+		return parseCron(rest, now, zone)
+	case "at":
+		return parseAt(rest, now, zone)
+	case "in":
+		d, err := parseDuration(rest)
+		if err != nil || d <= 0 || d > farthest {
+			return When{}, bad("when", "%q is no duration to wait. %s", rest, accepted)
+		}
+		return When{At: upToSecond(now.Add(d))}, nil
+	case "every":
+		d, err := parseDuration(rest)
+		if err != nil || d < minEvery || d > maxEvery || d%time.Second != 0 {
+			return When{}, bad("when", "%q is no duration between a minute and 366 days, in whole seconds. %s", rest, accepted)
+		}
+		return When{Every: d}, nil
+	}
+	if strings.HasPrefix(text, "@") || len(strings.Fields(text)) == cronFields {
+		return parseCron(text, now, zone)
+	}
+	return When{}, bad("when", "%q does not say when. %s", text, accepted)
+}
+
+func parseCron(expression string, now time.Time, zone *time.Location) (When, error) {
+	c, err := newCron(expression)
+	if err != nil {
+		return When{}, bad("when", "%q is no cron expression: %s. %s", expression, err, accepted)
+	}
+	if c.next(now, zone).IsZero() {
+		return When{}, bad("when", "%q never comes.", expression)
+	}
+	return When{Cron: c.expression}, nil
+}
+
+// Layouts of times without an offset. They are longest first, since a shorter one is
+// no beginning of a longer one for time.Parse.
+func localLayouts() []string {
+	return []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"}
+}
+
+func parseAt(text string, now time.Time, zone *time.Location) (When, error) {
+	at, err := momentOf(text, now, zone)
+	if err != nil {
+		return When{}, err
+	}
+	at = upToSecond(at)
+	switch {
+	case !at.After(now):
+		return When{}, bad("when", "%s is past: it is %s there now.", text, now.In(zone).Format(time.DateTime))
+	case at.Sub(now) > farthest:
+		return When{}, bad("when", "%s is more than ten years away.", text)
+	}
+	return When{At: at}, nil
+}
+
+func momentOf(text string, now time.Time, zone *time.Location) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	for _, layout := range localLayouts() {
+		wall, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		at, ok := onClock(wall, zone)
+		if !ok {
+			return at, bad("when", "There is no %s in %s: clocks are put forward then.", text, zone)
+		}
+		return at, nil
+	}
+	clock, err := time.Parse("15:04", text)
+	if err != nil {
+		return time.Time{}, bad("when", "%q is no time. %s", text, accepted)
+	}
+	today := now.In(zone)
+	for day := range 3 { // today, or the next day that has it
+		wall := time.Date(today.Year(), today.Month(), today.Day()+day, clock.Hour(), clock.Minute(), 0, 0, time.UTC)
+		if at, ok := onClock(wall, zone); ok && at.After(now) {
+			return at, nil
+		}
+	}
+	return time.Time{}, bad("when", "There is no %s in %s in the next days.", text, zone)
+}
+
+// upToSecond leaves no fraction of a second: due times are whole ones.
+func upToSecond(t time.Time) time.Time {
+	if down := t.Truncate(time.Second); !down.Equal(t) {
+		return down.Add(time.Second)
+	}
+	return t.Truncate(time.Second) // without what the monotonic clock says
+}
+
+// parseDuration is time.ParseDuration that also knows days, as in 1d and 1d12h.
+func parseDuration(text string) (time.Duration, error) {
+	days, rest, found := strings.Cut(text, "d")
+	if !found {
+		return time.ParseDuration(text)
+	}
+	n, err := strconv.ParseUint(days, 10, 16) // 65535 days are less than a Duration holds
+	if err != nil {
+		return 0, err
+	}
+	whole := time.Duration(n) * 24 * time.Hour
+	if rest == "" {
+		return whole, nil
+	}
+	part, err := time.ParseDuration(rest)
+	if err != nil || part < 0 || part > 24*time.Hour {
+		return 0, bad("when", "%q is no part of a day.", rest)
+	}
+	return whole + part, nil
+}
+
+// String returns the form that ParseWhen reads.
+func (w When) String() string {
+	switch {
+	case w.Cron != "":
+		return "cron " + w.Cron
+	case w.Every > 0:
+		return "every " + shortDuration(w.Every)
+	}
+	return "at " + w.At.Format(time.RFC3339)
+}
+
+// shortDuration is d without the units that are zero at its end.
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
+
+// readWhen reads what a job says, of which nothing is judged any more.
+func readWhen(text string) (When, error) {
+	word, rest, _ := strings.Cut(text, " ")
+	switch word {
+	case "cron":
+		return When{Cron: rest}, nil
+	case "every":
+		d, err := time.ParseDuration(rest)
+		return When{Every: d}, err
+	}
+	at, err := time.Parse(time.RFC3339, rest)
+	return When{At: at}, err
+}
