@@ -18,6 +18,7 @@ func (h *host) bind(c *socket, payload []byte) error {
 	if err := h.rebind(c, to); err != nil {
 		return fmt.Errorf("bind to channel %q: %w", to.Channel, err)
 	}
+	h.tools.keepRoom()
 	h.log.Info("spare bound", "channel", to.Channel)
 	h.sayOwn(said{Bound: to.Channel})
 	return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 )
 
 // An eventLog keeps what claude said until it is acknowledged: in memory up to
@@ -14,22 +15,34 @@ import (
 // When half of the limit is used, partial messages are dropped: each is
 // contained in the whole message that follows. When all of it is used, append
 // blocks until something is acknowledged, and with it claude, whose output is no
-// longer read. A full disk counts as the limit.
+// longer read. A spool file that cannot be written counts as the limit, and is tried
+// again every retryEvery.
 type eventLog struct {
 	memLimit, limit int64
 	create          func() (*os.File, error) // makes the spool file
-	full            func()                   // told before append waits: readers have to catch up
+	full            func()                   // told before append waits, and when there is more to say of it: see plea
 
 	mu      sync.Mutex
 	changed *sync.Cond
 	entries []entry // not acknowledged, ascending
-	next    uint64  // sequence number of the next entry
-	mem     int64   // bytes in memory
+	work    worklist
+	reader  any    // whose acknowledgements count
+	newest  int64  // its generation
+	next    uint64 // sequence number of the next entry
+	mem     int64  // bytes in memory
 	spool   *os.File
 	spooled int64 // end of the spool file
 	onDisk  int   // entries in the spool file
 	dropped uint64
 	closed  bool
+	lack    *lack  // why append waits; nil when it does not
+	lacks   uint64 // counts what there is to say of that
+}
+
+// A lack is why an entry cannot be kept yet.
+type lack struct {
+	since time.Time
+	err   error // what writing the spool file last met; nil until that has lasted for retryEvery, and at the limit
 }
 
 // An entry is one encoded frame: in data, or in the spool file.
@@ -40,7 +53,10 @@ type entry struct {
 	n    int32
 }
 
-var errLogClosed = errors.New("event log is closed")
+var (
+	errLogClosed = errors.New("event log is closed")
+	errLogFull   = errors.New("event log is full")
+)
 
 func newEventLog(memLimit, limit int64, create func() (*os.File, error), full func()) *eventLog {
 	l := &eventLog{memLimit: memLimit, limit: limit, create: create, full: full, next: 1}
@@ -51,62 +67,116 @@ func newEventLog(memLimit, limit int64, create func() (*os.File, error), full fu
 // append adds an entry, encoded with the sequence number it gets. It blocks
 // while the log is full, unless the entry is partial: then it may be dropped.
 func (l *eventLog) append(partial bool, encode func(seq uint64) []byte) error {
+	return l.add(partial, nil, encode)
+}
+
+// appendStep adds an entry that tells a step of claude's work.
+func (l *eventLog) appendStep(s step, encode func(seq uint64) []byte) error {
+	return l.add(false, &s, encode)
+}
+
+func (l *eventLog) add(partial bool, s *step, encode func(seq uint64) []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if partial && l.used() >= l.limit/2 {
 		l.dropped++
 		return nil
 	}
-	data := encode(l.next)
-	for told := false; ; told = true {
+	seq := l.next
+	data := encode(seq)
+	defer func() { l.lack = nil }()
+	for !l.closed {
+		if seq != l.next { // another one was added while this one waited
+			seq = l.next
+			data = encode(seq)
+		}
+		err := errLogFull
+		if len(l.entries) == 0 || l.used()+int64(len(data)) <= l.limit {
+			err = l.put(data)
+		}
 		switch {
-		case l.closed:
-			return errLogClosed
-		case len(l.entries) == 0 || l.used()+int64(len(data)) <= l.limit:
-			if l.put(data) == nil {
-				return nil
+		case err == nil:
+			if s != nil {
+				s.seq = l.next - 1
+				l.work.steps = append(l.work.steps, *s)
 			}
-			if partial {
-				l.dropped++
-				return nil
-			}
+			return nil
+		case partial && !errors.Is(err, errLogFull):
+			l.dropped++
+			return nil
 		}
-		if told {
-			l.changed.Wait() // for an ack, or the end
-			continue
-		}
-		l.mu.Unlock()
-		l.full()
-		l.mu.Lock()
+		l.wait(err)
 	}
+	return errLogClosed
+}
+
+// wait returns when it may be that an entry can be kept that could not be, for that
+// reason. At first, and when the file could not be written for a while, it only says so:
+// what it waits for may happen meanwhile.
+func (l *eventLog) wait(err error) {
+	now := time.Now()
+	switch {
+	case l.lack == nil:
+		l.lack = &lack{since: now}
+	case l.lack.err == nil && !errors.Is(err, errLogFull) && now.Sub(l.lack.since) >= retryEvery:
+		l.lack.err = err
+	default:
+		again := time.AfterFunc(retryEvery, l.wakeAll)
+		defer again.Stop()
+		l.changed.Wait() // for an ack, the end, or the next try
+		return
+	}
+	l.lacks++
+	l.mu.Unlock()
+	l.full()
+	l.mu.Lock()
+}
+
+// plea returns why append waits for whoever has all entries and was told nothing after
+// nth, and what it is told by that. The reader has to acknowledge what it can.
+func (l *eventLog) plea(nth uint64) (_ uint64, waits bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lack == nil || nth == l.lacks {
+		return nth, false, nil
+	}
+	return l.lacks, true, l.lack.err
 }
 
 func (l *eventLog) used() int64 { return l.mem + l.spooled }
 
-// put stores the entry in memory or, when that is full, in the spool file.
+// put stores the entry in memory or, when that is full, in the spool file. What a write
+// that failed has left there is overwritten by the next one.
 func (l *eventLog) put(data []byte) error {
-	e := entry{seq: l.next, n: int32(len(data))}
 	if l.mem+int64(len(data)) <= l.memLimit || len(l.entries) == 0 {
-		e.data = data
-		l.mem += int64(len(data))
+		l.keep(entry{data: data, n: int32(len(data))})
+		return nil
+	}
+	if l.spool == nil {
+		f, err := l.create()
+		if err != nil {
+			return fmt.Errorf("make spool file: %w", err)
+		}
+		l.spool = f
+	}
+	if _, err := l.spool.WriteAt(data, l.spooled); err != nil {
+		return fmt.Errorf("write spool file: %w", err)
+	}
+	l.keep(entry{off: l.spooled, n: int32(len(data))})
+	return nil
+}
+
+// keep counts an entry that is stored.
+func (l *eventLog) keep(e entry) {
+	if e.data != nil {
+		l.mem += int64(e.n)
 	} else {
-		if l.spool == nil {
-			f, err := l.create()
-			if err != nil {
-				return fmt.Errorf("make spool file: %w", err)
-			}
-			l.spool = f
-		}
-		if _, err := l.spool.WriteAt(data, l.spooled); err != nil {
-			return fmt.Errorf("write spool file: %w", err)
-		}
-		e.off = l.spooled
-		l.spooled += int64(len(data))
+		l.spooled += int64(e.n)
 		l.onDisk++
 	}
+	e.seq = l.next
 	l.entries = append(l.entries, e)
 	l.next++
-	return nil
 }
 
 // read appends to batch the encoded entries after a sequence number, at least one
@@ -138,10 +208,27 @@ func (l *eventLog) read(batch []byte, after uint64, most int) ([]byte, uint64, e
 	return batch, after, nil
 }
 
-// ack forgets the entries up to seq.
-func (l *eventLog) ack(seq uint64) {
+// attach makes a daemon the one whose acknowledgements count, instead of an older one,
+// whose last ones may still be on their way: what is kept now is kept for it. last is the
+// newest entry, 0 if there was none, and working are the turns that claude had begun,
+// and was not done with, before the first entry that is kept.
+func (l *eventLog) attach(reader any, generation int64) (last uint64, working []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if generation >= l.newest {
+		l.reader, l.newest = reader, generation
+	}
+	return l.next - 1, slices.Clone(l.work.turns)
+}
+
+// ack forgets the entries up to seq, if it is the attached daemon that has them.
+func (l *eventLog) ack(reader any, seq uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if reader != l.reader {
+		return
+	}
+	l.work.forget(seq)
 	n := 0
 	for n < len(l.entries) && l.entries[n].seq <= seq {
 		if e := l.entries[n]; e.data != nil {
@@ -172,17 +259,21 @@ func (l *eventLog) waitEmpty(stop func() bool) {
 	}
 }
 
-// last returns the sequence number of the newest entry, 0 if there was none.
-func (l *eventLog) last() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.next - 1
-}
-
 // wakeAll lets whoever is in waitEmpty look at the stop condition again.
 func (l *eventLog) wakeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.changed.Broadcast()
+}
+
+// finish adds the last entry, for which there is always room, also in a log that is
+// closed, and closes the log.
+func (l *eventLog) finish(encode func(seq uint64) []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	data := encode(l.next)
+	l.keep(entry{data: data, n: int32(len(data))})
+	l.closed = true
 	l.changed.Broadcast()
 }
 

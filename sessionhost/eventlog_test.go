@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -89,7 +90,7 @@ func TestEventLogInMemory(t *testing.T) {
 	}
 	consecutive(t, readAll(t, l, 0), 1, 10)
 	consecutive(t, readAll(t, l, 7), 8, 3)
-	l.ack(4)
+	l.ack(nil, 4)
 	consecutive(t, readAll(t, l, 0), 5, 6) // what is acknowledged is not said again
 	batch, last, err := l.read(nil, 4, 250)
 	if err != nil || last != 6 {
@@ -119,12 +120,12 @@ func TestEventLogSpills(t *testing.T) {
 	}
 	consecutive(t, readAll(t, l, 0), 1, 1000)
 	consecutive(t, readAll(t, l, 500), 501, 500)
-	l.ack(5) // room in memory, while the file is not empty
+	l.ack(nil, 5) // room in memory, while the file is not empty
 	for range 10 {
 		mustAppend(t, l, false, 100)
 	}
 	consecutive(t, readAll(t, l, 5), 6, 1005)
-	l.ack(1010)
+	l.ack(nil, 1010)
 	if st, err := l.spool.Stat(); err != nil || st.Size() != 0 || l.used() != 0 {
 		t.Errorf("after the last acknowledgement the file has %d bytes (%v), and %d are in use", st.Size(), err, l.used())
 	}
@@ -149,7 +150,7 @@ func TestEventLogDropsPartialMessages(t *testing.T) {
 	}
 	mustAppend(t, l, false, 100) // a whole one still has room
 	consecutive(t, readAll(t, l, 0), 1, 11)
-	l.ack(5)
+	l.ack(nil, 5)
 	mustAppend(t, l, true, 100)
 	consecutive(t, readAll(t, l, 5), 6, 7)
 }
@@ -176,11 +177,35 @@ func TestEventLogBlocksWhenFull(t *testing.T) {
 		if told != 1 {
 			t.Errorf("readers were told %d times to catch up, want once", told)
 		}
-		l.ack(1) // in memory; the file is still as long
+		l.ack(nil, 1) // in memory; the file is still as long
 		if err := <-appended; err != nil {
 			t.Fatal(err)
 		}
 		consecutive(t, readAll(t, l, 1), 2, 10)
+	})
+}
+
+// TestEventLogNumbersThoseThatWaited: an entry that another one overtook while it waited for
+// room has a number of its own.
+func TestEventLogNumbersThoseThatWaited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		create, _ := spoolIn(t)
+		l := newEventLog(100, 100, create, nobody)
+		l.attach("reader", 1)
+		mustAppend(t, l, false, 80)
+		appended := make(chan error, 1)
+		go func() { appended <- l.append(false, entryOf(50)) }()
+		synctest.Wait() // it waits
+		mustAppend(t, l, false, 10)
+		l.ack("reader", 1)
+		if err := <-appended; err != nil {
+			t.Fatal(err)
+		}
+		batch, _, err := l.read(nil, 1, 1000)
+		if got := numbers(t, batch); err != nil || !slices.Equal(got, []uint64{2, 3}) {
+			t.Errorf("numbers %v, want 2 and 3: %v", got, err)
+		}
 	})
 }
 
@@ -226,7 +251,7 @@ func TestEventLogWaitEmpty(t *testing.T) {
 			t.Error("it is said to be empty")
 		default:
 		}
-		l.ack(1)
+		l.ack(nil, 1)
 		<-empty
 	})
 }
@@ -254,7 +279,7 @@ func TestEventLogOnAFullDisk(t *testing.T) {
 		write := func() { appended <- l.append(false, entryOf(100)) }
 		go write()
 		synctest.Wait()
-		l.ack(1)
+		l.ack(nil, 1)
 		if err := <-appended; err != nil { // it fits into memory now
 			t.Fatal(err)
 		}
@@ -313,7 +338,7 @@ func TestEventLogConcurrent(t *testing.T) {
 				}
 			}
 			if after = upTo; ack {
-				l.ack(upTo)
+				l.ack(nil, upTo)
 			}
 		}
 		if ack && after != entries { // to the others, what is acknowledged is lost
@@ -325,4 +350,46 @@ func TestEventLogConcurrent(t *testing.T) {
 		wg.Go(func() { read(false) })
 	}
 	wg.Wait()
+}
+
+// TestEventLogAlwaysTakesItsLastEntry finishes a log while an entry waits for room.
+func TestEventLogAlwaysTakesItsLastEntry(t *testing.T) {
+	t.Parallel()
+	create, _ := spoolIn(t)
+	synctest.Test(t, func(t *testing.T) {
+		l := newEventLog(500, 1000, create, nobody)
+		for range 10 {
+			mustAppend(t, l, false, 100)
+		}
+		appended := make(chan error, 1)
+		go func() { appended <- l.append(false, entryOf(100)) }()
+		synctest.Wait()
+		l.finish(entryOf(100))
+		if err := <-appended; !errors.Is(err, errLogClosed) {
+			t.Errorf("the entry that waited got %v", err)
+		}
+		consecutive(t, readAll(t, l, 0), 1, 11)
+	})
+}
+
+// TestEventLogAsksForAcknowledgements fills a log whose reader has taken everything and
+// acknowledges only what it is asked for: the writer does not wait for ever.
+func TestEventLogAsksForAcknowledgements(t *testing.T) {
+	t.Parallel()
+	broken := func() (*os.File, error) { return nil, errors.New("no space") }
+	var l *eventLog
+	nth := uint64(0)
+	l = newEventLog(500, 10_000, broken, func() {
+		_, after, err := l.read(nil, 0, 1<<20)
+		if err != nil {
+			t.Error(err)
+		}
+		var waits bool
+		if nth, waits, _ = l.plea(nth); waits {
+			l.ack(nil, after)
+		}
+	})
+	for range 100 {
+		mustAppend(t, l, false, 100)
+	}
 }

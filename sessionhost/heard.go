@@ -46,7 +46,12 @@ func (h *host) heard(line claude.Line, more bool) {
 			h.log.Error("tool call not noted", "err", err)
 		}
 	}
-	err = h.said.append(ev.Type == claude.TypeStreamEvent, func(seq uint64) []byte { return encodeEvent(seq, ev.Raw) })
+	encode := func(seq uint64) []byte { return encodeEvent(seq, ev.Raw) }
+	if step, ok := stepOf(ev); ok {
+		err = h.said.appendStep(step, encode)
+	} else {
+		err = h.said.append(ev.Type == claude.TypeStreamEvent, encode)
+	}
 	if err != nil {
 		h.log.Error("event not kept", "err", err)
 	}

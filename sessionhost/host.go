@@ -34,8 +34,11 @@ const (
 	// events to be acknowledged.
 	flushGrace = time.Second
 	// lookEvery is how often a host whose claude has ended looks whether it can still
-	// be found, and how soon it writes its record again if that could not be written.
+	// be found.
 	lookEvery = 2 * time.Second
+	// retryEvery is how soon what could not be written is written again: the record, and
+	// what claude says.
+	retryEvery = 500 * time.Millisecond
 	// termGrace is how long it may take after SIGTERM.
 	termGrace = 300 * time.Millisecond
 	// patientGrace is the same when nobody waits for the end.
@@ -135,6 +138,9 @@ func (h *host) run(l *net.UnixListener) int {
 		h.mu.Unlock()
 		h.writeRecord()
 		c.send(claude.InitializeLine(initializeID), true)
+		if _, spare := spareSlot(h.at.Load().Channel); !spare { // which begins no tool
+			h.tools.keepRoom()
+		}
 		go h.watch(c) // ends with claude
 		time.AfterFunc(h.b.StartTimeout, h.startTimeout)
 	}
@@ -154,6 +160,7 @@ func (h *host) unregister() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.unregistered = true
+	h.tools.giveBackRoom()
 	_ = os.Remove(h.at.Load().Socket)
 	_ = os.Remove(h.at.Load().RecordPath)
 }
@@ -246,10 +253,10 @@ func (h *host) writeRecord() {
 	switch {
 	case err == nil:
 	case h.rewrite == nil:
-		h.log.Error("host record not written", "err", err, "retry_in", lookEvery)
-		h.rewrite = time.AfterFunc(lookEvery, h.writeRecord)
+		h.log.Error("host record not written", "err", err, "retry_in", retryEvery)
+		h.rewrite = time.AfterFunc(retryEvery, h.writeRecord)
 	default:
-		h.rewrite.Reset(lookEvery)
+		h.rewrite.Reset(retryEvery)
 	}
 }
 
@@ -364,8 +371,8 @@ func (h *host) ended(e exit) {
 	e.Ready, e.Timeout = h.ready, h.timedOut
 	h.requests, h.order = map[string]json.RawMessage{}, nil // void
 	h.mu.Unlock()
-	h.sayOwn(said{Exit: &e})
-	h.said.close()
+	h.said.finish(func(seq uint64) []byte { return encodeSaid(said{Seq: seq, Exit: &e}) })
+	h.pass()
 	close(h.exited)
 }
 
@@ -373,11 +380,7 @@ func (h *host) ended(e exit) {
 func (h *host) sayOwn(s said) {
 	err := h.said.append(false, func(seq uint64) []byte {
 		s.Seq = seq
-		b, err := json.Marshal(s)
-		if err != nil {
-			panic("sessionhost: a plain struct does not encode: " + err.Error())
-		}
-		return append(b, '\n')
+		return encodeSaid(s)
 	})
 	if err != nil {
 		h.log.Error("event not kept", "err", err)

@@ -75,8 +75,8 @@ func New(o Options) (*Hosts, error) {
 			return nil, fmt.Errorf("make directory for session hosts: %w", err)
 		}
 	}
-	if p := pathsFor(o.StateDir, o.RuntimeDir, "").socket; len(p) > maxSocketPath {
-		return nil, fmt.Errorf("socket path %s has %d bytes, at most %d work; set BARECLAW_RUNTIME_DIR to a shorter directory", p, len(p), maxSocketPath)
+	if err := CheckRuntimeDir(o.RuntimeDir); err != nil {
+		return nil, err
 	}
 	if !o.Lasting {
 		o.Spares = 0
@@ -308,8 +308,10 @@ func (h *Hosts) Reap(ctx context.Context, key core.ChannelKey) error {
 	return reapRecord(ctx, h.paths(key))
 }
 
-// Live lists the channels that have a live host.
-func (h *Hosts) Live(context.Context) ([]core.ChannelKey, error) {
+// Live lists the channels that have a live host. It waits a moment for a host that has
+// no record yet.
+func (h *Hosts) Live(ctx context.Context) ([]core.ChannelKey, error) {
+	h.awaitRecords(ctx)
 	records, err := h.records()
 	if err != nil {
 		return nil, err

@@ -180,6 +180,7 @@ type listener struct {
 	core.Session
 	t       testing.TB
 	waiting []core.Event
+	full    []string // what was told of a log without room
 }
 
 // next returns the next event, or false when there is none any more.
@@ -191,7 +192,13 @@ func (l *listener) next() (core.Event, bool) {
 			if !ok {
 				return core.Event{}, false
 			}
-			l.waiting = batch
+			for _, ev := range batch {
+				if ev.Kind == core.LogFull {
+					l.full = append(l.full, ev.Detail)
+				} else {
+					l.waiting = append(l.waiting, ev)
+				}
+			}
 		case <-time.After(patience):
 			l.t.Fatal("no event came")
 		}

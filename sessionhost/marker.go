@@ -63,11 +63,17 @@ func (m marker) sweep(ctx context.Context) error {
 // this state directory and whose host is gone. It returns when they are gone, or
 // ctx ends.
 func (h *Hosts) Sweep(ctx context.Context) error {
-	home := markerFor(pathsFor(h.o.StateDir, h.o.RuntimeDir, "").record, 0, 0).home
-	return sweep(ctx, func(value string) bool {
+	return sweep(ctx, orphanOf(pathsFor(h.o.StateDir, h.o.RuntimeDir, "").record))
+}
+
+// orphanOf reports of a mark whether it is that of a host that is gone, and whose
+// record was in the directory of the one at recordPath.
+func orphanOf(recordPath string) func(value string) bool {
+	home := markerFor(recordPath, 0, 0).home
+	return func(value string) bool {
 		m, ok := parseMarker(value)
 		return ok && m.home == home && !procs.Alive(m.pid, m.start)
-	})
+	}
 }
 
 func sweep(ctx context.Context, accept func(value string) bool) error {
@@ -108,4 +114,11 @@ func endAll(ctx context.Context, all []procs.Process) error {
 		}
 	}
 	return fmt.Errorf("process %d does not end", all[0].PID)
+}
+
+// Within returns the process of the host in whose session this process runs; false
+// if it runs in none.
+func Within() (hostPID int, ok bool) {
+	m, ok := parseMarker(os.Getenv(MarkerVariable))
+	return m.pid, ok
 }

@@ -71,12 +71,14 @@ type welcome struct {
 	Settings  string            `json:"settings,omitempty"` // likewise
 	Tasks     int               `json:"tasks,omitempty"`    // background tasks that are alive
 	Turns     []string          `json:"turns,omitempty"`
+	Working   []string          `json:"working,omitempty"` // turns that claude had begun, and was not done with, before the entries that follow
 	Requests  []json.RawMessage `json:"requests,omitempty"`
 	Seq       uint64            `json:"seq,omitempty"`   // of the last event so far: of those, only Requests wait for an answer
 	Error     string            `json:"error,omitempty"` // with frameRefused
 }
 
-// A said is one entry of the host's event log. Exactly one field but Seq is set.
+// A said is one entry of the host's event log, or tells of the log itself. Exactly one
+// field but Seq is set.
 type said struct {
 	Seq   uint64          `json:"seq"`
 	Event json.RawMessage `json:"event,omitempty"` // a line of claude's stdout
@@ -84,6 +86,13 @@ type said struct {
 	Ready bool            `json:"ready,omitempty"` // claude answered initialize
 	Exit  *exit           `json:"exit,omitempty"`  // claude has ended; the last entry
 	Bound string          `json:"bound,omitempty"` // the channel that a spare belongs to from here on
+	Full  *full           `json:"full,omitempty"`  // no entry: what is kept is to be acknowledged up to Seq, the last one
+}
+
+// A full says that what claude says next cannot be kept, and that it is not read before
+// something is acknowledged, or can be written.
+type full struct {
+	Problem string `json:"problem,omitempty"` // for a person: what cannot be written, and what to do; empty when it is no more than much
 }
 
 // An exit says how claude ended.
@@ -172,6 +181,15 @@ func encodeEvent(seq uint64, event []byte) []byte {
 	b = strconv.AppendUint(append(b, seqField...), seq, 10)
 	b = append(append(b, eventField...), event...)
 	return append(b, '}', '\n')
+}
+
+// encodeSaid returns a log entry of the host's own, newline included.
+func encodeSaid(s said) []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("sessionhost: a plain struct does not encode: " + err.Error())
+	}
+	return append(b, '\n')
 }
 
 // decodeSaid parses a log entry. The event aliases b.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"bareclaw/claude"
@@ -115,24 +117,34 @@ func (h *host) greet(c *socket, frames *claude.Reader) error {
 // welcome makes the connection the host's daemon, instead of an older one, and
 // returns the host's state.
 func (h *host) welcome(c *socket, generation int64) (welcome, error) {
-	last := h.said.last() // before the requests: a newer one is an event as well
+	if err := h.replace(c, generation); err != nil {
+		return welcome{}, err
+	}
+	last, working := h.said.attach(c, generation) // before the requests: a newer one is an event as well
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if generation < h.generation {
-		return welcome{}, fmt.Errorf("generation %d is not newer than %d", generation, h.generation)
-	}
-	if h.client != nil {
-		_ = h.client.Close() // one daemon at a time: the newest
-	}
-	h.generation, h.client, h.feed = generation, c, nil
 	w := welcome{
 		Type: frameWelcome, Version: protocolVersion, Channel: h.at.Load().Channel, SessionID: h.b.SessionID,
-		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Launch: h.b.Launch, Settings: h.b.Settings, Tasks: h.tasks, Turns: slices.Clone(h.turns), Seq: last,
+		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Launch: h.b.Launch, Settings: h.b.Settings, Tasks: h.tasks, Turns: slices.Clone(h.turns), Working: working, Seq: last,
 	}
 	for _, id := range h.order {
 		w.Requests = append(w.Requests, h.requests[id])
 	}
 	return w, nil
+}
+
+// replace makes the connection the host's daemon.
+func (h *host) replace(c *socket, generation int64) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if generation < h.generation {
+		return fmt.Errorf("generation %d is not newer than %d", generation, h.generation)
+	}
+	if h.client != nil {
+		_ = h.client.Close() // one daemon at a time: the newest
+	}
+	h.generation, h.client, h.feed = generation, c, nil
+	return nil
 }
 
 func (h *host) left(c *socket) {
@@ -147,14 +159,17 @@ func (h *host) left(c *socket) {
 // follow sends the daemon every event that is not acknowledged, and from now on
 // each new one.
 func (h *host) follow(c *socket) error {
-	after := uint64(0)
+	after, told := uint64(0), uint64(0)
 	var batch []byte
 	next := func() (_ []byte, err error) {
 		if cap(batch) > 4*batchBytes {
 			batch = nil // a giant line does not stay in memory
 		}
-		batch, after, err = h.said.read(batch[:0], after, batchBytes)
-		return batch, err
+		if batch, after, err = h.said.read(batch[:0], after, batchBytes); len(batch) > 0 || err != nil {
+			return batch, err
+		}
+		batch, told = h.plead(batch, after, told)
+		return batch, nil
 	}
 	feed, err := newOutlet(c, next, func(err error) {
 		h.log.Info("daemon no longer reached", "err", err)
@@ -172,6 +187,33 @@ func (h *host) follow(c *socket) error {
 	h.mu.Unlock()
 	h.pass()
 	return nil
+}
+
+// plead appends what a daemon that has everything up to after is told when the log has no
+// room for more. told is what it was told before.
+func (h *host) plead(batch []byte, after, told uint64) ([]byte, uint64) {
+	nth, waits, err := h.said.plea(told)
+	if !waits || after == 0 {
+		return batch, told
+	}
+	var f full
+	if err != nil {
+		f.Problem = noRoom(filepath.Dir(h.at.Load().SpoolPath), err)
+		h.log.Error("claude is not read: what it says cannot be kept", "err", err, "retry_in", retryEvery)
+	}
+	return append(batch, encodeSaid(said{Seq: after, Full: &f})...), nth
+}
+
+// noRoom says for a person why nothing can be written to a file of that directory.
+func noRoom(dir string, err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return "no space is left on the disk of " + dir + "; free some there"
+	case errors.Is(err, syscall.EDQUOT):
+		return "the quota for " + dir + " is used up; free some space there"
+	default:
+		return fmt.Sprintf("%s cannot be written (%v); see what is wrong with that disk", dir, err)
+	}
 }
 
 // pass sends the daemon what is new in the log.
@@ -211,7 +253,7 @@ func (h *host) obey(c *socket, b []byte) error {
 		return fmt.Errorf("unknown frame %q", f.Type)
 	}
 	if f.Seq > 0 { // any frame may carry an acknowledgement
-		h.said.ack(f.Seq)
+		h.said.ack(c, f.Seq)
 	}
 	return nil
 }

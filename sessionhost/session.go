@@ -83,6 +83,9 @@ func greetHost(c net.Conn, key core.ChannelKey, o Options) (*session, error) {
 	for _, id := range w.Turns {
 		s.info.Turns = append(s.info.Turns, core.TurnID(id))
 	}
+	for _, id := range w.Working {
+		s.info.Working = append(s.info.Working, core.TurnID(id))
+	}
 	for _, raw := range w.Requests {
 		if ev, err := claude.Decode(raw); err == nil {
 			if r := request(ev); r != nil {

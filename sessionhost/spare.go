@@ -171,7 +171,13 @@ func (h *Hosts) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) e
 	case <-sp.gone:
 		return errors.New("it has ended")
 	case <-late.C:
-		return fmt.Errorf("it did not answer within %s", bindTimeout)
+		select {
+		case <-sp.bound: // both: it has answered
+			_ = os.Remove(sp.paths.reserved)
+			return nil
+		default:
+			return fmt.Errorf("it did not answer within %s", bindTimeout)
+		}
 	}
 }
 

@@ -12,13 +12,17 @@ import (
 // toolNotes remember on disk which turns have begun a tool. claude's transcript
 // lags behind what it does, and a turn that has begun a tool must never be run
 // again by itself: so the host, which sees the call announced before the tool
-// runs, writes the turn's uuid to a file of its own. Not synced: the note is for
-// deaths of processes.
+// runs, writes the turn's uuid to a file of its own, in which it keeps some room for
+// the case that the disk is full by then. Not synced: the note is for deaths of processes.
 type toolNotes struct {
 	path    func() string
 	working []string // turns that claude has begun and is not done with
 	noted   []string // those of them that are in the file
+	owed    bool     // a note could not be written: it is tried again with each event
 }
+
+// noteRoom is how much room is kept at the end of the file: a note takes 37 bytes.
+const noteRoom = 4 << 10
 
 // maxToolNotes is how large the file may be before its older half is dropped.
 // The notes of turns that have their outcome mean nothing any more.
@@ -28,8 +32,14 @@ const maxToolNotes = 64 << 10
 // the goroutine that reads claude's output.
 func (n *toolNotes) hear(ev claude.Event) error {
 	if ev.Type != claude.TypeLifecycle {
-		if len(n.noted) < len(n.working) && mentionsTool(ev) && ev.BeginsTool() {
-			return n.note()
+		switch {
+		case len(n.noted) == len(n.working):
+		case n.owed:
+			n.owed = n.note() != nil // why not is known
+		case mentionsTool(ev) && ev.BeginsTool():
+			err := n.note()
+			n.owed = err != nil
+			return err
 		}
 		return nil
 	}
@@ -42,6 +52,7 @@ func (n *toolNotes) hear(ev claude.Event) error {
 	case l.Done():
 		n.working = slices.DeleteFunc(n.working, is)
 		n.noted = slices.DeleteFunc(n.noted, is)
+		n.owed = n.owed && len(n.working) > 0
 	case l.State == claude.StateStarted && !slices.ContainsFunc(n.working, is):
 		n.working = append(n.working, l.UUID)
 	}
@@ -65,6 +76,7 @@ func (n *toolNotes) note() error {
 		}
 	}
 	_, err = f.Write(b)
+	reserve(f, noteRoom)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -73,6 +85,28 @@ func (n *toolNotes) note() error {
 	}
 	n.noted = slices.Clone(n.working)
 	return nil
+}
+
+// keepRoom makes the file, if there is none, with room for the next notes.
+func (n *toolNotes) keepRoom() {
+	f, err := os.OpenFile(n.path(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return // the first note says why
+	}
+	reserve(f, noteRoom)
+	_ = f.Close()
+}
+
+// giveBackRoom keeps no more than what is noted. Nothing is noted after that.
+func (n *toolNotes) giveBackRoom() {
+	path := n.path()
+	switch info, err := os.Stat(path); {
+	case err != nil:
+	case info.Size() == 0:
+		_ = os.Remove(path)
+	default:
+		_ = os.Truncate(path, info.Size()) // a failure leaves the room that it had
+	}
 }
 
 // trim drops the older half of a large file. A failure leaves it large.

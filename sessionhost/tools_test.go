@@ -75,3 +75,39 @@ func TestToolNotesStaySmall(t *testing.T) {
 	}
 	wantNoted(t, n, map[string]bool{fmt.Sprint(long, "-199-"): true, fmt.Sprint(long, "-180-"): true, fmt.Sprint(long, "-0-"): false})
 }
+
+// TestToolNoteThatIsOwed: what could not be noted is noted when it can be, unless its turn
+// is over by then.
+func TestToolNoteThatIsOwed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "gone")
+	n := &toolNotes{path: func() string { return filepath.Join(dir, "notes") }}
+	fails := func() {
+		t.Helper()
+		if ev, err := claude.Decode([]byte(toolCall)); err != nil || n.hear(ev) == nil {
+			t.Fatalf("it was noted where it cannot be: %v", err)
+		}
+	}
+	const text = `{"type":"assistant","message":{"content":[{"type":"text","text":"x"}]}}`
+	mend := func() {
+		t.Helper()
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hearAll(t, n, lifecycle("over", "started"))
+	fails()
+	hearAll(t, n, lifecycle("over", "completed"))
+	mend()
+	hearAll(t, n, lifecycle("plain", "started"), text, lifecycle("plain", "completed"))
+	wantNoted(t, n, map[string]bool{"over": false, "plain": false})
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	hearAll(t, n, lifecycle("owed", "started"))
+	fails()
+	hearAll(t, n, text)
+	mend()
+	hearAll(t, n, text, lifecycle("owed", "completed"), lifecycle("after", "started"), text)
+	wantNoted(t, n, map[string]bool{"owed": true, "after": false})
+}

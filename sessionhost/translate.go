@@ -26,6 +26,8 @@ func (t *translator) translate(to []core.Event, s said) []core.Event {
 	switch {
 	case s.Exit != nil:
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Exited, Type: "exit", Exit: exitOf(*s.Exit)})
+	case s.Full != nil:
+		return append(to, core.Event{Seq: s.Seq, Kind: core.LogFull, Type: "full", Detail: s.Full.Problem})
 	case s.Ready:
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Readied, Type: "ready"})
 	case s.Bound != "":

@@ -1,0 +1,66 @@
+package sessionhost
+
+import (
+	"log/slog"
+	"os"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"bareclaw/core"
+	"bareclaw/internal/procs"
+)
+
+// TestLiveWaitsForARecord: a host that could not write its record yet is found, and one
+// that is gone keeps nobody waiting for long.
+func TestLiveWaitsForARecord(t *testing.T) {
+	t.Parallel()
+	state, run := t.TempDir(), t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h, err := New(Options{StateDir: state, RuntimeDir: run, Lasting: true, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := h.paths("c")
+		if err := os.WriteFile(at.socket, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := lockFile(at.lock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		type result struct {
+			keys []core.ChannelKey
+			err  error
+		}
+		told := make(chan result, 1)
+		look := func() {
+			keys, err := h.Live(t.Context())
+			told <- result{keys, err}
+		}
+		go look()
+		synctest.Wait() // it waits for the record
+		r := record{Channel: "c", Socket: at.socket, PID: os.Getpid()}
+		r.Start, _ = procs.StartTime(r.PID)
+		r.BootID, _ = procs.BootID()
+		if err := r.write(at.record); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-told; got.err != nil || !slices.Equal(got.keys, []core.ChannelKey{"c"}) {
+			t.Errorf("live are %q, %v", got.keys, got.err)
+		}
+		if err := os.Remove(at.record); err != nil {
+			t.Fatal(err)
+		}
+		go look()
+		if got := <-told; got.err != nil || len(got.keys) > 0 {
+			t.Errorf("live without a record are %q, %v", got.keys, got.err)
+		}
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if left := h.unrecorded(); len(left) > 0 {
+			t.Errorf("a host that is gone is waited for: %q", left)
+		}
+	})
+}
