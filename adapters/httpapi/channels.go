@@ -81,6 +81,9 @@ func (s *Server) interruptChannel(w *response, r *http.Request) error {
 	if errors.Is(err, core.ErrNothingRuns) {
 		return refuse(http.StatusConflict, "nothing_runs", "No such turn is running on this channel, so there is nothing to interrupt.")
 	}
+	if errors.Is(err, core.ErrUnwritten) {
+		return unwritten(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -89,6 +92,16 @@ func (s *Server) interruptChannel(w *response, r *http.Request) error {
 		Messages []core.MessageID `json:"messages"`
 		TookMS   int64            `json:"took_ms"`
 	}{done.Turn, done.Messages, done.Took.Milliseconds()})
+}
+
+// unwritten says that a turn has ended whose outcome is not told yet.
+func unwritten(err error) *problem {
+	why := "cannot be written (see the gateway's log)"
+	if errors.Is(err, core.ErrStorageFull) {
+		why = "is on a full disk; free some space"
+	}
+	return refuse(http.StatusInsufficientStorage, "outcome_not_written",
+		"The turn has ended, and its outcome is told when it can be written down: the state directory "+why+".")
 }
 
 // turnToInterrupt returns the turn that the body names; empty means whichever

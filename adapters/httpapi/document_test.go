@@ -3,23 +3,30 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/schedule"
 )
 
 // TestDocument provokes every answer that the document has, on one server, and
 // holds each against it. Answers that it has not fail in the recorder.
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	var restart error
+	var restart, upgrade error
 	push := &core.PushRegistry{}
 	f := newFake(t)
 	r := newRig(t, f, func(o *Options) {
 		o.Push, o.Token = push, "right"
 		o.Restart = func(context.Context) error { return restart }
+		o.Upgrade = func(context.Context, UpgradeOrder) error { return upgrade }
+		o.LastUpgrade = func() (Upgrade, bool, error) {
+			return Upgrade{State: "went_back", From: "v1", To: "v2", Channel: "http", Reason: "It died.", BeganAt: time.Now(), EndedAt: time.Now()}, true, nil
+		}
 	})
 	do := func(want int, code, method, path, body string, headers ...string) answer {
 		t.Helper()
@@ -31,6 +38,7 @@ func TestDocument(t *testing.T) {
 	documentChannels(r, do)
 	documentApprovals(r, do)
 	documentSend(push, do)
+	documentSchedules(r, do)
 
 	do(200, "", "GET", "/health", "")
 	do(200, "", "GET", "/metrics", "")
@@ -40,9 +48,20 @@ func TestDocument(t *testing.T) {
 	do(400, "invalid_body", "POST", "/restart", `[]`)
 	restart = errors.New("no binary")
 	do(503, "restart_failed", "POST", "/restart", "")
+	do(200, "", "GET", "/upgrade", "")
+	do(200, "", "POST", "/upgrade", `{"path":"/bin/new","channel":"http"}`)
+	do(200, "", "POST", "/upgrade", `{"rollback":true}`)
+	for _, body := range []string{`{}`, `{"path":"new"}`, `{"path":"/new","rollback":true}`, `{"path":"/a\u0000b"}`, `{"path":7}`, `{"rollback":"yes"}`} {
+		do(400, "bad_path", "POST", "/upgrade", body)
+	}
+	do(400, "bad_channel", "POST", "/upgrade", `{"rollback":true,"channel":" "}`)
+	upgrade = fmt.Errorf("%w: one is on trial", ErrUpgrading)
+	do(409, "upgrade_running", "POST", "/upgrade", `{"rollback":true}`)
+	upgrade = errors.New("no program")
+	do(503, "upgrade_failed", "POST", "/upgrade", `{"rollback":true}`)
 
 	large := strings.Repeat(" ", 70<<10)
-	for _, path := range []string{"/message", "/send", "/restart", "/channels/http/interrupt", "/approvals/x", "/messages/x/retry"} {
+	for _, path := range []string{"/message", "/send", "/schedules", "/restart", "/upgrade", "/channels/http/interrupt", "/approvals/x", "/messages/x/retry"} {
 		do(413, "body_too_large", "POST", path, large)
 		do(415, "unsupported_media_type", "POST", path, "a", "Content-Type", "text/plain")
 	}
@@ -130,6 +149,8 @@ func documentChannels(r *rig, do doFunc) {
 	do(200, "", "POST", "/channels/http/interrupt", "")
 	do(200, "", "POST", "/channels/http/interrupt", `{"turn_id":"turn-1"}`)
 	do(409, "nothing_runs", "POST", "/channels/http/interrupt", `{"turn_id":"turn-0"}`)
+	do(507, "outcome_not_written", "POST", "/channels/http/interrupt", `{"turn_id":"full"}`)
+	do(507, "outcome_not_written", "POST", "/channels/http/interrupt", `{"turn_id":"broken"}`)
 	do(400, "invalid_body", "POST", "/channels/http/interrupt", `{"turn_id":5}`)
 	do(404, "not_found", "POST", "/channels/none/interrupt", "")
 	documentSettings(r, do)
@@ -206,12 +227,69 @@ func documentSend(push *core.PushRegistry, do doFunc) {
 	}{
 		{core.ErrBadContent, 400, "bad_text"}, {core.ErrNotAllowed, 403, "channel_refused"}, {core.ErrUnconfirmed, 502, "delivery_unconfirmed"},
 		{core.ErrClosed, 503, "shutting_down"}, {core.ErrStorage, 503, "storage_unavailable"}, {core.ErrStorageFull, 507, "storage_full"},
+		{core.ErrKeyReused, 422, "idempotency_mismatch"},
 	} {
 		err = c.err
 		do(c.status, c.code, "POST", "/send", `{"channel":"tg-1","text":"a"}`)
 	}
 	err = core.ErrBadContent
 	do(400, "bad_media", "POST", "/send", `{"channel":"tg-1","media":{"filePath":"/etc/shadow"}}`)
+}
+
+func documentSchedules(r *rig, do doFunc) {
+	const daily = `{"channel":"http","text":"look","when":"cron 0 9 * * *","tz":"UTC","missed":"within 30m","precheck":"true","budget_usd":0.5}`
+	id, _ := do(201, "", "POST", "/schedules", daily, "Idempotency-Key", "k").field(r.T, "id").(string)
+	do(200, "", "POST", "/schedules", daily, "Idempotency-Key", "k")
+	do(422, "idempotency_mismatch", "POST", "/schedules", `{"channel":"http","text":"look","when":"in 1h"}`, "Idempotency-Key", "k")
+	do(201, "", "POST", "/schedules", `{"channel":"http","text":"look","when":"in 1h","tz":null,"more":[1]}`)
+	for body, code := range map[string]string{
+		`[]`: "invalid_body", `{`: "invalid_json", `{}`: "missing_channel", `{"channel":" "}`: "bad_channel",
+		`{"channel":"c","text":" "}`: "missing_text", `{"channel":"c","text":"\u0000"}`: "bad_text",
+		`{"channel":"c","text":"a"}`: "bad_when", `{"channel":"c","text":"a","when":1}`: "bad_when",
+		`{"channel":"c","text":"a","when":"in 1h","tz":"Mars"}`:                                    "bad_tz",
+		`{"channel":"c","text":"a","when":"in 1h","tz":"Local"}`:                                   "bad_tz",
+		`{"channel":"c","text":"a","when":"in 1h","missed":"never"}`:                               "bad_missed",
+		`{"channel":"c","text":"a","when":"in 1h","precheck":"a\u0000"}`:                           "bad_precheck",
+		`{"channel":"c","text":"a","when":"in 1h","budget_usd":-1}`:                                "bad_budget",
+		`{"channel":"c","text":"a","when":"in 1h","budget_usd":"1"}`:                               "bad_budget",
+		`{"channel":"c","text":"a","when":"in 1h","budget_usd":1` + strings.Repeat("0", 400) + `}`: "bad_budget",
+	} {
+		do(400, code, "POST", "/schedules", body)
+	}
+	do(400, "bad_idempotency_key", "POST", "/schedules", daily, "Idempotency-Key", "ü")
+	do(403, "channel_refused", "POST", "/schedules", `{"channel":"tg-8","text":"a","when":"in 1h"}`)
+	do(200, "", "GET", "/schedules", "")
+	r.store.decided = []schedule.Occurrence{
+		{Due: fakeStart, DecidedAt: fakeStart, Outcome: schedule.Sent, Message: "01890000-0000-7000-8000-000000000001", Late: true},
+		{Due: fakeStart, DecidedAt: fakeStart, Outcome: schedule.Skipped, Status: 3, Why: "Nothing to do."},
+	}
+	do(200, "", "GET", "/schedules/"+id, "")
+	do(404, "not_found", "GET", "/schedules/none", "")
+	do(404, "not_found", "DELETE", "/schedules/none", "")
+	for err, want := range map[error]struct {
+		status int
+		code   string
+	}{
+		core.ErrClosed: {503, "shutting_down"}, core.ErrStorage: {503, "storage_unavailable"}, core.ErrStorageFull: {507, "storage_full"},
+	} {
+		r.fail(err)
+		do(want.status, want.code, "POST", "/schedules", daily)
+		do(want.status, want.code, "DELETE", "/schedules/"+id, "")
+	}
+	r.fail(nil)
+	do(200, "", "DELETE", "/schedules/"+id, "")
+	for len(r.store.jobs) < schedule.MaxJobs {
+		r.store.jobs = append(r.store.jobs, schedule.Job{When: "cron @daily"})
+	}
+	do(409, "too_many_schedules", "POST", "/schedules", daily)
+}
+
+// TestPrecheckIsNotTakenOnTheSocket: the agent's own commands reach that.
+func TestPrecheckIsNotTakenOnTheSocket(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t), nil)
+	r.want(r.do(r.local, r.request("POST", "/schedules", `{"channel":"c","text":"a","when":"in 1h","precheck":"true"}`)), 403, "not_on_socket")
+	r.want(r.do(r.local, r.request("POST", "/schedules", `{"channel":"c","text":"a","when":"in 1h"}`)), 201, "")
 }
 
 // TestRefusalsSayWhenToComeBack holds the headers that belong to a refusal.

@@ -34,6 +34,7 @@ type fake struct {
 	uneven    bool
 	parked    chan struct{}
 	place     core.Place // written before parked is closed
+	store     *memoryStore
 }
 
 func newFake(t testing.TB) *fake {
@@ -342,7 +343,13 @@ func (f *fake) Interrupt(ctx context.Context, key core.ChannelKey, turn core.Tur
 	if _, err := f.Channel(ctx, key); err != nil {
 		return core.Interruption{}, err
 	}
-	if turn != "" && turn != "turn-1" {
+	switch turn {
+	case "", "turn-1":
+	case "full":
+		return core.Interruption{Turn: turn}, errors.Join(core.ErrUnwritten, core.ErrStorageFull)
+	case "broken":
+		return core.Interruption{Turn: turn}, errors.Join(core.ErrUnwritten, core.ErrStorage)
+	default:
 		return core.Interruption{}, core.ErrNothingRuns
 	}
 	return core.Interruption{Turn: "turn-1", Messages: []core.MessageID{"m-1"}, Took: 12 * time.Millisecond}, nil

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -72,21 +73,26 @@ type ledgerHealth struct {
 	Cancelled int64 `json:"cancelled"`
 	Waiting   int64 `json:"waiting"`
 	Balanced  bool  `json:"balanced"`
+
+	Problem string `json:"problem,omitempty"`
 }
 
 func (s *Server) getHealth(w *response, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	h, money := showHealth(s.o.Health()), s.core.Stats().Spending
+	own, money := s.o.Health(), s.core.Stats().Spending
+	h := showHealth(own)
 	h.Spending = spendingHealth{Day: money.Day, SpentUSD: nanodollars(money.Spent), LimitUSD: money.Limit}
 	if o, err := s.core.Overview(ctx); err == nil {
 		h.Channels, h.Hosts = showOverview(&o), hostsHealth{Alive: o.Hosts, Limit: o.Limit}
+		h.Problems = append(h.Problems, unkept(&o)...)
 	} else if !s.Draining() {
 		h.Problems = append(h.Problems, "The channels do not answer: "+err.Error())
 	}
 	switch b, err := s.core.Balance(ctx); {
 	case err == nil:
 		h.Ledger = showBalance(b)
+		h.Ledger.Problem = own.LedgerProblem
 		if !b.Even() {
 			h.Problems = append(h.Problems, "The ledger does not balance: some message has no outcome, or two.")
 		}
@@ -131,6 +137,16 @@ func showOverview(o *core.Overview) channelsHealth {
 		}
 	}
 	return shown
+}
+
+// unkept says which channels stand still since what Claude says cannot be written.
+func unkept(o *core.Overview) (problems []string) {
+	for i := range o.Active {
+		if c := &o.Active[i]; c.Unkept != "" {
+			problems = append(problems, fmt.Sprintf("Channel %q: %s", c.Key, c.Unkept))
+		}
+	}
+	return problems
 }
 
 func showBalance(b core.Balance) *ledgerHealth {

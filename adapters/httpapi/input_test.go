@@ -56,6 +56,7 @@ func TestBadInput(t *testing.T) {
 		{`{"text":"a","mode":"later"}`, "bad_mode"},
 		{`{"text":"a","mode":""}`, "bad_mode"},
 		{`{"text":"a","mode":1}`, "bad_mode"},
+		{`{"text":"a","can_ask":1}`, "bad_can_ask"},
 		{`{"text":"a","context":"me"}`, "bad_context"},
 		{`{"text":"a","context":[]}`, "bad_context"},
 		{`{"text":"a","context":{"user":1}}`, "bad_context"},

@@ -43,6 +43,7 @@ func newMetrics(o Options, g gateway) *metrics {
 	}
 	o.Registry.MustRegister(m.durations, build, newGatewayMetrics(g, o.Log), newTelegramMetrics(o.Health),
 		spares("ready", func(s Spares) int { return s.Ready }), spares("wanted", func(s Spares) int { return s.Wanted }),
+		newScheduleMetrics(o.Schedules, o.Log),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
 	return m
 }

@@ -67,7 +67,7 @@ func (s *Server) explain(w *response, err error) *problem {
 			"This channel already holds as many messages as it may (BARECLAW_QUEUE_LIMIT); send this one again when some are answered.").with("Retry-After", "5")
 	case errors.Is(err, core.ErrKeyReused):
 		return refuse(http.StatusUnprocessableEntity, "idempotency_mismatch",
-			"This Idempotency-Key was used for a different message; use a new key for a new message.")
+			"This Idempotency-Key was used for something else; use a new key for a new message or push.")
 	case errors.Is(err, core.ErrBadContent):
 		return badRequest("bad_content", "The content cannot be handed to the agent; send non-empty text or content blocks.")
 	case errors.Is(err, core.ErrBadSetting):
@@ -99,6 +99,8 @@ func notFoundText(route string) string {
 		return "There is no message with this id."
 	case "/channels/{key}/rules/{id}":
 		return "This channel has no rule with this id; GET /channels/{key}/rules lists those it has."
+	case "/schedules/{id}":
+		return "There is no schedule with this id; GET /schedules lists those there are."
 	case "/approvals/{id}":
 		return "There is no approval with this id; GET /approvals lists those that wait."
 	default:

@@ -24,6 +24,8 @@ func (s *Server) routes() *chi.Mux {
 	handle(http.MethodPost, "/messages/{id}/retry", s.retryMessage)
 	handle(http.MethodPost, "/send", s.postSend)
 	handle(http.MethodPost, "/restart", s.postRestart)
+	handle(http.MethodGet, "/upgrade", s.getUpgrade)
+	handle(http.MethodPost, "/upgrade", s.postUpgrade)
 	handle(http.MethodGet, "/channels", s.getChannels)
 	handle(http.MethodGet, "/channels/{key}", s.getChannel)
 	handle(http.MethodPatch, "/channels/{key}", s.changeChannel)
@@ -35,6 +37,12 @@ func (s *Server) routes() *chi.Mux {
 	handle(http.MethodGet, "/channels/{key}/messages", s.channelMessages)
 	handle(http.MethodGet, "/approvals", s.getApprovals)
 	handle(http.MethodPost, "/approvals/{id}", s.decideApproval)
+	if s.o.Schedules != nil {
+		handle(http.MethodPost, "/schedules", s.postSchedule)
+		handle(http.MethodGet, "/schedules", s.getSchedules)
+		handle(http.MethodGet, "/schedules/{id}", s.getSchedule)
+		handle(http.MethodDelete, "/schedules/{id}", s.removeSchedule)
+	}
 	handle(http.MethodGet, "/health", s.getHealth)
 	handle(http.MethodGet, "/metrics", s.getMetrics)
 	handle(http.MethodGet, "/openapi.yaml", s.getOpenAPI)

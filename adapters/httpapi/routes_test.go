@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,7 +111,7 @@ func TestTimelineIsInOrder(t *testing.T) {
 	want := []markShape{
 		{What: "received", At: "2026-01-02T03:04:05.678900Z"},
 		{What: "queued", At: "2026-01-02T03:04:05.678900Z", TookMS: 1},
-		{What: "approval asked", Detail: "Bash", At: "2026-01-02T03:04:05.678900Z"},
+		{What: "approval pending", Detail: "Bash", At: "2026-01-02T03:04:05.678900Z"},
 		{What: "dispatched", At: "2026-01-02T03:04:05.679900Z", AfterMS: 1},
 		{What: "started", At: "2026-01-02T03:04:05.680900Z", AfterMS: 2},
 		{What: "tool", Detail: "Bash", At: "2026-01-02T03:04:06.178900Z", AfterMS: 500},
@@ -229,6 +230,29 @@ func TestSendChecksInOrder(t *testing.T) {
 	same(t, r.send("POST", "/send", `{"channel":"tg-1","text":" ","media":{"filePath":"/a.png","type":"photo"}}`).object(t), map[string]any{"status": "sent", "channel": "tg-1"})
 	if got.Channel != "tg-1" || got.Media == nil || *got.Media != (core.Media{Path: "/a.png", Type: "photo"}) {
 		t.Errorf("pushed %+v", got)
+	}
+}
+
+// TestSendKeys: what a client gives a key is known by it.
+func TestSendKeys(t *testing.T) {
+	t.Parallel()
+	var ids []string
+	r := newRig(t, newFake(t), func(o *Options) {
+		o.Push.Register("tg-", func(_ context.Context, p core.Push) error {
+			ids = append(ids, p.ID)
+			return nil
+		})
+	})
+	for _, header := range [][]string{{"Idempotency-Key", "k 1"}, {"Idempotency-Key", "k 1"}, {"Idempotency-Key", "k 2"}, nil, nil} {
+		r.want(r.send("POST", "/send", `{"channel":"tg-1","text":"a"}`, header...), http.StatusOK, "")
+	}
+	r.want(r.send("POST", "/send", `{"channel":"tg-1","text":"a"}`, "Idempotency-Key", "ü"), http.StatusBadRequest, "bad_idempotency_key")
+	if len(ids) != 5 || ids[0] != ids[1] {
+		t.Fatalf("pushed %q, want five of which the first two are one", ids)
+	}
+	slices.Sort(ids)
+	if n := len(slices.Compact(ids)); n != 4 {
+		t.Errorf("%d different ids, want 4: %q", n, ids)
 	}
 }
 

@@ -30,7 +30,9 @@ func (s *Server) postSend(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p.ID = pushID(w, r)
+	if p.ID, err = pushID(w, r); err != nil {
+		return err
+	}
 	w.again = func() []byte { return encodePush(p) }
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
@@ -48,13 +50,20 @@ func (s *Server) postSend(w *response, r *http.Request) error {
 	}{"sent", p.Channel})
 }
 
-// pushID returns what the push is known by: to another process already, if that has
-// sent the request on.
-func pushID(w *response, r *http.Request) string {
-	if id, err := uuid.Parse(r.Header.Get(pushHeader)); err == nil && w.repeated {
-		return id.String()
+// pushID returns what the push is known by: to the client, if that has given it a key,
+// or to another process already, if that has sent the request on.
+func pushID(w *response, r *http.Request) (string, error) {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return "", err
 	}
-	return uuid.NewString()
+	if key != "" {
+		return uuid.NewSHA1(uuid.NameSpaceOID, []byte(key)).String(), nil
+	}
+	if id, err := uuid.Parse(r.Header.Get(pushHeader)); err == nil && w.repeated {
+		return id.String(), nil
+	}
+	return uuid.NewString(), nil
 }
 
 // notSent makes of an adapter's error what the client is told.
@@ -65,7 +74,7 @@ func (s *Server) notSent(r *http.Request, p *core.Push, err error) error {
 	case errors.Is(err, core.ErrClosed):
 		r.Header.Set(pushHeader, p.ID)
 		return err
-	case errors.Is(err, core.ErrStorage), errors.Is(err, core.ErrStorageFull), r.Context().Err() != nil:
+	case errors.Is(err, core.ErrKeyReused), errors.Is(err, core.ErrStorage), errors.Is(err, core.ErrStorageFull), r.Context().Err() != nil:
 		return err
 	}
 	text := ""

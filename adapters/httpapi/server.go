@@ -25,6 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"bareclaw/core"
+	"bareclaw/core/schedule"
 )
 
 const (
@@ -39,6 +40,8 @@ type Options struct {
 	Core *core.ProcessManager
 	Push *core.PushRegistry // nil: POST /send knows no adapter
 	Log  *slog.Logger
+	// Schedules keeps what is to be sent at its time. Nil: there are no such routes.
+	Schedules *schedule.Scheduler
 
 	// Health is asked by GET /health, and once by New for the version. It must be
 	// quick.
@@ -47,6 +50,11 @@ type Options struct {
 	// to, before it does. The error is shown to whoever asked; after one the
 	// gateway goes on as it is. Nil: restarts are refused.
 	Restart func(ctx context.Context) error
+	// Upgrade is Restart with another program, which is on trial then. ErrUpgrading
+	// refuses it for now. Nil: upgrades are refused.
+	Upgrade func(ctx context.Context, o UpgradeOrder) error
+	// LastUpgrade tells of the last one; ok is false if there was none. Nil: none.
+	LastUpgrade func() (u Upgrade, ok bool, err error)
 	// Peer reports whether the other end of a connection belongs to this user,
 	// and whether that could be found out. It is asked at most once for each
 	// connection, and over TCP only where there is no token. A stranger is
@@ -72,8 +80,10 @@ type Health struct {
 	Ready      bool
 	StartedAt  time.Time
 	Problems   []string // each a sentence; empty when all is well
-	Spares     Spares
-	Telegram   *Telegram // nil where there is none
+	// LedgerProblem is why nothing can be written, which Problems have too.
+	LedgerProblem string
+	Spares        Spares
+	Telegram      *Telegram // nil where there is none
 }
 
 // Spares says how many sessions wait for a new channel.

@@ -19,6 +19,7 @@ import (
 
 	"bareclaw/adapters/httpapi/openapitest"
 	"bareclaw/core"
+	"bareclaw/core/schedule"
 	"bareclaw/docs"
 )
 
@@ -47,6 +48,16 @@ func newRig(t *testing.T, f *fake, change func(*Options)) *rig {
 		},
 		Restart: func(context.Context) error { return nil },
 	}
+	f.store = &memoryStore{fake: f}
+	o.Schedules = schedule.New(schedule.Options{
+		Store: f.store, Log: o.Log, Precheck: func(context.Context, string) (int, error) { return 0, nil },
+		Admit: func(_ context.Context, key core.ChannelKey) error {
+			if key == "tg-8" {
+				return &core.PushError{Kind: core.ErrNotAllowed, Text: "A stranger."}
+			}
+			return nil
+		},
+	})
 	if change != nil {
 		change(&o)
 	}

@@ -1,10 +1,9 @@
 package httpapi
 
 import (
-	"errors"
+	"context"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"bareclaw/core"
@@ -83,21 +82,7 @@ func (s *Server) removeRule(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if s.Draining() && !isClosed(s.succession.begun) {
-		return shuttingDown()
-	}
-	id := chi.URLParam(r, "id")
-	err = s.core.RemoveRule(r.Context(), key, id)
-	if w.repeated && errors.Is(err, core.ErrNotFound) {
-		err = nil // it was this request that removed it
-	}
-	if err != nil {
-		return err
-	}
-	return show(w, struct {
-		Status string `json:"status"`
-		ID     string `json:"id"`
-	}{"removed", id})
+	return s.remove(w, r, func(ctx context.Context, id string) error { return s.core.RemoveRule(ctx, key, id) })
 }
 
 type ruleShape struct {

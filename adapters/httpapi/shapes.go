@@ -97,10 +97,13 @@ func showBackground(g *core.Background) backgroundShape {
 }
 
 // show answers 200 with a shape.
-func show(w *response, shape any) error {
+func show(w *response, shape any) error { return showAs(w, http.StatusOK, shape) }
+
+// showAs is show with another status.
+func showAs(w *response, status int, shape any) error {
 	doc, err := json.Marshal(shape)
 	if err != nil {
 		return fmt.Errorf("encode the reply of %s: %w", w.route, err)
 	}
-	return w.json(http.StatusOK, append(doc, '\n'))
+	return w.json(status, append(doc, '\n'))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"hash"
 	"net/http"
 	"strings"
 
@@ -34,6 +35,8 @@ func decodeMessage(dec *jsontext.Decoder) (core.Submission, error) {
 			sub.Mode, err = modeField(dec)
 		case "context":
 			sub.Origin, err = contextField(dec)
+		case "can_ask":
+			sub.CanAsk, err = boolean(dec, "bad_can_ask", `"can_ask"`)
 		default:
 			err = skip(dec)
 		}
@@ -68,7 +71,11 @@ func appendSubmission(b []byte, sub *core.Submission) []byte {
 	b = quote(append(b, `,"context":{"user":`...), sub.Origin.User)
 	b = quote(append(b, `,"chat":`...), sub.Origin.Chat)
 	b = quote(append(b, `,"topic":`...), sub.Origin.Topic)
-	return append(b, "}}"...)
+	b = append(b, '}')
+	if sub.CanAsk {
+		b = append(b, `,"can_ask":true`...)
+	}
+	return append(b, '}')
 }
 
 func checkText(text string) error {
@@ -146,37 +153,48 @@ func originField(dec *jsontext.Decoder, name string) (string, error) {
 
 // bindKey makes the submission idempotent if the request asks for it.
 func bindKey(sub *core.Submission, r *http.Request) error {
-	keys := r.Header["Idempotency-Key"]
-	if len(keys) == 0 {
-		return nil
-	}
-	key := keys[0]
-	printable := func(c rune) bool { return c >= ' ' && c <= '~' }
-	if len(keys) > 1 || key == "" || len(key) > maxIdempotencyKeyBytes ||
-		strings.ContainsFunc(key, func(c rune) bool { return !printable(c) }) {
-		return badRequest("bad_idempotency_key", "The Idempotency-Key must be one header of 1 to %d printable ASCII characters.", maxIdempotencyKeyBytes)
+	key, err := idempotencyKey(r)
+	if err != nil || key == "" {
+		return err
 	}
 	sub.SourceKey = "http:" + key
 	sub.SourceHash = fingerprint(sub)
 	return nil
 }
 
+// idempotencyKey returns the key that a request came under, empty if it has none.
+func idempotencyKey(r *http.Request) (string, error) {
+	keys := r.Header["Idempotency-Key"]
+	if len(keys) == 0 {
+		return "", nil
+	}
+	key := keys[0]
+	printable := func(c rune) bool { return c >= ' ' && c <= '~' }
+	if len(keys) > 1 || key == "" || len(key) > maxIdempotencyKeyBytes ||
+		strings.ContainsFunc(key, func(c rune) bool { return !printable(c) }) {
+		return "", badRequest("bad_idempotency_key", "The Idempotency-Key must be one header of 1 to %d printable ASCII characters.", maxIdempotencyKeyBytes)
+	}
+	return key, nil
+}
+
 // fingerprint identifies what a submission says, whatever its JSON looked like.
 func fingerprint(sub *core.Submission) string {
 	h := sha256.New()
-	add := func(part []byte) { // with its length, so that parts cannot run together
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
-		h.Write(n[:])
-		h.Write(part)
-	}
 	for _, s := range []string{string(sub.Channel), string(sub.Mode), sub.Origin.User, sub.Origin.Chat, sub.Origin.Topic, sub.Content.Text} {
-		add([]byte(s))
+		hashPart(h, []byte(s))
 	}
 	for _, block := range sub.Content.Blocks {
-		add(canonical(block))
+		hashPart(h, canonical(block))
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// hashPart adds a part with its length, so that parts cannot run together.
+func hashPart(h hash.Hash, part []byte) {
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(len(part)))
+	h.Write(n[:])
+	h.Write(part)
 }
 
 func canonical(block json.RawMessage) []byte {

@@ -82,9 +82,7 @@ func timeline(t *core.Trace, delivered time.Time) []core.Mark {
 		marks = append(marks, t.Turn.Marks...)
 	}
 	for _, a := range t.Approvals {
-		of := cmp.Or(a.Tool, approvalKind(&a))
-		add(a.CreatedAt, "approval asked", of, a.DecidedAt.Sub(a.CreatedAt))
-		add(a.DecidedAt, "approval "+string(a.State), of, 0)
+		add(a.CreatedAt, "approval "+string(a.State), cmp.Or(a.Tool, approvalKind(&a)), a.DecidedAt.Sub(a.CreatedAt))
 	}
 	add(m.EndedAt, string(m.State), m.Reply.Code, 0)
 	add(delivered, "delivered", m.Adapter, 0)

@@ -1,0 +1,52 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"bareclaw/core/schedule"
+)
+
+// scheduleMetrics counts what became of due times; nothing where there are no schedules.
+type scheduleMetrics struct {
+	of  *schedule.Scheduler // nil: none
+	log *slog.Logger
+
+	active, occurrences *prometheus.Desc
+}
+
+func newScheduleMetrics(of *schedule.Scheduler, log *slog.Logger) *scheduleMetrics {
+	return &scheduleMetrics{
+		of: of, log: log,
+		active:      prometheus.NewDesc("bareclaw_schedules", "Schedules with due times to come.", nil, nil),
+		occurrences: prometheus.NewDesc("bareclaw_schedule_occurrences_total", "Due times of schedules since start, by what became of them.", []string{"outcome"}, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *scheduleMetrics) Describe(descs chan<- *prometheus.Desc) {
+	descs <- c.active
+	descs <- c.occurrences
+}
+
+// Collect implements prometheus.Collector.
+func (c *scheduleMetrics) Collect(out chan<- prometheus.Metric) {
+	if c.of == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), balanceTimeout)
+	defer cancel()
+	if n, err := c.of.Active(ctx); err == nil {
+		out <- prometheus.MustNewConstMetric(c.active, prometheus.GaugeValue, float64(n))
+	} else {
+		c.log.Warn("metrics: read schedules", "err", err)
+	}
+	n := c.of.Stats()
+	for outcome, count := range map[schedule.Outcome]int64{
+		schedule.Sent: n.Sent, schedule.Skipped: n.Skipped, schedule.Gone: n.Missed, schedule.Refused: n.Refused,
+	} {
+		out <- prometheus.MustNewConstMetric(c.occurrences, prometheus.CounterValue, float64(count), string(outcome))
+	}
+}
