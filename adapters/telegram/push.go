@@ -56,7 +56,7 @@ func (a *Adapter) push(ctx context.Context, p core.Push) error {
 // checkPush refuses what can be known not to be sent.
 func (a *Adapter) checkPush(ctx context.Context, p core.Push) (pushBody, error) {
 	b := pushBody{Text: p.Text}
-	if err := a.checkRecipient(ctx, p.Channel); err != nil {
+	if err := a.CheckRecipient(ctx, p.Channel); err != nil {
 		return b, err
 	}
 	if p.Media != nil {
@@ -73,9 +73,9 @@ func (a *Adapter) checkPush(ctx context.Context, p core.Push) (pushBody, error) 
 	return b, nil
 }
 
-// checkRecipient refuses channels that are not sent to: those of people who are not
+// CheckRecipient refuses channels that are not sent to: those of people who are not
 // listened to must not be reached by asking the agent either.
-func (a *Adapter) checkRecipient(ctx context.Context, key core.ChannelKey) error {
+func (a *Adapter) CheckRecipient(ctx context.Context, key core.ChannelKey) error {
 	to, ok := parsePlace(key)
 	if !ok {
 		return &core.PushError{
@@ -101,14 +101,19 @@ func (a *Adapter) checkRecipient(ctx context.Context, key core.ChannelKey) error
 	return nil
 }
 
-// recordPush puts a push on record, unless an earlier process has.
+// recordPush puts a push on record, unless it is there already: an earlier process has
+// done it, or the same push is asked for again. The error is ErrKeyReused for another
+// one under the same id.
 func (a *Adapter) recordPush(ctx context.Context, id string, key core.ChannelKey, b pushBody) error {
 	if a.served.Err() != nil {
 		return fmt.Errorf("push to %s: %w", key, core.ErrClosed)
 	}
 	ctx = context.WithoutCancel(ctx) // what becomes of the record must be known
-	_, err := a.o.Core.Delivery(ctx, id)
-	if err == nil || !errors.Is(err, core.ErrNotFound) {
+	known, err := a.o.Core.Delivery(ctx, id)
+	if err == nil {
+		return samePush(known, key, b)
+	}
+	if !errors.Is(err, core.ErrNotFound) {
 		return err
 	}
 	body, err := json.Marshal(b)
@@ -116,6 +121,19 @@ func (a *Adapter) recordPush(ctx context.Context, id string, key core.ChannelKey
 		return fmt.Errorf("push to %s: %w", key, err)
 	}
 	return a.o.Core.Deliver(ctx, &core.Delivery{ID: id, Kind: kindPush, Adapter: Name, Channel: key, Body: body})
+}
+
+// samePush fails if a push that is on record is another one. Paths are not compared:
+// those of a process with another directory differ although they were asked for as one.
+func samePush(known core.Delivery, key core.ChannelKey, b pushBody) error {
+	var was pushBody
+	if err := json.Unmarshal(known.Body, &was); err != nil {
+		return fmt.Errorf("read push %s: %w", known.ID, err)
+	}
+	if known.Channel != key || was.Text != b.Text || (was.Media == nil) != (b.Media == nil) {
+		return fmt.Errorf("push %s to %s: %w", known.ID, key, core.ErrKeyReused)
+	}
+	return nil
 }
 
 // awaitPush waits until a push has been sent, or has failed.
@@ -191,7 +209,7 @@ func (a *Adapter) composePush(ctx context.Context, d core.Delivery) ([]part, err
 	if err := json.Unmarshal(d.Body, &b); err != nil {
 		return nil, fmt.Errorf("%w: %w", errCannotCompose, err)
 	}
-	if err := a.checkRecipient(ctx, d.Channel); errors.Is(err, core.ErrNotAllowed) {
+	if err := a.CheckRecipient(ctx, d.Channel); errors.Is(err, core.ErrNotAllowed) {
 		return nil, hopeless{err}
 	} else if err != nil {
 		return nil, err

@@ -86,6 +86,11 @@ func TestPushBeforeRun(t *testing.T) {
 	if err := a.o.Push.Send(t.Context(), core.Push{ID: "1", Channel: "tg-7", Text: "early"}); err != nil {
 		t.Errorf("the same once more: %v", err)
 	}
+	for _, other := range []core.Push{{ID: "1", Channel: "tg-7", Text: "late"}, {ID: "1", Channel: "tg-7-5", Text: "early"}} {
+		if err := a.o.Push.Send(t.Context(), other); !errors.Is(err, core.ErrKeyReused) {
+			t.Errorf("%+v under the same id: %v", other, err)
+		}
+	}
 	if got := chat.FromBot(); len(got) != 1 || got[0].Text != "early" {
 		t.Errorf("got %v", got)
 	}

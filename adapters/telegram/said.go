@@ -3,8 +3,6 @@ package telegram
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/progress"
@@ -30,26 +28,11 @@ const maxChange = 16 << 10
 func (f *follower) said(ctx context.Context, s progress.Said) {
 	edit, forget := f.stream.take(ctx, s.Stream)
 	switch {
-	case f.verbose > 0 && (!s.Early || !f.wasAnswer(ctx, s.Text)):
+	case f.verbose > 0:
 		f.deliver(ctx, "said:"+s.ID, kindSaid, saidBody{Text: s.Text, Edit: edit}, forget...)
 	case edit != 0:
 		f.adapter.leave(ctx, f.place, edit, markdown.Document{}, forget...)
 	}
-}
-
-// lastAnswers is among how many messages it is looked for the one that was answered with
-// a text: more than have their outcome before a session host learns of the first.
-const lastAnswers = 20
-
-// wasAnswer reports whether a text is the answer to one of the last messages, or a part
-// of it.
-func (f *follower) wasAnswer(ctx context.Context, text string) bool {
-	last, err := f.adapter.o.Core.Messages(ctx, f.key, lastAnswers, "")
-	if err != nil && ctx.Err() == nil {
-		f.adapter.o.Log.Warn("telegram: not known whether it was an answer", "channel", string(f.key), "err", err)
-	}
-	text = strings.TrimSpace(text)
-	return slices.ContainsFunc(last, func(m core.Message) bool { return strings.Contains(m.Reply.Text, text) })
 }
 
 // changed has a change of a file delivered.

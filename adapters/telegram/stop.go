@@ -53,11 +53,16 @@ func (a *Adapter) interrupt(ctx context.Context, key core.ChannelKey, st core.Ch
 	switch {
 	case errors.Is(err, core.ErrNothingRuns), errors.Is(err, core.ErrNotFound):
 		return Note{Text: "It had just ended by itself." + waitingToo(st)}
+	case errors.Is(err, core.ErrUnwritten):
+		return Note{Text: "Stopped. " + unwrittenText}
 	case err != nil:
 		return a.failed(ctx, "end the turn", err)
 	}
 	return Note{Text: fmt.Sprintf("Stopped within %s. The conversation is kept.%s", seconds(hit.Took), waitingToo(st))}
 }
+
+// unwrittenText follows where a turn has ended and the ledger does not take its outcome.
+const unwrittenText = "Its outcome cannot be written down at present (is the gateway's disk full?); it is told then."
 
 // waitingToo says what else there is, which a stop does not touch.
 func waitingToo(st core.ChannelStatus) string {

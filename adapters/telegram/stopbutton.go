@@ -49,6 +49,8 @@ func (a *Adapter) stop(ctx context.Context, key core.ChannelKey, turn core.TurnI
 		return "Stopped."
 	case errors.Is(err, core.ErrNothingRuns), errors.Is(err, core.ErrNotFound):
 		return stopLate
+	case errors.Is(err, core.ErrUnwritten):
+		return "Stopped. " + unwrittenText
 	case ctx.Err() != nil:
 		return "Stopping…" // it is asked for, and only not waited for
 	}

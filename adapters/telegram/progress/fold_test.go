@@ -316,22 +316,3 @@ func TestReplayToANewFold(t *testing.T) {
 		}
 	}
 }
-
-// TestSaidAgainOfTheTurnBefore: what a host says again, after a crash, of a turn that has
-// its outcome is heard as if it were of the next one, until that begins. Its answer is
-// delivered already, and nothing that was said on the way.
-func TestSaidAgainOfTheTurnBefore(t *testing.T) {
-	t.Parallel()
-	f := New(Options{Show: show})
-	f.Take(core.Update{Kind: core.UpdateAccepted, Message: &core.Message{ID: "b"}})
-	f.Adopt(core.ChannelStatus{State: core.StateRunning, Turn: "2", Since: epoch})
-	s := (&story{}).calls("2", "call", "Bash", "ls", `{}`).ends("2", "call").writes("2", "answer", "All is done.")
-	s.started("2", "b").writes("2", "first", "Now the other thing.").calls("2", "call2", "Bash", "ls", `{}`)
-	n := heard(f, s.numbered(t))
-	if len(n.Said) != 1 || n.Said[0].ID != "first" {
-		t.Errorf("said is %+v", n.Said)
-	}
-	if v := f.View(); v.Tools != 1 || len(f.Lines()) != 1 {
-		t.Errorf("%d tools are shown, %d lines", v.Tools, len(f.Lines()))
-	}
-}

@@ -81,9 +81,6 @@ type Said struct {
 	Turn   core.TurnID
 	Text   string
 	Stream string // as in [View], of the same text while it was streamed; may be empty
-	// Early says that the turn's beginning was not heard. After a crash of the gateway it
-	// may be of an earlier turn, which a session host says again.
-	Early bool
 }
 
 // Take takes up an update. Those of a channel must come in their order; the same
@@ -169,12 +166,7 @@ func (f *Fold) started(u core.Update) {
 		f.unwait(u.Messages...)
 		return
 	}
-	if t := f.runs(u.Turn); t != nil && !t.begun {
-		t.restart() // it is only now that the agent begins it
-	}
-	if f.begin(u) {
-		f.turn.begun = true
-	}
+	f.begin(u)
 }
 
 // event takes up a line of the agent. Without a turn it is of one of its own.

@@ -17,7 +17,6 @@ type turn struct {
 	since   time.Time
 	heard   time.Time
 	stalled bool
-	begun   bool // its beginning was told
 	end     *end // nil while it runs
 
 	known      recent // texts, streamed or whole, and calls: what comes again changes nothing
@@ -89,15 +88,6 @@ func (t *turn) take(at time.Time, s core.Shown) News {
 	return News{}
 }
 
-// restart forgets what was heard of the turn before its beginning. After a crash of the
-// gateway that was of the turn before, which a session host says again: it has its
-// outcome, and nobody knows any more that the lines are of it.
-func (t *turn) restart() {
-	t.text, t.calls, t.lines, t.tools = nil, nil, nil, 0
-	t.goesOn()
-	t.compacting = false
-}
-
 // goesOn notes that the model answers.
 func (t *turn) goesOn() { t.thinking, t.compacting, t.retry = false, false, "" }
 
@@ -150,7 +140,7 @@ func (t *turn) followed() []Said {
 	if text == nil || !text.whole() || strings.TrimSpace(text.words.String()) == "" {
 		return nil
 	}
-	return []Said{{ID: text.id, Turn: t.id, Text: text.words.String(), Stream: text.stream, Early: !t.begun}}
+	return []Said{{ID: text.id, Turn: t.id, Text: text.words.String(), Stream: text.stream}}
 }
 
 // loseStream forgets what was streamed of a text, since a piece of it is lost.

@@ -7,7 +7,7 @@ import (
 
 // Patience is how long a test waits for what should come at once. A busy
 // machine needs some of it.
-const Patience = 30 * time.Second
+const Patience = time.Minute
 
 // changedLocked wakes everybody who waits for a change.
 func (s *Server) changedLocked() {
