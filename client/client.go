@@ -1,0 +1,152 @@
+// Package client speaks to a running gateway over its HTTP API, as the command line
+// and the heartbeat do. Requests and replies are those of docs/openapi.yaml.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+)
+
+// maxReply bounds a reply that is read as a whole, in bytes.
+const maxReply = 64 << 20
+
+// ErrUnreachable is in the error of a request that no gateway was there to take.
+var ErrUnreachable = errors.New("the gateway cannot be reached")
+
+// An Error is a refusal by the gateway.
+type Error struct {
+	Status int    // of HTTP
+	Code   string // a stable word; see docs/openapi.yaml
+	Text   string // for a person
+}
+
+// Error returns the text for a person.
+func (e *Error) Error() string { return e.Text }
+
+// A Client speaks to one gateway. It may be used by several goroutines.
+type Client struct {
+	http  *http.Client
+	base  string
+	token string
+	where string
+}
+
+// OverSocket returns a client that speaks over the gateway's Unix socket, where no
+// token is needed and approvals cannot be decided.
+func OverSocket(path string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}
+	return &Client{
+		http: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://localhost", where: "at the socket " + path,
+	}
+}
+
+// OverTCP returns a client that speaks to an address, HOST:PORT, with a token if
+// there is one.
+func OverTCP(address, token string) *Client {
+	return &Client{http: &http.Client{Transport: &http.Transport{}}, base: "http://" + address, token: token, where: "at " + address}
+}
+
+// Where says for a person where the gateway is looked for.
+func (c *Client) Where() string { return c.where }
+
+// Do sends one request, with in as its JSON body unless that is nil, and decodes the
+// reply into out unless that is nil. It blocks until the reply has been read or ctx
+// ends. The error is an [*Error] for a refusal, and holds [ErrUnreachable] where
+// nobody listens.
+func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
+	return c.DoWith(ctx, method, path, nil, in, out)
+}
+
+// DoWith is Do for a request with further headers.
+func (c *Client) DoWith(ctx context.Context, method, path string, header http.Header, in, out any) error {
+	res, err := c.send(ctx, method, path, in, header)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxReply))
+	if err != nil {
+		return fmt.Errorf("read the gateway's reply to %s %s: %w", method, path, err)
+	}
+	if raw, ok := out.(*json.RawMessage); ok {
+		*raw = body
+		return nil
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("understand the gateway's reply to %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// send sends a request and returns its reply, whose body the caller closes. A status
+// of 400 or more is an [*Error].
+func (c *Client) send(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("make the request %s %s: %w", method, path, err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("make the request %s %s: %w", method, path, err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	res, err := c.http.Do(req)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("ask the gateway %s: %w", c.where, context.Cause(ctx))
+	case notThere(err) != nil:
+		return nil, fmt.Errorf("%w %s: %w", ErrUnreachable, c.where, notThere(err))
+	case err != nil:
+		return nil, fmt.Errorf("ask the gateway %s: %w", c.where, err)
+	case res.StatusCode >= http.StatusBadRequest:
+		defer func() { _ = res.Body.Close() }()
+		return nil, refusal(res)
+	}
+	return res, nil
+}
+
+// notThere returns why a request reached nobody, without what is known of where; nil if
+// it did reach somebody.
+func notThere(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return op.Err
+	}
+	return nil
+}
+
+// refusal is what a reply of 400 or more says.
+func refusal(res *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // what there is
+	var said struct{ Error, Code string }
+	if json.Unmarshal(body, &said) != nil || said.Error == "" {
+		said.Error = "The gateway answered " + res.Status + "."
+		if text := strings.TrimSpace(string(body)); text != "" && len(text) < 500 {
+			said.Error += " " + text
+		}
+	}
+	return &Error{Status: res.StatusCode, Code: said.Code, Text: said.Error}
+}

@@ -1,0 +1,203 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bareclaw/core"
+	"bareclaw/internal/plain"
+)
+
+// A form is an approval that is being answered: yes or no, or questions one after the
+// other.
+type form struct {
+	approval  approval
+	questions []core.Question
+	at        int // which question is next; their number when all are answered
+	answers   map[string]string
+}
+
+// newForm begins to answer an approval.
+func newForm(a approval) *form {
+	f := &form{approval: a, answers: map[string]string{}}
+	f.questions, _ = core.Questions(core.Approval{Kind: core.ApprovalTool, Tool: a.Tool, Input: a.Input})
+	return f
+}
+
+// Whole returns what somebody is asked who decides about a tool, in as many lines as that
+// takes. It is as it came from outside.
+func Whole(tool string, input json.RawMessage) string {
+	f := newForm(approval{Tool: tool, Input: input})
+	parts := []string{f.show()}
+	for f.at++; f.at < len(f.questions); f.at++ {
+		parts = append(parts, f.show())
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// show returns what is asked, whole: nobody should allow what cannot be seen.
+func (f *form) show() string {
+	a := f.approval
+	switch {
+	case a.Kind == "continue":
+		return "A turn was cut in the middle of its work."
+	case len(f.questions) > 0:
+		return f.question().show()
+	case a.Tool == core.ToolExitPlan:
+		return plan(a.Input) + "\n\nCarry out this plan?"
+	}
+	return "Allow " + plain.Line(a.Tool) + "?\n" + indent(input(a))
+}
+
+// keys says how it is answered.
+func (f *form) keys() string {
+	a := f.approval
+	switch {
+	case a.Kind == "continue":
+		return "[c] continue it   [d] drop it"
+	case f.answered():
+		return "answered"
+	case len(f.questions) > 0 && f.question().MultiSelect:
+		return "numbers with commas between them, or words of your own, then Enter"
+	case len(f.questions) > 0:
+		return "a number, or words of your own, then Enter"
+	case a.Tool == core.ToolExitPlan:
+		return "[y] yes   [n] no, or write what to change"
+	}
+	keys := "[y] allow   [n] deny, or write why not"
+	if len(a.Always) > 0 {
+		keys += "   [a] always " + plain.Line(strings.Join(a.Always, ", "))
+	}
+	return keys
+}
+
+// answered reports whether all of its questions are.
+func (f *form) answered() bool { return len(f.questions) > 0 && f.at == len(f.questions) }
+
+// question is the one that is to be answered next.
+func (f *form) question() question { return question(f.questions[f.at]) }
+
+// A question is shown and answered with numbers or words.
+type question core.Question
+
+func (q question) show() string {
+	var b strings.Builder
+	b.WriteString(q.Question)
+	for i, o := range q.Options {
+		fmt.Fprintf(&b, "\n[%d] %s", i+1, plain.Line(o.Label))
+		if o.Description != "" {
+			b.WriteString(": " + plain.Line(o.Description))
+		}
+	}
+	return b.String()
+}
+
+// chosen returns the answers that a person's words mean.
+func (q question) chosen(words string) []string {
+	parts := []string{words}
+	if q.MultiSelect {
+		parts = strings.Split(words, ",")
+	}
+	var all []string
+	for _, part := range parts {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 || n > len(q.Options) {
+			return []string{words}
+		}
+		if label := q.Options[n-1].Label; !slices.Contains(all, label) {
+			all = append(all, label)
+		}
+	}
+	return all
+}
+
+// A decision is the body of POST /approvals/{id}.
+type decision struct {
+	Behavior string            `json:"behavior"`
+	Always   bool              `json:"always,omitempty"`
+	Message  string            `json:"message,omitempty"`
+	Answers  map[string]string `json:"answers,omitempty"`
+}
+
+// key returns what a key decides, if it does.
+func (f *form) key(key string) (decision, bool) {
+	a := f.approval
+	switch {
+	case len(f.questions) > 0:
+	case a.Kind == "continue" && key == "c":
+		return decision{Behavior: "continue"}, true
+	case a.Kind == "continue" && key == "d":
+		return decision{Behavior: "drop"}, true
+	case a.Kind == "continue":
+	case key == "y":
+		return decision{Behavior: "allow"}, true
+	case key == "a" && len(a.Always) > 0:
+		return decision{Behavior: "allow", Always: true}, true
+	case key == "n":
+		return decision{Behavior: "deny"}, true
+	}
+	return decision{}, false
+}
+
+// isKey reports whether a text is a key that decides.
+func (f *form) isKey(text string) bool {
+	_, ok := f.key(text)
+	return ok
+}
+
+// words returns what a person's words decide. For questions that is known with the
+// last one.
+func (f *form) words(words string) (decision, bool) {
+	switch {
+	case f.approval.Kind == "continue":
+		return decision{}, false
+	case len(f.questions) == 0:
+		return decision{Behavior: "deny", Message: words}, true
+	}
+	q := f.question()
+	f.answers[q.Question] = strings.Join(q.chosen(words), ", ")
+	if f.at++; f.at < len(f.questions) {
+		return decision{}, false
+	}
+	return decision{Behavior: "allow", Answers: f.answers}, true
+}
+
+// input returns what the tool is called with.
+func input(a approval) string {
+	var fields map[string]any
+	if json.Unmarshal(a.Input, &fields) != nil || len(fields) == 0 {
+		return string(a.Input)
+	}
+	var b strings.Builder
+	if command, isText := fields["command"].(string); isText && a.Tool == "Bash" {
+		b.WriteString(command + "\n")
+		delete(fields, "command")
+		delete(fields, "description") // claude's own words for what is to be seen
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		text, isText := fields[name].(string)
+		if !isText {
+			j, err := json.Marshal(fields[name])
+			if err != nil {
+				continue // it was JSON a moment ago
+			}
+			text = string(j)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", name, text)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func plan(raw json.RawMessage) string {
+	var in struct{ Plan string }
+	if json.Unmarshal(raw, &in) != nil || in.Plan == "" {
+		return "Claude has a plan."
+	}
+	return in.Plan
+}
+
+func indent(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }

@@ -1,0 +1,117 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// startle is how long after a question keys do not answer it yet, but are written: whoever
+// is typing when it appears has not seen it. With Enter they answer it then.
+const startle = 500 * time.Millisecond
+
+// key does what a key means.
+func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
+	key := msg.String()
+	empty := m.input.Value() == ""
+	switch {
+	case key == "ctrl+c":
+		return m.stop()
+	case key == "esc" && m.talk.turn != "":
+		return m.interrupt()
+	case key == "ctrl+d" && empty:
+		return m.leave()
+	case key == "enter":
+		return m.enter()
+	case empty && len(m.talk.asks) > 0 && time.Since(m.talk.askedAt) > startle:
+		if d, ok := m.talk.asks[0].key(key); ok {
+			return m.decide(d)
+		}
+	case key == "up" && m.input.Line() == 0 && m.at > 0:
+		return m.recall(m.at - 1)
+	case key == "down" && m.input.Line() == m.input.LineCount()-1 && m.at < len(m.past):
+		return m.recall(m.at + 1)
+	}
+	var cmd tea.Cmd
+	m.input, cmd = m.input.Update(msg)
+	return cmd
+}
+
+// stop stops claude; with nothing to stop it empties the prompt, and leaves when it
+// is pressed twice.
+func (m *model) stop() tea.Cmd {
+	now := time.Now()
+	twice := now.Sub(m.ctrlC) < leaveWithin
+	m.ctrlC = now
+	switch {
+	case twice:
+		return m.leave()
+	case m.talk.turn != "":
+		return m.interrupt()
+	case m.input.Value() != "":
+		m.input.Reset()
+		m.ctrlC = time.Time{}
+		return nil
+	}
+	return m.print([]line{{asNote, "Ctrl-C once more, or Ctrl-D, leaves."}})
+}
+
+func (m *model) interrupt() tea.Cmd {
+	return tea.Batch(m.print([]line{{asNote, "Stopping…"}}), func() tea.Msg { return m.gateway.interrupt(m.ctx) })
+}
+
+func (m *model) leave() tea.Cmd {
+	m.leaving = true
+	return tea.Quit
+}
+
+// enter sends what is written, or answers with it.
+func (m *model) enter() tea.Cmd {
+	text := strings.TrimSpace(m.input.Value())
+	if text == "" {
+		return nil
+	}
+	m.input.Reset()
+	if n := len(m.past); n == 0 || m.past[n-1] != text {
+		m.past = append(m.past, text)
+	}
+	m.at = len(m.past)
+	show := m.print([]line{{asUser, text}})
+	switch {
+	case text == "/quit", text == "/exit":
+		return m.leave()
+	case text == "/help":
+		return tea.Sequence(show, m.print([]line{{asNote, help}}))
+	case len(m.talk.asks) > 0 && m.talk.asks[0].isKey(text):
+		d, _ := m.talk.asks[0].key(text)
+		return tea.Sequence(show, m.decide(d))
+	case len(m.talk.asks) > 0 && m.talk.asks[0].approval.Kind != "continue" && !m.talk.asks[0].answered():
+		f := m.talk.asks[0]
+		d, decided := f.words(text)
+		if decided {
+			return tea.Sequence(show, m.decide(d))
+		}
+		return tea.Sequence(show, m.print(m.talk.asking()))
+	}
+	return tea.Sequence(show, func() tea.Msg { return m.gateway.say(m.ctx, text) })
+}
+
+// decide answers what is asked. It stays until the gateway says that it is answered.
+func (m *model) decide(d decision) tea.Cmd {
+	id := m.talk.asks[0].approval.ID
+	return func() tea.Msg { return m.gateway.decide(m.ctx, id, d) }
+}
+
+// recall puts what was written before into the prompt.
+func (m *model) recall(at int) tea.Cmd {
+	m.at = at
+	if at == len(m.past) {
+		m.input.Reset()
+		return nil
+	}
+	m.input.SetValue(slices.Clone(m.past)[at])
+	m.input.MoveToEnd()
+	return nil
+}

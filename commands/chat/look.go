@@ -1,0 +1,46 @@
+package chat
+
+import (
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"bareclaw/internal/plain"
+)
+
+// drawn returns what stands before the first row of a line and before the others, and
+// how they look. Colours are of the terminal's own sixteen, so that they go with its
+// theme; where it has none, or NO_COLOR is set, they are left out.
+func (k look) drawn() (first, rest string, style lipgloss.Style) {
+	style = lipgloss.NewStyle()
+	switch k {
+	case asUser:
+		return "› ", "  ", style.Bold(true)
+	case asTool:
+		return "✓ ", "  ", style.Foreground(lipgloss.Green)
+	case asFailedTool:
+		return "✗ ", "  ", style.Foreground(lipgloss.Red)
+	case asQuestion:
+		return "? ", "  ", style.Foreground(lipgloss.Yellow)
+	case asNote:
+		return "· ", "  ", style.Faint(true)
+	case asProblem:
+		return "! ", "  ", style.Foreground(lipgloss.Red)
+	}
+	return "", "", style // of claude's own words
+}
+
+// render returns a line as the terminal gets it, no wider than width columns. What it
+// holds is from outside, and made harmless here.
+func (l line) render(width int) string {
+	first, rest, style := l.look.drawn()
+	text := strings.TrimRight(plain.Text(strings.ReplaceAll(l.text, "\r\n", "\n")), " \n\t")
+	text = lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), max(1, width-lipgloss.Width(first)), "")
+	out := make([]string, 0, strings.Count(text, "\n")+1)
+	before := first
+	for part := range strings.SplitSeq(text, "\n") {
+		out = append(out, style.Render(before+part))
+		before = rest
+	}
+	return strings.Join(out, "\n")
+}

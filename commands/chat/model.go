@@ -1,0 +1,232 @@
+package chat
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+
+	"bareclaw/internal/plain"
+)
+
+const (
+	// defaultWidth is for a terminal that does not tell its own.
+	defaultWidth = 80
+	// liveLines is how many lines of what is being said are shown until it is whole.
+	liveLines = 8
+	// promptLines is how tall the prompt grows.
+	promptLines = 6
+	// leaveWithin is how soon a second Ctrl-C must come to leave.
+	leaveWithin = 2 * time.Second
+	// tickEvery is how often the time that a turn takes is shown anew.
+	tickEvery = time.Second
+)
+
+// prompt is before what is written.
+const prompt = "› "
+
+const help = "Enter sends, Alt-Enter or Ctrl-J begins a new line, Up and Down bring back what you wrote. " +
+	"Ctrl-C or Esc stops Claude; Ctrl-C twice or Ctrl-D leaves, and a turn that runs goes on. " +
+	"/clear, /compact and the like are Claude's own; /quit leaves, /help shows this."
+
+// A model is the terminal's state. Its methods are called one at a time.
+type model struct {
+	ctx     context.Context
+	gateway *gateway
+	talk    *talk
+	input   textarea.Model
+	width   int
+	live    live
+	drawn   tea.View // what lives, as it is now
+	before  []string // messages that were open before the channel was listened to
+	past    []string // what was written, oldest first
+	at      int      // which of it is shown; len(past) is none
+	ctrlC   time.Time
+	ticking bool
+	leaving bool
+}
+
+func newModel(ctx context.Context, g *gateway, before []string, width int) *model {
+	in := textarea.New()
+	in.Prompt, in.Placeholder, in.ShowLineNumbers, in.CharLimit = prompt, "Write to Claude; /help says how", false, 0
+	in.DynamicHeight, in.MinHeight, in.MaxHeight = true, 1, promptLines
+	in.KeyMap.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j")
+	in.SetVirtualCursor(false)
+	in.SetStyles(textarea.Styles{Focused: textarea.StyleState{Placeholder: lipgloss.NewStyle().Faint(true)}})
+	m := &model{ctx: ctx, gateway: g, before: before, talk: newTalk(), input: in}
+	m.resize(width)
+	_ = m.draw() // there is nothing to leave out yet
+	return m
+}
+
+// resize takes up how wide the terminal is. The last column stays free: terminals do
+// not agree on where the cursor is after it.
+func (m *model) resize(width int) {
+	m.width = max(10, width-1)
+	m.input.SetWidth(m.width)
+}
+
+// Init begins with the prompt, and with what is asked already.
+func (m *model) Init() tea.Cmd {
+	return tea.Batch(m.input.Focus(), func() tea.Msg { return m.gateway.pending(m.ctx) })
+}
+
+// greeting says where the chat is, and what was before.
+func greeting(channel string, a arrival) []line {
+	lines := []line{{asNote, "Channel " + plain.Line(channel) + ". /help says how this works."}}
+	for _, p := range a.problems {
+		lines = append(lines, line{asProblem, p})
+	}
+	if len(a.last) > 0 && a.last[0].Text != "" {
+		lines = append(lines, line{asNote, "Claude's last words here:"}, line{asClaude, a.last[0].Text})
+	}
+	if a.state == "running" {
+		lines = append(lines, line{asNote, "A turn is running."})
+	}
+	return lines
+}
+
+// print puts lines into the scrollback, in their order.
+func (m *model) print(lines []line) tea.Cmd {
+	if len(lines) == 0 {
+		return nil
+	}
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l.render(m.width)
+	}
+	return tea.Println(strings.Join(out, "\n"))
+}
+
+// Update takes up a key, or what was heard.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.update(msg)
+	return m, tea.Batch(cmd, m.draw())
+}
+
+func (m *model) update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.resize(msg.Width)
+		return nil
+	case tea.KeyPressMsg:
+		return m.key(msg)
+	case shrink:
+		m.live.shrink(msg)
+		return nil
+	case tick:
+		m.ticking = false
+		return m.tick()
+	case said:
+		return m.sent(msg)
+	case told:
+		if msg.err != nil {
+			return m.print([]line{{asProblem, msg.err.Error()}})
+		}
+		return nil
+	case decided:
+		if msg.err != nil {
+			return m.print(append([]line{{asProblem, msg.err.Error()}}, m.talk.again(msg.id)...))
+		}
+		return nil
+	case asked:
+		var lines []line
+		for _, a := range msg {
+			lines = append(lines, m.talk.asked(a)...)
+		}
+		return m.print(lines)
+	case found:
+		return m.print(m.talk.found(msg))
+	case away, back, leaving, accepted, queued, started, shown, approvalOpened, approvalClosed, background, notice, outcome:
+		return m.heard(msg)
+	}
+	var cmd tea.Cmd
+	m.input, cmd = m.input.Update(msg)
+	return cmd
+}
+
+// heard takes up what happens on the channel.
+func (m *model) heard(msg any) tea.Cmd {
+	cmds := []tea.Cmd{m.print(m.talk.take(time.Now(), msg)), m.tick()}
+	switch msg := msg.(type) {
+	case notice:
+		if msg.Code == "gap" {
+			cmds = append(cmds, m.lookAgain())
+		}
+	case back:
+		if ids := m.before; len(ids) > 0 { // what ended until now was not heard
+			m.before = nil
+			cmds = append(cmds, func() tea.Msg { return m.gateway.look(m.ctx, ids) })
+		}
+	}
+	return tea.Batch(cmds...)
+}
+
+// lookAgain asks how things are, when it is not known what was missed.
+func (m *model) lookAgain() tea.Cmd {
+	ids := m.talk.unknown()
+	return tea.Batch(
+		func() tea.Msg { return m.gateway.look(m.ctx, ids) },
+		func() tea.Msg { return m.gateway.pending(m.ctx) },
+	)
+}
+
+// A tick has the time that a turn takes shown anew.
+type tick struct{}
+
+func (m *model) tick() tea.Cmd {
+	if m.ticking || !m.talk.busy() {
+		return nil
+	}
+	m.ticking = true
+	return tea.Tick(tickEvery, func(time.Time) tea.Msg { return tick{} })
+}
+
+// sent takes up what became of a text that was sent.
+func (m *model) sent(s said) tea.Cmd {
+	if s.err != nil {
+		if m.input.Value() == "" { // nothing that was written is lost
+			m.input.SetValue(s.text)
+		}
+		return m.print([]line{{asProblem, "Not sent: " + s.err.Error()}})
+	}
+	m.talk.sent(s.message)
+	return m.tick()
+}
+
+// View shows what lives below the scrollback.
+func (m *model) View() tea.View { return m.drawn }
+
+// draw draws what lives, and returns what leaves out later what it has too much.
+func (m *model) draw() tea.Cmd {
+	if m.leaving {
+		m.drawn = tea.NewView("")
+		return nil
+	}
+	var parts []string
+	if text := m.talk.text.String(); strings.TrimSpace(text) != "" {
+		lines := strings.Split(line{asClaude, text}.render(m.width), "\n")
+		parts = append(parts, lines[max(0, len(lines)-liveLines):]...)
+	}
+	if len(m.talk.asks) > 0 {
+		parts = append(parts, line{asQuestion, m.talk.asks[0].keys()}.render(m.width))
+	}
+	if what := m.talk.activity(time.Now()); what != "" {
+		parts = append(parts, line{asNote, what}.render(m.width))
+	}
+	above := strings.Join(parts, "\n")
+	if above != "" {
+		above += "\n"
+	}
+	content := above + m.input.View()
+	shrinks := m.live.fit(lipgloss.Height(content))
+	v := tea.NewView(m.live.fill(content))
+	if v.Cursor = m.input.Cursor(); v.Cursor != nil {
+		v.Cursor.Y += lipgloss.Height(above) - 1
+	}
+	m.drawn = v
+	return shrinks
+}

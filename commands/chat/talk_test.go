@@ -1,0 +1,73 @@
+package chat
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"bareclaw/claude"
+)
+
+// TestLateWords has the outcome of a turn be found out, as after the gateway was away,
+// before it is heard what was said in it.
+func TestLateWords(t *testing.T) {
+	t.Parallel()
+	at, said := time.Unix(0, 0), func(text string) shown { return shown{{Kind: claude.ShowText, Text: text}} }
+	k := newTalk()
+	k.sent(message{ID: "m1"})
+	k.take(at, started{Turn: "t1", Messages: []string{"m1"}})
+	var lines []line
+	hear := func(v any) { lines = append(lines, k.take(at, v)...) }
+	lines = append(lines, k.found(found{over: []message{{ID: "m1", Turn: "t1", Text: "done"}}})...)
+	hear(started{Turn: "t1", Messages: []string{"m1"}})
+	if k.busy() {
+		t.Error("a turn is taken for one that runs, which is over")
+	}
+	hear(said("done"))
+	hear(outcome(message{ID: "m1", Turn: "t1", Text: "done"}))
+	hear(started{Turn: "t2", Messages: []string{"m2"}})
+	hear(said("done")) // the same words, in another turn
+	hear(outcome(message{ID: "m2", Turn: "t2", Text: "done"}))
+	want := []line{{asClaude, "done"}, {asNote, "0s"}, {asClaude, "done"}, {asNote, "0s"}}
+	if !slices.Equal(lines, want) {
+		t.Errorf("it shows %v, want %v", lines, want)
+	}
+}
+
+// TestAcceptedLate has the reply that a message is accepted come after what the channel
+// tells of it: two connections, of which either may be first.
+func TestAcceptedLate(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(0, 0)
+	k := newTalk()
+	k.take(at, started{Turn: "t1", Messages: []string{"m1", "m2"}})
+	k.sent(message{ID: "m1"})
+	if got := k.activity(at); got != "working · 0s" {
+		t.Errorf("while its turn runs it says %q", got)
+	}
+	k.take(at, outcome(message{ID: "m1", Turn: "t1", Coalesced: true}))
+	k.take(at, outcome(message{ID: "m2", Turn: "t1", Text: "done"}))
+	k.sent(message{ID: "m1"})
+	k.sent(message{ID: "m2"})
+	if k.busy() || k.activity(at) != "" {
+		t.Errorf("when all is over it says %q", k.activity(at))
+	}
+	k.sent(message{ID: "m3"})
+	if got := k.activity(at); got != "waiting" {
+		t.Errorf("of one that waits it says %q", got)
+	}
+}
+
+// TestPendingIsOlder has the list of what is asked come after it was heard that that is
+// answered.
+func TestPendingIsOlder(t *testing.T) {
+	t.Parallel()
+	k := newTalk()
+	k.take(time.Unix(0, 0), approvalClosed(approval{ID: "a1", State: "allowed"}))
+	if lines := k.asked(approval{ID: "a1", State: "pending", Tool: "Bash"}); len(lines) > 0 || len(k.asks) > 0 {
+		t.Errorf("it asks for what is answered: %v", lines)
+	}
+	if lines := k.asked(approval{ID: "a2", State: "pending", Tool: "Bash"}); len(lines) != 1 || len(k.asks) != 1 {
+		t.Errorf("it does not ask: %v", lines)
+	}
+}

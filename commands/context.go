@@ -1,0 +1,52 @@
+// Package commands is the command line beside the daemon itself: what a person or a
+// script asks of a gateway, or does to it. Each command is a struct in a file of its
+// own whose Run is called by kong; what is more than thin is in a room of its own.
+package commands
+
+import (
+	"context"
+	"io"
+
+	"bareclaw/client"
+	"bareclaw/core/config"
+)
+
+// A Context is what commands work with.
+type Context struct {
+	context.Context // ends when the command is interrupted
+
+	In       io.Reader
+	Out, Err io.Writer
+	Version  string   // of this program
+	Self     string   // absolute path of this program's file
+	Environ  []string // as it was before any .env was read
+
+	loaded *config.Config
+}
+
+// Config returns the configuration of this directory and environment, which is read
+// once.
+func (c *Context) Config() (config.Config, error) {
+	if c.loaded == nil {
+		cfg, err := config.Load()
+		if err != nil {
+			return config.Config{}, err
+		}
+		c.loaded = &cfg
+	}
+	return *c.loaded, nil
+}
+
+// Client returns a client of the gateway: the one that this command was started by,
+// if claude runs it, else that of the configuration. It does not ask whether the
+// gateway is there.
+func (c *Context) Client() (*client.Client, error) {
+	if inherited := client.Inherited(); inherited != nil {
+		return inherited, nil
+	}
+	cfg, err := c.Config()
+	if err != nil {
+		return nil, err
+	}
+	return client.Local(cfg), nil
+}

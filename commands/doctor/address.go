@@ -1,0 +1,124 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// dialBound is how long somebody on this machine may take to accept a connection.
+const dialBound = 2 * time.Second
+
+// checkAddress looks whether the gateway has its address, or could have it. It only
+// connects: whoever listens there for a moment would be in the way of a start.
+func checkAddress(ctx context.Context, l *look) []Finding {
+	if l.Report.Wrong("BARECLAW_PORT") || l.Report.Wrong("BARECLAW_HOST") {
+		return nil
+	}
+	address := net.JoinHostPort(l.cfg.Host, strconv.Itoa(l.cfg.Port))
+	if !ofThisMachine(ctx, l.cfg.Host) {
+		return []Finding{problem("address_foreign", l.cfg.Host+" (BARECLAW_HOST) is no address of this machine.",
+			"The gateway cannot listen there, and does not start.", "set BARECLAW_HOST to 127.0.0.1, or to one of: "+machineAddresses())}
+	}
+	h := l.holder()
+	switch {
+	case h.alive && sameAddress(ctx, h.Address, l.cfg.Host, l.cfg.Port):
+		return []Finding{ok("The gateway (pid %d) listens on %s.", h.PID, h.Address)}
+	case h.alive:
+		return []Finding{warning("address_changed", fmt.Sprintf("The gateway (pid %d) listens on %s, not on %s as is configured.", h.PID, h.Address, address),
+			"It was started with other settings.", "bareclaw restart")}
+	case l.cfg.Port == 0:
+		return []Finding{ok("A free port will be picked.")}
+	}
+	return []Finding{tryAddress(ctx, address, l.cfg.Port)}
+}
+
+// tryAddress looks whether somebody listens where the gateway will.
+func tryAddress(ctx context.Context, address string, port int) Finding {
+	who := listener(port)
+	if strings.HasPrefix(who, "systemd ") { // a connection would start the gateway
+		return ok("systemd listens on port %d, and starts the gateway with the first connection.", port)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialBound)
+	defer cancel()
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return ok("Port %d is free.", port)
+	}
+	if err == nil {
+		_ = c.Close()
+	}
+	if who == "" {
+		who = "another program"
+	}
+	return problem("port_taken", fmt.Sprintf("Port %d is used by %s.", port, who), "The gateway does not start while it is.",
+		"stop that program, or set BARECLAW_PORT to another port")
+}
+
+// sameAddress reports whether a daemon that listens on have does what is configured.
+func sameAddress(ctx context.Context, have, host string, port int) bool {
+	h, p, err := net.SplitHostPort(have)
+	if err != nil || port != 0 && p != strconv.Itoa(port) {
+		return false
+	}
+	ip := net.ParseIP(h)
+	for _, want := range resolve(ctx, host) {
+		if ip.Equal(want) || ip.IsUnspecified() && want.IsUnspecified() {
+			return true
+		}
+	}
+	return false
+}
+
+func resolve(ctx context.Context, host string) []net.IP {
+	ips, err := net.DefaultResolver.LookupIP(ctx, "ip", host)
+	if err != nil {
+		return nil
+	}
+	return ips
+}
+
+// ofThisMachine reports whether the gateway can listen on that address.
+func ofThisMachine(ctx context.Context, host string) bool {
+	for _, ip := range resolve(ctx, host) {
+		if ip.IsLoopback() || ip.IsUnspecified() {
+			return true
+		}
+		for _, own := range ownAddresses() {
+			if own.Equal(ip) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func ownAddresses() []net.IP {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var ips []net.IP
+	for _, a := range addrs {
+		if n, isNet := a.(*net.IPNet); isNet {
+			ips = append(ips, n.IP)
+		}
+	}
+	return ips
+}
+
+func machineAddresses() string {
+	list := ""
+	for _, ip := range ownAddresses() {
+		if list != "" {
+			list += ", "
+		}
+		list += ip.String()
+	}
+	return list
+}

@@ -1,0 +1,112 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"bareclaw/sessionhost"
+)
+
+const (
+	moveState   = "set BARECLAW_STATE_DIR to a directory on a local disk"
+	moveRuntime = "set BARECLAW_RUNTIME_DIR to a shorter directory"
+)
+
+func checkDirectories(_ context.Context, l *look) []Finding {
+	var found []Finding
+	if dir := l.cfg.StateDir; dir != "" {
+		found = append(found, checkState(dir)...)
+	}
+	if dir := l.cfg.RuntimeDir; dir != "" {
+		found = append(found, checkRuntime(dir, l.holder().alive)...)
+	}
+	if dir := l.cfg.CWD; dir != "" && unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
+		found = append(found, problem("cwd_unwritable", "claude's directory "+dir+" (BARECLAW_CWD) cannot be written.",
+			"Session ids are kept there, and claude works there.", "chmod u+rwx "+quote(dir)))
+	}
+	return found
+}
+
+func checkState(dir string) []Finding {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []Finding{checkParent(dir)}
+	}
+	found := checkPrivate(dir, info, err, "state_open", "It holds every message, and who can write there can command the gateway.")
+	if len(found) > 0 && found[0].Code == "directory_unusable" {
+		return found
+	}
+	if kind, why := fileSystem(dir); why != "" {
+		found = append(found, warning("state_file_system", fmt.Sprintf("The state directory %s is on %s.", dir, kind), why, moveState))
+	}
+	if len(found) == 0 {
+		found = append(found, ok("The state directory %s is private and can be written.", dir))
+	}
+	return found
+}
+
+// checkParent looks whether a directory that is not there yet can be made.
+func checkParent(dir string) Finding {
+	parent := dir
+	for !exists(parent) && parent != filepath.Dir(parent) {
+		parent = filepath.Dir(parent)
+	}
+	if err := unix.Access(parent, unix.W_OK|unix.X_OK); err != nil {
+		return problem("directory_unusable", fmt.Sprintf("%s cannot be made: %s: %v.", dir, parent, err),
+			"The gateway does not start without it.", "`mkdir -p -m 700 "+quote(dir)+"`, as a user who may")
+	}
+	return note("state_missing", "The state directory "+dir+" does not exist yet.", "The gateway makes it when it is started for the first time.", "")
+}
+
+// checkPrivate looks whether a directory can be used by this user, and by no other.
+func checkPrivate(dir string, info fs.FileInfo, err error, open, why string) []Finding {
+	unusable := func(what string) []Finding {
+		return []Finding{problem("directory_unusable", dir+" "+what+".", "The gateway does not start without it.", "ls -ld "+quote(dir))}
+	}
+	switch {
+	case err != nil:
+		return unusable("cannot be looked at: " + err.Error())
+	case !info.IsDir():
+		return unusable("is not a directory")
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Getuid() {
+		return []Finding{problem("directory_owner", fmt.Sprintf("%s belongs to another user (uid %d).", dir, stat.Uid),
+			"Was the gateway started with sudo once? "+why, fmt.Sprintf("`chown -R %d %s`, as root", os.Getuid(), quote(dir)))}
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return unusable("cannot be written: " + err.Error())
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return []Finding{problem(open, fmt.Sprintf("%s is open to others (mode %04o).", dir, mode), why, "chmod 700 "+quote(dir)).
+			by(func(context.Context) error { return os.Chmod(dir, 0o700) })}
+	}
+	return nil
+}
+
+func checkRuntime(dir string, running bool) []Finding {
+	var found []Finding
+	if err := sessionhost.CheckRuntimeDir(dir); err != nil {
+		found = append(found, problem("socket_path_long", err.Error()+".", "The gateway does not start.", moveRuntime))
+	}
+	info, err := os.Stat(dir)
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case missing && running:
+		return append(found, problem("runtime_missing", "The runtime directory "+dir+" is gone while the gateway runs.",
+			"Its sockets were there: sessions cannot be taken up, and commands do not reach it. Some systems remove it at logout.",
+			"`bareclaw service install`, or start the gateway anew; `loginctl enable-linger` keeps the directory"))
+	case missing:
+		return found
+	}
+	found = append(found, checkPrivate(dir, info, err, "runtime_open", "Its sockets command the gateway and its sessions.")...)
+	if len(found) == 0 {
+		found = append(found, ok("The runtime directory %s is private and can be written.", dir))
+	}
+	return found
+}

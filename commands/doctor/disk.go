@@ -1,0 +1,129 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where room becomes short. The ledger's log alone may grow by 16 MiB.
+const (
+	fewBytes  = 1 << 30
+	noBytes   = 100 << 20
+	fewInodes = 10_000
+	noInodes  = 1000
+)
+
+const (
+	// usualSync is what a sync takes where the figures of docs/performance.md were
+	// measured.
+	usualSync = 300 * time.Microsecond
+	// slowSync is when a sync is what a message waits for most.
+	slowSync = 5 * time.Millisecond
+	// syncs is how many are made to tell the usual one.
+	syncs = 15
+)
+
+func checkDisk(ctx context.Context, l *look) []Finding {
+	dir := l.cfg.StateDir
+	if dir == "" {
+		return nil
+	}
+	present := exists(dir)
+	for !exists(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return nil // of a directory that cannot be looked at the check of directories tells
+	}
+	found := judgeRoom(dir, s.Bavail*uint64(s.Bsize), s.Files, s.Ffree)
+	if !present {
+		return found
+	}
+	took, err := timeSyncs(ctx, dir)
+	if err != nil {
+		return found // who cannot write there is told so elsewhere
+	}
+	return append(found, judgeSync(took))
+}
+
+// judgeRoom says what it means that so many bytes and inodes are free.
+func judgeRoom(dir string, free, inodes, freeInodes uint64) []Finding {
+	const why = "On a full disk nothing is accepted (507), and outcomes wait to be written."
+	look := "du -sh " + quote(dir) + "/* | sort -h"
+	var found []Finding
+	room := fmt.Sprintf("%s has %s free", dir, bytesOf(free))
+	switch {
+	case free < noBytes:
+		found = append(found, problem("disk_full", room+".", why, look))
+	case free < fewBytes:
+		found = append(found, warning("disk_low", room+".", why, look))
+	default:
+		found = append(found, ok("%s.", room))
+	}
+	files := fmt.Sprintf("%s has room for %d more files", dir, freeInodes)
+	switch {
+	case inodes == 0: // it counts none
+	case freeInodes < noInodes:
+		found = append(found, problem("inodes_gone", files+".", why, look))
+	case freeInodes < fewInodes:
+		found = append(found, warning("inodes_low", files+".", why, look))
+	}
+	return found
+}
+
+func judgeSync(took time.Duration) Finding {
+	shown := took.Round(10 * time.Microsecond)
+	if took < slowSync {
+		return ok("A sync takes %v.", shown)
+	}
+	return note("disk_slow", fmt.Sprintf("A sync takes %v on the state directory's disk.", shown),
+		fmt.Sprintf("Each message waits for one before it is accepted; the project's figures are for %v.", usualSync), moveState)
+}
+
+// timeSyncs returns what a sync of a small write usually takes in that directory. The
+// file that it uses has no name, and is gone with the program.
+func timeSyncs(ctx context.Context, dir string) (time.Duration, error) {
+	f, err := unnamedFile(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Close() }()
+	took := make([]time.Duration, 0, syncs)
+	block := make([]byte, 4096)
+	for len(took) < syncs && ctx.Err() == nil {
+		if _, err := f.WriteAt(block, 0); err != nil {
+			return 0, err
+		}
+		began := time.Now()
+		if err := syncData(f); err != nil {
+			return 0, err
+		}
+		took = append(took, time.Since(began))
+	}
+	if len(took) == 0 {
+		return 0, ctx.Err()
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}
+
+// bytesOf shows a number of bytes.
+func bytesOf(n uint64) string {
+	const step = 1024
+	unit, v := 0, float64(n)
+	units := [...]string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	for v >= step && unit < len(units)-1 {
+		v /= step
+		unit++
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, units[unit])
+}

@@ -1,0 +1,49 @@
+package doctor
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"strings"
+)
+
+func checkExposure(ctx context.Context, l *look) []Finding {
+	if l.Report.Wrong("BARECLAW_HOST") || l.Report.Wrong("BARECLAW_HTTP_TOKEN") {
+		return nil // a host that others can reach without a token is a problem of the configuration
+	}
+	var found []Finding
+	guarded := l.cfg.HTTPToken.IsSet()
+	if !loopback(ctx, l.cfg.Host) {
+		found = append(found, warning("exposed", "The gateway listens on "+l.cfg.Host+", which others can reach.",
+			"HTTP is not encrypted: who can listen on the way reads the token, and whoever has it runs commands as this user.",
+			"set BARECLAW_HOST=127.0.0.1 and put a reverse proxy with TLS before it"))
+	}
+	if len(l.cfg.AllowedHosts) > 0 && !guarded {
+		found = append(found, warning("proxy_without_token", "Requests for "+strings.Join(l.cfg.AllowedHosts, ", ")+" are accepted without a token.",
+			"What a reverse proxy of this user sends on counts as this user's, whoever sent it: whoever reaches the proxy commands the gateway.",
+			"set BARECLAW_HTTP_TOKEN, as by `openssl rand -hex 32`"))
+	}
+	if runtime.GOOS != "linux" && !guarded {
+		found = append(found, warning("peer_unknown", "Other users of this machine can command the gateway.",
+			"This system does not tell which user is at the other end of a TCP connection.", "set BARECLAW_HTTP_TOKEN, as by `openssl rand -hex 32`"))
+	}
+	if len(found) == 0 {
+		by := "only this user's programs are listened to"
+		if guarded {
+			by = "with the token only"
+		}
+		found = append(found, ok("The gateway is for this machine, %s.", by))
+	}
+	return found
+}
+
+// loopback reports whether all addresses of a host are reached from this machine only.
+func loopback(ctx context.Context, host string) bool {
+	ips := resolve(ctx, host)
+	for _, ip := range ips {
+		if !ip.IsLoopback() {
+			return false
+		}
+	}
+	return len(ips) > 0 || net.ParseIP(host).IsLoopback()
+}

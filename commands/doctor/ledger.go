@@ -1,0 +1,90 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"bareclaw/core/ledger"
+)
+
+const (
+	// ledgerBound is enough to look through some 20 GB.
+	ledgerBound = time.Minute
+	// largeLog is far more than the log has when the gateway works.
+	largeLog = 256 << 20
+
+	restoreLedger = "`bareclaw restore FILE`, from a backup; or save what can be read: `sqlite3 ledger.db .recover | sqlite3 new.db`"
+)
+
+func checkLedger(ctx context.Context, l *look) []Finding {
+	if l.cfg.StateDir == "" {
+		return nil
+	}
+	path := filepath.Join(l.cfg.StateDir, "ledger.db")
+	e, err := ledger.Examine(ctx, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []Finding{ok("There is no ledger yet.")}
+	case errors.Is(err, ledger.ErrForeign):
+		return []Finding{problem("ledger_foreign", path+" is the database of another program.", "The gateway does not start.", "move it away")}
+	case err != nil:
+		return []Finding{problem("ledger_unreadable", err.Error()+".", "The gateway does not start, or refuses messages.", "ls -l "+quote(path)+"*")}
+	}
+	return judgeLedger(path, e)
+}
+
+// judgeLedger says what it means what was found.
+func judgeLedger(path string, e ledger.Examination) []Finding {
+	var found []Finding
+	if len(e.Damage) > 0 {
+		found = append(found, problem("ledger_damaged", path+" is damaged: "+strings.Join(e.Damage, "; ")+".",
+			"What is in the damaged part is lost, and the gateway may refuse messages.", restoreLedger))
+	}
+	if e.Schema > e.Known {
+		found = append(found, problem("ledger_newer", fmt.Sprintf("The ledger has schema %d, and this program knows up to %d.", e.Schema, e.Known),
+			"This program does not start with it.", "use the newer bareclaw that wrote it"))
+	}
+	if e.Mode&0o077 != 0 {
+		found = append(found, problem("ledger_open", fmt.Sprintf("%s is open to others (mode %04o).", path, e.Mode), "It holds every message.", "chmod 600 "+quote(path)).
+			by(func(context.Context) error { return closeLedger(path) }))
+	}
+	if b := e.Balance; b != nil && !b.Even() {
+		found = append(found, problem("ledger_uneven", fmt.Sprintf("The ledger does not balance: %d accepted, %d answered, %d failed, %d cancelled, %d open.",
+			b.Accepted, b.Answered, b.Failed, b.Cancelled, b.Waiting), "Some message has no outcome, or two.", "keep a copy of "+quote(path)+" and report it"))
+	}
+	if e.LogSize > largeLog {
+		found = append(found, warning("ledger_log_large", fmt.Sprintf("The ledger's log has grown to %s.", bytesOf(uint64(e.LogSize))),
+			"It is copied into the ledger when nobody waits: something keeps it from that, such as a program that reads the ledger.", "bareclaw restart"))
+	}
+	if !e.Checked && len(e.Damage) == 0 {
+		found = append(found, note("ledger_unchecked", fmt.Sprintf("The ledger (%s) was not searched for damage within %v.", bytesOf(uint64(e.Size)), ledgerBound),
+			"Whether it is whole is not known.", "sqlite3 "+quote(path)+" 'PRAGMA quick_check'"))
+	}
+	if len(found) == 0 {
+		found = append(found, whole(e))
+	}
+	return found
+}
+
+func whole(e ledger.Examination) Finding {
+	if e.Balance == nil {
+		return ok("The ledger is whole, and empty.")
+	}
+	return ok("The ledger is whole and balances: %s accepted, %d open; %s.", plural(int(e.Balance.Accepted), "message"), e.Balance.Waiting, bytesOf(uint64(e.Size+e.LogSize)))
+}
+
+// closeLedger takes the ledger's files away from everybody else.
+func closeLedger(path string) error {
+	for _, file := range []string{path, path + "-wal", path + "-shm"} {
+		if err := os.Chmod(file, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// listener names the program that listens on a TCP port of this machine, empty if
+// it is not to be told: of other users' programs only root sees the sockets.
+func listener(port int) string {
+	sockets := listening(port)
+	fds, err := filepath.Glob("/proc/[0-9]*/fd/*")
+	if len(sockets) == 0 || err != nil {
+		return ""
+	}
+	for _, fd := range fds {
+		target, err := os.Readlink(fd)
+		if err != nil || !sockets[target] {
+			continue
+		}
+		process := filepath.Dir(filepath.Dir(fd))
+		name, _ := os.ReadFile(process + "/comm") // without one it has its number
+		return fmt.Sprintf("%s (pid %s)", strings.TrimSpace(string(name)), filepath.Base(process))
+	}
+	return ""
+}
+
+// listening returns the sockets that listen on a port, as /proc/<pid>/fd shows them:
+// proc_pid_net(5).
+func listening(port int) map[string]bool {
+	const (
+		localField, stateField, inodeField = 1, 3, 9
+		listen                             = "0A"
+	)
+	suffix := fmt.Sprintf(":%04X", port)
+	sockets := map[string]bool{}
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		b, err := os.ReadFile(table)
+		if err != nil {
+			continue // without IPv6 there is but one
+		}
+		for line := range strings.Lines(string(b)) {
+			f := strings.Fields(line)
+			if len(f) > inodeField && f[stateField] == listen && strings.HasSuffix(f[localField], suffix) {
+				sockets["socket:["+f[inodeField]+"]"] = true
+			}
+		}
+	}
+	return sockets
+}

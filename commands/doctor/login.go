@@ -1,0 +1,94 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"bareclaw/core/config"
+)
+
+// providers are the variables that have claude use another provider's login.
+var providers = [...]struct{ variable, name string }{
+	{"CLAUDE_CODE_USE_BEDROCK", "Amazon Bedrock"},
+	{"CLAUDE_CODE_USE_ANTHROPIC_AWS", "Claude on AWS"},
+	{"CLAUDE_CODE_USE_VERTEX", "Google Vertex AI"},
+	{"CLAUDE_CODE_USE_ANTHROPIC_GOOGLE_CLOUD", "Claude on Google Cloud"},
+	{"CLAUDE_CODE_USE_FOUNDRY", "Microsoft Foundry"},
+	{"CLAUDE_CODE_USE_MANTLE", "Mantle"},
+	{"CLAUDE_CODE_USE_GATEWAY", "an LLM gateway"},
+}
+
+// checkLogin tells which login claude will see. Of what is secret it looks only
+// whether it is there.
+func checkLogin(_ context.Context, l *look) []Finding {
+	if l.cfg.Agent == config.AgentEcho {
+		return nil
+	}
+	seen := l.claudeEnviron()
+	found := withheldKeys(l, seen)
+	if kind := loginSeen(seen); kind != "" {
+		return append([]Finding{ok("claude will use %s.", kind)}, found...)
+	}
+	const what = "No login was found where claude usually has one."
+	const why = "claude may have one elsewhere (a keychain, apiKeyHelper); without any, no message is answered."
+	if l.Turn && !l.Offline || runtime.GOOS == "darwin" { // the turn shows, or nobody can see into the keychain
+		return append(found, note("login_unseen", what, why, "run `claude` once to log in"))
+	}
+	return append(found, warning("login_missing", what, why, "run `claude` once to log in"))
+}
+
+// loginSeen names the login that claude chooses in that environment, empty if none is
+// seen.
+func loginSeen(environ []string) string {
+	for _, p := range providers {
+		if isOn(variable(environ, p.variable)) {
+			return p.name + " (" + p.variable + ")"
+		}
+	}
+	for _, key := range [...]string{"ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"} {
+		if variable(environ, key) != "" {
+			return "the key in " + key + " (BARECLAW_PASS_ENV), each use of which is paid for"
+		}
+	}
+	if variable(environ, "CLAUDE_CODE_OAUTH_TOKEN") != "" {
+		return "the subscription's token in CLAUDE_CODE_OAUTH_TOKEN"
+	}
+	dir := variable(environ, "CLAUDE_CONFIG_DIR")
+	if dir == "" {
+		dir = filepath.Join(variable(environ, "HOME"), ".claude")
+	}
+	if path := filepath.Join(dir, ".credentials.json"); exists(path) {
+		return "the login kept in " + path
+	}
+	return ""
+}
+
+// withheldKeys tells of keys in the gateway's environment that claude does not see.
+func withheldKeys(l *look, seen []string) []Finding {
+	var names []string
+	for _, key := range [...]string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_API_KEY"} {
+		if variable(l.Environ, key) != "" && variable(seen, key) == "" {
+			names = append(names, key)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	passed := strings.Join(slices.Concat(l.cfg.PassEnv, names), ",")
+	return []Finding{note("key_withheld", strings.Join(names, ", ")+" is set, and claude does not see it.",
+		"With a key, each use is paid for in place of a subscription, and every tool that claude runs could read it.",
+		"to use it all the same: BARECLAW_PASS_ENV="+passed)}
+}
+
+func isOn(value string) bool {
+	return value != "" && !slices.Contains([]string{"0", "false", "no", "off"}, strings.ToLower(value))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,41 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"bareclaw/internal/screen"
+)
+
+// maxWidth is how long a line may be that is easy to read.
+const maxWidth = 110
+
+// StyleFor returns the style for what is shown on w: its width and colours.
+func StyleFor(w io.Writer) Style {
+	width, terminal := screen.Columns(w)
+	if !terminal {
+		width = maxWidth
+	}
+	return Style{Colour: screen.PaletteFor(w).On, Width: min(width, maxWidth)}
+}
+
+// Watch returns what shows on a terminal which checks are not done, for
+// [Options.Progress]; nil if w is no terminal.
+func Watch(w io.Writer) func(waiting []string) {
+	width, terminal := screen.Columns(w)
+	if !terminal {
+		return nil
+	}
+	return func(waiting []string) {
+		line := ""
+		if len(waiting) > 0 {
+			line = fmt.Sprintf("%d of %d done, looking at: %s", len(checks())-len(waiting), len(checks()), strings.Join(waiting, ", "))
+		}
+		for utf8.RuneCountInString(line) >= width {
+			line = line[:len(line)-1] // names of checks are ASCII
+		}
+		_, _ = fmt.Fprint(w, "\r\x1b[K"+line) // for show
+	}
+}

@@ -1,0 +1,73 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"bareclaw/client"
+	"bareclaw/core/config"
+)
+
+// Exit statuses of all commands.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1   // what was asked for failed, or something is wrong
+	ExitUsage       = 2   // bad arguments or configuration
+	ExitUnreachable = 3   // the gateway cannot be reached
+	ExitInterrupted = 130 // ended by Ctrl-C
+)
+
+// ErrFailed ends a command with ExitFailed when it has said what is wrong already.
+var ErrFailed = errors.New("failed")
+
+// ErrUsage is in the error of a command that was called in a way that cannot work.
+var ErrUsage = errors.New("usage")
+
+// Usagef returns an error that means ExitUsage, with a text for a person.
+func Usagef(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}
+
+type usageError struct{ error }
+
+// Is reports whether target is ErrUsage.
+func (usageError) Is(target error) bool { return target == ErrUsage }
+
+// Unwrap returns what it was made of.
+func (e usageError) Unwrap() error { return e.error }
+
+// ExitStatus returns the exit status that an error of a command means.
+func ExitStatus(err error) int {
+	_, misconfigured := errors.AsType[*config.Problem](err)
+	switch {
+	case err == nil:
+		return ExitOK
+	case misconfigured, errors.Is(err, ErrUsage):
+		return ExitUsage
+	case errors.Is(err, client.ErrUnreachable):
+		return ExitUnreachable
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	}
+	return ExitFailed
+}
+
+// inCommands names by its command what the gateway names by its route.
+var inCommands = strings.NewReplacer(
+	"GET /channels/{key}/rules lists", "`bareclaw channels rules` lists", "GET /channels lists", "`bareclaw channels` lists",
+	"GET /schedules lists", "`bareclaw schedule list` lists", "GET /approvals lists", "`bareclaw approvals` lists",
+	"POST /channels/{key}/interrupt", "`bareclaw channels interrupt`", "DELETE /schedules/{id}", "`bareclaw schedule remove`",
+)
+
+// Text returns what an error of a command says to a person in a terminal.
+func Text(err error) string { return Plain(inCommands.Replace(err.Error())) }
+
+// Advice returns what to do about an error of a command, empty if its text says it.
+func Advice(err error) string {
+	if errors.Is(err, client.ErrUnreachable) {
+		return "Is it running? Start it with `bareclaw serve`, or `bareclaw service install`; `bareclaw doctor` looks further."
+	}
+	return ""
+}

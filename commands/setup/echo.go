@@ -1,0 +1,21 @@
+package setup
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// hideTyping has a terminal show nothing of what is typed; lines and Ctrl-C stay as
+// they are.
+func hideTyping(fd int) error {
+	state, err := unix.IoctlGetTermios(fd, getTermios)
+	if err == nil {
+		state.Lflag &^= unix.ECHO
+		err = unix.IoctlSetTermios(fd, setTermios, state)
+	}
+	if err != nil {
+		return fmt.Errorf("hide what is typed: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+// Package envfile changes single settings of a .env and leaves all else in it as it
+// is: other settings, comments, their order, ends of lines. What it writes is read by
+// core/config as the same values, which it makes sure of before it writes.
+package envfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"bareclaw/core/config"
+)
+
+// A File is a .env in memory. The zero value is an empty one.
+type File struct {
+	path string // of the file itself, no link to it
+	text string
+	mode fs.FileMode // of the file; 0 where there is none
+	vars map[string]string
+}
+
+// Open reads a .env, which need not be there. The error of one that cannot be
+// understood is a [*config.Problem].
+func Open(path string) (*File, error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // a link stays one
+	}
+	f := &File{path: path}
+	vars, err := config.ReadDotEnv(path)
+	if err != nil {
+		return nil, err
+	}
+	f.vars = vars
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the settings: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the settings: %w", err)
+	}
+	f.text, f.mode = string(b), info.Mode().Perm()
+	return f, nil
+}
+
+// Get returns what the file sets a variable to, and false if it does not.
+func (f *File) Get(name string) (string, bool) {
+	value, ok := f.vars[name]
+	return value, ok
+}
+
+// Set sets a variable. What is set so already stays as it is written. The error says
+// that a .env cannot hold the value; nothing has changed then.
+func (f *File) Set(name, value string) error {
+	if old, ok := f.vars[name]; ok && old == value {
+		return nil
+	}
+	text, ok := write(f.text, name, value)
+	if !ok {
+		return fmt.Errorf("%s: a .env cannot hold this value", name)
+	}
+	vars, ok := config.ParseDotEnv([]byte(text))
+	if !ok || vars[name] != value || !sameNames(f.vars, vars, name) {
+		return fmt.Errorf("%s cannot be set in %s without changing what is beside it; set it by hand", name, f.path)
+	}
+	f.text, f.vars = text, vars
+	return nil
+}
+
+// sameNames reports whether two sets of variables have the same names, but for one
+// that may be new.
+func sameNames(before, after map[string]string, added string) bool {
+	names := slices.Collect(maps.Keys(before))
+	if _, ok := before[added]; !ok {
+		names = append(names, added)
+	}
+	slices.Sort(names)
+	return slices.Equal(names, slices.Sorted(maps.Keys(after)))
+}
+
+// Save writes the file, readable by the user alone, in one step: it is the old one or
+// the new one whatever happens. It reports whether there was anything to change.
+func (f *File) Save() (changed bool, err error) {
+	const private = 0o600
+	old, err := os.ReadFile(f.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("read the settings: %w", err)
+	}
+	if err == nil && string(old) == f.text && f.mode == private {
+		return false, nil
+	}
+	dir := filepath.Dir(f.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return false, fmt.Errorf("make the directory of the settings: %w", err)
+	}
+	file, err := renameio.NewPendingFile(f.path, renameio.WithTempDir(dir), renameio.WithStaticPermissions(private))
+	if err == nil {
+		defer func() { _ = file.Cleanup() }() // does nothing once it has its place
+		_, err = file.WriteString(f.text)
+	}
+	if err == nil {
+		err = file.CloseAtomicallyReplace()
+	}
+	if err != nil {
+		return false, fmt.Errorf("write the settings: %w", err)
+	}
+	f.mode = private
+	return true, nil
+}
+
+// write returns a text with a variable set, and false if that cannot be.
+func write(text, name, value string) (string, bool) {
+	quoted, ok := quote(value)
+	if !ok {
+		return "", false
+	}
+	line := name + "=" + quoted
+	if start, end, ok := find(text, name); ok {
+		return text[:start] + line + text[end:], true
+	}
+	if at, ok := findExample(text, name); ok {
+		return text[:at] + line + "\n" + text[at:], true
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text + line + "\n", true
+}

@@ -1,0 +1,299 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bareclaw/core/config"
+	"bareclaw/internal/filelock"
+	"bareclaw/internal/plain"
+)
+
+const (
+	// codeLife is how long a code is good unless it is said otherwise.
+	codeLife = 5 * time.Minute
+	// pollWait is how long one poll waits, and pollPause how long is waited between
+	// polls where something else is in the way: see [wizard.watch].
+	pollWait  = 25 * time.Second
+	pollPause = time.Second
+	// batch is how many updates Telegram gives at once.
+	batch = 100
+	// chatPrefix and the number of a Telegram chat are the name of its channel.
+	chatPrefix = "tg-"
+)
+
+// pair finds out who owns the bot: whoever opens it by a link that only this terminal
+// shows.
+func (w *wizard) pair(ctx context.Context) (Outcome, error) {
+	users := w.current(varUsers)
+	switch {
+	case w.bot.Username == "":
+		return skipped("there is no bot"), nil
+	case users != "" && !w.Pair:
+		return unchanged("it listens to " + plain.Line(users)), nil
+	case w.terminal == nil && !w.Pair:
+		return Outcome{}, &trouble{"nobody may talk to the bot, so its token was not saved", "run this with --pair, or with --allowed-users and your numeric id"}
+	}
+	lock, err := w.lockPolling()
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer func() { _ = lock.Close() }()
+	for {
+		owner, err := w.waitForTap(ctx)
+		if w.terminal != nil && errors.Is(err, errExpired) {
+			w.note("The code has expired.")
+			again, askErr := w.terminal.confirm(ctx, "Try again with a new one?", "A code is good for a few minutes, once.")
+			if askErr == nil && again {
+				continue
+			}
+			err = cmp.Or(askErr, err)
+		}
+		switch {
+		case errors.Is(err, errSkip):
+			return Outcome{State: Skipped, Detail: "nobody may talk to the bot yet, so its token was not saved", Next: "run this again, or with --allowed-users and your numeric id"}, nil
+		case err != nil:
+			return Outcome{}, err
+		}
+		return w.welcome(ctx, owner)
+	}
+}
+
+// welcome makes somebody an allowed user and tells them.
+func (w *wizard) welcome(ctx context.Context, owner tgUser) (Outcome, error) {
+	users := strings.TrimPrefix(w.current(varUsers)+","+strconv.FormatInt(owner.ID, 10), ",")
+	if err := w.choose(varUsers, users); err != nil {
+		return Outcome{}, err
+	}
+	if w.current(varNotify) == "" { // else the heartbeat would have nobody to tell
+		if err := w.choose(varNotify, chatPrefix+strconv.FormatInt(owner.ID, 10)); err != nil {
+			return Outcome{}, err
+		}
+	}
+	if _, err := w.write(); err != nil {
+		return Outcome{}, err
+	}
+	w.newOwner = owner.ID
+	if err := w.bot.send(ctx, owner.ID, "You are connected. The gateway listens to you here."); err != nil && ctx.Err() == nil {
+		w.note("The greeting was not sent: %s", plain.Line(err.Error()))
+	}
+	return done("the bot listens to " + describe(owner)), nil
+}
+
+// describe is a person for a line: what they call themselves, and the id, which they
+// cannot choose.
+func describe(u tgUser) string {
+	name := plain.Line(u.FirstName + " " + u.LastName)
+	if u.Username != "" {
+		name += " (@" + plain.Line(u.Username) + ")"
+	}
+	return fmt.Sprintf("%s, id %d", name, u.ID)
+}
+
+// lockPolling makes sure that no gateway of this user receives the bot's messages, now
+// and for as long as the file is open.
+func (w *wizard) lockPolling() (*os.File, error) {
+	dir, _, err := config.UserDirs()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make room for the polling lock: %w", err)
+	}
+	path := config.Config{UserDir: dir, TelegramToken: config.NewSecret(w.bot.token)}.TelegramLock()
+	f, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the polling lock: %w", err)
+	}
+	err = filelock.Try(f)
+	if err == nil {
+		return f, nil
+	}
+	_ = f.Close()
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, &trouble{"a gateway of yours receives this bot's messages now, and would get the tap",
+			"stop it and run this again, or add the numeric id to BARECLAW_ALLOWED_USERS in " + w.path}
+	}
+	return nil, err
+}
+
+// errExpired says that nobody tapped in time.
+var errExpired = &trouble{"nobody opened the link in time", "run this again, or with --allowed-users and your numeric id"}
+
+// waitForTap shows a link with a new code and returns who opened it, once that is
+// confirmed.
+func (w *wizard) waitForTap(ctx context.Context) (tgUser, error) {
+	for {
+		code := newCode()
+		w.invite("https://t.me/" + w.bot.Username + "?start=" + code)
+		tap, err := w.watch(ctx, code)
+		if err != nil {
+			return tgUser{}, err
+		}
+		if w.terminal == nil {
+			return tap, nil
+		}
+		yes, err := w.terminal.confirm(ctx, "It was opened by "+describe(tap)+". Is that you?", "Whoever is let in can have Claude run commands on this machine as you.")
+		if err != nil || yes {
+			return tap, err
+		}
+		w.note("Not let in. Here is another link, with a new code.")
+	}
+}
+
+// newCode returns what nobody guesses, in characters that a link may have.
+func newCode() string {
+	b := make([]byte, 12) // 96 bits
+	_, _ = rand.Read(b)   // never fails
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// invite shows the link. It comes before its picture, for who does not see that.
+func (w *wizard) invite(link string) {
+	w.note("Open this link with the Telegram that shall talk to the bot, and tap Start:")
+	w.note("  %s", plain.Line(link))
+	if w.NoQR {
+		return
+	}
+	if picture, err := drawQR(link, unicodeTerminal(w.inEnviron)); err == nil { // else the link does
+		w.say("%s", picture)
+	}
+}
+
+// watch polls until somebody opens the link, the code expires, or it is skipped.
+//
+// Nothing is acknowledged meanwhile: the gateway is to see what others, or the owner,
+// wrote before and besides. So polls are asked for what is not acknowledged, the tap
+// comes among it, and a poll only waits where there is nothing else; otherwise one is
+// made each second. The tap is acknowledged at the end where that loses nothing: see
+// [wizard.acknowledge].
+func (w *wizard) watch(ctx context.Context, code string) (tgUser, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(w.PairFor, codeLife), errExpired)
+	defer cancel()
+	type result struct {
+		user tgUser
+		err  error
+	}
+	polled := make(chan result, 1)
+	go func() { // ends with ctx
+		u, err := w.poll(ctx, code)
+		polled <- result{u, err}
+	}()
+	var typed <-chan readLine
+	if w.terminal != nil {
+		_, _ = fmt.Fprint(w.Out, "    Waiting for the tap; s and Enter skips: ")
+		defer w.say("")
+		typed = w.terminal.lines()
+	} else {
+		w.note("Waiting for the tap …")
+	}
+	for {
+		select {
+		case r := <-polled:
+			if r.err != nil && ctx.Err() != nil {
+				r.err = context.Cause(ctx)
+			}
+			return r.user, r.err
+		case line := <-typed:
+			w.terminal.pending = nil
+			if err := skips(line); err != nil {
+				cancel()
+				<-polled // nothing is asked of Telegram any more
+				return tgUser{}, err
+			}
+			typed = w.terminal.lines()
+		}
+	}
+}
+
+// skips returns what a line means that was typed while it was waited.
+func skips(line readLine) error {
+	switch {
+	case line.err != nil:
+		return errEnd
+	case strings.TrimSpace(line.text) == "s":
+		return errSkip
+	}
+	return nil
+}
+
+func (w *wizard) poll(ctx context.Context, code string) (tgUser, error) {
+	wait := time.Duration(0)
+	for {
+		updates, err := w.bot.updates(ctx, 0, wait)
+		if ctx.Err() != nil {
+			return tgUser{}, ctx.Err()
+		}
+		if refused := pollTrouble(err); refused != nil {
+			return tgUser{}, refused
+		}
+		if i := slices.IndexFunc(updates, func(u tgUpdate) bool { return isTap(u.Message, code) }); i >= 0 {
+			w.acknowledge(ctx, updates[:i+1])
+			return updates[i].Message.From, nil
+		}
+		if len(updates) >= batch {
+			return tgUser{}, &trouble{"so many messages wait for the bot that Telegram shows none after them",
+				"start the gateway with --allowed-users and your numeric id: it reads them"}
+		}
+		wait = 0
+		if err == nil && len(updates) == 0 {
+			wait = pollWait
+			continue
+		}
+		select {
+		case <-time.After(pollPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// pollTrouble returns what makes further polls useless, nil if they are worth trying.
+func pollTrouble(err error) error {
+	r, refused := errors.AsType[*refusal](err)
+	switch {
+	case !refused:
+		return nil
+	case r.status == http.StatusConflict && strings.Contains(r.text, "webhook"):
+		return &trouble{"the bot has a webhook, so another program gets its messages", "remove it with the Bot API's deleteWebhook, or make another bot"}
+	case r.status == http.StatusConflict:
+		return &trouble{"another program receives this bot's messages", "stop it, or make another bot"}
+	case r.status == http.StatusUnauthorized:
+		return &trouble{"Telegram does not know the token any more", "have @BotFather make a new one with /token"}
+	}
+	return nil
+}
+
+// isTap reports whether a message is that of somebody who opened the link, in their
+// private chat with the bot.
+func isTap(m *tgMessage, code string) bool {
+	if m == nil || m.Chat.Type != "private" || m.From.IsBot || m.From.ID == 0 || m.From.ID != m.Chat.ID {
+		return false
+	}
+	return subtle.ConstantTimeCompare([]byte(m.Text), []byte("/start "+code)) == 1
+}
+
+// acknowledge takes the tap, the last of some updates, away from the gateway, which
+// would answer it once more. Telegram takes what is before it away too, so that is
+// done only where it is alone or all of that is of people who are not listened to.
+func (w *wizard) acknowledge(ctx context.Context, updates []tgUpdate) {
+	tap := updates[len(updates)-1]
+	heard := append(strings.Split(w.current(varUsers), ","), strconv.FormatInt(tap.Message.From.ID, 10))
+	for _, u := range updates[:len(updates)-1] {
+		if u.Message == nil || u.Message.Chat.Type != "private" || slices.Contains(heard, strconv.FormatInt(u.Message.From.ID, 10)) {
+			return
+		}
+	}
+	_, _ = w.bot.updates(ctx, tap.ID+1, 0) // without it the gateway answers /start, no harm
+}

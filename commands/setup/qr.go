@@ -1,0 +1,77 @@
+package setup
+
+import (
+	"fmt"
+	"strings"
+
+	"rsc.io/qr"
+)
+
+// margin is the light border in modules. The standard has 4; 2 are enough for phones,
+// and leave room for the lines around on a screen of 24.
+const margin = 2
+
+// drawQR draws a QR code. With half blocks, two modules stand one above the other in
+// a character, dark on light whatever the colours of the terminal are; the other way
+// is for terminals that have neither and takes four times the room.
+func drawQR(text string, halfBlocks bool) (string, error) {
+	code, err := qr.Encode(text, qr.L)
+	if err != nil {
+		return "", fmt.Errorf("draw a QR code: %w", err)
+	}
+	if halfBlocks {
+		return drawHalfBlocks(code), nil
+	}
+	return drawASCII(code), nil
+}
+
+func drawHalfBlocks(code *qr.Code) string {
+	const darkOnLight, normal = "\x1b[30;47m", "\x1b[0m"
+	var b strings.Builder
+	for y := -margin; y < code.Size+margin; y += 2 {
+		b.WriteString("    " + darkOnLight)
+		for x := -margin; x < code.Size+margin; x++ {
+			switch up, down := code.Black(x, y), code.Black(x, y+1); {
+			case up && down:
+				b.WriteString("█")
+			case up:
+				b.WriteString("▀")
+			case down:
+				b.WriteString("▄")
+			default:
+				b.WriteString(" ")
+			}
+		}
+		b.WriteString(normal + "\n")
+	}
+	return b.String()
+}
+
+func drawASCII(code *qr.Code) string {
+	var b strings.Builder
+	for y := -margin; y < code.Size+margin; y++ {
+		for x := -margin; x < code.Size+margin; x++ {
+			if code.Black(x, y) {
+				b.WriteString("##")
+			} else {
+				b.WriteString("  ")
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// unicodeTerminal reports by the environment whether a terminal shows half blocks and
+// colours.
+func unicodeTerminal(environ func(string) string) bool {
+	if term := environ("TERM"); term == "" || term == "dumb" {
+		return false
+	}
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first one that is set decides
+		if locale := strings.ToUpper(environ(name)); locale != "" {
+			return strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
+		}
+	}
+	return false
+}

@@ -1,0 +1,72 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bareclaw/core/config"
+	"bareclaw/internal/plain"
+)
+
+// save writes what was chosen so far, and makes the file of claude's notes.
+func (w *wizard) save(context.Context) (Outcome, error) {
+	names, err := w.write()
+	if err != nil {
+		return Outcome{}, err
+	}
+	notes, err := w.makeNotes()
+	if err != nil {
+		return Outcome{}, err
+	}
+	where := plain.Line(w.path)
+	switch {
+	case len(names) > 0:
+		where = "wrote " + strings.Join(names, ", ") + " to " + where
+	case w.wrote:
+		where = "closed " + where + " to others"
+	default:
+		where += " is as it should be"
+	}
+	if notes != "" {
+		where += "; made " + plain.Line(notes) + " for Claude's notes"
+	}
+	if len(names) == 0 && !w.wrote && notes == "" {
+		return unchanged(where), nil
+	}
+	return done(where), nil
+}
+
+// notesText begins the file that claude is told to keep its notes in.
+const notesText = `# Notes
+What Claude keeps across conversations and channels. Yours to read and to change.
+`
+
+// makeNotes makes the file of claude's notes beside the settings of the user, unless
+// it is there. It returns its path if it was made.
+func (w *wizard) makeNotes() (string, error) {
+	_, dir, err := config.UserDirs()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the directory of notes: %w", err)
+	}
+	path := filepath.Join(dir, "notes.md")
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return "", nil
+	}
+	if err == nil {
+		_, err = f.WriteString(notesText)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return "", fmt.Errorf("make the file of notes: %w", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,180 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"bareclaw/core/config"
+	"bareclaw/internal/plain"
+)
+
+// Words that --http-token and its question take besides a token.
+const (
+	Generate = "generate"
+	None     = "none"
+)
+
+// chooseSettings asks for the port, the token and the working directory.
+func (w *wizard) chooseSettings(ctx context.Context) (Outcome, error) {
+	before := [...]string{w.set(varPort), w.set(varHTTP), w.set(varCWD)}
+	var failed []error
+	for _, choose := range []func(context.Context) error{w.choosePort, w.chooseToken, w.chooseDirectory} {
+		err := choose(ctx)
+		switch {
+		case errors.Is(err, errSkip):
+			return skipped("the rest stays as it is"), nil
+		case errors.Is(err, errEnd) || ctx.Err() != nil:
+			return Outcome{}, err
+		case err != nil:
+			failed = append(failed, err)
+		}
+	}
+	if err := join(failed); err != nil {
+		return Outcome{}, err
+	}
+	token := "no token, so that only your own user is answered"
+	if w.current(varHTTP) != "" {
+		token = "a token for TCP"
+	}
+	if names := w.shadowed(); len(names) > 0 {
+		w.note("Note: .env in this directory sets %s otherwise, and wins for a gateway that is started here.", strings.Join(names, ", "))
+	}
+	chosen := fmt.Sprintf("port %s, %s, working in %s", plain.Line(w.port()), token, plain.Line(cmp.Or(w.current(varCWD), "~")))
+	if before == [...]string{w.current(varPort), w.current(varHTTP), w.current(varCWD)} {
+		return unchanged(chosen), nil
+	}
+	return done(chosen), nil
+}
+
+// join is errors.Join that keeps how to go on.
+func join(errs []error) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	var why, next []string
+	for _, err := range errs {
+		o := failure(err)
+		why = append(why, o.Detail)
+		if o.Next != "" {
+			next = append(next, o.Next)
+		}
+	}
+	return &trouble{strings.Join(why, "; "), strings.Join(next, "; ")}
+}
+
+func (w *wizard) port() string { return cmp.Or(w.current(varPort), "3000") }
+func (w *wizard) host() string { return cmp.Or(w.current(varHost), "127.0.0.1") }
+
+// settle takes a value that was given or asked for. It asks until the value is fine;
+// where nothing is asked the first problem is returned.
+func (w *wizard) settle(ctx context.Context, name string, q question, byDefault string, take func(string) error) error {
+	for {
+		value := byDefault
+		if w.terminal != nil && !w.given(name) {
+			answer, err := w.terminal.ask(ctx, q)
+			if err != nil {
+				return err
+			}
+			value = cmp.Or(answer, byDefault)
+		}
+		err := take(value)
+		if err == nil || w.terminal == nil || w.given(name) {
+			return err
+		}
+		o := failure(err)
+		w.note("%s", plain.Line(o.Detail))
+		if o.Next != "" {
+			w.note(arrow+"%s", plain.Line(o.Next))
+		}
+	}
+}
+
+func (w *wizard) choosePort(ctx context.Context) error {
+	w.portTaken = false
+	byDefault := w.port()
+	if w.terminal != nil && !w.given(varPort) && w.checkPort(byDefault) != nil {
+		w.note("Port %s is in use by another program.", plain.Line(byDefault))
+		byDefault = freePort(w.host(), byDefault)
+	}
+	q := question{
+		text: "Port", has: byDefault,
+		help: "The TCP port of the HTTP API on " + w.host() + ". 0 picks a free one at each start.",
+	}
+	return w.settle(ctx, varPort, q, byDefault, func(port string) error {
+		if err := config.Check(varPort, port); err != nil {
+			return err
+		}
+		if err := w.checkPort(port); err != nil {
+			w.portTaken = true
+			return err
+		}
+		w.portTaken = false
+		return w.choose(varPort, port)
+	})
+}
+
+func (w *wizard) chooseToken(ctx context.Context) error {
+	has := "none: only programs of your own user are answered"
+	if w.current(varHTTP) != "" {
+		has = "keep the one that is set"
+	}
+	q := question{
+		text: "Token that requests over TCP must carry: g makes one, or type it", has: has, secret: true,
+		help: "Without one the gateway listens on this machine alone and answers only your own user. none takes away the one that is set.",
+	}
+	return w.settle(ctx, varHTTP, q, w.current(varHTTP), func(token string) error {
+		switch token {
+		case "g":
+			token = newToken()
+			w.note("A token was made; it will be in the file of the settings.")
+		case None:
+			token = ""
+		}
+		if token == "" && config.Check(varHost, w.host()) == nil && !loopback(w.host()) {
+			return &trouble{"others can reach " + w.host() + ", so a token is needed", "choose one, or g"}
+		}
+		return w.choose(varHTTP, token)
+	})
+}
+
+func newToken() string {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+func (w *wizard) chooseDirectory(ctx context.Context) error {
+	byDefault := cmp.Or(w.current(varCWD), "~")
+	q := question{
+		text: "Directory that Claude works in", has: byDefault,
+		help: "It decides which CLAUDE.md and which project Claude sees. ~ is your home directory.",
+	}
+	return w.settle(ctx, varCWD, q, byDefault, func(dir string) error {
+		err := w.choose(varCWD, dir)
+		if err == nil || w.terminal == nil {
+			return err
+		}
+		path := expandHome(dir)
+		if _, statErr := os.Stat(path); !errors.Is(statErr, fs.ErrNotExist) || !strings.HasPrefix(path, "/") {
+			return err
+		}
+		yes, askErr := w.terminal.confirm(ctx, plain.Line(dir)+" does not exist. Make it?", "It is made readable by you alone.")
+		if askErr != nil {
+			return askErr
+		}
+		if !yes {
+			return err
+		}
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return fmt.Errorf("make the directory: %w", err)
+		}
+		return w.choose(varCWD, dir)
+	})
+}

@@ -1,0 +1,72 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"bareclaw/core/config"
+	"bareclaw/internal/plain"
+)
+
+// chooseBot asks for the bot's token and for the bot's name.
+func (w *wizard) chooseBot(ctx context.Context) (Outcome, error) {
+	has := w.current(varBot)
+	if w.NoTelegram {
+		return skipped("as asked (--no-telegram)"), nil
+	}
+	if w.terminal == nil && has == "" {
+		return skipped("no token was given (--telegram-token-file)"), nil
+	}
+	q := question{
+		text: "Token of your Telegram bot", has: "none: no Telegram", secret: true,
+		help: "In Telegram, tell @BotFather /newbot; it gives you a token such as 123456:ABC-DEF. What you type is not shown.",
+	}
+	if has != "" {
+		q.has = "keep the one that is set"
+	}
+	err := w.settle(ctx, varBot, q, has, func(token string) error {
+		if token == "" {
+			return nil
+		}
+		if err := config.Check(varBot, token); err != nil {
+			return &trouble{"this does not look like a bot's token", "it is what @BotFather wrote, as 123456:ABC-DEF"}
+		}
+		return w.meet(ctx, token)
+	})
+	switch {
+	case errors.Is(err, errSkip):
+		return skipped("Telegram stays as it is"), nil
+	case err != nil:
+		delete(w.choices, varBot) // it is not known to work
+		return Outcome{}, err
+	case w.bot.Username == "":
+		return skipped("no bot"), nil
+	}
+	found := fmt.Sprintf("this is @%s (%s)", plain.Line(w.bot.Username), plain.Line(w.bot.Name))
+	if has == w.bot.token {
+		return unchanged(found), nil
+	}
+	return done(found), nil
+}
+
+// meet asks Telegram which bot a token is of.
+func (w *wizard) meet(ctx context.Context, token string) error {
+	b := newBot(cmp.Or(w.current(varAPI), config.DefaultOf(varAPI)), token)
+	err := b.who(ctx)
+	r, refused := errors.AsType[*refusal](err)
+	switch {
+	case refused && (r.status == http.StatusUnauthorized || r.status == http.StatusNotFound):
+		return &trouble{"Telegram does not know this token", "look at what @BotFather wrote, or have it make a new one with /token"}
+	case err != nil && ctx.Err() != nil:
+		return err
+	case err != nil:
+		return &trouble{"Telegram could not be asked: " + plain.Line(err.Error()), "look at the network, and run this again"}
+	case b.Username == "":
+		return &trouble{"Telegram gave the bot no name", "have @BotFather make another bot"}
+	}
+	w.bot = b
+	return w.choose(varBot, token)
+}

@@ -1,0 +1,146 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"bareclaw/internal/plain"
+	"bareclaw/internal/screen"
+)
+
+// errSkip is the answer that leaves a step out.
+var errSkip = errors.New("skipped")
+
+// errEnd says that the terminal has nothing more to say: Ctrl-D, or it is gone.
+var errEnd = errors.New("the input has ended")
+
+// A terminal asks questions, a line each. There is no other use of colours, cursor or
+// screen: it works over any connection and is read aloud well.
+type terminal struct {
+	in      *os.File
+	out     io.Writer
+	before  *term.State   // how it was; nil if that is not known
+	pending chan readLine // of a read that nobody has waited for to its end
+}
+
+type readLine struct {
+	text string
+	err  error
+}
+
+func newTerminal(in *os.File, out io.Writer) *terminal {
+	before, _ := term.GetState(int(in.Fd())) // nil for what is no terminal
+	return &terminal{in: in, out: out, before: before}
+}
+
+// restore puts the terminal back as it was, which matters when a secret was asked for
+// and never given.
+func (t *terminal) restore() {
+	if t.before != nil {
+		_ = term.Restore(int(t.in.Fd()), t.before)
+	}
+}
+
+// A question is one that is asked.
+type question struct {
+	text   string
+	help   string // the answer to "?"
+	has    string // what an empty line means, in words; empty: nothing
+	secret bool   // what is typed is not shown
+}
+
+// ask asks until there is an answer, empty for what an empty line means. It returns
+// errSkip, errEnd, or ctx's error.
+func (t *terminal) ask(ctx context.Context, q question) (string, error) {
+	for {
+		hint := ""
+		if q.has != "" {
+			hint = " [" + plain.Line(q.has) + "]"
+		}
+		hidden := q.secret && hideTyping(int(t.in.Fd())) == nil // before it is asked, so that nothing is shown
+		_, _ = fmt.Fprint(t.out, screen.Broken(t.out, stepIndent, q.text+hint+":")+" ")
+		line, err := t.read(ctx)
+		if hidden {
+			t.restore()
+			_, _ = fmt.Fprintln(t.out) // for the line end that was not shown
+		}
+		if err != nil {
+			_, _ = fmt.Fprintln(t.out)
+			return "", err
+		}
+		switch line = strings.TrimSpace(line); line {
+		case "?":
+			_, _ = fmt.Fprintln(t.out, screen.Broken(t.out, stepIndent, q.help+"\nEnter takes what is in brackets, s skips this step, Ctrl-C ends."))
+		case "s":
+			return "", errSkip
+		default:
+			return line, nil
+		}
+	}
+}
+
+// confirm asks a question of yes or no, where an empty line is yes.
+func (t *terminal) confirm(ctx context.Context, text, help string) (bool, error) {
+	for {
+		line, err := t.ask(ctx, question{text: text, help: help, has: "Y/n"})
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(line) {
+		case "", "y", "yes":
+			return true, nil
+		case "n", "no":
+			return false, nil
+		}
+		_, _ = fmt.Fprintln(t.out, "    Please answer y or n.")
+	}
+}
+
+// read reads a line, or returns when ctx ends. The read itself cannot be ended: what
+// it brings later is the next one's.
+func (t *terminal) read(ctx context.Context) (string, error) {
+	select {
+	case line := <-t.lines():
+		t.pending = nil
+		if line.err != nil {
+			return "", errEnd
+		}
+		return line.text, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// lines returns where the next line comes.
+func (t *terminal) lines() <-chan readLine {
+	if t.pending == nil {
+		t.pending = make(chan readLine, 1)
+		go func(to chan<- readLine) { // ends with the line, or the process
+			text, err := readTo(t.in)
+			to <- readLine{text, err}
+		}(t.pending)
+	}
+	return t.pending
+}
+
+// readTo reads one line, and nothing of the next.
+func readTo(in io.Reader) (string, error) {
+	var line []byte
+	for b := make([]byte, 1); ; {
+		n, err := in.Read(b)
+		switch {
+		case n > 0 && b[0] == '\n':
+			return string(line), nil
+		case n > 0:
+			line = append(line, b[0])
+		case err != nil:
+			return "", fmt.Errorf("read the answer: %w", err)
+		}
+	}
+}
