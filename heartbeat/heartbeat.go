@@ -1,0 +1,110 @@
+// Package heartbeat looks after the gateway from outside, at regular times: a tick
+// starts the gateway if it is down, has the agent look whether anything needs
+// attention, and tells the user if something does. The gateway in turn sees to it that
+// a service manager calls the ticks.
+//
+// Time is divided into slots of one interval. In a slot there is one turn and one push
+// at most, whatever is killed and however often a tick is called: both are asked for
+// under a key that is made of the slot, and what a tick was about to do is on record
+// before it does it.
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bareclaw/core/config"
+	"bareclaw/internal/filelock"
+	"bareclaw/service"
+)
+
+// Channel is where the agent is asked. Its session is its own, and people may write
+// there too.
+const Channel = "heartbeat"
+
+// StartLimit is how long a gateway may take until it serves.
+const StartLimit = 30 * time.Second
+
+// Options are what a tick works with.
+type Options struct {
+	Config  config.Config
+	Service service.Manager
+
+	Self    string   // path of this program, by which a gateway is started
+	Dir     string   // where it is started
+	Environ []string // what it is started with: without what .env adds, which it reads itself
+
+	AgentEnviron []string // what the precheck has: the environment of the agent's own commands
+
+	StartLimit time.Duration
+	Patience   time.Duration // how long the answer is waited for
+	Out        io.Writer     // gets what the log gets
+}
+
+// A tick is one look.
+type tick struct {
+	Options
+	log     *log
+	book    *book
+	gateway gateway
+	slot    time.Time
+	begun   time.Time
+	woke    bool  // it has started the gateway
+	untold  error // why the user could not be told; nil if they were, or there is nothing
+}
+
+// Run carries out one tick and returns when it is over, or ctx ends. Where another tick
+// is at work it does nothing. An error means that this tick could not do what it is
+// for; what the agent could not do is on record only.
+func Run(ctx context.Context, o Options) error {
+	if err := os.MkdirAll(o.Config.StateDir, 0o700); err != nil {
+		return fmt.Errorf("make the state directory: %w", err)
+	}
+	l := openLog(filepath.Join(o.Config.StateDir, logName), o.Out)
+	defer l.close()
+	lock, err := takeLock(o.Config.StateDir)
+	if errors.Is(err, filelock.ErrHeld) {
+		l.printf("another tick is at work; this one leaves it alone")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	now := time.Now()
+	t := &tick{Options: o, log: l, begun: now, slot: slotOf(now, o.Config.HeartbeatInterval)}
+	if t.book, err = openBook(o.Config.StateDir); err != nil {
+		return errors.Join(err, t.withoutBook(ctx))
+	}
+	return t.run(ctx)
+}
+
+// withoutBook does what can be done where the records cannot be read: the gateway is looked
+// after all the same. Damaged records are moved aside, so that the next tick begins anew;
+// in a slot it asks nothing twice, by the key.
+func (t *tick) withoutBook(ctx context.Context) error {
+	path := t.statePath(bookName)
+	t.log.printf("the records of ticks cannot be read: they are moved to %q, and the next tick begins anew", path+".damaged")
+	return errors.Join(os.Rename(path, path+".damaged"), t.revive(ctx))
+}
+
+// takeLock makes this the only tick on a state directory until the file is closed.
+func takeLock(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "heartbeat.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the heartbeat's lock: %w", err)
+	}
+	if err := filelock.Try(f); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// slotOf returns the beginning of the slot that a time is in.
+func slotOf(at time.Time, interval time.Duration) time.Time { return at.UTC().Truncate(interval) }

@@ -1,0 +1,63 @@
+package heartbeat
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"bareclaw/service"
+)
+
+const (
+	logName = service.HeartbeatLog
+	// maxLog is the size in bytes from which the log is put aside, in the place of the
+	// one that was put aside before.
+	maxLog = 1 << 20
+)
+
+// A log has a line of text for each step of a tick.
+type log struct {
+	file *os.File // nil where it cannot be written
+	also io.Writer
+}
+
+// openLog opens the log. That it cannot be written is said, and no reason to look after
+// nothing.
+func openLog(path string, also io.Writer) *log {
+	f, err := openFile(path)
+	l := &log{file: f, also: also}
+	if err != nil {
+		l.printf("what follows is kept nowhere: %q", err.Error())
+	}
+	return l
+}
+
+func openFile(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > maxLog {
+		err = os.Rename(path, path+".1")
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("put the heartbeat's log aside: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the heartbeat's log: %w", err)
+	}
+	return f, nil
+}
+
+// printf writes a line. What comes from outside is given it with %q: the log is read in
+// terminals.
+func (l *log) printf(format string, args ...any) {
+	line := time.Now().UTC().Format(time.RFC3339) + " " + fmt.Sprintf(format, args...) + "\n"
+	if l.file != nil {
+		_, _ = io.WriteString(l.file, line) // a full disk is no reason to look after nothing either
+	}
+	_, _ = io.WriteString(l.also, line)
+}
+
+func (l *log) close() { _ = l.file.Close() } // does nothing to none

@@ -1,0 +1,125 @@
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bareclaw/client"
+	"bareclaw/internal/detached"
+	"bareclaw/internal/filelock"
+	"bareclaw/internal/logfile"
+	"bareclaw/internal/procs"
+	"bareclaw/internal/statelock"
+	"bareclaw/service"
+)
+
+// revive returns when the gateway serves. It is started if there is none; one that is
+// alive is only waited for, also if it hangs: a second one could not have its state.
+func (t *tick) revive(ctx context.Context) error {
+	if h, err := t.find(ctx); err == nil && h.Ready {
+		return nil
+	}
+	if holder, alive := t.holder(); alive {
+		t.log.printf("the gateway (pid %d) does not serve yet: waiting for it", holder.PID)
+		if err := t.awaitReady(ctx, nil); err != nil {
+			return fmt.Errorf("the gateway (pid %d, since %s) is alive but does not answer, and a second one cannot be started beside it; "+
+				"`bareclaw doctor` looks further, `kill %d` ends it: %w", holder.PID, holder.StartedAt.Format(time.RFC3339), holder.PID, err)
+		}
+		return nil
+	}
+	t.woke = true
+	if installed, err := t.serviceInstalled(ctx); err != nil || installed {
+		if err != nil {
+			return err
+		}
+		t.log.printf("the gateway is down: starting its service")
+		if err := t.Service.Start(ctx, service.Gateway); err != nil {
+			return fmt.Errorf("start the gateway's service: %w", err)
+		}
+		return t.awaitReady(ctx, nil)
+	}
+	t.log.printf("the gateway is down: starting %q; what it prints goes to %q", t.Self+" serve", t.statePath(logfile.Name))
+	started, err := detached.Gateway{Self: t.Self, Dir: t.Dir, Environ: t.Environ, Log: t.statePath(logfile.Name)}.Start()
+	if err != nil {
+		return err
+	}
+	return t.awaitReady(ctx, started.Ended)
+}
+
+// find asks the gateway how it is: on its socket, and where that is not the one of our
+// settings, as in another login, at the address that the state directory names.
+func (t *tick) find(ctx context.Context) (health, error) {
+	t.gateway = gateway{client.Local(t.Config)}
+	h, err := t.gateway.health(ctx)
+	if _, alive := t.holder(); alive && errors.Is(err, client.ErrUnreachable) {
+		t.gateway = gateway{client.Direct(t.Config)}
+		return t.gateway.health(ctx)
+	}
+	return h, err
+}
+
+func (t *tick) statePath(name string) string { return filepath.Join(t.Config.StateDir, name) }
+
+// holder returns who has the state directory, and whether that process is alive.
+func (t *tick) holder() (statelock.Holder, bool) {
+	h, err := statelock.Read(t.statePath(statelock.Name))
+	return h, err == nil && procs.Alive(h.PID, h.Start)
+}
+
+// held reports whether a gateway has the state directory, also one that has not said
+// yet who it is.
+func (t *tick) held() bool {
+	f, err := os.OpenFile(t.statePath(statelock.Name), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	return errors.Is(filelock.Try(f), filelock.ErrHeld)
+}
+
+func (t *tick) serviceInstalled(ctx context.Context) (bool, error) {
+	if err := t.Service.Available(ctx); err != nil {
+		t.log.printf("whether there is a service of the gateway is not known: %q", err.Error())
+		return false, nil
+	}
+	s, err := t.Service.Status(ctx, service.Gateway, service.Spec{})
+	if err != nil {
+		return false, fmt.Errorf("ask %s for the gateway's service: %w", t.Service.System(), err)
+	}
+	return s.Installed, nil
+}
+
+// awaitReady returns when the gateway serves. ended, if there is one, tells of the end
+// of the process that was started; that is no failure while another one starts.
+func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
+	ctx, cancel := context.WithTimeout(ctx, t.StartLimit)
+	defer cancel()
+	const pause, between = 50 * time.Millisecond, 5 * time.Second
+	next := time.NewTicker(pause)
+	defer next.Stop()
+	said := time.Now()
+	for {
+		if h, err := t.find(ctx); err == nil && h.Ready {
+			t.log.printf("the gateway (pid %d) serves", h.PID)
+			return nil
+		}
+		if time.Since(said) >= between {
+			said = time.Now()
+			t.log.printf("still waiting for the gateway")
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("it did not serve within %s", t.StartLimit)
+		case err := <-ended:
+			ended = nil
+			if !t.held() {
+				return fmt.Errorf("the gateway ended at once (%w); %s says why", err, t.statePath(logfile.Name))
+			}
+		case <-next.C:
+		}
+	}
+}

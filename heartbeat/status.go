@@ -1,0 +1,71 @@
+package heartbeat
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"bareclaw/core/config"
+	"bareclaw/service"
+)
+
+// A Status is all that is known of the heartbeat of a state directory.
+type Status struct {
+	Setting   config.Heartbeat `json:"setting"` // BARECLAW_HEARTBEAT
+	Interval  string           `json:"interval"`
+	Notify    string           `json:"notify,omitempty"`
+	System    service.System   `json:"system"` // the service manager
+	Installed bool             `json:"installed"`
+	Current   bool             `json:"current"` // as it would be installed now
+	Active    bool             `json:"active"`
+	Next      time.Time        `json:"next,omitzero"`
+	Problems  []string         `json:"problems"`
+	Notes     []string         `json:"notes,omitempty"`    // what is worth knowing and no problem
+	Declined  bool             `json:"declined,omitempty"` // the user has uninstalled it
+	Gateway   *Installation    `json:"gateway,omitempty"`  // what it did at its last start
+	Records
+}
+
+// Look gathers the status. What cannot be found out is among the problems.
+func Look(ctx context.Context, cfg config.Config, manager service.Manager, request service.Request) Status {
+	s := Status{
+		Setting: cfg.Heartbeat, Interval: short(cfg.HeartbeatInterval), Notify: cfg.HeartbeatNotify,
+		System: manager.System(), Declined: Declined(cfg.StateDir), Problems: []string{},
+	}
+	problem := func(err error) {
+		if err != nil {
+			s.Problems = append(s.Problems, strings.Split(err.Error(), "\n")...) // joined ones are several
+		}
+	}
+	spec, err := service.NewSpec(request)
+	problem(err)
+	job, err := manager.Status(ctx, service.Heartbeat, spec)
+	problem(err)
+	s.Installed, s.Current, s.Active, s.Next, s.Notes = job.Installed, job.Current, job.Active, job.Next, job.Notes
+	if job.Problem != "" {
+		s.Problems = append(s.Problems, job.Problem)
+	}
+	in, err := Installed(cfg.StateDir)
+	problem(err)
+	if !in.At.IsZero() {
+		s.Gateway = &in
+	}
+	s.Records, err = Read(cfg.StateDir)
+	problem(err)
+	if s.Ticks == nil {
+		s.Ticks = []Tick{}
+	}
+	return s
+}
+
+// short writes a duration without units that are 0.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -1,0 +1,88 @@
+package heartbeat
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"bareclaw/core/config"
+)
+
+// AllWell is what the agent answers when nothing needs attention.
+const AllWell = "HEARTBEAT_OK"
+
+const (
+	look     = "Heartbeat. Check if anything needs attention: pending tasks, reminders, scheduled work."
+	tellHere = "If something needs the user's attention, say it in your answer: the answer is sent to the user."
+	tellUser = "If something needs the user's attention, push a message to a channel of theirs."
+	ifWell   = "If nothing needs the user's attention, answer exactly " + AllWell + " and nothing else."
+)
+
+// maxText is how much of a message's file is read, in bytes.
+const maxText = 256 << 10
+
+// messageText returns what the agent is asked. It always hears how to say that all is
+// well.
+func messageText(cfg config.Config) (string, error) {
+	text := cfg.HeartbeatMessage
+	if path, isFile := strings.CutPrefix(text, "@"); isFile {
+		var err error
+		if text, err = readText(path); err != nil {
+			return "", fmt.Errorf("read the heartbeat's message (BARECLAW_HEARTBEAT_MESSAGE): %w", err)
+		}
+	}
+	text = strings.TrimSpace(sendable(text))
+	switch {
+	case text == "" && cfg.HeartbeatNotify != "":
+		return look + " " + tellHere + " " + ifWell, nil
+	case text == "":
+		return look + " " + tellUser + " " + ifWell, nil
+	case strings.Contains(text, AllWell):
+		return text, nil
+	}
+	return text + "\n\n" + ifWell, nil
+}
+
+func readText(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	if err == nil && len(text) > maxText {
+		err = fmt.Errorf("%s is larger than %d KiB", path, maxText>>10)
+	}
+	if err == nil && strings.TrimSpace(string(text)) == "" {
+		err = fmt.Errorf("%s is empty", path)
+	}
+	return string(text), err
+}
+
+// allWell reports whether an answer says that nothing needs attention, and nothing
+// else. Marks of Markdown around it, quotes and a full stop are no words.
+func allWell(answer string) bool {
+	bare := strings.TrimFunc(answer, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("*_~`\"'.", r) })
+	return bare == AllWell
+}
+
+// sendable returns a text without the control characters that the gateway refuses.
+func sendable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// excerpt returns the beginning of a text, for a log.
+func excerpt(s string) string {
+	const limit = 200
+	if runes := []rune(s); len(runes) > limit {
+		return string(runes[:limit]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,79 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	systemd "github.com/coreos/go-systemd/v22/dbus"
+	"github.com/godbus/dbus/v5"
+)
+
+// connect reaches the systemd of this user: directly, which needs no message bus, else
+// over the bus of its session. The connection ends with ctx.
+func connect(ctx context.Context) (*systemd.Conn, error) {
+	runtimeDir := cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), filepath.Join("/run/user", strconv.Itoa(os.Getuid())))
+	direct, errDirect := systemd.NewConnection(func() (*dbus.Conn, error) {
+		return authenticated(dbus.Dial("unix:path="+dbus.EscapeBusAddressValue(filepath.Join(runtimeDir, "systemd", "private")), dbus.WithContext(ctx)))
+	})
+	if errDirect == nil {
+		return direct, nil
+	}
+	address := cmp.Or(os.Getenv("DBUS_SESSION_BUS_ADDRESS"), "unix:path="+dbus.EscapeBusAddressValue(filepath.Join(runtimeDir, "bus")))
+	overBus, errBus := systemd.NewConnection(func() (*dbus.Conn, error) {
+		conn, err := authenticated(dbus.Dial(address, dbus.WithContext(ctx)))
+		if err == nil {
+			if err = conn.Hello(); err != nil {
+				_ = conn.Close()
+			}
+		}
+		return conn, err
+	})
+	if errBus == nil {
+		return overBus, nil
+	}
+	return nil, &unansweredError{noManager(os.Getuid(), exists("/run/systemd/system")), errDirect, errBus}
+}
+
+// An unansweredError says in words why no systemd answers, and what to do; last what was
+// tried, for who wants to know.
+type unansweredError struct {
+	why             string
+	direct, overBus error
+}
+
+func (e *unansweredError) Error() string {
+	return fmt.Sprintf("no service manager answers: %s (what was tried: %v; %v)", e.why, e.direct, e.overBus)
+}
+
+// Unwrap returns what went wrong.
+func (e *unansweredError) Unwrap() []error { return []error{e.direct, e.overBus} }
+
+// authenticated says to the other side who we are.
+func authenticated(conn *dbus.Conn, err error) (*dbus.Conn, error) {
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.Auth([]dbus.Auth{dbus.AuthExternal(strconv.Itoa(os.Getuid()))}); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// noManager says why a user may have no systemd, and what to do about it. booted says
+// that the machine itself is run by one.
+func noManager(uid int, booted bool) string {
+	switch {
+	case !booted:
+		return "this system is not run by systemd, as most containers are not, nor WSL unless /etc/wsl.conf says systemd=true. " +
+			"Have what starts programs here run `bareclaw serve`, and start it again whenever it ends; the heartbeat cannot be installed"
+	case uid == 0:
+		return "root has no systemd of its own here. Install as the user who is to talk to Claude, use contrib/systemd/system/bareclaw.service for the whole system, " +
+			"or have what starts programs here run `bareclaw serve`; the heartbeat cannot be installed for root"
+	}
+	return "this user has no systemd here, as after su or sudo. Log in as the user itself, or run `sudo loginctl enable-linger $USER` and set XDG_RUNTIME_DIR=/run/user/" + strconv.Itoa(uid)
+}

@@ -1,0 +1,135 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Names of the files, which are also those of the jobs.
+const (
+	gatewayUnit    = "bareclaw.service"
+	socketUnit     = "bareclaw.socket"
+	heartbeatUnit  = "bareclaw-heartbeat.service"
+	heartbeatTimer = "bareclaw-heartbeat.timer"
+	gatewayLabel   = "com.bareclaw.gateway"
+	heartbeatLabel = "com.bareclaw.heartbeat"
+)
+
+// HeartbeatLog is what the heartbeat's log is called in its state directory.
+const HeartbeatLog = "heartbeat.log"
+
+// Files returns the files that a job consists of, the one that starts it first. It
+// looks at nothing but its arguments. The error says which of them a service manager
+// cannot take, and why.
+func Files(system System, job Job, spec Spec, dirs Dirs) ([]File, error) {
+	if job != Gateway && job != Heartbeat {
+		return nil, fmt.Errorf("there is no job %q", job)
+	}
+	if err := spec.check(job); err != nil {
+		return nil, err
+	}
+	switch system {
+	case Systemd:
+		return systemdFiles(job, spec, dirs)
+	case Launchd:
+		return launchdFiles(job, spec, dirs)
+	}
+	return nil, fmt.Errorf("there is no service manager %q", system)
+}
+
+// check refuses what no service manager can take.
+func (s Spec) check(job Job) error {
+	var problems []error
+	for _, p := range []struct{ what, path string }{
+		{"the program", s.Binary}, {"the working directory", s.Dir}, {"the CLI", s.Claude},
+		{"the state directory", s.StateDir}, {"the file of settings", s.EnvFile},
+	} {
+		if p.path != "" || p.what == "the program" || p.what == "the working directory" || p.what == "the state directory" {
+			problems = append(problems, checkPath(p.what, p.path))
+		}
+	}
+	if job == Heartbeat && s.Interval <= 0 {
+		problems = append(problems, fmt.Errorf("an interval of %s is none", s.Interval))
+	}
+	for _, v := range s.variables() {
+		problems = append(problems, checkVariable(v))
+	}
+	return errors.Join(problems...)
+}
+
+// checkPath refuses what is not an absolute path of printable text: service managers
+// read their files by lines of UTF-8, and show them to people.
+func checkPath(what, path string) error {
+	switch {
+	case !filepath.IsAbs(path):
+		return fmt.Errorf("%s, %q, is not an absolute path", what, path)
+	case !utf8.ValidString(path):
+		return fmt.Errorf("%s, %q, is not UTF-8, which service managers ask for", what, path)
+	case strings.ContainsFunc(path, unprintable):
+		return fmt.Errorf("%s, %q, has a line end or another character that cannot be shown, which a service file cannot hold", what, path)
+	}
+	return nil
+}
+
+// unprintable reports whether a character has no place in a line of text.
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || noncharacter(r)
+}
+
+// noncharacter reports whether Unicode says of a code point that it is none, or the
+// mark that begins a file; systemd and XML refuse some of them.
+func noncharacter(r rune) bool {
+	return r == '\ufeff' || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe
+}
+
+// checkVariable refuses what cannot be an environment variable of a job.
+func checkVariable(assignment string) error {
+	name, value, ok := strings.Cut(assignment, "=")
+	switch {
+	case !ok || !isName(name):
+		return fmt.Errorf("%q is not the name of a variable", name)
+	case !utf8.ValidString(value):
+		return fmt.Errorf("the value of %s is not UTF-8, which service managers ask for", name)
+	case strings.ContainsFunc(value, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) || noncharacter(r) }):
+		return fmt.Errorf("the value of %s has control characters, which a service file cannot hold", name)
+	}
+	return nil
+}
+
+func isName(s string) bool {
+	for i, r := range s {
+		if r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// variables returns the environment of a job as NAME=value: PATH, what answers, and
+// the settings, which cannot change these.
+func (s Spec) variables() []string {
+	vars := []string{"PATH=" + s.Path}
+	if s.Claude == "" {
+		vars = append(vars, "BARECLAW_AGENT=echo")
+	} else {
+		vars = append(vars, "BARECLAW_AGENT=claude", "BARECLAW_CLAUDE="+s.Claude)
+	}
+	for _, v := range s.Settings {
+		if name, _, _ := strings.Cut(v, "="); name != "PATH" && name != "BARECLAW_AGENT" && name != "BARECLAW_CLAUDE" {
+			vars = append(vars, v)
+		}
+	}
+	return vars
+}
+
+// arguments are those of the program in a job.
+func (j Job) arguments() []string {
+	if j == Heartbeat {
+		return []string{"heartbeat", "run"}
+	}
+	return []string{"serve"}
+}

@@ -1,0 +1,249 @@
+package service
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coreos/go-systemd/v22/unit"
+	"howett.net/plist"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// ordinary is what most people have.
+func ordinary() (Spec, Dirs) {
+	return Spec{
+			Binary: "/home/ann/.local/bin/bareclaw", Dir: "/home/ann/bareclaw", Path: "/home/ann/.local/bin:/usr/local/bin:/usr/bin:/bin",
+			Claude: "/home/ann/.local/bin/claude", StateDir: "/home/ann/.local/state/bareclaw", Interval: time.Hour,
+		},
+		Dirs{Home: "/home/ann", Config: "/home/ann/.config", Data: "/home/ann/.local/share"}
+}
+
+// awkward has in it all that means something to systemd or to XML.
+func awkward() (Spec, Dirs) {
+	home := "/home/a b  %h $HOME ${PATH} & é <z>[z]* ; #x"
+	return Spec{
+			Binary: home + "/bareclaw $$ %%", Dir: home + `/it's "here" \x20 100% $PWD; -`, Path: "/usr/bin:" + home + "/bin",
+			Claude: home + `/cl"au'de\`, StateDir: home + "/state", Interval: 90*time.Minute + time.Second, Listen: "127.0.0.1:3000",
+			Settings: []string{`BARECLAW_HEARTBEAT_MESSAGE=look at "$HOME" & <tell> 'me' \n ` + "`now`\nand then", "BARECLAW_HTTP_TOKEN=100%$x#;"},
+		},
+		Dirs{Home: home, Config: home + "/.config", Data: home + "/.local/share"}
+}
+
+// TestFilesAreAsTheyWere compares the files of all jobs with those in testdata.
+func TestFilesAreAsTheyWere(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]func() (Spec, Dirs){"ordinary": ordinary, "awkward": awkward} {
+		for _, system := range []System{Systemd, Launchd} {
+			t.Run(name+" "+string(system), func(t *testing.T) {
+				t.Parallel()
+				spec, dirs := of()
+				if system == Launchd {
+					spec.Listen = ""
+				}
+				var all strings.Builder
+				for _, job := range []Job{Gateway, Heartbeat} {
+					files, err := Files(system, job, spec, dirs)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, f := range files {
+						fmt.Fprintf(&all, "==> %s (%#o) <==\n%s\n", f.Path, f.Mode, f.Text)
+					}
+				}
+				golden := filepath.Join("testdata", name+"."+string(system))
+				if *update {
+					if err := os.WriteFile(golden, []byte(all.String()), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if all.String() != string(want) {
+					t.Errorf("not what %s says (go test -update writes it):\n%s", golden, all.String())
+				}
+			})
+		}
+	}
+}
+
+// TestSettingsAreForTheUserAlone looks for a secret in the files that others may read.
+func TestSettingsAreForTheUserAlone(t *testing.T) {
+	t.Parallel()
+	spec, dirs := ordinary()
+	spec.Settings = []string{"BARECLAW_HTTP_TOKEN=hush"}
+	for _, system := range []System{Systemd, Launchd} {
+		for _, job := range []Job{Gateway, Heartbeat} {
+			files, err := Files(system, job, spec, dirs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := 0
+			for _, f := range files {
+				if !strings.Contains(f.Text, "hush") {
+					continue
+				}
+				told++
+				if f.Mode != 0o600 {
+					t.Errorf("%s has the token and the mode %#o", f.Path, f.Mode)
+				}
+			}
+			if told != 1 {
+				t.Errorf("%s, %s: %d files have the token, want 1", system, job, told)
+			}
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		change  func(*Spec)
+		systems []System // that refuse it
+		why     string
+	}{
+		"line end":             {func(s *Spec) { s.Dir += "\n[Service]" }, both, "line end"},
+		"control character":    {func(s *Spec) { s.Binary = "/bin/\x1b[2J" }, both, "cannot be shown"},
+		"not UTF-8":            {func(s *Spec) { s.Dir = "/home/\xff" }, both, "UTF-8"},
+		"relative":             {func(s *Spec) { s.Binary = "bareclaw" }, both, "absolute"},
+		"no state directory":   {func(s *Spec) { s.StateDir = "" }, both, "absolute"},
+		"value not UTF-8":      {func(s *Spec) { s.Settings = []string{"A=\xff"} }, both, "value of A is not UTF-8"},
+		"value with an escape": {func(s *Spec) { s.Settings = []string{"A=\x1b"} }, both, "control characters"},
+		"not a variable":       {func(s *Spec) { s.Settings = []string{"A B=c"} }, both, "not the name"},
+		"no value":             {func(s *Spec) { s.Settings = []string{"A"} }, both, "not the name"},
+		"quote in the program": {func(s *Spec) { s.Binary = `/home/o'neil/bareclaw` }, []System{Systemd}, "quotes or backslashes"},
+		"quote elsewhere":      {func(s *Spec) { s.Dir = `/home/o'neil` }, nil, ""},
+		"space at the end":     {func(s *Spec) { s.Dir = "/home/ann " }, []System{Systemd}, "ends with a space"},
+		"backslash at the end": {func(s *Spec) { s.Dir = `/home/ann\` }, []System{Systemd}, "ends with a space or a backslash"},
+		"address with a line":  {func(s *Spec) { s.Listen = "[::1]:3000\nAccept=yes" }, both, "listen"},
+		"address for launchd":  {func(s *Spec) { s.Listen = "[::1]:3000" }, []System{Launchd}, "listen"},
+	} {
+		for _, system := range both {
+			spec, dirs := ordinary()
+			row.change(&spec)
+			_, err := Files(system, Gateway, spec, dirs)
+			refuses := false
+			for _, s := range row.systems {
+				refuses = refuses || s == system
+			}
+			if (err != nil) != refuses || err != nil && !strings.Contains(err.Error(), row.why) {
+				t.Errorf("%s, %s: %v; want one that says %q: %v", name, system, err, row.why, refuses)
+			}
+		}
+	}
+	spec, dirs := ordinary()
+	spec.Interval = 0
+	if _, err := Files(Systemd, Heartbeat, spec, dirs); err == nil {
+		t.Error("a heartbeat without an interval is accepted")
+	}
+	if _, err := Files(Systemd, "lunch", spec, dirs); err == nil {
+		t.Error("a job that there is not is accepted")
+	}
+	if _, err := Files("upstart", Gateway, spec, dirs); err == nil {
+		t.Error("a service manager that there is not is accepted")
+	}
+}
+
+var both = []System{Systemd, Launchd}
+
+func TestSpan(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		time.Hour: "1h", 90 * time.Minute: "1h 30min", time.Minute: "1min", 86400 * time.Second: "24h", time.Millisecond: "1s", 3601 * time.Second: "1h 1s",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%s is written %q, want %q", d, got, want)
+		}
+	}
+}
+
+// FuzzFiles holds that what is accepted is read as it was meant, by readers of our own
+// that follow the documents of systemd; that systemd follows them is tested with it.
+func FuzzFiles(f *testing.F) {
+	for _, of := range []func() (Spec, Dirs){ordinary, awkward} {
+		spec, _ := of()
+		f.Add(spec.Binary, spec.Dir, spec.Claude, "a value")
+		f.Add(spec.Binary+`\"'`, spec.Dir+" ", "", strings.Join(spec.Settings, "\n"))
+	}
+	f.Add("/a\u2028b", "/\ufeff", "/c\x00", "\r\n")
+	f.Fuzz(func(t *testing.T, binary, dir, claude, value string) {
+		spec, dirs := ordinary()
+		spec.Binary, spec.Dir, spec.Claude, spec.Settings = binary, dir, claude, []string{"A=" + value, "LAST=1"}
+		dirs.Config = dir + "/c" // where the file of settings is
+		if files, err := Files(Launchd, Gateway, spec, dirs); err == nil {
+			var p agentPlist
+			if _, err := plist.Unmarshal([]byte(files[0].Text), &p); err != nil {
+				t.Fatalf("%v\n%s", err, files[0].Text)
+			}
+			if p.ProgramArguments[0] != binary || len(p.ProgramArguments) != 2 || p.WorkingDirectory != dir || p.EnvironmentVariables["A"] != value || p.EnvironmentVariables["BARECLAW_CLAUDE"] != claude {
+				t.Errorf("launchd reads %+v", p)
+			}
+		}
+		files, err := Files(Systemd, Gateway, spec, dirs)
+		if err != nil {
+			return
+		}
+		options, err := unit.DeserializeOptions(strings.NewReader(files[0].Text))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, files[0].Text)
+		}
+		if n := strings.Count(files[0].Text, "\n"); n != 22 {
+			t.Errorf("the unit has %d lines:\n%s", n, files[0].Text)
+		}
+		for _, o := range options {
+			switch o.Name {
+			case "ExecStart":
+				program := strings.TrimSuffix(o.Value, " serve")
+				if quoted := strings.Trim(program, `"`); quoted != program {
+					program = strings.ReplaceAll(quoted, "%%", "%")
+				}
+				if program != binary {
+					t.Errorf("systemd starts %q, not %q", program, binary)
+				}
+			case "WorkingDirectory":
+				if got := strings.ReplaceAll(o.Value, "%%", "%"); got != dir {
+					t.Errorf("it is started in %q, not %q", got, dir)
+				}
+			case "EnvironmentFile":
+				if matches, err := filepath.Match(strings.ReplaceAll(o.Value, "%%", "%"), files[1].Path); !matches || err != nil {
+					t.Errorf("%q does not match %q (%v)", o.Value, files[1].Path, err)
+				}
+			}
+		}
+		vars := readEnv(t, files[1].Text)
+		if vars["A"] != value || claude != "" && vars["BARECLAW_CLAUDE"] != claude || vars["LAST"] != "1" || !utf8.ValidString(files[1].Text) {
+			t.Errorf("the settings are %q", vars)
+		}
+	})
+}
+
+// readEnv reads a file of settings as systemd.exec(5) says of EnvironmentFile=.
+func readEnv(t *testing.T, text string) map[string]string {
+	vars := map[string]string{}
+	_, rest, _ := strings.Cut(text, "\n")
+	for rest != "" {
+		name, value, ok := strings.Cut(rest, `="`)
+		if !ok {
+			t.Fatalf("no variable at %q", rest)
+		}
+		var b strings.Builder
+		i := 0
+		for ; value[i] != '"'; i++ {
+			if value[i] == '\\' && strings.IndexByte("\"\\$`", value[i+1]) >= 0 {
+				i++
+			}
+			b.WriteByte(value[i])
+		}
+		vars[name] = b.String()
+		rest = strings.TrimPrefix(value[i+1:], "\n")
+	}
+	return vars
+}

@@ -1,0 +1,265 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"howett.net/plist"
+)
+
+// launchdManager is launchd, as far as it runs the jobs of a user.
+type launchdManager struct{ dirs Dirs }
+
+// System names it.
+func (launchdManager) System() System { return Launchd }
+
+// domain is where launchd keeps the jobs of the user who is logged in.
+func domain() string { return "gui/" + strconv.Itoa(os.Getuid()) }
+
+func target(job Job) string { return domain() + "/" + job.label() }
+
+// A launchctlError is a refusal by launchctl, whose exit statuses tell the reasons
+// apart.
+type launchctlError struct {
+	args   []string
+	status int
+	says   string
+}
+
+func (e *launchctlError) Error() string {
+	return fmt.Sprintf("launchctl %s: exit status %d: %s", strings.Join(e.args, " "), e.status, e.says)
+}
+
+// absent reports whether launchd does not have the job, by one of the two statuses it
+// says that with.
+func (e *launchctlError) absent() bool { return e.status == 3 || e.status == 113 }
+
+// launchctl runs a command of launchctl and returns what it says.
+func launchctl(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "launchctl", args...)
+	out, err := cmd.CombinedOutput()
+	says := string(bytes.TrimSpace(bytes.ToValidUTF8(out, []byte("\uFFFD"))))
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {
+		return says, &launchctlError{args: args, status: exit.ExitCode(), says: says}
+	}
+	if err != nil {
+		return says, fmt.Errorf("run launchctl: %w", err)
+	}
+	return says, nil
+}
+
+// Available returns why it cannot be used.
+func (launchdManager) Available(ctx context.Context) error {
+	_, err := launchctl(ctx, "print", domain())
+	if refusal, ok := errors.AsType[*launchctlError](err); ok {
+		return fmt.Errorf("launchd has no place for jobs of this user until you have logged in at the screen: %w", refusal)
+	}
+	return err
+}
+
+// A launchdJob is what launchd says of a job that it has.
+type launchdJob struct {
+	loaded   bool
+	state    string
+	pid      int
+	lastExit string
+}
+
+// look asks launchd for a job.
+func look(ctx context.Context, job Job) (launchdJob, error) {
+	says, err := launchctl(ctx, "print", target(job))
+	if refusal, ok := errors.AsType[*launchctlError](err); ok && refusal.absent() {
+		return launchdJob{}, nil
+	}
+	if err != nil {
+		return launchdJob{}, err
+	}
+	j := launchdJob{loaded: true, state: printed(says, `state = (.*)`), lastExit: printed(says, `last (?:exit code|terminating signal) = (.*)`)}
+	j.pid, _ = strconv.Atoi(printed(says, `pid = (\d+)`)) // 0 if it is not there
+	return j, nil
+}
+
+// printed returns what launchctl prints of the job itself, whose lines begin with one
+// tab: the group of what matches one of them, empty if none does.
+func printed(says, line string) string {
+	if m := regexp.MustCompile(`(?m)^\t` + line + `$`).FindStringSubmatch(says); m != nil {
+		return strings.TrimSpace(m[1])
+	}
+	return ""
+}
+
+// Install brings a job's file in place and has launchd take it.
+func (m launchdManager) Install(ctx context.Context, job Job, spec Spec) ([]string, error) {
+	files, err := Files(Launchd, job, spec, m.dirs)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Available(ctx); err != nil {
+		return nil, err
+	}
+	before, err := look(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(spec.StateDir, 0o700); err != nil { // launchd does not start what it cannot write a log for
+		return nil, fmt.Errorf("make the state directory: %w", err)
+	}
+	did, changed, err := place(files[0])
+	if err != nil {
+		return nil, err
+	}
+	lines := []string{did}
+	if before.loaded && !changed {
+		if job == Gateway && before.pid == 0 {
+			if err := m.Start(ctx, job); err != nil {
+				return lines, err
+			}
+		}
+		return m.tell(ctx, lines, "loaded already: ", job)
+	}
+	if job == Gateway && before.pid == 0 {
+		if h, held := holder(spec.StateDir); held {
+			return lines, fmt.Errorf("%w: pid %d, at %s; the service starts with the next login", ErrHeld, h.PID, h.Address)
+		}
+	}
+	if before.loaded {
+		if err := bootout(ctx, job); err != nil {
+			return lines, err
+		}
+		lines = append(lines, "unloaded the old "+job.label())
+	}
+	if err := m.bootstrap(ctx, job); err != nil {
+		return lines, err
+	}
+	return m.tell(ctx, lines, "loaded ", job)
+}
+
+// bootstrap has launchd take a job, which starts it if that is to run at once.
+func (m launchdManager) bootstrap(ctx context.Context, job Job) error {
+	// One that was disabled is refused, and nothing but this enables it again.
+	if _, err := launchctl(ctx, "enable", target(job)); err != nil {
+		return err
+	}
+	_, err := launchctl(ctx, "bootstrap", domain(), m.dirs.plistPath(job))
+	return err
+}
+
+// bootout has launchd end and forget a job, if it has it.
+func bootout(ctx context.Context, job Job) error {
+	_, err := launchctl(ctx, "bootout", target(job))
+	if refusal, ok := errors.AsType[*launchctlError](err); ok && refusal.absent() {
+		return nil
+	}
+	return err
+}
+
+func (launchdManager) tell(ctx context.Context, lines []string, verb string, job Job) ([]string, error) {
+	j, err := look(ctx, job)
+	if err != nil {
+		return lines, err
+	}
+	line := verb + job.label()
+	if j.pid > 0 {
+		line += fmt.Sprintf(", pid %d", j.pid)
+	}
+	return append(lines, line), nil
+}
+
+// Start starts the gateway now, or has the heart beat once.
+func (m launchdManager) Start(ctx context.Context, job Job) error {
+	j, err := look(ctx, job)
+	if err != nil {
+		return err
+	}
+	if !j.loaded {
+		if err := m.bootstrap(ctx, job); err != nil || job == Gateway { // which runs at once
+			return err
+		}
+	}
+	_, err = launchctl(ctx, "kickstart", target(job))
+	return err
+}
+
+// Uninstall has launchd forget a job and removes its file.
+func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error) {
+	var did []string
+	j, err := look(ctx, job)
+	if err == nil && j.loaded {
+		if job == Gateway {
+			err = interrupt(ctx, j.pid)
+		}
+		if err := errors.Join(err, bootout(ctx, job)); err != nil {
+			return nil, err
+		}
+		did = append(did, "unloaded "+job.label())
+	}
+	gone, errRemove := remove(m.dirs.plistPath(job))
+	did = append(did, gone...)
+	switch {
+	case errRemove != nil:
+		return did, errRemove
+	case err != nil:
+		return append(did, "launchd was not told: "+err.Error()), nil //nolint:nilerr // the files are gone, which was asked for
+	case len(did) == 0:
+		return []string{"the " + string(job) + " is not installed: nothing to remove"}, nil
+	}
+	return did, nil
+}
+
+// Status tells how a job is. launchd does not say since when, nor when it is next.
+func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status, error) {
+	s := Status{System: Launchd, Installed: exists(m.dirs.plistPath(job))}
+	if s.Installed {
+		s.Current = m.current(job, spec)
+	}
+	j, err := look(ctx, job)
+	if err != nil {
+		return s, err
+	}
+	s.State, s.PID, s.LastExit = j.state, j.pid, j.lastExit
+	s.Active = j.loaded && (job == Heartbeat || j.pid > 0)
+	switch {
+	case !s.Installed:
+	case !j.loaded:
+		s.Problem = fmt.Sprintf("%s is installed and launchd does not have it. Run `%s`.", job.label(), job.command())
+	case !s.Active:
+		s.Problem = fmt.Sprintf("%s does not run (last exit: %s). launchd tries it every 10 s; the log says why it ends.", job.label(), s.LastExit)
+	case !s.Current:
+		s.Problem = fmt.Sprintf("%s differs from what this program would install here. Run `%s` where the gateway's .env is.", m.dirs.plistPath(job), job.command())
+	}
+	return s, nil
+}
+
+// current compares an installed plist with what it should be, but for where and with
+// which environment it was installed.
+func (m launchdManager) current(job Job, spec Spec) bool {
+	files, err := Files(Launchd, job, spec, m.dirs)
+	if err != nil {
+		return false
+	}
+	have, err := os.ReadFile(files[0].Path)
+	if err != nil {
+		return false
+	}
+	installed, err := withoutSurroundings(have)
+	wanted, errWanted := withoutSurroundings([]byte(files[0].Text))
+	return err == nil && errWanted == nil && bytes.Equal(installed, wanted)
+}
+
+func withoutSurroundings(text []byte) ([]byte, error) {
+	var p map[string]any
+	if _, err := plist.Unmarshal(text, &p); err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"EnvironmentVariables", "WorkingDirectory", "StandardOutPath", "StandardErrorPath"} {
+		delete(p, key)
+	}
+	return plist.Marshal(p, plist.XMLFormat)
+}

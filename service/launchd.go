@@ -1,0 +1,83 @@
+package service
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"howett.net/plist"
+
+	"bareclaw/internal/logfile"
+)
+
+// An agentPlist is what launchd is told of a job: launchd.plist(5).
+type agentPlist struct {
+	Label                string            `plist:"Label"`
+	ProgramArguments     []string          `plist:"ProgramArguments"`
+	WorkingDirectory     string            `plist:"WorkingDirectory"`
+	EnvironmentVariables map[string]string `plist:"EnvironmentVariables"`
+	RunAtLoad            bool              `plist:"RunAtLoad"`
+	KeepAlive            *keepAlive        `plist:"KeepAlive,omitempty"`
+	ThrottleInterval     int64             `plist:"ThrottleInterval,omitempty"`
+	ExitTimeOut          int64             `plist:"ExitTimeOut,omitempty"`
+	StartInterval        int64             `plist:"StartInterval,omitempty"`
+	AbandonProcessGroup  bool              `plist:"AbandonProcessGroup"`
+	StandardOutPath      string            `plist:"StandardOutPath"`
+	StandardErrorPath    string            `plist:"StandardErrorPath"`
+}
+
+// keepAlive has a job started again unless it ended as it was told to.
+type keepAlive struct {
+	SuccessfulExit bool `plist:"SuccessfulExit"`
+}
+
+func (j Job) label() string {
+	if j == Heartbeat {
+		return heartbeatLabel
+	}
+	return gatewayLabel
+}
+
+// plistPath is where launchd finds a user's own jobs when the user logs in.
+func (d Dirs) plistPath(job Job) string {
+	return filepath.Join(d.Home, "Library", "LaunchAgents", job.label()+".plist")
+}
+
+func launchdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
+	if spec.Listen != "" {
+		return nil, fmt.Errorf("launchd does not listen on %s for the gateway: that is for systemd", spec.Listen)
+	}
+	log := filepath.Join(spec.StateDir, logfile.Name) // which the gateway keeps within bounds
+	printed := log
+	if job == Heartbeat {
+		// Its ticks write that themselves, and keep it within bounds: what they print is the
+		// same again, and what is said where they cannot begin is found there too.
+		log, printed = filepath.Join(spec.StateDir, HeartbeatLog), os.DevNull
+	}
+	p := agentPlist{
+		Label:                job.label(),
+		ProgramArguments:     append([]string{spec.Binary}, job.arguments()...),
+		WorkingDirectory:     spec.Dir,
+		EnvironmentVariables: map[string]string{},
+		AbandonProcessGroup:  true, // what was started is to outlive it
+		StandardOutPath:      printed,
+		StandardErrorPath:    log,
+	}
+	for _, v := range spec.variables() {
+		name, value, _ := strings.Cut(v, "=")
+		p.EnvironmentVariables[name] = value
+	}
+	if job == Heartbeat {
+		p.StartInterval = max(1, int64(spec.Interval.Round(time.Second)/time.Second))
+	} else {
+		p.RunAtLoad, p.KeepAlive, p.ThrottleInterval, p.ExitTimeOut = true, &keepAlive{}, 10, 30
+	}
+	text, err := plist.MarshalIndent(p, plist.XMLFormat, "\t")
+	if err != nil {
+		return nil, fmt.Errorf("write the plist of the %s: %w", job, err)
+	}
+	// Its settings may be secret.
+	return []File{{Path: dirs.plistPath(job), Mode: 0o600, Text: string(text) + "\n"}}, nil
+}

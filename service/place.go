@@ -1,0 +1,53 @@
+package service
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+)
+
+// place writes a file as a whole, unless it is so already, and says what it did.
+func place(f File) (did string, changed bool, err error) {
+	have, err := os.ReadFile(f.Path)
+	if err == nil && bytes.Equal(have, []byte(f.Text)) {
+		if info, err := os.Stat(f.Path); err == nil && info.Mode().Perm() == f.Mode {
+			return "unchanged " + f.Path, false, nil
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+		return "", false, fmt.Errorf("make room for %s: %w", f.Path, err)
+	}
+	if err := renameio.WriteFile(f.Path, []byte(f.Text), f.Mode, renameio.WithStaticPermissions(f.Mode), renameio.WithTempDir(filepath.Dir(f.Path))); err != nil {
+		return "", false, fmt.Errorf("write %s: %w", f.Path, err)
+	}
+	return "wrote " + f.Path, true, nil
+}
+
+// remove removes a file if it is there, and says so.
+func remove(path string) (did []string, err error) {
+	switch err := os.Remove(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("remove what was installed: %w", err)
+	}
+	return []string{"removed " + path}, nil
+}
+
+// tidy removes the directory that a file was in if it is ours and nothing is left in it.
+func tidy(path string) {
+	if dir := filepath.Dir(path); filepath.Base(dir) == "bareclaw" {
+		_ = os.Remove(dir) // not while something is in it
+	}
+}
+
+// exists reports whether there is something at a path.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,120 @@
+package service
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// program makes a file that can be started.
+func program(t *testing.T, path string) string {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.WriteFile(path, []byte("#!/bin/sh\n"), 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestNewSpec(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	claude := program(t, filepath.Join(dir, "bin", "claude"))
+	binary := program(t, filepath.Join(dir, "bareclaw"))
+	gone := filepath.Join(dir, "gone")
+	request := Request{
+		Binary: binary, Chosen: true, Dir: dir, Claude: "claude", StateDir: filepath.Join(dir, "state"),
+		Environ: []string{
+			"PATH=" + strings.Join([]string{"relative", gone, dir + "/bin/", "", "/usr/bin", dir + "/bin"}, ":"),
+			"BARECLAW_PORT=1", "BARECLAW_PORT=4000", "BARECLAW_SOCKET=/x", "BARECLAW_SESSION=y", "BARECLAW_TEST_SYSTEMD=z", "BARECLAW_MODEL=",
+			"HOME=/x", "XDG_RUNTIME_DIR=/run/user/1", "XDG_STATE_HOME=/s", "CLAUDE_CONFIG_DIR=/c", "ANTHROPIC_API_KEY=k", "https_proxy=http://proxy:1",
+		},
+	}
+	s, err := NewSpec(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Path != dir+"/bin:/usr/bin" || s.Claude != claude || s.Binary != binary || s.Dir != dir {
+		t.Errorf("got %+v", s)
+	}
+	if want := []string{"BARECLAW_PORT=4000", "CLAUDE_CONFIG_DIR=/c", "XDG_STATE_HOME=/s", "https_proxy=http://proxy:1"}; !slices.Equal(s.Settings, want) {
+		t.Errorf("settings are %q, want %q", s.Settings, want)
+	}
+
+	// What a job was given makes the same job again: the gateway itself installs the
+	// heartbeat.
+	var files []File
+	if files, err = Files(Systemd, Gateway, s, Dirs{Home: dir, Config: dir}); err != nil {
+		t.Fatal(err)
+	}
+	again := request
+	again.Environ = s.variables()
+	again.Claude = s.Claude
+	if s, err = NewSpec(again); err != nil {
+		t.Fatal(err)
+	}
+	if same, err := Files(Systemd, Gateway, s, Dirs{Home: dir, Config: dir}); err != nil || !slices.Equal(same, files) {
+		t.Errorf("from within it is %v, was %v (%v)", same, files, err)
+	}
+
+	request.Claude, request.Dir, request.Binary = "no-claude", gone, gone
+	_, err = NewSpec(request)
+	if !errors.Is(err, ErrNoClaude) {
+		t.Errorf("without claude: %v", err)
+	}
+	for _, want := range []string{"no-claude", "--agent echo", gone + " is no directory", "there is no file " + gone} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	request.Dir, request.Binary, request.Echo = dir, binary, true
+	if s, err = NewSpec(request); err != nil || s.Claude != "" || !slices.Contains(s.variables(), "BARECLAW_AGENT=echo") {
+		t.Errorf("with the echo agent: %+v, %v", s, err)
+	}
+}
+
+func TestLasting(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable() // which go test has built
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.MkdirTemp(".", "lasting") // where this is, files stay
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	if home, err = filepath.Abs(home); err != nil {
+		t.Fatal(err)
+	}
+	if below(os.TempDir(), home) || below("/tmp", home) {
+		t.Skip("NOT TESTED: the source is in a directory for temporary files")
+	}
+	for path, why := range map[string]string{
+		program(t, filepath.Join(home, "bin/bareclaw")):                       "",
+		program(t, filepath.Join(home, "state/bin/bareclaw")):                 "",
+		program(t, filepath.Join(home, ".cache/go-build/ab/cdef-d/bareclaw")): "go run",
+		program(t, filepath.Join(home, "go-build123/b001/exe/bareclaw")):      "go run",
+		program(t, filepath.Join(t.TempDir(), "bareclaw")):                    "where files do not stay",
+		self: "",
+		filepath.Join(home, "bareclaw (deleted)"): "there is no file",
+		home: "not a program",
+	} {
+		err := Lasting(path)
+		if path == self {
+			if err == nil {
+				t.Errorf("%s, of go test, is said to stay", path)
+			}
+			continue
+		}
+		if (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v, want %q", path, err, why)
+		}
+	}
+}

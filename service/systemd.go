@@ -1,0 +1,181 @@
+package service
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/unit"
+)
+
+// written is the first line of what we write, by which it is known.
+const written = "# Written by `bareclaw %s install`, which overwrites changes.\n"
+
+func (j Job) header() string {
+	if j == Heartbeat {
+		return fmt.Sprintf(written, "heartbeat")
+	}
+	return fmt.Sprintf(written, "service")
+}
+
+// unitDir is where a user's own units of systemd are.
+func (d Dirs) unitDir() string { return filepath.Join(d.Config, "systemd", "user") }
+
+// envFile is the file of a job's settings.
+func (d Dirs) envFile(job Job, spec Spec) string {
+	if spec.EnvFile != "" {
+		return spec.EnvFile
+	}
+	if job == Heartbeat {
+		return filepath.Join(d.Config, "bareclaw", "heartbeat.env")
+	}
+	return filepath.Join(d.Config, "bareclaw", "service.env")
+}
+
+// units are the names of the units that a job may have, the one that is enabled and
+// started first.
+func (j Job) units() []string {
+	if j == Heartbeat {
+		return []string{heartbeatTimer, heartbeatUnit}
+	}
+	return []string{gatewayUnit, socketUnit}
+}
+
+func systemdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
+	envFile := dirs.envFile(job, spec)
+	common, err := serviceOptions(job, spec, envFile)
+	if err != nil {
+		return nil, err
+	}
+	var units []string
+	texts := map[string][]*unit.UnitOption{}
+	if job == Heartbeat {
+		units = []string{heartbeatTimer, heartbeatUnit}
+		texts[heartbeatTimer], texts[heartbeatUnit] = timerUnit(spec.Interval), heartbeatService(common)
+	} else {
+		units = []string{gatewayUnit}
+		texts[gatewayUnit] = gatewayService(common, spec.Listen != "")
+		if spec.Listen != "" {
+			if texts[socketUnit], err = socketOf(spec.Listen); err != nil {
+				return nil, err
+			}
+			units = append(units, socketUnit)
+		}
+	}
+	var files []File
+	for _, name := range units {
+		text, err := io.ReadAll(unit.Serialize(texts[name]))
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", name, err)
+		}
+		files = append(files, File{Path: filepath.Join(dirs.unitDir(), name), Mode: 0o644, Text: job.header() + string(text)})
+	}
+	return append(files, File{Path: envFile, Mode: 0o600, Text: job.header() + envText(spec.variables())}), nil
+}
+
+// serviceOptions are what the services of all jobs have in common.
+func serviceOptions(job Job, spec Spec, envFile string) ([]*unit.UnitOption, error) {
+	program, err := execPath(spec.Binary)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := directoryPath(spec.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPath("the file of settings", envFile); err != nil {
+		return nil, err
+	}
+	env, err := envFilePath(envFile)
+	if err != nil {
+		return nil, err
+	}
+	return []*unit.UnitOption{
+		unit.NewUnitOption("Service", "ExecStart", strings.Join(append([]string{program}, job.arguments()...), " ")),
+		unit.NewUnitOption("Service", "WorkingDirectory", dir),
+		unit.NewUnitOption("Service", "EnvironmentFile", env),
+		// What was started is to outlive it: session hosts the gateway, and a gateway
+		// the heartbeat that found none.
+		unit.NewUnitOption("Service", "KillMode", "process"),
+	}, nil
+}
+
+func gatewayService(common []*unit.UnitOption, socket bool) []*unit.UnitOption {
+	options := []*unit.UnitOption{
+		unit.NewUnitOption("Unit", "Description", "BAREclaw, a gateway between chat channels and the claude CLI"),
+		// A gateway that cannot start is tried for some minutes, and then left for a
+		// person to look at.
+		unit.NewUnitOption("Unit", "StartLimitIntervalSec", "5min"),
+		unit.NewUnitOption("Unit", "StartLimitBurst", "20"),
+	}
+	if socket {
+		options = append(options,
+			unit.NewUnitOption("Unit", "Requires", socketUnit), // or it would listen itself, and systemd could not
+			unit.NewUnitOption("Unit", "After", socketUnit))
+	}
+	options = append(options,
+		unit.NewUnitOption("Service", "Type", "notify"),
+		unit.NewUnitOption("Service", "NotifyAccess", "all")) // a successor tells that it is the main process
+	options = append(options, common...)
+	return append(options,
+		// The shell, since where kill is depends on the system.
+		unit.NewUnitOption("Service", "ExecReload", `/bin/sh -c "kill -HUP $MAINPID"`),
+		unit.NewUnitOption("Service", "WatchdogSec", "1min"),
+		unit.NewUnitOption("Service", "Restart", "on-failure"),
+		unit.NewUnitOption("Service", "RestartSec", "2s"),
+		unit.NewUnitOption("Service", "TimeoutStopSec", "30s"),
+		unit.NewUnitOption("Service", "OOMPolicy", "continue"), // one claude that was killed for its memory is not the end of all
+		unit.NewUnitOption("Install", "WantedBy", "default.target"),
+	)
+}
+
+func heartbeatService(common []*unit.UnitOption) []*unit.UnitOption {
+	return slices.Concat([]*unit.UnitOption{
+		unit.NewUnitOption("Unit", "Description", "BAREclaw heartbeat"),
+		unit.NewUnitOption("Service", "Type", "oneshot"),
+		// A tick that hangs would be the last one: none is begun beside it. One that works
+		// gives up after half an hour by itself.
+		unit.NewUnitOption("Service", "TimeoutStartSec", "1h"),
+	}, common)
+}
+
+func timerUnit(interval time.Duration) []*unit.UnitOption {
+	return []*unit.UnitOption{
+		unit.NewUnitOption("Unit", "Description", "BAREclaw heartbeat, every "+span(interval)),
+		unit.NewUnitOption("Timer", "OnBootSec", "5min"),
+		unit.NewUnitOption("Timer", "OnUnitActiveSec", span(interval)),
+		unit.NewUnitOption("Timer", "Persistent", "true"),
+		unit.NewUnitOption("Install", "WantedBy", "timers.target"),
+	}
+}
+
+func socketOf(address string) ([]*unit.UnitOption, error) {
+	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`%\"'`, r) }) {
+		return nil, fmt.Errorf("systemd cannot listen on %q", address)
+	}
+	return []*unit.UnitOption{
+		unit.NewUnitOption("Unit", "Description", "BAREclaw's address"),
+		unit.NewUnitOption("Socket", "ListenStream", address),
+		unit.NewUnitOption("Socket", "FileDescriptorName", "http"),
+		unit.NewUnitOption("Install", "WantedBy", "sockets.target"),
+	}, nil
+}
+
+// span writes a duration as systemd does, in whole seconds.
+func span(d time.Duration) string {
+	seconds := max(1, int64(d.Round(time.Second)/time.Second))
+	var parts []string
+	for _, u := range []struct {
+		length int64
+		name   string
+	}{{3600, "h"}, {60, "min"}, {1, "s"}} {
+		if n := seconds / u.length; n > 0 {
+			parts = append(parts, fmt.Sprint(n)+u.name)
+			seconds %= u.length
+		}
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,206 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	systemd "github.com/coreos/go-systemd/v22/dbus"
+	"golang.org/x/sys/unix"
+)
+
+// Status tells how a job is.
+func (m systemdManager) Status(ctx context.Context, job Job, spec Spec) (Status, error) {
+	s := Status{System: Systemd, Installed: exists(filepath.Join(m.dirs.unitDir(), job.units()[0]))}
+	var outdated string
+	if s.Installed {
+		outdated = m.outdated(job, spec)
+		s.Current = outdated == ""
+	}
+	bus, err := connect(ctx)
+	if err != nil {
+		return s, err
+	}
+	defer bus.Close()
+	unit, err := bus.GetUnitPropertiesContext(ctx, job.units()[0])
+	if err != nil {
+		return s, fmt.Errorf("ask systemd about %s: %w", job.units()[0], err)
+	}
+	s.Active = text(unit, "ActiveState") == "active"
+	s.State = text(unit, "ActiveState") + " (" + text(unit, "SubState") + ")"
+	if s.Active {
+		s.Since = microseconds(unit, "ActiveEnterTimestamp")
+	}
+	if text(unit, "LoadState") != "not-found" {
+		if err := s.addProcess(ctx, bus, job); err != nil {
+			return s, err
+		}
+	}
+	if s.Installed {
+		s.Problem = problemOf(job, s, unit, outdated)
+		s.addLinger(lingers())
+	}
+	return s, nil
+}
+
+// addProcess adds what is known of the job's process, and of its timer.
+func (s *Status) addProcess(ctx context.Context, bus *systemd.Conn, job Job) error {
+	name := gatewayUnit
+	if job == Heartbeat {
+		name = heartbeatUnit
+		timer, err := bus.GetUnitTypePropertiesContext(ctx, heartbeatTimer, "Timer")
+		if err != nil {
+			return fmt.Errorf("ask systemd about %s: %w", heartbeatTimer, err)
+		}
+		s.Next = nextElapse(timer)
+	}
+	p, err := bus.GetUnitTypePropertiesContext(ctx, name, "Service")
+	if err != nil {
+		return fmt.Errorf("ask systemd about %s: %w", name, err)
+	}
+	s.PID, s.Restarts = int(number(p, "MainPID")), int(number(p, "NRestarts"))
+	s.LastExit = lastExit(p)
+	return nil
+}
+
+// lastExit says how a service's process ended last.
+func lastExit(p map[string]any) string {
+	const exited, killed, dumped = 1, 2, 3 // CLD_… of waitid(2)
+	at := microseconds(p, "ExecMainExitTimestamp")
+	if at.IsZero() {
+		return ""
+	}
+	status := number(p, "ExecMainStatus")
+	var how string
+	switch number(p, "ExecMainCode") {
+	case exited:
+		how = fmt.Sprintf("exit status %d", status)
+	case killed, dumped:
+		how = "killed by " + unix.SignalName(unix.Signal(status))
+	default:
+		return ""
+	}
+	if result := text(p, "Result"); result != "success" && result != "" && result != "exit-code" && result != "signal" {
+		how += " (" + result + ")"
+	}
+	return how + " at " + at.Format(time.RFC3339)
+}
+
+// nextElapse is when a timer elapses next. Such that count from a boot or from the last
+// time go by a clock that stands still while the machine sleeps.
+func nextElapse(p map[string]any) time.Time {
+	next := microseconds(p, "NextElapseUSecRealtime")
+	if usec := number(p, "NextElapseUSecMonotonic"); usec > 0 && usec < math.MaxInt64 {
+		var now unix.Timespec
+		if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) == nil {
+			at := time.Now().Add(time.Duration(usec)*time.Microsecond - time.Duration(now.Nano()))
+			if next.IsZero() || at.Before(next) {
+				next = at.Round(time.Second)
+			}
+		}
+	}
+	return next
+}
+
+// microseconds is a property that is a time, zero if it is not set.
+func microseconds(p map[string]any, name string) time.Time {
+	if usec := number(p, name); usec > 0 && usec < math.MaxInt64 {
+		return time.UnixMicro(usec)
+	}
+	return time.Time{}
+}
+
+// outdated says which files are not what they should be, empty if all are. Where and
+// with which environment the job was installed is not compared: whoever asks may be in
+// another directory and have another one.
+func (m systemdManager) outdated(job Job, spec Spec) string {
+	if spec.Listen == "" && job == Gateway {
+		spec.Listen = setting(m.read(socketUnit), "ListenStream")
+	}
+	files, err := Files(Systemd, job, spec, m.dirs)
+	if err != nil {
+		return err.Error()
+	}
+	var differ []string
+	for _, f := range files {
+		name := filepath.Base(f.Path)
+		if slices.Contains(job.units(), name) {
+			have := m.read(name)
+			dir := "WorkingDirectory=" + setting(have, "WorkingDirectory")
+			if want := strings.Replace(f.Text, "WorkingDirectory="+setting(f.Text, "WorkingDirectory"), dir, 1); have != want {
+				differ = append(differ, f.Path)
+			}
+			continue
+		}
+		if info, err := os.Stat(f.Path); err != nil || info.Mode().Perm()&0o077 != 0 {
+			differ = append(differ, f.Path+" (it must be there, and for you alone)")
+		}
+	}
+	return strings.Join(differ, ", ")
+}
+
+// read returns the text of an installed unit, empty if there is none.
+func (m systemdManager) read(name string) string {
+	b, err := os.ReadFile(filepath.Join(m.dirs.unitDir(), name))
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// setting returns what a unit says of a setting, as it is written there.
+func setting(unit, name string) string {
+	for line := range strings.Lines(unit) {
+		if value, ok := strings.CutPrefix(line, name+"="); ok {
+			return strings.TrimSuffix(value, "\n")
+		}
+	}
+	return ""
+}
+
+func (j Job) command() string {
+	if j == Heartbeat {
+		return "bareclaw heartbeat install"
+	}
+	return "bareclaw service install"
+}
+
+func problemOf(job Job, s Status, unit map[string]any, outdated string) string {
+	name := job.units()[0]
+	enabled := text(unit, "UnitFileState") == "enabled"
+	switch {
+	case text(unit, "ActiveState") == "failed":
+		return fmt.Sprintf("%s has failed and is not tried any more (last: %s). The log says why; when that is mended run `systemctl --user restart %s`.", name, s.LastExit, name)
+	case !s.Active && text(unit, "ActiveState") == "activating":
+		return fmt.Sprintf("%s is being started (restarts so far: %d; last: %s).", name, s.Restarts, s.LastExit)
+	case !s.Active:
+		return fmt.Sprintf("%s is installed and does not run. Run `systemctl --user start %s`.", name, name)
+	case !enabled:
+		return fmt.Sprintf("%s does not start by itself. Run `%s`.", name, job.command())
+	case !s.Current:
+		return fmt.Sprintf("What is installed differs from what this program would install here: %s. Run `%s` where the gateway's .env is.", outdated, job.command())
+	}
+	return ""
+}
+
+// addLinger says what ends with the user's last login.
+func (s *Status) addLinger(lingers bool) {
+	if !lingers {
+		s.Notes = append(s.Notes, "It starts when you log in and ends some time after you have logged out. To have it from boot on, run `loginctl enable-linger`.")
+	}
+}
+
+// lingers reports whether this user's systemd runs without a login.
+func lingers() bool {
+	name := os.Getenv("USER")
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	return name != "" && exists(filepath.Join("/var/lib/systemd/linger", filepath.Base(name)))
+}
