@@ -66,7 +66,7 @@ func TestCheck(t *testing.T) {
 		{from: "", to: []string{"/internal/fakeclaude", "/contrib", "/internal/bench/load"}, bad: []string{"/contrib"}},
 		{from: "/adapters/httpapi", to: []string{"/core", "/internal/peercred", "/docs"}},
 		{from: "/adapters/httpapi", to: []string{"/adapters/telegram", "/sessionhost", "/claude", "/core/ledger", "/mcp", ""}, bad: []string{"/adapters/telegram", "/sessionhost", "/claude", "/core/ledger", "/mcp", ""}},
-		{from: "/heartbeat", to: []string{"/core", "/adapters/httpapi"}, bad: []string{"/adapters/httpapi"}},
+		{from: "/heartbeat", to: []string{"/client", "/adapters/httpapi"}, bad: []string{"/adapters/httpapi"}},
 		{from: "/mcp", to: []string{"/core", "/claude", "/toolhost"}, bad: []string{"/toolhost"}},
 		{from: "/toolhost", to: []string{"/toolhost/builtin", "/core", "/mcp"}, bad: []string{"/mcp"}},
 		{from: "/sessionhost", to: []string{"/claude", "/core", "/internal/procs", "/core/ledger", "/core/config"}, bad: []string{"/core/ledger", "/core/config"}},

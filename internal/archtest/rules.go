@@ -14,6 +14,10 @@ const (
 	roomMain        room = "main"
 	roomAdapter     room = "adapters"
 	roomHeartbeat   room = "heartbeat"
+	roomService     room = "service"
+	roomClient      room = "client"
+	roomCommands    room = "commands"
+	roomUpgrade     room = "upgrade"
 	roomMCP         room = "mcp"
 	roomToolhost    room = "toolhost"
 	roomSessionhost room = "sessionhost"
@@ -59,9 +63,17 @@ func (r room) mayImport() []room {
 	core := []room{roomCore, roomConfig, roomInternal}
 	switch r {
 	case roomMain:
-		return []room{roomAdapter, roomHeartbeat, roomMCP, roomToolhost, roomSessionhost, roomLedger, roomConfig, roomCore, roomClaude, roomInternal, roomDocs}
-	case roomAdapter, roomHeartbeat:
+		return []room{roomCommands, roomClient, roomService, roomUpgrade, roomAdapter, roomHeartbeat, roomMCP, roomToolhost, roomSessionhost, roomLedger, roomConfig, roomCore, roomClaude, roomInternal, roomDocs}
+	case roomAdapter:
 		return append(core, roomDocs)
+	case roomCommands:
+		return []room{roomClient, roomService, roomHeartbeat, roomUpgrade, roomLedger, roomCore, roomConfig, roomClaude, roomSessionhost, roomInternal, roomDocs}
+	case roomHeartbeat:
+		return []room{roomClient, roomService, roomConfig, roomInternal}
+	case roomClient, roomUpgrade:
+		return []room{roomConfig, roomInternal}
+	case roomService:
+		return []room{roomInternal}
 	case roomMCP, roomToolhost:
 		return append(core, roomClaude)
 	case roomSessionhost:
@@ -82,7 +94,13 @@ func (r room) rule() string {
 	case roomAdapter:
 		return "an adapter knows core and internal leaves, never another adapter or another room"
 	case roomHeartbeat:
-		return "heartbeat knows core and internal leaves, no other room"
+		return "heartbeat knows the gateway by its configuration, as a client, and as a service"
+	case roomCommands:
+		return "commands knows the gateway as a client does, and what they look after; neither adapters nor how it is wired"
+	case roomClient, roomUpgrade:
+		return "client and upgrade know the configuration and internal leaves, no other room"
+	case roomService:
+		return "service makes texts of what it is given, and knows only internal leaves"
 	case roomMCP, roomToolhost:
 		return "mcp and toolhost know core, claude and internal leaves, no other room"
 	case roomSessionhost:
@@ -107,11 +125,12 @@ func (r room) rule() string {
 // import any room, and the program never contains it.
 func testTool(path string) bool {
 	tools := []string{
-		"apistandin", // a stand-in for the model's API
-		"archtest",   // this package
-		"bench",      // make bench
-		"claudecli",  // fetches the pinned CLI
-		"fakeclaude", // a scripted CLI
+		"apistandin",    // a stand-in for the model's API
+		"archtest",      // this package
+		"bench",         // make bench
+		"claudecli",     // fetches the pinned CLI
+		"fakeclaude",    // a scripted CLI
+		"fakelaunchctl", // launchctl without launchd
 	}
 	return within(path, module+"/adapters/telegram/telegramtest") || slices.ContainsFunc(tools, func(name string) bool {
 		return within(path, module+"/internal/"+name)
@@ -124,8 +143,11 @@ func testOnly() []string {
 	return []string{
 		"testing",
 		"net/http/httptest",
+		"github.com/creack/pty",
 		"github.com/getkin/kin-openapi",
 		"github.com/rogpeppe/go-internal",
+		"github.com/creack/pty",
+		"github.com/hinshun/vt10x",
 		"go.uber.org/goleak",
 	}
 }

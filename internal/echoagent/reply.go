@@ -9,7 +9,7 @@ import (
 // quotedRunes bounds how much of a message is quoted back.
 const quotedRunes = 300
 
-const notice = `I am not Claude. Claude Code is not installed on this machine (no "claude" on the PATH), so this is the built-in echo agent: it can only repeat what it was told.
+const notice = `I am not Claude. Claude Code is not asked here (there is no "claude" on the PATH, or BARECLAW_AGENT=echo is set), so this is the built-in echo agent: it can only repeat what it was told.
 
 To talk to Claude:
 1. npm install -g @anthropic-ai/claude-code

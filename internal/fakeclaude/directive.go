@@ -43,7 +43,7 @@ func shapeOf(name string) (shape, bool) {
 		return numbers, true
 	case "slow", "tool", "leave", "background", "edit":
 		return numberText, true
-	case "once", "call", "interim":
+	case "once", "call", "interim", "parts":
 		return fileText, true
 	}
 	return bare, false

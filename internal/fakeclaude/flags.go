@@ -23,6 +23,7 @@ type flags struct {
 	promptTool              string // --permission-prompt-tool
 	permissionMode          string
 	skipPermissions         bool
+	forgets                 bool // --no-session-persistence
 	model                   string
 	maxTurns                int // 0: no limit
 }
@@ -115,6 +116,8 @@ func (f *flags) set(name, value string) (err error) {
 		f.replay = true
 	case "--fork-session":
 		f.fork = true
+	case "--no-session-persistence":
+		f.forgets = true
 	case "--dangerously-skip-permissions":
 		f.skipPermissions = true
 	case "--input-format":

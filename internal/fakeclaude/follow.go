@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -23,6 +24,10 @@ func (t *turn) follow(d directive) {
 		}
 	case "ticks":
 		t.ticks(d.arg)
+	case "parts":
+		file, count, _ := strings.Cut(d.arg, " ")
+		n, _ := strconv.Atoi(count) // none of what is no number
+		t.parts(file, n)
 	case "tool":
 		t.tool(d.arg, func() bool { return t.pause(ms) })
 	case "interim":
@@ -178,6 +183,21 @@ func (t *turn) ticks(file string) {
 			return
 		}
 	}
+}
+
+// parts says several texts, and waits for the file after the first one.
+func (t *turn) parts(file string, n int) {
+	for i := range n {
+		if i == 1 && !t.pauseForFile(file) {
+			t.aborted("")
+			return
+		}
+		text := strings.Repeat(string(rune('a'+i%26)), 10_000)
+		t.s.partial(func() { t.delta(text) })
+		t.emitBlock(t.modelMessage(block{Type: "text", Text: text}, ""), assistantEvent{}) // not its last word
+		t.closeStream(nil)
+	}
+	t.answer(fmt.Sprintf("%d parts", n))
 }
 
 // noResult ends the turn without a result, as a resend of an old uuid does.

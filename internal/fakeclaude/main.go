@@ -26,6 +26,8 @@
 //	                    exists, then "ticked N"
 //	events N            N text deltas, then a reply
 //	big N               a reply of N bytes
+//	parts FILE N        N whole texts of 10,000 bytes, all but the first one once FILE
+//	                    exists, then "N parts"
 //	tool MS COMMAND     one Bash call of that length, then "final: OUTCOME"; a
 //	                    COMMAND that begins with "ask " asks can_use_tool first
 //	call TOOL INPUT     one call of any tool with that JSON, which asks
@@ -60,7 +62,8 @@
 //
 //	CLAUDE_CONFIG_DIR        where the transcript goes; without it there is
 //	                         none, and every session id is accepted
-//	FAKECLAUDE_NOTRANSCRIPT  not empty: no transcript, as above
+//	FAKECLAUDE_NOTRANSCRIPT  not empty: no transcript, as above and as with
+//	                         --no-session-persistence
 //	FAKECLAUDE_TRANSCRIPT    late: nothing is on disk before the first turn has
 //	                         ended (the real program writes within 0.1 s)
 //	FAKECLAUDE_LOG           a file that gets one JSON line per event; see journal

@@ -81,7 +81,7 @@ func newSession(f flags, args []string, getenv func(string) string, stdout, stde
 		s.id = newID()
 	}
 	config := getenv("CLAUDE_CONFIG_DIR")
-	if getenv("FAKECLAUDE_NOTRANSCRIPT") != "" {
+	if getenv("FAKECLAUDE_NOTRANSCRIPT") != "" || f.forgets {
 		config = ""
 	}
 	s.history, err = openTranscript(config, s.cwd, s.id, f.resume != "", getenv("FAKECLAUDE_TRANSCRIPT") == "late")

@@ -161,7 +161,11 @@ func (s *Successor) await(ctx context.Context, state string) (note, error) {
 	select {
 	case r = <-got:
 	case <-ctx.Done():
-		r.err = fmt.Errorf("wait for %q: %w", state, context.Cause(ctx))
+		select {
+		case r = <-got: // both: it is what was waited for
+		default:
+			r.err = fmt.Errorf("wait for %q: %w", state, context.Cause(ctx))
+		}
 	}
 	if r.err == nil {
 		return r.note, nil

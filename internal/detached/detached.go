@@ -1,0 +1,89 @@
+// Package detached starts a gateway that outlives whoever starts it, where no service
+// manager does that. It has nothing in common with the process that started it but its
+// settings, and what it prints, as why it cannot start or where it panicked, goes to
+// the end of its log.
+package detached
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+
+	"bareclaw/internal/logfile"
+)
+
+// A Gateway is one to be started.
+type Gateway struct {
+	Self    string   // path of this program
+	Dir     string   // where it is started; empty: here
+	Environ []string // what it is started with
+	Log     string   // path of the log in its state directory
+}
+
+// A Process is a gateway that was started.
+type Process struct {
+	Ended <-chan error // how it has ended, which comes once
+
+	log   string
+	began int64 // size of the log before
+}
+
+// Start starts a gateway and returns at once. The log is made where it is missing, as
+// the gateway would make it.
+func (g Gateway) Start() (*Process, error) {
+	log, err := logfile.OpenAppend(g.Log)
+	if err != nil {
+		return nil, fmt.Errorf("start the gateway: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	st, err := log.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("start the gateway: %w", err)
+	}
+	cmd := exec.Command(g.Self, "serve")
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = g.Dir, environ(g.Environ), log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the gateway: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // ends with the gateway, or with this process
+	return &Process{Ended: ended, log: g.Log, began: st.Size()}, nil
+}
+
+// LastLine returns the last line of the log since the gateway was started, empty if
+// there is none.
+func (p *Process) LastLine() string {
+	f, err := os.Open(p.log)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	const enough = 64 << 10
+	from := p.began
+	if st, err := f.Stat(); err == nil {
+		from = max(from, st.Size()-enough)
+	}
+	said, _ := io.ReadAll(io.NewSectionReader(f, from, enough)) // what was read of it
+	said = bytes.TrimSpace(said)
+	return string(said[bytes.LastIndexByte(said, '\n')+1:])
+}
+
+// environ is an environment without what a service manager has told this process about
+// itself: the gateway is another one, and would believe it.
+func environ(of []string) []string {
+	return slices.DeleteFunc(slices.Clone(of), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		switch name {
+		case "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES",
+			"INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MANAGERPID", "XPC_SERVICE_NAME":
+			return true
+		}
+		return false
+	})
+}

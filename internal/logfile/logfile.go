@@ -1,0 +1,180 @@
+// Package logfile writes a log that is kept within bounds: when the file has reached
+// its size it becomes the first of some old ones, and a new one begins.
+//
+// Several processes may write the same log, as two gateways do during a hand-over.
+// The file is therefore only ever appended to, whichever of them has made it, and one
+// that finds that another has rotated goes on in the new file.
+//
+// What such a process prints besides may go to the same file, as where nobody else
+// keeps it: see [File.Adopt].
+package logfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/filelock"
+)
+
+// Name is what the gateway's log is called in its state directory.
+const Name = "bareclaw.log"
+
+// What a log takes on disk at most is (Kept+1) × MaxBytes, and a line.
+const (
+	MaxBytes = 10 << 20 // of one file
+	Kept     = 3        // old files
+)
+
+// A File is a log that is being written. It may be used by several goroutines.
+type File struct {
+	path string
+	max  int64
+
+	mu      sync.Mutex // protects what follows
+	f       *os.File
+	size    int64
+	printed *os.File // goes where the log does; nil if nothing does
+}
+
+// Open opens the log, and makes it, readable by its user alone, and its directory
+// where they are missing.
+func Open(path string) (*File, error) { return open(path, MaxBytes) }
+
+func open(path string, maxBytes int64) (*File, error) {
+	l := &File{path: path, max: maxBytes}
+	if err := l.reopen(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// OpenAppend opens the log as a file to which is only appended, for what another
+// process prints. It is made as [Open] makes it.
+func OpenAppend(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the log's directory: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	return f, nil
+}
+
+// Adopt reports whether what is written to f goes to this log, or to an old one of its
+// files. From then on it goes where the log goes: f stays the same descriptor, so that
+// a panic is found there too.
+func (l *File) Adopt(f *os.File) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !IsLog(f, l.path) {
+		return false
+	}
+	l.printed = f
+	l.lead()
+	return true
+}
+
+// IsLog reports whether f is the log of that path, or an old one of its files.
+func IsLog(f *os.File, path string) bool {
+	have, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	for n := range Kept + 1 {
+		name := path
+		if n > 0 {
+			name = Old(path, n)
+		}
+		if st, err := os.Stat(name); err == nil && os.SameFile(have, st) {
+			return true
+		}
+	}
+	return false
+}
+
+// lead has what is printed go to the file as it is now. Where that fails it goes on to
+// the old one.
+func (l *File) lead() {
+	if l.printed != nil {
+		_ = unix.Dup2(int(l.f.Fd()), int(l.printed.Fd()))
+	}
+}
+
+// Write appends a line. What cannot be written is lost: a log must stop nobody. It
+// always returns len(p), nil.
+func (l *File) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.size > 0 && l.size+int64(len(p)) > l.max {
+		l.rotate()
+	}
+	n, _ := l.f.Write(p)
+	l.size += int64(n)
+	return len(p), nil
+}
+
+// Close closes the file.
+func (l *File) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.f.Close()
+}
+
+// reopen opens the file of that name as it is now.
+func (l *File) reopen() error {
+	f, err := OpenAppend(l.path)
+	if err != nil {
+		return err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return fmt.Errorf("open the log: %w", err)
+	}
+	if l.f != nil {
+		_ = l.f.Close()
+	}
+	l.f, l.size = f, st.Size()
+	l.lead()
+	return nil
+}
+
+// rotate begins a new file, or goes on in the one that another process has begun. If
+// neither can be, it goes on in this one.
+func (l *File) rotate() {
+	l.size = 0                    // what fails is tried again when as much has been written once more
+	if filelock.Try(l.f) != nil { // another process is about it
+		_ = l.reopen()
+		return
+	}
+	have, err := l.f.Stat()
+	now, nowErr := os.Stat(l.path)
+	if err == nil && nowErr == nil && os.SameFile(have, now) && have.Size() > 0 {
+		err = shift(l.path)
+	}
+	_ = l.reopen() // which also gives up the lock
+	if err != nil {
+		l.size = 0
+	}
+}
+
+// shift makes room for a new file: each old one becomes the next older.
+func shift(path string) error {
+	for n := Kept - 1; n > 0; n-- {
+		if err := os.Rename(Old(path, n), Old(path, n+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return os.Rename(path, Old(path, 1))
+}
+
+// Old returns the path of the nth old file of a log, 1 being the newest of them.
+func Old(path string, n int) string { return path + "." + strconv.Itoa(n) }

@@ -1,0 +1,192 @@
+package logfile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// whole returns all lines of a log, the oldest first.
+func whole(t *testing.T, path string) []string {
+	t.Helper()
+	var lines []string
+	for n := Kept; n >= 0; n-- {
+		name := path
+		if n > 0 {
+			name = Old(path, n)
+		}
+		b, err := os.ReadFile(name)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		lines = append(lines, strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")...)
+	}
+	return slices.DeleteFunc(lines, func(s string) bool { return s == "" })
+}
+
+func TestALogIsKeptWithinBounds(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "new", "claw.log")
+	l, err := open(path, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	for n := range 100 {
+		_, _ = fmt.Fprintf(l, "line %04d\n", n) // 10 bytes
+	}
+	lines := whole(t, path)
+	if first, last := lines[0], lines[len(lines)-1]; len(lines) != 40 || first != "line 0060" || last != "line 0099" {
+		t.Errorf("%d lines from %q to %q are left, want the newest 40", len(lines), first, last)
+	}
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	if err != nil || len(files) != Kept+1 {
+		t.Errorf("files are %v, %v", files, err)
+	}
+	for _, f := range files {
+		st, err := os.Stat(f)
+		if err != nil || st.Mode().Perm() != 0o600 || st.Size() > 100 {
+			t.Errorf("%s: %v, %v", f, st, err)
+		}
+	}
+}
+
+// TestTwoWritersLoseNothing has two processes' worth of writers rotate the same log:
+// nothing is overwritten, and no line is torn.
+func TestTwoWritersLoseNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "claw.log")
+	const each = 100
+	var writers sync.WaitGroup
+	for w := range 2 {
+		l, err := open(path, 700) // 2,000 bytes come, which is less than is kept
+		if err != nil {
+			t.Fatal(err)
+		}
+		writers.Go(func() {
+			for n := range each {
+				_, _ = fmt.Fprintf(l, "%d: %05d\n", w, n)
+			}
+			_ = l.Close()
+		})
+	}
+	writers.Wait()
+	seen := map[string]bool{}
+	for _, line := range whole(t, path) {
+		var w, n int
+		if _, err := fmt.Sscanf(line, "%d: %05d", &w, &n); err != nil || seen[line] {
+			t.Errorf("line %q is torn or there twice", line)
+		}
+		seen[line] = true
+	}
+	if len(seen) != 2*each {
+		t.Errorf("%d lines, want %d", len(seen), 2*each)
+	}
+}
+
+// TestALogIsTakenUp continues a file that is there, in its end.
+func TestALogIsTakenUp(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "claw.log")
+	for _, line := range []string{"one\n", "two\n"} {
+		l, err := open(path, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = l.Write([]byte(line))
+		_ = l.Close()
+	}
+	if got := whole(t, path); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("the log is %q", got)
+	}
+}
+
+// TestALogThatCannotBeWritten stops nobody.
+func TestALogThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	l, err := open(filepath.Join(t.TempDir(), "claw.log"), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := l.Write([]byte("lost\n")); n != 5 || err != nil {
+		t.Errorf("Write() = %d, %v", n, err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(filepath.Join(file, "claw.log")); err == nil {
+		t.Error("a log below a file was opened")
+	}
+}
+
+// TestWhatIsPrintedGoesWhereTheLogDoes has a process print to the log as it did before,
+// as a panic would, while the log is rotated, and twice more than is kept.
+func TestWhatIsPrintedGoesWhereTheLogDoes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "claw.log")
+	printed, err := OpenAppend(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = printed.Close() })
+	rotated, err := open(path, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = printed.WriteString("0123456789")
+	_, _ = rotated.Write([]byte("0123456789")) // of another process, before this one has its log
+	_ = rotated.Close()
+
+	l, err := open(path, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	if !l.Adopt(printed) {
+		t.Fatal("the log is not known again after it was rotated")
+	}
+	for n := range 80 {
+		_, _ = fmt.Fprintf(l, "line %04d\n", n) // 10 bytes
+		if _, err := printed.WriteString("p\n"); err != nil {
+			t.Fatal(err)
+		}
+		now, err := os.ReadFile(path)
+		if want := fmt.Sprintf("line %04d\np\n", n); err != nil || !strings.HasSuffix(string(now), want) {
+			t.Fatalf("the log ends with %q, %v; want %q", now, err, want)
+		}
+	}
+}
+
+func TestAnotherFileIsNotAdopted(t *testing.T) {
+	t.Parallel()
+	l, err := open(filepath.Join(t.TempDir(), "claw.log"), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	other, err := os.Create(filepath.Join(t.TempDir(), "other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	if l.Adopt(other) {
+		t.Error("a file was taken for the log")
+	}
+	for range 3 {
+		_, _ = l.Write([]byte("0123456789"))
+	}
+	if _, err := other.WriteString("mine"); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(other.Name()); err != nil || string(b) != "mine" {
+		t.Errorf("the other file is %q, %v", b, err)
+	}
+}

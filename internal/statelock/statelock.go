@@ -1,0 +1,130 @@
+// Package statelock makes a daemon the only one on its state directory, and tells
+// others which daemon that is.
+package statelock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bareclaw/internal/filelock"
+)
+
+// A Holder is what the state directory's lock file says of the daemon that has
+// it.
+type Holder struct {
+	PID       int       `json:"pid"`
+	Start     uint64    `json:"start,omitempty"`   // as procs.StartTime has it
+	Address   string    `json:"address,omitempty"` // of the HTTP server
+	StartedAt time.Time `json:"started_at"`
+	Log       Log       `json:"log,omitzero"`
+	Ended     bool      `json:"ended,omitempty"` // as it was told to: not by a crash
+}
+
+// A Log says where a daemon's log is kept: in a file, or in the journal of systemd. The
+// zero value is nowhere.
+type Log struct {
+	Path string `json:"path,omitempty"`
+	Unit string `json:"unit,omitempty"` // the option by which journalctl is asked for it
+}
+
+// Name is the lock file's name in the state directory.
+const Name = "daemon.lock"
+
+// A Lock makes this the only daemon on a state directory. The lock ends
+// with the process, however it ends.
+type Lock struct{ f *os.File }
+
+// Take takes the lock, or says who has it.
+func Take(dir string) (*Lock, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the state directory: %w", err)
+	}
+	path := filepath.Join(dir, Name)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the state directory's lock: %w", err)
+	}
+	if err := filelock.Take(f); err != nil {
+		defer func() { _ = f.Close() }()
+		if !errors.Is(err, filelock.ErrHeld) {
+			return nil, err
+		}
+		return nil, heldBy(f, dir)
+	}
+	return &Lock{f: f}, nil
+}
+
+func heldBy(f io.Reader, dir string) error {
+	var h Holder
+	if err := json.NewDecoder(f).Decode(&h); err != nil {
+		return fmt.Errorf("another gateway uses %s; stop it first, or set BARECLAW_STATE_DIR to another directory", dir)
+	}
+	return fmt.Errorf("another gateway (pid %d, at %s, since %s) uses %s; stop it first, or set BARECLAW_STATE_DIR and BARECLAW_PORT to others",
+		h.PID, h.Address, h.StartedAt.Format(time.RFC3339), dir)
+}
+
+// Describe writes who holds the lock.
+func (l *Lock) Describe(h Holder) error {
+	b, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("describe the lock's holder: %w", err)
+	}
+	b = append(b, '\n')
+	if _, err := l.f.WriteAt(b, 0); err != nil { // see Read; what follows the new one it ignores
+		return fmt.Errorf("write the lock file: %w", err)
+	}
+	if err := l.f.Truncate(int64(len(b))); err != nil {
+		return fmt.Errorf("write the lock file: %w", err)
+	}
+	return nil
+}
+
+// Inherited returns the lock of the state directory that was handed over,
+// nil if the file is that of another directory.
+func Inherited(f *os.File, dir string) *Lock {
+	have, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	want, err := os.Stat(filepath.Join(dir, Name))
+	if err != nil || !os.SameFile(have, want) {
+		return nil
+	}
+	return &Lock{f: f}
+}
+
+// Read returns what a lock file says of its holder. One that is just being written may
+// be half the one and half the other description: then it is read again.
+func Read(path string) (h Holder, err error) {
+	const tries, pause = 20, time.Millisecond
+	for n := 1; ; n++ {
+		if h, err = readOnce(path); err == nil {
+			return h, nil
+		}
+		if n == tries || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) { // empty, or not there: nobody has written it yet
+			return Holder{}, fmt.Errorf("read the state directory's lock: %w", err)
+		}
+		time.Sleep(pause)
+	}
+}
+
+func readOnce(path string) (h Holder, err error) {
+	f, err := os.Open(path)
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		err = json.NewDecoder(f).Decode(&h)
+	}
+	return h, err
+}
+
+// Release gives the lock up, unless another process has its file too.
+func (l *Lock) Release() { _ = l.f.Close() }
+
+// File is the lock's file, to be handed to a successor. It stays the lock's.
+func (l *Lock) File() *os.File { return l.f }
