@@ -1,0 +1,90 @@
+package docs
+
+import (
+	"go/ast"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"bareclaw/commands/doctor"
+)
+
+// findings returns the codes of what doctor may find, with their level.
+func findings(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, f := range sources(t, "commands/doctor") {
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, isCall := n.(*ast.CallExpr)
+			if !isCall || len(call.Args) != 4 {
+				return true
+			}
+			level, isIdent := call.Fun.(*ast.Ident)
+			if !isIdent || !slices.Contains([]string{"note", "warning", "problem"}, level.Name) {
+				return true
+			}
+			if code, isWord := word(call.Args[0]); isWord {
+				found[code] = level.Name
+			}
+			return true
+		})
+	}
+	// Named by a variable, for two directories.
+	found["state_open"], found["runtime_open"] = "problem", "problem"
+	return found
+}
+
+// TestFindingsOfDoctorAreDocumented holds the tables of operations.md to the code: each
+// finding has its row, with its check and its level, in the order of the checks.
+func TestFindingsOfDoctorAreDocumented(t *testing.T) {
+	t.Parallel()
+	text := read(t, filepath.Join(root, "docs/operations.md"))
+	documented := map[string]string{}
+	var checks []string
+	for _, m := range regexp.MustCompile("(?m)^\\| ([a-z]*) ?\\| (problem|warning|note) \\| `([a-z_]+)` \\|").FindAllStringSubmatch(text, -1) {
+		if m[1] != "" {
+			checks = append(checks, m[1])
+		}
+		documented[m[3]] = m[2]
+	}
+	if want := findings(t); !maps.Equal(documented, want) {
+		for code, level := range want {
+			if documented[code] != level {
+				t.Errorf("operations.md says that %s is a %q, and the code a %s", code, documented[code], level)
+			}
+		}
+		for code := range documented {
+			if want[code] == "" {
+				t.Errorf("operations.md knows the finding %s, which there is not", code)
+			}
+		}
+	}
+	if want := append(doctor.Names(), "any"); !slices.Equal(checks, want) {
+		t.Errorf("operations.md lists the checks %q, want %q", checks, want)
+	}
+}
+
+// TestFindingsOfDoctorAreProvoked looks whether each finding occurs in a test.
+func TestFindingsOfDoctorAreProvoked(t *testing.T) {
+	t.Parallel()
+	elsewhere := map[string]string{
+		"sessions_unknown": "/proc cannot be read",
+		"peer_unknown":     "only where the system does not tell the peer of a connection",
+	}
+	tests, err := filepath.Glob(filepath.Join(root, "doctor*_test.go"))
+	if err != nil || len(tests) == 0 {
+		t.Fatalf("no tests of doctor: %v", err)
+	}
+	all := read(t, filepath.Join(root, "commands/doctor/doctor_test.go"))
+	for _, file := range tests {
+		all += read(t, file)
+	}
+	for code := range findings(t) {
+		if !strings.Contains(all, `"`+code+`"`) && elsewhere[code] == "" {
+			t.Errorf("no test provokes the finding %s", code)
+		}
+	}
+}
