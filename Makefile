@@ -5,6 +5,9 @@ GO ?= go
 GOLANGCI_LINT_VERSION := v2.15.0
 STATICCHECK_VERSION := v0.8.2
 
+# What the program is built for besides the machine that this is.
+TARGETS := $(filter-out $(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH),linux/amd64 linux/arm64 darwin/arm64 darwin/amd64)
+
 # The linters are built once per version and kept outside of the checkout.
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bareclaw/tools
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
@@ -26,13 +29,16 @@ build: ## build bin/bareclaw
 .PHONY: test
 test: ## run all tests; the real claude CLI is fetched with npm where there is one
 	@[ -n "$(RACE)" ] || echo "no C compiler: the tests run without the race detector"
-	$(GO) test $(RACE) -timeout 20m ./...
+	$(GO) test $(RACE) -parallel 4 -timeout 40m ./...
 
 .PHONY: lint
-lint: $(STATICCHECK) $(GOLANGCI_LINT) ## check formatting, go vet (Linux and macOS), staticcheck, golangci-lint
+lint: $(STATICCHECK) $(GOLANGCI_LINT) ## check formatting, go vet (for each system it is built for), staticcheck, golangci-lint
 	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "not formatted with gofmt:"; echo "$$bad"; exit 1; }
 	$(GO) vet ./...
-	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	@for target in $(TARGETS); do \
+		echo "go vet ./... for $$target"; \
+		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) vet ./... || exit 1; \
+	done
 	$(STATICCHECK) ./...
 	$(GOLANGCI_LINT) run ./...
 

@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/claude"
+	"bareclaw/client"
 	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/internal/memory"
@@ -89,24 +90,14 @@ func newHosts(d *daemon) (*sessionhost.Hosts, error) {
 	}
 	return sessionhost.New(sessionhost.Options{
 		StateDir: cfg.StateDir, RuntimeDir: cfg.RuntimeDir, Self: d.self, Dir: cfg.CWD,
-		Env:     claude.Environ(os.Environ(), cfg.PassEnv),
+		Env:     append(claude.Environ(os.Environ(), cfg.PassEnv), client.SocketVariable+"="+d.apiSocket()),
 		Program: d.agent.program,
 		Launch: claude.Launch{
 			MaxTurns: cfg.MaxTurns, MaxBudgetUSD: cfg.MaxBudgetUSD, AllowedTools: strings.Join(cfg.AllowedTools, ","), Model: cfg.Model,
-			PermissionMode: cfg.PermissionMode, AppendSystemPrompt: systemPrompt(d.apiSocket()),
+			PermissionMode: cfg.PermissionMode, AppendSystemPrompt: d.prompt(),
 		},
 		ConfigDir: configDir, Lasting: d.agent.kind == config.AgentClaude,
 		Generation: d.generation, StartTimeout: cfg.StartTimeout, Log: d.log,
 		Spares: cfg.WarmSpares, MemoryFree: memory.Available,
 	})
-}
-
-// systemPrompt is appended to claude's own. It is the same for every channel:
-// who speaks stands before each message.
-func systemPrompt(socket string) string {
-	return "You are reached through BAREclaw, a gateway that brings messages of several channels to you and takes your answers back. " +
-		"A message begins with a line [channel: …, adapter: …, user: …] that the gateway wrote: it says where the message comes from. " +
-		"Several messages that arrived together come as one. " +
-		"The gateway's HTTP API is on the Unix socket " + socket + ": for example " +
-		"`curl --unix-socket " + socket + " http://localhost/health`, POST /send {\"channel\",\"text\"} to push a message to a channel, POST /restart to restart the gateway."
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"bareclaw/commands"
 	"bareclaw/internal/procs"
 )
 
@@ -100,8 +101,9 @@ func TestApprovalExpires(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, "BARECLAW_APPROVALS=ask", "BARECLAW_APPROVAL_TIMEOUT=1s")
 	g := m.start()
+	s := g.stream("GET", "/channels/http/events", nil) // the list may be asked for too late
 	message := g.hold(obj{"text": "tool 0 ask touch"})
-	id := g.asked(1)[0].str("id")
+	id := s.want("approval").str("id")
 	a := message.answer(200)
 	if !strings.Contains(a.str("text"), "Nobody answered") || !strings.Contains(a.str("text"), "1s") {
 		t.Errorf("answer is %s", a.body)
@@ -137,6 +139,10 @@ func TestApprovalSurvivesKillOfTheDaemon(t *testing.T) {
 	trace := g.must("GET", "/messages/"+id+"/trace", nil, 200)
 	if list := trace.array("approvals"); len(list) != 1 || list[0].str("state") != "allowed" {
 		t.Errorf("trace is %s", trace.body)
+	}
+	shown := m.command(commands.ExitOK, "trace", id).shows("approval allowed").out.String()
+	if n := strings.Count(shown, "approval"); n != 1 {
+		t.Errorf("the trace has %d lines of one approval:\n%s", n, shown)
 	}
 	g.balanced()
 }

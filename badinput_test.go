@@ -61,6 +61,7 @@ var badMessages = []struct{ what, body, code string }{
 	{"a number as a mode", `{"text": "hello", "mode": 1}`, "bad_mode"},
 	{"an unknown mode", `{"text": "hello", "mode": "shout"}`, "bad_mode"},
 	{"an empty mode", `{"text": "hello", "mode": ""}`, "bad_mode"},
+	{"a word as can_ask", `{"text": "hello", "can_ask": "yes"}`, "bad_can_ask"},
 	{"a string as context", `{"text": "hello", "context": "Ann"}`, "bad_context"},
 	{"an array as context", `{"text": "hello", "context": []}`, "bad_context"},
 	{"a number as user", `{"text": "hello", "context": {"user": 7}}`, "bad_context"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bareclaw/core/config"
+	"bareclaw/upgrade"
 )
 
 // buildTimeout bounds how long the Go tool chain may take on a restart.
@@ -34,11 +35,10 @@ func (d *daemon) build(ctx context.Context) (path string, err error) {
 		}
 		return d.self, runnable(d.self) // built elsewhere, or by a tool chain that is gone
 	}
-	dir := filepath.Join(d.cfg.StateDir, "bin")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	path = upgrade.Built(d.cfg.StateDir)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("make room for the new program: %w", err)
 	}
-	path = filepath.Join(dir, "bareclaw")
 	next := path + ".next"
 	cmd := exec.CommandContext(ctx, goTool, "build", "-o", next, ".")
 	cmd.Dir, cmd.Env = source, d.environ

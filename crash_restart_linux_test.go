@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/statelock"
 )
 
 // TestCrashAtEveryStepOfARestart kills a daemon at every step of a restart. Whoever
@@ -54,18 +58,7 @@ func TestServiceManagerIsNotTold(t *testing.T) {
 	l := m.listenForNotes()
 	g := m.start()
 	old := m.lockFile()
-	full := func() bool {
-		c, err := net.Dial("unixgram", m.path("notify"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = c.Close() }()
-		_ = c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-		_, err = c.Write([]byte("X"))
-		return err != nil
-	}
-	for !full() {
-	}
+	m.fillNotes()
 	b := make([]byte, 1<<12)
 	for range 2 { // there is room for what comes before
 		if _, err := l.Read(b); err != nil {
@@ -76,7 +69,7 @@ func TestServiceManagerIsNotTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.eventually("the new process takes over", func() bool {
-		h, err := readHolder(m.path("state/" + lockName))
+		h, err := statelock.Read(m.path("state/" + statelock.Name))
 		return err == nil && h.PID != old.PID
 	})
 	g.signal(syscall.SIGKILL)
@@ -98,6 +91,22 @@ func (m *machine) listenForNotes() *net.UnixConn {
 	m.t.Cleanup(func() { _ = l.Close() })
 	m.set("NOTIFY_SOCKET=" + m.path("notify"))
 	return l
+}
+
+// fillNotes leaves no room for more of what they tell.
+func (m *machine) fillNotes() {
+	m.t.Helper()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	for err == nil {
+		err = unix.Sendto(fd, []byte("X"), unix.MSG_DONTWAIT, &unix.SockaddrUnix{Name: m.path("notify")})
+	}
+	if !errors.Is(err, unix.EAGAIN) {
+		m.t.Fatal(err)
+	}
 }
 
 // read reads what they tell until the test ends.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,8 +16,14 @@ import (
 // skips the test, saying so, where that is not allowed.
 func (m *machine) smallDisk() {
 	m.t.Helper()
-	dir := m.path("state")
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=2m,mode=700"); err != nil {
+	m.diskOf("state", "2m")
+}
+
+// diskOf does it with any directory of the machine and any size.
+func (m *machine) diskOf(name, size string) {
+	m.t.Helper()
+	dir := m.path(name)
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=700,size="+size); err != nil {
 		m.t.Skipf("NOT TESTED: a full and a read-only disk: mounting takes root: %v", err)
 	}
 	m.t.Cleanup(func() {
@@ -39,7 +46,13 @@ func (m *machine) remount(flags uintptr) {
 // fill leaves no room on the small disk and returns what gives it back.
 func (m *machine) fill() (free func()) {
 	m.t.Helper()
-	path := m.path("state/filler")
+	return m.fillDisk("state")
+}
+
+// fillDisk does it with any directory that diskOf made small.
+func (m *machine) fillDisk(name string) (free func()) {
+	m.t.Helper()
+	path := filepath.Join(m.path(name), "filler")
 	f, err := os.Create(path)
 	if err != nil {
 		m.t.Fatal(err)

@@ -175,7 +175,6 @@ func dialLine(m *machine, name string) *lineClient {
 		m.t.Fatal(err)
 	}
 	m.t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(patience))
 	l := &lineClient{m: m, c: c, in: bufio.NewReader(c)}
 	l.say(name)
 	return l
@@ -192,6 +191,7 @@ func (l *lineClient) say(lines ...string) {
 // expected.
 func (l *lineClient) expect(beginning string) {
 	l.m.t.Helper()
+	_ = l.c.SetReadDeadline(time.Now().Add(patience))
 	for {
 		line, err := l.in.ReadString('\n')
 		if err != nil {

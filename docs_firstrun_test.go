@@ -24,16 +24,10 @@ func TestReadmeFirstRun(t *testing.T) {
 	m := newMachine(t, "BARECLAW_LOG_FORMAT=text")
 	m.env = append(m.env, "BARECLAW_CLAUDE="+m.path("no-claude"))
 	m.env = append(m.env, goEnv(t)...)
-	goRun := func(more ...string) *exec.Cmd { // in this directory, which is the one of the README
-		args := append(strings.Fields(examples[0].command), more...)
-		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Env, cmd.SysProcAttr = m.env, &syscall.SysProcAttr{Setpgid: true}
-		return cmd
-	}
-	if out, err := goRun("version").CombinedOutput(); err != nil { // what has to be compiled is compiled here
-		t.Fatalf("go run . version: %v\n%s", err, out)
-	}
-	cmd := goRun()
+	compiled(t, ".", m.env)
+	args := strings.Fields(examples[0].command)
+	cmd := exec.Command(args[0], args[1:]...) // in this directory, which is the one of the README
+	cmd.Env, cmd.SysProcAttr = m.env, &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stderr = m.log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

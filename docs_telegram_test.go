@@ -56,6 +56,7 @@ func TestTelegramPage(t *testing.T) {
 func (m *machine) startAsPrinted(t *testing.T, command string) (base string) {
 	t.Helper()
 	m.env = append(m.env, goEnv(t)...)
+	compiled(t, ".", m.env)
 	cmd := exec.Command("sh", "-e", "-c", command)
 	cmd.Env, cmd.SysProcAttr, cmd.Stderr = m.env, &syscall.SysProcAttr{Setpgid: true}, m.log
 	if err := cmd.Start(); err != nil {

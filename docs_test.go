@@ -27,8 +27,13 @@ func blocks(t testing.TB, file string) []fenced {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return fencedIn(string(b))
+}
+
+// fencedIn returns the fenced blocks of a text in order.
+func fencedIn(text string) []fenced {
 	var all []fenced
-	for _, m := range regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$").FindAllStringSubmatch(string(b), -1) {
+	for _, m := range regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
 		all = append(all, fenced{lang: m[1], text: m[2]})
 	}
 	return all
@@ -208,6 +213,7 @@ func TestReadmeCommands(t *testing.T) {
 	start := func(settings ...string) *gateway {
 		m := newMachine(t, append(settings, "BARECLAW_APPROVALS=ask", "BARECLAW_RUNTIME_DIR=")...)
 		m.env = append(m.env, "XDG_RUNTIME_DIR="+m.path("run"))
+		m.installed()
 		return m.start()
 	}
 	open, guarded := start(), start("BARECLAW_HTTP_TOKEN=sesame")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"bareclaw/internal/procs"
+	"bareclaw/internal/statelock"
 )
 
 // TestRestartAsFirstProcess restarts a gateway that is process 1, as in a
@@ -195,4 +197,25 @@ func TestEndDuringARestart(t *testing.T) {
 			m.eventually("no process of it is left", func() bool { return len(m.processes()) == 0 })
 		}
 	}
+}
+
+// TestReadyWhenItIsWrittenDown has daemons be slow to write down that they are the gateway:
+// until that is done they do not say that they are ready, since commands go by it.
+func TestReadyWhenItIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	needStrace(t)
+	m := newMachine(t)
+	m.touch("state/" + statelock.Name) // strace is to know it
+	g := m.start("strace", "-f", "-qqq", "-o", os.DevNull, "-P", m.path("state/"+statelock.Name),
+		"-e", "trace=pwrite64", "-e", "inject=pwrite64:delay_enter=1000000")
+	g.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: heldPatience} // the old process answers on kept connections
+	for range 2 {
+		generation := g.generation()
+		g.must("POST", "/restart", nil, 200)
+		g.restarted(generation)
+		if pid, err := g.pid(); err != nil || pid != m.lockFile().PID {
+			t.Errorf("process %d is ready (%v), and the lock file says %+v", pid, err, m.lockFile())
+		}
+	}
+	g.kill()
 }

@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -21,41 +23,74 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/fakelaunchctl"
 	"bareclaw/internal/procs"
-	"bareclaw/sessionhost"
+	"bareclaw/internal/statelock"
+	"bareclaw/upgrade"
 )
 
 // patience bounds every wait of these tests. It is long because nothing should
 // ever depend on it: a test that needs it has failed.
 const patience = 60 * time.Second
 
-// built holds what the tests run: TestMain makes and removes it.
-var built struct {
-	dir  string
-	fake func() (string, error)
+// built is the directory of the programs that the tests run besides this one: each is built
+// once. TestMain makes and removes it.
+var built string
+
+// builtVariable names that directory to a test binary that another one starts.
+const builtVariable = "BARECLAW_TEST_BUILT"
+
+// onceBuilt returns the path of a program, which the first one to ask builds, of all
+// processes of this run.
+func onceBuilt(name string, build func(path string) error) (path string, err error) {
+	path = filepath.Join(built, name)
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return path, err
+	}
+	next := path + ".next"
+	if err := build(next); err != nil {
+		return "", fmt.Errorf("build %s: %w", name, err)
+	}
+	return path, os.Rename(next, path)
+}
+
+// goBuild runs `go build` here.
+func goBuild(args ...string) error {
+	if out, err := exec.Command("go", append([]string{"build"}, args...)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
 }
 
 // TestMain turns the test binary into the program itself when it is started as
 // a daemon or as one of the daemon's roles, so that all of them run under the
 // race detector.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{"serve", "version", sessionhost.Subcommand, echoSubcommand, keepSubcommand}, os.Args[1]) {
+	if filepath.Base(os.Args[0]) == "launchctl" { // by a link, as service_launchd_linux_test.go makes one
+		os.Exit(fakelaunchctl.Run(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	if built = os.Getenv(builtVariable); built != "" {
+		os.Exit(m.Run())
 	}
 	dir, err := os.MkdirTemp("", "bc")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(exitFailure)
 	}
-	built.dir = dir
-	built.fake = sync.OnceValues(func() (string, error) {
-		path := filepath.Join(dir, "claude")
-		out, err := exec.Command("go", "build", "-o", path, "./internal/fakeclaude").CombinedOutput()
-		if err != nil {
-			return "", fmt.Errorf("build fakeclaude: %w\n%s", err, out)
-		}
-		return path, nil
-	})
+	built = dir
 	status := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(status)
@@ -64,7 +99,7 @@ func TestMain(m *testing.M) {
 // fakeClaude returns the path of the scripted stand-in for the CLI.
 func fakeClaude(t testing.TB) string {
 	t.Helper()
-	path, err := built.fake()
+	path, err := onceBuilt("claude", func(path string) error { return goBuild("-o", path, "./internal/fakeclaude") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +112,8 @@ type machine struct {
 	dir string
 	env []string
 	log *lockedBuffer // stderr of all daemons
+
+	program string // that daemons and commands are started from; empty: the test binary
 }
 
 // newMachine makes one with the scripted claude. Settings are NAME=VALUE.
@@ -105,6 +142,12 @@ func newMachine(t testing.TB, settings ...string) *machine {
 		for _, f := range m.glob("state/hosts/*.log") {
 			b, _ := os.ReadFile(f)
 			logs += "log of a host:\n" + string(b)
+		}
+		for _, f := range m.glob("state/bareclaw.log*") { // of daemons that were started detached
+			b, _ := os.ReadFile(f)
+			if bytes.Contains(b, []byte("DATA RACE")) {
+				logs += string(b)
+			}
 		}
 		if strings.Contains(logs, "DATA RACE") {
 			t.Error("a data race")
@@ -206,41 +249,70 @@ func (m *machine) start(wrap ...string) *gateway {
 	return g
 }
 
-// launch runs a daemon and returns when it is ready or has ended.
-func (m *machine) launch(wrap ...string) *gateway {
+// executable is the program that daemons are started from.
+func (m *machine) executable() string {
 	m.t.Helper()
+	if m.program != "" {
+		return m.program
+	}
 	self, err := os.Executable()
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	argv := append(slices.Clone(wrap), self, "serve")
+	return self
+}
+
+// copyProgram copies a program, with the directory that it goes into.
+func copyProgram(t testing.TB, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o755)
+	}
+	if err == nil {
+		err = writeProgram(to, b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeProgram writes a file that is going to be run. It cannot be while anybody has it
+// open for writing, as a process would that is started meanwhile: for a moment it has all
+// that this one has open.
+func writeProgram(path string, b []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, b, 0o755)
+}
+
+// launch runs a daemon and returns when it is ready or has ended.
+func (m *machine) launch(wrap ...string) *gateway {
+	m.t.Helper()
+	argv := append(slices.Clone(wrap), m.executable(), "serve")
 	g := &gateway{machine: m, sock: m.path("run/api.sock"), done: make(chan struct{})}
 	g.cmd = exec.Command(argv[0], argv[1:]...)
 	g.cmd.Env, g.cmd.Dir = m.env, m.path("work")
-	stderr, err := g.cmd.StderrPipe()
+	// Not StderrPipe: Wait closes that before everything is read.
+	stderr, w, err := os.Pipe()
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if err := g.cmd.Start(); err != nil {
+	g.cmd.Stderr = w
+	if err = g.cmd.Start(); err != nil {
+		_, _ = w.Close(), stderr.Close()
 		m.t.Fatal(err)
 	}
-	ready := make(chan string, 1)
-	go func() {
-		defer close(ready)
-		lines := bufio.NewScanner(io.TeeReader(stderr, m.log))
-		lines.Buffer(nil, 16<<20)
-		for lines.Scan() {
-			var l struct{ Msg, Address string }
-			if json.Unmarshal(lines.Bytes(), &l) == nil && l.Msg == "ready" {
-				select {
-				case ready <- l.Address:
-				default: // a restart in place
-				}
-			}
-		}
+	ready, read := make(chan string, 1), make(chan struct{})
+	go func() { // ends with the last process that has this stderr
+		defer func() { _ = stderr.Close() }()
+		m.take(stderr, ready, sync.OnceFunc(func() { close(read) }))
 	}()
 	go func() {
 		g.err = g.cmd.Wait()
+		_, _ = io.WriteString(w, endOfWords+"\n") // behind all that it has said; a successor may say more
+		_ = w.Close()
+		<-read
 		close(g.done)
 	}()
 	m.t.Cleanup(g.kill)
@@ -253,8 +325,39 @@ func (m *machine) launch(wrap ...string) *gateway {
 	return g
 }
 
+// endOfWords is what a test writes behind what an ended process has said.
+const endOfWords = "\x00that was all"
+
+// take takes up what daemons say, and tells at which address the first is ready, and when
+// it has come to endOfWords, or to the very end.
+func (m *machine) take(said io.Reader, ready chan<- string, all func()) {
+	defer all()
+	defer close(ready)
+	lines := bufio.NewScanner(said)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		line, ended := bytes.CutSuffix(lines.Bytes(), []byte(endOfWords))
+		if !ended || len(line) > 0 {
+			_, _ = m.log.Write(slices.Concat(line, []byte("\n")))
+		}
+		if ended {
+			all()
+		}
+		var l struct{ Msg, Address string }
+		if json.Unmarshal(line, &l) == nil && l.Msg == "ready" {
+			select {
+			case ready <- l.Address:
+			default: // a restart in place
+			}
+		}
+	}
+}
+
+// heldPatience is how long a request may be held: that takes as long as several waits.
+const heldPatience = 3 * patience
+
 func newClient(t testing.TB) *http.Client {
-	c := &http.Client{Transport: &http.Transport{}, Timeout: patience}
+	c := &http.Client{Transport: &http.Transport{}, Timeout: heldPatience}
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
@@ -280,7 +383,10 @@ func (g *gateway) waitEnd() {
 // kill ends the daemon at once, as a crash would. After a restart that is another
 // process than the one that was started, which then ends by itself.
 func (g *gateway) kill() {
-	if h, err := readHolder(g.path("state/" + lockName)); err == nil && h.PID != g.cmd.Process.Pid && procs.Alive(h.PID, h.Start) {
+	if t, err := upgrade.Load(g.path("state")); err == nil && t != nil && t.State == upgrade.OnTrial && t.Guarded() {
+		_ = procs.Signal(t.Guard.PID, t.Guard.Start, syscall.SIGKILL) // it would go back
+	}
+	if h, err := statelock.Read(g.path("state/" + statelock.Name)); err == nil && h.PID != g.cmd.Process.Pid && procs.Alive(h.PID, h.Start) {
 		_ = procs.Signal(h.PID, h.Start, syscall.SIGKILL)
 		g.waitEnd()
 		return
@@ -448,6 +554,9 @@ func (m *machine) journal() []journalLine {
 	}
 	var lines []journalLine
 	for line := range bytes.Lines(b) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // it is being written
+		}
 		var l journalLine
 		if err := json.Unmarshal(line, &l); err != nil {
 			m.t.Fatalf("journal line %q: %v", line, err)

@@ -14,6 +14,7 @@ func TestHealthListsWhatIsGoingOn(t *testing.T) {
 	running, finish := g.occupy("busy")
 	waiting := g.tell("busy", "echo later")
 	g.queued("busy", 1)
+	g.eventually("the first outcome is in the ledger", func() bool { return g.metrics()[`bareclaw_messages_total{outcome="answered"}`] == 1 })
 
 	h := g.must("GET", "/health", nil, 200)
 	channels := h.json["channels"].(map[string]any)

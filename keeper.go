@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"bareclaw/internal/procs"
+	"bareclaw/internal/statelock"
+	"bareclaw/upgrade"
 )
 
 // keepSubcommand is the hidden role of a first process that must not end when
@@ -27,18 +29,18 @@ func keep(stateDir string, log *slog.Logger) int {
 	if err := procs.BecomeSubreaper(); err != nil {
 		log.Warn("processes whose parent ends are not waited for", "err", err)
 	}
-	path := filepath.Join(stateDir, lockName)
+	path := filepath.Join(stateDir, statelock.Name)
 	tick := time.NewTicker(keepEvery) // where a daemon is not our child nothing else tells of its end
 	defer tick.Stop()
 	for {
-		h, err := readHolder(path)
+		h, err := statelock.Read(path)
 		if err != nil {
 			log.Error("the daemon is lost", "err", err)
 			return exitFailure
 		}
 		reaped, status := reap(h.PID)
-		if !procs.Alive(h.PID, h.Start) {
-			switch last, err := readHolder(path); { // it may have written it since, or another one
+		if !procs.Alive(h.PID, h.Start) && !guarded(stateDir) {
+			switch last, err := statelock.Read(path); { // it may have written it since, or another one
 			case err == nil && last.PID != h.PID:
 				continue
 			case reaped:
@@ -56,6 +58,13 @@ func keep(stateDir string, log *slog.Logger) int {
 		case <-tick.C:
 		}
 	}
+}
+
+// guarded reports whether another process goes on in the daemon's place, or ends as
+// well: the one that watches over an upgrade.
+func guarded(stateDir string) bool {
+	t, err := upgrade.Load(stateDir)
+	return err == nil && t.Guarded() && t.Guard.PID != os.Getpid()
 }
 
 const keepEvery = time.Second
@@ -83,12 +92,12 @@ func reap(pid int) (ended bool, status int) {
 
 // forward sends a signal on to the daemon that has the state directory.
 func forward(lock string, sig os.Signal) {
-	if h, err := readHolder(lock); err == nil {
+	if h, err := statelock.Read(lock); err == nil {
 		_ = procs.Signal(h.PID, h.Start, sig.(syscall.Signal)) // it may have ended
 	}
 }
 
-func (d *daemon) lockPath() string { return filepath.Join(d.cfg.StateDir, lockName) }
+func (d *daemon) lockPath() string { return filepath.Join(d.cfg.StateDir, statelock.Name) }
 
 // becomeKeeper replaces this process by its keeper. It only returns with an error.
 func (d *daemon) becomeKeeper(program string, signals <-chan os.Signal) error {
@@ -96,8 +105,11 @@ func (d *daemon) becomeKeeper(program string, signals <-chan os.Signal) error {
 		return err
 	}
 	d.forwardWaiting(signals)
-	if err := syscall.Exec(program, []string{program, keepSubcommand, d.cfg.StateDir}, os.Environ()); err != nil {
-		return fmt.Errorf("stay as %s: %w", program, err)
+	args := []string{program, keepSubcommand, d.cfg.StateDir}
+	err := syscall.Exec(program, args, os.Environ())
+	// Somebody has removed its file since, or is about to replace it: this one can stay too.
+	if errOwn := syscall.Exec(upgrade.Running(d.self), args, os.Environ()); errOwn != nil {
+		return fmt.Errorf("stay as %s: %w", program, errors.Join(err, errOwn))
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// listen opens the two addresses of the API, or takes over the predecessor's
-// where they are still those that are configured.
+// listen opens the two addresses of the API, or uses what a service manager passes, or
+// takes over the predecessor's where they are still those that are configured.
 func (d *daemon) listen() (err error) {
 	if d.tcp, err = d.listenTCP(); err != nil {
 		return err
@@ -31,11 +31,15 @@ func (d *daemon) listen() (err error) {
 
 func (d *daemon) listenTCP() (net.Listener, error) {
 	address := net.JoinHostPort(d.cfg.Host, strconv.Itoa(d.cfg.Port))
-	l, err := d.inherited(tcpFile, func(a net.Addr) bool {
+	wanted := func(a net.Addr) bool {
 		have, isTCP := a.(*net.TCPAddr)
 		want, err := net.ResolveTCPAddr("tcp", address)
-		return err == nil && isTCP && have.IP.Equal(want.IP) && (want.Port == 0 || have.Port == want.Port)
-	})
+		return err == nil && isTCP && sameIP(have.IP, want.IP) && (want.Port == 0 || have.Port == want.Port)
+	}
+	if l, err := d.passed.listener(tcpFile, wanted, address+" (BARECLAW_HOST, BARECLAW_PORT)"); l != nil || err != nil {
+		return l, err
+	}
+	l, err := d.inherited(tcpFile, wanted)
 	if l != nil || err != nil {
 		return l, err
 	}
@@ -49,10 +53,17 @@ func (d *daemon) listenTCP() (net.Listener, error) {
 	return l, nil
 }
 
+// sameIP reports whether two addresses are the same, or both mean all of the machine's.
+func sameIP(a, b net.IP) bool { return a.Equal(b) || a.IsUnspecified() && b.IsUnspecified() }
+
 // listenUnix opens the API socket. The state lock is held, so a socket that is
 // there already and was not handed over is stale.
 func (d *daemon) listenUnix() (net.Listener, error) {
-	l, err := d.inherited(unixFile, func(a net.Addr) bool { return a.String() == d.apiSocket() })
+	wanted := func(a net.Addr) bool { return a.String() == d.apiSocket() }
+	if l, err := d.passed.listener(unixFile, wanted, d.apiSocket()+" (BARECLAW_RUNTIME_DIR)"); l != nil || err != nil {
+		return l, err // it is not removed when it is closed
+	}
+	l, err := d.inherited(unixFile, wanted)
 	if err != nil {
 		return nil, err
 	}

@@ -3,24 +3,29 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
-	"bareclaw/core/config"
+	"bareclaw/commands"
 	"bareclaw/internal/echoagent"
+	"bareclaw/internal/screen"
 	"bareclaw/sessionhost"
 )
 
-// Exit statuses.
+// Exit statuses of the daemon and its roles; those of commands are among them.
 const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2 // bad arguments or configuration
+	exitOK      = commands.ExitOK
+	exitFailure = commands.ExitFailed
+	exitUsage   = commands.ExitUsage
 )
 
 // echoSubcommand is the hidden role that stands in for a missing claude.
@@ -44,20 +49,24 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			return echoagent.Run(args[1:], stdin, stdout, stderr)
 		}
 	}
-	return runCommand(args, stdout, stderr)
+	return runCommand(args, stdin, stdout, stderr)
 }
 
 // cli is the command line.
 type cli struct {
-	Serve   serveCmd   `cmd:"" default:"1" help:"Run the gateway. It is configured by environment variables; see .env.example."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Serve serveCmd `cmd:"" default:"1" group:"run" help:"Run the gateway, until Ctrl-C. bareclaw init sets it up."`
+	commands.All
+	Version versionCmd `cmd:"" group:"run" help:"Print the version."`
 }
 
-func runCommand(args []string, stdout, stderr io.Writer) int {
+func runCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	exit := -1
 	parser, err := kong.New(&cli{},
 		kong.Name("bareclaw"),
 		kong.Description("A gateway between chat channels and the claude CLI: every accepted message has exactly one visible outcome."),
+		kong.ExplicitGroups(commands.Groups()),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.Help(commands.Help),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(status int) { exit = status }), // after --help
 		kong.BindTo(stdout, (*io.Writer)(nil)),
@@ -66,33 +75,54 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stderr, "bareclaw:", err)
 		return exitFailure
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(commands.Arguments(args))
 	if exit >= 0 {
 		return exit
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "bareclaw: %v\nTry: bareclaw --help\n", err)
+		_, _ = fmt.Fprintln(stderr, screen.Broken(stderr, "", "bareclaw: "+commands.Plain(misunderstood(err))))
 		return exitUsage
 	}
-	return status(command.Run(), stderr)
+	self, err := os.Executable()
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, "bareclaw: find this program's file:", err)
+		return exitFailure
+	}
+	ctx := context.Background()
+	if command.Command() != "serve" { // which has a way of its own with signals
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt)
+		defer stop()
+		context.AfterFunc(ctx, stop) // a second Ctrl-C ends what does not listen to the first
+	}
+	return status(command.Run(&commands.Context{Context: ctx, In: stdin, Out: stdout, Err: stderr, Version: version(), Self: self, Environ: os.Environ()}), stderr)
+}
+
+// misunderstood says what of the arguments could not be understood, and which help is
+// about them. What stands where a command's name may is taken for one.
+func misunderstood(err error) string {
+	says, about, named := err.Error(), "bareclaw", true
+	if wrong, ok := errors.AsType[*kong.ParseError](err); ok && wrong.Context.Selected() != nil {
+		node, args := wrong.Context.Selected(), wrong.Context.Args
+		named = node.Parent != nil && node.Parent.DefaultCmd == node && !slices.Contains(args, node.Name)
+		if named {
+			node = node.Parent
+		}
+		about = node.FullPath()
+	}
+	if unknown, ok := strings.CutPrefix(says, "unexpected argument "); ok && named {
+		says = "there is no command " + unknown
+	}
+	return says + "\nTry: " + about + " --help"
 }
 
 // status turns an error into an exit status and says what is wrong.
 func status(err error, stderr io.Writer) int {
-	if err == nil {
-		return exitOK
+	if err != nil && !errors.Is(err, commands.ErrFailed) && commands.ExitStatus(err) != commands.ExitInterrupted {
+		_, _ = fmt.Fprintln(stderr, screen.Broken(stderr, "", "bareclaw: "+commands.Text(err)))
+		if advice := commands.Advice(err); advice != "" {
+			_, _ = fmt.Fprintln(stderr, screen.Broken(stderr, "", advice))
+		}
 	}
-	_, _ = fmt.Fprintln(stderr, "bareclaw:", err)
-	if problem := (*config.Problem)(nil); errors.As(err, &problem) {
-		return exitUsage
-	}
-	return exitFailure
-}
-
-type versionCmd struct{}
-
-// Run prints the version.
-func (versionCmd) Run(stdout io.Writer) error {
-	_, err := fmt.Fprintln(stdout, "bareclaw", version())
-	return err
+	return commands.ExitStatus(err)
 }

@@ -20,6 +20,7 @@ import (
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/openapitest"
 	"bareclaw/core"
+	"bareclaw/core/schedule"
 	"bareclaw/docs"
 	"bareclaw/internal/procs"
 )
@@ -37,6 +38,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 			"unauthorized": func(t *testing.T) { provokeUnauthorized(t, recorder) },
 			"restart":      func(t *testing.T) { provokeRestart(t, recorder) },
 			"aside":        func(t *testing.T) { provokeAside(t, recorder) },
+			"upgrade":      func(t *testing.T) { provokeUpgrade(t, recorder) },
 			"full disk":    func(t *testing.T) { full = provokeFullDisk(t, recorder) },
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -57,7 +59,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 // through is the same gateway with all its answers checked.
 func (g *gateway) through(r *openapitest.Recorder) *gateway {
 	checked := *g
-	checked.http = &http.Client{Transport: r, Timeout: patience}
+	checked.http = &http.Client{Transport: r, Timeout: heldPatience}
 	return &checked
 }
 
@@ -67,6 +69,7 @@ func provokeAtWork(t *testing.T, r *openapitest.Recorder) {
 	provokeMessages(g)
 	provokeChannels(g)
 	provokeApprovals(g)
+	provokeSchedules(g)
 	provokeGateway(g)
 	provokeBodies(g)
 	provokeForeigners(g, r)
@@ -227,6 +230,9 @@ func provokeGateway(g *gateway) {
 	}
 	g.must("POST", "/send", obj{"channel": "tg-1", "text": "hi"}, 404)
 	g.must("POST", "/send", obj{"channel": "tg-1"}, 400)
+	g.must("GET", "/upgrade", nil, 200)
+	g.must("POST", "/upgrade", obj{"path": "relative"}, 400)
+	g.must("POST", "/upgrade", obj{"path": g.path("none")}, 503)
 	g.must("GET", "/nothing", nil, 404)
 	g.must("PUT", "/message", nil, 405)
 }
@@ -234,7 +240,7 @@ func provokeGateway(g *gateway) {
 // provokeBodies sends bodies that no route with a body takes.
 func provokeBodies(g *gateway) {
 	g.t.Helper()
-	for _, path := range []string{"/message", "/send", "/restart", "/approvals/none", "/channels/http/interrupt", "/messages/none/retry"} {
+	for _, path := range []string{"/message", "/send", "/restart", "/upgrade", "/approvals/none", "/channels/http/interrupt", "/messages/none/retry", "/schedules"} {
 		g.must("POST", path, `{"half`, 400)
 		g.must("POST", path, `{"text": "`+strings.Repeat("x", 100<<10)+`"}`, 413)
 		if a, err := g.do("POST", path, `text`, "Content-Type", "text/plain"); err != nil || a.status != 415 {
@@ -271,6 +277,42 @@ func provokeUnauthorized(t *testing.T, r *openapitest.Recorder) {
 	})
 }
 
+func provokeSchedules(g *gateway) {
+	g.t.Helper()
+	body := obj{"channel": "c", "text": "echo later", "when": "@yearly"}
+	for _, want := range []int{201, 200, 422} {
+		if want == 422 {
+			body["text"] = "echo other"
+		}
+		if a, err := g.do("POST", "/schedules", body, "Idempotency-Key", "job"); err != nil || a.status != want {
+			g.t.Errorf("keyed schedule: %v, status %d, want %d", err, a.status, want)
+		}
+	}
+	g.must("POST", "/schedules", obj{"channel": "c", "text": "a", "when": "soon"}, 400)
+	id := g.schedule("c", "echo now", "in 1s")
+	g.occurred(id)
+	g.must("GET", "/schedules", nil, 200)
+	g.must("DELETE", "/schedules/"+id, nil, 200)
+	g.must("GET", "/schedules/"+id, nil, 404)
+	g.must("DELETE", "/schedules/"+id, nil, 404)
+	g.fillSchedules(schedule.MaxJobs - 1)
+	g.must("POST", "/schedules", obj{"channel": "c", "text": "a", "when": "in 1h"}, 409)
+}
+
+// fillSchedules adds schedules that are due once a year.
+func (g *gateway) fillSchedules(n int) {
+	g.t.Helper()
+	db := g.ledgerFile()
+	defer func() { _ = db.Close() }()
+	_, err := db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<?1)
+		INSERT INTO schedules(id, channel, decided_to, done_at, doc)
+		SELECT 'n'||i, 'c', ?2, 0, json_object('text', 'echo later', 'when', 'cron @yearly', 'missed', 'skip', 'created_at', ?2) FROM n`,
+		n, time.Now().UnixNano())
+	if err != nil {
+		g.t.Fatal(err)
+	}
+}
+
 // provokeAside provokes what the daemon does not do yet, or only for a moment
 // that cannot be hit: the API is served here, with adapters that push, and
 // at last while it drains.
@@ -283,11 +325,12 @@ func provokeAside(t *testing.T, r *openapitest.Recorder) {
 		return context.Cause(ctx)
 	})
 	push.Register("full-", func(context.Context, core.Push) error { return core.ErrStorageFull })
+	push.Register("reused-", func(context.Context, core.Push) error { return core.ErrKeyReused })
 	push.Register("others-", func(context.Context, core.Push) error { return core.ErrNotAllowed })
 	push.Register("broken-", func(context.Context, core.Push) error { return errors.New("the line is cut") })
 	log := slog.New(slog.DiscardHandler)
 	api := httpapi.New(httpapi.Options{Core: core.New(core.Options{Log: log}), Push: push, Log: log,
-		Health: func() httpapi.Health { return httpapi.Health{} }})
+		Schedules: schedule.New(schedule.Options{Log: log}), Health: func() httpapi.Health { return httpapi.Health{} }})
 	server := httptest.NewUnstartedServer(api.Handler())
 	server.Config.ConnContext = httpapi.ConnContext
 	server.Start()
@@ -296,6 +339,7 @@ func provokeAside(t *testing.T, r *openapitest.Recorder) {
 	g.must("POST", "/send", obj{"channel": "ok-1", "text": "hi"}, 200)
 	g.must("POST", "/send", obj{"channel": "broken-1", "text": "hi"}, 502)
 	g.must("POST", "/send", obj{"channel": "others-1", "text": "hi"}, 403)
+	g.must("POST", "/send", obj{"channel": "reused-1", "text": "hi"}, 422)
 	g.must("POST", "/send", obj{"channel": "full-1", "text": "hi"}, 507)
 	api.Drain(httpapi.ShuttingDown)
 	g.must("POST", "/message", obj{"text": "hi"}, 503)
@@ -304,6 +348,8 @@ func provokeAside(t *testing.T, r *openapitest.Recorder) {
 	g.must("POST", "/approvals/any", obj{"behavior": "allow"}, 503)
 	g.must("PATCH", "/channels/any", obj{"model": ""}, 503)
 	g.must("DELETE", "/channels/any/rules/any", nil, 503)
+	g.must("POST", "/schedules", obj{"channel": "c", "text": "a", "when": "in 1h"}, 503)
+	g.must("DELETE", "/schedules/any", nil, 503)
 }
 
 // provokeRestart restarts a daemon, and asks one that is ending already.
@@ -323,6 +369,18 @@ func provokeRestart(t *testing.T, r *openapitest.Recorder) {
 			t.Fatal(err)
 		}
 	}
+}
+
+func provokeUpgrade(t *testing.T, r *openapitest.Recorder) {
+	t.Helper()
+	m := newMachine(t)
+	m.install("v1", "1h")
+	g := m.start().through(r)
+	g.must("POST", "/upgrade", obj{"path": releaseOf(t, "v2"), "channel": "http"}, 200)
+	g.serves("v2")
+	g.must("GET", "/upgrade", nil, 200)
+	g.must("POST", "/upgrade", obj{"rollback": true}, 409)
+	g.signal(syscall.SIGTERM)
 }
 
 // A lateBody is the body of a request that is sent when the gateway asks for it,
@@ -394,12 +452,15 @@ func provokeFullDisk(t *testing.T, r *openapitest.Recorder) bool {
 		}
 	})
 	g := m.start().through(r)
+	defer g.keepLog()()
+	job := g.schedule("c", "echo later", "in 1h")
 	failed := g.say("http", "apierror 529\n"+strings.Repeat("x", 100<<10)).str("message_id")
 	cut := g.cut("cut", "\n"+strings.Repeat("x", 100<<10))
 	asked := g.tell("asks", "tool 0 ask ls")
 	g.must("POST", "/approvals/"+g.permission("asks"), obj{"behavior": "allow", "always": true}, 200)
 	g.outcome(asked)
 	rule := g.must("GET", "/channels/asks/rules", nil, 200).array("rules")[0].str("id")
+	runs, _ := g.occupy("runs")
 	if err := os.WriteFile(m.path("state/filler"), bytes.Repeat([]byte("x"), 4<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk does not get full: %v", err)
 	}
@@ -408,15 +469,40 @@ func provokeFullDisk(t *testing.T, r *openapitest.Recorder) bool {
 	g.must("POST", "/approvals/"+cut, obj{"behavior": "continue"}, 507)
 	g.must("DELETE", "/channels/asks/rules/"+rule, nil, 507)
 	g.must("PATCH", "/channels/http", obj{"model": "haiku"}, 507)
+	g.must("POST", "/schedules", obj{"channel": "c", "text": strings.Repeat("x", 30<<10), "when": "in 1h"}, 507)
+	g.must("DELETE", "/schedules/"+job, nil, 507)
+	g.must("POST", "/channels/runs/interrupt", nil, 507)
 	if err := os.Remove(m.path("state/filler")); err != nil {
 		t.Fatal(err)
 	}
 	g.say("http", "echo room again").want(t, "room again")
-	if n := g.balanced(); n != 4 {
-		t.Errorf("%d messages accepted, want 4", n)
+	if a := g.outcome(runs); a.str("code") != "interrupted" {
+		t.Errorf("the interrupted message ends as %s", a.body)
+	}
+	if n := g.balanced(); n != 5 {
+		t.Errorf("%d messages accepted, want 5", n)
 	}
 	g.signal(syscall.SIGINT)
 	return true
+}
+
+// keepLog has the ledger's log not begin anew until the returned function is called: there
+// would be room in it on a full disk. It reads the ledger as it is now for so long.
+func (m *machine) keepLog() (end func()) {
+	m.t.Helper()
+	db := m.ledgerFile()
+	now, err := db.Begin()
+	if err == nil {
+		var n int
+		err = now.QueryRow(`SELECT count(*) FROM messages`).Scan(&n)
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return func() {
+		_ = now.Rollback() // it has written nothing
+		_ = db.Close()
+	}
 }
 
 // A witness notes failures instead of failing.

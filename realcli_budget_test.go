@@ -13,7 +13,7 @@ const dollar = "usage 1000 1000 "
 // less are not cut, however many there are.
 func TestRealTurnBudget(t *testing.T) {
 	t.Parallel()
-	m := newRealMachine(t, "BARECLAW_MAX_BUDGET_USD=0.15")
+	m := newRealMachine(t, noon(), "BARECLAW_MAX_BUDGET_USD=0.15")
 	g := m.start()
 	first := g.say("http", dollar+"one")
 	first.want(t, "one")

@@ -28,8 +28,9 @@ import (
 // takes a core for half a second to start, and 200 MB.
 var realClaudes = make(chan struct{}, 4)
 
-// promptly is the promise for an interrupt, as the API reports it.
-const promptly = 2 * time.Second
+// promptly is what a busy machine makes of the promise for an interrupt, which is two
+// seconds, as the API reports it.
+const promptly = 10 * time.Second
 
 // A realMachine is a machine whose claude is the real CLI. What the model says
 // is scripted: see apistandin for the directives.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"bareclaw/client"
 	"bareclaw/sessionhost"
 )
 
@@ -46,23 +47,21 @@ func TestRealClaudeIsToldWhoSpeaksAndInheritsNothingItShouldNot(t *testing.T) {
 	if want := "[channel: tg-7, adapter: http, user: Ann (x), chat: Tea, topic: 2]\ntool:bash"; !strings.HasPrefix(r.Text, want) {
 		t.Errorf("claude was told %q, want it to begin with %q", r.Text, want)
 	}
-	for _, s := range []string{"You are reached through BAREclaw", m.path("run/api.sock")} {
-		if !strings.Contains(r.System, s) {
-			t.Errorf("system prompt does not mention %q", s)
-		}
+	if s := "You are reached through BAREclaw"; !strings.Contains(r.System, s) {
+		t.Errorf("system prompt does not mention %q", s)
 	}
 	if len(r.Tools) < 8 || !slices.Contains(r.Tools, "Bash") || !slices.Contains(r.Tools, "AskUserQuestion") {
 		t.Errorf("tools offered: %q", r.Tools)
 	}
 	environ := m.lines("environ")
-	for _, want := range []string{"TOOLS_NEED=this", "ANTHROPIC_API_KEY=sk-ant-dummy-key", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"} {
+	for _, want := range []string{"TOOLS_NEED=this", "ANTHROPIC_API_KEY=sk-ant-dummy-key", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", client.SocketVariable + "=" + m.path("run/api.sock")} {
 		if !slices.Contains(environ, want) {
 			t.Errorf("environment of a tool lacks %s", want)
 		}
 	}
 	for _, e := range environ {
 		name, value, _ := strings.Cut(e, "=")
-		if strings.HasPrefix(name, "BARECLAW_") && name != sessionhost.MarkerVariable || name == "CLAUDE_CODE_SIMPLE" || name == "CLAUDE_CODE_RESUME_INTERRUPTED_TURN" ||
+		if strings.HasPrefix(name, "BARECLAW_") && name != sessionhost.MarkerVariable && name != client.SocketVariable || name == "CLAUDE_CODE_SIMPLE" || name == "CLAUDE_CODE_RESUME_INTERRUPTED_TURN" ||
 			name == "ANTHROPIC_AUTH_TOKEN" || name == "NOTIFY_SOCKET" || value == "stale" {
 			t.Errorf("a tool sees %s", e)
 		}

@@ -44,9 +44,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	g := m.start()
 	g.say("a", "echo one")
 	g.say("b", "echo two").want(t, "two")
-	if hosts := g.hosts(); len(hosts) != 1 || hosts["b"].PID == 0 {
-		t.Errorf("hosts: %v", hosts)
-	}
+	g.eventually("nothing but that one is left", func() bool { hosts := g.hosts(); return len(hosts) == 1 && hosts["b"].PID != 0 })
 	held, finish := g.occupy("b")
 	id := g.tell("a", "echo three")
 	g.eventually("the message says why it waits", func() bool {
@@ -64,13 +62,11 @@ func TestSessionsAreBounded(t *testing.T) {
 // A turn that hangs is ended when that is asked for, even if claude is deaf.
 func TestStuckTurnIsEnded(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t, "BARECLAW_STALL_AFTER=500ms", "BARECLAW_STALL_ACTION=interrupt")
+	m := newMachine(t, "BARECLAW_STALL_AFTER=3s", "BARECLAW_STALL_ACTION=interrupt") // within which a slow machine starts a claude
 	g := m.start()
-	for text, tool := range map[string]bool{"slow 600000 x": false, "tool 600000 x": true} {
-		began := time.Now()
-		a := g.say("http", text)
-		if a.code() != "stalled" || !strings.Contains(a.str("text"), "Nothing was heard") || time.Since(began) > 5*time.Second {
-			t.Errorf("%s (tool %v) after %s: %s", text, tool, time.Since(began), a.body)
+	for _, text := range []string{"slow 600000 x", "tool 600000 x"} {
+		if a := g.say("http", text); a.code() != "stalled" || !strings.Contains(a.str("text"), "Nothing was heard") {
+			t.Errorf("%s: %s", text, a.body)
 		}
 		g.say("http", "echo ok").want(t, "ok")
 	}
@@ -88,12 +84,11 @@ func TestRefusedLoginParks(t *testing.T) {
 	m := newMachine(t)
 	g := m.start()
 	g.say("http", "echo hello")
-	began := time.Now()
-	held := g.hold(obj{"text": "apiretry 60000 401"})
+	held := g.hold(obj{"text": "apiretry 600000 401"})
 	m.eventually("the turn runs", func() bool { return m.begun("apiretry") == 1 })
 	a := held.answer(200)
-	if a.code() != "not_logged_in" || !strings.Contains(a.str("text"), "log in again") || time.Since(began) > 10*time.Second {
-		t.Errorf("after %s: %s", time.Since(began), a.body)
+	if a.code() != "not_logged_in" || !strings.Contains(a.str("text"), "log in again") {
+		t.Errorf("answer: %s", a.body)
 	}
 	if c := g.channel("http"); c.str("state") != "parked" || !strings.Contains(c.str("why"), "log in again") || c.str("until") == "" {
 		t.Errorf("channel: %s", c.body)

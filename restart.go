@@ -16,6 +16,8 @@ import (
 	"bareclaw/core"
 	"bareclaw/internal/handover"
 	"bareclaw/internal/procs"
+	"bareclaw/internal/statelock"
+	"bareclaw/upgrade"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,21 +45,57 @@ const (
 // An attempt is a restart that is being prepared. Whoever asks meanwhile shares
 // it.
 type attempt struct {
-	done chan struct{} // closed when it is known whether there is a successor
-	err  error         // why there is none
+	done    chan struct{}         // closed when it is known whether there is a successor
+	err     error                 // why there is none
+	upgrade *httpapi.UpgradeOrder // nil for a restart
+	trial   *upgrade.Trial        // of the program that was put in place; nil for a restart
 }
+
+// errOnTrial refuses a restart: the process that would go back is the one before this.
+var errOnTrial = errors.New("an upgrade is on trial; try again when that is over, in half a minute")
 
 // requestRestart starts a new process of this program and returns when it could
 // take over, which it then does, or why it cannot.
 func (d *daemon) requestRestart(ctx context.Context) error {
+	if d.onTrial.Load() {
+		d.log.Error("not restarted", "err", errOnTrial)
+		return errOnTrial
+	}
 	d.mu.Lock()
 	a := d.attempt
 	if a == nil {
-		a = &attempt{done: make(chan struct{})}
-		d.attempt = a
-		go d.try(a) // ends within the time that building and starting may take
+		a = d.attemptLocked(nil)
 	}
 	d.mu.Unlock()
+	return a.wait(ctx)
+}
+
+// requestUpgrade is requestRestart with another program, which is on trial then.
+func (d *daemon) requestUpgrade(ctx context.Context, o httpapi.UpgradeOrder) error {
+	if source := sourceTree(d.cfg.Source); source != "" {
+		return fmt.Errorf("this gateway is built from %s whenever it restarts: change that and restart it, or set BARECLAW_SOURCE=off", source)
+	}
+	if d.onTrial.Load() {
+		return fmt.Errorf("%w: %w", httpapi.ErrUpgrading, errOnTrial)
+	}
+	d.mu.Lock()
+	if d.attempt != nil {
+		d.mu.Unlock()
+		return fmt.Errorf("%w: a restart is under way", httpapi.ErrUpgrading)
+	}
+	a := d.attemptLocked(&o)
+	d.mu.Unlock()
+	return a.wait(ctx)
+}
+
+func (d *daemon) attemptLocked(o *httpapi.UpgradeOrder) *attempt {
+	a := &attempt{done: make(chan struct{}), upgrade: o}
+	d.attempt = a
+	go d.try(a) // ends within the time that building and starting may take
+	return a
+}
+
+func (a *attempt) wait(ctx context.Context) error {
 	select {
 	case <-a.done:
 		return a.err
@@ -67,7 +105,10 @@ func (d *daemon) requestRestart(ctx context.Context) error {
 }
 
 func (d *daemon) try(a *attempt) {
-	s, err := d.startSuccessor()
+	s, err := d.startSuccessor(a)
+	if err != nil && a.trial != nil {
+		d.goBack(a.trial, err)
+	}
 	d.mu.Lock()
 	if d.ending {
 		err = errors.Join(err, core.ErrClosed)
@@ -84,20 +125,27 @@ func (d *daemon) try(a *attempt) {
 		if s != nil {
 			s.Kill()
 		}
+		d.tellUpgrade(d.life)
 		return
 	}
 	d.successors <- s // capacity 1, and there is one attempt at a time
 }
 
 // startSuccessor returns a process that could take over.
-func (d *daemon) startSuccessor() (*handover.Successor, error) {
+func (d *daemon) startSuccessor(a *attempt) (*handover.Successor, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	path, err := d.build(ctx)
-	if err != nil {
+	if err := d.ledger.Probe(ctx); err != nil { // the new process could not begin, and this one could not go back
 		return nil, err
 	}
-	if err := d.ledger.Probe(ctx); err != nil { // the new process could not begin, and this one could not go back
+	path := d.self
+	var err error
+	if a.upgrade != nil {
+		a.trial, err = d.placeTrial(ctx, *a.upgrade)
+	} else {
+		path, err = d.build(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
 	files, err := d.inheritance()
@@ -156,7 +204,10 @@ func (d *daemon) inheritance() (files []handover.File, err error) {
 		}
 		files = append(files, handover.File{Name: name, File: f})
 	}
-	for name, of := range map[string]any{lockFile: d.lock.f, tcpFile: d.tcp, unixFile: d.unix} {
+	for name, of := range map[string]any{lockFile: d.lock.File(), tcpFile: d.tcp, unixFile: d.unix} {
+		if passed := d.passed[name]; passed != nil {
+			name, of = passedPrefix+name, passed
+		}
 		f, dupErr := dup(of, name)
 		add(name, f, dupErr)
 	}
@@ -193,12 +244,15 @@ func dup(of any, name string) (*os.File, error) {
 
 // handOver leaves everything to the successor and returns when nothing is held
 // here any more. When the successor fails now, everything is left as if the
-// process ended, and the error says so.
-func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error {
+// process ended, and the error says so. With a trial it returns at the end of that at the
+// earliest, and what ends it is an error too.
+func (d *daemon) handOver(s *handover.Successor, trial *upgrade.Trial, signals <-chan os.Signal) error {
 	began := time.Now()
 	d.log.Info("handing over", "pid", s.PID())
+	d.watchdog.excuse(endGrace + serveTimeout)
 	_, _ = sd.SdNotify(false, fmt.Sprintf("%s\nMONOTONIC_USEC=%d", sd.SdNotifyReloading, monotonicMicros()))
 	d.unix.(*net.UnixListener).SetUnlinkOnClose(false) // it is the successor's
+	d.jobs.stop()                                      // what is due now is the successor's
 	d.telegram.stop()                                  // its calls end; requests are served meanwhile
 	d.http.HandOver()
 	d.telegram.close()
@@ -218,22 +272,36 @@ func (d *daemon) handOver(s *handover.Successor, signals <-chan os.Signal) error
 		d.cut(httpapi.Restarting)
 		return fmt.Errorf("hand over to process %d: %w", s.PID(), err)
 	}
-	d.lock.release() // should the successor have to start anew, nobody else may have it
 	d.forwardWaiting(signals)
+	if trial == nil {
+		d.lock.Release() // should the successor have to start anew, nobody else may have it
+		d.establish(s)
+	} else {
+		whole, _ := trialTimes()
+		d.watchdog.excuse(whole + trialSlack)
+		_, _ = sd.SdNotify(false, sd.SdNotifyReady) // the main process is this one yet
+	}
+	d.http.Forward(inner, d.apiSocket())
+	d.log.Info("handed over", "pid", s.PID(), "took", time.Since(began))
+	return d.answerHeld(s, trial, signals)
+}
+
+// establish makes a successor the process that whoever started the gateway knows of,
+// where that can be.
+func (d *daemon) establish(s *handover.Successor) {
+	d.watchdog.rest()
+	d.lock.Release()
 	tellMain(s.PID())
 	if managed() {
 		d.tether.letGo()
 	}
-	d.http.Forward(inner, d.apiSocket())
-	d.log.Info("handed over", "pid", s.PID(), "took", time.Since(began))
-	d.answerHeld(signals)
-	return nil
 }
 
 // tellMain tells a service manager of the new main process, and once more that it
-// is ready: it may only listen to the main process, which this one was until now.
+// is ready and alive: it may only listen to the main process, which this one was until
+// now.
 func tellMain(pid int) {
-	state := sd.SdNotifyReady
+	state := sd.SdNotifyReady + "\n" + sd.SdNotifyWatchdog
 	if managed() {
 		state += fmt.Sprintf("\nMAINPID=%d", pid)
 	}
@@ -243,16 +311,17 @@ func tellMain(pid int) {
 // succeed hands over and then ends, or stays as a keeper. Where the successor fails
 // too late, this process starts anew in its own place.
 func (d *daemon) succeed(s *handover.Successor, signals <-chan os.Signal) error {
-	if err := d.handOver(s, signals); err != nil {
-		d.log.Error("the new process failed while it took over; starting anew", "err", err)
-		d.close()
-		environ, err := d.tether.keep(d.environ)
-		if err != nil {
-			return err
+	d.mu.Lock()
+	trial := d.attempt.trial
+	d.mu.Unlock()
+	d.leaving()
+	if err := d.handOver(s, trial, signals); err != nil {
+		program := d.self
+		if trial != nil {
+			program = d.goBack(trial, err)
 		}
-		if err := syscall.Exec(d.self, append([]string{d.self}, os.Args[1:]...), environ); err != nil {
-			return fmt.Errorf("start %s anew: %w", d.self, err)
-		}
+		d.log.Error("the new process failed; starting anew", "err", err)
+		return d.goOn(upgrade.Running(program), signals)
 	}
 	if !d.mustStay() {
 		return nil
@@ -271,15 +340,15 @@ func (d *daemon) over(s *handover.Successor) bool {
 	default:
 		return false
 	}
-	h, err := readHolder(d.lockPath())
+	h, err := statelock.Read(d.lockPath())
 	return err != nil || h.PID == s.PID()
 }
 
 // answerHeld returns when every request that is held has been answered by the
-// successor, or a signal asks not to wait. Signals are meant for the gateway: they
-// are sent on unless they come from a service manager, which was told of the
-// successor.
-func (d *daemon) answerHeld(signals <-chan os.Signal) {
+// successor, and a trial is over, or a signal asks not to wait. The error is why a trial
+// failed. Signals are meant for the gateway: they are sent on unless they come from a
+// service manager, which was told of the successor.
+func (d *daemon) answerHeld(s *handover.Successor, trial *upgrade.Trial, signals <-chan os.Signal) error {
 	answered := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -287,30 +356,53 @@ func (d *daemon) answerHeld(signals <-chan os.Signal) {
 	defer late.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	for {
+	var verdict chan error // nil where there is no trial, or its end is known
+	if trial != nil {
+		verdict = make(chan error, 1)
+		go func() { verdict <- d.guard(ctx, s) }() // ends at the latest when this returns
+	}
+	for held := true; held || verdict != nil; {
 		select {
 		case <-late.C:
 			go func() { answered <- d.http.Shutdown(ctx, httpapi.Restarting) }() // ends at the latest when this returns
 		case <-look.C:
-			if h, err := readHolder(d.lockPath()); err != nil || !procs.Alive(h.PID, h.Start) {
+			if h, err := statelock.Read(d.lockPath()); held && (err != nil || !procs.Alive(h.PID, h.Start)) {
 				d.cut(httpapi.Restarting) // nobody is left to answer
-				return
+				held = false
 			}
 		case err := <-answered:
 			if err != nil {
 				d.log.Warn("requests cut", "err", err)
 			}
-			return
+			held = false
+		case err := <-verdict:
+			verdict = nil
+			switch {
+			case err == nil:
+				d.confirm(trial)
+				d.establish(s)
+			case errors.Is(err, errLeft):
+				d.lock.Release() // whoever told it may start another one
+				d.cut(httpapi.ShuttingDown)
+				return nil
+			default:
+				d.cut(httpapi.Restarting)
+				return err
+			}
 		case sig := <-signals:
-			if !managed() {
+			if !managed() || verdict != nil {
 				forward(d.lockPath(), sig)
 			}
 			if sig != syscall.SIGHUP {
 				d.cut(httpapi.ShuttingDown)
-				return
+				if verdict != nil && managed() { // whose main process this is
+					<-s.Ended()
+				}
+				return nil
 			}
 		}
 	}
+	return nil
 }
 
 // serveHeld serves what the predecessor still holds, until it has ended.

@@ -205,8 +205,7 @@ func TestLateStreamIsPassedOn(t *testing.T) {
 	m := newMachine(t)
 	g := m.start()
 	id, message, channel := g.counting()
-	late := *g
-	late.http = newClient(t)
+	late := &gateway{machine: g.machine, base: g.base, http: newClient(t)}
 	late.must("GET", "/health", nil, 200)
 	message.tick(5)
 	channel.tick(5)
@@ -215,7 +214,7 @@ func TestLateStreamIsPassedOn(t *testing.T) {
 	generation := g.generation()
 	g.must("POST", "/restart", nil, 200)
 	g.restarted(generation)
-	channel.g = &late
+	channel.g = late
 	channel.resume()
 	channel.tick(5)
 	message.resume()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -19,6 +18,8 @@ import (
 	sd "github.com/coreos/go-systemd/v22/daemon"
 
 	"bareclaw/adapters/httpapi"
+	"bareclaw/client"
+	"bareclaw/commands"
 	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/core/ledger"
@@ -27,6 +28,7 @@ import (
 	"bareclaw/internal/memory"
 	"bareclaw/internal/peercred"
 	"bareclaw/internal/procs"
+	"bareclaw/internal/statelock"
 	"bareclaw/sessionhost"
 )
 
@@ -36,15 +38,21 @@ const httpGrace = 1500 * time.Millisecond
 // hostsGrace is how long session hosts may take to end on a full shutdown.
 const hostsGrace = 15 * time.Second
 
+// endGrace is more than all of that takes.
+const endGrace = 30 * time.Second
+
 type serveCmd struct{}
 
 // unmark starts this program anew if it was started from within a session: it is no
 // part of it, and must not end with it. What a process bears it bears for its life.
+// The gateway of that session is not its own either.
 func unmark() error {
+	err := os.Unsetenv(client.SocketVariable)
 	if os.Getenv(sessionhost.MarkerVariable) == "" {
-		return nil
+		return err
 	}
-	self, err := os.Executable()
+	self, selfErr := os.Executable()
+	err = errors.Join(err, selfErr)
 	if err == nil {
 		err = os.Unsetenv(sessionhost.MarkerVariable)
 	}
@@ -67,11 +75,23 @@ func (serveCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	d := &daemon{
-		predecessor: predecessor, tether: kept, startedAt: time.Now(), successors: make(chan *handover.Successor, 1),
-		environ: os.Environ(), // as it was before .env, for a successor
+	told, err := keptSignal()
+	if err != nil {
+		return err
 	}
-	if err := d.serve(); err != nil {
+	lock, err := keptLock()
+	if err != nil {
+		return err
+	}
+	d := &daemon{predecessor: predecessor, tether: kept, told: told, keptLock: lock, startedAt: time.Now(), successors: make(chan *handover.Successor, 1)}
+	d.life, d.leaving = context.WithCancel(context.Background())
+	defer d.leaving()
+	err = d.findPassed()
+	d.environ = os.Environ() // as it is before .env, for a successor
+	if err == nil {
+		err = d.serve()
+	}
+	if err != nil {
 		if predecessor != nil {
 			predecessor.Fail(err) // it is in the way of nothing when it comes too late
 		}
@@ -80,19 +100,12 @@ func (serveCmd) Run() error {
 	return nil
 }
 
-func newLog(cfg config.Config, w io.Writer) *slog.Logger {
-	o := &slog.HandlerOptions{Level: cfg.LogLevel}
-	if cfg.LogFormat == config.LogJSON {
-		return slog.New(slog.NewJSONHandler(w, o))
-	}
-	return slog.New(slog.NewTextHandler(w, o))
-}
-
 // A daemon is the gateway process: the rooms and what ties them together.
 type daemon struct {
 	cfg         config.Config
 	log         *slog.Logger
-	environ     []string // of the process, without what .env adds
+	logged      statelock.Log // where the log is kept
+	environ     []string      // of the process, without what .env adds
 	predecessor *handover.Predecessor
 	successors  chan *handover.Successor // one that could take over
 
@@ -101,9 +114,15 @@ type daemon struct {
 	generation int64
 	startedAt  time.Time
 	ready      atomic.Bool
+	onTrial    atomic.Bool     // this program was upgraded to, and may have to go again
+	life       context.Context // ends when this process leaves
+	leaving    context.CancelFunc
 
-	lock     *stateLock
+	passed   passedSockets
+	lock     *statelock.Lock
+	keptLock *os.File // from before it started anew; nil if it did not
 	tether   tether
+	told     syscall.Signal // what it was told before it started anew; 0 if nothing
 	ledger   *ledger.Ledger
 	sessions *sessionfile.File
 	hosts    *sessionhost.Hosts
@@ -112,7 +131,12 @@ type daemon struct {
 	tcp      net.Listener
 	unix     net.Listener
 	push     core.PushRegistry
-	telegram *chats // nil where it is off
+	telegram *chats    // nil where it is off
+	watchdog *watchdog // nil where no service manager asks
+	jobs     *jobs
+
+	place   func()     // lets others replace this program again; nil unless this process has put another one in its place
+	verdict sync.Mutex // held while the record of an upgrade that is over is read, told and written
 
 	mu      sync.Mutex          // protects the fields below
 	attempt *attempt            // a restart under way
@@ -123,11 +147,14 @@ type daemon struct {
 	closers []func() // what open has opened, undone last first
 }
 
-func (d *daemon) apiSocket() string { return filepath.Join(d.cfg.RuntimeDir, "api.sock") }
+func (d *daemon) apiSocket() string { return client.Socket(d.cfg) }
 
 // serve runs the gateway.
 func (d *daemon) serve() error {
 	signals := make(chan os.Signal, 4)
+	if d.told != 0 {
+		signals <- d.told
+	}
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	// Whoever read our log may go: that must not end us. (Ignored, it would be so
@@ -148,16 +175,19 @@ func (d *daemon) serve() error {
 	failed := make(chan error, 2)
 	go func() { failed <- d.http.Serve(d.tcp) }()       // ends by Shutdown or HandOver
 	go func() { failed <- d.http.ServeLocal(d.unix) }() // likewise
-	d.ready.Store(true)
-	_, _ = sd.SdNotify(false, sd.SdNotifyReady) // does nothing where there is no systemd
+	_, _ = sd.SdNotify(false, sd.SdNotifyReady)         // does nothing where there is no systemd
 	if d.predecessor != nil {
 		if err := d.serveHeld(); err != nil {
 			return err
 		}
 	}
+	d.ready.Store(true) // not before: whoever hears it finds this process by the lock file
+	d.startWatchdog()
 	d.tether.watch(managed())
+	go d.afterTrial(d.life) // ends with it
 	d.log.Info("ready", "address", "http://"+d.tcp.Addr().String(), "socket", d.apiSocket(), "agent", d.agent.kind,
 		"pid", os.Getpid(), "took", time.Since(d.startedAt))
+	d.keepHeartbeat()
 	for {
 		select {
 		case err := <-failed:
@@ -182,6 +212,7 @@ func (d *daemon) serve() error {
 
 // end ends the gateway as it was told to, and notes that for a keeper.
 func (d *daemon) end(sig os.Signal) error {
+	d.leaveTrial()
 	if sig == syscall.SIGINT {
 		if err := d.shutdown(); err != nil {
 			return err
@@ -208,34 +239,42 @@ func (d *daemon) prepare() (err error) {
 	if d.cfg, err = config.Load(); err != nil {
 		return err
 	}
-	d.log = newLog(d.cfg, os.Stderr)
-	for _, w := range d.cfg.Warnings() {
-		d.log.Warn("configuration", "problem", w)
-	}
 	if d.self, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program's file: %w", err)
 	}
 	if err := d.takeState(); err != nil {
 		return err
 	}
-	d.closers = append(d.closers, d.lock.release)
+	d.closers = append(d.closers, d.lock.Release)
+	if err := commands.Unfinished(d.cfg.StateDir); err != nil {
+		return err
+	}
+	d.openLog() // not before: another gateway may have the state directory
+	for _, w := range d.cfg.Warnings() {
+		d.log.Warn("configuration", "problem", w)
+	}
+	if err := d.takeTrial(); err != nil {
+		return err
+	}
 	if d.predecessor != nil {
 		d.tether.end = d.predecessor.File(tetherFile)
 	}
 	return d.listen()
 }
 
-// takeState locks the state directory, or takes over the predecessor's lock.
+// takeState locks the state directory, or takes over the predecessor's lock, or its own.
 func (d *daemon) takeState() (err error) {
+	f := d.keptLock
 	if d.predecessor != nil {
-		if f := d.predecessor.File(lockFile); f != nil {
-			if d.lock = inheritedLock(f, d.cfg.StateDir); d.lock != nil {
-				return nil
-			}
-			_ = f.Close()
-		}
+		f = d.predecessor.File(lockFile)
 	}
-	d.lock, err = lockState(d.cfg.StateDir)
+	if f != nil {
+		if d.lock = statelock.Inherited(f, d.cfg.StateDir); d.lock != nil {
+			return nil
+		}
+		_ = f.Close()
+	}
+	d.lock, err = statelock.Take(d.cfg.StateDir)
 	return err
 }
 
@@ -263,9 +302,10 @@ func (d *daemon) open() (err error) {
 		Approvals: core.ApprovalPolicy(d.cfg.Approvals), ApprovalTimeout: d.cfg.ApprovalTimeout,
 		Greeting: d.agent.greeting(), Deliverers: d.deliverers(),
 	})
+	d.jobs = d.newSchedules()
 	d.http = httpapi.New(httpapi.Options{
-		Core: d.manager, Push: &d.push, Log: d.log,
-		Health: d.health, Restart: d.requestRestart, Peer: samePeer,
+		Core: d.manager, Push: &d.push, Schedules: d.jobs.Scheduler, Log: d.log,
+		Health: d.health, Restart: d.requestRestart, Upgrade: d.requestUpgrade, LastUpgrade: d.lastUpgrade, Peer: samePeer,
 		Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 	})
 	go func() { // ends soon: processes are looked at, and some ended
@@ -281,6 +321,8 @@ func (d *daemon) open() (err error) {
 		return fmt.Errorf("take up what was left: %w", err)
 	}
 	d.startTelegram()
+	d.closers = append(d.closers, d.jobs.stop)
+	d.jobs.start()
 	if d.predecessor != nil {
 		return nil // serveHeld tells when this is the daemon
 	}
@@ -294,7 +336,7 @@ func (d *daemon) describe(ended bool) error {
 	if err != nil {
 		return err
 	}
-	return d.lock.describe(holder{PID: os.Getpid(), Start: start, Address: d.tcp.Addr().String(), StartedAt: d.startedAt, Ended: ended})
+	return d.lock.Describe(statelock.Holder{PID: os.Getpid(), Start: start, Address: d.tcp.Addr().String(), StartedAt: d.startedAt, Log: d.logged, Ended: ended})
 }
 
 // openRecords opens the ledger and the session ids.
@@ -345,8 +387,13 @@ func samePeer(c net.Conn) (ok, known bool) {
 func (d *daemon) leave(why httpapi.Reason) {
 	d.log.Info("leaving", "reason", string(why))
 	d.disinherit()
-	_, _ = sd.SdNotify(false, sd.SdNotifyStopping)
+	d.leaving()
+	d.watchdog.excuse(endGrace)
+	if !d.onTrial.Load() { // then another process is the main one yet, and goes on
+		_, _ = sd.SdNotify(false, sd.SdNotifyStopping)
+	}
 	d.cut(why)
+	d.jobs.stop()
 	d.telegram.stop()
 	d.telegram.close()
 	d.manager.Detach()
@@ -383,6 +430,7 @@ func (d *daemon) health() httpapi.Health {
 	}
 	h.Spares.Ready, h.Spares.Wanted = d.hosts.Spares()
 	if err := d.ledger.Problem(); err != nil {
+		h.LedgerProblem = err.Error()
 		h.Problems = append(h.Problems, "Messages are refused and outcomes wait to be written: "+err.Error())
 	}
 	if p := d.sessions.Problem(); p != "" {

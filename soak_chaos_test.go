@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"bareclaw/internal/procs"
+	"bareclaw/internal/statelock"
 )
 
 // A soakBlow is something that happens to the gateway.
@@ -110,8 +112,8 @@ func (r *soakRun) down(what func()) {
 }
 
 // holder returns the daemon that has the state directory, if one has.
-func (r *soakRun) holder() (h holder, ok bool) {
-	h, err := readHolder(r.path("state/" + lockName))
+func (r *soakRun) holder() (h statelock.Holder, ok bool) {
+	h, err := statelock.Read(r.path("state/" + statelock.Name))
 	return h, err == nil && procs.Alive(h.PID, h.Start)
 }
 
@@ -173,11 +175,22 @@ func (r *soakRun) killOne(n int) {
 		return
 	}
 	p := all[n%len(all)]
+	h, held := r.holder()
+	before := r.log.String()
 	_ = procs.Signal(p.PID, p.Start, syscall.SIGKILL)
-	if h, ok := r.holder(); ok && p.PID == r.daemon.Load().cmd.Process.Pid && h.PID != p.PID {
+	switch {
+	case !held || h.PID == p.PID:
+	case p.PID == r.daemon.Load().cmd.Process.Pid:
 		// Whoever waits for the first process takes its end for the gateway's.
 		_ = procs.Signal(h.PID, h.Start, syscall.SIGTERM)
 		r.eventually("the daemon ends", func() bool { return !procs.Alive(h.PID, h.Start) })
+	case !strings.Contains(before, fmt.Sprintf(`"pid":%d,"took"`, p.PID)):
+		// It was to take over, and never served. The daemon answers until it notices that; it
+		// may begin anew then, at another address.
+		r.eventually("the daemon notices it", func() bool {
+			now := r.log.String()[len(before):]
+			return strings.Contains(now, `"msg":"not restarted"`) || strings.Contains(now, "starting anew") || !procs.Alive(h.PID, h.Start)
+		})
 	}
 }
 

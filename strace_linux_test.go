@@ -32,13 +32,14 @@ type tracer struct {
 
 // trace attaches strace to all threads of a running process, present and future
 // ones, but not to the programs that it starts. The injection is strace's
-// -e inject=; each thread counts its calls by itself.
-func (m *machine) trace(pid int, inject string) *tracer {
+// -e inject=; each thread counts its calls by itself. More are further arguments.
+func (m *machine) trace(pid int, inject string, more ...string) *tracer {
 	m.t.Helper()
 	needStrace(m.t)
 	calls, _, _ := strings.Cut(inject, ":")
 	tr := &tracer{t: m.t, done: make(chan struct{})}
-	tr.cmd = exec.Command("strace", "-f", "-b", "execve", "-o", os.DevNull, "-e", "trace="+calls, "-e", "inject="+inject, "-p", strconv.Itoa(pid))
+	args := append([]string{"-f", "-b", "execve", "-o", os.DevNull, "-e", "trace=" + calls, "-e", "inject=" + inject, "-p", strconv.Itoa(pid)}, more...)
+	tr.cmd = exec.Command("strace", args...)
 	stderr, err := tr.cmd.StderrPipe()
 	if err != nil {
 		m.t.Fatal(err)

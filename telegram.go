@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
-	"strings"
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/telegram"
@@ -32,10 +30,9 @@ func (d *daemon) prepareTelegram() error {
 		return nil
 	}
 	token := d.cfg.TelegramToken.Reveal()
-	id, _, _ := strings.Cut(token, ":")
 	adapter, err := telegram.New(telegram.Options{
 		Core: d.manager, Push: &d.push, Log: d.log, Token: token, API: d.cfg.TelegramAPI, Allowed: d.cfg.AllowedUsers,
-		StateDir: d.cfg.StateDir, LockFile: filepath.Join(d.cfg.UserDir, "telegram-"+id+".lock"),
+		StateDir: d.cfg.StateDir, LockFile: d.cfg.TelegramLock(),
 		FileOver: d.cfg.FileOver, MediaMaxAge: d.cfg.MediaMaxAge, Transcribe: d.cfg.Transcribe,
 		SendRoots: d.cfg.SendRoots, CWD: d.cfg.CWD, Withheld: []string{d.cfg.StateDir, d.cfg.RuntimeDir, d.cfg.UserDir},
 		Shown: sessionhost.Show, Restart: d.requestRestart, Version: "bareclaw " + version(), Agent: d.agent.describe(),

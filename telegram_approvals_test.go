@@ -215,6 +215,7 @@ func TestTelegramTapWhileTheDaemonIsDead(t *testing.T) {
 func TestTelegramPermissionAskedTwice(t *testing.T) {
 	t.Parallel()
 	m, api, anna, chat := newChat(t)
+	m.prefer(channelOf(chat), 0) // no status, which might be held instead
 	g := m.start()
 	held := api.HoldAnswer("sendMessage", chat.ID())
 	chat.Send(anna, "tool 0 ask touch")

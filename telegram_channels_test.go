@@ -28,7 +28,7 @@ func TestTelegramContext(t *testing.T) {
 	forum.Send(anna, "prompt")
 	expect(forum, "tg--1000300", ", chat: Club")
 	forum.Send(anna, "prompt", telegramtest.InTopic(theirs))
-	g.eventually("the topic's session", func() bool { return g.hosts()[fmt.Sprintf("tg--1000300-%d", theirs)].PID != 0 })
+	g.eventually("the topic's turn", func() bool { return m.begun(fmt.Sprintf("[channel: tg--1000300-%d,", theirs)) == 1 })
 	ours := forum.CreateTopic(bob, "Our topic")
 	forum.Send(anna, "prompt", telegramtest.InTopic(ours))
 	expect(forum, fmt.Sprintf("tg--1000300-%d", ours), ", chat: Club, topic: Our topic")
@@ -50,6 +50,7 @@ func TestTelegramContext(t *testing.T) {
 		t.Errorf("%d turns were begun, want one: a command of another bot is not ours", n-before)
 	}
 
+	g.delivered() // or it is said again
 	g.kill()
 	m.start()
 	forum.Send(anna, "prompt", telegramtest.InTopic(ours))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,6 +30,7 @@ func TestTelegramFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, api, anna, chat := newChatWith(t, nil)
+			m.prefer("tg-7", 0) // no status, which might meet the faults instead
 			g := m.start()
 			api.Script("sendMessage", 7, row.steps...)
 			began := time.Now()
@@ -61,6 +63,10 @@ func TestTelegramFaults(t *testing.T) {
 	}
 }
 
+// busyEnd is how long a daemon may take to end, or to hand over, on a busy machine: longer
+// than that it would be for the sake of what Telegram does not take.
+const busyEnd = 20 * time.Second
+
 // TestTelegramOtherChatsGoOn has one chat be refused for an hour: others are answered,
 // and the gateway ends and is handed over without delay.
 func TestTelegramOtherChatsGoOn(t *testing.T) {
@@ -77,12 +83,12 @@ func TestTelegramOtherChatsGoOn(t *testing.T) {
 	began := time.Now()
 	g.must("POST", "/restart", nil, 200)
 	g.restarted(generation)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > busyEnd {
 		t.Errorf("the hand-over took %s", took)
 	}
 	began = time.Now()
 	g.signal(syscall.SIGTERM)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > busyEnd {
 		t.Errorf("the end took %s", took)
 	}
 	if v := api.RateViolations(); v > 1 { // by the process that did not know
@@ -94,13 +100,14 @@ func TestTelegramOtherChatsGoOn(t *testing.T) {
 func TestTelegramEndsWhileItHangs(t *testing.T) {
 	t.Parallel()
 	m, api, anna, chat := newChatWith(t, nil)
+	m.prefer("tg-7", 0) // no status, which might be held instead
 	g := m.start()
 	held := api.Hold("sendMessage", 7)
 	chat.Send(anna, "echo held")
 	api.Await(t, "it hangs", held.Reached)
 	began := time.Now()
 	g.signal(syscall.SIGTERM)
-	if took := time.Since(began); took < time.Second || took > 4*time.Second {
+	if took := time.Since(began); took < time.Second || took > busyEnd {
 		t.Errorf("the end took %s, want the second that a call may take", took)
 	}
 	g = m.start()
@@ -138,6 +145,7 @@ func TestTelegramNetworkGone(t *testing.T) {
 func TestTelegramHandOverWhileSending(t *testing.T) {
 	t.Parallel()
 	m, api, anna, chat := newChat(t)
+	m.prefer("tg-7", 0) // no status, which might be held instead
 	g := m.start()
 	for n := range 5 {
 		text := fmt.Sprintf("number %d", n)
@@ -152,8 +160,16 @@ func TestTelegramHandOverWhileSending(t *testing.T) {
 	chat.Send(anna, "echo last")
 	chat.AwaitText("last")
 	g.delivered()
-	if got := strings.Join(texts(chat), ", "); got != "number 0, number 1, number 2, number 3, number 4, last" {
-		t.Errorf("the chat has %s", got)
+	cut := 0 // calls that the daemon did not wait for any longer: nobody knows that they arrived
+	for _, c := range api.Calls("sendMessage") {
+		if strings.Contains(c.Outcome, "the client left") {
+			cut++
+		}
+	}
+	all := texts(chat)
+	once := slices.Compact(slices.Clone(all))
+	if got := strings.Join(once, ", "); got != "number 0, number 1, number 2, number 3, number 4, last" || len(all)-len(once) > cut || cut == 5 {
+		t.Errorf("the chat has %s, and %d calls were cut", strings.Join(all, ", "), cut)
 	}
 	g.balanced()
 }
@@ -176,6 +192,7 @@ func TestTelegramHandOverGap(t *testing.T) {
 			defer close(over)
 			between()
 		}()
+		defer func() { <-over }() // also when the test fails
 		for last := time.Now(); ; last = time.Now() {
 			g.must("GET", "/health", nil, 200)
 			longest = max(longest, time.Since(last))

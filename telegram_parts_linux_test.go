@@ -19,7 +19,7 @@ func TestTelegramCrashBetweenParts(t *testing.T) {
 			m, _, anna, chat := newChat(t)
 			g := m.start()
 			everyStep(t, func(n int) (killed bool) {
-				before := len(chat.FromBot())
+				before := len(texts(chat))
 				chat.Send(anna, "wait "+m.path(fmt.Sprint("go", n)))
 				m.eventually("a turn runs", func() bool { return m.begun(m.path(fmt.Sprint("go", n))) == 1 })
 				chat.Send(anna, fmt.Sprint("big ", size))
@@ -27,13 +27,13 @@ func TestTelegramCrashBetweenParts(t *testing.T) {
 				tr := m.trace(g.cmd.Process.Pid, fmt.Sprintf("%s:signal=SIGKILL:when=%d", calls, n))
 				g.eventually("all parts, or the end", func() bool {
 					_, err := g.do("GET", "/health", nil)
-					return err != nil || len(chat.FromBot())-before >= 1+parts
+					return err != nil || len(texts(chat))-before >= 1+parts
 				})
 				tr.detach()
 				if killed = g.ended(); killed {
 					g = m.start()
 				}
-				g.eventually("all parts", func() bool { return len(chat.FromBot())-before >= 1+parts })
+				g.eventually("all parts", func() bool { return len(texts(chat))-before >= 1+parts })
 				g.delivered()
 				got := texts(chat)[before:]
 				if !strings.HasPrefix(got[0], "waited for ") {

@@ -60,9 +60,7 @@ func TestTelegramStatusGoesOn(t *testing.T) {
 		chat.AwaitMessage("the same status goes on", func(now telegramtest.Message) bool {
 			return now.ID == status.ID && now.Edits > before.Edits && stoppable(now) && strings.HasPrefix(now.Text, "Bash: wait for ")
 		})
-		if typed := chat.Action(0); typed != "typing" {
-			t.Errorf("nobody types")
-		}
+		api.Await(t, "somebody types", func() bool { return chat.Action(0) == "typing" })
 		chat.Tap(anna, status.ID, "⏹ Stop")
 		chat.AwaitMessage("that it was stopped", fromBot("⏹ "))
 		chat.AwaitMessage("a summary", func(now telegramtest.Message) bool {
@@ -91,7 +89,7 @@ func TestTelegramStreamGoesOn(t *testing.T) {
 			return now.ID == first.ID && strings.HasPrefix(now.Text, "ticked ")
 		})
 		m.settled(api, group)
-		if all := group.FromBot(); len(all) != 1 {
+		if all := written(group); len(all) != 1 {
 			t.Errorf("the group has %v", all)
 		}
 		g.balanced()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +29,7 @@ func (g *gateway) awaitTelegram(problem string) {
 func TestTelegramTroubleIsTold(t *testing.T) {
 	t.Parallel()
 	conflicts := func(api *telegramtest.Server) {
-		api.Script("getUpdates", 0, telegramtest.Conflict(), telegramtest.Conflict())
+		api.Script("getUpdates", 0, slices.Repeat([]telegramtest.Step{telegramtest.Conflict()}, 4)...) // for some seconds
 	}
 	for name, c := range map[string]struct {
 		begin   func(*telegramtest.Server)
@@ -38,9 +39,9 @@ func TestTelegramTroubleIsTold(t *testing.T) {
 		"no network":     {(*telegramtest.Server).DropNetwork, (*telegramtest.Server).RestoreNetwork, "cannot be reached"},
 		"bad token":      {(*telegramtest.Server).RevokeToken, (*telegramtest.Server).RestoreToken, "BotFather"},
 		"another poller": {conflicts, func(*telegramtest.Server) {}, "Another program receives"},
-		"left alone":     {func(api *telegramtest.Server) { api.Script("getUpdates", 0, telegramtest.TooMany(2)) }, func(*telegramtest.Server) {}, "left alone for 2s"},
+		"left alone":     {func(api *telegramtest.Server) { api.Script("getUpdates", 0, telegramtest.TooMany(10)) }, func(*telegramtest.Server) {}, "left alone for 10s"},
 		"a proxy's error": {func(api *telegramtest.Server) {
-			api.Script("getUpdates", 0, telegramtest.BadGateway(), telegramtest.BadGateway())
+			api.Script("getUpdates", 0, slices.Repeat([]telegramtest.Step{telegramtest.BadGateway()}, 4)...)
 		}, func(*telegramtest.Server) {}, "502"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,15 +49,19 @@ func TestTelegramTroubleIsTold(t *testing.T) {
 			m, api, anna, chat := newChat(t)
 			c.begin(api)
 			g := m.start()
-			g.awaitTelegram(c.problem)
-			if h := g.must("GET", "/health", nil, 200); h.str("status") != "degraded" || !strings.Contains(fmt.Sprint(h.json["problems"]), c.problem) {
-				t.Errorf("health is %s", h.body)
-			}
+			g.eventually("health says that "+c.problem, func() bool {
+				h := g.must("GET", "/health", nil, 200)
+				of, _ := h.json["telegram"].(map[string]any)
+				said, _ := of["problem"].(string)
+				return of["ready"] == false && strings.Contains(said, c.problem) &&
+					h.str("status") == "degraded" && strings.Contains(fmt.Sprint(h.json["problems"]), c.problem)
+			})
 			g.say("http", "echo at work").want(t, "at work")
 			chat.Send(anna, "echo meanwhile")
 			c.end(api)
 			chat.AwaitText("meanwhile")
 			g.awaitTelegram("")
+			m.eventually("the log says so", func() bool { return strings.Contains(m.log.String(), "nothing is received") })
 			if n := strings.Count(m.log.String(), "nothing is received"); n != 1 {
 				t.Errorf("the problem was logged %d times", n)
 			}
@@ -71,7 +76,8 @@ func TestTelegramTroubleIsTold(t *testing.T) {
 func TestTelegramWebhookIsTold(t *testing.T) {
 	t.Parallel()
 	m, api, _, _ := newChat(t)
-	api.Script("getUpdates", 0, telegramtest.Refuse(409, "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"))
+	refused := telegramtest.Refuse(409, "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first")
+	api.Script("getUpdates", 0, slices.Repeat([]telegramtest.Step{refused}, 4)...) // for some seconds
 	g := m.start()
 	g.awaitTelegram("deleteWebhook")
 	g.awaitTelegram("")
@@ -98,12 +104,9 @@ func TestTelegramStrangersAreDropped(t *testing.T) {
 	if msgs := append(api.Private(eve).FromBot(), group.FromBot()...); len(msgs) > 0 {
 		t.Errorf("a stranger was answered: %v", msgs)
 	}
-	if n := g.telegramHealth()["strangers"]; n != 2.0 {
-		t.Errorf("%v updates of strangers were counted, want 2", n)
-	}
-	if n := g.metrics()["bareclaw_telegram_strangers_total"]; n != 2 {
-		t.Errorf("%v updates of strangers are in the metrics, want 2", n)
-	}
+	g.eventually("two updates of strangers are counted", func() bool {
+		return g.telegramHealth()["strangers"] == 2.0 && g.metrics()["bareclaw_telegram_strangers_total"] == 2
+	})
 }
 
 // TestTelegramOnePoller runs two gateways of one user with one bot: one receives,

@@ -56,7 +56,7 @@ func TestTelegramWaiting(t *testing.T) {
 // TestTelegramParked tells why a message waits that is begun later, and until when.
 func TestTelegramParked(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := newChatWith(t, nil, "BARECLAW_DAILY_BUDGET_USD=0.005")
+	m, _, anna, chat := newChatWith(t, nil, "BARECLAW_DAILY_BUDGET_USD=0.005", noon())
 	g := m.start()
 	chat.Send(anna, "echo spent")
 	chat.AwaitText("spent")

@@ -24,6 +24,7 @@ const insideVariable = "BARECLAW_TEST_SYSTEMD"
 // process in its PID namespace but this test and what the two start.
 type userManager struct {
 	t       testing.TB
+	home    string
 	env     []string
 	version int
 }
@@ -32,8 +33,14 @@ type userManager struct {
 // there the function, with a systemd for users. Where that cannot be the test is
 // skipped, saying so; in CI it must be.
 func withUserManager(t *testing.T, f func(*testing.T, *userManager)) {
+	withUserManagerAt(t, "/run/home", f)
+}
+
+// withUserManagerAt is withUserManager with a home in the /run that only the test and
+// what it starts can see.
+func withUserManagerAt(t *testing.T, home string, f func(*testing.T, *userManager)) {
 	if note := os.Getenv(insideVariable); note != "" {
-		m := startUserManager(t)
+		m := startUserManager(t, home)
 		if err := os.WriteFile(note, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -72,8 +79,8 @@ func runInside(t *testing.T) (out []byte, ran bool, err error) {
 	}
 	note := filepath.Join(t.TempDir(), "running")
 	cmd := exec.Command("unshare", "--mount", "--pid", "--cgroup", "--ipc", "--fork", "--mount-proc", "--kill-child",
-		self, "-test.run=^"+t.Name()+"$", "-test.v=true", "-test.timeout="+(4*patience).String())
-	cmd.Env = append(os.Environ(), insideVariable+"="+note)
+		self, "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v=true", "-test.parallel=8", "-test.timeout="+(10*patience).String())
+	cmd.Env = append(os.Environ(), insideVariable+"="+note, builtVariable+"="+built)
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(group.Fd()), Pdeathsig: syscall.SIGKILL}
 	out, err = cmd.CombinedOutput()
 	_, missing := os.Stat(note)
@@ -138,7 +145,7 @@ const (
 
 // startUserManager starts a systemd for users, which ends with this process: that is
 // the first of its PID namespace. systemctl talks to it without a message bus.
-func startUserManager(t *testing.T) *userManager {
+func startUserManager(t *testing.T, home string) *userManager {
 	t.Helper()
 	_ = unix.Unmount("/sys/fs/cgroup", unix.MNT_DETACH)
 	for _, m := range []struct{ what, where string }{{"cgroup2", "/sys/fs/cgroup"}, {"tmpfs", "/run"}} {
@@ -146,13 +153,13 @@ func startUserManager(t *testing.T) *userManager {
 			t.Fatalf("mount %s at %s: %v", m.what, m.where, err)
 		}
 	}
-	for _, dir := range []string{"/run/systemd/system", runtimeDir + "/systemd/user", "/run/home"} { // without the first it refuses to start
+	for _, dir := range []string{"/run/systemd/system", runtimeDir + "/systemd/user", home} { // without the first it refuses to start
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	log := &lockedBuffer{}
-	m := &userManager{t: t, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/run/home", "XDG_RUNTIME_DIR=" + runtimeDir}}
+	m := &userManager{t: t, home: home, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_RUNTIME_DIR=" + runtimeDir}}
 	cmd := exec.Command(systemdProgram, "--user", "--log-target=console")
 	cmd.Env, cmd.Stdout, cmd.Stderr = m.env, log, log
 	if err := cmd.Start(); err != nil {
