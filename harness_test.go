@@ -138,23 +138,7 @@ func newMachine(t testing.TB, settings ...string) *machine {
 	}, settings...)
 	t.Cleanup(func() {
 		m.endHosts()
-		logs := "log of the daemon:\n" + m.log.String()
-		for _, f := range m.glob("state/hosts/*.log") {
-			b, _ := os.ReadFile(f)
-			logs += "log of a host:\n" + string(b)
-		}
-		for _, f := range m.glob("state/bareclaw.log*") { // of daemons that were started detached
-			b, _ := os.ReadFile(f)
-			if bytes.Contains(b, []byte("DATA RACE")) {
-				logs += string(b)
-			}
-		}
-		if strings.Contains(logs, "DATA RACE") {
-			t.Error("a data race")
-		}
-		if t.Failed() {
-			t.Log(logs)
-		}
+		m.showLogs()
 		_ = os.RemoveAll(dir)
 	})
 	return m
@@ -613,21 +597,3 @@ func (g *gateway) local() *http.Client {
 
 // escaped is a channel key as it stands in a path.
 func escaped(key string) string { return url.PathEscape(key) }
-
-// A lockedBuffer may be written and read at the same time.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}

@@ -84,7 +84,7 @@ func (g *realGateway) soaked(l *soakLine) int {
 			}
 		case what == "failed interrupted" && (k.tool || l.interrupts.Load() > 0):
 		case what == "cancelled interrupted" && l.interrupts.Load() > 0, what == "cancelled cancelled" && s.withdrawn != "":
-		case what == "failed agent_exit" && strings.Contains(o.str("error"), "tried 3 times"):
+		case (what == "failed agent_exit" || what == "failed agent_start") && strings.Contains(o.str("error"), "tried 3 times"):
 		case what == "failed interrupted" && strings.HasPrefix(o.str("error"), cutTwice):
 		default:
 			g.t.Errorf("%s: %s", s.text, o.body)

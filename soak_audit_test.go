@@ -234,7 +234,7 @@ func (a *soakAudit) failed(s *soakMessage, o answer, bad func(string, ...any)) {
 		if !slices.ContainsFunc(kinds, func(k soakKind) bool { return k.tool }) {
 			bad("a turn without a tool is told as interrupted")
 		}
-	case "agent_exit":
+	case "agent_exit", "agent_start":
 		if !strings.Contains(o.str("error"), "tried 3 times") {
 			bad("claude's end is told at once")
 		}

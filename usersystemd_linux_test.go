@@ -79,7 +79,7 @@ func runInside(t *testing.T) (out []byte, ran bool, err error) {
 	}
 	note := filepath.Join(t.TempDir(), "running")
 	cmd := exec.Command("unshare", "--mount", "--pid", "--cgroup", "--ipc", "--fork", "--mount-proc", "--kill-child",
-		self, "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v=true", "-test.parallel=8", "-test.timeout="+(10*patience).String())
+		self, "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v="+strconv.FormatBool(testing.Verbose()), "-test.parallel=8", "-test.timeout="+(10*patience).String())
 	cmd.Env = append(os.Environ(), insideVariable+"="+note, builtVariable+"="+built)
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(group.Fd()), Pdeathsig: syscall.SIGKILL}
 	out, err = cmd.CombinedOutput()

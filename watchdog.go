@@ -110,12 +110,12 @@ func (w *watchdog) rest() {
 }
 
 // alive returns nil if everything in this process that others wait for answers: the
-// lanes, the ledger's writer, the HTTP server.
+// lanes, the ledger's writer, the HTTP server. They are asked at the same time, since a
+// slow disk may have each of them wait.
 func (d *daemon) alive(ctx context.Context) error {
-	if err := d.manager.Alive(ctx); err != nil {
-		return err
-	}
-	return d.answers(ctx)
+	answers := make(chan error, 1)
+	go func() { answers <- d.answers(ctx) }() // waited for below
+	return errors.Join(d.manager.Alive(ctx), <-answers)
 }
 
 // answers asks the daemon something over its own socket, or over TCP where somebody has

@@ -122,12 +122,13 @@ func (u *unit) told(times int) {
 	})
 }
 
-// unitHasSlowDisk has each sync take half of the watchdog's interval, with always
-// one more to do: nobody is killed, all is answered, and the log says why it takes so long.
+// unitHasSlowDisk has each sync take a quarter of the watchdog's interval, with always
+// one more to do, on a machine that may be busy besides: nobody is killed, all is
+// answered, and the log says why it takes so long.
 func unitHasSlowDisk(t *testing.T, manager *userManager) {
 	needStrace(t)
 	m := newMachine(t)
-	u := m.unit(manager, watched(6)...)
+	u := m.unit(manager, watched(12)...)
 	u.say("c0", "echo hello").want(t, "hello")
 	tr := u.trace(u.lockFile().PID, "fdatasync,fsync:delay_enter=3000000")
 	var busy sync.WaitGroup
@@ -148,7 +149,7 @@ func unitHasSlowDisk(t *testing.T, manager *userManager) {
 			}
 		})
 	}
-	u.told(5) // for more than two intervals
+	u.told(7) // for more than two intervals
 	tr.detach()
 	close(enough)
 	busy.Wait()
