@@ -111,6 +111,43 @@ func TestSchedulePrecheck(t *testing.T) {
 	}
 }
 
+// TestSchedulePrechecksTogether has many jobs due in the same second: their prechecks
+// take turns, and all of them are run.
+func TestSchedulePrechecksTogether(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	line := "echo b >> " + m.path("checks") + "; until [ -e " + m.path("go") + " ]; do sleep 0.02; done; echo e >> " + m.path("checks") + "; exit 1"
+	checks := func() string {
+		b, _ := os.ReadFile(m.path("checks"))
+		return strings.ReplaceAll(string(b), "\n", "")
+	}
+	at := due(time.Second)
+	var ids []string
+	for range 3 * prechecksAtOnce {
+		ids = append(ids, g.schedule("c", "echo hello", at, "precheck", line))
+	}
+	m.eventually("prechecks run", func() bool { return len(checks()) == prechecksAtOnce })
+	m.touch("go")
+	for _, id := range ids {
+		if o := g.occurred(id); o.outcome != "skipped" || o.status != 1 {
+			t.Errorf("%+v", o)
+		}
+	}
+	running := 0
+	for _, c := range checks() {
+		if running++; c == 'e' {
+			running -= 2
+		}
+		if running > prechecksAtOnce {
+			t.Fatalf("%d prechecks run at once: %s", running, checks())
+		}
+	}
+	if n := len(checks()); n != 2*len(ids) {
+		t.Errorf("%d prechecks, want %d", n/2, len(ids))
+	}
+}
+
 // TestScheduleKilled kills the daemon again and again around due times: each occurrence
 // is one message.
 func TestScheduleKilled(t *testing.T) {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	_ "time/tzdata" // zones are also known where the system has none, as in a bare container
+
+	"golang.org/x/sync/semaphore"
 
 	"bareclaw/adapters/telegram"
 	"bareclaw/claude"
@@ -20,10 +23,22 @@ type jobs struct {
 	ended chan struct{} // closed when it has ended
 }
 
+// prechecksAtOnce is how many prechecks run at the same time: many jobs may be due in
+// the same minute. The others wait for their turn.
+const prechecksAtOnce = 4
+
 // newSchedules makes the scheduler, which sends nothing before it is started.
 func (d *daemon) newSchedules() *jobs {
+	turns := semaphore.NewWeighted(prechecksAtOnce)
+	check := func(ctx context.Context, line string) (status int, err error) {
+		if err := turns.Acquire(ctx, 1); err != nil {
+			return 0, fmt.Errorf("wait for other prechecks: %w", err)
+		}
+		defer turns.Release(1)
+		return d.precheck(ctx, line)
+	}
 	return &jobs{Scheduler: schedule.New(schedule.Options{
-		Store: d.ledger, Core: d.manager, Log: d.log, Precheck: d.precheck, Admit: d.admits,
+		Store: d.ledger, Core: d.manager, Log: d.log, Precheck: check, Admit: d.admits,
 	})}
 }
 

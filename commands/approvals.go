@@ -52,8 +52,7 @@ func (l *ApprovalList) Run(c *Context) error {
 		c.tell("Nothing waits for a decision.")
 		return nil
 	}
-	width, _ := screen.Columns(c.Out)
-	return c.show(approvalTable(pending, screen.PaletteFor(c.Out), time.Now()).lines(width)...)
+	return c.show(approvalTable(pending, screen.PaletteFor(c.Out), time.Now()).lines(c.width())...)
 }
 
 func approvalTable(pending []client.Approval, colours screen.Palette, now time.Time) *table {

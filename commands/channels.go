@@ -56,9 +56,8 @@ func (l *ChannelList) Run(c *Context) error {
 		c.tell("There is no channel yet. The first message to one makes it: bareclaw send http hello")
 		return nil
 	}
-	width, _ := screen.Columns(c.Out)
 	t := channelTable(all, screen.PaletteFor(c.Out), time.Now())
-	return c.show(t.lines(width)...)
+	return c.show(t.lines(c.width())...)
 }
 
 // channelTable shows channels, one in a line.
@@ -168,8 +167,7 @@ func (c *Context) showChannel(ch client.Channel) error {
 	add("model", ch.Model)
 	add("permission mode", ch.PermissionMode)
 	add("rules", pid(ch.Rules))
-	width, _ := screen.Columns(c.Out)
-	return c.show(t.lines(width)...)
+	return c.show(t.lines(c.width())...)
 }
 
 // ChannelSet changes what a channel has of its own.
@@ -240,8 +238,7 @@ func (r *ChannelRules) Run(c *Context) error {
 	for _, rule := range got.Rules {
 		t.add(text(rule.ID[:min(8, len(rule.ID))]), text(rule.Rule), text(rule.By))
 	}
-	width, _ := screen.Columns(c.Out)
-	return c.show(t.lines(width)...)
+	return c.show(t.lines(c.width())...)
 }
 
 func (r *ChannelRules) remove(c *Context, gateway *client.Client, path string, rules []client.Rule) error {

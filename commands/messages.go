@@ -102,8 +102,7 @@ func (m *Messages) Run(c *Context) error {
 	for _, msg := range messages {
 		t.add(text(msg.ID), text(msg.State).painted(stateColour(colours, msg.State)), text(age(msg.ReceivedAt, now)), text(firstOf(msg.Text, msg.Error)))
 	}
-	width, _ := screen.Columns(c.Out)
-	return c.show(t.lines(width)...)
+	return c.show(t.lines(c.width())...)
 }
 
 // relay prints what the gateway answers to GET path.

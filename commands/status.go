@@ -84,7 +84,7 @@ func (c *Context) overviewLines(o *overview) ([]string, error) {
 	if err := errors.Join(json.Unmarshal(o.Health, &h), json.Unmarshal(o.Channels, &channels), json.Unmarshal(o.Approvals, &approvals)); err != nil {
 		return nil, fmt.Errorf("understand the gateway's reply: %w", err)
 	}
-	width, _ := screen.Columns(c.Out)
+	width, _ := screen.Columns(c.Out) // also in a pipe: it is one screen, and lists have it all
 	colours, now := screen.PaletteFor(c.Out), time.Now()
 	facts := gatewayFacts(&h, c.address(), colours, now)
 	for i, line := range nextSchedules(o.Schedules, now) {

@@ -1,10 +1,24 @@
 package commands
 
 import (
+	"math"
 	"strings"
 
 	"github.com/rivo/uniseg"
+
+	"bareclaw/internal/screen"
 )
+
+// unlimited is the width of what no terminal shows: programs read all of a line.
+const unlimited = math.MaxInt
+
+// width returns how wide the lines of the output may be, in cells.
+func (c *Context) width() int {
+	if n, terminal := screen.Columns(c.Out); terminal {
+		return n
+	}
+	return unlimited
+}
 
 // A cell is a text of one line, and how it is coloured; nil for not at all.
 type cell struct {
@@ -19,7 +33,7 @@ func (c cell) painted(p func(string) string) cell { return cell{text: c.text, pa
 // A table is rows of cells in columns. Texts are made harmless by [text].
 type table struct {
 	rows   [][]cell
-	widest []int // of the columns, in cells of the terminal; 0 or none: any width
+	widest []int // of the columns on a terminal, in cells; 0 or none: any width
 }
 
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
@@ -31,6 +45,11 @@ const columnGap = "  "
 // cut at the end of its cell.
 func (t *table) lines(width int) []string {
 	widths := t.widths()
+	for i, most := range t.widest {
+		if most > 0 && i < len(widths) && width != unlimited {
+			widths[i] = min(widths[i], most)
+		}
+	}
 	out := make([]string, 0, len(t.rows))
 	for _, row := range t.rows {
 		var line strings.Builder
@@ -57,6 +76,7 @@ func (t *table) lines(width int) []string {
 	return out
 }
 
+// widths returns how wide the longest cell of each column is.
 func (t *table) widths() []int {
 	var widths []int
 	for _, row := range t.rows {
@@ -65,11 +85,6 @@ func (t *table) widths() []int {
 				widths = append(widths, 0)
 			}
 			widths[i] = max(widths[i], uniseg.StringWidth(c.text))
-		}
-	}
-	for i, most := range t.widest {
-		if most > 0 && i < len(widths) {
-			widths[i] = min(widths[i], most)
 		}
 	}
 	return widths

@@ -33,8 +33,7 @@ func (t *Trace) Run(c *Context) error {
 	if err := json.Unmarshal(raw, &trace); err != nil {
 		return fmt.Errorf("understand the trace: %w", err)
 	}
-	width, _ := screen.Columns(c.Out)
-	return c.show(traceLines(&trace, screen.PaletteFor(c.Out), width)...)
+	return c.show(traceLines(&trace, screen.PaletteFor(c.Out), c.width())...)
 }
 
 // traceLines is a trace for a person: what the message is, its way, its outcome.

@@ -15,7 +15,10 @@ import (
 // connect reaches the systemd of this user: directly, which needs no message bus, else
 // over the bus of its session. The connection ends with ctx.
 func connect(ctx context.Context) (*systemd.Conn, error) {
-	runtimeDir := cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), filepath.Join("/run/user", strconv.Itoa(os.Getuid())))
+	runtimeDir := os.Getenv("XDG_RUNTIME_DIR")
+	if !filepath.IsAbs(runtimeDir) { // by the XDG Base Directory Specification a relative one is ignored
+		runtimeDir = filepath.Join("/run/user", strconv.Itoa(os.Getuid()))
+	}
 	direct, errDirect := systemd.NewConnection(func() (*dbus.Conn, error) {
 		return authenticated(dbus.Dial("unix:path="+dbus.EscapeBusAddressValue(filepath.Join(runtimeDir, "systemd", "private")), dbus.WithContext(ctx)))
 	})
