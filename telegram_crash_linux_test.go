@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,10 +117,11 @@ func TestTelegramRandomCrashes(t *testing.T) {
 }
 
 // TestTelegramFullDisk holds that nothing is acknowledged to Telegram while it cannot
-// be recorded, and that it is answered later.
+// be recorded, that who has written it is told so, once, and that it is answered later.
 func TestTelegramFullDisk(t *testing.T) {
 	t.Parallel()
 	m, api, anna, chat := newChat(t)
+	group := api.Supergroup(-1001, "Team", anna)
 	m.smallDisk()
 	g := m.start()
 	chat.Send(anna, "echo before")
@@ -132,11 +134,29 @@ func TestTelegramFullDisk(t *testing.T) {
 	if left := api.Pending(); len(left) != 1 || left[0] != sent.UpdateID {
 		t.Errorf("not acknowledged are %v, want %d", left, sent.UpdateID)
 	}
+	group.Send(anna, "echo in the group")
+	chat.AwaitText("is not lost")
+	group.AwaitText("is not lost")
+	chat.Send(anna, "echo and more")
+	g.awaitTelegram("cannot be recorded")
 	free()
 	chat.AwaitText("on the full disk")
+	chat.AwaitText("and more")
+	group.AwaitText("in the group")
 	g.awaitTelegram("")
 	g.delivered()
 	if n := g.begunExactly("echo on the full disk"); n != 1 {
 		t.Errorf("it was read in %d turns", n)
+	}
+	for _, c := range []*telegramtest.Chat{chat, group} {
+		told := 0
+		for _, m := range c.FromBot() {
+			if strings.Contains(m.Text, "is not lost") {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("that it waits was told %d times", told)
+		}
 	}
 }

@@ -138,8 +138,12 @@ func (a *Adapter) receive(ctx context.Context, updates []json.RawMessage, offset
 		return next, nil
 	}
 	if err := a.o.Core.Receive(ctx, in); err != nil {
+		if isStorage(err) {
+			a.waits(in)
+		}
 		return offset, err
 	}
+	a.recorded()
 	for _, i := range in {
 		a.intake.add(*i)
 	}

@@ -98,6 +98,7 @@ type Adapter struct {
 	loading   loading
 
 	introduced bool          // who the bot is was asked; only the poller knows
+	unrecorded unrecorded    // likewise
 	stale      time.Duration // see staleOffset
 
 	files    sendfile.Policy
