@@ -57,8 +57,9 @@ type host struct {
 
 	mu           sync.Mutex
 	generation   int64
-	client       *socket // the daemon, nil when there is none
-	feed         *outlet // of the log to the daemon, once it is welcome
+	client       *socket       // the daemon, nil when there is none
+	gone         chan struct{} // closed when nothing more is obeyed of it
+	feed         *outlet       // of the log to the daemon, once it is welcome
 	turns        []string
 	requests     map[string]json.RawMessage // unanswered permission requests
 	order        []string                   // their ids, oldest first

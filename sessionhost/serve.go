@@ -133,24 +133,41 @@ func (h *host) welcome(c *socket, generation int64) (welcome, error) {
 	return w, nil
 }
 
-// replace makes the connection the host's daemon.
+// replace makes the connection the host's daemon. What had been read of the one before is
+// obeyed first: so the newer daemon is told of each turn that claude was given, and hands
+// over no other one again.
 func (h *host) replace(c *socket, generation int64) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if generation < h.generation {
-		return fmt.Errorf("generation %d is not newer than %d", generation, h.generation)
+	for {
+		before, gone, err := h.take(c, generation)
+		if before == nil {
+			return err
+		}
+		_ = before.Close() // one daemon at a time: the newest
+		<-gone             // soon: nothing waits for long in what a frame does
 	}
-	if h.client != nil {
-		_ = h.client.Close() // one daemon at a time: the newest
-	}
-	h.generation, h.client, h.feed = generation, c, nil
-	return nil
 }
 
+// take makes the connection the host's daemon, unless there is another one: that is to go
+// first, as gone shows.
+func (h *host) take(c *socket, generation int64) (before *socket, gone <-chan struct{}, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case generation < h.generation:
+		return nil, nil, fmt.Errorf("generation %d is not newer than %d", generation, h.generation)
+	case h.client != nil:
+		return h.client, h.gone, nil
+	}
+	h.generation, h.client, h.gone, h.feed = generation, c, make(chan struct{}), nil
+	return nil, nil, nil
+}
+
+// left notes that nothing more is obeyed of a connection.
 func (h *host) left(c *socket) {
 	h.mu.Lock()
 	if h.client == c {
-		h.client, h.feed = nil, nil
+		close(h.gone)
+		h.client, h.gone, h.feed = nil, nil, nil
 	}
 	h.mu.Unlock()
 	h.said.wakeAll()
