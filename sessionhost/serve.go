@@ -21,17 +21,24 @@ const helloTimeout = 5 * time.Second
 // batchBytes is about how much is written to the daemon at once.
 const batchBytes = 64 << 10
 
-// accept serves daemons, the newest generation at a time.
+// accept serves daemons, the newest generation at a time. When it cannot, as for want of a
+// file descriptor, it tries again: a host that nobody reaches is ended with its turn.
 func (h *host) accept(l *net.UnixListener) {
+	failing := false
 	for {
 		c, err := l.AcceptUnix()
-		if err != nil {
-			if !errors.Is(err, net.ErrClosed) {
-				h.log.Error("host cannot accept connections", "err", err)
-			}
+		switch {
+		case err == nil:
+			failing = false
+			go h.serve(c) // ends with the connection
+			continue
+		case errors.Is(err, net.ErrClosed):
 			return
+		case !failing:
+			failing = true
+			h.log.Error("host cannot accept connections", "err", err, "retry_in", retryEvery)
 		}
-		go h.serve(c) // ends with the connection
+		time.Sleep(retryEvery)
 	}
 }
 
