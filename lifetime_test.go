@@ -145,6 +145,24 @@ func TestSecondDaemonSaysWhoIsThere(t *testing.T) {
 	g.balanced()
 }
 
+// TestSecondDaemonOfTheSameRuntimeDir has another gateway of the user, with a state directory
+// of its own, find the sockets of the first one.
+func TestSecondDaemonOfTheSameRuntimeDir(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	other := *m
+	other.env = append(slices.Clone(m.env), "BARECLAW_STATE_DIR="+m.path("other"), "BARECLAW_CWD="+t.TempDir())
+	if said := other.fails(exitFailure); !strings.Contains(said, m.path("run/api.sock")) || !strings.Contains(said, "BARECLAW_RUNTIME_DIR") {
+		t.Errorf("it says %q", said)
+	}
+	if a := g.overSocket().must("GET", "/health", nil, 200); int(a.number("pid")) != g.cmd.Process.Pid {
+		t.Errorf("the socket leads to %s", a.body)
+	}
+	g.kill()
+	other.start().signal(syscall.SIGINT) // what the killed one has left is in nobody's way
+}
+
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	m, port := newMachine(t), takenPort(t)

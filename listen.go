@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // listen opens the two addresses of the API, or uses what a service manager passes, or
@@ -71,6 +72,9 @@ func (d *daemon) listenUnix() (net.Listener, error) {
 		l.(*net.UnixListener).SetUnlinkOnClose(true)
 		return l, nil
 	}
+	if err := d.vacant(); err != nil {
+		return nil, err
+	}
 	if err := os.Remove(d.apiSocket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("remove the old API socket: %w", err)
 	}
@@ -78,6 +82,24 @@ func (d *daemon) listenUnix() (net.Listener, error) {
 		return nil, fmt.Errorf("listen on the API socket (BARECLAW_RUNTIME_DIR): %w", err)
 	}
 	return l, nil
+}
+
+// vacant returns an error if somebody listens on the API socket: a gateway with another
+// state directory, whose sockets would be replaced by ours. One that has just been killed
+// may live on in a child for a moment.
+func (d *daemon) vacant() error {
+	const tries, pause = 50, 10 * time.Millisecond
+	for n := 1; ; n++ {
+		c, err := net.Dial("unix", d.apiSocket())
+		if err != nil {
+			return nil //nolint:nilerr // nobody is there
+		}
+		_ = c.Close()
+		if n == tries {
+			return fmt.Errorf("another gateway listens on %s; stop it first, or set BARECLAW_RUNTIME_DIR to another directory", d.apiSocket())
+		}
+		time.Sleep(pause)
+	}
 }
 
 // inherited returns the predecessor's listener, nil if there is none or its

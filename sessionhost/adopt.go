@@ -58,7 +58,7 @@ func (p *spares) adopt(ctx context.Context) (left []paths, err error) {
 func (p *spares) takeOver(ctx context.Context, slot int, r record) bool {
 	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 	defer cancel()
-	s, err := p.h.connect(ctx, spareKey(slot), r.Socket)
+	s, err := p.h.connect(ctx, spareKey(slot), r.Socket, r.PID)
 	if err != nil {
 		p.log.Warn("spare not taken over", "slot", slot, "err", err)
 		return false

@@ -155,7 +155,7 @@ func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b bootstrap, p p
 	if err := h.spawn(b, p, lock); err != nil {
 		return nil, err
 	}
-	return h.connect(context.WithoutCancel(ctx), key, p.socket)
+	return h.connect(context.WithoutCancel(ctx), key, p.socket, 0)
 }
 
 // isLost reports whether the other end went away without a word.
@@ -285,7 +285,7 @@ func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, 
 	if !r.hostAlive() {
 		return nil, core.ErrNoHost
 	}
-	s, err := h.connect(ctx, key, r.Socket)
+	s, err := h.connect(ctx, key, r.Socket, r.PID)
 	if err != nil {
 		return nil, fmt.Errorf("attach session host %d: %w", r.PID, err)
 	}
@@ -349,9 +349,9 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// connect greets the host and returns the session it holds, of which nothing is
-// read yet.
-func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string) (*session, error) {
+// connect greets the host, which has that pid unless it is 0, and returns the session it
+// holds, of which nothing is read yet.
+func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string, pid int) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	var d net.Dialer
@@ -360,7 +360,7 @@ func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string)
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	s, err := greetHost(c, key, h.o)
+	s, err := greetHost(c, key, pid, h.o)
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}

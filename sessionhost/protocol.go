@@ -31,7 +31,7 @@ const maxFrameBytes = 256 << 20
 
 // Frame types sent by the daemon.
 const (
-	frameHello  = "hello"  // Version, Generation: the first frame
+	frameHello  = "hello"  // Version, Generation, Host: the first frame
 	frameTurn   = "turn"   // ID, line: hand a turn to claude
 	frameWrite  = "write"  // line: hand any other line to claude
 	frameAnswer = "answer" // ID (of the request), line: answer a control request, once
@@ -52,6 +52,7 @@ type frame struct {
 	Type       string `json:"type"`
 	Version    int    `json:"version,omitempty"`
 	Generation int64  `json:"generation,omitempty"`
+	Host       int    `json:"host,omitempty"` // the pid of the host that is meant, 0 if it is not known
 	ID         string `json:"id,omitempty"`
 	Seq        uint64 `json:"seq,omitempty"`
 	Gently     bool   `json:"gently,omitempty"`
@@ -156,6 +157,8 @@ func decodeHeader(b []byte) (f frame, err error) {
 			f.Version, no = strconv.Atoi(string(value))
 		case "generation":
 			f.Generation, no = strconv.ParseInt(string(value), 10, 64)
+		case "host":
+			f.Host, no = strconv.Atoi(string(value))
 		case "id":
 			f.ID = claude.Text(value)
 		case "seq":

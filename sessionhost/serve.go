@@ -109,6 +109,9 @@ func (h *host) greet(c *socket, frames *claude.Reader) error {
 	if f.Type != frameHello || f.Version != protocolVersion {
 		return fmt.Errorf("hello is %q of version %d, want %q of version %d", f.Type, f.Version, frameHello, protocolVersion)
 	}
+	if f.Host != 0 && f.Host != os.Getpid() {
+		return fmt.Errorf("process %d is meant, this is %d: another gateway uses the same runtime directory", f.Host, os.Getpid())
+	}
 	w, err := h.welcome(c, f.Generation)
 	if err != nil {
 		return err

@@ -47,12 +47,12 @@ type session struct {
 	interrupts int
 }
 
-// greetHost exchanges hello and welcome.
-func greetHost(c net.Conn, key core.ChannelKey, o Options) (*session, error) {
+// greetHost exchanges hello and welcome with the host of that pid, or any if it is 0.
+func greetHost(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, error) {
 	if err := samePeer(c); err != nil {
 		return nil, err
 	}
-	hello, err := encodeFrame(frame{Type: frameHello, Version: protocolVersion, Generation: o.Generation}, nil)
+	hello, err := encodeFrame(frame{Type: frameHello, Version: protocolVersion, Generation: o.Generation, Host: pid}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func heldBy(f io.Reader, dir string) error {
 	if err := json.NewDecoder(f).Decode(&h); err != nil {
 		return fmt.Errorf("another gateway uses %s; stop it first, or set BARECLAW_STATE_DIR to another directory", dir)
 	}
-	return fmt.Errorf("another gateway (pid %d, at %s, since %s) uses %s; stop it first, or set BARECLAW_STATE_DIR and BARECLAW_PORT to others",
+	return fmt.Errorf("another gateway (pid %d, at %s, since %s) uses %s; stop it first, or set BARECLAW_STATE_DIR, BARECLAW_RUNTIME_DIR and BARECLAW_PORT to others",
 		h.PID, h.Address, h.StartedAt.Format(time.RFC3339), dir)
 }
 
