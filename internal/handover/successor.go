@@ -47,12 +47,10 @@ type Successor struct {
 // Start starts the program with the files, in a process group of its own, its
 // output where ours goes. It does not wait.
 func Start(p Program, files []File) (*Successor, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	pair, err := controlSockets()
 	if err != nil {
 		return nil, fmt.Errorf("make a control socket: %w", err)
 	}
-	unix.CloseOnExec(pair[0])
-	unix.CloseOnExec(pair[1])
 	theirs := os.NewFile(uintptr(pair[1]), "control")
 	defer func() { _ = theirs.Close() }()
 	l, err := newLink(os.NewFile(uintptr(pair[0]), "control"))
@@ -89,6 +87,18 @@ func Start(p Program, files []File) (*Successor, error) {
 	}
 	go s.watchSibling() // ends with the process
 	return s, nil
+}
+
+// controlSockets returns a pair of sockets that no other child gets: one that is started
+// meanwhile, and lives on, would keep the link from ending with this process.
+func controlSockets() (pair [2]int, err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); err == nil {
+		unix.CloseOnExec(pair[0])
+		unix.CloseOnExec(pair[1])
+	}
+	return pair, err
 }
 
 // errNotOurs is how a process ended that is not our child.
