@@ -280,18 +280,18 @@ func toldBy[T any](ctx context.Context, l *lane, told <-chan T) (T, error) {
 }
 
 // leave ends the lane and leaves its session at work. Whoever waits to hear
-// whether a message was accepted is told first, and a session that is just being
-// started or attached is left too.
+// whether a message was accepted is told first, the agent gets each decision that is being
+// written, and a session that is just being started or attached is left too.
 func (l *lane) leave() {
 	l.busy = "closing"
 	patience := time.After(5 * time.Second)
 	for late := false; ; {
 		l.box.drain() // once more when it is late: what was told meanwhile may wait there
-		if !l.admitting() && !l.opening && !l.attaching {
+		if !l.admitting() && !l.deciding() && !l.opening && !l.attaching {
 			break
 		}
 		if late {
-			l.log.Error("left while messages were being accepted, or a session started")
+			l.log.Error("left while messages were being accepted, permissions decided, or a session started")
 			return
 		}
 		select {
@@ -323,6 +323,16 @@ func (l *lane) admitting() bool {
 	waits := func(it *item) bool { return it.ticket != nil }
 	return slices.ContainsFunc(l.pending, waits) ||
 		slices.ContainsFunc(l.flights, func(f *flight) bool { return slices.ContainsFunc(f.items, waits) })
+}
+
+// deciding reports whether a decision is being written: the next process would ask again.
+func (l *lane) deciding() bool {
+	for _, a := range l.asked {
+		if a.deciding {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *flight) cancelTimer() {
