@@ -30,6 +30,9 @@ func (s *fakeSession) pump(after uint64) {
 		var batch []Event
 		for _, ev := range s.h.log {
 			if ev.Seq > after {
+				if ev.Kind == Requested && ev.Seq <= s.info.Said { // those that wait are in Info
+					ev.Kind = Said
+				}
 				batch = append(batch, ev)
 			}
 		}

@@ -14,14 +14,13 @@ func TestDecidedWhileLeaving(t *testing.T) {
 		m, h, id := w.begun("one")
 		h.ask("r1", "Bash")
 		a := w.pending(1)[0]
-		w.ledger.hold()
+		w.ledger.slow(time.Second)
 		decided := make(chan error, 1)
 		go func() {
 			_, err := w.m.Decide(t.Context(), a.ID, Decision{Allow: true})
 			decided <- err
 		}()
 		synctest.Wait()
-		time.AfterFunc(time.Second, w.ledger.release)
 		w.restart()
 		if answer, ok := h.answered("r1"); !ok || !answer.Allow {
 			t.Errorf("answered: %v, with %+v", ok, answer)
