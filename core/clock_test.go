@@ -41,3 +41,24 @@ func TestClockJumps(t *testing.T) {
 		}
 	})
 }
+
+// The machine sleeps, and with it all timers, beyond the end of a usage limit: what waits is
+// tried soon after it has woken up.
+func TestLimitThatEndsInSleep(t *testing.T) {
+	t.Parallel()
+	var offset atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
+	play(t, Options{Now: now}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		behind := w.submit("two")
+		end := time.Now().Add(5 * time.Hour)
+		h.fails(id, CodeUsageLimit, end)
+		w.wants(m, Failed, CodeUsageLimit, "")
+		w.parkedAs("limit", end, behind)
+		offset.Store(int64(8 * time.Hour))
+		w.after(parkLook)
+		_, id = w.running()
+		h.answer(id, "ok")
+		w.wants(behind, Answered, "", "ok")
+	})
+}

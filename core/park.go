@@ -16,6 +16,9 @@ const (
 	// from being tried again and again; longestPark is more than any limit lasts.
 	shortestPark = time.Minute
 	longestPark  = 8 * 24 * time.Hour
+	// parkLook is how often it is looked whether a park is over by the clock on the wall:
+	// timers stand still while the machine sleeps.
+	parkLook = time.Minute
 )
 
 // statusUnauthorized is HTTP's: the API does not accept the login.
@@ -35,8 +38,8 @@ type park struct {
 	code  string
 	why   string
 	since time.Time
-	until time.Time // of the next try by itself
-	due   time.Time // the same on the monotonic clock
+	until time.Time // of the next try by itself; by the clock on the wall alone
+	due   time.Time // the same on the monotonic clock: one of the two is enough
 	firm  bool      // it is known when it ends: a new message is no reason to try before
 }
 
@@ -55,7 +58,7 @@ func (l *lane) newPark(code string, end time.Time) *park {
 			pause, p.firm = min(max(end.Sub(now), shortestPark), longestPark), true
 		}
 	}
-	p.until, p.due = now.Add(pause), time.Now().Add(pause)
+	p.until, p.due = now.Round(0).Add(pause), time.Now().Add(pause)
 	at := p.until.Format(parkStamp)
 	switch {
 	case code == CodeNotLoggedIn:
@@ -108,11 +111,15 @@ func (l *lane) parkAfter(p *park, reply Reply) {
 	}
 }
 
+// parkDue is when the channel is tried again, or when that is looked at again.
 func (l *lane) parkDue() time.Time {
-	if l.parked == nil || l.busy != "" {
+	switch {
+	case l.parked == nil || l.busy != "":
 		return time.Time{}
+	case !l.now().Before(l.parked.until):
+		return time.Now()
 	}
-	return l.parked.due
+	return earliest(l.parked.due, time.Now().Add(parkLook))
 }
 
 // tryAgain lets what waits become the next turn. If that meets the same trouble
