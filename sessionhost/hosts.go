@@ -142,7 +142,8 @@ func (h *Hosts) bootstrap(key core.ChannelKey, p paths, l core.Launch) (bootstra
 }
 
 // start runs one host and greets it, even if ctx ends meanwhile: by then its record
-// is there, by which whoever takes it up, or ends it, finds it.
+// is there, by which whoever takes it up, or ends it, finds it. One that cannot be greeted
+// is of no use, and is ended.
 func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b bootstrap, p paths) (*session, error) {
 	lock, err := h.lock(ctx, p)
 	if err != nil {
@@ -152,10 +153,15 @@ func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b bootstrap, p p
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := h.spawn(b, p, lock); err != nil {
+	host, err := h.spawn(b, p, lock)
+	if err != nil {
 		return nil, err
 	}
-	return h.connect(context.WithoutCancel(ctx), key, p.socket, 0)
+	s, err := h.connect(context.WithoutCancel(ctx), key, p.socket, host.Pid)
+	if err != nil {
+		_ = host.Kill() // it may have ended; the next start ends what it leaves
+	}
+	return s, err
 }
 
 // isLost reports whether the other end went away without a word.
@@ -213,31 +219,32 @@ func reapRecord(ctx context.Context, p paths) error {
 	return nil
 }
 
-// spawn starts the host process. The socket listens before it runs.
-func (h *Hosts) spawn(b bootstrap, p paths, lock *os.File) error {
+// spawn starts the host process. The socket listens before it runs. After an error the
+// process may be there, without a bootstrap it ends.
+func (h *Hosts) spawn(b bootstrap, p paths, lock *os.File) (*os.Process, error) {
 	if err := os.Remove(p.socket); err != nil && !isGone(err) {
-		return fmt.Errorf("remove stale socket: %w", err)
+		return nil, fmt.Errorf("remove stale socket: %w", err)
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.socket, Net: "unix"})
 	if err != nil {
-		return fmt.Errorf("listen for session host: %w", err)
+		return nil, fmt.Errorf("listen for session host: %w", err)
 	}
 	l.SetUnlinkOnClose(false)
 	defer func() { _ = l.Close() }()
 	socket, err := l.File()
 	if err != nil {
-		return fmt.Errorf("listen for session host: %w", err)
+		return nil, fmt.Errorf("listen for session host: %w", err)
 	}
 	defer func() { _ = socket.Close() }()
 	r, w, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("make bootstrap pipe: %w", err)
+		return nil, fmt.Errorf("make bootstrap pipe: %w", err)
 	}
 	defer func() { _ = r.Close() }()
 	log, err := openLog(p.log)
 	if err != nil {
 		_ = w.Close()
-		return err
+		return nil, err
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(h.o.Self, Subcommand)
@@ -247,14 +254,14 @@ func (h *Hosts) spawn(b bootstrap, p paths, lock *os.File) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		_ = w.Close()
-		return fmt.Errorf("run %s: %w", h.o.Self, err)
+		return nil, fmt.Errorf("run %s: %w", h.o.Self, err)
 	}
 	go func() { _ = cmd.Wait() }() // collects the exit status; ends with the host
 	defer func() { _ = w.Close() }()
 	if err := json.NewEncoder(w).Encode(b); err != nil {
-		return fmt.Errorf("send bootstrap: %w", err)
+		return nil, fmt.Errorf("send bootstrap: %w", err)
 	}
-	return nil
+	return cmd.Process, nil
 }
 
 // maxLogBytes is how large a host's log may be before it is begun anew.

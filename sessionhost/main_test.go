@@ -35,6 +35,9 @@ var built struct {
 
 // TestMain turns the test binary into a host when it is started as one.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == Subcommand && os.Getenv(refusesVariable) != "" {
+		refuseAll()
+	}
 	if len(os.Args) > 1 && os.Args[1] == Subcommand {
 		os.Exit(Run(slog.New(slog.NewTextHandler(os.Stderr, nil))))
 	}
