@@ -157,7 +157,7 @@ func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b bootstrap, p p
 	if err != nil {
 		return nil, err
 	}
-	s, err := h.connect(context.WithoutCancel(ctx), key, p.socket, host.Pid)
+	s, err := h.connect(context.WithoutCancel(ctx), key, p.socket, 0)
 	if err != nil {
 		_ = host.Kill() // it may have ended; the next start ends what it leaves
 	}
