@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"bareclaw/internal/procs"
 	"bareclaw/upgrade"
@@ -308,4 +309,29 @@ func TestUpgradeRefuses(t *testing.T) {
 	m.upgrades(exitFailure, "already", "--from", releaseOf(t, "v2"))
 	m.upgrades(exitOK, "No gateway runs", "--rollback")
 	m.holds("v1", "v2", "")
+}
+
+// TestUpgradeOutOfReach: a gateway that runs and is not found, as from another login, is not
+// taken for none: nothing would be tried, and nobody would go back.
+func TestUpgradeOutOfReach(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.install("v1", "1s")
+	m.start()
+	elsewhere := m.with("BARECLAW_RUNTIME_DIR=" + m.path("elsewhere"))
+	elsewhere.upgrades(exitFailure, "cannot be reached", "--from", releaseOf(t, "v2"))
+	m.holds("v1", "", "")
+}
+
+// TestUpgradeAfterAClockWasSetBack: the last upgrade began later than this one, by the clock.
+func TestUpgradeAfterAClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.install("v1", "1s")
+	last := upgrade.Trial{State: upgrade.Confirmed, Told: true, BeganAt: time.Now().AddDate(9, 0, 0)}
+	if err := last.Save(m.path("state")); err != nil {
+		t.Fatal(err)
+	}
+	m.start()
+	m.upgrades(exitOK, "Upgraded from v1 to v2", "--from", releaseOf(t, "v2"))
 }

@@ -11,6 +11,8 @@ import (
 
 	"bareclaw/client"
 	"bareclaw/core/ledger"
+	"bareclaw/internal/procs"
+	"bareclaw/internal/statelock"
 	"bareclaw/upgrade"
 )
 
@@ -63,7 +65,7 @@ func (u *Upgrade) Run(c *Context) error {
 	before, err := lastUpgrade(c.Context, gateway)
 	switch refusal, refused := errors.AsType[*client.Error](err); {
 	case errors.Is(err, client.ErrUnreachable):
-		return u.replace(c, program)
+		return u.replace(c, gateway, program)
 	case refused && refusal.Status == http.StatusNotFound:
 		return fmt.Errorf("the gateway that runs %s is too old to be upgraded by itself: stop it, put the new program in its place, and start it", gateway.Where())
 	case err != nil:
@@ -103,10 +105,15 @@ func (c *Context) sayf(format string, args ...any) {
 }
 
 // replace does without a gateway what it would do.
-func (u *Upgrade) replace(c *Context, program string) error {
+func (u *Upgrade) replace(c *Context, gateway *client.Client, program string) error {
 	cfg, err := c.Config()
 	if err != nil {
 		return err
+	}
+	h, err := statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
+	if err == nil && procs.Alive(h.PID, h.Start) { // as where XDG_RUNTIME_DIR is another one; nothing would be tried, and nobody go back
+		return fmt.Errorf("nothing was changed: the gateway's process %d is there, and cannot be reached %s. "+
+			"Is XDG_RUNTIME_DIR here what it is there? If the gateway hangs, `kill %d` ends it", h.PID, gateway.Where(), h.PID)
 	}
 	place, err := upgrade.PlaceOf(c.Self)
 	if err != nil {
@@ -174,11 +181,14 @@ func awaitUpgrade(ctx context.Context, gateway *client.Client, before upgraded) 
 		case <-tick.C:
 		}
 		u, err := lastUpgrade(ctx, gateway)
+		if err == nil && (u.BeganAt.IsZero() || u.BeganAt.Equal(before.BeganAt)) { // a clock may have been set back since
+			err = errors.New("the gateway does not know of it")
+		}
 		switch {
 		case ctx.Err() != nil:
-		case err == nil && u.BeganAt.After(before.BeganAt) && u.State != string(upgrade.OnTrial):
+		case err == nil && u.State != string(upgrade.OnTrial):
 			return u, nil
-		case err == nil && u.BeganAt.After(before.BeganAt):
+		case err == nil:
 			heard = time.Now()
 		case time.Since(heard) > upgradePatience:
 			return upgraded{}, fmt.Errorf("it is not known what became of the upgrade; see the log: %w", err)

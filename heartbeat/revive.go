@@ -25,7 +25,12 @@ func (t *tick) revive(ctx context.Context) error {
 	}
 	if holder, alive := t.holder(); alive {
 		t.log.printf("the gateway (pid %d) does not serve yet: waiting for it", holder.PID)
-		if err := t.awaitReady(ctx, nil); err != nil {
+		err := t.awaitReady(ctx, nil)
+		if refused, ok := errors.AsType[*client.Error](err); ok {
+			return fmt.Errorf("the gateway (pid %d, since %s) is alive and refuses the heartbeat: are its settings, as BARECLAW_HTTP_TOKEN, others than those here? %w",
+				holder.PID, holder.StartedAt.Format(time.RFC3339), refused)
+		}
+		if err != nil {
 			return fmt.Errorf("the gateway (pid %d, since %s) is alive but does not answer, and a second one cannot be started beside it; "+
 				"`bareclaw doctor` looks further, `kill %d` ends it: %w", holder.PID, holder.StartedAt.Format(time.RFC3339), holder.PID, err)
 		}
@@ -102,10 +107,15 @@ func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 	next := time.NewTicker(pause)
 	defer next.Stop()
 	said := time.Now()
+	var refused *client.Error // which may be why: it answers, and not to these settings
 	for {
-		if h, err := t.find(ctx); err == nil && h.Ready {
+		h, err := t.find(ctx)
+		if err == nil && h.Ready {
 			t.log.printf("the gateway (pid %d) serves", h.PID)
 			return nil
+		}
+		if ctx.Err() == nil {
+			refused, _ = errors.AsType[*client.Error](err)
 		}
 		if time.Since(said) >= between {
 			said = time.Now()
@@ -113,6 +123,9 @@ func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 		}
 		select {
 		case <-ctx.Done():
+			if refused != nil {
+				return fmt.Errorf("it did not say within %s that it serves: %w", t.StartLimit, refused)
+			}
 			return fmt.Errorf("it did not serve within %s", t.StartLimit)
 		case err := <-ended:
 			ended = nil

@@ -33,6 +33,8 @@ type fake struct {
 	sends  []string // keys
 	refuse []any    // status and code of the next pushes
 	posts  int
+
+	carriers int // requests for the message that another one became a part of
 }
 
 // newFake listens where a tick looks.
@@ -61,7 +63,13 @@ func newFake(t *testing.T) *fake {
 		reply(w, 202, map[string]any{"message_id": "m", "state": "waiting"})
 	})
 	mux.HandleFunc("GET /messages/m", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, f.message) })
-	mux.HandleFunc("GET /messages/into", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, map[string]any{"text": "of both"}) })
+	mux.HandleFunc("GET /messages/into", func(w http.ResponseWriter, _ *http.Request) {
+		if f.carriers++; f.carriers == 1 { // as while the gateway restarts
+			reply(w, 503, map[string]any{"error": "no", "code": "restarting"})
+			return
+		}
+		reply(w, 200, map[string]any{"text": "of both"})
+	})
 	mux.HandleFunc("GET /channels/heartbeat", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, map[string]any{"until": f.until}) })
 	mux.HandleFunc("POST /send", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
@@ -265,11 +273,13 @@ func TestWaitsParked(t *testing.T) {
 	}
 }
 
-// TestCoalesced has the answer of the message that carries it.
+// TestCoalesced has the answer of the message that carries it, also where that is told
+// only when it is asked for again.
 func TestCoalesced(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.message = map[string]any{"state": "answered", "text": "", "into": "into"}
+	_ = f.beat(0) // it waits for no answer
 	if err := f.beat(0); err != nil {
 		t.Error(err)
 	}
@@ -305,24 +315,49 @@ func TestHungGateway(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.cfg.RuntimeDir = t.TempDir() // nobody listens there
-	start, err := procs.StartTime(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock, err := statelock.Take(f.cfg.StateDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := f.holds("127.0.0.1:1")
 	defer lock.Release()
-	if err := lock.Describe(statelock.Holder{PID: os.Getpid(), Start: start, Address: "127.0.0.1:1"}); err != nil {
-		t.Fatal(err)
-	}
 	if err := f.beat(0); err == nil || !strings.Contains(err.Error(), "alive but does not answer") {
 		t.Errorf("got %v", err)
 	}
 	if got := f.outcomes(); !slices.Equal(got, []Outcome{NotThere}) {
 		t.Errorf("outcomes %q", got)
 	}
+}
+
+// TestGatewayThatRefuses: one that answers, but not to the token of these settings, is not
+// said to hang.
+func TestGatewayThatRefuses(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.cfg.RuntimeDir = t.TempDir() // nobody listens there
+	tcp := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"error":"That is another token.","code":"unauthorized"}`)
+	}))
+	defer tcp.Close()
+	lock := f.holds(strings.TrimPrefix(tcp.URL, "http://"))
+	defer lock.Release()
+	if err := f.beat(0); err == nil || !strings.Contains(err.Error(), "That is another token.") || strings.Contains(err.Error(), "kill") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// holds has this process be the gateway that has the state directory.
+func (f *fake) holds(address string) *statelock.Lock {
+	f.t.Helper()
+	start, err := procs.StartTime(os.Getpid())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	lock, err := statelock.Take(f.cfg.StateDir)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := lock.Describe(statelock.Holder{PID: os.Getpid(), Start: start, Address: address}); err != nil {
+		f.t.Fatal(err)
+	}
+	return lock
 }
 
 // TestServiceIsStarted: where the gateway is a service, that is started.
