@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bareclaw/client"
+	"bareclaw/core/config"
 	"bareclaw/internal/detached"
 	"bareclaw/internal/filelock"
 	"bareclaw/internal/logfile"
@@ -37,7 +38,7 @@ func (t *tick) revive(ctx context.Context) error {
 		return nil
 	}
 	t.woke = true
-	if installed, err := t.serviceInstalled(ctx); err != nil || installed {
+	if has, err := t.hasService(ctx); err != nil || has {
 		if err != nil {
 			return err
 		}
@@ -86,7 +87,9 @@ func (t *tick) held() bool {
 	return errors.Is(filelock.Try(f), filelock.ErrHeld)
 }
 
-func (t *tick) serviceInstalled(ctx context.Context) (bool, error) {
+// hasService reports whether there is a service of this gateway. One of a gateway with
+// another state directory is none of ours.
+func (t *tick) hasService(ctx context.Context) (bool, error) {
 	if err := t.Service.Available(ctx); err != nil {
 		t.log.printf("whether there is a service of the gateway is not known: %q", err.Error())
 		return false, nil
@@ -95,7 +98,29 @@ func (t *tick) serviceInstalled(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("ask %s for the gateway's service: %w", t.Service.System(), err)
 	}
+	if other := elsewhere(s, t.Config.StateDir); other != "" {
+		t.log.printf("the service that is installed is that of the gateway whose state is in %q; this one's is in %q", other, t.Config.StateDir)
+		return false, nil
+	}
 	return s.Installed, nil
+}
+
+// elsewhere returns the state directory of an installed job if it is another one; empty
+// where that is not known.
+func elsewhere(s service.Status, stateDir string) string {
+	if !s.Installed || s.Dir == "" {
+		return ""
+	}
+	theirs, err := config.StateDirOf(s.Dir, s.Environ)
+	if err != nil || theirs == stateDir {
+		return ""
+	}
+	a, errA := os.Stat(theirs)
+	b, errB := os.Stat(stateDir)
+	if errA == nil && errB == nil && os.SameFile(a, b) {
+		return ""
+	}
+	return theirs
 }
 
 // awaitReady returns when the gateway serves. ended, if there is one, tells of the end

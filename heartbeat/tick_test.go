@@ -378,9 +378,39 @@ func TestServiceIsStarted(t *testing.T) {
 	}
 }
 
+// TestServiceOfAnother: the service of a gateway with another state directory is left alone,
+// and this one's gateway started without it; the heartbeat of that one is told of, too.
+func TestServiceOfAnother(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.cfg.RuntimeDir = t.TempDir() // nobody listens there
+	m := &fakeManager{gateway: true, dir: t.TempDir(), environ: []string{"BARECLAW_STATE_DIR=/of/another"}}
+	err := Run(t.Context(), Options{Config: f.cfg, Service: m, Self: "/nowhere", StartLimit: time.Minute, Out: io.Discard})
+	if err == nil || !strings.Contains(err.Error(), "/nowhere") || m.started != 0 {
+		t.Errorf("started the service %d times: %v", m.started, err)
+	}
+	log, err := os.ReadFile(filepath.Join(f.cfg.StateDir, logName))
+	if err != nil || !strings.Contains(string(log), `whose state is in "/of/another"`) {
+		t.Errorf("%v\n%s", err, log)
+	}
+	m.heartbeat = service.Status{Installed: true, Dir: m.dir, Environ: m.environ}
+	look := func() string {
+		return strings.Join(Look(t.Context(), f.cfg, m, service.Request{}).Problems, "\n")
+	}
+	if problems := look(); !strings.Contains(problems, "whose state is in /of/another") {
+		t.Errorf("problems: %s", problems)
+	}
+	m.heartbeat.Environ = []string{"BARECLAW_STATE_DIR=" + f.cfg.StateDir}
+	if problems := look(); strings.Contains(problems, "whose state is in") {
+		t.Errorf("problems: %s", problems)
+	}
+}
+
 // A fakeManager is a service manager that has no disk.
 type fakeManager struct {
-	gateway   bool // is installed
+	gateway   bool     // is installed
+	dir       string   // where that works
+	environ   []string // with which settings
 	heartbeat service.Status
 	absent    error
 	start     func() error
@@ -409,7 +439,7 @@ func (m *fakeManager) Uninstall(context.Context, service.Job) ([]string, error) 
 
 func (m *fakeManager) Status(_ context.Context, job service.Job, _ service.Spec) (service.Status, error) {
 	if job == service.Gateway {
-		return service.Status{System: service.Systemd, Installed: m.gateway}, nil
+		return service.Status{System: service.Systemd, Installed: m.gateway, Dir: m.dir, Environ: m.environ}, nil
 	}
 	return m.heartbeat, nil
 }
