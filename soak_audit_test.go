@@ -300,6 +300,7 @@ var soakWords = map[string]string{
 	"bareclaw: the process that took over: signal: killed": "it was killed",
 	"bareclaw: take over: ":                                "it was to take over from one that was killed",
 	"bareclaw: another gateway (pid":                       "it was started while a new process took over from one that was killed",
+	"bareclaw: the gateway (pid":                           "likewise",
 }
 
 // quietLogs fails if a log has an error that what was done does not explain, or

@@ -133,6 +133,7 @@ func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 	defer next.Stop()
 	said := time.Now()
 	var refused *client.Error // which may be why: it answers, and not to these settings
+	var over error            // how what was started has ended
 	for {
 		h, err := t.find(ctx)
 		if err == nil && h.Ready {
@@ -151,9 +152,12 @@ func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 			if refused != nil {
 				return fmt.Errorf("it did not say within %s that it serves: %w", t.StartLimit, refused)
 			}
+			if over != nil {
+				return fmt.Errorf("what was started has ended (%w), as %s says, and no other gateway served within %s", over, t.statePath(logfile.Name), t.StartLimit)
+			}
 			return fmt.Errorf("it did not serve within %s", t.StartLimit)
 		case err := <-ended:
-			ended = nil
+			over, ended = err, nil
 			if !t.held() {
 				return fmt.Errorf("the gateway ended at once (%w); %s says why", err, t.statePath(logfile.Name))
 			}
