@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -276,6 +277,7 @@ func TestUpgradeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	says := func(json string) string { return "#!/bin/sh\necho '" + json + "'\n" }
+	older := put("older", says(fmt.Sprintf(`{"version":"v0","os":%q,"arch":%q,"schema":1}`, runtime.GOOS, runtime.GOARCH)), 0o700)
 	cases := map[string]string{
 		m.path("none"):                       "no such file",
 		put("plain", "#!/bin/sh\n", 0o600):   "not executable",
@@ -285,6 +287,7 @@ func TestUpgradeRefuses(t *testing.T) {
 		put("mute", "#!/bin/sh\nexit 3\n", 0o700):                                             "does not answer",
 		put("other", says("hello"), 0o700):                                                    "something else than a bareclaw",
 		put("foreign", says(`{"version":"v9","os":"plan9","arch":"mips","schema":9}`), 0o700): "is for plan9/mips",
+		older:          "what was changed since cannot be undone",
 		m.path("work"): "is neither a program",
 	}
 	g := m.start()
@@ -304,6 +307,8 @@ func TestUpgradeRefuses(t *testing.T) {
 	}
 	m.holds("v1", "", "")
 	g.signal(syscall.SIGTERM)
+	m.upgrades(exitFailure, "what was changed since cannot be undone", "--from", older)
+	m.holds("v1", "", "")
 	m.upgrades(exitOK, "No gateway runs", "--from", releaseOf(t, "v2"))
 	m.holds("v2", "v1", "")
 	m.upgrades(exitFailure, "already", "--from", releaseOf(t, "v2"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -54,7 +55,8 @@ func (u *Upgrade) Run(c *Context) error {
 		if err = upgrade.Check(program); err != nil {
 			return err
 		}
-		if _, err = upgrade.Ask(c.Context, program); err != nil {
+		_, err = upgrade.Ask(c.Context, program)
+		if err != nil && !errors.Is(err, fs.ErrPermission) { // nothing is started there, as below many a /tmp: where it is put it is asked again
 			return err
 		}
 	}

@@ -288,6 +288,20 @@ func TestCoalesced(t *testing.T) {
 	}
 }
 
+// TestEmptyAnswer: there is nothing to push, and that is on record.
+func TestEmptyAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.message = map[string]any{"state": "answered", "text": " \n"}
+	if err := f.beat(0); err != nil {
+		t.Error(err)
+	}
+	r, err := Read(f.cfg.StateDir)
+	if err != nil || len(f.sends) > 0 || len(r.Ticks) != 1 || r.Ticks[0].Outcome != Said || r.Ticks[0].Problem != "the answer is empty" {
+		t.Errorf("%d pushes; recorded %+v, %v", len(f.sends), r, err)
+	}
+}
+
 func TestTroubleIsOver(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
