@@ -23,6 +23,7 @@ func TestHeartbeatUnderSystemd(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*heart){
 		"installs itself": heartInstallsItself, "revives": heartRevives, "starts the service": heartStartsService,
+		"of another gateway": heartOfAnother,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -284,4 +285,28 @@ func heartStartsService(h *heart) {
 		h.t.Errorf("the service's process is %s, not the gateway", pid)
 	}
 	h.wantBeats("ok", 1)
+}
+
+// heartOfAnother: a tick of a gateway with a state directory of its own leaves the service,
+// which is another one's, alone, and starts its own.
+func heartOfAnother(h *heart) {
+	h.setting("BARECLAW_HEARTBEAT=off")
+	h.does("started bareclaw.service", "service", "install")
+	if out, err := h.manager.systemctl("stop", "bareclaw.service"); err != nil {
+		h.t.Fatalf("%v %s", err, out)
+	}
+	other := &heart{machine: h.with("BARECLAW_STATE_DIR="+h.path("other"), "BARECLAW_RUNTIME_DIR="+h.path("other")), manager: h.manager, program: h.program}
+	other.does("HEARTBEAT_OK", "heartbeat", "run")
+	if state := h.unit("bareclaw.service", "ActiveState"); state != "inactive" {
+		h.t.Errorf("the service of the other gateway is %s", state)
+	}
+	alive, err := statelock.Read(h.path("other/" + statelock.Name))
+	if err != nil || !procs.Alive(alive.PID, alive.Start) {
+		h.t.Fatalf("the gateway is %+v, %v", alive, err)
+	}
+	_ = procs.Signal(alive.PID, alive.Start, syscall.SIGKILL)
+	h.does("HEARTBEAT_OK", "heartbeat", "run") // which starts the service for those whose it is
+	if state := h.unit("bareclaw.service", "ActiveState"); state != "active" {
+		h.t.Errorf("the service is %s", state)
+	}
 }

@@ -105,10 +105,27 @@ func (r *soakRun) wait(d time.Duration) { <-time.After(d) }
 // down does something that may leave no gateway, and sees to it that there is one
 // again, as a service manager would.
 func (r *soakRun) down(what func()) {
+	r.downs.Lock()
+	defer r.downs.Unlock()
 	r.epoch.Add(1)
 	what()
 	r.revive()
 	r.epoch.Add(1)
+}
+
+// lookAfter sees to it that there is a gateway again where the first process has ended
+// later than what it was killed by: a keeper whose daemon dies while it hands over may
+// find nobody who goes on, and whoever was about to go on then ends too.
+func (r *soakRun) lookAfter(until <-chan struct{}) {
+	for {
+		select {
+		case <-r.daemon.Load().done:
+			r.down(func() {})
+		case <-time.After(50 * time.Millisecond): // it may be another one by now
+		case <-until:
+			return
+		}
+	}
 }
 
 // holder returns the daemon that has the state directory, if one has.
@@ -120,30 +137,46 @@ func (r *soakRun) holder() (h statelock.Holder, ok bool) {
 // revive returns when a daemon serves: the one that has taken over, or a new one.
 func (r *soakRun) revive() {
 	deadline := time.Now().Add(patience)
-	for time.Now().Before(deadline) {
-		if h, ok := r.holder(); ok && h.Address != "" {
-			g := r.daemon.Load()
-			if "http://"+h.Address != g.base {
-				g = &gateway{machine: r.machine, base: "http://" + h.Address, sock: g.sock, done: g.done, cmd: g.cmd, http: newClient(r.t)}
+	for ; time.Now().Before(deadline); r.wait(5 * time.Millisecond) {
+		g := r.daemon.Load()
+		h, held := r.holder()
+		switch ended := over(g); {
+		case held && !ended && h.Address != "":
+			if r.serves(g, h) {
+				return
 			}
-			if a, err := g.do("GET", "/health", nil); err == nil && a.flag("ready") {
+		case held, !ended: // which ends with the first process, or the other way round
+		default:
+			if g := r.launch(); g.base != "" {
 				r.daemon.Store(g)
 				return
 			}
-			continue
-		}
-		select {
-		case <-r.daemon.Load().done:
-		default: // the first process may still be there to look after the one that is gone
-			<-time.After(5 * time.Millisecond)
-			continue
-		}
-		if g := r.launch(); g.base != "" {
-			r.daemon.Store(g)
-			return
 		}
 	}
 	r.t.Errorf("there is no gateway any more; the last one's first process ended: %v", r.daemon.Load().err)
+}
+
+// serves reports whether the holder serves, and notes where.
+func (r *soakRun) serves(g *gateway, h statelock.Holder) bool {
+	if "http://"+h.Address != g.base {
+		g = &gateway{machine: r.machine, base: "http://" + h.Address, sock: g.sock, done: g.done, cmd: g.cmd, http: newClient(r.t)}
+	}
+	a, err := g.do("GET", "/health", nil)
+	if err != nil || !a.flag("ready") {
+		return false
+	}
+	r.daemon.Store(g)
+	return true
+}
+
+// over reports whether the gateway's first process has ended.
+func over(g *gateway) bool {
+	select {
+	case <-g.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // first returns whom the gateway's user knows: the process that was started, or
@@ -253,18 +286,14 @@ func (r *soakRun) sighup() {
 // restart asks for a restart, and waits for it or not.
 func (r *soakRun) restart(s soakStep) {
 	g := r.daemon.Load()
-	h, err := g.do("GET", "/health", nil)
+	h, err := r.request("GET", "/health", nil)
 	if err != nil {
-		r.t.Errorf("GET /health: %v", err)
-		return
+		return // it has ended by itself, or there is a complaint
 	}
-	a, err := g.do("POST", "/restart", nil)
-	if err != nil || a.status != 200 {
-		r.t.Errorf("POST /restart: %v, status %d: %s", err, a.status, a.body)
-		return
-	}
-	if s.n%2 == 0 {
+	if a, err := r.request("POST", "/restart", nil); err == nil && a.status == 200 && s.n%2 == 0 {
 		g.restarted(h.number("generation"))
+	} else if err == nil && a.status != 200 {
+		r.t.Errorf("POST /restart: status %d: %s", a.status, a.body)
 	}
 }
 

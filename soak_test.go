@@ -47,7 +47,8 @@ type soakRun struct {
 	blows  []soakBlow
 	pace   int // how many times longer the pauses are between blows
 	daemon atomic.Pointer[gateway]
-	epoch  atomic.Int64 // odd while the gateway is being ended or killed
+	downs  sync.Mutex   // held while the gateway is being ended or killed, until there is one again
+	epoch  atomic.Int64 // odd meanwhile
 	stop   chan struct{}
 	lines  []*soakLine
 
@@ -88,10 +89,14 @@ func (r *soakRun) run(channels int, length time.Duration, blows int) {
 	}
 	helped := make(chan struct{})
 	go func() { defer close(helped); r.help() }() // ends when no client waits any more
+	calm, lookedAfter := make(chan struct{}), make(chan struct{})
+	go func() { defer close(lookedAfter); r.lookAfter(calm) }() // ends with calm
 	r.chaos(length, blows)
 	close(r.stop)
 	clients.Wait()
 	<-helped
+	close(calm)
+	<-lookedAfter
 }
 
 // rand returns the n-th stream of random numbers of the run.

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"bareclaw/internal/procs"
 	"bareclaw/upgrade"
@@ -275,6 +277,7 @@ func TestUpgradeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	says := func(json string) string { return "#!/bin/sh\necho '" + json + "'\n" }
+	older := put("older", says(fmt.Sprintf(`{"version":"v0","os":%q,"arch":%q,"schema":1}`, runtime.GOOS, runtime.GOARCH)), 0o700)
 	cases := map[string]string{
 		m.path("none"):                       "no such file",
 		put("plain", "#!/bin/sh\n", 0o600):   "not executable",
@@ -284,6 +287,7 @@ func TestUpgradeRefuses(t *testing.T) {
 		put("mute", "#!/bin/sh\nexit 3\n", 0o700):                                             "does not answer",
 		put("other", says("hello"), 0o700):                                                    "something else than a bareclaw",
 		put("foreign", says(`{"version":"v9","os":"plan9","arch":"mips","schema":9}`), 0o700): "is for plan9/mips",
+		older:          "what was changed since cannot be undone",
 		m.path("work"): "is neither a program",
 	}
 	g := m.start()
@@ -303,9 +307,36 @@ func TestUpgradeRefuses(t *testing.T) {
 	}
 	m.holds("v1", "", "")
 	g.signal(syscall.SIGTERM)
+	m.upgrades(exitFailure, "what was changed since cannot be undone", "--from", older)
+	m.holds("v1", "", "")
 	m.upgrades(exitOK, "No gateway runs", "--from", releaseOf(t, "v2"))
 	m.holds("v2", "v1", "")
 	m.upgrades(exitFailure, "already", "--from", releaseOf(t, "v2"))
 	m.upgrades(exitOK, "No gateway runs", "--rollback")
 	m.holds("v1", "v2", "")
+}
+
+// TestUpgradeOutOfReach: a gateway that runs and is not found, as from another login, is not
+// taken for none: nothing would be tried, and nobody would go back.
+func TestUpgradeOutOfReach(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.install("v1", "1s")
+	m.start()
+	elsewhere := m.with("BARECLAW_RUNTIME_DIR=" + m.path("elsewhere"))
+	elsewhere.upgrades(exitFailure, "cannot be reached", "--from", releaseOf(t, "v2"))
+	m.holds("v1", "", "")
+}
+
+// TestUpgradeAfterAClockWasSetBack: the last upgrade began later than this one, by the clock.
+func TestUpgradeAfterAClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.install("v1", "1s")
+	last := upgrade.Trial{State: upgrade.Confirmed, Told: true, BeganAt: time.Now().AddDate(9, 0, 0)}
+	if err := last.Save(m.path("state")); err != nil {
+		t.Fatal(err)
+	}
+	m.start()
+	m.upgrades(exitOK, "Upgraded from v1 to v2", "--from", releaseOf(t, "v2"))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 
 	"bareclaw/client"
 	"bareclaw/core/ledger"
+	"bareclaw/internal/procs"
+	"bareclaw/internal/statelock"
 	"bareclaw/upgrade"
 )
 
@@ -52,7 +55,8 @@ func (u *Upgrade) Run(c *Context) error {
 		if err = upgrade.Check(program); err != nil {
 			return err
 		}
-		if _, err = upgrade.Ask(c.Context, program); err != nil {
+		_, err = upgrade.Ask(c.Context, program)
+		if err != nil && !errors.Is(err, fs.ErrPermission) { // nothing is started there, as below many a /tmp: where it is put it is asked again
 			return err
 		}
 	}
@@ -63,7 +67,7 @@ func (u *Upgrade) Run(c *Context) error {
 	before, err := lastUpgrade(c.Context, gateway)
 	switch refusal, refused := errors.AsType[*client.Error](err); {
 	case errors.Is(err, client.ErrUnreachable):
-		return u.replace(c, program)
+		return u.replace(c, gateway, program)
 	case refused && refusal.Status == http.StatusNotFound:
 		return fmt.Errorf("the gateway that runs %s is too old to be upgraded by itself: stop it, put the new program in its place, and start it", gateway.Where())
 	case err != nil:
@@ -103,10 +107,15 @@ func (c *Context) sayf(format string, args ...any) {
 }
 
 // replace does without a gateway what it would do.
-func (u *Upgrade) replace(c *Context, program string) error {
+func (u *Upgrade) replace(c *Context, gateway *client.Client, program string) error {
 	cfg, err := c.Config()
 	if err != nil {
 		return err
+	}
+	h, err := statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
+	if err == nil && procs.Alive(h.PID, h.Start) { // as where XDG_RUNTIME_DIR is another one; nothing would be tried, and nobody go back
+		return fmt.Errorf("nothing was changed: the gateway's process %d is there, and cannot be reached %s. "+
+			"Is XDG_RUNTIME_DIR here what it is there? If the gateway hangs, `kill %d` ends it", h.PID, gateway.Where(), h.PID)
 	}
 	place, err := upgrade.PlaceOf(c.Self)
 	if err != nil {
@@ -174,12 +183,14 @@ func awaitUpgrade(ctx context.Context, gateway *client.Client, before upgraded) 
 		case <-tick.C:
 		}
 		u, err := lastUpgrade(ctx, gateway)
-		another := err == nil && !u.BeganAt.Equal(before.BeganAt) // also by a clock that was set back
+		if err == nil && (u.BeganAt.IsZero() || u.BeganAt.Equal(before.BeganAt)) { // a clock may have been set back since
+			err = errors.New("the gateway does not know of it")
+		}
 		switch {
 		case ctx.Err() != nil:
-		case another && u.State != string(upgrade.OnTrial):
+		case err == nil && u.State != string(upgrade.OnTrial):
 			return u, nil
-		case another:
+		case err == nil:
 			heard = time.Now()
 		case time.Since(heard) > upgradePatience:
 			return upgraded{}, fmt.Errorf("it is not known what became of the upgrade; see the log: %w", err)

@@ -17,7 +17,9 @@ func (t *tick) conclude(ctx context.Context, open *Tick, m *message) error {
 		t.log.printf("ok: %s", AllWell)
 	case m.State == "answered":
 		open.Outcome, open.Detail = Said, m.Text
-		open.Push = strings.TrimSpace(sendable(m.Text))
+		if open.Push = strings.TrimSpace(sendable(m.Text)); open.Push == "" {
+			open.Problem = "the answer is empty"
+		}
 		t.log.printf("the agent says %q", excerpt(m.Text))
 	case m.State == "cancelled":
 		open.Outcome, open.Detail = Failed, cmp.Or(m.Error, "The message was cancelled.")

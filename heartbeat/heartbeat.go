@@ -99,7 +99,7 @@ func takeLock(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the heartbeat's lock: %w", err)
 	}
-	if err := filelock.Try(f); err != nil {
+	if err := filelock.Take(f); err != nil {
 		_ = f.Close()
 		return nil, err
 	}

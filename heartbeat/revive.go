@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bareclaw/client"
+	"bareclaw/core/config"
 	"bareclaw/internal/detached"
 	"bareclaw/internal/filelock"
 	"bareclaw/internal/logfile"
@@ -25,14 +26,19 @@ func (t *tick) revive(ctx context.Context) error {
 	}
 	if holder, alive := t.holder(); alive {
 		t.log.printf("the gateway (pid %d) does not serve yet: waiting for it", holder.PID)
-		if err := t.awaitReady(ctx, nil); err != nil {
+		err := t.awaitReady(ctx, nil)
+		if refused, ok := errors.AsType[*client.Error](err); ok {
+			return fmt.Errorf("the gateway (pid %d, since %s) is alive and refuses the heartbeat: are its settings, as BARECLAW_HTTP_TOKEN, others than those here? %w",
+				holder.PID, holder.StartedAt.Format(time.RFC3339), refused)
+		}
+		if err != nil {
 			return fmt.Errorf("the gateway (pid %d, since %s) is alive but does not answer, and a second one cannot be started beside it; "+
 				"`bareclaw doctor` looks further, `kill %d` ends it: %w", holder.PID, holder.StartedAt.Format(time.RFC3339), holder.PID, err)
 		}
 		return nil
 	}
 	t.woke = true
-	if installed, err := t.serviceInstalled(ctx); err != nil || installed {
+	if has, err := t.hasService(ctx); err != nil || has {
 		if err != nil {
 			return err
 		}
@@ -81,7 +87,9 @@ func (t *tick) held() bool {
 	return errors.Is(filelock.Try(f), filelock.ErrHeld)
 }
 
-func (t *tick) serviceInstalled(ctx context.Context) (bool, error) {
+// hasService reports whether there is a service of this gateway. One of a gateway with
+// another state directory is none of ours.
+func (t *tick) hasService(ctx context.Context) (bool, error) {
 	if err := t.Service.Available(ctx); err != nil {
 		t.log.printf("whether there is a service of the gateway is not known: %q", err.Error())
 		return false, nil
@@ -90,7 +98,29 @@ func (t *tick) serviceInstalled(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("ask %s for the gateway's service: %w", t.Service.System(), err)
 	}
+	if other := elsewhere(s, t.Config.StateDir); other != "" {
+		t.log.printf("the service that is installed is that of the gateway whose state is in %q; this one's is in %q", other, t.Config.StateDir)
+		return false, nil
+	}
 	return s.Installed, nil
+}
+
+// elsewhere returns the state directory of an installed job if it is another one; empty
+// where that is not known.
+func elsewhere(s service.Status, stateDir string) string {
+	if !s.Installed || s.Dir == "" {
+		return ""
+	}
+	theirs, err := config.StateDirOf(s.Dir, s.Environ)
+	if err != nil || theirs == stateDir {
+		return ""
+	}
+	a, errA := os.Stat(theirs)
+	b, errB := os.Stat(stateDir)
+	if errA == nil && errB == nil && os.SameFile(a, b) {
+		return ""
+	}
+	return theirs
 }
 
 // awaitReady returns when the gateway serves. ended, if there is one, tells of the end
@@ -102,10 +132,16 @@ func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 	next := time.NewTicker(pause)
 	defer next.Stop()
 	said := time.Now()
+	var refused *client.Error // which may be why: it answers, and not to these settings
+	var over error            // how what was started has ended
 	for {
-		if h, err := t.find(ctx); err == nil && h.Ready {
+		h, err := t.find(ctx)
+		if err == nil && h.Ready {
 			t.log.printf("the gateway (pid %d) serves", h.PID)
 			return nil
+		}
+		if ctx.Err() == nil {
+			refused, _ = errors.AsType[*client.Error](err)
 		}
 		if time.Since(said) >= between {
 			said = time.Now()
@@ -113,9 +149,15 @@ func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 		}
 		select {
 		case <-ctx.Done():
+			if refused != nil {
+				return fmt.Errorf("it did not say within %s that it serves: %w", t.StartLimit, refused)
+			}
+			if over != nil {
+				return fmt.Errorf("what was started has ended (%w), as %s says, and no other gateway served within %s", over, t.statePath(logfile.Name), t.StartLimit)
+			}
 			return fmt.Errorf("it did not serve within %s", t.StartLimit)
 		case err := <-ended:
-			ended = nil
+			over, ended = err, nil
 			if !t.held() {
 				return fmt.Errorf("the gateway ended at once (%w); %s says why", err, t.statePath(logfile.Name))
 			}

@@ -2,6 +2,7 @@ package heartbeat
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -44,6 +45,10 @@ func Look(ctx context.Context, cfg config.Config, manager service.Manager, reque
 	s.Installed, s.Current, s.Active, s.Next, s.Notes = job.Installed, job.Current, job.Active, job.Next, job.Notes
 	if job.Problem != "" {
 		s.Problems = append(s.Problems, job.Problem)
+	}
+	if other := elsewhere(job, cfg.StateDir); other != "" {
+		s.Problems = append(s.Problems, fmt.Sprintf("The heartbeat that is installed looks after the gateway whose state is in %s. "+
+			"`bareclaw heartbeat install` has it look after this one instead.", other))
 	}
 	in, err := Installed(cfg.StateDir)
 	problem(err)

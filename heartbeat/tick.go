@@ -180,6 +180,9 @@ func (t *tick) await(ctx context.Context, open *Tick) (*message, error) {
 	deadline := time.Now().Add(t.Patience)
 	for {
 		m, err := t.gateway.message(ctx, open.Message, max(0, min(time.Until(deadline), time.Minute)))
+		if err == nil && !m.open() {
+			err = t.complete(ctx, &m)
+		}
 		refused := (*client.Error)(nil)
 		switch {
 		case ctx.Err() != nil:
@@ -193,7 +196,7 @@ func (t *tick) await(ctx context.Context, open *Tick) (*message, error) {
 				return nil, err
 			}
 		case !m.open():
-			return t.whole(ctx, &m), nil
+			return &m, nil
 		case m.parked():
 			return nil, t.waitsParked(ctx, &m)
 		case time.Now().After(deadline):
@@ -217,14 +220,13 @@ func (t *tick) pause(ctx context.Context, deadline time.Time) error {
 	return t.revive(ctx)
 }
 
-// whole returns a message with the answer of the turn that it was a part of: another
-// message may carry that.
-func (t *tick) whole(ctx context.Context, m *message) *message {
+// complete gives a message the answer of the turn that it was a part of: another message
+// may carry that.
+func (t *tick) complete(ctx context.Context, m *message) error {
 	if m.Into == "" || m.Text != "" {
-		return m
+		return nil
 	}
-	if carrier, err := t.gateway.message(ctx, m.Into, 0); err == nil {
-		m.Text = carrier.Text
-	}
-	return m
+	carrier, err := t.gateway.message(ctx, m.Into, 0)
+	m.Text = carrier.Text
+	return err
 }

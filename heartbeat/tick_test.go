@@ -33,6 +33,8 @@ type fake struct {
 	sends  []string // keys
 	refuse []any    // status and code of the next pushes
 	posts  int
+
+	carriers int // requests for the message that another one became a part of
 }
 
 // newFake listens where a tick looks.
@@ -61,7 +63,13 @@ func newFake(t *testing.T) *fake {
 		reply(w, 202, map[string]any{"message_id": "m", "state": "waiting"})
 	})
 	mux.HandleFunc("GET /messages/m", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, f.message) })
-	mux.HandleFunc("GET /messages/into", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, map[string]any{"text": "of both"}) })
+	mux.HandleFunc("GET /messages/into", func(w http.ResponseWriter, _ *http.Request) {
+		if f.carriers++; f.carriers == 1 { // as while the gateway restarts
+			reply(w, 503, map[string]any{"error": "no", "code": "restarting"})
+			return
+		}
+		reply(w, 200, map[string]any{"text": "of both"})
+	})
 	mux.HandleFunc("GET /channels/heartbeat", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, map[string]any{"until": f.until}) })
 	mux.HandleFunc("POST /send", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
@@ -265,16 +273,32 @@ func TestWaitsParked(t *testing.T) {
 	}
 }
 
-// TestCoalesced has the answer of the message that carries it.
+// TestCoalesced has the answer of the message that carries it, also where that is told
+// only when it is asked for again.
 func TestCoalesced(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.message = map[string]any{"state": "answered", "text": "", "into": "into"}
+	_ = f.beat(0) // it waits for no answer
 	if err := f.beat(0); err != nil {
 		t.Error(err)
 	}
 	if r, err := Read(f.cfg.StateDir); err != nil || len(r.Ticks) != 1 || r.Ticks[0].Push != "of both" {
 		t.Errorf("recorded %+v, %v", r, err)
+	}
+}
+
+// TestEmptyAnswer: there is nothing to push, and that is on record.
+func TestEmptyAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.message = map[string]any{"state": "answered", "text": " \n"}
+	if err := f.beat(0); err != nil {
+		t.Error(err)
+	}
+	r, err := Read(f.cfg.StateDir)
+	if err != nil || len(f.sends) > 0 || len(r.Ticks) != 1 || r.Ticks[0].Outcome != Said || r.Ticks[0].Problem != "the answer is empty" {
+		t.Errorf("%d pushes; recorded %+v, %v", len(f.sends), r, err)
 	}
 }
 
@@ -305,24 +329,49 @@ func TestHungGateway(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.cfg.RuntimeDir = t.TempDir() // nobody listens there
-	start, err := procs.StartTime(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock, err := statelock.Take(f.cfg.StateDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := f.holds("127.0.0.1:1")
 	defer lock.Release()
-	if err := lock.Describe(statelock.Holder{PID: os.Getpid(), Start: start, Address: "127.0.0.1:1"}); err != nil {
-		t.Fatal(err)
-	}
 	if err := f.beat(0); err == nil || !strings.Contains(err.Error(), "alive but does not answer") {
 		t.Errorf("got %v", err)
 	}
 	if got := f.outcomes(); !slices.Equal(got, []Outcome{NotThere}) {
 		t.Errorf("outcomes %q", got)
 	}
+}
+
+// TestGatewayThatRefuses: one that answers, but not to the token of these settings, is not
+// said to hang.
+func TestGatewayThatRefuses(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.cfg.RuntimeDir = t.TempDir() // nobody listens there
+	tcp := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"error":"That is another token.","code":"unauthorized"}`)
+	}))
+	defer tcp.Close()
+	lock := f.holds(strings.TrimPrefix(tcp.URL, "http://"))
+	defer lock.Release()
+	if err := f.beat(0); err == nil || !strings.Contains(err.Error(), "That is another token.") || strings.Contains(err.Error(), "kill") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// holds has this process be the gateway that has the state directory.
+func (f *fake) holds(address string) *statelock.Lock {
+	f.t.Helper()
+	start, err := procs.StartTime(os.Getpid())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	lock, err := statelock.Take(f.cfg.StateDir)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := lock.Describe(statelock.Holder{PID: os.Getpid(), Start: start, Address: address}); err != nil {
+		f.t.Fatal(err)
+	}
+	return lock
 }
 
 // TestServiceIsStarted: where the gateway is a service, that is started.
@@ -343,9 +392,39 @@ func TestServiceIsStarted(t *testing.T) {
 	}
 }
 
+// TestServiceOfAnother: the service of a gateway with another state directory is left alone,
+// and this one's gateway started without it; the heartbeat of that one is told of, too.
+func TestServiceOfAnother(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.cfg.RuntimeDir = t.TempDir() // nobody listens there
+	m := &fakeManager{gateway: true, dir: t.TempDir(), environ: []string{"BARECLAW_STATE_DIR=/of/another"}}
+	err := Run(t.Context(), Options{Config: f.cfg, Service: m, Self: "/nowhere", StartLimit: time.Minute, Out: io.Discard})
+	if err == nil || !strings.Contains(err.Error(), "/nowhere") || m.started != 0 {
+		t.Errorf("started the service %d times: %v", m.started, err)
+	}
+	log, err := os.ReadFile(filepath.Join(f.cfg.StateDir, logName))
+	if err != nil || !strings.Contains(string(log), `whose state is in "/of/another"`) {
+		t.Errorf("%v\n%s", err, log)
+	}
+	m.heartbeat = service.Status{Installed: true, Dir: m.dir, Environ: m.environ}
+	look := func() string {
+		return strings.Join(Look(t.Context(), f.cfg, m, service.Request{}).Problems, "\n")
+	}
+	if problems := look(); !strings.Contains(problems, "whose state is in /of/another") {
+		t.Errorf("problems: %s", problems)
+	}
+	m.heartbeat.Environ = []string{"BARECLAW_STATE_DIR=" + f.cfg.StateDir}
+	if problems := look(); strings.Contains(problems, "whose state is in") {
+		t.Errorf("problems: %s", problems)
+	}
+}
+
 // A fakeManager is a service manager that has no disk.
 type fakeManager struct {
-	gateway   bool // is installed
+	gateway   bool     // is installed
+	dir       string   // where that works
+	environ   []string // with which settings
 	heartbeat service.Status
 	absent    error
 	start     func() error
@@ -374,7 +453,7 @@ func (m *fakeManager) Uninstall(context.Context, service.Job) ([]string, error) 
 
 func (m *fakeManager) Status(_ context.Context, job service.Job, _ service.Spec) (service.Status, error) {
 	if job == service.Gateway {
-		return service.Status{System: service.Systemd, Installed: m.gateway}, nil
+		return service.Status{System: service.Systemd, Installed: m.gateway, Dir: m.dir, Environ: m.environ}, nil
 	}
 	return m.heartbeat, nil
 }

@@ -218,6 +218,7 @@ func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 	s := Status{System: Launchd, Installed: exists(m.dirs.plistPath(job))}
 	if s.Installed {
 		s.Current = m.current(job, spec)
+		s.addPlist(m.dirs.plistPath(job))
 	}
 	j, err := look(ctx, job)
 	if err != nil {

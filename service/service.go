@@ -67,6 +67,9 @@ type Status struct {
 	Next      time.Time `json:"next,omitzero"`       // of the heartbeat; zero if that is not known
 	Problem   string    `json:"problem,omitempty"`   // what is wrong, and what to do; empty if nothing is
 	Notes     []string  `json:"notes,omitempty"`     // what is worth knowing and no problem
+
+	Dir     string   `json:"-"` // where it was installed to work; empty if that is not known
+	Environ []string `json:"-"` // NAME=value, with which it was installed; they may be secret
 }
 
 // A Manager is the service manager of this user. Its calls block for as long as the

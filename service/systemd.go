@@ -44,6 +44,14 @@ func (j Job) units() []string {
 	return []string{gatewayUnit, socketUnit}
 }
 
+// service is the name of the unit that is the job itself.
+func (j Job) service() string {
+	if j == Heartbeat {
+		return heartbeatUnit
+	}
+	return gatewayUnit
+}
+
 func systemdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
 	envFile := dirs.envFile(job, spec)
 	common, err := serviceOptions(job, spec, envFile)

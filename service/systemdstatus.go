@@ -51,9 +51,8 @@ func (m systemdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 
 // addProcess adds what is known of the job's process, and of its timer.
 func (s *Status) addProcess(ctx context.Context, bus *systemd.Conn, job Job) error {
-	name := gatewayUnit
+	name := job.service()
 	if job == Heartbeat {
-		name = heartbeatUnit
 		timer, err := bus.GetUnitTypePropertiesContext(ctx, heartbeatTimer, "Timer")
 		if err != nil {
 			return fmt.Errorf("ask systemd about %s: %w", heartbeatTimer, err)
@@ -66,6 +65,7 @@ func (s *Status) addProcess(ctx context.Context, bus *systemd.Conn, job Job) err
 	}
 	s.PID, s.Restarts = int(number(p, "MainPID")), int(number(p, "NRestarts"))
 	s.LastExit = lastExit(p)
+	s.addUnit(p)
 	return nil
 }
 

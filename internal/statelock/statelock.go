@@ -10,9 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"bareclaw/internal/filelock"
+	"bareclaw/internal/procs"
 )
 
 // A Holder is what the state directory's lock file says of the daemon that has
@@ -60,13 +64,34 @@ func Take(dir string) (*Lock, error) {
 	return &Lock{f: f}, nil
 }
 
-func heldBy(f io.Reader, dir string) error {
+func heldBy(f *os.File, dir string) error {
 	var h Holder
 	if err := json.NewDecoder(f).Decode(&h); err != nil {
 		return fmt.Errorf("another gateway uses %s; stop it first, or set BARECLAW_STATE_DIR to another directory", dir)
 	}
+	if pids := openIn(f.Name()); len(pids) > 0 && !procs.Alive(h.PID, h.Start) { // one that hung when it was to take over
+		return fmt.Errorf("the gateway (pid %d) that used %s has ended, and what it had started has its lock still, or begins: process %s; "+
+			"if no gateway serves in a minute, end that: kill %[3]s", h.PID, dir, strings.Join(pids, " "))
+	}
 	return fmt.Errorf("another gateway (pid %d, at %s, since %s) uses %s; stop it first, or set BARECLAW_STATE_DIR, BARECLAW_RUNTIME_DIR and BARECLAW_PORT to others",
 		h.PID, h.Address, h.StartedAt.Format(time.RFC3339), dir)
+}
+
+// openIn lists the other processes that have a file open, as far as the system tells.
+func openIn(path string) (pids []string) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil
+	}
+	open, _ := filepath.Glob("/proc/[0-9]*/fd/*") // none where there is no /proc
+	self := strconv.Itoa(os.Getpid())
+	for _, fd := range open {
+		pid := strings.Split(fd, "/")[2]
+		if target, err := os.Readlink(fd); err == nil && target == path && pid != self && !slices.Contains(pids, pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // Describe writes who holds the lock.

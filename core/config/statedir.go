@@ -1,0 +1,42 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// StateDirOf returns the state directory that a program has which is started in a
+// directory with these variables, NAME=value, as [Load] finds it there. Where they say
+// nothing of them, the user's own directories are those of this process. The error says
+// that a .env, or what it says, cannot be understood.
+func StateDirOf(dir string, environ []string) (string, error) {
+	vars := map[string]string{}
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+		vars[name] = os.Getenv(name)
+	}
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		vars[name] = value
+	}
+	files := []string{filepath.Join(dir, ".env")}
+	if user := configDir(vars["XDG_CONFIG_HOME"], vars["HOME"]); user != "" {
+		files = append(files, filepath.Join(user, ".env"))
+	}
+	for _, file := range files {
+		more, err := readDotEnv(file)
+		if err != nil {
+			return "", err
+		}
+		for name, value := range more {
+			if _, ok := vars[name]; !ok {
+				vars[name] = value
+			}
+		}
+	}
+	m := machine{home: vars["HOME"], cwd: dir, stateHome: vars["XDG_STATE_HOME"]}
+	if path := vars["BARECLAW_STATE_DIR"]; path != "" {
+		return m.absolute(path, dir)
+	}
+	return m.stateDir()
+}
