@@ -70,8 +70,11 @@ func (w *wizard) interrupted(s Summary) {
 	if !w.wrote {
 		w.say("No setting was changed.")
 	}
+	if saved, _ := w.saved(varBot); w.bot.token != "" && w.bot.token != saved {
+		w.say("The bot's token was not saved.")
+	}
 	for _, o := range s.Steps {
-		if o.State == Done {
+		if o.State == Done && o.Step != stepSettings && o.Step != stepBot { // which only choose: what was saved says the rest
 			w.tell("  %s: %s", o.Step, plain.Line(o.Detail))
 		}
 	}
