@@ -1,10 +1,13 @@
 package main
 
 import (
+	"database/sql"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	_ "modernc.org/sqlite" // as "sqlite"
 )
 
 // TestInitWithEveryStepSkipped makes no file of settings, and says so.
@@ -36,6 +39,34 @@ func TestInitTellsTheAddress(t *testing.T) {
 	stdout, _, status = m.runs("", append(args, "--env-file", m.path("other"), "--port", freePort(t))...)
 	if status != 1 || !strings.Contains(stdout, "does not read "+m.path("other")) || !strings.Contains(stdout, "kill ") {
 		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+}
+
+// TestInitInterruptedWhileTheGatewayStarts says that it goes on starting.
+func TestInitInterruptedWhileTheGatewayStarts(t *testing.T) {
+	t.Parallel()
+	m := newUser(t)
+	db, err := sql.Open("sqlite", m.path("state/ledger.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1) // which holds the lock
+	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(t.Context(), "BEGIN EXCLUSIVE"); err != nil { // for which the gateway waits
+		t.Fatal(err)
+	}
+	s := m.onScreen("init", "--no-turn", "--no-service", "--no-doctor")
+	for _, answer := range []string{freePort(t), "", "", "", "y"} {
+		s.asks()
+		s.types(answer + "\n")
+		s.expect("\n")
+	}
+	m.eventually("the gateway was started", func() bool { return len(m.glob("state/bareclaw.log")) == 1 })
+	m.eventually("the gateway is there", func() bool { return len(m.glob("state/daemon.lock")) == 1 })
+	s.types("\x03")
+	s.expect("The gateway was started and runs on")
+	if status := s.ends(); status != 130 {
+		t.Errorf("exit status %d, want 130", status)
 	}
 }
 

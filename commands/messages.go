@@ -97,6 +97,10 @@ func (m *Messages) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
+	if len(messages) == 0 {
+		c.tell("No message yet on this channel.")
+		return nil
+	}
 	colours, now := screen.PaletteFor(c.Out), time.Now()
 	var t table
 	for _, msg := range messages {

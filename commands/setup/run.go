@@ -215,6 +215,7 @@ func (w *wizard) launch(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
+	w.launched = true
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan struct{})

@@ -72,6 +72,7 @@ type wizard struct {
 	answered  bool   // claude has, so it has a login
 	wrote     bool   // settings have changed
 	portTaken bool
+	launched  bool         // a gateway was started, which need not answer yet
 	running   bool         // the gateway answers
 	spec      service.Spec // of the service, once it was made
 }
