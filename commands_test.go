@@ -375,6 +375,8 @@ func TestMessageCommands(t *testing.T) {
 	m.command(commands.ExitOK, "retry", waiting).prints("never\n")
 	m.command(commands.ExitOK, "trace", waiting[:30]).shows(waiting)
 	m.command(commands.ExitFailed, "trace", waiting[:3]).tells("have an id that begins with")
+	m.command(commands.ExitOK, "channels", "set", "elsewhere", "--model", "haiku")
+	m.command(commands.ExitOK, "messages", "elsewhere").prints("").tells("No message yet")
 }
 
 func TestApprovalCommands(t *testing.T) {

@@ -67,6 +67,8 @@ func TestDoctorOfADamagedLedger(t *testing.T) {
 	if f.Fixable {
 		t.Error("damage is not to be mended")
 	}
+	m.write("state/ledger.db", "", 0o600)
+	m.quick().fine("ledger", "empty")
 	m.write("state/ledger.db", "this is no database at all, but it is long enough to be looked at as one"+string(make([]byte, page)), 0o600)
 	m.quick().tells(doctor.Problem, "ledger_damaged")
 	if err := os.Remove(m.path("state/ledger.db")); err != nil {

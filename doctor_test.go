@@ -55,7 +55,7 @@ func TestDoctorOnANewMachine(t *testing.T) {
 	}
 	d.tells(doctor.Note, "state_missing", m.path("home/state"))
 	d.tells(doctor.Warning, "gateway_down", "bareclaw service install")
-	d.tells(doctor.Note, "login_unseen")
+	d.fine("login", "claude has a login, since it has answered") // whatever looking for one shows
 	d.fine("turn", "claude answered in")
 	d.fine("ledger", "no ledger yet")
 	if left := m.glob("home/*"); len(left) > 0 {
@@ -160,7 +160,7 @@ func TestDoctorOfWhatBelongsToAnotherUser(t *testing.T) {
 		}
 	}
 	d := m.quick()
-	d.tells(doctor.Problem, "env_owner", env, "chown")
+	d.tells(doctor.Problem, "env_owner", env, "chown", "as root")
 	d.tells(doctor.Problem, "directory_owner", m.path("state"), "chown -R")
 }
 

@@ -74,6 +74,9 @@ func TestInitFirstContact(t *testing.T) {
 	if strings.Contains(s.shown(), api.Token()) {
 		t.Error("the bot's token was shown")
 	}
+	if strings.Contains(s.shown(), "No login was found") {
+		t.Error("it doubts a login that was used a moment ago")
+	}
 	first := m.checkSaved(t, map[string]string{
 		"BARECLAW_PORT": port, "BARECLAW_CWD": m.path("work"), "BARECLAW_TELEGRAM_TOKEN": api.Token(), "BARECLAW_ALLOWED_USERS": "7",
 		"BARECLAW_HEARTBEAT_NOTIFY": "tg-7",
@@ -258,6 +261,8 @@ func TestInitAsksAgainForWhatIsWrong(t *testing.T) {
 	s.answer("Port [", "")
 	s.answer("Token that requests", "two words")
 	s.expect("it has a space")
+	s.answer("Token that requests", "n")
+	s.expect("this is an answer and no token")
 	s.answer("Token that requests", "")
 	s.answer("Directory", m.path("work/new"))
 	s.answer("Make it?", "y")
@@ -297,6 +302,9 @@ func TestInitInterrupted(t *testing.T) {
 			s.expect("Interrupted. Nothing is half done.")
 			if status := s.ends(); status != 130 {
 				t.Errorf("exit status %d, want 130", status)
+			}
+			if shown := s.shown(); strings.Contains(shown, "\n  settings:") || strings.Contains(shown, "The bot's token was not saved.") != (n > 4) {
+				t.Error("it does not say what was saved")
 			}
 			if !s.echoes() {
 				t.Error("the terminal does not show what is typed any more")

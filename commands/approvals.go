@@ -26,7 +26,7 @@ func (c *Context) approvals(gateway *client.Client) ([]client.Approval, error) {
 	var got struct {
 		Approvals []client.Approval `json:"approvals"`
 	}
-	err := gateway.Do(c.Context, http.MethodGet, "/approvals", nil, &got)
+	err := c.get(gateway, "/approvals", &got)
 	return got.Approvals, err
 }
 
@@ -82,7 +82,7 @@ func (a *ApprovalShow) Run(c *Context) error {
 	var got struct {
 		Approvals []json.RawMessage `json:"approvals"`
 	}
-	if err := gateway.Do(c.Context, http.MethodGet, "/approvals", nil, &got); err != nil {
+	if err := c.get(gateway, "/approvals", &got); err != nil {
 		return err
 	}
 	var found []string

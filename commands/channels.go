@@ -30,7 +30,7 @@ func (c *Context) channels(gateway *client.Client) ([]client.Channel, error) {
 	var got struct {
 		Channels []client.Channel `json:"channels"`
 	}
-	err := gateway.Do(c.Context, http.MethodGet, "/channels", nil, &got)
+	err := c.get(gateway, "/channels", &got)
 	return got.Channels, err
 }
 
@@ -129,7 +129,7 @@ func (s *ChannelShow) Run(c *Context) error {
 		return c.relay(gateway, path)
 	}
 	var ch client.Channel
-	if err := gateway.Do(c.Context, http.MethodGet, path, nil, &ch); err != nil {
+	if err := c.get(gateway, path, &ch); err != nil {
 		return err
 	}
 	return c.showChannel(ch)
@@ -224,7 +224,7 @@ func (r *ChannelRules) Run(c *Context) error {
 	var got struct {
 		Rules []client.Rule `json:"rules"`
 	}
-	if err := gateway.Do(c.Context, http.MethodGet, path, nil, &got); err != nil {
+	if err := c.get(gateway, path, &got); err != nil {
 		return err
 	}
 	if r.Remove != "" {

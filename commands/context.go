@@ -4,8 +4,13 @@
 package commands
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"time"
 
 	"bareclaw/client"
 	"bareclaw/core/config"
@@ -21,7 +26,27 @@ type Context struct {
 	Self     string   // absolute path of this program's file
 	Environ  []string // as it was before any .env was read
 
-	loaded *config.Config
+	loaded   *config.Config
+	patience time.Duration // with a gateway that says nothing; 0: silenceLimit
+}
+
+// silenceLimit is how long a gateway may take to tell what it knows, which it does at
+// once unless it hangs.
+const silenceLimit = 30 * time.Second
+
+// errSilent says that a gateway took a question and does not answer.
+var errSilent = errors.New("no answer")
+
+// get asks the gateway for what it knows. It gives up on one that hangs.
+func (c *Context) get(gateway *client.Client, path string, out any) error {
+	limit := cmp.Or(c.patience, silenceLimit)
+	ctx, cancel := context.WithTimeoutCause(c.Context, limit, errSilent)
+	defer cancel()
+	err := gateway.Do(ctx, http.MethodGet, path, nil, out)
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+		return fmt.Errorf("the gateway %s runs and has not answered within %s; `bareclaw doctor` says what to do", gateway.Where(), limit)
+	}
+	return err
 }
 
 // Config returns the configuration of this directory and environment, which is read

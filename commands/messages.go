@@ -73,7 +73,7 @@ func (c *Context) history(gateway *client.Client, channel string, limit int) ([]
 	var got struct {
 		Messages []client.Message `json:"messages"`
 	}
-	err := gateway.Do(c.Context, http.MethodGet, fmt.Sprintf("%s/messages?limit=%d", client.ChannelPath(channel), limit), nil, &got)
+	err := c.get(gateway, fmt.Sprintf("%s/messages?limit=%d", client.ChannelPath(channel), limit), &got)
 	return got.Messages, err
 }
 
@@ -97,6 +97,10 @@ func (m *Messages) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
+	if len(messages) == 0 {
+		c.tell("No message yet on this channel.")
+		return nil
+	}
 	colours, now := screen.PaletteFor(c.Out), time.Now()
 	var t table
 	for _, msg := range messages {
@@ -108,7 +112,7 @@ func (m *Messages) Run(c *Context) error {
 // relay prints what the gateway answers to GET path.
 func (c *Context) relay(gateway *client.Client, path string) error {
 	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodGet, path, nil, &raw); err != nil {
+	if err := c.get(gateway, path, &raw); err != nil {
 		return err
 	}
 	return c.document(raw)
@@ -150,7 +154,7 @@ func (m *Retry) Run(c *Context) error {
 		return err
 	}
 	var failed client.Message
-	if err := gateway.Do(c.Context, http.MethodGet, client.MessagePath(id), nil, &failed); err != nil {
+	if err := c.get(gateway, client.MessagePath(id), &failed); err != nil {
 		return err
 	}
 	if c.own(gateway, failed.Channel) {

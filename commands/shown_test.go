@@ -28,6 +28,9 @@ func TestTablesFit(t *testing.T) {
 
 func TestSpans(t *testing.T) {
 	t.Parallel()
+	if now := time.Now(); ago(now, now) != "just now" || ago(now.Add(-time.Minute), now) != "1m ago" {
+		t.Errorf("a moment ago is %q, a minute is %q", ago(now, now), ago(now.Add(-time.Minute), now))
+	}
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0ms", 12 * time.Millisecond: "12ms", 1900 * time.Millisecond: "1.9s", 9999 * time.Millisecond: "9.9s", 59*time.Second + 999*time.Millisecond: "59s",
 		61 * time.Second: "1m01s", 25 * time.Hour: "1d01h", 90 * time.Minute: "1h30m",

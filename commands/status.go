@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,16 +59,16 @@ func (s *Status) Run(c *Context) error {
 // look asks the gateway for all that the status shows.
 func (c *Context) look(gateway *client.Client, o *overview) error {
 	var channels, approvals, schedules map[string]json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodGet, "/health", nil, &o.Health); err != nil {
+	if err := c.get(gateway, "/health", &o.Health); err != nil {
 		return err
 	}
-	if err := gateway.Do(c.Context, http.MethodGet, "/channels", nil, &channels); err != nil {
+	if err := c.get(gateway, "/channels", &channels); err != nil {
 		return err
 	}
-	if err := gateway.Do(c.Context, http.MethodGet, "/approvals", nil, &approvals); err != nil {
+	if err := c.get(gateway, "/approvals", &approvals); err != nil {
 		return err
 	}
-	if err := gateway.Do(c.Context, http.MethodGet, "/schedules", nil, &schedules); err != nil && !refusedAs(err, "not_found") {
+	if err := c.get(gateway, "/schedules", &schedules); err != nil && !refusedAs(err, "not_found") {
 		return err
 	}
 	o.Running, o.Channels, o.Approvals, o.Schedules = true, channels["channels"], approvals["approvals"], schedules["schedules"]
@@ -153,7 +152,7 @@ func gatewayFacts(h *client.Health, address string, colours screen.Palette, now 
 	if tg := h.Telegram; tg != nil {
 		says := "not connected"
 		if tg.Ready {
-			says = "@" + tg.Bot + ", heard of " + age(tg.LastPoll, now) + " ago"
+			says = "@" + tg.Bot + ", heard of " + ago(tg.LastPoll, now)
 		}
 		says += fmt.Sprintf(", %s pending", counted(tg.Pending, "delivery"))
 		if tg.Failed > 0 {

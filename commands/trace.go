@@ -3,7 +3,6 @@ package commands
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"bareclaw/client"
@@ -23,7 +22,7 @@ func (t *Trace) Run(c *Context) error {
 		return err
 	}
 	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodGet, client.MessagePath(id)+"/trace", nil, &raw); err != nil {
+	if err := c.get(gateway, client.MessagePath(id)+"/trace", &raw); err != nil {
 		return err
 	}
 	if t.JSON {

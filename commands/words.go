@@ -42,6 +42,14 @@ func age(at, now time.Time) string {
 	return span(d)
 }
 
+// ago is age as the end of a sentence.
+func ago(at, now time.Time) string {
+	if a := age(at, now); a != "now" {
+		return a + " ago"
+	}
+	return "just now"
+}
+
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // clock is a moment in local time, with the day if that is not today.

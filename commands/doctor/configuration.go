@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"bareclaw/client"
 	"bareclaw/core/config"
 	"bareclaw/internal/plain"
@@ -19,7 +21,7 @@ func checkConfiguration(_ context.Context, l *look) []Finding {
 			continue // which has a finding of its own
 		}
 		found = append(found, problem("setting_wrong", p.Source+": "+p.Problem+".",
-			"The gateway does not start with it, and a restart is refused.", settingCommand(p)))
+			"The gateway does not start with it, and a restart is refused.", settingCommand(p, l.Report.Files)))
 	}
 	for _, w := range l.cfg.Warnings() {
 		found = append(found, warning("setting_odd", plain.Sentence(w), "It has no effect, or not the one that is meant.", ""))
@@ -38,10 +40,13 @@ func checkConfiguration(_ context.Context, l *look) []Finding {
 	return found
 }
 
-func settingCommand(p *config.Problem) string {
+func settingCommand(p *config.Problem, files []config.EnvFile) string {
 	switch {
 	case strings.Contains(p.Source, "/"):
 		file, _, _ := strings.Cut(p.Source, ":")
+		if i := slices.IndexFunc(files, func(f config.EnvFile) bool { return f.Path == file }); i >= 0 && unix.Access(file, unix.R_OK) != nil {
+			return makeOurs(file, files[i].Owner, os.Getuid())
+		}
 		return "edit " + quote(file)
 	case p.Accepted != "":
 		return "set " + p.Source + " to " + p.Accepted
@@ -73,8 +78,8 @@ func checkEnvFile(f config.EnvFile) []Finding {
 	var found []Finding
 	if f.Distrust != "" {
 		found = append(found, problem("env_owner", fmt.Sprintf("%s: %s, so nothing of it is used.", f.Path, f.Distrust),
-			"The gateway does not start in this directory, and no command works there. Read what it says before you make it yours.",
-			fmt.Sprintf("chown %d %s && chmod go-w %[2]s", os.Getuid(), quote(f.Path))))
+			"The gateway does not start where it is read, and no command works there. Read what it says before you make it yours.",
+			makeOurs(f.Path, f.Owner, os.Getuid())))
 	}
 	if f.Found && f.Mode&0o077 != 0 && len(f.Secrets) > 0 {
 		found = append(found, problem("env_readable",
@@ -83,4 +88,14 @@ func checkEnvFile(f config.EnvFile) []Finding {
 			by(func(context.Context) error { return os.Chmod(f.Path, 0o600) }))
 	}
 	return found
+}
+
+// makeOurs is the command that makes a file readable and writable by its user alone.
+// Only root can take it from another one.
+func makeOurs(path string, owner, user int) string {
+	mode := "chmod 600 " + quote(path)
+	if owner == user {
+		return mode
+	}
+	return fmt.Sprintf("`chown %d %s && %s`, as root", user, quote(path), mode)
 }

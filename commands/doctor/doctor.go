@@ -14,13 +14,14 @@ import (
 
 // Options say what is looked at, and how.
 type Options struct {
-	Report  config.Report
-	Version string   // of this program
-	Self    string   // path of this program's file
-	Environ []string // of this process, with what .env files have added
-	Turn    bool     // have claude answer once: it costs a call of the model
-	Offline bool     // ask nothing of the network; then there is no turn either
-	Fix     bool     // mend what can be mended safely
+	Report   config.Report
+	Version  string   // of this program
+	Self     string   // path of this program's file
+	Environ  []string // of this process, with what .env files have added
+	Turn     bool     // have claude answer once: it costs a call of the model
+	Answered bool     // claude has answered just now, so it has a login
+	Offline  bool     // ask nothing of the network; then there is no turn either
+	Fix      bool     // mend what can be mended safely
 
 	// Services is the service manager of this user, nil if there is none that is known.
 	// Spec is what its files should be made of; with Unfit, which says why, it is not

@@ -286,3 +286,13 @@ func TestQuote(t *testing.T) {
 		}
 	}
 }
+
+func TestAFileIsMadeOurs(t *testing.T) {
+	t.Parallel()
+	if got, want := makeOurs("/x/.env", 7, 7), "chmod 600 /x/.env"; got != want {
+		t.Errorf("a file of our own: %q, want %q", got, want)
+	}
+	if got, want := makeOurs("/x/.env", 0, 7), "`chown 7 /x/.env && chmod 600 /x/.env`, as root"; got != want {
+		t.Errorf("a file of another user: %q, want %q", got, want)
+	}
+}

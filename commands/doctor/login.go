@@ -33,6 +33,9 @@ func checkLogin(_ context.Context, l *look) []Finding {
 	if kind := loginSeen(seen); kind != "" {
 		return append([]Finding{ok("claude will use %s.", kind)}, found...)
 	}
+	if l.Answered {
+		return append([]Finding{ok("claude has a login, since it has answered.")}, found...)
+	}
 	const what = "No login was found where claude usually has one."
 	const why = "claude may have one elsewhere (a keychain, apiKeyHelper); without any, no message is answered."
 	if l.Turn && !l.Offline || runtime.GOOS == "darwin" { // the turn shows, or nobody can see into the keychain
@@ -91,4 +94,18 @@ func isOn(value string) bool {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// heedTurn takes back that no login was seen where claude has answered all the same.
+func heedTurn(found []Finding) []Finding {
+	if !slices.ContainsFunc(found, func(f Finding) bool { return f.Check == "turn" && f.Level == OK }) {
+		return found
+	}
+	for i := range found {
+		if found[i].Code == "login_unseen" {
+			found[i] = ok("claude has a login, since it has answered; it is not where it usually is.")
+			found[i].clean("login")
+		}
+	}
+	return found
 }

@@ -77,7 +77,7 @@ func Run(ctx context.Context, o Options) []Finding {
 	if o.Progress != nil {
 		o.Progress(nil)
 	}
-	findings := slices.Concat(found...)
+	findings := heedTurn(slices.Concat(found...))
 	if o.Fix {
 		fixAll(ctx, findings)
 	}

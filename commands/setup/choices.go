@@ -113,12 +113,24 @@ func (w *wizard) set(name string) string {
 	if value := w.shadows[name]; value != "" {
 		return value
 	}
+	value, _ := w.saved(name)
+	return value
+}
+
+// saved returns what the file of the settings sets a variable to, and false if it does
+// not.
+func (w *wizard) saved(name string) (string, bool) {
 	f, err := envfile.Open(w.path)
 	if err != nil {
-		return "" // open has said so
+		return "", false // open has said so
 	}
-	value, _ := f.Get(name)
-	return value
+	return f.Get(name)
+}
+
+// isRead reports whether a gateway reads the file of the settings by itself.
+func (w *wizard) isRead() bool {
+	read, err := config.DotEnvFiles()
+	return err == nil && slices.Contains(read, w.path)
 }
 
 // given reports whether a setting was chosen on the command line.

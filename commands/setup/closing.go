@@ -19,6 +19,7 @@ func (w *wizard) lookAtAll(ctx context.Context) (Outcome, error) {
 	}
 	o := doctor.Options{Report: config.Examine(), Version: w.Version, Self: w.Self}
 	o.Environ = os.Environ() // with what .env files have added
+	o.Answered = w.answered
 	o.Services, o.Spec = w.Service, w.spec
 	if o.Spec.Binary == "" { // no service was looked at
 		o.Spec, o.Unfit = w.makeSpec(o.Report.Config)
@@ -57,7 +58,11 @@ func (w *wizard) close(s Summary) {
 		w.say("  Start      bareclaw serve")
 		return
 	}
-	w.say("  HTTP       http://%s", net.JoinHostPort(w.host(), w.port()))
+	address := net.JoinHostPort(w.host(), w.port())
+	if h, ok := w.holder(); ok && h.Address != "" { // of port 0 only that tells
+		address = h.Address
+	}
+	w.say("  HTTP       http://%s", plain.Line(address))
 	if s.Bot != "" && w.current(varUsers) != "" {
 		w.say("  Telegram   https://t.me/%s", plain.Line(s.Bot))
 	}

@@ -35,6 +35,7 @@ func (w *wizard) checkLogin(ctx context.Context) (Outcome, error) {
 			return Outcome{}, ctx.Err()
 		}
 		if found.Level == doctor.OK {
+			w.answered = true
 			return unchanged(found.What), nil
 		}
 		failed := Outcome{State: Failed, Detail: found.What, Next: found.Command}

@@ -37,6 +37,9 @@ func (w *wizard) firstMessage(ctx context.Context) (Outcome, error) {
 	var answer struct {
 		Text    string `json:"text"`
 		IsError bool   `json:"is_error"`
+		Notices []struct {
+			Code string `json:"code"`
+		} `json:"notices"`
 	}
 	limited, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -48,6 +51,7 @@ func (w *wizard) firstMessage(ctx context.Context) (Outcome, error) {
 	if answer.IsError {
 		return Outcome{}, &trouble{"the message failed: " + plain.Line(answer.Text), "mend that, then: bareclaw send init hello"}
 	}
+	w.answered = w.answered || len(answer.Notices) == 0 // which the echo agent's answers have
 	w.note("< %s", plain.Line(shorten(answer.Text)))
 	return done(fmt.Sprintf("answered in %s", took)), nil
 }

@@ -70,8 +70,14 @@ func (w *wizard) interrupted(s Summary) {
 	if !w.wrote {
 		w.say("No setting was changed.")
 	}
+	if saved, _ := w.saved(varBot); w.bot.token != "" && w.bot.token != saved {
+		w.say("The bot's token was not saved.")
+	}
+	if w.launched && !w.running {
+		w.say("The gateway was started and runs on: see `bareclaw status`.")
+	}
 	for _, o := range s.Steps {
-		if o.State == Done {
+		if o.State == Done && o.Step != stepSettings && o.Step != stepBot { // which only choose: what was saved says the rest
 			w.tell("  %s: %s", o.Step, plain.Line(o.Detail))
 		}
 	}

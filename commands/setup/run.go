@@ -141,6 +141,10 @@ func (w *wizard) noteAll(did []string) {
 func (w *wizard) startAlone(ctx context.Context, cfg config.Config) (Outcome, error) {
 	running, isRunning := w.ask(ctx, cfg)
 	switch {
+	case isRunning && w.wrote && !w.isRead():
+		w.running = true
+		return Outcome{}, &trouble{fmt.Sprintf("the gateway that runs (pid %d) does not read %s, and goes on with its old settings", running.PID, plain.Line(w.path)),
+			fmt.Sprintf("end it (`kill %d`) and run this again", running.PID)}
 	case isRunning && w.wrote:
 		return w.restart(ctx, cfg, running)
 	case isRunning:
@@ -211,6 +215,7 @@ func (w *wizard) launch(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
+	w.launched = true
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan struct{})
@@ -222,7 +227,11 @@ func (w *wizard) launch(ctx context.Context, cfg config.Config) error {
 	err = w.awaitReady(ctx, cfg)
 	select {
 	case <-ended:
-		return &trouble{"the gateway ended: " + plain.Line(started.LastLine()), "mend that and run this again; all it said is in " + path}
+		said := plain.Line(started.LastLine())
+		if said == "" { // as on a disk that is full
+			return &trouble{"the gateway ended and could not say why", "see what `bareclaw serve` says in a terminal, and `bareclaw doctor`"}
+		}
+		return &trouble{"the gateway ended: " + said, "mend that and run this again; all it said is in " + path}
 	default:
 		return err
 	}

@@ -29,6 +29,8 @@ func (w *wizard) save(context.Context) (Outcome, error) {
 		where = "wrote " + strings.Join(names, ", ") + " to " + where
 	case w.wrote:
 		where = "closed " + where + " to others"
+	case missing(w.path):
+		where = "every setting has its default, so there is no " + where
 	default:
 		where += " is as it should be"
 	}
@@ -39,6 +41,11 @@ func (w *wizard) save(context.Context) (Outcome, error) {
 		return unchanged(where), nil
 	}
 	return done(where), nil
+}
+
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // notesText begins the file that claude is told to keep its notes in.

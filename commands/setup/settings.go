@@ -130,8 +130,10 @@ func (w *wizard) chooseToken(ctx context.Context) error {
 		help: "Without one the gateway listens on this machine alone and answers only your own user. none takes away the one that is set.",
 	}
 	return w.settle(ctx, varHTTP, q, w.current(varHTTP), func(token string) error {
-		switch token {
-		case "g":
+		switch strings.ToLower(token) {
+		case "y", "yes", "n", "no":
+			return &trouble{"this is an answer and no token", "g makes one; Enter takes what is in brackets"}
+		case "g", Generate:
 			token = newToken()
 			w.note("A token was made; it will be in the file of the settings.")
 		case None:

@@ -10,6 +10,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -50,6 +51,12 @@ type step struct {
 	run         func(context.Context) (Outcome, error)
 }
 
+// The steps that choose settings, which only a later one saves.
+const (
+	stepSettings = "settings"
+	stepBot      = "telegram"
+)
+
 // A wizard is one run. Nothing of it is shared between goroutines.
 type wizard struct {
 	Options
@@ -62,8 +69,10 @@ type wizard struct {
 	claude    string // path of the CLI; empty: none
 	bot       bot    // the one whose token was accepted; its name is empty where there is none
 	newOwner  int64  // who has become allowed in this run
+	answered  bool   // claude has, so it has a login
 	wrote     bool   // settings have changed
 	portTaken bool
+	launched  bool         // a gateway was started, which need not answer yet
 	running   bool         // the gateway answers
 	spec      service.Spec // of the service, once it was made
 }
@@ -97,6 +106,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 			outcome = skipped("as it is")
 		case err != nil:
 			outcome = failure(err)
+			outcome.Next = cmp.Or(outcome.Next, "see what `bareclaw doctor` says")
 		}
 		outcome.Step = s.name
 		w.show(outcome)
@@ -115,8 +125,8 @@ func (w *wizard) steps() []step {
 	return []step{
 		{"claude", "Claude Code", w.findClaude},
 		{"login", "Its login", w.checkLogin},
-		{"settings", "Settings", w.chooseSettings},
-		{"telegram", "Telegram", w.chooseBot},
+		{stepSettings, "Settings", w.chooseSettings},
+		{stepBot, "Telegram", w.chooseBot},
 		{"save", "Saving", w.save},
 		{"pairing", "Who may talk to the bot", w.pair},
 		{"service", "Keeping it running", w.keepRunning},

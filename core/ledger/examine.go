@@ -101,7 +101,8 @@ func (e *Examination) read(ctx context.Context, db *sql.DB) error {
 		}
 	}
 	if tables == 0 {
-		return nil // made a moment ago
+		e.Checked = true
+		return nil // made a moment ago: there is nothing to search
 	}
 	if id != applicationID {
 		return ErrForeign

@@ -96,7 +96,8 @@ func (f *File) Save() (changed bool, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("read the settings: %w", err)
 	}
-	if err == nil && string(old) == f.text && f.mode == private {
+	missing := err != nil
+	if string(old) == f.text && (missing || f.mode == private) {
 		return false, nil
 	}
 	dir := filepath.Dir(f.path)
