@@ -289,7 +289,7 @@ func (r *soakRun) nothingLoose() {
 
 // soakErrors are what may be logged as an error when everything is killed, and why.
 var soakErrors = map[string]string{
-	"not restarted": "the new process was killed before it could take over, or the old one was told to end",
+	"not restarted":                         "the new process was killed before it could take over, or the old one was told to end",
 	"the new process failed; starting anew": "it was killed while it took over",
 	"session host not started":              "the daemon was killed before it had told the host what to run",
 	"host sent a bad frame":                 "it was killed while it sent it",
