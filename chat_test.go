@@ -163,6 +163,26 @@ func TestChatOverRestarts(t *testing.T) {
 	_ = g.cmd.Process.Signal(syscall.SIGTERM)
 }
 
+// TestChatAskedByTheDead kills the gateway and everything else while a permission is asked
+// for: what is void is not asked for any more, and the chat goes on.
+func TestChatAskedByTheDead(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	x := g.chat("desk")
+	x.enters("tool 0 ask ls -la")
+	x.sees("[y] allow", "waiting for you")
+	g.kill()
+	m.killHost(m.hosts()["desk"])
+	g = m.start()
+	x.sees("Bash ask ls -la: ", "A turn was cut", "[d] drop it") // void or, where that was not heard, waits no longer
+	x.types("d" + keyEnter)
+	x.sees("The turn that was cut: denied")
+	x.enters("echo hello again")
+	x.sees("\nhello again\n")
+	g.balanced()
+}
+
 // TestChatIsHarmless has the terminal shown what would give it commands.
 func TestChatIsHarmless(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 
@@ -43,4 +44,16 @@ func (l line) render(width int) string {
 		before = rest
 	}
 	return strings.Join(out, "\n")
+}
+
+// lastOf returns the end of a text that grows, in which the last rows of it are: to wrap
+// all of a long one at each word takes too long. It begins at one place for a while, so
+// that its rows stay as they are.
+func lastOf(text string) string {
+	const step = 8 << 10 // more than the rows that are shown
+	from := max(0, len(text)/step-1) * step
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return text[from:]
 }
