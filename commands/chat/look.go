@@ -11,7 +11,7 @@ import (
 
 // drawn returns what stands before the first row of a line and before the others, and
 // how they look. Colours are of the terminal's own sixteen, so that they go with its
-// theme; where it has none, or NO_COLOR is set, they are left out.
+// theme.
 func (k look) drawn() (first, rest string, style lipgloss.Style) {
 	style = lipgloss.NewStyle()
 	switch k {
@@ -32,9 +32,13 @@ func (k look) drawn() (first, rest string, style lipgloss.Style) {
 }
 
 // render returns a line as the terminal gets it, no wider than width columns. What it
-// holds is from outside, and made harmless here.
-func (l line) render(width int) string {
+// holds is from outside, and made harmless here. The library leaves colours out only of
+// what lives, where a terminal has none, or NO_COLOR is set.
+func (l line) render(width int, coloured bool) string {
 	first, rest, style := l.look.drawn()
+	if !coloured {
+		style = lipgloss.NewStyle()
+	}
 	text := strings.TrimRight(plain.Text(strings.ReplaceAll(l.text, "\r\n", "\n")), " \n\t")
 	text = lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), max(1, width-lipgloss.Width(first)), "")
 	out := make([]string, 0, strings.Count(text, "\n")+1)

@@ -96,13 +96,16 @@ func greeting(channel string, a arrival) []line {
 	return lines
 }
 
+// render returns a line as this terminal gets it.
+func (m *model) render(l line) string { return l.render(m.width, m.gateway.o.Coloured) }
+
 // print puts lines into the scrollback, in their order.
 func (m *model) print(lines []line) tea.Cmd {
 	if len(lines) == 0 {
 		return nil
 	}
 	for _, l := range lines {
-		m.printer.add(l.render(m.width))
+		m.printer.add(m.render(l))
 	}
 	return m.printer.next(m.space())
 }
@@ -241,14 +244,14 @@ func (m *model) draw() tea.Cmd {
 	}
 	var parts []string
 	if text := lastOf(m.talk.text.String()); strings.TrimSpace(text) != "" {
-		lines := strings.Split(line{asClaude, text}.render(m.width), "\n")
+		lines := strings.Split(m.render(line{asClaude, text}), "\n")
 		parts = append(parts, lines[max(0, len(lines)-liveLines):]...)
 	}
 	if len(m.talk.asks) > 0 {
-		parts = append(parts, line{asQuestion, m.talk.asks[0].keys()}.render(m.width))
+		parts = append(parts, m.render(line{asQuestion, m.talk.asks[0].keys()}))
 	}
 	if what := m.talk.activity(time.Now()); what != "" {
-		parts = append(parts, line{asNote, what}.render(m.width))
+		parts = append(parts, m.render(line{asNote, what}))
 	}
 	above := strings.Join(parts, "\n")
 	if above != "" {
