@@ -16,6 +16,10 @@ STATICCHECK := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)/staticcheck
 # The race detector needs cgo, and cgo needs a C compiler.
 RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null && echo -race)
 
+# The packages with benchmarks, each of which is run once as a test: nobody would notice
+# one that fails before it is wanted.
+BENCHMARKED = $(sort $(dir $(shell grep -rl --include=*_test.go '^func Benchmark' .)))
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -30,6 +34,7 @@ build: ## build bin/bareclaw
 test: ## run all tests; the real claude CLI is fetched with npm where there is one
 	@[ -n "$(RACE)" ] || echo "no C compiler: the tests run without the race detector"
 	$(GO) test $(RACE) -parallel 4 -timeout 40m ./...
+	@echo "each benchmark once"; out=$$($(GO) test $(RACE) -run '^$$' -bench . -benchtime 1x $(BENCHMARKED) 2>&1) || { echo "$$out"; exit 1; }
 
 .PHONY: lint
 lint: $(STATICCHECK) $(GOLANGCI_LINT) ## check formatting, go vet (for each system it is built for), staticcheck, golangci-lint

@@ -174,11 +174,12 @@ func awaitUpgrade(ctx context.Context, gateway *client.Client, before upgraded) 
 		case <-tick.C:
 		}
 		u, err := lastUpgrade(ctx, gateway)
+		another := err == nil && !u.BeganAt.Equal(before.BeganAt) // also by a clock that was set back
 		switch {
 		case ctx.Err() != nil:
-		case err == nil && u.BeganAt.After(before.BeganAt) && u.State != string(upgrade.OnTrial):
+		case another && u.State != string(upgrade.OnTrial):
 			return u, nil
-		case err == nil && u.BeganAt.After(before.BeganAt):
+		case another:
 			heard = time.Now()
 		case time.Since(heard) > upgradePatience:
 			return upgraded{}, fmt.Errorf("it is not known what became of the upgrade; see the log: %w", err)

@@ -16,6 +16,12 @@ func (quickLedger) Open(context.Context) ([]Message, []Turn, error) { return nil
 
 func (quickLedger) PendingApprovals(context.Context) ([]Approval, error) { return nil, nil }
 
+func (quickLedger) Spent(context.Context, string) (float64, error) { return 0, nil }
+
+func (quickLedger) Settings(context.Context) (map[ChannelKey]Settings, error) { return nil, nil }
+
+func (quickLedger) Moves(context.Context) ([]Move, error) { return nil, nil }
+
 // A quickAgent answers each turn as it is handed over.
 type quickAgent struct{ Agent }
 

@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -211,6 +212,35 @@ func TestFeedGoesOnWithoutListeners(t *testing.T) {
 		defer back.Close()
 		wantKinds(t, back, UpdateAccepted, UpdateStarted, UpdateEvent, UpdateEvent, UpdateResult)
 	})
+}
+
+// Who has an outcome and listens from then on does not hear that outcome again: it would
+// take it for the next one.
+func TestOutcomeBeforeSubscribing(t *testing.T) {
+	t.Parallel()
+	m := New(Options{
+		Ledger: quickLedger{}, Agent: quickAgent{}, Sessions: &fakeSessions{ids: map[ChannelKey]string{}},
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err := m.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer m.Detach()
+	sub := m.Subscribe("c")
+	for range 2000 {
+		ticket, err := m.SubmitAndWait(t.Context(), submission("hello"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range drain(sub) {
+			if u.Kind == UpdateResult && u.Message.ID != ticket.Message.ID {
+				t.Fatalf("the result of %s is heard, which had its outcome before; want %s", u.Message.ID, ticket.Message.ID)
+			}
+		}
+		sub.Close()
+		sub = m.Subscribe("c")
+	}
+	sub.Close()
 }
 
 func wantKinds(t *testing.T, s *Subscription, want ...UpdateKind) (last UpdateID) {

@@ -261,8 +261,13 @@ func (l *lane) settle(v verdict) {
 func (l *lane) tell(v verdict) {
 	for _, it := range v.items {
 		msg := *it.msg
-		l.m.desk.settle(&msg)
-		l.publish(Update{Kind: UpdateResult, Turn: msg.Turn, Message: &msg})
+		u := Update{At: l.now(), Kind: UpdateResult, Turn: msg.Turn, Message: &msg}
+		settle := func() { l.m.desk.settle(&msg) }
+		if l.toldBefore(&u) {
+			settle()
+		} else {
+			l.m.hub.publishWith(settle, l.key, u)
+		}
 	}
 	if v.told != nil {
 		v.told()

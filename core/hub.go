@@ -74,6 +74,17 @@ func (h *hub) publish(key ChannelKey, u Update) {
 	}
 }
 
+// publishWith is publish together with what others learn from by another way: who knows
+// that and subscribes then does not see the update. It must not call the hub.
+func (h *hub) publishWith(also func(), key ChannelKey, u Update) {
+	h.mu.RLock() // nobody enters meanwhile
+	defer h.mu.RUnlock()
+	also()
+	if f := h.feeds[key]; f != nil {
+		f.publish(u)
+	}
+}
+
 // published returns up to which event of the host the channel's feed has
 // everything from an earlier process.
 func (h *hub) published(key ChannelKey, host hostID) uint64 {
