@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -163,6 +164,24 @@ func TestChatOverRestarts(t *testing.T) {
 	_ = g.cmd.Process.Signal(syscall.SIGTERM)
 }
 
+// TestChatAskedByTheDead kills the gateway and everything else while a permission is asked
+// for: what is void is not asked for any more, and the chat goes on.
+func TestChatAskedByTheDead(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	x := g.chat("desk")
+	x.enters("tool 0 ask ls -la")
+	x.sees("[y] allow", "waiting for you")
+	g.kill()
+	m.killHost(m.hosts()["desk"])
+	g = m.start()
+	x.sees("Bash ask ls -la: ", "A turn was cut", "[d] drop it") // void or, where that was not heard, waits no longer
+	x.enters("echo hello again")
+	x.sees("\nhello again\n")
+	g.balanced()
+}
+
 // TestChatIsHarmless has the terminal shown what would give it commands.
 func TestChatIsHarmless(t *testing.T) {
 	t.Parallel()
@@ -176,6 +195,44 @@ func TestChatIsHarmless(t *testing.T) {
 	}
 }
 
+// TestChatColours uses colours, unless NO_COLOR is set.
+func TestChatColours(t *testing.T) {
+	t.Parallel()
+	g := newMachine(t).start()
+	for _, variable := range []string{"NO_COLOR=", "NO_COLOR=1"} {
+		cmd := exec.Command(g.cmd.Path, "chat", "desk")
+		cmd.Env, cmd.Dir = append(slices.Clone(g.env), "TERM=xterm-256color", variable), g.path("work")
+		x := g.displayed(cmd)
+		x.sees("Write to Claude")
+		x.enters("apierror 500")
+		x.sees("! API Error", "api_error")
+		if red := strings.Contains(x.written(), "\x1b[31m"); red != (variable == "NO_COLOR=") {
+			t.Errorf("%s: red is used: %v", variable, red)
+		}
+	}
+}
+
+// TestChatIsEnded ends the chat from outside: the terminal is as it was before.
+func TestChatIsEnded(t *testing.T) {
+	t.Parallel()
+	g := newMachine(t).start()
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		x := g.chat("desk")
+		x.types("half written")
+		x.sees("half written")
+		if err := x.cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		x.ends()
+		if status := x.cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != s {
+			t.Errorf("%s: it ended with %v", s, x.cmd.ProcessState)
+		}
+		if !strings.Contains(x.written(), "\x1b[?2004l") {
+			t.Errorf("%s: pastes are marked still", s)
+		}
+	}
+}
+
 // TestChatNeedsATerminal says what to use in a script.
 func TestChatNeedsATerminal(t *testing.T) {
 	t.Parallel()
@@ -186,6 +243,9 @@ func TestChatNeedsATerminal(t *testing.T) {
 	if status := cmd.ProcessState.ExitCode(); status != exitUsage || !strings.Contains(string(out), "bareclaw send desk") {
 		t.Errorf("status %d: %s", status, out)
 	}
+	dumb := exec.Command(g.cmd.Path, "chat", "desk")
+	dumb.Env, dumb.Dir = append(slices.Clone(g.env), "TERM=dumb"), g.path("work")
+	g.displayed(dumb).exits(exitUsage)
 	stopped := newMachine(t).display("chat")
 	stopped.sees("bareclaw serve", "bareclaw doctor")
 	if status := stopped.ends(); status != 3 {

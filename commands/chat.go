@@ -1,8 +1,13 @@
 package commands
 
 import (
+	"context"
+	"errors"
 	"os"
+	"os/signal"
 	"os/user"
+	"syscall"
+	"time"
 
 	"bareclaw/client"
 	"bareclaw/commands/chat"
@@ -17,8 +22,8 @@ type Chat struct {
 // Run talks until the user leaves.
 func (c *Chat) Run(ctx *Context) error {
 	out, _ := ctx.Out.(*os.File)
-	if !screen.IsTerminal(ctx.In) || !screen.IsTerminal(out) {
-		return Usagef("chat needs a terminal; in a script use: bareclaw send %s TEXT", c.Channel)
+	if !screen.IsTerminal(ctx.In) || !screen.IsTerminal(out) || os.Getenv("TERM") == "dumb" {
+		return Usagef("chat needs a terminal that can move its cursor; in a script use: bareclaw send %s TEXT", c.Channel)
 	}
 	api, err := ctx.Client()
 	if err != nil {
@@ -36,5 +41,37 @@ func (c *Chat) Run(ctx *Context) error {
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
-	return chat.Run(ctx.Context, chat.Options{Channel: c.Channel, User: name, Client: api, Decider: decider, In: ctx.In, Terminal: out})
+	return untilTold(ctx.Context, func(told context.Context) error {
+		return chat.Run(told, chat.Options{
+			Channel: c.Channel, User: name, Client: api, Decider: decider, In: ctx.In, Terminal: out, Coloured: screen.PaletteFor(out).On,
+		})
+	})
+}
+
+// untilTold runs what changes the terminal, and has ctx end when the process is to end:
+// the terminal is as it was before it does.
+func untilTold(ctx context.Context, run func(context.Context) error) error {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	told, end := context.WithCancel(ctx)
+	defer end()
+	ended := make(chan os.Signal, 1)
+	go func() { // ends with told
+		defer close(ended)
+		select {
+		case s := <-signals:
+			end()
+			ended <- s
+		case <-told.Done():
+		}
+	}()
+	err := run(told)
+	end()
+	s, ok := (<-ended).(syscall.Signal)
+	signal.Stop(signals)
+	if ok { // it ends this process as if nobody had waited for it
+		err = errors.Join(err, syscall.Kill(os.Getpid(), s))
+		time.Sleep(time.Second) // another thread may get it
+	}
+	return err
 }

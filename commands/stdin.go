@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxText bounds a text that is read from standard input, in bytes.
 const maxText = 32 << 20
 
 // errTooLong says that there is more on standard input than is read of it.
-var errTooLong = errors.New("the text on standard input is too long")
+var errTooLong = fmt.Errorf("the text on standard input is longer than %d MiB", maxText>>20)
+
+// errNoText says that standard input is no text, of which some would be lost on the way.
+var errNoText = errors.New("standard input is not UTF-8; iconv makes it that, if it is a text")
 
 // text returns what an argument stands for: itself, or standard input without its last
 // line ends. It blocks until that ends, or the command is interrupted.
@@ -38,6 +42,8 @@ func (c *Context) text(arg string) (string, error) {
 			return "", fmt.Errorf("read the text from standard input: %w", r.err)
 		case len(r.b) > maxText:
 			return "", errTooLong
+		case !utf8.Valid(r.b):
+			return "", errNoText
 		}
 		return strings.TrimRight(string(r.b), "\r\n"), nil
 	}

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -18,6 +19,15 @@ func TestTextOfStandardInput(t *testing.T) {
 		if got, err := c.text(row.arg); err != nil || got != row.want {
 			t.Errorf("%q of %q is %q, %v; want %q", row.arg, row.in, got, err, row.want)
 		}
+	}
+}
+
+// TestNoText: what is no text is refused, and not sent with other characters in it.
+func TestNoText(t *testing.T) {
+	t.Parallel()
+	c := &Context{Context: t.Context(), In: strings.NewReader("caf\xe9")}
+	if got, err := c.text("-"); !errors.Is(err, errNoText) {
+		t.Errorf("it is %q, %v", got, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -54,20 +55,25 @@ func TestEndedWhileItArrived(t *testing.T) {
 }
 
 // played carries out a command and what follows from it, and returns what is printed.
-func played(m *model, cmd tea.Cmd) (printed string) {
+func played(m *model, cmd tea.Cmd) (rows string) {
 	if cmd == nil {
 		return ""
 	}
-	switch msg := cmd().(type) {
-	case nil:
-	case tea.BatchMsg:
-		for _, c := range msg {
-			printed += played(m, c)
+	msg, several := cmd(), reflect.TypeFor[[]tea.Cmd]()
+	if all := reflect.ValueOf(msg); msg != nil && all.CanConvert(several) { // at once, or one after the other
+		for _, c := range all.Convert(several).Interface().([]tea.Cmd) {
+			rows += played(m, c)
 		}
+		return rows
+	}
+	switch msg := msg.(type) {
+	case nil:
+	case printed:
+		return played(m, m.printed())
 	case found:
 		return played(m, m.print(m.talk.found(msg)))
 	default:
 		return fmt.Sprint(msg) // what is printed is a type of the library's own
 	}
-	return printed
+	return rows
 }

@@ -26,6 +26,7 @@ type Options struct {
 	Decider  *client.Client // of the gateway, where approvals can be decided
 	In       io.Reader
 	Terminal *os.File
+	Coloured bool // whether colours are used
 }
 
 // Run talks until the user leaves or ctx ends. A turn that runs then goes on.
@@ -41,7 +42,7 @@ func Run(ctx context.Context, o Options) error {
 	screen := &screen{File: o.Terminal, drawn: make(chan struct{})}
 	m := newModel(ctx, g, first.open(), width(o.Terminal))
 	for _, l := range greeting(o.Channel, first) {
-		_, _ = fmt.Fprintln(o.Terminal, l.render(m.width)) // what comes next fails too
+		_, _ = fmt.Fprintln(o.Terminal, m.render(l)) // what comes next fails too
 	}
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(screen), tea.WithoutSignalHandler())
 	watched := make(chan struct{})

@@ -101,18 +101,18 @@ type away struct{ err error }
 // A back says that the gateway is heard again.
 type back struct{}
 
-// pending has send told which permissions are asked for.
-func (g *gateway) pending(ctx context.Context) tea.Msg {
+// pending returns which permissions are asked for on the channel.
+func (g *gateway) pending(ctx context.Context) asked {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	var list struct{ Approvals []approval }
 	if err := g.o.Client.Do(ctx, http.MethodGet, "/approvals", nil, &list); err != nil {
-		return nil // the stream says that the gateway is away
+		return asked{} // the stream says that the gateway is away
 	}
-	var mine asked
+	mine := asked{sure: true}
 	for _, a := range list.Approvals {
 		if a.Channel == g.o.Channel && a.State == "pending" {
-			mine = append(mine, a)
+			mine.pending = append(mine.pending, a)
 		}
 	}
 	return mine
@@ -143,8 +143,13 @@ type found struct {
 	over  []message
 }
 
-// An asked are permissions that are waited for.
-type asked []approval
+// An asked says which permissions are waited for.
+type asked struct {
+	pending []approval
+	sure    bool     // these and no others; else the gateway could not be asked
+	known   []string // those that were waited for when it was asked
+	again   string   // one of them, whose answer was not taken; empty for none
+}
 
 // say sends a text. It is tried again while the gateway restarts, under one key, so
 // that it is never there twice.

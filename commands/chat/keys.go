@@ -1,7 +1,7 @@
 package chat
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"time"
 
@@ -52,6 +52,7 @@ func (m *model) stop() tea.Cmd {
 		return m.interrupt()
 	case m.input.Value() != "":
 		m.input.Reset()
+		m.at = len(m.past)
 		m.ctrlC = time.Time{}
 		return nil
 	}
@@ -62,7 +63,16 @@ func (m *model) interrupt() tea.Cmd {
 	return tea.Batch(m.print([]line{{asNote, "Stopping…"}}), func() tea.Msg { return m.gateway.interrupt(m.ctx) })
 }
 
+// leave ends the chat when what was said before is printed.
 func (m *model) leave() tea.Cmd {
+	m.printer.closed = true
+	return m.gone()
+}
+
+func (m *model) gone() tea.Cmd {
+	if !m.printer.done() {
+		return nil
+	}
 	m.leaving = true
 	return tea.Quit
 }
@@ -78,10 +88,11 @@ func (m *model) enter() tea.Cmd {
 		m.past = append(m.past, text)
 	}
 	m.at = len(m.past)
+	if text == "/quit" || text == "/exit" {
+		return m.leave()
+	}
 	show := m.print([]line{{asUser, text}})
 	switch {
-	case text == "/quit", text == "/exit":
-		return m.leave()
 	case text == "/help":
 		return tea.Sequence(show, m.print([]line{{asNote, help}}))
 	case len(m.talk.asks) > 0 && m.talk.asks[0].isKey(text):
@@ -93,9 +104,32 @@ func (m *model) enter() tea.Cmd {
 		if decided {
 			return tea.Sequence(show, m.decide(d))
 		}
-		return tea.Sequence(show, m.print(m.talk.asking()))
+		return tea.Sequence(show, m.print(m.talk.ask()))
 	}
-	return tea.Sequence(show, func() tea.Msg { return m.gateway.say(m.ctx, text) })
+	return tea.Sequence(show, m.speak(text))
+}
+
+// speak sends a text when those are sent that were written before.
+func (m *model) speak(text string) tea.Cmd {
+	before, sent := m.spoken, make(chan struct{})
+	m.spoken = sent
+	return func() tea.Msg {
+		defer close(sent)
+		if before != nil {
+			<-before // which does not outlast ctx
+		}
+		return m.gateway.say(m.ctx, text)
+	}
+}
+
+// paste inserts what is pasted: all of it or nothing.
+func (m *model) paste(msg tea.PasteMsg) (cmd tea.Cmd) {
+	msg.Content = strings.ReplaceAll(msg.Content, "\r\n", "\n")
+	if strings.Count(msg.Content, "\n")+strings.Count(msg.Content, "\r")+m.input.LineCount() > writtenLines {
+		return m.print([]line{{asProblem, fmt.Sprintf("Not pasted: the prompt holds %d lines. From a file: bareclaw send %s - < FILE", writtenLines, m.gateway.o.Channel)}})
+	}
+	m.input, cmd = m.input.Update(msg)
+	return cmd
 }
 
 // decide answers what is asked. It stays until the gateway says that it is answered.
@@ -104,14 +138,17 @@ func (m *model) decide(d decision) tea.Cmd {
 	return func() tea.Msg { return m.gateway.decide(m.ctx, id, d) }
 }
 
-// recall puts what was written before into the prompt.
+// recall puts what was written before into the prompt, or what was begun to write.
 func (m *model) recall(at int) tea.Cmd {
-	m.at = at
-	if at == len(m.past) {
-		m.input.Reset()
-		return nil
+	if m.at == len(m.past) {
+		m.draft = m.input.Value()
 	}
-	m.input.SetValue(slices.Clone(m.past)[at])
+	m.at = at
+	text := m.draft
+	if at < len(m.past) {
+		text = m.past[at]
+	}
+	m.input.SetValue(text)
 	m.input.MoveToEnd()
 	return nil
 }

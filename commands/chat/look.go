@@ -2,6 +2,7 @@ package chat
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 
@@ -10,7 +11,7 @@ import (
 
 // drawn returns what stands before the first row of a line and before the others, and
 // how they look. Colours are of the terminal's own sixteen, so that they go with its
-// theme; where it has none, or NO_COLOR is set, they are left out.
+// theme.
 func (k look) drawn() (first, rest string, style lipgloss.Style) {
 	style = lipgloss.NewStyle()
 	switch k {
@@ -31,9 +32,13 @@ func (k look) drawn() (first, rest string, style lipgloss.Style) {
 }
 
 // render returns a line as the terminal gets it, no wider than width columns. What it
-// holds is from outside, and made harmless here.
-func (l line) render(width int) string {
+// holds is from outside, and made harmless here. The library leaves colours out only of
+// what lives, where a terminal has none, or NO_COLOR is set.
+func (l line) render(width int, coloured bool) string {
 	first, rest, style := l.look.drawn()
+	if !coloured {
+		style = lipgloss.NewStyle()
+	}
 	text := strings.TrimRight(plain.Text(strings.ReplaceAll(l.text, "\r\n", "\n")), " \n\t")
 	text = lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), max(1, width-lipgloss.Width(first)), "")
 	out := make([]string, 0, strings.Count(text, "\n")+1)
@@ -43,4 +48,16 @@ func (l line) render(width int) string {
 		before = rest
 	}
 	return strings.Join(out, "\n")
+}
+
+// lastOf returns the end of a text that grows, in which the last rows of it are: to wrap
+// all of a long one at each word takes too long. It begins at one place for a while, so
+// that its rows stay as they are.
+func lastOf(text string) string {
+	const step = 8 << 10 // more than the rows that are shown
+	from := max(0, len(text)/step-1) * step
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return text[from:]
 }

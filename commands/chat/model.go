@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"math"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ const (
 	liveLines = 8
 	// promptLines is how tall the prompt grows.
 	promptLines = 6
+	// writtenLines is how many lines it holds: the textarea (v2.1.1) loses what is more.
+	writtenLines = 10_000
 	// leaveWithin is how soon a second Ctrl-C must come to leave.
 	leaveWithin = 2 * time.Second
 	// tickEvery is how often the time that a turn takes is shown anew.
@@ -39,11 +42,15 @@ type model struct {
 	talk    *talk
 	input   textarea.Model
 	width   int
+	height  int // of the terminal, 0 while it is not known
 	live    live
-	drawn   tea.View // what lives, as it is now
-	before  []string // messages that were open before the channel was listened to
-	past    []string // what was written, oldest first
-	at      int      // which of it is shown; len(past) is none
+	printer printer
+	spoken  chan struct{} // closed when what was written last is sent; nil: nothing was
+	drawn   tea.View      // what lives, as it is now
+	before  []string      // messages that were open before the channel was listened to
+	past    []string      // what was written, oldest first
+	at      int           // which of it is shown; len(past) is none
+	draft   string        // what was being written when it was looked for
 	ctrlC   time.Time
 	ticking bool
 	leaving bool
@@ -52,7 +59,7 @@ type model struct {
 func newModel(ctx context.Context, g *gateway, before []string, width int) *model {
 	in := textarea.New()
 	in.Prompt, in.Placeholder, in.ShowLineNumbers, in.CharLimit = prompt, "Write to Claude; /help says how", false, 0
-	in.DynamicHeight, in.MinHeight, in.MaxHeight = true, 1, promptLines
+	in.DynamicHeight, in.MinHeight, in.MaxHeight, in.MaxContentHeight = true, 1, promptLines, math.MaxInt
 	in.KeyMap.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j")
 	in.SetVirtualCursor(false)
 	in.SetStyles(textarea.Styles{Focused: textarea.StyleState{Placeholder: lipgloss.NewStyle().Faint(true)}})
@@ -71,7 +78,7 @@ func (m *model) resize(width int) {
 
 // Init begins with the prompt, and with what is asked already.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.input.Focus(), func() tea.Msg { return m.gateway.pending(m.ctx) })
+	return tea.Batch(m.input.Focus(), m.lookAsked(""))
 }
 
 // greeting says where the chat is, and what was before.
@@ -89,17 +96,31 @@ func greeting(channel string, a arrival) []line {
 	return lines
 }
 
+// render returns a line as this terminal gets it.
+func (m *model) render(l line) string { return l.render(m.width, m.gateway.o.Coloured) }
+
 // print puts lines into the scrollback, in their order.
 func (m *model) print(lines []line) tea.Cmd {
 	if len(lines) == 0 {
 		return nil
 	}
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = l.render(m.width)
+	for _, l := range lines {
+		m.printer.add(m.render(l))
 	}
-	return tea.Println(strings.Join(out, "\n"))
+	return m.printer.next(m.space())
 }
+
+// printed goes on with what is still to be printed.
+func (m *model) printed() tea.Cmd {
+	m.printer.busy = false
+	if m.printer.closed && m.printer.done() {
+		return m.gone()
+	}
+	return m.printer.next(m.space())
+}
+
+// space is how many rows are above what lives.
+func (m *model) space() int { return m.height - m.live.rows }
 
 // Update takes up a key, or what was heard.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -110,10 +131,18 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
+		m.height = msg.Height
 		m.resize(msg.Width)
 		return nil
 	case tea.KeyPressMsg:
+		if m.printer.closed { // it is leaving
+			return nil
+		}
 		return m.key(msg)
+	case tea.PasteMsg:
+		return m.paste(msg)
+	case printed:
+		return m.printed()
 	case shrink:
 		m.live.shrink(msg)
 		return nil
@@ -128,16 +157,12 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	case decided:
-		if msg.err != nil {
-			return m.print(append([]line{{asProblem, msg.err.Error()}}, m.talk.again(msg.id)...))
+		if msg.err != nil { // also where nothing waits for it any more
+			return tea.Batch(m.print([]line{{asProblem, msg.err.Error()}}), m.lookAsked(msg.id))
 		}
 		return nil
 	case asked:
-		var lines []line
-		for _, a := range msg {
-			lines = append(lines, m.talk.asked(a)...)
-		}
-		return m.print(lines)
+		return m.print(m.talk.askedOf(msg))
 	case found:
 		return m.print(m.talk.found(msg))
 	case away, back, leaving, accepted, queued, started, shown, approvalOpened, approvalClosed, background, notice, outcome:
@@ -170,8 +195,19 @@ func (m *model) lookAgain() tea.Cmd {
 	ids := m.talk.unknown()
 	return tea.Batch(
 		func() tea.Msg { return m.gateway.look(m.ctx, ids) },
-		func() tea.Msg { return m.gateway.pending(m.ctx) },
+		m.lookAsked(""),
 	)
+}
+
+// lookAsked asks which permissions are waited for. Again is the one that is to be asked
+// for once more if it still is; empty for none.
+func (m *model) lookAsked(again string) tea.Cmd {
+	known := m.talk.asking()
+	return func() tea.Msg {
+		a := m.gateway.pending(m.ctx)
+		a.known, a.again = known, again
+		return a
+	}
 }
 
 // A tick has the time that a turn takes shown anew.
@@ -207,15 +243,15 @@ func (m *model) draw() tea.Cmd {
 		return nil
 	}
 	var parts []string
-	if text := m.talk.text.String(); strings.TrimSpace(text) != "" {
-		lines := strings.Split(line{asClaude, text}.render(m.width), "\n")
+	if text := lastOf(m.talk.text.String()); strings.TrimSpace(text) != "" {
+		lines := strings.Split(m.render(line{asClaude, text}), "\n")
 		parts = append(parts, lines[max(0, len(lines)-liveLines):]...)
 	}
 	if len(m.talk.asks) > 0 {
-		parts = append(parts, line{asQuestion, m.talk.asks[0].keys()}.render(m.width))
+		parts = append(parts, m.render(line{asQuestion, m.talk.asks[0].keys()}))
 	}
 	if what := m.talk.activity(time.Now()); what != "" {
-		parts = append(parts, line{asNote, what}.render(m.width))
+		parts = append(parts, m.render(line{asNote, what}))
 	}
 	above := strings.Join(parts, "\n")
 	if above != "" {

@@ -248,11 +248,11 @@ func (t *talk) asked(a approval) []line {
 	if len(t.asks) > 1 {
 		return nil // it is shown when those before it are answered
 	}
-	return t.asking()
+	return t.ask()
 }
 
-// asking shows what is to be answered next, if anything is.
-func (t *talk) asking() []line {
+// ask shows what is to be answered next, if anything is.
+func (t *talk) ask() []line {
 	if len(t.asks) == 0 {
 		return nil
 	}
@@ -266,11 +266,42 @@ func (t *talk) again(id string) []line {
 		return nil
 	}
 	t.asks[0].at = 0
-	return t.asking()
+	return t.ask()
 }
 
 func (t *talk) closed(a approval) []line {
 	t.decided = keep(t.decided, a.ID)
+	return t.remove(a)
+}
+
+// askedOf takes up what is waited for, when it may have been missed what became of that.
+func (t *talk) askedOf(a asked) (lines []line) {
+	pending := func(id string) bool {
+		return slices.ContainsFunc(a.pending, func(p approval) bool { return p.ID == id })
+	}
+	for _, f := range slices.Clone(t.asks) {
+		if a.sure && slices.Contains(a.known, f.approval.ID) && !pending(f.approval.ID) {
+			gone := f.approval
+			gone.State = "waits no longer"
+			lines = append(lines, t.remove(gone)...)
+		}
+	}
+	for _, p := range a.pending {
+		lines = append(lines, t.asked(p)...)
+	}
+	return append(lines, t.again(a.again)...)
+}
+
+// asking are the approvals that wait for an answer.
+func (t *talk) asking() (ids []string) {
+	for _, f := range t.asks {
+		ids = append(ids, f.approval.ID)
+	}
+	return ids
+}
+
+// remove takes an approval away that needs no answer any more.
+func (t *talk) remove(a approval) []line {
 	i := slices.IndexFunc(t.asks, func(f *form) bool { return f.approval.ID == a.ID })
 	if i < 0 {
 		return nil
@@ -282,7 +313,7 @@ func (t *talk) closed(a approval) []line {
 	}
 	lines := []line{{asNote, what + ": " + a.State}}
 	if i == 0 {
-		lines = append(lines, t.asking()...)
+		lines = append(lines, t.ask()...)
 	}
 	return lines
 }

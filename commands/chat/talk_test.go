@@ -2,6 +2,7 @@ package chat
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,5 +70,30 @@ func TestPendingIsOlder(t *testing.T) {
 	}
 	if lines := k.asked(approval{ID: "a2", State: "pending", Tool: "Bash"}); len(lines) != 1 || len(k.asks) != 1 {
 		t.Errorf("it does not ask: %v", lines)
+	}
+}
+
+// TestWaitsNoLonger has an approval end unheard, while the gateway was away: what is asked
+// next is asked, and the words after that are a message again.
+func TestWaitsNoLonger(t *testing.T) {
+	t.Parallel()
+	k := newTalk()
+	a1 := approval{ID: "a1", State: "pending", Tool: "Bash", Input: []byte(`{"command":"ls"}`)}
+	a2, a3 := approval{ID: "a2", State: "pending", Tool: "Write"}, approval{ID: "a3", State: "pending", Tool: "Edit"}
+	k.asked(a1)
+	known := k.asking()
+	k.asked(a3) // heard after the gateway was asked
+	if lines := k.askedOf(asked{known: known, again: "a1"}); len(lines) != 1 || len(k.asks) != 2 {
+		t.Errorf("of a gateway that says nothing it takes %v", lines)
+	}
+	lines := k.askedOf(asked{sure: true, known: known, again: "a1", pending: []approval{a2}})
+	if len(lines) != 2 || !strings.Contains(lines[0].text, "Bash ls: waits no longer") || !strings.Contains(lines[1].text, "Edit") {
+		t.Errorf("it shows %v", lines)
+	}
+	if ids := k.asking(); !slices.Equal(ids, []string{"a3", "a2"}) {
+		t.Errorf("%v wait", ids)
+	}
+	if lines := k.asked(a1); len(lines) > 0 || len(k.asks) != 3 {
+		t.Errorf("one that is asked for after all is not: %v", lines)
 	}
 }
