@@ -59,8 +59,31 @@ func late() error {
 }
 `
 
+// overlays make the source of releases that are not this one's.
+var overlays = map[string]func() (path string, err error){"broken": brokenOverlay, "settling": settlingOverlay}
+
+// settlingSource is a file more in the ledger's source: a migration of either kind.
+const settlingSource = `package ledger
+
+func init() {
+	migrations = append(migrations, "CREATE TABLE added (x INTEGER) STRICT;")
+	breaking = append(breaking, breakingMigration{"CREATE TABLE broke (x INTEGER) STRICT;", len(migrations)})
+}
+`
+
+func settlingOverlay() (path string, err error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(built, "settling.go")
+	b, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(dir, "core/ledger/settling.go"): file}})
+	path = filepath.Join(built, "settling.json")
+	return path, errors.Join(err, os.WriteFile(file, []byte(settlingSource), 0o600), os.WriteFile(path, b, 0o600))
+}
+
 // releaseOf returns the path of the program, built as a release of that name. The one
-// that is named broken misbehaves.
+// that is named broken misbehaves, and what settling makes of a ledger no other reads.
 func releaseOf(t testing.TB, name string) string {
 	t.Helper()
 	path, err := onceBuilt("release-"+name, func(path string) error { return buildRelease(name, path) })
@@ -79,12 +102,12 @@ func buildRelease(name, path string) error {
 			}
 		}
 	}
-	if name == "broken" {
-		overlay, err := brokenOverlay()
+	if overlay := overlays[name]; overlay != nil {
+		replaced, err := overlay()
 		if err != nil {
 			return err
 		}
-		args = append(args, "-overlay", overlay)
+		args = append(args, "-overlay", replaced)
 	}
 	if err := goBuild(append(args, ".")...); err != nil {
 		return err
