@@ -174,6 +174,9 @@ func TestSendRefusesWhatMakesNoSense(t *testing.T) {
 	m.command(commands.ExitUsage, "channels", "list", "desk").tells("unexpected argument desk", "Try: bareclaw channels list --help")
 	m.command(commands.ExitUsage, "serve", "desk").tells("unexpected argument desk", "Try: bareclaw serve --help")
 	m.command(commands.ExitUsage, "schedule", "add", "desk", "tea").tells("--at", "--in", "--every", "--cron")
+	for _, budget := range []string{"NaN", "-1", "Inf"} {
+		m.command(commands.ExitUsage, "schedule", "add", "desk", "tea", "--in", "5m", "--budget="+budget).tells("budget")
+	}
 	m.command(commands.ExitUsage, "send", "desk", " ").tells("not blank")
 	m.command(commands.ExitFailed, "send", "desk", "x", "--push").tells("No adapter")
 	m.command(commands.ExitFailed, "trace", "00000000-0000-0000-0000-000000000000")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 
@@ -41,10 +42,13 @@ func (*ScheduleAdd) Help() string {
 	return "When that is, one of --at, --in, --every and --cron says."
 }
 
-// Validate checks that it is said when.
+// Validate checks that it is said when, and that the budget is one.
 func (a *ScheduleAdd) Validate() error {
-	if a.At == "" && a.In == "" && a.Every == "" && a.Cron == "" {
+	switch {
+	case a.At == "" && a.In == "" && a.Every == "" && a.Cron == "":
 		return Usagef("when? Give one of --at TIME, --in DURATION, --every DURATION, --cron EXPR")
+	case !(a.Budget >= 0) || math.IsInf(a.Budget, 0): // NaN is neither
+		return Usagef("a budget is an amount of USD, not %v", a.Budget)
 	}
 	return nil
 }
