@@ -26,8 +26,9 @@ func (m *machine) showLogs() {
 	if !m.t.Failed() {
 		return
 	}
+	kept := m.path("state/bareclaw.log") // the same once more, unless the daemon was started detached
 	for who, log := range said {
-		if log != "" {
+		if log != "" && (who != kept || said["the daemon"] == "") {
 			m.t.Logf("log of %s:\n%s", who, excerpt(log))
 		}
 	}
