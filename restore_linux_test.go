@@ -21,6 +21,7 @@ func TestRestoreIsKilled(t *testing.T) {
 	t.Parallel()
 	needStrace(t)
 	m := newMachine(t)
+	m.env = append(m.env, "TMPDIR="+m.path("home")) // where what was killed leaves something
 	g := m.start()
 	g.say("http", "echo one")
 	g.signal(syscall.SIGINT)
