@@ -108,7 +108,9 @@ func TestDoctorOfATurn(t *testing.T) {
 			t.Parallel()
 			m := newMachine(t)
 			m.set("BARECLAW_CLAUDE=" + m.scriptedClaude("2.1.329", row.answer))
-			m.doctor().tells(row.level, row.code, row.parts...)
+			d := m.doctor()
+			d.tells(row.level, row.code, row.parts...)
+			d.tells(doctor.Note, "login_unseen", "run `claude` once") // since none answers whether there is one
 		})
 	}
 }
