@@ -113,18 +113,17 @@ func (w *wizard) set(name string) string {
 	if value := w.shadows[name]; value != "" {
 		return value
 	}
-	value, _ := w.saved(name)
-	return value
+	return w.saved(name)
 }
 
-// saved returns what the file of the settings sets a variable to, and false if it does
-// not.
-func (w *wizard) saved(name string) (string, bool) {
+// saved returns what the file of the settings sets a variable to, empty if it does not.
+func (w *wizard) saved(name string) string {
 	f, err := envfile.Open(w.path)
 	if err != nil {
-		return "", false // open has said so
+		return "" // open has said so
 	}
-	return f.Get(name)
+	value, _ := f.Get(name)
+	return value
 }
 
 // isRead reports whether a gateway reads the file of the settings by itself.

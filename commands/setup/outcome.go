@@ -70,7 +70,7 @@ func (w *wizard) interrupted(s Summary) {
 	if !w.wrote {
 		w.say("No setting was changed.")
 	}
-	if saved, _ := w.saved(varBot); w.bot.token != "" && w.bot.token != saved {
+	if w.bot.token != "" && w.bot.token != w.saved(varBot) {
 		w.say("The bot's token was not saved.")
 	}
 	if w.launched && !w.running {
