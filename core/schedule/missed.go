@@ -77,7 +77,7 @@ func judge(dues []time.Time, more int, now time.Time, rule Missed) []verdict {
 			v.why = fmt.Sprintf("It could not be sent within %s of its time (missed: %s).", shortDuration(max(onTime, rule.Within)), rule)
 		}
 		if !v.send {
-			v.why += " The gateway did not run, the machine slept, or its disk was full."
+			v.why += " The gateway did not run, the machine slept, its disk was full, or prechecks took long."
 		}
 		if i == 0 && more > 0 {
 			v.why = strings.TrimSpace(fmt.Sprintf("%s %d earlier ones were missed too.", v.why, more))
