@@ -259,16 +259,16 @@ func (l *lane) settle(v verdict) {
 }
 
 func (l *lane) tell(v verdict) {
+	outcomes, updates := make([]*Message, 0, len(v.items)), make([]Update, 0, len(v.items))
 	for _, it := range v.items {
 		msg := *it.msg
+		outcomes = append(outcomes, &msg)
 		u := Update{At: l.now(), Kind: UpdateResult, Turn: msg.Turn, Message: &msg}
-		settle := func() { l.m.desk.settle(&msg) }
-		if l.toldBefore(&u) {
-			settle()
-		} else {
-			l.m.hub.publishWith(settle, l.key, u)
+		if !l.toldBefore(&u) {
+			updates = append(updates, u)
 		}
 	}
+	l.m.hub.publishWith(func() { l.m.desk.settle(outcomes) }, l.key, updates)
 	if v.told != nil {
 		v.told()
 	}

@@ -75,12 +75,16 @@ func (h *hub) publish(key ChannelKey, u Update) {
 }
 
 // publishWith is publish together with what others learn from by another way: who knows
-// that and subscribes then does not see the update. It must not call the hub.
-func (h *hub) publishWith(also func(), key ChannelKey, u Update) {
+// that and subscribes then does not see the updates. It must not call the hub.
+func (h *hub) publishWith(also func(), key ChannelKey, updates []Update) {
 	h.mu.RLock() // nobody enters meanwhile
 	defer h.mu.RUnlock()
 	also()
-	if f := h.feeds[key]; f != nil {
+	f := h.feeds[key]
+	if f == nil {
+		return
+	}
+	for _, u := range updates {
 		f.publish(u)
 	}
 }

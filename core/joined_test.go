@@ -88,3 +88,26 @@ func TestJoinedToolTurnIsNotPutBack(t *testing.T) {
 		w.after(limitPause + time.Second)
 	})
 }
+
+// Who learns that another message was answered with the text finds it there at once.
+func TestCarrierIsThereFirst(t *testing.T) {
+	t.Parallel()
+	for range 2000 {
+		var d desk
+		carried, carrier := Message{ID: "1"}, Message{ID: "2"}
+		carried.Reply.Into = carrier.ID
+		d.add(newTicket(carried))
+		d.add(newTicket(carrier))
+		first, _ := d.find(carried.ID)
+		second, _ := d.find(carrier.ID)
+		there := make(chan bool)
+		go func() {
+			<-first.Done()
+			there <- isClosed(second.done)
+		}()
+		d.settle([]*Message{&carried, &carrier})
+		if !<-there {
+			t.Fatal("the text is not there yet")
+		}
+	}
+}

@@ -140,11 +140,16 @@ func (d *desk) find(id MessageID) (*Ticket, bool) {
 	return t, ok
 }
 
-// settle closes the ticket with the outcome, which must not change any more.
-func (d *desk) settle(m *Message) {
-	if t, ok := d.find(m.ID); ok {
-		t.outcome = m
-		close(t.done)
+// settle closes the tickets with the outcomes, which must not change any more. Those that
+// carry a text come first: who learns that another message was answered with it finds it.
+func (d *desk) settle(outcomes []*Message) {
+	for _, carried := range [...]bool{false, true} {
+		for _, m := range outcomes {
+			if t, ok := d.find(m.ID); ok && (m.Reply.Into != "") == carried {
+				t.outcome = m
+				close(t.done)
+			}
+		}
 	}
 }
 
