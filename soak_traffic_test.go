@@ -201,7 +201,7 @@ func (l *soakLine) accepted(s *soakMessage, a answer, err error) {
 		l.t.Errorf("%s: accepted as %s and as %s", s.token, s.id, id)
 	case id != "":
 		s.id, s.doubt = id, false
-	case err != nil:
+	case err != nil, a.status >= 500: // in the latter case it is refused, or that is not known
 		s.doubt = true
 	case a.status == 200:
 		l.t.Errorf("%s: status 200 without a message: %s", s.token, a.body)
