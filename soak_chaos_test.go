@@ -113,19 +113,27 @@ func (r *soakRun) down(what func()) {
 	r.epoch.Add(1)
 }
 
-// lookAfter sees to it that there is a gateway again where the first process has ended
-// later than what it was killed by: a keeper whose daemon dies while it hands over may
-// find nobody who goes on, and whoever was about to go on then ends too.
-func (r *soakRun) lookAfter(until <-chan struct{}) {
-	for {
-		select {
-		case <-r.daemon.Load().done:
-			r.down(func() {})
-		case <-time.After(50 * time.Millisecond): // it may be another one by now
-		case <-until:
-			return
+// lookedAfter does something while it is seen to that there is a gateway again where the
+// first process has ended later than what it was killed by: a keeper whose daemon dies
+// while it hands over may find nobody who goes on, and whoever was about to go on then
+// ends too.
+func (r *soakRun) lookedAfter(do func()) {
+	calm, looked := make(chan struct{}), make(chan struct{})
+	go func() { // ends with calm
+		defer close(looked)
+		for {
+			select {
+			case <-r.daemon.Load().done:
+				r.down(func() {})
+			case <-time.After(50 * time.Millisecond): // it may be another one by now
+			case <-calm:
+				return
+			}
 		}
-	}
+	}()
+	do()
+	close(calm)
+	<-looked
 }
 
 // holder returns the daemon that has the state directory, if one has.
@@ -285,13 +293,15 @@ func (r *soakRun) sighup() {
 
 // restart asks for a restart, and waits for it or not.
 func (r *soakRun) restart(s soakStep) {
-	g := r.daemon.Load()
 	h, err := r.request("GET", "/health", nil)
 	if err != nil {
 		return // it has ended by itself, or there is a complaint
 	}
 	if a, err := r.request("POST", "/restart", nil); err == nil && a.status == 200 && s.n%2 == 0 {
-		g.restarted(h.number("generation"))
+		r.eventually("the restart is over", func() bool { // of whichever gateway there is: it may end of an earlier blow
+			now, err := r.daemon.Load().do("GET", "/health", nil)
+			return err == nil && now.flag("ready") && now.number("generation") > h.number("generation")
+		})
 	} else if err == nil && a.status != 200 {
 		r.t.Errorf("POST /restart: status %d: %s", a.status, a.body)
 	}

@@ -29,9 +29,11 @@ func TestSoakTelegram(t *testing.T) {
 		others.Go(func() { p.talk(r) })
 	}
 	others.Go(r.weather)
-	r.chaos(length, -1)
-	close(r.stop)
-	others.Wait()
+	r.lookedAfter(func() {
+		r.chaos(length, -1)
+		close(r.stop)
+		others.Wait()
+	})
 	if !t.Failed() {
 		r.auditChats()
 	}

@@ -89,14 +89,12 @@ func (r *soakRun) run(channels int, length time.Duration, blows int) {
 	}
 	helped := make(chan struct{})
 	go func() { defer close(helped); r.help() }() // ends when no client waits any more
-	calm, lookedAfter := make(chan struct{}), make(chan struct{})
-	go func() { defer close(lookedAfter); r.lookAfter(calm) }() // ends with calm
-	r.chaos(length, blows)
-	close(r.stop)
-	clients.Wait()
-	<-helped
-	close(calm)
-	<-lookedAfter
+	r.lookedAfter(func() {
+		r.chaos(length, blows)
+		close(r.stop)
+		clients.Wait()
+		<-helped
+	})
 }
 
 // rand returns the n-th stream of random numbers of the run.
