@@ -330,7 +330,7 @@ func (l *lane) reset(done chan<- error) {
 	}
 	l.busy = "closing the channel" // first: nothing is to be dispatched when a turn ends here
 	l.parked, l.tried = nil, nil
-	reply := Reply{State: Cancelled, Code: CodeReset, Error: "The channel was closed."}
+	reply := Reply{State: Cancelled, Code: CodeReset, Error: "The conversation was closed before this message was answered."}
 	for _, f := range slices.Clone(l.flights) {
 		if !f.answered && f.frozen {
 			l.finish(f, reply)

@@ -113,7 +113,7 @@ func scanMessage(scan func(...any) error) (core.Message, error) {
 	m.Reply = core.Reply{
 		State: m.State, Text: reply, IsError: o.IsError, Code: o.Code, Error: o.Error, Coalesced: o.Coalesced, Into: o.Into, Via: o.Via,
 		Duration: o.Duration, CostUSD: o.CostUSD, SessionID: o.SessionID, Done: o.Done, Notices: o.Notices,
-	}
+	}.Complete()
 	return m, nil
 }
 
