@@ -237,6 +237,9 @@ func (l *lane) restore(r *remains) {
 		}
 	}
 	l.busy, l.attaching = "looking for the session host", true
+	for _, it := range l.pending {
+		l.interruptFor(it) // an earlier process may have had no time to
+	}
 	id := l.sessionID
 	l.m.wg.Go(func() {
 		s, err := l.m.o.Agent.Attach(l.m.ctx, l.key)
