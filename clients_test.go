@@ -215,6 +215,7 @@ func (s *stream) next(kinds ...string) (event, bool) {
 				return event{}, false
 			}
 			s.seen = append(s.seen, e)
+			checkOutcomes(s.t, "event "+e.kind, e.data.json)
 			if slices.Contains(kinds, e.kind) {
 				return e, true
 			}

@@ -236,3 +236,43 @@ func (g *gateway) toolTurn(channel string) {
 		}
 	}
 }
+
+// TestCrashBeforeAnInterrupt kills the daemon when a message with the mode interrupt is
+// on record and nothing else has come of it: the next daemon ends the turn.
+func TestCrashBeforeAnInterrupt(t *testing.T) {
+	t.Parallel()
+	needStrace(t)
+	m := newMachine(t)
+	g := m.start()
+	recorded := 0
+	for n := 0; recorded < 3 && n < 50 && !t.Failed(); n++ { // some syncs are of something else
+		channel := fmt.Sprintf("r%d", n)
+		running, finish := g.occupy(channel)
+		tr := m.trace(g.cmd.Process.Pid, "fdatasync,fsync:signal=SIGKILL:when=1")
+		a, err := g.do("POST", "/message", obj{"channel": channel, "text": "echo urgent", "mode": "interrupt"}, "Prefer", "respond-async")
+		if err == nil {
+			t.Logf("it was accepted before a sync: %s", a.body)
+		}
+		tr.detach()
+		if err == nil && !g.ended() {
+			t.Fatal("the ledger was not synced")
+		}
+		g.waitEnd()
+		g = m.start()
+		list := g.must("GET", "/channels/"+channel+"/messages", nil, 200).array("messages")
+		if len(list) == 1 {
+			finish() // the message did not come so far
+			g.outcome(running)
+			continue
+		}
+		recorded++
+		if a := g.outcome(running); a.str("state") != "cancelled" || a.code() != "interrupted" || !strings.Contains(a.str("text"), "newer message") {
+			t.Errorf("the turn that was to be interrupted: %s", a.body)
+		}
+		g.outcome(list[0].str("message_id")).want(t, "urgent")
+	}
+	if recorded == 0 {
+		t.Error("no message was on record when the daemon was killed")
+	}
+	g.balanced()
+}

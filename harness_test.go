@@ -427,6 +427,7 @@ func (g *gateway) do(method, path string, body any, header ...string) (answer, e
 		return a, err
 	}
 	_ = json.Unmarshal(a.body, &a.json) // what is not JSON has no fields
+	checkOutcomes(g.t, method+" "+path, any(a.json))
 	return a, nil
 }
 

@@ -89,7 +89,7 @@ func TestTelegramMenu(t *testing.T) {
 
 func TestTelegramNew(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := newChat(t)
+	m, api, anna, chat := newChat(t)
 	g := m.start()
 	chat.Send(anna, "/new")
 	says(chat, "nothing to forget")
@@ -101,12 +101,28 @@ func TestTelegramNew(t *testing.T) {
 	chat.AwaitMessage("a history without what came before", func(m telegramtest.Message) bool {
 		return m.FromBot && strings.HasPrefix(m.Text, "[") && !strings.Contains(m.Text, "echo one")
 	})
-	chat.Send(anna, "tool 600000 long")
+	running := chat.Send(anna, "tool 600000 long")
 	g.runs(channelOf(chat), "long")
-	chat.Send(anna, "echo never")
+	waiting := chat.Send(anna, "echo never")
+	g.eventually("a message waits", func() bool { return g.channel(channelOf(chat)).number("waiting") == 1 })
 	chat.Send(anna, "/new@"+"other_bot")
 	chat.Send(anna, "/new")
-	says(chat, "Forgotten", "has been ended", "1 waiting message was cancelled")
+	says(chat, "Forgotten")
+	for text, id := range map[string]int{"long": running.MessageID, "never": waiting.MessageID} {
+		chat.AwaitMessage("what became of "+text, func(m telegramtest.Message) bool {
+			return m.ReplyTo == id && m.Text == "⏹ The conversation was closed before this message was answered."
+		})
+	}
+	m.settled(api, chat)
+	told := 0
+	for _, text := range texts(chat) {
+		if strings.Contains(text, "closed before") || strings.Contains(text, "cancelled") {
+			told++
+		}
+	}
+	if told != 2 {
+		t.Errorf("two messages were ended, and the chat tells %d times of that: %q", told, texts(chat))
+	}
 	if g.begun("never") != 0 {
 		t.Error("a cancelled message ran")
 	}
@@ -175,13 +191,16 @@ func TestTelegramQueue(t *testing.T) {
 	free := m.path("go")
 	chat.Send(anna, "toolwait "+free)
 	g.runs(channelOf(chat), "toolwait")
-	chat.Send(anna, "echo *first*")
+	first := chat.Send(anna, "echo *first*")
 	chat.Send(anna, "echo second")
 	g.eventually("both wait", func() bool { return g.channel(channelOf(chat)).number("waiting") == 2 })
 	chat.Send(anna, "/queue")
 	list := says(chat, "2 messages wait", "1. Anna Arden: echo *first*", "2. Anna Arden: echo second")
 	told(t, api, chat.Tap(anna, list.ID, "Drop 1"), "Dropped")
 	list = becomes(t, api, chat, list.ID, "1 message waits", "1. Anna Arden: echo second")
+	chat.AwaitMessage("what became of the dropped message", func(m telegramtest.Message) bool {
+		return m.ReplyTo == first.MessageID && m.Text == "⏹ Cancelled before it was begun."
+	})
 	if strings.Contains(list.Text, "first") {
 		t.Errorf("the list is still %q", list.Text)
 	}

@@ -20,6 +20,9 @@ func (l *lane) admit(it *item) {
 		return
 	}
 	l.arrives(it)
+	if f := l.running(); f != nil && it.msg.Mode == Interrupt {
+		it.msg.Interrupts = f.turn.ID
+	}
 	l.pending = append(l.pending, it)
 	if it.msg.SourceKey != "" || it.decides != nil || !l.idle() {
 		l.accept(it)
@@ -84,12 +87,20 @@ func (l *lane) acceptDone(it *item, err error) {
 // press does what the mode of a waiting message asks for. Not before the message
 // is durable: what is refused, or a duplicate, must not touch the running turn.
 func (l *lane) press(it *item) {
-	switch f := l.running(); {
-	case f == nil:
-	case it.msg.Mode == Interrupt:
-		l.interrupt(f, &stop{code: CodeInterrupted, text: "Interrupted by a newer message."})
-	case it.msg.Mode == Steer:
+	l.interruptFor(it)
+	if f := l.running(); f != nil && it.msg.Mode == Steer {
 		l.steer(it, f)
+	}
+}
+
+// interruptFor ends the turn that a waiting message interrupts, if it still runs, and
+// never a later one.
+func (l *lane) interruptFor(it *item) {
+	if it.msg.Interrupts == "" {
+		return
+	}
+	if f := l.flight(it.msg.Interrupts); f != nil && !f.answered {
+		l.interrupt(f, &stop{code: CodeInterrupted, text: "Interrupted by a newer message."})
 	}
 }
 

@@ -104,6 +104,9 @@ type Message struct {
 	Deliver    bool
 	ReceivedAt time.Time
 	Rank       int // what waits is ordered by it, then by acceptance; 0, or less when it was put first
+	// Interrupts is the turn that ran when the message came, if its mode is [Interrupt].
+	// It is on record so that a new process ends the turn where the old one had no time to.
+	Interrupts TurnID
 
 	State        State
 	Turn         TurnID    // the turn it became part of, if any

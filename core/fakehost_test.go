@@ -47,7 +47,7 @@ func (h *fakeHost) connectLocked(by *life) *fakeSession {
 		h.client.cutLocked()
 	}
 	s := &fakeSession{h: h, life: by, events: make(chan []Event, 1), quit: make(chan struct{}), info: SessionInfo{
-		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready, Said: h.next,
+		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready, Said: h.next, Replays: h.next > h.acked,
 		Turns: slices.Clone(h.turns), Working: slices.Clone(h.working), Requests: slices.Clone(h.requests), Tasks: h.tasks, Settings: h.launch.Settings.Fingerprint(),
 	}}
 	h.client = s

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +22,7 @@ const (
 	CodeAgentFailed = "agent_failed"   // the agent could not be started
 	CodeAgentExit   = "agent_exit"     // the agent died on it again and again
 	CodeStorage     = "storage_failed" // the ledger could not be read
+	CodeAgentError  = "agent_error"    // the agent reports an error and does not say which
 
 	// Two of the agent's own words park the channel.
 	CodeNotLoggedIn = "not_logged_in"
@@ -46,7 +48,7 @@ func (l *lane) finish(f *flight, reply Reply) { l.finishAll([]*flight{f}, reply,
 // finishAll gives the messages of turns that share one outcome that outcome. The
 // last message of the first turn carries the text; the others point to it.
 func (l *lane) finishAll(fs []*flight, reply Reply, r *Result) {
-	fs = withFolded(fs)
+	fs, reply = withFolded(fs), reply.Complete()
 	now := l.now()
 	var p *park
 	if parks(reply.Code) {
@@ -218,7 +220,27 @@ type verdict struct {
 
 func (v *verdict) give(it *item, r Reply) {
 	v.items = append(v.items, it)
-	v.change.Settle = append(v.change.Settle, Settlement{ID: it.msg.ID, Reply: r})
+	v.change.Settle = append(v.change.Settle, Settlement{ID: it.msg.ID, Reply: r.Complete()})
+}
+
+// Complete returns the reply with all that an outcome of its state has. Every outcome but
+// an answer is an error with a code and a sentence, also one that an older gateway wrote
+// down without them; its text is the sentence, unless another message carries the text.
+func (r Reply) Complete() Reply {
+	if r.State == Answered {
+		return r
+	}
+	r.IsError = true
+	code, sentence := CodeAgentError, "Claude ended the turn with an error and did not say which."
+	if r.State == Cancelled {
+		code, sentence = CodeCancelled, "The message was cancelled."
+	}
+	r.Code = cmp.Or(r.Code, code)
+	r.Error = cmp.Or(r.Error, r.Text, sentence)
+	if !r.Coalesced {
+		r.Text = cmp.Or(r.Text, r.Error)
+	}
+	return r
 }
 
 // letGo lets the events be acknowledged that the turn's outcome came from.

@@ -41,6 +41,7 @@ type lane struct {
 	paid        map[string]struct{} // background results that an earlier gateway has counted
 	busy        string              // why nothing may be dispatched now: starting up, recovering, …
 	opening     bool                // a session is being started
+	endLater    bool                // turns that are to be ended wait for the session's replay
 	reordering  bool                // the queue is being written, in another order or to another channel
 	halts       int                 // for whose sake no turn is begun
 	stills      []*stillness        // those who wait for nothing to happen
@@ -217,6 +218,7 @@ func (l *lane) run(ctx context.Context, r *remains) {
 				l.take(ev)
 			}
 			l.hearing = 0
+			l.endStopped()
 		}
 	}
 }

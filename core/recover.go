@@ -237,6 +237,9 @@ func (l *lane) restore(r *remains) {
 		}
 	}
 	l.busy, l.attaching = "looking for the session host", true
+	for _, it := range l.pending {
+		l.interruptFor(it) // an earlier process may have had no time to
+	}
 	id := l.sessionID
 	l.m.wg.Go(func() {
 		s, err := l.m.o.Agent.Attach(l.m.ctx, l.key)
@@ -330,7 +333,7 @@ func (l *lane) reset(done chan<- error) {
 	}
 	l.busy = "closing the channel" // first: nothing is to be dispatched when a turn ends here
 	l.parked, l.tried = nil, nil
-	reply := Reply{State: Cancelled, Code: CodeReset, Error: "The channel was closed."}
+	reply := Reply{State: Cancelled, Code: CodeReset, Error: "The conversation was closed before this message was answered."}
 	for _, f := range slices.Clone(l.flights) {
 		if !f.answered && f.frozen {
 			l.finish(f, reply)

@@ -86,7 +86,7 @@ func (l *lane) opened(o opening) {
 func (l *lane) adopt(s Session) {
 	l.session, l.events, l.info = s, s.Events(), s.Info()
 	l.ready = l.info.Ready
-	l.exit, l.stray = nil, nil
+	l.exit, l.stray, l.endLater = nil, nil, false
 	l.seen, l.acked, l.holds, l.past = 0, 0, nil, nil
 	l.floor = l.m.hub.published(l.key, l.host())
 	l.tasks = l.info.Tasks

@@ -116,8 +116,14 @@ func (l *lane) interrupt(f *flight, s *stop) {
 }
 
 // requestEnd asks the agent to end the turn, and sees to it that it does. An
-// agent that is still starting would begin the turn first, so it is ended.
+// agent that is still starting would begin the turn first, so it is ended. While the
+// host replays what was said before, the turn may have ended, and the agent be at
+// another one that must not be hit: the request waits for the end of that.
 func (l *lane) requestEnd(f *flight) {
+	if l.replaying() {
+		l.endLater = true
+		return
+	}
 	if !l.ready {
 		l.kill(f)
 		return
@@ -126,6 +132,23 @@ func (l *lane) requestEnd(f *flight) {
 		l.about(f).Warn("interrupt not sent", "err", err)
 	}
 	l.killAfter(f, f.stop.patience())
+}
+
+// replaying reports whether the host still says again what an earlier process may not
+// have heard.
+func (l *lane) replaying() bool { return l.info.Replays && l.seen < l.info.Said }
+
+// endStopped requests the end of turns that waited for the end of the replay.
+func (l *lane) endStopped() {
+	if !l.endLater || l.replaying() || l.session == nil {
+		return
+	}
+	l.endLater = false
+	for _, f := range l.flights {
+		if f.stop != nil && f.handed && !f.answered {
+			l.requestEnd(f)
+		}
+	}
 }
 
 func (s *stop) patience() time.Duration { return cmp.Or(s.grace, interruptGrace) }

@@ -263,6 +263,135 @@ func TestInterruptMode(t *testing.T) {
 	})
 }
 
+// interruptedUnheard submits a message that interrupts, and crashes when that is on record
+// and before anything comes of it.
+func (w *world) interruptedUnheard(text string) MessageID {
+	w.t.Helper()
+	w.ledger.setUnheard(true)
+	s := w.submitting(text, mode(Interrupt))
+	synctest.Wait()
+	w.crash()
+	w.ledger.setUnheard(false)
+	messages, err := w.ledger.Messages(w.t.Context(), "c", 1, "")
+	if err != nil || len(messages) != 1 || messages[0].Content.Text != text {
+		w.t.Fatalf("the newest message is %+v, %v", messages, err)
+	}
+	if s.over.Load() && s.err == nil {
+		w.t.Fatal("its sender was told")
+	}
+	return messages[0].ID
+}
+
+// The turn that a message interrupts is on record with it: a new process does what the old
+// one had no time for.
+func TestInterruptModeAfterACrash(t *testing.T) {
+	t.Parallel()
+	for name, dead := range map[string]bool{"the agent works": false, "the agent is dead": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				m, h, id := w.begun("one")
+				urgent := w.interruptedUnheard("urgent")
+				if h.interrupted() != 0 {
+					t.Fatal("interrupted before the crash")
+				}
+				if dead {
+					h.die()
+				}
+				w.start()
+				synctest.Wait()
+				if !dead {
+					if h.interrupted() != 1 {
+						t.Fatalf("the agent was interrupted %d times", h.interrupted())
+					}
+					h.results(Result{Turns: []TurnID{id}, IsError: true, Interrupted: true})
+					h.done(id)
+				}
+				w.wantsNow(m.Message.ID, Cancelled, CodeInterrupted, "newer message")
+				h, id = w.running()
+				h.answer(id, "ok")
+				w.wantsNow(urgent, Answered, "", "ok")
+			})
+		})
+	}
+}
+
+// A turn that began after the message had come is not its concern, in this life or the next.
+func TestInterruptModeNamesItsTurn(t *testing.T) {
+	t.Parallel()
+	t.Run("crash", func(t *testing.T) {
+		t.Parallel()
+		play(t, Options{}, func(t *testing.T, w *world) {
+			m, h, id := w.begun("one")
+			between := w.submit("/context") // a turn of its own
+			urgent := w.interruptedUnheard("urgent")
+			h.result("ok", id)
+			h.done(id)
+			w.start()
+			synctest.Wait()
+			w.wantsNow(m.Message.ID, Answered, "", "ok")
+			h, id = w.running()
+			h.begin(id)
+			w.after(time.Minute)
+			if h.interrupted() != 0 {
+				t.Error("a later turn was interrupted")
+			}
+			h.answer(id, "the context")
+			w.wantsNow(between.Message.ID, Answered, "", "the context")
+			h, id = w.running()
+			h.answer(id, "at last")
+			w.wantsNow(urgent, Answered, "", "at last")
+		})
+	})
+	t.Run("crash, and the agent is at another turn", func(t *testing.T) {
+		t.Parallel()
+		play(t, Options{}, func(t *testing.T, w *world) {
+			m, h, id := w.begun("one")
+			steered := w.submit("two", mode(Steer))
+			_, next := w.running()
+			urgent := w.interruptedUnheard("urgent")
+			h.result("ok", id)
+			h.done(id)
+			h.begin(next)
+			w.start()
+			w.after(time.Minute)
+			w.wantsNow(m.Message.ID, Answered, "", "ok")
+			if h.interrupted() != 0 {
+				t.Error("a later turn was interrupted")
+			}
+			h.answer(next, "both")
+			w.wantsNow(steered.Message.ID, Answered, "", "both")
+			h, id = w.running()
+			h.answer(id, "at last")
+			w.wantsNow(urgent, Answered, "", "at last")
+		})
+	})
+	t.Run("slow disk", func(t *testing.T) {
+		t.Parallel()
+		play(t, Options{}, func(t *testing.T, w *world) {
+			_, h, id := w.begun("one")
+			between := w.submit("/context")
+			w.ledger.hold()
+			urgent := w.submitting("urgent", mode(Interrupt))
+			h.result("ok", id)
+			h.done(id)
+			synctest.Wait()
+			w.ledger.release()
+			synctest.Wait()
+			h, id = w.running()
+			w.after(time.Minute)
+			if h.interrupted() != 0 {
+				t.Error("a later turn was interrupted")
+			}
+			h.answer(id, "the context")
+			w.wants(between, Answered, "", "the context")
+			h, id = w.running()
+			h.answer(id, "at last")
+			w.wants(urgent.ticket, Answered, "", "at last")
+		})
+	})
+}
+
 // A message does not interrupt the turn that it has become part of itself.
 func TestInterruptModeSparesItsOwnTurn(t *testing.T) {
 	t.Parallel()

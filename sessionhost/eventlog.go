@@ -210,15 +210,16 @@ func (l *eventLog) read(batch []byte, after uint64, most int) ([]byte, uint64, e
 
 // attach makes a daemon the one whose acknowledgements count, instead of an older one,
 // whose last ones may still be on their way: what is kept now is kept for it. last is the
-// newest entry, 0 if there was none, and working are the turns that claude had begun,
-// and was not done with, before the first entry that is kept.
-func (l *eventLog) attach(reader any, generation int64) (last uint64, working []string) {
+// newest entry, 0 if there was none, working are the turns that claude had begun,
+// and was not done with, before the first entry that is kept, and kept says whether
+// there is one: all up to last follow then.
+func (l *eventLog) attach(reader any, generation int64) (last uint64, working []string, kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if generation >= l.newest {
 		l.reader, l.newest = reader, generation
 	}
-	return l.next - 1, slices.Clone(l.work.turns)
+	return l.next - 1, slices.Clone(l.work.turns), len(l.entries) > 0
 }
 
 // ack forgets the entries up to seq, if it is the attached daemon that has them.

@@ -75,6 +75,7 @@ type welcome struct {
 	Working   []string          `json:"working,omitempty"` // turns that claude had begun, and was not done with, before the entries that follow
 	Requests  []json.RawMessage `json:"requests,omitempty"`
 	Seq       uint64            `json:"seq,omitempty"`   // of the last event so far: of those, only Requests wait for an answer
+	Kept      bool              `json:"kept,omitempty"`  // entries up to Seq follow; older hosts do not say
 	Error     string            `json:"error,omitempty"` // with frameRefused
 }
 

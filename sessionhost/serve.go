@@ -130,12 +130,12 @@ func (h *host) welcome(c *socket, generation int64) (welcome, error) {
 	if err := h.replace(c, generation); err != nil {
 		return welcome{}, err
 	}
-	last, working := h.said.attach(c, generation) // before the requests: a newer one is an event as well
+	last, working, kept := h.said.attach(c, generation) // before the requests: a newer one is an event as well
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	w := welcome{
 		Type: frameWelcome, Version: protocolVersion, Channel: h.at.Load().Channel, SessionID: h.b.SessionID,
-		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Launch: h.b.Launch, Settings: h.b.Settings, Tasks: h.tasks, Turns: slices.Clone(h.turns), Working: working, Seq: last,
+		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Launch: h.b.Launch, Settings: h.b.Settings, Tasks: h.tasks, Turns: slices.Clone(h.turns), Working: working, Seq: last, Kept: kept,
 	}
 	for _, id := range h.order {
 		w.Requests = append(w.Requests, h.requests[id])

@@ -76,7 +76,7 @@ func greetHost(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, e
 	}
 	s := &session{
 		c: c, frames: frames, events: make(chan []core.Event, eventBuffer), quit: make(chan struct{}),
-		info:   core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Tasks: w.Tasks, Settings: w.Settings},
+		info:   core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.Tasks, Settings: w.Settings},
 		launch: w.Launch, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
 	}
 	s.info.HostStart, _ = procs.StartTime(w.PID) // 0 of one that has just ended

@@ -38,7 +38,7 @@ func TestWorklist(t *testing.T) {
 		l.attach(daemon, int64(seq))
 		l.ack("an older one", uint64(seq+1))
 		l.ack(daemon, uint64(seq))
-		if last, working := l.attach(daemon, int64(seq)); fmt.Sprint(working) != want || last != 10 {
+		if last, working, kept := l.attach(daemon, int64(seq)); fmt.Sprint(working) != want || last != 10 || kept != (seq < 10) {
 			t.Errorf("after %d of %d entries claude works on %v, want %s", seq, last, working, want)
 		}
 	}

@@ -65,7 +65,7 @@ func (f *fake) echo() *fake {
 var fakeStart = time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC)
 
 func settle(m *core.Message, r core.Reply) {
-	m.State, m.Reply, m.Turn = r.State, r, "01890000-0000-7000-8000-00000000aaaa"
+	m.State, m.Reply, m.Turn = r.State, r.Complete(), "01890000-0000-7000-8000-00000000aaaa"
 	m.DispatchedAt, m.EndedAt = fakeStart.Add(time.Millisecond), fakeStart.Add(time.Second)
 }
 

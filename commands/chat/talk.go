@@ -349,6 +349,9 @@ func (t *talk) outcome(m message) (lines []line) {
 		lines = append(lines, t.said(m.Text, m.IsError))
 	}
 	t.last = ""
+	if m.Turn == "" && m.IsError { // no time passed and nothing was spent, as the text says
+		return lines
+	}
 	return append(lines, line{asNote, summary(m)})
 }
 

@@ -35,6 +35,24 @@ func TestLateWords(t *testing.T) {
 	}
 }
 
+// TestNeverBegan has a message be cancelled while it waits: it is said once, and not how
+// long that took. Of a turn that was ended it is.
+func TestNeverBegan(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(0, 0)
+	k := newTalk()
+	k.sent(message{ID: "m1"})
+	got := k.take(at, outcome(message{ID: "m1", State: "cancelled", IsError: true, Code: "cancelled", Text: "Cancelled before it was begun."}))
+	if want := []line{{asProblem, "Cancelled before it was begun."}}; !slices.Equal(got, want) || k.busy() {
+		t.Errorf("it shows %v, want %v; busy: %v", got, want, k.busy())
+	}
+	k.take(at, started{Turn: "t1", Messages: []string{"m2"}})
+	got = k.take(at, outcome(message{ID: "m2", Turn: "t1", IsError: true, Code: "interrupted", Text: "Interrupted on request.", DurationMS: 1500}))
+	if want := []line{{asProblem, "Interrupted on request."}, {asNote, "1.5s · interrupted"}}; !slices.Equal(got, want) {
+		t.Errorf("it shows %v, want %v", got, want)
+	}
+}
+
 // TestAcceptedLate has the reply that a message is accepted come after what the channel
 // tells of it: two connections, of which either may be first.
 func TestAcceptedLate(t *testing.T) {

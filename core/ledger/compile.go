@@ -176,7 +176,7 @@ func (k *compiler) message(m *core.Message) (content, doc string) {
 	}
 	return content, k.doc(messageDoc{
 		Adapter: m.Adapter, Origin: m.Origin, Mode: m.Mode, SourceHash: m.SourceHash, RetryOf: m.RetryOf,
-		CanAsk: m.CanAsk, Deliver: m.Deliver, Blocks: blocks,
+		CanAsk: m.CanAsk, Deliver: m.Deliver, Interrupts: m.Interrupts, Blocks: blocks,
 	})
 }
 

@@ -19,6 +19,7 @@ type messageDoc struct {
 	RetryOf    core.MessageID `json:"retry_of,omitempty"`
 	CanAsk     bool           `json:"can_ask,omitempty"`
 	Deliver    bool           `json:"deliver,omitempty"`
+	Interrupts core.TurnID    `json:"interrupts,omitempty"`
 	Blocks     bool           `json:"blocks,omitempty"` // the content is JSON, not bare text
 }
 

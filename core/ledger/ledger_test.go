@@ -28,7 +28,7 @@ func TestMessageKeepsEverything(t *testing.T) {
 			want := core.Message{
 				ID: core.MessageID(newID()), Channel: "odd \x00 \"channel\"\n", Adapter: "telegram",
 				Origin:  core.Origin{User: "Ann <ann@example.org>", Chat: "c", Topic: "t"},
-				Content: content, Mode: core.Steer, SourceKey: "key " + name, SourceHash: "hash", RetryOf: "earlier", CanAsk: true,
+				Content: content, Mode: core.Steer, SourceKey: "key " + name, SourceHash: "hash", RetryOf: "earlier", Interrupts: "a turn", CanAsk: true,
 				ReceivedAt: day.Add(time.Nanosecond), State: core.Waiting,
 			}
 			mustWrite(t, l, core.Change{Accept: []*core.Message{&want}})

@@ -100,6 +100,7 @@ func scanMessage(scan func(...any) error) (core.Message, error) {
 		return m, fmt.Errorf("message %s: %w", m.ID, err)
 	}
 	m.Adapter, m.Origin, m.Mode, m.SourceHash, m.RetryOf, m.CanAsk, m.Deliver = d.Adapter, d.Origin, d.Mode, d.SourceHash, d.RetryOf, d.CanAsk, d.Deliver
+	m.Interrupts = d.Interrupts
 	if m.Content, err = decodeContent(content, d.Blocks); err != nil {
 		return m, fmt.Errorf("message %s: %w", m.ID, err)
 	}
@@ -113,7 +114,7 @@ func scanMessage(scan func(...any) error) (core.Message, error) {
 	m.Reply = core.Reply{
 		State: m.State, Text: reply, IsError: o.IsError, Code: o.Code, Error: o.Error, Coalesced: o.Coalesced, Into: o.Into, Via: o.Via,
 		Duration: o.Duration, CostUSD: o.CostUSD, SessionID: o.SessionID, Done: o.Done, Notices: o.Notices,
-	}
+	}.Complete()
 	return m, nil
 }
 
