@@ -82,8 +82,8 @@ func (g *realGateway) soaked(l *soakLine) int {
 			if lead == s && k.ran && ran != 1 {
 				g.t.Errorf("%s was answered, and its tool ran %d times", s.text, ran)
 			}
-		case what == "failed interrupted" && (k.tool || l.interrupts.Load() > 0):
-		case what == "cancelled interrupted" && l.interrupts.Load() > 0, what == "cancelled cancelled" && s.withdrawn != "":
+		case what == "failed interrupted" && (k.tool || l.interrupted()):
+		case what == "cancelled interrupted" && l.interrupted(), what == "cancelled cancelled" && s.withdrawn != "":
 		case (what == "failed agent_exit" || what == "failed agent_start") && strings.Contains(o.str("error"), "tried 3 times"):
 		case what == "failed interrupted" && strings.HasPrefix(o.str("error"), cutTwice):
 		default:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -113,20 +114,57 @@ func (a *soakAudit) line(g *gateway, l *soakLine) int {
 		msgs = append(msgs, &s.sent)
 	}
 	outcomes := g.settled(l.key, msgs)
-	stopped := map[string]bool{}
+	stopped := map[string]answer{}
 	for _, s := range l.sent {
 		if o, ok := outcomes[s.id]; ok {
 			a.message(s, o, outcomes)
 			if o.code() == "interrupted" && (o.str("state") == "cancelled" || o.str("error") == interruptedByClaude) {
-				stopped[o.str("turn_id")] = true
+				if into := o.str("into"); into != "" {
+					o = outcomes[into]
+				}
+				stopped[o.str("turn_id")] = o
 			}
 		}
 	}
-	if n := l.interrupts.Load(); int64(len(stopped)) > n {
-		a.t.Errorf("channel %s: %d turns were interrupted, %d times somebody asked", l.key, len(stopped), n)
-	}
+	a.stopped(l, stopped, outcomes)
 	a.reports(g, l)
 	return len(outcomes) - 1
+}
+
+// stopped checks that each turn that was stopped is one that somebody had named, or that
+// there is a message which was to go first, and waited when the turn ended. Each such
+// message stops one turn.
+func (a *soakAudit) stopped(l *soakLine, stopped, outcomes map[string]answer) {
+	a.t.Helper()
+	first := slices.DeleteFunc(slices.Clone(l.sent), func(s *soakMessage) bool {
+		_, accepted := outcomes[s.id]
+		return s.mode != "interrupt" || !accepted
+	})
+	until := func(s *soakMessage) string { // how long it may have waited
+		if s.withdrawn != "" {
+			return "for ever" // behind every time; what it had stopped may have ended later
+		}
+		return outcomes[s.id].str("ended_at")
+	}
+	slices.SortFunc(first, func(s, other *soakMessage) int { return strings.Compare(until(s), until(other)) })
+	turns := slices.SortedFunc(maps.Keys(stopped), func(turn, other string) int {
+		return strings.Compare(stopped[turn].str("ended_at"), stopped[other].str("ended_at"))
+	})
+	for _, turn := range turns {
+		if l.named[turn] {
+			continue
+		}
+		ended := stopped[turn].str("ended_at")
+		i := slices.IndexFunc(first, func(s *soakMessage) bool {
+			o := outcomes[s.id]
+			return o.str("turn_id") != turn && o.str("received_at") <= ended && ended <= until(s)
+		})
+		if i < 0 {
+			a.t.Errorf("channel %s: turn %s was stopped, which nobody had asked for: %s", l.key, turn, stopped[turn].body)
+			continue
+		}
+		first = slices.Delete(first, i, i+1)
+	}
 }
 
 // interruptedByClaude is what is told of a turn that was interrupted before a

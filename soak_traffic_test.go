@@ -77,17 +77,17 @@ type soakMessage struct {
 // A soakLine is a channel and the client that talks on it.
 type soakLine struct {
 	*soakRun
-	key        string
-	rnd        *rand.Rand
-	drawn      int // messages
-	nudges     int
-	sent       []*soakMessage // guarded by mu: also by nudges
-	interrupts atomic.Int64   // asked for, also by messages that go first
-	waits      atomic.Bool
+	key    string
+	rnd    *rand.Rand
+	drawn  int // messages
+	nudges int
+	sent   []*soakMessage  // guarded by mu: also by nudges
+	named  map[string]bool // turns that were to be interrupted
+	waits  atomic.Bool
 }
 
 func newSoakLine(r *soakRun, n int) *soakLine {
-	l := &soakLine{soakRun: r, key: "s" + strconv.Itoa(n), rnd: r.rand(uint64(n) + 1)}
+	l := &soakLine{soakRun: r, key: "s" + strconv.Itoa(n), rnd: r.rand(uint64(n) + 1), named: map[string]bool{}}
 	l.waits.Store(true)
 	return l
 }
@@ -138,7 +138,6 @@ func (l *soakLine) next() *soakMessage {
 	switch l.rnd.IntN(20) {
 	case 0:
 		s.mode = "interrupt"
-		l.interrupts.Add(1)
 	case 1, 2:
 		s.mode = "steer"
 	}
@@ -276,13 +275,23 @@ func (l *soakLine) nudge() {
 	l.count("nudge")
 }
 
-// interrupt ends whatever runs.
+// interrupt ends the turn that runs.
 func (l *soakLine) interrupt() {
-	l.interrupts.Add(1)
-	a, err := l.request("POST", "/channels/"+l.key+"/interrupt", nil)
+	c, err := l.request("GET", "/channels/"+l.key, nil)
+	turn := c.str("turn_id")
+	if err != nil || turn == "" {
+		return
+	}
+	l.named[turn] = true
+	a, err := l.request("POST", "/channels/"+l.key+"/interrupt", obj{"turn_id": turn})
 	if err == nil {
 		l.count("interrupt " + strconv.Itoa(a.status))
 	}
+}
+
+// interrupted reports whether the line had a turn interrupted, itself or by a message.
+func (l *soakLine) interrupted() bool {
+	return len(l.named) > 0 || slices.ContainsFunc(l.sent, func(s *soakMessage) bool { return s.mode == "interrupt" })
 }
 
 // withdraw takes the message out of the queue, if it is still there.

@@ -274,8 +274,19 @@ func (i *ChannelInterrupt) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
+	path := client.ChannelPath(i.Channel)
+	var channel struct { // as it is now: a turn that begins while the request is under way is not meant
+		TurnID string `json:"turn_id"`
+	}
+	if err := gateway.Do(c.Context, http.MethodGet, path, nil, &channel); err != nil {
+		return err
+	}
+	named := map[string]string{}
+	if channel.TurnID != "" {
+		named["turn_id"] = channel.TurnID
+	}
 	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodPost, client.ChannelPath(i.Channel)+"/interrupt", nil, &raw); err != nil {
+	if err := gateway.Do(c.Context, http.MethodPost, path+"/interrupt", named, &raw); err != nil {
 		return err
 	}
 	if i.JSON {

@@ -281,20 +281,29 @@ func toldBy[T any](ctx context.Context, l *lane, told <-chan T) (T, error) {
 	return none, errRetired
 }
 
+// leaveTimeout bounds how long a lane that is left waits for a session that is just
+// being started or attached.
+const leaveTimeout = 5 * time.Second
+
 // leave ends the lane and leaves its session at work. Whoever waits to hear
 // whether a message was accepted is told first, the agent gets each decision that is being
 // written, and a session that is just being started or attached is left too.
+//
+// Writes of the ledger are waited for without a limit: what has been given to the
+// ledger lands, at the latest when the ledger is closed, so a sender who was told
+// otherwise would send the message a second time.
 func (l *lane) leave() {
 	l.busy = "closing"
-	patience := time.After(5 * time.Second)
+	patience := time.After(leaveTimeout)
 	for late := false; ; {
 		l.box.drain() // once more when it is late: what was told meanwhile may wait there
-		if !l.admitting() && !l.deciding() && !l.opening && !l.attaching {
+		starting := l.opening || l.attaching
+		if !l.admitting() && !l.deciding() && (late || !starting) {
+			if starting {
+				l.log.Error("left while a session was being started")
+				return
+			}
 			break
-		}
-		if late {
-			l.log.Error("left while messages were being accepted, permissions decided, or a session started")
-			return
 		}
 		select {
 		case <-l.box.wake:

@@ -33,3 +33,40 @@ func TestDecidedWhileLeaving(t *testing.T) {
 		w.wantsNow(m.Message.ID, Answered, "", "ok")
 	})
 }
+
+// TestAcceptedWhileLeaving has the gateway leave while messages are being written, however
+// long that takes: each is accepted, by the process that leaves, and has one outcome.
+func TestAcceptedWhileLeaving(t *testing.T) {
+	t.Parallel()
+	for _, sync := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second} {
+		t.Run(sync.String(), func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				w.begun("one") // the next one waits, and is written by itself
+				w.ledger.slow(sync)
+				type accepted struct {
+					t   *Ticket
+					err error
+				}
+				waiting, first := make(chan accepted, 1), make(chan accepted, 1)
+				go func() {
+					t, err := w.m.Submit(t.Context(), Submission{Channel: "c", Content: Content{Text: "two"}})
+					waiting <- accepted{t, err}
+				}()
+				go func() {
+					t, err := w.m.Submit(t.Context(), Submission{Channel: "d", Content: Content{Text: "three"}})
+					first <- accepted{t, err}
+				}()
+				synctest.Wait()
+				w.detach()
+				for _, told := range []chan accepted{waiting, first} {
+					if a := <-told; a.err != nil {
+						t.Errorf("a message that was written is told as: %v", a.err)
+					} else if _, err := w.ledger.Message(t.Context(), a.t.Message.ID); err != nil {
+						t.Errorf("a message that was accepted: %v", err)
+					}
+				}
+			})
+		})
+	}
+}

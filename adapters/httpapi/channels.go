@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"bareclaw/core"
@@ -73,25 +75,42 @@ func (s *Server) interruptChannel(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	turn, err := s.turnToInterrupt(w, r)
+	asked, err := s.readInterrupt(w, r)
 	if err != nil {
 		return err
 	}
-	done, err := s.core.Interrupt(r.Context(), key, turn)
-	if errors.Is(err, core.ErrNothingRuns) {
+	began := time.Now()
+	done, err := s.core.Interrupt(r.Context(), key, asked.TurnID)
+	switch {
+	case errors.Is(err, core.ErrClosed):
+		if done.Turn != "" { // the next process must not choose again: by then another turn may run
+			asked = interruption{done.Turn, done.Messages, asked.TookMS + time.Since(began).Milliseconds()}
+		}
+		body, marshalErr := json.Marshal(asked)
+		if marshalErr != nil {
+			return marshalErr
+		}
+		w.again = func() []byte { return body }
+		r.Header.Set("Content-Type", "application/json")
+		return err
+	case errors.Is(err, core.ErrNothingRuns) && w.repeated && len(asked.Messages) > 0:
+		return show(w, asked) // the turn that the process before this one had chosen has ended
+	case errors.Is(err, core.ErrNothingRuns):
 		return refuse(http.StatusConflict, "nothing_runs", "No such turn is running on this channel, so there is nothing to interrupt.")
-	}
-	if errors.Is(err, core.ErrUnwritten) {
+	case errors.Is(err, core.ErrUnwritten):
 		return unwritten(err)
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
-	return show(w, struct {
-		TurnID   core.TurnID      `json:"turn_id"`
-		Messages []core.MessageID `json:"messages"`
-		TookMS   int64            `json:"took_ms"`
-	}{done.Turn, done.Messages, done.Took.Milliseconds()})
+	return show(w, interruption{done.Turn, done.Messages, asked.TookMS + done.Took.Milliseconds()})
+}
+
+// An interruption is the answer to an interrupt. As a request it names the turn, and, sent
+// on by the process that chose the turn, has the rest too.
+type interruption struct {
+	TurnID   core.TurnID      `json:"turn_id"`
+	Messages []core.MessageID `json:"messages"`
+	TookMS   int64            `json:"took_ms"`
 }
 
 // unwritten says that a turn has ended whose outcome is not told yet.
@@ -104,20 +123,27 @@ func unwritten(err error) *problem {
 		"The turn has ended, and its outcome is told when it can be written down: the state directory "+why+".")
 }
 
-// turnToInterrupt returns the turn that the body names; empty means whichever
-// runs.
-func (s *Server) turnToInterrupt(w *response, r *http.Request) (core.TurnID, error) {
-	var turn string
-	err := s.withOptionalBody(w, r, func(dec *jsontext.Decoder) error {
-		return object(dec, func(name string) (err error) {
+// readInterrupt reads which turn is to be interrupted; an empty one means whichever runs.
+// Only another process of the gateway says more than that.
+func (s *Server) readInterrupt(w *response, r *http.Request) (in interruption, err error) {
+	err = s.withOptionalBody(w, r, func(dec *jsontext.Decoder) error {
+		if w.repeated {
+			value, err := dec.ReadValue()
+			if err == nil {
+				err = json.Unmarshal(value, &in)
+			}
+			return err
+		}
+		return object(dec, func(name string) error {
 			if name == "turn_id" {
-				turn, err = str(dec, "invalid_body", `"turn_id"`)
+				turn, err := str(dec, "invalid_body", `"turn_id"`)
+				in.TurnID = core.TurnID(turn)
 				return err
 			}
 			return skip(dec)
 		})
 	})
-	return core.TurnID(turn), err
+	return in, err
 }
 
 func (s *Server) channelMessages(w *response, r *http.Request) error {

@@ -182,11 +182,11 @@ type said struct {
 	err     error
 }
 
-// interrupt ends the running turn.
-func (g *gateway) interrupt(ctx context.Context) tea.Msg {
+// interrupt ends that turn, and no later one.
+func (g *gateway) interrupt(ctx context.Context, turn string) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	err := g.o.Client.Do(ctx, http.MethodPost, g.path("/interrupt"), nil, nil)
+	err := g.o.Client.Do(ctx, http.MethodPost, g.path("/interrupt"), map[string]string{"turn_id": turn}, nil)
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "nothing_runs" {
 		err = nil // it has ended meanwhile, as was wanted
 	}

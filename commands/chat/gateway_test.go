@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -31,6 +32,9 @@ func TestInterruptThatComesTooLate(t *testing.T) {
 				if r.Method != http.MethodPost || r.URL.Path != "/channels/desk/interrupt" {
 					t.Errorf("it asks %s %s", r.Method, r.URL.Path)
 				}
+				if body, err := io.ReadAll(r.Body); err != nil || string(body) != `{"turn_id":"turn-1"}` {
+					t.Errorf("it sends %s: %v", body, err)
+				}
 				w.WriteHeader(row.status)
 				if row.code != "" {
 					_, _ = w.Write([]byte(`{"error":"not so (` + row.code + `)","code":"` + row.code + `"}`))
@@ -42,14 +46,14 @@ func TestInterruptThatComesTooLate(t *testing.T) {
 				t.Fatal(err)
 			}
 			g := gateway{o: Options{Channel: "desk", Client: client.OverTCP(address.Host, "")}}
-			got, ok := g.interrupt(t.Context()).(told)
+			got, ok := g.interrupt(t.Context(), "turn-1").(told)
 			if !ok || (got.err != nil) != (row.says != "") || got.err != nil && !strings.Contains(got.err.Error(), row.says) {
 				t.Errorf("it is told %v, want %q", got.err, row.says)
 			}
 		})
 	}
 	gone := gateway{o: Options{Channel: "desk", Client: client.OverSocket(t.TempDir() + "/none.sock")}}
-	if got, ok := gone.interrupt(t.Context()).(told); !ok || got.err == nil {
+	if got, ok := gone.interrupt(t.Context(), "turn-1").(told); !ok || got.err == nil {
 		t.Error("an interrupt that reached nobody is not told")
 	}
 }

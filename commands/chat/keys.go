@@ -60,7 +60,8 @@ func (m *model) stop() tea.Cmd {
 }
 
 func (m *model) interrupt() tea.Cmd {
-	return tea.Batch(m.print([]line{{asNote, "Stopping…"}}), func() tea.Msg { return m.gateway.interrupt(m.ctx) })
+	turn := m.talk.turn
+	return tea.Batch(m.print([]line{{asNote, "Stopping…"}}), func() tea.Msg { return m.gateway.interrupt(m.ctx, turn) })
 }
 
 // leave ends the chat when what was said before is printed.
