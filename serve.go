@@ -262,7 +262,9 @@ func (d *daemon) prepare() (err error) {
 	return d.listen()
 }
 
-// takeState locks the state directory, or takes over the predecessor's lock, or its own.
+// takeState locks the state directory, or takes over the predecessor's lock, or its own. It
+// refuses to take over into another directory: what waits in the predecessor's would be
+// lost, with its sessions.
 func (d *daemon) takeState() (err error) {
 	f := d.keptLock
 	if d.predecessor != nil {
@@ -272,7 +274,11 @@ func (d *daemon) takeState() (err error) {
 		if d.lock = statelock.Inherited(f, d.cfg.StateDir); d.lock != nil {
 			return nil
 		}
+		old := filepath.Dir(openPath(f))
 		_ = f.Close()
+		if d.predecessor != nil {
+			return movedError("state", "BARECLAW_STATE_DIR", old, d.cfg.StateDir)
+		}
 	}
 	d.lock, err = statelock.Take(d.cfg.StateDir)
 	return err
