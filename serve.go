@@ -181,6 +181,9 @@ func (d *daemon) serve() error {
 			return err
 		}
 	}
+	if os.Getpid() == 1 {
+		go d.reapOrphans() // ends with this process
+	}
 	d.ready.Store(true) // not before: whoever hears it finds this process by the lock file
 	d.startWatchdog()
 	d.tether.watch(managed())
@@ -207,6 +210,14 @@ func (d *daemon) serve() error {
 			go exitOnSecond(signals)
 			return d.end(sig)
 		}
+	}
+}
+
+// reapOrphans collects what the sessions' processes leave behind where this is the first
+// process, as in a container. After a hand-over the keeper does.
+func (d *daemon) reapOrphans() {
+	if err := procs.ReapOrphans(context.Background()); err != nil {
+		d.log.Warn("processes whose parent has ended stay as zombies; start the container with an init (--init)", "err", err)
 	}
 }
 
