@@ -97,7 +97,7 @@ func newHosts(d *daemon) (*sessionhost.Hosts, error) {
 			PermissionMode: cfg.PermissionMode, AppendSystemPrompt: d.prompt(),
 		},
 		ConfigDir: configDir, Lasting: d.agent.kind == config.AgentClaude,
-		Generation: d.generation, StartTimeout: cfg.StartTimeout, Log: d.log,
+		Generation: d.generation, StartTimeout: cfg.StartTimeout, IdleTimeout: cfg.IdleTimeout, Log: d.log,
 		Spares: cfg.WarmSpares, MemoryFree: memory.Available,
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/roottest"
 )
 
 // smallDisk puts the machine's state directory on a file system of 2 MiB, and
@@ -24,7 +26,7 @@ func (m *machine) diskOf(name, size string) {
 	m.t.Helper()
 	dir := m.path(name)
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=700,size="+size); err != nil {
-		m.t.Skipf("NOT TESTED: a full and a read-only disk: mounting takes root: %v", err)
+		roottest.Unavailable(m.t, "a full and a read-only disk: mounting takes root: %v", err)
 	}
 	m.t.Cleanup(func() {
 		m.endHosts()

@@ -13,6 +13,7 @@ import (
 
 	"bareclaw/commands/doctor"
 	"bareclaw/internal/procs"
+	"bareclaw/internal/roottest"
 	"bareclaw/internal/statelock"
 )
 
@@ -156,7 +157,7 @@ func TestDoctorOfWhatBelongsToAnotherUser(t *testing.T) {
 	env := m.write("work/.env", "# nothing\n", 0o600)
 	for _, path := range []string{env, m.path("state")} {
 		if err := os.Chown(path, os.Getuid()+4711, -1); err != nil {
-			t.Skipf("NOT TESTED: files of another user: giving them away takes root: %v", err)
+			roottest.Unavailable(t, "files of another user: giving them away takes root: %v", err)
 		}
 	}
 	d := m.quick()

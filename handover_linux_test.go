@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"bareclaw/internal/procs"
+	"bareclaw/internal/roottest"
 	"bareclaw/internal/statelock"
 )
 
@@ -18,10 +19,7 @@ import (
 // container: were it to end, everything would.
 func TestRestartAsFirstProcess(t *testing.T) {
 	t.Parallel()
-	wrap := []string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"}
-	if out, err := exec.Command(wrap[0], append(wrap[1:], "true")...).CombinedOutput(); err != nil {
-		t.Skipf("NOT TESTED: process 1: unshare: %v: %s", err, out)
-	}
+	wrap := asFirstProcess(t)
 	for name, settings := range map[string][]string{"alone": nil, "notifying": {"NOTIFY_SOCKET=/nonexistent"}} { // a container may be given one
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,7 +43,57 @@ func restartAsFirstProcess(t *testing.T, m *machine, wrap []string) {
 		}
 	}
 	g.balanced()
-	children, err := os.ReadFile("/proc/" + strconv.Itoa(g.cmd.Process.Pid) + "/task/" + strconv.Itoa(g.cmd.Process.Pid) + "/children")
+	if err := syscall.Kill(firstProcess(t, g), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	g.waitEnd()
+	if code := g.cmd.ProcessState.ExitCode(); code != exitOK {
+		t.Errorf("exit status %d, want %d", code, exitOK)
+	}
+}
+
+// TestFirstProcessReapsOrphans has a session leave processes to a gateway that is process 1
+// and was never restarted: none of them stays as a zombie.
+func TestFirstProcessReapsOrphans(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start(asFirstProcess(t)...)
+	for range 3 {
+		g.say("http", "leave 1 behind").want(t, "final: ran: behind")
+	}
+	first := firstProcess(t, g)
+	sleeping := func() (pids []int) {
+		for pid, stat := range inNamespaceOf(t, first) {
+			if strings.Contains(stat, "(sleep)") {
+				pids = append(pids, pid)
+			}
+		}
+		return pids
+	}
+	if left := sleeping(); len(left) != 3 {
+		t.Fatalf("the session has left %d processes, want 3", len(left))
+	}
+	g.must("DELETE", "/channels/http", nil, 200)
+	m.eventually("what the session left is gone, zombies too", func() bool { return len(sleeping()) == 0 })
+	m.eventually("there is nothing but the gateway", func() bool { return len(inNamespaceOf(t, first)) == 1 })
+	g.say("http", "echo hello").want(t, "hello")
+	g.balanced()
+}
+
+// asFirstProcess returns the command that runs a program as process 1.
+func asFirstProcess(t *testing.T) []string {
+	t.Helper()
+	wrap := []string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"}
+	if out, err := exec.Command(wrap[0], append(wrap[1:], "true")...).CombinedOutput(); err != nil {
+		roottest.Unavailable(t, "process 1: unshare: %v: %s", err, out)
+	}
+	return wrap
+}
+
+// firstProcess returns the gateway's process, which unshare has started.
+func firstProcess(t *testing.T, g *gateway) int {
+	t.Helper()
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", g.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +101,39 @@ func restartAsFirstProcess(t *testing.T, m *machine, wrap []string) {
 	if err != nil {
 		t.Fatalf("children of unshare: %q", children)
 	}
-	if err := syscall.Kill(first, syscall.SIGINT); err != nil {
+	return first
+}
+
+// inNamespaceOf returns what /proc/<pid>/stat says of each process in the PID namespace of
+// one of them, zombies included.
+func inNamespaceOf(t *testing.T, of int) map[int]string {
+	t.Helper()
+	namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", of))
+	if err != nil {
 		t.Fatal(err)
 	}
-	g.waitEnd()
-	if code := g.cmd.ProcessState.ExitCode(); code != exitOK {
-		t.Errorf("exit status %d, want %d", code, exitOK)
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
 	}
+	found := map[int]string{}
+	for _, e := range all {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		// A zombie has no namespaces any more, but its parent has.
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue
+		}
+		in, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if err == nil && in == namespace || len(fields) > 1 && fields[0] == "Z" && fields[1] == strconv.Itoa(of) {
+			found[pid] = string(stat)
+		}
+	}
+	return found
 }
 
 // endings are moments after a restart at which something may end: the first process

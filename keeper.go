@@ -38,6 +38,10 @@ func keep(stateDir string, log *slog.Logger) int {
 			log.Error("the daemon is lost", "err", err)
 			return exitFailure
 		}
+		if h.PID == os.Getpid() {
+			log.Error("the daemon is lost: the lock file names this process, which waits for it")
+			return exitFailure
+		}
 		reaped, status := reap(h.PID)
 		if !procs.Alive(h.PID, h.Start) && !guarded(stateDir) {
 			switch last, err := statelock.Read(path); { // it may have written it since, or another one
@@ -92,7 +96,7 @@ func reap(pid int) (ended bool, status int) {
 
 // forward sends a signal on to the daemon that has the state directory.
 func forward(lock string, sig os.Signal) {
-	if h, err := statelock.Read(lock); err == nil {
+	if h, err := statelock.Read(lock); err == nil && h.PID != os.Getpid() { // or it would come back for ever
 		_ = procs.Signal(h.PID, h.Start, sig.(syscall.Signal)) // it may have ended
 	}
 }

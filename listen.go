@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -60,17 +61,22 @@ func sameIP(a, b net.IP) bool { return a.Equal(b) || a.IsUnspecified() && b.IsUn
 // listenUnix opens the API socket. The state lock is held, so a socket that is
 // there already and was not handed over is stale.
 func (d *daemon) listenUnix() (net.Listener, error) {
-	wanted := func(a net.Addr) bool { return a.String() == d.apiSocket() }
+	wanted := func(a net.Addr) bool { return a.String() == d.apiSocket() || sameDirectory(a.String(), d.apiSocket()) }
 	if l, err := d.passed.listener(unixFile, wanted, d.apiSocket()+" (BARECLAW_RUNTIME_DIR)"); l != nil || err != nil {
 		return l, err // it is not removed when it is closed
 	}
-	l, err := d.inherited(unixFile, wanted)
-	if err != nil {
-		return nil, err
-	}
-	if l != nil {
-		l.(*net.UnixListener).SetUnlinkOnClose(true)
-		return l, nil
+	if d.predecessor != nil {
+		l, err := d.predecessor.Listener(unixFile)
+		switch {
+		case err != nil:
+			return nil, err
+		case l != nil && wanted(l.Addr()):
+			l.(*net.UnixListener).SetUnlinkOnClose(true)
+			return l, nil
+		case l != nil:
+			err := movedError("runtime", "BARECLAW_RUNTIME_DIR", filepath.Dir(l.Addr().String()), d.cfg.RuntimeDir)
+			return nil, errors.Join(err, l.Close())
+		}
 	}
 	if err := d.vacant(); err != nil {
 		return nil, err
@@ -78,10 +84,32 @@ func (d *daemon) listenUnix() (net.Listener, error) {
 	if err := os.Remove(d.apiSocket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("remove the old API socket: %w", err)
 	}
-	if l, err = net.Listen("unix", d.apiSocket()); err != nil {
+	l, err := net.Listen("unix", d.apiSocket())
+	if err != nil {
 		return nil, fmt.Errorf("listen on the API socket (BARECLAW_RUNTIME_DIR): %w", err)
 	}
 	return l, nil
+}
+
+// sameDirectory reports whether two paths name the same entry of the same directory.
+func sameDirectory(a, b string) bool {
+	first, err1 := os.Stat(filepath.Dir(a))
+	second, err2 := os.Stat(filepath.Dir(b))
+	return err1 == nil && err2 == nil && os.SameFile(first, second) && filepath.Base(a) == filepath.Base(b)
+}
+
+// movedError refuses to take over from a gateway that has another directory.
+func movedError(which, variable, from, to string) error {
+	return fmt.Errorf("the %s directory cannot change while the gateway runs: it uses %s, and %s is now %s; "+
+		"set it back, or stop the gateway, move %s to %s, and start it", which, from, variable, to, from, to)
+}
+
+// openPath returns the path of an open file as the system knows it, or the file's name.
+func openPath(f *os.File) string {
+	if path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err == nil {
+		return path
+	}
+	return f.Name()
 }
 
 // vacant returns an error if somebody listens on the API socket: a gateway with another

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/roottest"
 )
 
 // model returns which model the API was asked for last.
@@ -71,7 +73,7 @@ func TestRealBadSettings(t *testing.T) {
 	g.patch(obj{"model": ""})
 	g.say("http", "echo works").want(t, "works")
 	if os.Geteuid() != 0 {
-		t.Skip("every permission mode is allowed but for root")
+		roottest.Unavailable(t, "every permission mode is allowed but for root")
 	}
 	g.patch(obj{"permission_mode": "bypassPermissions"})
 	a = g.say("http", "echo never")

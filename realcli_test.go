@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bareclaw/client"
+	"bareclaw/internal/roottest"
 	"bareclaw/sessionhost"
 )
 
@@ -213,7 +214,7 @@ func TestRealClaudeThatIsNotLoggedIn(t *testing.T) {
 func TestRealClaudeThatRefusesToStart(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("claude refuses this mode to root only")
+		roottest.Unavailable(t, "claude refuses this mode to root only")
 	}
 	m := newRealMachine(t, "BARECLAW_PERMISSION_MODE=bypassPermissions")
 	g := m.start()

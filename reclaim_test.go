@@ -2,8 +2,11 @@ package main
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"bareclaw/internal/procs"
 )
 
 // A claude that nobody uses is ended, and the next message finds the conversation.
@@ -19,6 +22,49 @@ func TestUnusedSessionEndsAndIsResumed(t *testing.T) {
 		t.Errorf("afterwards: %s, before: %s", again.body, first.body)
 	}
 	g.balanced()
+}
+
+// TestIdleSessionEndsWithoutDaemon ends the gateway for good, as far as its sessions can
+// tell: a claude that is idle ends after the idle timeout all the same, one that has a
+// turn after that, and the next gateway still gets the answer.
+func TestIdleSessionEndsWithoutDaemon(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*gateway){
+		"stopped": func(g *gateway) { g.signal(syscall.SIGTERM) },
+		"killed":  func(g *gateway) { g.kill() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t, "BARECLAW_IDLE_TIMEOUT=1s")
+			g := m.start()
+			id := g.tell("busy", "wait "+m.path("go"))
+			m.eventually("turn runs", func() bool { return m.begun("wait ") == 1 })
+			first := g.say("idle", "echo remember me")
+			hosts := m.hosts()
+			busy, idle := hosts["busy"], hosts["idle"]
+			end(g)
+			gone := func(pid int, start uint64) func() bool { return func() bool { return !procs.Alive(pid, start) } }
+			m.eventually("the idle claude ends", gone(idle.ClaudePID, idle.ClaudeStart))
+			if !procs.Alive(busy.ClaudePID, busy.ClaudeStart) {
+				t.Error("the claude with a turn was ended")
+			}
+			m.touch("go")
+			m.eventually("the other claude ends after its turn", gone(busy.ClaudePID, busy.ClaudeStart))
+			if !procs.Alive(busy.PID, busy.Start) {
+				t.Error("the host with the answer has ended")
+			}
+			g = m.start()
+			g.outcome(id).want(t, "waited for "+m.path("go"))
+			again := g.say("idle", "history")
+			if !strings.Contains(again.str("text"), "remember me") || again.str("session_id") != first.str("session_id") {
+				t.Errorf("afterwards: %s, before: %s", again.body, first.body)
+			}
+			if n := m.begun("wait "); n != 1 {
+				t.Errorf("the turn was begun %d times, want once", n)
+			}
+			g.balanced()
+		})
+	}
 }
 
 // A background task keeps its claude, also through a restart of the daemon.

@@ -181,6 +181,9 @@ func (d *daemon) serve() error {
 			return err
 		}
 	}
+	if os.Getpid() == 1 {
+		go d.reapOrphans() // ends with this process
+	}
 	d.ready.Store(true) // not before: whoever hears it finds this process by the lock file
 	d.startWatchdog()
 	d.tether.watch(managed())
@@ -207,6 +210,14 @@ func (d *daemon) serve() error {
 			go exitOnSecond(signals)
 			return d.end(sig)
 		}
+	}
+}
+
+// reapOrphans collects what the sessions' processes leave behind where this is the first
+// process, as in a container. After a hand-over the keeper does.
+func (d *daemon) reapOrphans() {
+	if err := procs.ReapOrphans(context.Background()); err != nil {
+		d.log.Warn("processes whose parent has ended stay as zombies; start the container with an init (--init)", "err", err)
 	}
 }
 
@@ -262,7 +273,9 @@ func (d *daemon) prepare() (err error) {
 	return d.listen()
 }
 
-// takeState locks the state directory, or takes over the predecessor's lock, or its own.
+// takeState locks the state directory, or takes over the predecessor's lock, or its own. It
+// refuses to take over into another directory: what waits in the predecessor's would be
+// lost, with its sessions.
 func (d *daemon) takeState() (err error) {
 	f := d.keptLock
 	if d.predecessor != nil {
@@ -272,7 +285,11 @@ func (d *daemon) takeState() (err error) {
 		if d.lock = statelock.Inherited(f, d.cfg.StateDir); d.lock != nil {
 			return nil
 		}
+		old := filepath.Dir(openPath(f))
 		_ = f.Close()
+		if d.predecessor != nil {
+			return movedError("state", "BARECLAW_STATE_DIR", old, d.cfg.StateDir)
+		}
 	}
 	d.lock, err = statelock.Take(d.cfg.StateDir)
 	return err

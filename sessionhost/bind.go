@@ -35,6 +35,9 @@ func (h *host) rebind(c *socket, to place) error {
 	if _, spare := spareSlot(h.at.Load().Channel); !spare {
 		return errors.New("the host has a channel")
 	}
+	if h.idle.closing {
+		return errors.New("claude is ending")
+	}
 	select {
 	case <-h.exited:
 		return errors.New("claude has ended")

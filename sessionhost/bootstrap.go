@@ -29,9 +29,10 @@ type bootstrap struct {
 	SessionID    string        `json:"session_id"`
 	Argv         []string      `json:"argv"` // of claude; the first is its path
 	Dir          string        `json:"dir"`
-	StartTimeout time.Duration `json:"start_timeout"` // for claude to answer initialize
-	MemLimit     int64         `json:"mem_limit"`     // bytes of events kept in memory
-	SpoolLimit   int64         `json:"spool_limit"`   // bytes of events kept in all
+	StartTimeout time.Duration `json:"start_timeout"`          // for claude to answer initialize
+	IdleTimeout  time.Duration `json:"idle_timeout,omitempty"` // how long an idle claude is kept without a daemon; 0: for ever
+	MemLimit     int64         `json:"mem_limit"`              // bytes of events kept in memory
+	SpoolLimit   int64         `json:"spool_limit"`            // bytes of events kept in all
 }
 
 // inherited reads what the daemon passed and marks the descriptors so that

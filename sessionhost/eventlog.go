@@ -260,6 +260,13 @@ func (l *eventLog) waitEmpty(stop func() bool) {
 	}
 }
 
+// length returns how many entries are not acknowledged.
+func (l *eventLog) length() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.entries)
+}
+
 // wakeAll lets whoever is in waitEmpty look at the stop condition again.
 func (l *eventLog) wakeAll() {
 	l.mu.Lock()

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/roottest"
 )
 
 // TestSpoolThatIsFullInALine has the disk become full in the middle of a line. The rest of
@@ -17,7 +19,7 @@ func TestSpoolThatIsFullInALine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
-		t.Skipf("NOT TESTED: a spool that is full in the middle of a line: mounting takes root: %v", err)
+		roottest.Unavailable(t, "a spool that is full in the middle of a line: mounting takes root: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {

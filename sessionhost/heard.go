@@ -23,6 +23,7 @@ func (h *host) heard(line claude.Line, more bool) {
 		h.sayOwn(said{Bad: bad(line)})
 		return
 	}
+	h.trackIdle(ev)
 	switch ev.Type {
 	case claude.TypeControlRequest:
 		if !h.asked(ev) {
@@ -35,12 +36,6 @@ func (h *host) heard(line claude.Line, more bool) {
 		}
 	case claude.TypeControlResponse:
 		h.noteReady(ev)
-	case claude.TypeSystem:
-		if n, ok := ev.BackgroundTasks(); ok {
-			h.mu.Lock()
-			h.tasks = n
-			h.mu.Unlock()
-		}
 	case claude.TypeLifecycle, claude.TypeStreamEvent, claude.TypeAssistant:
 		if err := h.tools.hear(ev); err != nil {
 			h.log.Error("tool call not noted", "err", err)

@@ -65,6 +65,7 @@ type host struct {
 	order        []string                   // their ids, oldest first
 	ready        bool
 	tasks        int // background tasks that are alive
+	idle         idleTracker
 	tools        toolNotes
 	stopping     bool
 	timedOut     bool
@@ -144,6 +145,7 @@ func (h *host) run(l *net.UnixListener) int {
 		}
 		go h.watch(c) // ends with claude
 		time.AfterFunc(h.b.StartTimeout, h.startTimeout)
+		h.startIdleTimer()
 	}
 	go h.accept(l) // ends with the process
 	// What packages that only the daemon needs have left at their start is given back,
@@ -180,6 +182,9 @@ func (h *host) waitForEnd(signals <-chan os.Signal) {
 		case <-h.exited:
 		}
 		break
+	}
+	if h.isUnneeded() {
+		return
 	}
 	go h.awaitStop(signals) // ends with the process at the latest
 	h.said.waitEmpty(h.isStopping)

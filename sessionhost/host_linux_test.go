@@ -15,6 +15,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/procs"
+	"bareclaw/internal/roottest"
 )
 
 // tracerScript runs a host under strace, which kills it on the way into the
@@ -95,7 +96,7 @@ func crashAt(t *testing.T, calls string, step int) (killed bool) {
 func TestOtherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
-		t.Skip("NOT TESTED: a connection of another user: it takes root to be one")
+		roottest.Unavailable(t, "a connection of another user: it takes root to be one")
 	}
 	st := newStation(t)
 	s := st.start()

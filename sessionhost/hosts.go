@@ -35,6 +35,7 @@ type Options struct {
 	Lasting      bool          // sessions can be resumed
 	Generation   int64         // of this daemon; hosts obey the newest
 	StartTimeout time.Duration // for claude to answer initialize
+	IdleTimeout  time.Duration // how long a host keeps an idle claude while no daemon is there; 0 means for ever
 	Log          *slog.Logger
 	MemLimit     int64 // bytes of unacknowledged events a host keeps in memory; 0 means 256 KiB
 	SpoolLimit   int64 // and in all; 0 means 64 MiB
@@ -137,7 +138,7 @@ func (h *Hosts) bootstrap(key core.ChannelKey, p paths, l core.Launch) (bootstra
 	return bootstrap{
 		Version: protocolVersion, Launch: h.launch(), Settings: l.Settings.Fingerprint(), place: p.place(string(key)), SessionID: l.SessionID,
 		Argv: append(program[:len(program):len(program)], launch.Args()...), Dir: h.o.Dir,
-		StartTimeout: h.o.StartTimeout, MemLimit: h.o.MemLimit, SpoolLimit: h.o.SpoolLimit,
+		StartTimeout: h.o.StartTimeout, IdleTimeout: h.o.IdleTimeout, MemLimit: h.o.MemLimit, SpoolLimit: h.o.SpoolLimit,
 	}, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	"bareclaw/claude"
 )
@@ -31,7 +32,7 @@ const maxFrameBytes = 256 << 20
 
 // Frame types sent by the daemon.
 const (
-	frameHello  = "hello"  // Version, Generation, Host: the first frame
+	frameHello  = "hello"  // Version, Generation, Host, IdleTimeout: the first frame
 	frameTurn   = "turn"   // ID, line: hand a turn to claude
 	frameWrite  = "write"  // line: hand any other line to claude
 	frameAnswer = "answer" // ID (of the request), line: answer a control request, once
@@ -57,6 +58,9 @@ type frame struct {
 	Seq        uint64 `json:"seq,omitempty"`
 	Gently     bool   `json:"gently,omitempty"`
 	Patient    bool   `json:"patient,omitempty"`
+	// IdleTimeout is how long an idle claude is kept without a daemon: 0 says nothing,
+	// a negative one means for ever.
+	IdleTimeout time.Duration `json:"idle_timeout,omitempty"`
 }
 
 // A welcome is the host's answer to a hello.
@@ -168,10 +172,17 @@ func decodeHeader(b []byte) (f frame, err error) {
 			f.Gently, no = strconv.ParseBool(string(value))
 		case "patient":
 			f.Patient, no = strconv.ParseBool(string(value))
+		case "idle_timeout":
+			f.IdleTimeout, no = parseNanoseconds(value)
 		}
 		bad = cmp.Or(bad, no)
 	})
 	return f, cmp.Or(err, bad)
+}
+
+func parseNanoseconds(value []byte) (time.Duration, error) {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	return time.Duration(n), err
 }
 
 const (

@@ -116,6 +116,7 @@ func (h *host) greet(c *socket, frames *claude.Reader) error {
 	if err != nil {
 		return err
 	}
+	h.setIdleTimeout(f.IdleTimeout)
 	_ = c.SetWriteDeadline(time.Now().Add(helloTimeout))
 	defer func() { _ = c.SetWriteDeadline(time.Time{}) }()
 	if err := json.NewEncoder(c).Encode(w); err != nil {
@@ -178,6 +179,7 @@ func (h *host) left(c *socket) {
 	if h.client == c {
 		close(h.gone)
 		h.client, h.gone, h.feed = nil, nil, nil
+		h.restartIdleTimerLocked()
 	}
 	h.mu.Unlock()
 	h.said.wakeAll()
@@ -293,6 +295,7 @@ func (h *host) remember(turn string) {
 		h.turns = h.turns[:copy(h.turns, h.turns[maxTurns:])]
 	}
 	h.turns = append(h.turns, turn)
+	h.givenTurnLocked(turn)
 }
 
 // tell passes a line on to claude.

@@ -2,6 +2,7 @@ package sessionhost
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -52,7 +53,7 @@ func greetHost(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, e
 	if err := samePeer(c); err != nil {
 		return nil, err
 	}
-	hello, err := encodeFrame(frame{Type: frameHello, Version: protocolVersion, Generation: o.Generation, Host: pid}, nil)
+	hello, err := encodeFrame(frame{Type: frameHello, Version: protocolVersion, Generation: o.Generation, Host: pid, IdleTimeout: cmp.Or(o.IdleTimeout, -1)}, nil)
 	if err != nil {
 		return nil, err
 	}

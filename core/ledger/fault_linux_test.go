@@ -13,6 +13,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/ledger"
+	"bareclaw/internal/roottest"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +24,7 @@ func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=2m,mode=700"); err != nil {
-		t.Skipf("NOT TESTED: a full and a read-only disk: mounting takes root: %v", err)
+		roottest.Unavailable(t, "a full and a read-only disk: mounting takes root: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, 0); err != nil {

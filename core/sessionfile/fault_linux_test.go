@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bareclaw/core/sessionfile"
+	"bareclaw/internal/roottest"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +20,7 @@ func TestFullAndReadOnlyDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=700"); err != nil {
-		t.Skipf("NOT TESTED: a full and a read-only disk: mounting takes root: %v", err)
+		roottest.Unavailable(t, "a full and a read-only disk: mounting takes root: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, 0); err != nil {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/roottest"
 )
 
 // nobody is a user id other than that of whoever runs the tests.
@@ -41,7 +43,7 @@ func copyOfTest(t *testing.T) string {
 func TestTCPUIDOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
-		t.Skip("only root can start a process of another user")
+		roottest.Unavailable(t, "only root can start a process of another user")
 	}
 	l := listen(t, "tcp", "127.0.0.1:0")
 	cmd := exec.Command(copyOfTest(t))
