@@ -430,7 +430,7 @@ func TestApprovalCommands(t *testing.T) {
 func TestStatusIsOneScreen(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, "BARECLAW_DAILY_BUDGET_USD=5")
-	m.command(commands.ExitUnreachable, "status").prints("").tells("No gateway has run here yet", "bareclaw serve")
+	m.command(commands.ExitUnreachable, "status").prints("").tells("No gateway has run here yet", "bareclaw init", "bareclaw serve")
 	g := m.start()
 	m.command(commands.ExitOK, "status").shows("No channel yet")
 	for range 12 {

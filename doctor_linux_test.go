@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,22 @@ func TestDoctorOfADiskThatIsSmallAndReadOnly(t *testing.T) {
 	d = m.quick()
 	d.tells(doctor.Problem, "directory_unusable", "read-only")
 	d.tells(doctor.Problem, "cwd_unwritable", m.path("state"))
+}
+
+// TestDoctorWhereProcessesCannotBeListed has the system refuse /proc.
+func TestDoctorWhereProcessesCannotBeListed(t *testing.T) {
+	t.Parallel()
+	needStrace(t)
+	m := newMachine(t)
+	cmd := exec.Command("strace", "-f", "-o", os.DevNull, "-P", "/proc", "-e", "trace=openat", "-e", "inject=openat:error=EACCES",
+		m.executable(), "doctor", "--json", "--no-turn")
+	cmd.Env, cmd.Dir = m.env, m.path("work")
+	out, _ := cmd.Output() // it ends with a status, since there is a problem
+	d := &diagnosis{t: t, raw: string(out)}
+	if err := json.Unmarshal(out, d); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	d.tells(doctor.Problem, "sessions_unknown", "list processes", "permission denied")
 }
 
 // openTerminal returns both ends of a new terminal of that width: pty(7).
@@ -170,6 +187,7 @@ func TestDoctorMendsAService(t *testing.T) {
 		m.program = filepath.Join("/run/home", "bareclaw")
 		copyProgram(t, self, m.program)
 		m.quick().tells(doctor.Note, "service_missing", "bareclaw service install")
+		m.quick().tells(doctor.Warning, "gateway_down", "bareclaw service install")
 		for _, job := range []string{"service", "heartbeat"} {
 			if out, errs, status := m.run(job, "install"); status != 0 && job == "service" {
 				t.Fatalf("%s install: status %d\n%s%s", job, status, out, errs)

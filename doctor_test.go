@@ -48,14 +48,17 @@ func TestDoctorOfAHealthyGatewayFindsNothingAndLeavesNothing(t *testing.T) {
 
 func TestDoctorOnANewMachine(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t)
+	m := newMachine(t, "XDG_RUNTIME_DIR=/nowhere", "DBUS_SESSION_BUS_ADDRESS=unix:path=/nowhere/bus")
 	m.set("BARECLAW_STATE_DIR="+m.path("home/state"), "BARECLAW_RUNTIME_DIR="+m.path("home/run"))
 	d := m.doctor()
 	if !d.Healthy {
 		t.Errorf("what is new is no problem: %s", d.raw)
 	}
 	d.tells(doctor.Note, "state_missing", m.path("home/state"))
-	d.tells(doctor.Warning, "gateway_down", "bareclaw service install")
+	d.tells(doctor.Warning, "gateway_down", "bareclaw serve")
+	if strings.Contains(d.raw, "service install") {
+		t.Errorf("a service is advised where there is nothing that runs one: %s", d.raw)
+	}
 	d.fine("login", "claude has a login, since it has answered") // whatever looking for one shows
 	d.fine("turn", "claude answered in")
 	d.fine("ledger", "no ledger yet")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/heartbeat"
 	"bareclaw/internal/procs"
 	"bareclaw/internal/statelock"
 	"bareclaw/service"
@@ -23,7 +25,7 @@ func TestHeartbeatUnderSystemd(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*heart){
 		"installs itself": heartInstallsItself, "revives": heartRevives, "starts the service": heartStartsService,
-		"of another gateway": heartOfAnother,
+		"of another gateway": heartOfAnother, "asks nothing": heartAsksNothing,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,13 +146,31 @@ func (h *heart) timer(lines ...string) {
 	}
 }
 
-// heartInstallsItself: a gateway that is there to stay installs the heartbeat, brings it
-// up to date, and leaves it alone when the user does not want it.
+// consents fails unless that is what the user has said, by the records.
+func (h *heart) consents(want heartbeat.Consent) {
+	h.t.Helper()
+	if got, err := heartbeat.ReadConsent(h.path("state")); err != nil || got != want {
+		h.t.Errorf("the consent is %q, %v; want %q", got, err, want)
+	}
+}
+
+// heartInstallsItself: a gateway that is there to stay installs the heartbeat if the user
+// has agreed to it, brings it up to date, and leaves it alone when the user does not want
+// it, or was not asked.
 func heartInstallsItself(h *heart) {
 	// On a machine that was booted long ago the timer would begin at once, and its ticks
 	// would start the gateways that are killed here.
 	h.timer("OnBootSec=", "OnActiveSec=1d")
+	h.serve("nobody has agreed to it").kill()
+	h.wantGone()
+	h.does("nobody has agreed to it", "heartbeat", "status")
+	h.does("Claude is asked once every 1h, which is billed", "heartbeat", "install")
+	h.consents(heartbeat.ConsentAsk)
+	if err := errors.Join(heartbeat.SaveConsent(h.path("state"), heartbeat.ConsentNone), os.Remove(heartUnits+"bareclaw-heartbeat.service")); err != nil {
+		h.t.Fatal(err) // as an older version has left it, and with something to be brought up to date
+	}
 	g := h.serve("heartbeat installed")
+	h.consents(heartbeat.ConsentAsk)
 	if !h.ticking() {
 		h.t.Error("the timer is not active")
 	}
@@ -186,8 +206,13 @@ systemctl --user daemon-reload
 
 	h.does("removed", "heartbeat", "uninstall")
 	h.wantGone()
-	h.serve("it was uninstalled").kill()
+	h.consents(heartbeat.ConsentNo)
+	h.serve("it was declined or uninstalled").kill()
 	h.wantGone()
+	h.setting("BARECLAW_HEARTBEAT=revive")
+	h.serve("it was declined or uninstalled").kill()
+	h.wantGone()
+	h.setting()
 	h.does("started bareclaw-heartbeat.timer", "heartbeat", "install")
 	if !h.ticking() {
 		h.t.Error("the timer is not active")
@@ -197,6 +222,38 @@ systemctl --user daemon-reload
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "bareclaw-heartbeat.timer") {
 		h.t.Errorf("install.sh: %v\n%s", err, out)
 	}
+}
+
+// heartAsksNothing: with BARECLAW_HEARTBEAT=revive a gateway installs a heartbeat that
+// starts it when it is down, and Claude is not asked; nor is it when the setting is gone.
+func heartAsksNothing(h *heart) {
+	h.timer("OnBootSec=", "OnActiveSec=1d")
+	beats := func() {
+		h.t.Helper()
+		if out, err := h.manager.systemctl("start", "bareclaw-heartbeat.service"); err != nil {
+			h.t.Errorf("a tick that systemd calls: %v %s", err, out)
+		}
+	}
+	h.setting("BARECLAW_HEARTBEAT=revive")
+	h.serve("heartbeat installed").kill()
+	h.consents(heartbeat.ConsentRevive)
+	beats()
+	alive := h.revived(0)
+	h.does("Claude is not asked (BARECLAW_HEARTBEAT is revive)", "heartbeat", "status")
+	h.setting()
+	beats()
+	h.wantBeats("gateway serves, gateway serves", 0)
+	if ticks := h.ticks().Ticks; !ticks[0].Started || ticks[1].Started {
+		h.t.Errorf("recorded %+v", ticks)
+	}
+	h.does("Claude is not asked: ", "heartbeat", "status")
+	h.does("Claude is asked once every 1h", "heartbeat", "install")
+	beats()
+	h.wantBeats("gateway serves, gateway serves, ok", 1)
+	h.does("Claude is not asked: ", "heartbeat", "install", "--revive")
+	beats()
+	h.wantBeats("gateway serves, gateway serves, ok, gateway serves", 1)
+	_ = procs.Signal(alive.PID, alive.Start, syscall.SIGKILL)
 }
 
 // heartRevives: the timer's ticks start a gateway that is down, and it outlives the unit

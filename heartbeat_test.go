@@ -133,6 +133,30 @@ func TestHeartbeatAllIsWell(t *testing.T) {
 	}
 }
 
+// TestHeartbeatBeginsAfresh: each tick has a session of its own, so that the context does
+// not grow, and what is written there meanwhile is answered in that of the last tick.
+func TestHeartbeatBeginsAfresh(t *testing.T) {
+	t.Parallel()
+	m, _ := newHeart(t, "echo HEARTBEAT_OK")
+	g := m.start()
+	session := func() string { return g.say("heartbeat", "hello").str("session_id") }
+	var seen []string
+	for slot := range 3 {
+		m.with(slotLength(slot)).beat(0)
+		m.with(slotLength(slot)).beat(0) // which is the same tick
+		answer := g.outcome(m.ticks().Ticks[slot].Message)
+		if now := answer.str("session_id"); now == "" || now != session() || slices.Contains(seen, now) {
+			t.Errorf("tick %d was answered in the session %s, after %q; now it is %s", slot, now, seen, session())
+		} else {
+			seen = append(seen, now)
+		}
+	}
+	m.wantBeats("ok, ok, ok", 6)
+	if n := m.begun("/clear"); n != 3 {
+		t.Errorf("the session was cleared %d times in 3 slots", n)
+	}
+}
+
 // TestHeartbeatTells: what the agent has to say is pushed, once.
 func TestHeartbeatTells(t *testing.T) {
 	t.Parallel()
@@ -177,7 +201,7 @@ func TestHeartbeatsAtOnce(t *testing.T) {
 // TestHeartbeatKilled kills ticks after each of their steps; another one goes on.
 func TestHeartbeatKilled(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"finds something to do", "asked: message", "the agent says", "told"} {
+	for _, step := range []string{"finds something to do", "fresh session", "asked: message", "the agent says", "told"} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			m, chat := newHeart(t, "echo The disk is nearly full.", "BARECLAW_HEARTBEAT_PRECHECK=true")

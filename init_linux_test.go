@@ -340,7 +340,7 @@ func TestInitForScripts(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &summary); err != nil || status != 0 {
 		t.Fatalf("exit status %d, %v\n%s\n%s", status, err, stdout, stderr)
 	}
-	if !summary.OK || !summary.Running || summary.Bot != "fake_bot" || len(summary.Steps) != 9 {
+	if !summary.OK || !summary.Running || summary.Bot != "fake_bot" || len(summary.Steps) != 10 {
 		t.Errorf("the summary is %s", stdout)
 	}
 	saved := m.checkSaved(t, map[string]string{
@@ -375,6 +375,8 @@ func TestInitRefuses(t *testing.T) {
 		{[]string{"init", "--yes", "--telegram-token-file", "/no/such/file"}, "/no/such/file"},
 		{[]string{"init", "--yes", "--agent", "parrot"}, "BARECLAW_AGENT"},
 		{[]string{"init", "--no-such-flag"}, "unknown flag"},
+		{[]string{"init", "--yes", "--heartbeat=perhaps"}, "--heartbeat"},
+		{[]string{"init", "--yes", "--heartbeat=yes", "--no-heartbeat"}, "cannot go together"},
 	} {
 		stdout, stderr, status := m.runs("", c.args...)
 		if status != 2 || !strings.Contains(stderr, c.says) || stdout != "" {

@@ -66,6 +66,9 @@ func Text(err error) string { return Plain(inCommands.Replace(err.Error())) }
 
 // Advice returns what to do about an error of a command, empty if its text says it.
 func Advice(err error) string {
+	if _, isNew := errors.AsType[*neverRan](err); isNew {
+		return "Set it up with `bareclaw init`, or start it as it is with `bareclaw serve`."
+	}
 	if errors.Is(err, client.ErrUnreachable) {
 		return "Is it running? Start it with `bareclaw serve`, or `bareclaw service install`; `bareclaw doctor` looks further."
 	}

@@ -25,10 +25,12 @@ type Heartbeat struct {
 // HeartbeatInstall is the command of that name.
 type HeartbeatInstall struct {
 	place
-	Print bool `help:"Show the files, which hold your settings, and change nothing."`
+	Revive bool `help:"Only look after the gateway: Claude is not asked, and nothing is paid."`
+	Print  bool `help:"Show the files, which hold your settings, and change nothing."`
 }
 
-// Run carries it out.
+// Run carries it out. The consent is recorded first: what is installed without one counts
+// as agreed to in full.
 func (h *HeartbeatInstall) Run(c *Context) error {
 	r, cfg, err := h.request(c)
 	if err != nil {
@@ -41,6 +43,13 @@ func (h *HeartbeatInstall) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
+	consent := heartbeat.ConsentAsk
+	if h.Revive || cfg.Heartbeat == config.HeartbeatRevive {
+		consent = heartbeat.ConsentRevive
+	}
+	if err := heartbeat.SaveConsent(cfg.StateDir, consent); err != nil {
+		return err
+	}
 	did, err := h.manager().Install(c.Context, service.Heartbeat, spec)
 	c.say(did)
 	if err != nil {
@@ -49,7 +58,21 @@ func (h *HeartbeatInstall) Run(c *Context) error {
 	if cfg.Heartbeat == config.HeartbeatOff {
 		c.say([]string{"BARECLAW_HEARTBEAT is off: gateways that start will not bring it up to date"})
 	}
-	return heartbeat.Decline(cfg.StateDir, false)
+	c.say([]string{asking(heartbeat.Asks(cfg), cfg.Heartbeat, heartbeat.Short(cfg.HeartbeatInterval))})
+	return nil
+}
+
+// asking says whether ticks ask Claude, what that costs, and how to have it otherwise.
+func asking(asks bool, setting config.Heartbeat, interval string) string {
+	switch {
+	case asks && setting == config.HeartbeatOn:
+		return "Claude is asked once every " + interval + ", which is billed or counts against your plan's limits; BARECLAW_HEARTBEAT=revive asks nothing"
+	case asks:
+		return "Claude is asked once every " + interval + ", which is billed or counts against your plan's limits; `bareclaw heartbeat install --revive` asks nothing"
+	case setting == config.HeartbeatRevive:
+		return "Claude is not asked (BARECLAW_HEARTBEAT is revive): ticks only start the gateway if it is down, which costs nothing"
+	}
+	return "Claude is not asked: ticks only start the gateway if it is down, which costs nothing; `bareclaw heartbeat install` has Claude asked too"
 }
 
 // HeartbeatUninstall is the command of that name.
@@ -66,7 +89,7 @@ func (h *HeartbeatUninstall) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	if err := heartbeat.Decline(cfg.StateDir, true); err != nil {
+	if err := heartbeat.SaveConsent(cfg.StateDir, heartbeat.ConsentNo); err != nil {
 		return err
 	}
 	did, err := h.manager().Uninstall(c.Context, service.Heartbeat)
@@ -134,6 +157,9 @@ func heartbeatLines(out io.Writer, s *heartbeat.Status) (lines []string) {
 		}
 	}
 	line("heartbeat", "%s", installation(s))
+	if s.Installed {
+		line("asks", "%s", asking(s.Asks, s.Setting, s.Interval))
+	}
 	if !s.Next.IsZero() {
 		line("next", "%s", s.Next.Local().Format(time.DateTime))
 	}
@@ -176,7 +202,9 @@ func installation(s *heartbeat.Status) string {
 	every := fmt.Sprintf("by %s, every %s", s.System, s.Interval)
 	switch {
 	case !s.Installed && s.Declined:
-		return "not installed: it was uninstalled; `bareclaw heartbeat install` installs it again"
+		return "not installed: it was declined or uninstalled; `bareclaw heartbeat install` installs it"
+	case !s.Installed && s.Setting == config.HeartbeatAuto && s.Consent == heartbeat.ConsentNone:
+		return "not installed: nobody has agreed to it; `bareclaw heartbeat install` installs it, with --revive one that asks Claude nothing"
 	case !s.Installed:
 		return "not installed; BARECLAW_HEARTBEAT is " + string(s.Setting)
 	case !s.Active:

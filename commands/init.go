@@ -32,12 +32,14 @@ type Init struct {
 	PairTimeout   time.Duration `default:"5m" help:"How long that is waited for."`
 	NoQR          bool          `name:"no-qr" help:"Show the link without a QR code."`
 
-	NoTelegram  bool `help:"Leave Telegram as it is."`
-	NoTurn      bool `help:"Ask Claude nothing, which costs a little."`
-	NoService   bool `help:"Install no service; the gateway is started in the background."`
-	NoHeartbeat bool `help:"Install no heartbeat."`
-	NoStart     bool `help:"Start nothing, where there is no service."`
-	NoDoctor    bool `help:"Do not look at everything in the end."`
+	NoTelegram bool `help:"Leave Telegram as it is."`
+	NoTurn     bool `help:"Ask Claude nothing, which costs a little."`
+	NoService  bool `help:"Install no service; the gateway is started in the background."`
+	NoStart    bool `help:"Start nothing, where there is no service."`
+	NoDoctor   bool `help:"Do not look at everything in the end."`
+
+	Heartbeat   string `enum:"yes,revive,no," default:"" placeholder:"CHOICE" help:"The heartbeat: yes asks Claude regularly, which is billed or counts against your plan's limits; revive only starts a gateway that is down, and costs nothing; no. Without it a script installs none."`
+	NoHeartbeat bool   `help:"The same as --heartbeat=no."`
 }
 
 // Run carries it out.
@@ -46,13 +48,18 @@ func (i *Init) Run(c *Context) error {
 	if !i.Yes && !screen.IsTerminal(c.In) {
 		return Usagef("init asks, and standard input is not a terminal; in a script use: bareclaw init --yes")
 	}
+	if i.NoHeartbeat && i.Heartbeat != "" && i.Heartbeat != setup.HeartbeatNo {
+		return Usagef("--no-heartbeat and --heartbeat=%s cannot go together", i.Heartbeat)
+	} else if i.NoHeartbeat {
+		i.Heartbeat = setup.HeartbeatNo
+	}
 	settings, err := i.settings(c.In)
 	if err != nil {
 		return err
 	}
 	o := setup.Options{
 		In: in, Out: c.Out, Yes: i.Yes, Self: c.Self, Version: c.Version, Environ: c.Environ, Service: service.Local(), EnvFile: i.EnvFile, NoQR: i.NoQR, Settings: settings,
-		NoTurn: i.NoTurn, NoTelegram: i.NoTelegram, NoService: i.NoService, NoHeartbeat: i.NoHeartbeat, NoStart: i.NoStart,
+		NoTurn: i.NoTurn, NoTelegram: i.NoTelegram, NoService: i.NoService, Heartbeat: i.Heartbeat, NoStart: i.NoStart,
 		NoDoctor: i.NoDoctor, Pair: i.Pair, PairFor: i.PairTimeout,
 	}
 	if i.JSON {
@@ -81,9 +88,6 @@ func (i *Init) settings(in io.Reader) (map[string]string, error) {
 	values := map[string]string{
 		"BARECLAW_CLAUDE": i.Claude, "BARECLAW_AGENT": i.Agent, "BARECLAW_PORT": i.Port, "BARECLAW_CWD": i.CWD,
 		"BARECLAW_HTTP_TOKEN": i.HTTPToken, "BARECLAW_ALLOWED_USERS": i.AllowedUsers,
-	}
-	if i.NoHeartbeat { // the gateway would install it by itself
-		values["BARECLAW_HEARTBEAT"] = string(config.HeartbeatOff)
 	}
 	for name, path := range map[string]string{"BARECLAW_HTTP_TOKEN": i.HTTPTokenFile, "BARECLAW_TELEGRAM_TOKEN": i.BotTokenFile} {
 		if path == "" {

@@ -67,14 +67,12 @@ func TestFindingsOfDoctorAreDocumented(t *testing.T) {
 	}
 }
 
-// TestFindingsOfDoctorAreProvoked looks whether each finding occurs in a test.
+// TestFindingsOfDoctorAreProvoked looks whether each finding is wanted by a test: whether
+// its code is in a call of tells, in a table of such calls, or in a list that is gone
+// through by them.
 func TestFindingsOfDoctorAreProvoked(t *testing.T) {
 	t.Parallel()
-	elsewhere := map[string]string{
-		"sessions_unknown": "/proc cannot be read",
-		"peer_unknown":     "only where the system does not tell the peer of a connection",
-	}
-	tests, err := filepath.Glob(filepath.Join(root, "doctor*_test.go"))
+	tests, err := filepath.Glob(filepath.Join(root, "*doctor*_test.go"))
 	if err != nil || len(tests) == 0 {
 		t.Fatalf("no tests of doctor: %v", err)
 	}
@@ -82,9 +80,13 @@ func TestFindingsOfDoctorAreProvoked(t *testing.T) {
 	for _, file := range tests {
 		all += read(t, file)
 	}
+	all = silent.ReplaceAllString(all, "") // which wants that there is none
 	for code := range findings(t) {
-		if !strings.Contains(all, `"`+code+`"`) && elsewhere[code] == "" {
+		if !strings.Contains(all, `"`+code+`"`) {
 			t.Errorf("no test provokes the finding %s", code)
 		}
 	}
 }
+
+// silent matches calls by which a test wants that something is not found.
+var silent = regexp.MustCompile(`silent\([^)]*\)`)

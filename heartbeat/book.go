@@ -23,15 +23,16 @@ type Outcome string
 
 // The outcomes. All but Asked are final.
 const (
-	Asked    Outcome = "asked"         // the agent's answer is still to come
-	OK       Outcome = "ok"            // nothing needs attention
-	Told     Outcome = "told"          // the agent had something to say, and the user was told
-	Said     Outcome = "said"          // it had, and the user was not told: see Problem
-	Nothing  Outcome = "nothing to do" // by the precheck
-	Busy     Outcome = "busy"          // the message of an earlier tick has no outcome yet
-	Parked   Outcome = "parked"        // no login, or a limit
-	Failed   Outcome = "failed"        // the message has failed, or could not be sent
-	NotThere Outcome = "unreachable"   // the gateway could not be started, or does not answer
+	Asked    Outcome = "asked"          // the agent's answer is still to come
+	OK       Outcome = "ok"             // nothing needs attention
+	Told     Outcome = "told"           // the agent had something to say, and the user was told
+	Said     Outcome = "said"           // it had, and the user was not told: see Problem
+	Nothing  Outcome = "nothing to do"  // by the precheck
+	Busy     Outcome = "busy"           // the message of an earlier tick has no outcome yet
+	Parked   Outcome = "parked"         // no login, or a limit
+	Failed   Outcome = "failed"         // the message has failed, or could not be sent
+	Serves   Outcome = "gateway serves" // the agent is not to be asked: see [Asks]
+	NotThere Outcome = "unreachable"    // the gateway could not be started, or does not answer
 )
 
 // A Tick is the record of one.

@@ -16,11 +16,7 @@ import (
 	"bareclaw/service"
 )
 
-const (
-	// declinedName is the file that says that the user has uninstalled the heartbeat.
-	declinedName = "heartbeat-uninstalled"
-	installName  = "heartbeat-install.json"
-)
+const installName = "heartbeat-install.json"
 
 // An Installation is what a gateway did about the heartbeat when it started.
 type Installation struct {
@@ -74,8 +70,8 @@ func (h Host) unwilling() string {
 		return "the echo agent answers, which has nothing to look after"
 	case auto && h.Config.StateDir != h.Config.UserDir:
 		return "the state directory is not the usual one; set BARECLAW_HEARTBEAT=on for a heartbeat of this gateway"
-	case auto && Declined(h.Config.StateDir):
-		return "it was uninstalled; `bareclaw heartbeat install` installs it again"
+	case h.Config.Heartbeat != config.HeartbeatOn && Declined(h.Config.StateDir):
+		return "it was declined or uninstalled; `bareclaw heartbeat install` installs it"
 	}
 	if err := service.Lasting(h.Request.Binary); err != nil {
 		return err.Error()
@@ -92,6 +88,9 @@ func (h Host) install(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	s, err := h.Service.Status(ctx, service.Heartbeat, spec)
+	if err := h.agree(s); err != nil {
+		return nil, err
+	}
 	if err == nil && s.Installed && s.Current && s.Active {
 		return nil, nil
 	}
@@ -103,28 +102,28 @@ func (h Host) install(ctx context.Context) ([]string, error) {
 	return did, err
 }
 
-// Declined reports whether the user has uninstalled the heartbeat.
-func Declined(stateDir string) bool {
-	_, err := os.Stat(filepath.Join(stateDir, declinedName))
-	return err == nil
-}
+// errNobodyAgreed says why a job that costs money is not installed.
+var errNobodyAgreed = errors.New("nobody has agreed to it: `bareclaw init` asks, and `bareclaw heartbeat install` installs it")
 
-// Decline notes that the user has uninstalled the heartbeat, so that no gateway
-// installs it by itself, or that they want it again.
-func Decline(stateDir string, declined bool) error {
-	path := filepath.Join(stateDir, declinedName)
-	var err error
-	if declined {
-		if err = os.MkdirAll(stateDir, 0o700); err == nil {
-			err = os.WriteFile(path, nil, 0o600)
-		}
-	} else if err = os.Remove(path); errors.Is(err, fs.ErrNotExist) {
-		err = nil
+// agree returns why a job must not be installed although nobody has declined it, and
+// records the agreement that follows from the setting. Without a setting the job
+// must have been agreed to; one that is installed already was, before there was a record.
+// A no that the user says meanwhile counts all the same.
+func (h Host) agree(s service.Status) error {
+	if h.Config.Heartbeat == config.HeartbeatOn {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("note whether the heartbeat is wanted: %w", err)
+	c, err := ReadConsent(h.Config.StateDir)
+	if err != nil || c != ConsentNone {
+		return err
 	}
-	return nil
+	if h.Config.Heartbeat == config.HeartbeatRevive {
+		return writeConsent(h.Config.StateDir, ConsentRevive)
+	}
+	if !s.Installed || elsewhere(s, h.Config.StateDir) != "" {
+		return errNobodyAgreed
+	}
+	return writeConsent(h.Config.StateDir, ConsentAsk)
 }
 
 // Installed returns what the last gateway did about the heartbeat when it started; the

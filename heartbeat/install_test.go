@@ -12,16 +12,39 @@ import (
 	"bareclaw/service"
 )
 
-// newHost makes a gateway that installs the heartbeat: all is as it should be.
+// newHost makes a gateway that installs the heartbeat: all is as it should be, and the
+// user has agreed that Claude is asked.
 func newHost(t *testing.T) (Host, *fakeManager) {
 	t.Helper()
 	dir := t.TempDir()
+	if err := SaveConsent(dir, ConsentAsk); err != nil {
+		t.Fatal(err)
+	}
 	m := &fakeManager{}
 	return Host{
 		Config:  config.Config{Heartbeat: config.HeartbeatAuto, StateDir: dir, UserDir: dir},
 		Service: m,
 		Request: service.Request{Binary: "/bin/sh", Dir: dir, Claude: "/bin/sh", StateDir: dir, Interval: time.Hour},
 	}, m
+}
+
+// consents has the user say these things, one after the other.
+func consents(all ...Consent) func(*testing.T, *Host, *fakeManager) {
+	return func(t *testing.T, h *Host, _ *fakeManager) {
+		for _, c := range all {
+			if err := SaveConsent(h.Config.StateDir, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// set has the setting be that, and the user have said this.
+func set(setting config.Heartbeat, c Consent) func(*testing.T, *Host, *fakeManager) {
+	return func(t *testing.T, h *Host, m *fakeManager) {
+		h.Config.Heartbeat = setting
+		consents(c)(t, h, m)
+	}
 }
 
 func TestEnsure(t *testing.T) {
@@ -57,22 +80,22 @@ func TestEnsure(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, false, "go run", false},
-		"uninstalled": {func(t *testing.T, h *Host, _ *fakeManager) {
-			if err := Decline(h.Config.StateDir, true); err != nil {
-				t.Fatal(err)
-			}
-		}, false, "uninstalled", false},
-		"uninstalled, on": {func(t *testing.T, h *Host, _ *fakeManager) {
-			h.Config.Heartbeat = config.HeartbeatOn
-			if err := Decline(h.Config.StateDir, true); err != nil {
-				t.Fatal(err)
-			}
+		"declined":             {consents(ConsentAsk, ConsentNo), false, "declined or uninstalled", false},
+		"declined, on":         {set(config.HeartbeatOn, ConsentNo), true, "", false},
+		"declined, revive":     {set(config.HeartbeatRevive, ConsentNo), false, "declined or uninstalled", false},
+		"wanted again":         {consents(ConsentNo, ConsentAsk), true, "", false},
+		"agreed to less":       {consents(ConsentRevive), true, "", false},
+		"nobody asked":         {consents(ConsentNone), false, "nobody has agreed to it", false},
+		"nobody asked, on":     {set(config.HeartbeatOn, ConsentNone), true, "", false},
+		"nobody asked, revive": {set(config.HeartbeatRevive, ConsentNone), true, "", false},
+		"another state directory, revive": {func(t *testing.T, h *Host, m *fakeManager) {
+			h.Config.UserDir = "/elsewhere"
+			set(config.HeartbeatRevive, ConsentNone)(t, h, m)
 		}, true, "", false},
-		"wanted again": {func(t *testing.T, h *Host, _ *fakeManager) {
-			if err := errors.Join(Decline(h.Config.StateDir, true), Decline(h.Config.StateDir, false), Decline(h.Config.StateDir, false)); err != nil {
-				t.Fatal(err)
-			}
-		}, true, "", false},
+		"another gateway's is installed": {func(t *testing.T, h *Host, m *fakeManager) {
+			m.heartbeat = service.Status{Installed: true, Active: true, Dir: t.TempDir(), Environ: []string{"BARECLAW_STATE_DIR=/of/another"}}
+			consents(ConsentNone)(t, h, m)
+		}, false, "nobody has agreed to it", false},
 		"no service manager": {func(_ *testing.T, h *Host, m *fakeManager) { m.absent = errors.New("no bus") }, false, "no bus", false},
 		"no service manager, on": {func(_ *testing.T, h *Host, m *fakeManager) {
 			m.absent, h.Config.Heartbeat = errors.New("no bus"), config.HeartbeatOn
@@ -99,9 +122,98 @@ func TestEnsure(t *testing.T) {
 func TestUninstalledWhileAGatewayInstalls(t *testing.T) {
 	t.Parallel()
 	h, m := newHost(t)
-	m.meanwhile = func() error { return Decline(h.Config.StateDir, true) }
+	m.meanwhile = func() error { return SaveConsent(h.Config.StateDir, ConsentNo) }
 	in := Ensure(t.Context(), h)
-	if m.uninstalled != 1 || !strings.Contains(in.Why, "it was uninstalled") || len(in.Did) > 0 {
+	if m.uninstalled != 1 || !strings.Contains(in.Why, "declined or uninstalled") || len(in.Did) > 0 {
 		t.Errorf("uninstalled %d times; it says %+v", m.uninstalled, in)
+	}
+}
+
+// TestOlderInstallationIsAgreedTo: a heartbeat that was installed before anybody was asked
+// is kept up to date, and the agreement is recorded, so that it comes again where its files
+// were removed.
+func TestOlderInstallationIsAgreedTo(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[config.Heartbeat]Consent{
+		config.HeartbeatAuto: ConsentAsk, config.HeartbeatRevive: ConsentRevive, config.HeartbeatOn: ConsentNone,
+	} {
+		t.Run(string(setting), func(t *testing.T) {
+			t.Parallel()
+			h, m := newHost(t)
+			set(setting, ConsentNone)(t, &h, m)
+			m.heartbeat = service.Status{Installed: true, Active: true}
+			if in := Ensure(t.Context(), h); in.Why != "" || len(m.installed) != 1 {
+				t.Errorf("installed %v; it says %+v", m.installed, in)
+			}
+			if got, err := ReadConsent(h.Config.StateDir); err != nil || got != want {
+				t.Errorf("consent %q, %v; want %q", got, err, want)
+			}
+		})
+	}
+}
+
+// TestDeclinedWhileAnOlderInstallationIsFound: the agreement that follows from it does not
+// take away a no that is said meanwhile.
+func TestDeclinedWhileAnOlderInstallationIsFound(t *testing.T) {
+	t.Parallel()
+	h, m := newHost(t)
+	consents(ConsentNone)(t, &h, m)
+	m.heartbeat = service.Status{Installed: true, Active: true}
+	m.looked = func() error { return SaveConsent(h.Config.StateDir, ConsentNo) }
+	in := Ensure(t.Context(), h)
+	if got, err := ReadConsent(h.Config.StateDir); err != nil || got != ConsentNo || in.Why == "" {
+		t.Errorf("consent %q, %v; it says %+v", got, err, in)
+	}
+}
+
+// TestConsent: what was said last counts, and a process that dies between the two files
+// leaves the answer that costs nothing.
+func TestConsent(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new")
+	for _, want := range []Consent{ConsentNone, ConsentAsk, ConsentNo, ConsentRevive, ConsentAsk, ConsentNo, ConsentNone} {
+		if err := SaveConsent(dir, want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadConsent(dir); err != nil || got != want {
+			t.Errorf("consent %q, %v; want %q", got, err, want)
+		}
+	}
+	if err := errors.Join(SaveConsent(dir, ConsentAsk), os.WriteFile(filepath.Join(dir, declinedName), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadConsent(dir); err != nil || got != ConsentNo {
+		t.Errorf("with both files: %q, %v", got, err)
+	}
+	if err := errors.Join(SaveConsent(dir, ConsentAsk), os.WriteFile(filepath.Join(dir, consentName), []byte("whatever"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadConsent(dir); err == nil || got != ConsentNone {
+		t.Errorf("a damaged file: %q, %v", got, err)
+	}
+}
+
+func TestAsks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		setting config.Heartbeat
+		consent Consent
+		want    bool
+	}{
+		{config.HeartbeatAuto, ConsentAsk, true},
+		{config.HeartbeatAuto, ConsentRevive, false},
+		{config.HeartbeatAuto, ConsentNone, true}, // called by hand, or installed by an older version
+		{config.HeartbeatOn, ConsentRevive, true},
+		{config.HeartbeatRevive, ConsentAsk, false},
+		{config.HeartbeatOff, ConsentRevive, false},
+		{config.HeartbeatOff, ConsentNo, true}, // called by hand
+	} {
+		dir := t.TempDir()
+		if err := SaveConsent(dir, c.consent); err != nil {
+			t.Fatal(err)
+		}
+		if got := Asks(config.Config{Heartbeat: c.setting, StateDir: dir}); got != c.want {
+			t.Errorf("%s after %q: asks is %v", c.setting, c.consent, got)
+		}
 	}
 }

@@ -22,7 +22,10 @@ type Status struct {
 	Next      time.Time        `json:"next,omitzero"`
 	Problems  []string         `json:"problems"`
 	Notes     []string         `json:"notes,omitempty"`    // what is worth knowing and no problem
-	Declined  bool             `json:"declined,omitempty"` // the user has uninstalled it
+	Consent   Consent          `json:"consent,omitempty"`  // what the user has said; empty: nobody was asked
+	Declined  bool             `json:"declined,omitempty"` // the user has said no, or has uninstalled it
+	Asks      bool             `json:"asks"`               // a tick asks the agent, and does not only look after the gateway
+	Other     string           `json:"other,omitempty"`    // state directory of the gateway that the installed one looks after, if that is another one
 	Gateway   *Installation    `json:"gateway,omitempty"`  // what it did at its last start
 	Records
 }
@@ -30,14 +33,17 @@ type Status struct {
 // Look gathers the status. What cannot be found out is among the problems.
 func Look(ctx context.Context, cfg config.Config, manager service.Manager, request service.Request) Status {
 	s := Status{
-		Setting: cfg.Heartbeat, Interval: short(cfg.HeartbeatInterval), Notify: cfg.HeartbeatNotify,
-		System: manager.System(), Declined: Declined(cfg.StateDir), Problems: []string{},
+		Setting: cfg.Heartbeat, Interval: Short(cfg.HeartbeatInterval), Notify: cfg.HeartbeatNotify,
+		System: manager.System(), Declined: Declined(cfg.StateDir), Asks: Asks(cfg), Problems: []string{},
 	}
 	problem := func(err error) {
 		if err != nil {
 			s.Problems = append(s.Problems, strings.Split(err.Error(), "\n")...) // joined ones are several
 		}
 	}
+	var err error
+	s.Consent, err = ReadConsent(cfg.StateDir)
+	problem(err)
 	spec, err := service.NewSpec(request)
 	problem(err)
 	job, err := manager.Status(ctx, service.Heartbeat, spec)
@@ -46,9 +52,9 @@ func Look(ctx context.Context, cfg config.Config, manager service.Manager, reque
 	if job.Problem != "" {
 		s.Problems = append(s.Problems, job.Problem)
 	}
-	if other := elsewhere(job, cfg.StateDir); other != "" {
+	if s.Other = elsewhere(job, cfg.StateDir); s.Other != "" {
 		s.Problems = append(s.Problems, fmt.Sprintf("The heartbeat that is installed looks after the gateway whose state is in %s. "+
-			"`bareclaw heartbeat install` has it look after this one instead.", other))
+			"`bareclaw heartbeat install` has it look after this one instead.", s.Other))
 	}
 	in, err := Installed(cfg.StateDir)
 	problem(err)
@@ -63,8 +69,8 @@ func Look(ctx context.Context, cfg config.Config, manager service.Manager, reque
 	return s
 }
 
-// short writes a duration without units that are 0.
-func short(d time.Duration) string {
+// Short writes a duration without units that are 0.
+func Short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

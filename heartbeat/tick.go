@@ -38,6 +38,10 @@ func (t *tick) work(ctx context.Context) error {
 
 // askDue asks the question of this slot, if it is due.
 func (t *tick) askDue(ctx context.Context) error {
+	if !Asks(t.Config) {
+		t.log.printf("the gateway serves; the agent is not asked, as was agreed or BARECLAW_HEARTBEAT says")
+		return t.book.add(t.record(Serves, ""))
+	}
 	if t.book.asked(t.slot) {
 		t.log.printf("asked already in the slot of %s; the next one begins at %s",
 			t.slot.Format(time.RFC3339), t.slot.Add(t.Config.HeartbeatInterval).Format(time.RFC3339))
@@ -139,6 +143,11 @@ func (t *tick) ask(ctx context.Context) error {
 func (t *tick) finish(ctx context.Context) error {
 	open := t.book.Open
 	if open.Message == "" {
+		if !Asks(t.Config) {
+			open.Outcome, open.Detail = Failed, "It was not asked: that is not agreed to any more."
+			t.log.printf("the question of an earlier tick is not asked any more")
+			return t.book.closeOpen()
+		}
 		if ok, err := t.post(ctx, open); err != nil || !ok {
 			return err
 		}
@@ -155,9 +164,16 @@ func (t *tick) finish(ctx context.Context) error {
 	return t.tell(ctx, open)
 }
 
-// post sends the open tick's message, and reports whether it was accepted.
+// post sends the open tick's message, and reports whether it was accepted. Before it the
+// session is cleared, so that what a tick costs does not grow with those before it. Both
+// wait in the channel's queue, in this order, and have keys of the slot: a tick that is
+// repeated clears nothing that came after the question.
 func (t *tick) post(ctx context.Context, open *Tick) (bool, error) {
-	m, err := t.gateway.post(ctx, open.Asked, slotKey(open.Slot))
+	m, err := t.gateway.post(ctx, clearSession, slotKey(open.Slot)+":clear")
+	if err == nil {
+		t.log.printf("a fresh session: message %s", m.ID)
+		m, err = t.gateway.post(ctx, open.Asked, slotKey(open.Slot))
+	}
 	if refused := (*client.Error)(nil); errors.As(err, &refused) {
 		t.log.printf("failed: the gateway refuses the message: %q", err.Error())
 		open.Outcome, open.Detail = Failed, err.Error()
@@ -170,6 +186,9 @@ func (t *tick) post(ctx context.Context, open *Tick) (bool, error) {
 	open.Message = m.ID
 	return true, t.book.save()
 }
+
+// clearSession is the command by which claude begins a fresh session. It asks no model.
+const clearSession = "/clear"
 
 // slotKey is the key of what is done once in a slot.
 func slotKey(slot time.Time) string { return "heartbeat:" + slot.UTC().Format(time.RFC3339) }

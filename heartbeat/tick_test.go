@@ -32,7 +32,10 @@ type fake struct {
 	mu     sync.Mutex
 	sends  []string // keys
 	refuse []any    // status and code of the next pushes
-	posts  int
+	posts  int      // besides those of /clear
+	texts  []string // of all posts, with their keys
+
+	gone bool // it dies when it gets /clear
 
 	carriers int // requests for the message that another one became a part of
 }
@@ -56,9 +59,21 @@ func newFake(t *testing.T) *fake {
 		}
 	}
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, map[string]any{"ready": true}) })
-	mux.HandleFunc("POST /message", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("POST /message", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		var in struct{ Text string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			t.Error(err)
+		}
+		f.texts = append(f.texts, in.Text+" "+r.Header.Get("Idempotency-Key"))
+		if in.Text == "/clear" {
+			if f.gone {
+				panic(http.ErrAbortHandler)
+			}
+			reply(w, 202, map[string]any{"message_id": "c", "state": "waiting"})
+			return
+		}
 		f.posts++
 		reply(w, 202, map[string]any{"message_id": "m", "state": "waiting"})
 	})
@@ -93,6 +108,13 @@ func newFake(t *testing.T) *fake {
 	s.Start()
 	t.Cleanup(s.Close)
 	return f
+}
+
+// dies has the gateway die whenever it gets /clear, or not any more.
+func (f *fake) dies(gone bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gone = gone
 }
 
 // beat carries out a tick in a slot.
@@ -193,6 +215,72 @@ func TestPushIsOwed(t *testing.T) {
 	}
 	if r, err := Read(f.cfg.StateDir); err != nil || len(r.Owed()) != 0 || r.Pushing != nil {
 		t.Errorf("still owed: %+v, %v", r, err)
+	}
+}
+
+// TestFreshSession: before the question of a slot the session is cleared, once however
+// often it is tried, under a key of its own.
+func TestFreshSession(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.dies(true)
+	if err := f.beat(0); err == nil || f.posts != 0 {
+		t.Errorf("%v, and %d questions", err, f.posts)
+	}
+	f.dies(false)
+	if err := f.beat(0); err != nil {
+		t.Error(err)
+	}
+	if err := f.beat(0); err != nil {
+		t.Error(err)
+	}
+	r, err := Read(f.cfg.StateDir)
+	if err != nil || len(r.Ticks) != 1 {
+		t.Fatalf("recorded %+v, %v", r, err)
+	}
+	key := slotKey(r.Ticks[0].Slot)
+	if want := []string{"/clear " + key + ":clear", r.Ticks[0].Asked + " " + key}; !slices.Equal(slices.Compact(f.texts), want) {
+		t.Errorf("posted %q, want %q, in this order", f.texts, want)
+	}
+}
+
+// TestRevivesOnly: where Claude is not to be asked a tick looks after the gateway, and what
+// was asked before that was agreed is still taken up.
+func TestRevivesOnly(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.message["state"] = "running"
+	if err := f.beat(0); err != nil { // it waits for no answer
+		t.Error(err)
+	}
+	f.message = map[string]any{"state": "answered", "text": "Look at the disk."}
+	f.cfg.Heartbeat = config.HeartbeatRevive
+	for slot := range 3 {
+		if err := f.beat(slot); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := f.outcomes(); f.posts != 1 || len(f.sends) != 1 || !slices.Equal(got, []Outcome{Told, Serves, Serves}) {
+		t.Errorf("%d messages, %d pushes, outcomes %q", f.posts, len(f.sends), got)
+	}
+}
+
+// TestNotAskedAnyMore: a question that was to be asked and is not agreed to any more is not
+// asked.
+func TestNotAskedAnyMore(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.dies(true)
+	_ = f.beat(0)
+	f.dies(false)
+	f.cfg.Heartbeat = config.HeartbeatRevive
+	for range 2 {
+		if err := f.beat(0); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := f.outcomes(); f.posts != 0 || !slices.Equal(got, []Outcome{Failed, Serves}) {
+		t.Errorf("%d messages, outcomes %q", f.posts, got)
 	}
 }
 
@@ -431,6 +519,7 @@ type fakeManager struct {
 	started   int
 	installed []service.Spec
 
+	looked      func() error // what happens while it is asked for the heartbeat; may be nil
 	meanwhile   func() error // what happens while it installs; may be nil
 	uninstalled int
 }
@@ -454,6 +543,9 @@ func (m *fakeManager) Uninstall(context.Context, service.Job) ([]string, error) 
 func (m *fakeManager) Status(_ context.Context, job service.Job, _ service.Spec) (service.Status, error) {
 	if job == service.Gateway {
 		return service.Status{System: service.Systemd, Installed: m.gateway, Dir: m.dir, Environ: m.environ}, nil
+	}
+	if m.looked != nil {
+		return m.heartbeat, m.looked()
 	}
 	return m.heartbeat, nil
 }

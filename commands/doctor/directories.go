@@ -24,8 +24,8 @@ func checkDirectories(_ context.Context, l *look) []Finding {
 	if dir := l.cfg.StateDir; dir != "" {
 		found = append(found, checkState(dir)...)
 	}
-	if dir := l.cfg.RuntimeDir; dir != "" {
-		found = append(found, checkRuntime(dir, l.holder().alive)...)
+	if l.cfg.RuntimeDir != "" {
+		found = append(found, checkRuntime(l, l.holder().alive)...)
 	}
 	if dir := l.cfg.CWD; dir != "" && unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
 		found = append(found, problem("cwd_unwritable", "claude's directory "+dir+" (BARECLAW_CWD) cannot be written.",
@@ -90,7 +90,8 @@ func checkPrivate(dir string, info fs.FileInfo, err error, open, why string) []F
 	return nil
 }
 
-func checkRuntime(dir string, running bool) []Finding {
+func checkRuntime(l *look, running bool) []Finding {
+	dir := l.cfg.RuntimeDir
 	var found []Finding
 	if err := sessionhost.CheckRuntimeDir(dir); err != nil {
 		found = append(found, problem("socket_path_long", err.Error()+".", "The gateway does not start.", moveRuntime))
@@ -98,9 +99,13 @@ func checkRuntime(dir string, running bool) []Finding {
 	info, err := os.Stat(dir)
 	switch missing := errors.Is(err, fs.ErrNotExist); {
 	case missing && running:
+		again := "start the gateway anew; `loginctl enable-linger` keeps the directory"
+		if l.keeper() == nil {
+			again = "`bareclaw service install`, or " + again
+		}
 		return append(found, problem("runtime_missing", "The runtime directory "+dir+" is gone while the gateway runs.",
 			"Its sockets were there: sessions cannot be taken up, and commands do not reach it. Some systems remove it at logout.",
-			"`bareclaw service install`, or start the gateway anew; `loginctl enable-linger` keeps the directory"))
+			again))
 	case missing:
 		return found
 	}

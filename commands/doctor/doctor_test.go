@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +18,9 @@ import (
 	"bareclaw/claude"
 	"bareclaw/core/config"
 	"bareclaw/core/ledger"
+	"bareclaw/heartbeat"
+	"bareclaw/internal/procs"
+	"bareclaw/internal/statelock"
 	"bareclaw/service"
 )
 
@@ -180,6 +187,113 @@ func TestAnOutdatedServiceIsInstalledAnew(t *testing.T) {
 	tells(t, found, "service_outdated", "service_outdated")
 	if found[0].Fixable || found[1].Fixable {
 		t.Error("it would be installed from a directory that is not the gateway's")
+	}
+}
+
+// TestServiceIsAdvisedWhereItCanBe: `service install` is no advice where no service manager
+// answers.
+func TestServiceIsAdvisedWhereItCanBe(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		services service.Manager
+		want     bool
+	}{"answers": {&fakeManager{}, true}, "away": {&fakeManager{absent: errors.New("no bus")}, false}, "none": {nil, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			lock := filepath.Join(dir, statelock.Name)
+			o := Options{Services: c.services, Report: config.Report{Config: config.Config{StateDir: dir, RuntimeDir: filepath.Join(dir, "gone"), Heartbeat: config.HeartbeatOff}}}
+			var found []Finding
+			look := func(check func(context.Context, *look) []Finding, record string) {
+				if record != "" {
+					if err := os.WriteFile(lock, []byte(record), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				found = append(found, check(t.Context(), newLook(o))...)
+			}
+			look(checkGateway, "")
+			look(checkGateway, `{"pid":1,"start":1}`)
+			start, err := procs.StartTime(os.Getpid())
+			if err != nil {
+				t.Fatal(err)
+			}
+			look(checkDirectories, fmt.Sprintf(`{"pid":%d,"start":%d}`, os.Getpid(), start))
+			look(checkService, "")
+			advised := 0
+			for _, f := range found {
+				if strings.Contains(f.Command+f.Why+f.What, "service install") {
+					advised++
+				}
+				if f.Level != OK && f.Command == "" && f.Code != "service_unavailable" {
+					t.Errorf("%s: no advice", f.Code)
+				}
+			}
+			if got := codes(found); !slices.Contains(got, "gateway_down") || !slices.Contains(got, "gateway_died") || !slices.Contains(got, "runtime_missing") {
+				t.Errorf("found %q", got)
+			}
+			if want := map[bool]int{true: 4, false: 0}[c.want]; advised != want {
+				t.Errorf("%d of the findings advise it, want %d: %+v", advised, want, found)
+			}
+		})
+	}
+}
+
+// TestHeartbeatThatIsNotInstalled: it is advised with what it does and costs, unless the
+// user has said no.
+func TestHeartbeatThatIsNotInstalled(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		setting config.Heartbeat
+		consent heartbeat.Consent
+		want    string // in the advice; empty: none
+	}{
+		"nobody asked":     {config.HeartbeatAuto, heartbeat.ConsentNone, "Claude asked every 1h"},
+		"declined":         {config.HeartbeatAuto, heartbeat.ConsentNo, ""},
+		"declined, on":     {config.HeartbeatOn, heartbeat.ConsentNo, "Claude asked every 1h"},
+		"off":              {config.HeartbeatOff, heartbeat.ConsentAsk, ""},
+		"revive":           {config.HeartbeatRevive, heartbeat.ConsentNone, "bareclaw heartbeat install"},
+		"agreed to revive": {config.HeartbeatAuto, heartbeat.ConsentRevive, "bareclaw heartbeat install"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := heartbeat.SaveConsent(dir, c.consent); err != nil {
+				t.Fatal(err)
+			}
+			cfg := config.Config{StateDir: dir, Heartbeat: c.setting, HeartbeatInterval: time.Hour}
+			found := checkService(t.Context(), newLook(Options{Services: &fakeManager{}, Report: config.Report{Config: cfg}}))
+			if c.want == "" {
+				tells(t, found, "service_missing") // that of the gateway
+				return
+			}
+			tells(t, found, "service_missing", "service_missing")
+			if advice := found[1].Command; !strings.Contains(advice, c.want) || strings.Contains(advice, "asked") != strings.Contains(c.want, "asked") {
+				t.Errorf("it advises %q", advice)
+			}
+		})
+	}
+}
+
+// TestPeersThatTheSystemDoesNotTell has the system answer as macOS does, which has no way
+// to ask for the other end of a TCP connection.
+func TestPeersThatTheSystemDoesNotTell(t *testing.T) {
+	t.Parallel()
+	var o Options
+	o.Report.Config.Host = "127.0.0.1"
+	l := newLook(o)
+	l.peer = func(local, remote net.Addr) (uint32, bool, error) {
+		if local == nil || remote == nil {
+			t.Error("it was asked for no connection")
+		}
+		return 0, false, nil
+	}
+	tells(t, checkExposure(t.Context(), l), "peer_unknown")
+	guarded := newLook(Options{Report: config.Report{Config: config.Config{Host: "127.0.0.1", HTTPToken: config.NewSecret("0123456789abcdef")}}})
+	guarded.peer = l.peer
+	tells(t, checkExposure(t.Context(), guarded), "")
+	if runtime.GOOS == "linux" {
+		tells(t, checkExposure(t.Context(), newLook(o)), "")
 	}
 }
 

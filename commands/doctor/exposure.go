@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"net"
-	"runtime"
 	"strings"
 )
 
@@ -23,7 +22,7 @@ func checkExposure(ctx context.Context, l *look) []Finding {
 			"What a reverse proxy of this user sends on counts as this user's, whoever sent it: whoever reaches the proxy commands the gateway.",
 			"set BARECLAW_HTTP_TOKEN, as by `openssl rand -hex 32`"))
 	}
-	if runtime.GOOS != "linux" && !guarded {
+	if !guarded && !l.tellsPeers(ctx) {
 		found = append(found, warning("peer_unknown", "Other users of this machine can command the gateway.",
 			"This system does not tell which user is at the other end of a TCP connection.", "set BARECLAW_HTTP_TOKEN, as by `openssl rand -hex 32`"))
 	}
@@ -35,6 +34,26 @@ func checkExposure(ctx context.Context, l *look) []Finding {
 		found = append(found, ok("The gateway is for this machine, %s.", by))
 	}
 	return found
+}
+
+// tellsPeers reports whether this system tells which user is at the other end of a TCP
+// connection, by one within this process. What cannot be tried counts as yes: the gateway
+// refuses whom it cannot tell where the system should be able to.
+func (l *look) tellsPeers(ctx context.Context) bool {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return true
+	}
+	defer func() { _ = listener.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, dialBound)
+	defer cancel()
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", listener.Addr().String())
+	if err != nil {
+		return true
+	}
+	defer func() { _ = c.Close() }()
+	_, ok, err := l.peer(c.LocalAddr(), c.RemoteAddr())
+	return ok || err != nil
 }
 
 // loopback reports whether all addresses of a host are reached from this machine only.

@@ -10,17 +10,15 @@ import (
 	"bareclaw/client"
 )
 
-const startGateway = "`bareclaw service install`, or `bareclaw serve` in a terminal"
-
 func checkGateway(ctx context.Context, l *look) []Finding {
 	h := l.holder()
 	switch {
 	case !h.alive && h.known && !h.Ended:
 		return []Finding{problem("gateway_died", fmt.Sprintf("The gateway (pid %d, since %s) has ended without being told to, and is not running.",
 			h.PID, h.StartedAt.Format(time.DateTime)), "Nothing is accepted. What was accepted is answered after the next start.",
-			startGateway+"; `bareclaw logs` says why it ended")}
+			l.startGateway()+"; `bareclaw logs` says why it ended")}
 	case !h.alive:
-		return []Finding{warning("gateway_down", "The gateway is not running.", "Nothing is accepted.", startGateway)}
+		return []Finding{warning("gateway_down", "The gateway is not running.", "Nothing is accepted.", l.startGateway())}
 	}
 	said, err := l.health()
 	if err != nil {

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"context"
+	"errors"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -11,12 +13,17 @@ import (
 	"bareclaw/claude"
 	"bareclaw/client"
 	"bareclaw/core/config"
+	"bareclaw/internal/peercred"
 	"bareclaw/internal/procs"
 	"bareclaw/internal/statelock"
 )
 
 // healthBound is how long the gateway may take to say how it does.
 const healthBound = 5 * time.Second
+
+// servicesBound is how long a service manager may take to say that it is there: less than
+// a check may take.
+const servicesBound = 10 * time.Second
 
 // A look is what the checks share: what is asked once, and known to several.
 type look struct {
@@ -25,6 +32,8 @@ type look struct {
 	holder func() holder
 	health func() (health, error)
 	claude func() (path string, err error)
+	keeper func() error // nil if a service manager answers
+	peer   func(local, remote net.Addr) (uid uint32, ok bool, err error)
 }
 
 // A holder is the daemon that the state directory's lock file names.
@@ -52,6 +61,8 @@ func newLook(o Options) *look {
 	l := &look{Options: o, cfg: o.Report.Config}
 	l.holder = sync.OnceValue(l.readHolder)
 	l.health = sync.OnceValues(l.askHealth)
+	l.keeper = sync.OnceValue(l.askServices)
+	l.peer = peercred.TCPUID
 	l.claude = sync.OnceValues(func() (string, error) { return exec.LookPath(l.cfg.Claude) })
 	return l
 }
@@ -73,6 +84,28 @@ func (l *look) askHealth() (h health, err error) {
 		return h, client.ErrUnreachable
 	}
 	return h, client.Local(l.cfg).Do(ctx, "GET", "/health", nil, &h)
+}
+
+// errNoServices says that no kind of service manager is known here.
+var errNoServices = errors.New("there is no service manager here that is known")
+
+// askServices returns why no service manager can run the gateway, nil if one answers.
+func (l *look) askServices() error {
+	if l.Services == nil {
+		return errNoServices
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), servicesBound)
+	defer cancel()
+	return l.Services.Available(ctx)
+}
+
+// startGateway says how the gateway is started: as a service only where there is something
+// that runs one.
+func (l *look) startGateway() string {
+	if l.keeper() != nil {
+		return "`bareclaw serve` in a terminal"
+	}
+	return "`bareclaw service install`, or `bareclaw serve` in a terminal"
 }
 
 // claudeEnviron is the environment that claude sees.

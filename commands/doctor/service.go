@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bareclaw/core/config"
+	"bareclaw/heartbeat"
 	"bareclaw/internal/plain"
 	"bareclaw/service"
 	"bareclaw/upgrade"
@@ -17,17 +18,16 @@ import (
 const lingerDir = "/var/lib/systemd/linger/"
 
 func checkService(ctx context.Context, l *look) []Finding {
-	m := l.Services
-	if m == nil {
-		return []Finding{note("service_unknown", "There is no service manager here that is known.",
+	switch err := l.keeper(); {
+	case errors.Is(err, errNoServices):
+		return []Finding{note("service_unknown", plain.Sentence(err.Error()),
 			"Nobody starts the gateway when it dies, or after a reboot.", "have what starts your programs run `bareclaw serve`")}
-	}
-	if err := m.Available(ctx); err != nil {
+	case err != nil:
 		return []Finding{note("service_unavailable", plain.Sentence(err.Error()),
 			"Nobody starts the gateway when it dies, or after a reboot.", "")}
 	}
 	found := checkJob(ctx, l, service.Gateway)
-	if l.cfg.Heartbeat != config.HeartbeatOff {
+	if l.cfg.Heartbeat == config.HeartbeatOn || l.cfg.Heartbeat != config.HeartbeatOff && !heartbeat.Declined(l.cfg.StateDir) {
 		found = append(found, checkJob(ctx, l, service.Heartbeat)...)
 	}
 	return found
@@ -38,11 +38,17 @@ func checkJob(ctx context.Context, l *look, job service.Job) []Finding {
 	name := "The gateway"
 	if job == service.Heartbeat {
 		command, why, name = "bareclaw heartbeat install", "Nobody looks around regularly, nor starts the gateway if it is down.", "The heartbeat"
+		if !heartbeat.Asks(l.cfg) {
+			why = "Nobody starts the gateway if it is down."
+		}
 	}
 	st, err := l.Services.Status(ctx, job, l.Spec)
 	switch {
 	case err != nil:
 		return []Finding{problem("service_status", fmt.Sprintf("What %s knows of %s cannot be told: %v.", l.Services.System(), strings.ToLower(name), err), why, command)}
+	case !st.Installed && job == service.Heartbeat && heartbeat.Asks(l.cfg):
+		return []Finding{note("service_missing", name+" is not installed as a service.", why,
+			"`"+command+"`, which has Claude asked every "+heartbeat.Short(l.cfg.HeartbeatInterval)+"; with --revive it asks nothing, and costs nothing")}
 	case !st.Installed:
 		return []Finding{note("service_missing", name+" is not installed as a service.", why, command)}
 	}

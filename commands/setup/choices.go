@@ -25,6 +25,8 @@ const (
 	varAPI    = "BARECLAW_TELEGRAM_API"
 	varUsers  = "BARECLAW_ALLOWED_USERS"
 	varNotify = "BARECLAW_HEARTBEAT_NOTIFY"
+
+	varHeartbeat = "BARECLAW_HEARTBEAT"
 )
 
 // choices are settings to be saved, by variable.
@@ -71,6 +73,7 @@ func (w *wizard) adopt() error {
 	}
 	set := w.current(varHTTP)
 	maps.Copy(w.choices, w.Settings)
+	w.adoptHeartbeat()
 	if token, ok := w.Settings[varHTTP]; ok {
 		w.choices[varHTTP] = meantToken(token, set)
 	}

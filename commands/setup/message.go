@@ -35,8 +35,9 @@ func (w *wizard) firstMessage(ctx context.Context) (Outcome, error) {
 	const text = "Hello! Say in one short sentence that you are there."
 	w.note("> %s", text)
 	var answer struct {
-		Text    string `json:"text"`
-		IsError bool   `json:"is_error"`
+		Text    string  `json:"text"`
+		IsError bool    `json:"is_error"`
+		CostUSD float64 `json:"cost_usd"`
 		Notices []struct {
 			Code string `json:"code"`
 		} `json:"notices"`
@@ -52,6 +53,7 @@ func (w *wizard) firstMessage(ctx context.Context) (Outcome, error) {
 		return Outcome{}, &trouble{"the message failed: " + plain.Line(answer.Text), "mend that, then: bareclaw send init hello"}
 	}
 	w.answered = w.answered || len(answer.Notices) == 0 // which the echo agent's answers have
+	w.firstCost = answer.CostUSD
 	w.note("< %s", plain.Line(shorten(answer.Text)))
 	return done(fmt.Sprintf("answered in %s", took)), nil
 }

@@ -45,7 +45,7 @@ func (w *wizard) keepRunning(ctx context.Context) (Outcome, error) {
 	return w.install(ctx, cfg)
 }
 
-// install has the service manager run the gateway and its heartbeat.
+// install has the service manager run the gateway.
 func (w *wizard) install(ctx context.Context, cfg config.Config) (Outcome, error) {
 	name := string(w.Service.System())
 	spec, err := w.makeSpec(cfg)
@@ -69,13 +69,6 @@ func (w *wizard) install(ctx context.Context, cfg config.Config) (Outcome, error
 	old, _ := w.ask(ctx, cfg)
 	if err := w.installGateway(ctx, spec); err != nil {
 		return Outcome{}, err
-	}
-	if !w.NoHeartbeat && cfg.Heartbeat != config.HeartbeatOff {
-		did, err := w.Service.Install(ctx, service.Heartbeat, spec)
-		w.noteAll(did)
-		if err != nil {
-			w.note("The heartbeat was not installed: %s", plain.Line(err.Error()))
-		}
 	}
 	if err := w.awaitReady(ctx, cfg); err != nil {
 		return Outcome{}, err
@@ -118,16 +111,21 @@ func (w *wizard) installGateway(ctx context.Context, spec service.Spec) error {
 
 // makeSpec gathers what the service is made of, as `bareclaw service install` has it.
 func (w *wizard) makeSpec(cfg config.Config) (service.Spec, error) {
-	dir, err := service.WorkingDir()
-	if err != nil {
+	if _, err := service.WorkingDir(); err != nil {
 		return service.Spec{}, err
 	}
-	r := service.Request{
+	var err error
+	w.spec, err = service.NewSpec(w.request(cfg))
+	return w.spec, err
+}
+
+// request is what jobs of the service manager are made of.
+func (w *wizard) request(cfg config.Config) service.Request {
+	dir, _ := service.WorkingDir() // none is refused as a directory
+	return service.Request{
 		Binary: w.Self, Dir: dir, Environ: w.daemonEnviron(), Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
 		Echo: w.claude == "", // what was found of claude has been said
 	}
-	w.spec, err = service.NewSpec(r)
-	return w.spec, err
 }
 
 // noteAll writes what was done, a line each.

@@ -1,6 +1,6 @@
 // Package setup takes somebody from a fresh program to a first answer, step by step
 // (`bareclaw init`): claude, its login, settings, a Telegram bot and its owner, the
-// service, a first message, a look at everything.
+// service, a first message, the heartbeat, a look at everything.
 //
 // Each step says what it found or did, or why it failed and how to go on; then the
 // next one runs where that makes sense. What is fine already stays as it is, so all of
@@ -33,14 +33,14 @@ type Options struct {
 
 	Settings map[string]string // by variable, chosen on the command line
 
-	NoTurn      bool
-	NoTelegram  bool
-	NoService   bool
-	NoHeartbeat bool
-	NoStart     bool
-	NoDoctor    bool
-	Pair        bool          // wait for the owner's tap also where Yes is set or there is one
-	PairFor     time.Duration // how long a code is good; 0: 5 minutes
+	NoTurn     bool
+	NoTelegram bool
+	NoService  bool
+	NoStart    bool
+	NoDoctor   bool
+	Pair       bool          // wait for the owner's tap also where Yes is set or there is one
+	PairFor    time.Duration // how long a code is good; 0: 5 minutes
+	Heartbeat  string        // HeartbeatYes, HeartbeatRevive or HeartbeatNo; empty: ask, unless that was said before
 
 	Service service.Manager // of this user
 }
@@ -75,6 +75,7 @@ type wizard struct {
 	launched  bool         // a gateway was started, which need not answer yet
 	running   bool         // the gateway answers
 	spec      service.Spec // of the service, once it was made
+	firstCost float64      // of the first message, in US dollars; 0: not known
 }
 
 // Run carries out all steps. It returns what became of them also with an error, which
@@ -131,6 +132,7 @@ func (w *wizard) steps() []step {
 		{"pairing", "Who may talk to the bot", w.pair},
 		{"service", "Keeping it running", w.keepRunning},
 		{"message", "A first message", w.firstMessage},
+		{"heartbeat", "The heartbeat", w.offerHeartbeat}, // which knows what a message costs by then
 		{"doctor", "A look at everything", w.lookAtAll},
 	}
 }

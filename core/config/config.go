@@ -123,7 +123,8 @@ type Config struct {
 	// need not exist.
 	ConfigDir string
 
-	// Heartbeat says whether the heartbeat's job is installed when the daemon starts.
+	// Heartbeat says whether the heartbeat's job is installed when the daemon starts,
+	// and what its ticks do.
 	Heartbeat Heartbeat
 	// HeartbeatInterval is the time between two heartbeats; at least a minute.
 	HeartbeatInterval time.Duration
@@ -181,15 +182,18 @@ const (
 	StallKill      StallAction = "kill"
 )
 
-// Heartbeat says whether the daemon installs the heartbeat's job when it starts.
+// Heartbeat says whether the daemon installs the heartbeat's job when it starts, and
+// what its ticks do.
 type Heartbeat string
 
-// The ways to treat the heartbeat: install its job where that makes sense, install
-// it or say loudly why not, or leave it alone.
+// The ways to treat the heartbeat: install what the user has agreed to, install a job
+// that asks the agent or say loudly why not, install one that only looks after the
+// gateway and asks nothing, or leave it alone.
 const (
-	HeartbeatAuto Heartbeat = "auto"
-	HeartbeatOn   Heartbeat = "on"
-	HeartbeatOff  Heartbeat = "off"
+	HeartbeatAuto   Heartbeat = "auto"
+	HeartbeatOn     Heartbeat = "on"
+	HeartbeatRevive Heartbeat = "revive"
+	HeartbeatOff    Heartbeat = "off"
 )
 
 // What LogFile may be besides a path: bareclaw.log in the state directory unless

@@ -51,7 +51,7 @@ type environment struct {
 	Transcribe    string `envconfig:"BARECLAW_TRANSCRIBE" help:"command that makes a text of a voice message"`
 	SendRoots     string `envconfig:"BARECLAW_SEND_ROOTS" help:"further directories that files may be sent from, comma-separated"`
 
-	Heartbeat         string `envconfig:"BARECLAW_HEARTBEAT" default:"auto" help:"install the heartbeat's job at start: auto, on or off"`
+	Heartbeat         string `envconfig:"BARECLAW_HEARTBEAT" default:"auto" help:"install the heartbeat's job at start: auto, on, revive or off"`
 	HeartbeatInterval string `envconfig:"BARECLAW_HEARTBEAT_INTERVAL" default:"1h" help:"time between two heartbeats"`
 	HeartbeatMessage  string `envconfig:"BARECLAW_HEARTBEAT_MESSAGE" help:"what a heartbeat says: a text, or @ and a file's path"`
 	HeartbeatPrecheck string `envconfig:"BARECLAW_HEARTBEAT_PRECHECK" help:"command that says by its status whether a heartbeat has anything to do"`

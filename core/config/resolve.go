@@ -151,7 +151,8 @@ func (e environment) resolveTelegram(c *Config, m machine, p *problems) {
 }
 
 func (e environment) resolveHeartbeat(c *Config, m machine, p *problems) {
-	c.Heartbeat = read(p, "BARECLAW_HEARTBEAT", e.Heartbeat, "auto, on or off", oneOf(HeartbeatAuto, HeartbeatOn, HeartbeatOff))
+	c.Heartbeat = read(p, "BARECLAW_HEARTBEAT", e.Heartbeat, "auto, on, revive or off",
+		oneOf(HeartbeatAuto, HeartbeatOn, HeartbeatRevive, HeartbeatOff))
 	c.HeartbeatInterval = read(p, "BARECLAW_HEARTBEAT_INTERVAL", e.HeartbeatInterval, "a duration of a minute or more, as 30m or 1h", parseInterval)
 	c.HeartbeatMessage = read(p, "BARECLAW_HEARTBEAT_MESSAGE", e.HeartbeatMessage, "a text, or @ and the path of a file", m.textOrFile)
 	c.HeartbeatPrecheck = read(p, "BARECLAW_HEARTBEAT_PRECHECK", e.HeartbeatPrecheck, "a command line for sh", parsePrintable)
