@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
@@ -212,24 +214,50 @@ func TestChatColours(t *testing.T) {
 	}
 }
 
-// TestChatIsEnded ends the chat from outside: the terminal is as it was before.
+// TestChatIsEnded ends the chat from outside: the terminal is as it was before. The chat
+// dies of the signal, also where this test is run by nohup, whose children ignore SIGHUP.
 func TestChatIsEnded(t *testing.T) {
 	t.Parallel()
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // what handles a signal starts children that do not ignore it
+	}
 	g := newMachine(t).start()
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		x := g.chat("desk")
-		x.types("half written")
-		x.sees("half written")
-		if err := x.cmd.Process.Signal(s); err != nil {
-			t.Fatal(err)
-		}
-		x.ends()
+		x.isEnded(s)
 		if status := x.cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != s {
 			t.Errorf("%s: it ended with %v", s, x.cmd.ProcessState)
 		}
-		if !strings.Contains(x.written(), "\x1b[?2004l") {
-			t.Errorf("%s: pastes are marked still", s)
-		}
+	}
+}
+
+// TestChatIsEndedUnderNohup: a chat that was started with SIGHUP ignored cannot die of
+// the signal, and ends with the status that a shell shows for such a death.
+func TestChatIsEndedUnderNohup(t *testing.T) {
+	t.Parallel()
+	g := newMachine(t).start()
+	cmd := exec.Command("sh", "-c", `trap "" HUP; exec "$0" chat desk`, g.cmd.Path)
+	cmd.Env, cmd.Dir = append(slices.Clone(g.env), "TERM=xterm-256color"), g.path("work")
+	x := g.displayed(cmd)
+	x.sees("Channel desk", "Write to Claude")
+	x.isEnded(syscall.SIGHUP)
+	if status := x.cmd.ProcessState.ExitCode(); status != 128+int(syscall.SIGHUP) {
+		t.Errorf("it ended with %v", x.cmd.ProcessState)
+	}
+}
+
+// isEnded sends a signal to a chat in which something was begun, and fails unless the
+// chat ends and leaves the terminal as it was.
+func (x *display) isEnded(s syscall.Signal) {
+	x.t.Helper()
+	x.types("half written")
+	x.sees("half written")
+	if err := x.cmd.Process.Signal(s); err != nil {
+		x.t.Fatal(err)
+	}
+	x.ends()
+	if !strings.Contains(x.written(), "\x1b[?2004l") {
+		x.t.Errorf("%s: pastes are marked still", s)
 	}
 }
 

@@ -118,7 +118,7 @@ func misunderstood(err error) string {
 
 // status turns an error into an exit status and says what is wrong.
 func status(err error, stderr io.Writer) int {
-	if err != nil && !errors.Is(err, commands.ErrFailed) && commands.ExitStatus(err) != commands.ExitInterrupted {
+	if !commands.Silent(err) {
 		_, _ = fmt.Fprintln(stderr, screen.Broken(stderr, "", "bareclaw: "+commands.Text(err)))
 		if advice := commands.Advice(err); advice != "" {
 			_, _ = fmt.Fprintln(stderr, screen.Broken(stderr, "", advice))

@@ -115,3 +115,79 @@ func TestScheduleCommands(t *testing.T) {
 		t.Errorf("without a gateway: status %d, %s", status, diagnostics)
 	}
 }
+
+// TestStatusShowsSchedules: what the real gateway says of schedules is on the screen, the
+// next ones first, and those that are over are not.
+func TestStatusShowsSchedules(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "TZ=Europe/Berlin")
+	g := m.start()
+	soon := due(time.Second)
+	g.occurred(g.schedule("ops", "echo over", soon))
+	g.schedule("tg-1", "echo third", "at 2031-03-03 12:00")
+	g.schedule("ops", "echo first\nand more", "at 2031-01-31 09:00")
+	g.schedule("desk", "echo second", "cron 30 7 1 2 *", "tz", "Asia/Tokyo")
+	g.schedule("desk", "echo fourth", "at 2031-04-04 12:00")
+	i := m.command(exitOK, "status").shows("schedules", "2031-01-31 09:00 on ops: echo first", "echo second", "echo third")
+	if out := i.out.String(); strings.Contains(out, "echo fourth") || strings.Contains(out, "echo over") || strings.Index(out, "echo second") > strings.Index(out, "echo first") {
+		t.Errorf("want the three that come next, in their order:\n%s", out)
+	}
+	shown := m.command(exitOK, "status", "--json").document().array("schedules")
+	listed := m.command(exitOK, "schedule", "list", "--json").document().array("schedules")
+	if len(shown) != 5 || len(listed) != 5 {
+		t.Errorf("status has %d schedules and the list %d, want 5", len(shown), len(listed))
+	}
+}
+
+// TestScheduleTimesAreOfTheirZone: a schedule with a zone is listed by the clocks that it
+// goes by, whatever the zone of the machine.
+func TestScheduleTimesAreOfTheirZone(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "TZ=Europe/Berlin")
+	g := m.start()
+	add := []string{"add", "ops", "echo tea", "--at", "2031-01-31 12:00", "--tz", "Asia/Tokyo"}
+	out, _, _ := m.runSchedule("", add...)
+	list, _, _ := m.runSchedule("", "list")
+	id := g.must("GET", "/schedules", nil, 200).array("schedules")[0].str("id")
+	show, _, _ := m.runSchedule("", "show", id)
+	for name, said := range map[string]string{"add": out, "list": list, "show": show} {
+		if !strings.Contains(said, "Fri 31 Jan 2031 12:00") || !strings.Contains(said, "(Asia/Tokyo)") {
+			t.Errorf("%s says\n%s", name, said)
+		}
+	}
+}
+
+// TestScheduleAddSpeaksOfItsFlags: what the gateway refuses is told in the words of the
+// command line.
+func TestScheduleAddSpeaksOfItsFlags(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.start()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"ops", "x", "--cron", "0 9 * *"}, `--cron: "0 9 * *" is no cron expression`},
+		{[]string{"ops", "x", "--cron", "@every 2h"}, "--every"},
+		{[]string{"ops", "x", "--cron", "TZ=UTC 9 * * *"}, "--tz"},
+		{[]string{"ops", "x", "--at", "tomorrow"}, `--at: "tomorrow" is no time`},
+		{[]string{"ops", "x", "--at", "2001-01-01 10:00"}, "--at: "},
+		{[]string{"ops", "x", "--in", "soon"}, `--in: "soon" is no duration`},
+		{[]string{"ops", "x", "--every", "1s"}, "--every: "},
+		{[]string{"ops", "x", "--in", "20m", "--tz", "Nowhere/Town"}, "--tz: "},
+		{[]string{"ops", "x", "--in", "20m", "--missed", "never"}, "--missed: "},
+		{[]string{"ops", " ", "--in", "20m"}, "TEXT: "},
+		{[]string{"ops", "a\x01b", "--in", "20m"}, "TEXT: "},
+		{[]string{" ops", "x", "--in", "20m"}, "CHANNEL: "},
+	} {
+		out, diagnostics, status := m.runSchedule("", append([]string{"add"}, c.args...)...)
+		if status != exitFailure || out != "" || !strings.Contains(diagnostics, c.want) {
+			t.Errorf("%q: status %d, %s%s\nwant %q", c.args, status, out, diagnostics, c.want)
+		}
+		for _, word := range []string{"Send ", `"text"`, `"every"`, "member"} {
+			if strings.Contains(diagnostics, word) {
+				t.Errorf("%q: %q is a word of the API: %s", c.args, word, diagnostics)
+			}
+		}
+	}
+}

@@ -61,7 +61,10 @@ func (c *Context) await(x exchange) error {
 func watch(wheel *spinner, e client.Event) {
 	if e.Kind == "notice" {
 		var n client.Notice
-		if json.Unmarshal([]byte(e.Data), &n) == nil && n.Code != "gap" && n.Code != "dropped" { // what was missed is not shown anyway
+		switch err := json.Unmarshal([]byte(e.Data), &n); {
+		case err != nil:
+			wheel.say("bareclaw: " + notUnderstood(e))
+		case n.Code != "gap" && n.Code != "dropped": // what was missed is not shown anyway
 			wheel.say("bareclaw: " + Line(n.Text))
 		}
 		return
@@ -69,9 +72,18 @@ func watch(wheel *spinner, e client.Event) {
 	if !wheel.visible() {
 		return
 	}
-	if at := doing(e); at != "" {
+	at, err := doing(e)
+	switch {
+	case err != nil:
+		wheel.say("bareclaw: " + notUnderstood(e))
+	case at != "":
 		wheel.show(at)
 	}
+}
+
+// notUnderstood says that an event of the gateway is not what this program knows.
+func notUnderstood(e client.Event) string {
+	return "an event of the gateway could not be understood: " + Line(e.Kind)
 }
 
 // left tells what becomes of a message whose outcome is not waited for any more.

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"os/user"
@@ -51,6 +50,10 @@ func (c *Chat) Run(ctx *Context) error {
 // untilTold runs what changes the terminal, and has ctx end when the process is to end:
 // the terminal is as it was before it does.
 func untilTold(ctx context.Context, run func(context.Context) error) error {
+	ignored := map[os.Signal]bool{}
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		ignored[s] = signal.Ignored(s) // as nohup has it
+	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
 	told, end := context.WithCancel(ctx)
@@ -69,9 +72,13 @@ func untilTold(ctx context.Context, run func(context.Context) error) error {
 	end()
 	s, ok := (<-ended).(syscall.Signal)
 	signal.Stop(signals)
-	if ok { // it ends this process as if nobody had waited for it
-		err = errors.Join(err, syscall.Kill(os.Getpid(), s))
-		time.Sleep(time.Second) // another thread may get it
+	if !ok {
+		return err
 	}
-	return err
+	if !ignored[s] { // the signal ends this process as if nobody had handled it
+		if err := syscall.Kill(os.Getpid(), s); err == nil {
+			time.Sleep(time.Minute) // another thread may get the signal, and be slow
+		}
+	}
+	return Signalled{s}
 }

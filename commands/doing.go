@@ -8,35 +8,35 @@ import (
 )
 
 // doing says in a few words what an event of a stream shows the agent at, empty if
-// nothing new.
-func doing(e client.Event) string {
+// nothing new. The error is that of an event of the gateway's own which cannot be decoded.
+func doing(e client.Event) (string, error) {
 	switch e.Kind {
 	case "queued":
 		var q struct {
 			Position int    `json:"position"`
 			Why      string `json:"why"`
 		}
-		if json.Unmarshal([]byte(e.Data), &q) != nil {
-			return ""
+		if err := json.Unmarshal([]byte(e.Data), &q); err != nil {
+			return "", fmt.Errorf("understand an event: %w", err)
 		}
 		if q.Why != "" {
-			return "waits: " + q.Why
+			return "waits: " + q.Why, nil
 		}
-		return fmt.Sprintf("waits, number %d in the queue", q.Position)
+		return fmt.Sprintf("waits, number %d in the queue", q.Position), nil
 	case "started":
-		return "at work"
+		return "at work", nil
 	case "approval":
 		var a client.Approval
-		if json.Unmarshal([]byte(e.Data), &a) != nil {
-			return ""
+		if err := json.Unmarshal([]byte(e.Data), &a); err != nil {
+			return "", fmt.Errorf("understand an event: %w", err)
 		}
-		return "waits for permission: " + call(a.Tool, a.Input) + " (bareclaw approvals)"
+		return "waits for permission: " + call(a.Tool, a.Input) + " (bareclaw approvals)", nil
 	case "approval_closed":
-		return "at work"
+		return "at work", nil
 	case "event":
-		return doingInside([]byte(e.Data))
+		return doingInside([]byte(e.Data)), nil
 	}
-	return ""
+	return "", nil
 }
 
 // An agentLine is what is looked at of a line of claude's output.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"bareclaw/client"
 	"bareclaw/core/config"
@@ -38,12 +39,22 @@ func (usageError) Is(target error) bool { return target == ErrUsage }
 // Unwrap returns what it was made of.
 func (e usageError) Unwrap() error { return e.error }
 
+// A Signalled is the error of a command that a signal has ended. The status is the one
+// that a shell shows for a process which died of the signal.
+type Signalled struct{ Signal syscall.Signal }
+
+// Error names the signal.
+func (s Signalled) Error() string { return "ended by signal: " + s.Signal.String() }
+
 // ExitStatus returns the exit status that an error of a command means.
 func ExitStatus(err error) int {
 	_, misconfigured := errors.AsType[*config.Problem](err)
+	signalled, ended := errors.AsType[Signalled](err)
 	switch {
 	case err == nil:
 		return ExitOK
+	case ended:
+		return 128 + int(signalled.Signal)
 	case misconfigured, errors.Is(err, ErrUsage):
 		return ExitUsage
 	case errors.Is(err, client.ErrUnreachable):
@@ -60,6 +71,13 @@ var inCommands = strings.NewReplacer(
 	"GET /schedules lists", "`bareclaw schedule list` lists", "GET /approvals lists", "`bareclaw approvals` lists",
 	"POST /channels/{key}/interrupt", "`bareclaw channels interrupt`", "DELETE /schedules/{id}", "`bareclaw schedule remove`",
 )
+
+// Silent reports whether nothing is to be said of an error: the command has said what is
+// wrong, or somebody ended the command.
+func Silent(err error) bool {
+	_, ended := errors.AsType[Signalled](err)
+	return err == nil || ended || errors.Is(err, ErrFailed) || ExitStatus(err) == ExitInterrupted
+}
 
 // Text returns what an error of a command says to a person in a terminal.
 func Text(err error) string { return Plain(inCommands.Replace(err.Error())) }

@@ -8,8 +8,10 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"bareclaw/client"
+	"bareclaw/core/schedule"
 )
 
 // Schedule has Claude reminded, or something done regularly.
@@ -72,7 +74,50 @@ func (a *ScheduleAdd) Run(c *Context) error {
 	if a.Budget != 0 {
 		body["budget_usd"] = a.Budget
 	}
-	return fetch(c, gateway, http.MethodPost, "/schedules", body, a.JSON, (*scheduleView).printAdded)
+	return a.inFlags(fetch(c, gateway, http.MethodPost, "/schedules", body, a.JSON, (*scheduleView).printAdded))
+}
+
+// inFlags returns a refusal of the gateway, which speaks of members of a request, in the
+// words of the command line. Other errors it returns as they are.
+func (a *ScheduleAdd) inFlags(err error) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return err
+	}
+	flag, says := "", refused.Text
+	switch refused.Code {
+	case "bad_when":
+		var form string
+		flag, form = a.whenFlag()
+		if text, advised := strings.CutSuffix(says, schedule.Accepted); advised {
+			says = text + form
+		}
+	case "bad_tz", "bad_missed", "bad_precheck", "bad_budget":
+		flag = "--" + strings.TrimPrefix(refused.Code, "bad_")
+	case "missing_text":
+		flag, says = "TEXT", "it is blank."
+	case "bad_text":
+		flag = "TEXT"
+	case "bad_channel":
+		flag = "CHANNEL"
+	default:
+		return err
+	}
+	says = strings.NewReplacer("Send ", "Give ", `"text" must`, "it must", "the zone is a member of its own", "the zone is given with --tz", `"every"`, "--every").Replace(says)
+	return fmt.Errorf("%s: %s", flag, says)
+}
+
+// whenFlag returns the flag that says when, and what it takes.
+func (a *ScheduleAdd) whenFlag() (flag, form string) {
+	switch {
+	case a.Cron != "":
+		return "--cron", "Give five fields, such as '0 9 * * 1-5', or one of @hourly, @daily, @weekly, @monthly, @yearly."
+	case a.At != "":
+		return "--at", "Give a time, such as '2030-01-31 09:00', 2030-01-31T09:00:00+01:00 or 18:30."
+	case a.In != "":
+		return "--in", "Give a duration, such as 20m or 1d12h."
+	}
+	return "--every", "Give a duration of at least a minute, such as 2h or 1d."
 }
 
 // client returns a client that may ask for what is to be made: prechecks are not taken

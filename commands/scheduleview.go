@@ -53,7 +53,7 @@ func (v *scheduleView) printAdded(out io.Writer) error {
 	_, err := fmt.Fprintf(out, "Schedule %s on %s: %s\n", Line(v.ID), Line(v.Channel), v.due())
 	for i, t := range v.Next {
 		if err == nil {
-			_, err = fmt.Fprintf(out, "%s%s\n", []string{"  next ", "  then "}[min(i, 1)], moment(t, now))
+			_, err = fmt.Fprintf(out, "%s%s\n", []string{"  next ", "  then "}[min(i, 1)], moment(t, now, v.zone()))
 		}
 	}
 	return err
@@ -79,7 +79,7 @@ func (v *scheduleView) print(out io.Writer) error {
 	field("channel", Line(v.Channel))
 	field("when", v.due())
 	for i, t := range v.Next {
-		field([]string{"next", "then"}[min(i, 1)], moment(t, now))
+		field([]string{"next", "then"}[min(i, 1)], moment(t, now, v.zone()))
 	}
 	field("missed", Line(v.Missed))
 	field("precheck", Line(v.Precheck))
@@ -88,16 +88,16 @@ func (v *scheduleView) print(out io.Writer) error {
 	}
 	field("text", Line(v.Text))
 	for i, o := range v.Occurrences {
-		field([]string{"last due", ""}[min(i, 1)]+" ", moment(o.Due, now)+"  "+o.what(now))
+		field([]string{"last due", ""}[min(i, 1)]+" ", moment(o.Due, now, v.zone())+"  "+o.what(now, v.zone()))
 	}
 	return w.Flush()
 }
 
 // what says what became of a due time.
-func (o *occurrenceView) what(now time.Time) string {
+func (o *occurrenceView) what(now time.Time, zone *time.Location) string {
 	said := o.Outcome
 	if o.Late {
-		said += " late, " + moment(o.DecidedAt, now)
+		said += " late, " + moment(o.DecidedAt, now, zone)
 	}
 	if o.Message != "" {
 		said += ", message " + o.Message
@@ -120,7 +120,7 @@ func (v *schedulesView) print(out io.Writer) error {
 		s := &v.Schedules[i]
 		next := cmp.Or(Line(s.State), "-")
 		if len(s.Next) > 0 {
-			next = moment(s.Next[0], now)
+			next = moment(s.Next[0], now, s.zone())
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", Line(s.ID), Line(s.Channel), s.due(), next, start(Line(s.Text), 40))
 	}
@@ -135,17 +135,30 @@ func start(text string, limit int) string {
 	return strings.TrimSpace(string([]rune(text)[:limit-1])) + "…"
 }
 
-// moment shows a time in the zone of whoever looks, and how far away it is.
-func moment(t, now time.Time) string {
+// zone returns the zone by whose clocks a schedule goes: that of the machine if it has none
+// of its own, or one that is not known here.
+func (v *scheduleView) zone() *time.Location {
+	if v.TZ == "" {
+		return time.Local
+	}
+	if zone, err := time.LoadLocation(v.TZ); err == nil {
+		return zone
+	}
+	return time.Local
+}
+
+// moment shows a time in a zone, and how far away it is.
+func moment(t, now time.Time, zone *time.Location) string {
+	t, now = t.In(zone), now.In(zone)
 	layout := "Mon 2 Jan 15:04"
-	if t.Local().Year() != now.Local().Year() {
+	if t.Year() != now.Year() {
 		layout = "Mon 2 Jan 2006 15:04"
 	}
 	away := t.Sub(now)
 	if away < 0 {
-		return t.Local().Format(layout) + " (" + roughly(-away) + " ago)"
+		return t.Format(layout) + " (" + roughly(-away) + " ago)"
 	}
-	return t.Local().Format(layout) + " (in " + roughly(away) + ")"
+	return t.Format(layout) + " (in " + roughly(away) + ")"
 }
 
 // roughly is a duration in the unit that fits it.

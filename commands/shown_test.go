@@ -2,6 +2,7 @@ package commands
 
 import (
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -68,8 +69,8 @@ func TestDoing(t *testing.T) {
 		{"event", `not JSON`, ""},
 		{"notice", `{}`, ""},
 	} {
-		if got := doing(client.Event{Kind: row.kind, Data: row.data}); got != row.want {
-			t.Errorf("doing(%s %s) = %q, want %q", row.kind, row.data, got, row.want)
+		if got, err := doing(client.Event{Kind: row.kind, Data: row.data}); err != nil || got != row.want {
+			t.Errorf("doing(%s %s) = %q, %v, want %q", row.kind, row.data, got, err, row.want)
 		}
 	}
 }
@@ -117,18 +118,30 @@ func TestLastLines(t *testing.T) {
 	}
 }
 
-func TestNextSchedules(t *testing.T) {
+// TestAnswersThatCannotBeUnderstood: what the gateway says and this program does not
+// understand is told, and not passed over.
+func TestAnswersThatCannotBeUnderstood(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2030, 5, 6, 7, 0, 0, 0, time.Local)
-	raw, err := json.Marshal([]due{{"desk", "later\nthan", now.Add(2 * time.Hour)}, {"tg-1", "never", time.Time{}}, {"http", "soon", now.Add(time.Hour)}})
-	if err != nil {
-		t.Fatal(err)
+	good := overview{Health: json.RawMessage(`{"status":"ok"}`), Channels: json.RawMessage(`[]`), Approvals: json.RawMessage(`[]`), Schedules: json.RawMessage(`[]`)}
+	bad := json.RawMessage(`[{"next":"2030-05-06T07:00:00Z"}]`)
+	c := &Context{Out: io.Discard, Err: io.Discard}
+	for name, change := range map[string]func(*overview){
+		"": func(*overview) {}, "no schedules": func(o *overview) { o.Schedules = nil },
+		"schedules": func(o *overview) { o.Schedules = bad }, "channels": func(o *overview) { o.Channels = json.RawMessage(`{}`) },
+	} {
+		o := good
+		change(&o)
+		_, err := c.overviewLines(&o)
+		if wrong := err != nil; wrong != (name == "schedules" || name == "channels") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
-	if got, want := nextSchedules(raw, now), []string{"08:00 on http: soon", "09:00 on desk: later\nthan"}; !slices.Equal(got, want) {
-		t.Errorf("next are %q, want %q", got, want)
-	}
-	if got := nextSchedules(nil, now); got != nil {
-		t.Errorf("without schedules: %q", got)
+	for _, kind := range []string{"queued", "approval", "notice"} {
+		var said strings.Builder
+		watch(&spinner{w: &said, stop: make(chan struct{})}, client.Event{Kind: kind, Data: `{"position":"first","tool":1,"text":2}`})
+		if !strings.Contains(said.String(), "could not be understood: "+kind) {
+			t.Errorf("of an event %s that cannot be understood is told %q", kind, said.String())
+		}
 	}
 }
 

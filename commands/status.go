@@ -80,13 +80,18 @@ func (c *Context) overviewLines(o *overview) ([]string, error) {
 	var h client.Health
 	var channels []client.Channel
 	var approvals []client.Approval
-	if err := errors.Join(json.Unmarshal(o.Health, &h), json.Unmarshal(o.Channels, &channels), json.Unmarshal(o.Approvals, &approvals)); err != nil {
+	var schedules []scheduleView
+	err := errors.Join(json.Unmarshal(o.Health, &h), json.Unmarshal(o.Channels, &channels), json.Unmarshal(o.Approvals, &approvals))
+	if len(o.Schedules) > 0 { // an older gateway has none
+		err = errors.Join(err, json.Unmarshal(o.Schedules, &schedules))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("understand the gateway's reply: %w", err)
 	}
 	width, _ := screen.Columns(c.Out) // also in a pipe: it is one screen, and lists have it all
 	colours, now := screen.PaletteFor(c.Out), time.Now()
 	facts := gatewayFacts(&h, c.address(), colours, now)
-	for i, line := range nextSchedules(o.Schedules, now) {
+	for i, line := range nextSchedules(schedules, now) {
 		name := "schedules"
 		if i > 0 {
 			name = ""

@@ -31,6 +31,7 @@ type Options struct {
 
 // Run talks until the user leaves or ctx ends. A turn that runs then goes on.
 func Run(ctx context.Context, o Options) error {
+	outer := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	g := &gateway{o: o}
@@ -44,7 +45,10 @@ func Run(ctx context.Context, o Options) error {
 	for _, l := range greeting(o.Channel, first) {
 		_, _ = fmt.Fprintln(o.Terminal, m.render(l)) // what comes next fails too
 	}
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(screen), tea.WithoutSignalHandler())
+	p := tea.NewProgram(m, tea.WithInput(o.In), tea.WithOutput(screen), tea.WithoutSignalHandler())
+	// Bubble Tea (v2.0.10) closes its input under the reader when its own context ends.
+	stop := context.AfterFunc(ctx, func() { p.Send(ended{}) })
+	defer stop()
 	watched := make(chan struct{})
 	go func() { // ends with ctx
 		defer close(watched)
@@ -57,11 +61,13 @@ func Run(ctx context.Context, o Options) error {
 	_, err = p.Run()
 	cancel()
 	<-watched
-	if err != nil && !errors.Is(err, tea.ErrProgramKilled) {
+	if err != nil {
 		return fmt.Errorf("run the terminal: %w", err)
 	}
+	err = outer.Err()
 	if m.talk.busy() {
-		_, err = fmt.Fprintf(o.Terminal, "The turn goes on. See its answer with: bareclaw chat %s\n", o.Channel)
+		_, errPrint := fmt.Fprintf(o.Terminal, "The turn goes on. See its answer with: bareclaw chat %s\n", o.Channel)
+		err = errors.Join(err, errPrint)
 	}
 	return err
 }

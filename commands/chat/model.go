@@ -99,6 +99,9 @@ func greeting(channel string, a arrival) []line {
 // render returns a line as this terminal gets it.
 func (m *model) render(l line) string { return l.render(m.width, m.gateway.o.Coloured) }
 
+// An ended says that the chat is to end now, whatever is still to be printed.
+type ended struct{}
+
 // print puts lines into the scrollback, in their order.
 func (m *model) print(lines []line) tea.Cmd {
 	if len(lines) == 0 {
@@ -141,6 +144,9 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.key(msg)
 	case tea.PasteMsg:
 		return m.paste(msg)
+	case ended:
+		m.leaving = true
+		return tea.Quit
 	case printed:
 		return m.printed()
 	case shrink:

@@ -20,7 +20,9 @@ const (
 	maxPhrase = 200                       // bytes of a When
 )
 
-const accepted = `Send "cron" and a cron expression of five fields (cron 0 9 * * 1-5) or @hourly, @daily, @weekly, @monthly, @yearly; ` +
+// Accepted says for a client of the API what ParseWhen reads. The texts of its errors end
+// with it where that helps.
+const Accepted = `Send "cron" and a cron expression of five fields (cron 0 9 * * 1-5) or @hourly, @daily, @weekly, @monthly, @yearly; ` +
 	`"at" and a time (at 2026-11-23 09:00, at 2026-11-23T09:00:00+01:00, at 18:30); "in" and a duration (in 20m); ` +
 	`or "every" and a duration of at least a minute (every 2h, every 1d).`
 
@@ -30,7 +32,7 @@ const accepted = `Send "cron" and a cron expression of five fields (cron 0 9 * *
 func ParseWhen(text string, now time.Time, zone *time.Location) (When, error) {
 	text = strings.TrimSpace(text)
 	if len(text) > maxPhrase {
-		return When{}, bad("when", "It is longer than %d bytes. %s", maxPhrase, accepted)
+		return When{}, bad("when", "It is longer than %d bytes. %s", maxPhrase, Accepted)
 	}
 	word, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
@@ -42,26 +44,26 @@ func ParseWhen(text string, now time.Time, zone *time.Location) (When, error) {
 	case "in":
 		d, err := parseDuration(rest)
 		if err != nil || d <= 0 || d > farthest {
-			return When{}, bad("when", "%q is no duration to wait. %s", rest, accepted)
+			return When{}, bad("when", "%q is no duration to wait. %s", rest, Accepted)
 		}
 		return When{At: upToSecond(now.Add(d))}, nil
 	case "every":
 		d, err := parseDuration(rest)
 		if err != nil || d < minEvery || d > maxEvery || d%time.Second != 0 {
-			return When{}, bad("when", "%q is no duration between a minute and 366 days, in whole seconds. %s", rest, accepted)
+			return When{}, bad("when", "%q is no duration between a minute and 366 days, in whole seconds. %s", rest, Accepted)
 		}
 		return When{Every: d}, nil
 	}
 	if strings.HasPrefix(text, "@") || len(strings.Fields(text)) == cronFields {
 		return parseCron(text, now, zone)
 	}
-	return When{}, bad("when", "%q does not say when. %s", text, accepted)
+	return When{}, bad("when", "%q does not say when. %s", text, Accepted)
 }
 
 func parseCron(expression string, now time.Time, zone *time.Location) (When, error) {
 	c, err := newCron(expression)
 	if err != nil {
-		return When{}, bad("when", "%q is no cron expression: %s. %s", expression, err, accepted)
+		return When{}, bad("when", "%q is no cron expression: %s. %s", expression, err, Accepted)
 	}
 	if c.next(now, zone).IsZero() {
 		return When{}, bad("when", "%q never comes.", expression)
@@ -107,7 +109,7 @@ func momentOf(text string, now time.Time, zone *time.Location) (time.Time, error
 	}
 	clock, err := time.Parse("15:04", text)
 	if err != nil {
-		return time.Time{}, bad("when", "%q is no time. %s", text, accepted)
+		return time.Time{}, bad("when", "%q is no time. %s", text, Accepted)
 	}
 	today := now.In(zone)
 	for day := range 3 { // today, or the next day that has it
