@@ -40,7 +40,7 @@ func TestClaudeMisbehavesInATurn(t *testing.T) {
 		"says nothing at all": {text: "noresult", code: "interrupted", words: []string{"without an answer", "not run again"}, begun: 1},
 		"reaches max turns":   {text: "maxturns", code: "max_turns", words: []string{"limit"}, begun: 1},
 		"ends at max turns":   {text: "maxturns 1", code: "max_turns", words: []string{"limit"}, begun: 1},
-		"is not logged in":    {text: "notloggedin", code: "not_logged_in", words: []string{"Not logged in", "/login"}, begun: 1},
+		"is not logged in":    {text: "notloggedin", code: "not_logged_in", words: []string{"Not logged in", "/login", "run `claude` once", "`claude setup-token`", "CLAUDE_CODE_OAUTH_TOKEN"}, begun: 1},
 		"prints rubbish":      {text: "rubbish", answer: "rubbish", begun: 1},
 		"prints a long line":  {text: "longline 10000000", answer: "longline 10000000", begun: 1},
 		"floods stderr":       {text: "stderr 50000000", answer: "stderr 50000000", begun: 1},

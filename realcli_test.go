@@ -203,7 +203,7 @@ func TestRealClaudeThatIsNotLoggedIn(t *testing.T) {
 	for range 2 {
 		a := g.say("http", "echo hello")
 		g.failed(a, "failed", "not_logged_in")
-		g.mentions(a, "Not logged in", "/login")
+		g.mentions(a, "Not logged in", "/login", "run `claude` once", "`claude setup-token`")
 	}
 	if n := m.Count(); n != 0 {
 		t.Errorf("%d requests to the API without a login", n)

@@ -230,6 +230,45 @@ func TestTelegramBypassIsConfirmed(t *testing.T) {
 	says(chat, "permission mode is bypassPermissions from the next turn on")
 }
 
+// Who declines bypassPermissions keeps the mode that the chat had, whether the question
+// came from a command or from a button, and also where the mode has changed meanwhile.
+func TestTelegramBypassIsDeclined(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t)
+	g := m.start()
+	mode := func() string { return g.channel(channelOf(chat)).str("permission_mode") }
+	chat.Send(anna, "/mode bypassPermissions")
+	q := says(chat, "Careful")
+	chat.Tap(anna, q.ID, "No, keep the mode")
+	becomes(t, api, chat, q.ID, "permission mode stays as the gateway is configured")
+	chat.Send(anna, "/mode")
+	says(chat, "permission mode of this chat is as the gateway is configured")
+
+	chat.Send(anna, "/mode plan")
+	list := says(chat, "The permission mode is plan")
+	chat.Tap(anna, list.ID, "bypassPermissions")
+	becomes(t, api, chat, list.ID, "Careful")
+	chat.Tap(anna, list.ID, "No, keep the mode")
+	list = becomes(t, api, chat, list.ID, "The permission mode stays plan")
+	if _, ok := list.Button("✓ plan"); !ok {
+		t.Errorf("plan is not marked: %v", list.Buttons)
+	}
+	if got := mode(); got != "plan" {
+		t.Errorf("the mode is %q, want plan", got)
+	}
+
+	chat.Tap(anna, list.ID, "bypassPermissions")
+	becomes(t, api, chat, list.ID, "Careful")
+	chat.Send(anna, "/mode acceptEdits")
+	says(chat, "The permission mode is acceptEdits")
+	chat.Tap(anna, list.ID, "No, keep the mode")
+	becomes(t, api, chat, list.ID, "The permission mode stays acceptEdits")
+	if got := mode(); got != "acceptEdits" {
+		t.Errorf("the mode is %q, want acceptEdits", got)
+	}
+	g.balanced()
+}
+
 func TestTelegramModelAndMode(t *testing.T) {
 	t.Parallel()
 	m, api, anna, chat := newChat(t)

@@ -118,6 +118,9 @@ const (
 	CodeAgentError     = "agent_error"
 )
 
+// LoginAdvice says what to do on the gateway's machine about CodeNotLoggedIn.
+const LoginAdvice = "run `claude` once to log in; on a machine without a browser: `claude setup-token`, then set CLAUDE_CODE_OAUTH_TOKEN"
+
 // Failure says why a turn failed: a stable code and a sentence for a person.
 // Both are "" when it did not. Where claude has words for people they are
 // passed on; its diagnostics never are.
@@ -133,13 +136,27 @@ func (r Result) Failure() (code, sentence string) {
 		return code, "Claude stopped: the turn reached its budget (BARECLAW_MAX_BUDGET_USD). Send another message to go on from there."
 	case CodeInterrupted:
 		return code, "The turn was interrupted."
-	}
-	for _, s := range append([]string{r.Text}, r.Errors...) {
-		if s = strings.TrimSpace(s); s != "" && !strings.HasPrefix(s, "[") {
-			return code, s
+	case CodeNotLoggedIn: // claude names a command of its terminal
+		sentence = "Claude is not logged in. On the gateway's machine " + LoginAdvice + "."
+		if s := r.Words(); s != "" {
+			sentence += " Claude says: " + s
 		}
+		return code, sentence
+	}
+	if s := r.Words(); s != "" {
+		return code, s
 	}
 	return code, "Claude ended the turn with an error and did not say which."
+}
+
+// Words returns what claude said for people of a failure; empty if it said nothing.
+func (r Result) Words() string {
+	for _, s := range append([]string{r.Text}, r.Errors...) {
+		if s = strings.TrimSpace(s); s != "" && !strings.HasPrefix(s, "[") {
+			return s
+		}
+	}
+	return ""
 }
 
 func (r Result) failureCode() string {

@@ -30,7 +30,10 @@ const parkedForBudget = "budget"
 // parkStamp is how a park says when it ends.
 const parkStamp = "2006-01-02 15:04 MST"
 
-const loginText = "Claude is not logged in any more (the API answered 401): log in again by running claude on the gateway's machine."
+// loginAgain says what to do about a login that is refused.
+const loginAgain = "log in again on the gateway's machine, with `claude` or `claude setup-token`"
+
+const loginText = "Claude is not logged in any more (the API answered 401): " + loginAgain + "."
 
 // A park is why a channel begins nothing although messages wait: each would fail
 // for the same reason, which is not theirs.
@@ -62,7 +65,7 @@ func (l *lane) newPark(code string, end time.Time) *park {
 	at := p.until.Format(parkStamp)
 	switch {
 	case code == CodeNotLoggedIn:
-		p.why = "Claude is not logged in: log in again. What waits is tried again with the next message, or at " + at + "."
+		p.why = "Claude is not logged in: " + loginAgain + ". What waits is tried again with the next message, or at " + at + "."
 	case p.firm:
 		p.why = "The usage limit is reached. What waits is tried again at " + at + "."
 	default:

@@ -49,12 +49,12 @@ func TestUnauthorised(t *testing.T) {
 		}
 		updates := w.watching("c")
 		h.aborts(id)
-		w.wants(m, Failed, CodeNotLoggedIn, "log in again")
+		w.wants(m, Failed, CodeNotLoggedIn, "`claude setup-token`")
 		us := updates.told(UpdateParked)
 		if len(us) != 1 || !slices.Equal(us[0].Messages, []MessageID{behind.Message.ID}) || !strings.Contains(us[0].Detail, "log in again") {
 			t.Errorf("told %+v", us)
 		}
-		w.parkedAs("log in again", time.Now().Add(loginPause), behind)
+		w.parkedAs("`claude setup-token`", time.Now().Add(loginPause), behind)
 		w.after(loginPause)
 		next, id := w.running()
 		if next == h {

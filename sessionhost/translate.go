@@ -144,6 +144,9 @@ func result(r claude.Result) *core.Result {
 	if r.IsError {
 		res.Code, res.Error = r.Failure()
 		res.Until = r.LimitEnds(time.Now())
+		if res.Code == claude.CodeNotLoggedIn { // claude's own words are for who sits at its terminal
+			res.Text = res.Error
+		}
 	}
 	return res
 }

@@ -87,10 +87,16 @@ func (a *Adapter) tapped(ctx context.Context, r *arrival) {
 	if do := a.taps()[t.verb]; do != nil {
 		answer = do(ctx, t)
 	}
+	if a.cooldowns.left(scopeTaps) > 0 {
+		return // what was done is done; an answer is of use only now
+	}
 	err := a.call(ctx, func(ctx context.Context) error {
 		_, err := a.client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: q.ID, Text: brief(answer, answerShown)})
 		return err
 	})
+	if d := retryAfter(err); d > 0 {
+		a.coolDown(scopeTaps, d)
+	}
 	if err != nil && ctx.Err() == nil {
 		a.o.Log.Debug("telegram: tap not answered", "err", err) // it is done all the same; after a restart it may be too old
 	}

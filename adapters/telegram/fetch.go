@@ -95,6 +95,7 @@ func settle(part *os.File, to string) error {
 func (a *Adapter) load(ctx context.Context, id string, to *os.File) (int64, error) {
 	var have int64
 	for try := 0; ; try++ {
+		a.cooldowns.await(ctx, scopeFiles) // which is true for all files
 		n, err := a.loadMore(ctx, id, to, have)
 		if have = n; err == nil {
 			return have, nil
@@ -102,6 +103,9 @@ func (a *Adapter) load(ctx context.Context, id string, to *os.File) (int64, erro
 		final := (*fileError)(nil)
 		if errors.As(err, &final) || ctx.Err() != nil {
 			return have, err
+		}
+		if d := retryAfter(err); d > 0 {
+			a.coolDown(scopeFiles, d)
 		}
 		a.o.Log.Warn("telegram: a file is not fetched yet", "try", try+1, "bytes", have, "err", err)
 		if try+1 == fetchTries {
@@ -112,8 +116,8 @@ func (a *Adapter) load(ctx context.Context, id string, to *os.File) (int64, erro
 }
 
 func fetchWait(err error, try int) time.Duration {
-	if busy := (*bot.TooManyRequestsError)(nil); errors.As(err, &busy) {
-		return time.Duration(busy.RetryAfter) * time.Second
+	if d := retryAfter(err); d > 0 {
+		return d
 	}
 	return fetchPause << try
 }

@@ -122,7 +122,7 @@ func (l *live) exists() bool {
 
 // post submits a job that may be lost.
 func (a *Adapter) post(j schedule.Job) {
-	if err := a.sends.Submit(j); err != nil && j.Done != nil {
+	if err := a.submitJob(j); err != nil && j.Done != nil {
 		j.Done(err)
 	}
 }

@@ -12,9 +12,13 @@ import (
 // Where it has them already it is left alone.
 func (a *Adapter) register(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; failures++ {
+		a.cooldowns.await(ctx, scopeMenu)
 		err := a.registerOnce(ctx)
 		if err == nil || ctx.Err() != nil {
 			return
+		}
+		if d := retryAfter(err); d > 0 {
+			a.coolDown(scopeMenu, d)
 		}
 		a.o.Log.Warn("telegram: commands not registered", "err", a.client.clean("register commands", err))
 		pause(ctx, pollPause(err, failures))

@@ -11,8 +11,10 @@ import (
 const (
 	modeReset  = "reset" // takes the chat's own mode back
 	modeBypass = "bypassPermissions"
-	// modeSure is what a button means by which modeBypass is confirmed.
+	// modeSure and modeKeep are the data of the buttons that confirm and decline
+	// modeBypass.
 	modeSure = "sure"
+	modeKeep = "keep"
 )
 
 // modesShown are those that have a button: the others are rarely wanted.
@@ -30,11 +32,15 @@ func (a *Adapter) cmdMode(ctx context.Context, c call) Note {
 	return modeNote("The permission mode of this chat is "+configuredOr(own.PermissionMode)+".", own.PermissionMode)
 }
 
-// tapMode is the tap on the name of a mode, or on being sure of one.
+// tapMode handles a tap on the name of a mode, or on an answer to the question about
+// modeBypass.
 func (a *Adapter) tapMode(ctx context.Context, t tap) string {
-	if t.arg == modeSure {
+	switch t.arg {
+	case modeSure:
 		t.arg = modeBypass
 		return a.tapSetting(ctx, t, a.useMode)
+	case modeKeep:
+		return a.tapSetting(ctx, t, a.keepMode)
 	}
 	return a.tapSetting(ctx, t, a.setMode)
 }
@@ -47,7 +53,7 @@ func (a *Adapter) setMode(ctx context.Context, p place, name string) Note {
 		return Note{
 			Text: "**Careful**: with `bypassPermissions` Claude does whatever it wants on the gateway's machine, and nobody is asked first. " +
 				"Whoever can write in this chat, and whatever Claude reads, may make use of that.",
-			Buttons: [][]Button{{{"Yes, bypass permissions", "mode:" + modeSure}}, {{"No, as configured", "mode:" + modeReset}}},
+			Buttons: [][]Button{{{"Yes, bypass permissions", "mode:" + modeSure}}, {{"No, keep the mode", "mode:" + modeKeep}}},
 		}
 	case !slices.Contains(core.PermissionModes(), name):
 		return Note{Text: literal(brief(name, 100)) + " is no permission mode. There are " + strings.Join(core.PermissionModes(), ", ") +
@@ -62,6 +68,15 @@ func (a *Adapter) useMode(ctx context.Context, p place, own string) Note {
 		return a.failed(ctx, "set the permission mode", err)
 	}
 	return modeNote("The permission mode is "+configuredOr(own)+" from the next turn on.", own)
+}
+
+// keepMode changes nothing and shows the mode that the chat has.
+func (a *Adapter) keepMode(ctx context.Context, p place, _ string) Note {
+	own, err := a.o.Core.Settings(ctx, p.key())
+	if err != nil {
+		return a.failed(ctx, "read the settings", err)
+	}
+	return modeNote("The permission mode stays "+configuredOr(own.PermissionMode)+".", own.PermissionMode)
 }
 
 func modeNote(text, own string) Note {

@@ -225,10 +225,12 @@ func (a *Adapter) giveUp(ctx context.Context, out *outgoing, why error) error {
 func (a *Adapter) sendPart(p *place, out *outgoing, part part) (int, error) {
 	done := make(chan error, 1)
 	var id int // written by a try, read once it is done
+	chat := p.chat
 	err := a.sends.Submit(schedule.Job{
-		Chat: p.chat, Group: p.group(), Lane: p.thread, Class: classOf(out.Kind), Tried: out.Attempts, Since: out.CreatedAt,
+		Chat: chat, Group: p.group(), Lane: p.thread, Class: classOf(out.Kind), Tried: out.Attempts, Since: out.CreatedAt,
 		Do: func(ctx context.Context, try schedule.Try) (err error) {
 			id, err = a.try(ctx, p, out, part)
+			a.coolDownChat(chat, err)
 			if err != nil && !errors.Is(err, errLeaving) {
 				if err := a.o.Core.Delivered(ctx, a.outbox.failedTry(out, try.Number, err)); err != nil {
 					a.o.Log.Debug("telegram: failed attempt not recorded", "err", err)

@@ -3,7 +3,6 @@ package telegram
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -26,6 +25,11 @@ const (
 func (a *Adapter) poll(ctx context.Context) {
 	lock := a.lockPolling(ctx)
 	defer lock.release()
+	if left := a.cooldowns.left(scopePolls); left > 0 {
+		err := cooling(left)
+		a.unwell(pollProblem(err), err)
+		a.cooldowns.await(ctx, scopePolls)
+	}
 	offset, wait, heard := a.resumeAt(ctx), time.Duration(0), time.Now()
 	for failures := 0; ctx.Err() == nil; {
 		next, err := a.pollOnce(ctx, offset, wait)
@@ -40,6 +44,9 @@ func (a *Adapter) poll(ctx context.Context) {
 			}
 			offset, wait, failures = next, a.o.PollTimeout, 0
 			continue
+		}
+		if d := retryAfter(err); d > 0 {
+			a.coolDown(scopePolls, d)
 		}
 		a.unwell(pollProblem(err), err)
 		pause(ctx, pollPause(err, failures))
@@ -169,8 +176,8 @@ func parseSourceKey(key string) (bot, update int64, ok bool) {
 
 // pollPause is how long is waited after the nth failure in a row, counted from 0.
 func pollPause(err error, n int) time.Duration {
-	if api := (*apiError)(nil); errors.As(err, &api) && api.retryAfter > 0 {
-		return api.retryAfter
+	if d := retryAfter(err); d > 0 {
+		return d
 	}
 	if isStorage(err) {
 		return storagePause

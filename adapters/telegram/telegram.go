@@ -88,6 +88,7 @@ type Adapter struct {
 	questions sync.Mutex
 	sends     *schedule.Scheduler
 	calls     calls
+	cooldowns cooldowns
 
 	gate      gate
 	left      map[core.ChannelKey]*leftOpen // until Run follows them
@@ -162,6 +163,9 @@ func (a *Adapter) run(ctx context.Context) error {
 	defer cancel()
 	a.o.Core.OnDelivery(Name, a.handIn)
 	if err := a.remember(ctx); err != nil {
+		return err
+	}
+	if err := a.resumeCooldowns(ctx); err != nil {
 		return err
 	}
 	a.followLeft()

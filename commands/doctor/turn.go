@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,7 @@ const (
 	startBound = time.Minute
 	// initID names the first request of the conversation.
 	initID = "doctor"
-	logIn  = "run `claude` once to log in; on a machine without a browser: `claude setup-token`, then set CLAUDE_CODE_OAUTH_TOKEN"
+	logIn  = claude.LoginAdvice
 )
 
 var errStart = errors.New("claude did not get ready")
@@ -189,7 +190,7 @@ func (t *turn) judge(r claude.Result) Finding {
 	case "":
 		return ok("claude answered in %v, with %s for $%.4f.", time.Since(t.began).Round(100*time.Millisecond), t.model(), r.TotalCostUSD)
 	case claude.CodeNotLoggedIn:
-		return notLoggedIn(sentence)
+		return notLoggedIn(cmp.Or(r.Words(), "it does not say why"))
 	case claude.CodeUsageLimit, claude.CodeRateLimited, claude.CodeOverloaded:
 		return warning("limit_reached", "claude understands, but does not answer now: "+shorten(sentence),
 			"Messages wait until the limit ends.", "")

@@ -85,6 +85,14 @@ func (p *plan) hold(j *job, c *chat, v Verdict, at time.Time) {
 	}
 }
 
+// holdChat is hold for what an earlier process was told.
+func (p *plan) holdChat(chat int64, group bool, until, now time.Time) {
+	c := p.chat(&job{Job: Job{Chat: chat, Group: group}})
+	c.held = later(c.held, until)
+	c.sent.drain(c.limit, until)
+	p.place(c, now)
+}
+
 // settle decides whether a job is tried again. If not, its end is noted.
 func (p *plan) settle(j *job, err error, v Verdict, at time.Time) (again bool) {
 	switch {

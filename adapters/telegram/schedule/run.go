@@ -63,6 +63,15 @@ func (s *Scheduler) withdraw(chat int64, key string) (told []<-chan struct{}) {
 	return told
 }
 
+// Hold keeps a chat from sending before a moment, as if a job of it had been told to
+// wait: an earlier process was.
+func (s *Scheduler) Hold(chat int64, group bool, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plan.holdChat(chat, group, until, time.Now())
+	s.poke()
+}
+
 // Pending is how many Final and Approval jobs of a lane are not done.
 func (s *Scheduler) Pending(chat int64, lane int) int {
 	s.mu.Lock()

@@ -145,6 +145,23 @@ func TestWaitIsObeyedExactly(t *testing.T) {
 	})
 }
 
+// A wait that an earlier process was told is kept for all that the chat has limits for,
+// and followed by no burst.
+func TestHoldKeepsAWaitOfBefore(t *testing.T) {
+	in(t, Options{}, func(t *testing.T, r *rig) {
+		r.Hold(1, false, r.start.Add(7*time.Second))
+		r.submit(r.job("a", 1, Final), r.job("b", 1, Final), r.job("other", 2, Final), r.job("typing", 1, Hint))
+		if n := r.Stats().HeldChats; n != 1 {
+			t.Errorf("%d chats are held", n)
+		}
+		time.Sleep(time.Minute)
+		r.want("other 0s", "typing: dropped because of limits", "a 7s", "b 8s")
+		if n := r.Stats().HeldChats; n != 0 {
+			t.Errorf("%d chats are held", n)
+		}
+	})
+}
+
 func TestWaitOfTheBotHoldsAll(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, r *rig) {
 		r.fail["a"] = []error{trouble{Verdict{Kind: Wait, For: 3 * time.Second, Global: true}}}

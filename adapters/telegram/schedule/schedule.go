@@ -23,7 +23,8 @@
 // failure is possible, a loss is not.
 //
 // Nothing here is durable. The owner keeps what must arrive, and submits it again
-// after a restart with Job.Tried and Job.Since; a few jobs of a lane at a time,
+// after a restart with Job.Tried and Job.Since; what a chat was told to wait for is
+// kept with Hold; a few jobs of a lane at a time,
 // the next when one is Done, are enough (see Pending). All else is bounded: by
 // one job for each key and Options.MaxProgress for a chat.
 package schedule
