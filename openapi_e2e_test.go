@@ -133,7 +133,7 @@ func provokeChannels(g *gateway) {
 	g.must("GET", "/channels/queue", nil, 200)
 	g.must("GET", "/channels/queue/messages?limit=1", nil, 200)
 	g.must("GET", "/channels/queue/messages?limit=none", nil, 400)
-	for _, path := range []string{"/channels/nobody", "/channels/nobody/messages"} {
+	for _, path := range []string{"/channels/nobody", "/channels/nobody/messages", "/channels/nobody/rules"} {
 		g.must("GET", path, nil, 404)
 	}
 	for _, path := range []string{"/channels/%20", "/channels/%20/messages", "/channels/%20/events"} {

@@ -35,7 +35,7 @@ func (s *Server) getChannels(w *response, r *http.Request) error {
 }
 
 func (s *Server) getChannel(w *response, r *http.Request) error {
-	key, err := pathKey(r)
+	key, err := s.pathKey(r)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Server) showChannel(w *response, r *http.Request, st *core.ChannelStatu
 }
 
 func (s *Server) resetChannel(w *response, r *http.Request) error {
-	key, err := pathKey(r)
+	key, err := s.pathKey(r)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *Server) resetChannel(w *response, r *http.Request) error {
 }
 
 func (s *Server) interruptChannel(w *response, r *http.Request) error {
-	key, err := pathKey(r)
+	key, err := s.pathKey(r)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *Server) turnToInterrupt(w *response, r *http.Request) (core.TurnID, err
 }
 
 func (s *Server) channelMessages(w *response, r *http.Request) error {
-	key, err := pathKey(r)
+	key, err := s.pathKey(r)
 	if err != nil {
 		return err
 	}
