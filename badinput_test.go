@@ -200,16 +200,21 @@ func TestBrokenHTTP(t *testing.T) {
 		"a very long header":    "GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("x", 1<<20) + "\r\n\r\n",
 		"a path with a newline": "GET /channels/a\nb HTTP/1.1\r\nHost: localhost\r\n\r\n",
 	} {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(g.base, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.WriteString(conn, raw) // it may be cut off
-		_ = conn.(*net.TCPConn).CloseWrite()
-		reply, _ := io.ReadAll(conn) // or be reset after the answer
-		_ = conn.Close()
-		if len(reply) > 0 && !bytes.HasPrefix(reply, []byte("HTTP/1.1 4")) {
-			t.Errorf("%s: answered %q", what, reply)
+		for network, address := range map[string]string{"tcp": strings.TrimPrefix(g.base, "http://"), "unix": g.path("run/api.sock")} {
+			conn, err := net.Dial(network, address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, sent := io.WriteString(conn, raw)
+			_ = conn.(interface{ CloseWrite() error }).CloseWrite()
+			reply, seen := io.ReadAll(conn)
+			_ = conn.Close()
+			head, body, _ := strings.Cut(string(reply), "\r\n\r\n")
+			var refusal struct{ Error, Code string }
+			if err := errors.Join(sent, seen, json.Unmarshal([]byte(body), &refusal)); err != nil || refusal.Error == "" || refusal.Code == "" ||
+				!strings.HasPrefix(head, "HTTP/1.1 4") || !strings.Contains(head, "\r\nContent-Type: application/json") {
+				t.Errorf("%s over %s: answered %q, %v", what, network, reply, err)
+			}
 		}
 	}
 	g.say("http", "echo works").want(t, "works")

@@ -2,24 +2,20 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/openapitest"
-	"bareclaw/core"
 	"bareclaw/core/schedule"
 	"bareclaw/docs"
 	"bareclaw/internal/procs"
@@ -37,7 +33,8 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 			"at work":      func(t *testing.T) { provokeAtWork(t, recorder) },
 			"unauthorized": func(t *testing.T) { provokeUnauthorized(t, recorder) },
 			"restart":      func(t *testing.T) { provokeRestart(t, recorder) },
-			"aside":        func(t *testing.T) { provokeAside(t, recorder) },
+			"pushes":       func(t *testing.T) { provokePushes(t, recorder) },
+			"locked":       func(t *testing.T) { provokeLockedLedger(t, recorder) },
 			"upgrade":      func(t *testing.T) { provokeUpgrade(t, recorder) },
 			"full disk":    func(t *testing.T) { full = provokeFullDisk(t, recorder) },
 		} {
@@ -133,7 +130,7 @@ func provokeChannels(g *gateway) {
 	g.must("GET", "/channels/queue", nil, 200)
 	g.must("GET", "/channels/queue/messages?limit=1", nil, 200)
 	g.must("GET", "/channels/queue/messages?limit=none", nil, 400)
-	for _, path := range []string{"/channels/nobody", "/channels/nobody/messages"} {
+	for _, path := range []string{"/channels/nobody", "/channels/nobody/messages", "/channels/nobody/rules"} {
 		g.must("GET", path, nil, 404)
 	}
 	for _, path := range []string{"/channels/%20", "/channels/%20/messages", "/channels/%20/events"} {
@@ -313,43 +310,103 @@ func (g *gateway) fillSchedules(n int) {
 	}
 }
 
-// provokeAside provokes what the daemon does not do yet, or only for a moment
-// that cannot be hit: the API is served here, with adapters that push, and
-// at last while it drains.
-func provokeAside(t *testing.T, r *openapitest.Recorder) {
+// provokePushes pushes through a bot that knows Anna, and no one else.
+func provokePushes(t *testing.T, r *openapitest.Recorder) {
 	t.Helper()
-	push := &core.PushRegistry{}
-	push.Register("ok-", func(context.Context, core.Push) error { return nil })
-	push.Register("slow-", func(ctx context.Context, _ core.Push) error {
-		<-ctx.Done() // which Drain does
-		return context.Cause(ctx)
-	})
-	push.Register("full-", func(context.Context, core.Push) error { return core.ErrStorageFull })
-	push.Register("reused-", func(context.Context, core.Push) error { return core.ErrKeyReused })
-	push.Register("others-", func(context.Context, core.Push) error { return core.ErrNotAllowed })
-	push.Register("broken-", func(context.Context, core.Push) error { return errors.New("the line is cut") })
-	log := slog.New(slog.DiscardHandler)
-	api := httpapi.New(httpapi.Options{Core: core.New(core.Options{Log: log}), Push: push, Log: log,
-		Schedules: schedule.New(schedule.Options{Log: log}), Health: func() httpapi.Health { return httpapi.Health{} }})
-	server := httptest.NewUnstartedServer(api.Handler())
-	server.Config.ConnContext = httpapi.ConnContext
-	server.Start()
-	defer server.Close()
-	g := (&gateway{machine: &machine{t: t}, base: server.URL}).through(r)
-	g.must("POST", "/send", obj{"channel": "ok-1", "text": "hi"}, 200)
-	g.must("POST", "/send", obj{"channel": "broken-1", "text": "hi"}, 502)
-	g.must("POST", "/send", obj{"channel": "others-1", "text": "hi"}, 403)
-	g.must("POST", "/send", obj{"channel": "reused-1", "text": "hi"}, 422)
-	g.must("POST", "/send", obj{"channel": "full-1", "text": "hi"}, 507)
-	api.Drain(httpapi.ShuttingDown)
-	g.must("POST", "/message", obj{"text": "hi"}, 503)
-	g.must("POST", "/send", obj{"channel": "slow-1", "text": "hi"}, 503)
-	g.must("POST", "/messages/any/retry", nil, 503)
-	g.must("POST", "/approvals/any", obj{"behavior": "allow"}, 503)
-	g.must("PATCH", "/channels/any", obj{"model": ""}, 503)
-	g.must("DELETE", "/channels/any/rules/any", nil, 503)
-	g.must("POST", "/schedules", obj{"channel": "c", "text": "a", "when": "in 1h"}, 503)
-	g.must("DELETE", "/schedules/any", nil, 503)
+	p := newPushTest(t)
+	p.gateway = p.gateway.through(r)
+	g := p.gateway
+	for text, want := range map[string]int{"one": 200, "another": 422} {
+		first, err := g.do("POST", "/send", obj{"channel": "tg-7", "text": "one"}, "Idempotency-Key", "k")
+		if err != nil || first.status != 200 {
+			t.Fatalf("the first push: %v, status %d", err, first.status)
+		}
+		if a, err := g.do("POST", "/send", obj{"channel": "tg-7", "text": text}, "Idempotency-Key", "k"); err != nil || a.status != want {
+			t.Errorf("%q under the same key: %v, status %d, want %d", text, err, a.status, want)
+		}
+	}
+	g.must("POST", "/send", obj{"channel": "tg-8", "text": "hi"}).refused(t, "a push to a stranger", 403, "channel_refused")
+	g.must("POST", "/send", obj{"channel": "tg-7", "media": obj{"filePath": "none.png"}}).refused(t, "a file that is not there", 400, "bad_media")
+	g.must("POST", "/send", obj{"channel": "web-1", "text": "hi"}).refused(t, "a push to no adapter", 404, "no_adapter")
+	p.chat.Block()
+	g.must("POST", "/send", obj{"channel": "tg-7", "text": "hi"}).refused(t, "a push to one who has blocked the bot", 502, "delivery_failed")
+	p.chat.Unblock()
+	held := p.api.HoldAnswer("sendMessage", 7)
+	defer held.Release()
+	first := p.post(t.Context(), obj{"channel": "tg-7", "text": "first"})
+	p.api.Await(t, "the first", held.Reached)
+	second := p.post(t.Context(), obj{"channel": "tg-7", "text": "second"})
+	p.eventually("the second is on record", func() bool { return p.pushes("pending") == 2 })
+	p.signal(syscall.SIGTERM)
+	p.wantStatus(first, 502).refused(t, "the one under way", 502, "delivery_unconfirmed")
+	p.wantStatus(second, 503).refused(t, "the one that waits", 503, "shutting_down")
+}
+
+// provokeLockedLedger has another program keep the ledger locked while everything is asked
+// that has to be written down.
+func provokeLockedLedger(t *testing.T, r *openapitest.Recorder) {
+	t.Helper()
+	m, _, _, _ := newChat(t, "BARECLAW_APPROVALS=ask")
+	g := m.start().through(r)
+	job := g.schedule("c", "echo later", "in 1h")
+	failed := g.say("http", "apierror 529").str("message_id")
+	cut := g.cut("cut", "")
+	asked := g.tell("asks", "tool 0 ask ls")
+	g.must("POST", "/approvals/"+g.permission("asks"), obj{"behavior": "allow", "always": true}, 200)
+	g.outcome(asked)
+	rule := g.must("GET", "/channels/asks/rules", nil, 200).array("rules")[0].str("id")
+
+	unlock := m.lockLedger()
+	var wg sync.WaitGroup
+	for _, c := range []struct {
+		method, path string
+		body         any
+	}{
+		{"POST", "/message", obj{"text": "echo never"}},
+		{"POST", "/messages/" + failed + "/retry", nil},
+		{"POST", "/approvals/" + cut, obj{"behavior": "continue"}},
+		{"POST", "/send", obj{"channel": "tg-7", "text": "never"}},
+		{"PATCH", "/channels/http", obj{"model": "haiku"}},
+		{"DELETE", "/channels/asks/rules/" + rule, nil},
+		{"POST", "/schedules", obj{"channel": "c", "text": "never", "when": "in 1h"}},
+		{"DELETE", "/schedules/" + job, nil},
+	} {
+		wg.Go(func() {
+			a, err := g.do(c.method, c.path, c.body)
+			if err != nil {
+				t.Errorf("%s %s: %v", c.method, c.path, err)
+				return
+			}
+			a.refused(t, c.method+" "+c.path, 503, "storage_unavailable")
+		})
+	}
+	wg.Wait()
+	unlock()
+	g.say("http", "echo open again").want(t, "open again")
+	g.must("GET", "/schedules/"+job, nil, 200)
+	if n := g.balanced(); n != 4 {
+		t.Errorf("%d messages accepted, want 4", n)
+	}
+}
+
+// lockLedger keeps everybody else from writing to the ledger until unlock is called.
+func (m *machine) lockLedger() (unlock func()) {
+	m.t.Helper()
+	db := m.ledgerFile()
+	c, err := db.Conn(m.t.Context())
+	if err == nil {
+		_, err = c.ExecContext(m.t.Context(), "BEGIN IMMEDIATE")
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return func() {
+		if _, err := c.ExecContext(m.t.Context(), "ROLLBACK"); err != nil {
+			m.t.Error(err)
+		}
+		_ = c.Close()
+		_ = db.Close()
+	}
 }
 
 // provokeRestart restarts a daemon, and asks one that is ending already.
@@ -441,7 +498,7 @@ func (g *gateway) restartWhileEnding() error {
 // provokeFullDisk reports whether a disk could be filled.
 func provokeFullDisk(t *testing.T, r *openapitest.Recorder) bool {
 	t.Helper()
-	m := newMachine(t, "BARECLAW_APPROVALS=ask")
+	m, _, _, _ := newChat(t, "BARECLAW_APPROVALS=ask")
 	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", m.path("state")).Run(); err != nil {
 		return false
 	}
@@ -471,6 +528,7 @@ func provokeFullDisk(t *testing.T, r *openapitest.Recorder) bool {
 	g.must("PATCH", "/channels/http", obj{"model": "haiku"}, 507)
 	g.must("POST", "/schedules", obj{"channel": "c", "text": strings.Repeat("x", 30<<10), "when": "in 1h"}, 507)
 	g.must("DELETE", "/schedules/"+job, nil, 507)
+	g.must("POST", "/send", obj{"channel": "tg-7", "text": strings.Repeat("x", 100<<10)}, 507)
 	g.must("POST", "/channels/runs/interrupt", nil, 507)
 	if err := os.Remove(m.path("state/filler")); err != nil {
 		t.Fatal(err)

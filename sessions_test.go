@@ -155,7 +155,7 @@ func TestChannelNames(t *testing.T) {
 	m := newMachine(t)
 	g := m.start()
 	long := strings.Repeat("x", 200)
-	names := []string{long + "1", long + "2", "../../etc/passwd", "..", "/", "/abs/olute", "two words", `"quotes' $(id)`,
+	names := []string{long + "1", long + "2", "../../etc/passwd", "...", "/", "/abs/olute", "two words", `"quotes' $(id)`,
 		"Ünïcödé 频道 🐻", "tg-123", "a%2Fb", "a/b"}
 	sessions := make([]string, len(names))
 	var wg sync.WaitGroup
@@ -191,8 +191,40 @@ func TestChannelNames(t *testing.T) {
 	for what, name := range map[string]string{
 		"of 4,000 characters": strings.Repeat("y", 4000), "with a newline": "a\nb", "with NUL": "a\x00b", "with an escape": "a\x1b[31m",
 		"empty": "", "blank": " ", "with a space at its end": "a ",
+		"which is a directory": ".", "which is the directory above": "..", "of nothing visible": "\u200b", "with a mark of direction": "a\u202eb",
+		"with a space that is none": "a\u3164b",
 	} {
 		g.must("POST", "/message", obj{"channel": name, "text": "hello"}).refused(t, "channel "+what, http.StatusBadRequest, "bad_channel")
+	}
+	if n := g.balanced(); n != len(names) {
+		t.Errorf("%d messages accepted, want %d", n, len(names))
+	}
+}
+
+// TestOldChannelNames has channels whose names an earlier program took: they can be used,
+// and be forgotten.
+func TestOldChannelNames(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	names := map[string]string{"..": "0b5a6c5e-7c5e-4d6f-9a51-0c6f0f3c8d01", "a\u200b": "0b5a6c5e-7c5e-4d6f-9a51-0c6f0f3c8d02"}
+	ids, err := json.Marshal(names)
+	if err == nil {
+		err = os.WriteFile(m.path("work/.bareclaw-sessions.json"), ids, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := m.start()
+	for name, id := range names {
+		path := "/channels/" + strings.ReplaceAll(escaped(name), ".", "%2E")
+		if a := g.must("GET", path, nil, 200); a.str("channel") != name || a.str("session_id") != id {
+			t.Errorf("%+q is %s", name, a.body)
+		}
+		g.say(name, "echo still here").want(t, "still here")
+		g.must("DELETE", path, nil, 200)
+	}
+	if got := m.sessionFile(); len(got) != 0 {
+		t.Errorf("session file has %q", got)
 	}
 	if n := g.balanced(); n != len(names) {
 		t.Errorf("%d messages accepted, want %d", n, len(names))

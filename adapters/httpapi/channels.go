@@ -37,7 +37,7 @@ func (s *Server) getChannels(w *response, r *http.Request) error {
 }
 
 func (s *Server) getChannel(w *response, r *http.Request) error {
-	key, err := pathKey(r)
+	key, err := s.pathKey(r)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (s *Server) showChannel(w *response, r *http.Request, st *core.ChannelStatu
 }
 
 func (s *Server) resetChannel(w *response, r *http.Request) error {
-	key, err := pathKey(r)
+	key, err := s.pathKey(r)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *Server) resetChannel(w *response, r *http.Request) error {
 }
 
 func (s *Server) interruptChannel(w *response, r *http.Request) error {
-	key, err := pathKey(r)
+	key, err := s.pathKey(r)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (s *Server) readInterrupt(w *response, r *http.Request) (in interruption, e
 }
 
 func (s *Server) channelMessages(w *response, r *http.Request) error {
-	key, err := pathKey(r)
+	key, err := s.pathKey(r)
 	if err != nil {
 		return err
 	}

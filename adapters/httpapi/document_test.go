@@ -173,6 +173,7 @@ func documentSettings(r *rig, do doFunc) {
 	r.settings["http"] = core.Settings{Rules: []core.Rule{{ID: "r-1", Channel: "http", Rule: "Bash(ls:*)", Tool: "Bash", By: "http", CreatedAt: fakeStart}}}
 	do(200, "", "GET", "/channels/http/rules", "")
 	do(400, "bad_channel", "GET", "/channels/%20/rules", "")
+	do(404, "not_found", "GET", "/channels/none/rules", "")
 	for err, want := range map[error]struct {
 		status int
 		code   string

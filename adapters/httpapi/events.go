@@ -60,6 +60,9 @@ func (s *Server) messageEvents(w *response, r *http.Request) error {
 	}
 	m = s.current(r.Context(), m) // it may have been begun before that
 	v := &ownView{st: openStream(w, updates.From()), id: m.ID, turn: m.Turn}
+	if r.Method == http.MethodHead {
+		return nil
+	}
 	begin(v.st, updates, m.Channel)
 	s.showPlace(r, v, updates, &m)
 	s.untilOutcome(r.Context(), v, updates, t)
@@ -95,13 +98,16 @@ func (s *Server) untilOutcome(ctx context.Context, v *ownView, updates subscript
 // channelEvents is GET /channels/{key}/events: everything that happens on the
 // channel. The channel need not exist yet.
 func (s *Server) channelEvents(w *response, r *http.Request) error {
-	key, err := pathKey(r)
+	key, err := s.pathKey(r)
 	if err != nil {
 		return err
 	}
 	updates := s.subscribe(r, key)
 	defer updates.Close()
 	st := openStream(w, updates.From())
+	if r.Method == http.MethodHead {
+		return nil
+	}
 	begin(st, updates, key)
 	show := func(u core.Update) { showUpdate(st, &u) }
 	s.follow(r.Context(), st, updates, nil, show)

@@ -71,7 +71,7 @@ func settle(m *core.Message, r core.Reply) {
 
 // checkSubmission reports what no adapter may submit.
 func checkSubmission(s core.Submission) error {
-	_, keyErr := channelKey(string(s.Channel))
+	_, keyErr := parseKey(string(s.Channel))
 	switch {
 	case keyErr != nil:
 		return fmt.Errorf("channel %q: %w", s.Channel, keyErr)

@@ -51,7 +51,7 @@ func FuzzMessageBody(f *testing.F) {
 // FuzzChannel holds that a name is either refused everywhere or a channel of its
 // own, under the same name in a body and in a path.
 func FuzzChannel(f *testing.F) {
-	for _, seed := range []string{"http", "tg-1", "../../etc/x", "a/b", "a%2Fb", " a", "a\n", "\u00a0", "\xff", "🦀", strings.Repeat("x", 257), ""} {
+	for _, seed := range []string{"http", "tg-1", "../../etc/x", "a/b", "a%2Fb", " a", "a\n", "\u00a0", "\xff", "🦀", ".", "..", "a\u200b", "\u202ea", strings.Repeat("x", 257), ""} {
 		f.Add(seed)
 	}
 	h := quietServer(f, newFake(f)).Handler()

@@ -134,6 +134,7 @@ type connKey struct{}
 // A connection remembers who is at its other end.
 type connection struct {
 	conn net.Conn
+	own  *clientConn // nil on a server of somebody else's
 	once sync.Once
 	ok   bool
 }
@@ -141,7 +142,19 @@ type connection struct {
 // ConnContext notes the connection for the check of its peer. It is meant for
 // the field of that name in http.Server.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, &connection{conn: c})
+	own, _ := c.(*clientConn)
+	if own != nil {
+		c = own.Conn
+	}
+	return context.WithValue(ctx, connKey{}, &connection{conn: c, own: own})
+}
+
+// clientConnOf returns the connection of a request, nil on a server of somebody else's.
+func clientConnOf(r *http.Request) *clientConn {
+	if c, _ := r.Context().Value(connKey{}).(*connection); c != nil {
+		return c.own
+	}
+	return nil
 }
 
 func (c *connection) trusted(ask func(net.Conn) (ok, known bool)) bool {

@@ -183,8 +183,8 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		r.want(r.send("GET", path, ""), http.StatusNotFound, "not_found")
 	}
 	for _, c := range []struct{ method, path, allow string }{
-		{"GET", "/message", "POST"}, {"PUT", "/message", "POST"}, {"HEAD", "/health", "GET"}, {"OPTIONS", "/channels", "GET"},
-		{"PUT", "/channels/a%2Fb", "DELETE, GET, PATCH"}, {"POST", "/messages/x", "DELETE, GET"}, {"BREW", "/send", "POST"}, {"DELETE", "/metrics", "GET"},
+		{"GET", "/message", "POST"}, {"PUT", "/message", "POST"}, {"HEAD", "/send", "POST"}, {"OPTIONS", "/channels", "GET, HEAD"},
+		{"PUT", "/channels/a%2Fb", "DELETE, GET, HEAD, PATCH"}, {"POST", "/messages/x", "DELETE, GET, HEAD"}, {"BREW", "/send", "POST"}, {"DELETE", "/metrics", "GET, HEAD"},
 	} {
 		resp, err := http.DefaultTransport.RoundTrip(r.request(c.method, c.path, ""))
 		if err != nil {

@@ -15,6 +15,8 @@ const (
 	maxPooledBytes = 64 << 10
 	// lingerTimeout bounds how long a refused body is read on.
 	lingerTimeout = 5 * time.Second
+	// lingerBytes bounds how much of a refused body is read on.
+	lingerBytes = 256 << 20
 )
 
 // A handlerFunc answers a request, or returns an error instead of an answer.
@@ -36,6 +38,9 @@ func (s *Server) adapt(pattern string, h handlerFunc) http.HandlerFunc {
 func (s *Server) handler(d door) http.Handler {
 	mux := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c := clientConnOf(r); c != nil {
+			c.answering.Store(true)
+		}
 		res := s.responses.Get().(*response)
 		*res = response{
 			ResponseWriter: w, route: "other", local: d == localDoor,
@@ -106,6 +111,9 @@ func (s *Server) fail(w *response, r *http.Request, err error) {
 		// Otherwise net/http reads the rest of the body before it sends the
 		// refusal, and after it too, for as long as the client likes.
 		w.Header().Set("Connection", "close")
+		if c := clientConnOf(r); c != nil {
+			c.lingerOnClose()
+		}
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingerTimeout)) // where there are deadlines
 	}
 	_ = w.json(p.status, p.body()) // a client that does not listen

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -149,8 +150,8 @@ func TestChannelNames(t *testing.T) {
 	r := newRig(t, newFake(t).echo(), nil)
 	equal := strings.Repeat("x", 200)
 	names := []string{
-		"tg-123", "../../etc/x", "..", ".", "/abs/olute", "a b", `"quoted"`, "it's", "a%2Fb", "a/b", "50%", "?q=1#f", "events", "a/events",
-		"ünïcødé", "🦀", "e\u0301", "\u00e9", "\\", "a+b", ";", equal + "1", equal + "2", strings.Repeat("y", 256), "%", "%zz",
+		"tg-123", "../../etc/x", "...", "../", "/abs/olute", "a b", `"quoted"`, "it's", "a%2Fb", "a/b", "50%", "?q=1#f", "events", "a/events",
+		"ünïcødé", "🦀", "❤\ufe0f", "1\ufe0f\u20e3", "日本語", "สวัสดี", "e\u0301", "\u00e9", "\\", "a+b", ";", equal + "1", equal + "2", strings.Repeat("y", 256), "%", "%zz",
 	}
 	for _, name := range names {
 		a := r.send("POST", "/message", `{"text":"x","channel":`+string(quote(nil, name))+`}`)
@@ -166,6 +167,67 @@ func TestChannelNames(t *testing.T) {
 	for _, path := range []string{"/channels/%20a", "/channels/a%0Ab", "/channels/%FF", "/channels/" + strings.Repeat("x", 257)} {
 		r.want(r.send("GET", path, ""), http.StatusBadRequest, "bad_channel")
 		r.want(r.send("GET", path+"/events", ""), http.StatusBadRequest, "bad_channel")
+	}
+}
+
+// TestNamesThatCannotBeSeen holds that nobody makes a channel whose name shows
+// nothing, shows as another one, or that paths cannot name, and that the reason is told.
+func TestNamesThatCannotBeSeen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), func(o *Options) {
+		o.Push.Register("tg-", func(context.Context, core.Push) error { return nil })
+	})
+	for name, reason := range map[string]string{
+		".": "path", "..": "path",
+		"\u200b": "U+200B", "a\u200b": "U+200B", "tg-\u200b": "U+200B", "\ufeffa": "U+FEFF", "a\u2060b": "U+2060", "a\u00adb": "U+00AD",
+		"\u202eevil": "U+202E", "a\u2066b": "U+2066", "a\u200fb": "U+200F", "\u061ca": "U+061C",
+		"a\u200db": "U+200D", "a\u200cb": "U+200C", "a\U000e0041": "U+E0041",
+		"\u115f": "U+115F", "\u3164": "U+3164", "a\u3164": "U+3164", "\uffa0": "U+FFA0", "\u2800": "U+2800", "a\u034fb": "U+034F", "a\u17b4b": "U+17B4",
+		"a\u00a0b": "U+00A0", "a\u2003b": "U+2003", "a\u3000b": "U+3000", "a\u2028b": "U+2028",
+		"\ufe0f": "U+FE0F", "a\ufe0f": "U+FE0F", "a\ufe00": "U+FE00", "🦀\ufe01": "U+FE01", "\u0301": "U+0301", "\ue000": "U+E000", "\U0010ffff": "U+10FFFF",
+	} {
+		quoted := string(quote(nil, name))
+		path := "/channels/" + strings.ReplaceAll(url.PathEscape(name), ".", "%2E")
+		for what, a := range map[string]answer{
+			"message":  r.send("POST", "/message", `{"text":"x","channel":`+quoted+`}`),
+			"stream":   r.send("POST", "/message", `{"text":"x","channel":`+quoted+`}`, "Accept", "text/event-stream"),
+			"push":     r.send("POST", "/send", `{"text":"x","channel":`+quoted+`}`),
+			"schedule": r.send("POST", "/schedules", `{"text":"x","when":"in 1h","channel":`+quoted+`}`),
+			"upgrade":  r.send("POST", "/upgrade", `{"rollback":true,"channel":`+quoted+`}`),
+			"settings": r.send("PATCH", path, `{"model":"haiku"}`),
+			"show":     r.send("GET", path, ""),
+		} {
+			if a.status != http.StatusBadRequest || a.field(t, "code") != "bad_channel" || !strings.Contains(a.body, reason) {
+				t.Errorf("%+q: %s: got %d %s, want bad_channel with %s", name, what, a.status, a.body, reason)
+			}
+		}
+	}
+	for _, name := range []string{"%2E%2E", "a%E2%80%8B"} { // a GET that is not refused does not end
+		if a := r.send("HEAD", "/channels/"+name+"/events", ""); a.status != http.StatusBadRequest {
+			t.Errorf("%s: watch: got %d", name, a.status)
+		}
+	}
+	if n := len(r.submissions()); n != 0 {
+		t.Errorf("%d messages were accepted", n)
+	}
+}
+
+// TestOldNamesStayOfUse has channels that an earlier program let people make.
+func TestOldNamesStayOfUse(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), nil)
+	for _, name := range []string{"..", "a\u200b"} {
+		if _, err := r.Submit(t.Context(), core.Submission{Channel: core.ChannelKey(name), Adapter: "http", Mode: core.Collect, Content: core.Content{Text: "x"}}); err != nil {
+			t.Fatal(err)
+		}
+		path := "/channels/" + strings.ReplaceAll(url.PathEscape(name), ".", "%2E")
+		r.want(r.send("POST", "/message", `{"text":"x","channel":`+string(quote(nil, name))+`}`), http.StatusOK, "")
+		r.want(r.send("POST", "/schedules", `{"text":"x","when":"in 1h","channel":`+string(quote(nil, name))+`}`), http.StatusCreated, "")
+		r.want(r.send("PATCH", path, `{"model":"haiku"}`), http.StatusOK, "")
+		for _, below := range []string{"", "/messages", "/rules"} {
+			r.want(r.send("GET", path+below, ""), http.StatusOK, "")
+		}
+		r.want(r.send("DELETE", path, ""), http.StatusOK, "")
 	}
 }
 

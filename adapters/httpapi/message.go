@@ -36,6 +36,9 @@ func (s *Server) postMessage(w *response, r *http.Request) error {
 		return err
 	}
 	w.again = func() []byte { return appendSubmission(nil, &sub) }
+	if err := s.usable(r.Context(), sub.Channel); err != nil {
+		return err
+	}
 	return s.take(w, r, sub)
 }
 
@@ -168,7 +171,7 @@ func (s *Server) showAt(w *response, r *http.Request, m *core.Message, at core.P
 	err := s.build(w, http.StatusOK, func(b []byte) []byte {
 		return append(appendMessage(b, m, at), '\n')
 	})
-	if err == nil {
+	if err == nil && r.Method != http.MethodHead {
 		s.deliveries.note(m)
 	}
 	return err

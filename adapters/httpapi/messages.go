@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -75,9 +76,16 @@ func waitParam(r *http.Request) (time.Duration, error) {
 	if !q.Has("wait") {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(q.Get("wait"))
+	text := q.Get("wait")
+	if len(text) > 10 && strings.Trim(text, "0123456789") == "" { // more seconds than a duration holds
+		return maxWait, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		d, err = time.ParseDuration(text + "s")
+	}
 	if err != nil || d < 0 {
-		return 0, badRequest("bad_wait", "The parameter wait must be a duration such as 30s or 2m; longer than %s counts as that.", maxWait)
+		return 0, badRequest("bad_wait", "The parameter wait must be a number of seconds or a duration such as 30s or 2m; longer than %s counts as that.", maxWait)
 	}
 	return min(d, maxWait), nil
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -49,9 +50,7 @@ func newMetrics(o Options, g gateway) *metrics {
 }
 
 func (m *metrics) observe(res *response, method string, took time.Duration) {
-	switch method {
-	case http.MethodGet, http.MethodPost, http.MethodDelete:
-	default:
+	if !slices.Contains(methods, method) {
 		method = "other" // a label must not grow with what strangers send
 	}
 	status := "gone"

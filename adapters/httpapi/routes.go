@@ -7,6 +7,9 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
+// methods are those that routes have, sorted.
+var methods = []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost}
+
 const messageRoute = "/message"
 
 // routes returns the table of the API. Patterns are those of the OpenAPI
@@ -15,6 +18,9 @@ func (s *Server) routes() *chi.Mux {
 	mux := chi.NewRouter()
 	handle := func(method, pattern string, h handlerFunc) {
 		mux.MethodFunc(method, pattern, s.adapt(pattern, h))
+		if method == http.MethodGet {
+			mux.MethodFunc(http.MethodHead, pattern, s.adapt(pattern, h)) // net/http leaves out the body
+		}
 	}
 	handle(http.MethodPost, messageRoute, s.postMessage)
 	handle(http.MethodGet, "/messages/{id}", s.getMessage)
@@ -67,11 +73,11 @@ func allowed(mux *chi.Mux, r *http.Request) string {
 	if path == "" {
 		path = r.URL.Path
 	}
-	var methods []string
-	for _, m := range []string{http.MethodDelete, http.MethodGet, http.MethodPatch, http.MethodPost} {
+	var taken []string
+	for _, m := range methods {
 		if mux.Match(chi.NewRouteContext(), m, path) {
-			methods = append(methods, m)
+			taken = append(taken, m)
 		}
 	}
-	return strings.Join(methods, ", ")
+	return strings.Join(taken, ", ")
 }

@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -76,8 +78,88 @@ func TestAsyncThenWait(t *testing.T) {
 	if got := <-answered; got.field(t, "text") != "done" || got.field(t, "position") != nil {
 		t.Errorf("got %s", got.body)
 	}
-	for _, wait := range []string{"soon", "-1s", "5", ""} {
+	for _, wait := range []string{"soon", "-1s", "-5", "5x", "1e3", "0x10", "%205", ""} {
 		r.want(r.send("GET", path+"?wait="+wait, ""), http.StatusBadRequest, "bad_wait")
+	}
+}
+
+// TestWaitWithoutAUnitIsInSeconds measures it in fake time.
+func TestWaitWithoutAUnitIsInSeconds(t *testing.T) {
+	t.Parallel()
+	for wait, want := range map[string]time.Duration{
+		"5": 5 * time.Second, "0": 0, "090": 90 * time.Second, "1.5": 1500 * time.Millisecond, "2m": 2 * time.Minute,
+		"301": maxWait, "99999999999999999999": maxWait, "100000h": maxWait,
+	} {
+		t.Run(wait, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				c := pipe(t, f)
+				m, err := f.Submit(t.Context(), core.Submission{Channel: "k", Adapter: "http", Mode: core.Collect, Content: core.Content{Text: "a"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				a := roundTrip(t, c, bufio.NewReader(c), "GET "+location(m.message.ID)+"?wait="+wait+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+				if took := time.Since(start); a.status != http.StatusOK || took != want {
+					t.Errorf("got %d %s after %v, want it after %v", a.status, a.body, took, want)
+				}
+			})
+		})
+	}
+}
+
+// TestHead asks for the headers of everything that can be read: they are those of GET, and
+// no stream is held open.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), nil)
+	waiting, _ := r.send("POST", "/message", `{"text":"a"}`).field(t, "message_id").(string)
+	id, _ := r.send("POST", "/schedules", `{"text":"x","when":"in 1h","channel":"http"}`).field(t, "id").(string)
+	for _, op := range r.recorder.Operations() {
+		method, path, _ := strings.Cut(op, " ")
+		if strings.HasPrefix(path, "/schedules/") {
+			path = strings.ReplaceAll(path, "{id}", id)
+		}
+		path = strings.NewReplacer("{key}", "http", "{id}", waiting).Replace(path)
+		head := r.send("HEAD", path, "")
+		if method != "GET" {
+			continue // some of these paths take GET too
+		}
+		if head.status != http.StatusOK || head.body != "" {
+			t.Errorf("HEAD %s: got %d %q", path, head.status, head.body)
+		}
+		if strings.HasSuffix(path, "/events") {
+			if ct := head.header.Get("Content-Type"); ct != "text/event-stream" {
+				t.Errorf("HEAD %s: content type %q", path, ct)
+			}
+			continue
+		}
+		get := r.send("GET", path, "")
+		for _, name := range []string{"Content-Type", "Content-Length", "Cache-Control"} {
+			if name == "Content-Length" && (path == "/metrics" || path == "/health") { // which change
+				continue
+			}
+			if head.header.Get(name) != get.header.Get(name) {
+				t.Errorf("HEAD %s: %s is %q, of GET it is %q", path, name, head.header.Get(name), get.header.Get(name))
+			}
+		}
+	}
+	for path, want := range map[string]int{"/nothing": 404, "/messages/none": 404, "/channels/%20/events": 400, "/message": 405, "/messages/none/events": 404} {
+		if a := r.send("HEAD", path, ""); a.status != want || a.body != "" {
+			t.Errorf("HEAD %s: got %d, want %d", path, a.status, want)
+		}
+	}
+}
+
+// TestRulesOfNoChannel tells a channel without rules from one that is not there.
+func TestRulesOfNoChannel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t).echo(), nil)
+	r.want(r.send("GET", "/channels/nope/rules", ""), http.StatusNotFound, "not_found")
+	r.want(r.send("POST", "/message", `{"text":"a","channel":"nope"}`), http.StatusOK, "")
+	if a := r.send("GET", "/channels/nope/rules", ""); a.status != http.StatusOK || a.body != `{"channel":"nope","rules":[]}`+"\n" {
+		t.Errorf("got %d %q", a.status, a.body)
 	}
 }
 
@@ -281,6 +363,16 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newFake(t).echo(), nil)
 	r.send("POST", "/message", `{"text":"a"}`)
+	for _, op := range r.recorder.Operations() { // each method of the API is told by its name
+		method, _, _ := strings.Cut(op, " ")
+		r.send(method, "/none", "")
+	}
+	r.send("HEAD", "/none", "")
+	for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "DELETE"} {
+		eventually(t, method, func() bool {
+			return strings.Contains(r.send("GET", "/metrics", "").body, `bareclaw_http_request_duration_seconds_count{method="`+method+`",route="other",status="404"}`)
+		})
+	}
 	r.send("BREW", "/none", "")
 	eventually(t, "all lines", func() bool {
 		return strings.Contains(r.send("GET", "/metrics", "").body, `bareclaw_http_request_duration_seconds_count{method="other",route="other",status="404"} 1`)

@@ -29,6 +29,9 @@ func (s *Server) postSchedule(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := s.usable(r.Context(), req.Channel); err != nil {
+		return err
+	}
 	if req.Precheck != "" && w.local {
 		return refuse(http.StatusForbidden, "not_on_socket",
 			"A schedule with a precheck is made over TCP: this socket is open to the agent's own commands, and a precheck runs without its permissions.")
@@ -101,7 +104,7 @@ func decodeSchedule(dec *jsontext.Decoder) (r schedule.Request, err error) {
 	case channel == nil:
 		return r, badRequest("missing_channel", `Missing "channel" field: name the channel that the text is for.`)
 	}
-	if r.Channel, err = channelKey(*channel); err != nil {
+	if r.Channel, err = parseKey(*channel); err != nil {
 		return r, err
 	}
 	return r, checkText(r.Text)

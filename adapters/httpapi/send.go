@@ -30,6 +30,9 @@ func (s *Server) postSend(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := s.usable(r.Context(), p.Channel); err != nil {
+		return err
+	}
 	if p.ID, err = pushID(w, r); err != nil {
 		return err
 	}
@@ -142,7 +145,7 @@ func decodePush(dec *jsontext.Decoder) (core.Push, error) {
 	case channel == nil:
 		return p, badRequest("missing_channel", `Missing "channel" field: name the channel to send to.`)
 	}
-	if p.Channel, err = channelKey(*channel); err != nil {
+	if p.Channel, err = parseKey(*channel); err != nil {
 		return p, err
 	}
 	return p, checkPush(&p, text)

@@ -150,6 +150,7 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnContext:       ConnContext,
+		ConnState:         noteConnState,
 		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelWarn),
 	}
 }
@@ -173,17 +174,22 @@ func (s *Server) ServeLocal(l net.Listener) error { return s.serve(s.local, l) }
 // over to this one. That process has checked its callers: only the peer is asked
 // for.
 func (s *Server) ServeInner(l net.Listener) error {
-	if err := s.inner.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+	if err := s.inner.Serve(s.clients(l)); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("serve http on %s: %w", l.Addr(), err)
 	}
 	return nil
+}
+
+// clients returns the listener with connections that end well.
+func (s *Server) clients(l net.Listener) net.Listener {
+	return clientListener{Listener: l, draining: s.drain.done}
 }
 
 func (s *Server) serve(h *http.Server, l net.Listener) error {
 	s.mu.Lock()
 	s.listeners = append(s.listeners, l)
 	s.mu.Unlock()
-	err := h.Serve(l)
+	err := h.Serve(s.clients(l))
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && isClosed(s.succession.begun) {
 		return nil
 	}

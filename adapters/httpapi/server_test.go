@@ -31,7 +31,7 @@ type rig struct {
 	*testing.T
 	*fake
 	server        *Server
-	url           string
+	url, socket   string
 	client, local *http.Client
 	recorder      *openapitest.Recorder
 	log           *lockedBuffer
@@ -69,7 +69,7 @@ func newRig(t *testing.T, f *fake, change func(*Options)) *rig {
 	}
 	tcp := r.listen("tcp", "127.0.0.1:0", r.server.Serve)
 	unix := r.listen("unix", filepath.Join(dir, "api.sock"), r.server.ServeLocal)
-	r.url = "http://" + tcp.String()
+	r.url, r.socket = "http://"+tcp.String(), unix.String()
 	transport := &http.Transport{}
 	toSocket := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", unix.String())

@@ -13,7 +13,7 @@ import (
 // one taken back. It is not served on the Unix socket: the agent's own commands reach
 // that, and it must not change what it may do.
 func (s *Server) changeChannel(w *response, r *http.Request) error {
-	key, err := pathKey(r)
+	key, err := s.pathKey(r)
 	if err != nil {
 		return err
 	}
@@ -58,13 +58,18 @@ func (s *Server) changeChannel(w *response, r *http.Request) error {
 }
 
 func (s *Server) channelRules(w *response, r *http.Request) error {
-	key, err := pathKey(r)
+	key, err := s.pathKey(r)
 	if err != nil {
 		return err
 	}
 	own, err := s.core.Settings(r.Context(), key)
 	if err != nil {
 		return err
+	}
+	if len(own.Rules) == 0 {
+		if err := s.mustKnow(r.Context(), key); err != nil {
+			return err
+		}
 	}
 	shown := make([]ruleShape, len(own.Rules))
 	for i := range own.Rules {
@@ -78,7 +83,7 @@ func (s *Server) channelRules(w *response, r *http.Request) error {
 
 // removeRule takes a rule back. That only has more be asked, so the agent may do it too.
 func (s *Server) removeRule(w *response, r *http.Request) error {
-	key, err := pathKey(r)
+	key, err := s.pathKey(r)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func channelField(dec *jsontext.Decoder) (core.ChannelKey, error) {
 	if err != nil {
 		return "", err
 	}
-	return channelKey(name)
+	return parseKey(name)
 }
 
 func modeField(dec *jsontext.Decoder) (core.Mode, error) {

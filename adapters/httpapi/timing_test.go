@@ -47,6 +47,12 @@ func (l *pipeListener) Close() error {
 
 // pipe starts a server in the bubble and returns a connection to it.
 func pipe(t *testing.T, f *fake) net.Conn {
+	client, _ := pipeTo(t, f)
+	return client
+}
+
+// pipeTo is pipe with the server.
+func pipeTo(t *testing.T, f *fake) (net.Conn, *Server) {
 	s := newServer(Options{
 		Log: slog.New(slog.DiscardHandler), Health: func() Health { return Health{} }, Push: &core.PushRegistry{},
 	}, f)
@@ -61,7 +67,7 @@ func pipe(t *testing.T, f *fake) net.Conn {
 			t.Error(err)
 		}
 	})
-	return client
+	return client, s
 }
 
 func post(path, body string, headers ...string) string {

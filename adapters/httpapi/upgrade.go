@@ -71,6 +71,11 @@ func (s *Server) postUpgrade(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if o.Channel != "" {
+		if err := s.usable(r.Context(), o.Channel); err != nil {
+			return err
+		}
+	}
 	if s.Draining() && !isClosed(s.succession.begun) {
 		return shuttingDown()
 	}
@@ -114,7 +119,7 @@ func decodeUpgrade(dec *jsontext.Decoder) (o UpgradeOrder, err error) {
 		return o, badRequest("bad_path", `"path" must be an absolute path.`)
 	}
 	if channel != nil {
-		o.Channel, err = channelKey(*channel)
+		o.Channel, err = parseKey(*channel)
 	}
 	return o, err
 }

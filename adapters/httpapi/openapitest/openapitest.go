@@ -138,7 +138,10 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, op, known := r.find(req)
+	if req.Method == http.MethodHead {
+		return resp, r.checkHead(req, resp)
+	}
+	path, op, known := r.find(req, req.Method)
 	name := fmt.Sprintf("%s %s %d", req.Method, path, resp.StatusCode)
 	switch {
 	case !known:
@@ -153,9 +156,27 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, r.check(name, resp, op.Responses.Value(strconv.Itoa(resp.StatusCode)).Value)
 }
 
-// find returns the documented path and operation of a request. A path without
-// the request's method is returned with known false.
-func (r *Recorder) find(req *http.Request) (path string, op *openapi3.Operation, known bool) {
+// checkHead holds an answer without a body to what the document says of GET. It does
+// not count as provoked.
+func (r *Recorder) checkHead(req *http.Request, resp *http.Response) error {
+	path, op, known := r.find(req, http.MethodGet)
+	name := fmt.Sprintf("HEAD %s %d", path, resp.StatusCode)
+	switch documented := known && op.Responses.Value(strconv.Itoa(resp.StatusCode)) != nil; {
+	case documented, resp.StatusCode == http.StatusMethodNotAllowed && !known && resp.Header.Get("Allow") != "",
+		resp.StatusCode == http.StatusNotFound && path == "", resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+	default:
+		r.t.Errorf("%s: the status is not documented for GET", name)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if len(body) > 0 {
+		r.t.Errorf("%s: the answer has a body: %s", name, short(body))
+	}
+	return err
+}
+
+// find returns the documented path of a request, and the operation that the path has for the
+// method. A path without that method is returned with known false.
+func (r *Recorder) find(req *http.Request, method string) (path string, op *openapi3.Operation, known bool) {
 	segments := strings.Split(req.URL.EscapedPath(), "/")
 	for template, item := range r.doc.Paths.Map() {
 		parts := strings.Split(template, "/")
@@ -163,7 +184,7 @@ func (r *Recorder) find(req *http.Request) (path string, op *openapi3.Operation,
 			return part == segment || strings.HasPrefix(part, "{") && segment != ""
 		})
 		if match {
-			op := item.GetOperation(req.Method)
+			op := item.GetOperation(method)
 			return template, op, op != nil
 		}
 	}

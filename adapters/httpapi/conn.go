@@ -1,0 +1,143 @@
+package httpapi
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// clientConn turns the errors that net/http writes by itself into those of the API,
+// and closes a connection only after the client has had time to read a refusal.
+//
+// net/http answers a request that cannot be parsed (no Host, bad percent-encoding, headers
+// too large) in plain text, without a hook. All that is written while no handler
+// has been called for the current request is such an answer.
+type clientConn struct {
+	net.Conn
+	draining  <-chan struct{} // closed when the server drains
+	answering atomic.Bool     // a handler has been called for the current request
+	linger    atomic.Int64    // Unix nanoseconds until which Close reads on; 0: it does not
+}
+
+// clientListener accepts connections as clientConns.
+type clientListener struct {
+	net.Listener
+	draining <-chan struct{}
+}
+
+// Accept implements net.Listener.
+func (l clientListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &clientConn{Conn: c, draining: l.draining}, nil
+}
+
+// noteConnState ends the answer of the last request. It is meant for http.Server.ConnState,
+// which is called with StateIdle once an answer has been written as a whole.
+func noteConnState(c net.Conn, state http.ConnState) {
+	if own, ok := c.(*clientConn); ok && state == http.StateIdle {
+		own.answering.Store(false)
+	}
+}
+
+// Write writes the JSON form of an error of net/http's, and anything else as it is.
+func (c *clientConn) Write(b []byte) (int, error) {
+	if c.answering.Load() {
+		return c.Conn.Write(b)
+	}
+	p := parseRefusal(b)
+	if p == nil {
+		return c.Conn.Write(b)
+	}
+	c.lingerOnClose()
+	if _, err := c.Conn.Write(p.message()); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// CloseWrite tells the client that nothing more comes, where the network can.
+func (c *clientConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// lingerOnClose has Close read on for lingerTimeout from now. A connection that is closed
+// with unread bytes is reset, and a reset may take the answer from a client that still sends.
+func (c *clientConn) lingerOnClose() {
+	c.linger.CompareAndSwap(0, time.Now().Add(lingerTimeout).UnixNano())
+}
+
+// Close closes the connection, at once where no refused client may still send or the
+// server drains. Of two calls the second one ends the first one's reading.
+func (c *clientConn) Close() error {
+	if until := c.linger.Swap(0); until != 0 {
+		c.discard(time.Unix(0, until))
+	}
+	return c.Conn.Close()
+}
+
+// discard reads until the client has ended, time or lingerBytes are over, or the server drains.
+func (c *clientConn) discard(until time.Time) {
+	if c.CloseWrite() != nil || c.SetReadDeadline(until) != nil {
+		return
+	}
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-c.draining:
+			_ = c.SetReadDeadline(time.Unix(1, 0)) // fails only if it is closed
+		case <-over:
+		}
+	}()
+	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // the client is refused, whatever it does
+}
+
+// parseRefusal returns the API's form of an error as net/http writes it, or nil for
+// anything else.
+func parseRefusal(b []byte) *problem {
+	line, _, _ := bytes.Cut(b, []byte("\r\n"))
+	rest, ok := strings.CutPrefix(string(line), "HTTP/1.1 ")
+	if !ok {
+		return nil
+	}
+	code, reason, _ := strings.Cut(rest, " ")
+	switch status, _ := strconv.Atoi(code); status { // 0 is none of these
+	case http.StatusBadRequest:
+		detail := "check its first line, the percent-encoding of the path and the form of the headers"
+		if _, said, ok := strings.Cut(reason, ": "); ok { // one of net/http's own texts
+			detail = said
+		}
+		return badRequest("malformed_request", "This is not a valid HTTP request: %s.", detail)
+	case http.StatusRequestHeaderFieldsTooLarge:
+		return refuse(status, "headers_too_large",
+			fmt.Sprintf("The first line and the headers are larger than %s; put what is long into the body.", bytesText(maxHeaderBytes)))
+	case http.StatusNotImplemented:
+		return refuse(status, "unsupported_transfer_encoding", `The only Transfer-Encoding that is understood is "chunked".`)
+	case http.StatusHTTPVersionNotSupported:
+		return refuse(status, "unsupported_version", "Use HTTP/1.1.")
+	case http.StatusExpectationFailed:
+		return refuse(status, "unsupported_expectation", `The only "Expect" header that is understood is "100-continue".`)
+	default:
+		return nil
+	}
+}
+
+// message returns the problem as a whole HTTP response, after which the connection ends.
+func (p *problem) message() []byte {
+	body := p.body()
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"+
+		"X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n%s",
+		p.status, http.StatusText(p.status), len(body), body)
+}

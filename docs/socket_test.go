@@ -1,0 +1,96 @@
+package docs
+
+import (
+	"go/ast"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// socketRefusals returns the operations whose handlers refuse something on the Unix socket, as
+// the routes of the HTTP adapter name them.
+func socketRefusals(t *testing.T) []string {
+	t.Helper()
+	refusing, routes := map[string]bool{}, map[string]string{}
+	for _, f := range sources(t, "adapters/httpapi") {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(fn, func(n ast.Node) bool {
+				if e, ok := n.(ast.Expr); ok {
+					if code, _ := word(e); code == "not_on_socket" {
+						refusing[fn.Name.Name] = true
+					}
+				}
+				call, ok := n.(*ast.CallExpr)
+				if !ok || typeName(call.Fun) != "handle" || len(call.Args) != 3 {
+					return true
+				}
+				method, isMethod := strings.CutPrefix(typeName(call.Args[0]), "Method")
+				if path, ok := call.Args[1].(*ast.BasicLit); ok && isMethod {
+					text, err := strconv.Unquote(path.Value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					routes[typeName(call.Args[2])] = strings.ToUpper(method) + " " + text
+				}
+				return true
+			})
+		}
+	}
+	var all []string
+	for name := range maps.Keys(refusing) {
+		if routes[name] == "" {
+			t.Fatalf("%s refuses something on the socket and is no handler of a route", name)
+		}
+		all = append(all, routes[name])
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestDocumentsListWhatTheSocketRefuses holds the lists of README.md, of the description of
+// openapi.yaml and of its answers to the code.
+func TestDocumentsListWhatTheSocketRefuses(t *testing.T) {
+	t.Parallel()
+	want := socketRefusals(t)
+	if len(want) < 3 {
+		t.Fatalf("the code refuses only %q", want)
+	}
+	doc := openAPIDocument(t)
+	var answers []string
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if strings.Contains(*op.Responses.Value("403").Value.Description, "`not_on_socket`") {
+				answers = append(answers, method+" "+path)
+			}
+		}
+	}
+	slices.Sort(answers)
+	if !slices.Equal(answers, want) {
+		t.Errorf("openapi.yaml has not_on_socket for %q, the code refuses %q", answers, want)
+	}
+	for where, text := range map[string]string{
+		"openapi.yaml": doc.Info.Description, "README.md": read(t, filepath.Join(root, "README.md")),
+	} {
+		list := regexp.MustCompile(`(?s)Unix\s+socket[^.]*?refuses(.*?)\.\s`).FindStringSubmatch(text)
+		if list == nil {
+			t.Errorf("%s does not say what the Unix socket refuses", where)
+			continue
+		}
+		var got []string
+		for _, m := range regexp.MustCompile("`([A-Z]+)\\s+(/[^`]*)`").FindAllStringSubmatch(list[1], -1) {
+			got = append(got, m[1]+" "+m[2])
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the Unix socket refuses %q, the code %q", where, got, want)
+		}
+	}
+}
