@@ -20,6 +20,7 @@ const (
 type Prompt struct {
 	Text      string  `json:"text,omitempty"`      // the text, or those of the text blocks, joined by blank lines
 	Truncated bool    `json:"truncated,omitempty"` // the bounds left something out
+	User      string  `json:"user,omitempty"`      // who asked, in an Approval; a Message has its Origin
 	Blocks    []Block `json:"blocks,omitempty"`    // empty for a content that is a text
 }
 
@@ -62,6 +63,13 @@ func (p Prompt) Short() Prompt {
 	if text, cut := beginning(p.Text, ShortPromptBytes); cut {
 		p.Text, p.Truncated = strings.Clone(text), true
 	}
+	return p
+}
+
+// promptFor returns the prompt of an approval that belongs to the message.
+func promptFor(m *Message) Prompt {
+	p := m.Prompt.Short()
+	p.User = m.Origin.User
 	return p
 }
 
