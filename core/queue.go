@@ -135,6 +135,7 @@ func (l *lane) amend(id MessageID, c Content, done func(error)) {
 		l.post(func() {
 			it.changing = false
 			if err == nil {
+				l.log.Debug("message amended", "message", string(id), "text", amended.Prompt.Text)
 				it.msg.Content, it.msg.Prompt = amended.Content, amended.Prompt
 			}
 			done(err)
