@@ -11,15 +11,27 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/internal/logfile"
+	"bareclaw/internal/plain"
 	"bareclaw/internal/statelock"
 )
 
 func newLog(cfg config.Config, w io.Writer) *slog.Logger {
 	o := &slog.HandlerOptions{Level: cfg.LogLevel}
 	if cfg.LogFormat == config.LogJSON {
-		return slog.New(slog.NewJSONHandler(w, o))
+		return slog.New(slog.NewJSONHandler(escaping{w}, o))
 	}
-	return slog.New(slog.NewTextHandler(w, o))
+	return slog.New(slog.NewTextHandler(w, o)) // quotes what a terminal would not show
+}
+
+// escaping writes lines of JSON as a terminal may show them: the handler escapes only
+// what JSON demands.
+type escaping struct{ w io.Writer }
+
+func (e escaping) Write(line []byte) (int, error) {
+	if _, err := e.w.Write(plain.JSON(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // openLog has the log go to its file too. Where stderr is that file already, as of a

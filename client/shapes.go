@@ -81,11 +81,22 @@ type Notice struct {
 	Text string `json:"text"`
 }
 
+// A Prompt is what was asked, without media.
+type Prompt struct {
+	Text   string `json:"text"`
+	User   string `json:"user"`
+	Blocks []struct {
+		Type      string `json:"type"`
+		MediaType string `json:"media_type"`
+	} `json:"blocks"`
+}
+
 // A Message is a message as it is, with its outcome if there is one.
 type Message struct {
 	ID         string    `json:"message_id"`
 	Channel    string    `json:"channel"`
 	State      string    `json:"state"`
+	Prompt     Prompt    `json:"prompt"`
 	Text       string    `json:"text"`
 	IsError    bool      `json:"is_error"`
 	DurationMS int64     `json:"duration_ms"`
@@ -112,6 +123,7 @@ type Approval struct {
 	Kind      string          `json:"kind"`
 	Channel   string          `json:"channel"`
 	MessageID string          `json:"message_id"`
+	Prompt    Prompt          `json:"prompt"`
 	State     string          `json:"state"`
 	Tool      string          `json:"tool"`
 	Input     json.RawMessage `json:"input"`

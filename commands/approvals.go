@@ -52,7 +52,9 @@ func (l *ApprovalList) Run(c *Context) error {
 		c.tell("Nothing waits for a decision.")
 		return nil
 	}
-	return c.show(approvalTable(pending, screen.PaletteFor(c.Out), time.Now()).lines(c.width())...)
+	t := approvalTable(pending, screen.PaletteFor(c.Out), time.Now())
+	t.share(c.width())
+	return c.show(t.lines(c.width())...)
 }
 
 func approvalTable(pending []client.Approval, colours screen.Palette, now time.Time) *table {
@@ -62,7 +64,7 @@ func approvalTable(pending []client.Approval, colours screen.Palette, now time.T
 		if !a.ExpiresAt.IsZero() {
 			left = span(a.ExpiresAt.Sub(now).Truncate(time.Second)) + " left"
 		}
-		t.add(text(a.ID[:min(8, len(a.ID))]).painted(colours.Bold), text(a.Channel), text(left), text(call(a.Tool, a.Input)))
+		t.add(text(a.ID[:min(8, len(a.ID))]).painted(colours.Bold), text(a.Channel), text(left), text(call(a.Tool, a.Input)), text(firstWords(a.Prompt)))
 	}
 	return t
 }
@@ -116,6 +118,8 @@ func (c *Context) showApproval(a *client.Approval) error {
 	}
 	add("approval", a.ID)
 	add("channel", a.Channel)
+	add("from", a.Prompt.User)
+	add("prompt", firstWords(a.Prompt))
 	if !a.ExpiresAt.IsZero() {
 		add("left", span(a.ExpiresAt.Sub(now).Truncate(time.Second)))
 	}

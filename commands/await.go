@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bareclaw/client"
+	"bareclaw/internal/screen"
 )
 
 // awayPatience is how long the gateway may be away while an answer is waited for. A
@@ -133,7 +134,10 @@ func (c *Context) outcome(x exchange, raw json.RawMessage, m client.Message) err
 	if answer == "" {
 		return nil
 	}
-	return c.show(strings.TrimRight(Plain(answer), "\n"))
+	if screen.IsTerminal(c.Out) {
+		answer = Plain(answer)
+	}
+	return c.show(strings.TrimRight(answer, "\n")) // a program gets the answer as it is
 }
 
 func firstOf(texts ...string) string {

@@ -104,8 +104,10 @@ func (m *Messages) Run(c *Context) error {
 	colours, now := screen.PaletteFor(c.Out), time.Now()
 	var t table
 	for _, msg := range messages {
-		t.add(text(msg.ID), text(msg.State).painted(stateColour(colours, msg.State)), text(age(msg.ReceivedAt, now)), text(firstOf(msg.Text, msg.Error)))
+		t.add(text(msg.ID), text(msg.State).painted(stateColour(colours, msg.State)), text(age(msg.ReceivedAt, now)),
+			text(firstWords(msg.Prompt)), text(firstOf(msg.Text, msg.Error)))
 	}
+	t.share(c.width())
 	return c.show(t.lines(c.width())...)
 }
 
@@ -137,7 +139,15 @@ func (m *Cancel) Run(c *Context) error {
 	if m.JSON {
 		return c.document(raw)
 	}
-	return c.show("Cancelled " + Line(id) + ".")
+	var cancelled client.Message
+	if err := json.Unmarshal(raw, &cancelled); err != nil {
+		return fmt.Errorf("understand the gateway's reply: %w", err)
+	}
+	line := "Cancelled " + Line(id)
+	if words := firstWords(cancelled.Prompt); words != "" {
+		line += ": " + words
+	}
+	return c.show(fit(line, c.width()))
 }
 
 // Retry tries a message again that failed or was cancelled.

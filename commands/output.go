@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
+
+	"bareclaw/internal/plain"
 )
 
 // show prints lines, which are harmless already, on standard output.
@@ -57,17 +58,5 @@ func (c *Context) document(v any) error {
 	return c.print(escaped(raw) + "\n")
 }
 
-// escaped returns a JSON document with those characters escaped that [Plain] does not
-// let through. They are only in strings, where JSON itself demands it of but a part; line
-// ends are between its parts.
-func escaped(doc []byte) string {
-	var b strings.Builder
-	for _, r := range string(bytes.ToValidUTF8(bytes.TrimSpace(doc), []byte("\uFFFD"))) {
-		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-			_, _ = fmt.Fprintf(&b, `\u%04x`, r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+// escaped returns a JSON document as a terminal may show it.
+func escaped(doc []byte) string { return string(plain.JSON(bytes.TrimSpace(doc))) }

@@ -106,7 +106,9 @@ func (c *Context) overviewLines(o *overview) ([]string, error) {
 	lines = append(lines, shownChannels(channels, colours, now, width)...)
 	if len(approvals) > 0 {
 		lines = append(lines, "", colours.Busy("Waits for a decision (bareclaw approvals allow|deny ID):"))
-		lines = append(lines, approvalTable(approvals, colours, now).lines(width)...)
+		t := approvalTable(approvals, colours, now)
+		t.share(width)
+		lines = append(lines, t.lines(width)...)
 	}
 	return lines, nil
 }

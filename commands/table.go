@@ -76,6 +76,34 @@ func (t *table) lines(width int) []string {
 	return out
 }
 
+// leastShare is the least width of a column that shares a line with another one.
+const leastShare = 20
+
+// share divides what the other columns leave of a line between the last two. Where that
+// is too little for both, the first of them gets all.
+func (t *table) share(width int) {
+	widths := t.widths()
+	first := len(widths) - 2
+	if first < 0 || width == unlimited {
+		return
+	}
+	left := width - len(columnGap)*(len(widths)-1)
+	for i, w := range widths[:first] {
+		if i < len(t.widest) && t.widest[i] > 0 {
+			w = min(w, t.widest[i])
+		}
+		left -= w
+	}
+	most := max(left/2, left-widths[first+1])
+	if left < 2*leastShare {
+		most = left + len(columnGap)
+	}
+	widest := make([]int, first+1)
+	copy(widest, t.widest)
+	widest[first] = max(most, 1)
+	t.widest = widest
+}
+
 // widths returns how wide the longest cell of each column is.
 func (t *table) widths() []int {
 	var widths []int

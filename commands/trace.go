@@ -51,6 +51,12 @@ func traceLines(t *client.Trace, colours screen.Palette, width int) []string {
 	var head table
 	head.add(text("message").painted(colours.Faint), text(m.ID))
 	head.add(text("channel").painted(colours.Faint), text(m.Channel))
+	if m.Prompt.User != "" {
+		head.add(text("from").painted(colours.Faint), text(m.Prompt.User))
+	}
+	if words := firstWords(m.Prompt); words != "" {
+		head.add(text("prompt").painted(colours.Faint), text(words))
+	}
 	head.add(text("outcome").painted(colours.Faint), text(strings.Join(facts, ", ")).painted(stateColour(colours, m.State)))
 	if m.Why != "" {
 		head.add(text("waits for").painted(colours.Faint), text(m.Why))

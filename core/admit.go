@@ -112,7 +112,8 @@ func (l *lane) welcome(it *item) {
 	}
 	it.tell(nil)
 	if l.log.Enabled(l.m.ctx, slog.LevelDebug) {
-		l.log.Debug("message accepted", "message", string(it.msg.ID), "adapter", it.msg.Adapter, "mode", it.msg.Mode, "turn", string(it.msg.Turn))
+		l.log.Debug("message accepted", "message", string(it.msg.ID), "adapter", it.msg.Adapter, "mode", it.msg.Mode, "turn", string(it.msg.Turn),
+			"text", it.msg.Prompt.Text, "blocks", len(it.msg.Prompt.Blocks))
 	}
 	if !l.listening() {
 		return

@@ -48,7 +48,7 @@ func (l *lane) requested(r Request) {
 		CreatedAt: now, ExpiresAt: now.Add(l.m.o.ApprovalTimeout), State: ApprovalPending,
 	}}
 	if f != nil {
-		a.approval.Turn, a.approval.Message = f.turn.ID, f.carrier().ID
+		a.approval.Turn, a.approval.Message, a.approval.Prompt = f.turn.ID, f.carrier().ID, promptFor(f.carrier())
 	}
 	l.asked[r.ID] = a
 	l.markRunning("asked", r.Tool)

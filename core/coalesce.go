@@ -23,7 +23,7 @@ func isCommand(m *Message) bool {
 func coalescible(ms []*Message) int {
 	size := 0
 	for i, m := range ms {
-		size += m.Content.size()
+		size += m.Content.Size()
 		if i > 0 && (isCommand(m) || isCommand(ms[0]) || size > maxTurnBytes) {
 			return i
 		}
@@ -31,7 +31,8 @@ func coalescible(ms []*Message) int {
 	return len(ms)
 }
 
-func (c Content) size() int {
+// Size returns how many bytes the content has.
+func (c Content) Size() int {
 	n := len(c.Text)
 	for _, b := range c.Blocks {
 		n += len(b)

@@ -95,7 +95,8 @@ type Message struct {
 	Channel    ChannelKey
 	Adapter    string
 	Origin     Origin
-	Content    Content
+	Content    Content // not in lists; see Ledger.Messages
+	Prompt     Prompt  `json:"-"` // describes Content, of which it can be made again
 	Mode       Mode
 	SourceKey  string
 	SourceHash string
@@ -192,6 +193,7 @@ type Approval struct {
 	Kind       ApprovalKind
 	Channel    ChannelKey
 	Message    MessageID
+	Prompt     Prompt `json:",omitzero"` // of Message, short; zero where it is not known
 	Turn       TurnID
 	RequestID  string // the agent's own id for it
 	Tool       string

@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -318,6 +319,10 @@ func (l *lane) background(ev Event) {
 	b := &Background{
 		ID: id, Channel: l.key, Text: cmp.Or(r.Text, r.Error), IsError: r.IsError, CreatedAt: l.now(),
 		SessionID: l.sessionID, CostUSD: cost, TotalCost: r.TotalCost,
+	}
+	if l.log.Enabled(l.m.ctx, slog.LevelDebug) {
+		text, _ := beginning(b.Text, MaxPromptBytes)
+		l.log.Debug("background result", "id", b.ID, "text", text)
 	}
 	l.m.budget.add(b.CreatedAt, cost)
 	release := l.hold()

@@ -259,6 +259,10 @@ func (l *lane) settle(v verdict) {
 		s := &v.change.Settle[i]
 		s.EndedAt = now
 		it.msg.State, it.msg.EndedAt, it.msg.Reply = s.Reply.State, now, s.Reply
+		if s.Reply.Text != "" && l.log.Enabled(l.m.ctx, slog.LevelDebug) {
+			text, _ := beginning(s.Reply.Text, MaxPromptBytes)
+			l.log.Debug("reply", "message", string(s.ID), "state", s.Reply.State, "text", text)
+		}
 	}
 	v.change.Deliver = append(v.repliesFor(), l.m.deliveriesOf(v.change.Approvals...)...)
 	v.change.Lazy = v.replayable && len(v.change.Deliver) == 0 // somebody waits for a delivery

@@ -24,7 +24,8 @@ type Ledger interface {
 	// Message returns one message, or ErrNotFound.
 	Message(ctx context.Context, id MessageID) (Message, error)
 	// Messages returns the newest messages of a channel, newest first, at most
-	// limit, older than before if that is not empty.
+	// limit, older than before if that is not empty. They have no Content, and a
+	// short Prompt: many contents with media would not fit into memory.
 	Messages(ctx context.Context, key ChannelKey, limit int, before MessageID) ([]Message, error)
 	// Turn returns one turn with its end and marks, or ErrNotFound.
 	Turn(ctx context.Context, id TurnID) (Turn, error)

@@ -125,7 +125,7 @@ func (l *lane) amend(id MessageID, c Content, done func(error)) {
 		return
 	}
 	amended := *it.msg
-	amended.Content = c
+	amended.Content, amended.Prompt = c, PromptOf(c)
 	if err := l.composes(&amended); err != nil {
 		done(fmt.Errorf("%w: %w", ErrBadContent, err))
 		return
@@ -135,7 +135,8 @@ func (l *lane) amend(id MessageID, c Content, done func(error)) {
 		l.post(func() {
 			it.changing = false
 			if err == nil {
-				it.msg.Content = c
+				l.log.Debug("message amended", "message", string(id), "text", amended.Prompt.Text)
+				it.msg.Content, it.msg.Prompt = amended.Content, amended.Prompt
 			}
 			done(err)
 			l.dispatch()

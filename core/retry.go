@@ -169,7 +169,7 @@ func (l *lane) askToContinue(f *flight, r Reply) *Approval {
 	now := l.now()
 	return &Approval{
 		ID: uuid.NewSHA1(uuid.NameSpaceOID, []byte("continue "+f.turn.ID)).String(), Kind: ApprovalContinue,
-		Channel: l.key, Message: f.carrier().ID, Turn: f.turn.ID,
+		Channel: l.key, Message: f.carrier().ID, Prompt: promptFor(f.carrier()), Turn: f.turn.ID,
 		CreatedAt: now, ExpiresAt: now.Add(continueFor), State: ApprovalPending,
 	}
 }

@@ -33,7 +33,8 @@ func (t *translator) translate(to []core.Event, s said) []core.Event {
 	case s.Bound != "":
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bound"})
 	case s.Event == nil:
-		t.log.Warn("claude printed a line that is no JSON object", "line", s.Bad)
+		t.log.Warn("claude printed a line that is no JSON object", "bytes", len(s.Bad))
+		t.log.Debug("claude printed a line that is no JSON object", "line", s.Bad) // it may be a part of an answer
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bad_line"})
 	}
 	ev, err := claude.Decode(bytes.Clone(s.Event))

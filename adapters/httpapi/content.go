@@ -117,8 +117,8 @@ func checkTextBlock(text, at string) error {
 	if strings.TrimSpace(text) == "" {
 		return badContent("%s.text must be a text that is not blank.", at)
 	}
-	if hasControls(text) {
-		return badContent("%s.text must have no control characters other than line breaks and tabs.", at)
+	if hasNUL(text) {
+		return badContent("%s.text must have no NUL characters.", at)
 	}
 	return nil
 }
@@ -159,8 +159,8 @@ func checkDocument(src *source, at string) error {
 		return badContent("%s.media_type must be text/plain.", at)
 	}
 	text, err := unquoted(src.data)
-	if err != nil || strings.TrimSpace(string(text)) == "" || hasControls(string(text)) {
-		return badContent("%s.data must be a text that is not blank, without control characters other than line breaks and tabs.", at)
+	if err != nil || strings.TrimSpace(string(text)) == "" || hasNUL(string(text)) {
+		return badContent("%s.data must be a text that is not blank, without NUL characters.", at)
 	}
 	return nil
 }

@@ -95,6 +95,8 @@ func documentMessages(r *rig, do doFunc) {
 	do(409, "not_waiting", "DELETE", "/messages/"+id, "")
 	do(404, "not_found", "DELETE", "/messages/none", "")
 	do(404, "not_found", "GET", "/messages/none/trace", "")
+	do(200, "", "GET", "/messages/"+id+"/content", "")
+	do(404, "not_found", "GET", "/messages/none/content", "")
 	do(409, "not_failed", "POST", "/messages/"+id+"/retry", "")
 	do(404, "not_found", "POST", "/messages/none/retry", `{}`)
 	do(400, "invalid_body", "POST", "/messages/none/retry", `[]`)

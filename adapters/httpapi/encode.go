@@ -29,12 +29,24 @@ func quote[S ~string](b []byte, s S) []byte {
 	return b
 }
 
-// appendMessage appends a message as the API shows it. It is written by hand
-// because every answer takes this way.
+// appendMessage appends a message as the API shows it, with a short prompt.
 func appendMessage(b []byte, m *core.Message, at core.Place) []byte {
+	p := promptOf(m).Short()
+	return appendWithPrompt(b, m, at, &p)
+}
+
+// appendWhole is appendMessage with the whole prompt, for an answer about one message.
+func appendWhole(b []byte, m *core.Message, at core.Place) []byte {
+	p := promptOf(m)
+	return appendWithPrompt(b, m, at, &p)
+}
+
+// appendWithPrompt is written by hand because every answer takes this way.
+func appendWithPrompt(b []byte, m *core.Message, at core.Place, p *core.Prompt) []byte {
 	b = quote(append(b, `{"message_id":`...), m.ID)
 	b = quote(append(b, `,"channel":`...), m.Channel)
 	b = quote(append(b, `,"state":`...), m.State)
+	b = appendPrompt(b, p, m.Origin.User)
 	if m.State.Final() {
 		b = appendReply(b, &m.Reply)
 	}

@@ -81,7 +81,7 @@ func checkSubmission(s core.Submission) error {
 		return errors.New("no content")
 	case s.Content.Blocks != nil && s.Content.Text != "":
 		return errors.New("text and blocks")
-	case !utf8.ValidString(s.Content.Text) || strings.ContainsAny(s.Content.Text, "\x00\x1b"):
+	case !utf8.ValidString(s.Content.Text) || strings.Contains(s.Content.Text, "\x00"):
 		return fmt.Errorf("text %q", s.Content.Text)
 	case s.Mode != core.Collect && s.Mode != core.Steer && s.Mode != core.Interrupt:
 		return fmt.Errorf("mode %q", s.Mode)

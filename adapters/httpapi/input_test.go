@@ -40,7 +40,7 @@ func TestBadInput(t *testing.T) {
 		{`{"text":true}`, "bad_text"},
 		{`{"text":["a"]}`, "bad_text"},
 		{`{"text":"a\u0000b"}`, "bad_text"},
-		{`{"text":"a\u001b[2Jb"}`, "bad_text"},
+		{`{"text":"\u0000"}`, "bad_text"},
 		{`{"text":42,"content":[{"type":"text","text":"a"}]}`, "bad_text"},
 		{`{"content":[]}`, "bad_content"},
 		{`{"content":{}}`, "bad_content"},
@@ -81,6 +81,8 @@ func TestContentBlocks(t *testing.T) {
 	r := newRig(t, newFake(t).echo(), nil)
 	for _, c := range []struct{ block, problem string }{
 		{`{"type":"text","text":"a"}`, ""},
+		{`{"type":"text","text":"\u001b[31mred\u001b[0m\u0007\b\u007f\u009b"}`, ""},
+		{`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"\u001b[1mbold"}}`, ""},
 		{"{ \"type\": \"text\",\n \"text\": \"a\\nb\", \"cache_control\": {\"type\": \"ephemeral\"} }", ""},
 		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}`, ""},
 		{`{"type":"image","source":{"type":"base64","media_type":"image/webp","data":"aG\/p"}}`, ""},
@@ -130,6 +132,7 @@ func TestSubmissionHasWhatWasSent(t *testing.T) {
 	r.want(r.send("POST", "/message", `{"text":"  a\r\n\tb 🦀 <&>","channel":"k","mode":"steer","context":{"user":"U","chat":"C","topic":"T","more":1},"unknown":[{"a":null}]}`,
 		"Content-Type", "application/json; charset=utf-8"), http.StatusOK, "")
 	r.want(r.send("POST", "/message", `{"text":"a","channel":null,"mode":null,"context":null,"content":null}`), http.StatusOK, "")
+	r.want(r.send("POST", "/message", `{"text":"\u001b[31mred\u001b[0m \u0007\b\f\u007f\u009b"}`), http.StatusOK, "")
 	r.want(r.send("POST", "/message", `{"text":"t","context":{"user":null},"content":[{ "type":"text",  "text":"x" , "n": 1.50 }]}`), http.StatusOK, "")
 	got := r.submissions()
 	if m := got[0]; m.Content.Text != "  a\r\n\tb 🦀 <&>" || m.Channel != "k" || m.Mode != core.Steer || m.Origin != (core.Origin{User: "U", Chat: "C", Topic: "T"}) || m.Adapter != "http" || m.CanAsk || m.SourceKey != "" {
@@ -138,8 +141,11 @@ func TestSubmissionHasWhatWasSent(t *testing.T) {
 	if m := got[1]; m.Channel != "http" || m.Mode != core.Collect || m.Content.Blocks != nil {
 		t.Errorf("second submission %+v", m)
 	}
-	if m := got[2]; m.Content.Text != "" || len(m.Content.Blocks) != 1 || string(m.Content.Blocks[0]) != `{"type":"text","text":"x","n":1.50}` {
-		t.Errorf("third submission %+v: %s", m, m.Content.Blocks)
+	if m := got[2]; m.Content.Text != "\x1b[31mred\x1b[0m \a\b\f\x7f\u009b" { // coloured output of a program, say
+		t.Errorf("controls are submitted as %q", m.Content.Text)
+	}
+	if m := got[3]; m.Content.Text != "" || len(m.Content.Blocks) != 1 || string(m.Content.Blocks[0]) != `{"type":"text","text":"x","n":1.50}` {
+		t.Errorf("fourth submission %+v: %s", m, m.Content.Blocks)
 	}
 }
 

@@ -147,6 +147,8 @@ func appendAccepted(b []byte, m *core.Message, at core.Place) []byte {
 	b = quote(append(b, `{"message_id":`...), m.ID)
 	b = quote(append(b, `,"channel":`...), m.Channel)
 	b = quote(append(b, `,"state":`...), m.State)
+	p := promptOf(m).Short()
+	b = appendPrompt(b, &p, m.Origin.User)
 	b = member(b, `,"why":`, at.Why)
 	b = moment(b, `,"until":`, at.Until)
 	return append(b, '}')
@@ -163,13 +165,15 @@ func (s *Server) current(ctx context.Context, m core.Message) core.Message {
 }
 
 func (s *Server) showMessage(w *response, r *http.Request, m *core.Message) error {
-	return s.showAt(w, r, m, s.place(m))
+	return s.showAt(w, r, m, s.place(m), appendMessage)
 }
 
-func (s *Server) showAt(w *response, r *http.Request, m *core.Message, at core.Place) error {
+// showAt answers with a message that waits there, as encode appends it.
+func (s *Server) showAt(w *response, r *http.Request, m *core.Message, at core.Place,
+	encode func([]byte, *core.Message, core.Place) []byte) error {
 	s.carry(r.Context(), m)
 	err := s.build(w, http.StatusOK, func(b []byte) []byte {
-		return append(appendMessage(b, m, at), '\n')
+		return append(encode(b, m, at), '\n')
 	})
 	if err == nil && r.Method != http.MethodHead {
 		s.deliveries.note(m)

@@ -38,7 +38,7 @@ func (s *Server) getMessage(w *response, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.showMessage(w, r, &m)
+		return s.showAt(w, r, &m, s.place(&m), appendWhole)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
@@ -55,7 +55,7 @@ func (s *Server) getMessage(w *response, r *http.Request) error {
 	if !m.State.Final() {
 		w.Header().Set("Retry-After", retryAfter(at.Until))
 	}
-	return s.showAt(w, r, &m, at)
+	return s.showAt(w, r, &m, at, appendWhole)
 }
 
 // untilDrained calls cancel when the server drains. What it returns ends that.

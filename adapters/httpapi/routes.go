@@ -25,6 +25,7 @@ func (s *Server) routes() *chi.Mux {
 	handle(http.MethodPost, messageRoute, s.postMessage)
 	handle(http.MethodGet, "/messages/{id}", s.getMessage)
 	handle(http.MethodDelete, "/messages/{id}", s.cancelMessage)
+	handle(http.MethodGet, "/messages/{id}/content", s.getContent)
 	handle(http.MethodGet, "/messages/{id}/events", s.messageEvents)
 	handle(http.MethodGet, "/messages/{id}/trace", s.getTrace)
 	handle(http.MethodPost, "/messages/{id}/retry", s.retryMessage)

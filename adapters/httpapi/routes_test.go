@@ -28,7 +28,7 @@ func TestWaitAnswersWithTheOutcome(t *testing.T) {
 	}
 	got := r.send("POST", "/message", `{"text":"a","channel":"k"}`).object(t)
 	want := map[string]any{
-		"message_id": "01890000-0000-7000-8000-000000000001", "channel": "k", "state": "answered", "text": "a \"quoted\"\n<b>&</b> 🦀 \u2028",
+		"message_id": "01890000-0000-7000-8000-000000000001", "channel": "k", "state": "answered", "prompt": map[string]any{"text": "a"}, "text": "a \"quoted\"\n<b>&</b> 🦀 \u2028",
 		"is_error": false, "duration_ms": 1234.0, "cost_usd": 0.25, "session_id": "s", "adapter": "http",
 		"turn_id": "01890000-0000-7000-8000-00000000aaaa", "received_at": "2026-01-02T03:04:05.678900Z", "ended_at": "2026-01-02T03:04:06.678900Z",
 	}

@@ -36,6 +36,7 @@ func (s *Server) postSend(w *response, r *http.Request) error {
 	if p.ID, err = pushID(w, r); err != nil {
 		return err
 	}
+	s.o.Log.Debug("push", "push", p.ID, "channel", string(p.Channel), "text", core.PromptOf(core.Content{Text: p.Text}).Text)
 	w.again = func() []byte { return encodePush(p) }
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)

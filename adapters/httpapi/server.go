@@ -112,9 +112,10 @@ type Server struct {
 	mu         sync.Mutex     // protects the field below
 	listeners  []net.Listener // served until HandOver
 
-	bodies    sync.Pool // of *body
-	responses sync.Pool // of *response
-	buffers   sync.Pool // of *[]byte, for replies
+	bodies    sync.Pool     // of *body
+	responses sync.Pool     // of *response
+	buffers   sync.Pool     // of *[]byte, for replies
+	contents  chan struct{} // has one entry for each content that is being read
 
 	tcp, local, inner *http.Server
 }
@@ -131,7 +132,7 @@ func newServer(o Options, g gateway) *Server {
 		o.Registry = prometheus.NewRegistry()
 	}
 	s := &Server{o: o, core: g, guard: newGuard(o), drain: drain{done: make(chan struct{})},
-		succession: succession{begun: make(chan struct{}), settled: make(chan struct{})}}
+		succession: succession{begun: make(chan struct{}), settled: make(chan struct{})}, contents: make(chan struct{}, maxContentReads)}
 	s.metrics = newMetrics(o, g)
 	s.bodies.New = func() any { return new(body) }
 	s.responses.New = func() any { return new(response) }

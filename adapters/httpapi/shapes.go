@@ -18,6 +18,7 @@ type approvalShape struct {
 	Kind       string         `json:"kind"`
 	Channel    string         `json:"channel"`
 	MessageID  string         `json:"message_id,omitempty"`
+	Prompt     *promptShape   `json:"prompt,omitempty"`
 	TurnID     string         `json:"turn_id,omitempty"`
 	State      string         `json:"state"`
 	Tool       string         `json:"tool"`
@@ -37,7 +38,7 @@ func showApproval(a *core.Approval) approvalShape {
 		always = core.AlwaysRules(*a)
 	}
 	return approvalShape{
-		ID: a.ID, Kind: approvalKind(a), Channel: string(a.Channel), MessageID: string(a.Message), TurnID: string(a.Turn),
+		ID: a.ID, Kind: approvalKind(a), Channel: string(a.Channel), MessageID: string(a.Message), Prompt: showPrompt(&a.Prompt), TurnID: string(a.Turn),
 		State: string(a.State), Tool: a.Tool, Input: jsontext.Value(a.Input), Suggestion: jsontext.Value(a.Suggestion), Always: always,
 		Reason: a.Reason, RetryID: string(a.Retry), CreatedAt: stamp(a.CreatedAt), ExpiresAt: stamp(a.ExpiresAt), DecidedAt: stamp(a.DecidedAt),
 	}

@@ -68,13 +68,17 @@ func appendSubmission(b []byte, sub *core.Submission) []byte {
 		}
 		b = append(b, ']')
 	}
-	b = quote(append(b, `,"context":{"user":`...), sub.Origin.User)
-	b = quote(append(b, `,"chat":`...), sub.Origin.Chat)
-	b = quote(append(b, `,"topic":`...), sub.Origin.Topic)
-	b = append(b, '}')
+	b = appendContext(append(b, `,"context":`...), &sub.Origin)
 	if sub.CanAsk {
 		b = append(b, `,"can_ask":true`...)
 	}
+	return append(b, '}')
+}
+
+func appendContext(b []byte, o *core.Origin) []byte {
+	b = quote(append(b, `{"user":`...), o.User)
+	b = quote(append(b, `,"chat":`...), o.Chat)
+	b = quote(append(b, `,"topic":`...), o.Topic)
 	return append(b, '}')
 }
 
@@ -82,13 +86,19 @@ func checkText(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return badRequest("missing_text", `Missing "text" or "content" field: send a text that is not blank, or content blocks.`)
 	}
-	if hasControls(text) {
-		return badRequest("bad_text", `"text" must have no control characters other than line breaks and tabs.`)
+	if hasNUL(text) {
+		return badRequest("bad_text", `"text" must have no NUL characters.`)
 	}
 	return nil
 }
 
-// hasControls reports whether there are C0 controls other than \t, \n and \r.
+// hasNUL reports whether a text for the agent has the one control character that none
+// may have: NUL is in no text, and a sign of binary data. All others are kept for the
+// agent, such as the colours in the output of a program. Whatever shows them to a
+// person escapes them.
+func hasNUL(s string) bool { return strings.IndexByte(s, 0) >= 0 }
+
+// hasControls reports whether a text for people has C0 controls other than \t, \n and \r.
 func hasControls(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' && c != '\n' && c != '\r' && c != '\t' {

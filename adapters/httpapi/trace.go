@@ -56,7 +56,7 @@ func (s *Server) getTrace(w *response, r *http.Request) error {
 	}
 	marks := timeline(&t, s.deliveries.at(t.Message.ID))
 	return show(w, traceShape{
-		Message:    appendMessage(nil, &t.Message, t.Place),
+		Message:    appendWhole(nil, &t.Message, t.Place),
 		Members:    t.Members,
 		Approvals:  showApprovals(t.Approvals),
 		Deliveries: showDeliveries(t.Deliveries),

@@ -174,10 +174,19 @@ func (k *compiler) message(m *core.Message) (content, doc string) {
 	if err != nil {
 		k.fail(fmt.Errorf("encode content of %s: %w", m.ID, err))
 	}
-	return content, k.doc(messageDoc{
+	d := messageDoc{
 		Adapter: m.Adapter, Origin: m.Origin, Mode: m.Mode, SourceHash: m.SourceHash, RetryOf: m.RetryOf,
 		CanAsk: m.CanAsk, Deliver: m.Deliver, Interrupts: m.Interrupts, Blocks: blocks,
-	})
+	}
+	if blocks || len(content) >= bodyBytes {
+		short := m.Prompt
+		if short.IsZero() {
+			short = core.PromptOf(m.Content)
+		}
+		short = short.Short()
+		d.Prompt = &short
+	}
+	return content, k.doc(d)
 }
 
 // amend replaces the content of a message that waits.
@@ -286,7 +295,8 @@ func (k *compiler) background(b *core.Background) {
 
 func (k *compiler) approval(a *core.Approval) {
 	doc := k.doc(approvalDoc{
-		Kind: a.Kind, Channel: a.Channel, Message: a.Message, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason, Retry: a.Retry, By: a.DecidedBy,
+		Kind: a.Kind, Channel: a.Channel, Message: a.Message, Prompt: a.Prompt, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason, Retry: a.Retry,
+		By: a.DecidedBy,
 	})
 	k.add(op{stmt: opApproval, id: a.ID, args: []driver.Value{
 		a.ID, string(a.Turn), string(a.State), nanos(a.CreatedAt), nanos(a.ExpiresAt), nanos(a.DecidedAt), doc,

@@ -21,6 +21,7 @@ type messageDoc struct {
 	Deliver    bool           `json:"deliver,omitempty"`
 	Interrupts core.TurnID    `json:"interrupts,omitempty"`
 	Blocks     bool           `json:"blocks,omitempty"` // the content is JSON, not bare text
+	Prompt     *core.Prompt   `json:"prompt,omitempty"` // short; absent for a text that is in the row
 }
 
 type outcomeDoc struct {
@@ -68,6 +69,7 @@ type approvalDoc struct {
 	Kind      core.ApprovalKind `json:"kind,omitempty"`
 	Channel   core.ChannelKey   `json:"channel"`
 	Message   core.MessageID    `json:"message,omitempty"`
+	Prompt    core.Prompt       `json:"prompt,omitzero"`
 	RequestID string            `json:"request_id,omitempty"`
 	Tool      string            `json:"tool,omitempty"`
 	Reason    string            `json:"reason,omitempty"`

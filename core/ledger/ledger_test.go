@@ -57,6 +57,7 @@ func wantMessage(t *testing.T, l core.Ledger, want core.Message) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	want.Prompt = core.PromptOf(want.Content)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("message = %+.300v\nwant %+.300v", got, want)
 	}

@@ -24,7 +24,7 @@ func scanApproval(scan func(...any) error) (core.Approval, error) {
 	if err := json.Unmarshal([]byte(doc), &d); err != nil {
 		return a, fmt.Errorf("approval %s: %w", a.ID, err)
 	}
-	a.Kind, a.Channel, a.Message, a.Retry = d.Kind, d.Channel, d.Message, d.Retry
+	a.Kind, a.Channel, a.Message, a.Prompt, a.Retry = d.Kind, d.Channel, d.Message, d.Prompt, d.Retry
 	a.RequestID, a.Tool, a.Reason, a.DecidedBy = d.RequestID, d.Tool, d.Reason, d.By
 	return a, nil
 }

@@ -81,41 +81,80 @@ func (l *Ledger) reading(err error, format string, args ...any) error {
 	return fmt.Errorf("ledger: read %s: %w", fmt.Sprintf(format, args...), err)
 }
 
-const messageColumns = `SELECT m.id, m.channel, coalesce(m.source_key,''), m.received_at, m.state, coalesce(m.turn,''),
-	m.dispatched_at, m.ended_at, m.rank, m.doc, coalesce(m.content, b.data, ''), coalesce(m.outcome,''), coalesce(m.reply,'')
+const messageFields = `SELECT m.id, m.channel, coalesce(m.source_key,''), m.received_at, m.state, coalesce(m.turn,''),
+	m.dispatched_at, m.ended_at, m.rank, m.doc, coalesce(m.outcome,''), coalesce(m.reply,''), `
+
+const messageColumns = messageFields + `coalesce(m.content, b.data, '')
 	FROM messages m LEFT JOIN bodies b ON m.content IS NULL AND b.kind=0 AND b.owner=m.id `
 
+// listColumns reads no body.
+const listColumns = messageFields + `coalesce(m.content, '') FROM messages m `
+
 func scanMessage(scan func(...any) error) (core.Message, error) {
-	var m core.Message
-	var received, state, dispatched, ended int64
-	var doc, content, outcome, reply string
-	err := scan(&m.ID, &m.Channel, &m.SourceKey, &received, &state, &m.Turn, &dispatched, &ended, &m.Rank, &doc, &content, &outcome, &reply)
+	m, d, content, err := scanColumns(scan)
 	if err != nil {
 		return m, err
 	}
-	m.ReceivedAt, m.DispatchedAt, m.EndedAt = fromNanos(received), fromNanos(dispatched), fromNanos(ended)
-	m.State = codeState(state)
-	var d messageDoc
-	if err := json.Unmarshal([]byte(doc), &d); err != nil {
-		return m, fmt.Errorf("message %s: %w", m.ID, err)
-	}
-	m.Adapter, m.Origin, m.Mode, m.SourceHash, m.RetryOf, m.CanAsk, m.Deliver = d.Adapter, d.Origin, d.Mode, d.SourceHash, d.RetryOf, d.CanAsk, d.Deliver
-	m.Interrupts = d.Interrupts
 	if m.Content, err = decodeContent(content, d.Blocks); err != nil {
 		return m, fmt.Errorf("message %s: %w", m.ID, err)
 	}
+	if d.Prompt != nil && !d.Prompt.Truncated { // spares looking into large blocks
+		m.Prompt = *d.Prompt
+	} else {
+		m.Prompt = core.PromptOf(m.Content)
+	}
+	return m, nil
+}
+
+// scanListed scans a message without its content. Its prompt is zero if the content is
+// a body and the document does not describe it.
+func scanListed(scan func(...any) error) (core.Message, error) {
+	m, d, content, err := scanColumns(scan)
+	if err != nil {
+		return m, err
+	}
+	m.Prompt, err = shortPrompt(d, content)
+	return m, err
+}
+
+// shortPrompt describes the content of a message, as its document does, if it does.
+func shortPrompt(d messageDoc, content string) (core.Prompt, error) {
+	if d.Prompt != nil {
+		return *d.Prompt, nil
+	}
+	if content == "" {
+		return core.Prompt{}, nil
+	}
+	c, err := decodeContent(content, d.Blocks)
+	return core.PromptOf(c).Short(), err
+}
+
+func scanColumns(scan func(...any) error) (m core.Message, d messageDoc, content string, err error) {
+	var received, state, dispatched, ended int64
+	var doc, outcome, reply string
+	err = scan(&m.ID, &m.Channel, &m.SourceKey, &received, &state, &m.Turn, &dispatched, &ended, &m.Rank, &doc, &outcome, &reply, &content)
+	if err != nil {
+		return m, d, content, err
+	}
+	m.ReceivedAt, m.DispatchedAt, m.EndedAt = fromNanos(received), fromNanos(dispatched), fromNanos(ended)
+	m.State = codeState(state)
+	if err := json.Unmarshal([]byte(doc), &d); err != nil {
+		return m, d, content, fmt.Errorf("message %s: %w", m.ID, err)
+	}
+	m.Adapter, m.Origin, m.Mode, m.SourceHash, m.RetryOf, m.CanAsk, m.Deliver = d.Adapter, d.Origin, d.Mode, d.SourceHash, d.RetryOf, d.CanAsk, d.Deliver
+	m.Interrupts = d.Interrupts
 	if !m.State.Final() {
-		return m, nil
+		return m, d, content, nil
 	}
 	var o outcomeDoc
 	if err := json.Unmarshal([]byte(outcome), &o); err != nil {
-		return m, fmt.Errorf("outcome of message %s: %w", m.ID, err)
+		return m, d, content, fmt.Errorf("outcome of message %s: %w", m.ID, err)
 	}
 	m.Reply = core.Reply{
 		State: m.State, Text: reply, IsError: o.IsError, Code: o.Code, Error: o.Error, Coalesced: o.Coalesced, Into: o.Into, Via: o.Via,
 		Duration: o.Duration, CostUSD: o.CostUSD, SessionID: o.SessionID, Done: o.Done, Notices: o.Notices,
 	}.Complete()
-	return m, nil
+	return m, d, content, nil
 }
 
 // Message implements [core.Ledger].
@@ -141,8 +180,33 @@ func (l *Ledger) Messages(ctx context.Context, key core.ChannelKey, limit int, b
 		}
 		where, args = where+`AND m.seq<? `, append(args, seq)
 	}
-	ms, err := list(ctx, l.readers, scanMessage, messageColumns+where+`ORDER BY m.seq DESC LIMIT ?`, append(args, limit)...)
+	ms, err := list(ctx, l.readers, scanListed, listColumns+where+`ORDER BY m.seq DESC LIMIT ?`, append(args, limit)...)
+	for i := range ms {
+		if err == nil && ms[i].Prompt.IsZero() {
+			ms[i].Prompt, err = l.promptOfBody(ctx, ms[i].ID)
+		}
+	}
 	return ms, l.reading(err, "messages of %q", key)
+}
+
+// promptOfBody describes the content of a message that an earlier version wrote. Only
+// this one is in memory meanwhile.
+func (l *Ledger) promptOfBody(ctx context.Context, id core.MessageID) (core.Prompt, error) {
+	p, err := one(ctx, l.readers, func(scan func(...any) error) (p core.Prompt, err error) {
+		var doc, content string
+		if err := scan(&doc, &content); err != nil {
+			return p, err
+		}
+		var d messageDoc
+		if err := json.Unmarshal([]byte(doc), &d); err != nil {
+			return p, fmt.Errorf("message %s: %w", id, err)
+		}
+		return shortPrompt(d, content)
+	}, `SELECT m.doc, b.data FROM messages m JOIN bodies b ON b.kind=0 AND b.owner=m.id WHERE m.id=?`, string(id))
+	if errors.Is(err, core.ErrNotFound) { // the content is empty
+		return core.Prompt{}, nil
+	}
+	return p, err
 }
 
 func scanInt(scan func(...any) error) (n int64, err error) {

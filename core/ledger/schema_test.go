@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -52,7 +53,8 @@ func contents(t *testing.T, l *ledger.Ledger, schema int) string {
 	}
 	for _, channel := range []core.ChannelKey{"http", "tg-1"} {
 		messages, err := l.Messages(ctx, channel, 100, "")
-		add(messages, err)
+		must(t, err)
+		add(whole(t, l, messages), nil)
 		backgrounds, err := l.Backgrounds(ctx, channel, 100)
 		add(backgrounds, err)
 	}
@@ -99,6 +101,21 @@ func contents(t *testing.T, l *ledger.Ledger, schema int) string {
 		_, _ = fmt.Fprintf(&text, "%T %s\n", what, b)
 	}
 	return text.String()
+}
+
+// whole reads listed messages one by one, and checks that the list describes their content.
+func whole(t *testing.T, l *ledger.Ledger, listed []core.Message) []core.Message {
+	t.Helper()
+	all := make([]core.Message, len(listed))
+	for i, m := range listed {
+		var err error
+		all[i], err = l.Message(t.Context(), m.ID)
+		must(t, err)
+		if want := all[i].Prompt.Short(); want.IsZero() || !reflect.DeepEqual(m.Prompt, want) || m.Content.Text != "" || m.Content.Blocks != nil {
+			t.Errorf("%s is listed with %+.200v and %+.200v, want %+.200v and no content", m.ID, m.Prompt, m.Content, want)
+		}
+	}
+	return all
 }
 
 // withoutZeros leaves out the fields that say nothing, so that records may get more of

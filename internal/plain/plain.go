@@ -2,10 +2,36 @@
 package plain
 
 import (
+	"bytes"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
+
+// Commands reports whether a terminal may do something else with a character than show
+// it. Line ends and tabs are among them.
+func Commands(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
+
+// JSON returns a JSON document with those characters escaped that [Commands] reports, but
+// for line ends. They are only in strings, where JSON itself demands it of but a part;
+// line ends are between its parts. What is not UTF-8 becomes U+FFFD.
+func JSON(doc []byte) []byte {
+	if !bytes.ContainsFunc(doc, func(r rune) bool { return r == utf8.RuneError || r != '\n' && Commands(r) }) {
+		return doc
+	}
+	b := make([]byte, 0, len(doc)+len(doc)/8)
+	for len(doc) > 0 {
+		r, size := utf8.DecodeRune(doc)
+		if r != '\n' && Commands(r) {
+			b = fmt.Appendf(b, `\u%04x`, r)
+		} else {
+			b = utf8.AppendRune(b, r)
+		}
+		doc = doc[size:]
+	}
+	return b
+}
 
 // Text returns a text from outside as a terminal may show it: control characters,
 // with which it could move the cursor or give commands to the terminal, and those
@@ -15,7 +41,7 @@ func Text(s string) string {
 		switch {
 		case r == '\n' || r == '\t':
 			return r
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+		case Commands(r):
 			return unicode.ReplacementChar
 		}
 		return r

@@ -11,6 +11,14 @@ func TestNothingOfATextCommandsTheTerminal(t *testing.T) {
 		{"bad \xff byte \u009b", "bad \uFFFD byte \uFFFD", "bad \uFFFD byte \uFFFD"},
 		{"größer ≤ 日本", "größer ≤ 日本", "größer ≤ 日本"},
 	}
+	for in, want := range map[string]string{
+		`["plain", "größer"]`:                    `["plain", "größer"]`,
+		"{\"a\x7f\":\n\"\u009b2J\u202e\xff\"}\n": "{\"a\\u007f\":\n\"\\u009b2J\\u202e\uFFFD\"}\n",
+	} {
+		if got := string(JSON([]byte(in))); got != want {
+			t.Errorf("JSON(%q) = %q, want %q", in, got, want)
+		}
+	}
 	if got := Sentence("is it so?"); got != "Is it so?" {
 		t.Errorf("a question becomes %q", got)
 	}
