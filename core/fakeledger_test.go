@@ -57,7 +57,8 @@ type fakeLedger struct {
 	spent       map[string]float64
 	outbox      fakeOutbox
 	settings    map[ChannelKey]Settings
-	unheard     bool // see setUnheard
+	unheard     bool        // see setUnheard
+	unanswered  []fakeWrite // written while unheard
 	moves       []Move
 	disorder    []string // see firstComesFirst
 	overtaken   [][2]MessageID
@@ -107,6 +108,7 @@ func (l *fakeLedger) run() {
 			l.mu.Lock()
 		}
 		if w.life != nil && w.life.dead.Load() {
+			go w.done(ErrClosed) // ends with the call
 			continue
 		}
 		var err error
@@ -114,6 +116,7 @@ func (l *fakeLedger) run() {
 			err = l.attemptLocked(w.c)
 		}
 		if l.unheard && !w.marker {
+			l.unanswered = append(l.unanswered, w)
 			continue
 		}
 		l.mu.Unlock()
@@ -167,6 +170,23 @@ func (l *fakeLedger) closeFor(by *life) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	by.over = true
+}
+
+// kill drops what a life that was killed still waits for. Its goroutines are told that
+// the ledger is closed, which lets them end as the kill would.
+func (l *fakeLedger) kill(by *life) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	by.over = true
+	drop := func(w fakeWrite) bool {
+		if w.life != by {
+			return false
+		}
+		go w.done(ErrClosed) // ends with the call
+		return true
+	}
+	l.queue = slices.DeleteFunc(l.queue, drop)
+	l.unanswered = slices.DeleteFunc(l.unanswered, drop)
 }
 
 // hold makes everything written from now on wait until release.

@@ -107,6 +107,7 @@ func (w *world) crash() {
 		}
 	}
 	w.agent.mu.Unlock()
+	w.ledger.kill(w.life)
 	w.m.Detach() // for its goroutines
 }
 
