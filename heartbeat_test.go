@@ -212,6 +212,9 @@ func TestHeartbeatKilled(t *testing.T) {
 			m.beat(0)
 			m.wantBeats("told", 1)
 			wantTold(t, chat, "The disk is nearly full.")
+			if n := m.begun("/clear"); n != 1 {
+				t.Errorf("the session was cleared %d times", n)
+			}
 		})
 	}
 }

@@ -14,7 +14,7 @@ import (
 const AllWell = "HEARTBEAT_OK"
 
 const (
-	look     = "Heartbeat. Check if anything needs attention: pending tasks, reminders, scheduled work."
+	look     = "Heartbeat. Check if anything needs attention: pending tasks, reminders, scheduled work, and what your notes say about heartbeats."
 	tellHere = "If something needs the user's attention, say it in your answer: the answer is sent to the user."
 	tellUser = "If something needs the user's attention, push a message to a channel of theirs."
 	ifWell   = "If nothing needs the user's attention, answer exactly " + AllWell + " and nothing else."

@@ -37,7 +37,7 @@ func (w *wizard) adoptHeartbeat() {
 func (w *wizard) offerHeartbeat(ctx context.Context) (Outcome, error) {
 	cfg, err := w.load()
 	if err != nil {
-		return skipped("the settings are wrong"), nil
+		return skipped("the gateway would not start: " + plain.Line(err.Error())), nil
 	}
 	if w.Heartbeat == HeartbeatNo {
 		return w.declineHeartbeat(ctx, cfg)
