@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"bareclaw/commands"
 )
 
 // TestHealthListsWhatIsGoingOn shows channels by state, hosts and the ledger's
@@ -47,5 +50,79 @@ func TestHealthListsWhatIsGoingOn(t *testing.T) {
 	durations := trace.json["durations"].(map[string]any)
 	if len(durations) != 4 || durations["total_ms"].(float64) < durations["queued_ms"].(float64) {
 		t.Errorf("durations are %v", durations)
+	}
+}
+
+// TestHealthWhileParked tells that nothing is answered, why, and what to do, as long as no
+// channel works: one that does is the proof that the gateway can.
+func TestHealthWhileParked(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		settings []string
+		provoke  func(g *gateway) // parks the channel desk
+		waits    bool             // with a message that waits
+		says     []string
+		alone    bool // no other channel can work
+	}{
+		"login": {
+			provoke: func(g *gateway) { g.say("desk", "notloggedin") },
+			says:    []string{`"desk"`, "not logged in", "run `claude` on the gateway's machine"},
+		},
+		"limit, and a message waits": {
+			provoke: func(g *gateway) {
+				_, finish := g.occupy("desk")
+				failed := g.tell("desk", "apierror 402")
+				g.tell("desk", "/context") // a turn of its own
+				finish()
+				g.outcome(failed)
+				g.queued("desk", 1)
+			},
+			waits: true,
+			says:  []string{`"desk"`, "usage limit"},
+		},
+		"budget": {
+			settings: []string{noon(), "BARECLAW_DAILY_BUDGET_USD=0.01"},
+			provoke: func(g *gateway) {
+				g.say("desk", "echo spent")
+				g.must("POST", "/message", obj{"channel": "desk", "text": "echo later"}, 202)
+			},
+			waits: true, alone: true,
+			says: []string{`"desk"`, "daily budget", "raise BARECLAW_DAILY_BUDGET_USD"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t, row.settings...)
+			g := m.start()
+			health := func(when, status string, says ...string) {
+				t.Helper()
+				h := g.must("GET", "/health", nil, 200)
+				problems, _ := h.json["problems"].([]any)
+				if h.str("status") != status || h.json["ready"] != true || len(problems) != min(1, len(says)) {
+					t.Errorf("%s: the gateway is %s, with %q", when, h.body, problems)
+				}
+				for _, want := range says {
+					if !strings.Contains(fmt.Sprint(problems...), want) {
+						t.Errorf("%s: the problem %q lacks %q", when, problems, want)
+					}
+				}
+			}
+			health("at first", "ok")
+			row.provoke(g)
+			health("parked", "degraded", row.says...)
+			m.command(commands.ExitOK, "status").shows("degraded", "parked")
+			if row.alone {
+				return
+			}
+			running, finish := g.occupy("other")
+			health("while another channel works", "ok")
+			finish()
+			g.outcome(running)
+			if row.waits {
+				health("when nothing works any more", "degraded", row.says...)
+			} else {
+				health("when another channel was answered since", "ok")
+			}
+		})
 	}
 }

@@ -77,6 +77,7 @@ type ProcessManager struct {
 
 type counters struct {
 	turns, turnErrors, resent, interrupted, refused, stalled, parked, idled, evicted atomic.Int64
+	answeredAt                                                                       atomic.Pointer[time.Time] // when a turn was answered last
 }
 
 // Stats are counts since the start of the process and the present state.

@@ -111,6 +111,8 @@ func (l *lane) parkAfter(p *park, reply Reply) {
 	l.tried = nil
 	if reply.State == Answered {
 		l.limit = time.Time{}
+		now := l.now()
+		l.m.stats.answeredAt.Store(&now)
 	}
 }
 

@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -26,6 +30,7 @@ type ChannelStatus struct {
 	Since             time.Time // when the running turn was begun, or the channel was parked; else zero
 	Why               string    // why messages wait although nothing runs before them; else empty
 	Until             time.Time // of a parked channel: when it is tried again by itself
+	Parked            string    // the code of what parks it; else empty
 	SessionID         string
 	HostPID, AgentPID int
 	Waiting, Running  int // messages
@@ -43,6 +48,50 @@ type Overview struct {
 	Idle   int             // further channels, whose conversation can be resumed
 	Hosts  int             // sessions that are alive
 	Limit  int             // how many may be; 0: any number
+
+	Answered time.Time // when this process last saw a turn end with an answer
+}
+
+// Standstill says, in a sentence for each reason, why nothing is answered and what to do;
+// it is empty while a channel that has work is not parked. A parked channel where nothing
+// waits counts as well, since the next message meets the same, unless another one was
+// answered since.
+func (o *Overview) Standstill() (problems []string) {
+	reasons := map[string][]*ChannelStatus{}
+	for i := range o.Active {
+		switch c := &o.Active[i]; {
+		case c.Parked == "" && c.Running+c.Waiting > 0:
+			return nil
+		case c.Parked != "" && (c.Waiting > 0 || !o.Answered.After(c.Since)):
+			reasons[c.Parked] = append(reasons[c.Parked], c)
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(reasons)) {
+		parked := reasons[code]
+		problems = append(problems, strings.TrimSpace(fmt.Sprintf("Nothing is answered on %s. %s %s", namesOf(parked), parked[0].Why, remedies[code])))
+	}
+	return problems
+}
+
+// remedies say what a person can do about what parks channels.
+var remedies = map[string]string{
+	CodeNotLoggedIn: "To log in, run `claude` on the gateway's machine.",
+	CodeUsageLimit:  "Nothing else has to be done.",
+	parkedForBudget: "To go on before that, raise BARECLAW_DAILY_BUDGET_USD and restart the gateway.",
+}
+
+// namesOf names some channels.
+func namesOf(channels []*ChannelStatus) string {
+	const most = 3
+	var names []string
+	for _, c := range channels[:min(most, len(channels))] {
+		names = append(names, strconv.Quote(string(c.Key)))
+	}
+	all := strings.Join(names, ", ")
+	if more := len(channels) - most; more > 0 {
+		all += fmt.Sprintf(" and %d more channels", more)
+	}
+	return all
 }
 
 // States counts the channels in each state.
@@ -78,6 +127,9 @@ func (m *ProcessManager) Overview(ctx context.Context) (Overview, error) {
 		}
 	}
 	o.Idle = len(idle)
+	if at := m.stats.answeredAt.Load(); at != nil {
+		o.Answered = *at
+	}
 	slices.SortFunc(o.Active, func(a, b ChannelStatus) int { return cmp.Compare(a.Key, b.Key) })
 	return o, nil
 }
@@ -125,7 +177,7 @@ func (l *lane) present() ChannelStatus {
 	case f != nil:
 		st.Turn, st.Activity, st.Since = f.turn.ID, l.activity, f.turn.BegunAt
 	case l.parked != nil:
-		st.Since, st.Until = l.parked.since, l.parked.until
+		st.Since, st.Until, st.Parked = l.parked.since, l.parked.until, l.parked.code
 	}
 	return st
 }

@@ -85,7 +85,7 @@ func (s *Server) getHealth(w *response, r *http.Request) error {
 	h.Spending = spendingHealth{Day: money.Day, SpentUSD: nanodollars(money.Spent), LimitUSD: money.Limit}
 	if o, err := s.core.Overview(ctx); err == nil {
 		h.Channels, h.Hosts = showOverview(&o), hostsHealth{Alive: o.Hosts, Limit: o.Limit}
-		h.Problems = append(h.Problems, unkept(&o)...)
+		h.Problems = append(append(h.Problems, unkept(&o)...), o.Standstill()...)
 	} else if !s.Draining() {
 		h.Problems = append(h.Problems, "The channels do not answer: "+err.Error())
 	}
