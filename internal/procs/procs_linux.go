@@ -24,9 +24,32 @@ func BootID() (string, error) {
 	return strings.TrimSpace(string(id)), nil
 }
 
+// startTime returns the start time of a process that runs, or os.ErrProcessDone. While a
+// thread other than the first executes another program, the first thread is a zombie and
+// the process is not: only a zombie without other threads, which is one still after those
+// were counted, has ended.
 func startTime(pid int) (uint64, error) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+	start, err := statOf(pid)
+	if !errors.Is(err, errZombie) {
+		return start, err
+	}
+	threads, err := os.ReadDir(procDir(pid) + "/task")
+	if err != nil && !noSuchProcess(err) {
+		return 0, err
+	}
+	if len(threads) > 1 {
+		return start, nil
+	}
+	if start, err = statOf(pid); errors.Is(err, errZombie) {
+		return 0, os.ErrProcessDone
+	}
+	return start, err
+}
+
+// statOf reads the start time of a process; errZombie comes with it.
+func statOf(pid int) (uint64, error) {
+	stat, err := os.ReadFile(procDir(pid) + "/stat")
+	if noSuchProcess(err) {
 		return 0, os.ErrProcessDone
 	}
 	if err != nil {
@@ -35,9 +58,20 @@ func startTime(pid int) (uint64, error) {
 	return parseStat(stat)
 }
 
+func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
+
+// noSuchProcess reports whether an error of a file below /proc says that there is no such process.
+func noSuchProcess(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
+}
+
+// errZombie means that the first thread of a process has ended.
+var errZombie = errors.New("its first thread has ended")
+
 // parseStat reads the start time out of /proc/<pid>/stat: proc_pid_stat(5).
 // The second field, the name in parentheses, may hold spaces and parentheses
-// of its own, so the fields are counted from the last one.
+// of its own, so the fields are counted from the last one. The error errZombie comes with
+// the start time.
 func parseStat(stat []byte) (uint64, error) {
 	const (
 		stateField = 3
@@ -51,12 +85,12 @@ func parseStat(stat []byte) (uint64, error) {
 	if len(fields) <= startField-stateField {
 		return 0, errors.New("its stat file is too short")
 	}
-	if state := fields[0]; state == "Z" || state == "X" {
-		return 0, os.ErrProcessDone
-	}
 	start, err := strconv.ParseUint(fields[startField-stateField], 10, 64)
 	if err != nil {
 		return 0, errors.New("its stat file has no start time")
+	}
+	if state := fields[0]; state == "Z" || state == "X" {
+		return start, errZombie
 	}
 	return start, nil
 }

@@ -79,8 +79,8 @@ func TestParseStat(t *testing.T) {
 		}
 	}
 	for _, state := range []string{"Z", "X"} {
-		if _, err := parseStat([]byte("7 (cat) " + state + rest)); !errors.Is(err, os.ErrProcessDone) {
-			t.Errorf("state %s: %v, want %v", state, err, os.ErrProcessDone)
+		if start, err := parseStat([]byte("7 (cat) " + state + rest)); start != 4711 || !errors.Is(err, errZombie) {
+			t.Errorf("state %s: %d, %v, want %v", state, start, err, errZombie)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func FuzzParseStat(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, stat []byte) {
-		if start, err := parseStat(stat); err != nil && start != 0 {
+		if start, err := parseStat(stat); err != nil && start != 0 && !errors.Is(err, errZombie) {
 			t.Errorf("parseStat(%q) = %d with error %v", stat, start, err)
 		}
 	})
