@@ -456,6 +456,59 @@ func TestOtherUsersAreRefused(t *testing.T) {
 	}
 }
 
+// TestRuntimeDirectoryOfOthers starts and restarts a gateway with a runtime directory that
+// others can enter: that is refused, with what mends it, and the directory stays as it is.
+func TestRuntimeDirectoryOfOthers(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	for _, c := range []struct {
+		mode  os.FileMode
+		holds string
+		want  string
+	}{
+		{0o755, "", "chmod 700 " + m.path("run")},
+		{0o777 | os.ModeSticky, "letter.txt", "BARECLAW_RUNTIME_DIR to a directory of its own"}, // as /tmp
+		{0o755, "letter.txt", "BARECLAW_RUNTIME_DIR to a directory of its own"},                 // as /run
+	} {
+		if err := os.Chmod(m.path("run"), c.mode); err != nil {
+			t.Fatal(err)
+		}
+		if c.holds != "" {
+			m.touch("run/" + c.holds)
+		}
+		if said := m.fails(exitFailure); !strings.Contains(said, c.want) || strings.Contains(said, "chmod") != strings.Contains(c.want, "chmod") {
+			t.Errorf("with mode %v and %q in it, it says %q, want %q", c.mode, c.holds, said, c.want)
+		}
+		if info, err := os.Stat(m.path("run")); err != nil || info.Mode() != c.mode|os.ModeDir {
+			t.Errorf("its mode was %v and is %v (%v)", c.mode, info.Mode(), err)
+		}
+	}
+	if err := errors.Join(os.Chmod(m.path("run"), 0o700), os.Remove(m.path("run/letter.txt"))); err != nil {
+		t.Fatal(err)
+	}
+	g := m.start()
+	if err := os.Chmod(m.path("run"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if a := g.must("POST", "/restart", nil, 503); !strings.Contains(a.str("error"), "chmod 700 "+m.path("run")) {
+		t.Errorf("restart is refused with %s", a.body)
+	}
+	g.say("http", "echo hello").want(t, "hello")
+}
+
+// TestRuntimeDirectoryIsTooLong names a runtime directory whose sockets the system would
+// not take: that is reported with the other settings that are wrong.
+func TestRuntimeDirectoryIsTooLong(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_RUNTIME_DIR=/tmp/"+strings.Repeat("long/", 20), "BARECLAW_MAX_TURNS=many")
+	said := m.fails(exitUsage)
+	for _, want := range []string{"BARECLAW_RUNTIME_DIR: ", "at most 73 bytes", "BARECLAW_MAX_TURNS: "} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in %q", want, said)
+		}
+	}
+}
+
 func TestFilesAreClosedToOthers(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -484,6 +537,8 @@ func TestFilesAreClosedToOthers(t *testing.T) {
 			switch want := info.Mode().Perm() &^ 0o600; {
 			case info.IsDir() && info.Mode().Perm() != 0o700:
 				t.Errorf("%s has mode %v", path, info.Mode())
+			case info.Mode()&fs.ModeSocket != 0 && info.Mode().Perm() != 0o600:
+				t.Errorf("%s has mode %v, want 0600", path, info.Mode())
 			case info.Mode().IsRegular() && want != 0:
 				t.Errorf("%s has mode %v", path, info.Mode())
 			}

@@ -44,14 +44,12 @@ func TestCrashOfDaemonAtEveryStep(t *testing.T) {
 	}
 }
 
-// everyStep runs round with 1, 2, … until nothing is killed any more. Each
-// thread counts its system calls by itself and which thread does what is left to
-// chance, so that one quiet round proves little.
+// everyStep runs round with 1, 2, … until nothing is killed any more, which takes some 40
+// rounds at most. Each thread counts its system calls by itself and which thread does what
+// is left to chance, so that one quiet round proves little.
 func everyStep(t *testing.T, round func(n int) (killed bool)) {
-	most, quiet, kills := 20, 0, 0
-	if soak() {
-		most = 500
-	}
+	const most = 500
+	quiet, kills := 0, 0
 	n := 1
 	for ; quiet < 2 && n <= most && !t.Failed(); n++ {
 		if round(n) {
@@ -63,6 +61,9 @@ func everyStep(t *testing.T, round func(n int) (killed bool)) {
 	t.Logf("%d kills in %d rounds", kills, n-1)
 	if kills == 0 {
 		t.Error("nothing was killed")
+	}
+	if quiet < 2 && !t.Failed() {
+		t.Errorf("something was killed in the last of %d rounds: there are more steps", most)
 	}
 }
 

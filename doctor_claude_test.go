@@ -21,7 +21,8 @@ func TestDoctorOfClaude(t *testing.T) {
 		parts   []string
 	}{
 		{"missing", func(*machine) string { return "no-such-claude" }, doctor.Problem, "claude_missing", []string{"no-such-claude", "npm install"}},
-		{"not executable", func(m *machine) string { return m.write("c", "", 0o600) }, doctor.Problem, "claude_not_executable", []string{"chmod +x"}},
+		{"not executable", func(m *machine) string { return m.write("c", "#!/bin/sh\n", 0o600) }, doctor.Problem, "claude_not_executable", []string{"chmod +x"}},
+		{"no program", func(m *machine) string { return m.write("c", "root:x:0:0:\n", 0o600) }, doctor.Problem, "claude_not_executable", []string{"set BARECLAW_CLAUDE to the path of claude"}},
 		{"no claude", func(m *machine) string { return m.write("c", "#!/bin/sh\necho hello\n", 0o700) }, doctor.Problem, "claude_broken", []string{"hello"}},
 		{"broken", func(m *machine) string { return m.write("c", "#!/bin/sh\necho no >&2\nexit 3\n", 0o700) }, doctor.Problem, "claude_broken", []string{"exit status 3: no"}},
 		{"old", func(m *machine) string { return m.scriptedClaude("1.0.17", "") }, doctor.Warning, "claude_old", []string{"1.0.17", "npm install"}},

@@ -144,7 +144,7 @@ func TestDoctorMendsWhatItCan(t *testing.T) {
 func TestDoctorOfDirectoriesThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, "BARECLAW_RUNTIME_DIR=/tmp/"+strings.Repeat("long/", 20))
-	m.quick().tells(doctor.Problem, "socket_path_long", "BARECLAW_RUNTIME_DIR")
+	m.quick().tells(doctor.Problem, "setting_wrong", "BARECLAW_RUNTIME_DIR", "at most 73 bytes")
 	m.write("file", "", 0o600)
 	m.set("BARECLAW_STATE_DIR="+m.path("file"), "BARECLAW_RUNTIME_DIR="+m.path("run"))
 	m.quick().tells(doctor.Problem, "directory_unusable", "is not a directory")

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"bareclaw/internal/privatedir"
 )
 
 // listen opens the two addresses of the API, or uses what a service manager passes, or
@@ -18,11 +20,8 @@ func (d *daemon) listen() (err error) {
 		return err
 	}
 	d.closers = append(d.closers, func() { _ = d.tcp.Close() })
-	if err := os.MkdirAll(d.cfg.RuntimeDir, 0o700); err != nil {
-		return fmt.Errorf("make the runtime directory: %w", err)
-	}
-	if err := os.Chmod(d.cfg.RuntimeDir, 0o700); err != nil {
-		return fmt.Errorf("close the runtime directory to others: %w", err)
+	if err := privatedir.Make(d.cfg.RuntimeDir, "BARECLAW_RUNTIME_DIR"); err != nil {
+		return fmt.Errorf("use the runtime directory: %w", err)
 	}
 	if d.unix, err = d.listenUnix(); err != nil {
 		return err
@@ -72,7 +71,7 @@ func (d *daemon) listenUnix() (net.Listener, error) {
 			return nil, err
 		case l != nil && wanted(l.Addr()):
 			l.(*net.UnixListener).SetUnlinkOnClose(true)
-			return l, nil
+			return l, d.closeSocket()
 		case l != nil:
 			err := movedError("runtime", "BARECLAW_RUNTIME_DIR", filepath.Dir(l.Addr().String()), d.cfg.RuntimeDir)
 			return nil, errors.Join(err, l.Close())
@@ -88,7 +87,16 @@ func (d *daemon) listenUnix() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on the API socket (BARECLAW_RUNTIME_DIR): %w", err)
 	}
-	return l, nil
+	return l, d.closeSocket()
+}
+
+// closeSocket closes the API socket to other users, whom the runtime directory keeps out
+// as well.
+func (d *daemon) closeSocket() error {
+	if err := os.Chmod(d.apiSocket(), 0o600); err != nil {
+		return fmt.Errorf("close the API socket to others: %w", err)
+	}
+	return nil
 }
 
 // sameDirectory reports whether two paths name the same entry of the same directory.

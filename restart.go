@@ -414,6 +414,9 @@ func (d *daemon) serveHeld() error {
 		return fmt.Errorf("listen for the predecessor: %w", err)
 	}
 	d.closers = append(d.closers, func() { _ = l.Close() })
+	if err := os.Chmod(path, 0o600); err != nil {
+		return fmt.Errorf("close the predecessor's socket to others: %w", err)
+	}
 	go func() { // ends when the predecessor has ended, or the server is shut down
 		if err := d.http.ServeInner(l); err != nil {
 			d.log.Error("predecessor not served", "err", err)

@@ -279,13 +279,14 @@ func TestUpgradeRefuses(t *testing.T) {
 	says := func(json string) string { return "#!/bin/sh\necho '" + json + "'\n" }
 	older := put("older", says(fmt.Sprintf(`{"version":"v0","os":%q,"arch":%q,"schema":1}`, runtime.GOOS, runtime.GOARCH)), 0o700)
 	cases := map[string]string{
-		m.path("none"):                       "no such file",
-		put("plain", "#!/bin/sh\n", 0o600):   "not executable",
-		open:                                 "chmod go-w",
-		m.path("pipe"):                       "not a regular file",
-		put("elf", "\x7fELF rubbish", 0o700): "no program for this machine",
-		put("mute", "#!/bin/sh\nexit 3\n", 0o700):                                             "does not answer",
-		put("other", says("hello"), 0o700):                                                    "something else than a bareclaw",
+		m.path("none"):                            "no such file",
+		put("plain", "#!/bin/sh\n", 0o600):        "not executable: chmod u+x",
+		put("passwd", "root:x:0:0:\n", 0o644):     "is no program",
+		open:                                      "chmod go-w",
+		m.path("pipe"):                            "not a regular file",
+		put("elf", "\x7fELF rubbish", 0o700):      "no program for this machine",
+		put("mute", "#!/bin/sh\nexit 3\n", 0o700): "does not answer",
+		put("other", says("hello"), 0o700):        "something else than a bareclaw",
 		put("foreign", says(`{"version":"v9","os":"plan9","arch":"mips","schema":9}`), 0o700): "is for plan9/mips",
 		older:          "what was changed since cannot be undone",
 		m.path("work"): "is neither a program",
@@ -298,6 +299,8 @@ func TestUpgradeRefuses(t *testing.T) {
 		}
 		if a := g.must("POST", "/upgrade", obj{"path": path}, 503); a.str("code") != "upgrade_failed" || !strings.Contains(a.str("error"), want) {
 			t.Errorf("%s: the gateway says %s", path, a.body)
+		} else if strings.Contains(want, "is no program") && strings.Contains(a.str("error"), "chmod") {
+			t.Errorf("%s: the gateway would have it made a program: %s", path, a.body)
 		}
 	}
 	m.upgrades(exitFailure, "runs already", "--from", m.program)

@@ -74,7 +74,10 @@ func findClaude(name, path string) (string, error) {
 // Lasting returns why a service cannot rely on a program's file: it is not there, or
 // will not stay. What a restart has built in the state directory stays, and each
 // restart builds the next one in the same place.
-func Lasting(path string) error {
+func Lasting(path string) error { return lastingOutside(temporary(), path) }
+
+// lastingOutside is Lasting where those directories are emptied at times.
+func lastingOutside(temporary []string, path string) error {
 	const advice = "build it where it can stay, with `go build -o ~/.local/bin/bareclaw .`, and run that"
 	if err := executable(path); err != nil {
 		return fmt.Errorf("%w; %s", err, advice)
@@ -84,7 +87,7 @@ func Lasting(path string) error {
 			return fmt.Errorf("%s is a file of `go run` or `go test`, which the Go tools remove: %s", path, advice)
 		}
 	}
-	for _, dir := range temporary() {
+	for _, dir := range temporary {
 		if below(dir, path) {
 			return fmt.Errorf("%s is in %s, where files do not stay: %s", path, dir, advice)
 		}

@@ -85,28 +85,19 @@ func TestLasting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, err := os.MkdirTemp(".", "lasting") // where this is, files stay
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	if home, err = filepath.Abs(home); err != nil {
-		t.Fatal(err)
-	}
-	if below(os.TempDir(), home) || below("/tmp", home) {
-		t.Skip("NOT TESTED: the source is in a directory for temporary files")
-	}
+	home := t.TempDir() // where files stay, for this test
+	temp := filepath.Join(home, "tmp")
 	for path, why := range map[string]string{
 		program(t, filepath.Join(home, "bin/bareclaw")):                       "",
 		program(t, filepath.Join(home, "state/bin/bareclaw")):                 "",
 		program(t, filepath.Join(home, ".cache/go-build/ab/cdef-d/bareclaw")): "go run",
 		program(t, filepath.Join(home, "go-build123/b001/exe/bareclaw")):      "go run",
-		program(t, filepath.Join(t.TempDir(), "bareclaw")):                    "where files do not stay",
+		program(t, filepath.Join(temp, "a/bareclaw")):                         "where files do not stay",
 		self: "",
 		filepath.Join(home, "bareclaw (deleted)"): "there is no file",
 		home: "not a program",
 	} {
-		err := Lasting(path)
+		err := lastingOutside([]string{temp}, path)
 		if path == self {
 			if err == nil {
 				t.Errorf("%s, of go test, is said to stay", path)
@@ -116,5 +107,13 @@ func TestLasting(t *testing.T) {
 		if (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, want %q", path, err, why)
 		}
+	}
+	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
+		if !slices.Contains(temporary(), dir) {
+			t.Errorf("%s is not said to be for temporary files", dir)
+		}
+	}
+	if err := Lasting(program(t, filepath.Join(t.TempDir(), "bareclaw"))); err == nil || !strings.Contains(err.Error(), "where files do not stay") {
+		t.Errorf("a program in a temporary directory: %v", err)
 	}
 }

@@ -117,6 +117,7 @@ func TestStopPatiently(t *testing.T) {
 	if err := procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	awaitStopped(st, r.ClaudePID) // until then it reads that its input is closed, and ends by itself
 	asked := time.Now()
 	if err := s.Stop(core.StopPatiently); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"bareclaw/claude"
 	"bareclaw/core"
+	"bareclaw/internal/privatedir"
 )
 
 // Options say where hosts live and what they run. All but the limits are
@@ -59,10 +60,6 @@ const connectTimeout = 10 * time.Second
 // startAttempts is how many hosts are tried before a session cannot be started.
 const startAttempts = 3
 
-// maxSocketPath is the shortest sun_path of the systems we run on (macOS), less
-// its NUL.
-const maxSocketPath = 103
-
 // New makes the directories that hosts live in and returns their keeper.
 func New(o Options) (*Hosts, error) {
 	if o.MemLimit == 0 {
@@ -76,8 +73,8 @@ func New(o Options) (*Hosts, error) {
 			return nil, fmt.Errorf("make directory for session hosts: %w", err)
 		}
 	}
-	if err := CheckRuntimeDir(o.RuntimeDir); err != nil {
-		return nil, err
+	if err := privatedir.CheckSocketDir(o.RuntimeDir); err != nil {
+		return nil, fmt.Errorf("use %s for sockets: %w", o.RuntimeDir, err)
 	}
 	if !o.Lasting {
 		o.Spares = 0
@@ -232,6 +229,9 @@ func (h *Hosts) spawn(b bootstrap, p paths, lock *os.File) (*os.Process, error) 
 	}
 	l.SetUnlinkOnClose(false)
 	defer func() { _ = l.Close() }()
+	if err := os.Chmod(p.socket, 0o600); err != nil {
+		return nil, fmt.Errorf("close the host's socket to others: %w", err)
+	}
 	socket, err := l.File()
 	if err != nil {
 		return nil, fmt.Errorf("listen for session host: %w", err)

@@ -79,12 +79,3 @@ func (i *Inspection) End(ctx context.Context) error {
 	}
 	return sweep(ctx, i.orphan)
 }
-
-// CheckRuntimeDir returns an error if a host's socket cannot be in that directory,
-// because its path would be too long.
-func CheckRuntimeDir(dir string) error {
-	if p := pathsFor("", dir, "").socket; len(p) > maxSocketPath {
-		return fmt.Errorf("socket path %s has %d bytes, at most %d work; set BARECLAW_RUNTIME_DIR to a shorter directory", p, len(p), maxSocketPath)
-	}
-	return nil
-}

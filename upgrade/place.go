@@ -143,6 +143,9 @@ func openTrusted(path string) (*os.File, error) {
 		return nil, fmt.Errorf("read the new program: %w", err)
 	}
 	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() && !startsAsProgram(f) { // whose mode is right as it is
+		err = fmt.Errorf("%s is no program", path)
+	}
 	if err == nil {
 		err = trusted(path, info)
 	}
@@ -151,6 +154,28 @@ func openTrusted(path string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// IsProgram reports whether the file begins as a program or a script does, whatever its
+// mode. No other file is to be made executable.
+func IsProgram(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	return startsAsProgram(f)
+}
+
+func startsAsProgram(f io.ReaderAt) bool {
+	var start [4]byte
+	n, _ := f.ReadAt(start[:], 0) // a shorter file is none
+	switch magic := string(start[:n]); {
+	case magic == "\x7fELF", magic == "\xcf\xfa\xed\xfe", magic == "\xca\xfe\xba\xbe": // Linux; macOS, for one processor and for several
+		return true
+	default:
+		return strings.HasPrefix(magic, "#!")
+	}
 }
 
 func trusted(path string, info fs.FileInfo) error {

@@ -13,6 +13,7 @@ import (
 
 	"bareclaw/claude"
 	"bareclaw/core/config"
+	"bareclaw/upgrade"
 )
 
 const (
@@ -51,7 +52,11 @@ func describeAgent(h health) string {
 
 func missing(cfg config.Config, err error) Finding {
 	if errors.Is(err, fs.ErrPermission) {
-		return problem("claude_not_executable", cfg.Claude+" is not executable.", "No message can be answered.", "`chmod +x "+quote(cfg.Claude)+"`, or set BARECLAW_CLAUDE")
+		command := "set BARECLAW_CLAUDE to the path of claude"
+		if upgrade.IsProgram(cfg.Claude) {
+			command = "`chmod +x " + quote(cfg.Claude) + "`, or set BARECLAW_CLAUDE"
+		}
+		return problem("claude_not_executable", cfg.Claude+" is not executable.", "No message can be answered.", command)
 	}
 	why := "No message can be answered."
 	if cfg.Agent == config.AgentAuto {

@@ -11,12 +11,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bareclaw/sessionhost"
+	"bareclaw/internal/privatedir"
 )
 
 const (
-	moveState   = "set BARECLAW_STATE_DIR to a directory on a local disk"
-	moveRuntime = "set BARECLAW_RUNTIME_DIR to a shorter directory"
+	moveState = "set BARECLAW_STATE_DIR to a directory on a local disk"
 )
 
 func checkDirectories(_ context.Context, l *look) []Finding {
@@ -28,10 +27,19 @@ func checkDirectories(_ context.Context, l *look) []Finding {
 		found = append(found, checkRuntime(l, l.holder().alive)...)
 	}
 	if dir := l.cfg.CWD; dir != "" && unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
+		command := "set BARECLAW_CWD to a directory of yours"
+		if info, err := os.Stat(dir); err == nil && ownedBy(info, os.Getuid()) {
+			command = "chmod u+rwx " + quote(dir)
+		}
 		found = append(found, problem("cwd_unwritable", "claude's directory "+dir+" (BARECLAW_CWD) cannot be written.",
-			"Session ids are kept there, and claude works there.", "chmod u+rwx "+quote(dir)))
+			"Session ids are kept there, and claude works there.", command))
 	}
 	return found
+}
+
+func ownedBy(info fs.FileInfo, uid int) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == uid
 }
 
 func checkState(dir string) []Finding {
@@ -39,7 +47,7 @@ func checkState(dir string) []Finding {
 	if errors.Is(err, fs.ErrNotExist) {
 		return []Finding{checkParent(dir)}
 	}
-	found := checkPrivate(dir, info, err, "state_open", "It holds every message, and who can write there can command the gateway.")
+	found := checkPrivate(dir, info, err, "state_open", "BARECLAW_STATE_DIR", "It holds every message, and who can write there can command the gateway.")
 	if len(found) > 0 && found[0].Code == "directory_unusable" {
 		return found
 	}
@@ -66,7 +74,8 @@ func checkParent(dir string) Finding {
 }
 
 // checkPrivate looks whether a directory can be used by this user, and by no other.
-func checkPrivate(dir string, info fs.FileInfo, err error, open, why string) []Finding {
+// The variable names it.
+func checkPrivate(dir string, info fs.FileInfo, err error, open, variable, why string) []Finding {
 	unusable := func(what string) []Finding {
 		return []Finding{problem("directory_unusable", dir+" "+what+".", "The gateway does not start without it.", "ls -ld "+quote(dir))}
 	}
@@ -84,6 +93,10 @@ func checkPrivate(dir string, info fs.FileInfo, err error, open, why string) []F
 		return unusable("cannot be written: " + err.Error())
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		if privatedir.Shared(dir, info) { // whoever else uses it would be shut out
+			return []Finding{problem(open, fmt.Sprintf("%s is open to others (mode %04o), and not for the gateway alone.", dir, mode), why,
+				"set "+variable+" to a directory of its own, as "+quote(filepath.Join(dir, "bareclaw")))}
+		}
 		return []Finding{problem(open, fmt.Sprintf("%s is open to others (mode %04o).", dir, mode), why, "chmod 700 "+quote(dir)).
 			by(func(context.Context) error { return os.Chmod(dir, 0o700) })}
 	}
@@ -93,9 +106,6 @@ func checkPrivate(dir string, info fs.FileInfo, err error, open, why string) []F
 func checkRuntime(l *look, running bool) []Finding {
 	dir := l.cfg.RuntimeDir
 	var found []Finding
-	if err := sessionhost.CheckRuntimeDir(dir); err != nil {
-		found = append(found, problem("socket_path_long", err.Error()+".", "The gateway does not start.", moveRuntime))
-	}
 	info, err := os.Stat(dir)
 	switch missing := errors.Is(err, fs.ErrNotExist); {
 	case missing && running:
@@ -109,7 +119,7 @@ func checkRuntime(l *look, running bool) []Finding {
 	case missing:
 		return found
 	}
-	found = append(found, checkPrivate(dir, info, err, "runtime_open", "Its sockets command the gateway and its sessions.")...)
+	found = append(found, checkPrivate(dir, info, err, "runtime_open", "BARECLAW_RUNTIME_DIR", "Its sockets command the gateway and its sessions.")...)
 	if len(found) == 0 {
 		found = append(found, ok("The runtime directory %s is private and can be written.", dir))
 	}

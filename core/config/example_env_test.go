@@ -98,6 +98,6 @@ func fill(t *testing.T, env *environment, vars map[string]string) {
 // testMachine is a machine whose home and working directory exist.
 func testMachine(t *testing.T) machine {
 	t.Helper()
-	home := t.TempDir()
+	home := shortDir(t)
 	return machine{home: home, configDir: home + "/.config/bareclaw", cwd: t.TempDir(), uid: os.Getuid()}
 }

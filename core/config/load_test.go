@@ -23,7 +23,7 @@ func world(t *testing.T) (first, second string) {
 		}
 	}
 	config := t.TempDir()
-	t.Setenv("HOME", t.TempDir())
+	t.Setenv("HOME", shortDir(t))
 	t.Setenv("XDG_CONFIG_HOME", config)
 	t.Setenv("XDG_STATE_HOME", "")
 	t.Setenv("XDG_RUNTIME_DIR", "")
@@ -36,6 +36,17 @@ func world(t *testing.T) (first, second string) {
 		t.Fatal(err)
 	}
 	return filepath.Join(cwd, ".env"), filepath.Join(config, "bareclaw", ".env")
+}
+
+// shortDir is a temporary directory with a short name: sockets have to fit below it.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "bcc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 // unset removes a variable until the test ends, whatever the test makes of it.

@@ -3,8 +3,11 @@ package config
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
+
+	"bareclaw/internal/privatedir"
 )
 
 const (
@@ -91,6 +94,10 @@ func (e environment) resolvePaths(c *Config, m machine, p *problems) {
 	c.RuntimeDir = read(p, "BARECLAW_RUNTIME_DIR", e.RuntimeDir, pathAccepted, inDaemonCWD)
 	if e.RuntimeDir == "" {
 		c.RuntimeDir = m.runtimeDir(c.StateDir)
+	}
+	if err := privatedir.CheckSocketDir(c.RuntimeDir); err != nil {
+		c.RuntimeDir = ""
+		p.check("BARECLAW_RUNTIME_DIR", fmt.Sprintf("a directory whose path has at most %d bytes", privatedir.MaxSocketDir), err)
 	}
 	c.Source = read(p, "BARECLAW_SOURCE", e.Source, "an existing directory, absolute or starting with ~/, or off", m.source)
 }

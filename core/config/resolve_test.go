@@ -185,7 +185,7 @@ func TestBadValues(t *testing.T) {
 		"BARECLAW_CWD":                {"/nonexistent", "~nobody/x", "/dev/null"},
 		"BARECLAW_SESSION_FILE":       {"~nobody", "a\x00b"},
 		"BARECLAW_STATE_DIR":          {"~x"},
-		"BARECLAW_RUNTIME_DIR":        {"~x"},
+		"BARECLAW_RUNTIME_DIR":        {"~x", "/" + strings.Repeat("d", 73)},
 		"BARECLAW_SOURCE":             {"/nonexistent", "on"},
 		"BARECLAW_AGENT":              {"Claude", "gpt"},
 		"BARECLAW_CLAUDE":             {"a\nb", "~x/claude"},

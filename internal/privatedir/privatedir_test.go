@@ -1,0 +1,79 @@
+package privatedir
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestMake(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		mode  os.FileMode // 0: it is not there yet
+		holds string
+		want  string // in the error; empty: there is none
+	}{
+		"new":                {0, "", ""},
+		"private":            {0o700, "", ""},
+		"private and shared": {0o700, "letters.txt", ""},
+		"empty":              {0o755, "", "chmod 700 "},
+		"of a gateway":       {0o750, "api.sock", "chmod 700 "},
+		"not to be written":  {0o500, "", "chmod 700 "},
+		"a home":             {0o755, "letters.txt", "set VARIABLE to a directory of its own, as "},
+		"temporary files":    {0o777 | os.ModeSticky, "api.sock", "set VARIABLE to a directory of its own, as "},
+		"for everybody":      {0o777, "", "set VARIABLE to a directory of its own, as "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "a", "dir")
+			if c.mode != 0 {
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.holds != "" {
+				if err := os.WriteFile(filepath.Join(dir, c.holds), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.mode != 0 {
+				if err := os.Chmod(dir, c.mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := Make(dir, "VARIABLE")
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want %q", err, c.want)
+			}
+			want := c.mode
+			if want == 0 {
+				want = 0o700
+			}
+			if info, err := os.Stat(dir); err != nil || info.Mode() != want|os.ModeDir {
+				t.Errorf("it has mode %v (%v), want %v", info.Mode(), err, want)
+			}
+		})
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Make(file, "VARIABLE"); err == nil || !strings.Contains(err.Error(), "not a directory") {
+		t.Errorf("a file: %v", err)
+	}
+}
+
+func TestCheckSocketDir(t *testing.T) {
+	t.Parallel()
+	fits := "/" + strings.Repeat("d", MaxSocketDir-1)
+	if err := CheckSocketDir(fits); err != nil {
+		t.Error(err)
+	}
+	if path := filepath.Join(fits, longestSocketName); len(path) != maxSocketPath {
+		t.Errorf("the longest path has %d bytes", len(path))
+	}
+	if err := CheckSocketDir(fits + "d"); err == nil {
+		t.Error("no error for one that is too long")
+	}
+}
