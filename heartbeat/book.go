@@ -31,6 +31,7 @@ const (
 	Busy     Outcome = "busy"          // the message of an earlier tick has no outcome yet
 	Parked   Outcome = "parked"        // no login, or a limit
 	Failed   Outcome = "failed"        // the message has failed, or could not be sent
+	Stopped  Outcome = "stopped"       // by a person: the gateway was left as it is
 	NotThere Outcome = "unreachable"   // the gateway could not be started, or does not answer
 )
 

@@ -46,7 +46,7 @@ func Look(ctx context.Context, cfg config.Config, manager service.Manager, reque
 	if job.Problem != "" {
 		s.Problems = append(s.Problems, job.Problem)
 	}
-	if other := elsewhere(job, cfg.StateDir); other != "" {
+	if other := Elsewhere(job, cfg.StateDir); other != "" {
 		s.Problems = append(s.Problems, fmt.Sprintf("The heartbeat that is installed looks after the gateway whose state is in %s. "+
 			"`bareclaw heartbeat install` has it look after this one instead.", other))
 	}
