@@ -97,6 +97,7 @@ func TestStopWithSessions(t *testing.T) {
 			t.Errorf("after %v hosts are left: %v", first, hosts)
 		}
 		g.waitEnd()
+		g.touch("never" + strconv.Itoa(i)) // the next gateway runs the turn again
 	}
 	m.nobodyLeft()
 }
