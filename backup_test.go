@@ -45,13 +45,13 @@ func TestBackupAndRestore(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the backup is %v, %v", info, err)
 	}
-	m.does(exitFailure, "another gateway", "restore", file)
+	m.does(exitFailure, "end that first, with `bareclaw stop`", "restore", file)
 	m.touch("go")
 	g.outcome(running)
 	later := g.say("http", "echo two").str("message_id")
 	g.signal(syscall.SIGTERM)
-	m.does(exitFailure, "still at work", "restore", "--force", file)
-	m.start().signal(syscall.SIGINT)
+	m.does(exitFailure, "`bareclaw stop --sessions`", "restore", "--force", file)
+	m.does(exitOK, "Ended", "stop", "--sessions")
 	m.does(exitFailure, "is there already; with --force", "restore", file)
 	m.write("work/.env", "BARECLAW_MAX_TURNS=8\n", 0o600)
 	m.does(exitFailure, "work/.env is there already", "restore", file)

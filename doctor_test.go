@@ -226,7 +226,7 @@ func TestDoctorOfAGatewayThatIsNotWell(t *testing.T) {
 		{"draining", func(s *standIn) { s.health["status"] = "draining" }, doctor.Note, "gateway_busy", []string{"draining"}},
 		{"refuses", func(s *standIn) { s.status = 403 }, doctor.Problem, "gateway_refuses", []string{"Not you."}},
 		{"another token", func(s *standIn) { s.token = "secret-of-before"; s.set("BARECLAW_HTTP_TOKEN=secret-of-now-0123") }, doctor.Problem, "token_refused", []string{"bareclaw restart"}},
-		{"hangs", func(s *standIn) { s.hang = true }, doctor.Problem, "gateway_hangs", []string{"kill -HUP"}},
+		{"hangs", func(s *standIn) { s.hang = true }, doctor.Problem, "gateway_hangs", []string{"kill -HUP", "bareclaw stop --now"}},
 		{"another claude", func(s *standIn) { s.health["agent"] = map[string]any{"kind": "claude", "path": "/opt/claude"} }, doctor.Warning, "claude_other", []string{"/opt/claude"}},
 		{"no bot", func(s *standIn) { s.bot() }, doctor.Warning, "telegram_off", []string{"bareclaw restart"}},
 		{"a deaf bot", func(s *standIn) {

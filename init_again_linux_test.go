@@ -37,7 +37,7 @@ func TestInitTellsTheAddress(t *testing.T) {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
 	stdout, _, status = m.runs("", append(args, "--env-file", m.path("other"), "--port", freePort(t))...)
-	if status != 1 || !strings.Contains(stdout, "does not read "+m.path("other")) || !strings.Contains(stdout, "kill ") {
+	if status != 1 || !strings.Contains(stdout, "does not read "+m.path("other")) || !strings.Contains(stdout, "bareclaw stop") {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
 }

@@ -225,6 +225,9 @@ func (d *daemon) reapOrphans() {
 func (d *daemon) end(sig os.Signal) error {
 	d.leaveTrial()
 	if sig == syscall.SIGINT {
+		if err := statelock.MarkStopped(d.cfg.StateDir); err != nil { // as Ctrl-C is a person's
+			d.log.Error("the heartbeat may start the gateway again", "err", err)
+		}
 		if err := d.shutdown(); err != nil {
 			return err
 		}
@@ -257,6 +260,11 @@ func (d *daemon) prepare() (err error) {
 		return err
 	}
 	d.closers = append(d.closers, d.lock.Release)
+	if d.predecessor == nil && d.keptLock == nil { // one that takes over was started by nobody
+		if err := statelock.ClearStopped(d.cfg.StateDir); err != nil {
+			return err
+		}
+	}
 	if err := commands.Unfinished(d.cfg.StateDir); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -124,6 +125,23 @@ func TestLaunchdService(t *testing.T) {
 	if now := c.say("http", "pid").str("text"); now != claude || c.lockFile().PID == first.PID {
 		t.Errorf("claude was %s and is %s; the gateway has pid %d after %d", claude, now, c.lockFile().PID, first.PID)
 	}
+
+	stop, start := []string{"service", "stop"}, []string{"service", "start"}
+	before := c.lockFile()
+	c.does(0, stop, "Stopped the gateway (pid "+strconv.Itoa(before.PID)+") through launchd", "`bareclaw service start`")
+	c.does(1, status, "launchd does not have it", "`bareclaw service start`")
+	c.does(3, stop, "no gateway runs here")
+	c.does(0, start, "Started the service, pid ")
+	c.found()
+	c.does(0, start, "runs already")
+	c.does(0, []string{"service", "restart"}, "Restarted the service, pid ")
+	c.found()
+	if now := c.say("http", "pid").str("text"); now != claude || procs.Alive(before.PID, before.Start) {
+		t.Errorf("claude was %s and is %s; the gateway had pid %d and has %d", claude, now, before.PID, c.lockFile().PID)
+	}
+	c.does(0, append(stop, "--now"), "through launchd")
+	c.does(0, start, "Started the service, pid ")
+	c.found()
 
 	// What launchctl did before bootstrap and bootout works with it too.
 	c.legacy("launchctl unload ~/Library/LaunchAgents/com.bareclaw.gateway.plist")

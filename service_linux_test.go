@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func TestService(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *installation){
 		"is installed": serviceIsInstalled, "restarts": serviceRestarts, "takes over": serviceTakesOver,
 		"listens": serviceListens, "has a socket": serviceHasSocket, "is stopped": serviceIsStopped,
-		"hangs": serviceHangs,
+		"hangs": serviceHangs, "is stopped by commands": serviceIsStoppedByCommands, "with a socket is stopped": serviceWithSocketIsStopped,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -278,9 +279,73 @@ func serviceIsStopped(t *testing.T, i *installation) {
 	i.say("idle", "pid")
 	i.does("heartbeat install", "started bareclaw-heartbeat.timer")
 	i.systemctl("stop", i.name)
-	i.does("service uninstall", "removed ", `the session of channel "idle" is still at work`, "`bareclaw heartbeat uninstall` ends that")
+	i.does("service uninstall", "removed ", `the session of channel "idle" is still at work`, "after the next boot: `bareclaw heartbeat uninstall` ends that")
 	i.does("heartbeat uninstall", "removed ")
 	i.does("service uninstall", "nothing to remove", "still at work")
+}
+
+// serviceIsStoppedByCommands stops, starts and restarts an installed service. What was
+// stopped stays down, whoever ticks, until a person starts it.
+func serviceIsStoppedByCommands(t *testing.T, i *installation) {
+	if out, status := i.bareclaw("service", "start"); status != 1 || !strings.Contains(out, "`bareclaw service install`") {
+		t.Errorf("start of what is not installed: %d\n%s", status, out)
+	}
+	i.install()
+	claude := i.say("http", "pid").str("text")
+	first := i.lockFile()
+	i.does("service start", "runs already", strconv.Itoa(first.PID))
+	for _, stop := range []string{"stop", "service stop", "stop --now"} {
+		before := i.lockFile()
+		i.does(stop, "Stopped the gateway (pid "+strconv.Itoa(before.PID)+") through systemd", "1 session kept", "`bareclaw service start`")
+		if state := i.show("ActiveState"); state != "inactive" || procs.Alive(before.PID, before.Start) {
+			t.Errorf("after %s the unit is %s", stop, state)
+		}
+		if out, status := i.bareclaw("status"); status != 3 || !strings.Contains(out, "stopped by you") || !strings.Contains(out, "`bareclaw service start`") {
+			t.Errorf("status after %s: %d\n%s", stop, status, out)
+		}
+		if out, status := i.bareclaw("heartbeat", "run"); status != 0 || !strings.Contains(out, "stopped by you") || i.show("ActiveState") != "inactive" {
+			t.Errorf("a tick after %s: %d\n%s", stop, status, out)
+		}
+		i.does("service start", "Started the service, pid ")
+		i.found()
+		if now := i.say("http", "pid").str("text"); now != claude {
+			t.Errorf("claude was %s and is %s", claude, now)
+		}
+	}
+	before := i.lockFile()
+	i.does("service restart", "Restarted the service, pid ")
+	i.found()
+	if now := i.say("http", "pid").str("text"); now != claude || i.lockFile().PID == before.PID {
+		t.Errorf("claude was %s and is %s; the gateway has pid %d after %d", claude, now, i.lockFile().PID, before.PID)
+	}
+	i.does("stop --sessions", "Ended 1 session")
+	if hosts := i.hosts(); len(hosts) > 0 {
+		t.Errorf("hosts are left: %v", hosts)
+	}
+	i.systemctl("start", i.name) // a person may use systemd itself
+	i.found()
+	i.killMain()
+	if out, _ := i.bareclaw("status"); strings.Contains(out, "stopped by you") {
+		t.Errorf("a gateway that was started and has died was stopped:\n%s", out)
+	}
+	i.does("stop --sessions")
+}
+
+// serviceWithSocketIsStopped: nobody who connects starts a gateway that was stopped.
+func serviceWithSocketIsStopped(t *testing.T, i *installation) {
+	port := freePort(t)
+	i.write("work/.env", "FAKECLAUDE_LOG="+i.path("journal")+"\nBARECLAW_PORT="+port+"\n", 0o600)
+	i.env = slices.DeleteFunc(i.env, func(v string) bool { return strings.HasPrefix(v, "BARECLAW_PORT=") })
+	i.does("service install --socket", "started bareclaw.service, pid ")
+	i.found()
+	i.does("stop", "through systemd")
+	if conn, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
+		_ = conn.Close()
+		t.Error("somebody listens")
+	}
+	i.does("service start", "Started the service, pid ")
+	i.found()
+	i.does("service stop --sessions", "through systemd")
 }
 
 // serviceTakesOver installs the service where a gateway runs already.

@@ -17,6 +17,7 @@ type All struct {
 	Retry    Retry    `cmd:"" group:"message" help:"Try a message again that failed."`
 
 	Logs    Logs    `cmd:"" group:"keep" help:"Show the gateway's log."`
+	Stop    Stop    `cmd:"" group:"keep" help:"End the gateway; it stays down until you start it."`
 	Restart Restart `cmd:"" group:"keep" help:"Have a new process take over; turns in progress go on."`
 	Doctor  Doctor  `cmd:"" group:"keep" help:"Look for what is wrong, and say how to mend it."`
 	Upgrade Upgrade `cmd:"" group:"keep" help:"Put a new program in the place of this one, and go back if it does not work."`

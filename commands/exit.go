@@ -57,7 +57,7 @@ func ExitStatus(err error) int {
 		return 128 + int(signalled.Signal)
 	case misconfigured, errors.Is(err, ErrUsage):
 		return ExitUsage
-	case errors.Is(err, client.ErrUnreachable):
+	case errors.Is(err, client.ErrUnreachable), errors.Is(err, ErrNotRunning):
 		return ExitUnreachable
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted

@@ -113,7 +113,7 @@ func hostsAtWork(stateDir string) error {
 		}
 		b, err := os.ReadFile(path)
 		if err == nil && json.Unmarshal(b, &h) == nil && h.PID > 0 && procs.Alive(h.PID, h.Start) {
-			return fmt.Errorf("the session of channel %q is still at work (process %d): start the gateway and end it with Ctrl-C (SIGINT), which ends sessions too",
+			return fmt.Errorf("the session of channel %q is still at work (process %d): end it with `bareclaw stop --sessions`",
 				Line(h.Channel), h.PID)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"bareclaw/commands/doctor"
 	"bareclaw/core/config"
+	"bareclaw/internal/statelock"
 	"bareclaw/service"
 )
 
@@ -17,6 +18,9 @@ import (
 type Service struct {
 	Install   ServiceInstall   `cmd:"" help:"Install the gateway's service and start it, or bring it up to date."`
 	Uninstall ServiceUninstall `cmd:"" help:"Stop the gateway and remove its service. What it keeps, as its ledger, stays."`
+	Start     ServiceStart     `cmd:"" help:"Start the service."`
+	Stop      ServiceStop      `cmd:"" help:"Stop the service; it stays down until you start it, or the machine boots."`
+	Restart   ServiceRestart   `cmd:"" help:"Stop the service and start it; sessions go on."`
 	Status    ServiceStatus    `cmd:"" help:"Show whether the service is installed and runs."`
 }
 
@@ -32,7 +36,7 @@ type place struct {
 	Binary string `help:"Program that the service runs, if not this one." type:"path" placeholder:"FILE"`
 }
 
-func (w where) manager() service.Manager {
+func (w where) manager() service.Controller {
 	if w.System == "" {
 		return service.Local()
 	}
@@ -149,11 +153,23 @@ func (s *ServiceUninstall) Run(c *Context) error {
 		return err
 	}
 	if cfg, err := c.Config(); err == nil {
+		if err := noteUninstalled(cfg.StateDir); err != nil {
+			return err
+		}
 		s.warn(c, cfg.StateDir)
 		_, err := fmt.Fprintf(c.Out, "What the gateway keeps stays: %s, %s and your .env. Remove them if you are done with it.\n", Line(cfg.StateDir), Line(cfg.SessionFile))
 		return err
 	}
 	return nil
+}
+
+// noteUninstalled notes that a person has stopped the gateway with its service, unless
+// another one runs: the heartbeat would start the gateway again.
+func noteUninstalled(stateDir string) error {
+	if _, err := os.Stat(stateDir); err != nil || statelock.Held(stateDir) {
+		return nil //nolint:nilerr // no gateway has ever run there
+	}
+	return statelock.MarkStopped(stateDir)
 }
 
 // warn says what of the gateway goes on: sessions that a gateway which was stopped before
@@ -163,7 +179,7 @@ func (s *ServiceUninstall) warn(c *Context, stateDir string) {
 		c.say([]string{err.Error()})
 	}
 	if job, err := s.manager().Status(c.Context, service.Heartbeat, service.Spec{}); err == nil && job.Installed {
-		c.say([]string{"the heartbeat is installed, and starts the gateway again: `bareclaw heartbeat uninstall` ends that"})
+		c.say([]string{"the heartbeat is installed, and starts the gateway again after the next boot: `bareclaw heartbeat uninstall` ends that"})
 	}
 }
 

@@ -10,15 +10,17 @@ import (
 
 	"bareclaw/internal/procs"
 	"bareclaw/internal/statelock"
+	"bareclaw/service"
 )
 
 // A stopped is what is known of the last gateway when none is reached.
 type stopped struct {
 	PID       int        `json:"pid,omitempty"`
 	StartedAt *time.Time `json:"started_at,omitempty"`
-	EndedAt   *time.Time `json:"ended_at,omitempty"` // as it was told to
-	Crashed   bool       `json:"crashed"`            // it ended, and nobody had told it to
-	Hung      bool       `json:"hung"`               // its process is there
+	EndedAt   *time.Time `json:"ended_at,omitempty"`   // as it was told to
+	Crashed   bool       `json:"crashed"`              // it ended, and nobody had told it to
+	Hung      bool       `json:"hung"`                 // its process is there
+	StoppedAt *time.Time `json:"stopped_at,omitempty"` // when a person has stopped it; nothing but a person, or a boot, starts it
 	Log       string     `json:"log,omitempty"`
 }
 
@@ -34,6 +36,10 @@ func (c *Context) notRunning(asJSON bool, why error) error {
 	if err != nil {
 		return errors.Join(why, err)
 	}
+	if at, byUser := statelock.StoppedAt(cfg.StateDir); byUser && last != nil && !last.Hung {
+		last.StoppedAt, last.Crashed = &at, false
+		said = fmt.Sprintf("The gateway was stopped by you at %s, and stays down until you start it.", clock(at, time.Now()))
+	}
 	if asJSON {
 		if err := c.document(overview{Last: last}); err != nil {
 			return err
@@ -41,6 +47,13 @@ func (c *Context) notRunning(asJSON bool, why error) error {
 	} else {
 		c.tell("%s", said)
 		c.tell("Its state is in %s.", Line(cfg.StateDir))
+		if last != nil && last.StoppedAt != nil {
+			managed, err := managedBy(c.Context, service.Local(), cfg.StateDir)
+			if err != nil { // whether there is a service is not known
+				c.tell("%s", Text(err))
+			}
+			c.tell("Start it with `%s`.", managed.startCommand())
+		}
 	}
 	if last == nil {
 		return &neverRan{why}

@@ -115,7 +115,7 @@ func (u *Upgrade) replace(c *Context, gateway *client.Client, program string) er
 	h, err := statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
 	if err == nil && procs.Alive(h.PID, h.Start) { // as where XDG_RUNTIME_DIR is another one; nothing would be tried, and nobody go back
 		return fmt.Errorf("nothing was changed: the gateway's process %d is there, and cannot be reached %s. "+
-			"Is XDG_RUNTIME_DIR here what it is there? If the gateway hangs, `kill %d` ends it", h.PID, gateway.Where(), h.PID)
+			"Is XDG_RUNTIME_DIR here what it is there? If the gateway hangs, `bareclaw stop --now` ends it", h.PID, gateway.Where())
 	}
 	place, err := upgrade.PlaceOf(c.Self)
 	if err != nil {

@@ -32,6 +32,7 @@ const (
 	Parked   Outcome = "parked"         // no login, or a limit
 	Failed   Outcome = "failed"         // the message has failed, or could not be sent
 	Serves   Outcome = "gateway serves" // the agent is not to be asked: see [Asks]
+	Stopped  Outcome = "stopped"        // by a person: the gateway was left as it is
 	NotThere Outcome = "unreachable"    // the gateway could not be started, or does not answer
 )
 

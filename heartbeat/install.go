@@ -120,7 +120,7 @@ func (h Host) agree(s service.Status) error {
 	if h.Config.Heartbeat == config.HeartbeatRevive {
 		return writeConsent(h.Config.StateDir, ConsentRevive)
 	}
-	if !s.Installed || elsewhere(s, h.Config.StateDir) != "" {
+	if !s.Installed || Elsewhere(s, h.Config.StateDir) != "" {
 		return errNobodyAgreed
 	}
 	return writeConsent(h.Config.StateDir, ConsentAsk)

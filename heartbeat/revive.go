@@ -11,7 +11,6 @@ import (
 	"bareclaw/client"
 	"bareclaw/core/config"
 	"bareclaw/internal/detached"
-	"bareclaw/internal/filelock"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/procs"
 	"bareclaw/internal/statelock"
@@ -33,9 +32,12 @@ func (t *tick) revive(ctx context.Context) error {
 		}
 		if err != nil {
 			return fmt.Errorf("the gateway (pid %d, since %s) is alive but does not answer, and a second one cannot be started beside it; "+
-				"`bareclaw doctor` looks further, `kill %d` ends it: %w", holder.PID, holder.StartedAt.Format(time.RFC3339), holder.PID, err)
+				"`bareclaw doctor` looks further, `bareclaw stop --now` ends it: %w", holder.PID, holder.StartedAt.Format(time.RFC3339), err)
 		}
 		return nil
+	}
+	if at, stopped := statelock.StoppedAt(t.Config.StateDir); stopped {
+		return stoppedError{at}
 	}
 	t.woke = true
 	if has, err := t.hasService(ctx); err != nil || has {
@@ -54,6 +56,13 @@ func (t *tick) revive(ctx context.Context) error {
 		return err
 	}
 	return t.awaitReady(ctx, started.Ended)
+}
+
+// A stoppedError says that a person has stopped the gateway, which is not started then.
+type stoppedError struct{ at time.Time }
+
+func (e stoppedError) Error() string {
+	return "the gateway was stopped by you at " + e.at.Local().Format(time.DateTime) + ", and stays so until you start it, or the machine boots"
 }
 
 // find asks the gateway how it is: on its socket, and where that is not the one of our
@@ -78,14 +87,7 @@ func (t *tick) holder() (statelock.Holder, bool) {
 
 // held reports whether a gateway has the state directory, also one that has not said
 // yet who it is.
-func (t *tick) held() bool {
-	f, err := os.OpenFile(t.statePath(statelock.Name), os.O_RDWR, 0)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	return errors.Is(filelock.Try(f), filelock.ErrHeld)
-}
+func (t *tick) held() bool { return statelock.Held(t.Config.StateDir) }
 
 // hasService reports whether there is a service of this gateway. One of a gateway with
 // another state directory is none of ours.
@@ -98,16 +100,16 @@ func (t *tick) hasService(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("ask %s for the gateway's service: %w", t.Service.System(), err)
 	}
-	if other := elsewhere(s, t.Config.StateDir); other != "" {
+	if other := Elsewhere(s, t.Config.StateDir); other != "" {
 		t.log.printf("the service that is installed is that of the gateway whose state is in %q; this one's is in %q", other, t.Config.StateDir)
 		return false, nil
 	}
 	return s.Installed, nil
 }
 
-// elsewhere returns the state directory of an installed job if it is another one; empty
+// Elsewhere returns the state directory of an installed job if it is another one; empty
 // where that is not known.
-func elsewhere(s service.Status, stateDir string) string {
+func Elsewhere(s service.Status, stateDir string) string {
 	if !s.Installed || s.Dir == "" {
 		return ""
 	}

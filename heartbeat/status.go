@@ -52,7 +52,7 @@ func Look(ctx context.Context, cfg config.Config, manager service.Manager, reque
 	if job.Problem != "" {
 		s.Problems = append(s.Problems, job.Problem)
 	}
-	if s.Other = elsewhere(job, cfg.StateDir); s.Other != "" {
+	if s.Other = Elsewhere(job, cfg.StateDir); s.Other != "" {
 		s.Problems = append(s.Problems, fmt.Sprintf("The heartbeat that is installed looks after the gateway whose state is in %s. "+
 			"`bareclaw heartbeat install` has it look after this one instead.", s.Other))
 	}

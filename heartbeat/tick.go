@@ -14,12 +14,24 @@ import (
 // run goes through a tick: the gateway first, then what an earlier tick has left, then
 // the question of this slot.
 func (t *tick) run(ctx context.Context) error {
-	if err := t.revive(ctx); err != nil {
+	err := t.revive(ctx)
+	if err == nil {
+		err = t.work(ctx)
+	} else if !isStopped(err) {
 		t.log.printf("unreachable: %q", err.Error())
 		return errors.Join(err, t.book.add(t.record(NotThere, err.Error())))
 	}
-	err := t.work(ctx)
+	if isStopped(err) {
+		t.log.printf("%s", err.Error())
+		return t.book.add(t.record(Stopped, ""))
+	}
 	return errors.Join(err, t.untold)
+}
+
+// isStopped reports whether a tick ended because a person has stopped the gateway.
+func isStopped(err error) bool {
+	_, stopped := errors.AsType[stoppedError](err)
+	return stopped
 }
 
 // work does what a tick does where there is a gateway. That the user cannot be told may

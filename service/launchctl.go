@@ -187,6 +187,17 @@ func (m launchdManager) Start(ctx context.Context, job Job) error {
 	return err
 }
 
+// Stop has launchd end and forget a job until the next login.
+func (launchdManager) Stop(ctx context.Context, job Job) error { return bootout(ctx, job) }
+
+// Restart has launchd end a job and take it again.
+func (m launchdManager) Restart(ctx context.Context, job Job) error {
+	if err := bootout(ctx, job); err != nil {
+		return err
+	}
+	return m.bootstrap(ctx, job)
+}
+
 // Uninstall has launchd forget a job and removes its file.
 func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error) {
 	var did []string
@@ -229,13 +240,21 @@ func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 	switch {
 	case !s.Installed:
 	case !j.loaded:
-		s.Problem = fmt.Sprintf("%s is installed and launchd does not have it. Run `%s`.", job.label(), job.command())
+		s.Problem = fmt.Sprintf("%s is installed and launchd does not have it. Run `%s`.", job.label(), job.loadCommand())
 	case !s.Active:
 		s.Problem = fmt.Sprintf("%s does not run (last exit: %s). launchd tries it every 10 s; the log says why it ends.", job.label(), s.LastExit)
 	case !s.Current:
 		s.Problem = fmt.Sprintf("%s differs from what this program would install here. Run `%s` where the gateway's .env is.", m.dirs.plistPath(job), job.command())
 	}
 	return s, nil
+}
+
+// loadCommand is what has launchd take an installed job that it does not have.
+func (j Job) loadCommand() string {
+	if j == Heartbeat {
+		return j.command()
+	}
+	return "bareclaw service start"
 }
 
 // current compares an installed plist with what it should be, but for where and with

@@ -19,10 +19,10 @@ func Native() System {
 
 // Local returns the service manager of this user on this machine. Whether it is there
 // is for [Manager.Available] to say.
-func Local() Manager { return For(Native()) }
+func Local() Controller { return For(Native()) }
 
 // For returns a service manager of this user, by its kind.
-func For(system System) Manager {
+func For(system System) Controller {
 	dirs, err := LocalDirs()
 	switch {
 	case err != nil:
@@ -95,6 +95,12 @@ func (a absent) Status(context.Context, Job, Spec) (Status, error) {
 
 // Start cannot be.
 func (a absent) Start(context.Context, Job) error { return a.why }
+
+// Stop cannot be.
+func (a absent) Stop(context.Context, Job) error { return a.why }
+
+// Restart cannot be.
+func (a absent) Restart(context.Context, Job) error { return a.why }
 
 // ErrHeld is in the error of an installation that is complete but for the start: a
 // gateway that the service manager did not start has the state directory.

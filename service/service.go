@@ -91,3 +91,13 @@ type Manager interface {
 	// Start starts the gateway and returns when it is ready, or has the heart beat once.
 	Start(ctx context.Context, job Job) error
 }
+
+// A Controller is a Manager that also ends what it runs, and leaves it installed.
+type Controller interface {
+	Manager
+	// Stop ends the gateway, or the heartbeat's timer, and returns when it has ended.
+	// Sessions go on, files stay, and the next login or boot starts it again.
+	Stop(ctx context.Context, job Job) error
+	// Restart ends the gateway, starts it, and returns when it is ready. Sessions go on.
+	Restart(ctx context.Context, job Job) error
+}

@@ -229,6 +229,40 @@ func (m systemdManager) Start(ctx context.Context, job Job) error {
 	return startUnit(ctx, bus, gatewayUnit)
 }
 
+// Stop ends what a job consists of. What starts another unit is stopped before it.
+func (m systemdManager) Stop(ctx context.Context, job Job) error {
+	bus, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer bus.Close()
+	for _, name := range []string{socketUnit, gatewayUnit, heartbeatTimer, heartbeatUnit} {
+		if !slices.Contains(job.units(), name) {
+			continue
+		}
+		if err := stop(ctx, bus, name); err != nil {
+			return err
+		}
+		_ = bus.ResetFailedUnitContext(ctx, name) // one that was killed meanwhile has not failed
+	}
+	return nil
+}
+
+// Restart ends the service of a job and starts it. Sockets stay open.
+func (m systemdManager) Restart(ctx context.Context, job Job) error {
+	bus, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer bus.Close()
+	name := job.service()
+	_ = bus.ResetFailedUnitContext(ctx, name) // too many failures would count against this start
+	return wait(ctx, "restart "+name, func(done chan<- string) error {
+		_, err := bus.RestartUnitContext(ctx, name, "replace", done)
+		return err
+	})
+}
+
 // Uninstall ends a job and removes its files. Where systemd does not answer the files
 // go all the same.
 func (m systemdManager) Uninstall(ctx context.Context, job Job) ([]string, error) {

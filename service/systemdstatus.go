@@ -171,16 +171,24 @@ func (j Job) command() string {
 	return "bareclaw service install"
 }
 
+// startCommand is what starts an installed job.
+func (j Job) startCommand() string {
+	if j == Heartbeat {
+		return "systemctl --user restart " + heartbeatTimer
+	}
+	return "bareclaw service start"
+}
+
 func problemOf(job Job, s Status, unit map[string]any, outdated string) string {
 	name := job.units()[0]
 	enabled := text(unit, "UnitFileState") == "enabled"
 	switch {
 	case text(unit, "ActiveState") == "failed":
-		return fmt.Sprintf("%s has failed and is not tried any more (last: %s). The log says why; when that is mended run `systemctl --user restart %s`.", name, s.LastExit, name)
+		return fmt.Sprintf("%s has failed and is not tried any more (last: %s). The log says why; when that is mended run `%s`.", name, s.LastExit, job.startCommand())
 	case !s.Active && text(unit, "ActiveState") == "activating":
 		return fmt.Sprintf("%s is being started (restarts so far: %d; last: %s).", name, s.Restarts, s.LastExit)
 	case !s.Active:
-		return fmt.Sprintf("%s is installed and does not run. Run `systemctl --user start %s`.", name, name)
+		return fmt.Sprintf("%s is installed and does not run. Run `%s`.", name, job.startCommand())
 	case !enabled:
 		return fmt.Sprintf("%s does not start by itself. Run `%s`.", name, job.command())
 	case !s.Current:

@@ -60,7 +60,7 @@ func silent(h holder, err error, where string) Finding {
 			fmt.Sprintf("`kill -HUP %d`, which restarts it without losing anything", h.PID))
 	}
 	return problem("gateway_hangs", fmt.Sprintf("The gateway (pid %d) does not say how it does: %v.", h.PID, err),
-		"It may accept nothing, or nothing gets done.", fmt.Sprintf("`kill -HUP %d`; if that changes nothing, `kill -9 %d` and start it: nothing is lost", h.PID, h.PID))
+		"It may accept nothing, or nothing gets done.", fmt.Sprintf("`kill -HUP %d`; if that changes nothing, `bareclaw stop --now`, and start it: nothing is lost", h.PID))
 }
 
 // overTCP asks the gateway as a program on another socket would, with the token.

@@ -142,7 +142,7 @@ func (w *wizard) startAlone(ctx context.Context, cfg config.Config) (Outcome, er
 	case isRunning && w.wrote && !w.isRead():
 		w.running = true
 		return Outcome{}, &trouble{fmt.Sprintf("the gateway that runs (pid %d) does not read %s, and goes on with its old settings", running.PID, plain.Line(w.path)),
-			fmt.Sprintf("end it (`kill %d`) and run this again", running.PID)}
+			"end it (`bareclaw stop`) and run this again"}
 	case isRunning && w.wrote:
 		return w.restart(ctx, cfg, running)
 	case isRunning:

@@ -73,7 +73,7 @@ func heldBy(f *os.File, dir string) error {
 		return fmt.Errorf("the gateway (pid %d) that used %s has ended, and what it had started has its lock still, or begins: process %s; "+
 			"if no gateway serves in a minute, end that: kill %[3]s", h.PID, dir, strings.Join(pids, " "))
 	}
-	return fmt.Errorf("another gateway (pid %d, at %s, since %s) uses %s; end that first, with `kill %[1]d`, or set BARECLAW_STATE_DIR, BARECLAW_RUNTIME_DIR and BARECLAW_PORT to others",
+	return fmt.Errorf("another gateway (pid %d, at %s, since %s) uses %s; end that first, with `bareclaw stop`, or set BARECLAW_STATE_DIR, BARECLAW_RUNTIME_DIR and BARECLAW_PORT to others",
 		h.PID, h.Address, h.StartedAt.Format(time.RFC3339), dir)
 }
 

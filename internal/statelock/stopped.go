@@ -1,0 +1,74 @@
+package statelock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"bareclaw/internal/filelock"
+	"bareclaw/internal/procs"
+)
+
+// stoppedName is the file that says that a person has stopped the gateway.
+const stoppedName = "stopped.json"
+
+// A stop is what that file says.
+type stop struct {
+	At     time.Time `json:"at"`
+	BootID string    `json:"boot_id"` // of procs; empty where that is not known
+}
+
+// MarkStopped notes that a person has stopped the gateway of a state directory, or is
+// about to: nothing but a person starts it again before the next boot.
+func MarkStopped(dir string) error {
+	boot, _ := procs.BootID() // empty is compared like any other
+	b, err := json.Marshal(stop{At: time.Now().UTC(), BootID: boot})
+	if err == nil {
+		err = renameio.WriteFile(filepath.Join(dir, stoppedName), append(b, '\n'), 0o600, renameio.WithTempDir(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("note that the gateway is stopped: %w", err)
+	}
+	return nil
+}
+
+// ClearStopped forgets that a person has stopped the gateway: it starts, or went on.
+func ClearStopped(dir string) error {
+	if err := os.Remove(filepath.Join(dir, stoppedName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget that the gateway was stopped: %w", err)
+	}
+	return nil
+}
+
+// StoppedAt returns when a person has stopped the gateway in this boot of the machine. It
+// reports false where nobody has, and where that cannot be read: a gateway that is down
+// for no known reason is started again.
+func StoppedAt(dir string) (time.Time, bool) {
+	b, err := os.ReadFile(filepath.Join(dir, stoppedName))
+	if err != nil {
+		return time.Time{}, false
+	}
+	var s stop
+	if err := json.Unmarshal(b, &s); err != nil || s.At.IsZero() {
+		return time.Time{}, false
+	}
+	boot, _ := procs.BootID()
+	return s.At, s.BootID == boot
+}
+
+// Held reports whether a process has the lock of a state directory, also one that has not
+// said yet who it is.
+func Held(dir string) bool {
+	f, err := os.OpenFile(filepath.Join(dir, Name), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	return errors.Is(filelock.Try(f), filelock.ErrHeld)
+}

@@ -1,0 +1,41 @@
+package sessionhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+)
+
+// EndAll ends all sessions of a state directory that no daemon uses, with everything that
+// they have started, and returns when they are gone, or ctx ends. What became of a turn that
+// ran, the next daemon decides from claude's record.
+func EndAll(ctx context.Context, stateDir string) error {
+	files, err := filepath.Glob(filepath.Join(escapeGlob(filepath.Join(stateDir, "hosts")), "*.json"))
+	if err != nil {
+		return fmt.Errorf("list host records: %w", err)
+	}
+	var mu sync.Mutex // guards errs
+	var errs []error
+	var all sync.WaitGroup
+	for _, file := range files {
+		r, err := readRecord(file)
+		if err != nil {
+			continue // of a host that has just ended, or of nobody
+		}
+		all.Go(func() { // ends with ctx
+			if err := r.reap(ctx, file); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+	}
+	all.Wait()
+	left, err := Inspect(stateDir)
+	if err == nil {
+		err = left.End(ctx)
+	}
+	return errors.Join(append(errs, err)...)
+}
