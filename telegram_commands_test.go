@@ -131,18 +131,23 @@ func TestTelegramNew(t *testing.T) {
 
 func TestTelegramStop(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := newChat(t)
+	m, api, anna, chat := newChat(t)
 	g := m.start()
 	chat.Send(anna, "/stop")
 	says(chat, "Nothing is running")
 	chat.Send(anna, "echo before")
 	chat.AwaitText("before")
-	chat.Send(anna, "tool 600000 long")
+	long := chat.Send(anna, "tool 600000 long")
 	g.runs(channelOf(chat), "long")
-	sent := chat.Send(anna, "/stop")
-	m1 := says(chat, "Stopped within", "kept")
-	if m1.ReplyTo != sent.MessageID {
-		t.Errorf("the answer is a reply to %d, not to the command", m1.ReplyTo)
+	before := len(chat.FromBot())
+	chat.Send(anna, "/stop")
+	m1 := says(chat, "⏹ Stopped within", "kept")
+	if m1.ReplyTo != long.MessageID {
+		t.Errorf("it is a reply to %d, not to the message that was stopped", m1.ReplyTo)
+	}
+	m.settled(api, chat)
+	if got := texts(chat); len(chat.FromBot()) != before+1 {
+		t.Errorf("one /stop made other messages too: %q", got)
 	}
 	chat.Send(anna, "history")
 	says(chat, "echo before", "long")
@@ -159,9 +164,53 @@ func TestTelegramStopOfADeafAgent(t *testing.T) {
 	chat.Send(anna, "echo next")
 	g.eventually("a message waits", func() bool { return g.channel(channelOf(chat)).number("waiting") == 1 })
 	chat.Send(anna, "/stop")
-	note := says(chat, "Stopp")
-	becomes(t, api, chat, note.ID, "Stopped within")
-	chat.AwaitText("next")
+	note := says(chat, "Stopping…")
+	says(chat, "⏹ Stopped within", "kept", "1 message waits and is next")
+	chat.AwaitGone(note.ID)
+	answers(chat, "next")
+	m.settled(api, chat)
+	if got := texts(chat); len(got) != 2 {
+		t.Errorf("the chat has %q", got)
+	}
+	g.balanced()
+}
+
+// A turn whose outcome does not come to the chat is answered by the command itself.
+func TestTelegramStopOfAnothersTurn(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t)
+	g := m.start()
+	g.tell("tg-7", "tool 600000 long")
+	g.runs("tg-7", "long")
+	sent := chat.Send(anna, "/stop")
+	if note := says(chat, "Stopped within", "kept"); note.ReplyTo != sent.MessageID {
+		t.Errorf("the answer is a reply to %d, not to the command", note.ReplyTo)
+	}
+	m.settled(api, chat)
+	if got := texts(chat); len(got) != 1 {
+		t.Errorf("the chat has %q", got)
+	}
+	g.balanced()
+}
+
+// A daemon that is killed while it stops a turn leaves no word of that behind.
+func TestTelegramStopAndKill(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newChat(t, "FAKECLAUDE_IGNORE_INTERRUPT=1")
+	g := m.start()
+	chat.Send(anna, "mute")
+	g.runs(channelOf(chat), "mute")
+	chat.Send(anna, "/stop")
+	note := says(chat, "Stopping…")
+	g.delivered() // else it may be there twice
+	g.kill()
+	g = m.start()
+	chat.AwaitGone(note.ID)
+	says(chat, "⏹ ")
+	m.settled(api, chat)
+	if got := texts(chat); len(got) != 1 {
+		t.Errorf("the chat has %q", got)
+	}
 	g.balanced()
 }
 

@@ -19,6 +19,7 @@ type edit struct {
 	Message  int    `json:"message,omitempty"`  // either its id,
 	Of       string `json:"of,omitempty"`       // or the delivery that it is the last message of
 	Approval string `json:"approval,omitempty"` // to what this approval looks like when it is sent, by default where it is asked,
+	Remove   bool   `json:"remove,omitempty"`   // to nothing,
 	Note     Note   `json:"note"`               // or else to this
 }
 
@@ -43,7 +44,7 @@ func (a *Adapter) composeEdit(ctx context.Context, d core.Delivery) ([]part, err
 	if e.Approval != "" {
 		return a.composeApprovalEdit(ctx, e.Approval, e.Message)
 	}
-	to := &editPart{message: e.Message, document: markdown.Render(e.Note.Text), buttons: e.Note.Buttons}
+	to := &editPart{message: e.Message, document: markdown.Render(e.Note.Text), buttons: e.Note.Buttons, remove: e.Remove}
 	if e.Of != "" {
 		sent, err := a.sentAs(ctx, e.Of)
 		if err != nil {
@@ -82,9 +83,17 @@ type editPart struct {
 	message  int
 	document markdown.Document
 	buttons  [][]Button
+	remove   bool // it is taken away instead
 }
 
 func (e *editPart) send(ctx context.Context, c *client, to place) (int, error) {
+	if e.remove && e.message != 0 {
+		_, err := c.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: to.chat, MessageID: e.message})
+		if refused(err, "message to delete not found", "message can't be deleted") {
+			err = nil
+		}
+		return 0, err
+	}
 	pieces := e.document.Split(maxText)
 	if e.message == 0 || len(pieces) == 0 {
 		return 0, nil

@@ -22,6 +22,12 @@ func (a *Adapter) composeReply(ctx context.Context, d core.Delivery) ([]part, er
 		}
 		r.Text = carrier.Reply.Text
 	}
+	switch stopped, err := a.stoppedText(ctx, &m); {
+	case err != nil:
+		return nil, err
+	case stopped != "":
+		r.Text = stopped
+	}
 	edit, err := a.adopted(ctx, d.ID)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ const tidyEvery = time.Hour
 func (a *Adapter) tidy(ctx context.Context) {
 	for ctx.Err() == nil {
 		var old []core.RecordRange
-		for _, prefix := range []string{recordRef, recordSource, recordAdopted, recordEdit, recordAnswers, recordReply, recordCooldown} {
+		for _, prefix := range []string{recordRef, recordSource, recordAdopted, recordEdit, recordAnswers, recordReply, recordCooldown, recordStop, recordStopped} {
 			old = append(old, core.RecordRange{Owner: Name, Prefix: prefix, Before: time.Now().Add(-refKept)})
 		}
 		if err := a.o.Core.ForgetRecords(ctx, old...); err != nil && ctx.Err() == nil {
