@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"bareclaw/upgrade"
 )
 
 // copySource copies what is compiled and embedded into a directory of its own.
@@ -115,5 +118,16 @@ func TestRestartBuilds(t *testing.T) {
 	g.waitEnd()
 	if hosts := m.hosts(); len(hosts) != 0 {
 		t.Errorf("hosts left after Ctrl-C: %v", hosts)
+	}
+
+	// What was built is installed, as docs/operations.md has it, where its state is in the usual place.
+	m.write("home/.local/bin/bareclaw", "an older one", 0o755)
+	if err := errors.Join(os.MkdirAll(m.path("home/.local/state"), 0o700), os.Symlink(m.path("state"), m.path("home/.local/state/bareclaw"))); err != nil {
+		t.Fatal(err)
+	}
+	m.asPrinted(printed(t, "docs/operations.md", "install -m 755"))
+	newer, err := upgrade.Sum(m.path("state/bin/bareclaw"))
+	if installed, failed := upgrade.Sum(m.path("home/.local/bin/bareclaw")); err != nil || failed != nil || installed != newer {
+		t.Errorf("installed was another program than was built: %v, %v", err, failed)
 	}
 }

@@ -19,7 +19,7 @@ func TestTelegramPage(t *testing.T) {
 	needCurl(t)
 	var commands []string
 	for _, b := range blocks(t, "docs/telegram.md") {
-		if b.lang == "sh" {
+		if b.isCommand() && b.marker == "" {
 			commands = append(commands, b.text)
 		}
 	}

@@ -15,10 +15,14 @@ import (
 	"testing"
 )
 
-// A fenced block of a document.
+// A fenced block of a document. Its marker is the comment in the line before it, if that says
+// how the block is tested, or why it is not executed.
 type fenced struct {
-	lang, text string
+	lang, text, marker string
 }
+
+// isCommand reports whether the block is for a shell.
+func (b fenced) isCommand() bool { return b.lang == "sh" || b.lang == "bash" }
 
 // blocks returns the fenced blocks of a document in order.
 func blocks(t testing.TB, file string) []fenced {
@@ -33,10 +37,23 @@ func blocks(t testing.TB, file string) []fenced {
 // fencedIn returns the fenced blocks of a text in order.
 func fencedIn(text string) []fenced {
 	var all []fenced
-	for _, m := range regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
-		all = append(all, fenced{lang: m[1], text: m[2]})
+	block := regexp.MustCompile("(?ms)(?:^<!-- ((?:tested by|not executed:) [^\n]*) -->\n)?^```([a-z]*)\n(.*?)^```$")
+	for _, m := range block.FindAllStringSubmatch(text, -1) {
+		all = append(all, fenced{marker: m[1], lang: m[2], text: m[3]})
 	}
 	return all
+}
+
+// printed returns the commands of a document that have this in them.
+func printed(t testing.TB, file, piece string) string {
+	t.Helper()
+	for _, b := range blocks(t, file) {
+		if b.isCommand() && strings.Contains(b.text, piece) {
+			return b.text
+		}
+	}
+	t.Fatalf("%s has no commands with %q", file, piece)
+	return ""
 }
 
 // An example is a command of the README with the output shown below it, if any.
@@ -52,7 +69,7 @@ func readmeExamples(t *testing.T) []example {
 	all := blocks(t, "README.md")
 	var examples []example
 	for i, b := range all {
-		if b.lang != "sh" {
+		if !b.isCommand() || b.marker != "" {
 			continue
 		}
 		e := example{command: b.text}
