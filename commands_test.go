@@ -420,7 +420,7 @@ func TestApprovalCommands(t *testing.T) {
 		m.command(commands.ExitFailed, "approvals", "show", "none").tells("no approval whose id begins with none")
 		m.command(commands.ExitOK, "status").shows("Waits for a decision", id[:8], "1 approval to decide")
 		m.command(commands.ExitOK, append([]string{"approvals", args[0], id[:8]}, args[1:]...)...).shows("Bash: ask ls")
-		i.wait(commands.ExitOK)
+		i.ends(commands.ExitOK)
 	}
 	decide("deny", "--message", "not now")
 	decide("allow")

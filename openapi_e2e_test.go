@@ -80,9 +80,10 @@ func provokeMessages(g *gateway) {
 	id := g.tell("http", "echo later")
 	g.outcome(id)
 	g.must("GET", "/messages/"+id+"/trace", nil, 200)
+	g.must("GET", "/messages/"+id+"/content", nil, 200)
 	g.must("GET", "/messages/"+id+"?wait=never", nil, 400)
 	g.stream("GET", "/messages/"+id+"/events", nil).want("result")
-	for _, path := range []string{"/messages/none", "/messages/none/events", "/messages/none/trace"} {
+	for _, path := range []string{"/messages/none", "/messages/none/content", "/messages/none/events", "/messages/none/trace"} {
 		g.must("GET", path, nil, 404)
 	}
 	g.must("DELETE", "/messages/none", nil, 404)
