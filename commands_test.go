@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,8 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"bareclaw/client"
 	"bareclaw/commands"
+	"bareclaw/core"
+	"bareclaw/core/ledger"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/procs"
 )
@@ -129,8 +134,32 @@ func (m *machine) command(status int, args ...string) *invocation {
 	return m.invoke(nil, args...).wait(status)
 }
 
-// hostile is a channel whose name gives commands to a terminal that shows it.
+// hostile is a channel whose name gives commands to a terminal that shows it. A gateway
+// refuses a new channel of that name, but an older one may have left it.
 const hostile = "evil\u202e]/name %s"
+
+// seedChannels writes a cancelled message of each channel into the ledger, as an older
+// gateway may have left it. No daemon runs.
+func (m *machine) seedChannels(keys ...string) {
+	m.t.Helper()
+	l, err := ledger.Open(m.path("state/ledger.db"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	var c core.Change
+	for _, key := range keys {
+		id := core.MessageID(uuid.NewString())
+		c.Accept = append(c.Accept, &core.Message{
+			ID: id, Channel: core.ChannelKey(key), Mode: core.Collect, Content: core.Content{Text: "seed"}, ReceivedAt: time.Now(), State: core.Waiting,
+		})
+		c.Settle = append(c.Settle, core.Settlement{ID: id, EndedAt: time.Now(), Reply: core.Reply{State: core.Cancelled}.Complete()})
+	}
+	written := make(chan error, 1)
+	l.Write(c, func(err error) { written <- err })
+	if err := errors.Join(<-written, l.Close()); err != nil {
+		m.t.Fatal(err)
+	}
+}
 
 // begins waits until a turn with that text has begun.
 func (m *machine) begins(text string) {
@@ -327,6 +356,11 @@ func TestChannelCommands(t *testing.T) {
 	g := m.start()
 	g.http.Transport = bearer{g.http.Transport, "sesame"}
 	m.command(commands.ExitOK, "channels").prints("").tells("no channel yet")
+	m.command(commands.ExitFailed, "send", hostile, "echo hi").prints("").tells("U+202E")
+	g.signal(syscall.SIGTERM)
+	m.seedChannels(hostile)
+	g = m.start()
+	g.http.Transport = bearer{g.http.Transport, "sesame"}
 	m.command(commands.ExitOK, "send", hostile, "echo hi").prints("hi\n")
 	m.command(commands.ExitOK, "send", "desk", "echo hi").prints("hi\n")
 	m.command(commands.ExitOK, "channels").shows("CHANNEL", "evil\uFFFD]/name %s", "desk", "ready")
@@ -441,9 +475,11 @@ func TestStatusIsOneScreen(t *testing.T) {
 	m.command(commands.ExitUnreachable, "status").prints("").tells("No gateway has run here yet", "bareclaw init", "bareclaw serve")
 	g := m.start()
 	m.command(commands.ExitOK, "status").shows("No channel yet")
-	for range 12 {
-		g.say("long-"+strings.Repeat("name", 20)+hostile+strings.Repeat("x", len(m.journal())), "echo x")
+	g.signal(syscall.SIGTERM)
+	for i := range 12 {
+		m.seedChannels("long-" + strings.Repeat("name", 20) + hostile + strings.Repeat("x", i))
 	}
+	g = m.start()
 	_, finish := g.occupy("desk")
 	i := m.command(commands.ExitOK, "status").shows("gateway", "version", "address", g.base, "of $5.00", "desk", "running", "13 accepted")
 	for line := range strings.Lines(i.out.String()) {
