@@ -40,6 +40,9 @@ func places(usd float64) int {
 	return n
 }
 
+// Round rounds an amount that is a sum, or a difference of sums, to what is not noise.
+func Round(usd float64) float64 { return math.Round(usd*1e9) / 1e9 }
+
 func round(usd float64, decimals int) float64 {
 	f, err := strconv.ParseFloat(strconv.FormatFloat(usd, 'f', decimals, 64), 64)
 	if err != nil { // no number can be read back differently
