@@ -81,13 +81,14 @@ func TestHealthWhileParked(t *testing.T) {
 			says:  []string{`"desk"`, "usage limit"},
 		},
 		"budget": {
-			settings: []string{noon(), "BARECLAW_DAILY_BUDGET_USD=0.01"},
+			settings: []string{noon(), "BARECLAW_DAILY_BUDGET_USD=0.015"},
 			provoke: func(g *gateway) {
 				g.say("desk", "echo spent")
+				g.say("desk", "echo more than there is")
 				g.must("POST", "/message", obj{"channel": "desk", "text": "echo later"}, 202)
 			},
 			waits: true, alone: true,
-			says: []string{`"desk"`, "daily budget", "raise BARECLAW_DAILY_BUDGET_USD"},
+			says: []string{`"desk"`, "daily budget of $0.015", "($0.02 spent today)", "raise BARECLAW_DAILY_BUDGET_USD"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,6 +113,7 @@ func TestHealthWhileParked(t *testing.T) {
 			health("parked", "degraded", row.says...)
 			m.command(commands.ExitOK, "status").shows("degraded", "parked")
 			if row.alone {
+				m.command(commands.ExitOK, "status").shows("$0.02 of $0.015\n")
 				return
 			}
 			running, finish := g.occupy("other")

@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
+
+	"bareclaw/internal/money"
 )
 
 // A scheduleView is a schedule as the API shows it.
@@ -84,7 +86,7 @@ func (v *scheduleView) print(out io.Writer) error {
 	field("missed", Line(v.Missed))
 	field("precheck", Line(v.Precheck))
 	if v.Budget > 0 {
-		field("budget", fmt.Sprintf("$%g a day", v.Budget))
+		field("budget", money.Text(v.Budget)+" a day")
 	}
 	field("text", Line(v.Text))
 	for i, o := range v.Occurrences {

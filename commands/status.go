@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bareclaw/client"
+	"bareclaw/internal/money"
 	"bareclaw/internal/screen"
 	"bareclaw/internal/statelock"
 )
@@ -149,7 +150,8 @@ func gatewayFacts(h *client.Health, address string, colours screen.Palette, now 
 	add("sessions", sessions, nil)
 	today := dollars(h.Spending.SpentUSD)
 	if h.Spending.LimitUSD > 0 {
-		today += " of " + dollars(h.Spending.LimitUSD)
+		spent, limit := money.OfLimit(h.Spending.SpentUSD, h.Spending.LimitUSD)
+		today = spent + " of " + limit
 	}
 	add("cost today", today, unless(h.Spending.LimitUSD == 0 || h.Spending.SpentUSD < h.Spending.LimitUSD, colours.Bad))
 	if h.Ledger != nil {

@@ -2,9 +2,10 @@ package core
 
 import (
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
+
+	"bareclaw/internal/money"
 )
 
 // Spending is what turns and background results of all channels have cost on one day.
@@ -82,18 +83,10 @@ func (l *lane) affordable() bool {
 func (l *lane) budgetPark(now time.Time) *park {
 	b := &l.m.budget
 	until := nextDay(now)
+	spent, limit := money.OfLimit(b.on(Day(now)), b.limit)
 	return &park{
 		code: parkedForBudget, firm: true, since: now, until: until, due: time.Now().Add(until.Sub(now)),
 		why: fmt.Sprintf("The daily budget of %s (BARECLAW_DAILY_BUDGET_USD) is used up (%s spent today). What waits runs at %s.",
-			dollars(b.limit), dollars(b.on(Day(now))), until.Format(parkStamp)),
+			limit, spent, until.Format(parkStamp)),
 	}
-}
-
-// dollars shows an amount with two decimals, or as many more as a small one needs.
-func dollars(usd float64) string {
-	decimals := 2
-	for small := usd; small > 0 && small < 0.1 && decimals < 9; small *= 10 {
-		decimals++
-	}
-	return "$" + strconv.FormatFloat(usd, 'f', decimals, 64)
 }

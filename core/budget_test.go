@@ -244,15 +244,6 @@ func TestNextDay(t *testing.T) {
 	}
 }
 
-func TestDollars(t *testing.T) {
-	t.Parallel()
-	for usd, want := range map[float64]string{0: "$0.00", 20: "$20.00", 1.005: "$1.00", 0.5: "$0.50", 0.25: "$0.25", 0.0123: "$0.012", 0.00005: "$0.000050", 123456.789: "$123456.79"} {
-		if got := dollars(usd); got != want {
-			t.Errorf("%v is shown as %s, want %s", usd, got, want)
-		}
-	}
-}
-
 // A machine that slept has a timer that is late: the first message shows the time.
 func TestParkThatIsOver(t *testing.T) {
 	t.Parallel()

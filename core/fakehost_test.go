@@ -37,6 +37,7 @@ type fakeHost struct {
 	stopped    StopMode    // how it was asked to end
 	deaf       bool        // does not end when it is stopped
 	keeps      bool        // acknowledgements are lost
+	outdated   bool        // it was started by another program
 	turn       chan TurnID // what is handed over, for scripts
 	stop       chan struct{}
 	gone       chan struct{} // closed when ended
@@ -47,7 +48,7 @@ func (h *fakeHost) connectLocked(by *life) *fakeSession {
 		h.client.cutLocked()
 	}
 	s := &fakeSession{h: h, life: by, events: make(chan []Event, 1), quit: make(chan struct{}), info: SessionInfo{
-		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready, Said: h.next, Replays: h.next > h.acked,
+		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready, Said: h.next, Replays: h.next > h.acked, Outdated: h.outdated,
 		Turns: slices.Clone(h.turns), Working: slices.Clone(h.working), Requests: slices.Clone(h.requests), Tasks: h.tasks, Settings: h.launch.Settings.Fingerprint(),
 	}}
 	h.client = s

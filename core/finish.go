@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"bareclaw/internal/money"
 )
 
 // Codes of outcomes that the gateway itself gives. The agent's own are those of
@@ -184,18 +186,25 @@ func (l *lane) count(r Reply) {
 	}
 }
 
-// logEnd writes down how turns ended: those without an answer for whoever looks
-// into the log, the others only for whoever wants to see everything.
+// logEnd logs how turns ended: a line for each message that is answered, and one for each
+// turn that is not. Neither has a text.
 func (l *lane) logEnd(fs []*flight, r Reply, now time.Time) {
-	level := slog.LevelDebug
-	if r.State != Answered {
-		level = slog.LevelInfo
-	}
-	if !l.log.Enabled(l.m.ctx, level) {
+	if !l.log.Enabled(l.m.ctx, slog.LevelInfo) {
 		return
 	}
-	for _, f := range fs {
-		l.about(f).Log(l.m.ctx, level, "turn ended", "state", r.State, "code", r.Code, "messages", len(f.items),
+	for n, f := range fs {
+		if r.State == Answered {
+			for i, it := range f.items {
+				cost := 0.0
+				if n == 0 && i == len(f.items)-1 { // the others share the turn that it paid for
+					cost = money.Round(r.CostUSD)
+				}
+				l.log.Info("message answered", "turn", string(f.turn.ID), "message", string(it.msg.ID),
+					"ms", now.Sub(f.turn.BegunAt).Milliseconds(), "cost_usd", cost)
+			}
+			continue
+		}
+		l.about(f).Info("turn ended", "state", r.State, "code", r.Code, "messages", len(f.items),
 			"ms", now.Sub(f.turn.BegunAt).Milliseconds(), "attempts", f.attempts)
 	}
 }

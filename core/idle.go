@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // endingSession is what a lane is busy with while its idle session ends.
 const endingSession = "ending the idle session"
@@ -13,13 +16,29 @@ func (l *lane) idleDue() time.Time {
 	if time.Now().Before(l.newsUntil) {
 		return l.newsUntil // to look again
 	}
-	if !l.ownTurn && (l.info.Outdated || l.differs() || l.worn() || l.parked != nil && l.parked.code == CodeNotLoggedIn) {
-		return l.heard // a new process has the new settings, a whole budget, or reads the new login
+	if !l.ownTurn && l.replaced() != "" {
+		return l.heard
 	}
 	if l.m.o.IdleTimeout <= 0 {
 		return time.Time{}
 	}
 	return l.heard.Add(l.m.o.IdleTimeout)
+}
+
+// replaced says why an unused session is ended at once, so that a new process is started
+// for the next message; empty if it may stay.
+func (l *lane) replaced() string {
+	switch {
+	case l.info.Outdated:
+		return "obsolete: it was started by another program, or with other settings of claude"
+	case l.differs():
+		return "its channel has other settings"
+	case l.worn():
+		return "the budget of a turn is begun"
+	case l.parked != nil && l.parked.code == CodeNotLoggedIn:
+		return "a new one reads the new login"
+	}
+	return ""
 }
 
 // unused reports whether the session could be ended without a loss: it has no
@@ -30,10 +49,10 @@ func (l *lane) unused() bool {
 		(len(l.pending) == 0 || l.parked != nil || l.halts > 0)
 }
 
-// endUnused ends a session that was without use for too long.
+// endUnused ends a session that was without use for too long, or is to be replaced.
 func (l *lane) endUnused() {
 	l.m.stats.idled.Add(1)
-	l.endIdle("idle")
+	l.endIdle(cmp.Or(l.replaced(), "idle"))
 }
 
 // endIdle ends the session gently; the next message resumes the conversation.

@@ -326,3 +326,24 @@ func TestNoRetirementBeforeSessionIsOpened(t *testing.T) {
 		}
 	})
 }
+
+// The log says why an unused session is ended: for a new process, or since nobody needs it.
+func TestWhyASessionIsEnded(t *testing.T) {
+	t.Parallel()
+	for why, prepare := range map[string]func(w *world, h *fakeHost){
+		`why="obsolete: it was started by another program`: func(w *world, h *fakeHost) { h.outdated = true; w.restart() },
+		`why="its channel has other settings"`:             func(w *world, _ *fakeHost) { w.set("haiku", "") },
+		`why=idle`:                                         func(w *world, _ *fakeHost) { w.after(time.Hour) },
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{IdleTimeout: time.Hour}, func(t *testing.T, w *world) {
+				prepare(w, w.works())
+				w.after(time.Minute)
+				if log := w.log.String(); strings.Count(log, `msg="session is ended"`) != 1 || !strings.Contains(log, why) {
+					t.Errorf("the log does not say %s:\n%s", why, log)
+				}
+			})
+		})
+	}
+}

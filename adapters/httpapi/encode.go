@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"bareclaw/core"
+	"bareclaw/internal/money"
 )
 
 // stampLayout is RFC 3339 in UTC with microseconds.
@@ -76,7 +76,7 @@ func appendReply(b []byte, r *core.Reply) []byte {
 	}
 	b = member(b, `,"into":`, r.Into)
 	if r.CostUSD > 0 {
-		b = strconv.AppendFloat(append(b, `,"cost_usd":`...), nanodollars(r.CostUSD), 'g', -1, 64)
+		b = strconv.AppendFloat(append(b, `,"cost_usd":`...), money.Round(r.CostUSD), 'g', -1, 64)
 	}
 	b = member(b, `,"error":`, r.Error)
 	b = member(b, `,"code":`, r.Code)
@@ -93,10 +93,6 @@ func appendReply(b []byte, r *core.Reply) []byte {
 	}
 	return b
 }
-
-// nanodollars rounds an amount that is a sum, or a difference of sums, to what is
-// not noise.
-func nanodollars(usd float64) float64 { return math.Round(usd*1e9) / 1e9 }
 
 func appendNotice(b []byte, n core.Notice) []byte {
 	b = quote(append(b, `{"code":`...), n.Code)

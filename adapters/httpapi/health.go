@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/money"
 )
 
 // healthTimeout bounds what a look at the gateway's health waits for its parts.
@@ -80,9 +81,9 @@ type ledgerHealth struct {
 func (s *Server) getHealth(w *response, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	own, money := s.o.Health(), s.core.Stats().Spending
+	own, today := s.o.Health(), s.core.Stats().Spending
 	h := showHealth(own)
-	h.Spending = spendingHealth{Day: money.Day, SpentUSD: nanodollars(money.Spent), LimitUSD: money.Limit}
+	h.Spending = spendingHealth{Day: today.Day, SpentUSD: money.Round(today.Spent), LimitUSD: today.Limit}
 	if o, err := s.core.Overview(ctx); err == nil {
 		h.Channels, h.Hosts = showOverview(&o), hostsHealth{Alive: o.Hosts, Limit: o.Limit}
 		h.Problems = append(append(h.Problems, unkept(&o)...), o.Standstill()...)

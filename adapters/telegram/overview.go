@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/money"
 )
 
 // cmdStatus says what the chat's session is and does.
@@ -36,7 +37,7 @@ func (a *Adapter) cmdStatus(ctx context.Context, c call) Note {
 	line("Model", "%s", configuredOr(own.Model))
 	line("Mode", "%s", configuredOr(own.PermissionMode))
 	line("Rules", "%d", len(own.Rules))
-	line("This chat", "%s, %s", count(used.Turns, "turn", "turns"), dollars(used.Spent))
+	line("This chat", "%s, %s", count(used.Turns, "turn", "turns"), money.Text(used.Spent))
 	if st.SessionID != "" {
 		line("Session", "%s", code(st.SessionID))
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/money"
 )
 
 const (
@@ -154,7 +155,7 @@ func endText(r core.Reply) string {
 		b.WriteString(", with the answer to another message")
 	}
 	if r.CostUSD > 0 {
-		b.WriteString(", " + dollars(r.CostUSD))
+		b.WriteString(", " + money.Text(r.CostUSD))
 	}
 	return b.String()
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/money"
 )
 
 // adapterName is shown to the agent where no adapter delivers the answer.
@@ -192,10 +192,9 @@ func (s *Scheduler) obstacle(ctx context.Context, j *Job) (string, error) {
 	if err != nil || spent < j.Budget {
 		return "", err
 	}
-	return fmt.Sprintf("Its budget of $%s a day is used up ($%s spent today).", money(j.Budget), money(spent)), nil
+	spentText, limit := money.OfLimit(spent, j.Budget)
+	return fmt.Sprintf("Its budget of %s a day is used up (%s spent today).", limit, spentText), nil
 }
-
-func money(usd float64) string { return strconv.FormatFloat(usd, 'f', -1, 64) }
 
 func (s *Scheduler) admit(ctx context.Context, key core.ChannelKey) error {
 	if s.o.Admit == nil {

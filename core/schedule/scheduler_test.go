@@ -327,7 +327,7 @@ func TestRefused(t *testing.T) {
 		}
 		dear := w.add(Request{Channel: "tg-7", Text: "/compact", When: "every 1m", Budget: 0.5})
 		w.after(3*time.Minute + time.Second)
-		if all := w.wants(dear, Refused, Sent, Sent); !strings.Contains(all[0].Why, "$0.5 a day is used up ($0.6 spent today)") {
+		if all := w.wants(dear, Refused, Sent, Sent); !strings.Contains(all[0].Why, "$0.50 a day is used up ($0.60 spent today)") {
 			t.Errorf("%+v", all)
 		}
 		s := w.memory.sent()[0]
