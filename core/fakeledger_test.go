@@ -70,6 +70,8 @@ type fakeWrite struct {
 	at     time.Time
 }
 
+func (w fakeWrite) ofTheDead() bool { return w.life != nil && w.life.dead.Load() }
+
 // A fault makes the next writes that match fail.
 type fault struct {
 	err   error
@@ -105,11 +107,11 @@ func (l *fakeLedger) run() {
 			time.Sleep(latency)
 			l.mu.Lock()
 		}
-		if w.life != nil && w.life.dead.Load() {
-			continue
-		}
 		var err error
-		if !w.marker {
+		switch {
+		case w.ofTheDead(): // it does not happen, and lets go of whoever waits for it
+			err = ErrClosed
+		case !w.marker:
 			err = l.attemptLocked(w.c)
 		}
 		l.mu.Unlock()
@@ -125,6 +127,11 @@ func (l *fakeLedger) Progress() uint64 { return l.progress.Load() }
 // for is overtaken by what somebody waits for, until it has waited for lazyPause
 // or somebody wants to read it.
 func (l *fakeLedger) nextLocked() (w fakeWrite, ok bool) {
+	if i := slices.IndexFunc(l.queue, fakeWrite.ofTheDead); i >= 0 {
+		w = l.queue[i]
+		l.queue = slices.Delete(l.queue, i, i+1)
+		return w, true
+	}
 	if l.held && l.steps == 0 && !l.closed {
 		return fakeWrite{}, false
 	}
@@ -155,6 +162,13 @@ func (l *fakeLedger) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
+	l.changed.Broadcast()
+}
+
+// look has the ledger find out which lives are dead.
+func (l *fakeLedger) look() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.changed.Broadcast()
 }
 

@@ -1,9 +1,11 @@
 package core
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -24,7 +26,7 @@ type world struct {
 	sessions *fakeSessions
 	m        *ProcessManager
 	life     *life
-	saved    []byte // what the last life has left of its feeds; nil: nothing
+	saved    *SavedFeeds // what the last life has left of its feeds; nil: nothing
 	log      strings.Builder
 }
 
@@ -60,7 +62,7 @@ func (w *world) start() {
 	o.Ledger, o.Agent, o.Sessions = ledgerOf{w.ledger, w.life}, agentOf{w.agent, w.life}, w.sessions
 	w.m = New(o)
 	if w.saved != nil {
-		if err := w.m.RestoreFeeds(w.t.Context(), w.saved); err != nil {
+		if err := w.m.RestoreFeeds(w.saved.Index, written(w.saved)); err != nil {
 			w.t.Fatal(err)
 		}
 		w.saved = nil
@@ -88,6 +90,15 @@ func (w *world) detach() {
 	}
 }
 
+// written is what RestoreFeeds asks for the updates.
+func written(s *SavedFeeds) func() (*io.SectionReader, error) {
+	return func() (*io.SectionReader, error) {
+		var b bytes.Buffer
+		err := s.WriteUpdates(&b)
+		return io.NewSectionReader(bytes.NewReader(b.Bytes()), 0, int64(b.Len())), err
+	}
+}
+
 // handOver has the next life take up the feeds too.
 func (w *world) handOver() {
 	w.t.Helper()
@@ -100,6 +111,7 @@ func (w *world) handOver() {
 // not have happened, and nothing more is heard of it.
 func (w *world) crash() {
 	w.life.dead.Store(true)
+	w.ledger.look()
 	w.agent.mu.Lock()
 	for _, h := range w.agent.hosts {
 		if h.client != nil {
