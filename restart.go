@@ -259,7 +259,7 @@ func (d *daemon) handOver(s *handover.Successor, trial *upgrade.Trial, signals <
 	d.manager.Detach()
 	d.hosts.LeaveSpares()
 	d.closeRecords()
-	d.saveFeeds()
+	saved := d.saveFeeds()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), serveTimeout, fmt.Errorf("it did not serve within %s", serveTimeout))
 	defer cancel()
 	err := s.Go()
@@ -272,6 +272,12 @@ func (d *daemon) handOver(s *handover.Successor, trial *upgrade.Trial, signals <
 		d.cut(httpapi.Restarting)
 		return fmt.Errorf("hand over to process %d: %w", s.PID(), err)
 	}
+	written := make(chan struct{})
+	go func() { // ends with what is to be written; waited for below
+		defer close(written)
+		saved.write()
+	}()
+	defer func() { <-written }()
 	d.forwardWaiting(signals)
 	if trial == nil {
 		d.lock.Release() // should the successor have to start anew, nobody else may have it

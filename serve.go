@@ -233,7 +233,7 @@ func (d *daemon) end(sig os.Signal) error {
 		}
 	} else {
 		d.leave(httpapi.ShuttingDown)
-		d.saveFeeds()
+		d.saveFeeds().write()
 	}
 	return d.describe(true)
 }

@@ -1,9 +1,11 @@
 package core
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -24,7 +26,7 @@ type world struct {
 	sessions *fakeSessions
 	m        *ProcessManager
 	life     *life
-	saved    []byte // what the last life has left of its feeds; nil: nothing
+	saved    *SavedFeeds // what the last life has left of its feeds; nil: nothing
 	log      strings.Builder
 }
 
@@ -60,7 +62,7 @@ func (w *world) start() {
 	o.Ledger, o.Agent, o.Sessions = ledgerOf{w.ledger, w.life}, agentOf{w.agent, w.life}, w.sessions
 	w.m = New(o)
 	if w.saved != nil {
-		if err := w.m.RestoreFeeds(w.t.Context(), w.saved); err != nil {
+		if err := w.m.RestoreFeeds(w.saved.Index, written(w.saved)); err != nil {
 			w.t.Fatal(err)
 		}
 		w.saved = nil
@@ -85,6 +87,15 @@ func (w *world) detach() {
 	var err error
 	if w.saved, err = w.m.SaveFeeds(); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// written is what RestoreFeeds asks for the updates.
+func written(s *SavedFeeds) func() (*io.SectionReader, error) {
+	return func() (*io.SectionReader, error) {
+		var b bytes.Buffer
+		err := s.WriteUpdates(&b)
+		return io.NewSectionReader(bytes.NewReader(b.Bytes()), 0, int64(b.Len())), err
 	}
 }
 

@@ -13,6 +13,10 @@ const (
 	// than one, as does a client that connects again.
 	keptUpdates = 2048
 	keptBytes   = 1 << 20
+	// keptTotal bounds what all feeds keep together; updateOverhead is about what an
+	// update takes besides its size.
+	keptTotal      = 32 << 20
+	updateOverhead = 256
 	// keptFor is how long a feed goes on when nobody is left who listens.
 	keptFor = 2 * time.Minute
 )
@@ -32,6 +36,9 @@ type feed struct {
 	// messages whose outcome it had not.
 	floor floor
 	owed  map[MessageID]struct{}
+
+	loading sync.Mutex // held while earlier updates are read; before mu
+	earlier *earlier   // updates that were not read yet, nil if there are none; guarded by mu
 }
 
 // A floor says up to which event of a session host a feed has everything. A host
@@ -75,6 +82,66 @@ func (f *feed) publish(u Update) {
 
 // beforeLocked is the number of the newest update that is not kept any more.
 func (f *feed) beforeLocked() uint64 { return f.last - uint64(f.kept.n) }
+
+// all returns the updates that are kept.
+func (f *feed) all() []Update {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.kept.last(f.kept.n)
+}
+
+// earlierFollowsLocked reports whether what is kept follows the updates that were not
+// read yet.
+func (f *feed) earlierFollowsLocked() bool {
+	return f.earlier != nil && f.beforeLocked() == f.earlier.last
+}
+
+// load reads the updates that an earlier process has left, if one of those after the update
+// named is among them. It blocks until that process has written them.
+func (f *feed) load(after UpdateID) {
+	f.loading.Lock()
+	defer f.loading.Unlock()
+	f.mu.Lock()
+	e := f.earlier
+	needed := f.earlierFollowsLocked() && (after.feed != f.id || after.n < e.last)
+	f.mu.Unlock()
+	if !needed {
+		return
+	}
+	updates := e.read(f.id)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	follows := f.earlierFollowsLocked()
+	f.earlier = nil
+	if !follows { // so much has happened meanwhile that they would not be kept
+		return
+	}
+	var r ring
+	for i, u := range updates {
+		u.ID = UpdateID{f.id, e.last - uint64(len(updates)-1-i)}
+		r.push(u)
+	}
+	for _, u := range f.kept.last(f.kept.n) {
+		r.push(u)
+	}
+	f.kept = r
+}
+
+// weight is about how much memory the feed holds on to.
+func (f *feed) weight() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.kept.weight()
+}
+
+// shrink drops the oldest updates until the feed weighs at most so much.
+func (f *feed) shrink(most int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.kept.weight() > most {
+		f.kept.drop()
+	}
+}
 
 // enter adds a subscriber to whom everything is new that follows the update
 // named. Nothing is lost or told twice between what is kept and what is to come.

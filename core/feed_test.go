@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -287,3 +288,47 @@ func FuzzParseUpdateID(f *testing.F) {
 }
 
 func line(s string) json.RawMessage { return json.RawMessage(`{"say": "` + s + `"}`) }
+
+// TestFeedsKeepSoMuchTogether: the feeds of many channels keep no more than keptTotal, and
+// those that keep little lose nothing.
+func TestFeedsKeepSoMuchTogether(t *testing.T) {
+	t.Parallel()
+	var h hub
+	const channels, size = 100, 10 << 10
+	small := h.subscribe("small")
+	h.publish("small", Update{Kind: UpdateEvent, Raw: make([]byte, size)})
+	for n := range 2 * keptBytes / size {
+		for i := range channels {
+			key := ChannelKey(strconv.Itoa(i))
+			if n == 0 {
+				h.subscribe(key)
+			}
+			h.publish(key, Update{Kind: UpdateEvent, Raw: make([]byte, size)})
+		}
+	}
+	total := 0
+	for _, f := range h.feeds {
+		total += f.weight()
+	}
+	if most := keptTotal + 2*keptBytes; total > most || total < keptTotal/2 {
+		t.Errorf("%d bytes are kept, want at most %d and not much less", total, most)
+	}
+	if s := h.resume("small", small.From().String()); s.Gap() || len(drain(s)) != 1 {
+		t.Error("a feed that keeps little has lost it")
+	}
+}
+
+func TestFairShare(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		weights []int
+		total   int
+		most    int
+	}{
+		{nil, 10, 10}, {[]int{4, 6}, 10, 10}, {[]int{20}, 10, 10}, {[]int{20, 20}, 10, 5}, {[]int{20, 1, 20}, 11, 5}, {[]int{0, 9, 2}, 10, 8},
+	} {
+		if got := fairShare(c.weights, c.total); got != c.most {
+			t.Errorf("fairShare(%v, %d) = %d, want %d", c.weights, c.total, got, c.most)
+		}
+	}
+}

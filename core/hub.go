@@ -1,7 +1,10 @@
 package core
 
 import (
+	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -9,6 +12,7 @@ import (
 type hub struct {
 	mu    sync.RWMutex
 	feeds map[ChannelKey]*feed
+	fresh atomic.Int64 // about how much memory updates took since all was last bounded
 }
 
 // subscribe sees what happens from now on.
@@ -19,6 +23,10 @@ func (h *hub) subscribe(key ChannelKey) *Subscription {
 // resume sees what happened after the update with that id, and from now on.
 func (h *hub) resume(key ChannelKey, after string) *Subscription {
 	id, _ := ParseUpdateID(after) // of none that is known, if it is no id at all
+	if f := h.feed(key); f != nil {
+		f.load(id) // not with the lock of all feeds: it may take a while
+		h.grown(keptBytes)
+	}
 	return h.enter(key, func(*feed) UpdateID { return id })
 }
 
@@ -71,22 +79,60 @@ func (h *hub) listening(key ChannelKey) bool { return h.feed(key) != nil }
 func (h *hub) publish(key ChannelKey, u Update) {
 	if f := h.feed(key); f != nil {
 		f.publish(u)
+		h.grown(u.size() + updateOverhead)
 	}
+}
+
+// grown notes that feeds keep more than before, and now and then sees to it that all of
+// them together keep at most keptTotal.
+func (h *hub) grown(n int) {
+	if h.fresh.Add(int64(n)) < keptBytes {
+		return
+	}
+	h.fresh.Store(0)
+	h.mu.RLock()
+	feeds := slices.Collect(maps.Values(h.feeds))
+	h.mu.RUnlock()
+	weights := make([]int, len(feeds))
+	for i, f := range feeds {
+		weights[i] = f.weight()
+	}
+	most := fairShare(weights, keptTotal)
+	for i, f := range feeds {
+		if weights[i] > most {
+			f.shrink(most)
+		}
+	}
+}
+
+// fairShare returns what each of those may have at most that together have too much: the
+// largest give up what is too much.
+func fairShare(weights []int, total int) (most int) {
+	left := total
+	ascending := slices.Sorted(slices.Values(weights))
+	for i, w := range ascending {
+		if most = left / (len(ascending) - i); w > most {
+			return most
+		}
+		left -= w
+	}
+	return total
 }
 
 // publishWith is publish together with what others learn from by another way: who knows
 // that and subscribes then does not see the updates. It must not call the hub.
 func (h *hub) publishWith(also func(), key ChannelKey, updates []Update) {
 	h.mu.RLock() // nobody enters meanwhile
-	defer h.mu.RUnlock()
 	also()
-	f := h.feeds[key]
-	if f == nil {
-		return
+	grown := 0
+	if f := h.feeds[key]; f != nil {
+		for _, u := range updates {
+			f.publish(u)
+			grown += u.size() + updateOverhead
+		}
 	}
-	for _, u := range updates {
-		f.publish(u)
-	}
+	h.mu.RUnlock()
+	h.grown(grown)
 }
 
 // published returns up to which event of the host the channel's feed has

@@ -110,6 +110,7 @@ func (m *ProcessManager) Recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read open messages: %w", err)
 	}
+	m.publishOwed(ctx, messages)
 	approvals, err := m.o.Ledger.PendingApprovals(ctx)
 	if err != nil {
 		return fmt.Errorf("read pending approvals: %w", err)

@@ -23,6 +23,9 @@ func (r *ring) push(u Update) {
 	}
 }
 
+// weight is about how much memory the updates take.
+func (r *ring) weight() int { return r.bytes + r.n*updateOverhead }
+
 func (r *ring) drop() {
 	r.bytes -= r.slots[r.head].size()
 	r.slots[r.head] = Update{}

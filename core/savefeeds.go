@@ -1,78 +1,191 @@
 package core
 
 import (
-	"bytes"
+	"bufio"
+	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"maps"
+	"os"
+	"slices"
+	"sync"
 	"time"
 )
 
 // savedVersion is raised when a saved feed changes its meaning.
-const savedVersion = 1
+const savedVersion = 2
 
-// savedFeeds is what one process leaves of its feeds to the next.
-type savedFeeds struct {
+// savedIndex is what one process leaves of its feeds to the next, besides their updates:
+// so little that the next one reads it before it serves.
+type savedIndex struct {
 	Version int
 	At      time.Time
 	Feeds   map[ChannelKey]savedFeed
 }
 
 type savedFeed struct {
-	ID      uint64
-	Last    uint64
-	Floor   floor
-	Owed    []MessageID // accepted here, their outcome not published
-	Updates []savedUpdate
+	ID    uint64
+	Last  uint64
+	Kept  int // updates that can be had of it
+	Floor floor
+	Owed  []MessageID // accepted here, their outcome not published
 }
 
-// A savedUpdate keeps the agent's line as bytes: as JSON it would be formatted anew.
-type savedUpdate struct {
-	Update
-	Raw []byte
+// SavedFeeds is what [ProcessManager.Resume] knows, for the process that comes next.
+type SavedFeeds struct {
+	// Index is needed by [ProcessManager.RestoreFeeds].
+	Index []byte
+
+	feeds map[ChannelKey]*feed
 }
 
 // SaveFeeds returns what [ProcessManager.Resume] knows, for the process that comes
 // next; nil if that is nothing. It is for one that has detached, and good for one
 // process only, and soon.
-func (m *ProcessManager) SaveFeeds() ([]byte, error) {
-	all := savedFeeds{Version: savedVersion, At: m.o.Now(), Feeds: map[ChannelKey]savedFeed{}}
-	owed := m.desk.untold()
+func (m *ProcessManager) SaveFeeds() (*SavedFeeds, error) {
 	m.hub.mu.RLock()
-	feeds := maps.Clone(m.hub.feeds)
+	s := &SavedFeeds{feeds: maps.Clone(m.hub.feeds)}
 	m.hub.mu.RUnlock()
-	if len(feeds) == 0 {
+	if len(s.feeds) == 0 {
 		return nil, nil
 	}
-	for key, f := range feeds {
+	all := savedIndex{Version: savedVersion, At: m.o.Now(), Feeds: make(map[ChannelKey]savedFeed, len(s.feeds))}
+	owed := m.desk.untold()
+	for key, f := range s.feeds {
 		all.Feeds[key] = f.save(owed[key])
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // what a tool is to be called with stays as it is
-	if err := enc.Encode(all); err != nil {
+	var err error
+	if s.Index, err = json.Marshal(all); err != nil {
 		return nil, fmt.Errorf("save feeds: %w", err)
 	}
-	return b.Bytes(), nil
+	return s, nil
 }
 
 func (f *feed) save(owed []MessageID) savedFeed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := savedFeed{ID: f.id, Last: f.last, Floor: f.floor, Owed: owed, Updates: make([]savedUpdate, 0, f.kept.n)}
-	for _, u := range f.kept.last(f.kept.n) {
-		s.Updates = append(s.Updates, savedUpdate{u, u.Raw})
+	kept := f.kept.n
+	if f.earlierFollowsLocked() {
+		kept += f.earlier.n
 	}
-	return s
+	return savedFeed{ID: f.id, Last: f.last, Kept: kept, Floor: f.floor, Owed: owed}
+}
+
+// A savedSection says where the updates of a feed stand in what WriteUpdates writes. The
+// sections are followed by all of these as JSON, the length of that, and savedEnd: what
+// was written in part is known by its end.
+type savedSection struct {
+	ID     uint64
+	Offset int64
+	Length int64
+}
+
+const (
+	savedEnd     = "bcfeeds2"
+	savedTrailer = 8 + len(savedEnd)
+)
+
+// WriteUpdates writes the updates that the feeds keep. That takes time, and nobody needs
+// them before a client comes back that has not seen them.
+func (s *SavedFeeds) WriteUpdates(to io.Writer) error {
+	w := &countingWriter{w: bufio.NewWriterSize(to, 1<<18)}
+	table := make(map[ChannelKey]savedSection, len(s.feeds))
+	for key, f := range s.feeds {
+		f.load(UpdateID{}) // what the process before this one has left is handed on
+		begin := w.n
+		for _, u := range f.all() {
+			if err := writeUpdate(w, u); err != nil {
+				return fmt.Errorf("save the updates of channel %q: %w", key, err)
+			}
+		}
+		table[key] = savedSection{f.id, begin, w.n - begin}
+	}
+	b, err := json.Marshal(table)
+	if err == nil {
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(b))), savedEnd...)
+		_, err = w.Write(b)
+	}
+	if err = cmp.Or(err, w.w.Flush()); err != nil {
+		return fmt.Errorf("save the updates of feeds: %w", err)
+	}
+	return nil
+}
+
+type countingWriter struct {
+	w *bufio.Writer
+	n int64
+}
+
+func (w *countingWriter) Write(b []byte) (int, error) {
+	n, err := w.w.Write(b)
+	w.n += int64(n)
+	return n, err
+}
+
+// writeUpdate writes an update with the agent's line as it is: as JSON it would be
+// formatted anew.
+func writeUpdate(w io.Writer, u Update) error {
+	raw := u.Raw
+	u.Raw = nil
+	b, err := json.Marshal(u)
+	if err != nil {
+		return err
+	}
+	for _, part := range [][]byte{b, raw} {
+		if _, err := w.Write(binary.AppendUvarint(nil, uint64(len(part)))); err != nil {
+			return err
+		}
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readUpdates reads what writeUpdate has written.
+func readUpdates(b []byte) (all []Update, err error) {
+	part := func() []byte {
+		n, used := binary.Uvarint(b)
+		if used <= 0 || n > uint64(len(b)-used) {
+			err = io.ErrUnexpectedEOF
+			return nil
+		}
+		b = b[used:]
+		p := b[:n:n]
+		b = b[n:]
+		return p
+	}
+	for len(b) > 0 {
+		var u Update
+		doc := part()
+		raw := part()
+		if err == nil {
+			err = json.Unmarshal(doc, &u)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if u.Raw = nil; len(raw) > 0 {
+			u.Raw = raw
+		}
+		all = append(all, u)
+	}
+	return all, nil
 }
 
 // RestoreFeeds takes over what an earlier process has saved, and comes before
-// Recover. Numbers go on where they ended, and outcomes are published that the
-// earlier process could only write down. What is too old is left.
-func (m *ProcessManager) RestoreFeeds(ctx context.Context, saved []byte) error {
-	var all savedFeeds
-	if err := json.Unmarshal(saved, &all); err != nil {
+// Recover. Numbers go on where they ended. What is too old is left.
+//
+// The updates are not read before somebody resumes a channel who has not seen them; open
+// is then called once, and may block until the earlier process has written them.
+func (m *ProcessManager) RestoreFeeds(index []byte, open func() (*io.SectionReader, error)) error {
+	var all savedIndex
+	if err := json.Unmarshal(index, &all); err != nil {
 		return fmt.Errorf("read saved feeds: %w", err)
 	}
 	if all.Version != savedVersion {
@@ -81,33 +194,129 @@ func (m *ProcessManager) RestoreFeeds(ctx context.Context, saved []byte) error {
 	if age := m.o.Now().Sub(all.At); age < -keptFor || age > keptFor { // also by a clock that was set
 		return nil
 	}
+	from := &savedUpdates{open: open, log: m.o.Log}
 	for key, s := range all.Feeds {
-		if s.ID == 0 || uint64(len(s.Updates)) > s.Last {
-			return fmt.Errorf("read saved feeds: that of channel %q has the id %d and %d of %d updates", key, s.ID, len(s.Updates), s.Last)
+		if s.ID == 0 || s.Kept < 0 || uint64(s.Kept) > s.Last {
+			return fmt.Errorf("read saved feeds: that of channel %q has the id %d and %d of %d updates", key, s.ID, s.Kept, s.Last)
 		}
-		f := s.restore()
-		for _, id := range s.Owed {
-			if msg, err := m.o.Ledger.Message(ctx, id); err == nil && msg.State.Final() {
-				f.publish(Update{At: msg.EndedAt, Kind: UpdateResult, Turn: msg.Turn, Message: &msg})
-				delete(f.owed, id)
-			}
-		}
-		m.hub.adopt(key, f)
+		m.hub.adopt(key, s.restore(key, from))
 	}
 	return nil
 }
 
-func (s *savedFeed) restore() *feed {
-	f := &feed{id: s.ID, floor: s.Floor, leftAt: time.Now(), owed: make(map[MessageID]struct{}, len(s.Owed))}
-	f.last = s.Last - uint64(len(s.Updates))
-	for _, u := range s.Updates {
-		u.Update.Raw = u.Raw
-		f.publish(u.Update)
+func (s *savedFeed) restore(key ChannelKey, from *savedUpdates) *feed {
+	f := &feed{id: s.ID, last: s.Last, floor: s.Floor, leftAt: time.Now(), owed: make(map[MessageID]struct{}, len(s.Owed))}
+	if s.Kept > 0 {
+		f.earlier = &earlier{key: key, last: s.Last, n: s.Kept, from: from}
 	}
 	for _, id := range s.Owed {
 		f.owed[id] = struct{}{}
 	}
 	return f
+}
+
+// publishOwed publishes the outcomes that an earlier process could only write down. Those
+// of open messages come by themselves.
+func (m *ProcessManager) publishOwed(ctx context.Context, open []Message) {
+	waits := make(map[MessageID]struct{}, len(open))
+	for i := range open {
+		waits[open[i].ID] = struct{}{}
+	}
+	m.hub.mu.RLock()
+	feeds := maps.Clone(m.hub.feeds)
+	m.hub.mu.RUnlock()
+	for _, f := range feeds {
+		f.mu.Lock()
+		owed := slices.Collect(maps.Keys(f.owed))
+		f.mu.Unlock()
+		for _, id := range owed {
+			if _, ok := waits[id]; ok {
+				continue
+			}
+			if msg, err := m.o.Ledger.Message(ctx, id); err == nil && msg.State.Final() {
+				f.publish(Update{At: msg.EndedAt, Kind: UpdateResult, Turn: msg.Turn, Message: &msg})
+				f.mu.Lock()
+				delete(f.owed, id)
+				f.mu.Unlock()
+			}
+		}
+	}
+}
+
+// savedUpdates are the updates that an earlier process has written for all feeds.
+type savedUpdates struct {
+	open func() (*io.SectionReader, error)
+	log  *slog.Logger
+
+	once  sync.Once // fills in the fields below
+	file  *io.SectionReader
+	table map[ChannelKey]savedSection
+	err   error // why there are none
+}
+
+// An earlier stands for updates of a feed that an earlier process has left.
+type earlier struct {
+	key  ChannelKey
+	last uint64 // number of the newest of them
+	n    int    // how many there are at most
+	from *savedUpdates
+}
+
+// read returns the updates of a feed, none if they cannot be had.
+func (e *earlier) read(id uint64) []Update {
+	all, err := e.from.read(e.key, id)
+	if err != nil {
+		if !errors.Is(err, os.ErrClosed) { // they are too old
+			e.from.log.Warn("updates of the earlier process are lost", "channel", string(e.key), "err", err)
+		}
+		return nil
+	}
+	return all[max(0, len(all)-e.n):]
+}
+
+func (s *savedUpdates) read(key ChannelKey, id uint64) ([]Update, error) {
+	s.once.Do(func() { s.err = s.readTable() })
+	if s.err != nil {
+		return nil, s.err
+	}
+	at, ok := s.table[key]
+	if !ok || at.ID != id {
+		return nil, errors.New("there are none of this feed")
+	}
+	b := make([]byte, at.Length)
+	if _, err := s.file.ReadAt(b, at.Offset); err != nil {
+		return nil, err
+	}
+	return readUpdates(b)
+}
+
+func (s *savedUpdates) readTable() error {
+	file, err := s.open()
+	if err != nil {
+		return err
+	}
+	end := make([]byte, savedTrailer)
+	if _, err := file.ReadAt(end, file.Size()-int64(len(end))); err != nil || string(end[8:]) != savedEnd {
+		return errors.New("the earlier process ended before it had written them")
+	}
+	n := binary.BigEndian.Uint64(end)
+	if n > uint64(file.Size()) {
+		return errors.New("their table is damaged")
+	}
+	b := make([]byte, n)
+	if _, err := file.ReadAt(b, file.Size()-int64(len(end))-int64(n)); err != nil {
+		return fmt.Errorf("read their table: %w", err)
+	}
+	if err := json.Unmarshal(b, &s.table); err != nil {
+		return fmt.Errorf("read their table: %w", err)
+	}
+	for key, at := range s.table {
+		if at.Offset < 0 || at.Length < 0 || at.Length > file.Size() || at.Offset > file.Size()-at.Length {
+			return fmt.Errorf("their table is damaged: channel %q is at %d", key, at.Offset)
+		}
+	}
+	s.file = file
+	return nil
 }
 
 // adopt takes over a feed that nobody listens to yet.

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -135,13 +136,13 @@ func TestSavedFeedsThatAreNoUse(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
 		sub := w.m.Subscribe("c")
 		w.detach()
-		saved := w.saved
+		saved, index := w.saved, string(w.saved.Index)
 		for _, bad := range []string{
-			"", "{", "[]", "null", `{"Version":2}`, strings.Replace(string(saved), `"Updates":[]`, `"Updates":[{}]`, 1),
-			strings.Replace(string(saved), `"ID":`, `"ID":0,"Was":`, 1), string(saved[:len(saved)/2]),
+			"", "{", "[]", "null", `{"Version":1}`, strings.Replace(index, `"Kept":0`, `"Kept":1`, 1),
+			strings.Replace(index, `"ID":`, `"ID":0,"Was":`, 1), index[:len(index)/2],
 		} {
 			m := New(w.m.o)
-			if err := m.RestoreFeeds(t.Context(), []byte(bad)); err == nil {
+			if err := m.RestoreFeeds([]byte(bad), written(saved)); err == nil {
 				t.Errorf("%q is taken", bad)
 			}
 			if s := m.Resume("c", sub.From().String()); !s.Gap() {
@@ -152,7 +153,7 @@ func TestSavedFeedsThatAreNoUse(t *testing.T) {
 		w.start()
 		for _, gap := range []bool{false, true} {
 			m := New(w.m.o)
-			if err := m.RestoreFeeds(t.Context(), saved); err != nil {
+			if err := m.RestoreFeeds(saved.Index, written(saved)); err != nil {
 				t.Error(err)
 			}
 			if s := m.Resume("c", sub.From().String()); s.Gap() != gap {
@@ -162,7 +163,52 @@ func TestSavedFeedsThatAreNoUse(t *testing.T) {
 		}
 		w.detach()
 		if w.saved != nil {
-			t.Errorf("saved of nothing: %s", w.saved)
+			t.Errorf("saved of nothing: %s", w.saved.Index)
+		}
+	})
+}
+
+// TestUpdatesAreReadWhenTheyAreMissed: the updates of an earlier process are not asked for
+// until a client comes back that has not seen all of them. What was written in part is a gap.
+func TestUpdatesAreReadWhenTheyAreMissed(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		sub := w.m.Subscribe("c")
+		_, h, _ := w.begun("one")
+		h.say(Event{Kind: Said, Raw: line("1")})
+		synctest.Wait()
+		last := wantKinds(t, sub, UpdateAccepted, UpdateStarted, UpdateEvent)
+		w.detach()
+		saved := w.saved
+		w.saved = nil
+		w.start()
+		if len(saved.Index) > 500 {
+			t.Errorf("what is read before serving has updates in it: %s", saved.Index)
+		}
+		for _, part := range []int64{0, 1} {
+			asked := 0
+			m := New(w.m.o)
+			err := m.RestoreFeeds(saved.Index, func() (*io.SectionReader, error) {
+				asked++
+				all, err := written(saved)()
+				return io.NewSectionReader(all, 0, all.Size()-part), err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := m.Resume("c", last.String()); s.Gap() || asked != 0 {
+				t.Errorf("who has seen all: gap %v, asked %d times", s.Gap(), asked)
+			}
+			m.Subscribe("c")
+			if asked != 0 {
+				t.Error("who begins anew asks for what was")
+			}
+			for range 2 {
+				s := m.Resume("c", sub.From().String())
+				if got := len(drain(s)); s.Gap() != (part > 0) || part == 0 && got != 3 || asked != 1 {
+					t.Errorf("cut by %d: gap %v, %d updates, asked %d times", part, s.Gap(), got, asked)
+				}
+			}
 		}
 	})
 }
