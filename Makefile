@@ -57,9 +57,13 @@ bench: ## measure speed and size against docs/performance.md; takes minutes
 # How long there is chaos; BARECLAW_TEST_SEED=N repeats a run.
 SOAK ?= 5m
 
+# How many random lives of the core are played besides.
+LIVES ?= 200
+
 .PHONY: soak
-soak: ## mixed traffic while everything is killed and restarted, then an audit; SOAK=5m
-	BARECLAW_TEST_SOAK=$(SOAK) $(GO) test $(RACE) -v -run 'Soak' -timeout 60m .
+soak: ## mixed traffic while everything is killed and restarted, then an audit; 200 rounds at random; SOAK=5m
+	LIVES=$(LIVES) $(GO) test $(RACE) -v -run 'RandomLives' -timeout 60m ./core
+	BARECLAW_TEST_SOAK=$(SOAK) $(GO) test $(RACE) -v -run 'Soak|AtRandomMoments|RandomCrashes' -timeout 60m .
 
 .PHONY: crash
 crash: ## the long runs of the crash tests; takes up to an hour

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
+
+	"bareclaw/internal/procs"
 )
 
 // An unused claude ends and is resumed, but not while it has a background task.
@@ -25,6 +27,33 @@ func TestRealUnusedSessionEnds(t *testing.T) {
 	m.touch("go")
 	g.hear(events, "event: background")
 	g.eventually("the session has ended", func() bool { return len(g.hosts()) == 0 })
+	g.balanced()
+}
+
+// TestRealIdleSessionEndsWithoutDaemon ends the gateway: its real claudes end too, one that
+// is idle and one that has a turn first, whose answer the next gateway still gets.
+func TestRealIdleSessionEndsWithoutDaemon(t *testing.T) {
+	t.Parallel()
+	m := newRealMachine(t, "BARECLAW_IDLE_TIMEOUT=1s")
+	g := m.start()
+	id := g.tell("busy", "gate door first second")
+	m.await(m.Held("door"), "turn runs")
+	g.say("http", "echo remember me")
+	hosts := m.hosts()
+	g.kill()
+	m.gone(hosts["http"].claude())
+	if busy := hosts["busy"].claude(); !procs.Alive(busy.PID, busy.Start) {
+		t.Error("the claude with a turn was ended")
+	}
+	m.Release("door")
+	m.gone(hosts["busy"].claude())
+	g = m.start()
+	g.outcome(id).want(t, "first second")
+	g.mentions(g.say("busy", "history"), "assistant text: first second")
+	g.mentions(g.say("http", "history"), "assistant text: remember me")
+	if n := m.asked("gate door"); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
 	g.balanced()
 }
 

@@ -35,7 +35,7 @@ func (r *soakRun) calm() *gateway {
 	}
 	fresh := r.holdings()
 	r.t.Logf("the last daemon: %v, a fresh one: %v", worn, fresh)
-	for what, most := range map[string]float64{"fds": 15, "goroutines": 15} {
+	for what, most := range map[string]float64{"fds": 15, "goroutines": 15, "heap": maxHeapGrowth} {
 		if worn[what] > fresh[what]+most {
 			r.t.Errorf("the daemon holds %v %s when it rests, a fresh one %v", worn[what], what, fresh[what])
 		}
@@ -48,7 +48,7 @@ func (r *soakRun) holdings() map[string]float64 {
 	g := r.daemon.Load()
 	g.http.CloseIdleConnections()
 	m := g.metrics()
-	return map[string]float64{"fds": m["process_open_fds"], "goroutines": m["go_goroutines"], "bytes": m["process_resident_memory_bytes"]}
+	return map[string]float64{"fds": m["process_open_fds"], "goroutines": m["go_goroutines"], "heap": g.liveHeap()}
 }
 
 // audit checks all that there is to know of what has happened.
@@ -71,6 +71,9 @@ func (r *soakRun) audit(g *gateway) {
 		}
 	}
 	r.nothingLoose()
+	// One that handed over answers late requests for lateGrace, also when the gateway was
+	// ended meanwhile and another one has begun.
+	r.eventually("the daemons before this one have ended", func() bool { return len(r.roles("serve")) == 1 })
 	g.endsAll()
 	r.quietLogs()
 }

@@ -69,7 +69,7 @@ func beProcessOne() error {
 	}
 	all.Wait()
 	close(errs)
-	for err := range errs {
+	if err := <-errs; err != nil {
 		return err
 	}
 	// Whoever has left an orphan is gone; what remains of them is counted until it is gone.
