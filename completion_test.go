@@ -15,6 +15,9 @@ func TestCompletion(t *testing.T) {
 	m := newMachine(t)
 	for _, row := range []struct{ words, want string }{
 		{"sta", "status\n"},
+		{"sto", "stop\n"},
+		{"stop --s", "--sessions\n"},
+		{"service sta", "start\nstatus\n"},
 		{"channels re", "reset\n"},
 		{"completion ", "bash\nzsh\nfish\n"},
 		{"send --id", "--idempotency-key\n"},

@@ -164,23 +164,24 @@ func TestScheduleAddSpeaksOfItsFlags(t *testing.T) {
 	m := newMachine(t)
 	m.start()
 	for _, c := range []struct {
+		in   string
 		args []string
 		want string
 	}{
-		{[]string{"ops", "x", "--cron", "0 9 * *"}, `--cron: "0 9 * *" is no cron expression`},
-		{[]string{"ops", "x", "--cron", "@every 2h"}, "--every"},
-		{[]string{"ops", "x", "--cron", "TZ=UTC 9 * * *"}, "--tz"},
-		{[]string{"ops", "x", "--at", "tomorrow"}, `--at: "tomorrow" is no time`},
-		{[]string{"ops", "x", "--at", "2001-01-01 10:00"}, "--at: "},
-		{[]string{"ops", "x", "--in", "soon"}, `--in: "soon" is no duration`},
-		{[]string{"ops", "x", "--every", "1s"}, "--every: "},
-		{[]string{"ops", "x", "--in", "20m", "--tz", "Nowhere/Town"}, "--tz: "},
-		{[]string{"ops", "x", "--in", "20m", "--missed", "never"}, "--missed: "},
-		{[]string{"ops", " ", "--in", "20m"}, "TEXT: "},
-		{[]string{"ops", "a\x01b", "--in", "20m"}, "TEXT: "},
-		{[]string{" ops", "x", "--in", "20m"}, "CHANNEL: "},
+		{"", []string{"ops", "x", "--cron", "0 9 * *"}, `--cron: "0 9 * *" is no cron expression`},
+		{"", []string{"ops", "x", "--cron", "@every 2h"}, "--every"},
+		{"", []string{"ops", "x", "--cron", "TZ=UTC 9 * * *"}, "--tz"},
+		{"", []string{"ops", "x", "--at", "tomorrow"}, `--at: "tomorrow" is no time`},
+		{"", []string{"ops", "x", "--at", "2001-01-01 10:00"}, "--at: "},
+		{"", []string{"ops", "x", "--in", "soon"}, `--in: "soon" is no duration`},
+		{"", []string{"ops", "x", "--every", "1s"}, "--every: "},
+		{"", []string{"ops", "x", "--in", "20m", "--tz", "Nowhere/Town"}, "--tz: "},
+		{"", []string{"ops", "x", "--in", "20m", "--missed", "never"}, "--missed: "},
+		{"", []string{"ops", " ", "--in", "20m"}, "TEXT: "},
+		{"a\x00b", []string{"ops", "-", "--in", "20m"}, "TEXT: "},
+		{"", []string{" ops", "x", "--in", "20m"}, "CHANNEL: "},
 	} {
-		out, diagnostics, status := m.runSchedule("", append([]string{"add"}, c.args...)...)
+		out, diagnostics, status := m.runSchedule(c.in, append([]string{"add"}, c.args...)...)
 		if status != exitFailure || out != "" || !strings.Contains(diagnostics, c.want) {
 			t.Errorf("%q: status %d, %s%s\nwant %q", c.args, status, out, diagnostics, c.want)
 		}
