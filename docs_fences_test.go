@@ -7,11 +7,14 @@ import (
 	gotoken "go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"bareclaw/core/config"
 )
 
 // commandRunners are the tests that run every command of a document which has no marker.
@@ -174,5 +177,46 @@ func TestFencesThatAreNotAccountedFor(t *testing.T) {
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%q of %s: got %q, want %q", c.text, c.file, got, c.want)
 		}
+	}
+}
+
+// TestSettingsOfDocumentsAreRead reads the blocks of settings as the gateway does, and has the
+// shell look at the command lines among them.
+func TestSettingsOfDocumentsAreRead(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, v := range config.Variables() {
+		known[v.Name] = true
+	}
+	read := 0
+	walk(t, ".md", func(file string) {
+		for _, b := range blocks(t, file) {
+			if b.lang != "env" {
+				continue
+			}
+			path := filepath.Join(t.TempDir(), ".env")
+			if err := os.WriteFile(path, []byte(b.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			settings, err := config.ReadDotEnv(path)
+			if err != nil || len(settings) == 0 {
+				t.Errorf("%s: %v:\n%s", file, err, b.text)
+			}
+			for name, value := range settings {
+				read++
+				if !known[name] {
+					t.Errorf("%s: nothing reads %s", file, name)
+				}
+				if name != "BARECLAW_TRANSCRIBE" && name != "BARECLAW_HEARTBEAT_PRECHECK" {
+					continue
+				}
+				if out, err := exec.Command("sh", "-n", "-c", value).CombinedOutput(); err != nil {
+					t.Errorf("%s: %s: %v\n%s", file, value, err, out)
+				}
+			}
+		}
+	})
+	if read == 0 {
+		t.Error("no document has a block of settings")
 	}
 }

@@ -21,7 +21,11 @@ func malformed(m map[string]any) string {
 	if _, message := m["message_id"]; !message || state != "answered" && state != "failed" && state != "cancelled" {
 		return ""
 	}
-	if len(m) == 3 && m["channel"] != nil {
+	others := maps.Clone(m)
+	maps.DeleteFunc(others, func(name string, _ any) bool {
+		return slices.Contains([]string{"message_id", "channel", "state", "prompt"}, name)
+	})
+	if len(others) == 0 && m["channel"] != nil {
 		return "" // only says that a message was accepted
 	}
 	word := func(name string) string { s, _ := m[name].(string); return s }
