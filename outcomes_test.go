@@ -21,11 +21,7 @@ func malformed(m map[string]any) string {
 	if _, message := m["message_id"]; !message || state != "answered" && state != "failed" && state != "cancelled" {
 		return ""
 	}
-	others := maps.Clone(m)
-	maps.DeleteFunc(others, func(name string, _ any) bool {
-		return slices.Contains([]string{"message_id", "channel", "state", "prompt"}, name)
-	})
-	if len(others) == 0 && m["channel"] != nil {
+	if len(m) == 4 && m["channel"] != nil && m["prompt"] != nil {
 		return "" // only says that a message was accepted
 	}
 	word := func(name string) string { s, _ := m[name].(string); return s }
@@ -84,7 +80,7 @@ type outcomeWant struct {
 // always are the fields that every outcome over HTTP has, turned those of one that had a
 // turn, and ran those of one whose turn has a result of claude's own.
 var (
-	always = []string{"message_id", "channel", "state", "text", "is_error", "duration_ms", "adapter", "received_at", "ended_at"}
+	always = []string{"message_id", "channel", "state", "prompt", "text", "is_error", "duration_ms", "adapter", "received_at", "ended_at"}
 	turned = []string{"turn_id"}
 	ran    = []string{"turn_id", "session_id", "cost_usd"}
 )
