@@ -146,3 +146,42 @@ func TestHeldThroughRestartUntilParked(t *testing.T) {
 	g.must("DELETE", "/messages/"+a.str("message_id"), nil, 200)
 	g.balanced()
 }
+
+// TestTurnBudget has a turn cost more than BARECLAW_MAX_BUDGET_USD: it fails, and the
+// conversation goes on in a process that has a whole budget.
+func TestTurnBudget(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_MAX_BUDGET_USD=0.01") // what the scripted claude takes for a turn
+	g := m.start()
+	over := g.say("http", "tool 0 ls")
+	over.failed(t, "max_budget", "BARECLAW_MAX_BUDGET_USD", "Send another message")
+	if over.number("cost_usd") != 0.01 {
+		t.Errorf("what was spent is not told: %s", over.body)
+	}
+	g.say("http", "echo one").want(t, "one") // of one request: nothing is left to be refused
+	if args := g.say("http", "args").str("text"); !strings.Contains(args, `"--max-budget-usd","0.01"`) {
+		t.Errorf("claude was started with %s", args)
+	}
+	after := g.say("http", "history")
+	if after.str("session_id") != over.str("session_id") || !strings.Contains(after.str("text"), "echo one") || !strings.Contains(after.str("text"), "tool 0 ls") || after.json["notices"] != nil {
+		t.Errorf("the conversation does not go on: %s", after.body)
+	}
+	g.balanced()
+}
+
+// TestTurnsWithinTheirBudget has many turns cost together more than one of them may: none is
+// cut, since claude, which counts from its start, is replaced in time.
+func TestTurnsWithinTheirBudget(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_MAX_BUDGET_USD=0.1")
+	g := m.start()
+	pids := map[string]bool{}
+	for range 12 {
+		g.say("http", "tool 0 ls").want(t, "final: ran: ls")
+		pids[g.say("http", "pid").str("text")] = true
+	}
+	if len(pids) < 2 {
+		t.Errorf("24 turns of $0.01 ran in %d processes, with a budget of $0.10 for each", len(pids))
+	}
+	g.balanced()
+}

@@ -4,8 +4,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"bareclaw/internal/procs"
 )
@@ -31,8 +33,10 @@ func TestInterruptEndsTheTurnAndKeepsTheSession(t *testing.T) {
 				event = "begun"
 			}
 			m.eventually("turn runs", func() bool { return m.did(event, strings.TrimPrefix(text, "tool 600000 ")) })
+			late := lateness(t)
 			a := g.interrupt("http", 200)
 			outcome := running.answer(200)
+			g.stoppedWithin(outcome.str("message_id"), promised, late())
 			if outcome.str("state") != "cancelled" || !outcome.flag("is_error") || outcome.code() != "interrupted" ||
 				!strings.Contains(outcome.str("text"), "nterrupted") || a.str("turn_id") != outcome.str("turn_id") {
 				t.Errorf("interrupt says %s, outcome is %s", a.body, outcome.body)
@@ -46,6 +50,57 @@ func TestInterruptEndsTheTurnAndKeepsTheSession(t *testing.T) {
 				t.Errorf("%d messages accepted, want 3", n)
 			}
 		})
+	}
+}
+
+// promised is how long a turn may take to end when it is interrupted.
+const promised = 2 * time.Second
+
+// lateness tells by how much a busy machine delays what is due at a moment: the most that
+// was seen since it was called.
+func lateness(t testing.TB) (most func() time.Duration) {
+	const step = 5 * time.Millisecond
+	var seen atomic.Int64
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	go func() {
+		ticks := time.NewTimer(step)
+		for due := time.Now().Add(step); ; due = time.Now().Add(step) {
+			ticks.Reset(step)
+			select {
+			case now := <-ticks.C:
+				seen.Store(max(seen.Load(), int64(now.Sub(due)), int64(time.Since(due))))
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() time.Duration { return time.Duration(seen.Load()) }
+}
+
+// stoppedWithin fails unless the turn of a message ended in time after the gateway had begun
+// to end it, by the gateway's own trace. Each of a dozen steps, in three processes, may be
+// delayed as much as anything was.
+func (g *gateway) stoppedWithin(id string, limit, late time.Duration) {
+	g.t.Helper()
+	var stop, end time.Time
+	trace := g.must("GET", "/messages/"+id+"/trace", nil, 200)
+	for _, mark := range trace.array("timeline") {
+		at, err := time.Parse(time.RFC3339Nano, mark.str("at"))
+		switch what := mark.str("what"); {
+		case err != nil:
+			g.t.Fatalf("a mark without a time: %s", mark.body)
+		case what == "stop":
+			stop = at
+		case what == "ended":
+			end = at
+		}
+	}
+	if stop.IsZero() || end.IsZero() {
+		g.t.Fatalf("the trace has no stop and end: %s", trace.body)
+	}
+	if took := end.Sub(stop); took > limit+12*late {
+		g.t.Errorf("the turn ended %v after it was interrupted, want at most %v (the machine is late by %v)", took, limit, late)
 	}
 }
 
@@ -168,8 +223,10 @@ func TestModeInterruptGoesFirst(t *testing.T) {
 	g := m.start()
 	before := g.say("http", "echo before")
 	first, _ := g.occupy("http")
+	late := lateness(t)
 	a := g.must("POST", "/message", obj{"text": "echo urgent", "mode": "interrupt"}, 200)
 	a.want(t, "urgent")
+	g.stoppedWithin(first, promised, late())
 	if a.str("session_id") != before.str("session_id") {
 		t.Errorf("session was %s and is %s", before.str("session_id"), a.str("session_id"))
 	}
@@ -273,4 +330,47 @@ func TestResetForgetsTheSessionAndKeepsTheHistory(t *testing.T) {
 	g.must("DELETE", "/channels/http", nil, 200)
 	g.must("DELETE", "/channels/nobody", nil).refused(t, "reset of an unknown channel", 404, "not_found")
 	g.balanced()
+}
+
+// TestStalledTurnIsKilled has BARECLAW_STALL_ACTION=kill end the claude of a turn of which
+// nothing is heard, whether it would listen or not; the conversation goes on in another one.
+func TestStalledTurnIsKilled(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"deaf": "mute", "in a tool": "toolwait NEVER"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			g := m.start()
+			before := g.say("http", "echo before")
+			next := func(setting string) { // a turn that only takes its time might be ended too
+				g.signal(syscall.SIGTERM)
+				m.set(setting)
+				g = m.start()
+			}
+			m.set("BARECLAW_STALL_ACTION=kill")
+			next("BARECLAW_STALL_AFTER=1s")
+			host := m.hosts()["http"]
+			watch := g.stream("GET", "/channels/http/events", nil)
+			a := g.say("http", text)
+			a.failed(t, "stalled", "Nothing was heard of Claude for ", "Its process was ended; the conversation is kept.")
+			if n := watch.want("notice"); n.code() != "stalled" || !strings.Contains(n.str("text"), "Its process is being ended.") {
+				t.Errorf("the channel is told %s", n.body)
+			}
+			if procs.Alive(host.ClaudePID, host.ClaudeStart) {
+				t.Error("claude is alive")
+			}
+			isTool := func(mark answer) bool { return mark.str("what") == "tool" }
+			trace := g.must("GET", "/messages/"+a.str("message_id")+"/trace", nil, 200)
+			if asked := g.must("GET", "/approvals", nil, 200).array("approvals"); len(asked) > 0 != slices.ContainsFunc(trace.array("timeline"), isTool) {
+				t.Errorf("whether to go on is asked: %v, after %s", asked, trace.body)
+			}
+			watch.close()
+			next("BARECLAW_STALL_AFTER=0")
+			after := g.say("http", "history")
+			if after.str("session_id") != before.str("session_id") || !strings.Contains(after.str("text"), "echo before") || after.json["notices"] != nil {
+				t.Errorf("the conversation does not go on: %s", after.body)
+			}
+			g.balanced()
+		})
+	}
 }

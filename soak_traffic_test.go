@@ -236,7 +236,7 @@ func (r *soakRun) ends(g *gateway) bool {
 	select {
 	case <-g.done:
 		return true
-	case <-time.After(promptly):
+	case <-time.After(10 * time.Second):
 		return false
 	}
 }

@@ -154,9 +154,17 @@ func (t *turn) release(state string) {
 	}
 }
 
+// cost is what a turn costs, in USD.
+const cost = 0.01
+
+// overBudget reports whether the process has spent its budget with the turn that runs. The
+// real program looks only between two requests of a turn, and counts from its start.
+func (t *turn) overBudget() bool {
+	return t.s.maxBudget > 0 && t.s.cost+cost >= t.s.maxBudget
+}
+
 func (t *turn) result(e ending) {
 	s := t.s
-	const cost = 0.01
 	s.cost += cost
 	r := resultEvent{DurationAPI: time.Since(t.began).Milliseconds(), Session: s.id, Cost: s.cost,
 		Usage:      usage{Input: 100, Output: 10, Tier: "standard"},

@@ -25,7 +25,8 @@ type flags struct {
 	skipPermissions         bool
 	forgets                 bool // --no-session-persistence
 	model                   string
-	maxTurns                int // 0: no limit
+	maxTurns                int     // 0: no limit
+	maxBudget               float64 // USD; 0: no limit
 }
 
 // refusal is a reason not to start, in the real program's words where known.
@@ -137,6 +138,10 @@ func (f *flags) set(name, value string) (err error) {
 	case "--max-turns":
 		if f.maxTurns, err = strconv.Atoi(value); err != nil {
 			return refusef("error: option '--max-turns <turns>' argument '%s' is invalid", value)
+		}
+	case "--max-budget-usd":
+		if f.maxBudget, err = strconv.ParseFloat(value, 64); err != nil || f.maxBudget <= 0 {
+			return refusef("error: option '--max-budget-usd <amount>' argument '%s' is invalid", value)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -65,6 +66,9 @@ func (t *turn) tool(command string, work func() bool) {
 	case t.s.maxTurns == 1:
 		t.end(ending{subtype: "error_max_turns", isError: true, reason: "max_turns", stop: "tool_use",
 			errors: []string{"Reached maximum number of turns (1)"}})
+	case t.overBudget():
+		t.end(ending{subtype: "error_max_budget_usd", isError: true, reason: "budget_exhausted", stop: "tool_use",
+			errors: []string{fmt.Sprintf("Reached maximum budget ($%g)", t.s.maxBudget)}})
 	default:
 		t.answer("final: " + outcome + t.fold())
 	}
