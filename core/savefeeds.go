@@ -132,7 +132,7 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 func writeUpdate(w io.Writer, u Update) error {
 	raw := u.Raw
 	u.Raw = nil
-	b, err := json.Marshal(u)
+	b, err := u.save()
 	if err != nil {
 		return err
 	}
@@ -147,25 +147,74 @@ func writeUpdate(w io.Writer, u Update) error {
 	return nil
 }
 
+// savedEvent begins an event of the agent that was saved; any other update is a JSON object.
+const savedEvent = 'e'
+
+// save returns the update as bytes, without the agent's line. Nearly all updates are events,
+// of which nothing but a few short texts is to be written.
+func (u *Update) save() ([]byte, error) {
+	if u.Kind != UpdateEvent || u.Message != nil || u.Approval != nil || u.Background != nil || u.Detail != "" || u.Position != 0 || u.Dropped != 0 {
+		return json.Marshal(u)
+	}
+	b := binary.AppendVarint([]byte{savedEvent}, u.At.UnixNano())
+	b = appendText(b, string(u.Turn))
+	for _, id := range u.Messages {
+		b = appendText(b, string(id))
+	}
+	return b, nil
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// load reads what save has returned.
+func (u *Update) load(b []byte) error {
+	if len(b) == 0 || b[0] != savedEvent {
+		return json.Unmarshal(b, u)
+	}
+	at, used := binary.Varint(b[1:])
+	if used <= 0 {
+		return io.ErrUnexpectedEOF
+	}
+	u.Kind, u.At = UpdateEvent, time.Unix(0, at)
+	turn, rest, err := cutText(b[1+used:])
+	u.Turn = TurnID(turn)
+	for err == nil && len(rest) > 0 {
+		var id string
+		if id, rest, err = cutText(rest); err == nil {
+			u.Messages = append(u.Messages, MessageID(id))
+		}
+	}
+	return err
+}
+
+// cutText reads what appendText has written.
+func cutText(b []byte) (text string, rest []byte, err error) {
+	part, rest, err := cutPart(b)
+	return string(part), rest, err
+}
+
+// cutPart reads bytes with their number before them.
+func cutPart(b []byte) (part, rest []byte, err error) {
+	n, used := binary.Uvarint(b)
+	if used <= 0 || n > uint64(len(b)-used) {
+		return nil, nil, io.ErrUnexpectedEOF
+	}
+	b = b[used:]
+	return b[:n:n], b[n:], nil
+}
+
 // readUpdates reads what writeUpdate has written.
 func readUpdates(b []byte) (all []Update, err error) {
-	part := func() []byte {
-		n, used := binary.Uvarint(b)
-		if used <= 0 || n > uint64(len(b)-used) {
-			err = io.ErrUnexpectedEOF
-			return nil
-		}
-		b = b[used:]
-		p := b[:n:n]
-		b = b[n:]
-		return p
-	}
 	for len(b) > 0 {
 		var u Update
-		doc := part()
-		raw := part()
+		var doc, raw []byte
+		if doc, b, err = cutPart(b); err == nil {
+			raw, b, err = cutPart(b)
+		}
 		if err == nil {
-			err = json.Unmarshal(doc, &u)
+			err = u.load(doc)
 		}
 		if err != nil {
 			return nil, err
