@@ -74,7 +74,7 @@ func New(o Options) (*Hosts, error) {
 		}
 	}
 	if err := privatedir.CheckSocketDir(o.RuntimeDir); err != nil {
-		return nil, fmt.Errorf("use %s for sockets: %w", o.RuntimeDir, err)
+		return nil, fmt.Errorf("use %s for sockets (BARECLAW_RUNTIME_DIR): %w", o.RuntimeDir, err)
 	}
 	if !o.Lasting {
 		o.Spares = 0

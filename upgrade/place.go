@@ -170,8 +170,8 @@ func IsProgram(path string) bool {
 func startsAsProgram(f io.ReaderAt) bool {
 	var start [4]byte
 	n, _ := f.ReadAt(start[:], 0) // a shorter file is none
-	switch magic := string(start[:n]); {
-	case magic == "\x7fELF", magic == "\xcf\xfa\xed\xfe", magic == "\xca\xfe\xba\xbe": // Linux; macOS, for one processor and for several
+	switch magic := string(start[:n]); magic {
+	case "\x7fELF", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe": // Linux; macOS, for one processor and for several
 		return true
 	default:
 		return strings.HasPrefix(magic, "#!")
