@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"bareclaw/commands"
+	"bareclaw/commands/doctor"
 	"bareclaw/internal/procs"
 	"bareclaw/internal/statelock"
 )
@@ -120,6 +121,7 @@ func TestStopHung(t *testing.T) {
 	}
 	waits.wait(exitOK)
 	g.waitEnd()
+	m.quick().tells(doctor.Warning, "gateway_down", "stopped by you") // and has not died
 }
 
 // TestStopAfterRestart stops the process that has taken over; the first one, for which a

@@ -8,11 +8,16 @@ import (
 	"time"
 
 	"bareclaw/client"
+	"bareclaw/internal/statelock"
 )
 
 func checkGateway(ctx context.Context, l *look) []Finding {
 	h := l.holder()
+	stoppedAt, stopped := statelock.StoppedAt(l.cfg.StateDir)
 	switch {
+	case !h.alive && stopped:
+		return []Finding{warning("gateway_down", "The gateway was stopped by you at "+stoppedAt.Local().Format(time.DateTime)+", and stays down until you start it.",
+			"Nothing is accepted.", l.startGateway())}
 	case !h.alive && h.known && !h.Ended:
 		return []Finding{problem("gateway_died", fmt.Sprintf("The gateway (pid %d, since %s) has ended without being told to, and is not running.",
 			h.PID, h.StartedAt.Format(time.DateTime)), "Nothing is accepted. What was accepted is answered after the next start.",
