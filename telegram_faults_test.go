@@ -288,3 +288,99 @@ func TestTelegramHandOverGap(t *testing.T) {
 	g.delivered()
 	g.balanced()
 }
+
+// TestTelegramStormOfLimits has Telegram refuse each of twenty chats again and again:
+// every answer arrives once, in the order of its chat, and nothing is sent before it may.
+func TestTelegramStormOfLimits(t *testing.T) {
+	t.Parallel()
+	const chats, each = 20, 4
+	m, api, anna, _ := newChatWith(t, nil, "BARECLAW_MAX_SESSIONS=30")
+	var all []*telegramtest.Chat
+	for i := range chats {
+		c := api.Supergroup(int64(-1001-i), "Team", anna)
+		m.prefer(channelOf(c), 0) // a status that is under way when a chat is refused could not know of that
+		all = append(all, c)
+	}
+	g := m.start()
+	refused := 0
+	for i, c := range all {
+		for n := range each {
+			steps := []telegramtest.Step{telegramtest.TooMany(1 + (i+n)%3), telegramtest.Pass()}
+			if i%2 == 0 {
+				steps = append([]telegramtest.Step{telegramtest.TooMany(1)}, steps...)
+			}
+			refused += len(steps) - 1
+			api.Script("sendMessage", c.ID(), steps...)
+		}
+	}
+	for n := range each {
+		for _, c := range all {
+			c.Send(anna, fmt.Sprintf("echo answer %d", n))
+		}
+		for _, c := range all { // else they would be answered together
+			c.AwaitText(fmt.Sprintf("answer %d", n))
+		}
+	}
+	g.delivered()
+	for _, c := range all {
+		if got := strings.Join(texts(c), ", "); got != "answer 0, answer 1, answer 2, answer 3" {
+			t.Errorf("chat %d has %s", c.ID(), got)
+		}
+	}
+	n := 0
+	for _, c := range api.Calls("sendMessage") {
+		if c.Code == 429 {
+			n++
+		}
+	}
+	if n != refused || api.Scripted() != 0 {
+		t.Errorf("%d calls were refused, want %d", n, refused)
+	}
+	if v := api.RateViolations(); v != 0 {
+		t.Errorf("%d calls came before they were allowed", v)
+	}
+	g.balanced()
+}
+
+// TestTelegramSendHangs has the sending of an answer hang until the gateway gives it up:
+// other chats are answered meanwhile, and what hung arrives, twice at most.
+func TestTelegramSendHangs(t *testing.T) {
+	t.Parallel()
+	for name, carried := range map[string]bool{"before it is taken": false, "after it was taken": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, api, anna, chat := newChatWith(t, nil)
+			m.prefer("tg-7", 0) // no status, which might be held instead
+			other := api.Supergroup(-1001, "Team", anna)
+			g := m.start()
+			hold := api.Hold
+			if carried {
+				hold = api.HoldAnswer
+			}
+			held := hold("sendMessage", 7)
+			defer held.Release()
+			chat.Send(anna, "echo hangs")
+			api.Await(t, "it hangs", held.Reached)
+			for n := range 3 {
+				other.Send(anna, fmt.Sprintf("echo other %d", n))
+				other.AwaitText(fmt.Sprintf("other %d", n))
+			}
+			for _, c := range api.Calls("sendMessage") {
+				if c.Chat == 7 && c.Outcome != "" {
+					t.Errorf("what hangs has ended with %q before others were answered", c.Outcome)
+				}
+			}
+			chat.Send(anna, "echo behind")
+			answers(chat, "behind")
+			g.delivered()
+			got := strings.Join(texts(chat), ", ")
+			if got != "hangs, behind" && (!carried || got != "hangs, hangs, behind") {
+				t.Errorf("the chat has %s", got)
+			}
+			if v := api.RateViolations(); v != 0 {
+				t.Errorf("%d calls came before they were allowed", v)
+			}
+			g.balanced()
+		})
+	}
+}

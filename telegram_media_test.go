@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"bareclaw/adapters/telegram/telegramtest"
 )
@@ -125,6 +126,52 @@ func TestTelegramMediaThatFails(t *testing.T) {
 	chat.AwaitText("speech")
 	if n := m.begun(""); n != before+1 {
 		t.Errorf("%d turns were begun: one is of nothing", n-before)
+	}
+}
+
+// TestTelegramSplitText holds that a text which a client has split is one message, with
+// its formats, also when the daemon is killed between its parts; that a message of
+// somebody else, or after a pause, is none of its parts; and that what is edited of it is
+// one part.
+func TestTelegramSplitText(t *testing.T) {
+	t.Parallel()
+	clock := telegramtest.NewClock(time.Now()) // by which nothing is late however busy the machine is
+	m, api, anna, chat := newChatWith(t, []telegramtest.Option{telegramtest.WithoutRates(), telegramtest.WithClock(clock.Now)})
+	g := m.start()
+	together := func(send func()) { // it is received at once
+		api.DropNetwork()
+		defer api.RestoreNetwork()
+		send()
+	}
+	long := func(begin string) string { return begin + strings.Repeat("x", 4096-len(begin)) }
+	bold := telegramtest.WithEntities(telegramtest.Entity{Type: "bold", Offset: 4090, Length: 6})
+	together(func() {
+		chat.Send(anna, long("tool 0 one "), bold)
+		chat.Send(anna, long("two "))
+		chat.Send(anna, "three.", telegramtest.WithEntities(telegramtest.Entity{Type: "code", Offset: 0, Length: 5}))
+	})
+	chat.AwaitMessage("the answer", fromBot("final: "))
+	want := long("tool 0 one ")[:4090] + "**xxxxxx**" + long("two ") + "`three`."
+	if got := m.lastRead(); !strings.HasSuffix(got, " "+want) && !strings.HasSuffix(got, "\n"+want) || m.begun("three") != 1 {
+		t.Errorf("a text of three parts was read as %d bytes that end with %q", len(got), got[max(0, len(got)-100):])
+	}
+	together(func() { chat.Send(anna, long("tool 0 four ")) })
+	api.Await(t, "acknowledgement", func() bool { return len(api.Pending()) == 0 })
+	g.kill()
+	together(func() { chat.Send(anna, "five") })
+	g = m.start()
+	chat.AwaitMessage("the second answer", func(now telegramtest.Message) bool { return now.FromBot && strings.HasSuffix(now.Text, "five") })
+	if got := m.lastRead(); !strings.HasSuffix(got, long("tool 0 four ")+"five") {
+		t.Errorf("a text of two parts over a crash was read as %d bytes", len(got))
+	}
+	together(func() {
+		chat.Send(anna, long("tool 0 six "))
+		clock.Advance(time.Minute)
+		chat.Send(anna, "echo seven")
+	})
+	answers(chat, "seven")
+	if n := g.balanced(); n != 4 {
+		t.Errorf("there are %d messages, want 4", n)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // library does not know, such as a new kind of origin.
 var plainFields = []string{
 	"message_id", "message_thread_id", "is_topic_message", "from", "sender_chat", "chat", "date", "edit_date", "media_group_id",
-	"text", "entities", "caption", "photo", "document", "animation", "audio", "video", "video_note", "voice", "sticker",
+	"text", "entities", "caption", "caption_entities", "photo", "document", "animation", "audio", "video", "video_note", "voice", "sticker",
 	"contact", "location", "venue", "migrate_to_chat_id", "migrate_from_chat_id",
 }
 

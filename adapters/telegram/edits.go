@@ -48,7 +48,8 @@ func (a *Adapter) edited(ctx context.Context, p place, r *arrival) error {
 	if old.State == core.Waiting {
 		err := a.amend(ctx, old.ID, content)
 		if err == nil {
-			a.refer(ctx, p.chat, m.ID, ref{Message: old.ID, Caption: m.Caption})
+			known.Caption = writtenText(m, a.health.name())
+			a.refer(ctx, p.chat, m.ID, known)
 			return ctx.Err()
 		}
 		if !errors.Is(err, core.ErrNotWaiting) {
@@ -74,10 +75,10 @@ func (a *Adapter) amend(ctx context.Context, id core.MessageID, c core.Content) 
 }
 
 // editedContent is what a message says now. Of an album it is what it said, with the
-// one caption changed.
+// one caption changed, and likewise of a text that came in parts.
 func (a *Adapter) editedContent(ctx context.Context, p place, known ref, old core.Message, m *models.Message) (core.Content, error) {
-	if m.MediaGroupID != "" && old.ID != "" {
-		return recaption(old.Content, known.Caption, m.Caption), nil
+	if (m.MediaGroupID != "" || known.Part) && old.ID != "" {
+		return recaption(old.Content, known.Caption, writtenText(m, a.health.name())), nil
 	}
 	b, err := a.build(ctx, p, []*models.Message{m})
 	if b.nothing {

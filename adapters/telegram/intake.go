@@ -114,8 +114,13 @@ func (n *intake) next(ctx context.Context, p place, l *line) (batch []*arrival, 
 		delete(n.lines, p)
 		return nil, 0
 	}
-	size := albumSize(l.waiting)
-	if size == len(l.waiting) && l.waiting[0].album() != "" && size < maxAlbum {
+	size, more := albumSize(l.waiting), false
+	if l.waiting[0].album() != "" {
+		more = size < maxAlbum
+	} else {
+		size, more = n.adapter.textSize(l.waiting)
+	}
+	if size == len(l.waiting) && more {
 		if left := albumPause - time.Since(l.last); left > 0 {
 			return nil, left
 		}

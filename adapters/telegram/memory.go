@@ -31,7 +31,8 @@ const refKept = 30 * 24 * time.Hour
 type ref struct {
 	Message  core.MessageID `json:"message,omitempty"`  // it was submitted as this, or is about it
 	Delivery string         `json:"delivery,omitempty"` // it is a part of this
-	Caption  string         `json:"caption,omitempty"`  // what it said, as one of an album
+	Caption  string         `json:"caption,omitempty"`  // what it said, as one of several
+	Part     bool           `json:"part,omitempty"`     // it is one of several that are one message
 }
 
 // A chatRecord is what is known of a chat.

@@ -36,6 +36,9 @@ func (a *Adapter) message(ctx context.Context, p place, batch []*arrival) error 
 // converse submits what was said.
 func (a *Adapter) converse(ctx context.Context, p place, batch []*arrival) error {
 	ms := messagesOf(batch)
+	if len(ms) > 1 && ms[0].MediaGroupID == "" {
+		ms = []*models.Message{joinedText(ms)}
+	}
 	b, err := a.build(ctx, p, ms)
 	if err != nil {
 		return err
@@ -53,16 +56,16 @@ func (a *Adapter) converse(ctx context.Context, p place, batch []*arrival) error
 	if len(batch) == 1 {
 		return a.submit(ctx, p, ms[0].ID, s)
 	}
-	return a.submitAlbum(ctx, p, batch, s)
+	return a.submitTogether(ctx, p, batch, s)
 }
 
-// submitAlbum submits the messages of an album as one. If an earlier process has
+// submitTogether submits the messages of an album, or the parts of a text, as one. If an earlier process has
 // submitted those that it had, before it was killed, the others are one of their own.
-func (a *Adapter) submitAlbum(ctx context.Context, p place, batch []*arrival, s core.Submission) error {
-	s.SourceHash = strconv.Itoa(len(batch))
+func (a *Adapter) submitTogether(ctx context.Context, p place, batch []*arrival, s core.Submission) error {
+	s.SourceHash = sizeHash(len(batch))
 	t, err := a.offer(ctx, s)
 	for n := len(batch) - 1; errors.Is(err, core.ErrKeyReused) && n > 0; n-- {
-		s.SourceHash = strconv.Itoa(n)
+		s.SourceHash = sizeHash(n)
 		if t, err = a.offer(ctx, s); err == nil {
 			return errors.Join(a.accepted(ctx, p, batch[:n], t), a.converse(ctx, p, batch[n:]))
 		}
@@ -73,11 +76,20 @@ func (a *Adapter) submitAlbum(ctx context.Context, p place, batch []*arrival, s 
 	return a.accepted(ctx, p, batch, t)
 }
 
+// sizeHash tells submissions of so many messages from others with the same key. One
+// that is submitted by itself has none.
+func sizeHash(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
 // accepted remembers what the messages of a chat were submitted as.
 func (a *Adapter) accepted(ctx context.Context, p place, batch []*arrival, t *core.Ticket) error {
 	a.submitted(ctx, p.chat, batch[0].update.Message.ID, t.Message.ID)
 	for _, m := range messagesOf(batch) {
-		a.refer(ctx, p.chat, m.ID, ref{Message: t.Message.ID, Caption: m.Caption})
+		a.refer(ctx, p.chat, m.ID, ref{Message: t.Message.ID, Part: true, Caption: writtenText(m, a.health.name())})
 	}
 	return ctx.Err()
 }

@@ -16,6 +16,8 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
+
+	"github.com/go-telegram/bot/models"
 )
 
 // An idleAgent cannot be started: what is accepted fails.
@@ -121,6 +123,99 @@ func TestAlbumThatWasCutByACrash(t *testing.T) {
 	}
 	if a.refOf(t.Context(), 7, 1).Message != a.refOf(t.Context(), 7, 2).Message || a.refOf(t.Context(), 7, 2).Message == a.refOf(t.Context(), 7, 3).Message {
 		t.Error("which messages belong together is not known")
+	}
+}
+
+// TestTextThatWasCutByACrash is the same of a text that a client has split, of which the
+// first part was submitted by itself.
+func TestTextThatWasCutByACrash(t *testing.T) {
+	t.Parallel()
+	a := recording(t)
+	long := strings.Repeat("x", maxText)
+	all := arrivals(t, `"text":"`+long+`"`, `"text":"`+long+`"`, `"text":"z"`)
+	for _, n := range []int{1, 1, 3, 2, 3} { // none was noted as handled
+		if err := a.message(t.Context(), place{chat: 7}, all[:n]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := a.accepts(t); !slices.Equal(got, []string{long, long + "z"}) {
+		t.Errorf("accepted are %d texts", len(got))
+	}
+	known := a.refOf(t.Context(), 7, 3)
+	old, err := a.o.Core.Message(t.Context(), known.Message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := a.editedContent(t.Context(), place{chat: 7}, known, old, &models.Message{Text: "the end"})
+	if err != nil || c.Text != long+"the end" {
+		t.Errorf("after an edit of the last part it is a text of %d bytes, %v", len(c.Text), err)
+	}
+}
+
+// TestTextIsGathered holds which parts are one text, and that no message waits that can
+// be no part of one, nor one that is far below the limit.
+func TestTextIsGathered(t *testing.T) {
+	t.Parallel()
+	a := recording(t)
+	text := func(n, date int, more string) string {
+		return fmt.Sprintf(`"text":"%s","date":%d%s`, strings.Repeat("x", n), date, more)
+	}
+	full, end := text(maxText, 5, ""), text(10, 5, "")
+	for name, c := range map[string]struct {
+		line []string
+		age  time.Duration
+		size int // 0: more is waited for
+	}{
+		"short":             {[]string{end}, 0, 1},
+		"below":             {[]string{text(splitFrom-1, 5, "")}, 0, 1},
+		"two short":         {[]string{end, end}, 0, 1},
+		"full":              {[]string{full}, 0, 0},
+		"full, late":        {[]string{full}, albumPause, 1},
+		"full, end":         {[]string{full, end}, 0, 2},
+		"cut at a word":     {[]string{text(3900, 5, ""), end}, 0, 2},
+		"full, full":        {[]string{full, full}, 0, 0},
+		"full, full, end":   {[]string{full, full, end, end}, 0, 3},
+		"a second later":    {[]string{full, text(10, 7, "")}, 0, 2},
+		"later":             {[]string{full, text(10, 8, "")}, 0, 1},
+		"of somebody else":  {[]string{full, `"text":"x","from":{"id":8},"date":5`}, 0, 1},
+		"a forward":         {[]string{full, text(10, 5, `,"forward_origin":{"type":"hidden_user","date":1,"sender_user_name":"x"}`)}, 0, 1},
+		"a command":         {[]string{full, `"text":"/status","date":5`}, 0, 1},
+		"no command":        {[]string{full, `"text":"/etc/passwd","date":5`}, 0, 2},
+		"a photo":           {[]string{full, `"caption":"x","photo":[{"file_id":"x"}],"date":5`}, 0, 1},
+		"long of two units": {[]string{text(0, 5, "")[:8] + strings.Repeat("\U0001F600", splitFrom/2-1) + `","date":5`}, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := &intake{adapter: a, lines: map[place]*line{}}
+			l := &line{waiting: arrivals(t, c.line...), last: time.Now().Add(-c.age)}
+			batch, wait := n.next(t.Context(), place{}, l)
+			if len(batch) != c.size || wait > 0 != (c.size == 0) || wait > albumPause || len(batch)+len(l.waiting) != len(c.line) {
+				t.Errorf("%d are handled, %v is waited", len(batch), wait)
+			}
+		})
+	}
+}
+
+// TestJoinedText holds what becomes of formats that a client has cut in two.
+func TestJoinedText(t *testing.T) {
+	t.Parallel()
+	full := strings.Repeat("x", maxText)
+	at := func(kind models.MessageEntityType, offset, length int) models.MessageEntity {
+		return models.MessageEntity{Type: kind, Offset: offset, Length: length}
+	}
+	for _, c := range []struct {
+		first, second string
+		of1, of2      []models.MessageEntity
+		want          string
+	}{
+		{full, "yy", []models.MessageEntity{at("bold", 4000, 96)}, []models.MessageEntity{at("bold", 0, 1)}, full[:4000] + "**" + full[4000:] + "y**y"},
+		{full, "yy", []models.MessageEntity{at("bold", 4000, 95)}, []models.MessageEntity{at("code", 1, 1)}, full[:4000] + "**" + full[4001:] + "**xy`y`"},
+		{"a\nb", "c\nd", []models.MessageEntity{at("pre", 2, 1)}, []models.MessageEntity{at("pre", 0, 1)}, "a\n```\nb\nc\n```\nd"},
+		{"a", "b", nil, []models.MessageEntity{at("italic", 0, 1)}, "a\n*b*"},
+	} {
+		m := joinedText([]*models.Message{{Text: c.first, Entities: c.of1}, {Text: c.second, Entities: c.of2}})
+		if got := writtenText(m, ""); got != c.want {
+			t.Errorf("it is %q, want %q", got[max(0, len(got)-200):], c.want[max(0, len(c.want)-200):])
+		}
 	}
 }
 

@@ -25,11 +25,7 @@ type said struct {
 // read reads a message. bot is the user name of the bot, which need not be told that
 // it is spoken to.
 func read(m *models.Message, bot string) said {
-	s := said{text: m.Text, facts: facts(m)}
-	if s.text == "" {
-		s.text = m.Caption
-	}
-	s.text = unaddressed(s.text, bot)
+	s := said{text: writtenText(m, bot), facts: facts(m)}
 	if f, ok := mediaOf(m); ok {
 		s.files = append(s.files, f)
 	}
@@ -51,6 +47,19 @@ func read(m *models.Message, bot string) said {
 		}
 	}
 	return s
+}
+
+// writtenText returns what was written in a message, as Markdown; but as it is where
+// that begins with a slash, which may make it a command of the agent.
+func writtenText(m *models.Message, bot string) string {
+	text, entities := m.Text, m.Entities
+	if text == "" {
+		text, entities = m.Caption, m.CaptionEntities
+	}
+	if strings.HasPrefix(unaddressed(text, bot), "/") {
+		return unaddressed(text, bot)
+	}
+	return unaddressed(writtenMarkdown(text, entities), bot)
 }
 
 // speaker begins the line by which the core tells the agent who speaks.
