@@ -111,7 +111,7 @@ func (r *rig) dial(t *testing.T, network string) net.Conn {
 // before it reads: more than fits into the socket's buffers.
 func TestRefusalIsSeenByAClientThatSendsOn(t *testing.T) {
 	t.Parallel()
-	body := strings.Repeat("x", 24<<20)
+	body := strings.Repeat("x", 4<<20)
 	for name, c := range map[string]struct {
 		headers string
 		chunked bool
@@ -127,11 +127,14 @@ func TestRefusalIsSeenByAClientThatSendsOn(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, newFake(t).echo(), func(o *Options) { o.Token = "right" })
 			conn := r.dial(t, "tcp")
+			if err := conn.(*net.TCPConn).SetWriteBuffer(64 << 10); err != nil {
+				t.Fatal(err)
+			}
 			head := "POST /message HTTP/1.1\r\nHost: localhost\r\n" + c.headers
 			if c.chunked {
-				head += "Transfer-Encoding: chunked\r\n\r\n1800000\r\n"
+				head += "Transfer-Encoding: chunked\r\n\r\n400000\r\n"
 			} else {
-				head += "Content-Length: 25165824\r\n\r\n"
+				head += "Content-Length: 4194304\r\n\r\n"
 			}
 			if _, err := io.Copy(conn, strings.NewReader(head+body)); err != nil {
 				t.Fatalf("the client cannot send its body: %v", err)
