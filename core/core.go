@@ -96,7 +96,7 @@ type Message struct {
 	Adapter    string
 	Origin     Origin
 	Content    Content // not in lists; see Ledger.Messages
-	Prompt     Prompt  `json:"-"` // describes Content, of which it can be made again
+	Prompt     Prompt  `json:",omitzero"` // describes Content; short where that is left out
 	Mode       Mode
 	SourceKey  string
 	SourceHash string

@@ -67,7 +67,7 @@ func newFeed() *feed {
 func (f *feed) publish(u Update) {
 	if u.Message != nil { // its content may be large, and is found by its id
 		m := *u.Message
-		m.Content = Content{}
+		m.Content, m.Prompt = Content{}, m.Prompt.Short()
 		u.Message = &m
 	}
 	f.mu.Lock()
@@ -191,10 +191,10 @@ func (f *feed) over() bool {
 func (u *Update) size() int {
 	n := len(u.Raw) + len(u.Detail)
 	if u.Message != nil {
-		n += len(u.Message.Reply.Text) + len(u.Message.Reply.Error)
+		n += len(u.Message.Reply.Text) + len(u.Message.Reply.Error) + len(u.Message.Prompt.Text)
 	}
 	if u.Approval != nil {
-		n += len(u.Approval.Input) + len(u.Approval.Suggestion)
+		n += len(u.Approval.Input) + len(u.Approval.Suggestion) + len(u.Approval.Prompt.Text)
 	}
 	if u.Background != nil {
 		n += len(u.Background.Text)

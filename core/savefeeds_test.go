@@ -52,6 +52,37 @@ func TestFeedsAreHandedOver(t *testing.T) {
 	})
 }
 
+// A feed keeps what was asked, in short, also for the next process: contents may be large.
+func TestFeedsKeepShortPrompts(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		sub := w.m.Subscribe("c")
+		long := strings.Repeat("a long question ", 1000)
+		_, h, id := w.begun(long)
+		h.answer(id, "ok")
+		synctest.Wait()
+		w.handOver()
+		all := w.m.Resume("c", sub.From().String())
+		defer all.Close()
+		told := 0
+		for _, u := range drain(all) {
+			if u.Message == nil {
+				continue
+			}
+			told++
+			if p := u.Message.Prompt; p.Text != long[:ShortPromptBytes] || !p.Truncated || u.Message.Content.Text != "" {
+				t.Errorf("%s has the prompt %+.100v and the content %+.100v", u.Kind, p, u.Message.Content)
+			}
+			if n := u.size(); n < ShortPromptBytes {
+				t.Errorf("%s counts as %d bytes", u.Kind, n)
+			}
+		}
+		if told != 2 {
+			t.Errorf("%d updates have a message, want 2", told)
+		}
+	})
+}
+
 // Another host's events have nothing to do with those that the feed has.
 func TestFeedOfAnotherHost(t *testing.T) {
 	t.Parallel()

@@ -31,14 +31,13 @@ func quote[S ~string](b []byte, s S) []byte {
 
 // appendMessage appends a message as the API shows it, with a short prompt.
 func appendMessage(b []byte, m *core.Message, at core.Place) []byte {
-	p := promptOf(m).Short()
+	p := m.Prompt.Short()
 	return appendWithPrompt(b, m, at, &p)
 }
 
 // appendWhole is appendMessage with the whole prompt, for an answer about one message.
 func appendWhole(b []byte, m *core.Message, at core.Place) []byte {
-	p := promptOf(m)
-	return appendWithPrompt(b, m, at, &p)
+	return appendWithPrompt(b, m, at, &m.Prompt)
 }
 
 // appendWithPrompt is written by hand because every answer takes this way.

@@ -120,7 +120,7 @@ func (f *fake) Submit(_ context.Context, s core.Submission) (ticket, error) {
 	}
 	m := &core.Message{
 		ID: core.MessageID(fmt.Sprintf("01890000-0000-7000-8000-%012d", len(f.messages)+1)), Channel: s.Channel, Adapter: s.Adapter,
-		Origin: s.Origin, Content: s.Content, Mode: s.Mode, SourceKey: s.SourceKey, SourceHash: s.SourceHash,
+		Origin: s.Origin, Content: s.Content, Prompt: core.PromptOf(s.Content), Mode: s.Mode, SourceKey: s.SourceKey, SourceHash: s.SourceHash,
 		ReceivedAt: fakeStart, State: core.Waiting,
 	}
 	f.messages = append(f.messages, m)

@@ -147,7 +147,7 @@ func appendAccepted(b []byte, m *core.Message, at core.Place) []byte {
 	b = quote(append(b, `{"message_id":`...), m.ID)
 	b = quote(append(b, `,"channel":`...), m.Channel)
 	b = quote(append(b, `,"state":`...), m.State)
-	p := promptOf(m).Short()
+	p := m.Prompt.Short()
 	b = appendPrompt(b, &p, m.Origin.User)
 	b = member(b, `,"why":`, at.Why)
 	b = moment(b, `,"until":`, at.Until)

@@ -45,15 +45,6 @@ func showPrompt(p *core.Prompt) *promptShape {
 	return &shape
 }
 
-// promptOf returns a message's prompt. An update that came from an earlier process has
-// none, but its content.
-func promptOf(m *core.Message) core.Prompt {
-	if m.Prompt.IsZero() {
-		return core.PromptOf(m.Content)
-	}
-	return m.Prompt
-}
-
 // appendPrompt appends a message's prompt. Like appendMessage it is written by hand.
 func appendPrompt(b []byte, p *core.Prompt, user string) []byte {
 	b = quote(append(b, `,"prompt":{"text":`...), p.Text)

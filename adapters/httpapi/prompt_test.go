@@ -49,17 +49,6 @@ func TestPromptIsShown(t *testing.T) {
 	same(t, promptIn(t, accepted), map[string]any{"text": "later"})
 }
 
-// TestPromptOfAnEarlierProcess: an update that was handed over has its content only.
-func TestPromptOfAnEarlierProcess(t *testing.T) {
-	t.Parallel()
-	m := core.Message{ID: "m", Content: core.Content{Text: "asked"}}
-	for _, b := range [][]byte{appendMessage(nil, &m, core.Place{}), appendAccepted(nil, &m, core.Place{})} {
-		if !strings.Contains(string(b), `"prompt":{"text":"asked"}`) {
-			t.Errorf("it is shown as %s", b)
-		}
-	}
-}
-
 func TestApprovalHasThePrompt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newFake(t), nil)
