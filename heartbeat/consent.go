@@ -101,7 +101,8 @@ func Declined(stateDir string) bool {
 
 // Asks reports whether ticks ask the agent: as BARECLAW_HEARTBEAT says, else as was agreed.
 // Where nothing was agreed, somebody calls the tick by hand, or an older version, which
-// knew no other ticks, has installed it.
+// knew no other ticks, has installed it. After a no a tick comes from a job that could not
+// be taken out, as where the service manager did not answer.
 func Asks(cfg config.Config) bool {
 	switch cfg.Heartbeat {
 	case config.HeartbeatOn:
@@ -110,5 +111,5 @@ func Asks(cfg config.Config) bool {
 		return false
 	}
 	c, err := ReadConsent(cfg.StateDir)
-	return err == nil && c != ConsentRevive
+	return err == nil && c != ConsentRevive && c != ConsentNo
 }

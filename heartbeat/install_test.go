@@ -206,7 +206,10 @@ func TestAsks(t *testing.T) {
 		{config.HeartbeatOn, ConsentRevive, true},
 		{config.HeartbeatRevive, ConsentAsk, false},
 		{config.HeartbeatOff, ConsentRevive, false},
-		{config.HeartbeatOff, ConsentNo, true}, // called by hand
+		{config.HeartbeatOff, ConsentNone, true}, // called by hand
+		{config.HeartbeatAuto, ConsentNo, false}, // as by a job that could not be taken out
+		{config.HeartbeatOff, ConsentNo, false},
+		{config.HeartbeatOn, ConsentNo, true},
 	} {
 		dir := t.TempDir()
 		if err := SaveConsent(dir, c.consent); err != nil {
