@@ -212,6 +212,7 @@ func (d *daemon) serve() error {
 
 // end ends the gateway as it was told to, and notes that for a keeper.
 func (d *daemon) end(sig os.Signal) error {
+	told := time.Now()
 	d.leaveTrial()
 	if sig == syscall.SIGINT {
 		if err := d.shutdown(); err != nil {
@@ -221,6 +222,8 @@ func (d *daemon) end(sig os.Signal) error {
 		d.leave(httpapi.ShuttingDown)
 		d.saveFeeds().write()
 	}
+	d.closeRecords()
+	d.log.Info("ended", "took", time.Since(told))
 	return d.describe(true)
 }
 
