@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"bareclaw/client"
+	"bareclaw/commands"
 	"bareclaw/upgrade"
 )
 
@@ -50,25 +52,9 @@ func compiled(t *testing.T, dir string, env []string) {
 	}
 }
 
-// TestRestartBuilds runs the gateway from its source, changes that while a turn
-// runs, and restarts: what the source says now is what answers.
-func TestRestartBuilds(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t, "BARECLAW_LOG_FORMAT=text", "BARECLAW_AGENT=echo", "BARECLAW_SOURCE=")
-	m.env = append(m.env, goEnv(t)...)
-	copySource(t, m.path("source"))
-	const first = "I am not Claude."
-	says := func(old, now string) {
-		t.Helper()
-		path := m.path("source/internal/echoagent/reply.go")
-		b, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(b), old) {
-			t.Fatalf("%s does not say %q (%v)", path, old, err)
-		}
-		if err := os.WriteFile(path, []byte(strings.Replace(string(b), old, now, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+// goRun runs the gateway from its source, as the README says.
+func (m *machine) goRun(t *testing.T) *gateway {
+	t.Helper()
 	compiled(t, m.path("source"), m.env)
 	cmd := exec.Command("go", "run", ".")
 	cmd.Env, cmd.Dir, cmd.SysProcAttr = m.env, m.path("source"), &syscall.SysProcAttr{Setpgid: true}
@@ -88,6 +74,30 @@ func TestRestartBuilds(t *testing.T) {
 	g.http = newClient(t)
 	g.base = ready.FindStringSubmatch(m.log.String())[1]
 
+	return g
+}
+
+// TestRestartBuilds runs the gateway from its source, changes that while a turn
+// runs, and restarts: what the source says now is what answers.
+func TestRestartBuilds(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_LOG_FORMAT=text", "BARECLAW_AGENT=echo", "BARECLAW_SOURCE=")
+	m.env = append(m.env, goEnv(t)...)
+	copySource(t, m.path("source"))
+	const first = "I am not Claude."
+	says := func(old, now string) {
+		t.Helper()
+		path := m.path("source/internal/echoagent/reply.go")
+		b, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(b), old) {
+			t.Fatalf("%s does not say %q (%v)", path, old, err)
+		}
+		if err := os.WriteFile(path, []byte(strings.Replace(string(b), old, now, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := m.goRun(t)
+	cmd := g.cmd
 	restart := func(channel, want string) {
 		t.Helper()
 		generation := g.generation()
@@ -130,4 +140,45 @@ func TestRestartBuilds(t *testing.T) {
 	if installed, failed := upgrade.Sum(m.path("home/.local/bin/bareclaw")); err != nil || failed != nil || installed != newer {
 		t.Errorf("installed was another program than was built: %v, %v", err, failed)
 	}
+}
+
+// TestRestartFromATurn edits the source twice, as claude may, and restarts the gateway from
+// inside of a turn each time: the source's new program answers, and the turn goes on.
+func TestRestartFromATurn(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "BARECLAW_LOG_FORMAT=text", "BARECLAW_SOURCE=")
+	m.env = append(m.env, goEnv(t)...)
+	copySource(t, m.path("source"))
+	g := m.goRun(t)
+	marker, socket := g.say("desk", "env BARECLAW_SESSION").str("text"), g.say("desk", "env "+client.SocketVariable).str("text")
+	if marker == "" || socket == "" {
+		t.Fatalf("claude has the session %q and the socket %q", marker, socket)
+	}
+	inside := *m
+	inside.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.path("home"), client.SocketVariable + "=" + socket, "BARECLAW_SESSION=" + marker}
+	id := g.tell("desk", "wait "+m.path("go"))
+	m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
+	host := m.hosts()["desk"]
+	source := m.path("source/version.go")
+	b, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, release := range []string{"v7.0.1", "v7.0.2"} {
+		edited := strings.Replace(string(b), "var release string", `var release = "`+release+`"`, 1)
+		if err := os.WriteFile(source, []byte(edited), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		inside.command(commands.ExitOK, "restart").shows("Restarted in ")
+		if now := g.must("GET", "/health", nil, 200).str("version"); !strings.Contains(now, release) {
+			t.Errorf("after the restart the version is %q, want %s", now, release)
+		}
+		if now := m.hosts()["desk"]; now != host {
+			t.Errorf("the session was %+v and is %+v", host, now)
+		}
+	}
+	m.touch("go")
+	g.outcome(id).want(t, "waited for "+m.path("go"))
+	g.say("other", "echo hello").want(t, "hello")
+	g.balanced()
 }

@@ -114,13 +114,13 @@ func awaitUpdates(ctx context.Context, f *os.File) (*io.SectionReader, error) {
 	tick := time.NewTicker(updatesLook)
 	defer tick.Stop()
 	for {
-		st, err := f.Stat() // an error once it is closed
-		if err != nil {
+		if _, err := f.Stat(); err != nil { // it was closed
 			return nil, err
 		}
 		switch err := filelock.Try(f); {
 		case err == nil:
-			if st, err = f.Stat(); err != nil {
+			st, err := f.Stat()
+			if err != nil {
 				return nil, err
 			}
 			return io.NewSectionReader(f, 0, st.Size()), nil

@@ -223,6 +223,7 @@ func (d *daemon) reapOrphans() {
 
 // end ends the gateway as it was told to, and notes that for a keeper.
 func (d *daemon) end(sig os.Signal) error {
+	told := time.Now()
 	d.leaveTrial()
 	if sig == syscall.SIGINT {
 		if err := statelock.MarkStopped(d.cfg.StateDir); err != nil { // as Ctrl-C is a person's
@@ -235,6 +236,8 @@ func (d *daemon) end(sig os.Signal) error {
 		d.leave(httpapi.ShuttingDown)
 		d.saveFeeds().write()
 	}
+	d.closeRecords()
+	d.log.Info("ended", "took", time.Since(told))
 	return d.describe(true)
 }
 
