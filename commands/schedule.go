@@ -84,7 +84,8 @@ func (a *ScheduleAdd) inFlags(err error) error {
 	if !ok {
 		return err
 	}
-	flag, says := "", refused.Text
+	var flag string
+	says := refused.Text
 	switch refused.Code {
 	case "bad_when":
 		var form string
