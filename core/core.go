@@ -79,7 +79,12 @@ type Submission struct {
 	// SourceHash binds the key to what was submitted; a different hash under the
 	// same key is refused with [ErrKeyReused].
 	SourceHash string
-	RetryOf    MessageID
+	// KeyKept is how long after that the key is free again; 0 means never.
+	KeyKept time.Duration
+	// FormerKey is what an older program recorded as the source key of the same
+	// submission on this channel. It counts as SourceKey. Empty means none.
+	FormerKey string
+	RetryOf   MessageID
 	// CanAsk says that somebody behind this adapter can answer permission
 	// requests while the turn runs.
 	CanAsk bool
@@ -100,6 +105,8 @@ type Message struct {
 	Mode       Mode
 	SourceKey  string
 	SourceHash string
+	KeyKept    time.Duration // as in Submission; read when the message is accepted, not recorded
+	FormerKey  string        // likewise
 	RetryOf    MessageID
 	CanAsk     bool
 	Deliver    bool

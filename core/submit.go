@@ -57,6 +57,7 @@ func (m *ProcessManager) offer(s Submission) (*Ticket, *lane, error) {
 	msg := Message{
 		ID: MessageID(id.String()), Channel: s.Channel, Adapter: s.Adapter, Origin: s.Origin,
 		Content: s.Content, Prompt: PromptOf(s.Content), Mode: cmp.Or(s.Mode, Collect), SourceKey: s.SourceKey, SourceHash: s.SourceHash,
+		KeyKept: s.KeyKept, FormerKey: s.FormerKey,
 		RetryOf: s.RetryOf, CanAsk: s.CanAsk, Deliver: s.Deliver, ReceivedAt: m.o.Now(), State: Waiting,
 	}
 	t := newTicket(msg)

@@ -301,13 +301,12 @@ func TestIdempotency(t *testing.T) {
 	for _, other := range []string{
 		`{"text":"b"}`,
 		`{"content":[{"type":"text","text":"b","n":2}]}`,
-		`{"content":[{"type":"text","text":"b","n":1}],"channel":"k"}`,
 		`{"content":[{"type":"text","text":"b","n":1}],"mode":"steer"}`,
 		`{"content":[{"type":"text","text":"b","n":1}],"context":{"user":"u"}}`,
 	} {
 		r.want(r.send("POST", "/message", other, "Idempotency-Key", "k 1"), http.StatusUnprocessableEntity, "idempotency_mismatch")
 	}
-	if got := r.submissions(); len(got) != 1 || got[0].SourceKey != "http:k 1" || len(got[0].SourceHash) != 64 {
+	if got := r.submissions(); len(got) != 1 || got[0].SourceKey != "http:http\nk 1" || len(got[0].SourceHash) != 64 {
 		t.Errorf("submitted: %+v", got)
 	}
 	for _, key := range []string{strings.Repeat("k", 256), "käse", "\t"} {

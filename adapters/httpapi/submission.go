@@ -8,6 +8,7 @@ import (
 	"hash"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -167,10 +168,13 @@ func bindKey(sub *core.Submission, r *http.Request) error {
 	if err != nil || key == "" {
 		return err
 	}
-	sub.SourceKey = "http:" + key
+	sub.SourceKey, sub.FormerKey, sub.KeyKept = "http:"+string(sub.Channel)+"\n"+key, "http:"+key, keyKept
 	sub.SourceHash = fingerprint(sub)
 	return nil
 }
+
+// keyKept is how long an Idempotency-Key of a message is known.
+const keyKept = 7 * 24 * time.Hour
 
 // idempotencyKey returns the key that a request came under, empty if it has none.
 func idempotencyKey(r *http.Request) (string, error) {

@@ -160,6 +160,12 @@ func (k *compiler) accept(m *core.Message, t *core.Turn) {
 		state, turn, dispatched = codeRunning, string(t.ID), nanos(t.BegunAt)
 	}
 	inline, body := split(content)
+	if m.FormerKey != "" {
+		k.add(op{stmt: opRenewKey, id: m.FormerKey, args: []driver.Value{m.SourceKey, m.FormerKey, string(m.Channel)}}, 0)
+	}
+	if m.KeyKept > 0 {
+		k.add(op{stmt: opFreeKey, id: m.SourceKey, args: []driver.Value{m.SourceKey, nanos(m.ReceivedAt.Add(-m.KeyKept))}}, 0)
+	}
 	k.add(op{stmt: opAccept, id: m.SourceKey, args: []driver.Value{
 		string(m.ID), string(m.Channel), nullable(m.SourceKey), nanos(m.ReceivedAt), state, turn, dispatched, doc, inline,
 	}}, len(content)+len(doc))

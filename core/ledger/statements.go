@@ -17,6 +17,8 @@ type stmtID int
 
 const (
 	opAccept stmtID = iota
+	opRenewKey
+	opFreeKey
 	opBody
 	opBegin
 	opRun
@@ -90,6 +92,9 @@ const (
 var queries = [statements]string{
 	opAccept: `INSERT INTO messages(id, channel, source_key, received_at, state, turn, dispatched_at, doc, content)
 		VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(source_key) WHERE source_key IS NOT NULL DO NOTHING`,
+	opRenewKey: `UPDATE OR IGNORE messages SET source_key=?1 WHERE source_key=?2 AND channel=?3`,
+	// A message without an outcome keeps its key.
+	opFreeKey: `UPDATE messages SET source_key=NULL WHERE source_key=?1 AND received_at<?2 AND state>1`,
 	opBody:    `INSERT INTO bodies(kind, owner, data) VALUES(?,?,?)`,
 	opBegin:   `INSERT INTO turns(id, session, begun_at, doc, line) VALUES(?,?,?,?,?)`,
 	opRun:     `UPDATE messages SET state=1, turn=?, dispatched_at=? WHERE id=? AND state=0`,
@@ -344,7 +349,7 @@ func (c *writeConn) exists(query stmtID, o *op) error {
 
 // verbs say in errors what was being done.
 var verbs = [statements]string{
-	opAccept: "accept message with source key", opBody: "store the body of", opBegin: "begin turn", opRun: "begin a turn with message",
+	opAccept: "accept message with source key", opRenewKey: "renew source key", opFreeKey: "free source key", opBody: "store the body of", opBegin: "begin turn", opRun: "begin a turn with message",
 	opArrive: "accept message", opUpdate: "update turn", opRequeue: "put back message", opSettle: "settle message", opEnd: "end turn", opSessionOurs: "note session",
 	opDeliver: "record delivery", opDelivered: "record delivery", opInbound: "record inbound", opHandled: "record inbound",
 	opForgetInbound: "forget inbounds before", opRecord: "keep record", opForgetRecord: "forget record", opForgetRecords: "forget records",
