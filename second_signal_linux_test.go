@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,7 +28,7 @@ func TestSecondSignal(t *testing.T) {
 			if err := g.cmd.Process.Signal(signals[0]); err != nil {
 				t.Fatal(err)
 			}
-			m.eventually("it is ending", func() bool { return strings.Contains(m.log.String(), `"msg":"leaving"`) })
+			m.eventually("it is ending", func() bool { return strings.Contains(m.log.String(), `"msg":"told to end"`) })
 			if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil { // which is no second one
 				t.Fatal(err)
 			}
@@ -34,8 +37,12 @@ func TestSecondSignal(t *testing.T) {
 				t.Fatal("it has ended, and its disk has not answered yet")
 			default:
 			}
-			g.signal(signals[1])
-			disk.detach()
+			if err := g.cmd.Process.Signal(signals[1]); err != nil {
+				t.Fatal(err)
+			}
+			m.eventually("no thread is left but one that waits for the disk", func() bool { return threads(g.cmd.Process.Pid) <= 1 })
+			disk.detach() // it may keep the process from being seen as ended
+			g.waitEnd()
 			if code := g.cmd.ProcessState.ExitCode(); code != exitFailure {
 				t.Errorf("exit status %d, want %d", code, exitFailure)
 			}
@@ -50,4 +57,16 @@ func TestSecondSignal(t *testing.T) {
 			g.balanced()
 		})
 	}
+}
+
+// threads counts the threads of a process that have not ended.
+func threads(pid int) (n int) {
+	all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // none when it has ended
+	for _, path := range all {
+		b, err := os.ReadFile(path)
+		if _, after, ok := strings.Cut(string(b), ") "); err == nil && ok && !strings.HasPrefix(after, "Z") && !strings.HasPrefix(after, "X") {
+			n++
+		}
+	}
+	return n
 }

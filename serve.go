@@ -224,6 +224,7 @@ func (d *daemon) reapOrphans() {
 // end ends the gateway as it was told to, and notes that for a keeper.
 func (d *daemon) end(sig os.Signal) error {
 	told := time.Now()
+	d.log.Info("told to end", "signal", sig.String())
 	d.leaveTrial()
 	if sig == syscall.SIGINT {
 		if err := statelock.MarkStopped(d.cfg.StateDir); err != nil { // as Ctrl-C is a person's

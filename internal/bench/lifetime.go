@@ -134,7 +134,7 @@ func (w *watcher) watch(ctx context.Context, begun func()) {
 }
 
 // answered is in the answer of a message that was not refused and has not failed.
-var answered = []byte(`"state":"answered"`)
+var answered = []byte(`"is_error":false`)
 
 // askAnew sends a message on a connection of its own and returns when its answer
 // came.
