@@ -353,6 +353,29 @@ func TestTelegramModelAndMode(t *testing.T) {
 	g.balanced()
 }
 
+// The model that claude says it uses is named, besides what is set.
+func TestTelegramModelInUse(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := newChat(t)
+	g := m.start()
+	chat.Send(anna, "echo one")
+	answers(chat, "one")
+	chat.Send(anna, "/status")
+	first := says(chat, "Model: as the gateway is configured (in use: ")
+	chat.Send(anna, "/model")
+	says(chat, "The model of this chat is as the gateway is configured (in use: ")
+	chat.Send(anna, "/model haiku")
+	says(chat, "The model is haiku")
+	chat.Send(anna, "echo two")
+	answers(chat, "two")
+	chat.Send(anna, "/status")
+	says(chat, "Model: haiku (in use: haiku)")
+	if strings.Contains(first.Text, "in use: haiku") {
+		t.Errorf("before that was set it says %q", first.Text)
+	}
+	g.balanced()
+}
+
 func TestTelegramVerbose(t *testing.T) {
 	t.Parallel()
 	m, api, anna, chat := newChat(t)
