@@ -233,7 +233,7 @@ func TestTelegramStatusAndUsage(t *testing.T) {
 
 func TestTelegramQueue(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t)
+	m, api, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "/queue")
 	says(chat, "Nothing waits")
@@ -320,7 +320,7 @@ func TestTelegramBypassIsDeclined(t *testing.T) {
 
 func TestTelegramModelAndMode(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t)
+	m, api, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "/model")
 	note := says(chat, "The model of this chat is as the gateway is configured")
@@ -378,7 +378,7 @@ func TestTelegramModelInUse(t *testing.T) {
 
 func TestTelegramVerbose(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t)
+	m, api, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "/verbose 3")
 	says(chat, "3 is no level", "0 (answers only)")
@@ -432,7 +432,7 @@ func TestTelegramWhy(t *testing.T) {
 // What is to run now runs before the others, and instead of what runs.
 func TestTelegramRunNow(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t)
+	m, api, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "tool 600000 long")
 	g.runs(channelOf(chat), "long")
@@ -484,7 +484,7 @@ func TestTelegramRestart(t *testing.T) {
 // In a group a command may be addressed, and each topic is a chat of its own.
 func TestTelegramCommandsInGroupsAndTopics(t *testing.T) {
 	t.Parallel()
-	m, api, anna, _ := newChat(t)
+	m, api, anna, _ := newChatWith(t, nil)
 	forum := api.Forum(-1001234567890, "Team", anna)
 	topic := forum.CreateTopic(anna, "Build")
 	g := m.start()
