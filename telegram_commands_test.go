@@ -233,7 +233,7 @@ func TestTelegramStatusAndUsage(t *testing.T) {
 
 func TestTelegramQueue(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t)
+	m, api, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "/queue")
 	says(chat, "Nothing waits")
@@ -320,7 +320,7 @@ func TestTelegramBypassIsDeclined(t *testing.T) {
 
 func TestTelegramModelAndMode(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t)
+	m, api, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "/model")
 	note := says(chat, "The model of this chat is as the gateway is configured")
@@ -353,9 +353,32 @@ func TestTelegramModelAndMode(t *testing.T) {
 	g.balanced()
 }
 
+// The model that claude says it uses is named, besides what is set.
+func TestTelegramModelInUse(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := newChat(t)
+	g := m.start()
+	chat.Send(anna, "echo one")
+	answers(chat, "one")
+	chat.Send(anna, "/status")
+	first := says(chat, "Model: as the gateway is configured (in use: ")
+	chat.Send(anna, "/model")
+	says(chat, "The model of this chat is as the gateway is configured (in use: ")
+	chat.Send(anna, "/model haiku")
+	says(chat, "The model is haiku")
+	chat.Send(anna, "echo two")
+	answers(chat, "two")
+	chat.Send(anna, "/status")
+	says(chat, "Model: haiku (in use: haiku)")
+	if strings.Contains(first.Text, "in use: haiku") {
+		t.Errorf("before that was set it says %q", first.Text)
+	}
+	g.balanced()
+}
+
 func TestTelegramVerbose(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t)
+	m, api, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "/verbose 3")
 	says(chat, "3 is no level", "0 (answers only)")
@@ -409,7 +432,7 @@ func TestTelegramWhy(t *testing.T) {
 // What is to run now runs before the others, and instead of what runs.
 func TestTelegramRunNow(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t)
+	m, api, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "tool 600000 long")
 	g.runs(channelOf(chat), "long")
@@ -461,7 +484,7 @@ func TestTelegramRestart(t *testing.T) {
 // In a group a command may be addressed, and each topic is a chat of its own.
 func TestTelegramCommandsInGroupsAndTopics(t *testing.T) {
 	t.Parallel()
-	m, api, anna, _ := newChat(t)
+	m, api, anna, _ := newChatWith(t, nil)
 	forum := api.Forum(-1001234567890, "Team", anna)
 	topic := forum.CreateTopic(anna, "Build")
 	g := m.start()

@@ -162,6 +162,7 @@ type Event struct {
 	Status    int       // HTTP status of the failing API; 0 when it did not answer
 	Until     time.Time // when the limit ends; zero when that is not known
 	Tasks     int
+	Model     string // the model that the session uses from here on; empty: it does not say
 	Exit      *Exit
 }
 

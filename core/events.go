@@ -36,6 +36,9 @@ func (l *lane) take(ev Event) {
 	if ev.Kind == SessionNew {
 		l.seen-- // what else its line says follows under the same number
 	}
+	if ev.Model != "" {
+		l.model = ev.Model
+	}
 	again := l.again(ev)
 	if ev.Kind == TurnState {
 		l.turnState(ev) // first: the start of a turn is told before what belongs to it

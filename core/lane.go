@@ -30,6 +30,7 @@ type lane struct {
 	events      <-chan []Event
 	info        SessionInfo
 	sessionID   string
+	model       string // that the session named last; empty: none yet
 	ready       bool
 	exit        *Exit               // what the session said of its end
 	stray       *Result             // an error result that named no turn

@@ -36,6 +36,7 @@ type ChannelStatus struct {
 	Waiting, Running  int // messages
 	Turn              TurnID
 	Activity          string // the tool in use
+	Model             string // that the session said it uses; empty: not known
 	Unkept            string // why what the agent says is not read; else empty
 	Messages          int    // ever accepted
 	LastAt            time.Time
@@ -166,7 +167,7 @@ func (m *ProcessManager) Present(ctx context.Context, key ChannelKey) (ChannelSt
 func (l *lane) present() ChannelStatus {
 	st := ChannelStatus{
 		Key: l.key, State: l.state(), SessionID: l.sessionID, HostPID: l.info.HostPID, AgentPID: l.info.AgentPID,
-		Waiting: len(l.pending), Approvals: len(l.asked), Why: l.why(), Unkept: l.unkept,
+		Waiting: len(l.pending), Approvals: len(l.asked), Why: l.why(), Unkept: l.unkept, Model: l.model,
 	}
 	for _, f := range l.flights {
 		if !f.answered {

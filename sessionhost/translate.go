@@ -99,6 +99,11 @@ func (t *translator) fill(e *core.Event, ev claude.Event) error {
 		if ev.Subtype == "api_retry" {
 			return fillRetry(e, ev)
 		}
+		if ev.Subtype == "init" {
+			begun, err := ev.Init()
+			e.Model = begun.Model
+			return err
+		}
 		if n, ok := ev.BackgroundTasks(); ok {
 			e.Kind, e.Tasks = core.TasksChanged, n
 		}

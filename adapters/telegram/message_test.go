@@ -94,7 +94,11 @@ func (a *Adapter) accepts(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	var texts []string
-	for _, m := range slices.Backward(ms) {
+	for _, listed := range slices.Backward(ms) {
+		m, err := a.o.Core.Message(t.Context(), listed.ID) // a list has no contents
+		if err != nil {
+			t.Fatal(err)
+		}
 		texts = append(texts, m.Content.Text)
 	}
 	return texts

@@ -23,7 +23,11 @@ func (a *Adapter) cmdModel(ctx context.Context, c call) Note {
 	if err != nil {
 		return a.failed(ctx, "read the settings", err)
 	}
-	return modelNote("The model of this chat is "+configuredOr(own.Model)+".", own.Model)
+	st, err := a.o.Core.Present(ctx, c.place.key())
+	if err != nil {
+		return a.failed(ctx, "look at the chat", err)
+	}
+	return modelNote("The model of this chat is "+configuredOr(own.Model)+inUse(st)+".", own.Model)
 }
 
 // tapModel is the tap on the name of a model.

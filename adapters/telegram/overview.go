@@ -34,7 +34,7 @@ func (a *Adapter) cmdStatus(ctx context.Context, c call) Note {
 	if st.Approvals > 0 {
 		line("Open questions to you", "%d", st.Approvals)
 	}
-	line("Model", "%s", configuredOr(own.Model))
+	line("Model", "%s%s", configuredOr(own.Model), inUse(st))
 	line("Mode", "%s", configuredOr(own.PermissionMode))
 	line("Rules", "%d", len(own.Rules))
 	line("This chat", "%s, %s", count(used.Turns, "turn", "turns"), money.Text(used.Spent))
@@ -70,6 +70,15 @@ func waitingText(st core.ChannelStatus) string {
 		return "nothing"
 	}
 	return count(st.Waiting, "message", "messages") + ", see /queue"
+}
+
+// inUse names the model that the session says it uses, which may be another one than is
+// set: an alias is resolved, and a setting counts from the next turn on. None is without a session.
+func inUse(st core.ChannelStatus) string {
+	if st.Model == "" || st.HostPID == 0 {
+		return ""
+	}
+	return " (in use: " + code(st.Model) + ")"
 }
 
 // configuredOr shows what the chat has of its own.
