@@ -124,6 +124,37 @@ func TestStopHung(t *testing.T) {
 	m.quick().tells(doctor.Warning, "gateway_down", "stopped by you") // and has not died
 }
 
+// TestStopTwice stops a gateway twice at once, while a request is held that takes a while to
+// answer: the gateway ends as it was told to.
+func TestStopTwice(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{nil, {"--sessions"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			g := m.start()
+			id := g.tell("desk", "wait "+g.path("go"))
+			g.begins("wait ")
+			go func() { _, _ = g.do("GET", "/messages/"+id+"?wait=1m", nil) }() // ends with the gateway
+			var stops []*invocation
+			for range 3 {
+				stops = append(stops, m.invoke(nil, append([]string{"stop"}, flags...)...))
+			}
+			for _, s := range stops {
+				<-s.done
+				if status := s.cmd.ProcessState.ExitCode(); status != exitOK && status != commands.ExitUnreachable { // it came late
+					t.Errorf("a stop ended with status %d: %s", status, s.err.String())
+				}
+			}
+			g.waitEnd()
+			if status := g.cmd.ProcessState.ExitCode(); status != exitOK || !m.lockFile().Ended {
+				t.Errorf("the gateway ended with status %d, and wrote down %+v", status, m.lockFile())
+			}
+			m.touch("go")
+		})
+	}
+}
+
 // TestStopAfterRestart stops the process that has taken over; the first one, for which a
 // shell waits, ends with it.
 func TestStopAfterRestart(t *testing.T) {

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -275,16 +276,14 @@ func (i *ChannelInterrupt) Run(c *Context) error {
 		return err
 	}
 	path := client.ChannelPath(i.Channel)
-	var channel struct { // as it is now: a turn that begins while the request is under way is not meant
+	var channel struct {
 		TurnID string `json:"turn_id"`
 	}
 	if err := gateway.Do(c.Context, http.MethodGet, path, nil, &channel); err != nil {
 		return err
 	}
-	named := map[string]string{}
-	if channel.TurnID != "" {
-		named["turn_id"] = channel.TurnID
-	}
+	// A turn that begins while the request is under way is not meant, also where none runs now.
+	named := map[string]string{"turn_id": cmp.Or(channel.TurnID, "none")}
 	var raw json.RawMessage
 	if err := gateway.Do(c.Context, http.MethodPost, path+"/interrupt", named, &raw); err != nil {
 		return err

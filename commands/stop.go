@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat"
+	"bareclaw/internal/filelock"
 	"bareclaw/internal/procs"
 	"bareclaw/internal/statelock"
 	"bareclaw/service"
@@ -120,9 +122,13 @@ func (c *Context) stop(cfg config.Config, managed management, flags stopFlags) e
 	s := &stopping{c: c, stateDir: cfg.StateDir, managed: managed, flags: flags}
 	r := stopReport{StartCmd: managed.startCommand()}
 	if err := s.run(&r); err != nil {
-		if !errors.Is(err, context.Canceled) { // who no longer waits has not changed their mind
+		// Who no longer waits has not changed their mind, and what is down was to be.
+		if !errors.Is(err, context.Canceled) && statelock.Held(cfg.StateDir) {
 			err = errors.Join(err, statelock.ClearStopped(cfg.StateDir))
 		}
+		return err
+	}
+	if err := noteDown(cfg.StateDir, r.Running); err != nil {
 		return err
 	}
 	r.TookMS = time.Since(began).Milliseconds()
@@ -136,6 +142,16 @@ func (c *Context) stop(cfg config.Config, managed management, flags stopFlags) e
 		return fmt.Errorf("%w; its state directory is %s", ErrNotRunning, cfg.StateDir)
 	}
 	return err
+}
+
+// noteDown notes once more that a person has stopped the gateway. A service manager may have
+// started it anew before it was told to stop it, as for a connection to a socket that it
+// holds, and a gateway that starts forgets the note.
+func noteDown(stateDir string, ran bool) error {
+	if _, noted := statelock.StoppedAt(stateDir); noted || !ran || statelock.Held(stateDir) {
+		return nil
+	}
+	return statelock.MarkStopped(stateDir)
 }
 
 // lines says what was done.
@@ -227,14 +243,25 @@ func (s *stopping) end() error {
 }
 
 // signalAll sends a signal to the gateway, and to another one that has taken over from it
-// meanwhile, and returns when nobody has the state directory.
+// meanwhile, and returns when nobody has the state directory. While another stop waits for
+// the gateway's end only SIGKILL is sent: told twice, the gateway ends without an answer to
+// whoever waits for one, and with the status of a failure.
 func (s *stopping) signalAll(sig syscall.Signal) error {
+	turn, err := os.Open(s.stateDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("stop the gateway: %w", err)
+	}
+	defer func() { _ = turn.Close() }()
 	look := time.NewTicker(stopLook)
 	defer look.Stop()
 	told := map[procs.Process]bool{}
-	for {
+	for first := false; ; {
+		first = first || !errors.Is(filelock.Try(turn), filelock.ErrHeld)
 		h, alive := s.holder()
-		if p := (procs.Process{PID: h.PID, Start: h.Start}); alive && !told[p] {
+		if p := (procs.Process{PID: h.PID, Start: h.Start}); alive && !told[p] && (first || sig == syscall.SIGKILL) {
 			told[p] = true
 			if err := procs.Signal(p.PID, p.Start, sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				return fmt.Errorf("stop the gateway: %w", err)

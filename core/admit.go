@@ -28,6 +28,9 @@ func (l *lane) admit(it *item) {
 		l.accept(it)
 	}
 	l.dispatch()
+	if !it.written && !it.refused { // what others spend or change meanwhile is in its way now
+		l.accept(it)
+	}
 }
 
 // refuse ends a message that was not accepted.

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -401,4 +402,33 @@ func TestWaiterWhoTries(t *testing.T) {
 		w.wantOver(try, true)
 		w.wants(try.ticket, Failed, CodeNotLoggedIn, "")
 	})
+}
+
+// TestBudgetIsUsedUpMeanwhile has another channel use up the budget at each moment while a
+// message is admitted: the message is accepted all the same, and waits.
+func TestBudgetIsUsedUpMeanwhile(t *testing.T) {
+	t.Parallel()
+	for nth := range int64(5) {
+		t.Run(fmt.Sprint(nth), func(t *testing.T) {
+			t.Parallel()
+			var w *world
+			var calls atomic.Int64
+			calls.Store(-100)
+			now := func() time.Time {
+				if calls.Add(1) == nth+1 {
+					w.m.budget.add(time.Now(), 2)
+				}
+				return time.Now()
+			}
+			play(t, Options{DailyBudget: 1, Now: now}, func(t *testing.T, world *world) {
+				w = world
+				synctest.Wait()
+				calls.Store(-1) // the message has its time of arrival
+				s := w.submitting("one")
+				if !s.over.Load() || s.err != nil {
+					t.Fatalf("accepted: %v, %v", s.over.Load(), s.err)
+				}
+			})
+		})
+	}
 }

@@ -50,6 +50,7 @@ func PromptOf(c Content) Prompt {
 		if says != "" && text.Len() > 0 {
 			text.WriteString("\n\n")
 		}
+		says, _ = beginning(says, MaxPromptBytes+utf8.UTFMax) // what is cut here is cut below, too
 		text.WriteString(says)
 	}
 	short, cut := beginning(text.String(), MaxPromptBytes)

@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -67,4 +68,26 @@ func TestPromptIsBounded(t *testing.T) {
 	if p := PromptOf(many); len(p.Blocks) != MaxPromptBlocks || !p.Truncated {
 		t.Errorf("%d blocks, truncated %v", len(p.Blocks), p.Truncated)
 	}
+}
+
+// TestPromptKeepsNoText holds on to as little of a text block as of media: a message that
+// waits has its content in memory once.
+func TestPromptKeepsNoText(t *testing.T) { // not parallel: it looks at the heap
+	const size = 16 << 20
+	block := []byte(`{"type":"text","text":"` + strings.Repeat("x", size) + `"}`)
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	p := PromptOf(Content{Blocks: []json.RawMessage{block}})
+	if kept := int64(heap() - before); kept > size/2 {
+		t.Errorf("the prompt of a text block of %d bytes keeps %d bytes", size, kept)
+	}
+	if len(p.Text) != MaxPromptBytes || !p.Truncated || p.Blocks[0].Bytes != size {
+		t.Errorf("%d bytes of text, truncated %v, blocks %v", len(p.Text), p.Truncated, p.Blocks)
+	}
+	runtime.KeepAlive(block)
 }

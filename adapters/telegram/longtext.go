@@ -23,8 +23,19 @@ const (
 func textLength(text string) int { return len(utf16.Encode([]rune(text))) }
 
 // splits reports whether a message may be a part of a longer text, and not its last one.
+// What is for the bot itself is done at once and by itself, however long it is.
 func (a *Adapter) splits(m *models.Message) bool {
-	return a.partOfText(m) && len(m.Text) >= splitFrom && textLength(m.Text) >= splitFrom
+	return a.partOfText(m) && len(m.Text) >= splitFrom && textLength(m.Text) >= splitFrom &&
+		!a.callsCommand(m) && (m.ReplyToMessage == nil || approvalBelow(m.ReplyToMessage) == "")
+}
+
+// callsCommand reports whether a message calls one of the bot's own commands.
+func (a *Adapter) callsCommand(m *models.Message) bool {
+	name, _, _, ok := parseCommand(m, a.health.name())
+	if ok {
+		_, ok = a.commandCalled(name)
+	}
+	return ok
 }
 
 // partOfText reports whether a message may be a part of a longer text at all: it is
@@ -38,12 +49,7 @@ func (a *Adapter) continues(m, before *models.Message) bool {
 	if !a.splits(before) || !a.partOfText(m) || m.From.ID != before.From.ID || m.ReplyToMessage != nil && before.ReplyToMessage == nil {
 		return false
 	}
-	if name, _, _, ok := parseCommand(m, a.health.name()); ok {
-		if _, own := a.commandCalled(name); own {
-			return false
-		}
-	}
-	return m.Date-before.Date <= splitApart
+	return !a.callsCommand(m) && m.Date-before.Date <= splitApart
 }
 
 // textSize returns how many arrivals at the beginning are parts of one text, and whether
