@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"bareclaw/commands"
 )
@@ -127,4 +128,45 @@ func TestHealthWhileParked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMarksOfATurnThatNobodySaw has a turn end while no daemon runs: the trace says when that
+// was, and not when the next daemon heard of it.
+func TestMarksOfATurnThatNobodySaw(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	ended := func() (n int) {
+		for _, l := range m.journal() {
+			if l.Event == "ended" {
+				n++
+			}
+		}
+		return n
+	}
+	for range 10 { // the host may hear the very last words when the next daemon is there
+		id, finish := g.occupy("http")
+		before := ended()
+		g.kill()
+		finish()
+		m.eventually("the turn ends", func() bool { return ended() > before })
+		g = m.start()
+		g.outcome(id)
+		marks := map[string]time.Time{}
+		for _, mark := range g.must("GET", "/messages/"+id+"/trace", nil, 200).array("timeline") {
+			at, err := time.Parse(time.RFC3339Nano, mark.str("at"))
+			if err != nil {
+				t.Fatalf("a mark without a time: %s", mark.body)
+			}
+			marks[mark.str("what")] = at
+		}
+		if marks["ended"].IsZero() || marks["taken_over"].IsZero() {
+			t.Fatalf("the trace lacks marks: %v", marks)
+		}
+		if marks["ended"].Before(marks["taken_over"]) {
+			g.balanced()
+			return
+		}
+	}
+	t.Error("turns that ended before a daemon was there are all marked as ended later")
 }

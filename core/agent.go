@@ -147,6 +147,7 @@ const (
 type Event struct {
 	Seq       uint64
 	Kind      EventKind
+	At        time.Time       // when the host heard it; zero when that is not known
 	Type      string          // the agent's name for it
 	Raw       json.RawMessage // its line, unchanged; nil for events of the host
 	Turn      TurnID

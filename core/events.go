@@ -32,7 +32,10 @@ func (l *lane) take(ev Event) {
 		return
 	}
 	l.readAgain()
-	l.seen, l.hearing = ev.Seq, ev.Seq
+	l.seen, l.hearing, l.replayOf = ev.Seq, ev.Seq, time.Time{}
+	if ev.Seq <= l.info.Said {
+		l.replayOf = ev.At
+	}
 	if ev.Kind == SessionNew {
 		l.seen-- // what else its line says follows under the same number
 	}
@@ -100,7 +103,7 @@ func (l *lane) toolBegun(ev Event) {
 	f.toolBegun = true
 	if ev.Tool != "" {
 		l.activity, l.doing, l.toolCall = ev.Tool, ev.Tool+": "+ev.Target, ev.ToolID
-		f.markCall(l.now(), ev.ToolID, l.doing)
+		f.markCall(l.eventTime(), ev.ToolID, l.doing)
 		l.noteTool(ev)
 	}
 }
@@ -121,7 +124,7 @@ func (l *lane) retrying(ev Event) {
 
 func (l *lane) markRunning(what, detail string) {
 	if f := l.running(); f != nil {
-		f.mark(l.now(), what, detail)
+		f.mark(l.eventTime(), what, detail)
 	}
 }
 
@@ -174,7 +177,7 @@ func (l *lane) turnState(ev Event) {
 	case PhaseStarted:
 		// What is said again had begun before the agent was asked; it may be at another turn by now.
 		early := f.stop != nil && f.started.IsZero() && !f.answered && ev.Seq > l.info.Said
-		f.started = l.now()
+		f.started = l.eventTime()
 		f.mark(f.started, "started", "")
 		l.publish(Update{Kind: UpdateStarted, Turn: f.turn.ID, Messages: f.turn.Members})
 		if early { // the agent was asked to end it before it had begun it

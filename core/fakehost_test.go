@@ -64,7 +64,7 @@ func (h *fakeHost) sayLocked(ev Event) {
 		h.ids = append(h.ids, ev.SessionID)
 	}
 	h.next++
-	ev.Seq = h.next
+	ev.Seq, ev.At = h.next, time.Now()
 	h.log = append(h.log, ev)
 	h.saidAt[ev.Seq] = time.Now()
 	h.changed.Broadcast()

@@ -168,7 +168,7 @@ func (l *lane) close(f *flight, r *Result, code string, now time.Time) {
 	f.cancelTimer()
 	l.activity, l.doing = "", ""
 	clear(l.tools)
-	f.mark(now, "ended", code)
+	f.mark(l.eventTime(), "ended", code)
 	f.turn.EndedAt, f.turn.Result, f.turn.Code = now, r, code
 	if r != nil && r.SessionID != "" {
 		f.turn.SessionID = r.SessionID

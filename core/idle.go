@@ -74,7 +74,7 @@ func (l *lane) noteOwnTurn(ev Event) {
 		l.ownTurn = len(l.flights) == 0
 		if f := l.speaking(); f != nil && !f.spoke {
 			f.spoke = true
-			f.mark(l.now(), "first_event", "")
+			f.mark(l.eventTime(), "first_event", "")
 		}
 	case "result":
 		l.ownTurn = false

@@ -83,9 +83,10 @@ type lane struct {
 	acked uint64   // last event acknowledged
 	holds []uint64 // events whose effect is not durable yet, ascending
 
-	past    []TurnID // turns that had their outcome before; what is heard is of them
-	hearing uint64   // the event that is being taken up, 0 between events
-	floor   uint64   // an earlier process has published what events up to it cause
+	past     []TurnID  // turns that had their outcome before; what is heard is of them
+	hearing  uint64    // the event that is being taken up, 0 between events
+	replayOf time.Time // when that one was heard, if the host says it again; else zero
+	floor    uint64    // an earlier process has published what events up to it cause
 }
 
 // gauge mirrors counts of a lane for metrics.
@@ -145,7 +146,10 @@ const (
 )
 
 func (f *flight) mark(at time.Time, what, detail string) {
-	const maxMarks = 200 // a turn of thousands of tool calls keeps its first ones
+	const maxMarks = 200           // a turn of thousands of tool calls keeps its first ones
+	if at.Before(f.turn.BegunAt) { // of a session that waited for a turn
+		at = f.turn.BegunAt
+	}
 	if len(f.turn.Marks) < maxMarks {
 		f.turn.Marks = append(f.turn.Marks, Mark{At: at, What: what, Detail: detail})
 	}
@@ -218,7 +222,7 @@ func (l *lane) run(ctx context.Context, r *remains) {
 			for _, ev := range batch {
 				l.take(ev)
 			}
-			l.hearing = 0
+			l.hearing, l.replayOf = 0, time.Time{}
 			l.endStopped()
 		}
 	}
@@ -373,6 +377,15 @@ func (l *lane) flight(id TurnID) *flight {
 }
 
 func (l *lane) now() time.Time { return l.m.o.Now() }
+
+// eventTime is when what is taken up now happened: for an event that the host says again
+// that is when the host heard it first.
+func (l *lane) eventTime() time.Time {
+	if !l.replayOf.IsZero() {
+		return l.replayOf
+	}
+	return l.now()
+}
 
 // listening reports whether anybody would see an update, now or a little later.
 func (l *lane) listening() bool { return l.m.hub.listening(l.key) }

@@ -81,7 +81,7 @@ func (l *lane) tellStalled(f *flight, detail string) {
 func (l *lane) toolEnded(call string) {
 	delete(l.tools, call)
 	if f := l.running(); f != nil {
-		f.callEnded(l.now(), call)
+		f.callEnded(l.eventTime(), call)
 	}
 	if call == l.toolCall && l.activity != "" {
 		l.activity, l.doing = "", "after "+l.doing

@@ -3,6 +3,7 @@ package sessionhost
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"bareclaw/claude"
 )
@@ -41,7 +42,8 @@ func (h *host) heard(line claude.Line, more bool) {
 			h.log.Error("tool call not noted", "err", err)
 		}
 	}
-	encode := func(seq uint64) []byte { return encodeEvent(seq, ev.Raw) }
+	at := time.Now()
+	encode := func(seq uint64) []byte { return encodeEvent(seq, at, ev.Raw) }
 	if step, ok := stepOf(ev); ok {
 		err = h.said.appendStep(step, encode)
 	} else {

@@ -377,13 +377,14 @@ func (h *host) ended(e exit) {
 	e.Ready, e.Timeout = h.ready, h.timedOut
 	h.requests, h.order = map[string]json.RawMessage{}, nil // void
 	h.mu.Unlock()
-	h.said.finish(func(seq uint64) []byte { return encodeSaid(said{Seq: seq, Exit: &e}) })
+	h.said.finish(func(seq uint64) []byte { return encodeSaid(said{Seq: seq, At: time.Now().UnixMicro(), Exit: &e}) })
 	h.pass()
 	close(h.exited)
 }
 
 // sayOwn adds an entry of the host's own to the log.
 func (h *host) sayOwn(s said) {
+	s.At = time.Now().UnixMicro()
 	err := h.said.append(false, func(seq uint64) []byte {
 		s.Seq = seq
 		return encodeSaid(s)

@@ -84,9 +84,10 @@ type welcome struct {
 }
 
 // A said is one entry of the host's event log, or tells of the log itself. Exactly one
-// field but Seq is set.
+// field but Seq and At is set.
 type said struct {
 	Seq   uint64          `json:"seq"`
+	At    int64           `json:"at,omitempty"`    // when the host heard it, in microseconds since 1970; 0 from older hosts
 	Event json.RawMessage `json:"event,omitempty"` // a line of claude's stdout
 	Bad   string          `json:"bad,omitempty"`   // the beginning of a line that is no JSON object
 	Ready bool            `json:"ready,omitempty"` // claude answered initialize
@@ -187,13 +188,15 @@ func parseNanoseconds(value []byte) (time.Duration, error) {
 
 const (
 	seqField   = `{"seq":`
+	atField    = `,"at":`
 	eventField = `,"event":`
 )
 
 // encodeEvent returns the log entry for a line of claude's, newline included.
-func encodeEvent(seq uint64, event []byte) []byte {
-	b := make([]byte, 0, len(seqField)+20+len(eventField)+len(event)+2)
+func encodeEvent(seq uint64, at time.Time, event []byte) []byte {
+	b := make([]byte, 0, len(seqField)+20+len(atField)+20+len(eventField)+len(event)+2)
 	b = strconv.AppendUint(append(b, seqField...), seq, 10)
+	b = strconv.AppendInt(append(b, atField...), at.UnixMicro(), 10)
 	b = append(append(b, eventField...), event...)
 	return append(b, '}', '\n')
 }
@@ -211,8 +214,11 @@ func encodeSaid(s said) []byte {
 func decodeSaid(b []byte) (said, error) {
 	if rest, ok := bytes.CutPrefix(b, []byte(seqField)); ok && b[len(b)-1] == '}' {
 		if digits, _, ok := bytes.Cut(rest[:min(len(rest), 64)], []byte(eventField)); ok {
-			if seq, err := strconv.ParseUint(string(digits), 10, 64); err == nil {
-				return said{Seq: seq, Event: rest[len(digits)+len(eventField) : len(rest)-1]}, nil
+			number, micros, _ := bytes.Cut(digits, []byte(atField)) // older hosts do not say when
+			seq, err := strconv.ParseUint(string(number), 10, 64)
+			at, _ := strconv.ParseInt(string(micros), 10, 64)
+			if err == nil {
+				return said{Seq: seq, At: at, Event: rest[len(digits)+len(eventField) : len(rest)-1]}, nil
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestFrameRoundTrip(t *testing.T) {
@@ -69,13 +70,20 @@ func TestSaidRoundTrip(t *testing.T) {
 			t.Errorf("%s became %+v, %v", b, got, err)
 		}
 	}
+	if got, err := decodeSaid([]byte(`{"seq":7,"event":{"a":1}}`)); err != nil || got.Seq != 7 || got.At != 0 || string(got.Event) != `{"a":1}` {
+		t.Errorf("an entry of an older host became %+v, %v", got, err)
+	}
+	var plain said // as older daemons decode what they do not know
+	if err := json.Unmarshal(encodeEvent(7, time.UnixMicro(9), []byte(`{"a":1}`)), &plain); err != nil || plain.Seq != 7 || plain.At != 9 || string(plain.Event) != `{"a":1}` {
+		t.Errorf("an entry is no plain JSON: %+v, %v", plain, err)
+	}
 	for _, event := range []string{"{}", `{"seq":1,"event":{"a":1}}`, `{"type":"x","html":"<b>","deep":{"event":"}"}}`} {
-		b := encodeEvent(42, []byte(event))
+		b := encodeEvent(42, time.UnixMicro(1_700_000_000_000_007), []byte(event))
 		if !json.Valid(b) || b[len(b)-1] != '\n' {
 			t.Errorf("%q is not a line of JSON", b)
 		}
 		got, err := decodeSaid(b[:len(b)-1])
-		if err != nil || got.Seq != 42 || string(got.Event) != event {
+		if err != nil || got.Seq != 42 || got.At != 1_700_000_000_000_007 || string(got.Event) != event {
 			t.Errorf("%q became %+v, %v", b, got, err)
 		}
 	}
@@ -118,9 +126,9 @@ func FuzzSaid(f *testing.F) {
 	f.Add([]byte(`}`), uint64(5))
 	f.Fuzz(func(t *testing.T, event []byte, seq uint64) {
 		_, _ = decodeSaid(event)
-		line := encodeEvent(seq, event)
+		line := encodeEvent(seq, time.UnixMicro(int64(seq)), event)
 		got, err := decodeSaid(line[:len(line)-1])
-		if err != nil || got.Seq != seq || !bytes.Equal(got.Event, event) {
+		if err != nil || got.Seq != seq || got.At != int64(seq) || !bytes.Equal(got.Event, event) {
 			t.Errorf("event %q with number %d became %+v, %v", event, seq, got, err)
 		}
 	})

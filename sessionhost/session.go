@@ -229,7 +229,13 @@ func (s *session) read() {
 		if batch == nil {
 			batch = make([]core.Event, 0, usualBatch)
 		}
+		known := len(batch)
 		batch = s.tr.translate(batch, entry)
+		if entry.At != 0 {
+			for i := known; i < len(batch); i++ {
+				batch[i].At = time.UnixMicro(entry.At)
+			}
+		}
 		if len(batch) < maxBatch && s.frames.More() {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"bareclaw/claude"
 	"bareclaw/core"
@@ -23,7 +24,7 @@ func TestWorklist(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		encode := func(seq uint64) []byte { return encodeEvent(seq, ev.Raw) }
+		encode := func(seq uint64) []byte { return encodeEvent(seq, time.UnixMicro(7), ev.Raw) }
 		if step, ok := stepOf(ev); ok {
 			err = l.appendStep(step, encode)
 		} else {
