@@ -47,7 +47,7 @@ type telegramSoak struct {
 	places []*soakPlace
 
 	killing sync.Mutex
-	kills   []time.Time // when something of the gateway was killed
+	kills   [][2]time.Time // between when something of the gateway was killed
 }
 
 // A soakPlace is a chat, or a topic in one, and somebody who writes there.
@@ -64,7 +64,7 @@ type soakPlace struct {
 }
 
 func newTelegramSoak(t *testing.T, people int) *telegramSoak {
-	api := telegramtest.New(t, telegramtest.WithoutRates())
+	api := telegramtest.New(t) // with its limits: a daemon that begins does not know what the one before has sent
 	r := &telegramSoak{api: api}
 	var ids []string
 	place := func(chat *telegramtest.Chat, who *telegramtest.User, thread int) {
@@ -102,9 +102,13 @@ func newTelegramSoak(t *testing.T, people int) *telegramSoak {
 func (r *telegramSoak) blowsAtChats() []soakBlow {
 	killed := func(kill func()) {
 		r.killing.Lock()
-		r.kills = append(r.kills, time.Now())
+		begun, i := time.Now(), len(r.kills)
+		r.kills = append(r.kills, [2]time.Time{begun, begun.Add(time.Hour)})
 		r.killing.Unlock()
 		kill()
+		r.killing.Lock()
+		defer r.killing.Unlock()
+		r.kills[i][1] = time.Now()
 	}
 	return []soakBlow{
 		{"kill the daemon", 8, func(s *soakRun, _ soakStep) { s.down(func() { killed(s.killDaemon) }) }},
@@ -359,7 +363,7 @@ func (r *telegramSoak) sending(messages []int, chat int64) string {
 func (r *telegramSoak) killedWithin(from time.Time, d time.Duration) bool {
 	r.killing.Lock()
 	defer r.killing.Unlock()
-	return slices.ContainsFunc(r.kills, func(k time.Time) bool { return k.After(from) && k.Before(from.Add(d)) })
+	return slices.ContainsFunc(r.kills, func(k [2]time.Time) bool { return k[1].After(from) && k[0].Before(from.Add(d)) })
 }
 
 // awaitPoll returns when the daemon has received what there was.
