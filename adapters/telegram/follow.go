@@ -40,6 +40,7 @@ type follower struct {
 	place   place
 	updates *core.Subscription
 	fold    *progress.Fold
+	resumes bool           // an earlier process has followed the conversation
 	found   []core.Message // open ones of an earlier process, until they are taken over
 	verbose int
 
@@ -149,6 +150,9 @@ func (f *follower) poke() {
 
 // run follows until nothing is open any more, or ctx ends.
 func (f *follower) run(ctx context.Context) {
+	if f.resumes {
+		f.resume()
+	}
 	defer f.updates.Close()
 	f.verbose = f.adapter.settingsOf(ctx, f.key).verbosity()
 	f.recallShown(ctx)

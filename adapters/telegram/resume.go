@@ -10,7 +10,7 @@ import (
 )
 
 // A leftOpen is a conversation that an earlier process has followed, until it is
-// followed again.
+// followed again. Its subscription has the core keep what happens until then.
 type leftOpen struct {
 	place   place
 	updates *core.Subscription
@@ -52,7 +52,7 @@ func (a *Adapter) leftOpen(key core.ChannelKey) *leftOpen {
 	if !ok {
 		return nil
 	}
-	l := &leftOpen{place: p, updates: a.o.Core.Resume(key, fromTheStart)}
+	l := &leftOpen{place: p, updates: a.o.Core.Subscribe(key)}
 	a.left[key] = l
 	return l
 }
@@ -63,6 +63,7 @@ func (a *Adapter) followLeft() {
 	defer a.followers.mu.Unlock()
 	for _, l := range a.left {
 		a.startFollower(l.place, l.updates, func(f *follower) {
+			f.resumes = true
 			for _, m := range l.open {
 				f.open[m.ID] = true
 			}
@@ -70,6 +71,15 @@ func (a *Adapter) followLeft() {
 		})
 	}
 	a.left = nil
+}
+
+// resume replaces the follower's subscription by one that begins with all that is kept,
+// also of an earlier process. It blocks until that process has written its updates, which
+// it does when this one serves: so it must not be called before.
+func (f *follower) resume() {
+	kept := f.updates
+	f.updates = f.adapter.o.Core.Resume(f.key, fromTheStart)
+	kept.Close()
 }
 
 // adopt takes over what runs already, if the updates that there are do not tell of it:
