@@ -114,8 +114,10 @@ func (n *intake) next(ctx context.Context, p place, l *line) (batch []*arrival, 
 		delete(n.lines, p)
 		return nil, 0
 	}
-	size, more := albumSize(l.waiting), false
+	var size int
+	var more bool
 	if l.waiting[0].album() != "" {
+		size = albumSize(l.waiting)
 		more = size < maxAlbum
 	} else {
 		size, more = n.adapter.textSize(l.waiting)

@@ -48,8 +48,8 @@ type char struct {
 // writtenMarkdown returns what somebody wrote as Markdown. What has no format is left
 // as it is, also where it looks like Markdown: people write that too.
 func writtenMarkdown(text string, entities []models.MessageEntity) string {
-	chars, any := formatted(text, entities)
-	if !any {
+	chars, styled := formatted(text, entities)
+	if !styled {
 		return text
 	}
 	w := &writtenWriter{entities: entities, lineStart: true}
@@ -66,7 +66,7 @@ func writtenMarkdown(text string, entities []models.MessageEntity) string {
 
 // formatted takes a text apart. Offsets of entities count UTF-16 units; what is beyond
 // the text, or begins inside a character, is cut off.
-func formatted(text string, entities []models.MessageEntity) (chars []char, any bool) {
+func formatted(text string, entities []models.MessageEntity) (chars []char, styled bool) {
 	var at []int // by unit: index of the character
 	for _, r := range text {
 		at = append(at, len(chars))
@@ -93,7 +93,7 @@ func formatted(text string, entities []models.MessageEntity) (chars []char, any 
 			any = any || c.style != 0 || c.block != 0 || c.link != 0
 		}
 	}
-	return chars, any
+	return chars, styled
 }
 
 // A writtenWriter writes Markdown line by line.
@@ -212,7 +212,7 @@ func (w *writtenWriter) formats(c char) (begins, ends []string) {
 // tight takes formats away from spaces that they begin or end with.
 func tight(line []char) []char {
 	line = append([]char(nil), line...)
-	strip := func(has func(char) bool, clear func(*char)) {
+	strip := func(has func(char) bool, remove func(*char)) {
 		for i := 0; i < len(line); i++ {
 			if !has(line[i]) {
 				continue
@@ -223,10 +223,10 @@ func tight(line []char) []char {
 			}
 			from, to := i, end
 			for ; from < to && unicode.IsSpace(line[from].r); from++ {
-				clear(&line[from])
+				remove(&line[from])
 			}
 			for ; to > from && unicode.IsSpace(line[to-1].r); to-- {
-				clear(&line[to-1])
+				remove(&line[to-1])
 			}
 			i = end
 		}
