@@ -90,7 +90,7 @@ func formatted(text string, entities []models.MessageEntity) (chars []char, styl
 			default:
 				c.style |= styleOf[e.Type]
 			}
-			any = any || c.style != 0 || c.block != 0 || c.link != 0
+			styled = styled || c.style != 0 || c.block != 0 || c.link != 0
 		}
 	}
 	return chars, styled
