@@ -30,12 +30,10 @@ func TestStopNote(t *testing.T) {
 		runs bool // when stop returns
 		want bool
 	}{
-		"stopped": {func(string) error { return nil }, false, true},
-		"started anew meanwhile": {func(dir string) error { // as by a connection to a socket of systemd's
-			return statelock.ClearStopped(dir)
-		}, false, true},
-		"failed, and down": {func(string) error { return failed }, false, true},
-		"failed, and runs": {func(string) error { return failed }, true, false},
+		"stopped":                {func(string) error { return nil }, false, true},
+		"started anew meanwhile": {statelock.ClearStopped, false, true}, // as by a connection to a socket of systemd's
+		"failed, and down":       {func(string) error { return failed }, false, true},
+		"failed, and runs":       {func(string) error { return failed }, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
