@@ -233,7 +233,6 @@ func TestIdempotencyKey(t *testing.T) {
 	same(send(obj{"text": "echo once", "channel": "http", "mode": nil}))
 	for name, body := range map[string]obj{
 		"text":    {"text": "echo twice"},
-		"channel": {"text": "echo once", "channel": "other"},
 		"context": {"text": "echo once", "context": obj{"user": "Ann"}},
 		"mode":    {"text": "echo once", "mode": "steer"},
 		"content": {"content": []obj{{"type": "text", "text": "echo once"}}},

@@ -143,13 +143,12 @@ func (s *scene) startsWithRoom() {
 }
 
 // ends fails unless each message gets what it should; where the host or claude was killed,
-// a turn that claude does not run again may be told as cut instead, or that the session
-// could not be started since the ledger was full.
+// a turn that claude does not run again may be told as cut instead.
 func (s *scene) ends(cut bool) {
 	s.t.Helper()
 	for id, want := range s.wanted {
 		a := s.allowed(id)
-		if again := !s.once && id != s.last; cut && !again && slices.Contains([]string{"interrupted", "agent_exit", "storage_failed"}, a.str("code")) {
+		if again := !s.once && id != s.last; cut && !again && slices.Contains([]string{"interrupted", "agent_exit"}, a.str("code")) {
 			continue
 		}
 		if a.str("state") != "answered" || a.str("text") != want {

@@ -54,6 +54,7 @@ type fakeLedger struct {
 	backgrounds []Background
 	sources     map[string]MessageID
 	uses        map[string]SessionUse
+	unreadable  error // see setUnreadable
 	spent       map[string]float64
 	outbox      fakeOutbox
 	settings    map[ChannelKey]Settings

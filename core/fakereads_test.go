@@ -90,7 +90,17 @@ func (l *fakeLedger) SessionUse(ctx context.Context, sessionID string) (SessionU
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.unreadable != nil {
+		return SessionUse{}, l.unreadable
+	}
 	return l.uses[sessionID], nil
+}
+
+// setUnreadable makes reads of sessions fail with err, or none if err is nil.
+func (l *fakeLedger) setUnreadable(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unreadable = err
 }
 
 func (l *fakeLedger) Settings(ctx context.Context) (map[ChannelKey]Settings, error) {

@@ -66,6 +66,60 @@ func TestTurnIsTriedThreeTimes(t *testing.T) {
 	})
 }
 
+// A session that has to be started while the disk is full is started when there is room,
+// and the turn that needs it waits; a ledger that cannot be read for another reason fails it.
+func TestSessionWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err    error
+		failed bool
+	}{
+		"disk full": {err: ErrStorageFull},
+		"damaged":   {err: ErrStorage, failed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				w.works()
+				m, h, _ := w.begun("needs a session")
+				w.ledger.setUnreadable(c.err)
+				h.die()
+				w.after(time.Minute)
+				if c.failed {
+					w.wants(m, Failed, CodeStorage, "")
+					w.ledger.setUnreadable(nil)
+					w.works()
+					return
+				}
+				w.undecided(m)
+				w.ledger.setUnreadable(nil)
+				w.after(saveRetry)
+				h, id := w.running()
+				h.answer(id, "ok")
+				w.wants(m, Answered, "", "ok")
+			})
+		})
+	}
+}
+
+// TestInterruptedWhileTheDiskIsFull ends a turn that waits for room to start its session.
+func TestInterruptedWhileTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		w.works()
+		m, h, _ := w.begun("needs a session")
+		w.ledger.setUnreadable(ErrStorageFull)
+		h.die()
+		w.after(time.Minute)
+		if _, err := w.m.Interrupt(t.Context(), m.Message.Channel, ""); err != nil {
+			t.Fatal(err)
+		}
+		w.wants(m, Cancelled, CodeInterrupted, "")
+		w.ledger.setUnreadable(nil)
+		w.works()
+	})
+}
+
 // A turn that had begun a tool is told as interrupted, whether an event showed
 // the tool or only the record.
 func TestToolTurnNeverRunsAgain(t *testing.T) {

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -41,7 +42,7 @@ func (l *lane) launch(ctx context.Context, id string, unopened, exists bool) ope
 	saved := make(chan error, 1)
 	go func() { saved <- l.saveSession(id) }() // ends with the write; waited for below
 	if !unopened {
-		use, err := l.m.o.Ledger.SessionUse(ctx, id)
+		use, err := l.sessionUse(ctx, id)
 		if err != nil {
 			o.err = &AgentError{Code: CodeStorage, Text: "The ledger could not be read", Err: err}
 		}
@@ -52,6 +53,23 @@ func (l *lane) launch(ctx context.Context, id string, unopened, exists bool) ope
 	}
 	o.saveError = <-saved
 	return o
+}
+
+// sessionUse reads how a session was used. The ledger reads nothing before it has written what
+// came earlier, so sessionUse waits while the disk is full, until ctx ends.
+func (l *lane) sessionUse(ctx context.Context, id string) (SessionUse, error) {
+	for pause := firstSaveRetry; ; pause = min(2*pause, saveRetry) {
+		use, err := l.m.o.Ledger.SessionUse(ctx, id)
+		if !errors.Is(err, ErrStorageFull) {
+			return use, err
+		}
+		l.log.Error("session not started yet", "err", err, "retry_in", pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return use, err
+		}
+	}
 }
 
 // saveSession makes the session id durable, if it can be resumed at all.
