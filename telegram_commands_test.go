@@ -140,8 +140,10 @@ func TestTelegramStop(t *testing.T) {
 	long := chat.Send(anna, "tool 600000 long")
 	g.runs(channelOf(chat), "long")
 	before := len(chat.FromBot())
+	late := lateness(t)
 	chat.Send(anna, "/stop")
 	m1 := says(chat, "⏹ Stopped within", "kept")
+	g.newestStoppedWithin(channelOf(chat), promised, late())
 	if m1.ReplyTo != long.MessageID {
 		t.Errorf("it is a reply to %d, not to the message that was stopped", m1.ReplyTo)
 	}
@@ -163,9 +165,13 @@ func TestTelegramStopOfADeafAgent(t *testing.T) {
 	g.runs(channelOf(chat), "mute")
 	chat.Send(anna, "echo next")
 	g.eventually("a message waits", func() bool { return g.channel(channelOf(chat)).number("waiting") == 1 })
+	ids := g.history(channelOf(chat)) // the newest first
+	deaf := ids[len(ids)-1]
+	late := lateness(t)
 	chat.Send(anna, "/stop")
 	note := says(chat, "Stopping…")
 	says(chat, "⏹ Stopped within", "kept", "1 message waits and is next")
+	g.stoppedWithin(deaf, promised, late())
 	chat.AwaitGone(note.ID)
 	answers(chat, "next")
 	m.settled(api, chat)
