@@ -219,6 +219,7 @@ func (r *soakRun) killOne(n int) {
 	h, held := r.holder()
 	before := r.log.String()
 	_ = procs.Signal(p.PID, p.Start, syscall.SIGKILL)
+	r.eventually("the process is gone", func() bool { return !procs.Alive(p.PID, p.Start) })
 	switch {
 	case !held || h.PID == p.PID:
 	case p.PID == r.daemon.Load().cmd.Process.Pid:

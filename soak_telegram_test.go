@@ -47,7 +47,7 @@ type telegramSoak struct {
 	places []*soakPlace
 
 	killing sync.Mutex
-	kills   [][2]time.Time // from the decision to kill a process until it is dead
+	kills   [][2]time.Time // from the decision to kill a process until the gateway serves again
 }
 
 // A soakPlace is a chat, or a topic in one, and somebody who writes there.
@@ -100,27 +100,33 @@ func newTelegramSoak(t *testing.T, people int) *telegramSoak {
 
 // blowsAtChats are those that leave turns alone.
 func (r *telegramSoak) blowsAtChats() []soakBlow {
-	killed := func(kill func()) {
-		r.killing.Lock()
-		begun, i := time.Now(), len(r.kills)
-		r.kills = append(r.kills, [2]time.Time{begun, begun.Add(time.Hour)})
-		r.killing.Unlock()
-		kill()
+	// Telegram may read only after a process is dead what that has sent, so a kill is over
+	// once the gateway serves again.
+	killed := func(s *soakRun, later time.Duration, kill func()) {
+		i := 0
+		s.down(func() {
+			s.wait(later)
+			r.killing.Lock()
+			defer r.killing.Unlock()
+			begun := time.Now()
+			i, r.kills = len(r.kills), append(r.kills, [2]time.Time{begun, begun.Add(time.Hour)})
+			kill()
+		})
 		r.killing.Lock()
 		defer r.killing.Unlock()
 		r.kills[i][1] = time.Now()
 	}
 	return []soakBlow{
-		{"kill the daemon", 8, func(s *soakRun, _ soakStep) { s.down(func() { killed(s.killDaemon) }) }},
+		{"kill the daemon", 8, func(s *soakRun, _ soakStep) { killed(s, 0, s.killDaemon) }},
 		{"SIGHUP", 8, func(s *soakRun, _ soakStep) { s.sighup() }},
 		{"POST /restart", 6, (*soakRun).restart},
 		{"SIGHUP, kill the daemon", 5, func(s *soakRun, step soakStep) {
 			s.sighup()
-			s.down(func() { s.wait(step.later); killed(s.killDaemon) })
+			killed(s, step.later, s.killDaemon)
 		}},
 		{"SIGHUP, kill a daemon", 5, func(s *soakRun, step soakStep) {
 			s.sighup()
-			s.down(func() { s.wait(step.later); killed(func() { s.killOne(step.n) }) })
+			killed(s, step.later, func() { s.killOne(step.n) })
 		}},
 		{"SIGTERM", 6, func(s *soakRun, _ soakStep) { s.down(func() { s.end(syscall.SIGTERM) }) }},
 		{"SIGHUP, SIGTERM", 4, func(s *soakRun, step soakStep) {
