@@ -384,6 +384,9 @@ func (r *telegramSoak) deliveriesOf(p *soakPlace, message int) (ids []string) {
 		}
 		ids = append(ids, id)
 	}
+	if err := rows.Err(); err != nil {
+		r.t.Fatal(err)
+	}
 	return ids
 }
 
