@@ -241,8 +241,32 @@ func (r *soakRun) roles(roles ...string) []procs.Process {
 	return slices.DeleteFunc(r.processes(), func(p procs.Process) bool {
 		cmdline, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.PID), "cmdline"))
 		args := bytes.Split(cmdline, []byte{0})
-		return len(args) < 2 || !slices.Contains(roles, string(args[1]))
+		return len(args) < 2 || !slices.Contains(roles, string(args[1])) || forked(p.PID)
 	})
+}
+
+// forked reports whether a process is a child that has not executed its program yet. Until
+// then it shares its parent's memory, and so shows the parent's command line.
+func forked(pid int) bool {
+	parent, args := memoryOf(pid)
+	_, parents := memoryOf(parent)
+	return args != "" && args != "0" && args == parents
+}
+
+// memoryOf returns the parent of a process, and where in memory its arguments begin, which
+// differs between programs: proc_pid_stat(5). They are empty of a process that has ended.
+func memoryOf(pid int) (parent int, args string) {
+	const first, parentField, argsField = 3, 4, 48 // the fields are counted from 1; the third follows the name
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0, ""
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) <= argsField-first {
+		return 0, ""
+	}
+	parent, _ = strconv.Atoi(fields[parentField-first]) // the kernel writes a number
+	return parent, fields[argsField-first]
 }
 
 // end ends the gateway as its user would.
