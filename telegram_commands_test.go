@@ -73,7 +73,7 @@ func channelOf(c *telegramtest.Chat) string { return fmt.Sprintf("tg-%d", c.ID()
 
 func TestTelegramMenu(t *testing.T) {
 	t.Parallel()
-	m, api, _, _ := newChat(t)
+	m, api, _, _ := newChatWith(t, nil)
 	api.Script("setMyCommands", 0, telegramtest.InternalError())
 	g := m.start()
 	want := []string{"new", "stop", "status", "queue", "model", "mode", "usage", "verbose", "rules", "why", "restart", "help"}
@@ -89,7 +89,7 @@ func TestTelegramMenu(t *testing.T) {
 
 func TestTelegramNew(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t)
+	m, api, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "/new")
 	says(chat, "nothing to forget")
@@ -131,7 +131,7 @@ func TestTelegramNew(t *testing.T) {
 
 func TestTelegramStop(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t)
+	m, api, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "/stop")
 	says(chat, "Nothing is running")
@@ -159,7 +159,7 @@ func TestTelegramStop(t *testing.T) {
 // An agent that does not listen is ended; until then it is said that this goes on.
 func TestTelegramStopOfADeafAgent(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t, "FAKECLAUDE_IGNORE_INTERRUPT=1")
+	m, api, anna, chat := newChatWith(t, nil, "FAKECLAUDE_IGNORE_INTERRUPT=1")
 	g := m.start()
 	chat.Send(anna, "mute")
 	g.runs(channelOf(chat), "mute")
@@ -184,7 +184,7 @@ func TestTelegramStopOfADeafAgent(t *testing.T) {
 // A turn whose outcome does not come to the chat is answered by the command itself.
 func TestTelegramStopOfAnothersTurn(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t)
+	m, api, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	g.tell("tg-7", "tool 600000 long")
 	g.runs("tg-7", "long")
@@ -202,7 +202,7 @@ func TestTelegramStopOfAnothersTurn(t *testing.T) {
 // A daemon that is killed while it stops a turn leaves no word of that behind.
 func TestTelegramStopAndKill(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t, "FAKECLAUDE_IGNORE_INTERRUPT=1")
+	m, api, anna, chat := newChatWith(t, nil, "FAKECLAUDE_IGNORE_INTERRUPT=1")
 	g := m.start()
 	chat.Send(anna, "mute")
 	g.runs(channelOf(chat), "mute")
@@ -222,7 +222,7 @@ func TestTelegramStopAndKill(t *testing.T) {
 
 func TestTelegramStatusAndUsage(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := newChat(t, "BARECLAW_DAILY_BUDGET_USD=100", noon())
+	m, _, anna, chat := newChatWith(t, nil, "BARECLAW_DAILY_BUDGET_USD=100", noon())
 	g := m.start()
 	chat.Send(anna, "echo one")
 	chat.AwaitText("one")
@@ -273,7 +273,7 @@ func TestTelegramQueue(t *testing.T) {
 // Only the button that says so confirms what is dangerous.
 func TestTelegramBypassIsConfirmed(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := newChat(t)
+	m, _, anna, chat := newChatWith(t, nil)
 	m.start()
 	chat.Send(anna, "/mode sure")
 	says(chat, "sure is no permission mode")
@@ -289,7 +289,7 @@ func TestTelegramBypassIsConfirmed(t *testing.T) {
 // came from a command or from a button, and also where the mode has changed meanwhile.
 func TestTelegramBypassIsDeclined(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := newChat(t)
+	m, api, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	mode := func() string { return g.channel(channelOf(chat)).str("permission_mode") }
 	chat.Send(anna, "/mode bypassPermissions")
@@ -362,7 +362,7 @@ func TestTelegramModelAndMode(t *testing.T) {
 // The model that claude says it uses is named, besides what is set.
 func TestTelegramModelInUse(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := newChat(t)
+	m, _, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "echo one")
 	answers(chat, "one")
@@ -400,7 +400,7 @@ func TestTelegramVerbose(t *testing.T) {
 
 func TestTelegramHelp(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := newChat(t)
+	m, _, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "/start")
 	says(chat, "This is BAREclaw", "/help")
@@ -413,7 +413,7 @@ func TestTelegramHelp(t *testing.T) {
 
 func TestTelegramWhy(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := newChat(t)
+	m, _, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	chat.Send(anna, "/why")
 	says(chat, "No message of this chat")
@@ -459,7 +459,7 @@ func TestTelegramRunNow(t *testing.T) {
 // has asked.
 func TestTelegramRestart(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := newChat(t)
+	m, _, anna, chat := newChatWith(t, nil)
 	g := m.start()
 	sent := chat.Send(anna, "/restart")
 	says(chat, "Restarting")
