@@ -76,6 +76,7 @@ func TestServiceManagerIsNotTold(t *testing.T) {
 	told := &lockedBuffer{}
 	m.read(l, told)
 	m.eventually("the new process makes way", func() bool { return len(m.processes()) == 0 })
+	m.allRead(told)
 	if s := told.String(); !strings.Contains(s, "RELOADING=1") || strings.Contains(s, "MAINPID=") {
 		t.Errorf("told %q", s)
 	}
@@ -107,6 +108,21 @@ func (m *machine) fillNotes() {
 	if !errors.Is(err, unix.EAGAIN) {
 		m.t.Fatal(err)
 	}
+}
+
+// allRead waits until everything that was sent before has been read.
+func (m *machine) allRead(told *lockedBuffer) {
+	m.t.Helper()
+	const last = "LAST=1"
+	c, err := net.Dial("unixgram", m.path("notify"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := c.Write([]byte(last)); err != nil {
+		m.t.Fatal(err)
+	}
+	m.eventually("all notes are read", func() bool { return strings.Contains(told.String(), last) })
 }
 
 // read reads what they tell until the test ends.
