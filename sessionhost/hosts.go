@@ -18,6 +18,7 @@ import (
 	"bareclaw/claude"
 	"bareclaw/core"
 	"bareclaw/internal/privatedir"
+	"bareclaw/internal/procs"
 )
 
 // Options say where hosts live and what they run. All but the limits are
@@ -295,11 +296,28 @@ func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, 
 	}
 	s, err := h.connect(ctx, key, r.Socket, r.PID)
 	if err != nil {
+		if ended(ctx, r, err) {
+			return nil, core.ErrNoHost
+		}
 		return nil, fmt.Errorf("attach session host %d: %w", r.PID, err)
 	}
 	go s.read() // ends with the connection
 	s.info.Outdated = h.outdated(s.launch)
 	return s, nil
+}
+
+// ended reports whether the connection failed because the host was ending. The kernel
+// closes a process's sockets before the process counts as gone, so a closed connection
+// allows the host a second to disappear.
+func ended(ctx context.Context, r record, err error) bool {
+	closed := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)
+	if !closed {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return procs.WaitGone(ctx, r.PID, r.Start) == nil
 }
 
 // Reserve returns the session id of a spare that is ready, or false if there is
