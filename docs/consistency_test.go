@@ -12,7 +12,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"bareclaw/client"
+	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
 )
 

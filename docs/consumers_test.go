@@ -15,18 +15,18 @@ import (
 // consumers are the types as which our own programs read what the API answers: by file and
 // name, and the schema of what they read.
 var consumers = map[string]map[string]string{
-	"../client/shapes.go": {
+	"../adapters/httpapi/client/shapes.go": {
 		"Health": "Health", "Channel": "ChannelStatus", "Notice": "Notice", "Message": "Message",
 		"Approval": "Approval", "Rule": "Rule", "Trace": "Trace",
 	},
-	"../commands/chat/decode.go": {
+	"../internal/cli/chat/decode.go": {
 		"message": "Message", "approval": "Approval", "started": "Started", "queued": "Queued", "notice": "Notice", "background": "Background",
 	},
-	"../commands/scheduleview.go": {"scheduleView": "Schedule", "occurrenceView": "Occurrence"},
-	"../commands/restart.go":      {"served": "Health"},
-	"../commands/upgrade.go":      {"upgraded": "Upgrade"},
-	"../commands/setup/run.go":    {"health": "Health"},
-	"../heartbeat/gateway.go":     {"message": "Message", "health": "Health"},
+	"../internal/cli/scheduleview.go": {"scheduleView": "Schedule", "occurrenceView": "Occurrence"},
+	"../internal/cli/restart.go":      {"served": "Health"},
+	"../internal/cli/upgrade.go":      {"upgraded": "Upgrade"},
+	"../internal/cli/setup/run.go":    {"health": "Health"},
+	"../heartbeat/gateway.go":         {"message": "Message", "health": "Health"},
 }
 
 // TestConsumersReadWhatIsDocumented holds each field of those types against the document:

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"bareclaw/commands/doctor"
+	"bareclaw/internal/cli/doctor"
 )
 
 // findings returns the codes of what doctor may find, with their level.
 func findings(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, f := range sources(t, "commands/doctor") {
+	for _, f := range sources(t, "internal/cli/doctor") {
 		ast.Inspect(f, func(n ast.Node) bool {
 			call, isCall := n.(*ast.CallExpr)
 			if !isCall || len(call.Args) != 4 {
@@ -72,11 +72,11 @@ func TestFindingsOfDoctorAreDocumented(t *testing.T) {
 // through by them.
 func TestFindingsOfDoctorAreProvoked(t *testing.T) {
 	t.Parallel()
-	tests, err := filepath.Glob(filepath.Join(root, "*doctor*_test.go"))
+	tests, err := filepath.Glob(filepath.Join(root, "internal/e2e/*doctor*_test.go"))
 	if err != nil || len(tests) == 0 {
 		t.Fatalf("no tests of doctor: %v", err)
 	}
-	all := read(t, filepath.Join(root, "commands/doctor/doctor_test.go"))
+	all := read(t, filepath.Join(root, "internal/cli/doctor/doctor_test.go"))
 	for _, file := range tests {
 		all += read(t, file)
 	}

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"bareclaw/client"
+	"bareclaw/adapters/httpapi/client"
 )
 
 const (

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
 	"bareclaw/internal/filelock"
-	"bareclaw/service"
 )
 
 // Channel is where the agent is asked. Its session is its own, and people may write

@@ -13,7 +13,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"bareclaw/core/config"
-	"bareclaw/service"
+	"bareclaw/heartbeat/service"
 )
 
 const installName = "heartbeat-install.json"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"bareclaw/core/config"
-	"bareclaw/service"
+	"bareclaw/heartbeat/service"
 )
 
 // newHost makes a gateway that installs the heartbeat: all is as it should be, and the

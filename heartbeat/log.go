@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"bareclaw/service"
+	"bareclaw/heartbeat/service"
 )
 
 const (

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"bareclaw/client"
+	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
 	"bareclaw/internal/detached"
 	"bareclaw/internal/logfile"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 	"bareclaw/internal/statelock"
-	"bareclaw/service"
 )
 
 // revive returns when the gateway serves. It is started if there is none; one that is
@@ -82,7 +82,7 @@ func (t *tick) statePath(name string) string { return filepath.Join(t.Config.Sta
 // holder returns who has the state directory, and whether that process is alive.
 func (t *tick) holder() (statelock.Holder, bool) {
 	h, err := statelock.Read(t.statePath(statelock.Name))
-	return h, err == nil && procs.Alive(h.PID, h.Start)
+	return h, err == nil && proc.Alive(h.PID, h.Start)
 }
 
 // held reports whether a gateway has the state directory, also one that has not said

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"bareclaw/core/config"
-	"bareclaw/service"
+	"bareclaw/heartbeat/service"
 )
 
 // A Status is all that is known of the heartbeat of a state directory.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"bareclaw/client"
+	"bareclaw/adapters/httpapi/client"
 )
 
 // mostTries is in how many ticks it is tried to tell the user the same.

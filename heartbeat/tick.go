@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/client"
+	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/precheck"
 )
 

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"bareclaw/core/config"
-	"bareclaw/internal/procs"
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/proc"
 	"bareclaw/internal/statelock"
-	"bareclaw/service"
 )
 
 // A fake is a gateway that answers every message alike. What the real one does is
@@ -448,7 +448,7 @@ func TestGatewayThatRefuses(t *testing.T) {
 // holds has this process be the gateway that has the state directory.
 func (f *fake) holds(address string) *statelock.Lock {
 	f.t.Helper()
-	start, err := procs.StartTime(os.Getpid())
+	start, err := proc.StartTime(os.Getpid())
 	if err != nil {
 		f.t.Fatal(err)
 	}

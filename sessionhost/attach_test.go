@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // inSequence fails unless the events' numbers have no gap, and begin with first.
@@ -146,7 +146,7 @@ func TestRequestsAreVoidAfterExit(t *testing.T) {
 	s.hand("tool 0 ask for it")
 	s.until(core.Requested)
 	r := st.record()
-	if err := procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL); err != nil {
+	if err := proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	s.until(core.Exited)

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bareclaw/internal/roottest"
+	"bareclaw/internal/testkit/roottest"
 )
 
 // TestSpoolThatIsFullInALine has the disk become full in the middle of a line. The rest of

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"strings"
 
-	"bareclaw/claude"
 	"bareclaw/core"
+	"bareclaw/sessionhost/claude"
 )
 
 // exitOf says what claude's end means to a lane.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/claude"
+	"bareclaw/sessionhost/claude"
 )
 
 // maxBadBytes is how much is kept of a line that is no JSON object.

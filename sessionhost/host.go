@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"time"
 
-	"bareclaw/claude"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/claude"
 )
 
 const (
@@ -136,7 +136,7 @@ func (h *host) run(l *net.UnixListener) int {
 		h.child = c
 		h.mu.Lock()
 		h.rec.ClaudePID = c.cmd.Process.Pid
-		h.rec.ClaudeStart, _ = procs.StartTime(h.rec.ClaudePID) // it may be gone already
+		h.rec.ClaudeStart, _ = proc.StartTime(h.rec.ClaudePID) // it may be gone already
 		h.mu.Unlock()
 		h.writeRecord()
 		c.send(claude.InitializeLine(initializeID), true)
@@ -252,8 +252,8 @@ func (h *host) writeRecord() {
 	if h.rec.PID == 0 {
 		at := h.at.Load()
 		h.rec = record{Channel: at.Channel, Socket: at.Socket, PID: os.Getpid()}
-		h.rec.Start, _ = procs.StartTime(h.rec.PID)
-		h.rec.BootID, _ = procs.BootID()
+		h.rec.Start, _ = proc.StartTime(h.rec.PID)
+		h.rec.BootID, _ = proc.BootID()
 	}
 	err := h.rec.write(h.at.Load().RecordPath)
 	switch {

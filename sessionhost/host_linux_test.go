@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/procs"
-	"bareclaw/internal/roottest"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/roottest"
 )
 
 // tracerScript runs a host under strace, which kills it on the way into the
@@ -88,7 +88,7 @@ func crashAt(t *testing.T, calls string, step int) (killed bool) {
 	l.Detach()
 	st.close()
 	st.eventually("nothing is left", func() bool {
-		found, err := procs.ByEnviron("FAKECLAUDE_LOG", func(v string) bool { return v == st.path("journal") })
+		found, err := proc.ByEnviron("FAKECLAUDE_LOG", func(v string) bool { return v == st.path("journal") })
 		return err == nil && len(found) == 0
 	})
 	return killed || err != nil

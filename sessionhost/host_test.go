@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 func TestStartHandAnswer(t *testing.T) {
@@ -56,7 +56,7 @@ func TestExitLingers(t *testing.T) {
 	if end.Exit.Reason != core.ExitOther || end.Exit.Code != "agent_exit" || !strings.Contains(end.Exit.Text, "exit status 3") {
 		t.Errorf("exit is %+v", end.Exit)
 	}
-	if !procs.Alive(r.PID, r.Start) {
+	if !proc.Alive(r.PID, r.Start) {
 		t.Error("the host is gone before its last event was acknowledged")
 	}
 	s.Ack(end.Seq)
@@ -94,7 +94,7 @@ func TestStop(t *testing.T) {
 			st.touch("go")
 			all := s.rest()
 			st.gone("host", r.PID, r.Start)
-			if procs.Alive(r.ClaudePID, r.ClaudeStart) {
+			if proc.Alive(r.ClaudePID, r.ClaudeStart) {
 				t.Error("claude is still there")
 			}
 			if n := count(all, core.Resulted); how == core.StopGently && n != 1 {
@@ -114,7 +114,7 @@ func TestStopPatiently(t *testing.T) {
 	s := st.start()
 	s.until(core.Readied)
 	r := st.record()
-	if err := procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGSTOP); err != nil {
+	if err := proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	awaitStopped(st, r.ClaudePID) // until then it reads that its input is closed, and ends by itself
@@ -127,7 +127,7 @@ func TestStopPatiently(t *testing.T) {
 		t.Errorf("it had %s, want %s", took, patientGrace)
 	}
 	st.gone("host", r.PID, r.Start)
-	if procs.Alive(r.ClaudePID, r.ClaudeStart) {
+	if proc.Alive(r.ClaudePID, r.ClaudeStart) {
 		t.Error("claude is still there")
 	}
 }
@@ -141,11 +141,11 @@ func TestHostThatNobodyCanFind(t *testing.T) {
 	s.until(core.Readied)
 	r := st.record()
 	s.Detach()
-	if err := procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL); err != nil {
+	if err := proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	st.gone("claude", r.ClaudePID, r.ClaudeStart)
-	if !procs.Alive(r.PID, r.Start) {
+	if !proc.Alive(r.PID, r.Start) {
 		t.Fatal("it has not waited for a daemon")
 	}
 	if err := os.Remove(st.paths().record); err != nil {
@@ -163,11 +163,11 @@ func TestStopWithoutADaemon(t *testing.T) {
 	s.until(core.TurnState)
 	s.Detach()
 	r := st.record()
-	if err := procs.Signal(r.PID, r.Start, syscall.SIGTERM); err != nil {
+	if err := proc.Signal(r.PID, r.Start, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	st.gone("host", r.PID, r.Start)
-	if procs.Alive(r.ClaudePID, r.ClaudeStart) {
+	if proc.Alive(r.ClaudePID, r.ClaudeStart) {
 		t.Error("claude is still there")
 	}
 	if _, err := os.Stat(st.paths().record); !isGone(err) {
@@ -199,7 +199,7 @@ func TestLockOutlivesClaude(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = lock.Close() }()
-		if procs.Alive(r.ClaudePID, r.ClaudeStart) {
+		if proc.Alive(r.ClaudePID, r.ClaudeStart) {
 			t.Error("the session is free and claude still there")
 		}
 		return true
@@ -218,7 +218,7 @@ func TestStartEndsWhatWasThere(t *testing.T) {
 	old.Detach()
 	r := st.record()
 	s := st.start()
-	if procs.Alive(r.PID, r.Start) || procs.Alive(r.ClaudePID, r.ClaudeStart) {
+	if proc.Alive(r.PID, r.Start) || proc.Alive(r.ClaudePID, r.ClaudeStart) {
 		t.Error("the old host or its claude is still there")
 	}
 	if got := s.answer("echo new"); got != "new" {
@@ -235,7 +235,7 @@ func TestHostKilled(t *testing.T) {
 	s.hand("wait " + st.path("never"))
 	s.until(core.TurnState)
 	r := st.record()
-	if err := procs.Signal(r.PID, r.Start, syscall.SIGKILL); err != nil {
+	if err := proc.Signal(r.PID, r.Start, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(s.rest(), core.Exited); n != 0 {
@@ -259,7 +259,7 @@ func TestHostStopped(t *testing.T) {
 	s := st.start()
 	s.until(core.Readied)
 	r := st.record()
-	if err := procs.Signal(r.PID, r.Start, syscall.SIGSTOP); err != nil {
+	if err := proc.Signal(r.PID, r.Start, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	st.eventually("host stops", func() bool {
@@ -280,7 +280,7 @@ func TestHostStopped(t *testing.T) {
 	if got := st.start().answer("echo new"); got != "new" {
 		t.Errorf("answer is %q", got)
 	}
-	if procs.Alive(r.PID, r.Start) || procs.Alive(r.ClaudePID, r.ClaudeStart) {
+	if proc.Alive(r.PID, r.Start) || proc.Alive(r.ClaudePID, r.ClaudeStart) {
 		t.Error("the stopped host or its claude is still there")
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	"bareclaw/claude"
 	"bareclaw/core"
 	"bareclaw/internal/privatedir"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/claude"
 )
 
 // Options say where hosts live and what they run. All but the limits are
@@ -317,7 +317,7 @@ func ended(ctx context.Context, r record, err error) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	return procs.WaitGone(ctx, r.PID, r.Start) == nil
+	return proc.WaitGone(ctx, r.PID, r.Start) == nil
 }
 
 // Reserve returns the session id of a spare that is ready, or false if there is

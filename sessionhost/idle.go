@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"bareclaw/claude"
+	"bareclaw/sessionhost/claude"
 )
 
 // newsGrace is how long claude may take to begin its own turn about a background task

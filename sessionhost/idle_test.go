@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // shortIdle is the idle timeout of these tests. None of them depends on how long it is.
@@ -53,7 +53,7 @@ func TestIdleWithoutDaemon(t *testing.T) {
 	s.finish("echo hello")
 	r := st.record()
 	st.awaitIdleEnd()
-	if !procs.Alive(r.ClaudePID, r.ClaudeStart) {
+	if !proc.Alive(r.ClaudePID, r.ClaudeStart) {
 		t.Fatal("claude was ended although a daemon was there")
 	}
 	s.Detach()
@@ -93,7 +93,7 @@ func TestWorkingClaudeIsNotIdle(t *testing.T) {
 			r := st.record()
 			s.Detach()
 			st.awaitIdleEnd()
-			if !procs.Alive(r.ClaudePID, r.ClaudeStart) {
+			if !proc.Alive(r.ClaudePID, r.ClaudeStart) {
 				t.Fatal("claude was ended at its work")
 			}
 			if c.goOn == nil {
@@ -101,7 +101,7 @@ func TestWorkingClaudeIsNotIdle(t *testing.T) {
 			}
 			c.goOn(st, s)
 			st.gone("claude", r.ClaudePID, r.ClaudeStart)
-			if !procs.Alive(r.PID, r.Start) {
+			if !proc.Alive(r.PID, r.Start) {
 				t.Fatal("the host has not waited for a daemon to take the answer")
 			}
 			s = st.attach(2)
@@ -140,7 +140,7 @@ func TestIdleTimeoutOfALaterDaemon(t *testing.T) {
 				return
 			}
 			st.awaitIdleEnd()
-			if !procs.Alive(r.ClaudePID, r.ClaudeStart) {
+			if !proc.Alive(r.ClaudePID, r.ClaudeStart) {
 				t.Error("claude was ended")
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // An Inspection is what can be seen of the sessions of a state directory from
@@ -15,7 +15,7 @@ import (
 type Inspection struct {
 	Live   []Seen                  // hosts that run
 	Lost   []Seen                  // claudes that run although their host is gone
-	Strays []procs.Process         // what else a session has started whose host is gone
+	Strays []proc.Process          // what else a session has started whose host is gone
 	Unread []string                // records that cannot be understood
 	orphan func(value string) bool // of a mark
 }
@@ -23,8 +23,8 @@ type Inspection struct {
 // A Seen is what a record says of a host.
 type Seen struct {
 	Channel string
-	Host    procs.Process
-	Claude  procs.Process
+	Host    proc.Process
+	Claude  proc.Process
 	Socket  string
 }
 
@@ -48,7 +48,7 @@ func Inspect(stateDir string) (Inspection, error) {
 		}
 		seen := Seen{
 			Channel: r.Channel, Socket: r.Socket,
-			Host: procs.Process{PID: r.PID, Start: r.Start}, Claude: procs.Process{PID: r.ClaudePID, Start: r.ClaudeStart},
+			Host: proc.Process{PID: r.PID, Start: r.Start}, Claude: proc.Process{PID: r.ClaudePID, Start: r.ClaudeStart},
 		}
 		switch {
 		case r.hostAlive():
@@ -57,7 +57,7 @@ func Inspect(stateDir string) (Inspection, error) {
 			i.Lost, known[r.ClaudePID] = append(i.Lost, seen), true
 		}
 	}
-	found, err := procs.ByEnviron(MarkerVariable, i.orphan)
+	found, err := proc.ByEnviron(MarkerVariable, i.orphan)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return i, fmt.Errorf("find what sessions left: %w", err)
 	}

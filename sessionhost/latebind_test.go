@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // onMessage calls a function when something is logged.
@@ -36,14 +36,14 @@ func TestSpareIsBoundTooLate(t *testing.T) {
 	var host record
 	var sp *spare
 	goOn := sync.OnceFunc(func() {
-		_ = procs.Signal(host.PID, host.Start, syscall.SIGCONT)
+		_ = proc.Signal(host.PID, host.Start, syscall.SIGCONT)
 		<-sp.bound
 	})
 	st.o.Log = slog.New(onMessage{slog.DiscardHandler, "spare not bound, a session host is started instead", goOn})
 	h, r := st.spare()
 	host, sp = r, h.spares.first()
 	id := st.reserve(h)
-	if err := procs.Signal(host.PID, host.Start, syscall.SIGSTOP); err != nil {
+	if err := proc.Signal(host.PID, host.Start, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"os"
 
-	"bareclaw/claude"
 	"bareclaw/core"
+	"bareclaw/sessionhost/claude"
 )
 
 // launch identifies how hosts are started now: this program's file, claude's

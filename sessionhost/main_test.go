@@ -18,9 +18,9 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
-	"bareclaw/claude"
 	"bareclaw/core"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/claude"
 )
 
 // patience bounds every wait of these tests. Nothing depends on it: a test that
@@ -54,7 +54,7 @@ func runTests(m *testing.M) int {
 	built.dir = dir
 	built.fake = sync.OnceValues(func() (string, error) {
 		path := filepath.Join(dir, "claude")
-		out, err := exec.Command("go", "build", "-o", path, "bareclaw/internal/fakeclaude").CombinedOutput()
+		out, err := exec.Command("go", "build", "-o", path, "bareclaw/internal/testkit/fakeclaude").CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("build fakeclaude: %w\n%s", err, out)
 		}
@@ -286,7 +286,7 @@ func (st *station) gone(what string, pid int, start uint64) {
 	st.t.Helper()
 	ctx, cancel := context.WithTimeout(st.t.Context(), patience)
 	defer cancel()
-	if err := procs.WaitGone(ctx, pid, start); err != nil {
+	if err := proc.WaitGone(ctx, pid, start); err != nil {
 		st.t.Fatalf("%s: %v", what, err)
 	}
 }

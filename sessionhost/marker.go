@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // MarkerVariable is in the environment of claude and so of all that it starts,
@@ -72,20 +72,20 @@ func orphanOf(recordPath string) func(value string) bool {
 	home := markerFor(recordPath, 0, 0).home
 	return func(value string) bool {
 		m, ok := parseMarker(value)
-		return ok && m.home == home && !procs.Alive(m.pid, m.start)
+		return ok && m.home == home && !proc.Alive(m.pid, m.start)
 	}
 }
 
 func sweep(ctx context.Context, accept func(value string) bool) error {
 	for range sweepRounds {
-		found, err := procs.ByEnviron(MarkerVariable, accept)
+		found, err := proc.ByEnviron(MarkerVariable, accept)
 		if errors.Is(err, errors.ErrUnsupported) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("find what a session left: %w", err)
 		}
-		found = slices.DeleteFunc(found, func(p procs.Process) bool { return p.PID == os.Getpid() })
+		found = slices.DeleteFunc(found, func(p proc.Process) bool { return p.PID == os.Getpid() })
 		if len(found) == 0 {
 			return nil
 		}
@@ -97,17 +97,17 @@ func sweep(ctx context.Context, accept func(value string) bool) error {
 }
 
 // endAll sends SIGTERM to all, waits, and sends SIGKILL to those that are left.
-func endAll(ctx context.Context, all []procs.Process) error {
+func endAll(ctx context.Context, all []proc.Process) error {
 	for _, try := range []struct {
 		sig  syscall.Signal
 		wait time.Duration
 	}{{syscall.SIGTERM, sweepGrace}, {syscall.SIGKILL, killGrace}} {
 		for _, p := range all {
-			_ = procs.Signal(p.PID, p.Start, try.sig) // it may have ended
-			_ = procs.Signal(p.PID, p.Start, syscall.SIGCONT)
+			_ = proc.Signal(p.PID, p.Start, try.sig) // it may have ended
+			_ = proc.Signal(p.PID, p.Start, syscall.SIGCONT)
 		}
 		waitCtx, cancel := context.WithTimeout(ctx, try.wait)
-		all = slices.DeleteFunc(all, func(p procs.Process) bool { return procs.WaitGone(waitCtx, p.PID, p.Start) == nil })
+		all = slices.DeleteFunc(all, func(p proc.Process) bool { return proc.WaitGone(waitCtx, p.PID, p.Start) == nil })
 		cancel()
 		if len(all) == 0 {
 			return nil

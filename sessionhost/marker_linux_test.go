@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // away runs a shell's command in a session of its own, as claude does with those
@@ -26,7 +26,7 @@ func (st *station) left() (pid int, start uint64) {
 	if pid, err = strconv.Atoi(strings.TrimSpace(string(b))); err != nil {
 		st.t.Fatal(err)
 	}
-	if start, err = procs.StartTime(pid); err != nil {
+	if start, err = proc.StartTime(pid); err != nil {
 		st.t.Fatal(err)
 	}
 	return pid, start
@@ -39,18 +39,18 @@ func TestNothingIsLeftOfASession(t *testing.T) {
 	for name, end := range map[string]func(st *station, s *listener, r record){
 		"claude ends": func(st *station, _ *listener, _ record) { st.touch("go") },
 		"claude is killed": func(st *station, _ *listener, r record) {
-			_ = procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
+			_ = proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
 		},
 		"the session is ended": func(_ *station, s *listener, _ record) { _ = s.Stop(core.StopGently) },
 		"the host is killed, and the channel reaped": func(st *station, _ *listener, r record) {
-			_ = procs.Signal(r.PID, r.Start, syscall.SIGKILL)
+			_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
 			if err := st.hosts().Reap(st.t.Context(), "c"); err != nil {
 				st.t.Error(err)
 			}
 		},
 		"both are killed, and a daemon starts": func(st *station, _ *listener, r record) {
-			_ = procs.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
-			_ = procs.Signal(r.PID, r.Start, syscall.SIGKILL)
+			_ = proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
+			_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
 			st.gone("host", r.PID, r.Start)
 			if err := st.hosts().Sweep(st.t.Context()); err != nil {
 				st.t.Error(err)
@@ -83,7 +83,7 @@ func TestSweepLeavesTheLiving(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if r := st.record(); !procs.Alive(pid, start) || !procs.Alive(r.ClaudePID, r.ClaudeStart) {
+	if r := st.record(); !proc.Alive(pid, start) || !proc.Alive(r.ClaudePID, r.ClaudeStart) {
 		t.Error("a process of a live session was ended")
 	}
 }

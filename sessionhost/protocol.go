@@ -19,7 +19,7 @@ import (
 	"strconv"
 	"time"
 
-	"bareclaw/claude"
+	"bareclaw/sessionhost/claude"
 )
 
 // protocolVersion is raised when a frame changes its meaning. A host and a

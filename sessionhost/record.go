@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"bareclaw/internal/filelock"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // A record is what the state directory says of a host. It is the truth about
@@ -94,14 +94,14 @@ func readRecord(path string) (record, error) {
 }
 
 func (r record) thisBoot() bool {
-	id, err := procs.BootID()
+	id, err := proc.BootID()
 	return err == nil && id == r.BootID
 }
 
-func (r record) hostAlive() bool { return r.thisBoot() && r.PID > 0 && procs.Alive(r.PID, r.Start) }
+func (r record) hostAlive() bool { return r.thisBoot() && r.PID > 0 && proc.Alive(r.PID, r.Start) }
 
 func (r record) claudeAlive() bool {
-	return r.thisBoot() && r.ClaudePID > 0 && procs.Alive(r.ClaudePID, r.ClaudeStart)
+	return r.thisBoot() && r.ClaudePID > 0 && proc.Alive(r.ClaudePID, r.ClaudeStart)
 }
 
 // How long a process may take to end after SIGTERM, before SIGKILL.
@@ -137,15 +137,15 @@ func end(ctx context.Context, pid int, start uint64, grace time.Duration) error 
 		sig  syscall.Signal
 		wait time.Duration
 	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, killGrace}} {
-		if !procs.Alive(pid, start) {
+		if !proc.Alive(pid, start) {
 			return nil
 		}
-		if err := procs.Signal(pid, start, try.sig); err != nil && procs.Alive(pid, start) {
+		if err := proc.Signal(pid, start, try.sig); err != nil && proc.Alive(pid, start) {
 			return fmt.Errorf("send %v: %w", try.sig, err)
 		}
-		_ = procs.Signal(pid, start, syscall.SIGCONT) // one that was stopped would not see the other
+		_ = proc.Signal(pid, start, syscall.SIGCONT) // one that was stopped would not see the other
 		waitCtx, cancel := context.WithTimeout(ctx, try.wait)
-		err := procs.WaitGone(waitCtx, pid, start)
+		err := proc.WaitGone(waitCtx, pid, start)
 		cancel()
 		if err == nil {
 			return nil

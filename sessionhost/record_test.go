@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // sleeper starts a process that does nothing, and returns its record as a host
@@ -27,11 +27,11 @@ func sleeper(t *testing.T) record {
 		_ = cmd.Wait()
 	}()
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
-	start, err := procs.StartTime(cmd.Process.Pid)
+	start, err := proc.StartTime(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	boot, err := procs.BootID()
+	boot, err := proc.BootID()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // TestTurnOfADaemonThatWasReplaced hands over a turn and has another daemon come before the
@@ -23,7 +23,7 @@ func TestTurnOfADaemonThatWasReplaced(t *testing.T) {
 	r := st.record()
 	pause := func(sig syscall.Signal) {
 		t.Helper()
-		if err := procs.Signal(r.PID, r.Start, sig); err != nil {
+		if err := proc.Signal(r.PID, r.Start, sig); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"bareclaw/claude"
 	"bareclaw/internal/peercred"
+	"bareclaw/sessionhost/claude"
 )
 
 // helloTimeout is how long a new connection may take to say who it is.

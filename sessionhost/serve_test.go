@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // TestClaudeThatDoesNotRead hands over more than a pipe holds to a claude that
@@ -93,14 +93,14 @@ func TestLastWordsOfADaemon(t *testing.T) {
 	s := st.start()
 	s.until(core.Readied)
 	r := st.record()
-	if err := procs.Signal(r.PID, r.Start, syscall.SIGSTOP); err != nil {
+	if err := proc.Signal(r.PID, r.Start, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	s.hand("go on")
 	s.Detach()
 	st.touch("go")
 	st.eventually("claude has spoken", func() bool { return st.exists("said") })
-	if err := procs.Signal(r.PID, r.Start, syscall.SIGCONT); err != nil {
+	if err := proc.Signal(r.PID, r.Start, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	st.eventually("claude has its turn", func() bool { return st.exists("told") })
@@ -164,7 +164,7 @@ func TestStopWithAFullLog(t *testing.T) {
 	s.until(core.Readied)
 	s.Detach()
 	r := st.record()
-	if err := procs.Signal(r.PID, r.Start, syscall.SIGTERM); err != nil {
+	if err := proc.Signal(r.PID, r.Start, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	st.gone("claude", r.ClaudePID, r.ClaudeStart)

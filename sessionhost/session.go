@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"bareclaw/claude"
 	"bareclaw/core"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/claude"
 )
 
 const (
@@ -80,7 +80,7 @@ func greetHost(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, e
 		info:   core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.Tasks, Settings: w.Settings},
 		launch: w.Launch, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
 	}
-	s.info.HostStart, _ = procs.StartTime(w.PID) // 0 of one that has just ended
+	s.info.HostStart, _ = proc.StartTime(w.PID) // 0 of one that has just ended
 	for _, id := range w.Turns {
 		s.info.Turns = append(s.info.Turns, core.TurnID(id))
 	}

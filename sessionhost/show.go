@@ -3,8 +3,8 @@ package sessionhost
 import (
 	"encoding/json"
 
-	"bareclaw/claude"
 	"bareclaw/core"
+	"bareclaw/sessionhost/claude"
 )
 
 // Show returns what an agent's line, the Raw of an update, shows to a person. It is

@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"testing"
 
-	"bareclaw/claude"
 	"bareclaw/core"
+	"bareclaw/sessionhost/claude"
 )
 
 // What claude shows and what adapters are shown have the same words and fields.

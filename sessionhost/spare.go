@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // bindTimeout is how long a spare may take to say that it belongs to a channel.
@@ -189,9 +189,9 @@ func (h *Hosts) endSpare(ctx context.Context, at paths) error {
 		return err
 	}
 	if err == nil && r.hostAlive() {
-		_ = procs.Signal(r.PID, r.Start, syscall.SIGKILL) // it may have ended
+		_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) // it may have ended
 		killed, cancel := context.WithTimeout(ctx, killGrace)
-		err = procs.WaitGone(killed, r.PID, r.Start)
+		err = proc.WaitGone(killed, r.PID, r.Start)
 		cancel()
 		if err != nil {
 			return fmt.Errorf("end spare %d: %w", r.PID, err)

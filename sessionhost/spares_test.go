@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // spare returns a keeper with one spare, which is ready, and the spare's record.
@@ -122,7 +122,7 @@ func TestBoundIsHeardAgain(t *testing.T) {
 func TestReservedSpareIsLost(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(h *Hosts, r record){
-		"host killed": func(_ *Hosts, r record) { _ = procs.Signal(r.PID, r.Start, syscall.SIGKILL) },
+		"host killed": func(_ *Hosts, r record) { _ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) },
 		"nobody came": func(h *Hosts, _ record) { h.spares.dismiss(h.spares.first()) },
 		"half moved": func(h *Hosts, _ record) { // the socket cannot be, but the lock is
 			if err := os.Mkdir(h.paths("c").socket, 0o700); err != nil {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"bareclaw/claude"
+	"bareclaw/sessionhost/claude"
 )
 
 // toolNotes remember on disk which turns have begun a tool. claude's transcript

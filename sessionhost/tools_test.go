@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"bareclaw/claude"
+	"bareclaw/sessionhost/claude"
 )
 
 func lifecycle(uuid, state string) string {

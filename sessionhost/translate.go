@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/claude"
 	"bareclaw/core"
+	"bareclaw/sessionhost/claude"
 )
 
 // A translator turns what claude says into what it means to a lane.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"bareclaw/core"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // TestLiveWaitsForARecord: a host that could not write its record yet is found, and one
@@ -41,8 +41,8 @@ func TestLiveWaitsForARecord(t *testing.T) {
 		go look()
 		synctest.Wait() // it waits for the record
 		r := record{Channel: "c", Socket: at.socket, PID: os.Getpid()}
-		r.Start, _ = procs.StartTime(r.PID)
-		r.BootID, _ = procs.BootID()
+		r.Start, _ = proc.StartTime(r.PID)
+		r.BootID, _ = proc.BootID()
 		if err := r.write(at.record); err != nil {
 			t.Fatal(err)
 		}

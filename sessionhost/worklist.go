@@ -3,7 +3,7 @@ package sessionhost
 import (
 	"slices"
 
-	"bareclaw/claude"
+	"bareclaw/sessionhost/claude"
 )
 
 // A worklist knows which turns claude had begun, and was not done with, before the

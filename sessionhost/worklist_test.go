@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"bareclaw/claude"
 	"bareclaw/core"
+	"bareclaw/sessionhost/claude"
 )
 
 // TestWorklist follows turns through a log of which more and more is acknowledged.

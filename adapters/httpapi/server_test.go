@@ -17,10 +17,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
 
-	"bareclaw/adapters/httpapi/openapitest"
 	"bareclaw/core"
 	"bareclaw/core/schedule"
 	"bareclaw/docs"
+	"bareclaw/internal/testkit/openapi"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,7 +33,7 @@ type rig struct {
 	server        *Server
 	url, socket   string
 	client, local *http.Client
-	recorder      *openapitest.Recorder
+	recorder      *openapi.Recorder
 	log           *lockedBuffer
 }
 
@@ -83,7 +83,7 @@ func newRig(t *testing.T, f *fake, change func(*Options)) *rig {
 			t.Error(err)
 		}
 	})
-	r.recorder = openapitest.New(t, docs.OpenAPI(), transport)
+	r.recorder = openapi.New(t, docs.OpenAPI(), transport)
 	r.client = r.recorder.Client()
 	r.local = r.recorder.With(toSocket).Client()
 	return r

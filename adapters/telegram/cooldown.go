@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"bareclaw/adapters/telegram/schedule"
+	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
@@ -139,9 +139,9 @@ func retryAfter(err error) time.Duration {
 }
 
 // submitJob submits a job of which Telegram may say that it is to wait.
-func (a *Adapter) submitJob(j schedule.Job) error {
+func (a *Adapter) submitJob(j throttle.Job) error {
 	do := j.Do
-	j.Do = func(ctx context.Context, try schedule.Try) error {
+	j.Do = func(ctx context.Context, try throttle.Try) error {
 		err := do(ctx, try)
 		a.coolDownChat(j.Chat, err)
 		return err

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/adapters/telegram/schedule"
+	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
@@ -36,19 +36,19 @@ type apiError struct {
 func (e *apiError) Error() string { return fmt.Sprintf("%s: %d %s", e.method, e.status, e.text) }
 
 // classify says what the failure of a call means for the schedule.
-func classify(err error) schedule.Verdict {
+func classify(err error) throttle.Verdict {
 	tooMany, moved := (*bot.TooManyRequestsError)(nil), (*bot.MigrateError)(nil)
 	switch {
 	case errors.As(err, &tooMany):
-		return schedule.Verdict{Kind: schedule.Wait, For: time.Duration(tooMany.RetryAfter) * time.Second}
+		return throttle.Verdict{Kind: throttle.Wait, For: time.Duration(tooMany.RetryAfter) * time.Second}
 	case errors.As(err, &moved):
-		return schedule.Verdict{Kind: schedule.Retry} // to where it has moved
+		return throttle.Verdict{Kind: throttle.Retry} // to where it has moved
 	case errors.Is(err, errForGood), errors.Is(err, errCannotCompose), errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorBadRequest):
-		return schedule.Verdict{Kind: schedule.Permanent}
+		return throttle.Verdict{Kind: throttle.Permanent}
 	case errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound), errors.Is(err, errLeaving): // the token is refused
-		return schedule.Verdict{Kind: schedule.Retry, Global: true}
+		return throttle.Verdict{Kind: throttle.Retry, Global: true}
 	}
-	return schedule.Verdict{Kind: schedule.Retry, Global: true, Ambiguous: !unsent(err)}
+	return throttle.Verdict{Kind: throttle.Retry, Global: true, Ambiguous: !unsent(err)}
 }
 
 // unsent reports whether a call cannot have reached Telegram.

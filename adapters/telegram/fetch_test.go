@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"bareclaw/adapters/telegram/telegramtest"
 	"bareclaw/core"
+	"bareclaw/internal/testkit/botapi"
 
 	"github.com/go-telegram/bot/models"
 )
 
 // loose returns an adapter without a core, to receive files with.
-func loose(t *testing.T, api *telegramtest.Server) *Adapter {
+func loose(t *testing.T, api *botapi.Server) *Adapter {
 	t.Helper()
 	a, err := New(Options{Push: &core.PushRegistry{}, Log: slog.New(slog.DiscardHandler), Token: api.Token(), API: api.URL(), StateDir: t.TempDir()})
 	if err != nil {
@@ -31,11 +31,11 @@ func loose(t *testing.T, api *telegramtest.Server) *Adapter {
 }
 
 // sentFile has somebody send a file, and returns it as the bot is told of it.
-func sentFile(t *testing.T, a *Adapter, api *telegramtest.Server, m telegramtest.Media) media {
+func sentFile(t *testing.T, a *Adapter, api *botapi.Server, m botapi.Media) media {
 	t.Helper()
 	anna := api.User(7, "Anna", "", "anna")
-	api.Private(anna).Send(anna, "", telegramtest.WithMedia(m))
-	ctx, cancel := context.WithTimeout(t.Context(), telegramtest.Patience)
+	api.Private(anna).Send(anna, "", botapi.WithMedia(m))
+	ctx, cancel := context.WithTimeout(t.Context(), botapi.Patience)
 	defer cancel()
 	raw, err := a.client.updates(ctx, 0, 0)
 	if err != nil || len(raw) == 0 {
@@ -56,13 +56,13 @@ func sentFile(t *testing.T, a *Adapter, api *telegramtest.Server, m telegramtest
 // that nobody else can read it. It is not fetched again while it is here.
 func TestFetchGoesOn(t *testing.T) {
 	t.Parallel()
-	api := telegramtest.New(t)
+	api := botapi.New(t)
 	a := loose(t, api)
 	data := bytes.Repeat([]byte("0123456789"), 20_000)
-	f := sentFile(t, a, api, telegramtest.Document("../../evil name.bin", "application/octet-stream", data))
+	f := sentFile(t, a, api, botapi.Document("../../evil name.bin", "application/octet-stream", data))
 	to := a.mediaPath("tg-7", &f)
-	api.Script("getFile", 0, telegramtest.InternalError())
-	api.Script("file", 0, telegramtest.ResetMidBody())
+	api.Script("getFile", 0, botapi.InternalError())
+	api.Script("file", 0, botapi.ResetMidBody())
 	n, err := a.fetch(t.Context(), &f, to)
 	if err != nil || n != int64(len(data)) {
 		t.Fatalf("%d bytes, %v", n, err)
@@ -90,9 +90,9 @@ func TestFetchGoesOn(t *testing.T) {
 // TestFetchGivesUpInWords holds what is told of a file that cannot be had.
 func TestFetchGivesUpInWords(t *testing.T) {
 	t.Parallel()
-	api := telegramtest.New(t)
+	api := botapi.New(t)
 	a := loose(t, api)
-	f := sentFile(t, a, api, telegramtest.Document("a.txt", "text/plain", []byte("a")))
+	f := sentFile(t, a, api, botapi.Document("a.txt", "text/plain", []byte("a")))
 	for why, change := range map[string]func(*media){
 		"20 MB": func(f *media) { f.bytes = maxFileBytes + 1 }, "no more": func(f *media) { f.id = "unknown" },
 	} {
@@ -103,7 +103,7 @@ func TestFetchGivesUpInWords(t *testing.T) {
 			t.Errorf("got %v, want %q", err, why)
 		}
 	}
-	api.Script("getFile", 0, telegramtest.Refuse(400, "Bad Request: file is too big"))
+	api.Script("getFile", 0, botapi.Refuse(400, "Bad Request: file is too big"))
 	if _, err := a.fetch(t.Context(), &f, a.mediaPath("tg-7", &f)); !errors.Is(err, errTooLarge) {
 		t.Errorf("got %v", err)
 	}
@@ -120,7 +120,7 @@ func TestFetchGivesUpInWords(t *testing.T) {
 // connection that looks alive, is given up, and that the next one has another.
 func TestPollThatHangsIsReplaced(t *testing.T) {
 	t.Parallel()
-	api := telegramtest.New(t)
+	api := botapi.New(t)
 	a := loose(t, api)
 	a.introduced, a.client.grace = true, 50*time.Millisecond
 	held := api.Hold("getUpdates", 0)
@@ -132,7 +132,7 @@ func TestPollThatHangsIsReplaced(t *testing.T) {
 			t.Fatalf("a poll that hangs ended with %v", err)
 		}
 	}
-	a.client.grace = telegramtest.Patience
+	a.client.grace = botapi.Patience
 	if _, err := a.pollOnce(t.Context(), 0, 0); err != nil {
 		t.Errorf("the next one: %v", err)
 	}
@@ -199,7 +199,7 @@ func TestTranscripts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	begun := time.Now()
-	if _, err := transcribe(ctx, `sleep 100 & sleep 100; wait`, "/a"); err == nil || time.Since(begun) > telegramtest.Patience {
+	if _, err := transcribe(ctx, `sleep 100 & sleep 100; wait`, "/a"); err == nil || time.Since(begun) > botapi.Patience {
 		t.Errorf("given up, it ended with %v after %v", err, time.Since(begun))
 	}
 }

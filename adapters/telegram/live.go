@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/schedule"
+	"bareclaw/adapters/telegram/throttle"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
@@ -58,15 +58,15 @@ func (l *live) set(doc markdown.Document, buttons [][]Button) {
 	}
 	l.want = want
 	l.mu.Unlock()
-	l.adapter.post(schedule.Job{
-		Chat: l.place.chat, Group: l.place.group(), Lane: l.place.thread, Class: schedule.Progress, Key: l.name, Do: l.update,
+	l.adapter.post(throttle.Job{
+		Chat: l.place.chat, Group: l.place.group(), Lane: l.place.thread, Class: throttle.Progress, Key: l.name, Do: l.update,
 		Done: l.missed,
 	})
 }
 
 // missed lets what was not shown be tried again with the next change.
 func (l *live) missed(err error) {
-	if err == nil || errors.Is(err, schedule.ErrReplaced) {
+	if err == nil || errors.Is(err, throttle.ErrReplaced) {
 		return
 	}
 	l.mu.Lock()
@@ -75,7 +75,7 @@ func (l *live) missed(err error) {
 }
 
 // update makes or edits the message.
-func (l *live) update(ctx context.Context, _ schedule.Try) error {
+func (l *live) update(ctx context.Context, _ throttle.Try) error {
 	l.mu.Lock()
 	id, want, closed := l.id, l.want, l.closed
 	l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *live) exists() bool {
 }
 
 // post submits a job that may be lost.
-func (a *Adapter) post(j schedule.Job) {
+func (a *Adapter) post(j throttle.Job) {
 	if err := a.submitJob(j); err != nil && j.Done != nil {
 		j.Done(err)
 	}
@@ -151,9 +151,9 @@ func (a *Adapter) typeFor(ctx context.Context, p place) (end func()) {
 
 // typing shows for a moment that somebody types.
 func (a *Adapter) typing(p place) {
-	a.post(schedule.Job{
-		Chat: p.chat, Group: p.group(), Class: schedule.Hint, Key: "typing",
-		Do: func(ctx context.Context, _ schedule.Try) error {
+	a.post(throttle.Job{
+		Chat: p.chat, Group: p.group(), Class: throttle.Hint, Key: "typing",
+		Do: func(ctx context.Context, _ throttle.Try) error {
 			return a.call(ctx, func(ctx context.Context) error {
 				_, err := a.client.SendChatAction(ctx, &bot.SendChatActionParams{
 					ChatID: p.chat, MessageThreadID: p.thread, Action: models.ChatActionTyping,

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"bareclaw/adapters/telegram/telegramtest"
 	"bareclaw/core"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
+	"bareclaw/internal/testkit/botapi"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -52,7 +52,7 @@ func recording(t *testing.T) *Adapter {
 		t.Fatal(err)
 	}
 	m := core.New(core.Options{Ledger: l, Sessions: sessions, Agent: idleAgent{}, Log: log, QueueLimit: 100})
-	a, err := New(Options{Core: m, Push: &core.PushRegistry{}, Log: log, Token: telegramtest.DefaultToken, Allowed: []int64{7}, StateDir: dir})
+	a, err := New(Options{Core: m, Push: &core.PushRegistry{}, Log: log, Token: botapi.DefaultToken, Allowed: []int64{7}, StateDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"bareclaw/adapters/telegram/schedule"
+	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
@@ -165,7 +165,7 @@ func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 	// are, the last one is sent in any case: it may be the file with all of it.
 	for n := min(len(done.Sent), max(len(parts)-1, 0)); n < len(parts); n++ {
 		id, err := a.sendPart(&p, out, parts[n])
-		if errors.Is(err, schedule.ErrClosed) || errors.Is(err, errLeaving) {
+		if errors.Is(err, throttle.ErrClosed) || errors.Is(err, errLeaving) {
 			return err // the next process goes on
 		}
 		if err != nil {
@@ -226,9 +226,9 @@ func (a *Adapter) sendPart(p *place, out *outgoing, part part) (int, error) {
 	done := make(chan error, 1)
 	var id int // written by a try, read once it is done
 	chat := p.chat
-	err := a.sends.Submit(schedule.Job{
+	err := a.sends.Submit(throttle.Job{
 		Chat: chat, Group: p.group(), Lane: p.thread, Class: classOf(out.Kind), Tried: out.Attempts, Since: out.CreatedAt,
-		Do: func(ctx context.Context, try schedule.Try) (err error) {
+		Do: func(ctx context.Context, try throttle.Try) (err error) {
 			id, err = a.try(ctx, p, out, part)
 			a.coolDownChat(chat, err)
 			if err != nil && !errors.Is(err, errLeaving) {
@@ -283,10 +283,10 @@ func timeoutOf(p part) time.Duration {
 }
 
 // classOf says how much a delivery matters.
-func classOf(k core.DeliveryKind) schedule.Class {
+func classOf(k core.DeliveryKind) throttle.Class {
 	switch k {
 	case core.DeliverApproval, core.DeliverApprovalClosed, kindInput, kindEdit:
-		return schedule.Approval
+		return throttle.Approval
 	}
-	return schedule.Final
+	return throttle.Final
 }

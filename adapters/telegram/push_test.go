@@ -10,21 +10,21 @@ import (
 	"testing"
 	"time"
 
-	"bareclaw/adapters/telegram/telegramtest"
 	"bareclaw/core"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
+	"bareclaw/internal/testkit/botapi"
 )
 
 // newPushAdapter returns an adapter that serves user 7 when it is run, on a ledger of
 // its own.
-func newPushAdapter(t *testing.T, api *telegramtest.Server) *Adapter {
+func newPushAdapter(t *testing.T, api *botapi.Server) *Adapter {
 	t.Helper()
 	return newPushAdapterOn(t, api, func(l *ledger.Ledger) core.Ledger { return l })
 }
 
 // newPushAdapterOn is newPushAdapter with a ledger that something is done to.
-func newPushAdapterOn(t *testing.T, api *telegramtest.Server, do func(*ledger.Ledger) core.Ledger) *Adapter {
+func newPushAdapterOn(t *testing.T, api *botapi.Server, do func(*ledger.Ledger) core.Ledger) *Adapter {
 	t.Helper()
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	l, err := ledger.Open(filepath.Join(dir, "ledger.db"), log)
@@ -67,7 +67,7 @@ func runPushAdapter(t *testing.T, a *Adapter) (stop func()) {
 // TestPushBeforeRun: a push that comes before Telegram is served waits for that.
 func TestPushBeforeRun(t *testing.T) {
 	t.Parallel()
-	api := telegramtest.New(t)
+	api := botapi.New(t)
 	chat := api.Private(api.User(7, "Anna", "", ""))
 	a := newPushAdapter(t, api)
 	pushed := make(chan error, 1)
@@ -99,7 +99,7 @@ func TestPushBeforeRun(t *testing.T) {
 // TestPushLate: what was not sent in time is not sent any more.
 func TestPushLate(t *testing.T) {
 	t.Parallel()
-	api := telegramtest.New(t)
+	api := botapi.New(t)
 	chat := api.Private(api.User(7, "Anna", "", ""))
 	a := newPushAdapter(t, api)
 	a.patience = 10 * time.Millisecond
@@ -120,7 +120,7 @@ func TestPushLate(t *testing.T) {
 // TestPushUnconfirmed: of what may have been sent it is not said that it was not.
 func TestPushUnconfirmed(t *testing.T) {
 	t.Parallel()
-	api := telegramtest.New(t)
+	api := botapi.New(t)
 	api.Private(api.User(7, "Anna", "", ""))
 	a := newPushAdapter(t, api)
 	defer runPushAdapter(t, a)()
@@ -139,7 +139,7 @@ func TestPushUnconfirmed(t *testing.T) {
 // TestPushFileGone: a file that has gone or changed since it was asked for is told.
 func TestPushFileGone(t *testing.T) {
 	t.Parallel()
-	api := telegramtest.New(t)
+	api := botapi.New(t)
 	api.Private(api.User(7, "Anna", "", ""))
 	a := newPushAdapter(t, api)
 	path := filepath.Join(a.o.CWD, "a.txt")
@@ -169,7 +169,7 @@ func TestPushFileGone(t *testing.T) {
 // TestPushComposedAgain: a push is checked again when it is sent.
 func TestPushComposedAgain(t *testing.T) {
 	t.Parallel()
-	api := telegramtest.New(t)
+	api := botapi.New(t)
 	a := newPushAdapter(t, api)
 	d := core.Delivery{Kind: kindPush, Channel: "tg-7", Body: []byte(`{"text":"hi","media":{"Path":"/a.tgs","Type":""}}`)}
 	parts, err := a.compose(t.Context(), d)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/schedule"
+	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
@@ -91,15 +91,15 @@ func leftKey(p place, id int) string {
 
 // wrapUp does what leave has recorded, again and again until it is done or refused.
 func (a *Adapter) wrapUp(p place, id int, last leftRecord) {
-	a.post(schedule.Job{
-		Chat: p.chat, Group: p.group(), Lane: p.thread, Class: schedule.Progress,
-		Do: func(ctx context.Context, _ schedule.Try) error {
+	a.post(throttle.Job{
+		Chat: p.chat, Group: p.group(), Lane: p.thread, Class: throttle.Progress,
+		Do: func(ctx context.Context, _ throttle.Try) error {
 			return a.call(ctx, func(ctx context.Context) error { return last.apply(ctx, a.client, p, id) })
 		},
 		Done: func(err error) {
 			switch {
-			case errors.Is(err, schedule.ErrClosed), errors.Is(err, errLeaving): // the next process does it
-			case err == nil, classify(err).Kind == schedule.Permanent:
+			case errors.Is(err, throttle.ErrClosed), errors.Is(err, errLeaving): // the next process does it
+			case err == nil, classify(err).Kind == throttle.Permanent:
 				a.start(func(ctx context.Context) { _ = a.o.Core.Keep(ctx, gone(leftKey(p, id))) }) // or it is done once more
 			default:
 				a.start(func(ctx context.Context) {

@@ -14,10 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"bareclaw/adapters/telegram/telegramtest"
 	"bareclaw/core"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
+	"bareclaw/internal/testkit/botapi"
 )
 
 // What a person who sends /stop is promised, from when the gateway receives the command.
@@ -86,7 +86,7 @@ func serveClocked(t *testing.T, api *clockedAPI, agent core.Agent) {
 	}
 	m := core.New(core.Options{Ledger: l, Sessions: sessions, Agent: agent, Log: log})
 	a, err := New(Options{
-		Core: m, Push: &core.PushRegistry{}, Log: log, Token: telegramtest.DefaultToken, Allowed: []int64{7},
+		Core: m, Push: &core.PushRegistry{}, Log: log, Token: botapi.DefaultToken, Allowed: []int64{7},
 		StateDir: dir, CWD: dir, HTTP: &http.Client{Transport: api},
 	})
 	if err != nil {

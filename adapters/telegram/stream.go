@@ -11,7 +11,7 @@ import (
 
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/progress"
-	"bareclaw/adapters/telegram/schedule"
+	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
@@ -93,9 +93,9 @@ func (s *stream) show(ctx context.Context, v progress.View, now time.Time) time.
 // draft shows the end of what is written, with Telegram's own button to stop it.
 func (s *stream) draft(turn core.TurnID, doc markdown.Document) {
 	a, p := s.adapter, s.place
-	a.post(schedule.Job{
-		Chat: p.chat, Lane: p.thread, Class: schedule.Hint, Key: "draft:" + string(p.key()),
-		Do: func(ctx context.Context, _ schedule.Try) error {
+	a.post(throttle.Job{
+		Chat: p.chat, Lane: p.thread, Class: throttle.Hint, Key: "draft:" + string(p.key()),
+		Do: func(ctx context.Context, _ throttle.Try) error {
 			return a.call(ctx, func(ctx context.Context) error {
 				_, err := a.client.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
 					ChatID: p.chat, MessageThreadID: p.thread, DraftID: strconv.Itoa(draftOf(turn)),

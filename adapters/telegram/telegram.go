@@ -28,8 +28,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"bareclaw/adapters/telegram/schedule"
 	"bareclaw/adapters/telegram/sendfile"
+	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 )
 
@@ -86,7 +86,7 @@ type Adapter struct {
 	began   time.Time
 	// questions lets one change at a time be made to what is answered of a question.
 	questions sync.Mutex
-	sends     *schedule.Scheduler
+	sends     *throttle.Scheduler
 	calls     calls
 	cooldowns cooldowns
 
@@ -131,7 +131,7 @@ func New(o Options) (*Adapter, error) {
 		return nil, err
 	}
 	a.intake.adapter, a.outbox.adapter = a, a
-	a.sends = schedule.New(schedule.Options{Classify: classify, InFlight: maxInFlight, Durable: schedule.Bounds{Age: deliverFor}, Log: o.Log})
+	a.sends = throttle.New(throttle.Options{Classify: classify, InFlight: maxInFlight, Durable: throttle.Bounds{Age: deliverFor}, Log: o.Log})
 	a.served, a.unserve = context.WithCancel(context.Background())
 	a.files = sendfile.Policy{
 		Base: o.CWD, Media: filepath.Join(o.StateDir, "media"), Roots: append([]string{o.CWD}, o.SendRoots...), Withheld: o.Withheld,

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-telegram/bot/models"
 
-	"bareclaw/adapters/telegram/schedule"
+	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 )
 
@@ -52,9 +52,9 @@ func (a *Adapter) recorded() { a.unrecorded = unrecorded{} }
 
 func (a *Adapter) tellUnrecorded(p place, message int) {
 	parts := textParts(unrecordedText, nil, message)
-	a.post(schedule.Job{
-		Chat: p.chat, Group: p.group(), Lane: p.thread, Class: schedule.Progress, Key: fmt.Sprint("unrecorded ", p.thread),
-		Do: func(ctx context.Context, _ schedule.Try) error {
+	a.post(throttle.Job{
+		Chat: p.chat, Group: p.group(), Lane: p.thread, Class: throttle.Progress, Key: fmt.Sprint("unrecorded ", p.thread),
+		Do: func(ctx context.Context, _ throttle.Try) error {
 			return a.call(ctx, func(ctx context.Context) error {
 				_, err := parts[0].send(ctx, a.client, p)
 				return err

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"bareclaw/internal/roottest"
+	"bareclaw/internal/testkit/roottest"
 )
 
 // The tests of Load change the process's environment and working directory, so

@@ -13,7 +13,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/ledger"
-	"bareclaw/internal/roottest"
+	"bareclaw/internal/testkit/roottest"
 
 	"golang.org/x/sys/unix"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"bareclaw/core/sessionfile"
-	"bareclaw/internal/roottest"
+	"bareclaw/internal/testkit/roottest"
 
 	"golang.org/x/sys/unix"
 )

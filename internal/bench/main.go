@@ -1,6 +1,6 @@
 // Command bench measures the speed and the size of the gateway: `make bench`.
 //
-// It builds the program and a fake claude (internal/fakeclaude), runs the
+// It builds the program and a fake claude (internal/testkit/fakeclaude), runs the
 // daemon as a real process with a home, a state directory and a port of its
 // own, speaks HTTP to it as a client would, and prints a table for
 // docs/performance.md. "Added" times are the daemon's and the session host's

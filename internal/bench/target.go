@@ -35,7 +35,7 @@ func (l *lab) targets(ctx context.Context, o options) ([]target, error) {
 		}
 	}
 	l.claude = filepath.Join(l.dir, "bin", "claude")
-	if err := build(ctx, l.claude, "bareclaw/internal/fakeclaude"); err != nil {
+	if err := build(ctx, l.claude, "bareclaw/internal/testkit/fakeclaude"); err != nil {
 		return nil, err
 	}
 	ours := target{name: "bareclaw", command: []string{program}, claude: l.claude, health: true}

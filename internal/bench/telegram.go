@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"bareclaw/adapters/telegram/telegramtest"
+	"bareclaw/internal/testkit/botapi"
 )
 
 const (
@@ -23,9 +23,9 @@ const (
 // A bot is a Bot API server with a daemon that is its bot.
 type bot struct {
 	*server
-	api   *telegramtest.Server
-	user  *telegramtest.User
-	chats []*telegramtest.Chat
+	api   *botapi.Server
+	user  *botapi.User
+	chats []*botapi.Chat
 }
 
 // startBot runs a daemon that serves n groups of one user. Only ours can be told
@@ -34,7 +34,7 @@ func (l *lab) startBot(ctx context.Context, t target, m mode, n int) (*bot, erro
 	if t.baseline || l.plan.chats == 0 {
 		return nil, errCannotSee
 	}
-	api, err := telegramtest.NewServer(telegramtest.WithoutRates())
+	api, err := botapi.NewServer(botapi.WithoutRates())
 	if err != nil {
 		return nil, err
 	}
@@ -139,13 +139,13 @@ func chatCalls(ctx context.Context, l *lab, t target) (figures []figure, err err
 	}
 	defer func() { err = errors.Join(err, b.stop()) }()
 	private := b.api.Private(b.user)
-	for name, c := range map[string]*telegramtest.Chat{"a private chat": private, "a group": b.chats[0]} {
+	for name, c := range map[string]*botapi.Chat{"a private chat": private, "a group": b.chats[0]} {
 		c.Send(b.user, fmt.Sprintf("tool %d make", l.plan.longTurn.Milliseconds()))
 		figures = append(figures, figure{
 			id: "calls." + name, name: "calls of the Bot API for a turn of " + l.plan.longTurn.String() + " in " + name,
 		})
 	}
-	done := func(c *telegramtest.Chat) bool {
+	done := func(c *botapi.Chat) bool {
 		all := c.FromBot()
 		return len(all) > 0 && all[len(all)-1].Text == "final: ran: make"
 	}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // A Program is what is started as the successor.
@@ -38,7 +38,7 @@ type File struct {
 // one after the other.
 type Successor struct {
 	cmd     *exec.Cmd
-	process procs.Process // without a start time if it is our child
+	process proc.Process // without a start time if it is our child
 	link    *link
 	ended   chan struct{} // closed when the process has ended
 	err     error         // how, once ended is closed
@@ -72,7 +72,7 @@ func Start(p Program, files []File) (*Successor, error) {
 		_ = l.conn.Close()
 		return nil, fmt.Errorf("start %s: %w", p.Path, err)
 	}
-	s := &Successor{cmd: cmd, process: procs.Process{PID: cmd.Process.Pid}, link: l, ended: make(chan struct{})}
+	s := &Successor{cmd: cmd, process: proc.Process{PID: cmd.Process.Pid}, link: l, ended: make(chan struct{})}
 	if !sibling {
 		go func() { // ends with the process
 			s.err = cmd.Wait()
@@ -80,7 +80,7 @@ func Start(p Program, files []File) (*Successor, error) {
 		}()
 		return s, nil
 	}
-	if s.process.Start, err = procs.StartTime(s.process.PID); err != nil {
+	if s.process.Start, err = proc.StartTime(s.process.PID); err != nil {
 		s.err = err // it has ended
 		close(s.ended)
 		return s, nil
@@ -106,7 +106,7 @@ var errNotOurs = errors.New("how is known to the service manager, and to the log
 
 // watchSibling notes the end of a process that is not our child.
 func (s *Successor) watchSibling() {
-	if s.err = procs.WaitGone(context.Background(), s.process.PID, s.process.Start); s.err == nil {
+	if s.err = proc.WaitGone(context.Background(), s.process.PID, s.process.Start); s.err == nil {
 		s.err = errNotOurs
 	}
 	close(s.ended)
@@ -121,7 +121,7 @@ func (s *Successor) Program() string { return s.cmd.Path }
 // Kill ends the process if it has not ended, and waits for that.
 func (s *Successor) Kill() {
 	if s.process.Start != 0 {
-		_ = procs.Signal(s.process.PID, s.process.Start, syscall.SIGKILL) // it may have ended by itself
+		_ = proc.Signal(s.process.PID, s.process.Start, syscall.SIGKILL) // it may have ended by itself
 	} else {
 		_ = s.cmd.Process.Kill() // likewise
 	}

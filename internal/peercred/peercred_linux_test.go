@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bareclaw/internal/roottest"
+	"bareclaw/internal/testkit/roottest"
 )
 
 // nobody is a user id other than that of whoever runs the tests.

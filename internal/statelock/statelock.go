@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"bareclaw/internal/filelock"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // A Holder is what the state directory's lock file says of the daemon that has
 // it.
 type Holder struct {
 	PID       int       `json:"pid"`
-	Start     uint64    `json:"start,omitempty"`   // as procs.StartTime has it
+	Start     uint64    `json:"start,omitempty"`   // as proc.StartTime has it
 	Address   string    `json:"address,omitempty"` // of the HTTP server
 	StartedAt time.Time `json:"started_at"`
 	Log       Log       `json:"log,omitzero"`
@@ -69,7 +69,7 @@ func heldBy(f *os.File, dir string) error {
 	if err := json.NewDecoder(f).Decode(&h); err != nil {
 		return fmt.Errorf("another gateway uses %s; stop it first, or set BARECLAW_STATE_DIR to another directory", dir)
 	}
-	if pids := openIn(f.Name()); len(pids) > 0 && !procs.Alive(h.PID, h.Start) { // one that hung when it was to take over
+	if pids := openIn(f.Name()); len(pids) > 0 && !proc.Alive(h.PID, h.Start) { // one that hung when it was to take over
 		return fmt.Errorf("the gateway (pid %d) that used %s has ended, and what it had started has its lock still, or begins: process %s; "+
 			"if no gateway serves in a minute, end that: kill %[3]s", h.PID, dir, strings.Join(pids, " "))
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"bareclaw/internal/filelock"
-	"bareclaw/internal/procs"
+	"bareclaw/internal/proc"
 )
 
 // stoppedName is the file that says that a person has stopped the gateway.
@@ -27,7 +27,7 @@ type stop struct {
 // MarkStopped notes that a person has stopped the gateway of a state directory, or is
 // about to: nothing but a person starts it again before the next boot.
 func MarkStopped(dir string) error {
-	boot, _ := procs.BootID() // empty is compared like any other
+	boot, _ := proc.BootID() // empty is compared like any other
 	b, err := json.Marshal(stop{At: time.Now().UTC(), BootID: boot})
 	if err == nil {
 		err = renameio.WriteFile(filepath.Join(dir, stoppedName), append(b, '\n'), 0o600, renameio.WithTempDir(dir))
@@ -58,7 +58,7 @@ func StoppedAt(dir string) (time.Time, bool) {
 	if err := json.Unmarshal(b, &s); err != nil || s.At.IsZero() {
 		return time.Time{}, false
 	}
-	boot, _ := procs.BootID()
+	boot, _ := proc.BootID()
 	return s.At, s.BootID == boot
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/telegramtest"
+	"bareclaw/internal/testkit/botapi"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -25,7 +25,7 @@ func FuzzAccepted(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	s, err := telegramtest.NewServer(telegramtest.WithoutRates())
+	s, err := botapi.NewServer(botapi.WithoutRates())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func FuzzAccepted(f *testing.F) {
 }
 
 // send sends a message, which must be taken as it is.
-func send(t *testing.T, s *telegramtest.Server, m markdown.Document) {
+func send(t *testing.T, s *botapi.Server, m markdown.Document) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"chat_id": 7, "text": m.Text, "entities": m.Entities})
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 	"time"
 
 	"bareclaw/adapters/line"
-	"bareclaw/claude"
 	"bareclaw/core"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
 	"bareclaw/sessionhost"
+	"bareclaw/sessionhost/claude"
 )
 
 func main() {

@@ -1,0 +1,43 @@
+package client
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"bareclaw/core/config"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/statelock"
+)
+
+// SocketVariable names the gateway's Unix socket in the environment of claude and of
+// what it starts: there the configuration that the gateway has is not known.
+const SocketVariable = "BARECLAW_SOCKET"
+
+// Inherited returns a client of the gateway that this process was started by, nil if
+// there is none.
+func Inherited() *Client {
+	if path := os.Getenv(SocketVariable); filepath.IsAbs(path) {
+		return OverSocket(path)
+	}
+	return nil
+}
+
+// Socket returns the path of the Unix socket of a gateway with that configuration.
+func Socket(cfg config.Config) string { return filepath.Join(cfg.RuntimeDir, "api.sock") }
+
+// Local returns a client of the gateway with that configuration, over its socket.
+func Local(cfg config.Config) *Client { return OverSocket(Socket(cfg)) }
+
+// Direct returns a client of the gateway with that configuration over TCP, where
+// approvals can be decided. The address is that of the daemon that runs, else the
+// configured one.
+func Direct(cfg config.Config) *Client {
+	address := net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port))
+	h, err := statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
+	if err == nil && h.Address != "" && proc.Alive(h.PID, h.Start) {
+		address = h.Address
+	}
+	return OverTCP(address, cfg.HTTPToken.Reveal())
+}

@@ -1,0 +1,107 @@
+package throttle
+
+import (
+	"cmp"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+// A Limit allows Burst at once and one more each Every: in any span of time T no
+// more than Burst + T/Every. A zero Limit means the default.
+type Limit struct {
+	Burst int
+	Every time.Duration
+}
+
+// Limits are how much may be sent. The defaults stay within what
+// core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this names,
+// in any second or minute and not only on average.
+type Limits struct {
+	// Global is for all requests together: about 30 messages a second. Default:
+	// 10 at once, then 20 a second, which is 30 in any second.
+	Global Limit
+	// Private is for one private chat: one message a second, and short bursts
+	// beyond it are allowed. Default: 3 at once, then one a second.
+	Private Limit
+	// Group is for one group: 20 messages a minute. Default: 5 at once, then 15 a
+	// minute, which is 20 in any minute.
+	Group Limit
+	// Hint is for chat actions and drafts of one chat, of which no figure is
+	// known; they do not count as messages. Default: 3 at once, then one a second.
+	Hint Limit
+}
+
+// Bounds say when a job that fails again and again is given up: after so many
+// tries, or at such an age, whichever comes first; 0 is no bound. It is tried
+// once in any case, and one that is told to wait is not given up for that.
+type Bounds struct {
+	Tries int
+	Age   time.Duration
+}
+
+// Options are what a Scheduler needs. Only Classify is required.
+type Options struct {
+	// Classify judges an error of Job.Do. It is called on several goroutines.
+	Classify func(error) Verdict
+	Limits   Limits
+	// InFlight is how many jobs may be in flight at once, default 16. One in eight
+	// is kept for Control, and Progress and Hint have no more than half.
+	InFlight int
+	// MaxProgress is how many Progress jobs may wait for one chat, default 32.
+	// Then the oldest is dropped.
+	MaxProgress int
+	// FirstDelay and MostDelay bound what lies between two tries, which doubles
+	// from one to the other: default 1 s and 1 min.
+	FirstDelay, MostDelay time.Duration
+	// Durable is for Final and Approval, default 24 h and any number of tries;
+	// Control for Control, default 4 tries in 30 s.
+	Durable, Control Bounds
+	// Random gives numbers from 0 up to 1 that make delays unequal. It is called
+	// by one goroutine at a time. Default: math/rand.
+	Random func() float64
+	Log    *slog.Logger // default: none
+}
+
+func (o Options) withDefaults() Options {
+	o.Limits.Global = cmp.Or(o.Limits.Global, Limit{Burst: 10, Every: time.Second / 20})
+	o.Limits.Private = cmp.Or(o.Limits.Private, Limit{Burst: 3, Every: time.Second})
+	o.Limits.Group = cmp.Or(o.Limits.Group, Limit{Burst: 5, Every: 4 * time.Second})
+	o.Limits.Hint = cmp.Or(o.Limits.Hint, Limit{Burst: 3, Every: time.Second})
+	o.InFlight = cmp.Or(o.InFlight, 16)
+	o.MaxProgress = cmp.Or(o.MaxProgress, 32)
+	o.FirstDelay = cmp.Or(o.FirstDelay, time.Second)
+	o.MostDelay = cmp.Or(o.MostDelay, time.Minute)
+	if o.Durable == (Bounds{}) {
+		o.Durable.Age = 24 * time.Hour
+	}
+	if o.Control == (Bounds{}) {
+		o.Control = Bounds{Tries: 4, Age: 30 * time.Second}
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// delay is how long to wait after so many failures in a row, at least one. Up to
+// a quarter is taken off, so that what failed together is not tried together.
+func (o *Options) delay(failures int) time.Duration {
+	d := o.FirstDelay
+	for range failures - 1 {
+		if d >= o.MostDelay {
+			break
+		}
+		d *= 2
+	}
+	d = min(d, o.MostDelay)
+	return max(o.FirstDelay, d-time.Duration(float64(d)/4*o.Random()))
+}
+
+// reached reports whether a job of that many tries and that age is given up.
+func (b Bounds) reached(tried int, age time.Duration) bool {
+	return b.Tries > 0 && tried >= b.Tries || b.Age > 0 && age >= b.Age
+}

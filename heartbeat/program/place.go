@@ -1,0 +1,310 @@
+package program
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"bareclaw/internal/filelock"
+)
+
+// A Place is where a program's file is: its absolute path. Beside it are
+// the program before it, one that did not work, and one that is being brought.
+type Place string
+
+// PlaceOf returns the place of a running program, or why it cannot be replaced.
+func PlaceOf(self string) (Place, error) {
+	path, err := filepath.EvalSymlinks(self)
+	if err != nil {
+		return "", fmt.Errorf("find this program's file: %w", err)
+	}
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if strings.HasPrefix(filepath.Base(dir), "go-build") {
+			return "", fmt.Errorf("%s is a temporary file, of `go run`: build the program, and start that", path)
+		}
+	}
+	return Place(path), nil
+}
+
+// Built is the path of the program that a restart builds from a source tree.
+func Built(stateDir string) string { return filepath.Join(stateDir, "bin", "bareclaw") }
+
+// NewerBuild returns the path of the program that a restart has built, if it is newer than
+// another one.
+func NewerBuild(stateDir, program string) (path string, ok bool) {
+	path = Built(stateDir)
+	built, err := os.Stat(path)
+	if err != nil {
+		return "", false
+	}
+	other, err := os.Stat(program)
+	return path, err == nil && !os.SameFile(built, other) && built.ModTime().After(other.ModTime())
+}
+
+// Path is the program's.
+func (p Place) Path() string { return string(p) }
+
+// Old is the path of the program that was there before.
+func (p Place) Old() string { return string(p) + ".old" }
+
+// Earlier is Old, or why there is no program to go back to.
+func (p Place) Earlier() (string, error) {
+	_, err := os.Stat(p.Old())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("there is no program to go back to: an upgrade would have left it at %s", p.Old())
+	case err != nil:
+		return "", fmt.Errorf("look for the program to go back to: %w", err)
+	}
+	return p.Old(), nil
+}
+
+// Failed is the path of the last program that did not work.
+func (p Place) Failed() string { return string(p) + ".failed" }
+
+// Next is the path of a program that was brought and not put in place yet.
+func (p Place) Next() string { return string(p) + ".next" }
+
+// Hold keeps other processes from replacing the program until it is released, or this
+// process ends. Where that cannot be, for want of locks or of the right to read the
+// directory, it does nothing.
+func (p Place) Hold() (release func(), err error) {
+	dir, err := os.Open(filepath.Dir(p.Path()))
+	if err != nil {
+		return func() {}, nil //nolint:nilerr // see above
+	}
+	if err := filelock.Take(dir); errors.Is(err, filelock.ErrHeld) {
+		_ = dir.Close()
+		return nil, fmt.Errorf("another upgrade of %s is under way, or on trial; try again when that is over, in half a minute", p.Path())
+	}
+	return func() { _ = dir.Close() }, nil
+}
+
+// Bring copies the program at path beside the one in place, and returns the copy's
+// SHA-256. The file must be one that nobody but this user, or root, can have written.
+func (p Place) Bring(path string) (sum string, err error) {
+	from, err := openTrusted(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = from.Close() }()
+	sum, err = copyProgram(from, p.Next())
+	if err != nil {
+		return "", fmt.Errorf("bring the new program to where the old one is (is the directory this user's?): %w", err)
+	}
+	return sum, nil
+}
+
+// copyProgram copies a program, and returns its SHA-256.
+func copyProgram(from *os.File, path string) (sum string, err error) {
+	_ = os.Remove(path) // what a killed process has left; were it still run, it could not be written to
+	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	_, err = io.Copy(io.MultiWriter(to, hash), from)
+	if err == nil {
+		err = errors.Join(to.Chmod(0o755), to.Sync())
+	}
+	if err = errors.Join(err, to.Close()); err != nil {
+		_ = os.Remove(path)
+		return "", fmt.Errorf("copy %s to %s: %w", from.Name(), path, err)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// Discard removes a program that was brought.
+func (p Place) Discard() { _ = os.Remove(p.Next()) }
+
+// Check returns why a file is no program that could be brought.
+func Check(path string) error {
+	f, err := openTrusted(path)
+	if err == nil {
+		err = f.Close()
+	}
+	return err
+}
+
+// openTrusted opens a program that a stranger cannot have written.
+func openTrusted(path string) (*os.File, error) {
+	if !filepath.IsAbs(path) {
+		return nil, fmt.Errorf("%s is not an absolute path", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would have us wait
+	if err != nil {
+		return nil, fmt.Errorf("read the new program: %w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() && !startsAsProgram(f) { // whose mode is right as it is
+		err = fmt.Errorf("%s is no program", path)
+	}
+	if err == nil {
+		err = trusted(path, info)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// IsProgram reports whether the file begins as a program or a script does, whatever its
+// mode. No other file is to be made executable.
+func IsProgram(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	return startsAsProgram(f)
+}
+
+func startsAsProgram(f io.ReaderAt) bool {
+	var start [4]byte
+	n, _ := f.ReadAt(start[:], 0) // a shorter file is none
+	switch magic := string(start[:n]); magic {
+	case "\x7fELF", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe": // Linux; macOS, for one processor and for several
+		return true
+	default:
+		return strings.HasPrefix(magic, "#!")
+	}
+}
+
+func trusted(path string, info fs.FileInfo) error {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", path)
+	case !ok || int(st.Uid) != os.Getuid() && st.Uid != 0:
+		return fmt.Errorf("%s belongs to another user", path)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("%s can be written by others; take that away first: chmod go-w %s", path, path)
+	case info.Mode().Perm()&0o100 == 0:
+		return fmt.Errorf("%s is not executable: chmod u+x %s", path, path)
+	}
+	return nil
+}
+
+// Sum returns the SHA-256 of a file.
+func Sum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("look at the program: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return "", fmt.Errorf("look at the program %s: %w", path, err)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// Keep makes the program that is in place the old one too.
+func (p Place) Keep() error { return p.alias(p.Path(), p.Old()) }
+
+// Put puts what was brought in place.
+func (p Place) Put() error {
+	if err := os.Rename(p.Next(), p.Path()); err != nil {
+		return fmt.Errorf("put the new program in place: %w", err)
+	}
+	syncDir(filepath.Dir(p.Path()))
+	return nil
+}
+
+// running is the file that this process runs, which is there as long as the process.
+// Linux alone has it.
+const running = "/proc/self/exe"
+
+// Running returns a path by which the program of this process can be started again: that
+// of its file, unless somebody has replaced that since. Where the system does not tell, it
+// is that of the file.
+func Running(file string) string {
+	link, err := os.Readlink(running)
+	if err != nil || link == file {
+		return file
+	}
+	ran, err := os.Stat(running)
+	now, errNow := os.Stat(file)
+	if err != nil || errNow == nil && os.SameFile(ran, now) {
+		return file
+	}
+	return running
+}
+
+// KeepRunning makes the program that this process runs the old one.
+func (p Place) KeepRunning() error {
+	if Running(p.Path()) == p.Path() {
+		return p.Keep()
+	}
+	return p.bringBack()
+}
+
+// Recover brings back the old program's file, by its SHA-256, if somebody has removed or
+// replaced it, from the process that runs it: this one.
+func (p Place) Recover(sum string) error {
+	if have, err := Sum(p.Old()); err == nil && have == sum {
+		return nil
+	}
+	return p.bringBack()
+}
+
+// bringBack makes the old program of what this process runs.
+func (p Place) bringBack() error {
+	from, err := os.Open(running)
+	if err != nil {
+		return fmt.Errorf("bring back the old program: %w", err)
+	}
+	defer func() { _ = from.Close() }()
+	if _, err := copyProgram(from, p.Old()+".tmp"); err != nil {
+		return fmt.Errorf("bring back the old program: %w", err)
+	}
+	if err := os.Rename(p.Old()+".tmp", p.Old()); err != nil {
+		return fmt.Errorf("bring back the old program: %w", err)
+	}
+	return nil
+}
+
+// PutBack puts the old program back and keeps the other one as failed.
+func (p Place) PutBack() error {
+	if _, err := os.Stat(p.Old()); err != nil { // the one in place would be all there is
+		return fmt.Errorf("put the old program back: %w", err)
+	}
+	err := p.alias(p.Path(), p.Failed())
+	if err == nil {
+		err = os.Rename(p.Old(), p.Path())
+	}
+	if err != nil {
+		return fmt.Errorf("put the old program back: %w", err)
+	}
+	syncDir(filepath.Dir(p.Path()))
+	return nil
+}
+
+// alias gives a file a second name, and takes that from whatever has it.
+func (p Place) alias(path, name string) error {
+	_ = os.Remove(name + ".tmp") // of a killed process
+	if err := os.Link(path, name+".tmp"); err != nil {
+		return fmt.Errorf("keep the program %s: %w", path, err)
+	}
+	if err := os.Rename(name+".tmp", name); err != nil {
+		return fmt.Errorf("keep the program %s: %w", path, err)
+	}
+	_ = os.Remove(name + ".tmp") // renaming one name of a file to another does nothing
+	return nil
+}
+
+// syncDir makes new names in a directory durable, where the file system can: they are
+// there all the same, and nobody may say that they are not.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = errors.Join(d.Sync(), d.Close())
+	}
+}

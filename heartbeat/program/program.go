@@ -1,0 +1,92 @@
+// Package program puts a new program in the place of the one that runs, and the old one
+// back. What it does to files is done by renaming, so that at any moment there is a
+// whole program at its path; what it knows of an upgrade is one record in the state
+// directory, which says what to do whichever process dies.
+//
+// It knows files and programs. Who hands over to whom, and who watches, is the daemon's.
+package program
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// An Info is what a program says of itself: `bareclaw version --json`.
+type Info struct {
+	Version   string `json:"version"`
+	Commit    string `json:"commit,omitempty"` // of the source, if it is known
+	Go        string `json:"go"`
+	OS        string `json:"os"`
+	Arch      string `json:"arch"`
+	Schema    int    `json:"schema"`     // of the ledger, that it knows
+	MinReader int    `json:"min_reader"` // the schema that a program must know to read a ledger after it
+}
+
+// askTimeout bounds how long a program may take to say what it is.
+const askTimeout = 20 * time.Second
+
+// maxSaid bounds what it says, in bytes.
+const maxSaid = 64 << 10
+
+// Ask starts the program at path to learn what it is, and returns why it is none that
+// can run here. It blocks for as long as that takes.
+func Ask(ctx context.Context, path string) (Info, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "version", "--json")
+	cmd.Env, cmd.Dir, cmd.WaitDelay = []string{"PATH=" + os.Getenv("PATH")}, "/", time.Second
+	var out, errs bounded
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
+		return Info{}, fmt.Errorf("%s is no program for this machine (%s/%s)", path, runtime.GOOS, runtime.GOARCH)
+	case err != nil && ctx.Err() != nil:
+		return Info{}, fmt.Errorf("%s does not answer `version --json` within %s", path, askTimeout)
+	case err != nil:
+		return Info{}, fmt.Errorf("%s does not answer `version --json`, as a bareclaw that can be upgraded to does: %w", path, errors.Join(err, errs.said()))
+	}
+	var i Info
+	if err := json.Unmarshal(out.Bytes(), &i); err != nil || i.Version == "" || i.Schema < 1 {
+		return Info{}, fmt.Errorf("%s answers `version --json` with something else than a bareclaw does", path)
+	}
+	if i.OS != runtime.GOOS || i.Arch != runtime.GOARCH {
+		return Info{}, fmt.Errorf("%s is for %s/%s, and this machine is %s/%s", path, i.OS, i.Arch, runtime.GOOS, runtime.GOARCH)
+	}
+	return i, nil
+}
+
+// Reads returns why a program cannot use a state directory whose ledger asks for that
+// schema.
+func (i Info) Reads(minReader int) error {
+	if i.Schema < minReader {
+		return fmt.Errorf("bareclaw %s knows schema %d of the ledger, which needs a program that knows schema %d: what was changed since cannot be undone; "+
+			"restore a backup of that time, or take a newer program", i.Version, i.Schema, minReader)
+	}
+	return nil
+}
+
+// A bounded buffer keeps the beginning of what is written to it.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	_, _ = b.Buffer.Write(p[:min(len(p), max(0, maxSaid-b.Len()))]) // never fails
+	return len(p), nil
+}
+
+// said is what was written, as an error; nil if that was nothing.
+func (b *bounded) said() error {
+	if text := strings.TrimSpace(strings.ToValidUTF8(b.String(), "\uFFFD")); text != "" {
+		return errors.New(text)
+	}
+	return nil
+}

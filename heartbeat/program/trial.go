@@ -1,0 +1,185 @@
+package program
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"bareclaw/internal/proc"
+)
+
+// A State says how far an upgrade is.
+type State string
+
+// The states of an upgrade. All but the first are final.
+const (
+	OnTrial   State = "trial"
+	Confirmed State = "confirmed"
+	WentBack  State = "went_back" // the old program is in place again
+)
+
+// maxStarts is how often a program may be started while it is on trial: the one that
+// comes then goes back.
+const maxStarts = 3
+
+// A Trial is the record of the last upgrade. It has one writer at a time: who hands
+// over until that is done and while it watches, then the process that was handed over to.
+type Trial struct {
+	ID      string    `json:"id"`
+	State   State     `json:"state"`
+	Program Place     `json:"program"` // that is replaced
+	From    Side      `json:"from"`
+	To      Side      `json:"to"`
+	Channel string    `json:"channel,omitempty"` // that hears what became of it
+	BeganAt time.Time `json:"began_at"`
+	EndedAt time.Time `json:"ended_at,omitzero"`
+	Reason  string    `json:"reason,omitempty"`  // why it went back
+	Starts  int       `json:"starts"`            // of the new program
+	Leaving bool      `json:"leaving,omitempty"` // the new program was told to end meanwhile
+	Tells   int       `json:"tells,omitempty"`   // how often the other side did not take what the channel is told
+	Told    bool      `json:"told,omitempty"`    // the channel has heard it, or will not
+
+	Guard Guard `json:"guard,omitzero"`
+}
+
+// A Guard is the process that watches an upgrade, and goes back if need be.
+type Guard struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // as proc.StartTime has it
+	Boot  string `json:"boot"`  // in which boot it is that process
+}
+
+// Self returns this process as a guard.
+func Self() (g Guard, err error) {
+	g.PID = os.Getpid()
+	if g.Start, err = proc.StartTime(g.PID); err == nil {
+		g.Boot, err = proc.BootID()
+	}
+	return g, err
+}
+
+// A Side is one of the two programs.
+type Side struct {
+	Version string `json:"version"`
+	SHA256  string `json:"sha256"`
+}
+
+// Name is the record's file name in the state directory.
+const Name = "upgrade.json"
+
+// Load returns the record in a state directory, nil if there is none.
+func Load(stateDir string) (*Trial, error) {
+	b, err := os.ReadFile(filepath.Join(stateDir, Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var t Trial
+	if err != nil {
+		return nil, fmt.Errorf("read the record of the last upgrade: %w", err)
+	}
+	if err := json.Unmarshal(b, &t); err != nil {
+		return nil, fmt.Errorf("%w (%s): %w", ErrDamaged, filepath.Join(stateDir, Name), err)
+	}
+	return &t, nil
+}
+
+// ErrDamaged means that nobody can say what became of the last upgrade. The next one
+// makes a record of its own.
+var ErrDamaged = errors.New("the record of the last upgrade is damaged")
+
+// Save writes the record, as a whole and durably.
+func (t *Trial) Save(stateDir string) error {
+	b, err := json.MarshalIndent(t, "", "\t")
+	if err == nil { // by a file that no other process writes: a verdict and the end of the program on trial may meet
+		err = renameio.WriteFile(filepath.Join(stateDir, Name), append(b, '\n'), 0o600, renameio.WithStaticPermissions(0o600), renameio.WithTempDir(stateDir))
+	}
+	if err != nil {
+		return fmt.Errorf("write the record of the upgrade: %w", err)
+	}
+	syncDir(stateDir)
+	return nil
+}
+
+// Guarded reports whether the process that watches the upgrade is there.
+func (t *Trial) Guarded() bool {
+	if t == nil || t.Guard.PID == 0 {
+		return false
+	}
+	boot, err := proc.BootID()
+	return err == nil && boot == t.Guard.Boot && proc.Alive(t.Guard.PID, t.Guard.Start)
+}
+
+// End makes the record final. The reason is why it went back.
+func (t *Trial) End(s State, reason string) {
+	t.State, t.Reason, t.EndedAt = s, reason, time.Now().UTC()
+}
+
+// Says tells in a sentence what became of the upgrade.
+func (t *Trial) Says() string {
+	switch t.State {
+	case Confirmed:
+		return fmt.Sprintf("The gateway was upgraded from %s to %s.", t.From.Version, t.To.Version)
+	case WentBack:
+		return fmt.Sprintf("The gateway went back from %s to %s: %s", t.To.Version, t.From.Version, t.Reason)
+	}
+	return fmt.Sprintf("The gateway tries %s instead of %s.", t.To.Version, t.From.Version)
+}
+
+// PushID is the id of what the channel is told. What is known not to have been sent gets
+// another one for the next attempt.
+func (t *Trial) PushID() string {
+	if t.Tells == 0 {
+		return t.ID
+	}
+	return fmt.Sprintf("%s:%d", t.ID, t.Tells+1)
+}
+
+// A Verdict says what a process that has just started finds of an upgrade on trial.
+type Verdict int
+
+// The verdicts.
+const (
+	NoTrial  Verdict = iota // there is none, or it is not about this program
+	Go                      // this is the new program, and it may go on
+	GoneBack                // the old program is in place: start that
+)
+
+// Begin notes, in a process that has the state directory, that it begins: one that is
+// on trial for the third time puts the old program back. self is its program's path.
+func Begin(stateDir, self string) (*Trial, Verdict, error) {
+	t, err := Load(stateDir)
+	if err != nil || t == nil || t.State != OnTrial {
+		return t, NoTrial, err
+	}
+	path, err := filepath.EvalSymlinks(self)
+	if err != nil || Place(path) != t.Program {
+		return t, NoTrial, err // somebody tries another program
+	}
+	sum, err := Sum(t.Program.Path())
+	switch {
+	case err != nil:
+		return t, NoTrial, err
+	case sum == t.To.SHA256:
+	default: // it was not put in place, or was taken from it, and the record is not of it
+		t.End(WentBack, "It was cut short.")
+		return t, NoTrial, t.Save(stateDir)
+	}
+	if !t.Leaving {
+		t.Starts++
+	}
+	t.Leaving = false
+	if t.Starts < maxStarts {
+		return t, Go, t.Save(stateDir)
+	}
+	if err := t.Program.PutBack(); err != nil {
+		return t, Go, err
+	}
+	t.End(WentBack, fmt.Sprintf("It was started %d times and did not stay.", t.Starts))
+	return t, GoneBack, t.Save(stateDir)
+}

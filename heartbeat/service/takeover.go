@@ -1,0 +1,62 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"bareclaw/internal/proc"
+	"bareclaw/internal/statelock"
+)
+
+// holder returns the gateway that has a state directory, if one does.
+func holder(stateDir string) (h statelock.Holder, held bool) {
+	h, err := statelock.Read(filepath.Join(stateDir, statelock.Name))
+	return h, err == nil && h.PID > 0 && proc.Alive(h.PID, h.Start)
+}
+
+// TakeOver tells a gateway that was not started by the service manager to leave the
+// state directory, and starts the job in its place: its sessions go on. It is what to
+// do about [ErrHeld], and says what it did.
+func TakeOver(ctx context.Context, m Manager, spec Spec) ([]string, error) {
+	var did []string
+	if h, held := holder(spec.StateDir); held {
+		if err := proc.Signal(h.PID, h.Start, syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return did, fmt.Errorf("tell the gateway with pid %d to leave: %w", h.PID, err)
+		}
+		if err := proc.WaitGone(ctx, h.PID, h.Start); err != nil {
+			return did, fmt.Errorf("wait until the gateway with pid %d has left: %w", h.PID, err)
+		}
+		did = append(did, fmt.Sprintf("stopped the gateway with pid %d; its sessions go on", h.PID))
+	}
+	if err := m.Start(ctx, Gateway); err != nil {
+		return did, err
+	}
+	s, err := m.Status(ctx, Gateway, spec)
+	if err != nil {
+		return did, err
+	}
+	return append(did, fmt.Sprintf("started the service, pid %d", s.PID)), nil
+}
+
+// interrupt ends the gateway with that pid as Ctrl-C does, with its sessions, and waits
+// for that. A pid of 0 is nobody's.
+func interrupt(ctx context.Context, pid int) error {
+	if pid == 0 {
+		return nil
+	}
+	start, err := proc.StartTime(pid)
+	if err == nil {
+		err = proc.Signal(pid, start, syscall.SIGINT)
+	}
+	if err == nil {
+		err = proc.WaitGone(ctx, pid, start)
+	}
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("end the gateway with pid %d and its sessions: %w", pid, err)
+	}
+	return nil
+}

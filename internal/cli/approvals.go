@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/cli/chat"
+	"bareclaw/internal/screen"
+)
+
+// Approvals lists what waits for a decision, or decides.
+type Approvals struct {
+	List  ApprovalList  `cmd:"" default:"withargs" help:"List what waits for a decision."`
+	Show  ApprovalShow  `cmd:"" help:"Show all of what is asked for, also what has no room in the list."`
+	Allow ApprovalAllow `cmd:"" help:"Allow a tool, or continue a turn that was cut."`
+	Deny  ApprovalDeny  `cmd:"" help:"Deny a tool, or drop a turn that was cut."`
+}
+
+func (c *Context) approvals(gateway *client.Client) ([]client.Approval, error) {
+	var got struct {
+		Approvals []client.Approval `json:"approvals"`
+	}
+	err := c.get(gateway, "/approvals", &got)
+	return got.Approvals, err
+}
+
+// ApprovalList lists the approvals that are pending.
+type ApprovalList struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (l *ApprovalList) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	if l.JSON {
+		return c.relay(gateway, "/approvals")
+	}
+	pending, err := c.approvals(gateway)
+	if err != nil {
+		return err
+	}
+	if len(pending) == 0 {
+		c.tell("Nothing waits for a decision.")
+		return nil
+	}
+	t := approvalTable(pending, screen.PaletteFor(c.Out), time.Now())
+	t.share(c.width())
+	return c.show(t.lines(c.width())...)
+}
+
+func approvalTable(pending []client.Approval, colours screen.Palette, now time.Time) *table {
+	t := &table{widest: []int{0, channelWidth}}
+	for _, a := range pending {
+		left := ""
+		if !a.ExpiresAt.IsZero() {
+			left = span(a.ExpiresAt.Sub(now).Truncate(time.Second)) + " left"
+		}
+		t.add(text(a.ID[:min(8, len(a.ID))]).painted(colours.Bold), text(a.Channel), text(left), text(call(a.Tool, a.Input)), text(firstWords(a.Prompt)))
+	}
+	return t
+}
+
+// ApprovalShow shows an approval whole: nobody should allow what cannot be seen.
+type ApprovalShow struct {
+	ID   string `arg:"" name:"id" help:"The approval's id, or the beginning of it."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (a *ApprovalShow) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	var got struct {
+		Approvals []json.RawMessage `json:"approvals"`
+	}
+	if err := c.get(gateway, "/approvals", &got); err != nil {
+		return err
+	}
+	var found []string
+	var asked client.Approval // the last of those, which is the only one if it is shown
+	var document json.RawMessage
+	for _, raw := range got.Approvals {
+		var pending client.Approval
+		if err := json.Unmarshal(raw, &pending); err != nil {
+			return fmt.Errorf("understand the gateway's reply: %w", err)
+		}
+		if strings.HasPrefix(pending.ID, a.ID) {
+			found, asked, document = append(found, pending.ID), pending, raw
+		}
+	}
+	if _, err := one(found, "approval", a.ID); err != nil {
+		return err
+	}
+	if a.JSON {
+		return c.document(document)
+	}
+	return c.showApproval(&asked)
+}
+
+func (c *Context) showApproval(a *client.Approval) error {
+	colours, now := screen.PaletteFor(c.Out), time.Now()
+	var t table
+	add := func(name, value string) {
+		if value != "" {
+			t.add(text(name).painted(colours.Faint), text(value))
+		}
+	}
+	add("approval", a.ID)
+	add("channel", a.Channel)
+	add("from", a.Prompt.User)
+	add("prompt", firstWords(a.Prompt))
+	if !a.ExpiresAt.IsZero() {
+		add("left", span(a.ExpiresAt.Sub(now).Truncate(time.Second)))
+	}
+	add("--always", strings.Join(a.Always, ", "))
+	whole := call(a.Tool, a.Input)
+	if a.Tool != "" {
+		whole = chat.Whole(a.Tool, a.Input)
+	}
+	return c.show(append(t.lines(math.MaxInt), "", strings.TrimRight(Plain(whole), "\n"))...)
+}
+
+// ApprovalAllow allows.
+type ApprovalAllow struct {
+	ID       string `arg:"" name:"id" help:"The approval's id, or the beginning of it."`
+	Always   bool   `help:"Never ask again for this on its channel."`
+	Remember bool   `help:"Do not ask again in this session."`
+	JSON     bool   `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (a *ApprovalAllow) Run(c *Context) error {
+	body := map[string]any{"behavior": "allow"}
+	if a.Always {
+		body["always"] = true
+	}
+	if a.Remember {
+		body["remember"] = true
+	}
+	return c.decide(a.ID, body, a.JSON)
+}
+
+// ApprovalDeny denies.
+type ApprovalDeny struct {
+	ID      string `arg:"" name:"id" help:"The approval's id, or the beginning of it."`
+	Message string `placeholder:"TEXT" help:"What the agent is told."`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (a *ApprovalDeny) Run(c *Context) error {
+	body := map[string]any{"behavior": "deny"}
+	if a.Message != "" {
+		body["message"] = a.Message
+	}
+	return c.decide(a.ID, body, a.JSON)
+}
+
+func (c *Context) decide(id string, body any, asJSON bool) error {
+	gateway, err := c.overTCP()
+	if err != nil {
+		return err
+	}
+	if len(id) < fullID {
+		pending, err := c.approvals(gateway)
+		if err != nil {
+			return err
+		}
+		var found []string
+		for _, a := range pending {
+			if strings.HasPrefix(a.ID, id) {
+				found = append(found, a.ID)
+			}
+		}
+		if id, err = one(found, "approval", id); err != nil {
+			return err
+		}
+	}
+	var raw json.RawMessage
+	if err := gateway.Do(c.Context, http.MethodPost, "/approvals/"+url.PathEscape(id), body, &raw); err != nil {
+		return err
+	}
+	if asJSON {
+		return c.document(raw)
+	}
+	var decided client.Approval
+	if err := json.Unmarshal(raw, &decided); err != nil || decided.State == "" {
+		return c.show("Decided.")
+	}
+	line := strings.ToUpper(decided.State[:1]) + decided.State[1:] + ": " + call(decided.Tool, decided.Input)
+	if decided.RetryID != "" {
+		line += "; it goes on as " + decided.RetryID
+	}
+	return c.show(Line(line))
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/screen"
+)
+
+// awayPatience is how long the gateway may be away while an answer is waited for. A
+// service manager starts another process within seconds.
+const awayPatience = time.Minute
+
+// errTimeout ends the waiting for an answer.
+var errTimeout = errors.New("no answer in time")
+
+// An exchange is a message to be sent, and how its outcome is waited for.
+type exchange struct {
+	gateway *client.Client
+	path    string // that takes it
+	body    any
+	key     string        // makes the request safe to repeat; empty where the path is
+	timeout time.Duration // 0: any time
+	json    bool
+}
+
+// await sends a message, waits for its outcome and prints that. On a terminal it shows
+// meanwhile what the agent is at.
+func (c *Context) await(x exchange) error {
+	ctx := c.Context
+	if x.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, errTimeout)
+		defer cancel()
+	}
+	wheel := spin(c.Err, "sends")
+	defer wheel.end()
+	f := &client.Following{
+		Client: x.gateway, Patience: awayPatience,
+		Event: func(e client.Event) { watch(wheel, e) },
+		Away:  func(error) { wheel.show("the gateway is away; waits for it") },
+	}
+	raw, err := f.Post(ctx, x.path, x.body, x.key)
+	wheel.end()
+	if err != nil {
+		return c.left(f.Message(), x.timeout, err)
+	}
+	var outcome client.Message
+	if err := json.Unmarshal(raw, &outcome); err != nil {
+		return fmt.Errorf("understand the outcome: %w", err)
+	}
+	return c.outcome(x, raw, outcome)
+}
+
+// watch shows what an event of the message's stream tells.
+func watch(wheel *spinner, e client.Event) {
+	if e.Kind == "notice" {
+		var n client.Notice
+		switch err := json.Unmarshal([]byte(e.Data), &n); {
+		case err != nil:
+			wheel.say("bareclaw: " + notUnderstood(e))
+		case n.Code != "gap" && n.Code != "dropped": // what was missed is not shown anyway
+			wheel.say("bareclaw: " + Line(n.Text))
+		}
+		return
+	}
+	if !wheel.visible() {
+		return
+	}
+	at, err := doing(e)
+	switch {
+	case err != nil:
+		wheel.say("bareclaw: " + notUnderstood(e))
+	case at != "":
+		wheel.show(at)
+	}
+}
+
+// notUnderstood says that an event of the gateway is not what this program knows.
+func notUnderstood(e client.Event) string {
+	return "an event of the gateway could not be understood: " + Line(e.Kind)
+}
+
+// left tells what becomes of a message whose outcome is not waited for any more.
+func (c *Context) left(id string, timeout time.Duration, err error) error {
+	_, refused := errors.AsType[*client.Error](err)
+	if refused || id == "" && !errors.Is(err, context.Canceled) && !errors.Is(err, errTimeout) {
+		return err
+	}
+	if errors.Is(err, errTimeout) {
+		err = fmt.Errorf("no answer within %s", timeout)
+	}
+	if id == "" {
+		c.tell("It is not known whether the message was accepted: `bareclaw channels` shows what waits and runs.")
+		return err
+	}
+	c.tell("The message goes on without you. See what becomes of it: bareclaw trace %s", Line(id))
+	return err
+}
+
+// outcome prints an outcome.
+func (c *Context) outcome(x exchange, raw json.RawMessage, m client.Message) error {
+	if x.json {
+		if err := c.document(raw); err != nil {
+			return err
+		}
+		if m.IsError {
+			return ErrFailed
+		}
+		return nil
+	}
+	for _, n := range m.Notices {
+		c.tell("bareclaw: %s", Line(n.Text))
+	}
+	if m.IsError {
+		c.tell("bareclaw: %s", strings.TrimSpace(Plain(firstOf(m.Text, m.Error, "The message "+m.State+"."))))
+		return ErrFailed
+	}
+	answer := m.Text
+	if m.Coalesced && answer == "" && m.Into != "" {
+		var carrier client.Message
+		if err := x.gateway.Do(c.Context, http.MethodGet, client.MessagePath(m.Into), nil, &carrier); err != nil {
+			return err
+		}
+		c.tell("bareclaw: answered together with a later message, %s", Line(m.Into))
+		answer = carrier.Text
+	}
+	if answer == "" {
+		return nil
+	}
+	if screen.IsTerminal(c.Out) {
+		answer = Plain(answer)
+	}
+	return c.show(strings.TrimRight(answer, "\n")) // a program gets the answer as it is
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// refusedAs reports whether the gateway has refused with that code.
+func refusedAs(err error, code string) bool {
+	refused, ok := errors.AsType[*client.Error](err)
+	return ok && refused.Code == code
+}

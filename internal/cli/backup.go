@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"bareclaw/core/config"
+	"bareclaw/core/ledger"
+	"bareclaw/internal/cli/backup"
+)
+
+// Backup copies what the gateway keeps into one file. The gateway may run.
+type Backup struct {
+	File  string `arg:"" help:"The file to write; it must not exist."`
+	Media bool   `help:"Also the files that were received, which can be large."`
+}
+
+// Run writes the backup.
+func (b *Backup) Run(c *Context) (err error) {
+	if b.File == "-" {
+		return Usagef("a backup is written to a file of its own, not to standard output; give it a name")
+	}
+	if _, err := os.Lstat(b.File); err == nil {
+		return isThere(b.File)
+	}
+	cfg, err := c.Config()
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(filepath.Dir(b.File), ".bareclaw-backup-") // there is room beside the backup, if anywhere
+	if err != nil {
+		return fmt.Errorf("make room for a copy of the ledger: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	copied := filepath.Join(work, backup.Ledger)
+	if err := ledger.Copy(filepath.Join(cfg.StateDir, backup.Ledger), copied); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is nothing to back up: %s holds no ledger", cfg.StateDir)
+		}
+		return err
+	}
+	if err := c.Context.Err(); err != nil { // Ctrl-C
+		return err
+	}
+	v, err := ledger.Check(copied)
+	if err != nil {
+		return err
+	}
+	part := filepath.Join(work, "backup")
+	saved, err := b.write(c.Context, cfg, part, copied, backup.About{Version: c.Version, Schema: v.Schema, MadeAt: time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	if err := c.Context.Err(); err != nil { // Ctrl-C
+		return err
+	}
+	if err := name(part, b.File); err != nil {
+		return err
+	}
+	c.sayf("Saved in %s: %s.", b.File, strings.Join(saved, ", "))
+	c.sayf("It holds secrets if .env does, and what was said on all channels. Claude's own transcripts (~/.claude) are not in it.")
+	return nil
+}
+
+// name gives what was written its name: whole or not at all, and never that of another
+// file.
+func name(written, file string) error {
+	err := os.Link(written, file)
+	if err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links, such as a memory stick's
+		var f *os.File
+		if f, err = os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			err = errors.Join(f.Close(), os.Rename(written, file))
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return isThere(file)
+	case err != nil:
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	return nil
+}
+
+func isThere(file string) error { return fmt.Errorf("%s is there already; give another name", file) }
+
+// write writes the archive, and says what it holds.
+func (b *Backup) write(ctx context.Context, cfg config.Config, path, copied string, a backup.About) (saved []string, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("write the backup: %w", err)
+	}
+	defer func() {
+		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+			err = fmt.Errorf("write the backup: %w", err)
+		}
+	}()
+	w, err := backup.NewWriter(ctx, f, a)
+	if err != nil {
+		return nil, err
+	}
+	env, err := envParts()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range slices.Concat([]part{{backup.Ledger, copied, "the ledger"}}, stateParts(cfg), env) {
+		added, err := w.Add(p.name, p.path)
+		if err != nil {
+			return nil, err
+		}
+		if added {
+			saved = append(saved, p.what)
+		}
+	}
+	if b.Media {
+		n, err := w.AddMedia(filepath.Join(cfg.StateDir, "media"))
+		if err != nil {
+			return nil, err
+		}
+		saved = append(saved, fmt.Sprintf("%d received files", n))
+	}
+	return saved, w.Close()
+}

@@ -1,0 +1,222 @@
+// Package backup is the form of a backup: one compressed tar file with a fixed set of
+// names, whose first entry says what it is. It is read with suspicion: an archive may
+// come from anywhere.
+package backup
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The names of what an archive may hold, besides files below [Media].
+const (
+	about      = "about.json"
+	Ledger     = "ledger.db"
+	Sessions   = "sessions.json"
+	Notes      = "notes.md"
+	ConfigEnv  = "config.env"  // of the configuration directory
+	WorkingEnv = "working.env" // of the directory in which the command was run
+	Media      = "media/"
+)
+
+// format is raised when an older program would misread the archive.
+const format = 1
+
+// maxSmall bounds each file but the ledger and media, in bytes.
+const maxSmall = 64 << 20
+
+// An About says what an archive is.
+type About struct {
+	Format  int       `json:"format"`
+	Version string    `json:"version"` // of the program that made it
+	Schema  int       `json:"schema"`  // of its ledger
+	MadeAt  time.Time `json:"made_at"`
+}
+
+// A Writer writes an archive.
+type Writer struct {
+	ctx context.Context
+	zip *gzip.Writer
+	tar *tar.Writer
+	at  time.Time
+}
+
+// NewWriter begins an archive in w, to which nothing is added after the end of ctx. The
+// caller closes the Writer, and w.
+func NewWriter(ctx context.Context, w io.Writer, a About) (*Writer, error) {
+	a.Format = format
+	b, err := json.Marshal(a)
+	if err != nil {
+		return nil, fmt.Errorf("begin the archive: %w", err)
+	}
+	z := gzip.NewWriter(w)
+	out := &Writer{ctx: ctx, zip: z, tar: tar.NewWriter(z), at: a.MadeAt}
+	return out, out.add(about, int64(len(b)), strings.NewReader(string(b)))
+}
+
+// Add adds a file under a name, and reports whether there is such a file.
+func (w *Writer) Add(name, path string) (bool, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("save %s: %w", path, err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return false, fmt.Errorf("save %s: %w", path, err)
+	}
+	return true, w.add(name, info.Size(), f)
+}
+
+// add writes an entry. A file that grows meanwhile is saved as long as it was.
+func (w *Writer) add(name string, size int64, r io.Reader) error {
+	err := w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: w.at, Format: tar.FormatPAX})
+	if err == nil {
+		_, err = io.CopyN(w.tar, Until(w.ctx, r), size)
+	}
+	if err != nil {
+		return fmt.Errorf("save %s: %w", name, err)
+	}
+	return nil
+}
+
+// AddMedia adds what is below a directory. What goes away meanwhile is left out.
+func (w *Writer) AddMedia(dir string) (files int, err error) {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !e.Type().IsRegular() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		added, err := w.Add(Media+filepath.ToSlash(rel), path)
+		if added {
+			files++
+		}
+		return err
+	})
+	if err != nil {
+		return files, fmt.Errorf("save the media: %w", err)
+	}
+	return files, nil
+}
+
+// Close ends the archive.
+func (w *Writer) Close() error {
+	if err := errors.Join(w.tar.Close(), w.zip.Close()); err != nil {
+		return fmt.Errorf("end the archive: %w", err)
+	}
+	return nil
+}
+
+// Unpack writes what an archive holds into an existing directory, which should be empty
+// and private, under the names above, until ctx ends. An archive that holds anything else
+// is refused; what was written until then stays.
+func Unpack(ctx context.Context, r io.Reader, dir string) (About, error) {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return About{}, fmt.Errorf("it is no backup: %w", err)
+	}
+	in := tar.NewReader(z)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return About{}, fmt.Errorf("unpack the backup: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	a, err := readAbout(in)
+	for err == nil {
+		var h *tar.Header
+		if h, err = in.Next(); err == nil {
+			err = unpackOne(root, h, Until(ctx, in))
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		_, err = io.Copy(io.Discard, Until(ctx, z)) // to its checksum
+	}
+	if err != nil {
+		return About{}, fmt.Errorf("unpack the backup: %w", err)
+	}
+	return a, nil
+}
+
+func readAbout(in *tar.Reader) (a About, err error) {
+	h, err := in.Next()
+	if err != nil {
+		return a, noEOF(err)
+	}
+	if h.Name != about || h.Size > maxSmall {
+		return a, errors.New("it does not say what it is")
+	}
+	if err := json.NewDecoder(in).Decode(&a); err != nil {
+		return a, fmt.Errorf("it does not say what it is: %w", noEOF(err))
+	}
+	if a.Format != format {
+		return a, fmt.Errorf("it has format %d, and this program reads %d; use the newer bareclaw that wrote it", a.Format, format)
+	}
+	return a, nil
+}
+
+// Until returns a reader that fails when ctx has ended: a file may be large, and how much
+// a packed one says is not known before.
+func Until(ctx context.Context, r io.Reader) io.Reader { return until{ctx, r} }
+
+type until struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (u until) Read(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.Reader.Read(b)
+}
+
+// noEOF keeps an end that comes too early from being taken for the end.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func unpackOne(root *os.Root, h *tar.Header, in io.Reader) error {
+	small := h.Name == Sessions || h.Name == Notes || h.Name == ConfigEnv || h.Name == WorkingEnv
+	media := strings.HasPrefix(h.Name, Media) && h.Name != Media && filepath.IsLocal(h.Name) && filepath.Clean(h.Name) == h.Name
+	switch {
+	case h.Typeflag != tar.TypeReg:
+		return fmt.Errorf("%q is not a plain file", h.Name)
+	case !small && !media && h.Name != Ledger:
+		return fmt.Errorf("%q is nothing that a backup holds", h.Name)
+	case small && h.Size > maxSmall:
+		return fmt.Errorf("%q is too large", h.Name)
+	}
+	if dir := filepath.Dir(h.Name); dir != "." {
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	f, err := root.OpenFile(h.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // none comes twice
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, in)
+	return noEOF(errors.Join(err, f.Sync(), f.Close()))
+}

@@ -1,0 +1,149 @@
+package backup_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bareclaw/internal/cli/backup"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// packed returns an archive of the entries, which need not be a good one.
+func packed(t testing.TB, entries ...tar.Header) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	for _, h := range entries {
+		text := h.Uname // carries the text
+		h.Uname, h.Size = "", int64(len(text))
+		must(t, w.WriteHeader(&h))
+		_, err := w.Write([]byte(text))
+		must(t, err)
+	}
+	must(t, w.Close())
+	must(t, z.Close())
+	return b.Bytes()
+}
+
+var about = tar.Header{Typeflag: tar.TypeReg, Name: "about.json", Uname: `{"format":1,"version":"v1"}`}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	from, to := t.TempDir(), t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(from, "tg-1", "deep"), 0o700))
+	must(t, os.WriteFile(filepath.Join(from, "tg-1", "deep", "ä b.jpg"), []byte("picture"), 0o600))
+	must(t, os.Symlink("/etc/passwd", filepath.Join(from, "tg-1", "link")))
+	must(t, os.WriteFile(filepath.Join(from, "notes"), []byte("remember"), 0o600))
+	var b bytes.Buffer
+	w, err := backup.NewWriter(t.Context(), &b, backup.About{Version: "v1", Schema: 5, MadeAt: time.Now()})
+	must(t, err)
+	if ok, err := w.Add(backup.Notes, filepath.Join(from, "notes")); !ok || err != nil {
+		t.Errorf("added: %v, %v", ok, err)
+	}
+	if ok, err := w.Add(backup.Ledger, filepath.Join(from, "none")); ok || err != nil {
+		t.Errorf("what is not there was added: %v, %v", ok, err)
+	}
+	if n, err := w.AddMedia(filepath.Join(from, "tg-1")); n != 1 || err != nil {
+		t.Errorf("added %d media, %v, want 1: a link is none", n, err)
+	}
+	if n, err := w.AddMedia(filepath.Join(from, "none")); n != 0 || err != nil {
+		t.Errorf("added %d media, %v", n, err)
+	}
+	must(t, w.Close())
+	a, err := backup.Unpack(t.Context(), &b, to)
+	if err != nil || a.Version != "v1" || a.Schema != 5 {
+		t.Fatalf("it is %+v, %v", a, err)
+	}
+	for name, want := range map[string]string{"notes.md": "remember", "media/deep/ä b.jpg": "picture"} {
+		if got, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestUnpackRefuses(t *testing.T) {
+	t.Parallel()
+	file := func(name string) tar.Header { return tar.Header{Typeflag: tar.TypeReg, Name: name, Uname: "x"} }
+	whole := packed(t, about, file("notes.md"))
+	for name, c := range map[string]struct {
+		archive []byte
+		says    string
+	}{
+		"nothing":       {nil, "no backup"},
+		"rubbish":       {[]byte("rubbish"), "no backup"},
+		"cut short":     {whole[:len(whole)-20], "unexpected EOF"},
+		"empty":         {packed(t), "unexpected EOF"},
+		"not said":      {packed(t, file("notes.md")), "does not say what it is"},
+		"newer":         {packed(t, tar.Header{Typeflag: tar.TypeReg, Name: "about.json", Uname: `{"format":2}`}), "newer bareclaw"},
+		"above":         {packed(t, about, file("../evil")), "nothing that a backup holds"},
+		"absolute":      {packed(t, about, file("/tmp/evil")), "nothing that a backup holds"},
+		"above media":   {packed(t, about, file("media/../../evil")), "nothing that a backup holds"},
+		"media itself":  {packed(t, about, file("media/.")), "nothing that a backup holds"},
+		"something":     {packed(t, about, file("daemon.lock")), "nothing that a backup holds"},
+		"twice":         {packed(t, about, file("notes.md"), file("notes.md")), "exists"},
+		"file and dir":  {packed(t, about, file("media/a"), file("media/a/b")), "media/a"},
+		"a link":        {packed(t, about, tar.Header{Typeflag: tar.TypeSymlink, Name: "media/a", Linkname: "/etc"}), "not a plain file"},
+		"a hard link":   {packed(t, about, tar.Header{Typeflag: tar.TypeLink, Name: "notes.md", Linkname: "/etc/passwd"}), "not a plain file"},
+		"a directory":   {packed(t, about, tar.Header{Typeflag: tar.TypeDir, Name: "media/a/"}), "not a plain file"},
+		"damaged later": {append(whole[:len(whole)-8:len(whole)-8], 1, 2, 3, 4, 5, 6, 7, 8), "checksum"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := backup.Unpack(t.Context(), bytes.NewReader(c.archive), t.TempDir()); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error is %v, want one that says %q", err, c.says)
+			}
+		})
+	}
+}
+
+// FuzzUnpack unpacks anything: nothing outside its directory is touched, and what is in
+// it are plain private files.
+func FuzzUnpack(f *testing.F) {
+	f.Add("media/../../evil", byte(tar.TypeReg), "", "text")
+	f.Add("media/a/b", byte(tar.TypeSymlink), "/etc", "")
+	f.Add("ledger.db", byte(tar.TypeReg), "", "SQLite")
+	f.Fuzz(func(t *testing.T, name string, kind byte, link, text string) {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		w := tar.NewWriter(z)
+		for _, h := range []tar.Header{about, {Typeflag: kind, Name: name, Linkname: link, Uname: text}, {Typeflag: tar.TypeReg, Name: name + "/x", Uname: text}} {
+			text := h.Uname
+			h.Uname = ""
+			if h.Typeflag == tar.TypeReg {
+				h.Size = int64(len(text))
+			}
+			if w.WriteHeader(&h) == nil && h.Size > 0 {
+				_, _ = w.Write([]byte(text))
+			}
+		}
+		_, _ = w.Close(), z.Close()
+		outer := t.TempDir()
+		inner := filepath.Join(outer, "in")
+		must(t, os.Mkdir(inner, 0o700))
+		_, _ = backup.Unpack(t.Context(), &b, inner)
+		entries, err := os.ReadDir(outer)
+		if err != nil || len(entries) != 1 {
+			t.Fatalf("beside its directory there is %v, %v", entries, err)
+		}
+		must(t, filepath.WalkDir(inner, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() && !e.Type().IsRegular() {
+				t.Errorf("%s is a %s", path, e.Type())
+			}
+			return err
+		}))
+	})
+}

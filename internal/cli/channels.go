@@ -1,0 +1,327 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/screen"
+)
+
+// Channels lists the channels, or looks after one.
+type Channels struct {
+	List      ChannelList      `cmd:"" default:"withargs" help:"List the channels."`
+	Show      ChannelShow      `cmd:"" help:"Show all that is known of a channel."`
+	Set       ChannelSet       `cmd:"" help:"Set a channel's model or permission mode; empty takes it back."`
+	Rules     ChannelRules     `cmd:"" help:"List what the agent may do on a channel without asking, or take it back."`
+	Interrupt ChannelInterrupt `cmd:"" help:"End the turn that runs, and keep the session."`
+	Reset     ChannelReset     `cmd:"" help:"Begin a new session with the next message."`
+}
+
+// channelWidth is how much of a channel's name a table shows, in cells.
+const channelWidth = 24
+
+func (c *Context) channels(gateway *client.Client) ([]client.Channel, error) {
+	var got struct {
+		Channels []client.Channel `json:"channels"`
+	}
+	err := c.get(gateway, "/channels", &got)
+	return got.Channels, err
+}
+
+// ChannelList lists the channels.
+type ChannelList struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (l *ChannelList) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	if l.JSON {
+		return c.relay(gateway, "/channels")
+	}
+	all, err := c.channels(gateway)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		c.tell("There is no channel yet. The first message to one makes it: bareclaw send http hello")
+		return nil
+	}
+	t := channelTable(all, screen.PaletteFor(c.Out), time.Now())
+	return c.show(t.lines(c.width())...)
+}
+
+// channelTable shows channels, one in a line.
+func channelTable(all []client.Channel, colours screen.Palette, now time.Time) *table {
+	t := &table{widest: []int{channelWidth}}
+	head := make([]cell, 0, 7)
+	for _, name := range []string{"CHANNEL", "STATE", "SINCE", "QUEUE", "SESSION", "LAST", ""} {
+		head = append(head, text(name).painted(colours.Faint))
+	}
+	t.add(head...)
+	for _, ch := range all {
+		queue := ""
+		if ch.Waiting > 0 {
+			queue = strconv.Itoa(ch.Waiting)
+		}
+		t.add(text(ch.Channel), text(ch.State).painted(stateColour(colours, ch.State)), text(age(ch.Since, now)), text(queue),
+			text(ch.SessionID[:min(8, len(ch.SessionID))]), text(age(ch.LastAt, now)), text(remark(ch, now)))
+	}
+	return t
+}
+
+// remark is what else there is to say of a channel: what it is at, or waits for.
+func remark(ch client.Channel, now time.Time) string {
+	var parts []string
+	if ch.Approvals > 0 {
+		parts = append(parts, counted(ch.Approvals, "approval")+" to decide")
+	}
+	if ch.Activity != "" {
+		parts = append(parts, ch.Activity)
+	}
+	if !ch.Until.IsZero() {
+		parts = append(parts, "until "+clock(ch.Until, now))
+	}
+	if ch.Why != "" {
+		parts = append(parts, ch.Why)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// stateColour returns the colour of a channel's or a message's state; nil for none.
+func stateColour(colours screen.Palette, state string) func(string) string {
+	switch state {
+	case "running", "starting", "waiting":
+		return colours.Busy
+	case "parked", "failed", "denied":
+		return colours.Bad
+	case "ready", "answered":
+		return colours.Good
+	case "idle", "cancelled":
+		return colours.Faint
+	}
+	return nil
+}
+
+// ChannelShow shows a channel.
+type ChannelShow struct {
+	Channel string `arg:"" help:"The channel."`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (s *ChannelShow) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	path := client.ChannelPath(s.Channel)
+	if s.JSON {
+		return c.relay(gateway, path)
+	}
+	var ch client.Channel
+	if err := c.get(gateway, path, &ch); err != nil {
+		return err
+	}
+	return c.showChannel(ch)
+}
+
+func (c *Context) showChannel(ch client.Channel) error {
+	colours, now := screen.PaletteFor(c.Out), time.Now()
+	var t table
+	add := func(name, value string) {
+		if value != "" {
+			t.add(text(name).painted(colours.Faint), text(value))
+		}
+	}
+	pid := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
+	add("channel", ch.Channel)
+	add("state", ch.State)
+	add("since", age(ch.Since, now))
+	add("why", ch.Why)
+	if !ch.Until.IsZero() {
+		add("until", clock(ch.Until, now))
+	}
+	add("activity", ch.Activity)
+	add("messages", fmt.Sprintf("%d ever, %d in the queue, %d in the turn", ch.Messages, ch.Waiting, ch.Running))
+	add("last message", age(ch.LastAt, now))
+	add("approvals", pid(ch.Approvals))
+	add("session", ch.SessionID)
+	add("host pid", pid(ch.HostPID))
+	add("agent pid", pid(ch.AgentPID))
+	add("turn", ch.TurnID)
+	add("model", ch.Model)
+	add("permission mode", ch.PermissionMode)
+	add("rules", pid(ch.Rules))
+	return c.show(t.lines(c.width())...)
+}
+
+// ChannelSet changes what a channel has of its own.
+type ChannelSet struct {
+	Channel        string  `arg:"" help:"The channel, which need not exist yet."`
+	Model          *string `placeholder:"MODEL" help:"The model, as for claude --model."`
+	PermissionMode *string `placeholder:"MODE" help:"The permission mode, as for claude --permission-mode."`
+	JSON           bool    `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (s *ChannelSet) Run(c *Context) error {
+	if s.Model == nil && s.PermissionMode == nil {
+		return Usagef("set what? Give --model, --permission-mode or both")
+	}
+	gateway, err := c.overTCP()
+	if err != nil {
+		return err
+	}
+	change := map[string]string{}
+	if s.Model != nil {
+		change["model"] = *s.Model
+	}
+	if s.PermissionMode != nil {
+		change["permission_mode"] = *s.PermissionMode
+	}
+	var raw json.RawMessage
+	if err := gateway.Do(c.Context, http.MethodPatch, client.ChannelPath(s.Channel), change, &raw); err != nil {
+		return err
+	}
+	if s.JSON {
+		return c.document(raw)
+	}
+	return c.show("Set. It holds from the next turn on.")
+}
+
+// ChannelRules lists the rules of a channel or removes one.
+type ChannelRules struct {
+	Channel string `arg:"" help:"The channel."`
+	Remove  string `placeholder:"ID" help:"Take this rule back; the beginning of its id will do."`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (r *ChannelRules) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	path := client.ChannelPath(r.Channel) + "/rules"
+	if r.JSON && r.Remove == "" {
+		return c.relay(gateway, path)
+	}
+	var got struct {
+		Rules []client.Rule `json:"rules"`
+	}
+	if err := c.get(gateway, path, &got); err != nil {
+		return err
+	}
+	if r.Remove != "" {
+		return r.remove(c, gateway, path, got.Rules)
+	}
+	if len(got.Rules) == 0 {
+		c.tell("%s has no rules of its own.", Line(r.Channel))
+		return nil
+	}
+	var t table
+	for _, rule := range got.Rules {
+		t.add(text(rule.ID[:min(8, len(rule.ID))]), text(rule.Rule), text(rule.By))
+	}
+	return c.show(t.lines(c.width())...)
+}
+
+func (r *ChannelRules) remove(c *Context, gateway *client.Client, path string, rules []client.Rule) error {
+	var found []string
+	for _, rule := range rules {
+		if strings.HasPrefix(rule.ID, r.Remove) {
+			found = append(found, rule.ID)
+		}
+	}
+	id, err := one(found, "rule", r.Remove)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := gateway.Do(c.Context, http.MethodDelete, path+"/"+url.PathEscape(id), nil, &raw); err != nil {
+		return err
+	}
+	if r.JSON {
+		return c.document(raw)
+	}
+	return c.show("Removed. The agent asks again from the next turn on.")
+}
+
+// ChannelInterrupt ends a channel's turn.
+type ChannelInterrupt struct {
+	Channel string `arg:"" help:"The channel."`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (i *ChannelInterrupt) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	path := client.ChannelPath(i.Channel)
+	var channel struct {
+		TurnID string `json:"turn_id"`
+	}
+	if err := gateway.Do(c.Context, http.MethodGet, path, nil, &channel); err != nil {
+		return err
+	}
+	// A turn that begins while the request is under way is not meant, also where none runs now.
+	named := map[string]string{"turn_id": cmp.Or(channel.TurnID, "none")}
+	var raw json.RawMessage
+	if err := gateway.Do(c.Context, http.MethodPost, path+"/interrupt", named, &raw); err != nil {
+		return err
+	}
+	if i.JSON {
+		return c.document(raw)
+	}
+	var done struct {
+		Messages []string `json:"messages"`
+		TookMS   int64    `json:"took_ms"`
+	}
+	if err := json.Unmarshal(raw, &done); err != nil {
+		return fmt.Errorf("understand the gateway's reply: %w", err)
+	}
+	return c.show(fmt.Sprintf("The turn has ended, with %s, after %s.", counted(len(done.Messages), "message"), span(milliseconds(done.TookMS))))
+}
+
+// ChannelReset has a channel forget its session.
+type ChannelReset struct {
+	Channel string `arg:"" help:"The channel."`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (r *ChannelReset) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	if c.own(gateway, r.Channel) {
+		return fmt.Errorf("this runs in the session of %s itself and would end with it", Line(r.Channel))
+	}
+	var raw json.RawMessage
+	if err := gateway.Do(c.Context, http.MethodDelete, client.ChannelPath(r.Channel), nil, &raw); err != nil {
+		return err
+	}
+	if r.JSON {
+		return c.document(raw)
+	}
+	return c.show("The session is forgotten; the next message begins a new one. The history is kept.")
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"os/user"
+	"syscall"
+	"time"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/cli/chat"
+	"bareclaw/internal/screen"
+)
+
+// Chat is a conversation in the terminal.
+type Chat struct {
+	Channel string `arg:"" optional:"" default:"terminal" help:"The channel, ${default} if none is given. Each has a session of its own."`
+}
+
+// Run talks until the user leaves.
+func (c *Chat) Run(ctx *Context) error {
+	out, _ := ctx.Out.(*os.File)
+	if !screen.IsTerminal(ctx.In) || !screen.IsTerminal(out) || os.Getenv("TERM") == "dumb" {
+		return Usagef("chat needs a terminal that can move its cursor; in a script use: bareclaw send %s TEXT", c.Channel)
+	}
+	api, err := ctx.Client()
+	if err != nil {
+		return err
+	}
+	decider := api
+	if client.Inherited() == nil {
+		cfg, err := ctx.Config()
+		if err != nil {
+			return err
+		}
+		decider = client.Direct(cfg)
+	}
+	name := ""
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	return untilTold(ctx.Context, func(told context.Context) error {
+		return chat.Run(told, chat.Options{
+			Channel: c.Channel, User: name, Client: api, Decider: decider, In: ctx.In, Terminal: out, Coloured: screen.PaletteFor(out).On,
+		})
+	})
+}
+
+// untilTold runs what changes the terminal, and has ctx end when the process is to end:
+// the terminal is as it was before it does.
+func untilTold(ctx context.Context, run func(context.Context) error) error {
+	ignored := map[os.Signal]bool{}
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		ignored[s] = signal.Ignored(s) // as nohup has it
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	told, end := context.WithCancel(ctx)
+	defer end()
+	ended := make(chan os.Signal, 1)
+	go func() { // ends with told
+		defer close(ended)
+		select {
+		case s := <-signals:
+			end()
+			ended <- s
+		case <-told.Done():
+		}
+	}()
+	err := run(told)
+	end()
+	s, ok := (<-ended).(syscall.Signal)
+	signal.Stop(signals)
+	if !ok {
+		return err
+	}
+	if !ignored[s] { // the signal ends this process as if nobody had handled it
+		if err := syscall.Kill(os.Getpid(), s); err == nil {
+			time.Sleep(time.Minute) // another thread may get the signal, and be slow
+		}
+	}
+	return Signalled{s}
+}

@@ -1,0 +1,98 @@
+// Package chat is a conversation on one channel of the gateway in a terminal. What has
+// been said goes to the terminal's own scrollback; below it a few lines live: what
+// is being said, what is asked, and the prompt.
+package chat
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	tea "charm.land/bubbletea/v2"
+	"golang.org/x/term"
+
+	"bareclaw/adapters/httpapi/client"
+)
+
+// Options are what a chat needs.
+type Options struct {
+	Channel  string
+	User     string         // who speaks, for claude; may be empty
+	Client   *client.Client // of the gateway
+	Decider  *client.Client // of the gateway, where approvals can be decided
+	In       io.Reader
+	Terminal *os.File
+	Coloured bool // whether colours are used
+}
+
+// Run talks until the user leaves or ctx ends. A turn that runs then goes on.
+func Run(ctx context.Context, o Options) error {
+	outer := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g := &gateway{o: o}
+	first, err := g.arrive(ctx)
+	if err != nil {
+		return err
+	}
+	// Ctrl-C is a key here: it stops claude and not this program.
+	screen := &screen{File: o.Terminal, drawn: make(chan struct{})}
+	m := newModel(ctx, g, first.open(), width(o.Terminal))
+	for _, l := range greeting(o.Channel, first) {
+		_, _ = fmt.Fprintln(o.Terminal, m.render(l)) // what comes next fails too
+	}
+	p := tea.NewProgram(m, tea.WithInput(o.In), tea.WithOutput(screen), tea.WithoutSignalHandler())
+	// Bubble Tea (v2.0.10) closes its input under the reader when its own context ends.
+	stop := context.AfterFunc(ctx, func() { p.Send(ended{}) })
+	defer stop()
+	watched := make(chan struct{})
+	go func() { // ends with ctx
+		defer close(watched)
+		select {
+		case <-screen.drawn:
+			g.watch(ctx, p.Send)
+		case <-ctx.Done():
+		}
+	}()
+	_, err = p.Run()
+	cancel()
+	<-watched
+	if err != nil {
+		return fmt.Errorf("run the terminal: %w", err)
+	}
+	err = outer.Err()
+	if m.talk.busy() {
+		_, errPrint := fmt.Fprintf(o.Terminal, "The turn goes on. See its answer with: bareclaw chat %s\n", o.Channel)
+		err = errors.Join(err, errPrint)
+	}
+	return err
+}
+
+// A screen is the terminal that is drawn on. Lines that are to go above what lives are
+// lost as long as that was never drawn.
+type screen struct {
+	*os.File
+	once  sync.Once
+	drawn chan struct{} // closed when the prompt is to be seen
+}
+
+// Write writes what is drawn.
+func (s *screen) Write(b []byte) (int, error) {
+	n, err := s.File.Write(b)
+	if bytes.Contains(b, []byte(prompt)) {
+		s.once.Do(func() { close(s.drawn) })
+	}
+	return n, err
+}
+
+// width returns how many columns a terminal has.
+func width(f *os.File) int {
+	if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+		return columns
+	}
+	return defaultWidth
+}

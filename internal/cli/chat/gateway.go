@@ -1,0 +1,210 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/uuid"
+
+	"bareclaw/adapters/httpapi/client"
+)
+
+const (
+	// againAfter and againAtMost bound the pause before the gateway is asked again.
+	againAfter  = 100 * time.Millisecond
+	againAtMost = 3 * time.Second
+	// sendPatience is how long a message is tried to be sent: a restart takes less.
+	sendPatience = 30 * time.Second
+	// askPatience bounds every other request.
+	askPatience = 10 * time.Second
+)
+
+// A gateway is what the chat asks of the real one. Its methods block.
+type gateway struct{ o Options }
+
+func (g *gateway) path(rest string) string { return "/channels/" + url.PathEscape(g.o.Channel) + rest }
+
+// An arrival is what is found when the chat begins.
+type arrival struct {
+	state    string
+	last     []message // newest first
+	problems []string
+}
+
+// open returns the messages that had no outcome yet.
+func (a *arrival) open() (ids []string) {
+	for i := range a.last {
+		if !a.last[i].over() {
+			ids = append(ids, a.last[i].ID)
+		}
+	}
+	return ids
+}
+
+// arrive looks whether the gateway is there, and what was said last.
+func (g *gateway) arrive(ctx context.Context) (arrival, error) {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	var health struct{ Problems []string }
+	if err := g.o.Client.Do(ctx, http.MethodGet, "/health", nil, &health); err != nil {
+		return arrival{}, err
+	}
+	a := arrival{problems: health.Problems}
+	var channel struct{ State string }
+	var list struct{ Messages []message }
+	err := g.o.Client.Do(ctx, http.MethodGet, g.path(""), nil, &channel)
+	if err == nil {
+		err = g.o.Client.Do(ctx, http.MethodGet, g.path("/messages?limit=100"), nil, &list)
+	}
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusNotFound {
+		return a, nil // a new channel
+	}
+	a.state, a.last = channel.State, list.Messages
+	return a, err
+}
+
+// watch has send told what happens on the channel until ctx ends. It connects again
+// by itself, and misses nothing over a restart.
+func (g *gateway) watch(ctx context.Context, send func(tea.Msg)) {
+	lastID, pause := "", againAfter
+	for ctx.Err() == nil {
+		opened := func() {
+			pause = againAfter
+			send(back{})
+		}
+		err := g.o.Client.Stream(ctx, http.MethodGet, g.path("/events"), nil, lastID, opened, func(e client.Event) error {
+			if e.ID != "" {
+				lastID = e.ID
+			}
+			send(heard(e))
+			return nil
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		send(away{err})
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+		pause = min(2*pause, againAtMost)
+	}
+}
+
+// An away says that nothing is heard of the gateway, for now.
+type away struct{ err error }
+
+// A back says that the gateway is heard again.
+type back struct{}
+
+// pending returns which permissions are asked for on the channel.
+func (g *gateway) pending(ctx context.Context) asked {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	var list struct{ Approvals []approval }
+	if err := g.o.Client.Do(ctx, http.MethodGet, "/approvals", nil, &list); err != nil {
+		return asked{} // the stream says that the gateway is away
+	}
+	mine := asked{sure: true}
+	for _, a := range list.Approvals {
+		if a.Channel == g.o.Channel && a.State == "pending" {
+			mine.pending = append(mine.pending, a)
+		}
+	}
+	return mine
+}
+
+// look looks how the channel is, and what became of messages.
+func (g *gateway) look(ctx context.Context, ids []string) tea.Msg {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	var f found
+	var channel struct{ State string }
+	if err := g.o.Client.Do(ctx, http.MethodGet, g.path(""), nil, &channel); err != nil {
+		return nil // the stream says that the gateway is away
+	}
+	f.state = channel.State
+	for _, id := range ids {
+		var m message
+		if err := g.o.Client.Do(ctx, http.MethodGet, "/messages/"+url.PathEscape(id), nil, &m); err == nil && m.over() {
+			f.over = append(f.over, m)
+		}
+	}
+	return f
+}
+
+// A found is how things are.
+type found struct {
+	state string // of the channel
+	over  []message
+}
+
+// An asked says which permissions are waited for.
+type asked struct {
+	pending []approval
+	sure    bool     // these and no others; else the gateway could not be asked
+	known   []string // those that were waited for when it was asked
+	again   string   // one of them, whose answer was not taken; empty for none
+}
+
+// say sends a text. It is tried again while the gateway restarts, under one key, so
+// that it is never there twice.
+func (g *gateway) say(ctx context.Context, text string) tea.Msg {
+	ctx, cancel := context.WithTimeout(ctx, sendPatience)
+	defer cancel()
+	in := map[string]any{"channel": g.o.Channel, "text": text, "can_ask": true, "context": map[string]string{"user": g.o.User}}
+	header := http.Header{"Prefer": {"respond-async"}, "Idempotency-Key": {uuid.NewString()}}
+	for {
+		var out message
+		err := g.o.Client.DoWith(ctx, http.MethodPost, "/message", header, in, &out)
+		if err == nil {
+			return said{text: text, message: out}
+		}
+		if _, refused := errors.AsType[*client.Error](err); refused || ctx.Err() != nil {
+			return said{text: text, err: err}
+		}
+		select {
+		case <-time.After(againAfter):
+		case <-ctx.Done():
+			return said{text: text, err: err}
+		}
+	}
+}
+
+// A said is what became of sending a text.
+type said struct {
+	text    string
+	message message
+	err     error
+}
+
+// interrupt ends that turn, and no later one.
+func (g *gateway) interrupt(ctx context.Context, turn string) tea.Msg {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	err := g.o.Client.Do(ctx, http.MethodPost, g.path("/interrupt"), map[string]string{"turn_id": turn}, nil)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "nothing_runs" {
+		err = nil // it has ended meanwhile, as was wanted
+	}
+	return told{err}
+}
+
+// decide answers a permission request.
+func (g *gateway) decide(ctx context.Context, id string, answer any) tea.Msg {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	return decided{id, g.o.Decider.Do(ctx, http.MethodPost, "/approvals/"+url.PathEscape(id), answer, nil)}
+}
+
+// A decided is how the answer to an approval was taken.
+type decided struct {
+	id  string
+	err error
+}
+
+// A told is how a request ended of which nothing but a failure is shown.
+type told struct{ err error }

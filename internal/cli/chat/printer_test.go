@@ -1,0 +1,74 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"bareclaw/sessionhost/claude"
+)
+
+// TestPrinted has what is heard be printed in its order, one part at a time, none taller
+// than the terminal, and the chat end when all of it is.
+func TestPrinted(t *testing.T) {
+	t.Parallel()
+	m := newModel(t.Context(), &gateway{}, nil, defaultWidth)
+	m.update(tea.WindowSizeMsg{Width: defaultWidth, Height: 10})
+	first := m.heard(notice{Text: "row 0"})
+	for i := range 3 {
+		tall := strings.TrimSuffix(strings.Repeat(fmt.Sprintf("row %d\n\n", i+1), 20), "\n")
+		if cmd := m.print([]line{{asClaude, tall}}); cmd != nil {
+			t.Fatal("two commands print at the same time")
+		}
+	}
+	if m.leave() != nil {
+		t.Fatal("it leaves before all is printed")
+	}
+	m.heard(notice{Text: "too late"})
+	parts := strings.Split(played(m, first), "{")
+	var got []string
+	for _, p := range parts[1:] { // as the library's type is shown
+		rows := strings.Split(p[:strings.LastIndex(p, "}")], "\n")
+		if len(rows) > 5 {
+			t.Errorf("%d rows at once: %q", len(rows), rows)
+		}
+		got = append(got, rows...)
+	}
+	last := 0
+	for _, row := range got {
+		var n int
+		if _, err := fmt.Sscanf(strings.TrimLeft(row, "· \x1b[2m"), "row %d", &n); err == nil && n < last {
+			t.Fatalf("row %d is below row %d", n, last)
+		} else if err == nil {
+			last = n
+		}
+	}
+	if all := strings.Join(got, "\n"); last != 3 || len(got) < 1+3*39 || strings.Contains(all, "too late") || !m.leaving {
+		t.Errorf("%d rows are printed, leaving %v:\n%s", len(got), m.leaving, all)
+	}
+}
+
+// TestLongText streams a text that is too long to be drawn whole for each of its words.
+func TestLongText(t *testing.T) {
+	t.Parallel()
+	m := newModel(t.Context(), &gateway{}, nil, defaultWidth)
+	m.talk.take(time.Now(), started{Turn: "t1", Messages: []string{"m1"}})
+	say := func(text string) string {
+		m.Update(shown{{Kind: claude.ShowTextDelta, Message: "m", Text: text}})
+		return m.View().Content
+	}
+	say(strings.Repeat("wörter ", 30<<10))
+	if got := say("the end"); !strings.Contains(got, "the end") || strings.Contains(got, "\uFFFD") {
+		t.Errorf("it shows %q", got)
+	}
+	text := m.talk.text.String()
+	if n := len(lastOf(text)); n > 16<<10 || !strings.HasSuffix(text, lastOf(text)) {
+		t.Errorf("%d bytes of %d are drawn", n, len(text))
+	}
+	if short := "short"; lastOf(short) != short {
+		t.Errorf("of a short text it draws %q", lastOf(short))
+	}
+}

@@ -1,0 +1,411 @@
+package chat
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"bareclaw/internal/plain"
+	"bareclaw/sessionhost/claude"
+)
+
+// A look says how a line is shown.
+type look int
+
+// The looks.
+const (
+	asClaude look = iota
+	asUser
+	asTool
+	asFailedTool
+	asQuestion
+	asNote
+	asProblem
+)
+
+// A line goes to the scrollback: a text of one or more lines of the terminal.
+type line struct {
+	look look
+	text string
+}
+
+// A call is a tool that claude uses.
+type call struct {
+	id, tool, target string
+	sub              bool // by a sub-agent
+}
+
+// describe returns it for one line.
+func (c call) describe() string {
+	s := strings.TrimSpace(plain.Line(c.tool + " " + c.target))
+	if c.sub {
+		return "  " + s
+	}
+	return s
+}
+
+// A talk is what is known of the conversation: it is told what is heard and returns
+// what is to be kept on the screen. It is not safe for concurrent use.
+type talk struct {
+	turn     string   // that runs; empty for none
+	members  []string // its messages
+	since    time.Time
+	open     map[string]queued // own messages without an outcome, by id
+	ended    []string          // turns and messages whose outcome is told, newest last
+	block    string            // which block of text is streamed
+	text     strings.Builder   // what is streamed of it
+	last     string            // the last whole text of the turn
+	told     string            // what was told as an outcome before it was heard
+	heard    string            // which block of text was the last whole one
+	calls    []call            // at work
+	thinking bool
+	doing    string    // besides: why nothing is heard
+	asks     []*form   // what waits for an answer, oldest first
+	askedAt  time.Time // when the first of them was shown
+	decided  []string  // approvals that are closed, newest last
+	lost     bool      // the gateway is away
+}
+
+func newTalk() *talk { return &talk{open: map[string]queued{}} }
+
+// busy reports whether something is going on that can be stopped.
+func (t *talk) busy() bool { return t.turn != "" || len(t.open) > 0 }
+
+// take takes up what is heard, at a time.
+func (t *talk) take(at time.Time, v any) []line {
+	switch v := v.(type) {
+	case away, leaving:
+		t.lost = true
+	case back:
+		t.lost = false
+	case queued:
+		if _, mine := t.open[v.ID]; mine {
+			t.open[v.ID] = v
+		}
+	case started:
+		t.begin(v, at)
+	case shown:
+		return t.shows(v)
+	case approvalOpened:
+		return t.asked(approval(v))
+	case approvalClosed:
+		return t.closed(approval(v))
+	case background:
+		return []line{t.said(v.Text, v.IsError)}
+	case notice:
+		if v.Code == "gap" { // whose text names a route; outcomes are looked for here
+			v.Text = "Some of what was said may be missing here, or come a second time: the gateway ended without notice."
+		}
+		return []line{{asNote, v.Text}}
+	case outcome:
+		return t.outcome(message(v))
+	}
+	return nil
+}
+
+// sent notes a message of this chat's own. That it was accepted may be learned after it
+// was heard on the channel that it runs, or what became of it.
+func (t *talk) sent(m message) {
+	if slices.Contains(t.ended, m.ID) || t.turn != "" && slices.Contains(t.members, m.ID) {
+		return
+	}
+	t.open[m.ID] = queued{ID: m.ID, Position: m.Position, Why: m.Why}
+}
+
+func (t *talk) begin(v started, at time.Time) {
+	if slices.Contains(t.ended, v.Turn) {
+		return // it is heard late: how it ended was found out before
+	}
+	if t.turn != v.Turn {
+		t.turn, t.members, t.since, t.last = v.Turn, v.Messages, at, ""
+		t.clear()
+	}
+	for _, id := range v.Messages {
+		delete(t.open, id)
+	}
+}
+
+// unknown returns the messages whose outcome is not known.
+func (t *talk) unknown() []string {
+	ids := slices.Collect(maps.Keys(t.open))
+	if t.turn != "" {
+		ids = append(ids, t.members...)
+	}
+	return ids
+}
+
+// found takes up how things are when something may have been missed.
+func (t *talk) found(f found) (lines []line) {
+	for i := range f.over {
+		lines = append(lines, t.outcome(f.over[i])...)
+	}
+	if f.state != "running" && t.turn != "" {
+		t.turn = ""
+		t.clear()
+	}
+	return lines
+}
+
+// clear forgets what is at work in a turn.
+func (t *talk) clear() {
+	t.calls, t.thinking, t.doing = nil, false, ""
+	t.drop()
+}
+
+// drop forgets what is streamed.
+func (t *talk) drop() {
+	t.block = ""
+	t.text.Reset()
+}
+
+// shows takes up what a line of claude's shows.
+func (t *talk) shows(all shown) (lines []line) {
+	for i := range all {
+		lines = append(lines, t.show(&all[i])...)
+	}
+	return lines
+}
+
+func (t *talk) show(s *claude.Shown) []line {
+	block := fmt.Sprintf("%s/%d", s.Message, s.Index)
+	switch s.Kind {
+	case claude.ShowTextBegin, claude.ShowTextDelta:
+		if s.Parent != "" {
+			break
+		}
+		if t.block != block {
+			t.drop()
+			t.block = block
+		}
+		t.thinking, t.doing = false, ""
+		t.text.WriteString(s.Text)
+	case claude.ShowText:
+		if s.Parent != "" || strings.TrimSpace(s.Text) == "" {
+			break
+		}
+		t.drop()
+		t.thinking, t.doing = false, ""
+		if strings.TrimSpace(s.Text) == t.told {
+			t.told, t.heard = "", block
+			return nil // it is heard late; if not, it is told as an outcome again
+		}
+		if s.Message != "" && block == t.heard {
+			return nil // it comes a second time
+		}
+		t.heard, t.last = block, s.Text
+		return []line{t.said(s.Text, false)}
+	case claude.ShowThinking:
+		t.thinking = s.Parent == ""
+	case claude.ShowTool:
+		t.calling(s)
+	case claude.ShowToolEnd:
+		return t.called(s)
+	case claude.ShowCompacting:
+		t.doing = "shortening the conversation"
+	case claude.ShowCompacted:
+		t.doing = ""
+	case claude.ShowRetry:
+		t.doing = s.Text
+	case claude.ShowTasks:
+	}
+	return nil
+}
+
+// calling notes a call, which is announced first and told again with what it works on.
+func (t *talk) calling(s *claude.Shown) {
+	t.thinking, t.doing = false, ""
+	c := call{id: s.ID, tool: s.Tool, target: s.Target, sub: s.Parent != ""}
+	for i := range t.calls {
+		if t.calls[i].id == s.ID {
+			t.calls[i] = c
+			return
+		}
+	}
+	t.calls = append(t.calls, c)
+}
+
+func (t *talk) called(s *claude.Shown) []line {
+	for i, c := range t.calls {
+		if c.id == s.ID {
+			t.calls = slices.Delete(t.calls, i, i+1)
+			if s.IsError {
+				return []line{{asFailedTool, c.describe()}}
+			}
+			return []line{{asTool, c.describe()}}
+		}
+	}
+	return nil // of before this chat was there
+}
+
+func (t *talk) asked(a approval) []line {
+	known := slices.ContainsFunc(t.asks, func(f *form) bool { return f.approval.ID == a.ID })
+	if known || slices.Contains(t.decided, a.ID) { // a list of what is pending may be older than what was heard
+		return nil
+	}
+	t.asks = append(t.asks, newForm(a))
+	if len(t.asks) > 1 {
+		return nil // it is shown when those before it are answered
+	}
+	return t.ask()
+}
+
+// ask shows what is to be answered next, if anything is.
+func (t *talk) ask() []line {
+	if len(t.asks) == 0 {
+		return nil
+	}
+	t.askedAt = time.Now()
+	return []line{{asQuestion, t.asks[0].show()}}
+}
+
+// again asks once more for an answer that was not taken.
+func (t *talk) again(id string) []line {
+	if len(t.asks) == 0 || t.asks[0].approval.ID != id {
+		return nil
+	}
+	t.asks[0].at = 0
+	return t.ask()
+}
+
+func (t *talk) closed(a approval) []line {
+	t.decided = keep(t.decided, a.ID)
+	return t.remove(a)
+}
+
+// askedOf takes up what is waited for, when it may have been missed what became of that.
+func (t *talk) askedOf(a asked) (lines []line) {
+	pending := func(id string) bool {
+		return slices.ContainsFunc(a.pending, func(p approval) bool { return p.ID == id })
+	}
+	for _, f := range slices.Clone(t.asks) {
+		if a.sure && slices.Contains(a.known, f.approval.ID) && !pending(f.approval.ID) {
+			gone := f.approval
+			gone.State = "waits no longer"
+			lines = append(lines, t.remove(gone)...)
+		}
+	}
+	for _, p := range a.pending {
+		lines = append(lines, t.asked(p)...)
+	}
+	return append(lines, t.again(a.again)...)
+}
+
+// asking are the approvals that wait for an answer.
+func (t *talk) asking() (ids []string) {
+	for _, f := range t.asks {
+		ids = append(ids, f.approval.ID)
+	}
+	return ids
+}
+
+// remove takes an approval away that needs no answer any more.
+func (t *talk) remove(a approval) []line {
+	i := slices.IndexFunc(t.asks, func(f *form) bool { return f.approval.ID == a.ID })
+	if i < 0 {
+		return nil
+	}
+	t.asks = slices.Delete(t.asks, i, i+1)
+	what := call{tool: a.Tool, target: claude.ToolTarget(a.Input)}.describe()
+	if a.Kind == "continue" {
+		what = "The turn that was cut"
+	}
+	lines := []line{{asNote, what + ": " + a.State}}
+	if i == 0 {
+		lines = append(lines, t.ask()...)
+	}
+	return lines
+}
+
+// kept is how much is remembered of what is over. A turn has no more messages than the
+// gateway lets wait, which usually are fewer, and theirs come one after the other.
+const kept = 256
+
+// keep adds to what is remembered.
+func keep(known []string, more ...string) []string {
+	known = append(known, more...)
+	return known[max(0, len(known)-kept):]
+}
+
+// outcome takes up what became of a message. Those of one turn have one.
+func (t *talk) outcome(m message) (lines []line) {
+	delete(t.open, m.ID)
+	key := m.ID
+	if m.Turn != "" {
+		key = m.Turn
+	}
+	if m.Turn != "" && m.Turn == t.turn {
+		t.turn = ""
+		t.clear()
+	}
+	if m.Coalesced || slices.Contains(t.ended, key) {
+		t.ended = keep(t.ended, m.ID)
+		return nil
+	}
+	t.ended = keep(t.ended, key, m.ID)
+	if text := strings.TrimSpace(m.Text); text != "" && (m.IsError || text != strings.TrimSpace(t.last)) {
+		t.told = text
+		lines = append(lines, t.said(m.Text, m.IsError))
+	}
+	t.last = ""
+	if m.Turn == "" && m.IsError { // no time passed and nothing was spent, as the text says
+		return lines
+	}
+	return append(lines, line{asNote, summary(m)})
+}
+
+// said is a text of claude's, or what went wrong.
+func (t *talk) said(text string, isError bool) line {
+	if isError {
+		return line{asProblem, text}
+	}
+	return line{asClaude, text}
+}
+
+// summary says how long a turn took and what it cost.
+func summary(m message) string {
+	words := []string{(time.Duration(m.DurationMS) * time.Millisecond).Round(100 * time.Millisecond).String()}
+	if m.CostUSD > 0 {
+		words = append(words, fmt.Sprintf("$%.4f", m.CostUSD))
+	}
+	if m.Code != "" {
+		words = append(words, plain.Line(m.Code))
+	}
+	return strings.Join(words, " · ")
+}
+
+// activity says in a few words what is going on; empty if nothing is.
+func (t *talk) activity(now time.Time) string {
+	switch waiting := len(t.open); {
+	case t.lost:
+		return "the gateway is away; trying to reach it"
+	case t.turn == "" && waiting > 0:
+		for _, q := range t.open {
+			if q.Why != "" {
+				return "waiting: " + plain.Line(q.Why)
+			}
+		}
+		return "waiting"
+	case t.turn == "":
+		return ""
+	}
+	what := "working"
+	switch {
+	case len(t.asks) > 0:
+		what = "waiting for you"
+	case t.doing != "":
+		what = plain.Line(t.doing)
+	case len(t.calls) > 0:
+		what = t.calls[len(t.calls)-1].describe()
+	case t.text.Len() > 0:
+		what = "writing"
+	case t.thinking:
+		what = "thinking"
+	}
+	s := fmt.Sprintf("%s · %s", what, now.Sub(t.since).Truncate(time.Second))
+	if n := len(t.open); n > 0 {
+		s += fmt.Sprintf(" · %d waiting", n)
+	}
+	return s
+}

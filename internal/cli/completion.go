@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// completionPatience is how long a shell waits for the names of channels.
+const completionPatience = 500 * time.Millisecond
+
+// Completion prints what makes a shell complete this program's commands.
+type Completion struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Help is shown below the summary.
+func (*Completion) Help() string {
+	return "bash: eval \"$(bareclaw completion bash)\" in ~/.bashrc\n\n" +
+		"zsh: eval \"$(bareclaw completion zsh)\" in ~/.zshrc, after compinit\n\n" +
+		"fish: bareclaw completion fish > ~/.config/fish/completions/bareclaw.fish"
+}
+
+// Run carries it out.
+func (s *Completion) Run(c *Context) error {
+	return c.print(map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[s.Shell])
+}
+
+// In each of these the program itself says what may stand at the cursor: it gets the
+// words up to there, the one that is being written last.
+const (
+	bashCompletion = `_bareclaw() {
+  local IFS=$'\n'
+  COMPREPLY=($(bareclaw complete-words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  local i
+  for i in "${!COMPREPLY[@]}"; do COMPREPLY[i]=$(printf %q "${COMPREPLY[i]}"); done
+}
+complete -o default -F _bareclaw bareclaw
+`
+	zshCompletion = `_bareclaw() {
+  local -a candidates
+  candidates=("${(@f)$(bareclaw complete-words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  candidates=("${(@)candidates:#}")
+  if (( $#candidates )); then compadd -- "${candidates[@]}"; else _files; fi
+}
+compdef _bareclaw bareclaw
+`
+	fishCompletion = `function __bareclaw_complete
+  set -l words (commandline -opc) (commandline -ct)
+  bareclaw complete-words -- $words[2..-1] 2>/dev/null
+end
+complete -c bareclaw -a '(__bareclaw_complete)'
+`
+)
+
+// Complete prints what may stand in the place of the last word, one candidate a line.
+type Complete struct {
+	Words []string `arg:"" optional:""`
+}
+
+// Run carries it out.
+func (s *Complete) Run(c *Context, parsed *kong.Context) error {
+	words := s.Words
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	last := words[len(words)-1]
+	node, place := walk(parsed.Model.Node, words[:len(words)-1])
+	var all []string
+	switch {
+	case strings.HasPrefix(last, "-"):
+		for _, group := range node.AllFlags(true) {
+			for _, f := range group {
+				all = append(all, "--"+f.Name)
+			}
+		}
+	case place < len(node.Positional):
+		all = c.values(node.Positional[place])
+	default:
+		for _, child := range node.Children {
+			if !child.Hidden {
+				all = append(all, child.Name)
+			}
+		}
+	}
+	all = slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, last) })
+	return c.show(all...)
+}
+
+// walk follows the words to the command that they name, and returns how many of its
+// arguments have been given. A command that is there by default counts where another
+// word cannot be a command.
+func walk(node *kong.Node, words []string) (at *kong.Node, given int) {
+	flags := true
+	value := false // the next word belongs to a flag
+	for _, word := range words {
+		switch {
+		case value:
+			value = false
+		case flags && word == "--":
+			flags = false
+		case flags && strings.HasPrefix(word, "-"):
+			value = takesValue(node, word)
+		default:
+			i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
+			if i < 0 {
+				given++
+				continue
+			}
+			node = node.Children[i]
+		}
+	}
+	return node, given
+}
+
+// takesValue reports whether the word after a flag is its value.
+func takesValue(node *kong.Node, word string) bool {
+	for _, group := range node.AllFlags(false) {
+		for _, f := range group {
+			if word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short) {
+				return !f.IsBool()
+			}
+		}
+	}
+	return false
+}
+
+// values returns what may stand for an argument: the values that it takes, or the
+// channels of a gateway that answers at once.
+func (c *Context) values(arg *kong.Positional) []string {
+	if arg.Enum != "" {
+		return arg.EnumSlice()
+	}
+	if arg.Name != "channel" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(c.Context, completionPatience)
+	defer cancel()
+	quick := *c
+	quick.Context = ctx
+	gateway, err := quick.Client()
+	if err != nil {
+		return nil
+	}
+	channels, err := quick.channels(gateway)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(channels))
+	for _, ch := range channels {
+		if ch.Channel == Line(ch.Channel) { // one that a terminal cannot show is not offered
+			names = append(names, ch.Channel)
+		}
+	}
+	return names
+}

@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"bareclaw/adapters/httpapi/client"
+)
+
+func TestAGatewayThatHangsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer server.Close()
+	c := &Context{Context: t.Context(), patience: 10 * time.Millisecond}
+	err := c.look(client.OverTCP(server.Listener.Addr().String(), ""), &overview{})
+	if err == nil || !strings.Contains(err.Error(), "has not answered within 10ms; `bareclaw doctor`") {
+		t.Errorf("the status of a gateway that hangs: %v", err)
+	}
+	if status := ExitStatus(err); status != ExitFailed {
+		t.Errorf("exit status %d, want %d", status, ExitFailed)
+	}
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/doctor"
+)
+
+// Doctor is the command of that name.
+type Doctor struct {
+	Fix     bool `help:"Mend what can be mended safely."`
+	JSON    bool `name:"json" help:"Print JSON."`
+	Turn    bool `default:"true" negatable:"" help:"Have claude answer once, which costs a call of the model."`
+	Offline bool `help:"Ask nothing of the network."`
+}
+
+// Run looks at everything and prints what it found. It fails if a problem is left.
+func (d *Doctor) Run(c *Context) error {
+	o := doctor.Options{
+		Report: config.Examine(), Version: c.Version, Self: c.Self,
+		Turn: d.Turn, Offline: d.Offline, Fix: d.Fix, Progress: doctor.Watch(c.Err),
+	}
+	o.Environ = os.Environ() // with what .env files have added
+	o.Services = service.Local()
+	o.Spec, o.Unfit = serviceHere(c, o.Report.Config)
+	findings := doctor.Run(c.Context, o)
+	if err := c.Context.Err(); err != nil {
+		return err
+	}
+	if err := d.print(c, findings); err != nil {
+		return fmt.Errorf("print what was found: %w", err)
+	}
+	if !doctor.Healthy(findings) {
+		return ErrFailed
+	}
+	return nil
+}
+
+// serviceHere returns what the service would be made of if it was installed here, or why
+// it should not be.
+func serviceHere(c *Context, cfg config.Config) (service.Spec, error) {
+	dir, err := service.WorkingDir()
+	if err != nil {
+		return service.Spec{}, err
+	}
+	spec, err := service.NewSpec(service.Request{
+		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
+		Echo: cfg.Agent == config.AgentEcho,
+	})
+	if here, _ := os.Getwd(); here != dir { // its settings are not those that were read
+		err = errors.Join(err, errors.New("this is not the directory where the gateway's .env is"))
+	}
+	return spec, err
+}
+
+func (d *Doctor) print(c *Context, findings []doctor.Finding) error {
+	if !d.JSON {
+		return doctor.Print(c.Out, findings, doctor.StyleFor(c.Out))
+	}
+	return c.document(struct {
+		Healthy  bool             `json:"healthy"`
+		Version  string           `json:"version"`
+		Findings []doctor.Finding `json:"findings"`
+	}{doctor.Healthy(findings), c.Version, findings})
+}

@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core/config"
+	"bareclaw/internal/plain"
+)
+
+func checkConfiguration(_ context.Context, l *look) []Finding {
+	var found []Finding
+	for _, p := range l.Report.Problems {
+		if isStrangers(l.Report.Files, p.Source) {
+			continue // which has a finding of its own
+		}
+		found = append(found, problem("setting_wrong", p.Source+": "+p.Problem+".",
+			"The gateway does not start with it, and a restart is refused.", settingCommand(p, l.Report.Files)))
+	}
+	for _, w := range l.cfg.Warnings() {
+		found = append(found, warning("setting_odd", plain.Sentence(w), "It has no effect, or not the one that is meant.", ""))
+	}
+	if len(l.Report.Problems) == 0 {
+		found = append(found, ok("Every setting can be used; %s.", filesRead(l.Report.Files)))
+	}
+	for _, f := range l.Report.Files {
+		found = append(found, checkEnvFile(f)...)
+	}
+	if client.Inherited() != nil {
+		found = append(found, note("inside_session", "This runs within a session of the gateway, where its settings are not known.",
+			"What is said here may be about another configuration than that of the gateway which started the session.",
+			"run it in a terminal of your own"))
+	}
+	return found
+}
+
+func settingCommand(p *config.Problem, files []config.EnvFile) string {
+	switch {
+	case strings.Contains(p.Source, "/"):
+		file, _, _ := strings.Cut(p.Source, ":")
+		if i := slices.IndexFunc(files, func(f config.EnvFile) bool { return f.Path == file }); i >= 0 && unix.Access(file, unix.R_OK) != nil {
+			return makeOurs(file, files[i].Owner, os.Getuid())
+		}
+		return "edit " + quote(file)
+	case p.Accepted != "":
+		return "set " + p.Source + " to " + p.Accepted
+	}
+	return "set " + p.Source
+}
+
+func filesRead(files []config.EnvFile) string {
+	var read []string
+	for _, f := range files {
+		if f.Found {
+			read = append(read, f.Path)
+		}
+	}
+	if len(read) == 0 {
+		return "there is no .env file"
+	}
+	return "read from " + strings.Join(read, ", then ")
+}
+
+// isStrangers reports whether a path is that of a .env which strangers have in their
+// hands.
+func isStrangers(files []config.EnvFile, path string) bool {
+	return slices.ContainsFunc(files, func(f config.EnvFile) bool { return f.Path == path && f.Distrust != "" })
+}
+
+// checkEnvFile looks at who else can read, or write, what is to be kept secret.
+func checkEnvFile(f config.EnvFile) []Finding {
+	var found []Finding
+	if f.Distrust != "" {
+		found = append(found, problem("env_owner", fmt.Sprintf("%s: %s, so nothing of it is used.", f.Path, f.Distrust),
+			"The gateway does not start where it is read, and no command works there. Read what it says before you make it yours.",
+			makeOurs(f.Path, f.Owner, os.Getuid())))
+	}
+	if f.Found && f.Mode&0o077 != 0 && len(f.Secrets) > 0 {
+		found = append(found, problem("env_readable",
+			fmt.Sprintf("%s holds %s and is open to others (mode %04o).", f.Path, strings.Join(f.Secrets, ", "), f.Mode),
+			"Whoever can read it can command the gateway, and so run programs as this user.", "chmod 600 "+quote(f.Path)).
+			by(func(context.Context) error { return os.Chmod(f.Path, 0o600) }))
+	}
+	return found
+}
+
+// makeOurs is the command that makes a file readable and writable by its user alone.
+// Only root can take it from another one.
+func makeOurs(path string, owner, user int) string {
+	mode := "chmod 600 " + quote(path)
+	if owner == user {
+		return mode
+	}
+	return fmt.Sprintf("`chown %d %s && %s`, as root", user, quote(path), mode)
+}

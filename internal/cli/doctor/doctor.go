@@ -1,0 +1,73 @@
+// Package doctor looks for what is wrong with a gateway and its surroundings, and
+// says what it means and how it is mended. It may be run at any time: it makes no
+// directory, takes no lock that a daemon needs, and leaves nothing behind. Only what
+// [Options.Fix] asks for changes anything.
+//
+// There is one file for each check. A check never fails: whatever it meets is a
+// finding, and the others go on.
+package doctor
+
+import (
+	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
+)
+
+// Options say what is looked at, and how.
+type Options struct {
+	Report   config.Report
+	Version  string   // of this program
+	Self     string   // path of this program's file
+	Environ  []string // of this process, with what .env files have added
+	Turn     bool     // have claude answer once: it costs a call of the model
+	Answered bool     // claude has answered just now, so it has a login
+	Offline  bool     // ask nothing of the network; then there is no turn either
+	Fix      bool     // mend what can be mended safely
+
+	// Services is the service manager of this user, nil if there is none that is known.
+	// Spec is what its files should be made of; with Unfit, which says why, it is not
+	// to be installed.
+	Services service.Manager
+	Spec     service.Spec
+	Unfit    error
+
+	// Progress, if not nil, is called with the names of the checks that are not done,
+	// whenever one is. Calls do not overlap.
+	Progress func(waiting []string)
+}
+
+// A Level says how bad a finding is.
+type Level string
+
+// The levels: as it should be, worth knowing, worth changing, and in the way of the
+// gateway's work.
+const (
+	OK      Level = "ok"
+	Note    Level = "note"
+	Warning Level = "warning"
+	Problem Level = "problem"
+)
+
+// A Finding is what a check has to say about one thing.
+type Finding struct {
+	Check   string `json:"check"`
+	Level   Level  `json:"level"`
+	Code    string `json:"code,omitempty"` // a stable word; none for what is as it should be
+	What    string `json:"what"`           // a sentence
+	Why     string `json:"why,omitempty"`  // it matters
+	Command string `json:"command,omitempty"`
+	Fixable bool   `json:"fixable"`          // Options.Fix mends it
+	Fixed   bool   `json:"fixed"`            // it is mended
+	Failed  string `json:"failed,omitempty"` // why it could not be
+
+	mend mender
+}
+
+// Healthy reports whether no problem is left.
+func Healthy(findings []Finding) bool {
+	for i := range findings {
+		if findings[i].Level == Problem && !findings[i].Fixed {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,132 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core/config"
+	"bareclaw/internal/peercred"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/statelock"
+	"bareclaw/sessionhost/claude"
+)
+
+// healthBound is how long the gateway may take to say how it does.
+const healthBound = 5 * time.Second
+
+// servicesBound is how long a service manager may take to say that it is there: less than
+// a check may take.
+const servicesBound = 10 * time.Second
+
+// A look is what the checks share: what is asked once, and known to several.
+type look struct {
+	Options
+	cfg    config.Config
+	holder func() holder
+	health func() (health, error)
+	claude func() (path string, err error)
+	keeper func() error // nil if a service manager answers
+	peer   func(local, remote net.Addr) (uid uint32, ok bool, err error)
+}
+
+// A holder is the daemon that the state directory's lock file names.
+type holder struct {
+	statelock.Holder
+	known bool // there is such a file, and it can be understood
+	alive bool
+}
+
+// health is what is read of GET /health.
+type health struct {
+	PID      int
+	Version  string
+	Status   string
+	Problems []string
+	Agent    struct{ Kind, Path, Problem string }
+	Telegram *struct {
+		Ready   bool
+		Problem string
+		Failed  int
+	}
+}
+
+func newLook(o Options) *look {
+	l := &look{Options: o, cfg: o.Report.Config}
+	l.holder = sync.OnceValue(l.readHolder)
+	l.health = sync.OnceValues(l.askHealth)
+	l.keeper = sync.OnceValue(l.askServices)
+	l.peer = peercred.TCPUID
+	l.claude = sync.OnceValues(func() (string, error) { return exec.LookPath(l.cfg.Claude) })
+	return l
+}
+
+func (l *look) readHolder() holder {
+	if l.cfg.StateDir == "" {
+		return holder{}
+	}
+	h, err := statelock.Read(filepath.Join(l.cfg.StateDir, statelock.Name))
+	return holder{Holder: h, known: err == nil, alive: err == nil && proc.Alive(h.PID, h.Start)}
+}
+
+// askHealth asks the gateway over its socket. The error is [client.ErrUnreachable]
+// where there is none.
+func (l *look) askHealth() (h health, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), healthBound)
+	defer cancel()
+	if !l.holder().alive {
+		return h, client.ErrUnreachable
+	}
+	return h, client.Local(l.cfg).Do(ctx, "GET", "/health", nil, &h)
+}
+
+// errNoServices says that no kind of service manager is known here.
+var errNoServices = errors.New("there is no service manager here that is known")
+
+// askServices returns why no service manager can run the gateway, nil if one answers.
+func (l *look) askServices() error {
+	if l.Services == nil {
+		return errNoServices
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), servicesBound)
+	defer cancel()
+	return l.Services.Available(ctx)
+}
+
+// startGateway says how the gateway is started: as a service only where there is something
+// that runs one.
+func (l *look) startGateway() string {
+	if l.keeper() != nil {
+		return "`bareclaw serve` in a terminal"
+	}
+	return "`bareclaw service install`, or `bareclaw serve` in a terminal"
+}
+
+// claudeEnviron is the environment that claude sees.
+func (l *look) claudeEnviron() []string { return claude.Environ(l.Environ, l.cfg.PassEnv) }
+
+// variable returns the value of a variable in an environment, the last one if there
+// are several.
+func variable(environ []string, name string) string {
+	value := ""
+	for _, entry := range environ {
+		if n, v, _ := strings.Cut(entry, "="); n == name {
+			value = v
+		}
+	}
+	return value
+}
+
+// quote is a path as a shell takes it.
+func quote(path string) string {
+	if path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@,") == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

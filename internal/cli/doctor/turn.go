@@ -1,0 +1,259 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bareclaw/core/config"
+	"bareclaw/sessionhost/claude"
+)
+
+const (
+	turnBound = 90 * time.Second
+	// startBound is how long claude may take to start when the configuration does not
+	// tell.
+	startBound = time.Minute
+	// initID names the first request of the conversation.
+	initID = "doctor"
+	logIn  = claude.LoginAdvice
+)
+
+var errStart = errors.New("claude did not get ready")
+
+// checkTurn has claude answer once, started as the gateway starts it: it shows that the two
+// understand each other, and that claude is logged in.
+func checkTurn(ctx context.Context, l *look) []Finding {
+	path, err := l.claude()
+	if !l.Turn || l.Offline || err != nil || l.cfg.Agent == config.AgentEcho {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "bareclaw-doctor-")
+	if err != nil {
+		return []Finding{problem("temp_unwritable", "A temporary directory cannot be made: "+err.Error()+".",
+			"claude and its tools need one.", "set TMPDIR to a directory that can be written")}
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // what stays is removed with other temporary files
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	t := &turn{l: l, cancel: cancel, id: uuid.NewString(), began: time.Now()}
+	return []Finding{t.run(ctx, path, dir)}
+}
+
+// A turn is one message to a claude of its own, and what comes back.
+type turn struct {
+	l      *look
+	cancel context.CancelCauseFunc
+	id     string // of the message
+	began  time.Time
+	in     io.WriteCloser
+	stderr head
+	start  *time.Timer // ends the wait for claude to get ready
+	ready  bool
+	init   claude.Init
+	retry  claude.APIRetry // the last one
+}
+
+// args is the command line of the gateway's own sessions, but that nothing is kept and
+// that there are no tools and hardly a prompt, which would cost.
+func (t *turn) args() []string {
+	launch := claude.Launch{
+		SessionID: uuid.NewString(), MaxTurns: 1, Model: t.l.cfg.Model, PermissionMode: t.l.cfg.PermissionMode,
+	}
+	return append(launch.Args(), "--tools", "", "--strict-mcp-config", "--no-session-persistence", "--system-prompt", "Answer with the word OK.")
+}
+
+func (t *turn) run(ctx context.Context, path, dir string) Finding {
+	cmd := exec.CommandContext(ctx, path, t.args()...)
+	ownGroup(cmd)
+	cmd.Dir, cmd.Env, cmd.Stderr, cmd.WaitDelay = dir, t.environ(), &t.stderr, time.Second
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return t.broken(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return t.broken(err)
+	}
+	if err := cmd.Start(); err != nil {
+		return t.broken(err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = out.Close() }) // something that left the group may hold it
+	defer stop()
+	limit := t.l.cfg.StartTimeout
+	if limit <= 0 {
+		limit = startBound
+	}
+	t.in, t.start = in, time.AfterFunc(limit, func() { t.cancel(errStart) })
+	defer t.start.Stop()
+	found, answered := t.converse(out)
+	if answered {
+		t.cancel(nil) // all is known: it need not end by itself
+		_ = cmd.Wait()
+		return found
+	}
+	_ = in.Close()
+	err = cmd.Wait()
+	return t.unanswered(ctx, err)
+}
+
+func (t *turn) environ() []string {
+	environ := t.l.claudeEnviron()
+	const retries = "CLAUDE_CODE_MAX_RETRIES"
+	if variable(environ, retries) == "" {
+		environ = append(environ, retries+"=2") // by itself it tries for minutes
+	}
+	return environ
+}
+
+// converse speaks with claude until the message is answered, or nothing more comes.
+func (t *turn) converse(out io.Reader) (f Finding, answered bool) {
+	lines := claude.NewReader(out, 0)
+	t.send(claude.InitializeLine(initID))
+	for {
+		line, err := lines.Next()
+		if err != nil {
+			return f, false
+		}
+		ev, err := claude.Decode(line.Bytes)
+		if err != nil {
+			continue
+		}
+		if f, answered = t.hear(ev); answered {
+			return f, true
+		}
+	}
+}
+
+func (t *turn) hear(ev claude.Event) (f Finding, answered bool) {
+	switch {
+	case ev.Type == claude.TypeControlResponse:
+		r, err := ev.ControlResponse()
+		if err != nil || r.RequestID != initID {
+			return f, false
+		}
+		if r.Error != "" {
+			return t.misunderstood("claude refused to get ready: " + r.Error), true
+		}
+		return t.ask()
+	case ev.Type == claude.TypeSystem && ev.Subtype == "init":
+		t.init, _ = ev.Init() // what it cannot read is not told
+	case ev.Type == claude.TypeSystem && ev.Subtype == "api_retry":
+		r, err := ev.APIRetry()
+		if err == nil {
+			t.retry = r
+		}
+		if r.ErrorStatus == 401 { // it tries again all the same
+			return notLoggedIn("the login was refused"), true
+		}
+	case ev.Type == claude.TypeResult:
+		r, err := ev.Result()
+		switch {
+		case err != nil:
+			return t.misunderstood(err.Error()), true
+		case r.Answers(t.id):
+			return t.judge(r), true
+		case r.OriginKind == "" && len(r.UserMessageUUIDs) == 0:
+			return t.misunderstood("claude ended a turn without naming the message that it answers"), true
+		}
+	}
+	return f, false
+}
+
+// ask sends the message, once claude is ready.
+func (t *turn) ask() (f Finding, answered bool) {
+	t.start.Stop()
+	t.ready = true
+	line, err := claude.UserLine(t.id, json.RawMessage(`"Say OK."`))
+	if err != nil {
+		return t.misunderstood(err.Error()), true
+	}
+	t.send(line)
+	return f, false
+}
+
+// send gives claude a line. If it does not take it, its end tells why.
+func (t *turn) send(line []byte) { _, _ = t.in.Write(line) }
+
+// judge says what the answer means.
+func (t *turn) judge(r claude.Result) Finding {
+	code, sentence := r.Failure()
+	switch code {
+	case "":
+		return ok("claude answered in %v, with %s for $%.4f.", time.Since(t.began).Round(100*time.Millisecond), t.model(), r.TotalCostUSD)
+	case claude.CodeNotLoggedIn:
+		return notLoggedIn(cmp.Or(r.Words(), "it does not say why"))
+	case claude.CodeUsageLimit, claude.CodeRateLimited, claude.CodeOverloaded:
+		return warning("limit_reached", "claude understands, but does not answer now: "+shorten(sentence),
+			"Messages wait until the limit ends.", "")
+	case claude.CodeBadModel:
+		return problem("model_refused", "claude refuses the model: "+shorten(sentence), "Every message fails that is not on a channel with a model of its own.",
+			"set BARECLAW_MODEL to a model that this login may use, or unset it")
+	}
+	return problem("turn_failed", "claude answered with an error ("+code+"): "+shorten(sentence), "Messages fail in the same way.", "claude -p 'Say OK.'")
+}
+
+func (t *turn) model() string {
+	if t.init.Model == "" {
+		return "a model that it does not name"
+	}
+	return t.init.Model
+}
+
+func notLoggedIn(how string) Finding {
+	return problem("not_logged_in", "claude is not logged in: "+shorten(how), "No message is answered; channels park until there is a login.", logIn)
+}
+
+// unanswered says why there was no answer.
+func (t *turn) unanswered(ctx context.Context, exit error) Finding {
+	why := "No message is answered."
+	switch {
+	case errors.Is(context.Cause(ctx), errStart):
+		return problem("claude_hangs", "claude did not get ready in time (BARECLAW_START_TIMEOUT)."+t.stderr.words(), why, "claude -p 'Say OK.'")
+	case ctx.Err() != nil && t.retry.Attempt > 0:
+		return problem("api_unreachable", fmt.Sprintf("claude does not reach its API: it has tried %d times (%s).", t.retry.Attempt, t.retry.Error),
+			why, "check the network and, if one is needed, HTTPS_PROXY in the gateway's environment")
+	case ctx.Err() != nil:
+		return problem("turn_hangs", fmt.Sprintf("claude took the message and did not answer within %v.", turnBound), why, "claude -p 'Say OK.'")
+	}
+	return t.broken(exit)
+}
+
+func (t *turn) broken(err error) Finding {
+	how := "it ended by itself"
+	if err != nil {
+		how = err.Error()
+	}
+	return problem("claude_fails", "claude did not answer: "+how+"."+t.stderr.words(),
+		"Every session ends in this way.", "claude -p 'Say OK.'")
+}
+
+func (t *turn) misunderstood(how string) Finding {
+	return problem("protocol_changed", "This program and claude "+t.init.Version+" do not understand each other: "+shorten(how)+".",
+		"Messages would fail, or their answers be lost.", "upgrade this program, or install claude "+claude.TestedTo+": `npm install -g @anthropic-ai/claude-code@"+claude.TestedTo+"`")
+}
+
+// A head keeps the beginning of what is written to it.
+type head struct{ b []byte }
+
+func (h *head) Write(p []byte) (int, error) {
+	const enough = 1000
+	h.b = append(h.b, p[:min(len(p), enough-len(h.b))]...)
+	return len(p), nil
+}
+
+// words is what was kept, as the end of a sentence.
+func (h *head) words() string {
+	if len(h.b) == 0 {
+		return ""
+	}
+	return " It says: " + shorten(string(h.b))
+}

@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"bareclaw/core/config"
+	"bareclaw/heartbeat"
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/screen"
+	"bareclaw/sessionhost/claude"
+)
+
+// Heartbeat is the command of that name.
+type Heartbeat struct {
+	Install   HeartbeatInstall   `cmd:"" help:"Install it in systemd or launchd, or bring it up to date."`
+	Uninstall HeartbeatUninstall `cmd:"" help:"Take it out again. A gateway that starts does not install it by itself any more."`
+	Status    HeartbeatStatus    `cmd:"" help:"Show how it is installed, when it comes next, and what the last ticks found."`
+	Tick      HeartbeatRun       `cmd:"" name:"run" help:"Look around now, as is done regularly. Claude is asked at most once in an interval."`
+}
+
+// HeartbeatInstall is the command of that name.
+type HeartbeatInstall struct {
+	place
+	Revive bool `help:"Only look after the gateway: Claude is not asked, and nothing is paid."`
+	Print  bool `help:"Show the files, which hold your settings, and change nothing."`
+}
+
+// Run carries it out. The consent is recorded first: what is installed without one counts
+// as agreed to in full.
+func (h *HeartbeatInstall) Run(c *Context) error {
+	r, cfg, err := h.request(c)
+	if err != nil {
+		return err
+	}
+	spec, err := service.NewSpec(r)
+	if h.Print {
+		return errors.Join(err, h.print(c, service.Heartbeat, spec))
+	}
+	if err != nil {
+		return err
+	}
+	consent := heartbeat.ConsentAsk
+	if h.Revive || cfg.Heartbeat == config.HeartbeatRevive {
+		consent = heartbeat.ConsentRevive
+	}
+	if err := heartbeat.SaveConsent(cfg.StateDir, consent); err != nil {
+		return err
+	}
+	did, err := h.manager().Install(c.Context, service.Heartbeat, spec)
+	c.say(did)
+	if err != nil {
+		return err
+	}
+	if cfg.Heartbeat == config.HeartbeatOff {
+		c.say([]string{"BARECLAW_HEARTBEAT is off: gateways that start will not bring it up to date"})
+	}
+	c.say([]string{asking(heartbeat.Asks(cfg), cfg.Heartbeat, heartbeat.Short(cfg.HeartbeatInterval))})
+	return nil
+}
+
+// asking says whether ticks ask Claude, what that costs, and how to have it otherwise.
+func asking(asks bool, setting config.Heartbeat, interval string) string {
+	switch {
+	case asks && setting == config.HeartbeatOn:
+		return "Claude is asked once every " + interval + ", which is billed or counts against your plan's limits; BARECLAW_HEARTBEAT=revive asks nothing"
+	case asks:
+		return "Claude is asked once every " + interval + ", which is billed or counts against your plan's limits; `bareclaw heartbeat install --revive` asks nothing"
+	case setting == config.HeartbeatRevive:
+		return "Claude is not asked (BARECLAW_HEARTBEAT is revive): ticks only start the gateway if it is down, which costs nothing"
+	}
+	return "Claude is not asked: ticks only start the gateway if it is down, which costs nothing; `bareclaw heartbeat install` has Claude asked too"
+}
+
+// HeartbeatUninstall is the command of that name.
+type HeartbeatUninstall struct {
+	where
+}
+
+// Run carries it out. That it is not wanted is noted first: a gateway may be starting.
+func (h *HeartbeatUninstall) Run(c *Context) error {
+	if _, err := h.enter(); err != nil {
+		return err
+	}
+	cfg, err := c.Config()
+	if err != nil {
+		return err
+	}
+	if err := heartbeat.SaveConsent(cfg.StateDir, heartbeat.ConsentNo); err != nil {
+		return err
+	}
+	did, err := h.manager().Uninstall(c.Context, service.Heartbeat)
+	c.say(did)
+	if err == nil && cfg.Heartbeat == config.HeartbeatOn {
+		c.say([]string{"BARECLAW_HEARTBEAT is on: the next gateway that starts installs it again"})
+	}
+	return err
+}
+
+// HeartbeatRun is the command of that name.
+type HeartbeatRun struct {
+	Wait time.Duration `help:"How long to wait for Claude's answer; one that comes later is taken up by the next tick." default:"30m"`
+}
+
+// Run carries it out. What it could not do the log has said already, which is printed.
+func (h *HeartbeatRun) Run(c *Context) error {
+	cfg, err := c.Config()
+	if err != nil {
+		return err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	return heartbeat.Run(c.Context, heartbeat.Options{
+		Config: cfg, Service: service.Local(), Self: c.Self, Dir: dir, Environ: c.Environ,
+		AgentEnviron: claude.Environ(os.Environ(), cfg.PassEnv),
+		StartLimit:   heartbeat.StartLimit, Patience: h.Wait, Out: c.Out,
+	})
+}
+
+// HeartbeatStatus is the command of that name.
+type HeartbeatStatus struct {
+	place
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (h *HeartbeatStatus) Run(c *Context) error {
+	r, cfg, err := h.request(c)
+	if err != nil {
+		return err
+	}
+	s := heartbeat.Look(c.Context, cfg, h.manager(), r)
+	if h.JSON {
+		return c.json(s)
+	}
+	return c.show(heartbeatLines(c.Out, &s)...)
+}
+
+// heartbeatLines is what there is to say of the heartbeat: what each line is about, and
+// beside it in lines of its own what it says.
+func heartbeatLines(out io.Writer, s *heartbeat.Status) (lines []string) {
+	const column = 11
+	width, terminal := screen.Columns(out)
+	line := func(name, format string, args ...any) {
+		says := []string{Line(fmt.Sprintf(format, args...))}
+		if terminal {
+			says = screen.Wrap(says[0], width-column)
+		}
+		for _, said := range says {
+			lines = append(lines, fmt.Sprintf("%-*s%s", column, name, said))
+			name = ""
+		}
+	}
+	line("heartbeat", "%s", installation(s))
+	if s.Installed {
+		line("asks", "%s", asking(s.Asks, s.Setting, s.Interval))
+	}
+	if !s.Next.IsZero() {
+		line("next", "%s", s.Next.Local().Format(time.DateTime))
+	}
+	if to := s.Notify; to != "" {
+		line("tells", "%s", to)
+	} else {
+		line("tells", "nobody: BARECLAW_HEARTBEAT_NOTIFY is not set")
+	}
+	if s.Gateway != nil && s.Gateway.Why != "" && !s.Installed {
+		line("gateway", "did not install it at its start: %s", s.Gateway.Why)
+	}
+	for _, p := range s.Problems {
+		line("problem", "%s", p)
+	}
+	for _, n := range s.Notes {
+		line("note", "%s", n)
+	}
+	if s.Trouble != nil {
+		line("trouble", "since %s: %s", s.Trouble.Since.Local().Format(time.DateTime), s.Trouble.Why)
+	}
+	if owed := s.Owed(); len(owed) > 0 {
+		last := owed[len(owed)-1]
+		line("untold", "%d since %s, tried again with the next tick: %s", len(owed), owed[0].At.Local().Format(time.DateTime), last.Problem)
+	}
+	if s.Open != nil {
+		line("open", "%s", tickLine(s.Open))
+	}
+	if len(s.Ticks) == 0 {
+		line("ticks", "none yet")
+	}
+	const shown = 10
+	for i := len(s.Ticks) - 1; i >= max(0, len(s.Ticks)-shown); i-- {
+		line("tick", "%s", tickLine(&s.Ticks[i]))
+	}
+	return lines
+}
+
+// installation says how the heartbeat is installed.
+func installation(s *heartbeat.Status) string {
+	every := fmt.Sprintf("by %s, every %s", s.System, s.Interval)
+	switch {
+	case !s.Installed && s.Declined:
+		return "not installed: it was declined or uninstalled; `bareclaw heartbeat install` installs it"
+	case !s.Installed && s.Setting == config.HeartbeatAuto && s.Consent == heartbeat.ConsentNone:
+		return "not installed: nobody has agreed to it; `bareclaw heartbeat install` installs it, with --revive one that asks Claude nothing"
+	case !s.Installed:
+		return "not installed; BARECLAW_HEARTBEAT is " + string(s.Setting)
+	case !s.Active:
+		return "installed " + every + ", but it does not run; `bareclaw heartbeat install` starts it"
+	case !s.Current:
+		return "installed " + every + ", but otherwise than `bareclaw heartbeat install` would do here"
+	}
+	return "installed " + every
+}
+
+// tickLine shows one tick.
+func tickLine(t *heartbeat.Tick) string {
+	const width = 100
+	text := fmt.Sprintf("%s %s", t.At.Local().Format(time.DateTime), t.Outcome)
+	if t.Started {
+		text += ", started the gateway"
+	}
+	if t.TookMS > 0 {
+		text += fmt.Sprintf(", %s, $%.4f", (time.Duration(t.TookMS) * time.Millisecond).Round(100*time.Millisecond), t.CostUSD)
+	}
+	if t.Pushed {
+		text += ", told " + t.To
+	}
+	switch {
+	case t.Owed:
+		text += ", not told yet: " + t.Problem
+	case t.Problem != "":
+		text += ", not told: " + t.Problem
+	}
+	if detail := []rune(Line(t.Detail)); len(detail) > width {
+		text += ": " + string(detail[:width]) + "…"
+	} else if len(detail) > 0 {
+		text += ": " + string(detail)
+	}
+	return text
+}

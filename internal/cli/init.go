@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/setup"
+	"bareclaw/internal/screen"
+)
+
+// Init sets the gateway up.
+type Init struct {
+	Yes     bool   `short:"y" help:"Ask nothing: take these flags, else what is set, else defaults. Needed where there is no terminal."`
+	JSON    bool   `help:"Print what became of each step as one JSON document; all else goes to stderr."`
+	EnvFile string `placeholder:"FILE" help:"The file of the settings, in place of the one in your configuration directory."`
+
+	Claude string `placeholder:"PATH" help:"The claude CLI."`
+	Agent  string `placeholder:"NAME" help:"What answers: auto, claude or echo."`
+	Port   string `placeholder:"N" help:"TCP port of the HTTP API."`
+	CWD    string `name:"cwd" placeholder:"DIR" help:"Directory that Claude works in."`
+
+	HTTPToken     string        `name:"http-token" placeholder:"TOKEN|generate|none" help:"Token that requests over TCP must carry. Others see what stands on a command line: better give a file, or the environment."`
+	HTTPTokenFile string        `name:"http-token-file" placeholder:"FILE" help:"File that holds it; - is standard input."`
+	BotTokenFile  string        `name:"telegram-token-file" placeholder:"FILE" help:"File that holds the token of your Telegram bot; - is standard input."`
+	AllowedUsers  string        `placeholder:"IDS" help:"Numeric ids of the Telegram users that the bot listens to, comma-separated."`
+	Pair          bool          `help:"Wait for somebody to open the bot's link, who then may talk to it, also with --yes or where somebody may already."`
+	PairTimeout   time.Duration `default:"5m" help:"How long that is waited for."`
+	NoQR          bool          `name:"no-qr" help:"Show the link without a QR code."`
+
+	NoTelegram bool `help:"Leave Telegram as it is."`
+	NoTurn     bool `help:"Ask Claude nothing, which costs a little."`
+	NoService  bool `help:"Install no service; the gateway is started in the background."`
+	NoStart    bool `help:"Start nothing, where there is no service."`
+	NoDoctor   bool `help:"Do not look at everything in the end."`
+
+	Heartbeat   string `enum:"yes,revive,no," default:"" placeholder:"CHOICE" help:"The heartbeat: yes asks Claude regularly, which is billed or counts against your plan's limits; revive only starts a gateway that is down, and costs nothing; no. Without it a script installs none."`
+	NoHeartbeat bool   `help:"The same as --heartbeat=no."`
+}
+
+// Run carries it out.
+func (i *Init) Run(c *Context) error {
+	in, _ := c.In.(*os.File)
+	if !i.Yes && !screen.IsTerminal(c.In) {
+		return Usagef("init asks, and standard input is not a terminal; in a script use: bareclaw init --yes")
+	}
+	if i.NoHeartbeat && i.Heartbeat != "" && i.Heartbeat != setup.HeartbeatNo {
+		return Usagef("--no-heartbeat and --heartbeat=%s cannot go together", i.Heartbeat)
+	} else if i.NoHeartbeat {
+		i.Heartbeat = setup.HeartbeatNo
+	}
+	settings, err := i.settings(c.In)
+	if err != nil {
+		return err
+	}
+	o := setup.Options{
+		In: in, Out: c.Out, Yes: i.Yes, Self: c.Self, Version: c.Version, Environ: c.Environ, Service: service.Local(), EnvFile: i.EnvFile, NoQR: i.NoQR, Settings: settings,
+		NoTurn: i.NoTurn, NoTelegram: i.NoTelegram, NoService: i.NoService, Heartbeat: i.Heartbeat, NoStart: i.NoStart,
+		NoDoctor: i.NoDoctor, Pair: i.Pair, PairFor: i.PairTimeout,
+	}
+	if i.JSON {
+		o.Out = c.Err
+	}
+	summary, err := setup.Run(c.Context, o)
+	if i.JSON && len(summary.Steps) > 0 {
+		if err := c.json(summary); err != nil {
+			return fmt.Errorf("print the summary: %w", err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if !summary.OK {
+		return ErrFailed
+	}
+	return nil
+}
+
+// settings returns what the flags set, by variable. Their values are checked.
+func (i *Init) settings(in io.Reader) (map[string]string, error) {
+	if i.HTTPTokenFile == "-" && i.BotTokenFile == "-" {
+		return nil, &config.Problem{Source: "--http-token-file, --telegram-token-file", Problem: "both are standard input", Accepted: "a file for one of them"}
+	}
+	values := map[string]string{
+		"BARECLAW_CLAUDE": i.Claude, "BARECLAW_AGENT": i.Agent, "BARECLAW_PORT": i.Port, "BARECLAW_CWD": i.CWD,
+		"BARECLAW_HTTP_TOKEN": i.HTTPToken, "BARECLAW_ALLOWED_USERS": i.AllowedUsers,
+	}
+	for name, path := range map[string]string{"BARECLAW_HTTP_TOKEN": i.HTTPTokenFile, "BARECLAW_TELEGRAM_TOKEN": i.BotTokenFile} {
+		if path == "" {
+			continue
+		}
+		secret, err := readSecret(path, in)
+		if err != nil {
+			return nil, err
+		}
+		values[name] = secret
+	}
+	for name, value := range values {
+		if value == "" {
+			delete(values, name)
+			continue
+		}
+		if err := config.Check(name, value); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// readSecret reads a secret from a file, or from in for "-", without the end of its
+// line.
+func readSecret(path string, in io.Reader) (string, error) {
+	const enough = 64 << 10
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", &config.Problem{Source: path, Problem: "it cannot be read: " + err.Error()}
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, enough))
+	if err != nil {
+		return "", fmt.Errorf("read a secret from %s: %w", path, err)
+	}
+	secret := strings.TrimSpace(string(b))
+	if secret == "" {
+		return "", &config.Problem{Source: path, Problem: "it is empty", Accepted: "a file that holds the secret alone"}
+	}
+	return secret, nil
+}

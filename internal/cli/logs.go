@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"bareclaw/core/config"
+	"bareclaw/internal/logfile"
+	"bareclaw/internal/statelock"
+)
+
+// Logs shows the gateway's log, from the journal of systemd or from its file.
+type Logs struct {
+	Follow bool `short:"f" help:"Go on with what comes, until Ctrl-C."`
+	Lines  int  `short:"n" default:"100" help:"How many of the last lines to begin with."`
+}
+
+// Validate checks the number.
+func (l *Logs) Validate() error {
+	if l.Lines < 0 {
+		return Usagef("-n must not be negative")
+	}
+	return nil
+}
+
+// Run carries it out.
+func (l *Logs) Run(c *Context) error {
+	cfg, err := c.Config()
+	if err != nil {
+		return err
+	}
+	kept, err := keptLog(cfg)
+	if err != nil {
+		return err
+	}
+	if !l.Follow {
+		return l.show(c, kept)
+	}
+	end := c.untilUnread()
+	defer end()
+	if err = l.show(c, kept); errors.Is(context.Cause(c.Context), errUnread) {
+		return nil
+	}
+	return err
+}
+
+// show shows the log where it is kept.
+func (l *Logs) show(c *Context, kept statelock.Log) error {
+	switch {
+	case kept.Unit != "":
+		return l.journal(c, kept.Unit)
+	case kept.Path != "":
+		return l.file(c, kept.Path)
+	}
+	return errors.New("the gateway's log is only where its standard error goes: BARECLAW_LOG_FILE is off")
+}
+
+// keptLog returns where the log of the gateway is that runs, or was the last.
+func keptLog(cfg config.Config) (statelock.Log, error) {
+	h, err := statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the first one is about to say it
+		return statelock.Log{}, err
+	}
+	kept := h.Log
+	if kept == (statelock.Log{}) && cfg.LogFile == config.LogFileAuto { // an older gateway, or none yet
+		kept.Path = filepath.Join(cfg.StateDir, logfile.Name)
+	}
+	return kept, nil
+}
+
+// journal shows what the journal has of a unit.
+func (l *Logs) journal(c *Context, unit string) error {
+	args := []string{"--no-pager", "--quiet", "--output=cat", unit, "--lines=" + strconv.Itoa(l.Lines)}
+	if l.Follow {
+		args = append(args, "--follow")
+	}
+	cmd := exec.CommandContext(c.Context, "journalctl", args...)
+	cmd.Stderr = c.Err
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("ask the journal: %w", err)
+	}
+	copyErr := c.lines(out)
+	err = cmd.Wait()
+	if c.Context.Err() != nil {
+		return c.Context.Err()
+	}
+	if err = errors.Join(copyErr, err); err != nil {
+		return fmt.Errorf("ask the journal: %w", err)
+	}
+	return nil
+}
+
+// lines prints lines until the end of r.
+func (c *Context) lines(r io.Reader) error {
+	in := bufio.NewReader(r)
+	for {
+		line, err := in.ReadString('\n')
+		if line != "" {
+			if err := c.print(Plain(line)); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the log: %w", err)
+		}
+	}
+}
+
+// file shows a log that is kept in a file.
+func (l *Logs) file(c *Context, path string) error {
+	fl := &follower{c: c, path: path}
+	defer fl.close()
+	err := fl.begin(l.Lines)
+	if errors.Is(err, fs.ErrNotExist) && !l.Follow {
+		return fmt.Errorf("there is no log yet: %w", err)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read the log: %w", err)
+	}
+	if !l.Follow {
+		return nil
+	}
+	return fl.follow(c.Context)
+}

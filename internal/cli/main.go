@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"bareclaw/internal/buildinfo"
+	"bareclaw/internal/screen"
+)
+
+// commandLine is the grammar of the command line.
+type commandLine struct {
+	Serve Serve `cmd:"" default:"1" group:"run" help:"Run the gateway, until Ctrl-C. bareclaw init sets it up."`
+	All
+	Version Version `cmd:"" group:"run" help:"Print the version."`
+}
+
+// Serve runs the gateway in this process.
+type Serve struct{}
+
+// Run serves until a signal ends the gateway or a new process has taken over.
+func (Serve) Run(c *Context) error { return c.Serve() }
+
+// Main carries out one command and returns the exit status of the process. It calls
+// serve for the command that runs the gateway.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, serve func() error) int {
+	exit := -1
+	parser, err := kong.New(&commandLine{},
+		kong.Name("bareclaw"),
+		kong.Description("A gateway between chat channels and the claude CLI: every accepted message has exactly one visible outcome."),
+		kong.ExplicitGroups(Groups()),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.Help(Help),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(status int) { exit = status }), // after --help
+		kong.BindTo(stdout, (*io.Writer)(nil)),
+	)
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, "bareclaw:", err)
+		return ExitFailed
+	}
+	command, err := parser.Parse(Arguments(args))
+	if exit >= 0 {
+		return exit
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, screen.Broken(stderr, "", "bareclaw: "+Plain(describeUsage(err))))
+		return ExitUsage
+	}
+	self, err := os.Executable()
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, "bareclaw: find this program's file:", err)
+		return ExitFailed
+	}
+	ctx := context.Background()
+	if command.Command() != "serve" { // the gateway handles signals by itself
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt)
+		defer stop()
+		context.AfterFunc(ctx, stop) // a second Ctrl-C ends a command that does not listen to the first
+	}
+	c := &Context{Context: ctx, In: stdin, Out: stdout, Err: stderr, Version: buildinfo.Version(), Self: self, Environ: os.Environ(), Serve: serve}
+	return report(command.Run(c), stderr)
+}
+
+// describeUsage describes arguments that could not be parsed and names the help about
+// them. An argument in the place of a command's name counts as an unknown command.
+func describeUsage(err error) string {
+	says, about, named := err.Error(), "bareclaw", true
+	if wrong, ok := errors.AsType[*kong.ParseError](err); ok && wrong.Context.Selected() != nil {
+		node, args := wrong.Context.Selected(), wrong.Context.Args
+		named = node.Parent != nil && node.Parent.DefaultCmd == node && !slices.Contains(args, node.Name)
+		if named {
+			node = node.Parent
+		}
+		about = node.FullPath()
+	}
+	if unknown, ok := strings.CutPrefix(says, "unexpected argument "); ok && named {
+		says = "there is no command " + unknown
+	}
+	return says + "\nTry: " + about + " --help"
+}
+
+// report prints an error with its advice and returns its exit status.
+func report(err error, stderr io.Writer) int {
+	if !Silent(err) {
+		_, _ = fmt.Fprintln(stderr, screen.Broken(stderr, "", "bareclaw: "+Text(err)))
+		if advice := Advice(err); advice != "" {
+			_, _ = fmt.Fprintln(stderr, screen.Broken(stderr, "", advice))
+		}
+	}
+	return ExitStatus(err)
+}

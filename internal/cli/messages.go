@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/screen"
+)
+
+// fullID is the length of an id in characters; what is shorter is the beginning of one.
+const fullID = 36
+
+// How far a message whose id is not given in full is looked for.
+const (
+	searchedChannels = 50
+	searchedMessages = 100 // of each channel
+)
+
+// message returns the id of the message that is meant by it or by its beginning.
+func (c *Context) message(gateway *client.Client, id string) (string, error) {
+	if len(id) >= fullID {
+		return id, nil
+	}
+	channels, err := c.channels(gateway)
+	if err != nil {
+		return "", err
+	}
+	slices.SortFunc(channels, func(a, b client.Channel) int { return b.LastAt.Compare(a.LastAt) })
+	var found []string
+	for _, ch := range channels[:min(len(channels), searchedChannels)] {
+		messages, err := c.history(gateway, ch.Channel, searchedMessages)
+		if err != nil {
+			return "", err
+		}
+		for _, m := range messages {
+			if strings.HasPrefix(m.ID, id) {
+				found = append(found, m.ID)
+			}
+		}
+	}
+	return one(found, "message", id)
+}
+
+// atMessage returns the gateway and the id of the message that is meant.
+func (c *Context) atMessage(beginning string) (gateway *client.Client, id string, err error) {
+	if gateway, err = c.Client(); err != nil {
+		return nil, "", err
+	}
+	id, err = c.message(gateway, beginning)
+	return gateway, id, err
+}
+
+// one returns the only id that was found.
+func one(found []string, thing, beginning string) (string, error) {
+	switch {
+	case beginning == "":
+		return "", Usagef("which %s? Give its id, or the beginning of it", thing)
+	case len(found) == 0:
+		return "", fmt.Errorf("there is no %s whose id begins with %s", thing, Line(beginning))
+	case len(found) == 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("%s have an id that begins with %s; give more of it", counted(len(found), thing), Line(beginning))
+}
+
+func (c *Context) history(gateway *client.Client, channel string, limit int) ([]client.Message, error) {
+	var got struct {
+		Messages []client.Message `json:"messages"`
+	}
+	err := c.get(gateway, fmt.Sprintf("%s/messages?limit=%d", client.ChannelPath(channel), limit), &got)
+	return got.Messages, err
+}
+
+// Messages lists what was said to a channel.
+type Messages struct {
+	Channel string `arg:"" help:"The channel."`
+	N       int    `name:"count" short:"n" default:"20" help:"How many, the newest first; 500 at most."`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (m *Messages) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	if m.JSON {
+		return c.relay(gateway, fmt.Sprintf("%s/messages?limit=%d", client.ChannelPath(m.Channel), m.N))
+	}
+	messages, err := c.history(gateway, m.Channel, m.N)
+	if err != nil {
+		return err
+	}
+	if len(messages) == 0 {
+		c.tell("No message yet on this channel.")
+		return nil
+	}
+	colours, now := screen.PaletteFor(c.Out), time.Now()
+	var t table
+	for _, msg := range messages {
+		t.add(text(msg.ID), text(msg.State).painted(stateColour(colours, msg.State)), text(age(msg.ReceivedAt, now)),
+			text(firstWords(msg.Prompt)), text(firstOf(msg.Text, msg.Error)))
+	}
+	t.share(c.width())
+	return c.show(t.lines(c.width())...)
+}
+
+// relay prints what the gateway answers to GET path.
+func (c *Context) relay(gateway *client.Client, path string) error {
+	var raw json.RawMessage
+	if err := c.get(gateway, path, &raw); err != nil {
+		return err
+	}
+	return c.document(raw)
+}
+
+// Cancel takes a message back that waits.
+type Cancel struct {
+	ID   string `arg:"" name:"id" help:"The message's id, or the beginning of it."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (m *Cancel) Run(c *Context) error {
+	gateway, id, err := c.atMessage(m.ID)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := gateway.Do(c.Context, http.MethodDelete, client.MessagePath(id), nil, &raw); err != nil {
+		return err
+	}
+	if m.JSON {
+		return c.document(raw)
+	}
+	var cancelled client.Message
+	if err := json.Unmarshal(raw, &cancelled); err != nil {
+		return fmt.Errorf("understand the gateway's reply: %w", err)
+	}
+	line := "Cancelled " + Line(id)
+	if words := firstWords(cancelled.Prompt); words != "" {
+		line += ": " + words
+	}
+	return c.show(fit(line, c.width()))
+}
+
+// Retry tries a message again that failed or was cancelled.
+type Retry struct {
+	ID      string        `arg:"" name:"id" help:"The message's id, or the beginning of it."`
+	Timeout time.Duration `placeholder:"10m" help:"How long to wait for the answer. The message goes on after that."`
+	JSON    bool          `name:"json" help:"Print what the gateway says as JSON."`
+}
+
+// Run carries it out.
+func (m *Retry) Run(c *Context) error {
+	gateway, id, err := c.atMessage(m.ID)
+	if err != nil {
+		return err
+	}
+	var failed client.Message
+	if err := c.get(gateway, client.MessagePath(id), &failed); err != nil {
+		return err
+	}
+	if c.own(gateway, failed.Channel) {
+		return errors.New("this runs in the session of the message's own channel, which would wait for itself")
+	}
+	return c.await(exchange{gateway: gateway, path: client.MessagePath(id) + "/retry", timeout: m.Timeout, json: m.JSON})
+}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"cmp"
+	"strings"
+
+	"bareclaw/adapters/httpapi/client"
+)
+
+// promptCells is how much of a prompt is shown, in cells. A terminal may show less.
+const promptCells = 200
+
+// firstWords returns the beginning of what was asked in one line, after the media that
+// came with it.
+func firstWords(p client.Prompt) string {
+	var words []string
+	for _, b := range p.Blocks {
+		if b.Type != "text" {
+			words = append(words, "["+cmp.Or(b.MediaType, b.Type)+"]")
+		}
+	}
+	return fit(Line(strings.Join(append(words, p.Text), " ")), promptCells)
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"bareclaw/adapters/httpapi/client"
+)
+
+// restartPatience is how long a new process may take until it serves, from the moment
+// on when it was ready to take over.
+const restartPatience = time.Minute
+
+// restartLook is how often is looked whether it does.
+const restartLook = 20 * time.Millisecond
+
+// Restart has a new process of the program take over.
+type Restart struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Help is shown below the summary.
+func (*Restart) Help() string {
+	return "Turns that run go on, and no request is refused. Where the gateway was built from a source tree that is still there, " +
+		"it is built anew first. If the new process cannot take over, the old one goes on, and the reason is told."
+}
+
+// A restarted is what a restart has changed.
+type restarted struct {
+	Before served `json:"before"`
+	After  served `json:"after"`
+	TookMS int64  `json:"took_ms"`
+}
+
+type served struct {
+	PID        int    `json:"pid"`
+	Version    string `json:"version"`
+	Generation uint64 `json:"generation"`
+}
+
+// Run carries it out.
+func (r *Restart) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	var before client.Health
+	if err := gateway.Do(c.Context, http.MethodGet, "/health", nil, &before); err != nil {
+		return err
+	}
+	began := time.Now()
+	wheel := spin(c.Err, "the new process is built and started")
+	defer wheel.end()
+	if err := gateway.Do(c.Context, http.MethodPost, "/restart", nil, nil); err != nil {
+		return err
+	}
+	wheel.show("the new process takes over")
+	after, err := c.successor(gateway, before.Generation)
+	wheel.end()
+	if err != nil {
+		return err
+	}
+	if after.PID == before.PID {
+		return errors.New("the new process failed while it took over, so the old one was started anew; see `bareclaw logs`")
+	}
+	out := restarted{
+		Before: served{before.PID, before.Version, before.Generation}, After: served{after.PID, after.Version, after.Generation},
+		TookMS: time.Since(began).Milliseconds(),
+	}
+	if r.JSON {
+		return c.document(out)
+	}
+	version := Line(after.Version)
+	if after.Version != before.Version {
+		version = Line(before.Version) + " → " + version
+	}
+	return c.show(fmt.Sprintf("Restarted in %s: pid %d → %d, version %s.", span(milliseconds(out.TookMS)), before.PID, after.PID, version))
+}
+
+// successor waits until a process of a later generation serves.
+func (c *Context) successor(gateway *client.Client, generation uint64) (client.Health, error) {
+	late := time.NewTimer(restartPatience)
+	defer late.Stop()
+	look := time.NewTicker(restartLook)
+	defer look.Stop()
+	for {
+		var now client.Health
+		err := gateway.Do(c.Context, http.MethodGet, "/health", nil, &now)
+		if err == nil && now.Ready && now.Generation > generation {
+			return now, nil
+		}
+		select {
+		case <-look.C:
+		case <-c.Context.Done():
+			return now, c.Context.Err()
+		case <-late.C:
+			if err == nil {
+				err = errors.New("no new process serves")
+			}
+			return now, fmt.Errorf("wait %s for the new process: %w", restartPatience, err)
+		}
+	}
+}

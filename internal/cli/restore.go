@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"bareclaw/core/config"
+	"bareclaw/core/ledger"
+	"bareclaw/internal/cli/backup"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/statelock"
+)
+
+// Restore puts back what backup has saved. The gateway must not run.
+type Restore struct {
+	File  string `arg:"" help:"The file that bareclaw backup has written."`
+	Force bool   `help:"Also where there is something already, which is moved aside."`
+}
+
+// Run puts the backup back. When something is in the way all is as it was.
+func (r *Restore) Run(c *Context) (err error) {
+	work, err := os.MkdirTemp("", "bareclaw-restore-") // private
+	if err != nil {
+		return fmt.Errorf("make room for what is restored: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	a, err := r.unpack(c.Context, work)
+	if err != nil {
+		return err
+	}
+	p := &placing{ctx: c.Context, force: r.Force, aside: ".before-restore-" + time.Now().Format("20060102-150405.000")}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.undo())
+		}
+	}()
+	env, err := envParts()
+	if err != nil {
+		return err
+	}
+	if err := p.putAll(work, env); err != nil {
+		return err
+	}
+	cfg, err := c.Config() // only now: the settings that came back may name other places
+	if err != nil {
+		return fmt.Errorf("nothing was restored, since no gateway starts with these settings: %w", err)
+	}
+	lock, err := statelock.Take(cfg.StateDir)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := hostsAtWork(cfg.StateDir); err != nil {
+		return err
+	}
+	if err := p.putState(work, cfg); err != nil {
+		return err
+	}
+	if err := endRestore(cfg.StateDir); err != nil {
+		return err
+	}
+	for _, path := range p.moved {
+		c.sayf("Moved aside: %s", path)
+	}
+	c.sayf("Restored what bareclaw %s saved on %s: %s.", Line(a.Version), a.MadeAt.Local().Format(time.DateTime), strings.Join(p.what, ", "))
+	return nil
+}
+
+// unpack unpacks the backup and looks whether this program can use it.
+func (r *Restore) unpack(ctx context.Context, work string) (backup.About, error) {
+	f, err := os.Open(r.File)
+	if err != nil {
+		return backup.About{}, fmt.Errorf("open the backup: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	a, err := backup.Unpack(ctx, f, work)
+	if err != nil {
+		return a, fmt.Errorf("%s: %w", r.File, err)
+	}
+	v, err := ledger.Check(filepath.Join(work, backup.Ledger))
+	if err != nil {
+		return a, fmt.Errorf("%s: its ledger cannot be used: %w", r.File, err)
+	}
+	if !v.Reads(ledger.Program().Schema) {
+		return a, fmt.Errorf("%s was saved by bareclaw %s, and its ledger needs a program that knows schema %d; this one knows %d: use the newer one",
+			r.File, Line(a.Version), v.MinReader, ledger.Program().Schema)
+	}
+	var ids map[string]string
+	switch b, err := os.ReadFile(filepath.Join(work, backup.Sessions)); {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return a, fmt.Errorf("read the session ids: %w", err)
+	case json.Unmarshal(b, &ids) != nil:
+		return a, fmt.Errorf("%s: its session ids cannot be read", r.File)
+	}
+	return a, nil
+}
+
+// hostsAtWork refuses to take the records away from under sessions that live.
+func hostsAtWork(stateDir string) error {
+	files, _ := filepath.Glob(filepath.Join(stateDir, "hosts", "*.json")) // none where the directory's name is no pattern
+	for _, path := range files {
+		var h struct {
+			Channel string
+			PID     int
+			Start   uint64
+		}
+		b, err := os.ReadFile(path)
+		if err == nil && json.Unmarshal(b, &h) == nil && h.PID > 0 && proc.Alive(h.PID, h.Start) {
+			return fmt.Errorf("the session of channel %q is still at work (process %d): end it with `bareclaw stop --sessions`",
+				Line(h.Channel), h.PID)
+		}
+	}
+	return nil
+}
+
+// A placing puts files where they belong. It can take that back.
+type placing struct {
+	ctx   context.Context
+	force bool
+	aside string   // suffix of what was in the way
+	what  []string // that was put
+	moved []string // where to what was in the way is now
+	back  []func() error
+}
+
+// putAll puts those of the parts that the backup has.
+func (p *placing) putAll(work string, all []part) error {
+	for _, one := range all {
+		from := filepath.Join(work, one.name)
+		if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if same(from, one.path) {
+			continue
+		}
+		if err := p.put(from, one.path); err != nil {
+			return err
+		}
+		p.what = append(p.what, one.what)
+	}
+	return nil
+}
+
+// putState puts the ledger and what belongs to it in the place of what is there. While
+// that is unfinished no gateway starts.
+func (p *placing) putState(work string, cfg config.Config) error {
+	if err := p.begin(cfg.StateDir); err != nil {
+		return err
+	}
+	database := filepath.Join(cfg.StateDir, backup.Ledger)
+	for _, path := range []string{database + "-wal", database + "-shm", filepath.Join(cfg.StateDir, "hosts")} { // which belong to the old ledger
+		if err := p.clear(path); err != nil {
+			return err
+		}
+	}
+	media := strings.TrimSuffix(backup.Media, "/")
+	return p.putAll(work, append(stateParts(cfg),
+		part{media, filepath.Join(cfg.StateDir, media), "received files"}, part{backup.Ledger, database, "the ledger"}))
+}
+
+// clear moves aside what is in the way.
+func (p *placing) clear(path string) error {
+	there, err := p.inTheWay(path)
+	if err != nil || !there {
+		return err
+	}
+	if err := os.Rename(path, path+p.aside); err != nil {
+		return fmt.Errorf("move %s aside: %w", path, err)
+	}
+	p.movedAside(path)
+	return nil
+}
+
+// inTheWay reports whether there is something at a path, or why it may not go.
+func (p *placing) inTheWay(path string) (bool, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) || err == nil && info.IsDir() && emptyDir(path):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("restore %s: %w", path, err)
+	case !p.force:
+		return false, fmt.Errorf("%s is there already; with --force it is moved aside", path)
+	}
+	return true, nil
+}
+
+func (p *placing) movedAside(path string) {
+	p.moved = append(p.moved, path+p.aside)
+	p.back = append(p.back, func() error { return os.Rename(path+p.aside, path) })
+}
+
+func emptyDir(path string) bool {
+	entries, err := os.ReadDir(path)
+	return err == nil && len(entries) == 0
+}
+
+// put copies a file or a directory to where another may be, which is moved aside: of a
+// file there is the old one or the new one at any moment.
+func (p *placing) put(from, to string) error {
+	there, err := p.inTheWay(to)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return fmt.Errorf("restore %s: %w", to, err)
+	}
+	next, err := os.MkdirTemp(filepath.Dir(to), ".bareclaw-restore-")
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", to, err)
+	}
+	defer func() { _ = os.RemoveAll(next) }()
+	copied := filepath.Join(next, "it")
+	if err := copyTree(p.ctx, from, copied); err != nil {
+		return fmt.Errorf("restore %s: %w", to, err)
+	}
+	linked := there && os.Link(to, to+p.aside) == nil // a directory, and on some file systems a file, has one name only
+	if linked {
+		p.movedAside(to)
+	} else if err := p.clear(to); err != nil {
+		return err
+	}
+	if err := os.Rename(copied, to); err != nil {
+		return fmt.Errorf("restore %s: %w", to, err)
+	}
+	if !linked { // what was linked comes back over it
+		p.back = append(p.back, func() error { return os.RemoveAll(to) })
+	}
+	return nil
+}
+
+// undo makes all as it was, last things first.
+func (p *placing) undo() (err error) {
+	for i := len(p.back) - 1; i >= 0; i-- {
+		err = errors.Join(err, p.back[i]())
+	}
+	return err
+}

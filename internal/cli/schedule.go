@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core/schedule"
+)
+
+// Schedule has Claude reminded, or something done regularly.
+type Schedule struct {
+	Add    ScheduleAdd    `cmd:"" help:"Have a text sent to a channel at its time, and the answer to it go there."`
+	List   ScheduleList   `cmd:"" default:"withargs" help:"List the schedules."`
+	Show   ScheduleShow   `cmd:"" help:"Show a schedule and what became of its last due times."`
+	Remove ScheduleRemove `cmd:"" help:"Remove a schedule."`
+}
+
+// ScheduleAdd makes a schedule.
+type ScheduleAdd struct {
+	Channel string `arg:"" help:"The channel that the text is for, such as tg-12345."`
+	Text    string `arg:"" help:"What Claude gets; - reads it from standard input."`
+
+	Cron  string `xor:"when" placeholder:"EXPR" help:"At the times of a cron expression: '0 9 * * 1-5', @daily."`
+	At    string `xor:"when" placeholder:"TIME" help:"Once: '2030-01-31 09:00', 18:30, 2030-01-31T09:00:00+01:00."`
+	In    string `xor:"when" placeholder:"DURATION" help:"Once, after a while: 20m, 1d12h."`
+	Every string `xor:"when" placeholder:"DURATION" help:"Again and again: 2h, 1d."`
+
+	TZ       string  `name:"tz" placeholder:"ZONE" help:"The zone of these times, such as Europe/Berlin; the machine's unless it is given."`
+	Missed   string  `placeholder:"RULE" help:"What becomes of a time that passed while the gateway did not run: skip, once, 'within 30m'."`
+	Precheck string  `placeholder:"COMMAND" help:"A command line that is run first: unless it ends with status 0 there is nothing to do, and Claude is not asked."`
+	Budget   float64 `placeholder:"USD" help:"What its answers may cost a day; any amount unless it is given."`
+	JSON     bool    `name:"json" help:"Print the schedule as JSON."`
+}
+
+// Help is shown below the summary.
+func (*ScheduleAdd) Help() string {
+	return "When that is, one of --at, --in, --every and --cron says."
+}
+
+// Validate checks that it is said when, and that the budget is one.
+func (a *ScheduleAdd) Validate() error {
+	switch {
+	case a.At == "" && a.In == "" && a.Every == "" && a.Cron == "":
+		return Usagef("when? Give one of --at TIME, --in DURATION, --every DURATION, --cron EXPR")
+	case !(a.Budget >= 0) || math.IsInf(a.Budget, 0): // NaN is neither
+		return Usagef("a budget is an amount of USD, not %v", a.Budget)
+	}
+	return nil
+}
+
+// Run carries it out.
+func (a *ScheduleAdd) Run(c *Context) error {
+	text, err := c.text(a.Text)
+	if err != nil {
+		return err
+	}
+	gateway, err := a.client(c)
+	if err != nil {
+		return err
+	}
+	body := map[string]any{"channel": a.Channel, "text": text, "when": a.when()}
+	for name, value := range map[string]string{"tz": a.TZ, "missed": a.Missed, "precheck": a.Precheck} {
+		if value != "" {
+			body[name] = value
+		}
+	}
+	if a.Budget != 0 {
+		body["budget_usd"] = a.Budget
+	}
+	return a.inFlags(fetch(c, gateway, http.MethodPost, "/schedules", body, a.JSON, (*scheduleView).printAdded))
+}
+
+// inFlags returns a refusal of the gateway, which speaks of members of a request, in the
+// words of the command line. Other errors it returns as they are.
+func (a *ScheduleAdd) inFlags(err error) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return err
+	}
+	var flag string
+	says := refused.Text
+	switch refused.Code {
+	case "bad_when":
+		var form string
+		flag, form = a.whenFlag()
+		if text, advised := strings.CutSuffix(says, schedule.Accepted); advised {
+			says = text + form
+		}
+	case "bad_tz", "bad_missed", "bad_precheck", "bad_budget":
+		flag = "--" + strings.TrimPrefix(refused.Code, "bad_")
+	case "missing_text":
+		flag, says = "TEXT", "it is blank."
+	case "bad_text":
+		flag = "TEXT"
+	case "bad_channel":
+		flag = "CHANNEL"
+	default:
+		return err
+	}
+	says = strings.NewReplacer("Send ", "Give ", `"text" must`, "it must", "the zone is a member of its own", "the zone is given with --tz", `"every"`, "--every").Replace(says)
+	return fmt.Errorf("%s: %s", flag, says)
+}
+
+// whenFlag returns the flag that says when, and what it takes.
+func (a *ScheduleAdd) whenFlag() (flag, form string) {
+	switch {
+	case a.Cron != "":
+		return "--cron", "Give five fields, such as '0 9 * * 1-5', or one of @hourly, @daily, @weekly, @monthly, @yearly."
+	case a.At != "":
+		return "--at", "Give a time, such as '2030-01-31 09:00', 2030-01-31T09:00:00+01:00 or 18:30."
+	case a.In != "":
+		return "--in", "Give a duration, such as 20m or 1d12h."
+	}
+	return "--every", "Give a duration of at least a minute, such as 2h or 1d."
+}
+
+// client returns a client that may ask for what is to be made: prechecks are not taken
+// on the Unix socket.
+func (a *ScheduleAdd) client(c *Context) (*client.Client, error) {
+	if a.Precheck == "" {
+		return c.Client()
+	}
+	if inside() {
+		return nil, errors.New("a schedule with a precheck is made by people: it runs without anybody's permission. Leave --precheck away, and look first thing when the text comes")
+	}
+	cfg, err := c.Config()
+	if err != nil {
+		return nil, err
+	}
+	return client.Direct(cfg), nil
+}
+
+// when is what the flags say, as the API has it.
+func (a *ScheduleAdd) when() string {
+	switch {
+	case a.Cron != "":
+		return "cron " + a.Cron
+	case a.At != "":
+		return "at " + a.At
+	case a.In != "":
+		return "in " + a.In
+	}
+	return "every " + a.Every
+}
+
+// ScheduleList lists the schedules.
+type ScheduleList struct {
+	JSON bool `name:"json" help:"Print the list as JSON."`
+}
+
+// Run carries it out.
+func (l *ScheduleList) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	return fetch(c, gateway, http.MethodGet, "/schedules", nil, l.JSON, (*schedulesView).print)
+}
+
+// ScheduleShow shows one schedule.
+type ScheduleShow struct {
+	ID   string `arg:"" help:"The schedule's id, as list shows it."`
+	JSON bool   `name:"json" help:"Print the schedule as JSON."`
+}
+
+// Run carries it out.
+func (s *ScheduleShow) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	return fetch(c, gateway, http.MethodGet, "/schedules/"+url.PathEscape(s.ID), nil, s.JSON, (*scheduleView).print)
+}
+
+// ScheduleRemove removes a schedule.
+type ScheduleRemove struct {
+	ID   string `arg:"" help:"The schedule's id, as list shows it."`
+	JSON bool   `name:"json" help:"Print the outcome as JSON."`
+}
+
+// Run carries it out.
+func (r *ScheduleRemove) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	return fetch(c, gateway, http.MethodDelete, "/schedules/"+url.PathEscape(r.ID), nil, r.JSON, (*removedView).print)
+}
+
+// fetch sends a request and prints the reply: as JSON, or as show does.
+func fetch[T any](c *Context, gateway *client.Client, method, path string, in any, raw bool, show func(*T, io.Writer) error) error {
+	var reply json.RawMessage
+	if err := gateway.Do(c.Context, method, path, in, &reply); err != nil {
+		return err
+	}
+	if raw {
+		return c.document(reply)
+	}
+	var v T
+	if err := json.Unmarshal(reply, &v); err != nil {
+		return fmt.Errorf("understand the gateway's reply to %s %s: %w", method, path, err)
+	}
+	return show(&v, c.Out)
+}

@@ -1,0 +1,20 @@
+package cli
+
+import (
+	"slices"
+	"time"
+)
+
+// nextShown is how many schedules the status shows.
+const nextShown = 3
+
+// nextSchedules says what comes next of the schedules, a line each.
+func nextSchedules(all []scheduleView, now time.Time) []string {
+	due := slices.DeleteFunc(slices.Clone(all), func(v scheduleView) bool { return len(v.Next) == 0 })
+	slices.SortStableFunc(due, func(a, b scheduleView) int { return a.Next[0].Compare(b.Next[0]) })
+	var lines []string
+	for i := range due[:min(len(due), nextShown)] {
+		lines = append(lines, clock(due[i].Next[0], now)+" on "+fit(Line(due[i].Channel), channelWidth)+": "+due[i].Text)
+	}
+	return lines
+}

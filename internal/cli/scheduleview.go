@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"bareclaw/internal/money"
+)
+
+// A scheduleView is a schedule as the API shows it.
+type scheduleView struct {
+	ID          string           `json:"id"`
+	Channel     string           `json:"channel"`
+	Text        string           `json:"text"`
+	When        string           `json:"when"`
+	TZ          string           `json:"tz"`
+	Missed      string           `json:"missed"`
+	Precheck    string           `json:"precheck"`
+	Budget      float64          `json:"budget_usd"`
+	State       string           `json:"state"`
+	Next        []time.Time      `json:"next"`
+	Occurrences []occurrenceView `json:"occurrences"`
+}
+
+type occurrenceView struct {
+	Due       time.Time `json:"due"`
+	Outcome   string    `json:"outcome"`
+	DecidedAt time.Time `json:"decided_at"`
+	Message   string    `json:"message_id"`
+	Late      bool      `json:"late"`
+	Why       string    `json:"why"`
+}
+
+type schedulesView struct {
+	Schedules []scheduleView `json:"schedules"`
+}
+
+type removedView struct {
+	ID string `json:"id"`
+}
+
+func (r *removedView) print(out io.Writer) error {
+	_, err := fmt.Fprintf(out, "Removed schedule %s.\n", Line(r.ID))
+	return err
+}
+
+// printAdded says what was made, and when it is due.
+func (v *scheduleView) printAdded(out io.Writer) error {
+	now := time.Now()
+	_, err := fmt.Fprintf(out, "Schedule %s on %s: %s\n", Line(v.ID), Line(v.Channel), v.due())
+	for i, t := range v.Next {
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s%s\n", []string{"  next ", "  then "}[min(i, 1)], moment(t, now, v.zone()))
+		}
+	}
+	return err
+}
+
+// due says when it is due, and in which zone if that is not the machine's.
+func (v *scheduleView) due() string {
+	if v.TZ == "" {
+		return Line(v.When)
+	}
+	return Line(v.When + " (" + v.TZ + ")")
+}
+
+func (v *scheduleView) print(out io.Writer) error {
+	now := time.Now()
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	field := func(name, value string) {
+		if value != "" {
+			_, _ = fmt.Fprintf(w, "%s\t%s\n", name, value) // Flush has the error
+		}
+	}
+	field("schedule", Line(v.ID)+" ("+Line(v.State)+")")
+	field("channel", Line(v.Channel))
+	field("when", v.due())
+	for i, t := range v.Next {
+		field([]string{"next", "then"}[min(i, 1)], moment(t, now, v.zone()))
+	}
+	field("missed", Line(v.Missed))
+	field("precheck", Line(v.Precheck))
+	if v.Budget > 0 {
+		field("budget", money.Text(v.Budget)+" a day")
+	}
+	field("text", Line(v.Text))
+	for i, o := range v.Occurrences {
+		field([]string{"last due", ""}[min(i, 1)]+" ", moment(o.Due, now, v.zone())+"  "+o.what(now, v.zone()))
+	}
+	return w.Flush()
+}
+
+// what says what became of a due time.
+func (o *occurrenceView) what(now time.Time, zone *time.Location) string {
+	said := o.Outcome
+	if o.Late {
+		said += " late, " + moment(o.DecidedAt, now, zone)
+	}
+	if o.Message != "" {
+		said += ", message " + o.Message
+	}
+	if o.Why != "" {
+		said += ": " + o.Why
+	}
+	return Line(said)
+}
+
+func (v *schedulesView) print(out io.Writer) error {
+	if len(v.Schedules) == 0 {
+		_, err := fmt.Fprintln(out, "There are no schedules. Make one with `bareclaw schedule add`.")
+		return err
+	}
+	now := time.Now()
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "ID\tCHANNEL\tWHEN\tNEXT\tTEXT") // Flush has the error
+	for i := range v.Schedules {
+		s := &v.Schedules[i]
+		next := cmp.Or(Line(s.State), "-")
+		if len(s.Next) > 0 {
+			next = moment(s.Next[0], now, s.zone())
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", Line(s.ID), Line(s.Channel), s.due(), next, start(Line(s.Text), 40))
+	}
+	return w.Flush()
+}
+
+// start is the beginning of a text, of at most limit characters.
+func start(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return strings.TrimSpace(string([]rune(text)[:limit-1])) + "…"
+}
+
+// zone returns the zone by whose clocks a schedule goes: that of the machine if it has none
+// of its own, or one that is not known here.
+func (v *scheduleView) zone() *time.Location {
+	if v.TZ == "" {
+		return time.Local
+	}
+	if zone, err := time.LoadLocation(v.TZ); err == nil {
+		return zone
+	}
+	return time.Local
+}
+
+// moment shows a time in a zone, and how far away it is.
+func moment(t, now time.Time, zone *time.Location) string {
+	t, now = t.In(zone), now.In(zone)
+	layout := "Mon 2 Jan 15:04"
+	if t.Year() != now.Year() {
+		layout = "Mon 2 Jan 2006 15:04"
+	}
+	away := t.Sub(now)
+	if away < 0 {
+		return t.Format(layout) + " (" + roughly(-away) + " ago)"
+	}
+	return t.Format(layout) + " (in " + roughly(away) + ")"
+}
+
+// roughly is a duration in the unit that fits it.
+func roughly(d time.Duration) string {
+	switch {
+	case d < 90*time.Second:
+		return fmt.Sprintf("%d s", d.Round(time.Second)/time.Second)
+	case d < 90*time.Minute:
+		return fmt.Sprintf("%d min", d.Round(time.Minute)/time.Minute)
+	case d < 36*time.Hour:
+		return fmt.Sprintf("%d h", d.Round(time.Hour)/time.Hour)
+	}
+	return fmt.Sprintf("%d days", d.Round(24*time.Hour)/(24*time.Hour))
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bareclaw/adapters/httpapi/client"
+)
+
+// Send sends a message to a channel's agent and prints the answer, or pushes a text to
+// the channel's people. A session's own Bash means the latter: an agent that asks
+// the channel it works on would wait for itself.
+type Send struct {
+	Channel        string        `arg:"" help:"The channel, such as http or tg-123456789."`
+	Text           []string      `arg:"" optional:"" help:"What to say; - reads it from standard input."`
+	Push           bool          `xor:"how" help:"Push the text to the channel's people; no agent is asked. So it is by default where claude itself runs this."`
+	Ask            bool          `xor:"how" help:"Ask the channel's agent. So it is by default, except where claude itself runs this."`
+	File           string        `type:"path" placeholder:"PATH" help:"Push a file too."`
+	Async          bool          `help:"Do not wait for the answer; print the message's id."`
+	Mode           string        `enum:"collect,steer,interrupt" default:"collect" help:"What becomes of a turn that runs: wait for its end (collect), be handed to it (steer), or end it (interrupt)."`
+	Timeout        time.Duration `placeholder:"10m" help:"How long to wait for the answer. The message goes on after that."`
+	IdempotencyKey string        `placeholder:"KEY" help:"A name for this message: sent again with it, it is no second one."`
+	JSON           bool          `name:"json" help:"Print what the gateway says as JSON."`
+}
+
+// Help is shown below the summary.
+func (*Send) Help() string {
+	return "The answer is on standard output, everything else on standard error. A restart of the gateway meanwhile does no harm. " +
+		"Ctrl-C ends the waiting, not the message: `bareclaw trace ID` shows what becomes of it.\n\n" +
+		"From within a session, where claude runs this in its Bash, the text is pushed to the channel's people. " +
+		"Another channel's agent is asked with --ask; a session cannot wait for its own channel."
+}
+
+// Validate checks what does not go together.
+func (s *Send) Validate() error {
+	asking := s.Ask || s.Async || s.Mode != "collect" || s.IdempotencyKey != "" || s.Timeout != 0
+	if (s.Push || s.File != "") && asking {
+		return Usagef("--push and --file go with no option for asking: --ask, --async, --mode, --timeout, --idempotency-key")
+	}
+	if s.Timeout < 0 {
+		return Usagef("--timeout must not be negative")
+	}
+	return nil
+}
+
+// Run carries it out.
+func (s *Send) Run(c *Context) error {
+	words, err := s.words(c)
+	if err != nil {
+		return err
+	}
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	if s.Push || s.File != "" || inside() && !s.Ask {
+		return s.push(c, gateway, words)
+	}
+	return s.ask(c, gateway, words)
+}
+
+// words returns the text, which - reads.
+func (s *Send) words(c *Context) (string, error) {
+	words, err := c.text(strings.Join(s.Text, " "))
+	if err == nil && strings.TrimSpace(words) == "" && s.File == "" {
+		return "", Usagef("send what? Give a text that is not blank, or - to read it from standard input")
+	}
+	return words, err
+}
+
+// push sends a text or a file to the channel's people.
+func (s *Send) push(c *Context, gateway *client.Client, words string) error {
+	if s.Async || s.Mode != "collect" || s.IdempotencyKey != "" || s.Timeout != 0 {
+		return Usagef("from within a session send pushes to the channel's people; add --ask to ask its agent")
+	}
+	body := map[string]any{"channel": s.Channel}
+	if words != "" {
+		body["text"] = words
+	}
+	if s.File != "" {
+		body["media"] = map[string]string{"filePath": s.File}
+	}
+	var sent json.RawMessage
+	err := gateway.Do(c.Context, http.MethodPost, "/send", body, &sent)
+	if refusedAs(err, "no_adapter") && !s.Push && s.File == "" {
+		return fmt.Errorf("%w To ask the agent of that channel, add --ask", err)
+	}
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return c.document(sent)
+	}
+	return c.show("Sent to " + Line(s.Channel) + ".")
+}
+
+// ask sends a message to the channel's agent.
+func (s *Send) ask(c *Context, gateway *client.Client, words string) error {
+	body := map[string]any{"channel": s.Channel, "text": words, "mode": s.Mode}
+	key := s.IdempotencyKey
+	if key == "" {
+		key = uuid.NewString() // a request that is repeated makes no second message
+	}
+	if s.Async {
+		return s.leave(c, gateway, body, key)
+	}
+	if c.own(gateway, s.Channel) {
+		return fmt.Errorf("this runs in the session of %s itself, which would wait for its own answer; "+
+			"--push reaches the channel's people, --async leaves a message for the next turn", Line(s.Channel))
+	}
+	return c.await(exchange{gateway: gateway, path: "/message", body: body, key: key, timeout: s.Timeout, json: s.JSON})
+}
+
+// leave sends the message without waiting.
+func (s *Send) leave(c *Context, gateway *client.Client, body any, key string) error {
+	header := http.Header{"Prefer": {"respond-async"}, "Idempotency-Key": {key}}
+	var raw json.RawMessage
+	if err := gateway.DoWith(c.Context, http.MethodPost, "/message", header, body, &raw); err != nil {
+		return err
+	}
+	var accepted client.Message
+	if err := json.Unmarshal(raw, &accepted); err != nil {
+		return fmt.Errorf("understand the gateway's reply: %w", err)
+	}
+	if s.JSON {
+		return c.document(raw)
+	}
+	if accepted.Why != "" {
+		c.tell("%s", Line(accepted.Why))
+	}
+	return c.show(Line(accepted.ID))
+}

@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/doctor"
+	"bareclaw/internal/statelock"
+)
+
+// Service is the command of that name.
+type Service struct {
+	Install   ServiceInstall   `cmd:"" help:"Install the gateway's service and start it, or bring it up to date."`
+	Uninstall ServiceUninstall `cmd:"" help:"Stop the gateway and remove its service. What it keeps, as its ledger, stays."`
+	Start     ServiceStart     `cmd:"" help:"Start the service."`
+	Stop      ServiceStop      `cmd:"" help:"Stop the service; it stays down until you start it, or the machine boots."`
+	Restart   ServiceRestart   `cmd:"" help:"Stop the service and start it; sessions go on."`
+	Status    ServiceStatus    `cmd:"" help:"Show whether the service is installed and runs."`
+}
+
+// where is where a service is installed.
+type where struct {
+	System string `help:"Service manager: systemd or launchd; that of this system if none is given." enum:"systemd,launchd," default:"" placeholder:"NAME"`
+	Dir    string `help:"Working directory, whose .env is read; this one if there is a .env in it, else your home." type:"path" placeholder:"DIR"`
+}
+
+// place is where and how a service is installed.
+type place struct {
+	where
+	Binary string `help:"Program that the service runs, if not this one." type:"path" placeholder:"FILE"`
+}
+
+func (w where) manager() service.Controller {
+	if w.System == "" {
+		return service.Local()
+	}
+	return service.For(service.System(w.System))
+}
+
+// enter goes to the directory that the service is to work in, so that the
+// configuration is the one that it will have.
+func (w where) enter() (dir string, err error) {
+	if dir = w.Dir; dir == "" {
+		if dir, err = service.WorkingDir(); err != nil {
+			return "", err
+		}
+	}
+	if err := os.Chdir(dir); err != nil {
+		return "", fmt.Errorf("go to the working directory: %w", err)
+	}
+	return dir, nil
+}
+
+// request gathers what a service is made of here.
+func (p place) request(c *Context) (service.Request, config.Config, error) {
+	dir, err := p.enter()
+	if err != nil {
+		return service.Request{}, config.Config{}, err
+	}
+	cfg, err := c.Config()
+	if err != nil {
+		return service.Request{}, cfg, err
+	}
+	r := service.Request{
+		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
+	}
+	if p.Binary != "" {
+		r.Binary, r.Chosen = p.Binary, true
+	}
+	return r, cfg, nil
+}
+
+// ServiceInstall is the command of that name.
+type ServiceInstall struct {
+	place
+	Print    bool   `help:"Show the files, which hold your settings, and change nothing."`
+	Socket   bool   `help:"Have systemd listen on the gateway's address, so that it is open before the gateway is."`
+	Agent    string `help:"What answers: claude, or echo where there is no claude." enum:"claude,echo" default:"claude"`
+	TakeOver bool   `help:"Stop a gateway that was started by hand; its sessions go on."`
+}
+
+// Run carries it out.
+func (s *ServiceInstall) Run(c *Context) error {
+	r, cfg, err := s.request(c)
+	if err != nil {
+		return err
+	}
+	r.Echo = s.Agent == string(config.AgentEcho)
+	if s.Socket {
+		if cfg.Port == 0 {
+			return errors.New("--socket needs a port: set BARECLAW_PORT to one that is not 0")
+		}
+		r.Listen = net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port))
+	}
+	spec, err := service.NewSpec(r)
+	if s.Print {
+		return errors.Join(err, s.print(c, service.Gateway, spec))
+	}
+	if err != nil {
+		return err
+	}
+	m := s.manager()
+	did, err := m.Install(c.Context, service.Gateway, spec)
+	c.say(did)
+	if !errors.Is(err, service.ErrHeld) {
+		return err
+	}
+	if !s.TakeOver {
+		return fmt.Errorf("not started: %w\nTo have the service take its place now run `bareclaw service install --take-over`; its sessions go on", err)
+	}
+	did, err = service.TakeOver(c.Context, m, spec)
+	c.say(did)
+	return err
+}
+
+// print shows the files of a job.
+func (p place) print(c *Context, job service.Job, spec service.Spec) error {
+	dirs, err := service.LocalDirs()
+	if err != nil {
+		return err
+	}
+	files, err := service.Files(p.manager().System(), job, spec, dirs)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if _, err := fmt.Fprintf(c.Out, "==> %s (%#o) <==\n%s\n", f.Path, f.Mode, f.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ServiceUninstall is the command of that name.
+type ServiceUninstall struct {
+	where
+}
+
+// Run carries it out.
+func (s *ServiceUninstall) Run(c *Context) error {
+	did, err := s.manager().Uninstall(c.Context, service.Gateway)
+	c.say(did)
+	if err != nil {
+		return err
+	}
+	if _, err := s.enter(); err != nil {
+		return err
+	}
+	if cfg, err := c.Config(); err == nil {
+		if err := noteUninstalled(cfg.StateDir); err != nil {
+			return err
+		}
+		s.warn(c, cfg.StateDir)
+		_, err := fmt.Fprintf(c.Out, "What the gateway keeps stays: %s, %s and your .env. Remove them if you are done with it.\n", Line(cfg.StateDir), Line(cfg.SessionFile))
+		return err
+	}
+	return nil
+}
+
+// noteUninstalled notes that a person has stopped the gateway with its service, unless
+// another one runs: the heartbeat would start the gateway again.
+func noteUninstalled(stateDir string) error {
+	if _, err := os.Stat(stateDir); err != nil || statelock.Held(stateDir) {
+		return nil //nolint:nilerr // no gateway has ever run there
+	}
+	return statelock.MarkStopped(stateDir)
+}
+
+// warn says what of the gateway goes on: sessions that a gateway which was stopped before
+// has left, and who starts it again.
+func (s *ServiceUninstall) warn(c *Context, stateDir string) {
+	if err := hostsAtWork(stateDir); err != nil {
+		c.say([]string{err.Error()})
+	}
+	if job, err := s.manager().Status(c.Context, service.Heartbeat, service.Spec{}); err == nil && job.Installed {
+		c.say([]string{"the heartbeat is installed, and starts the gateway again after the next boot: `bareclaw heartbeat uninstall` ends that"})
+	}
+}
+
+// ServiceStatus is the command of that name.
+type ServiceStatus struct {
+	place
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (s *ServiceStatus) Run(c *Context) error {
+	r, cfg, err := s.request(c)
+	if err != nil {
+		return err
+	}
+	spec, missing := service.NewSpec(r)
+	st, err := s.manager().Status(c.Context, service.Gateway, spec)
+	if err != nil {
+		return err
+	}
+	if missing != nil && st.Problem == "" {
+		st.Problem = missing.Error()
+	}
+	if what, command := doctor.StartsOlder(cfg, r.Binary, st); what != "" {
+		st.Notes = append(st.Notes, what+" After a crash or a reboot the older one runs, unless you bring the newer one there: `"+command+"`.")
+	}
+	if s.JSON {
+		err = c.json(st)
+	} else {
+		showService(c, st)
+	}
+	if err == nil && (st.Problem != "" || !st.Active) {
+		return ErrFailed
+	}
+	return err
+}
+
+func showService(c *Context, st service.Status) {
+	if !st.Installed {
+		c.say([]string{"the service is not installed; `bareclaw service install` does it"})
+		return
+	}
+	lines := []string{fmt.Sprintf("%s: %s", st.System, st.State)}
+	if st.PID > 0 {
+		lines[0] += fmt.Sprintf(", pid %d", st.PID)
+	}
+	if !st.Since.IsZero() {
+		lines[0] += ", since " + st.Since.Format(time.DateTime)
+	}
+	if st.Restarts > 0 {
+		lines = append(lines, fmt.Sprintf("restarts after failures: %d", st.Restarts))
+	}
+	if st.LastExit != "" {
+		lines = append(lines, "last exit: "+st.LastExit)
+	}
+	if st.Problem != "" {
+		lines = append(lines, "problem: "+st.Problem)
+	}
+	c.say(append(lines, st.Notes...))
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/statelock"
+)
+
+// ServiceStart starts the installed service.
+type ServiceStart struct{ where }
+
+// Run carries it out.
+func (s *ServiceStart) Run(c *Context) error {
+	cfg, managed, err := s.installed(c)
+	if err != nil {
+		return err
+	}
+	if managed.status.Active {
+		c.sayf("The service runs already, pid %d.", managed.status.PID)
+		return nil
+	}
+	return c.startService(cfg, managed, "Started", managed.Start)
+}
+
+// ServiceStop stops the installed service.
+type ServiceStop struct {
+	where
+	stopFlags
+}
+
+// Help is shown below the summary.
+func (*ServiceStop) Help() string { return (*Stop)(nil).Help() }
+
+// Run carries it out.
+func (s *ServiceStop) Run(c *Context) error {
+	cfg, managed, err := s.installed(c)
+	if err != nil {
+		return err
+	}
+	return c.stop(cfg, managed, s.stopFlags)
+}
+
+// ServiceRestart ends the installed service and starts it.
+type ServiceRestart struct{ where }
+
+// Help is shown below the summary.
+func (*ServiceRestart) Help() string {
+	return "Sessions and their turns go on. Requests are refused meanwhile, unless systemd has the gateway's socket: `bareclaw restart` has no such gap."
+}
+
+// Run carries it out.
+func (s *ServiceRestart) Run(c *Context) error {
+	cfg, managed, err := s.installed(c)
+	if err != nil {
+		return err
+	}
+	return c.startService(cfg, managed, "Restarted", managed.Restart)
+}
+
+// installed returns the configuration of the service's directory, and the service, which
+// must be installed.
+func (w where) installed(c *Context) (config.Config, management, error) {
+	if inside() {
+		return config.Config{}, management{}, errStopInside
+	}
+	if _, err := w.enter(); err != nil {
+		return config.Config{}, management{}, err
+	}
+	cfg, err := c.Config()
+	if err != nil {
+		return cfg, management{}, err
+	}
+	manager := w.manager()
+	if err := manager.Available(c.Context); err != nil {
+		return cfg, management{}, err
+	}
+	managed, err := managedBy(c.Context, manager, cfg.StateDir)
+	if err == nil && managed.Controller == nil {
+		err = fmt.Errorf("there is no service of the gateway whose state is in %s; `bareclaw service install` installs it", cfg.StateDir)
+	}
+	return cfg, managed, err
+}
+
+// startService starts a service in one way or another, unless a gateway that is not the
+// service's is in its way, and says which process that has made.
+func (c *Context) startService(cfg config.Config, managed management, done string, start func(context.Context, service.Job) error) error {
+	h, err := statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
+	if err == nil && proc.Alive(h.PID, h.Start) && !managed.active() {
+		return fmt.Errorf("%w: pid %d, at %s; `bareclaw stop` ends it, and `bareclaw service install --take-over` has the service take its place",
+			service.ErrHeld, h.PID, h.Address)
+	}
+	wheel := spin(c.Err, "waits until the gateway serves")
+	defer wheel.end()
+	if err := start(c.Context, service.Gateway); err != nil {
+		return err
+	}
+	st, err := managed.Status(c.Context, service.Gateway, service.Spec{})
+	wheel.end()
+	if err != nil {
+		return err
+	}
+	if st.PID == 0 {
+		return errors.New("the service was started and does not run; `bareclaw logs` says why")
+	}
+	c.sayf("%s the service, pid %d.", done, st.PID)
+	return nil
+}

@@ -1,0 +1,134 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"bareclaw/core/config"
+	"bareclaw/internal/cli/doctor"
+	"bareclaw/internal/plain"
+)
+
+const installClaude = "install Claude Code with `npm install -g @anthropic-ai/claude-code`, or as https://docs.claude.com/en/docs/claude-code says"
+
+// findClaude looks for the CLI, or lets go on without.
+func (w *wizard) findClaude(ctx context.Context) (Outcome, error) {
+	if w.current(varAgent) == string(config.AgentEcho) {
+		return skipped("the echo agent answers, which repeats what it is told (BARECLAW_AGENT=echo)"), nil
+	}
+	for {
+		path, byName := w.lookForClaude()
+		without := w.notClaude(ctx, path)
+		switch {
+		case ctx.Err() != nil:
+			return Outcome{}, ctx.Err()
+		case without == nil && path != "":
+			return w.haveClaude(path, byName)
+		case without != nil:
+			w.claude, _ = w.lookForClaude() // without that choice: the other steps go on with what there is
+		default:
+			without = &trouble{"Claude Code was not found; the echo agent answers until it is there. It cannot think, and says so.",
+				installClaude + "; then run this again"}
+		}
+		if w.terminal == nil {
+			return Outcome{}, without
+		}
+		if path != "" {
+			w.note("%s", plain.Line(without.why))
+		} else {
+			w.note("Claude Code was not found on the PATH or where it usually is. To get it:")
+			w.note("  %s.", installClaude)
+		}
+		answer, err := w.terminal.ask(ctx, question{
+			text: "Enter looks again, or give the path of claude, or s to go on without",
+			help: "Without Claude Code all works but thinking: the built-in echo agent repeats what it is told.",
+		})
+		switch {
+		case errors.Is(err, errSkip):
+			return Outcome{State: Skipped, Detail: without.why, Next: without.next}, nil
+		case err != nil:
+			return Outcome{}, err
+		case answer != "":
+			w.choices[varClaude] = answer
+		}
+	}
+}
+
+// notClaude says why a program that was chosen just now is another one, and takes the
+// choice back: with it saved, a gateway that works would answer nothing any more. Of what
+// was set before only the look at everything complains.
+func (w *wizard) notClaude(ctx context.Context, path string) *trouble {
+	if chosen := w.choices[varClaude]; path == "" || chosen == "" || chosen == w.set(varClaude) {
+		return nil
+	}
+	found := doctor.Claude(ctx, doctor.Options{Environ: w.Environ}, path)
+	if found.Code != "claude_broken" {
+		return nil
+	}
+	delete(w.choices, varClaude)
+	return &trouble{plain.Sentence(found.What) + " " + found.Why + " It is not taken.", "give the path of Claude Code, as `command -v claude` prints it"}
+}
+
+// haveClaude remembers the path where the name alone would not lead to it.
+func (w *wizard) haveClaude(path string, byName bool) (Outcome, error) {
+	w.claude = path
+	if !byName && w.current(varClaude) != path {
+		if err := w.choose(varClaude, path); err != nil {
+			return Outcome{}, err
+		}
+	}
+	return unchanged("found " + plain.Line(path)), nil
+}
+
+// lookForClaude returns the path of the CLI, empty if it is not found, and whether the
+// gateway finds it by the name that is set.
+func (w *wizard) lookForClaude() (path string, byName bool) {
+	name := cmp.Or(w.current(varClaude), "claude")
+	if config.Check(varClaude, name) != nil {
+		return "", false
+	}
+	if path, err := exec.LookPath(expandHome(name)); err == nil {
+		abs, err := filepath.Abs(path)
+		return abs, err == nil
+	}
+	for _, path := range usualPlaces() {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, false
+		}
+	}
+	return "", false
+}
+
+func expandHome(path string) string {
+	home, err := os.UserHomeDir()
+	if err == nil && len(path) > 1 && path[:2] == "~/" {
+		return home + path[1:]
+	}
+	return path
+}
+
+// usualPlaces lists where installers put the CLI, though it may not be on the PATH.
+func usualPlaces() []string {
+	var dirs []string
+	if prefix := os.Getenv("NPM_CONFIG_PREFIX"); prefix != "" {
+		dirs = append(dirs, filepath.Join(prefix, "bin"))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		for _, sub := range []string{".local/bin", ".claude/local", ".claude/bin", ".npm-global/bin", ".npm/bin", ".npm-packages/bin", ".bun/bin", ".volta/bin", "node_modules/.bin"} {
+			dirs = append(dirs, filepath.Join(home, sub))
+		}
+		for _, pattern := range []string{".nvm/versions/node/*/bin", ".local/share/fnm/node-versions/*/installation/bin"} {
+			versions, _ := filepath.Glob(filepath.Join(home, pattern)) // fails for bad patterns only
+			dirs = append(dirs, versions...)
+		}
+	}
+	dirs = append(dirs, "/usr/local/bin", "/opt/homebrew/bin")
+	for i := range dirs {
+		dirs[i] = filepath.Join(dirs[i], "claude")
+	}
+	return dirs
+}

@@ -1,0 +1,215 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"bareclaw/core/config"
+	"bareclaw/heartbeat"
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/plain"
+)
+
+// The answers to the question for the heartbeat, on the command line too.
+const (
+	HeartbeatYes    = "yes"
+	HeartbeatNo     = "no"
+	HeartbeatRevive = "revive"
+)
+
+// adoptHeartbeat has the settings say nothing else than --heartbeat: as was agreed, or
+// the heartbeat that asks nothing.
+func (w *wizard) adoptHeartbeat() {
+	set := config.Heartbeat(w.current(varHeartbeat))
+	switch {
+	case w.Heartbeat == HeartbeatRevive:
+		w.choices[varHeartbeat] = string(config.HeartbeatRevive)
+	case w.Heartbeat != "" && set != "" && set != config.HeartbeatAuto:
+		w.choices[varHeartbeat] = string(config.HeartbeatAuto)
+	}
+}
+
+// offerHeartbeat installs the heartbeat if the user agrees to it, or has agreed before.
+// Claude is asked by it at the user's cost, so that nothing else counts as a yes.
+func (w *wizard) offerHeartbeat(ctx context.Context) (Outcome, error) {
+	cfg, err := w.load()
+	if err != nil {
+		return skipped("the gateway would not start: " + plain.Line(err.Error())), nil
+	}
+	if w.Heartbeat == HeartbeatNo {
+		return w.declineHeartbeat(ctx, cfg)
+	}
+	switch {
+	case cfg.Heartbeat == config.HeartbeatOff:
+		return skipped("BARECLAW_HEARTBEAT is off"), nil
+	case w.claude == "" || cfg.Agent == config.AgentEcho:
+		return skipped("the echo agent answers, which has nothing to look after"), nil
+	}
+	name := string(w.Service.System())
+	if err := w.Service.Available(ctx); err != nil {
+		return w.cannotBeat(name + " would call it, and does not answer")
+	}
+	spec, err := w.makeSpec(cfg)
+	if err != nil {
+		return w.cannotBeat("it cannot be a job of " + name + ": " + plain.Text(err.Error()))
+	}
+	status := heartbeat.Look(ctx, cfg, w.Service, w.request(cfg))
+	if status.Other != "" && w.Heartbeat == "" {
+		return skipped("the one that is installed looks after the gateway whose state is in " + status.Other), nil
+	}
+	consent := w.knownConsent(cfg, &status)
+	switch consent {
+	case heartbeat.ConsentNo:
+		return unchanged("not wanted, as you said before; `bareclaw heartbeat install` installs it"), nil
+	case heartbeat.ConsentNone:
+		if w.terminal == nil {
+			return Outcome{State: Skipped, Detail: "nobody has agreed to it", Next: "choose with --heartbeat=yes, revive or no: see `bareclaw init --help`"}, nil
+		}
+		if consent, err = w.askHeartbeat(ctx, cfg); err != nil {
+			return Outcome{}, err
+		}
+	}
+	if consent == heartbeat.ConsentNo {
+		return w.declineHeartbeat(ctx, cfg)
+	}
+	return w.installHeartbeat(ctx, cfg, spec, consent)
+}
+
+// cannotBeat is the outcome where the heartbeat cannot be installed, which fails only
+// somebody who asked for it.
+func (w *wizard) cannotBeat(why string) (Outcome, error) {
+	if w.Heartbeat != "" {
+		return Outcome{}, &trouble{"the heartbeat was not installed: " + why, "see `bareclaw heartbeat status`"}
+	}
+	return skipped(why), nil
+}
+
+// knownConsent returns what the user has said already: on the command line, by a
+// setting, in an earlier run, or by an installation of an older version.
+func (w *wizard) knownConsent(cfg config.Config, s *heartbeat.Status) heartbeat.Consent {
+	switch {
+	case w.Heartbeat == HeartbeatYes || w.Heartbeat == "" && cfg.Heartbeat == config.HeartbeatOn:
+		return heartbeat.ConsentAsk
+	case w.Heartbeat == HeartbeatRevive || cfg.Heartbeat == config.HeartbeatRevive && s.Consent != heartbeat.ConsentNo:
+		return heartbeat.ConsentRevive
+	case s.Consent == heartbeat.ConsentNone && s.Installed:
+		return heartbeat.ConsentAsk
+	}
+	return s.Consent
+}
+
+// askHeartbeat asks which heartbeat is wanted, and says what each does and costs.
+func (w *wizard) askHeartbeat(ctx context.Context, cfg config.Config) (heartbeat.Consent, error) {
+	tells := "is kept on the channel " + heartbeat.Channel
+	if to := cfg.HeartbeatNotify; to != "" {
+		tells = "is sent to " + plain.Line(to)
+	}
+	w.note("%s can look after the gateway every %s:", w.Service.System(), heartbeat.Short(cfg.HeartbeatInterval))
+	w.note("y: the gateway is started if it is down, and Claude is asked whether anything needs attention. What Claude finds %s.", tells)
+	w.note("   %s", w.heartbeatCost(cfg.HeartbeatInterval))
+	w.note("r: the gateway is started if it is down. Claude is not asked, and it costs nothing (BARECLAW_HEARTBEAT=revive).")
+	w.note("n: no heartbeat, and no later start of the gateway installs one.")
+	for {
+		answer, err := w.terminal.ask(ctx, question{text: "Install the heartbeat?", has: "y/r/N",
+			help: "`bareclaw heartbeat status` shows what it found and what it cost, `bareclaw heartbeat uninstall` takes it back, and `bareclaw heartbeat install` installs it later."})
+		if err != nil {
+			return heartbeat.ConsentNone, err
+		}
+		switch strings.ToLower(answer) {
+		case "y", "yes":
+			return heartbeat.ConsentAsk, nil
+		case "r", "revive":
+			return heartbeat.ConsentRevive, nil
+		case "", "n", "no":
+			return heartbeat.ConsentNo, nil
+		}
+		w.note("Please answer y, r or n.")
+	}
+}
+
+// heartbeatCost estimates what a heartbeat that asks Claude costs from what the first
+// message did: a tick begins with a fresh session too.
+func (w *wizard) heartbeatCost(interval time.Duration) string {
+	const day, month = 24 * time.Hour, 30 * 24 * time.Hour
+	if w.firstCost <= 0 {
+		return "What a question costs is not known yet: see `bareclaw heartbeat status` after the first ones. On a subscription they count against its limits."
+	}
+	return fmt.Sprintf("It costs about %s a day, %s a month: the first message cost %s by Claude's own figure, and a question in which Claude has to look into something costs more. "+
+		"With an API key that is billed; on a subscription it counts against its limits instead.",
+		dollars(w.firstCost*float64(day)/float64(interval)), dollars(w.firstCost*float64(month)/float64(interval)), dollars(w.firstCost))
+}
+
+// dollars is an amount as precise as an estimate can be: two digits that count.
+func dollars(usd float64) string {
+	switch {
+	case usd < 0.001:
+		return "less than $0.001"
+	case usd < 0.1:
+		return fmt.Sprintf("$%.3f", usd)
+	case usd < 10:
+		return fmt.Sprintf("$%.2f", usd)
+	}
+	return fmt.Sprintf("$%.0f", usd)
+}
+
+// declineHeartbeat records the no, and takes out a heartbeat that is installed.
+func (w *wizard) declineHeartbeat(ctx context.Context, cfg config.Config) (Outcome, error) {
+	before, err := heartbeat.ReadConsent(cfg.StateDir)
+	if err := errors.Join(err, heartbeat.SaveConsent(cfg.StateDir, heartbeat.ConsentNo)); err != nil {
+		return Outcome{}, err
+	}
+	if w.Service.Available(ctx) == nil {
+		status := heartbeat.Look(ctx, cfg, w.Service, w.request(cfg))
+		if status.Installed && status.Other == "" {
+			did, err := w.Service.Uninstall(ctx, service.Heartbeat)
+			w.noteAll(did)
+			if err != nil {
+				return Outcome{}, &trouble{"the heartbeat was not uninstalled: " + plain.Line(err.Error()), "bareclaw heartbeat uninstall"}
+			}
+			return done("the heartbeat was uninstalled"), nil
+		}
+	}
+	const detail = "no heartbeat, as you said; `bareclaw heartbeat install` installs it"
+	if before == heartbeat.ConsentNo {
+		return unchanged(detail), nil
+	}
+	return done(detail), nil
+}
+
+// installHeartbeat records what the user has agreed to, and has the service manager call
+// the ticks. A heartbeat that asks nothing is a setting too, where the gateway reads the
+// file of the settings.
+func (w *wizard) installHeartbeat(ctx context.Context, cfg config.Config, spec service.Spec, consent heartbeat.Consent) (Outcome, error) {
+	if consent == heartbeat.ConsentRevive && cfg.Heartbeat == config.HeartbeatAuto && w.isRead() {
+		if err := w.choose(varHeartbeat, string(config.HeartbeatRevive)); err != nil {
+			return Outcome{}, err
+		}
+		if _, err := w.write(); err != nil {
+			return Outcome{}, err
+		}
+	}
+	if err := heartbeat.SaveConsent(cfg.StateDir, consent); err != nil {
+		return Outcome{}, err
+	}
+	before, err := w.Service.Status(ctx, service.Heartbeat, spec)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("ask %s for the heartbeat: %w", w.Service.System(), err)
+	}
+	did, err := w.Service.Install(ctx, service.Heartbeat, spec)
+	w.noteAll(did)
+	if err != nil {
+		return Outcome{}, &trouble{"the heartbeat was not installed: " + plain.Line(err.Error()), "bareclaw heartbeat install"}
+	}
+	does := "asks Claude and looks after the gateway"
+	if consent == heartbeat.ConsentRevive {
+		does = "looks after the gateway and asks Claude nothing"
+	}
+	detail := fmt.Sprintf("%s calls the heartbeat every %s, which %s", w.Service.System(), heartbeat.Short(cfg.HeartbeatInterval), does)
+	if before.Installed && before.Current && before.Active {
+		return unchanged(detail), nil
+	}
+	return done(detail), nil
+}

@@ -1,0 +1,87 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"bareclaw/core/config"
+	"bareclaw/internal/cli/doctor"
+)
+
+// checkLogin has claude answer once.
+func (w *wizard) checkLogin(ctx context.Context) (Outcome, error) {
+	switch {
+	case w.claude == "":
+		return skipped("there is no claude to ask"), nil
+	case w.NoTurn:
+		return skipped("as asked (--no-turn)"), nil
+	}
+	if w.terminal != nil {
+		ask, err := w.terminal.confirm(ctx, "Ask Claude one small question, to see that it is logged in?", "It is one call of the model, with your login. Nothing of it is kept.")
+		if errors.Is(err, errSkip) || err == nil && !ask {
+			return skipped("not asked"), nil
+		}
+		if err != nil {
+			return Outcome{}, err
+		}
+	}
+	for {
+		w.note("Asking Claude, which takes some seconds …")
+		found := w.oneTurn(ctx)
+		if ctx.Err() != nil {
+			return Outcome{}, ctx.Err()
+		}
+		if found.Level == doctor.OK {
+			w.answered = true
+			return unchanged(found.What), nil
+		}
+		failed := Outcome{State: Failed, Detail: found.What, Next: found.Command}
+		if w.terminal == nil {
+			return failed, nil
+		}
+		w.note("%s %s", found.What, found.Why)
+		if found.Command != "" {
+			w.note(arrow+"%s", found.Command)
+		}
+		_, err := w.terminal.ask(ctx, question{text: "Enter asks again, s goes on without", help: "It can be mended later too: messages then wait until Claude is logged in."})
+		switch {
+		case errors.Is(err, errSkip):
+			return failed, nil
+		case err != nil:
+			return Outcome{}, err
+		}
+	}
+}
+
+// oneTurn has claude answer in a directory of its own, and tells of it now and then
+// while that takes long.
+func (w *wizard) oneTurn(ctx context.Context) doctor.Finding {
+	o := doctor.Options{Turn: true, Environ: w.Environ, Report: config.Report{Config: config.Config{
+		Agent: config.AgentClaude, Claude: w.claude, Model: w.current("BARECLAW_MODEL"), PassEnv: strings.Split(w.current("BARECLAW_PASS_ENV"), ","),
+	}}}
+	result := make(chan []doctor.Finding, 1)
+	begun := time.Now()
+	go func() { result <- doctor.Turn(ctx, o) }() // ends within its bound
+	for tick := time.Tick(10 * time.Second); ; {
+		select {
+		case found := <-result:
+			if len(found) == 0 {
+				return doctor.Finding{Level: doctor.Problem, What: "Claude could not be asked.", Command: "bareclaw doctor"}
+			}
+			return found[0]
+		case <-tick:
+			w.note("… still waiting (%s)", shown(time.Since(begun)))
+		}
+	}
+}
+
+// shown is a duration for people.
+func shown(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f s", d.Seconds())
+}

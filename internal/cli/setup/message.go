@@ -1,0 +1,68 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/plain"
+)
+
+// answerLimit is how long the first answer may take.
+const answerLimit = 2 * time.Minute
+
+// firstMessage has the gateway answer once, and say in Telegram that it is there.
+func (w *wizard) firstMessage(ctx context.Context) (Outcome, error) {
+	switch {
+	case !w.running:
+		return skipped("the gateway does not run"), nil
+	case w.NoTurn:
+		return skipped("as asked (--no-turn)"), nil
+	}
+	cfg, err := w.load()
+	if err != nil {
+		return Outcome{}, err
+	}
+	gateway := client.Local(cfg)
+	if w.newOwner != 0 {
+		to := map[string]string{"channel": "tg-" + strconv.FormatInt(w.newOwner, 10), "text": "I'm here. Say something."}
+		if err := gateway.Do(ctx, "POST", "/send", to, nil); err != nil && ctx.Err() == nil {
+			w.note("Nothing could be sent to Telegram: %s", plain.Line(err.Error()))
+		}
+	}
+	const text = "Hello! Say in one short sentence that you are there."
+	w.note("> %s", text)
+	var answer struct {
+		Text    string  `json:"text"`
+		IsError bool    `json:"is_error"`
+		CostUSD float64 `json:"cost_usd"`
+		Notices []struct {
+			Code string `json:"code"`
+		} `json:"notices"`
+	}
+	limited, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	begun := time.Now()
+	if err := gateway.Do(limited, "POST", "/message", map[string]string{"channel": "init", "text": text}, &answer); err != nil {
+		return Outcome{}, &trouble{"no answer came: " + plain.Line(err.Error()), "see `bareclaw status`: the message may still be answered"}
+	}
+	took := shown(time.Since(begun))
+	if answer.IsError {
+		return Outcome{}, &trouble{"the message failed: " + plain.Line(answer.Text), "mend that, then: bareclaw send init hello"}
+	}
+	w.answered = w.answered || len(answer.Notices) == 0 // which the echo agent's answers have
+	w.firstCost = answer.CostUSD
+	w.note("< %s", plain.Line(shorten(answer.Text)))
+	return done(fmt.Sprintf("answered in %s", took)), nil
+}
+
+// shorten keeps the beginning of a long text.
+func shorten(s string) string {
+	const enough = 500
+	if r := []rune(s); len(r) > enough {
+		return string(r[:enough]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,59 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"bareclaw/internal/proc"
+	"bareclaw/internal/statelock"
+)
+
+// checkPort returns why the gateway could not listen on a port, nil if it could or
+// does already.
+func (w *wizard) checkPort(port string) error {
+	address := net.JoinHostPort(w.host(), port)
+	l, err := net.Listen("tcp", address)
+	if err == nil {
+		return l.Close()
+	}
+	if h, ok := w.holder(); ok && h.Address == address {
+		return nil
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return &trouble{"port " + port + " is in use by another program", "choose another with --port " + freePort(w.host(), port) + ", or end that program"}
+	}
+	return &trouble{fmt.Sprintf("the gateway could not listen on %s: %v", address, err), "choose another port with --port"}
+}
+
+// holder returns the gateway that runs on the state directory that is set, and false
+// if there is none.
+func (w *wizard) holder() (statelock.Holder, bool) {
+	dir := w.stateDir()
+	h, err := statelock.Read(filepath.Join(dir, statelock.Name))
+	return h, err == nil && !h.Ended && proc.Alive(h.PID, h.Start)
+}
+
+// freePort returns a port after the given one that is free now.
+func freePort(host, after string) string {
+	n, _ := strconv.Atoi(after)
+	for port := n + 1; port < min(n+100, 65536); port++ {
+		if l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port))); err == nil {
+			_ = l.Close()
+			return strconv.Itoa(port)
+		}
+	}
+	return "0"
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}

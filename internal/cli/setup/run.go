@@ -1,0 +1,236 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/detached"
+	"bareclaw/internal/logfile"
+	"bareclaw/internal/plain"
+)
+
+// readyLimit is how long the gateway may take until it serves.
+const readyLimit = 30 * time.Second
+
+// health is what is needed of GET /health.
+type health struct {
+	PID       int       `json:"pid"`
+	Ready     bool      `json:"ready"`
+	StartedAt time.Time `json:"started_at"`
+}
+
+// keepRunning has the service manager keep the gateway running, or starts it, and
+// waits until it serves.
+func (w *wizard) keepRunning(ctx context.Context) (Outcome, error) {
+	if w.portTaken {
+		return skipped("the gateway could not listen on its port"), nil
+	}
+	cfg, err := w.load()
+	if err != nil {
+		return Outcome{}, &trouble{"the gateway would not start: " + plain.Line(err.Error()), "mend that in " + w.path + " and run this again"}
+	}
+	if w.NoService {
+		return w.startAlone(ctx, cfg)
+	}
+	if err := w.Service.Available(ctx); err != nil {
+		w.note("%s", plain.Sentence(err.Error()))
+		return w.startAlone(ctx, cfg)
+	}
+	return w.install(ctx, cfg)
+}
+
+// install has the service manager run the gateway.
+func (w *wizard) install(ctx context.Context, cfg config.Config) (Outcome, error) {
+	name := string(w.Service.System())
+	spec, err := w.makeSpec(cfg)
+	if err != nil {
+		w.note("It cannot be a service of %s: %s", name, plain.Text(err.Error()))
+		return w.startAlone(ctx, cfg)
+	}
+	status, err := w.Service.Status(ctx, service.Gateway, spec)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("ask %s for the gateway's service: %w", name, err)
+	}
+	if w.terminal != nil && !status.Installed {
+		yes, err := w.terminal.confirm(ctx, "Have "+name+" keep the gateway running?", "It starts it when you log in, and again whenever it ends. `bareclaw service uninstall` takes that back.")
+		if errors.Is(err, errSkip) || err == nil && !yes {
+			return w.startAlone(ctx, cfg)
+		}
+		if err != nil {
+			return Outcome{}, err
+		}
+	}
+	old, _ := w.ask(ctx, cfg)
+	if err := w.installGateway(ctx, spec); err != nil {
+		return Outcome{}, err
+	}
+	if err := w.awaitReady(ctx, cfg); err != nil {
+		return Outcome{}, err
+	}
+	if now, ok := w.ask(ctx, cfg); ok && w.wrote && now.PID == old.PID && now.StartedAt.Equal(old.StartedAt) {
+		return w.restart(ctx, cfg, old)
+	}
+	if status.Active && status.Current {
+		return unchanged(name + " keeps the gateway running"), nil
+	}
+	return done(name + " keeps the gateway running"), nil
+}
+
+// installGateway installs the gateway's job. One that was started in another way is
+// asked to leave, if that is wanted.
+func (w *wizard) installGateway(ctx context.Context, spec service.Spec) error {
+	did, err := w.Service.Install(ctx, service.Gateway, spec)
+	w.noteAll(did)
+	if errors.Is(err, service.ErrHeld) {
+		held := &trouble{"a gateway that was started in another way runs already", "end it (Ctrl-C in its terminal) or run `bareclaw service install --take-over`, then run this again"}
+		if w.terminal == nil {
+			return held
+		}
+		w.note("A gateway that was started in another way runs already.")
+		yes, askErr := w.terminal.confirm(ctx, "Have the service take its place?", "Its sessions go on. If it runs in a terminal, it ends there.")
+		switch {
+		case askErr != nil && !errors.Is(askErr, errSkip):
+			return askErr
+		case askErr != nil || !yes:
+			return held
+		}
+		did, err = service.TakeOver(ctx, w.Service, spec)
+		w.noteAll(did)
+	}
+	if err != nil {
+		return &trouble{plain.Line(err.Error()), "see `bareclaw service status`, or run the gateway yourself with `bareclaw serve`"}
+	}
+	return nil
+}
+
+// makeSpec gathers what the service is made of, as `bareclaw service install` has it.
+func (w *wizard) makeSpec(cfg config.Config) (service.Spec, error) {
+	if _, err := service.WorkingDir(); err != nil {
+		return service.Spec{}, err
+	}
+	var err error
+	w.spec, err = service.NewSpec(w.request(cfg))
+	return w.spec, err
+}
+
+// request is what jobs of the service manager are made of.
+func (w *wizard) request(cfg config.Config) service.Request {
+	dir, _ := service.WorkingDir() // none is refused as a directory
+	return service.Request{
+		Binary: w.Self, Dir: dir, Environ: w.daemonEnviron(), Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
+		Echo: w.claude == "", // what was found of claude has been said
+	}
+}
+
+// noteAll writes what was done, a line each.
+func (w *wizard) noteAll(did []string) {
+	for _, line := range did {
+		w.note("%s", plain.Line(line))
+	}
+}
+
+// startAlone starts the gateway in the background, where nothing else keeps it running.
+func (w *wizard) startAlone(ctx context.Context, cfg config.Config) (Outcome, error) {
+	running, isRunning := w.ask(ctx, cfg)
+	switch {
+	case isRunning && w.wrote && !w.isRead():
+		w.running = true
+		return Outcome{}, &trouble{fmt.Sprintf("the gateway that runs (pid %d) does not read %s, and goes on with its old settings", running.PID, plain.Line(w.path)),
+			"end it (`bareclaw stop`) and run this again"}
+	case isRunning && w.wrote:
+		return w.restart(ctx, cfg, running)
+	case isRunning:
+		w.running = true
+		return unchanged(fmt.Sprintf("the gateway runs already (pid %d)", running.PID)), nil
+	case w.NoStart:
+		return Outcome{State: Skipped, Detail: "the gateway does not run", Next: "start it with `bareclaw serve`"}, nil
+	}
+	if w.terminal != nil {
+		yes, err := w.terminal.confirm(ctx, "Start the gateway now, in the background?", "Nothing starts it again after the machine does. In a terminal of its own it is started by `bareclaw serve`.")
+		if errors.Is(err, errSkip) || err == nil && !yes {
+			return Outcome{State: Skipped, Detail: "the gateway does not run", Next: "start it with `bareclaw serve`"}, nil
+		}
+		if err != nil {
+			return Outcome{}, err
+		}
+	}
+	if err := w.launch(ctx, cfg); err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{State: Done, Detail: "the gateway runs in the background", Next: "nothing starts it again after the machine does: have `bareclaw serve` started when it boots"}, nil
+}
+
+// restart has a running gateway take up what was saved.
+func (w *wizard) restart(ctx context.Context, cfg config.Config, old health) (Outcome, error) {
+	if err := client.Local(cfg).Do(ctx, "POST", "/restart", nil, nil); err != nil {
+		return Outcome{}, &trouble{"the gateway runs on with its old settings: " + plain.Line(err.Error()), "restart it with `bareclaw restart`"}
+	}
+	if err := w.await(ctx, cfg, func(h health) bool { return h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)) }); err != nil {
+		return Outcome{}, err
+	}
+	return done("the gateway was restarted with the new settings"), nil
+}
+
+// ask asks the gateway how it is, and reports whether it is there.
+func (w *wizard) ask(ctx context.Context, cfg config.Config) (h health, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	err := client.Local(cfg).Do(ctx, "GET", "/health", nil, &h)
+	return h, err == nil
+}
+
+func (w *wizard) awaitReady(ctx context.Context, cfg config.Config) error {
+	return w.await(ctx, cfg, func(h health) bool { return h.Ready })
+}
+
+// await waits until the gateway is as it should be.
+func (w *wizard) await(ctx context.Context, cfg config.Config, is func(health) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for tick := time.Tick(50 * time.Millisecond); ; {
+		if h, ok := w.ask(ctx, cfg); ok && is(h) {
+			w.running = true
+			return nil
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return &trouble{fmt.Sprintf("the gateway does not serve after %s", readyLimit), "see what it says: `bareclaw logs`, or start it with `bareclaw serve`"}
+		}
+	}
+}
+
+// launch starts a gateway that outlives this program and its terminal.
+func (w *wizard) launch(ctx context.Context, cfg config.Config) error {
+	path := filepath.Join(cfg.StateDir, logfile.Name)
+	started, err := detached.Gateway{Self: w.Self, Environ: w.daemonEnviron(), Log: path}.Start()
+	if err != nil {
+		return err
+	}
+	w.launched = true
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	go func() { // ends with the gateway, or this program
+		<-started.Ended //nolint:errcheck // the log says why
+		close(ended)
+		cancel()
+	}()
+	err = w.awaitReady(ctx, cfg)
+	select {
+	case <-ended:
+		said := plain.Line(started.LastLine())
+		if said == "" { // as on a disk that is full
+			return &trouble{"the gateway ended and could not say why", "see what `bareclaw serve` says in a terminal, and `bareclaw doctor`"}
+		}
+		return &trouble{"the gateway ended: " + said, "mend that and run this again; all it said is in " + path}
+	default:
+		return err
+	}
+}

@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/money"
+	"bareclaw/internal/screen"
+	"bareclaw/internal/statelock"
+)
+
+// idleShown is how many channels that rest the status shows.
+const idleShown = 8
+
+// Status shows the gateway on one screen.
+type Status struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// An overview is what the status shows, as the gateway says it.
+type overview struct {
+	Running   bool            `json:"running"`
+	Health    json.RawMessage `json:"health,omitempty"`
+	Channels  json.RawMessage `json:"channels,omitempty"`
+	Approvals json.RawMessage `json:"approvals,omitempty"`
+	Schedules json.RawMessage `json:"schedules,omitempty"`
+	Last      *stopped        `json:"last,omitempty"`
+}
+
+// Run carries it out.
+func (s *Status) Run(c *Context) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	var o overview
+	err = c.look(gateway, &o)
+	if errors.Is(err, client.ErrUnreachable) && !inside() {
+		return c.notRunning(s.JSON, err)
+	}
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return c.document(o)
+	}
+	lines, err := c.overviewLines(&o)
+	if err != nil {
+		return err
+	}
+	return c.show(lines...)
+}
+
+// look asks the gateway for all that the status shows.
+func (c *Context) look(gateway *client.Client, o *overview) error {
+	var channels, approvals, schedules map[string]json.RawMessage
+	if err := c.get(gateway, "/health", &o.Health); err != nil {
+		return err
+	}
+	if err := c.get(gateway, "/channels", &channels); err != nil {
+		return err
+	}
+	if err := c.get(gateway, "/approvals", &approvals); err != nil {
+		return err
+	}
+	if err := c.get(gateway, "/schedules", &schedules); err != nil && !refusedAs(err, "not_found") {
+		return err
+	}
+	o.Running, o.Channels, o.Approvals, o.Schedules = true, channels["channels"], approvals["approvals"], schedules["schedules"]
+	return nil
+}
+
+// overviewLines is the screen.
+func (c *Context) overviewLines(o *overview) ([]string, error) {
+	var h client.Health
+	var channels []client.Channel
+	var approvals []client.Approval
+	var schedules []scheduleView
+	err := errors.Join(json.Unmarshal(o.Health, &h), json.Unmarshal(o.Channels, &channels), json.Unmarshal(o.Approvals, &approvals))
+	if len(o.Schedules) > 0 { // an older gateway has none
+		err = errors.Join(err, json.Unmarshal(o.Schedules, &schedules))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("understand the gateway's reply: %w", err)
+	}
+	width, _ := screen.Columns(c.Out) // also in a pipe: it is one screen, and lists have it all
+	colours, now := screen.PaletteFor(c.Out), time.Now()
+	facts := gatewayFacts(&h, c.address(), colours, now)
+	for i, line := range nextSchedules(schedules, now) {
+		name := "schedules"
+		if i > 0 {
+			name = ""
+		}
+		facts.add(text(name).painted(colours.Faint), text(line))
+	}
+	lines := facts.lines(width)
+	for _, p := range append([]string{h.Agent.Problem}, h.Problems...) {
+		lines = append(lines, problemLines(Line(p), colours, width)...)
+	}
+	lines = append(lines, "")
+	lines = append(lines, shownChannels(channels, colours, now, width)...)
+	if len(approvals) > 0 {
+		lines = append(lines, "", colours.Busy("Waits for a decision (bareclaw approvals allow|deny ID):"))
+		t := approvalTable(approvals, colours, now)
+		t.share(width)
+		lines = append(lines, t.lines(width)...)
+	}
+	return lines, nil
+}
+
+// problemLines is a problem in red; nothing if there is none.
+func problemLines(problem string, colours screen.Palette, width int) []string {
+	if problem == "" {
+		return nil
+	}
+	mark := "! "
+	lines := screen.Wrap(problem, width-len(mark))
+	for i := range lines {
+		lines[i], mark = colours.Bad(mark+lines[i]), "  "
+	}
+	return lines
+}
+
+// gatewayFacts is what there is to say of the gateway as a whole.
+func gatewayFacts(h *client.Health, address string, colours screen.Palette, now time.Time) *table {
+	t := &table{}
+	add := func(name, value string, paint func(string) string) {
+		t.add(text(name).painted(colours.Faint), text(value).painted(paint))
+	}
+	state := colours.Good
+	if h.Status != "ok" {
+		state = colours.Bad
+	}
+	add("gateway", fmt.Sprintf("%s, version %s, up %s, pid %d", h.Status, h.Version, span(milliseconds(h.UptimeMS)), h.PID), state)
+	if address != "" {
+		add("address", "http://"+address, nil)
+	}
+	agent := unless(h.Agent.Problem == "", colours.Bad)
+	add("agent", strings.TrimSpace(h.Agent.Kind+" "+h.Agent.Path), agent)
+	sessions := fmt.Sprintf("%d of at most %d", h.Hosts.Alive, h.Hosts.Limit)
+	if h.Spares.Wanted > 0 {
+		sessions += fmt.Sprintf(", %d of %d spare", h.Spares.Ready, h.Spares.Wanted)
+	}
+	add("sessions", sessions, nil)
+	today := dollars(h.Spending.SpentUSD)
+	if h.Spending.LimitUSD > 0 {
+		spent, limit := money.OfLimit(h.Spending.SpentUSD, h.Spending.LimitUSD)
+		today = spent + " of " + limit
+	}
+	add("cost today", today, unless(h.Spending.LimitUSD == 0 || h.Spending.SpentUSD < h.Spending.LimitUSD, colours.Bad))
+	if h.Ledger != nil {
+		add("messages", fmt.Sprintf("%d accepted, %d failed, %d open", h.Ledger.Accepted, h.Ledger.Failed, h.Ledger.Waiting),
+			unless(h.Ledger.Balanced, colours.Bad))
+	}
+	if tg := h.Telegram; tg != nil {
+		says := "not connected"
+		if tg.Ready {
+			says = "@" + tg.Bot + ", heard of " + ago(tg.LastPoll, now)
+		}
+		says += fmt.Sprintf(", %s pending", counted(tg.Pending, "delivery"))
+		if tg.Failed > 0 {
+			says += fmt.Sprintf(", %d given up", tg.Failed)
+		}
+		add("telegram", says, unless(tg.Ready, colours.Bad))
+	}
+	return t
+}
+
+// unless is the colour of a fact: none if all is well.
+func unless(well bool, colour func(string) string) func(string) string {
+	if well {
+		return nil
+	}
+	return colour
+}
+
+// shownChannels shows all channels that are at something, and the last ones used of
+// those that rest.
+func shownChannels(all []client.Channel, colours screen.Palette, now time.Time, width int) []string {
+	if len(all) == 0 {
+		return []string{"No channel yet."}
+	}
+	slices.SortStableFunc(all, func(a, b client.Channel) int { return b.LastAt.Compare(a.LastAt) })
+	var shown, resting []client.Channel
+	for _, ch := range all {
+		if ch.State == "idle" && ch.Waiting == 0 && ch.Approvals == 0 {
+			resting = append(resting, ch)
+		} else {
+			shown = append(shown, ch)
+		}
+	}
+	more := max(0, len(resting)-idleShown)
+	shown = append(shown, resting[:len(resting)-more]...)
+	lines := channelTable(shown, colours, now).lines(width)
+	if more > 0 {
+		lines = append(lines, colours.Faint(fmt.Sprintf("… and %d more at rest: bareclaw channels", more)))
+	}
+	return lines
+}
+
+// address returns where the running gateway listens, empty if that is not known: a
+// session does not know its gateway's state directory.
+func (c *Context) address() string {
+	h, err := c.holder()
+	if err != nil {
+		return ""
+	}
+	return Line(h.Address)
+}
+
+// holder returns what the lock file says of the gateway that runs, or was the last.
+func (c *Context) holder() (statelock.Holder, error) {
+	if inside() {
+		return statelock.Holder{}, errors.New("the gateway's state directory is not known in a session")
+	}
+	cfg, err := c.Config()
+	if err != nil {
+		return statelock.Holder{}, err
+	}
+	return statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
+}

@@ -1,0 +1,316 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"bareclaw/core/config"
+	"bareclaw/heartbeat"
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/filelock"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/statelock"
+	"bareclaw/sessionhost"
+)
+
+const (
+	// stopLook is how often stop looks whether the gateway has ended.
+	stopLook = 20 * time.Millisecond
+	// stopProgress is how often stop says that the gateway has not ended.
+	stopProgress = 5 * time.Second
+)
+
+// ErrNotRunning is in the error of a command for which a gateway must run.
+var ErrNotRunning = errors.New("no gateway runs here")
+
+var errStopInside = errors.New("this is for people: the gateway is not stopped from within one of its sessions. Run it in a terminal of your own")
+
+// Stop ends the gateway.
+type Stop struct{ stopFlags }
+
+// stopFlags say how a gateway is ended.
+type stopFlags struct {
+	Sessions bool `help:"End the sessions too: every claude, and what it has started."`
+	Now      bool `help:"Kill the gateway, as where it hangs, and wait for no request. What was accepted is kept."`
+	JSON     bool `name:"json" help:"Print JSON."`
+}
+
+// Help is shown below the summary.
+func (*Stop) Help() string {
+	return "Where a service manager runs the gateway, that is told to stop it. Sessions go on unless --sessions is given, and the next gateway takes them up. " +
+		"The heartbeat leaves the gateway down until you start it, or the machine boots."
+}
+
+// Run carries it out.
+func (s *Stop) Run(c *Context) error {
+	if inside() {
+		return errStopInside
+	}
+	cfg, err := c.Config()
+	if err != nil {
+		return err
+	}
+	managed, err := managedBy(c.Context, service.Local(), cfg.StateDir)
+	if err != nil {
+		return err
+	}
+	return c.stop(cfg, managed, s.stopFlags)
+}
+
+// A management is the service of a gateway. Its zero value is none.
+type management struct {
+	service.Controller
+	status service.Status
+}
+
+// active reports whether the service runs, or is about to, as after a crash.
+func (m management) active() bool {
+	return m.Controller != nil && (m.status.Active || m.status.PID > 0 || strings.HasPrefix(m.status.State, "activating"))
+}
+
+// startCommand is what starts the gateway.
+func (m management) startCommand() string {
+	if m.Controller != nil {
+		return "bareclaw service start"
+	}
+	return "bareclaw serve"
+}
+
+// managedBy returns the service of the gateway with that state directory, if the manager
+// answers and has one.
+func managedBy(ctx context.Context, manager service.Controller, stateDir string) (management, error) {
+	if manager.Available(ctx) != nil {
+		return management{}, nil //nolint:nilerr // it runs nothing then
+	}
+	st, err := manager.Status(ctx, service.Gateway, service.Spec{})
+	if err != nil {
+		return management{}, fmt.Errorf("ask %s for the gateway's service: %w", manager.System(), err)
+	}
+	if !st.Installed || heartbeat.Elsewhere(st, stateDir) != "" {
+		return management{}, nil
+	}
+	return management{manager, st}, nil
+}
+
+// A stopReport is what a stop has done.
+type stopReport struct {
+	Running  bool           `json:"running"`           // a gateway ran
+	PID      int            `json:"pid,omitempty"`     // of that gateway, where it is known
+	Service  service.System `json:"service,omitempty"` // that has stopped it
+	Ended    int            `json:"sessions_ended"`
+	Kept     int            `json:"sessions_kept"`
+	TookMS   int64          `json:"took_ms"`
+	StartCmd string         `json:"start_command"`
+}
+
+// stop ends the gateway of a configuration, and says what it did. That a person wants this
+// is noted first: otherwise a heartbeat that comes meanwhile would start another gateway.
+func (c *Context) stop(cfg config.Config, managed management, flags stopFlags) error {
+	began := time.Now()
+	if info, err := os.Stat(cfg.StateDir); err == nil && info.IsDir() {
+		if err := statelock.MarkStopped(cfg.StateDir); err != nil {
+			return err
+		}
+	}
+	s := &stopping{c: c, stateDir: cfg.StateDir, managed: managed, flags: flags}
+	r := stopReport{StartCmd: managed.startCommand()}
+	if err := s.run(&r); err != nil {
+		// Who no longer waits has not changed their mind, and what is down was to be.
+		if !errors.Is(err, context.Canceled) && statelock.Held(cfg.StateDir) {
+			err = errors.Join(err, statelock.ClearStopped(cfg.StateDir))
+		}
+		return err
+	}
+	if err := noteDown(cfg.StateDir, r.Running); err != nil {
+		return err
+	}
+	r.TookMS = time.Since(began).Milliseconds()
+	var err error
+	if flags.JSON {
+		err = c.document(r)
+	} else {
+		err = c.show(r.lines()...)
+	}
+	if err == nil && !r.Running && r.Ended == 0 {
+		return fmt.Errorf("%w; its state directory is %s", ErrNotRunning, cfg.StateDir)
+	}
+	return err
+}
+
+// noteDown notes once more that a person has stopped the gateway. A service manager may have
+// started it anew before it was told to stop it, as for a connection to a socket that it
+// holds, and a gateway that starts forgets the note.
+func noteDown(stateDir string, ran bool) error {
+	if _, noted := statelock.StoppedAt(stateDir); noted || !ran || statelock.Held(stateDir) {
+		return nil
+	}
+	return statelock.MarkStopped(stateDir)
+}
+
+// lines says what was done.
+func (r *stopReport) lines() (lines []string) {
+	if r.Running {
+		line := "Stopped the gateway"
+		if r.PID > 0 {
+			line += fmt.Sprintf(" (pid %d)", r.PID)
+		}
+		if r.Service != "" {
+			line += " through " + string(r.Service)
+		}
+		lines = append(lines, line+" in "+span(milliseconds(r.TookMS))+".")
+	}
+	if r.Ended > 0 {
+		lines = append(lines, "Ended "+counted(r.Ended, "session")+".")
+	}
+	if r.Kept > 0 {
+		lines = append(lines, counted(r.Kept, "session")+" kept for the next gateway; `bareclaw stop --sessions` ends what is left.")
+	}
+	return append(lines, "It stays down until you start it, with `"+r.StartCmd+"`, or the machine boots.")
+}
+
+// A stopping is one run of stop.
+type stopping struct {
+	c        *Context
+	stateDir string
+	managed  management
+	flags    stopFlags
+}
+
+func (s *stopping) run(r *stopReport) error {
+	wheel := spin(s.c.Err, "waits until the gateway has ended")
+	defer wheel.end()
+	defer s.tellProgress(wheel)()
+	h, alive := s.holder()
+	r.Running = alive || s.managed.active() || statelock.Held(s.stateDir)
+	if alive {
+		r.PID = h.PID
+	}
+	if s.managed.active() {
+		r.Service = s.managed.System()
+	}
+	before, err := sessionhost.Inspect(s.stateDir)
+	if err != nil {
+		return err
+	}
+	if err := s.end(); err != nil {
+		return err
+	}
+	if s.flags.Sessions {
+		wheel.show("waits until the sessions have ended")
+		if err := sessionhost.EndAll(s.c.Context, s.stateDir); err != nil {
+			return fmt.Errorf("end the sessions: %w", err)
+		}
+		r.Ended = len(before.Live) + len(before.Lost)
+		return nil
+	}
+	r.Kept = len(before.Live)
+	return nil
+}
+
+// end ends the gateway and returns when nobody has its state directory any more.
+func (s *stopping) end() error {
+	ctx := s.c.Context
+	stopService := func() error {
+		if s.managed.Controller == nil {
+			return nil
+		}
+		return s.managed.Stop(ctx, service.Gateway)
+	}
+	switch {
+	case s.flags.Now:
+		stopped := make(chan error, 1)
+		go func() { stopped <- stopService() }() // ends with the service, or with ctx
+		if err := errors.Join(s.signalAll(syscall.SIGKILL), <-stopped); err != nil {
+			return err
+		}
+		return s.signalAll(syscall.SIGKILL)
+	case s.flags.Sessions: // a service manager would leave the sessions
+		if err := s.signalAll(syscall.SIGINT); err != nil {
+			return err
+		}
+	}
+	if err := stopService(); err != nil {
+		return err
+	}
+	return s.signalAll(syscall.SIGTERM)
+}
+
+// signalAll sends a signal to the gateway, and to another one that has taken over from it
+// meanwhile, and returns when nobody has the state directory. While another stop waits for
+// the gateway's end only SIGKILL is sent: told twice, the gateway ends without an answer to
+// whoever waits for one, and with the status of a failure.
+func (s *stopping) signalAll(sig syscall.Signal) error {
+	turn, err := os.Open(s.stateDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("stop the gateway: %w", err)
+	}
+	defer func() { _ = turn.Close() }()
+	look := time.NewTicker(stopLook)
+	defer look.Stop()
+	told := map[proc.Process]bool{}
+	for first := false; ; {
+		first = first || !errors.Is(filelock.Try(turn), filelock.ErrHeld)
+		h, alive := s.holder()
+		if p := (proc.Process{PID: h.PID, Start: h.Start}); alive && !told[p] && (first || sig == syscall.SIGKILL) {
+			told[p] = true
+			if err := proc.Signal(p.PID, p.Start, sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				return fmt.Errorf("stop the gateway: %w", err)
+			}
+		}
+		if !alive && !statelock.Held(s.stateDir) {
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-s.c.Context.Done():
+			return fmt.Errorf("wait until the gateway has ended: %w", context.Cause(s.c.Context))
+		}
+	}
+}
+
+// holder returns the gateway that has the state directory, and whether that is alive.
+func (s *stopping) holder() (statelock.Holder, bool) {
+	h, err := statelock.Read(filepath.Join(s.stateDir, statelock.Name))
+	return h, err == nil && h.PID > 0 && proc.Alive(h.PID, h.Start)
+}
+
+// tellProgress says again and again that the gateway has not ended, where no spinner shows
+// it, until the function that it returns is called.
+func (s *stopping) tellProgress(wheel *spinner) (end func()) {
+	if wheel.visible() {
+		return func() {}
+	}
+	began, done := time.Now(), make(chan struct{})
+	ended := make(chan struct{})
+	go func() { // ends with done
+		defer close(ended)
+		tick := time.NewTicker(stopProgress)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			advice := ""
+			if !s.flags.Now {
+				advice = "; `bareclaw stop --now` kills it"
+			}
+			s.c.tell("bareclaw: still waiting for the gateway to end, %s so far%s", age(began, time.Now()), advice)
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}

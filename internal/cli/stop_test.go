@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+
+	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/statelock"
+)
+
+// A stopper is the service manager of a gateway, of which only Stop is called.
+type stopper struct {
+	service.Controller
+	stop func() error
+}
+
+func (s stopper) System() service.System                  { return service.Systemd }
+func (s stopper) Stop(context.Context, service.Job) error { return s.stop() }
+
+// TestStopNote: what a person has stopped stays noted as long as it is down, whatever else
+// went wrong, and a gateway that goes on is not noted.
+func TestStopNote(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("the job failed")
+	for name, c := range map[string]struct {
+		stop func(dir string) error
+		runs bool // when stop returns
+		want bool
+	}{
+		"stopped":                {func(string) error { return nil }, false, true},
+		"started anew meanwhile": {statelock.ClearStopped, false, true}, // as by a connection to a socket of systemd's
+		"failed, and down":       {func(string) error { return failed }, false, true},
+		"failed, and runs":       {func(string) error { return failed }, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if c.runs {
+				lock, err := statelock.Take(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer lock.Release()
+			}
+			null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = null.Close() }()
+			ctx := &Context{Context: t.Context(), Out: null, Err: null}
+			m := management{stopper{stop: func() error { return c.stop(dir) }}, service.Status{Installed: true, Active: true}}
+			err = ctx.stop(config.Config{StateDir: dir}, m, stopFlags{})
+			if _, noted := statelock.StoppedAt(dir); noted != c.want {
+				t.Errorf("noted: %v, want %v; the stop returns %v", noted, c.want, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/statelock"
+)
+
+// A stopped is what is known of the last gateway when none is reached.
+type stopped struct {
+	PID       int        `json:"pid,omitempty"`
+	StartedAt *time.Time `json:"started_at,omitempty"`
+	EndedAt   *time.Time `json:"ended_at,omitempty"`   // as it was told to
+	Crashed   bool       `json:"crashed"`              // it ended, and nobody had told it to
+	Hung      bool       `json:"hung"`                 // its process is there
+	StoppedAt *time.Time `json:"stopped_at,omitempty"` // when a person has stopped it; nothing but a person, or a boot, starts it
+	Log       string     `json:"log,omitempty"`
+}
+
+// notRunning says when the gateway ended and how, and returns the error of the
+// command.
+func (c *Context) notRunning(asJSON bool, why error) error {
+	cfg, err := c.Config()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(cfg.StateDir, statelock.Name)
+	last, said, err := lastGateway(path, time.Now())
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	if at, byUser := statelock.StoppedAt(cfg.StateDir); byUser && last != nil && !last.Hung {
+		last.StoppedAt, last.Crashed = &at, false
+		said = fmt.Sprintf("The gateway was stopped by you at %s, and stays down until you start it.", clock(at, time.Now()))
+	}
+	if asJSON {
+		if err := c.document(overview{Last: last}); err != nil {
+			return err
+		}
+	} else {
+		c.tell("%s", said)
+		c.tell("Its state is in %s.", Line(cfg.StateDir))
+		if last != nil && last.StoppedAt != nil {
+			managed, err := managedBy(c.Context, service.Local(), cfg.StateDir)
+			if err != nil { // whether there is a service is not known
+				c.tell("%s", Text(err))
+			}
+			c.tell("Start it with `%s`.", managed.startCommand())
+		}
+	}
+	if last == nil {
+		return &neverRan{why}
+	}
+	return why
+}
+
+// A neverRan is why no gateway is reached on a machine where none has run yet.
+type neverRan struct{ error }
+
+func (n *neverRan) Unwrap() error { return n.error }
+
+// lastGateway reads the lock file of a gateway that is not reached.
+func lastGateway(path string, now time.Time) (last *stopped, said string, err error) {
+	h, err := statelock.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "No gateway has run here yet.", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	last = &stopped{PID: h.PID, StartedAt: &h.StartedAt}
+	switch {
+	case proc.Alive(h.PID, h.Start):
+		last.Hung = true
+		return last, fmt.Sprintf("The gateway's process %d is there, since %s, but cannot be reached.", h.PID, clock(h.StartedAt, now)), nil
+	case !h.Ended:
+		last.Crashed = true
+		return last, fmt.Sprintf("The gateway that was started %s (pid %d) has crashed or was killed: it did not end as it was told to.",
+			clock(h.StartedAt, now), h.PID), nil
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, "", fmt.Errorf("look at the state directory's lock: %w", err)
+	}
+	at := st.ModTime() // it was written last when the gateway ended
+	last.EndedAt = &at
+	return last, fmt.Sprintf("The gateway has ended as it was told to, %s (it was started %s).", clock(at, now), clock(h.StartedAt, now)), nil
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/screen"
+)
+
+// Trace shows what happened to a message.
+type Trace struct {
+	ID   string `arg:"" name:"id" help:"The message's id, or the beginning of it."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Run carries it out.
+func (t *Trace) Run(c *Context) error {
+	gateway, id, err := c.atMessage(t.ID)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.get(gateway, client.MessagePath(id)+"/trace", &raw); err != nil {
+		return err
+	}
+	if t.JSON {
+		return c.document(raw)
+	}
+	var trace client.Trace
+	if err := json.Unmarshal(raw, &trace); err != nil {
+		return fmt.Errorf("understand the trace: %w", err)
+	}
+	return c.show(traceLines(&trace, screen.PaletteFor(c.Out), c.width())...)
+}
+
+// traceLines is a trace for a person: what the message is, its way, its outcome.
+func traceLines(t *client.Trace, colours screen.Palette, width int) []string {
+	m := &t.Message
+	facts := []string{m.State}
+	if t.Durations.TotalMS != nil {
+		facts = append(facts, span(milliseconds(*t.Durations.TotalMS)))
+	}
+	if m.CostUSD > 0 {
+		facts = append(facts, dollars(m.CostUSD))
+	}
+	if m.Code != "" {
+		facts = append(facts, m.Code)
+	}
+	var head table
+	head.add(text("message").painted(colours.Faint), text(m.ID))
+	head.add(text("channel").painted(colours.Faint), text(m.Channel))
+	if m.Prompt.User != "" {
+		head.add(text("from").painted(colours.Faint), text(m.Prompt.User))
+	}
+	if words := firstWords(m.Prompt); words != "" {
+		head.add(text("prompt").painted(colours.Faint), text(words))
+	}
+	head.add(text("outcome").painted(colours.Faint), text(strings.Join(facts, ", ")).painted(stateColour(colours, m.State)))
+	if m.Why != "" {
+		head.add(text("waits for").painted(colours.Faint), text(m.Why))
+	}
+	if m.RetryOf != "" {
+		head.add(text("retry of").painted(colours.Faint), text(m.RetryOf))
+	}
+	if n := len(t.Members); n > 1 {
+		head.add(text("turn").painted(colours.Faint), text(fmt.Sprintf("with %s more", counted(n-1, "message"))))
+	}
+	if m.Into != "" {
+		head.add(text("reply in").painted(colours.Faint), text(m.Into))
+	}
+	lines := append(head.lines(width), "")
+	var way table
+	for _, mark := range t.Timeline {
+		took := ""
+		if mark.TookMS > 0 {
+			took = span(milliseconds(mark.TookMS))
+		}
+		way.add(cell{fmt.Sprintf("%10s", "+"+span(milliseconds(mark.AfterMS))), colours.Faint}, text(mark.What), text(took), text(mark.Detail))
+	}
+	lines = append(lines, way.lines(width)...)
+	if said := firstOf(m.Text, m.Error); said != "" {
+		lines = append(lines, "", strings.TrimRight(Plain(said), "\n"))
+	}
+	for _, d := range t.Deliveries {
+		if d.State != "sent" {
+			lines = append(lines, "", fit(Line(fmt.Sprintf("%s to %s is %s after %s: %s", d.Kind, d.Channel, d.State, counted(d.Attempts, "attempt"), d.Error)), width))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core/ledger"
+	"bareclaw/heartbeat/program"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/statelock"
+)
+
+// Upgrade puts another program in the place of the gateway's, which goes back to the
+// old one by itself unless the new one is healthy.
+type Upgrade struct {
+	From     string `placeholder:"FILE|DIR" help:"The new program: its file, or a directory that holds a program named bareclaw, or its source, which is built."`
+	Rollback bool   `help:"Put the program back that was there before the last upgrade."`
+	Channel  string `placeholder:"CHANNEL" help:"Channel that is told what became of it; from within a session its own, if none is given."`
+}
+
+// Validate is called when the arguments have been read.
+func (u *Upgrade) Validate() error {
+	if (u.From == "") != u.Rollback {
+		return errors.New("say either --from FILE|DIR or --rollback")
+	}
+	return nil
+}
+
+const (
+	// pollUpgrade is how often the gateway is asked what became of an upgrade.
+	pollUpgrade = 300 * time.Millisecond
+	// upgradePatience is how long it may not answer meanwhile, or not know it yet.
+	upgradePatience = time.Minute
+)
+
+// Run upgrades the gateway, or where none runs the file of this program.
+func (u *Upgrade) Run(c *Context) error {
+	work, err := os.MkdirTemp("", "bareclaw-upgrade-") // private
+	if err != nil {
+		return fmt.Errorf("make room for the new program: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	file := ""
+	if !u.Rollback {
+		if file, err = program.Find(c.Context, u.From, work, c.Err); err != nil {
+			return err
+		}
+		if err = program.Check(file); err != nil {
+			return err
+		}
+		_, err = program.Ask(c.Context, file)
+		if err != nil && !errors.Is(err, fs.ErrPermission) { // nothing is started there, as below many a /tmp: where it is put it is asked again
+			return err
+		}
+	}
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	before, err := lastUpgrade(c.Context, gateway)
+	switch refusal, refused := errors.AsType[*client.Error](err); {
+	case errors.Is(err, client.ErrUnreachable):
+		return u.replace(c, gateway, file)
+	case refused && refusal.Status == http.StatusNotFound:
+		return fmt.Errorf("the gateway that runs %s is too old to be upgraded by itself: stop it, put the new program in its place, and start it", gateway.Where())
+	case err != nil:
+		return err
+	}
+	if u.Channel == "" {
+		if u.Channel, err = c.ownChannel(gateway); err != nil {
+			return err
+		}
+	}
+	c.sayf("The gateway runs; asking it to try the new program.")
+	order := map[string]any{"path": file}
+	if u.Rollback {
+		order = map[string]any{"rollback": true}
+	}
+	if u.Channel != "" {
+		order["channel"] = u.Channel
+	}
+	if err := gateway.Do(c.Context, http.MethodPost, "/upgrade", order, nil); err != nil {
+		return err
+	}
+	c.sayf("The new program takes over. It is on trial for half a minute.")
+	after, err := awaitUpgrade(c.Context, gateway, before)
+	if err != nil {
+		return err
+	}
+	if after.State == string(program.WentBack) {
+		return fmt.Errorf("the gateway went back from %s to %s: %s", Line(after.To), Line(after.From), Line(after.Reason))
+	}
+	c.sayf("Upgraded from %s to %s. `bareclaw upgrade --rollback` goes back.", Line(after.From), Line(after.To))
+	return nil
+}
+
+// sayf tells how far a command is.
+func (c *Context) sayf(format string, args ...any) {
+	_, _ = fmt.Fprintf(c.Out, format+"\n", args...) // whoever does not listen still has the exit status
+}
+
+// replace does without a gateway what it would do.
+func (u *Upgrade) replace(c *Context, gateway *client.Client, file string) error {
+	cfg, err := c.Config()
+	if err != nil {
+		return err
+	}
+	h, err := statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
+	if err == nil && proc.Alive(h.PID, h.Start) { // as where XDG_RUNTIME_DIR is another one; nothing would be tried, and nobody go back
+		return fmt.Errorf("nothing was changed: the gateway's process %d is there, and cannot be reached %s. "+
+			"Is XDG_RUNTIME_DIR here what it is there? If the gateway hangs, `bareclaw stop --now` ends it", h.PID, gateway.Where())
+	}
+	place, err := program.PlaceOf(c.Self)
+	if err != nil {
+		return err
+	}
+	release, err := place.Hold()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if u.Rollback {
+		if file, err = place.Earlier(); err != nil {
+			return err
+		}
+	}
+	sum, err := place.Bring(file)
+	if err != nil {
+		return err
+	}
+	defer place.Discard()
+	info, err := program.Ask(c.Context, place.Next())
+	if err != nil {
+		return err
+	}
+	if have, err := program.Sum(place.Path()); err != nil || have == sum {
+		return errors.Join(err, fmt.Errorf("%s is that program already, %s", place.Path(), info.Version))
+	}
+	records, err := ledger.Inspect(filepath.Join(cfg.StateDir, "ledger.db"))
+	if err == nil {
+		err = info.Reads(records.MinReader)
+	} else if errors.Is(err, os.ErrNotExist) {
+		err = nil // there is nothing that it could misread
+	}
+	if err == nil {
+		err = errors.Join(place.Keep(), place.Put())
+	}
+	if err != nil {
+		return err
+	}
+	c.sayf("No gateway runs, so nothing was tried: %s is now %s, and the one before is %s.", place.Path(), Line(info.Version), place.Old())
+	return nil
+}
+
+// upgraded is what the gateway tells of the last upgrade.
+type upgraded struct {
+	State, From, To, Reason string
+	BeganAt                 time.Time `json:"began_at"`
+}
+
+func lastUpgrade(ctx context.Context, gateway *client.Client) (u upgraded, err error) {
+	err = gateway.Do(ctx, http.MethodGet, "/upgrade", nil, &u)
+	return u, err
+}
+
+// awaitUpgrade waits until it is known what became of the upgrade after another one.
+// The gateway may not answer while one process takes over from another.
+func awaitUpgrade(ctx context.Context, gateway *client.Client, before upgraded) (upgraded, error) {
+	tick := time.NewTicker(pollUpgrade)
+	defer tick.Stop()
+	heard := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return upgraded{}, context.Cause(ctx)
+		case <-tick.C:
+		}
+		u, err := lastUpgrade(ctx, gateway)
+		if err == nil && (u.BeganAt.IsZero() || u.BeganAt.Equal(before.BeganAt)) { // a clock may have been set back since
+			err = errors.New("the gateway does not know of it")
+		}
+		switch {
+		case ctx.Err() != nil:
+		case err == nil && u.State != string(program.OnTrial):
+			return u, nil
+		case err == nil:
+			heard = time.Now()
+		case time.Since(heard) > upgradePatience:
+			return upgraded{}, fmt.Errorf("it is not known what became of the upgrade; see the log: %w", err)
+		}
+	}
+}

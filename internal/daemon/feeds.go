@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bareclaw/core"
+	"bareclaw/internal/filelock"
+)
+
+const (
+	// updatesTimeout bounds how long a client that comes back waits until the earlier
+	// process has written what that client has not seen.
+	updatesTimeout = 10 * time.Second
+	// updatesLook is how often that is looked at.
+	updatesLook = 5 * time.Millisecond
+	// updatesKept is how long the file of updates stays open: a feed that nobody listens to
+	// is kept as long.
+	updatesKept = 2 * time.Minute
+)
+
+// feedsPath is where the process of that generation leaves what it knows of the
+// streams. The name says whose it is: only the very next process can go on there.
+func (d *daemon) feedsPath(generation int64) string {
+	return filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("feeds-%d.json", generation))
+}
+
+// updatesPath is where the process of that generation leaves the updates of the streams. It
+// is locked until they are all there.
+func (d *daemon) updatesPath(generation int64) string {
+	return filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("feeds-%d.updates", generation))
+}
+
+// A savedFeeds writes what takes long of what saveFeeds leaves.
+type savedFeeds struct {
+	d       *daemon
+	feeds   *core.SavedFeeds
+	updates *os.File // nil if there is nothing to write
+}
+
+// saveFeeds leaves what clients need that connect again, but for the updates themselves,
+// which the returned value writes: the next process serves meanwhile. Without them
+// clients are told that events may be missing.
+func (d *daemon) saveFeeds() *savedFeeds {
+	s := &savedFeeds{d: d}
+	if err := s.begin(); err != nil {
+		d.log.Warn("streams cannot be resumed by the next process", "err", err)
+	}
+	return s
+}
+
+func (s *savedFeeds) begin() (err error) {
+	if s.feeds, err = s.d.manager.SaveFeeds(); err != nil || s.feeds == nil {
+		return err
+	}
+	updates, err := os.OpenFile(s.d.updatesPath(s.d.generation), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if err = filelock.Try(updates); err == nil {
+		err = os.WriteFile(s.d.feedsPath(s.d.generation), s.feeds.Index, 0o600) // not before: who finds it finds the lock
+	}
+	if err != nil {
+		_ = updates.Close()
+		return err
+	}
+	s.updates = updates
+	return nil
+}
+
+// write writes the updates, and lets the next process have them.
+func (s *savedFeeds) write() {
+	if s.updates == nil {
+		return
+	}
+	err := s.feeds.WriteUpdates(s.updates)
+	if err = errors.Join(err, s.updates.Close()); err != nil {
+		s.d.log.Warn("streams cannot be resumed by the next process", "err", err)
+	}
+}
+
+// restoreFeeds takes up what the process before this one has left, and removes it
+// with whatever older ones have.
+func (d *daemon) restoreFeeds() {
+	index, err := os.ReadFile(d.feedsPath(d.generation - 1))
+	var updates *os.File
+	if err == nil {
+		updates, err = os.Open(d.updatesPath(d.generation - 1))
+	}
+	left, _ := filepath.Glob(filepath.Join(d.cfg.RuntimeDir, "feeds-*")) // none where the directory's name is no pattern
+	for _, path := range left {
+		_ = os.Remove(path) // what stays is not asked for again
+	}
+	if err == nil {
+		time.AfterFunc(updatesKept, func() { _ = updates.Close() })
+		err = d.manager.RestoreFeeds(index, func() (*io.SectionReader, error) { return awaitUpdates(d.life, updates) })
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.log.Warn("streams of the earlier process cannot be resumed", "err", err)
+	}
+}
+
+// awaitUpdates returns the file once the earlier process does not write it any more, be it
+// that it has ended.
+func awaitUpdates(ctx context.Context, f *os.File) (*io.SectionReader, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, updatesTimeout, fmt.Errorf("the earlier process did not write them within %s", updatesTimeout))
+	defer cancel()
+	tick := time.NewTicker(updatesLook)
+	defer tick.Stop()
+	for {
+		if _, err := f.Stat(); err != nil { // it was closed
+			return nil, err
+		}
+		switch err := filelock.Try(f); {
+		case err == nil:
+			st, err := f.Stat()
+			if err != nil {
+				return nil, err
+			}
+			return io.NewSectionReader(f, 0, st.Size()), nil
+		case !errors.Is(err, filelock.ErrHeld):
+			return nil, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}

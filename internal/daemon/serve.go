@@ -1,0 +1,480 @@
+// Package daemon is the gateway process: the rooms and what ties them together.
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	sd "github.com/coreos/go-systemd/v22/daemon"
+
+	"bareclaw/adapters/httpapi"
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core"
+	"bareclaw/core/config"
+	"bareclaw/core/ledger"
+	"bareclaw/core/sessionfile"
+	"bareclaw/internal/buildinfo"
+	"bareclaw/internal/cli"
+	"bareclaw/internal/handover"
+	"bareclaw/internal/memory"
+	"bareclaw/internal/peercred"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/statelock"
+	"bareclaw/sessionhost"
+)
+
+// httpGrace is how long held requests may take to be answered at the end.
+const httpGrace = 1500 * time.Millisecond
+
+// hostsGrace is how long session hosts may take to end on a full shutdown.
+const hostsGrace = 15 * time.Second
+
+// endGrace is more than all of that takes.
+const endGrace = 30 * time.Second
+
+// EchoSubcommand is the hidden role that stands in for a missing claude.
+const EchoSubcommand = "echo-agent"
+
+// unmark starts this program anew if it was started from within a session: it is no
+// part of it, and must not end with it. What a process bears it bears for its life.
+// The gateway of that session is not its own either.
+func unmark() error {
+	err := os.Unsetenv(client.SocketVariable)
+	if os.Getenv(sessionhost.MarkerVariable) == "" {
+		return err
+	}
+	self, selfErr := os.Executable()
+	err = errors.Join(err, selfErr)
+	if err == nil {
+		err = os.Unsetenv(sessionhost.MarkerVariable)
+	}
+	if err == nil {
+		err = syscall.Exec(self, os.Args, os.Environ())
+	}
+	return fmt.Errorf("leave the session that this was started from: %w", err)
+}
+
+// Serve serves until a signal ends it, or a new process has taken over.
+func Serve() error {
+	if err := unmark(); err != nil {
+		return err
+	}
+	predecessor, err := handover.Inherited()
+	if err != nil {
+		return err
+	}
+	kept, err := keptTether()
+	if err != nil {
+		return err
+	}
+	told, err := keptSignal()
+	if err != nil {
+		return err
+	}
+	lock, err := keptLock()
+	if err != nil {
+		return err
+	}
+	d := &daemon{predecessor: predecessor, tether: kept, told: told, keptLock: lock, startedAt: time.Now(), successors: make(chan *handover.Successor, 1)}
+	d.life, d.leaving = context.WithCancel(context.Background())
+	defer d.leaving()
+	err = d.findPassed()
+	d.environ = os.Environ() // as it is before .env, for a successor
+	if err == nil {
+		err = d.serve()
+	}
+	if err != nil {
+		if predecessor != nil {
+			predecessor.Fail(err) // it is in the way of nothing when it comes too late
+		}
+		return err
+	}
+	return nil
+}
+
+// A daemon is the gateway process: the rooms and what ties them together.
+type daemon struct {
+	cfg         config.Config
+	log         *slog.Logger
+	logged      statelock.Log // where the log is kept
+	environ     []string      // of the process, without what .env adds
+	predecessor *handover.Predecessor
+	successors  chan *handover.Successor // one that could take over
+
+	self       string // path of this binary
+	agent      agent
+	generation int64
+	startedAt  time.Time
+	ready      atomic.Bool
+	onTrial    atomic.Bool     // this program was upgraded to, and may have to go again
+	life       context.Context // ends when this process leaves
+	leaving    context.CancelFunc
+
+	passed   passedSockets
+	lock     *statelock.Lock
+	keptLock *os.File // from before it started anew; nil if it did not
+	tether   tether
+	told     syscall.Signal // what it was told before it started anew; 0 if nothing
+	ledger   *ledger.Ledger
+	sessions *sessionfile.File
+	hosts    *sessionhost.Hosts
+	manager  *core.ProcessManager
+	http     *httpapi.Server
+	tcp      net.Listener
+	unix     net.Listener
+	push     core.PushRegistry
+	telegram *chats    // nil where it is off
+	watchdog *watchdog // nil where no service manager asks
+	jobs     *jobs
+
+	place   func()     // lets others replace this program again; nil unless this process has put another one in its place
+	verdict sync.Mutex // held while the record of an upgrade that is over is read, told and written
+
+	mu      sync.Mutex          // protects the fields below
+	attempt *attempt            // a restart under way
+	heir    *handover.Successor // the process it has started
+	ending  bool                // it comes too late
+	problem string              // why the last one failed
+
+	closers []func() // what open has opened, undone last first
+}
+
+func (d *daemon) apiSocket() string { return client.Socket(d.cfg) }
+
+// serve runs the gateway.
+func (d *daemon) serve() error {
+	signals := make(chan os.Signal, 4)
+	if d.told != 0 {
+		signals <- d.told
+	}
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	// Whoever read our log may go: that must not end us. (Ignored, it would be so
+	// for all that claude starts.)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	defer d.close()
+	if err := d.prepare(); err != nil {
+		return err
+	}
+	if d.predecessor != nil {
+		if err := d.predecessor.Ready(); err != nil {
+			return fmt.Errorf("take over: %w", err)
+		}
+	}
+	if err := d.open(); err != nil {
+		return err
+	}
+	failed := make(chan error, 2)
+	go func() { failed <- d.http.Serve(d.tcp) }()       // ends by Shutdown or HandOver
+	go func() { failed <- d.http.ServeLocal(d.unix) }() // likewise
+	_, _ = sd.SdNotify(false, sd.SdNotifyReady)         // does nothing where there is no systemd
+	if d.predecessor != nil {
+		if err := d.serveHeld(); err != nil {
+			return err
+		}
+	}
+	if os.Getpid() == 1 {
+		go d.reapOrphans() // ends with this process
+	}
+	d.ready.Store(true) // not before: whoever hears it finds this process by the lock file
+	d.startWatchdog()
+	d.tether.watch(managed())
+	go d.afterTrial(d.life) // ends with it
+	d.log.Info("ready", "address", "http://"+d.tcp.Addr().String(), "socket", d.apiSocket(), "agent", d.agent.kind,
+		"pid", os.Getpid(), "took", time.Since(d.startedAt))
+	d.keepHeartbeat()
+	for {
+		select {
+		case err := <-failed:
+			if err != nil {
+				return err
+			}
+		case s := <-d.successors:
+			return d.succeed(s, signals)
+		case <-d.tether.cut:
+			d.log.Warn("the process that whoever started the gateway knows of has ended: so does this one")
+			return d.end(syscall.SIGTERM)
+		case sig := <-signals:
+			if sig == syscall.SIGHUP {
+				go func() { _ = d.requestRestart(context.Background()) }() // it logs why it fails
+				continue
+			}
+			go exitOnSecond(signals)
+			return d.end(sig)
+		}
+	}
+}
+
+// reapOrphans collects what the sessions' processes leave behind where this is the first
+// process, as in a container. After a hand-over the keeper does.
+func (d *daemon) reapOrphans() {
+	if err := proc.ReapOrphans(context.Background()); err != nil {
+		d.log.Warn("processes whose parent has ended stay as zombies; start the container with an init (--init)", "err", err)
+	}
+}
+
+// end ends the gateway as it was told to, and notes that for a keeper.
+func (d *daemon) end(sig os.Signal) error {
+	told := time.Now()
+	d.log.Info("told to end", "signal", sig.String())
+	d.leaveTrial()
+	if sig == syscall.SIGINT {
+		if err := statelock.MarkStopped(d.cfg.StateDir); err != nil { // as Ctrl-C is a person's
+			d.log.Error("the heartbeat may start the gateway again", "err", err)
+		}
+		if err := d.shutdown(); err != nil {
+			return err
+		}
+	} else {
+		d.leave(httpapi.ShuttingDown)
+		d.saveFeeds().write()
+	}
+	d.closeRecords()
+	d.log.Info("ended", "took", time.Since(told))
+	return d.describe(true)
+}
+
+// exitOnSecond ends the process without waiting when it is told to end again.
+func exitOnSecond(signals <-chan os.Signal) {
+	for sig := range signals {
+		if sig != syscall.SIGHUP {
+			os.Exit(cli.ExitFailed)
+		}
+	}
+}
+
+// prepare does what can be done while a predecessor works: it reads the
+// configuration, takes the state directory, and listens.
+func (d *daemon) prepare() (err error) {
+	if d.cfg, err = config.Load(); err != nil {
+		return err
+	}
+	if d.self, err = os.Executable(); err != nil {
+		return fmt.Errorf("find this program's file: %w", err)
+	}
+	if err := d.takeState(); err != nil {
+		return err
+	}
+	d.closers = append(d.closers, d.lock.Release)
+	if d.predecessor == nil && d.keptLock == nil { // one that takes over was started by nobody
+		if err := statelock.ClearStopped(d.cfg.StateDir); err != nil {
+			return err
+		}
+	}
+	if err := cli.Unfinished(d.cfg.StateDir); err != nil {
+		return err
+	}
+	d.openLog() // not before: another gateway may have the state directory
+	for _, w := range d.cfg.Warnings() {
+		d.log.Warn("configuration", "problem", w)
+	}
+	if err := d.takeTrial(); err != nil {
+		return err
+	}
+	if d.predecessor != nil {
+		d.tether.end = d.predecessor.File(tetherFile)
+	}
+	return d.listen()
+}
+
+// takeState locks the state directory, or takes over the predecessor's lock, or its own. It
+// refuses to take over into another directory: what waits in the predecessor's would be
+// lost, with its sessions.
+func (d *daemon) takeState() (err error) {
+	f := d.keptLock
+	if d.predecessor != nil {
+		f = d.predecessor.File(lockFile)
+	}
+	if f != nil {
+		if d.lock = statelock.Inherited(f, d.cfg.StateDir); d.lock != nil {
+			return nil
+		}
+		old := filepath.Dir(openPath(f))
+		_ = f.Close()
+		if d.predecessor != nil {
+			return movedError("state", "BARECLAW_STATE_DIR", old, d.cfg.StateDir)
+		}
+	}
+	d.lock, err = statelock.Take(d.cfg.StateDir)
+	return err
+}
+
+// open opens the records and takes up what an earlier process left.
+func (d *daemon) open() (err error) {
+	if err := d.openRecords(); err != nil {
+		return err
+	}
+	d.agent = chooseAgent(d.cfg, d.self)
+	if d.agent.problem != "" {
+		d.log.Warn("agent", "problem", d.agent.problem)
+	}
+	if d.hosts, err = newHosts(d); err != nil {
+		return err
+	}
+	if err := d.hosts.KeepSpares(context.Background()); err != nil {
+		return fmt.Errorf("take over spare sessions: %w", err)
+	}
+	d.manager = core.New(core.Options{
+		Ledger: d.ledger, Agent: d.hosts, Sessions: d.sessions, Log: d.log,
+		QueueLimit: d.cfg.QueueLimit, TurnTimeout: d.cfg.Timeout,
+		StallAfter: d.cfg.StallAfter, StallAction: core.StallAction(d.cfg.StallAction),
+		IdleTimeout: d.cfg.IdleTimeout, MaxSessions: cmp.Or(d.cfg.MaxSessions, core.SessionsIn(memory.Total())),
+		TurnBudget: d.cfg.MaxBudgetUSD, DailyBudget: d.cfg.DailyBudgetUSD,
+		Approvals: core.ApprovalPolicy(d.cfg.Approvals), ApprovalTimeout: d.cfg.ApprovalTimeout,
+		Greeting: d.agent.greeting(), Deliverers: d.deliverers(),
+	})
+	d.jobs = d.newSchedules()
+	d.http = httpapi.New(httpapi.Options{
+		Core: d.manager, Push: &d.push, Schedules: d.jobs.Scheduler, Log: d.log,
+		Health: d.health, Restart: d.requestRestart, Upgrade: d.requestUpgrade, LastUpgrade: d.lastUpgrade, Peer: samePeer,
+		Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
+	})
+	go func() { // ends soon: processes are looked at, and some ended
+		if err := d.hosts.Sweep(context.Background()); err != nil {
+			d.log.Error("not everything that earlier sessions left has ended", "err", err)
+		}
+	}()
+	d.restoreFeeds()
+	if err := d.prepareTelegram(); err != nil {
+		return err
+	}
+	if err := d.manager.Recover(context.Background()); err != nil {
+		return fmt.Errorf("take up what was left: %w", err)
+	}
+	d.startTelegram()
+	d.closers = append(d.closers, d.jobs.stop)
+	d.jobs.start()
+	if d.predecessor != nil {
+		return nil // serveHeld tells when this is the daemon
+	}
+	d.sweepHeld()
+	return d.describe(false)
+}
+
+// describe writes into the lock file that this is the daemon, or was.
+func (d *daemon) describe(ended bool) error {
+	start, err := proc.StartTime(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return d.lock.Describe(statelock.Holder{PID: os.Getpid(), Start: start, Address: d.tcp.Addr().String(), StartedAt: d.startedAt, Log: d.logged, Ended: ended})
+}
+
+// openRecords opens the ledger and the session ids.
+func (d *daemon) openRecords() (err error) {
+	d.closers = append(d.closers, d.closeRecords)
+	if d.ledger, err = ledger.Open(filepath.Join(d.cfg.StateDir, "ledger.db"), d.log); err != nil {
+		return err
+	}
+	if d.generation, err = d.ledger.NextGeneration(context.Background()); err != nil {
+		return err
+	}
+	d.sessions, err = sessionfile.Open(d.cfg.SessionFile, d.log)
+	return err
+}
+
+// closeRecords closes what openRecords has opened, and may be called again.
+func (d *daemon) closeRecords() {
+	if d.ledger != nil {
+		if err := d.ledger.Close(); err != nil {
+			d.log.Error("ledger not closed cleanly", "err", err)
+		}
+	}
+	if d.sessions != nil {
+		_ = d.sessions.Close()
+	}
+}
+
+func (d *daemon) close() {
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		d.closers[i]()
+	}
+}
+
+// samePeer reports whether a connection comes from this user's own programs.
+func samePeer(c net.Conn) (ok, known bool) {
+	if u, isUnix := c.(*net.UnixConn); isUnix {
+		uid, _, err := peercred.UnixUID(u)
+		return err == nil && int(uid) == os.Getuid(), true
+	}
+	uid, known, err := peercred.TCPUID(c.LocalAddr(), c.RemoteAddr())
+	if err != nil {
+		return false, true
+	}
+	return int(uid) == os.Getuid(), known
+}
+
+// leave stops serving and leaves the session hosts at work.
+func (d *daemon) leave(why httpapi.Reason) {
+	d.log.Info("leaving", "reason", string(why))
+	d.disinherit()
+	d.leaving()
+	d.watchdog.excuse(endGrace)
+	if !d.onTrial.Load() { // then another process is the main one yet, and goes on
+		_, _ = sd.SdNotify(false, sd.SdNotifyStopping)
+	}
+	d.cut(why)
+	d.jobs.stop()
+	d.telegram.stop()
+	d.telegram.close()
+	d.manager.Detach()
+	d.hosts.LeaveSpares()
+}
+
+// cut answers what is held, and gives up what takes longer than httpGrace.
+func (d *daemon) cut(why httpapi.Reason) {
+	ctx, cancel := context.WithTimeout(context.Background(), httpGrace)
+	defer cancel()
+	if err := d.http.Shutdown(ctx, why); err != nil {
+		d.log.Warn("requests cut", "err", err)
+	}
+}
+
+// shutdown stops serving and ends the session hosts too.
+func (d *daemon) shutdown() error {
+	d.log.Info("shutting down, session hosts end too")
+	d.leave(httpapi.ShuttingDown)
+	ctx, cancel := context.WithTimeout(context.Background(), hostsGrace)
+	defer cancel()
+	spares := make(chan error, 1)
+	go func() { spares <- d.hosts.EndSpares(ctx) }() // ends with ctx; waited for below
+	if err := errors.Join(d.manager.Shutdown(ctx), <-spares); err != nil {
+		return fmt.Errorf("end session hosts: %w", err)
+	}
+	return nil
+}
+
+func (d *daemon) health() httpapi.Health {
+	h := httpapi.Health{
+		PID: os.Getpid(), Version: buildinfo.Version(), Agent: d.agent.health(), Generation: uint64(d.generation),
+		Ready: d.ready.Load(), StartedAt: d.startedAt,
+	}
+	h.Spares.Ready, h.Spares.Wanted = d.hosts.Spares()
+	if err := d.ledger.Problem(); err != nil {
+		h.LedgerProblem = err.Error()
+		h.Problems = append(h.Problems, "Messages are refused and outcomes wait to be written: "+err.Error())
+	}
+	if p := d.sessions.Problem(); p != "" {
+		h.Problems = append(h.Problems, p)
+	}
+	if h.Telegram = d.telegram.health(); h.Telegram != nil && h.Telegram.Problem != "" {
+		h.Problems = append(h.Problems, h.Telegram.Problem)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.problem != "" {
+		h.Problems = append(h.Problems, d.problem)
+	}
+	return h
+}

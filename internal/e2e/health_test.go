@@ -1,0 +1,172 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"bareclaw/internal/cli"
+)
+
+// TestHealthListsWhatIsGoingOn shows channels by state, hosts and the ledger's
+// account, and the whole way of a message in its trace.
+func TestHealthListsWhatIsGoingOn(t *testing.T) {
+	t.Parallel()
+	g := newMachine(t, "BARECLAW_MAX_SESSIONS=7").start()
+	g.say("ready", "echo here")
+	running, finish := g.occupy("busy")
+	waiting := g.tell("busy", "echo later")
+	g.queued("busy", 1)
+	g.eventually("the first outcome is in the ledger", func() bool { return g.metrics()[`bareclaw_messages_total{outcome="answered"}`] == 1 })
+
+	h := g.must("GET", "/health", nil, 200)
+	channels := h.json["channels"].(map[string]any)
+	if got := fmt.Sprint(channels["states"]); got != "map[ending:0 idle:0 parked:0 ready:1 running:1 starting:0 waiting:0]" {
+		t.Errorf("states are %s", got)
+	}
+	active := channels["active"].([]any)
+	busy, ready := active[0].(map[string]any), active[1].(map[string]any)
+	if len(active) != 2 || busy["channel"] != "busy" || busy["running"] != 1.0 || busy["waiting"] != 1.0 || busy["since"] == nil || ready["state"] != "ready" {
+		t.Errorf("active channels are %v", active)
+	}
+	if got := fmt.Sprint(h.json["hosts"], h.json["ledger"]); got != "map[alive:2 limit:7] map[accepted:3 answered:1 balanced:true cancelled:0 failed:0 waiting:2]" {
+		t.Errorf("hosts and ledger are %s", got)
+	}
+	if n := g.metrics()[`bareclaw_channels{state="running"}`]; n != 1 {
+		t.Errorf("%v channels are running by the metrics", n)
+	}
+
+	finish()
+	g.outcome(running)
+	g.outcome(waiting)
+	trace := g.must("GET", "/messages/"+waiting+"/trace", nil, 200)
+	var got []string
+	for _, mark := range trace.json["timeline"].([]any) {
+		got = append(got, mark.(map[string]any)["what"].(string))
+	}
+	if want := "[received queued dispatched handed started first_event ended answered delivered]"; fmt.Sprint(got) != want {
+		t.Errorf("timeline is %v, want %s", got, want)
+	}
+	durations := trace.json["durations"].(map[string]any)
+	if len(durations) != 4 || durations["total_ms"].(float64) < durations["queued_ms"].(float64) {
+		t.Errorf("durations are %v", durations)
+	}
+}
+
+// TestHealthWhileParked tells that nothing is answered, why, and what to do, as long as no
+// channel works: one that does is the proof that the gateway can.
+func TestHealthWhileParked(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		settings []string
+		provoke  func(g *gateway) // parks the channel desk
+		waits    bool             // with a message that waits
+		says     []string
+		alone    bool // no other channel can work
+	}{
+		"login": {
+			provoke: func(g *gateway) { g.say("desk", "notloggedin") },
+			says:    []string{`"desk"`, "not logged in", "run `claude` on the gateway's machine"},
+		},
+		"limit, and a message waits": {
+			provoke: func(g *gateway) {
+				_, finish := g.occupy("desk")
+				failed := g.tell("desk", "apierror 402")
+				g.tell("desk", "/context") // a turn of its own
+				finish()
+				g.outcome(failed)
+				g.queued("desk", 1)
+			},
+			waits: true,
+			says:  []string{`"desk"`, "usage limit"},
+		},
+		"budget": {
+			settings: []string{noon(), "BARECLAW_DAILY_BUDGET_USD=0.015"},
+			provoke: func(g *gateway) {
+				g.say("desk", "echo spent")
+				g.say("desk", "echo more than there is")
+				g.must("POST", "/message", obj{"channel": "desk", "text": "echo later"}, 202)
+			},
+			waits: true, alone: true,
+			says: []string{`"desk"`, "daily budget of $0.015", "($0.02 spent today)", "raise BARECLAW_DAILY_BUDGET_USD"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t, row.settings...)
+			g := m.start()
+			health := func(when, status string, says ...string) {
+				t.Helper()
+				h := g.must("GET", "/health", nil, 200)
+				problems, _ := h.json["problems"].([]any)
+				if h.str("status") != status || h.json["ready"] != true || len(problems) != min(1, len(says)) {
+					t.Errorf("%s: the gateway is %s, with %q", when, h.body, problems)
+				}
+				for _, want := range says {
+					if !strings.Contains(fmt.Sprint(problems...), want) {
+						t.Errorf("%s: the problem %q lacks %q", when, problems, want)
+					}
+				}
+			}
+			health("at first", "ok")
+			row.provoke(g)
+			health("parked", "degraded", row.says...)
+			m.command(cli.ExitOK, "status").shows("degraded", "parked")
+			if row.alone {
+				m.command(cli.ExitOK, "status").shows("$0.02 of $0.015\n")
+				return
+			}
+			running, finish := g.occupy("other")
+			health("while another channel works", "ok")
+			finish()
+			g.outcome(running)
+			if row.waits {
+				health("when nothing works any more", "degraded", row.says...)
+			} else {
+				health("when another channel was answered since", "ok")
+			}
+		})
+	}
+}
+
+// TestMarksOfATurnThatNobodySaw has a turn end while no daemon runs: the trace says when that
+// was, and not when the next daemon heard of it.
+func TestMarksOfATurnThatNobodySaw(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	g := m.start()
+	ended := func() (n int) {
+		for _, l := range m.journal() {
+			if l.Event == "ended" {
+				n++
+			}
+		}
+		return n
+	}
+	for range 10 { // the host may hear the very last words when the next daemon is there
+		id, finish := g.occupy("http")
+		before := ended()
+		g.kill()
+		finish()
+		m.eventually("the turn ends", func() bool { return ended() > before })
+		g = m.start()
+		g.outcome(id)
+		marks := map[string]time.Time{}
+		for _, mark := range g.must("GET", "/messages/"+id+"/trace", nil, 200).array("timeline") {
+			at, err := time.Parse(time.RFC3339Nano, mark.str("at"))
+			if err != nil {
+				t.Fatalf("a mark without a time: %s", mark.body)
+			}
+			marks[mark.str("what")] = at
+		}
+		if marks["ended"].IsZero() || marks["taken_over"].IsZero() {
+			t.Fatalf("the trace lacks marks: %v", marks)
+		}
+		if marks["ended"].Before(marks["taken_over"]) {
+			g.balanced()
+			return
+		}
+	}
+	t.Error("turns that ended before a daemon was there are all marked as ended later")
+}

@@ -1,0 +1,24 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestTelegramHello is the way of a message: from a chat to the agent and back.
+func TestTelegramHello(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := newChat(t)
+	g := m.start()
+	chat.Send(anna, "echo hello")
+	chat.AwaitText("hello")
+	chat.Send(anna, "prompt")
+	chat.AwaitText("[channel: tg-" + fmt.Sprint(chat.ID()) + ", adapter: telegram, user: Anna Arden]")
+	if n := g.balanced(); n != 2 {
+		t.Errorf("%d messages were accepted, want 2", n)
+	}
+	if !strings.Contains(fmt.Sprint(m.glob("home/.local/state/bareclaw/telegram-*.lock")), "telegram-") {
+		t.Log(m.glob("home/.local/state/*/*"))
+	}
+}

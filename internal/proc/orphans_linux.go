@@ -1,0 +1,145 @@
+package proc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	ossignal "os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// relookEvery is how soon ReapOrphans looks again at a zombie that somebody holds a
+// handle of.
+const relookEvery = time.Second
+
+// ReapOrphans collects the exit statuses of processes that became children of this one
+// because their own parents ended, until ctx ends: as process 1 of a container nobody
+// else does. Children that os/exec has started are left to it: it holds a pidfd of each
+// from its birth until its status is collected, and nothing is collected of a process
+// that this one has a pidfd of. Where the kernel, or a container's filter, has no pidfds
+// the error says so, and nothing is collected.
+func ReapOrphans(ctx context.Context) error {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.WithHandle(func(uintptr) {})
+	}
+	if err != nil {
+		return fmt.Errorf("tell orphans from other children: %w", err)
+	}
+	ended := make(chan os.Signal, 1) // more than one that waits says nothing more
+	ossignal.Notify(ended, syscall.SIGCHLD)
+	defer ossignal.Stop(ended)
+	relook := time.NewTimer(0) // some may have ended already
+	defer relook.Stop()
+	for {
+		select {
+		case <-ended:
+		case <-relook.C:
+		case <-ctx.Done():
+			return nil
+		}
+		held, err := reapOrphans()
+		if err != nil {
+			return err
+		}
+		if held {
+			relook.Reset(relookEvery)
+		}
+	}
+}
+
+// reapOrphans collects the orphans that have ended. held tells that there are others which
+// this process has a pidfd of.
+func reapOrphans() (held bool, err error) {
+	var first unix.Siginfo
+	err = unix.Waitid(unix.P_ALL, 0, &first, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	if errors.Is(err, unix.ECHILD) || err == nil && first.Signo == 0 {
+		return false, nil
+	}
+	before, err := zombies()
+	if err != nil {
+		return false, err
+	}
+	handles, err := heldByPidfd()
+	if err != nil {
+		return false, err
+	}
+	for pid, start := range before {
+		if handles[pid] {
+			held = true
+			continue
+		}
+		// The same process as before, and so one that had no handle when these were listed.
+		if again, ok := zombieChild(pid); ok && again == start {
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // it is a zombie
+		}
+	}
+	return held, nil
+}
+
+// zombies returns the start times of this process's children that have ended.
+func zombies() (map[int]string, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	found := map[int]string{}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if start, ok := zombieChild(pid); ok {
+				found[pid] = start
+			}
+		}
+	}
+	return found, nil
+}
+
+// zombieChild returns the start time of a process if it is a child of this one that has
+// ended. See parseStat.
+func zombieChild(pid int) (start string, ok bool) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return "", false
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // from the third on
+	if len(fields) < 20 || fields[0] != "Z" || fields[1] != strconv.Itoa(os.Getpid()) {
+		return "", false
+	}
+	return fields[19], true
+}
+
+// heldByPidfd returns the processes that this one has a pidfd of.
+func heldByPidfd() (map[int]bool, error) {
+	const dir = "/proc/self/fd"
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list open files: %w", err)
+	}
+	held := map[int]bool{}
+	for _, e := range entries {
+		target, err := os.Readlink(filepath.Join(dir, e.Name()))
+		if err != nil || !strings.Contains(target, "pidfd") { // "anon_inode:[pidfd]", or "pidfd:[…]" since Linux 6.9
+			continue
+		}
+		info, err := os.ReadFile("/proc/self/fdinfo/" + e.Name())
+		if err != nil {
+			continue // it has been closed
+		}
+		for line := range strings.Lines(string(info)) {
+			if value, ok := strings.CutPrefix(line, "Pid:"); ok {
+				if pid, err := strconv.Atoi(strings.TrimSpace(value)); err == nil {
+					held[pid] = true
+				}
+			}
+		}
+	}
+	return held, nil
+}

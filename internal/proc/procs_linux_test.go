@@ -1,0 +1,97 @@
+package proc
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+const marker = "PROCS_TEST_MARKER"
+
+func TestByEnviron(t *testing.T) {
+	t.Parallel()
+	// The test's own id makes the value unique among runs at the same time.
+	value := strconv.Itoa(os.Getpid())
+	first, second := child(t, marker+"="+value), child(t, marker+"="+value)
+	child(t, marker+"="+value+"0")
+	child(t, "X"+marker+"="+value)
+	want := []Process{started(t, first), started(t, second)}
+	got, err := ByEnviron(marker, func(v string) bool { return v == value })
+	if err != nil {
+		t.Fatal(err)
+	}
+	byPID := func(a, b Process) int { return a.PID - b.PID }
+	slices.SortFunc(got, byPID)
+	slices.SortFunc(want, byPID)
+	if !slices.Equal(got, want) {
+		t.Errorf("ByEnviron = %v, want %v", got, want)
+	}
+}
+
+func TestByEnvironFindsGrandchildren(t *testing.T) {
+	t.Parallel()
+	value := "grandchild-" + strconv.Itoa(os.Getpid())
+	cmd := exec.Command("/bin/sh", "-c", "cat; exit 0") // the shell stays: cat is not its last command
+	cmd.Env = append(os.Environ(), marker+"="+value)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	})
+	if _, err := stdin.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdout.Read(make([]byte, 1)); err != nil { // cat runs
+		t.Fatal(err)
+	}
+	if got, err := ByEnviron(marker, func(v string) bool { return v == value }); err != nil || len(got) != 2 {
+		t.Errorf("ByEnviron = %v, %v, want the shell and its cat", got, err)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	t.Parallel()
+	const rest = " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20"
+	rows := []struct {
+		stat string
+		want uint64
+	}{
+		{"7 (cat) S" + rest, 4711},
+		{"7 (a) Z 1 (b) 0) S" + rest, 4711}, // a name made to look like fields
+		{"7 (\n) R" + rest, 4711},
+	}
+	for _, row := range rows {
+		if got, err := parseStat([]byte(row.stat)); err != nil || got != row.want {
+			t.Errorf("parseStat(%q) = %d, %v, want %d", row.stat, got, err, row.want)
+		}
+	}
+	for _, state := range []string{"Z", "X"} {
+		if start, err := parseStat([]byte("7 (cat) " + state + rest)); start != 4711 || !errors.Is(err, errZombie) {
+			t.Errorf("state %s: %d, %v, want %v", state, start, err, errZombie)
+		}
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	for _, s := range []string{"", ")", "7 (cat) S", "7 (cat) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 -1 20"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, stat []byte) {
+		if start, err := parseStat(stat); err != nil && start != 0 && !errors.Is(err, errZombie) {
+			t.Errorf("parseStat(%q) = %d with error %v", stat, start, err)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package archtest
+
+import "slices"
+
+// A room is one part of the project: a package and the packages below it, as far as no
+// other room begins there. Packages of one room may import each other, and all rooms may
+// import the leaves.
+type room struct {
+	path string   // below the module; "" is the root package
+	uses []string // other rooms whose packages it may import
+	rule string   // the same in words
+}
+
+// rooms are the arrows of the project: main, then internal/daemon and internal/cli, then
+// adapters, heartbeat and sessionhost, then the packages of core.
+func rooms() []room {
+	const (
+		adapter = "an adapter knows core and leaves; never another adapter, the sessions' processes or the ledger"
+		leaf    = "a leaf imports only other leaves"
+	)
+	return []room{
+		{"", []string{"internal/daemon", "internal/cli", "sessionhost", "heartbeat"}, "main selects the role of the process; internal/daemon wires the rooms"},
+		{"internal/daemon", []string{"internal/cli", "adapters/httpapi", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "core", "core/config", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
+		{"internal/cli", []string{"adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "core", "core/config", "core/ledger", "core/schedule"}, "the command line knows the gateway as a client, and the files it looks after; neither adapters nor the wiring"},
+		{"adapters/httpapi", []string{"core", "core/schedule", "docs"}, adapter},
+		{"adapters/httpapi/client", []string{"core/config"}, "the client knows the configuration, not the server"},
+		{"adapters/telegram", []string{"core"}, adapter},
+		{"heartbeat", []string{"heartbeat/service", "adapters/httpapi/client", "core/config"}, "heartbeat knows the gateway by its configuration, as a client, and as a service"},
+		{"heartbeat/service", nil, "service renders unit files from what it is given"},
+		{"heartbeat/program", nil, "program replaces files, whatever they are"},
+		{"sessionhost", []string{"sessionhost/claude", "core"}, "sessionhost knows core's types and the CLI; neither adapters nor ledger nor configuration"},
+		{"sessionhost/claude", nil, "claude knows the CLI, neither core nor sessionhost"},
+		{"core", nil, "core declares the interfaces it needs and imports no other room"},
+		{"core/config", nil, "the configuration knows nothing of what it configures"},
+		{"core/ledger", []string{"core", "core/schedule"}, "the ledger knows core, nothing that uses it"},
+		{"core/schedule", []string{"core"}, "schedules know core, nothing that uses them"},
+		{"core/sessionfile", []string{"core"}, "the session file knows core, nothing that uses it"},
+		{"contrib", nil, "contrib imports nothing of ours"},
+		{"docs", nil, "docs imports nothing of ours"},
+		{"internal/buildinfo", nil, leaf},
+		{"internal/detached", nil, leaf},
+		{"internal/echoagent", nil, leaf},
+		{"internal/filelock", nil, leaf},
+		{"internal/handover", nil, leaf},
+		{"internal/logfile", nil, leaf},
+		{"internal/memory", nil, leaf},
+		{"internal/money", nil, leaf},
+		{"internal/peercred", nil, leaf},
+		{"internal/plain", nil, leaf},
+		{"internal/precheck", nil, leaf},
+		{"internal/privatedir", nil, leaf},
+		{"internal/proc", nil, leaf},
+		{"internal/screen", nil, leaf},
+		{"internal/statelock", nil, leaf},
+	}
+}
+
+// isLeaf reports whether the room is a small package that every room may import.
+func (r room) isLeaf() bool {
+	return within(r.path, "internal") && !slices.Contains([]string{"internal/daemon", "internal/cli"}, r.path)
+}
+
+// testTools are the rooms that only test or measure. They may import any room, and the
+// program never contains them.
+func testTools() []string { return []string{"internal/testkit", "internal/bench", "internal/e2e"} }
+
+// testOnly lists packages from outside, and the packages below them, that only tests
+// import.
+func testOnly() []string {
+	return []string{
+		"testing",
+		"net/http/httptest",
+		"github.com/creack/pty",
+		"github.com/getkin/kin-openapi",
+		"github.com/rogpeppe/go-internal",
+		"github.com/hinshun/vt10x",
+		"go.uber.org/goleak",
+	}
+}
+
+// A ban names imports from outside that some rooms must not have.
+type ban struct {
+	rooms, imports []string
+	rule           string
+}
+
+func bans() []ban {
+	return []ban{
+		{
+			rooms:   []string{"core"},
+			imports: []string{"net", "net/http", "os/exec", "database/sql", "modernc.org/sqlite"},
+			rule:    "core knows no socket, no HTTP, no process and no SQL",
+		},
+		{
+			rooms:   []string{"sessionhost", "sessionhost/claude"},
+			imports: []string{"net/http", "database/sql", "modernc.org/sqlite"},
+			rule:    "sessionhost knows no HTTP and no SQL",
+		},
+		{
+			rooms:   []string{"core", "core/ledger", "core/schedule", "sessionhost", "sessionhost/claude"},
+			imports: []string{"github.com/kelseyhightower/envconfig", "github.com/joho/godotenv"},
+			rule:    "only core/config reads settings from the environment",
+		},
+	}
+}

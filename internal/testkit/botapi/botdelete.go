@@ -1,0 +1,48 @@
+package botapi
+
+import "time"
+
+// deletable is how long after sending a bot may delete:
+// core.telegram.org/bots/api#deletemessage
+const deletable = 48 * time.Hour
+
+// deleteMessage: core.telegram.org/bots/api#deletemessage. In a group the bot,
+// no administrator, deletes only what it sent itself.
+func (r *request) deleteMessage() (any, error) {
+	c, err := r.chat()
+	if err != nil {
+		return nil, err
+	}
+	m := c.messages[int(r.integer("message_id"))]
+	switch {
+	case m == nil || m.deleted:
+		return nil, bad("message to delete not found")
+	case m.from != r.s.bot && c.kind != private:
+		return nil, bad("message can't be deleted")
+	case r.s.opts.now().Sub(m.date) > deletable:
+		return nil, bad("message can't be deleted for everyone")
+	}
+	m.deleted = true
+	r.call.Message = m.id
+	r.s.noteLocked(c, "deleted", m)
+	return true, nil
+}
+
+// pinChatMessage: core.telegram.org/bots/api#pinchatmessage. In groups it needs
+// rights the bot does not have.
+func (r *request) pinChatMessage() (any, error) {
+	c, err := r.chat()
+	if err != nil {
+		return nil, err
+	}
+	m := c.messages[int(r.integer("message_id"))]
+	switch {
+	case m == nil || m.deleted:
+		return nil, bad("message to pin not found")
+	case c.kind != private:
+		return nil, bad("not enough rights to manage pinned messages in the chat")
+	}
+	c.pinned = m.id
+	r.s.noteLocked(c, "pinned", m)
+	return true, nil
+}

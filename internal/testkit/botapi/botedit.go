@@ -1,0 +1,89 @@
+package botapi
+
+import "bytes"
+
+// unchanged is the answer to an edit that changes nothing.
+func unchanged() *apiError {
+	return bad("message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message")
+}
+
+// own finds the message of the bot that a call wants to edit.
+func (r *request) own() (*chat, *stored, error) {
+	c, err := r.chat()
+	if err != nil {
+		return nil, nil, err
+	}
+	m := c.messages[int(r.integer("message_id"))]
+	switch {
+	case m == nil || m.deleted:
+		return nil, nil, bad("message to edit not found")
+	case m.from != r.s.bot:
+		return nil, nil, bad("message can't be edited")
+	}
+	r.call.Message = m.id
+	return c, m, nil
+}
+
+// editMessageText: core.telegram.org/bots/api#editmessagetext. Without
+// reply_markup the buttons go.
+func (r *request) editMessageText() (any, error) {
+	text, entities, err := r.messageText()
+	if err != nil {
+		return nil, err
+	}
+	c, m, err := r.own()
+	if err != nil {
+		return nil, err
+	}
+	if m.media != nil {
+		return nil, bad("there is no text in the message to edit")
+	}
+	return r.edit(c, m, text, entities)
+}
+
+// editMessageCaption: core.telegram.org/bots/api#editmessagecaption
+func (r *request) editMessageCaption() (any, error) {
+	text, entities, err := r.caption()
+	if err != nil {
+		return nil, err
+	}
+	c, m, err := r.own()
+	if err != nil {
+		return nil, err
+	}
+	if m.media == nil {
+		return nil, bad("there is no caption in the message to edit")
+	}
+	return r.edit(c, m, text, entities)
+}
+
+// editMessageReplyMarkup: core.telegram.org/bots/api#editmessagereplymarkup
+func (r *request) editMessageReplyMarkup() (any, error) {
+	c, m, err := r.own()
+	if err != nil {
+		return nil, err
+	}
+	return r.edit(c, m, m.text, m.entities)
+}
+
+// edit changes the message and leaves a trace of it.
+func (r *request) edit(c *chat, m *stored, text string, entities []Entity) (any, error) {
+	markup, err := r.markup()
+	if err != nil {
+		return nil, err
+	}
+	if markup != nil && len(markup.Inline) == 0 {
+		markup = nil
+	}
+	if m.text == text && same(m.entities, entities) && same(m.markup, markup) {
+		return nil, unchanged()
+	}
+	m.text, m.entities, m.markup = text, entities, markup
+	m.edited = r.s.opts.now()
+	m.edits++
+	r.s.noteLocked(c, "edited", m)
+	return r.s.wireLocked(c, m), nil
+}
+
+// same compares two values as JSON.
+func same(a, b any) bool { return bytes.Equal(encode(a), encode(b)) }

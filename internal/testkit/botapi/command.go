@@ -1,0 +1,71 @@
+package botapi
+
+import (
+	"regexp"
+	"slices"
+)
+
+const (
+	maxCommands    = 100 // core.telegram.org/bots/api#setmycommands
+	maxDescription = 256 // core.telegram.org/bots/api#botcommand
+)
+
+var commandName = regexp.MustCompile(`^[a-z0-9_]{1,32}$`) // same place
+
+// command is an entry of the menu.
+type command struct {
+	Command     string `json:"command"`
+	Description string `json:"description"`
+}
+
+// Commands returns the names in the menu that everybody sees, in order.
+func (s *Server) Commands() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for _, c := range s.commands[""] {
+		names = append(names, c.Command)
+	}
+	return names
+}
+
+// setMyCommands: core.telegram.org/bots/api#setmycommands
+func (r *request) setMyCommands() (any, error) {
+	var list []command
+	if _, err := r.decode("commands", &list); err != nil {
+		return nil, bad("can't parse commands JSON object")
+	}
+	if len(list) > maxCommands {
+		return nil, bad("BOT_COMMANDS_TOO_MUCH")
+	}
+	for _, c := range list {
+		switch {
+		case !commandName.MatchString(c.Command):
+			return nil, bad("BOT_COMMAND_INVALID")
+		case c.Description == "" || length(c.Description) > maxDescription:
+			return nil, bad("BOT_COMMAND_DESCRIPTION_INVALID")
+		}
+	}
+	r.s.commands[r.menu()] = list
+	return true, nil
+}
+
+// menu names whose menu it is: "" is everybody's.
+func (r *request) menu() string {
+	scope := r.text("scope")
+	if scope == `{"type":"default"}` {
+		scope = ""
+	}
+	return scope + r.text("language_code")
+}
+
+// getMyCommands: core.telegram.org/bots/api#getmycommands
+func (r *request) getMyCommands() (any, error) {
+	return append([]command{}, slices.Clone(r.s.commands[r.menu()])...), nil
+}
+
+// deleteMyCommands: core.telegram.org/bots/api#deletemycommands
+func (r *request) deleteMyCommands() (any, error) {
+	delete(r.s.commands, r.menu())
+	return true, nil
+}
