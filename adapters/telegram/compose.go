@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"bareclaw/adapters/telegram/progress"
 	"bareclaw/core"
+	"bareclaw/core/progress"
 )
 
 // errCannotCompose means that a delivery makes no sense, now or later.

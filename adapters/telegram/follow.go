@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/progress"
 	"bareclaw/core"
+	"bareclaw/core/progress"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"bareclaw/adapters/telegram/progress"
 	"bareclaw/core"
+	"bareclaw/core/progress"
 )
 
 // A leftOpen is a conversation that an earlier process has followed, until it is

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/progress"
 	"bareclaw/core"
+	"bareclaw/core/progress"
 )
 
 // The deliveries of what a turn brings before its end.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/progress"
+	"bareclaw/core/progress"
 )
 
 const (

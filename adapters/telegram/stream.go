@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/progress"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
+	"bareclaw/core/progress"
 
 	"github.com/go-telegram/bot"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"bareclaw/adapters/telegram/progress"
 	"bareclaw/core"
+	"bareclaw/core/progress"
 	"bareclaw/sessionhost"
 )
 
