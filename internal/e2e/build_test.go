@@ -159,7 +159,7 @@ func TestRestartFromATurn(t *testing.T) {
 	id := g.tell("desk", "wait "+m.path("go"))
 	m.eventually("turn runs", func() bool { return m.begun("wait") == 1 })
 	host := m.hosts()["desk"]
-	source := m.path("source/version.go")
+	source := m.path("source/internal/buildinfo/buildinfo.go")
 	b, err := os.ReadFile(source)
 	if err != nil {
 		t.Fatal(err)

@@ -24,15 +24,18 @@ type mac struct {
 func newMac(t *testing.T) *mac {
 	t.Helper()
 	m := newMachine(t)
-	self := bareclaw(t)
+	launchctlProgram, err := os.Executable() // see TestMain
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, dir := range []string{"launchd", "bin"} {
 		if err := os.Mkdir(m.path(dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	program := m.path("home/bareclaw & co")
-	for _, link := range []string{m.path("bin/launchctl"), program} {
-		if err := os.Symlink(self, link); err != nil {
+	for link, target := range map[string]string{m.path("bin/launchctl"): launchctlProgram, program: bareclaw(t)} {
+		if err := os.Symlink(target, link); err != nil {
 			t.Fatal(err)
 		}
 	}

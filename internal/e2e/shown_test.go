@@ -19,7 +19,7 @@ import (
 // both, whatever else happens in the turn.
 func TestRecordedTextsAreShownOnce(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("claude/testdata/stream/*.ndjson")
+	files, err := filepath.Glob("sessionhost/claude/testdata/stream/*.ndjson")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recordings: %v", err)
 	}
