@@ -124,12 +124,12 @@ func TestVariablesExist(t *testing.T) {
 	}
 }
 
-// rows returns the cells of the table in the README whose header begins so.
-func rows(t *testing.T, header string) [][]string {
+// rows returns the cells of the table in a document whose header begins so.
+func rows(t *testing.T, file, header string) [][]string {
 	t.Helper()
-	_, rest, found := strings.Cut(read(t, filepath.Join(root, "README.md")), "\n"+header)
+	_, rest, found := strings.Cut(read(t, filepath.Join(root, file)), "\n"+header)
 	if !found {
-		t.Fatalf("the README has no table %q", header)
+		t.Fatalf("%s has no table %q", file, header)
 	}
 	var all [][]string
 	for i, line := range strings.Split(rest, "\n") {
@@ -156,11 +156,11 @@ func firstCells(table [][]string) []string {
 	return names
 }
 
-// TestReadmeNamesEverySetting holds the README's table to the configuration:
+// TestSettingsAreDocumented holds the table of docs/settings.md to the configuration:
 // all variables, in order, with their defaults.
-func TestReadmeNamesEverySetting(t *testing.T) {
+func TestSettingsAreDocumented(t *testing.T) {
 	t.Parallel()
-	table := rows(t, "| variable | default |")
+	table := rows(t, "docs/settings.md", "| variable | default |")
 	var want []string
 	for i, v := range config.Variables() {
 		want = append(want, v.Name)
@@ -174,12 +174,12 @@ func TestReadmeNamesEverySetting(t *testing.T) {
 		}
 	}
 	if got := firstCells(table); !slices.Equal(got, want) {
-		t.Errorf("the README's variables are\n%v, want\n%v", got, want)
+		t.Errorf("the documented variables are\n%v, want\n%v", got, want)
 	}
 }
 
-// TestReadmeNamesEveryTarget holds the table of make targets to the Makefile.
-func TestReadmeNamesEveryTarget(t *testing.T) {
+// TestTargetsAreDocumented holds the table of make targets to the Makefile.
+func TestTargetsAreDocumented(t *testing.T) {
 	t.Parallel()
 	var want []string
 	for _, m := range regexp.MustCompile(`(?m)^([a-z]+):.*## `).FindAllStringSubmatch(read(t, filepath.Join(root, "Makefile")), -1) {
@@ -187,8 +187,8 @@ func TestReadmeNamesEveryTarget(t *testing.T) {
 			want = append(want, "make "+m[1])
 		}
 	}
-	if got := firstCells(rows(t, "| command | does |")); !slices.Equal(got, want) {
-		t.Errorf("the README's targets are %v, want %v", got, want)
+	if got := firstCells(rows(t, "CONTRIBUTING.md", "| command | does |")); !slices.Equal(got, want) {
+		t.Errorf("the documented targets are %v, want %v", got, want)
 	}
 }
 
@@ -201,8 +201,8 @@ func openAPIDocument(t *testing.T) *openapi3.T {
 	return doc
 }
 
-// TestReadmeNamesEveryRoute holds the README's routes to openapi.yaml.
-func TestReadmeNamesEveryRoute(t *testing.T) {
+// TestRoutesAreDocumented holds the routes of docs/http.md to openapi.yaml.
+func TestRoutesAreDocumented(t *testing.T) {
 	t.Parallel()
 	var want []string
 	for path, item := range openAPIDocument(t).Paths.Map() {
@@ -210,10 +210,19 @@ func TestReadmeNamesEveryRoute(t *testing.T) {
 			want = append(want, method+" "+path)
 		}
 	}
-	got := firstCells(rows(t, "| route | what it does |"))
+	got := firstCells(rows(t, "docs/http.md", "| route | what it does |"))
 	slices.SortFunc(got, cmp.Compare[string])
 	slices.SortFunc(want, cmp.Compare[string])
 	if !slices.Equal(got, want) {
-		t.Errorf("the README's routes are\n%q, want\n%q", got, want)
+		t.Errorf("the documented routes are\n%q, want\n%q", got, want)
+	}
+}
+
+// TestReadmeIsShort holds the README to a size that is read in one sitting.
+func TestReadmeIsShort(t *testing.T) {
+	t.Parallel()
+	const limit = 12_000 // bytes
+	if n := len(read(t, filepath.Join(root, "README.md"))); n > limit {
+		t.Errorf("README.md has %d bytes, more than %d: move details to docs/", n, limit)
 	}
 }

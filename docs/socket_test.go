@@ -55,7 +55,7 @@ func socketRefusals(t *testing.T) []string {
 	return all
 }
 
-// TestDocumentsListWhatTheSocketRefuses holds the lists of README.md, of the description of
+// TestDocumentsListWhatTheSocketRefuses holds the lists of docs/http.md, of the description of
 // openapi.yaml and of its answers to the code.
 func TestDocumentsListWhatTheSocketRefuses(t *testing.T) {
 	t.Parallel()
@@ -77,7 +77,7 @@ func TestDocumentsListWhatTheSocketRefuses(t *testing.T) {
 		t.Errorf("openapi.yaml has not_on_socket for %q, the code refuses %q", answers, want)
 	}
 	for where, text := range map[string]string{
-		"openapi.yaml": doc.Info.Description, "README.md": read(t, filepath.Join(root, "README.md")),
+		"openapi.yaml": doc.Info.Description, "docs/http.md": read(t, filepath.Join(root, "docs/http.md")),
 	} {
 		list := regexp.MustCompile(`(?s)Unix\s+socket[^.]*?refuses(.*?)\.\s`).FindStringSubmatch(text)
 		if list == nil {

@@ -20,6 +20,7 @@ import (
 // commandRunners are the tests that run every command of a document which has no marker.
 var commandRunners = map[string][]string{
 	"README.md":          {"TestReadmeFirstRun", "TestReadmeCommands"},
+	"docs/http.md":       {"TestReadmeCommands"},
 	"docs/operations.md": {"TestEverydayCommandsAsPrinted"},
 	"docs/telegram.md":   {"TestTelegramPage"},
 }

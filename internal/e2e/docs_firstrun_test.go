@@ -17,7 +17,7 @@ var firstRun = []string{"go run .", `curl -X POST localhost:3000/message -H 'Con
 func TestReadmeFirstRun(t *testing.T) {
 	t.Parallel()
 	needCurl(t)
-	examples := readmeExamples(t)
+	examples := examplesOf(t, "README.md")
 	if len(examples) < 2 || examples[0].name() != firstRun[0] || examples[1].name() != firstRun[1] {
 		t.Fatalf("the README does not begin with %q", firstRun)
 	}

@@ -56,7 +56,7 @@ func printed(t testing.TB, file, piece string) string {
 	return ""
 }
 
-// An example is a command of the README with the output shown below it, if any.
+// An example is a command of a document with the output shown below it, if any.
 type example struct {
 	command string
 	shown   fenced
@@ -64,19 +64,22 @@ type example struct {
 
 func (e example) name() string { return strings.Join(strings.Fields(e.command), " ") }
 
-func readmeExamples(t *testing.T) []example {
+// examplesOf returns the commands of the documents that have no test of their own.
+func examplesOf(t *testing.T, files ...string) []example {
 	t.Helper()
-	all := blocks(t, "README.md")
 	var examples []example
-	for i, b := range all {
-		if !b.isCommand() || b.marker != "" {
-			continue
+	for _, file := range files {
+		all := blocks(t, file)
+		for i, b := range all {
+			if !b.isCommand() || b.marker != "" {
+				continue
+			}
+			e := example{command: b.text}
+			if i+1 < len(all) && (all[i+1].lang == "json" || all[i+1].lang == "text") {
+				e.shown = all[i+1]
+			}
+			examples = append(examples, e)
 		}
-		e := example{command: b.text}
-		if i+1 < len(all) && (all[i+1].lang == "json" || all[i+1].lang == "text") {
-			e.shown = all[i+1]
-		}
-		examples = append(examples, e)
 	}
 	return examples
 }
@@ -223,7 +226,7 @@ var preparations = map[string]func(g *gateway) (after func()){
 	},
 }
 
-// TestReadmeCommands runs every other command of the README.
+// TestReadmeCommands runs every other command of README.md and docs/http.md.
 func TestReadmeCommands(t *testing.T) {
 	t.Parallel()
 	needCurl(t)
@@ -239,7 +242,7 @@ func TestReadmeCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	prepared := map[string]bool{}
-	for _, e := range readmeExamples(t) {
+	for _, e := range examplesOf(t, "README.md", "docs/http.md") {
 		switch {
 		case slices.Contains(firstRun, e.name()):
 			continue
