@@ -62,7 +62,7 @@ func (r *Restore) Run(c *Context) (err error) {
 	if err := p.putState(work, cfg); err != nil {
 		return err
 	}
-	if err := endRestore(cfg.StateDir); err != nil {
+	if err := ClearRestoring(cfg.StateDir); err != nil {
 		return err
 	}
 	for _, path := range p.moved {
@@ -151,8 +151,12 @@ func (p *placing) putAll(work string, all []part) error {
 // putState puts the ledger and what belongs to it in the place of what is there. While
 // that is unfinished no gateway starts.
 func (p *placing) putState(work string, cfg config.Config) error {
-	if err := p.begin(cfg.StateDir); err != nil {
+	marked, err := MarkRestoring(cfg.StateDir)
+	if err != nil {
 		return err
+	}
+	if marked {
+		p.back = append(p.back, func() error { return ClearRestoring(cfg.StateDir) })
 	}
 	database := filepath.Join(cfg.StateDir, backup.Ledger)
 	for _, path := range []string{database + "-wal", database + "-shm", filepath.Join(cfg.StateDir, "hosts")} { // which belong to the old ledger

@@ -272,7 +272,7 @@ func (d *daemon) prepare() (err error) {
 			return err
 		}
 	}
-	if err := cli.Unfinished(d.cfg.StateDir); err != nil {
+	if err := cli.CheckRestored(d.cfg.StateDir); err != nil {
 		return err
 	}
 	d.openLog() // not before: another gateway may have the state directory

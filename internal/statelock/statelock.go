@@ -153,3 +153,14 @@ func (l *Lock) Release() { _ = l.f.Close() }
 
 // File is the lock's file, to be handed to a successor. It stays the lock's.
 func (l *Lock) File() *os.File { return l.f }
+
+// Held reports whether a process has the lock of a state directory, also one that has not
+// said yet who it is.
+func Held(dir string) bool {
+	f, err := os.OpenFile(filepath.Join(dir, Name), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	return errors.Is(filelock.Try(f), filelock.ErrHeld)
+}

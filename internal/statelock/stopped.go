@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"bareclaw/internal/filelock"
 	"bareclaw/internal/proc"
 )
 
@@ -60,15 +59,4 @@ func StoppedAt(dir string) (time.Time, bool) {
 	}
 	boot, _ := proc.BootID()
 	return s.At, s.BootID == boot
-}
-
-// Held reports whether a process has the lock of a state directory, also one that has not
-// said yet who it is.
-func Held(dir string) bool {
-	f, err := os.OpenFile(filepath.Join(dir, Name), os.O_RDWR, 0)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	return errors.Is(filelock.Try(f), filelock.ErrHeld)
 }
