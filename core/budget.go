@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"bareclaw/internal/money"
+	"bareclaw/internal/humanize"
 )
 
 // Spending is what turns and background results of all channels have cost on one day.
@@ -83,7 +83,7 @@ func (l *lane) affordable() bool {
 func (l *lane) budgetPark(now time.Time) *park {
 	b := &l.m.budget
 	until := nextDay(now)
-	spent, limit := money.OfLimit(b.on(Day(now)), b.limit)
+	spent, limit := humanize.USDOfLimit(b.on(Day(now)), b.limit)
 	return &park{
 		code: parkedForBudget, firm: true, since: now, until: until, due: time.Now().Add(until.Sub(now)),
 		why: fmt.Sprintf("The daily budget of %s (BARECLAW_DAILY_BUDGET_USD) is used up (%s spent today). What waits runs at %s.",

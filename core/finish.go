@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"bareclaw/internal/money"
+	"bareclaw/internal/humanize"
 )
 
 // Codes of outcomes that the gateway itself gives. The agent's own are those of
@@ -197,7 +197,7 @@ func (l *lane) logEnd(fs []*flight, r Reply, now time.Time) {
 			for i, it := range f.items {
 				cost := 0.0
 				if n == 0 && i == len(f.items)-1 { // the others share the turn that it paid for
-					cost = money.Round(r.CostUSD)
+					cost = humanize.RoundUSD(r.CostUSD)
 				}
 				l.log.Info("message answered", "turn", string(f.turn.ID), "message", string(it.msg.ID),
 					"ms", now.Sub(f.turn.BegunAt).Milliseconds(), "cost_usd", cost)

@@ -20,7 +20,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
-	"bareclaw/internal/filelock"
+	"bareclaw/internal/lockfile"
 )
 
 // Channel is where the agent is asked. Its session is its own, and people may write
@@ -68,7 +68,7 @@ func Run(ctx context.Context, o Options) error {
 	l := openLog(filepath.Join(o.Config.StateDir, logName), o.Out)
 	defer l.close()
 	lock, err := takeLock(o.Config.StateDir)
-	if errors.Is(err, filelock.ErrHeld) {
+	if errors.Is(err, lockfile.ErrHeld) {
 		l.printf("another tick is at work; this one leaves it alone")
 		return nil
 	}
@@ -99,7 +99,7 @@ func takeLock(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the heartbeat's lock: %w", err)
 	}
-	if err := filelock.Take(f); err != nil {
+	if err := lockfile.Acquire(f); err != nil {
 		_ = f.Close()
 		return nil, err
 	}

@@ -12,9 +12,10 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/detached"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/statemark"
 )
 
 // revive returns when the gateway serves. It is started if there is none; one that is
@@ -36,7 +37,7 @@ func (t *tick) revive(ctx context.Context) error {
 		}
 		return nil
 	}
-	if at, stopped := statelock.StoppedAt(t.Config.StateDir); stopped {
+	if at, stopped := statemark.StoppedAt(t.Config.StateDir); stopped {
 		return stoppedError{at}
 	}
 	t.woke = true
@@ -80,14 +81,14 @@ func (t *tick) find(ctx context.Context) (health, error) {
 func (t *tick) statePath(name string) string { return filepath.Join(t.Config.StateDir, name) }
 
 // holder returns who has the state directory, and whether that process is alive.
-func (t *tick) holder() (statelock.Holder, bool) {
-	h, err := statelock.Read(t.statePath(statelock.Name))
+func (t *tick) holder() (lockfile.Holder, bool) {
+	h, err := lockfile.ReadHolder(t.statePath(lockfile.StateLockName))
 	return h, err == nil && proc.Alive(h.PID, h.Start)
 }
 
 // held reports whether a gateway has the state directory, also one that has not said
 // yet who it is.
-func (t *tick) held() bool { return statelock.Held(t.Config.StateDir) }
+func (t *tick) held() bool { return lockfile.IsStateHeld(t.Config.StateDir) }
 
 // hasService reports whether there is a service of this gateway. One of a gateway with
 // another state directory is none of ours.

@@ -17,8 +17,8 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // A fake is a gateway that answers every message alike. What the real one does is
@@ -446,17 +446,17 @@ func TestGatewayThatRefuses(t *testing.T) {
 }
 
 // holds has this process be the gateway that has the state directory.
-func (f *fake) holds(address string) *statelock.Lock {
+func (f *fake) holds(address string) *lockfile.StateLock {
 	f.t.Helper()
 	start, err := proc.StartTime(os.Getpid())
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	lock, err := statelock.Take(f.cfg.StateDir)
+	lock, err := lockfile.AcquireState(f.cfg.StateDir)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if err := lock.Describe(statelock.Holder{PID: os.Getpid(), Start: start, Address: address}); err != nil {
+	if err := lock.Describe(lockfile.Holder{PID: os.Getpid(), Start: start, Address: address}); err != nil {
 		f.t.Fatal(err)
 	}
 	return lock

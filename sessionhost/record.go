@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"bareclaw/internal/filelock"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
 )
 
@@ -161,13 +161,13 @@ func lockFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open session lock: %w", err)
 	}
-	err = filelock.Try(f)
+	err = lockfile.Try(f)
 	if err == nil && !stillAt(f, path) {
-		err = filelock.ErrHeld
+		err = lockfile.ErrHeld
 	}
 	if err != nil {
 		_ = f.Close()
-		if errors.Is(err, filelock.ErrHeld) {
+		if errors.Is(err, lockfile.ErrHeld) {
 			return nil, errLocked
 		}
 		return nil, fmt.Errorf("lock session: %w", err)

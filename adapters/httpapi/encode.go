@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"bareclaw/core"
-	"bareclaw/internal/money"
+	"bareclaw/internal/humanize"
 )
 
 // stampLayout is RFC 3339 in UTC with microseconds.
@@ -75,7 +75,7 @@ func appendReply(b []byte, r *core.Reply) []byte {
 	}
 	b = member(b, `,"into":`, r.Into)
 	if r.CostUSD > 0 {
-		b = strconv.AppendFloat(append(b, `,"cost_usd":`...), money.Round(r.CostUSD), 'g', -1, 64)
+		b = strconv.AppendFloat(append(b, `,"cost_usd":`...), humanize.RoundUSD(r.CostUSD), 'g', -1, 64)
 	}
 	b = member(b, `,"error":`, r.Error)
 	b = member(b, `,"code":`, r.Code)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/money"
+	"bareclaw/internal/humanize"
 )
 
 // healthTimeout bounds what a look at the gateway's health waits for its parts.
@@ -83,7 +83,7 @@ func (s *Server) getHealth(w *response, r *http.Request) error {
 	defer cancel()
 	own, today := s.o.Health(), s.core.Stats().Spending
 	h := showHealth(own)
-	h.Spending = spendingHealth{Day: today.Day, SpentUSD: money.Round(today.Spent), LimitUSD: today.Limit}
+	h.Spending = spendingHealth{Day: today.Day, SpentUSD: humanize.RoundUSD(today.Spent), LimitUSD: today.Limit}
 	if o, err := s.core.Overview(ctx); err == nil {
 		h.Channels, h.Hosts = showOverview(&o), hostsHealth{Alive: o.Hosts, Limit: o.Limit}
 		h.Problems = append(append(h.Problems, unkept(&o)...), o.Standstill()...)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/internal/filelock"
+	"bareclaw/internal/lockfile"
 )
 
 // lockPause is how often it is looked whether another process still polls. After a
@@ -47,7 +47,7 @@ func takePollLock(path string) (*pollLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the polling lock: %w", err)
 	}
-	if err := filelock.Try(f); err != nil {
+	if err := lockfile.Try(f); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (l *pollLock) release() {
 
 // lockProblem says in words why the lock is not had.
 func lockProblem(err error, path string) string {
-	if !errors.Is(err, filelock.ErrHeld) {
+	if !errors.Is(err, lockfile.ErrHeld) {
 		return "Telegram is not asked for messages: " + err.Error()
 	}
 	who := ""

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/money"
+	"bareclaw/internal/humanize"
 )
 
 // cmdStatus says what the chat's session is and does.
@@ -37,7 +37,7 @@ func (a *Adapter) cmdStatus(ctx context.Context, c call) Note {
 	line("Model", "%s%s", configuredOr(own.Model), inUse(st))
 	line("Mode", "%s", configuredOr(own.PermissionMode))
 	line("Rules", "%d", len(own.Rules))
-	line("This chat", "%s, %s", count(used.Turns, "turn", "turns"), money.Text(used.Spent))
+	line("This chat", "%s, %s", count(used.Turns, "turn", "turns"), humanize.USD(used.Spent))
 	if st.SessionID != "" {
 		line("Session", "%s", code(st.SessionID))
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/money"
+	"bareclaw/internal/humanize"
 )
 
 const (
@@ -155,7 +155,7 @@ func endText(r core.Reply) string {
 		b.WriteString(", with the answer to another message")
 	}
 	if r.CostUSD > 0 {
-		b.WriteString(", " + money.Text(r.CostUSD))
+		b.WriteString(", " + humanize.USD(r.CostUSD))
 	}
 	return b.String()
 }

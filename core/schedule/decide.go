@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/money"
+	"bareclaw/internal/humanize"
 )
 
 // adapterName is shown to the agent where no adapter delivers the answer.
@@ -192,7 +192,7 @@ func (s *Scheduler) obstacle(ctx context.Context, j *Job) (string, error) {
 	if err != nil || spent < j.Budget {
 		return "", err
 	}
-	spentText, limit := money.OfLimit(spent, j.Budget)
+	spentText, limit := humanize.USDOfLimit(spent, j.Budget)
 	return fmt.Sprintf("Its budget of %s a day is used up (%s spent today).", limit, spentText), nil
 }
 

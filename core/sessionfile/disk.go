@@ -12,7 +12,7 @@ import (
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 
-	"bareclaw/internal/filelock"
+	"bareclaw/internal/lockfile"
 )
 
 // follow returns where a path leads, whether or not there is a file yet.
@@ -45,9 +45,9 @@ func lockFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its directory cannot be written (BARECLAW_SESSION_FILE names another place): %w", err)
 	}
-	if err := filelock.Take(f); err != nil {
+	if err := lockfile.Acquire(f); err != nil {
 		defer func() { _ = f.Close() }()
-		if !errors.Is(err, filelock.ErrHeld) {
+		if !errors.Is(err, lockfile.ErrHeld) {
 			return nil, err
 		}
 		return nil, fmt.Errorf("it is in use by another bareclaw, process %s", ownerPID(f))

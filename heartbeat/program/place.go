@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"bareclaw/internal/filelock"
+	"bareclaw/internal/lockfile"
 )
 
 // A Place is where a program's file is: its absolute path. Beside it are
@@ -80,7 +80,7 @@ func (p Place) Hold() (release func(), err error) {
 	if err != nil {
 		return func() {}, nil //nolint:nilerr // see above
 	}
-	if err := filelock.Take(dir); errors.Is(err, filelock.ErrHeld) {
+	if err := lockfile.Acquire(dir); errors.Is(err, lockfile.ErrHeld) {
 		_ = dir.Close()
 		return nil, fmt.Errorf("another upgrade of %s is under way, or on trial; try again when that is over, in half a minute", p.Path())
 	}

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // holder returns the gateway that has a state directory, if one does.
-func holder(stateDir string) (h statelock.Holder, held bool) {
-	h, err := statelock.Read(filepath.Join(stateDir, statelock.Name))
+func holder(stateDir string) (h lockfile.Holder, held bool) {
+	h, err := lockfile.ReadHolder(filepath.Join(stateDir, lockfile.StateLockName))
 	return h, err == nil && h.PID > 0 && proc.Alive(h.PID, h.Start)
 }
 

@@ -11,7 +11,8 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/chat"
-	"bareclaw/internal/screen"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/term"
 )
 
 // Approvals lists what waits for a decision, or decides.
@@ -52,17 +53,17 @@ func (l *ApprovalList) Run(c *Context) error {
 		c.tell("Nothing waits for a decision.")
 		return nil
 	}
-	t := approvalTable(pending, screen.PaletteFor(c.Out), time.Now())
+	t := approvalTable(pending, term.PaletteFor(c.Out), time.Now())
 	t.share(c.width())
 	return c.show(t.lines(c.width())...)
 }
 
-func approvalTable(pending []client.Approval, colours screen.Palette, now time.Time) *table {
+func approvalTable(pending []client.Approval, colours term.Palette, now time.Time) *table {
 	t := &table{widest: []int{0, channelWidth}}
 	for _, a := range pending {
 		left := ""
 		if !a.ExpiresAt.IsZero() {
-			left = span(a.ExpiresAt.Sub(now).Truncate(time.Second)) + " left"
+			left = humanize.Duration(a.ExpiresAt.Sub(now).Truncate(time.Second)) + " left"
 		}
 		t.add(text(a.ID[:min(8, len(a.ID))]).painted(colours.Bold), text(a.Channel), text(left), text(call(a.Tool, a.Input)), text(firstWords(a.Prompt)))
 	}
@@ -109,7 +110,7 @@ func (a *ApprovalShow) Run(c *Context) error {
 }
 
 func (c *Context) showApproval(a *client.Approval) error {
-	colours, now := screen.PaletteFor(c.Out), time.Now()
+	colours, now := term.PaletteFor(c.Out), time.Now()
 	var t table
 	add := func(name, value string) {
 		if value != "" {
@@ -121,14 +122,14 @@ func (c *Context) showApproval(a *client.Approval) error {
 	add("from", a.Prompt.User)
 	add("prompt", firstWords(a.Prompt))
 	if !a.ExpiresAt.IsZero() {
-		add("left", span(a.ExpiresAt.Sub(now).Truncate(time.Second)))
+		add("left", humanize.Duration(a.ExpiresAt.Sub(now).Truncate(time.Second)))
 	}
 	add("--always", strings.Join(a.Always, ", "))
 	whole := call(a.Tool, a.Input)
 	if a.Tool != "" {
 		whole = chat.Whole(a.Tool, a.Input)
 	}
-	return c.show(append(t.lines(math.MaxInt), "", strings.TrimRight(Plain(whole), "\n"))...)
+	return c.show(append(t.lines(math.MaxInt), "", strings.TrimRight(term.Safe(whole), "\n"))...)
 }
 
 // ApprovalAllow allows.
@@ -202,5 +203,5 @@ func (c *Context) decide(id string, body any, asJSON bool) error {
 	if decided.RetryID != "" {
 		line += "; it goes on as " + decided.RetryID
 	}
-	return c.show(Line(line))
+	return c.show(term.SafeLine(line))
 }

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/internal/screen"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/term"
 )
 
 // Channels lists the channels, or looks after one.
@@ -57,12 +58,12 @@ func (l *ChannelList) Run(c *Context) error {
 		c.tell("There is no channel yet. The first message to one makes it: bareclaw send http hello")
 		return nil
 	}
-	t := channelTable(all, screen.PaletteFor(c.Out), time.Now())
+	t := channelTable(all, term.PaletteFor(c.Out), time.Now())
 	return c.show(t.lines(c.width())...)
 }
 
 // channelTable shows channels, one in a line.
-func channelTable(all []client.Channel, colours screen.Palette, now time.Time) *table {
+func channelTable(all []client.Channel, colours term.Palette, now time.Time) *table {
 	t := &table{widest: []int{channelWidth}}
 	head := make([]cell, 0, 7)
 	for _, name := range []string{"CHANNEL", "STATE", "SINCE", "QUEUE", "SESSION", "LAST", ""} {
@@ -74,8 +75,8 @@ func channelTable(all []client.Channel, colours screen.Palette, now time.Time) *
 		if ch.Waiting > 0 {
 			queue = strconv.Itoa(ch.Waiting)
 		}
-		t.add(text(ch.Channel), text(ch.State).painted(stateColour(colours, ch.State)), text(age(ch.Since, now)), text(queue),
-			text(ch.SessionID[:min(8, len(ch.SessionID))]), text(age(ch.LastAt, now)), text(remark(ch, now)))
+		t.add(text(ch.Channel), text(ch.State).painted(stateColour(colours, ch.State)), text(humanize.Age(ch.Since, now)), text(queue),
+			text(ch.SessionID[:min(8, len(ch.SessionID))]), text(humanize.Age(ch.LastAt, now)), text(remark(ch, now)))
 	}
 	return t
 }
@@ -84,13 +85,13 @@ func channelTable(all []client.Channel, colours screen.Palette, now time.Time) *
 func remark(ch client.Channel, now time.Time) string {
 	var parts []string
 	if ch.Approvals > 0 {
-		parts = append(parts, counted(ch.Approvals, "approval")+" to decide")
+		parts = append(parts, humanize.Count(ch.Approvals, "approval")+" to decide")
 	}
 	if ch.Activity != "" {
 		parts = append(parts, ch.Activity)
 	}
 	if !ch.Until.IsZero() {
-		parts = append(parts, "until "+clock(ch.Until, now))
+		parts = append(parts, "until "+humanize.Clock(ch.Until, now))
 	}
 	if ch.Why != "" {
 		parts = append(parts, ch.Why)
@@ -99,7 +100,7 @@ func remark(ch client.Channel, now time.Time) string {
 }
 
 // stateColour returns the colour of a channel's or a message's state; nil for none.
-func stateColour(colours screen.Palette, state string) func(string) string {
+func stateColour(colours term.Palette, state string) func(string) string {
 	switch state {
 	case "running", "starting", "waiting":
 		return colours.Busy
@@ -137,7 +138,7 @@ func (s *ChannelShow) Run(c *Context) error {
 }
 
 func (c *Context) showChannel(ch client.Channel) error {
-	colours, now := screen.PaletteFor(c.Out), time.Now()
+	colours, now := term.PaletteFor(c.Out), time.Now()
 	var t table
 	add := func(name, value string) {
 		if value != "" {
@@ -152,14 +153,14 @@ func (c *Context) showChannel(ch client.Channel) error {
 	}
 	add("channel", ch.Channel)
 	add("state", ch.State)
-	add("since", age(ch.Since, now))
+	add("since", humanize.Age(ch.Since, now))
 	add("why", ch.Why)
 	if !ch.Until.IsZero() {
-		add("until", clock(ch.Until, now))
+		add("until", humanize.Clock(ch.Until, now))
 	}
 	add("activity", ch.Activity)
 	add("messages", fmt.Sprintf("%d ever, %d in the queue, %d in the turn", ch.Messages, ch.Waiting, ch.Running))
-	add("last message", age(ch.LastAt, now))
+	add("last message", humanize.Age(ch.LastAt, now))
 	add("approvals", pid(ch.Approvals))
 	add("session", ch.SessionID)
 	add("host pid", pid(ch.HostPID))
@@ -232,7 +233,7 @@ func (r *ChannelRules) Run(c *Context) error {
 		return r.remove(c, gateway, path, got.Rules)
 	}
 	if len(got.Rules) == 0 {
-		c.tell("%s has no rules of its own.", Line(r.Channel))
+		c.tell("%s has no rules of its own.", term.SafeLine(r.Channel))
 		return nil
 	}
 	var t table
@@ -298,7 +299,7 @@ func (i *ChannelInterrupt) Run(c *Context) error {
 	if err := json.Unmarshal(raw, &done); err != nil {
 		return fmt.Errorf("understand the gateway's reply: %w", err)
 	}
-	return c.show(fmt.Sprintf("The turn has ended, with %s, after %s.", counted(len(done.Messages), "message"), span(milliseconds(done.TookMS))))
+	return c.show(fmt.Sprintf("The turn has ended, with %s, after %s.", humanize.Count(len(done.Messages), "message"), humanize.Duration(humanize.Milliseconds(done.TookMS))))
 }
 
 // ChannelReset has a channel forget its session.
@@ -314,7 +315,7 @@ func (r *ChannelReset) Run(c *Context) error {
 		return err
 	}
 	if c.own(gateway, r.Channel) {
-		return fmt.Errorf("this runs in the session of %s itself and would end with it", Line(r.Channel))
+		return fmt.Errorf("this runs in the session of %s itself and would end with it", term.SafeLine(r.Channel))
 	}
 	var raw json.RawMessage
 	if err := gateway.Do(c.Context, http.MethodDelete, client.ChannelPath(r.Channel), nil, &raw); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/chat"
-	"bareclaw/internal/screen"
+	"bareclaw/internal/term"
 )
 
 // Chat is a conversation in the terminal.
@@ -21,7 +21,7 @@ type Chat struct {
 // Run talks until the user leaves.
 func (c *Chat) Run(ctx *Context) error {
 	out, _ := ctx.Out.(*os.File)
-	if !screen.IsTerminal(ctx.In) || !screen.IsTerminal(out) || os.Getenv("TERM") == "dumb" {
+	if !term.IsTerminal(ctx.In) || !term.IsTerminal(out) || os.Getenv("TERM") == "dumb" {
 		return Usagef("chat needs a terminal that can move its cursor; in a script use: bareclaw send %s TEXT", c.Channel)
 	}
 	api, err := ctx.Client()
@@ -42,7 +42,7 @@ func (c *Chat) Run(ctx *Context) error {
 	}
 	return untilTold(ctx.Context, func(told context.Context) error {
 		return chat.Run(told, chat.Options{
-			Channel: c.Channel, User: name, Client: api, Decider: decider, In: ctx.In, Terminal: out, Coloured: screen.PaletteFor(out).On,
+			Channel: c.Channel, User: name, Client: api, Decider: decider, In: ctx.In, Terminal: out, Coloured: term.PaletteFor(out).On,
 		})
 	})
 }

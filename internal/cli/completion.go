@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bareclaw/internal/term"
 	"context"
 	"slices"
 	"strings"
@@ -151,7 +152,7 @@ func (c *Context) values(arg *kong.Positional) []string {
 	}
 	names := make([]string, 0, len(channels))
 	for _, ch := range channels {
-		if ch.Channel == Line(ch.Channel) { // one that a terminal cannot show is not offered
+		if ch.Channel == term.SafeLine(ch.Channel) { // one that a terminal cannot show is not offered
 			names = append(names, ch.Channel)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/exitcode"
 )
 
 func TestAGatewayThatHangsIsGivenUp(t *testing.T) {
@@ -19,7 +20,7 @@ func TestAGatewayThatHangsIsGivenUp(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "has not answered within 10ms; `bareclaw doctor`") {
 		t.Errorf("the status of a gateway that hangs: %v", err)
 	}
-	if status := ExitStatus(err); status != ExitFailed {
-		t.Errorf("exit status %d, want %d", status, ExitFailed)
+	if status := ExitStatus(err); status != exitcode.Failed {
+		t.Errorf("exit status %d, want %d", status, exitcode.Failed)
 	}
 }

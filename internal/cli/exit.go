@@ -9,6 +9,8 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/term"
 )
 
 // ErrFailed ends a command with ExitFailed when it has said what is wrong already.
@@ -43,17 +45,17 @@ func ExitStatus(err error) int {
 	signalled, ended := errors.AsType[Signalled](err)
 	switch {
 	case err == nil:
-		return ExitOK
+		return exitcode.OK
 	case ended:
 		return 128 + int(signalled.Signal)
 	case misconfigured, errors.Is(err, ErrUsage):
-		return ExitUsage
+		return exitcode.Usage
 	case errors.Is(err, client.ErrUnreachable), errors.Is(err, ErrNotRunning):
-		return ExitUnreachable
+		return exitcode.Unreachable
 	case errors.Is(err, context.Canceled):
-		return ExitInterrupted
+		return exitcode.Interrupted
 	}
-	return ExitFailed
+	return exitcode.Failed
 }
 
 // inCommands names by its command what the gateway names by its route.
@@ -67,11 +69,11 @@ var inCommands = strings.NewReplacer(
 // wrong, or somebody ended the command.
 func Silent(err error) bool {
 	_, ended := errors.AsType[Signalled](err)
-	return err == nil || ended || errors.Is(err, ErrFailed) || ExitStatus(err) == ExitInterrupted
+	return err == nil || ended || errors.Is(err, ErrFailed) || ExitStatus(err) == exitcode.Interrupted
 }
 
 // Text returns what an error of a command says to a person in a terminal.
-func Text(err error) string { return Plain(inCommands.Replace(err.Error())) }
+func Text(err error) string { return term.Safe(inCommands.Replace(err.Error())) }
 
 // Advice returns what to do about an error of a command, empty if its text says it.
 func Advice(err error) string {

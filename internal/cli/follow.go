@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bareclaw/internal/logfile"
+	"bareclaw/internal/term"
 )
 
 // followEvery is how often a log is looked at that is followed.
@@ -112,7 +113,7 @@ func (f *follower) begin(n int) error {
 			all, known = text+all, append(known, t.info)
 		}
 	}
-	return f.c.print(Plain(lastLines(all, n)))
+	return f.c.print(term.Safe(lastLines(all, n)))
 }
 
 func sameAsAny(file fs.FileInfo, known []fs.FileInfo) bool {
@@ -172,7 +173,7 @@ func (f *follower) show(t *tail) error {
 	if err != nil {
 		return fmt.Errorf("read the log: %w", err)
 	}
-	return f.c.print(Plain(text))
+	return f.c.print(term.Safe(text))
 }
 
 // leave closes a file to which nobody writes any more. What was cut off there by the end
@@ -185,7 +186,7 @@ func (f *follower) leave(t *tail) error {
 	if t.part == "" {
 		return nil
 	}
-	return f.c.print(Plain(t.part) + "\n")
+	return f.c.print(term.Safe(t.part) + "\n")
 }
 
 // next opens the file in which the log went on after the one that is read; nil if that is

@@ -10,7 +10,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
-	"bareclaw/internal/screen"
+	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -145,11 +145,11 @@ func (h *HeartbeatStatus) Run(c *Context) error {
 // beside it in lines of its own what it says.
 func heartbeatLines(out io.Writer, s *heartbeat.Status) (lines []string) {
 	const column = 11
-	width, terminal := screen.Columns(out)
+	width, terminal := term.Columns(out)
 	line := func(name, format string, args ...any) {
-		says := []string{Line(fmt.Sprintf(format, args...))}
+		says := []string{term.SafeLine(fmt.Sprintf(format, args...))}
 		if terminal {
-			says = screen.Wrap(says[0], width-column)
+			says = term.Wrap(says[0], width-column)
 		}
 		for _, said := range says {
 			lines = append(lines, fmt.Sprintf("%-*s%s", column, name, said))
@@ -234,7 +234,7 @@ func tickLine(t *heartbeat.Tick) string {
 	case t.Problem != "":
 		text += ", not told: " + t.Problem
 	}
-	if detail := []rune(Line(t.Detail)); len(detail) > width {
+	if detail := []rune(term.SafeLine(t.Detail)); len(detail) > width {
 		text += ": " + string(detail[:width]) + "…"
 	} else if len(detail) > 0 {
 		text += ": " + string(detail)

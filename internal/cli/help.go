@@ -7,7 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"bareclaw/internal/screen"
+	"bareclaw/internal/term"
 )
 
 // ExitStatuses says what the exit statuses of commands mean.
@@ -20,8 +20,8 @@ func Help(options kong.HelpOptions, ctx *kong.Context) error {
 		return err
 	}
 	if ctx.Selected() == nil || ctx.Empty() {
-		width, _ := screen.Columns(ctx.Stdout)
-		if _, err := fmt.Fprintf(ctx.Stdout, "\n%s\n", strings.Join(screen.Wrap(ExitStatuses, width), "\n")); err != nil {
+		width, _ := term.Columns(ctx.Stdout)
+		if _, err := fmt.Fprintf(ctx.Stdout, "\n%s\n", strings.Join(term.Wrap(ExitStatuses, width), "\n")); err != nil {
 			return fmt.Errorf("write the help: %w", err)
 		}
 	}

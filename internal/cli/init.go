@@ -10,7 +10,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/cli/setup"
-	"bareclaw/internal/screen"
+	"bareclaw/internal/term"
 )
 
 // Init sets the gateway up.
@@ -45,7 +45,7 @@ type Init struct {
 // Run carries it out.
 func (i *Init) Run(c *Context) error {
 	in, _ := c.In.(*os.File)
-	if !i.Yes && !screen.IsTerminal(c.In) {
+	if !i.Yes && !term.IsTerminal(c.In) {
 		return Usagef("init asks, and standard input is not a terminal; in a script use: bareclaw init --yes")
 	}
 	if i.NoHeartbeat && i.Heartbeat != "" && i.Heartbeat != setup.HeartbeatNo {

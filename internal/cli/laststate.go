@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/statemark"
+	"bareclaw/internal/term"
 )
 
 // A stopped is what is known of the last gateway when none is reached.
@@ -31,14 +34,14 @@ func (c *Context) notRunning(asJSON bool, why error) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(cfg.StateDir, statelock.Name)
+	path := filepath.Join(cfg.StateDir, lockfile.StateLockName)
 	last, said, err := lastGateway(path, time.Now())
 	if err != nil {
 		return errors.Join(why, err)
 	}
-	if at, byUser := statelock.StoppedAt(cfg.StateDir); byUser && last != nil && !last.Hung {
+	if at, byUser := statemark.StoppedAt(cfg.StateDir); byUser && last != nil && !last.Hung {
 		last.StoppedAt, last.Crashed = &at, false
-		said = fmt.Sprintf("The gateway was stopped by you at %s, and stays down until you start it.", clock(at, time.Now()))
+		said = fmt.Sprintf("The gateway was stopped by you at %s, and stays down until you start it.", humanize.Clock(at, time.Now()))
 	}
 	if asJSON {
 		if err := c.document(overview{Last: last}); err != nil {
@@ -46,7 +49,7 @@ func (c *Context) notRunning(asJSON bool, why error) error {
 		}
 	} else {
 		c.tell("%s", said)
-		c.tell("Its state is in %s.", Line(cfg.StateDir))
+		c.tell("Its state is in %s.", term.SafeLine(cfg.StateDir))
 		if last != nil && last.StoppedAt != nil {
 			managed, err := managedBy(c.Context, service.Local(), cfg.StateDir)
 			if err != nil { // whether there is a service is not known
@@ -68,7 +71,7 @@ func (n *neverRan) Unwrap() error { return n.error }
 
 // lastGateway reads the lock file of a gateway that is not reached.
 func lastGateway(path string, now time.Time) (last *stopped, said string, err error) {
-	h, err := statelock.Read(path)
+	h, err := lockfile.ReadHolder(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "No gateway has run here yet.", nil
 	}
@@ -79,11 +82,11 @@ func lastGateway(path string, now time.Time) (last *stopped, said string, err er
 	switch {
 	case proc.Alive(h.PID, h.Start):
 		last.Hung = true
-		return last, fmt.Sprintf("The gateway's process %d is there, since %s, but cannot be reached.", h.PID, clock(h.StartedAt, now)), nil
+		return last, fmt.Sprintf("The gateway's process %d is there, since %s, but cannot be reached.", h.PID, humanize.Clock(h.StartedAt, now)), nil
 	case !h.Ended:
 		last.Crashed = true
 		return last, fmt.Sprintf("The gateway that was started %s (pid %d) has crashed or was killed: it did not end as it was told to.",
-			clock(h.StartedAt, now), h.PID), nil
+			humanize.Clock(h.StartedAt, now), h.PID), nil
 	}
 	st, err := os.Stat(path)
 	if err != nil {
@@ -91,5 +94,5 @@ func lastGateway(path string, now time.Time) (last *stopped, said string, err er
 	}
 	at := st.ModTime() // it was written last when the gateway ended
 	last.EndedAt = &at
-	return last, fmt.Sprintf("The gateway has ended as it was told to, %s (it was started %s).", clock(at, now), clock(h.StartedAt, now)), nil
+	return last, fmt.Sprintf("The gateway has ended as it was told to, %s (it was started %s).", humanize.Clock(at, now), humanize.Clock(h.StartedAt, now)), nil
 }

@@ -12,8 +12,9 @@ import (
 	"strconv"
 
 	"bareclaw/core/config"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/logfile"
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/term"
 )
 
 // Logs shows the gateway's log, from the journal of systemd or from its file.
@@ -52,7 +53,7 @@ func (l *Logs) Run(c *Context) error {
 }
 
 // show shows the log where it is kept.
-func (l *Logs) show(c *Context, kept statelock.Log) error {
+func (l *Logs) show(c *Context, kept lockfile.LogLocation) error {
 	switch {
 	case kept.Unit != "":
 		return l.journal(c, kept.Unit)
@@ -63,13 +64,13 @@ func (l *Logs) show(c *Context, kept statelock.Log) error {
 }
 
 // keptLog returns where the log of the gateway is that runs, or was the last.
-func keptLog(cfg config.Config) (statelock.Log, error) {
-	h, err := statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
+func keptLog(cfg config.Config) (lockfile.LogLocation, error) {
+	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the first one is about to say it
-		return statelock.Log{}, err
+		return lockfile.LogLocation{}, err
 	}
 	kept := h.Log
-	if kept == (statelock.Log{}) && cfg.LogFile == config.LogFileAuto { // an older gateway, or none yet
+	if kept == (lockfile.LogLocation{}) && cfg.LogFile == config.LogFileAuto { // an older gateway, or none yet
 		kept.Path = filepath.Join(cfg.StateDir, logfile.Name)
 	}
 	return kept, nil
@@ -107,7 +108,7 @@ func (c *Context) lines(r io.Reader) error {
 	for {
 		line, err := in.ReadString('\n')
 		if line != "" {
-			if err := c.print(Plain(line)); err != nil {
+			if err := c.print(term.Safe(line)); err != nil {
 				return err
 			}
 		}

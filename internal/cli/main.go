@@ -13,7 +13,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"bareclaw/internal/buildinfo"
-	"bareclaw/internal/screen"
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/term"
 )
 
 // commandLine is the grammar of the command line.
@@ -45,20 +46,20 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, serve func()
 	)
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, "bareclaw:", err)
-		return ExitFailed
+		return exitcode.Failed
 	}
 	command, err := parser.Parse(Arguments(args))
 	if exit >= 0 {
 		return exit
 	}
 	if err != nil {
-		_, _ = fmt.Fprintln(stderr, screen.Broken(stderr, "", "bareclaw: "+Plain(describeUsage(err))))
-		return ExitUsage
+		_, _ = fmt.Fprintln(stderr, term.WrapIndented(stderr, "", "bareclaw: "+term.Safe(describeUsage(err))))
+		return exitcode.Usage
 	}
 	self, err := os.Executable()
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, "bareclaw: find this program's file:", err)
-		return ExitFailed
+		return exitcode.Failed
 	}
 	ctx := context.Background()
 	if command.Command() != "serve" { // the gateway handles signals by itself
@@ -92,9 +93,9 @@ func describeUsage(err error) string {
 // report prints an error with its advice and returns its exit status.
 func report(err error, stderr io.Writer) int {
 	if !Silent(err) {
-		_, _ = fmt.Fprintln(stderr, screen.Broken(stderr, "", "bareclaw: "+Text(err)))
+		_, _ = fmt.Fprintln(stderr, term.WrapIndented(stderr, "", "bareclaw: "+Text(err)))
 		if advice := Advice(err); advice != "" {
-			_, _ = fmt.Fprintln(stderr, screen.Broken(stderr, "", advice))
+			_, _ = fmt.Fprintln(stderr, term.WrapIndented(stderr, "", advice))
 		}
 	}
 	return ExitStatus(err)

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/internal/screen"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/term"
 )
 
 // fullID is the length of an id in characters; what is shorter is the beginning of one.
@@ -62,11 +63,11 @@ func one(found []string, thing, beginning string) (string, error) {
 	case beginning == "":
 		return "", Usagef("which %s? Give its id, or the beginning of it", thing)
 	case len(found) == 0:
-		return "", fmt.Errorf("there is no %s whose id begins with %s", thing, Line(beginning))
+		return "", fmt.Errorf("there is no %s whose id begins with %s", thing, term.SafeLine(beginning))
 	case len(found) == 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("%s have an id that begins with %s; give more of it", counted(len(found), thing), Line(beginning))
+	return "", fmt.Errorf("%s have an id that begins with %s; give more of it", humanize.Count(len(found), thing), term.SafeLine(beginning))
 }
 
 func (c *Context) history(gateway *client.Client, channel string, limit int) ([]client.Message, error) {
@@ -101,10 +102,10 @@ func (m *Messages) Run(c *Context) error {
 		c.tell("No message yet on this channel.")
 		return nil
 	}
-	colours, now := screen.PaletteFor(c.Out), time.Now()
+	colours, now := term.PaletteFor(c.Out), time.Now()
 	var t table
 	for _, msg := range messages {
-		t.add(text(msg.ID), text(msg.State).painted(stateColour(colours, msg.State)), text(age(msg.ReceivedAt, now)),
+		t.add(text(msg.ID), text(msg.State).painted(stateColour(colours, msg.State)), text(humanize.Age(msg.ReceivedAt, now)),
 			text(firstWords(msg.Prompt)), text(firstOf(msg.Text, msg.Error)))
 	}
 	t.share(c.width())
@@ -143,7 +144,7 @@ func (m *Cancel) Run(c *Context) error {
 	if err := json.Unmarshal(raw, &cancelled); err != nil {
 		return fmt.Errorf("understand the gateway's reply: %w", err)
 	}
-	line := "Cancelled " + Line(id)
+	line := "Cancelled " + term.SafeLine(id)
 	if words := firstWords(cancelled.Prompt); words != "" {
 		line += ": " + words
 	}

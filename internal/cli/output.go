@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // show prints lines, which are harmless already, on standard output.
@@ -20,7 +20,7 @@ func (c *Context) show(lines ...string) error {
 // say prints lines, as far as somebody reads them.
 func (c *Context) say(lines []string) {
 	for _, line := range lines {
-		_, _ = fmt.Fprintln(c.Out, Line(line))
+		_, _ = fmt.Fprintln(c.Out, term.SafeLine(line))
 	}
 }
 
@@ -59,4 +59,4 @@ func (c *Context) document(v any) error {
 }
 
 // escaped returns a JSON document as a terminal may show it.
-func escaped(doc []byte) string { return string(plain.JSON(bytes.TrimSpace(doc))) }
+func escaped(doc []byte) string { return string(term.SafeJSON(bytes.TrimSpace(doc))) }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/term"
 )
 
 // promptCells is how much of a prompt is shown, in cells. A terminal may show less.
@@ -19,5 +20,5 @@ func firstWords(p client.Prompt) string {
 			words = append(words, "["+cmp.Or(b.MediaType, b.Type)+"]")
 		}
 	}
-	return fit(Line(strings.Join(append(words, p.Text), " ")), promptCells)
+	return fit(term.SafeLine(strings.Join(append(words, p.Text), " ")), promptCells)
 }

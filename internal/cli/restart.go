@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/term"
 )
 
 // restartPatience is how long a new process may take until it serves, from the moment
@@ -72,11 +74,11 @@ func (r *Restart) Run(c *Context) error {
 	if r.JSON {
 		return c.document(out)
 	}
-	version := Line(after.Version)
+	version := term.SafeLine(after.Version)
 	if after.Version != before.Version {
-		version = Line(before.Version) + " → " + version
+		version = term.SafeLine(before.Version) + " → " + version
 	}
-	return c.show(fmt.Sprintf("Restarted in %s: pid %d → %d, version %s.", span(milliseconds(out.TookMS)), before.PID, after.PID, version))
+	return c.show(fmt.Sprintf("Restarted in %s: pid %d → %d, version %s.", humanize.Duration(humanize.Milliseconds(out.TookMS)), before.PID, after.PID, version))
 }
 
 // successor waits until a process of a later generation serves.

@@ -13,8 +13,10 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/core/ledger"
 	"bareclaw/internal/cli/backup"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/statemark"
+	"bareclaw/internal/term"
 )
 
 // Restore puts back what backup has saved. The gateway must not run.
@@ -51,7 +53,7 @@ func (r *Restore) Run(c *Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("nothing was restored, since no gateway starts with these settings: %w", err)
 	}
-	lock, err := statelock.Take(cfg.StateDir)
+	lock, err := lockfile.AcquireState(cfg.StateDir)
 	if err != nil {
 		return err
 	}
@@ -62,13 +64,13 @@ func (r *Restore) Run(c *Context) (err error) {
 	if err := p.putState(work, cfg); err != nil {
 		return err
 	}
-	if err := ClearRestoring(cfg.StateDir); err != nil {
+	if err := statemark.ClearRestoring(cfg.StateDir); err != nil {
 		return err
 	}
 	for _, path := range p.moved {
 		c.sayf("Moved aside: %s", path)
 	}
-	c.sayf("Restored what bareclaw %s saved on %s: %s.", Line(a.Version), a.MadeAt.Local().Format(time.DateTime), strings.Join(p.what, ", "))
+	c.sayf("Restored what bareclaw %s saved on %s: %s.", term.SafeLine(a.Version), a.MadeAt.Local().Format(time.DateTime), strings.Join(p.what, ", "))
 	return nil
 }
 
@@ -89,7 +91,7 @@ func (r *Restore) unpack(ctx context.Context, work string) (backup.About, error)
 	}
 	if !v.Reads(ledger.Program().Schema) {
 		return a, fmt.Errorf("%s was saved by bareclaw %s, and its ledger needs a program that knows schema %d; this one knows %d: use the newer one",
-			r.File, Line(a.Version), v.MinReader, ledger.Program().Schema)
+			r.File, term.SafeLine(a.Version), v.MinReader, ledger.Program().Schema)
 	}
 	var ids map[string]string
 	switch b, err := os.ReadFile(filepath.Join(work, backup.Sessions)); {
@@ -114,7 +116,7 @@ func hostsAtWork(stateDir string) error {
 		b, err := os.ReadFile(path)
 		if err == nil && json.Unmarshal(b, &h) == nil && h.PID > 0 && proc.Alive(h.PID, h.Start) {
 			return fmt.Errorf("the session of channel %q is still at work (process %d): end it with `bareclaw stop --sessions`",
-				Line(h.Channel), h.PID)
+				term.SafeLine(h.Channel), h.PID)
 		}
 	}
 	return nil
@@ -151,12 +153,12 @@ func (p *placing) putAll(work string, all []part) error {
 // putState puts the ledger and what belongs to it in the place of what is there. While
 // that is unfinished no gateway starts.
 func (p *placing) putState(work string, cfg config.Config) error {
-	marked, err := MarkRestoring(cfg.StateDir)
+	marked, err := statemark.MarkRestoring(cfg.StateDir)
 	if err != nil {
 		return err
 	}
 	if marked {
-		p.back = append(p.back, func() error { return ClearRestoring(cfg.StateDir) })
+		p.back = append(p.back, func() error { return statemark.ClearRestoring(cfg.StateDir) })
 	}
 	database := filepath.Join(cfg.StateDir, backup.Ledger)
 	for _, path := range []string{database + "-wal", database + "-shm", filepath.Join(cfg.StateDir, "hosts")} { // which belong to the old ledger

@@ -3,6 +3,9 @@ package cli
 import (
 	"slices"
 	"time"
+
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/term"
 )
 
 // nextShown is how many schedules the status shows.
@@ -14,7 +17,7 @@ func nextSchedules(all []scheduleView, now time.Time) []string {
 	slices.SortStableFunc(due, func(a, b scheduleView) int { return a.Next[0].Compare(b.Next[0]) })
 	var lines []string
 	for i := range due[:min(len(due), nextShown)] {
-		lines = append(lines, clock(due[i].Next[0], now)+" on "+fit(Line(due[i].Channel), channelWidth)+": "+due[i].Text)
+		lines = append(lines, humanize.Clock(due[i].Next[0], now)+" on "+fit(term.SafeLine(due[i].Channel), channelWidth)+": "+due[i].Text)
 	}
 	return lines
 }

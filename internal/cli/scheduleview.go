@@ -9,7 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"bareclaw/internal/money"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/term"
 )
 
 // A scheduleView is a schedule as the API shows it.
@@ -45,14 +46,14 @@ type removedView struct {
 }
 
 func (r *removedView) print(out io.Writer) error {
-	_, err := fmt.Fprintf(out, "Removed schedule %s.\n", Line(r.ID))
+	_, err := fmt.Fprintf(out, "Removed schedule %s.\n", term.SafeLine(r.ID))
 	return err
 }
 
 // printAdded says what was made, and when it is due.
 func (v *scheduleView) printAdded(out io.Writer) error {
 	now := time.Now()
-	_, err := fmt.Fprintf(out, "Schedule %s on %s: %s\n", Line(v.ID), Line(v.Channel), v.due())
+	_, err := fmt.Fprintf(out, "Schedule %s on %s: %s\n", term.SafeLine(v.ID), term.SafeLine(v.Channel), v.due())
 	for i, t := range v.Next {
 		if err == nil {
 			_, err = fmt.Fprintf(out, "%s%s\n", []string{"  next ", "  then "}[min(i, 1)], moment(t, now, v.zone()))
@@ -64,9 +65,9 @@ func (v *scheduleView) printAdded(out io.Writer) error {
 // due says when it is due, and in which zone if that is not the machine's.
 func (v *scheduleView) due() string {
 	if v.TZ == "" {
-		return Line(v.When)
+		return term.SafeLine(v.When)
 	}
-	return Line(v.When + " (" + v.TZ + ")")
+	return term.SafeLine(v.When + " (" + v.TZ + ")")
 }
 
 func (v *scheduleView) print(out io.Writer) error {
@@ -77,18 +78,18 @@ func (v *scheduleView) print(out io.Writer) error {
 			_, _ = fmt.Fprintf(w, "%s\t%s\n", name, value) // Flush has the error
 		}
 	}
-	field("schedule", Line(v.ID)+" ("+Line(v.State)+")")
-	field("channel", Line(v.Channel))
+	field("schedule", term.SafeLine(v.ID)+" ("+term.SafeLine(v.State)+")")
+	field("channel", term.SafeLine(v.Channel))
 	field("when", v.due())
 	for i, t := range v.Next {
 		field([]string{"next", "then"}[min(i, 1)], moment(t, now, v.zone()))
 	}
-	field("missed", Line(v.Missed))
-	field("precheck", Line(v.Precheck))
+	field("missed", term.SafeLine(v.Missed))
+	field("precheck", term.SafeLine(v.Precheck))
 	if v.Budget > 0 {
-		field("budget", money.Text(v.Budget)+" a day")
+		field("budget", humanize.USD(v.Budget)+" a day")
 	}
-	field("text", Line(v.Text))
+	field("text", term.SafeLine(v.Text))
 	for i, o := range v.Occurrences {
 		field([]string{"last due", ""}[min(i, 1)]+" ", moment(o.Due, now, v.zone())+"  "+o.what(now, v.zone()))
 	}
@@ -107,7 +108,7 @@ func (o *occurrenceView) what(now time.Time, zone *time.Location) string {
 	if o.Why != "" {
 		said += ": " + o.Why
 	}
-	return Line(said)
+	return term.SafeLine(said)
 }
 
 func (v *schedulesView) print(out io.Writer) error {
@@ -120,11 +121,11 @@ func (v *schedulesView) print(out io.Writer) error {
 	_, _ = fmt.Fprintln(w, "ID\tCHANNEL\tWHEN\tNEXT\tTEXT") // Flush has the error
 	for i := range v.Schedules {
 		s := &v.Schedules[i]
-		next := cmp.Or(Line(s.State), "-")
+		next := cmp.Or(term.SafeLine(s.State), "-")
 		if len(s.Next) > 0 {
 			next = moment(s.Next[0], now, s.zone())
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", Line(s.ID), Line(s.Channel), s.due(), next, start(Line(s.Text), 40))
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", term.SafeLine(s.ID), term.SafeLine(s.Channel), s.due(), next, start(term.SafeLine(s.Text), 40))
 	}
 	return w.Flush()
 }

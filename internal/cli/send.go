@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/term"
 )
 
 // Send sends a message to a channel's agent and prints the answer, or pushes a text to
@@ -96,7 +97,7 @@ func (s *Send) push(c *Context, gateway *client.Client, words string) error {
 	if s.JSON {
 		return c.document(sent)
 	}
-	return c.show("Sent to " + Line(s.Channel) + ".")
+	return c.show("Sent to " + term.SafeLine(s.Channel) + ".")
 }
 
 // ask sends a message to the channel's agent.
@@ -111,7 +112,7 @@ func (s *Send) ask(c *Context, gateway *client.Client, words string) error {
 	}
 	if c.own(gateway, s.Channel) {
 		return fmt.Errorf("this runs in the session of %s itself, which would wait for its own answer; "+
-			"--push reaches the channel's people, --async leaves a message for the next turn", Line(s.Channel))
+			"--push reaches the channel's people, --async leaves a message for the next turn", term.SafeLine(s.Channel))
 	}
 	return c.await(exchange{gateway: gateway, path: "/message", body: body, key: key, timeout: s.Timeout, json: s.JSON})
 }
@@ -131,7 +132,7 @@ func (s *Send) leave(c *Context, gateway *client.Client, body any, key string) e
 		return c.document(raw)
 	}
 	if accepted.Why != "" {
-		c.tell("%s", Line(accepted.Why))
+		c.tell("%s", term.SafeLine(accepted.Why))
 	}
-	return c.show(Line(accepted.ID))
+	return c.show(term.SafeLine(accepted.ID))
 }

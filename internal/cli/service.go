@@ -11,7 +11,9 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/cli/doctor"
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/statemark"
+	"bareclaw/internal/term"
 )
 
 // Service is the command of that name.
@@ -157,7 +159,7 @@ func (s *ServiceUninstall) Run(c *Context) error {
 			return err
 		}
 		s.warn(c, cfg.StateDir)
-		_, err := fmt.Fprintf(c.Out, "What the gateway keeps stays: %s, %s and your .env. Remove them if you are done with it.\n", Line(cfg.StateDir), Line(cfg.SessionFile))
+		_, err := fmt.Fprintf(c.Out, "What the gateway keeps stays: %s, %s and your .env. Remove them if you are done with it.\n", term.SafeLine(cfg.StateDir), term.SafeLine(cfg.SessionFile))
 		return err
 	}
 	return nil
@@ -166,10 +168,10 @@ func (s *ServiceUninstall) Run(c *Context) error {
 // noteUninstalled notes that a person has stopped the gateway with its service, unless
 // another one runs: the heartbeat would start the gateway again.
 func noteUninstalled(stateDir string) error {
-	if _, err := os.Stat(stateDir); err != nil || statelock.Held(stateDir) {
+	if _, err := os.Stat(stateDir); err != nil || lockfile.IsStateHeld(stateDir) {
 		return nil //nolint:nilerr // no gateway has ever run there
 	}
-	return statelock.MarkStopped(stateDir)
+	return statemark.MarkStopped(stateDir)
 }
 
 // warn says what of the gateway goes on: sessions that a gateway which was stopped before

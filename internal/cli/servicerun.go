@@ -8,8 +8,8 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // ServiceStart starts the installed service.
@@ -90,7 +90,7 @@ func (w where) installed(c *Context) (config.Config, management, error) {
 // startService starts a service in one way or another, unless a gateway that is not the
 // service's is in its way, and says which process that has made.
 func (c *Context) startService(cfg config.Config, managed management, done string, start func(context.Context, service.Job) error) error {
-	h, err := statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
+	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
 	if err == nil && proc.Alive(h.PID, h.Start) && !managed.active() {
 		return fmt.Errorf("%w: pid %d, at %s; `bareclaw stop` ends it, and `bareclaw service install --take-over` has the service take its place",
 			service.ErrHeld, h.PID, h.Address)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/term"
 )
 
 func TestTablesFit(t *testing.T) {
@@ -29,27 +31,27 @@ func TestTablesFit(t *testing.T) {
 
 func TestSpans(t *testing.T) {
 	t.Parallel()
-	if now := time.Now(); ago(now, now) != "just now" || ago(now.Add(-time.Minute), now) != "1m ago" {
-		t.Errorf("a moment ago is %q, a minute is %q", ago(now, now), ago(now.Add(-time.Minute), now))
+	if now := time.Now(); humanize.Ago(now, now) != "just now" || humanize.Ago(now.Add(-time.Minute), now) != "1m ago" {
+		t.Errorf("a moment ago is %q, a minute is %q", humanize.Ago(now, now), humanize.Ago(now.Add(-time.Minute), now))
 	}
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0ms", 12 * time.Millisecond: "12ms", 1900 * time.Millisecond: "1.9s", 9999 * time.Millisecond: "9.9s", 59*time.Second + 999*time.Millisecond: "59s",
 		61 * time.Second: "1m01s", 25 * time.Hour: "1d01h", 90 * time.Minute: "1h30m",
 	} {
-		if got := span(d); got != want {
+		if got := humanize.Duration(d); got != want {
 			t.Errorf("span(%s) = %s, want %s", d, got, want)
 		}
 	}
 	now := time.Now()
 	for d, want := range map[time.Duration]string{0: "now", 2 * time.Second: "2s", 90 * time.Second: "1m", 3 * time.Hour: "3h00m"} {
-		if got := age(now.Add(-d), now); got != want {
+		if got := humanize.Age(now.Add(-d), now); got != want {
 			t.Errorf("age(%s) = %s, want %s", d, got, want)
 		}
 	}
-	if got := age(time.Time{}, now); got != "" {
+	if got := humanize.Age(time.Time{}, now); got != "" {
 		t.Errorf("age of nothing is %s", got)
 	}
-	if a, b := counted(1, "delivery"), counted(0, "delivery"); a != "1 delivery" || b != "0 deliveries" {
+	if a, b := humanize.Count(1, "delivery"), humanize.Count(0, "delivery"); a != "1 delivery" || b != "0 deliveries" {
 		t.Errorf("%s, %s", a, b)
 	}
 }
@@ -104,7 +106,7 @@ func TestJSONCommandsNoTerminal(t *testing.T) {
 	if err := json.Unmarshal([]byte(shown), &back); err != nil || back != text {
 		t.Errorf("%s is %q, %v", shown, back, err)
 	}
-	if Plain(shown) != shown {
+	if term.Safe(shown) != shown {
 		t.Errorf("%q commands the terminal", shown)
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"bareclaw/internal/screen"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/term"
 )
 
 // spinnerTick is the time between two pictures of a spinner.
@@ -31,7 +32,7 @@ type spinner struct {
 // spin begins a spinner on w, which its end removes.
 func spin(w io.Writer, text string) *spinner {
 	s := &spinner{w: w, text: text, began: time.Now()}
-	if _, terminal := screen.Columns(w); !terminal {
+	if _, terminal := term.Columns(w); !terminal {
 		return s
 	}
 	s.stop, s.ended = make(chan struct{}), make(chan struct{})
@@ -90,8 +91,8 @@ func (s *spinner) draw() {
 	pictures := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	picture := pictures[s.tick%len(pictures)]
 	s.tick++
-	width, _ := screen.Columns(s.w)
-	line := fmt.Sprintf("%c %s  %s", picture, age(s.began, time.Now()), Line(s.text))
+	width, _ := term.Columns(s.w)
+	line := fmt.Sprintf("%c %s  %s", picture, humanize.Age(s.began, time.Now()), term.SafeLine(s.text))
 	_, _ = fmt.Fprint(s.w, "\r\x1b[K"+fit(line, width-1))
 	s.shown = true
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/internal/money"
-	"bareclaw/internal/screen"
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/term"
 )
 
 // idleShown is how many channels that rest the status shows.
@@ -89,8 +89,8 @@ func (c *Context) overviewLines(o *overview) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("understand the gateway's reply: %w", err)
 	}
-	width, _ := screen.Columns(c.Out) // also in a pipe: it is one screen, and lists have it all
-	colours, now := screen.PaletteFor(c.Out), time.Now()
+	width, _ := term.Columns(c.Out) // also in a pipe: it is one screen, and lists have it all
+	colours, now := term.PaletteFor(c.Out), time.Now()
 	facts := gatewayFacts(&h, c.address(), colours, now)
 	for i, line := range nextSchedules(schedules, now) {
 		name := "schedules"
@@ -101,7 +101,7 @@ func (c *Context) overviewLines(o *overview) ([]string, error) {
 	}
 	lines := facts.lines(width)
 	for _, p := range append([]string{h.Agent.Problem}, h.Problems...) {
-		lines = append(lines, problemLines(Line(p), colours, width)...)
+		lines = append(lines, problemLines(term.SafeLine(p), colours, width)...)
 	}
 	lines = append(lines, "")
 	lines = append(lines, shownChannels(channels, colours, now, width)...)
@@ -115,12 +115,12 @@ func (c *Context) overviewLines(o *overview) ([]string, error) {
 }
 
 // problemLines is a problem in red; nothing if there is none.
-func problemLines(problem string, colours screen.Palette, width int) []string {
+func problemLines(problem string, colours term.Palette, width int) []string {
 	if problem == "" {
 		return nil
 	}
 	mark := "! "
-	lines := screen.Wrap(problem, width-len(mark))
+	lines := term.Wrap(problem, width-len(mark))
 	for i := range lines {
 		lines[i], mark = colours.Bad(mark+lines[i]), "  "
 	}
@@ -128,7 +128,7 @@ func problemLines(problem string, colours screen.Palette, width int) []string {
 }
 
 // gatewayFacts is what there is to say of the gateway as a whole.
-func gatewayFacts(h *client.Health, address string, colours screen.Palette, now time.Time) *table {
+func gatewayFacts(h *client.Health, address string, colours term.Palette, now time.Time) *table {
 	t := &table{}
 	add := func(name, value string, paint func(string) string) {
 		t.add(text(name).painted(colours.Faint), text(value).painted(paint))
@@ -137,7 +137,7 @@ func gatewayFacts(h *client.Health, address string, colours screen.Palette, now 
 	if h.Status != "ok" {
 		state = colours.Bad
 	}
-	add("gateway", fmt.Sprintf("%s, version %s, up %s, pid %d", h.Status, h.Version, span(milliseconds(h.UptimeMS)), h.PID), state)
+	add("gateway", fmt.Sprintf("%s, version %s, up %s, pid %d", h.Status, h.Version, humanize.Duration(humanize.Milliseconds(h.UptimeMS)), h.PID), state)
 	if address != "" {
 		add("address", "http://"+address, nil)
 	}
@@ -148,9 +148,9 @@ func gatewayFacts(h *client.Health, address string, colours screen.Palette, now 
 		sessions += fmt.Sprintf(", %d of %d spare", h.Spares.Ready, h.Spares.Wanted)
 	}
 	add("sessions", sessions, nil)
-	today := dollars(h.Spending.SpentUSD)
+	today := humanize.Dollars(h.Spending.SpentUSD)
 	if h.Spending.LimitUSD > 0 {
-		spent, limit := money.OfLimit(h.Spending.SpentUSD, h.Spending.LimitUSD)
+		spent, limit := humanize.USDOfLimit(h.Spending.SpentUSD, h.Spending.LimitUSD)
 		today = spent + " of " + limit
 	}
 	add("cost today", today, unless(h.Spending.LimitUSD == 0 || h.Spending.SpentUSD < h.Spending.LimitUSD, colours.Bad))
@@ -161,9 +161,9 @@ func gatewayFacts(h *client.Health, address string, colours screen.Palette, now 
 	if tg := h.Telegram; tg != nil {
 		says := "not connected"
 		if tg.Ready {
-			says = "@" + tg.Bot + ", heard of " + ago(tg.LastPoll, now)
+			says = "@" + tg.Bot + ", heard of " + humanize.Ago(tg.LastPoll, now)
 		}
-		says += fmt.Sprintf(", %s pending", counted(tg.Pending, "delivery"))
+		says += fmt.Sprintf(", %s pending", humanize.Count(tg.Pending, "delivery"))
 		if tg.Failed > 0 {
 			says += fmt.Sprintf(", %d given up", tg.Failed)
 		}
@@ -182,7 +182,7 @@ func unless(well bool, colour func(string) string) func(string) string {
 
 // shownChannels shows all channels that are at something, and the last ones used of
 // those that rest.
-func shownChannels(all []client.Channel, colours screen.Palette, now time.Time, width int) []string {
+func shownChannels(all []client.Channel, colours term.Palette, now time.Time, width int) []string {
 	if len(all) == 0 {
 		return []string{"No channel yet."}
 	}
@@ -211,17 +211,17 @@ func (c *Context) address() string {
 	if err != nil {
 		return ""
 	}
-	return Line(h.Address)
+	return term.SafeLine(h.Address)
 }
 
 // holder returns what the lock file says of the gateway that runs, or was the last.
-func (c *Context) holder() (statelock.Holder, error) {
+func (c *Context) holder() (lockfile.Holder, error) {
 	if inside() {
-		return statelock.Holder{}, errors.New("the gateway's state directory is not known in a session")
+		return lockfile.Holder{}, errors.New("the gateway's state directory is not known in a session")
 	}
 	cfg, err := c.Config()
 	if err != nil {
-		return statelock.Holder{}, err
+		return lockfile.Holder{}, err
 	}
-	return statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
+	return lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/exitcode"
 )
 
 func TestTextOfStandardInput(t *testing.T) {
@@ -39,7 +41,7 @@ func TestInterruptedWhileReading(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	err := (&Send{Channel: "desk", Text: []string{"-"}}).Run(&Context{Context: ctx, In: silent})
-	if ExitStatus(err) != ExitInterrupted {
+	if ExitStatus(err) != exitcode.Interrupted {
 		t.Errorf("got %v, want one that means an interruption", err)
 	}
 }

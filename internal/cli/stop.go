@@ -14,9 +14,10 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
-	"bareclaw/internal/filelock"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/statemark"
 	"bareclaw/sessionhost"
 )
 
@@ -115,7 +116,7 @@ type stopReport struct {
 func (c *Context) stop(cfg config.Config, managed management, flags stopFlags) error {
 	began := time.Now()
 	if info, err := os.Stat(cfg.StateDir); err == nil && info.IsDir() {
-		if err := statelock.MarkStopped(cfg.StateDir); err != nil {
+		if err := statemark.MarkStopped(cfg.StateDir); err != nil {
 			return err
 		}
 	}
@@ -123,8 +124,8 @@ func (c *Context) stop(cfg config.Config, managed management, flags stopFlags) e
 	r := stopReport{StartCmd: managed.startCommand()}
 	if err := s.run(&r); err != nil {
 		// Who no longer waits has not changed their mind, and what is down was to be.
-		if !errors.Is(err, context.Canceled) && statelock.Held(cfg.StateDir) {
-			err = errors.Join(err, statelock.ClearStopped(cfg.StateDir))
+		if !errors.Is(err, context.Canceled) && lockfile.IsStateHeld(cfg.StateDir) {
+			err = errors.Join(err, statemark.ClearStopped(cfg.StateDir))
 		}
 		return err
 	}
@@ -148,10 +149,10 @@ func (c *Context) stop(cfg config.Config, managed management, flags stopFlags) e
 // started it anew before it was told to stop it, as for a connection to a socket that it
 // holds, and a gateway that starts forgets the note.
 func noteDown(stateDir string, ran bool) error {
-	if _, noted := statelock.StoppedAt(stateDir); noted || !ran || statelock.Held(stateDir) {
+	if _, noted := statemark.StoppedAt(stateDir); noted || !ran || lockfile.IsStateHeld(stateDir) {
 		return nil
 	}
-	return statelock.MarkStopped(stateDir)
+	return statemark.MarkStopped(stateDir)
 }
 
 // lines says what was done.
@@ -164,13 +165,13 @@ func (r *stopReport) lines() (lines []string) {
 		if r.Service != "" {
 			line += " through " + string(r.Service)
 		}
-		lines = append(lines, line+" in "+span(milliseconds(r.TookMS))+".")
+		lines = append(lines, line+" in "+humanize.Duration(humanize.Milliseconds(r.TookMS))+".")
 	}
 	if r.Ended > 0 {
-		lines = append(lines, "Ended "+counted(r.Ended, "session")+".")
+		lines = append(lines, "Ended "+humanize.Count(r.Ended, "session")+".")
 	}
 	if r.Kept > 0 {
-		lines = append(lines, counted(r.Kept, "session")+" kept for the next gateway; `bareclaw stop --sessions` ends what is left.")
+		lines = append(lines, humanize.Count(r.Kept, "session")+" kept for the next gateway; `bareclaw stop --sessions` ends what is left.")
 	}
 	return append(lines, "It stays down until you start it, with `"+r.StartCmd+"`, or the machine boots.")
 }
@@ -188,7 +189,7 @@ func (s *stopping) run(r *stopReport) error {
 	defer wheel.end()
 	defer s.tellProgress(wheel)()
 	h, alive := s.holder()
-	r.Running = alive || s.managed.active() || statelock.Held(s.stateDir)
+	r.Running = alive || s.managed.active() || lockfile.IsStateHeld(s.stateDir)
 	if alive {
 		r.PID = h.PID
 	}
@@ -259,7 +260,7 @@ func (s *stopping) signalAll(sig syscall.Signal) error {
 	defer look.Stop()
 	told := map[proc.Process]bool{}
 	for first := false; ; {
-		first = first || !errors.Is(filelock.Try(turn), filelock.ErrHeld)
+		first = first || !errors.Is(lockfile.Try(turn), lockfile.ErrHeld)
 		h, alive := s.holder()
 		if p := (proc.Process{PID: h.PID, Start: h.Start}); alive && !told[p] && (first || sig == syscall.SIGKILL) {
 			told[p] = true
@@ -267,7 +268,7 @@ func (s *stopping) signalAll(sig syscall.Signal) error {
 				return fmt.Errorf("stop the gateway: %w", err)
 			}
 		}
-		if !alive && !statelock.Held(s.stateDir) {
+		if !alive && !lockfile.IsStateHeld(s.stateDir) {
 			return nil
 		}
 		select {
@@ -279,8 +280,8 @@ func (s *stopping) signalAll(sig syscall.Signal) error {
 }
 
 // holder returns the gateway that has the state directory, and whether that is alive.
-func (s *stopping) holder() (statelock.Holder, bool) {
-	h, err := statelock.Read(filepath.Join(s.stateDir, statelock.Name))
+func (s *stopping) holder() (lockfile.Holder, bool) {
+	h, err := lockfile.ReadHolder(filepath.Join(s.stateDir, lockfile.StateLockName))
 	return h, err == nil && h.PID > 0 && proc.Alive(h.PID, h.Start)
 }
 
@@ -306,7 +307,7 @@ func (s *stopping) tellProgress(wheel *spinner) (end func()) {
 			if !s.flags.Now {
 				advice = "; `bareclaw stop --now` kills it"
 			}
-			s.c.tell("bareclaw: still waiting for the gateway to end, %s so far%s", age(began, time.Now()), advice)
+			s.c.tell("bareclaw: still waiting for the gateway to end, %s so far%s", humanize.Age(began, time.Now()), advice)
 		}
 	}()
 	return func() {

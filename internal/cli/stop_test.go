@@ -8,7 +8,8 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/statemark"
 )
 
 // A stopper is the service manager of a gateway, of which only Stop is called.
@@ -31,7 +32,7 @@ func TestStopNote(t *testing.T) {
 		want bool
 	}{
 		"stopped":                {func(string) error { return nil }, false, true},
-		"started anew meanwhile": {statelock.ClearStopped, false, true}, // as by a connection to a socket of systemd's
+		"started anew meanwhile": {statemark.ClearStopped, false, true}, // as by a connection to a socket of systemd's
 		"failed, and down":       {func(string) error { return failed }, false, true},
 		"failed, and runs":       {func(string) error { return failed }, true, false},
 	} {
@@ -39,7 +40,7 @@ func TestStopNote(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			if c.runs {
-				lock, err := statelock.Take(dir)
+				lock, err := lockfile.AcquireState(dir)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -53,7 +54,7 @@ func TestStopNote(t *testing.T) {
 			ctx := &Context{Context: t.Context(), Out: null, Err: null}
 			m := management{stopper{stop: func() error { return c.stop(dir) }}, service.Status{Installed: true, Active: true}}
 			err = ctx.stop(config.Config{StateDir: dir}, m, stopFlags{})
-			if _, noted := statelock.StoppedAt(dir); noted != c.want {
+			if _, noted := statemark.StoppedAt(dir); noted != c.want {
 				t.Errorf("noted: %v, want %v; the stop returns %v", noted, c.want, err)
 			}
 		})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"bareclaw/internal/screen"
+	"bareclaw/internal/term"
 )
 
 // unlimited is the width of what no terminal shows: programs read all of a line.
@@ -14,7 +14,7 @@ const unlimited = math.MaxInt
 
 // width returns how wide the lines of the output may be, in cells.
 func (c *Context) width() int {
-	if n, terminal := screen.Columns(c.Out); terminal {
+	if n, terminal := term.Columns(c.Out); terminal {
 		return n
 	}
 	return unlimited
@@ -26,7 +26,7 @@ type cell struct {
 	paint func(string) string
 }
 
-func text(s string) cell { return cell{text: Line(s)} }
+func text(s string) cell { return cell{text: term.SafeLine(s)} }
 
 func (c cell) painted(p func(string) string) cell { return cell{text: c.text, paint: p} }
 

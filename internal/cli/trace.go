@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/internal/screen"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/term"
 )
 
 // Trace shows what happened to a message.
@@ -32,18 +33,18 @@ func (t *Trace) Run(c *Context) error {
 	if err := json.Unmarshal(raw, &trace); err != nil {
 		return fmt.Errorf("understand the trace: %w", err)
 	}
-	return c.show(traceLines(&trace, screen.PaletteFor(c.Out), c.width())...)
+	return c.show(traceLines(&trace, term.PaletteFor(c.Out), c.width())...)
 }
 
 // traceLines is a trace for a person: what the message is, its way, its outcome.
-func traceLines(t *client.Trace, colours screen.Palette, width int) []string {
+func traceLines(t *client.Trace, colours term.Palette, width int) []string {
 	m := &t.Message
 	facts := []string{m.State}
 	if t.Durations.TotalMS != nil {
-		facts = append(facts, span(milliseconds(*t.Durations.TotalMS)))
+		facts = append(facts, humanize.Duration(humanize.Milliseconds(*t.Durations.TotalMS)))
 	}
 	if m.CostUSD > 0 {
-		facts = append(facts, dollars(m.CostUSD))
+		facts = append(facts, humanize.Dollars(m.CostUSD))
 	}
 	if m.Code != "" {
 		facts = append(facts, m.Code)
@@ -65,7 +66,7 @@ func traceLines(t *client.Trace, colours screen.Palette, width int) []string {
 		head.add(text("retry of").painted(colours.Faint), text(m.RetryOf))
 	}
 	if n := len(t.Members); n > 1 {
-		head.add(text("turn").painted(colours.Faint), text(fmt.Sprintf("with %s more", counted(n-1, "message"))))
+		head.add(text("turn").painted(colours.Faint), text(fmt.Sprintf("with %s more", humanize.Count(n-1, "message"))))
 	}
 	if m.Into != "" {
 		head.add(text("reply in").painted(colours.Faint), text(m.Into))
@@ -75,17 +76,17 @@ func traceLines(t *client.Trace, colours screen.Palette, width int) []string {
 	for _, mark := range t.Timeline {
 		took := ""
 		if mark.TookMS > 0 {
-			took = span(milliseconds(mark.TookMS))
+			took = humanize.Duration(humanize.Milliseconds(mark.TookMS))
 		}
-		way.add(cell{fmt.Sprintf("%10s", "+"+span(milliseconds(mark.AfterMS))), colours.Faint}, text(mark.What), text(took), text(mark.Detail))
+		way.add(cell{fmt.Sprintf("%10s", "+"+humanize.Duration(humanize.Milliseconds(mark.AfterMS))), colours.Faint}, text(mark.What), text(took), text(mark.Detail))
 	}
 	lines = append(lines, way.lines(width)...)
 	if said := firstOf(m.Text, m.Error); said != "" {
-		lines = append(lines, "", strings.TrimRight(Plain(said), "\n"))
+		lines = append(lines, "", strings.TrimRight(term.Safe(said), "\n"))
 	}
 	for _, d := range t.Deliveries {
 		if d.State != "sent" {
-			lines = append(lines, "", fit(Line(fmt.Sprintf("%s to %s is %s after %s: %s", d.Kind, d.Channel, d.State, counted(d.Attempts, "attempt"), d.Error)), width))
+			lines = append(lines, "", fit(term.SafeLine(fmt.Sprintf("%s to %s is %s after %s: %s", d.Kind, d.Channel, d.State, humanize.Count(d.Attempts, "attempt"), d.Error)), width))
 		}
 	}
 	return lines

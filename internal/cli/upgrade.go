@@ -13,8 +13,9 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/ledger"
 	"bareclaw/heartbeat/program"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/term"
 )
 
 // Upgrade puts another program in the place of the gateway's, which goes back to the
@@ -95,9 +96,9 @@ func (u *Upgrade) Run(c *Context) error {
 		return err
 	}
 	if after.State == string(program.WentBack) {
-		return fmt.Errorf("the gateway went back from %s to %s: %s", Line(after.To), Line(after.From), Line(after.Reason))
+		return fmt.Errorf("the gateway went back from %s to %s: %s", term.SafeLine(after.To), term.SafeLine(after.From), term.SafeLine(after.Reason))
 	}
-	c.sayf("Upgraded from %s to %s. `bareclaw upgrade --rollback` goes back.", Line(after.From), Line(after.To))
+	c.sayf("Upgraded from %s to %s. `bareclaw upgrade --rollback` goes back.", term.SafeLine(after.From), term.SafeLine(after.To))
 	return nil
 }
 
@@ -112,7 +113,7 @@ func (u *Upgrade) replace(c *Context, gateway *client.Client, file string) error
 	if err != nil {
 		return err
 	}
-	h, err := statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
+	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
 	if err == nil && proc.Alive(h.PID, h.Start) { // as where XDG_RUNTIME_DIR is another one; nothing would be tried, and nobody go back
 		return fmt.Errorf("nothing was changed: the gateway's process %d is there, and cannot be reached %s. "+
 			"Is XDG_RUNTIME_DIR here what it is there? If the gateway hangs, `bareclaw stop --now` ends it", h.PID, gateway.Where())
@@ -155,7 +156,7 @@ func (u *Upgrade) replace(c *Context, gateway *client.Client, file string) error
 	if err != nil {
 		return err
 	}
-	c.sayf("No gateway runs, so nothing was tried: %s is now %s, and the one before is %s.", place.Path(), Line(info.Version), place.Old())
+	c.sayf("No gateway runs, so nothing was tried: %s is now %s, and the one before is %s.", place.Path(), term.SafeLine(info.Version), place.Old())
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/internal/screen"
+	"bareclaw/internal/term"
 )
 
 // awayPatience is how long the gateway may be away while an answer is waited for. A
@@ -66,7 +66,7 @@ func watch(wheel *spinner, e client.Event) {
 		case err != nil:
 			wheel.say("bareclaw: " + notUnderstood(e))
 		case n.Code != "gap" && n.Code != "dropped": // what was missed is not shown anyway
-			wheel.say("bareclaw: " + Line(n.Text))
+			wheel.say("bareclaw: " + term.SafeLine(n.Text))
 		}
 		return
 	}
@@ -84,7 +84,7 @@ func watch(wheel *spinner, e client.Event) {
 
 // notUnderstood says that an event of the gateway is not what this program knows.
 func notUnderstood(e client.Event) string {
-	return "an event of the gateway could not be understood: " + Line(e.Kind)
+	return "an event of the gateway could not be understood: " + term.SafeLine(e.Kind)
 }
 
 // left tells what becomes of a message whose outcome is not waited for any more.
@@ -100,7 +100,7 @@ func (c *Context) left(id string, timeout time.Duration, err error) error {
 		c.tell("It is not known whether the message was accepted: `bareclaw channels` shows what waits and runs.")
 		return err
 	}
-	c.tell("The message goes on without you. See what becomes of it: bareclaw trace %s", Line(id))
+	c.tell("The message goes on without you. See what becomes of it: bareclaw trace %s", term.SafeLine(id))
 	return err
 }
 
@@ -116,10 +116,10 @@ func (c *Context) outcome(x exchange, raw json.RawMessage, m client.Message) err
 		return nil
 	}
 	for _, n := range m.Notices {
-		c.tell("bareclaw: %s", Line(n.Text))
+		c.tell("bareclaw: %s", term.SafeLine(n.Text))
 	}
 	if m.IsError {
-		c.tell("bareclaw: %s", strings.TrimSpace(Plain(firstOf(m.Text, m.Error, "The message "+m.State+"."))))
+		c.tell("bareclaw: %s", strings.TrimSpace(term.Safe(firstOf(m.Text, m.Error, "The message "+m.State+"."))))
 		return ErrFailed
 	}
 	answer := m.Text
@@ -128,14 +128,14 @@ func (c *Context) outcome(x exchange, raw json.RawMessage, m client.Message) err
 		if err := x.gateway.Do(c.Context, http.MethodGet, client.MessagePath(m.Into), nil, &carrier); err != nil {
 			return err
 		}
-		c.tell("bareclaw: answered together with a later message, %s", Line(m.Into))
+		c.tell("bareclaw: answered together with a later message, %s", term.SafeLine(m.Into))
 		answer = carrier.Text
 	}
 	if answer == "" {
 		return nil
 	}
-	if screen.IsTerminal(c.Out) {
-		answer = Plain(answer)
+	if term.IsTerminal(c.Out) {
+		answer = term.Safe(answer)
 	}
 	return c.show(strings.TrimRight(answer, "\n")) // a program gets the answer as it is
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/filelock"
+	"bareclaw/internal/lockfile"
 )
 
 const (
@@ -63,7 +63,7 @@ func (s *savedFeeds) begin() (err error) {
 	if err != nil {
 		return err
 	}
-	if err = filelock.Try(updates); err == nil {
+	if err = lockfile.Try(updates); err == nil {
 		err = os.WriteFile(s.d.feedsPath(s.d.generation), s.feeds.Index, 0o600) // not before: who finds it finds the lock
 	}
 	if err != nil {
@@ -117,14 +117,14 @@ func awaitUpdates(ctx context.Context, f *os.File) (*io.SectionReader, error) {
 		if _, err := f.Stat(); err != nil { // it was closed
 			return nil, err
 		}
-		switch err := filelock.Try(f); {
+		switch err := lockfile.Try(f); {
 		case err == nil:
 			st, err := f.Stat()
 			if err != nil {
 				return nil, err
 			}
 			return io.NewSectionReader(f, 0, st.Size()), nil
-		case !errors.Is(err, filelock.ErrHeld):
+		case !errors.Is(err, lockfile.ErrHeld):
 			return nil, err
 		}
 		select {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"bareclaw/heartbeat/program"
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // KeepSubcommand is the hidden role of a first process that must not end when
@@ -30,30 +30,30 @@ func Keep(stateDir string, log *slog.Logger) int {
 	if err := proc.BecomeSubreaper(); err != nil {
 		log.Warn("processes whose parent ends are not waited for", "err", err)
 	}
-	path := filepath.Join(stateDir, statelock.Name)
+	path := filepath.Join(stateDir, lockfile.StateLockName)
 	tick := time.NewTicker(keepEvery) // where a daemon is not our child nothing else tells of its end
 	defer tick.Stop()
 	for {
-		h, err := statelock.Read(path)
+		h, err := lockfile.ReadHolder(path)
 		if err != nil {
 			log.Error("the daemon is lost", "err", err)
-			return cli.ExitFailed
+			return exitcode.Failed
 		}
 		if h.PID == os.Getpid() {
 			log.Error("the daemon is lost: the lock file names this process, which waits for it")
-			return cli.ExitFailed
+			return exitcode.Failed
 		}
 		reaped, status := reap(h.PID)
 		if !proc.Alive(h.PID, h.Start) && !guarded(stateDir) {
-			switch last, err := statelock.Read(path); { // it may have written it since, or another one
+			switch last, err := lockfile.ReadHolder(path); { // it may have written it since, or another one
 			case err == nil && last.PID != h.PID:
 				continue
 			case reaped:
 				return status
 			case err == nil && last.Ended:
-				return cli.ExitOK
+				return exitcode.OK
 			}
-			return cli.ExitFailed
+			return exitcode.Failed
 		}
 		select {
 		case sig := <-signals:
@@ -97,12 +97,12 @@ func reap(pid int) (ended bool, status int) {
 
 // forward sends a signal on to the daemon that has the state directory.
 func forward(lock string, sig os.Signal) {
-	if h, err := statelock.Read(lock); err == nil && h.PID != os.Getpid() { // or it would come back for ever
+	if h, err := lockfile.ReadHolder(lock); err == nil && h.PID != os.Getpid() { // or it would come back for ever
 		_ = proc.Signal(h.PID, h.Start, sig.(syscall.Signal)) // it may have ended
 	}
 }
 
-func (d *daemon) lockPath() string { return filepath.Join(d.cfg.StateDir, statelock.Name) }
+func (d *daemon) lockPath() string { return filepath.Join(d.cfg.StateDir, lockfile.StateLockName) }
 
 // becomeKeeper replaces this process by its keeper. It only returns with an error.
 func (d *daemon) becomeKeeper(path string, signals <-chan os.Signal) error {

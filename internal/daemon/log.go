@@ -10,9 +10,9 @@ import (
 	"syscall"
 
 	"bareclaw/core/config"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/logfile"
-	"bareclaw/internal/plain"
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/term"
 )
 
 func newLog(cfg config.Config, w io.Writer) *slog.Logger {
@@ -28,7 +28,7 @@ func newLog(cfg config.Config, w io.Writer) *slog.Logger {
 type escaping struct{ w io.Writer }
 
 func (e escaping) Write(line []byte) (int, error) {
-	if _, err := e.w.Write(plain.JSON(line)); err != nil {
+	if _, err := e.w.Write(term.SafeJSON(line)); err != nil {
 		return 0, err
 	}
 	return len(line), nil
@@ -50,7 +50,7 @@ func (d *daemon) openLog() {
 		path = usual // nobody else keeps it within bounds
 	case config.LogFileAuto:
 		if journaled(os.Getenv("JOURNAL_STREAM"), os.Stderr) {
-			d.logged = statelock.Log{Unit: unitOf(os.ReadFile("/proc/self/cgroup"))}
+			d.logged = lockfile.LogLocation{Unit: unitOf(os.ReadFile("/proc/self/cgroup"))}
 			return
 		}
 		path = usual
@@ -65,7 +65,7 @@ func (d *daemon) openLog() {
 	if f.Adopt(os.Stderr) || detached {
 		w = f
 	}
-	d.log, d.logged = newLog(d.cfg, w), statelock.Log{Path: path}
+	d.log, d.logged = newLog(d.cfg, w), lockfile.LogLocation{Path: path}
 }
 
 // both writes to two places, of which one may fail.

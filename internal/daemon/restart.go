@@ -16,8 +16,8 @@ import (
 	"bareclaw/core"
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/handover"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 
 	"golang.org/x/sys/unix"
 )
@@ -346,7 +346,7 @@ func (d *daemon) over(s *handover.Successor) bool {
 	default:
 		return false
 	}
-	h, err := statelock.Read(d.lockPath())
+	h, err := lockfile.ReadHolder(d.lockPath())
 	return err != nil || h.PID == s.PID()
 }
 
@@ -372,7 +372,7 @@ func (d *daemon) answerHeld(s *handover.Successor, trial *program.Trial, signals
 		case <-late.C:
 			go func() { answered <- d.http.Shutdown(ctx, httpapi.Restarting) }() // ends at the latest when this returns
 		case <-look.C:
-			if h, err := statelock.Read(d.lockPath()); held && (err != nil || !proc.Alive(h.PID, h.Start)) {
+			if h, err := lockfile.ReadHolder(d.lockPath()); held && (err != nil || !proc.Alive(h.PID, h.Start)) {
 				d.cut(httpapi.Restarting) // nobody is left to answer
 				held = false
 			}

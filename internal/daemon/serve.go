@@ -25,12 +25,13 @@ import (
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
 	"bareclaw/internal/buildinfo"
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
 	"bareclaw/internal/handover"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/memory"
 	"bareclaw/internal/peercred"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/statemark"
 	"bareclaw/sessionhost"
 )
 
@@ -107,8 +108,8 @@ func Serve() error {
 type daemon struct {
 	cfg         config.Config
 	log         *slog.Logger
-	logged      statelock.Log // where the log is kept
-	environ     []string      // of the process, without what .env adds
+	logged      lockfile.LogLocation // where the log is kept
+	environ     []string             // of the process, without what .env adds
 	predecessor *handover.Predecessor
 	successors  chan *handover.Successor // one that could take over
 
@@ -122,7 +123,7 @@ type daemon struct {
 	leaving    context.CancelFunc
 
 	passed   passedSockets
-	lock     *statelock.Lock
+	lock     *lockfile.StateLock
 	keptLock *os.File // from before it started anew; nil if it did not
 	tether   tether
 	told     syscall.Signal // what it was told before it started anew; 0 if nothing
@@ -230,7 +231,7 @@ func (d *daemon) end(sig os.Signal) error {
 	d.log.Info("told to end", "signal", sig.String())
 	d.leaveTrial()
 	if sig == syscall.SIGINT {
-		if err := statelock.MarkStopped(d.cfg.StateDir); err != nil { // as Ctrl-C is a person's
+		if err := statemark.MarkStopped(d.cfg.StateDir); err != nil { // as Ctrl-C is a person's
 			d.log.Error("the heartbeat may start the gateway again", "err", err)
 		}
 		if err := d.shutdown(); err != nil {
@@ -249,7 +250,7 @@ func (d *daemon) end(sig os.Signal) error {
 func exitOnSecond(signals <-chan os.Signal) {
 	for sig := range signals {
 		if sig != syscall.SIGHUP {
-			os.Exit(cli.ExitFailed)
+			os.Exit(exitcode.Failed)
 		}
 	}
 }
@@ -268,11 +269,11 @@ func (d *daemon) prepare() (err error) {
 	}
 	d.closers = append(d.closers, d.lock.Release)
 	if d.predecessor == nil && d.keptLock == nil { // one that takes over was started by nobody
-		if err := statelock.ClearStopped(d.cfg.StateDir); err != nil {
+		if err := statemark.ClearStopped(d.cfg.StateDir); err != nil {
 			return err
 		}
 	}
-	if err := cli.CheckRestored(d.cfg.StateDir); err != nil {
+	if err := statemark.CheckRestored(d.cfg.StateDir); err != nil {
 		return err
 	}
 	d.openLog() // not before: another gateway may have the state directory
@@ -297,7 +298,7 @@ func (d *daemon) takeState() (err error) {
 		f = d.predecessor.File(lockFile)
 	}
 	if f != nil {
-		if d.lock = statelock.Inherited(f, d.cfg.StateDir); d.lock != nil {
+		if d.lock = lockfile.InheritedState(f, d.cfg.StateDir); d.lock != nil {
 			return nil
 		}
 		old := filepath.Dir(openPath(f))
@@ -306,7 +307,7 @@ func (d *daemon) takeState() (err error) {
 			return movedError("state", "BARECLAW_STATE_DIR", old, d.cfg.StateDir)
 		}
 	}
-	d.lock, err = statelock.Take(d.cfg.StateDir)
+	d.lock, err = lockfile.AcquireState(d.cfg.StateDir)
 	return err
 }
 
@@ -368,7 +369,7 @@ func (d *daemon) describe(ended bool) error {
 	if err != nil {
 		return err
 	}
-	return d.lock.Describe(statelock.Holder{PID: os.Getpid(), Start: start, Address: d.tcp.Addr().String(), StartedAt: d.startedAt, Log: d.logged, Ended: ended})
+	return d.lock.Describe(lockfile.Holder{PID: os.Getpid(), Start: start, Address: d.tcp.Addr().String(), StartedAt: d.startedAt, Log: d.logged, Ended: ended})
 }
 
 // openRecords opens the ledger and the session ids.

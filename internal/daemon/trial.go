@@ -19,8 +19,8 @@ import (
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/handover"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // A program that was upgraded to is on trial: the process that handed over to it stays
@@ -191,7 +191,7 @@ func (d *daemon) leftTrial(s *handover.Successor) bool {
 	if t, err := program.Load(d.cfg.StateDir); err == nil && t != nil && t.Leaving {
 		return true
 	}
-	h, err := statelock.Read(d.lockPath())
+	h, err := lockfile.ReadHolder(d.lockPath())
 	return err == nil && h.PID == s.PID() && h.Ended
 }
 

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"bareclaw/internal/daemon"
+	"bareclaw/internal/lockfile"
 
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // replaced puts a release in the place of the installed program, as a person does.
@@ -186,7 +186,7 @@ func TestStartWhileItGoesBack(t *testing.T) {
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lock := m.path("state/" + statelock.Name)
+	lock := m.path("state/" + lockfile.StateLockName)
 	m.eventually("the other one waits for the lock", func() bool {
 		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", other.Process.Pid))
 		return slices.ContainsFunc(files, func(file string) bool {

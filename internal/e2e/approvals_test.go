@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
 	"bareclaw/internal/proc"
 )
 
@@ -140,7 +140,7 @@ func TestApprovalSurvivesKillOfTheDaemon(t *testing.T) {
 	if list := trace.array("approvals"); len(list) != 1 || list[0].str("state") != "allowed" {
 		t.Errorf("trace is %s", trace.body)
 	}
-	shown := m.command(cli.ExitOK, "trace", id).shows("approval allowed").out.String()
+	shown := m.command(exitcode.OK, "trace", id).shows("approval allowed").out.String()
 	if n := strings.Count(shown, "approval"); n != 1 {
 		t.Errorf("the trace has %d lines of one approval:\n%s", n, shown)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/heartbeat/program"
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
 )
 
 // copySource copies what is compiled and embedded into a directory of its own.
@@ -169,7 +169,7 @@ func TestRestartFromATurn(t *testing.T) {
 		if err := os.WriteFile(source, []byte(edited), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		inside.command(cli.ExitOK, "restart").shows("Restarted in ")
+		inside.command(exitcode.OK, "restart").shows("Restarted in ")
 		if now := g.must("GET", "/health", nil, 200).str("version"); !strings.Contains(now, release) {
 			t.Errorf("after the restart the version is %q, want %s", now, release)
 		}

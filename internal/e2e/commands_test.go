@@ -21,9 +21,10 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
 	"bareclaw/core/ledger"
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/term"
 )
 
 // An invocation is one run of a command of the program.
@@ -168,27 +169,27 @@ func TestSendPrintsTheAnswerAlone(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, "EVIL=\x1b]0;owned\x07 \u009b31m \u202e")
 	g := m.start()
-	m.invoke(nil, "send", "desk", "env EVIL").ends(cli.ExitOK).prints("\x1b]0;owned\x07 \u009b31m \u202e\n") // to a pipe as it is
-	if a := m.command(cli.ExitOK, "send", "desk", "env EVIL", "--json").document(); a.str("text") != "\x1b]0;owned\x07 \u009b31m \u202e" {
+	m.invoke(nil, "send", "desk", "env EVIL").ends(exitcode.OK).prints("\x1b]0;owned\x07 \u009b31m \u202e\n") // to a pipe as it is
+	if a := m.command(exitcode.OK, "send", "desk", "env EVIL", "--json").document(); a.str("text") != "\x1b]0;owned\x07 \u009b31m \u202e" {
 		t.Errorf("the outcome is %s", a.body)
 	}
-	m.command(cli.ExitOK, "send", "desk", "echo", "two words").prints("two words\n")
-	m.invoke(strings.NewReader("echo from the input\n"), "send", "desk", "-").wait(cli.ExitOK).prints("from the input\n")
-	m.command(cli.ExitOK, "send", "desk", "- a list\n- of two").prints("ok: - a list\n- of two\n")
-	a := m.command(cli.ExitOK, "send", "desk", "echo data", "--json").document()
+	m.command(exitcode.OK, "send", "desk", "echo", "two words").prints("two words\n")
+	m.invoke(strings.NewReader("echo from the input\n"), "send", "desk", "-").wait(exitcode.OK).prints("from the input\n")
+	m.command(exitcode.OK, "send", "desk", "- a list\n- of two").prints("ok: - a list\n- of two\n")
+	a := m.command(exitcode.OK, "send", "desk", "echo data", "--json").document()
 	a.want(t, "data")
 	if a.str("channel") != "desk" || a.str("state") != "answered" {
 		t.Errorf("the outcome is %s", a.body)
 	}
-	m.command(cli.ExitFailed, "send", "desk", "notloggedin").prints("").tells("bareclaw: ")
-	failed := m.command(cli.ExitFailed, "send", "other", "apierror 500", "--json").document()
+	m.command(exitcode.Failed, "send", "desk", "notloggedin").prints("").tells("bareclaw: ")
+	failed := m.command(exitcode.Failed, "send", "other", "apierror 500", "--json").document()
 	if !failed.flag("is_error") {
 		t.Errorf("the outcome is %s", failed.body)
 	}
-	id := strings.TrimSpace(m.command(cli.ExitOK, "send", "third", "echo later", "--async").out.String())
+	id := strings.TrimSpace(m.command(exitcode.OK, "send", "third", "echo later", "--async").out.String())
 	g.outcome(id).want(t, "later")
-	accepted := m.command(cli.ExitOK, "send", "third", "echo later", "--async", "--json", "--idempotency-key", "k1").document()
-	again := m.command(cli.ExitOK, "send", "third", "echo later", "--json", "--idempotency-key", "k1").document()
+	accepted := m.command(exitcode.OK, "send", "third", "echo later", "--async", "--json", "--idempotency-key", "k1").document()
+	again := m.command(exitcode.OK, "send", "third", "echo later", "--json", "--idempotency-key", "k1").document()
 	if again.str("message_id") != accepted.str("message_id") {
 		t.Errorf("the same key made another message: %s, %s", accepted.body, again.body)
 	}
@@ -198,27 +199,27 @@ func TestSendRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.start()
-	m.command(cli.ExitUsage, "send").tells("channel", "Try: bareclaw send --help")
-	m.command(cli.ExitUsage, "send", "desk").tells("send what?")
-	m.command(cli.ExitUsage, "send", "desk", "x", "--mode", "shout").tells("collect")
-	m.command(cli.ExitUsage, "send", "desk", "x", "--push", "--async").tells("--push")
-	m.command(cli.ExitUsage, "send", "desk", "x", "--push", "--ask")
-	m.command(cli.ExitUsage, "sned", "desk", "x").tells(`there is no command sned, did you mean "send"?`, "Try: bareclaw --help")
-	m.command(cli.ExitUsage, "channels", "shwo").tells("there is no command shwo", "Try: bareclaw channels --help")
-	m.command(cli.ExitUsage, "channels", "list", "desk").tells("unexpected argument desk", "Try: bareclaw channels list --help")
-	m.command(cli.ExitUsage, "serve", "desk").tells("unexpected argument desk", "Try: bareclaw serve --help")
-	m.command(cli.ExitUsage, "schedule", "add", "desk", "tea").tells("--at", "--in", "--every", "--cron")
+	m.command(exitcode.Usage, "send").tells("channel", "Try: bareclaw send --help")
+	m.command(exitcode.Usage, "send", "desk").tells("send what?")
+	m.command(exitcode.Usage, "send", "desk", "x", "--mode", "shout").tells("collect")
+	m.command(exitcode.Usage, "send", "desk", "x", "--push", "--async").tells("--push")
+	m.command(exitcode.Usage, "send", "desk", "x", "--push", "--ask")
+	m.command(exitcode.Usage, "sned", "desk", "x").tells(`there is no command sned, did you mean "send"?`, "Try: bareclaw --help")
+	m.command(exitcode.Usage, "channels", "shwo").tells("there is no command shwo", "Try: bareclaw channels --help")
+	m.command(exitcode.Usage, "channels", "list", "desk").tells("unexpected argument desk", "Try: bareclaw channels list --help")
+	m.command(exitcode.Usage, "serve", "desk").tells("unexpected argument desk", "Try: bareclaw serve --help")
+	m.command(exitcode.Usage, "schedule", "add", "desk", "tea").tells("--at", "--in", "--every", "--cron")
 	for _, budget := range []string{"NaN", "-1", "Inf"} {
-		m.command(cli.ExitUsage, "schedule", "add", "desk", "tea", "--in", "5m", "--budget="+budget).tells("budget")
+		m.command(exitcode.Usage, "schedule", "add", "desk", "tea", "--in", "5m", "--budget="+budget).tells("budget")
 	}
-	m.command(cli.ExitUsage, "send", "desk", " ").tells("not blank")
-	m.command(cli.ExitFailed, "send", "desk", "x", "--push").tells("No adapter")
-	m.command(cli.ExitFailed, "trace", "00000000-0000-0000-0000-000000000000")
-	m.command(cli.ExitFailed, "trace", "00000000").tells("no message")
-	m.command(cli.ExitUsage, "trace", "").tells("which message?")
-	m.command(cli.ExitFailed, "channels", "show", "elsewhere").tells("`bareclaw channels` lists")
+	m.command(exitcode.Usage, "send", "desk", " ").tells("not blank")
+	m.command(exitcode.Failed, "send", "desk", "x", "--push").tells("No adapter")
+	m.command(exitcode.Failed, "trace", "00000000-0000-0000-0000-000000000000")
+	m.command(exitcode.Failed, "trace", "00000000").tells("no message")
+	m.command(exitcode.Usage, "trace", "").tells("which message?")
+	m.command(exitcode.Failed, "channels", "show", "elsewhere").tells("`bareclaw channels` lists")
 	m.env = append(m.env, "BARECLAW_PORT=http")
-	m.command(cli.ExitUsage, "status").tells("BARECLAW_PORT")
+	m.command(exitcode.Usage, "status").tells("BARECLAW_PORT")
 }
 
 func TestSendIsAnsweredTogetherWithALaterMessage(t *testing.T) {
@@ -230,7 +231,7 @@ func TestSendIsAnsweredTogetherWithALaterMessage(t *testing.T) {
 	g.queued("desk", 1)
 	g.tell("desk", "and a second")
 	finish()
-	first.wait(cli.ExitOK).prints("ok: first\n\nand a second\n").tells("together with a later message")
+	first.wait(exitcode.OK).prints("ok: first\n\nand a second\n").tells("together with a later message")
 }
 
 func TestSendOutlivesARestart(t *testing.T) {
@@ -239,14 +240,14 @@ func TestSendOutlivesARestart(t *testing.T) {
 	g := m.start()
 	i := m.invoke(nil, "send", "desk", "wait "+m.path("go"))
 	m.begins("wait")
-	restarted := m.command(cli.ExitOK, "restart", "--json").document()
+	restarted := m.command(exitcode.OK, "restart", "--json").document()
 	before, after := restarted.json["before"].(map[string]any), restarted.json["after"].(map[string]any)
 	if before["pid"] == after["pid"] || after["generation"].(float64) <= before["generation"].(float64) {
 		t.Errorf("restart says %s", restarted.body)
 	}
-	m.command(cli.ExitOK, "restart").shows("Restarted in ")
+	m.command(exitcode.OK, "restart").shows("Restarted in ")
 	m.touch("go")
-	i.wait(cli.ExitOK).prints("waited for " + m.path("go") + "\n")
+	i.wait(exitcode.OK).prints("waited for " + m.path("go") + "\n")
 	if n := g.balanced(); n != 1 {
 		t.Errorf("%d messages, want 1", n)
 	}
@@ -261,7 +262,7 @@ func TestSendOutlivesTheDeathOfTheGateway(t *testing.T) {
 	g.kill()
 	g = m.start()
 	m.touch("go")
-	i.wait(cli.ExitOK).prints("waited for " + m.path("go") + "\n")
+	i.wait(exitcode.OK).prints("waited for " + m.path("go") + "\n")
 	if n := g.balanced(); n != 1 {
 		t.Errorf("%d messages, want 1", n)
 	}
@@ -280,14 +281,14 @@ func TestInterruptedSendSaysThatTheMessageGoesOn(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	told := regexp.MustCompile(`goes on.*bareclaw trace (\S+)`).FindStringSubmatch(term.exits(cli.ExitInterrupted))
+	told := regexp.MustCompile(`goes on.*bareclaw trace (\S+)`).FindStringSubmatch(term.exits(exitcode.Interrupted))
 	if told == nil {
 		t.Fatalf("it tells %q", term.written())
 	}
 	id := told[1]
 	m.wantFile("printed", "")
 	for limit := 50 * time.Millisecond; ; limit *= 2 { // in which it may not be heard that the message is accepted
-		i := m.command(cli.ExitFailed, "send", "desk", "echo more", "--idempotency-key", "k", "--timeout", limit.String()).prints("")
+		i := m.command(exitcode.Failed, "send", "desk", "echo more", "--idempotency-key", "k", "--timeout", limit.String()).prints("")
 		if i.tells("no answer within " + limit.String()); strings.Contains(i.err.String(), "bareclaw trace ") || limit > patience {
 			i.tells("bareclaw trace ")
 			break
@@ -295,8 +296,8 @@ func TestInterruptedSendSaysThatTheMessageGoesOn(t *testing.T) {
 	}
 	m.touch("go")
 	g.outcome(id).want(t, "waited for "+m.path("go"))
-	m.command(cli.ExitOK, "trace", id).shows("waited for "+m.path("go"), "received", "answered", "desk")
-	trace := m.command(cli.ExitOK, "trace", id, "--json").document()
+	m.command(exitcode.OK, "trace", id).shows("waited for "+m.path("go"), "received", "answered", "desk")
+	trace := m.command(exitcode.OK, "trace", id, "--json").document()
 	if _, ok := trace.json["timeline"].([]any); !ok {
 		t.Errorf("the trace is %s", trace.body)
 	}
@@ -314,19 +315,19 @@ func TestSendInsideASession(t *testing.T) {
 	marker := g.say("desk", "env BARECLAW_SESSION").str("text")
 	in := *m
 	in.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.path("home"), client.SocketVariable + "=" + g.sock, "BARECLAW_SESSION=" + marker}
-	in.command(cli.ExitFailed, "send", "desk", "hello").tells("No adapter", "--ask")
-	in.command(cli.ExitFailed, "send", "desk", "hello", "--ask").tells("session of desk itself")
-	in.command(cli.ExitOK, "send", "other", "echo hello", "--ask").prints("hello\n")
-	in.command(cli.ExitUsage, "send", "desk", "hello", "--async").tells("--ask")
-	id := strings.TrimSpace(in.command(cli.ExitOK, "send", "desk", "echo later", "--ask", "--async").out.String())
+	in.command(exitcode.Failed, "send", "desk", "hello").tells("No adapter", "--ask")
+	in.command(exitcode.Failed, "send", "desk", "hello", "--ask").tells("session of desk itself")
+	in.command(exitcode.OK, "send", "other", "echo hello", "--ask").prints("hello\n")
+	in.command(exitcode.Usage, "send", "desk", "hello", "--async").tells("--ask")
+	id := strings.TrimSpace(in.command(exitcode.OK, "send", "desk", "echo later", "--ask", "--async").out.String())
 	g.outcome(id).want(t, "later")
-	in.command(cli.ExitFailed, "channels", "set", "desk", "--model", "x").tells("for people")
-	in.command(cli.ExitFailed, "schedule", "add", "desk", "x", "--in", "1h", "--precheck", "true").tells("made by people")
-	in.command(cli.ExitOK, "schedule", "add", "desk", "x", "--in", "1h").shows("on desk")
-	in.command(cli.ExitFailed, "approvals", "allow", "x").tells("for people")
-	in.command(cli.ExitFailed, "channels", "reset", "desk").tells("session of desk itself")
-	in.command(cli.ExitOK, "status").shows("desk")
-	in.command(cli.ExitOK, "restart").shows("Restarted in ")
+	in.command(exitcode.Failed, "channels", "set", "desk", "--model", "x").tells("for people")
+	in.command(exitcode.Failed, "schedule", "add", "desk", "x", "--in", "1h", "--precheck", "true").tells("made by people")
+	in.command(exitcode.OK, "schedule", "add", "desk", "x", "--in", "1h").shows("on desk")
+	in.command(exitcode.Failed, "approvals", "allow", "x").tells("for people")
+	in.command(exitcode.Failed, "channels", "reset", "desk").tells("session of desk itself")
+	in.command(exitcode.OK, "status").shows("desk")
+	in.command(exitcode.OK, "restart").shows("Restarted in ")
 	if m.hosts()["desk"].PID == 0 {
 		t.Error("the session has ended")
 	}
@@ -352,42 +353,42 @@ func TestChannelCommands(t *testing.T) {
 	m := newMachine(t, "BARECLAW_HTTP_TOKEN=sesame")
 	g := m.start()
 	g.http.Transport = bearer{g.http.Transport, "sesame"}
-	m.command(cli.ExitOK, "channels").prints("").tells("no channel yet")
-	m.command(cli.ExitFailed, "send", hostile, "echo hi").prints("").tells("U+202E")
+	m.command(exitcode.OK, "channels").prints("").tells("no channel yet")
+	m.command(exitcode.Failed, "send", hostile, "echo hi").prints("").tells("U+202E")
 	g.signal(syscall.SIGTERM)
 	m.seedChannels(hostile)
 	g = m.start()
 	g.http.Transport = bearer{g.http.Transport, "sesame"}
-	m.command(cli.ExitOK, "send", hostile, "echo hi").prints("hi\n")
-	m.command(cli.ExitOK, "send", "desk", "echo hi").prints("hi\n")
-	m.command(cli.ExitOK, "channels").shows("CHANNEL", "evil\uFFFD]/name %s", "desk", "ready")
-	all := m.command(cli.ExitOK, "channels", "--json").document().array("channels")
+	m.command(exitcode.OK, "send", hostile, "echo hi").prints("hi\n")
+	m.command(exitcode.OK, "send", "desk", "echo hi").prints("hi\n")
+	m.command(exitcode.OK, "channels").shows("CHANNEL", "evil\uFFFD]/name %s", "desk", "ready")
+	all := m.command(exitcode.OK, "channels", "--json").document().array("channels")
 	if len(all) != 2 || all[1].str("channel") != hostile {
 		t.Errorf("channels are %v", all)
 	}
-	session := m.command(cli.ExitOK, "channels", "show", hostile, "--json").document().str("session_id")
-	m.command(cli.ExitOK, "channels", "show", hostile).shows(session, "evil\uFFFD]")
-	m.command(cli.ExitOK, "channels", "set", "desk", "--model", "haiku", "--permission-mode", "plan").shows("Set")
-	m.command(cli.ExitOK, "channels", "show", "desk").shows("haiku", "plan")
-	m.command(cli.ExitOK, "channels", "set", "desk", "--model", "").shows("Set")
-	if a := m.command(cli.ExitOK, "channels", "show", "desk", "--json").document(); a.json["model"] != nil || a.str("permission_mode") != "plan" {
+	session := m.command(exitcode.OK, "channels", "show", hostile, "--json").document().str("session_id")
+	m.command(exitcode.OK, "channels", "show", hostile).shows(session, "evil\uFFFD]")
+	m.command(exitcode.OK, "channels", "set", "desk", "--model", "haiku", "--permission-mode", "plan").shows("Set")
+	m.command(exitcode.OK, "channels", "show", "desk").shows("haiku", "plan")
+	m.command(exitcode.OK, "channels", "set", "desk", "--model", "").shows("Set")
+	if a := m.command(exitcode.OK, "channels", "show", "desk", "--json").document(); a.json["model"] != nil || a.str("permission_mode") != "plan" {
 		t.Errorf("the channel is %s", a.body)
 	}
-	m.command(cli.ExitUsage, "channels", "set", "desk").tells("--model")
-	m.command(cli.ExitFailed, "channels", "interrupt", "desk").tells("nothing to interrupt")
+	m.command(exitcode.Usage, "channels", "set", "desk").tells("--model")
+	m.command(exitcode.Failed, "channels", "interrupt", "desk").tells("nothing to interrupt")
 	id, _ := g.occupy("desk")
-	m.command(cli.ExitOK, "channels", "interrupt", "desk").shows("The turn has ended, with 1 message")
+	m.command(exitcode.OK, "channels", "interrupt", "desk").shows("The turn has ended, with 1 message")
 	if a := g.outcome(id); a.str("state") != "cancelled" {
 		t.Errorf("the interrupted turn is %s", a.body)
 	}
-	m.command(cli.ExitOK, "channels", "rules", "desk").prints("").tells("no rules")
-	m.command(cli.ExitOK, "channels", "reset", hostile).shows("forgotten")
-	if now := m.command(cli.ExitOK, "channels", "show", hostile, "--json").document().str("session_id"); now == session {
+	m.command(exitcode.OK, "channels", "rules", "desk").prints("").tells("no rules")
+	m.command(exitcode.OK, "channels", "reset", hostile).shows("forgotten")
+	if now := m.command(exitcode.OK, "channels", "show", hostile, "--json").document().str("session_id"); now == session {
 		t.Error("the session is not forgotten")
 	}
-	m.command(cli.ExitFailed, "channels", "show", "nobody")
-	m.command(cli.ExitOK, "messages", "desk").shows(id, "cancelled", "answered")
-	if list := m.command(cli.ExitOK, "messages", "desk", "--json").document().array("messages"); len(list) != 2 {
+	m.command(exitcode.Failed, "channels", "show", "nobody")
+	m.command(exitcode.OK, "messages", "desk").shows(id, "cancelled", "answered")
+	if list := m.command(exitcode.OK, "messages", "desk", "--json").document().array("messages"); len(list) != 2 {
 		t.Errorf("messages are %v", list)
 	}
 }
@@ -410,27 +411,27 @@ func TestMessageCommands(t *testing.T) {
 	_, finish := g.occupy("desk")
 	waiting := g.tell("desk", "echo never")
 	g.queued("desk", 1)
-	m.command(cli.ExitOK, "trace", waiting).shows("waiting", "queued")
-	m.command(cli.ExitOK, "cancel", waiting).shows("Cancelled " + waiting)
-	m.command(cli.ExitFailed, "cancel", waiting).tells("`bareclaw channels interrupt`")
+	m.command(exitcode.OK, "trace", waiting).shows("waiting", "queued")
+	m.command(exitcode.OK, "cancel", waiting).shows("Cancelled " + waiting)
+	m.command(exitcode.Failed, "cancel", waiting).tells("`bareclaw channels interrupt`")
 	sent := m.invoke(nil, "send", "desk", "echo not this either")
 	g.queued("desk", 1)
 	sends := g.must("GET", "/channels/desk/messages", nil, 200).array("messages")[0].str("message_id")
-	m.command(cli.ExitOK, "cancel", sends)
-	sent.wait(cli.ExitFailed).prints("").tells("bareclaw: Cancelled before it was begun.\n")
+	m.command(exitcode.OK, "cancel", sends)
+	sent.wait(exitcode.Failed).prints("").tells("bareclaw: Cancelled before it was begun.\n")
 	finish()
-	m.command(cli.ExitOK, "retry", waiting).prints("never\n")
-	m.command(cli.ExitOK, "trace", waiting[:30]).shows(waiting)
-	m.command(cli.ExitFailed, "trace", waiting[:3]).tells("have an id that begins with")
-	m.command(cli.ExitOK, "channels", "set", "elsewhere", "--model", "haiku")
-	m.command(cli.ExitOK, "messages", "elsewhere").prints("").tells("No message yet")
+	m.command(exitcode.OK, "retry", waiting).prints("never\n")
+	m.command(exitcode.OK, "trace", waiting[:30]).shows(waiting)
+	m.command(exitcode.Failed, "trace", waiting[:3]).tells("have an id that begins with")
+	m.command(exitcode.OK, "channels", "set", "elsewhere", "--model", "haiku")
+	m.command(exitcode.OK, "messages", "elsewhere").prints("").tells("No message yet")
 }
 
 func TestApprovalCommands(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, "BARECLAW_APPROVALS=ask")
 	g := m.start()
-	m.command(cli.ExitOK, "approvals").prints("").tells("Nothing waits")
+	m.command(exitcode.OK, "approvals").prints("").tells("Nothing waits")
 	long := strings.Repeat(" and so on", 60)
 	decide := func(args ...string) {
 		t.Helper()
@@ -443,63 +444,63 @@ func TestApprovalCommands(t *testing.T) {
 			}
 			return id != ""
 		})
-		m.command(cli.ExitOK, "approvals").shows(id[:8], "ops", "Bash: ask ls")
-		m.command(cli.ExitOK, "approvals", "show", id[:8]).shows("approval  "+id, "Allow Bash?\n  ask ls \uFFFD2J"+long+"the end\n")
-		if got := m.command(cli.ExitOK, "approvals", "show", id, "--json").document().str("id"); got != id {
+		m.command(exitcode.OK, "approvals").shows(id[:8], "ops", "Bash: ask ls")
+		m.command(exitcode.OK, "approvals", "show", id[:8]).shows("approval  "+id, "Allow Bash?\n  ask ls \uFFFD2J"+long+"the end\n")
+		if got := m.command(exitcode.OK, "approvals", "show", id, "--json").document().str("id"); got != id {
 			t.Errorf("shown is %q, want %q", got, id)
 		}
-		m.command(cli.ExitFailed, "approvals", "show", "none").tells("no approval whose id begins with none")
-		m.command(cli.ExitOK, "status").shows("Waits for a decision", id[:8], "1 approval to decide")
-		m.command(cli.ExitOK, append([]string{"approvals", args[0], id[:8]}, args[1:]...)...).shows("Bash: ask ls")
-		i.ends(cli.ExitOK)
+		m.command(exitcode.Failed, "approvals", "show", "none").tells("no approval whose id begins with none")
+		m.command(exitcode.OK, "status").shows("Waits for a decision", id[:8], "1 approval to decide")
+		m.command(exitcode.OK, append([]string{"approvals", args[0], id[:8]}, args[1:]...)...).shows("Bash: ask ls")
+		i.ends(exitcode.OK)
 	}
 	decide("deny", "--message", "not now")
 	decide("allow")
 	decide("allow", "--always")
-	rules := m.command(cli.ExitOK, "channels", "rules", "ops", "--json").document().array("rules")
+	rules := m.command(exitcode.OK, "channels", "rules", "ops", "--json").document().array("rules")
 	if len(rules) != 1 {
 		t.Fatalf("rules are %v", rules)
 	}
 	id := rules[0].str("id")
-	m.command(cli.ExitOK, "channels", "rules", "ops").shows(id[:8])
-	m.command(cli.ExitOK, "channels", "rules", "ops", "--remove", id[:8]).shows("Removed")
-	m.command(cli.ExitFailed, "channels", "rules", "ops", "--remove", id[:8])
+	m.command(exitcode.OK, "channels", "rules", "ops").shows(id[:8])
+	m.command(exitcode.OK, "channels", "rules", "ops", "--remove", id[:8]).shows("Removed")
+	m.command(exitcode.Failed, "channels", "rules", "ops", "--remove", id[:8])
 }
 
 func TestStatusIsOneScreen(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, "BARECLAW_DAILY_BUDGET_USD=5")
-	m.command(cli.ExitUnreachable, "status").prints("").tells("No gateway has run here yet", "bareclaw init", "bareclaw serve")
+	m.command(exitcode.Unreachable, "status").prints("").tells("No gateway has run here yet", "bareclaw init", "bareclaw serve")
 	g := m.start()
-	m.command(cli.ExitOK, "status").shows("No channel yet")
+	m.command(exitcode.OK, "status").shows("No channel yet")
 	g.signal(syscall.SIGTERM)
 	for i := range 12 {
 		m.seedChannels("long-" + strings.Repeat("name", 20) + hostile + strings.Repeat("x", i))
 	}
 	g = m.start()
 	_, finish := g.occupy("desk")
-	i := m.command(cli.ExitOK, "status").shows("gateway", "version", "address", g.base, "of $5.00", "desk", "running", "13 accepted")
+	i := m.command(exitcode.OK, "status").shows("gateway", "version", "address", g.base, "of $5.00", "desk", "running", "13 accepted")
 	for line := range strings.Lines(i.out.String()) {
 		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	m.command(cli.ExitOK, "channels").shows("long-" + strings.Repeat("name", 20)) // a list in a pipe is for programs: it has all
-	doc := m.command(cli.ExitOK, "status", "--json").document()
+	m.command(exitcode.OK, "channels").shows("long-" + strings.Repeat("name", 20)) // a list in a pipe is for programs: it has all
+	doc := m.command(exitcode.OK, "status", "--json").document()
 	health, _ := doc.json["health"].(map[string]any)
 	if !doc.flag("running") || health["status"] != "ok" || len(doc.array("channels")) != 13 {
 		t.Errorf("the status is %.300s", doc.body)
 	}
 	finish()
 	g.kill()
-	m.command(cli.ExitUnreachable, "status").prints("").tells("crashed or was killed", m.path("state"))
-	if last, _ := m.command(cli.ExitUnreachable, "status", "--json").document().json["last"].(map[string]any); last["crashed"] != true {
+	m.command(exitcode.Unreachable, "status").prints("").tells("crashed or was killed", m.path("state"))
+	if last, _ := m.command(exitcode.Unreachable, "status", "--json").document().json["last"].(map[string]any); last["crashed"] != true {
 		t.Errorf("the last gateway is %v", last)
 	}
 	m.start().signal(syscall.SIGTERM)
-	m.command(cli.ExitUnreachable, "status").tells("ended as it was told to")
+	m.command(exitcode.Unreachable, "status").tells("ended as it was told to")
 	for _, args := range [][]string{{"send", "desk", "hello"}, {"channels"}, {"approvals"}, {"restart"}, {"trace", "x"}} {
-		m.command(cli.ExitUnreachable, args...).prints("").tells("cannot be reached", "Is it running?")
+		m.command(exitcode.Unreachable, args...).prints("").tells("cannot be reached", "Is it running?")
 	}
 	h := m.lockFile()
 	if proc.Alive(h.PID, h.Start) {
@@ -517,8 +518,8 @@ func TestRestartSaysWhyItFailed(t *testing.T) {
 	before := g.generation()
 	in := *m
 	in.env = append(slices.Clone(m.env), client.SocketVariable+"="+g.sock) // as from within a session, whose directory is another
-	in.command(cli.ExitFailed, "restart").prints("").tells("BARECLAW_QUEUE_LIMIT")
-	m.command(cli.ExitUsage, "status").tells("BARECLAW_QUEUE_LIMIT")
+	in.command(exitcode.Failed, "restart").prints("").tells("BARECLAW_QUEUE_LIMIT")
+	m.command(exitcode.Usage, "status").tells("BARECLAW_QUEUE_LIMIT")
 	if g.generation() != before {
 		t.Error("it was restarted")
 	}
@@ -527,7 +528,7 @@ func TestRestartSaysWhyItFailed(t *testing.T) {
 func TestLogs(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	m.command(cli.ExitFailed, "logs").tells("no log yet")
+	m.command(exitcode.Failed, "logs").tells("no log yet")
 	g := m.start()
 	path := m.path("state/bareclaw.log")
 	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
@@ -535,16 +536,16 @@ func TestLogs(t *testing.T) {
 	}
 	const seen = `"msg":"heartbeat not installed"` // the last that a process says by itself
 	m.eventually("it has said all", func() bool { return strings.Contains(m.log.String(), seen) })
-	m.command(cli.ExitOK, "logs").shows(`"ready"`, g.base)
-	m.command(cli.ExitOK, "logs", "-n", "0").prints("")
-	m.command(cli.ExitUsage, "logs", "-n", "-1")
+	m.command(exitcode.OK, "logs").shows(`"ready"`, g.base)
+	m.command(exitcode.OK, "logs", "-n", "0").prints("")
+	m.command(exitcode.Usage, "logs", "-n", "-1")
 	g.must("POST", "/restart", nil, 200)
 	m.eventually("both processes have written", func() bool {
-		said := m.command(cli.ExitOK, "logs").out.String()
+		said := m.command(exitcode.OK, "logs").out.String()
 		return strings.Count(said, `"ready"`) == 2 && strings.Count(said, seen) == 2 && strings.Contains(said, "handed over")
 	})
-	m.command(cli.ExitOK, "logs").shows("handed over", "new process is ready")
-	if got, want := m.command(cli.ExitOK, "logs", "-n", "1").out.String(), 1; strings.Count(got, "\n") != want {
+	m.command(exitcode.OK, "logs").shows("handed over", "new process is ready")
+	if got, want := m.command(exitcode.OK, "logs", "-n", "1").out.String(), 1; strings.Count(got, "\n") != want {
 		t.Errorf("logs -n 1 prints %q", got)
 	}
 	i := m.invoke(nil, "logs", "-f")
@@ -555,7 +556,7 @@ func TestLogs(t *testing.T) {
 	}
 	write := func(line string) {
 		_, _ = l.Write([]byte(line + "\n"))
-		m.eventually("the line is shown", func() bool { return strings.Contains(i.out.String(), "\n"+cli.Plain(line)+"\n") })
+		m.eventually("the line is shown", func() bool { return strings.Contains(i.out.String(), "\n"+term.Safe(line)+"\n") })
 	}
 	write("before it is rotated \x1b[31m")
 	_, _ = l.Write(bytes.Repeat([]byte("x\n"), logfile.MaxBytes/2)) // the next line is one of a new file
@@ -566,8 +567,8 @@ func TestLogs(t *testing.T) {
 	if err := i.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	i.wait(cli.ExitInterrupted)
-	m.command(cli.ExitOK, "logs", "-n", "3").prints("x\nx\nafter it was rotated\n")
+	i.wait(exitcode.Interrupted)
+	m.command(exitcode.OK, "logs", "-n", "3").prints("x\nx\nafter it was rotated\n")
 }
 
 func TestLogFileElsewhereOrNowhere(t *testing.T) {
@@ -575,10 +576,10 @@ func TestLogFileElsewhereOrNowhere(t *testing.T) {
 	m := newMachine(t)
 	m.env = append(m.env, "BARECLAW_LOG_FILE="+m.path("logs/claw.log"))
 	m.start().signal(syscall.SIGTERM)
-	m.command(cli.ExitOK, "logs").shows(`"ready"`, `"leaving"`)
+	m.command(exitcode.OK, "logs").shows(`"ready"`, `"leaving"`)
 	m.env = append(m.env, "BARECLAW_LOG_FILE=off")
 	m.start().signal(syscall.SIGTERM)
-	m.command(cli.ExitFailed, "logs").tells("BARECLAW_LOG_FILE")
+	m.command(exitcode.Failed, "logs").tells("BARECLAW_LOG_FILE")
 	if files := m.glob("state/bareclaw.log*"); len(files) != 0 {
 		t.Errorf("logs in the state directory: %v", files)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
 )
 
 func TestCompletion(t *testing.T) {
@@ -25,7 +25,7 @@ func TestCompletion(t *testing.T) {
 		{"nothing at all", ""},
 	} {
 		words := append([]string{"complete-words", "--"}, strings.Split(row.words, " ")...)
-		m.command(cli.ExitOK, words...).prints(row.want)
+		m.command(exitcode.OK, words...).prints(row.want)
 	}
 	m.seedChannels(hostile)
 	g := m.start()
@@ -35,12 +35,12 @@ func TestCompletion(t *testing.T) {
 	completes := func(want string, words ...string) { // a shell does not wait for long, and a gateway may be slower
 		t.Helper()
 		m.eventually(fmt.Sprintf("%q are completed with %q", words, want), func() bool {
-			return m.command(cli.ExitOK, append([]string{"complete-words", "--"}, words...)...).out.String() == want
+			return m.command(exitcode.OK, append([]string{"complete-words", "--"}, words...)...).out.String() == want
 		})
 	}
 	completes("desk\ndusk\n", "send", "--timeout", "5s", "d")
 	completes("desk\ndusk\nwith space $HOME\n", "channels", "show", "")
-	m.command(cli.ExitOK, "complete-words", "--", "send", "desk", "d").prints("")
+	m.command(exitcode.OK, "complete-words", "--", "send", "desk", "d").prints("")
 }
 
 // TestCompletionInBash completes as a person would who presses the key.
@@ -73,7 +73,7 @@ func TestCompletionScriptsAreGoodShell(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		script := m.command(cli.ExitOK, "completion", shell).shows("complete-words").out.String()
+		script := m.command(exitcode.OK, "completion", shell).shows("complete-words").out.String()
 		path, err := exec.LookPath(shell)
 		if err != nil {
 			t.Logf("NOT TESTED: the script for %s, which is not installed", shell)
@@ -85,7 +85,7 @@ func TestCompletionScriptsAreGoodShell(t *testing.T) {
 			t.Errorf("%s: %v: %s", shell, err, out)
 		}
 	}
-	m.command(cli.ExitUsage, "completion", "csh").tells("bash")
+	m.command(exitcode.Usage, "completion", "csh").tells("bash")
 }
 
 // installed has the program be found as bareclaw on the machine.

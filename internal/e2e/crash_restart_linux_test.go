@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/lockfile"
 )
 
 // TestCrashAtEveryStepOfARestart kills a daemon at every step of a restart. Whoever
@@ -69,7 +69,7 @@ func TestServiceManagerIsNotTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.eventually("the new process takes over", func() bool {
-		h, err := statelock.Read(m.path("state/" + statelock.Name))
+		h, err := lockfile.ReadHolder(m.path("state/" + lockfile.StateLockName))
 		return err == nil && h.PID != old.PID
 	})
 	g.signal(syscall.SIGKILL)

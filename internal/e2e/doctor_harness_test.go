@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"bareclaw/internal/buildinfo"
+	"bareclaw/internal/lockfile"
 
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // A diagnosis is what `bareclaw doctor --json` has printed.
@@ -182,16 +182,16 @@ func (m *machine) claimState(address string) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.heldBy(statelock.Holder{PID: os.Getpid(), Start: start, Address: address, StartedAt: time.Now()})
+	m.heldBy(lockfile.Holder{PID: os.Getpid(), Start: start, Address: address, StartedAt: time.Now()})
 }
 
-func (m *machine) heldBy(h statelock.Holder) {
+func (m *machine) heldBy(h lockfile.Holder) {
 	m.t.Helper()
 	b, err := json.Marshal(h)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.write("state/"+statelock.Name, string(b), 0o600)
+	m.write("state/"+lockfile.StateLockName, string(b), 0o600)
 }
 
 func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"bareclaw/internal/buildinfo"
+	"bareclaw/internal/lockfile"
 
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 	"bareclaw/internal/testkit/roottest"
 )
 
@@ -268,7 +268,7 @@ func TestDoctorOfAGatewayThatNobodyReaches(t *testing.T) {
 	d := m.quick()
 	d.tells(doctor.Problem, "socket_dead", m.path("run/api.sock"), "kill -HUP")
 	d.tells(doctor.Problem, "tcp_dead", "127.0.0.1:1")
-	m.heldBy(statelock.Holder{PID: os.Getpid(), Start: 1, Ended: true})
+	m.heldBy(lockfile.Holder{PID: os.Getpid(), Start: 1, Ended: true})
 	m.quick().tells(doctor.Warning, "gateway_down")
 }
 

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"bareclaw/internal/daemon"
+	"bareclaw/internal/lockfile"
 
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 	"bareclaw/internal/testkit/roottest"
 )
 
@@ -281,8 +281,8 @@ func TestReadyWhenItIsWrittenDown(t *testing.T) {
 	t.Parallel()
 	needStrace(t)
 	m := newMachine(t)
-	m.touch("state/" + statelock.Name) // strace is to know it
-	g := m.start("strace", "-f", "-qqq", "-o", os.DevNull, "-P", m.path("state/"+statelock.Name),
+	m.touch("state/" + lockfile.StateLockName) // strace is to know it
+	g := m.start("strace", "-f", "-qqq", "-o", os.DevNull, "-P", m.path("state/"+lockfile.StateLockName),
 		"-e", "trace=pwrite64", "-e", "inject=pwrite64:delay_enter=1000000")
 	g.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: heldPatience} // the old process answers on kept connections
 	for range 2 {

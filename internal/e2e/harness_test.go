@@ -27,9 +27,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bareclaw/heartbeat/program"
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 	"bareclaw/internal/testkit/launchctl"
 )
 
@@ -76,9 +76,9 @@ func goBuild(args ...string) error {
 
 // Exit statuses of the program.
 const (
-	exitOK      = cli.ExitOK
-	exitFailure = cli.ExitFailed
-	exitUsage   = cli.ExitUsage
+	exitOK      = exitcode.OK
+	exitFailure = exitcode.Failed
+	exitUsage   = exitcode.Usage
 )
 
 // trialVariable shortens the trial of a new program.
@@ -401,7 +401,7 @@ func (g *gateway) kill() {
 	if t, err := program.Load(g.path("state")); err == nil && t != nil && t.State == program.OnTrial && t.Guarded() {
 		_ = proc.Signal(t.Guard.PID, t.Guard.Start, syscall.SIGKILL) // it would go back
 	}
-	if h, err := statelock.Read(g.path("state/" + statelock.Name)); err == nil && h.PID != g.cmd.Process.Pid && proc.Alive(h.PID, h.Start) {
+	if h, err := lockfile.ReadHolder(g.path("state/" + lockfile.StateLockName)); err == nil && h.PID != g.cmd.Process.Pid && proc.Alive(h.PID, h.Start) {
 		_ = proc.Signal(h.PID, h.Start, syscall.SIGKILL)
 		g.waitEnd()
 		return

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
 )
 
 // TestHealthListsWhatIsGoingOn shows channels by state, hosts and the ledger's
@@ -112,9 +112,9 @@ func TestHealthWhileParked(t *testing.T) {
 			health("at first", "ok")
 			row.provoke(g)
 			health("parked", "degraded", row.says...)
-			m.command(cli.ExitOK, "status").shows("degraded", "parked")
+			m.command(exitcode.OK, "status").shows("degraded", "parked")
 			if row.alone {
-				m.command(cli.ExitOK, "status").shows("$0.02 of $0.015\n")
+				m.command(exitcode.OK, "status").shows("$0.02 of $0.015\n")
 				return
 			}
 			running, finish := g.occupy("other")

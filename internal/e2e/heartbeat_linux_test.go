@@ -16,8 +16,8 @@ import (
 
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // TestHeartbeatUnderSystemd has a real `systemd --user` call the ticks.
@@ -307,11 +307,11 @@ func heartRevives(h *heart) {
 }
 
 // revived waits for a gateway that is not the dead one, and serves.
-func (h *heart) revived(dead int) (alive statelock.Holder) {
+func (h *heart) revived(dead int) (alive lockfile.Holder) {
 	h.t.Helper()
 	h.eventually("a tick has started the gateway", func() bool {
 		var err error
-		alive, err = statelock.Read(h.path("state/" + statelock.Name))
+		alive, err = lockfile.ReadHolder(h.path("state/" + lockfile.StateLockName))
 		if err != nil || alive.PID == dead || alive.Address == "" || !proc.Alive(alive.PID, alive.Start) {
 			return false
 		}
@@ -354,7 +354,7 @@ func heartOfAnother(h *heart) {
 	if state := h.unit("bareclaw.service", "ActiveState"); state != "inactive" {
 		h.t.Errorf("the service of the other gateway is %s", state)
 	}
-	alive, err := statelock.Read(h.path("other/" + statelock.Name))
+	alive, err := lockfile.ReadHolder(h.path("other/" + lockfile.StateLockName))
 	if err != nil || !proc.Alive(alive.PID, alive.Start) {
 		h.t.Fatalf("the gateway is %+v, %v", alive, err)
 	}

@@ -18,9 +18,9 @@ import (
 	"testing"
 
 	"bareclaw/heartbeat"
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 	"bareclaw/internal/testkit/botapi"
 )
 
@@ -298,7 +298,7 @@ func TestHeartbeatOutOfReach(t *testing.T) {
 	says(3, 1, "There is new mail.")
 	says(3, 1, "Nobody hears this.")
 	m.wantBeats("said, said, ok, said", 4)
-	m.command(cli.ExitOK, "heartbeat", "status").shows("untold", " 3 since ", "blocked by the user", "not told yet")
+	m.command(exitcode.OK, "heartbeat", "status").shows("untold", " 3 since ", "blocked by the user", "not told yet")
 	chat.Unblock()
 	if out := says(4, 0, "HEARTBEAT_OK"); !strings.Contains(out, `told "tg-7"`) {
 		t.Errorf("the tick says\n%s", out)
@@ -310,7 +310,7 @@ func TestHeartbeatOutOfReach(t *testing.T) {
 	if strings.Count(first, "The disk is nearly full.") != 1 || strings.Count(first, "There is new mail.") != 1 {
 		t.Errorf("the user was told %q", first)
 	}
-	if out := m.command(cli.ExitOK, "heartbeat", "status").out.String(); strings.Contains(out, "not told") || strings.Contains(out, "untold") {
+	if out := m.command(exitcode.OK, "heartbeat", "status").out.String(); strings.Contains(out, "not told") || strings.Contains(out, "untold") {
 		t.Errorf("the status says\n%s", out)
 	}
 }
@@ -375,9 +375,9 @@ func TestHeartbeatBusy(t *testing.T) {
 
 // holder returns what the lock file says of a daemon that a tick has started, which is
 // ended with the test.
-func (m *machine) holder() statelock.Holder {
+func (m *machine) holder() lockfile.Holder {
 	m.t.Helper()
-	h, err := statelock.Read(m.path("state/" + statelock.Name))
+	h, err := lockfile.ReadHolder(m.path("state/" + lockfile.StateLockName))
 	if err != nil {
 		m.t.Fatal(err)
 	}

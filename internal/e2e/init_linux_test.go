@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"bareclaw/core/config"
-	"bareclaw/internal/filelock"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/testkit/botapi"
 )
 
@@ -429,7 +429,7 @@ func TestInitPairsForScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := filelock.Try(lock); err != nil {
+	if err := lockfile.Try(lock); err != nil {
 		t.Fatal(err)
 	}
 	stdout, _, status = m.runs("", append(args, "--pair")...)

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
 )
 
 // TestInterruptDuringARestart interrupts a turn, and has the gateway restart before the end
@@ -88,5 +88,5 @@ func TestInterruptNamesItsTurn(t *testing.T) {
 	})}}
 	gateway.Start()
 	t.Cleanup(gateway.Close)
-	m.command(cli.ExitOK, "channels", "interrupt", "desk").shows("The turn has ended, with 1 message")
+	m.command(exitcode.OK, "channels", "interrupt", "desk").shows("The turn has ended, with 1 message")
 }

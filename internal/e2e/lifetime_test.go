@@ -10,19 +10,19 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // leavePromise is how long an idle daemon may take to end.
 const leavePromise = 2 * time.Second
 
 // lockFile returns what the state directory's lock says of its holder.
-func (m *machine) lockFile() (h statelock.Holder) {
+func (m *machine) lockFile() (h lockfile.Holder) {
 	m.t.Helper()
 	m.eventually("the lock file can be read", func() bool { // it may be being written
 		var err error
-		h, err = statelock.Read(m.path("state/" + statelock.Name))
+		h, err = lockfile.ReadHolder(m.path("state/" + lockfile.StateLockName))
 		return err == nil
 	})
 	return h

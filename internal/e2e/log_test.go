@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"bareclaw/core/config"
-	"bareclaw/internal/cli"
 	"bareclaw/internal/detached"
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // TestLogsOfTheJournal asks a journalctl for the unit that the gateway was part of.
@@ -23,18 +23,18 @@ func TestLogsOfTheJournal(t *testing.T) {
 	m.installed()
 	script := "#!/bin/sh\necho \"$@\"\nprintf 'colour \\033[31m\\n'\n"
 	m.write("bin/journalctl", script, 0o700)
-	lock, err := statelock.Take(m.path("state"))
+	lock, err := lockfile.AcquireState(m.path("state"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Release()
-	if err := lock.Describe(statelock.Holder{PID: os.Getpid(), Log: statelock.Log{Unit: "--user-unit=claw.service"}}); err != nil {
+	if err := lock.Describe(lockfile.Holder{PID: os.Getpid(), Log: lockfile.LogLocation{Unit: "--user-unit=claw.service"}}); err != nil {
 		t.Fatal(err)
 	}
-	m.command(cli.ExitOK, "logs", "-n", "7").prints("--no-pager --quiet --output=cat --user-unit=claw.service --lines=7\ncolour \uFFFD[31m\n")
-	m.command(cli.ExitOK, "logs", "-f").shows("--follow")
+	m.command(exitcode.OK, "logs", "-n", "7").prints("--no-pager --quiet --output=cat --user-unit=claw.service --lines=7\ncolour \uFFFD[31m\n")
+	m.command(exitcode.OK, "logs", "-f").shows("--follow")
 	m.write("bin/journalctl", "#!/bin/sh\nexit 1\n", 0o700)
-	m.command(cli.ExitFailed, "logs").tells("ask the journal")
+	m.command(exitcode.Failed, "logs").tells("ask the journal")
 }
 
 // TestLogOfADetachedGateway has stderr be the log, as where no service manager keeps
@@ -67,7 +67,7 @@ func TestLogOfADetachedGateway(t *testing.T) {
 			if err := os.Rename(path, logfile.Old(path, 1)); err != nil { // as the rotation by another one does
 				t.Fatal(err)
 			}
-			m.command(cli.ExitOK, "restart")
+			m.command(exitcode.OK, "restart")
 			m.eventually("the second process is ready", func() bool { return said(`"msg":"ready"`) > 0 })
 			if n := said(`"msg":"ready"`); n != 1 {
 				t.Errorf("the second process says %d times that it is ready", n)

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"bareclaw/internal/cli"
 	"bareclaw/internal/logfile"
+	"bareclaw/internal/term"
 )
 
 // A following is a `bareclaw logs -f` that prints to a file.
@@ -50,7 +50,7 @@ func (f *following) lines(name string) (all []string) {
 		if text := string(bytes.TrimSuffix(line, []byte("\n"))); len(text) > 120 && strings.HasPrefix(text, "padding") {
 			all = append(all, text[:20])
 		} else {
-			all = append(all, cli.Plain(text))
+			all = append(all, term.Safe(text))
 		}
 	}
 	return all

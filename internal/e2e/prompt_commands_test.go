@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
 )
 
 // coloured is what a program that is piped into send may write, and coloursShown how a
@@ -23,9 +23,9 @@ func TestColoursReachClaude(t *testing.T) {
 	g := m.start()
 	const text = "prompt\n" + coloured
 	arrived := "[channel: desk, adapter: http]\n" + text
-	m.invoke(strings.NewReader(text+"\n"), "send", colourChannel, "-").ends(cli.ExitOK).prints(arrived + "\n")
-	m.invoke(nil, "send", colourChannel, text).ends(cli.ExitOK).prints(arrived + "\n")
-	m.command(cli.ExitOK, "send", colourChannel, text, "--json").document().want(t, arrived)
+	m.invoke(strings.NewReader(text+"\n"), "send", colourChannel, "-").ends(exitcode.OK).prints(arrived + "\n")
+	m.invoke(nil, "send", colourChannel, text).ends(exitcode.OK).prints(arrived + "\n")
+	m.command(exitcode.OK, "send", colourChannel, text, "--json").document().want(t, arrived)
 	g.say(colourChannel, text).want(t, arrived)
 	g.must("POST", "/message", obj{"channel": colourChannel, "content": []obj{{"type": "text", "text": text}}}, 200).want(t, arrived)
 	g.must("POST", "/message", obj{"text": "a\x00b"}, 400)
@@ -43,23 +43,23 @@ func TestNoCommandPassesColoursOn(t *testing.T) {
 	g := m.start()
 	shown := "env ANSWER " + coloursShown
 	answered := g.say(colourChannel, "env ANSWER\n"+coloured).str("message_id")
-	m.command(cli.ExitOK, "messages", colourChannel).shows(answered, "answered", shown)
-	m.command(cli.ExitOK, "trace", answered).shows("prompt   "+shown, "\n\n"+coloursShown)
-	m.command(cli.ExitOK, "messages", colourChannel, "--json").shows(`"prompt":{"text":"env ANSWER\n\u001b[31mFAIL`)
-	m.command(cli.ExitOK, "trace", answered, "--json").shows(`"prompt":{"text":"env ANSWER\n\u001b[31mFAIL`)
+	m.command(exitcode.OK, "messages", colourChannel).shows(answered, "answered", shown)
+	m.command(exitcode.OK, "trace", answered).shows("prompt   "+shown, "\n\n"+coloursShown)
+	m.command(exitcode.OK, "messages", colourChannel, "--json").shows(`"prompt":{"text":"env ANSWER\n\u001b[31mFAIL`)
+	m.command(exitcode.OK, "trace", answered, "--json").shows(`"prompt":{"text":"env ANSWER\n\u001b[31mFAIL`)
 	asking := g.tell("ops", "tool 0 ask ls\n"+coloured)
 	id := g.asked(1)[0].str("id")
-	m.command(cli.ExitOK, "approvals").shows("Bash: ask ls", "tool 0 ask ls "+coloursShown)
-	m.command(cli.ExitOK, "approvals", "--json").shows(`"prompt":{"text":"tool 0 ask ls\n\u001b[31mFAIL`)
-	m.command(cli.ExitOK, "approvals", "show", id).shows("prompt    tool 0 ask ls " + coloursShown)
+	m.command(exitcode.OK, "approvals").shows("Bash: ask ls", "tool 0 ask ls "+coloursShown)
+	m.command(exitcode.OK, "approvals", "--json").shows(`"prompt":{"text":"tool 0 ask ls\n\u001b[31mFAIL`)
+	m.command(exitcode.OK, "approvals", "show", id).shows("prompt    tool 0 ask ls " + coloursShown)
 	waiting := g.tell("ops", "x\n"+coloured)
-	m.command(cli.ExitOK, "status").shows("ops")
-	m.command(cli.ExitOK, "channels").shows("ops")
-	m.command(cli.ExitOK, "cancel", waiting).prints("Cancelled " + waiting + ": x " + coloursShown + "\n")
-	m.command(cli.ExitOK, "approvals", "allow", id)
+	m.command(exitcode.OK, "status").shows("ops")
+	m.command(exitcode.OK, "channels").shows("ops")
+	m.command(exitcode.OK, "cancel", waiting).prints("Cancelled " + waiting + ": x " + coloursShown + "\n")
+	m.command(exitcode.OK, "approvals", "allow", id)
 	g.outcome(asking)
-	m.command(cli.ExitFailed, "send", "broken", "apierror 500\n"+coloured).prints("").tells("bareclaw: ")
-	m.command(cli.ExitOK, "logs", "-n", "1000").shows(`[31mFAIL`)
+	m.command(exitcode.Failed, "send", "broken", "apierror 500\n"+coloured).prints("").tells("bareclaw: ")
+	m.command(exitcode.OK, "logs", "-n", "1000").shows(`[31mFAIL`)
 	_, _, _ = m.run("doctor", "--no-turn")
 	if said, _, _ := m.run("doctor", "--no-turn"); strings.ContainsFunc(said, commandsTerminal) {
 		t.Errorf("doctor says %q", said)
@@ -101,6 +101,6 @@ func TestCoalescedMessagesHaveTheirOwnPrompts(t *testing.T) {
 			t.Errorf("the content is %s", a.body)
 		}
 	}
-	m.command(cli.ExitOK, "messages", colourChannel).shows("[image/png] two", " one")
-	m.command(cli.ExitOK, "trace", one).shows("from      Ann", "prompt    one")
+	m.command(exitcode.OK, "messages", colourChannel).shows("[image/png] two", " one")
+	m.command(exitcode.OK, "trace", one).shows("from      Ann", "prompt    one")
 }

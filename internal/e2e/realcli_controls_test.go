@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
 )
 
 // TestRealClaudePassesColoursOn pipes the coloured output of a program through the real
@@ -14,7 +14,7 @@ func TestRealClaudePassesColoursOn(t *testing.T) {
 	m := newRealMachine(t)
 	m.start()
 	const text = coloured + " \b\v\f\x7f" + "end"
-	m.invoke(strings.NewReader("echo "+text+"\n"), "send", colourChannel, "-").ends(cli.ExitOK).prints(text + "\n")
+	m.invoke(strings.NewReader("echo "+text+"\n"), "send", colourChannel, "-").ends(exitcode.OK).prints(text + "\n")
 	all := m.Requests()
 	if got := all[len(all)-1].Text; !strings.HasSuffix(got, "echo "+text) {
 		t.Errorf("the model is told %q, want %q at its end", got, text)

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
 )
 
 // TestRestoreIsKilled kills a restore at each change of a name: what is there then is the
@@ -139,8 +139,8 @@ func TestRestoreIsInterrupted(t *testing.T) {
 	}
 	_ = out.Close() // what is left out makes it fail in another way
 	_ = cmd.Wait()
-	if status := cmd.ProcessState.ExitCode(); status != cli.ExitInterrupted {
-		t.Errorf("status %d, want %d", status, cli.ExitInterrupted)
+	if status := cmd.ProcessState.ExitCode(); status != exitcode.Interrupted {
+		t.Errorf("status %d, want %d", status, exitcode.Interrupted)
 	}
 	if left := append(m.glob("home/bareclaw-restore-*"), m.glob("state/*")...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 	"bareclaw/internal/testkit/launchctl"
 )
 
@@ -88,7 +88,7 @@ func (c *mac) legacy(line string) {
 func (c *mac) found() {
 	c.t.Helper()
 	c.eventually("the gateway serves", func() bool {
-		h, err := statelock.Read(c.path("state/" + statelock.Name))
+		h, err := lockfile.ReadHolder(c.path("state/" + lockfile.StateLockName))
 		if err != nil || !proc.Alive(h.PID, h.Start) {
 			return false
 		}

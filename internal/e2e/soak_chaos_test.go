@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"bareclaw/internal/daemon"
+	"bareclaw/internal/lockfile"
 
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // A soakBlow is something that happens to the gateway.
@@ -139,8 +139,8 @@ func (r *soakRun) lookedAfter(do func()) {
 }
 
 // holder returns the daemon that has the state directory, if one has.
-func (r *soakRun) holder() (h statelock.Holder, ok bool) {
-	h, err := statelock.Read(r.path("state/" + statelock.Name))
+func (r *soakRun) holder() (h lockfile.Holder, ok bool) {
+	h, err := lockfile.ReadHolder(r.path("state/" + lockfile.StateLockName))
 	return h, err == nil && proc.Alive(h.PID, h.Start)
 }
 
@@ -167,7 +167,7 @@ func (r *soakRun) revive() {
 }
 
 // serves reports whether the holder serves, and notes where.
-func (r *soakRun) serves(g *gateway, h statelock.Holder) bool {
+func (r *soakRun) serves(g *gateway, h lockfile.Holder) bool {
 	if "http://"+h.Address != g.base {
 		g = &gateway{machine: r.machine, base: "http://" + h.Address, sock: g.sock, done: g.done, cmd: g.cmd, http: newClient(r.t)}
 	}

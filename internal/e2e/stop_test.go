@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"bareclaw/internal/cli"
 	"bareclaw/internal/cli/doctor"
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // TestStop stops a gateway that was started by hand: its turn goes on, nothing starts it
@@ -31,12 +31,12 @@ func TestStop(t *testing.T) {
 	if proc.Alive(h.PID, h.Start) || !m.lockFile().Ended || g.hosts()["desk"].ClaudePID != claude {
 		t.Errorf("the gateway: %+v, hosts: %v", m.lockFile(), g.hosts())
 	}
-	m.command(cli.ExitUnreachable, "status").tells("stopped by you", "Start it with `bareclaw serve`")
-	last, _ := m.command(cli.ExitUnreachable, "status", "--json").document().json["last"].(map[string]any)
+	m.command(exitcode.Unreachable, "status").tells("stopped by you", "Start it with `bareclaw serve`")
+	last, _ := m.command(exitcode.Unreachable, "status", "--json").document().json["last"].(map[string]any)
 	if last["stopped_at"] == nil || last["crashed"] != false {
 		t.Errorf("the last gateway is %v", last)
 	}
-	if out := m.beat(0); !strings.Contains(out, "stopped by you") || m.outcomes() != "stopped" || statelock.Held(m.path("state")) {
+	if out := m.beat(0); !strings.Contains(out, "stopped by you") || m.outcomes() != "stopped" || lockfile.IsStateHeld(m.path("state")) {
 		t.Errorf("a tick made %q of it, and says\n%s", m.outcomes(), out)
 	}
 	g = m.start()
@@ -44,7 +44,7 @@ func TestStop(t *testing.T) {
 	g.outcome(id).want(t, "waited for "+g.path("go"))
 	m.command(exitOK, "status")
 	g.kill()
-	m.command(cli.ExitUnreachable, "status").tells("crashed or was killed") // and may be revived
+	m.command(exitcode.Unreachable, "status").tells("crashed or was killed") // and may be revived
 }
 
 // TestStopCounts until the machine boots: a tick starts what was stopped in another boot,
@@ -142,7 +142,7 @@ func TestStopTwice(t *testing.T) {
 			}
 			for _, s := range stops {
 				<-s.done
-				if status := s.cmd.ProcessState.ExitCode(); status != exitOK && status != cli.ExitUnreachable { // it came late
+				if status := s.cmd.ProcessState.ExitCode(); status != exitOK && status != exitcode.Unreachable { // it came late
 					t.Errorf("a stop ended with status %d: %s", status, s.err.String())
 				}
 			}
@@ -176,8 +176,8 @@ func TestStopAfterRestart(t *testing.T) {
 func TestStopNobody(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	m.command(cli.ExitUnreachable, "stop").tells("no gateway runs here", m.path("state"))
-	doc := m.command(cli.ExitUnreachable, "stop", "--json", "--sessions").document()
+	m.command(exitcode.Unreachable, "stop").tells("no gateway runs here", m.path("state"))
+	doc := m.command(exitcode.Unreachable, "stop", "--json", "--sessions").document()
 	if doc.flag("running") || doc.json["sessions_ended"] != 0.0 {
 		t.Errorf("it says %s", doc.body)
 	}

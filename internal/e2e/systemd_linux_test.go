@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // TestAsSystemdUnit runs the gateway as a unit of a real `systemd --user`.
@@ -94,7 +94,7 @@ func (u *unit) start() {
 func (u *unit) found() {
 	u.t.Helper()
 	u.eventually("the gateway serves", func() bool {
-		h, err := statelock.Read(u.path("state/" + statelock.Name))
+		h, err := lockfile.ReadHolder(u.path("state/" + lockfile.StateLockName))
 		if err != nil || h.Address == "" || !proc.Alive(h.PID, h.Start) {
 			return false
 		}

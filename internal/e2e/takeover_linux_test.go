@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // coming is how many processes may be started on the whole machine before the one
@@ -146,7 +146,7 @@ func (g *gateway) failsToTakeOver() {
 		before, generation := g.lockFile(), g.generation()
 		g.must("POST", "/restart", nil, 200)
 		g.eventually("another one serves, or the daemon has started anew", func() bool {
-			h, err := statelock.Read(g.path("state/" + statelock.Name))
+			h, err := lockfile.ReadHolder(g.path("state/" + lockfile.StateLockName))
 			if err != nil || h.Address == "" {
 				return false
 			}

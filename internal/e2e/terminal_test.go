@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"bareclaw/internal/cli"
+	"bareclaw/internal/exitcode"
 )
 
 func TestSendShowsWhatTheAgentIsAt(t *testing.T) {
@@ -14,9 +14,9 @@ func TestSendShowsWhatTheAgentIsAt(t *testing.T) {
 	g := m.start()
 	term := m.display("send", "desk", "toolwait "+m.path("go"))
 	m.eventually("the tool is shown", func() bool { return strings.Contains(term.written(), "  Bash: ") })
-	m.command(cli.ExitOK, "restart")
+	m.command(exitcode.OK, "restart")
 	m.touch("go")
-	screen := term.exits(cli.ExitOK)
+	screen := term.exits(exitcode.OK)
 	_, last, ok := cutLast(screen, "\r\x1b[K")
 	if !ok || !strings.HasPrefix(last, "final: ") || strings.Contains(last, "\x1b") {
 		t.Errorf("the terminal does not end with the answer alone, but with %q", last)
@@ -49,7 +49,7 @@ func TestCtrlCInATerminal(t *testing.T) {
 		return len(doing) > len("sends") && !strings.HasPrefix(doing, "sends") && m.begun("wait") == 1 // the message is known
 	})
 	term.types(keyCtrlC)
-	screen := term.exits(cli.ExitInterrupted)
+	screen := term.exits(exitcode.Interrupted)
 	id := regexp.MustCompile(`bareclaw trace (\S+)`).FindStringSubmatch(screen)
 	if id == nil {
 		t.Fatalf("the screen is %q", screen)
@@ -63,7 +63,7 @@ func TestStatusHasColoursOnATerminalOnly(t *testing.T) {
 	m := newMachine(t)
 	g := m.start()
 	g.say("desk", "echo x")
-	coloured := m.display("status").exits(cli.ExitOK)
+	coloured := m.display("status").exits(exitcode.OK)
 	if !strings.Contains(coloured, "\x1b[32mok, version") {
 		t.Errorf("the screen is %q", coloured)
 	}
@@ -74,8 +74,8 @@ func TestStatusHasColoursOnATerminalOnly(t *testing.T) {
 		}
 	}
 	m.env = append(m.env, "NO_COLOR=1")
-	if screen := m.display("status").exits(cli.ExitOK); strings.Contains(screen, "\x1b") {
+	if screen := m.display("status").exits(exitcode.OK); strings.Contains(screen, "\x1b") {
 		t.Errorf("colours although nobody wants any: %q", screen)
 	}
-	m.command(cli.ExitOK, "status") // which looks for control characters
+	m.command(exitcode.OK, "status") // which looks for control characters
 }

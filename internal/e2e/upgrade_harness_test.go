@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"bareclaw/heartbeat/program"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // mannerVariable says how the program that is built from brokenSource misbehaves.
@@ -192,7 +192,7 @@ func (g *gateway) serves(name string) {
 
 // onTrial waits until the process with that pid has handed over to another one, and watches
 // it. It returns that.
-func (g *gateway) onTrial(old int) (now statelock.Holder) {
+func (g *gateway) onTrial(old int) (now lockfile.Holder) {
 	g.t.Helper()
 	g.eventually("handed over", func() bool {
 		now = g.lockFile()

@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bareclaw/internal/filelock"
+	"bareclaw/internal/lockfile"
 )
 
 // Name is what the gateway's log is called in its state directory.
@@ -151,7 +151,7 @@ func (l *File) reopen() error {
 // neither can be, it goes on in this one.
 func (l *File) rotate() {
 	l.size = 0                    // what fails is tried again when as much has been written once more
-	if filelock.Try(l.f) != nil { // another process is about it
+	if lockfile.Try(l.f) != nil { // another process is about it
 		_ = l.reopen()
 		return
 	}

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"bareclaw/core/config"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // SocketVariable names the gateway's Unix socket in the environment of claude and of
@@ -35,7 +35,7 @@ func Local(cfg config.Config) *Client { return OverSocket(Socket(cfg)) }
 // configured one.
 func Direct(cfg config.Config) *Client {
 	address := net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port))
-	h, err := statelock.Read(filepath.Join(cfg.StateDir, statelock.Name))
+	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
 	if err == nil && h.Address != "" && proc.Alive(h.PID, h.Start) {
 		address = h.Address
 	}

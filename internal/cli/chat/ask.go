@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"bareclaw/core"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // A form is an approval that is being answered: yes or no, or questions one after the
@@ -50,7 +50,7 @@ func (f *form) show() string {
 	case a.Tool == core.ToolExitPlan:
 		return plan(a.Input) + "\n\nCarry out this plan?"
 	}
-	return "Allow " + plain.Line(a.Tool) + "?\n" + indent(input(a))
+	return "Allow " + term.SafeLine(a.Tool) + "?\n" + indent(input(a))
 }
 
 // keys says how it is answered.
@@ -70,7 +70,7 @@ func (f *form) keys() string {
 	}
 	keys := "[y] allow   [n] deny, or write why not"
 	if len(a.Always) > 0 {
-		keys += "   [a] always " + plain.Line(strings.Join(a.Always, ", "))
+		keys += "   [a] always " + term.SafeLine(strings.Join(a.Always, ", "))
 	}
 	return keys
 }
@@ -88,9 +88,9 @@ func (q question) show() string {
 	var b strings.Builder
 	b.WriteString(q.Question)
 	for i, o := range q.Options {
-		fmt.Fprintf(&b, "\n[%d] %s", i+1, plain.Line(o.Label))
+		fmt.Fprintf(&b, "\n[%d] %s", i+1, term.SafeLine(o.Label))
 		if o.Description != "" {
-			b.WriteString(": " + plain.Line(o.Description))
+			b.WriteString(": " + term.SafeLine(o.Description))
 		}
 	}
 	return b.String()

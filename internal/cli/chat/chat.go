@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	tea "charm.land/bubbletea/v2"
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
 	"bareclaw/adapters/httpapi/client"
 )
@@ -91,7 +91,7 @@ func (s *screen) Write(b []byte) (int, error) {
 
 // width returns how many columns a terminal has.
 func width(f *os.File) int {
-	if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+	if columns, _, err := xterm.GetSize(int(f.Fd())); err == nil && columns > 0 {
 		return columns
 	}
 	return defaultWidth

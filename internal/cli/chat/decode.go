@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -95,7 +95,7 @@ func heard(e client.Event) any {
 func decoded[T any](e client.Event) any {
 	var v T
 	if err := json.Unmarshal([]byte(e.Data), &v); err != nil {
-		return notice{Code: "unknown", Text: "An event of the gateway could not be understood: " + plain.Line(e.Kind)}
+		return notice{Code: "unknown", Text: "An event of the gateway could not be understood: " + term.SafeLine(e.Kind)}
 	}
 	return v
 }

@@ -6,7 +6,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // drawn returns what stands before the first row of a line and before the others, and
@@ -39,7 +39,7 @@ func (l line) render(width int, coloured bool) string {
 	if !coloured {
 		style = lipgloss.NewStyle()
 	}
-	text := strings.TrimRight(plain.Text(strings.ReplaceAll(l.text, "\r\n", "\n")), " \n\t")
+	text := strings.TrimRight(term.Safe(strings.ReplaceAll(l.text, "\r\n", "\n")), " \n\t")
 	text = lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), max(1, width-lipgloss.Width(first)), "")
 	out := make([]string, 0, strings.Count(text, "\n")+1)
 	before := first

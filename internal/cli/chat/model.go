@@ -10,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 const (
@@ -83,7 +83,7 @@ func (m *model) Init() tea.Cmd {
 
 // greeting says where the chat is, and what was before.
 func greeting(channel string, a arrival) []line {
-	lines := []line{{asNote, "Channel " + plain.Line(channel) + ". /help says how this works."}}
+	lines := []line{{asNote, "Channel " + term.SafeLine(channel) + ". /help says how this works."}}
 	for _, p := range a.problems {
 		lines = append(lines, line{asProblem, p})
 	}

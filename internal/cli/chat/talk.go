@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -39,7 +39,7 @@ type call struct {
 
 // describe returns it for one line.
 func (c call) describe() string {
-	s := strings.TrimSpace(plain.Line(c.tool + " " + c.target))
+	s := strings.TrimSpace(term.SafeLine(c.tool + " " + c.target))
 	if c.sub {
 		return "  " + s
 	}
@@ -370,7 +370,7 @@ func summary(m message) string {
 		words = append(words, fmt.Sprintf("$%.4f", m.CostUSD))
 	}
 	if m.Code != "" {
-		words = append(words, plain.Line(m.Code))
+		words = append(words, term.SafeLine(m.Code))
 	}
 	return strings.Join(words, " · ")
 }
@@ -383,7 +383,7 @@ func (t *talk) activity(now time.Time) string {
 	case t.turn == "" && waiting > 0:
 		for _, q := range t.open {
 			if q.Why != "" {
-				return "waiting: " + plain.Line(q.Why)
+				return "waiting: " + term.SafeLine(q.Why)
 			}
 		}
 		return "waiting"
@@ -395,7 +395,7 @@ func (t *talk) activity(now time.Time) string {
 	case len(t.asks) > 0:
 		what = "waiting for you"
 	case t.doing != "":
-		what = plain.Line(t.doing)
+		what = term.SafeLine(t.doing)
 	case len(t.calls) > 0:
 		what = t.calls[len(t.calls)-1].describe()
 	case t.text.Len() > 0:

@@ -11,7 +11,7 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 func checkConfiguration(_ context.Context, l *look) []Finding {
@@ -24,7 +24,7 @@ func checkConfiguration(_ context.Context, l *look) []Finding {
 			"The gateway does not start with it, and a restart is refused.", settingCommand(p, l.Report.Files)))
 	}
 	for _, w := range l.cfg.Warnings() {
-		found = append(found, warning("setting_odd", plain.Sentence(w), "It has no effect, or not the one that is meant.", ""))
+		found = append(found, warning("setting_odd", term.SafeSentence(w), "It has no effect, or not the one that is meant.", ""))
 	}
 	if len(l.Report.Problems) == 0 {
 		found = append(found, ok("Every setting can be used; %s.", filesRead(l.Report.Files)))

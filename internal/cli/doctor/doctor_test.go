@@ -19,8 +19,8 @@ import (
 	"bareclaw/core/ledger"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -201,7 +201,7 @@ func TestServiceIsAdvisedWhereItCanBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			lock := filepath.Join(dir, statelock.Name)
+			lock := filepath.Join(dir, lockfile.StateLockName)
 			o := Options{Services: c.services, Report: config.Report{Config: config.Config{StateDir: dir, RuntimeDir: filepath.Join(dir, "gone"), Heartbeat: config.HeartbeatOff}}}
 			var found []Finding
 			look := func(check func(context.Context, *look) []Finding, record string) {

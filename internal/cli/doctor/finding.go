@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // A mender mends what a finding tells of.
@@ -36,7 +36,7 @@ func (f Finding) by(mend mender) Finding {
 // fix mends what the finding tells of.
 func (f *Finding) fix(ctx context.Context) {
 	if err := f.mend(ctx); err != nil {
-		f.Failed = plain.Line(err.Error())
+		f.Failed = term.SafeLine(err.Error())
 		return
 	}
 	f.Fixed = true
@@ -45,5 +45,5 @@ func (f *Finding) fix(ctx context.Context) {
 // clean makes what comes from outside harmless.
 func (f *Finding) clean(check string) {
 	f.Check = check
-	f.What, f.Why, f.Command = plain.Line(f.What), plain.Line(f.Why), plain.Line(f.Command)
+	f.What, f.Why, f.Command = term.SafeLine(f.What), term.SafeLine(f.Why), term.SafeLine(f.Command)
 }

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/internal/statelock"
+	"bareclaw/internal/statemark"
 )
 
 func checkGateway(ctx context.Context, l *look) []Finding {
 	h := l.holder()
-	stoppedAt, stopped := statelock.StoppedAt(l.cfg.StateDir)
+	stoppedAt, stopped := statemark.StoppedAt(l.cfg.StateDir)
 	switch {
 	case !h.alive && stopped:
 		return []Finding{warning("gateway_down", "The gateway was stopped by you at "+stoppedAt.Local().Format(time.DateTime)+", and stays down until you start it.",

@@ -12,9 +12,9 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/peercred"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -38,7 +38,7 @@ type look struct {
 
 // A holder is the daemon that the state directory's lock file names.
 type holder struct {
-	statelock.Holder
+	lockfile.Holder
 	known bool // there is such a file, and it can be understood
 	alive bool
 }
@@ -71,7 +71,7 @@ func (l *look) readHolder() holder {
 	if l.cfg.StateDir == "" {
 		return holder{}
 	}
-	h, err := statelock.Read(filepath.Join(l.cfg.StateDir, statelock.Name))
+	h, err := lockfile.ReadHolder(filepath.Join(l.cfg.StateDir, lockfile.StateLockName))
 	return holder{Holder: h, known: err == nil, alive: err == nil && proc.Alive(h.PID, h.Start)}
 }
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"bareclaw/internal/screen"
+	"bareclaw/internal/term"
 )
 
 // A Style says how findings are printed.
@@ -36,7 +36,7 @@ func Print(w io.Writer, findings []Finding, s Style) error {
 	if b.Len() > 0 {
 		b.WriteString("\n")
 	}
-	b.WriteString(strings.Join(screen.Wrap(summary(findings), s.Width), "\n") + "\n")
+	b.WriteString(strings.Join(term.Wrap(summary(findings), s.Width), "\n") + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -55,7 +55,7 @@ const (
 func (s Style) finding(b *strings.Builder, check string, f *Finding) {
 	level, colour := string(f.Level), f.Level.colour()
 	if f.Fixed {
-		level, colour = "mended", screen.Green
+		level, colour = "mended", term.Green
 	}
 	head := fmt.Sprintf("%-*s%s", checkColumn, check, s.paint(colour, level))
 	if s.below() {
@@ -70,11 +70,11 @@ func (s Style) finding(b *strings.Builder, check string, f *Finding) {
 	}
 	if f.Why != "" {
 		s.indent(b)
-		s.wrapped(b, f.Why, screen.Faint)
+		s.wrapped(b, f.Why, term.Faint)
 	}
 	if f.Failed != "" {
 		s.indent(b)
-		s.wrapped(b, "It could not be mended: "+f.Failed, screen.Red)
+		s.wrapped(b, "It could not be mended: "+f.Failed, term.Red)
 	}
 	if f.Command != "" && !f.Fixed {
 		s.indent(b)
@@ -96,8 +96,8 @@ func (s Style) margin() int {
 func (s Style) indent(b *strings.Builder) { b.WriteString(strings.Repeat(" ", s.margin())) }
 
 // wrapped writes a text in the last column.
-func (s Style) wrapped(b *strings.Builder, text string, colour screen.Colour) {
-	for i, line := range screen.Wrap(text, s.Width-s.margin()) {
+func (s Style) wrapped(b *strings.Builder, text string, colour term.Colour) {
+	for i, line := range term.Wrap(text, s.Width-s.margin()) {
 		if i > 0 {
 			s.indent(b)
 		}
@@ -110,33 +110,33 @@ func (s Style) wrapped(b *strings.Builder, text string, colour screen.Colour) {
 func (s Style) command(b *strings.Builder, command string) {
 	const arrow = "→ "
 	if !strings.ContainsAny(command, "`,;") {
-		b.WriteString(s.paint(screen.Cyan, arrow+command) + "\n")
+		b.WriteString(s.paint(term.Cyan, arrow+command) + "\n")
 		return
 	}
-	for i, line := range screen.Wrap(command, s.Width-s.margin()-len("> ")) {
+	for i, line := range term.Wrap(command, s.Width-s.margin()-len("> ")) {
 		before := arrow
 		if i > 0 {
 			s.indent(b)
 			before = "  "
 		}
-		b.WriteString(s.paint(screen.Cyan, before+line) + "\n")
+		b.WriteString(s.paint(term.Cyan, before+line) + "\n")
 	}
 }
 
-func (s Style) paint(colour screen.Colour, text string) string {
-	return screen.Palette{On: s.Colour}.Paint(colour, text)
+func (s Style) paint(colour term.Colour, text string) string {
+	return term.Palette{On: s.Colour}.Paint(colour, text)
 }
 
-func (l Level) colour() screen.Colour {
+func (l Level) colour() term.Colour {
 	switch l {
 	case Problem:
-		return screen.Red
+		return term.Red
 	case Warning:
-		return screen.Yellow
+		return term.Yellow
 	case Note:
-		return screen.Cyan
+		return term.Cyan
 	}
-	return screen.Green
+	return term.Green
 }
 
 // summary is the last line.

@@ -11,7 +11,7 @@ import (
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/program"
 	"bareclaw/heartbeat/service"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // lingerDir has a file for each user whose services run without a login: logind.
@@ -20,10 +20,10 @@ const lingerDir = "/var/lib/systemd/linger/"
 func checkService(ctx context.Context, l *look) []Finding {
 	switch err := l.keeper(); {
 	case errors.Is(err, errNoServices):
-		return []Finding{note("service_unknown", plain.Sentence(err.Error()),
+		return []Finding{note("service_unknown", term.SafeSentence(err.Error()),
 			"Nobody starts the gateway when it dies, or after a reboot.", "have what starts your programs run `bareclaw serve`")}
 	case err != nil:
-		return []Finding{note("service_unavailable", plain.Sentence(err.Error()),
+		return []Finding{note("service_unavailable", term.SafeSentence(err.Error()),
 			"Nobody starts the gateway when it dies, or after a reboot.", "")}
 	}
 	found := checkJob(ctx, l, service.Gateway)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bareclaw/internal/screen"
+	"bareclaw/internal/term"
 )
 
 // maxWidth is how long a line may be that is easy to read.
@@ -14,17 +14,17 @@ const maxWidth = 110
 
 // StyleFor returns the style for what is shown on w: its width and colours.
 func StyleFor(w io.Writer) Style {
-	width, terminal := screen.Columns(w)
+	width, terminal := term.Columns(w)
 	if !terminal {
 		width = maxWidth
 	}
-	return Style{Colour: screen.PaletteFor(w).On, Width: min(width, maxWidth)}
+	return Style{Colour: term.PaletteFor(w).On, Width: min(width, maxWidth)}
 }
 
 // Watch returns what shows on a terminal which checks are not done, for
 // [Options.Progress]; nil if w is no terminal.
 func Watch(w io.Writer) func(waiting []string) {
-	width, terminal := screen.Columns(w)
+	width, terminal := term.Columns(w)
 	if !terminal {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/doctor"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 const installClaude = "install Claude Code with `npm install -g @anthropic-ai/claude-code`, or as https://docs.claude.com/en/docs/claude-code says"
@@ -38,7 +38,7 @@ func (w *wizard) findClaude(ctx context.Context) (Outcome, error) {
 			return Outcome{}, without
 		}
 		if path != "" {
-			w.note("%s", plain.Line(without.why))
+			w.note("%s", term.SafeLine(without.why))
 		} else {
 			w.note("Claude Code was not found on the PATH or where it usually is. To get it:")
 			w.note("  %s.", installClaude)
@@ -70,7 +70,7 @@ func (w *wizard) notClaude(ctx context.Context, path string) *trouble {
 		return nil
 	}
 	delete(w.choices, varClaude)
-	return &trouble{plain.Sentence(found.What) + " " + found.Why + " It is not taken.", "give the path of Claude Code, as `command -v claude` prints it"}
+	return &trouble{term.SafeSentence(found.What) + " " + found.Why + " It is not taken.", "give the path of Claude Code, as `command -v claude` prints it"}
 }
 
 // haveClaude remembers the path where the name alone would not lead to it.
@@ -81,7 +81,7 @@ func (w *wizard) haveClaude(path string, byName bool) (Outcome, error) {
 			return Outcome{}, err
 		}
 	}
-	return unchanged("found " + plain.Line(path)), nil
+	return unchanged("found " + term.SafeLine(path)), nil
 }
 
 // lookForClaude returns the path of the CLI, empty if it is not found, and whether the

@@ -9,7 +9,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/doctor"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // lookAtAll runs the doctor, but for another turn of claude.
@@ -50,9 +50,9 @@ func (w *wizard) close(s Summary) {
 	} else {
 		w.tell("Not all went well; what is marked FAILED says how to go on. Run `bareclaw init` again at any time.")
 	}
-	w.say("  Settings   %s", plain.Line(w.path))
+	w.say("  Settings   %s", term.SafeLine(w.path))
 	if dir := w.stateDir(); dir != "" {
-		w.say("  State      %s", plain.Line(dir))
+		w.say("  State      %s", term.SafeLine(dir))
 	}
 	if !w.running {
 		w.say("  Start      bareclaw serve")
@@ -62,9 +62,9 @@ func (w *wizard) close(s Summary) {
 	if h, ok := w.holder(); ok && h.Address != "" { // of port 0 only that tells
 		address = h.Address
 	}
-	w.say("  HTTP       http://%s", plain.Line(address))
+	w.say("  HTTP       http://%s", term.SafeLine(address))
 	if s.Bot != "" && w.current(varUsers) != "" {
-		w.say("  Telegram   https://t.me/%s", plain.Line(s.Bot))
+		w.say("  Telegram   https://t.me/%s", term.SafeLine(s.Bot))
 	}
 	w.say("  Next       bareclaw chat")
 	w.say("             bareclaw status")

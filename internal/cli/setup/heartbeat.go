@@ -10,7 +10,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // The answers to the question for the heartbeat, on the command line too.
@@ -37,7 +37,7 @@ func (w *wizard) adoptHeartbeat() {
 func (w *wizard) offerHeartbeat(ctx context.Context) (Outcome, error) {
 	cfg, err := w.load()
 	if err != nil {
-		return skipped("the gateway would not start: " + plain.Line(err.Error())), nil
+		return skipped("the gateway would not start: " + term.SafeLine(err.Error())), nil
 	}
 	if w.Heartbeat == HeartbeatNo {
 		return w.declineHeartbeat(ctx, cfg)
@@ -54,7 +54,7 @@ func (w *wizard) offerHeartbeat(ctx context.Context) (Outcome, error) {
 	}
 	spec, err := w.makeSpec(cfg)
 	if err != nil {
-		return w.cannotBeat("it cannot be a job of " + name + ": " + plain.Text(err.Error()))
+		return w.cannotBeat("it cannot be a job of " + name + ": " + term.Safe(err.Error()))
 	}
 	status := heartbeat.Look(ctx, cfg, w.Service, w.request(cfg))
 	if status.Other != "" && w.Heartbeat == "" {
@@ -105,7 +105,7 @@ func (w *wizard) knownConsent(cfg config.Config, s *heartbeat.Status) heartbeat.
 func (w *wizard) askHeartbeat(ctx context.Context, cfg config.Config) (heartbeat.Consent, error) {
 	tells := "is kept on the channel " + heartbeat.Channel
 	if to := cfg.HeartbeatNotify; to != "" {
-		tells = "is sent to " + plain.Line(to)
+		tells = "is sent to " + term.SafeLine(to)
 	}
 	w.note("%s can look after the gateway every %s:", w.Service.System(), heartbeat.Short(cfg.HeartbeatInterval))
 	w.note("y: the gateway is started if it is down, and Claude is asked whether anything needs attention. What Claude finds %s.", tells)
@@ -167,7 +167,7 @@ func (w *wizard) declineHeartbeat(ctx context.Context, cfg config.Config) (Outco
 			did, err := w.Service.Uninstall(ctx, service.Heartbeat)
 			w.noteAll(did)
 			if err != nil {
-				return Outcome{}, &trouble{"the heartbeat was not uninstalled: " + plain.Line(err.Error()), "bareclaw heartbeat uninstall"}
+				return Outcome{}, &trouble{"the heartbeat was not uninstalled: " + term.SafeLine(err.Error()), "bareclaw heartbeat uninstall"}
 			}
 			return done("the heartbeat was uninstalled"), nil
 		}
@@ -201,7 +201,7 @@ func (w *wizard) installHeartbeat(ctx context.Context, cfg config.Config, spec s
 	did, err := w.Service.Install(ctx, service.Heartbeat, spec)
 	w.noteAll(did)
 	if err != nil {
-		return Outcome{}, &trouble{"the heartbeat was not installed: " + plain.Line(err.Error()), "bareclaw heartbeat install"}
+		return Outcome{}, &trouble{"the heartbeat was not installed: " + term.SafeLine(err.Error()), "bareclaw heartbeat install"}
 	}
 	does := "asks Claude and looks after the gateway"
 	if consent == heartbeat.ConsentRevive {

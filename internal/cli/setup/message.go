@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // answerLimit is how long the first answer may take.
@@ -29,7 +29,7 @@ func (w *wizard) firstMessage(ctx context.Context) (Outcome, error) {
 	if w.newOwner != 0 {
 		to := map[string]string{"channel": "tg-" + strconv.FormatInt(w.newOwner, 10), "text": "I'm here. Say something."}
 		if err := gateway.Do(ctx, "POST", "/send", to, nil); err != nil && ctx.Err() == nil {
-			w.note("Nothing could be sent to Telegram: %s", plain.Line(err.Error()))
+			w.note("Nothing could be sent to Telegram: %s", term.SafeLine(err.Error()))
 		}
 	}
 	const text = "Hello! Say in one short sentence that you are there."
@@ -46,15 +46,15 @@ func (w *wizard) firstMessage(ctx context.Context) (Outcome, error) {
 	defer cancel()
 	begun := time.Now()
 	if err := gateway.Do(limited, "POST", "/message", map[string]string{"channel": "init", "text": text}, &answer); err != nil {
-		return Outcome{}, &trouble{"no answer came: " + plain.Line(err.Error()), "see `bareclaw status`: the message may still be answered"}
+		return Outcome{}, &trouble{"no answer came: " + term.SafeLine(err.Error()), "see `bareclaw status`: the message may still be answered"}
 	}
 	took := shown(time.Since(begun))
 	if answer.IsError {
-		return Outcome{}, &trouble{"the message failed: " + plain.Line(answer.Text), "mend that, then: bareclaw send init hello"}
+		return Outcome{}, &trouble{"the message failed: " + term.SafeLine(answer.Text), "mend that, then: bareclaw send init hello"}
 	}
 	w.answered = w.answered || len(answer.Notices) == 0 // which the echo agent's answers have
 	w.firstCost = answer.CostUSD
-	w.note("< %s", plain.Line(shorten(answer.Text)))
+	w.note("< %s", term.SafeLine(shorten(answer.Text)))
 	return done(fmt.Sprintf("answered in %s", took)), nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // The states in which a step ends.
@@ -57,9 +57,9 @@ func skipped(why string) Outcome      { return Outcome{State: Skipped, Detail: w
 // show writes an outcome for people, each with a word that says it without colours.
 func (w *wizard) show(o Outcome) {
 	word := map[string]string{Done: "Done", Unchanged: "Fine", Skipped: "Skipped", Failed: "FAILED"}[o.State]
-	w.note("%s: %s", word, plain.Line(o.Detail))
+	w.note("%s: %s", word, term.SafeLine(o.Detail))
 	if o.Next != "" {
-		w.note(arrow+"%s", plain.Line(o.Next))
+		w.note(arrow+"%s", term.SafeLine(o.Next))
 	}
 }
 
@@ -78,7 +78,7 @@ func (w *wizard) interrupted(s Summary) {
 	}
 	for _, o := range s.Steps {
 		if o.State == Done && o.Step != stepSettings && o.Step != stepBot { // which only choose: what was saved says the rest
-			w.tell("  %s: %s", o.Step, plain.Line(o.Detail))
+			w.tell("  %s: %s", o.Step, term.SafeLine(o.Detail))
 		}
 	}
 	w.say("Go on with: bareclaw init")

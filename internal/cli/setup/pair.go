@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"bareclaw/core/config"
-	"bareclaw/internal/filelock"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/term"
 )
 
 const (
@@ -42,7 +42,7 @@ func (w *wizard) pair(ctx context.Context) (Outcome, error) {
 	case w.bot.Username == "":
 		return skipped("there is no bot"), nil
 	case users != "" && !w.Pair:
-		return unchanged("it listens to " + plain.Line(users)), nil
+		return unchanged("it listens to " + term.SafeLine(users)), nil
 	case w.terminal == nil && !w.Pair:
 		return Outcome{}, &trouble{"nobody may talk to the bot, so its token was not saved", "run this with --pair, or with --allowed-users and your numeric id"}
 	}
@@ -87,7 +87,7 @@ func (w *wizard) welcome(ctx context.Context, owner tgUser) (Outcome, error) {
 	}
 	w.newOwner = owner.ID
 	if err := w.bot.send(ctx, owner.ID, "You are connected. The gateway listens to you here."); err != nil && ctx.Err() == nil {
-		w.note("The greeting was not sent: %s", plain.Line(err.Error()))
+		w.note("The greeting was not sent: %s", term.SafeLine(err.Error()))
 	}
 	return done("the bot listens to " + describe(owner)), nil
 }
@@ -95,9 +95,9 @@ func (w *wizard) welcome(ctx context.Context, owner tgUser) (Outcome, error) {
 // describe is a person for a line: what they call themselves, and the id, which they
 // cannot choose.
 func describe(u tgUser) string {
-	name := plain.Line(u.FirstName + " " + u.LastName)
+	name := term.SafeLine(u.FirstName + " " + u.LastName)
 	if u.Username != "" {
-		name += " (@" + plain.Line(u.Username) + ")"
+		name += " (@" + term.SafeLine(u.Username) + ")"
 	}
 	return fmt.Sprintf("%s, id %d", name, u.ID)
 }
@@ -117,12 +117,12 @@ func (w *wizard) lockPolling() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the polling lock: %w", err)
 	}
-	err = filelock.Try(f)
+	err = lockfile.Try(f)
 	if err == nil {
 		return f, nil
 	}
 	_ = f.Close()
-	if errors.Is(err, filelock.ErrHeld) {
+	if errors.Is(err, lockfile.ErrHeld) {
 		return nil, &trouble{"a gateway of yours receives this bot's messages now, and would get the tap",
 			"stop it and run this again, or add the numeric id to BARECLAW_ALLOWED_USERS in " + w.path}
 	}
@@ -163,7 +163,7 @@ func newCode() string {
 // invite shows the link. It comes before its picture, for who does not see that.
 func (w *wizard) invite(link string) {
 	w.note("Open this link with the Telegram that shall talk to the bot, and tap Start:")
-	w.note("  %s", plain.Line(link))
+	w.note("  %s", term.SafeLine(link))
 	if w.NoQR {
 		return
 	}

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"syscall"
 
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/statelock"
 )
 
 // checkPort returns why the gateway could not listen on a port, nil if it could or
@@ -32,9 +32,9 @@ func (w *wizard) checkPort(port string) error {
 
 // holder returns the gateway that runs on the state directory that is set, and false
 // if there is none.
-func (w *wizard) holder() (statelock.Holder, bool) {
+func (w *wizard) holder() (lockfile.Holder, bool) {
 	dir := w.stateDir()
-	h, err := statelock.Read(filepath.Join(dir, statelock.Name))
+	h, err := lockfile.ReadHolder(filepath.Join(dir, lockfile.StateLockName))
 	return h, err == nil && !h.Ended && proc.Alive(h.PID, h.Start)
 }
 

@@ -65,7 +65,7 @@ func drawASCII(code *qr.Code) string {
 // unicodeTerminal reports by the environment whether a terminal shows half blocks and
 // colours.
 func unicodeTerminal(environ func(string) string) bool {
-	if term := environ("TERM"); term == "" || term == "dumb" {
+	if kind := environ("TERM"); kind == "" || kind == "dumb" {
 		return false
 	}
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first one that is set decides

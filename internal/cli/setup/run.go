@@ -12,7 +12,7 @@ import (
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/detached"
 	"bareclaw/internal/logfile"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // readyLimit is how long the gateway may take until it serves.
@@ -33,13 +33,13 @@ func (w *wizard) keepRunning(ctx context.Context) (Outcome, error) {
 	}
 	cfg, err := w.load()
 	if err != nil {
-		return Outcome{}, &trouble{"the gateway would not start: " + plain.Line(err.Error()), "mend that in " + w.path + " and run this again"}
+		return Outcome{}, &trouble{"the gateway would not start: " + term.SafeLine(err.Error()), "mend that in " + w.path + " and run this again"}
 	}
 	if w.NoService {
 		return w.startAlone(ctx, cfg)
 	}
 	if err := w.Service.Available(ctx); err != nil {
-		w.note("%s", plain.Sentence(err.Error()))
+		w.note("%s", term.SafeSentence(err.Error()))
 		return w.startAlone(ctx, cfg)
 	}
 	return w.install(ctx, cfg)
@@ -50,7 +50,7 @@ func (w *wizard) install(ctx context.Context, cfg config.Config) (Outcome, error
 	name := string(w.Service.System())
 	spec, err := w.makeSpec(cfg)
 	if err != nil {
-		w.note("It cannot be a service of %s: %s", name, plain.Text(err.Error()))
+		w.note("It cannot be a service of %s: %s", name, term.Safe(err.Error()))
 		return w.startAlone(ctx, cfg)
 	}
 	status, err := w.Service.Status(ctx, service.Gateway, spec)
@@ -104,7 +104,7 @@ func (w *wizard) installGateway(ctx context.Context, spec service.Spec) error {
 		w.noteAll(did)
 	}
 	if err != nil {
-		return &trouble{plain.Line(err.Error()), "see `bareclaw service status`, or run the gateway yourself with `bareclaw serve`"}
+		return &trouble{term.SafeLine(err.Error()), "see `bareclaw service status`, or run the gateway yourself with `bareclaw serve`"}
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (w *wizard) request(cfg config.Config) service.Request {
 // noteAll writes what was done, a line each.
 func (w *wizard) noteAll(did []string) {
 	for _, line := range did {
-		w.note("%s", plain.Line(line))
+		w.note("%s", term.SafeLine(line))
 	}
 }
 
@@ -141,7 +141,7 @@ func (w *wizard) startAlone(ctx context.Context, cfg config.Config) (Outcome, er
 	switch {
 	case isRunning && w.wrote && !w.isRead():
 		w.running = true
-		return Outcome{}, &trouble{fmt.Sprintf("the gateway that runs (pid %d) does not read %s, and goes on with its old settings", running.PID, plain.Line(w.path)),
+		return Outcome{}, &trouble{fmt.Sprintf("the gateway that runs (pid %d) does not read %s, and goes on with its old settings", running.PID, term.SafeLine(w.path)),
 			"end it (`bareclaw stop`) and run this again"}
 	case isRunning && w.wrote:
 		return w.restart(ctx, cfg, running)
@@ -169,7 +169,7 @@ func (w *wizard) startAlone(ctx context.Context, cfg config.Config) (Outcome, er
 // restart has a running gateway take up what was saved.
 func (w *wizard) restart(ctx context.Context, cfg config.Config, old health) (Outcome, error) {
 	if err := client.Local(cfg).Do(ctx, "POST", "/restart", nil, nil); err != nil {
-		return Outcome{}, &trouble{"the gateway runs on with its old settings: " + plain.Line(err.Error()), "restart it with `bareclaw restart`"}
+		return Outcome{}, &trouble{"the gateway runs on with its old settings: " + term.SafeLine(err.Error()), "restart it with `bareclaw restart`"}
 	}
 	if err := w.await(ctx, cfg, func(h health) bool { return h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)) }); err != nil {
 		return Outcome{}, err
@@ -225,7 +225,7 @@ func (w *wizard) launch(ctx context.Context, cfg config.Config) error {
 	err = w.awaitReady(ctx, cfg)
 	select {
 	case <-ended:
-		said := plain.Line(started.LastLine())
+		said := term.SafeLine(started.LastLine())
 		if said == "" { // as on a disk that is full
 			return &trouble{"the gateway ended and could not say why", "see what `bareclaw serve` says in a terminal, and `bareclaw doctor`"}
 		}

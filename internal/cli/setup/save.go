@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"bareclaw/core/config"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // save writes what was chosen so far, and makes the file of claude's notes.
@@ -23,7 +23,7 @@ func (w *wizard) save(context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	where := plain.Line(w.path)
+	where := term.SafeLine(w.path)
 	switch {
 	case len(names) > 0:
 		where = "wrote " + strings.Join(names, ", ") + " to " + where
@@ -35,7 +35,7 @@ func (w *wizard) save(context.Context) (Outcome, error) {
 		where += " is as it should be"
 	}
 	if notes != "" {
-		where += "; made " + plain.Line(notes) + " for Claude's notes"
+		where += "; made " + term.SafeLine(notes) + " for Claude's notes"
 	}
 	if len(names) == 0 && !w.wrote && notes == "" {
 		return unchanged(where), nil

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"bareclaw/core/config"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // Words that --http-token and its question take besides a token.
@@ -46,7 +46,7 @@ func (w *wizard) chooseSettings(ctx context.Context) (Outcome, error) {
 	if names := w.shadowed(); len(names) > 0 {
 		w.note("Note: .env in this directory sets %s otherwise, and wins for a gateway that is started here.", strings.Join(names, ", "))
 	}
-	chosen := fmt.Sprintf("port %s, %s, working in %s", plain.Line(w.port()), token, plain.Line(cmp.Or(w.current(varCWD), "~")))
+	chosen := fmt.Sprintf("port %s, %s, working in %s", term.SafeLine(w.port()), token, term.SafeLine(cmp.Or(w.current(varCWD), "~")))
 	if before == [...]string{w.current(varPort), w.current(varHTTP), w.current(varCWD)} {
 		return unchanged(chosen), nil
 	}
@@ -89,9 +89,9 @@ func (w *wizard) settle(ctx context.Context, name string, q question, byDefault 
 			return err
 		}
 		o := failure(err)
-		w.note("%s", plain.Line(o.Detail))
+		w.note("%s", term.SafeLine(o.Detail))
 		if o.Next != "" {
-			w.note(arrow+"%s", plain.Line(o.Next))
+			w.note(arrow+"%s", term.SafeLine(o.Next))
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (w *wizard) choosePort(ctx context.Context) error {
 	w.portTaken = false
 	byDefault := w.port()
 	if w.terminal != nil && !w.given(varPort) && w.checkPort(byDefault) != nil {
-		w.note("Port %s is in use by another program.", plain.Line(byDefault))
+		w.note("Port %s is in use by another program.", term.SafeLine(byDefault))
 		byDefault = freePort(w.host(), byDefault)
 	}
 	q := question{
@@ -167,7 +167,7 @@ func (w *wizard) chooseDirectory(ctx context.Context) error {
 		if _, statErr := os.Stat(path); !errors.Is(statErr, fs.ErrNotExist) || !strings.HasPrefix(path, "/") {
 			return err
 		}
-		yes, askErr := w.terminal.confirm(ctx, plain.Line(dir)+" does not exist. Make it?", "It is made readable by you alone.")
+		yes, askErr := w.terminal.confirm(ctx, term.SafeLine(dir)+" does not exist. Make it?", "It is made readable by you alone.")
 		if askErr != nil {
 			return askErr
 		}

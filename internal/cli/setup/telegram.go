@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"bareclaw/core/config"
-	"bareclaw/internal/plain"
+	"bareclaw/internal/term"
 )
 
 // chooseBot asks for the bot's token and for the bot's name.
@@ -45,7 +45,7 @@ func (w *wizard) chooseBot(ctx context.Context) (Outcome, error) {
 	case w.bot.Username == "":
 		return skipped("no bot"), nil
 	}
-	found := fmt.Sprintf("this is @%s (%s)", plain.Line(w.bot.Username), plain.Line(w.bot.Name))
+	found := fmt.Sprintf("this is @%s (%s)", term.SafeLine(w.bot.Username), term.SafeLine(w.bot.Name))
 	if has == w.bot.token {
 		return unchanged(found), nil
 	}
@@ -63,7 +63,7 @@ func (w *wizard) meet(ctx context.Context, token string) error {
 	case err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
-		return &trouble{"Telegram could not be asked: " + plain.Line(err.Error()), "look at the network, and run this again"}
+		return &trouble{"Telegram could not be asked: " + term.SafeLine(err.Error()), "look at the network, and run this again"}
 	case b.Username == "":
 		return &trouble{"Telegram gave the bot no name", "have @BotFather make another bot"}
 	}

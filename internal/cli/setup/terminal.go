@@ -8,10 +8,9 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
-	"bareclaw/internal/plain"
-	"bareclaw/internal/screen"
+	"bareclaw/internal/term"
 )
 
 // errSkip is the answer that leaves a step out.
@@ -25,7 +24,7 @@ var errEnd = errors.New("the input has ended")
 type terminal struct {
 	in      *os.File
 	out     io.Writer
-	before  *term.State   // how it was; nil if that is not known
+	before  *xterm.State  // how it was; nil if that is not known
 	pending chan readLine // of a read that nobody has waited for to its end
 }
 
@@ -35,7 +34,7 @@ type readLine struct {
 }
 
 func newTerminal(in *os.File, out io.Writer) *terminal {
-	before, _ := term.GetState(int(in.Fd())) // nil for what is no terminal
+	before, _ := xterm.GetState(int(in.Fd())) // nil for what is no terminal
 	return &terminal{in: in, out: out, before: before}
 }
 
@@ -43,7 +42,7 @@ func newTerminal(in *os.File, out io.Writer) *terminal {
 // and never given.
 func (t *terminal) restore() {
 	if t.before != nil {
-		_ = term.Restore(int(t.in.Fd()), t.before)
+		_ = xterm.Restore(int(t.in.Fd()), t.before)
 	}
 }
 
@@ -61,10 +60,10 @@ func (t *terminal) ask(ctx context.Context, q question) (string, error) {
 	for {
 		hint := ""
 		if q.has != "" {
-			hint = " [" + plain.Line(q.has) + "]"
+			hint = " [" + term.SafeLine(q.has) + "]"
 		}
 		hidden := q.secret && hideTyping(int(t.in.Fd())) == nil // before it is asked, so that nothing is shown
-		_, _ = fmt.Fprint(t.out, screen.Broken(t.out, stepIndent, q.text+hint+":")+" ")
+		_, _ = fmt.Fprint(t.out, term.WrapIndented(t.out, stepIndent, q.text+hint+":")+" ")
 		line, err := t.read(ctx)
 		if hidden {
 			t.restore()
@@ -76,7 +75,7 @@ func (t *terminal) ask(ctx context.Context, q question) (string, error) {
 		}
 		switch line = strings.TrimSpace(line); line {
 		case "?":
-			_, _ = fmt.Fprintln(t.out, screen.Broken(t.out, stepIndent, q.help+"\nEnter takes what is in brackets, s skips this step, Ctrl-C ends."))
+			_, _ = fmt.Fprintln(t.out, term.WrapIndented(t.out, stepIndent, q.help+"\nEnter takes what is in brackets, s skips this step, Ctrl-C ends."))
 		case "s":
 			return "", errSkip
 		default:

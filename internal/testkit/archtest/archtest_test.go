@@ -75,7 +75,7 @@ func TestCheck(t *testing.T) {
 		{from: "/core", to: []string{"/core/ledger", "/core/config", "/sessionhost", "/adapters/httpapi"}, bad: []string{"/core/ledger", "/core/config", "/sessionhost", "/adapters/httpapi"}},
 		{from: "/core/ledger", to: []string{"/core", "/internal/proc", "/core/config", "/sessionhost"}, bad: []string{"/core/config", "/sessionhost"}},
 		{from: "/core/config", to: []string{"/core"}, bad: []string{"/core"}},
-		{from: "/internal/proc", to: []string{"/internal/filelock", "/core", "/internal/cli"}, bad: []string{"/core", "/internal/cli"}},
+		{from: "/internal/proc", to: []string{"/internal/lockfile", "/core", "/internal/cli"}, bad: []string{"/core", "/internal/cli"}},
 		{from: "/internal/bench", to: []string{"", "/core", "/adapters/httpapi"}},
 		{from: "/internal/e2e/telegram", to: []string{"/internal/daemon", "/core"}},
 		{from: "/contrib", to: []string{"/core"}, bad: []string{"/core"}},

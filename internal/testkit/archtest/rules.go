@@ -20,7 +20,7 @@ func rooms() []room {
 	)
 	return []room{
 		{"", []string{"internal/daemon", "internal/cli", "sessionhost", "heartbeat"}, "main selects the role of the process; internal/daemon wires the rooms"},
-		{"internal/daemon", []string{"internal/cli", "adapters/httpapi", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "core", "core/config", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
+		{"internal/daemon", []string{"adapters/httpapi", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "core", "core/config", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", []string{"adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "core", "core/config", "core/ledger", "core/progress", "core/schedule"}, "the command line knows the gateway as a client, and the files it looks after; neither adapters nor the wiring"},
 		{"adapters/httpapi", []string{"core", "core/progress", "core/schedule", "docs"}, adapter},
 		{"adapters/httpapi/client", []string{"core/config"}, "the client knows the configuration, not the server"},
@@ -41,18 +41,18 @@ func rooms() []room {
 		{"internal/buildinfo", nil, leaf},
 		{"internal/detached", nil, leaf},
 		{"internal/echoagent", nil, leaf},
-		{"internal/filelock", nil, leaf},
+		{"internal/exitcode", nil, leaf},
 		{"internal/handover", nil, leaf},
+		{"internal/humanize", nil, leaf},
+		{"internal/lockfile", nil, leaf},
 		{"internal/logfile", nil, leaf},
 		{"internal/memory", nil, leaf},
-		{"internal/money", nil, leaf},
 		{"internal/peercred", nil, leaf},
-		{"internal/plain", nil, leaf},
 		{"internal/precheck", nil, leaf},
 		{"internal/privatedir", nil, leaf},
 		{"internal/proc", nil, leaf},
-		{"internal/screen", nil, leaf},
-		{"internal/statelock", nil, leaf},
+		{"internal/statemark", nil, leaf},
+		{"internal/term", nil, leaf},
 	}
 }
 

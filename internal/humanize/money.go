@@ -1,5 +1,5 @@
-// Package money writes amounts of USD for people.
-package money
+// Package humanize writes amounts of USD, durations, sizes and times for people.
+package humanize
 
 import (
 	"math"
@@ -12,14 +12,14 @@ const (
 	most  = 9 // less is the noise of sums of amounts
 )
 
-// Text writes an amount with two decimals, or as many more as a small one needs for two
+// USD writes an amount with two decimals, or as many more as a small one needs for two
 // digits.
-func Text(usd float64) string { return write(round(usd, places(usd)), usual) }
+func USD(usd float64) string { return write(round(usd, places(usd)), usual) }
 
-// OfLimit writes what was spent, and the limit it is measured against. The limit is exact,
+// USDOfLimit writes what was spent, and the limit it is measured against. The limit is exact,
 // and rounding never turns the order of the two around, or makes them equal while something
 // is left.
-func OfLimit(spent, limit float64) (spentText, limitText string) {
+func USDOfLimit(spent, limit float64) (spentText, limitText string) {
 	spent, limit = round(spent, most), round(limit, most)
 	exact := strings.TrimRight(strconv.FormatFloat(limit, 'f', most, 64), "0")
 	_, decimals, _ := strings.Cut(exact, ".")
@@ -40,8 +40,8 @@ func places(usd float64) int {
 	return n
 }
 
-// Round rounds an amount that is a sum, or a difference of sums, to what is not noise.
-func Round(usd float64) float64 { return math.Round(usd*1e9) / 1e9 }
+// RoundUSD rounds an amount that is a sum, or a difference of sums, to what is not noise.
+func RoundUSD(usd float64) float64 { return math.Round(usd*1e9) / 1e9 }
 
 func round(usd float64, decimals int) float64 {
 	f, err := strconv.ParseFloat(strconv.FormatFloat(usd, 'f', decimals, 64), 64)

@@ -1,4 +1,4 @@
-package filelock
+package lockfile
 
 import (
 	"errors"
@@ -22,10 +22,10 @@ func TestOneHolderAtATime(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	first, second := open(t, path), open(t, path)
-	if err := Take(first); err != nil {
+	if err := Acquire(first); err != nil {
 		t.Fatal(err)
 	}
-	if err := Take(second); !errors.Is(err, ErrHeld) {
+	if err := Acquire(second); !errors.Is(err, ErrHeld) {
 		t.Fatalf("second holder: %v, want ErrHeld", err)
 	}
 	if err := first.Close(); err != nil {
@@ -41,11 +41,11 @@ func TestTakeWaitsForAMoment(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	first, second := open(t, path), open(t, path)
-	if err := Take(first); err != nil {
+	if err := Acquire(first); err != nil {
 		t.Fatal(err)
 	}
 	time.AfterFunc(30*time.Millisecond, func() { _ = first.Close() })
-	if err := Take(second); err != nil {
+	if err := Acquire(second); err != nil {
 		t.Errorf("it was released in time: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package money
+package humanize
 
 import (
 	"strconv"
@@ -12,7 +12,7 @@ func TestText(t *testing.T) {
 		0: "$0.00", 20: "$20.00", 1.005: "$1.00", 0.5: "$0.50", 0.25: "$0.25", 0.01: "$0.01", 0.0123: "$0.012", 0.0496: "$0.05",
 		0.00005: "$0.00005", 0.000034: "$0.000034", 123456.789: "$123456.79", 0.1 + 0.2: "$0.30", 1e-12: "$0.00", -0.5: "-$0.50",
 	} {
-		if got := Text(usd); got != want {
+		if got := USD(usd); got != want {
 			t.Errorf("%v is shown as %s, want %s", usd, got, want)
 		}
 	}
@@ -37,7 +37,7 @@ func TestOfLimit(t *testing.T) {
 		{12.3456, 20, "$12.35 of $20.00"},
 		{0.6, 0.5, "$0.60 of $0.50"},
 	} {
-		spent, limit := OfLimit(row.spent, row.limit)
+		spent, limit := USDOfLimit(row.spent, row.limit)
 		if got := spent + " of " + limit; got != row.want {
 			t.Errorf("%v of %v is shown as %s, want %s", row.spent, row.limit, got, row.want)
 		}
@@ -59,7 +59,7 @@ func FuzzOfLimit(f *testing.F) {
 			}
 			return v
 		}
-		a, b := OfLimit(spent, limit)
+		a, b := USDOfLimit(spent, limit)
 		spent, limit = round(spent, most), round(limit, most)
 		if value(b) != limit || spent < limit && value(a) >= value(b) || spent >= limit && value(a) < value(b) {
 			t.Errorf("%v of %v is shown as %s of %s", spent, limit, a, b)

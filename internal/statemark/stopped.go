@@ -1,4 +1,6 @@
-package statelock
+// Package statemark keeps the files that mark a state directory: a person has stopped the
+// gateway, or a restore is changing the directory.
+package statemark
 
 import (
 	"encoding/json"

@@ -1,6 +1,4 @@
-// Package statelock makes a daemon the only one on its state directory, and tells
-// others which daemon that is.
-package statelock
+package lockfile
 
 import (
 	"encoding/json"
@@ -15,53 +13,52 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/internal/filelock"
 	"bareclaw/internal/proc"
 )
 
 // A Holder is what the state directory's lock file says of the daemon that has
 // it.
 type Holder struct {
-	PID       int       `json:"pid"`
-	Start     uint64    `json:"start,omitempty"`   // as proc.StartTime has it
-	Address   string    `json:"address,omitempty"` // of the HTTP server
-	StartedAt time.Time `json:"started_at"`
-	Log       Log       `json:"log,omitzero"`
-	Ended     bool      `json:"ended,omitempty"` // as it was told to: not by a crash
+	PID       int         `json:"pid"`
+	Start     uint64      `json:"start,omitempty"`   // as proc.StartTime has it
+	Address   string      `json:"address,omitempty"` // of the HTTP server
+	StartedAt time.Time   `json:"started_at"`
+	Log       LogLocation `json:"log,omitzero"`
+	Ended     bool        `json:"ended,omitempty"` // as it was told to: not by a crash
 }
 
-// A Log says where a daemon's log is kept: in a file, or in the journal of systemd. The
+// A LogLocation says where a daemon's log is kept: in a file, or in the journal of systemd. The
 // zero value is nowhere.
-type Log struct {
+type LogLocation struct {
 	Path string `json:"path,omitempty"`
 	Unit string `json:"unit,omitempty"` // the option by which journalctl is asked for it
 }
 
-// Name is the lock file's name in the state directory.
-const Name = "daemon.lock"
+// StateLockName is the lock file's name in the state directory.
+const StateLockName = "daemon.lock"
 
-// A Lock makes this the only daemon on a state directory. The lock ends
+// A StateLock makes this the only daemon on a state directory. The lock ends
 // with the process, however it ends.
-type Lock struct{ f *os.File }
+type StateLock struct{ f *os.File }
 
-// Take takes the lock, or says who has it.
-func Take(dir string) (*Lock, error) {
+// AcquireState takes the lock, or says who has it.
+func AcquireState(dir string) (*StateLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the state directory: %w", err)
 	}
-	path := filepath.Join(dir, Name)
+	path := filepath.Join(dir, StateLockName)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the state directory's lock: %w", err)
 	}
-	if err := filelock.Take(f); err != nil {
+	if err := Acquire(f); err != nil {
 		defer func() { _ = f.Close() }()
-		if !errors.Is(err, filelock.ErrHeld) {
+		if !errors.Is(err, ErrHeld) {
 			return nil, err
 		}
 		return nil, heldBy(f, dir)
 	}
-	return &Lock{f: f}, nil
+	return &StateLock{f: f}, nil
 }
 
 func heldBy(f *os.File, dir string) error {
@@ -95,7 +92,7 @@ func openIn(path string) (pids []string) {
 }
 
 // Describe writes who holds the lock.
-func (l *Lock) Describe(h Holder) error {
+func (l *StateLock) Describe(h Holder) error {
 	b, err := json.Marshal(h)
 	if err != nil {
 		return fmt.Errorf("describe the lock's holder: %w", err)
@@ -110,26 +107,26 @@ func (l *Lock) Describe(h Holder) error {
 	return nil
 }
 
-// Inherited returns the lock of the state directory that was handed over,
+// InheritedState returns the lock of the state directory that was handed over,
 // nil if the file is that of another directory.
-func Inherited(f *os.File, dir string) *Lock {
+func InheritedState(f *os.File, dir string) *StateLock {
 	have, err := f.Stat()
 	if err != nil {
 		return nil
 	}
-	want, err := os.Stat(filepath.Join(dir, Name))
+	want, err := os.Stat(filepath.Join(dir, StateLockName))
 	if err != nil || !os.SameFile(have, want) {
 		return nil
 	}
-	return &Lock{f: f}
+	return &StateLock{f: f}
 }
 
-// Read returns what a lock file says of its holder. One that is just being written may
+// ReadHolder returns what a lock file says of its holder. One that is just being written may
 // be half the one and half the other description: then it is read again.
-func Read(path string) (h Holder, err error) {
+func ReadHolder(path string) (h Holder, err error) {
 	const tries, pause = 20, time.Millisecond
 	for n := 1; ; n++ {
-		if h, err = readOnce(path); err == nil {
+		if h, err = readHolderOnce(path); err == nil {
 			return h, nil
 		}
 		if n == tries || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) { // empty, or not there: nobody has written it yet
@@ -139,7 +136,7 @@ func Read(path string) (h Holder, err error) {
 	}
 }
 
-func readOnce(path string) (h Holder, err error) {
+func readHolderOnce(path string) (h Holder, err error) {
 	f, err := os.Open(path)
 	if err == nil {
 		defer func() { _ = f.Close() }()
@@ -149,18 +146,18 @@ func readOnce(path string) (h Holder, err error) {
 }
 
 // Release gives the lock up, unless another process has its file too.
-func (l *Lock) Release() { _ = l.f.Close() }
+func (l *StateLock) Release() { _ = l.f.Close() }
 
 // File is the lock's file, to be handed to a successor. It stays the lock's.
-func (l *Lock) File() *os.File { return l.f }
+func (l *StateLock) File() *os.File { return l.f }
 
-// Held reports whether a process has the lock of a state directory, also one that has not
+// IsStateHeld reports whether a process has the lock of a state directory, also one that has not
 // said yet who it is.
-func Held(dir string) bool {
-	f, err := os.OpenFile(filepath.Join(dir, Name), os.O_RDWR, 0)
+func IsStateHeld(dir string) bool {
+	f, err := os.OpenFile(filepath.Join(dir, StateLockName), os.O_RDWR, 0)
 	if err != nil {
 		return false
 	}
 	defer func() { _ = f.Close() }()
-	return errors.Is(filelock.Try(f), filelock.ErrHeld)
+	return errors.Is(Try(f), ErrHeld)
 }

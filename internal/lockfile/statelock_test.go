@@ -1,4 +1,4 @@
-package statelock
+package lockfile
 
 import (
 	"path/filepath"
@@ -10,7 +10,7 @@ import (
 func TestReadWhileItIsWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	lock, err := Take(dir)
+	lock, err := AcquireState(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func TestReadWhileItIsWritten(t *testing.T) {
 	short := Holder{PID: 1, Start: 1, Address: "127.0.0.1:1"}
 	long := Holder{
 		PID: 123456, Start: 123456789, Address: "127.0.0.1:12345", StartedAt: time.Now(),
-		Log: Log{Path: "/home/somebody/.local/state/bareclaw/bareclaw.log"},
+		Log: LogLocation{Path: "/home/somebody/.local/state/bareclaw/bareclaw.log"},
 	}
 	if err := lock.Describe(short); err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestReadWhileItIsWritten(t *testing.T) {
 		done <- err
 	}()
 	for {
-		h, err := Read(filepath.Join(dir, Name))
+		h, err := ReadHolder(filepath.Join(dir, StateLockName))
 		if err != nil {
 			t.Fatal(err)
 		}

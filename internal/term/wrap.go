@@ -1,4 +1,4 @@
-package screen
+package term
 
 import (
 	"io"
@@ -26,13 +26,13 @@ func Wrap(text string, width int) []string {
 	return append(lines, line)
 }
 
-// Arrow stands before what there is to do; the lines that follow stand beside it.
-const Arrow = "-> "
+// ActionPrefix stands before what there is to do; the lines that follow stand beside it.
+const ActionPrefix = "-> "
 
-// Broken returns the lines of a text, each with an indent, as they are, or if out is a
+// WrapIndented returns the lines of a text, each with an indent, as they are, or if out is a
 // terminal so that it need not break them. What follows a line that begins further to
 // the right does so too.
-func Broken(out io.Writer, indent, text string) string {
+func WrapIndented(out io.Writer, indent, text string) string {
 	width, terminal := Columns(out)
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -43,8 +43,8 @@ func Broken(out io.Writer, indent, text string) string {
 			continue
 		}
 		beside := before
-		if strings.HasPrefix(rest, Arrow) {
-			beside += strings.Repeat(" ", len(Arrow))
+		if strings.HasPrefix(rest, ActionPrefix) {
+			beside += strings.Repeat(" ", len(ActionPrefix))
 		}
 		for _, part := range Wrap(rest, width-len(beside)) {
 			lines = append(lines, before+part)

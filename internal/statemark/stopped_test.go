@@ -1,4 +1,4 @@
-package statelock
+package statemark
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package cli
+package humanize
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// span says for a person how long something took or lasts.
-func span(d time.Duration) string {
+// Duration says for a person how long something took or lasts.
+func Duration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d < time.Second:
@@ -24,8 +24,8 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", d/day, d%day/time.Hour)
 }
 
-// age says how long ago something was, in whole seconds at the finest.
-func age(at, now time.Time) string {
+// Age says how long ago something was, in whole seconds at the finest.
+func Age(at, now time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
@@ -39,21 +39,22 @@ func age(at, now time.Time) string {
 	if d < time.Hour {
 		return fmt.Sprintf("%dm", int(d.Minutes()))
 	}
-	return span(d)
+	return Duration(d)
 }
 
-// ago is age as the end of a sentence.
-func ago(at, now time.Time) string {
-	if a := age(at, now); a != "now" {
+// Ago is Age as the end of a sentence.
+func Ago(at, now time.Time) string {
+	if a := Age(at, now); a != "now" {
 		return a + " ago"
 	}
 	return "just now"
 }
 
-func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+// Milliseconds is n milliseconds as a duration.
+func Milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// clock is a moment in local time, with the day if that is not today.
-func clock(at, now time.Time) string {
+// Clock is a moment in local time, with the day if that is not today.
+func Clock(at, now time.Time) string {
 	at, now = at.Local(), now.Local()
 	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
 		return at.Format("15:04")
@@ -61,15 +62,16 @@ func clock(at, now time.Time) string {
 	return at.Format("2006-01-02 15:04")
 }
 
-func dollars(usd float64) string {
+// Dollars is an amount with two decimals.
+func Dollars(usd float64) string {
 	if usd > 0 && usd < 0.01 {
 		return "<$0.01"
 	}
 	return fmt.Sprintf("$%.2f", usd)
 }
 
-// counted is a number of things: "1 message", "2 messages", "2 deliveries".
-func counted(n int, thing string) string {
+// Count is a number of things: "1 message", "2 messages", "2 deliveries".
+func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

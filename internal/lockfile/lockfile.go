@@ -1,7 +1,8 @@
-// Package filelock takes the advisory locks that tell one process from another.
-// A lock belongs to the open file: it ends when the last descriptor of it is
-// closed, however the process ends, and a child may be given it.
-package filelock
+// Package lockfile takes advisory locks on files, and the lock that makes a daemon the
+// only one on its state directory. A lock belongs to the open file: the system releases
+// the lock when the last descriptor is closed, however the process ends, and a child
+// process may inherit the descriptor.
+package lockfile
 
 import (
 	"errors"
@@ -27,10 +28,10 @@ func Try(f *os.File) error {
 	return nil
 }
 
-// Take is Try for at most half a second. An owner that has just closed its file
+// Acquire is Try for at most half a second. An owner that has just closed its file
 // may live on in a child for a moment: between its fork and its exec the child
 // has the descriptor too.
-func Take(f *os.File) error {
+func Acquire(f *os.File) error {
 	const tries, pause = 50, 10 * time.Millisecond
 	err := Try(f)
 	for n := 1; n < tries && errors.Is(err, ErrHeld); n++ {

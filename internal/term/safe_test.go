@@ -1,4 +1,4 @@
-package plain
+package term
 
 import "testing"
 
@@ -15,21 +15,21 @@ func TestNothingOfATextCommandsTheTerminal(t *testing.T) {
 		`["plain", "größer"]`:                    `["plain", "größer"]`,
 		"{\"a\x7f\":\n\"\u009b2J\u202e\xff\"}\n": "{\"a\\u007f\":\n\"\\u009b2J\\u202e\uFFFD\"}\n",
 	} {
-		if got := string(JSON([]byte(in))); got != want {
+		if got := string(SafeJSON([]byte(in))); got != want {
 			t.Errorf("JSON(%q) = %q, want %q", in, got, want)
 		}
 	}
-	if got := Sentence("is it so?"); got != "Is it so?" {
+	if got := SafeSentence("is it so?"); got != "Is it so?" {
 		t.Errorf("a question becomes %q", got)
 	}
 	for _, row := range rows {
-		if got := Text(row.in); got != row.text {
+		if got := Safe(row.in); got != row.text {
 			t.Errorf("Text(%q) = %q, want %q", row.in, got, row.text)
 		}
-		if got, want := Sentence("a "+row.in), "A "+row.line+"."; got != want {
+		if got, want := SafeSentence("a "+row.in), "A "+row.line+"."; got != want {
 			t.Errorf("Sentence(%q) = %q, want %q", row.in, got, want)
 		}
-		if got := Line(row.in); got != row.line {
+		if got := SafeLine(row.in); got != row.line {
 			t.Errorf("Line(%q) = %q, want %q", row.in, got, row.line)
 		}
 	}

@@ -1,4 +1,4 @@
-package statelock
+package lockfile
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 func TestHeldByAnHeir(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	lock, err := Take(dir)
+	lock, err := AcquireState(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestHeldByAnHeir(t *testing.T) {
 	if err := lock.File().Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Take(dir); err == nil || !strings.HasSuffix(err.Error(), "kill "+strconv.Itoa(heir.Process.Pid)) {
+	if _, err := AcquireState(dir); err == nil || !strings.HasSuffix(err.Error(), "kill "+strconv.Itoa(heir.Process.Pid)) {
 		t.Errorf("got %v", err)
 	}
 }
