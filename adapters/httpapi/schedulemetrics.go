@@ -45,7 +45,7 @@ func (c *scheduleMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 	n := c.of.Stats()
 	for outcome, count := range map[schedule.Outcome]int64{
-		schedule.Sent: n.Sent, schedule.Skipped: n.Skipped, schedule.Gone: n.Missed, schedule.Refused: n.Refused,
+		schedule.Sent: n.Sent, schedule.Skipped: n.Skipped, schedule.Missed: n.Missed, schedule.Refused: n.Refused,
 	} {
 		out <- prometheus.MustNewConstMetric(c.occurrences, prometheus.CounterValue, float64(count), string(outcome))
 	}

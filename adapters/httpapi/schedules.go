@@ -60,7 +60,7 @@ func (s *Server) postSchedule(w *response, r *http.Request) error {
 
 // notScheduled makes of an error what the client is told, where it is one of schedules.
 func notScheduled(err error) error {
-	wrong, told := (*schedule.BadError)(nil), (*core.PushError)(nil)
+	wrong, told := (*schedule.InvalidError)(nil), (*core.PushError)(nil)
 	switch {
 	case errors.As(err, &wrong):
 		return badRequest("bad_"+wrong.Field, "%s", wrong.Text)

@@ -32,7 +32,7 @@ type occurrenceDoc struct {
 }
 
 // carry writes what is no change of messages, and returns once it is durable.
-func (l *Ledger) carry(ctx context.Context, k *compiler) error {
+func (l *Ledger) commit(ctx context.Context, k *compiler) error {
 	landed := make(chan error, 1)
 	l.enqueue(entry{ops: k.ops, bytes: k.bytes, err: k.err, done: func(err error) { landed <- err }})
 	select {
@@ -51,7 +51,7 @@ func (l *Ledger) AddJob(ctx context.Context, j schedule.Job) error {
 		SourceKey: j.SourceKey, SourceHash: j.SourceHash, CreatedAt: nanos(j.CreatedAt),
 	})
 	k.add(op{stmt: opAddJob, id: j.ID, args: []driver.Value{j.ID, string(j.Channel), nanos(j.DecidedTo), nanos(j.DoneAt), doc}}, len(doc))
-	return l.carry(ctx, k)
+	return l.commit(ctx, k)
 }
 
 // Decide implements [schedule.Store].
@@ -68,7 +68,7 @@ func (l *Ledger) Decide(ctx context.Context, d schedule.Decision, keep int) erro
 	if len(d.Occurrences) > 0 {
 		k.add(op{stmt: opTrimOccurrences, id: d.Job, args: []driver.Value{d.Job, int64(keep)}}, 0)
 	}
-	return l.carry(ctx, k)
+	return l.commit(ctx, k)
 }
 
 // SetBack implements [schedule.Store].
@@ -77,7 +77,7 @@ func (l *Ledger) SetBack(ctx context.Context, job string, to time.Time) error {
 	for _, stmt := range []stmtID{opSetBackJob, opSetBackOccurrences} {
 		k.add(op{stmt: stmt, id: job, args: []driver.Value{job, nanos(to)}}, 0)
 	}
-	return l.carry(ctx, k)
+	return l.commit(ctx, k)
 }
 
 // RemoveJob implements [schedule.Store].
@@ -89,7 +89,7 @@ func (l *Ledger) RemoveJob(ctx context.Context, id string) error {
 	for _, stmt := range []stmtID{opRemoveJob, opDropOccurrences} {
 		k.add(op{stmt: stmt, id: id, args: []driver.Value{id}}, 0)
 	}
-	return l.carry(ctx, k)
+	return l.commit(ctx, k)
 }
 
 // Prune implements [schedule.Store].
@@ -99,7 +99,7 @@ func (l *Ledger) Prune(ctx context.Context, occurrences, done time.Time) error {
 	for _, stmt := range []stmtID{opPruneDone, opPruneJobs} { // the former finds what the latter forgets
 		k.add(op{stmt: stmt, id: done.String(), args: []driver.Value{nanos(done)}}, 0)
 	}
-	return l.carry(ctx, k)
+	return l.commit(ctx, k)
 }
 
 const jobColumns = `SELECT id, channel, decided_to, done_at, doc FROM schedules `

@@ -93,7 +93,7 @@ func TestSetBack(t *testing.T) {
 		return schedule.Occurrence{Due: due, DecidedAt: due, Outcome: o}
 	}
 	for _, id := range []string{"one", "two"} {
-		decide(t, l, id, day.Add(3*time.Hour), day.Add(3*time.Hour), at(1, schedule.Gone), at(2, schedule.Gone), at(3, schedule.Sent))
+		decide(t, l, id, day.Add(3*time.Hour), day.Add(3*time.Hour), at(1, schedule.Missed), at(2, schedule.Missed), at(3, schedule.Sent))
 	}
 	must(t, l.SetBack(t.Context(), "one", day.Add(time.Hour)))
 	must(t, l.SetBack(t.Context(), "three", day))
@@ -148,7 +148,7 @@ func TestOccurrencesAreForgotten(t *testing.T) {
 	var all []schedule.Occurrence
 	for n := range 5 {
 		due := day.Add(time.Duration(n) * time.Hour)
-		all = append(all, schedule.Occurrence{Due: due, DecidedAt: due, Outcome: schedule.Gone})
+		all = append(all, schedule.Occurrence{Due: due, DecidedAt: due, Outcome: schedule.Missed})
 	}
 	decide(t, l, "one", all[4].Due, time.Time{}, all...)
 	decide(t, l, "two", day, day.Add(time.Hour), all[3:]...)

@@ -28,7 +28,7 @@ func (d *decision) sends() bool { return d.newest().send }
 
 // settleKnown finds the occurrences that an earlier process has sent or decided, before
 // it was killed or the clock was set back.
-func (s *Scheduler) settleKnown(ctx context.Context, d *decision) error {
+func (s *Scheduler) skipDecided(ctx context.Context, d *decision) error {
 	old, err := s.o.Store.Occurrences(ctx, d.job.ID, d.verdicts[0].due, Kept)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (s *Scheduler) settleKnown(ctx context.Context, d *decision) error {
 	for i := range d.verdicts {
 		v := &d.verdicts[i]
 		if decided[v.due.Unix()] {
-			v.settle() // it keeps the outcome that it has
+			v.skip() // it keeps the outcome that it has
 			continue
 		}
 		id, err := s.o.Store.SourceMessage(ctx, SourceKey(d.job.ID, v.due))
@@ -50,44 +50,44 @@ func (s *Scheduler) settleKnown(ctx context.Context, d *decision) error {
 		if err != nil {
 			return err
 		}
-		v.settle()
+		v.skip()
 		d.known = append(d.known, Occurrence{Due: v.due, Outcome: Sent, Message: id, Late: v.late})
 	}
 	return nil
 }
 
 // check runs the job's precheck beside everything else, and then decides.
-func (s *Scheduler) check(ctx context.Context, d decision) {
-	s.checking[d.job.ID] = true
-	s.checks.Go(func() { // ends with ctx
-		if err := s.decideByCheck(ctx, &d); err != nil {
-			s.trouble(ctx, "schedule "+d.job.ID, err)
+func (s *Scheduler) startPrecheck(ctx context.Context, d decision) {
+	s.prechecking[d.job.ID] = true
+	s.prechecks.Go(func() { // ends with ctx
+		if err := s.decideByPrecheck(ctx, &d); err != nil {
+			s.logRetry(ctx, "schedule "+d.job.ID, err)
 			select {
-			case <-time.After(againAfter):
+			case <-time.After(retryDelay):
 			case <-ctx.Done():
 			}
 		}
 		select {
-		case s.checked <- d.job.ID:
+		case s.prechecked <- d.job.ID:
 		case <-ctx.Done():
 		}
 	})
 }
 
-func (s *Scheduler) decideByCheck(ctx context.Context, d *decision) error {
+func (s *Scheduler) decideByPrecheck(ctx context.Context, d *decision) error {
 	status, err := s.precheck(ctx, d.job.Precheck)
 	v := d.newest()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		v.settle()
+		v.skip()
 		d.known = append(d.known, Occurrence{Due: v.due, Outcome: Refused, Status: status, Why: "The precheck could not be run: " + err.Error() + "."})
 	case status != 0:
-		v.settle()
+		v.skip()
 		d.known = append(d.known, Occurrence{Due: v.due, Outcome: Skipped, Status: status, Why: fmt.Sprintf("The precheck ended with status %d: nothing to do.", status)})
 	}
-	return s.carryOut(ctx, d)
+	return s.commit(ctx, d)
 }
 
 func (s *Scheduler) precheck(ctx context.Context, line string) (int, error) {
@@ -99,7 +99,7 @@ func (s *Scheduler) precheck(ctx context.Context, line string) (int, error) {
 
 // carryOut sends what is to be sent and records what became of everything that was due.
 // After an error nothing of it is recorded, and it is all decided again.
-func (s *Scheduler) carryOut(ctx context.Context, d *decision) error {
+func (s *Scheduler) commit(ctx context.Context, d *decision) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j, err := s.o.Store.Job(ctx, d.job.ID)
@@ -120,8 +120,8 @@ func (s *Scheduler) carryOut(ctx context.Context, d *decision) error {
 				return err
 			}
 			outcomes = append(outcomes, o)
-		case !v.settled:
-			outcomes = append(outcomes, Occurrence{Due: v.due, Outcome: Gone, Why: v.why})
+		case !v.skipped:
+			outcomes = append(outcomes, Occurrence{Due: v.due, Outcome: Missed, Why: v.why})
 		}
 	}
 	now := s.now()
@@ -135,7 +135,7 @@ func (s *Scheduler) carryOut(ctx context.Context, d *decision) error {
 	if err := s.o.Store.Decide(ctx, c, Kept); err != nil {
 		return err
 	}
-	s.tell(&j, outcomes)
+	s.report(&j, outcomes)
 	return nil
 }
 
@@ -143,7 +143,7 @@ func (s *Scheduler) carryOut(ctx context.Context, d *decision) error {
 // again; what cannot is an outcome.
 func (s *Scheduler) send(ctx context.Context, d *decision, v verdict) (Occurrence, error) {
 	o := Occurrence{Due: v.due, Outcome: Sent, Late: v.late}
-	why, err := s.obstacle(ctx, &d.job)
+	why, err := s.blocked(ctx, &d.job)
 	if err != nil {
 		return o, err
 	}
@@ -152,7 +152,7 @@ func (s *Scheduler) send(ctx context.Context, d *decision, v verdict) (Occurrenc
 		switch {
 		case err == nil:
 			return o, nil
-		case again(err), ctx.Err() != nil:
+		case retryable(err), ctx.Err() != nil:
 			return o, err
 		}
 		why = refusal(err)
@@ -178,9 +178,9 @@ func (s *Scheduler) submit(ctx context.Context, d *decision, v verdict) (core.Me
 }
 
 // obstacle says why an occurrence may not be sent; empty if it may.
-func (s *Scheduler) obstacle(ctx context.Context, j *Job) (string, error) {
+func (s *Scheduler) blocked(ctx context.Context, j *Job) (string, error) {
 	if err := s.admit(ctx, j.Channel); err != nil {
-		if again(err) || ctx.Err() != nil {
+		if retryable(err) || ctx.Err() != nil {
 			return "", err
 		}
 		return err.Error(), nil
@@ -204,7 +204,7 @@ func (s *Scheduler) admit(ctx context.Context, key core.ChannelKey) error {
 }
 
 // again reports whether what failed may be tried again, here or in the next process.
-func again(err error) bool {
+func retryable(err error) bool {
 	return errors.Is(err, core.ErrStorage) || errors.Is(err, core.ErrStorageFull) || errors.Is(err, core.ErrClosed)
 }
 
@@ -216,7 +216,7 @@ func refusal(err error) string {
 }
 
 // tell counts and logs what became of occurrences.
-func (s *Scheduler) tell(j *Job, all []Occurrence) {
+func (s *Scheduler) report(j *Job, all []Occurrence) {
 	for i := range all {
 		o := &all[i]
 		switch o.Outcome {
@@ -224,13 +224,13 @@ func (s *Scheduler) tell(j *Job, all []Occurrence) {
 			s.stats.sent.Add(1)
 		case Skipped:
 			s.stats.skipped.Add(1)
-		case Gone:
+		case Missed:
 			s.stats.missed.Add(1)
 		case Refused:
 			s.stats.refused.Add(1)
 		}
 		log := s.o.Log.Info
-		if o.Outcome == Gone || o.Outcome == Refused {
+		if o.Outcome == Missed || o.Outcome == Refused {
 			log = s.o.Log.Warn
 		}
 		log("schedule was due", "schedule", j.ID, "channel", string(j.Channel), "due", o.Due, "outcome", string(o.Outcome),

@@ -100,7 +100,7 @@ func (m *memory) SetBack(_ context.Context, job string, to time.Time) error {
 	defer m.locked()()
 	if i := m.index(job); m.err == nil && i >= 0 {
 		m.jobs[i].DecidedTo, m.jobs[i].DoneAt = to, time.Time{}
-		m.decided[job] = slices.DeleteFunc(m.decided[job], func(o Occurrence) bool { return o.Outcome == Gone && o.Due.After(to) })
+		m.decided[job] = slices.DeleteFunc(m.decided[job], func(o Occurrence) bool { return o.Outcome == Missed && o.Due.After(to) })
 	}
 	return m.err
 }

@@ -99,13 +99,13 @@ func (s *Scheduler) jobOf(r Request) (Job, error) {
 	}
 	switch {
 	case len(r.Text) > MaxTextBytes:
-		return Job{}, bad("text", "The text of a schedule is at most %d bytes, and this one has %d. Write it to a file, and have the text name that.", MaxTextBytes, len(r.Text))
+		return Job{}, invalid("text", "The text of a schedule is at most %d bytes, and this one has %d. Write it to a file, and have the text name that.", MaxTextBytes, len(r.Text))
 	case len(r.Precheck) > MaxPrecheckBytes || strings.ContainsRune(r.Precheck, 0):
-		return Job{}, bad("precheck", "A precheck is a command line of at most %d bytes.", MaxPrecheckBytes)
+		return Job{}, invalid("precheck", "A precheck is a command line of at most %d bytes.", MaxPrecheckBytes)
 	case r.Precheck != "" && s.o.Precheck == nil:
-		return Job{}, bad("precheck", "Prechecks are not run here.")
+		return Job{}, invalid("precheck", "Prechecks are not run here.")
 	case r.Budget < 0 || math.IsNaN(r.Budget) || math.IsInf(r.Budget, 0):
-		return Job{}, bad("budget", "A budget is a number of USD a day, 0 for any amount.")
+		return Job{}, invalid("budget", "A budget is a number of USD a day, 0 for any amount.")
 	}
 	return Job{
 		ID: strings.ToLower(rand.Text()[:10]), Channel: r.Channel, Text: r.Text, When: when.String(), TZ: r.TZ, Missed: missed.String(),
@@ -145,7 +145,7 @@ func (s *Scheduler) Remove(ctx context.Context, id string) error {
 
 func (s *Scheduler) wake() {
 	select {
-	case s.poke <- struct{}{}:
+	case s.wakeup <- struct{}{}:
 	default: // a wake-up is already owed
 	}
 }

@@ -34,8 +34,8 @@ const (
 )
 
 const (
-	occurrenceAge = 30 * 24 * time.Hour // how long an occurrence is on record
-	doneAge       = 7 * 24 * time.Hour  // how long a job is listed that is done
+	occurrenceRetention = 30 * 24 * time.Hour // how long an occurrence is on record
+	doneRetention       = 7 * 24 * time.Hour  // how long a job is listed that is done
 )
 
 // A Job is a text that is sent to a channel at its times.
@@ -64,7 +64,7 @@ type Outcome string
 const (
 	Sent    Outcome = "sent"    // Message is the message, which has an outcome of its own
 	Skipped Outcome = "skipped" // the precheck found nothing to do; Status is its exit status
-	Gone    Outcome = "missed"  // its time passed while nobody could send it
+	Missed  Outcome = "missed"  // its time passed while nobody could send it
 	Refused Outcome = "refused" // it was due, and could not be sent; Why says why
 )
 
@@ -131,14 +131,14 @@ type Decision struct {
 
 // A BadError says what is wrong with a job that was asked for. Field names the member
 // it is about, Text is for a person and says what is accepted.
-type BadError struct {
+type InvalidError struct {
 	Field, Text string
 }
 
-func (e *BadError) Error() string { return e.Field + ": " + e.Text }
+func (e *InvalidError) Error() string { return e.Field + ": " + e.Text }
 
-func bad(field, format string, args ...any) error {
-	return &BadError{Field: field, Text: fmt.Sprintf(format, args...)}
+func invalid(field, format string, args ...any) error {
+	return &InvalidError{Field: field, Text: fmt.Sprintf(format, args...)}
 }
 
 // ErrTooMany says that there are as many jobs as there may be.

@@ -14,10 +14,10 @@ import (
 const (
 	// lookEvery bounds how long the clock is not looked at: it may be set, and timers
 	// stand still while a machine sleeps.
-	lookEvery = time.Minute
+	pollInterval = time.Minute
 	// againAfter is how long is waited when the ledger cannot be read or written.
-	againAfter = 5 * time.Second
-	pruneEvery = time.Hour
+	retryDelay    = 5 * time.Second
+	pruneInterval = time.Hour
 	// firstYear is before which a clock is known to be wrong: a machine whose clock has
 	// no battery begins in 1970, and hears later what time it is.
 	firstYear = 2000
@@ -48,17 +48,17 @@ type Options struct {
 // A Scheduler keeps jobs and sends what they say when it is due. All methods are safe
 // for concurrent use. Jobs can be added, read and removed also while nothing runs.
 type Scheduler struct {
-	o    Options
-	poke chan struct{} // says "look again"; capacity 1
+	o      Options
+	wakeup chan struct{} // says "look again"; capacity 1
 
 	// mu is held while a job is added or removed, and while an occurrence is sent: a
 	// job that was removed sends nothing any more.
 	mu sync.Mutex
 
-	checking map[string]bool // jobs whose precheck runs; only touched by Run
-	checked  chan string     // those whose precheck has ended
-	checks   sync.WaitGroup
-	pruned   time.Time // only touched by Run
+	prechecking map[string]bool // jobs whose precheck runs; only touched by Run
+	prechecked  chan string     // those whose precheck has ended
+	prechecks   sync.WaitGroup
+	pruned      time.Time // only touched by Run
 
 	stats struct{ sent, skipped, missed, refused atomic.Int64 }
 }
@@ -71,7 +71,7 @@ func New(o Options) *Scheduler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Scheduler{o: o, poke: make(chan struct{}, 1), checking: map[string]bool{}, checked: make(chan string)}
+	return &Scheduler{o: o, wakeup: make(chan struct{}, 1), prechecking: map[string]bool{}, prechecked: make(chan string)}
 }
 
 // now is the time by the wall clock alone: what the monotonic clock says of a time
@@ -81,19 +81,19 @@ func (s *Scheduler) now() time.Time { return s.o.Now().Round(0) }
 // Run sends what is due until ctx ends, and returns when nothing of it is under way any
 // more. It is called once. What it was at when ctx ended is taken up by the next process.
 func (s *Scheduler) Run(ctx context.Context) {
-	defer s.checks.Wait()
+	defer s.prechecks.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case id := <-s.checked:
-			delete(s.checking, id)
-		case <-s.poke:
+		case id := <-s.prechecked:
+			delete(s.prechecking, id)
+		case <-s.wakeup:
 		case <-timer.C:
 		}
-		if wait := s.look(ctx); wait > 0 {
+		if wait := s.poll(ctx); wait > 0 {
 			timer.Reset(wait)
 		} else {
 			timer.Stop() // until there is a job
@@ -103,29 +103,29 @@ func (s *Scheduler) Run(ctx context.Context) {
 
 // look sees to everything that is due, and returns how long there is nothing to do; 0
 // means until there is another job.
-func (s *Scheduler) look(ctx context.Context) (wait time.Duration) {
+func (s *Scheduler) poll(ctx context.Context) (wait time.Duration) {
 	if s.now().Year() < firstYear {
-		return lookEvery
+		return pollInterval
 	}
 	jobs, err := s.o.Store.Jobs(ctx)
 	if err != nil {
-		s.trouble(ctx, "read schedules", err)
-		return againAfter
+		s.logRetry(ctx, "read schedules", err)
+		return retryDelay
 	}
 	s.prune(ctx, len(jobs))
 	for i := range jobs {
 		j := &jobs[i]
 		if ctx.Err() != nil {
-			return againAfter
+			return retryDelay
 		}
 		early := j.DecidedTo.After(s.now())
-		if !j.DoneAt.IsZero() && !early || s.checking[j.ID] {
+		if !j.DoneAt.IsZero() && !early || s.prechecking[j.ID] {
 			continue
 		}
-		next, err := s.tend(ctx, j)
+		next, err := s.process(ctx, j)
 		if err != nil {
-			s.trouble(ctx, "schedule "+j.ID, err)
-			next = s.now().Add(againAfter)
+			s.logRetry(ctx, "schedule "+j.ID, err)
+			next = s.now().Add(retryDelay)
 		}
 		if !next.IsZero() {
 			wait = soonest(wait, max(next.Sub(s.now()), time.Millisecond))
@@ -134,7 +134,7 @@ func (s *Scheduler) look(ctx context.Context) (wait time.Duration) {
 	if len(jobs) == 0 {
 		return 0
 	}
-	return soonest(wait, lookEvery)
+	return soonest(wait, pollInterval)
 }
 
 func soonest(a, b time.Duration) time.Duration {
@@ -145,20 +145,20 @@ func soonest(a, b time.Duration) time.Duration {
 }
 
 // trouble logs what could not be done, unless this process is ending.
-func (s *Scheduler) trouble(ctx context.Context, what string, err error) {
+func (s *Scheduler) logRetry(ctx context.Context, what string, err error) {
 	if ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
-		s.o.Log.Error("schedules: not done yet", "what", what, "err", err, "retry_in", againAfter)
+		s.o.Log.Error("schedules: not done yet", "what", what, "err", err, "retry_in", retryDelay)
 	}
 }
 
 // prune forgets what is too old to be shown.
 func (s *Scheduler) prune(ctx context.Context, jobs int) {
 	now := s.now()
-	if since := now.Sub(s.pruned); jobs == 0 || since >= 0 && since < pruneEvery {
+	if since := now.Sub(s.pruned); jobs == 0 || since >= 0 && since < pruneInterval {
 		return
 	}
-	if err := s.o.Store.Prune(ctx, now.Add(-occurrenceAge), now.Add(-doneAge)); err != nil {
-		s.trouble(ctx, "forget old occurrences", err)
+	if err := s.o.Store.Prune(ctx, now.Add(-occurrenceRetention), now.Add(-doneRetention)); err != nil {
+		s.logRetry(ctx, "forget old occurrences", err)
 		return
 	}
 	s.pruned = now
@@ -166,7 +166,7 @@ func (s *Scheduler) prune(ctx context.Context, jobs int) {
 
 // tend sees to what is due of one job, and returns when it is due next; zero if that
 // is never, or not known before its precheck has ended.
-func (s *Scheduler) tend(ctx context.Context, j *Job) (next time.Time, err error) {
+func (s *Scheduler) process(ctx context.Context, j *Job) (next time.Time, err error) {
 	t, err := timesOf(j, s.o.Zone)
 	if err != nil {
 		return time.Time{}, err
@@ -187,15 +187,15 @@ func (s *Scheduler) tend(ctx context.Context, j *Job) (next time.Time, err error
 	if err != nil {
 		return time.Time{}, err
 	}
-	d := decision{job: *j, times: t, verdicts: judge(due, more, now, rule)}
-	if err := s.settleKnown(ctx, &d); err != nil {
+	d := decision{job: *j, times: t, verdicts: classify(due, more, now, rule)}
+	if err := s.skipDecided(ctx, &d); err != nil {
 		return time.Time{}, err
 	}
 	if d.sends() && j.Precheck != "" {
-		s.check(ctx, d)
+		s.startPrecheck(ctx, d)
 		return time.Time{}, nil
 	}
-	if err := s.carryOut(ctx, &d); err != nil {
+	if err := s.commit(ctx, &d); err != nil {
 		return time.Time{}, err
 	}
 	return t.next(now), nil

@@ -56,8 +56,8 @@ func TestSleep(t *testing.T) {
 		w.after(10 * time.Second)
 		w.jump.Store(int64(3*time.Hour + 10*time.Minute))
 		w.after(time.Minute)
-		w.wants(skip, Gone, Gone, Gone)
-		all := w.wants(once, Sent, Gone, Gone)
+		w.wants(skip, Missed, Missed, Missed)
+		all := w.wants(once, Sent, Missed, Missed)
 		if !all[0].Late || all[1].Why == "" {
 			t.Errorf("%+v", all)
 		}
@@ -69,7 +69,7 @@ func TestSleep(t *testing.T) {
 			t.Errorf("it is %+v", j)
 		}
 		w.after(time.Hour)
-		w.wants(skip, Sent, Gone, Gone, Gone)
+		w.wants(skip, Sent, Missed, Missed, Missed)
 		w.after(8 * 24 * time.Hour)
 		if _, _, err := w.Job(t.Context(), soon.ID); !errors.Is(err, core.ErrNotFound) {
 			t.Errorf("what was done a week ago: %v", err)
@@ -116,8 +116,8 @@ func TestClockWasWrong(t *testing.T) {
 		w.after(time.Second)
 		w.jump.Store(int64(5*time.Hour + 30*time.Minute))
 		w.after(2 * time.Minute)
-		w.wants(hourly, Gone, Gone, Gone, Gone, Gone)
-		w.wants(single, Gone)
+		w.wants(hourly, Missed, Missed, Missed, Missed, Missed)
+		w.wants(single, Missed)
 		w.jump.Store(0)
 		w.after(2 * time.Minute)
 		w.wants(hourly)
@@ -151,7 +151,7 @@ func TestSentWhileTheClockWasFast(t *testing.T) {
 		w.after(time.Second)
 		w.jump.Store(int64(5*time.Hour + 30*time.Minute))
 		w.after(2 * time.Minute)
-		w.wants(hourly, Sent, Gone, Gone, Gone, Gone) // the newest one comes first
+		w.wants(hourly, Sent, Missed, Missed, Missed, Missed) // the newest one comes first
 		w.wants(single, Sent)
 		w.jump.Store(0)
 		w.after(2 * time.Minute)
@@ -361,7 +361,7 @@ func TestSameRequest(t *testing.T) {
 			"precheck": {When: "in 1h", Precheck: "true"}, // which nothing here runs
 		} {
 			_, _, err := w.Add(t.Context(), r)
-			if wrong := (*BadError)(nil); !errors.As(err, &wrong) || wrong.Field != field || wrong.Text == "" {
+			if wrong := (*InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != field || wrong.Text == "" {
 				t.Errorf("%s: %v", field, err)
 			}
 		}

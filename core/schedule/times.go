@@ -38,11 +38,11 @@ func zoneOf(name string, local *time.Location) (*time.Location, error) {
 	case "":
 		return local, nil
 	case "Local": // which time.LoadLocation takes, and is no name
-		return nil, bad("tz", "%q is no time zone. Send its IANA name, such as Europe/Berlin, or leave it out for the machine's.", name)
+		return nil, invalid("tz", "%q is no time zone. Send its IANA name, such as Europe/Berlin, or leave it out for the machine's.", name)
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, bad("tz", "%q is no time zone. Send its IANA name, such as Europe/Berlin, or leave it out for the machine's.", name)
+		return nil, invalid("tz", "%q is no time zone. Send its IANA name, such as Europe/Berlin, or leave it out for the machine's.", name)
 	}
 	return zone, nil
 }
@@ -65,7 +65,7 @@ func (s times) next(t time.Time) time.Time {
 }
 
 // longAgo is how far back it is looked for what was missed.
-const longAgo = 366 * 24 * time.Hour
+const missedHorizon = 366 * 24 * time.Hour
 
 // upcoming returns at most n due times after t.
 func (s times) upcoming(t time.Time, n int) []time.Time {
@@ -83,7 +83,7 @@ func (s times) upcoming(t time.Time, n int) []time.Time {
 // newest keep of them, and how many there are before those. It looks back for a year at
 // most: a job of every minute takes it seconds then.
 func (s times) between(from, now time.Time, keep int) (dues []time.Time, more int) {
-	if first := now.Add(-longAgo); from.Before(first) && s.when.At.IsZero() {
+	if first := now.Add(-missedHorizon); from.Before(first) && s.when.At.IsZero() {
 		from = first
 	}
 	for t := s.next(from); !t.IsZero() && !t.After(now); t = s.next(t) {

@@ -199,7 +199,7 @@ func TestParseWhen(t *testing.T) {
 		strings.Repeat("0 9 * * 1,", 99): "longer than",
 	} {
 		_, err := ParseWhen(text, now, berlin)
-		wrong := (*BadError)(nil)
+		wrong := (*InvalidError)(nil)
 		if !errors.As(err, &wrong) || wrong.Field != "when" || !strings.Contains(wrong.Text, want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
@@ -224,7 +224,7 @@ func TestMissedRules(t *testing.T) {
 			t.Errorf("%q is %q, %v", c.rule, rule, err)
 		}
 		due := now.Add(-c.after)
-		all := judge([]time.Time{due.Add(-time.Hour), due}, 7, now, rule)
+		all := classify([]time.Time{due.Add(-time.Hour), due}, 7, now, rule)
 		old, v := all[0], all[1]
 		if old.send || !strings.Contains(old.why, "7 earlier ones") {
 			t.Errorf("%s: the older one is %+v", c.rule, old)
@@ -253,7 +253,7 @@ func FuzzParseWhen(f *testing.F) {
 		now := time.Unix(unix%(1<<33), 0).UTC()
 		when, err := ParseWhen(text, now, berlin)
 		if err != nil {
-			if wrong := (*BadError)(nil); !errors.As(err, &wrong) || wrong.Text == "" {
+			if wrong := (*InvalidError)(nil); !errors.As(err, &wrong) || wrong.Text == "" {
 				t.Fatalf("%q: %v", text, err)
 			}
 			return

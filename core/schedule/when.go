@@ -32,7 +32,7 @@ const Accepted = `Send "cron" and a cron expression of five fields (cron 0 9 * *
 func ParseWhen(text string, now time.Time, zone *time.Location) (When, error) {
 	text = strings.TrimSpace(text)
 	if len(text) > maxPhrase {
-		return When{}, bad("when", "It is longer than %d bytes. %s", maxPhrase, Accepted)
+		return When{}, invalid("when", "It is longer than %d bytes. %s", maxPhrase, Accepted)
 	}
 	word, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
@@ -44,29 +44,29 @@ func ParseWhen(text string, now time.Time, zone *time.Location) (When, error) {
 	case "in":
 		d, err := parseDuration(rest)
 		if err != nil || d <= 0 || d > farthest {
-			return When{}, bad("when", "%q is no duration to wait. %s", rest, Accepted)
+			return When{}, invalid("when", "%q is no duration to wait. %s", rest, Accepted)
 		}
 		return When{At: upToSecond(now.Add(d))}, nil
 	case "every":
 		d, err := parseDuration(rest)
 		if err != nil || d < minEvery || d > maxEvery || d%time.Second != 0 {
-			return When{}, bad("when", "%q is no duration between a minute and 366 days, in whole seconds. %s", rest, Accepted)
+			return When{}, invalid("when", "%q is no duration between a minute and 366 days, in whole seconds. %s", rest, Accepted)
 		}
 		return When{Every: d}, nil
 	}
 	if strings.HasPrefix(text, "@") || len(strings.Fields(text)) == cronFields {
 		return parseCron(text, now, zone)
 	}
-	return When{}, bad("when", "%q does not say when. %s", text, Accepted)
+	return When{}, invalid("when", "%q does not say when. %s", text, Accepted)
 }
 
 func parseCron(expression string, now time.Time, zone *time.Location) (When, error) {
 	c, err := newCron(expression)
 	if err != nil {
-		return When{}, bad("when", "%q is no cron expression: %s. %s", expression, err, Accepted)
+		return When{}, invalid("when", "%q is no cron expression: %s. %s", expression, err, Accepted)
 	}
 	if c.next(now, zone).IsZero() {
-		return When{}, bad("when", "%q never comes.", expression)
+		return When{}, invalid("when", "%q never comes.", expression)
 	}
 	return When{Cron: c.expression}, nil
 }
@@ -85,9 +85,9 @@ func parseAt(text string, now time.Time, zone *time.Location) (When, error) {
 	at = upToSecond(at)
 	switch {
 	case !at.After(now):
-		return When{}, bad("when", "%s is past: it is %s there now.", text, now.In(zone).Format(time.DateTime))
+		return When{}, invalid("when", "%s is past: it is %s there now.", text, now.In(zone).Format(time.DateTime))
 	case at.Sub(now) > farthest:
-		return When{}, bad("when", "%s is more than ten years away.", text)
+		return When{}, invalid("when", "%s is more than ten years away.", text)
 	}
 	return When{At: at}, nil
 }
@@ -103,13 +103,13 @@ func momentOf(text string, now time.Time, zone *time.Location) (time.Time, error
 		}
 		at, ok := onClock(wall, zone)
 		if !ok {
-			return at, bad("when", "There is no %s in %s: clocks are put forward then.", text, zone)
+			return at, invalid("when", "There is no %s in %s: clocks are put forward then.", text, zone)
 		}
 		return at, nil
 	}
 	clock, err := time.Parse("15:04", text)
 	if err != nil {
-		return time.Time{}, bad("when", "%q is no time. %s", text, Accepted)
+		return time.Time{}, invalid("when", "%q is no time. %s", text, Accepted)
 	}
 	today := now.In(zone)
 	for day := range 3 { // today, or the next day that has it
@@ -118,7 +118,7 @@ func momentOf(text string, now time.Time, zone *time.Location) (time.Time, error
 			return at, nil
 		}
 	}
-	return time.Time{}, bad("when", "There is no %s in %s in the next days.", text, zone)
+	return time.Time{}, invalid("when", "There is no %s in %s in the next days.", text, zone)
 }
 
 // upToSecond leaves no fraction of a second: due times are whole ones.
@@ -145,7 +145,7 @@ func parseDuration(text string) (time.Duration, error) {
 	}
 	part, err := time.ParseDuration(rest)
 	if err != nil || part < 0 || part > 24*time.Hour {
-		return 0, bad("when", "%q is no part of a day.", rest)
+		return 0, invalid("when", "%q is no part of a day.", rest)
 	}
 	return whole + part, nil
 }
