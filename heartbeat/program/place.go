@@ -89,7 +89,7 @@ func (p Place) Hold() (release func(), err error) {
 
 // Bring copies the program at path beside the one in place, and returns the copy's
 // SHA-256. The file must be one that nobody but this user, or root, can have written.
-func (p Place) Bring(path string) (sum string, err error) {
+func (p Place) Stage(path string) (sum string, err error) {
 	from, err := openTrusted(path)
 	if err != nil {
 		return "", err
@@ -208,10 +208,10 @@ func Sum(path string) (string, error) {
 }
 
 // Keep makes the program that is in place the old one too.
-func (p Place) Keep() error { return p.alias(p.Path(), p.Old()) }
+func (p Place) KeepPrevious() error { return p.alias(p.Path(), p.Old()) }
 
 // Put puts what was brought in place.
-func (p Place) Put() error {
+func (p Place) Swap() error {
 	if err := os.Rename(p.Next(), p.Path()); err != nil {
 		return fmt.Errorf("put the new program in place: %w", err)
 	}
@@ -242,7 +242,7 @@ func Running(file string) string {
 // KeepRunning makes the program that this process runs the old one.
 func (p Place) KeepRunning() error {
 	if Running(p.Path()) == p.Path() {
-		return p.Keep()
+		return p.KeepPrevious()
 	}
 	return p.bringBack()
 }
@@ -273,7 +273,7 @@ func (p Place) bringBack() error {
 }
 
 // PutBack puts the old program back and keeps the other one as failed.
-func (p Place) PutBack() error {
+func (p Place) Rollback() error {
 	if _, err := os.Stat(p.Old()); err != nil { // the one in place would be all there is
 		return fmt.Errorf("put the old program back: %w", err)
 	}

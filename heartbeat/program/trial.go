@@ -31,19 +31,19 @@ const maxStarts = 3
 // A Trial is the record of the last upgrade. It has one writer at a time: who hands
 // over until that is done and while it watches, then the process that was handed over to.
 type Trial struct {
-	ID      string    `json:"id"`
-	State   State     `json:"state"`
-	Program Place     `json:"program"` // that is replaced
-	From    Side      `json:"from"`
-	To      Side      `json:"to"`
-	Channel string    `json:"channel,omitempty"` // that hears what became of it
-	BeganAt time.Time `json:"began_at"`
-	EndedAt time.Time `json:"ended_at,omitzero"`
-	Reason  string    `json:"reason,omitempty"`  // why it went back
-	Starts  int       `json:"starts"`            // of the new program
-	Leaving bool      `json:"leaving,omitempty"` // the new program was told to end meanwhile
-	Tells   int       `json:"tells,omitempty"`   // how often the other side did not take what the channel is told
-	Told    bool      `json:"told,omitempty"`    // the channel has heard it, or will not
+	ID             string    `json:"id"`
+	State          State     `json:"state"`
+	Program        Place     `json:"program"` // that is replaced
+	From           Side      `json:"from"`
+	To             Side      `json:"to"`
+	Channel        string    `json:"channel,omitempty"` // that hears what became of it
+	BeganAt        time.Time `json:"began_at"`
+	EndedAt        time.Time `json:"ended_at,omitzero"`
+	Reason         string    `json:"reason,omitempty"`  // why it went back
+	Starts         int       `json:"starts"`            // of the new program
+	Leaving        bool      `json:"leaving,omitempty"` // the new program was told to end meanwhile
+	NotifyAttempts int       `json:"tells,omitempty"`   // how often the other side did not take what the channel is told
+	Notified       bool      `json:"told,omitempty"`    // the channel has heard it, or will not
 
 	Guard Guard `json:"guard,omitzero"`
 }
@@ -121,7 +121,7 @@ func (t *Trial) End(s State, reason string) {
 }
 
 // Says tells in a sentence what became of the upgrade.
-func (t *Trial) Says() string {
+func (t *Trial) Summary() string {
 	switch t.State {
 	case Confirmed:
 		return fmt.Sprintf("The gateway was upgraded from %s to %s.", t.From.Version, t.To.Version)
@@ -134,10 +134,10 @@ func (t *Trial) Says() string {
 // PushID is the id of what the channel is told. What is known not to have been sent gets
 // another one for the next attempt.
 func (t *Trial) PushID() string {
-	if t.Tells == 0 {
+	if t.NotifyAttempts == 0 {
 		return t.ID
 	}
-	return fmt.Sprintf("%s:%d", t.ID, t.Tells+1)
+	return fmt.Sprintf("%s:%d", t.ID, t.NotifyAttempts+1)
 }
 
 // A Verdict says what a process that has just started finds of an upgrade on trial.
@@ -177,7 +177,7 @@ func Begin(stateDir, self string) (*Trial, Verdict, error) {
 	if t.Starts < maxStarts {
 		return t, Go, t.Save(stateDir)
 	}
-	if err := t.Program.PutBack(); err != nil {
+	if err := t.Program.Rollback(); err != nil {
 		return t, Go, err
 	}
 	t.End(WentBack, fmt.Sprintf("It was started %d times and did not stay.", t.Starts))

@@ -132,7 +132,7 @@ func (u *Upgrade) replace(c *Context, gateway *client.Client, file string) error
 			return err
 		}
 	}
-	sum, err := place.Bring(file)
+	sum, err := place.Stage(file)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (u *Upgrade) replace(c *Context, gateway *client.Client, file string) error
 		err = nil // there is nothing that it could misread
 	}
 	if err == nil {
-		err = errors.Join(place.Keep(), place.Put())
+		err = errors.Join(place.KeepPrevious(), place.Swap())
 	}
 	if err != nil {
 		return err

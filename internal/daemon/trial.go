@@ -85,7 +85,7 @@ func (d *daemon) replaceProgram(ctx context.Context, place program.Place, o http
 		t.From.SHA256, err = program.Sum(program.Running(place.Path())) // which is what this process can go back to
 	}
 	if err == nil {
-		t.To.SHA256, err = place.Bring(path)
+		t.To.SHA256, err = place.Stage(path)
 	}
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (d *daemon) replaceProgram(ctx context.Context, place program.Place, o http
 		err = t.Save(d.cfg.StateDir)
 	}
 	if err == nil {
-		err = place.Put()
+		err = place.Swap()
 	}
 	if err != nil {
 		place.Discard()
@@ -137,7 +137,7 @@ func (d *daemon) goBack(t *program.Trial, why error) (path string) {
 	if err := t.Program.Recover(t.From.SHA256); err != nil {
 		d.log.Error("the old program is gone", "err", err)
 	}
-	if err := t.Program.PutBack(); err != nil {
+	if err := t.Program.Rollback(); err != nil {
 		d.log.Error("the old program is not in its place", "path", t.Program.Old(), "err", err)
 		path = t.Program.Old()
 	}
@@ -363,14 +363,14 @@ func (d *daemon) tellOnce(ctx context.Context) (again bool) {
 	d.verdict.Lock()
 	defer d.verdict.Unlock()
 	t, err := program.Load(d.cfg.StateDir)
-	if err != nil || t == nil || t.Told || t.State == program.OnTrial || ctx.Err() != nil {
+	if err != nil || t == nil || t.Notified || t.State == program.OnTrial || ctx.Err() != nil {
 		return false
 	}
-	log := d.log.With("upgrade", t.Says())
+	log := d.log.With("upgrade", t.Summary())
 	if t.Channel != "" {
 		// Not with ctx: a push whose caller leaves is taken back, and the next process could
 		// not send it. It ends with the adapter.
-		err = d.push.Send(context.WithoutCancel(ctx), core.Push{ID: t.PushID(), Channel: core.ChannelKey(t.Channel), Text: t.Says()})
+		err = d.push.Send(context.WithoutCancel(ctx), core.Push{ID: t.PushID(), Channel: core.ChannelKey(t.Channel), Text: t.Summary()})
 		if err != nil {
 			log = log.With("channel", t.Channel, "not_told", err.Error())
 		}
@@ -382,7 +382,7 @@ func (d *daemon) tellOnce(ctx context.Context) (again bool) {
 			log.Warn("the verdict is to be told again")
 			return true
 		case refused.Kind == nil: // it was not sent, and under this id never will be
-			if t.Tells++; t.Tells < maxTells {
+			if t.NotifyAttempts++; t.NotifyAttempts < maxTells {
 				log.Warn("the verdict is to be told again")
 				d.note(t)
 				return true
@@ -390,7 +390,7 @@ func (d *daemon) tellOnce(ctx context.Context) (again bool) {
 		}
 	}
 	log.Info("the last upgrade is over")
-	t.Told = true
+	t.Notified = true
 	d.note(t)
 	return false
 }

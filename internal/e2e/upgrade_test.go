@@ -336,7 +336,7 @@ func TestUpgradeAfterAClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.install("v1", "1s")
-	last := program.Trial{State: program.Confirmed, Told: true, BeganAt: time.Now().AddDate(9, 0, 0)}
+	last := program.Trial{State: program.Confirmed, Notified: true, BeganAt: time.Now().AddDate(9, 0, 0)}
 	if err := last.Save(m.path("state")); err != nil {
 		t.Fatal(err)
 	}

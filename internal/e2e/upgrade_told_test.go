@@ -64,7 +64,7 @@ func (u *toldTest) tells(verdict string) {
 		return texts
 	}
 	u.chat.AwaitText(verdict)
-	u.eventually("it is noted that the chat was told", func() bool { return u.trial().Told })
+	u.eventually("it is noted that the chat was told", func() bool { return u.trial().Notified })
 	generation := u.generation()
 	u.must("POST", "/restart", nil, 200)
 	u.restarted(generation)
@@ -172,7 +172,7 @@ func TestUpgradeHidesNoVerdict(t *testing.T) {
 	u.upgrades(exitOK, "Upgraded from v2 to v1", "--rollback", "--channel", "tg-7")
 	u.serves("v1")
 	u.chat.AwaitText("The gateway was upgraded from v2 to v1.")
-	u.eventually("it is noted", func() bool { return u.trial().Told })
+	u.eventually("it is noted", func() bool { return u.trial().Notified })
 	u.delivered()
 	for _, text := range []string{"from v1 to v2.", "from v2 to v1."} {
 		if n := countText(u.chat, "The gateway was upgraded "+text); n != 1 {
