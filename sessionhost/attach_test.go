@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -213,5 +214,38 @@ func TestLimitedSpool(t *testing.T) {
 	}
 	if partial == 0 || partial > 1000 {
 		t.Errorf("%d partial messages came, want some and not all", partial)
+	}
+}
+
+// TestAttachedDaemonKnowsTheTurn leaves a host in a turn whose beginning is
+// acknowledged, and then after its end.
+func TestAttachedDaemonKnowsTheTurn(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	s := st.start()
+	s.until(core.Readied)
+	id := s.hand("wait " + st.path("go"))
+	all := s.until(core.TurnState)
+	for all[len(all)-1].Phase != core.PhaseStarted {
+		all = s.until(core.TurnState)
+	}
+	s.Detach()
+	s = st.attach(2)
+	if working := s.Info().Working; len(working) != 0 {
+		t.Errorf("claude worked on %v before its first word", working)
+	}
+	s.Ack(all[len(all)-1].Seq)
+	s.Detach()
+	s = st.attach(3)
+	if working := s.Info().Working; !slices.Equal(working, []core.TurnID{id}) {
+		t.Errorf("claude works on %v, want %s", working, id)
+	}
+	st.touch("go")
+	all = s.until(core.TurnState) // it is done
+	s.Ack(all[len(all)-1].Seq)
+	s.Detach()
+	s = st.attach(4)
+	if working := s.Info().Working; len(working) != 0 {
+		t.Errorf("claude works on %v after its turn", working)
 	}
 }

@@ -1,10 +1,6 @@
 package sessionhost
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
-	"syscall"
 	"time"
 )
 
@@ -33,25 +29,4 @@ type bootstrap struct {
 	IdleTimeout  time.Duration `json:"idle_timeout,omitempty"` // how long an idle claude is kept without a daemon; 0: for ever
 	MemLimit     int64         `json:"mem_limit"`              // bytes of events kept in memory
 	SpoolLimit   int64         `json:"spool_limit"`            // bytes of events kept in all
-}
-
-// inherited reads what the daemon passed and marks the descriptors so that
-// claude does not inherit them.
-func inherited() (bootstrap, *os.File, *os.File, error) {
-	for _, fd := range []int{fdBootstrap, fdListener, fdLock} {
-		syscall.CloseOnExec(fd)
-	}
-	pipe := os.NewFile(fdBootstrap, "bootstrap")
-	if pipe == nil {
-		return bootstrap{}, nil, nil, fmt.Errorf("read bootstrap: descriptor %d is not open", fdBootstrap)
-	}
-	defer func() { _ = pipe.Close() }()
-	var b bootstrap
-	if err := json.NewDecoder(pipe).Decode(&b); err != nil {
-		return bootstrap{}, nil, nil, fmt.Errorf("read bootstrap (this command is started by the daemon only): %w", err)
-	}
-	if b.Version != protocolVersion {
-		return bootstrap{}, nil, nil, fmt.Errorf("read bootstrap: version %d, want %d", b.Version, protocolVersion)
-	}
-	return b, os.NewFile(fdListener, "listener"), os.NewFile(fdLock, "lock"), nil
 }

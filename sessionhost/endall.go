@@ -25,7 +25,7 @@ func EndAll(ctx context.Context, stateDir string) error {
 			continue // of a host that has just ended, or of nobody
 		}
 		all.Go(func() { // ends with ctx
-			if err := r.reap(ctx, file); err != nil {
+			if err := reap(ctx, r, file); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)

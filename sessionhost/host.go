@@ -36,9 +36,6 @@ const (
 	// lookEvery is how often a host whose claude has ended looks whether it can still
 	// be found.
 	lookEvery = 2 * time.Second
-	// retryEvery is how soon what could not be written is written again: the record, and
-	// what claude says.
-	retryEvery = 500 * time.Millisecond
 	// termGrace is how long it may take after SIGTERM.
 	termGrace = 300 * time.Millisecond
 	// patientGrace is the same when nobody waits for the end.

@@ -123,8 +123,8 @@ func TestStopPatiently(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.rest()
-	if took := time.Since(asked); took < patientGrace {
-		t.Errorf("it had %s, want %s", took, patientGrace)
+	if took := time.Since(asked); took < 5*time.Second {
+		t.Errorf("it had %s, want %s", took, 5*time.Second)
 	}
 	st.gone("host", r.PID, r.Start)
 	if proc.Alive(r.ClaudePID, r.ClaudeStart) {

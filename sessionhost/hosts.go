@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -163,12 +162,6 @@ func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b bootstrap, p p
 	return s, err
 }
 
-// isLost reports whether the other end went away without a word.
-func isLost(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		errors.Is(err, syscall.ECONNREFUSED)
-}
-
 // lock takes the session lock, ending whoever holds it, and what an earlier host
 // left behind.
 func (h *Hosts) lock(ctx context.Context, p paths) (*os.File, error) {
@@ -199,23 +192,6 @@ func (h *Hosts) lock(ctx context.Context, p paths) (*os.File, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s: %w, and no record says which", p.lock, errLocked)
-}
-
-func reapRecord(ctx context.Context, p paths) error {
-	r, err := readRecord(p.record)
-	if isGone(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := r.reap(ctx, p.record); err != nil {
-		return err
-	}
-	if err := os.Remove(p.record); err != nil && !isGone(err) {
-		return fmt.Errorf("remove host record: %w", err)
-	}
-	return nil
 }
 
 // spawn starts the host process. The socket listens before it runs. After an error the
@@ -310,9 +286,7 @@ func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, 
 // closes a process's sockets before the process counts as gone, so a closed connection
 // allows the host a second to disappear.
 func ended(ctx context.Context, r record, err error) bool {
-	closed := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)
-	if !closed {
+	if !isLost(err) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)

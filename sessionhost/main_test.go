@@ -349,6 +349,6 @@ func (st *station) begun() int {
 
 // shell has the station run a shell script as claude. It answers initialize.
 func (st *station) shell(script string) {
-	const ready = `read -r line; echo '{"type":"control_response","response":{"subtype":"success","request_id":"` + initializeID + `"}}'; `
+	const ready = `read -r line; echo '{"type":"control_response","response":{"subtype":"success","request_id":"bareclaw-initialize"}}'; `
 	st.o.Program = func() ([]string, error) { return []string{"sh", "-c", ready + script, "claude"}, nil }
 }

@@ -26,6 +26,9 @@ const MarkerVariable = "BARECLAW_SESSION"
 // sweepGrace is how long what a session left may take to end after SIGTERM.
 const sweepGrace = 300 * time.Millisecond
 
+// killGrace is how long a process may take to end after SIGKILL: only the kernel can be slow.
+const killGrace = 5 * time.Second
+
 // sweepRounds bounds how often is looked again: what ends may start something.
 const sweepRounds = 3
 
@@ -57,13 +60,6 @@ func parseMarker(s string) (m marker, ok bool) {
 // them it does nothing.
 func (m marker) sweep(ctx context.Context) error {
 	return sweep(ctx, func(value string) bool { return value == m.String() })
-}
-
-// Sweep ends what sessions of earlier hosts left: processes that bear a marker of
-// this state directory and whose host is gone. It returns when they are gone, or
-// ctx ends.
-func (h *Hosts) Sweep(ctx context.Context) error {
-	return sweep(ctx, orphanOf(pathsFor(h.o.StateDir, h.o.RuntimeDir, "").record))
 }
 
 // orphanOf reports of a mark whether it is that of a host that is gone, and whose

@@ -90,7 +90,7 @@ func TestOutletInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = s.r.SetReadDeadline(time.Now().Add(patience))
+	_ = s.r.SetReadDeadline(time.Now().Add(time.Minute))
 	var all []byte
 	for p := make([]byte, 1<<16); bytes.Count(all, []byte{'\n'}) < lines; {
 		n, err := in.Read(p)

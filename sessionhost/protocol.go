@@ -30,6 +30,10 @@ const protocolVersion = 1
 // plus its envelope.
 const maxFrameBytes = 256 << 20
 
+// retryEvery is how soon a host writes again what could not be written: its record, and
+// what claude says.
+const retryEvery = 500 * time.Millisecond
+
 // Frame types sent by the daemon.
 const (
 	frameHello  = "hello"  // Version, Generation, Host, IdleTimeout: the first frame

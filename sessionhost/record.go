@@ -1,7 +1,6 @@
 package sessionhost
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,8 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
-	"time"
 
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
@@ -102,56 +99,6 @@ func (r record) hostAlive() bool { return r.thisBoot() && r.PID > 0 && proc.Aliv
 
 func (r record) claudeAlive() bool {
 	return r.thisBoot() && r.ClaudePID > 0 && proc.Alive(r.ClaudePID, r.ClaudeStart)
-}
-
-// How long a process may take to end after SIGTERM, before SIGKILL.
-const (
-	hostGrace   = 4 * time.Second // the host ends claude meanwhile
-	claudeGrace = 2 * time.Second
-	killGrace   = 5 * time.Second // after SIGKILL: only the kernel can be slow
-)
-
-// reap ends what the record at path names, with all that its session started, and
-// returns when it is gone.
-func (r record) reap(ctx context.Context, path string) error {
-	if r.hostAlive() {
-		if err := end(ctx, r.PID, r.Start, hostGrace); err != nil {
-			return fmt.Errorf("end session host %d: %w", r.PID, err)
-		}
-	}
-	if r.claudeAlive() {
-		if err := end(ctx, r.ClaudePID, r.ClaudeStart, claudeGrace); err != nil {
-			return fmt.Errorf("end claude %d: %w", r.ClaudePID, err)
-		}
-	}
-	if r.thisBoot() {
-		return markerFor(path, r.PID, r.Start).sweep(ctx)
-	}
-	return nil
-}
-
-// end sends SIGTERM, waits, and sends SIGKILL if that did not help. A process
-// that is gone already, or whose number belongs to another one now, is fine.
-func end(ctx context.Context, pid int, start uint64, grace time.Duration) error {
-	for _, try := range []struct {
-		sig  syscall.Signal
-		wait time.Duration
-	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, killGrace}} {
-		if !proc.Alive(pid, start) {
-			return nil
-		}
-		if err := proc.Signal(pid, start, try.sig); err != nil && proc.Alive(pid, start) {
-			return fmt.Errorf("send %v: %w", try.sig, err)
-		}
-		_ = proc.Signal(pid, start, syscall.SIGCONT) // one that was stopped would not see the other
-		waitCtx, cancel := context.WithTimeout(ctx, try.wait)
-		err := proc.WaitGone(waitCtx, pid, start)
-		cancel()
-		if err == nil {
-			return nil
-		}
-	}
-	return errors.New("it does not end")
 }
 
 // lockFile takes the lock that a host holds for its life. It returns

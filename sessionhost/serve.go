@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"bareclaw/internal/peercred"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -75,22 +74,6 @@ func (h *host) serve(conn *net.UnixConn) {
 			return
 		}
 	}
-}
-
-// samePeer refuses a peer of another user.
-func samePeer(c net.Conn) error {
-	uc, ok := c.(*net.UnixConn)
-	if !ok {
-		return fmt.Errorf("peer of %T has no credentials", c)
-	}
-	uid, _, err := peercred.UnixUID(uc)
-	if err != nil {
-		return fmt.Errorf("ask for the peer's credentials: %w", err)
-	}
-	if int(uid) != os.Getuid() {
-		return fmt.Errorf("peer has uid %d, want %d", uid, os.Getuid())
-	}
-	return nil
 }
 
 // greet checks the daemon's hello, makes it the host's daemon, and answers with

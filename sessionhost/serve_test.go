@@ -138,7 +138,7 @@ func TestFullLogOutlivesClaude(t *testing.T) {
 	s.hand("go on")
 	s.Detach()
 	st.gone("claude", r.ClaudePID, r.ClaudeStart)
-	time.Sleep(2 * drainGrace) // the span in which they would be lost
+	time.Sleep(time.Second) // the span in which they would be lost
 	s = st.attach(2)
 	var all []core.Event
 	for ev, ok := s.next(); ok; ev, ok = s.next() {

@@ -78,7 +78,7 @@ func TestSpareIsNotTakenWithSettings(t *testing.T) {
 	st := newStation(t)
 	h, spare := st.spare()
 	s := st.begin(h, core.Launch{SessionID: st.reserve(h), Settings: core.Settings{Model: "haiku"}})
-	if s.Info().HostPID == spare.PID || !spare.dead() {
+	if s.Info().HostPID == spare.PID || !dead(spare) {
 		t.Errorf("session is %+v, the spare was %+v", s.Info(), spare)
 	}
 }

@@ -73,6 +73,9 @@ type spare struct {
 	reserved                  *time.Timer // ends the spare if nobody comes; nil before it is reserved
 }
 
+// spareKey is the channel of the spare in that slot.
+func spareKey(slot int) core.ChannelKey { return core.ChannelKey(spareChannel(slot)) }
+
 func newSpares(h *Hosts) *spares {
 	ctx, stop := context.WithCancel(context.Background())
 	return &spares{

@@ -60,7 +60,7 @@ func (st *station) begin(h *Hosts, l core.Launch) *listener {
 	return st.listen(s)
 }
 
-func (r record) dead() bool { return !r.hostAlive() && !r.claudeAlive() }
+func dead(r record) bool { return !r.hostAlive() && !r.claudeAlive() }
 
 // TestSpareBecomesAChannel binds a spare: it has the channel's record, lock and
 // socket then, a later daemon finds it there, and the channel's lock keeps others
@@ -137,14 +137,14 @@ func TestReservedSpareIsLost(t *testing.T) {
 			id := st.reserve(h)
 			lose(h, spare)
 			s := st.begin(h, core.Launch{SessionID: id})
-			if !spare.dead() {
+			if !dead(spare) {
 				t.Error("the spare is alive")
 			}
 			if got := s.answer("session"); got != id || s.Info().AgentPID == spare.ClaudePID {
 				t.Errorf("answer is %q by %d, want session %q of another than %d", got, s.Info().AgentPID, id, spare.ClaudePID)
 			}
 			st.spareRecord(h)
-			if left, _ := os.ReadDir(st.path("state/hosts")); len(left) == 0 || h.paths(spareKey(1)).promised() {
+			if left, _ := os.ReadDir(st.path("state/hosts")); len(left) == 0 || promised(h.paths(spareKey(1))) {
 				t.Errorf("a promise is left among %v", left)
 			}
 		})
@@ -158,7 +158,7 @@ func (p *spares) first() *spare {
 	return p.all[1]
 }
 
-func (p paths) promised() bool {
+func promised(p paths) bool {
 	_, err := os.Stat(p.reserved)
 	return err == nil
 }
@@ -174,19 +174,8 @@ func TestSpareIsNotResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	st.listen(s)
-	if !spare.dead() {
+	if !dead(spare) {
 		t.Error("the spare is alive")
-	}
-}
-
-// TestSpareObeysTheNewestDaemon has a bind frame arrive late: its daemon is not the
-// spare's any more.
-func TestSpareObeysTheNewestDaemon(t *testing.T) {
-	t.Parallel()
-	h := &host{client: &socket{}, exited: make(chan struct{})}
-	h.at.Store(&place{Channel: string(spareKey(1))})
-	if err := h.rebind(&socket{}, place{Channel: "c"}); err == nil || h.at.Load().Channel == "c" {
-		t.Errorf("the spare obeyed an earlier daemon (%v)", err)
 	}
 }
 
@@ -248,17 +237,5 @@ func TestSparePauses(t *testing.T) {
 	}
 	if last != maxSparePause {
 		t.Errorf("the last pause is %s", last)
-	}
-}
-
-func TestSpareKeys(t *testing.T) {
-	t.Parallel()
-	if slot, ok := spareSlot(string(spareKey(64))); slot != 64 || !ok {
-		t.Errorf("slot %d, %v", slot, ok)
-	}
-	for _, key := range []string{"", "spare-1", "http", "\x00spare-", "\x00spare-x", "\x00spare"} {
-		if slot, ok := spareSlot(key); ok {
-			t.Errorf("%q is the spare in slot %d", key, slot)
-		}
 	}
 }

@@ -36,7 +36,7 @@ func (n *toolNotes) hear(ev claude.Event) error {
 		case len(n.noted) == len(n.working):
 		case n.owed:
 			n.owed = n.note() != nil // why not is known
-		case mentionsTool(ev) && ev.BeginsTool():
+		case ev.BeginsTool():
 			err := n.note()
 			n.owed = err != nil
 			return err
@@ -58,10 +58,6 @@ func (n *toolNotes) hear(ev claude.Event) error {
 	}
 	return nil
 }
-
-// mentionsTool is a cheap way to rule out most events: the type of a tool call's
-// block ends so. Other events have the word only as part of a member's name.
-func mentionsTool(ev claude.Event) bool { return bytes.Contains(ev.Raw, []byte(`tool_use"`)) }
 
 func (n *toolNotes) note() error {
 	n.trim()
@@ -124,16 +120,4 @@ func (n *toolNotes) trim() {
 	if os.WriteFile(tmp, half, 0o600) == nil {
 		_ = os.Rename(tmp, path)
 	}
-}
-
-// toolNoted reports whether the turn is in the notes.
-func toolNoted(path, turn string) (bool, error) {
-	b, err := os.ReadFile(path)
-	if isGone(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read tool notes: %w", err)
-	}
-	return bytes.Contains(b, []byte(turn+"\n")), nil
 }

@@ -86,7 +86,7 @@ func (t *translator) fill(e *core.Event, ev claude.Event) error {
 		e.Kind, e.Request = core.RequestGone, &core.Request{ID: id}
 		return err
 	case claude.TypeStreamEvent:
-		if mentionsTool(ev) && ev.BeginsTool() {
+		if ev.BeginsTool() {
 			e.Kind = core.ToolBegun // the call itself follows with its input
 		}
 	case claude.TypeAssistant:
@@ -112,7 +112,7 @@ func (t *translator) fill(e *core.Event, ev claude.Event) error {
 }
 
 func fillTool(e *core.Event, ev claude.Event) error {
-	if !mentionsTool(ev) || !ev.BeginsTool() {
+	if !ev.BeginsTool() {
 		return nil
 	}
 	a, err := ev.Assistant()

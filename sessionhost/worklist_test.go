@@ -2,11 +2,9 @@ package sessionhost
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
-	"bareclaw/core"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -45,38 +43,5 @@ func TestWorklist(t *testing.T) {
 	}
 	if l.attach("of a generation before", 1); l.reader == "of a generation before" {
 		t.Error("an older daemon may acknowledge")
-	}
-}
-
-// TestAttachedDaemonKnowsTheTurn leaves a host in a turn whose beginning is
-// acknowledged, and then after its end.
-func TestAttachedDaemonKnowsTheTurn(t *testing.T) {
-	t.Parallel()
-	st := newStation(t)
-	s := st.start()
-	s.until(core.Readied)
-	id := s.hand("wait " + st.path("go"))
-	all := s.until(core.TurnState)
-	for all[len(all)-1].Phase != core.PhaseStarted {
-		all = s.until(core.TurnState)
-	}
-	s.Detach()
-	s = st.attach(2)
-	if working := s.Info().Working; len(working) != 0 {
-		t.Errorf("claude worked on %v before its first word", working)
-	}
-	s.Ack(all[len(all)-1].Seq)
-	s.Detach()
-	s = st.attach(3)
-	if working := s.Info().Working; !slices.Equal(working, []core.TurnID{id}) {
-		t.Errorf("claude works on %v, want %s", working, id)
-	}
-	st.touch("go")
-	all = s.until(core.TurnState) // it is done
-	s.Ack(all[len(all)-1].Seq)
-	s.Detach()
-	s = st.attach(4)
-	if working := s.Info().Working; len(working) != 0 {
-		t.Errorf("claude works on %v after its turn", working)
 	}
 }

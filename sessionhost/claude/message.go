@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 )
@@ -168,6 +169,9 @@ func (e Event) TextDelta() string {
 // killed in between leaves a transcript without the call, and runs it a second
 // time when the message is resent (measured).
 func (e Event) BeginsTool() bool {
+	if !bytes.Contains(e.Raw, []byte(`tool_use"`)) { // rules out most events at once
+		return false
+	}
 	switch e.Type {
 	case TypeStreamEvent:
 		_, inner := e.stream()

@@ -1,0 +1,84 @@
+package sessionhost
+
+import (
+	"bareclaw/internal/proc"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// How long a process may take to end after SIGTERM, before SIGKILL.
+const (
+	hostGrace   = 4 * time.Second // the host ends claude meanwhile
+	claudeGrace = 2 * time.Second
+)
+
+// reap ends what the record at path names, with all that its session started, and
+// returns when it is gone.
+func reap(ctx context.Context, r record, path string) error {
+	if r.hostAlive() {
+		if err := end(ctx, r.PID, r.Start, hostGrace); err != nil {
+			return fmt.Errorf("end session host %d: %w", r.PID, err)
+		}
+	}
+	if r.claudeAlive() {
+		if err := end(ctx, r.ClaudePID, r.ClaudeStart, claudeGrace); err != nil {
+			return fmt.Errorf("end claude %d: %w", r.ClaudePID, err)
+		}
+	}
+	if r.thisBoot() {
+		return markerFor(path, r.PID, r.Start).sweep(ctx)
+	}
+	return nil
+}
+
+// end sends SIGTERM, waits, and sends SIGKILL if that did not help. A process
+// that is gone already, or whose number belongs to another one now, is fine.
+func end(ctx context.Context, pid int, start uint64, grace time.Duration) error {
+	for _, try := range []struct {
+		sig  syscall.Signal
+		wait time.Duration
+	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, killGrace}} {
+		if !proc.Alive(pid, start) {
+			return nil
+		}
+		if err := proc.Signal(pid, start, try.sig); err != nil && proc.Alive(pid, start) {
+			return fmt.Errorf("send %v: %w", try.sig, err)
+		}
+		_ = proc.Signal(pid, start, syscall.SIGCONT) // one that was stopped would not see the other
+		waitCtx, cancel := context.WithTimeout(ctx, try.wait)
+		err := proc.WaitGone(waitCtx, pid, start)
+		cancel()
+		if err == nil {
+			return nil
+		}
+	}
+	return errors.New("it does not end")
+}
+
+func reapRecord(ctx context.Context, p paths) error {
+	r, err := readRecord(p.record)
+	if isGone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := reap(ctx, r, p.record); err != nil {
+		return err
+	}
+	if err := os.Remove(p.record); err != nil && !isGone(err) {
+		return fmt.Errorf("remove host record: %w", err)
+	}
+	return nil
+}
+
+// Sweep ends what sessions of earlier hosts left: processes that bear a marker of
+// this state directory and whose host is gone. It returns when they are gone, or
+// ctx ends.
+func (h *Hosts) Sweep(ctx context.Context) error {
+	return sweep(ctx, orphanOf(pathsFor(h.o.StateDir, h.o.RuntimeDir, "").record))
+}
