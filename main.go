@@ -10,7 +10,8 @@ import (
 	"bareclaw/internal/cli"
 	"bareclaw/internal/daemon"
 	"bareclaw/internal/echoagent"
-	"bareclaw/sessionhost"
+	"bareclaw/sessionhost/host"
+	"bareclaw/sessionhost/protocol"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -20,8 +21,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 0 {
 		switch args[0] {
-		case sessionhost.Subcommand:
-			return sessionhost.Run(slog.New(slog.NewTextHandler(stderr, nil)))
+		case protocol.Subcommand:
+			return host.Run(slog.New(slog.NewTextHandler(stderr, nil)))
 		case daemon.KeepSubcommand:
 			if len(args) == 2 {
 				return daemon.Keep(args[1], slog.New(slog.NewTextHandler(stderr, nil)))

@@ -116,7 +116,7 @@ func TestVariablesExist(t *testing.T) {
 	for _, file := range append(documents(t), "openapi.yaml") {
 		for _, name := range variable.FindAllString(read(t, file), -1) {
 			ofTests := strings.HasPrefix(name, "BARECLAW_TEST_") || strings.HasPrefix(name, "BARECLAW_REQUIRE_")
-			mark := name == "BARECLAW_SESSION" // set by session hosts, see sessionhost/marker.go
+			mark := name == "BARECLAW_SESSION" // set by session hosts, see sessionhost/protocol/envmark.go
 			if !known[name] && !ofTests && !mark && name != client.SocketVariable {
 				t.Errorf("%s names %s, which nothing reads", file, name)
 			}

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"bareclaw/sessionhost/protocol"
 )
 
 // TestBadLineIsLoggedAtDebugAlone: a line that broke off may be a part of an answer.
@@ -13,7 +15,7 @@ func TestBadLineIsLoggedAtDebugAlone(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
 		var log bytes.Buffer
 		tr := translator{log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))}
-		for _, s := range []said{{Bad: `{"text":"xyzzy`}, {Event: []byte(`{"type":"assistant","message":"xyzzy`)}, {Event: []byte(`{"type":"result","result":{"xyzzy":1}}`)}} {
+		for _, s := range []protocol.Entry{{Bad: `{"text":"xyzzy`}, {Event: []byte(`{"type":"assistant","message":"xyzzy`)}, {Event: []byte(`{"type":"result","result":{"xyzzy":1}}`)}} {
 			tr.translate(nil, s)
 		}
 		if got := strings.Contains(log.String(), "xyzzy"); got != (level == slog.LevelDebug) || !strings.Contains(log.String(), "level=WARN") {

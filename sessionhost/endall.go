@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+
+	"bareclaw/sessionhost/protocol"
 )
 
 // EndAll ends all sessions of a state directory that no daemon uses, with everything that
@@ -20,7 +22,7 @@ func EndAll(ctx context.Context, stateDir string) error {
 	var errs []error
 	var all sync.WaitGroup
 	for _, file := range files {
-		r, err := readRecord(file)
+		r, err := protocol.ReadRecord(file)
 		if err != nil {
 			continue // of a host that has just ended, or of nobody
 		}

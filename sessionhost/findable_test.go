@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/sessionhost/protocol"
 )
 
 // TestRecordIsWrittenLater starts a host that cannot write its record, as on a full
@@ -14,7 +15,7 @@ func TestRecordIsWrittenLater(t *testing.T) {
 	t.Parallel()
 	st := newStation(t)
 	h := st.hosts()
-	full := st.paths().record + ".tmp"
+	full := st.paths().Record + ".tmp"
 	if err := os.Mkdir(full, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func TestRecordIsWrittenLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Detach()
-	st.eventually("the host has a record", func() bool { _, err := readRecord(st.paths().record); return err == nil })
+	st.eventually("the host has a record", func() bool { _, err := protocol.ReadRecord(st.paths().Record); return err == nil })
 	if got := st.attach(2).answer("echo two"); got != "two" {
 		t.Errorf("answer is %q", got)
 	}

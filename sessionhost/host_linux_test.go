@@ -16,6 +16,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/roottest"
+	"bareclaw/sessionhost/protocol"
 )
 
 // tracerScript runs a host under strace, which kills it on the way into the
@@ -77,7 +78,7 @@ func crashAt(t *testing.T, calls string, step int) (killed bool) {
 			}
 		}
 	}
-	if err != nil && !isLost(err) {
+	if err != nil && !protocol.IsDisconnect(err) {
 		t.Errorf("step %d: start: %v", step, err)
 	}
 	st.o.Self = self
@@ -121,19 +122,19 @@ func TestOtherUserIsRefused(t *testing.T) {
 	st := newStation(t)
 	s := st.start()
 	s.until(core.Readied)
-	for file, mode := range map[string]os.FileMode{st.dir: 0o755, st.o.RuntimeDir: 0o755, st.paths().socket: 0o777} {
+	for file, mode := range map[string]os.FileMode{st.dir: 0o755, st.o.RuntimeDir: 0o755, st.paths().Socket: 0o777} {
 		if err := os.Chmod(file, mode); err != nil {
 			t.Fatal(err)
 		}
 	}
 	said, err := asNobody(func() ([]byte, error) {
-		c, err := net.Dial("unix", st.paths().socket)
+		c, err := net.Dial("unix", st.paths().Socket)
 		if err != nil {
 			return nil, fmt.Errorf("not even connected: %w", err)
 		}
 		defer func() { _ = c.Close() }()
 		_ = c.SetDeadline(time.Now().Add(patience))
-		_, _ = fmt.Fprintf(c, "{\"type\":\"hello\",\"version\":%d,\"generation\":9}\n", protocolVersion)
+		_, _ = fmt.Fprintf(c, "{\"type\":\"hello\",\"version\":%d,\"generation\":9}\n", protocol.Version)
 		b := make([]byte, 100)
 		n, err := c.Read(b)
 		return b[:n], err
@@ -144,7 +145,7 @@ func TestOtherUserIsRefused(t *testing.T) {
 	if got := s.answer("echo mine"); got != "mine" {
 		t.Errorf("answer is %q", got)
 	}
-	if log, err := os.ReadFile(st.paths().log); err != nil || !strings.Contains(string(log), "peer has uid 65534") {
+	if log, err := os.ReadFile(st.paths().Log); err != nil || !strings.Contains(string(log), "peer has uid 65534") {
 		t.Errorf("the host's log says %s (%v)", log, err)
 	}
 }

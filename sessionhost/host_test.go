@@ -15,6 +15,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 func TestStartHandAnswer(t *testing.T) {
@@ -28,7 +29,7 @@ func TestStartHandAnswer(t *testing.T) {
 	if info.HostPID != r.PID || r.ClaudePID == 0 || r.Channel != "c" {
 		t.Errorf("the host says %+v and its record %+v", info, r)
 	}
-	for _, file := range []string{st.paths().record, st.paths().lock, st.paths().socket, st.paths().log} {
+	for _, file := range []string{st.paths().Record, st.paths().Lock, st.paths().Socket, st.paths().Log} {
 		if _, err := os.Stat(file); err != nil {
 			t.Error(err)
 		}
@@ -67,8 +68,8 @@ func TestExitLingers(t *testing.T) {
 	if _, err := st.hosts().Attach(t.Context(), "c"); !errors.Is(err, core.ErrNoHost) {
 		t.Errorf("attach after the end: %v, want ErrNoHost", err)
 	}
-	for _, file := range []string{st.paths().record, st.paths().socket} {
-		if _, err := os.Stat(file); !isGone(err) {
+	for _, file := range []string{st.paths().Record, st.paths().Socket} {
+		if _, err := os.Stat(file); !protocol.IsNotExist(err) {
 			t.Errorf("%s is left: %v", file, err)
 		}
 	}
@@ -148,7 +149,7 @@ func TestHostThatNobodyCanFind(t *testing.T) {
 	if !proc.Alive(r.PID, r.Start) {
 		t.Fatal("it has not waited for a daemon")
 	}
-	if err := os.Remove(st.paths().record); err != nil {
+	if err := os.Remove(st.paths().Record); err != nil {
 		t.Fatal(err)
 	}
 	st.gone("host", r.PID, r.Start)
@@ -170,7 +171,7 @@ func TestStopWithoutADaemon(t *testing.T) {
 	if proc.Alive(r.ClaudePID, r.ClaudeStart) {
 		t.Error("claude is still there")
 	}
-	if _, err := os.Stat(st.paths().record); !isGone(err) {
+	if _, err := os.Stat(st.paths().Record); !protocol.IsNotExist(err) {
 		t.Errorf("the record is left: %v", err)
 	}
 }
@@ -190,8 +191,8 @@ func TestLockOutlivesClaude(t *testing.T) {
 	st.eventually("claude has been told", func() bool { return st.exists("term") })
 	locked := 0
 	st.eventually("the session is free", func() bool {
-		lock, err := lockFile(st.paths().lock)
-		if errors.Is(err, errLocked) {
+		lock, err := protocol.LockFile(st.paths().Lock)
+		if errors.Is(err, protocol.ErrLocked) {
 			locked++
 			return false
 		}

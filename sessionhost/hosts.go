@@ -1,3 +1,6 @@
+// Package sessionhost is the daemon's end of session hosts: it starts, finds and uses
+// them, and keeps spares ready. [Hosts] satisfies core.Agent. The host process itself is
+// package host; package protocol is what both ends share.
 package sessionhost
 
 import (
@@ -18,6 +21,7 @@ import (
 	"bareclaw/internal/privatedir"
 	"bareclaw/internal/proc"
 	"bareclaw/sessionhost/claude"
+	"bareclaw/sessionhost/protocol"
 )
 
 // Options say where hosts live and what they run. All but the limits are
@@ -100,7 +104,7 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	if s := h.spares.bind(ctx, key, l); s != nil {
 		return s, nil
 	}
-	p := h.paths(key)
+	p := h.files(key)
 	b, err := h.bootstrap(key, p, l)
 	if err != nil {
 		return nil, err
@@ -111,29 +115,29 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 			go s.read() // ends with the connection
 			return s, nil
 		}
-		if attempt == startAttempts || !isLost(err) {
+		if attempt == startAttempts || !protocol.IsDisconnect(err) {
 			return nil, fmt.Errorf("start session host: %w", err)
 		}
 		h.o.Log.Warn("session host lost while starting, another is started", "channel", string(key), "err", err)
 	}
 }
 
-func (h *Hosts) paths(key core.ChannelKey) paths {
-	return pathsFor(h.o.StateDir, h.o.RuntimeDir, string(key))
+func (h *Hosts) files(key core.ChannelKey) protocol.HostFiles {
+	return protocol.FilesOf(h.o.StateDir, h.o.RuntimeDir, string(key))
 }
 
 // bootstrap returns what a new host is told. The error is what the user reads.
-func (h *Hosts) bootstrap(key core.ChannelKey, p paths, l core.Launch) (bootstrap, error) {
+func (h *Hosts) bootstrap(key core.ChannelKey, p protocol.HostFiles, l core.Launch) (protocol.Bootstrap, error) {
 	program, err := h.o.Program()
 	if err != nil {
-		return bootstrap{}, err
+		return protocol.Bootstrap{}, err
 	}
 	if _, err := os.Stat(h.o.Dir); err != nil { // exec would say that claude is missing
-		return bootstrap{}, &core.AgentError{Code: core.CodeAgentFailed, Text: "Claude's working directory cannot be used (BARECLAW_CWD)", Err: err}
+		return protocol.Bootstrap{}, &core.AgentError{Code: core.CodeAgentFailed, Text: "Claude's working directory cannot be used (BARECLAW_CWD)", Err: err}
 	}
-	launch := h.launchOf(l)
-	return bootstrap{
-		Version: protocolVersion, Launch: h.launch(), Settings: l.Settings.Fingerprint(), place: p.place(string(key)), SessionID: l.SessionID,
+	launch := h.launchFor(l)
+	return protocol.Bootstrap{
+		Version: protocol.Version, Launch: h.launchID(), Settings: l.Settings.Fingerprint(), Place: p.Place(string(key)), SessionID: l.SessionID,
 		Argv: append(program[:len(program):len(program)], launch.Args()...), Dir: h.o.Dir,
 		StartTimeout: h.o.StartTimeout, IdleTimeout: h.o.IdleTimeout, MemLimit: h.o.MemLimit, SpoolLimit: h.o.SpoolLimit,
 	}, nil
@@ -142,8 +146,8 @@ func (h *Hosts) bootstrap(key core.ChannelKey, p paths, l core.Launch) (bootstra
 // start runs one host and greets it, even if ctx ends meanwhile: by then its record
 // is there, by which whoever takes it up, or ends it, finds it. One that cannot be greeted
 // is of no use, and is ended.
-func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b bootstrap, p paths) (*session, error) {
-	lock, err := h.lock(ctx, p)
+func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b protocol.Bootstrap, p protocol.HostFiles) (*session, error) {
+	lock, err := h.acquireLock(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +159,7 @@ func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b bootstrap, p p
 	if err != nil {
 		return nil, err
 	}
-	s, err := h.connect(context.WithoutCancel(ctx), key, p.socket, 0)
+	s, err := h.connect(context.WithoutCancel(ctx), key, p.Socket, 0)
 	if err != nil {
 		_ = host.Kill() // it may have ended; the next start ends what it leaves
 	}
@@ -164,8 +168,8 @@ func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b bootstrap, p p
 
 // lock takes the session lock, ending whoever holds it, and what an earlier host
 // left behind.
-func (h *Hosts) lock(ctx context.Context, p paths) (*os.File, error) {
-	lock, err := lockFile(p.lock)
+func (h *Hosts) acquireLock(ctx context.Context, p protocol.HostFiles) (*os.File, error) {
+	lock, err := protocol.LockFile(p.Lock)
 	if err == nil {
 		if err := reapRecord(ctx, p); err != nil {
 			_ = lock.Close()
@@ -173,7 +177,7 @@ func (h *Hosts) lock(ctx context.Context, p paths) (*os.File, error) {
 		}
 		return lock, nil
 	}
-	if !errors.Is(err, errLocked) {
+	if !errors.Is(err, protocol.ErrLocked) {
 		return nil, err
 	}
 	// The holder ends by its record, which a host that has just been started may
@@ -182,7 +186,7 @@ func (h *Hosts) lock(ctx context.Context, p paths) (*os.File, error) {
 		if err := reapRecord(ctx, p); err != nil {
 			return nil, err
 		}
-		if lock, err = lockFile(p.lock); !errors.Is(err, errLocked) {
+		if lock, err = protocol.LockFile(p.Lock); !errors.Is(err, protocol.ErrLocked) {
 			return lock, err
 		}
 		select {
@@ -191,22 +195,22 @@ func (h *Hosts) lock(ctx context.Context, p paths) (*os.File, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	return nil, fmt.Errorf("%s: %w, and no record says which", p.lock, errLocked)
+	return nil, fmt.Errorf("%s: %w, and no record says which", p.Lock, protocol.ErrLocked)
 }
 
 // spawn starts the host process. The socket listens before it runs. After an error the
 // process may be there, without a bootstrap it ends.
-func (h *Hosts) spawn(b bootstrap, p paths, lock *os.File) (*os.Process, error) {
-	if err := os.Remove(p.socket); err != nil && !isGone(err) {
+func (h *Hosts) spawn(b protocol.Bootstrap, p protocol.HostFiles, lock *os.File) (*os.Process, error) {
+	if err := os.Remove(p.Socket); err != nil && !protocol.IsNotExist(err) {
 		return nil, fmt.Errorf("remove stale socket: %w", err)
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.socket, Net: "unix"})
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("listen for session host: %w", err)
 	}
 	l.SetUnlinkOnClose(false)
 	defer func() { _ = l.Close() }()
-	if err := os.Chmod(p.socket, 0o600); err != nil {
+	if err := os.Chmod(p.Socket, 0o600); err != nil {
 		return nil, fmt.Errorf("close the host's socket to others: %w", err)
 	}
 	socket, err := l.File()
@@ -219,13 +223,13 @@ func (h *Hosts) spawn(b bootstrap, p paths, lock *os.File) (*os.Process, error) 
 		return nil, fmt.Errorf("make bootstrap pipe: %w", err)
 	}
 	defer func() { _ = r.Close() }()
-	log, err := openLog(p.log)
+	log, err := openLog(p.Log)
 	if err != nil {
 		_ = w.Close()
 		return nil, err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(h.o.Self, Subcommand)
+	cmd := exec.Command(h.o.Self, protocol.Subcommand)
 	cmd.Env, cmd.Dir = h.o.Env, "/"
 	cmd.Stderr = log
 	cmd.ExtraFiles = []*os.File{r, socket, lock} // fdBootstrap, fdListener, fdLock
@@ -260,33 +264,33 @@ func openLog(path string) (*os.File, error) {
 // Attach finds the live host of the channel. It returns core.ErrNoHost when
 // there is none, and another error when there is one that does not answer.
 func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, error) {
-	r, err := readRecord(h.paths(key).record)
-	if isGone(err) {
+	r, err := protocol.ReadRecord(h.files(key).Record)
+	if protocol.IsNotExist(err) {
 		return nil, core.ErrNoHost
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !r.hostAlive() {
+	if !r.HostAlive() {
 		return nil, core.ErrNoHost
 	}
 	s, err := h.connect(ctx, key, r.Socket, r.PID)
 	if err != nil {
-		if ended(ctx, r, err) {
+		if hasEnded(ctx, r, err) {
 			return nil, core.ErrNoHost
 		}
 		return nil, fmt.Errorf("attach session host %d: %w", r.PID, err)
 	}
 	go s.read() // ends with the connection
-	s.info.Outdated = h.outdated(s.launch)
+	s.info.Outdated = h.outdated(s.launchID)
 	return s, nil
 }
 
 // ended reports whether the connection failed because the host was ending. The kernel
 // closes a process's sockets before the process counts as gone, so a closed connection
 // allows the host a second to disappear.
-func ended(ctx context.Context, r record, err error) bool {
-	if !isLost(err) {
+func hasEnded(ctx context.Context, r protocol.Record, err error) bool {
+	if !protocol.IsDisconnect(err) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -305,7 +309,7 @@ func (h *Hosts) Spares() (ready, wanted int) { return h.spares.count() }
 
 // Reap ends whatever is left of the channel's processes.
 func (h *Hosts) Reap(ctx context.Context, key core.ChannelKey) error {
-	return reapRecord(ctx, h.paths(key))
+	return reapRecord(ctx, h.files(key))
 }
 
 // Live lists the channels that have a live host. It waits a moment for a host that has
@@ -318,7 +322,7 @@ func (h *Hosts) Live(ctx context.Context) ([]core.ChannelKey, error) {
 	}
 	var keys []core.ChannelKey
 	for _, r := range records {
-		if _, spare := spareSlot(r.Channel); !spare && (r.hostAlive() || r.claudeAlive()) {
+		if _, spare := protocol.SpareSlot(r.Channel); !spare && (r.HostAlive() || r.ClaudeAlive()) {
 			keys = append(keys, core.ChannelKey(r.Channel))
 		}
 	}
@@ -326,16 +330,16 @@ func (h *Hosts) Live(ctx context.Context) ([]core.ChannelKey, error) {
 }
 
 // records returns what the state directory says of hosts, dead ones included.
-func (h *Hosts) records() ([]record, error) {
+func (h *Hosts) records() ([]protocol.Record, error) {
 	files, err := filepath.Glob(filepath.Join(escapeGlob(h.o.StateDir), "hosts", "*.json"))
 	if err != nil {
 		return nil, fmt.Errorf("list host records: %w", err)
 	}
-	var records []record
+	var records []protocol.Record
 	for _, file := range files {
-		r, err := readRecord(file)
+		r, err := protocol.ReadRecord(file)
 		switch {
-		case isGone(err): // its host has just ended
+		case protocol.IsNotExist(err): // its host has just ended
 		case err != nil:
 			h.o.Log.Warn("host record not read", "file", file, "err", err)
 		default:
@@ -360,7 +364,7 @@ func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string,
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	s, err := greetHost(c, key, pid, h.o)
+	s, err := handshake(c, key, pid, h.o)
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}

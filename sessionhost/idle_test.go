@@ -9,6 +9,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 // shortIdle is the idle timeout of these tests. None of them depends on how long it is.
@@ -59,8 +60,8 @@ func TestIdleWithoutDaemon(t *testing.T) {
 	s.Detach()
 	st.gone("claude", r.ClaudePID, r.ClaudeStart)
 	st.gone("host", r.PID, r.Start)
-	for _, file := range []string{st.paths().record, st.paths().socket} {
-		if _, err := os.Stat(file); !isGone(err) {
+	for _, file := range []string{st.paths().Record, st.paths().Socket} {
+		if _, err := os.Stat(file); !protocol.IsNotExist(err) {
 			t.Errorf("%s is left: %v", file, err)
 		}
 	}
@@ -156,7 +157,7 @@ func TestIdleSpare(t *testing.T) {
 	h.LeaveSpares()
 	st.gone("claude", r.ClaudePID, r.ClaudeStart)
 	st.gone("host", r.PID, r.Start)
-	if _, err := os.Stat(h.paths(spareKey(1)).record); !isGone(err) {
+	if _, err := os.Stat(h.files(spareKey(1)).Record); !protocol.IsNotExist(err) {
 		t.Errorf("the record is left: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 // An Inspection is what can be seen of the sessions of a state directory from
@@ -32,16 +33,16 @@ type Seen struct {
 // system does not show the environment of processes, there are no strays.
 func Inspect(stateDir string) (Inspection, error) {
 	dir := filepath.Join(stateDir, "hosts")
-	i := Inspection{orphan: orphanOf(pathsFor(stateDir, "", "").record)}
+	i := Inspection{orphan: protocol.IsOrphan(protocol.FilesOf(stateDir, "", "").Record)}
 	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.json"))
 	if err != nil {
 		return i, fmt.Errorf("list host records: %w", err)
 	}
 	known := map[int]bool{os.Getpid(): true}
 	for _, file := range files {
-		r, err := readRecord(file)
+		r, err := protocol.ReadRecord(file)
 		if err != nil {
-			if !isGone(err) { // its host has just ended
+			if !protocol.IsNotExist(err) { // its host has just ended
 				i.Unread = append(i.Unread, file)
 			}
 			continue
@@ -51,13 +52,13 @@ func Inspect(stateDir string) (Inspection, error) {
 			Host: proc.Process{PID: r.PID, Start: r.Start}, Claude: proc.Process{PID: r.ClaudePID, Start: r.ClaudeStart},
 		}
 		switch {
-		case r.hostAlive():
+		case r.HostAlive():
 			i.Live = append(i.Live, seen)
-		case r.claudeAlive():
+		case r.ClaudeAlive():
 			i.Lost, known[r.ClaudePID] = append(i.Lost, seen), true
 		}
 	}
-	found, err := proc.ByEnviron(MarkerVariable, i.orphan)
+	found, err := proc.ByEnviron(protocol.EnvMarkVariable, i.orphan)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return i, fmt.Errorf("find what sessions left: %w", err)
 	}
@@ -77,5 +78,5 @@ func (i *Inspection) End(ctx context.Context) error {
 			return fmt.Errorf("end claude %d: %w", l.Claude.PID, err)
 		}
 	}
-	return sweep(ctx, i.orphan)
+	return protocol.Sweep(ctx, i.orphan)
 }

@@ -10,6 +10,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 // onMessage calls a function when something is logged.
@@ -33,7 +34,7 @@ func (h onMessage) Handle(_ context.Context, r slog.Record) error {
 func TestSpareIsBoundTooLate(t *testing.T) {
 	t.Parallel()
 	st := newStation(t)
-	var host record
+	var host protocol.Record
 	var sp *spare
 	goOn := sync.OnceFunc(func() {
 		_ = proc.Signal(host.PID, host.Start, syscall.SIGCONT)
@@ -59,7 +60,7 @@ func TestSpareIsBoundTooLate(t *testing.T) {
 		if got := s.answer("session"); got != id {
 			t.Errorf("answer is %q, want session %q", got, id)
 		}
-		if host.hostAlive() && s.Info().HostPID != host.PID {
+		if host.HostAlive() && s.Info().HostPID != host.PID {
 			t.Error("the spare lives on beside the host that was started instead")
 		}
 	case <-ctx.Done():

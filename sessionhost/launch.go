@@ -15,7 +15,7 @@ import (
 // launch identifies how hosts are started now: this program's file, claude's
 // command line but for the session, and its directory. A host of another launch
 // works on, and is replaced when nobody needs it. Empty when it cannot be told.
-func (h *Hosts) launch() string {
+func (h *Hosts) launchID() string {
 	program, err := h.o.Program()
 	if err != nil {
 		return ""
@@ -36,14 +36,14 @@ func (h *Hosts) launch() string {
 
 // outdated reports whether a host of that launch is to be replaced.
 func (h *Hosts) outdated(launch string) bool {
-	now := h.launch()
+	now := h.launchID()
 	return now != "" && now != launch
 }
 
 // launchOf returns how claude is started for a channel. A model and a mode are
 // remembered by a session (the mode if it is plan, with CLI 2.1.329), so what was
 // taken back is replaced by claude's own default where nothing else is set.
-func (h *Hosts) launchOf(l core.Launch) claude.Launch {
+func (h *Hosts) launchFor(l core.Launch) claude.Launch {
 	const theDefault = "default"
 	launch := h.o.Launch
 	launch.SessionID, launch.Resume = l.SessionID, l.Resume

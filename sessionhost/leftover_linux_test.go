@@ -9,6 +9,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 // away runs a shell's command in a session of its own, as claude does with those
@@ -36,19 +37,19 @@ func (st *station) left() (pid int, start uint64) {
 // with it, also in a session of its own and when it does not heed SIGTERM.
 func TestNothingIsLeftOfASession(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(st *station, s *listener, r record){
-		"claude ends": func(st *station, _ *listener, _ record) { st.touch("go") },
-		"claude is killed": func(st *station, _ *listener, r record) {
+	for name, end := range map[string]func(st *station, s *listener, r protocol.Record){
+		"claude ends": func(st *station, _ *listener, _ protocol.Record) { st.touch("go") },
+		"claude is killed": func(st *station, _ *listener, r protocol.Record) {
 			_ = proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
 		},
-		"the session is ended": func(_ *station, s *listener, _ record) { _ = s.Stop(core.StopGently) },
-		"the host is killed, and the channel reaped": func(st *station, _ *listener, r record) {
+		"the session is ended": func(_ *station, s *listener, _ protocol.Record) { _ = s.Stop(core.StopGently) },
+		"the host is killed, and the channel reaped": func(st *station, _ *listener, r protocol.Record) {
 			_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
 			if err := st.hosts().Reap(st.t.Context(), "c"); err != nil {
 				st.t.Error(err)
 			}
 		},
-		"both are killed, and a daemon starts": func(st *station, _ *listener, r record) {
+		"both are killed, and a daemon starts": func(st *station, _ *listener, r protocol.Record) {
 			_ = proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
 			_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
 			st.gone("host", r.PID, r.Start)

@@ -21,6 +21,8 @@ import (
 	"bareclaw/core"
 	"bareclaw/internal/proc"
 	"bareclaw/sessionhost/claude"
+	"bareclaw/sessionhost/host"
+	"bareclaw/sessionhost/protocol"
 )
 
 // patience bounds every wait of these tests. Nothing depends on it: a test that
@@ -35,11 +37,11 @@ var built struct {
 
 // TestMain turns the test binary into a host when it is started as one.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == Subcommand && os.Getenv(refusesVariable) != "" {
+	if len(os.Args) > 1 && os.Args[1] == protocol.Subcommand && os.Getenv(refusesVariable) != "" {
 		refuseAll()
 	}
-	if len(os.Args) > 1 && os.Args[1] == Subcommand {
-		os.Exit(Run(slog.New(slog.NewTextHandler(os.Stderr, nil))))
+	if len(os.Args) > 1 && os.Args[1] == protocol.Subcommand {
+		os.Exit(host.Run(slog.New(slog.NewTextHandler(os.Stderr, nil))))
 	}
 	os.Exit(runTests(m))
 }
@@ -270,16 +272,18 @@ func (l *listener) answer(text string) string {
 }
 
 // record returns what the state directory says of channel "c".
-func (st *station) record() record {
+func (st *station) record() protocol.Record {
 	st.t.Helper()
-	r, err := readRecord(st.paths().record)
+	r, err := protocol.ReadRecord(st.paths().Record)
 	if err != nil {
 		st.t.Fatal(err)
 	}
 	return r
 }
 
-func (st *station) paths() paths { return pathsFor(st.o.StateDir, st.o.RuntimeDir, "c") }
+func (st *station) paths() protocol.HostFiles {
+	return protocol.FilesOf(st.o.StateDir, st.o.RuntimeDir, "c")
+}
 
 // gone waits until a process has ended.
 func (st *station) gone(what string, pid int, start uint64) {
@@ -318,7 +322,7 @@ func (st *station) touch(name string) {
 
 // runSelf runs the session host's subcommand without what a daemon passes on.
 func runSelf(path string) (said string, err error) {
-	cmd := exec.Command(path, Subcommand)
+	cmd := exec.Command(path, protocol.Subcommand)
 	cmd.Env = []string{"GORACE=atexit_sleep_ms=0"}
 	out, err := cmd.CombinedOutput()
 	return string(out), err

@@ -1,13 +1,15 @@
 package sessionhost
 
 import (
-	"bareclaw/internal/proc"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"syscall"
 	"time"
+
+	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 // How long a process may take to end after SIGTERM, before SIGKILL.
@@ -18,19 +20,19 @@ const (
 
 // reap ends what the record at path names, with all that its session started, and
 // returns when it is gone.
-func reap(ctx context.Context, r record, path string) error {
-	if r.hostAlive() {
+func reap(ctx context.Context, r protocol.Record, path string) error {
+	if r.HostAlive() {
 		if err := end(ctx, r.PID, r.Start, hostGrace); err != nil {
 			return fmt.Errorf("end session host %d: %w", r.PID, err)
 		}
 	}
-	if r.claudeAlive() {
+	if r.ClaudeAlive() {
 		if err := end(ctx, r.ClaudePID, r.ClaudeStart, claudeGrace); err != nil {
 			return fmt.Errorf("end claude %d: %w", r.ClaudePID, err)
 		}
 	}
-	if r.thisBoot() {
-		return markerFor(path, r.PID, r.Start).sweep(ctx)
+	if r.ThisBoot() {
+		return protocol.EnvMarkOf(path, r.PID, r.Start).Sweep(ctx)
 	}
 	return nil
 }
@@ -41,7 +43,7 @@ func end(ctx context.Context, pid int, start uint64, grace time.Duration) error 
 	for _, try := range []struct {
 		sig  syscall.Signal
 		wait time.Duration
-	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, killGrace}} {
+	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, protocol.KillGrace}} {
 		if !proc.Alive(pid, start) {
 			return nil
 		}
@@ -59,18 +61,18 @@ func end(ctx context.Context, pid int, start uint64, grace time.Duration) error 
 	return errors.New("it does not end")
 }
 
-func reapRecord(ctx context.Context, p paths) error {
-	r, err := readRecord(p.record)
-	if isGone(err) {
+func reapRecord(ctx context.Context, p protocol.HostFiles) error {
+	r, err := protocol.ReadRecord(p.Record)
+	if protocol.IsNotExist(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if err := reap(ctx, r, p.record); err != nil {
+	if err := reap(ctx, r, p.Record); err != nil {
 		return err
 	}
-	if err := os.Remove(p.record); err != nil && !isGone(err) {
+	if err := os.Remove(p.Record); err != nil && !protocol.IsNotExist(err) {
 		return fmt.Errorf("remove host record: %w", err)
 	}
 	return nil
@@ -80,5 +82,5 @@ func reapRecord(ctx context.Context, p paths) error {
 // this state directory and whose host is gone. It returns when they are gone, or
 // ctx ends.
 func (h *Hosts) Sweep(ctx context.Context) error {
-	return sweep(ctx, orphanOf(pathsFor(h.o.StateDir, h.o.RuntimeDir, "").record))
+	return protocol.Sweep(ctx, protocol.IsOrphan(protocol.FilesOf(h.o.StateDir, h.o.RuntimeDir, "").Record))
 }

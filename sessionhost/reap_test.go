@@ -1,17 +1,19 @@
 package sessionhost
 
 import (
-	"bareclaw/internal/proc"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 // sleeper starts a process that does nothing, and returns its record as a host
 // of this boot.
-func sleeper(t *testing.T) record {
+func sleeper(t *testing.T) protocol.Record {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
 	if err := cmd.Start(); err != nil {
@@ -31,7 +33,7 @@ func sleeper(t *testing.T) record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return record{Channel: "c", PID: cmd.Process.Pid, Start: start, BootID: boot}
+	return protocol.Record{Channel: "c", PID: cmd.Process.Pid, Start: start, BootID: boot}
 }
 
 func TestReapEndsWhatIsRecorded(t *testing.T) {
@@ -44,7 +46,7 @@ func TestReapEndsWhatIsRecorded(t *testing.T) {
 	if err := reap(t.Context(), host, filepath.Join(t.TempDir(), "x.json")); err != nil {
 		t.Fatal(err)
 	}
-	if host.hostAlive() || host.claudeAlive() {
+	if host.HostAlive() || host.ClaudeAlive() {
 		t.Error("a process is left")
 	}
 }
@@ -52,7 +54,7 @@ func TestReapEndsWhatIsRecorded(t *testing.T) {
 func TestReapLeavesStrangers(t *testing.T) {
 	t.Parallel()
 	r := sleeper(t)
-	for name, stranger := range map[string]record{
+	for name, stranger := range map[string]protocol.Record{
 		"other start": {PID: r.PID, Start: r.Start + 1, ClaudePID: r.PID, ClaudeStart: r.Start + 1, BootID: r.BootID},
 		"other boot":  {PID: r.PID, Start: r.Start, ClaudePID: r.PID, ClaudeStart: r.Start, BootID: "another"},
 		"no boot":     {PID: r.PID, Start: r.Start, ClaudePID: r.PID, ClaudeStart: r.Start},
@@ -62,7 +64,7 @@ func TestReapLeavesStrangers(t *testing.T) {
 		if err := reap(t.Context(), stranger, filepath.Join(t.TempDir(), "x.json")); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if !r.hostAlive() {
+		if !r.HostAlive() {
 			t.Fatalf("%s: the stranger is gone", name)
 		}
 	}

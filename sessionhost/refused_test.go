@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/sessionhost/protocol"
 )
 
 // refusesVariable makes the test binary a host that refuses every daemon, and stays.
 const refusesVariable = "BARECLAW_TEST_REFUSES"
 
 func refuseAll() {
-	l, err := net.FileListener(os.NewFile(fdListener, "listener"))
+	l, err := net.FileListener(os.NewFile(protocol.FDListener, "listener"))
 	for err == nil {
 		var c net.Conn
 		if c, err = l.Accept(); err == nil {
@@ -33,7 +34,7 @@ func TestHostThatRefuses(t *testing.T) {
 		t.Fatal("it was started")
 	}
 	st.eventually("its lock is free", func() bool {
-		lock, err := lockFile(st.paths().lock)
+		lock, err := protocol.LockFile(st.paths().Lock)
 		if err == nil {
 			_ = lock.Close()
 		}

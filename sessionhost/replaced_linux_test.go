@@ -10,6 +10,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 // TestTurnOfADaemonThatWasReplaced hands over a turn and has another daemon come before the
@@ -42,7 +43,7 @@ func TestTurnOfADaemonThatWasReplaced(t *testing.T) {
 		_, _ = fmt.Fprintf(second, `{"type":"hello","version":1,"generation":%d}`+"\n", 2*n+3)
 		pause(syscall.SIGCONT)
 		line, err := in.ReadString('\n')
-		var w welcome
+		var w protocol.Welcome
 		if err != nil || json.Unmarshal([]byte(line), &w) != nil {
 			t.Fatalf("host says %q (%v)", line, err)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 // TestClaudeThatDoesNotRead hands over more than a pipe holds to a claude that
@@ -78,7 +79,7 @@ func TestDaemonThatDoesNotRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if entry, err := decodeSaid(line[:len(line)-1]); err != nil || entry.Seq != seq {
+		if entry, err := protocol.DecodeEntry(line[:len(line)-1]); err != nil || entry.Seq != seq {
 			t.Fatalf("entry %d is %q (%v)", seq, line, err)
 		}
 	}
@@ -206,7 +207,7 @@ func TestForeignRequest(t *testing.T) {
 // dial connects to the host of channel "c" without a word.
 func (st *station) dial() (net.Conn, *bufio.Reader) {
 	st.t.Helper()
-	c, err := net.Dial("unix", st.paths().socket)
+	c, err := net.Dial("unix", st.paths().Socket)
 	if err != nil {
 		st.t.Fatal(err)
 	}
@@ -233,11 +234,11 @@ func TestBadHello(t *testing.T) {
 			t.Fatal(err)
 		}
 		line, err := r.ReadString('\n')
-		var w welcome
+		var w protocol.Welcome
 		if err != nil || json.Unmarshal([]byte(line), &w) != nil {
 			t.Errorf("%s: host says %q (%v)", name, line, err)
 		}
-		if w.Type != frameRefused || w.Version != protocolVersion || !strings.Contains(w.Error, c.reason) {
+		if w.Type != protocol.FrameRefused || w.Version != protocol.Version || !strings.Contains(w.Error, c.reason) {
 			t.Errorf("%s: host says %+v, want a refusal with %q", name, w, c.reason)
 		}
 		if rest, err := r.ReadString('\n'); err == nil {

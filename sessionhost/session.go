@@ -13,6 +13,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/internal/proc"
 	"bareclaw/sessionhost/claude"
+	"bareclaw/sessionhost/protocol"
 )
 
 const (
@@ -31,14 +32,14 @@ const (
 
 // A session is the daemon's end of one host. It satisfies core.Session.
 type session struct {
-	c      net.Conn
-	info   core.SessionInfo
-	launch string // of its host
-	frames *claude.Reader
-	events chan []core.Event
-	quit   chan struct{} // closed by Detach
-	once   sync.Once
-	tr     translator
+	c        net.Conn
+	info     core.SessionInfo
+	launchID string // of its host
+	frames   *claude.Reader
+	events   chan []core.Event
+	quit     chan struct{} // closed by Detach
+	once     sync.Once
+	tr       translator
 
 	mu         sync.Mutex // guards writing and the fields below
 	ack        uint64     // to be sent
@@ -49,36 +50,36 @@ type session struct {
 }
 
 // greetHost exchanges hello and welcome with the host of that pid, or any if it is 0.
-func greetHost(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, error) {
-	if err := samePeer(c); err != nil {
+func handshake(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, error) {
+	if err := protocol.CheckPeer(c); err != nil {
 		return nil, err
 	}
-	hello, err := encodeFrame(frame{Type: frameHello, Version: protocolVersion, Generation: o.Generation, Host: pid, IdleTimeout: cmp.Or(o.IdleTimeout, -1)}, nil)
+	hello, err := protocol.EncodeFrame(protocol.Frame{Type: protocol.FrameHello, Version: protocol.Version, Generation: o.Generation, Host: pid, IdleTimeout: cmp.Or(o.IdleTimeout, -1)}, nil)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := c.Write(hello); err != nil {
 		return nil, fmt.Errorf("send hello: %w", err)
 	}
-	frames := claude.NewReader(c, maxFrameBytes)
+	frames := claude.NewReader(c, protocol.MaxFrameBytes)
 	line, err := frames.Next()
 	if err != nil {
 		return nil, fmt.Errorf("read welcome: %w", err)
 	}
-	var w welcome
+	var w protocol.Welcome
 	if err := json.Unmarshal(line.Bytes, &w); err != nil {
 		return nil, fmt.Errorf("read welcome: %w", err)
 	}
-	if w.Type != frameWelcome {
+	if w.Type != protocol.FrameWelcome {
 		return nil, fmt.Errorf("host refused: %s", w.Error)
 	}
-	if w.Version != protocolVersion || w.Channel != string(key) {
-		return nil, fmt.Errorf("host speaks version %d for channel %q, want %d for %q", w.Version, w.Channel, protocolVersion, key)
+	if w.Version != protocol.Version || w.Channel != string(key) {
+		return nil, fmt.Errorf("host speaks version %d for channel %q, want %d for %q", w.Version, w.Channel, protocol.Version, key)
 	}
 	s := &session{
 		c: c, frames: frames, events: make(chan []core.Event, eventBuffer), quit: make(chan struct{}),
-		info:   core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.Tasks, Settings: w.Settings},
-		launch: w.Launch, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
+		info:     core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.Tasks, Settings: w.Settings},
+		launchID: w.Launch, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
 	}
 	s.info.HostStart, _ = proc.StartTime(w.PID) // 0 of one that has just ended
 	for _, id := range w.Turns {
@@ -105,7 +106,7 @@ func (s *session) Events() <-chan []core.Event { return s.events }
 
 // Hand gives claude a turn.
 func (s *session) Hand(id core.TurnID, line []byte) error {
-	return s.send(frame{Type: frameTurn, ID: string(id)}, bytes.TrimSuffix(line, []byte{'\n'}))
+	return s.send(protocol.Frame{Type: protocol.FrameTurn, ID: string(id)}, bytes.TrimSuffix(line, []byte{'\n'}))
 }
 
 // Interrupt asks claude to end the running turn.
@@ -114,7 +115,7 @@ func (s *session) Interrupt() error {
 	s.interrupts++
 	id := "bareclaw-interrupt-" + strconv.Itoa(s.interrupts)
 	s.mu.Unlock()
-	return s.send(frame{Type: frameWrite}, bytes.TrimSuffix(claude.InterruptLine(id), []byte{'\n'}))
+	return s.send(protocol.Frame{Type: protocol.FrameWrite}, bytes.TrimSuffix(claude.InterruptLine(id), []byte{'\n'}))
 }
 
 // Answer decides a permission request.
@@ -123,7 +124,7 @@ func (s *session) Answer(requestID string, a core.Answer) error {
 	if a.Allow {
 		line = claude.AllowLine(requestID, a.UpdatedInput, forThisProcess(a.Rules))
 	}
-	return s.send(frame{Type: frameAnswer, ID: requestID}, bytes.TrimSuffix(line, []byte{'\n'}))
+	return s.send(protocol.Frame{Type: protocol.FrameAnswer, ID: requestID}, bytes.TrimSuffix(line, []byte{'\n'}))
 }
 
 // forThisProcess turns the rules that claude suggests into ones that hold for
@@ -150,7 +151,7 @@ func (s *session) Ack(seq uint64) {
 	defer s.mu.Unlock()
 	s.ack = max(s.ack, seq)
 	if s.exited || s.ack-s.acked >= 64 {
-		_ = s.sendLocked(frame{Type: frameAck}, nil) // a broken connection shows by itself
+		_ = s.sendLocked(protocol.Frame{Type: protocol.FrameAck}, nil) // a broken connection shows by itself
 		return
 	}
 	if s.ackTimer == nil {
@@ -164,13 +165,13 @@ func (s *session) flushAck() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ack > s.acked {
-		_ = s.sendLocked(frame{Type: frameAck}, nil) // a broken connection shows by itself
+		_ = s.sendLocked(protocol.Frame{Type: protocol.FrameAck}, nil) // a broken connection shows by itself
 	}
 }
 
 // Stop ends claude and its host.
 func (s *session) Stop(how core.StopMode) error {
-	err := s.send(frame{Type: frameStop, Gently: how == core.StopGently, Patient: how == core.StopPatiently}, nil)
+	err := s.send(protocol.Frame{Type: protocol.FrameStop, Gently: how == core.StopGently, Patient: how == core.StopPatiently}, nil)
 	_ = s.c.SetReadDeadline(time.Now().Add(stopTimeout)) // Events is closed then at the latest
 	return err
 }
@@ -182,17 +183,17 @@ func (s *session) Detach() {
 	_ = s.c.Close()
 }
 
-func (s *session) send(f frame, payload []byte) error {
+func (s *session) send(f protocol.Frame, payload []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sendLocked(f, payload)
 }
 
-func (s *session) sendLocked(f frame, payload []byte) error {
+func (s *session) sendLocked(f protocol.Frame, payload []byte) error {
 	if s.ack > s.acked {
 		f.Seq = s.ack
 	}
-	b, err := encodeFrame(f, payload)
+	b, err := protocol.EncodeFrame(f, payload)
 	if err != nil {
 		return err
 	}
@@ -216,7 +217,7 @@ func (s *session) read() {
 		if err != nil {
 			return
 		}
-		entry, err := decodeSaid(line.Bytes)
+		entry, err := protocol.DecodeEntry(line.Bytes)
 		if err != nil {
 			s.tr.log.Error("host sent a bad frame", "err", err)
 			return

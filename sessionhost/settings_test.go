@@ -42,7 +42,7 @@ func TestSettingsOnTheCommandLine(t *testing.T) {
 		}
 	}
 	h.o.Launch.Model = "opus"
-	if l := h.launchOf(core.Launch{Resume: true, Settings: core.Settings{HadModel: true}}); l.Model != "opus" {
+	if l := h.launchFor(core.Launch{Resume: true, Settings: core.Settings{HadModel: true}}); l.Model != "opus" {
 		t.Errorf("a model that was taken back is followed by %q, not by the gateway's", l.Model)
 	}
 }

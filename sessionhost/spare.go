@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 // bindTimeout is how long a spare may take to say that it belongs to a channel.
@@ -29,10 +30,10 @@ func (p *spares) follow(sp *spare) {
 	if p.ctx.Err() != nil {
 		return // it is left to the next daemon
 	}
-	if err := p.h.endSpare(p.ctx, sp.paths); err != nil {
+	if err := p.h.endSpare(p.ctx, sp.files); err != nil {
 		p.log.Error("spare not ended", "slot", sp.slot, "err", err)
 	}
-	p.lost(sp, why)
+	p.onLost(sp, why)
 }
 
 // listen returns nil when the spare is bound, or why nothing more comes of it. What
@@ -43,7 +44,7 @@ func (p *spares) listen(sp *spare) error {
 		if err != nil {
 			return err
 		}
-		entry, err := decodeSaid(line.Bytes)
+		entry, err := protocol.DecodeEntry(line.Bytes)
 		if err != nil {
 			return err
 		}
@@ -64,15 +65,15 @@ func (p *spares) readied(sp *spare) {
 	p.mu.Lock()
 	sp.ready = true
 	p.mu.Unlock()
-	p.look()
+	p.wakeUp()
 }
 
 // lost has the spare replaced, after a pause if it ended by itself.
-func (p *spares) lost(sp *spare, why error) {
+func (p *spares) onLost(sp *spare, why error) {
 	p.mu.Lock()
 	delete(p.all, sp.slot)
-	meant := sp.dismissed || sp.claimed // whoever did that has said so
-	if time.Since(sp.since) > sturdy {
+	meant := sp.discarded || sp.claimed // whoever did that has said so
+	if time.Since(sp.since) > stableAfter {
 		p.pause = 0
 	}
 	p.mu.Unlock()
@@ -100,10 +101,10 @@ func (p *spares) postpone(d time.Duration) {
 		p.due = due
 	}
 	p.mu.Unlock()
-	p.look()
+	p.wakeUp()
 }
 
-func (p *spares) look() {
+func (p *spares) wakeUp() {
 	select {
 	case p.wake <- struct{}{}:
 	default: // it is going to look already
@@ -127,19 +128,19 @@ func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *
 		select {
 		case <-sp.gone:
 		case <-sp.bound: // too late: it is at the channel's place, where the host that is started ends it
-			p.given(sp)
+			p.removeBound(sp)
 		}
 		return nil
 	}
-	p.given(sp)
-	sp.s.info.Ready, sp.s.info.Outdated = true, p.h.outdated(sp.s.launch)
+	p.removeBound(sp)
+	sp.s.info.Ready, sp.s.info.Outdated = true, p.h.outdated(sp.s.launchID)
 	sp.s.tr.log = p.log.With("channel", string(key))
 	go sp.s.read() // ends with the connection
 	return sp.s
 }
 
 // given forgets a spare that has left its slot for a channel's place.
-func (p *spares) given(sp *spare) {
+func (p *spares) removeBound(sp *spare) {
 	p.mu.Lock()
 	delete(p.all, sp.slot)
 	p.pause = 0
@@ -149,31 +150,31 @@ func (p *spares) given(sp *spare) {
 
 // bindSpare moves the spare to the channel's place, whose lock it takes over.
 func (h *Hosts) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) error {
-	at := h.paths(key)
-	lock, err := h.lock(ctx, at)
+	at := h.files(key)
+	lock, err := h.acquireLock(ctx, at)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Close() }() // the spare has put its own in its place
-	to, err := json.Marshal(at.place(string(key)))
+	to, err := json.Marshal(at.Place(string(key)))
 	if err != nil {
 		return fmt.Errorf("encode place of channel %s: %w", key, err)
 	}
-	if err := sp.s.send(frame{Type: frameBind}, to); err != nil {
+	if err := sp.s.send(protocol.Frame{Type: protocol.FrameBind}, to); err != nil {
 		return err
 	}
 	late := time.NewTimer(bindTimeout)
 	defer late.Stop()
 	select {
 	case <-sp.bound:
-		_ = os.Remove(sp.paths.reserved)
+		_ = os.Remove(sp.files.Reserved)
 		return nil
 	case <-sp.gone:
 		return errors.New("it has ended")
 	case <-late.C:
 		select {
 		case <-sp.bound: // both: it has answered
-			_ = os.Remove(sp.paths.reserved)
+			_ = os.Remove(sp.files.Reserved)
 			return nil
 		default:
 			return fmt.Errorf("it did not answer within %s", bindTimeout)
@@ -183,26 +184,26 @@ func (h *Hosts) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) e
 
 // endSpare ends what is left of the spare at a place, at once: it has nothing to
 // lose, and it must not obey a frame that is still on its way.
-func (h *Hosts) endSpare(ctx context.Context, at paths) error {
-	r, err := readRecord(at.record)
-	if err != nil && !isGone(err) {
+func (h *Hosts) endSpare(ctx context.Context, at protocol.HostFiles) error {
+	r, err := protocol.ReadRecord(at.Record)
+	if err != nil && !protocol.IsNotExist(err) {
 		return err
 	}
-	if err == nil && r.hostAlive() {
+	if err == nil && r.HostAlive() {
 		_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) // it may have ended
-		killed, cancel := context.WithTimeout(ctx, killGrace)
+		killed, cancel := context.WithTimeout(ctx, protocol.KillGrace)
 		err = proc.WaitGone(killed, r.PID, r.Start)
 		cancel()
 		if err != nil {
 			return fmt.Errorf("end spare %d: %w", r.PID, err)
 		}
 	}
-	lock, err := h.lock(ctx, at) // one that was just started may not have written its record
+	lock, err := h.acquireLock(ctx, at) // one that was just started may not have written its record
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Close() }()
-	_ = os.Remove(at.socket) // that it is there harms nobody
-	_ = os.Remove(at.reserved)
+	_ = os.Remove(at.Socket) // that it is there harms nobody
+	_ = os.Remove(at.Reserved)
 	return nil
 }

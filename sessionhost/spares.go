@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"bareclaw/core"
+	"bareclaw/sessionhost/protocol"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 	maxSparePause = 5 * time.Minute
 	// sturdy is how long a spare has to live for its end not to be taken for
 	// another failure of the same kind.
-	sturdy = time.Minute
+	stableAfter = time.Minute
 	// reserveTimeout is how long a spare waits for the channel it was promised to:
 	// its message may have been refused, or wait for another session to end.
 	reserveTimeout = time.Minute
@@ -62,19 +63,19 @@ type spares struct {
 type spare struct {
 	slot  int
 	id    string // of its session
-	paths paths
+	files protocol.HostFiles
 	s     *session
 	since time.Time
 	bound chan struct{} // closed when it belongs to a channel
 	gone  chan struct{} // closed when no process of it is left, or it is left to the next daemon
 
 	// Guarded by the mutex of spares.
-	ready, claimed, dismissed bool
+	ready, claimed, discarded bool
 	reserved                  *time.Timer // ends the spare if nobody comes; nil before it is reserved
 }
 
 // spareKey is the channel of the spare in that slot.
-func spareKey(slot int) core.ChannelKey { return core.ChannelKey(spareChannel(slot)) }
+func spareKey(slot int) core.ChannelKey { return core.ChannelKey(protocol.SpareChannel(slot)) }
 
 func newSpares(h *Hosts) *spares {
 	ctx, stop := context.WithCancel(context.Background())
@@ -88,11 +89,11 @@ func newSpares(h *Hosts) *spares {
 // spares until LeaveSpares. It must be called before any channel is served: what
 // an earlier daemon had promised to one is ended here.
 func (h *Hosts) KeepSpares(ctx context.Context) error {
-	left, err := h.spares.adopt(ctx)
+	left, err := h.spares.reattach(ctx)
 	if err != nil {
 		return err
 	}
-	h.spares.wg.Go(func() { h.spares.keep(left) })
+	h.spares.wg.Go(func() { h.spares.run(left) })
 	return nil
 }
 
@@ -121,7 +122,7 @@ func (p *spares) count() (ready, wanted int) {
 	return ready, p.want
 }
 
-func (sp *spare) free() bool { return sp.ready && sp.reserved == nil && !sp.dismissed }
+func (sp *spare) free() bool { return sp.ready && sp.reserved == nil && !sp.discarded }
 
 // reserve promises a spare to whoever asks. The promise is on disk before it is
 // given: the next daemon does not give the same session to another channel.
@@ -130,9 +131,9 @@ func (p *spares) reserve() (id string, ok bool) {
 	if sp == nil {
 		return "", false
 	}
-	if err := os.WriteFile(sp.paths.reserved, nil, 0o600); err != nil {
+	if err := os.WriteFile(sp.files.Reserved, nil, 0o600); err != nil {
 		p.log.Error("spare not reserved", "err", err)
-		p.dismiss(sp)
+		p.discard(sp)
 		return "", false
 	}
 	return sp.id, true
@@ -145,7 +146,7 @@ func (p *spares) pick() *spare {
 		if sp := p.all[slot]; sp != nil && sp.free() {
 			sp.reserved = time.AfterFunc(reserveTimeout, func() {
 				p.log.Info("spare was reserved in vain", "slot", slot)
-				p.dismiss(sp)
+				p.discard(sp)
 			})
 			return sp
 		}
@@ -154,10 +155,10 @@ func (p *spares) pick() *spare {
 }
 
 // dismiss ends a spare that nobody has claimed.
-func (p *spares) dismiss(sp *spare) {
+func (p *spares) discard(sp *spare) {
 	p.mu.Lock()
-	sp.dismissed = !sp.claimed
-	end := sp.dismissed
+	sp.discarded = !sp.claimed
+	end := sp.discarded
 	p.mu.Unlock()
 	if end {
 		sp.s.Detach() // follow does the rest
@@ -175,7 +176,7 @@ func (p *spares) claim(id string) (sp *spare, usable bool) {
 			if sp.reserved != nil {
 				sp.reserved.Stop()
 			}
-			return sp, !sp.dismissed
+			return sp, !sp.discarded
 		}
 	}
 	return nil, false
@@ -183,7 +184,7 @@ func (p *spares) claim(id string) (sp *spare, usable bool) {
 
 // keep ends what is not to be used any more, and then sees to it that there are
 // as many spares as are wanted.
-func (p *spares) keep(left []paths) {
+func (p *spares) run(left []protocol.HostFiles) {
 	for _, at := range left {
 		if err := p.h.endSpare(p.ctx, at); err != nil {
 			p.log.Error("spare of an earlier process not ended", "err", err)
@@ -242,12 +243,12 @@ func (p *spares) start(slot int) {
 // startSpare launches a session that belongs to no channel yet.
 func (h *Hosts) startSpare(ctx context.Context, slot int) (*session, error) {
 	key := spareKey(slot)
-	at := h.paths(key)
+	at := h.files(key)
 	b, err := h.bootstrap(key, at, core.Launch{SessionID: uuid.NewString()})
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(at.reserved) // of an earlier one
+	_ = os.Remove(at.Reserved) // of an earlier one
 	s, err := h.start(ctx, key, b, at)
 	if err != nil && ctx.Err() == nil {
 		_ = h.endSpare(ctx, at) // there may be a host; what is left of it is ended with the next one
@@ -258,7 +259,7 @@ func (h *Hosts) startSpare(ctx context.Context, slot int) (*session, error) {
 // add takes up a spare that answers.
 func (p *spares) add(slot int, s *session) {
 	sp := &spare{
-		slot: slot, id: s.info.SessionID, paths: p.h.paths(spareKey(slot)), s: s, since: time.Now(),
+		slot: slot, id: s.info.SessionID, files: p.h.files(spareKey(slot)), s: s, since: time.Now(),
 		bound: make(chan struct{}), gone: make(chan struct{}), ready: s.info.Ready,
 	}
 	p.mu.Lock()

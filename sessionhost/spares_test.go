@@ -11,10 +11,11 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 // spare returns a keeper with one spare, which is ready, and the spare's record.
-func (st *station) spare() (*Hosts, record) {
+func (st *station) spare() (*Hosts, protocol.Record) {
 	st.t.Helper()
 	st.o.Spares = 1
 	h := st.hosts()
@@ -30,10 +31,10 @@ func (st *station) spare() (*Hosts, record) {
 }
 
 // spareRecord waits until the spare is ready.
-func (st *station) spareRecord(h *Hosts) record {
+func (st *station) spareRecord(h *Hosts) protocol.Record {
 	st.t.Helper()
 	st.eventually("the spare is ready", func() bool { ready, _ := h.Spares(); return ready == 1 })
-	r, err := readRecord(h.paths(spareKey(1)).record)
+	r, err := protocol.ReadRecord(h.files(spareKey(1)).Record)
 	if err != nil {
 		st.t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func (st *station) begin(h *Hosts, l core.Launch) *listener {
 	return st.listen(s)
 }
 
-func dead(r record) bool { return !r.hostAlive() && !r.claudeAlive() }
+func dead(r protocol.Record) bool { return !r.HostAlive() && !r.ClaudeAlive() }
 
 // TestSpareBecomesAChannel binds a spare: it has the channel's record, lock and
 // socket then, a later daemon finds it there, and the channel's lock keeps others
@@ -81,10 +82,10 @@ func TestSpareBecomesAChannel(t *testing.T) {
 		t.Errorf("answer is %q, want session %q", got, id)
 	}
 	r := st.record()
-	if r.Channel != "c" || r.PID != spare.PID || r.ClaudePID != spare.ClaudePID || r.Socket != st.paths().socket {
+	if r.Channel != "c" || r.PID != spare.PID || r.ClaudePID != spare.ClaudePID || r.Socket != st.paths().Socket {
 		t.Errorf("record is %+v", r)
 	}
-	if lock, err := lockFile(st.paths().lock); !errors.Is(err, errLocked) {
+	if lock, err := protocol.LockFile(st.paths().Lock); !errors.Is(err, protocol.ErrLocked) {
 		t.Errorf("the channel's lock is free (%v)", err)
 		_ = lock.Close()
 	}
@@ -106,7 +107,7 @@ func TestBoundIsHeardAgain(t *testing.T) {
 	t.Parallel()
 	st := newStation(t)
 	var tr translator
-	got := tr.translate(nil, said{Seq: 3, Bound: "c"})
+	got := tr.translate(nil, protocol.Entry{Seq: 3, Bound: "c"})
 	if len(got) != 1 || got[0].Kind != core.Said || got[0].Seq != 3 {
 		t.Errorf("translated to %+v", got)
 	}
@@ -121,11 +122,11 @@ func TestBoundIsHeardAgain(t *testing.T) {
 // its channel: the session is begun by another claude, and the spare's is gone.
 func TestReservedSpareIsLost(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(h *Hosts, r record){
-		"host killed": func(_ *Hosts, r record) { _ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) },
-		"nobody came": func(h *Hosts, _ record) { h.spares.dismiss(h.spares.first()) },
-		"half moved": func(h *Hosts, _ record) { // the socket cannot be, but the lock is
-			if err := os.Mkdir(h.paths("c").socket, 0o700); err != nil {
+	for name, lose := range map[string]func(h *Hosts, r protocol.Record){
+		"host killed": func(_ *Hosts, r protocol.Record) { _ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) },
+		"nobody came": func(h *Hosts, _ protocol.Record) { h.spares.discard(h.spares.first()) },
+		"half moved": func(h *Hosts, _ protocol.Record) { // the socket cannot be, but the lock is
+			if err := os.Mkdir(h.files("c").Socket, 0o700); err != nil {
 				panic(err)
 			}
 		},
@@ -144,7 +145,7 @@ func TestReservedSpareIsLost(t *testing.T) {
 				t.Errorf("answer is %q by %d, want session %q of another than %d", got, s.Info().AgentPID, id, spare.ClaudePID)
 			}
 			st.spareRecord(h)
-			if left, _ := os.ReadDir(st.path("state/hosts")); len(left) == 0 || promised(h.paths(spareKey(1))) {
+			if left, _ := os.ReadDir(st.path("state/hosts")); len(left) == 0 || promised(h.files(spareKey(1))) {
 				t.Errorf("a promise is left among %v", left)
 			}
 		})
@@ -158,8 +159,8 @@ func (p *spares) first() *spare {
 	return p.all[1]
 }
 
-func promised(p paths) bool {
-	_, err := os.Stat(p.reserved)
+func promised(p protocol.HostFiles) bool {
+	_, err := os.Stat(p.Reserved)
 	return err == nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/sessionhost/claude"
+	"bareclaw/sessionhost/protocol"
 )
 
 // A translator turns what claude says into what it means to a lane.
@@ -22,12 +23,12 @@ type translator struct {
 
 // translate appends the events of one log entry: one, or a second one before it
 // when the line also shows that the session goes on under a new id.
-func (t *translator) translate(to []core.Event, s said) []core.Event {
+func (t *translator) translate(to []core.Event, s protocol.Entry) []core.Event {
 	switch {
 	case s.Exit != nil:
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Exited, Type: "exit", Exit: exitOf(*s.Exit)})
-	case s.Full != nil:
-		return append(to, core.Event{Seq: s.Seq, Kind: core.LogFull, Type: "full", Detail: s.Full.Problem})
+	case s.Backpressure != nil:
+		return append(to, core.Event{Seq: s.Seq, Kind: core.LogFull, Type: "full", Detail: s.Backpressure.Problem})
 	case s.Ready:
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Readied, Type: "ready"})
 	case s.Bound != "":

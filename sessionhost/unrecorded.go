@@ -8,23 +8,25 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"bareclaw/sessionhost/protocol"
 )
 
 // recordGrace is how long a host may take to write its record when a daemon looks for
 // hosts: one that met a full disk tries again every retryEvery, and one that was started
 // just before its daemon died comes to it soon.
-const recordGrace = 3 * retryEvery
+const recordGrace = 3 * protocol.RetryInterval
 
 // awaitRecords returns when every host has its record, or recordGrace is over. Without
 // a record nobody would find the host, which nobody else ends, before its channel is
 // used again. Mostly there is nothing to wait for.
 func (h *Hosts) awaitRecords(ctx context.Context) {
-	look := time.NewTicker(retryEvery / 10)
+	look := time.NewTicker(protocol.RetryInterval / 10)
 	defer look.Stop()
 	late := time.NewTimer(recordGrace)
 	defer late.Stop()
 	for {
-		missing := h.unrecorded()
+		missing := h.hostsWithoutRecord()
 		if len(missing) == 0 {
 			return
 		}
@@ -41,10 +43,10 @@ func (h *Hosts) awaitRecords(ctx context.Context) {
 
 // unrecorded returns the locks of hosts that are alive, by their sockets, and have no
 // record. Spares of this daemon are left out: they may just be starting.
-func (h *Hosts) unrecorded() (locks []string) {
+func (h *Hosts) hostsWithoutRecord() (locks []string) {
 	var spares []string
 	for slot := range h.o.Spares {
-		spares = append(spares, h.paths(spareKey(slot+1)).lock)
+		spares = append(spares, h.files(spareKey(slot+1)).Lock)
 	}
 	sockets, _ := filepath.Glob(filepath.Join(escapeGlob(h.o.RuntimeDir), "*.sock")) // the pattern is well-formed
 	for _, socket := range sockets {
@@ -53,11 +55,11 @@ func (h *Hosts) unrecorded() (locks []string) {
 		if isThere(state+".json") || !isThere(lock) || slices.Contains(spares, lock) {
 			continue
 		}
-		f, err := lockFile(lock)
+		f, err := protocol.LockFile(lock)
 		switch {
 		case err == nil:
 			_ = f.Close()
-		case errors.Is(err, errLocked) && !isThere(state+".json"):
+		case errors.Is(err, protocol.ErrLocked) && !isThere(state+".json"):
 			locks = append(locks, lock)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 // TestLiveWaitsForARecord: a host that could not write its record yet is found, and one
@@ -21,11 +22,11 @@ func TestLiveWaitsForARecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := h.paths("c")
-		if err := os.WriteFile(at.socket, nil, 0o600); err != nil {
+		at := h.files("c")
+		if err := os.WriteFile(at.Socket, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		lock, err := lockFile(at.lock)
+		lock, err := protocol.LockFile(at.Lock)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,16 +41,16 @@ func TestLiveWaitsForARecord(t *testing.T) {
 		}
 		go look()
 		synctest.Wait() // it waits for the record
-		r := record{Channel: "c", Socket: at.socket, PID: os.Getpid()}
+		r := protocol.Record{Channel: "c", Socket: at.Socket, PID: os.Getpid()}
 		r.Start, _ = proc.StartTime(r.PID)
 		r.BootID, _ = proc.BootID()
-		if err := r.write(at.record); err != nil {
+		if err := r.Write(at.Record); err != nil {
 			t.Fatal(err)
 		}
 		if got := <-told; got.err != nil || !slices.Equal(got.keys, []core.ChannelKey{"c"}) {
 			t.Errorf("live are %q, %v", got.keys, got.err)
 		}
-		if err := os.Remove(at.record); err != nil {
+		if err := os.Remove(at.Record); err != nil {
 			t.Fatal(err)
 		}
 		go look()
@@ -59,7 +60,7 @@ func TestLiveWaitsForARecord(t *testing.T) {
 		if err := lock.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if left := h.unrecorded(); len(left) > 0 {
+		if left := h.hostsWithoutRecord(); len(left) > 0 {
 			t.Errorf("a host that is gone is waited for: %q", left)
 		}
 	})

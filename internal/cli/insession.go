@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/sessionhost"
+	"bareclaw/sessionhost/protocol"
 )
 
 // inside reports whether claude runs this command, in a session of the gateway.
@@ -30,7 +30,7 @@ func (c *Context) overTCP() (*client.Client, error) {
 // own reports whether this command runs in the session of that channel, whose turn
 // would wait for itself.
 func (c *Context) own(gateway *client.Client, channel string) bool {
-	host, ok := sessionhost.Within()
+	host, ok := protocol.EnclosingHost()
 	if !ok {
 		return false
 	}
@@ -42,7 +42,7 @@ func (c *Context) own(gateway *client.Client, channel string) bool {
 // ownChannel returns the channel in whose session this command runs, empty if it runs in
 // none.
 func (c *Context) ownChannel(gateway *client.Client) (string, error) {
-	host, ok := sessionhost.Within()
+	host, ok := protocol.EnclosingHost()
 	if !ok {
 		return "", nil
 	}

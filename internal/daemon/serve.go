@@ -33,6 +33,7 @@ import (
 	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
 	"bareclaw/sessionhost"
+	"bareclaw/sessionhost/protocol"
 )
 
 // httpGrace is how long held requests may take to be answered at the end.
@@ -52,13 +53,13 @@ const EchoSubcommand = "echo-agent"
 // The gateway of that session is not its own either.
 func unmark() error {
 	err := os.Unsetenv(client.SocketVariable)
-	if os.Getenv(sessionhost.MarkerVariable) == "" {
+	if os.Getenv(protocol.EnvMarkVariable) == "" {
 		return err
 	}
 	self, selfErr := os.Executable()
 	err = errors.Join(err, selfErr)
 	if err == nil {
-		err = os.Unsetenv(sessionhost.MarkerVariable)
+		err = os.Unsetenv(protocol.EnvMarkVariable)
 	}
 	if err == nil {
 		err = syscall.Exec(self, os.Args, os.Environ())

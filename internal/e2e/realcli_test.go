@@ -9,7 +9,7 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/testkit/roottest"
-	"bareclaw/sessionhost"
+	"bareclaw/sessionhost/protocol"
 )
 
 func TestRealThreeTurnsOnOneWarmProcess(t *testing.T) {
@@ -62,7 +62,7 @@ func TestRealClaudeIsToldWhoSpeaksAndInheritsNothingItShouldNot(t *testing.T) {
 	}
 	for _, e := range environ {
 		name, value, _ := strings.Cut(e, "=")
-		if strings.HasPrefix(name, "BARECLAW_") && name != sessionhost.MarkerVariable && name != client.SocketVariable || name == "CLAUDE_CODE_SIMPLE" || name == "CLAUDE_CODE_RESUME_INTERRUPTED_TURN" ||
+		if strings.HasPrefix(name, "BARECLAW_") && name != protocol.EnvMarkVariable && name != client.SocketVariable || name == "CLAUDE_CODE_SIMPLE" || name == "CLAUDE_CODE_RESUME_INTERRUPTED_TURN" ||
 			name == "ANTHROPIC_AUTH_TOKEN" || name == "NOTIFY_SOCKET" || value == "stale" {
 			t.Errorf("a tool sees %s", e)
 		}

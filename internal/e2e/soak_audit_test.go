@@ -14,7 +14,7 @@ import (
 	"syscall"
 
 	"bareclaw/internal/proc"
-	"bareclaw/sessionhost"
+	"bareclaw/sessionhost/protocol"
 )
 
 // soakToken is how a message of the soak is known wherever it appears.
@@ -314,13 +314,13 @@ func (r *soakRun) nothingLoose() {
 			cmdline, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.PID), "cmdline"))
 			environ, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.PID), "environ"))
 			args := strings.Split(string(cmdline), "\x00")
-			_, marker, marked := bytes.Cut(environ, []byte("\x00"+sessionhost.MarkerVariable+"="))
+			_, marker, marked := bytes.Cut(environ, []byte("\x00"+protocol.EnvMarkVariable+"="))
 			parts := strings.Split(string(bytes.TrimSuffix(marker, []byte{0})), ".")
 			host := 0
 			if marked && len(parts) > 1 {
 				host, _ = strconv.Atoi(parts[1])
 			}
-			if isHost := len(args) > 1 && args[1] == sessionhost.Subcommand; (marked && !hosts[host] || isHost && !hosts[p.PID]) && proc.Alive(p.PID, p.Start) {
+			if isHost := len(args) > 1 && args[1] == protocol.Subcommand; (marked && !hosts[host] || isHost && !hosts[p.PID]) && proc.Alive(p.PID, p.Start) {
 				loose = append(loose, fmt.Sprint(p.PID, " ", args))
 			}
 		}

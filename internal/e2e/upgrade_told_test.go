@@ -11,7 +11,7 @@ import (
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/botapi"
-	"bareclaw/sessionhost"
+	"bareclaw/sessionhost/protocol"
 )
 
 // A toldTest is a gateway of release v1 with a bot, and a chat from which an upgrade is
@@ -29,9 +29,9 @@ func newToldTest(t *testing.T, trial string, settings ...string) *toldTest {
 	m, api, anna, chat := newChat(t, settings...)
 	m.install("v1", trial)
 	u := &toldTest{gateway: m.start(), api: api, anna: anna, chat: chat}
-	marker := u.say("tg-7", "env "+sessionhost.MarkerVariable).str("text")
+	marker := u.say("tg-7", "env "+protocol.EnvMarkVariable).str("text")
 	u.session = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + m.path("home"), client.SocketVariable + "=" + u.sock, sessionhost.MarkerVariable + "=" + marker,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + m.path("home"), client.SocketVariable + "=" + u.sock, protocol.EnvMarkVariable + "=" + marker,
 	}
 	return u
 }

@@ -1,0 +1,204 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"bareclaw/sessionhost/protocol"
+)
+
+const (
+	// drainGrace is how long the host waits for output after claude has ended: a
+	// process that claude left behind may hold the pipe open.
+	drainGrace = 500 * time.Millisecond
+	// pipeBytes is more than a pipe holds, and so more than claude can have left
+	// in it (/proc/sys/fs/pipe-max-size).
+	pipeBytes = 1 << 20
+)
+
+// A child is one claude process with its pipes.
+type child struct {
+	cmd    *exec.Cmd
+	stdin  *os.File
+	input  *pipeWriter // of the queued lines: a claude that does not read blocks nobody
+	stdout *os.File
+	output pipeReader // of stdout
+	stderr *tail
+	left   atomic.Int64 // how much more is read of the output, once claude has ended; 0 before
+
+	mu     sync.Mutex // guards the fields below
+	urgent [][]byte   // control lines
+	turns  [][]byte   // bounded by the daemon, which hands over one turn and what is steered into it
+	ready  bool       // initialize was answered: turns may be written
+	ending bool       // no further line is taken
+}
+
+// startChild starts claude. It must be called from the main goroutine, locked to
+// the main thread: the parent-death signal follows the thread that started the
+// process, and only the main thread lives as long as the host.
+func startChild(b protocol.Bootstrap, m protocol.EnvMark) (*child, error) {
+	stdoutR, stdoutW, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("make stdout pipe: %w", err)
+	}
+	defer func() { _ = stdoutW.Close() }()
+	stdinR, stdinW, err := os.Pipe()
+	if err != nil {
+		_ = stdoutR.Close()
+		return nil, fmt.Errorf("make stdin pipe: %w", err)
+	}
+	defer func() { _ = stdinR.Close() }()
+	c := &child{stdin: stdinW, stdout: stdoutR, stderr: &tail{}}
+	c.cmd = exec.Command(b.Argv[0], b.Argv[1:]...)
+	c.cmd.Dir, c.cmd.Env = b.Dir, append(os.Environ(), protocol.EnvMarkVariable+"="+m.String())
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdinR, stdoutW, c.stderr
+	c.cmd.SysProcAttr = childAttr()
+	c.cmd.WaitDelay = drainGrace // for stderr, which exec copies
+	if err := c.start(); err != nil {
+		_ = stdoutR.Close()
+		_ = stdinW.Close()
+		return nil, fmt.Errorf("start %s: %w", b.Argv[0], err)
+	}
+	return c, nil
+}
+
+func (c *child) start() (err error) {
+	if c.output, err = newPipeReader(c.stdout); err != nil {
+		return err
+	}
+	// When claude is gone its exit is reported: a failed write needs no other word.
+	if c.input, err = newPipeWriter(c.stdin, c.nextLine, func(error) { _ = c.stdin.Close() }); err != nil {
+		return err
+	}
+	return c.cmd.Start()
+}
+
+// send gives claude a line, newline included. Control lines are written at once,
+// turns when claude is ready.
+func (c *child) send(line []byte, control bool) {
+	c.mu.Lock()
+	switch {
+	case c.ending:
+	case control:
+		c.urgent = append(c.urgent, line)
+	default:
+		c.turns = append(c.turns, line)
+	}
+	c.mu.Unlock()
+	c.input.flush()
+}
+
+func (c *child) setReady() {
+	c.mu.Lock()
+	c.ready = true
+	c.mu.Unlock()
+	c.input.flush()
+}
+
+// closeInput closes claude's input when what is queued has been written.
+func (c *child) closeInput() {
+	c.mu.Lock()
+	c.ending = true
+	c.mu.Unlock()
+	c.input.flush()
+}
+
+// nextLine returns the line that is to be written next, nil if there is none. The
+// input is closed after the last one.
+func (c *child) nextLine() ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	queue := &c.urgent
+	if len(c.urgent) == 0 && c.ready {
+		queue = &c.turns
+	}
+	if len(*queue) == 0 {
+		if c.ending {
+			_ = c.stdin.Close()
+		}
+		return nil, nil
+	}
+	line := (*queue)[0]
+	(*queue)[0] = nil
+	*queue = (*queue)[1:]
+	return line, nil
+}
+
+// wait returns how claude ended, once it has. Nothing more is written: whoever
+// still holds the other end of the pipe was not meant.
+func (c *child) wait() protocol.Exit {
+	err := c.cmd.Wait()
+	_ = c.stdin.Close()
+	e := protocol.Exit{Code: -1, Stderr: c.stderr.String()}
+	if st := c.cmd.ProcessState; st != nil {
+		e.Code = st.ExitCode()
+		if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			e.Signal = ws.Signal().String()
+		}
+	} else if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		e.Error = err.Error()
+	}
+	return e
+}
+
+// drain says that claude has ended: what it left in the pipe is still read.
+func (c *child) drain() {
+	c.left.Store(pipeBytes)
+	_ = c.stdout.SetReadDeadline(time.Now().Add(drainGrace)) // for a Read that waits already
+}
+
+// Read reads claude's output. After drain it takes what is there, however long it
+// is until the next Read: the reader may be held up by a full log.
+func (c *child) Read(p []byte) (int, error) {
+	if c.left.Load() == 0 {
+		return c.output.Read(p)
+	}
+	_ = c.stdout.SetReadDeadline(time.Now().Add(drainGrace))
+	n, err := c.output.Read(p[:min(int64(len(p)), c.left.Load())])
+	if c.left.Add(-int64(n)) == 0 {
+		return n, io.EOF // somebody else writes
+	}
+	return n, err
+}
+
+// kill sends the signal to claude's process group, unless claude has ended: its
+// number may belong to another group then.
+func (c *child) kill(sig syscall.Signal) {
+	if c.cmd.Process.Signal(syscall.Signal(0)) == nil {
+		_ = syscall.Kill(-c.cmd.Process.Pid, sig)
+	}
+}
+
+// A tail keeps the last bytes written to it. It is claude's stderr: however much
+// comes, it is read and little of it kept.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+const tailBytes = 4 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p[max(0, len(p)-tailBytes):]...)
+	if over := len(t.buf) - tailBytes; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+// String returns what was kept as valid text.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(string(t.buf), "\uFFFD")
+}

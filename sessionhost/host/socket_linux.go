@@ -1,0 +1,164 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A socket is the host's end of the connection to a daemon. On a connection of
+// net's the runtime waits for input and for room at once, and so each time the
+// daemon reads the host would wake up for nothing. Instead of the connection it
+// is given an epoll instance that asks for input alone.
+type socket struct {
+	pipeReader
+	file    *os.File        // the connection, unknown to the runtime's poller
+	conn    syscall.RawConn // of file, which stays open during a call
+	input   *os.File        // the epoll instance
+	writeBy time.Time       // bounds Write; none if zero
+}
+
+// newSocket takes over the connection, which it closes.
+func newSocket(c *net.UnixConn) (*socket, error) {
+	file, err := unpolled(c)
+	_ = c.Close()
+	if err != nil {
+		_ = file.Close() // there may be none
+		return nil, fmt.Errorf("take over a connection: %w", err)
+	}
+	s := &socket{file: file}
+	s.conn, err = file.SyscallConn()
+	if err == nil {
+		var failed error
+		closed := s.conn.Control(func(fd uintptr) { s.input, s.pipeReader.conn, failed = watchSocket(fd, unix.EPOLLIN) })
+		err = errors.Join(closed, failed)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	s.pipeReader.read = s.readNow
+	return s, nil
+}
+
+// unpolled returns a copy of the connection that does not block, but is not
+// registered with the runtime's poller: that would be so if it did not block when
+// the file is made.
+func unpolled(c *net.UnixConn) (*os.File, error) {
+	conn, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var file *os.File
+	closed := conn.Control(func(fd uintptr) {
+		var dup int
+		if dup, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err != nil {
+			return
+		}
+		err = unix.SetNonblock(dup, false)
+		file = os.NewFile(uintptr(dup), "daemon")
+		err = errors.Join(err, unix.SetNonblock(dup, true))
+	})
+	return file, errors.Join(closed, err)
+}
+
+// await returns an epoll instance that is readable when the socket has an event.
+func watchSocket(socket uintptr, event uint32) (*os.File, syscall.RawConn, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make an epoll instance: %w", err)
+	}
+	err = unix.SetNonblock(fd, true)          // for the runtime's poller
+	epoll := os.NewFile(uintptr(fd), "epoll") // which knows it from here on
+	watchErr := unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, int(socket), &unix.EpollEvent{Events: event})
+	conn, connErr := epoll.SyscallConn()
+	if err := errors.Join(err, watchErr, connErr); err != nil {
+		_ = epoll.Close()
+		return nil, nil, fmt.Errorf("watch a connection: %w", err)
+	}
+	return epoll, conn, nil
+}
+
+// pending reports whether the event that the epoll instance watches for is there.
+// Without the question the instance would count as readable for ever, and the
+// next event would be no news. Like readNow it is kept from the scheduler.
+func pending(epoll uintptr) bool {
+	var event unix.EpollEvent
+	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, epoll, uintptr(unsafe.Pointer(&event)), 1, 0, 0, 0)
+	return errno == 0 && n > 0
+}
+
+// readNow reads what there is.
+func (s *socket) readNow(epoll uintptr, p []byte) (n int, err error) {
+	closed := s.conn.Control(func(fd uintptr) {
+		n, err = readNow(fd, p)
+		for errors.Is(err, syscall.EAGAIN) && pending(epoll) {
+			n, err = readNow(fd, p)
+		}
+	})
+	if closed != nil {
+		return 0, closed
+	}
+	return n, err
+}
+
+// Write waits until all of p is taken.
+func (s *socket) Write(p []byte) (n int, err error) {
+	closed := s.conn.Write(func(fd uintptr) (done bool) { // which stays open until then
+		n, err = s.writeAll(fd, p)
+		return true
+	})
+	return n, errors.Join(closed, err)
+}
+
+func (s *socket) writeAll(fd uintptr, p []byte) (n int, err error) {
+	epoll, room, err := watchSocket(fd, unix.EPOLLOUT)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = epoll.Close() }()
+	_ = epoll.SetReadDeadline(s.writeBy) // it is pollable
+	waitErr := room.Read(func(epoll uintptr) (done bool) {
+		for n < len(p) {
+			var taken int
+			taken, err = writeNow(fd, p[n:])
+			n += taken
+			if errors.Is(err, syscall.EAGAIN) {
+				err = nil
+				if !pending(epoll) {
+					return false
+				}
+			}
+			if err != nil {
+				return true
+			}
+		}
+		return true
+	})
+	return n, errors.Join(waitErr, err)
+}
+
+// SyscallConn serves an outlet, which writes what is taken at once.
+func (s *socket) SyscallConn() (syscall.RawConn, error) { return s.conn, nil }
+
+// SetReadDeadline bounds Read, as net's does.
+func (s *socket) SetReadDeadline(t time.Time) error { return s.input.SetReadDeadline(t) }
+
+// SetWriteDeadline bounds each Write from now on.
+func (s *socket) SetWriteDeadline(t time.Time) error {
+	s.writeBy = t
+	return nil
+}
+
+// Close ends the connection, and with it a Read or a Write that waits.
+func (s *socket) Close() error {
+	// A Write that waits keeps the descriptor open: it is woken.
+	_ = s.conn.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
+	return errors.Join(s.input.Close(), s.file.Close())
+}

@@ -1,0 +1,120 @@
+package protocol
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"bareclaw/internal/proc"
+)
+
+// MarkerVariable is in the environment of claude and so of all that it starts,
+// also of what runs in a session or a process group of its own. Its value names
+// the host. A program that is started from there and must outlive the session
+// has to run without it.
+const EnvMarkVariable = "BARECLAW_SESSION"
+
+// sweepGrace is how long what a session left may take to end after SIGTERM.
+const sweepGrace = 300 * time.Millisecond
+
+// killGrace is how long a process may take to end after SIGKILL: only the kernel can be slow.
+const KillGrace = 5 * time.Second
+
+// sweepRounds bounds how often is looked again: what ends may start something.
+const sweepRounds = 3
+
+// A marker names a host by its state directory and its process.
+type EnvMark struct {
+	home  string // a hash of the directory of its record
+	pid   int
+	start uint64
+}
+
+func EnvMarkOf(recordPath string, pid int, start uint64) EnvMark {
+	sum := sha256.Sum256([]byte(filepath.Dir(recordPath)))
+	return EnvMark{home: hex.EncodeToString(sum[:8]), pid: pid, start: start}
+}
+
+func (m EnvMark) String() string { return fmt.Sprintf("%s.%d.%d", m.home, m.pid, m.start) }
+
+func parseEnvMark(s string) (m EnvMark, ok bool) {
+	parts := strings.Split(s, ".")
+	if len(parts) != 3 {
+		return m, false
+	}
+	pid, err := strconv.Atoi(parts[1])
+	start, err2 := strconv.ParseUint(parts[2], 10, 64)
+	return EnvMark{home: parts[0], pid: pid, start: start}, err == nil && err2 == nil
+}
+
+// sweep ends the processes that bear the marker. Where the system does not show
+// them it does nothing.
+func (m EnvMark) Sweep(ctx context.Context) error {
+	return Sweep(ctx, func(value string) bool { return value == m.String() })
+}
+
+// orphanOf reports of a mark whether it is that of a host that is gone, and whose
+// record was in the directory of the one at recordPath.
+func IsOrphan(recordPath string) func(value string) bool {
+	home := EnvMarkOf(recordPath, 0, 0).home
+	return func(value string) bool {
+		m, ok := parseEnvMark(value)
+		return ok && m.home == home && !proc.Alive(m.pid, m.start)
+	}
+}
+
+func Sweep(ctx context.Context, accept func(value string) bool) error {
+	for range sweepRounds {
+		found, err := proc.ByEnviron(EnvMarkVariable, accept)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("find what a session left: %w", err)
+		}
+		found = slices.DeleteFunc(found, func(p proc.Process) bool { return p.PID == os.Getpid() })
+		if len(found) == 0 {
+			return nil
+		}
+		if err := endAll(ctx, found); err != nil {
+			return fmt.Errorf("end what a session left: %w", err)
+		}
+	}
+	return nil
+}
+
+// endAll sends SIGTERM to all, waits, and sends SIGKILL to those that are left.
+func endAll(ctx context.Context, all []proc.Process) error {
+	for _, try := range []struct {
+		sig  syscall.Signal
+		wait time.Duration
+	}{{syscall.SIGTERM, sweepGrace}, {syscall.SIGKILL, KillGrace}} {
+		for _, p := range all {
+			_ = proc.Signal(p.PID, p.Start, try.sig) // it may have ended
+			_ = proc.Signal(p.PID, p.Start, syscall.SIGCONT)
+		}
+		waitCtx, cancel := context.WithTimeout(ctx, try.wait)
+		all = slices.DeleteFunc(all, func(p proc.Process) bool { return proc.WaitGone(waitCtx, p.PID, p.Start) == nil })
+		cancel()
+		if len(all) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("process %d does not end", all[0].PID)
+}
+
+// Within returns the process of the host in whose session this process runs; false
+// if it runs in none.
+func EnclosingHost() (hostPID int, ok bool) {
+	m, ok := parseEnvMark(os.Getenv(EnvMarkVariable))
+	return m.pid, ok
+}

@@ -1,0 +1,227 @@
+// Package protocol holds what the two ends of a session host share: frames, the
+// entries of the event log, the bootstrap, records, locks and file names. The
+// daemon's end is package sessionhost, the detached process is package host.
+// PROTOCOL.md beside this file describes the protocol in prose.
+package protocol
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"bareclaw/sessionhost/claude"
+)
+
+// protocolVersion is raised when a frame changes its meaning. A host and a
+// daemon of different versions refuse each other.
+const Version = 1
+
+// maxFrameBytes bounds one frame: a message of the largest configurable body
+// plus its envelope.
+const MaxFrameBytes = 256 << 20
+
+// retryEvery is how soon a host writes again what could not be written: its record, and
+// what claude says.
+const RetryInterval = 500 * time.Millisecond
+
+// Frame types sent by the daemon.
+const (
+	FrameHello  = "hello"  // Version, Generation, Host, IdleTimeout: the first frame
+	FrameTurn   = "turn"   // ID, line: hand a turn to claude
+	FrameWrite  = "write"  // line: hand any other line to claude
+	FrameAnswer = "answer" // ID (of the request), line: answer a control request, once
+	FrameAck    = "ack"    // Seq: events up to it need no replay
+	FrameStop   = "stop"   // Gently or Patient: end claude and the host
+	FrameBind   = "bind"   // line: the place that a spare goes to
+)
+
+// Frame types sent by the host apart from events.
+const (
+	FrameWelcome = "welcome" // the host's state, the first frame
+	FrameRefused = "refused" // Error; the connection is closed
+)
+
+// A frame is the header of what the daemon sends. A payload, if any, is the last
+// field, "line", and is passed on byte for byte.
+type Frame struct {
+	Type       string `json:"type"`
+	Version    int    `json:"version,omitempty"`
+	Generation int64  `json:"generation,omitempty"`
+	Host       int    `json:"host,omitempty"` // the pid of the host that is meant, 0 if it is not known
+	ID         string `json:"id,omitempty"`
+	Seq        uint64 `json:"seq,omitempty"`
+	Gently     bool   `json:"gently,omitempty"`
+	Patient    bool   `json:"patient,omitempty"`
+	// IdleTimeout is how long an idle claude is kept without a daemon: 0 says nothing,
+	// a negative one means for ever.
+	IdleTimeout time.Duration `json:"idle_timeout,omitempty"`
+}
+
+// A welcome is the host's answer to a hello.
+type Welcome struct {
+	Type      string            `json:"type"`
+	Version   int               `json:"version"`
+	Channel   string            `json:"channel"`
+	SessionID string            `json:"session_id"`
+	PID       int               `json:"pid"`
+	ClaudePID int               `json:"claude_pid"`
+	Ready     bool              `json:"ready"`
+	Launch    string            `json:"launch,omitempty"`   // from the bootstrap
+	Settings  string            `json:"settings,omitempty"` // likewise
+	Tasks     int               `json:"tasks,omitempty"`    // background tasks that are alive
+	Turns     []string          `json:"turns,omitempty"`
+	Working   []string          `json:"working,omitempty"` // turns that claude had begun, and was not done with, before the entries that follow
+	Requests  []json.RawMessage `json:"requests,omitempty"`
+	Seq       uint64            `json:"seq,omitempty"`   // of the last event so far: of those, only Requests wait for an answer
+	Kept      bool              `json:"kept,omitempty"`  // entries up to Seq follow; older hosts do not say
+	Error     string            `json:"error,omitempty"` // with frameRefused
+}
+
+// A said is one entry of the host's event log, or tells of the log itself. Exactly one
+// field but Seq and At is set.
+type Entry struct {
+	Seq          uint64          `json:"seq"`
+	At           int64           `json:"at,omitempty"`    // when the host heard it, in microseconds since 1970; 0 from older hosts
+	Event        json.RawMessage `json:"event,omitempty"` // a line of claude's stdout
+	Bad          string          `json:"bad,omitempty"`   // the beginning of a line that is no JSON object
+	Ready        bool            `json:"ready,omitempty"` // claude answered initialize
+	Exit         *Exit           `json:"exit,omitempty"`  // claude has ended; the last entry
+	Bound        string          `json:"bound,omitempty"` // the channel that a spare belongs to from here on
+	Backpressure *Backpressure   `json:"full,omitempty"`  // no entry: what is kept is to be acknowledged up to Seq, the last one
+}
+
+// A full says that what claude says next cannot be kept, and that it is not read before
+// something is acknowledged, or can be written.
+type Backpressure struct {
+	Problem string `json:"problem,omitempty"` // for a person: what cannot be written, and what to do; empty when it is no more than much
+}
+
+// An exit says how claude ended.
+type Exit struct {
+	Code    int    `json:"code"`             // exit status, -1 when a signal ended it
+	Signal  string `json:"signal,omitempty"` // that signal
+	Stderr  string `json:"stderr,omitempty"` // the last lines of its stderr
+	Ready   bool   `json:"ready"`            // it had answered initialize
+	Timeout bool   `json:"timeout,omitempty"`
+	Error   string `json:"error,omitempty"` // it could not be started
+}
+
+var lineField = []byte(`,"line":`)
+
+// maxHeaderBytes is how far into a frame its payload can begin.
+const maxHeaderBytes = 512
+
+// encodeFrame returns the frame as one line. A non-nil payload must be one line
+// of JSON without its newline.
+func EncodeFrame(f Frame, payload []byte) ([]byte, error) {
+	header, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s frame: %w", f.Type, err)
+	}
+	if payload == nil {
+		return append(header, '\n'), nil
+	}
+	if len(header) > maxHeaderBytes {
+		return nil, fmt.Errorf("encode %s frame: header of %d bytes is too long", f.Type, len(header))
+	}
+	b := make([]byte, 0, len(header)+len(lineField)+len(payload)+1)
+	b = append(b, header[:len(header)-1]...)
+	b = append(b, lineField...)
+	b = append(b, payload...)
+	return append(b, '}', '\n'), nil
+}
+
+// decodeFrame splits a frame into its header and its payload, which aliases b.
+func DecodeFrame(b []byte) (f Frame, payload []byte, err error) {
+	header := b
+	if i := bytes.Index(b[:min(len(b), maxHeaderBytes)], lineField); i >= 0 && b[len(b)-1] == '}' {
+		payload = b[i+len(lineField) : len(b)-1]
+		header = append(append(make([]byte, 0, i+1), b[:i]...), '}')
+	}
+	if f, err = decodeHeader(header); err != nil {
+		return Frame{}, nil, fmt.Errorf("decode frame: %w", err)
+	}
+	return f, payload, nil
+}
+
+// decodeHeader does what json.Unmarshal would, in a fraction of its time: every
+// turn has a header.
+func decodeHeader(b []byte) (f Frame, err error) {
+	var bad error
+	err = claude.Fields(b, func(key, value []byte) {
+		var no error
+		switch string(key) {
+		case "type":
+			f.Type = claude.Text(value)
+		case "version":
+			f.Version, no = strconv.Atoi(string(value))
+		case "generation":
+			f.Generation, no = strconv.ParseInt(string(value), 10, 64)
+		case "host":
+			f.Host, no = strconv.Atoi(string(value))
+		case "id":
+			f.ID = claude.Text(value)
+		case "seq":
+			f.Seq, no = strconv.ParseUint(string(value), 10, 64)
+		case "gently":
+			f.Gently, no = strconv.ParseBool(string(value))
+		case "patient":
+			f.Patient, no = strconv.ParseBool(string(value))
+		case "idle_timeout":
+			f.IdleTimeout, no = parseNanoseconds(value)
+		}
+		bad = cmp.Or(bad, no)
+	})
+	return f, cmp.Or(err, bad)
+}
+
+func parseNanoseconds(value []byte) (time.Duration, error) {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	return time.Duration(n), err
+}
+
+const (
+	seqField   = `{"seq":`
+	atField    = `,"at":`
+	eventField = `,"event":`
+)
+
+// encodeEvent returns the log entry for a line of claude's, newline included.
+func EncodeEvent(seq uint64, at time.Time, event []byte) []byte {
+	b := make([]byte, 0, len(seqField)+20+len(atField)+20+len(eventField)+len(event)+2)
+	b = strconv.AppendUint(append(b, seqField...), seq, 10)
+	b = strconv.AppendInt(append(b, atField...), at.UnixMicro(), 10)
+	b = append(append(b, eventField...), event...)
+	return append(b, '}', '\n')
+}
+
+// encodeSaid returns a log entry of the host's own, newline included.
+func EncodeEntry(s Entry) []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("sessionhost: a plain struct does not encode: " + err.Error())
+	}
+	return append(b, '\n')
+}
+
+// decodeSaid parses a log entry. The event aliases b.
+func DecodeEntry(b []byte) (Entry, error) {
+	if rest, ok := bytes.CutPrefix(b, []byte(seqField)); ok && b[len(b)-1] == '}' {
+		if digits, _, ok := bytes.Cut(rest[:min(len(rest), 64)], []byte(eventField)); ok {
+			number, micros, _ := bytes.Cut(digits, []byte(atField)) // older hosts do not say when
+			seq, err := strconv.ParseUint(string(number), 10, 64)
+			at, _ := strconv.ParseInt(string(micros), 10, 64)
+			if err == nil {
+				return Entry{Seq: seq, At: at, Event: rest[len(digits)+len(eventField) : len(rest)-1]}, nil
+			}
+		}
+	}
+	var s Entry
+	if err := json.Unmarshal(b, &s); err != nil {
+		return Entry{}, fmt.Errorf("decode event: %w", err)
+	}
+	return s, nil
+}

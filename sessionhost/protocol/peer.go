@@ -1,0 +1,34 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	"bareclaw/internal/peercred"
+)
+
+// samePeer refuses a peer of another user.
+func CheckPeer(c net.Conn) error {
+	uc, ok := c.(*net.UnixConn)
+	if !ok {
+		return fmt.Errorf("peer of %T has no credentials", c)
+	}
+	uid, _, err := peercred.UnixUID(uc)
+	if err != nil {
+		return fmt.Errorf("ask for the peer's credentials: %w", err)
+	}
+	if int(uid) != os.Getuid() {
+		return fmt.Errorf("peer has uid %d, want %d", uid, os.Getuid())
+	}
+	return nil
+}
+
+// isLost reports whether the other end went away without a word.
+func IsDisconnect(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)
+}

@@ -1,0 +1,138 @@
+package protocol
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/proc"
+)
+
+// A record is what the state directory says of a host. It is the truth about
+// hosts: runtime directories vanish at logout and differ under cron or sudo.
+type Record struct {
+	Channel     string `json:"channel"`
+	Socket      string `json:"socket"`
+	PID         int    `json:"pid"`
+	Start       uint64 `json:"start"`
+	ClaudePID   int    `json:"claude_pid,omitempty"`
+	ClaudeStart uint64 `json:"claude_start,omitempty"`
+	BootID      string `json:"boot_id"`
+}
+
+// A place is where a host belongs: its channel, and its files. That of a spare
+// changes once, when a channel takes it.
+type Place struct {
+	Channel    string `json:"channel"`
+	Socket     string `json:"socket"`
+	RecordPath string `json:"record_path"`
+	LockPath   string `json:"lock_path"`
+	LogPath    string `json:"log_path"`
+	SpoolPath  string `json:"spool_path"`
+	ToolsPath  string `json:"tools_path"`
+}
+
+func (p HostFiles) Place(channel string) Place {
+	return Place{
+		Channel: channel, Socket: p.Socket, RecordPath: p.Record, LockPath: p.Lock, LogPath: p.Log,
+		SpoolPath: p.Spool, ToolsPath: p.Tools,
+	}
+}
+
+// paths are a host's files. The name is a hash of the channel key: keys may hold
+// anything, and a socket's path has room for about 100 bytes.
+type HostFiles struct{ Record, Lock, Socket, Log, Spool, Tools, Reserved string }
+
+func FilesOf(stateDir, runtimeDir, channel string) HostFiles {
+	sum := sha256.Sum256([]byte(channel))
+	name := hex.EncodeToString(sum[:12])
+	state := filepath.Join(stateDir, "hosts", name)
+	return HostFiles{
+		Record: state + ".json", Lock: state + ".lock", Log: state + ".log", Spool: state + ".spool", Tools: state + ".tools",
+		Reserved: state + ".reserved",
+		Socket:   filepath.Join(runtimeDir, name+".sock"),
+	}
+}
+
+// write replaces the record at once. It is not synced: after a power loss it
+// means nothing anyway, which its boot id shows.
+func (r Record) Write(path string) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode host record: %w", err)
+	}
+	tmp := path + ".tmp" // one writer: whoever holds the lock
+	if err := os.WriteFile(tmp, append(b, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write host record: %w", err)
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return fmt.Errorf("write host record: %w", err)
+	}
+	return nil
+}
+
+// readRecord returns the record, or an fs.ErrNotExist.
+func ReadRecord(path string) (Record, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return Record{}, fmt.Errorf("read host record: %w", err)
+	}
+	var r Record
+	if err := json.Unmarshal(b, &r); err != nil {
+		return Record{}, fmt.Errorf("read host record %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func (r Record) ThisBoot() bool {
+	id, err := proc.BootID()
+	return err == nil && id == r.BootID
+}
+
+func (r Record) HostAlive() bool { return r.ThisBoot() && r.PID > 0 && proc.Alive(r.PID, r.Start) }
+
+func (r Record) ClaudeAlive() bool {
+	return r.ThisBoot() && r.ClaudePID > 0 && proc.Alive(r.ClaudePID, r.ClaudeStart)
+}
+
+// lockFile takes the lock that a host holds for its life. It returns
+// errLocked when another process has it.
+func LockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open session lock: %w", err)
+	}
+	err = lockfile.Try(f)
+	if err == nil && !stillAt(f, path) {
+		err = lockfile.ErrHeld
+	}
+	if err != nil {
+		_ = f.Close()
+		if errors.Is(err, lockfile.ErrHeld) {
+			return nil, ErrLocked
+		}
+		return nil, fmt.Errorf("lock session: %w", err)
+	}
+	return f, nil
+}
+
+// stillAt reports whether the file is the one that the path names: a host that
+// has just been bound may have put its own lock there.
+func stillAt(f *os.File, path string) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(mine, named)
+}
+
+var ErrLocked = errors.New("session is held by another process")
+
+func IsNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,70 @@
+package protocol
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestRecordRoundTrip(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "record.json")
+	if _, err := ReadRecord(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a record that is not there: %v", err)
+	}
+	want := Record{Channel: "a \"b\"\n\u2028", Socket: "/run/x.sock", PID: 1, Start: 1<<64 - 1, ClaudePID: 2, ClaudeStart: 3, BootID: "b"}
+	for range 2 { // also over an old one
+		if err := want.Write(path); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadRecord(path); err != nil || got != want {
+			t.Errorf("record is %+v (%v), want %+v", got, err, want)
+		}
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("mode is %v (%v)", st.Mode(), err)
+	}
+	if err := os.WriteFile(path, []byte(`{"channel":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadRecord(path); err == nil || IsNotExist(err) || !strings.Contains(err.Error(), path) {
+		t.Errorf("half a record: %v", err)
+	}
+}
+
+// TestPaths holds that any channel has files of its own, with names that fit.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, key := range []string{"", "a", "A", "a ", "../../etc/passwd", strings.Repeat("x", 4000), strings.Repeat("x", 4000) + "y", "ключ", "a\nb", "a\x00b"} {
+		p := FilesOf("/state", "/run", key)
+		if other, taken := seen[p.Socket]; taken {
+			t.Errorf("%q and %q share %s", key, other, p.Socket)
+		}
+		seen[p.Socket] = key
+		if len(p.Socket) > len("/run/")+29 || filepath.Dir(p.Socket) != "/run" || filepath.Dir(p.Record) != "/state/hosts" {
+			t.Errorf("%q has the files %+v", key, p)
+		}
+	}
+}
+
+func TestLockFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := LockFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LockFile(path); !errors.Is(err, ErrLocked) {
+		t.Errorf("second lock: %v, want errLocked", err)
+	}
+	_ = first.Close()
+	again, err := LockFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = again.Close()
+}
