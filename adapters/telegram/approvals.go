@@ -105,7 +105,7 @@ func (a *Adapter) showTapped(ctx context.Context, t tap, approval string) {
 	if err != nil || slices.Contains(sent, t.message) {
 		return
 	}
-	a.change(ctx, "edit:"+t.key+":tapped", t.place.key(), edit{Message: t.message, Approval: approval})
+	a.change(ctx, "edit:"+t.key+":tapped", t.place.Key(), edit{Message: t.message, Approval: approval})
 }
 
 func (a *Adapter) approvalOf(ctx context.Context, d core.Delivery) (core.Approval, error) {
@@ -129,7 +129,7 @@ func (a *Adapter) askAgain(ctx context.Context) {
 	}
 	for i := range pending {
 		p := &pending[i]
-		if _, ok := parsePlace(p.Channel); !ok {
+		if _, ok := ParseAddress(p.Channel); !ok {
 			continue
 		}
 		a.aboutApproval(ctx, core.DeliverApproval, p)

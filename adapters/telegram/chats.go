@@ -106,33 +106,33 @@ func (b *chatbook) spoken(chat int64) bool {
 
 // movedTo returns where a conversation is held now: elsewhere if its group was made
 // a supergroup, which has another id.
-func (a *Adapter) movedTo(p place) place {
+func (a *Adapter) movedTo(p Address) Address {
 	a.chats.mu.Lock()
 	defer a.chats.mu.Unlock()
 	for range 3 { // more than a group can be moved
-		to, ok := a.chats.moved[p.chat]
+		to, ok := a.chats.moved[p.Chat]
 		if !ok {
 			break
 		}
-		p.chat = to.To
+		p.Chat = to.To
 	}
 	return p
 }
 
 // learn keeps what a message tells of its chat and topic, if that is news.
-func (a *Adapter) learn(ctx context.Context, p place, m *models.Message) {
-	if p.group() {
-		r := chatRecord{Title: m.Chat.Title, Spoke: a.chats.spoken(p.chat)}
+func (a *Adapter) learn(ctx context.Context, p Address, m *models.Message) {
+	if p.Group() {
+		r := chatRecord{Title: m.Chat.Title, Spoke: a.chats.spoken(p.Chat)}
 		if m.NewChatTitle != "" {
 			r.Title = m.NewChatTitle
 		}
-		if a.chats.newChat(p.chat, r) {
-			a.keepKnown(ctx, recordChat+strconv.FormatInt(p.chat, 10), r)
+		if a.chats.newChat(p.Chat, r) {
+			a.keepKnown(ctx, recordChat+strconv.FormatInt(p.Chat, 10), r)
 		}
 	}
 	name, sure := topicName(m)
-	if p.thread != 0 && name != "" && a.chats.newTopic(p.key(), name, sure) {
-		a.keepKnown(ctx, recordTopic+string(p.key()), topicRecord{Name: name})
+	if p.Thread != 0 && name != "" && a.chats.newTopic(p.Key(), name, sure) {
+		a.keepKnown(ctx, recordTopic+string(p.Key()), topicRecord{Name: name})
 	}
 }
 
@@ -180,19 +180,19 @@ func topicName(m *models.Message) (name string, sure bool) {
 }
 
 // origin says who speaks and where, in names.
-func (a *Adapter) origin(p place, m *models.Message) core.Origin {
+func (a *Adapter) origin(p Address, m *models.Message) core.Origin {
 	o := core.Origin{Chat: m.Chat.Title}
 	if m.From != nil {
 		o.User = fullName(m.From)
 	}
-	if p.thread == 0 {
+	if p.Thread == 0 {
 		return o
 	}
 	a.chats.mu.Lock()
-	o.Topic = a.chats.topics[p.key()]
+	o.Topic = a.chats.topics[p.Key()]
 	a.chats.mu.Unlock()
 	if o.Topic == "" {
-		o.Topic = strconv.Itoa(p.thread)
+		o.Topic = strconv.Itoa(p.Thread)
 	}
 	return o
 }

@@ -20,7 +20,7 @@ import (
 
 const (
 	// callTimeout bounds one call of the API that carries no file.
-	callTimeout = 30 * time.Second
+	CallTimeout = 30 * time.Second
 	// pollGrace is how much longer than asked for a poll may take before it counts as
 	// hanging.
 	pollGrace = 10 * time.Second
@@ -28,19 +28,33 @@ const (
 	maxUpdatesBytes = 16 << 20
 )
 
+// DefaultAPI is where Telegram's servers answer.
+const DefaultAPI = "https://api.telegram.org"
+
+// maxConns is how many connections are kept for the next calls.
+const maxConns = 16
+
+// clientOptions are what a client needs. Only Token is required.
+type ClientOptions struct {
+	Token       string        // of the bot; never logged
+	API         string        // base URL of the Bot API; empty means DefaultAPI
+	PollTimeout time.Duration // how long Telegram may hold an empty poll
+	HTTP        *http.Client  // nil: one of its own
+}
+
 // A client speaks the Bot API: the library's typed methods, and getUpdates, which
 // the library keeps to itself (and would take as handled before it is).
-type client struct {
+type Client struct {
 	*bot.Bot
 	http    *http.Client
-	polls   *http.Client // of its own, so that a hanging one can be dropped with its connection
+	Polls   *http.Client // of its own, so that a hanging one can be dropped with its connection
 	methods string       // URL that a method's name is appended to; holds the token
 	files   string       // likewise for the path of a file
 	token   string
-	grace   time.Duration
+	Grace   time.Duration
 }
 
-func newClient(o Options) (*client, error) {
+func NewClient(o ClientOptions) (*Client, error) {
 	h := &http.Client{Transport: transport(), CheckRedirect: stayHere}
 	if o.HTTP != nil {
 		own := *o.HTTP
@@ -51,8 +65,8 @@ func newClient(o Options) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
-	return &client{
-		Bot: b, http: h, polls: &http.Client{Transport: polling(), CheckRedirect: stayHere}, token: o.Token, grace: pollGrace,
+	return &Client{
+		Bot: b, http: h, Polls: &http.Client{Transport: polling(), CheckRedirect: stayHere}, token: o.Token, Grace: pollGrace,
 		methods: o.API + "/bot" + o.Token + "/", files: o.API + "/file/bot" + o.Token + "/",
 	}, nil
 }
@@ -66,7 +80,7 @@ func transport() *http.Transport {
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		ForceAttemptHTTP2:   true,
-		MaxIdleConnsPerHost: maxInFlight,
+		MaxIdleConnsPerHost: maxConns,
 		IdleConnTimeout:     50 * time.Second, // below that of Telegram's servers
 		TLSHandshakeTimeout: 10 * time.Second,
 	}
@@ -87,8 +101,8 @@ var allowedUpdates = []string{"message", "edited_message", "callback_query", "my
 
 // updates asks for updates from offset on, each as Telegram wrote it. It blocks for
 // the poll timeout if there are none. https://core.telegram.org/bots/api#getupdates
-func (c *client) updates(ctx context.Context, offset int64, timeout time.Duration) ([]json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout+c.grace, errPollHung)
+func (c *Client) Updates(ctx context.Context, offset int64, timeout time.Duration) ([]json.RawMessage, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout+c.Grace, ErrPollHung)
 	defer cancel()
 	var updates []json.RawMessage
 	return updates, c.call(ctx, "getUpdates", struct {
@@ -99,8 +113,8 @@ func (c *client) updates(ctx context.Context, offset int64, timeout time.Duratio
 }
 
 // me asks who the bot is.
-func (c *client) me(ctx context.Context) (models.User, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errPollHung)
+func (c *Client) Me(ctx context.Context) (models.User, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, CallTimeout, ErrPollHung)
 	defer cancel()
 	var u models.User
 	return u, c.call(ctx, "getMe", struct{}{}, &u)
@@ -108,17 +122,17 @@ func (c *client) me(ctx context.Context) (models.User, error) {
 
 // call calls a method of the API on the connection of the polls, and reads what it
 // returns into result.
-func (c *client) call(ctx context.Context, method string, params, result any) error {
+func (c *Client) call(ctx context.Context, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.methods+method, bytes.NewReader(body))
 	if err != nil {
-		return c.clean(method, err)
+		return c.CleanError(method, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	res, err := c.polls.Do(req)
+	res, err := c.Polls.Do(req)
 	if err != nil {
 		return c.cut(ctx, method, err)
 	}
@@ -131,12 +145,12 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 }
 
 // cut is what a call returns whose connection broke, or was given up.
-func (c *client) cut(ctx context.Context, method string, err error) error {
-	c.polls.CloseIdleConnections()
+func (c *Client) cut(ctx context.Context, method string, err error) error {
+	c.Polls.CloseIdleConnections()
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return c.clean(method, err)
+	return c.CleanError(method, err)
 }
 
 // decodeAnswer reads the answer to a call: https://core.telegram.org/bots/api#making-requests
@@ -151,22 +165,22 @@ func decodeAnswer(method string, status int, data []byte, result any) error {
 		} `json:"parameters"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
-		return &apiError{method: method, status: status, text: "no JSON: " + http.StatusText(status)}
+		return &Error{method: method, status: status, text: "no JSON: " + http.StatusText(status)}
 	}
 	if !answer.OK {
-		return &apiError{
+		return &Error{
 			method: method, status: answer.ErrorCode, text: answer.Description,
 			retryAfter: time.Duration(answer.Parameters.RetryAfter) * time.Second,
 		}
 	}
 	if err := json.Unmarshal(answer.Result, result); err != nil {
-		return &apiError{method: method, status: status, text: "unexpected JSON"}
+		return &Error{method: method, status: status, text: "unexpected JSON"}
 	}
 	return nil
 }
 
 // clean says what was done, and takes the token out of an error, which may show the URL.
-func (c *client) clean(doing string, err error) error {
+func (c *Client) CleanError(doing string, err error) error {
 	if request := (*url.Error)(nil); errors.As(err, &request) {
 		err = request.Err // why; what was asked for is known
 	}

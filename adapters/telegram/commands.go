@@ -22,7 +22,7 @@ type command struct {
 // A call is a command that somebody who is listened to has given.
 type call struct {
 	key     string // source key
-	place   place
+	place   Address
 	arg     string
 	message *models.Message
 	arrived *arrival
@@ -61,7 +61,7 @@ func (a *Adapter) commandCalled(name string) (command, bool) {
 
 // command does what a message asks the bot itself for, and reports whether that is
 // all that is to be done about it.
-func (a *Adapter) command(ctx context.Context, p place, r *arrival) bool {
+func (a *Adapter) command(ctx context.Context, p Address, r *arrival) bool {
 	m := r.update.Message
 	name, of, arg, ok := parseCommand(m, a.health.name())
 	if !ok {
@@ -79,7 +79,7 @@ func (a *Adapter) command(ctx context.Context, p place, r *arrival) bool {
 	}
 	n := c.run(ctx, call{key: r.key, place: p, arg: arg, message: m, arrived: r})
 	if n.ReplyTo = m.ID; ctx.Err() == nil && n.Text != "" {
-		a.say(ctx, commandNote(r.key), p.key(), n)
+		a.say(ctx, commandNote(r.key), p.Key(), n)
 	}
 	return true
 }

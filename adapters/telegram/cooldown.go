@@ -3,7 +3,6 @@ package telegram
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -13,8 +12,6 @@ import (
 
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
-
-	"github.com/go-telegram/bot"
 )
 
 // recordCooldown + scope → cooldownRecord
@@ -57,7 +54,7 @@ func (a *Adapter) coolDown(scope string, d time.Duration) {
 // coolDownChat does so for a chat where that is what a call has failed of. The
 // schedule holds the chat in this process.
 func (a *Adapter) coolDownChat(chat int64, err error) {
-	if d := retryAfter(err); d > 0 {
+	if d := RetryAfter(err); d > 0 {
 		a.coolDown(scopeChat+strconv.FormatInt(chat, 10), d)
 	}
 }
@@ -104,7 +101,7 @@ func (a *Adapter) resumeCooldowns(ctx context.Context) error {
 		if !isChat {
 			a.cooldowns.set(scope, until)
 		} else if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
-			a.sends.Hold(chat, place{chat: chat}.group(), until)
+			a.sends.Hold(chat, Address{Chat: chat}.Group(), until)
 		}
 	}
 	if len(over) == 0 {
@@ -126,18 +123,6 @@ func cooldownLeft(r core.Record, now time.Time) time.Duration {
 	return max(0, min(c.Until.Sub(now), c.Until.Sub(r.At)))
 }
 
-// retryAfter returns how long Telegram asks to wait; 0 if an error says nothing of that.
-func retryAfter(err error) time.Duration {
-	tooMany, api := (*bot.TooManyRequestsError)(nil), (*apiError)(nil)
-	switch {
-	case errors.As(err, &tooMany):
-		return time.Duration(tooMany.RetryAfter) * time.Second
-	case errors.As(err, &api):
-		return api.retryAfter
-	}
-	return 0
-}
-
 // submitJob submits a job of which Telegram may say that it is to wait.
 func (a *Adapter) submitJob(j throttle.Job) error {
 	do := j.Do
@@ -152,7 +137,7 @@ func (a *Adapter) submitJob(j throttle.Job) error {
 // cooling is the problem while polls wait for what an earlier process was asked to
 // wait for.
 func cooling(left time.Duration) error {
-	return &apiError{
+	return &Error{
 		method: "getUpdates", status: http.StatusTooManyRequests, text: "asked of an earlier process",
 		retryAfter: left.Truncate(time.Second) + time.Second,
 	}

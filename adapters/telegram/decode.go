@@ -17,7 +17,7 @@ var plainFields = []string{
 
 // decode reads an update. Of one that the library cannot read it reads the plain
 // fields, so that what somebody wrote is not lost for what came with it.
-func decode(raw json.RawMessage) (models.Update, error) {
+func DecodeUpdate(raw json.RawMessage) (models.Update, error) {
 	var u models.Update
 	err := json.Unmarshal(raw, &u)
 	if err == nil {

@@ -86,10 +86,10 @@ type editPart struct {
 	remove   bool // it is taken away instead
 }
 
-func (e *editPart) send(ctx context.Context, c *client, to place) (int, error) {
+func (e *editPart) send(ctx context.Context, c *Client, to Address) (int, error) {
 	if e.remove && e.message != 0 {
-		_, err := c.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: to.chat, MessageID: e.message})
-		if refused(err, "message to delete not found", "message can't be deleted") {
+		_, err := c.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: to.Chat, MessageID: e.message})
+		if Refused(err, "message to delete not found", "message can't be deleted") {
 			err = nil
 		}
 		return 0, err
@@ -98,12 +98,12 @@ func (e *editPart) send(ctx context.Context, c *client, to place) (int, error) {
 	if e.message == 0 || len(pieces) == 0 {
 		return 0, nil
 	}
-	params := &bot.EditMessageTextParams{ChatID: to.chat, MessageID: e.message, Text: pieces[0].Text, Entities: pieces[0].Entities}
+	params := &bot.EditMessageTextParams{ChatID: to.Chat, MessageID: e.message, Text: pieces[0].Text, Entities: pieces[0].Entities}
 	if len(e.buttons) > 0 {
 		params.ReplyMarkup = keyboard(e.buttons)
 	}
 	_, err := c.EditMessageText(ctx, params)
-	if err != nil && !unchanged(err) && !refused(err, "message to edit not found", "message can't be edited", "message_id_invalid") {
+	if err != nil && !NotModified(err) && !Refused(err, "message to edit not found", "message can't be edited", "message_id_invalid") {
 		return 0, err
 	}
 	return e.message, nil

@@ -27,13 +27,13 @@ type editRecord struct {
 
 // edited makes of an edit what there is to be made: a message that waits is changed,
 // and of one that is running, or has run, the sender chooses.
-func (a *Adapter) edited(ctx context.Context, p place, r *arrival) error {
+func (a *Adapter) edited(ctx context.Context, p Address, r *arrival) error {
 	m := r.update.EditedMessage
 	p = a.movedTo(p)
 	if facts(m) != "" || isService(m) || forOther(m.Text, a.health.name()) {
 		return nil // such as a live location, which is edited all the time
 	}
-	known := a.refOf(ctx, p.chat, m.ID)
+	known := a.refOf(ctx, p.Chat, m.ID)
 	if known.Message == "" {
 		return a.offerEdit(ctx, p, r, core.Message{})
 	}
@@ -49,7 +49,7 @@ func (a *Adapter) edited(ctx context.Context, p place, r *arrival) error {
 		err := a.amend(ctx, old.ID, content)
 		if err == nil {
 			known.Caption = writtenText(m, a.health.name())
-			a.refer(ctx, p.chat, m.ID, known)
+			a.refer(ctx, p.Chat, m.ID, known)
 			return ctx.Err()
 		}
 		if !errors.Is(err, core.ErrNotWaiting) {
@@ -76,7 +76,7 @@ func (a *Adapter) amend(ctx context.Context, id core.MessageID, c core.Content) 
 
 // editedContent is what a message says now. Of an album it is what it said, with the
 // one caption changed, and likewise of a text that came in parts.
-func (a *Adapter) editedContent(ctx context.Context, p place, known ref, old core.Message, m *models.Message) (core.Content, error) {
+func (a *Adapter) editedContent(ctx context.Context, p Address, known ref, old core.Message, m *models.Message) (core.Content, error) {
 	if (m.MediaGroupID != "" || known.Part) && old.ID != "" {
 		return recaption(old.Content, known.Caption, writtenText(m, a.health.name())), nil
 	}
@@ -124,7 +124,7 @@ func sameContent(a, b core.Content) bool {
 func isOpen(m core.Message) bool { return m.State == core.Waiting || m.State == core.Running }
 
 // offerEdit asks the sender what is to become of an edit that came too late.
-func (a *Adapter) offerEdit(ctx context.Context, p place, r *arrival, of core.Message) error {
+func (a *Adapter) offerEdit(ctx context.Context, p Address, r *arrival, of core.Message) error {
 	if err := a.keep(ctx, recordEdit+r.key, editRecord{Of: of.ID, Update: r.raw}); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *Adapter) offerEdit(ctx context.Context, p place, r *arrival, of core.Me
 		n.Text = "You edited a message that is not known here any more."
 	}
 	n.Buttons = [][]Button{{button}}
-	a.say(ctx, "edit:"+r.key, p.key(), n)
+	a.say(ctx, "edit:"+r.key, p.Key(), n)
 	return ctx.Err()
 }
 
@@ -149,13 +149,13 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 	if ok, err := a.recall(ctx, recordEdit+t.arg, &e); err != nil || !ok {
 		return gone
 	}
-	u, err := decode(e.Update)
+	u, err := DecodeUpdate(e.Update)
 	if err != nil || u.EditedMessage == nil {
 		return gone
 	}
 	m := u.EditedMessage
-	p := a.movedTo(placeOf(m))
-	if !a.inChat(t.place, p.key()) {
+	p := a.movedTo(AddressOf(m))
+	if !a.inChat(t.place, p.Key()) {
 		return gone
 	}
 	old := core.Message{}
@@ -164,12 +164,12 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 			return "That did not work: " + err.Error()
 		}
 	}
-	content, err := a.editedContent(ctx, p, a.refOf(ctx, p.chat, m.ID), old, m)
+	content, err := a.editedContent(ctx, p, a.refOf(ctx, p.Chat, m.ID), old, m)
 	if err != nil {
 		return "That did not work: " + err.Error()
 	}
 	s := core.Submission{
-		Channel: p.key(), Adapter: Name, Origin: a.origin(p, m), Content: content,
+		Channel: p.Key(), Adapter: Name, Origin: a.origin(p, m), Content: content,
 		SourceKey: t.arg + ":run", CanAsk: true, Deliver: true,
 	}
 	if isOpen(old) {
@@ -182,7 +182,7 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 	case ticket.Existing:
 		return "The edited message was taken already."
 	}
-	a.submitted(ctx, p.chat, m.ID, ticket.Message.ID)
+	a.submitted(ctx, p.Chat, m.ID, ticket.Message.ID)
 	if s.Mode == core.Interrupt {
 		return "Stopped. The edited message is next."
 	}

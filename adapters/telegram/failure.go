@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -16,24 +14,11 @@ import (
 	"github.com/go-telegram/bot"
 )
 
-// errPollHung: a poll took longer than Telegram was asked to hold it.
-var errPollHung = errors.New("the poll hung")
-
 // errLeaving: the adapter was told to end before the call was begun.
 var errLeaving = errors.New("the gateway is ending")
 
 // errForGood marks what trying again cannot help.
 var errForGood = errors.New("cannot be sent")
-
-// An apiError is a refusal of the Bot API that the library does not decode.
-type apiError struct {
-	method     string
-	status     int
-	text       string
-	retryAfter time.Duration
-}
-
-func (e *apiError) Error() string { return fmt.Sprintf("%s: %d %s", e.method, e.status, e.text) }
 
 // classify says what the failure of a call means for the schedule.
 func classify(err error) throttle.Verdict {
@@ -48,32 +33,8 @@ func classify(err error) throttle.Verdict {
 	case errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound), errors.Is(err, errLeaving): // the token is refused
 		return throttle.Verdict{Kind: throttle.Retry, Global: true}
 	}
-	return throttle.Verdict{Kind: throttle.Retry, Global: true, Ambiguous: !unsent(err)}
+	return throttle.Verdict{Kind: throttle.Retry, Global: true, Ambiguous: !NeverSent(err)}
 }
-
-// unsent reports whether a call cannot have reached Telegram.
-func unsent(err error) bool {
-	dial := (*net.OpError)(nil)
-	dns := (*net.DNSError)(nil)
-	return errors.As(err, &dns) || errors.As(err, &dial) && dial.Op == "dial"
-}
-
-// refused reports whether Telegram refused a call with words that hold one of these.
-func refused(err error, words ...string) bool {
-	if !errors.Is(err, bot.ErrorBadRequest) {
-		return false
-	}
-	text := strings.ToLower(err.Error())
-	for _, w := range words {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	return false
-}
-
-// unchanged reports whether an edit was refused because nothing would change.
-func unchanged(err error) bool { return refused(err, "message is not modified") }
 
 // pollProblem says in words for whoever runs the gateway why a poll failed. The same
 // cause has the same words each time.
@@ -81,12 +42,12 @@ func pollProblem(err error) string {
 	if isStorage(err) {
 		return "Telegram's messages are left there, since they cannot be recorded here: " + err.Error()
 	}
-	api := (*apiError)(nil)
+	api := (*Error)(nil)
 	if !errors.As(err, &api) {
-		if errors.Is(err, errPollHung) || errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, ErrPollHung) || errors.Is(err, context.DeadlineExceeded) {
 			return "Telegram does not answer: polls hang."
 		}
-		return "Telegram cannot be reached: " + networkReason(err)
+		return "Telegram cannot be reached: " + NetworkReason(err)
 	}
 	switch api.status {
 	case http.StatusUnauthorized, http.StatusNotFound:
@@ -101,23 +62,6 @@ func pollProblem(err error) string {
 		return fmt.Sprintf("Telegram asks to be left alone for %s.", api.retryAfter)
 	}
 	return fmt.Sprintf("Telegram fails: %d %s", api.status, api.text)
-}
-
-// networkReason says why a connection failed, without what differs each time, such
-// as the port at this end.
-func networkReason(err error) string {
-	lookup, op, request := (*net.DNSError)(nil), (*net.OpError)(nil), (*url.Error)(nil)
-	switch {
-	case errors.As(err, &lookup):
-		return "the name " + lookup.Name + " is not found"
-	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer in time"
-	case errors.As(err, &op):
-		return op.Op + ": " + op.Err.Error()
-	case errors.As(err, &request):
-		return request.Err.Error()
-	}
-	return err.Error()
 }
 
 // isStorage reports whether the ledger could not be written.

@@ -104,7 +104,7 @@ func (a *Adapter) load(ctx context.Context, id string, to *os.File) (int64, erro
 		if errors.As(err, &final) || ctx.Err() != nil {
 			return have, err
 		}
-		if d := retryAfter(err); d > 0 {
+		if d := RetryAfter(err); d > 0 {
 			a.coolDown(scopeFiles, d)
 		}
 		a.o.Log.Warn("telegram: a file is not fetched yet", "try", try+1, "bytes", have, "err", err)
@@ -116,7 +116,7 @@ func (a *Adapter) load(ctx context.Context, id string, to *os.File) (int64, erro
 }
 
 func fetchWait(err error, try int) time.Duration {
-	if d := retryAfter(err); d > 0 {
+	if d := RetryAfter(err); d > 0 {
 		return d
 	}
 	return fetchPause << try
@@ -147,7 +147,7 @@ func (a *Adapter) loadMore(ctx context.Context, id string, to *os.File, have int
 	}
 	res, err := a.client.http.Do(req)
 	if err != nil {
-		return have, a.client.clean("download", err)
+		return have, a.client.CleanError("download", err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	switch res.StatusCode {

@@ -37,11 +37,11 @@ func sentFile(t *testing.T, a *Adapter, api *botapi.Server, m botapi.Media) medi
 	api.Private(anna).Send(anna, "", botapi.WithMedia(m))
 	ctx, cancel := context.WithTimeout(t.Context(), botapi.Patience)
 	defer cancel()
-	raw, err := a.client.updates(ctx, 0, 0)
+	raw, err := a.client.Updates(ctx, 0, 0)
 	if err != nil || len(raw) == 0 {
 		t.Fatalf("poll: %v", err)
 	}
-	u, err := decode(raw[len(raw)-1])
+	u, err := DecodeUpdate(raw[len(raw)-1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,17 +122,17 @@ func TestPollThatHangsIsReplaced(t *testing.T) {
 	t.Parallel()
 	api := botapi.New(t)
 	a := loose(t, api)
-	a.introduced, a.client.grace = true, 50*time.Millisecond
+	a.introduced, a.client.Grace = true, 50*time.Millisecond
 	held := api.Hold("getUpdates", 0)
 	defer held.Release()
 	for !held.Reached() { // on a busy machine a poll may be given up before it gets there
 		_, err := a.pollOnce(t.Context(), 0, 0)
 		late := err == nil && held.Reached() // the one before got there after it was given up
-		if !errors.Is(err, errPollHung) && !late {
+		if !errors.Is(err, ErrPollHung) && !late {
 			t.Fatalf("a poll that hangs ended with %v", err)
 		}
 	}
-	a.client.grace = botapi.Patience
+	a.client.Grace = botapi.Patience
 	if _, err := a.pollOnce(t.Context(), 0, 0); err != nil {
 		t.Errorf("the next one: %v", err)
 	}

@@ -37,7 +37,7 @@ type followers struct {
 type follower struct {
 	adapter *Adapter
 	key     core.ChannelKey
-	place   place
+	place   Address
 	updates *core.Subscription
 	fold    *progress.Fold
 	resumes bool           // an earlier process has followed the conversation
@@ -64,18 +64,18 @@ type follower struct {
 
 // follow has a conversation be followed from now on, because a message of it is
 // submitted: it must be called before that.
-func (a *Adapter) follow(p place) {
+func (a *Adapter) follow(p Address) {
 	a.followers.mu.Lock()
 	defer a.followers.mu.Unlock()
-	if f := a.followers.of[p.key()]; f == nil || !f.stay() {
-		a.startFollower(p, a.o.Core.Subscribe(p.key()), nil)
+	if f := a.followers.of[p.Key()]; f == nil || !f.stay() {
+		a.startFollower(p, a.o.Core.Subscribe(p.Key()), nil)
 	}
 }
 
 // startFollower has a follower run, with what it begins with. The mutex of the
 // followers is held.
-func (a *Adapter) startFollower(p place, updates *core.Subscription, begin func(*follower)) {
-	key := p.key()
+func (a *Adapter) startFollower(p Address, updates *core.Subscription, begin func(*follower)) {
+	key := p.Key()
 	f := &follower{
 		adapter: a, key: key, place: p, updates: updates, open: map[core.MessageID]bool{}, owed: map[core.MessageID]time.Time{}, wake: make(chan struct{}, 1),
 		fold: progress.New(progress.Options{Show: a.o.Shown, Dir: a.o.CWD}), asked: time.Now(),

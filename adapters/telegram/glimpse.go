@@ -3,7 +3,7 @@ package telegram
 import "encoding/json"
 
 // A glance is what must be known of an update before anything else.
-type glance struct {
+type Header struct {
 	id      int64 // 0: the update cannot be told from others
 	sender  int64 // the user it is from; 0: nobody, or somebody who hides behind a chat
 	chat    int64
@@ -12,7 +12,7 @@ type glance struct {
 }
 
 // glimpse takes a glance at an update.
-func glimpse(raw json.RawMessage) glance {
+func Peek(raw json.RawMessage) Header {
 	type id struct {
 		ID int64 `json:"id"`
 	}
@@ -37,7 +37,7 @@ func glimpse(raw json.RawMessage) glance {
 	if json.Unmarshal(raw, &u) != nil {
 		return unreadable(raw)
 	}
-	g := glance{id: u.ID}
+	g := Header{id: u.ID}
 	for _, s := range []*said{u.Message, u.Edited, u.Callback, u.Member, u.Stopped} {
 		if s == nil {
 			continue
@@ -61,12 +61,12 @@ func glimpse(raw json.RawMessage) glance {
 
 // unreadable finds of an update that is not what it should be only which one it is:
 // without that it would come again with each poll.
-func unreadable(raw json.RawMessage) glance {
+func unreadable(raw json.RawMessage) Header {
 	var u struct {
 		ID int64 `json:"update_id"`
 	}
 	if json.Unmarshal(raw, &u) != nil {
-		return glance{}
+		return Header{}
 	}
-	return glance{id: u.ID, strange: true}
+	return Header{id: u.ID, strange: true}
 }

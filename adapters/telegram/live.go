@@ -18,7 +18,7 @@ import (
 // concurrent use.
 type live struct {
 	adapter *Adapter
-	place   place
+	place   Address
 	name    string // of its jobs in the schedule
 
 	mu      sync.Mutex   // guards the fields below
@@ -30,8 +30,8 @@ type live struct {
 	posted  func(id int) // told of the message's id once it is made
 }
 
-func newLive(a *Adapter, p place, name string) *live {
-	return &live{adapter: a, place: p, name: name + ":" + string(p.key())}
+func newLive(a *Adapter, p Address, name string) *live {
+	return &live{adapter: a, place: p, name: name + ":" + string(p.Key())}
 }
 
 // onPost has f be told of the message's id once it is made.
@@ -59,7 +59,7 @@ func (l *live) set(doc markdown.Document, buttons [][]Button) {
 	l.want = want
 	l.mu.Unlock()
 	l.adapter.post(throttle.Job{
-		Chat: l.place.chat, Group: l.place.group(), Lane: l.place.thread, Class: throttle.Progress, Key: l.name, Do: l.update,
+		Chat: l.place.Chat, Group: l.place.Group(), Lane: l.place.Thread, Class: throttle.Progress, Key: l.name, Do: l.update,
 		Done: l.missed,
 	})
 }
@@ -107,7 +107,7 @@ func (l *live) close(ctx context.Context) int {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
-	_ = l.adapter.sends.Cancel(ctx, l.place.chat, l.name) // only if ctx ends, and with it all
+	_ = l.adapter.sends.Cancel(ctx, l.place.Chat, l.name) // only if ctx ends, and with it all
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.id
@@ -133,13 +133,13 @@ func (a *Adapter) call(ctx context.Context, do func(context.Context) error) erro
 		return errLeaving
 	}
 	defer a.calls.end()
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	return do(ctx)
 }
 
 // typeFor shows that somebody types until the function is called that it returns.
-func (a *Adapter) typeFor(ctx context.Context, p place) (end func()) {
+func (a *Adapter) typeFor(ctx context.Context, p Address) (end func()) {
 	ctx, end = context.WithCancel(ctx)
 	a.start(func(context.Context) { // ends by end, or with ctx
 		for ; ctx.Err() == nil; pause(ctx, typingEvery) {
@@ -150,13 +150,13 @@ func (a *Adapter) typeFor(ctx context.Context, p place) (end func()) {
 }
 
 // typing shows for a moment that somebody types.
-func (a *Adapter) typing(p place) {
+func (a *Adapter) typing(p Address) {
 	a.post(throttle.Job{
-		Chat: p.chat, Group: p.group(), Class: throttle.Hint, Key: "typing",
+		Chat: p.Chat, Group: p.Group(), Class: throttle.Hint, Key: "typing",
 		Do: func(ctx context.Context, _ throttle.Try) error {
 			return a.call(ctx, func(ctx context.Context) error {
 				_, err := a.client.SendChatAction(ctx, &bot.SendChatActionParams{
-					ChatID: p.chat, MessageThreadID: p.thread, Action: models.ChatActionTyping,
+					ChatID: p.Chat, MessageThreadID: p.Thread, Action: models.ChatActionTyping,
 				})
 				return err
 			})

@@ -120,7 +120,7 @@ type mediaPart struct {
 }
 
 // timeLimit returns how long sending it may take.
-func (m *mediaPart) timeLimit() time.Duration { return callTimeout + uploadTime(m.path) }
+func (m *mediaPart) timeLimit() time.Duration { return CallTimeout + uploadTime(m.path) }
 
 // uploadTime returns how long a file may take to be sent.
 func uploadTime(path string) time.Duration {
@@ -133,7 +133,7 @@ func uploadTime(path string) time.Duration {
 
 // send sends the file as it is now. A picture that is too large for a photo, or that
 // Telegram does not take as one, goes as a document.
-func (m *mediaPart) send(ctx context.Context, c *client, to place) (int, error) {
+func (m *mediaPart) send(ctx context.Context, c *Client, to Address) (int, error) {
 	f, size, err := m.adapter.openMedia(m.path)
 	if err != nil {
 		return 0, hopeless{err}
@@ -170,9 +170,9 @@ func noPhoto(err error) bool {
 }
 
 // sendAs sends the content of the file by the method of the kind.
-func (m *mediaPart) sendAs(ctx context.Context, c *client, to place, kind mediaKind, content io.Reader) (int, error) {
+func (m *mediaPart) sendAs(ctx context.Context, c *Client, to Address, kind mediaKind, content io.Reader) (int, error) {
 	file := &models.InputFileUpload{Filename: uploadName(m.path), Data: content}
-	chat, thread, text, entities := to.chat, to.thread, m.caption.Text, m.caption.Entities
+	chat, thread, text, entities := to.Chat, to.Thread, m.caption.Text, m.caption.Entities
 	var sent *models.Message
 	var err error
 	switch kind {

@@ -17,16 +17,16 @@ func (a *Adapter) register(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if d := retryAfter(err); d > 0 {
+		if d := RetryAfter(err); d > 0 {
 			a.coolDown(scopeMenu, d)
 		}
-		a.o.Log.Warn("telegram: commands not registered", "err", a.client.clean("register commands", err))
+		a.o.Log.Warn("telegram: commands not registered", "err", a.client.CleanError("register commands", err))
 		pause(ctx, pollPause(err, failures))
 	}
 }
 
 func (a *Adapter) registerOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	want := a.menu()
 	have, err := a.client.GetMyCommands(ctx, &bot.GetMyCommandsParams{})

@@ -16,7 +16,7 @@ import (
 
 // message makes of a message, or of those of an album, what there is to be made. An
 // error means that it is to be tried again after the next start.
-func (a *Adapter) message(ctx context.Context, p place, batch []*arrival) error {
+func (a *Adapter) message(ctx context.Context, p Address, batch []*arrival) error {
 	m := batch[0].update.Message
 	p = a.movedTo(p)
 	a.learn(ctx, p, m)
@@ -34,7 +34,7 @@ func (a *Adapter) message(ctx context.Context, p place, batch []*arrival) error 
 }
 
 // converse submits what was said.
-func (a *Adapter) converse(ctx context.Context, p place, batch []*arrival) error {
+func (a *Adapter) converse(ctx context.Context, p Address, batch []*arrival) error {
 	ms := messagesOf(batch)
 	if len(ms) > 1 && ms[0].MediaGroupID == "" {
 		ms = []*models.Message{joinedText(ms)}
@@ -44,13 +44,13 @@ func (a *Adapter) converse(ctx context.Context, p place, batch []*arrival) error
 		return err
 	}
 	if text := b.note(); text != "" {
-		a.say(ctx, "unread:"+batch[0].key, p.key(), Note{Text: text, ReplyTo: ms[0].ID})
+		a.say(ctx, "unread:"+batch[0].key, p.Key(), Note{Text: text, ReplyTo: ms[0].ID})
 	}
 	if b.nothing {
 		return ctx.Err()
 	}
 	s := core.Submission{
-		Channel: p.key(), Adapter: Name, Origin: a.origin(p, ms[0]), Content: b.content,
+		Channel: p.Key(), Adapter: Name, Origin: a.origin(p, ms[0]), Content: b.content,
 		SourceKey: batch[0].key, CanAsk: true, Deliver: true,
 	}
 	if len(batch) == 1 {
@@ -61,7 +61,7 @@ func (a *Adapter) converse(ctx context.Context, p place, batch []*arrival) error
 
 // submitTogether submits the messages of an album, or the parts of a text, as one. If an earlier process has
 // submitted those that it had, before it was killed, the others are one of their own.
-func (a *Adapter) submitTogether(ctx context.Context, p place, batch []*arrival, s core.Submission) error {
+func (a *Adapter) submitTogether(ctx context.Context, p Address, batch []*arrival, s core.Submission) error {
 	s.SourceHash = sizeHash(len(batch))
 	t, err := a.offer(ctx, s)
 	for n := len(batch) - 1; errors.Is(err, core.ErrKeyReused) && n > 0; n-- {
@@ -86,10 +86,10 @@ func sizeHash(n int) string {
 }
 
 // accepted remembers what the messages of a chat were submitted as.
-func (a *Adapter) accepted(ctx context.Context, p place, batch []*arrival, t *core.Ticket) error {
-	a.submitted(ctx, p.chat, batch[0].update.Message.ID, t.Message.ID)
+func (a *Adapter) accepted(ctx context.Context, p Address, batch []*arrival, t *core.Ticket) error {
+	a.submitted(ctx, p.Chat, batch[0].update.Message.ID, t.Message.ID)
 	for _, m := range messagesOf(batch) {
-		a.refer(ctx, p.chat, m.ID, ref{Message: t.Message.ID, Part: true, Caption: writtenText(m, a.health.name())})
+		a.refer(ctx, p.Chat, m.ID, ref{Message: t.Message.ID, Part: true, Caption: writtenText(m, a.health.name())})
 	}
 	return ctx.Err()
 }
@@ -136,7 +136,7 @@ func (b *built) note() string {
 
 // build fetches what messages bring with them and makes their content. It blocks
 // for as long as that takes.
-func (a *Adapter) build(ctx context.Context, p place, ms []*models.Message) (built, error) {
+func (a *Adapter) build(ctx context.Context, p Address, ms []*models.Message) (built, error) {
 	var says []said
 	for _, m := range ms {
 		says = append(says, read(m, a.health.name()))
@@ -160,12 +160,12 @@ func (a *Adapter) build(ctx context.Context, p place, ms []*models.Message) (bui
 }
 
 // receiveFile brings a file here, and makes of it what the agent can be shown.
-func (a *Adapter) receiveFile(ctx context.Context, p place, m media, left int64) fetched {
-	f := fetched{media: m, path: a.mediaPath(p.key(), &m)}
+func (a *Adapter) receiveFile(ctx context.Context, p Address, m media, left int64) fetched {
+	f := fetched{media: m, path: a.mediaPath(p.Key(), &m)}
 	n, err := a.fetch(ctx, &m, f.path)
 	if err != nil {
 		if f.failure = "it could not be fetched"; ctx.Err() == nil {
-			a.o.Log.Warn("telegram: a file was not received", "channel", string(p.key()), "kind", m.kind, "err", errors.Unwrap(err))
+			a.o.Log.Warn("telegram: a file was not received", "channel", string(p.Key()), "kind", m.kind, "err", errors.Unwrap(err))
 			if known := (*fileError)(nil); errors.As(err, &known) {
 				f.failure = known.why
 			}

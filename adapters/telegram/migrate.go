@@ -25,8 +25,8 @@ func (a *Adapter) migrate(ctx context.Context, from, to int64) error {
 	if err := a.keep(ctx, key, movedRecord{To: to}); err != nil { // from now on deliveries go there
 		return err
 	}
-	before, now := place{chat: from}, place{chat: to}
-	if err := a.o.Core.Move(ctx, before.key(), now.key()); err != nil {
+	before, now := Address{Chat: from}, Address{Chat: to}
+	if err := a.o.Core.Move(ctx, before.Key(), now.Key()); err != nil {
 		return fmt.Errorf("telegram: follow a group: %w", err)
 	}
 	a.followMoved(before, now)
@@ -54,10 +54,10 @@ func (b *chatbook) move(from int64, r movedRecord) (done bool) {
 
 // copyRecords gives a conversation what was known of it at another place, unless
 // that is known there.
-func (a *Adapter) copyRecords(ctx context.Context, from, to place) error {
+func (a *Adapter) copyRecords(ctx context.Context, from, to Address) error {
 	for old, key := range map[string]string{
-		recordSetting + string(from.key()):            recordSetting + string(to.key()),
-		recordChat + strconv.FormatInt(from.chat, 10): recordChat + strconv.FormatInt(to.chat, 10),
+		recordSetting + string(from.Key()):            recordSetting + string(to.Key()),
+		recordChat + strconv.FormatInt(from.Chat, 10): recordChat + strconv.FormatInt(to.Chat, 10),
 	} {
 		var doc, there json.RawMessage
 		ok, err := a.recall(ctx, old, &doc)
@@ -75,17 +75,17 @@ func (a *Adapter) copyRecords(ctx context.Context, from, to place) error {
 }
 
 // followMoved has what waited in a conversation be followed where it is now.
-func (a *Adapter) followMoved(from, to place) {
+func (a *Adapter) followMoved(from, to Address) {
 	a.followers.mu.Lock()
 	defer a.followers.mu.Unlock()
-	if f := a.followers.of[from.key()]; f != nil {
+	if f := a.followers.of[from.Key()]; f != nil {
 		f.tell(func() {
 			clear(f.open) // their outcomes are told elsewhere
 			clear(f.owed)
 		})
 	}
-	if f := a.followers.of[to.key()]; f == nil || !f.tell(f.findOpen) {
-		a.startFollower(to, a.o.Core.Subscribe(to.key()), func(f *follower) { f.told = append(f.told, f.findOpen) })
+	if f := a.followers.of[to.Key()]; f == nil || !f.tell(f.findOpen) {
+		a.startFollower(to, a.o.Core.Subscribe(to.Key()), func(f *follower) { f.told = append(f.told, f.findOpen) })
 	}
 }
 

@@ -25,7 +25,7 @@ func (a *Adapter) cmdMode(ctx context.Context, c call) Note {
 	if c.arg != "" {
 		return a.setMode(ctx, c.place, c.arg)
 	}
-	own, err := a.o.Core.Settings(ctx, c.place.key())
+	own, err := a.o.Core.Settings(ctx, c.place.Key())
 	if err != nil {
 		return a.failed(ctx, "read the settings", err)
 	}
@@ -45,7 +45,7 @@ func (a *Adapter) tapMode(ctx context.Context, t tap) string {
 	return a.tapSetting(ctx, t, a.setMode)
 }
 
-func (a *Adapter) setMode(ctx context.Context, p place, name string) Note {
+func (a *Adapter) setMode(ctx context.Context, p Address, name string) Note {
 	switch {
 	case name == modeReset:
 		name = ""
@@ -63,16 +63,16 @@ func (a *Adapter) setMode(ctx context.Context, p place, name string) Note {
 }
 
 // useMode sets the chat's own mode; none takes it back.
-func (a *Adapter) useMode(ctx context.Context, p place, own string) Note {
-	if err := a.o.Core.SetPermissionMode(ctx, p.key(), own); err != nil {
+func (a *Adapter) useMode(ctx context.Context, p Address, own string) Note {
+	if err := a.o.Core.SetPermissionMode(ctx, p.Key(), own); err != nil {
 		return a.failed(ctx, "set the permission mode", err)
 	}
 	return modeNote("The permission mode is "+configuredOr(own)+" from the next turn on.", own)
 }
 
 // keepMode changes nothing and shows the mode that the chat has.
-func (a *Adapter) keepMode(ctx context.Context, p place, _ string) Note {
-	own, err := a.o.Core.Settings(ctx, p.key())
+func (a *Adapter) keepMode(ctx context.Context, p Address, _ string) Note {
+	own, err := a.o.Core.Settings(ctx, p.Key())
 	if err != nil {
 		return a.failed(ctx, "read the settings", err)
 	}

@@ -19,11 +19,11 @@ func (a *Adapter) cmdModel(ctx context.Context, c call) Note {
 	if c.arg != "" {
 		return a.setModel(ctx, c.place, c.arg)
 	}
-	own, err := a.o.Core.Settings(ctx, c.place.key())
+	own, err := a.o.Core.Settings(ctx, c.place.Key())
 	if err != nil {
 		return a.failed(ctx, "read the settings", err)
 	}
-	st, err := a.o.Core.Present(ctx, c.place.key())
+	st, err := a.o.Core.Present(ctx, c.place.Key())
 	if err != nil {
 		return a.failed(ctx, "look at the chat", err)
 	}
@@ -35,12 +35,12 @@ func (a *Adapter) tapModel(ctx context.Context, t tap) string {
 	return a.tapSetting(ctx, t, a.setModel)
 }
 
-func (a *Adapter) setModel(ctx context.Context, p place, name string) Note {
+func (a *Adapter) setModel(ctx context.Context, p Address, name string) Note {
 	own := name
 	if name == asConfigured {
 		own = ""
 	}
-	switch err := a.o.Core.SetModel(ctx, p.key(), own); {
+	switch err := a.o.Core.SetModel(ctx, p.Key(), own); {
 	case errors.Is(err, core.ErrBadSetting):
 		return Note{Text: literal(brief(name, 100)) + " is no name of a model. Write one word such as `opus`, `sonnet`, `haiku`, " +
 			"the full name of a model, or `default` for what the gateway is configured with."}
@@ -68,11 +68,11 @@ func chosen(text string, is bool) string {
 
 // tapSetting does what a button of a setting is for, and shows the new state in the
 // message that has the button.
-func (a *Adapter) tapSetting(ctx context.Context, t tap, set func(context.Context, place, string) Note) string {
+func (a *Adapter) tapSetting(ctx context.Context, t tap, set func(context.Context, Address, string) Note) string {
 	if t.stale {
 		return "This message is too old for its buttons. Send the command again."
 	}
 	n := set(ctx, t.place, t.arg)
-	a.change(ctx, "edit:"+t.key, t.place.key(), edit{Message: t.message, Note: n})
+	a.change(ctx, "edit:"+t.key, t.place.Key(), edit{Message: t.message, Note: n})
 	return ""
 }

@@ -11,7 +11,7 @@ import (
 // cmdNew forgets the conversation. Done twice it does no more: what follows in the
 // chat waits for it. Each message that it ends has an outcome of its own, which says so.
 func (a *Adapter) cmdNew(ctx context.Context, c call) Note {
-	switch err := a.o.Core.Reset(ctx, c.place.key()); {
+	switch err := a.o.Core.Reset(ctx, c.place.Key()); {
 	case errors.Is(err, core.ErrNotFound):
 		return Note{Text: "There is nothing to forget: no conversation was begun here yet."}
 	case err != nil:

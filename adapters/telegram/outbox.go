@@ -143,7 +143,7 @@ func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 	if !a.outbox.refresh(out, now) {
 		return nil
 	}
-	p, ok := parsePlace(out.Channel)
+	p, ok := ParseAddress(out.Channel)
 	if !ok {
 		return a.giveUp(ctx, out, fmt.Errorf("%q is no chat", out.Channel))
 	}
@@ -183,7 +183,7 @@ func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 }
 
 // sent records how far a delivery is.
-func (a *Adapter) sent(ctx context.Context, p place, out *outgoing, done sendState, whole bool) (err error) {
+func (a *Adapter) sent(ctx context.Context, p Address, out *outgoing, done sendState, whole bool) (err error) {
 	if out.Progress, err = json.Marshal(done); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (a *Adapter) sent(ctx context.Context, p place, out *outgoing, done sendSta
 		return err
 	}
 	if n := len(done.Sent); n > 0 && done.Sent[n-1] != 0 {
-		a.refer(ctx, p.chat, done.Sent[n-1], ref{Message: d.Message, Delivery: d.ID})
+		a.refer(ctx, p.Chat, done.Sent[n-1], ref{Message: d.Message, Delivery: d.ID})
 	}
 	return nil
 }
@@ -222,12 +222,12 @@ func (a *Adapter) giveUp(ctx context.Context, out *outgoing, why error) error {
 
 // sendPart sends one part and returns the id of the message that it has become. It
 // blocks until Telegram has taken it, or refuses it for good, or the adapter ends.
-func (a *Adapter) sendPart(p *place, out *outgoing, part part) (int, error) {
+func (a *Adapter) sendPart(p *Address, out *outgoing, part part) (int, error) {
 	done := make(chan error, 1)
 	var id int // written by a try, read once it is done
-	chat := p.chat
+	chat := p.Chat
 	err := a.sends.Submit(throttle.Job{
-		Chat: chat, Group: p.group(), Lane: p.thread, Class: classOf(out.Kind), Tried: out.Attempts, Since: out.CreatedAt,
+		Chat: chat, Group: p.Group(), Lane: p.Thread, Class: classOf(out.Kind), Tried: out.Attempts, Since: out.CreatedAt,
 		Do: func(ctx context.Context, try throttle.Try) (err error) {
 			id, err = a.try(ctx, p, out, part)
 			a.coolDownChat(chat, err)
@@ -249,7 +249,7 @@ func (a *Adapter) sendPart(p *place, out *outgoing, part part) (int, error) {
 
 // try sends a part once. What is refused because of where it was to go is sent to
 // where it can go.
-func (a *Adapter) try(ctx context.Context, p *place, out *outgoing, part part) (int, error) {
+func (a *Adapter) try(ctx context.Context, p *Address, out *outgoing, part part) (int, error) {
 	if !a.outbox.begin(out) {
 		return 0, errWithdrawn
 	}
@@ -264,9 +264,9 @@ func (a *Adapter) try(ctx context.Context, p *place, out *outgoing, part part) (
 	moved := (*bot.MigrateError)(nil)
 	switch {
 	case errors.As(err, &moved):
-		p.chat, p.thread = int64(moved.MigrateToChatID), 0
-	case p.thread != 0 && out.Kind != kindPush && refused(err, "message thread not found", "topic_deleted", "topic_closed"):
-		p.thread = 0
+		p.Chat, p.Thread = int64(moved.MigrateToChatID), 0
+	case p.Thread != 0 && out.Kind != kindPush && Refused(err, "message thread not found", "topic_deleted", "topic_closed"):
+		p.Thread = 0
 	default:
 		return id, err
 	}
@@ -279,7 +279,7 @@ func timeoutOf(p part) time.Duration {
 	if slow, ok := p.(interface{ timeLimit() time.Duration }); ok {
 		return slow.timeLimit()
 	}
-	return callTimeout
+	return CallTimeout
 }
 
 // classOf says how much a delivery matters.

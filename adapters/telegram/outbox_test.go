@@ -126,7 +126,7 @@ func TestTapThatIsCutShort(t *testing.T) {
 	if err := a.o.Core.Receive(t.Context(), []*core.Inbound{in}); err != nil {
 		t.Fatal(err)
 	}
-	u, err := decode(raw)
+	u, err := DecodeUpdate(raw)
 	if err != nil {
 		t.Fatal(err)
 	}

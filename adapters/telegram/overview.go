@@ -12,7 +12,7 @@ import (
 
 // cmdStatus says what the chat's session is and does.
 func (a *Adapter) cmdStatus(ctx context.Context, c call) Note {
-	key := c.place.key()
+	key := c.place.Key()
 	st, err := a.o.Core.Present(ctx, key)
 	if err != nil {
 		return a.failed(ctx, "look at the chat", err)

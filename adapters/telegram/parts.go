@@ -57,9 +57,9 @@ func (a *Adapter) answerParts(source string, edit, replyTo int) []part {
 	return parts
 }
 
-func (t *textPart) send(ctx context.Context, c *client, to place) (int, error) {
+func (t *textPart) send(ctx context.Context, c *Client, to Address) (int, error) {
 	id, err := t.sendAs(ctx, c, to)
-	if refused(err, "entit") { // should its formatting be refused after all, the words are not
+	if Refused(err, "entit") { // should its formatting be refused after all, the words are not
 		plain := *t
 		plain.entities = nil
 		return plain.sendAs(ctx, c, to)
@@ -67,14 +67,14 @@ func (t *textPart) send(ctx context.Context, c *client, to place) (int, error) {
 	return id, err
 }
 
-func (t *textPart) sendAs(ctx context.Context, c *client, to place) (int, error) {
+func (t *textPart) sendAs(ctx context.Context, c *Client, to Address) (int, error) {
 	if t.edit != 0 {
 		err := t.change(ctx, c, to)
-		if err == nil || !refused(err, "message to edit not found", "message can't be edited", "message_id_invalid") {
+		if err == nil || !Refused(err, "message to edit not found", "message can't be edited", "message_id_invalid") {
 			return t.edit, err
 		}
 	}
-	params := &bot.SendMessageParams{ChatID: to.chat, MessageThreadID: to.thread, Text: t.text, Entities: t.entities}
+	params := &bot.SendMessageParams{ChatID: to.Chat, MessageThreadID: to.Thread, Text: t.text, Entities: t.entities}
 	if t.replyTo != 0 {
 		params.ReplyParameters = &models.ReplyParameters{MessageID: t.replyTo, AllowSendingWithoutReply: true}
 	}
@@ -89,13 +89,13 @@ func (t *textPart) sendAs(ctx context.Context, c *client, to place) (int, error)
 }
 
 // change edits the message. One that is as it is to be is fine.
-func (t *textPart) change(ctx context.Context, c *client, to place) error {
-	params := &bot.EditMessageTextParams{ChatID: to.chat, MessageID: t.edit, Text: t.text, Entities: t.entities}
+func (t *textPart) change(ctx context.Context, c *Client, to Address) error {
+	params := &bot.EditMessageTextParams{ChatID: to.Chat, MessageID: t.edit, Text: t.text, Entities: t.entities}
 	if len(t.buttons) > 0 {
 		params.ReplyMarkup = keyboard(t.buttons)
 	}
 	_, err := c.EditMessageText(ctx, params)
-	if unchanged(err) {
+	if NotModified(err) {
 		return nil
 	}
 	return err
@@ -116,9 +116,9 @@ func keyboard(buttons [][]Button) *models.InlineKeyboardMarkup {
 // A filePart is a text that comes as a file.
 type filePart struct{ name, content, caption string }
 
-func (f *filePart) send(ctx context.Context, c *client, to place) (int, error) {
+func (f *filePart) send(ctx context.Context, c *Client, to Address) (int, error) {
 	m, err := c.SendDocument(ctx, &bot.SendDocumentParams{
-		ChatID: to.chat, MessageThreadID: to.thread, Caption: f.caption,
+		ChatID: to.Chat, MessageThreadID: to.Thread, Caption: f.caption,
 		Document: &models.InputFileUpload{Filename: f.name, Data: strings.NewReader(f.content)},
 	})
 	if err != nil {

@@ -9,53 +9,59 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
+// Name is the adapter's name: in messages, deliveries, records and to the agent.
+const Name = "telegram"
+
+// Prefix begins the key of every channel that is a chat here.
+const Prefix = "tg-"
+
 // A place is where a conversation is held: a chat, or a topic in one.
-type place struct {
-	chat   int64
-	thread int // 0: the chat itself, or a forum's General topic
+type Address struct {
+	Chat   int64
+	Thread int // 0: the chat itself, or a forum's General topic
 }
 
 // placeOf returns where a message was sent. A thread of replies is no topic,
 // though it has an id as well.
-func placeOf(m *models.Message) place {
-	p := place{chat: m.Chat.ID}
+func AddressOf(m *models.Message) Address {
+	p := Address{Chat: m.Chat.ID}
 	if m.IsTopicMessage {
-		p.thread = m.MessageThreadID
+		p.Thread = m.MessageThreadID
 	}
 	return p
 }
 
 // key returns the channel of the conversation.
-func (p place) key() core.ChannelKey {
-	key := Prefix + strconv.FormatInt(p.chat, 10)
-	if p.thread != 0 {
-		key += "-" + strconv.Itoa(p.thread)
+func (p Address) Key() core.ChannelKey {
+	key := Prefix + strconv.FormatInt(p.Chat, 10)
+	if p.Thread != 0 {
+		key += "-" + strconv.Itoa(p.Thread)
 	}
 	return core.ChannelKey(key)
 }
 
 // group reports whether the chat is one of several people.
-func (p place) group() bool { return p.chat < 0 }
+func (p Address) Group() bool { return p.Chat < 0 }
 
 // parsePlace returns the conversation that a channel is; false if it is none.
-func parsePlace(key core.ChannelKey) (place, bool) {
+func ParseAddress(key core.ChannelKey) (Address, bool) {
 	rest, ok := strings.CutPrefix(string(key), Prefix)
 	if !ok {
-		return place{}, false
+		return Address{}, false
 	}
-	var p place
+	var p Address
 	chat, thread := rest, ""
 	if i := strings.LastIndexByte(rest, '-'); i > 0 { // the first may be a minus sign
 		chat, thread = rest[:i], rest[i+1:]
 	}
 	var err error
-	if p.chat, err = strconv.ParseInt(chat, 10, 64); err != nil {
-		return place{}, false
+	if p.Chat, err = strconv.ParseInt(chat, 10, 64); err != nil {
+		return Address{}, false
 	}
 	if thread != "" {
-		if p.thread, err = strconv.Atoi(thread); err != nil {
-			return place{}, false
+		if p.Thread, err = strconv.Atoi(thread); err != nil {
+			return Address{}, false
 		}
 	}
-	return p, p.key() == key // only the one way to write it
+	return p, p.Key() == key // only the one way to write it
 }

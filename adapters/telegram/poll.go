@@ -45,7 +45,7 @@ func (a *Adapter) poll(ctx context.Context) {
 			offset, wait, failures = next, a.o.PollTimeout, 0
 			continue
 		}
-		if d := retryAfter(err); d > 0 {
+		if d := RetryAfter(err); d > 0 {
 			a.coolDown(scopePolls, d)
 		}
 		a.unwell(pollProblem(err), err)
@@ -60,7 +60,7 @@ func (a *Adapter) pollOnce(ctx context.Context, offset int64, wait time.Duration
 	if err := a.introduce(ctx); err != nil {
 		return offset, err
 	}
-	updates, err := a.client.updates(ctx, offset, wait)
+	updates, err := a.client.Updates(ctx, offset, wait)
 	if err == nil {
 		offset, err = a.receive(ctx, updates, offset)
 	}
@@ -79,12 +79,12 @@ func (a *Adapter) introduce(ctx context.Context) error {
 	if a.introduced {
 		return nil
 	}
-	me, err := a.client.me(ctx)
+	me, err := a.client.Me(ctx)
 	if err != nil {
 		return err
 	}
 	if me.ID != a.botID {
-		return &apiError{method: "getMe", status: http.StatusUnauthorized, text: fmt.Sprintf("it is bot %d, not %d", me.ID, a.botID)}
+		return &Error{method: "getMe", status: http.StatusUnauthorized, text: fmt.Sprintf("it is bot %d, not %d", me.ID, a.botID)}
 	}
 	a.introduced = true
 	known := a.health.name()
@@ -113,7 +113,7 @@ func (a *Adapter) resumeAt(ctx context.Context) int64 {
 }
 
 // errNoIDs: what Telegram gives cannot be acknowledged, and would come again at once.
-var errNoIDs = &apiError{method: "getUpdates", status: http.StatusOK, text: "its updates have no ids"}
+var errNoIDs = &Error{method: "getUpdates", status: http.StatusOK, text: "its updates have no ids"}
 
 // receive records updates and lets them be handled. It returns the offset that
 // acknowledges them, which may be below the one that they were asked for with: after a
@@ -125,7 +125,7 @@ func (a *Adapter) receive(ctx context.Context, updates []json.RawMessage, offset
 	var next int64
 	var in []*core.Inbound
 	for _, raw := range updates {
-		g := glimpse(raw)
+		g := Peek(raw)
 		next = max(next, g.id+1)
 		switch {
 		case g.id == 0:
@@ -159,7 +159,7 @@ func (a *Adapter) receive(ctx context.Context, updates []json.RawMessage, offset
 
 // hears reports whether an update is listened to: what users say who are allowed
 // to, and what becomes of chats where one of them has spoken.
-func (a *Adapter) hears(g glance) bool {
+func (a *Adapter) hears(g Header) bool {
 	if a.allowed[g.sender] {
 		a.chats.heard(g.chat)
 		return true
@@ -176,7 +176,7 @@ func parseSourceKey(key string) (bot, update int64, ok bool) {
 
 // pollPause is how long is waited after the nth failure in a row, counted from 0.
 func pollPause(err error, n int) time.Duration {
-	if d := retryAfter(err); d > 0 {
+	if d := RetryAfter(err); d > 0 {
 		return d
 	}
 	if isStorage(err) {

@@ -76,19 +76,19 @@ func (a *Adapter) checkPush(ctx context.Context, p core.Push) (pushBody, error) 
 // CheckRecipient refuses channels that are not sent to: those of people who are not
 // listened to must not be reached by asking the agent either.
 func (a *Adapter) CheckRecipient(ctx context.Context, key core.ChannelKey) error {
-	to, ok := parsePlace(key)
+	to, ok := ParseAddress(key)
 	if !ok {
 		return &core.PushError{
 			Kind: core.ErrNotAllowed,
 			Text: fmt.Sprintf("%q is no chat: a channel of Telegram is %s<chat id>, or %s<chat id>-<topic id>.", key, Prefix, Prefix),
 		}
 	}
-	if a.allowed[to.chat] { // a private chat has the id of its user
+	if a.allowed[to.Chat] { // a private chat has the id of its user
 		return nil
 	}
 	var chat chatRecord
-	if to.group() {
-		if _, err := a.recall(ctx, chatKey(to.chat), &chat); err != nil {
+	if to.Group() {
+		if _, err := a.recall(ctx, chatKey(to.Chat), &chat); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ var (
 // repliedToApproval decides an approval by the text that somebody has written below
 // it, and reports whether it did: what is written below a decided one is a message
 // like any other.
-func (a *Adapter) repliedToApproval(ctx context.Context, p place, r *arrival) bool {
+func (a *Adapter) repliedToApproval(ctx context.Context, p Address, r *arrival) bool {
 	m := r.update.Message
 	if m.ReplyToMessage == nil || m.Text == "" || m.ForwardOrigin != nil {
 		return false
@@ -45,7 +45,7 @@ func (a *Adapter) repliedToApproval(ctx context.Context, p place, r *arrival) bo
 		a.o.Log.Error("telegram: not known whether a reply has decided", "err", err)
 	}
 	if !again {
-		if begun.Approval = cmp.Or(a.approvalShownAs(ctx, p.key(), m.ReplyToMessage.ID), approvalBelow(m.ReplyToMessage)); begun.Approval == "" {
+		if begun.Approval = cmp.Or(a.approvalShownAs(ctx, p.Key(), m.ReplyToMessage.ID), approvalBelow(m.ReplyToMessage)); begun.Approval == "" {
 			return false
 		}
 	}
@@ -57,7 +57,7 @@ func (a *Adapter) repliedToApproval(ctx context.Context, p place, r *arrival) bo
 		a.o.Log.Error("telegram: a reply is not noted", "err", err)
 	}
 	text := a.decideByText(ctx, &approval, m, r.key)
-	a.say(ctx, commandNote(r.key), p.key(), Note{Text: literal(text), ReplyTo: m.ID})
+	a.say(ctx, commandNote(r.key), p.Key(), Note{Text: literal(text), ReplyTo: m.ID})
 	if err := a.o.Core.Keep(ctx, &core.Record{Owner: Name, Key: recordReply + r.key}); err != nil && ctx.Err() == nil {
 		a.o.Log.Warn("telegram: a reply's note is left", "err", err)
 	}

@@ -33,7 +33,7 @@ func (a *Adapter) composeReply(ctx context.Context, d core.Delivery) ([]part, er
 		return nil, err
 	}
 	replyTo := 0
-	if p, ok := parsePlace(d.Channel); ok && (p.group() || r.State != core.Answered) {
+	if p, ok := ParseAddress(d.Channel); ok && (p.Group() || r.State != core.Answered) {
 		replyTo = a.sourceOf(ctx, d.Message)
 	}
 	return a.answerParts(replyText(&r), edit, replyTo), nil

@@ -27,7 +27,7 @@ func (a *Adapter) cmdRestart(ctx context.Context, c call) Note {
 	if a.o.Restart == nil {
 		return Note{Text: "This gateway cannot restart itself."}
 	}
-	key := c.place.key()
+	key := c.place.Key()
 	owed := owedBack{Channel: key, ReplyTo: c.message.ID, Version: a.o.Version, At: time.Now()}
 	if err := a.keep(ctx, recordRestart+c.key, owed); err != nil {
 		return a.failed(ctx, "restart", err)

@@ -12,7 +12,7 @@ import (
 // A leftOpen is a conversation that an earlier process has followed, until it is
 // followed again. Its subscription has the core keep what happens until then.
 type leftOpen struct {
-	place   place
+	place   Address
 	updates *core.Subscription
 	open    []core.Message
 }
@@ -48,7 +48,7 @@ func (a *Adapter) leftOpen(key core.ChannelKey) *leftOpen {
 	if l := a.left[key]; l != nil {
 		return l
 	}
-	p, ok := parsePlace(key)
+	p, ok := ParseAddress(key)
 	if !ok {
 		return nil
 	}

@@ -15,8 +15,8 @@ const rulesShown = 20
 // cmdRules lists what is allowed on the chat without asking.
 func (a *Adapter) cmdRules(ctx context.Context, c call) Note { return a.rulesNote(ctx, c.place) }
 
-func (a *Adapter) rulesNote(ctx context.Context, p place) Note {
-	rules, err := a.o.Core.Rules(ctx, p.key())
+func (a *Adapter) rulesNote(ctx context.Context, p Address) Note {
+	rules, err := a.o.Core.Rules(ctx, p.Key())
 	switch {
 	case err != nil:
 		return a.failed(ctx, "read the rules", err)
@@ -47,12 +47,12 @@ func (a *Adapter) tapUnrule(ctx context.Context, t tap) string {
 		return "This message is too old for its buttons. Send /rules again."
 	}
 	answer := "Removed. Claude asks again from the next turn on."
-	switch err := a.o.Core.RemoveRule(ctx, t.place.key(), t.arg); {
+	switch err := a.o.Core.RemoveRule(ctx, t.place.Key(), t.arg); {
 	case errors.Is(err, core.ErrNotFound):
 		answer = "It was removed already."
 	case err != nil:
 		return a.failed(ctx, "remove the rule", err).Text
 	}
-	a.change(ctx, "edit:"+t.key, t.place.key(), edit{Message: t.message, Note: a.rulesNote(ctx, t.place)})
+	a.change(ctx, "edit:"+t.key, t.place.Key(), edit{Message: t.message, Note: a.rulesNote(ctx, t.place)})
 	return answer
 }

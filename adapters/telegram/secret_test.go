@@ -37,8 +37,8 @@ func attempts(t *testing.T, a *Adapter) map[string]error {
 	}
 	defer to.Close()
 	failures := map[string]error{}
-	_, failures["poll"] = a.client.updates(t.Context(), 0, 0)
-	_, failures["me"] = a.client.me(t.Context())
+	_, failures["poll"] = a.client.Updates(t.Context(), 0, 0)
+	_, failures["me"] = a.client.Me(t.Context())
 	_, failures["send"] = a.client.SendMessage(t.Context(), &bot.SendMessageParams{ChatID: 7, Text: "hi"})
 	failures["menu"] = a.registerOnce(t.Context())
 	_, failures["file"] = a.loadMore(t.Context(), "id", to, 0)
@@ -93,7 +93,7 @@ func TestTheTokenIsNotShown(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	_, err := talksTo(t, "http://127.0.0.1:1").client.updates(t.Context(), 0, 0)
+	_, err := talksTo(t, "http://127.0.0.1:1").client.Updates(t.Context(), 0, 0)
 	if got, want := pollProblem(err), "Telegram cannot be reached: dial: connect: connection refused"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -149,7 +149,7 @@ func TestTapsOfThoseWhoWereHeard(t *testing.T) {
 	var asked atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer s.Close()
-	u, err := decode([]byte(`{"update_id":1,"callback_query":{"id":"1","from":{"id":8},"data":"ok:1","message":{"message_id":1,"date":1,"chat":{"id":-5}}}}`))
+	u, err := DecodeUpdate([]byte(`{"update_id":1,"callback_query":{"id":"1","from":{"id":8},"data":"ok:1","message":{"message_id":1,"date":1,"chat":{"id":-5}}}}`))
 	if err != nil || u.CallbackQuery == nil {
 		t.Fatalf("read: %v", err)
 	}

@@ -56,15 +56,15 @@ func (a *Adapter) statusPosted(key core.ChannelKey, id int) {
 
 // statusLeft lets a status line have its last words. The next turn may have another
 // one already.
-func (a *Adapter) statusLeft(ctx context.Context, p place, id int, last markdown.Document) {
+func (a *Adapter) statusLeft(ctx context.Context, p Address, id int, last markdown.Document) {
 	a.showing.Lock()
 	defer a.showing.Unlock()
 	var shown int
-	if _, err := a.recall(ctx, recordStatus+string(p.key()), &shown); err != nil || shown != id {
+	if _, err := a.recall(ctx, recordStatus+string(p.Key()), &shown); err != nil || shown != id {
 		a.leave(ctx, p, id, last)
 		return
 	}
-	a.leave(ctx, p, id, last, gone(recordStatus+string(p.key())))
+	a.leave(ctx, p, id, last, gone(recordStatus+string(p.Key())))
 }
 
 // gone is a record of which there is to be none any more.
@@ -73,26 +73,26 @@ func gone(key string) *core.Record { return &core.Record{Owner: Name, Key: key} 
 // leave gives a message that shows nothing more its last words, or takes it away
 // where there are none. It is on record until that is done. Other records are
 // written together with that one.
-func (a *Adapter) leave(ctx context.Context, p place, id int, last markdown.Document, others ...*core.Record) {
+func (a *Adapter) leave(ctx context.Context, p Address, id int, last markdown.Document, others ...*core.Record) {
 	l := leftRecord{Text: last.Text, Entities: last.Entities}
 	doc, err := json.Marshal(l)
 	if err == nil {
 		err = a.o.Core.Keep(ctx, append(others, &core.Record{Owner: Name, Key: leftKey(p, id), Doc: doc})...)
 	}
 	if err != nil && ctx.Err() == nil {
-		a.o.Log.Warn("telegram: not remembered what is to be tidied up", "chat", p.chat, "message", id, "err", err)
+		a.o.Log.Warn("telegram: not remembered what is to be tidied up", "chat", p.Chat, "message", id, "err", err)
 	}
 	a.wrapUp(p, id, l)
 }
 
-func leftKey(p place, id int) string {
-	return recordLeft + string(p.key()) + ":" + strconv.Itoa(id)
+func leftKey(p Address, id int) string {
+	return recordLeft + string(p.Key()) + ":" + strconv.Itoa(id)
 }
 
 // wrapUp does what leave has recorded, again and again until it is done or refused.
-func (a *Adapter) wrapUp(p place, id int, last leftRecord) {
+func (a *Adapter) wrapUp(p Address, id int, last leftRecord) {
 	a.post(throttle.Job{
-		Chat: p.chat, Group: p.group(), Lane: p.thread, Class: throttle.Progress,
+		Chat: p.Chat, Group: p.Group(), Lane: p.Thread, Class: throttle.Progress,
 		Do: func(ctx context.Context, _ throttle.Try) error {
 			return a.call(ctx, func(ctx context.Context) error { return last.apply(ctx, a.client, p, id) })
 		},
@@ -111,9 +111,9 @@ func (a *Adapter) wrapUp(p place, id int, last leftRecord) {
 	})
 }
 
-func (l *leftRecord) apply(ctx context.Context, c *client, p place, id int) error {
+func (l *leftRecord) apply(ctx context.Context, c *Client, p Address, id int) error {
 	if l.Text == "" {
-		_, err := c.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: p.chat, MessageID: id})
+		_, err := c.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: p.Chat, MessageID: id})
 		return err
 	}
 	return (&textPart{text: l.Text, entities: l.Entities, edit: id}).change(ctx, c, p)
@@ -127,7 +127,7 @@ func (a *Adapter) wrapUpLeft(ctx context.Context) error {
 	}
 	for _, r := range all {
 		key, message, _ := strings.Cut(strings.TrimPrefix(r.Key, recordLeft), ":")
-		p, ok := parsePlace(core.ChannelKey(key))
+		p, ok := ParseAddress(core.ChannelKey(key))
 		id, err := strconv.Atoi(message)
 		var last leftRecord
 		if ok && err == nil && json.Unmarshal(r.Doc, &last) == nil {

@@ -22,7 +22,7 @@ const (
 // for each turn, with a button that stops it.
 type status struct {
 	adapter *Adapter
-	place   place
+	place   Address
 	live    *live
 	since   time.Time // since when there is something to say
 	changed time.Time // when it was changed last
@@ -37,7 +37,7 @@ func (s *status) show(doc markdown.Document, buttons [][]Button, after time.Dura
 		s.since = now
 	}
 	every := statusEvery
-	if s.place.group() {
+	if s.place.Group() {
 		every = statusEveryGroup
 	}
 	from := s.changed.Add(every)
@@ -58,7 +58,7 @@ func (s *status) show(doc markdown.Document, buttons [][]Button, after time.Dura
 func (s *status) fresh() *live {
 	l, a, p := newLive(s.adapter, s.place, "status"), s.adapter, s.place
 	l.onPost(func(id int) {
-		a.statusPosted(p.key(), id)
+		a.statusPosted(p.Key(), id)
 		a.typing(p) // which a message ends
 	})
 	return l

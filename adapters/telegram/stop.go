@@ -37,7 +37,7 @@ type stopRecord struct {
 // cmdStop ends the turn that ran when the command arrived, and no later one. Where the
 // outcome of the turn comes to this chat that is the answer.
 func (a *Adapter) cmdStop(ctx context.Context, c call) Note {
-	key := c.place.key()
+	key := c.place.Key()
 	st, err := a.o.Core.Present(ctx, key)
 	if err != nil {
 		return a.failed(ctx, "look at the chat", err)
@@ -102,7 +102,7 @@ func stoppingNote(c call) string { return "stopping:" + c.key }
 // removeStopping takes the note away that a stop is under way, if it was said.
 func (a *Adapter) removeStopping(ctx context.Context, c call) {
 	if a.said(ctx, stoppingNote(c)) {
-		a.change(ctx, "edit:"+stoppingNote(c), c.place.key(), edit{Of: stoppingNote(c), Remove: true})
+		a.change(ctx, "edit:"+stoppingNote(c), c.place.Key(), edit{Of: stoppingNote(c), Remove: true})
 	}
 }
 

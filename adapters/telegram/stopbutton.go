@@ -19,7 +19,7 @@ const stopLate = "It has ended already."
 
 // tappedStop ends the turn that the button names, and no later one.
 func (a *Adapter) tappedStop(ctx context.Context, t tap) string {
-	answer := a.stop(ctx, t.place.key(), core.TurnID(t.arg))
+	answer := a.stop(ctx, t.place.Key(), core.TurnID(t.arg))
 	if answer == stopLate && a.strayStatus(ctx, t) {
 		a.leave(ctx, t.place, t.message, markdown.Document{})
 	}
@@ -29,13 +29,13 @@ func (a *Adapter) tappedStop(ctx context.Context, t tap) string {
 // strayStatus reports whether a button is on a status line that no process knows
 // of: one was killed when Telegram had taken it, and before its id was on record.
 func (a *Adapter) strayStatus(ctx context.Context, t tap) bool {
-	for _, key := range []string{refKey(t.place.chat, t.message), leftKey(t.place, t.message)} {
+	for _, key := range []string{refKey(t.place.Chat, t.message), leftKey(t.place, t.message)} {
 		if _, err := a.o.Core.Record(ctx, Name, key); !errors.Is(err, core.ErrNotFound) {
 			return false // a delivery, or about to have its last words
 		}
 	}
 	var shown int
-	_, err := a.recall(ctx, recordStatus+string(t.place.key()), &shown)
+	_, err := a.recall(ctx, recordStatus+string(t.place.Key()), &shown)
 	return err == nil && shown != t.message
 }
 
@@ -63,7 +63,7 @@ func (a *Adapter) draftStopped(ctx context.Context, s *models.MessageGenerationS
 		a.health.strangers.Add(1)
 		return
 	}
-	key := place{chat: s.Chat.ID, thread: s.MessageThreadID}.key()
+	key := Address{Chat: s.Chat.ID, Thread: s.MessageThreadID}.Key()
 	turn := a.running(key)
 	if turn == "" || draftOf(turn) != s.DraftID {
 		return // of a turn that has ended

@@ -37,7 +37,7 @@ const (
 // a message that becomes the one which the text is delivered in.
 type stream struct {
 	adapter *Adapter
-	place   place
+	place   Address
 	live    *live
 	name    string                // of the text, see progress.View
 	began   time.Time             // when it was seen first
@@ -61,7 +61,7 @@ func (s *stream) show(ctx context.Context, v progress.View, now time.Time) time.
 	switch {
 	case draft:
 		every = draftEvery
-	case s.place.group():
+	case s.place.Group():
 		every = streamEveryGroup
 	}
 	again := draft && now.Sub(s.changed) >= draftAgain
@@ -83,7 +83,7 @@ func (s *stream) show(ctx context.Context, v progress.View, now time.Time) time.
 		s.draft(v.Turn, chunks[len(chunks)-1])
 		return now.Add(draftAgain)
 	}
-	if s.place.group() && !s.live.exists() {
+	if s.place.Group() && !s.live.exists() {
 		s.live.answer(s.adapter.sourceOf(ctx, s.newest()))
 	}
 	s.live.set(chunks[0], nil)
@@ -94,14 +94,14 @@ func (s *stream) show(ctx context.Context, v progress.View, now time.Time) time.
 func (s *stream) draft(turn core.TurnID, doc markdown.Document) {
 	a, p := s.adapter, s.place
 	a.post(throttle.Job{
-		Chat: p.chat, Lane: p.thread, Class: throttle.Hint, Key: "draft:" + string(p.key()),
+		Chat: p.Chat, Lane: p.Thread, Class: throttle.Hint, Key: "draft:" + string(p.Key()),
 		Do: func(ctx context.Context, _ throttle.Try) error {
 			return a.call(ctx, func(ctx context.Context) error {
 				_, err := a.client.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
-					ChatID: p.chat, MessageThreadID: p.thread, DraftID: strconv.Itoa(draftOf(turn)),
+					ChatID: p.Chat, MessageThreadID: p.Thread, DraftID: strconv.Itoa(draftOf(turn)),
 					Text: doc.Text, Entities: doc.Entities, CanStop: true,
 				})
-				if refused(err, "draft") || errors.Is(err, bot.ErrorNotFound) { // by a Bot API server of an earlier version
+				if Refused(err, "draft") || errors.Is(err, bot.ErrorNotFound) { // by a Bot API server of an earlier version
 					a.noDrafts.Store(true)
 				}
 				return err
@@ -126,11 +126,11 @@ func (s *stream) take(ctx context.Context, name string) (id int, forget []*core.
 		return 0, nil
 	}
 	id = s.live.close(ctx)
-	_ = s.adapter.sends.Cancel(ctx, s.place.chat, "draft:"+string(s.place.key())) // it would come after the message; only if ctx ends
+	_ = s.adapter.sends.Cancel(ctx, s.place.Chat, "draft:"+string(s.place.Key())) // it would come after the message; only if ctx ends
 	s.live = newLive(s.adapter, s.place, "stream")
 	s.name, s.bytes = "", 0
 	if id != 0 {
-		forget = []*core.Record{gone(recordStream + string(s.place.key()))}
+		forget = []*core.Record{gone(recordStream + string(s.place.Key()))}
 	}
 	return id, forget
 }
@@ -140,8 +140,8 @@ func (s *stream) call(name string) {
 	s.name = name
 	a, p := s.adapter, s.place
 	s.live.onPost(func(id int) {
-		if err := a.keep(context.WithoutCancel(a.ctx), recordStream+string(p.key()), streamRecord{Message: id, Name: name}); err != nil && a.ctx.Err() == nil {
-			a.o.Log.Warn("telegram: not remembered what is shown", "channel", string(p.key()), "err", err)
+		if err := a.keep(context.WithoutCancel(a.ctx), recordStream+string(p.Key()), streamRecord{Message: id, Name: name}); err != nil && a.ctx.Err() == nil {
+			a.o.Log.Warn("telegram: not remembered what is shown", "channel", string(p.Key()), "err", err)
 		}
 		a.typing(p) // which a message ends
 	})
@@ -149,7 +149,7 @@ func (s *stream) call(name string) {
 
 // drafts reports whether texts are shown as drafts: private chats only,
 // https://core.telegram.org/bots/api#sendmessagedraft
-func (s *stream) drafts() bool { return !s.place.group() && !s.adapter.noDrafts.Load() }
+func (s *stream) drafts() bool { return !s.place.Group() && !s.adapter.noDrafts.Load() }
 
 // drop takes away a text that is not delivered, such as one that was begun anew.
 func (s *stream) drop(ctx context.Context) {

@@ -33,15 +33,6 @@ import (
 	"bareclaw/core"
 )
 
-// Name is the adapter's name: in messages, deliveries, records and to the agent.
-const Name = "telegram"
-
-// Prefix begins the key of every channel that is a chat here.
-const Prefix = "tg-"
-
-// DefaultAPI is where Telegram's servers answer.
-const DefaultAPI = "https://api.telegram.org"
-
 // Options are what the adapter works with. Core, Push, Log, Token, Allowed and
 // StateDir are required.
 type Options struct {
@@ -79,7 +70,7 @@ type Adapter struct {
 	o       Options
 	botID   int64
 	allowed map[int64]bool
-	client  *client
+	client  *Client
 	health  health
 	intake  intake
 	outbox  outbox
@@ -127,7 +118,7 @@ func New(o Options) (*Adapter, error) {
 	for _, user := range o.Allowed {
 		a.allowed[user] = true
 	}
-	if a.client, err = newClient(o); err != nil {
+	if a.client, err = NewClient(ClientOptions{Token: o.Token, API: o.API, PollTimeout: o.PollTimeout, HTTP: o.HTTP}); err != nil {
 		return nil, err
 	}
 	a.intake.adapter, a.outbox.adapter = a, a
@@ -198,7 +189,7 @@ func (a *Adapter) takeUp(ctx context.Context) error {
 		return fmt.Errorf("telegram: take up what was received: %w", err)
 	}
 	for _, in := range left {
-		if g := glimpse(in.Body); a.allowed[g.sender] {
+		if g := Peek(in.Body); a.allowed[g.sender] {
 			a.chats.heard(g.chat)
 		}
 		a.intake.add(in)

@@ -23,7 +23,7 @@ const unrecordedText = "I cannot write anything down at present: the gateway's d
 // unrecorded is a time in which nothing can be recorded. Only the poller knows it.
 type unrecorded struct {
 	since time.Time // zero: all is recorded
-	told  map[place]bool
+	told  map[Address]bool
 }
 
 // waits tells those who have written what cannot be recorded that it waits, once in each
@@ -32,28 +32,28 @@ type unrecorded struct {
 func (a *Adapter) waits(in []*core.Inbound) {
 	u := &a.unrecorded
 	if u.since.IsZero() {
-		*u = unrecorded{since: time.Now(), told: map[place]bool{}}
+		*u = unrecorded{since: time.Now(), told: map[Address]bool{}}
 	}
 	if time.Since(u.since) < unrecordedAfter {
 		return
 	}
 	for _, i := range in {
 		m := messageOf(i.Body)
-		if m == nil || u.told[placeOf(m)] {
+		if m == nil || u.told[AddressOf(m)] {
 			continue
 		}
-		u.told[placeOf(m)] = true
-		a.tellUnrecorded(placeOf(m), m.ID)
+		u.told[AddressOf(m)] = true
+		a.tellUnrecorded(AddressOf(m), m.ID)
 	}
 }
 
 // recorded ends such a time.
 func (a *Adapter) recorded() { a.unrecorded = unrecorded{} }
 
-func (a *Adapter) tellUnrecorded(p place, message int) {
+func (a *Adapter) tellUnrecorded(p Address, message int) {
 	parts := textParts(unrecordedText, nil, message)
 	a.post(throttle.Job{
-		Chat: p.chat, Group: p.group(), Lane: p.thread, Class: throttle.Progress, Key: fmt.Sprint("unrecorded ", p.thread),
+		Chat: p.Chat, Group: p.Group(), Lane: p.Thread, Class: throttle.Progress, Key: fmt.Sprint("unrecorded ", p.Thread),
 		Do: func(ctx context.Context, _ throttle.Try) error {
 			return a.call(ctx, func(ctx context.Context) error {
 				_, err := parts[0].send(ctx, a.client, p)

@@ -15,7 +15,7 @@ import (
 // parse reads a message from its JSON.
 func parse(t testing.TB, message string) *models.Message {
 	t.Helper()
-	u, err := decode(json.RawMessage(`{"update_id":1,"message":` + message + `}`))
+	u, err := DecodeUpdate(json.RawMessage(`{"update_id":1,"message":` + message + `}`))
 	if err != nil || u.Message == nil {
 		t.Fatalf("read %s: %v", message, err)
 	}
@@ -236,8 +236,8 @@ func FuzzUpdate(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		_ = glimpse(raw)
-		u, err := decode(raw)
+		_ = Peek(raw)
+		u, err := DecodeUpdate(raw)
 		if err != nil {
 			return
 		}
@@ -265,8 +265,8 @@ func FuzzUpdate(f *testing.F) {
 		if err != nil || !utf8.ValidString(b.content.Text) || !b.nothing && b.content.Text == "" && len(b.content.Blocks) == 0 {
 			t.Errorf("content %q, %v", b.content.Text, err)
 		}
-		if !utf8.ValidString(string(p.key())) {
-			t.Errorf("channel %q", p.key())
+		if !utf8.ValidString(string(p.Key())) {
+			t.Errorf("channel %q", p.Key())
 		}
 	})
 }

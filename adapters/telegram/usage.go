@@ -9,7 +9,7 @@ import (
 
 // cmdUsage says what was spent.
 func (a *Adapter) cmdUsage(ctx context.Context, c call) Note {
-	chat, err := a.o.Core.Usage(ctx, c.place.key())
+	chat, err := a.o.Core.Usage(ctx, c.place.Key())
 	if err != nil {
 		return a.failed(ctx, "read what was spent", err)
 	}

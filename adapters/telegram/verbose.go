@@ -11,7 +11,7 @@ var verbosities = [...]string{"answers only", "answers, and what Claude is doing
 // cmdVerbose shows or sets how much is shown.
 func (a *Adapter) cmdVerbose(ctx context.Context, c call) Note {
 	if c.arg == "" {
-		return verboseNote("Shown here", a.settingsOf(ctx, c.place.key()).verbosity())
+		return verboseNote("Shown here", a.settingsOf(ctx, c.place.Key()).verbosity())
 	}
 	return a.setVerbose(ctx, c.place, c.arg)
 }
@@ -21,15 +21,15 @@ func (a *Adapter) tapVerbose(ctx context.Context, t tap) string {
 	return a.tapSetting(ctx, t, a.setVerbose)
 }
 
-func (a *Adapter) setVerbose(ctx context.Context, p place, arg string) Note {
+func (a *Adapter) setVerbose(ctx context.Context, p Address, arg string) Note {
 	level, err := strconv.Atoi(arg)
 	if err != nil || level < 0 || level >= len(verbosities) {
 		return Note{Text: literal(brief(arg, 100)) + " is no level. Write /verbose 0 (" + verbosities[0] + "), 1 (" + verbosities[1] +
 			") or 2 (" + verbosities[2] + ")."}
 	}
-	s := a.settingsOf(ctx, p.key())
+	s := a.settingsOf(ctx, p.Key())
 	s.Verbose = &level
-	if err := a.keep(ctx, recordSetting+string(p.key()), s); err != nil {
+	if err := a.keep(ctx, recordSetting+string(p.Key()), s); err != nil {
 		return a.failed(ctx, "keep the setting", err)
 	}
 	return verboseNote("From now on", level)

@@ -17,12 +17,12 @@ const queueShown = 10
 // cmdQueue lists what waits.
 func (a *Adapter) cmdQueue(ctx context.Context, c call) Note { return a.queueNote(ctx, c.place) }
 
-func (a *Adapter) queueNote(ctx context.Context, p place) Note {
-	st, err := a.o.Core.Present(ctx, p.key())
+func (a *Adapter) queueNote(ctx context.Context, p Address) Note {
+	st, err := a.o.Core.Present(ctx, p.Key())
 	if err != nil {
 		return a.failed(ctx, "look at the chat", err)
 	}
-	waiting, err := a.o.Core.Queue(ctx, p.key())
+	waiting, err := a.o.Core.Queue(ctx, p.Key())
 	if err != nil {
 		return a.failed(ctx, "read what waits", err)
 	}
@@ -107,7 +107,7 @@ func (a *Adapter) queueTapped(ctx context.Context, t tap, m core.Message, err er
 		return brief(a.failed(ctx, "change the queue", err).Text, 200)
 	}
 	if !t.stale {
-		a.change(ctx, "edit:"+t.key, t.place.key(), edit{Message: t.message, Note: a.queueNote(ctx, t.place)})
+		a.change(ctx, "edit:"+t.key, t.place.Key(), edit{Message: t.message, Note: a.queueNote(ctx, t.place)})
 	}
 	return done
 }

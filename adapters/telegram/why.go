@@ -50,7 +50,7 @@ func opensTopic(c call) bool {
 
 // asksAbout returns the message that a /why is about; empty if that is not known.
 func (a *Adapter) asksAbout(ctx context.Context, c call) (core.MessageID, error) {
-	newest, err := a.o.Core.Messages(ctx, c.place.key(), whyLooks, "")
+	newest, err := a.o.Core.Messages(ctx, c.place.Key(), whyLooks, "")
 	if err != nil {
 		return "", err
 	}
@@ -61,7 +61,7 @@ func (a *Adapter) asksAbout(ctx context.Context, c call) (core.MessageID, error)
 		return newest[0].ID, nil
 	}
 	replied := c.message.ReplyToMessage.ID
-	if r := a.refOf(ctx, c.place.chat, replied); r.Message != "" {
+	if r := a.refOf(ctx, c.place.Chat, replied); r.Message != "" {
 		return r.Message, nil
 	}
 	for _, m := range newest {
