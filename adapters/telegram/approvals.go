@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 
@@ -129,7 +130,7 @@ func (a *Adapter) askAgain(ctx context.Context) {
 	}
 	for i := range pending {
 		p := &pending[i]
-		if _, ok := ParseAddress(p.Channel); !ok {
+		if _, ok := chats.ParseAddress(p.Channel); !ok {
 			continue
 		}
 		a.aboutApproval(ctx, core.DeliverApproval, p)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
@@ -15,7 +17,7 @@ import (
 // a tap brings, so that buttons work after a restart, and on messages of any age.
 type tap struct {
 	key     string // source key
-	place   Address
+	place   chats.Address
 	message int  // the message with the button
 	stale   bool // which Telegram does not show any more: its topic is not known
 	user    models.User
@@ -65,8 +67,8 @@ func (a *Adapter) ofMessage(do action) action {
 }
 
 // inChat reports whether a channel is a conversation in the chat of a place.
-func (a *Adapter) inChat(here Address, key core.ChannelKey) bool {
-	p, ok := ParseAddress(key)
+func (a *Adapter) inChat(here chats.Address, key core.ChannelKey) bool {
+	p, ok := chats.ParseAddress(key)
 	return ok && a.movedTo(p).Chat == a.movedTo(here).Chat
 }
 
@@ -79,9 +81,9 @@ func (a *Adapter) tapped(ctx context.Context, r *arrival) {
 	t := tap{key: r.key, user: q.From}
 	t.verb, t.arg, _ = strings.Cut(q.Data, ":")
 	if m := q.Message.Message; m != nil {
-		t.place, t.message = AddressOf(m), m.ID
+		t.place, t.message = chats.AddressOf(m), m.ID
 	} else if m := q.Message.InaccessibleMessage; m != nil {
-		t.place, t.message, t.stale = Address{Chat: m.Chat.ID}, m.MessageID, true
+		t.place, t.message, t.stale = chats.Address{Chat: m.Chat.ID}, m.MessageID, true
 	}
 	answer := buttonGone
 	if do := a.taps()[t.verb]; do != nil {
@@ -94,7 +96,7 @@ func (a *Adapter) tapped(ctx context.Context, r *arrival) {
 		_, err := a.client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: q.ID, Text: brief(answer, answerShown)})
 		return err
 	})
-	if d := RetryAfter(err); d > 0 {
+	if d := botapi.RetryAfter(err); d > 0 {
 		a.coolDown(scopeTaps, d)
 	}
 	if err != nil && ctx.Err() == nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -106,7 +107,7 @@ func (b *chatbook) spoken(chat int64) bool {
 
 // movedTo returns where a conversation is held now: elsewhere if its group was made
 // a supergroup, which has another id.
-func (a *Adapter) movedTo(p Address) Address {
+func (a *Adapter) movedTo(p chats.Address) chats.Address {
 	a.chats.mu.Lock()
 	defer a.chats.mu.Unlock()
 	for range 3 { // more than a group can be moved
@@ -120,7 +121,7 @@ func (a *Adapter) movedTo(p Address) Address {
 }
 
 // learn keeps what a message tells of its chat and topic, if that is news.
-func (a *Adapter) learn(ctx context.Context, p Address, m *models.Message) {
+func (a *Adapter) learn(ctx context.Context, p chats.Address, m *models.Message) {
 	if p.Group() {
 		r := chatRecord{Title: m.Chat.Title, Spoke: a.chats.spoken(p.Chat)}
 		if m.NewChatTitle != "" {
@@ -180,7 +181,7 @@ func topicName(m *models.Message) (name string, sure bool) {
 }
 
 // origin says who speaks and where, in names.
-func (a *Adapter) origin(p Address, m *models.Message) core.Origin {
+func (a *Adapter) origin(p chats.Address, m *models.Message) core.Origin {
 	o := core.Origin{Chat: m.Chat.Title}
 	if m.From != nil {
 		o.User = fullName(m.From)

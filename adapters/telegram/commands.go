@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -22,7 +23,7 @@ type command struct {
 // A call is a command that somebody who is listened to has given.
 type call struct {
 	key     string // source key
-	place   Address
+	place   chats.Address
 	arg     string
 	message *models.Message
 	arrived *arrival
@@ -61,7 +62,7 @@ func (a *Adapter) commandCalled(name string) (command, bool) {
 
 // command does what a message asks the bot itself for, and reports whether that is
 // all that is to be done about it.
-func (a *Adapter) command(ctx context.Context, p Address, r *arrival) bool {
+func (a *Adapter) command(ctx context.Context, p chats.Address, r *arrival) bool {
 	m := r.update.Message
 	name, of, arg, ok := parseCommand(m, a.health.name())
 	if !ok {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 	"bareclaw/core/progress"
 )
@@ -19,7 +21,7 @@ const kindNote core.DeliveryKind = "note" // Body is a Note
 // A part is one message of a delivery.
 type part interface {
 	// send sends it and returns the id of the message that it has become.
-	send(ctx context.Context, c *Client, to Address) (int, error)
+	send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error)
 }
 
 // A Note is something that the adapter says by itself: the answer to a command, or

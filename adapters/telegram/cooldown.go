@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 )
@@ -54,7 +56,7 @@ func (a *Adapter) coolDown(scope string, d time.Duration) {
 // coolDownChat does so for a chat where that is what a call has failed of. The
 // schedule holds the chat in this process.
 func (a *Adapter) coolDownChat(chat int64, err error) {
-	if d := RetryAfter(err); d > 0 {
+	if d := botapi.RetryAfter(err); d > 0 {
 		a.coolDown(scopeChat+strconv.FormatInt(chat, 10), d)
 	}
 }
@@ -101,7 +103,7 @@ func (a *Adapter) resumeCooldowns(ctx context.Context) error {
 		if !isChat {
 			a.cooldowns.set(scope, until)
 		} else if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
-			a.sends.Hold(chat, Address{Chat: chat}.Group(), until)
+			a.sends.Hold(chat, chats.Address{Chat: chat}.Group(), until)
 		}
 	}
 	if len(over) == 0 {
@@ -137,8 +139,8 @@ func (a *Adapter) submitJob(j throttle.Job) error {
 // cooling is the problem while polls wait for what an earlier process was asked to
 // wait for.
 func cooling(left time.Duration) error {
-	return &Error{
-		method: "getUpdates", status: http.StatusTooManyRequests, text: "asked of an earlier process",
-		retryAfter: left.Truncate(time.Second) + time.Second,
+	return &botapi.Error{
+		Method: "getUpdates", Status: http.StatusTooManyRequests, Text: "asked of an earlier process",
+		RetryAfter: left.Truncate(time.Second) + time.Second,
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 
@@ -86,10 +88,10 @@ type editPart struct {
 	remove   bool // it is taken away instead
 }
 
-func (e *editPart) send(ctx context.Context, c *Client, to Address) (int, error) {
+func (e *editPart) send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error) {
 	if e.remove && e.message != 0 {
 		_, err := c.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: to.Chat, MessageID: e.message})
-		if Refused(err, "message to delete not found", "message can't be deleted") {
+		if botapi.Refused(err, "message to delete not found", "message can't be deleted") {
 			err = nil
 		}
 		return 0, err
@@ -103,7 +105,7 @@ func (e *editPart) send(ctx context.Context, c *Client, to Address) (int, error)
 		params.ReplyMarkup = keyboard(e.buttons)
 	}
 	_, err := c.EditMessageText(ctx, params)
-	if err != nil && !NotModified(err) && !Refused(err, "message to edit not found", "message can't be edited", "message_id_invalid") {
+	if err != nil && !botapi.NotModified(err) && !botapi.Refused(err, "message to edit not found", "message can't be edited", "message_id_invalid") {
 		return 0, err
 	}
 	return e.message, nil

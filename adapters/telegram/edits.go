@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -27,7 +29,7 @@ type editRecord struct {
 
 // edited makes of an edit what there is to be made: a message that waits is changed,
 // and of one that is running, or has run, the sender chooses.
-func (a *Adapter) edited(ctx context.Context, p Address, r *arrival) error {
+func (a *Adapter) edited(ctx context.Context, p chats.Address, r *arrival) error {
 	m := r.update.EditedMessage
 	p = a.movedTo(p)
 	if facts(m) != "" || isService(m) || forOther(m.Text, a.health.name()) {
@@ -76,7 +78,7 @@ func (a *Adapter) amend(ctx context.Context, id core.MessageID, c core.Content) 
 
 // editedContent is what a message says now. Of an album it is what it said, with the
 // one caption changed, and likewise of a text that came in parts.
-func (a *Adapter) editedContent(ctx context.Context, p Address, known ref, old core.Message, m *models.Message) (core.Content, error) {
+func (a *Adapter) editedContent(ctx context.Context, p chats.Address, known ref, old core.Message, m *models.Message) (core.Content, error) {
 	if (m.MediaGroupID != "" || known.Part) && old.ID != "" {
 		return recaption(old.Content, known.Caption, writtenText(m, a.health.name())), nil
 	}
@@ -124,7 +126,7 @@ func sameContent(a, b core.Content) bool {
 func isOpen(m core.Message) bool { return m.State == core.Waiting || m.State == core.Running }
 
 // offerEdit asks the sender what is to become of an edit that came too late.
-func (a *Adapter) offerEdit(ctx context.Context, p Address, r *arrival, of core.Message) error {
+func (a *Adapter) offerEdit(ctx context.Context, p chats.Address, r *arrival, of core.Message) error {
 	if err := a.keep(ctx, recordEdit+r.key, editRecord{Of: of.ID, Update: r.raw}); err != nil {
 		return err
 	}
@@ -149,12 +151,12 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 	if ok, err := a.recall(ctx, recordEdit+t.arg, &e); err != nil || !ok {
 		return gone
 	}
-	u, err := DecodeUpdate(e.Update)
+	u, err := botapi.DecodeUpdate(e.Update)
 	if err != nil || u.EditedMessage == nil {
 		return gone
 	}
 	m := u.EditedMessage
-	p := a.movedTo(AddressOf(m))
+	p := a.movedTo(chats.AddressOf(m))
 	if !a.inChat(t.place, p.Key()) {
 		return gone
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
@@ -33,7 +34,7 @@ func classify(err error) throttle.Verdict {
 	case errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound), errors.Is(err, errLeaving): // the token is refused
 		return throttle.Verdict{Kind: throttle.Retry, Global: true}
 	}
-	return throttle.Verdict{Kind: throttle.Retry, Global: true, Ambiguous: !NeverSent(err)}
+	return throttle.Verdict{Kind: throttle.Retry, Global: true, Ambiguous: !botapi.NeverSent(err)}
 }
 
 // pollProblem says in words for whoever runs the gateway why a poll failed. The same
@@ -42,26 +43,26 @@ func pollProblem(err error) string {
 	if isStorage(err) {
 		return "Telegram's messages are left there, since they cannot be recorded here: " + err.Error()
 	}
-	api := (*Error)(nil)
+	api := (*botapi.Error)(nil)
 	if !errors.As(err, &api) {
-		if errors.Is(err, ErrPollHung) || errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, botapi.ErrPollHung) || errors.Is(err, context.DeadlineExceeded) {
 			return "Telegram does not answer: polls hang."
 		}
-		return "Telegram cannot be reached: " + NetworkReason(err)
+		return "Telegram cannot be reached: " + botapi.NetworkReason(err)
 	}
-	switch api.status {
+	switch api.Status {
 	case http.StatusUnauthorized, http.StatusNotFound:
 		return "Telegram refuses the token. Check BARECLAW_TELEGRAM_TOKEN, or ask @BotFather for a new one."
 	case http.StatusConflict:
-		if strings.Contains(api.text, "webhook") {
+		if strings.Contains(api.Text, "webhook") {
 			return "This bot's messages go to a webhook that somebody has set. Remove it with the Bot API's deleteWebhook, " +
 				"or use another bot: a webhook may be another program's, so it is not removed by itself."
 		}
-		return "Another program receives this bot's messages. Stop it, or have @BotFather revoke the token. Telegram says: " + api.text
+		return "Another program receives this bot's messages. Stop it, or have @BotFather revoke the token. Telegram says: " + api.Text
 	case http.StatusTooManyRequests:
-		return fmt.Sprintf("Telegram asks to be left alone for %s.", api.retryAfter)
+		return fmt.Sprintf("Telegram asks to be left alone for %s.", api.RetryAfter)
 	}
-	return fmt.Sprintf("Telegram fails: %d %s", api.status, api.text)
+	return fmt.Sprintf("Telegram fails: %d %s", api.Status, api.Text)
 }
 
 // isStorage reports whether the ledger could not be written.

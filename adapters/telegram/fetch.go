@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
+
 	"github.com/go-telegram/bot"
 )
 
@@ -104,7 +106,7 @@ func (a *Adapter) load(ctx context.Context, id string, to *os.File) (int64, erro
 		if errors.As(err, &final) || ctx.Err() != nil {
 			return have, err
 		}
-		if d := RetryAfter(err); d > 0 {
+		if d := botapi.RetryAfter(err); d > 0 {
 			a.coolDown(scopeFiles, d)
 		}
 		a.o.Log.Warn("telegram: a file is not fetched yet", "try", try+1, "bytes", have, "err", err)
@@ -116,7 +118,7 @@ func (a *Adapter) load(ctx context.Context, id string, to *os.File) (int64, erro
 }
 
 func fetchWait(err error, try int) time.Duration {
-	if d := RetryAfter(err); d > 0 {
+	if d := botapi.RetryAfter(err); d > 0 {
 		return d
 	}
 	return fetchPause << try
@@ -138,14 +140,14 @@ func (a *Adapter) loadMore(ctx context.Context, id string, to *os.File, have int
 		return have, fmt.Errorf("getFile: %w", err)
 	}
 	at := url.URL{Path: f.FilePath}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.client.files+strings.TrimPrefix(at.EscapedPath(), "/"), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.client.Files+strings.TrimPrefix(at.EscapedPath(), "/"), nil)
 	if err != nil {
 		return have, &fileError{why: "Telegram names no place for it", err: err}
 	}
 	if have > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
 	}
-	res, err := a.client.http.Do(req)
+	res, err := a.client.Http.Do(req)
 	if err != nil {
 		return have, a.client.CleanError("download", err)
 	}

@@ -14,14 +14,15 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/core"
-	"bareclaw/internal/testkit/botapi"
+	fakeapi "bareclaw/internal/testkit/botapi"
 
 	"github.com/go-telegram/bot/models"
 )
 
 // loose returns an adapter without a core, to receive files with.
-func loose(t *testing.T, api *botapi.Server) *Adapter {
+func loose(t *testing.T, api *fakeapi.Server) *Adapter {
 	t.Helper()
 	a, err := New(Options{Push: &core.PushRegistry{}, Log: slog.New(slog.DiscardHandler), Token: api.Token(), API: api.URL(), StateDir: t.TempDir()})
 	if err != nil {
@@ -31,17 +32,17 @@ func loose(t *testing.T, api *botapi.Server) *Adapter {
 }
 
 // sentFile has somebody send a file, and returns it as the bot is told of it.
-func sentFile(t *testing.T, a *Adapter, api *botapi.Server, m botapi.Media) media {
+func sentFile(t *testing.T, a *Adapter, api *fakeapi.Server, m fakeapi.Media) media {
 	t.Helper()
 	anna := api.User(7, "Anna", "", "anna")
-	api.Private(anna).Send(anna, "", botapi.WithMedia(m))
-	ctx, cancel := context.WithTimeout(t.Context(), botapi.Patience)
+	api.Private(anna).Send(anna, "", fakeapi.WithMedia(m))
+	ctx, cancel := context.WithTimeout(t.Context(), fakeapi.Patience)
 	defer cancel()
 	raw, err := a.client.Updates(ctx, 0, 0)
 	if err != nil || len(raw) == 0 {
 		t.Fatalf("poll: %v", err)
 	}
-	u, err := DecodeUpdate(raw[len(raw)-1])
+	u, err := botapi.DecodeUpdate(raw[len(raw)-1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,13 +57,13 @@ func sentFile(t *testing.T, a *Adapter, api *botapi.Server, m botapi.Media) medi
 // that nobody else can read it. It is not fetched again while it is here.
 func TestFetchGoesOn(t *testing.T) {
 	t.Parallel()
-	api := botapi.New(t)
+	api := fakeapi.New(t)
 	a := loose(t, api)
 	data := bytes.Repeat([]byte("0123456789"), 20_000)
-	f := sentFile(t, a, api, botapi.Document("../../evil name.bin", "application/octet-stream", data))
+	f := sentFile(t, a, api, fakeapi.Document("../../evil name.bin", "application/octet-stream", data))
 	to := a.mediaPath("tg-7", &f)
-	api.Script("getFile", 0, botapi.InternalError())
-	api.Script("file", 0, botapi.ResetMidBody())
+	api.Script("getFile", 0, fakeapi.InternalError())
+	api.Script("file", 0, fakeapi.ResetMidBody())
 	n, err := a.fetch(t.Context(), &f, to)
 	if err != nil || n != int64(len(data)) {
 		t.Fatalf("%d bytes, %v", n, err)
@@ -90,9 +91,9 @@ func TestFetchGoesOn(t *testing.T) {
 // TestFetchGivesUpInWords holds what is told of a file that cannot be had.
 func TestFetchGivesUpInWords(t *testing.T) {
 	t.Parallel()
-	api := botapi.New(t)
+	api := fakeapi.New(t)
 	a := loose(t, api)
-	f := sentFile(t, a, api, botapi.Document("a.txt", "text/plain", []byte("a")))
+	f := sentFile(t, a, api, fakeapi.Document("a.txt", "text/plain", []byte("a")))
 	for why, change := range map[string]func(*media){
 		"20 MB": func(f *media) { f.bytes = maxFileBytes + 1 }, "no more": func(f *media) { f.id = "unknown" },
 	} {
@@ -103,7 +104,7 @@ func TestFetchGivesUpInWords(t *testing.T) {
 			t.Errorf("got %v, want %q", err, why)
 		}
 	}
-	api.Script("getFile", 0, botapi.Refuse(400, "Bad Request: file is too big"))
+	api.Script("getFile", 0, fakeapi.Refuse(400, "Bad Request: file is too big"))
 	if _, err := a.fetch(t.Context(), &f, a.mediaPath("tg-7", &f)); !errors.Is(err, errTooLarge) {
 		t.Errorf("got %v", err)
 	}
@@ -120,7 +121,7 @@ func TestFetchGivesUpInWords(t *testing.T) {
 // connection that looks alive, is given up, and that the next one has another.
 func TestPollThatHangsIsReplaced(t *testing.T) {
 	t.Parallel()
-	api := botapi.New(t)
+	api := fakeapi.New(t)
 	a := loose(t, api)
 	a.introduced, a.client.Grace = true, 50*time.Millisecond
 	held := api.Hold("getUpdates", 0)
@@ -128,11 +129,11 @@ func TestPollThatHangsIsReplaced(t *testing.T) {
 	for !held.Reached() { // on a busy machine a poll may be given up before it gets there
 		_, err := a.pollOnce(t.Context(), 0, 0)
 		late := err == nil && held.Reached() // the one before got there after it was given up
-		if !errors.Is(err, ErrPollHung) && !late {
+		if !errors.Is(err, botapi.ErrPollHung) && !late {
 			t.Fatalf("a poll that hangs ended with %v", err)
 		}
 	}
-	a.client.Grace = botapi.Patience
+	a.client.Grace = fakeapi.Patience
 	if _, err := a.pollOnce(t.Context(), 0, 0); err != nil {
 		t.Errorf("the next one: %v", err)
 	}
@@ -199,7 +200,7 @@ func TestTranscripts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	begun := time.Now()
-	if _, err := transcribe(ctx, `sleep 100 & sleep 100; wait`, "/a"); err == nil || time.Since(begun) > botapi.Patience {
+	if _, err := transcribe(ctx, `sleep 100 & sleep 100; wait`, "/a"); err == nil || time.Since(begun) > fakeapi.Patience {
 		t.Errorf("given up, it ended with %v after %v", err, time.Since(begun))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 	"bareclaw/core/progress"
@@ -37,7 +38,7 @@ type followers struct {
 type follower struct {
 	adapter *Adapter
 	key     core.ChannelKey
-	place   Address
+	place   chats.Address
 	updates *core.Subscription
 	fold    *progress.Fold
 	resumes bool           // an earlier process has followed the conversation
@@ -64,7 +65,7 @@ type follower struct {
 
 // follow has a conversation be followed from now on, because a message of it is
 // submitted: it must be called before that.
-func (a *Adapter) follow(p Address) {
+func (a *Adapter) follow(p chats.Address) {
 	a.followers.mu.Lock()
 	defer a.followers.mu.Unlock()
 	if f := a.followers.of[p.Key()]; f == nil || !f.stay() {
@@ -74,7 +75,7 @@ func (a *Adapter) follow(p Address) {
 
 // startFollower has a follower run, with what it begins with. The mutex of the
 // followers is held.
-func (a *Adapter) startFollower(p Address, updates *core.Subscription, begin func(*follower)) {
+func (a *Adapter) startFollower(p chats.Address, updates *core.Subscription, begin func(*follower)) {
 	key := p.Key()
 	f := &follower{
 		adapter: a, key: key, place: p, updates: updates, open: map[core.MessageID]bool{}, owed: map[core.MessageID]time.Time{}, wake: make(chan struct{}, 1),

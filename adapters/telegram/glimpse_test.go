@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/core"
 )
 
@@ -34,12 +35,12 @@ func TestWhoIsHeard(t *testing.T) {
 	} {
 		a := &Adapter{allowed: map[int64]bool{7: true}}
 		a.chats.heard(-5)
-		if got := a.hears(Peek(json.RawMessage(update))); got != heard {
+		if got := a.hears(botapi.Peek(json.RawMessage(update))); got != heard {
 			t.Errorf("%s: heard is %v", update, got)
 		}
 	}
-	if g := Peek(json.RawMessage(`{"message":{"from":{"id":7}}}`)); g.id != 0 {
-		t.Errorf("an update without an id has %d", g.id)
+	if g := botapi.Peek(json.RawMessage(`{"message":{"from":{"id":7}}}`)); g.Id != 0 {
+		t.Errorf("an update without an id has %d", g.Id)
 	}
 }
 
@@ -68,11 +69,11 @@ func TestPollPauses(t *testing.T) {
 	t.Parallel()
 	for n := range 50 {
 		d := min(firstPause<<min(n, 20), maxPause)
-		if got := pollPause(ErrPollHung, n); got < d/2 || got >= d {
+		if got := pollPause(botapi.ErrPollHung, n); got < d/2 || got >= d {
 			t.Errorf("after %d failures %v is waited, want %v to %v", n+1, got, d/2, d)
 		}
 	}
-	if got := pollPause(&Error{status: 429, retryAfter: 77 * time.Second}, 0); got != 77*time.Second {
+	if got := pollPause(&botapi.Error{Status: 429, RetryAfter: 77 * time.Second}, 0); got != 77*time.Second {
 		t.Errorf("asked to wait 77 s, and %v is waited", got)
 	}
 	if got := pollPause(core.ErrStorageFull, 9); got != storagePause {
@@ -88,13 +89,13 @@ func TestDecodeKeepsWhatIsPlain(t *testing.T) {
 		`"forward_origin":{"type":"from_mars"}`, `"paid_media":{"paid_media":[{"type":"hologram"}]}`, `"reply_to_message":{"forward_origin":{"type":"x"}}`,
 		`"checklist":5`, `"dice":"x"`,
 	} {
-		u, err := DecodeUpdate(json.RawMessage(`{"update_id":9,"message":{"message_id":5,"chat":{"id":3},"from":{"id":7},"text":"hi",` + broken + `}}`))
+		u, err := botapi.DecodeUpdate(json.RawMessage(`{"update_id":9,"message":{"message_id":5,"chat":{"id":3},"from":{"id":7},"text":"hi",` + broken + `}}`))
 		if err != nil || u.ID != 9 || u.Message == nil || u.Message.Text != "hi" || u.Message.ID != 5 || u.Message.Chat.ID != 3 {
 			t.Errorf("%s: %+v, %v", broken, u.Message, err)
 		}
 	}
 	for _, hopeless := range []string{`{`, `{"update_id":1,"message":5}`, `{"update_id":1,"callback_query":{"id":5}}`, `{"update_id":1,"message":{"text":5}}`} {
-		if _, err := DecodeUpdate(json.RawMessage(hopeless)); err == nil {
+		if _, err := botapi.DecodeUpdate(json.RawMessage(hopeless)); err == nil {
 			t.Errorf("%s is read", hopeless)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -16,7 +17,7 @@ const storagePause = time.Second
 
 // handle makes of arrivals of one conversation what there is to be made: one, or
 // the messages of an album.
-func (a *Adapter) handle(ctx context.Context, p Address, batch []*arrival) {
+func (a *Adapter) handle(ctx context.Context, p chats.Address, batch []*arrival) {
 	err := a.make(ctx, p, batch)
 	for isStorage(err) && ctx.Err() == nil {
 		a.o.Log.Error("telegram: an update waits for the ledger", "update", batch[0].key, "channel", string(p.Key()), "err", err)
@@ -33,7 +34,7 @@ func (a *Adapter) handle(ctx context.Context, p Address, batch []*arrival) {
 }
 
 // make makes of arrivals what there is to be made. It may be called again.
-func (a *Adapter) make(ctx context.Context, p Address, batch []*arrival) error {
+func (a *Adapter) make(ctx context.Context, p chats.Address, batch []*arrival) error {
 	switch u := &batch[0].update; {
 	case u.Message != nil:
 		return a.message(ctx, p, batch)
@@ -55,7 +56,7 @@ func (a *Adapter) handleAside(ctx context.Context, r *arrival) {
 	case u.CallbackQuery != nil:
 		a.tapped(ctx, r)
 	case u.Message != nil && a.listensTo(u.Message):
-		a.command(ctx, a.movedTo(AddressOf(u.Message)), r)
+		a.command(ctx, a.movedTo(chats.AddressOf(u.Message)), r)
 	case u.StoppedMessageGeneration != nil:
 		a.draftStopped(ctx, u.StoppedMessageGeneration)
 	}
@@ -65,7 +66,7 @@ func (a *Adapter) handleAside(ctx context.Context, r *arrival) {
 }
 
 // submit submits a message. A refusal is told to the sender.
-func (a *Adapter) submit(ctx context.Context, p Address, message int, s core.Submission) error {
+func (a *Adapter) submit(ctx context.Context, p chats.Address, message int, s core.Submission) error {
 	t, err := a.offer(ctx, s)
 	if err != nil {
 		return a.refused(ctx, p, message, s, err)
@@ -76,7 +77,7 @@ func (a *Adapter) submit(ctx context.Context, p Address, message int, s core.Sub
 
 // offer submits a message, again and again while it cannot be recorded.
 func (a *Adapter) offer(ctx context.Context, s core.Submission) (*core.Ticket, error) {
-	p, ok := ParseAddress(s.Channel)
+	p, ok := chats.ParseAddress(s.Channel)
 	for {
 		if ok {
 			a.follow(p) // which is over after a while in which nothing is accepted
@@ -92,7 +93,7 @@ func (a *Adapter) offer(ctx context.Context, s core.Submission) (*core.Ticket, e
 
 // refused tells the sender that a message was not accepted, and why. A gateway that
 // is ending refuses nothing: what it has received is the next one's.
-func (a *Adapter) refused(ctx context.Context, p Address, message int, s core.Submission, why error) error {
+func (a *Adapter) refused(ctx context.Context, p chats.Address, message int, s core.Submission, why error) error {
 	if ctx.Err() != nil || errors.Is(why, core.ErrClosed) {
 		return why
 	}

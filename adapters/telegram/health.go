@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"bareclaw/adapters/telegram/botapi"
 )
 
 // Health is how the adapter does.
@@ -73,7 +75,7 @@ func (a *Adapter) Health() Health {
 	h.mu.Unlock()
 	out.Strangers, out.Failed, out.Pending = h.strangers.Load(), h.failures.Load(), a.outbox.pending()
 	age := time.Since(out.LastPoll)
-	if out.Problem == "" && !out.LastPoll.IsZero() && age >= a.o.PollTimeout+2*pollGrace {
+	if out.Problem == "" && !out.LastPoll.IsZero() && age >= a.o.PollTimeout+2*botapi.PollGrace {
 		out.Problem = "No poll of Telegram was completed for " + age.Round(time.Second).String() + "."
 	}
 	out.Ready = out.Problem == "" && !out.LastPoll.IsZero()

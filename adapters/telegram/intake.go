@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -27,7 +29,7 @@ type intake struct {
 	adapter *Adapter
 
 	mu    sync.Mutex
-	lines map[Address]*line // those with something to do
+	lines map[chats.Address]*line // those with something to do
 }
 
 // A line is what came from one conversation. One goroutine handles it.
@@ -50,7 +52,7 @@ const (
 func (n *intake) add(in core.Inbound) {
 	r := &arrival{key: in.ID, raw: in.Body, receivedAt: in.ReceivedAt}
 	var err error
-	if r.update, err = DecodeUpdate(in.Body); err != nil {
+	if r.update, err = botapi.DecodeUpdate(in.Body); err != nil {
 		n.adapter.o.Log.Error("telegram: an update cannot be read; it is left out", "update", in.ID, "err", err)
 		n.adapter.start(func(ctx context.Context) { n.adapter.handled(ctx, r) })
 		return
@@ -66,7 +68,7 @@ func (n *intake) add(in core.Inbound) {
 	if l == nil {
 		l = &line{more: make(chan struct{}, 1)}
 		if n.lines == nil {
-			n.lines = map[Address]*line{}
+			n.lines = map[chats.Address]*line{}
 		}
 		n.lines[p] = l
 		n.adapter.start(func(ctx context.Context) { n.run(ctx, p, l) })
@@ -79,7 +81,7 @@ func (n *intake) add(in core.Inbound) {
 }
 
 // run handles a line until it is empty.
-func (n *intake) run(ctx context.Context, p Address, l *line) {
+func (n *intake) run(ctx context.Context, p chats.Address, l *line) {
 	for {
 		batch, wait := n.next(ctx, p, l)
 		switch {
@@ -107,7 +109,7 @@ func (l *line) await(ctx context.Context, d time.Duration) {
 // next takes from the line what is to be handled together, or says how long more of
 // that may still come. Nothing is left when it returns nothing, which ends the line,
 // or when ctx ends.
-func (n *intake) next(ctx context.Context, p Address, l *line) (batch []*arrival, wait time.Duration) {
+func (n *intake) next(ctx context.Context, p chats.Address, l *line) (batch []*arrival, wait time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if ctx.Err() != nil || len(l.waiting) == 0 {
@@ -152,16 +154,16 @@ func (r *arrival) album() string {
 
 // place returns the conversation that an update belongs to, and whether it waits
 // for those that came before. bot is the bot's user name.
-func (r *arrival) place(bot string) (p Address, inOrder bool) {
+func (r *arrival) place(bot string) (p chats.Address, inOrder bool) {
 	switch u := &r.update; {
 	case u.Message != nil:
-		return AddressOf(u.Message), !isStop(u.Message, bot)
+		return chats.AddressOf(u.Message), !isStop(u.Message, bot)
 	case u.EditedMessage != nil:
-		return AddressOf(u.EditedMessage), true
+		return chats.AddressOf(u.EditedMessage), true
 	case u.MyChatMember != nil:
-		return Address{Chat: u.MyChatMember.Chat.ID}, true
+		return chats.Address{Chat: u.MyChatMember.Chat.ID}, true
 	}
-	return Address{}, false
+	return chats.Address{}, false
 }
 
 // handled records that nothing is left to be done about arrivals. Where that fails

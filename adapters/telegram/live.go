@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"sync"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/throttle"
 
@@ -18,7 +20,7 @@ import (
 // concurrent use.
 type live struct {
 	adapter *Adapter
-	place   Address
+	place   chats.Address
 	name    string // of its jobs in the schedule
 
 	mu      sync.Mutex   // guards the fields below
@@ -30,7 +32,7 @@ type live struct {
 	posted  func(id int) // told of the message's id once it is made
 }
 
-func newLive(a *Adapter, p Address, name string) *live {
+func newLive(a *Adapter, p chats.Address, name string) *live {
 	return &live{adapter: a, place: p, name: name + ":" + string(p.Key())}
 }
 
@@ -133,13 +135,13 @@ func (a *Adapter) call(ctx context.Context, do func(context.Context) error) erro
 		return errLeaving
 	}
 	defer a.calls.end()
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, botapi.CallTimeout)
 	defer cancel()
 	return do(ctx)
 }
 
 // typeFor shows that somebody types until the function is called that it returns.
-func (a *Adapter) typeFor(ctx context.Context, p Address) (end func()) {
+func (a *Adapter) typeFor(ctx context.Context, p chats.Address) (end func()) {
 	ctx, end = context.WithCancel(ctx)
 	a.start(func(context.Context) { // ends by end, or with ctx
 		for ; ctx.Err() == nil; pause(ctx, typingEvery) {
@@ -150,7 +152,7 @@ func (a *Adapter) typeFor(ctx context.Context, p Address) (end func()) {
 }
 
 // typing shows for a moment that somebody types.
-func (a *Adapter) typing(p Address) {
+func (a *Adapter) typing(p chats.Address) {
 	a.post(throttle.Job{
 		Chat: p.Chat, Group: p.Group(), Class: throttle.Hint, Key: "typing",
 		Do: func(ctx context.Context, _ throttle.Try) error {

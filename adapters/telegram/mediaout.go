@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/sendfile"
 	"bareclaw/core"
@@ -120,7 +122,7 @@ type mediaPart struct {
 }
 
 // timeLimit returns how long sending it may take.
-func (m *mediaPart) timeLimit() time.Duration { return CallTimeout + uploadTime(m.path) }
+func (m *mediaPart) timeLimit() time.Duration { return botapi.CallTimeout + uploadTime(m.path) }
 
 // uploadTime returns how long a file may take to be sent.
 func uploadTime(path string) time.Duration {
@@ -133,7 +135,7 @@ func uploadTime(path string) time.Duration {
 
 // send sends the file as it is now. A picture that is too large for a photo, or that
 // Telegram does not take as one, goes as a document.
-func (m *mediaPart) send(ctx context.Context, c *Client, to Address) (int, error) {
+func (m *mediaPart) send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error) {
 	f, size, err := m.adapter.openMedia(m.path)
 	if err != nil {
 		return 0, hopeless{err}
@@ -170,7 +172,7 @@ func noPhoto(err error) bool {
 }
 
 // sendAs sends the content of the file by the method of the kind.
-func (m *mediaPart) sendAs(ctx context.Context, c *Client, to Address, kind mediaKind, content io.Reader) (int, error) {
+func (m *mediaPart) sendAs(ctx context.Context, c *botapi.Client, to chats.Address, kind mediaKind, content io.Reader) (int, error) {
 	file := &models.InputFileUpload{Filename: uploadName(m.path), Data: content}
 	chat, thread, text, entities := to.Chat, to.Thread, m.caption.Text, m.caption.Entities
 	var sent *models.Message

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"bareclaw/adapters/telegram/botapi"
+
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 )
@@ -17,7 +19,7 @@ func (a *Adapter) register(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if d := RetryAfter(err); d > 0 {
+		if d := botapi.RetryAfter(err); d > 0 {
 			a.coolDown(scopeMenu, d)
 		}
 		a.o.Log.Warn("telegram: commands not registered", "err", a.client.CleanError("register commands", err))
@@ -26,7 +28,7 @@ func (a *Adapter) register(ctx context.Context) {
 }
 
 func (a *Adapter) registerOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, botapi.CallTimeout)
 	defer cancel()
 	want := a.menu()
 	have, err := a.client.GetMyCommands(ctx, &bot.GetMyCommandsParams{})

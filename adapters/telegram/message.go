@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -16,7 +17,7 @@ import (
 
 // message makes of a message, or of those of an album, what there is to be made. An
 // error means that it is to be tried again after the next start.
-func (a *Adapter) message(ctx context.Context, p Address, batch []*arrival) error {
+func (a *Adapter) message(ctx context.Context, p chats.Address, batch []*arrival) error {
 	m := batch[0].update.Message
 	p = a.movedTo(p)
 	a.learn(ctx, p, m)
@@ -34,7 +35,7 @@ func (a *Adapter) message(ctx context.Context, p Address, batch []*arrival) erro
 }
 
 // converse submits what was said.
-func (a *Adapter) converse(ctx context.Context, p Address, batch []*arrival) error {
+func (a *Adapter) converse(ctx context.Context, p chats.Address, batch []*arrival) error {
 	ms := messagesOf(batch)
 	if len(ms) > 1 && ms[0].MediaGroupID == "" {
 		ms = []*models.Message{joinedText(ms)}
@@ -61,7 +62,7 @@ func (a *Adapter) converse(ctx context.Context, p Address, batch []*arrival) err
 
 // submitTogether submits the messages of an album, or the parts of a text, as one. If an earlier process has
 // submitted those that it had, before it was killed, the others are one of their own.
-func (a *Adapter) submitTogether(ctx context.Context, p Address, batch []*arrival, s core.Submission) error {
+func (a *Adapter) submitTogether(ctx context.Context, p chats.Address, batch []*arrival, s core.Submission) error {
 	s.SourceHash = sizeHash(len(batch))
 	t, err := a.offer(ctx, s)
 	for n := len(batch) - 1; errors.Is(err, core.ErrKeyReused) && n > 0; n-- {
@@ -86,7 +87,7 @@ func sizeHash(n int) string {
 }
 
 // accepted remembers what the messages of a chat were submitted as.
-func (a *Adapter) accepted(ctx context.Context, p Address, batch []*arrival, t *core.Ticket) error {
+func (a *Adapter) accepted(ctx context.Context, p chats.Address, batch []*arrival, t *core.Ticket) error {
 	a.submitted(ctx, p.Chat, batch[0].update.Message.ID, t.Message.ID)
 	for _, m := range messagesOf(batch) {
 		a.refer(ctx, p.Chat, m.ID, ref{Message: t.Message.ID, Part: true, Caption: writtenText(m, a.health.name())})
@@ -136,7 +137,7 @@ func (b *built) note() string {
 
 // build fetches what messages bring with them and makes their content. It blocks
 // for as long as that takes.
-func (a *Adapter) build(ctx context.Context, p Address, ms []*models.Message) (built, error) {
+func (a *Adapter) build(ctx context.Context, p chats.Address, ms []*models.Message) (built, error) {
 	var says []said
 	for _, m := range ms {
 		says = append(says, read(m, a.health.name()))
@@ -160,7 +161,7 @@ func (a *Adapter) build(ctx context.Context, p Address, ms []*models.Message) (b
 }
 
 // receiveFile brings a file here, and makes of it what the agent can be shown.
-func (a *Adapter) receiveFile(ctx context.Context, p Address, m media, left int64) fetched {
+func (a *Adapter) receiveFile(ctx context.Context, p chats.Address, m media, left int64) fetched {
 	f := fetched{media: m, path: a.mediaPath(p.Key(), &m)}
 	n, err := a.fetch(ctx, &m, f.path)
 	if err != nil {

@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
-	"bareclaw/internal/testkit/botapi"
+	fakeapi "bareclaw/internal/testkit/botapi"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -52,7 +54,7 @@ func recording(t *testing.T) *Adapter {
 		t.Fatal(err)
 	}
 	m := core.New(core.Options{Ledger: l, Sessions: sessions, Agent: idleAgent{}, Log: log, QueueLimit: 100})
-	a, err := New(Options{Core: m, Push: &core.PushRegistry{}, Log: log, Token: botapi.DefaultToken, Allowed: []int64{7}, StateDir: dir})
+	a, err := New(Options{Core: m, Push: &core.PushRegistry{}, Log: log, Token: fakeapi.DefaultToken, Allowed: []int64{7}, StateDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func arrivals(t *testing.T, messages ...string) []*arrival {
 	var all []*arrival
 	for i, m := range messages {
 		raw := json.RawMessage(fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"chat":{"id":7},"from":{"id":7},%s}}`, i+1, i+1, m))
-		u, err := DecodeUpdate(raw)
+		u, err := botapi.DecodeUpdate(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +112,7 @@ func TestAlbumThatWasCutByACrash(t *testing.T) {
 	t.Parallel()
 	a := recording(t)
 	all := arrivals(t, `"media_group_id":"1","caption":"a"`, `"media_group_id":"1","caption":"b"`, `"media_group_id":"1","caption":"c"`, `"media_group_id":"1","caption":"d"`)
-	p := Address{Chat: 7}
+	p := chats.Address{Chat: 7}
 	for _, n := range []int{2, 2, 4, 4} { // none was noted as handled
 		if err := a.message(t.Context(), p, all[:n]); err != nil {
 			t.Fatal(err)
@@ -138,7 +140,7 @@ func TestTextThatWasCutByACrash(t *testing.T) {
 	long := strings.Repeat("x", maxText)
 	all := arrivals(t, `"text":"`+long+`"`, `"text":"`+long+`"`, `"text":"z"`)
 	for _, n := range []int{1, 1, 3, 2, 3} { // none was noted as handled
-		if err := a.message(t.Context(), Address{Chat: 7}, all[:n]); err != nil {
+		if err := a.message(t.Context(), chats.Address{Chat: 7}, all[:n]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,7 +152,7 @@ func TestTextThatWasCutByACrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := a.editedContent(t.Context(), Address{Chat: 7}, known, old, &models.Message{Text: "the end"})
+	c, err := a.editedContent(t.Context(), chats.Address{Chat: 7}, known, old, &models.Message{Text: "the end"})
 	if err != nil || c.Text != long+"the end" {
 		t.Errorf("after an edit of the last part it is a text of %d bytes, %v", len(c.Text), err)
 	}
@@ -192,9 +194,9 @@ func TestTextIsGathered(t *testing.T) {
 		"long of two units": {[]string{text(0, 5, "")[:8] + strings.Repeat("\U0001F600", splitFrom/2-1) + `","date":5`}, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := &intake{adapter: a, lines: map[Address]*line{}}
+			n := &intake{adapter: a, lines: map[chats.Address]*line{}}
 			l := &line{waiting: arrivals(t, c.line...), last: time.Now().Add(-c.age)}
-			batch, wait := n.next(t.Context(), Address{}, l)
+			batch, wait := n.next(t.Context(), chats.Address{}, l)
 			if len(batch) != c.size || wait > 0 != (c.size == 0) || wait > albumPause || len(batch)+len(l.waiting) != len(c.line) {
 				t.Errorf("%d are handled, %v is waited", len(batch), wait)
 			}
@@ -240,9 +242,9 @@ func TestAlbumIsGathered(t *testing.T) {
 		{[]string{one, one, plain}, 0, 2}, {[]string{one, one, two}, 0, 2}, {slices.Repeat([]string{one}, maxAlbum), 0, maxAlbum},
 		{slices.Repeat([]string{one}, maxAlbum+1), 0, maxAlbum},
 	} {
-		n := &intake{lines: map[Address]*line{}}
+		n := &intake{lines: map[chats.Address]*line{}}
 		l := &line{waiting: arrivals(t, c.line...), last: time.Now().Add(-c.age)}
-		batch, wait := n.next(t.Context(), Address{}, l)
+		batch, wait := n.next(t.Context(), chats.Address{}, l)
 		if len(batch) != c.size || wait > 0 != (c.size == 0) || wait > albumPause || len(batch)+len(l.waiting) != len(c.line) {
 			t.Errorf("%v after %v: %d are handled, %v is waited", c.line, c.age, len(batch), wait)
 		}
@@ -255,13 +257,13 @@ func TestWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	a := recording(t)
 	for _, r := range arrivals(t, `"new_chat_title":"x"`, `"story":{"id":1}`, `"text":"hi","sender_chat":{"id":-5}`, `"text":"hello"`) {
-		if err := a.message(t.Context(), Address{Chat: 7}, []*arrival{r}); err != nil {
+		if err := a.message(t.Context(), chats.Address{Chat: 7}, []*arrival{r}); err != nil {
 			t.Error(err)
 		}
 	}
 	a.allowed = nil
 	for _, r := range arrivals(t, `"text":"who am I?"`) {
-		if err := errors.Join(a.message(t.Context(), Address{Chat: 7}, []*arrival{r}), a.make(t.Context(), Address{Chat: 7}, []*arrival{r})); err != nil {
+		if err := errors.Join(a.message(t.Context(), chats.Address{Chat: 7}, []*arrival{r}), a.make(t.Context(), chats.Address{Chat: 7}, []*arrival{r})); err != nil {
 			t.Error(err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"bareclaw/adapters/telegram/chats"
 )
 
 // migrate follows a group that was made a supergroup, which is another chat with
@@ -25,7 +27,7 @@ func (a *Adapter) migrate(ctx context.Context, from, to int64) error {
 	if err := a.keep(ctx, key, movedRecord{To: to}); err != nil { // from now on deliveries go there
 		return err
 	}
-	before, now := Address{Chat: from}, Address{Chat: to}
+	before, now := chats.Address{Chat: from}, chats.Address{Chat: to}
 	if err := a.o.Core.Move(ctx, before.Key(), now.Key()); err != nil {
 		return fmt.Errorf("telegram: follow a group: %w", err)
 	}
@@ -54,7 +56,7 @@ func (b *chatbook) move(from int64, r movedRecord) (done bool) {
 
 // copyRecords gives a conversation what was known of it at another place, unless
 // that is known there.
-func (a *Adapter) copyRecords(ctx context.Context, from, to Address) error {
+func (a *Adapter) copyRecords(ctx context.Context, from, to chats.Address) error {
 	for old, key := range map[string]string{
 		recordSetting + string(from.Key()):            recordSetting + string(to.Key()),
 		recordChat + strconv.FormatInt(from.Chat, 10): recordChat + strconv.FormatInt(to.Chat, 10),
@@ -75,7 +77,7 @@ func (a *Adapter) copyRecords(ctx context.Context, from, to Address) error {
 }
 
 // followMoved has what waited in a conversation be followed where it is now.
-func (a *Adapter) followMoved(from, to Address) {
+func (a *Adapter) followMoved(from, to chats.Address) {
 	a.followers.mu.Lock()
 	defer a.followers.mu.Unlock()
 	if f := a.followers.of[from.Key()]; f != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 )
 
@@ -45,7 +46,7 @@ func (a *Adapter) tapMode(ctx context.Context, t tap) string {
 	return a.tapSetting(ctx, t, a.setMode)
 }
 
-func (a *Adapter) setMode(ctx context.Context, p Address, name string) Note {
+func (a *Adapter) setMode(ctx context.Context, p chats.Address, name string) Note {
 	switch {
 	case name == modeReset:
 		name = ""
@@ -63,7 +64,7 @@ func (a *Adapter) setMode(ctx context.Context, p Address, name string) Note {
 }
 
 // useMode sets the chat's own mode; none takes it back.
-func (a *Adapter) useMode(ctx context.Context, p Address, own string) Note {
+func (a *Adapter) useMode(ctx context.Context, p chats.Address, own string) Note {
 	if err := a.o.Core.SetPermissionMode(ctx, p.Key(), own); err != nil {
 		return a.failed(ctx, "set the permission mode", err)
 	}
@@ -71,7 +72,7 @@ func (a *Adapter) useMode(ctx context.Context, p Address, own string) Note {
 }
 
 // keepMode changes nothing and shows the mode that the chat has.
-func (a *Adapter) keepMode(ctx context.Context, p Address, _ string) Note {
+func (a *Adapter) keepMode(ctx context.Context, p chats.Address, _ string) Note {
 	own, err := a.o.Core.Settings(ctx, p.Key())
 	if err != nil {
 		return a.failed(ctx, "read the settings", err)

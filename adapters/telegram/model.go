@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 )
 
@@ -35,7 +36,7 @@ func (a *Adapter) tapModel(ctx context.Context, t tap) string {
 	return a.tapSetting(ctx, t, a.setModel)
 }
 
-func (a *Adapter) setModel(ctx context.Context, p Address, name string) Note {
+func (a *Adapter) setModel(ctx context.Context, p chats.Address, name string) Note {
 	own := name
 	if name == asConfigured {
 		own = ""
@@ -68,7 +69,7 @@ func chosen(text string, is bool) string {
 
 // tapSetting does what a button of a setting is for, and shows the new state in the
 // message that has the button.
-func (a *Adapter) tapSetting(ctx context.Context, t tap, set func(context.Context, Address, string) Note) string {
+func (a *Adapter) tapSetting(ctx context.Context, t tap, set func(context.Context, chats.Address, string) Note) string {
 	if t.stale {
 		return "This message is too old for its buttons. Send the command again."
 	}

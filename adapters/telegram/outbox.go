@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
@@ -143,7 +145,7 @@ func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 	if !a.outbox.refresh(out, now) {
 		return nil
 	}
-	p, ok := ParseAddress(out.Channel)
+	p, ok := chats.ParseAddress(out.Channel)
 	if !ok {
 		return a.giveUp(ctx, out, fmt.Errorf("%q is no chat", out.Channel))
 	}
@@ -183,7 +185,7 @@ func (a *Adapter) deliver(ctx context.Context, out *outgoing) error {
 }
 
 // sent records how far a delivery is.
-func (a *Adapter) sent(ctx context.Context, p Address, out *outgoing, done sendState, whole bool) (err error) {
+func (a *Adapter) sent(ctx context.Context, p chats.Address, out *outgoing, done sendState, whole bool) (err error) {
 	if out.Progress, err = json.Marshal(done); err != nil {
 		return err
 	}
@@ -222,7 +224,7 @@ func (a *Adapter) giveUp(ctx context.Context, out *outgoing, why error) error {
 
 // sendPart sends one part and returns the id of the message that it has become. It
 // blocks until Telegram has taken it, or refuses it for good, or the adapter ends.
-func (a *Adapter) sendPart(p *Address, out *outgoing, part part) (int, error) {
+func (a *Adapter) sendPart(p *chats.Address, out *outgoing, part part) (int, error) {
 	done := make(chan error, 1)
 	var id int // written by a try, read once it is done
 	chat := p.Chat
@@ -249,7 +251,7 @@ func (a *Adapter) sendPart(p *Address, out *outgoing, part part) (int, error) {
 
 // try sends a part once. What is refused because of where it was to go is sent to
 // where it can go.
-func (a *Adapter) try(ctx context.Context, p *Address, out *outgoing, part part) (int, error) {
+func (a *Adapter) try(ctx context.Context, p *chats.Address, out *outgoing, part part) (int, error) {
 	if !a.outbox.begin(out) {
 		return 0, errWithdrawn
 	}
@@ -265,7 +267,7 @@ func (a *Adapter) try(ctx context.Context, p *Address, out *outgoing, part part)
 	switch {
 	case errors.As(err, &moved):
 		p.Chat, p.Thread = int64(moved.MigrateToChatID), 0
-	case p.Thread != 0 && out.Kind != kindPush && Refused(err, "message thread not found", "topic_deleted", "topic_closed"):
+	case p.Thread != 0 && out.Kind != kindPush && botapi.Refused(err, "message thread not found", "topic_deleted", "topic_closed"):
 		p.Thread = 0
 	default:
 		return id, err
@@ -279,7 +281,7 @@ func timeoutOf(p part) time.Duration {
 	if slow, ok := p.(interface{ timeLimit() time.Duration }); ok {
 		return slow.timeLimit()
 	}
-	return CallTimeout
+	return botapi.CallTimeout
 }
 
 // classOf says how much a delivery matters.

@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/core"
 	"bareclaw/core/ledger"
-	"bareclaw/internal/testkit/botapi"
+	fakeapi "bareclaw/internal/testkit/botapi"
 )
 
 // A blindLedger cannot be read for a while.
@@ -31,7 +32,7 @@ func (l *blindLedger) Delivery(ctx context.Context, id string) (core.Delivery, e
 // recorded it, also if it could not be read at first.
 func TestDeliveryThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	api := botapi.New(t)
+	api := fakeapi.New(t)
 	chat := api.Private(api.User(7, "Anna", "", ""))
 	var blind *blindLedger
 	a := newPushAdapterOn(t, api, func(l *ledger.Ledger) core.Ledger {
@@ -51,7 +52,7 @@ func TestDeliveryThatCannotBeRead(t *testing.T) {
 // TestDeliveryOfNothing: what is not there is not waited for.
 func TestDeliveryOfNothing(t *testing.T) {
 	t.Parallel()
-	api := botapi.New(t)
+	api := fakeapi.New(t)
 	chat := api.Private(api.User(7, "Anna", "", ""))
 	a := newPushAdapter(t, api)
 	defer runPushAdapter(t, a)()
@@ -70,7 +71,7 @@ func TestDeliveryOfNothing(t *testing.T) {
 // with the file that has all of it.
 func TestDeliveryInFewerParts(t *testing.T) {
 	t.Parallel()
-	api := botapi.New(t)
+	api := fakeapi.New(t)
 	chat := api.Private(api.User(7, "Anna", "", ""))
 	a := newPushAdapter(t, api)
 	a.o.FileOver = 2
@@ -88,7 +89,7 @@ func TestDeliveryInFewerParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer runPushAdapter(t, a)()
-	chat.AwaitMessage("the file", func(m botapi.Message) bool { return m.Media != nil })
+	chat.AwaitMessage("the file", func(m fakeapi.Message) bool { return m.Media != nil })
 	if now, err := a.outbox.wait(t.Context(), d.ID); err != nil || now.State != core.DeliverySent {
 		t.Errorf("it is %+v, %v", now, err)
 	}
@@ -97,7 +98,7 @@ func TestDeliveryInFewerParts(t *testing.T) {
 // TestNobodyWaits: nothing is left of those who have waited for deliveries.
 func TestNobodyWaits(t *testing.T) {
 	t.Parallel()
-	api := botapi.New(t)
+	api := fakeapi.New(t)
 	api.Private(api.User(7, "Anna", "", ""))
 	a := newPushAdapter(t, api)
 	a.patience = time.Millisecond
@@ -126,7 +127,7 @@ func TestTapThatIsCutShort(t *testing.T) {
 	if err := a.o.Core.Receive(t.Context(), []*core.Inbound{in}); err != nil {
 		t.Fatal(err)
 	}
-	u, err := DecodeUpdate(raw)
+	u, err := botapi.DecodeUpdate(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestTapThatIsCutShort(t *testing.T) {
 // below that of the last one.
 func TestOffsetThatIsOld(t *testing.T) {
 	t.Parallel()
-	api := botapi.New(t, botapi.WithoutRates())
+	api := fakeapi.New(t, fakeapi.WithoutRates())
 	anna := api.User(7, "Anna", "", "")
 	chat := api.Private(anna)
 	a := newPushAdapter(t, api)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 
 	"github.com/go-telegram/bot"
@@ -57,9 +59,9 @@ func (a *Adapter) answerParts(source string, edit, replyTo int) []part {
 	return parts
 }
 
-func (t *textPart) send(ctx context.Context, c *Client, to Address) (int, error) {
+func (t *textPart) send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error) {
 	id, err := t.sendAs(ctx, c, to)
-	if Refused(err, "entit") { // should its formatting be refused after all, the words are not
+	if botapi.Refused(err, "entit") { // should its formatting be refused after all, the words are not
 		plain := *t
 		plain.entities = nil
 		return plain.sendAs(ctx, c, to)
@@ -67,10 +69,10 @@ func (t *textPart) send(ctx context.Context, c *Client, to Address) (int, error)
 	return id, err
 }
 
-func (t *textPart) sendAs(ctx context.Context, c *Client, to Address) (int, error) {
+func (t *textPart) sendAs(ctx context.Context, c *botapi.Client, to chats.Address) (int, error) {
 	if t.edit != 0 {
 		err := t.change(ctx, c, to)
-		if err == nil || !Refused(err, "message to edit not found", "message can't be edited", "message_id_invalid") {
+		if err == nil || !botapi.Refused(err, "message to edit not found", "message can't be edited", "message_id_invalid") {
 			return t.edit, err
 		}
 	}
@@ -89,13 +91,13 @@ func (t *textPart) sendAs(ctx context.Context, c *Client, to Address) (int, erro
 }
 
 // change edits the message. One that is as it is to be is fine.
-func (t *textPart) change(ctx context.Context, c *Client, to Address) error {
+func (t *textPart) change(ctx context.Context, c *botapi.Client, to chats.Address) error {
 	params := &bot.EditMessageTextParams{ChatID: to.Chat, MessageID: t.edit, Text: t.text, Entities: t.entities}
 	if len(t.buttons) > 0 {
 		params.ReplyMarkup = keyboard(t.buttons)
 	}
 	_, err := c.EditMessageText(ctx, params)
-	if NotModified(err) {
+	if botapi.NotModified(err) {
 		return nil
 	}
 	return err
@@ -116,7 +118,7 @@ func keyboard(buttons [][]Button) *models.InlineKeyboardMarkup {
 // A filePart is a text that comes as a file.
 type filePart struct{ name, content, caption string }
 
-func (f *filePart) send(ctx context.Context, c *Client, to Address) (int, error) {
+func (f *filePart) send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error) {
 	m, err := c.SendDocument(ctx, &bot.SendDocumentParams{
 		ChatID: to.Chat, MessageThreadID: to.Thread, Caption: f.caption,
 		Document: &models.InputFileUpload{Filename: f.name, Data: strings.NewReader(f.content)},

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/core"
 )
 
@@ -45,7 +46,7 @@ func (a *Adapter) poll(ctx context.Context) {
 			offset, wait, failures = next, a.o.PollTimeout, 0
 			continue
 		}
-		if d := RetryAfter(err); d > 0 {
+		if d := botapi.RetryAfter(err); d > 0 {
 			a.coolDown(scopePolls, d)
 		}
 		a.unwell(pollProblem(err), err)
@@ -84,7 +85,7 @@ func (a *Adapter) introduce(ctx context.Context) error {
 		return err
 	}
 	if me.ID != a.botID {
-		return &Error{method: "getMe", status: http.StatusUnauthorized, text: fmt.Sprintf("it is bot %d, not %d", me.ID, a.botID)}
+		return &botapi.Error{Method: "getMe", Status: http.StatusUnauthorized, Text: fmt.Sprintf("it is bot %d, not %d", me.ID, a.botID)}
 	}
 	a.introduced = true
 	known := a.health.name()
@@ -113,7 +114,7 @@ func (a *Adapter) resumeAt(ctx context.Context) int64 {
 }
 
 // errNoIDs: what Telegram gives cannot be acknowledged, and would come again at once.
-var errNoIDs = &Error{method: "getUpdates", status: http.StatusOK, text: "its updates have no ids"}
+var errNoIDs = &botapi.Error{Method: "getUpdates", Status: http.StatusOK, Text: "its updates have no ids"}
 
 // receive records updates and lets them be handled. It returns the offset that
 // acknowledges them, which may be below the one that they were asked for with: after a
@@ -125,17 +126,17 @@ func (a *Adapter) receive(ctx context.Context, updates []json.RawMessage, offset
 	var next int64
 	var in []*core.Inbound
 	for _, raw := range updates {
-		g := Peek(raw)
-		next = max(next, g.id+1)
+		g := botapi.Peek(raw)
+		next = max(next, g.Id+1)
 		switch {
-		case g.id == 0:
+		case g.Id == 0:
 			a.o.Log.Error("telegram: an update has no id, so it cannot be told from others")
-		case g.strange:
-			a.o.Log.Error("telegram: an update cannot be read; it is left out", "update", g.id)
+		case g.Strange:
+			a.o.Log.Error("telegram: an update cannot be read; it is left out", "update", g.Id)
 		case !a.hears(g):
 			a.health.strangers.Add(1)
 		default:
-			in = append(in, &core.Inbound{ID: sourceKey(a.botID, g.id), Adapter: Name, Body: raw})
+			in = append(in, &core.Inbound{ID: sourceKey(a.botID, g.Id), Adapter: Name, Body: raw})
 		}
 	}
 	if next <= 1 {
@@ -159,12 +160,12 @@ func (a *Adapter) receive(ctx context.Context, updates []json.RawMessage, offset
 
 // hears reports whether an update is listened to: what users say who are allowed
 // to, and what becomes of chats where one of them has spoken.
-func (a *Adapter) hears(g Header) bool {
-	if a.allowed[g.sender] {
-		a.chats.heard(g.chat)
+func (a *Adapter) hears(g botapi.Header) bool {
+	if a.allowed[g.Sender] {
+		a.chats.heard(g.Chat)
 		return true
 	}
-	return g.service && a.chats.spoken(g.chat)
+	return g.Service && a.chats.spoken(g.Chat)
 }
 
 func sourceKey(bot, update int64) string { return fmt.Sprintf("tg:%d:%d", bot, update) }
@@ -176,7 +177,7 @@ func parseSourceKey(key string) (bot, update int64, ok bool) {
 
 // pollPause is how long is waited after the nth failure in a row, counted from 0.
 func pollPause(err error, n int) time.Duration {
-	if d := RetryAfter(err); d > 0 {
+	if d := botapi.RetryAfter(err); d > 0 {
 		return d
 	}
 	if isStorage(err) {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"bareclaw/adapters/telegram/botapi"
 )
 
 // TestUnreadableUpdates holds that an update that cannot be read keeps nothing from
@@ -16,7 +18,7 @@ func TestUnreadableUpdates(t *testing.T) {
 	good := json.RawMessage(`{"update_id":12,"message":{"message_id":1,"from":{"id":7},"chat":{"id":7},"text":"hi"}}`)
 	for _, broken := range []string{`{"update_id":12,"message":{"from":{"id":"7"},"chat":{"id":7}}}`, `{"update_id":12,"message":5}`,
 		`{"update_id":12,"message":{"from":{"id":7},"sender_chat":[],"chat":{"id":7}}}`} {
-		if a.hears(Peek(json.RawMessage(broken))) {
+		if a.hears(botapi.Peek(json.RawMessage(broken))) {
 			t.Errorf("%s is heard", broken)
 		}
 		next, err := a.receive(t.Context(), []json.RawMessage{json.RawMessage(broken)}, 5)

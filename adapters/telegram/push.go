@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 
@@ -76,7 +77,7 @@ func (a *Adapter) checkPush(ctx context.Context, p core.Push) (pushBody, error) 
 // CheckRecipient refuses channels that are not sent to: those of people who are not
 // listened to must not be reached by asking the agent either.
 func (a *Adapter) CheckRecipient(ctx context.Context, key core.ChannelKey) error {
-	to, ok := ParseAddress(key)
+	to, ok := chats.ParseAddress(key)
 	if !ok {
 		return &core.PushError{
 			Kind: core.ErrNotAllowed,

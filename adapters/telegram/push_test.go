@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
@@ -156,7 +157,7 @@ func TestPushFileGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		part := a.pushParts(b)[0]
-		_, err := part.send(t.Context(), a.client, Address{Chat: 7})
+		_, err := part.send(t.Context(), a.client, chats.Address{Chat: 7})
 		if !errors.Is(err, errCannotCompose) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", c.want, err)
 		}

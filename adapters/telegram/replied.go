@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -31,7 +32,7 @@ var (
 // repliedToApproval decides an approval by the text that somebody has written below
 // it, and reports whether it did: what is written below a decided one is a message
 // like any other.
-func (a *Adapter) repliedToApproval(ctx context.Context, p Address, r *arrival) bool {
+func (a *Adapter) repliedToApproval(ctx context.Context, p chats.Address, r *arrival) bool {
 	m := r.update.Message
 	if m.ReplyToMessage == nil || m.Text == "" || m.ForwardOrigin != nil {
 		return false

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 )
 
@@ -33,7 +34,7 @@ func (a *Adapter) composeReply(ctx context.Context, d core.Delivery) ([]part, er
 		return nil, err
 	}
 	replyTo := 0
-	if p, ok := ParseAddress(d.Channel); ok && (p.Group() || r.State != core.Answered) {
+	if p, ok := chats.ParseAddress(d.Channel); ok && (p.Group() || r.State != core.Answered) {
 		replyTo = a.sourceOf(ctx, d.Message)
 	}
 	return a.answerParts(replyText(&r), edit, replyTo), nil

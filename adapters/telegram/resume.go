@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 	"bareclaw/core/progress"
 )
@@ -12,7 +13,7 @@ import (
 // A leftOpen is a conversation that an earlier process has followed, until it is
 // followed again. Its subscription has the core keep what happens until then.
 type leftOpen struct {
-	place   Address
+	place   chats.Address
 	updates *core.Subscription
 	open    []core.Message
 }
@@ -48,7 +49,7 @@ func (a *Adapter) leftOpen(key core.ChannelKey) *leftOpen {
 	if l := a.left[key]; l != nil {
 		return l
 	}
-	p, ok := ParseAddress(key)
+	p, ok := chats.ParseAddress(key)
 	if !ok {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 )
 
@@ -15,7 +16,7 @@ const rulesShown = 20
 // cmdRules lists what is allowed on the chat without asking.
 func (a *Adapter) cmdRules(ctx context.Context, c call) Note { return a.rulesNote(ctx, c.place) }
 
-func (a *Adapter) rulesNote(ctx context.Context, p Address) Note {
+func (a *Adapter) rulesNote(ctx context.Context, p chats.Address) Note {
 	rules, err := a.o.Core.Rules(ctx, p.Key())
 	switch {
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
@@ -149,7 +150,7 @@ func TestTapsOfThoseWhoWereHeard(t *testing.T) {
 	var asked atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer s.Close()
-	u, err := DecodeUpdate([]byte(`{"update_id":1,"callback_query":{"id":"1","from":{"id":8},"data":"ok:1","message":{"message_id":1,"date":1,"chat":{"id":-5}}}}`))
+	u, err := botapi.DecodeUpdate([]byte(`{"update_id":1,"callback_query":{"id":"1","from":{"id":8},"data":"ok:1","message":{"message_id":1,"date":1,"chat":{"id":-5}}}}`))
 	if err != nil || u.CallbackQuery == nil {
 		t.Fatalf("read: %v", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
@@ -56,7 +58,7 @@ func (a *Adapter) statusPosted(key core.ChannelKey, id int) {
 
 // statusLeft lets a status line have its last words. The next turn may have another
 // one already.
-func (a *Adapter) statusLeft(ctx context.Context, p Address, id int, last markdown.Document) {
+func (a *Adapter) statusLeft(ctx context.Context, p chats.Address, id int, last markdown.Document) {
 	a.showing.Lock()
 	defer a.showing.Unlock()
 	var shown int
@@ -73,7 +75,7 @@ func gone(key string) *core.Record { return &core.Record{Owner: Name, Key: key} 
 // leave gives a message that shows nothing more its last words, or takes it away
 // where there are none. It is on record until that is done. Other records are
 // written together with that one.
-func (a *Adapter) leave(ctx context.Context, p Address, id int, last markdown.Document, others ...*core.Record) {
+func (a *Adapter) leave(ctx context.Context, p chats.Address, id int, last markdown.Document, others ...*core.Record) {
 	l := leftRecord{Text: last.Text, Entities: last.Entities}
 	doc, err := json.Marshal(l)
 	if err == nil {
@@ -85,12 +87,12 @@ func (a *Adapter) leave(ctx context.Context, p Address, id int, last markdown.Do
 	a.wrapUp(p, id, l)
 }
 
-func leftKey(p Address, id int) string {
+func leftKey(p chats.Address, id int) string {
 	return recordLeft + string(p.Key()) + ":" + strconv.Itoa(id)
 }
 
 // wrapUp does what leave has recorded, again and again until it is done or refused.
-func (a *Adapter) wrapUp(p Address, id int, last leftRecord) {
+func (a *Adapter) wrapUp(p chats.Address, id int, last leftRecord) {
 	a.post(throttle.Job{
 		Chat: p.Chat, Group: p.Group(), Lane: p.Thread, Class: throttle.Progress,
 		Do: func(ctx context.Context, _ throttle.Try) error {
@@ -111,7 +113,7 @@ func (a *Adapter) wrapUp(p Address, id int, last leftRecord) {
 	})
 }
 
-func (l *leftRecord) apply(ctx context.Context, c *Client, p Address, id int) error {
+func (l *leftRecord) apply(ctx context.Context, c *botapi.Client, p chats.Address, id int) error {
 	if l.Text == "" {
 		_, err := c.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: p.Chat, MessageID: id})
 		return err
@@ -127,7 +129,7 @@ func (a *Adapter) wrapUpLeft(ctx context.Context) error {
 	}
 	for _, r := range all {
 		key, message, _ := strings.Cut(strings.TrimPrefix(r.Key, recordLeft), ":")
-		p, ok := ParseAddress(core.ChannelKey(key))
+		p, ok := chats.ParseAddress(core.ChannelKey(key))
 		id, err := strconv.Atoi(message)
 		var last leftRecord
 		if ok && err == nil && json.Unmarshal(r.Doc, &last) == nil {

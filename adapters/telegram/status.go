@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core/progress"
 )
@@ -22,7 +23,7 @@ const (
 // for each turn, with a button that stops it.
 type status struct {
 	adapter *Adapter
-	place   Address
+	place   chats.Address
 	live    *live
 	since   time.Time // since when there is something to say
 	changed time.Time // when it was changed last

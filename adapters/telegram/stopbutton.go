@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 
@@ -63,7 +64,7 @@ func (a *Adapter) draftStopped(ctx context.Context, s *models.MessageGenerationS
 		a.health.strangers.Add(1)
 		return
 	}
-	key := Address{Chat: s.Chat.ID, Thread: s.MessageThreadID}.Key()
+	key := chats.Address{Chat: s.Chat.ID, Thread: s.MessageThreadID}.Key()
 	turn := a.running(key)
 	if turn == "" || draftOf(turn) != s.DraftID {
 		return // of a turn that has ended

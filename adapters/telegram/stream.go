@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
@@ -37,7 +39,7 @@ const (
 // a message that becomes the one which the text is delivered in.
 type stream struct {
 	adapter *Adapter
-	place   Address
+	place   chats.Address
 	live    *live
 	name    string                // of the text, see progress.View
 	began   time.Time             // when it was seen first
@@ -101,7 +103,7 @@ func (s *stream) draft(turn core.TurnID, doc markdown.Document) {
 					ChatID: p.Chat, MessageThreadID: p.Thread, DraftID: strconv.Itoa(draftOf(turn)),
 					Text: doc.Text, Entities: doc.Entities, CanStop: true,
 				})
-				if Refused(err, "draft") || errors.Is(err, bot.ErrorNotFound) { // by a Bot API server of an earlier version
+				if botapi.Refused(err, "draft") || errors.Is(err, bot.ErrorNotFound) { // by a Bot API server of an earlier version
 					a.noDrafts.Store(true)
 				}
 				return err

@@ -28,9 +28,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/sendfile"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
+)
+
+// What the daemon names: see [chats.Name] and [chats.Prefix].
+const (
+	Name   = chats.Name
+	Prefix = chats.Prefix
 )
 
 // Options are what the adapter works with. Core, Push, Log, Token, Allowed and
@@ -70,7 +78,7 @@ type Adapter struct {
 	o       Options
 	botID   int64
 	allowed map[int64]bool
-	client  *Client
+	client  *botapi.Client
 	health  health
 	intake  intake
 	outbox  outbox
@@ -106,7 +114,7 @@ type Adapter struct {
 // New returns an adapter that serves nothing yet, except that it takes pushes: those
 // wait for Run. It asks nothing of the network.
 func New(o Options) (*Adapter, error) {
-	o.API = strings.TrimRight(cmp.Or(o.API, DefaultAPI), "/")
+	o.API = strings.TrimRight(cmp.Or(o.API, botapi.DefaultAPI), "/")
 	o.PollTimeout = cmp.Or(o.PollTimeout, 50*time.Second)
 	o.FileOver = cmp.Or(o.FileOver, 5)
 	id, _, _ := strings.Cut(o.Token, ":")
@@ -118,7 +126,7 @@ func New(o Options) (*Adapter, error) {
 	for _, user := range o.Allowed {
 		a.allowed[user] = true
 	}
-	if a.client, err = NewClient(ClientOptions{Token: o.Token, API: o.API, PollTimeout: o.PollTimeout, HTTP: o.HTTP}); err != nil {
+	if a.client, err = botapi.New(botapi.Options{Token: o.Token, API: o.API, PollTimeout: o.PollTimeout, HTTP: o.HTTP}); err != nil {
 		return nil, err
 	}
 	a.intake.adapter, a.outbox.adapter = a, a
@@ -189,8 +197,8 @@ func (a *Adapter) takeUp(ctx context.Context) error {
 		return fmt.Errorf("telegram: take up what was received: %w", err)
 	}
 	for _, in := range left {
-		if g := Peek(in.Body); a.allowed[g.sender] {
-			a.chats.heard(g.chat)
+		if g := botapi.Peek(in.Body); a.allowed[g.Sender] {
+			a.chats.heard(g.Chat)
 		}
 		a.intake.add(in)
 	}

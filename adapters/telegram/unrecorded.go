@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-telegram/bot/models"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 )
@@ -23,7 +24,7 @@ const unrecordedText = "I cannot write anything down at present: the gateway's d
 // unrecorded is a time in which nothing can be recorded. Only the poller knows it.
 type unrecorded struct {
 	since time.Time // zero: all is recorded
-	told  map[Address]bool
+	told  map[chats.Address]bool
 }
 
 // waits tells those who have written what cannot be recorded that it waits, once in each
@@ -32,25 +33,25 @@ type unrecorded struct {
 func (a *Adapter) waits(in []*core.Inbound) {
 	u := &a.unrecorded
 	if u.since.IsZero() {
-		*u = unrecorded{since: time.Now(), told: map[Address]bool{}}
+		*u = unrecorded{since: time.Now(), told: map[chats.Address]bool{}}
 	}
 	if time.Since(u.since) < unrecordedAfter {
 		return
 	}
 	for _, i := range in {
 		m := messageOf(i.Body)
-		if m == nil || u.told[AddressOf(m)] {
+		if m == nil || u.told[chats.AddressOf(m)] {
 			continue
 		}
-		u.told[AddressOf(m)] = true
-		a.tellUnrecorded(AddressOf(m), m.ID)
+		u.told[chats.AddressOf(m)] = true
+		a.tellUnrecorded(chats.AddressOf(m), m.ID)
 	}
 }
 
 // recorded ends such a time.
 func (a *Adapter) recorded() { a.unrecorded = unrecorded{} }
 
-func (a *Adapter) tellUnrecorded(p Address, message int) {
+func (a *Adapter) tellUnrecorded(p chats.Address, message int) {
 	parts := textParts(unrecordedText, nil, message)
 	a.post(throttle.Job{
 		Chat: p.Chat, Group: p.Group(), Lane: p.Thread, Class: throttle.Progress, Key: fmt.Sprint("unrecorded ", p.Thread),

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -15,7 +16,7 @@ import (
 // parse reads a message from its JSON.
 func parse(t testing.TB, message string) *models.Message {
 	t.Helper()
-	u, err := DecodeUpdate(json.RawMessage(`{"update_id":1,"message":` + message + `}`))
+	u, err := botapi.DecodeUpdate(json.RawMessage(`{"update_id":1,"message":` + message + `}`))
 	if err != nil || u.Message == nil {
 		t.Fatalf("read %s: %v", message, err)
 	}
@@ -236,8 +237,8 @@ func FuzzUpdate(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		_ = Peek(raw)
-		u, err := DecodeUpdate(raw)
+		_ = botapi.Peek(raw)
+		u, err := botapi.DecodeUpdate(raw)
 		if err != nil {
 			return
 		}

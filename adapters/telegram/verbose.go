@@ -3,6 +3,8 @@ package telegram
 import (
 	"context"
 	"strconv"
+
+	"bareclaw/adapters/telegram/chats"
 )
 
 // verbosities says what each level shows.
@@ -21,7 +23,7 @@ func (a *Adapter) tapVerbose(ctx context.Context, t tap) string {
 	return a.tapSetting(ctx, t, a.setVerbose)
 }
 
-func (a *Adapter) setVerbose(ctx context.Context, p Address, arg string) Note {
+func (a *Adapter) setVerbose(ctx context.Context, p chats.Address, arg string) Note {
 	level, err := strconv.Atoi(arg)
 	if err != nil || level < 0 || level >= len(verbosities) {
 		return Note{Text: literal(brief(arg, 100)) + " is no level. Write /verbose 0 (" + verbosities[0] + "), 1 (" + verbosities[1] +

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
 )
 
@@ -17,7 +18,7 @@ const queueShown = 10
 // cmdQueue lists what waits.
 func (a *Adapter) cmdQueue(ctx context.Context, c call) Note { return a.queueNote(ctx, c.place) }
 
-func (a *Adapter) queueNote(ctx context.Context, p Address) Note {
+func (a *Adapter) queueNote(ctx context.Context, p chats.Address) Note {
 	st, err := a.o.Core.Present(ctx, p.Key())
 	if err != nil {
 		return a.failed(ctx, "look at the chat", err)

@@ -1,14 +1,14 @@
-package telegram
+package botapi
 
 import "encoding/json"
 
 // A glance is what must be known of an update before anything else.
 type Header struct {
-	id      int64 // 0: the update cannot be told from others
-	sender  int64 // the user it is from; 0: nobody, or somebody who hides behind a chat
-	chat    int64
-	service bool // it tells of the chat itself, whoever has brought that about
-	strange bool // it is nothing that can be read, so that nobody is known to have said it
+	Id      int64 // 0: the update cannot be told from others
+	Sender  int64 // the user it is from; 0: nobody, or somebody who hides behind a chat
+	Chat    int64
+	Service bool // it tells of the chat itself, whoever has brought that about
+	Strange bool // it is nothing that can be read, so that nobody is known to have said it
 }
 
 // glimpse takes a glance at an update.
@@ -37,24 +37,24 @@ func Peek(raw json.RawMessage) Header {
 	if json.Unmarshal(raw, &u) != nil {
 		return unreadable(raw)
 	}
-	g := Header{id: u.ID}
+	g := Header{Id: u.ID}
 	for _, s := range []*said{u.Message, u.Edited, u.Callback, u.Member, u.Stopped} {
 		if s == nil {
 			continue
 		}
-		g.chat = s.Chat.ID
+		g.Chat = s.Chat.ID
 		if s.As == nil {
-			g.sender = s.From.ID
+			g.Sender = s.From.ID
 		}
 	}
 	if u.Stopped != nil {
-		g.sender = u.Stopped.Chat.ID // drafts are for private chats, which have their user's id
+		g.Sender = u.Stopped.Chat.ID // drafts are for private chats, which have their user's id
 	}
 	if m := u.Message; m != nil {
-		g.service = m.To != 0 || m.Old != 0 || m.Title != "" || m.Created != nil || m.Edited != nil
+		g.Service = m.To != 0 || m.Old != 0 || m.Title != "" || m.Created != nil || m.Edited != nil
 	}
 	if m := u.Message; m != nil && m.Old != 0 {
-		g.chat = m.Old // where somebody may have spoken
+		g.Chat = m.Old // where somebody may have spoken
 	}
 	return g
 }
@@ -68,5 +68,5 @@ func unreadable(raw json.RawMessage) Header {
 	if json.Unmarshal(raw, &u) != nil {
 		return Header{}
 	}
-	return Header{id: u.ID, strange: true}
+	return Header{Id: u.ID, Strange: true}
 }

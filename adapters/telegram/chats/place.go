@@ -1,4 +1,4 @@
-package telegram
+package chats
 
 import (
 	"strconv"

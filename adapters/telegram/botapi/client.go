@@ -1,4 +1,4 @@
-package telegram
+package botapi
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ const (
 	CallTimeout = 30 * time.Second
 	// pollGrace is how much longer than asked for a poll may take before it counts as
 	// hanging.
-	pollGrace = 10 * time.Second
+	PollGrace = 10 * time.Second
 	// maxUpdatesBytes bounds the answer to a poll: 100 updates of some 4 kB, and room.
 	maxUpdatesBytes = 16 << 20
 )
@@ -35,7 +35,7 @@ const DefaultAPI = "https://api.telegram.org"
 const maxConns = 16
 
 // clientOptions are what a client needs. Only Token is required.
-type ClientOptions struct {
+type Options struct {
 	Token       string        // of the bot; never logged
 	API         string        // base URL of the Bot API; empty means DefaultAPI
 	PollTimeout time.Duration // how long Telegram may hold an empty poll
@@ -46,15 +46,15 @@ type ClientOptions struct {
 // the library keeps to itself (and would take as handled before it is).
 type Client struct {
 	*bot.Bot
-	http    *http.Client
+	Http    *http.Client
 	Polls   *http.Client // of its own, so that a hanging one can be dropped with its connection
 	methods string       // URL that a method's name is appended to; holds the token
-	files   string       // likewise for the path of a file
+	Files   string       // likewise for the path of a file
 	token   string
 	Grace   time.Duration
 }
 
-func NewClient(o ClientOptions) (*Client, error) {
+func New(o Options) (*Client, error) {
 	h := &http.Client{Transport: transport(), CheckRedirect: stayHere}
 	if o.HTTP != nil {
 		own := *o.HTTP
@@ -66,8 +66,8 @@ func NewClient(o ClientOptions) (*Client, error) {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	return &Client{
-		Bot: b, http: h, Polls: &http.Client{Transport: polling(), CheckRedirect: stayHere}, token: o.Token, Grace: pollGrace,
-		methods: o.API + "/bot" + o.Token + "/", files: o.API + "/file/bot" + o.Token + "/",
+		Bot: b, Http: h, Polls: &http.Client{Transport: polling(), CheckRedirect: stayHere}, token: o.Token, Grace: PollGrace,
+		methods: o.API + "/bot" + o.Token + "/", Files: o.API + "/file/bot" + o.Token + "/",
 	}, nil
 }
 
@@ -165,16 +165,16 @@ func decodeAnswer(method string, status int, data []byte, result any) error {
 		} `json:"parameters"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
-		return &Error{method: method, status: status, text: "no JSON: " + http.StatusText(status)}
+		return &Error{Method: method, Status: status, Text: "no JSON: " + http.StatusText(status)}
 	}
 	if !answer.OK {
 		return &Error{
-			method: method, status: answer.ErrorCode, text: answer.Description,
-			retryAfter: time.Duration(answer.Parameters.RetryAfter) * time.Second,
+			Method: method, Status: answer.ErrorCode, Text: answer.Description,
+			RetryAfter: time.Duration(answer.Parameters.RetryAfter) * time.Second,
 		}
 	}
 	if err := json.Unmarshal(answer.Result, result); err != nil {
-		return &Error{method: method, status: status, text: "unexpected JSON"}
+		return &Error{Method: method, Status: status, Text: "unexpected JSON"}
 	}
 	return nil
 }

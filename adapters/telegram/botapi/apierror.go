@@ -1,4 +1,4 @@
-package telegram
+package botapi
 
 import (
 	"context"
@@ -17,13 +17,13 @@ var ErrPollHung = errors.New("the poll hung")
 
 // An apiError is a refusal of the Bot API that the library does not decode.
 type Error struct {
-	method     string
-	status     int
-	text       string
-	retryAfter time.Duration
+	Method     string
+	Status     int
+	Text       string
+	RetryAfter time.Duration
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s: %d %s", e.method, e.status, e.text) }
+func (e *Error) Error() string { return fmt.Sprintf("%s: %d %s", e.Method, e.Status, e.Text) }
 
 // unsent reports whether a call cannot have reached Telegram.
 func NeverSent(err error) bool {
@@ -73,7 +73,7 @@ func RetryAfter(err error) time.Duration {
 	case errors.As(err, &tooMany):
 		return time.Duration(tooMany.RetryAfter) * time.Second
 	case errors.As(err, &api):
-		return api.retryAfter
+		return api.RetryAfter
 	}
 	return 0
 }
