@@ -5,12 +5,14 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"bareclaw/adapters/httpapi/api"
 )
 
 // conclude makes of the message's outcome what the open tick comes to, and what the
 // user is to be told. That is on record before anything is told.
-func (t *tick) conclude(ctx context.Context, open *Tick, m *message) error {
-	open.CostUSD, open.TookMS = m.CostUSD, m.TookMS
+func (t *tick) conclude(ctx context.Context, open *Tick, m *api.Message) error {
+	open.CostUSD, open.TookMS = m.CostUSD, m.DurationMS
 	switch {
 	case m.State == "answered" && allWell(m.Text):
 		open.Outcome, open.Detail = OK, AllWell

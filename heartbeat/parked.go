@@ -3,6 +3,8 @@ package heartbeat
 import (
 	"context"
 	"time"
+
+	"bareclaw/adapters/httpapi/api"
 )
 
 // Codes of messages that fail for a reason that the next one would meet too.
@@ -54,7 +56,7 @@ func (t *tick) stillParked(ctx context.Context) (bool, error) {
 
 // waitsParked leaves the open tick's message in the gateway's queue, which runs it when
 // that is possible again. The user is told once.
-func (t *tick) waitsParked(ctx context.Context, m *message) error {
+func (t *tick) waitsParked(ctx context.Context, m *api.Message) error {
 	t.log.printf("parked: message %s waits until %s: %q", m.ID, m.Until.Format(time.RFC3339), excerpt(m.Why))
 	if known := t.book.Trouble; known.parks() || known != nil && known.Code == waiting {
 		return nil

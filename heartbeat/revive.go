@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
@@ -68,7 +69,7 @@ func (e stoppedError) Error() string {
 
 // find asks the gateway how it is: on its socket, and where that is not the one of our
 // settings, as in another login, at the address that the state directory names.
-func (t *tick) find(ctx context.Context) (health, error) {
+func (t *tick) find(ctx context.Context) (api.Health, error) {
 	t.gateway = gateway{client.Local(t.Config)}
 	h, err := t.gateway.health(ctx)
 	if _, alive := t.holder(); alive && errors.Is(err, client.ErrUnreachable) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/precheck"
 )
@@ -100,11 +101,11 @@ func (t *tick) stillOpen(ctx context.Context, open *Tick) (bool, error) {
 		t.log.printf("message %s cannot be looked at: %q", open.Message, err.Error())
 		return false, nil // whoever waits for it finds out more
 	}
-	if !m.open() {
+	if m.Final() {
 		return false, nil
 	}
 	outcome := Busy
-	if m.parked() {
+	if parked(&m) {
 		outcome = Parked
 	}
 	t.log.printf("%s: message %s of an earlier tick is %s", outcome, m.ID, m.State)
@@ -207,28 +208,28 @@ func slotKey(slot time.Time) string { return "heartbeat:" + slot.UTC().Format(ti
 
 // await waits for the outcome of the open tick's message. It returns nil if there is
 // none as yet, which the log says.
-func (t *tick) await(ctx context.Context, open *Tick) (*message, error) {
+func (t *tick) await(ctx context.Context, open *Tick) (*api.Message, error) {
 	deadline := time.Now().Add(t.Patience)
 	for {
 		m, err := t.gateway.message(ctx, open.Message, max(0, min(time.Until(deadline), time.Minute)))
-		if err == nil && !m.open() {
+		if err == nil && m.Final() {
 			err = t.complete(ctx, &m)
 		}
 		refused := (*client.Error)(nil)
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case errors.As(err, &refused) && refused.Code == "not_found":
-			m = message{State: "cancelled", Error: "The gateway does not know the message any more."}
+		case errors.As(err, &refused) && refused.Code == api.NotFound:
+			m = api.Message{Accepted: api.Accepted{State: api.Cancelled}, Error: "The gateway does not know the message any more."}
 			return &m, nil
 		case err != nil:
 			t.log.printf("asked in vain: %q", err.Error())
 			if err := t.pause(ctx, deadline); err != nil {
 				return nil, err
 			}
-		case !m.open():
+		case m.Final():
 			return &m, nil
-		case m.parked():
+		case parked(&m):
 			return nil, t.waitsParked(ctx, &m)
 		case time.Now().After(deadline):
 			t.log.printf("message %s is %s; the next tick looks for its answer", open.Message, m.State)
@@ -253,7 +254,7 @@ func (t *tick) pause(ctx context.Context, deadline time.Time) error {
 
 // complete gives a message the answer of the turn that it was a part of: another message
 // may carry that.
-func (t *tick) complete(ctx context.Context, m *message) error {
+func (t *tick) complete(ctx context.Context, m *api.Message) error {
 	if m.Into == "" || m.Text != "" {
 		return nil
 	}

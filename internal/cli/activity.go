@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 )
 
@@ -11,11 +12,8 @@ import (
 // nothing new. The error is that of an event of the gateway's own which cannot be decoded.
 func doing(e client.Event) (string, error) {
 	switch e.Kind {
-	case "queued":
-		var q struct {
-			Position int    `json:"position"`
-			Why      string `json:"why"`
-		}
+	case api.EventQueued:
+		var q api.Queued
 		if err := json.Unmarshal([]byte(e.Data), &q); err != nil {
 			return "", fmt.Errorf("understand an event: %w", err)
 		}
@@ -23,17 +21,17 @@ func doing(e client.Event) (string, error) {
 			return "waits: " + q.Why, nil
 		}
 		return fmt.Sprintf("waits, number %d in the queue", q.Position), nil
-	case "started":
+	case api.EventStarted:
 		return "at work", nil
-	case "approval":
-		var a client.Approval
+	case api.EventApproval:
+		var a api.Approval
 		if err := json.Unmarshal([]byte(e.Data), &a); err != nil {
 			return "", fmt.Errorf("understand an event: %w", err)
 		}
 		return "waits for permission: " + call(a.Tool, a.Input) + " (bareclaw approvals)", nil
-	case "approval_closed":
+	case api.EventApprovalClosed:
 		return "at work", nil
-	case "event":
+	case api.EventAgent:
 		return doingInside([]byte(e.Data)), nil
 	}
 	return "", nil

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/chat"
 	"bareclaw/internal/humanize"
@@ -23,11 +23,9 @@ type Approvals struct {
 	Deny  ApprovalDeny  `cmd:"" help:"Deny a tool, or drop a turn that was cut."`
 }
 
-func (c *Context) approvals(gateway *client.Client) ([]client.Approval, error) {
-	var got struct {
-		Approvals []client.Approval `json:"approvals"`
-	}
-	err := c.get(gateway, "/approvals", &got)
+func (c *Context) approvals(gateway *client.Client) ([]api.Approval, error) {
+	var got api.Approvals
+	err := c.get(gateway, api.PathApprovals, &got)
 	return got.Approvals, err
 }
 
@@ -43,7 +41,7 @@ func (l *ApprovalList) Run(c *Context) error {
 		return err
 	}
 	if l.JSON {
-		return c.relay(gateway, "/approvals")
+		return c.relay(gateway, api.PathApprovals)
 	}
 	pending, err := c.approvals(gateway)
 	if err != nil {
@@ -58,7 +56,7 @@ func (l *ApprovalList) Run(c *Context) error {
 	return c.show(t.lines(c.width())...)
 }
 
-func approvalTable(pending []client.Approval, colours term.Palette, now time.Time) *table {
+func approvalTable(pending []api.Approval, colours term.Palette, now time.Time) *table {
 	t := &table{widest: []int{0, channelWidth}}
 	for _, a := range pending {
 		left := ""
@@ -85,14 +83,14 @@ func (a *ApprovalShow) Run(c *Context) error {
 	var got struct {
 		Approvals []json.RawMessage `json:"approvals"`
 	}
-	if err := c.get(gateway, "/approvals", &got); err != nil {
+	if err := c.get(gateway, api.PathApprovals, &got); err != nil {
 		return err
 	}
 	var found []string
-	var asked client.Approval // the last of those, which is the only one if it is shown
+	var asked api.Approval // the last of those, which is the only one if it is shown
 	var document json.RawMessage
 	for _, raw := range got.Approvals {
-		var pending client.Approval
+		var pending api.Approval
 		if err := json.Unmarshal(raw, &pending); err != nil {
 			return fmt.Errorf("understand the gateway's reply: %w", err)
 		}
@@ -109,7 +107,7 @@ func (a *ApprovalShow) Run(c *Context) error {
 	return c.showApproval(&asked)
 }
 
-func (c *Context) showApproval(a *client.Approval) error {
+func (c *Context) showApproval(a *api.Approval) error {
 	colours, now := term.PaletteFor(c.Out), time.Now()
 	var t table
 	add := func(name, value string) {
@@ -142,14 +140,7 @@ type ApprovalAllow struct {
 
 // Run carries it out.
 func (a *ApprovalAllow) Run(c *Context) error {
-	body := map[string]any{"behavior": "allow"}
-	if a.Always {
-		body["always"] = true
-	}
-	if a.Remember {
-		body["remember"] = true
-	}
-	return c.decide(a.ID, body, a.JSON)
+	return c.decide(a.ID, api.Decision{Behavior: api.Allow, Always: a.Always, Remember: a.Remember}, a.JSON)
 }
 
 // ApprovalDeny denies.
@@ -161,14 +152,10 @@ type ApprovalDeny struct {
 
 // Run carries it out.
 func (a *ApprovalDeny) Run(c *Context) error {
-	body := map[string]any{"behavior": "deny"}
-	if a.Message != "" {
-		body["message"] = a.Message
-	}
-	return c.decide(a.ID, body, a.JSON)
+	return c.decide(a.ID, api.Decision{Behavior: api.Deny, Message: a.Message}, a.JSON)
 }
 
-func (c *Context) decide(id string, body any, asJSON bool) error {
+func (c *Context) decide(id string, body api.Decision, asJSON bool) error {
 	gateway, err := c.overTCP()
 	if err != nil {
 		return err
@@ -189,13 +176,13 @@ func (c *Context) decide(id string, body any, asJSON bool) error {
 		}
 	}
 	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodPost, "/approvals/"+url.PathEscape(id), body, &raw); err != nil {
+	if err := gateway.Do(c.Context, http.MethodPost, api.ApprovalPath(id), body, &raw); err != nil {
 		return err
 	}
 	if asJSON {
 		return c.document(raw)
 	}
-	var decided client.Approval
+	var decided api.Approval
 	if err := json.Unmarshal(raw, &decided); err != nil || decided.State == "" {
 		return c.show("Decided.")
 	}

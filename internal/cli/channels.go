@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
@@ -28,11 +29,9 @@ type Channels struct {
 // channelWidth is how much of a channel's name a table shows, in cells.
 const channelWidth = 24
 
-func (c *Context) channels(gateway *client.Client) ([]client.Channel, error) {
-	var got struct {
-		Channels []client.Channel `json:"channels"`
-	}
-	err := c.get(gateway, "/channels", &got)
+func (c *Context) channels(gateway *client.Client) ([]api.Channel, error) {
+	var got api.Channels
+	err := c.get(gateway, api.PathChannels, &got)
 	return got.Channels, err
 }
 
@@ -48,7 +47,7 @@ func (l *ChannelList) Run(c *Context) error {
 		return err
 	}
 	if l.JSON {
-		return c.relay(gateway, "/channels")
+		return c.relay(gateway, api.PathChannels)
 	}
 	all, err := c.channels(gateway)
 	if err != nil {
@@ -63,7 +62,7 @@ func (l *ChannelList) Run(c *Context) error {
 }
 
 // channelTable shows channels, one in a line.
-func channelTable(all []client.Channel, colours term.Palette, now time.Time) *table {
+func channelTable(all []api.Channel, colours term.Palette, now time.Time) *table {
 	t := &table{widest: []int{channelWidth}}
 	head := make([]cell, 0, 7)
 	for _, name := range []string{"CHANNEL", "STATE", "SINCE", "QUEUE", "SESSION", "LAST", ""} {
@@ -82,7 +81,7 @@ func channelTable(all []client.Channel, colours term.Palette, now time.Time) *ta
 }
 
 // remark is what else there is to say of a channel: what it is at, or waits for.
-func remark(ch client.Channel, now time.Time) string {
+func remark(ch api.Channel, now time.Time) string {
 	var parts []string
 	if ch.Approvals > 0 {
 		parts = append(parts, humanize.Count(ch.Approvals, "approval")+" to decide")
@@ -126,18 +125,18 @@ func (s *ChannelShow) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	path := client.ChannelPath(s.Channel)
+	path := api.ChannelPath(s.Channel)
 	if s.JSON {
 		return c.relay(gateway, path)
 	}
-	var ch client.Channel
+	var ch api.Channel
 	if err := c.get(gateway, path, &ch); err != nil {
 		return err
 	}
 	return c.showChannel(ch)
 }
 
-func (c *Context) showChannel(ch client.Channel) error {
+func (c *Context) showChannel(ch api.Channel) error {
 	colours, now := term.PaletteFor(c.Out), time.Now()
 	var t table
 	add := func(name, value string) {
@@ -189,15 +188,9 @@ func (s *ChannelSet) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	change := map[string]string{}
-	if s.Model != nil {
-		change["model"] = *s.Model
-	}
-	if s.PermissionMode != nil {
-		change["permission_mode"] = *s.PermissionMode
-	}
+	change := api.ChannelChange{Model: s.Model, PermissionMode: s.PermissionMode}
 	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodPatch, client.ChannelPath(s.Channel), change, &raw); err != nil {
+	if err := gateway.Do(c.Context, http.MethodPatch, api.ChannelPath(s.Channel), change, &raw); err != nil {
 		return err
 	}
 	if s.JSON {
@@ -219,13 +212,11 @@ func (r *ChannelRules) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	path := client.ChannelPath(r.Channel) + "/rules"
+	path := api.ChannelPath(r.Channel) + "/rules"
 	if r.JSON && r.Remove == "" {
 		return c.relay(gateway, path)
 	}
-	var got struct {
-		Rules []client.Rule `json:"rules"`
-	}
+	var got api.Rules
 	if err := c.get(gateway, path, &got); err != nil {
 		return err
 	}
@@ -243,7 +234,7 @@ func (r *ChannelRules) Run(c *Context) error {
 	return c.show(t.lines(c.width())...)
 }
 
-func (r *ChannelRules) remove(c *Context, gateway *client.Client, path string, rules []client.Rule) error {
+func (r *ChannelRules) remove(c *Context, gateway *client.Client, path string, rules []api.Rule) error {
 	var found []string
 	for _, rule := range rules {
 		if strings.HasPrefix(rule.ID, r.Remove) {
@@ -276,15 +267,13 @@ func (i *ChannelInterrupt) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	path := client.ChannelPath(i.Channel)
-	var channel struct {
-		TurnID string `json:"turn_id"`
-	}
+	path := api.ChannelPath(i.Channel)
+	var channel api.Channel
 	if err := gateway.Do(c.Context, http.MethodGet, path, nil, &channel); err != nil {
 		return err
 	}
 	// A turn that begins while the request is under way is not meant, also where none runs now.
-	named := map[string]string{"turn_id": cmp.Or(channel.TurnID, "none")}
+	named := api.InterruptRequest{TurnID: cmp.Or(channel.TurnID, "none")}
 	var raw json.RawMessage
 	if err := gateway.Do(c.Context, http.MethodPost, path+"/interrupt", named, &raw); err != nil {
 		return err
@@ -292,10 +281,7 @@ func (i *ChannelInterrupt) Run(c *Context) error {
 	if i.JSON {
 		return c.document(raw)
 	}
-	var done struct {
-		Messages []string `json:"messages"`
-		TookMS   int64    `json:"took_ms"`
-	}
+	var done api.Interruption
 	if err := json.Unmarshal(raw, &done); err != nil {
 		return fmt.Errorf("understand the gateway's reply: %w", err)
 	}
@@ -318,7 +304,7 @@ func (r *ChannelReset) Run(c *Context) error {
 		return fmt.Errorf("this runs in the session of %s itself and would end with it", term.SafeLine(r.Channel))
 	}
 	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodDelete, client.ChannelPath(r.Channel), nil, &raw); err != nil {
+	if err := gateway.Do(c.Context, http.MethodDelete, api.ChannelPath(r.Channel), nil, &raw); err != nil {
 		return err
 	}
 	if r.JSON {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/sessionhost/protocol"
 )
@@ -34,8 +35,8 @@ func (c *Context) own(gateway *client.Client, channel string) bool {
 	if !ok {
 		return false
 	}
-	var found client.Channel
-	err := gateway.Do(c.Context, "GET", client.ChannelPath(channel), nil, &found)
+	var found api.Channel
+	err := gateway.Do(c.Context, "GET", api.ChannelPath(channel), nil, &found)
 	return err == nil && found.HostPID == host // a channel that is not there yet is another one
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
@@ -32,7 +33,7 @@ func (c *Context) message(gateway *client.Client, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	slices.SortFunc(channels, func(a, b client.Channel) int { return b.LastAt.Compare(a.LastAt) })
+	slices.SortFunc(channels, func(a, b api.Channel) int { return b.LastAt.Compare(a.LastAt) })
 	var found []string
 	for _, ch := range channels[:min(len(channels), searchedChannels)] {
 		messages, err := c.history(gateway, ch.Channel, searchedMessages)
@@ -70,11 +71,9 @@ func one(found []string, thing, beginning string) (string, error) {
 	return "", fmt.Errorf("%s have an id that begins with %s; give more of it", humanize.Count(len(found), thing), term.SafeLine(beginning))
 }
 
-func (c *Context) history(gateway *client.Client, channel string, limit int) ([]client.Message, error) {
-	var got struct {
-		Messages []client.Message `json:"messages"`
-	}
-	err := c.get(gateway, fmt.Sprintf("%s/messages?limit=%d", client.ChannelPath(channel), limit), &got)
+func (c *Context) history(gateway *client.Client, channel string, limit int) ([]api.Message, error) {
+	var got api.History
+	err := c.get(gateway, fmt.Sprintf("%s/messages?limit=%d", api.ChannelPath(channel), limit), &got)
 	return got.Messages, err
 }
 
@@ -92,7 +91,7 @@ func (m *Messages) Run(c *Context) error {
 		return err
 	}
 	if m.JSON {
-		return c.relay(gateway, fmt.Sprintf("%s/messages?limit=%d", client.ChannelPath(m.Channel), m.N))
+		return c.relay(gateway, fmt.Sprintf("%s/messages?limit=%d", api.ChannelPath(m.Channel), m.N))
 	}
 	messages, err := c.history(gateway, m.Channel, m.N)
 	if err != nil {
@@ -134,13 +133,13 @@ func (m *Cancel) Run(c *Context) error {
 		return err
 	}
 	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodDelete, client.MessagePath(id), nil, &raw); err != nil {
+	if err := gateway.Do(c.Context, http.MethodDelete, api.MessagePath(id), nil, &raw); err != nil {
 		return err
 	}
 	if m.JSON {
 		return c.document(raw)
 	}
-	var cancelled client.Message
+	var cancelled api.Message
 	if err := json.Unmarshal(raw, &cancelled); err != nil {
 		return fmt.Errorf("understand the gateway's reply: %w", err)
 	}
@@ -164,12 +163,12 @@ func (m *Retry) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	var failed client.Message
-	if err := c.get(gateway, client.MessagePath(id), &failed); err != nil {
+	var failed api.Message
+	if err := c.get(gateway, api.MessagePath(id), &failed); err != nil {
 		return err
 	}
 	if c.own(gateway, failed.Channel) {
 		return errors.New("this runs in the session of the message's own channel, which would wait for itself")
 	}
-	return c.await(exchange{gateway: gateway, path: client.MessagePath(id) + "/retry", timeout: m.Timeout, json: m.JSON})
+	return c.await(exchange{gateway: gateway, path: api.MessagePath(id) + "/retry", timeout: m.Timeout, json: m.JSON})
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"bareclaw/adapters/httpapi/client"
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/internal/term"
 )
 
@@ -13,7 +13,7 @@ const promptCells = 200
 
 // firstWords returns the beginning of what was asked in one line, after the media that
 // came with it.
-func firstWords(p client.Prompt) string {
+func firstWords(p api.Prompt) string {
 	var words []string
 	for _, b := range p.Blocks {
 		if b.Type != "text" {

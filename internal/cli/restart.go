@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
@@ -48,14 +49,14 @@ func (r *Restart) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	var before client.Health
-	if err := gateway.Do(c.Context, http.MethodGet, "/health", nil, &before); err != nil {
+	var before api.Health
+	if err := gateway.Do(c.Context, http.MethodGet, api.PathHealth, nil, &before); err != nil {
 		return err
 	}
 	began := time.Now()
 	wheel := spin(c.Err, "the new process is built and started")
 	defer wheel.end()
-	if err := gateway.Do(c.Context, http.MethodPost, "/restart", nil, nil); err != nil {
+	if err := gateway.Do(c.Context, http.MethodPost, api.PathRestart, nil, nil); err != nil {
 		return err
 	}
 	wheel.show("the new process takes over")
@@ -82,14 +83,14 @@ func (r *Restart) Run(c *Context) error {
 }
 
 // successor waits until a process of a later generation serves.
-func (c *Context) successor(gateway *client.Client, generation uint64) (client.Health, error) {
+func (c *Context) successor(gateway *client.Client, generation uint64) (api.Health, error) {
 	late := time.NewTimer(restartPatience)
 	defer late.Stop()
 	look := time.NewTicker(restartLook)
 	defer look.Stop()
 	for {
-		var now client.Health
-		err := gateway.Do(c.Context, http.MethodGet, "/health", nil, &now)
+		var now api.Health
+		err := gateway.Do(c.Context, http.MethodGet, api.PathHealth, nil, &now)
 		if err == nil && now.Ready && now.Generation > generation {
 			return now, nil
 		}

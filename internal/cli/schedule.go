@@ -7,9 +7,9 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/url"
 	"strings"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/schedule"
 )
@@ -65,16 +65,8 @@ func (a *ScheduleAdd) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"channel": a.Channel, "text": text, "when": a.when()}
-	for name, value := range map[string]string{"tz": a.TZ, "missed": a.Missed, "precheck": a.Precheck} {
-		if value != "" {
-			body[name] = value
-		}
-	}
-	if a.Budget != 0 {
-		body["budget_usd"] = a.Budget
-	}
-	return a.inFlags(fetch(c, gateway, http.MethodPost, "/schedules", body, a.JSON, (*scheduleView).printAdded))
+	body := api.ScheduleRequest{Channel: a.Channel, Text: text, When: a.when(), TZ: a.TZ, Missed: a.Missed, Precheck: a.Precheck, BudgetUSD: a.Budget}
+	return a.inFlags(fetch(c, gateway, http.MethodPost, api.PathSchedules, body, a.JSON, (*scheduleView).printAdded))
 }
 
 // inFlags returns a refusal of the gateway, which speaks of members of a request, in the
@@ -87,19 +79,19 @@ func (a *ScheduleAdd) inFlags(err error) error {
 	var flag string
 	says := refused.Text
 	switch refused.Code {
-	case "bad_when":
+	case api.BadWhen:
 		var form string
 		flag, form = a.whenFlag()
 		if text, advised := strings.CutSuffix(says, schedule.Accepted); advised {
 			says = text + form
 		}
-	case "bad_tz", "bad_missed", "bad_precheck", "bad_budget":
+	case api.BadTZ, api.BadMissed, api.BadPrecheck, api.BadBudget:
 		flag = "--" + strings.TrimPrefix(refused.Code, "bad_")
-	case "missing_text":
+	case api.MissingText:
 		flag, says = "TEXT", "it is blank."
-	case "bad_text":
+	case api.BadText:
 		flag = "TEXT"
-	case "bad_channel":
+	case api.BadChannel:
 		flag = "CHANNEL"
 	default:
 		return err
@@ -161,7 +153,7 @@ func (l *ScheduleList) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	return fetch(c, gateway, http.MethodGet, "/schedules", nil, l.JSON, (*schedulesView).print)
+	return fetch(c, gateway, http.MethodGet, api.PathSchedules, nil, l.JSON, (*schedulesView).print)
 }
 
 // ScheduleShow shows one schedule.
@@ -176,7 +168,7 @@ func (s *ScheduleShow) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	return fetch(c, gateway, http.MethodGet, "/schedules/"+url.PathEscape(s.ID), nil, s.JSON, (*scheduleView).print)
+	return fetch(c, gateway, http.MethodGet, api.SchedulePath(s.ID), nil, s.JSON, (*scheduleView).print)
 }
 
 // ScheduleRemove removes a schedule.
@@ -191,7 +183,7 @@ func (r *ScheduleRemove) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	return fetch(c, gateway, http.MethodDelete, "/schedules/"+url.PathEscape(r.ID), nil, r.JSON, (*removedView).print)
+	return fetch(c, gateway, http.MethodDelete, api.SchedulePath(r.ID), nil, r.JSON, (*removedView).print)
 }
 
 // fetch sends a request and prints the reply: as JSON, or as show does.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
@@ -12,9 +13,9 @@ import (
 const nextShown = 3
 
 // nextSchedules says what comes next of the schedules, a line each.
-func nextSchedules(all []scheduleView, now time.Time) []string {
-	due := slices.DeleteFunc(slices.Clone(all), func(v scheduleView) bool { return len(v.Next) == 0 })
-	slices.SortStableFunc(due, func(a, b scheduleView) int { return a.Next[0].Compare(b.Next[0]) })
+func nextSchedules(all []api.Schedule, now time.Time) []string {
+	due := slices.DeleteFunc(slices.Clone(all), func(v api.Schedule) bool { return len(v.Next) == 0 })
+	slices.SortStableFunc(due, func(a, b api.Schedule) int { return a.Next[0].Compare(b.Next[0]) })
 	var lines []string
 	for i := range due[:min(len(due), nextShown)] {
 		lines = append(lines, humanize.Clock(due[i].Next[0], now)+" on "+fit(term.SafeLine(due[i].Channel), channelWidth)+": "+due[i].Text)

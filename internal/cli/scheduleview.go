@@ -9,41 +9,17 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
 
-// A scheduleView is a schedule as the API shows it.
-type scheduleView struct {
-	ID          string           `json:"id"`
-	Channel     string           `json:"channel"`
-	Text        string           `json:"text"`
-	When        string           `json:"when"`
-	TZ          string           `json:"tz"`
-	Missed      string           `json:"missed"`
-	Precheck    string           `json:"precheck"`
-	Budget      float64          `json:"budget_usd"`
-	State       string           `json:"state"`
-	Next        []time.Time      `json:"next"`
-	Occurrences []occurrenceView `json:"occurrences"`
-}
-
-type occurrenceView struct {
-	Due       time.Time `json:"due"`
-	Outcome   string    `json:"outcome"`
-	DecidedAt time.Time `json:"decided_at"`
-	Message   string    `json:"message_id"`
-	Late      bool      `json:"late"`
-	Why       string    `json:"why"`
-}
-
-type schedulesView struct {
-	Schedules []scheduleView `json:"schedules"`
-}
-
-type removedView struct {
-	ID string `json:"id"`
-}
+type (
+	scheduleView   api.Schedule
+	occurrenceView api.Occurrence
+	schedulesView  api.Schedules
+	removedView    api.Removed
+)
 
 func (r *removedView) print(out io.Writer) error {
 	_, err := fmt.Fprintf(out, "Removed schedule %s.\n", term.SafeLine(r.ID))
@@ -86,11 +62,12 @@ func (v *scheduleView) print(out io.Writer) error {
 	}
 	field("missed", term.SafeLine(v.Missed))
 	field("precheck", term.SafeLine(v.Precheck))
-	if v.Budget > 0 {
-		field("budget", humanize.USD(v.Budget)+" a day")
+	if v.BudgetUSD > 0 {
+		field("budget", humanize.USD(v.BudgetUSD)+" a day")
 	}
 	field("text", term.SafeLine(v.Text))
-	for i, o := range v.Occurrences {
+	for i := range v.Occurrences {
+		o := (*occurrenceView)(&v.Occurrences[i])
 		field([]string{"last due", ""}[min(i, 1)]+" ", moment(o.Due, now, v.zone())+"  "+o.what(now, v.zone()))
 	}
 	return w.Flush()
@@ -102,8 +79,8 @@ func (o *occurrenceView) what(now time.Time, zone *time.Location) string {
 	if o.Late {
 		said += " late, " + moment(o.DecidedAt, now, zone)
 	}
-	if o.Message != "" {
-		said += ", message " + o.Message
+	if o.MessageID != "" {
+		said += ", message " + o.MessageID
 	}
 	if o.Why != "" {
 		said += ": " + o.Why
@@ -120,7 +97,7 @@ func (v *schedulesView) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "ID\tCHANNEL\tWHEN\tNEXT\tTEXT") // Flush has the error
 	for i := range v.Schedules {
-		s := &v.Schedules[i]
+		s := (*scheduleView)(&v.Schedules[i])
 		next := cmp.Or(term.SafeLine(s.State), "-")
 		if len(s.Next) > 0 {
 			next = moment(s.Next[0], now, s.zone())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/term"
 )
@@ -79,16 +80,13 @@ func (s *Send) push(c *Context, gateway *client.Client, words string) error {
 	if s.Async || s.Mode != "collect" || s.IdempotencyKey != "" || s.Timeout != 0 {
 		return Usagef("from within a session send pushes to the channel's people; add --ask to ask its agent")
 	}
-	body := map[string]any{"channel": s.Channel}
-	if words != "" {
-		body["text"] = words
-	}
+	body := api.SendRequest{Channel: s.Channel, Text: words}
 	if s.File != "" {
-		body["media"] = map[string]string{"filePath": s.File}
+		body.Media = &api.Media{Path: s.File}
 	}
 	var sent json.RawMessage
-	err := gateway.Do(c.Context, http.MethodPost, "/send", body, &sent)
-	if refusedAs(err, "no_adapter") && !s.Push && s.File == "" {
+	err := gateway.Do(c.Context, http.MethodPost, api.PathSend, body, &sent)
+	if refusedAs(err, api.NoAdapter) && !s.Push && s.File == "" {
 		return fmt.Errorf("%w To ask the agent of that channel, add --ask", err)
 	}
 	if err != nil {
@@ -102,7 +100,7 @@ func (s *Send) push(c *Context, gateway *client.Client, words string) error {
 
 // ask sends a message to the channel's agent.
 func (s *Send) ask(c *Context, gateway *client.Client, words string) error {
-	body := map[string]any{"channel": s.Channel, "text": words, "mode": s.Mode}
+	body := api.MessageRequest{Channel: s.Channel, Text: words, Mode: s.Mode}
 	key := s.IdempotencyKey
 	if key == "" {
 		key = uuid.NewString() // a request that is repeated makes no second message
@@ -114,17 +112,17 @@ func (s *Send) ask(c *Context, gateway *client.Client, words string) error {
 		return fmt.Errorf("this runs in the session of %s itself, which would wait for its own answer; "+
 			"--push reaches the channel's people, --async leaves a message for the next turn", term.SafeLine(s.Channel))
 	}
-	return c.await(exchange{gateway: gateway, path: "/message", body: body, key: key, timeout: s.Timeout, json: s.JSON})
+	return c.await(exchange{gateway: gateway, path: api.PathMessage, body: body, key: key, timeout: s.Timeout, json: s.JSON})
 }
 
 // leave sends the message without waiting.
 func (s *Send) leave(c *Context, gateway *client.Client, body any, key string) error {
-	header := http.Header{"Prefer": {"respond-async"}, "Idempotency-Key": {key}}
+	header := http.Header{"Prefer": {"respond-async"}, api.HeaderIdempotencyKey: {key}}
 	var raw json.RawMessage
-	if err := gateway.DoWith(c.Context, http.MethodPost, "/message", header, body, &raw); err != nil {
+	if err := gateway.DoWith(c.Context, http.MethodPost, api.PathMessage, header, body, &raw); err != nil {
 		return err
 	}
-	var accepted client.Message
+	var accepted api.Accepted
 	if err := json.Unmarshal(raw, &accepted); err != nil {
 		return fmt.Errorf("understand the gateway's reply: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/lockfile"
@@ -60,16 +61,16 @@ func (s *Status) Run(c *Context) error {
 // look asks the gateway for all that the status shows.
 func (c *Context) look(gateway *client.Client, o *overview) error {
 	var channels, approvals, schedules map[string]json.RawMessage
-	if err := c.get(gateway, "/health", &o.Health); err != nil {
+	if err := c.get(gateway, api.PathHealth, &o.Health); err != nil {
 		return err
 	}
-	if err := c.get(gateway, "/channels", &channels); err != nil {
+	if err := c.get(gateway, api.PathChannels, &channels); err != nil {
 		return err
 	}
-	if err := c.get(gateway, "/approvals", &approvals); err != nil {
+	if err := c.get(gateway, api.PathApprovals, &approvals); err != nil {
 		return err
 	}
-	if err := c.get(gateway, "/schedules", &schedules); err != nil && !refusedAs(err, "not_found") {
+	if err := c.get(gateway, api.PathSchedules, &schedules); err != nil && !refusedAs(err, api.NotFound) {
 		return err
 	}
 	o.Running, o.Channels, o.Approvals, o.Schedules = true, channels["channels"], approvals["approvals"], schedules["schedules"]
@@ -78,10 +79,10 @@ func (c *Context) look(gateway *client.Client, o *overview) error {
 
 // overviewLines is the screen.
 func (c *Context) overviewLines(o *overview) ([]string, error) {
-	var h client.Health
-	var channels []client.Channel
-	var approvals []client.Approval
-	var schedules []scheduleView
+	var h api.Health
+	var channels []api.Channel
+	var approvals []api.Approval
+	var schedules []api.Schedule
 	err := errors.Join(json.Unmarshal(o.Health, &h), json.Unmarshal(o.Channels, &channels), json.Unmarshal(o.Approvals, &approvals))
 	if len(o.Schedules) > 0 { // an older gateway has none
 		err = errors.Join(err, json.Unmarshal(o.Schedules, &schedules))
@@ -128,13 +129,13 @@ func problemLines(problem string, colours term.Palette, width int) []string {
 }
 
 // gatewayFacts is what there is to say of the gateway as a whole.
-func gatewayFacts(h *client.Health, address string, colours term.Palette, now time.Time) *table {
+func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.Time) *table {
 	t := &table{}
 	add := func(name, value string, paint func(string) string) {
 		t.add(text(name).painted(colours.Faint), text(value).painted(paint))
 	}
 	state := colours.Good
-	if h.Status != "ok" {
+	if h.Status != api.StatusOK {
 		state = colours.Bad
 	}
 	add("gateway", fmt.Sprintf("%s, version %s, up %s, pid %d", h.Status, h.Version, humanize.Duration(humanize.Milliseconds(h.UptimeMS)), h.PID), state)
@@ -182,12 +183,12 @@ func unless(well bool, colour func(string) string) func(string) string {
 
 // shownChannels shows all channels that are at something, and the last ones used of
 // those that rest.
-func shownChannels(all []client.Channel, colours term.Palette, now time.Time, width int) []string {
+func shownChannels(all []api.Channel, colours term.Palette, now time.Time, width int) []string {
 	if len(all) == 0 {
 		return []string{"No channel yet."}
 	}
-	slices.SortStableFunc(all, func(a, b client.Channel) int { return b.LastAt.Compare(a.LastAt) })
-	var shown, resting []client.Channel
+	slices.SortStableFunc(all, func(a, b api.Channel) int { return b.LastAt.Compare(a.LastAt) })
+	var shown, resting []api.Channel
 	for _, ch := range all {
 		if ch.State == "idle" && ch.Waiting == 0 && ch.Approvals == 0 {
 			resting = append(resting, ch)

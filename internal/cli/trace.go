@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"bareclaw/adapters/httpapi/client"
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
@@ -23,13 +23,13 @@ func (t *Trace) Run(c *Context) error {
 		return err
 	}
 	var raw json.RawMessage
-	if err := c.get(gateway, client.MessagePath(id)+"/trace", &raw); err != nil {
+	if err := c.get(gateway, api.MessagePath(id)+"/trace", &raw); err != nil {
 		return err
 	}
 	if t.JSON {
 		return c.document(raw)
 	}
-	var trace client.Trace
+	var trace api.Trace
 	if err := json.Unmarshal(raw, &trace); err != nil {
 		return fmt.Errorf("understand the trace: %w", err)
 	}
@@ -37,7 +37,7 @@ func (t *Trace) Run(c *Context) error {
 }
 
 // traceLines is a trace for a person: what the message is, its way, its outcome.
-func traceLines(t *client.Trace, colours term.Palette, width int) []string {
+func traceLines(t *api.Trace, colours term.Palette, width int) []string {
 	m := &t.Message
 	facts := []string{m.State}
 	if t.Durations.TotalMS != nil {

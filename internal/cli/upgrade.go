@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/ledger"
 	"bareclaw/heartbeat/program"
@@ -80,14 +81,8 @@ func (u *Upgrade) Run(c *Context) error {
 		}
 	}
 	c.sayf("The gateway runs; asking it to try the new program.")
-	order := map[string]any{"path": file}
-	if u.Rollback {
-		order = map[string]any{"rollback": true}
-	}
-	if u.Channel != "" {
-		order["channel"] = u.Channel
-	}
-	if err := gateway.Do(c.Context, http.MethodPost, "/upgrade", order, nil); err != nil {
+	order := api.UpgradeRequest{Path: file, Rollback: u.Rollback, Channel: u.Channel}
+	if err := gateway.Do(c.Context, http.MethodPost, api.PathUpgrade, order, nil); err != nil {
 		return err
 	}
 	c.sayf("The new program takes over. It is on trial for half a minute.")
@@ -160,27 +155,21 @@ func (u *Upgrade) replace(c *Context, gateway *client.Client, file string) error
 	return nil
 }
 
-// upgraded is what the gateway tells of the last upgrade.
-type upgraded struct {
-	State, From, To, Reason string
-	BeganAt                 time.Time `json:"began_at"`
-}
-
-func lastUpgrade(ctx context.Context, gateway *client.Client) (u upgraded, err error) {
-	err = gateway.Do(ctx, http.MethodGet, "/upgrade", nil, &u)
+func lastUpgrade(ctx context.Context, gateway *client.Client) (u api.Upgrade, err error) {
+	err = gateway.Do(ctx, http.MethodGet, api.PathUpgrade, nil, &u)
 	return u, err
 }
 
 // awaitUpgrade waits until it is known what became of the upgrade after another one.
 // The gateway may not answer while one process takes over from another.
-func awaitUpgrade(ctx context.Context, gateway *client.Client, before upgraded) (upgraded, error) {
+func awaitUpgrade(ctx context.Context, gateway *client.Client, before api.Upgrade) (api.Upgrade, error) {
 	tick := time.NewTicker(pollUpgrade)
 	defer tick.Stop()
 	heard := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
-			return upgraded{}, context.Cause(ctx)
+			return api.Upgrade{}, context.Cause(ctx)
 		case <-tick.C:
 		}
 		u, err := lastUpgrade(ctx, gateway)
@@ -194,7 +183,7 @@ func awaitUpgrade(ctx context.Context, gateway *client.Client, before upgraded) 
 		case err == nil:
 			heard = time.Now()
 		case time.Since(heard) > upgradePatience:
-			return upgraded{}, fmt.Errorf("it is not known what became of the upgrade; see the log: %w", err)
+			return api.Upgrade{}, fmt.Errorf("it is not known what became of the upgrade; see the log: %w", err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/term"
 )
@@ -51,7 +52,7 @@ func (c *Context) await(x exchange) error {
 	if err != nil {
 		return c.left(f.Message(), x.timeout, err)
 	}
-	var outcome client.Message
+	var outcome api.Message
 	if err := json.Unmarshal(raw, &outcome); err != nil {
 		return fmt.Errorf("understand the outcome: %w", err)
 	}
@@ -60,12 +61,12 @@ func (c *Context) await(x exchange) error {
 
 // watch shows what an event of the message's stream tells.
 func watch(wheel *spinner, e client.Event) {
-	if e.Kind == "notice" {
-		var n client.Notice
+	if e.Kind == api.EventNotice {
+		var n api.Notice
 		switch err := json.Unmarshal([]byte(e.Data), &n); {
 		case err != nil:
 			wheel.say("bareclaw: " + notUnderstood(e))
-		case n.Code != "gap" && n.Code != "dropped": // what was missed is not shown anyway
+		case n.Code != api.NoticeGap && n.Code != api.NoticeDropped: // what was missed is not shown anyway
 			wheel.say("bareclaw: " + term.SafeLine(n.Text))
 		}
 		return
@@ -105,7 +106,7 @@ func (c *Context) left(id string, timeout time.Duration, err error) error {
 }
 
 // outcome prints an outcome.
-func (c *Context) outcome(x exchange, raw json.RawMessage, m client.Message) error {
+func (c *Context) outcome(x exchange, raw json.RawMessage, m api.Message) error {
 	if x.json {
 		if err := c.document(raw); err != nil {
 			return err
@@ -124,8 +125,8 @@ func (c *Context) outcome(x exchange, raw json.RawMessage, m client.Message) err
 	}
 	answer := m.Text
 	if m.Coalesced && answer == "" && m.Into != "" {
-		var carrier client.Message
-		if err := x.gateway.Do(c.Context, http.MethodGet, client.MessagePath(m.Into), nil, &carrier); err != nil {
+		var carrier api.Message
+		if err := x.gateway.Do(c.Context, http.MethodGet, api.MessagePath(m.Into), nil, &carrier); err != nil {
 			return err
 		}
 		c.tell("bareclaw: answered together with a later message, %s", term.SafeLine(m.Into))

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bareclaw/adapters/httpapi"
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
 	"bareclaw/core/ledger"
@@ -199,12 +200,8 @@ func (d *daemon) leftTrial(s *handover.Successor) bool {
 func (d *daemon) lookAt(ctx context.Context, pid int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, fmt.Errorf("it does not answer within %s", lookTimeout))
 	defer cancel()
-	var h struct {
-		Ready  bool
-		PID    int
-		Ledger *struct{ Problem string }
-	}
-	err := client.OverSocket(d.apiSocket()).Do(ctx, "GET", "/health", nil, &h)
+	var h api.Health
+	err := client.OverSocket(d.apiSocket()).Do(ctx, "GET", api.PathHealth, nil, &h)
 	switch {
 	case err != nil:
 		return err

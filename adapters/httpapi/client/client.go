@@ -12,6 +12,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"bareclaw/adapters/httpapi/api"
 )
 
 // maxReply bounds a reply that is read as a whole, in bytes.
@@ -141,7 +143,7 @@ func notThere(err error) error {
 // refusal is what a reply of 400 or more says.
 func refusal(res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // what there is
-	var said struct{ Error, Code string }
+	var said api.Error
 	if json.Unmarshal(body, &said) != nil || said.Error == "" {
 		said.Error = "The gateway answered " + res.Status + "."
 		if text := strings.TrimSpace(string(body)); text != "" && len(text) < 500 {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"bareclaw/adapters/httpapi/api"
 )
 
 // serve has a handler answer on TCP and returns a client of it.
@@ -52,7 +54,7 @@ func TestRequestsCarryTokenAndBody(t *testing.T) {
 	c := serve(t, "sesame", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"text":%q}`, r.Header.Get("Authorization")+" "+r.Header.Get("Content-Type")+" "+r.Header.Get("Prefer"))
 	})
-	var got Message
+	var got api.Message
 	if err := c.DoWith(t.Context(), "POST", "/x", http.Header{"Prefer": {"respond-async"}}, map[string]int{"n": 1}, &got); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"bareclaw/adapters/httpapi/api"
+
 	"github.com/tmaxmax/go-sse"
 )
 
@@ -26,7 +28,7 @@ type Event struct {
 func (c *Client) Stream(ctx context.Context, method, path string, in any, lastID string, opened func(), f func(Event) error) error {
 	header := http.Header{}
 	if lastID != "" {
-		header.Set("Last-Event-ID", lastID)
+		header.Set(api.HeaderLastEventID, lastID)
 	}
 	return c.stream(ctx, method, path, in, header, opened, f)
 }

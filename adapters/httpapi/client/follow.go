@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"bareclaw/adapters/httpapi/api"
 )
 
 // How soon it is tried again when the gateway is away: a restart without a gap is
@@ -47,14 +49,14 @@ func (f *Following) Message() string { return f.message }
 func (f *Following) Post(ctx context.Context, path string, body any, key string) (json.RawMessage, error) {
 	header := http.Header{}
 	if key != "" {
-		header.Set("Idempotency-Key", key)
+		header.Set(api.HeaderIdempotencyKey, key)
 	}
 	var outcome json.RawMessage
 	take := func(e Event) error {
 		if e.ID != "" {
 			f.lastID = e.ID
 		}
-		if e.Kind == "result" {
+		if e.Kind == api.EventResult {
 			outcome = json.RawMessage(e.Data)
 			return nil
 		}
@@ -73,9 +75,9 @@ func (f *Following) Post(ctx context.Context, path string, body any, key string)
 		} else {
 			header := http.Header{}
 			if f.lastID != "" {
-				header.Set("Last-Event-ID", f.lastID)
+				header.Set(api.HeaderLastEventID, f.lastID)
 			}
-			err = f.Client.stream(ctx, http.MethodGet, MessagePath(f.message)+"/events", nil, header, opened, take)
+			err = f.Client.stream(ctx, http.MethodGet, api.MessagePath(f.message)+"/events", nil, header, opened, take)
 		}
 		if outcome != nil {
 			return outcome, nil
@@ -94,8 +96,8 @@ func (f *Following) Post(ctx context.Context, path string, body any, key string)
 
 // note takes what an event tells besides the outcome.
 func (f *Following) note(e Event) {
-	if e.Kind == "accepted" {
-		var accepted Message
+	if e.Kind == api.EventAccepted {
+		var accepted api.Accepted
 		if json.Unmarshal([]byte(e.Data), &accepted) == nil {
 			f.message = accepted.ID
 		}
@@ -114,7 +116,7 @@ func (f *Following) lost(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case err == nil: // the gateway has ended the stream, since it restarts or ends
 		return nil
-	case isRefusal && refused.Code != "shutting_down":
+	case isRefusal && refused.Code != api.ShuttingDown:
 		return err
 	case !f.reached && errors.Is(err, ErrUnreachable):
 		return err // nothing was sent yet

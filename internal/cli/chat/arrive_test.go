@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 )
 
@@ -21,7 +22,7 @@ func TestEndedWhileItArrived(t *testing.T) {
 	running := `{"message_id":"m1","turn_id":"t1","state":"running"}`
 	answered := `{"message_id":"m1","turn_id":"t1","state":"answered","text":"It is done."}`
 	replies := map[string]string{
-		"/health":                 `{}`,
+		api.PathHealth:            `{}`,
 		"/channels/desk":          `{"state":"running"}`,
 		"/channels/desk/messages": `{"messages":[` + running + `]}`,
 		"/messages/m1":            answered,
@@ -48,7 +49,7 @@ func TestEndedWhileItArrived(t *testing.T) {
 		t.Errorf("what ended is not shown: %q", printed)
 	}
 	printed += played(m, m.heard(back{}))
-	printed += played(m, m.heard(outcome{ID: "m1", Turn: "t1", State: "answered", Text: "It is done."}))
+	printed += played(m, m.heard(api.Message{Accepted: api.Accepted{ID: "m1", TurnID: "t1", State: "answered"}, Text: "It is done."}))
 	if n := strings.Count(printed, "It is done."); n != 1 {
 		t.Errorf("the answer is there %d times: %q", n, printed)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/internal/term"
 )
@@ -15,14 +16,14 @@ import (
 // A form is an approval that is being answered: yes or no, or questions one after the
 // other.
 type form struct {
-	approval  approval
+	approval  api.Approval
 	questions []core.Question
 	at        int // which question is next; their number when all are answered
 	answers   map[string]string
 }
 
 // newForm begins to answer an approval.
-func newForm(a approval) *form {
+func newForm(a api.Approval) *form {
 	f := &form{approval: a, answers: map[string]string{}}
 	f.questions, _ = core.Questions(core.Approval{Kind: core.ApprovalTool, Tool: a.Tool, Input: a.Input})
 	return f
@@ -31,7 +32,7 @@ func newForm(a approval) *form {
 // Whole returns what somebody is asked who decides about a tool, in as many lines as that
 // takes. It is as it came from outside.
 func Whole(tool string, input json.RawMessage) string {
-	f := newForm(approval{Tool: tool, Input: input})
+	f := newForm(api.Approval{Tool: tool, Input: input})
 	parts := []string{f.show()}
 	for f.at++; f.at < len(f.questions); f.at++ {
 		parts = append(parts, f.show())
@@ -115,32 +116,24 @@ func (q question) chosen(words string) []string {
 	return all
 }
 
-// A decision is the body of POST /approvals/{id}.
-type decision struct {
-	Behavior string            `json:"behavior"`
-	Always   bool              `json:"always,omitempty"`
-	Message  string            `json:"message,omitempty"`
-	Answers  map[string]string `json:"answers,omitempty"`
-}
-
 // key returns what a key decides, if it does.
-func (f *form) key(key string) (decision, bool) {
+func (f *form) key(key string) (api.Decision, bool) {
 	a := f.approval
 	switch {
 	case len(f.questions) > 0:
 	case a.Kind == "continue" && key == "c":
-		return decision{Behavior: "continue"}, true
+		return api.Decision{Behavior: api.Continue}, true
 	case a.Kind == "continue" && key == "d":
-		return decision{Behavior: "drop"}, true
+		return api.Decision{Behavior: api.Drop}, true
 	case a.Kind == "continue":
 	case key == "y":
-		return decision{Behavior: "allow"}, true
+		return api.Decision{Behavior: api.Allow}, true
 	case key == "a" && len(a.Always) > 0:
-		return decision{Behavior: "allow", Always: true}, true
+		return api.Decision{Behavior: api.Allow, Always: true}, true
 	case key == "n":
-		return decision{Behavior: "deny"}, true
+		return api.Decision{Behavior: api.Deny}, true
 	}
-	return decision{}, false
+	return api.Decision{}, false
 }
 
 // isKey reports whether a text is a key that decides.
@@ -151,23 +144,23 @@ func (f *form) isKey(text string) bool {
 
 // words returns what a person's words decide. For questions that is known with the
 // last one.
-func (f *form) words(words string) (decision, bool) {
+func (f *form) words(words string) (api.Decision, bool) {
 	switch {
 	case f.approval.Kind == "continue":
-		return decision{}, false
+		return api.Decision{}, false
 	case len(f.questions) == 0:
-		return decision{Behavior: "deny", Message: words}, true
+		return api.Decision{Behavior: api.Deny, Message: words}, true
 	}
 	q := f.question()
 	f.answers[q.Question] = strings.Join(q.chosen(words), ", ")
 	if f.at++; f.at < len(f.questions) {
-		return decision{}, false
+		return api.Decision{}, false
 	}
-	return decision{Behavior: "allow", Answers: f.answers}, true
+	return api.Decision{Behavior: api.Allow, Answers: f.answers}, true
 }
 
 // input returns what the tool is called with.
-func input(a approval) string {
+func input(a api.Approval) string {
 	var fields map[string]any
 	if json.Unmarshal(a.Input, &fields) != nil || len(fields) == 0 {
 		return string(a.Input)

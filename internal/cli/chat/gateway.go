@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/uuid"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 )
 
@@ -26,19 +26,19 @@ const (
 // A gateway is what the chat asks of the real one. Its methods block.
 type gateway struct{ o Options }
 
-func (g *gateway) path(rest string) string { return "/channels/" + url.PathEscape(g.o.Channel) + rest }
+func (g *gateway) path(rest string) string { return api.ChannelPath(g.o.Channel) + rest }
 
 // An arrival is what is found when the chat begins.
 type arrival struct {
 	state    string
-	last     []message // newest first
+	last     []api.Message // newest first
 	problems []string
 }
 
 // open returns the messages that had no outcome yet.
 func (a *arrival) open() (ids []string) {
 	for i := range a.last {
-		if !a.last[i].over() {
+		if !a.last[i].Final() {
 			ids = append(ids, a.last[i].ID)
 		}
 	}
@@ -49,13 +49,13 @@ func (a *arrival) open() (ids []string) {
 func (g *gateway) arrive(ctx context.Context) (arrival, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	var health struct{ Problems []string }
-	if err := g.o.Client.Do(ctx, http.MethodGet, "/health", nil, &health); err != nil {
+	var health api.Health
+	if err := g.o.Client.Do(ctx, http.MethodGet, api.PathHealth, nil, &health); err != nil {
 		return arrival{}, err
 	}
 	a := arrival{problems: health.Problems}
-	var channel struct{ State string }
-	var list struct{ Messages []message }
+	var channel api.Channel
+	var list api.History
 	err := g.o.Client.Do(ctx, http.MethodGet, g.path(""), nil, &channel)
 	if err == nil {
 		err = g.o.Client.Do(ctx, http.MethodGet, g.path("/messages?limit=100"), nil, &list)
@@ -105,8 +105,8 @@ type back struct{}
 func (g *gateway) pending(ctx context.Context) asked {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	var list struct{ Approvals []approval }
-	if err := g.o.Client.Do(ctx, http.MethodGet, "/approvals", nil, &list); err != nil {
+	var list api.Approvals
+	if err := g.o.Client.Do(ctx, http.MethodGet, api.PathApprovals, nil, &list); err != nil {
 		return asked{} // the stream says that the gateway is away
 	}
 	mine := asked{sure: true}
@@ -123,14 +123,14 @@ func (g *gateway) look(ctx context.Context, ids []string) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	var f found
-	var channel struct{ State string }
+	var channel api.Channel
 	if err := g.o.Client.Do(ctx, http.MethodGet, g.path(""), nil, &channel); err != nil {
 		return nil // the stream says that the gateway is away
 	}
 	f.state = channel.State
 	for _, id := range ids {
-		var m message
-		if err := g.o.Client.Do(ctx, http.MethodGet, "/messages/"+url.PathEscape(id), nil, &m); err == nil && m.over() {
+		var m api.Message
+		if err := g.o.Client.Do(ctx, http.MethodGet, api.MessagePath(id), nil, &m); err == nil && m.Final() {
 			f.over = append(f.over, m)
 		}
 	}
@@ -140,12 +140,12 @@ func (g *gateway) look(ctx context.Context, ids []string) tea.Msg {
 // A found is how things are.
 type found struct {
 	state string // of the channel
-	over  []message
+	over  []api.Message
 }
 
 // An asked says which permissions are waited for.
 type asked struct {
-	pending []approval
+	pending []api.Approval
 	sure    bool     // these and no others; else the gateway could not be asked
 	known   []string // those that were waited for when it was asked
 	again   string   // one of them, whose answer was not taken; empty for none
@@ -156,11 +156,11 @@ type asked struct {
 func (g *gateway) say(ctx context.Context, text string) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, sendPatience)
 	defer cancel()
-	in := map[string]any{"channel": g.o.Channel, "text": text, "can_ask": true, "context": map[string]string{"user": g.o.User}}
-	header := http.Header{"Prefer": {"respond-async"}, "Idempotency-Key": {uuid.NewString()}}
+	in := api.MessageRequest{Channel: g.o.Channel, Text: text, CanAsk: true, Context: api.Origin{User: g.o.User}}
+	header := http.Header{"Prefer": {"respond-async"}, api.HeaderIdempotencyKey: {uuid.NewString()}}
 	for {
-		var out message
-		err := g.o.Client.DoWith(ctx, http.MethodPost, "/message", header, in, &out)
+		var out api.Accepted
+		err := g.o.Client.DoWith(ctx, http.MethodPost, api.PathMessage, header, in, &out)
 		if err == nil {
 			return said{text: text, message: out}
 		}
@@ -178,7 +178,7 @@ func (g *gateway) say(ctx context.Context, text string) tea.Msg {
 // A said is what became of sending a text.
 type said struct {
 	text    string
-	message message
+	message api.Accepted
 	err     error
 }
 
@@ -186,8 +186,8 @@ type said struct {
 func (g *gateway) interrupt(ctx context.Context, turn string) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	err := g.o.Client.Do(ctx, http.MethodPost, g.path("/interrupt"), map[string]string{"turn_id": turn}, nil)
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "nothing_runs" {
+	err := g.o.Client.Do(ctx, http.MethodPost, g.path("/interrupt"), api.InterruptRequest{TurnID: turn}, nil)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == api.NothingRuns {
 		err = nil // it has ended meanwhile, as was wanted
 	}
 	return told{err}
@@ -197,7 +197,7 @@ func (g *gateway) interrupt(ctx context.Context, turn string) tea.Msg {
 func (g *gateway) decide(ctx context.Context, id string, answer any) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	return decided{id, g.o.Decider.Do(ctx, http.MethodPost, "/approvals/"+url.PathEscape(id), answer, nil)}
+	return decided{id, g.o.Decider.Do(ctx, http.MethodPost, api.ApprovalPath(id), answer, nil)}
 }
 
 // A decided is how the answer to an approval was taken.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
+
 	tea "charm.land/bubbletea/v2"
 )
 
@@ -134,7 +136,7 @@ func (m *model) paste(msg tea.PasteMsg) (cmd tea.Cmd) {
 }
 
 // decide answers what is asked. It stays until the gateway says that it is answered.
-func (m *model) decide(d decision) tea.Cmd {
+func (m *model) decide(d api.Decision) tea.Cmd {
 	id := m.talk.asks[0].approval.ID
 	return func() tea.Msg { return m.gateway.decide(m.ctx, id, d) }
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
+
 	tea "charm.land/bubbletea/v2"
 )
 
@@ -13,7 +15,7 @@ func TestTypingWhenAsked(t *testing.T) {
 	t.Parallel()
 	m := newModel(t.Context(), &gateway{}, nil, defaultWidth)
 	m.input.Focus()
-	m.talk.asked(approval{ID: "a1", Kind: "tool", State: "pending", Tool: "Bash", Always: []string{"Bash(ls *)"}})
+	m.talk.asked(api.Approval{ID: "a1", Kind: "tool", State: "pending", Tool: "Bash", Always: []string{"Bash(ls *)"}})
 	key := tea.KeyPressMsg{Code: 'a', Text: "a"}
 	m.key(key)
 	if got := m.input.Value(); got != "a" {

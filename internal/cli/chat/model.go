@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/internal/term"
 )
 
@@ -171,7 +172,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.print(m.talk.askedOf(msg))
 	case found:
 		return m.print(m.talk.found(msg))
-	case away, back, leaving, accepted, queued, started, shown, approvalOpened, approvalClosed, background, notice, outcome:
+	case away, back, leaving, api.Queued, api.Started, shown, approvalOpened, approvalClosed, api.Background, api.Notice, api.Message:
 		return m.heard(msg)
 	}
 	var cmd tea.Cmd
@@ -183,8 +184,8 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 func (m *model) heard(msg any) tea.Cmd {
 	cmds := []tea.Cmd{m.print(m.talk.take(time.Now(), msg)), m.tick()}
 	switch msg := msg.(type) {
-	case notice:
-		if msg.Code == "gap" {
+	case api.Notice:
+		if msg.Code == api.NoticeGap {
 			cmds = append(cmds, m.lookAgain())
 		}
 	case back:
@@ -235,7 +236,7 @@ func (m *model) sent(s said) tea.Cmd {
 		}
 		return m.print([]line{{asProblem, "Not sent: " + s.err.Error()}})
 	}
-	m.talk.sent(s.message)
+	m.talk.sent(&s.message)
 	return m.tick()
 }
 

@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -17,7 +18,7 @@ func TestPrinted(t *testing.T) {
 	t.Parallel()
 	m := newModel(t.Context(), &gateway{}, nil, defaultWidth)
 	m.update(tea.WindowSizeMsg{Width: defaultWidth, Height: 10})
-	first := m.heard(notice{Text: "row 0"})
+	first := m.heard(api.Notice{Text: "row 0"})
 	for i := range 3 {
 		tall := strings.TrimSuffix(strings.Repeat(fmt.Sprintf("row %d\n\n", i+1), 20), "\n")
 		if cmd := m.print([]line{{asClaude, tall}}); cmd != nil {
@@ -27,7 +28,7 @@ func TestPrinted(t *testing.T) {
 	if m.leave() != nil {
 		t.Fatal("it leaves before all is printed")
 	}
-	m.heard(notice{Text: "too late"})
+	m.heard(api.Notice{Text: "too late"})
 	parts := strings.Split(played(m, first), "{")
 	var got []string
 	for _, p := range parts[1:] { // as the library's type is shown
@@ -55,7 +56,7 @@ func TestPrinted(t *testing.T) {
 func TestLongText(t *testing.T) {
 	t.Parallel()
 	m := newModel(t.Context(), &gateway{}, nil, defaultWidth)
-	m.talk.take(time.Now(), started{Turn: "t1", Messages: []string{"m1"}})
+	m.talk.take(time.Now(), api.Started{TurnID: "t1", Messages: []string{"m1"}})
 	say := func(text string) string {
 		m.Update(shown{{Kind: claude.ShowTextDelta, Message: "m", Text: text}})
 		return m.View().Content

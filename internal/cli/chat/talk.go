@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
 )
@@ -52,14 +53,14 @@ type talk struct {
 	turn     string   // that runs; empty for none
 	members  []string // its messages
 	since    time.Time
-	open     map[string]queued // own messages without an outcome, by id
-	ended    []string          // turns and messages whose outcome is told, newest last
-	block    string            // which block of text is streamed
-	text     strings.Builder   // what is streamed of it
-	last     string            // the last whole text of the turn
-	told     string            // what was told as an outcome before it was heard
-	heard    string            // which block of text was the last whole one
-	calls    []call            // at work
+	open     map[string]api.Queued // own messages without an outcome, by id
+	ended    []string              // turns and messages whose outcome is told, newest last
+	block    string                // which block of text is streamed
+	text     strings.Builder       // what is streamed of it
+	last     string                // the last whole text of the turn
+	told     string                // what was told as an outcome before it was heard
+	heard    string                // which block of text was the last whole one
+	calls    []call                // at work
 	thinking bool
 	doing    string    // besides: why nothing is heard
 	asks     []*form   // what waits for an answer, oldest first
@@ -68,7 +69,7 @@ type talk struct {
 	lost     bool      // the gateway is away
 }
 
-func newTalk() *talk { return &talk{open: map[string]queued{}} }
+func newTalk() *talk { return &talk{open: map[string]api.Queued{}} }
 
 // busy reports whether something is going on that can be stopped.
 func (t *talk) busy() bool { return t.turn != "" || len(t.open) > 0 }
@@ -80,46 +81,46 @@ func (t *talk) take(at time.Time, v any) []line {
 		t.lost = true
 	case back:
 		t.lost = false
-	case queued:
+	case api.Queued:
 		if _, mine := t.open[v.ID]; mine {
 			t.open[v.ID] = v
 		}
-	case started:
+	case api.Started:
 		t.begin(v, at)
 	case shown:
 		return t.shows(v)
 	case approvalOpened:
-		return t.asked(approval(v))
+		return t.asked(api.Approval(v))
 	case approvalClosed:
-		return t.closed(approval(v))
-	case background:
+		return t.closed(api.Approval(v))
+	case api.Background:
 		return []line{t.said(v.Text, v.IsError)}
-	case notice:
-		if v.Code == "gap" { // whose text names a route; outcomes are looked for here
+	case api.Notice:
+		if v.Code == api.NoticeGap { // whose text names a route; outcomes are looked for here
 			v.Text = "Some of what was said may be missing here, or come a second time: the gateway ended without notice."
 		}
 		return []line{{asNote, v.Text}}
-	case outcome:
-		return t.outcome(message(v))
+	case api.Message:
+		return t.outcome(&v)
 	}
 	return nil
 }
 
 // sent notes a message of this chat's own. That it was accepted may be learned after it
 // was heard on the channel that it runs, or what became of it.
-func (t *talk) sent(m message) {
+func (t *talk) sent(m *api.Accepted) {
 	if slices.Contains(t.ended, m.ID) || t.turn != "" && slices.Contains(t.members, m.ID) {
 		return
 	}
-	t.open[m.ID] = queued{ID: m.ID, Position: m.Position, Why: m.Why}
+	t.open[m.ID] = api.Queued{ID: m.ID, Position: m.Position, Why: m.Why}
 }
 
-func (t *talk) begin(v started, at time.Time) {
-	if slices.Contains(t.ended, v.Turn) {
+func (t *talk) begin(v api.Started, at time.Time) {
+	if slices.Contains(t.ended, v.TurnID) {
 		return // it is heard late: how it ended was found out before
 	}
-	if t.turn != v.Turn {
-		t.turn, t.members, t.since, t.last = v.Turn, v.Messages, at, ""
+	if t.turn != v.TurnID {
+		t.turn, t.members, t.since, t.last = v.TurnID, v.Messages, at, ""
 		t.clear()
 	}
 	for _, id := range v.Messages {
@@ -139,7 +140,7 @@ func (t *talk) unknown() []string {
 // found takes up how things are when something may have been missed.
 func (t *talk) found(f found) (lines []line) {
 	for i := range f.over {
-		lines = append(lines, t.outcome(f.over[i])...)
+		lines = append(lines, t.outcome(&f.over[i])...)
 	}
 	if f.state != "running" && t.turn != "" {
 		t.turn = ""
@@ -239,7 +240,7 @@ func (t *talk) called(s *claude.Shown) []line {
 	return nil // of before this chat was there
 }
 
-func (t *talk) asked(a approval) []line {
+func (t *talk) asked(a api.Approval) []line {
 	known := slices.ContainsFunc(t.asks, func(f *form) bool { return f.approval.ID == a.ID })
 	if known || slices.Contains(t.decided, a.ID) { // a list of what is pending may be older than what was heard
 		return nil
@@ -269,7 +270,7 @@ func (t *talk) again(id string) []line {
 	return t.ask()
 }
 
-func (t *talk) closed(a approval) []line {
+func (t *talk) closed(a api.Approval) []line {
 	t.decided = keep(t.decided, a.ID)
 	return t.remove(a)
 }
@@ -277,7 +278,7 @@ func (t *talk) closed(a approval) []line {
 // askedOf takes up what is waited for, when it may have been missed what became of that.
 func (t *talk) askedOf(a asked) (lines []line) {
 	pending := func(id string) bool {
-		return slices.ContainsFunc(a.pending, func(p approval) bool { return p.ID == id })
+		return slices.ContainsFunc(a.pending, func(p api.Approval) bool { return p.ID == id })
 	}
 	for _, f := range slices.Clone(t.asks) {
 		if a.sure && slices.Contains(a.known, f.approval.ID) && !pending(f.approval.ID) {
@@ -301,7 +302,7 @@ func (t *talk) asking() (ids []string) {
 }
 
 // remove takes an approval away that needs no answer any more.
-func (t *talk) remove(a approval) []line {
+func (t *talk) remove(a api.Approval) []line {
 	i := slices.IndexFunc(t.asks, func(f *form) bool { return f.approval.ID == a.ID })
 	if i < 0 {
 		return nil
@@ -329,13 +330,13 @@ func keep(known []string, more ...string) []string {
 }
 
 // outcome takes up what became of a message. Those of one turn have one.
-func (t *talk) outcome(m message) (lines []line) {
+func (t *talk) outcome(m *api.Message) (lines []line) {
 	delete(t.open, m.ID)
 	key := m.ID
-	if m.Turn != "" {
-		key = m.Turn
+	if m.TurnID != "" {
+		key = m.TurnID
 	}
-	if m.Turn != "" && m.Turn == t.turn {
+	if m.TurnID != "" && m.TurnID == t.turn {
 		t.turn = ""
 		t.clear()
 	}
@@ -349,7 +350,7 @@ func (t *talk) outcome(m message) (lines []line) {
 		lines = append(lines, t.said(m.Text, m.IsError))
 	}
 	t.last = ""
-	if m.Turn == "" && m.IsError { // no time passed and nothing was spent, as the text says
+	if m.TurnID == "" && m.IsError { // no time passed and nothing was spent, as the text says
 		return lines
 	}
 	return append(lines, line{asNote, summary(m)})
@@ -364,7 +365,7 @@ func (t *talk) said(text string, isError bool) line {
 }
 
 // summary says how long a turn took and what it cost.
-func summary(m message) string {
+func summary(m *api.Message) string {
 	words := []string{(time.Duration(m.DurationMS) * time.Millisecond).Round(100 * time.Millisecond).String()}
 	if m.CostUSD > 0 {
 		words = append(words, fmt.Sprintf("$%.4f", m.CostUSD))

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -15,20 +16,20 @@ func TestLateWords(t *testing.T) {
 	t.Parallel()
 	at, said := time.Unix(0, 0), func(text string) shown { return shown{{Kind: claude.ShowText, Text: text}} }
 	k := newTalk()
-	k.sent(message{ID: "m1"})
-	k.take(at, started{Turn: "t1", Messages: []string{"m1"}})
+	k.sent(&api.Accepted{ID: "m1"})
+	k.take(at, api.Started{TurnID: "t1", Messages: []string{"m1"}})
 	var lines []line
 	hear := func(v any) { lines = append(lines, k.take(at, v)...) }
-	lines = append(lines, k.found(found{over: []message{{ID: "m1", Turn: "t1", Text: "done"}}})...)
-	hear(started{Turn: "t1", Messages: []string{"m1"}})
+	lines = append(lines, k.found(found{over: []api.Message{{Accepted: api.Accepted{ID: "m1", TurnID: "t1"}, Text: "done"}}})...)
+	hear(api.Started{TurnID: "t1", Messages: []string{"m1"}})
 	if k.busy() {
 		t.Error("a turn is taken for one that runs, which is over")
 	}
 	hear(said("done"))
-	hear(outcome(message{ID: "m1", Turn: "t1", Text: "done"}))
-	hear(started{Turn: "t2", Messages: []string{"m2"}})
+	hear(api.Message{Accepted: api.Accepted{ID: "m1", TurnID: "t1"}, Text: "done"})
+	hear(api.Started{TurnID: "t2", Messages: []string{"m2"}})
 	hear(said("done")) // the same words, in another turn
-	hear(outcome(message{ID: "m2", Turn: "t2", Text: "done"}))
+	hear(api.Message{Accepted: api.Accepted{ID: "m2", TurnID: "t2"}, Text: "done"})
 	want := []line{{asClaude, "done"}, {asNote, "0s"}, {asClaude, "done"}, {asNote, "0s"}}
 	if !slices.Equal(lines, want) {
 		t.Errorf("it shows %v, want %v", lines, want)
@@ -41,13 +42,13 @@ func TestNeverBegan(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(0, 0)
 	k := newTalk()
-	k.sent(message{ID: "m1"})
-	got := k.take(at, outcome(message{ID: "m1", State: "cancelled", IsError: true, Code: "cancelled", Text: "Cancelled before it was begun."}))
+	k.sent(&api.Accepted{ID: "m1"})
+	got := k.take(at, api.Message{Accepted: api.Accepted{ID: "m1", State: "cancelled"}, IsError: true, Code: "cancelled", Text: "Cancelled before it was begun."})
 	if want := []line{{asProblem, "Cancelled before it was begun."}}; !slices.Equal(got, want) || k.busy() {
 		t.Errorf("it shows %v, want %v; busy: %v", got, want, k.busy())
 	}
-	k.take(at, started{Turn: "t1", Messages: []string{"m2"}})
-	got = k.take(at, outcome(message{ID: "m2", Turn: "t1", IsError: true, Code: "interrupted", Text: "Interrupted on request.", DurationMS: 1500}))
+	k.take(at, api.Started{TurnID: "t1", Messages: []string{"m2"}})
+	got = k.take(at, api.Message{Accepted: api.Accepted{ID: "m2", TurnID: "t1"}, IsError: true, Code: "interrupted", Text: "Interrupted on request.", DurationMS: 1500})
 	if want := []line{{asProblem, "Interrupted on request."}, {asNote, "1.5s · interrupted"}}; !slices.Equal(got, want) {
 		t.Errorf("it shows %v, want %v", got, want)
 	}
@@ -59,19 +60,19 @@ func TestAcceptedLate(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(0, 0)
 	k := newTalk()
-	k.take(at, started{Turn: "t1", Messages: []string{"m1", "m2"}})
-	k.sent(message{ID: "m1"})
+	k.take(at, api.Started{TurnID: "t1", Messages: []string{"m1", "m2"}})
+	k.sent(&api.Accepted{ID: "m1"})
 	if got := k.activity(at); got != "working · 0s" {
 		t.Errorf("while its turn runs it says %q", got)
 	}
-	k.take(at, outcome(message{ID: "m1", Turn: "t1", Coalesced: true}))
-	k.take(at, outcome(message{ID: "m2", Turn: "t1", Text: "done"}))
-	k.sent(message{ID: "m1"})
-	k.sent(message{ID: "m2"})
+	k.take(at, api.Message{Accepted: api.Accepted{ID: "m1", TurnID: "t1"}, Coalesced: true})
+	k.take(at, api.Message{Accepted: api.Accepted{ID: "m2", TurnID: "t1"}, Text: "done"})
+	k.sent(&api.Accepted{ID: "m1"})
+	k.sent(&api.Accepted{ID: "m2"})
 	if k.busy() || k.activity(at) != "" {
 		t.Errorf("when all is over it says %q", k.activity(at))
 	}
-	k.sent(message{ID: "m3"})
+	k.sent(&api.Accepted{ID: "m3"})
 	if got := k.activity(at); got != "waiting" {
 		t.Errorf("of one that waits it says %q", got)
 	}
@@ -82,11 +83,11 @@ func TestAcceptedLate(t *testing.T) {
 func TestPendingIsOlder(t *testing.T) {
 	t.Parallel()
 	k := newTalk()
-	k.take(time.Unix(0, 0), approvalClosed(approval{ID: "a1", State: "allowed"}))
-	if lines := k.asked(approval{ID: "a1", State: "pending", Tool: "Bash"}); len(lines) > 0 || len(k.asks) > 0 {
+	k.take(time.Unix(0, 0), approvalClosed(api.Approval{ID: "a1", State: "allowed"}))
+	if lines := k.asked(api.Approval{ID: "a1", State: "pending", Tool: "Bash"}); len(lines) > 0 || len(k.asks) > 0 {
 		t.Errorf("it asks for what is answered: %v", lines)
 	}
-	if lines := k.asked(approval{ID: "a2", State: "pending", Tool: "Bash"}); len(lines) != 1 || len(k.asks) != 1 {
+	if lines := k.asked(api.Approval{ID: "a2", State: "pending", Tool: "Bash"}); len(lines) != 1 || len(k.asks) != 1 {
 		t.Errorf("it does not ask: %v", lines)
 	}
 }
@@ -96,15 +97,15 @@ func TestPendingIsOlder(t *testing.T) {
 func TestWaitsNoLonger(t *testing.T) {
 	t.Parallel()
 	k := newTalk()
-	a1 := approval{ID: "a1", State: "pending", Tool: "Bash", Input: []byte(`{"command":"ls"}`)}
-	a2, a3 := approval{ID: "a2", State: "pending", Tool: "Write"}, approval{ID: "a3", State: "pending", Tool: "Edit"}
+	a1 := api.Approval{ID: "a1", State: "pending", Tool: "Bash", Input: []byte(`{"command":"ls"}`)}
+	a2, a3 := api.Approval{ID: "a2", State: "pending", Tool: "Write"}, api.Approval{ID: "a3", State: "pending", Tool: "Edit"}
 	k.asked(a1)
 	known := k.asking()
 	k.asked(a3) // heard after the gateway was asked
 	if lines := k.askedOf(asked{known: known, again: "a1"}); len(lines) != 1 || len(k.asks) != 2 {
 		t.Errorf("of a gateway that says nothing it takes %v", lines)
 	}
-	lines := k.askedOf(asked{sure: true, known: known, again: "a1", pending: []approval{a2}})
+	lines := k.askedOf(asked{sure: true, known: known, again: "a1", pending: []api.Approval{a2}})
 	if len(lines) != 2 || !strings.Contains(lines[0].text, "Bash ls: waits no longer") || !strings.Contains(lines[1].text, "Edit") {
 		t.Errorf("it shows %v", lines)
 	}

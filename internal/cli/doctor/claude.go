@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/program"
 	"bareclaw/sessionhost/claude"
@@ -43,7 +44,7 @@ func checkClaude(ctx context.Context, l *look) []Finding {
 	return append(found, checkVersion(ctx, l, path))
 }
 
-func describeAgent(h health) string {
+func describeAgent(h api.Health) string {
 	if h.Agent.Path == "" {
 		return "the " + h.Agent.Kind + " agent"
 	}

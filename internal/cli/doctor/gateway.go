@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/statemark"
 )
@@ -38,9 +39,9 @@ func checkGateway(ctx context.Context, l *look) []Finding {
 }
 
 // wellbeing repeats what the gateway says of itself.
-func wellbeing(h health) []Finding {
+func wellbeing(h api.Health) []Finding {
 	var found []Finding
-	if h.Status == "starting" || h.Status == "draining" {
+	if h.Status == api.StatusStarting || h.Status == api.StatusDraining {
 		found = append(found, note("gateway_busy", "The gateway is "+h.Status+".", "It accepts nothing until that is over.", ""))
 	}
 	for _, p := range h.Problems {
@@ -73,7 +74,7 @@ func overTCP(ctx context.Context, l *look) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, healthBound)
 	defer cancel()
 	c := client.Direct(l.cfg)
-	err := c.Do(ctx, http.MethodGet, "/health", nil, nil)
+	err := c.Do(ctx, http.MethodGet, api.PathHealth, nil, nil)
 	refused, isRefusal := errors.AsType[*client.Error](err)
 	switch {
 	case err == nil:

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
 	"bareclaw/internal/lockfile"
@@ -30,7 +31,7 @@ type look struct {
 	Options
 	cfg    config.Config
 	holder func() holder
-	health func() (health, error)
+	health func() (api.Health, error)
 	claude func() (path string, err error)
 	keeper func() error // nil if a service manager answers
 	peer   func(local, remote net.Addr) (uid uint32, ok bool, err error)
@@ -41,20 +42,6 @@ type holder struct {
 	lockfile.Holder
 	known bool // there is such a file, and it can be understood
 	alive bool
-}
-
-// health is what is read of GET /health.
-type health struct {
-	PID      int
-	Version  string
-	Status   string
-	Problems []string
-	Agent    struct{ Kind, Path, Problem string }
-	Telegram *struct {
-		Ready   bool
-		Problem string
-		Failed  int
-	}
 }
 
 func newLook(o Options) *look {
@@ -77,13 +64,13 @@ func (l *look) readHolder() holder {
 
 // askHealth asks the gateway over its socket. The error is [client.ErrUnreachable]
 // where there is none.
-func (l *look) askHealth() (h health, err error) {
+func (l *look) askHealth() (h api.Health, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), healthBound)
 	defer cancel()
 	if !l.holder().alive {
 		return h, client.ErrUnreachable
 	}
-	return h, client.Local(l.cfg).Do(ctx, "GET", "/health", nil, &h)
+	return h, client.Local(l.cfg).Do(ctx, "GET", api.PathHealth, nil, &h)
 }
 
 // errNoServices says that no kind of service manager is known here.

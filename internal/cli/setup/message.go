@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/term"
 )
@@ -27,25 +28,18 @@ func (w *wizard) firstMessage(ctx context.Context) (Outcome, error) {
 	}
 	gateway := client.Local(cfg)
 	if w.newOwner != 0 {
-		to := map[string]string{"channel": "tg-" + strconv.FormatInt(w.newOwner, 10), "text": "I'm here. Say something."}
-		if err := gateway.Do(ctx, "POST", "/send", to, nil); err != nil && ctx.Err() == nil {
+		to := api.SendRequest{Channel: "tg-" + strconv.FormatInt(w.newOwner, 10), Text: "I'm here. Say something."}
+		if err := gateway.Do(ctx, "POST", api.PathSend, to, nil); err != nil && ctx.Err() == nil {
 			w.note("Nothing could be sent to Telegram: %s", term.SafeLine(err.Error()))
 		}
 	}
 	const text = "Hello! Say in one short sentence that you are there."
 	w.note("> %s", text)
-	var answer struct {
-		Text    string  `json:"text"`
-		IsError bool    `json:"is_error"`
-		CostUSD float64 `json:"cost_usd"`
-		Notices []struct {
-			Code string `json:"code"`
-		} `json:"notices"`
-	}
+	var answer api.Message
 	limited, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	begun := time.Now()
-	if err := gateway.Do(limited, "POST", "/message", map[string]string{"channel": "init", "text": text}, &answer); err != nil {
+	if err := gateway.Do(limited, "POST", api.PathMessage, api.MessageRequest{Channel: "init", Text: text}, &answer); err != nil {
 		return Outcome{}, &trouble{"no answer came: " + term.SafeLine(err.Error()), "see `bareclaw status`: the message may still be answered"}
 	}
 	took := shown(time.Since(begun))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
@@ -17,13 +18,6 @@ import (
 
 // readyLimit is how long the gateway may take until it serves.
 const readyLimit = 30 * time.Second
-
-// health is what is needed of GET /health.
-type health struct {
-	PID       int       `json:"pid"`
-	Ready     bool      `json:"ready"`
-	StartedAt time.Time `json:"started_at"`
-}
 
 // keepRunning has the service manager keep the gateway running, or starts it, and
 // waits until it serves.
@@ -167,30 +161,30 @@ func (w *wizard) startAlone(ctx context.Context, cfg config.Config) (Outcome, er
 }
 
 // restart has a running gateway take up what was saved.
-func (w *wizard) restart(ctx context.Context, cfg config.Config, old health) (Outcome, error) {
-	if err := client.Local(cfg).Do(ctx, "POST", "/restart", nil, nil); err != nil {
+func (w *wizard) restart(ctx context.Context, cfg config.Config, old api.Health) (Outcome, error) {
+	if err := client.Local(cfg).Do(ctx, "POST", api.PathRestart, nil, nil); err != nil {
 		return Outcome{}, &trouble{"the gateway runs on with its old settings: " + term.SafeLine(err.Error()), "restart it with `bareclaw restart`"}
 	}
-	if err := w.await(ctx, cfg, func(h health) bool { return h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)) }); err != nil {
+	if err := w.await(ctx, cfg, func(h api.Health) bool { return h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)) }); err != nil {
 		return Outcome{}, err
 	}
 	return done("the gateway was restarted with the new settings"), nil
 }
 
 // ask asks the gateway how it is, and reports whether it is there.
-func (w *wizard) ask(ctx context.Context, cfg config.Config) (h health, ok bool) {
+func (w *wizard) ask(ctx context.Context, cfg config.Config) (h api.Health, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	err := client.Local(cfg).Do(ctx, "GET", "/health", nil, &h)
+	err := client.Local(cfg).Do(ctx, "GET", api.PathHealth, nil, &h)
 	return h, err == nil
 }
 
 func (w *wizard) awaitReady(ctx context.Context, cfg config.Config) error {
-	return w.await(ctx, cfg, func(h health) bool { return h.Ready })
+	return w.await(ctx, cfg, func(h api.Health) bool { return h.Ready })
 }
 
 // await waits until the gateway is as it should be.
-func (w *wizard) await(ctx context.Context, cfg config.Config, is func(health) bool) error {
+func (w *wizard) await(ctx context.Context, cfg config.Config, is func(api.Health) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	for tick := time.Tick(50 * time.Millisecond); ; {

@@ -20,12 +20,13 @@ func rooms() []room {
 	)
 	return []room{
 		{"", []string{"internal/daemon", "internal/cli", "sessionhost/host", "sessionhost/protocol", "heartbeat"}, "main selects the role of the process; internal/daemon wires the rooms"},
-		{"internal/daemon", []string{"adapters/httpapi", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
-		{"internal/cli", []string{"adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger", "core/progress", "core/schedule"}, "the command line knows the gateway as a client, and the files it looks after; neither adapters nor the wiring"},
-		{"adapters/httpapi", []string{"core", "core/progress", "core/schedule", "docs"}, adapter},
-		{"adapters/httpapi/client", []string{"core/config"}, "the client knows the configuration, not the server"},
+		{"internal/daemon", []string{"adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
+		{"internal/cli", []string{"adapters/httpapi/api", "adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger", "core/progress", "core/schedule"}, "the command line knows the gateway as a client, and the files it looks after; neither adapters nor the wiring"},
+		{"adapters/httpapi", []string{"adapters/httpapi/api", "core", "core/progress", "core/schedule", "docs"}, adapter},
+		{"adapters/httpapi/api", nil, "the API's shapes know neither the server nor its clients"},
+		{"adapters/httpapi/client", []string{"adapters/httpapi/api", "core/config"}, "the client knows the configuration, not the server"},
 		{"adapters/telegram", []string{"core", "core/progress"}, adapter},
-		{"heartbeat", []string{"heartbeat/service", "adapters/httpapi/client", "core/config"}, "heartbeat knows the gateway by its configuration, as a client, and as a service"},
+		{"heartbeat", []string{"heartbeat/service", "adapters/httpapi/api", "adapters/httpapi/client", "core/config"}, "heartbeat knows the gateway by its configuration, as a client, and as a service"},
 		{"heartbeat/service", nil, "service renders unit files from what it is given"},
 		{"heartbeat/program", nil, "program replaces files, whatever they are"},
 		{"sessionhost", []string{"sessionhost/protocol", "sessionhost/claude", "core"}, "the daemon's end knows core, the protocol and the CLI; neither the host's end nor adapters, ledger or configuration"},

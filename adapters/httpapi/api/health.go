@@ -1,0 +1,122 @@
+package api
+
+import "time"
+
+// Health is the reply to GET /health.
+type Health struct {
+	Status     string         `json:"status"`
+	Ready      bool           `json:"ready"`
+	PID        int            `json:"pid"`
+	Version    string         `json:"version"`
+	Generation uint64         `json:"generation"`
+	Agent      Agent          `json:"agent"`
+	Problems   []string       `json:"problems"`
+	StartedAt  time.Time      `json:"started_at"`
+	UptimeMS   int64          `json:"uptime_ms"`
+	Channels   ChannelsHealth `json:"channels"`
+	Hosts      Hosts          `json:"hosts"`
+	Spares     Spares         `json:"spares"`
+	Ledger     *Ledger        `json:"ledger,omitzero"`
+	Spending   Spending       `json:"spending"`
+	Telegram   *Telegram      `json:"telegram,omitzero"`
+}
+
+// Values of Health.Status.
+const (
+	StatusOK       = "ok"
+	StatusStarting = "starting"
+	StatusDegraded = "degraded"
+	StatusDraining = "draining"
+)
+
+// An Agent is the program that answers.
+type Agent struct {
+	Kind    string `json:"kind"` // claude or echo
+	Path    string `json:"path,omitzero"`
+	Problem string `json:"problem,omitzero"`
+}
+
+// ChannelsHealth counts the channels by state and lists those that are not idle.
+type ChannelsHealth struct {
+	States map[string]int  `json:"states"`
+	Active []ActiveChannel `json:"active"`
+}
+
+// An ActiveChannel is a channel that is not idle.
+type ActiveChannel struct {
+	Channel  string    `json:"channel"`
+	State    string    `json:"state"`
+	Since    time.Time `json:"since,omitzero"`
+	Why      string    `json:"why,omitzero"`
+	Until    time.Time `json:"until,omitzero"`
+	Activity string    `json:"activity,omitzero"`
+	Waiting  int       `json:"waiting"`
+	Running  int       `json:"running"`
+	HostPID  int       `json:"host_pid,omitzero"`
+	AgentPID int       `json:"agent_pid,omitzero"`
+}
+
+// Hosts counts the session hosts.
+type Hosts struct {
+	Alive int `json:"alive"`
+	Limit int `json:"limit,omitzero"`
+}
+
+// Spares counts the sessions that wait for a new channel.
+type Spares struct {
+	Ready  int `json:"ready"`
+	Wanted int `json:"wanted"`
+}
+
+// Ledger is the account of all messages.
+type Ledger struct {
+	Accepted  int64  `json:"accepted"`
+	Answered  int64  `json:"answered"`
+	Failed    int64  `json:"failed"`
+	Cancelled int64  `json:"cancelled"`
+	Waiting   int64  `json:"waiting"`
+	Balanced  bool   `json:"balanced"`
+	Problem   string `json:"problem,omitzero"` // why nothing can be written
+}
+
+// Spending is the cost of all turns of a day.
+type Spending struct {
+	Day      string  `json:"day"`
+	SpentUSD float64 `json:"spent_usd"`
+	LimitUSD float64 `json:"limit_usd,omitzero"`
+}
+
+// Telegram is the state of the Telegram bot.
+type Telegram struct {
+	Ready     bool      `json:"ready"`
+	Problem   string    `json:"problem,omitzero"`
+	Bot       string    `json:"bot,omitzero"`
+	LastPoll  time.Time `json:"last_poll,omitzero"`
+	Strangers int64     `json:"strangers"`
+	Pending   int       `json:"pending"`
+	Failed    int64     `json:"failed"`
+}
+
+// Restarting is the reply to POST /restart and POST /upgrade.
+type Restarting struct {
+	Status string `json:"status"`
+}
+
+// An UpgradeRequest is the body of POST /upgrade: either a path or a rollback.
+type UpgradeRequest struct {
+	Path     string `json:"path,omitzero"`
+	Rollback bool   `json:"rollback,omitzero"`
+	Channel  string `json:"channel,omitzero"` // gets the result
+}
+
+// An Upgrade is the last upgrade. State is none, trial, confirmed or went_back.
+type Upgrade struct {
+	State   string    `json:"state"`
+	From    string    `json:"from,omitzero"`
+	To      string    `json:"to,omitzero"`
+	Program string    `json:"program,omitzero"`
+	Channel string    `json:"channel,omitzero"`
+	Reason  string    `json:"reason,omitzero"`
+	BeganAt time.Time `json:"began_at,omitzero"`
+	EndedAt time.Time `json:"ended_at,omitzero"`
+}

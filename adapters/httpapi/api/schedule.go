@@ -1,0 +1,48 @@
+package api
+
+import "time"
+
+// A ScheduleRequest is the body of POST /schedules.
+type ScheduleRequest struct {
+	Channel   string  `json:"channel"`
+	Text      string  `json:"text"`
+	When      string  `json:"when"`
+	TZ        string  `json:"tz,omitzero"`
+	Missed    string  `json:"missed,omitzero"`
+	Precheck  string  `json:"precheck,omitzero"`
+	BudgetUSD float64 `json:"budget_usd,omitzero"`
+}
+
+// Schedules is the reply to GET /schedules.
+type Schedules struct {
+	Schedules []Schedule `json:"schedules"`
+}
+
+// A Schedule sends a text to a channel at its due times.
+type Schedule struct {
+	ID        string      `json:"id"`
+	Channel   string      `json:"channel"`
+	Text      string      `json:"text"`
+	When      string      `json:"when"`
+	TZ        string      `json:"tz,omitzero"`
+	Missed    string      `json:"missed"`
+	Precheck  string      `json:"precheck,omitzero"`
+	BudgetUSD float64     `json:"budget_usd,omitzero"`
+	State     string      `json:"state"`
+	CreatedAt time.Time   `json:"created_at"`
+	DoneAt    time.Time   `json:"done_at,omitzero"`
+	Next      []time.Time `json:"next"`
+	// Occurrences are only part of the reply to GET /schedules/{id}.
+	Occurrences []Occurrence `json:"occurrences,omitzero"`
+}
+
+// An Occurrence is a due time that has passed.
+type Occurrence struct {
+	Due       time.Time `json:"due"`
+	Outcome   string    `json:"outcome"`
+	DecidedAt time.Time `json:"decided_at"`
+	MessageID string    `json:"message_id,omitzero"`
+	Late      bool      `json:"late,omitzero"`
+	Status    int       `json:"status,omitzero"`
+	Why       string    `json:"why,omitzero"`
+}

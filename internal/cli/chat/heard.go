@@ -1,0 +1,53 @@
+package chat
+
+import (
+	"encoding/json"
+
+	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/term"
+	"bareclaw/sessionhost/claude"
+)
+
+// What is heard on the channel.
+type (
+	approvalOpened api.Approval
+	approvalClosed api.Approval
+	shown          []claude.Shown // what a line of claude's shows
+	leaving        struct{}       // the gateway goes, and says so
+	nothing        struct{}       // that anybody would see
+)
+
+// heard decodes an event of the channel.
+func heard(e client.Event) any {
+	switch e.Kind {
+	case api.EventQueued:
+		return decoded[api.Queued](e)
+	case api.EventStarted:
+		return decoded[api.Started](e)
+	case api.EventAgent:
+		return shown(claude.Show(json.RawMessage(e.Data)))
+	case api.EventApproval:
+		return decoded[approvalOpened](e)
+	case api.EventApprovalClosed:
+		return decoded[approvalClosed](e)
+	case api.EventBackground:
+		return decoded[api.Background](e)
+	case api.EventNotice:
+		return decoded[api.Notice](e)
+	case api.EventResult:
+		return decoded[api.Message](e)
+	case api.EventRestarting, api.EventShutdown:
+		return leaving{}
+	}
+	return nothing{} // of a newer gateway
+}
+
+// decoded decodes an event's data. What cannot be understood is told.
+func decoded[T any](e client.Event) any {
+	var v T
+	if err := json.Unmarshal([]byte(e.Data), &v); err != nil {
+		return api.Notice{Code: "unknown", Text: "An event of the gateway could not be understood: " + term.SafeLine(e.Kind)}
+	}
+	return v
+}
