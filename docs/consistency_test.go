@@ -156,28 +156,6 @@ func firstCells(table [][]string) []string {
 	return names
 }
 
-// TestSettingsAreDocumented holds the table of docs/settings.md to the configuration:
-// all variables, in order, with their defaults.
-func TestSettingsAreDocumented(t *testing.T) {
-	t.Parallel()
-	table := rows(t, "docs/settings.md", "| variable | default |")
-	var want []string
-	for i, v := range config.Variables() {
-		want = append(want, v.Name)
-		if i >= len(table) {
-			continue
-		}
-		if row := table[i]; v.Default != "" && row[1] != "`"+v.Default+"`" {
-			t.Errorf("%s: default is shown as %s, want `%s`", v.Name, row[1], v.Default)
-		} else if row[2] == "" {
-			t.Errorf("%s: nothing says what it does", v.Name)
-		}
-	}
-	if got := firstCells(table); !slices.Equal(got, want) {
-		t.Errorf("the documented variables are\n%v, want\n%v", got, want)
-	}
-}
-
 // TestTargetsAreDocumented holds the table of make targets to the Makefile.
 func TestTargetsAreDocumented(t *testing.T) {
 	t.Parallel()

@@ -1,239 +1,221 @@
 // Package config turns the environment into one validated [Config].
 //
-// [Load] is called once, by main, before anything else runs; nothing else in
-// the program reads BARECLAW_ variables. It guarantees two things: a Config
-// without an error is usable as it stands (paths absolute, numbers in range,
-// names checked), and an error lists every problem at once, each with the
-// variable, what is wrong with its value and what is accepted. The value of a
+// [Load] is called once, before anything else runs; nothing else in the program reads
+// BARECLAW_ variables. A Config without an error is usable as it stands: paths are
+// absolute, numbers in range, names checked. An error lists every problem at once, each
+// with the variable, what is wrong with the value and what is accepted. The value of a
 // secret appears in no error.
 //
-// .env.example describes every variable; a test holds it to this package.
+// The fields of Config are the only statement of each variable: .env.example and the
+// table in docs/settings.md are generated from their comments and tags.
 package config
+
+//go:generate go test . -run TestDocumentsAreGenerated -update
 
 import (
 	"log/slog"
-	"path/filepath"
-	"strings"
 	"time"
 )
 
-// SourceOff is the Source of a program that is never built anew.
-const SourceOff = "off"
-
-// Config is everything the daemon can be told. Every path in it is absolute
-// and every field holds a value in its documented range.
+// Config holds the settings of the gateway.
+//
+// A field with an envconfig tag is a setting. The tag "kind" names the parser and its
+// arguments, "accepted" describes good values where the kind alone does not, "default" is
+// the value of a variable that is unset or empty, and "unset" describes that value where
+// it depends on the machine. The first paragraph of a field's comment is its row in
+// docs/settings.md; .env.example has the whole comment.
 type Config struct {
-	// Host is the address the HTTP server listens on: an IP address (IPv6
-	// without brackets) or a host name. Not loopback only if HTTPToken is set.
-	Host string
-	// Port is the TCP port of the HTTP server; 0 means any free one.
-	Port int
-	// AllowedHosts are further host names and addresses that requests may
-	// carry in their Host header, in lower case, without port or brackets.
-	AllowedHosts []string
-	// HTTPToken is the bearer token of every TCP route; unset: no token.
-	HTTPToken Secret
-	// BodyLimit is the size of the largest accepted request body, in bytes.
-	BodyLimit int64
+	// Host is the IP address or host name to listen on. An address that others can reach
+	// needs `BARECLAW_HTTP_TOKEN`.
+	//
+	// Whoever reaches the gateway can run commands as you.
+	Host string `envconfig:"BARECLAW_HOST" default:"127.0.0.1" kind:"host" section:"HTTP"`
+	// Port is the TCP port of the HTTP server; 0 picks a free one.
+	//
+	// The log names the port that was picked.
+	Port int `envconfig:"BARECLAW_PORT" default:"3000" kind:"int 0 65535" accepted:"0 to 65535, where 0 picks a free port"`
+	// AllowedHosts are further host names that requests may carry in `Host`.
+	//
+	// The loopback names and `BARECLAW_HOST` are always allowed. A reverse proxy, for
+	// example, passes its own name on.
+	AllowedHosts []string `envconfig:"BARECLAW_ALLOWED_HOSTS" kind:"hosts" unset:"none"`
+	// HTTPToken is the token that every request over TCP must carry, as `Authorization:
+	// Bearer TOKEN`. Without a token only processes of your own user are answered.
+	//
+	// Make one with: openssl rand -hex 32
+	HTTPToken Secret `envconfig:"BARECLAW_HTTP_TOKEN" kind:"http-token" secret:"true" unset:"none"`
+	// BodyLimit is the size of the largest request body.
+	//
+	// A larger body is refused with status 413.
+	BodyLimit int64 `envconfig:"BARECLAW_BODY_LIMIT" default:"32MiB" kind:"bytes"`
 
-	// CWD is the existing directory that claude processes run in.
-	CWD string
-	// SessionFile is where session ids are kept by channel.
-	SessionFile string
-	// StateDir holds what must outlive a restart. It need not exist yet.
-	StateDir string
-	// RuntimeDir holds the sockets. It need not exist yet.
-	RuntimeDir string
+	// CWD is the existing directory that Claude runs in. It decides which `CLAUDE.md` and
+	// which project Claude sees.
+	CWD string `envconfig:"BARECLAW_CWD" default:"~" kind:"directory" section:"Files"`
+	// SessionFile is the file with the session id of each channel.
+	SessionFile string `envconfig:"BARECLAW_SESSION_FILE" default:".bareclaw-sessions.json" kind:"session-file"`
+	// StateDir is the directory of everything that must outlive a restart.
+	//
+	// It holds accepted messages, locks, logs and records of session hosts.
+	StateDir string `envconfig:"BARECLAW_STATE_DIR" kind:"path" unset:"$XDG_STATE_HOME/bareclaw, else ~/.local/state/bareclaw"`
+	// RuntimeDir is the directory of the sockets. A second gateway needs a directory of its
+	// own.
+	//
+	// Only you may enter it (mode 0700). Its path has at most 73 bytes.
+	RuntimeDir string `envconfig:"BARECLAW_RUNTIME_DIR" kind:"path" unset:"$XDG_RUNTIME_DIR/bareclaw, else run below the state directory"`
+	// Source is the source tree that a restart builds the program from, so that a changed
+	// source applies. `off`: a restart starts the program's file as it is.
+	Source string `envconfig:"BARECLAW_SOURCE" kind:"source" unset:"the tree this program was built from, if it is there and Go is installed"`
 
-	// Source is the source tree that a restart builds from: an existing
-	// directory, SourceOff for none, or empty for the one this program was built
-	// from.
-	Source string
+	// Agent is the program that answers messages: `claude` is the CLI, `echo` repeats each
+	// message, `auto` is claude where it is installed and echo elsewhere.
+	Agent Agent `envconfig:"BARECLAW_AGENT" default:"auto" kind:"choice auto claude echo" section:"Claude"`
+	// Claude is the path or the name of the CLI.
+	//
+	// A name is looked up in PATH.
+	Claude string `envconfig:"BARECLAW_CLAUDE" default:"claude" kind:"command"`
+	// Model is the model, as for `claude --model`.
+	Model string `envconfig:"BARECLAW_MODEL" kind:"word" accepted:"a model's name, as for claude --model" unset:"the choice of claude"`
+	// PermissionMode is the permission mode, as for `claude --permission-mode`.
+	PermissionMode string `envconfig:"BARECLAW_PERMISSION_MODE" kind:"choice acceptEdits auto bypassPermissions default dontAsk manual plan" unset:"the choice of claude"`
+	// AllowedTools are the tools that run without asking.
+	//
+	// Rules such as Bash(git log *) or mcp__server__tool are fine.
+	AllowedTools []string `envconfig:"BARECLAW_ALLOWED_TOOLS" default:"Read,Glob,Grep,Bash,Write,Edit,Skill,Task" kind:"tools"`
+	// MaxTurns is the number of agentic turns that one message may take.
+	//
+	// The limit stops tool loops.
+	MaxTurns int `envconfig:"BARECLAW_MAX_TURNS" default:"25" kind:"int 1 1000000"`
+	// MaxBudgetUSD is the amount of US dollars that one turn may cost, by Claude's own
+	// estimate; 0 means any amount.
+	//
+	// Claude checks between its requests to the model, so the last request may exceed the
+	// limit. Then the turn ends and its sender is told. A claude that has spent a tenth of
+	// the limit is replaced between turns, which takes a second: a turn may be ended from
+	// nine tenths on.
+	MaxBudgetUSD float64 `envconfig:"BARECLAW_MAX_BUDGET_USD" default:"0" kind:"usd"`
+	// DailyBudgetUSD is the amount of US dollars that all turns of a day may cost together;
+	// 0 means any amount. Above the limit messages wait until midnight, local time.
+	//
+	// Running turns go on, and the senders of waiting messages are told.
+	DailyBudgetUSD float64 `envconfig:"BARECLAW_DAILY_BUDGET_USD" default:"0" kind:"usd"`
+	// PassEnv is the list of variables that Claude sees although they are withheld by
+	// default, such as `ANTHROPIC_API_KEY`.
+	//
+	// An API key is passed only in this way, and then claude bills that key.
+	PassEnv []string `envconfig:"BARECLAW_PASS_ENV" kind:"names" unset:"none"`
 
-	// Agent says what answers messages.
-	Agent Agent
-	// Claude is the CLI: an absolute path, or a bare name for PATH.
-	Claude string
-	// Model is passed to the CLI; empty leaves the choice to it.
-	Model string
-	// PermissionMode is passed to the CLI; empty leaves the choice to it.
-	PermissionMode string
-	// AllowedTools are the tools that run without asking, as the CLI writes
-	// them: Read, Bash(git log *), mcp__server__tool. Never empty.
-	AllowedTools []string
-	// MaxTurns bounds the agentic turns of one message; at least 1.
-	MaxTurns int
-	// MaxBudgetUSD is what one turn may cost, in US dollars; 0 means any amount.
-	MaxBudgetUSD float64
-	// DailyBudgetUSD is what all turns of a day may cost, in US dollars, before no
-	// further one is begun; 0 means any amount.
-	DailyBudgetUSD float64
-	// PassEnv names variables that claude sees although they are withheld
-	// by default.
-	PassEnv []string
+	// Timeout is the number of milliseconds after which a turn is interrupted and its
+	// sender told; 0 means never.
+	//
+	// A turn may well take many minutes.
+	Timeout time.Duration `envconfig:"BARECLAW_TIMEOUT_MS" default:"0" kind:"milliseconds" section:"Turns"`
+	// StartTimeout is how long claude may take to start.
+	//
+	// After that the message fails with the reason.
+	StartTimeout time.Duration `envconfig:"BARECLAW_START_TIMEOUT" default:"1m" kind:"duration"`
+	// StallAfter is how long a turn may be silent before its channel is told that the turn
+	// seems stuck; 0 means for ever.
+	//
+	// A Bash call with a timeout of its own may be silent for that long besides, and
+	// waiting for a permission does not count.
+	StallAfter time.Duration `envconfig:"BARECLAW_STALL_AFTER" default:"10m" kind:"optional-duration"`
+	// StallAction is what else happens to a stuck turn: `notify` is nothing, `interrupt`
+	// asks claude to end the turn, `kill` ends claude.
+	//
+	// A claude that does not end the turn within 5 seconds is ended. The conversation is
+	// kept in each case.
+	StallAction StallAction `envconfig:"BARECLAW_STALL_ACTION" default:"notify" kind:"choice notify interrupt kill"`
+	// IdleTimeout is how long an unused claude is kept; 0 means for ever. The next message
+	// resumes the conversation.
+	//
+	// Unused means without a turn, a permission request or a background task. Resuming
+	// takes a second. The time also runs while no gateway runs.
+	IdleTimeout time.Duration `envconfig:"BARECLAW_IDLE_TIMEOUT" default:"30m" kind:"optional-duration"`
+	// MaxSessions is the number of claudes that may be alive at once; 0 means one for each
+	// 400 MiB of memory. The least recently used claude makes room for another one.
+	//
+	// Each takes some 200 MB. While all are busy, further channels wait. The memory is the
+	// machine's, or the container's if that is less.
+	MaxSessions int `envconfig:"BARECLAW_MAX_SESSIONS" default:"0" kind:"int 0 1000000"`
+	// WarmSpares is the number of claudes that are kept ready, so that the first message of
+	// a new channel need not wait for a start.
+	//
+	// Each takes some 160 MB. None is started while less than 800 MiB of memory are free.
+	WarmSpares int `envconfig:"BARECLAW_WARM_SPARES" default:"0" kind:"int 0 64"`
+	// QueueLimit is the number of messages without an outcome that one channel may hold.
+	//
+	// Further messages are refused with status 429.
+	QueueLimit int `envconfig:"BARECLAW_QUEUE_LIMIT" default:"1000" kind:"int 1 1000000"`
+	// Approvals is what happens to a permission request: `ask` waits for an answer, `deny`
+	// refuses at once and says how to allow the tool.
+	Approvals Approvals `envconfig:"BARECLAW_APPROVALS" kind:"choice ask deny" unset:"ask on a channel that can ask, deny on any other, such as HTTP"`
+	// ApprovalTimeout is how long a permission request waits before it is denied.
+	ApprovalTimeout time.Duration `envconfig:"BARECLAW_APPROVAL_TIMEOUT" default:"10m" kind:"duration"`
 
-	// Timeout interrupts a turn that runs longer; 0 means never.
-	Timeout time.Duration
-	// StartTimeout bounds how long the CLI may take to start and to answer
-	// its first request; more than 0.
-	StartTimeout time.Duration
-	// StallAfter is how long a turn may be silent before it counts as stuck;
-	// 0 means for ever.
-	StallAfter time.Duration
-	// StallAction says what is done with a stuck turn besides telling.
-	StallAction StallAction
-	// IdleTimeout is how long a session without use is kept; 0 means for ever.
-	IdleTimeout time.Duration
-	// MaxSessions is how many sessions may be alive at once; 0 goes by the memory.
-	MaxSessions int
-	// WarmSpares is how many sessions are kept ready for new channels.
-	WarmSpares int
-	// QueueLimit is how many messages may wait on one channel; at least 1.
-	QueueLimit int
-	// Approvals says what happens to permission requests; empty lets each
-	// channel's adapter decide by whether it can ask anyone.
-	Approvals Approvals
-	// ApprovalTimeout is how long a permission request waits for an answer;
-	// more than 0.
-	ApprovalTimeout time.Duration
-
-	// TelegramToken is the bot's token; unset: no Telegram.
-	TelegramToken Secret
-	// AllowedUsers are the Telegram user ids that are listened to; not empty
-	// if TelegramToken is set.
-	AllowedUsers []int64
-	// TelegramAPI is the base URL of the Bot API, without a slash at its end.
-	TelegramAPI string
-	// FileOver is how many messages an answer may take before it comes as a file;
-	// at least 1.
-	FileOver int
+	// TelegramToken is the token of your Telegram bot, which switches Telegram on.
+	TelegramToken Secret `envconfig:"BARECLAW_TELEGRAM_TOKEN" kind:"bot-token" secret:"true" unset:"none" section:"Telegram"`
+	// AllowedUsers are the numeric ids of the users that the bot listens to. A bot token
+	// requires at least one.
+	//
+	// @userinfobot tells you yours.
+	AllowedUsers []int64 `envconfig:"BARECLAW_ALLOWED_USERS" kind:"user-ids" unset:"none"`
+	// TelegramAPI is the base URL of the Bot API, for a Bot API server of your own.
+	TelegramAPI string `envconfig:"BARECLAW_TELEGRAM_API" default:"https://api.telegram.org" kind:"url"`
+	// FileOver is the number of messages above which the rest of an answer comes as a file.
+	FileOver int `envconfig:"BARECLAW_TELEGRAM_FILE_OVER" default:"5" kind:"int 1 1000"`
 	// MediaMaxAge is how long received files are kept; 0 means for ever.
-	MediaMaxAge time.Duration
-	// Transcribe is the command that makes a text of a voice message: a line for the
-	// shell, which gets the file's path on its standard input. Empty: none.
-	Transcribe string
-	// SendRoots are existing directories that files may be sent from, besides CWD and
-	// where received files are kept.
-	SendRoots []string
+	MediaMaxAge time.Duration `envconfig:"BARECLAW_MEDIA_MAX_AGE" default:"30d" kind:"age"`
+	// Transcribe is a command line for sh that turns a voice message into text: it reads the
+	// path of the audio file on standard input and writes the text to standard output.
+	//
+	// Without the command Claude gets the file alone.
+	Transcribe string `envconfig:"BARECLAW_TRANSCRIBE" kind:"line" unset:"none"`
+	// SendRoots are further directories that files may be sent from.
+	//
+	// `BARECLAW_CWD` and the directory of received files are always allowed; hidden paths,
+	// the state directory and ~/.config never are.
+	SendRoots []string `envconfig:"BARECLAW_SEND_ROOTS" kind:"directories" unset:"none"`
+
+	// Heartbeat is the treatment of the heartbeat's job at start: `auto` installs what you
+	// agreed to in `bareclaw init`, `on` asks Claude regularly, `revive` only starts a
+	// gateway that is down, `off` installs nothing.
+	//
+	// The job runs under systemd or launchd. Asking Claude is billed, or counts against your
+	// plan's limits; `revive` costs nothing. `bareclaw heartbeat install` counts as agreed.
+	Heartbeat Heartbeat `envconfig:"BARECLAW_HEARTBEAT" default:"auto" kind:"choice auto on revive off" section:"Heartbeat"`
+	// HeartbeatInterval is the time between two heartbeats.
+	HeartbeatInterval time.Duration `envconfig:"BARECLAW_HEARTBEAT_INTERVAL" default:"1h" kind:"interval"`
+	// HeartbeatMessage is what a heartbeat says to Claude: a text, or `@` and the path of a
+	// file.
+	HeartbeatMessage string `envconfig:"BARECLAW_HEARTBEAT_MESSAGE" kind:"text-or-file" unset:"a question whether anything needs attention, to be answered HEARTBEAT_OK if not"`
+	// HeartbeatPrecheck is a command line for sh that is run before each heartbeat. Claude
+	// is not asked if its status is not 0.
+	HeartbeatPrecheck string `envconfig:"BARECLAW_HEARTBEAT_PRECHECK" kind:"line" unset:"none"`
+	// HeartbeatNotify is the channel that gets what a heartbeat has to report.
+	//
+	// Reports are kept on the channel "heartbeat" as well.
+	HeartbeatNotify string `envconfig:"BARECLAW_HEARTBEAT_NOTIFY" kind:"channel" unset:"none"`
+
+	// LogFile is the file of the log besides stderr: `auto` is `bareclaw.log` in the state
+	// directory unless the journal of systemd has the log, `off` is none.
+	//
+	// The file is rotated at 10 MiB, and three old ones are kept.
+	LogFile string `envconfig:"BARECLAW_LOG_FILE" default:"auto" kind:"log-file" section:"Logs"`
+	// LogLevel is the least severe level that is written. Only `debug` includes the text of
+	// messages.
+	//
+	// Of each message and answer up to 64 KiB are written.
+	LogLevel slog.Level `envconfig:"BARECLAW_LOG_LEVEL" default:"info" kind:"level"`
+	// LogFormat is the format of log lines.
+	LogFormat LogFormat `envconfig:"BARECLAW_LOG_FORMAT" default:"text" kind:"choice text json"`
+
 	// UserDir is the directory that all daemons of this user share, whatever their
 	// StateDir is. It need not exist yet.
 	UserDir string
-
-	// ConfigDir is where the user's own settings of this program are, such as .env. It
-	// need not exist.
+	// ConfigDir is the directory of the user's own settings, such as .env. It need not
+	// exist.
 	ConfigDir string
-
-	// Heartbeat says whether the heartbeat's job is installed when the daemon starts,
-	// and what its ticks do.
-	Heartbeat Heartbeat
-	// HeartbeatInterval is the time between two heartbeats; at least a minute.
-	HeartbeatInterval time.Duration
-	// HeartbeatMessage is what a heartbeat says: a text, or a file's absolute path
-	// after an @. Empty: the text that is built in.
-	HeartbeatMessage string
-	// HeartbeatPrecheck is a command line for sh that is run before each heartbeat;
-	// another status than 0 means that there is nothing to do. Empty: none.
-	HeartbeatPrecheck string
-	// HeartbeatNotify is the channel that hears what a heartbeat has to tell. Empty:
-	// none.
-	HeartbeatNotify string
-
-	// LogFile is where the log is kept besides stderr: an absolute path, or LogFileAuto
-	// or LogFileOff.
-	LogFile string
-	// LogLevel is the least severe level that is written.
-	LogLevel slog.Level
-	// LogFormat is the shape of log lines.
-	LogFormat LogFormat
-
 	// Unknown lists BARECLAW_ variables that nothing reads, by name.
 	Unknown []Unknown
-}
-
-// Agent says what answers messages.
-type Agent string
-
-// The agents. AgentAuto is claude where it is installed, else echo.
-const (
-	AgentAuto   Agent = "auto"
-	AgentClaude Agent = "claude"
-	AgentEcho   Agent = "echo"
-)
-
-// Approvals says what happens when claude asks for permission. The zero value
-// means that nobody chose.
-type Approvals string
-
-// The ways to treat a permission request: wait for somebody's answer, or
-// refuse at once.
-const (
-	ApprovalsAsk  Approvals = "ask"
-	ApprovalsDeny Approvals = "deny"
-)
-
-// StallAction says what is done with a stuck turn.
-type StallAction string
-
-// The ways to treat a stuck turn, each of which begins with telling the channel:
-// nothing else, ask claude to end it and end claude if it does not, or end claude.
-const (
-	StallNotify    StallAction = "notify"
-	StallInterrupt StallAction = "interrupt"
-	StallKill      StallAction = "kill"
-)
-
-// Heartbeat says whether the daemon installs the heartbeat's job when it starts, and
-// what its ticks do.
-type Heartbeat string
-
-// The ways to treat the heartbeat: install what the user has agreed to, install a job
-// that asks the agent or say loudly why not, install one that only looks after the
-// gateway and asks nothing, or leave it alone.
-const (
-	HeartbeatAuto   Heartbeat = "auto"
-	HeartbeatOn     Heartbeat = "on"
-	HeartbeatRevive Heartbeat = "revive"
-	HeartbeatOff    Heartbeat = "off"
-)
-
-// What LogFile may be besides a path: bareclaw.log in the state directory unless
-// the systemd journal keeps the log already, or none.
-const (
-	LogFileAuto = "auto"
-	LogFileOff  = "off"
-)
-
-// LogFormat is the shape of log lines.
-type LogFormat string
-
-// The log formats: slog's text and JSON handlers.
-const (
-	LogText LogFormat = "text"
-	LogJSON LogFormat = "json"
-)
-
-// TelegramLock returns the path of the file whose lock the process has that receives
-// the bot's messages, empty without a bot. All daemons of this user share it.
-func (c Config) TelegramLock() string {
-	id, _, ok := strings.Cut(c.TelegramToken.Reveal(), ":")
-	if !ok {
-		return ""
-	}
-	return filepath.Join(c.UserDir, "telegram-"+id+".lock")
-}
-
-// shortToken is the length in characters under which a token that guards an
-// address others can reach is worth a warning.
-const shortToken = 16
-
-// Warnings says, a sentence each, what is accepted but probably not meant.
-func (c Config) Warnings() []string {
-	var out []string
-	for _, u := range c.Unknown {
-		out = append(out, u.String())
-	}
-	if token := c.HTTPToken.Reveal(); token != "" && len(token) < shortToken && !isLoopback(c.Host) {
-		out = append(out, "BARECLAW_HTTP_TOKEN is short for an address that others can reach; try `openssl rand -hex 32`")
-	}
-	return out
 }

@@ -18,11 +18,21 @@ import (
 // maxDotEnvBytes bounds a .env; finding the line of a mistake rereads it.
 const maxDotEnvBytes = 64 << 10
 
-// dotEnvFiles are the .env files in the order in which they win.
-func dotEnvFiles(cwd string) []string {
+// DotEnvFiles returns the paths of the files that [Load] reads, in the order in which
+// they win: .env of the working directory, then that of the user's configuration, unless
+// the place of that is unknown.
+func DotEnvFiles() ([]string, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find the working directory: %w", err)
+	}
+	return dotEnvFiles(cwd, os.Getenv), nil
+}
+
+// dotEnvFiles is DotEnvFiles for a process with that directory and environment.
+func dotEnvFiles(cwd string, getenv func(string) string) []string {
 	files := []string{filepath.Join(cwd, ".env")}
-	home, _ := os.UserHomeDir() // without one there is no second file
-	if dir := configDir(os.Getenv("XDG_CONFIG_HOME"), home); dir != "" {
+	if dir := configDir(getenv("XDG_CONFIG_HOME"), getenv("HOME")); dir != "" {
 		files = append(files, filepath.Join(dir, ".env"))
 	}
 	return files
@@ -32,7 +42,7 @@ func dotEnvFiles(cwd string) []string {
 // those that are there already. A file that cannot be used sets nothing.
 func loadDotEnv(p *problems, files ...string) {
 	for _, file := range files {
-		vars, err := readDotEnv(file)
+		vars, err := ReadDotEnv(file)
 		if err != nil {
 			*p = append(*p, err)
 			continue
@@ -45,9 +55,9 @@ func loadDotEnv(p *problems, files ...string) {
 	}
 }
 
-// readDotEnv reads one file; a missing one is empty. The error, a [*Problem],
-// shows nothing of the content: godotenv's own quotes the rest of the file.
-func readDotEnv(file string) (map[string]string, error) {
+// ReadDotEnv returns the variables of one file; a missing file has none. The error, a
+// [*Problem], shows nothing of the content: godotenv's own error quotes the file.
+func ReadDotEnv(file string) (map[string]string, error) {
 	data, err := readFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -132,4 +142,19 @@ func badDotEnvLine(data []byte) int {
 		}
 	}
 	return 1
+}
+
+// ParseDotEnv returns what the text of a .env sets, as [Load] reads it, and false if
+// it cannot be understood.
+func ParseDotEnv(text []byte) (vars map[string]string, ok bool) {
+	vars, err := godotenv.UnmarshalBytes(normal(text))
+	return vars, err == nil
+}
+
+// normal is a text with Unix line ends and a last one, without which godotenv takes a
+// lone word for a value.
+func normal(text []byte) []byte {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors' byte order mark
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	return append(text, '\n')
 }

@@ -30,10 +30,9 @@ type EnvFile struct {
 // what can be known even if something is wrong.
 func Examine() Report {
 	var r Report
-	if cwd, err := os.Getwd(); err == nil {
-		for _, file := range dotEnvFiles(cwd) { // before one of them moves the next
-			r.Files = append(r.Files, lookAt(file))
-		}
+	files, _ := DotEnvFiles()    // load reports the error
+	for _, file := range files { // before one of them moves the next
+		r.Files = append(r.Files, lookAt(file))
 	}
 	cfg, p := load()
 	r.Config = cfg
@@ -60,7 +59,7 @@ func lookAt(path string) EnvFile {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		f.Owner = int(stat.Uid)
 	}
-	vars, err := readDotEnv(path)
+	vars, err := ReadDotEnv(path)
 	if err != nil {
 		return f // Load says why
 	}

@@ -1,9 +1,10 @@
 package config
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"os"
-
-	"github.com/kelseyhightower/envconfig"
 )
 
 // Load reads .env in the working directory, then $XDG_CONFIG_HOME/bareclaw/.env
@@ -28,11 +29,36 @@ func load() (Config, problems) {
 	var p problems
 	cwd, err := os.Getwd()
 	p.check("working directory", "", err)
-	loadDotEnv(&p, dotEnvFiles(cwd)...)
+	loadDotEnv(&p, dotEnvFiles(cwd, os.Getenv)...)
 
-	var env environment
-	p.check("environment", "", envconfig.Process("", &env))
-	cfg := env.resolve(machineAt(cwd), &p) // only now: a .env may set HOME and the XDG directories
+	texts, err := environment()
+	p.check("environment", "", err)
+	cfg, wrong := resolve(texts, machineAt(cwd)) // only now: a .env may set HOME and the XDG directories
 	cfg.Unknown = unknown(os.Environ())
-	return cfg, p
+	return cfg, append(p, wrong...)
+}
+
+// Check returns what is wrong with a value of one variable, a [*Problem], nil if nothing
+// is. Only [Load] checks variables together.
+func Check(name, value string) error {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	texts := map[string]string{"BARECLAW_HTTP_TOKEN": "any", "BARECLAW_ALLOWED_USERS": "1", name: value} // which others require
+	_, p := resolve(texts, machineAt(cwd))
+	for _, err := range p {
+		if problem, ok := errors.AsType[*Problem](err); ok && problem.Source == name {
+			return problem
+		}
+	}
+	return nil
+}
+
+// UserDirs returns [Config.UserDir] and [Config.ConfigDir], which depend on HOME and the
+// XDG directories of the environment alone.
+func UserDirs() (state, config string, err error) {
+	m := machineAt("")
+	state, err = m.stateDir()
+	return state, cmp.Or(m.configDir, state), err
 }

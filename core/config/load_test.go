@@ -192,10 +192,10 @@ func TestBadDotEnv(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), ".env")
 			write(t, file, row.text)
-			vars, err := readDotEnv(file)
+			vars, err := ReadDotEnv(file)
 			problem, ok := errors.AsType[*Problem](err)
 			if !ok || problem.Source != file+row.line {
-				t.Fatalf("readDotEnv = %v, %v, want a problem of %s%s", vars, err, file, row.line)
+				t.Fatalf("ReadDotEnv = %v, %v, want a problem of %s%s", vars, err, file, row.line)
 			}
 			if strings.Contains(strings.ToLower(err.Error()), "same") {
 				t.Errorf("the content is in the error: %v", err)
@@ -211,13 +211,13 @@ func FuzzDotEnv(f *testing.F) {
 	file := filepath.Join(f.TempDir(), ".env")
 	f.Fuzz(func(t *testing.T, text string) {
 		write(t, file, text)
-		vars, err := readDotEnv(file)
+		vars, err := ReadDotEnv(file)
 		if _, ok := errors.AsType[*Problem](err); err != nil && !ok {
-			t.Fatalf("readDotEnv(%q) = %v, which is no Problem", text, err)
+			t.Fatalf("ReadDotEnv(%q) = %v, which is no Problem", text, err)
 		}
 		for name := range vars {
 			if !isVariableName(name) {
-				t.Fatalf("readDotEnv(%q) sets %q", text, name)
+				t.Fatalf("ReadDotEnv(%q) sets %q", text, name)
 			}
 		}
 	})

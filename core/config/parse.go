@@ -14,6 +14,15 @@ import (
 	"unicode/utf8"
 )
 
+const (
+	// minBodyBytes leaves room for a JSON object around a short text.
+	minBodyBytes = 1 << 10
+	// maxBodyBytes fits into a line of claude's output, which is read up to 128 MiB.
+	maxBodyBytes = 64 << 20
+	// maxDollars catches a slipped digit; nothing depends on the limit.
+	maxDollars = 1_000_000
+)
+
 // between returns a reader of decimal whole numbers from low to high.
 func between[T int | int64](low, high T) func(string) (T, error) {
 	return func(s string) (T, error) {
@@ -46,8 +55,8 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// parsePatience reads a Go duration of 0 or more.
-func parsePatience(s string) (time.Duration, error) {
+// parseOptionalDuration reads a Go duration of 0 or more.
+func parseOptionalDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	switch {
 	case err != nil:
@@ -65,7 +74,7 @@ func parseAge(s string) (time.Duration, error) {
 		n, err := between[int64](0, most)(days)
 		return time.Duration(n) * 24 * time.Hour, err
 	}
-	return parsePatience(s)
+	return parseOptionalDuration(s)
 }
 
 // parseInterval reads a duration of a minute or more.
@@ -235,14 +244,12 @@ func parseWord(s string) (string, error) {
 	return s, nil
 }
 
-// oneOf returns a reader of one of a few words.
-func oneOf[T ~string](words ...T) func(string) (T, error) {
-	return func(s string) (T, error) {
-		if !slices.Contains(words, T(s)) {
-			return "", fmt.Errorf("%s is unknown", quoted(s))
-		}
-		return T(s), nil
+// oneOf reads one of a few words.
+func oneOf(words []string, s string) (string, error) {
+	if !slices.Contains(words, s) {
+		return "", fmt.Errorf("%s is unknown", quoted(s))
 	}
+	return s, nil
 }
 
 // parseLevel reads the name of a log level.

@@ -15,10 +15,7 @@ import (
 // resolved resolves vars and fails the test if anything is wrong with them.
 func resolved(t *testing.T, m machine, vars map[string]string) Config {
 	t.Helper()
-	var env environment
-	fill(t, &env, vars)
-	var p problems
-	c := env.resolve(m, &p)
+	c, p := resolve(vars, m)
 	if err := p.err(); err != nil {
 		t.Fatalf("resolve(%v): %v", vars, err)
 	}
@@ -218,10 +215,7 @@ func TestBadValues(t *testing.T) {
 	m := testMachine(t)
 	for name, values := range rows {
 		for _, value := range values {
-			var env environment
-			fill(t, &env, map[string]string{name: value})
-			var p problems
-			env.resolve(m, &p)
+			_, p := resolve(map[string]string{name: value}, m)
 			if len(p) != 1 {
 				t.Errorf("%s=%q: %d problems (%v), want 1", name, value, len(p), p.err())
 				continue
@@ -239,16 +233,13 @@ func TestBadValues(t *testing.T) {
 
 func TestAllProblemsAtOnceWithoutSecrets(t *testing.T) {
 	t.Parallel()
-	var env environment
-	fill(t, &env, map[string]string{
+	_, p := resolve(map[string]string{
 		"BARECLAW_PORT":           "99999",
 		"BARECLAW_MAX_TURNS":      "none",
 		"BARECLAW_HTTP_TOKEN":     "open sesame",
 		"BARECLAW_TELEGRAM_TOKEN": "sesame!",
 		"BARECLAW_CWD":            "/nonexistent",
-	})
-	var p problems
-	env.resolve(testMachine(t), &p)
+	}, testMachine(t))
 	text := p.err().Error()
 	lines := strings.Split(text, "\n")
 	for _, name := range []string{"BARECLAW_PORT", "BARECLAW_HTTP_TOKEN", "BARECLAW_CWD", "BARECLAW_MAX_TURNS", "BARECLAW_TELEGRAM_TOKEN", "BARECLAW_ALLOWED_USERS"} {
@@ -343,8 +334,7 @@ func TestNoHome(t *testing.T) {
 	t.Parallel()
 	m := testMachine(t)
 	m.home = ""
-	var p problems
-	(environment{}).resolve(m, &p)
+	_, p := resolve(nil, m)
 	if text := p.err().Error(); len(p) != 2 || !strings.Contains(text, "BARECLAW_CWD: ~ stands for $HOME") || !strings.Contains(text, "BARECLAW_STATE_DIR: ~") {
 		t.Errorf("problems = %v", p.err())
 	}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -19,12 +18,8 @@ func StateDirOf(dir string, environ []string) (string, error) {
 		name, value, _ := strings.Cut(v, "=")
 		vars[name] = value
 	}
-	files := []string{filepath.Join(dir, ".env")}
-	if user := configDir(vars["XDG_CONFIG_HOME"], vars["HOME"]); user != "" {
-		files = append(files, filepath.Join(user, ".env"))
-	}
-	for _, file := range files {
-		more, err := readDotEnv(file)
+	for _, file := range dotEnvFiles(dir, func(name string) string { return vars[name] }) {
+		more, err := ReadDotEnv(file)
 		if err != nil {
 			return "", err
 		}

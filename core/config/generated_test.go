@@ -1,0 +1,175 @@
+package config
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/joho/godotenv"
+)
+
+// update writes the generated documents: go generate ./core/config
+var update = flag.Bool("update", false, "write .env.example and the table in docs/settings.md")
+
+const exampleFile, tableFile = "../../.env.example", "../../docs/settings.md"
+
+const exampleHead = `# BAREclaw's settings. Every line is optional: without any of them the gateway
+# listens on localhost and runs claude in your home directory.
+#
+# Copy this file to .env in the directory the gateway is started in, or to
+# $XDG_CONFIG_HOME/bareclaw/.env (~/.config/bareclaw/.env), and remove the # before
+# each line you change. Both files are read; the first file's values win, and a
+# variable that is already in the environment wins over both. Other variables may
+# stand here too: claude and its tools see them. A file that belongs to another
+# user, or that every user can write, is refused: it decides what is run.
+#
+# NAME=value, NAME="value" and NAME='value' all work. Put a value that contains
+# a $ or a # in single quotes. An empty value means the default.
+# Durations are written as 90s, 10m or 1h30m.
+`
+
+// comments returns the comment of each field of Config: its first paragraph, and the
+// others. The name of the field and the verb at the beginning are cut off.
+func comments(t *testing.T) map[string][2]string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][2]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		f, ok := n.(*ast.Field)
+		if !ok || f.Tag == nil {
+			return true
+		}
+		first, rest, _ := strings.Cut(f.Doc.Text(), "\n\n")
+		words := strings.Fields(first)
+		if len(words) < 3 || words[0] != f.Names[0].Name || words[1] != "is" && words[1] != "are" {
+			t.Errorf("%s: the comment does not begin with %q", f.Names[0].Name, f.Names[0].Name+" is")
+			return true
+		}
+		first = strings.Join(words[2:], " ")
+		all[words[0]] = [2]string{strings.ToUpper(first[:1]) + first[1:], strings.Join(strings.Fields(rest), " ")}
+		return true
+	})
+	return all
+}
+
+// example renders .env.example.
+func example(t *testing.T) string {
+	t.Helper()
+	b := strings.Builder{}
+	b.WriteString(exampleHead)
+	texts := comments(t)
+	for _, s := range settings() {
+		if section := s.field.Tag.Get("section"); section != "" {
+			b.WriteString("\n\n# --- " + section + " " + strings.Repeat("-", 73-len(section)) + "\n")
+		}
+		text := texts[s.field.Name]
+		b.WriteString("\n" + commented(text[0]+" "+text[1]))
+		b.WriteString(commented("Accepted: " + s.accepted() + "."))
+		if unset := s.field.Tag.Get("unset"); unset != "" {
+			b.WriteString(commented("Default: " + unset + "."))
+		}
+		b.WriteString("#" + s.Name + "=" + s.Default + "\n")
+	}
+	return b.String()
+}
+
+// commented wraps a text as comment lines.
+func commented(text string) string {
+	b, line := strings.Builder{}, "#"
+	for _, word := range strings.Fields(text) {
+		if len(line)+1+len(word) > 80 {
+			b.WriteString(line + "\n")
+			line = "#"
+		}
+		line += " " + word
+	}
+	return b.String() + line + "\n"
+}
+
+// table renders the table of docs/settings.md.
+func table(t *testing.T) string {
+	t.Helper()
+	b := strings.Builder{}
+	b.WriteString("| variable | default | effect |\n|---|---|---|\n")
+	texts := comments(t)
+	for _, s := range settings() {
+		shown := s.field.Tag.Get("unset")
+		if s.Default != "" {
+			shown = "`" + s.Default + "`"
+		}
+		b.WriteString("| `" + s.Name + "` | " + shown + " | " + texts[s.field.Name][0] + " |\n")
+	}
+	return b.String()
+}
+
+// TestDocumentsAreGenerated holds .env.example and the documented table to the struct.
+func TestDocumentsAreGenerated(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(tableFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, found := strings.Cut(string(page), "| variable | default |")
+	if !found {
+		t.Fatalf("%s has no table of settings", tableFile)
+	}
+	_, tail, _ := strings.Cut(rest+"\n\n", "|\n\n")
+	for file, want := range map[string]string{exampleFile: example(t), tableFile: strings.TrimRight(head+table(t)+"\n"+tail, "\n") + "\n"} {
+		if *update {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("%s is not what the settings generate (%v): run go generate ./core/config", file, err)
+		}
+	}
+}
+
+// TestExampleUncommentedIsTheDefault reads the file as a user would who takes
+// every # away: nothing may change.
+func TestExampleUncommentedIsTheDefault(t *testing.T) {
+	t.Parallel()
+	vars, err := godotenv.Unmarshal(strings.ReplaceAll(example(t), "#"+prefix, prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := testMachine(t)
+	want, _ := resolve(nil, m)
+	if got, p := resolve(vars, m); !reflect.DeepEqual(got, want) || p.err() != nil || len(vars) != len(settings()) {
+		t.Errorf("all of .env.example = %+v, %v\nwant the defaults %+v", got, p.err(), want)
+	}
+}
+
+// TestTags checks the tags, which the compiler does not.
+func TestTags(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, s := range settings() {
+		if !strings.HasPrefix(s.Name, prefix) || seen[s.Name] {
+			t.Errorf("%+v: the name is used twice or is not one of ours", s.Variable)
+		}
+		seen[s.Name] = true
+		if s.kind.parse == nil {
+			t.Fatalf("%s: there is no kind %q", s.Name, s.field.Tag.Get("kind"))
+		}
+		if (s.Default == "") == (s.field.Tag.Get("unset") == "") {
+			t.Errorf("%s: give a default, or describe the value of the unset variable", s.Name)
+		}
+	}
+}
+
+// testMachine is a machine whose home and working directory exist.
+func testMachine(t *testing.T) machine {
+	t.Helper()
+	home := shortDir(t)
+	return machine{home: home, configDir: home + "/.config/bareclaw", cwd: t.TempDir(), uid: os.Getuid()}
+}

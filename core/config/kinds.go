@@ -1,0 +1,89 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A kind is a class of settings with one syntax. The args are those of the field's tag.
+type kind struct {
+	accepted func(args []string) string // describes good values
+	parse    func(r *resolver, text string, args []string) (any, error)
+}
+
+// of returns a kind without arguments whose parser needs nothing but the text.
+func of[T any](accepted string, parse func(string) (T, error)) kind {
+	return kind{func([]string) string { return accepted }, func(_ *resolver, text string, _ []string) (any, error) { return parse(text) }}
+}
+
+// at returns a kind without arguments whose parser resolves paths.
+func at[T any](accepted string, parse func(machine, string) (T, error)) kind {
+	return kind{func([]string) string { return accepted }, func(r *resolver, text string, _ []string) (any, error) { return parse(r.machine, text) }}
+}
+
+// kinds returns the kinds of settings by name.
+var kinds = sync.OnceValue(func() map[string]kind {
+	const (
+		host      = "an IP address or a host name, without a port"
+		path      = "a path, absolute or starting with ~/"
+		directory = "an existing directory, absolute or starting with ~/"
+		duration  = "a duration, as 90s, 10m or 1h30m"
+	)
+	return map[string]kind{
+		"int":    {func(args []string) string { return args[0] + " to " + args[1] }, parseIntSetting},
+		"choice": {either, func(_ *resolver, text string, words []string) (any, error) { return oneOf(words, text) }},
+
+		"bytes":             of("1KiB to 64MiB, as 32MiB, 10MB or 1048576", parseBodySize),
+		"usd":               of("US dollars from 0 to 1000000, as 5 or 0.50, where 0 means any amount", parseDollars),
+		"milliseconds":      of("milliseconds, where 0 means no limit", parseMillis),
+		"duration":          of(duration+", of more than 0", parseDuration),
+		"optional-duration": of(duration+", where 0 means for ever", parseOptionalDuration),
+		"interval":          of("a duration of a minute or more, as 30m or 1h", parseInterval),
+		"age":               of("days or a duration, as 30d or 12h, where 0 means for ever", parseAge),
+		"level":             of("debug, info, warn or error", parseLevel),
+
+		"host":       of(host, parseHost),
+		"hosts":      of("a comma-separated list, each "+host, parseHosts),
+		"url":        of("an http or https URL, as http://localhost:8081", parseBaseURL),
+		"http-token": of("letters, digits and punctuation of ASCII, without spaces", parseHTTPToken),
+		"bot-token":  of("a token from @BotFather, as 123456:ABC-DEF", parseTelegramToken),
+		"user-ids":   of("a comma-separated list of Telegram user ids, as 123456789,987654321", parseUsers),
+		"channel":    of("a channel, as tg-123456789", parseChannel),
+		"line":       of("a command line for sh", parsePrintable),
+		"word":       of("a word", parseWord),
+		"tools":      of("a comma-separated list, as Read,Bash(git log *)", parseTools),
+		"names":      of("a comma-separated list of variable names, none of them BARECLAW_…", parseNames),
+
+		"path":        at(path, func(m machine, s string) (string, error) { return m.absolute(s, m.cwd) }),
+		"directory":   at(directory, machine.directory),
+		"directories": at("a comma-separated list of existing directories, each absolute or starting with ~/", machine.directories),
+		"session-file": {
+			func([]string) string { return "a path, absolute, starting with ~/ or relative to BARECLAW_CWD" },
+			func(r *resolver, text string, _ []string) (any, error) { return r.sessionFile(text) },
+		},
+		"source":       at(directory+", or off", machine.source),
+		"command":      at("the path or the name of a program", machine.command),
+		"text-or-file": at("a text, or @ and the path of a file", machine.textOrFile),
+		"log-file":     at("auto, off or "+path, machine.logFile),
+	}
+})
+
+// either lists words for a sentence: "a, b or c".
+func either(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// parseIntSetting reads a whole number between two limits.
+func parseIntSetting(_ *resolver, text string, limits []string) (any, error) {
+	low, err := strconv.Atoi(limits[0])
+	if err != nil {
+		return nil, err
+	}
+	high, err := strconv.Atoi(limits[1])
+	if err != nil {
+		return nil, err
+	}
+	return between(low, high)(text)
+}

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// SourceOff is the Source of a program that is never built from source.
+const SourceOff = "off"
+
+// Agent is the program that answers messages.
+type Agent string
+
+// The agents. AgentAuto is claude where it is installed, else echo.
+const (
+	AgentAuto   Agent = "auto"
+	AgentClaude Agent = "claude"
+	AgentEcho   Agent = "echo"
+)
+
+// Approvals is the treatment of permission requests. The zero value lets each channel's
+// adapter decide.
+type Approvals string
+
+// The treatments of a permission request: wait for an answer, or refuse at once.
+const (
+	ApprovalsAsk  Approvals = "ask"
+	ApprovalsDeny Approvals = "deny"
+)
+
+// StallAction is the treatment of a stuck turn, besides telling the channel.
+type StallAction string
+
+// The treatments of a stuck turn: nothing else, ask claude to end the turn and end claude
+// if it does not, or end claude.
+const (
+	StallNotify    StallAction = "notify"
+	StallInterrupt StallAction = "interrupt"
+	StallKill      StallAction = "kill"
+)
+
+// Heartbeat selects the heartbeat's job that the daemon installs at start.
+type Heartbeat string
+
+// The heartbeats: the one that the user has agreed to, one that asks the agent, one that
+// only restarts the gateway, or none.
+const (
+	HeartbeatAuto   Heartbeat = "auto"
+	HeartbeatOn     Heartbeat = "on"
+	HeartbeatRevive Heartbeat = "revive"
+	HeartbeatOff    Heartbeat = "off"
+)
+
+// The values of LogFile besides a path: bareclaw.log in the state directory unless the
+// systemd journal keeps the log, or no file.
+const (
+	LogFileAuto = "auto"
+	LogFileOff  = "off"
+)
+
+// LogFormat is the format of log lines.
+type LogFormat string
+
+// The log formats: slog's text and JSON handlers.
+const (
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
+// TelegramLock returns the path of the lock file of the process that receives the bot's
+// messages, empty without a bot. All daemons of this user share the file.
+func (c Config) TelegramLock() string {
+	id, _, ok := strings.Cut(c.TelegramToken.Reveal(), ":")
+	if !ok {
+		return ""
+	}
+	return filepath.Join(c.UserDir, "telegram-"+id+".lock")
+}
+
+// shortToken is the length below which a token that guards an open address is worth a
+// warning.
+const shortToken = 16
+
+// Warnings describes, a sentence each, settings that are accepted but probably not meant.
+func (c Config) Warnings() []string {
+	var out []string
+	for _, u := range c.Unknown {
+		out = append(out, u.String())
+	}
+	if token := c.HTTPToken.Reveal(); token != "" && len(token) < shortToken && !isLoopback(c.Host) {
+		out = append(out, "BARECLAW_HTTP_TOKEN is short for an address that others can reach; try `openssl rand -hex 32`")
+	}
+	return out
+}
