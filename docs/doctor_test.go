@@ -72,7 +72,7 @@ func TestFindingsOfDoctorAreDocumented(t *testing.T) {
 // through by them.
 func TestFindingsOfDoctorAreProvoked(t *testing.T) {
 	t.Parallel()
-	tests, err := filepath.Glob(filepath.Join(root, "internal/e2e/*doctor*_test.go"))
+	tests, err := filepath.Glob(filepath.Join(root, "internal/e2e/setup/doctor*_test.go"))
 	if err != nil || len(tests) == 0 {
 		t.Fatalf("no tests of doctor: %v", err)
 	}

@@ -1,0 +1,98 @@
+package command
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+)
+
+// does runs a command of the program and fails unless it ends so and says that.
+func does(m *harness.Machine, status int, says string, args ...string) {
+	m.T.Helper()
+	r := m.Commanded(args...)()
+	if r.Status != status || !strings.Contains(r.Out+r.Err, says) {
+		m.T.Errorf("%v: status %d, want %d with %q:\n%s%s", args, r.Status, status, says, r.Out, r.Err)
+	}
+}
+
+func wantFile(m *harness.Machine, name, text string) {
+	m.T.Helper()
+	if b, err := os.ReadFile(m.Path(name)); err != nil || string(b) != text {
+		m.T.Errorf("%s is %q (%v), want %q", name, b, err, text)
+	}
+}
+
+// TestBackupAndRestore saves a gateway that works, and brings it back: on another
+// machine, and on one where there is something already.
+func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	const settings = "BARECLAW_MAX_TURNS=7\nBARECLAW_HTTP_TOKEN=\n"
+	m.Write("work/.env", settings, 0o600)
+	m.Write("home/.config/bareclaw/notes.md", "likes tea", 0o600)
+	m.Write("home/.config/bareclaw/.env", "BARECLAW_QUEUE_LIMIT=9\n", 0o600)
+	m.Write("state/media/tg-1/a.jpg", "picture", 0o600)
+	file := m.Path("backup.tar.gz")
+	does(m, harness.ExitFailure, "nothing to back up", "backup", file)
+	g := m.Start()
+	first := g.Say("http", "echo one").Str("message_id")
+	running := g.Tell("busy", "wait "+m.Path("go"))
+	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	does(m, harness.ExitOK, "1 received files", "backup", "--media", file)
+	does(m, harness.ExitFailure, "is there already", "backup", file)
+	does(m, harness.ExitUsage, "give it a name", "backup", "-")
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the backup is %v, %v", info, err)
+	}
+	does(m, harness.ExitFailure, "end that first, with `bareclaw stop`", "restore", file)
+	m.Touch("go")
+	g.Outcome(running)
+	later := g.Say("http", "echo two").Str("message_id")
+	g.Signal(syscall.SIGTERM)
+	does(m, harness.ExitFailure, "`bareclaw stop --sessions`", "restore", "--force", file)
+	does(m, harness.ExitOK, "Ended", "stop", "--sessions")
+	does(m, harness.ExitFailure, "is there already; with --force", "restore", file)
+	m.Write("work/.env", "BARECLAW_MAX_TURNS=8\n", 0o600)
+	does(m, harness.ExitFailure, "work/.env is there already", "restore", file)
+	does(m, harness.ExitOK, "Moved aside", "restore", "--force", file)
+	wantFile(m, "work/.env", settings)
+	for _, pattern := range []string{"state/ledger.db.before-restore-*", "work/.env.before-restore-*", "state/media.before-restore-*/tg-1/a.jpg"} {
+		if len(m.Glob(pattern)) != 1 {
+			t.Errorf("%s: %v", pattern, m.Glob(pattern))
+		}
+	}
+	if left := append(m.Glob("*/.bareclaw-restore-*"), m.Glob(".bareclaw-backup-*")...); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+
+	other := harness.NewMachine(t)
+	does(other, harness.ExitOK, "the ledger", "restore", file)
+	for _, m := range []*harness.Machine{m, other} {
+		wantFile(m, "work/.env", settings)
+		wantFile(m, "home/.config/bareclaw/notes.md", "likes tea")
+		wantFile(m, "home/.config/bareclaw/.env", "BARECLAW_QUEUE_LIMIT=9\n")
+		wantFile(m, "state/media/tg-1/a.jpg", "picture")
+		g := m.Start()
+		g.Must("GET", "/messages/"+first, nil, 200).Want(t, "one")
+		g.Must("GET", "/messages/"+later, nil, 404)
+		g.Outcome(running) // it ran when it was saved: it has one outcome here, too
+		g.Say("http", "echo three").Want(t, "three")
+		g.Balanced()
+	}
+}
+
+// TestRestoreRefuses leaves everything as it was.
+func TestRestoreRefuses(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Write("rubbish", "rubbish", 0o600)
+	does(m, harness.ExitFailure, "no such file", "restore", m.Path("none"))
+	does(m, harness.ExitFailure, "no backup", "restore", m.Path("rubbish"))
+	does(m, harness.ExitUsage, "expected", "restore")
+	if files := m.Glob("state/*"); len(files) > 0 {
+		t.Errorf("left behind: %v", files)
+	}
+}

@@ -1,0 +1,269 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+)
+
+// chat opens a chat on a channel, which waits for words.
+func chat(g *harness.Gateway, channel string) *harness.Display {
+	g.T.Helper()
+	x := display(g.Machine, "chat", channel)
+	x.Sees("Channel "+channel, "Write to Claude")
+	return x
+}
+
+// TestChat talks in a terminal: an answer, a tool that is allowed and one that is
+// refused with words, a message while a turn runs, what another adapter's sender
+// starts, and the words of before when it is opened again.
+func TestChat(t *testing.T) {
+	t.Parallel()
+	g := harness.NewMachine(t).Start()
+	x := chat(g, "desk")
+	x.Enters("echo good morning")
+	x.Sees("› echo good morning", "\ngood morning\n")
+
+	x.Enters("tool 0 ask ls -la")
+	x.Sees("? Allow Bash?", "ask ls -la", "[y] allow", "waiting for you")
+	x.Types("y" + harness.KeyEnter)
+	x.Sees("Bash ask ls -la: allowed", "✓ Bash ask ls -la", "final: ran: ask ls -la")
+
+	x.Enters("tool 0 ask rm -rf /")
+	x.Sees("ask rm -rf /", "[y] allow")
+	x.Enters("rather not")
+	x.Sees("› rather not", "Bash ask rm -rf /: denied", "\nfinal: rather not\n· ") // the turn is over: what follows is two turns
+
+	x.Enters("wait " + g.Path("go"))
+	x.Sees("working")
+	x.Enters("echo after that")
+	x.Sees("1 waiting")
+	g.Touch("go")
+	x.Sees("waited for "+g.Path("go"), "\nafter that\n")
+
+	g.Say("desk", "echo from elsewhere")
+	x.Sees("\nfrom elsewhere\n· ") // the turn is over: Ctrl-C would end it
+
+	x.Types(harness.KeyUp)
+	x.Waits("shows what was written", func(screen string) bool { return !strings.Contains(screen, "Write to Claude") })
+	x.Sees("› echo after that\n")
+	x.Types(harness.KeyCtrlC) // empties the prompt
+	x.Sees("Write to Claude")
+	x.Types(harness.KeyCtrlD)
+	if status := x.Ends(); status != harness.ExitOK {
+		t.Errorf("status %d", status)
+	}
+	chat(g, "desk").Sees("from elsewhere")
+	g.Balanced()
+}
+
+// TestChatQuestions answers what Claude asks: with a number, with several, with words, and
+// a plan that is to be changed and then carried out.
+func TestChatQuestions(t *testing.T) {
+	t.Parallel()
+	g := harness.NewMachine(t).Start()
+	x := chat(g, "desk")
+	g.Tell("desk", harness.Calling(t, "AskUserQuestion", harness.Obj{"questions": []harness.Obj{harness.Colours(), harness.Toppings()}}), "can_ask", true)
+	x.Sees("? Which colour?", "[2] Blue: cold", "a number, or words of your own")
+	x.Enters("2")
+	x.Sees("? Which toppings?", "[3] Olives", "numbers with commas")
+	x.Enters("1, 3")
+	x.Sees("AskUserQuestion: allowed", `colour?":"Blue"`, "Cheese,")
+
+	g.Tell("desk", harness.Calling(t, "AskUserQuestion", harness.Obj{"questions": []harness.Obj{harness.Colours()}}), "can_ask", true)
+	x.Waits("asks once more", func(screen string) bool { return strings.Contains(screen, "waiting for you") })
+	x.Enters("violet")
+	x.Sees(`:"violet"`)
+
+	g.Tell("desk", harness.Calling(t, "ExitPlanMode", harness.Obj{"plan": "1. Look\n2. Leap"}), "can_ask", true)
+	x.Sees("2. Leap", "Carry out this plan?")
+	x.Types("y" + harness.KeyEnter)
+	x.Sees("ExitPlanMode: allowed")
+
+	g.Tell("desk", harness.Calling(t, "Bash", harness.Obj{"command": "ls -la", "dangerouslyDisableSandbox": true, "description": "Say hello"}), "can_ask", true)
+	x.Sees("? Allow Bash?\n    ls -la\n    dangerouslyDisableSandbox: true\n? [y]") // no more and no less than what is done
+	x.Types("n" + harness.KeyEnter)
+	x.Sees("ls -la: denied")
+	g.Balanced()
+}
+
+// TestChatStops stops a turn with Ctrl-C, and leaves with two, while a turn goes on.
+func TestChatStops(t *testing.T) {
+	t.Parallel()
+	g := harness.NewMachine(t).Start()
+	x := chat(g, "desk")
+	for i, key := range []string{harness.KeyCtrlC, harness.KeyEscape} {
+		x.Enters("wait " + g.Path("never"))
+		g.Eventually("the turn runs", func() bool { return g.Begun("wait ") == i+1 })
+		x.Sees("working")
+		x.Types(key)
+		x.Waits("says that it was stopped", func(screen string) bool {
+			return strings.Count(screen, "· interrupted") == i+1 && !strings.Contains(screen, "working")
+		})
+	}
+	x.Enters("wait " + g.Path("go"))
+	g.Eventually("the turn runs", func() bool { return g.Begun("wait "+g.Path("go")) == 1 })
+	x.Sees("working")
+	x.Types(harness.KeyCtrlD)
+	if status := x.Ends(); status != harness.ExitOK {
+		t.Errorf("status %d", status)
+	}
+	x.Sees("The turn goes on")
+	again := chat(g, "desk")
+	again.Sees("A turn is running")
+	g.Touch("go")
+	again.Sees("waited for " + g.Path("go") + "\n· ") // the turn is over: Ctrl-C would end it
+	again.Types(harness.KeyCtrlC)
+	again.Sees("Ctrl-C once more")
+	again.Waits("is left", func(string) bool { // the next one must come soon
+		if !harness.Closed(again.Done) {
+			again.Types(harness.KeyCtrlC)
+		}
+		return harness.Closed(again.Done)
+	})
+	if status := again.Ends(); status != harness.ExitOK {
+		t.Errorf("status %d", status)
+	}
+	g.Balanced()
+}
+
+// TestChatOverRestarts talks while the gateway hands over, and dies and is started
+// again: nothing is missed and nothing is there twice.
+func TestChatOverRestarts(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	x := chat(g, "desk")
+	x.Enters("wait " + g.Path("one"))
+	g.Eventually("the turn runs", func() bool { return g.Begun("one") == 1 })
+	generation := g.Generation()
+	g.Must("POST", "/restart", nil, 200)
+	g.Restarted(generation)
+	g.Touch("one")
+	x.Sees("\nwaited for " + g.Path("one"))
+
+	x.Enters("wait " + g.Path("two"))
+	g.Eventually("the turn runs", func() bool { return g.Begun("two") == 1 })
+	g.Kill()
+	x.Sees("the gateway is away")
+	x.Types("echo sent while it was down" + harness.KeyEnter)
+	g = m.Start()
+	g.Touch("two")
+	x.Sees("\nwaited for "+g.Path("two"), "\nsent while it was down")
+	g.Balanced()
+	for _, text := range []string{"\nwaited for " + g.Path("one"), "\nwaited for " + g.Path("two"), "\nsent while it was down"} {
+		x.Waits(fmt.Sprintf("shows %q once", text), func(screen string) bool { return strings.Count(screen, text) == 1 }) // it may be being drawn
+	}
+	if !strings.Contains(x.Written(), "may be missing") || strings.Contains(x.Written(), "GET /") {
+		t.Error("a person is not told, or is told in words of the API, that something may be missing")
+	}
+	_ = g.Cmd.Process.Signal(syscall.SIGTERM)
+}
+
+// TestChatAskedByTheDead kills the gateway and everything else while a permission is asked
+// for: what is void is not asked for any more, and the chat goes on.
+func TestChatAskedByTheDead(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	x := chat(g, "desk")
+	x.Enters("tool 0 ask ls -la")
+	x.Sees("[y] allow", "waiting for you")
+	g.Kill()
+	m.KillHost(m.Hosts()["desk"])
+	g = m.Start()
+	x.Sees("Bash ask ls -la: ", "A turn was cut", "[d] drop it") // void or, where that was not heard, waits no longer
+	x.Enters("echo hello again")
+	x.Sees("\nhello again\n")
+	g.Balanced()
+}
+
+// TestChatIsHarmless has the terminal shown what would give it commands.
+func TestChatIsHarmless(t *testing.T) {
+	t.Parallel()
+	g := harness.NewMachine(t).Start()
+	x := chat(g, "desk")
+	g.Say("desk", `raw {"text":"\u001b]0;owned\u0007\u001b[2Jgone\u202Etxt"}`)
+	g.Say("desk", "echo \u009b31m and \u202e")
+	x.Sees(" and ")
+	if bad := regexp.MustCompile("\x1b\\]0;owned|\u009b|\u202e").FindString(x.Written()); bad != "" {
+		t.Errorf("%q was written to the terminal", bad)
+	}
+}
+
+// TestChatColours uses colours, unless NO_COLOR is set.
+func TestChatColours(t *testing.T) {
+	t.Parallel()
+	g := harness.NewMachine(t).Start()
+	for _, variable := range []string{"NO_COLOR=", "NO_COLOR=1"} {
+		cmd := exec.Command(g.Cmd.Path, "chat", "desk")
+		cmd.Env, cmd.Dir = append(slices.Clone(g.Env), "TERM=xterm-256color", variable), g.Path("work")
+		x := g.Displayed(cmd)
+		x.Sees("Write to Claude")
+		x.Enters("apierror 500")
+		x.Sees("! API Error", "api_error")
+		if red := strings.Contains(x.Written(), "\x1b[31m"); red != (variable == "NO_COLOR=") {
+			t.Errorf("%s: red is used: %v", variable, red)
+		}
+	}
+}
+
+// TestChatIsEnded ends the chat from outside: the terminal is as it was before. The chat
+// dies of the signal, also where this test is run by nohup, whose children ignore SIGHUP.
+func TestChatIsEnded(t *testing.T) {
+	t.Parallel()
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // what handles a signal starts children that do not ignore it
+	}
+	g := harness.NewMachine(t).Start()
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		x := chat(g, "desk")
+		x.IsEnded(s)
+		if status := x.Cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != s {
+			t.Errorf("%s: it ended with %v", s, x.Cmd.ProcessState)
+		}
+	}
+}
+
+// TestChatIsEndedUnderNohup: a chat that was started with SIGHUP ignored cannot die of
+// the signal, and ends with the status that a shell shows for such a death.
+func TestChatIsEndedUnderNohup(t *testing.T) {
+	t.Parallel()
+	g := harness.NewMachine(t).Start()
+	cmd := exec.Command("sh", "-c", `trap "" HUP; exec "$0" chat desk`, g.Cmd.Path)
+	cmd.Env, cmd.Dir = append(slices.Clone(g.Env), "TERM=xterm-256color"), g.Path("work")
+	x := g.Displayed(cmd)
+	x.Sees("Channel desk", "Write to Claude")
+	x.IsEnded(syscall.SIGHUP)
+	if status := x.Cmd.ProcessState.ExitCode(); status != 128+int(syscall.SIGHUP) {
+		t.Errorf("it ended with %v", x.Cmd.ProcessState)
+	}
+}
+
+// TestChatNeedsATerminal says what to use in a script.
+func TestChatNeedsATerminal(t *testing.T) {
+	t.Parallel()
+	g := harness.NewMachine(t).Start()
+	cmd := exec.Command(g.Cmd.Path, "chat", "desk")
+	cmd.Env, cmd.Dir = g.Env, g.Path("work")
+	out, _ := cmd.CombinedOutput()
+	if status := cmd.ProcessState.ExitCode(); status != harness.ExitUsage || !strings.Contains(string(out), "bareclaw send desk") {
+		t.Errorf("status %d: %s", status, out)
+	}
+	dumb := exec.Command(g.Cmd.Path, "chat", "desk")
+	dumb.Env, dumb.Dir = append(slices.Clone(g.Env), "TERM=dumb"), g.Path("work")
+	g.Displayed(dumb).Exits(harness.ExitUsage)
+	stopped := display(harness.NewMachine(t), "chat")
+	stopped.Sees("bareclaw serve", "bareclaw doctor")
+	if status := stopped.Ends(); status != 3 {
+		t.Errorf("without a gateway the status is %d, want 3", status)
+	}
+}

@@ -1,0 +1,149 @@
+package command
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/exitcode"
+)
+
+// TestRestoreIsKilled kills a restore at each change of a name: what is there then is the
+// old state or the new one, or a start says that it is neither. Restoring once more works.
+func TestRestoreIsKilled(t *testing.T) {
+	t.Parallel()
+	harness.NeedStrace(t)
+	m := harness.NewMachine(t)
+	m.Env = append(m.Env, "TMPDIR="+m.Path("home")) // where what was killed leaves something
+	g := m.Start()
+	g.Say("http", "echo one")
+	g.Signal(syscall.SIGINT)
+	file := m.Path("backup.tar.gz")
+	does(m, harness.ExitOK, "Saved", "backup", file)
+	g = m.Start()
+	for range 3 {
+		g.Say("http", "echo more")
+	}
+	g.Kill()
+	m.EndHosts()
+	for n := 1; ; n++ {
+		if n == 30 {
+			t.Fatal("it is never through")
+		}
+		cmd := exec.Command("strace", "-f", "-o", "/dev/null", "-e", "trace=renameat,renameat2,rename",
+			"-e", fmt.Sprintf("inject=renameat,renameat2,rename:signal=KILL:when=%d", n), m.Executable(), "restore", "--force", file)
+		cmd.Env, cmd.Dir = append(slices.Clone(m.Env), "GOMAXPROCS=1"), m.Path("work")
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			if n == 1 {
+				t.Errorf("it is through without a rename:\n%s", out)
+			}
+			break // strace counts for each thread: with several this may come early
+		}
+		g := m.Launch()
+		if g.Base == "" {
+			if !strings.Contains(m.Log.String(), "restore") {
+				t.Errorf("killed at %d, the gateway does not start", n)
+			}
+		} else {
+			if accepted := g.Balanced(); accepted != 1 && accepted != 4 {
+				t.Errorf("killed at change %d there are %d messages", n, accepted)
+			}
+			g.Kill()
+		}
+		m.EndHosts()
+		does(m, harness.ExitOK, "Restored", "restore", "--force", file)
+		g = m.Start()
+		if accepted := g.Balanced(); accepted != 1 {
+			t.Errorf("restored after a death at change %d there are %d messages", n, accepted)
+		}
+		for range 3 {
+			g.Say("http", "echo more")
+		}
+		g.Kill()
+		m.EndHosts()
+	}
+}
+
+// TestBackupWithoutLinks writes one where the file system has no hard links.
+func TestBackupWithoutLinks(t *testing.T) {
+	t.Parallel()
+	harness.NeedStrace(t)
+	m := harness.NewMachine(t)
+	m.Start().Say("http", "echo one")
+	for _, c := range []struct {
+		status int
+		says   string
+	}{{0, "Saved"}, {1, "is there already"}} {
+		cmd := exec.Command("strace", "-f", "-o", "/dev/null", "-e", "trace=linkat,link", "-e", "inject=linkat,link:error=EPERM",
+			m.Executable(), "backup", m.Path("backup.tar.gz"))
+		cmd.Env, cmd.Dir = m.Env, m.Path("work")
+		out, _ := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != c.status || !strings.Contains(string(out), c.says) {
+			t.Errorf("%s\n%s", cmd.ProcessState, out)
+		}
+	}
+}
+
+// TestRestoreIsInterrupted ends one by Ctrl-C while it unpacks what is larger than anybody
+// would wait for, and leaves nothing of it.
+func TestRestoreIsInterrupted(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Env = append(m.Env, "TMPDIR="+m.Path("home"))
+	file := m.Path("backup.tar.gz")
+	if err := syscall.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(m.Executable(), "restore", file)
+	cmd.Env, cmd.Dir = m.Env, m.Path("work")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	out, err := os.OpenFile(file, os.O_WRONLY, 0) // waits for the reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }()
+	zip, _ := gzip.NewWriterLevel(out, gzip.BestSpeed)
+	w := tar.NewWriter(zip)
+	about := `{"format":1,"version":"v1","schema":6,"made_at":"2030-01-31T09:00:00Z"}`
+	for _, h := range []tar.Header{{Name: "about.json", Size: int64(len(about))}, {Name: "media/large", Size: 1 << 30}} {
+		h.Typeflag, h.Mode = tar.TypeReg, 0o600
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Name == "about.json" {
+			_, _ = io.WriteString(w, about)
+		}
+	}
+	zeros := make([]byte, 1<<20)
+	_, _ = w.Write(zeros)
+	_ = zip.Flush()
+	m.Eventually("it unpacks", func() bool { return len(m.Glob("home/bareclaw-restore-*/media/large")) == 1 })
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for range 1<<10 - 1 { // until nobody reads it
+		if _, err := w.Write(zeros); err != nil {
+			break
+		}
+	}
+	_ = out.Close() // what is left out makes it fail in another way
+	_ = cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != exitcode.Interrupted {
+		t.Errorf("status %d, want %d", status, exitcode.Interrupted)
+	}
+	if left := append(m.Glob("home/bareclaw-restore-*"), m.Glob("state/*")...); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

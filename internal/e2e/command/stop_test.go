@@ -1,0 +1,193 @@
+package command
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/internal/cli/doctor"
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/proc"
+)
+
+// TestStop stops a gateway that was started by hand: its turn goes on, nothing starts it
+// but a person, and the next one takes the turn up.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, harness.SlotLength(0))
+	g := m.Start()
+	h := g.LockFile()
+	id := g.Tell("desk", "wait "+g.Path("go"))
+	g.Begins("wait ")
+	claude := g.Hosts()["desk"].ClaudePID
+	m.Command(harness.ExitOK, "stop").Shows("Stopped the gateway (pid "+strconv.Itoa(h.PID)+") in ", "1 session kept", "`bareclaw serve`")
+	g.WaitEnd()
+	if proc.Alive(h.PID, h.Start) || !m.LockFile().Ended || g.Hosts()["desk"].ClaudePID != claude {
+		t.Errorf("the gateway: %+v, hosts: %v", m.LockFile(), g.Hosts())
+	}
+	m.Command(exitcode.Unreachable, "status").Tells("stopped by you", "Start it with `bareclaw serve`")
+	last, _ := m.Command(exitcode.Unreachable, "status", "--json").Document().JSON["last"].(map[string]any)
+	if last["stopped_at"] == nil || last["crashed"] != false {
+		t.Errorf("the last gateway is %v", last)
+	}
+	if out := m.Beat(0); !strings.Contains(out, "stopped by you") || m.Outcomes() != "stopped" || lockfile.IsStateHeld(m.Path("state")) {
+		t.Errorf("a tick made %q of it, and says\n%s", m.Outcomes(), out)
+	}
+	g = m.Start()
+	m.Touch("go")
+	g.Outcome(id).Want(t, "waited for "+g.Path("go"))
+	m.Command(harness.ExitOK, "status")
+	g.Kill()
+	m.Command(exitcode.Unreachable, "status").Tells("crashed or was killed") // and may be revived
+}
+
+// TestStopCounts until the machine boots: a tick starts what was stopped in another boot,
+// and leaves alone what Ctrl-C has ended in this one.
+func TestStopCounts(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, harness.SlotLength(0), "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
+	m.Start().Signal(syscall.SIGINT)
+	m.Beat(0)
+	m.WantBeats("stopped", 0)
+	files := m.Glob("state/stopped.json")
+	if len(files) != 1 {
+		t.Fatalf("marks: %v", files)
+	}
+	var mark map[string]any
+	b, err := os.ReadFile(files[0])
+	if err == nil {
+		err = json.Unmarshal(b, &mark)
+	}
+	if err == nil {
+		mark["boot_id"] = "another"
+		b, err = json.Marshal(mark)
+	}
+	if err == nil {
+		err = os.WriteFile(files[0], b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Beat(0)
+	m.Holder()
+	m.WantBeats("stopped, ok", 1)
+}
+
+// TestStopWithSessions ends every session, those too that an earlier stop has left.
+func TestStopWithSessions(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	for i, first := range [][]string{{"stop"}, {"stop", "--now"}, nil} {
+		g := m.Start()
+		g.Say("desk", "echo one")
+		text := "wait " + g.Path("never"+strconv.Itoa(i))
+		g.Tell("ops", text)
+		g.Begins(text)
+		if first != nil {
+			m.Command(harness.ExitOK, first...).Shows("2 sessions kept")
+			g.WaitEnd()
+		}
+		m.Command(harness.ExitOK, "stop", "--sessions").Shows("Ended 2 sessions.")
+		if hosts := m.Hosts(); len(hosts) > 0 {
+			t.Errorf("after %v hosts are left: %v", first, hosts)
+		}
+		g.WaitEnd()
+		g.Touch("never" + strconv.Itoa(i)) // the next gateway runs the turn again
+	}
+	m.NobodyLeft()
+}
+
+// TestStopHung: a gateway that does not listen is waited for, which is told, and killed by
+// --now.
+func TestStopHung(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	h := g.LockFile()
+	m.Freeze(h.PID, h.Start)
+	waits := m.Invoke(nil, "stop")
+	m.Eventually("it is told that the gateway is waited for", func() bool {
+		return strings.Contains(waits.Err.String(), "still waiting for the gateway to end") && strings.Contains(waits.Err.String(), "`bareclaw stop --now`")
+	})
+	doc := m.Command(harness.ExitOK, "stop", "--now", "--json").Document()
+	if !doc.Flag("running") || doc.JSON["pid"] != float64(h.PID) || proc.Alive(h.PID, h.Start) {
+		t.Errorf("it says %s", doc.Body)
+	}
+	waits.Wait(harness.ExitOK)
+	g.WaitEnd()
+	m.Quick().Tells(doctor.Warning, "gateway_down", "stopped by you") // and has not died
+}
+
+// TestStopTwice stops a gateway twice at once, while a request is held that takes a while to
+// answer: the gateway ends as it was told to.
+func TestStopTwice(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{nil, {"--sessions"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t)
+			g := m.Start()
+			id := g.Tell("desk", "wait "+g.Path("go"))
+			g.Begins("wait ")
+			go func() { _, _ = g.Do("GET", "/messages/"+id+"?wait=1m", nil) }() // ends with the gateway
+			var stops []*harness.Invocation
+			for range 3 {
+				stops = append(stops, m.Invoke(nil, append([]string{"stop"}, flags...)...))
+			}
+			for _, s := range stops {
+				<-s.Done
+				if status := s.Cmd.ProcessState.ExitCode(); status != harness.ExitOK && status != exitcode.Unreachable { // it came late
+					t.Errorf("a stop ended with status %d: %s", status, s.Err.String())
+				}
+			}
+			g.WaitEnd()
+			if status := g.Cmd.ProcessState.ExitCode(); status != harness.ExitOK || !m.LockFile().Ended {
+				t.Errorf("the gateway ended with status %d, and wrote down %+v", status, m.LockFile())
+			}
+			m.Touch("go")
+		})
+	}
+}
+
+// TestStopAfterRestart stops the process that has taken over; the first one, for which a
+// shell waits, ends with it.
+func TestStopAfterRestart(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	generation := g.Generation()
+	g.Must("POST", "/restart", nil, http.StatusOK)
+	g.Restarted(generation)
+	m.Command(harness.ExitOK, "stop").Shows("Stopped the gateway (pid " + strconv.Itoa(m.LockFile().PID) + ")")
+	g.WaitEnd()
+	if status := g.Cmd.ProcessState.ExitCode(); status != harness.ExitOK {
+		t.Errorf("the first process ended with status %d", status)
+	}
+}
+
+// TestStopNobody: where no gateway runs that is said, with a status of its own; and it is
+// not for sessions.
+func TestStopNobody(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Command(exitcode.Unreachable, "stop").Tells("no gateway runs here", m.Path("state"))
+	doc := m.Command(exitcode.Unreachable, "stop", "--json", "--sessions").Document()
+	if doc.Flag("running") || doc.JSON["sessions_ended"] != 0.0 {
+		t.Errorf("it says %s", doc.Body)
+	}
+	g := m.Start()
+	in := m.With("BARECLAW_SOCKET=" + g.Sock)
+	in.Command(harness.ExitFailure, "stop").Tells("for people")
+	if _, err := os.Stat(filepath.Join(m.Path("state"), "stopped.json")); err == nil {
+		t.Error("a refused stop has left its mark")
+	}
+	m.Command(harness.ExitUsage, "stop", "--soon")
+	m.Command(harness.ExitOK, "stop")
+}

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/exitcode"
+)
+
+func TestSendShowsWhatTheAgentIsAt(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	term := display(m, "send", "desk", "toolwait "+m.Path("go"))
+	m.Eventually("the tool is shown", func() bool { return strings.Contains(term.Written(), "  Bash: ") })
+	m.Command(exitcode.OK, "restart")
+	m.Touch("go")
+	screen := term.Exits(exitcode.OK)
+	_, last, ok := cutLast(screen, "\r\x1b[K")
+	if !ok || !strings.HasPrefix(last, "final: ") || strings.Contains(last, "\x1b") {
+		t.Errorf("the terminal does not end with the answer alone, but with %q", last)
+	}
+	for drawn := range strings.SplitSeq(screen, "\r\x1b[K") {
+		if line := harness.Escapes.ReplaceAllString(drawn, ""); !strings.Contains(line, "\n") && len([]rune(line)) >= harness.TerminalColumns {
+			t.Errorf("wider than the terminal: %q", line)
+		}
+	}
+	g.Balanced()
+}
+
+// cutLast cuts around the last sep.
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+func TestCtrlCInATerminal(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	term := display(m, "send", "desk", "wait "+m.Path("go"))
+	m.Eventually("it is waited", func() bool {
+		_, now, _ := cutLast(term.Written(), "\r\x1b[K")
+		_, doing, _ := strings.Cut(now, "s  ")
+		return len(doing) > len("sends") && !strings.HasPrefix(doing, "sends") && m.Begun("wait") == 1 // the message is known
+	})
+	term.Types(harness.KeyCtrlC)
+	screen := term.Exits(exitcode.Interrupted)
+	id := regexp.MustCompile(`bareclaw trace (\S+)`).FindStringSubmatch(screen)
+	if id == nil {
+		t.Fatalf("the screen is %q", screen)
+	}
+	m.Touch("go")
+	g.Outcome(id[1]).Want(t, "waited for "+m.Path("go"))
+}
+
+func TestStatusHasColoursOnATerminalOnly(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	g.Say("desk", "echo x")
+	coloured := display(m, "status").Exits(exitcode.OK)
+	if !strings.Contains(coloured, "\x1b[32mok, version") {
+		t.Errorf("the screen is %q", coloured)
+	}
+	plainly := harness.Escapes.ReplaceAllString(coloured, "")
+	for line := range strings.Lines(plainly) {
+		if len([]rune(strings.TrimSuffix(line, "\n"))) > harness.TerminalColumns {
+			t.Errorf("wider than the terminal: %q", line)
+		}
+	}
+	m.Env = append(m.Env, "NO_COLOR=1")
+	if screen := display(m, "status").Exits(exitcode.OK); strings.Contains(screen, "\x1b") {
+		t.Errorf("colours although nobody wants any: %q", screen)
+	}
+	m.Command(exitcode.OK, "status") // which looks for control characters
+}

@@ -1,0 +1,262 @@
+package crash
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/proc"
+)
+
+// TestClaudeMisbehavesInATurn has one claude after the other do something that
+// it should not. Whatever it is, the message has an outcome that says so, and
+// the channel goes on with the same conversation at once.
+func TestClaudeMisbehavesInATurn(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	for name, c := range map[string]struct {
+		text, answer string   // the answer, "" if it fails
+		code         string   // of the failure
+		words        []string // in what it says
+		begun        int      // a turn that was cut twice is not run again by claude
+	}{
+		"exits with 1":        {text: "die 1", code: "agent_exit", words: []string{"exit status 1", "tried 3 times"}, begun: 2},
+		"exits with 0":        {text: "die 0", code: "agent_exit", words: []string{"exit status 0", "tried 3 times"}, begun: 2},
+		"is killed":           {text: "kill", code: "agent_exit", words: []string{"killed", "tried 3 times"}, begun: 2},
+		"is killed early":     {text: "vanish", code: "agent_exit", words: []string{"killed", "tried 3 times"}, begun: 3},
+		"exits once":          {text: "once FILE die 1", answer: "again", begun: 2},
+		"is killed once":      {text: "once FILE kill", answer: "again", begun: 2},
+		"killed early once":   {text: "once FILE vanish", answer: "again", begun: 2},
+		"dies with result":    {text: "resultdie 1", answer: "last words", begun: 1},
+		"leaves with result":  {text: "resultdie 0", answer: "last words", begun: 1},
+		"says no result":      {text: "noresult it is written", answer: "it is written", begun: 1},
+		"says nothing at all": {text: "noresult", code: "interrupted", words: []string{"without an answer", "not run again"}, begun: 1},
+		"reaches max turns":   {text: "maxturns", code: "max_turns", words: []string{"limit"}, begun: 1},
+		"ends at max turns":   {text: "maxturns 1", code: "max_turns", words: []string{"limit"}, begun: 1},
+		"is not logged in":    {text: "notloggedin", code: "not_logged_in", words: []string{"Not logged in", "/login", "run `claude` once", "`claude setup-token`", "CLAUDE_CODE_OAUTH_TOKEN"}, begun: 1},
+		"prints rubbish":      {text: "rubbish", answer: "rubbish", begun: 1},
+		"prints a long line":  {text: "longline 10000000", answer: "longline 10000000", begun: 1},
+		"floods stderr":       {text: "stderr 50000000", answer: "stderr 50000000", begun: 1},
+	} {
+		for _, warm := range []bool{false, true} {
+			channel := name + map[bool]string{false: ", cold", true: ", warm"}[warm]
+			t.Run(channel, func(t *testing.T) {
+				t.Parallel()
+				g := in(g, t)
+				var session string
+				if warm {
+					session = g.Say(channel, "session").Str("text")
+				}
+				a := g.Say(channel, strings.Replace(c.text, "FILE", m.Path(strings.ReplaceAll(channel, " ", "-")), 1))
+				if c.code == "" {
+					a.Want(t, c.answer)
+				} else {
+					a.Failed(t, c.code, c.words...)
+				}
+				if n := m.BegunOn(channel, c.text[:4]); n != c.begun {
+					t.Errorf("turn was begun %d times, want %d", n, c.begun)
+				}
+				if now := g.Say(channel, "session").Str("text"); warm && now != session {
+					t.Errorf("session is %s, before it was %s", now, session)
+				}
+			})
+		}
+	}
+	t.Cleanup(func() { // when the subtests are done
+		g.Balanced()
+		g.EndsAll()
+	})
+}
+
+func TestClaudeEndsWhileStarting(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{"0", "1"} {
+		t.Run(status, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t)
+			m.Env = append(m.Env, "FAKECLAUDE_START=exit:"+status, "FAKECLAUDE_START_ONCE="+m.Path("once"))
+			g := m.Start()
+			g.Say("a", "echo 1").Failed(t, "agent_start", "while starting", "exit status "+status, "told to exit at start")
+			g.Usable("a")
+			if n := m.Begun("echo 1"); n != 0 {
+				t.Errorf("turn was begun %d times", n)
+			}
+			g.EndsAll()
+		})
+	}
+}
+
+// TestClaudeIsKilledWhileStarting kills claude before it is ready, as the kernel
+// does for want of memory: it had begun nothing, and is started again.
+func TestClaudeIsKilledWhileStarting(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "FAKECLAUDE_START=hang")
+	m.Env = append(m.Env, "FAKECLAUDE_START_ONCE="+m.Path("once"))
+	g := m.Start()
+	id := g.Tell("a", "tool 0 add")
+	m.Eventually("claude starts", func() bool {
+		_, err := os.Stat(m.Path("once"))
+		return err == nil && m.Hosts()["a"].ClaudePID > 0
+	})
+	h := m.Hosts()["a"]
+	if err := proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	g.Outcome(id).Want(t, "final: ran: add")
+	if n := tools(m, "add"); n != 1 {
+		t.Errorf("tool was run %d times", n)
+	}
+	g.Balanced()
+	g.EndsAll()
+}
+
+func TestClaudePrintsRubbishWhileStarting(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "FAKECLAUDE_START=rubbish")
+	g := m.Start()
+	g.Usable("a")
+	g.EndsAll()
+}
+
+func TestClaudeDoesNotGetReady(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"noinit", "hang"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t, "FAKECLAUDE_START="+how, "BARECLAW_START_TIMEOUT=1s")
+			m.Env = append(m.Env, "FAKECLAUDE_START_ONCE="+m.Path("once"))
+			g := m.Start()
+			g.Say("a", "echo 1").Failed(t, "agent_timeout", "BARECLAW_START_TIMEOUT")
+			var a harness.Answer
+			g.Eventually("claude starts in so short a time", func() bool {
+				a = g.Say("a", "echo usable")
+				return a.Code() != "agent_timeout"
+			})
+			a.Want(t, "usable")
+			if n := m.Begun("echo 1"); n != 0 {
+				t.Errorf("turn was begun %d times", n)
+			}
+			g.EndsAll()
+		})
+	}
+}
+
+// TestClaudeIsMissing has no program, or none that can be run, where claude
+// should be. Once there is one, it is used without a restart.
+func TestClaudeIsMissing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		make  func(path string) error
+		words string
+	}{
+		"missing":        {func(string) error { return nil }, "npm install -g @anthropic-ai/claude-code"},
+		"not executable": {func(path string) error { return os.WriteFile(path, []byte("#!/bin/sh\n"), 0o600) }, "not executable"},
+		"no program":     {func(path string) error { return os.WriteFile(path, []byte{0x7f, 'E', 'L', 'F'}, 0o700) }, "exec format error"},
+		"a directory":    {func(path string) error { return os.Mkdir(path, 0o700) }, "BARECLAW_CLAUDE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t, "BARECLAW_AGENT=claude")
+			path := m.Path("claude")
+			m.Env = append(m.Env, "BARECLAW_CLAUDE="+path)
+			if err := c.make(path); err != nil {
+				t.Fatal(err)
+			}
+			g := m.Start()
+			g.Say("a", "echo 1").Failed(t, "agent_missing", "BARECLAW_CLAUDE", c.words)
+			if err := errors.Join(os.RemoveAll(path), os.Symlink(harness.FakeClaude(t), path)); err != nil {
+				t.Fatal(err)
+			}
+			g.Usable("a")
+			g.Balanced()
+			g.EndsAll()
+		})
+	}
+}
+
+// TestMaxTurnsWithMessagesWaiting ends a turn at its limit, claude with it, when
+// others wait behind it: they run next, in the same session.
+func TestMaxTurnsWithMessagesWaiting(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	session := g.Say("a", "session").Str("text")
+	host := m.Hosts()["a"]
+	m.Freeze(host.ClaudePID, host.ClaudeStart)
+	limited := g.Tell("a", "maxturns 1")
+	second, third := g.Tell("a", "session"), g.Tell("a", "echo third")
+	if err := proc.Signal(host.ClaudePID, host.ClaudeStart, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	g.Outcome(limited).Failed(t, "max_turns", "limit")
+	last := g.Outcome(third)
+	last.Want(t, session)
+	if a := g.Outcome(second); !a.Flag("coalesced") || a.Str("into") != third || a.Str("state") != "answered" {
+		t.Errorf("the second message is %s", a.Body)
+	}
+	if now := m.Hosts()["a"]; now.ClaudePID == host.ClaudePID {
+		t.Error("claude did not end at the limit")
+	}
+	g.Balanced()
+	g.EndsAll()
+}
+
+// TestWorkingDirectoryRemoved takes the directory away that claude works in. It
+// also holds the session ids.
+func TestWorkingDirectoryRemoved(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Env = append(m.Env, "BARECLAW_SESSION_FILE="+m.Path("state/sessions.json"))
+	g := m.Start()
+	g.Usable("warm")
+	work, aside := m.Path("work"), m.Path("aside")
+	if err := os.Rename(work, aside); err != nil {
+		t.Fatal(err)
+	}
+	g.Usable("warm")
+	g.Say("cold", "echo 1").Failed(t, "agent_failed", work, "BARECLAW_CWD")
+	if err := os.Rename(aside, work); err != nil {
+		t.Fatal(err)
+	}
+	g.Usable("cold")
+	g.Balanced()
+	g.EndsAll()
+}
+
+// TestWorkingDirectoryWithSessionsRemoved is the same where the session ids are
+// kept in that directory: a conversation that can be begun goes on, and its
+// reply says that it may not be found again.
+func TestWorkingDirectoryWithSessionsRemoved(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	g.Usable("warm")
+	if err := os.RemoveAll(m.Path("work")); err != nil {
+		t.Fatal(err)
+	}
+	g.Usable("warm")
+	g.Say("cold", "echo 1").Failed(t, "agent_failed", m.Path("work"), "BARECLAW_CWD")
+	if err := os.Mkdir(m.Path("work"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	g.Usable("cold")
+	g.Balanced()
+	g.EndsAll()
+	if _, err := os.Stat(filepath.Join(m.Path("work"), ".bareclaw-sessions.json")); err != nil {
+		t.Errorf("session ids are not kept again: %v", err)
+	}
+}
+
+// in is the gateway for a subtest.
+func in(g *harness.Gateway, t testing.TB) *harness.Gateway {
+	m := *g.Machine
+	m.T = t
+	sub := *g
+	sub.Machine = &m
+	return &sub
+}

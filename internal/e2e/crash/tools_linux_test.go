@@ -1,0 +1,41 @@
+package crash
+
+import (
+	"syscall"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/proc"
+)
+
+// TestToolOnAFullDisk: a tool begins while the disk is full, the transcript lags behind,
+// and everything is killed. It is known all the same, so the tool is not run again.
+func TestToolOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1", "FAKECLAUDE_TRANSCRIPT=late")
+	m.DiskOf("state", "16m")
+	g := m.Start()
+	spare := g.SpareReady(1)[0]
+	m.Freeze(spare.ClaudePID, spare.ClaudeStart)
+	id := g.Tell("a", "toolwait "+m.Path("go"))
+	m.Eventually("claude has the turn", func() bool {
+		return g.Must("GET", "/messages/"+id, nil, 200).Str("state") == "running" && m.Hosts()["a"].ClaudePID > 0
+	})
+	free := m.Fill()
+	h := m.Hosts()["a"]
+	if err := proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	m.Eventually("the tool runs", func() bool { return tools(m, "go") == 1 })
+	g.Kill()
+	m.Kill9(proc.Process{PID: h.PID, Start: h.Start}, proc.Process{PID: h.ClaudePID, Start: h.ClaudeStart})
+	free()
+	m.Touch("go")
+	g = m.Start()
+	g.Outcome(id).Failed(t, "interrupted", "not run again")
+	if n := tools(m, "go"); n != 1 {
+		t.Errorf("the tool was run %d times", n)
+	}
+	g.Balanced()
+	g.EndsAll()
+}

@@ -1,0 +1,168 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+)
+
+// IsEnded sends a signal to a chat in which something was begun, and fails unless the
+// chat ends and leaves the terminal as it was.
+func (x *Display) IsEnded(s syscall.Signal) {
+	x.T.Helper()
+	x.Types("half written")
+	x.Sees("half written")
+	if err := x.Cmd.Process.Signal(s); err != nil {
+		x.T.Fatal(err)
+	}
+	x.Ends()
+	if !strings.Contains(x.Written(), "\x1b[?2004l") {
+		x.T.Errorf("%s: pastes are marked still", s)
+	}
+}
+
+// An Invocation is one run of a command of the program.
+type Invocation struct {
+	t        testing.TB
+	Cmd      *exec.Cmd
+	Out, Err LockedBuffer
+	Done     chan struct{} // closed when it has ended
+}
+
+// Invoke starts a command on the machine.
+func (m *Machine) Invoke(stdin io.Reader, args ...string) *Invocation {
+	m.T.Helper()
+	self := Bareclaw(m.T)
+	i := &Invocation{t: m.T, Cmd: exec.Command(self, args...), Done: make(chan struct{})}
+	i.Cmd.Dir, i.Cmd.Env = m.Path("work"), m.Env
+	i.Cmd.Stdin, i.Cmd.Stdout, i.Cmd.Stderr = stdin, &i.Out, &i.Err
+	if err := i.Cmd.Start(); err != nil {
+		m.T.Fatal(err)
+	}
+	go func() {
+		_ = i.Cmd.Wait()
+		close(i.Done)
+	}()
+	m.T.Cleanup(func() {
+		_ = i.Cmd.Process.Kill()
+		<-i.Done
+	})
+	return i
+}
+
+// Wait waits for its end and fails unless it has that exit status, and has printed
+// nothing that commands a terminal.
+func (i *Invocation) Wait(status int) *Invocation {
+	i.t.Helper()
+	i.Ends(status)
+	if s := i.Out.String() + i.Err.String(); strings.ContainsFunc(s, func(r rune) bool { return r != '\t' && CommandsTerminal(r) }) {
+		i.t.Errorf("%v prints control characters: %q", i.Cmd.Args[1:], s)
+	}
+	return i
+}
+
+// Ends is wait for a command that may print control characters.
+func (i *Invocation) Ends(status int) *Invocation {
+	i.t.Helper()
+	select {
+	case <-i.Done:
+	case <-time.After(Patience):
+		i.t.Fatalf("%v does not end; it says\n%s%s", i.Cmd.Args[1:], i.Out.String(), i.Err.String())
+	}
+	if got := i.Cmd.ProcessState.ExitCode(); got != status {
+		i.t.Fatalf("%v: exit status %d, want %d; it says\n%s%s", i.Cmd.Args[1:], got, status, i.Out.String(), i.Err.String())
+	}
+	return i
+}
+
+// Prints fails unless the output is exactly that.
+func (i *Invocation) Prints(want string) *Invocation {
+	i.t.Helper()
+	if got := i.Out.String(); got != want {
+		i.t.Errorf("%v prints %q, want %q", i.Cmd.Args[1:], got, want)
+	}
+	return i
+}
+
+// Shows fails unless the output has all of that.
+func (i *Invocation) Shows(pieces ...string) *Invocation {
+	i.t.Helper()
+	for _, want := range pieces {
+		if got := i.Out.String(); !strings.Contains(got, want) {
+			i.t.Errorf("%v prints no %q:\n%s", i.Cmd.Args[1:], want, got)
+		}
+	}
+	return i
+}
+
+// Tells fails unless all of that is on standard error.
+func (i *Invocation) Tells(pieces ...string) *Invocation {
+	i.t.Helper()
+	for _, want := range pieces {
+		if got := i.Err.String(); !strings.Contains(got, want) {
+			i.t.Errorf("%v tells nothing of %q:\n%s", i.Cmd.Args[1:], want, got)
+		}
+	}
+	return i
+}
+
+// Document returns the one JSON document that was printed.
+func (i *Invocation) Document() Answer {
+	i.t.Helper()
+	a := Answer{Body: []byte(i.Out.String())}
+	dec := json.NewDecoder(bytes.NewReader(a.Body))
+	if err := dec.Decode(&a.JSON); err != nil {
+		i.t.Fatalf("%v prints no JSON: %v\n%s", i.Cmd.Args[1:], err, a.Body)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		i.t.Errorf("%v prints more than one document:\n%s", i.Cmd.Args[1:], a.Body)
+	}
+	return a
+}
+
+// Command runs a command that has to end with that status.
+func (m *Machine) Command(status int, args ...string) *Invocation {
+	m.T.Helper()
+	return m.Invoke(nil, args...).Wait(status)
+}
+
+// Begins waits until a turn with that text has begun.
+func (m *Machine) Begins(text string) {
+	m.T.Helper()
+	m.Eventually("the turn runs", func() bool { return m.Begun(text) > 0 })
+}
+
+// Installed has the program be found as bareclaw on the machine.
+func (m *Machine) Installed() {
+	m.T.Helper()
+	self := Bareclaw(m.T)
+	if err := os.Mkdir(m.Path("bin"), 0o700); err != nil {
+		m.T.Fatal(err)
+	}
+	if err := os.Symlink(self, m.Path("bin/bareclaw")); err != nil {
+		m.T.Fatal(err)
+	}
+	m.Env = append(m.Env, "PATH="+m.Path("bin")+":"+os.Getenv("PATH"))
+}
+
+// CommandsTerminal reports whether a terminal does something else with a character than
+// to show it.
+func CommandsTerminal(r rune) bool {
+	return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
+}
+
+// Coloured is what a program that is piped into send may write, and coloursShown how a
+// terminal is shown it.
+const (
+	Coloured      = "\x1b[31mFAIL\x1b[0m \u009b1m\x07 \u202ebuild"
+	ColoursShown  = "\uFFFD[31mFAIL\uFFFD[0m \uFFFD1m\uFFFD \uFFFDbuild"
+	ColourChannel = "desk"
+)

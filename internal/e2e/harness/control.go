@@ -1,0 +1,106 @@
+package harness
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Asked waits until n tool permissions wait for an answer.
+func (g *Gateway) Asked(n int) []Answer {
+	g.T.Helper()
+	var list []Answer
+	g.Eventually("approvals wait", func() bool {
+		list = g.Must("GET", "/approvals", nil, 200).Array("approvals")
+		return len(list) == n
+	})
+	return list
+}
+
+// Send sends a request that do cannot make and reads the response.
+func (g *Gateway) Send(req *http.Request) (Answer, error) {
+	resp, err := g.HTTP.Do(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	a := Answer{Status: resp.StatusCode, Header: resp.Header}
+	if a.Body, err = io.ReadAll(resp.Body); err != nil {
+		return a, err
+	}
+	_ = json.Unmarshal(a.Body, &a.JSON) // what is not JSON has no fields
+	return a, nil
+}
+
+const Token = "correct-horse-battery-staple"
+
+// Bearer makes the gateway's client show the token.
+func (g *Gateway) Bearer() *Gateway {
+	with := *g
+	c := *g.HTTP
+	c.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+Token)
+		return g.HTTP.Transport.RoundTrip(r)
+	})
+	with.HTTP = &c
+	return &with
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Promised is how long a turn may take to end when it is interrupted.
+const Promised = 2 * time.Second
+
+// Lateness tells by how much a busy machine delays what is due at a moment: the most that
+// was seen since it was called.
+func Lateness(t testing.TB) (most func() time.Duration) {
+	const step = 5 * time.Millisecond
+	var seen atomic.Int64
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	go func() {
+		ticks := time.NewTimer(step)
+		for due := time.Now().Add(step); ; due = time.Now().Add(step) {
+			ticks.Reset(step)
+			select {
+			case now := <-ticks.C:
+				seen.Store(max(seen.Load(), int64(now.Sub(due)), int64(time.Since(due))))
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() time.Duration { return time.Duration(seen.Load()) }
+}
+
+// StoppedWithin fails unless the turn of a message ended in time after the gateway had begun
+// to end it, by the gateway's own trace. Each of a dozen steps, in three processes, may be
+// delayed as much as anything was.
+func (g *Gateway) StoppedWithin(id string, limit, late time.Duration) {
+	g.T.Helper()
+	var stop, end time.Time
+	trace := g.Must("GET", "/messages/"+id+"/trace", nil, 200)
+	for _, mark := range trace.Array("timeline") {
+		at, err := time.Parse(time.RFC3339Nano, mark.Str("at"))
+		switch what := mark.Str("what"); {
+		case err != nil:
+			g.T.Fatalf("a mark without a time: %s", mark.Body)
+		case what == "stop":
+			stop = at
+		case what == "ended":
+			end = at
+		}
+	}
+	if stop.IsZero() || end.IsZero() {
+		g.T.Fatalf("the trace has no stop and end: %s", trace.Body)
+	}
+	if took := end.Sub(stop); took > limit+12*late {
+		g.T.Errorf("the turn ended %v after it was interrupted, want at most %v (the machine is late by %v)", took, limit, late)
+	}
+}

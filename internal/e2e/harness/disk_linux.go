@@ -1,0 +1,95 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/testkit/roottest"
+)
+
+// SmallDisk puts the machine's state directory on a file system of 2 MiB, and
+// skips the test, saying so, where that is not allowed.
+func (m *Machine) SmallDisk() {
+	m.T.Helper()
+	m.DiskOf("state", "2m")
+}
+
+// DiskOf does it with any directory of the machine and any size.
+func (m *Machine) DiskOf(name, size string) {
+	m.T.Helper()
+	dir := m.Path(name)
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=700,size="+size); err != nil {
+		roottest.Unavailable(m.T, "a full and a read-only disk: mounting takes root: %v", err)
+	}
+	m.T.Cleanup(func() {
+		m.EndHosts()
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			m.T.Errorf("unmount: %v", err)
+		}
+	})
+}
+
+// Remount makes the small disk read-only or writable. The kernel refuses the
+// first while a file there is open for writing.
+func (m *Machine) Remount(flags uintptr) {
+	m.T.Helper()
+	if err := unix.Mount("tmpfs", m.Path("state"), "tmpfs", unix.MS_REMOUNT|flags, "size=2m"); err != nil {
+		m.T.Fatal(err)
+	}
+}
+
+// Fill leaves no room on the small disk and returns what gives it back.
+func (m *Machine) Fill() (free func()) {
+	m.T.Helper()
+	return m.FillDisk("state")
+}
+
+// FillDisk does it with any directory that diskOf made small.
+func (m *Machine) FillDisk(name string) (free func()) {
+	m.T.Helper()
+	path := filepath.Join(m.Path(name), "filler")
+	f, err := os.Create(path)
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	defer f.Close()
+	block := make([]byte, 4096)
+	for err == nil {
+		_, err = f.Write(block)
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		m.T.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(path); err != nil {
+			m.T.Error(err)
+		}
+	}
+}
+
+// Refusals sends messages until one is refused. It returns the text of that one
+// and the ids of those before it, for which there was still room.
+func (g *Gateway) Refusals(channel string, status int, code string) (refused string, accepted []string) {
+	g.T.Helper()
+	for i := range 1000 {
+		text := fmt.Sprintf("echo %s %d", channel, i)
+		a, err := g.Do("POST", "/message", map[string]any{"channel": channel, "text": text}, "Prefer", "respond-async")
+		switch {
+		case err != nil:
+			g.T.Fatal(err)
+		case a.Status == 202:
+			accepted = append(accepted, a.Str("message_id"))
+			continue
+		case a.Status != status || a.Str("code") != code || !strings.Contains(a.Str("error"), "nothing was accepted"):
+			g.T.Fatalf("refused with status %d, want %d with code %q: %s", a.Status, status, code, a.Body)
+		}
+		return text, accepted
+	}
+	g.T.Fatal("no message was refused")
+	return "", nil
+}

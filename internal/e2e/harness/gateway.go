@@ -1,0 +1,306 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/heartbeat/program"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/proc"
+)
+
+// A Gateway is one running daemon.
+type Gateway struct {
+	*Machine
+	Cmd  *exec.Cmd
+	Base string // http://127.0.0.1:PORT
+	Sock string
+	Done chan struct{} // closed when the process has ended
+	Err  error         // of Wait, valid after done
+	HTTP *http.Client
+}
+
+// Start runs a daemon and waits until it is ready. wrap, if given, is a command
+// that the daemon is run by.
+func (m *Machine) Start(wrap ...string) *Gateway {
+	m.T.Helper()
+	g := m.Launch(wrap...)
+	select {
+	case <-g.Done:
+		m.T.Fatalf("daemon ended: %v", g.Err)
+	default:
+	}
+	if g.Base == "" {
+		m.T.Fatal("daemon did not get ready")
+	}
+	return g
+}
+
+// Executable is the program that daemons are started from.
+func (m *Machine) Executable() string {
+	m.T.Helper()
+	if m.Program != "" {
+		return m.Program
+	}
+	return Bareclaw(m.T)
+}
+
+// Launch runs a daemon and returns when it is ready or has ended.
+func (m *Machine) Launch(wrap ...string) *Gateway {
+	m.T.Helper()
+	argv := append(slices.Clone(wrap), m.Executable(), "serve")
+	g := &Gateway{Machine: m, Sock: m.Path("run/api.sock"), Done: make(chan struct{})}
+	g.Cmd = exec.Command(argv[0], argv[1:]...)
+	g.Cmd.Env, g.Cmd.Dir = m.Env, m.Path("work")
+	// Not StderrPipe: Wait closes that before everything is read.
+	stderr, w, err := os.Pipe()
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	g.Cmd.Stderr = w
+	if err = g.Cmd.Start(); err != nil {
+		_, _ = w.Close(), stderr.Close()
+		m.T.Fatal(err)
+	}
+	ready, read := make(chan string, 1), make(chan struct{})
+	go func() { // ends with the last process that has this stderr
+		defer func() { _ = stderr.Close() }()
+		m.take(stderr, ready, sync.OnceFunc(func() { close(read) }))
+	}()
+	go func() {
+		g.Err = g.Cmd.Wait()
+		_, _ = io.WriteString(w, endOfWords+"\n") // behind all that it has said; a successor may say more
+		_ = w.Close()
+		<-read
+		close(g.Done)
+	}()
+	m.T.Cleanup(g.Kill)
+	select {
+	case g.Base = <-ready:
+	case <-g.Done:
+	case <-time.After(Patience):
+	}
+	g.HTTP = NewClient(m.T)
+	return g
+}
+
+// endOfWords is what a test writes behind what an ended process has said.
+const endOfWords = "\x00that was all"
+
+// take takes up what daemons say, and tells at which address the first is ready, and when
+// it has come to endOfWords, or to the very end.
+func (m *Machine) take(said io.Reader, ready chan<- string, all func()) {
+	defer all()
+	defer close(ready)
+	lines := bufio.NewScanner(said)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		line, ended := bytes.CutSuffix(lines.Bytes(), []byte(endOfWords))
+		if !ended || len(line) > 0 {
+			_, _ = m.Log.Write(slices.Concat(line, []byte("\n")))
+		}
+		if ended {
+			all()
+		}
+		var l struct{ Msg, Address string }
+		if json.Unmarshal(line, &l) == nil && l.Msg == "ready" {
+			select {
+			case ready <- l.Address:
+			default: // a restart in place
+			}
+		}
+	}
+}
+
+// HeldPatience is how long a request may be held: that takes as long as several waits.
+const HeldPatience = 3 * Patience
+
+func NewClient(t testing.TB) *http.Client {
+	c := &http.Client{Transport: &http.Transport{}, Timeout: HeldPatience}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// Signal sends the daemon a signal and, for one that ends it, waits for that.
+func (g *Gateway) Signal(sig syscall.Signal) {
+	g.T.Helper()
+	if err := g.Cmd.Process.Signal(sig); err != nil {
+		g.T.Fatalf("signal %v: %v", sig, err)
+	}
+	g.WaitEnd()
+}
+
+func (g *Gateway) WaitEnd() {
+	g.T.Helper()
+	select {
+	case <-g.Done:
+	case <-time.After(Patience):
+		g.T.Fatal("daemon did not end")
+	}
+}
+
+// Kill ends the daemon at once, as a crash would. After a restart that is another
+// process than the one that was started, which then ends by itself.
+func (g *Gateway) Kill() {
+	if t, err := program.Load(g.Path("state")); err == nil && t != nil && t.State == program.OnTrial && t.Guarded() {
+		_ = proc.Signal(t.Guard.PID, t.Guard.Start, syscall.SIGKILL) // it would go back
+	}
+	if h, err := lockfile.ReadHolder(g.Path("state/" + lockfile.StateLockName)); err == nil && h.PID != g.Cmd.Process.Pid && proc.Alive(h.PID, h.Start) {
+		_ = proc.Signal(h.PID, h.Start, syscall.SIGKILL)
+		g.WaitEnd()
+		return
+	}
+	_ = g.Cmd.Process.Kill()
+	<-g.Done
+}
+
+// Do sends a request and reads the response. A body that is not a string, a
+// []byte or nil is sent as JSON.
+func (g *Gateway) Do(method, path string, body any, header ...string) (Answer, error) {
+	var r io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		r = strings.NewReader(b)
+	case []byte:
+		r = bytes.NewReader(b)
+	default:
+		j, err := json.Marshal(b)
+		if err != nil {
+			return Answer{}, err
+		}
+		r = bytes.NewReader(j)
+	}
+	req, err := http.NewRequest(method, g.Base+path, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	if r != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := g.HTTP.Do(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	a := Answer{Status: resp.StatusCode, Header: resp.Header}
+	if a.Body, err = io.ReadAll(resp.Body); err != nil {
+		return a, err
+	}
+	_ = json.Unmarshal(a.Body, &a.JSON) // what is not JSON has no fields
+	checkOutcomes(g.T, method+" "+path, any(a.JSON))
+	return a, nil
+}
+
+// Must is do for requests that must be answered, with one of the statuses if
+// any are given.
+func (g *Gateway) Must(method, path string, body any, statuses ...int) Answer {
+	g.T.Helper()
+	a, err := g.Do(method, path, body)
+	if err != nil {
+		g.T.Fatalf("%s %s: %v", method, path, err)
+	}
+	if len(statuses) > 0 && !slices.Contains(statuses, a.Status) {
+		g.T.Fatalf("%s %s: status %d, want %v: %s", method, path, a.Status, statuses, a.Body)
+	}
+	return a
+}
+
+// Say sends a text to a channel and waits for its outcome.
+func (g *Gateway) Say(channel, text string) Answer {
+	g.T.Helper()
+	return g.Must("POST", "/message", map[string]any{"channel": channel, "text": text}, 200)
+}
+
+// Tell sends a text and returns its message id without waiting.
+func (g *Gateway) Tell(channel, text string, extra ...any) string {
+	g.T.Helper()
+	body := map[string]any{"channel": channel, "text": text}
+	for i := 0; i+1 < len(extra); i += 2 {
+		body[extra[i].(string)] = extra[i+1]
+	}
+	a, err := g.Do("POST", "/message", body, "Prefer", "respond-async")
+	if err != nil || a.Status != 202 {
+		g.T.Fatalf("POST /message: %v, status %d: %s", err, a.Status, a.Body)
+	}
+	return a.Str("message_id")
+}
+
+// Outcome waits until the message has its outcome.
+func (g *Gateway) Outcome(id string) Answer {
+	g.T.Helper()
+	deadline := time.Now().Add(Patience)
+	for {
+		a := g.Must("GET", "/messages/"+id+"?wait=20s", nil, 200)
+		if s := a.Str("state"); s != "waiting" && s != "running" {
+			return a
+		}
+		if time.Now().After(deadline) {
+			g.T.Fatalf("message %s has no outcome: %s", id, a.Body)
+		}
+	}
+}
+
+// Balanced fails unless the account of all messages is even with nothing open,
+// and returns how many were accepted. It waits for the ledger, which may have an
+// outcome a moment after its sender.
+func (g *Gateway) Balanced() int {
+	g.T.Helper()
+	var accepted, settled, even float64
+	g.Eventually("every accepted message has its outcome in the ledger", func() bool {
+		m := g.Metrics()
+		accepted, even = m["bareclaw_messages_accepted_total"], m["bareclaw_balance_ok"]
+		settled = m[`bareclaw_messages_total{outcome="answered"}`] + m[`bareclaw_messages_total{outcome="failed"}`] +
+			m[`bareclaw_messages_total{outcome="cancelled"}`]
+		return settled >= accepted
+	})
+	if accepted != settled || even != 1 {
+		g.T.Errorf("ledger out of balance: %v accepted, %v settled, balance_ok %v", accepted, settled, even)
+	}
+	return int(accepted)
+}
+
+// Metrics returns the Prometheus samples by name and labels.
+func (g *Gateway) Metrics() map[string]float64 {
+	g.T.Helper()
+	a := g.Must("GET", "/metrics", nil, 200)
+	samples := map[string]float64{}
+	for line := range strings.Lines(string(a.Body)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if f, err := strconv.ParseFloat(value, 64); ok && err == nil && !strings.HasPrefix(name, "#") {
+			samples[name] = f
+		}
+	}
+	return samples
+}
+
+// Local returns a client of the API socket.
+func (g *Gateway) Local() *http.Client {
+	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", g.Sock)
+	}}}
+	g.T.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// Escaped is a channel key as it stands in a path.
+func Escaped(key string) string { return url.PathEscape(key) }

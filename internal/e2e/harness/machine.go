@@ -1,0 +1,195 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/proc"
+)
+
+// Patience bounds every wait of these tests. It is long because nothing should
+// ever depend on it: a test that needs it has failed.
+const Patience = 60 * time.Second
+
+// Exit statuses of the program.
+const (
+	ExitOK      = exitcode.OK
+	ExitFailure = exitcode.Failed
+	ExitUsage   = exitcode.Usage
+)
+
+// TrialVariable shortens the trial of a new program.
+const TrialVariable = "BARECLAW_TEST_TRIAL"
+
+// A Machine is an isolated home in which daemons run, one after the other.
+type Machine struct {
+	T   testing.TB
+	Dir string
+	Env []string
+	Log *LockedBuffer // stderr of all daemons
+
+	Program string // that daemons and commands are started from; empty: the test binary
+}
+
+// NewMachine makes one with the scripted claude. Settings are NAME=VALUE.
+func NewMachine(t testing.TB, settings ...string) *Machine {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "bc") // short: sockets have to fit below it
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Machine{T: t, Dir: dir, Log: &LockedBuffer{}}
+	for _, sub := range []string{"home", "work", "state", "run"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + m.Path("home"), "CLAUDE_CONFIG_DIR=" + m.Path("home/.claude"),
+		"BARECLAW_PORT=0", "BARECLAW_SOURCE=off", "BARECLAW_CWD=" + m.Path("work"), "BARECLAW_STATE_DIR=" + m.Path("state"),
+		"BARECLAW_RUNTIME_DIR=" + m.Path("run"), "BARECLAW_LOG_FORMAT=json", "BARECLAW_CLAUDE=" + FakeClaude(t),
+		"FAKECLAUDE_LOG=" + m.Path("journal"),
+		"GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE"), // or each process takes a second to end
+	}, settings...)
+	t.Cleanup(func() {
+		m.EndHosts()
+		m.showLogs()
+		_ = os.RemoveAll(dir)
+	})
+	return m
+}
+
+func (m *Machine) Path(name string) string { return filepath.Join(m.Dir, name) }
+
+func (m *Machine) Glob(pattern string) []string {
+	files, err := filepath.Glob(m.Path(pattern))
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	return files
+}
+
+// A HostRecord is what the state directory says of a session host.
+type HostRecord struct {
+	Channel     string `json:"channel"`
+	PID         int    `json:"pid"`
+	Start       uint64 `json:"start"`
+	ClaudePID   int    `json:"claude_pid"`
+	ClaudeStart uint64 `json:"claude_start"`
+}
+
+// Hosts returns the records of live hosts by channel.
+func (m *Machine) Hosts() map[string]HostRecord {
+	hosts := map[string]HostRecord{}
+	for _, f := range m.Glob("state/hosts/*.json") {
+		var r HostRecord
+		b, err := os.ReadFile(f)
+		if err != nil || json.Unmarshal(b, &r) != nil {
+			continue // it is being removed
+		}
+		if proc.Alive(r.PID, r.Start) {
+			hosts[r.Channel] = r
+		}
+	}
+	return hosts
+}
+
+// EndHosts ends whatever a test left, by pid and start time: what its records name,
+// and, where the system shows it, what was just being started.
+func (m *Machine) EndHosts() {
+	defer m.endRest()
+	for _, r := range m.Hosts() {
+		_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
+		if r.ClaudePID > 0 {
+			_ = proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
+		}
+	}
+}
+
+func (m *Machine) endRest() {
+	for range 100 {
+		rest, err := proc.ByEnviron("FAKECLAUDE_LOG", func(v string) bool { return v == m.Path("journal") })
+		if err != nil || len(rest) == 0 {
+			return
+		}
+		for _, p := range rest {
+			_ = proc.Signal(p.PID, p.Start, syscall.SIGKILL)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			_ = proc.WaitGone(ctx, p.PID, p.Start)
+			cancel()
+		}
+	}
+}
+
+// A JournalLine is one thing the scripted claude did.
+type JournalLine struct {
+	PID     int
+	Session string
+	Event   string
+	UUID    string
+	Text    string
+}
+
+// Journal returns what all scripted claudes of the machine did.
+func (m *Machine) Journal() []JournalLine {
+	m.T.Helper()
+	b, err := os.ReadFile(m.Path("journal"))
+	if err != nil && !os.IsNotExist(err) {
+		m.T.Fatal(err)
+	}
+	var lines []JournalLine
+	for line := range bytes.Lines(b) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // it is being written
+		}
+		var l JournalLine
+		if err := json.Unmarshal(line, &l); err != nil {
+			m.T.Fatalf("journal line %q: %v", line, err)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// Begun returns how many turns were begun with a text that contains s.
+func (m *Machine) Begun(s string) int {
+	m.T.Helper()
+	n := 0
+	for _, l := range m.Journal() {
+		if l.Event == "begun" && strings.Contains(l.Text, s) {
+			n++
+		}
+	}
+	return n
+}
+
+// Eventually waits until cond holds. It is for what only a file or another
+// process can tell.
+func (m *Machine) Eventually(what string, cond func() bool) {
+	m.T.Helper()
+	deadline := time.Now().Add(Patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		if time.Now().After(deadline) {
+			m.T.Fatalf("waited in vain: %s", what)
+		}
+		<-tick.C
+	}
+}
+
+// Touch makes an empty file, which lets a scripted turn go on.
+func (m *Machine) Touch(name string) {
+	m.T.Helper()
+	if err := os.WriteFile(m.Path(name), nil, 0o600); err != nil {
+		m.T.Fatal(err)
+	}
+}

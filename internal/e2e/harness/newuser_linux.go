@@ -1,0 +1,142 @@
+package harness
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"bareclaw/core/config"
+)
+
+// A Newcomer is a machine of somebody who sees the program for the first time.
+type Newcomer struct{ *Machine }
+
+// NewUser makes a machine with an empty home, where no setting is in the environment.
+// Claude is found by its name, and logged in while .logged-in is in the home.
+func NewUser(t *testing.T) Newcomer {
+	t.Helper()
+	m := Newcomer{NewMachine(t)}
+	m.Env = []string{
+		"HOME=" + m.Path("home"), "PATH=" + m.Path("bin") + ":/usr/bin:/bin", "TERM=xterm", "LANG=C.UTF-8",
+		"FAKECLAUDE_LOG=" + m.Path("journal"), "REAL_CLAUDE=" + FakeClaude(t),
+		"GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE"),
+	}
+	m.Write("bin/claude", ClaudeWithLogin, 0o700)
+	m.Touch("home/.logged-in")
+	// The machine cleans up by what is below its state directory.
+	state := m.Path("home/.local/state/bareclaw")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(m.Path("state")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(state, m.Path("state")); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// ClaudeWithLogin is the scripted claude where there is a login, and otherwise says
+// what the real one says.
+const ClaudeWithLogin = `#!/bin/sh
+if [ -e "$HOME/.logged-in" ] || [ "$1" = --version ]; then exec "$REAL_CLAUDE" "$@"; fi
+read -r line
+printf '%s\n' '{"type":"control_response","response":{"subtype":"success","request_id":"doctor","response":{}}}'
+read -r line
+uuid=$(printf '%s' "$line" | sed 's/.*"uuid":"\([^"]*\)".*/\1/')
+printf '%s\n' '{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login","session_id":"x","user_message_uuids":["'"$uuid"'"]}'
+`
+
+// Write makes a file of the machine.
+func (m Newcomer) Write(name, text string, mode os.FileMode) {
+	m.T.Helper()
+	m.Machine.Write(name, text, mode)
+}
+
+// read returns a file of the machine, empty if there is none.
+func (m Newcomer) Contents(name string) string {
+	b, err := os.ReadFile(m.Path(name))
+	if err != nil && !os.IsNotExist(err) {
+		m.T.Fatal(err)
+	}
+	return string(b)
+}
+
+const EnvFile = "home/.config/bareclaw/.env"
+
+// Command is a command of the program as the machine's user types it.
+func (m Newcomer) Command(args ...string) *exec.Cmd {
+	m.T.Helper()
+	self := Bareclaw(m.T)
+	cmd := exec.Command(self, args...)
+	cmd.Env, cmd.Dir = slices.Clone(m.Env), m.Path("work")
+	return cmd
+}
+
+// Runs runs a command with that on its standard input and returns its output and exit
+// status.
+func (m Newcomer) Runs(stdin string, args ...string) (stdout, stderr string, status int) {
+	m.T.Helper()
+	cmd := m.Command(args...)
+	var out, err bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &err
+	_ = cmd.Run() // the status tells
+	_, _ = m.Log.Write(err.Bytes())
+	return out.String(), err.String(), cmd.ProcessState.ExitCode()
+}
+
+// OnScreen runs a command in a terminal.
+func (m Newcomer) OnScreen(args ...string) *Display {
+	m.T.Helper()
+	x := m.Displayed(m.Command(args...))
+	x.KeepsOutput()
+	return x
+}
+
+// KeepsOutput has a terminal not throw away, at Ctrl-C, what it was given to show and
+// has not shown yet: the command's last words may be among it.
+func (x *Display) KeepsOutput() {
+	x.T.Helper()
+	conn, err := x.End.SyscallConn()
+	if err != nil {
+		x.T.Fatal(err)
+	}
+	var failed error
+	err = conn.Control(func(fd uintptr) {
+		mode, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
+		if err == nil {
+			mode.Lflag |= unix.NOFLSH
+			err = unix.IoctlSetTermios(int(fd), unix.TCSETS, mode)
+		}
+		failed = err
+	})
+	if err := errors.Join(err, failed); err != nil {
+		x.T.Fatal(err)
+	}
+}
+
+// CheckSaved holds the settings on disk to some values and returns the file.
+func (m Newcomer) CheckSaved(t *testing.T, want map[string]string) string {
+	t.Helper()
+	info, err := os.Stat(m.Path(EnvFile))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the settings: %v, %v", info, err)
+	}
+	vars, err := config.ReadDotEnv(m.Path(EnvFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range want {
+		if vars[name] != value {
+			t.Errorf("%s is %q, want %q", name, vars[name], value)
+		}
+	}
+	return m.Contents(EnvFile)
+}

@@ -1,0 +1,122 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"bareclaw/internal/testkit/botapi"
+)
+
+// A pushTest is a gateway whose bot knows Anna, who is listened to, and Bob, who is
+// not.
+type pushTest struct {
+	*Gateway
+	Api       *botapi.Server
+	Anna, Bob *botapi.User
+	Chat      *botapi.Chat // Anna's
+}
+
+func NewPushTest(t *testing.T, settings ...string) *pushTest {
+	t.Helper()
+	api := botapi.New(t, botapi.WithoutRates())
+	p := &pushTest{Api: api, Anna: api.User(7, "Anna", "Arden", "anna"), Bob: api.User(8, "Bob", "", "")}
+	p.Chat = api.Private(p.Anna)
+	p.Gateway = NewMachine(t, append([]string{
+		"BARECLAW_TELEGRAM_TOKEN=" + api.Token(), "BARECLAW_TELEGRAM_API=" + api.URL(), "BARECLAW_ALLOWED_USERS=7",
+	}, settings...)...).Start()
+	return p
+}
+
+// File writes a file into the agent's directory, or elsewhere on the machine.
+func (p *pushTest) File(name string, content []byte) string {
+	p.T.Helper()
+	path := name
+	if !filepath.IsAbs(name) {
+		path = p.Path("work/" + name)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		p.T.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		p.T.Fatal(err)
+	}
+	return path
+}
+
+// Send posts a push with a file.
+func (p *pushTest) Send(channel, path, kind, text string, status int) Answer {
+	p.T.Helper()
+	return p.Must("POST", "/send", Obj{"channel": channel, "text": text, "media": Obj{"filePath": path, "type": kind}}, status)
+}
+
+// Newest returns the last n messages of the bot in a chat.
+func (p *pushTest) Newest(chat *botapi.Chat, n int) []botapi.Message {
+	p.T.Helper()
+	all := chat.FromBot()
+	if len(all) < n {
+		p.T.Fatalf("%d messages, want at least %d:\n%s", len(all), n, p.Api.Dump())
+	}
+	return all[len(all)-n:]
+}
+
+// LedgerFile opens the ledger beside the daemon.
+func (m *Machine) LedgerFile() *sql.DB {
+	m.T.Helper()
+	db, err := sql.Open("sqlite", m.Path("state/ledger.db")+"?_pragma=busy_timeout(60000)")
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	return db
+}
+
+// Pushes returns how many pushes are in a state.
+func (p *pushTest) Pushes(state string) (n int) {
+	p.T.Helper()
+	db := p.LedgerFile()
+	defer func() { _ = db.Close() }()
+	if err := db.QueryRow(`SELECT count(*) FROM deliveries WHERE id LIKE 'push:%' AND state=?`, state).Scan(&n); err != nil {
+		p.T.Fatal(err)
+	}
+	return n
+}
+
+// Post sends a push from a caller who may leave.
+func (p *pushTest) Post(ctx context.Context, body Obj) <-chan Answer {
+	answered := make(chan Answer, 1)
+	b, err := json.Marshal(body)
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.Base+"/send", bytes.NewReader(b))
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	go func() { // ends with the answer, or with ctx
+		a, _ := p.Gateway.Send(req) // without an answer its status is 0
+		answered <- a
+	}()
+	return answered
+}
+
+// WantStatus waits for an answer.
+func (p *pushTest) WantStatus(answered <-chan Answer, status int) Answer {
+	p.T.Helper()
+	select {
+	case a := <-answered:
+		if a.Status != status {
+			p.T.Errorf("got %d, want %d: %s", a.Status, status, a.Body)
+		}
+		return a
+	case <-time.After(Patience):
+		p.T.Fatal("no answer")
+		return Answer{}
+	}
+}

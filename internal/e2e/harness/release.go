@@ -1,0 +1,228 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"bareclaw/heartbeat/program"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/proc"
+)
+
+// MannerVariable says how the program that is built from brokenSource misbehaves.
+const MannerVariable = "BARECLAW_TEST_MANNER"
+
+// BrokenSource is a file more in the program's source: what it does to a daemon.
+const BrokenSource = `package daemon
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"time"
+)
+
+func init() {
+	if len(os.Args) < 2 || os.Args[1] != "serve" {
+		return
+	}
+	switch os.Getenv("` + MannerVariable + `") {
+	case "dies":
+		os.Exit(7)
+	case "mute":
+		select {}
+	}
+}
+
+// late waits for a file, in a daemon that is to fail when it has taken over.
+func late() error {
+	gate, ok := strings.CutPrefix(os.Getenv("` + MannerVariable + `"), "late:")
+	if !ok {
+		return nil
+	}
+	for {
+		if _, err := os.Stat(gate); err == nil {
+			return errors.New("this release is broken")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+`
+
+// overlays make the source of releases that are not this one's.
+var overlays = map[string]func() (path string, err error){"broken": brokenOverlay, "settling": settlingOverlay}
+
+// settlingSource is a file more in the ledger's source: a migration of either kind.
+const settlingSource = `package ledger
+
+func init() {
+	migrations = append(migrations, "CREATE TABLE added (x INTEGER) STRICT;")
+	breaking = append(breaking, breakingMigration{"CREATE TABLE broke (x INTEGER) STRICT;", len(migrations)})
+}
+`
+
+func settlingOverlay() (path string, err error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(built, "settling.go")
+	b, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(dir, "core/ledger/settling.go"): file}})
+	path = filepath.Join(built, "settling.json")
+	return path, errors.Join(err, os.WriteFile(file, []byte(settlingSource), 0o600), os.WriteFile(path, b, 0o600))
+}
+
+// ReleaseOf returns the path of the program, built as a release of that name. The one
+// that is named broken misbehaves, and what settling makes of a ledger no other reads.
+func ReleaseOf(t testing.TB, name string) string {
+	t.Helper()
+	path, err := onceBuilt("release-"+name, func(path string) error { return buildRelease(name, path) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func buildRelease(name, path string) error {
+	args := append(raceFlag(), "-ldflags", "-X bareclaw/internal/buildinfo.release="+name, "-o", path)
+	if overlay := overlays[name]; overlay != nil {
+		replaced, err := overlay()
+		if err != nil {
+			return err
+		}
+		args = append(args, "-overlay", replaced)
+	}
+	if err := goBuild(append(args, ".")...); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o755)
+}
+
+// opens is where a daemon opens its records: too late to be refused by the one before.
+const opens = "func (d *daemon) open() (err error) {\n"
+
+// brokenOverlay writes what adds brokenSource to the source, and the manner in which a
+// daemon fails when it has taken over.
+func brokenOverlay() (path string, err error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	source, err := os.ReadFile("internal/daemon/serve.go")
+	if err != nil {
+		return "", err
+	}
+	serve := strings.Replace(string(source), opens, opens+"if err := late(); err != nil { return err }\n", 1)
+	if serve == string(source) {
+		return "", errors.New("serve.go has no function open any more")
+	}
+	file, lateFile := filepath.Join(built, "broken.go"), filepath.Join(built, "late.go")
+	b, err := json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(dir, "internal/daemon/broken.go"): file, filepath.Join(dir, "internal/daemon/serve.go"): lateFile,
+	}})
+	path = filepath.Join(built, "overlay.json")
+	return path, errors.Join(err, os.WriteFile(file, []byte(BrokenSource), 0o600), os.WriteFile(lateFile, []byte(serve), 0o600), os.WriteFile(path, b, 0o600))
+}
+
+// Install makes the machine one on which a release is installed, and trials take so long;
+// empty for as long as they do where nobody tests.
+func (m *Machine) Install(name, trial string) {
+	m.T.Helper()
+	if err := os.Mkdir(m.Path("bin"), 0o700); err != nil {
+		m.T.Fatal(err)
+	}
+	m.Program = m.Path("bin/bareclaw")
+	CopyProgram(m.T, ReleaseOf(m.T, name), m.Program)
+	m.Env = append(m.Env, TrialVariable+"="+trial)
+}
+
+// A CommandResult is what became of a command of the installed program.
+type CommandResult struct {
+	Status   int
+	Out, Err string
+}
+
+// Commanded starts a command of the installed program. The function waits for its end.
+func (m *Machine) Commanded(args ...string) (wait func() CommandResult) {
+	m.T.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.Command(m.Executable(), args...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = m.Env, m.Path("work"), &out, &errs
+	if err := cmd.Start(); err != nil {
+		m.T.Fatal(err)
+	}
+	return sync.OnceValue(func() CommandResult {
+		_ = cmd.Wait() // the status says it
+		return CommandResult{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+	})
+}
+
+// Upgrades runs `bareclaw upgrade` and fails unless it ends so and says that.
+func (m *Machine) Upgrades(status int, says string, args ...string) {
+	m.T.Helper()
+	r := m.Commanded(append([]string{"upgrade"}, args...)...)()
+	if r.Status != status || !strings.Contains(r.Out+r.Err, says) {
+		m.T.Errorf("upgrade %v: status %d, want %d with %q:\n%s%s", args, r.Status, status, says, r.Out, r.Err)
+	}
+}
+
+// Serves waits until a daemon of that release serves and is the one that the lock file
+// names, and turns to it.
+func (g *Gateway) Serves(name string) {
+	g.T.Helper()
+	g.Eventually("release "+name+" serves", func() bool {
+		h := g.LockFile()
+		if h.Address == "" || !proc.Alive(h.PID, h.Start) {
+			return false
+		}
+		g.Base = "http://" + h.Address
+		a, err := g.Do("GET", "/health", nil)
+		return err == nil && a.Flag("ready") && a.Str("version") == name && a.JSON["pid"] == float64(h.PID)
+	})
+}
+
+// OnTrial waits until the process with that pid has handed over to another one, and watches
+// it. It returns that.
+func (g *Gateway) OnTrial(old int) (now lockfile.Holder) {
+	g.T.Helper()
+	g.Eventually("handed over", func() bool {
+		now = g.LockFile()
+		said, _ := os.ReadFile(g.Path("log")) // of a unit
+		return now.PID != old && strings.Contains(g.Log.String()+string(said), fmt.Sprintf(`"msg":"handed over","pid":%d,`, now.PID))
+	})
+	return now
+}
+
+// Fails upgrades to a release, which on trial gets a signal, and fails unless the old
+// program is back then, for a reason.
+func (g *Gateway) Fails(name string, sig syscall.Signal, says string, args ...string) {
+	g.T.Helper()
+	old := g.LockFile().PID
+	wait := g.Commanded(append([]string{"upgrade", "--from", ReleaseOf(g.T, name)}, args...)...)
+	now := g.OnTrial(old)
+	if err := proc.Signal(now.PID, now.Start, sig); err != nil {
+		g.T.Error(err)
+	}
+	if r := wait(); r.Status != ExitFailure || !strings.Contains(r.Err, "went back from "+name+" to v1") || !strings.Contains(r.Err, says) {
+		g.T.Errorf("upgrade ends with %d\n%s%s", r.Status, r.Out, r.Err)
+	}
+}
+
+// Trial returns the record of the last upgrade.
+func (m *Machine) Trial() *program.Trial {
+	m.T.Helper()
+	t, err := program.Load(m.Path("state"))
+	if err != nil || t == nil {
+		m.T.Fatalf("record of the upgrade: %+v, %v", t, err)
+	}
+	return t
+}

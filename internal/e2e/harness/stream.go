@@ -1,0 +1,233 @@
+package harness
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A Held request is answered later.
+type Held struct {
+	t    testing.TB
+	Done chan struct{} // closed when the answer is there
+	A    Answer
+	err  error
+}
+
+// Hold sends a message and leaves the request waiting for its outcome.
+func (g *Gateway) Hold(body Obj, header ...string) *Held {
+	g.T.Helper()
+	h := &Held{t: g.T, Done: make(chan struct{})}
+	go func() { // ends with the request, at the latest with the daemon
+		defer close(h.Done)
+		h.A, h.err = g.Do("POST", "/message", body, header...)
+	}()
+	return h
+}
+
+func (h *Held) Answered() bool {
+	select {
+	case <-h.Done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Answer waits for it.
+func (h *Held) Answer(statuses ...int) Answer {
+	h.t.Helper()
+	select {
+	case <-h.Done:
+	case <-time.After(Patience):
+		h.t.Fatal("held request is not answered")
+	}
+	if h.err != nil {
+		h.t.Fatalf("held request: %v", h.err)
+	}
+	if len(statuses) > 0 && !slices.Contains(statuses, h.A.Status) {
+		h.t.Fatalf("held request: status %d, want %v: %s", h.A.Status, statuses, h.A.Body)
+	}
+	return h.A
+}
+
+// Channel returns the state of a channel.
+func (g *Gateway) Channel(key string) Answer {
+	g.T.Helper()
+	return g.Must("GET", "/channels/"+Escaped(key), nil, 200)
+}
+
+// Queued waits until n messages of the channel wait for their turn.
+func (g *Gateway) Queued(key string, n int) {
+	g.T.Helper()
+	g.Eventually("messages wait", func() bool { return g.Channel(key).Number("waiting") == float64(n) })
+}
+
+// Occupy begins a turn that goes on until the returned function is called, and
+// returns its message too.
+func (g *Gateway) Occupy(key string) (id string, finish func()) {
+	g.T.Helper()
+	f, err := os.CreateTemp(g.Dir, "go")
+	if err != nil {
+		g.T.Fatal(err)
+	}
+	_ = f.Close()
+	name := filepath.Base(f.Name())
+	if err := os.Remove(f.Name()); err != nil {
+		g.T.Fatal(err)
+	}
+	id = g.Tell(key, "wait "+g.Path(name))
+	g.Eventually("turn runs", func() bool { return g.Begun(name) == 1 })
+	return id, func() { g.Touch(name) }
+}
+
+// Did reports whether a claude noted the event with a text that contains s.
+func (m *Machine) Did(event, s string) bool {
+	m.T.Helper()
+	return slices.ContainsFunc(m.Journal(), func(l JournalLine) bool {
+		return l.Event == event && strings.Contains(l.Text, s)
+	})
+}
+
+// An Event is one server-sent event.
+type Event struct {
+	ID, Kind string
+	Last     string // the last id so far: what a client resumes with
+	Data     Answer
+}
+
+// A Stream is a response that goes on.
+type Stream struct {
+	T      testing.TB
+	answer Answer // but for its body
+	Events chan Event
+	Seen   []Event // what next has returned
+	Close  func()
+}
+
+// Stream sends a request and reads the events of its response.
+func (g *Gateway) Stream(method, path string, body any, header ...string) *Stream {
+	g.T.Helper()
+	ctx, cancel := context.WithTimeout(g.T.Context(), HeldPatience)
+	var text string
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			g.T.Fatal(err)
+		}
+		text = string(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, g.Base+path, strings.NewReader(text))
+	if err != nil {
+		g.T.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := g.HTTP.Do(req)
+	if err != nil {
+		g.T.Fatalf("%s %s: %v", method, path, err)
+	}
+	s := &Stream{T: g.T, answer: Answer{Status: resp.StatusCode, Header: resp.Header}, Events: make(chan Event, 1<<14)}
+	s.Close = func() { cancel(); _ = resp.Body.Close() }
+	g.T.Cleanup(s.Close)
+	if ct := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || ct != "text/event-stream" {
+		g.T.Fatalf("%s %s: status %d, content type %s", method, path, resp.StatusCode, ct)
+	}
+	go func() { // ends with the response
+		defer close(s.Events)
+		lines := bufio.NewScanner(resp.Body)
+		lines.Buffer(nil, 64<<20)
+		last := ""
+		for e := (Event{}); lines.Scan(); {
+			name, value, _ := strings.Cut(lines.Text(), ": ")
+			switch name {
+			case "id":
+				e.ID, last = value, value
+			case "event":
+				e.Kind = value
+			case "data":
+				e.Data.Body = append(e.Data.Body, value...)
+			case "":
+				if e.Kind != "" {
+					_ = json.Unmarshal(e.Data.Body, &e.Data.JSON) // all events have objects; tests look at members
+					e.Last = last
+					s.Events <- e
+				}
+				e = Event{}
+			}
+		}
+	}()
+	return s
+}
+
+// Next returns the next event of one of the kinds; false at the stream's end.
+func (s *Stream) Next(kinds ...string) (Event, bool) {
+	s.T.Helper()
+	late := time.After(Patience)
+	for {
+		select {
+		case e, ok := <-s.Events:
+			if !ok {
+				return Event{}, false
+			}
+			s.Seen = append(s.Seen, e)
+			checkOutcomes(s.T, "event "+e.Kind, e.Data.JSON)
+			if slices.Contains(kinds, e.Kind) {
+				return e, true
+			}
+		case <-late:
+			s.T.Fatalf("stream has no event %v", kinds)
+		}
+	}
+}
+
+// Want is next for an event that has to come.
+func (s *Stream) Want(kinds ...string) Answer {
+	s.T.Helper()
+	e, ok := s.Next(kinds...)
+	if !ok {
+		s.T.Fatalf("stream ended without an event %v", kinds)
+	}
+	return e.Data
+}
+
+// Order waits for the stream's end and returns the kinds of all its events, each
+// once where several of a kind follow each other.
+func (s *Stream) Order() []string {
+	s.T.Helper()
+	s.Next() // until the end
+	var kinds []string
+	for _, e := range s.Seen {
+		kinds = append(kinds, e.Kind)
+	}
+	return slices.Compact(kinds)
+}
+
+// OverSocket is the same gateway, talked to over its Unix socket.
+func (g *Gateway) OverSocket() *Gateway {
+	local := *g
+	local.Base, local.HTTP = "http://localhost", g.Local()
+	return &local
+}
+
+// LastID returns the id that the stream's result has, or had before it.
+func (s *Stream) LastID(t testing.TB) string {
+	t.Helper()
+	e, ok := s.Next("result")
+	if !ok || e.Last == "" {
+		t.Fatalf("the stream has no id: %+v", s.Seen)
+	}
+	return e.Last
+}

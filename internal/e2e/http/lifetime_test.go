@@ -1,0 +1,222 @@
+package http
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/proc"
+)
+
+func TestTerminateLeavesHostsAtWork(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	claude := g.Say("idle", "pid").Str("text")
+	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
+	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	g.Signal(syscall.SIGTERM)
+	if code := g.Cmd.ProcessState.ExitCode(); code != harness.ExitOK {
+		t.Errorf("exit status %d after SIGTERM, want %d", code, harness.ExitOK)
+	}
+	a := held.Answer(202)
+	if a.Header.Get("Location") != "/messages/"+a.Str("message_id") {
+		t.Errorf("held request got %s %v", a.Body, a.Header)
+	}
+	hosts := m.Hosts()
+	if got := slices.Sorted(maps.Keys(hosts)); !slices.Equal(got, []string{"http", "idle"}) {
+		t.Errorf("hosts left: %v", got)
+	}
+	m.Touch("go")
+	m.Eventually("the turn ends without a daemon", func() bool { return m.Did("ended", "completed") })
+	g = m.Start()
+	g.Outcome(a.Str("message_id")).Want(t, "waited for "+m.Path("go"))
+	if now := g.Say("idle", "pid").Str("text"); now != claude {
+		t.Errorf("claude was %s and is %s", claude, now)
+	}
+	g.Balanced()
+}
+
+func TestIdleDaemonEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			if took := endsIdle(t, sig); took > harness.LeavePromise {
+				t.Errorf("the daemon took %v to end, want %v at most", took, harness.LeavePromise)
+			}
+		})
+	}
+}
+
+// endsIdle ends a daemon that has nothing to do, and returns how long that took by its own log:
+// how long a busy machine takes to bring the signal, and to tell of the end, is not its doing.
+func endsIdle(t *testing.T, sig syscall.Signal) (took time.Duration) {
+	t.Helper()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	g.Say("http", "echo hello").Want(t, "hello")
+	host := m.Hosts()["http"]
+	watch := g.Stream("GET", "/channels/http/events", nil)
+	g.Signal(sig)
+	took, ended := m.Ended()
+	if !ended {
+		t.Error("the log does not say that it has ended")
+	}
+	watch.Want("shutdown")
+	if code := g.Cmd.ProcessState.ExitCode(); code != harness.ExitOK {
+		t.Errorf("exit status %d, want %d", code, harness.ExitOK)
+	}
+	stays := sig == syscall.SIGTERM
+	if proc.Alive(host.PID, host.Start) != stays || proc.Alive(host.ClaudePID, host.ClaudeStart) != stays {
+		t.Errorf("host and claude alive: %v, %v, want %v", proc.Alive(host.PID, host.Start), proc.Alive(host.ClaudePID, host.ClaudeStart), stays)
+	}
+	if left := m.Glob("run/*"); !stays && len(left) != 0 {
+		t.Errorf("left in the runtime directory: %q", left)
+	}
+	return took
+}
+
+// failsToStart runs a daemon that must not get ready and returns what it said.
+func failsToStart(m *harness.Machine, status int) string {
+	m.T.Helper()
+	before := len(m.Log.String())
+	g := m.Launch()
+	if g.Base != "" {
+		m.T.Fatal("daemon got ready")
+	}
+	g.WaitEnd()
+	m.Eventually("its words arrive", func() bool { return strings.HasSuffix(m.Log.String(), "\n") && len(m.Log.String()) > before })
+	if code := g.Cmd.ProcessState.ExitCode(); code != status {
+		m.T.Errorf("exit status %d, want %d", code, status)
+	}
+	return m.Log.String()[before:]
+}
+
+func TestSecondDaemonSaysWhoIsThere(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	g.Say("http", "echo before").Want(t, "before")
+	said := failsToStart(m, harness.ExitFailure)
+	for _, part := range []string{fmt.Sprintf("pid %d", g.Cmd.Process.Pid), m.Path("state"), strings.TrimPrefix(g.Base, "http://"), "BARECLAW_STATE_DIR"} {
+		if !strings.Contains(said, part) {
+			t.Errorf("%q is not in %q", part, said)
+		}
+	}
+	g.Say("http", "echo after").Want(t, "after")
+	if a := g.OverSocket().Must("GET", "/health", nil, 200); int(a.Number("pid")) != g.Cmd.Process.Pid {
+		t.Errorf("the socket leads to %s", a.Body)
+	}
+	g.Balanced()
+}
+
+// TestSecondDaemonOfTheSameRuntimeDir has another gateway of the user, with a state directory
+// of its own, find the sockets of the first one.
+func TestSecondDaemonOfTheSameRuntimeDir(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	other := *m
+	other.Env = append(slices.Clone(m.Env), "BARECLAW_STATE_DIR="+m.Path("other"), "BARECLAW_CWD="+t.TempDir())
+	if said := failsToStart(&other, harness.ExitFailure); !strings.Contains(said, m.Path("run/api.sock")) || !strings.Contains(said, "BARECLAW_RUNTIME_DIR") {
+		t.Errorf("it says %q", said)
+	}
+	if a := g.OverSocket().Must("GET", "/health", nil, 200); int(a.Number("pid")) != g.Cmd.Process.Pid {
+		t.Errorf("the socket leads to %s", a.Body)
+	}
+	g.Kill()
+	other.Start().Signal(syscall.SIGINT) // what the killed one has left is in nobody's way
+}
+
+func TestPortInUse(t *testing.T) {
+	t.Parallel()
+	m, port := harness.NewMachine(t), harness.TakenPort(t)
+	m.Set("BARECLAW_PORT=" + port)
+	said := failsToStart(m, harness.ExitFailure)
+	if !strings.Contains(said, "port "+port+" is in use") || !strings.Contains(said, "BARECLAW_PORT") {
+		t.Errorf("said %q", said)
+	}
+	m.Set("BARECLAW_PORT=0") // nothing stays locked
+	m.Start().Say("http", "echo free").Want(t, "free")
+}
+
+func TestBadConfigurationIsToldWhole(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Set("BARECLAW_PORT=http", "BARECLAW_MAX_TURNS=0", "BARECLAW_APPROVALS=maybe", "BARECLAW_HOST=0.0.0.0", "BARECLAW_TIMEOUT_MS=1m",
+		"BARECLAW_HTTP_TOKEN=not a token", "BARECLAW_CWD="+m.Path("missing"))
+	said := failsToStart(m, harness.ExitUsage)
+	for _, name := range []string{"BARECLAW_PORT", "BARECLAW_MAX_TURNS", "BARECLAW_APPROVALS", "BARECLAW_TIMEOUT_MS", "BARECLAW_HTTP_TOKEN", "BARECLAW_CWD"} {
+		if !strings.Contains(said, name) {
+			t.Errorf("%s is not among the problems: %s", name, said)
+		}
+	}
+	if strings.Contains(said, "not a token") {
+		t.Errorf("the token is shown: %s", said)
+	}
+}
+
+func TestAddressForAllNeedsAToken(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_HOST=0.0.0.0")
+	if said := failsToStart(m, harness.ExitUsage); !strings.Contains(said, "BARECLAW_HTTP_TOKEN") {
+		t.Errorf("said %q", said)
+	}
+	m.Set("BARECLAW_HTTP_TOKEN=0123456789abcdef0123456789abcdef")
+	m.Start()
+}
+
+func TestFirstRunWithoutClaude(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "PATH=/nonexistent", "BARECLAW_CLAUDE=claude")
+	g := m.Start()
+	health := g.Must("GET", "/health", nil, 200)
+	agent, _ := health.JSON["agent"].(map[string]any)
+	if health.Str("status") != "degraded" || agent["kind"] != "echo" || !strings.Contains(fmt.Sprint(agent["problem"]), "not Claude") {
+		t.Errorf("health is %s", health.Body)
+	}
+	if !strings.Contains(m.Log.String(), "not Claude") {
+		t.Error("the log does not say that this is not Claude")
+	}
+	first := g.Say("http", "hello")
+	if n := first.Array("notices"); len(n) != 1 || n[0].Code() != "echo_agent" || !strings.Contains(n[0].Str("text"), "npm install") {
+		t.Errorf("first answer tells %s", first.Body)
+	}
+	second := g.Say("http", "again")
+	if second.JSON["notices"] != nil {
+		t.Errorf("second answer tells %s", second.Body)
+	}
+	for text, a := range map[string]harness.Answer{"hello": first, "again": second} {
+		for _, part := range []string{"not Claude", "@anthropic-ai/claude-code", text} {
+			if a.Flag("is_error") || !strings.Contains(a.Str("text"), part) {
+				t.Errorf("%q is not in the answer %s", part, a.Body)
+			}
+		}
+	}
+	crash(g)
+	g = m.Start()
+	if a := g.Say("http", "once more"); a.Flag("is_error") || !strings.Contains(a.Str("text"), "once more") {
+		t.Errorf("after a crash: %s", a.Body)
+	}
+	g.Balanced()
+}
+
+func TestClaudeIsNeverReplacedWhenAskedFor(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_AGENT=claude", "BARECLAW_CLAUDE=no-such-claude")
+	g := m.Start()
+	a := g.Say("http", "hello")
+	if a.Str("state") != "failed" || a.Code() != "agent_missing" || !strings.Contains(a.Str("text"), "no-such-claude") {
+		t.Errorf("outcome is %s", a.Body)
+	}
+	if h := g.Must("GET", "/health", nil, 200); h.Str("status") != "degraded" {
+		t.Errorf("health is %s", h.Body)
+	}
+	g.Balanced()
+}

@@ -1,0 +1,307 @@
+package http
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/proc"
+)
+
+// A follower reads one stream over several connections, each of which begins
+// where the one before ended.
+type follower struct {
+	g    *harness.Gateway
+	path string
+	now  *harness.Stream
+	last string
+	got  []harness.Event
+	ends []string // the kinds of events that ended a connection
+}
+
+// follow goes on with a stream that has begun.
+func follow(g *harness.Gateway, s *harness.Stream) *follower { return &follower{g: g, now: s} }
+
+// tick reads until n more ticks have come.
+func (f *follower) tick(n int) {
+	f.g.T.Helper()
+	f.read(fmt.Sprint(n, " more ticks"), func(e harness.Event) bool {
+		if ticked(e) > 0 {
+			n--
+		}
+		return n == 0
+	})
+}
+
+// result reads until the outcome has come.
+func (f *follower) result() harness.Answer {
+	f.g.T.Helper()
+	f.read("result", func(e harness.Event) bool { return e.Kind == "result" })
+	return f.got[len(f.got)-1].Data
+}
+
+// read reads, over as many connections as it takes, until the event that it is for.
+func (f *follower) read(what string, enough func(harness.Event) bool) {
+	f.g.T.Helper()
+	kinds := []string{"accepted", "queued", "started", "event", "notice", "result", "restarting", "shutdown"}
+	for {
+		e, ok := f.now.Next(kinds...)
+		switch {
+		case !ok:
+			f.resume()
+			continue
+		case e.Kind == "restarting" || e.Kind == "shutdown":
+			f.ends, f.path = append(f.ends, e.Kind), e.Data.Str("events")
+		}
+		f.got, f.last = append(f.got, e), e.Last
+		if enough(e) {
+			return
+		}
+		if e.Kind == "result" {
+			f.g.T.Fatalf("the stream has ended without %s", what)
+		}
+	}
+}
+
+// resume leaves the connection and makes another.
+func (f *follower) resume() {
+	f.g.T.Helper()
+	f.now.Close()
+	f.now = f.g.Stream("GET", f.path, nil, "Last-Event-ID", f.last)
+}
+
+// ticked returns the number that an event counts aloud, 0 for any other event.
+func ticked(e harness.Event) int {
+	if e.Data.Str("type") != "stream_event" {
+		return 0
+	}
+	inner, _ := e.Data.JSON["event"].(map[string]any)
+	delta, _ := inner["delta"].(map[string]any)
+	text, _ := delta["text"].(string)
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// whole fails unless everything that claude said in one turn was received once and
+// in order, and so was the rest.
+func (f *follower) whole(id string) {
+	f.g.T.Helper()
+	kinds, said, ticks := map[string]int{}, map[string]bool{}, 0
+	for _, e := range f.got {
+		kinds[e.Kind]++
+		if e.Kind != "event" {
+			continue
+		}
+		if said[string(e.Data.Body)] {
+			f.g.T.Errorf("said twice: %s", e.Data.Body)
+		}
+		said[string(e.Data.Body)] = true
+		if n := ticked(e); n > 0 {
+			if ticks++; n != ticks {
+				f.g.T.Fatalf("%d is said where %d should be", n, ticks)
+			}
+		}
+	}
+	if kinds["started"] != 1 || kinds["result"] != 1 || kinds["notice"] != 0 {
+		f.g.T.Errorf("events are %v", kinds)
+	}
+	f.g.Outcome(id).Want(f.g.T, fmt.Sprint("ticked ", ticks))
+}
+
+// counting begins a turn that counts until the file "go" is there, and returns it
+// as both kinds of streams show it.
+func counting(g *harness.Gateway) (id string, message, channel *follower) {
+	g.T.Helper()
+	channel = follow(g, g.Stream("GET", "/channels/a%2Fb/events", nil))
+	channel.path = "/channels/a%2Fb/events"
+	message = follow(g, g.Stream("POST", "/message", harness.Obj{"channel": "a/b", "text": "ticks " + g.Path("go")}))
+	id = message.now.Want("accepted").Str("message_id")
+	message.path = "/messages/" + id + "/events"
+	return id, message, channel
+}
+
+// TestStreamResumes has a client lose its connection again and again.
+func TestStreamResumes(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	id, message, channel := counting(g)
+	for range 5 {
+		message.tick(5)
+		channel.tick(5)
+		message.resume()
+		channel.resume()
+	}
+	m.Touch("go")
+	for _, f := range []*follower{message, channel} {
+		f.result()
+		f.whole(id)
+	}
+	late := g.Stream("GET", "/messages/"+id+"/events", nil, "Last-Event-ID", message.got[0].Last)
+	if got := follow(g, late); got.result().Str("message_id") != id {
+		t.Error("a stream that is resumed after its end does not end again")
+	}
+	g.Balanced()
+}
+
+// TestStreamResumesAfterRestart restarts in the middle of a turn, in each of the
+// orderly ways, twice.
+func TestStreamResumesAfterRestart(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]func(g *harness.Gateway) *harness.Gateway{
+		"restarting": func(g *harness.Gateway) *harness.Gateway {
+			generation := g.Generation()
+			g.Must("POST", "/restart", nil, 200)
+			g.Restarted(generation)
+			return g
+		},
+		"shutdown": func(g *harness.Gateway) *harness.Gateway {
+			g.Signal(syscall.SIGTERM)
+			return g.Machine.Start()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t)
+			g := m.Start()
+			g.Say("a/b", "echo before") // what is acknowledged differs from what was said
+			id, message, channel := counting(g)
+			for range 2 {
+				message.tick(10)
+				channel.tick(10)
+				g = restart(g)
+				for _, f := range []*follower{message, channel} {
+					f.g = g
+					f.read(name, func(e harness.Event) bool { return e.Kind == name })
+				}
+			}
+			message.tick(10)
+			m.Touch("go") // the channel's stream comes back later
+			for _, f := range []*follower{message, channel} {
+				f.result().Want(t, g.Outcome(id).Str("text"))
+				f.whole(id)
+				if !slices.Equal(f.ends, []string{name, name}) {
+					t.Errorf("connections of %s ended with %v", f.path, f.ends)
+				}
+			}
+			if left := m.Glob("run/feeds-*"); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			g.Balanced()
+		})
+	}
+}
+
+// TestLateStreamIsPassedOn resumes on a connection to the old process that was kept
+// alive through the restart.
+func TestLateStreamIsPassedOn(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	id, message, channel := counting(g)
+	late := &harness.Gateway{Machine: g.Machine, Base: g.Base, HTTP: harness.NewClient(t)}
+	late.Must("GET", "/health", nil, 200)
+	message.tick(5)
+	channel.tick(5)
+	message.now.Close()
+	channel.now.Close()
+	generation := g.Generation()
+	g.Must("POST", "/restart", nil, 200)
+	g.Restarted(generation)
+	channel.g = late
+	channel.resume()
+	channel.tick(5)
+	message.resume()
+	m.Touch("go")
+	for _, f := range []*follower{message, channel} {
+		f.result()
+		f.whole(id)
+	}
+	g.Balanced()
+}
+
+// TestOutcomeDuringRestart has the turn end while nobody is there: it is told once
+// the streams are resumed.
+func TestOutcomeDuringRestart(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	id, message, channel := counting(g)
+	message.tick(3)
+	channel.tick(3)
+	g.Signal(syscall.SIGTERM)
+	m.Touch("go")
+	m.Eventually("the turn ends", func() bool {
+		return slices.ContainsFunc(m.Journal(), func(l harness.JournalLine) bool { return l.Event == "ended" })
+	})
+	g = m.Start()
+	for _, f := range []*follower{message, channel} {
+		f.g = g
+		f.result()
+		f.whole(id)
+	}
+}
+
+// TestStreamAfterCrash kills the daemon: what it had told is known to nobody, and
+// the streams say so.
+func TestStreamAfterCrash(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	id, message, channel := counting(g)
+	message.tick(5)
+	channel.tick(5)
+	h := m.LockFile()
+	if err := proc.Signal(h.PID, h.Start, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	g.WaitEnd()
+	g = m.Start()
+	for _, f := range []*follower{message, channel} {
+		f.g, f.now = g, &harness.Stream{T: t, Events: make(chan harness.Event), Close: f.now.Close}
+		f.resume()
+		if e, ok := f.now.Next("accepted", "queued", "started", "event", "notice", "result"); !ok || e.Kind != "notice" || e.Data.Str("code") != "gap" {
+			t.Errorf("%s is resumed with %s %s", f.path, e.Kind, e.Data.Body)
+		}
+	}
+	message.tick(3)
+	m.Touch("go")
+	for _, f := range []*follower{message, channel} {
+		if r := f.result(); r.Str("message_id") != id || !strings.HasPrefix(r.Str("text"), "ticked ") {
+			t.Errorf("result is %s", r.Body)
+		}
+	}
+	g.Balanced()
+}
+
+// TestBadEventIDs resumes with what is no id.
+func TestBadEventIDs(t *testing.T) {
+	t.Parallel()
+	g := harness.NewMachine(t).Start()
+	id := g.Say("http", "echo hello").Str("message_id")
+	last := g.Stream("GET", "/messages/"+id+"/events", nil).LastID(t)
+	feed, number, _ := strings.Cut(last, "-")
+	for _, bad := range []string{
+		"1", "x", "-", "0-0", feed, feed + "-", feed + "-" + number + "0", feed + "-0" + number, feed + "--1", feed + "-18446744073709551616",
+		strings.ToUpper(feed) + "A-" + number, "<b>", `","a":"`, "é", strings.Repeat("9", 1<<12), "../../etc/passwd",
+	} {
+		for _, path := range []string{"/messages/" + id + "/events", "/channels/http/events"} {
+			s := g.Stream("GET", path, nil, "Last-Event-ID", bad)
+			e, ok := s.Next("accepted", "queued", "started", "event", "notice", "result")
+			if !ok || e.Kind != "notice" || e.Data.Str("code") != "gap" || len(bad) > 2 && strings.Contains(string(e.Data.Body), bad) {
+				t.Errorf("%s after %.50q: %s %s", path, bad, e.Kind, e.Data.Body)
+			}
+			s.Close()
+		}
+	}
+	if a := g.Must("GET", "/messages/none/events", nil, 404); a.Str("code") != "not_found" {
+		t.Errorf("of an unknown message: %s", a.Body)
+	}
+}

@@ -1,0 +1,290 @@
+package http
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/proc"
+)
+
+// claudeOf returns the process that answers on a channel.
+func claudeOf(g *harness.Gateway, channel string) int {
+	g.T.Helper()
+	a := g.Say(channel, "pid")
+	pid, err := strconv.Atoi(a.Str("text"))
+	if err != nil {
+		g.T.Fatalf("answer is %s", a.Body)
+	}
+	return pid
+}
+
+// oneClaude fails if a session was begun or resumed by two processes that were
+// given turns.
+func oneClaude(m *harness.Machine) {
+	m.T.Helper()
+	of := map[string]int{}
+	for _, l := range m.Journal() {
+		if l.Event != "begun" || l.Session == "" {
+			continue
+		}
+		if other, ok := of[l.Session]; ok && other != l.PID {
+			m.T.Errorf("session %s was used by processes %d and %d", l.Session, other, l.PID)
+		}
+		of[l.Session] = l.PID
+	}
+}
+
+// A new channel gets the claude that waits, which is then replaced.
+func TestSpareAnswersNewChannel(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=2")
+	g := m.Start()
+	waiting := map[int]bool{}
+	for _, r := range g.SpareReady(2) {
+		waiting[r.ClaudePID] = true
+	}
+	if h := g.Must("GET", "/health", nil, 200); !strings.Contains(string(h.Body), `"spares":{"ready":2,"wanted":2}`) {
+		t.Errorf("health is %s", h.Body)
+	}
+	if all := g.Must("GET", "/channels", nil, 200); strings.Contains(string(all.Body), "spare") {
+		t.Errorf("channels are %s", all.Body)
+	}
+	a, b := claudeOf(g, "a"), claudeOf(g, "b")
+	if !waiting[a] || !waiting[b] || a == b {
+		t.Errorf("claudes %d and %d answer, those that waited are %v", a, b, waiting)
+	}
+	if again := claudeOf(g, "a"); again != a {
+		t.Errorf("claude of a was %d and is %d", a, again)
+	}
+	for _, r := range g.SpareReady(2) {
+		if r.ClaudePID == a || r.ClaudePID == b {
+			t.Errorf("claude %d has a channel and is a spare", r.ClaudePID)
+		}
+	}
+	if hosts := m.Hosts(); hosts["a"].ClaudePID != a || hosts["b"].ClaudePID != b || len(hosts) != 4 {
+		t.Errorf("hosts are %+v", hosts)
+	}
+	if session := g.Say("a", "session").Str("text"); g.Say("b", "session").Str("text") == session {
+		t.Error("two channels have one session")
+	}
+	oneClaude(g.Machine)
+	g.Balanced()
+}
+
+// More new channels than spares: the others start a claude of their own.
+func TestMoreChannelsThanSpares(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1")
+	g := m.Start()
+	g.SpareReady(1)
+	var ids []string
+	for i := range 5 {
+		ids = append(ids, g.Tell(fmt.Sprint("c", i), fmt.Sprint("echo ", i)))
+	}
+	for i, id := range ids {
+		g.Outcome(id).Want(t, strconv.Itoa(i))
+	}
+	g.SpareReady(1)
+	if n := len(m.Hosts()); n != 6 {
+		t.Errorf("%d hosts, want 6", n)
+	}
+	oneClaude(g.Machine)
+	g.Balanced()
+}
+
+// A spare that dies, or whose claude does, is replaced, and nothing of it is left.
+func TestSpareDies(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1")
+	g := m.Start()
+	first := g.SpareReady(1)[0]
+	m.Kill9(first.Host())
+	m.Eventually("its claude is gone", func() bool { return !proc.Alive(first.ClaudePID, first.ClaudeStart) })
+	g.Say("a", "echo between").Want(t, "between")
+	second := g.SpareReady(1)[0]
+	m.Kill9(second.Claude())
+	m.Eventually("its host is gone", func() bool { return !proc.Alive(second.PID, second.Start) })
+	third := g.SpareReady(1)[0]
+	if pid := claudeOf(g, "b"); pid != third.ClaudePID {
+		t.Errorf("claude %d answers, the spare was %d", pid, third.ClaudePID)
+	}
+	oneClaude(g.Machine)
+	g.Balanced()
+}
+
+// A spare that is stopped, or killed, when a channel takes it: the message is
+// answered by another claude, with the same session, and nothing of the spare is
+// left.
+func TestSpareDiesWhenItIsTaken(t *testing.T) {
+	t.Parallel()
+	for name, fell := range map[string]func(m *harness.Machine, r harness.HostRecord){
+		"stopped":     func(_ *harness.Machine, r harness.HostRecord) { _ = proc.Signal(r.PID, r.Start, syscall.SIGSTOP) },
+		"host killed": func(_ *harness.Machine, r harness.HostRecord) { _ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) },
+		"claude killed": func(_ *harness.Machine, r harness.HostRecord) {
+			_ = proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1")
+			g := m.Start()
+			spare := g.SpareReady(1)[0]
+			fell(m, spare)
+			g.Say("a", "echo all the same").Want(t, "all the same")
+			m.Eventually("the spare is gone", func() bool {
+				return !proc.Alive(spare.PID, spare.Start) && !proc.Alive(spare.ClaudePID, spare.ClaudeStart)
+			})
+			next := g.SpareReady(1)[0]
+			if pid := claudeOf(g, "b"); pid != next.ClaudePID {
+				t.Errorf("claude %d answers, the spare was %d", pid, next.ClaudePID)
+			}
+			g.SpareReady(1)
+			if hosts := m.Hosts(); len(hosts) != 3 {
+				t.Errorf("hosts are %+v", hosts)
+			}
+			g.Balanced()
+		})
+	}
+}
+
+// The next daemon takes over the spare, and the session that came of one.
+func TestSpareOutlivesTheDaemon(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(g *harness.Gateway) *harness.Gateway{
+		"killed":     func(g *harness.Gateway) *harness.Gateway { g.Kill(); return g.Start() },
+		"terminated": func(g *harness.Gateway) *harness.Gateway { g.Signal(syscall.SIGTERM); return g.Start() },
+		"handed over": func(g *harness.Gateway) *harness.Gateway {
+			generation := g.Generation()
+			g.Must("POST", "/restart", nil, 200)
+			g.Restarted(generation)
+			return g
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1")
+			g := m.Start()
+			g.SpareReady(1)
+			a := claudeOf(g, "a")
+			spare := g.SpareReady(1)[0]
+			g = end(g)
+			if now := g.SpareReady(1)[0]; now != spare {
+				t.Errorf("the spare was %+v and is %+v", spare, now)
+			}
+			if now := claudeOf(g, "a"); now != a {
+				t.Errorf("claude of a was %d and is %d", a, now)
+			}
+			if pid := claudeOf(g, "b"); pid != spare.ClaudePID {
+				t.Errorf("claude %d answers, the spare was %d", pid, spare.ClaudePID)
+			}
+			g = end(g)
+			if pid := claudeOf(g, "b"); pid != spare.ClaudePID {
+				t.Errorf("claude of b was %d and is %d", spare.ClaudePID, pid)
+			}
+			oneClaude(g.Machine)
+			g.Balanced()
+		})
+	}
+}
+
+// A daemon with other settings replaces the spare, and one that wants none ends it.
+func TestSpareOfOtherSettings(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=2")
+	g := m.Start()
+	old := g.SpareReady(2)
+	g.Signal(syscall.SIGTERM)
+	m.Set("BARECLAW_MAX_TURNS=7")
+	g = m.Start()
+	m.Eventually("the spares are replaced", func() bool {
+		return !proc.Alive(old[0].PID, old[0].Start) && !proc.Alive(old[1].PID, old[1].Start)
+	})
+	now := g.SpareReady(2)
+	if args := g.Say("a", "args").Str("text"); !strings.Contains(args, `"--max-turns","7"`) {
+		t.Errorf("the arguments are %s", args)
+	}
+	g.SpareReady(2)
+	g.Signal(syscall.SIGTERM)
+	m.Set("BARECLAW_WARM_SPARES=0")
+	g = m.Start()
+	m.Eventually("the spares are ended", func() bool { return len(m.Spares()) == 0 })
+	for _, r := range now {
+		if r.ClaudePID == m.Hosts()["a"].ClaudePID {
+			continue
+		}
+		m.Eventually("nothing is left of the spare", func() bool { return !proc.Alive(r.ClaudePID, r.ClaudeStart) })
+	}
+	g.Say("b", "echo without").Want(t, "without")
+	g.Balanced()
+}
+
+// SIGINT ends spares too, whatever state they are in.
+func TestInterruptEndsSpares(t *testing.T) {
+	t.Parallel()
+	for _, ready := range []bool{true, false} {
+		t.Run(fmt.Sprint("ready ", ready), func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=2")
+			g := m.Start()
+			var before []harness.HostRecord
+			if ready {
+				before = g.SpareReady(2)
+			}
+			g.Signal(syscall.SIGINT)
+			if hosts := m.Hosts(); len(hosts) != 0 {
+				t.Errorf("hosts left: %+v", hosts)
+			}
+			for _, r := range before {
+				if proc.Alive(r.PID, r.Start) || proc.Alive(r.ClaudePID, r.ClaudeStart) {
+					t.Errorf("alive: %+v", r)
+				}
+			}
+			if left := m.Glob("run/*"); len(left) != 0 {
+				t.Errorf("left in the runtime directory: %q", left)
+			}
+		})
+	}
+}
+
+// A channel's idle session that came of a spare ends, and is resumed.
+func TestSpareSessionIsResumed(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1")
+	g := m.Start()
+	spare := g.SpareReady(1)[0]
+	first := g.Say("a", "echo remember me")
+	m.Kill9(spare.Host())
+	again := g.Say("a", "history")
+	if !strings.Contains(again.Str("text"), "remember me") || again.Str("session_id") != first.Str("session_id") {
+		t.Errorf("afterwards: %s, before: %s", again.Body, first.Body)
+	}
+	g.Balanced()
+}
+
+// A claude that does not start is tried again with pauses, and messages say why
+// they cannot be answered.
+func TestSpareThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1", "FAKECLAUDE_START=exit:3")
+	g := m.Start()
+	m.Eventually("two were lost", func() bool { return strings.Count(m.Log.String(), `"spare lost"`) >= 2 })
+	if a := g.Say("a", "echo hello"); !a.Flag("is_error") || a.Code() == "" {
+		t.Errorf("answer is %s", a.Body)
+	}
+	g.Balanced()
+}
+
+// The echo agent has no spares.
+func TestEchoHasNoSpares(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1", "BARECLAW_AGENT=echo")
+	g := m.Start()
+	g.Say("a", "hello")
+	if n := g.Metrics()[`bareclaw_warm_spares{state="wanted"}`]; n != 0 || len(m.Spares()) != 0 {
+		t.Errorf("%v spares are wanted, hosts are %+v", n, m.Hosts())
+	}
+}

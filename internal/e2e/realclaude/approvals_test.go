@@ -1,0 +1,190 @@
+package realclaude
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"bareclaw/core"
+	"bareclaw/internal/e2e/harness"
+)
+
+func TestRealApprovals(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t, "BARECLAW_ALLOWED_TOOLS=Read", "BARECLAW_APPROVALS=ask")
+	g := m.Start()
+
+	command := "touch " + m.Path("allowed")
+	id := g.Tell("http", "tool:bash "+command)
+	asked := g.Pending()
+	input, _ := asked["input"].(map[string]any)
+	if asked["tool"] != "Bash" || asked["channel"] != "http" || asked["message_id"] != id || input["command"] != command {
+		t.Errorf("approval is %v", asked)
+	}
+	if m.Exists("allowed") {
+		t.Error("the tool ran before it was allowed")
+	}
+	g.Decide(asked, map[string]any{"behavior": "allow"})
+	g.Mentions(g.Outcome(id), "final after 1 call(s)")
+	if !m.Exists("allowed") {
+		t.Error("the tool did not run although it was allowed")
+	}
+
+	id = g.Tell("http", "tool:bash touch "+m.Path("denied"))
+	g.Decide(g.Pending(), map[string]any{"behavior": "deny", "message": "not on a Sunday"})
+	a := g.Outcome(id)
+	g.Mentions(a, "final after 1 call(s)", "not on a Sunday")
+	if a.Str("state") != "answered" || m.Exists("denied") {
+		t.Errorf("denied tool ran: %v; outcome %s", m.Exists("denied"), a.Body)
+	}
+
+	id = g.Tell("http", "tool:bash touch "+m.Path("asked"))
+	g.Decide(g.Pending(), map[string]any{"behavior": "allow", "updated_input": map[string]any{"command": "touch " + m.Path("changed")}})
+	g.Mentions(g.Outcome(id), "final after 1 call(s)")
+	if m.Exists("asked") || !m.Exists("changed") {
+		t.Error("the changed input did not run in place of the one asked for")
+	}
+
+	id = g.Tell("http", "tool:bash touch "+m.Path("late"))
+	asked = g.Pending()
+	g.Interrupt("http")
+	g.Failed(g.Outcome(id), "cancelled", "interrupted")
+	late := g.Must("POST", "/approvals/"+asked["id"].(string), map[string]any{"behavior": "allow"}, 409)
+	if !strings.Contains(string(late.Body), `"state":"void"`) || m.Exists("late") {
+		t.Errorf("interrupted tool ran: %v; its approval: %s", m.Exists("late"), late.Body)
+	}
+	g.Say("http", "echo works").Want(t, "works")
+	g.Balanced()
+}
+
+func TestRealApprovalIsRememberedForTheProcess(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t, "BARECLAW_ALLOWED_TOOLS=Read", "BARECLAW_APPROVALS=ask")
+	g := m.Start()
+	id := g.Tell("http", "tools:bash 2 mkdir -p "+m.Path("work/made"))
+	g.Decide(g.Pending(), map[string]any{"behavior": "allow", "remember": true})
+	g.Mentions(g.Outcome(id), "final after 2 call(s)")
+	if files := m.Glob("work/.claude/*"); len(files) != 0 {
+		t.Errorf("the rule was written to %v", files)
+	}
+	g.Balanced()
+}
+
+func TestRealQuestionIsAnswered(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t, "BARECLAW_APPROVALS=ask")
+	g := m.Start()
+	question, err := json.Marshal(map[string]any{"questions": []any{map[string]any{
+		"question": "Which colour?", "header": "Colour", "multiSelect": false,
+		"options": []any{map[string]any{"label": "Red", "description": "warm"}, map[string]any{"label": "Blue", "description": "cold"}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := g.Tell("http", "tool:AskUserQuestion "+string(question))
+	asked := g.Pending()
+	if asked["tool"] != "AskUserQuestion" {
+		t.Errorf("approval is %v", asked)
+	}
+	g.Decide(asked, map[string]any{"behavior": "allow", "answers": map[string]string{"Which colour?": "Blue"}})
+	a := g.Outcome(id)
+	g.Mentions(a, "final after 1 call(s)", "Which colour?", "Blue")
+	if strings.Contains(a.Str("text"), "Red") {
+		t.Errorf("the answer is %q", a.Str("text"))
+	}
+	g.Balanced()
+}
+
+// TestRealQuestionsAreAnswered answers two questions as an adapter does: several labels
+// of the first, words of one's own to the second.
+func TestRealQuestionsAreAnswered(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t, "BARECLAW_APPROVALS=ask")
+	g := m.Start()
+	id := g.Tell("http", `tool:AskUserQuestion {"questions":[`+
+		`{"question":"Which colours?","header":"Colour","multiSelect":true,"options":[{"label":"Red","description":"warm"},{"label":"Blue","description":"cold"},{"label":"Green","description":"leaf"}]},`+
+		`{"question":"How many?","header":"Count","multiSelect":false,"options":[{"label":"One","description":"1"},{"label":"Two","description":"2"}]}]}`)
+	asked := g.Pending()
+	input, err := json.Marshal(asked["input"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := core.Approval{Tool: core.ToolAskUser, Input: input}
+	if qs, ok := core.Questions(a); !ok || len(qs) != 2 || !qs[0].MultiSelect || len(qs[0].Options) != 3 {
+		t.Fatalf("questions are %+v", qs)
+	}
+	if asked["always"] != nil {
+		t.Errorf("questions could be allowed for ever: %v", asked["always"])
+	}
+	answers, err := core.AnswerInput(a, map[string][]string{"Which colours?": {"Red", "Green"}, "How many?": {"a few, say 7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Decide(asked, map[string]any{"behavior": "allow", "always": true, "updated_input": answers})
+	g.Mentions(g.Outcome(id), `"Which colours?"="Red, Green"`, `"How many?"="a few, say 7"`)
+	if rules := g.Must("GET", "/channels/http/rules", nil, 200).Array("rules"); len(rules) != 0 {
+		t.Errorf("rules were added: %v", rules)
+	}
+	g.Balanced()
+}
+
+// TestRealPlanIsDecided sends a plan back with what is to be changed, then has it be
+// carried out: claude leaves the mode.
+func TestRealPlanIsDecided(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t, "BARECLAW_APPROVALS=ask", "BARECLAW_PERMISSION_MODE=plan")
+	g := m.Start()
+	id := g.Tell("http", "tool:ExitPlanMode {}")
+	asked := g.Pending()
+	if asked["tool"] != core.ToolExitPlan || asked["always"] != nil {
+		t.Errorf("approval is %v", asked)
+	}
+	g.Decide(asked, map[string]any{"behavior": "deny", "message": "Make it shorter."})
+	g.Mentions(g.Outcome(id), "Make it shorter.")
+	said := g.Watch("http")
+	g.Say("http", "echo on")
+	g.Hear(said, `"permissionMode":"plan"`)
+	id = g.Tell("http", "tool:ExitPlanMode {}")
+	g.Decide(g.Pending(), map[string]any{"behavior": "allow"})
+	g.Mentions(g.Outcome(id), "approved")
+	said = g.Watch("http")
+	g.Say("http", "echo off")
+	g.Hear(said, `"permissionMode":"default"`)
+	g.Balanced()
+}
+
+func TestRealToolIsDeniedWhereNobodyCanBeAsked(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t, "BARECLAW_ALLOWED_TOOLS=Read")
+	g := m.Start()
+	a := g.Say("http", "tool:bash touch "+m.Path("made"))
+	g.Mentions(a, "final after 1 call(s)", "BARECLAW_ALLOWED_TOOLS", "BARECLAW_APPROVALS=ask")
+	if m.Exists("made") {
+		t.Error("the tool ran")
+	}
+	if a := g.Must("GET", "/approvals", nil, 200); len(a.JSON["approvals"].([]any)) != 0 {
+		t.Errorf("approvals are left: %s", a.Body)
+	}
+	g.Balanced()
+}
+
+func TestRealApprovalSurvivesKillOfDaemon(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t, "BARECLAW_ALLOWED_TOOLS=Read", "BARECLAW_APPROVALS=ask")
+	g := m.Start()
+	id := g.Tell("http", "tool:bash echo ran >> "+m.Path("ran"))
+	asked, pid := g.Pending(), g.Agent("http")
+	g.Kill()
+	g = m.Start()
+	again := g.Pending()
+	if again["id"] != asked["id"] || again["message_id"] != id {
+		t.Errorf("approval is %v, was %v", again, asked)
+	}
+	g.Decide(again, map[string]any{"behavior": "allow"})
+	g.Mentions(g.Outcome(id), "final after 1 call(s)")
+	if n := len(m.Lines("ran")); n != 1 {
+		t.Errorf("the tool ran %d times, want once", n)
+	}
+	g.SameAgent("http", pid)
+	g.Balanced()
+}

@@ -1,0 +1,206 @@
+package realclaude
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"bareclaw/internal/e2e/harness"
+)
+
+func TestRealInterrupt(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t)
+	g := m.Start()
+	session := g.Say("http", "echo before").Str("session_id")
+	pid, longest := g.Agent("http"), time.Duration(0)
+	for _, turn := range []struct {
+		text  string
+		begun func() bool
+	}{
+		{"gate never first second", func() bool { return m.IsHeld("never") }},
+		{"hang", func() bool { return m.Asked("hang") == 1 }},
+		{"tool:bash " + m.Waiting("begun", "go", "done"), func() bool { return len(m.Lines("begun")) == 1 }},
+	} {
+		id := g.Tell("http", turn.text)
+		m.Eventually("turn runs", turn.begun)
+		longest = max(longest, g.Interrupt("http"))
+		a := g.Outcome(id)
+		g.Failed(a, "cancelled", "interrupted")
+		if a.Str("session_id") != "" && a.Str("session_id") != session {
+			t.Errorf("session is %s, was %s", a.Str("session_id"), session)
+		}
+	}
+	g.Mentions(g.Say("http", "history"), "echo before", "gate never", "hang", "tool:bash")
+	if longest < time.Second { // else claude was too slow, and was ended
+		g.SameAgent("http", pid)
+	}
+	m.Touch("go")
+	g.Say("http", "echo works").Want(t, "works")
+	if m.Exists("done") {
+		t.Error("the interrupted command went on")
+	}
+	g.Balanced()
+}
+
+// TestRealInterruptBeforeTheTurnHasBegun ends a turn whose claude still starts:
+// the request reaches claude before the turn does.
+func TestRealInterruptBeforeTheTurnHasBegun(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t)
+	g := m.Start()
+	id := g.Tell("http", "gate never first second")
+	m.Eventually("turn is handed over", func() bool { return g.Traced(id, "handed") })
+	g.Must("POST", "/channels/http/interrupt", nil, 200)
+	g.Failed(g.Outcome(id), "cancelled", "interrupted")
+	g.Say("http", "echo works").Want(t, "works")
+	g.Balanced()
+}
+
+// TestRealInterruptWithSteeredMessages: what claude had not folded into the turn
+// yet runs next, what it had shares the turn's end.
+func TestRealInterruptWithSteeredMessages(t *testing.T) {
+	t.Parallel()
+	for _, folded := range []bool{false, true} {
+		t.Run(fmt.Sprintf("folded %v", folded), func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewRealMachine(t)
+			g := m.Start()
+			first, goOn := duringTool(g)
+			second := g.Steer("http", "echo steered")
+			third := g.Tell("http", "echo third")
+			open := func() {}
+			if folded {
+				var held <-chan struct{}
+				held, open = m.Hold()
+				goOn()
+				m.Await(held, "steered message is sent")
+			}
+			g.Interrupt("http")
+			open()
+			g.Failed(g.Outcome(first), "cancelled", "interrupted")
+			if a := g.Outcome(second); !folded {
+				a.Want(t, "steered")
+			} else if a.Str("state") != "cancelled" || a.Str("into") != first {
+				t.Errorf("folded message: %s", a.Body)
+			}
+			if a := g.Outcome(third); a.Str("state") != "answered" || a.Flag("coalesced") {
+				t.Errorf("message that waited: %s", a.Body)
+			}
+			g.Balanced()
+		})
+	}
+}
+
+func TestRealMessageInterruptsTurn(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t)
+	g := m.Start()
+	first := g.Tell("http", "gate never first second")
+	m.Await(m.Held("never"), "turn runs")
+	second := g.Tell("http", "echo urgent", "mode", "interrupt")
+	g.Outcome(second).Want(t, "urgent")
+	g.Failed(g.Outcome(first), "cancelled", "interrupted")
+	g.Balanced()
+}
+
+func TestRealSteeringFoldsIntoToolTurn(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t)
+	g := m.Start()
+	first, goOn := duringTool(g)
+	second := g.Steer("http", "echo steered")
+	third := g.Steer("http", "and this too")
+	goOn()
+	g.Outcome(first).Want(t, "steered")
+	for _, id := range []string{second, third} {
+		if b := g.Outcome(id); b.Str("state") != "answered" || !b.Flag("coalesced") || b.Str("into") != first || b.Flag("is_error") {
+			t.Errorf("steered message: %s", b.Body)
+		}
+	}
+	g.Say("http", "echo next").Want(t, "next")
+	if n := len(m.Lines("done")); n != 1 || m.Count() != 3 {
+		t.Errorf("the tool ended %d times in %d requests, want once in 3", n, m.Count())
+	}
+	g.Balanced()
+}
+
+func TestRealSteeringDuringTextIsATurnOfItsOwn(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t)
+	g := m.Start()
+	first, goOn := duringText(g)
+	second := g.Steer("http", "echo own turn")
+	goOn()
+	g.Outcome(first).Want(t, "first second")
+	a := g.Outcome(second)
+	a.Want(t, "own turn")
+	if a.Flag("coalesced") {
+		t.Errorf("second message: %s", a.Body)
+	}
+	g.Say("http", "echo next").Want(t, "next")
+	g.Balanced()
+}
+
+func TestRealBackgroundResult(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t)
+	g := m.Start()
+	events := g.Watch("http")
+	a := g.Say("http", "tool:bash "+m.InBackground("begun", "go", "done"))
+	g.Mentions(a, "final after 1 call(s)")
+	g.Say("http", "echo meanwhile").Want(t, "meanwhile")
+	m.Touch("go")
+	g.Hear(events, "event: background")
+	g.Say("http", "echo after").Want(t, "after")
+	history := g.Must("GET", "/channels/http/messages", nil, 200)
+	backgrounds, _ := history.JSON["background"].([]any)
+	if messages, _ := history.JSON["messages"].([]any); len(messages) != 3 || len(backgrounds) != 1 {
+		t.Errorf("%d messages and %d background results, want 3 and 1: %s", len(messages), len(backgrounds), history.Body)
+	}
+	if n := g.Balanced(); n != 3 {
+		t.Errorf("%d messages accepted, want 3", n)
+	}
+}
+
+// TestRealMessageDuringABackgroundTurn has claude work on its own, after a task
+// has ended, when a message comes: claude folds it into that turn.
+func TestRealMessageDuringABackgroundTurn(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t)
+	g := m.Start()
+	g.Say("http", "tool:bash "+m.InBackground("begun", "go", "done"))
+	calls := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		m.Before.Store(nil)
+		realToolCall(w, m.Waiting("begun2", "go2", "done2"), true)
+	})
+	m.Before.Store(&calls)
+	m.Touch("go")
+	m.Eventually("background turn uses a tool", func() bool { return len(m.Lines("begun2")) == 1 })
+	id := g.Read("http", "echo meanwhile")
+	m.Touch("go2")
+	g.Outcome(id).Want(t, "meanwhile")
+	g.Say("http", "echo after").Want(t, "after")
+	g.Balanced()
+}
+
+// TestRealRestartFromWithinATurn has claude restart the gateway it is reached by,
+// with its Bash tool: the turn goes on, and who waits for it gets its answer.
+func TestRealRestartFromWithinATurn(t *testing.T) {
+	t.Parallel()
+	harness.NeedCurl(t)
+	m := harness.NewRealMachine(t)
+	g := m.Start()
+	g.Say("http", "echo one").Want(t, "one")
+	agent := g.Agent("http")
+	for range 2 {
+		generation := g.Generation()
+		g.Say("http", "tool:bash curl -s --unix-socket "+g.Sock+" -X POST http://localhost/restart").
+			Want(t, `final after 1 call(s): {"status":"restarting"}`)
+		g.Restarted(generation)
+	}
+	g.SameAgent("http", agent)
+	g.Say("http", "echo two").Want(t, "two")
+	g.Balanced()
+}

@@ -1,0 +1,62 @@
+package realclaude
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+)
+
+// TestRealHeartbeatBeginsAfresh: what a tick sends to the model does not hold the ticks
+// before it, and clearing the session asks the model nothing.
+func TestRealHeartbeatBeginsAfresh(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t, "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
+	g := m.Start()
+	for slot := range 3 {
+		m.With(harness.SlotLength(slot)).Beat(0)
+		if slot == 1 {
+			g.Crash("heartbeat") // and so the session is resumed to be cleared
+			g = m.Start()
+		}
+	}
+	if got := m.Outcomes(); got != "ok, ok, ok" {
+		t.Errorf("outcomes: %s", got)
+	}
+	seen := m.Requests()
+	if len(seen) != 3 {
+		t.Errorf("%d requests to the model, want one for each tick", len(seen))
+	}
+	for _, s := range seen {
+		beats := slices.DeleteFunc(slices.Clone(s.UserTexts), func(text string) bool { return !strings.Contains(text, "echo HEARTBEAT_OK") })
+		if len(beats) != 1 {
+			t.Errorf("request %d holds %d ticks: %q", s.N, len(beats), s.UserTexts)
+		}
+	}
+	g.Balanced()
+}
+
+// TestRealHeartbeatWithoutLogin: clearing the session, which needs no login, does not hide
+// that the question does.
+func TestRealHeartbeatWithoutLogin(t *testing.T) {
+	t.Parallel()
+	m := harness.NewRealMachine(t, "BARECLAW_PASS_ENV=")
+	g := m.Start()
+	for slot := range 3 {
+		m.With(harness.SlotLength(slot)).Beat(0)
+	}
+	if got := m.Outcomes(); got != "parked, parked, parked" {
+		t.Errorf("outcomes: %s", got)
+	}
+	ticks := m.Ticks()
+	if first := ticks.Ticks[0]; ticks.Trouble == nil || ticks.Trouble.Code != "not_logged_in" || !strings.Contains(first.Push, "Log in again") || first.Message == "" {
+		t.Errorf("recorded %+v", ticks)
+	}
+	for _, later := range ticks.Ticks[1:] {
+		if later.Message != "" {
+			t.Errorf("asked without a login: %+v", later)
+		}
+	}
+	g.Balanced()
+}

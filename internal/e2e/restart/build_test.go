@@ -1,0 +1,174 @@
+package restart
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/heartbeat/program"
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/exitcode"
+)
+
+// copySource copies what is compiled and embedded into a directory of its own.
+func copySource(t *testing.T, to string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "testdata" || len(name) > 1 && name[0] == '.'):
+			return fs.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, path), 0o700)
+		case strings.HasSuffix(name, "_test.go") || name[0] == '.':
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, path), b, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// goRun runs the gateway from its source, as the README says.
+func goRun(m *harness.Machine, t *testing.T) *harness.Gateway {
+	t.Helper()
+	harness.Compiled(t, m.Path("source"), m.Env)
+	cmd := exec.Command("go", "run", ".")
+	cmd.Env, cmd.Dir, cmd.SysProcAttr = m.Env, m.Path("source"), &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stderr = m.Log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	g := &harness.Gateway{Machine: m, Cmd: cmd, Sock: m.Path("run/api.sock"), Done: make(chan struct{})}
+	go func() {
+		g.Err = cmd.Wait()
+		close(g.Done)
+	}()
+	t.Cleanup(g.Kill)
+	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	ready := regexp.MustCompile(`msg=ready address=(http://\S+)`)
+	m.Eventually("the daemon says that it is ready", func() bool { return ready.MatchString(m.Log.String()) })
+	g.HTTP = harness.NewClient(t)
+	g.Base = ready.FindStringSubmatch(m.Log.String())[1]
+
+	return g
+}
+
+// TestRestartBuilds runs the gateway from its source, changes that while a turn
+// runs, and restarts: what the source says now is what answers.
+func TestRestartBuilds(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_LOG_FORMAT=text", "BARECLAW_AGENT=echo", "BARECLAW_SOURCE=")
+	m.Env = append(m.Env, harness.GoEnv(t)...)
+	copySource(t, m.Path("source"))
+	const first = "I am not Claude."
+	says := func(old, now string) {
+		t.Helper()
+		path := m.Path("source/internal/echoagent/reply.go")
+		b, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(b), old) {
+			t.Fatalf("%s does not say %q (%v)", path, old, err)
+		}
+		if err := os.WriteFile(path, []byte(strings.Replace(string(b), old, now, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := goRun(m, t)
+	cmd := g.Cmd
+	restart := func(channel, want string) {
+		t.Helper()
+		generation := g.Generation()
+		g.Must("POST", "/restart", nil, 200)
+		g.Restarted(generation)
+		if text := g.Say(channel, "hello").Str("text"); !strings.Contains(text, want) {
+			t.Errorf("after the restart it says %q, want %q", text, want)
+		}
+	}
+	if text := g.Say("one", "hello").Str("text"); !strings.Contains(text, first) {
+		t.Errorf("it says %q", text)
+	}
+	says(first, "I am the second.")
+	restart("two", "I am the second.")
+	says("I am the second.", "`I am broken.")
+	if a := g.Must("POST", "/restart", nil, 503); !strings.Contains(a.Str("error"), "reply.go:") {
+		t.Errorf("a source that cannot be compiled: %s", a.Body)
+	}
+	if text := g.Say("two", "hello").Str("text"); !strings.Contains(text, "I am the second.") {
+		t.Errorf("it says %q", text)
+	}
+	says("`I am broken.", "I am the third.")
+	restart("three", "I am the third.")
+
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil { // as a terminal does on Ctrl-C
+		t.Fatal(err)
+	}
+	g.WaitEnd()
+	if hosts := m.Hosts(); len(hosts) != 0 {
+		t.Errorf("hosts left after Ctrl-C: %v", hosts)
+	}
+
+	// What was built is installed, as docs/operations.md has it, where its state is in the usual place.
+	m.Write("home/.local/bin/bareclaw", "an older one", 0o755)
+	if err := errors.Join(os.MkdirAll(m.Path("home/.local/state"), 0o700), os.Symlink(m.Path("state"), m.Path("home/.local/state/bareclaw"))); err != nil {
+		t.Fatal(err)
+	}
+	m.AsPrinted(harness.Printed(t, "docs/operations.md", "install -m 755"))
+	newer, err := program.Sum(m.Path("state/bin/bareclaw"))
+	if installed, failed := program.Sum(m.Path("home/.local/bin/bareclaw")); err != nil || failed != nil || installed != newer {
+		t.Errorf("installed was another program than was built: %v, %v", err, failed)
+	}
+}
+
+// TestRestartFromATurn edits the source twice, as claude may, and restarts the gateway from
+// inside of a turn each time: the source's new program answers, and the turn goes on.
+func TestRestartFromATurn(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_LOG_FORMAT=text", "BARECLAW_SOURCE=")
+	m.Env = append(m.Env, harness.GoEnv(t)...)
+	copySource(t, m.Path("source"))
+	g := goRun(m, t)
+	marker, socket := g.Say("desk", "env BARECLAW_SESSION").Str("text"), g.Say("desk", "env "+client.SocketVariable).Str("text")
+	if marker == "" || socket == "" {
+		t.Fatalf("claude has the session %q and the socket %q", marker, socket)
+	}
+	inside := *m
+	inside.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.Path("home"), client.SocketVariable + "=" + socket, "BARECLAW_SESSION=" + marker}
+	id := g.Tell("desk", "wait "+m.Path("go"))
+	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	host := m.Hosts()["desk"]
+	source := m.Path("source/internal/buildinfo/buildinfo.go")
+	b, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, release := range []string{"v7.0.1", "v7.0.2"} {
+		edited := strings.Replace(string(b), "var release string", `var release = "`+release+`"`, 1)
+		if err := os.WriteFile(source, []byte(edited), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		inside.Command(exitcode.OK, "restart").Shows("Restarted in ")
+		if now := g.Must("GET", "/health", nil, 200).Str("version"); !strings.Contains(now, release) {
+			t.Errorf("after the restart the version is %q, want %s", now, release)
+		}
+		if now := m.Hosts()["desk"]; now != host {
+			t.Errorf("the session was %+v and is %+v", host, now)
+		}
+	}
+	m.Touch("go")
+	g.Outcome(id).Want(t, "waited for "+m.Path("go"))
+	g.Say("other", "echo hello").Want(t, "hello")
+	g.Balanced()
+}

@@ -1,0 +1,297 @@
+package restart
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/internal/daemon"
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/roottest"
+)
+
+// TestRestartAsFirstProcess restarts a gateway that is process 1, as in a
+// container: were it to end, everything would.
+func TestRestartAsFirstProcess(t *testing.T) {
+	t.Parallel()
+	wrap := asFirstProcess(t)
+	for name, settings := range map[string][]string{"alone": nil, "notifying": {"NOTIFY_SOCKET=/nonexistent"}} { // a container may be given one
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			restartAsFirstProcess(t, harness.NewMachine(t, settings...), wrap)
+		})
+	}
+}
+
+func restartAsFirstProcess(t *testing.T, m *harness.Machine, wrap []string) {
+	g := m.Start(wrap...)
+	if pid := g.Must("GET", "/health", nil, 200).Number("pid"); pid != 1 {
+		t.Fatalf("the gateway is process %v", pid)
+	}
+	claude := g.Say("http", "pid").Str("text")
+	for range 2 {
+		generation := g.Generation()
+		g.Must("POST", "/restart", nil, 200)
+		g.Restarted(generation)
+		if now := g.Say("http", "pid").Str("text"); now != claude {
+			t.Errorf("claude was %s and is %s", claude, now)
+		}
+	}
+	g.Balanced()
+	if err := syscall.Kill(firstProcess(t, g), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	g.WaitEnd()
+	if code := g.Cmd.ProcessState.ExitCode(); code != harness.ExitOK {
+		t.Errorf("exit status %d, want %d", code, harness.ExitOK)
+	}
+}
+
+// TestFirstProcessReapsOrphans has a session leave processes to a gateway that is process 1
+// and was never restarted: none of them stays as a zombie.
+func TestFirstProcessReapsOrphans(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start(asFirstProcess(t)...)
+	for range 3 {
+		g.Say("http", "leave 1 behind").Want(t, "final: ran: behind")
+	}
+	first := firstProcess(t, g)
+	sleeping := func() (pids []int) {
+		for pid, stat := range inNamespaceOf(t, first) {
+			if strings.Contains(stat, "(sleep)") {
+				pids = append(pids, pid)
+			}
+		}
+		return pids
+	}
+	if left := sleeping(); len(left) != 3 {
+		t.Fatalf("the session has left %d processes, want 3", len(left))
+	}
+	g.Must("DELETE", "/channels/http", nil, 200)
+	m.Eventually("what the session left is gone, zombies too", func() bool { return len(sleeping()) == 0 })
+	m.Eventually("there is nothing but the gateway", func() bool { return len(inNamespaceOf(t, first)) == 1 })
+	g.Say("http", "echo hello").Want(t, "hello")
+	g.Balanced()
+}
+
+// asFirstProcess returns the command that runs a program as process 1.
+func asFirstProcess(t *testing.T) []string {
+	t.Helper()
+	wrap := []string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"}
+	if out, err := exec.Command(wrap[0], append(wrap[1:], "true")...).CombinedOutput(); err != nil {
+		roottest.Unavailable(t, "process 1: unshare: %v: %s", err, out)
+	}
+	return wrap
+}
+
+// firstProcess returns the gateway's process, which unshare has started.
+func firstProcess(t *testing.T, g *harness.Gateway) int {
+	t.Helper()
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", g.Cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := strconv.Atoi(strings.TrimSpace(string(children)))
+	if err != nil {
+		t.Fatalf("children of unshare: %q", children)
+	}
+	return first
+}
+
+// inNamespaceOf returns what /proc/<pid>/stat says of each process in the PID namespace of
+// one of them, zombies included.
+func inNamespaceOf(t *testing.T, of int) map[int]string {
+	t.Helper()
+	namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", of))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[int]string{}
+	for _, e := range all {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		// A zombie has no namespaces any more, but its parent has.
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue
+		}
+		in, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if err == nil && in == namespace || len(fields) > 1 && fields[0] == "Z" && fields[1] == strconv.Itoa(of) {
+			found[pid] = string(stat)
+		}
+	}
+	return found
+}
+
+// endings are moments after a restart at which something may end: the first process
+// still answers what clients send it, or it is but a keeper.
+var endings = map[string]func(*harness.Gateway){
+	"at once": func(*harness.Gateway) {},
+	"later": func(g *harness.Gateway) {
+		g.Eventually("the first process is a keeper", func() bool {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", g.Cmd.Process.Pid))
+			return err == nil && strings.Contains(string(b), "\x00"+daemon.KeepSubcommand+"\x00")
+		})
+	},
+}
+
+// TestFirstProcessIsKilled kills the process that was started, which others have
+// taken over from: whoever started it starts another one, so the daemon makes way.
+func TestFirstProcessIsKilled(t *testing.T) {
+	t.Parallel()
+	for name, wait := range endings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t)
+			g := m.Start()
+			claude := g.Say("idle", "pid").Str("text")
+			for range 2 {
+				generation := g.Generation()
+				g.Must("POST", "/restart", nil, 200)
+				g.Restarted(generation)
+			}
+			wait(g)
+			held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
+			m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+			daemon := m.LockFile()
+			g.Signal(syscall.SIGKILL)
+			m.Eventually("the daemon ends too", func() bool { return !proc.Alive(daemon.PID, daemon.Start) })
+			a := held.Answer(202)
+			g = m.Start()
+			m.Touch("go")
+			g.Outcome(a.Str("message_id")).Want(t, "waited for "+m.Path("go"))
+			if now := g.Say("idle", "pid").Str("text"); now != claude {
+				t.Errorf("claude was %s and is %s", claude, now)
+			}
+			g.Balanced()
+		})
+	}
+}
+
+// TestDaemonCrashesAfterRestarts kills a daemon that the first process did not
+// start itself: that ends as after a crash, so that it is started again.
+func TestDaemonCrashesAfterRestarts(t *testing.T) {
+	t.Parallel()
+	for name, wait := range endings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t)
+			g := m.Start()
+			for range 2 {
+				generation := g.Generation()
+				g.Must("POST", "/restart", nil, 200)
+				g.Restarted(generation)
+			}
+			wait(g)
+			g.Kill()
+			if g.Cmd.ProcessState.ExitCode() == harness.ExitOK {
+				t.Error("the first process says that all is well")
+			}
+			m.Start().Say("http", "echo hello").Want(t, "hello")
+		})
+	}
+}
+
+// TestStartedFromWithinASession runs the gateway as claude's Bash would: it bears
+// no mark of that session, and so does not end with it.
+func TestStartedFromWithinASession(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_SESSION=0123456789abcdef.4711.1")
+	g := m.Start()
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(g.Cmd.Process.Pid) + "/environ")
+	if err != nil || strings.Contains(string(env), "BARECLAW_SESSION=") || !strings.Contains(string(env), "BARECLAW_CWD=") {
+		t.Errorf("its environment is %q (%v)", env, err)
+	}
+	g.Say("http", "echo hello").Want(t, "hello")
+}
+
+// TestDaemonIsKilledDuringARestart kills it when there is a process that is to take
+// over: that ends too, and the next start works.
+func TestDaemonIsKilledDuringARestart(t *testing.T) {
+	t.Parallel()
+	for range 4 {
+		m := harness.NewMachine(t)
+		g := m.Start()
+		if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		m.Eventually("there are two processes", func() bool { return len(m.Processes()) > 1 })
+		g.Signal(syscall.SIGKILL)
+		m.Eventually("no process of it is left", func() bool { return len(m.Processes()) == 0 })
+		g = m.Start()
+		g.Say("http", "echo hello").Want(t, "hello")
+	}
+}
+
+// TestEndWhileAnotherTakesOver asks for the end while the second process hands over
+// to the third: the first one, which is asked, knows the second only.
+func TestEndWhileAnotherTakesOver(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	generation := g.Generation()
+	g.Must("POST", "/restart", nil, 200)
+	g.Restarted(generation)
+	begun := strings.Count(m.Log.String(), "handing over")
+	if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	m.Eventually("the second hands over", func() bool { return strings.Count(m.Log.String(), "handing over") > begun })
+	g.Signal(syscall.SIGTERM)
+	if h := m.LockFile(); proc.Alive(h.PID, h.Start) {
+		t.Error("the daemon outlives the process that was started")
+	}
+}
+
+// TestEndDuringARestart asks for a restart and for the end at nearly the same time:
+// it ends, and nothing takes over when it has.
+func TestEndDuringARestart(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		for range 4 {
+			m := harness.NewMachine(t)
+			g := m.Start()
+			if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+			g.Signal(sig)
+			m.Eventually("no process of it is left", func() bool { return len(m.Processes()) == 0 })
+		}
+	}
+}
+
+// TestReadyWhenItIsWrittenDown has daemons be slow to write down that they are the gateway:
+// until that is done they do not say that they are ready, since commands go by it.
+func TestReadyWhenItIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	harness.NeedStrace(t)
+	m := harness.NewMachine(t)
+	m.Touch("state/" + lockfile.StateLockName) // strace is to know it
+	g := m.Start("strace", "-f", "-qqq", "-o", os.DevNull, "-P", m.Path("state/"+lockfile.StateLockName),
+		"-e", "trace=pwrite64", "-e", "inject=pwrite64:delay_enter=1000000")
+	g.HTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: harness.HeldPatience} // the old process answers on kept connections
+	for range 2 {
+		generation := g.Generation()
+		g.Must("POST", "/restart", nil, 200)
+		g.Restarted(generation)
+		if pid, err := g.PID(); err != nil || pid != m.LockFile().PID {
+			t.Errorf("process %d is ready (%v), and the lock file says %+v", pid, err, m.LockFile())
+		}
+	}
+	g.Kill()
+}

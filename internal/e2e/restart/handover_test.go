@@ -1,0 +1,365 @@
+package restart
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/proc"
+)
+
+// TestHandOver restarts the gateway in the middle of a turn: nobody but streams
+// can tell.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]func(g *harness.Gateway){
+		"request": func(g *harness.Gateway) {
+			if a := g.Must("POST", "/restart", nil, 200); a.Str("status") != "restarting" {
+				g.T.Errorf("restart says %s", a.Body)
+			}
+		},
+		"signal": func(g *harness.Gateway) {
+			if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				g.T.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t)
+			g := m.Start()
+			claude := g.Say("idle", "pid").Str("text")
+			watch := g.Stream("GET", "/channels/http/events", nil)
+			held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
+			m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+			waiting := g.Tell("http", "echo waited")
+			own := g.Stream("POST", "/message", harness.Obj{"channel": "other", "text": "wait " + m.Path("go")})
+			streamed := own.Want("accepted").Str("message_id")
+			before := g.Must("GET", "/health", nil, 200)
+			for range 2 { // the second by a process that was handed over to itself
+				generation := g.Generation()
+				restart(g)
+				g.Restarted(generation)
+			}
+			watch.Want("restarting")
+			own.Want("restarting")
+			after := g.Must("GET", "/health", nil, 200)
+			if after.Number("pid") == before.Number("pid") || after.Str("status") != "ok" {
+				t.Errorf("health was %s and is %s", before.Body, after.Body)
+			}
+			if now := g.Say("idle", "pid").Str("text"); now != claude {
+				t.Errorf("claude was %s and is %s", claude, now)
+			}
+			m.Touch("go")
+			held.Answer(200).Want(t, "waited for "+m.Path("go"))
+			g.Outcome(waiting).Want(t, "waited")
+			g.Outcome(streamed).Want(t, "waited for "+m.Path("go"))
+			if n := m.Begun("wait"); n != 3 {
+				t.Errorf("%d turns begun, want 3", n)
+			}
+			g.Balanced()
+			if g.Signal(syscall.SIGTERM); g.Cmd.ProcessState.ExitCode() != harness.ExitOK {
+				t.Errorf("the first process ends with %v", g.Cmd.ProcessState)
+			}
+			if h := m.LockFile(); proc.Alive(h.PID, h.Start) {
+				t.Error("the daemon outlives the process that was started")
+			}
+		})
+	}
+}
+
+// TestHandOverUnderLoad restarts again and again while clients send slow messages in
+// every way: each is answered with its own text, and was one turn.
+func TestHandOverUnderLoad(t *testing.T) {
+	t.Parallel()
+	const clients, restarts = 50, 20
+	m := harness.NewMachine(t, fmt.Sprint("BARECLAW_MAX_SESSIONS=", clients))
+	g := m.Start()
+	var sent atomic.Int64
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	for c := range clients {
+		all.Go(func() {
+			own := *g
+			own.HTTP = harness.NewClient(t) // with a connection that it keeps
+			for i := 0; !harness.Closed(done); i++ {
+				text := fmt.Sprintf("c%d-%d", c, i)
+				if err := askSlowly(&own, i, fmt.Sprint("c", c), text); err != nil {
+					t.Errorf("%s: %v", text, err)
+					return
+				}
+				sent.Add(1)
+			}
+		})
+	}
+	for range restarts {
+		generation := g.Generation()
+		for enough := sent.Load() + clients; sent.Load() <= enough && !t.Failed(); {
+			before := sent.Load() // to start so many sessions takes a while
+			m.Eventually("a message is answered", func() bool { return t.Failed() || sent.Load() > before })
+		}
+		g.Must("POST", "/restart", nil, 200)
+		g.Restarted(generation)
+	}
+	close(done)
+	all.Wait()
+	if n := g.Balanced(); n != int(sent.Load()) {
+		t.Errorf("%d messages were accepted, %d answered", n, sent.Load())
+	}
+	turns := map[string]int{}
+	for _, l := range m.Journal() {
+		if l.Event == "begun" {
+			turns[l.Text[strings.LastIndexByte(l.Text, ' ')+1:]]++
+		}
+	}
+	for text, n := range turns {
+		if n != 1 {
+			t.Errorf("%s was %d turns", text, n)
+		}
+	}
+	if len(turns) != int(sent.Load()) {
+		t.Errorf("%d messages were turns, of %d", len(turns), sent.Load())
+	}
+}
+
+// askSlowly has the text said by a turn that takes a while, in the i-th way of
+// asking, and fails unless that is the answer.
+func askSlowly(g *harness.Gateway, i int, channel, text string) error {
+	body := harness.Obj{"channel": channel, "text": "slow 100 " + text}
+	var a harness.Answer
+	var err error
+	switch i % 3 {
+	case 0: // wait for the answer, on a connection that is kept
+		a, err = g.Do("POST", "/message", body)
+	case 1: // on a new one
+		a, err = g.Do("POST", "/message", body, "Connection", "close")
+	case 2: // ask for it later
+		a, err = g.Do("POST", "/message", body, "Prefer", "respond-async")
+		if err == nil && a.Status != http.StatusAccepted {
+			return fmt.Errorf("not accepted: %d %s", a.Status, a.Body)
+		}
+		if err == nil {
+			a, err = g.Do("GET", "/messages/"+a.Str("message_id")+"?wait=30s", nil)
+		}
+	}
+	if err == nil && (a.Status != http.StatusOK || a.Flag("is_error") || !strings.HasSuffix(a.Str("text"), " "+text)) {
+		err = fmt.Errorf("answered with %d %s", a.Status, a.Body)
+	}
+	return err
+}
+
+// TestRestartThatCannotBe has the new process refuse its configuration: the old
+// one says so and serves on.
+func TestRestartThatCannotBe(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	generation := g.Generation()
+	env := m.Path("work/.env")
+	if err := os.WriteFile(env, []byte("BARECLAW_MAX_TURNS=many\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := g.Must("POST", "/restart", nil, 503)
+	if a.Str("code") != "restart_failed" || !strings.Contains(a.Str("error"), "BARECLAW_MAX_TURNS") {
+		t.Errorf("refused with %s", a.Body)
+	}
+	if h := g.Must("GET", "/health", nil, 200); h.Number("generation") != generation || !strings.Contains(string(h.Body), "BARECLAW_MAX_TURNS") {
+		t.Errorf("health is %s", h.Body)
+	}
+	g.Say("http", "echo still here").Want(t, "still here")
+	if err := os.WriteFile(env, []byte("BARECLAW_MAX_TURNS=3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.Must("POST", "/restart", nil, 200)
+	g.Restarted(generation)
+	if args := g.Say("new", "args").Str("text"); !strings.Contains(args, `"--max-turns","3"`) {
+		t.Errorf("claude was started with %s", args)
+	}
+	if h := g.Must("GET", "/health", nil, 200); h.Str("status") != "ok" || strings.Contains(string(h.Body), "restart") {
+		t.Errorf("health is %s", h.Body)
+	}
+}
+
+// TestRestartOnAnotherPort changes the port: the new process listens there.
+func TestRestartOnAnotherPort(t *testing.T) {
+	t.Parallel()
+	m, port := harness.NewMachine(t), harness.FreePort(t)
+	m.Env = slices.DeleteFunc(m.Env, func(v string) bool { return strings.HasPrefix(v, "BARECLAW_PORT=") })
+	write := func(port string) {
+		if err := os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_PORT="+port+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(harness.FreePort(t)) // which nobody else is given when it is left
+	g := m.Start()
+	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
+	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	generation := g.Generation()
+	write(port)
+	g.Must("POST", "/restart", nil, 200)
+	old := g.Base
+	g.Base = "http://127.0.0.1:" + port
+	g.Restarted(generation)
+	m.Touch("go")
+	held.Answer(200).Want(t, "waited for "+m.Path("go"))
+	if _, err := http.Get(old + "/health"); err == nil {
+		t.Error("the old address still answers")
+	}
+}
+
+// TestSuccessorDies kills the new process when it has just taken over: the
+// process that was started ends too, and whoever started it starts it again.
+func TestSuccessorDies(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
+	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	generation := g.Generation()
+	g.Must("POST", "/restart", nil, 200)
+	g.Restarted(generation)
+	h := m.LockFile()
+	if err := proc.Signal(h.PID, h.Start, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	a := held.Answer(202)
+	g.WaitEnd()
+	if g.Cmd.ProcessState.ExitCode() == harness.ExitOK {
+		t.Error("the first process says that all is well")
+	}
+	g = m.Start()
+	m.Touch("go")
+	g.Outcome(a.Str("message_id")).Want(t, "waited for "+m.Path("go"))
+	g.Balanced()
+}
+
+// TestRestartTellsTheServiceManager restarts under a service manager that wants to
+// know of it: it is told of the reload and of the new main process, and the old
+// one ends.
+func TestRestartTellsTheServiceManager(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	socket := m.Path("notify")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	next := func() string {
+		t.Helper()
+		b := make([]byte, 1<<12)
+		_ = l.SetReadDeadline(time.Now().Add(harness.Patience))
+		n, err := l.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[:n])
+	}
+	m.Env = append(m.Env, "NOTIFY_SOCKET="+socket)
+	g := m.Start()
+	if got := next(); got != "READY=1" {
+		t.Errorf("told %q first", got)
+	}
+	g.Must("POST", "/restart", nil, 200)
+	if got := next(); !strings.HasPrefix(got, "RELOADING=1\nMONOTONIC_USEC=") {
+		t.Errorf("told %q when it hands over", got)
+	}
+	told := map[string]bool{next(): true, next(): true}
+	h := m.LockFile()
+	if want := fmt.Sprintf("READY=1\nWATCHDOG=1\nMAINPID=%d", h.PID); !told["READY=1"] || !told[want] {
+		t.Errorf("told %v, want READY=1 and %s", told, want)
+	}
+	if h.PID == g.Cmd.Process.Pid {
+		t.Error("it is the same process")
+	}
+	select {
+	case <-g.Done:
+	case <-time.After(harness.Patience):
+		t.Fatal("the old process stays")
+	}
+	if code := g.Cmd.ProcessState.ExitCode(); code != harness.ExitOK {
+		t.Errorf("the old process ends with %d", code)
+	}
+	g.Must("GET", "/health", nil, 200)
+	if err := proc.Signal(h.PID, h.Start, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(); got != "STOPPING=1" {
+		t.Errorf("told %q at the end", got)
+	}
+	m.Eventually("the new process ends", func() bool { return !proc.Alive(h.PID, h.Start) })
+}
+
+// TestRestartReplacesSessionsOfOldSettings changes how claude is started: a session
+// that is in use goes on until its turn has ended, and is resumed with the new
+// settings after that.
+func TestRestartReplacesSessionsOfOldSettings(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	old := g.Say("idle", "args").Str("text")
+	session := g.Say("idle", "session").Str("text")
+	g.Say("busy", "echo hello").Want(t, "hello")
+	held := g.Hold(harness.Obj{"channel": "busy", "text": "wait " + m.Path("go")})
+	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	busy := m.Hosts()["busy"]
+	if err := os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_MAX_TURNS=3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	generation := g.Generation()
+	g.Must("POST", "/restart", nil, 200)
+	g.Restarted(generation)
+	m.Eventually("the idle session ends", func() bool { _, live := m.Hosts()["idle"]; return !live })
+	if now := g.Say("idle", "args").Str("text"); now == old || !strings.Contains(now, `"--max-turns","3"`) || !strings.Contains(now, `"--resume"`) {
+		t.Errorf("claude was started with %s, then with %s", old, now)
+	}
+	if now := g.Say("idle", "session").Str("text"); now != session {
+		t.Errorf("session was %s and is %s", session, now)
+	}
+	if now := m.Hosts()["busy"]; now != busy {
+		t.Errorf("the session with a turn was replaced: %+v, %+v", busy, now)
+	}
+	m.Touch("go")
+	held.Answer(200).Want(t, "waited for "+m.Path("go"))
+	m.Eventually("the other session ends too", func() bool { _, live := m.Hosts()["busy"]; return !live })
+	g.Say("busy", "args")
+	g.Balanced()
+}
+
+// TestRestartWithAnotherEnvFile edits .env: the new process has what it says now, of
+// tools and of users, and not what it said before.
+func TestRestartWithAnotherEnvFile(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	write := func(tools, users string) {
+		env := "BARECLAW_TELEGRAM_TOKEN=123456:ABC-DEF_ghi\nBARECLAW_ALLOWED_TOOLS=" + tools + "\nBARECLAW_ALLOWED_USERS=" + users + "\n"
+		if err := os.WriteFile(m.Path("work/.env"), []byte(env), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("Read", "1")
+	g := m.Start()
+	if args := g.Say("before", "args").Str("text"); !strings.Contains(args, `"--allowedTools","Read"`) {
+		t.Errorf("claude was started with %s", args)
+	}
+	write("Read,Bash(git log *)", "12abc")
+	if a := g.Must("POST", "/restart", nil, 503); !strings.Contains(a.Str("error"), "BARECLAW_ALLOWED_USERS") {
+		t.Errorf("with users that are no numbers: %s", a.Body)
+	}
+	write("Read,Bash(git log *)", "1,2")
+	generation := g.Generation()
+	g.Must("POST", "/restart", nil, 200)
+	g.Restarted(generation)
+	if args := g.Say("after", "args").Str("text"); !strings.Contains(args, `"--allowedTools","Read,Bash(git log *)"`) {
+		t.Errorf("claude was started with %s", args)
+	}
+}

@@ -1,0 +1,346 @@
+package restart
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/heartbeat/program"
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/proc"
+)
+
+// TestUpgrade upgrades the gateway in the middle of a turn, and goes back again.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Install("v1", "1s")
+	g := m.Start()
+	claude := g.Say("http", "pid").Str("text")
+	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
+	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	m.Upgrades(harness.ExitOK, "Upgraded from v1 to v2", "--from", harness.ReleaseOf(t, "v2"), "--channel", "http")
+	g.Serves("v2")
+	holds(m, "v2", "v1", "")
+	m.Touch("go")
+	held.Answer(200).Want(t, "waited for "+m.Path("go"))
+	if now := g.Say("http", "pid").Str("text"); now != claude {
+		t.Errorf("claude was %s and is %s", claude, now)
+	}
+	if n := m.Begun("wait"); n != 1 {
+		t.Errorf("%d turns begun, want 1", n)
+	}
+	if u := g.Must("GET", "/upgrade", nil, 200); u.Str("state") != "confirmed" || u.Str("from") != "v1" || u.Str("to") != "v2" || u.Str("channel") != "http" {
+		t.Errorf("the last upgrade is %s", u.Body)
+	}
+	m.Upgrades(harness.ExitOK, "Upgraded from v2 to v1", "--rollback") // at once: nothing is under way any more
+	if !strings.Contains(m.Log.String(), "The gateway was upgraded from v1 to v2.") {
+		t.Error("the next upgrade has hidden what became of the one before")
+	}
+	g.Serves("v1")
+	holds(m, "v1", "v2", "")
+	g.Say("http", "echo still here").Want(t, "still here")
+	g.Balanced()
+}
+
+// TestUpgradeThatFails has the new program fail in each way: the old one goes on, or is
+// back, and every message has its one answer.
+func TestUpgradeThatFails(t *testing.T) {
+	t.Parallel()
+	for how, c := range map[string]struct {
+		says string
+		sig  syscall.Signal // that it gets on trial; 0 for a program that comes to none
+	}{
+		"dies": {"exit status 7", 0}, "mute": {"not ready within", 0},
+		"dies on trial": {"ended while it was on trial", syscall.SIGKILL}, "hangs on trial": {"does not answer", syscall.SIGSTOP},
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t, harness.MannerVariable+"="+how)
+			m.Install("v1", "")
+			g := m.Start()
+			claude := g.Say("idle", "pid").Str("text")
+			id := g.Tell("http", "wait "+m.Path("go"))
+			m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+			name := "v2"
+			if c.sig != 0 {
+				g.Fails(name, c.sig, c.says)
+			} else {
+				name = "broken"
+				m.Upgrades(harness.ExitFailure, c.says, "--from", harness.ReleaseOf(t, name))
+			}
+			g.Serves("v1")
+			holds(m, "v1", "", name)
+			if rec := m.Trial(); rec.State != program.WentBack || !strings.Contains(rec.Reason, c.says) {
+				t.Errorf("the record is %+v", rec)
+			}
+			if pid := g.LockFile().PID; pid != g.Cmd.Process.Pid {
+				t.Errorf("the daemon is %d, and was started as %d", pid, g.Cmd.Process.Pid)
+			}
+			m.Touch("go")
+			g.Outcome(id).Want(t, "waited for "+m.Path("go"))
+			if now := g.Say("idle", "pid").Str("text"); now != claude {
+				t.Errorf("claude was %s and is %s", claude, now)
+			}
+			if n := m.Begun("wait"); n != 1 {
+				t.Errorf("%d turns begun, want 1", n)
+			}
+			m.Eventually("the log tells it", func() bool {
+				return strings.Contains(m.Log.String(), "The gateway went back from "+name+" to v1")
+			})
+			g.Balanced()
+			g.Must("POST", "/upgrade", harness.Obj{"path": harness.ReleaseOf(t, "v2")}, 200) // it can be tried again
+			g.Serves("v2")
+		})
+	}
+}
+
+// TestUpgradeFailsWithoutTheOldFile: somebody has removed the old program while the new one
+// was on trial; the process that ran it brings it back.
+func TestUpgradeFailsWithoutTheOldFile(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("NOT TESTED: only Linux shows a process the file that it runs")
+	}
+	m := harness.NewMachine(t)
+	m.Install("v1", "")
+	g := m.Start()
+	claude := g.Say("idle", "pid").Str("text")
+	wait := m.Commanded("upgrade", "--from", harness.ReleaseOf(t, "v2"))
+	now := g.OnTrial(g.Cmd.Process.Pid)
+	if err := os.Remove(m.Program + ".old"); err != nil {
+		t.Error(err)
+	}
+	if err := proc.Signal(now.PID, now.Start, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	if r := wait(); r.Status != harness.ExitFailure || !strings.Contains(r.Out+r.Err, "went back from v2 to v1") {
+		t.Errorf("upgrade ends with %d\n%s%s", r.Status, r.Out, r.Err)
+	}
+	g.Serves("v1")
+	holds(m, "v1", "", "v2")
+	if now := g.Say("idle", "pid").Str("text"); now != claude {
+		t.Errorf("claude was %s and is %s", claude, now)
+	}
+}
+
+// TestUpgradeFailsBelowAKeeper is the same where the first process is a keeper already:
+// that must not take the gateway for ended while nobody serves.
+func TestUpgradeFailsBelowAKeeper(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Install("v1", "8s") // longer than the new program may live before it is killed
+	g := m.Start()
+	generation := g.Generation()
+	g.Must("POST", "/restart", nil, 200)
+	g.Restarted(generation)
+	old := g.LockFile()
+	g.Fails("v2", syscall.SIGKILL, "ended while it was on trial")
+	g.Serves("v1")
+	if now := g.LockFile(); now.PID != old.PID {
+		t.Errorf("the daemon was %d and is %d", old.PID, now.PID)
+	}
+	g.Say("http", "echo still here").Want(t, "still here")
+	m.Upgrades(harness.ExitOK, "Upgraded from v1 to v2", "--from", harness.ReleaseOf(t, "v2"))
+	g.Serves("v2")
+	m.Eventually("the guard ends", func() bool { return !proc.Alive(old.PID, old.Start) })
+	if harness.Closed(g.Done) {
+		t.Error("the first process has ended")
+	}
+	h := g.LockFile()
+	if err := proc.Signal(h.PID, h.Start, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	g.WaitEnd()
+	if code := g.Cmd.ProcessState.ExitCode(); code != harness.ExitOK {
+		t.Errorf("the first process ends with %d", code)
+	}
+}
+
+// begunTrial begins an upgrade whose trial takes long, and returns when the new program
+// serves.
+func begunTrial(t *testing.T, m *harness.Machine, g *harness.Gateway, name string) {
+	t.Helper()
+	m.T = t
+	if a := g.Must("POST", "/upgrade", harness.Obj{"path": harness.ReleaseOf(t, name)}, 200); a.Str("status") != "restarting" {
+		t.Errorf("upgrade says %s", a.Body)
+	}
+	g.Serves(name)
+}
+
+// TestTrialIsCutShort kills processes while an upgrade is on trial: the next start goes
+// on with it, and nothing is lost. The third such start goes back.
+func TestTrialIsCutShort(t *testing.T) {
+	t.Parallel()
+	for name, newToo := range map[string]bool{"guard": false, "new": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t)
+			m.Install("v1", "1s")
+			short := m.Env
+			m.Env = slices.Concat(short, []string{harness.TrialVariable + "=1h"})
+			g := m.Start()
+			id := g.Tell("http", "wait "+m.Path("go"))
+			m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+			begunTrial(t, m, g, "v2")
+			for i := range 2 {
+				if rec := m.Trial(); rec.State != program.OnTrial {
+					t.Errorf("the record is %+v", rec)
+				}
+				daemon := m.LockFile()
+				if newToo {
+					_ = proc.Signal(daemon.PID, daemon.Start, syscall.SIGSTOP) // else it would be told to end, by the end of the guard
+				}
+				_ = g.Cmd.Process.Kill()
+				if newToo {
+					_ = proc.Signal(daemon.PID, daemon.Start, syscall.SIGKILL)
+				}
+				g.WaitEnd()
+				m.Eventually("the daemon ends too", func() bool { return !proc.Alive(daemon.PID, daemon.Start) })
+				if !newToo && i == 1 { // what was told to end need not be at fault
+					m.Env = short
+				}
+				g = m.Start()
+			}
+			if !newToo {
+				g.Serves("v2")
+				m.Eventually("it is confirmed", func() bool { return m.Trial().State == program.Confirmed })
+				holds(m, "v2", "v1", "")
+			} else {
+				g.Serves("v1")
+				holds(m, "v1", "", "v2")
+				if rec := m.Trial(); rec.State != program.WentBack || !strings.Contains(rec.Reason, "started 3 times") {
+					t.Errorf("the record is %+v", rec)
+				}
+			}
+			m.Touch("go")
+			g.Outcome(id).Want(t, "waited for "+m.Path("go"))
+			g.Balanced()
+		})
+	}
+}
+
+// TestTrialIsEnded tells the gateway to end, or to restart, while an upgrade is on trial.
+func TestTrialIsEnded(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Install("v1", "1s")
+	short := m.Env
+	m.Env = slices.Concat(short, []string{harness.TrialVariable + "=1h"})
+	g := m.Start()
+	begunTrial(t, m, g, "v2")
+	if a := g.Must("POST", "/restart", nil, 503); !strings.Contains(a.Str("error"), "on trial") {
+		t.Errorf("restart says %s", a.Body)
+	}
+	if a := g.Must("POST", "/upgrade", harness.Obj{"path": harness.ReleaseOf(t, "v1")}, 409); a.Str("code") != "upgrade_running" {
+		t.Errorf("another upgrade: %s", a.Body)
+	}
+	g.Signal(syscall.SIGTERM)
+	if code := g.Cmd.ProcessState.ExitCode(); code != harness.ExitOK {
+		t.Errorf("it ends with %d", code)
+	}
+	m.Env = short
+	g = m.Start()
+	g.Serves("v2")
+	m.Eventually("it is confirmed", func() bool { return m.Trial().State == program.Confirmed })
+	if rec := m.Trial(); rec.Starts != 1 {
+		t.Errorf("it counts %d starts", rec.Starts)
+	}
+}
+
+// TestUpgradeRefuses tries what is no program to upgrade to.
+func TestUpgradeRefuses(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Install("v1", "1s")
+	put := func(name, text string, mode os.FileMode) string {
+		t.Helper()
+		path := m.Path(name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	open := m.Path("open")
+	harness.CopyProgram(t, harness.ReleaseOf(t, "v2"), open)
+	if err := os.Chmod(open, 0o775); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(m.Path("pipe"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	says := func(json string) string { return "#!/bin/sh\necho '" + json + "'\n" }
+	older := put("older", says(fmt.Sprintf(`{"version":"v0","os":%q,"arch":%q,"schema":1}`, runtime.GOOS, runtime.GOARCH)), 0o700)
+	cases := map[string]string{
+		m.Path("none"):                            "no such file",
+		put("plain", "#!/bin/sh\n", 0o600):        "not executable: chmod u+x",
+		put("passwd", "root:x:0:0:\n", 0o644):     "is no program",
+		open:                                      "chmod go-w",
+		m.Path("pipe"):                            "not a regular file",
+		put("elf", "\x7fELF rubbish", 0o700):      "no program for this machine",
+		put("mute", "#!/bin/sh\nexit 3\n", 0o700): "does not answer",
+		put("other", says("hello"), 0o700):        "something else than a bareclaw",
+		put("foreign", says(`{"version":"v9","os":"plan9","arch":"mips","schema":9}`), 0o700): "is for plan9/mips",
+		older:          "what was changed since cannot be undone",
+		m.Path("work"): "is neither a program",
+	}
+	g := m.Start()
+	for path, want := range cases {
+		m.Upgrades(harness.ExitFailure, want, "--from", path)
+		if path == m.Path("work") {
+			continue // a directory is for the command alone
+		}
+		if a := g.Must("POST", "/upgrade", harness.Obj{"path": path}, 503); a.Str("code") != "upgrade_failed" || !strings.Contains(a.Str("error"), want) {
+			t.Errorf("%s: the gateway says %s", path, a.Body)
+		} else if strings.Contains(want, "is no program") && strings.Contains(a.Str("error"), "chmod") {
+			t.Errorf("%s: the gateway would have it made a program: %s", path, a.Body)
+		}
+	}
+	m.Upgrades(harness.ExitFailure, "runs already", "--from", m.Program)
+	m.Upgrades(harness.ExitFailure, "no program to go back to", "--rollback")
+	for _, args := range [][]string{nil, {"--from", "x", "--rollback"}} {
+		m.Upgrades(harness.ExitUsage, "either --from", args...)
+	}
+	holds(m, "v1", "", "")
+	g.Signal(syscall.SIGTERM)
+	m.Upgrades(harness.ExitFailure, "what was changed since cannot be undone", "--from", older)
+	holds(m, "v1", "", "")
+	m.Upgrades(harness.ExitOK, "No gateway runs", "--from", harness.ReleaseOf(t, "v2"))
+	holds(m, "v2", "v1", "")
+	m.Upgrades(harness.ExitFailure, "already", "--from", harness.ReleaseOf(t, "v2"))
+	m.Upgrades(harness.ExitOK, "No gateway runs", "--rollback")
+	holds(m, "v1", "v2", "")
+}
+
+// TestUpgradeOutOfReach: a gateway that runs and is not found, as from another login, is not
+// taken for none: nothing would be tried, and nobody would go back.
+func TestUpgradeOutOfReach(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Install("v1", "1s")
+	m.Start()
+	elsewhere := m.With("BARECLAW_RUNTIME_DIR=" + m.Path("elsewhere"))
+	elsewhere.Upgrades(harness.ExitFailure, "cannot be reached", "--from", harness.ReleaseOf(t, "v2"))
+	holds(m, "v1", "", "")
+}
+
+// TestUpgradeAfterAClockWasSetBack: the last upgrade began later than this one, by the clock.
+func TestUpgradeAfterAClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Install("v1", "1s")
+	last := program.Trial{State: program.Confirmed, Notified: true, BeganAt: time.Now().AddDate(9, 0, 0)}
+	if err := last.Save(m.Path("state")); err != nil {
+		t.Fatal(err)
+	}
+	m.Start()
+	m.Upgrades(harness.ExitOK, "Upgraded from v1 to v2", "--from", harness.ReleaseOf(t, "v2"))
+}

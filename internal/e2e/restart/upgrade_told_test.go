@@ -1,0 +1,186 @@
+package restart
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/heartbeat/program"
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/botapi"
+	"bareclaw/sessionhost/protocol"
+)
+
+// A toldTest is a gateway of release v1 with a bot, and a chat from which an upgrade is
+// asked for.
+type toldTest struct {
+	*harness.Gateway
+	api     *botapi.Server
+	anna    *botapi.User
+	chat    *botapi.Chat
+	session []string // the environment that claude's Bash has in this chat
+}
+
+func newToldTest(t *testing.T, trial string, settings ...string) *toldTest {
+	t.Helper()
+	m, api, anna, chat := harness.NewChat(t, settings...)
+	m.Install("v1", trial)
+	u := &toldTest{Gateway: m.Start(), api: api, anna: anna, chat: chat}
+	marker := u.Say("tg-7", "env "+protocol.EnvMarkVariable).Str("text")
+	u.session = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + m.Path("home"), client.SocketVariable + "=" + u.Sock, protocol.EnvMarkVariable + "=" + marker,
+	}
+	return u
+}
+
+// working has a turn run in the chat.
+func (u *toldTest) working() *toldTest {
+	u.T.Helper()
+	u.chat.Send(u.anna, "wait "+u.Path("go"))
+	u.Eventually("turn runs", func() bool { return u.Begun("wait") == 1 })
+	return u
+}
+
+// commandedInside starts a command of the installed program as claude's Bash does.
+func (u *toldTest) commandedInside(args ...string) func() harness.CommandResult {
+	in := *u.Machine
+	in.Env = u.session
+	return in.Commanded(args...)
+}
+
+// tells fails unless the chat has heard what became of the upgrade, once: now, and after
+// one more restart.
+func (u *toldTest) tells(verdict string) {
+	u.T.Helper()
+	told := func() (texts []string) {
+		for _, m := range u.chat.FromBot() {
+			if strings.HasPrefix(m.Text, "The gateway ") {
+				texts = append(texts, m.Text)
+			}
+		}
+		return texts
+	}
+	u.chat.AwaitText(verdict)
+	u.Eventually("it is noted that the chat was told", func() bool { return u.Trial().Notified })
+	generation := u.Generation()
+	u.Must("POST", "/restart", nil, 200)
+	u.Restarted(generation)
+	u.Touch("go")
+	if u.Begun("wait") > 0 {
+		u.chat.AwaitText("waited for ")
+	}
+	u.Delivered()
+	if texts := told(); len(texts) != 1 || !strings.Contains(texts[0], verdict) {
+		u.T.Errorf("the chat was told %q, want once %q\n%s", texts, verdict, u.api.Dump())
+	}
+	u.Balanced()
+}
+
+// TestUpgradeIsTold has claude upgrade the gateway from a chat: that hears what became of it, without
+// having been named, and once, whatever is killed or refused.
+func TestUpgradeIsTold(t *testing.T) {
+	t.Parallel()
+	const back = "The gateway went back from v2 to v1: the new program ended while it was on trial"
+	signal := func(t *testing.T, pid int, start uint64, sig syscall.Signal) {
+		t.Helper()
+		if err := proc.Signal(pid, start, sig); err != nil {
+			t.Error(err)
+		}
+	}
+	ends := func(t *testing.T, r harness.CommandResult, status int, says string) {
+		t.Helper()
+		if r.Status != status || !strings.Contains(r.Out+r.Err, says) {
+			t.Errorf("upgrade ends with %d, want %d with %q\n%s%s", r.Status, status, says, r.Out, r.Err)
+		}
+	}
+	for name, test := range map[string]func(t *testing.T){
+		"it stays": func(t *testing.T) {
+			u := newToldTest(t, "1s").working()
+			ends(t, u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2"))(), harness.ExitOK, "Upgraded from v1 to v2")
+			u.Serves("v2")
+			u.tells("The gateway was upgraded from v1 to v2.")
+		},
+		"it does not start": func(t *testing.T) {
+			u := newToldTest(t, "", harness.MannerVariable+"=dies").working()
+			ends(t, u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "broken"))(), harness.ExitFailure, "exit status 7")
+			u.tells("The gateway went back from broken to v1: ")
+		},
+		"it is killed": func(t *testing.T) {
+			u := newToldTest(t, "").working()
+			wait := u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2"))
+			now := u.OnTrial(u.Cmd.Process.Pid)
+			signal(t, now.PID, now.Start, syscall.SIGKILL)
+			ends(t, wait(), harness.ExitFailure, "went back from v2 to v1")
+			u.Serves("v1")
+			u.tells(back)
+		},
+		"both are killed": func(t *testing.T) {
+			u := newToldTest(t, "1h").working()
+			u.Must("POST", "/upgrade", harness.Obj{"path": harness.ReleaseOf(t, "v2"), "channel": "tg-7"}, 200)
+			now := u.OnTrial(u.Cmd.Process.Pid)
+			signal(t, now.PID, now.Start, syscall.SIGSTOP) // or it would leave, or the guard go back
+			_ = u.Cmd.Process.Kill()
+			signal(t, now.PID, now.Start, syscall.SIGKILL)
+			u.WaitEnd()
+			u.Eventually("the new process has ended", func() bool { return !proc.Alive(now.PID, now.Start) })
+			u.Env = append(slices.Clone(u.Env), harness.TrialVariable+"=1s")
+			u.Gateway = u.Start()
+			u.Serves("v2")
+			u.tells("The gateway was upgraded from v1 to v2.")
+		},
+		"the channel is named": func(t *testing.T) {
+			u := newToldTest(t, "").working()
+			u.Fails("v2", syscall.SIGKILL, "ended while it was on trial", "--channel", "tg-7")
+			u.Serves("v1")
+			u.tells(back)
+		},
+		"Telegram refuses it first": func(t *testing.T) {
+			u := newToldTest(t, "1s")
+			u.api.Script("sendMessage", u.chat.ID(), botapi.Refuse(400, "Bad Request: not just now"), botapi.Refuse(400, "Bad Request: not just now"))
+			ends(t, u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2"))(), harness.ExitOK, "Upgraded from v1 to v2")
+			u.Serves("v2")
+			u.tells("The gateway was upgraded from v1 to v2.")
+		},
+		"the gateway ends before Telegram takes it": func(t *testing.T) {
+			u := newToldTest(t, "1s")
+			u.api.Script("sendMessage", u.chat.ID(), botapi.TooMany(5))
+			ends(t, u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2"))(), harness.ExitOK, "Upgraded from v1 to v2")
+			u.Eventually("Telegram has been asked", func() bool { return u.api.Scripted() == 0 })
+			u.Signal(syscall.SIGTERM)
+			u.Gateway = u.Start()
+			u.Serves("v2")
+			u.tells("The gateway was upgraded from v1 to v2.")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+// TestUpgradeHidesNoVerdict has one upgrade follow the other while Telegram takes its
+// time: the chat hears of both.
+func TestUpgradeHidesNoVerdict(t *testing.T) {
+	t.Parallel()
+	u := newToldTest(t, "1s")
+	u.api.Script("sendMessage", u.chat.ID(), botapi.TooMany(3))
+	u.Upgrades(harness.ExitOK, "Upgraded from v1 to v2", "--from", harness.ReleaseOf(t, "v2"), "--channel", "tg-7")
+	u.Upgrades(harness.ExitOK, "Upgraded from v2 to v1", "--rollback", "--channel", "tg-7")
+	u.Serves("v1")
+	u.chat.AwaitText("The gateway was upgraded from v2 to v1.")
+	u.Eventually("it is noted", func() bool { return u.Trial().Notified })
+	u.Delivered()
+	for _, text := range []string{"from v1 to v2.", "from v2 to v1."} {
+		if n := harness.CountText(u.chat, "The gateway was upgraded "+text); n != 1 {
+			t.Errorf("the chat was told %d times of the one %s\n%s", n, text, u.api.Dump())
+		}
+	}
+	if rec := u.Trial(); rec.State != program.Confirmed {
+		t.Errorf("the record is %+v", rec)
+	}
+}

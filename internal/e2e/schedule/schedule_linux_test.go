@@ -1,0 +1,60 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"bareclaw/internal/e2e/harness"
+)
+
+// TestScheduleOfAnImpatientClient: whoever asks for the first schedule goes away before the
+// disk has it. It is made all the same, and what is listed is sent when it is due.
+func TestScheduleOfAnImpatientClient(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	written := func() time.Time {
+		info, err := os.Stat(m.Path("state/ledger.db-wal"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.ModTime()
+	}
+	disk, before := m.Trace(g.Cmd.Process.Pid, "fdatasync,fsync"+harness.Hold60), written()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	body := `{"channel": "ops", "text": "echo look around", "when": "in 2s"}`
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.Base+"/schedules", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	gone := make(chan error, 1)
+	go func() {
+		_, err := g.HTTP.Do(r)
+		gone <- err
+	}()
+	m.Eventually("it is on its way to the disk", func() bool { return written().After(before) })
+	leave()
+	if <-gone == nil {
+		t.Fatal("it was answered before the disk had it")
+	}
+	disk.Detach()
+	var listed struct{ Schedules []struct{ ID string } }
+	g.Eventually("the schedule is listed", func() bool {
+		if err := json.Unmarshal(g.Must("GET", "/schedules", nil, 200).Body, &listed); err != nil {
+			t.Fatal(err)
+		}
+		return len(listed.Schedules) == 1
+	})
+	o := g.Occurred(listed.Schedules[0].ID)
+	if o.Outcome != "sent" {
+		t.Errorf("%+v", o)
+	}
+	g.Outcome(o.Message).Want(t, "look around")
+}

@@ -1,0 +1,44 @@
+package service
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+)
+
+// TestSystemUnitLetsTheGatewayWork runs the gateway under what the unit for a whole
+// system forbids, as far as a systemd for users can forbid it: system calls, address
+// families, namespaces, capabilities. What it does to the file system is not tried.
+func TestSystemUnitLetsTheGatewayWork(t *testing.T) {
+	t.Parallel()
+	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
+		b, err := os.ReadFile("contrib/systemd/system/bareclaw.service")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := slices.Clone(notify)
+		for line := range strings.Lines(string(b)) {
+			for _, name := range []string{"NoNewPrivileges", "CapabilityBoundingSet", "Restrict", "LockPersonality", "SystemCall", "UMask"} {
+				if strings.HasPrefix(line, name) {
+					lines = append(lines, strings.TrimSpace(line))
+				}
+			}
+		}
+		if len(lines) < 12 {
+			t.Fatalf("only %q were found", lines)
+		}
+		m := harness.NewMachine(t)
+		u := startUnit(m, manager, lines...)
+		claude := u.Say("idle", "pid").Str("text")
+		u.handOver(u.restart)
+		u.systemctl("restart", u.name)
+		u.found()
+		if now := u.Say("idle", "pid").Str("text"); now != claude {
+			t.Errorf("claude was %s and is %s", claude, now)
+		}
+		u.Balanced()
+	})
+}

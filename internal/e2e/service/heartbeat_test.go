@@ -1,0 +1,490 @@
+package service
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"bareclaw/heartbeat"
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/botapi"
+)
+
+// wantTold fails unless a chat has got these texts of the bot, and nothing else.
+func wantTold(t *testing.T, chat *botapi.Chat, want ...string) {
+	t.Helper()
+	var got []string
+	for _, m := range chat.FromBot() {
+		got = append(got, m.Text)
+	}
+	if !slices.EqualFunc(got, want, strings.Contains) {
+		t.Errorf("the user was told %q, want %q", got, want)
+	}
+}
+
+// newHeart makes a machine with a bot whose user hears what the heartbeat has to tell.
+func newHeart(t *testing.T, message string, settings ...string) (*harness.Machine, *botapi.Chat) {
+	t.Helper()
+	m, _, _, chat := harness.NewChat(t, append([]string{
+		"BARECLAW_HEARTBEAT_NOTIFY=tg-7", "BARECLAW_HEARTBEAT_MESSAGE=" + message, harness.SlotLength(0),
+	}, settings...)...)
+	return m, chat
+}
+
+// TestHeartbeatAllIsWell: one turn in a slot, and nobody is told.
+func TestHeartbeatAllIsWell(t *testing.T) {
+	t.Parallel()
+	m, chat := newHeart(t, "echo **HEARTBEAT_OK**")
+	g := m.Start()
+	m.Beat(0)
+	if out := m.Beat(0); !strings.Contains(out, "asked already") {
+		t.Errorf("the second tick of a slot says\n%s", out)
+	}
+	m.WantBeats("ok", 1)
+	m.With(harness.SlotLength(1)).Beat(0)
+	m.WantBeats("ok, ok", 2)
+	wantTold(t, chat)
+	last := m.Ticks().Ticks[1]
+	if a := g.Outcome(last.Message); a.Str("channel") != "heartbeat" || a.JSON["cost_usd"] != last.CostUSD || last.CostUSD <= 0 {
+		t.Errorf("recorded %+v, and the message is %s", last, a.Body)
+	}
+}
+
+// TestHeartbeatBeginsAfresh: each tick has a session of its own, so that the context does
+// not grow, and what is written there meanwhile is answered in that of the last tick.
+func TestHeartbeatBeginsAfresh(t *testing.T) {
+	t.Parallel()
+	m, _ := newHeart(t, "echo HEARTBEAT_OK")
+	g := m.Start()
+	session := func() string { return g.Say("heartbeat", "hello").Str("session_id") }
+	var seen []string
+	for slot := range 3 {
+		m.With(harness.SlotLength(slot)).Beat(0)
+		m.With(harness.SlotLength(slot)).Beat(0) // which is the same tick
+		answer := g.Outcome(m.Ticks().Ticks[slot].Message)
+		if now := answer.Str("session_id"); now == "" || now != session() || slices.Contains(seen, now) {
+			t.Errorf("tick %d was answered in the session %s, after %q; now it is %s", slot, now, seen, session())
+		} else {
+			seen = append(seen, now)
+		}
+	}
+	m.WantBeats("ok, ok, ok", 6)
+	if n := m.Begun("/clear"); n != 3 {
+		t.Errorf("the session was cleared %d times in 3 slots", n)
+	}
+}
+
+// TestHeartbeatTells: what the agent has to say is pushed, once.
+func TestHeartbeatTells(t *testing.T) {
+	t.Parallel()
+	m, chat := newHeart(t, "echo The disk is nearly full.")
+	m.Start()
+	m.Beat(0)
+	m.Beat(0)
+	m.WantBeats("told", 1)
+	wantTold(t, chat, "The disk is nearly full.")
+	if n := m.Begun("answer exactly HEARTBEAT_OK"); n != 1 {
+		t.Error("the agent was not told how to say that all is well")
+	}
+}
+
+// TestHeartbeatWithoutNotify keeps what the agent says.
+func TestHeartbeatWithoutNotify(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_HEARTBEAT_MESSAGE=echo \x1b[2JThe disk", harness.SlotLength(0))
+	m.Start()
+	m.With("BARECLAW_HEARTBEAT_MESSAGE=echo The disk is nearly full.").Beat(0)
+	m.WantBeats("said", 1)
+	if last := m.Ticks().Ticks[0]; last.Detail != "The disk is nearly full." || !strings.Contains(last.Problem, "BARECLAW_HEARTBEAT_NOTIFY") {
+		t.Errorf("recorded %+v", last)
+	}
+}
+
+// TestHeartbeatsAtOnce: of ticks that are called at once one asks and tells.
+func TestHeartbeatsAtOnce(t *testing.T) {
+	t.Parallel()
+	m, chat := newHeart(t, "slow 300 Look at the disk.")
+	m.Start()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { m.Beat(0) })
+	}
+	all.Wait()
+	m.Beat(0)
+	m.WantBeats("told", 1)
+	wantTold(t, chat, "Look at the disk.")
+}
+
+// TestHeartbeatKilled kills ticks after each of their steps; another one goes on.
+func TestHeartbeatKilled(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"finds something to do", "fresh session", "asked: message", "the agent says", "told"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			m, chat := newHeart(t, "echo The disk is nearly full.", "BARECLAW_HEARTBEAT_PRECHECK=true")
+			m.Start()
+			for range 3 {
+				killAt(m, step)
+			}
+			m.Beat(0)
+			m.WantBeats("told", 1)
+			wantTold(t, chat, "The disk is nearly full.")
+			if n := m.Begun("/clear"); n != 1 {
+				t.Errorf("the session was cleared %d times", n)
+			}
+		})
+	}
+}
+
+// killAt kills a tick when it has said that it is so far, if it comes there.
+func killAt(m *harness.Machine, step string) {
+	m.T.Helper()
+	cmd := m.Tick()
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), step) {
+			_ = cmd.Process.Kill()
+			break
+		}
+	}
+	_, _ = io.Copy(io.Discard, out)
+	_ = cmd.Wait()
+}
+
+// TestHeartbeatPrecheck: where it finds nothing, the agent is not asked.
+func TestHeartbeatPrecheck(t *testing.T) {
+	t.Parallel()
+	m, _ := newHeart(t, "echo HEARTBEAT_OK", "BARECLAW_HEARTBEAT_PRECHECK=env >precheck.env; pwd; test -e due")
+	m.Start()
+	m.Beat(0)
+	m.WantBeats("nothing to do", 0)
+	env, err := os.ReadFile(m.Path("work/precheck.env"))
+	if err != nil || !strings.Contains(string(env), "PATH=") || strings.Contains(string(env), "BARECLAW_") {
+		t.Errorf("the precheck has the environment %q, want that of the agent's commands", env)
+	}
+	if last := m.Ticks().Ticks[0]; !strings.Contains(last.Detail, m.Path("work")) {
+		t.Errorf("recorded %+v, want what the precheck printed", last)
+	}
+	m.Touch("work/due")
+	m.Beat(0)
+	m.WantBeats("nothing to do, ok", 1)
+}
+
+// TestHeartbeatWithoutLogin: the user is told once, and the agent left alone until
+// somebody gets an answer from it.
+func TestHeartbeatWithoutLogin(t *testing.T) {
+	t.Parallel()
+	m, chat := newHeart(t, "notloggedin")
+	g := m.Start()
+	for slot := range 4 {
+		m.With(harness.SlotLength(slot)).Beat(0)
+	}
+	m.WantBeats("parked, parked, parked, parked", 1)
+	wantTold(t, chat, "Log in again")
+	g.Say("http", "echo hello").Want(t, "hello")
+	g.Balanced()                          // and so it is known that somebody got an answer
+	m.With(harness.SlotLength(4)).Beat(0) // it is tried, in vain
+	m.WantBeats("parked, parked, parked, parked, parked", 2)
+	g.Say("http", "echo hello").Want(t, "hello")
+	g.Balanced()
+	m.With(harness.SlotLength(5), "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK").Beat(0)
+	m.WantBeats("parked, parked, parked, parked, parked, ok", 3)
+	wantTold(t, chat, "Log in again")
+	if trouble := m.Ticks().Trouble; trouble != nil {
+		t.Errorf("there still is the trouble %+v", trouble)
+	}
+}
+
+// TestHeartbeatOutOfReach: while the user cannot be told the agent goes on looking, in
+// each slot. Once they can be, one message has all that they were not told.
+func TestHeartbeatOutOfReach(t *testing.T) {
+	t.Parallel()
+	m, chat := newHeart(t, "")
+	m.Start()
+	says := func(slot, status int, text string) string {
+		return m.With(harness.SlotLength(slot), "BARECLAW_HEARTBEAT_MESSAGE=echo "+text).Beat(status)
+	}
+	chat.Block()
+	says(0, 1, "The disk is nearly full.")
+	says(1, 1, "The disk is nearly full.")
+	says(2, 1, "HEARTBEAT_OK") // which is about what is new
+	says(3, 1, "There is new mail.")
+	says(3, 1, "Nobody hears this.")
+	m.WantBeats("said, said, ok, said", 4)
+	m.Command(exitcode.OK, "heartbeat", "status").Shows("untold", " 3 since ", "blocked by the user", "not told yet")
+	chat.Unblock()
+	if out := says(4, 0, "HEARTBEAT_OK"); !strings.Contains(out, `told "tg-7"`) {
+		t.Errorf("the tick says\n%s", out)
+	}
+	says(5, 0, "All of it is mended.")
+	m.WantBeats("told, told, ok, told, ok, told", 6)
+	wantTold(t, chat, "could not be told", "All of it is mended.")
+	first := chat.FromBot()[0].Text
+	if strings.Count(first, "The disk is nearly full.") != 1 || strings.Count(first, "There is new mail.") != 1 {
+		t.Errorf("the user was told %q", first)
+	}
+	if out := m.Command(exitcode.OK, "heartbeat", "status").Out.String(); strings.Contains(out, "not told") || strings.Contains(out, "untold") {
+		t.Errorf("the status says\n%s", out)
+	}
+}
+
+// TestHeartbeatOutOfReachAndKilled kills ticks while they push: what was not told is told
+// once.
+func TestHeartbeatOutOfReachAndKilled(t *testing.T) {
+	t.Parallel()
+	m, api, _, chat := harness.NewChat(t, "BARECLAW_HEARTBEAT_NOTIFY=tg-7", "BARECLAW_HEARTBEAT_MESSAGE=echo There is new mail.", harness.SlotLength(0))
+	m.Start()
+	chat.Block()
+	m.Beat(1)
+	m.With(harness.SlotLength(1), "BARECLAW_HEARTBEAT_MESSAGE=echo The disk is nearly full.").Beat(1)
+	chat.Unblock()
+	held := api.Hold("sendMessage", 7)
+	next := m.With(harness.SlotLength(2), "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
+	cmd := next.Tick()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	api.Await(t, "the push is under way", held.Reached)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	held.Release()
+	next.Beat(0)
+	m.WantBeats("told, told, ok", 3)
+	wantTold(t, chat, "There is new mail.")
+}
+
+// TestHeartbeatFails: the user is told when it begins to fail.
+func TestHeartbeatFails(t *testing.T) {
+	t.Parallel()
+	m, chat := newHeart(t, "maxturns")
+	m.Start()
+	m.Beat(0)
+	m.With(harness.SlotLength(1)).Beat(0)
+	m.WantBeats("failed, failed", 2)
+	wantTold(t, chat, "Heartbeat: ")
+}
+
+// TestHeartbeatBusy: a message that has no outcome yet is waited for by the next ticks,
+// and gets no second one behind it.
+func TestHeartbeatBusy(t *testing.T) {
+	t.Parallel()
+	m, chat := newHeart(t, "")
+	m.Start()
+	m = m.With("BARECLAW_HEARTBEAT_MESSAGE=wait " + m.Path("go"))
+	m.Beat(0, "--wait=0s")
+	m.Beat(0, "--wait=0s")
+	m.With(harness.SlotLength(1)).Beat(0, "--wait=0s")
+	m.Begins("[channel: heartbeat")
+	m.WantBeats("busy", 1)
+	m.Touch("go")
+	m.With(harness.SlotLength(2), "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK").Beat(0)
+	if n := len(chat.FromBot()); n != 1 {
+		t.Errorf("the user was told %d times, want once", n)
+	}
+	if got := m.Outcomes(); got != "busy, told, ok" && got != "busy, busy, told" { // as fast as the turn ends
+		t.Errorf("outcomes: %s", got)
+	}
+}
+
+// TestHeartbeatRevives starts a gateway that is down, as .env says, and asks.
+func TestHeartbeatRevives(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, harness.SlotLength(0))
+	m.Env = slices.DeleteFunc(m.Env, func(v string) bool { return strings.HasPrefix(v, "BARECLAW_PORT=") })
+	port := harness.FreePort(t)
+	address := net.JoinHostPort("127.0.0.1", port)
+	settings := "BARECLAW_PORT=" + port + "\nBARECLAW_HTTP_TOKEN=sesame\nBARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK\n"
+	if err := os.WriteFile(m.Path("work/.env"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.Beat(0)
+	m.WantBeats("ok", 1)
+	first := m.Holder()
+	if !proc.Alive(first.PID, first.Start) || first.Address != address {
+		t.Fatalf("the gateway that was started is %+v, want one at %s", first, address)
+	}
+	g := &harness.Gateway{Machine: m, Base: "http://" + address, HTTP: harness.NewClient(t)}
+	if a, err := g.Do("GET", "/health", nil); err != nil || a.Status != 401 {
+		t.Errorf("GET /health without the token: %v, %d", err, a.Status)
+	}
+	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", first.PID)); err == nil && bytes.Contains(env, []byte("sesame")) {
+		t.Error("what .env says is in the gateway's own environment, where a changed .env could not change it")
+	}
+	const ready = `"msg":"ready"`
+	m.Eventually("the gateway has said that it is ready", func() bool { // it serves before that
+		log, _ := os.ReadFile(m.Path("state/bareclaw.log"))
+		return bytes.Contains(log, []byte(ready))
+	})
+	if err := proc.Signal(first.PID, first.Start, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	m.Eventually("the gateway is dead", func() bool { return !proc.Alive(first.PID, first.Start) })
+	log, err := os.ReadFile(m.Path("state/bareclaw.log"))
+	if n := bytes.Count(log, []byte(ready)); err != nil || n != 1 {
+		t.Errorf("the gateway's log, %v, says %d times that it is ready:\n%s", err, n, log)
+	}
+	m.With(harness.SlotLength(1)).Beat(0)
+	m.WantBeats("ok, ok", 2)
+	if second := m.Holder(); !proc.Alive(second.PID, second.Start) || second.PID == first.PID {
+		t.Errorf("the gateway is %+v", second)
+	}
+	for i, tick := range m.Ticks().Ticks {
+		if !tick.Started {
+			t.Errorf("tick %d has not recorded that it started the gateway", i)
+		}
+	}
+}
+
+// TestHeartbeatWithDamagedRecords: the gateway is started all the same, and the records
+// begin anew.
+func TestHeartbeatWithDamagedRecords(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, harness.SlotLength(0), "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
+	if err := os.WriteFile(m.Path("state/heartbeat.json"), []byte("\x00\x00"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := m.Beat(1); !strings.Contains(out, "heartbeat.json.damaged") || !strings.Contains(out, "serves") {
+		t.Errorf("the tick says\n%s", out)
+	}
+	if h := m.Holder(); !proc.Alive(h.PID, h.Start) {
+		t.Errorf("the gateway is %+v", h)
+	}
+	m.Beat(0)
+	m.Beat(0)
+	m.WantBeats("ok", 1)
+}
+
+// TestHeartbeatWithoutALog: a tick that cannot write its log, as after one by another user,
+// looks after the gateway all the same.
+func TestHeartbeatWithoutALog(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, harness.SlotLength(0), "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
+	if err := os.Mkdir(m.Path("state/heartbeat.log"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out := m.Beat(0); !strings.Contains(out, "is a directory") || !strings.Contains(out, "serves") {
+		t.Errorf("the tick says\n%s", out)
+	}
+	if h := m.Holder(); !proc.Alive(h.PID, h.Start) {
+		t.Errorf("the gateway is %+v", h)
+	}
+	m.WantBeats("ok", 1)
+}
+
+// TestHeartbeatCannotRevive says why a gateway does not start.
+func TestHeartbeatCannotRevive(t *testing.T) {
+	t.Parallel()
+	port := harness.TakenPort(t)
+	m := harness.NewMachine(t, harness.SlotLength(0), "BARECLAW_PORT="+port)
+	m.Beat(1)
+	m.WantBeats("unreachable", 0)
+	log, err := os.ReadFile(m.Path("state/bareclaw.log"))
+	if err != nil || !strings.Contains(string(log), "in use") {
+		t.Errorf("the log of the gateway: %v\n%s", err, log)
+	}
+}
+
+// TestHeartbeatElsewhere finds a gateway whose socket is not where these settings say,
+// as one that was started in another login.
+func TestHeartbeatElsewhere(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, harness.SlotLength(0), "BARECLAW_HTTP_TOKEN=sesame", "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
+	m.Start()
+	if err := os.Mkdir(m.Path("other"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m.With("BARECLAW_RUNTIME_DIR=" + m.Path("other")).Beat(0)
+	m.WantBeats("ok", 1)
+}
+
+// TestHeartbeatStatus shows what was installed, why not, and what ticks found, as text
+// that cannot command a terminal.
+func TestHeartbeatStatus(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, harness.SlotLength(0), "BARECLAW_HEARTBEAT=on", "BARECLAW_HEARTBEAT_MESSAGE=echo \u202ered\u009b2J")
+	m.Start()
+	m.Eventually("the gateway has said why it installs nothing", func() bool { return strings.Contains(m.Log.String(), "heartbeat not installed") })
+	m.Beat(0)
+	self := harness.Bareclaw(t)
+	show := func(flags ...string) []byte {
+		cmd := exec.Command(self, append([]string{"heartbeat", "status"}, flags...)...)
+		cmd.Env, cmd.Dir = m.Env, m.Path("work")
+		out, err := cmd.Output()
+		if err != nil && len(out) == 0 {
+			t.Fatalf("heartbeat status: %v", err)
+		}
+		return out
+	}
+	text := string(show())
+	for _, want := range []string{"not installed", "did not install it at its start: ", "said", "red"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if strings.ContainsAny(text, "\u202e\u009b\x1b") {
+		t.Errorf("characters that command a terminal are in %q", text)
+	}
+	var s heartbeat.Status
+	document := show("--json")
+	if bytes.ContainsAny(document, "\u202e\u009b\x1b") {
+		t.Errorf("characters that command a terminal are in %q", document)
+	}
+	if err := json.Unmarshal(document, &s); err != nil || s.Installed || s.Gateway == nil || !s.Gateway.Loud || len(s.Ticks) != 1 {
+		t.Errorf("status is %+v, %v", s, err)
+	}
+}
+
+// TestHeartbeatInstallScript finds the program, from wherever it is called.
+func TestHeartbeatInstallScript(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile("heartbeat/install.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir() + "/with a space"
+	write := func(name string, text []byte) {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), harness.WriteProgram(path, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(path string) (string, error) {
+		cmd := exec.Command("bash", filepath.Join(dir, "heartbeat/install.sh"), "--print")
+		cmd.Dir, cmd.Env = t.TempDir(), []string{"PATH=" + path + "/usr/bin:/bin"}
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	write("heartbeat/install.sh", script)
+	if out, err := run(""); err == nil || !strings.Contains(out, "neither on PATH nor at") {
+		t.Errorf("without a program: %v\n%s", err, out)
+	}
+	write("bin/bareclaw", []byte("#!/bin/sh\necho built \"$@\"\n"))
+	if out, err := run(""); err != nil || out != "built heartbeat install --print\n" {
+		t.Errorf("with one that was built: %v\n%s", err, out)
+	}
+	write("elsewhere/bareclaw", []byte("#!/bin/sh\necho found \"$@\"\n"))
+	if out, err := run(filepath.Join(dir, "elsewhere") + ":"); err != nil || out != "found heartbeat install --print\n" {
+		t.Errorf("with one on PATH: %v\n%s", err, out)
+	}
+}

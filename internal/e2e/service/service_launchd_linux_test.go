@@ -1,0 +1,194 @@
+package service
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/launchctl"
+)
+
+// A mac is a machine with a stand-in for launchd, which starts jobs and does not watch
+// over them.
+type mac struct {
+	*harness.Gateway
+	program string
+}
+
+func newMac(t *testing.T) *mac {
+	t.Helper()
+	m := harness.NewMachine(t)
+	launchctlProgram, err := os.Executable() // see TestMain
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"launchd", "bin"} {
+		if err := os.Mkdir(m.Path(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := m.Path("home/bareclaw & co")
+	for link, target := range map[string]string{m.Path("bin/launchctl"): launchctlProgram, program: harness.Bareclaw(t)} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Env = append(m.Env, "PATH="+m.Path("bin")+":"+os.Getenv("PATH"), launchctl.Variable+"="+m.Path("launchd"))
+	m.Write("work/.env", "FAKECLAUDE_LOG="+m.Path("journal")+"\n", 0o600)
+	c := &mac{Gateway: &harness.Gateway{Machine: m, Sock: m.Path("run/api.sock"), HTTP: harness.NewClient(t)}, program: program}
+	t.Cleanup(func() {
+		c.bareclaw("service", "uninstall")
+		b, _ := os.ReadFile(m.Path("state/bareclaw.log"))
+		_, _ = m.Log.Write(b)
+	})
+	return c
+}
+
+// bareclaw runs a command of the service for launchd, and returns what it says and its
+// exit status.
+func (c *mac) bareclaw(args ...string) (string, int) {
+	c.T.Helper()
+	cmd := exec.Command(c.program, slices.Concat(args, []string{"--system", "launchd"})...)
+	cmd.Env, cmd.Dir = c.Env, c.Path("work")
+	out, _ := cmd.CombinedOutput()
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// does runs a command that must end with a status and say all of this.
+func (c *mac) does(status int, args []string, says ...string) {
+	c.T.Helper()
+	out, got := c.bareclaw(args...)
+	if got != status {
+		c.T.Errorf("bareclaw %q: exit status %d, want %d\n%s", args, got, status, out)
+	}
+	for _, want := range says {
+		if !strings.Contains(out, want) {
+			c.T.Errorf("bareclaw %q does not say %q:\n%s", args, want, out)
+		}
+	}
+}
+
+// legacy runs a line of a shell as people were told to.
+func (c *mac) legacy(line string) {
+	c.T.Helper()
+	cmd := exec.Command("sh", "-e", "-c", line)
+	cmd.Env = c.Env
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		c.T.Errorf("%s: %v\n%s", line, err, out)
+	}
+}
+
+// found turns to the gateway that launchd has started.
+func (c *mac) found() {
+	c.T.Helper()
+	c.Eventually("the gateway serves", func() bool {
+		h, err := lockfile.ReadHolder(c.Path("state/" + lockfile.StateLockName))
+		if err != nil || !proc.Alive(h.PID, h.Start) {
+			return false
+		}
+		c.Base = "http://" + h.Address
+		a, err := c.Do("GET", "/health", nil)
+		return err == nil && a.Flag("ready")
+	})
+}
+
+// TestLaunchdService installs the gateway as a job of launchd, changes it, and removes
+// it.
+func TestLaunchdService(t *testing.T) {
+	t.Parallel()
+	c := newMac(t)
+	plist := c.Path("home/Library/LaunchAgents/com.bareclaw.gateway.plist")
+	install, status, uninstall := []string{"service", "install", "--binary", c.program}, []string{"service", "status", "--binary", c.program}, []string{"service", "uninstall"}
+	c.does(1, status, "not installed")
+	c.does(1, install[:2], "build it where it can stay") // which this test's program is, unless it is asked for
+	c.does(0, install, "wrote "+plist, "loaded com.bareclaw.gateway, pid ")
+	c.found()
+	if info, err := os.Stat(plist); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%s: %v, %v", plist, info, err)
+	}
+	claude := c.Say("http", "pid").Str("text")
+	first := c.LockFile()
+	c.does(0, install, "unchanged "+plist, "loaded already: com.bareclaw.gateway, pid ")
+	c.does(0, status, "launchd: running, pid ")
+	if now := c.LockFile(); now.PID != first.PID {
+		t.Errorf("an installation that changes nothing made pid %d of %d", now.PID, first.PID)
+	}
+	c.Env = append(c.Env, "BARECLAW_LOG_LEVEL=debug")
+	c.does(0, install, "wrote "+plist, "unloaded the old com.bareclaw.gateway", "loaded com.bareclaw.gateway, pid ")
+	c.found()
+	if now := c.Say("http", "pid").Str("text"); now != claude || c.LockFile().PID == first.PID {
+		t.Errorf("claude was %s and is %s; the gateway has pid %d after %d", claude, now, c.LockFile().PID, first.PID)
+	}
+
+	stop, start := []string{"service", "stop"}, []string{"service", "start"}
+	before := c.LockFile()
+	c.does(0, stop, "Stopped the gateway (pid "+strconv.Itoa(before.PID)+") through launchd", "`bareclaw service start`")
+	c.does(1, status, "launchd does not have it", "`bareclaw service start`")
+	c.does(3, stop, "no gateway runs here")
+	c.does(0, start, "Started the service, pid ")
+	c.found()
+	c.does(0, start, "runs already")
+	c.does(0, []string{"service", "restart"}, "Restarted the service, pid ")
+	c.found()
+	if now := c.Say("http", "pid").Str("text"); now != claude || proc.Alive(before.PID, before.Start) {
+		t.Errorf("claude was %s and is %s; the gateway had pid %d and has %d", claude, now, before.PID, c.LockFile().PID)
+	}
+	c.does(0, append(stop, "--now"), "through launchd")
+	c.does(0, start, "Started the service, pid ")
+	c.found()
+
+	// What launchctl did before bootstrap and bootout works with it too.
+	c.legacy("launchctl unload ~/Library/LaunchAgents/com.bareclaw.gateway.plist")
+	c.does(1, status, "launchd does not have it")
+	c.legacy("launchctl load ~/Library/LaunchAgents/com.bareclaw.gateway.plist")
+	c.found()
+	c.does(0, uninstall, "unloaded com.bareclaw.gateway", "removed "+plist)
+	if len(c.Hosts()) > 0 {
+		t.Errorf("hosts are left: %v", c.Hosts())
+	}
+	c.does(0, uninstall, "nothing to remove")
+	if left, err := filepath.Glob(c.Path("home/Library/LaunchAgents/*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestLaunchdHeartbeatLog has launchd call ticks: each of their lines is in the heartbeat's
+// log once, which is kept within bounds, and so is why a tick could not begin. Nothing is
+// written elsewhere.
+func TestLaunchdHeartbeatLog(t *testing.T) {
+	t.Parallel()
+	c := newMac(t)
+	c.Env = append(c.Env, "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK", harness.SlotLength(0))
+	c.Machine.With("FAKECLAUDE_LOG=" + c.Path("journal")).Start()
+	c.does(0, []string{"heartbeat", "install", "--binary", c.program}, "loaded com.bareclaw.heartbeat")
+	t.Cleanup(func() { c.bareclaw("heartbeat", "uninstall") })
+	kickstart := "launchctl kickstart gui/$(id -u)/com.bareclaw.heartbeat"
+	log := func(name string) string {
+		b, _ := os.ReadFile(c.Path("state/" + name)) // it may not be there yet
+		return string(b)
+	}
+	c.Write("state/heartbeat.log", strings.Repeat("an old line\n", 1<<20/12+1), 0o600)
+	c.legacy(kickstart)
+	c.Eventually("the tick is over", func() bool { return strings.Contains(log("heartbeat.log"), "ok: HEARTBEAT_OK") })
+	if now := log("heartbeat.log"); strings.Count(now, "asked: message") != 1 || strings.Contains(now, "an old line") {
+		t.Errorf("the log is %.500q", now)
+	}
+	if old := log("heartbeat.log.1"); !strings.HasSuffix(old, "an old line\n") {
+		t.Errorf("the old one ends with %.100q", old[max(0, len(old)-100):])
+	}
+	c.Write("work/.env", "BARECLAW_QUEUE_LIMIT=none\n", 0o600)
+	c.Eventually("the reason is in the log", func() bool {
+		c.legacy(kickstart) // nothing is done while one runs
+		return strings.Contains(log("heartbeat.log"), "BARECLAW_QUEUE_LIMIT")
+	})
+	if files := c.Glob("state/*.log*"); len(files) != 3 { // bareclaw.log is the third one
+		t.Errorf("logs: %v", files)
+	}
+}

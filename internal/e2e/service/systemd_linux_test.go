@@ -1,0 +1,352 @@
+package service
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/proc"
+)
+
+// TestAsSystemdUnit runs the gateway as a unit of a real `systemd --user`.
+func TestAsSystemdUnit(t *testing.T) {
+	t.Parallel()
+	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
+		for name, test := range map[string]func(*testing.T, *harness.UserManager){
+			"hands over": unitHandsOver, "reloads": unitReloads, "stops": unitStops, "is killed": unitIsKilled,
+			"refuses": unitRefuses, "without notification": unitWithoutNotification, "notified by main": unitNotifiedByMain,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, manager)
+			})
+		}
+	})
+}
+
+// A unit is a gateway that systemd runs.
+type unit struct {
+	*harness.Gateway
+	manager *harness.UserManager
+	name    string
+}
+
+// startUnit makes a unit of the machine's gateway and starts it. Settings are lines of
+// its [Service] section.
+func startUnit(m *harness.Machine, manager *harness.UserManager, settings ...string) *unit {
+	m.T.Helper()
+	u := newUnit(m, manager, settings...)
+	u.systemctl("daemon-reload")
+	u.start()
+	return u
+}
+
+// newUnit writes one, and no more.
+func newUnit(m *harness.Machine, manager *harness.UserManager, settings ...string) *unit {
+	m.T.Helper()
+	self := m.Executable()
+	log := m.Path("log")
+	lines := append([]string{
+		"[Unit]", "StartLimitIntervalSec=0", "[Service]", "Restart=on-failure", "RestartSec=50ms", "KillMode=process",
+		"ExecStart=" + self + " serve", `ExecReload=/bin/sh -c "kill -HUP $MAINPID"`,
+		"WorkingDirectory=" + m.Path("work"), "StandardOutput=append:" + log, "StandardError=append:" + log,
+	}, settings...)
+	for _, v := range m.Env {
+		lines = append(lines, "Environment="+strconv.Quote(v))
+	}
+	u := &unit{Gateway: &harness.Gateway{Machine: m, Sock: m.Path("run/api.sock"), HTTP: harness.NewClient(m.T)}, manager: manager, name: filepath.Base(m.Dir) + ".service"}
+	if err := os.WriteFile(filepath.Join(harness.RuntimeDir, "systemd/user", u.name), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		m.T.Fatal(err)
+	}
+	m.T.Cleanup(func() {
+		_, _ = manager.Systemctl("stop", u.name)
+		b, _ := os.ReadFile(log)
+		_, _ = m.Log.Write(b)
+	})
+	return u
+}
+
+// systemctl runs a command and returns what it says.
+func (u *unit) systemctl(args ...string) string {
+	u.T.Helper()
+	out, err := u.manager.Systemctl(args...)
+	if err != nil {
+		u.T.Fatalf("systemctl %v: %v: %s", args, err, out)
+	}
+	return out
+}
+
+// start starts the unit, which is active when this returns.
+func (u *unit) start() {
+	u.T.Helper()
+	u.systemctl("start", u.name)
+	u.found()
+}
+
+// found waits until there is a main process that serves, and turns to it.
+func (u *unit) found() {
+	u.T.Helper()
+	u.Eventually("the gateway serves", func() bool {
+		h, err := lockfile.ReadHolder(u.Path("state/" + lockfile.StateLockName))
+		if err != nil || h.Address == "" || !proc.Alive(h.PID, h.Start) {
+			return false
+		}
+		u.Base = "http://" + h.Address
+		a, err := u.Do("GET", "/health", nil)
+		return err == nil && a.Flag("ready")
+	})
+}
+
+// show returns a property of the unit.
+func (u *unit) show(property string) string {
+	u.T.Helper()
+	return u.systemctl("show", "--value", "--property="+property, u.name)
+}
+
+// isWell fails unless systemd sees the unit at work, started once, with the daemon
+// as its main process.
+func (u *unit) isWell() {
+	u.T.Helper()
+	pid := strconv.Itoa(u.LockFile().PID)
+	u.Eventually("systemd knows the main process", func() bool { return u.show("MainPID") == pid && u.show("SubState") == "running" })
+	for property, want := range map[string]string{"ActiveState": "active", "NRestarts": "0", "Result": "success"} {
+		if got := u.show(property); got != want {
+			u.T.Errorf("%s is %s, want %s", property, got, want)
+		}
+	}
+}
+
+// handOver hands over to a new process in some way, and returns when systemd knows
+// of it.
+func (u *unit) handOver(ask func()) {
+	u.T.Helper()
+	generation := u.Generation()
+	ask()
+	u.Restarted(generation)
+	u.isWell()
+}
+
+func (u *unit) restart() { u.Must("POST", "/restart", nil, 200) }
+
+func (u *unit) reload() { u.systemctl("reload", u.name) }
+
+// killMain kills the main process.
+func (u *unit) killMain() {
+	u.T.Helper()
+	h := u.LockFile()
+	if err := proc.Signal(h.PID, h.Start, syscall.SIGKILL); err != nil {
+		u.T.Fatal(err)
+	}
+}
+
+var notify = []string{"Type=notify", "NotifyAccess=all"}
+
+// unitHandsOver restarts the gateway in the middle of a turn: the unit stays up,
+// its main process is the new one, and the turn is answered.
+func unitHandsOver(t *testing.T, manager *harness.UserManager) {
+	m := harness.NewMachine(t)
+	u := startUnit(m, manager, append(slices.Clone(notify), "WatchdogSec=1h")...)
+	u.isWell()
+	claude := u.Say("idle", "pid").Str("text")
+	held := u.Hold(harness.Obj{"text": "wait " + m.Path("go")})
+	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	mains := []int{u.LockFile().PID}
+	for i, ask := range []func(){u.restart, u.reload, u.restart} {
+		u.handOver(ask)
+		pid := u.LockFile().PID
+		if slices.Contains(mains, pid) {
+			t.Errorf("the main process is %d; before they were %v", pid, mains)
+		}
+		// A process has what its predecessor made of the variable.
+		if want := fmt.Sprintf("\x00WATCHDOG_PID=%d\x00", mains[i]); !strings.Contains(environ(t, pid), want) {
+			t.Errorf("%q is not in the environment of the main process after %d hand-overs", want, i+1)
+		}
+		mains = append(mains, pid)
+	}
+	if now := u.Say("idle", "pid").Str("text"); now != claude {
+		t.Errorf("claude was %s and is %s", claude, now)
+	}
+	m.Touch("go")
+	held.Answer(200).Want(t, "waited for "+m.Path("go"))
+	if n := m.Begun("wait"); n != 1 {
+		t.Errorf("%d turns begun, want 1", n)
+	}
+	u.Balanced()
+	u.isWell()
+}
+
+// environ returns the environment that a process was started with, each variable
+// between zero bytes.
+func environ(t testing.TB, pid int) string {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "\x00" + string(b)
+}
+
+// unitReloads has `systemctl reload` wait for the hand-over, where systemd can do
+// that.
+func unitReloads(t *testing.T, manager *harness.UserManager) {
+	if manager.Version < 253 {
+		t.Skipf("NOT TESTED: Type=notify-reload: systemd %d does not have it", manager.Version)
+	}
+	m := harness.NewMachine(t)
+	u := startUnit(m, manager, "Type=notify-reload", "NotifyAccess=all")
+	before := u.LockFile().PID
+	u.reload()
+	u.found()
+	if now := u.LockFile().PID; now == before {
+		t.Error("it is the same process when systemctl reload returns")
+	}
+	u.isWell()
+}
+
+// busyLeave is what a busy machine makes of leavePromise; systemd would wait for much longer.
+const busyLeave = 10 * harness.LeavePromise
+
+// unitStops stops the unit, also after a hand-over: requests are answered, hosts
+// stay, and the next start takes them up.
+func unitStops(t *testing.T, manager *harness.UserManager) {
+	m := harness.NewMachine(t)
+	u := startUnit(m, manager, notify...)
+	claude := u.Say("idle", "pid").Str("text")
+	for i, handOvers := range []int{0, 1, 2} {
+		held := u.Hold(harness.Obj{"text": "wait " + m.Path("go"+strconv.Itoa(i))})
+		m.Eventually("turn runs", func() bool { return m.Begun("go"+strconv.Itoa(i)) == 1 })
+		for range handOvers {
+			u.handOver(u.restart)
+		}
+		daemon, hosts := u.LockFile(), m.Hosts()
+		began := time.Now()
+		u.systemctl("stop", u.name)
+		if took := time.Since(began); took > busyLeave {
+			t.Errorf("after %d hand-overs it took %s to stop, want %s at most", handOvers, took, busyLeave)
+		}
+		if proc.Alive(daemon.PID, daemon.Start) {
+			t.Errorf("after %d hand-overs the daemon outlives the unit", handOvers)
+		}
+		if state, result := u.show("ActiveState"), u.show("Result"); state != "inactive" || result != "success" {
+			t.Errorf("after %d hand-overs the unit is %s (%s)", handOvers, state, result)
+		}
+		a := held.Answer(202)
+		if now := m.Hosts(); len(hosts) != 2 || fmt.Sprint(now) != fmt.Sprint(hosts) {
+			t.Errorf("after %d hand-overs the hosts were %v and are %v", handOvers, hosts, now)
+		}
+		m.Touch("go" + strconv.Itoa(i))
+		u.start()
+		u.Outcome(a.Str("message_id")).Want(t, "waited for "+m.Path("go"+strconv.Itoa(i)))
+		if now := u.Say("idle", "pid").Str("text"); now != claude {
+			t.Errorf("claude was %s and is %s", claude, now)
+		}
+	}
+	u.Balanced()
+}
+
+// unitIsKilled kills the main process: systemd starts another one, also where it
+// did not start the one that was killed, and its predecessor is or is not there
+// any more.
+func unitIsKilled(t *testing.T, manager *harness.UserManager) {
+	m := harness.NewMachine(t)
+	u := startUnit(m, manager, notify...)
+	claude := u.Say("idle", "pid").Str("text")
+	for i, before := range []func(){
+		func() {},
+		func() { u.handOver(u.restart) }, // the old process is still there, for what clients may send it
+		func() {
+			old := u.LockFile()
+			u.handOver(u.restart)
+			m.Eventually("the old process ends", func() bool { return !proc.Alive(old.PID, old.Start) })
+		},
+	} {
+		id := u.Tell("http", "wait "+m.Path("go"+strconv.Itoa(i)))
+		m.Eventually("turn runs", func() bool { return m.Begun("go"+strconv.Itoa(i)) == 1 })
+		u.systemctl("reset-failed", u.name) // NRestarts is 0 again
+		before()
+		u.killMain()
+		u.found()
+		u.Eventually("systemd has started it anew", func() bool {
+			return u.show("MainPID") == strconv.Itoa(u.LockFile().PID) && u.show("SubState") == "running"
+		})
+		m.Touch("go" + strconv.Itoa(i))
+		u.Outcome(id).Want(t, "waited for "+m.Path("go"+strconv.Itoa(i)))
+		if now := u.Say("idle", "pid").Str("text"); now != claude {
+			t.Errorf("claude was %s and is %s", claude, now)
+		}
+	}
+	u.Balanced()
+}
+
+// unitRefuses reloads with a configuration that is wrong: nothing changes.
+func unitRefuses(t *testing.T, manager *harness.UserManager) {
+	m := harness.NewMachine(t)
+	u := startUnit(m, manager, notify...)
+	before := u.LockFile()
+	if err := os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_MAX_TURNS=many\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u.reload()
+	m.Eventually("health says why", func() bool {
+		return strings.Contains(string(u.Must("GET", "/health", nil, 200).Body), "BARECLAW_MAX_TURNS")
+	})
+	u.isWell()
+	if now := u.LockFile(); now.PID != before.PID {
+		t.Errorf("the main process was %d and is %d", before.PID, now.PID)
+	}
+	u.Say("http", "echo still here").Want(t, "still here")
+}
+
+// unitWithoutNotification runs the gateway where it cannot tell systemd of its
+// successor: its first process stays.
+func unitWithoutNotification(t *testing.T, manager *harness.UserManager) {
+	m := harness.NewMachine(t)
+	u := startUnit(m, manager, "Type=exec")
+	first := u.show("MainPID")
+	for range 2 {
+		generation := u.Generation()
+		u.restart()
+		u.Restarted(generation)
+	}
+	u.Say("http", "echo hello").Want(t, "hello")
+	if now, state := u.show("MainPID"), u.show("SubState"); now != first || state != "running" {
+		t.Errorf("the main process was %s and is %s; the unit is %s", first, now, state)
+	}
+	u.killMain()
+	u.Eventually("systemd starts it anew", func() bool { pid := u.show("MainPID"); return pid != first && pid != "0" })
+	u.found()
+	u.Say("http", "echo hello again").Want(t, "hello again")
+	generation := u.Generation()
+	u.restart()
+	u.Restarted(generation)
+	daemon := u.LockFile()
+	u.systemctl("stop", u.name)
+	if proc.Alive(daemon.PID, daemon.Start) {
+		t.Error("the daemon outlives the unit")
+	}
+	if state, result := u.show("ActiveState"), u.show("Result"); state != "inactive" || result != "success" {
+		t.Errorf("the unit is %s (%s)", state, result)
+	}
+	u.start()
+	u.Balanced()
+}
+
+// unitNotifiedByMain has systemd listen to the main process alone, as it does by
+// default.
+func unitNotifiedByMain(t *testing.T, manager *harness.UserManager) {
+	m := harness.NewMachine(t)
+	u := startUnit(m, manager, "Type=notify", "NotifyAccess=main")
+	for range 2 {
+		u.handOver(u.restart)
+	}
+	u.Say("http", "echo hello").Want(t, "hello")
+	u.Balanced()
+}

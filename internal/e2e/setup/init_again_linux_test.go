@@ -1,0 +1,83 @@
+package setup
+
+import (
+	"database/sql"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+)
+
+// TestInitWithEveryStepSkipped makes no file of settings, and says so.
+func TestInitWithEveryStepSkipped(t *testing.T) {
+	t.Parallel()
+	m := harness.NewUser(t)
+	s := m.OnScreen("init", "--no-service", "--no-start", "--no-doctor")
+	for _, question := range []string{"Ask Claude", "Port [", "Token of your Telegram bot"} {
+		s.Answer(question, "s")
+	}
+	s.Expect("every setting has its default")
+	s.Expect("All set.")
+	s.Ends()
+	if _, err := os.Stat(m.Path(harness.EnvFile)); !os.IsNotExist(err) {
+		t.Errorf("there is a file of settings: %v", err)
+	}
+}
+
+// TestInitTellsTheAddress tells where the gateway listens that was told to pick a port,
+// and that it does not heed a file of settings which it does not read.
+func TestInitTellsTheAddress(t *testing.T) {
+	t.Parallel()
+	m := harness.NewUser(t)
+	args := []string{"init", "--yes", "--no-service", "--no-doctor"}
+	stdout, _, status := m.Runs("", append(args, "--port", "0")...)
+	if status != 0 || !regexp.MustCompile(`http://127\.0\.0\.1:[1-9]`).MatchString(stdout) {
+		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+	stdout, _, status = m.Runs("", append(args, "--env-file", m.Path("other"), "--port", harness.FreePort(t))...)
+	if status != 1 || !strings.Contains(stdout, "does not read "+m.Path("other")) || !strings.Contains(stdout, "bareclaw stop") {
+		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+}
+
+// TestInitInterruptedWhileTheGatewayStarts says that it goes on starting.
+func TestInitInterruptedWhileTheGatewayStarts(t *testing.T) {
+	t.Parallel()
+	m := harness.NewUser(t)
+	db, err := sql.Open("sqlite", m.Path("state/ledger.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1) // which holds the lock
+	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(t.Context(), "BEGIN EXCLUSIVE"); err != nil { // for which the gateway waits
+		t.Fatal(err)
+	}
+	s := m.OnScreen("init", "--no-turn", "--no-service", "--no-doctor")
+	for _, answer := range []string{harness.FreePort(t), "", "", "", "y"} {
+		s.Asks()
+		s.Types(answer + "\n")
+		s.Expect("\n")
+	}
+	m.Eventually("the gateway was started", func() bool { return len(m.Glob("state/bareclaw.log")) == 1 })
+	m.Eventually("the gateway is there", func() bool { return len(m.Glob("state/daemon.lock")) == 1 })
+	s.Types("\x03")
+	s.Expect("The gateway was started and runs on")
+	if status := s.Ends(); status != 130 {
+		t.Errorf("exit status %d, want 130", status)
+	}
+}
+
+// TestInitSaysHowToGoOn names the doctor where a step does not know better.
+func TestInitSaysHowToGoOn(t *testing.T) {
+	t.Parallel()
+	m := harness.NewUser(t)
+	m.Write("file", "no directory", 0o600)
+	m.Env = append(m.Env, "BARECLAW_STATE_DIR="+m.Path("file/state"), "BARECLAW_PORT="+harness.FreePort(t))
+	stdout, stderr, status := m.Runs("", "init", "--yes", "--no-turn", "--no-service", "--no-doctor")
+	if status != 1 || !strings.Contains(stdout, "see what `bareclaw doctor` says") {
+		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+}

@@ -1,0 +1,489 @@
+package setup
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"bareclaw/core/config"
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/testkit/botapi"
+)
+
+var startLink = regexp.MustCompile(`https://t\.me/fake_bot\?start=([A-Za-z0-9_-]{16})`)
+
+// lastCode returns the code of the link that was shown last.
+func lastCode(x *harness.Display) string {
+	x.T.Helper()
+	links := startLink.FindAllStringSubmatch(x.Shown(), -1)
+	if len(links) == 0 {
+		x.T.Fatal("no link is shown")
+	}
+	return links[len(links)-1][1]
+}
+
+// newBotUser is newUser with a Bot API server, and somebody who has a chat with its bot.
+func newBotUser(t *testing.T) (harness.Newcomer, *botapi.Server, *botapi.User, *botapi.Chat) {
+	t.Helper()
+	m := harness.NewUser(t)
+	api := botapi.New(t, botapi.WithoutRates())
+	anna := api.User(7, "Anna", "Arden", "anna")
+	m.Env = append(m.Env, "BARECLAW_TELEGRAM_API="+api.URL())
+	return m, api, anna, api.Private(anna)
+}
+
+// TestInitFirstContact takes a new user from nothing to an answer and a bot, and
+// through all of it once more, which changes nothing.
+func TestInitFirstContact(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newBotUser(t)
+	port := harness.FreePort(t)
+	s := m.OnScreen("init")
+	s.Expect("found " + m.Path("bin/claude"))
+	s.Answer("Ask Claude one small question", "?")
+	s.Expect("It is one call of the model")
+	s.Answer("Ask Claude one small question", "")
+	s.Expect("claude answered in")
+	s.Answer("Port [", port)
+	s.Answer("Token that requests over TCP must carry", "g")
+	s.Expect("A token was made")
+	s.Answer("Directory that Claude works in [~]", m.Path("work"))
+	s.Expect("Token of your Telegram bot")
+	if echoes(s) {
+		t.Error("the terminal shows the token while it is typed")
+	}
+	s.Types(api.Token() + "\n")
+	s.Expect("this is @fake_bot")
+	s.Expect("wrote ")
+	s.Expect("Waiting for the tap")
+	pairOnScreen(t, s, api, anna, chat)
+	s.Answer("Start the gateway now, in the background?", "y")
+	s.Expect("the gateway runs in the background")
+	s.Expect("answered in")
+	chat.AwaitText("I'm here")
+	s.Expect("A look at everything")
+	s.Expect("it works")
+	s.Expect("All set.")
+	if status := s.Ends(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if strings.Contains(s.Shown(), api.Token()) {
+		t.Error("the bot's token was shown")
+	}
+	if strings.Contains(s.Shown(), "No login was found") {
+		t.Error("it doubts a login that was used a moment ago")
+	}
+	first := m.CheckSaved(t, map[string]string{
+		"BARECLAW_PORT": port, "BARECLAW_CWD": m.Path("work"), "BARECLAW_TELEGRAM_TOKEN": api.Token(), "BARECLAW_ALLOWED_USERS": "7",
+		"BARECLAW_HEARTBEAT_NOTIFY": "tg-7",
+	})
+	if notes := m.Contents("home/.config/bareclaw/notes.md"); strings.Count(notes, "\n") != 2 {
+		t.Errorf("the notes are %q", notes)
+	}
+	chat.Send(anna, "hello")
+	chat.AwaitText("ok: hello")
+
+	again := m.OnScreen("init")
+	for ended := false; !ended; { // Enter to everything
+		switch again.ExpectOneOf("]: ", "All set.", "Not all went well") {
+		case "]: ":
+			again.Types("\n")
+		case "All set.":
+			ended = true
+		default:
+			t.Fatal("the second run did not go well")
+		}
+	}
+	if status := again.Ends(); status != 0 {
+		t.Errorf("the second run: exit status %d", status)
+	}
+	if now := m.Contents(harness.EnvFile); now != first {
+		t.Errorf("the second run changed the settings:\n%s\ninto\n%s", first, now)
+	}
+	if strings.Contains(again.Shown(), "Done:") && !strings.Contains(again.Shown(), "Done: answered in") {
+		t.Error("the second run did something")
+	}
+}
+
+// pairOnScreen has strangers and the owner open the bot.
+func pairOnScreen(t *testing.T, s *harness.Display, api *botapi.Server, anna *botapi.User, chat *botapi.Chat) {
+	t.Helper()
+	code := lastCode(s)
+	mallory := api.User(666, "Mallory\x1b[2J", "", "")
+	private := api.Private(mallory)
+	private.Send(mallory, "/start")
+	private.Send(mallory, "/start "+code[:15]+"x")
+	private.Send(mallory, "/start  "+code)
+	api.Group(-100, "Everybody", mallory, anna).Send(mallory, "/start "+code)
+	private.Send(mallory, "/start "+code) // who has seen the screen
+	s.Expect("It was opened by Mallory")
+	s.Answer("id 666. Is that you?", "n")
+	s.Expect("Waiting for the tap")
+	if lastCode(s) == code {
+		t.Fatal("the code is the old one")
+	}
+	private.Send(mallory, "/start "+code)
+	chat.Send(anna, "/start "+lastCode(s))
+	s.Answer("Anna Arden (@anna), id 7. Is that you?", "")
+	s.Expect("the bot listens to Anna Arden")
+	chat.AwaitText("You are connected")
+	if len(private.FromBot()) != 0 {
+		t.Error("the bot has answered a stranger")
+	}
+}
+
+// TestInitWithoutClaude goes on with the echo agent, and says how to get claude.
+func TestInitWithoutClaude(t *testing.T) {
+	t.Parallel()
+	m := harness.NewUser(t)
+	if err := os.Remove(m.Path("bin/claude")); err != nil {
+		t.Fatal(err)
+	}
+	s := m.OnScreen("init", "--port", harness.FreePort(t))
+	s.Expect("npm install -g @anthropic-ai/claude-code")
+	s.Answer("Enter looks again", "")
+	s.Expect("Claude Code was not found")
+	s.Answer("Enter looks again", "s")
+	s.Answer("Token that requests", "")
+	s.Answer("Directory", "")
+	s.Answer("Token of your Telegram bot", "")
+	s.Answer("Start the gateway", "")
+	s.Expect("I am not Claude")
+	s.Expect("answered in")
+	s.Ends()
+	m.CheckSaved(t, map[string]string{"BARECLAW_CWD": "~"})
+}
+
+// TestInitFindsClaudeOffThePath remembers where it is.
+func TestInitFindsClaudeOffThePath(t *testing.T) {
+	t.Parallel()
+	m := harness.NewUser(t)
+	m.Write("home/.local/bin/claude", harness.ClaudeWithLogin, 0o700)
+	if err := os.Remove(m.Path("bin/claude")); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, status := m.Runs("", "init", "--yes", "--port", harness.FreePort(t), "--no-service", "--no-start", "--no-doctor")
+	if status != 0 {
+		t.Errorf("exit status %d\n%s", status, stderr)
+	}
+	m.CheckSaved(t, map[string]string{"BARECLAW_CLAUDE": m.Path("home/.local/bin/claude")})
+}
+
+// TestInitIsGivenAnotherProgram: what is not Claude Code is not saved, and a gateway that
+// works goes on with what it has.
+func TestInitIsGivenAnotherProgram(t *testing.T) {
+	t.Parallel()
+	m := harness.NewUser(t)
+	m.Write("bin/other", "#!/bin/sh\necho 'other 1'\n", 0o700)
+	port := harness.FreePort(t)
+	args := []string{"init", "--yes", "--json", "--port", port, "--no-service", "--no-start", "--no-doctor"}
+	if _, stderr, status := m.Runs("", args...); status != 0 {
+		t.Fatalf("exit status %d\n%s", status, stderr)
+	}
+	before := m.Contents(harness.EnvFile)
+	stdout, stderr, status := m.Runs("", append(args, "--claude", m.Path("bin/other"))...)
+	if status != 1 || !strings.Contains(stdout, "does not tell a version") || !strings.Contains(stdout, "claude answered in") {
+		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+	if after := m.Contents(harness.EnvFile); after != before {
+		t.Errorf("the settings were\n%sand are\n%s", before, after)
+	}
+	s := m.OnScreen("init", "--port", port, "--no-service", "--no-start", "--no-doctor", "--claude", m.Path("bin/other"))
+	s.Expect("It is not taken.")
+	s.Answer("Enter looks again", "")
+	s.Expect("found " + m.Path("bin/claude"))
+}
+
+// TestInitNotLoggedIn says what to do, and tries again when that is done.
+func TestInitNotLoggedIn(t *testing.T) {
+	t.Parallel()
+	m := harness.NewUser(t)
+	if err := os.Remove(m.Path("home/.logged-in")); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, status := m.Runs("", "init", "--yes", "--port", harness.FreePort(t), "--no-service", "--no-start", "--no-doctor")
+	if status != 1 || stderr != "" {
+		t.Errorf("exit status %d, want 1\n%s", status, stderr)
+	}
+	s := m.OnScreen("init", "--port", harness.FreePort(t), "--no-service", "--no-start", "--no-doctor")
+	s.Answer("Ask Claude one small question", "")
+	s.Expect("claude is not logged in")
+	s.Expect("run `claude` once to log in")
+	s.Expect("Enter asks again")
+	m.Touch("home/.logged-in")
+	s.Types("\n")
+	s.Expect("claude answered in")
+	s.Answer("Token that requests", "")
+	s.Answer("Directory", "")
+	s.Answer("Token of your Telegram bot", "s")
+	s.Expect("All set.")
+	if status := s.Ends(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// TestInitAsksAgainForWhatIsWrong covers a port that is taken, a directory that is not
+// there, and tokens that are wrong.
+func TestInitAsksAgainForWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	m, api, _, _ := newBotUser(t)
+	taken := harness.TakenPort(t)
+	m.Write(harness.EnvFile, "BARECLAW_PORT="+taken+"\n", 0o600)
+	s := m.OnScreen("init", "--no-turn", "--no-service", "--no-start", "--no-doctor")
+	s.Expect("Port " + taken + " is in use by another program")
+	s.Answer("Port [", "banana")
+	s.Expect("not a whole number")
+	s.Answer("Port [", taken)
+	s.Expect("in use by another program")
+	s.Answer("Port [", "")
+	s.Answer("Token that requests", "two words")
+	s.Expect("it has a space")
+	s.Answer("Token that requests", "n")
+	s.Expect("this is an answer and no token")
+	s.Answer("Token that requests", "")
+	s.Answer("Directory", m.Path("work/new"))
+	s.Answer("Make it?", "y")
+	s.Answer("Token of your Telegram bot", "nonsense")
+	s.Expect("does not look like a bot's token")
+	s.Answer("Token of your Telegram bot", "123456:wrong")
+	s.Expect("Telegram does not know this token")
+	s.Answer("Token of your Telegram bot", api.Token())
+	s.Answer("Waiting for the tap", "s")
+	s.Expect("nobody may talk to the bot yet")
+	s.Expect("All set.")
+	s.Ends()
+	saved := m.CheckSaved(t, map[string]string{"BARECLAW_CWD": m.Path("work/new"), "BARECLAW_TELEGRAM_TOKEN": ""})
+	if strings.Contains(saved, "BARECLAW_PORT="+taken+"\n") || strings.Contains(s.Shown(), "nonsense") {
+		t.Errorf("the settings are\n%s", saved)
+	}
+}
+
+// TestInitInterrupted ends it by Ctrl-C at every question in turn.
+func TestInitInterrupted(t *testing.T) {
+	t.Parallel()
+	for n := range 7 {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			m, api, _, _ := newBotUser(t)
+			before := "# mine\nA='1'\n"
+			m.Write(harness.EnvFile, before, 0o600)
+			s := m.OnScreen("init", "--no-qr")
+			answers := []string{"s", harness.FreePort(t), "", "", api.Token(), "s"} // up to the start in the background
+			for _, answer := range answers[:n] {
+				s.Asks()
+				s.Types(answer + "\n")
+				s.Expect("\n")
+			}
+			s.Asks()
+			s.Types("\x03")
+			s.Expect("Interrupted. Nothing is half done.")
+			if status := s.Ends(); status != 130 {
+				t.Errorf("exit status %d, want 130", status)
+			}
+			if shown := s.Shown(); strings.Contains(shown, "\n  settings:") || strings.Contains(shown, "The bot's token was not saved.") != (n > 4) {
+				t.Error("it does not say what was saved")
+			}
+			if !echoes(s) {
+				t.Error("the terminal does not show what is typed any more")
+			}
+			now := m.Contents(harness.EnvFile)
+			if _, ok := config.ParseDotEnv([]byte(now)); !ok || !strings.HasPrefix(now, before) || strings.Contains(now, "TELEGRAM_TOKEN") {
+				t.Errorf("the settings are\n%s", now)
+			}
+		})
+	}
+}
+
+// TestInitForScripts takes all from flags, keeps what stands in the settings, and says
+// in JSON what it did.
+func TestInitForScripts(t *testing.T) {
+	t.Parallel()
+	m, api, _, _ := newBotUser(t)
+	dir := m.Path("work/it's a \"dir\" $HOME #1 ž\\")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	before := "# my settings\nOTHER=\"kept\" # really\n\n#BARECLAW_PORT=3000\n# the end\n"
+	m.Write(harness.EnvFile, before, 0o644)
+	port := harness.FreePort(t)
+	args := []string{"init", "--yes", "--json", "--no-service", "--port", port, "--cwd", dir, "--http-token", "generate",
+		"--telegram-token-file", "-", "--allowed-users", "7,8"}
+	stdout, stderr, status := m.Runs(api.Token()+"\n", args...)
+	var summary struct {
+		OK, Running bool
+		Bot         string
+		Steps       []struct{ Step, State, Detail string }
+	}
+	if err := json.Unmarshal([]byte(stdout), &summary); err != nil || status != 0 {
+		t.Fatalf("exit status %d, %v\n%s\n%s", status, err, stdout, stderr)
+	}
+	if !summary.OK || !summary.Running || summary.Bot != "fake_bot" || len(summary.Steps) != 10 {
+		t.Errorf("the summary is %s", stdout)
+	}
+	saved := m.CheckSaved(t, map[string]string{
+		"OTHER": "kept", "BARECLAW_PORT": port, "BARECLAW_CWD": dir, "BARECLAW_TELEGRAM_TOKEN": api.Token(), "BARECLAW_ALLOWED_USERS": "7,8",
+	})
+	if !strings.HasPrefix(saved, "# my settings\nOTHER=\"kept\" # really\n\n#BARECLAW_PORT=3000\nBARECLAW_PORT="+port+"\n# the end\n") {
+		t.Errorf("the settings are\n%s", saved)
+	}
+	vars, _ := config.ReadDotEnv(m.Path(harness.EnvFile))
+	for _, secret := range []string{api.Token(), vars["BARECLAW_HTTP_TOKEN"]} {
+		if secret == "" || strings.Contains(stdout+stderr, secret) {
+			t.Errorf("a secret was printed, or is empty")
+		}
+	}
+	if stdout, _, status := m.Runs(api.Token(), args...); status != 0 || m.Contents(harness.EnvFile) != saved || !strings.Contains(stdout, "runs already") {
+		t.Errorf("the second run: exit status %d\n%s\n%s", status, stdout, m.Contents(harness.EnvFile))
+	}
+}
+
+// TestInitRefuses covers what a script may have wrong.
+func TestInitRefuses(t *testing.T) {
+	t.Parallel()
+	m := harness.NewUser(t)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"init"}, "standard input is not a terminal"},
+		{[]string{"init", "--yes", "--port", "99999"}, "BARECLAW_PORT"},
+		{[]string{"init", "--yes", "--cwd", "/no/such/dir"}, "BARECLAW_CWD"},
+		{[]string{"init", "--yes", "--allowed-users", "anna"}, "BARECLAW_ALLOWED_USERS"},
+		{[]string{"init", "--yes", "--telegram-token-file", "/no/such/file"}, "/no/such/file"},
+		{[]string{"init", "--yes", "--agent", "parrot"}, "BARECLAW_AGENT"},
+		{[]string{"init", "--no-such-flag"}, "unknown flag"},
+		{[]string{"init", "--yes", "--heartbeat=perhaps"}, "--heartbeat"},
+		{[]string{"init", "--yes", "--heartbeat=yes", "--no-heartbeat"}, "cannot go together"},
+	} {
+		stdout, stderr, status := m.Runs("", c.args...)
+		if status != 2 || !strings.Contains(stderr, c.says) || stdout != "" {
+			t.Errorf("%v: exit status %d, want 2 and %q\n%s%s", c.args, status, c.says, stdout, stderr)
+		}
+	}
+	if m.Contents(harness.EnvFile) != "" {
+		t.Error("settings were written")
+	}
+	m.Write(harness.EnvFile, "A=\"open\nSECRET=hush", 0o600)
+	_, stderr, status := m.Runs("", "init", "--yes")
+	if status != 2 || !strings.Contains(stderr, ".env:1") || strings.Contains(stderr, "hush") {
+		t.Errorf("settings that cannot be understood: exit status %d\n%s", status, stderr)
+	}
+}
+
+// TestInitTakesThePortOnlyIfFree says which one is free, writes nothing of it, and does
+// the rest.
+func TestInitTakesThePortOnlyIfFree(t *testing.T) {
+	t.Parallel()
+	m := harness.NewUser(t)
+	taken := harness.TakenPort(t)
+	stdout, _, status := m.Runs("", "init", "--yes", "--no-turn", "--no-service", "--no-doctor", "--port", taken)
+	if status != 1 || !strings.Contains(stdout, "in use by another program") || !strings.Contains(stdout, "--port ") {
+		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+	if !strings.Contains(m.Contents(harness.EnvFile), "BARECLAW_CWD=~") {
+		t.Errorf("the settings are %q", m.Contents(harness.EnvFile))
+	}
+}
+
+// TestInitPairsForScripts waits for the tap where that is asked for, leaves what others
+// wrote to the gateway, and refuses while a gateway receives.
+func TestInitPairsForScripts(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newBotUser(t)
+	m.Env = append(m.Env, "BARECLAW_TELEGRAM_TOKEN="+api.Token(), "BARECLAW_PORT="+harness.FreePort(t))
+	args := []string{"init", "--yes", "--no-turn", "--no-service", "--no-start", "--no-doctor"}
+
+	stdout, _, status := m.Runs("", args...)
+	if status != 1 || !strings.Contains(stdout, "nobody may talk to the bot") || strings.Contains(m.Contents(harness.EnvFile), "TOKEN") {
+		t.Errorf("without --pair: exit status %d\n%s\n%s", status, stdout, m.Contents(harness.EnvFile))
+	}
+	stdout, _, status = m.Runs("", append(args, "--pair", "--pair-timeout", "1s")...)
+	if status != 1 || !strings.Contains(stdout, "nobody opened the link in time") || strings.Contains(m.Contents(harness.EnvFile), "TOKEN") {
+		t.Errorf("nobody taps: exit status %d\n%s", status, stdout)
+	}
+
+	lock, err := os.OpenFile(m.Path("state/telegram-123456.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lockfile.Try(lock); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _, status = m.Runs("", append(args, "--pair")...)
+	_ = lock.Close()
+	if status != 1 || !strings.Contains(stdout, "a gateway of yours receives this bot's messages") {
+		t.Errorf("while a gateway receives: exit status %d\n%s", status, stdout)
+	}
+
+	before := chat.Send(anna, "said before").UpdateID
+	s := m.OnScreen(append(args, "--pair")...)
+	s.Expect("Waiting for the tap")
+	tap := chat.Send(anna, "/start "+lastCode(s)).UpdateID
+	s.Expect("the bot listens to Anna Arden")
+	s.Expect("All set.")
+	if status := s.Ends(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if pending := api.Pending(); len(pending) != 2 || pending[0] != before || pending[1] != tap {
+		t.Errorf("updates %v wait for the gateway, want %d and %d", pending, before, tap)
+	}
+	m.CheckSaved(t, map[string]string{"BARECLAW_ALLOWED_USERS": "7", "BARECLAW_TELEGRAM_TOKEN": api.Token()})
+	if rows := qrRows(s.Shown()); rows == 0 || rows > 20 {
+		t.Errorf("the QR code has %d rows", rows)
+	}
+}
+
+// TestInitTakesTheTapAway does not leave the tap to the gateway where that loses nothing.
+func TestInitTakesTheTapAway(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := newBotUser(t)
+	m.Env = append(m.Env, "BARECLAW_TELEGRAM_TOKEN="+api.Token(), "BARECLAW_PORT="+harness.FreePort(t))
+	mallory := api.User(666, "Mallory", "", "")
+	api.Private(mallory).Send(mallory, "let me in")
+	s := m.OnScreen("init", "--yes", "--no-turn", "--no-service", "--no-start", "--no-doctor", "--pair", "--no-qr")
+	s.Expect("Waiting for the tap")
+	chat.Send(anna, "/start "+lastCode(s))
+	s.Expect("All set.")
+	if status := s.Ends(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if pending := api.Pending(); len(pending) != 0 {
+		t.Errorf("updates %v wait for the gateway", pending)
+	}
+	if rows := qrRows(s.Shown()); rows != 0 {
+		t.Error("a QR code is shown")
+	}
+}
+
+// qrRows counts the lines of a screen that are a part of a QR code.
+func qrRows(shown string) (rows int) {
+	for line := range strings.Lines(shown) {
+		if strings.ContainsAny(line, "█▀▄") {
+			rows++
+		}
+	}
+	return rows
+}
+
+// TestInitShowsOtherSettings warns of a .env that wins.
+func TestInitShowsOtherSettings(t *testing.T) {
+	t.Parallel()
+	m := harness.NewUser(t)
+	m.Write("work/.env", "BARECLAW_PORT="+harness.FreePort(t)+"\n", 0o600)
+	stdout, _, _ := m.Runs("", "init", "--yes", "--no-turn", "--no-service", "--no-start", "--no-doctor", "--port", harness.FreePort(t))
+	if !strings.Contains(stdout, ".env in this directory sets BARECLAW_PORT otherwise") {
+		t.Errorf("it says\n%s", stdout)
+	}
+	other := filepath.Join(m.Dir, "other.env")
+	if _, stderr, status := m.Runs("", "init", "--yes", "--no-turn", "--no-service", "--no-doctor", "--env-file", other, "--port", "0"); status != 0 {
+		t.Errorf("exit status %d\n%s", status, stderr)
+	}
+	if b, err := os.ReadFile(other); err != nil || !strings.Contains(string(b), "BARECLAW_PORT=0") {
+		t.Errorf("%s is %q (%v)", other, b, err)
+	}
+}

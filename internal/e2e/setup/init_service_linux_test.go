@@ -1,0 +1,225 @@
+package setup
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"bareclaw/heartbeat"
+	"bareclaw/internal/e2e/harness"
+)
+
+const installedHome = "/run/home"
+
+// newInstalled makes the machine of a newcomer whose program is there to stay, and
+// returns the program.
+func newInstalled(t *testing.T, manager *harness.UserManager) (harness.Newcomer, string) {
+	t.Helper()
+	const home = installedHome
+	m := harness.NewUser(t)
+	program := home + "/.local/bin/bareclaw"
+	m.Env = []string{"HOME=" + home, "XDG_RUNTIME_DIR=" + harness.RuntimeDir, "PATH=" + home + "/.local/bin:/usr/bin:/bin", "TERM=xterm", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
+	self := harness.Bareclaw(t)
+	b, err := os.ReadFile(self)
+	if err == nil {
+		err = os.MkdirAll(home+"/.local/bin", 0o700)
+	}
+	if err == nil {
+		err = harness.WriteProgram(program, b)
+	}
+	if err == nil {
+		err = harness.WriteProgram(home+"/.local/bin/claude", []byte("#!/bin/sh\nexec "+harness.FakeClaude(t)+" \"$@\"\n"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := manager.Systemctl("set-environment", "GORACE=atexit_sleep_ms=0"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return m, program
+}
+
+// TestInitAsksForTheHeartbeat: the yes to the service is none to the heartbeat, for which
+// init asks by itself, with what it costs. A no is remembered, by init as by the gateway.
+func TestInitAsksForTheHeartbeat(t *testing.T) {
+	t.Parallel()
+	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
+		m, program := newInstalled(t, manager)
+		const state = installedHome + "/.local/state/bareclaw"
+		port := harness.FreePort(t)
+		init := func(args ...string) *harness.Display {
+			t.Helper()
+			cmd := m.Command(append([]string{"init", "--no-telegram", "--no-doctor"}, args...)...)
+			cmd.Path, cmd.Args[0] = program, program
+			x := m.Displayed(cmd)
+			x.KeepsOutput()
+			if !slices.Contains(args, "--no-turn") {
+				x.Answer("Ask Claude one small question", "s")
+			}
+			if len(args) == 0 {
+				x.Answer("Port [", port)
+				x.Answer("Token that requests over TCP must carry", "")
+				x.Answer("Directory that Claude works in [~]", "")
+			}
+			return x
+		}
+		// says fails unless a run ends well and has said all of this, on however many lines.
+		says := func(x *harness.Display, texts ...string) {
+			t.Helper()
+			x.Expect("All set.")
+			if status := x.Ends(); status != 0 {
+				t.Errorf("exit status %d", status)
+			}
+			shown := strings.Join(strings.Fields(x.Shown()), " ")
+			for _, text := range texts {
+				if !strings.Contains(shown, text) {
+					t.Errorf("it does not say %q:\n%s", text, x.Shown())
+				}
+			}
+		}
+		timer := func() string {
+			out, err := manager.Systemctl("show", "--value", "--property=ActiveState", "bareclaw-heartbeat.timer")
+			if err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+			return out
+		}
+		consent := func(want heartbeat.Consent) {
+			t.Helper()
+			if got, err := heartbeat.ReadConsent(state); err != nil || got != want {
+				t.Errorf("the consent is %q, %v; want %q", got, err, want)
+			}
+			if active := timer() == "active"; active != (want == heartbeat.ConsentAsk || want == heartbeat.ConsentRevive) {
+				t.Errorf("the timer is %s after %q", timer(), want)
+			}
+		}
+
+		x := init()
+		x.Answer("Have systemd keep the gateway running?", "y")
+		x.Expect("answered in")
+		x.Expect("Install the heartbeat? [y/r/N]")
+		consent(heartbeat.ConsentNone)
+		var did heartbeat.Installation
+		m.Eventually("the gateway says what it did about the heartbeat", func() bool {
+			var err error
+			did, err = heartbeat.Installed(state)
+			return err == nil && !did.At.IsZero()
+		})
+		if !strings.Contains(did.Why, "nobody has agreed to it") {
+			t.Errorf("the gateway says %+v", did)
+		}
+		x.Types("perhaps\n")
+		x.Expect("Please answer y, r or n.")
+		x.Answer("Install the heartbeat?", "")
+		says(x, "Claude is asked whether anything needs attention", "It costs about $0.24 a day, $7.20 a month: the first message cost $0.010",
+			"BARECLAW_HEARTBEAT=revive", "Done: no heartbeat, as you said")
+		consent(heartbeat.ConsentNo)
+		answers := []string{"--port", port, "--http-token", "none", "--cwd", installedHome}
+		says(init(answers...), "Fine: not wanted, as you said before")
+		consent(heartbeat.ConsentNo)
+
+		// The settings stay the same up to the last one, so that no gateway begins anew here
+		// and sees to the heartbeat meanwhile.
+		for _, c := range []struct {
+			answer string
+			says   string
+			want   heartbeat.Consent
+		}{
+			{"s", "Skipped: as it is", heartbeat.ConsentNone},
+			{"y", "Done: systemd calls the heartbeat every 1h, which asks Claude", heartbeat.ConsentAsk},
+			{"r", "Done: systemd calls the heartbeat every 1h, which looks after the gateway and asks Claude nothing", heartbeat.ConsentRevive},
+		} {
+			cmd := m.Command("init", "--yes", "--no-turn", "--no-telegram", "--no-doctor", "--no-heartbeat")
+			cmd.Path, cmd.Args[0] = program, program
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+			if err := heartbeat.SaveConsent(state, heartbeat.ConsentNone); err != nil {
+				t.Fatal(err)
+			}
+			x := init(append(answers, "--no-turn")...)
+			x.Answer("Install the heartbeat?", c.answer)
+			says(x, c.says, "What a question costs is not known yet")
+			consent(c.want)
+		}
+	})
+}
+
+// TestInitInstallsTheService runs init next to a real systemd for users: it installs
+// the gateway, and the heartbeat if that is agreed to, changes nothing the second time,
+// and has a gateway that runs take up another port.
+func TestInitInstallsTheService(t *testing.T) {
+	t.Parallel()
+	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
+		const home = installedHome
+		m, program := newInstalled(t, manager)
+		init := func(args ...string) string {
+			t.Helper()
+			cmd := m.Command(append([]string{"init", "--yes"}, args...)...)
+			cmd.Path = program
+			cmd.Args[0] = program
+			out, _ := cmd.CombinedOutput()
+			if status := cmd.ProcessState.ExitCode(); status != 0 {
+				t.Errorf("exit status %d", status)
+			}
+			return string(out)
+		}
+		says := func(out string, texts ...string) {
+			t.Helper()
+			for _, text := range texts {
+				if !strings.Contains(out, text) {
+					t.Errorf("it does not say %q:\n%s", text, out)
+				}
+			}
+		}
+		property := func(unit, name string) string {
+			out, err := manager.Systemctl("show", "--value", "--property="+name, unit)
+			if err != nil {
+				t.Errorf("systemctl show %s: %v: %s", unit, err, out)
+			}
+			return out
+		}
+		settings := func() string {
+			b, err := os.ReadFile(home + "/.config/bareclaw/.env")
+			if err != nil {
+				t.Error(err)
+			}
+			return string(b)
+		}
+
+		says(init("--port", harness.FreePort(t)), "systemd keeps the gateway running", "Done: answered in", "All set.")
+		pid := property("bareclaw.service", "MainPID")
+		timer := func() string { return property("bareclaw-heartbeat.timer", "ActiveState") }
+		if property("bareclaw.service", "ActiveState") != "active" || timer() == "active" || pid == "0" {
+			t.Errorf("the service is not active, or the timer is, to which nobody has agreed")
+		}
+		before := settings()
+
+		says(init(), "Fine: systemd keeps the gateway running", "Skipped: nobody has agreed to it", "--heartbeat=yes", "All set.")
+		says(init("--heartbeat=yes"), "Done: systemd calls the heartbeat every 1h, which asks Claude", "All set.")
+		says(init(), "Fine: systemd calls the heartbeat every 1h, which asks Claude", "All set.")
+		if timer() != "active" {
+			t.Error("the timer is not active")
+		}
+		if settings() != before || property("bareclaw.service", "MainPID") != pid {
+			t.Error("the second run has changed something")
+		}
+
+		port := harness.FreePort(t)
+		says(init("--port", port), "the gateway was restarted with the new settings", "All set.", "127.0.0.1:"+port)
+		if !strings.Contains(settings(), "BARECLAW_PORT="+port+"\n") || property("bareclaw.service", "ActiveState") != "active" {
+			t.Errorf("the new port did not apply:\n%s", settings())
+		}
+
+		says(init("--heartbeat=revive"), "which looks after the gateway and asks Claude nothing")
+		if timer() != "active" || !strings.Contains(settings(), "BARECLAW_HEARTBEAT=revive\n") {
+			t.Errorf("the timer is %s, the settings are\n%s", timer(), settings())
+		}
+		says(init("--no-heartbeat"), "Done: the heartbeat was uninstalled")
+		says(init(), "Fine: not wanted, as you said before")
+		if timer() == "active" || strings.Contains(settings(), "revive") {
+			t.Errorf("the timer is %s, the settings are\n%s", timer(), settings())
+		}
+	})
+}

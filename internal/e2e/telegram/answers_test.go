@@ -1,0 +1,225 @@
+package telegram
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/botapi"
+)
+
+// TestTelegramOutcomes delivers what is no plain answer as well.
+func TestTelegramOutcomes(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		text string
+		want []string
+	}{
+		"an error of the API": {text: "apierror 500", want: []string{"⚠️ API Error: 500 scripted error 500"}},
+		"no login":            {text: "notloggedin", want: []string{"Claude is not logged in: log in again on the gateway's machine, with claude or claude setup-token. What waits"}},
+		"a crash":             {text: "die 3", want: []string{"⚠️ "}},
+		"nothing said":        {text: "slow 1  ", want: []string{"w0 w1 w2 w3"}},
+		"a background result": {text: "background 100 and this", want: []string{"final: Command running in background", "and this"}},
+		"formatting":          {text: "echo a **bold** word", want: []string{"a bold word"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, _, anna, chat := harness.NewChatWith(t, nil)
+			g := m.Start()
+			chat.Send(anna, row.text)
+			for _, want := range row.want {
+				chat.AwaitMessage(want, fromBot(want))
+			}
+			if all := harness.Written(chat); len(all) != len(row.want) {
+				t.Errorf("the chat has %v", all)
+			}
+			g.Balanced()
+		})
+	}
+}
+
+// TestTelegramLongAnswer sends an answer of many messages as a beginning and a file.
+func TestTelegramLongAnswer(t *testing.T) {
+	t.Parallel()
+	m, _, anna, chat := harness.NewChat(t, "BARECLAW_TELEGRAM_FILE_OVER=2")
+	m.Start()
+	chat.Send(anna, "big 8000")
+	chat.AwaitMessage("two parts", func(botapi.Message) bool { return len(harness.Texts(chat)) == 2 })
+	if got := strings.Join(harness.Texts(chat), ""); got != strings.Repeat("x", 8000) {
+		t.Errorf("of 8000 bytes %d came", len(got))
+	}
+	chat.Send(anna, "big 9000")
+	file := chat.AwaitMessage("a file", func(now botapi.Message) bool { return now.Media != nil })
+	if file.Media.Name != "answer.md" || string(file.Media.Data) != strings.Repeat("x", 9000) {
+		t.Errorf("the file is %s of %d bytes", file.Media.Name, len(file.Media.Data))
+	}
+	if all := harness.Written(chat); len(all) != 4 || len(all[2].Text) < 4000 {
+		t.Errorf("the chat has %d messages", len(all))
+	}
+}
+
+// TestTelegramCoalesced answers messages that waited together once in each place that
+// they came from.
+func TestTelegramCoalesced(t *testing.T) {
+	t.Parallel()
+	for name, order := range map[string][]string{
+		"telegram twice": {"chat", "chat"}, "telegram, then HTTP": {"chat", "http"}, "HTTP, then telegram": {"http", "chat"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, _, anna, chat := harness.NewChatWith(t, nil)
+			g := m.Start()
+			_, finish := g.Occupy("tg-7")
+			var asked *harness.Held
+			for i, from := range order {
+				text := fmt.Sprintf("part %d", i)
+				if from == "chat" {
+					chat.Send(anna, text)
+				} else {
+					asked = g.Hold(harness.Obj{"channel": "tg-7", "text": text})
+				}
+				g.Eventually("it waits, on record", func() bool {
+					return len(g.Must("GET", "/channels/tg-7/messages", nil, 200).Array("messages")) == i+2 && g.Channel("tg-7").Number("waiting") == float64(i+1)
+				})
+			}
+			finish()
+			chat.AwaitMessage("the answer", func(now botapi.Message) bool {
+				return strings.Contains(now.Text, "part 0") && strings.Contains(now.Text, "part 1") && now.FromBot
+			})
+			if asked != nil {
+				if a := asked.Answer(200); !strings.Contains(a.Str("text"), "part 1") {
+					t.Errorf("HTTP was answered %s", a.Body)
+				}
+			}
+			chat.Send(anna, "echo after")
+			chat.AwaitText("after")
+			if got := harness.Texts(chat); len(got) != 2 {
+				t.Errorf("the chat has %q", got)
+			}
+			g.Balanced()
+		})
+	}
+}
+
+// TestTelegramManyChats has many chats talk at once: each message is answered once, in
+// order, within the limits.
+func TestTelegramManyChats(t *testing.T) {
+	t.Parallel()
+	const chats, each = 100, 3
+	api := botapi.New(t)
+	people, all, ids := make([]*botapi.User, chats), make([]*botapi.Chat, chats), make([]string, chats)
+	for i := range chats {
+		ids[i] = strconv.Itoa(1000 + i)
+		people[i] = api.User(int64(1000+i), "User "+ids[i], "", "")
+		all[i] = api.Private(people[i])
+	}
+	m := harness.NewMachine(t, append(harness.BotSettings(api, people[0]), "BARECLAW_ALLOWED_USERS="+strings.Join(ids, ","), "BARECLAW_MAX_SESSIONS=8")...)
+	g := m.Start()
+	for n := range each {
+		for i := range chats {
+			all[i].Send(people[i], fmt.Sprintf("%c of %d.", 'a'+n, i))
+		}
+	}
+	for i, chat := range all {
+		chat.AwaitMessage("the last answer", func(now botapi.Message) bool {
+			return now.FromBot && strings.Contains(now.Text, fmt.Sprintf("c of %d.", i))
+		})
+		var answers []string
+		for _, now := range chat.FromBot() {
+			if now.Entities == nil { // no status
+				answers = append(answers, now.Text)
+			}
+		}
+		want := fmt.Sprintf("a of %d.b of %d.c of %d.", i, i, i)
+		if got := strings.NewReplacer("ok: ", "", "\n", "").Replace(strings.Join(answers, "")); got != want {
+			t.Errorf("chat %d has the answers %q", i, answers)
+		}
+	}
+	g.Balanced()
+	if n := api.RateViolations(); n != 0 {
+		t.Errorf("%d calls came before they were allowed", n)
+	}
+}
+
+// deliveries returns the deliveries that the trace of the newest message of a channel shows.
+func deliveries(g *harness.Gateway, channel string) []harness.Answer {
+	g.T.Helper()
+	list := g.Must("GET", "/channels/"+harness.Escaped(channel)+"/messages?limit=1", nil, 200).Array("messages")
+	if len(list) != 1 {
+		g.T.Fatalf("%d messages on %s", len(list), channel)
+	}
+	return g.Must("GET", "/messages/"+list[0].Str("message_id")+"/trace", nil, 200).Array("deliveries")
+}
+
+// TestTelegramRefused records what cannot be delivered, and goes on with the rest.
+func TestTelegramRefused(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*botapi.Chat){
+		"blocked": (*botapi.Chat).Block,
+		"deleted": (*botapi.Chat).Delete,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, api, anna, chat := harness.NewChatWith(t, nil)
+			bob := api.Supergroup(-1001, "Team", anna)
+			g := m.Start()
+			chat.Send(anna, "wait "+m.Path("go"))
+			m.Eventually("it runs", func() bool { return m.Begun("wait") == 1 })
+			spoil(chat)
+			m.Touch("go")
+			g.Eventually("it is recorded that it failed", func() bool {
+				ds := deliveries(g, "tg-7")
+				return len(ds) == 1 && ds[0].Str("state") == "failed" && ds[0].Number("attempts") == 1 && ds[0].Str("ended_at") != "" &&
+					strings.Contains(ds[0].Str("error"), map[string]string{"blocked": "blocked by the user", "deleted": "chat not found"}[name])
+			})
+			bob.Send(anna, "echo other")
+			bob.AwaitText("other")
+			g.Eventually("the other answer is recorded as sent", func() bool {
+				ds := deliveries(g, "tg--1001")
+				return len(ds) == 1 && ds[0].Str("state") == "sent"
+			})
+			g.Balanced()
+		})
+	}
+}
+
+// TestTelegramTopicGone answers in the chat itself what its topic cannot take.
+func TestTelegramTopicGone(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*botapi.Chat, *botapi.User, int){
+		"deleted": func(c *botapi.Chat, _ *botapi.User, topic int) { c.DeleteTopic(topic) },
+		"closed":  (*botapi.Chat).CloseTopic,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, api, anna, _ := harness.NewChatWith(t, nil)
+			forum := api.Forum(-1001, "Forum", anna)
+			topic := forum.CreateTopic(anna, "news")
+			m.Start()
+			forum.Send(anna, "wait "+m.Path("go"), botapi.InTopic(topic))
+			m.Eventually("it runs", func() bool { return m.Begun("wait") == 1 })
+			spoil(forum, anna, topic)
+			m.Touch("go")
+			if a := forum.AwaitText("waited for "); a.Thread != 0 {
+				t.Errorf("the answer is in topic %d", a.Thread)
+			}
+		})
+	}
+}
+
+// TestTelegramMigrated sends the answer to where a group has gone meanwhile.
+func TestTelegramMigrated(t *testing.T) {
+	t.Parallel()
+	m, api, anna, _ := harness.NewChatWith(t, nil)
+	group := api.Group(-55, "Team", anna)
+	m.Start()
+	group.Send(anna, "wait "+m.Path("go"))
+	m.Eventually("it runs", func() bool { return m.Begun("wait") == 1 })
+	poll := api.Hold("getUpdates", 0)
+	bigger := group.Migrate(anna, -1001)
+	m.Touch("go")
+	bigger.AwaitText("waited for ")
+	poll.Release()
+}
