@@ -90,7 +90,7 @@ func handshake(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, e
 	}
 	for _, raw := range w.Requests {
 		if ev, err := claude.Decode(raw); err == nil {
-			if r := request(ev); r != nil {
+			if r := ev.PermissionRequest(); r != nil {
 				s.info.Requests = append(s.info.Requests, *r)
 			}
 		}
@@ -120,7 +120,7 @@ func (s *session) Interrupt() error {
 
 // Answer decides a permission request.
 func (s *session) Answer(requestID string, a core.Answer) error {
-	line := claude.DenyLine(requestID, a.Message, false)
+	line := claude.DenyLine(requestID, a.Message)
 	if a.Allow {
 		line = claude.AllowLine(requestID, a.UpdatedInput, forThisProcess(a.Rules))
 	}

@@ -51,7 +51,7 @@ func (p *spares) listen(sp *spare) error {
 		sp.s.Ack(entry.Seq)
 		switch {
 		case entry.Exit != nil:
-			return errors.New(exitOf(*entry.Exit).Text)
+			return errors.New(entry.Exit.Core().Text)
 		case entry.Bound != "":
 			return nil
 		case entry.Ready:

@@ -6,7 +6,7 @@ import (
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/telegram"
 	"bareclaw/internal/buildinfo"
-	"bareclaw/sessionhost"
+	"bareclaw/sessionhost/claude"
 )
 
 // chats is the Telegram adapter at work.
@@ -36,7 +36,7 @@ func (d *daemon) prepareTelegram() error {
 		StateDir: d.cfg.StateDir, LockFile: d.cfg.TelegramLock(),
 		FileOver: d.cfg.FileOver, MediaMaxAge: d.cfg.MediaMaxAge, Transcribe: d.cfg.Transcribe,
 		SendRoots: d.cfg.SendRoots, CWD: d.cfg.CWD, Withheld: []string{d.cfg.StateDir, d.cfg.RuntimeDir, d.cfg.UserDir},
-		Shown: sessionhost.Show, Restart: d.requestRestart, Version: "bareclaw " + buildinfo.Version(), Agent: d.agent.describe(),
+		Shown: claude.Show, Restart: d.requestRestart, Version: "bareclaw " + buildinfo.Version(), Agent: d.agent.describe(),
 	})
 	if err != nil {
 		return err

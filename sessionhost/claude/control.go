@@ -1,58 +1,47 @@
 package claude
 
 import (
+	"bareclaw/core"
 	"encoding/json"
 	"errors"
 )
 
-// The subtypes of ControlRequest that a host must serve; every other one is
-// refused with ErrorLine, because an unanswered request blocks the turn.
-const (
-	RequestCanUseTool   = "can_use_tool"
-	RequestMCPMessage   = "mcp_message"
-	RequestHookCallback = "hook_callback"
-)
+// requestCanUseTool is the subtype of a permission request.
+const requestCanUseTool = "can_use_tool"
 
-// A ControlRequest is a question of claude. It needs exactly one answer with
-// its RequestID; a second one is harmless.
+// A ControlRequest is a question of claude. It needs exactly one answer with its
+// RequestID, because a question without one blocks the turn; a second answer is
+// harmless.
 type ControlRequest struct {
-	RequestID string
-	Subtype   string
-	Raw       json.RawMessage // the request object; aliases the event
-
-	// Of can_use_tool.
-	ToolName                string
-	DisplayName             string
-	Description             string
-	ToolUseID               string
-	Input                   json.RawMessage
-	Suggestions             json.RawMessage // permission rules claude proposes, an array; nil when none
-	BlockedPath             string
-	RequiresUserInteraction bool // AskUserQuestion: allow needs updatedInput with answers
-
-	// Of mcp_message.
-	ServerName string
-	Message    json.RawMessage // one JSON-RPC message
+	RequestID   string
+	Subtype     string
+	toolName    string
+	input       json.RawMessage // aliases the event
+	suggestions json.RawMessage // permission rules that claude proposes, an array; nil when none
 }
+
+// IsPermission reports whether the request asks for permission to use a tool.
+func (r ControlRequest) IsPermission() bool { return r.Subtype == requestCanUseTool }
 
 // ControlRequest decodes a control_request event.
 func (e Event) ControlRequest() (ControlRequest, error) {
 	var r ControlRequest
+	asked := false
 	err := e.fields(TypeControlRequest, func(key, value []byte) {
 		switch string(key) {
 		case "request_id":
 			r.RequestID = text(value)
 		case "request":
-			r.Raw = value
+			asked = true
+			_ = eachField(value, r.member) // no object: no subtype, which nobody serves
 		}
 	})
 	if err != nil {
 		return r, err
 	}
-	if r.RequestID == "" || r.Raw == nil {
+	if r.RequestID == "" || !asked {
 		return r, errors.New("read control request: it has no id or no request")
 	}
-	_ = eachField(r.Raw, r.member) // no object: no subtype, which nobody serves
 	return r, nil
 }
 
@@ -61,26 +50,22 @@ func (r *ControlRequest) member(key, value []byte) {
 	case "subtype":
 		r.Subtype = text(value)
 	case "tool_name":
-		r.ToolName = text(value)
-	case "display_name":
-		r.DisplayName = text(value)
-	case "description":
-		r.Description = text(value)
-	case "tool_use_id":
-		r.ToolUseID = text(value)
+		r.toolName = text(value)
 	case "input":
-		r.Input = value
+		r.input = value
 	case "permission_suggestions":
-		r.Suggestions = value
-	case "blocked_path":
-		r.BlockedPath = text(value)
-	case "requires_user_interaction":
-		r.RequiresUserInteraction = boolean(value)
-	case "server_name":
-		r.ServerName = text(value)
-	case "message":
-		r.Message = value
+		r.suggestions = value
 	}
+}
+
+// PermissionRequest returns the permission request in the event, nil for any other
+// event.
+func (e Event) PermissionRequest() *core.Request {
+	r, err := e.ControlRequest()
+	if err != nil || !r.IsPermission() {
+		return nil
+	}
+	return &core.Request{ID: r.RequestID, Tool: r.toolName, Input: r.input, Suggestion: r.suggestions}
 }
 
 // A ControlResponse is claude's answer to a request of ours.
@@ -126,17 +111,4 @@ func (e Event) CancelRequest() (requestID string, err error) {
 		}
 	})
 	return requestID, err
-}
-
-// ConversationReset returns the uuid of the message (/clear) that made claude
-// start an empty conversation. The event still carries the old session id, and
-// the id it announces is not a session's: the new one is that of the system/init and
-// the result that follow.
-func (e Event) ConversationReset() (userMessageUUID string, err error) {
-	err = e.fields(TypeConversationReset, func(key, value []byte) {
-		if string(key) == "user_message_uuid" {
-			userMessageUUID = text(value)
-		}
-	})
-	return userMessageUUID, err
 }

@@ -7,17 +7,16 @@ import (
 
 // The types of event this package knows. Others pass through as they are.
 const (
-	TypeAssistant         = "assistant"
-	TypeUser              = "user"
-	TypeResult            = "result"
-	TypeSystem            = "system"
-	TypeStreamEvent       = "stream_event"
-	TypeLifecycle         = "command_lifecycle"
-	TypeControlRequest    = "control_request"
-	TypeControlResponse   = "control_response"
-	TypeCancelRequest     = "control_cancel_request"
-	TypeConversationReset = "conversation_reset"
-	TypeRateLimit         = "rate_limit_event"
+	TypeAssistant       = "assistant"
+	TypeUser            = "user"
+	TypeResult          = "result"
+	TypeSystem          = "system"
+	TypeStreamEvent     = "stream_event"
+	TypeLifecycle       = "command_lifecycle"
+	TypeControlRequest  = "control_request"
+	TypeControlResponse = "control_response"
+	TypeCancelRequest   = "control_cancel_request"
+	TypeRateLimit       = "rate_limit_event"
 )
 
 // An Event is one line that claude printed: its envelope decoded, the rest

@@ -39,23 +39,10 @@ func (e Event) Lifecycle() (Lifecycle, error) {
 	return l, err
 }
 
-// An Init opens every turn and lists what is current then.
+// An Init opens every turn and says what is current then.
 type Init struct {
-	SessionID      string      `json:"session_id"` // changes after /clear
-	Model          string      `json:"model"`
-	CWD            string      `json:"cwd"`
-	PermissionMode string      `json:"permissionMode"`
-	APIKeySource   string      `json:"apiKeySource"`
-	Version        string      `json:"claude_code_version"`
-	Tools          []string    `json:"tools"`
-	SlashCommands  []string    `json:"slash_commands"`
-	MCPServers     []MCPServer `json:"mcp_servers"`
-}
-
-// An MCPServer is one server of an Init; a dead one is "failed".
-type MCPServer struct {
-	Name   string `json:"name"`
-	Status string `json:"status"` // connected, pending, failed
+	Model   string `json:"model"`
+	Version string `json:"claude_code_version"`
 }
 
 // Init decodes a system/init event.

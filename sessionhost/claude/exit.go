@@ -1,33 +1,45 @@
 package claude
 
 import (
+	"bareclaw/core"
 	"fmt"
 	"strings"
 )
 
-// An Exit is how a claude process ended.
+// An Exit says how a claude process ended. It is also an entry of a host's event log.
 type Exit struct {
-	Status  int    // -1 when a signal ended it
-	Signal  string // that signal's name
-	Stderr  string // the last of what it printed there
-	Ready   bool   // it had answered initialize
-	Timeout bool   // it was ended because it did not
-	Error   string // it could not be run at all
+	Status  int    `json:"code"`              // exit status, -1 after a signal
+	Signal  string `json:"signal,omitempty"`  // the name of that signal
+	Stderr  string `json:"stderr,omitempty"`  // the end of its stderr
+	Ready   bool   `json:"ready"`             // it had answered initialize
+	Timeout bool   `json:"timeout,omitempty"` // it was ended because it did not
+	Error   string `json:"error,omitempty"`   // it could not be started
 }
 
-// UnknownSession reports that --resume named a session claude does not know.
-func (e Exit) UnknownSession() bool {
-	return !e.Ready && strings.Contains(e.Stderr, "No conversation found with session ID")
+// Core returns what the exit means to a lane.
+func (e Exit) Core() *core.Exit {
+	x := &core.Exit{Reason: e.reason()}
+	x.Code, x.Text = e.explain()
+	return x
 }
 
-// SessionInUse reports that --session-id named a session that exists.
-func (e Exit) SessionInUse() bool {
-	return !e.Ready && strings.Contains(e.Stderr, "Session ID") && strings.Contains(e.Stderr, "is already in use")
+func (e Exit) reason() core.ExitReason {
+	switch {
+	case e.Ready:
+		return core.ExitOther
+	case strings.Contains(e.Stderr, "No conversation found with session ID"):
+		return core.ExitUnknownSession
+	case strings.Contains(e.Stderr, "Session ID") && strings.Contains(e.Stderr, "is already in use"):
+		return core.ExitSessionInUse
+	case e.Signal == "" || e.Timeout:
+		return core.ExitStartFailed
+	}
+	return core.ExitOther // a claude that was killed may start the next time
 }
 
-// Explain says what happened, and what to do, in sentences for a person, with a
-// stable code word for programs.
-func (e Exit) Explain() (code, text string) {
+// explain returns a stable code for programs, and sentences for a person: what
+// happened, and what to do.
+func (e Exit) explain() (code, text string) {
 	words := lastLines(e.Stderr)
 	switch {
 	case e.Error != "":

@@ -1,55 +1,15 @@
 package claude
 
 import (
+	"bareclaw/core"
+	"fmt"
 	"strings"
-	"unicode/utf8"
 )
-
-// A Fate is what a transcript knows of one turn.
-//
-// It lags behind what happened. claude writes an entry up to 100 ms late, and
-// a model message only when it has ended, although it runs the message's tools
-// before that. So after a kill the last text may be missing, and with it a
-// tool that ran. Who has seen the turn's events joins ToolBegun with
-// Event.BeginsTool and believes either.
-type Fate struct {
-	Begun       bool   // the message is in the transcript
-	ToolBegun   bool   // the turn called a tool
-	Answered    bool   // the turn came to its end; Text is the answer and may be ""
-	Failed      bool   // the turn ended in an error; Text says which, for a person
-	Code        string // of the failure, as in Result.Failure
-	Text        string
-	Interrupted bool   // the turn was stopped on request, and a resend is not run
-	Command     bool   // a slash command: a resend always runs it again
-	Into        string // the uuid of the message whose turn this one was merged or folded into
-	Done        []ToolUse
-}
-
-// A ToolUse is one call that the turn began, in the order of the calls. Calls
-// that were refused before they ran are not listed.
-type ToolUse struct {
-	Name     string // Bash, Edit, mcp__server__tool, …
-	Target   string // what it worked on, if it says so: a command, a path, an address; at most 200 bytes
-	Finished bool   // its result is known; else it may have run in part or in full
-}
-
-// Resendable reports whether sending the same message with the same uuid to a
-// resumed claude runs the turn, without repeating anything but text: claude
-// runs what it has not seen and what was cut before any tool, and answers
-// everything else "completed" without a result. seenTool says that an event of
-// the turn began a tool, whatever the transcript says.
-func (f Fate) Resendable(seenTool bool) bool {
-	if !f.Begun {
-		return !seenTool
-	}
-	return !seenTool && !f.ToolBegun && !f.Answered && !f.Failed && !f.Interrupted
-}
 
 // turn collects a Fate from the entries of one turn. The later entry is right:
 // an error that was retried is followed by the answer.
 type turn struct {
 	by          string // the uuid of the message that began it
-	command     bool
 	interrupted bool
 	end         ending
 	calls       []call
@@ -61,10 +21,29 @@ type ending struct {
 	code, text       string
 }
 
+// A toolUse is one call that the turn began.
+type toolUse struct {
+	name     string // Bash, Edit, mcp__server__tool, …
+	target   string // what the call worked on
+	finished bool   // its result is known; else the call may have run in part or in full
+}
+
+// String describes the call for a person.
+func (u toolUse) String() string {
+	s := u.name
+	if u.target != "" {
+		s += " (" + u.target + ")"
+	}
+	if !u.finished {
+		s += ", not finished"
+	}
+	return s
+}
+
 type call struct {
 	id      string
 	refused bool // it never ran
-	use     ToolUse
+	use     toolUse
 }
 
 func (t *turn) add(e *entry) {
@@ -79,7 +58,7 @@ func (t *turn) add(e *entry) {
 		}
 	case "attachment":
 		if e.attachment("type") == "max_turns_reached" {
-			t.failed(Result{IsError: true, Subtype: "error_max_turns"})
+			t.failed(rawResult{isError: true, subtype: "error_max_turns"})
 		}
 	}
 }
@@ -88,8 +67,8 @@ func (t *turn) addAssistant(e *entry) {
 	blocks, m := e.content(), e.message
 	switch {
 	case e.apiError:
-		t.failed(Result{IsError: true, TerminalReason: "api_error", Text: e.head(),
-			APIErrorStatus: e.apiErrorStatus, APIErrorType: e.apiErrorType})
+		t.failed(rawResult{isError: true, terminalReason: "api_error", text: e.head(),
+			apiErrorStatus: e.apiErrorStatus, apiErrorType: e.apiErrorType})
 		return
 	case m.model == "<synthetic>":
 		return // "No response requested.", put in when an unfinished turn is resumed
@@ -116,7 +95,7 @@ func (t *turn) called(b Block) {
 			return
 		}
 	}
-	t.calls = append(t.calls, call{id: b.ID, use: ToolUse{Name: b.Name, Target: target(b.Input)}})
+	t.calls = append(t.calls, call{id: b.ID, use: toolUse{name: b.Name, target: ToolTarget(b.Input)}})
 }
 
 func (t *turn) addUser(e *entry) {
@@ -147,7 +126,7 @@ func (t *turn) returned(id string, e *entry) {
 		}
 		switch {
 		case e.denial == "":
-			c.use.Finished = true
+			c.use.finished = true
 		case e.deniedBeforeRun, e.denial != "interrupted" && e.denial != "user-rejected":
 			c.refused = true
 		}
@@ -161,13 +140,13 @@ func (t *turn) printed(s string) {
 	t.end = ending{answered: true, text: strings.TrimSpace(s)}
 }
 
-func (t *turn) failed(r Result) {
-	code, sentence := r.Failure()
+func (t *turn) failed(r rawResult) {
+	code, sentence := r.failure()
 	t.end = ending{failed: true, code: code, text: sentence}
 }
 
-func (t *turn) fate() Fate {
-	f := Fate{
+func (t *turn) fate() core.Fate {
+	return core.Fate{
 		Begun:       true,
 		ToolBegun:   len(t.calls) > 0,
 		Answered:    t.end.answered,
@@ -175,36 +154,21 @@ func (t *turn) fate() Fate {
 		Code:        t.end.code,
 		Text:        t.end.text,
 		Interrupted: t.interrupted && !t.end.answered,
-		Command:     t.command,
+		Done:        t.done(),
 	}
-	for _, c := range t.calls {
-		if !c.refused {
-			f.Done = append(f.Done, c.use)
-		}
-	}
-	return f
 }
 
-// targetBytes bounds a ToolUse.Target: it is shown, not used.
-const targetBytes = 200
-
-// target picks from a tool's input what tells a person most about it.
-func target(input []byte) string {
-	keys := [...]string{"command", "file_path", "notebook_path", "path", "url", "query", "pattern", "skill", "description", "prompt"}
-	best, rank := "", len(keys)
-	_ = eachField(input, func(key, value []byte) { // no object, no target
-		for i, k := range keys[:rank] {
-			if string(key) == k && text(value) != "" {
-				best, rank = text(value), i
-			}
+// done lists the calls for a person, the last ones if there are many.
+func (t *turn) done() string {
+	const most = 5
+	var parts []string
+	for _, c := range t.calls {
+		if !c.refused {
+			parts = append(parts, c.use.String())
 		}
-	})
-	if len(best) > targetBytes {
-		cut := targetBytes
-		for cut > 0 && !utf8.RuneStart(best[cut]) {
-			cut--
-		}
-		best = best[:cut]
 	}
-	return best
+	if over := len(parts) - most; over > 0 {
+		parts = append([]string{fmt.Sprintf("%d other tool calls", over)}, parts[over:]...)
+	}
+	return strings.Join(parts, "; ")
 }

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bareclaw/core"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,14 +31,14 @@ func TestRecordedFates(t *testing.T) {
 			slices.Sort(uuids)
 			var got strings.Builder
 			for _, u := range slices.Compact(uuids) {
-				f, err := ReadFate(path, u)
+				f, err := ReadFate(path, core.TurnID(u))
 				if err != nil {
 					t.Fatal(err)
 				}
-				fmt.Fprintf(&got, "%s begun=%v tool=%v answered=%v failed=%v code=%q interrupted=%v command=%v resendable=%v\n\ttext %.100q\n",
-					tail(u), f.Begun, f.ToolBegun, f.Answered, f.Failed, f.Code, f.Interrupted, f.Command, f.Resendable(false), f.Text)
-				for _, d := range f.Done {
-					fmt.Fprintf(&got, "\tdone %s %q finished=%v\n", d.Name, d.Target, d.Finished)
+				fmt.Fprintf(&got, "%s begun=%v tool=%v answered=%v failed=%v code=%q interrupted=%v into=%q\n\ttext %.100q\n",
+					tail(u), f.Begun, f.ToolBegun, f.Answered, f.Failed, f.Code, f.Interrupted, tail(string(f.Into)), f.Text)
+				if f.Done != "" {
+					fmt.Fprintf(&got, "\tdone %q\n", f.Done)
 				}
 			}
 			checkGolden(t, path, got.String())
@@ -58,50 +59,27 @@ const (
 
 func TestReadFateDamage(t *testing.T) {
 	t.Parallel()
-	answered := Fate{Begun: true, Answered: true, Text: "done"}
-	edited := Fate{Begun: true, ToolBegun: true, Done: []ToolUse{{Name: "Edit", Target: "/a"}}}
+	answered := core.Fate{Begun: true, Answered: true, Text: "done"}
+	edited := core.Fate{Begun: true, ToolBegun: true, Done: "Edit (/a), not finished"}
 	for _, tc := range []struct {
 		name, transcript string
-		want             Fate
+		want             core.Fate
 	}{
-		{"empty", "", Fate{}},
-		{"another message", line("x", "", userRest) + line("y", "x", answerRest), Fate{}},
+		{"empty", "", core.Fate{}},
+		{"another message", line("x", "", userRest) + line("y", "x", answerRest), core.Fate{}},
 		{"half a last line", line("u", "", userRest) + line("v", "u", toolRest) + line("w", "v", answerRest)[:90], edited},
-		{"half a user line", line("u", "", userRest)[:60], Fate{}},
+		{"half a user line", line("u", "", userRest)[:60], core.Fate{}},
 		{"an entry lost in the chain", line("u", "", userRest) + "{broken\n" + line("w", "lost", answerRest), answered},
-		{"a loop", line("u", "w", userRest) + line("v", "v", toolRest) + line("w", "v", answerRest), Fate{Begun: true, ToolBegun: true, Answered: true, Text: "done", Done: edited.Done}},
+		{"a loop", line("u", "w", userRest) + line("v", "v", toolRest) + line("w", "v", answerRest), core.Fate{Begun: true, ToolBegun: true, Answered: true, Text: "done", Done: edited.Done}},
 		{"unknown lines", "[]\nnull\n{}\n" + line("u", "", userRest) + line("q", "u", `"type":"from_the_future"`) + line("w", "q", answerRest), answered},
 		{"odd shapes", line("u", "", userRest) + line("v", "u", `"type":"assistant","message":7`) + line("w", "v", `"type":"user","message":{"content":{}},"isMeta":true`) +
 			line("x", "w", `"type":"attachment","attachment":[]`) + line("y", "x", answerRest), answered},
-		{"a sidechain", line("u", "", userRest) + line("v", "u", `"isSidechain":true,`+toolRest) + line("w", "v", `"isSidechain":true,`+answerRest), Fate{Begun: true}},
+		{"a sidechain", line("u", "", userRest) + line("v", "u", `"isSidechain":true,`+toolRest) + line("w", "v", `"isSidechain":true,`+answerRest), core.Fate{Begun: true}},
 		{"the next turn's answer", line("u", "", userRest) + line("v", "u", toolRest) + line("n", "v", userRest) + line("w", "n", answerRest), edited},
 	} {
 		got, err := readFate(strings.NewReader(tc.transcript), "u")
 		if err != nil || !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s: got %+v, %v, want %+v", tc.name, got, err, tc.want)
-		}
-	}
-}
-
-// Whoever saw a tool begin is believed over a transcript that lost it.
-func TestResendable(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		fate     Fate
-		seenTool bool
-		want     bool
-	}{
-		{Fate{}, false, true},
-		{Fate{}, true, false},
-		{Fate{Begun: true}, false, true},
-		{Fate{Begun: true}, true, false},
-		{Fate{Begun: true, ToolBegun: true}, false, false},
-		{Fate{Begun: true, Answered: true}, false, false},
-		{Fate{Begun: true, Failed: true}, false, false},
-		{Fate{Begun: true, Interrupted: true}, false, false},
-	} {
-		if got := tc.fate.Resendable(tc.seenTool); got != tc.want {
-			t.Errorf("%+v seenTool=%v: %v", tc.fate, tc.seenTool, got)
 		}
 	}
 }
@@ -116,7 +94,7 @@ func TestTarget(t *testing.T) {
 		`7`:                                  "",
 		`{"url":"` + long + `"}`:             strings.Repeat("é", 100),
 	} {
-		if got := target([]byte(in)); got != want {
+		if got := ToolTarget([]byte(in)); got != want {
 			t.Errorf("target(%.40s) = %q, want %q", in, got, want)
 		}
 	}
@@ -173,7 +151,7 @@ func FuzzReadFate(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fate.Answered && fate.Failed || !fate.Begun && !reflect.DeepEqual(fate, Fate{}) || fate.Failed != (fate.Code != "") || len(fate.Done) > 0 && !fate.ToolBegun {
+		if fate.Answered && fate.Failed || !fate.Begun && !reflect.DeepEqual(fate, core.Fate{}) || fate.Failed != (fate.Code != "") || len(fate.Done) > 0 && !fate.ToolBegun {
 			t.Fatalf("contradicts itself: %+v", fate)
 		}
 		if !strings.Contains(transcript, "u") && fate.Begun {

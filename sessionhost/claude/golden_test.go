@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bareclaw/core"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -82,15 +83,13 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// summary is what a recording says to whoever drives claude.
+// summary is what a recording says to the driver of claude.
 type summary struct {
 	sessions, turns []string
 	uuids           []string // in the order of their first lifecycle event
 	life            map[string][]string
 	control         []string
 	notes           []string
-	deltas          int
-	tools           []string
 	shown           []string
 }
 
@@ -103,84 +102,73 @@ func (s *summary) add(t *testing.T, line []byte) {
 	if e.SessionID != "" && !slices.Contains(s.sessions, e.SessionID) {
 		s.sessions = append(s.sessions, e.SessionID)
 	}
-	if e.TextDelta() != "" {
-		s.deltas++
-	}
 	s.show(Show(line))
-	switch e.Type {
-	case TypeResult:
-		r := must(e.Result())(t)
-		code, sentence := r.Failure()
-		s.turns = append(s.turns, fmt.Sprintf("%s %s error=%v code=%q origin=%q rounds=%d denials=%d text=%.80q says=%.120q uuids=%s",
-			r.Subtype, r.TerminalReason, r.IsError, code, r.OriginKind, r.NumTurns, len(r.PermissionDenials), r.Text, sentence, tails(r.UserMessageUUIDs)))
-	case TypeLifecycle:
-		l := must(e.Lifecycle())(t)
-		if s.life[l.UUID] == nil {
-			s.uuids = append(s.uuids, l.UUID)
+	for _, id := range e.ToolsEnded() {
+		s.notes = append(s.notes, "tool ended "+tail(id))
+	}
+	ev, err := e.Translate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch ev.Kind {
+	case core.Resulted:
+		r := ev.Result
+		s.turns = append(s.turns, fmt.Sprintf("error=%v code=%q background=%v interrupted=%v rounds=%d text=%.80q says=%.120q uuids=%s",
+			r.IsError, r.Code, r.Background, r.Interrupted, r.NumTurns, r.Text, r.Error, tails(r.Turns)))
+	case core.TurnState:
+		u := string(ev.Turn)
+		if s.life[u] == nil {
+			s.uuids = append(s.uuids, u)
 		}
-		s.life[l.UUID] = append(s.life[l.UUID], l.State)
-	case TypeControlRequest:
-		r := must(e.ControlRequest())(t)
-		s.control = append(s.control, fmt.Sprintf("ask %s tool=%q display=%q description=%q use=%s person=%v blocked=%q suggestions=%v input=%s server=%q message=%v",
-			r.Subtype, r.ToolName, r.DisplayName, r.Description, r.ToolUseID, r.RequiresUserInteraction, r.BlockedPath, r.Suggestions != nil, r.Input, r.ServerName, r.Message != nil))
-	case TypeControlResponse:
-		r := must(e.ControlResponse())(t)
-		s.control = append(s.control, fmt.Sprintf("response %s error=%q", r.RequestID, r.Error))
-	case TypeCancelRequest:
-		s.control = append(s.control, "cancel "+must(e.CancelRequest())(t))
+		s.life[u] = append(s.life[u], string(ev.Phase))
+	case core.Requested:
+		s.control = append(s.control, fmt.Sprintf("ask tool=%q suggestions=%v input=%s", ev.Request.Tool, ev.Request.Suggestion != nil, ev.Request.Input))
+	case core.RequestGone:
+		s.control = append(s.control, "cancel "+ev.Request.ID)
+	case core.ToolBegun:
+		s.notes = append(s.notes, fmt.Sprintf("tool begun %s %q timeout=%s", ev.Tool, ev.Target, ev.Timeout))
+	case core.Retrying:
+		s.notes = append(s.notes, "retry "+ev.Detail)
+	case core.TasksChanged:
+		s.notes = append(s.notes, fmt.Sprintf("background tasks: %d", ev.Tasks))
 	default:
-		s.note(t, e)
+		s.other(t, e, ev)
 	}
 }
 
-func (s *summary) note(t *testing.T, e Event) {
+// other notes what a lane does not act on.
+func (s *summary) other(t *testing.T, e Event, ev core.Event) {
 	t.Helper()
 	switch {
-	case e.Type == TypeAssistant:
-		a := must(e.Assistant())(t)
-		for _, b := range a.Content {
-			if isToolCall(b.Type) {
-				s.tools = append(s.tools, fmt.Sprintf("%s %q subagent=%v", b.Name, target(b.Input), a.ParentToolUseID != ""))
-			}
-		}
-		if a.Aborted || a.IsAPIError {
-			s.notes = append(s.notes, fmt.Sprintf("assistant aborted=%v api_error=%v %.60q", a.Aborted, a.IsAPIError, a.Content[0].Text))
-		}
-	case e.Type == TypeUser:
-		u := must(e.User())(t)
-		s.notes = append(s.notes, fmt.Sprintf("user replay=%v synthetic=%v blocks=%d %s", u.IsReplay, u.IsSynthetic, len(u.Content), u.Content[0].Type))
-	case e.Type == TypeConversationReset:
-		s.notes = append(s.notes, "reset by "+tail(must(e.ConversationReset())(t)))
-	case e.Subtype == "init":
-		i := must(e.Init())(t)
-		s.notes = append(s.notes, fmt.Sprintf("init %s %s tools=%v servers=%v", i.Model, i.PermissionMode, len(i.Tools) > 0, i.MCPServers))
-	case e.Subtype == "api_retry":
-		r := must(e.APIRetry())(t)
-		s.notes = append(s.notes, fmt.Sprintf("retry %d/%d status=%d %s", r.Attempt, r.MaxRetries, r.ErrorStatus, r.Error))
-	}
-	if n, ok := e.BackgroundTasks(); ok {
-		s.notes = append(s.notes, fmt.Sprintf("background tasks: %d", n))
+	case e.Type == TypeControlRequest:
+		r := must(e.ControlRequest())(t)
+		s.control = append(s.control, "ask "+r.Subtype)
+	case e.Type == TypeControlResponse:
+		r := must(e.ControlResponse())(t)
+		s.control = append(s.control, fmt.Sprintf("response %s error=%q", r.RequestID, r.Error))
+	case ev.Model != "":
+		s.notes = append(s.notes, "init "+ev.Model)
 	}
 }
 
 // show notes what the line shows, pieces of one text together.
-func (s *summary) show(all []Shown) {
+func (s *summary) show(all []core.Shown) {
 	for _, w := range all {
 		what := string(w.Kind)
 		switch w.Kind {
-		case ShowTextBegin, ShowTextDelta:
+		case core.ShownTextBegin, core.ShownTextDelta:
 			what += fmt.Sprintf(" %s/%d", tail(w.Message), w.Index)
-		case ShowText:
+		case core.ShownText:
 			what += fmt.Sprintf(" %s id=%v %.60q", tail(w.Message), w.ID != "", w.Text)
-		case ShowTool:
+		case core.ShownTool:
 			what += fmt.Sprintf(" %s %s input=%v %.60q", tail(w.ID), w.Tool, w.Input != nil, w.Target)
-		case ShowToolEnd:
+		case core.ShownToolEnd:
 			what += fmt.Sprintf(" %s error=%v", tail(w.ID), w.IsError)
-		case ShowRetry:
+		case core.ShownRetry:
 			what += fmt.Sprintf(" %q", w.Text)
-		case ShowTasks:
+		case core.ShownTasks:
 			what += fmt.Sprintf(" %d", w.Tasks)
-		case ShowThinking, ShowCompacting, ShowCompacted:
+		case core.ShownThinking, core.ShownCompacting, core.ShownCompacted:
 		}
 		if w.Parent != "" {
 			what += " by " + tail(w.Parent)
@@ -204,10 +192,8 @@ func (s *summary) String() string {
 		fmt.Fprintf(&b, "lifecycle %s: %s\n", tail(u), strings.Join(s.life[u], " "))
 	}
 	section("control", s.control)
-	section("tool", s.tools)
 	section("note", s.notes)
 	section("shown", s.shown)
-	fmt.Fprintf(&b, "text deltas: %d\n", s.deltas)
 	return b.String()
 }
 
@@ -225,10 +211,10 @@ func must[T any](v T, err error) func(*testing.T) T {
 // tail shortens a uuid to the digits in which the recorded ones differ.
 func tail(uuid string) string { return uuid[max(0, len(uuid)-4):] }
 
-func tails(uuids []string) []string {
+func tails(uuids []core.TurnID) []string {
 	short := make([]string, len(uuids))
 	for i, u := range uuids {
-		short[i] = tail(u)
+		short[i] = tail(string(u))
 	}
 	return short
 }

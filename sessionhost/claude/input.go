@@ -35,45 +35,11 @@ func UserLine(uuid string, content json.RawMessage) ([]byte, error) {
 	return append(line, tail...), nil
 }
 
-// InitializeLine asks claude to get ready and to say what it can do. It
-// announces the named MCP servers, whose messages then travel as mcp_message
-// requests; an announced server that does not answer its handshake delays the
-// first turn by a minute.
-func InitializeLine(requestID string, sdkMCPServers ...string) []byte {
-	return requestLine(requestID, struct {
-		Subtype       string   `json:"subtype"`
-		SDKMCPServers []string `json:"sdkMcpServers,omitempty"`
-	}{"initialize", sdkMCPServers})
-}
+// InitializeLine asks claude to get ready and to say what it can do.
+func InitializeLine(requestID string) []byte { return requestLine(requestID, "initialize") }
 
 // InterruptLine stops the running turn; queued messages stay.
-func InterruptLine(requestID string) []byte {
-	return requestLine(requestID, struct {
-		Subtype string `json:"subtype"`
-	}{"interrupt"})
-}
-
-// CancelMessageLine takes back a message that claude has not started.
-func CancelMessageLine(requestID, messageUUID string) []byte {
-	return requestLine(requestID, struct {
-		Subtype     string `json:"subtype"`
-		MessageUUID string `json:"message_uuid"`
-	}{"cancel_async_message", messageUUID})
-}
-
-// MCPMessageLine sends a JSON-RPC message of an announced MCP server on its
-// own accord, such as notifications/tools/list_changed.
-func MCPMessageLine(requestID, server string, message json.RawMessage) ([]byte, error) {
-	m, err := oneLine(message)
-	if err != nil {
-		return nil, fmt.Errorf("write MCP message: %w", err)
-	}
-	return requestLine(requestID, struct {
-		Subtype    string          `json:"subtype"`
-		ServerName string          `json:"server_name"`
-		Message    json.RawMessage `json:"message"`
-	}{"mcp_message", server, m}), nil
-}
+func InterruptLine(requestID string) []byte { return requestLine(requestID, "interrupt") }
 
 // AllowLine answers can_use_tool with yes. updatedInput replaces the tool's
 // input and updatedPermissions adds rules; nil leaves either out. What is not
@@ -86,7 +52,7 @@ func AllowLine(requestID string, updatedInput, updatedPermissions json.RawMessag
 		}
 		var err error
 		if *p, err = oneLine(*p); err != nil {
-			return DenyLine(requestID, "The approval was malformed.", false)
+			return DenyLine(requestID, "The approval was malformed.")
 		}
 	}
 	return responseLine(requestID, struct {
@@ -97,28 +63,12 @@ func AllowLine(requestID string, updatedInput, updatedPermissions json.RawMessag
 }
 
 // DenyLine answers can_use_tool with no. The message becomes the tool's result
-// and the turn goes on, unless interrupt ends it.
-func DenyLine(requestID, message string, interrupt bool) []byte {
+// and the turn goes on.
+func DenyLine(requestID, message string) []byte {
 	return responseLine(requestID, struct {
-		Behavior  string `json:"behavior"`
-		Message   string `json:"message"`
-		Interrupt bool   `json:"interrupt,omitempty"`
-	}{"deny", message, interrupt})
-}
-
-// MCPResponseLine answers an mcp_message request with a JSON-RPC response. A
-// notification needs an answer too: pass nil.
-func MCPResponseLine(requestID string, response json.RawMessage) ([]byte, error) {
-	if response == nil {
-		response = json.RawMessage(`{"jsonrpc":"2.0","result":{},"id":0}`)
-	}
-	r, err := oneLine(response)
-	if err != nil {
-		return nil, fmt.Errorf("write MCP response: %w", err)
-	}
-	return responseLine(requestID, struct {
-		MCPResponse json.RawMessage `json:"mcp_response"`
-	}{r}), nil
+		Behavior string `json:"behavior"`
+		Message  string `json:"message"`
+	}{"deny", message})
 }
 
 // ErrorLine refuses a control request. To can_use_tool it means no.
@@ -133,12 +83,15 @@ func ErrorLine(requestID, reason string) []byte {
 	}{"error", requestID, reason}})
 }
 
-func requestLine(requestID string, request any) []byte {
+func requestLine(requestID, subtype string) []byte {
+	type request struct {
+		Subtype string `json:"subtype"`
+	}
 	return marshalLine(struct {
-		Type      string `json:"type"`
-		RequestID string `json:"request_id"`
-		Request   any    `json:"request"`
-	}{"control_request", requestID, request})
+		Type      string  `json:"type"`
+		RequestID string  `json:"request_id"`
+		Request   request `json:"request"`
+	}{"control_request", requestID, request{subtype}})
 }
 
 func responseLine(requestID string, response any) []byte {

@@ -46,29 +46,17 @@ func TestUserLineRefuses(t *testing.T) {
 
 func TestControlLines(t *testing.T) {
 	t.Parallel()
-	mcp, err := MCPResponseLine("r", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed, err := MCPMessageLine("r", "daemon", json.RawMessage("{\"method\":\n\"m\"}"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, tc := range []struct {
 		line []byte
 		want string
 	}{
 		{InitializeLine("r"), `{"type":"control_request","request_id":"r","request":{"subtype":"initialize"}}`},
-		{InitializeLine("r", "daemon"), `{"type":"control_request","request_id":"r","request":{"subtype":"initialize","sdkMcpServers":["daemon"]}}`},
 		{InterruptLine("r"), `{"type":"control_request","request_id":"r","request":{"subtype":"interrupt"}}`},
-		{CancelMessageLine("r", "u"), `{"type":"control_request","request_id":"r","request":{"subtype":"cancel_async_message","message_uuid":"u"}}`},
-		{changed, `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"daemon","message":{"method":"m"}}}`},
 		{AllowLine("r", nil, nil), `{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"behavior":"allow"}}}`},
 		{AllowLine("r", json.RawMessage("{\n}"), json.RawMessage(`[]`)), `{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"behavior":"allow","updatedInput":{},"updatedPermissions":[]}}}`},
 		{AllowLine("r", json.RawMessage(`{`), nil), `{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"behavior":"deny","message":"The approval was malformed."}}}`},
-		{DenyLine("r", "no <way>\n", true), `{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"behavior":"deny","message":"no <way>\n","interrupt":true}}}`},
+		{DenyLine("r", "no <way>\n"), `{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"behavior":"deny","message":"no <way>\n"}}}`},
 		{ErrorLine("r", "unsupported"), `{"type":"control_response","response":{"subtype":"error","request_id":"r","error":"unsupported"}}`},
-		{mcp, `{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"mcp_response":{"jsonrpc":"2.0","result":{},"id":0}}}}`},
 	} {
 		if string(tc.line) != tc.want+"\n" {
 			t.Errorf("got  %swant %s", tc.line, tc.want)

@@ -62,11 +62,11 @@ var (
 	})
 )
 
-// LimitEnds reads from the words of a failed turn when its usage limit ends, as
+// limitEnds reads from the words of a failed turn when its usage limit ends, as
 // seen from now; zero when they do not say. A clock time is the next one of that
 // name, in local time unless a zone is named.
-func (r Result) LimitEnds(now time.Time) time.Time {
-	for _, s := range append([]string{r.Text}, r.Errors...) {
+func (r rawResult) limitEnds(now time.Time) time.Time {
+	for _, s := range append([]string{r.text}, r.errors...) {
 		if m := limitStamp().FindStringSubmatch(s); m != nil {
 			n, _ := strconv.ParseInt(m[1], 10, 64) // digits, and few
 			return unixTime(n)

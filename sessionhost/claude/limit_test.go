@@ -52,11 +52,11 @@ func TestLimitEnds(t *testing.T) {
 		"Credit balance is too low":                                             {},
 		"Claude AI usage limit reached|99999999999999999999 and something else": {},
 	} {
-		if got := (Result{Text: text}).LimitEnds(now); !got.Equal(want) {
+		if got := (rawResult{text: text}).limitEnds(now); !got.Equal(want) {
 			t.Errorf("%q ends at %s, want %s", text, got, want)
 		}
 	}
-	if got := (Result{Errors: []string{"x", "You've hit your limit · resets 3pm"}}).LimitEnds(now); !got.Equal(now.Add(30 * time.Minute)) {
+	if got := (rawResult{errors: []string{"x", "You've hit your limit · resets 3pm"}}).limitEnds(now); !got.Equal(now.Add(30 * time.Minute)) {
 		t.Errorf("among errors: %s", got)
 	}
 }
@@ -77,7 +77,7 @@ func TestToolTimeout(t *testing.T) {
 		{"Bash", `[]`, 0},
 		{"Read", `{"timeout":600000}`, 0},
 	} {
-		if got := ToolTimeout(tc.tool, []byte(tc.input)); got != tc.want {
+		if got := toolTimeout(tc.tool, []byte(tc.input)); got != tc.want {
 			t.Errorf("%s %s: %s, want %s", tc.tool, tc.input, got, tc.want)
 		}
 	}

@@ -3,6 +3,7 @@ package claude
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -10,7 +11,6 @@ import (
 type Block struct {
 	Type      string // text, thinking, tool_use, tool_result, …
 	Text      string
-	Thinking  string
 	ID        string          // of a tool_use
 	Name      string          // of a tool_use
 	Input     json.RawMessage // of a tool_use
@@ -19,70 +19,15 @@ type Block struct {
 	IsError   bool            // of a tool_result
 }
 
-// An Assistant is one finished content block of a model message (several in a
-// row have the same MessageID), or an error in the shape of one.
-type Assistant struct {
-	UUID             string
-	MessageID        string
-	Model            string
-	Content          []Block
-	ParentToolUseID  string // of the Task call when a subagent speaks, else ""
-	UserMessageUUIDs []string
-	Aborted          bool // cut by an interrupt
-	IsAPIError       bool
-}
-
-// Assistant decodes an assistant event.
-func (e Event) Assistant() (Assistant, error) {
-	var a Assistant
-	err := e.fields(TypeAssistant, func(key, value []byte) {
-		switch string(key) {
-		case "uuid":
-			a.UUID = text(value)
-		case "message":
-			m := decodeMessage(value)
-			a.MessageID, a.Model, a.Content = m.id, m.model, m.blocks
-		case "parent_tool_use_id":
-			a.ParentToolUseID = text(value)
-		case "user_message_uuids":
-			a.UserMessageUUIDs = texts(value)
-		case "aborted":
-			a.Aborted = boolean(value)
-		case "is_api_error_message":
-			a.IsAPIError = boolean(value)
+// content decodes the blocks of an assistant or user event. One assistant event has
+// one finished block of a model message, or an error in the shape of one.
+func (e Event) content() (blocks []Block) {
+	_ = eachField(e.Raw, func(key, value []byte) { // Decode has validated the line
+		if string(key) == "message" {
+			blocks = decodeMessage(value).blocks
 		}
 	})
-	return a, err
-}
-
-// A UserEcho is a user event: a message of ours coming back when it is taken
-// up (IsReplay), tool results, or a text claude wrote to itself (IsSynthetic).
-type UserEcho struct {
-	UUID            string
-	Content         []Block
-	ParentToolUseID string
-	IsReplay        bool
-	IsSynthetic     bool
-}
-
-// User decodes a user event.
-func (e Event) User() (UserEcho, error) {
-	var u UserEcho
-	err := e.fields(TypeUser, func(key, value []byte) {
-		switch string(key) {
-		case "uuid":
-			u.UUID = text(value)
-		case "message":
-			u.Content = decodeMessage(value).blocks
-		case "parent_tool_use_id":
-			u.ParentToolUseID = text(value)
-		case "isReplay":
-			u.IsReplay = boolean(value)
-		case "isSynthetic":
-			u.IsSynthetic = boolean(value)
-		}
-	})
-	return u, err
+	return blocks
 }
 
 // message is a message of the Messages API as claude prints and stores it.
@@ -130,8 +75,6 @@ func (b *Block) member(key, value []byte) {
 		b.Type = text(value)
 	case "text":
 		b.Text = text(value)
-	case "thinking":
-		b.Thinking = text(value)
 	case "id":
 		b.ID = text(value)
 	case "name":
@@ -145,19 +88,6 @@ func (b *Block) member(key, value []byte) {
 	case "is_error":
 		b.IsError = boolean(value)
 	}
-}
-
-// TextDelta returns the piece of text a stream_event adds to the running
-// answer. It is "" for every other event and for the words of a subagent.
-func (e Event) TextDelta() string {
-	if e.Type != TypeStreamEvent {
-		return ""
-	}
-	subagent, inner := e.stream()
-	if subagent || inner.kind != "content_block_delta" || member(inner.delta, "type") != "text_delta" {
-		return ""
-	}
-	return member(inner.delta, "text")
 }
 
 // BeginsTool reports whether the event announces a tool call: from here on the
@@ -174,18 +104,10 @@ func (e Event) BeginsTool() bool {
 	}
 	switch e.Type {
 	case TypeStreamEvent:
-		_, inner := e.stream()
+		inner := e.stream()
 		return inner.kind == "content_block_start" && isToolCall(member(inner.block, "type"))
 	case TypeAssistant:
-		a, err := e.Assistant()
-		if err != nil {
-			return false
-		}
-		for _, b := range a.Content {
-			if isToolCall(b.Type) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(e.content(), func(b Block) bool { return isToolCall(b.Type) })
 	}
 	return false
 }
@@ -196,16 +118,13 @@ type streamed struct {
 	delta, block []byte
 }
 
-func (e Event) stream() (subagent bool, inner streamed) {
+func (e Event) stream() (inner streamed) {
 	_ = eachField(e.Raw, func(key, value []byte) { // Decode has validated it
-		switch string(key) {
-		case "event":
+		if string(key) == "event" {
 			_ = eachField(value, inner.member) // no object: an event without type
-		case "parent_tool_use_id":
-			subagent = string(value) != "null"
 		}
 	})
-	return subagent, inner
+	return inner
 }
 
 func (s *streamed) member(key, value []byte) {

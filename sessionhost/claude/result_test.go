@@ -1,6 +1,8 @@
 package claude
 
 import (
+	"bareclaw/core"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -9,47 +11,39 @@ func TestFailure(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name string
-		r    Result
+		r    rawResult
 		code string
 		says string // contained in the sentence
 	}{
-		{"no error", Result{Text: "Not logged in, I would say"}, "", ""},
-		{"interrupt", Result{IsError: true, Subtype: "error_during_execution", TerminalReason: "aborted_tools",
-			Errors: []string{"[ede_diagnostic] result_type=user"}}, CodeInterrupted, "interrupted"},
-		{"max turns", Result{IsError: true, Subtype: "error_max_turns", Errors: []string{"Reached maximum number of turns (2)"}}, CodeMaxTurns, "BARECLAW_MAX_TURNS"},
-		{"budget", Result{IsError: true, Subtype: "error_max_budget_usd"}, CodeMaxBudget, "BARECLAW_MAX_BUDGET_USD"},
-		{"no key", Result{IsError: true, Text: "Not logged in · Please run /login", TerminalReason: "api_error"}, CodeNotLoggedIn, "run `claude` once to log in; on a machine without a browser: `claude setup-token`, then set CLAUDE_CODE_OAUTH_TOKEN. Claude says: Not logged in · Please run /login"},
-		{"wrong key", Result{IsError: true, Text: "Failed to authenticate. API Error: 401", APIErrorStatus: 401}, CodeNotLoggedIn, "`claude setup-token`, then set CLAUDE_CODE_OAUTH_TOKEN. Claude says: Failed to authenticate. API Error: 401"},
-		{"rate limit", Result{IsError: true, Text: "API Error: Request rejected (429)", APIErrorStatus: 429}, CodeRateLimited, "429"},
-		{"subscription limit", Result{IsError: true, Text: "You've hit your limit · resets 3pm", APIErrorStatus: 429}, CodeUsageLimit, "3pm"},
-		{"weekly limit", Result{IsError: true, Text: "Weekly limit reached ∙ resets 10am (Asia/Seoul)", APIErrorStatus: 429}, CodeUsageLimit, "10am"},
-		{"credit", Result{IsError: true, Text: "Credit balance is too low", APIErrorStatus: 400}, CodeUsageLimit, "Credit"},
-		{"overloaded", Result{IsError: true, Text: "API Error: Repeated 529", APIErrorStatus: 529}, CodeOverloaded, "529"},
-		{"unknown model", Result{IsError: true, Text: "There's an issue with the selected model (x). It may not exist", APIErrorStatus: 404}, CodeBadModel, "selected model"},
-		{"too long", Result{IsError: true, Text: "Prompt is too long", TerminalReason: "blocking_limit"}, CodePromptTooLong, "too long"},
-		{"other API error", Result{IsError: true, Text: "API Error: 500", APIErrorStatus: 500}, CodeAPIError, "500"},
-		{"no connection", Result{IsError: true, Text: "API Error: Connection dropped", TerminalReason: "api_error"}, CodeAPIError, "dropped"},
-		{"only diagnostics", Result{IsError: true, Errors: []string{"[ede_diagnostic] x", " "}}, CodeAgentError, "did not say"},
-		{"unknown session", Result{IsError: true, Subtype: "error_during_execution", Errors: []string{"No conversation found with session ID: x"}}, CodeUnknownSession, "No conversation"},
+		{"no error", rawResult{text: "Not logged in, I would say"}, "", ""},
+		{"interrupt", rawResult{isError: true, subtype: "error_during_execution", terminalReason: "aborted_tools",
+			errors: []string{"[ede_diagnostic] result_type=user"}}, core.CodeInterrupted, "interrupted"},
+		{"max turns", rawResult{isError: true, subtype: "error_max_turns", errors: []string{"Reached maximum number of turns (2)"}}, CodeMaxTurns, "BARECLAW_MAX_TURNS"},
+		{"budget", rawResult{isError: true, subtype: "error_max_budget_usd"}, core.CodeMaxBudget, "BARECLAW_MAX_BUDGET_USD"},
+		{"no key", rawResult{isError: true, text: "Not logged in · Please run /login", terminalReason: "api_error"}, core.CodeNotLoggedIn, "run `claude` once to log in; on a machine without a browser: `claude setup-token`, then set CLAUDE_CODE_OAUTH_TOKEN. Claude says: Not logged in · Please run /login"},
+		{"wrong key", rawResult{isError: true, text: "Failed to authenticate. API Error: 401", apiErrorStatus: 401}, core.CodeNotLoggedIn, "`claude setup-token`, then set CLAUDE_CODE_OAUTH_TOKEN. Claude says: Failed to authenticate. API Error: 401"},
+		{"rate limit", rawResult{isError: true, text: "API Error: Request rejected (429)", apiErrorStatus: 429}, CodeRateLimited, "429"},
+		{"subscription limit", rawResult{isError: true, text: "You've hit your limit · resets 3pm", apiErrorStatus: 429}, core.CodeUsageLimit, "3pm"},
+		{"weekly limit", rawResult{isError: true, text: "Weekly limit reached ∙ resets 10am (Asia/Seoul)", apiErrorStatus: 429}, core.CodeUsageLimit, "10am"},
+		{"credit", rawResult{isError: true, text: "Credit balance is too low", apiErrorStatus: 400}, core.CodeUsageLimit, "Credit"},
+		{"overloaded", rawResult{isError: true, text: "API Error: Repeated 529", apiErrorStatus: 529}, CodeOverloaded, "529"},
+		{"unknown model", rawResult{isError: true, text: "There's an issue with the selected model (x). It may not exist", apiErrorStatus: 404}, core.CodeBadModel, "selected model"},
+		{"too long", rawResult{isError: true, text: "Prompt is too long", terminalReason: "blocking_limit"}, CodePromptTooLong, "too long"},
+		{"other API error", rawResult{isError: true, text: "API Error: 500", apiErrorStatus: 500}, CodeAPIError, "500"},
+		{"no connection", rawResult{isError: true, text: "API Error: Connection dropped", terminalReason: "api_error"}, CodeAPIError, "dropped"},
+		{"only diagnostics", rawResult{isError: true, errors: []string{"[ede_diagnostic] x", " "}}, core.CodeAgentError, "did not say"},
+		{"unknown session", rawResult{isError: true, subtype: "error_during_execution", errors: []string{"No conversation found with session ID: x"}}, CodeUnknownSession, "No conversation"},
 	} {
-		code, sentence := tc.r.Failure()
+		code, sentence := tc.r.failure()
 		if code != tc.code || !strings.Contains(sentence, tc.says) || strings.Contains(sentence, "[ede") || (code == "") != (sentence == "") {
-			t.Errorf("%s: Failure() = %q, %q", tc.name, code, sentence)
+			t.Errorf("%s: failure() = %q, %q", tc.name, code, sentence)
 		}
-	}
-}
-
-func TestAnswers(t *testing.T) {
-	t.Parallel()
-	r := Result{UserMessageUUIDs: []string{"a", "b"}}
-	if !r.Answers("b") || r.Answers("c") || r.Answers("") {
-		t.Error("Answers is wrong")
 	}
 }
 
 func TestResultOddShapes(t *testing.T) {
 	t.Parallel()
-	e, err := Decode([]byte(`{"type":"result","is_error":"yes","result":{"x":1},"errors":"no","num_turns":2.0,"duration_ms":1e3,"api_error_status":null,"origin":null,"permission_denials":{"tool_name":"x"},"user_message_uuids":[null,"u",{}],"total_cost_usd":0.25}`))
+	e, err := Decode([]byte(`{"type":"result","is_error":"yes","result":{"x":1},"errors":"no","num_turns":2.0,"api_error_status":null,"origin":null,"user_message_uuids":[null,"u",{}],"total_cost_usd":0.25}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +51,7 @@ func TestResultOddShapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.IsError || r.Text != "" || r.Errors != nil || r.NumTurns != 2 || r.DurationMS != 1000 || r.APIErrorStatus != 0 ||
-		r.OriginKind != "" || len(r.PermissionDenials) != 0 || !r.Answers("u") || len(r.UserMessageUUIDs) != 1 || r.TotalCostUSD != 0.25 {
+	if r.IsError || r.Text != "" || r.NumTurns != 2 || r.Background || !slices.Equal(r.Turns, []core.TurnID{"u"}) || r.TotalCost != 0.25 {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -73,8 +66,8 @@ func TestResultCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := e.Result(); err != nil || r.CostUSD != want || r.TotalCostUSD != 2 {
-			t.Errorf("%s: cost %v of %v, %v", since, r.CostUSD, r.TotalCostUSD, err)
+		if r, err := e.Result(); err != nil || r.Cost != want || r.TotalCost != 2 {
+			t.Errorf("%s: cost %v of %v, %v", since, r.Cost, r.TotalCost, err)
 		}
 	}
 }

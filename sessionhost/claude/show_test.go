@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bareclaw/core"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -26,11 +27,11 @@ func TestShowRecordings(t *testing.T) {
 			for _, s := range Show(r.Line) {
 				name := fmt.Sprintf("%s: %+v", filepath.Base(path), s)
 				switch s.Kind {
-				case ShowTextBegin:
+				case core.ShownTextBegin:
 					pieces[s.Parent] = ""
-				case ShowTextDelta:
+				case core.ShownTextDelta:
 					pieces[s.Parent] += s.Text
-				case ShowText:
+				case core.ShownText:
 					if whole, streamed := pieces[s.Parent]; streamed && whole != s.Text {
 						t.Errorf("%s: its pieces are %q", name, whole)
 					}
@@ -40,12 +41,12 @@ func TestShowRecordings(t *testing.T) {
 					ids[s.ID] = true
 					delete(pieces, s.Parent)
 					texts++
-				case ShowTool:
+				case core.ShownTool:
 					if s.ID == "" || s.Tool == "" || input[s.ID] {
 						t.Errorf("%s: without id or name, or told again", name)
 					}
 					input[s.ID] = s.Input != nil
-				case ShowToolEnd:
+				case core.ShownToolEnd:
 					if !input[s.ID] {
 						t.Errorf("%s: ended before it had an input", name)
 					}
@@ -67,30 +68,30 @@ func TestShow(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name, line string
-		want       []Shown
+		want       []core.Shown
 	}{
-		{"text begins", stream(`{"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}`), []Shown{{Kind: ShowTextBegin, Message: "m", Index: 2}}},
-		{"text", stream(`{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"a\nb"}}`), []Shown{{Kind: ShowTextDelta, Message: "m", Index: 2, Text: "a\nb"}}},
-		{"thinking", stream(`{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking"}}`), []Shown{{Kind: ShowThinking, Message: "m"}}},
+		{"text begins", stream(`{"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}`), []core.Shown{{Kind: core.ShownTextBegin, Message: "m", Index: 2}}},
+		{"text", stream(`{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"a\nb"}}`), []core.Shown{{Kind: core.ShownTextDelta, Message: "m", Index: 2, Text: "a\nb"}}},
+		{"thinking", stream(`{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking"}}`), []core.Shown{{Kind: core.ShownThinking, Message: "m"}}},
 		{"thinking goes on", stream(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"x"}}`), nil},
-		{"tool announced", stream(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"Bash","input":{}}}`), []Shown{{Kind: ShowTool, Message: "m", Index: 1, ID: "t", Tool: "Bash"}}},
+		{"tool announced", stream(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"Bash","input":{}}}`), []core.Shown{{Kind: core.ShownTool, Message: "m", Index: 1, ID: "t", Tool: "Bash"}}},
 		{"input", stream(`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"\"text_delta\""}}`), nil},
 		{"stop", stream(`{"type":"content_block_stop","index":1}`), nil},
 		{"subagent streams", `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}},"parent_tool_use_id":"p"}`,
-			[]Shown{{Kind: ShowTextDelta, Text: "x", Parent: "p"}}},
+			[]core.Shown{{Kind: core.ShownTextDelta, Text: "x", Parent: "p"}}},
 		{"several blocks", `{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"/f"}},{"type":"text","text":"b"},{"type":"new"}]},"uuid":"u"}`,
-			[]Shown{{Kind: ShowText, ID: "u", Message: "m", Text: "a"}, {Kind: ShowTool, ID: "t", Message: "m", Tool: "Read", Target: "/f", Input: json.RawMessage(`{"file_path":"/f"}`)}, {Kind: ShowText, ID: "u/2", Message: "m", Text: "b"}}},
+			[]core.Shown{{Kind: core.ShownText, ID: "u", Message: "m", Text: "a"}, {Kind: core.ShownTool, ID: "t", Message: "m", Tool: "Read", Target: "/f", Input: json.RawMessage(`{"file_path":"/f"}`)}, {Kind: core.ShownText, ID: "u/2", Message: "m", Text: "b"}}},
 		{"API error", `{"type":"assistant","message":{"content":[{"type":"text","text":"API Error: 529"}]},"uuid":"u","is_api_error_message":true}`, nil},
 		{"two results", `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"a","content":"x"},{"type":"tool_result","tool_use_id":"b","is_error":true}]},"parent_tool_use_id":"p"}`,
-			[]Shown{{Kind: ShowToolEnd, ID: "a", Parent: "p"}, {Kind: ShowToolEnd, ID: "b", IsError: true, Parent: "p"}}},
+			[]core.Shown{{Kind: core.ShownToolEnd, ID: "a", Parent: "p"}, {Kind: core.ShownToolEnd, ID: "b", IsError: true, Parent: "p"}}},
 		{"a person's message", `{"type":"user","message":{"content":"what is a tool_result\"?"},"isReplay":true}`, nil},
-		{"compacting", `{"type":"system","subtype":"status","status":"compacting"}`, []Shown{{Kind: ShowCompacting}}},
-		{"compacted", `{"type":"system","subtype":"status","status":null,"compact_result":"success"}`, []Shown{{Kind: ShowCompacted}}},
-		{"compact boundary", `{"type":"system","subtype":"compact_boundary"}`, []Shown{{Kind: ShowCompacted}}},
+		{"compacting", `{"type":"system","subtype":"status","status":"compacting"}`, []core.Shown{{Kind: core.ShownCompacting}}},
+		{"compacted", `{"type":"system","subtype":"status","status":null,"compact_result":"success"}`, []core.Shown{{Kind: core.ShownCompacted}}},
+		{"compact boundary", `{"type":"system","subtype":"compact_boundary"}`, []core.Shown{{Kind: core.ShownCompacted}}},
 		{"other status", `{"type":"system","subtype":"status","status":"requesting"}`, nil},
-		{"retry", `{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error":"rate_limit"}`, []Shown{{Kind: ShowRetry, Text: "rate limit, attempt 2 of 10"}}},
+		{"retry", `{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error":"rate_limit"}`, []core.Shown{{Kind: core.ShownRetry, Text: "rate limit, attempt 2 of 10"}}},
 		{"odd retry", `{"type":"system","subtype":"api_retry","attempt":"two"}`, nil},
-		{"tasks", `{"type":"system","subtype":"background_tasks_changed","tasks":[{},{}]}`, []Shown{{Kind: ShowTasks, Tasks: 2}}},
+		{"tasks", `{"type":"system","subtype":"background_tasks_changed","tasks":[{},{}]}`, []core.Shown{{Kind: core.ShownTasks, Tasks: 2}}},
 		{"result", `{"type":"result","result":"text"}`, nil},
 		{"no JSON", `{"type":"assistant"`, nil},
 		{"odd shapes", `{"type":"assistant","message":7}`, nil},
@@ -129,7 +130,7 @@ func FuzzShow(f *testing.F) {
 			if s.Kind == "" || strings.ToValidUTF8(s.Text+s.Target+s.ID+s.Tool, "") != s.Text+s.Target+s.ID+s.Tool {
 				t.Fatalf("%q shows %+v", line, s)
 			}
-			if s.Kind == ShowText && s.ID == "" {
+			if s.Kind == core.ShownText && s.ID == "" {
 				t.Fatalf("%q shows a text without id", line)
 			}
 		}

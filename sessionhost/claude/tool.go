@@ -3,18 +3,40 @@ package claude
 import (
 	"bytes"
 	"time"
+	"unicode/utf8"
 )
 
-// ToolTarget says what a tool call works on, if its input shows it: a command, a
-// path, an address. It is for display, at most 200 bytes.
-func ToolTarget(input []byte) string { return target(input) }
+// targetBytes bounds ToolTarget: it is shown, not used.
+const targetBytes = 200
+
+// ToolTarget returns what a tool call works on, if its input says so: a command, a path,
+// an address. It is for display, at most 200 bytes.
+func ToolTarget(input []byte) string {
+	keys := [...]string{"command", "file_path", "notebook_path", "path", "url", "query", "pattern", "skill", "description", "prompt"}
+	best, rank := "", len(keys)
+	_ = eachField(input, func(key, value []byte) { // no object, no target
+		for i, k := range keys[:rank] {
+			if string(key) == k && text(value) != "" {
+				best, rank = text(value), i
+			}
+		}
+	})
+	if len(best) > targetBytes {
+		cut := targetBytes
+		for cut > 0 && !utf8.RuneStart(best[cut]) {
+			cut--
+		}
+		best = best[:cut]
+	}
+	return best
+}
 
 // maxToolTimeout is more than claude lets a tool run.
 const maxToolTimeout = 24 * time.Hour
 
-// ToolTimeout says how long a tool call may run by its own input, 0 if that does
+// toolTimeout says how long a tool call may run by its own input, 0 if that does
 // not say: the timeout of Bash, unless the call returns at once.
-func ToolTimeout(tool string, input []byte) time.Duration {
+func toolTimeout(tool string, input []byte) time.Duration {
 	if tool != "Bash" {
 		return 0
 	}
@@ -39,12 +61,8 @@ func (e Event) ToolsEnded() []string {
 	if e.Type != TypeUser || !bytes.Contains(e.Raw, []byte(`tool_result"`)) { // most are plain messages
 		return nil
 	}
-	u, err := e.User()
-	if err != nil {
-		return nil
-	}
 	var ids []string
-	for _, b := range u.Content {
+	for _, b := range e.content() {
 		if b.Type == "tool_result" {
 			ids = append(ids, b.ToolUseID)
 		}

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bareclaw/core"
 	"bytes"
 	"errors"
 	"fmt"
@@ -46,15 +47,15 @@ func FindTranscript(configDir, sessionID string) (string, error) {
 // with this uuid began, or was merged or folded into. The file may be of any
 // size, end in half a line and hold lines of unknown kinds. Whoever calls it
 // makes sure that no claude is writing.
-func ReadFate(path, uuid string) (Fate, error) {
+func ReadFate(path string, turn core.TurnID) (core.Fate, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Fate{}, fmt.Errorf("read fate of %s: %w", uuid, err)
+		return core.Fate{}, fmt.Errorf("read fate of %s: %w", turn, err)
 	}
 	defer f.Close()
-	fate, err := readFate(f, uuid)
+	fate, err := readFate(f, string(turn))
 	if err != nil {
-		return Fate{}, fmt.Errorf("read fate of %s in %s: %w", uuid, path, err)
+		return core.Fate{}, fmt.Errorf("read fate of %s in %s: %w", turn, path, err)
 	}
 	return fate, nil
 }
@@ -62,7 +63,7 @@ func ReadFate(path, uuid string) (Fate, error) {
 // readFate passes over the transcript once. An entry belongs to the turn of
 // its parent, and a parent stands before its children, so that no link is
 // ever followed: loops and broken links cannot do harm.
-func readFate(src io.Reader, uuid string) (Fate, error) {
+func readFate(src io.Reader, uuid string) (core.Fate, error) {
 	h := history{uuid: uuid, turnOf: make(map[string]*turn)}
 	lines := NewReader(src, 0)
 	for {
@@ -71,18 +72,18 @@ func readFate(src io.Reader, uuid string) (Fate, error) {
 			break
 		}
 		if err != nil {
-			return Fate{}, err
+			return core.Fate{}, err
 		}
 		if e, ok := decodeEntry(line.Bytes); ok {
 			h.add(&e)
 		}
 	}
 	if h.wanted == nil {
-		return Fate{}, nil
+		return core.Fate{}, nil
 	}
 	f := h.wanted.fate()
 	if h.wanted.by != uuid {
-		f.Into = h.wanted.by
+		f.Into = core.TurnID(h.wanted.by)
 	}
 	return f, nil
 }
@@ -100,7 +101,7 @@ func (h *history) add(e *entry) {
 		return // bookkeeping, or a subagent's own conversation
 	}
 	if e.beginsTurn() {
-		h.last = &turn{by: e.uuid, command: e.isCommand()}
+		h.last = &turn{by: e.uuid}
 		h.turnOf[e.uuid] = h.last
 		if e.uuid == h.uuid || e.merged(h.uuid) {
 			h.wanted = h.last
@@ -213,7 +214,6 @@ func (e *entry) member(key, value []byte) {
 // The marks claude leaves in texts.
 const (
 	markInterrupt = "[Request interrupted by user" // ends an interrupted turn
-	markCommand   = "<command-name>"               // a slash command, as the user's message
 	markStdout    = "<local-command-stdout>"       // what a slash command printed
 	markCaveat    = "<local-command-caveat>"       // stands before every slash command
 )
@@ -233,8 +233,6 @@ func (e *entry) beginsTurn() bool {
 	head := e.head()
 	return !strings.HasPrefix(head, markInterrupt) && !strings.HasPrefix(head, markStdout)
 }
-
-func (e *entry) isCommand() bool { return strings.HasPrefix(e.head(), markCommand) }
 
 // merged reports whether the message was one of several that claude joined.
 // The entry then has the uuid of the last of them.

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -134,12 +135,12 @@ func (c *child) nextLine() ([]byte, error) {
 
 // wait returns how claude ended, once it has. Nothing more is written: whoever
 // still holds the other end of the pipe was not meant.
-func (c *child) wait() protocol.Exit {
+func (c *child) wait() claude.Exit {
 	err := c.cmd.Wait()
 	_ = c.stdin.Close()
-	e := protocol.Exit{Code: -1, Stderr: c.stderr.String()}
+	e := claude.Exit{Status: -1, Stderr: c.stderr.String()}
 	if st := c.cmd.ProcessState; st != nil {
-		e.Code = st.ExitCode()
+		e.Status = st.ExitCode()
 		if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 			e.Signal = ws.Signal().String()
 		}

@@ -135,7 +135,7 @@ func (h *host) run(l *net.UnixListener) int {
 	c, err := startChild(h.b, h.envMark())
 	if err != nil {
 		h.log.Error("claude not started", "err", err)
-		h.onClaudeExit(protocol.Exit{Code: -1, Error: err.Error()})
+		h.onClaudeExit(claude.Exit{Status: -1, Error: err.Error()})
 	} else {
 		h.child = c
 		h.mu.Lock()
@@ -378,7 +378,7 @@ func (h *host) readOutput(c *child) {
 }
 
 // ended reports claude's end as the last event.
-func (h *host) onClaudeExit(e protocol.Exit) {
+func (h *host) onClaudeExit(e claude.Exit) {
 	h.mu.Lock()
 	e.Ready, e.Timeout = h.ready, h.timedOut
 	h.requests, h.order = map[string]json.RawMessage{}, nil // void

@@ -73,7 +73,7 @@ func (h *host) onControlRequest(ev claude.Event) (pass bool) {
 	if err != nil {
 		return true
 	}
-	if r.Subtype != claude.RequestCanUseTool {
+	if !r.IsPermission() {
 		h.child.send(claude.ErrorLine(r.RequestID, "not supported by this gateway: "+r.Subtype), true)
 		return false
 	}

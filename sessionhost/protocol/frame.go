@@ -88,7 +88,7 @@ type Entry struct {
 	Event        json.RawMessage `json:"event,omitempty"` // a line of claude's stdout
 	Bad          string          `json:"bad,omitempty"`   // the beginning of a line that is no JSON object
 	Ready        bool            `json:"ready,omitempty"` // claude answered initialize
-	Exit         *Exit           `json:"exit,omitempty"`  // claude has ended; the last entry
+	Exit         *claude.Exit    `json:"exit,omitempty"`  // claude has ended; the last entry
 	Bound        string          `json:"bound,omitempty"` // the channel that a spare belongs to from here on
 	Backpressure *Backpressure   `json:"full,omitempty"`  // no entry: what is kept is to be acknowledged up to Seq, the last one
 }
@@ -97,16 +97,6 @@ type Entry struct {
 // something is acknowledged, or can be written.
 type Backpressure struct {
 	Problem string `json:"problem,omitempty"` // for a person: what cannot be written, and what to do; empty when it is no more than much
-}
-
-// An exit says how claude ended.
-type Exit struct {
-	Code    int    `json:"code"`             // exit status, -1 when a signal ended it
-	Signal  string `json:"signal,omitempty"` // that signal
-	Stderr  string `json:"stderr,omitempty"` // the last lines of its stderr
-	Ready   bool   `json:"ready"`            // it had answered initialize
-	Timeout bool   `json:"timeout,omitempty"`
-	Error   string `json:"error,omitempty"` // it could not be started
 }
 
 var lineField = []byte(`,"line":`)

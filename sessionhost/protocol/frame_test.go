@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bareclaw/sessionhost/claude"
 	"bytes"
 	"encoding/json"
 	"reflect"
@@ -58,8 +59,8 @@ func TestSaidRoundTrip(t *testing.T) {
 	for _, s := range []Entry{
 		{Seq: 1, Ready: true},
 		{Seq: 1<<64 - 1, Bad: "no \"JSON\" \x01 \u2028"},
-		{Seq: 9, Exit: &Exit{Code: -1, Signal: "killed", Stderr: "line\nline", Ready: true}},
-		{Seq: 10, Exit: &Exit{Error: "exec format error", Timeout: true}},
+		{Seq: 9, Exit: &claude.Exit{Status: -1, Signal: "killed", Stderr: "line\nline", Ready: true}},
+		{Seq: 10, Exit: &claude.Exit{Error: "exec format error", Timeout: true}},
 	} {
 		b, err := json.Marshal(s)
 		if err != nil {

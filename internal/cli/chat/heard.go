@@ -5,6 +5,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core"
 	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
 )
@@ -13,9 +14,9 @@ import (
 type (
 	approvalOpened api.Approval
 	approvalClosed api.Approval
-	shown          []claude.Shown // what a line of claude's shows
-	leaving        struct{}       // the gateway goes, and says so
-	nothing        struct{}       // that anybody would see
+	shown          []core.Shown // what a line of claude's shows
+	leaving        struct{}     // the gateway goes, and says so
+	nothing        struct{}     // that anybody would see
 )
 
 // heard decodes an event of the channel.

@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"bareclaw/adapters/httpapi/api"
-	"bareclaw/sessionhost/claude"
+	"bareclaw/core"
 )
 
 // TestPrinted has what is heard be printed in its order, one part at a time, none taller
@@ -58,7 +58,7 @@ func TestLongText(t *testing.T) {
 	m := newModel(t.Context(), &gateway{}, nil, defaultWidth)
 	m.talk.take(time.Now(), api.Started{TurnID: "t1", Messages: []string{"m1"}})
 	say := func(text string) string {
-		m.Update(shown{{Kind: claude.ShowTextDelta, Message: "m", Text: text}})
+		m.Update(shown{{Kind: core.ShownTextDelta, Message: "m", Text: text}})
 		return m.View().Content
 	}
 	say(strings.Repeat("wörter ", 30<<10))

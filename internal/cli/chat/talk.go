@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/core"
 	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
 )
@@ -169,10 +170,10 @@ func (t *talk) shows(all shown) (lines []line) {
 	return lines
 }
 
-func (t *talk) show(s *claude.Shown) []line {
+func (t *talk) show(s *core.Shown) []line {
 	block := fmt.Sprintf("%s/%d", s.Message, s.Index)
 	switch s.Kind {
-	case claude.ShowTextBegin, claude.ShowTextDelta:
+	case core.ShownTextBegin, core.ShownTextDelta:
 		if s.Parent != "" {
 			break
 		}
@@ -182,7 +183,7 @@ func (t *talk) show(s *claude.Shown) []line {
 		}
 		t.thinking, t.doing = false, ""
 		t.text.WriteString(s.Text)
-	case claude.ShowText:
+	case core.ShownText:
 		if s.Parent != "" || strings.TrimSpace(s.Text) == "" {
 			break
 		}
@@ -197,25 +198,25 @@ func (t *talk) show(s *claude.Shown) []line {
 		}
 		t.heard, t.last = block, s.Text
 		return []line{t.said(s.Text, false)}
-	case claude.ShowThinking:
+	case core.ShownThinking:
 		t.thinking = s.Parent == ""
-	case claude.ShowTool:
+	case core.ShownTool:
 		t.calling(s)
-	case claude.ShowToolEnd:
+	case core.ShownToolEnd:
 		return t.called(s)
-	case claude.ShowCompacting:
+	case core.ShownCompacting:
 		t.doing = "shortening the conversation"
-	case claude.ShowCompacted:
+	case core.ShownCompacted:
 		t.doing = ""
-	case claude.ShowRetry:
+	case core.ShownRetry:
 		t.doing = s.Text
-	case claude.ShowTasks:
+	case core.ShownTasks:
 	}
 	return nil
 }
 
 // calling notes a call, which is announced first and told again with what it works on.
-func (t *talk) calling(s *claude.Shown) {
+func (t *talk) calling(s *core.Shown) {
 	t.thinking, t.doing = false, ""
 	c := call{id: s.ID, tool: s.Tool, target: s.Target, sub: s.Parent != ""}
 	for i := range t.calls {
@@ -227,7 +228,7 @@ func (t *talk) calling(s *claude.Shown) {
 	t.calls = append(t.calls, c)
 }
 
-func (t *talk) called(s *claude.Shown) []line {
+func (t *talk) called(s *core.Shown) []line {
 	for i, c := range t.calls {
 		if c.id == s.ID {
 			t.calls = slices.Delete(t.calls, i, i+1)

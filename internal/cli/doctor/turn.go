@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/sessionhost/claude"
 )
@@ -159,9 +161,9 @@ func (t *turn) hear(ev claude.Event) (f Finding, answered bool) {
 		switch {
 		case err != nil:
 			return t.misunderstood(err.Error()), true
-		case r.Answers(t.id):
+		case slices.Contains(r.Turns, core.TurnID(t.id)):
 			return t.judge(r), true
-		case r.OriginKind == "" && len(r.UserMessageUUIDs) == 0:
+		case !r.Background && len(r.Turns) == 0:
 			return t.misunderstood("claude ended a turn without naming the message that it answers"), true
 		}
 	}
@@ -184,21 +186,20 @@ func (t *turn) ask() (f Finding, answered bool) {
 func (t *turn) send(line []byte) { _, _ = t.in.Write(line) }
 
 // judge says what the answer means.
-func (t *turn) judge(r claude.Result) Finding {
-	code, sentence := r.Failure()
-	switch code {
+func (t *turn) judge(r core.Result) Finding {
+	switch r.Code {
 	case "":
-		return ok("claude answered in %v, with %s for $%.4f.", time.Since(t.began).Round(100*time.Millisecond), t.model(), r.TotalCostUSD)
-	case claude.CodeNotLoggedIn:
-		return notLoggedIn(cmp.Or(r.Words(), "it does not say why"))
-	case claude.CodeUsageLimit, claude.CodeRateLimited, claude.CodeOverloaded:
-		return warning("limit_reached", "claude understands, but does not answer now: "+shorten(sentence),
+		return ok("claude answered in %v, with %s for $%.4f.", time.Since(t.began).Round(100*time.Millisecond), t.model(), r.TotalCost)
+	case core.CodeNotLoggedIn:
+		return notLoggedIn(cmp.Or(r.Text, "it does not say why"))
+	case core.CodeUsageLimit, claude.CodeRateLimited, claude.CodeOverloaded:
+		return warning("limit_reached", "claude understands, but does not answer now: "+shorten(r.Error),
 			"Messages wait until the limit ends.", "")
-	case claude.CodeBadModel:
-		return problem("model_refused", "claude refuses the model: "+shorten(sentence), "Every message fails that is not on a channel with a model of its own.",
+	case core.CodeBadModel:
+		return problem("model_refused", "claude refuses the model: "+shorten(r.Error), "Every message fails that is not on a channel with a model of its own.",
 			"set BARECLAW_MODEL to a model that this login may use, or unset it")
 	}
-	return problem("turn_failed", "claude answered with an error ("+code+"): "+shorten(sentence), "Messages fail in the same way.", "claude -p 'Say OK.'")
+	return problem("turn_failed", "claude answered with an error ("+r.Code+"): "+shorten(r.Error), "Messages fail in the same way.", "claude -p 'Say OK.'")
 }
 
 func (t *turn) model() string {

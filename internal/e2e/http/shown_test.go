@@ -10,7 +10,6 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/progress"
-	"bareclaw/sessionhost"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -25,7 +24,7 @@ func TestRecordedTextsAreShownOnce(t *testing.T) {
 	}
 	texts := 0
 	for _, file := range files {
-		turn := shownTurn{t: t, name: filepath.Base(file), fold: progress.New(progress.Options{Show: sessionhost.Show})}
+		turn := shownTurn{t: t, name: filepath.Base(file), fold: progress.New(progress.Options{Show: claude.Show})}
 		recording, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -65,7 +64,7 @@ func (s *shownTurn) take(line json.RawMessage) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, w := range sessionhost.Show(line) {
+	for _, w := range claude.Show(line) {
 		if w.Kind == core.ShownText && w.Parent == "" {
 			s.wrote = append(s.wrote, w.Text)
 		}

@@ -11,7 +11,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/progress"
 	"bareclaw/internal/e2e/harness"
-	"bareclaw/sessionhost"
+	"bareclaw/sessionhost/claude"
 )
 
 // TestRealTurnIsShown has the real CLI write a text, a file and a text. What is
@@ -32,11 +32,11 @@ func TestRealTurnIsShown(t *testing.T) {
 
 	var order []string
 	pieces := ""
-	fold := progress.New(progress.Options{Show: sessionhost.Show})
+	fold := progress.New(progress.Options{Show: claude.Show})
 	var news progress.News
 	statuses := map[string]bool{}
 	for _, raw := range streamedLines(said.String()) {
-		for _, s := range sessionhost.Show(raw) {
+		for _, s := range claude.Show(raw) {
 			switch s.Kind {
 			case core.ShownTextBegin:
 				pieces = ""
