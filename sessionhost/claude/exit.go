@@ -6,6 +6,13 @@ import (
 	"strings"
 )
 
+// The codes of exits before claude was ready.
+const (
+	CodeAgentMissing = "agent_missing" // claude could not be run
+	CodeAgentTimeout = "agent_timeout" // claude did not get ready in time
+	CodeAgentStart   = "agent_start"   // claude ended while it started
+)
+
 // An Exit says how a claude process ended. It is also an entry of a host's event log.
 type Exit struct {
 	Status  int    `json:"code"`              // exit status, -1 after a signal
@@ -43,13 +50,13 @@ func (e Exit) explain() (code, text string) {
 	words := lastLines(e.Stderr)
 	switch {
 	case e.Error != "":
-		return "agent_missing", "Claude could not be run: " + e.Error + ". Check BARECLAW_CLAUDE."
+		return CodeAgentMissing, "Claude could not be run: " + e.Error + ". Check BARECLAW_CLAUDE."
 	case e.Timeout:
-		return "agent_timeout", "Claude did not get ready in time (BARECLAW_START_TIMEOUT) and was ended." + words
+		return CodeAgentTimeout, "Claude did not get ready in time (BARECLAW_START_TIMEOUT) and was ended." + words
 	case !e.Ready:
-		return "agent_start", "Claude ended while starting, " + e.how() + "." + words
+		return CodeAgentStart, "Claude ended while starting, " + e.how() + "." + words
 	}
-	return "agent_exit", "Claude ended in the middle of its work, " + e.how() + "." + words
+	return core.CodeAgentExit, "Claude ended in the middle of its work, " + e.how() + "." + words
 }
 
 func (e Exit) how() string {
