@@ -4,18 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"bareclaw/adapters/httpapi"
-	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
 	"bareclaw/core/config"
-	"bareclaw/internal/memory"
-	"bareclaw/sessionhost"
-	"bareclaw/sessionhost/claude"
 )
 
 // installHint says how to get the real agent.
@@ -75,29 +69,4 @@ func (a agent) greeting() []core.Notice {
 		return nil
 	}
 	return []core.Notice{{Code: "echo_agent", Text: a.problem}}
-}
-
-// newHosts returns the keeper of session hosts for this configuration.
-func newHosts(d *daemon) (*sessionhost.Hosts, error) {
-	cfg := d.cfg
-	configDir := os.Getenv("CLAUDE_CONFIG_DIR")
-	if configDir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, fmt.Errorf("find claude's configuration: %w", err)
-		}
-		configDir = filepath.Join(home, ".claude")
-	}
-	return sessionhost.New(sessionhost.Options{
-		StateDir: cfg.StateDir, RuntimeDir: cfg.RuntimeDir, Self: d.self, Dir: cfg.CWD,
-		Env:     append(claude.Environ(os.Environ(), cfg.PassEnv), client.SocketVariable+"="+d.apiSocket()),
-		Program: d.agent.program,
-		Launch: claude.Launch{
-			MaxTurns: cfg.MaxTurns, MaxBudgetUSD: cfg.MaxBudgetUSD, AllowedTools: strings.Join(cfg.AllowedTools, ","), Model: cfg.Model,
-			PermissionMode: cfg.PermissionMode, AppendSystemPrompt: d.prompt(),
-		},
-		ConfigDir: configDir, Lasting: d.agent.kind == config.AgentClaude,
-		Generation: d.generation, StartTimeout: cfg.StartTimeout, IdleTimeout: cfg.IdleTimeout, Log: d.log,
-		Spares: cfg.WarmSpares, MemoryFree: memory.Available,
-	})
 }

@@ -27,19 +27,19 @@ const (
 
 // feedsPath is where the process of that generation leaves what it knows of the
 // streams. The name says whose it is: only the very next process can go on there.
-func (d *daemon) feedsPath(generation int64) string {
-	return filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("feeds-%d.json", generation))
+func (e *engine) feedsPath(generation int64) string {
+	return filepath.Join(e.cfg.RuntimeDir, fmt.Sprintf("feeds-%d.json", generation))
 }
 
 // updatesPath is where the process of that generation leaves the updates of the streams. It
 // is locked until they are all there.
-func (d *daemon) updatesPath(generation int64) string {
-	return filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("feeds-%d.updates", generation))
+func (e *engine) updatesPath(generation int64) string {
+	return filepath.Join(e.cfg.RuntimeDir, fmt.Sprintf("feeds-%d.updates", generation))
 }
 
 // A savedFeeds writes what takes long of what saveFeeds leaves.
 type savedFeeds struct {
-	d       *daemon
+	e       *engine
 	feeds   *core.SavedFeeds
 	updates *os.File // nil if there is nothing to write
 }
@@ -47,24 +47,24 @@ type savedFeeds struct {
 // saveFeeds leaves what clients need that connect again, but for the updates themselves,
 // which the returned value writes: the next process serves meanwhile. Without them
 // clients are told that events may be missing.
-func (d *daemon) saveFeeds() *savedFeeds {
-	s := &savedFeeds{d: d}
+func (e *engine) saveFeeds() *savedFeeds {
+	s := &savedFeeds{e: e}
 	if err := s.begin(); err != nil {
-		d.log.Warn("streams cannot be resumed by the next process", "err", err)
+		e.log.Warn("streams cannot be resumed by the next process", "err", err)
 	}
 	return s
 }
 
 func (s *savedFeeds) begin() (err error) {
-	if s.feeds, err = s.d.manager.SaveFeeds(); err != nil || s.feeds == nil {
+	if s.feeds, err = s.e.manager.SaveFeeds(); err != nil || s.feeds == nil {
 		return err
 	}
-	updates, err := os.OpenFile(s.d.updatesPath(s.d.generation), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	updates, err := os.OpenFile(s.e.updatesPath(s.e.generation), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	if err = lockfile.Try(updates); err == nil {
-		err = os.WriteFile(s.d.feedsPath(s.d.generation), s.feeds.Index, 0o600) // not before: who finds it finds the lock
+		err = os.WriteFile(s.e.feedsPath(s.e.generation), s.feeds.Index, 0o600) // not before: who finds it finds the lock
 	}
 	if err != nil {
 		_ = updates.Close()
@@ -81,28 +81,28 @@ func (s *savedFeeds) write() {
 	}
 	err := s.feeds.WriteUpdates(s.updates)
 	if err = errors.Join(err, s.updates.Close()); err != nil {
-		s.d.log.Warn("streams cannot be resumed by the next process", "err", err)
+		s.e.log.Warn("streams cannot be resumed by the next process", "err", err)
 	}
 }
 
 // restoreFeeds takes up what the process before this one has left, and removes it
 // with whatever older ones have.
-func (d *daemon) restoreFeeds() {
-	index, err := os.ReadFile(d.feedsPath(d.generation - 1))
+func (e *engine) restoreFeeds() {
+	index, err := os.ReadFile(e.feedsPath(e.generation - 1))
 	var updates *os.File
 	if err == nil {
-		updates, err = os.Open(d.updatesPath(d.generation - 1))
+		updates, err = os.Open(e.updatesPath(e.generation - 1))
 	}
-	left, _ := filepath.Glob(filepath.Join(d.cfg.RuntimeDir, "feeds-*")) // none where the directory's name is no pattern
+	left, _ := filepath.Glob(filepath.Join(e.cfg.RuntimeDir, "feeds-*")) // none where the directory's name is no pattern
 	for _, path := range left {
 		_ = os.Remove(path) // what stays is not asked for again
 	}
 	if err == nil {
 		time.AfterFunc(updatesKept, func() { _ = updates.Close() })
-		err = d.manager.RestoreFeeds(index, func() (*io.SectionReader, error) { return awaitUpdates(d.life, updates) })
+		err = e.manager.RestoreFeeds(index, func() (*io.SectionReader, error) { return awaitUpdates(e.life, updates) })
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.log.Warn("streams of the earlier process cannot be resumed", "err", err)
+		e.log.Warn("streams of the earlier process cannot be resumed", "err", err)
 	}
 }
 

@@ -17,7 +17,7 @@ func (d *daemon) keepHeartbeat() {
 	d.closers = append(d.closers, cancel)
 	go func() { // ends with ctx, or when the service manager has answered
 		in := heartbeat.Ensure(ctx, heartbeat.Host{
-			Config: d.cfg, Echo: d.agent.kind == config.AgentEcho, Service: service.Local(), Request: d.jobRequest(),
+			Config: d.cfg, Echo: d.engine.agent.kind == config.AgentEcho, Service: service.Local(), Request: d.jobRequest(),
 		})
 		switch {
 		case ctx.Err() != nil:
@@ -35,7 +35,7 @@ func (d *daemon) keepHeartbeat() {
 func (d *daemon) jobRequest() service.Request {
 	dir, _ := service.WorkingDir() // none is refused as a directory
 	return service.Request{
-		Binary: d.self, Dir: dir, Environ: d.environ, Claude: d.cfg.Claude, Echo: d.agent.kind == config.AgentEcho,
+		Binary: d.self, Dir: dir, Environ: d.environ, Claude: d.cfg.Claude, Echo: d.engine.agent.kind == config.AgentEcho,
 		StateDir: d.cfg.StateDir, Interval: d.cfg.HeartbeatInterval,
 	}
 }

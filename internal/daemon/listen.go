@@ -16,17 +16,17 @@ import (
 // listen opens the two addresses of the API, or uses what a service manager passes, or
 // takes over the predecessor's where they are still those that are configured.
 func (d *daemon) listen() (err error) {
-	if d.tcp, err = d.listenTCP(); err != nil {
+	if d.http.tcp, err = d.listenTCP(); err != nil {
 		return err
 	}
-	d.closers = append(d.closers, func() { _ = d.tcp.Close() })
+	d.closers = append(d.closers, func() { _ = d.http.tcp.Close() })
 	if err := privatedir.Make(d.cfg.RuntimeDir, "BARECLAW_RUNTIME_DIR"); err != nil {
 		return fmt.Errorf("use the runtime directory: %w", err)
 	}
-	if d.unix, err = d.listenUnix(); err != nil {
+	if d.http.unix, err = d.listenUnix(); err != nil {
 		return err
 	}
-	d.closers = append(d.closers, func() { _ = d.unix.Close() })
+	d.closers = append(d.closers, func() { _ = d.http.unix.Close() })
 	return nil
 }
 

@@ -135,7 +135,7 @@ func (d *daemon) try(a *attempt) {
 func (d *daemon) startSuccessor(a *attempt) (*handover.Successor, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	if err := d.ledger.Probe(ctx); err != nil { // the new process could not begin, and this one could not go back
+	if err := d.engine.ledger.Probe(ctx); err != nil { // the new process could not begin, and this one could not go back
 		return nil, err
 	}
 	path := d.self
@@ -204,7 +204,7 @@ func (d *daemon) inheritance() (files []handover.File, err error) {
 		}
 		files = append(files, handover.File{Name: name, File: f})
 	}
-	for name, of := range map[string]any{lockFile: d.lock.File(), tcpFile: d.tcp, unixFile: d.unix} {
+	for name, of := range map[string]any{lockFile: d.lock.File(), tcpFile: d.http.tcp, unixFile: d.http.unix} {
 		if passed := d.passed[name]; passed != nil {
 			name, of = passedPrefix+name, passed
 		}
@@ -251,15 +251,9 @@ func (d *daemon) handOver(s *handover.Successor, trial *program.Trial, signals <
 	d.log.Info("handing over", "pid", s.PID())
 	d.watchdog.excuse(endGrace + serveTimeout)
 	_, _ = sd.SdNotify(false, fmt.Sprintf("%s\nMONOTONIC_USEC=%d", sd.SdNotifyReloading, monotonicMicros()))
-	d.unix.(*net.UnixListener).SetUnlinkOnClose(false) // it is the successor's
-	d.jobs.stop()                                      // what is due now is the successor's
-	d.telegram.stop()                                  // its calls end; requests are served meanwhile
-	d.http.HandOver()
-	d.telegram.close()
-	d.manager.Detach()
-	d.hosts.LeaveSpares()
-	d.closeRecords()
-	saved := d.saveFeeds()
+	d.http.unix.(*net.UnixListener).SetUnlinkOnClose(false) // it is the successor's
+	_ = d.parts.stop(handingOver)
+	saved := d.engine.saveFeeds()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), serveTimeout, fmt.Errorf("it did not serve within %s", serveTimeout))
 	defer cancel()
 	err := s.Go()
@@ -268,8 +262,8 @@ func (d *daemon) handOver(s *handover.Successor, trial *program.Trial, signals <
 		inner, err = s.Serving(ctx)
 	}
 	if err != nil {
-		d.http.Forward("", "")
-		d.cut(httpapi.Restarting)
+		d.http.server.Forward("", "")
+		d.http.drain(httpapi.Restarting)
 		return fmt.Errorf("hand over to process %d: %w", s.PID(), err)
 	}
 	written := make(chan struct{})
@@ -287,7 +281,7 @@ func (d *daemon) handOver(s *handover.Successor, trial *program.Trial, signals <
 		d.watchdog.excuse(whole + trialSlack)
 		_, _ = sd.SdNotify(false, sd.SdNotifyReady) // the main process is this one yet
 	}
-	d.http.Forward(inner, d.apiSocket())
+	d.http.server.Forward(inner, d.apiSocket())
 	d.log.Info("handed over", "pid", s.PID(), "took", time.Since(began))
 	return d.answerHeld(s, trial, signals)
 }
@@ -370,10 +364,10 @@ func (d *daemon) answerHeld(s *handover.Successor, trial *program.Trial, signals
 	for held := true; held || verdict != nil; {
 		select {
 		case <-late.C:
-			go func() { answered <- d.http.Shutdown(ctx, httpapi.Restarting) }() // ends at the latest when this returns
+			go func() { answered <- d.http.server.Shutdown(ctx, httpapi.Restarting) }() // ends at the latest when this returns
 		case <-look.C:
 			if h, err := lockfile.ReadHolder(d.lockPath()); held && (err != nil || !proc.Alive(h.PID, h.Start)) {
-				d.cut(httpapi.Restarting) // nobody is left to answer
+				d.http.drain(httpapi.Restarting) // nobody is left to answer
 				held = false
 			}
 		case err := <-answered:
@@ -389,10 +383,10 @@ func (d *daemon) answerHeld(s *handover.Successor, trial *program.Trial, signals
 				d.establish(s)
 			case errors.Is(err, errLeft):
 				d.lock.Release() // whoever told it may start another one
-				d.cut(httpapi.ShuttingDown)
+				d.http.drain(httpapi.ShuttingDown)
 				return nil
 			default:
-				d.cut(httpapi.Restarting)
+				d.http.drain(httpapi.Restarting)
 				return err
 			}
 		case sig := <-signals:
@@ -400,7 +394,7 @@ func (d *daemon) answerHeld(s *handover.Successor, trial *program.Trial, signals
 				forward(d.lockPath(), sig)
 			}
 			if sig != syscall.SIGHUP {
-				d.cut(httpapi.ShuttingDown)
+				d.http.drain(httpapi.ShuttingDown)
 				if verdict != nil && managed() { // whose main process this is
 					<-s.Ended()
 				}
@@ -424,7 +418,7 @@ func (d *daemon) serveHeld() error {
 		return fmt.Errorf("close the predecessor's socket to others: %w", err)
 	}
 	go func() { // ends when the predecessor has ended, or the server is shut down
-		if err := d.http.ServeInner(l); err != nil {
+		if err := d.http.server.ServeInner(l); err != nil {
 			d.log.Error("predecessor not served", "err", err)
 		}
 	}()

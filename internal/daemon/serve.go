@@ -2,12 +2,10 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,22 +20,14 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
 	"bareclaw/core/config"
-	"bareclaw/core/ledger"
-	"bareclaw/core/sessionfile"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/handover"
 	"bareclaw/internal/lockfile"
-	"bareclaw/internal/memory"
-	"bareclaw/internal/peercred"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
-	"bareclaw/sessionhost"
 	"bareclaw/sessionhost/protocol"
 )
-
-// httpGrace is how long held requests may take to be answered at the end.
-const httpGrace = 1500 * time.Millisecond
 
 // hostsGrace is how long session hosts may take to end on a full shutdown.
 const hostsGrace = 15 * time.Second
@@ -114,31 +104,23 @@ type daemon struct {
 	predecessor *handover.Predecessor
 	successors  chan *handover.Successor // one that could take over
 
-	self       string // path of this binary
-	agent      agent
-	generation int64
-	startedAt  time.Time
-	ready      atomic.Bool
-	onTrial    atomic.Bool     // this program was upgraded to, and may have to go again
-	life       context.Context // ends when this process leaves
-	leaving    context.CancelFunc
+	self      string // path of this binary
+	startedAt time.Time
+	ready     atomic.Bool
+	onTrial   atomic.Bool     // this program was upgraded to, and may have to go again
+	life      context.Context // ends when this process leaves
+	leaving   context.CancelFunc
 
 	passed   passedSockets
 	lock     *lockfile.StateLock
 	keptLock *os.File // from before it started anew; nil if it did not
 	tether   tether
 	told     syscall.Signal // what it was told before it started anew; 0 if nothing
-	ledger   *ledger.Ledger
-	sessions *sessionfile.File
-	hosts    *sessionhost.Hosts
-	manager  *core.ProcessManager
-	http     *httpapi.Server
-	tcp      net.Listener
-	unix     net.Listener
+	engine   engine
+	http     httpPart
 	push     core.PushRegistry
-	telegram *chats    // nil where it is off
 	watchdog *watchdog // nil where no service manager asks
-	jobs     *jobs
+	parts    partList
 
 	place   func()     // lets others replace this program again; nil unless this process has put another one in its place
 	verdict sync.Mutex // held while the record of an upgrade that is over is read, told and written
@@ -177,14 +159,15 @@ func (d *daemon) serve() error {
 	if err := d.open(); err != nil {
 		return err
 	}
-	failed := make(chan error, 2)
-	go func() { failed <- d.http.Serve(d.tcp) }()       // ends by Shutdown or HandOver
-	go func() { failed <- d.http.ServeLocal(d.unix) }() // likewise
-	_, _ = sd.SdNotify(false, sd.SdNotifyReady)         // does nothing where there is no systemd
+	_, _ = sd.SdNotify(false, sd.SdNotifyReady) // does nothing where there is no systemd
 	if d.predecessor != nil {
 		if err := d.serveHeld(); err != nil {
 			return err
 		}
+	} else if err := d.describe(false); err != nil {
+		return err
+	} else {
+		d.sweepHeld()
 	}
 	if os.Getpid() == 1 {
 		go d.reapOrphans() // ends with this process
@@ -193,12 +176,12 @@ func (d *daemon) serve() error {
 	d.startWatchdog()
 	d.tether.watch(managed())
 	go d.afterTrial(d.life) // ends with it
-	d.log.Info("ready", "address", "http://"+d.tcp.Addr().String(), "socket", d.apiSocket(), "agent", d.agent.kind,
+	d.log.Info("ready", "address", "http://"+d.http.tcp.Addr().String(), "socket", d.apiSocket(), "agent", d.engine.agent.kind,
 		"pid", os.Getpid(), "took", time.Since(d.startedAt))
 	d.keepHeartbeat()
 	for {
 		select {
-		case err := <-failed:
+		case err := <-d.http.failed:
 			if err != nil {
 				return err
 			}
@@ -231,18 +214,19 @@ func (d *daemon) end(sig os.Signal) error {
 	told := time.Now()
 	d.log.Info("told to end", "signal", sig.String())
 	d.leaveTrial()
+	why := leaving
 	if sig == syscall.SIGINT {
+		why = endingSessions
 		if err := statemark.MarkStopped(d.cfg.StateDir); err != nil { // as Ctrl-C is a person's
 			d.log.Error("the heartbeat may start the gateway again", "err", err)
 		}
-		if err := d.shutdown(); err != nil {
-			return err
-		}
-	} else {
-		d.leave(httpapi.ShuttingDown)
-		d.saveFeeds().write()
 	}
-	d.closeRecords()
+	if err := d.leave(why); err != nil {
+		return err
+	}
+	if why == leaving {
+		d.engine.saveFeeds().write()
+	}
 	d.log.Info("ended", "took", time.Since(told))
 	return d.describe(true)
 }
@@ -312,56 +296,26 @@ func (d *daemon) takeState() (err error) {
 	return err
 }
 
-// open opens the records and takes up what an earlier process left.
-func (d *daemon) open() (err error) {
-	if err := d.openRecords(); err != nil {
-		return err
-	}
-	d.agent = chooseAgent(d.cfg, d.self)
-	if d.agent.problem != "" {
-		d.log.Warn("agent", "problem", d.agent.problem)
-	}
-	if d.hosts, err = newHosts(d); err != nil {
-		return err
-	}
-	if err := d.hosts.KeepSpares(context.Background()); err != nil {
-		return fmt.Errorf("take over spare sessions: %w", err)
-	}
-	d.manager = core.New(core.Options{
-		Ledger: d.ledger, Agent: d.hosts, Sessions: d.sessions, Log: d.log,
-		QueueLimit: d.cfg.QueueLimit, TurnTimeout: d.cfg.Timeout,
-		StallAfter: d.cfg.StallAfter, StallAction: core.StallAction(d.cfg.StallAction),
-		IdleTimeout: d.cfg.IdleTimeout, MaxSessions: cmp.Or(d.cfg.MaxSessions, core.SessionsIn(memory.Total())),
-		TurnBudget: d.cfg.MaxBudgetUSD, DailyBudget: d.cfg.DailyBudgetUSD,
-		Approvals: core.ApprovalPolicy(d.cfg.Approvals), ApprovalTimeout: d.cfg.ApprovalTimeout,
-		Greeting: d.agent.greeting(), Deliverers: d.deliverers(),
-	})
-	d.jobs = d.newSchedules()
-	d.http = httpapi.New(httpapi.Options{
-		Core: d.manager, Push: &d.push, Schedules: d.jobs.Scheduler, Log: d.log,
-		Health: d.health, Restart: d.requestRestart, Upgrade: d.requestUpgrade, LastUpgrade: d.lastUpgrade, Peer: samePeer,
-		Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
-	})
-	go func() { // ends soon: processes are looked at, and some ended
-		if err := d.hosts.Sweep(context.Background()); err != nil {
-			d.log.Error("not everything that earlier sessions left has ended", "err", err)
+// open makes the parts and starts them.
+func (d *daemon) open() error {
+	d.engine.cfg, d.engine.log, d.engine.self, d.engine.life = d.cfg, d.log, d.self, d.life
+	d.engine.launch = launchOf(d.cfg, d.prompt())
+	d.engine.deliverers = telegramDeliverers(d.cfg.TelegramToken.IsSet())
+	chats := &telegramPart{engine: &d.engine, push: &d.push, restart: d.requestRestart}
+	jobs := &loop{}
+	d.http.log, d.http.failed = d.log, make(chan error, 2)
+	d.http.options = func() httpapi.Options {
+		scheduler := newScheduler(&d.engine, chats)
+		jobs.run = scheduler.Run
+		return httpapi.Options{
+			Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log,
+			Health: d.health, Restart: d.requestRestart, Upgrade: d.requestUpgrade, LastUpgrade: d.lastUpgrade, Peer: samePeer,
+			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 		}
-	}()
-	d.restoreFeeds()
-	if err := d.prepareTelegram(); err != nil {
-		return err
 	}
-	if err := d.manager.Recover(context.Background()); err != nil {
-		return fmt.Errorf("take up what was left: %w", err)
-	}
-	d.startTelegram()
-	d.closers = append(d.closers, d.jobs.stop)
-	d.jobs.start()
-	if d.predecessor != nil {
-		return nil // serveHeld tells when this is the daemon
-	}
-	d.sweepHeld()
-	return d.describe(false)
+	d.parts = partList{&d.engine, chats, step(d.engine.recover), &d.http, &loop{run: chats.poll}, jobs}
+	d.closers = append(d.closers, d.engine.closeRecords)
+	return d.parts.start()
 }
 
 // describe writes into the lock file that this is the daemon, or was.
@@ -370,32 +324,7 @@ func (d *daemon) describe(ended bool) error {
 	if err != nil {
 		return err
 	}
-	return d.lock.Describe(lockfile.Holder{PID: os.Getpid(), Start: start, Address: d.tcp.Addr().String(), StartedAt: d.startedAt, Log: d.logged, Ended: ended})
-}
-
-// openRecords opens the ledger and the session ids.
-func (d *daemon) openRecords() (err error) {
-	d.closers = append(d.closers, d.closeRecords)
-	if d.ledger, err = ledger.Open(filepath.Join(d.cfg.StateDir, "ledger.db"), d.log); err != nil {
-		return err
-	}
-	if d.generation, err = d.ledger.NextGeneration(context.Background()); err != nil {
-		return err
-	}
-	d.sessions, err = sessionfile.Open(d.cfg.SessionFile, d.log)
-	return err
-}
-
-// closeRecords closes what openRecords has opened, and may be called again.
-func (d *daemon) closeRecords() {
-	if d.ledger != nil {
-		if err := d.ledger.Close(); err != nil {
-			d.log.Error("ledger not closed cleanly", "err", err)
-		}
-	}
-	if d.sessions != nil {
-		_ = d.sessions.Close()
-	}
+	return d.lock.Describe(lockfile.Holder{PID: os.Getpid(), Start: start, Address: d.http.tcp.Addr().String(), StartedAt: d.startedAt, Log: d.logged, Ended: ended})
 }
 
 func (d *daemon) close() {
@@ -404,74 +333,35 @@ func (d *daemon) close() {
 	}
 }
 
-// samePeer reports whether a connection comes from this user's own programs.
-func samePeer(c net.Conn) (ok, known bool) {
-	if u, isUnix := c.(*net.UnixConn); isUnix {
-		uid, _, err := peercred.UnixUID(u)
-		return err == nil && int(uid) == os.Getuid(), true
-	}
-	uid, known, err := peercred.TCPUID(c.LocalAddr(), c.RemoteAddr())
-	if err != nil {
-		return false, true
-	}
-	return int(uid) == os.Getuid(), known
-}
-
-// leave stops serving and leaves the session hosts at work.
-func (d *daemon) leave(why httpapi.Reason) {
-	d.log.Info("leaving", "reason", string(why))
+// leave stops the parts.
+func (d *daemon) leave(why stopReason) error {
 	d.disinherit()
 	d.leaving()
 	d.watchdog.excuse(endGrace)
 	if !d.onTrial.Load() { // then another process is the main one yet, and goes on
 		_, _ = sd.SdNotify(false, sd.SdNotifyStopping)
 	}
-	d.cut(why)
-	d.jobs.stop()
-	d.telegram.stop()
-	d.telegram.close()
-	d.manager.Detach()
-	d.hosts.LeaveSpares()
-}
-
-// cut answers what is held, and gives up what takes longer than httpGrace.
-func (d *daemon) cut(why httpapi.Reason) {
-	ctx, cancel := context.WithTimeout(context.Background(), httpGrace)
-	defer cancel()
-	if err := d.http.Shutdown(ctx, why); err != nil {
-		d.log.Warn("requests cut", "err", err)
-	}
-}
-
-// shutdown stops serving and ends the session hosts too.
-func (d *daemon) shutdown() error {
-	d.log.Info("shutting down, session hosts end too")
-	d.leave(httpapi.ShuttingDown)
-	ctx, cancel := context.WithTimeout(context.Background(), hostsGrace)
-	defer cancel()
-	spares := make(chan error, 1)
-	go func() { spares <- d.hosts.EndSpares(ctx) }() // ends with ctx; waited for below
-	if err := errors.Join(d.manager.Shutdown(ctx), <-spares); err != nil {
-		return fmt.Errorf("end session hosts: %w", err)
-	}
-	return nil
+	return d.parts.stop(why)
 }
 
 func (d *daemon) health() httpapi.Health {
+	e := &d.engine
 	h := httpapi.Health{
-		PID: os.Getpid(), Version: buildinfo.Version(), Agent: d.agent.health(), Generation: uint64(d.generation),
+		PID: os.Getpid(), Version: buildinfo.Version(), Agent: e.agent.health(), Generation: uint64(e.generation),
 		Ready: d.ready.Load(), StartedAt: d.startedAt,
 	}
-	h.Spares.Ready, h.Spares.Wanted = d.hosts.Spares()
-	if err := d.ledger.Problem(); err != nil {
+	h.Spares.Ready, h.Spares.Wanted = e.hosts.Spares()
+	if err := e.ledger.Problem(); err != nil {
 		h.LedgerProblem = err.Error()
 		h.Problems = append(h.Problems, "Messages are refused and outcomes wait to be written: "+err.Error())
 	}
-	if p := d.sessions.Problem(); p != "" {
-		h.Problems = append(h.Problems, p)
-	}
-	if h.Telegram = d.telegram.health(); h.Telegram != nil && h.Telegram.Problem != "" {
-		h.Problems = append(h.Problems, h.Telegram.Problem)
+	for _, p := range d.parts.health() {
+		if p.Problem != "" {
+			h.Problems = append(h.Problems, p.Problem)
+		}
+		if t, ok := p.Facts.(*httpapi.Telegram); ok {
+			h.Telegram = t
+		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

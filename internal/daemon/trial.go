@@ -279,7 +279,7 @@ func (d *daemon) afterTrial(ctx context.Context) {
 		return
 	}
 	d.onTrial.Store(false)
-	if err := d.ledger.Settle(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
+	if err := d.engine.ledger.Settle(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
 		d.log.Error("ledger not settled; it is tried again at the next start", "err", err)
 	}
 	d.tellUpgrade(ctx)
@@ -305,7 +305,7 @@ func (d *daemon) awaitTrial(ctx context.Context) bool {
 			return true
 		case t.State != program.OnTrial:
 			return t.State == program.Confirmed
-		case t.Guarded() || d.ledger.Problem() != nil:
+		case t.Guarded() || d.engine.ledger.Problem() != nil:
 			alone = time.Time{}
 		case alone.IsZero():
 			alone = time.Now()

@@ -115,7 +115,7 @@ func (w *watchdog) rest() {
 func (d *daemon) alive(ctx context.Context) error {
 	answers := make(chan error, 1)
 	go func() { answers <- d.answers(ctx) }() // waited for below
-	return errors.Join(d.manager.Alive(ctx), <-answers)
+	return errors.Join(d.engine.manager.Alive(ctx), <-answers)
 }
 
 // answers asks the daemon something over its own socket, or over TCP where somebody has
@@ -125,7 +125,7 @@ func (d *daemon) answers(ctx context.Context) error {
 		var dialer net.Dialer
 		c, err := dialer.DialContext(ctx, "unix", d.apiSocket())
 		if errors.Is(err, fs.ErrNotExist) {
-			return dialer.DialContext(ctx, "tcp", d.tcp.Addr().String())
+			return dialer.DialContext(ctx, "tcp", d.http.tcp.Addr().String())
 		}
 		return c, err
 	}

@@ -108,7 +108,7 @@ func buildRelease(name, path string) error {
 }
 
 // opens is where a daemon opens its records: too late to be refused by the one before.
-const opens = "func (d *daemon) open() (err error) {\n"
+const opens = "func (d *daemon) open() error {\n"
 
 // brokenOverlay writes what adds brokenSource to the source, and the manner in which a
 // daemon fails when it has taken over.

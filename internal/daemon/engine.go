@@ -1,0 +1,163 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core"
+	"bareclaw/core/config"
+	"bareclaw/core/ledger"
+	"bareclaw/core/sessionfile"
+	"bareclaw/internal/memory"
+	"bareclaw/sessionhost"
+	"bareclaw/sessionhost/claude"
+)
+
+// An engine is the gateway without its adapters: the records, the session hosts and the
+// channels' lanes.
+type engine struct {
+	cfg        config.Config
+	log        *slog.Logger
+	self       string            // path of this program, which session hosts are started from
+	launch     claude.Launch     // what every claude is started with
+	deliverers map[string]string // see core.Options
+	life       context.Context   // ends when this process leaves
+	agent      agent
+	generation int64
+	ledger     *ledger.Ledger
+	sessions   *sessionfile.File
+	hosts      *sessionhost.Hosts
+	manager    *core.ProcessManager
+}
+
+// Start opens the records, finds the session hosts and makes the lanes, which do nothing
+// before recover.
+func (e *engine) Start() (err error) {
+	if err := e.openRecords(); err != nil {
+		return err
+	}
+	e.agent = chooseAgent(e.cfg, e.self)
+	if e.agent.problem != "" {
+		e.log.Warn("agent", "problem", e.agent.problem)
+	}
+	if e.hosts, err = e.newHosts(); err != nil {
+		return err
+	}
+	if err := e.hosts.KeepSpares(context.Background()); err != nil {
+		return fmt.Errorf("take over spare sessions: %w", err)
+	}
+	e.manager = core.New(core.Options{
+		Ledger: e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
+		QueueLimit: e.cfg.QueueLimit, TurnTimeout: e.cfg.Timeout,
+		StallAfter: e.cfg.StallAfter, StallAction: core.StallAction(e.cfg.StallAction),
+		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, core.SessionsIn(memory.Total())),
+		TurnBudget: e.cfg.MaxBudgetUSD, DailyBudget: e.cfg.DailyBudgetUSD,
+		Approvals: core.ApprovalPolicy(e.cfg.Approvals), ApprovalTimeout: e.cfg.ApprovalTimeout,
+		Greeting: e.agent.greeting(), Deliverers: e.deliverers,
+	})
+	go func() { // ends when leftover processes have been looked at
+		if err := e.hosts.Sweep(context.Background()); err != nil {
+			e.log.Error("processes of earlier sessions are left", "err", err)
+		}
+	}()
+	e.restoreFeeds()
+	return nil
+}
+
+// recover takes up the messages and turns that an earlier process left.
+func (e *engine) recover() error {
+	if err := e.manager.Recover(context.Background()); err != nil {
+		return fmt.Errorf("take up messages of the earlier process: %w", err)
+	}
+	return nil
+}
+
+// Stop stops the lanes, leaves or ends the session hosts, and closes the records.
+func (e *engine) Stop(why stopReason) (err error) {
+	if e.manager != nil {
+		e.manager.Detach()
+		e.hosts.LeaveSpares()
+		if why == endingSessions {
+			err = e.endHosts()
+		}
+	}
+	e.closeRecords()
+	return err
+}
+
+// endHosts ends the session hosts of the channels and the spare ones.
+func (e *engine) endHosts() error {
+	ctx, cancel := context.WithTimeout(context.Background(), hostsGrace)
+	defer cancel()
+	spares := make(chan error, 1)
+	go func() { spares <- e.hosts.EndSpares(ctx) }() // ends with ctx; waited for below
+	if err := errors.Join(e.manager.Shutdown(ctx), <-spares); err != nil {
+		return fmt.Errorf("end session hosts: %w", err)
+	}
+	return nil
+}
+
+// Health reports the problems of the records.
+func (e *engine) Health() partHealth {
+	h := partHealth{Name: "sessions", Ready: true, Problem: e.sessions.Problem()}
+	return h
+}
+
+func (e *engine) openRecords() (err error) {
+	if e.ledger, err = ledger.Open(filepath.Join(e.cfg.StateDir, "ledger.db"), e.log); err != nil {
+		return err
+	}
+	if e.generation, err = e.ledger.NextGeneration(context.Background()); err != nil {
+		return err
+	}
+	e.sessions, err = sessionfile.Open(e.cfg.SessionFile, e.log)
+	return err
+}
+
+// closeRecords closes the ledger and the session ids, and may be called again.
+func (e *engine) closeRecords() {
+	if e.ledger != nil {
+		if err := e.ledger.Close(); err != nil {
+			e.log.Error("ledger not closed cleanly", "err", err)
+		}
+	}
+	if e.sessions != nil {
+		_ = e.sessions.Close()
+	}
+}
+
+// newHosts returns the keeper of session hosts for this configuration.
+func (e *engine) newHosts() (*sessionhost.Hosts, error) {
+	configDir := os.Getenv("CLAUDE_CONFIG_DIR")
+	if configDir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, fmt.Errorf("find claude's configuration: %w", err)
+		}
+		configDir = filepath.Join(home, ".claude")
+	}
+	return sessionhost.New(sessionhost.Options{
+		StateDir: e.cfg.StateDir, RuntimeDir: e.cfg.RuntimeDir, Self: e.self, Dir: e.cfg.CWD,
+		Env:       append(claude.Environ(os.Environ(), e.cfg.PassEnv), client.SocketVariable+"="+client.Socket(e.cfg)),
+		Program:   e.agent.program,
+		Launch:    e.launch,
+		ConfigDir: configDir, Lasting: e.agent.kind == config.AgentClaude,
+		Generation: e.generation, StartTimeout: e.cfg.StartTimeout, IdleTimeout: e.cfg.IdleTimeout, Log: e.log,
+		Spares: e.cfg.WarmSpares, MemoryFree: memory.Available,
+	})
+}
+
+// launchOf returns what every claude of this configuration is started with.
+func launchOf(cfg config.Config, prompt string) claude.Launch {
+	return claude.Launch{
+		MaxTurns: cfg.MaxTurns, MaxBudgetUSD: cfg.MaxBudgetUSD, AllowedTools: strings.Join(cfg.AllowedTools, ","), Model: cfg.Model,
+		PermissionMode: cfg.PermissionMode, AppendSystemPrompt: prompt,
+	}
+}

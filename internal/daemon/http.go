@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"bareclaw/adapters/httpapi"
+	"bareclaw/internal/peercred"
+)
+
+// httpGrace is how long held requests may take to be answered at the end.
+const httpGrace = 1500 * time.Millisecond
+
+// An httpPart serves the API on the daemon's two listeners.
+type httpPart struct {
+	log     *slog.Logger
+	options func() httpapi.Options // of the server, asked when it is started
+	tcp     net.Listener
+	unix    net.Listener
+	failed  chan error // of serving; capacity 2
+	server  *httpapi.Server
+}
+
+// Start serves the API.
+func (h *httpPart) Start() error {
+	h.server = httpapi.New(h.options())
+	go func() { h.failed <- h.server.Serve(h.tcp) }()       // ends by Stop
+	go func() { h.failed <- h.server.ServeLocal(h.unix) }() // likewise
+	return nil
+}
+
+// Stop answers the requests that are held, or keeps them for the process that takes over.
+func (h *httpPart) Stop(why stopReason) error {
+	switch {
+	case h.server == nil:
+	case why == handingOver:
+		h.server.HandOver()
+	default:
+		h.drain(httpapi.ShuttingDown)
+	}
+	return nil
+}
+
+// drain answers the requests that are held, and cuts those that take longer than httpGrace.
+func (h *httpPart) drain(why httpapi.Reason) {
+	ctx, cancel := context.WithTimeout(context.Background(), httpGrace)
+	defer cancel()
+	if err := h.server.Shutdown(ctx, why); err != nil {
+		h.log.Warn("requests cut", "err", err)
+	}
+}
+
+// Health reports nothing.
+func (*httpPart) Health() (h partHealth) { return h }
+
+// samePeer reports whether a connection comes from this user's own programs.
+func samePeer(c net.Conn) (ok, known bool) {
+	if u, isUnix := c.(*net.UnixConn); isUnix {
+		uid, _, err := peercred.UnixUID(u)
+		return err == nil && int(uid) == os.Getuid(), true
+	}
+	uid, known, err := peercred.TCPUID(c.LocalAddr(), c.RemoteAddr())
+	if err != nil {
+		return false, true
+	}
+	return int(uid) == os.Getuid(), known
+}
