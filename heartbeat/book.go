@@ -1,6 +1,7 @@
 package heartbeat
 
 import (
+	"bareclaw/internal/atomicfile"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/google/renameio/v2"
 )
 
 const (
@@ -137,11 +136,7 @@ func openBook(stateDir string) (*book, error) {
 
 // save writes the records; a reader finds the old ones or the new ones.
 func (b *book) save() error {
-	text, err := json.MarshalIndent(b.Records, "", "  ")
-	if err == nil {
-		err = renameio.WriteFile(b.path, append(text, '\n'), 0o600, renameio.WithStaticPermissions(0o600), renameio.WithTempDir(filepath.Dir(b.path)))
-	}
-	if err != nil {
+	if err := atomicfile.WriteJSON(b.path, b.Records); err != nil {
 		return fmt.Errorf("write the records of the heartbeat: %w", err)
 	}
 	return nil

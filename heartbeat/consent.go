@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"bareclaw/core/config"
+	"bareclaw/internal/atomicfile"
 )
 
 const (
@@ -82,7 +81,7 @@ func saveConsent(stateDir string, c Consent) error {
 
 // writeConsent records an agreement beside a no, which goes on to count.
 func writeConsent(stateDir string, c Consent) error {
-	return renameio.WriteFile(filepath.Join(stateDir, consentName), []byte(c+"\n"), 0o600, renameio.WithStaticPermissions(0o600), renameio.WithTempDir(stateDir))
+	return atomicfile.Write(filepath.Join(stateDir, consentName), []byte(c+"\n"), 0o600)
 }
 
 // remove removes a file that need not be there.

@@ -10,10 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/atomicfile"
 )
 
 const installName = "heartbeat-install.json"
@@ -51,10 +50,7 @@ func Ensure(ctx context.Context, h Host) Installation {
 	if ctx.Err() != nil {
 		return in // the gateway ends
 	}
-	if b, err := json.MarshalIndent(in, "", "  "); err == nil {
-		path := filepath.Join(h.Config.StateDir, installName)
-		_ = renameio.WriteFile(path, append(b, '\n'), 0o600, renameio.WithTempDir(h.Config.StateDir)) // the log says it too
-	}
+	_ = atomicfile.WriteJSON(filepath.Join(h.Config.StateDir, installName), in) // the log has it too
 	return in
 }
 

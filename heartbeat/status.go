@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/humanize"
 )
 
 // A Status is all that is known of the heartbeat of a state directory.
@@ -33,7 +34,7 @@ type Status struct {
 // Look gathers the status. What cannot be found out is among the problems.
 func Look(ctx context.Context, cfg config.Config, manager service.Manager, request service.Request) Status {
 	s := Status{
-		Setting: cfg.Heartbeat, Interval: Short(cfg.HeartbeatInterval), Notify: cfg.HeartbeatNotify,
+		Setting: cfg.Heartbeat, Interval: humanize.Span(cfg.HeartbeatInterval), Notify: cfg.HeartbeatNotify,
 		System: manager.System(), Declined: Declined(cfg.StateDir), Asks: Asks(cfg), Problems: []string{},
 	}
 	problem := func(err error) {
@@ -65,18 +66,6 @@ func Look(ctx context.Context, cfg config.Config, manager service.Manager, reque
 	problem(err)
 	if s.Ticks == nil {
 		s.Ticks = []Tick{}
-	}
-	return s
-}
-
-// Short writes a duration without units that are 0.
-func Short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bareclaw/internal/humanize"
 	"bytes"
 	"errors"
 	"fmt"
@@ -213,8 +214,8 @@ func badJSON(err error) error {
 	case errors.Is(err, io.EOF):
 		return badRequest("invalid_json", `The body is empty; send a JSON object such as {"text": "hello"}.`)
 	case errors.As(err, &syntax):
-		return badRequest("invalid_json", "The body is not valid JSON at byte %d: %s.", syntax.ByteOffset, clip(syntax.Err.Error()))
+		return badRequest("invalid_json", "The body is not valid JSON at byte %d: %s.", syntax.ByteOffset, humanize.Shorten(syntax.Err.Error(), maxQuoted))
 	default:
-		return badRequest("invalid_json", "The body is not valid JSON: %s.", clip(err.Error()))
+		return badRequest("invalid_json", "The body is not valid JSON: %s.", humanize.Shorten(err.Error(), maxQuoted))
 	}
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bareclaw/internal/humanize"
 	"context"
 	"errors"
 	"log/slog"
@@ -89,7 +90,7 @@ func (s *Server) finish(res *response, r *http.Request, start time.Time) {
 
 func (s *Server) logRefusal(r *http.Request, p *problem) {
 	s.o.Log.Info("http request refused", "code", p.code, "method", r.Method, "remote", r.RemoteAddr,
-		"host", clip(r.Host), "origin", clip(r.Header.Get("Origin")))
+		"host", humanize.Shorten(r.Host, maxQuoted), "origin", humanize.Shorten(r.Header.Get("Origin"), maxQuoted))
 }
 
 // fail answers with an error. A client that has gone gets nothing.
@@ -173,15 +174,5 @@ func (s *Server) build(w *response, status int, fill func(b []byte) []byte) erro
 	return err
 }
 
-// clip shortens what came from outside for a log line or an error.
-func clip(s string) string {
-	const limit = 200 // bytes
-	if len(s) <= limit {
-		return s
-	}
-	cut := limit
-	for cut > 0 && s[cut]&0xC0 == 0x80 { // not within a rune
-		cut--
-	}
-	return s[:cut] + "…"
-}
+// maxQuoted bounds the texts of clients that errors and log lines repeat, in characters.
+const maxQuoted = 200

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/humanize"
 )
 
 // maxAgainBytes bounds the bodies that are kept for the case that they have to be
@@ -223,7 +224,7 @@ func (s *Server) askThere(ctx context.Context, path string) ([]byte, error) {
 	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", res.Status, clip(string(body)))
+		err = fmt.Errorf("%s: %s", res.Status, humanize.Shorten(string(body), maxQuoted))
 	}
 	return body, err
 }

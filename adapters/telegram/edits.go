@@ -11,6 +11,7 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
+	"bareclaw/internal/humanize"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -180,7 +181,7 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 	ticket, err := a.offer(ctx, s)
 	switch {
 	case err != nil:
-		return shorten("That did not work: "+err.Error(), 200)
+		return humanize.Shorten("That did not work: "+err.Error(), 200)
 	case ticket.Existing:
 		return "The edited message was taken already."
 	}

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"bareclaw/internal/humanize"
 	"fmt"
 	"regexp"
 	"strings"
@@ -154,7 +155,7 @@ func quoted(m *models.Message) string {
 	if who == "" {
 		return ""
 	}
-	if text = shorten(strings.TrimSpace(lines.Replace(text)), maxQuote); text == "" {
+	if text = humanize.Shorten(strings.TrimSpace(lines.Replace(text)), maxQuote); text == "" {
 		return "In reply to " + who + ".\n\n"
 	}
 	return "In reply to " + who + ":\n> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n\n"
@@ -258,14 +259,3 @@ func isService(m *models.Message) bool {
 func fullName(u *models.User) string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// shorten cuts a text after n characters.
-func shorten(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return strings.TrimRight(s[:i], " \n") + "…"
-		}
-		n--
-	}
-	return s
-}

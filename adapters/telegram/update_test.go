@@ -54,7 +54,7 @@ func TestTextOfMessages(t *testing.T) {
 		"reply elsewhere":  {`{"text":"why?","quote":{"text":"b"},"external_reply":{"origin":{"type":"user","sender_user":{"first_name":"Bo"}}}}`, "In reply to Bo:\n> b\n\nwhy?"},
 		"reply to channel": {`{"text":"why?","reply_to_message":{"message_id":2,"text":"a","from":{"first_name":"Group"},"sender_chat":{"title":"News"}}}`, "In reply to News:\n> a\n\nwhy?"},
 		"in a topic":       {`{"text":"hi","reply_to_message":{"message_id":2,"forum_topic_created":{"name":"T"}}}`, "hi"},
-		"long quote":       {`{"text":"why?","reply_to_message":{"message_id":2,"text":"` + long + `"}}`, "In reply to somebody:\n> " + long[:2*maxQuote] + "…\n\nwhy?"},
+		"long quote":       {`{"text":"why?","reply_to_message":{"message_id":2,"text":"` + long + `"}}`, "In reply to somebody:\n> " + long[:2*(maxQuote-1)] + "…\n\nwhy?"},
 		"contact":          {`{"contact":{"phone_number":"+49 1","first_name":"Bo","last_name":"B"}}`, "Contact: Bo B, +49 1"},
 		"location":         {`{"location":{"latitude":52.5,"longitude":-13.25}}`, "Location: 52.5, -13.25"},
 		"venue":            {`{"location":{"latitude":1,"longitude":2},"venue":{"title":"Bar","address":"Road 1","location":{"latitude":1,"longitude":2}}}`, "Venue: Bar, Road 1 (1, 2)"},

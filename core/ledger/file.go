@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bareclaw/internal/atomicfile"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func create(path string) (string, error) {
 	if err := f.Close(); err != nil {
 		return "", err
 	}
-	return path, syncDir(dir)
+	return path, atomicfile.SyncDir(dir)
 }
 
 // restrict takes an existing file's permissions away from everybody else. The
@@ -52,16 +53,6 @@ func restrict(path string) error {
 		return nil
 	}
 	return os.Chmod(path, 0o600)
-}
-
-// syncDir makes a new name in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.Close() }()
-	return d.Sync()
 }
 
 // writerDSN opens an existing file for writing. A file that has gone, say with

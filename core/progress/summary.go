@@ -1,10 +1,10 @@
 package progress
 
 import (
-	"fmt"
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/humanize"
 )
 
 // briefly is how long a turn without tools may take that nothing is to be said of.
@@ -28,11 +28,8 @@ func (t *turn) summary() string {
 }
 
 func dollars(usd float64) string {
-	switch {
-	case usd <= 0:
+	if usd <= 0 {
 		return ""
-	case usd < 0.01:
-		return "<$0.01"
 	}
-	return fmt.Sprintf("$%.2f", usd)
+	return humanize.USD(usd)
 }

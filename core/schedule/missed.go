@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"bareclaw/internal/humanize"
 	"fmt"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ func (m MissedRule) String() string {
 	case always:
 		return "once"
 	}
-	return "within " + shortDuration(m.Within)
+	return "within " + humanize.Span(m.Within)
 }
 
 // A verdict is what is to become of an occurrence.
@@ -74,7 +75,7 @@ func classify(dues []time.Time, more int, now time.Time, rule MissedRule) []verd
 		case late <= rule.Within:
 			v.send, v.late = true, true
 		default:
-			v.why = fmt.Sprintf("It could not be sent within %s of its time (missed: %s).", shortDuration(max(punctual, rule.Within)), rule)
+			v.why = fmt.Sprintf("It could not be sent within %s of its time (missed: %s).", humanize.Span(max(punctual, rule.Within)), rule)
 		}
 		if !v.send {
 			v.why += " The gateway did not run, the machine slept, its disk was full, or prechecks took long."

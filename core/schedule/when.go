@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"bareclaw/internal/humanize"
 	"strconv"
 	"strings"
 	"time"
@@ -156,20 +157,9 @@ func (w When) String() string {
 	case w.Cron != "":
 		return "cron " + w.Cron
 	case w.Every > 0:
-		return "every " + shortDuration(w.Every)
+		return "every " + humanize.Span(w.Every)
 	}
 	return "at " + w.At.Format(time.RFC3339)
-}
-
-// shortDuration is d without the units that are zero at its end.
-func shortDuration(d time.Duration) string {
-	s := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(s, zero) {
-			s = s[:len(s)-2]
-		}
-	}
-	return s
 }
 
 // readWhen reads what a job says, of which nothing is judged any more.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"bareclaw/core"
+	"bareclaw/internal/atomicfile"
 )
 
 // A change sets one entry, or removes it where id is empty, or gives it to
@@ -80,7 +81,7 @@ func (f *File) writePendingLocked() {
 		err = core.ErrClosed
 	default:
 		f.mu.Unlock()
-		err = replace(f.path, format(next))
+		err = atomicfile.Write(f.path, format(next), 0o600)
 		f.mu.Lock()
 	}
 	if err == nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 
+	"bareclaw/internal/atomicfile"
 	"bareclaw/internal/lockfile"
 )
 
@@ -76,32 +76,6 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// replace puts contents in the place of the file, as a whole and durably.
-func replace(path string, contents []byte) error {
-	dir := filepath.Dir(path)
-	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithStaticPermissions(0o600))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Cleanup() }() // does nothing once it has replaced the file
-	if _, err := f.Write(contents); err != nil {
-		return err
-	}
-	if err := f.CloseAtomicallyReplace(); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.Close() }()
-	return d.Sync()
-}
-
 // setAside gives a damaged file a second name, <name>.corrupt-<time>, and
 // returns it. The first name stays until the file is replaced, so that at no
 // moment there is none.
@@ -111,7 +85,7 @@ func setAside(path string, now time.Time) (string, error) {
 	for n := 2; ; n++ {
 		err := os.Link(path, aside)
 		if err == nil {
-			return aside, syncDir(filepath.Dir(path))
+			return aside, atomicfile.SyncDir(filepath.Dir(path))
 		}
 		if errors.Is(err, fs.ErrExist) {
 			aside = fmt.Sprintf("%s-%d", stem, n)
@@ -127,7 +101,7 @@ func copyAside(path, aside string, cause error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := replace(aside, b); err != nil {
+	if err := atomicfile.Write(aside, b, 0o600); err != nil {
 		return "", errors.Join(cause, err)
 	}
 	return aside, nil

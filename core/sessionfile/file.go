@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/atomicfile"
 )
 
 // A File is an open session file. It implements [core.SessionIDs]; all methods
@@ -131,7 +132,7 @@ func (f *File) load() error {
 	if err != nil {
 		return fmt.Errorf("it is damaged (%s) and could not be set aside: %w", strings.Join(problems, "; "), err)
 	}
-	if err := replace(f.path, format(f.ids)); err != nil {
+	if err := atomicfile.Write(f.path, format(f.ids), 0o600); err != nil {
 		return err
 	}
 	f.problem = fmt.Sprintf("The session file %s was damaged: %s. %d entries were kept; the original is %s.",

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bareclaw/core"
+	"bareclaw/internal/humanize"
 
 	"github.com/google/uuid"
 )
@@ -93,7 +94,7 @@ func (p *parser) entry(key string, value any) {
 	case !isString:
 		p.note("channel %q: its session is not a string", key)
 	case !validID(id):
-		p.note("channel %q: %q is not a UUID", key, shorten(id))
+		p.note("channel %q: %q is not a UUID", key, humanize.Shorten(id, 60))
 	case again && before == id:
 	case again:
 		p.note("channel %q is there twice; session %s was dropped", key, id)
@@ -107,11 +108,3 @@ func (p *parser) entry(key string, value any) {
 
 // validID reports whether id is a UUID in its usual form.
 func validID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
-
-func shorten(s string) string {
-	const longest = 60
-	if len(s) > longest {
-		return s[:longest] + "…"
-	}
-	return s
-}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"bareclaw/internal/atomicfile"
 	"bareclaw/internal/lockfile"
 )
 
@@ -215,7 +216,7 @@ func (p Place) Swap() error {
 	if err := os.Rename(p.Next(), p.Path()); err != nil {
 		return fmt.Errorf("put the new program in place: %w", err)
 	}
-	syncDir(filepath.Dir(p.Path()))
+	_ = atomicfile.SyncDir(filepath.Dir(p.Path()))
 	return nil
 }
 
@@ -284,7 +285,7 @@ func (p Place) Rollback() error {
 	if err != nil {
 		return fmt.Errorf("put the old program back: %w", err)
 	}
-	syncDir(filepath.Dir(p.Path()))
+	_ = atomicfile.SyncDir(filepath.Dir(p.Path()))
 	return nil
 }
 
@@ -299,12 +300,4 @@ func (p Place) alias(path, name string) error {
 	}
 	_ = os.Remove(name + ".tmp") // renaming one name of a file to another does nothing
 	return nil
-}
-
-// syncDir makes new names in a directory durable, where the file system can: they are
-// there all the same, and nobody may say that they are not.
-func syncDir(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = errors.Join(d.Sync(), d.Close())
-	}
 }

@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
-
+	"bareclaw/internal/atomicfile"
 	"bareclaw/internal/proc"
 )
 
@@ -95,14 +94,10 @@ var ErrDamaged = errors.New("the record of the last upgrade is damaged")
 
 // Save writes the record, as a whole and durably.
 func (t *Trial) Save(stateDir string) error {
-	b, err := json.MarshalIndent(t, "", "\t")
-	if err == nil { // by a file that no other process writes: a verdict and the end of the program on trial may meet
-		err = renameio.WriteFile(filepath.Join(stateDir, Name), append(b, '\n'), 0o600, renameio.WithStaticPermissions(0o600), renameio.WithTempDir(stateDir))
-	}
-	if err != nil {
+	// The temporary file is this process's own: a verdict and the end of the program on trial may meet.
+	if err := atomicfile.WriteJSON(filepath.Join(stateDir, Name), t); err != nil {
 		return fmt.Errorf("write the record of the upgrade: %w", err)
 	}
-	syncDir(stateDir)
 	return nil
 }
 

@@ -1,14 +1,13 @@
 package service
 
 import (
+	"bareclaw/internal/atomicfile"
 	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/google/renameio/v2"
 )
 
 // place writes a file as a whole, unless it is so already, and says what it did.
@@ -22,7 +21,7 @@ func place(f File) (did string, changed bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
 		return "", false, fmt.Errorf("make room for %s: %w", f.Path, err)
 	}
-	if err := renameio.WriteFile(f.Path, []byte(f.Text), f.Mode, renameio.WithStaticPermissions(f.Mode), renameio.WithTempDir(filepath.Dir(f.Path))); err != nil {
+	if err := atomicfile.Write(f.Path, []byte(f.Text), f.Mode); err != nil {
 		return "", false, fmt.Errorf("write %s: %w", f.Path, err)
 	}
 	return "wrote " + f.Path, true, nil

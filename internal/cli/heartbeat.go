@@ -10,6 +10,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
 )
@@ -58,7 +59,7 @@ func (h *HeartbeatInstall) Run(c *Context) error {
 	if cfg.Heartbeat == config.HeartbeatOff {
 		c.say([]string{"BARECLAW_HEARTBEAT is off: gateways that start will not bring it up to date"})
 	}
-	c.say([]string{asking(heartbeat.Asks(cfg), cfg.Heartbeat, heartbeat.Short(cfg.HeartbeatInterval))})
+	c.say([]string{asking(heartbeat.Asks(cfg), cfg.Heartbeat, humanize.Span(cfg.HeartbeatInterval))})
 	return nil
 }
 

@@ -149,7 +149,7 @@ func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.
 		sessions += fmt.Sprintf(", %d of %d spare", h.Spares.Ready, h.Spares.Wanted)
 	}
 	add("sessions", sessions, nil)
-	today := humanize.Dollars(h.Spending.SpentUSD)
+	today := humanize.USD(h.Spending.SpentUSD)
 	if h.Spending.LimitUSD > 0 {
 		spent, limit := humanize.USDOfLimit(h.Spending.SpentUSD, h.Spending.LimitUSD)
 		today = spent + " of " + limit

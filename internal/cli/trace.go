@@ -44,7 +44,7 @@ func traceLines(t *api.Trace, colours term.Palette, width int) []string {
 		facts = append(facts, humanize.Duration(humanize.Milliseconds(*t.Durations.TotalMS)))
 	}
 	if m.CostUSD > 0 {
-		facts = append(facts, humanize.Dollars(m.CostUSD))
+		facts = append(facts, humanize.USD(m.CostUSD))
 	}
 	if m.Code != "" {
 		facts = append(facts, m.Code)

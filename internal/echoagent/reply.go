@@ -1,9 +1,9 @@
 package echoagent
 
 import (
+	"bareclaw/internal/humanize"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 )
 
 // quotedRunes bounds how much of a message is quoted back.
@@ -18,7 +18,7 @@ To talk to Claude:
 
 // reply is the answer to any text.
 func reply(text string) string {
-	text = shorten(strings.TrimSpace(withoutPrefix(text)))
+	text = humanize.Shorten(strings.TrimSpace(withoutPrefix(text)), quotedRunes)
 	if text == "" {
 		return notice + "\n\nYour message had no text."
 	}
@@ -32,14 +32,6 @@ func withoutPrefix(text string) string {
 		return rest
 	}
 	return text
-}
-
-// shorten cuts a text to quotedRunes characters.
-func shorten(text string) string {
-	if utf8.RuneCountInString(text) <= quotedRunes {
-		return text
-	}
-	return string([]rune(text)[:quotedRunes-1]) + "…"
 }
 
 // prompt is the message of a user event: its content is a string or blocks.

@@ -62,14 +62,6 @@ func Clock(at, now time.Time) string {
 	return at.Format("2006-01-02 15:04")
 }
 
-// Dollars is an amount with two decimals.
-func Dollars(usd float64) string {
-	if usd > 0 && usd < 0.01 {
-		return "<$0.01"
-	}
-	return fmt.Sprintf("$%.2f", usd)
-}
-
 // Count is a number of things: "1 message", "2 messages", "2 deliveries".
 func Count(n int, thing string) string {
 	if n == 1 {
@@ -79,4 +71,15 @@ func Count(n int, thing string) string {
 		thing = stem + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// Span writes a duration as Go does, without units that are zero at its end: 1h, 2m30s.
+func Span(d time.Duration) string {
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
 }

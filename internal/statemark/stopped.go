@@ -11,8 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
-
+	"bareclaw/internal/atomicfile"
 	"bareclaw/internal/proc"
 )
 
@@ -29,11 +28,7 @@ type stop struct {
 // about to: nothing but a person starts it again before the next boot.
 func MarkStopped(dir string) error {
 	boot, _ := proc.BootID() // empty is compared like any other
-	b, err := json.Marshal(stop{At: time.Now().UTC(), BootID: boot})
-	if err == nil {
-		err = renameio.WriteFile(filepath.Join(dir, stoppedName), append(b, '\n'), 0o600, renameio.WithTempDir(dir))
-	}
-	if err != nil {
+	if err := atomicfile.WriteJSON(filepath.Join(dir, stoppedName), stop{At: time.Now().UTC(), BootID: boot}); err != nil {
 		return fmt.Errorf("note that the gateway is stopped: %w", err)
 	}
 	return nil

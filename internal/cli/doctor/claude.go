@@ -14,6 +14,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/program"
+	"bareclaw/internal/humanize"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -105,16 +106,6 @@ func said(out []byte, err error) string {
 	return "it says " + strconv.Quote(shorten(string(out)))
 }
 
-// shorten keeps the beginning of what may be long.
-func shorten(s string) string {
-	const enough = 300
-	s = strings.TrimSpace(s)
-	if len(s) > enough {
-		s = s[:enough] + "…"
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
-}
-
 // older reports whether version a comes before b. Both are three numbers.
 func older(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
@@ -126,4 +117,9 @@ func older(a, b string) bool {
 		}
 	}
 	return false
+}
+
+// shorten keeps the beginning of a text of another program.
+func shorten(s string) string {
+	return humanize.Shorten(strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD"), 300)
 }

@@ -11,6 +11,7 @@ import (
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/program"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
 
@@ -48,7 +49,7 @@ func checkJob(ctx context.Context, l *look, job service.Job) []Finding {
 		return []Finding{problem("service_status", fmt.Sprintf("What %s knows of %s cannot be told: %v.", l.Services.System(), strings.ToLower(name), err), why, command)}
 	case !st.Installed && job == service.Heartbeat && heartbeat.Asks(l.cfg):
 		return []Finding{note("service_missing", name+" is not installed as a service.", why,
-			"`"+command+"`, which has Claude asked every "+heartbeat.Short(l.cfg.HeartbeatInterval)+"; with --revive it asks nothing, and costs nothing")}
+			"`"+command+"`, which has Claude asked every "+humanize.Span(l.cfg.HeartbeatInterval)+"; with --revive it asks nothing, and costs nothing")}
 	case !st.Installed:
 		return []Finding{note("service_missing", name+" is not installed as a service.", why, command)}
 	}

@@ -10,6 +10,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
 
@@ -107,7 +108,7 @@ func (w *wizard) askHeartbeat(ctx context.Context, cfg config.Config) (heartbeat
 	if to := cfg.HeartbeatNotify; to != "" {
 		tells = "is sent to " + term.SafeLine(to)
 	}
-	w.note("%s can look after the gateway every %s:", w.Service.System(), heartbeat.Short(cfg.HeartbeatInterval))
+	w.note("%s can look after the gateway every %s:", w.Service.System(), humanize.Span(cfg.HeartbeatInterval))
 	w.note("y: the gateway is started if it is down, and Claude is asked whether anything needs attention. What Claude finds %s.", tells)
 	w.note("   %s", w.heartbeatCost(cfg.HeartbeatInterval))
 	w.note("r: the gateway is started if it is down. Claude is not asked, and it costs nothing (BARECLAW_HEARTBEAT=revive).")
@@ -139,20 +140,7 @@ func (w *wizard) heartbeatCost(interval time.Duration) string {
 	}
 	return fmt.Sprintf("It costs about %s a day, %s a month: the first message cost %s by Claude's own figure, and a question in which Claude has to look into something costs more. "+
 		"With an API key that is billed; on a subscription it counts against its limits instead.",
-		dollars(w.firstCost*float64(day)/float64(interval)), dollars(w.firstCost*float64(month)/float64(interval)), dollars(w.firstCost))
-}
-
-// dollars is an amount as precise as an estimate can be: two digits that count.
-func dollars(usd float64) string {
-	switch {
-	case usd < 0.001:
-		return "less than $0.001"
-	case usd < 0.1:
-		return fmt.Sprintf("$%.3f", usd)
-	case usd < 10:
-		return fmt.Sprintf("$%.2f", usd)
-	}
-	return fmt.Sprintf("$%.0f", usd)
+		humanize.USD(w.firstCost*float64(day)/float64(interval)), humanize.USD(w.firstCost*float64(month)/float64(interval)), humanize.USD(w.firstCost))
 }
 
 // declineHeartbeat records the no, and takes out a heartbeat that is installed.
@@ -207,7 +195,7 @@ func (w *wizard) installHeartbeat(ctx context.Context, cfg config.Config, spec s
 	if consent == heartbeat.ConsentRevive {
 		does = "looks after the gateway and asks Claude nothing"
 	}
-	detail := fmt.Sprintf("%s calls the heartbeat every %s, which %s", w.Service.System(), heartbeat.Short(cfg.HeartbeatInterval), does)
+	detail := fmt.Sprintf("%s calls the heartbeat every %s, which %s", w.Service.System(), humanize.Span(cfg.HeartbeatInterval), does)
 	if before.Installed && before.Current && before.Active {
 		return unchanged(detail), nil
 	}

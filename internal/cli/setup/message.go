@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
 
@@ -48,15 +49,6 @@ func (w *wizard) firstMessage(ctx context.Context) (Outcome, error) {
 	}
 	w.answered = w.answered || len(answer.Notices) == 0 // which the echo agent's answers have
 	w.firstCost = answer.CostUSD
-	w.note("< %s", term.SafeLine(shorten(answer.Text)))
+	w.note("< %s", term.SafeLine(humanize.Shorten(answer.Text, 500)))
 	return done(fmt.Sprintf("answered in %s", took)), nil
-}
-
-// shorten keeps the beginning of a long text.
-func shorten(s string) string {
-	const enough = 500
-	if r := []rune(s); len(r) > enough {
-		return string(r[:enough]) + "…"
-	}
-	return s
 }

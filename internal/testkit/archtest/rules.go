@@ -41,6 +41,7 @@ func rooms() []room {
 		{"core/sessionfile", []string{"core"}, "the session file knows core, nothing that uses it"},
 		{"contrib", nil, "contrib imports nothing of ours"},
 		{"docs", nil, "docs imports nothing of ours"},
+		{"internal/atomicfile", nil, leaf},
 		{"internal/buildinfo", nil, leaf},
 		{"internal/detached", nil, leaf},
 		{"internal/echoagent", nil, leaf},

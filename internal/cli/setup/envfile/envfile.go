@@ -13,9 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"bareclaw/core/config"
+	"bareclaw/internal/atomicfile"
 )
 
 // A File is a .env in memory. The zero value is an empty one.
@@ -100,19 +99,10 @@ func (f *File) Save() (changed bool, err error) {
 	if string(old) == f.text && (missing || f.mode == private) {
 		return false, nil
 	}
-	dir := filepath.Dir(f.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return false, fmt.Errorf("make the directory of the settings: %w", err)
 	}
-	file, err := renameio.NewPendingFile(f.path, renameio.WithTempDir(dir), renameio.WithStaticPermissions(private))
-	if err == nil {
-		defer func() { _ = file.Cleanup() }() // does nothing once it has its place
-		_, err = file.WriteString(f.text)
-	}
-	if err == nil {
-		err = file.CloseAtomicallyReplace()
-	}
-	if err != nil {
+	if err := atomicfile.Write(f.path, []byte(f.text), private); err != nil {
 		return false, fmt.Errorf("write the settings: %w", err)
 	}
 	f.mode = private

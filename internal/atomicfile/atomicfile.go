@@ -1,0 +1,54 @@
+// Package atomicfile replaces files so that at any moment, also after a power failure,
+// the old or the new contents are there as a whole.
+package atomicfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
+)
+
+// Write replaces the contents of a file, and its mode. The temporary file is made beside the file.
+func Write(path string, contents []byte, mode fs.FileMode) error {
+	dir := filepath.Dir(path)
+	f, err := renameio.NewPendingFile(path, renameio.WithStaticPermissions(mode), renameio.WithTempDir(dir))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Cleanup() }() // does nothing after the replacement
+	if _, err := f.Write(contents); err != nil {
+		return err
+	}
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return err
+	}
+	return SyncDir(dir)
+}
+
+// WriteJSON replaces the contents of a private file by a value as JSON.
+func WriteJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", filepath.Base(path), err)
+	}
+	return Write(path, append(b, '\n'), 0o600)
+}
+
+// SyncDir makes new names in a directory durable, where the file system can do that.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	if err := d.Sync(); !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
+		return err
+	}
+	return nil
+}
