@@ -51,7 +51,7 @@ var runByCI = []string{"make test"}
 // Commands are run as they are printed; that they reach the daemon of the test
 // is curl's doing, which is told by its .curlrc to connect to it in the place of
 // localhost:3000, and to fail where a request was refused.
-func shell(m *harness.Machine, ctx context.Context, command, base string) *exec.Cmd {
+func shell(ctx context.Context, m *harness.Machine, command, base string) *exec.Cmd {
 	m.T.Helper()
 	rc := "silent\nshow-error\nfail-with-body\n" +
 		"connect-to = \"localhost:3000:" + strings.TrimPrefix(base, "http://") + "\"\n"
@@ -68,7 +68,7 @@ func (e example) run(m *harness.Machine, base string) {
 	m.T.Helper()
 	ctx, cancel := context.WithTimeout(m.T.Context(), harness.Patience)
 	defer cancel()
-	cmd := shell(m, ctx, e.command, base)
+	cmd := shell(ctx, m, e.command, base)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

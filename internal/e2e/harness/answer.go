@@ -60,8 +60,10 @@ type Answer struct {
 	JSON   map[string]any
 }
 
+// Str returns a member that is a text, or "".
 func (a Answer) Str(key string) string { s, _ := a.JSON[key].(string); return s }
 
+// Flag returns a member that is true or false, or false.
 func (a Answer) Flag(key string) bool { b, _ := a.JSON[key].(bool); return b }
 
 // Want fails unless the answer is the text, without an error.

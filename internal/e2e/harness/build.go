@@ -3,6 +3,7 @@
 package harness
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,12 +11,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/launchctl"
 )
 
@@ -45,11 +48,11 @@ func GoEnv(t *testing.T) []string {
 	return names
 }
 
-// built is the directory of the programs that the tests run besides this one: each is built
-// once. Main makes and removes it.
+// built is the directory of this process with the programs that its tests run. Main makes
+// and removes it.
 var built string
 
-// builtVariable names that directory to a test binary that another one starts.
+// builtVariable passes built to a test binary that another one starts.
 const builtVariable = "BARECLAW_TEST_BUILT"
 
 // Main runs the tests of a package, in the project's directory, with a directory for the
@@ -62,46 +65,127 @@ func Main(m *testing.M) {
 	if built = os.Getenv(builtVariable); built != "" {
 		os.Exit(m.Run())
 	}
-	if err := os.Chdir("../../.."); err != nil { // tests name the project's files from its root
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(ExitFailure)
-	}
-	dir, err := os.MkdirTemp("", "bc")
+	status, err := runTests(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(ExitFailure)
+		status = ExitFailure
 	}
-	built = dir
-	status := m.Run()
-	_ = os.RemoveAll(dir)
 	os.Exit(status)
 }
 
-// onceBuilt returns the path of a program, which the first one to ask builds, of all
-// processes of this run.
+func runTests(m *testing.M) (status int, err error) {
+	if err := os.Chdir("../../.."); err != nil { // tests name the project's files from its root
+		return 0, err
+	}
+	if built, err = os.MkdirTemp("", "bc"); err != nil { // short, as a path of sockets is
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(built)) }()
+	return m.Run(), nil
+}
+
+// onceBuilt returns the path of a program in this process's directory. Linking takes
+// seconds, so the packages of one `go test` share the program, and a later run links
+// only what has changed.
 func onceBuilt(name string, build func(path string) error) (path string, err error) {
 	path = filepath.Join(built, name)
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	unlock, err := lockPrograms(path)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return "", err
-	}
+	defer unlock()
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return path, err
 	}
-	next := path + ".next"
-	if err := build(next); err != nil {
+	kept, err := keptProgram(name, build)
+	if err != nil {
 		return "", fmt.Errorf("build %s: %w", name, err)
 	}
-	return path, os.Rename(next, path)
+	if os.Link(kept, path) == nil { // go build replaces the file, it does not write to it
+		return path, nil
+	}
+	b, err := os.ReadFile(kept) // on another file system
+	if err != nil {
+		return "", err
+	}
+	return path, WriteProgram(path, b)
 }
 
-// goBuild runs `go build` here.
-func goBuild(args ...string) error {
-	if out, err := exec.Command("go", append([]string{"build"}, args...)...).CombinedOutput(); err != nil {
+// keptProgram builds a program in the cache of this checkout, unless another package of
+// the same `go test` has done so.
+func keptProgram(name string, build func(path string) error) (kept string, err error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	if len(raceFlag()) > 0 {
+		name += "-race"
+	}
+	kept = filepath.Join(cache, name)
+	unlock, err := lockPrograms(kept)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	run := runOfGo()
+	if builtBy, err := os.ReadFile(kept + ".run"); err == nil && run != "" && string(builtBy) == run {
+		return kept, nil
+	}
+	if err := build(kept); err != nil {
+		return "", err
+	}
+	return kept, os.WriteFile(kept+".run", []byte(run), 0o600)
+}
+
+// cacheDir returns the directory for what the tests of this checkout build.
+func cacheDir() (string, error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(root))
+	dir := filepath.Join(cache, "bareclaw", fmt.Sprintf("e2e-%x", sum[:6]))
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// runOfGo identifies the `go test` that runs this package: during one run the source does
+// not change. It is empty if the test binary was started by another program.
+func runOfGo() string {
+	pid := os.Getppid()
+	program, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
+	if err != nil || filepath.Base(program) != "go" {
+		return ""
+	}
+	start, err := proc.StartTime(pid)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %d", pid, start)
+}
+
+// lockPrograms makes all other processes and goroutines wait that ask for the same program.
+func lockPrograms(path string) (unlock func(), err error) {
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return func() { _ = lock.Close() }, nil
+}
+
+// withoutTables leaves out the tables of a debugger, which take long to write.
+const withoutTables = "-s -w"
+
+// goBuild builds a program.
+func goBuild(path string, args ...string) error {
+	args = append([]string{"build", "-buildvcs=false", "-o", path}, args...)
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
 	return nil
@@ -110,7 +194,9 @@ func goBuild(args ...string) error {
 // FakeClaude returns the path of the scripted stand-in for the CLI.
 func FakeClaude(t testing.TB) string {
 	t.Helper()
-	path, err := onceBuilt("claude", func(path string) error { return goBuild("-o", path, "./internal/testkit/fakeclaude") })
+	path, err := onceBuilt("claude", func(path string) error {
+		return goBuild(path, "-ldflags", withoutTables, "./internal/testkit/fakeclaude")
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +206,9 @@ func FakeClaude(t testing.TB) string {
 // Bareclaw returns the path of the program, built with the race detector if the tests are.
 func Bareclaw(t testing.TB) string {
 	t.Helper()
-	path, err := onceBuilt("bareclaw", func(path string) error { return goBuild(append(raceFlag(), "-buildvcs=false", "-o", path, ".")...) })
+	path, err := onceBuilt("bareclaw", func(path string) error {
+		return goBuild(path, append(raceFlag(), "-ldflags", withoutTables, ".")...)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,7 @@ func (g *Gateway) Send(req *http.Request) (Answer, error) {
 	return a, nil
 }
 
+// Token is the API token of gateways that need one.
 const Token = "correct-horse-battery-staple"
 
 // Bearer makes the gateway's client show the token.
@@ -52,6 +53,7 @@ func (g *Gateway) Bearer() *Gateway {
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
+// RoundTrip calls the function.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Promised is how long a turn may take to end when it is interrupted.

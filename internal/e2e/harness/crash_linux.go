@@ -1,6 +1,6 @@
 package harness
 
-// The system calls by which something becomes known outside of a process, or
+// Steps are the system calls by which something becomes known outside of a process, or
 // lasting. A process that is killed on the way into one of them has done all
 // that comes before, and nothing of what comes after.
 var Steps = []string{"write,writev,sendmsg,sendto", "pwrite64", "fdatasync,fsync", "renameat,renameat2,unlinkat,ftruncate"}

@@ -130,6 +130,7 @@ func (m *Machine) take(said io.Reader, ready chan<- string, all func()) {
 // HeldPatience is how long a request may be held: that takes as long as several waits.
 const HeldPatience = 3 * Patience
 
+// NewClient returns an HTTP client whose connections end with the test.
 func NewClient(t testing.TB) *http.Client {
 	c := &http.Client{Transport: &http.Transport{}, Timeout: HeldPatience}
 	t.Cleanup(c.CloseIdleConnections)
@@ -145,6 +146,7 @@ func (g *Gateway) Signal(sig syscall.Signal) {
 	g.WaitEnd()
 }
 
+// WaitEnd waits until the daemon has ended.
 func (g *Gateway) WaitEnd() {
 	g.T.Helper()
 	select {

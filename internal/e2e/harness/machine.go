@@ -67,8 +67,10 @@ func NewMachine(t testing.TB, settings ...string) *Machine {
 	return m
 }
 
+// Path returns the path of a file of the machine.
 func (m *Machine) Path(name string) string { return filepath.Join(m.Dir, name) }
 
+// Glob returns the paths of files of the machine.
 func (m *Machine) Glob(pattern string) []string {
 	files, err := filepath.Glob(m.Path(pattern))
 	if err != nil {

@@ -60,7 +60,7 @@ func (m Newcomer) Write(name, text string, mode os.FileMode) {
 	m.Machine.Write(name, text, mode)
 }
 
-// read returns a file of the machine, empty if there is none.
+// Contents returns a file of the machine, empty if there is none.
 func (m Newcomer) Contents(name string) string {
 	b, err := os.ReadFile(m.Path(name))
 	if err != nil && !os.IsNotExist(err) {
@@ -69,6 +69,7 @@ func (m Newcomer) Contents(name string) string {
 	return string(b)
 }
 
+// EnvFile is where init saves settings.
 const EnvFile = "home/.config/bareclaw/.env"
 
 // Command is a command of the program as the machine's user types it.

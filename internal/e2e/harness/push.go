@@ -14,19 +14,20 @@ import (
 	"bareclaw/internal/testkit/botapi"
 )
 
-// A pushTest is a gateway whose bot knows Anna, who is listened to, and Bob, who is
+// A PushTest is a gateway whose bot knows Anna, who is listened to, and Bob, who is
 // not.
-type pushTest struct {
+type PushTest struct {
 	*Gateway
-	Api       *botapi.Server
+	API       *botapi.Server
 	Anna, Bob *botapi.User
 	Chat      *botapi.Chat // Anna's
 }
 
-func NewPushTest(t *testing.T, settings ...string) *pushTest {
+// NewPushTest starts a gateway with a bot.
+func NewPushTest(t *testing.T, settings ...string) *PushTest {
 	t.Helper()
 	api := botapi.New(t, botapi.WithoutRates())
-	p := &pushTest{Api: api, Anna: api.User(7, "Anna", "Arden", "anna"), Bob: api.User(8, "Bob", "", "")}
+	p := &PushTest{API: api, Anna: api.User(7, "Anna", "Arden", "anna"), Bob: api.User(8, "Bob", "", "")}
 	p.Chat = api.Private(p.Anna)
 	p.Gateway = NewMachine(t, append([]string{
 		"BARECLAW_TELEGRAM_TOKEN=" + api.Token(), "BARECLAW_TELEGRAM_API=" + api.URL(), "BARECLAW_ALLOWED_USERS=7",
@@ -35,7 +36,7 @@ func NewPushTest(t *testing.T, settings ...string) *pushTest {
 }
 
 // File writes a file into the agent's directory, or elsewhere on the machine.
-func (p *pushTest) File(name string, content []byte) string {
+func (p *PushTest) File(name string, content []byte) string {
 	p.T.Helper()
 	path := name
 	if !filepath.IsAbs(name) {
@@ -51,17 +52,17 @@ func (p *pushTest) File(name string, content []byte) string {
 }
 
 // Send posts a push with a file.
-func (p *pushTest) Send(channel, path, kind, text string, status int) Answer {
+func (p *PushTest) Send(channel, path, kind, text string, status int) Answer {
 	p.T.Helper()
 	return p.Must("POST", "/send", Obj{"channel": channel, "text": text, "media": Obj{"filePath": path, "type": kind}}, status)
 }
 
 // Newest returns the last n messages of the bot in a chat.
-func (p *pushTest) Newest(chat *botapi.Chat, n int) []botapi.Message {
+func (p *PushTest) Newest(chat *botapi.Chat, n int) []botapi.Message {
 	p.T.Helper()
 	all := chat.FromBot()
 	if len(all) < n {
-		p.T.Fatalf("%d messages, want at least %d:\n%s", len(all), n, p.Api.Dump())
+		p.T.Fatalf("%d messages, want at least %d:\n%s", len(all), n, p.API.Dump())
 	}
 	return all[len(all)-n:]
 }
@@ -77,7 +78,7 @@ func (m *Machine) LedgerFile() *sql.DB {
 }
 
 // Pushes returns how many pushes are in a state.
-func (p *pushTest) Pushes(state string) (n int) {
+func (p *PushTest) Pushes(state string) (n int) {
 	p.T.Helper()
 	db := p.LedgerFile()
 	defer func() { _ = db.Close() }()
@@ -88,7 +89,7 @@ func (p *pushTest) Pushes(state string) (n int) {
 }
 
 // Post sends a push from a caller who may leave.
-func (p *pushTest) Post(ctx context.Context, body Obj) <-chan Answer {
+func (p *PushTest) Post(ctx context.Context, body Obj) <-chan Answer {
 	answered := make(chan Answer, 1)
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -107,7 +108,7 @@ func (p *pushTest) Post(ctx context.Context, body Obj) <-chan Answer {
 }
 
 // WantStatus waits for an answer.
-func (p *pushTest) WantStatus(answered <-chan Answer, status int) Answer {
+func (p *PushTest) WantStatus(answered <-chan Answer, status int) Answer {
 	p.T.Helper()
 	select {
 	case a := <-answered:

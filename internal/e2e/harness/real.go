@@ -84,6 +84,7 @@ func (m *RealMachine) InBackground(begun, goOn, done string) string {
 	return string(input)
 }
 
+// DamageTranscripts rewrites all transcripts of the CLI.
 func (m *RealMachine) DamageTranscripts(damage func(whole []byte) []byte) {
 	m.T.Helper()
 	files := m.Glob("home/claude-config/projects/*/*.jsonl")
@@ -225,6 +226,7 @@ type RealGateway struct {
 	M *RealMachine
 }
 
+// Start runs a daemon and waits until it is ready.
 func (m *RealMachine) Start() *RealGateway { return &RealGateway{m.Machine.Start(), m} }
 
 // Channel returns the state of a channel.
@@ -317,8 +319,10 @@ func (g *RealGateway) End(key string) {
 	g.M.Slay(h.Host(), h.Claude())
 }
 
+// Host returns the process of the host.
 func (h HostRecord) Host() proc.Process { return proc.Process{PID: h.PID, Start: h.Start} }
 
+// Claude returns the process of the claude.
 func (h HostRecord) Claude() proc.Process {
 	return proc.Process{PID: h.ClaudePID, Start: h.ClaudeStart}
 }

@@ -93,7 +93,7 @@ func ReleaseOf(t testing.TB, name string) string {
 }
 
 func buildRelease(name, path string) error {
-	args := append(raceFlag(), "-ldflags", "-X bareclaw/internal/buildinfo.release="+name, "-o", path)
+	args := append(raceFlag(), "-ldflags", withoutTables+" -X bareclaw/internal/buildinfo.release="+name)
 	if overlay := overlays[name]; overlay != nil {
 		replaced, err := overlay()
 		if err != nil {
@@ -101,10 +101,7 @@ func buildRelease(name, path string) error {
 		}
 		args = append(args, "-overlay", replaced)
 	}
-	if err := goBuild(append(args, ".")...); err != nil {
-		return err
-	}
-	return os.Chmod(path, 0o755)
+	return goBuild(path, append(args, ".")...)
 }
 
 // opens is where a daemon opens its records: too late to be refused by the one before.

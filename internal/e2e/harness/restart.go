@@ -14,6 +14,7 @@ func (g *Gateway) Generation() float64 {
 	return g.Must("GET", "/health", nil, 200).Number("generation")
 }
 
+// Closed reports whether a channel is closed.
 func Closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -61,4 +62,5 @@ func (m *Machine) Ended() (took time.Duration, ended bool) {
 	return took, ended
 }
 
+// Set adds settings, which win over earlier ones.
 func (m *Machine) Set(settings ...string) { m.Env = append(m.Env, settings...) }

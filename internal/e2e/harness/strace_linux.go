@@ -25,8 +25,8 @@ func NeedStrace(t testing.TB) {
 	t.Skip("NOT TESTED: faults at a chosen system call: strace is missing")
 }
 
-// A tracer is an strace that meddles with the system calls of one process.
-type tracer struct {
+// A Tracer is an strace that meddles with the system calls of one process.
+type Tracer struct {
 	t    testing.TB
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended
@@ -35,11 +35,11 @@ type tracer struct {
 // Trace attaches strace to all threads of a running process, present and future
 // ones, but not to the programs that it starts. The injection is strace's
 // -e inject=; each thread counts its calls by itself. More are further arguments.
-func (m *Machine) Trace(pid int, inject string, more ...string) *tracer {
+func (m *Machine) Trace(pid int, inject string, more ...string) *Tracer {
 	m.T.Helper()
 	NeedStrace(m.T)
 	calls, _, _ := strings.Cut(inject, ":")
-	tr := &tracer{t: m.T, done: make(chan struct{})}
+	tr := &Tracer{t: m.T, done: make(chan struct{})}
 	args := append([]string{"-f", "-b", "execve", "-o", os.DevNull, "-e", "trace=" + calls, "-e", "inject=" + inject, "-p", strconv.Itoa(pid)}, more...)
 	tr.cmd = exec.Command("strace", args...)
 	stderr, err := tr.cmd.StderrPipe()
@@ -82,7 +82,7 @@ func (m *Machine) Trace(pid int, inject string, more ...string) *tracer {
 // Detach lets go of the process and returns when nothing is meddled with any
 // more. It does not ask strace to: that may wait for ever for a thread of a
 // process that was killed.
-func (tr *tracer) Detach() {
+func (tr *Tracer) Detach() {
 	_ = tr.cmd.Process.Kill() // the kernel then lets go of what was traced
 	<-tr.done
 }

@@ -32,6 +32,7 @@ func (g *Gateway) Hold(body Obj, header ...string) *Held {
 	return h
 }
 
+// Answered reports whether the request is answered.
 func (h *Held) Answered() bool {
 	select {
 	case <-h.Done:
@@ -135,7 +136,7 @@ func (g *Gateway) Stream(method, path string, body any, header ...string) *Strea
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := g.HTTP.Do(req)
+	resp, err := g.HTTP.Do(req) //nolint:bodyclose // s.Close does
 	if err != nil {
 		g.T.Fatalf("%s %s: %v", method, path, err)
 	}

@@ -51,6 +51,7 @@ func Says(chat *botapi.Chat, texts ...string) botapi.Message {
 	})
 }
 
+// ContainsAll reports whether a text has all parts.
 func ContainsAll(text string, parts []string) bool {
 	for _, p := range parts {
 		if !strings.Contains(text, p) {
@@ -156,14 +157,16 @@ func Calling(t testing.TB, tool string, input Obj) string {
 	return "call " + tool + " " + string(b)
 }
 
+// Option is an answer to choose.
 func Option(label, description string) Obj { return Obj{"label": label, "description": description} }
 
-// Colours asks for one, toppings for several.
+// Colours is a question with one answer.
 func Colours() Obj {
 	return Obj{"question": "Which colour?", "header": "Colour", "multiSelect": false,
 		"options": []Obj{Option("Red", "warm *and* loud"), Option("Blue", "cold")}}
 }
 
+// Toppings is a question with several answers.
 func Toppings() Obj {
 	return Obj{"question": "Which toppings?", "header": "Toppings", "multiSelect": true,
 		"options": []Obj{Option("Cheese", ""), Option("Ham", "smoked"), Option("Olives", "")}}

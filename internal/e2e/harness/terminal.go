@@ -16,6 +16,7 @@ import (
 	"github.com/hinshun/vt10x"
 )
 
+// TerminalColumns is the width of every terminal of the tests.
 const TerminalColumns, terminalRows = 100, 40
 
 // A Display is what a person sees of a command of this program, and types.
@@ -85,7 +86,7 @@ var (
 	// notKnown are requests of the keyboard protocol, which the emulator takes for
 	// others: https://sw.kovidgoyal.net/kitty/keyboard-protocol/
 	notKnown = regexp.MustCompile(`\x1b\[[<>=?][0-9;]*u`)
-	// escapes colour, move and erase.
+	// Escapes colour, move and erase.
 	Escapes = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`)
 	// incomplete is the beginning of an escape sequence.
 	incomplete = regexp.MustCompile(`^\x1b(\[[<>=?]?[0-9;]*)?$`)

@@ -138,10 +138,10 @@ func removeControlGroup(t *testing.T, dir string) {
 	t.Errorf("left behind: %v", err)
 }
 
-const (
-	systemdProgram = "/lib/systemd/systemd"
-	RuntimeDir     = "/run/user/0" // in a /run that only the test and what it starts can see
-)
+const systemdProgram = "/lib/systemd/systemd"
+
+// RuntimeDir is the user's, in a /run that only the test and its processes see.
+const RuntimeDir = "/run/user/0"
 
 // startUserManager starts a systemd for users, which ends with this process: that is
 // the first of its PID namespace. systemctl talks to it without a message bus.

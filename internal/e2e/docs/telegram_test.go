@@ -42,7 +42,7 @@ func TestTelegramPage(t *testing.T) {
 	for _, command := range commands[1:] {
 		before := len(chat.FromBot())
 		ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
-		if out, err := shell(m, ctx, command, base).CombinedOutput(); err != nil {
+		if out, err := shell(ctx, m, command, base).CombinedOutput(); err != nil {
 			t.Errorf("%s\n%v\n%s", command, err, out)
 		}
 		cancel()
