@@ -9,6 +9,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -181,7 +182,29 @@ func TestTurnForAClosingClaude(t *testing.T) {
 	if b, err := os.ReadFile(st.path("read")); err == nil {
 		t.Errorf("claude was given %s", b)
 	}
-	if exit := all[len(all)-1].Exit; exit.Reason != core.ExitOther {
+	if exit := all[len(all)-1].Exit; exit.Reason != core.ExitOther || !strings.Contains(exit.Text, "idle session was ended") {
 		t.Errorf("claude ended as %+v", exit)
 	}
+}
+
+// TestIdleAfterASubagent has a subagent in the background speak last, after the turn and
+// with no news of it: claude is idle all the same.
+func TestIdleAfterASubagent(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	st.o.IdleTimeout = shortIdle
+	st.shell(`echo '{"type":"assistant","message":{"content":[{"type":"text","text":"x"}]},"parent_tool_use_id":"toolu_1"}'; while read -r line; do :; done`)
+	s := st.start()
+	s.Ack(s.until(core.Readied)[0].Seq)
+	for ev, ok := s.next(); ; ev, ok = s.next() {
+		if !ok {
+			t.Fatal("the session ended")
+		}
+		if s.Ack(ev.Seq); ev.Type == claude.TypeAssistant {
+			break
+		}
+	}
+	r := st.record()
+	s.Detach()
+	st.gone("claude", r.ClaudePID, r.ClaudeStart)
 }

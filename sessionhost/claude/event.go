@@ -25,6 +25,7 @@ type Event struct {
 	Type      string          // "" when the line has none
 	Subtype   string          // of system and result events, else ""
 	SessionID string          // of everything but control events, else ""
+	Subagent  bool            // said by a subagent, not by claude itself
 	Raw       json.RawMessage // the whole line, one valid JSON object; aliases the decoded line
 }
 
@@ -42,6 +43,8 @@ func Decode(line []byte) (Event, error) {
 			e.Subtype = word(value)
 		case "session_id":
 			e.SessionID = text(value)
+		case "parent_tool_use_id":
+			e.Subagent = value[0] == '"'
 		}
 	})
 	if err != nil {

@@ -20,6 +20,7 @@ type Exit struct {
 	Stderr  string `json:"stderr,omitempty"`  // the end of its stderr
 	Ready   bool   `json:"ready"`             // it had answered initialize
 	Timeout bool   `json:"timeout,omitempty"` // it was ended because it did not
+	Idle    bool   `json:"idle,omitempty"`    // its host ended it, because it was idle and no daemon was there
 	Error   string `json:"error,omitempty"`   // it could not be started
 }
 
@@ -55,6 +56,10 @@ func (e Exit) explain() (code, text string) {
 		return CodeAgentTimeout, "Claude did not get ready in time (BARECLAW_START_TIMEOUT) and was ended." + words
 	case !e.Ready:
 		return CodeAgentStart, "Claude ended while starting, " + e.how() + "." + words
+	case e.Idle:
+		return core.CodeAgentExit, "The idle session was ended while no gateway was running."
+	case e.Signal == "" && e.Status == 0:
+		return core.CodeAgentExit, "Claude ended by itself, with exit status 0." + words
 	}
 	return core.CodeAgentExit, "Claude ended in the middle of its work, " + e.how() + "." + words
 }

@@ -9,9 +9,9 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// bind has a spare belong to a channel, whose lock the daemon holds meanwhile. It
-// says so in the log, so that whatever the daemon hears after that is said in the
-// channel. After an error the daemon ends the host.
+// bind gives a spare to a channel, whose lock the daemon holds meanwhile. The entry in the
+// log tells the daemon that all later entries belong to the channel. After an error the
+// daemon ends the host.
 func (h *host) bind(c *socket, payload []byte) error {
 	var to protocol.Place
 	if err := json.Unmarshal(payload, &to); err != nil {
@@ -26,12 +26,12 @@ func (h *host) bind(c *socket, payload []byte) error {
 	return nil
 }
 
-// rebind holds the mutex all the time: a daemon that greets the host meanwhile is
-// to find it in one place or in the other.
+// rebind holds the mutex throughout: a daemon that connects meanwhile finds the host either
+// in the old place or in the new one.
 func (h *host) rebind(c *socket, to protocol.Place) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.client != c {
+	if h.daemon.socket != c {
 		return errors.New("a newer daemon has come")
 	}
 	if _, spare := protocol.SpareSlot(h.place.Load().Channel); !spare {
@@ -48,25 +48,24 @@ func (h *host) rebind(c *socket, to protocol.Place) error {
 	}
 }
 
-// move takes the host's files along. At each moment one of the two records names
-// it, and the old one goes when all that a daemon needs is in the new place: as
-// long as it is there, a daemon that starts ends the host.
+// move renames the host's files. At each moment a record names the host. The old record
+// goes last: while it exists, a daemon that starts ends the host.
 func (h *host) move(from, to protocol.Place) error {
-	// The lock stays with its file, whatever that is called.
+	// The lock stays with its file, whatever the name of the file.
 	if err := os.Rename(from.LockPath, to.LockPath); err != nil {
-		return fmt.Errorf("take the lock along: %w", err)
+		return fmt.Errorf("move the lock: %w", err)
 	}
 	if err := os.Rename(from.Socket, to.Socket); err != nil {
-		return fmt.Errorf("take the socket along: %w", err)
+		return fmt.Errorf("move the socket: %w", err)
 	}
-	rec := h.rec
+	rec := h.registration.record
 	rec.Channel, rec.Socket = to.Channel, to.Socket
 	if err := rec.Write(to.RecordPath); err != nil {
 		return err
 	}
-	h.rec.Channel, h.rec.Socket = to.Channel, to.Socket
+	h.registration.record = rec
 	h.place.Store(&to)
-	_ = os.Rename(from.LogPath, to.LogPath) // or what it says later is found in the old one
+	_ = os.Rename(from.LogPath, to.LogPath) // after a failure later lines go to the old file
 	if err := os.Remove(from.RecordPath); err != nil {
 		return fmt.Errorf("remove host record: %w", err)
 	}

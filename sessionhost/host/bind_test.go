@@ -10,7 +10,7 @@ import (
 // spare's any more.
 func TestSpareObeysTheNewestDaemon(t *testing.T) {
 	t.Parallel()
-	h := &host{client: &socket{}, exited: make(chan struct{})}
+	h := &host{daemon: connection{socket: &socket{}}, exited: make(chan struct{})}
 	h.place.Store(&protocol.Place{Channel: protocol.SpareChannel(1)})
 	if err := h.rebind(&socket{}, protocol.Place{Channel: "c"}); err == nil || h.place.Load().Channel == "c" {
 		t.Errorf("the spare obeyed an earlier daemon (%v)", err)

@@ -2,17 +2,15 @@
 // outlives the daemon.
 //
 // The host keeps each event of claude until a daemon has acknowledged it. A daemon
-// that attaches gets each such event once and in order. One session never has two
+// that connects gets each such event once and in order. One session never has two
 // processes. The host knows neither HTTP nor the ledger.
 package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -24,7 +22,6 @@ import (
 	"syscall"
 	"time"
 
-	"bareclaw/internal/proc"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
@@ -35,55 +32,39 @@ const (
 	maxLineBytes = 128 << 20
 	// maxTurns is how many turn ids a host remembers at least.
 	maxTurns = 256
-	// gentleGrace is how long claude may take to end after its input is closed.
-	gentleGrace = 5 * time.Second
-	// flushGrace is how long a host that was told to end waits for its last
-	// events to be acknowledged.
-	flushGrace = time.Second
-	// lookEvery is how often a host whose claude has ended looks whether it can still
-	// be found.
-	abandonedInterval = 2 * time.Second
-	// termGrace is how long it may take after SIGTERM.
-	termGrace = 300 * time.Millisecond
-	// patientGrace is the same when nobody waits for the end.
-	patientGrace = 5 * time.Second
 )
 
-// A host owns one claude. Its state is guarded by mu; the event log and the
-// child guard their own.
+// A host owns one claude. Its mutex guards its state; the event log and the child guard
+// their own.
 type host struct {
 	b      protocol.Bootstrap
 	log    *slog.Logger
-	child  *child
-	rec    protocol.Record
+	child  *child // nil when claude could not be started
 	events *eventLog
-	place  atomic.Pointer[protocol.Place] // a spare's changes once; written with mu held
+	tools  toolNotes
+	place  atomic.Pointer[protocol.Place] // changes once, when a spare is bound; written with mu held
 
-	mu           sync.Mutex
-	generation   int64
-	client       *socket       // the daemon, nil when there is none
-	released     chan struct{} // closed when nothing more is obeyed of it
-	toDaemon     *pipeWriter   // of the log to the daemon, once it is welcome
-	turns        []string
-	requests     map[string]json.RawMessage // unanswered permission requests
-	order        []string                   // their ids, oldest first
-	ready        bool
-	tasks        int // background tasks that are alive
+	mu           sync.Mutex // guards the fields below
+	registration registration
+	daemon       connection
+	turns        []string // ids of turns that this host was given
+	requests     requests
 	idle         idleTracker
-	tools        toolNotes
+	ready        bool // claude has answered initialize
+	timedOut     bool // claude has not, and is ended
 	stopping     bool
-	timedOut     bool
-	rewrite      *time.Timer // of a record that could not be written; else nil
-	unregistered bool
-	stopped      chan struct{} // closed when a daemon asked for the end
 
-	exited chan struct{} // closed when claude has ended
+	stopped chan struct{} // closed when somebody asked for the end
+	exited  chan struct{} // closed when claude has ended
 }
 
 // Run is the host process: it serves one claude and returns the exit status once
 // claude has ended and a daemon has acknowledged everything, or has asked for
-// the end. It must be called from the main goroutine before it has been moved
-// off the main thread.
+// the end. Run must be called from the main goroutine before the goroutine has left the
+// main thread.
+//
+// A panic in any goroutine ends the process, and with it claude by the parent-death signal:
+// the stack is in the host's log, and the daemon recovers as from a killed host.
 func Run(log *slog.Logger) int {
 	runtime.LockOSThread()
 	// A host does little but pass lines on: one processor hands them from
@@ -103,18 +84,16 @@ func Run(log *slog.Logger) int {
 		log.Error("session host not started: it inherited no Unix socket", "err", err)
 		return 1
 	}
-	h := &host{
-		b: b, log: log, requests: map[string]json.RawMessage{},
-		stopped: make(chan struct{}), exited: make(chan struct{}),
-	}
+	h := &host{b: b, log: log, stopped: make(chan struct{}), exited: make(chan struct{})}
 	h.place.Store(&b.Place)
 	h.tools.path = func() string { return h.place.Load().ToolsPath }
 	h.events = newEventLog(b.MemLimit, b.SpoolLimit, func() (*os.File, error) { return openSpool(h.place.Load().SpoolPath) }, h.sendLog)
-	return h.run(socket)
+	h.run(socket)
+	return 0
 }
 
-// openSpool makes a file that has no name any more: nothing is left of it
-// however the host ends.
+// openSpool makes a file without a name: nothing is left of the file however the host
+// ends.
 func openSpool(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -127,209 +106,41 @@ func openSpool(path string) (*os.File, error) {
 	return f, nil
 }
 
-func (h *host) run(l *net.UnixListener) int {
+func (h *host) run(l *net.UnixListener) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
-	h.writeRecord()
+	h.register()
+	h.startClaude()
+	go h.accept(l)     // ends with the process
+	go h.obey(signals) // ends with the process
+	// Memory that the start of packages for the daemon has left is given back, half a
+	// MiB of each host, while claude starts.
+	go debug.FreeOSMemory() // ends by itself
+	h.awaitEnd()
+	_ = l.Close()
+	h.unregister()
+}
+
+func (h *host) startClaude() {
 	c, err := startChild(h.b, h.envMark())
 	if err != nil {
 		h.log.Error("claude not started", "err", err)
 		h.onClaudeExit(claude.Exit{Status: -1, Error: err.Error()})
-	} else {
-		h.child = c
-		h.mu.Lock()
-		h.rec.ClaudePID = c.cmd.Process.Pid
-		h.rec.ClaudeStart, _ = proc.StartTime(h.rec.ClaudePID) // it may be gone already
-		h.mu.Unlock()
-		h.writeRecord()
-		c.send(claude.InitializeLine(initializeID), true)
-		if _, spare := protocol.SpareSlot(h.place.Load().Channel); !spare { // which begins no tool
-			h.tools.reserve()
-		}
-		go h.superviseClaude(c) // ends with claude
-		time.AfterFunc(h.b.StartTimeout, h.startTimeout)
-		h.startIdleTimer()
-	}
-	go h.accept(l) // ends with the process
-	// What packages that only the daemon needs have left at their start is given back,
-	// half a MiB of each host, while claude takes its time.
-	go debug.FreeOSMemory() // ends by itself
-	h.waitForEnd(signals)
-	_ = l.Close()
-	h.unregister()
-	return 0
-}
-
-// unregister removes what shows that the host is there, which no channel gets any
-// more: claude has ended.
-func (h *host) unregister() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.unregistered = true
-	h.tools.release()
-	_ = os.Remove(h.place.Load().Socket)
-	_ = os.Remove(h.place.Load().RecordPath)
-}
-
-// waitForEnd returns when claude has ended and nobody needs its events any more.
-func (h *host) waitForEnd(signals <-chan os.Signal) {
-	for {
-		select {
-		case <-signals:
-			h.stop(false, false)
-			continue
-		case <-h.stopped:
-			<-h.exited
-			h.flush()
-			return
-		case <-h.exited:
-		}
-		break
-	}
-	if h.isUnneeded() {
 		return
 	}
-	go h.awaitStop(signals) // ends with the process at the latest
-	h.events.waitEmpty(h.isStopping)
-	if h.isStopping() {
-		h.flush()
+	h.child = c
+	h.registerChild(c.cmd.Process.Pid)
+	c.send(claude.InitializeLine(initializeID), true)
+	if _, spare := protocol.SpareSlot(h.place.Load().Channel); !spare { // a spare begins no tool
+		h.tools.reserve()
 	}
+	go h.superviseClaude(c) // ends with claude
+	time.AfterFunc(h.b.StartTimeout, h.onStartTimeout)
+	h.startIdleTimer()
 }
 
-// awaitStop ends the wait for a daemon when the host is told to end, or when no
-// daemon can find it any more, since its record is gone with the state directory.
-func (h *host) awaitStop(signals <-chan os.Signal) {
-	look := time.NewTicker(abandonedInterval)
-	defer look.Stop()
-	for {
-		select {
-		case <-signals:
-			h.stop(false, false)
-			return
-		case <-h.stopped:
-			return
-		case <-look.C:
-			if h.isAbandoned() {
-				h.log.Warn("nobody takes claude's last words: the host's record is gone")
-				h.stop(false, false)
-				return
-			}
-		}
-	}
-}
-
-// lost reports whether no daemon is there, and none will be.
-func (h *host) isAbandoned() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, err := os.Stat(h.place.Load().RecordPath)
-	return h.client == nil && errors.Is(err, fs.ErrNotExist)
-}
-
-func (h *host) isStopping() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.stopping
-}
-
-// flush gives an attached daemon a moment to take the last events.
-func (h *host) flush() {
-	late := time.Now().Add(flushGrace)
-	time.AfterFunc(flushGrace, h.events.wakeAll)
-	h.events.waitEmpty(func() bool {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return h.client == nil || !time.Now().Before(late)
-	})
-}
-
-// writeRecord says where the host is. If that cannot be written it is tried again and
-// again: no other daemon finds the host without, and its lock keeps the channel from
-// having another one.
-func (h *host) writeRecord() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.unregistered {
-		return
-	}
-	if h.rec.PID == 0 {
-		at := h.place.Load()
-		h.rec = protocol.Record{Channel: at.Channel, Socket: at.Socket, PID: os.Getpid()}
-		h.rec.Start, _ = proc.StartTime(h.rec.PID)
-		h.rec.BootID, _ = proc.BootID()
-	}
-	err := h.rec.Write(h.place.Load().RecordPath)
-	switch {
-	case err == nil:
-	case h.rewrite == nil:
-		h.log.Error("host record not written", "err", err, "retry_in", protocol.RetryInterval)
-		h.rewrite = time.AfterFunc(protocol.RetryInterval, h.writeRecord)
-	default:
-		h.rewrite.Reset(protocol.RetryInterval)
-	}
-}
-
-func (h *host) startTimeout() {
-	h.mu.Lock()
-	late := !h.ready
-	h.timedOut = h.timedOut || late
-	h.mu.Unlock()
-	if late {
-		h.log.Error("claude did not answer initialize in time", "timeout", h.b.StartTimeout)
-		h.endChild(false, false)
-	}
-}
-
-// stop ends claude and then the host.
-func (h *host) stop(gently, patient bool) {
-	h.mu.Lock()
-	if !h.stopping {
-		h.stopping = true
-		close(h.stopped)
-	}
-	h.mu.Unlock()
-	h.events.wakeAll()
-	h.endChild(gently, patient)
-}
-
-// endChild ends claude: its input is closed, then SIGTERM, then SIGKILL. It
-// returns at once.
-func (h *host) endChild(gently, patient bool) {
-	if h.child == nil {
-		return
-	}
-	h.child.closeInput()
-	go func() { // ends with claude, which SIGKILL sees to
-		if gently && h.exitsWithin(gentleGrace) {
-			return
-		}
-		grace := termGrace
-		if patient {
-			grace = patientGrace
-		}
-		h.child.kill(syscall.SIGTERM)
-		if !h.exitsWithin(grace) {
-			h.child.kill(syscall.SIGKILL)
-		}
-	}()
-}
-
-func (h *host) exitsWithin(d time.Duration) bool {
-	select {
-	case <-h.exited:
-		return true
-	case <-time.After(d):
-		return false
-	}
-}
-
-// marker is what the processes of this session bear.
-func (h *host) envMark() protocol.EnvMark {
-	return protocol.EnvMarkOf(h.place.Load().RecordPath, h.rec.PID, h.rec.Start)
-}
-
-// watch reads claude's output until it has ended.
+// superviseClaude reads claude's output, and reports claude's end.
 func (h *host) superviseClaude(c *child) {
 	read := make(chan struct{})
 	go func() { // ends with the pipe, which is closed below
@@ -338,29 +149,13 @@ func (h *host) superviseClaude(c *child) {
 	}()
 	e := c.wait()
 	if err := h.envMark().Sweep(context.Background()); err != nil {
-		h.log.Error("not everything of the session has ended", "err", err)
+		h.log.Error("processes of the session do not end", "err", err)
 	}
 	c.drain()
 	h.awaitOutput(read)
 	_ = c.stdout.Close()
 	c.closeInput()
 	h.onClaudeExit(e)
-}
-
-// waitRead waits until claude's last words are in the log. When that is full they
-// wait for a daemon to acknowledge others, but not longer than a stop allows.
-func (h *host) awaitOutput(read <-chan struct{}) {
-	select {
-	case <-read:
-		return
-	case <-h.stopped:
-	}
-	select {
-	case <-read:
-	case <-time.After(2 * drainGrace):
-		h.events.close()
-		<-read
-	}
 }
 
 func (h *host) readOutput(c *child) {
@@ -377,11 +172,27 @@ func (h *host) readOutput(c *child) {
 	}
 }
 
-// ended reports claude's end as the last event.
+// awaitOutput returns when claude's last output is in the log. If the log is full, the
+// output waits for a daemon to acknowledge entries, but not longer than a stop allows.
+func (h *host) awaitOutput(read <-chan struct{}) {
+	select {
+	case <-read:
+		return
+	case <-h.stopped:
+	}
+	select {
+	case <-read:
+	case <-time.After(2 * drainGrace):
+		h.events.close()
+		<-read
+	}
+}
+
+// onClaudeExit adds claude's end to the log, as the last entry.
 func (h *host) onClaudeExit(e claude.Exit) {
 	h.mu.Lock()
-	e.Ready, e.Timeout = h.ready, h.timedOut
-	h.requests, h.order = map[string]json.RawMessage{}, nil // void
+	e.Ready, e.Timeout, e.Idle = h.ready, h.timedOut, h.idle.closing
+	h.requests = requests{} // nobody waits for an answer any more
 	h.mu.Unlock()
 	h.events.finish(func(seq uint64) []byte {
 		return protocol.EncodeEntry(protocol.Entry{Seq: seq, At: time.Now().UnixMicro(), Exit: &e})
@@ -390,12 +201,12 @@ func (h *host) onClaudeExit(e claude.Exit) {
 	close(h.exited)
 }
 
-// sayOwn adds an entry of the host's own to the log.
-func (h *host) appendOwn(s protocol.Entry) {
-	s.At = time.Now().UnixMicro()
+// appendOwn adds an entry of the host itself to the log.
+func (h *host) appendOwn(e protocol.Entry) {
+	e.At = time.Now().UnixMicro()
 	err := h.events.append(false, func(seq uint64) []byte {
-		s.Seq = seq
-		return protocol.EncodeEntry(s)
+		e.Seq = seq
+		return protocol.EncodeEntry(e)
 	})
 	if err != nil {
 		h.log.Error("event not kept", "err", err)

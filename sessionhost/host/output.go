@@ -1,7 +1,6 @@
 package host
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -12,9 +11,8 @@ import (
 // maxBadBytes is how much is kept of a line that is no JSON object.
 const maxBadBytes = 256
 
-// heard takes up one line of claude's output: it is kept for the daemon, and the
-// host notes what it must know itself. more says that another line follows at
-// once.
+// onOutput keeps one line of claude's output for the daemon, and notes what the host itself
+// must know. more says that another line follows at once.
 func (h *host) onOutput(line claude.Line, more bool) {
 	if line.TooLong {
 		h.appendOwn(protocol.Entry{Bad: badLine(line)})
@@ -25,13 +23,24 @@ func (h *host) onOutput(line claude.Line, more bool) {
 		h.appendOwn(protocol.Entry{Bad: badLine(line)})
 		return
 	}
-	h.trackIdle(ev)
+	at := time.Now()
+	if h.observe(ev, at) {
+		h.keep(ev, at)
+	}
+	if !more {
+		h.sendLog()
+	}
+}
+
+// observe takes from an event what the host itself must know. It reports whether the event
+// is for the daemon.
+func (h *host) observe(ev claude.Event, at time.Time) (forDaemon bool) {
+	h.mu.Lock()
+	h.idle.observe(ev, at)
+	h.mu.Unlock()
 	switch ev.Type {
 	case claude.TypeControlRequest:
-		if !h.onControlRequest(ev) {
-			h.sendLog()
-			return // answered here
-		}
+		return h.onControlRequest(ev)
 	case claude.TypeCancelRequest:
 		if id, err := ev.CancelRequest(); err == nil {
 			h.forgetRequest(id)
@@ -43,8 +52,13 @@ func (h *host) onOutput(line claude.Line, more bool) {
 			h.log.Error("tool call not noted", "err", err)
 		}
 	}
-	at := time.Now()
+	return true
+}
+
+// keep adds the event to the log.
+func (h *host) keep(ev claude.Event, at time.Time) {
 	encode := func(seq uint64) []byte { return protocol.EncodeEvent(seq, at, ev.Raw) }
+	var err error
 	if step, ok := stepOf(ev); ok {
 		err = h.events.appendStep(step, encode)
 	} else {
@@ -53,11 +67,9 @@ func (h *host) onOutput(line claude.Line, more bool) {
 	if err != nil {
 		h.log.Error("event not kept", "err", err)
 	}
-	if !more {
-		h.sendLog()
-	}
 }
 
+// badLine returns the beginning of a line that is no JSON object.
 func badLine(line claude.Line) string {
 	text := strings.ToValidUTF8(string(line.Bytes[:min(len(line.Bytes), maxBadBytes)]), "\uFFFD")
 	if line.TooLong || len(line.Bytes) > maxBadBytes {
@@ -66,9 +78,9 @@ func badLine(line claude.Line) string {
 	return text
 }
 
-// asked notes a permission request. Any other request of claude's is answered
-// with an error at once: an unanswered one would block the turn for ever.
-func (h *host) onControlRequest(ev claude.Event) (pass bool) {
+// onControlRequest keeps a permission request for the daemon to answer. Any other request
+// is answered with an error at once, because an unanswered request blocks the turn for ever.
+func (h *host) onControlRequest(ev claude.Event) (forDaemon bool) {
 	r, err := ev.ControlRequest()
 	if err != nil {
 		return true
@@ -79,10 +91,7 @@ func (h *host) onControlRequest(ev claude.Event) (pass bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, known := h.requests[r.RequestID]; !known {
-		h.order = append(h.order, r.RequestID)
-	}
-	h.requests[r.RequestID] = append(json.RawMessage(nil), ev.Raw...)
+	h.requests.add(r.RequestID, ev.Raw)
 	return true
 }
 
@@ -90,19 +99,10 @@ func (h *host) onControlRequest(ev claude.Event) (pass bool) {
 func (h *host) forgetRequest(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.requests[id]; !ok {
-		return false
-	}
-	delete(h.requests, id)
-	for i, other := range h.order {
-		if other == id {
-			h.order = append(h.order[:i:i], h.order[i+1:]...)
-			break
-		}
-	}
-	return true
+	return h.requests.remove(id)
 }
 
+// onControlResponse notes that claude has answered initialize: turns may be written.
 func (h *host) onControlResponse(ev claude.Event) {
 	r, err := ev.ControlResponse()
 	if err != nil || r.RequestID != initializeID {

@@ -6,23 +6,26 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
 
-// helloTimeout is how long a new connection may take to say who it is.
+// helloTimeout bounds the exchange of hello and welcome on a new connection.
 const helloTimeout = 5 * time.Second
 
-// batchBytes is about how much is written to the daemon at once.
-const batchBytes = 64 << 10
+// A connection is the daemon that the host obeys. The host's mutex guards it.
+type connection struct {
+	generation int64         // of the newest daemon so far
+	socket     *socket       // nil when no daemon is connected
+	released   chan struct{} // closed when no frame of the socket is handled any more
+	writer     *pipeWriter   // of the log to the daemon; nil before the welcome is sent
+}
 
-// accept serves daemons, the newest generation at a time. When it cannot, as for want of a
-// file descriptor, it tries again: a host that nobody reaches is ended with its turn.
+// accept serves daemons. When it fails, as for want of a file descriptor, it tries again: a
+// host that no daemon reaches is ended with its turn.
 func (h *host) accept(l *net.UnixListener) {
 	failing := false
 	for {
@@ -42,6 +45,7 @@ func (h *host) accept(l *net.UnixListener) {
 	}
 }
 
+// serve handles the frames of one daemon until the connection ends.
 func (h *host) serve(conn *net.UnixConn) {
 	if err := protocol.CheckPeer(conn); err != nil {
 		h.log.Warn("connection refused", "err", err)
@@ -77,8 +81,8 @@ func (h *host) serve(conn *net.UnixConn) {
 	}
 }
 
-// greet checks the daemon's hello, makes it the host's daemon, and answers with
-// the host's state.
+// greet checks the daemon's hello, makes the daemon the one that the host obeys, and
+// answers with the host's state.
 func (h *host) greet(c *socket, frames *claude.Reader) error {
 	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
 	line, err := frames.Next()
@@ -94,152 +98,74 @@ func (h *host) greet(c *socket, frames *claude.Reader) error {
 		return fmt.Errorf("hello is %q of version %d, want %q of version %d", f.Type, f.Version, protocol.FrameHello, protocol.Version)
 	}
 	if f.Host != 0 && f.Host != os.Getpid() {
-		return fmt.Errorf("process %d is meant, this is %d: another gateway uses the same runtime directory", f.Host, os.Getpid())
+		return fmt.Errorf("hello is for process %d, this is %d: another gateway uses the same runtime directory", f.Host, os.Getpid())
 	}
-	w, err := h.welcome(c, f.Generation)
-	if err != nil {
+	if err := h.replaceDaemon(c, f.Generation); err != nil {
 		return err
 	}
 	h.setIdleTimeout(f.IdleTimeout)
 	_ = c.SetWriteDeadline(time.Now().Add(helloTimeout))
 	defer func() { _ = c.SetWriteDeadline(time.Time{}) }()
-	if err := json.NewEncoder(c).Encode(w); err != nil {
+	if err := json.NewEncoder(c).Encode(h.welcome(c, f.Generation)); err != nil {
 		return fmt.Errorf("answer hello: %w", err)
 	}
 	return nil
 }
 
-// welcome makes the connection the host's daemon, instead of an older one, and
-// returns the host's state.
-func (h *host) welcome(c *socket, generation int64) (protocol.Welcome, error) {
-	if err := h.replace(c, generation); err != nil {
-		return protocol.Welcome{}, err
-	}
-	last, working, kept := h.events.attach(c, generation) // before the requests: a newer one is an event as well
+// welcome returns the host's state.
+func (h *host) welcome(c *socket, generation int64) protocol.Welcome {
+	last, working, kept := h.events.attach(c, generation) // before the requests: a newer request comes as an event
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w := protocol.Welcome{
+	return protocol.Welcome{
 		Type: protocol.FrameWelcome, Version: protocol.Version, Channel: h.place.Load().Channel, SessionID: h.b.SessionID,
-		PID: os.Getpid(), ClaudePID: h.rec.ClaudePID, Ready: h.ready, Launch: h.b.Launch, Settings: h.b.Settings, Tasks: h.tasks, Turns: slices.Clone(h.turns), Working: working, Seq: last, Kept: kept,
+		PID: os.Getpid(), ClaudePID: h.registration.record.ClaudePID, Ready: h.ready, Launch: h.b.Launch, Settings: h.b.Settings,
+		Tasks: h.idle.activity.Tasks, Turns: slices.Clone(h.turns), Working: working, Requests: h.requests.events(), Seq: last, Kept: kept,
 	}
-	for _, id := range h.order {
-		w.Requests = append(w.Requests, h.requests[id])
-	}
-	return w, nil
 }
 
-// replace makes the connection the host's daemon. What had been read of the one before is
-// obeyed first: so the newer daemon is told of each turn that claude was given, and hands
-// over no other one again.
-func (h *host) replace(c *socket, generation int64) error {
+// replaceDaemon makes the connection the one that the host obeys. The frames that were
+// read of the older connection are handled first. So the newer daemon hears of each turn
+// that claude was given, and hands over no other turn again.
+func (h *host) replaceDaemon(c *socket, generation int64) error {
 	for {
-		before, gone, err := h.tryReplace(c, generation)
-		if before == nil {
+		older, released, err := h.tryReplace(c, generation)
+		if older == nil {
 			return err
 		}
-		_ = before.Close() // one daemon at a time: the newest
-		<-gone             // soon: nothing waits for long in what a frame does
+		_ = older.Close()
+		<-released // soon: no frame takes long
 	}
 }
 
-// take makes the connection the host's daemon, unless there is another one: that is to go
-// first, as gone shows.
-func (h *host) tryReplace(c *socket, generation int64) (before *socket, gone <-chan struct{}, err error) {
+// tryReplace succeeds when no other daemon is connected. Else it returns the older
+// connection, which must be released first.
+func (h *host) tryReplace(c *socket, generation int64) (older *socket, released <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case generation < h.generation:
-		return nil, nil, fmt.Errorf("generation %d is not newer than %d", generation, h.generation)
-	case h.client != nil:
-		return h.client, h.released, nil
+	switch d := &h.daemon; {
+	case generation < d.generation:
+		return nil, nil, fmt.Errorf("generation %d is not newer than %d", generation, d.generation)
+	case d.socket != nil:
+		return d.socket, d.released, nil
 	}
-	h.generation, h.client, h.released, h.toDaemon = generation, c, make(chan struct{}), nil
+	h.daemon = connection{generation: generation, socket: c, released: make(chan struct{})}
 	return nil, nil, nil
 }
 
-// left notes that nothing more is obeyed of a connection.
+// onDisconnect notes that no frame of the connection is handled any more.
 func (h *host) onDisconnect(c *socket) {
 	h.mu.Lock()
-	if h.client == c {
-		close(h.released)
-		h.client, h.released, h.toDaemon = nil, nil, nil
-		h.restartIdleTimerLocked()
+	if d := h.daemon; d.socket == c {
+		close(d.released)
+		h.daemon = connection{generation: d.generation}
+		h.idle.restart(time.Now())
 	}
 	h.mu.Unlock()
 	h.events.wakeAll()
 }
 
-// follow sends the daemon every event that is not acknowledged, and from now on
-// each new one.
-func (h *host) startSending(c *socket) error {
-	after, told := uint64(0), uint64(0)
-	var batch []byte
-	next := func() (_ []byte, err error) {
-		if cap(batch) > 4*batchBytes {
-			batch = nil // a giant line does not stay in memory
-		}
-		if batch, after, err = h.events.read(batch[:0], after, batchBytes); len(batch) > 0 || err != nil {
-			return batch, err
-		}
-		batch, told = h.requestAck(batch, after, told)
-		return batch, nil
-	}
-	feed, err := newPipeWriter(c, next, func(err error) {
-		h.log.Info("daemon no longer reached", "err", err)
-		if !protocol.IsDisconnect(err) {
-			_ = c.Close()
-		} // else the daemon has left, and what it had written before is still to be read
-	})
-	if err != nil {
-		return err
-	}
-	h.mu.Lock()
-	if h.client == c { // else a newer daemon has come
-		h.toDaemon = feed
-	}
-	h.mu.Unlock()
-	h.sendLog()
-	return nil
-}
-
-// plead appends what a daemon that has everything up to after is told when the log has no
-// room for more. told is what it was told before.
-func (h *host) requestAck(batch []byte, after, told uint64) ([]byte, uint64) {
-	nth, waits, err := h.events.ackRequest(told)
-	if !waits || after == 0 {
-		return batch, told
-	}
-	var f protocol.Backpressure
-	if err != nil {
-		f.Problem = diskProblem(filepath.Dir(h.place.Load().SpoolPath), err)
-		h.log.Error("claude is not read: what it says cannot be kept", "err", err, "retry_in", protocol.RetryInterval)
-	}
-	return append(batch, protocol.EncodeEntry(protocol.Entry{Seq: after, Backpressure: &f})...), nth
-}
-
-// noRoom says for a person why nothing can be written to a file of that directory.
-func diskProblem(dir string, err error) string {
-	switch {
-	case errors.Is(err, syscall.ENOSPC):
-		return "no space is left on the disk of " + dir + "; free some there"
-	case errors.Is(err, syscall.EDQUOT):
-		return "the quota for " + dir + " is used up; free some space there"
-	default:
-		return fmt.Sprintf("%s cannot be written (%v); see what is wrong with that disk", dir, err)
-	}
-}
-
-// pass sends the daemon what is new in the log.
-func (h *host) sendLog() {
-	h.mu.Lock()
-	feed := h.toDaemon
-	h.mu.Unlock()
-	if feed != nil {
-		feed.flush()
-	}
-}
-
-// obey carries out one frame.
+// handleFrame carries out one frame of the daemon.
 func (h *host) handleFrame(c *socket, b []byte) error {
 	f, payload, err := protocol.DecodeFrame(b)
 	if err != nil {
@@ -260,7 +186,11 @@ func (h *host) handleFrame(c *socket, b []byte) error {
 			return err
 		}
 	case protocol.FrameStop:
-		h.stop(f.Gently, f.Patient)
+		grace := termGrace
+		if f.Patient {
+			grace = patientGrace
+		}
+		h.stop(f.Gently, grace)
 	case protocol.FrameAck:
 	default:
 		return fmt.Errorf("unknown frame %q", f.Type)
@@ -271,7 +201,7 @@ func (h *host) handleFrame(c *socket, b []byte) error {
 	return nil
 }
 
-// remember notes that claude was given the turn.
+// addTurn notes that claude is given the turn.
 func (h *host) addTurn(turn string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -279,14 +209,14 @@ func (h *host) addTurn(turn string) {
 		h.turns = h.turns[:copy(h.turns, h.turns[maxTurns:])]
 	}
 	h.turns = append(h.turns, turn)
-	h.turnHandedLocked(turn)
+	h.idle.turnHanded(turn, time.Now())
 }
 
-// tell passes a line on to claude.
-func (h *host) writeToClaude(payload []byte, now bool) {
+// writeToClaude queues a line for claude's input. A turn waits until claude is ready.
+func (h *host) writeToClaude(payload []byte, control bool) {
 	if h.child == nil || payload == nil {
 		return
 	}
 	line := append(append(make([]byte, 0, len(payload)+1), payload...), '\n')
-	h.child.send(line, now)
+	h.child.send(line, control)
 }

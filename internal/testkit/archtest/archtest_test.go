@@ -72,7 +72,7 @@ func TestCheck(t *testing.T) {
 		{from: "/heartbeat", to: []string{"/adapters/httpapi/client", "/heartbeat/service", "/adapters/httpapi"}, bad: []string{"/adapters/httpapi"}},
 		{from: "/sessionhost", to: []string{"/sessionhost/protocol", "/sessionhost/claude", "/sessionhost/host", "/core", "/internal/proc", "/core/ledger", "/core/config"}, bad: []string{"/sessionhost/host", "/core/ledger", "/core/config"}},
 		{from: "/sessionhost/claude", to: []string{"/core", "/sessionhost"}, bad: []string{"/sessionhost"}},
-		{from: "/sessionhost/host", to: []string{"/sessionhost/protocol", "/sessionhost/claude", "/sessionhost", "/core"}, bad: []string{"/sessionhost", "/core"}},
+		{from: "/sessionhost/host", to: []string{"/sessionhost/protocol", "/sessionhost/claude", "/sessionhost", "/core", "/core/ledger"}, bad: []string{"/sessionhost", "/core/ledger"}},
 		{from: "/sessionhost/protocol", to: []string{"/sessionhost/host", "/sessionhost"}, bad: []string{"/sessionhost/host", "/sessionhost"}},
 		{from: "/core", to: []string{"/core/ledger", "/core/config", "/sessionhost", "/adapters/httpapi"}, bad: []string{"/core/ledger", "/core/config", "/sessionhost", "/adapters/httpapi"}},
 		{from: "/core/ledger", to: []string{"/core", "/internal/proc", "/core/config", "/sessionhost"}, bad: []string{"/core/config", "/sessionhost"}},

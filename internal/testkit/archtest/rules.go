@@ -30,7 +30,7 @@ func rooms() []room {
 		{"heartbeat/service", nil, "service renders unit files from what it is given"},
 		{"heartbeat/program", nil, "program replaces files, whatever they are"},
 		{"sessionhost", []string{"sessionhost/protocol", "sessionhost/claude", "core"}, "the daemon's end knows core, the protocol and the CLI; neither the host's end nor adapters, ledger or configuration"},
-		{"sessionhost/host", []string{"sessionhost/protocol", "sessionhost/claude"}, "the host's end knows the protocol and the CLI, nothing of the daemon"},
+		{"sessionhost/host", []string{"sessionhost/protocol", "sessionhost/claude", "core"}, "the host's end knows the protocol, the CLI and core's words, nothing of the daemon"},
 		{"sessionhost/protocol", []string{"sessionhost/claude"}, "the protocol knows neither of its ends"},
 		{"sessionhost/claude", []string{"core"}, "claude knows the CLI and core's words for it"},
 		{"core", nil, "core declares the interfaces it needs and imports no other room"},
