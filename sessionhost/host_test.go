@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -227,28 +225,39 @@ func TestStartEndsWhatWasThere(t *testing.T) {
 	}
 }
 
-// TestHostKilled kills a host: its claude is told to end, and the daemon sees
-// the end without an exit.
-func TestHostKilled(t *testing.T) {
+// TestHostDies kills a host, and has another panic: claude is told to end, and the daemon
+// sees the end of the session without an exit. The stack of a panic is in the host's log.
+func TestHostDies(t *testing.T) {
 	t.Parallel()
-	st := newStation(t)
-	s := st.start()
-	s.hand("wait " + st.path("never"))
-	s.until(core.TurnState)
-	r := st.record()
-	if err := proc.Signal(r.PID, r.Start, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if n := count(s.rest(), core.Exited); n != 0 {
-		t.Error("an exit was told")
-	}
-	st.gone("claude", r.ClaudePID, r.ClaudeStart)
-	b, err := os.ReadFile(st.path("journal"))
-	if err != nil || !strings.Contains(string(b), `"event":"exit"`) {
-		t.Errorf("claude was not told to end (%v): %s", err, b)
-	}
-	if _, err := st.hosts().Attach(t.Context(), "c"); !errors.Is(err, core.ErrNoHost) {
-		t.Errorf("attach: %v, want ErrNoHost", err)
+	for name, c := range map[string]struct {
+		signal syscall.Signal
+		logged string
+	}{"kill": {syscall.SIGKILL, ""}, "panic": {syscall.SIGUSR1, "panic: a test"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := newStation(t)
+			s := st.start()
+			s.hand("wait " + st.path("never"))
+			s.until(core.TurnState)
+			r := st.record()
+			if err := proc.Signal(r.PID, r.Start, c.signal); err != nil {
+				t.Fatal(err)
+			}
+			if n := count(s.rest(), core.Exited); n != 0 {
+				t.Error("an exit was told")
+			}
+			st.gone("claude", r.ClaudePID, r.ClaudeStart)
+			b, err := os.ReadFile(st.path("journal"))
+			if err != nil || !strings.Contains(string(b), `"event":"exit"`) {
+				t.Errorf("claude was not told to end (%v): %s", err, b)
+			}
+			if _, err := st.hosts().Attach(t.Context(), "c"); !errors.Is(err, core.ErrNoHost) {
+				t.Errorf("attach: %v, want ErrNoHost", err)
+			}
+			if log, err := os.ReadFile(st.paths().Log); err != nil || !strings.Contains(string(log), c.logged) {
+				t.Errorf("the host's log is %s (%v), want %q", log, err, c.logged)
+			}
+		})
 	}
 }
 
@@ -263,13 +272,7 @@ func TestHostStopped(t *testing.T) {
 	if err := proc.Signal(r.PID, r.Start, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	st.eventually("host stops", func() bool {
-		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", r.PID)) // none where there is no /proc
-		return !slices.ContainsFunc(threads, func(file string) bool {
-			b, _ := os.ReadFile(file)
-			return !strings.Contains(string(b), ") T ")
-		})
-	})
+	awaitStopped(st, r.PID)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if s, err := st.generation(2).Attach(ctx, "c"); err == nil {

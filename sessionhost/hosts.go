@@ -40,10 +40,13 @@ type Options struct {
 	Lasting      bool          // sessions can be resumed
 	Generation   int64         // of this daemon; hosts obey the newest
 	StartTimeout time.Duration // for claude to answer initialize
-	IdleTimeout  time.Duration // how long a host keeps an idle claude while no daemon is there; 0 means for ever
-	Log          *slog.Logger
-	MemLimit     int64 // bytes of unacknowledged events a host keeps in memory; 0 means 256 KiB
-	SpoolLimit   int64 // and in all; 0 means 64 MiB
+	// ConnectTimeout is how long a host may take to answer before it is given as long again;
+	// 0 means 10 s.
+	ConnectTimeout time.Duration
+	IdleTimeout    time.Duration // how long a host keeps an idle claude while no daemon is there; 0 means for ever
+	Log            *slog.Logger
+	MemLimit       int64 // bytes of unacknowledged events a host keeps in memory; 0 means 256 KiB
+	SpoolLimit     int64 // and in all; 0 means 64 MiB
 	// Spares is how many sessions are kept ready for channels that do not exist
 	// yet; none where sessions do not last.
 	Spares int
@@ -58,8 +61,12 @@ type Hosts struct {
 	spares *spares
 }
 
-// connectTimeout is how long a host may take to answer the daemon's hello.
-const connectTimeout = 10 * time.Second
+// connectTimeout is how long a host may take to answer the daemon's hello, and
+// connectAttempts how many times that is waited for.
+const (
+	connectTimeout  = 10 * time.Second
+	connectAttempts = 2
+)
 
 // startAttempts is how many hosts are tried before a session cannot be started.
 const startAttempts = 3
@@ -68,6 +75,9 @@ const startAttempts = 3
 func New(o Options) (*Hosts, error) {
 	if o.MemLimit == 0 {
 		o.MemLimit = 256 << 10
+	}
+	if o.ConnectTimeout == 0 {
+		o.ConnectTimeout = connectTimeout
 	}
 	if o.SpoolLimit == 0 {
 		o.SpoolLimit = 64 << 20
@@ -353,24 +363,52 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
+// errNoAnswer says that a host did not answer the daemon's hello.
+var errNoAnswer = errors.New("the host does not answer")
+
 // connect greets the host, which has that pid unless it is 0, and returns the session it
 // holds, of which nothing is read yet.
 func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string, pid int) (*session, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	s, err := handshake(c, key, pid, h.o)
-	if !stop() && err == nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
+	var s *session
+	o, answered := h.o, make(chan error, 1)
+	go func() { // ends with the connection, which is closed below
+		var err error
+		s, err = handshake(c, key, pid, o)
+		answered <- err
+	}()
+	if err, answers := h.awaitAnswer(ctx, key, answered); err != nil {
 		_ = c.Close()
+		if !answers {
+			<-answered
+		}
 		return nil, err
 	}
 	return s, nil
+}
+
+// awaitAnswer waits for a host to answer. A host that does not answer in time is given as
+// long again on the same connection: the machine may be busy, or the host stopped. A second
+// connection would be no better, since the host could greet the two in either order.
+func (h *Hosts) awaitAnswer(ctx context.Context, key core.ChannelKey, answered <-chan error) (err error, answers bool) {
+	for attempt := 1; ; attempt++ {
+		late := time.NewTimer(h.o.ConnectTimeout)
+		select {
+		case err := <-answered:
+			late.Stop()
+			return err, true
+		case <-ctx.Done():
+			late.Stop()
+			return context.Cause(ctx), false
+		case <-late.C:
+		}
+		if attempt == connectAttempts {
+			return errNoAnswer, false
+		}
+		h.o.Log.Warn("session host does not answer yet", "channel", string(key), "waited", h.o.ConnectTimeout)
+	}
 }

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,9 +43,20 @@ func TestMain(m *testing.M) {
 		refuseAll()
 	}
 	if len(os.Args) > 1 && os.Args[1] == protocol.Subcommand {
+		panicOn(syscall.SIGUSR1)
 		os.Exit(host.Run(slog.New(slog.NewTextHandler(os.Stderr, nil))))
 	}
 	os.Exit(runTests(m))
+}
+
+// panicOn has a goroutine of this process panic when a signal comes.
+func panicOn(sig os.Signal) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, sig)
+	go func() { // ends with the process
+		<-signals
+		panic("a test")
+	}()
 }
 
 func runTests(m *testing.M) int {
