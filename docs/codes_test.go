@@ -47,28 +47,34 @@ func word(e ast.Expr) (string, bool) {
 	return s, err == nil && regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`).MatchString(s)
 }
 
+// constants returns the string constants of a file of package api by their names.
+func constants(t *testing.T, file string) map[string]string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "adapters/httpapi/api", file), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+			if lit, ok := spec.Values[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				values[spec.Names[0].Name] = strings.Trim(lit.Value, `"`)
+			}
+		}
+		return true
+	})
+	if len(values) == 0 {
+		t.Fatalf("no constants in %s", file)
+	}
+	return values
+}
+
 // refusals returns the codes of the errors that the HTTP adapter answers with.
 func refusals(t *testing.T) map[string]bool {
 	t.Helper()
-	at := map[string]int{"refuse": 1, "badRequest": 0, "str": 1, "boolean": 1, "value": 2} // which argument is the code
 	codes := map[string]bool{}
-	for _, f := range sources(t, "adapters/httpapi") {
-		ast.Inspect(f, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			name, ok := call.Fun.(*ast.Ident)
-			if !ok {
-				return true
-			}
-			if i, ok := at[name.Name]; ok && i < len(call.Args) {
-				if code, ok := word(call.Args[i]); ok {
-					codes[code] = true
-				}
-			}
-			return true
-		})
+	for _, code := range constants(t, "codes.go") {
+		codes[code] = true
 	}
 	return codes
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -15,31 +14,36 @@ import (
 // the routes of the HTTP adapter name them.
 func socketRefusals(t *testing.T) []string {
 	t.Helper()
+	paths := constants(t, "api.go")
 	refusing, routes := map[string]bool{}, map[string]string{}
 	for _, f := range sources(t, "adapters/httpapi") {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok {
+			if !ok || fn.Recv == nil {
 				continue
 			}
+			receiver := fn.Recv.List[0].Type
+			if star, ok := receiver.(*ast.StarExpr); ok {
+				receiver = star.X
+			}
+			handler := typeName(receiver) + "."
 			ast.Inspect(fn, func(n ast.Node) bool {
-				if e, ok := n.(ast.Expr); ok {
-					if code, _ := word(e); code == "not_on_socket" {
-						refusing[fn.Name.Name] = true
-					}
+				if e, ok := n.(*ast.SelectorExpr); ok && e.Sel.Name == "NotOnSocket" {
+					refusing[handler+fn.Name.Name] = true
 				}
-				call, ok := n.(*ast.CallExpr)
-				if !ok || typeName(call.Fun) != "handle" || len(call.Args) != 3 {
+				lit, ok := n.(*ast.CompositeLit)
+				if !ok || len(lit.Elts) != 3 {
 					return true
 				}
-				method, isMethod := strings.CutPrefix(typeName(call.Args[0]), "Method")
-				if path, ok := call.Args[1].(*ast.BasicLit); ok && isMethod {
-					text, err := strconv.Unquote(path.Value)
-					if err != nil {
-						t.Fatal(err)
-					}
-					routes[typeName(call.Args[2])] = strings.ToUpper(method) + " " + text
+				method, isMethod := strings.CutPrefix(typeName(lit.Elts[0]), "Method")
+				if !isMethod {
+					return true
 				}
+				path := paths[typeName(lit.Elts[1])]
+				if text, ok := lit.Elts[1].(*ast.BasicLit); ok {
+					path = strings.Trim(text.Value, `"`)
+				}
+				routes[handler+typeName(lit.Elts[2])] = strings.ToUpper(method) + " " + path
 				return true
 			})
 		}

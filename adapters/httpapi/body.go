@@ -1,77 +1,84 @@
 package httpapi
 
 import (
-	"bareclaw/internal/humanize"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"bareclaw/adapters/httpapi/api"
+	"bareclaw/internal/humanize"
 )
 
-// bodyTimeout bounds how long a body may take to arrive.
-const bodyTimeout = 2 * time.Minute
+const (
+	// bodyTimeout bounds how long a body may take to arrive.
+	bodyTimeout = 2 * time.Minute
+	// maxResendBytes bounds the bodies that are kept for a successor. Messages are not
+	// kept: they can be encoded again.
+	maxResendBytes = 64 << 10
+)
 
-// A body is a pooled buffer and a decoder that reads from it.
-type body struct {
-	buf bytes.Buffer
-	dec jsontext.Decoder
-}
+var bodyBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// withBody reads the request's JSON body and calls use with a decoder of it.
-// What use keeps must not alias the decoder's buffer.
-func (s *Server) withBody(w *response, r *http.Request, use func(*jsontext.Decoder) error) error {
-	if p := contentType(r); p != nil {
+// readBody reads the request's JSON body into a shape. Unknown members are ignored, so
+// that newer clients can use an older gateway; null counts as absent.
+func readBody(w *response, r *http.Request, shape any) error {
+	if p := checkContentType(r); p != nil {
 		return p
 	}
-	b := s.bodies.Get().(*body)
+	buf := bodyBuffers.Get().(*bytes.Buffer)
 	defer func() {
-		if b.buf.Cap() <= maxPooledBytes {
-			b.buf.Reset()
-			s.bodies.Put(b)
+		if buf.Cap() <= maxPooledBytes {
+			buf.Reset()
+			bodyBuffers.Put(buf)
 		}
 	}()
-	if err := s.readBody(w, r, &b.buf); err != nil {
+	if err := receiveBody(w, r, buf); err != nil {
 		return err
 	}
-	if w.route != messageRoute && b.buf.Len() <= maxAgainBytes {
-		again := bytes.Clone(b.buf.Bytes())
-		w.again = func() []byte { return again }
+	if w.route != api.PathMessage && buf.Len() <= maxResendBytes {
+		kept := bytes.Clone(buf.Bytes())
+		w.resend = func() []byte { return kept }
 	}
-	b.dec.Reset(&b.buf)
-	return use(&b.dec)
+	return decode(buf.Bytes(), shape)
 }
 
-// withOptionalBody is withBody for a request that may come without one: then
-// use is not called, and no content type is needed.
-func (s *Server) withOptionalBody(w *response, r *http.Request, use func(*jsontext.Decoder) error) error {
+// readOptionalBody is readBody for a request that may come without a body, and then
+// needs no content type.
+func readOptionalBody(w *response, r *http.Request, shape any) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	return s.withBody(w, r, use)
+	return readBody(w, r, shape)
 }
 
-func contentType(r *http.Request) *problem {
+func checkContentType(r *http.Request) *problem {
 	ct := r.Header.Get("Content-Type")
 	if ct != "application/json" {
 		if media, _, err := mime.ParseMediaType(ct); err != nil || media != "application/json" {
-			return refuse(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			return refuse(http.StatusUnsupportedMediaType, api.UnsupportedMediaType,
 				"Send the body as JSON, with the header \"Content-Type: application/json\".")
 		}
 	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the body without a Content-Encoding.")
+		return refuse(http.StatusUnsupportedMediaType, api.UnsupportedMediaType, "Send the body without a Content-Encoding.")
 	}
 	return nil
 }
 
-func (s *Server) readBody(w *response, r *http.Request, buf *bytes.Buffer) error {
-	limit := s.o.BodyLimit
+func receiveBody(w *response, r *http.Request, buf *bytes.Buffer) error {
+	limit := w.bodyLimit
 	if r.ContentLength > limit {
 		return tooLarge(limit)
 	}
@@ -87,14 +94,14 @@ func (s *Server) readBody(w *response, r *http.Request, buf *bytes.Buffer) error
 		return tooLarge(limit)
 	}
 	if err != nil {
-		return badRequest("incomplete_body", "The body ended early or stopped arriving; send it again.")
+		return badRequest(api.IncompleteBody, "The body ended early or stopped arriving; send it again.")
 	}
 	w.bodyRead = true
 	return nil
 }
 
 func tooLarge(limit int64) *problem {
-	return refuse(http.StatusRequestEntityTooLarge, "body_too_large",
+	return refuse(http.StatusRequestEntityTooLarge, api.BodyTooLarge,
 		fmt.Sprintf("The body is larger than %s, the limit set by BARECLAW_BODY_LIMIT.", bytesText(limit)))
 }
 
@@ -109,113 +116,79 @@ func bytesText(n int64) string {
 	}
 }
 
-// object reads the one JSON object that dec holds and calls field for each
-// member. Null members count as absent.
-func object(dec *jsontext.Decoder, field func(name string) error) error {
-	if dec.PeekKind() != '{' {
-		if _, err := dec.ReadValue(); err != nil {
+// decode reads one JSON object into a shape.
+func decode(body []byte, shape any) error {
+	value := jsontext.Value(body)
+	if len(bytes.TrimSpace(body)) == 0 {
+		return badRequest(api.InvalidJSON, `The body is empty; send a JSON object such as {"text": "hello"}.`)
+	}
+	if value.Kind() != '{' {
+		var other any
+		if err := json.Unmarshal(body, &other); err != nil {
 			return badJSON(err)
 		}
-		return badRequest("invalid_body", "The body must be a JSON object.")
+		return badRequest(api.InvalidBody, "The body must be a JSON object.")
 	}
-	if err := members(dec, field); err != nil {
-		return err
-	}
-	switch _, err := dec.ReadToken(); {
-	case err == nil:
-		return badRequest("invalid_json", "The body must be one JSON object with nothing after it.")
-	case !errors.Is(err, io.EOF):
-		return badJSON(err)
+	if err := json.Unmarshal(body, shape); err != nil {
+		return wrongMember(err, "", "")
 	}
 	return nil
 }
 
-// members reads an object; dec stands before its opening brace. Field must read
-// the member's value, whatever it is but null.
-func members(dec *jsontext.Decoder, field func(name string) error) error {
-	if _, err := dec.ReadToken(); err != nil {
+// wrongMember says which type a member must have. An empty code stands for the member's own
+// code; prefix comes before the member's name.
+func wrongMember(err error, code, prefix string) error {
+	wrong := (*json.SemanticError)(nil)
+	if !errors.As(err, &wrong) {
 		return badJSON(err)
 	}
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return badJSON(err)
-		}
-		key := name.String()
-		if dec.PeekKind() == 'n' {
-			err = skip(dec)
-		} else {
-			err = field(key)
-		}
-		if err != nil {
-			return err
-		}
+	path := slices.Collect(wrong.JSONPointer.Tokens())
+	if code == "" {
+		code = memberCode(path[0])
 	}
-	if _, err := dec.ReadToken(); err != nil {
-		return badJSON(err)
+	name := prefix + strings.Join(path, ".")
+	if prefix == "" {
+		name = strconv.Quote(name)
 	}
-	return nil
+	if wrong.Err != nil && wrong.JSONKind == '0' {
+		return badRequest(code, "%s is too large a number.", name)
+	}
+	kinds := map[reflect.Kind]string{
+		reflect.String: "a string", reflect.Bool: "true or false", reflect.Float64: "a number",
+		reflect.Struct: "an object", reflect.Map: "an object", reflect.Slice: "an array",
+	}
+	typ := wrong.GoType
+	for typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	return badRequest(code, "%s must be %s.", name, kinds[typ.Kind()])
 }
 
-func skip(dec *jsontext.Decoder) error {
-	if err := dec.SkipValue(); err != nil {
-		return badJSON(err)
+// memberCode returns the code for a member of a request that is wrong.
+func memberCode(name string) string {
+	switch name {
+	case "message":
+		return api.BadText
+	case "budget_usd":
+		return api.BadBudget
+	case "model", "permission_mode":
+		return api.BadSetting
+	case "rollback":
+		return api.BadPath
+	case "turn_id":
+		return api.InvalidBody
 	}
-	return nil
-}
-
-// str reads a string. What names the member in the error.
-func str(dec *jsontext.Decoder, code, what string) (string, error) {
-	kind := dec.PeekKind()
-	tok, err := dec.ReadToken()
-	if err != nil {
-		return "", badJSON(err)
-	}
-	if kind != '"' {
-		return "", badRequest(code, "%s must be a string.", what)
-	}
-	return tok.String(), nil
-}
-
-func boolean(dec *jsontext.Decoder, code, what string) (bool, error) {
-	kind := dec.PeekKind()
-	tok, err := dec.ReadToken()
-	if err != nil {
-		return false, badJSON(err)
-	}
-	if kind != 't' && kind != 'f' {
-		return false, badRequest(code, "%s must be true or false.", what)
-	}
-	return tok.Bool(), nil
-}
-
-// value reads any value of the given kind and returns a compact copy of it.
-func value(dec *jsontext.Decoder, kind jsontext.Kind, code, complaint string) (jsontext.Value, error) {
-	got := dec.PeekKind()
-	v, err := dec.ReadValue()
-	if err != nil {
-		return nil, badJSON(err)
-	}
-	if got != kind {
-		return nil, badRequest(code, "%s", complaint)
-	}
-	v = v.Clone()
-	if err := v.Compact(); err != nil {
-		return nil, badJSON(err)
-	}
-	return v, nil
+	return "bad_" + name
 }
 
 func badJSON(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return badRequest("invalid_json", "The body is not valid JSON: it ends too early.")
-	case errors.Is(err, io.EOF):
-		return badRequest("invalid_json", `The body is empty; send a JSON object such as {"text": "hello"}.`)
+		return badRequest(api.InvalidJSON, "The body is not valid JSON: it ends too early.")
 	case errors.As(err, &syntax):
-		return badRequest("invalid_json", "The body is not valid JSON at byte %d: %s.", syntax.ByteOffset, humanize.Shorten(syntax.Err.Error(), maxQuoted))
+		return badRequest(api.InvalidJSON, "The body is not valid JSON at byte %d: %s.", syntax.ByteOffset, humanize.Shorten(syntax.Err.Error(), maxQuoted))
 	default:
-		return badRequest("invalid_json", "The body is not valid JSON: %s.", humanize.Shorten(err.Error(), maxQuoted))
+		return badRequest(api.InvalidJSON, "The body is not valid JSON: %s.", humanize.Shorten(err.Error(), maxQuoted))
 	}
 }

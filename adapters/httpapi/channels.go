@@ -3,13 +3,12 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 )
 
@@ -18,136 +17,97 @@ const (
 	maxHistory     = 500
 )
 
-func (s *Server) getChannels(w *response, r *http.Request) error {
-	all, err := s.core.Channels(r.Context())
-	if err != nil {
-		return err
-	}
-	shown := make([]channelShape, len(all))
-	for i := range all {
-		own, err := s.core.Settings(r.Context(), all[i].Key)
-		if err != nil {
-			return err
-		}
-		shown[i] = showChannel(&all[i], &own)
-	}
-	return show(w, struct {
-		Channels []channelShape `json:"channels"`
-	}{shown})
+// channelControl ends turns and sessions.
+type channelControl interface {
+	Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (core.Interruption, error)
+	Reset(ctx context.Context, key core.ChannelKey) error
 }
 
-func (s *Server) getChannel(w *response, r *http.Request) error {
-	key, err := s.pathKey(r)
-	if err != nil {
-		return err
-	}
-	st, err := s.core.Channel(r.Context(), key)
-	if err != nil {
-		return err
-	}
-	return s.showChannel(w, r, &st)
+// A historyReader reads the messages of a channel.
+type historyReader interface {
+	Messages(ctx context.Context, key core.ChannelKey, limit int, before core.MessageID) ([]core.Message, error)
+	Backgrounds(ctx context.Context, key core.ChannelKey, limit int) ([]core.Background, error)
 }
 
-func (s *Server) showChannel(w *response, r *http.Request, st *core.ChannelStatus) error {
-	own, err := s.core.Settings(r.Context(), st.Key)
-	if err != nil {
-		return err
-	}
-	return show(w, showChannel(st, &own))
+// channels interrupts and resets channels, and shows their history.
+type channels struct {
+	control channelControl
+	history historyReader
+	names   channelNames
 }
 
-func (s *Server) resetChannel(w *response, r *http.Request) error {
-	key, err := s.pathKey(r)
-	if err != nil {
-		return err
+func (c *channels) routes() []route {
+	return []route{
+		{http.MethodDelete, "/channels/{key}", c.reset},
+		{http.MethodPost, "/channels/{key}/interrupt", c.interrupt},
+		{http.MethodGet, "/channels/{key}/messages", c.messages},
 	}
-	if err := s.core.Reset(r.Context(), key); err != nil {
-		return err
-	}
-	return show(w, struct {
-		Status  string          `json:"status"`
-		Channel core.ChannelKey `json:"channel"`
-	}{"reset", key})
 }
 
-func (s *Server) interruptChannel(w *response, r *http.Request) error {
-	key, err := s.pathKey(r)
+func (c *channels) reset(w *response, r *http.Request) error {
+	key, err := c.names.fromPath(r)
 	if err != nil {
 		return err
 	}
-	asked, err := s.readInterrupt(w, r)
+	if err := c.control.Reset(r.Context(), key); err != nil {
+		return err
+	}
+	return w.show(http.StatusOK, api.ChannelReset{Status: "reset", Channel: string(key)})
+}
+
+func (c *channels) interrupt(w *response, r *http.Request) error {
+	key, err := c.names.fromPath(r)
 	if err != nil {
 		return err
+	}
+	// A predecessor that has chosen the turn sends the rest of the reply, too.
+	var asked api.Interruption
+	if err := readOptionalBody(w, r, &asked); err != nil {
+		return err
+	}
+	if !w.repeated {
+		asked = api.Interruption{TurnID: asked.TurnID}
 	}
 	began := time.Now()
-	done, err := s.core.Interrupt(r.Context(), key, asked.TurnID)
+	done, err := c.control.Interrupt(r.Context(), key, core.TurnID(asked.TurnID))
 	switch {
 	case errors.Is(err, core.ErrClosed):
 		if done.Turn != "" { // the next process must not choose again: by then another turn may run
-			asked = interruption{done.Turn, done.Messages, asked.TookMS + time.Since(began).Milliseconds()}
+			asked = api.Interruption{
+				TurnID: string(done.Turn), Messages: idStrings(done.Messages), TookMS: asked.TookMS + time.Since(began).Milliseconds(),
+			}
 		}
-		body, marshalErr := json.Marshal(asked)
+		body, marshalErr := marshal(asked)
 		if marshalErr != nil {
-			return marshalErr
+			return fmt.Errorf("encode an interruption: %w", marshalErr)
 		}
-		w.again = func() []byte { return body }
+		w.resend = func() []byte { return body }
 		r.Header.Set("Content-Type", "application/json")
 		return err
 	case errors.Is(err, core.ErrNothingRuns) && w.repeated && len(asked.Messages) > 0:
-		return show(w, asked) // the turn that the process before this one had chosen has ended
+		return w.show(http.StatusOK, asked) // the turn that the predecessor had chosen has ended
 	case errors.Is(err, core.ErrNothingRuns):
-		return refuse(http.StatusConflict, "nothing_runs", "No such turn is running on this channel, so there is nothing to interrupt.")
+		return refuse(http.StatusConflict, api.NothingRuns, "No such turn is running on this channel, so there is nothing to interrupt.")
 	case errors.Is(err, core.ErrUnwritten):
-		return unwritten(err)
+		return outcomeNotWritten(err)
 	case err != nil:
 		return err
 	}
-	return show(w, interruption{done.Turn, done.Messages, asked.TookMS + done.Took.Milliseconds()})
+	return w.show(http.StatusOK, api.Interruption{TurnID: string(done.Turn), Messages: idStrings(done.Messages), TookMS: asked.TookMS + done.Took.Milliseconds()})
 }
 
-// An interruption is the answer to an interrupt. As a request it names the turn, and, sent
-// on by the process that chose the turn, has the rest too.
-type interruption struct {
-	TurnID   core.TurnID      `json:"turn_id"`
-	Messages []core.MessageID `json:"messages"`
-	TookMS   int64            `json:"took_ms"`
-}
-
-// unwritten says that a turn has ended whose outcome is not told yet.
-func unwritten(err error) *problem {
+// outcomeNotWritten answers that a turn has ended without a recorded outcome.
+func outcomeNotWritten(err error) *problem {
 	why := "cannot be written (see the gateway's log)"
 	if errors.Is(err, core.ErrStorageFull) {
 		why = "is on a full disk; free some space"
 	}
-	return refuse(http.StatusInsufficientStorage, "outcome_not_written",
-		"The turn has ended, and its outcome is told when it can be written down: the state directory "+why+".")
+	return refuse(http.StatusInsufficientStorage, api.OutcomeNotWritten,
+		"The turn has ended, and its outcome follows when it can be written: the state directory "+why+".")
 }
 
-// readInterrupt reads which turn is to be interrupted; an empty one means whichever runs.
-// Only another process of the gateway says more than that.
-func (s *Server) readInterrupt(w *response, r *http.Request) (in interruption, err error) {
-	err = s.withOptionalBody(w, r, func(dec *jsontext.Decoder) error {
-		if w.repeated {
-			value, err := dec.ReadValue()
-			if err == nil {
-				err = json.Unmarshal(value, &in)
-			}
-			return err
-		}
-		return object(dec, func(name string) error {
-			if name == "turn_id" {
-				turn, err := str(dec, "invalid_body", `"turn_id"`)
-				in.TurnID = core.TurnID(turn)
-				return err
-			}
-			return skip(dec)
-		})
-	})
-	return in, err
-}
-
-func (s *Server) channelMessages(w *response, r *http.Request) error {
-	key, err := s.pathKey(r)
+func (c *channels) messages(w *response, r *http.Request) error {
+	key, err := c.names.fromPath(r)
 	if err != nil {
 		return err
 	}
@@ -156,40 +116,27 @@ func (s *Server) channelMessages(w *response, r *http.Request) error {
 		return err
 	}
 	before := core.MessageID(r.URL.Query().Get("before"))
-	messages, err := s.core.Messages(r.Context(), key, limit, before)
+	messages, err := c.history.Messages(r.Context(), key, limit, before)
 	if err != nil {
 		return err
 	}
-	backgrounds, err := s.core.Backgrounds(r.Context(), key, limit)
+	backgrounds, err := c.history.Backgrounds(r.Context(), key, limit)
 	if err != nil {
 		return err
 	}
 	if len(messages)+len(backgrounds) == 0 {
-		if err := s.mustKnow(r.Context(), key); err != nil {
+		if err := c.names.mustExist(r.Context(), key); err != nil {
 			return err
 		}
 	}
-	return s.showHistory(w, key, messages, backgrounds)
-}
-
-func (s *Server) mustKnow(ctx context.Context, key core.ChannelKey) error {
-	_, err := s.core.Channel(ctx, key)
-	return err
-}
-
-func (s *Server) showHistory(w *response, key core.ChannelKey, messages []core.Message, backgrounds []core.Background) error {
-	history := struct {
-		Channel    core.ChannelKey   `json:"channel"`
-		Messages   []jsontext.Value  `json:"messages"`
-		Background []backgroundShape `json:"background"`
-	}{Channel: key}
+	shown := api.History{Channel: string(key), Messages: make([]api.Message, len(messages))}
 	for i := range messages {
-		history.Messages = append(history.Messages, appendMessage(nil, &messages[i], core.Place{}))
+		shown.Messages[i] = *showMessage(&messages[i], core.Place{}, shortPrompt)
 	}
 	for i := range backgrounds {
-		history.Background = append(history.Background, showBackground(&backgrounds[i]))
+		shown.Background = append(shown.Background, showBackground(&backgrounds[i]))
 	}
-	return show(w, history)
+	return w.show(http.StatusOK, &shown)
 }
 
 func limitParam(r *http.Request) (int, error) {
@@ -199,7 +146,7 @@ func limitParam(r *http.Request) (int, error) {
 	}
 	n, err := strconv.Atoi(q.Get("limit"))
 	if err != nil || n < 1 || n > maxHistory {
-		return 0, badRequest("bad_limit", "The parameter limit must be a number from 1 to %d.", maxHistory)
+		return 0, badRequest(api.BadLimit, "The parameter limit must be a number from 1 to %d.", maxHistory)
 	}
 	return n, nil
 }

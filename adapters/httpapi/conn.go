@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"bareclaw/adapters/httpapi/api"
 )
 
 // clientConn turns the errors that net/http writes by itself into those of the API,
@@ -119,16 +121,16 @@ func parseRefusal(b []byte) *problem {
 		if _, said, ok := strings.Cut(reason, ": "); ok { // one of net/http's own texts
 			detail = said
 		}
-		return badRequest("malformed_request", "This is not a valid HTTP request: %s.", detail)
+		return badRequest(api.MalformedRequest, "This is not a valid HTTP request: %s.", detail)
 	case http.StatusRequestHeaderFieldsTooLarge:
-		return refuse(status, "headers_too_large",
+		return refuse(status, api.HeadersTooLarge,
 			fmt.Sprintf("The first line and the headers are larger than %s; put what is long into the body.", bytesText(maxHeaderBytes)))
 	case http.StatusNotImplemented:
-		return refuse(status, "unsupported_transfer_encoding", `The only Transfer-Encoding that is understood is "chunked".`)
+		return refuse(status, api.UnsupportedEncoding, `The only Transfer-Encoding that is understood is "chunked".`)
 	case http.StatusHTTPVersionNotSupported:
-		return refuse(status, "unsupported_version", "Use HTTP/1.1.")
+		return refuse(status, api.UnsupportedHTTPVersion, "Use HTTP/1.1.")
 	case http.StatusExpectationFailed:
-		return refuse(status, "unsupported_expectation", `The only "Expect" header that is understood is "100-continue".`)
+		return refuse(status, api.UnsupportedExpectation, `The only "Expect" header that is understood is "100-continue".`)
 	default:
 		return nil
 	}
@@ -136,7 +138,8 @@ func parseRefusal(b []byte) *problem {
 
 // message returns the problem as a whole HTTP response, after which the connection ends.
 func (p *problem) message() []byte {
-	body := p.body()
+	body, _ := marshal(&p.body) // texts are always encoded
+	body = append(body, '\n')
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"+
 		"X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n%s",
 		p.status, http.StatusText(p.status), len(body), body)

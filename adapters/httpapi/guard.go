@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"bareclaw/adapters/httpapi/api"
 )
 
 // A guard decides who may use the API. Checks run in a fixed order, before any
@@ -36,27 +38,27 @@ func newGuard(o Options) guard {
 	return g
 }
 
-// A door is the way a request came in.
-type door int
+// A listener is the socket on which a request came in.
+type listener int
 
 const (
-	tcpDoor   door = iota // the TCP address
-	localDoor             // the Unix socket of this user's own programs
-	innerDoor             // the Unix socket of a predecessor, which has checked what it sends on
+	tcpListener   listener = iota // the TCP address
+	localListener                 // the Unix socket of this user's own programs
+	innerListener                 // the Unix socket of a predecessor, which has checked what it sends on
 )
 
 // check returns why the request is refused, or nil. On the Unix sockets only the
 // peer matters.
-func (g *guard) check(r *http.Request, d door) *problem {
-	if d != tcpDoor {
+func (g *guard) check(r *http.Request, from listener) *problem {
+	if from != tcpListener {
 		return g.checkPeer(r)
 	}
 	if !g.knownHost(r.Host) {
-		return refuse(http.StatusForbidden, "foreign_host",
+		return refuse(http.StatusForbidden, api.ForeignHost,
 			"The Host header names no host of this gateway; use a loopback address, or add the name to BARECLAW_ALLOWED_HOSTS.")
 	}
 	if !g.sameOrigin(r) {
-		return refuse(http.StatusForbidden, "foreign_origin", "Requests from web pages of another origin are refused.")
+		return refuse(http.StatusForbidden, api.ForeignOrigin, "Requests from web pages of another origin are refused.")
 	}
 	if g.guarded {
 		return g.checkToken(r)
@@ -113,7 +115,7 @@ func (g *guard) checkToken(r *http.Request) *problem {
 			return nil
 		}
 	}
-	return refuse(http.StatusUnauthorized, "unauthorized",
+	return refuse(http.StatusUnauthorized, api.Unauthorized,
 		"Send the token of BARECLAW_HTTP_TOKEN in the header \"Authorization: Bearer …\", and nowhere else.").with("WWW-Authenticate", "Bearer")
 }
 
@@ -125,7 +127,7 @@ func (g *guard) checkPeer(r *http.Request) *problem {
 	if c != nil && c.trusted(g.peer) {
 		return nil
 	}
-	return refuse(http.StatusForbidden, "foreign_user",
+	return refuse(http.StatusForbidden, api.ForeignUser,
 		"Without a token only the user who runs the gateway may use it; set BARECLAW_HTTP_TOKEN to let others in.")
 }
 

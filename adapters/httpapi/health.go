@@ -6,153 +6,122 @@ import (
 	"net/http"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/internal/humanize"
 )
 
-// healthTimeout bounds what a look at the gateway's health waits for its parts.
+// healthTimeout bounds the wait for core and ledger in GET /health.
 const healthTimeout = 2 * time.Second
 
-type healthShape struct {
-	Status     string         `json:"status"`
-	Ready      bool           `json:"ready"`
-	PID        int            `json:"pid"`
-	Version    string         `json:"version"`
-	Generation uint64         `json:"generation"`
-	Agent      agentShape     `json:"agent"`
-	Problems   []string       `json:"problems"`
-	StartedAt  string         `json:"started_at"`
-	UptimeMS   int64          `json:"uptime_ms"`
-	Channels   channelsHealth `json:"channels"`
-	Hosts      hostsHealth    `json:"hosts"`
-	Spares     Spares         `json:"spares"`
-	Ledger     *ledgerHealth  `json:"ledger,omitempty"`
-	Spending   spendingHealth `json:"spending"`
-	Telegram   *telegramShape `json:"telegram,omitempty"`
+// Health is the state of the daemon for GET /health.
+type Health struct {
+	PID        int
+	Version    string
+	Agent      Agent
+	Generation uint64
+	Ready      bool
+	StartedAt  time.Time
+	Problems   []string // each a sentence; empty without problems
+	// LedgerProblem says why nothing can be written. Problems has it, too.
+	LedgerProblem string
+	Spares        Spares
+	Telegram      *Telegram // nil without Telegram
 }
 
-type spendingHealth struct {
-	Day      string  `json:"day"`
-	SpentUSD float64 `json:"spent_usd"`
-	LimitUSD float64 `json:"limit_usd,omitzero"`
+// Shapes of the API that the daemon fills in.
+type (
+	Agent        = api.Agent
+	Spares       = api.Spares
+	Telegram     = api.Telegram
+	Upgrade      = api.Upgrade
+	UpgradeOrder = api.UpgradeRequest
+)
+
+// totals has counts of all channels and messages.
+type totals interface {
+	Overview(ctx context.Context) (core.Overview, error)
+	Balance(ctx context.Context) (core.Balance, error)
+	Stats() core.Stats
 }
 
-type agentShape struct {
-	Kind    string `json:"kind"`
-	Path    string `json:"path,omitempty"`
-	Problem string `json:"problem,omitempty"`
+// health serves GET /health.
+type health struct {
+	core      totals
+	own       func() Health
+	lifecycle *lifecycle
 }
 
-// channelsHealth counts the channels by state and lists those that are not idle.
-type channelsHealth struct {
-	States map[string]int  `json:"states"`
-	Active []channelHealth `json:"active"`
+func (h *health) routes() []route {
+	return []route{{http.MethodGet, api.PathHealth, h.get}}
 }
 
-type channelHealth struct {
-	Channel  string `json:"channel"`
-	State    string `json:"state"`
-	Since    string `json:"since,omitempty"`
-	Why      string `json:"why,omitempty"`
-	Until    string `json:"until,omitempty"`
-	Activity string `json:"activity,omitempty"`
-	Waiting  int    `json:"waiting"`
-	Running  int    `json:"running"`
-	HostPID  int    `json:"host_pid,omitzero"`
-	AgentPID int    `json:"agent_pid,omitzero"`
-}
-
-type hostsHealth struct {
-	Alive int `json:"alive"`
-	Limit int `json:"limit,omitzero"`
-}
-
-type ledgerHealth struct {
-	Accepted  int64 `json:"accepted"`
-	Answered  int64 `json:"answered"`
-	Failed    int64 `json:"failed"`
-	Cancelled int64 `json:"cancelled"`
-	Waiting   int64 `json:"waiting"`
-	Balanced  bool  `json:"balanced"`
-
-	Problem string `json:"problem,omitempty"`
-}
-
-func (s *Server) getHealth(w *response, r *http.Request) error {
+func (h *health) get(w *response, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	own, today := s.o.Health(), s.core.Stats().Spending
-	h := showHealth(own)
-	h.Spending = spendingHealth{Day: today.Day, SpentUSD: humanize.RoundUSD(today.Spent), LimitUSD: today.Limit}
-	if o, err := s.core.Overview(ctx); err == nil {
-		h.Channels, h.Hosts = showOverview(&o), hostsHealth{Alive: o.Hosts, Limit: o.Limit}
-		h.Problems = append(append(h.Problems, unkept(&o)...), o.Standstill()...)
-	} else if !s.Draining() {
-		h.Problems = append(h.Problems, "The channels do not answer: "+err.Error())
+	own, today := h.own(), h.core.Stats().Spending
+	shown := api.Health{
+		PID: own.PID, Version: own.Version, Generation: own.Generation, Agent: own.Agent, Problems: own.Problems,
+		StartedAt: own.StartedAt, UptimeMS: max(0, time.Since(own.StartedAt).Milliseconds()),
+		Channels: showOverview(&core.Overview{}), Spares: own.Spares, Telegram: own.Telegram,
+		Spending: api.Spending{Day: today.Day, SpentUSD: humanize.RoundUSD(today.Spent), LimitUSD: today.Limit},
 	}
-	switch b, err := s.core.Balance(ctx); {
+	draining := h.lifecycle.draining()
+	if o, err := h.core.Overview(ctx); err == nil {
+		shown.Channels, shown.Hosts = showOverview(&o), api.Hosts{Alive: o.Hosts, Limit: o.Limit}
+		shown.Problems = append(append(shown.Problems, blockedChannels(&o)...), o.Standstill()...)
+	} else if !draining {
+		shown.Problems = append(shown.Problems, "The channels do not answer: "+err.Error())
+	}
+	switch b, err := h.core.Balance(ctx); {
 	case err == nil:
-		h.Ledger = showBalance(b)
-		h.Ledger.Problem = own.LedgerProblem
-		if !b.Even() {
-			h.Problems = append(h.Problems, "The ledger does not balance: some message has no outcome, or two.")
+		shown.Ledger = &api.Ledger{
+			Accepted: b.Accepted, Answered: b.Answered, Failed: b.Failed, Cancelled: b.Cancelled, Waiting: b.Waiting,
+			Balanced: b.Even(), Problem: own.LedgerProblem,
 		}
-	case !s.Draining():
-		h.Problems = append(h.Problems, "The ledger cannot be read: "+err.Error())
+		if !b.Even() {
+			shown.Problems = append(shown.Problems, "The ledger does not balance: some message has no outcome, or two.")
+		}
+	case !draining:
+		shown.Problems = append(shown.Problems, "The ledger cannot be read: "+err.Error())
 	}
-	h.judge(s.Draining())
-	return show(w, h)
+	shown.Ready = own.Ready && !draining
+	shown.Status = status(draining, own.Ready, own.Agent.Problem != "" || len(shown.Problems) > 0)
+	return w.show(http.StatusOK, &shown)
 }
 
-func showHealth(h Health) healthShape {
-	return healthShape{
-		Ready: h.Ready, PID: h.PID, Version: h.Version, Generation: h.Generation,
-		Agent: agentShape(h.Agent), Problems: h.Problems,
-		StartedAt: stamp(h.StartedAt), UptimeMS: max(0, time.Since(h.StartedAt).Milliseconds()),
-		Channels: showOverview(&core.Overview{}), Spares: h.Spares, Telegram: showTelegram(h.Telegram),
-	}
-}
-
-// judge sums up what is known.
-func (h *healthShape) judge(draining bool) {
+// status sums up the health.
+func status(draining, ready, problems bool) string {
 	switch {
 	case draining:
-		h.Status = "draining"
-	case !h.Ready:
-		h.Status = "starting"
-	case h.Agent.Problem != "" || len(h.Problems) > 0:
-		h.Status = "degraded"
+		return api.StatusDraining
+	case !ready:
+		return api.StatusStarting
+	case problems:
+		return api.StatusDegraded
 	default:
-		h.Status = "ok"
+		return api.StatusOK
 	}
-	h.Ready = h.Ready && !draining
 }
 
-func showOverview(o *core.Overview) channelsHealth {
-	shown := channelsHealth{States: o.States(), Active: make([]channelHealth, len(o.Active))}
+func showOverview(o *core.Overview) api.ChannelsHealth {
+	shown := api.ChannelsHealth{States: o.States(), Active: make([]api.ActiveChannel, len(o.Active))}
 	for i := range o.Active {
 		c := &o.Active[i]
-		shown.Active[i] = channelHealth{
-			Channel: string(c.Key), State: c.State, Since: stamp(c.Since), Why: c.Why, Until: stamp(c.Until), Activity: c.Activity,
+		shown.Active[i] = api.ActiveChannel{
+			Channel: string(c.Key), State: c.State, Since: c.Since, Why: c.Why, Until: c.Until, Activity: c.Activity,
 			Waiting: c.Waiting, Running: c.Running, HostPID: c.HostPID, AgentPID: c.AgentPID,
 		}
 	}
 	return shown
 }
 
-// unkept says which channels stand still since what Claude says cannot be written.
-func unkept(o *core.Overview) (problems []string) {
+// blockedChannels returns the channels whose agent's output cannot be written.
+func blockedChannels(o *core.Overview) (problems []string) {
 	for i := range o.Active {
 		if c := &o.Active[i]; c.Unkept != "" {
 			problems = append(problems, fmt.Sprintf("Channel %q: %s", c.Key, c.Unkept))
 		}
 	}
 	return problems
-}
-
-func showBalance(b core.Balance) *ledgerHealth {
-	return &ledgerHealth{
-		Accepted: b.Accepted, Answered: b.Answered, Failed: b.Failed, Cancelled: b.Cancelled, Waiting: b.Waiting,
-		Balanced: b.Even(),
-	}
 }

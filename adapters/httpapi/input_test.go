@@ -160,7 +160,7 @@ func TestChannelNames(t *testing.T) {
 		"ünïcødé", "🦀", "❤\ufe0f", "1\ufe0f\u20e3", "日本語", "สวัสดี", "e\u0301", "\u00e9", "\\", "a+b", ";", equal + "1", equal + "2", strings.Repeat("y", 256), "%", "%zz",
 	}
 	for _, name := range names {
-		a := r.send("POST", "/message", `{"text":"x","channel":`+string(quote(nil, name))+`}`)
+		a := r.send("POST", "/message", `{"text":"x","channel":`+quoted(t, name)+`}`)
 		r.want(a, http.StatusOK, "")
 		path := "/channels/" + strings.ReplaceAll(url.PathEscape(name), ".", "%2E") // else clients resolve dots
 		if got := r.send("GET", path, ""); got.status != http.StatusOK || got.field(t, "channel") != name || got.field(t, "messages") != 1.0 {
@@ -192,14 +192,14 @@ func TestNamesThatCannotBeSeen(t *testing.T) {
 		"a\u00a0b": "U+00A0", "a\u2003b": "U+2003", "a\u3000b": "U+3000", "a\u2028b": "U+2028",
 		"\ufe0f": "U+FE0F", "a\ufe0f": "U+FE0F", "a\ufe00": "U+FE00", "🦀\ufe01": "U+FE01", "\u0301": "U+0301", "\ue000": "U+E000", "\U0010ffff": "U+10FFFF",
 	} {
-		quoted := string(quote(nil, name))
+		text := quoted(t, name)
 		path := "/channels/" + strings.ReplaceAll(url.PathEscape(name), ".", "%2E")
 		for what, a := range map[string]answer{
-			"message":  r.send("POST", "/message", `{"text":"x","channel":`+quoted+`}`),
-			"stream":   r.send("POST", "/message", `{"text":"x","channel":`+quoted+`}`, "Accept", "text/event-stream"),
-			"push":     r.send("POST", "/send", `{"text":"x","channel":`+quoted+`}`),
-			"schedule": r.send("POST", "/schedules", `{"text":"x","when":"in 1h","channel":`+quoted+`}`),
-			"upgrade":  r.send("POST", "/upgrade", `{"rollback":true,"channel":`+quoted+`}`),
+			"message":  r.send("POST", "/message", `{"text":"x","channel":`+text+`}`),
+			"stream":   r.send("POST", "/message", `{"text":"x","channel":`+text+`}`, "Accept", "text/event-stream"),
+			"push":     r.send("POST", "/send", `{"text":"x","channel":`+text+`}`),
+			"schedule": r.send("POST", "/schedules", `{"text":"x","when":"in 1h","channel":`+text+`}`),
+			"upgrade":  r.send("POST", "/upgrade", `{"rollback":true,"channel":`+text+`}`),
 			"settings": r.send("PATCH", path, `{"model":"haiku"}`),
 			"show":     r.send("GET", path, ""),
 		} {
@@ -227,8 +227,8 @@ func TestOldNamesStayOfUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := "/channels/" + strings.ReplaceAll(url.PathEscape(name), ".", "%2E")
-		r.want(r.send("POST", "/message", `{"text":"x","channel":`+string(quote(nil, name))+`}`), http.StatusOK, "")
-		r.want(r.send("POST", "/schedules", `{"text":"x","when":"in 1h","channel":`+string(quote(nil, name))+`}`), http.StatusCreated, "")
+		r.want(r.send("POST", "/message", `{"text":"x","channel":`+quoted(t, name)+`}`), http.StatusOK, "")
+		r.want(r.send("POST", "/schedules", `{"text":"x","when":"in 1h","channel":`+quoted(t, name)+`}`), http.StatusCreated, "")
 		r.want(r.send("PATCH", path, `{"model":"haiku"}`), http.StatusOK, "")
 		for _, below := range []string{"", "/messages", "/rules"} {
 			r.want(r.send("GET", path+below, ""), http.StatusOK, "")
@@ -277,7 +277,7 @@ func TestTenMiB(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	r.client = &http.Client{Transport: transport}
 	text := strings.Repeat("0123456789abcde\n", 10<<16)
-	a := r.send("POST", "/message", `{"text":`+string(quote(nil, text))+`}`)
+	a := r.send("POST", "/message", `{"text":`+quoted(t, text)+`}`)
 	if a.status != http.StatusOK || a.field(t, "text") != text {
 		t.Errorf("text: got %d with %d bytes", a.status, len(a.body))
 	}

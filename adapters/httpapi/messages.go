@@ -3,116 +3,184 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 )
 
-// maxWait bounds how long GET /messages/{id} holds a request.
-const maxWait = 5 * time.Minute
+// maxRetryAfter bounds the header Retry-After: a parked channel may continue sooner than
+// predicted.
+const maxRetryAfter = 5 * time.Minute
 
-// untilParked is the value of the parameter until for clients that do not wait for
-// the end of a park.
-const untilParked = "parked"
+// A submitter accepts messages.
+type submitter interface {
+	Submit(ctx context.Context, s core.Submission) (ticket, error)
+	SubmitAndWait(ctx context.Context, s core.Submission, hurry <-chan struct{}) (ticket, error)
+	Resubmission(ctx context.Context, id core.MessageID) (core.Submission, core.Message, error)
+}
 
-func pathMessage(r *http.Request) core.MessageID { return core.MessageID(chi.URLParam(r, "id")) }
+// messages accepts new messages.
+type messages struct {
+	core      submitter
+	names     channelNames
+	view      *messageView
+	streams   *streams
+	lifecycle *lifecycle
+}
 
-// getMessage shows a message, with ?wait=30s once it has its outcome or when
-// that time is over; with &until=parked also once it waits on a parked channel.
-func (s *Server) getMessage(w *response, r *http.Request) error {
-	wait, err := waitParam(r)
+func (m *messages) routes() []route {
+	return []route{
+		{http.MethodPost, api.PathMessage, m.post},
+		{http.MethodPost, "/messages/{id}/retry", m.retry},
+	}
+}
+
+// post accepts a message and answers in the form that the request prefers: at once
+// (Prefer: respond-async), as a stream (Accept: text/event-stream), or with the
+// outcome.
+func (m *messages) post(w *response, r *http.Request) error {
+	if err := m.lifecycle.checkOpen(); err != nil {
+		return err
+	}
+	sub, err := readSubmission(w, r)
 	if err != nil {
 		return err
 	}
-	await, err := s.untilParam(r)
+	w.resend = func() []byte { return encodeSubmission(&sub) }
+	if err := m.names.check(r.Context(), sub.Channel); err != nil {
+		return err
+	}
+	return m.submit(w, r, sub)
+}
+
+// retry submits the content of a failed or cancelled message again, as a new message. It
+// answers like post.
+func (m *messages) retry(w *response, r *http.Request) error {
+	if err := m.lifecycle.checkOpen(); err != nil {
+		return err
+	}
+	if err := readOptionalBody(w, r, &struct{}{}); err != nil {
+		return err
+	}
+	sub, msg, err := m.core.Resubmission(r.Context(), pathMessage(r))
+	if errors.Is(err, core.ErrNotFailed) {
+		p := refuse(http.StatusConflict, api.NotFailed, "Only a message that failed or was cancelled can be tried again; this one is "+string(msg.State)+".")
+		p.body.Message = showMessage(&msg, core.Place{}, shortPrompt)
+		return p
+	}
 	if err != nil {
 		return err
 	}
-	id := pathMessage(r)
-	if wait == 0 {
-		m, err := s.core.Message(r.Context(), id)
-		if err != nil {
-			return err
+	w.resend = func() []byte { return nil }
+	return m.submit(w, r, sub)
+}
+
+func (m *messages) submit(w *response, r *http.Request, sub core.Submission) error {
+	switch {
+	case lists(r.Header["Prefer"], "respond-async"): // RFC 7240, section 4.1
+		return m.submitAsync(w, r, sub)
+	case lists(r.Header["Accept"], "text/event-stream"):
+		return m.streams.submit(w, r, m.core, sub)
+	default:
+		return m.submitAndWait(w, r, sub)
+	}
+}
+
+func (m *messages) submitAsync(w *response, r *http.Request, sub core.Submission) error {
+	t, err := m.core.Submit(r.Context(), sub)
+	if err != nil {
+		return err
+	}
+	noteReplay(w, t)
+	w.Header().Set("Preference-Applied", "respond-async")
+	m.forgetOldPark(&t)
+	if isClosed(t.parked) {
+		return answerParked(w, &t)
+	}
+	return answerAccepted(w, &t.message, core.Place{})
+}
+
+// noteReplay tells the client that the message was accepted before.
+func noteReplay(w *response, t ticket) {
+	if t.existing {
+		w.Header().Set(api.HeaderReplayed, "true")
+	}
+}
+
+// submitAndWait holds the request until the message has its outcome, or waits on a parked
+// channel. When the client disconnects, nothing happens to the message.
+func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submission) error {
+	t, err := m.core.SubmitAndWait(r.Context(), sub, m.lifecycle.done)
+	if err != nil {
+		return err
+	}
+	noteReplay(w, t)
+	m.forgetOldPark(&t)
+	select {
+	case <-t.done: // already, but for a repeated message or when the server drains
+	case <-t.parked:
+		if !isClosed(t.done) {
+			return answerParked(w, &t)
 		}
-		return s.showAt(w, r, &m, s.place(&m), appendWhole)
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), wait)
-	defer cancel()
-	defer s.untilDrained(cancel)()
-	m, err := await(ctx, id)
-	if ctx.Err() != nil && r.Context().Err() == nil && isClosed(s.succession.begun) {
-		s.pass(w, r)
-		return nil
-	}
-	if err != nil && (ctx.Err() == nil || r.Context().Err() != nil || m.ID == "") {
-		return err
-	}
-	at := s.place(&m)
-	if !m.State.Final() {
-		w.Header().Set("Retry-After", retryAfter(at.Until))
-	}
-	return s.showAt(w, r, &m, at, appendWhole)
-}
-
-// untilDrained calls cancel when the server drains. What it returns ends that.
-func (s *Server) untilDrained(cancel func()) (stop func()) {
-	over := make(chan struct{})
-	go func() { // ends with the request, at the latest
-		select {
-		case <-s.drain.done:
-			cancel()
-		case <-over:
+	case <-r.Context().Done():
+		return context.Cause(r.Context())
+	case <-m.lifecycle.done:
+		if !isClosed(t.done) { // if both are closed, the outcome is the better answer
+			if m.lifecycle.handingOver() {
+				return &heldError{t.message}
+			}
+			now := m.view.current(r.Context(), t.message)
+			w.Header().Set("Retry-After", "1")
+			return answerAccepted(w, &now, core.Place{})
 		}
-	}()
-	return func() { close(over) }
+	}
+	msg := t.outcome()
+	return m.view.show(w, r, &msg, core.Place{}, shortPrompt)
 }
 
-func waitParam(r *http.Request) (time.Duration, error) {
-	q := r.URL.Query()
-	if !q.Has("wait") {
-		return 0, nil
+// forgetOldPark clears the park of a repeated message whose channel has continued since.
+func (m *messages) forgetOldPark(t *ticket) {
+	if t.existing && isClosed(t.parked) && m.view.core.Place(t.message.ID).Until.IsZero() {
+		t.parked = nil
 	}
-	text := q.Get("wait")
-	if len(text) > 10 && strings.Trim(text, "0123456789") == "" { // more seconds than a duration holds
-		return maxWait, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		d, err = time.ParseDuration(text + "s")
-	}
-	if err != nil || d < 0 {
-		return 0, badRequest("bad_wait", "The parameter wait must be a number of seconds or a duration such as 30s or 2m; longer than %s counts as that.", maxWait)
-	}
-	return min(d, maxWait), nil
 }
 
-// untilParam returns what waits for the moment that the request names.
-func (s *Server) untilParam(r *http.Request) (func(context.Context, core.MessageID) (core.Message, error), error) {
-	switch r.URL.Query().Get("until") {
-	case "", "outcome":
-		return s.core.Wait, nil
-	case untilParked:
-		return s.core.WaitOrPark, nil
-	}
-	return nil, badRequest("bad_wait", `The parameter until must be "outcome" or "parked".`)
+// answerParked answers that the message waits on a parked channel.
+func answerParked(w *response, t *ticket) error {
+	at := t.place()
+	w.Header().Set("Retry-After", retryAfter(at.Until))
+	return answerAccepted(w, &t.message, at)
 }
 
-func (s *Server) cancelMessage(w *response, r *http.Request) error {
-	m, err := s.core.Cancel(r.Context(), pathMessage(r))
-	if w.repeated && errors.Is(err, core.ErrNotWaiting) && m.Reply.Code == core.CodeCancelled {
-		err = nil // it was this request that cancelled it
+// retryAfter returns the header's value in whole seconds: the time until the channel
+// continues, or one second.
+func retryAfter(until time.Time) string {
+	d := min(max(time.Until(until), time.Second), maxRetryAfter)
+	return strconv.Itoa(int(math.Ceil(d.Seconds())))
+}
+
+// answerAccepted answers that the message is accepted, where its outcome will be, and
+// what the message waits for.
+func answerAccepted(w *response, m *core.Message, at core.Place) error {
+	w.Header().Set("Location", messagePath(m.ID))
+	return w.show(http.StatusAccepted, showAccepted(m, at, shortPrompt))
+}
+
+// lists reports whether a comma-separated header has an item, whatever its
+// parameters.
+func lists(values []string, item string) bool {
+	for _, v := range values {
+		for part := range strings.SplitSeq(v, ",") {
+			name, _, _ := strings.Cut(part, ";")
+			if strings.EqualFold(strings.TrimSpace(name), item) {
+				return true
+			}
+		}
 	}
-	if errors.Is(err, core.ErrNotWaiting) {
-		return refuse(http.StatusConflict, "not_waiting",
-			"Only a message that waits can be cancelled; a running turn is ended by POST /channels/{key}/interrupt.").
-			member("message", appendMessage(nil, &m, core.Place{}))
-	}
-	if err != nil {
-		return err
-	}
-	return s.showMessage(w, r, &m)
+	return false
 }

@@ -14,23 +14,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/common/expfmt"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 )
 
 // balanceTimeout bounds what a scrape waits for the ledger.
 const balanceTimeout = 5 * time.Second
 
-type metrics struct {
-	durations *prometheus.HistogramVec
-}
-
-// newMetrics registers everything that GET /metrics shows of the gateway.
-func newMetrics(o Options, g gateway) *metrics {
-	m := &metrics{durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+// registerMetrics registers all metrics of the gateway, and returns that of requests.
+func registerMetrics(o Options, t totals) *prometheus.HistogramVec {
+	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "bareclaw_http_request_duration_seconds",
-		Help:    "How long requests took, waits and streams included, by route and status (gone: the client left first).",
+		Help:    "Duration of requests, waits and streams included, by route and status (gone: the client disconnected first).",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .1, .5, 1, 5, 30, 120, 600},
-	}, []string{"method", "route", "status"})}
+	}, []string{"method", "route", "status"})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "bareclaw_build_info", Help: "Which build this is; always 1.",
 		ConstLabels: prometheus.Labels{"version": o.Health().Version, "go": runtime.Version()},
@@ -42,14 +39,15 @@ func newMetrics(o Options, g gateway) *metrics {
 			ConstLabels: prometheus.Labels{"state": state},
 		}, func() float64 { return float64(read(o.Health().Spares)) })
 	}
-	o.Registry.MustRegister(m.durations, build, newGatewayMetrics(g, o.Log), newTelegramMetrics(o.Health),
+	o.Registry.MustRegister(durations, build, newGatewayMetrics(t, o.Log), newTelegramMetrics(o.Health),
 		spares("ready", func(s Spares) int { return s.Ready }), spares("wanted", func(s Spares) int { return s.Wanted }),
 		newScheduleMetrics(o.Schedules, o.Log),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
-	return m
+	return durations
 }
 
-func (m *metrics) observe(res *response, method string, took time.Duration) {
+// observe records the duration of a request.
+func observe(durations *prometheus.HistogramVec, res *response, method string, took time.Duration) {
 	if !slices.Contains(methods, method) {
 		method = "other" // a label must not grow with what strangers send
 	}
@@ -57,12 +55,12 @@ func (m *metrics) observe(res *response, method string, took time.Duration) {
 	if res.status != 0 {
 		status = strconv.Itoa(res.status)
 	}
-	m.durations.WithLabelValues(method, res.route, status).Observe(took.Seconds())
+	durations.WithLabelValues(method, res.route, status).Observe(took.Seconds())
 }
 
 // gatewayMetrics reads core's counts at each scrape.
 type gatewayMetrics struct {
-	core gateway
+	core totals
 	log  *slog.Logger
 
 	accepted, outcomes, waiting, even, channels *prometheus.Desc
@@ -75,7 +73,7 @@ type statMetric struct {
 	read func(core.Stats) float64
 }
 
-func newGatewayMetrics(g gateway, log *slog.Logger) *gatewayMetrics {
+func newGatewayMetrics(t totals, log *slog.Logger) *gatewayMetrics {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("bareclaw_"+name, help, labels, nil)
 	}
@@ -86,7 +84,7 @@ func newGatewayMetrics(g gateway, log *slog.Logger) *gatewayMetrics {
 		return statMetric{desc(name, help), prometheus.GaugeValue, read}
 	}
 	return &gatewayMetrics{
-		core: g, log: log,
+		core: t, log: log,
 		accepted: desc("messages_accepted_total", "Messages ever accepted."),
 		outcomes: desc("messages_total", "Messages ever ended, by outcome.", "outcome"),
 		waiting:  desc("messages_waiting", "Messages without an outcome, running ones included."),
@@ -153,19 +151,21 @@ func (c *gatewayMetrics) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(c.even, prometheus.GaugeValue, even)
 }
 
-// getMetrics writes the text format of prometheus.io/docs/instrumenting/exposition_formats.
-func (s *Server) getMetrics(w *response, _ *http.Request) error {
-	families, err := s.o.Registry.Gather()
-	if err != nil {
-		return fmt.Errorf("gather metrics: %w", err)
-	}
-	format := expfmt.NewFormat(expfmt.TypeTextPlain)
-	w.Header().Set("Content-Type", string(format))
-	enc := expfmt.NewEncoder(w, format)
-	for _, f := range families {
-		if err := enc.Encode(f); err != nil {
-			return fmt.Errorf("encode metrics: %w", err)
+// metricsRoutes serves the text format of prometheus.io/docs/instrumenting/exposition_formats.
+func metricsRoutes(registry *prometheus.Registry) []route {
+	return []route{{http.MethodGet, api.PathMetrics, func(w *response, _ *http.Request) error {
+		families, err := registry.Gather()
+		if err != nil {
+			return fmt.Errorf("gather metrics: %w", err)
 		}
-	}
-	return nil
+		format := expfmt.NewFormat(expfmt.TypeTextPlain)
+		w.Header().Set("Content-Type", string(format))
+		enc := expfmt.NewEncoder(w, format)
+		for _, f := range families {
+			if err := enc.Encode(f); err != nil {
+				return fmt.Errorf("encode metrics: %w", err)
+			}
+		}
+		return nil
+	}}}
 }

@@ -96,9 +96,10 @@ func TestContentReadsAreBounded(t *testing.T) {
 		r.want(r.send("GET", path, ""), http.StatusOK, "")
 		r.want(r.send("GET", "/messages/none/content", ""), http.StatusNotFound, "not_found")
 	}
+	l := newLookups(r.fake, nil, nil)
 	var releases []func()
 	for range maxContentReads {
-		release, err := r.server.reserveContent(t.Context())
+		release, err := l.reserveContent(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,13 +107,12 @@ func TestContentReadsAreBounded(t *testing.T) {
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := r.server.reserveContent(gone); !errors.Is(err, context.Canceled) {
+	if _, err := l.reserveContent(gone); !errors.Is(err, context.Canceled) {
 		t.Errorf("one more has a place: %v", err)
 	}
 	releases[0]()
 	releases[0]() // has no place to give
-	r.want(r.send("GET", path, ""), http.StatusOK, "")
-	if n := len(r.server.contents); n != maxContentReads-1 {
+	if n := len(l.contents); n != maxContentReads-1 {
 		t.Errorf("%d contents are read, want %d", n, maxContentReads-1)
 	}
 }

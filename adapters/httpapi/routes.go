@@ -5,63 +5,47 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+
+	"bareclaw/adapters/httpapi/api"
 )
 
 // methods are those that routes have, sorted.
 var methods = []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost}
 
-const messageRoute = "/message"
+// A handlerFunc answers a request, or returns an error instead of an answer.
+type handlerFunc func(w *response, r *http.Request) error
 
-// routes returns the table of the API. Patterns are those of the OpenAPI
-// document.
-func (s *Server) routes() *chi.Mux {
+// A route is a method and a path of the API with its handler. Patterns are those of
+// the OpenAPI document.
+type route struct {
+	method, pattern string
+	handle          handlerFunc
+}
+
+// Mount adds a handler for all paths below a prefix, behind the checks of the API. Mount
+// must be called before Serve.
+func (s *Server) Mount(prefix string, h http.Handler) { s.mounts[prefix] = h }
+
+// router returns the handler of all routes.
+func (s *Server) router() *chi.Mux {
 	mux := chi.NewRouter()
-	handle := func(method, pattern string, h handlerFunc) {
-		mux.MethodFunc(method, pattern, s.adapt(pattern, h))
-		if method == http.MethodGet {
-			mux.MethodFunc(http.MethodHead, pattern, s.adapt(pattern, h)) // net/http leaves out the body
+	for _, rt := range s.routes {
+		h := s.adapt(rt.pattern, rt.handle)
+		mux.MethodFunc(rt.method, rt.pattern, h)
+		if rt.method == http.MethodGet {
+			mux.MethodFunc(http.MethodHead, rt.pattern, h) // net/http leaves out the body
 		}
 	}
-	handle(http.MethodPost, messageRoute, s.postMessage)
-	handle(http.MethodGet, "/messages/{id}", s.getMessage)
-	handle(http.MethodDelete, "/messages/{id}", s.cancelMessage)
-	handle(http.MethodGet, "/messages/{id}/content", s.getContent)
-	handle(http.MethodGet, "/messages/{id}/events", s.messageEvents)
-	handle(http.MethodGet, "/messages/{id}/trace", s.getTrace)
-	handle(http.MethodPost, "/messages/{id}/retry", s.retryMessage)
-	handle(http.MethodPost, "/send", s.postSend)
-	handle(http.MethodPost, "/restart", s.postRestart)
-	handle(http.MethodGet, "/upgrade", s.getUpgrade)
-	handle(http.MethodPost, "/upgrade", s.postUpgrade)
-	handle(http.MethodGet, "/channels", s.getChannels)
-	handle(http.MethodGet, "/channels/{key}", s.getChannel)
-	handle(http.MethodPatch, "/channels/{key}", s.changeChannel)
-	handle(http.MethodDelete, "/channels/{key}", s.resetChannel)
-	handle(http.MethodGet, "/channels/{key}/rules", s.channelRules)
-	handle(http.MethodDelete, "/channels/{key}/rules/{id}", s.removeRule)
-	handle(http.MethodPost, "/channels/{key}/interrupt", s.interruptChannel)
-	handle(http.MethodGet, "/channels/{key}/events", s.channelEvents)
-	handle(http.MethodGet, "/channels/{key}/messages", s.channelMessages)
-	handle(http.MethodGet, "/approvals", s.getApprovals)
-	handle(http.MethodPost, "/approvals/{id}", s.decideApproval)
-	if s.o.Schedules != nil {
-		handle(http.MethodPost, "/schedules", s.postSchedule)
-		handle(http.MethodGet, "/schedules", s.getSchedules)
-		handle(http.MethodGet, "/schedules/{id}", s.getSchedule)
-		handle(http.MethodDelete, "/schedules/{id}", s.removeSchedule)
+	for prefix, h := range s.mounts {
+		mux.Mount(prefix, h)
 	}
-	handle(http.MethodGet, "/health", s.getHealth)
-	handle(http.MethodGet, "/metrics", s.getMetrics)
-	handle(http.MethodGet, "/openapi.yaml", s.getOpenAPI)
-
-	// chi keeps the methods it knows of a path to itself, hence allowed.
+	// chi does not tell which methods a path has, hence allowed.
 	unrouted := s.adapt("other", func(_ *response, r *http.Request) error {
 		if allow := allowed(mux, r); allow != "" {
-			p := refuse(http.StatusMethodNotAllowed, "method_not_allowed",
-				"This path does not take this method; it takes "+allow+".")
+			p := refuse(http.StatusMethodNotAllowed, api.MethodNotAllowed, "This path does not take this method; it takes "+allow+".")
 			return p.with("Allow", allow)
 		}
-		return refuse(http.StatusNotFound, "not_found", "There is nothing at this path; GET /openapi.yaml lists what there is.")
+		return refuse(http.StatusNotFound, api.NotFound, "There is nothing at this path; GET /openapi.yaml lists all paths.")
 	})
 	mux.NotFound(unrouted)
 	mux.MethodNotAllowed(unrouted)

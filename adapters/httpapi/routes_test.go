@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 )
 
@@ -88,7 +89,7 @@ func TestWaitWithoutAUnitIsInSeconds(t *testing.T) {
 	t.Parallel()
 	for wait, want := range map[string]time.Duration{
 		"5": 5 * time.Second, "0": 0, "090": 90 * time.Second, "1.5": 1500 * time.Millisecond, "2m": 2 * time.Minute,
-		"301": maxWait, "99999999999999999999": maxWait, "100000h": maxWait,
+		"301": api.MaxWait, "99999999999999999999": api.MaxWait, "100000h": api.MaxWait,
 	} {
 		t.Run(wait, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +101,7 @@ func TestWaitWithoutAUnitIsInSeconds(t *testing.T) {
 					t.Fatal(err)
 				}
 				start := time.Now()
-				a := roundTrip(t, c, bufio.NewReader(c), "GET "+location(m.message.ID)+"?wait="+wait+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+				a := roundTrip(t, c, bufio.NewReader(c), "GET "+messagePath(m.message.ID)+"?wait="+wait+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 				if took := time.Since(start); a.status != http.StatusOK || took != want {
 					t.Errorf("got %d %s after %v, want it after %v", a.status, a.body, took, want)
 				}
@@ -184,20 +185,20 @@ func TestTimelineIsInOrder(t *testing.T) {
 	r.send("POST", "/message", `{"text":"a"}`)
 	a := r.send("GET", "/messages/01890000-0000-7000-8000-000000000001/trace", "")
 	var got struct {
-		Timeline  []markShape
+		Timeline  []api.Mark
 		Durations map[string]int64
 	}
 	if err := json.Unmarshal([]byte(a.body), &got, json.MatchCaseInsensitiveNames(true)); err != nil {
 		t.Fatal(err)
 	}
-	want := []markShape{
-		{What: "received", At: "2026-01-02T03:04:05.678900Z"},
-		{What: "queued", At: "2026-01-02T03:04:05.678900Z", TookMS: 1},
-		{What: "approval pending", Detail: "Bash", At: "2026-01-02T03:04:05.678900Z"},
-		{What: "dispatched", At: "2026-01-02T03:04:05.679900Z", AfterMS: 1},
-		{What: "started", At: "2026-01-02T03:04:05.680900Z", AfterMS: 2},
-		{What: "tool", Detail: "Bash", At: "2026-01-02T03:04:06.178900Z", AfterMS: 500},
-		{What: "answered", At: "2026-01-02T03:04:06.678900Z", AfterMS: 1000},
+	want := []api.Mark{
+		{What: "received", At: fakeTime(t, "2026-01-02T03:04:05.678900Z")},
+		{What: "queued", At: fakeTime(t, "2026-01-02T03:04:05.678900Z"), TookMS: 1},
+		{What: "approval pending", Detail: "Bash", At: fakeTime(t, "2026-01-02T03:04:05.678900Z")},
+		{What: "dispatched", At: fakeTime(t, "2026-01-02T03:04:05.679900Z"), AfterMS: 1},
+		{What: "started", At: fakeTime(t, "2026-01-02T03:04:05.680900Z"), AfterMS: 2},
+		{What: "tool", Detail: "Bash", At: fakeTime(t, "2026-01-02T03:04:06.178900Z"), AfterMS: 500},
+		{What: "answered", At: fakeTime(t, "2026-01-02T03:04:06.678900Z"), AfterMS: 1000},
 	}
 	if len(got.Timeline) != len(want)+1 || got.Timeline[len(want)].What != "delivered" {
 		t.Fatalf("got %+v", got.Timeline)
@@ -423,4 +424,13 @@ func TestPanicIsNotShown(t *testing.T) {
 	}
 	eventually(t, "the log line", func() bool { return strings.Contains(r.log.String(), "boom in here") })
 	r.want(r.send("GET", "/health", ""), http.StatusOK, "")
+}
+
+func fakeTime(t *testing.T, text string) time.Time {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
 }

@@ -8,36 +8,49 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
-	"github.com/go-chi/chi/v5"
-	"github.com/go-json-experiment/json/jsontext"
-
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/core/schedule"
 )
 
-// postSchedule is POST /schedules. A job with a precheck is not taken on the Unix
-// socket: the agent's own commands reach that, and whoever has allowed them has not
-// allowed every command line that one may contain.
-func (s *Server) postSchedule(w *response, r *http.Request) error {
-	var req schedule.Request
-	err := s.withBody(w, r, func(dec *jsontext.Decoder) (err error) {
-		req, err = decodeSchedule(dec)
+// schedules makes, shows and removes schedules.
+type schedules struct {
+	scheduler *schedule.Scheduler
+	names     channelNames
+	lifecycle *lifecycle
+}
+
+func (s *schedules) routes() []route {
+	return []route{
+		{http.MethodPost, api.PathSchedules, s.post},
+		{http.MethodGet, api.PathSchedules, s.list},
+		{http.MethodGet, "/schedules/{id}", s.get},
+		{http.MethodDelete, "/schedules/{id}", s.remove},
+	}
+}
+
+// post makes a schedule. A job with a precheck is not accepted on the Unix socket: the
+// agent's own commands reach the socket, and a person who has allowed such a command has
+// not allowed every command line in a precheck.
+func (s *schedules) post(w *response, r *http.Request) error {
+	var in api.ScheduleRequest
+	if err := readBody(w, r, &in); err != nil {
 		return err
-	})
+	}
+	req, err := newScheduleRequest(&in)
 	if err != nil {
 		return err
 	}
-	if err := s.usable(r.Context(), req.Channel); err != nil {
+	if err := s.names.check(r.Context(), req.Channel); err != nil {
 		return err
 	}
 	if req.Precheck != "" && w.local {
-		return refuse(http.StatusForbidden, "not_on_socket",
+		return refuse(http.StatusForbidden, api.NotOnSocket,
 			"A schedule with a precheck is made over TCP: this socket is open to the agent's own commands, and a precheck runs without its permissions.")
 	}
-	if s.Draining() && !isClosed(s.succession.begun) {
-		return shuttingDown()
+	if err := s.lifecycle.checkOpen(); err != nil {
+		return err
 	}
 	key, err := idempotencyKey(r)
 	if err != nil {
@@ -46,83 +59,46 @@ func (s *Server) postSchedule(w *response, r *http.Request) error {
 	if key != "" {
 		req.SourceKey, req.SourceHash = "http:"+key, scheduleHash(&req)
 	}
-	j, existing, err := s.o.Schedules.Add(r.Context(), req)
+	j, existing, err := s.scheduler.Add(r.Context(), req)
 	if err != nil {
 		return notScheduled(err)
 	}
 	status := http.StatusCreated
 	if existing {
 		status = http.StatusOK
-		w.Header().Set("Idempotency-Replayed", "true")
+		w.Header().Set(api.HeaderReplayed, "true")
 	}
-	return showAs(w, status, s.showSchedule(&j))
+	return w.show(status, s.show(&j))
 }
 
-// notScheduled makes of an error what the client is told, where it is one of schedules.
+// notScheduled makes an error of schedules an answer, and returns other errors.
 func notScheduled(err error) error {
 	wrong, told := (*schedule.InvalidError)(nil), (*core.PushError)(nil)
 	switch {
 	case errors.As(err, &wrong):
 		return badRequest("bad_"+wrong.Field, "%s", wrong.Text)
 	case errors.Is(err, schedule.ErrTooMany):
-		return refuse(http.StatusConflict, "too_many_schedules",
-			fmt.Sprintf("There are %d schedules already, which is as many as there may be; remove some with DELETE /schedules/{id}.", schedule.MaxJobs))
+		return refuse(http.StatusConflict, api.TooManySchedules,
+			fmt.Sprintf("There are %d schedules already, which is the limit; remove some with DELETE /schedules/{id}.", schedule.MaxJobs))
 	case errors.Is(err, core.ErrNotAllowed) && errors.As(err, &told):
-		return refuse(http.StatusForbidden, "channel_refused", told.Text)
+		return refuse(http.StatusForbidden, api.ChannelRefused, told.Text)
 	}
 	return err
 }
 
-func decodeSchedule(dec *jsontext.Decoder) (r schedule.Request, err error) {
-	var channel *string
-	err = object(dec, func(name string) (err error) {
-		switch name {
-		case "channel":
-			var s string
-			s, err = str(dec, "bad_channel", `"channel"`)
-			channel = &s
-		case "text":
-			r.Text, err = str(dec, "bad_text", `"text"`)
-		case "when":
-			r.When, err = str(dec, "bad_when", `"when"`)
-		case "tz":
-			r.TZ, err = str(dec, "bad_tz", `"tz"`)
-		case "missed":
-			r.Missed, err = str(dec, "bad_missed", `"missed"`)
-		case "precheck":
-			r.Precheck, err = str(dec, "bad_precheck", `"precheck"`)
-		case "budget_usd":
-			r.Budget, err = budgetField(dec)
-		default:
-			err = skip(dec)
-		}
-		return err
-	})
-	switch {
-	case err != nil:
-		return r, err
-	case channel == nil:
-		return r, badRequest("missing_channel", `Missing "channel" field: name the channel that the text is for.`)
+// newScheduleRequest checks the channel and the text; the scheduler checks the rest.
+func newScheduleRequest(in *api.ScheduleRequest) (r schedule.Request, err error) {
+	if in.Channel == "" {
+		return r, badRequest(api.MissingChannel, `Missing "channel" field: name the channel that the text is for.`)
 	}
-	if r.Channel, err = parseKey(*channel); err != nil {
+	r = schedule.Request{Text: in.Text, When: in.When, TZ: in.TZ, Missed: in.Missed, Precheck: in.Precheck, Budget: in.BudgetUSD}
+	if r.Channel, err = parseKey(in.Channel); err != nil {
 		return r, err
 	}
 	return r, checkText(r.Text)
 }
 
-func budgetField(dec *jsontext.Decoder) (float64, error) {
-	v, err := value(dec, '0', "bad_budget", `"budget_usd" must be a number.`)
-	if err != nil {
-		return 0, err
-	}
-	usd, err := strconv.ParseFloat(string(v), 64)
-	if err != nil {
-		return 0, badRequest("bad_budget", `"budget_usd" is too large a number.`)
-	}
-	return usd, nil
-}
-
-// scheduleHash identifies what a request asks for.
+// scheduleHash identifies the content of a request.
 func scheduleHash(r *schedule.Request) string {
 	h := sha256.New()
 	for _, s := range []string{string(r.Channel), r.Text, r.When, r.TZ, r.Missed, r.Precheck, strconv.FormatFloat(r.Budget, 'g', -1, 64)} {
@@ -131,105 +107,60 @@ func scheduleHash(r *schedule.Request) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func (s *Server) getSchedules(w *response, r *http.Request) error {
-	jobs, err := s.o.Schedules.Jobs(r.Context())
+func (s *schedules) list(w *response, r *http.Request) error {
+	jobs, err := s.scheduler.Jobs(r.Context())
 	if err != nil {
 		return err
 	}
-	shown := make([]scheduleShape, len(jobs))
+	shown := api.Schedules{Schedules: make([]api.Schedule, len(jobs))}
 	for i := range jobs {
-		shown[i] = s.showSchedule(&jobs[i])
+		shown.Schedules[i] = s.show(&jobs[i])
 	}
-	return show(w, struct {
-		Schedules []scheduleShape `json:"schedules"`
-	}{shown})
+	return w.show(http.StatusOK, &shown)
 }
 
-func (s *Server) getSchedule(w *response, r *http.Request) error {
-	j, all, err := s.o.Schedules.Job(r.Context(), chi.URLParam(r, "id"))
+func (s *schedules) get(w *response, r *http.Request) error {
+	j, all, err := s.scheduler.Job(r.Context(), pathParam(r, "id"))
 	if err != nil {
 		return err
 	}
-	shape := s.showSchedule(&j)
-	shape.Occurrences = make([]occurrenceShape, len(all))
-	for i := range all {
-		shape.Occurrences[i] = showOccurrence(&all[i])
+	shown := s.show(&j)
+	shown.Occurrences = make([]api.Occurrence, len(all))
+	for i, o := range all {
+		shown.Occurrences[i] = api.Occurrence{
+			Due: o.Due, Outcome: string(o.Outcome), DecidedAt: o.DecidedAt, MessageID: string(o.Message), Late: o.Late, Status: o.Status, Why: o.Why,
+		}
 	}
-	return show(w, shape)
+	return w.show(http.StatusOK, &shown)
 }
 
-func (s *Server) removeSchedule(w *response, r *http.Request) error {
-	return s.remove(w, r, s.o.Schedules.Remove)
+func (s *schedules) remove(w *response, r *http.Request) error {
+	return remove(w, r, s.lifecycle, s.scheduler.Remove)
 }
 
-// remove removes what the request names, and says so.
-func (s *Server) remove(w *response, r *http.Request, remove func(ctx context.Context, id string) error) error {
-	if s.Draining() && !isClosed(s.succession.begun) {
-		return shuttingDown()
+// remove removes the thing with the id in the path.
+func remove(w *response, r *http.Request, l *lifecycle, remove func(ctx context.Context, id string) error) error {
+	if err := l.checkOpen(); err != nil {
+		return err
 	}
-	id := chi.URLParam(r, "id")
+	id := pathParam(r, "id")
 	err := remove(r.Context(), id)
 	if w.repeated && errors.Is(err, core.ErrNotFound) {
-		err = nil // it was this request that removed it
+		err = nil // this request has removed it
 	}
 	if err != nil {
 		return err
 	}
-	return show(w, struct {
-		Status string `json:"status"`
-		ID     string `json:"id"`
-	}{"removed", id})
+	return w.show(http.StatusOK, api.Removed{Status: "removed", ID: id})
 }
 
-type scheduleShape struct {
-	ID        string   `json:"id"`
-	Channel   string   `json:"channel"`
-	Text      string   `json:"text"`
-	When      string   `json:"when"`
-	TZ        string   `json:"tz,omitempty"`
-	Missed    string   `json:"missed"`
-	Precheck  string   `json:"precheck,omitempty"`
-	BudgetUSD float64  `json:"budget_usd,omitzero"`
-	State     string   `json:"state"`
-	CreatedAt string   `json:"created_at"`
-	DoneAt    string   `json:"done_at,omitempty"`
-	Next      []string `json:"next"`
-	// Occurrences are only told of a schedule that is asked for by its id.
-	Occurrences []occurrenceShape `json:"occurrences,omitzero"`
-}
-
-type occurrenceShape struct {
-	Due       string `json:"due"`
-	Outcome   string `json:"outcome"`
-	DecidedAt string `json:"decided_at"`
-	MessageID string `json:"message_id,omitempty"`
-	Late      bool   `json:"late,omitzero"`
-	Status    int    `json:"status,omitzero"`
-	Why       string `json:"why,omitempty"`
-}
-
-func (s *Server) showSchedule(j *schedule.Job) scheduleShape {
-	shape := scheduleShape{
+func (s *schedules) show(j *schedule.Job) api.Schedule {
+	shown := api.Schedule{
 		ID: j.ID, Channel: string(j.Channel), Text: j.Text, When: j.When, TZ: j.TZ, Missed: j.Missed, Precheck: j.Precheck, BudgetUSD: j.Budget,
-		State: "active", CreatedAt: stamp(j.CreatedAt), DoneAt: stamp(j.DoneAt), Next: stampsOf(s.o.Schedules.Next(j)),
+		State: "active", CreatedAt: j.CreatedAt, DoneAt: j.DoneAt, Next: s.scheduler.Next(j),
 	}
 	if !j.DoneAt.IsZero() {
-		shape.State = "done"
-	}
-	return shape
-}
-
-func stampsOf(all []time.Time) []string {
-	shown := make([]string, len(all))
-	for i, t := range all {
-		shown[i] = stamp(t)
+		shown.State = "done"
 	}
 	return shown
-}
-
-func showOccurrence(o *schedule.Occurrence) occurrenceShape {
-	return occurrenceShape{
-		Due: stamp(o.Due), Outcome: string(o.Outcome), DecidedAt: stamp(o.DecidedAt), MessageID: string(o.Message),
-		Late: o.Late, Status: o.Status, Why: o.Why,
-	}
 }

@@ -1,14 +1,14 @@
-// Package httpapi serves the gateway over HTTP: on a TCP address for whoever
-// holds the token or is the same user, and on a Unix socket for this user's own
+// Package httpapi serves the gateway over HTTP: on a TCP address to clients that
+// have the token or belong to the same user, and on a Unix socket to this user's own
 // programs.
 //
 // An accepted message is durable before it is acknowledged, and its outcome is
 // always a 200: is_error tells whether the agent answered. A 4xx or 5xx means
-// that nothing was accepted. A client that leaves loses nothing: its message
-// goes on, and GET /messages/{id} has the outcome.
+// that nothing was accepted. A client that disconnects loses nothing: its message
+// continues, and GET /messages/{id} has the outcome.
 //
-// Every error is {"error": what to do, "code": a stable word}. The reference is
-// docs/openapi.yaml, and tests hold the two together.
+// Package api has the shapes of requests and replies, docs/openapi.yaml is the
+// reference.
 package httpapi
 
 import (
@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,95 +36,63 @@ const (
 	maxHeaderBytes    = 64 << 10
 )
 
-// Options are what a Server works with. Core, Log and Health are required.
+// Options configure a Server. Core, Log and Health are required.
 type Options struct {
 	Core *core.ProcessManager
-	Push *core.PushRegistry // nil: POST /send knows no adapter
+	Push *core.PushRegistry // nil: POST /send finds no adapter
 	Log  *slog.Logger
-	// Schedules keeps what is to be sent at its time. Nil: there are no such routes.
+	// Schedules serves /schedules. Nil: there are no such routes.
 	Schedules *schedule.Scheduler
 
-	// Health is asked by GET /health, and once by New for the version. It must be
-	// quick.
+	// Health is called by GET /health, by metrics, and once by New for the version. It
+	// must be quick.
 	Health func() Health
-	// Restart has another process take over, and returns when that one is ready
-	// to, before it does. The error is shown to whoever asked; after one the
-	// gateway goes on as it is. Nil: restarts are refused.
+	// Restart starts another process, and returns when that process is ready to take
+	// over. The client is shown the error; after an error this process continues. Nil:
+	// restarts are refused.
 	Restart func(ctx context.Context) error
-	// Upgrade is Restart with another program, which is on trial then. ErrUpgrading
-	// refuses it for now. Nil: upgrades are refused.
+	// Upgrade is Restart with another program, on trial. ErrUpgrading refuses the
+	// upgrade for now. Nil: upgrades are refused.
 	Upgrade func(ctx context.Context, o UpgradeOrder) error
-	// LastUpgrade tells of the last one; ok is false if there was none. Nil: none.
+	// LastUpgrade returns the last upgrade; ok is false if there was none. Nil: none.
 	LastUpgrade func() (u Upgrade, ok bool, err error)
-	// Peer reports whether the other end of a connection belongs to this user,
-	// and whether that could be found out. It is asked at most once for each
-	// connection, and over TCP only where there is no token. A stranger is
-	// refused; where nothing is known the connection is let in. Nil: not asked.
+	// Peer reports whether the other end of a connection belongs to this user, and
+	// whether that is known. Peer is called at most once for each connection, and over
+	// TCP only without a token. Strangers are refused; unknown peers are not. Nil: all
+	// peers are accepted.
 	Peer func(net.Conn) (ok, known bool)
 
-	Token        string   // empty: none is asked for
+	Token        string   // empty: requests need no token
 	Host         string   // the configured address, accepted as a Host
 	AllowedHosts []string // further names accepted as a Host, with any port
 	BodyLimit    int64    // bytes; 0 means 32 MiB
 
-	// Registry takes the metrics and is what GET /metrics shows. It must not hold
-	// those of another Server. Nil: one of its own.
+	// Registry takes the metrics of GET /metrics. One registry serves only one Server.
+	// Nil: a new one.
 	Registry *prometheus.Registry
-}
-
-// Health is what GET /health says of the daemon.
-type Health struct {
-	PID        int
-	Version    string
-	Agent      Agent
-	Generation uint64
-	Ready      bool
-	StartedAt  time.Time
-	Problems   []string // each a sentence; empty when all is well
-	// LedgerProblem is why nothing can be written, which Problems have too.
-	LedgerProblem string
-	Spares        Spares
-	Telegram      *Telegram // nil where there is none
-}
-
-// Spares says how many sessions wait for a new channel.
-type Spares struct {
-	Ready  int `json:"ready"`
-	Wanted int `json:"wanted"`
-}
-
-// Agent says which agent answers, and what is wrong with it.
-type Agent struct {
-	Kind    string // "claude" or "echo"
-	Path    string
-	Problem string // a sentence; empty when there is none
 }
 
 // A Server is the HTTP adapter. All methods are safe for concurrent use.
 type Server struct {
-	o       Options
-	core    gateway
-	guard   guard
-	drain   drain
-	metrics *metrics
-
-	succession succession
-	deliveries deliveries
-	mu         sync.Mutex     // protects the field below
+	log        *slog.Logger
+	bodyLimit  int64
+	guard      guard
+	lifecycle  *lifecycle
+	handover   *handover
+	durations  *prometheus.HistogramVec
+	routes     []route
+	mounts     map[string]http.Handler
+	responses  sync.Pool      // of *response
+	mu         sync.Mutex     // protects listeners
 	listeners  []net.Listener // served until HandOver
-
-	bodies    sync.Pool     // of *body
-	responses sync.Pool     // of *response
-	buffers   sync.Pool     // of *[]byte, for replies
-	contents  chan struct{} // has one entry for each content that is being read
-
-	tcp, local, inner *http.Server
+	tcp, local *http.Server
+	inner      *http.Server
 }
 
-// New returns a Server that listens nowhere yet.
-func New(o Options) *Server { return newServer(o, managed{o.Core}) }
+// New returns a Server without listeners.
+func New(o Options) *Server { return newServer(o, processManager{o.Core}) }
 
-func newServer(o Options, g gateway) *Server {
+func newServer(o Options, b backend) *Server {
 	o.BodyLimit = cmp.Or(o.BodyLimit, defaultBodyLimit)
 	if o.Push == nil {
 		o.Push = &core.PushRegistry{}
@@ -131,16 +100,40 @@ func newServer(o Options, g gateway) *Server {
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
 	}
-	s := &Server{o: o, core: g, guard: newGuard(o), drain: drain{done: make(chan struct{})},
-		succession: succession{begun: make(chan struct{}), settled: make(chan struct{})}, contents: make(chan struct{}, maxContentReads)}
-	s.metrics = newMetrics(o, g)
-	s.bodies.New = func() any { return new(body) }
+	l := newLifecycle()
+	s := &Server{
+		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: newHandover(l, o.Log),
+		durations: registerMetrics(o, b), mounts: map[string]http.Handler{},
+	}
+	s.routes = handlers(o, b, l)
 	s.responses.New = func() any { return new(response) }
-	s.buffers.New = func() any { return new([]byte) }
 	s.tcp = s.httpServer(s.Handler())
 	s.local = s.httpServer(s.LocalHandler())
-	s.inner = s.httpServer(s.handler(innerDoor))
+	s.inner = s.httpServer(s.handler(innerListener))
 	return s
+}
+
+// handlers returns the routes of all parts of the API.
+func handlers(o Options, b backend, l *lifecycle) []route {
+	names := channelNames{b}
+	v := &messageView{core: b, deliveries: &deliveries{}}
+	st := &streams{core: b, feeds: b, names: names, view: v, lifecycle: l}
+	all := slices.Concat(
+		(&messages{core: b, names: names, view: v, streams: st, lifecycle: l}).routes(),
+		newLookups(b, v, l).routes(),
+		st.routes(),
+		(&channels{control: b, history: b, names: names}).routes(),
+		(&settings{core: b, status: b, names: names, lifecycle: l}).routes(),
+		(&approvals{core: b, lifecycle: l}).routes(),
+		(&pushes{registry: o.Push, names: names, lifecycle: l, log: o.Log}).routes(),
+		(&health{core: b, own: o.Health, lifecycle: l}).routes(),
+		(&admin{restart: o.Restart, upgrade: o.Upgrade, lastUpgrade: o.LastUpgrade, names: names, lifecycle: l}).routes(),
+		metricsRoutes(o.Registry),
+	)
+	if o.Schedules != nil {
+		all = append(all, (&schedules{scheduler: o.Schedules, names: names, lifecycle: l}).routes()...)
+	}
+	return all
 }
 
 // httpServer has no WriteTimeout: waits and streams last as long as a turn.
@@ -152,17 +145,17 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnContext:       ConnContext,
 		ConnState:         noteConnState,
-		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 }
 
-// Handler returns the API as it is served over TCP, behind all checks. A server
-// of one's own around it must set [ConnContext], or peers count as strangers.
-func (s *Server) Handler() http.Handler { return s.handler(tcpDoor) }
+// Handler returns the API as it is served over TCP, behind all checks. A server that
+// is not this package's own must set [ConnContext], or peers count as strangers.
+func (s *Server) Handler() http.Handler { return s.handler(tcpListener) }
 
-// LocalHandler returns the API as it is served on the Unix socket: no token, no
-// rules on Host and Origin, and no deciding of approvals.
-func (s *Server) LocalHandler() http.Handler { return s.handler(localDoor) }
+// LocalHandler returns the API as it is served on the Unix socket: without checks of
+// token, Host and Origin, and without decisions about approvals.
+func (s *Server) LocalHandler() http.Handler { return s.handler(localListener) }
 
 // Serve serves the API on a TCP listener until Shutdown or HandOver, and then
 // returns nil. The listener is closed.
@@ -171,9 +164,8 @@ func (s *Server) Serve(l net.Listener) error { return s.serve(s.tcp, l) }
 // ServeLocal is Serve for the Unix listener of this user's own programs.
 func (s *Server) ServeLocal(l net.Listener) error { return s.serve(s.local, l) }
 
-// ServeInner is Serve for the Unix listener of a process whose work was handed
-// over to this one. That process has checked its callers: only the peer is asked
-// for.
+// ServeInner serves the requests that a predecessor forwards, on a Unix listener. The
+// predecessor has checked its clients, so only the peer is checked.
 func (s *Server) ServeInner(l net.Listener) error {
 	if err := s.inner.Serve(s.clients(l)); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("serve http on %s: %w", l.Addr(), err)
@@ -183,7 +175,7 @@ func (s *Server) ServeInner(l net.Listener) error {
 
 // clients returns the listener with connections that end well.
 func (s *Server) clients(l net.Listener) net.Listener {
-	return clientListener{Listener: l, draining: s.drain.done}
+	return clientListener{Listener: l, draining: s.lifecycle.done}
 }
 
 func (s *Server) serve(h *http.Server, l net.Listener) error {
@@ -191,47 +183,46 @@ func (s *Server) serve(h *http.Server, l net.Listener) error {
 	s.listeners = append(s.listeners, l)
 	s.mu.Unlock()
 	err := h.Serve(s.clients(l))
-	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && isClosed(s.succession.begun) {
+	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && s.lifecycle.handingOver() {
 		return nil
 	}
 	return fmt.Errorf("serve http on %s: %w", l.Addr(), err)
 }
 
-// A Reason says why the server drains. It is the name of the last event on
-// every stream.
-type Reason string
-
-// The reasons to drain.
-const (
-	Restarting   Reason = "restarting"
-	ShuttingDown Reason = "shutdown"
-)
-
-type drain struct {
-	once   sync.Once
-	done   chan struct{} // closed when draining
-	reason Reason        // written before done is closed
-}
-
-// Drain accepts no more messages and answers what is held: waits for an outcome
-// with 202 and where to find it, streams with a last event that names the
-// reason. Only the first call counts. It does not block.
+// Drain accepts no more messages and answers held requests: waits for an outcome get
+// 202 and the message's path, streams end with an event that names the reason. Only
+// the first call counts. Drain does not block.
 func (s *Server) Drain(reason Reason) {
-	s.drain.once.Do(func() {
-		s.drain.reason = reason
-		close(s.drain.done)
+	if s.lifecycle.drain(reason) {
 		s.tcp.SetKeepAlivesEnabled(false)
 		s.local.SetKeepAlivesEnabled(false)
 		s.inner.SetKeepAlivesEnabled(false)
-	})
+	}
 }
 
-// Draining reports whether Drain was called.
-func (s *Server) Draining() bool { return isClosed(s.drain.done) }
+// Draining reports whether Drain or HandOver was called.
+func (s *Server) Draining() bool { return s.lifecycle.draining() }
+
+// HandOver begins to hand the work over to another process: nothing more is accepted
+// here, streams end with the reason Restarting, and every request waits for Forward.
+// HandOver does not block. Core may still answer held requests afterwards.
+func (s *Server) HandOver() {
+	s.lifecycle.handOver()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.listeners {
+		_ = l.Close() // others hold the socket
+	}
+}
+
+// Forward names the Unix sockets on which the successor serves the requests from TCP
+// and from the local socket. Empty names mean that there is no successor: held requests
+// are answered as by Drain.
+func (s *Server) Forward(inner, local string) { s.handover.settle(inner, local) }
 
 // Shutdown drains, closes the listeners and returns when every request has been
-// answered. When ctx ends first the connections that are left are cut, and the
-// error says so.
+// answered. When ctx ends first the remaining connections are cut, and the error
+// says so.
 func (s *Server) Shutdown(ctx context.Context, reason Reason) error {
 	s.Drain(reason)
 	servers := []*http.Server{s.tcp, s.local, s.inner}

@@ -237,3 +237,16 @@ func eventually(t testing.TB, what string, ok func() bool) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// stamp returns a time as the API shows it.
+func stamp(at time.Time) string { return at.UTC().Format(timeLayout) }
+
+// quoted returns a JSON string.
+func quoted(t testing.TB, s string) string {
+	t.Helper()
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

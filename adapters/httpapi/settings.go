@@ -4,61 +4,101 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 )
 
-// changeChannel is PATCH /channels/{key}: a member that is there is set, an empty
-// one taken back. It is not served on the Unix socket: the agent's own commands reach
-// that, and it must not change what it may do.
-func (s *Server) changeChannel(w *response, r *http.Request) error {
-	key, err := s.pathKey(r)
+// A settingsStore has the channels' own settings and rules.
+type settingsStore interface {
+	Settings(ctx context.Context, key core.ChannelKey) (core.Settings, error)
+	ChangeSettings(ctx context.Context, key core.ChannelKey, model, mode *string) error
+	RemoveRule(ctx context.Context, key core.ChannelKey, id string) error
+}
+
+// settings shows channels with their settings, and changes these.
+type settings struct {
+	core      settingsStore
+	status    channelReader
+	names     channelNames
+	lifecycle *lifecycle
+}
+
+func (s *settings) routes() []route {
+	return []route{
+		{http.MethodGet, api.PathChannels, s.list},
+		{http.MethodGet, "/channels/{key}", s.get},
+		{http.MethodPatch, "/channels/{key}", s.change},
+		{http.MethodGet, "/channels/{key}/rules", s.rules},
+		{http.MethodDelete, "/channels/{key}/rules/{id}", s.removeRule},
+	}
+}
+
+func (s *settings) list(w *response, r *http.Request) error {
+	all, err := s.status.Channels(r.Context())
+	if err != nil {
+		return err
+	}
+	shown := api.Channels{Channels: make([]api.Channel, len(all))}
+	for i := range all {
+		own, err := s.core.Settings(r.Context(), all[i].Key)
+		if err != nil {
+			return err
+		}
+		shown.Channels[i] = showChannel(&all[i], &own)
+	}
+	return w.show(http.StatusOK, &shown)
+}
+
+func (s *settings) get(w *response, r *http.Request) error {
+	key, err := s.names.fromPath(r)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, key)
+}
+
+func (s *settings) show(w *response, r *http.Request, key core.ChannelKey) error {
+	st, err := s.status.Channel(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	own, err := s.core.Settings(r.Context(), st.Key)
+	if err != nil {
+		return err
+	}
+	return w.show(http.StatusOK, showChannel(&st, &own))
+}
+
+// change sets the members of the request; an empty member takes the channel's own setting
+// back. It is not served on the Unix socket: the agent's own commands reach the socket,
+// and the agent must not change its own permissions.
+func (s *settings) change(w *response, r *http.Request) error {
+	key, err := s.names.fromPath(r)
 	if err != nil {
 		return err
 	}
 	if w.local {
-		return refuse(http.StatusForbidden, "not_on_socket",
+		return refuse(http.StatusForbidden, api.NotOnSocket,
 			"Settings are changed over TCP: this socket is open to the agent's own commands, and the agent must not change what it may do.")
 	}
-	if s.Draining() && !isClosed(s.succession.begun) {
-		return shuttingDown()
-	}
-	var model, mode *string
-	err = s.withBody(w, r, func(dec *jsontext.Decoder) error {
-		return object(dec, func(name string) (err error) {
-			var text string
-			switch name {
-			case "model":
-				text, err = str(dec, "bad_setting", `"model"`)
-				model = &text
-			case "permission_mode":
-				text, err = str(dec, "bad_setting", `"permission_mode"`)
-				mode = &text
-			default:
-				err = skip(dec)
-			}
-			return err
-		})
-	})
-	if err != nil {
+	if err := s.lifecycle.checkOpen(); err != nil {
 		return err
 	}
-	if model == nil && mode == nil {
-		return badRequest("bad_setting", `Send "model", "permission_mode" or both; an empty text takes the setting back.`)
-	}
-	if err := s.core.ChangeSettings(r.Context(), key, model, mode); err != nil {
+	var in api.ChannelChange
+	if err := readBody(w, r, &in); err != nil {
 		return err
 	}
-	st, err := s.core.Channel(r.Context(), key)
-	if err != nil {
+	if in.Model == nil && in.PermissionMode == nil {
+		return badRequest(api.BadSetting, `Send "model", "permission_mode" or both; an empty text takes the setting back.`)
+	}
+	if err := s.core.ChangeSettings(r.Context(), key, in.Model, in.PermissionMode); err != nil {
 		return err
 	}
-	return s.showChannel(w, r, &st)
+	return s.show(w, r, key)
 }
 
-func (s *Server) channelRules(w *response, r *http.Request) error {
-	key, err := s.pathKey(r)
+func (s *settings) rules(w *response, r *http.Request) error {
+	key, err := s.names.fromPath(r)
 	if err != nil {
 		return err
 	}
@@ -67,37 +107,22 @@ func (s *Server) channelRules(w *response, r *http.Request) error {
 		return err
 	}
 	if len(own.Rules) == 0 {
-		if err := s.mustKnow(r.Context(), key); err != nil {
+		if err := s.names.mustExist(r.Context(), key); err != nil {
 			return err
 		}
 	}
-	shown := make([]ruleShape, len(own.Rules))
+	shown := api.Rules{Channel: string(key), Rules: make([]api.Rule, len(own.Rules))}
 	for i := range own.Rules {
-		shown[i] = showRule(&own.Rules[i])
+		shown.Rules[i] = showRule(&own.Rules[i])
 	}
-	return show(w, struct {
-		Channel core.ChannelKey `json:"channel"`
-		Rules   []ruleShape     `json:"rules"`
-	}{key, shown})
+	return w.show(http.StatusOK, &shown)
 }
 
-// removeRule takes a rule back. That only has more be asked, so the agent may do it too.
-func (s *Server) removeRule(w *response, r *http.Request) error {
-	key, err := s.pathKey(r)
+// removeRule takes a rule back. The agent may do so too, because it is only asked more.
+func (s *settings) removeRule(w *response, r *http.Request) error {
+	key, err := s.names.fromPath(r)
 	if err != nil {
 		return err
 	}
-	return s.remove(w, r, func(ctx context.Context, id string) error { return s.core.RemoveRule(ctx, key, id) })
-}
-
-type ruleShape struct {
-	ID        string `json:"id"`
-	Rule      string `json:"rule"`
-	Tool      string `json:"tool"`
-	By        string `json:"by,omitempty"`
-	CreatedAt string `json:"created_at"`
-}
-
-func showRule(r *core.Rule) ruleShape {
-	return ruleShape{ID: r.ID, Rule: r.Rule, Tool: r.Tool, By: r.By, CreatedAt: stamp(r.CreatedAt)}
+	return remove(w, r, s.lifecycle, func(ctx context.Context, id string) error { return s.core.RemoveRule(ctx, key, id) })
 }

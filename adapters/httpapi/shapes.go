@@ -2,109 +2,126 @@ package httpapi
 
 import (
 	"cmp"
-	"fmt"
-	"net/http"
+	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/internal/humanize"
 )
 
-// The shapes of the API other than the message, as docs/openapi.yaml has them.
+// promptLength says how much of a prompt a message shows.
+type promptLength bool
 
-type approvalShape struct {
-	ID         string         `json:"id"`
-	Kind       string         `json:"kind"`
-	Channel    string         `json:"channel"`
-	MessageID  string         `json:"message_id,omitempty"`
-	Prompt     *promptShape   `json:"prompt,omitempty"`
-	TurnID     string         `json:"turn_id,omitempty"`
-	State      string         `json:"state"`
-	Tool       string         `json:"tool"`
-	Input      jsontext.Value `json:"input"`
-	Suggestion jsontext.Value `json:"suggestion,omitzero"`
-	Always     []string       `json:"always,omitempty"`
-	Reason     string         `json:"reason,omitempty"`
-	RetryID    string         `json:"retry_id,omitempty"`
-	CreatedAt  string         `json:"created_at"`
-	ExpiresAt  string         `json:"expires_at,omitempty"`
-	DecidedAt  string         `json:"decided_at,omitempty"`
-}
+const (
+	shortPrompt promptLength = false
+	longPrompt  promptLength = true // for an answer about one message
+)
 
-func showApproval(a *core.Approval) approvalShape {
-	var always []string
-	if a.State == core.ApprovalPending {
-		always = core.AlwaysRules(*a)
+// showMessage returns a message with its position in the queue.
+func showMessage(m *core.Message, at core.Place, length promptLength) *api.Message {
+	shown := &api.Message{Accepted: showAccepted(m, at, length)}
+	if !m.State.Final() {
+		return shown
 	}
-	return approvalShape{
-		ID: a.ID, Kind: approvalKind(a), Channel: string(a.Channel), MessageID: string(a.Message), Prompt: showPrompt(&a.Prompt), TurnID: string(a.Turn),
-		State: string(a.State), Tool: a.Tool, Input: jsontext.Value(a.Input), Suggestion: jsontext.Value(a.Suggestion), Always: always,
-		Reason: a.Reason, RetryID: string(a.Retry), CreatedAt: stamp(a.CreatedAt), ExpiresAt: stamp(a.ExpiresAt), DecidedAt: stamp(a.DecidedAt),
-	}
-}
-
-func approvalKind(a *core.Approval) string { return cmp.Or(string(a.Kind), "tool") }
-
-func showApprovals(all []core.Approval) []approvalShape {
-	shown := make([]approvalShape, len(all))
-	for i := range all {
-		shown[i] = showApproval(&all[i])
+	r := &m.Reply
+	shown.Text, shown.IsError, shown.DurationMS = r.Text, r.IsError, r.Duration.Milliseconds()
+	shown.Coalesced, shown.Into, shown.CostUSD = r.Coalesced, string(r.Into), humanize.RoundUSD(r.CostUSD)
+	shown.Error, shown.Code = r.Error, r.Code
+	shown.SessionID, shown.EndedAt = r.SessionID, m.EndedAt
+	for _, n := range r.Notices {
+		shown.Notices = append(shown.Notices, api.Notice(n))
 	}
 	return shown
 }
 
-type channelShape struct {
-	Channel   string `json:"channel"`
-	State     string `json:"state"`
-	SessionID string `json:"session_id,omitempty"`
-	HostPID   int    `json:"host_pid,omitzero"`
-	AgentPID  int    `json:"agent_pid,omitzero"`
-	Since     string `json:"since,omitempty"`
-	Why       string `json:"why,omitempty"`
-	Until     string `json:"until,omitempty"`
-	Waiting   int    `json:"waiting"`
-	Running   int    `json:"running"`
-	TurnID    string `json:"turn_id,omitempty"`
-	Activity  string `json:"activity,omitempty"`
-	Messages  int    `json:"messages"`
-	Approvals int    `json:"approvals"`
-	LastAt    string `json:"last_at,omitempty"`
-
-	Model          string `json:"model,omitempty"`
-	PermissionMode string `json:"permission_mode,omitempty"`
-	Rules          int    `json:"rules,omitzero"`
+// showAccepted returns a message without its outcome.
+func showAccepted(m *core.Message, at core.Place, length promptLength) api.Accepted {
+	p := m.Prompt
+	if length == shortPrompt {
+		p = p.Short()
+	}
+	p.User = m.Origin.User
+	return api.Accepted{
+		ID: string(m.ID), Channel: string(m.Channel), State: string(m.State), Prompt: showPrompt(&p), TurnID: string(m.Turn),
+		Adapter: m.Adapter, RetryOf: string(m.RetryOf), Position: at.Position, Why: at.Why, Until: at.Until, ReceivedAt: m.ReceivedAt,
+	}
 }
 
-func showChannel(c *core.ChannelStatus, own *core.Settings) channelShape {
-	return channelShape{
+func showPrompt(p *core.Prompt) api.Prompt {
+	shown := api.Prompt{Text: p.Text, Truncated: p.Truncated, User: p.User}
+	for _, b := range p.Blocks {
+		shown.Blocks = append(shown.Blocks, api.Block(b))
+	}
+	return shown
+}
+
+func showApproval(a *core.Approval) *api.Approval {
+	shown := &api.Approval{
+		ID: a.ID, Kind: approvalKind(a), Channel: string(a.Channel), MessageID: string(a.Message), Prompt: showPrompt(&a.Prompt), TurnID: string(a.Turn),
+		State: string(a.State), Tool: a.Tool, Input: a.Input, Suggestion: a.Suggestion,
+		Reason: a.Reason, RetryID: string(a.Retry), CreatedAt: a.CreatedAt, ExpiresAt: a.ExpiresAt, DecidedAt: a.DecidedAt,
+	}
+	if a.State == core.ApprovalPending {
+		shown.Always = core.AlwaysRules(*a)
+	}
+	return shown
+}
+
+func approvalKind(a *core.Approval) string { return cmp.Or(string(a.Kind), "tool") }
+
+func showApprovals(all []core.Approval) []api.Approval {
+	shown := make([]api.Approval, len(all))
+	for i := range all {
+		shown[i] = *showApproval(&all[i])
+	}
+	return shown
+}
+
+func showChannel(c *core.ChannelStatus, own *core.Settings) api.Channel {
+	return api.Channel{
 		Channel: string(c.Key), State: c.State, SessionID: c.SessionID, HostPID: c.HostPID, AgentPID: c.AgentPID,
-		Since: stamp(c.Since), Why: c.Why, Until: stamp(c.Until),
+		Since: c.Since, Why: c.Why, Until: c.Until,
 		Waiting: c.Waiting, Running: c.Running, TurnID: string(c.Turn), Activity: c.Activity,
-		Messages: c.Messages, Approvals: c.Approvals, LastAt: stamp(c.LastAt),
+		Messages: c.Messages, Approvals: c.Approvals, LastAt: c.LastAt,
 		Model: own.Model, PermissionMode: own.PermissionMode, Rules: len(own.Rules),
 	}
 }
 
-type backgroundShape struct {
-	ID        string `json:"id"`
-	Text      string `json:"text"`
-	IsError   bool   `json:"is_error"`
-	CreatedAt string `json:"created_at"`
+func showBackground(g *core.Background) api.Background {
+	return api.Background{ID: g.ID, Text: g.Text, IsError: g.IsError, CreatedAt: g.CreatedAt}
 }
 
-func showBackground(g *core.Background) backgroundShape {
-	return backgroundShape{ID: g.ID, Text: g.Text, IsError: g.IsError, CreatedAt: stamp(g.CreatedAt)}
+func showRule(r *core.Rule) api.Rule {
+	return api.Rule{ID: r.ID, Rule: r.Rule, Tool: r.Tool, By: r.By, CreatedAt: r.CreatedAt}
 }
 
-// show answers 200 with a shape.
-func show(w *response, shape any) error { return showAs(w, http.StatusOK, shape) }
-
-// showAs is show with another status.
-func showAs(w *response, status int, shape any) error {
-	doc, err := json.Marshal(shape)
-	if err != nil {
-		return fmt.Errorf("encode the reply of %s: %w", w.route, err)
+func showDeliveries(ds []core.Delivery) []api.Delivery {
+	shown := make([]api.Delivery, len(ds))
+	for i, d := range ds {
+		shown[i] = api.Delivery{
+			ID: d.ID, Kind: string(d.Kind), Adapter: d.Adapter, Channel: string(d.Channel), State: string(d.State),
+			Attempts: d.Attempts, Error: d.Error, CreatedAt: d.CreatedAt, EndedAt: d.EndedAt,
+		}
 	}
-	return w.json(status, append(doc, '\n'))
+	return shown
+}
+
+func showMarks(marks []core.Mark, from time.Time) []api.Mark {
+	shown := make([]api.Mark, len(marks))
+	for i, mark := range marks {
+		shown[i] = api.Mark{
+			What: mark.What, Detail: mark.Detail, At: mark.At,
+			AfterMS: mark.At.Sub(from).Milliseconds(), TookMS: mark.Took.Milliseconds(),
+		}
+	}
+	return shown
+}
+
+// idStrings returns ids as texts.
+func idStrings[S ~string](ids []S) []string {
+	all := make([]string, len(ids))
+	for i, id := range ids {
+		all[i] = string(id)
+	}
+	return all
 }

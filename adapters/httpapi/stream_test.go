@@ -51,7 +51,7 @@ func TestMessageStream(t *testing.T) {
 	)
 	r.settle(id, core.Reply{State: core.Answered, Coalesced: true, Into: other, Duration: time.Second})
 	want := []struct{ name, data, id string }{
-		{"accepted", `{"message_id":"` + string(id) + `","channel":"http","state":"waiting","prompt":{"text":"a"}}`, "fake-0"},
+		{"accepted", `{"message_id":"` + string(id) + `","channel":"http","state":"waiting","prompt":{"text":"a"},`, "fake-0"},
 		{"queued", `{"message_id":"` + string(id) + `","position":2}`, "fake-4"},
 		{"started", `{"turn_id":"` + string(turnA) + `","messages":["` + string(other) + `","` + string(id) + `"]}`, "fake-10"},
 		{"event", `{"type":"assistant", "n":1.50}`, "fake-11"},

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"hash"
 	"net/http"
 	"strings"
@@ -12,91 +13,92 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 )
 
 const (
 	maxOriginBytes         = 256
 	maxIdempotencyKeyBytes = 255
+	// keyLifetime is how long an Idempotency-Key of a message is known.
+	keyLifetime = 7 * 24 * time.Hour
 )
 
-// decodeMessage reads the body of POST /message. Members it does not know are
-// ignored, so that newer clients can talk to an older gateway.
-func decodeMessage(dec *jsontext.Decoder) (core.Submission, error) {
-	sub := core.Submission{Channel: defaultChannel, Adapter: adapterName, Mode: core.Collect}
-	err := object(dec, func(name string) (err error) {
-		switch name {
-		case "text":
-			sub.Content.Text, err = str(dec, "bad_text", `"text"`)
-		case "content":
-			sub.Content.Blocks, err = contentBlocks(dec)
-		case "channel":
-			sub.Channel, err = channelField(dec)
-		case "mode":
-			sub.Mode, err = modeField(dec)
-		case "context":
-			sub.Origin, err = contextField(dec)
-		case "can_ask":
-			sub.CanAsk, err = boolean(dec, "bad_can_ask", `"can_ask"`)
-		default:
-			err = skip(dec)
+// A messageBody is a request whose channel and mode have defaults, and must not be empty.
+type messageBody struct {
+	api.MessageRequest
+
+	Channel *string `json:"channel"`
+	Mode    *string `json:"mode"`
+}
+
+// readSubmission reads the body of POST /message.
+func readSubmission(w *response, r *http.Request) (core.Submission, error) {
+	in := messageBody{}
+	if err := readBody(w, r, &in); err != nil {
+		return core.Submission{}, err
+	}
+	sub, err := in.submission()
+	if err == nil {
+		err = bindKey(&sub, r)
+	}
+	return sub, err
+}
+
+// submission checks the request.
+func (in *messageBody) submission() (core.Submission, error) {
+	sub := core.Submission{Channel: api.DefaultChannel, Adapter: adapterName, Mode: core.Collect, Origin: core.Origin(in.Context), CanAsk: in.CanAsk}
+	if in.Channel != nil {
+		var err error
+		if sub.Channel, err = parseKey(*in.Channel); err != nil {
+			return sub, err
 		}
-		return err
+	}
+	if in.Mode != nil {
+		sub.Mode = core.Mode(*in.Mode)
+	}
+	switch sub.Mode {
+	case core.Collect, core.Steer, core.Interrupt:
+	default:
+		return sub, badRequest(api.BadMode, `"mode" must be "collect", "steer" or "interrupt".`)
+	}
+	for name, text := range map[string]string{"user": in.Context.User, "chat": in.Context.Chat, "topic": in.Context.Topic} {
+		if len(text) > maxOriginBytes {
+			return sub, badRequest(api.BadContext, `"context.%s" must have at most %d bytes.`, name, maxOriginBytes)
+		}
+	}
+	if in.Content != nil {
+		sub.Content.Blocks = in.Content
+		return sub, checkBlocks(in.Content)
+	}
+	sub.Content.Text = in.Text
+	return sub, checkText(in.Text)
+}
+
+// encodeSubmission returns the body of a POST /message that makes the same submission.
+func encodeSubmission(sub *core.Submission) []byte {
+	body, err := marshal(api.MessageRequest{
+		Text: sub.Content.Text, Content: sub.Content.Blocks, Channel: string(sub.Channel), Mode: string(sub.Mode), CanAsk: sub.CanAsk, Context: api.Origin(sub.Origin),
 	})
 	if err != nil {
-		return sub, err
+		panic(fmt.Sprintf("encode a submission: %v", err)) // its blocks were decoded
 	}
-	if sub.Content.Blocks != nil {
-		sub.Content.Text = "" // blocks win
-		return sub, nil
-	}
-	return sub, checkText(sub.Content.Text)
-}
-
-// appendSubmission writes the body of a POST /message that says the same.
-func appendSubmission(b []byte, sub *core.Submission) []byte {
-	b = quote(append(b, `{"channel":`...), sub.Channel)
-	b = quote(append(b, `,"mode":`...), sub.Mode)
-	if sub.Content.Blocks == nil {
-		b = quote(append(b, `,"text":`...), sub.Content.Text)
-	} else {
-		b = append(b, `,"content":[`...)
-		for i, block := range sub.Content.Blocks {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, block...)
-		}
-		b = append(b, ']')
-	}
-	b = appendContext(append(b, `,"context":`...), &sub.Origin)
-	if sub.CanAsk {
-		b = append(b, `,"can_ask":true`...)
-	}
-	return append(b, '}')
-}
-
-func appendContext(b []byte, o *core.Origin) []byte {
-	b = quote(append(b, `{"user":`...), o.User)
-	b = quote(append(b, `,"chat":`...), o.Chat)
-	b = quote(append(b, `,"topic":`...), o.Topic)
-	return append(b, '}')
+	return body
 }
 
 func checkText(text string) error {
 	if strings.TrimSpace(text) == "" {
-		return badRequest("missing_text", `Missing "text" or "content" field: send a text that is not blank, or content blocks.`)
+		return badRequest(api.MissingText, `Missing "text" or "content" field: send a text that is not blank, or content blocks.`)
 	}
 	if hasNUL(text) {
-		return badRequest("bad_text", `"text" must have no NUL characters.`)
+		return badRequest(api.BadText, `"text" must have no NUL characters.`)
 	}
 	return nil
 }
 
-// hasNUL reports whether a text for the agent has the one control character that none
-// may have: NUL is in no text, and a sign of binary data. All others are kept for the
-// agent, such as the colours in the output of a program. Whatever shows them to a
-// person escapes them.
+// hasNUL reports whether a text for the agent has a NUL, which no text has but binary
+// data has. All other control characters are kept for the agent, such as the colours in a
+// program's output; they are escaped where people see them.
 func hasNUL(s string) bool { return strings.IndexByte(s, 0) >= 0 }
 
 // hasControls reports whether a text for people has C0 controls other than \t, \n and \r.
@@ -109,76 +111,20 @@ func hasControls(s string) bool {
 	return false
 }
 
-func channelField(dec *jsontext.Decoder) (core.ChannelKey, error) {
-	name, err := str(dec, "bad_channel", `"channel"`)
-	if err != nil {
-		return "", err
-	}
-	return parseKey(name)
-}
-
-func modeField(dec *jsontext.Decoder) (core.Mode, error) {
-	name, err := str(dec, "bad_mode", `"mode"`)
-	if err != nil {
-		return "", err
-	}
-	switch mode := core.Mode(name); mode {
-	case core.Collect, core.Steer, core.Interrupt:
-		return mode, nil
-	default:
-		return "", badRequest("bad_mode", `"mode" must be "collect", "steer" or "interrupt".`)
-	}
-}
-
-func contextField(dec *jsontext.Decoder) (core.Origin, error) {
-	var o core.Origin
-	if dec.PeekKind() != '{' {
-		if err := skip(dec); err != nil {
-			return o, err
-		}
-		return o, badRequest("bad_context", `"context" must be an object {"user", "chat", "topic"}.`)
-	}
-	err := members(dec, func(name string) (err error) {
-		switch name {
-		case "user":
-			o.User, err = originField(dec, name)
-		case "chat":
-			o.Chat, err = originField(dec, name)
-		case "topic":
-			o.Topic, err = originField(dec, name)
-		default:
-			err = skip(dec)
-		}
-		return err
-	})
-	return o, err
-}
-
-func originField(dec *jsontext.Decoder, name string) (string, error) {
-	s, err := str(dec, "bad_context", `"context.`+name+`"`)
-	if err == nil && len(s) > maxOriginBytes {
-		err = badRequest("bad_context", `"context.%s" must have at most %d bytes.`, name, maxOriginBytes)
-	}
-	return s, err
-}
-
-// bindKey makes the submission idempotent if the request asks for it.
+// bindKey makes the submission idempotent if the request asks for that.
 func bindKey(sub *core.Submission, r *http.Request) error {
 	key, err := idempotencyKey(r)
 	if err != nil || key == "" {
 		return err
 	}
-	sub.SourceKey, sub.FormerKey, sub.KeyKept = "http:"+string(sub.Channel)+"\n"+key, "http:"+key, keyKept
+	sub.SourceKey, sub.FormerKey, sub.KeyKept = "http:"+string(sub.Channel)+"\n"+key, "http:"+key, keyLifetime
 	sub.SourceHash = fingerprint(sub)
 	return nil
 }
 
-// keyKept is how long an Idempotency-Key of a message is known.
-const keyKept = 7 * 24 * time.Hour
-
-// idempotencyKey returns the key that a request came under, empty if it has none.
+// idempotencyKey returns the key of a request, empty if it has none.
 func idempotencyKey(r *http.Request) (string, error) {
-	keys := r.Header["Idempotency-Key"]
+	keys := r.Header[api.HeaderIdempotencyKey]
 	if len(keys) == 0 {
 		return "", nil
 	}
@@ -186,12 +132,12 @@ func idempotencyKey(r *http.Request) (string, error) {
 	printable := func(c rune) bool { return c >= ' ' && c <= '~' }
 	if len(keys) > 1 || key == "" || len(key) > maxIdempotencyKeyBytes ||
 		strings.ContainsFunc(key, func(c rune) bool { return !printable(c) }) {
-		return "", badRequest("bad_idempotency_key", "The Idempotency-Key must be one header of 1 to %d printable ASCII characters.", maxIdempotencyKeyBytes)
+		return "", badRequest(api.BadIdempotencyKey, "The Idempotency-Key must be one header of 1 to %d printable ASCII characters.", maxIdempotencyKeyBytes)
 	}
 	return key, nil
 }
 
-// fingerprint identifies what a submission says, whatever its JSON looked like.
+// fingerprint identifies the content of a submission, whatever its JSON looked like.
 func fingerprint(sub *core.Submission) string {
 	h := sha256.New()
 	for _, s := range []string{string(sub.Channel), string(sub.Mode), sub.Origin.User, sub.Origin.Chat, sub.Origin.Topic, sub.Content.Text} {

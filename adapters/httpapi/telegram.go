@@ -6,37 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Telegram says how the gateway's bot does.
-type Telegram struct {
-	Ready     bool // messages are received
-	Problem   string
-	Bot       string // its user name; empty while it is not known
-	LastPoll  time.Time
-	Strangers int64 // updates of users that are not listened to, since start
-	Pending   int   // deliveries that are not made yet
-	Failed    int64 // deliveries given up, since start
-}
-
-type telegramShape struct {
-	Ready     bool   `json:"ready"`
-	Problem   string `json:"problem,omitempty"`
-	Bot       string `json:"bot,omitempty"`
-	LastPoll  string `json:"last_poll,omitempty"`
-	Strangers int64  `json:"strangers"`
-	Pending   int    `json:"pending"`
-	Failed    int64  `json:"failed"`
-}
-
-func showTelegram(t *Telegram) *telegramShape {
-	if t == nil {
-		return nil
-	}
-	return &telegramShape{
-		Ready: t.Ready, Problem: t.Problem, Bot: t.Bot, LastPoll: stamp(t.LastPoll),
-		Strangers: t.Strangers, Pending: t.Pending, Failed: t.Failed,
-	}
-}
-
 // telegramMetrics are there where Telegram is.
 type telegramMetrics struct {
 	health func() Health

@@ -2,70 +2,27 @@ package httpapi
 
 import (
 	"cmp"
-	"net/http"
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 )
 
-type traceShape struct {
-	Message    jsontext.Value   `json:"message"`
-	Members    []core.MessageID `json:"members"`
-	Approvals  []approvalShape  `json:"approvals"`
-	Deliveries []deliveryShape  `json:"deliveries"`
-	Timeline   []markShape      `json:"timeline"`
-	Durations  durationsShape   `json:"durations"`
-}
-
-// deliveryShape is something that an adapter brings to the sender.
-type deliveryShape struct {
-	ID        string `json:"id"`
-	Kind      string `json:"kind"`
-	Adapter   string `json:"adapter"`
-	Channel   string `json:"channel"`
-	State     string `json:"state"`
-	Attempts  int    `json:"attempts"`
-	Error     string `json:"error,omitempty"`
-	CreatedAt string `json:"created_at"`
-	EndedAt   string `json:"ended_at,omitempty"`
-}
-
-type markShape struct {
-	What    string `json:"what"`
-	Detail  string `json:"detail,omitempty"`
-	At      string `json:"at"`
-	AfterMS int64  `json:"after_ms"`
-	TookMS  int64  `json:"took_ms,omitzero"`
-}
-
-// durationsShape has the stages of a message, each once it is over.
-type durationsShape struct {
-	QueuedMS     *int64 `json:"queued_ms,omitempty"`
-	FirstEventMS *int64 `json:"first_event_ms,omitempty"`
-	RunningMS    *int64 `json:"running_ms,omitempty"`
-	TotalMS      *int64 `json:"total_ms,omitempty"`
-}
-
-func (s *Server) getTrace(w *response, r *http.Request) error {
-	t, err := s.core.Trace(r.Context(), pathMessage(r))
-	if err != nil {
-		return err
-	}
-	marks := timeline(&t, s.deliveries.at(t.Message.ID))
-	return show(w, traceShape{
-		Message:    appendWhole(nil, &t.Message, t.Place),
-		Members:    t.Members,
+// showTrace returns the history of a message, which was delivered at that time.
+func showTrace(t *core.Trace, delivered time.Time) *api.Trace {
+	marks := timeline(t, delivered)
+	return &api.Trace{
+		Message:    *showMessage(&t.Message, t.Place, longPrompt),
+		Members:    idStrings(t.Members),
 		Approvals:  showApprovals(t.Approvals),
 		Deliveries: showDeliveries(t.Deliveries),
 		Timeline:   showMarks(marks, t.Message.ReceivedAt),
 		Durations:  durations(&t.Message, marks),
-	})
+	}
 }
 
-// timeline puts everything that is known of a message in order.
+// timeline returns all steps of a message in order.
 func timeline(t *core.Trace, delivered time.Time) []core.Mark {
 	m := &t.Message
 	marks := []core.Mark{{At: m.ReceivedAt, What: "received"}}
@@ -97,29 +54,7 @@ func timeline(t *core.Trace, delivered time.Time) []core.Mark {
 	return marks
 }
 
-func showDeliveries(ds []core.Delivery) []deliveryShape {
-	shown := make([]deliveryShape, len(ds))
-	for i, d := range ds {
-		shown[i] = deliveryShape{
-			ID: d.ID, Kind: string(d.Kind), Adapter: d.Adapter, Channel: string(d.Channel), State: string(d.State),
-			Attempts: d.Attempts, Error: d.Error, CreatedAt: stamp(d.CreatedAt), EndedAt: stamp(d.EndedAt),
-		}
-	}
-	return shown
-}
-
-func showMarks(marks []core.Mark, from time.Time) []markShape {
-	shown := make([]markShape, len(marks))
-	for i, mark := range marks {
-		shown[i] = markShape{
-			What: mark.What, Detail: mark.Detail, At: stamp(mark.At),
-			AfterMS: mark.At.Sub(from).Milliseconds(), TookMS: mark.Took.Milliseconds(),
-		}
-	}
-	return shown
-}
-
-func durations(m *core.Message, marks []core.Mark) durationsShape {
+func durations(m *core.Message, marks []core.Mark) api.Durations {
 	between := func(from, to time.Time) *int64 {
 		if from.IsZero() || to.IsZero() {
 			return nil
@@ -127,7 +62,7 @@ func durations(m *core.Message, marks []core.Mark) durationsShape {
 		ms := max(0, to.Sub(from)).Milliseconds()
 		return &ms
 	}
-	d := durationsShape{
+	d := api.Durations{
 		QueuedMS:  between(m.ReceivedAt, m.DispatchedAt),
 		RunningMS: between(m.DispatchedAt, m.EndedAt),
 		TotalMS:   between(m.ReceivedAt, m.EndedAt),

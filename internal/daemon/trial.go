@@ -413,7 +413,7 @@ func (d *daemon) lastUpgrade() (u httpapi.Upgrade, ok bool, err error) {
 		t.State, t.EndedAt = program.OnTrial, time.Time{}
 	}
 	return httpapi.Upgrade{
-		State: string(t.State), From: t.From.Version, To: t.To.Version, Program: t.Program.Path(), Channel: core.ChannelKey(t.Channel),
+		State: string(t.State), From: t.From.Version, To: t.To.Version, Program: t.Program.Path(), Channel: t.Channel,
 		BeganAt: t.BeganAt, EndedAt: t.EndedAt, Reason: t.Reason,
 	}, true, nil
 }

@@ -68,4 +68,8 @@ const (
 type Error struct {
 	Error string `json:"error"` // for a person: what is wrong and what to do
 	Code  string `json:"code"`  // for a program
+
+	Message  *Message  `json:"message,omitzero"`             // of NotWaiting and NotFailed
+	Approval *Approval `json:"approval,omitzero"`            // of NotPending
+	Prefixes []string  `json:"registered_prefixes,omitzero"` // of NoAdapter
 }

@@ -72,16 +72,16 @@ type Message struct {
 	Accepted
 
 	Text       string    `json:"text"`
-	SessionID  string    `json:"session_id,omitzero"`
-	EndedAt    time.Time `json:"ended_at,omitzero"`
 	IsError    bool      `json:"is_error"`
 	DurationMS int64     `json:"duration_ms"`
 	Coalesced  bool      `json:"coalesced,omitzero"`
 	Into       string    `json:"into,omitzero"`
 	CostUSD    float64   `json:"cost_usd,omitzero"`
+	SessionID  string    `json:"session_id,omitzero"`
 	Error      string    `json:"error,omitzero"`
 	Code       string    `json:"code,omitzero"`
 	Notices    []Notice  `json:"notices,omitzero"`
+	EndedAt    time.Time `json:"ended_at,omitzero"`
 }
 
 // MarshalJSONTo leaves the outcome out while there is none.

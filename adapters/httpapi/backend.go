@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"context"
+
+	"bareclaw/core"
+)
+
+// backend is the part of a core.ProcessManager that this package calls.
+type backend interface {
+	submitter
+	messageReader
+	messageWaiter
+	messageControl
+	feeder
+	channelReader
+	channelControl
+	historyReader
+	settingsStore
+	approvalDesk
+	totals
+}
+
+// processManager makes a ProcessManager a backend.
+type processManager struct{ *core.ProcessManager }
+
+// Submit implements submitter.
+func (m processManager) Submit(ctx context.Context, s core.Submission) (ticket, error) {
+	return newTicket(m.ProcessManager.Submit(ctx, s))
+}
+
+// SubmitAndWait implements submitter.
+func (m processManager) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-chan struct{}) (ticket, error) {
+	return newTicket(m.ProcessManager.SubmitAndWait(ctx, s, hurry))
+}
+
+// Ticket implements feeder.
+func (m processManager) Ticket(ctx context.Context, id core.MessageID) (ticket, error) {
+	return newTicket(m.ProcessManager.Ticket(ctx, id))
+}
+
+// Subscribe implements feeder.
+func (m processManager) Subscribe(key core.ChannelKey) subscription {
+	return m.ProcessManager.Subscribe(key)
+}
+
+// Resume implements feeder.
+func (m processManager) Resume(key core.ChannelKey, after string) subscription {
+	return m.ProcessManager.Resume(key, after)
+}
+
+// A ticket is a core.Ticket that tests can make.
+type ticket struct {
+	message  core.Message // as it was accepted
+	existing bool
+	parked   <-chan struct{}
+	place    func() core.Place // valid once parked is closed
+	done     <-chan struct{}
+	outcome  func() core.Message // valid once done is closed
+}
+
+func newTicket(t *core.Ticket, err error) (ticket, error) {
+	if err != nil {
+		return ticket{}, err
+	}
+	return ticket{
+		message: t.Message, existing: t.Existing, parked: t.Parked(), place: t.Place, done: t.Done(), outcome: t.Outcome,
+	}, nil
+}
+
+// A subscription is a *core.Subscription that tests can make.
+type subscription interface {
+	C() <-chan struct{}
+	Next() (core.Update, bool)
+	From() core.UpdateID
+	Gap() bool
+	Close()
+}

@@ -1,0 +1,220 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"time"
+
+	"bareclaw/adapters/httpapi/api"
+	"bareclaw/core"
+	"bareclaw/internal/humanize"
+)
+
+// repeatedHeader marks a request that another process has begun to carry out before it
+// forwarded the request: the requested change may have been made by the request itself.
+const repeatedHeader = "Bareclaw-Repeated"
+
+// handover forwards requests to the process that takes over. That process serves on the
+// same listeners; this one answers the requests that it still holds, and those that
+// come late on kept-alive connections, by asking the successor.
+type handover struct {
+	*lifecycle
+
+	log     *slog.Logger
+	settled chan struct{} // closed when the successor is known
+	// Written before settled is closed; nil without a successor.
+	tcp, local *httputil.ReverseProxy
+	client     *http.Client // of tcp
+}
+
+func newHandover(l *lifecycle, log *slog.Logger) *handover {
+	return &handover{lifecycle: l, log: log, settled: make(chan struct{})}
+}
+
+// settle names the sockets of the successor; empty names mean that there is none.
+func (h *handover) settle(inner, local string) {
+	if inner != "" {
+		h.tcp, h.client = h.proxyTo(inner), &http.Client{Transport: unixTransport(inner)}
+		h.local = h.proxyTo(local)
+	}
+	close(h.settled)
+}
+
+func (h *handover) proxyTo(socket string) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = "http", "localhost"
+			r.Out.Host = r.In.Host
+		},
+		Transport:     unixTransport(socket),
+		FlushInterval: -1, // streams
+		ErrorLog:      slog.NewLogLogger(h.log.Handler(), slog.LevelWarn),
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			h.log.Warn("request not forwarded to the new process", "err", err)
+			fail(w.(*response), r, notForwarded(r))
+		},
+	}
+}
+
+func unixTransport(socket string) *http.Transport {
+	return &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+		DisableCompression: true,
+	}
+}
+
+// errHandedOver means that the successor answers the request as it is.
+var errHandedOver = errors.New("left to the next process")
+
+// A heldError means that the message was accepted, and that the successor will know its
+// outcome.
+type heldError struct {
+	message core.Message
+}
+
+func (e *heldError) Error() string {
+	return fmt.Sprintf("message %s is left to the next process", e.message.ID)
+}
+
+// answer answers a request that this server could not finish because of a hand-over, and
+// reports whether it did.
+func (h *handover) answer(w *response, r *http.Request, err error) bool {
+	if w.status != 0 || !h.handingOver() {
+		return false
+	}
+	held := (*heldError)(nil)
+	switch {
+	case errors.As(err, &held):
+		h.proxyHeld(w, r, held)
+	case errors.Is(err, errHandedOver):
+		h.proxy(w, r)
+	case errors.Is(err, core.ErrClosed):
+		r.Header.Set(repeatedHeader, "true")
+		if w.resend != nil {
+			body := w.resend()
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		}
+		h.proxy(w, r)
+	default:
+		return false
+	}
+	return true
+}
+
+// proxy forwards a request to the successor.
+func (h *handover) proxy(w *response, r *http.Request) {
+	if !h.awaitSuccessor(r) {
+		return
+	}
+	proxy := h.tcp
+	if w.local {
+		proxy = h.local
+	}
+	if proxy == nil {
+		fail(w, r, notForwarded(r))
+		return
+	}
+	header := w.Header()
+	clear(header) // the successor sends its own
+	header.Set("Connection", "close")
+	w.bodyRead = true
+	proxy.ServeHTTP(w, r)
+}
+
+// notForwarded is the answer to a request that could not be forwarded.
+func notForwarded(r *http.Request) *problem {
+	if r.Header.Get(pushHeader) != "" { // the push may be recorded
+		return unconfirmed("")
+	}
+	return shuttingDown()
+}
+
+// awaitSuccessor waits until the successor is known, and reports false if the client
+// disconnects before.
+func (h *handover) awaitSuccessor(r *http.Request) bool {
+	select {
+	case <-h.settled:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// proxyHeld answers a held request when the successor has the message's outcome. Errors of
+// writing mean that the client has disconnected.
+func (h *handover) proxyHeld(w *response, r *http.Request, held *heldError) {
+	if !h.awaitSuccessor(r) {
+		return
+	}
+	w.Header().Set("Connection", "close")
+	if h.client != nil {
+		body, at, err := h.remoteOutcome(r.Context(), held.message.ID)
+		switch {
+		case err != nil:
+		case !at.Until.IsZero():
+			_ = answerParked(w, &ticket{message: held.message, place: func() core.Place { return at }})
+			return
+		default:
+			_ = w.json(http.StatusOK, body)
+			return
+		}
+		if r.Context().Err() != nil {
+			return
+		}
+		h.log.Warn("the new process has not told an outcome", "message", held.message.ID, "err", err)
+	}
+	w.Header().Set("Retry-After", "1")
+	_ = answerAccepted(w, &held.message, core.Place{})
+}
+
+// remoteOutcome returns the message as the successor shows it once the message has its
+// outcome, or its place on a channel that is parked there.
+func (h *handover) remoteOutcome(ctx context.Context, id core.MessageID) ([]byte, core.Place, error) {
+	path := messagePath(id) + "?until=" + api.UntilParked + "&wait=" + api.MaxWait.String()
+	for {
+		body, err := h.get(ctx, path)
+		if err != nil {
+			return nil, core.Place{}, err
+		}
+		var m api.Message
+		if err := json.Unmarshal(body, &m); err != nil {
+			return nil, core.Place{}, fmt.Errorf("read message %s: %w", id, err)
+		}
+		if m.Final() || !m.Until.IsZero() {
+			return body, core.Place{Why: m.Why, Until: m.Until}, nil
+		}
+		select { // the successor may itself be handing over
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, core.Place{}, context.Cause(ctx)
+		}
+	}
+}
+
+// get asks the successor.
+func (h *handover) get(ctx context.Context, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := h.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", res.Status, humanize.Shorten(string(body), maxQuoted))
+	}
+	return body, err
+}

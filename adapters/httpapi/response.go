@@ -1,0 +1,110 @@
+package httpapi
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxPooledBytes bounds the size of a pooled buffer.
+const maxPooledBytes = 64 << 10
+
+// A response records the answer to a request. Its status is 0 until the answer begins.
+type response struct {
+	http.ResponseWriter
+	log       *slog.Logger
+	bodyLimit int64
+	route     string
+	status    int
+	local     bool          // the request came over the Unix socket of this user's programs
+	repeated  bool          // another process may have carried out the request
+	bodyRead  bool          // to its end
+	resend    func() []byte // returns the body for a successor
+}
+
+// WriteHeader records the status.
+func (w *response) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write records that the answer has begun.
+func (w *response) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap serves http.ResponseController.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// json answers with a JSON document.
+func (w *response) json(status int, doc []byte) error {
+	return w.bytes(status, "application/json", doc)
+}
+
+func (w *response) bytes(status int, contentType string, doc []byte) error {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(doc)))
+	w.WriteHeader(status)
+	_, err := w.Write(doc)
+	return err
+}
+
+// show answers with a shape of the API.
+func (w *response) show(status int, shape any) error {
+	e := encoders.Get().(*encoder)
+	defer e.release()
+	doc, err := e.encode(shape)
+	if err != nil {
+		return fmt.Errorf("encode the reply of %s: %w", w.route, err)
+	}
+	return w.json(status, doc)
+}
+
+// An encoder is a pooled buffer with a JSON encoder that writes to the buffer.
+type encoder struct {
+	buf bytes.Buffer
+	enc jsontext.Encoder
+}
+
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+// timeLayout is RFC 3339 in UTC with microseconds.
+const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
+
+// encoding writes all times of the API in the same form, and text that is not UTF-8 with
+// replacement characters.
+var encoding = json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.WithMarshalers(json.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {
+	var buf [len(timeLayout) + 2]byte
+	return enc.WriteValue(append(t.UTC().AppendFormat(append(buf[:0], '"'), timeLayout), '"'))
+})))
+
+// encode returns a shape as a line of JSON, which is valid until release.
+func (e *encoder) encode(shape any) ([]byte, error) {
+	e.buf.Reset()
+	e.enc.Reset(&e.buf, encoding)
+	err := json.MarshalEncode(&e.enc, shape)
+	return e.buf.Bytes(), err
+}
+
+func (e *encoder) release() {
+	if e.buf.Cap() <= maxPooledBytes {
+		encoders.Put(e)
+	}
+}
+
+// marshal returns a shape as JSON.
+func marshal(shape any) (jsontext.Value, error) { return json.Marshal(shape, encoding) }
+
+// maxQuoted bounds the texts of clients that errors and log lines repeat, in characters.
+const maxQuoted = 200
