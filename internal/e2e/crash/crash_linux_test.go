@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
@@ -78,7 +79,7 @@ func conversation(g *harness.Gateway, channel string) []*harness.Sent {
 	var wg sync.WaitGroup
 	wg.Go(func() { g.Post(channel, msgs[2]) })
 	wg.Wait()
-	for { // until it is durable
+	for ; ; time.Sleep(10 * time.Millisecond) { // until it is durable; each look writes
 		a, err := g.Do("GET", "/metrics", nil)
 		if err != nil || strings.Contains(string(a.Body), "\nbareclaw_messages_waiting 0\n") {
 			return msgs

@@ -85,7 +85,7 @@ func settlingOverlay() (path string, err error) {
 // that is named broken misbehaves, and what settling makes of a ledger no other reads.
 func ReleaseOf(t testing.TB, name string) string {
 	t.Helper()
-	path, err := onceBuilt("release-"+name, func(path string) error { return buildRelease(name, path) })
+	path, err := onceBuilt("release-"+name, variant(), func(path string) error { return buildRelease(name, path) })
 	if err != nil {
 		t.Fatal(err)
 	}

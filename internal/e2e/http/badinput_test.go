@@ -227,11 +227,8 @@ func TestLargeMessages(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
 	// The program as it is shipped: under the race detector this would take long.
-	program := m.Path("bareclaw")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	g := m.Start("sh", "-c", `exec "`+program+`" serve`)
+	m.Program = harness.Shipped(t)
+	g := m.Start()
 	const mib = 1 << 20
 	g.Must("POST", "/message", `{"text": "`+strings.Repeat("x", 33*mib)+`"}`).Refused(t, "33 MiB", 413, "body_too_large")
 	text := "prompt\n" + strings.Repeat("x", 10*mib)
