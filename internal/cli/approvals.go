@@ -23,7 +23,7 @@ type Approvals struct {
 	Deny  ApprovalDeny  `cmd:"" help:"Deny a tool, or drop a turn that was cut."`
 }
 
-func (c *Context) approvals(gateway *client.Client) ([]api.Approval, error) {
+func listApprovals(c *Context, gateway *client.Client) ([]api.Approval, error) {
 	var got api.Approvals
 	err := c.get(gateway, api.PathApprovals, &got)
 	return got.Approvals, err
@@ -41,9 +41,9 @@ func (l *ApprovalList) Run(c *Context) error {
 		return err
 	}
 	if l.JSON {
-		return c.relay(gateway, api.PathApprovals)
+		return postAndPrint(c, gateway, api.PathApprovals)
 	}
-	pending, err := c.approvals(gateway)
+	pending, err := listApprovals(c, gateway)
 	if err != nil {
 		return err
 	}
@@ -104,10 +104,10 @@ func (a *ApprovalShow) Run(c *Context) error {
 	if a.JSON {
 		return c.document(document)
 	}
-	return c.showApproval(&asked)
+	return printApproval(c, &asked)
 }
 
-func (c *Context) showApproval(a *api.Approval) error {
+func printApproval(c *Context, a *api.Approval) error {
 	colours, now := term.PaletteFor(c.Out), time.Now()
 	var t table
 	add := func(name, value string) {
@@ -140,7 +140,7 @@ type ApprovalAllow struct {
 
 // Run carries it out.
 func (a *ApprovalAllow) Run(c *Context) error {
-	return c.decide(a.ID, api.Decision{Behavior: api.Allow, Always: a.Always, Remember: a.Remember}, a.JSON)
+	return decide(c, a.ID, api.Decision{Behavior: api.Allow, Always: a.Always, Remember: a.Remember}, a.JSON)
 }
 
 // ApprovalDeny denies.
@@ -152,16 +152,16 @@ type ApprovalDeny struct {
 
 // Run carries it out.
 func (a *ApprovalDeny) Run(c *Context) error {
-	return c.decide(a.ID, api.Decision{Behavior: api.Deny, Message: a.Message}, a.JSON)
+	return decide(c, a.ID, api.Decision{Behavior: api.Deny, Message: a.Message}, a.JSON)
 }
 
-func (c *Context) decide(id string, body api.Decision, asJSON bool) error {
+func decide(c *Context, id string, body api.Decision, asJSON bool) error {
 	gateway, err := c.overTCP()
 	if err != nil {
 		return err
 	}
 	if len(id) < fullID {
-		pending, err := c.approvals(gateway)
+		pending, err := listApprovals(c, gateway)
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ var errUnread = errors.New("nobody reads the output any more")
 // untilUnread has the context end as soon as nobody reads standard output any more, as
 // after `| head -1`: without it a command that waits for what comes next would notice
 // with the next line only, which may never come. The function it returns ends that.
-func (c *Context) untilUnread() (end func()) {
+func cancelOnBrokenPipe(c *Context) (end func()) {
 	before := c.Context
 	ctx, cancel := context.WithCancelCause(before)
 	c.Context = ctx

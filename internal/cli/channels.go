@@ -29,7 +29,7 @@ type Channels struct {
 // channelWidth is how much of a channel's name a table shows, in cells.
 const channelWidth = 24
 
-func (c *Context) channels(gateway *client.Client) ([]api.Channel, error) {
+func listChannels(c *Context, gateway *client.Client) ([]api.Channel, error) {
 	var got api.Channels
 	err := c.get(gateway, api.PathChannels, &got)
 	return got.Channels, err
@@ -47,9 +47,9 @@ func (l *ChannelList) Run(c *Context) error {
 		return err
 	}
 	if l.JSON {
-		return c.relay(gateway, api.PathChannels)
+		return postAndPrint(c, gateway, api.PathChannels)
 	}
-	all, err := c.channels(gateway)
+	all, err := listChannels(c, gateway)
 	if err != nil {
 		return err
 	}
@@ -127,16 +127,16 @@ func (s *ChannelShow) Run(c *Context) error {
 	}
 	path := api.ChannelPath(s.Channel)
 	if s.JSON {
-		return c.relay(gateway, path)
+		return postAndPrint(c, gateway, path)
 	}
 	var ch api.Channel
 	if err := c.get(gateway, path, &ch); err != nil {
 		return err
 	}
-	return c.showChannel(ch)
+	return printChannel(c, ch)
 }
 
-func (c *Context) showChannel(ch api.Channel) error {
+func printChannel(c *Context, ch api.Channel) error {
 	colours, now := term.PaletteFor(c.Out), time.Now()
 	var t table
 	add := func(name, value string) {
@@ -214,7 +214,7 @@ func (r *ChannelRules) Run(c *Context) error {
 	}
 	path := api.ChannelPath(r.Channel) + "/rules"
 	if r.JSON && r.Remove == "" {
-		return c.relay(gateway, path)
+		return postAndPrint(c, gateway, path)
 	}
 	var got api.Rules
 	if err := c.get(gateway, path, &got); err != nil {
@@ -300,7 +300,7 @@ func (r *ChannelReset) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	if c.own(gateway, r.Channel) {
+	if isOwnChannel(c, gateway, r.Channel) {
 		return fmt.Errorf("this runs in the session of %s itself and would end with it", term.SafeLine(r.Channel))
 	}
 	var raw json.RawMessage

@@ -79,7 +79,7 @@ func (s *Complete) Run(c *Context, parsed *kong.Context) error {
 			}
 		}
 	case place < len(node.Positional):
-		all = c.values(node.Positional[place])
+		all = completions(c, node.Positional[place])
 	default:
 		for _, child := range node.Children {
 			if !child.Hidden {
@@ -131,7 +131,7 @@ func takesValue(node *kong.Node, word string) bool {
 
 // values returns what may stand for an argument: the values that it takes, or the
 // channels of a gateway that answers at once.
-func (c *Context) values(arg *kong.Positional) []string {
+func completions(c *Context, arg *kong.Positional) []string {
 	if arg.Enum != "" {
 		return arg.EnumSlice()
 	}
@@ -146,7 +146,7 @@ func (c *Context) values(arg *kong.Positional) []string {
 	if err != nil {
 		return nil
 	}
-	channels, err := quick.channels(gateway)
+	channels, err := listChannels(&quick, gateway)
 	if err != nil {
 		return nil
 	}

@@ -30,7 +30,7 @@ func (c *Context) overTCP() (*client.Client, error) {
 
 // own reports whether this command runs in the session of that channel, whose turn
 // would wait for itself.
-func (c *Context) own(gateway *client.Client, channel string) bool {
+func isOwnChannel(c *Context, gateway *client.Client, channel string) bool {
 	host, ok := protocol.EnclosingHost()
 	if !ok {
 		return false
@@ -42,12 +42,12 @@ func (c *Context) own(gateway *client.Client, channel string) bool {
 
 // ownChannel returns the channel in whose session this command runs, empty if it runs in
 // none.
-func (c *Context) ownChannel(gateway *client.Client) (string, error) {
+func ownChannel(c *Context, gateway *client.Client) (string, error) {
 	host, ok := protocol.EnclosingHost()
 	if !ok {
 		return "", nil
 	}
-	all, err := c.channels(gateway)
+	all, err := listChannels(c, gateway)
 	for _, ch := range all {
 		if ch.HostPID == host {
 			return ch.Channel, nil

@@ -29,7 +29,7 @@ type stopped struct {
 
 // notRunning says when the gateway ended and how, and returns the error of the
 // command.
-func (c *Context) notRunning(asJSON bool, why error) error {
+func reportNotRunning(c *Context, asJSON bool, why error) error {
 	cfg, err := c.Config()
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func (l *Logs) Run(c *Context) error {
 	if !l.Follow {
 		return l.show(c, kept)
 	}
-	end := c.untilUnread()
+	end := cancelOnBrokenPipe(c)
 	defer end()
 	if err = l.show(c, kept); errors.Is(context.Cause(c.Context), errUnread) {
 		return nil
@@ -91,7 +91,7 @@ func (l *Logs) journal(c *Context, unit string) error {
 	if err != nil {
 		return fmt.Errorf("ask the journal: %w", err)
 	}
-	copyErr := c.lines(out)
+	copyErr := copyLines(c, out)
 	err = cmd.Wait()
 	if c.Context.Err() != nil {
 		return c.Context.Err()
@@ -103,7 +103,7 @@ func (l *Logs) journal(c *Context, unit string) error {
 }
 
 // lines prints lines until the end of r.
-func (c *Context) lines(r io.Reader) error {
+func copyLines(c *Context, r io.Reader) error {
 	in := bufio.NewReader(r)
 	for {
 		line, err := in.ReadString('\n')

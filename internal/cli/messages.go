@@ -25,18 +25,18 @@ const (
 )
 
 // message returns the id of the message that is meant by it or by its beginning.
-func (c *Context) message(gateway *client.Client, id string) (string, error) {
+func findMessage(c *Context, gateway *client.Client, id string) (string, error) {
 	if len(id) >= fullID {
 		return id, nil
 	}
-	channels, err := c.channels(gateway)
+	channels, err := listChannels(c, gateway)
 	if err != nil {
 		return "", err
 	}
 	slices.SortFunc(channels, func(a, b api.Channel) int { return b.LastAt.Compare(a.LastAt) })
 	var found []string
 	for _, ch := range channels[:min(len(channels), searchedChannels)] {
-		messages, err := c.history(gateway, ch.Channel, searchedMessages)
+		messages, err := listMessages(c, gateway, ch.Channel, searchedMessages)
 		if err != nil {
 			return "", err
 		}
@@ -50,11 +50,11 @@ func (c *Context) message(gateway *client.Client, id string) (string, error) {
 }
 
 // atMessage returns the gateway and the id of the message that is meant.
-func (c *Context) atMessage(beginning string) (gateway *client.Client, id string, err error) {
+func resolveMessage(c *Context, beginning string) (gateway *client.Client, id string, err error) {
 	if gateway, err = c.Client(); err != nil {
 		return nil, "", err
 	}
-	id, err = c.message(gateway, beginning)
+	id, err = findMessage(c, gateway, beginning)
 	return gateway, id, err
 }
 
@@ -71,7 +71,7 @@ func one(found []string, thing, beginning string) (string, error) {
 	return "", fmt.Errorf("%s have an id that begins with %s; give more of it", humanize.Count(len(found), thing), term.SafeLine(beginning))
 }
 
-func (c *Context) history(gateway *client.Client, channel string, limit int) ([]api.Message, error) {
+func listMessages(c *Context, gateway *client.Client, channel string, limit int) ([]api.Message, error) {
 	var got api.History
 	err := c.get(gateway, fmt.Sprintf("%s/messages?limit=%d", api.ChannelPath(channel), limit), &got)
 	return got.Messages, err
@@ -91,9 +91,9 @@ func (m *Messages) Run(c *Context) error {
 		return err
 	}
 	if m.JSON {
-		return c.relay(gateway, fmt.Sprintf("%s/messages?limit=%d", api.ChannelPath(m.Channel), m.N))
+		return postAndPrint(c, gateway, fmt.Sprintf("%s/messages?limit=%d", api.ChannelPath(m.Channel), m.N))
 	}
-	messages, err := c.history(gateway, m.Channel, m.N)
+	messages, err := listMessages(c, gateway, m.Channel, m.N)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (m *Messages) Run(c *Context) error {
 }
 
 // relay prints what the gateway answers to GET path.
-func (c *Context) relay(gateway *client.Client, path string) error {
+func postAndPrint(c *Context, gateway *client.Client, path string) error {
 	var raw json.RawMessage
 	if err := c.get(gateway, path, &raw); err != nil {
 		return err
@@ -128,7 +128,7 @@ type Cancel struct {
 
 // Run carries it out.
 func (m *Cancel) Run(c *Context) error {
-	gateway, id, err := c.atMessage(m.ID)
+	gateway, id, err := resolveMessage(c, m.ID)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ type Retry struct {
 
 // Run carries it out.
 func (m *Retry) Run(c *Context) error {
-	gateway, id, err := c.atMessage(m.ID)
+	gateway, id, err := resolveMessage(c, m.ID)
 	if err != nil {
 		return err
 	}
@@ -167,8 +167,8 @@ func (m *Retry) Run(c *Context) error {
 	if err := c.get(gateway, api.MessagePath(id), &failed); err != nil {
 		return err
 	}
-	if c.own(gateway, failed.Channel) {
+	if isOwnChannel(c, gateway, failed.Channel) {
 		return errors.New("this runs in the session of the message's own channel, which would wait for itself")
 	}
-	return c.await(exchange{gateway: gateway, path: api.MessagePath(id) + "/retry", timeout: m.Timeout, json: m.JSON})
+	return sendAndWait(c, exchange{gateway: gateway, path: api.MessagePath(id) + "/retry", timeout: m.Timeout, json: m.JSON})
 }

@@ -60,7 +60,7 @@ func (r *Restart) Run(c *Context) error {
 		return err
 	}
 	wheel.show("the new process takes over")
-	after, err := c.successor(gateway, before.Generation)
+	after, err := awaitSuccessor(c, gateway, before.Generation)
 	wheel.end()
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (r *Restart) Run(c *Context) error {
 }
 
 // successor waits until a process of a later generation serves.
-func (c *Context) successor(gateway *client.Client, generation uint64) (api.Health, error) {
+func awaitSuccessor(c *Context, gateway *client.Client, generation uint64) (api.Health, error) {
 	late := time.NewTimer(restartPatience)
 	defer late.Stop()
 	look := time.NewTicker(restartLook)

@@ -57,7 +57,7 @@ func (a *ScheduleAdd) Validate() error {
 
 // Run carries it out.
 func (a *ScheduleAdd) Run(c *Context) error {
-	text, err := c.text(a.Text)
+	text, err := messageText(c, a.Text)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (s *Send) Run(c *Context) error {
 
 // words returns the text, which - reads.
 func (s *Send) words(c *Context) (string, error) {
-	words, err := c.text(strings.Join(s.Text, " "))
+	words, err := messageText(c, strings.Join(s.Text, " "))
 	if err == nil && strings.TrimSpace(words) == "" && s.File == "" {
 		return "", Usagef("send what? Give a text that is not blank, or - to read it from standard input")
 	}
@@ -108,11 +108,11 @@ func (s *Send) ask(c *Context, gateway *client.Client, words string) error {
 	if s.Async {
 		return s.leave(c, gateway, body, key)
 	}
-	if c.own(gateway, s.Channel) {
+	if isOwnChannel(c, gateway, s.Channel) {
 		return fmt.Errorf("this runs in the session of %s itself, which would wait for its own answer; "+
 			"--push reaches the channel's people, --async leaves a message for the next turn", term.SafeLine(s.Channel))
 	}
-	return c.await(exchange{gateway: gateway, path: api.PathMessage, body: body, key: key, timeout: s.Timeout, json: s.JSON})
+	return sendAndWait(c, exchange{gateway: gateway, path: api.PathMessage, body: body, key: key, timeout: s.Timeout, json: s.JSON})
 }
 
 // leave sends the message without waiting.

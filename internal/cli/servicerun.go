@@ -25,7 +25,7 @@ func (s *ServiceStart) Run(c *Context) error {
 		c.sayf("The service runs already, pid %d.", managed.status.PID)
 		return nil
 	}
-	return c.startService(cfg, managed, "Started", managed.Start)
+	return startService(c, cfg, managed, "Started", managed.Start)
 }
 
 // ServiceStop stops the installed service.
@@ -43,7 +43,7 @@ func (s *ServiceStop) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	return c.stop(cfg, managed, s.stopFlags)
+	return stopGateway(c, cfg, managed, s.stopFlags)
 }
 
 // ServiceRestart ends the installed service and starts it.
@@ -60,7 +60,7 @@ func (s *ServiceRestart) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	return c.startService(cfg, managed, "Restarted", managed.Restart)
+	return startService(c, cfg, managed, "Restarted", managed.Restart)
 }
 
 // installed returns the configuration of the service's directory, and the service, which
@@ -89,7 +89,7 @@ func (w where) installed(c *Context) (config.Config, management, error) {
 
 // startService starts a service in one way or another, unless a gateway that is not the
 // service's is in its way, and says which process that has made.
-func (c *Context) startService(cfg config.Config, managed management, done string, start func(context.Context, service.Job) error) error {
+func startService(c *Context, cfg config.Config, managed management, done string, start func(context.Context, service.Job) error) error {
 	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
 	if err == nil && proc.Alive(h.PID, h.Start) && !managed.active() {
 		return fmt.Errorf("%w: pid %d, at %s; `bareclaw stop` ends it, and `bareclaw service install --take-over` has the service take its place",

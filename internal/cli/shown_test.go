@@ -133,7 +133,7 @@ func TestAnswersThatCannotBeUnderstood(t *testing.T) {
 	} {
 		o := good
 		change(&o)
-		_, err := c.overviewLines(&o)
+		_, err := overviewLines(c, &o)
 		if wrong := err != nil; wrong != (name == "schedules" || name == "channels") {
 			t.Errorf("%s: %v", name, err)
 		}

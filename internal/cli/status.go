@@ -41,9 +41,9 @@ func (s *Status) Run(c *Context) error {
 		return err
 	}
 	var o overview
-	err = c.look(gateway, &o)
+	err = loadOverview(c, gateway, &o)
 	if errors.Is(err, client.ErrUnreachable) && !inside() {
-		return c.notRunning(s.JSON, err)
+		return reportNotRunning(c, s.JSON, err)
 	}
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Status) Run(c *Context) error {
 	if s.JSON {
 		return c.document(o)
 	}
-	lines, err := c.overviewLines(&o)
+	lines, err := overviewLines(c, &o)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s *Status) Run(c *Context) error {
 }
 
 // look asks the gateway for all that the status shows.
-func (c *Context) look(gateway *client.Client, o *overview) error {
+func loadOverview(c *Context, gateway *client.Client, o *overview) error {
 	var channels, approvals, schedules map[string]json.RawMessage
 	if err := c.get(gateway, api.PathHealth, &o.Health); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (c *Context) look(gateway *client.Client, o *overview) error {
 }
 
 // overviewLines is the screen.
-func (c *Context) overviewLines(o *overview) ([]string, error) {
+func overviewLines(c *Context, o *overview) ([]string, error) {
 	var h api.Health
 	var channels []api.Channel
 	var approvals []api.Approval
@@ -92,7 +92,7 @@ func (c *Context) overviewLines(o *overview) ([]string, error) {
 	}
 	width, _ := term.Columns(c.Out) // also in a pipe: it is one screen, and lists have it all
 	colours, now := term.PaletteFor(c.Out), time.Now()
-	facts := gatewayFacts(&h, c.address(), colours, now)
+	facts := gatewayFacts(&h, gatewayAddress(c), colours, now)
 	for i, line := range nextSchedules(schedules, now) {
 		name := "schedules"
 		if i > 0 {
@@ -207,8 +207,8 @@ func shownChannels(all []api.Channel, colours term.Palette, now time.Time, width
 
 // address returns where the running gateway listens, empty if that is not known: a
 // session does not know its gateway's state directory.
-func (c *Context) address() string {
-	h, err := c.holder()
+func gatewayAddress(c *Context) string {
+	h, err := lockHolder(c)
 	if err != nil {
 		return ""
 	}
@@ -216,7 +216,7 @@ func (c *Context) address() string {
 }
 
 // holder returns what the lock file says of the gateway that runs, or was the last.
-func (c *Context) holder() (lockfile.Holder, error) {
+func lockHolder(c *Context) (lockfile.Holder, error) {
 	if inside() {
 		return lockfile.Holder{}, errors.New("the gateway's state directory is not known in a session")
 	}

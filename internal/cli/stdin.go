@@ -20,7 +20,7 @@ var errNoText = errors.New("standard input is not UTF-8; iconv makes it that, if
 
 // text returns what an argument stands for: itself, or standard input without its last
 // line ends. It blocks until that ends, or the command is interrupted.
-func (c *Context) text(arg string) (string, error) {
+func messageText(c *Context, arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
 	}

@@ -18,7 +18,7 @@ func TestTextOfStandardInput(t *testing.T) {
 		{"- and more", "unread", "- and more"},
 	} {
 		c := &Context{Context: t.Context(), In: strings.NewReader(row.in)}
-		if got, err := c.text(row.arg); err != nil || got != row.want {
+		if got, err := messageText(c, row.arg); err != nil || got != row.want {
 			t.Errorf("%q of %q is %q, %v; want %q", row.arg, row.in, got, err, row.want)
 		}
 	}
@@ -28,7 +28,7 @@ func TestTextOfStandardInput(t *testing.T) {
 func TestNoText(t *testing.T) {
 	t.Parallel()
 	c := &Context{Context: t.Context(), In: strings.NewReader("caf\xe9")}
-	if got, err := c.text("-"); !errors.Is(err, errNoText) {
+	if got, err := messageText(c, "-"); !errors.Is(err, errNoText) {
 		t.Errorf("it is %q, %v", got, err)
 	}
 }

@@ -62,7 +62,7 @@ func (s *Stop) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	return c.stop(cfg, managed, s.stopFlags)
+	return stopGateway(c, cfg, managed, s.stopFlags)
 }
 
 // A management is the service of a gateway. Its zero value is none.
@@ -113,7 +113,7 @@ type stopReport struct {
 
 // stop ends the gateway of a configuration, and says what it did. That a person wants this
 // is noted first: otherwise a heartbeat that comes meanwhile would start another gateway.
-func (c *Context) stop(cfg config.Config, managed management, flags stopFlags) error {
+func stopGateway(c *Context, cfg config.Config, managed management, flags stopFlags) error {
 	began := time.Now()
 	if info, err := os.Stat(cfg.StateDir); err == nil && info.IsDir() {
 		if err := statemark.MarkStopped(cfg.StateDir); err != nil {

@@ -53,7 +53,7 @@ func TestStopNote(t *testing.T) {
 			defer func() { _ = null.Close() }()
 			ctx := &Context{Context: t.Context(), Out: null, Err: null}
 			m := management{stopper{stop: func() error { return c.stop(dir) }}, service.Status{Installed: true, Active: true}}
-			err = ctx.stop(config.Config{StateDir: dir}, m, stopFlags{})
+			err = stopGateway(ctx, config.Config{StateDir: dir}, m, stopFlags{})
 			if _, noted := statemark.StoppedAt(dir); noted != c.want {
 				t.Errorf("noted: %v, want %v; the stop returns %v", noted, c.want, err)
 			}

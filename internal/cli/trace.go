@@ -18,7 +18,7 @@ type Trace struct {
 
 // Run carries it out.
 func (t *Trace) Run(c *Context) error {
-	gateway, id, err := c.atMessage(t.ID)
+	gateway, id, err := resolveMessage(c, t.ID)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (u *Upgrade) Run(c *Context) error {
 		return err
 	}
 	if u.Channel == "" {
-		if u.Channel, err = c.ownChannel(gateway); err != nil {
+		if u.Channel, err = ownChannel(c, gateway); err != nil {
 			return err
 		}
 	}

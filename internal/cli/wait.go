@@ -33,7 +33,7 @@ type exchange struct {
 
 // await sends a message, waits for its outcome and prints that. On a terminal it shows
 // meanwhile what the agent is at.
-func (c *Context) await(x exchange) error {
+func sendAndWait(c *Context, x exchange) error {
 	ctx := c.Context
 	if x.timeout > 0 {
 		var cancel context.CancelFunc
@@ -50,13 +50,13 @@ func (c *Context) await(x exchange) error {
 	raw, err := f.Post(ctx, x.path, x.body, x.key)
 	wheel.end()
 	if err != nil {
-		return c.left(f.Message(), x.timeout, err)
+		return reportAbandoned(c, f.Message(), x.timeout, err)
 	}
 	var outcome api.Message
 	if err := json.Unmarshal(raw, &outcome); err != nil {
 		return fmt.Errorf("understand the outcome: %w", err)
 	}
-	return c.outcome(x, raw, outcome)
+	return printOutcome(c, x, raw, outcome)
 }
 
 // watch shows what an event of the message's stream tells.
@@ -89,7 +89,7 @@ func notUnderstood(e client.Event) string {
 }
 
 // left tells what becomes of a message whose outcome is not waited for any more.
-func (c *Context) left(id string, timeout time.Duration, err error) error {
+func reportAbandoned(c *Context, id string, timeout time.Duration, err error) error {
 	_, refused := errors.AsType[*client.Error](err)
 	if refused || id == "" && !errors.Is(err, context.Canceled) && !errors.Is(err, errTimeout) {
 		return err
@@ -106,7 +106,7 @@ func (c *Context) left(id string, timeout time.Duration, err error) error {
 }
 
 // outcome prints an outcome.
-func (c *Context) outcome(x exchange, raw json.RawMessage, m api.Message) error {
+func printOutcome(c *Context, x exchange, raw json.RawMessage, m api.Message) error {
 	if x.json {
 		if err := c.document(raw); err != nil {
 			return err
