@@ -29,12 +29,6 @@ type Channels struct {
 // channelWidth is how much of a channel's name a table shows, in cells.
 const channelWidth = 24
 
-func listChannels(c *Context, gateway *client.Client) ([]api.Channel, error) {
-	var got api.Channels
-	err := c.get(gateway, api.PathChannels, &got)
-	return got.Channels, err
-}
-
 // ChannelList lists the channels.
 type ChannelList struct {
 	JSON bool `name:"json" help:"Print JSON."`

@@ -16,6 +16,9 @@ import (
 // ErrFailed ends a command with ExitFailed when it has said what is wrong already.
 var ErrFailed = errors.New("failed")
 
+// ErrNotRunning is in the error of a command for which a gateway must run.
+var ErrNotRunning = errors.New("no gateway runs here")
+
 // ErrUsage is in the error of a command that was called in a way that cannot work.
 var ErrUsage = errors.New("usage")
 
@@ -85,3 +88,12 @@ func Advice(err error) string {
 	}
 	return ""
 }
+
+// A neverRan is why no gateway is reached on a machine where none has run yet.
+type neverRan struct{ error }
+
+// Unwrap returns the error itself.
+func (n *neverRan) Unwrap() error { return n.error }
+
+// neverRanHere marks an error as one of a machine where no gateway has run yet.
+func neverRanHere(err error) error { return &neverRan{err} }

@@ -55,3 +55,9 @@ func ownChannel(c *Context, gateway *client.Client) (string, error) {
 	}
 	return "", err
 }
+
+func listChannels(c *Context, gateway *client.Client) ([]api.Channel, error) {
+	var got api.Channels
+	err := c.get(gateway, api.PathChannels, &got)
+	return got.Channels, err
+}

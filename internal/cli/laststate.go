@@ -59,15 +59,10 @@ func reportNotRunning(c *Context, asJSON bool, why error) error {
 		}
 	}
 	if last == nil {
-		return &neverRan{why}
+		return neverRanHere(why)
 	}
 	return why
 }
-
-// A neverRan is why no gateway is reached on a machine where none has run yet.
-type neverRan struct{ error }
-
-func (n *neverRan) Unwrap() error { return n.error }
 
 // lastGateway reads the lock file of a gateway that is not reached.
 func lastGateway(path string, now time.Time) (last *stopped, said string, err error) {

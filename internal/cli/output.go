@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"bareclaw/internal/term"
@@ -43,6 +44,11 @@ func (c *Context) print(text string) error {
 	return nil
 }
 
+// sayf prints a line about the progress of a command.
+func (c *Context) sayf(format string, args ...any) {
+	_, _ = fmt.Fprintf(c.Out, format+"\n", args...) // without a reader there is still the exit status
+}
+
 // tell prints a line on standard error: for a person, and no part of the output.
 func (c *Context) tell(format string, args ...any) {
 	_, _ = fmt.Fprintf(c.Err, format+"\n", args...)
@@ -60,3 +66,14 @@ func (c *Context) document(v any) error {
 
 // escaped returns a JSON document as a terminal may show it.
 func escaped(doc []byte) string { return string(term.SafeJSON(bytes.TrimSpace(doc))) }
+
+// unlimited is the width of what no terminal shows: programs read all of a line.
+const unlimited = math.MaxInt
+
+// width returns how wide the lines of the output may be, in cells.
+func (c *Context) width() int {
+	if n, terminal := term.Columns(c.Out); terminal {
+		return n
+	}
+	return unlimited
+}

@@ -28,9 +28,6 @@ const (
 	stopProgress = 5 * time.Second
 )
 
-// ErrNotRunning is in the error of a command for which a gateway must run.
-var ErrNotRunning = errors.New("no gateway runs here")
-
 var errStopInside = errors.New("this is for people: the gateway is not stopped from within one of its sessions. Run it in a terminal of your own")
 
 // Stop ends the gateway.

@@ -1,24 +1,12 @@
 package cli
 
 import (
-	"math"
 	"strings"
 
 	"github.com/rivo/uniseg"
 
 	"bareclaw/internal/term"
 )
-
-// unlimited is the width of what no terminal shows: programs read all of a line.
-const unlimited = math.MaxInt
-
-// width returns how wide the lines of the output may be, in cells.
-func (c *Context) width() int {
-	if n, terminal := term.Columns(c.Out); terminal {
-		return n
-	}
-	return unlimited
-}
 
 // A cell is a text of one line, and how it is coloured; nil for not at all.
 type cell struct {

@@ -97,11 +97,6 @@ func (u *Upgrade) Run(c *Context) error {
 	return nil
 }
 
-// sayf tells how far a command is.
-func (c *Context) sayf(format string, args ...any) {
-	_, _ = fmt.Fprintf(c.Out, format+"\n", args...) // whoever does not listen still has the exit status
-}
-
 // replace does without a gateway what it would do.
 func (u *Upgrade) replace(c *Context, gateway *client.Client, file string) error {
 	cfg, err := c.Config()
