@@ -6,55 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/internal/humanize"
-	"bareclaw/internal/term"
 )
-
-func TestTablesFit(t *testing.T) {
-	t.Parallel()
-	red := func(s string) string { return "<" + s + ">" }
-	table := &table{widest: []int{6}}
-	table.add(text("NAME"), text("STATE"), text(""))
-	table.add(text("a very long name"), text("ok").painted(red), text("all that is\nto say"))
-	table.add(text("日本語日本語"), text("waiting"), text("x"))
-	want := []string{"NAME    STATE", "a ver…  <ok>       all t…", "日本…   waiting  x"}
-	if got := table.lines(23); !slices.Equal(got, want) {
-		t.Errorf("the table is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	if got := table.lines(7); got[1] != "a ver…" {
-		t.Errorf("in 7 columns the row is %q", got[1])
-	}
-}
-
-func TestSpans(t *testing.T) {
-	t.Parallel()
-	if now := time.Now(); humanize.Ago(now, now) != "just now" || humanize.Ago(now.Add(-time.Minute), now) != "1m ago" {
-		t.Errorf("a moment ago is %q, a minute is %q", humanize.Ago(now, now), humanize.Ago(now.Add(-time.Minute), now))
-	}
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0ms", 12 * time.Millisecond: "12ms", 1900 * time.Millisecond: "1.9s", 9999 * time.Millisecond: "9.9s", 59*time.Second + 999*time.Millisecond: "59s",
-		61 * time.Second: "1m01s", 25 * time.Hour: "1d01h", 90 * time.Minute: "1h30m",
-	} {
-		if got := humanize.Duration(d); got != want {
-			t.Errorf("span(%s) = %s, want %s", d, got, want)
-		}
-	}
-	now := time.Now()
-	for d, want := range map[time.Duration]string{0: "now", 2 * time.Second: "2s", 90 * time.Second: "1m", 3 * time.Hour: "3h00m"} {
-		if got := humanize.Age(now.Add(-d), now); got != want {
-			t.Errorf("age(%s) = %s, want %s", d, got, want)
-		}
-	}
-	if got := humanize.Age(time.Time{}, now); got != "" {
-		t.Errorf("age of nothing is %s", got)
-	}
-	if a, b := humanize.Count(1, "delivery"), humanize.Count(0, "delivery"); a != "1 delivery" || b != "0 deliveries" {
-		t.Errorf("%s, %s", a, b)
-	}
-}
 
 func TestDoing(t *testing.T) {
 	t.Parallel()
@@ -94,23 +48,6 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-func TestJSONCommandsNoTerminal(t *testing.T) {
-	t.Parallel()
-	text := "\x1b[31m \u009b \u202e \x7f ü \n"
-	raw, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := escaped(raw)
-	var back string
-	if err := json.Unmarshal([]byte(shown), &back); err != nil || back != text {
-		t.Errorf("%s is %q, %v", shown, back, err)
-	}
-	if term.Safe(shown) != shown {
-		t.Errorf("%q commands the terminal", shown)
-	}
-}
-
 func TestLastLines(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{0: "", 1: "c\n", 2: "b\nc\n", 9: "a\nb\nc\n"} {
@@ -140,7 +77,7 @@ func TestAnswersThatCannotBeUnderstood(t *testing.T) {
 	}
 	for _, kind := range []string{"queued", "approval", "notice"} {
 		var said strings.Builder
-		watch(&spinner{w: &said, stop: make(chan struct{})}, client.Event{Kind: kind, Data: `{"position":"first","tool":1,"text":2}`})
+		watch(spin(&said, ""), client.Event{Kind: kind, Data: `{"position":"first","tool":1,"text":2}`})
 		if !strings.Contains(said.String(), "could not be understood: "+kind) {
 			t.Errorf("of an event %s that cannot be understood is told %q", kind, said.String())
 		}
@@ -153,7 +90,7 @@ func TestWhatIsNotShownIsNotMissed(t *testing.T) {
 	t.Parallel()
 	for code, told := range map[string]bool{"dropped": false, "gap": false, "stalled": true} {
 		var out strings.Builder
-		watch(&spinner{w: &out}, client.Event{Kind: "notice", Data: `{"code":"` + code + `","text":"Something happened."}`})
+		watch(spin(&out, ""), client.Event{Kind: "notice", Data: `{"code":"` + code + `","text":"Something happened."}`})
 		if got := out.String() != ""; got != told {
 			t.Errorf("of a notice %s is told %q", code, out.String())
 		}

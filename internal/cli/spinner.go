@@ -40,7 +40,7 @@ func spin(w io.Writer, text string) *spinner {
 	return s
 }
 
-// visible reports whether anybody sees what is shown.
+// visible reports whether the spinner is on a terminal.
 func (s *spinner) visible() bool { return s.stop != nil }
 
 // show says what is being waited for now.

@@ -71,9 +71,6 @@ func watch(wheel *spinner, e client.Event) {
 		}
 		return
 	}
-	if !wheel.visible() {
-		return
-	}
 	at, err := doing(e)
 	switch {
 	case err != nil:
