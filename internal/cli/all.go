@@ -1,6 +1,10 @@
 package cli
 
-import "github.com/alecthomas/kong"
+import (
+	"github.com/alecthomas/kong"
+
+	"bareclaw/internal/cli/lifecycle"
+)
 
 // All are the commands, in the order in which help shows them.
 type All struct {
@@ -16,18 +20,18 @@ type All struct {
 	Cancel   Cancel   `cmd:"" group:"message" help:"Take a message back that waits."`
 	Retry    Retry    `cmd:"" group:"message" help:"Try a message again that failed."`
 
-	Logs    Logs    `cmd:"" group:"keep" help:"Show the gateway's log."`
-	Stop    Stop    `cmd:"" group:"keep" help:"End the gateway; it stays down until you start it."`
-	Restart Restart `cmd:"" group:"keep" help:"Have a new process take over; turns in progress go on."`
-	Doctor  Doctor  `cmd:"" group:"keep" help:"Look for what is wrong, and say how to mend it."`
-	Upgrade Upgrade `cmd:"" group:"keep" help:"Put a new program in the place of this one, and go back if it does not work."`
-	Backup  Backup  `cmd:"" group:"keep" help:"Copy everything that the gateway keeps into one file."`
-	Restore Restore `cmd:"" group:"keep" help:"Put back what backup has saved."`
+	Logs    Logs              `cmd:"" group:"keep" help:"Show the gateway's log."`
+	Stop    lifecycle.Stop    `cmd:"" group:"keep" help:"End the gateway; it stays down until you start it."`
+	Restart lifecycle.Restart `cmd:"" group:"keep" help:"Have a new process take over; turns in progress go on."`
+	Doctor  Doctor            `cmd:"" group:"keep" help:"Look for what is wrong, and say how to mend it."`
+	Upgrade lifecycle.Upgrade `cmd:"" group:"keep" help:"Put a new program in the place of this one, and go back if it does not work."`
+	Backup  lifecycle.Backup  `cmd:"" group:"keep" help:"Copy everything that the gateway keeps into one file."`
+	Restore lifecycle.Restore `cmd:"" group:"keep" help:"Put back what backup has saved."`
 
-	Init       Init       `cmd:"" group:"install" help:"Set the gateway up, step by step."`
-	Service    Service    `cmd:"" group:"install" help:"Have systemd or launchd keep the gateway running."`
-	Heartbeat  Heartbeat  `cmd:"" group:"install" help:"Have Claude look around regularly, and the gateway started if it is down."`
-	Completion Completion `cmd:"" group:"install" help:"Print what makes a shell complete commands and channels."`
+	Init       Init                `cmd:"" group:"install" help:"Set the gateway up, step by step."`
+	Service    lifecycle.Service   `cmd:"" group:"install" help:"Have systemd or launchd keep the gateway running."`
+	Heartbeat  lifecycle.Heartbeat `cmd:"" group:"install" help:"Have Claude look around regularly, and the gateway started if it is down."`
+	Completion Completion          `cmd:"" group:"install" help:"Print what makes a shell complete commands and channels."`
 
 	Complete Complete `cmd:"" hidden:"" name:"complete-words"`
 }

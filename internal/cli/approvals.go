@@ -11,6 +11,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/chat"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
@@ -23,9 +24,9 @@ type Approvals struct {
 	Deny  ApprovalDeny  `cmd:"" help:"Deny a tool, or drop a turn that was cut."`
 }
 
-func listApprovals(c *Context, gateway *client.Client) ([]api.Approval, error) {
+func listApprovals(c *command.Context, gateway *client.Client) ([]api.Approval, error) {
 	var got api.Approvals
-	err := c.get(gateway, api.PathApprovals, &got)
+	err := c.Get(gateway, api.PathApprovals, &got)
 	return got.Approvals, err
 }
 
@@ -35,7 +36,7 @@ type ApprovalList struct {
 }
 
 // Run carries it out.
-func (l *ApprovalList) Run(c *Context) error {
+func (l *ApprovalList) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
@@ -48,22 +49,22 @@ func (l *ApprovalList) Run(c *Context) error {
 		return err
 	}
 	if len(pending) == 0 {
-		c.tell("Nothing waits for a decision.")
+		c.Tellf("Nothing waits for a decision.")
 		return nil
 	}
 	t := approvalTable(pending, term.PaletteFor(c.Out), time.Now())
-	t.share(c.width())
-	return c.show(t.lines(c.width())...)
+	t.Share(c.Width())
+	return c.PrintLines(t.Lines(c.Width())...)
 }
 
-func approvalTable(pending []api.Approval, colours term.Palette, now time.Time) *table {
-	t := &table{widest: []int{0, channelWidth}}
+func approvalTable(pending []api.Approval, colours term.Palette, now time.Time) *command.Table {
+	t := &command.Table{Widest: []int{0, channelWidth}}
 	for _, a := range pending {
 		left := ""
 		if !a.ExpiresAt.IsZero() {
 			left = humanize.Duration(a.ExpiresAt.Sub(now).Truncate(time.Second)) + " left"
 		}
-		t.add(text(a.ID[:min(8, len(a.ID))]).painted(colours.Bold), text(a.Channel), text(left), text(call(a.Tool, a.Input)), text(firstWords(a.Prompt)))
+		t.Add(command.Text(a.ID[:min(8, len(a.ID))]).Painted(colours.Bold), command.Text(a.Channel), command.Text(left), command.Text(call(a.Tool, a.Input)), command.Text(firstWords(a.Prompt)))
 	}
 	return t
 }
@@ -75,7 +76,7 @@ type ApprovalShow struct {
 }
 
 // Run carries it out.
-func (a *ApprovalShow) Run(c *Context) error {
+func (a *ApprovalShow) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (a *ApprovalShow) Run(c *Context) error {
 	var got struct {
 		Approvals []json.RawMessage `json:"approvals"`
 	}
-	if err := c.get(gateway, api.PathApprovals, &got); err != nil {
+	if err := c.Get(gateway, api.PathApprovals, &got); err != nil {
 		return err
 	}
 	var found []string
@@ -102,17 +103,17 @@ func (a *ApprovalShow) Run(c *Context) error {
 		return err
 	}
 	if a.JSON {
-		return c.document(document)
+		return c.PrintJSON(document)
 	}
 	return printApproval(c, &asked)
 }
 
-func printApproval(c *Context, a *api.Approval) error {
+func printApproval(c *command.Context, a *api.Approval) error {
 	colours, now := term.PaletteFor(c.Out), time.Now()
-	var t table
+	var t command.Table
 	add := func(name, value string) {
 		if value != "" {
-			t.add(text(name).painted(colours.Faint), text(value))
+			t.Add(command.Text(name).Painted(colours.Faint), command.Text(value))
 		}
 	}
 	add("approval", a.ID)
@@ -127,7 +128,7 @@ func printApproval(c *Context, a *api.Approval) error {
 	if a.Tool != "" {
 		whole = chat.Whole(a.Tool, a.Input)
 	}
-	return c.show(append(t.lines(math.MaxInt), "", strings.TrimRight(term.Safe(whole), "\n"))...)
+	return c.PrintLines(append(t.Lines(math.MaxInt), "", strings.TrimRight(term.Safe(whole), "\n"))...)
 }
 
 // ApprovalAllow allows.
@@ -139,7 +140,7 @@ type ApprovalAllow struct {
 }
 
 // Run carries it out.
-func (a *ApprovalAllow) Run(c *Context) error {
+func (a *ApprovalAllow) Run(c *command.Context) error {
 	return decide(c, a.ID, api.Decision{Behavior: api.Allow, Always: a.Always, Remember: a.Remember}, a.JSON)
 }
 
@@ -151,12 +152,12 @@ type ApprovalDeny struct {
 }
 
 // Run carries it out.
-func (a *ApprovalDeny) Run(c *Context) error {
+func (a *ApprovalDeny) Run(c *command.Context) error {
 	return decide(c, a.ID, api.Decision{Behavior: api.Deny, Message: a.Message}, a.JSON)
 }
 
-func decide(c *Context, id string, body api.Decision, asJSON bool) error {
-	gateway, err := c.overTCP()
+func decide(c *command.Context, id string, body api.Decision, asJSON bool) error {
+	gateway, err := c.OverTCP()
 	if err != nil {
 		return err
 	}
@@ -180,15 +181,15 @@ func decide(c *Context, id string, body api.Decision, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return c.document(raw)
+		return c.PrintJSON(raw)
 	}
 	var decided api.Approval
 	if err := json.Unmarshal(raw, &decided); err != nil || decided.State == "" {
-		return c.show("Decided.")
+		return c.PrintLines("Decided.")
 	}
 	line := strings.ToUpper(decided.State[:1]) + decided.State[1:] + ": " + call(decided.Tool, decided.Input)
 	if decided.RetryID != "" {
 		line += "; it goes on as " + decided.RetryID
 	}
-	return c.show(term.SafeLine(line))
+	return c.PrintLines(term.SafeLine(line))
 }

@@ -12,6 +12,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
@@ -35,7 +36,7 @@ type ChannelList struct {
 }
 
 // Run carries it out.
-func (l *ChannelList) Run(c *Context) error {
+func (l *ChannelList) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
@@ -43,33 +44,33 @@ func (l *ChannelList) Run(c *Context) error {
 	if l.JSON {
 		return postAndPrint(c, gateway, api.PathChannels)
 	}
-	all, err := listChannels(c, gateway)
+	all, err := command.ListChannels(c, gateway)
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 {
-		c.tell("There is no channel yet. The first message to one makes it: bareclaw send http hello")
+		c.Tellf("There is no channel yet. The first message to one makes it: bareclaw send http hello")
 		return nil
 	}
 	t := channelTable(all, term.PaletteFor(c.Out), time.Now())
-	return c.show(t.lines(c.width())...)
+	return c.PrintLines(t.Lines(c.Width())...)
 }
 
 // channelTable shows channels, one in a line.
-func channelTable(all []api.Channel, colours term.Palette, now time.Time) *table {
-	t := &table{widest: []int{channelWidth}}
-	head := make([]cell, 0, 7)
+func channelTable(all []api.Channel, colours term.Palette, now time.Time) *command.Table {
+	t := &command.Table{Widest: []int{channelWidth}}
+	head := make([]command.Cell, 0, 7)
 	for _, name := range []string{"CHANNEL", "STATE", "SINCE", "QUEUE", "SESSION", "LAST", ""} {
-		head = append(head, text(name).painted(colours.Faint))
+		head = append(head, command.Text(name).Painted(colours.Faint))
 	}
-	t.add(head...)
+	t.Add(head...)
 	for _, ch := range all {
 		queue := ""
 		if ch.Waiting > 0 {
 			queue = strconv.Itoa(ch.Waiting)
 		}
-		t.add(text(ch.Channel), text(ch.State).painted(stateColour(colours, ch.State)), text(humanize.Age(ch.Since, now)), text(queue),
-			text(ch.SessionID[:min(8, len(ch.SessionID))]), text(humanize.Age(ch.LastAt, now)), text(remark(ch, now)))
+		t.Add(command.Text(ch.Channel), command.Text(ch.State).Painted(stateColour(colours, ch.State)), command.Text(humanize.Age(ch.Since, now)), command.Text(queue),
+			command.Text(ch.SessionID[:min(8, len(ch.SessionID))]), command.Text(humanize.Age(ch.LastAt, now)), command.Text(remark(ch, now)))
 	}
 	return t
 }
@@ -114,7 +115,7 @@ type ChannelShow struct {
 }
 
 // Run carries it out.
-func (s *ChannelShow) Run(c *Context) error {
+func (s *ChannelShow) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
@@ -124,18 +125,18 @@ func (s *ChannelShow) Run(c *Context) error {
 		return postAndPrint(c, gateway, path)
 	}
 	var ch api.Channel
-	if err := c.get(gateway, path, &ch); err != nil {
+	if err := c.Get(gateway, path, &ch); err != nil {
 		return err
 	}
 	return printChannel(c, ch)
 }
 
-func printChannel(c *Context, ch api.Channel) error {
+func printChannel(c *command.Context, ch api.Channel) error {
 	colours, now := term.PaletteFor(c.Out), time.Now()
-	var t table
+	var t command.Table
 	add := func(name, value string) {
 		if value != "" {
-			t.add(text(name).painted(colours.Faint), text(value))
+			t.Add(command.Text(name).Painted(colours.Faint), command.Text(value))
 		}
 	}
 	pid := func(n int) string {
@@ -162,7 +163,7 @@ func printChannel(c *Context, ch api.Channel) error {
 	add("model", ch.Model)
 	add("permission mode", ch.PermissionMode)
 	add("rules", pid(ch.Rules))
-	return c.show(t.lines(c.width())...)
+	return c.PrintLines(t.Lines(c.Width())...)
 }
 
 // ChannelSet changes what a channel has of its own.
@@ -174,11 +175,11 @@ type ChannelSet struct {
 }
 
 // Run carries it out.
-func (s *ChannelSet) Run(c *Context) error {
+func (s *ChannelSet) Run(c *command.Context) error {
 	if s.Model == nil && s.PermissionMode == nil {
-		return Usagef("set what? Give --model, --permission-mode or both")
+		return command.Usagef("set what? Give --model, --permission-mode or both")
 	}
-	gateway, err := c.overTCP()
+	gateway, err := c.OverTCP()
 	if err != nil {
 		return err
 	}
@@ -188,9 +189,9 @@ func (s *ChannelSet) Run(c *Context) error {
 		return err
 	}
 	if s.JSON {
-		return c.document(raw)
+		return c.PrintJSON(raw)
 	}
-	return c.show("Set. It holds from the next turn on.")
+	return c.PrintLines("Set. It holds from the next turn on.")
 }
 
 // ChannelRules lists the rules of a channel or removes one.
@@ -201,7 +202,7 @@ type ChannelRules struct {
 }
 
 // Run carries it out.
-func (r *ChannelRules) Run(c *Context) error {
+func (r *ChannelRules) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
@@ -211,24 +212,24 @@ func (r *ChannelRules) Run(c *Context) error {
 		return postAndPrint(c, gateway, path)
 	}
 	var got api.Rules
-	if err := c.get(gateway, path, &got); err != nil {
+	if err := c.Get(gateway, path, &got); err != nil {
 		return err
 	}
 	if r.Remove != "" {
 		return r.remove(c, gateway, path, got.Rules)
 	}
 	if len(got.Rules) == 0 {
-		c.tell("%s has no rules of its own.", term.SafeLine(r.Channel))
+		c.Tellf("%s has no rules of its own.", term.SafeLine(r.Channel))
 		return nil
 	}
-	var t table
+	var t command.Table
 	for _, rule := range got.Rules {
-		t.add(text(rule.ID[:min(8, len(rule.ID))]), text(rule.Rule), text(rule.By))
+		t.Add(command.Text(rule.ID[:min(8, len(rule.ID))]), command.Text(rule.Rule), command.Text(rule.By))
 	}
-	return c.show(t.lines(c.width())...)
+	return c.PrintLines(t.Lines(c.Width())...)
 }
 
-func (r *ChannelRules) remove(c *Context, gateway *client.Client, path string, rules []api.Rule) error {
+func (r *ChannelRules) remove(c *command.Context, gateway *client.Client, path string, rules []api.Rule) error {
 	var found []string
 	for _, rule := range rules {
 		if strings.HasPrefix(rule.ID, r.Remove) {
@@ -244,9 +245,9 @@ func (r *ChannelRules) remove(c *Context, gateway *client.Client, path string, r
 		return err
 	}
 	if r.JSON {
-		return c.document(raw)
+		return c.PrintJSON(raw)
 	}
-	return c.show("Removed. The agent asks again from the next turn on.")
+	return c.PrintLines("Removed. The agent asks again from the next turn on.")
 }
 
 // ChannelInterrupt ends a channel's turn.
@@ -256,7 +257,7 @@ type ChannelInterrupt struct {
 }
 
 // Run carries it out.
-func (i *ChannelInterrupt) Run(c *Context) error {
+func (i *ChannelInterrupt) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
@@ -273,13 +274,13 @@ func (i *ChannelInterrupt) Run(c *Context) error {
 		return err
 	}
 	if i.JSON {
-		return c.document(raw)
+		return c.PrintJSON(raw)
 	}
 	var done api.Interruption
 	if err := json.Unmarshal(raw, &done); err != nil {
 		return fmt.Errorf("understand the gateway's reply: %w", err)
 	}
-	return c.show(fmt.Sprintf("The turn has ended, with %s, after %s.", humanize.Count(len(done.Messages), "message"), humanize.Duration(humanize.Milliseconds(done.TookMS))))
+	return c.PrintLines(fmt.Sprintf("The turn has ended, with %s, after %s.", humanize.Count(len(done.Messages), "message"), humanize.Duration(humanize.Milliseconds(done.TookMS))))
 }
 
 // ChannelReset has a channel forget its session.
@@ -289,12 +290,12 @@ type ChannelReset struct {
 }
 
 // Run carries it out.
-func (r *ChannelReset) Run(c *Context) error {
+func (r *ChannelReset) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
 	}
-	if isOwnChannel(c, gateway, r.Channel) {
+	if command.IsOwnChannel(c, gateway, r.Channel) {
 		return fmt.Errorf("this runs in the session of %s itself and would end with it", term.SafeLine(r.Channel))
 	}
 	var raw json.RawMessage
@@ -302,7 +303,7 @@ func (r *ChannelReset) Run(c *Context) error {
 		return err
 	}
 	if r.JSON {
-		return c.document(raw)
+		return c.PrintJSON(raw)
 	}
-	return c.show("The session is forgotten; the next message begins a new one. The history is kept.")
+	return c.PrintLines("The session is forgotten; the next message begins a new one. The history is kept.")
 }

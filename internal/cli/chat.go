@@ -10,6 +10,7 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/chat"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/term"
 )
 
@@ -19,10 +20,10 @@ type Chat struct {
 }
 
 // Run talks until the user leaves.
-func (c *Chat) Run(ctx *Context) error {
+func (c *Chat) Run(ctx *command.Context) error {
 	out, _ := ctx.Out.(*os.File)
 	if !term.IsTerminal(ctx.In) || !term.IsTerminal(out) || os.Getenv("TERM") == "dumb" {
-		return Usagef("chat needs a terminal that can move its cursor; in a script use: bareclaw send %s TEXT", c.Channel)
+		return command.Usagef("chat needs a terminal that can move its cursor; in a script use: bareclaw send %s TEXT", c.Channel)
 	}
 	api, err := ctx.Client()
 	if err != nil {
@@ -80,5 +81,5 @@ func untilTold(ctx context.Context, run func(context.Context) error) error {
 			time.Sleep(time.Minute) // another thread may get the signal, and be slow
 		}
 	}
-	return Signalled{s}
+	return command.Signalled{Signal: s}
 }

@@ -1,11 +1,13 @@
 package cli
 
 import (
-	"bareclaw/internal/term"
 	"context"
 	"slices"
 	"strings"
 	"time"
+
+	"bareclaw/internal/cli/command"
+	"bareclaw/internal/term"
 
 	"github.com/alecthomas/kong"
 )
@@ -26,8 +28,8 @@ func (*Completion) Help() string {
 }
 
 // Run carries it out.
-func (s *Completion) Run(c *Context) error {
-	return c.print(map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[s.Shell])
+func (s *Completion) Run(c *command.Context) error {
+	return c.Print(map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[s.Shell])
 }
 
 // In each of these the program itself says what may stand at the cursor: it gets the
@@ -63,7 +65,7 @@ type Complete struct {
 }
 
 // Run carries it out.
-func (s *Complete) Run(c *Context, parsed *kong.Context) error {
+func (s *Complete) Run(c *command.Context, parsed *kong.Context) error {
 	words := s.Words
 	if len(words) == 0 {
 		words = []string{""}
@@ -88,7 +90,7 @@ func (s *Complete) Run(c *Context, parsed *kong.Context) error {
 		}
 	}
 	all = slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, last) })
-	return c.show(all...)
+	return c.PrintLines(all...)
 }
 
 // walk follows the words to the command that they name, and returns how many of its
@@ -131,7 +133,7 @@ func takesValue(node *kong.Node, word string) bool {
 
 // values returns what may stand for an argument: the values that it takes, or the
 // channels of a gateway that answers at once.
-func completions(c *Context, arg *kong.Positional) []string {
+func completions(c *command.Context, arg *kong.Positional) []string {
 	if arg.Enum != "" {
 		return arg.EnumSlice()
 	}
@@ -146,7 +148,7 @@ func completions(c *Context, arg *kong.Positional) []string {
 	if err != nil {
 		return nil
 	}
-	channels, err := listChannels(&quick, gateway)
+	channels, err := command.ListChannels(&quick, gateway)
 	if err != nil {
 		return nil
 	}

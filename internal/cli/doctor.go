@@ -7,6 +7,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/cli/doctor"
 )
 
@@ -19,7 +20,7 @@ type Doctor struct {
 }
 
 // Run looks at everything and prints what it found. It fails if a problem is left.
-func (d *Doctor) Run(c *Context) error {
+func (d *Doctor) Run(c *command.Context) error {
 	o := doctor.Options{
 		Report: config.Examine(), Version: c.Version, Self: c.Self,
 		Turn: d.Turn, Offline: d.Offline, Fix: d.Fix, Progress: doctor.Watch(c.Err),
@@ -35,14 +36,14 @@ func (d *Doctor) Run(c *Context) error {
 		return fmt.Errorf("print what was found: %w", err)
 	}
 	if !doctor.Healthy(findings) {
-		return ErrFailed
+		return command.ErrFailed
 	}
 	return nil
 }
 
 // serviceHere returns what the service would be made of if it was installed here, or why
 // it should not be.
-func serviceHere(c *Context, cfg config.Config) (service.Spec, error) {
+func serviceHere(c *command.Context, cfg config.Config) (service.Spec, error) {
 	dir, err := service.WorkingDir()
 	if err != nil {
 		return service.Spec{}, err
@@ -57,11 +58,11 @@ func serviceHere(c *Context, cfg config.Config) (service.Spec, error) {
 	return spec, err
 }
 
-func (d *Doctor) print(c *Context, findings []doctor.Finding) error {
+func (d *Doctor) print(c *command.Context, findings []doctor.Finding) error {
 	if !d.JSON {
 		return doctor.Print(c.Out, findings, doctor.StyleFor(c.Out))
 	}
-	return c.document(struct {
+	return c.PrintJSON(struct {
 		Healthy  bool             `json:"healthy"`
 		Version  string           `json:"version"`
 		Findings []doctor.Finding `json:"findings"`

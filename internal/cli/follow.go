@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/term"
 )
@@ -20,7 +21,7 @@ const followEvery = 200 * time.Millisecond
 // A follower prints what comes to a log, whoever writes it, also when it is rotated: each
 // line once.
 type follower struct {
-	c    *Context
+	c    *command.Context
 	path string
 	now  *tail // the file that is read; nil if there is none yet
 	last *tail // the one before, where another process may still write; may be nil
@@ -113,7 +114,7 @@ func (f *follower) begin(n int) error {
 			all, known = text+all, append(known, t.info)
 		}
 	}
-	return f.c.print(term.Safe(lastLines(all, n)))
+	return f.c.Print(term.Safe(lastLines(all, n)))
 }
 
 func sameAsAny(file fs.FileInfo, known []fs.FileInfo) bool {
@@ -173,7 +174,7 @@ func (f *follower) show(t *tail) error {
 	if err != nil {
 		return fmt.Errorf("read the log: %w", err)
 	}
-	return f.c.print(term.Safe(text))
+	return f.c.Print(term.Safe(text))
 }
 
 // leave closes a file to which nobody writes any more. What was cut off there by the end
@@ -186,7 +187,7 @@ func (f *follower) leave(t *tail) error {
 	if t.part == "" {
 		return nil
 	}
-	return f.c.print(term.Safe(t.part) + "\n")
+	return f.c.Print(term.Safe(t.part) + "\n")
 }
 
 // next opens the file in which the log went on after the one that is read; nil if that is

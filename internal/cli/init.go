@@ -9,6 +9,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/cli/setup"
 	"bareclaw/internal/term"
 )
@@ -43,13 +44,13 @@ type Init struct {
 }
 
 // Run carries it out.
-func (i *Init) Run(c *Context) error {
+func (i *Init) Run(c *command.Context) error {
 	in, _ := c.In.(*os.File)
 	if !i.Yes && !term.IsTerminal(c.In) {
-		return Usagef("init asks, and standard input is not a terminal; in a script use: bareclaw init --yes")
+		return command.Usagef("init asks, and standard input is not a terminal; in a script use: bareclaw init --yes")
 	}
 	if i.NoHeartbeat && i.Heartbeat != "" && i.Heartbeat != setup.HeartbeatNo {
-		return Usagef("--no-heartbeat and --heartbeat=%s cannot go together", i.Heartbeat)
+		return command.Usagef("--no-heartbeat and --heartbeat=%s cannot go together", i.Heartbeat)
 	} else if i.NoHeartbeat {
 		i.Heartbeat = setup.HeartbeatNo
 	}
@@ -67,7 +68,7 @@ func (i *Init) Run(c *Context) error {
 	}
 	summary, err := setup.Run(c.Context, o)
 	if i.JSON && len(summary.Steps) > 0 {
-		if err := c.json(summary); err != nil {
+		if err := c.PrintIndented(summary); err != nil {
 			return fmt.Errorf("print the summary: %w", err)
 		}
 	}
@@ -75,7 +76,7 @@ func (i *Init) Run(c *Context) error {
 		return err
 	}
 	if !summary.OK {
-		return ErrFailed
+		return command.ErrFailed
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
+	"bareclaw/internal/cli/command"
 )
 
 // TestInterruptNamesATurn: the request never asks for whichever turn runs when it arrives,
@@ -45,7 +46,7 @@ func TestInterruptNamesATurn(t *testing.T) {
 			t.Fatal("no listener")
 		}
 		server.Start()
-		err := (&ChannelInterrupt{Channel: "c"}).Run(&Context{Context: t.Context(), loaded: &cfg, Out: os.Stdout, Err: os.Stderr})
+		err := (&ChannelInterrupt{Channel: "c"}).Run(&command.Context{Context: t.Context(), Settings: &cfg, Out: os.Stdout, Err: os.Stderr})
 		server.Close()
 		if _, refused := errors.AsType[*client.Error](err); !refused || strings.TrimSpace(string(asked)) != c.asked {
 			t.Errorf("of %s it asks %s, and returns %v", c.channel, asked, err)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/command"
+	"bareclaw/internal/cli/lifecycle"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
@@ -29,7 +31,7 @@ type stopped struct {
 
 // notRunning says when the gateway ended and how, and returns the error of the
 // command.
-func reportNotRunning(c *Context, asJSON bool, why error) error {
+func reportNotRunning(c *command.Context, asJSON bool, why error) error {
 	cfg, err := c.Config()
 	if err != nil {
 		return err
@@ -44,22 +46,22 @@ func reportNotRunning(c *Context, asJSON bool, why error) error {
 		said = fmt.Sprintf("The gateway was stopped by you at %s, and stays down until you start it.", humanize.Clock(at, time.Now()))
 	}
 	if asJSON {
-		if err := c.document(overview{Last: last}); err != nil {
+		if err := c.PrintJSON(overview{Last: last}); err != nil {
 			return err
 		}
 	} else {
-		c.tell("%s", said)
-		c.tell("Its state is in %s.", term.SafeLine(cfg.StateDir))
+		c.Tellf("%s", said)
+		c.Tellf("Its state is in %s.", term.SafeLine(cfg.StateDir))
 		if last != nil && last.StoppedAt != nil {
-			managed, err := managedBy(c.Context, service.Local(), cfg.StateDir)
+			managed, err := lifecycle.ManagedBy(c.Context, service.Local(), cfg.StateDir)
 			if err != nil { // whether there is a service is not known
-				c.tell("%s", Text(err))
+				c.Tellf("%s", command.ErrorText(err))
 			}
-			c.tell("Start it with `%s`.", managed.startCommand())
+			c.Tellf("Start it with `%s`.", managed.StartCommand())
 		}
 	}
 	if last == nil {
-		return neverRanHere(why)
+		return command.NeverRan(why)
 	}
 	return why
 }

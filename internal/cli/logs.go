@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"bareclaw/core/config"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/term"
@@ -26,13 +27,13 @@ type Logs struct {
 // Validate checks the number.
 func (l *Logs) Validate() error {
 	if l.Lines < 0 {
-		return Usagef("-n must not be negative")
+		return command.Usagef("-n must not be negative")
 	}
 	return nil
 }
 
 // Run carries it out.
-func (l *Logs) Run(c *Context) error {
+func (l *Logs) Run(c *command.Context) error {
 	cfg, err := c.Config()
 	if err != nil {
 		return err
@@ -44,16 +45,16 @@ func (l *Logs) Run(c *Context) error {
 	if !l.Follow {
 		return l.show(c, kept)
 	}
-	end := cancelOnBrokenPipe(c)
+	end := command.CancelOnBrokenPipe(c)
 	defer end()
-	if err = l.show(c, kept); errors.Is(context.Cause(c.Context), errUnread) {
+	if err = l.show(c, kept); errors.Is(context.Cause(c.Context), command.ErrBrokenPipe) {
 		return nil
 	}
 	return err
 }
 
 // show shows the log where it is kept.
-func (l *Logs) show(c *Context, kept lockfile.LogLocation) error {
+func (l *Logs) show(c *command.Context, kept lockfile.LogLocation) error {
 	switch {
 	case kept.Unit != "":
 		return l.journal(c, kept.Unit)
@@ -77,7 +78,7 @@ func keptLog(cfg config.Config) (lockfile.LogLocation, error) {
 }
 
 // journal shows what the journal has of a unit.
-func (l *Logs) journal(c *Context, unit string) error {
+func (l *Logs) journal(c *command.Context, unit string) error {
 	args := []string{"--no-pager", "--quiet", "--output=cat", unit, "--lines=" + strconv.Itoa(l.Lines)}
 	if l.Follow {
 		args = append(args, "--follow")
@@ -103,12 +104,12 @@ func (l *Logs) journal(c *Context, unit string) error {
 }
 
 // lines prints lines until the end of r.
-func copyLines(c *Context, r io.Reader) error {
+func copyLines(c *command.Context, r io.Reader) error {
 	in := bufio.NewReader(r)
 	for {
 		line, err := in.ReadString('\n')
 		if line != "" {
-			if err := c.print(term.Safe(line)); err != nil {
+			if err := c.Print(term.Safe(line)); err != nil {
 				return err
 			}
 		}
@@ -122,7 +123,7 @@ func copyLines(c *Context, r io.Reader) error {
 }
 
 // file shows a log that is kept in a file.
-func (l *Logs) file(c *Context, path string) error {
+func (l *Logs) file(c *command.Context, path string) error {
 	fl := &follower{c: c, path: path}
 	defer fl.close()
 	err := fl.begin(l.Lines)

@@ -1,3 +1,6 @@
+// Package cli is the command line: everything that a person or a script asks of a gateway.
+// Each command is a struct in a file of its own whose Run kong calls. Commands that start,
+// stop or replace the gateway are in package lifecycle.
 package cli
 
 import (
@@ -13,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"bareclaw/internal/buildinfo"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/term"
 )
@@ -28,7 +32,7 @@ type commandLine struct {
 type Serve struct{}
 
 // Run serves until a signal ends the gateway or a new process has taken over.
-func (Serve) Run(c *Context) error { return c.Serve() }
+func (Serve) Run(c *command.Context) error { return c.Serve() }
 
 // Main carries out one command and returns the exit status of the process. It calls
 // serve for the command that runs the gateway.
@@ -48,7 +52,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, serve func()
 		_, _ = fmt.Fprintln(stderr, "bareclaw:", err)
 		return exitcode.Failed
 	}
-	command, err := parser.Parse(Arguments(args))
+	parsed, err := parser.Parse(Arguments(args))
 	if exit >= 0 {
 		return exit
 	}
@@ -62,14 +66,14 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, serve func()
 		return exitcode.Failed
 	}
 	ctx := context.Background()
-	if command.Command() != "serve" { // the gateway handles signals by itself
+	if parsed.Command() != "serve" { // the gateway handles signals by itself
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, os.Interrupt)
 		defer stop()
 		context.AfterFunc(ctx, stop) // a second Ctrl-C ends a command that does not listen to the first
 	}
-	c := &Context{Context: ctx, In: stdin, Out: stdout, Err: stderr, Version: buildinfo.Version(), Self: self, Environ: os.Environ(), Serve: serve}
-	return report(command.Run(c), stderr)
+	c := &command.Context{Context: ctx, In: stdin, Out: stdout, Err: stderr, Version: buildinfo.Version(), Self: self, Environ: os.Environ(), Serve: serve}
+	return report(parsed.Run(c), stderr)
 }
 
 // describeUsage describes arguments that could not be parsed and names the help about
@@ -92,11 +96,11 @@ func describeUsage(err error) string {
 
 // report prints an error with its advice and returns its exit status.
 func report(err error, stderr io.Writer) int {
-	if !Silent(err) {
-		_, _ = fmt.Fprintln(stderr, term.WrapIndented(stderr, "", "bareclaw: "+Text(err)))
-		if advice := Advice(err); advice != "" {
+	if !command.Silent(err) {
+		_, _ = fmt.Fprintln(stderr, term.WrapIndented(stderr, "", "bareclaw: "+command.ErrorText(err)))
+		if advice := command.Advice(err); advice != "" {
 			_, _ = fmt.Fprintln(stderr, term.WrapIndented(stderr, "", advice))
 		}
 	}
-	return ExitStatus(err)
+	return command.ExitStatus(err)
 }

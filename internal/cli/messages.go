@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
@@ -25,11 +26,11 @@ const (
 )
 
 // message returns the id of the message that is meant by it or by its beginning.
-func findMessage(c *Context, gateway *client.Client, id string) (string, error) {
+func findMessage(c *command.Context, gateway *client.Client, id string) (string, error) {
 	if len(id) >= fullID {
 		return id, nil
 	}
-	channels, err := listChannels(c, gateway)
+	channels, err := command.ListChannels(c, gateway)
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +51,7 @@ func findMessage(c *Context, gateway *client.Client, id string) (string, error) 
 }
 
 // atMessage returns the gateway and the id of the message that is meant.
-func resolveMessage(c *Context, beginning string) (gateway *client.Client, id string, err error) {
+func resolveMessage(c *command.Context, beginning string) (gateway *client.Client, id string, err error) {
 	if gateway, err = c.Client(); err != nil {
 		return nil, "", err
 	}
@@ -62,7 +63,7 @@ func resolveMessage(c *Context, beginning string) (gateway *client.Client, id st
 func one(found []string, thing, beginning string) (string, error) {
 	switch {
 	case beginning == "":
-		return "", Usagef("which %s? Give its id, or the beginning of it", thing)
+		return "", command.Usagef("which %s? Give its id, or the beginning of it", thing)
 	case len(found) == 0:
 		return "", fmt.Errorf("there is no %s whose id begins with %s", thing, term.SafeLine(beginning))
 	case len(found) == 1:
@@ -71,9 +72,9 @@ func one(found []string, thing, beginning string) (string, error) {
 	return "", fmt.Errorf("%s have an id that begins with %s; give more of it", humanize.Count(len(found), thing), term.SafeLine(beginning))
 }
 
-func listMessages(c *Context, gateway *client.Client, channel string, limit int) ([]api.Message, error) {
+func listMessages(c *command.Context, gateway *client.Client, channel string, limit int) ([]api.Message, error) {
 	var got api.History
-	err := c.get(gateway, fmt.Sprintf("%s/messages?limit=%d", api.ChannelPath(channel), limit), &got)
+	err := c.Get(gateway, fmt.Sprintf("%s/messages?limit=%d", api.ChannelPath(channel), limit), &got)
 	return got.Messages, err
 }
 
@@ -85,7 +86,7 @@ type Messages struct {
 }
 
 // Run carries it out.
-func (m *Messages) Run(c *Context) error {
+func (m *Messages) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
@@ -98,26 +99,26 @@ func (m *Messages) Run(c *Context) error {
 		return err
 	}
 	if len(messages) == 0 {
-		c.tell("No message yet on this channel.")
+		c.Tellf("No message yet on this channel.")
 		return nil
 	}
 	colours, now := term.PaletteFor(c.Out), time.Now()
-	var t table
+	var t command.Table
 	for _, msg := range messages {
-		t.add(text(msg.ID), text(msg.State).painted(stateColour(colours, msg.State)), text(humanize.Age(msg.ReceivedAt, now)),
-			text(firstWords(msg.Prompt)), text(firstOf(msg.Text, msg.Error)))
+		t.Add(command.Text(msg.ID), command.Text(msg.State).Painted(stateColour(colours, msg.State)), command.Text(humanize.Age(msg.ReceivedAt, now)),
+			command.Text(firstWords(msg.Prompt)), command.Text(firstOf(msg.Text, msg.Error)))
 	}
-	t.share(c.width())
-	return c.show(t.lines(c.width())...)
+	t.Share(c.Width())
+	return c.PrintLines(t.Lines(c.Width())...)
 }
 
 // relay prints what the gateway answers to GET path.
-func postAndPrint(c *Context, gateway *client.Client, path string) error {
+func postAndPrint(c *command.Context, gateway *client.Client, path string) error {
 	var raw json.RawMessage
-	if err := c.get(gateway, path, &raw); err != nil {
+	if err := c.Get(gateway, path, &raw); err != nil {
 		return err
 	}
-	return c.document(raw)
+	return c.PrintJSON(raw)
 }
 
 // Cancel takes a message back that waits.
@@ -127,7 +128,7 @@ type Cancel struct {
 }
 
 // Run carries it out.
-func (m *Cancel) Run(c *Context) error {
+func (m *Cancel) Run(c *command.Context) error {
 	gateway, id, err := resolveMessage(c, m.ID)
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (m *Cancel) Run(c *Context) error {
 		return err
 	}
 	if m.JSON {
-		return c.document(raw)
+		return c.PrintJSON(raw)
 	}
 	var cancelled api.Message
 	if err := json.Unmarshal(raw, &cancelled); err != nil {
@@ -147,7 +148,7 @@ func (m *Cancel) Run(c *Context) error {
 	if words := firstWords(cancelled.Prompt); words != "" {
 		line += ": " + words
 	}
-	return c.show(fit(line, c.width()))
+	return c.PrintLines(command.Fit(line, c.Width()))
 }
 
 // Retry tries a message again that failed or was cancelled.
@@ -158,16 +159,16 @@ type Retry struct {
 }
 
 // Run carries it out.
-func (m *Retry) Run(c *Context) error {
+func (m *Retry) Run(c *command.Context) error {
 	gateway, id, err := resolveMessage(c, m.ID)
 	if err != nil {
 		return err
 	}
 	var failed api.Message
-	if err := c.get(gateway, api.MessagePath(id), &failed); err != nil {
+	if err := c.Get(gateway, api.MessagePath(id), &failed); err != nil {
 		return err
 	}
-	if isOwnChannel(c, gateway, failed.Channel) {
+	if command.IsOwnChannel(c, gateway, failed.Channel) {
 		return errors.New("this runs in the session of the message's own channel, which would wait for itself")
 	}
 	return sendAndWait(c, exchange{gateway: gateway, path: api.MessagePath(id) + "/retry", timeout: m.Timeout, json: m.JSON})

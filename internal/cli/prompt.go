@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/term"
 )
 
@@ -20,5 +21,5 @@ func firstWords(p api.Prompt) string {
 			words = append(words, "["+cmp.Or(b.MediaType, b.Type)+"]")
 		}
 	}
-	return fit(term.SafeLine(strings.Join(append(words, p.Text), " ")), promptCells)
+	return command.Fit(term.SafeLine(strings.Join(append(words, p.Text), " ")), promptCells)
 }

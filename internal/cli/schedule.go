@@ -12,6 +12,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/schedule"
+	"bareclaw/internal/cli/command"
 )
 
 // Schedule has Claude reminded, or something done regularly.
@@ -48,16 +49,16 @@ func (*ScheduleAdd) Help() string {
 func (a *ScheduleAdd) Validate() error {
 	switch {
 	case a.At == "" && a.In == "" && a.Every == "" && a.Cron == "":
-		return Usagef("when? Give one of --at TIME, --in DURATION, --every DURATION, --cron EXPR")
+		return command.Usagef("when? Give one of --at TIME, --in DURATION, --every DURATION, --cron EXPR")
 	case !(a.Budget >= 0) || math.IsInf(a.Budget, 0): // NaN is neither
-		return Usagef("a budget is an amount of USD, not %v", a.Budget)
+		return command.Usagef("a budget is an amount of USD, not %v", a.Budget)
 	}
 	return nil
 }
 
 // Run carries it out.
-func (a *ScheduleAdd) Run(c *Context) error {
-	text, err := messageText(c, a.Text)
+func (a *ScheduleAdd) Run(c *command.Context) error {
+	text, err := command.MessageText(c, a.Text)
 	if err != nil {
 		return err
 	}
@@ -115,11 +116,11 @@ func (a *ScheduleAdd) whenFlag() (flag, form string) {
 
 // client returns a client that may ask for what is to be made: prechecks are not taken
 // on the Unix socket.
-func (a *ScheduleAdd) client(c *Context) (*client.Client, error) {
+func (a *ScheduleAdd) client(c *command.Context) (*client.Client, error) {
 	if a.Precheck == "" {
 		return c.Client()
 	}
-	if inside() {
+	if command.InSession() {
 		return nil, errors.New("a schedule with a precheck is made by people: it runs without anybody's permission. Leave --precheck away, and look first thing when the text comes")
 	}
 	cfg, err := c.Config()
@@ -148,7 +149,7 @@ type ScheduleList struct {
 }
 
 // Run carries it out.
-func (l *ScheduleList) Run(c *Context) error {
+func (l *ScheduleList) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
@@ -163,7 +164,7 @@ type ScheduleShow struct {
 }
 
 // Run carries it out.
-func (s *ScheduleShow) Run(c *Context) error {
+func (s *ScheduleShow) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
@@ -178,7 +179,7 @@ type ScheduleRemove struct {
 }
 
 // Run carries it out.
-func (r *ScheduleRemove) Run(c *Context) error {
+func (r *ScheduleRemove) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
@@ -187,13 +188,13 @@ func (r *ScheduleRemove) Run(c *Context) error {
 }
 
 // fetch sends a request and prints the reply: as JSON, or as show does.
-func fetch[T any](c *Context, gateway *client.Client, method, path string, in any, raw bool, show func(*T, io.Writer) error) error {
+func fetch[T any](c *command.Context, gateway *client.Client, method, path string, in any, raw bool, show func(*T, io.Writer) error) error {
 	var reply json.RawMessage
 	if err := gateway.Do(c.Context, method, path, in, &reply); err != nil {
 		return err
 	}
 	if raw {
-		return c.document(reply)
+		return c.PrintJSON(reply)
 	}
 	var v T
 	if err := json.Unmarshal(reply, &v); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
@@ -18,7 +19,7 @@ func nextSchedules(all []api.Schedule, now time.Time) []string {
 	slices.SortStableFunc(due, func(a, b api.Schedule) int { return a.Next[0].Compare(b.Next[0]) })
 	var lines []string
 	for i := range due[:min(len(due), nextShown)] {
-		lines = append(lines, humanize.Clock(due[i].Next[0], now)+" on "+fit(term.SafeLine(due[i].Channel), channelWidth)+": "+due[i].Text)
+		lines = append(lines, humanize.Clock(due[i].Next[0], now)+" on "+command.Fit(term.SafeLine(due[i].Channel), channelWidth)+": "+due[i].Text)
 	}
 	return lines
 }

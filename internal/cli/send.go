@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/term"
 )
 
@@ -42,16 +43,16 @@ func (*Send) Help() string {
 func (s *Send) Validate() error {
 	asking := s.Ask || s.Async || s.Mode != "collect" || s.IdempotencyKey != "" || s.Timeout != 0
 	if (s.Push || s.File != "") && asking {
-		return Usagef("--push and --file go with no option for asking: --ask, --async, --mode, --timeout, --idempotency-key")
+		return command.Usagef("--push and --file go with no option for asking: --ask, --async, --mode, --timeout, --idempotency-key")
 	}
 	if s.Timeout < 0 {
-		return Usagef("--timeout must not be negative")
+		return command.Usagef("--timeout must not be negative")
 	}
 	return nil
 }
 
 // Run carries it out.
-func (s *Send) Run(c *Context) error {
+func (s *Send) Run(c *command.Context) error {
 	words, err := s.words(c)
 	if err != nil {
 		return err
@@ -60,25 +61,25 @@ func (s *Send) Run(c *Context) error {
 	if err != nil {
 		return err
 	}
-	if s.Push || s.File != "" || inside() && !s.Ask {
+	if s.Push || s.File != "" || command.InSession() && !s.Ask {
 		return s.push(c, gateway, words)
 	}
 	return s.ask(c, gateway, words)
 }
 
 // words returns the text, which - reads.
-func (s *Send) words(c *Context) (string, error) {
-	words, err := messageText(c, strings.Join(s.Text, " "))
+func (s *Send) words(c *command.Context) (string, error) {
+	words, err := command.MessageText(c, strings.Join(s.Text, " "))
 	if err == nil && strings.TrimSpace(words) == "" && s.File == "" {
-		return "", Usagef("send what? Give a text that is not blank, or - to read it from standard input")
+		return "", command.Usagef("send what? Give a text that is not blank, or - to read it from standard input")
 	}
 	return words, err
 }
 
 // push sends a text or a file to the channel's people.
-func (s *Send) push(c *Context, gateway *client.Client, words string) error {
+func (s *Send) push(c *command.Context, gateway *client.Client, words string) error {
 	if s.Async || s.Mode != "collect" || s.IdempotencyKey != "" || s.Timeout != 0 {
-		return Usagef("from within a session send pushes to the channel's people; add --ask to ask its agent")
+		return command.Usagef("from within a session send pushes to the channel's people; add --ask to ask its agent")
 	}
 	body := api.SendRequest{Channel: s.Channel, Text: words}
 	if s.File != "" {
@@ -93,13 +94,13 @@ func (s *Send) push(c *Context, gateway *client.Client, words string) error {
 		return err
 	}
 	if s.JSON {
-		return c.document(sent)
+		return c.PrintJSON(sent)
 	}
-	return c.show("Sent to " + term.SafeLine(s.Channel) + ".")
+	return c.PrintLines("Sent to " + term.SafeLine(s.Channel) + ".")
 }
 
 // ask sends a message to the channel's agent.
-func (s *Send) ask(c *Context, gateway *client.Client, words string) error {
+func (s *Send) ask(c *command.Context, gateway *client.Client, words string) error {
 	body := api.MessageRequest{Channel: s.Channel, Text: words, Mode: s.Mode}
 	key := s.IdempotencyKey
 	if key == "" {
@@ -108,7 +109,7 @@ func (s *Send) ask(c *Context, gateway *client.Client, words string) error {
 	if s.Async {
 		return s.leave(c, gateway, body, key)
 	}
-	if isOwnChannel(c, gateway, s.Channel) {
+	if command.IsOwnChannel(c, gateway, s.Channel) {
 		return fmt.Errorf("this runs in the session of %s itself, which would wait for its own answer; "+
 			"--push reaches the channel's people, --async leaves a message for the next turn", term.SafeLine(s.Channel))
 	}
@@ -116,7 +117,7 @@ func (s *Send) ask(c *Context, gateway *client.Client, words string) error {
 }
 
 // leave sends the message without waiting.
-func (s *Send) leave(c *Context, gateway *client.Client, body any, key string) error {
+func (s *Send) leave(c *command.Context, gateway *client.Client, body any, key string) error {
 	header := http.Header{"Prefer": {"respond-async"}, api.HeaderIdempotencyKey: {key}}
 	var raw json.RawMessage
 	if err := gateway.DoWith(c.Context, http.MethodPost, api.PathMessage, header, body, &raw); err != nil {
@@ -127,10 +128,10 @@ func (s *Send) leave(c *Context, gateway *client.Client, body any, key string) e
 		return fmt.Errorf("understand the gateway's reply: %w", err)
 	}
 	if s.JSON {
-		return c.document(raw)
+		return c.PrintJSON(raw)
 	}
 	if accepted.Why != "" {
-		c.tell("%s", term.SafeLine(accepted.Why))
+		c.Tellf("%s", term.SafeLine(accepted.Why))
 	}
-	return c.show(term.SafeLine(accepted.ID))
+	return c.PrintLines(term.SafeLine(accepted.ID))
 }

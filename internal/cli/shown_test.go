@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/cli/command"
 )
 
 func TestDoing(t *testing.T) {
@@ -63,7 +64,7 @@ func TestAnswersThatCannotBeUnderstood(t *testing.T) {
 	t.Parallel()
 	good := overview{Health: json.RawMessage(`{"status":"ok"}`), Channels: json.RawMessage(`[]`), Approvals: json.RawMessage(`[]`), Schedules: json.RawMessage(`[]`)}
 	bad := json.RawMessage(`[{"next":"2030-05-06T07:00:00Z"}]`)
-	c := &Context{Out: io.Discard, Err: io.Discard}
+	c := &command.Context{Out: io.Discard, Err: io.Discard}
 	for name, change := range map[string]func(*overview){
 		"": func(*overview) {}, "no schedules": func(o *overview) { o.Schedules = nil },
 		"schedules": func(o *overview) { o.Schedules = bad }, "channels": func(o *overview) { o.Channels = json.RawMessage(`{}`) },
@@ -77,7 +78,7 @@ func TestAnswersThatCannotBeUnderstood(t *testing.T) {
 	}
 	for _, kind := range []string{"queued", "approval", "notice"} {
 		var said strings.Builder
-		watch(spin(&said, ""), client.Event{Kind: kind, Data: `{"position":"first","tool":1,"text":2}`})
+		watch(command.StartSpinner(&said, ""), client.Event{Kind: kind, Data: `{"position":"first","tool":1,"text":2}`})
 		if !strings.Contains(said.String(), "could not be understood: "+kind) {
 			t.Errorf("of an event %s that cannot be understood is told %q", kind, said.String())
 		}
@@ -90,7 +91,7 @@ func TestWhatIsNotShownIsNotMissed(t *testing.T) {
 	t.Parallel()
 	for code, told := range map[string]bool{"dropped": false, "gap": false, "stalled": true} {
 		var out strings.Builder
-		watch(spin(&out, ""), client.Event{Kind: "notice", Data: `{"code":"` + code + `","text":"Something happened."}`})
+		watch(command.StartSpinner(&out, ""), client.Event{Kind: "notice", Data: `{"code":"` + code + `","text":"Something happened."}`})
 		if got := out.String() != ""; got != told {
 			t.Errorf("of a notice %s is told %q", code, out.String())
 		}

@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/term"
@@ -35,42 +36,42 @@ type overview struct {
 }
 
 // Run carries it out.
-func (s *Status) Run(c *Context) error {
+func (s *Status) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
 	}
 	var o overview
 	err = loadOverview(c, gateway, &o)
-	if errors.Is(err, client.ErrUnreachable) && !inside() {
+	if errors.Is(err, client.ErrUnreachable) && !command.InSession() {
 		return reportNotRunning(c, s.JSON, err)
 	}
 	if err != nil {
 		return err
 	}
 	if s.JSON {
-		return c.document(o)
+		return c.PrintJSON(o)
 	}
 	lines, err := overviewLines(c, &o)
 	if err != nil {
 		return err
 	}
-	return c.show(lines...)
+	return c.PrintLines(lines...)
 }
 
 // look asks the gateway for all that the status shows.
-func loadOverview(c *Context, gateway *client.Client, o *overview) error {
+func loadOverview(c *command.Context, gateway *client.Client, o *overview) error {
 	var channels, approvals, schedules map[string]json.RawMessage
-	if err := c.get(gateway, api.PathHealth, &o.Health); err != nil {
+	if err := c.Get(gateway, api.PathHealth, &o.Health); err != nil {
 		return err
 	}
-	if err := c.get(gateway, api.PathChannels, &channels); err != nil {
+	if err := c.Get(gateway, api.PathChannels, &channels); err != nil {
 		return err
 	}
-	if err := c.get(gateway, api.PathApprovals, &approvals); err != nil {
+	if err := c.Get(gateway, api.PathApprovals, &approvals); err != nil {
 		return err
 	}
-	if err := c.get(gateway, api.PathSchedules, &schedules); err != nil && !refusedAs(err, api.NotFound) {
+	if err := c.Get(gateway, api.PathSchedules, &schedules); err != nil && !refusedAs(err, api.NotFound) {
 		return err
 	}
 	o.Running, o.Channels, o.Approvals, o.Schedules = true, channels["channels"], approvals["approvals"], schedules["schedules"]
@@ -78,7 +79,7 @@ func loadOverview(c *Context, gateway *client.Client, o *overview) error {
 }
 
 // overviewLines is the screen.
-func overviewLines(c *Context, o *overview) ([]string, error) {
+func overviewLines(c *command.Context, o *overview) ([]string, error) {
 	var h api.Health
 	var channels []api.Channel
 	var approvals []api.Approval
@@ -98,9 +99,9 @@ func overviewLines(c *Context, o *overview) ([]string, error) {
 		if i > 0 {
 			name = ""
 		}
-		facts.add(text(name).painted(colours.Faint), text(line))
+		facts.Add(command.Text(name).Painted(colours.Faint), command.Text(line))
 	}
-	lines := facts.lines(width)
+	lines := facts.Lines(width)
 	for _, p := range append([]string{h.Agent.Problem}, h.Problems...) {
 		lines = append(lines, problemLines(term.SafeLine(p), colours, width)...)
 	}
@@ -109,8 +110,8 @@ func overviewLines(c *Context, o *overview) ([]string, error) {
 	if len(approvals) > 0 {
 		lines = append(lines, "", colours.Busy("Waits for a decision (bareclaw approvals allow|deny ID):"))
 		t := approvalTable(approvals, colours, now)
-		t.share(width)
-		lines = append(lines, t.lines(width)...)
+		t.Share(width)
+		lines = append(lines, t.Lines(width)...)
 	}
 	return lines, nil
 }
@@ -129,10 +130,10 @@ func problemLines(problem string, colours term.Palette, width int) []string {
 }
 
 // gatewayFacts is what there is to say of the gateway as a whole.
-func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.Time) *table {
-	t := &table{}
+func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.Time) *command.Table {
+	t := &command.Table{}
 	add := func(name, value string, paint func(string) string) {
-		t.add(text(name).painted(colours.Faint), text(value).painted(paint))
+		t.Add(command.Text(name).Painted(colours.Faint), command.Text(value).Painted(paint))
 	}
 	state := colours.Good
 	if h.Status != api.StatusOK {
@@ -198,7 +199,7 @@ func shownChannels(all []api.Channel, colours term.Palette, now time.Time, width
 	}
 	more := max(0, len(resting)-idleShown)
 	shown = append(shown, resting[:len(resting)-more]...)
-	lines := channelTable(shown, colours, now).lines(width)
+	lines := channelTable(shown, colours, now).Lines(width)
 	if more > 0 {
 		lines = append(lines, colours.Faint(fmt.Sprintf("… and %d more at rest: bareclaw channels", more)))
 	}
@@ -207,7 +208,7 @@ func shownChannels(all []api.Channel, colours term.Palette, now time.Time, width
 
 // address returns where the running gateway listens, empty if that is not known: a
 // session does not know its gateway's state directory.
-func gatewayAddress(c *Context) string {
+func gatewayAddress(c *command.Context) string {
 	h, err := lockHolder(c)
 	if err != nil {
 		return ""
@@ -216,8 +217,8 @@ func gatewayAddress(c *Context) string {
 }
 
 // holder returns what the lock file says of the gateway that runs, or was the last.
-func lockHolder(c *Context) (lockfile.Holder, error) {
-	if inside() {
+func lockHolder(c *command.Context) (lockfile.Holder, error) {
+	if command.InSession() {
 		return lockfile.Holder{}, errors.New("the gateway's state directory is not known in a session")
 	}
 	cfg, err := c.Config()

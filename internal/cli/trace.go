@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
@@ -17,23 +18,23 @@ type Trace struct {
 }
 
 // Run carries it out.
-func (t *Trace) Run(c *Context) error {
+func (t *Trace) Run(c *command.Context) error {
 	gateway, id, err := resolveMessage(c, t.ID)
 	if err != nil {
 		return err
 	}
 	var raw json.RawMessage
-	if err := c.get(gateway, api.MessagePath(id)+"/trace", &raw); err != nil {
+	if err := c.Get(gateway, api.MessagePath(id)+"/trace", &raw); err != nil {
 		return err
 	}
 	if t.JSON {
-		return c.document(raw)
+		return c.PrintJSON(raw)
 	}
 	var trace api.Trace
 	if err := json.Unmarshal(raw, &trace); err != nil {
 		return fmt.Errorf("understand the trace: %w", err)
 	}
-	return c.show(traceLines(&trace, term.PaletteFor(c.Out), c.width())...)
+	return c.PrintLines(traceLines(&trace, term.PaletteFor(c.Out), c.Width())...)
 }
 
 // traceLines is a trace for a person: what the message is, its way, its outcome.
@@ -49,44 +50,44 @@ func traceLines(t *api.Trace, colours term.Palette, width int) []string {
 	if m.Code != "" {
 		facts = append(facts, m.Code)
 	}
-	var head table
-	head.add(text("message").painted(colours.Faint), text(m.ID))
-	head.add(text("channel").painted(colours.Faint), text(m.Channel))
+	var head command.Table
+	head.Add(command.Text("message").Painted(colours.Faint), command.Text(m.ID))
+	head.Add(command.Text("channel").Painted(colours.Faint), command.Text(m.Channel))
 	if m.Prompt.User != "" {
-		head.add(text("from").painted(colours.Faint), text(m.Prompt.User))
+		head.Add(command.Text("from").Painted(colours.Faint), command.Text(m.Prompt.User))
 	}
 	if words := firstWords(m.Prompt); words != "" {
-		head.add(text("prompt").painted(colours.Faint), text(words))
+		head.Add(command.Text("prompt").Painted(colours.Faint), command.Text(words))
 	}
-	head.add(text("outcome").painted(colours.Faint), text(strings.Join(facts, ", ")).painted(stateColour(colours, m.State)))
+	head.Add(command.Text("outcome").Painted(colours.Faint), command.Text(strings.Join(facts, ", ")).Painted(stateColour(colours, m.State)))
 	if m.Why != "" {
-		head.add(text("waits for").painted(colours.Faint), text(m.Why))
+		head.Add(command.Text("waits for").Painted(colours.Faint), command.Text(m.Why))
 	}
 	if m.RetryOf != "" {
-		head.add(text("retry of").painted(colours.Faint), text(m.RetryOf))
+		head.Add(command.Text("retry of").Painted(colours.Faint), command.Text(m.RetryOf))
 	}
 	if n := len(t.Members); n > 1 {
-		head.add(text("turn").painted(colours.Faint), text(fmt.Sprintf("with %s more", humanize.Count(n-1, "message"))))
+		head.Add(command.Text("turn").Painted(colours.Faint), command.Text(fmt.Sprintf("with %s more", humanize.Count(n-1, "message"))))
 	}
 	if m.Into != "" {
-		head.add(text("reply in").painted(colours.Faint), text(m.Into))
+		head.Add(command.Text("reply in").Painted(colours.Faint), command.Text(m.Into))
 	}
-	lines := append(head.lines(width), "")
-	var way table
+	lines := append(head.Lines(width), "")
+	var way command.Table
 	for _, mark := range t.Timeline {
 		took := ""
 		if mark.TookMS > 0 {
 			took = humanize.Duration(humanize.Milliseconds(mark.TookMS))
 		}
-		way.add(cell{fmt.Sprintf("%10s", "+"+humanize.Duration(humanize.Milliseconds(mark.AfterMS))), colours.Faint}, text(mark.What), text(took), text(mark.Detail))
+		way.Add(command.RightAligned("+"+humanize.Duration(humanize.Milliseconds(mark.AfterMS)), 10).Painted(colours.Faint), command.Text(mark.What), command.Text(took), command.Text(mark.Detail))
 	}
-	lines = append(lines, way.lines(width)...)
+	lines = append(lines, way.Lines(width)...)
 	if said := firstOf(m.Text, m.Error); said != "" {
 		lines = append(lines, "", strings.TrimRight(term.Safe(said), "\n"))
 	}
 	for _, d := range t.Deliveries {
 		if d.State != "sent" {
-			lines = append(lines, "", fit(term.SafeLine(fmt.Sprintf("%s to %s is %s after %s: %s", d.Kind, d.Channel, d.State, humanize.Count(d.Attempts, "attempt"), d.Error)), width))
+			lines = append(lines, "", command.Fit(term.SafeLine(fmt.Sprintf("%s to %s is %s after %s: %s", d.Kind, d.Channel, d.State, humanize.Count(d.Attempts, "attempt"), d.Error)), width))
 		}
 	}
 	return lines

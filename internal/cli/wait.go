@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/term"
 )
 
@@ -33,22 +34,22 @@ type exchange struct {
 
 // await sends a message, waits for its outcome and prints that. On a terminal it shows
 // meanwhile what the agent is at.
-func sendAndWait(c *Context, x exchange) error {
+func sendAndWait(c *command.Context, x exchange) error {
 	ctx := c.Context
 	if x.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, errTimeout)
 		defer cancel()
 	}
-	wheel := spin(c.Err, "sends")
-	defer wheel.end()
+	wheel := command.StartSpinner(c.Err, "sends")
+	defer wheel.End()
 	f := &client.Following{
 		Client: x.gateway, Patience: awayPatience,
 		Event: func(e client.Event) { watch(wheel, e) },
-		Away:  func(error) { wheel.show("the gateway is away; waits for it") },
+		Away:  func(error) { wheel.Show("the gateway is away; waits for it") },
 	}
 	raw, err := f.Post(ctx, x.path, x.body, x.key)
-	wheel.end()
+	wheel.End()
 	if err != nil {
 		return reportAbandoned(c, f.Message(), x.timeout, err)
 	}
@@ -60,23 +61,23 @@ func sendAndWait(c *Context, x exchange) error {
 }
 
 // watch shows what an event of the message's stream tells.
-func watch(wheel *spinner, e client.Event) {
+func watch(wheel *command.Spinner, e client.Event) {
 	if e.Kind == api.EventNotice {
 		var n api.Notice
 		switch err := json.Unmarshal([]byte(e.Data), &n); {
 		case err != nil:
-			wheel.say("bareclaw: " + notUnderstood(e))
+			wheel.Say("bareclaw: " + notUnderstood(e))
 		case n.Code != api.NoticeGap && n.Code != api.NoticeDropped: // what was missed is not shown anyway
-			wheel.say("bareclaw: " + term.SafeLine(n.Text))
+			wheel.Say("bareclaw: " + term.SafeLine(n.Text))
 		}
 		return
 	}
 	at, err := doing(e)
 	switch {
 	case err != nil:
-		wheel.say("bareclaw: " + notUnderstood(e))
+		wheel.Say("bareclaw: " + notUnderstood(e))
 	case at != "":
-		wheel.show(at)
+		wheel.Show(at)
 	}
 }
 
@@ -86,7 +87,7 @@ func notUnderstood(e client.Event) string {
 }
 
 // left tells what becomes of a message whose outcome is not waited for any more.
-func reportAbandoned(c *Context, id string, timeout time.Duration, err error) error {
+func reportAbandoned(c *command.Context, id string, timeout time.Duration, err error) error {
 	_, refused := errors.AsType[*client.Error](err)
 	if refused || id == "" && !errors.Is(err, context.Canceled) && !errors.Is(err, errTimeout) {
 		return err
@@ -95,30 +96,30 @@ func reportAbandoned(c *Context, id string, timeout time.Duration, err error) er
 		err = fmt.Errorf("no answer within %s", timeout)
 	}
 	if id == "" {
-		c.tell("It is not known whether the message was accepted: `bareclaw channels` shows what waits and runs.")
+		c.Tellf("It is not known whether the message was accepted: `bareclaw channels` shows what waits and runs.")
 		return err
 	}
-	c.tell("The message goes on without you. See what becomes of it: bareclaw trace %s", term.SafeLine(id))
+	c.Tellf("The message goes on without you. See what becomes of it: bareclaw trace %s", term.SafeLine(id))
 	return err
 }
 
 // outcome prints an outcome.
-func printOutcome(c *Context, x exchange, raw json.RawMessage, m api.Message) error {
+func printOutcome(c *command.Context, x exchange, raw json.RawMessage, m api.Message) error {
 	if x.json {
-		if err := c.document(raw); err != nil {
+		if err := c.PrintJSON(raw); err != nil {
 			return err
 		}
 		if m.IsError {
-			return ErrFailed
+			return command.ErrFailed
 		}
 		return nil
 	}
 	for _, n := range m.Notices {
-		c.tell("bareclaw: %s", term.SafeLine(n.Text))
+		c.Tellf("bareclaw: %s", term.SafeLine(n.Text))
 	}
 	if m.IsError {
-		c.tell("bareclaw: %s", strings.TrimSpace(term.Safe(firstOf(m.Text, m.Error, "The message "+m.State+"."))))
-		return ErrFailed
+		c.Tellf("bareclaw: %s", strings.TrimSpace(term.Safe(firstOf(m.Text, m.Error, "The message "+m.State+"."))))
+		return command.ErrFailed
 	}
 	answer := m.Text
 	if m.Coalesced && answer == "" && m.Into != "" {
@@ -126,7 +127,7 @@ func printOutcome(c *Context, x exchange, raw json.RawMessage, m api.Message) er
 		if err := x.gateway.Do(c.Context, http.MethodGet, api.MessagePath(m.Into), nil, &carrier); err != nil {
 			return err
 		}
-		c.tell("bareclaw: answered together with a later message, %s", term.SafeLine(m.Into))
+		c.Tellf("bareclaw: answered together with a later message, %s", term.SafeLine(m.Into))
 		answer = carrier.Text
 	}
 	if answer == "" {
@@ -135,7 +136,7 @@ func printOutcome(c *Context, x exchange, raw json.RawMessage, m api.Message) er
 	if term.IsTerminal(c.Out) {
 		answer = term.Safe(answer)
 	}
-	return c.show(strings.TrimRight(answer, "\n")) // a program gets the answer as it is
+	return c.PrintLines(strings.TrimRight(answer, "\n")) // a program gets the answer as it is
 }
 
 func firstOf(texts ...string) string {

@@ -184,7 +184,7 @@ func TestStopNobody(t *testing.T) {
 	}
 	g := m.Start()
 	in := m.With("BARECLAW_SOCKET=" + g.Sock)
-	in.Command(harness.ExitFailure, "stop").Tells("for people")
+	in.Command(harness.ExitFailure, "stop").Tells("in a terminal of your own")
 	if _, err := os.Stat(filepath.Join(m.Path("state"), "stopped.json")); err == nil {
 		t.Error("a refused stop has left its mark")
 	}

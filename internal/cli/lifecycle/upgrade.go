@@ -1,4 +1,4 @@
-package cli
+package lifecycle
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/ledger"
 	"bareclaw/heartbeat/program"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/term"
@@ -43,7 +44,7 @@ const (
 )
 
 // Run upgrades the gateway, or where none runs the file of this program.
-func (u *Upgrade) Run(c *Context) error {
+func (u *Upgrade) Run(c *command.Context) error {
 	work, err := os.MkdirTemp("", "bareclaw-upgrade-") // private
 	if err != nil {
 		return fmt.Errorf("make room for the new program: %w", err)
@@ -76,16 +77,16 @@ func (u *Upgrade) Run(c *Context) error {
 		return err
 	}
 	if u.Channel == "" {
-		if u.Channel, err = ownChannel(c, gateway); err != nil {
+		if u.Channel, err = command.OwnChannel(c, gateway); err != nil {
 			return err
 		}
 	}
-	c.sayf("The gateway runs; asking it to try the new program.")
+	c.Sayf("The gateway runs; asking it to try the new program.")
 	order := api.UpgradeRequest{Path: file, Rollback: u.Rollback, Channel: u.Channel}
 	if err := gateway.Do(c.Context, http.MethodPost, api.PathUpgrade, order, nil); err != nil {
 		return err
 	}
-	c.sayf("The new program takes over. It is on trial for half a minute.")
+	c.Sayf("The new program takes over. It is on trial for half a minute.")
 	after, err := awaitUpgrade(c.Context, gateway, before)
 	if err != nil {
 		return err
@@ -93,12 +94,12 @@ func (u *Upgrade) Run(c *Context) error {
 	if after.State == string(program.WentBack) {
 		return fmt.Errorf("the gateway went back from %s to %s: %s", term.SafeLine(after.To), term.SafeLine(after.From), term.SafeLine(after.Reason))
 	}
-	c.sayf("Upgraded from %s to %s. `bareclaw upgrade --rollback` goes back.", term.SafeLine(after.From), term.SafeLine(after.To))
+	c.Sayf("Upgraded from %s to %s. `bareclaw upgrade --rollback` goes back.", term.SafeLine(after.From), term.SafeLine(after.To))
 	return nil
 }
 
 // replace does without a gateway what it would do.
-func (u *Upgrade) replace(c *Context, gateway *client.Client, file string) error {
+func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file string) error {
 	cfg, err := c.Config()
 	if err != nil {
 		return err
@@ -146,7 +147,7 @@ func (u *Upgrade) replace(c *Context, gateway *client.Client, file string) error
 	if err != nil {
 		return err
 	}
-	c.sayf("No gateway runs, so nothing was tried: %s is now %s, and the one before is %s.", place.Path(), term.SafeLine(info.Version), place.Old())
+	c.Sayf("No gateway runs, so nothing was tried: %s is now %s, and the one before is %s.", place.Path(), term.SafeLine(info.Version), place.Old())
 	return nil
 }
 

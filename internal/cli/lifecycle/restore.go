@@ -1,4 +1,4 @@
-package cli
+package lifecycle
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/core/ledger"
 	"bareclaw/internal/cli/backup"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
@@ -26,7 +27,7 @@ type Restore struct {
 }
 
 // Run puts the backup back. When something is in the way all is as it was.
-func (r *Restore) Run(c *Context) (err error) {
+func (r *Restore) Run(c *command.Context) (err error) {
 	work, err := os.MkdirTemp("", "bareclaw-restore-") // private
 	if err != nil {
 		return fmt.Errorf("make room for what is restored: %w", err)
@@ -68,9 +69,9 @@ func (r *Restore) Run(c *Context) (err error) {
 		return err
 	}
 	for _, path := range p.moved {
-		c.sayf("Moved aside: %s", path)
+		c.Sayf("Moved aside: %s", path)
 	}
-	c.sayf("Restored what bareclaw %s saved on %s: %s.", term.SafeLine(a.Version), a.MadeAt.Local().Format(time.DateTime), strings.Join(p.what, ", "))
+	c.Sayf("Restored what bareclaw %s saved on %s: %s.", term.SafeLine(a.Version), a.MadeAt.Local().Format(time.DateTime), strings.Join(p.what, ", "))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -9,18 +9,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxText bounds a text that is read from standard input, in bytes.
+// maxText is the size of the largest text from standard input, in bytes.
 const maxText = 32 << 20
 
-// errTooLong says that there is more on standard input than is read of it.
+// errTooLong means that standard input exceeds maxText.
 var errTooLong = fmt.Errorf("the text on standard input is longer than %d MiB", maxText>>20)
 
-// errNoText says that standard input is no text, of which some would be lost on the way.
-var errNoText = errors.New("standard input is not UTF-8; iconv makes it that, if it is a text")
+// errNoText means that standard input is not UTF-8, so that parts would be lost.
+var errNoText = errors.New("standard input is not UTF-8; convert the text with iconv")
 
-// text returns what an argument stands for: itself, or standard input without its last
-// line ends. It blocks until that ends, or the command is interrupted.
-func messageText(c *Context, arg string) (string, error) {
+// MessageText returns the text that an argument stands for: the argument, or for "-" all of
+// standard input without the line ends at its end. MessageText blocks until the input ends
+// or the command is interrupted.
+func MessageText(c *Context, arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
 	}

@@ -1,4 +1,5 @@
-package cli
+// Package lifecycle has the commands that start, stop, replace, save and restore a gateway.
+package lifecycle
 
 import (
 	"context"
@@ -14,6 +15,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
@@ -28,7 +30,7 @@ const (
 	stopProgress = 5 * time.Second
 )
 
-var errStopInside = errors.New("this is for people: the gateway is not stopped from within one of its sessions. Run it in a terminal of your own")
+var errStopInside = errors.New("a session cannot stop its own gateway; run this command in a terminal of your own")
 
 // Stop ends the gateway.
 type Stop struct{ stopFlags }
@@ -47,15 +49,15 @@ func (*Stop) Help() string {
 }
 
 // Run carries it out.
-func (s *Stop) Run(c *Context) error {
-	if inside() {
+func (s *Stop) Run(c *command.Context) error {
+	if command.InSession() {
 		return errStopInside
 	}
 	cfg, err := c.Config()
 	if err != nil {
 		return err
 	}
-	managed, err := managedBy(c.Context, service.Local(), cfg.StateDir)
+	managed, err := ManagedBy(c.Context, service.Local(), cfg.StateDir)
 	if err != nil {
 		return err
 	}
@@ -63,38 +65,38 @@ func (s *Stop) Run(c *Context) error {
 }
 
 // A management is the service of a gateway. Its zero value is none.
-type management struct {
+type Management struct {
 	service.Controller
 	status service.Status
 }
 
 // active reports whether the service runs, or is about to, as after a crash.
-func (m management) active() bool {
+func (m Management) active() bool {
 	return m.Controller != nil && (m.status.Active || m.status.PID > 0 || strings.HasPrefix(m.status.State, "activating"))
 }
 
-// startCommand is what starts the gateway.
-func (m management) startCommand() string {
+// StartCommand is what starts the gateway.
+func (m Management) StartCommand() string {
 	if m.Controller != nil {
 		return "bareclaw service start"
 	}
 	return "bareclaw serve"
 }
 
-// managedBy returns the service of the gateway with that state directory, if the manager
+// ManagedBy returns the service of the gateway with that state directory, if the manager
 // answers and has one.
-func managedBy(ctx context.Context, manager service.Controller, stateDir string) (management, error) {
+func ManagedBy(ctx context.Context, manager service.Controller, stateDir string) (Management, error) {
 	if manager.Available(ctx) != nil {
-		return management{}, nil //nolint:nilerr // it runs nothing then
+		return Management{}, nil //nolint:nilerr // it runs nothing then
 	}
 	st, err := manager.Status(ctx, service.Gateway, service.Spec{})
 	if err != nil {
-		return management{}, fmt.Errorf("ask %s for the gateway's service: %w", manager.System(), err)
+		return Management{}, fmt.Errorf("ask %s for the gateway's service: %w", manager.System(), err)
 	}
 	if !st.Installed || heartbeat.Elsewhere(st, stateDir) != "" {
-		return management{}, nil
+		return Management{}, nil
 	}
-	return management{manager, st}, nil
+	return Management{manager, st}, nil
 }
 
 // A stopReport is what a stop has done.
@@ -110,7 +112,7 @@ type stopReport struct {
 
 // stop ends the gateway of a configuration, and says what it did. That a person wants this
 // is noted first: otherwise a heartbeat that comes meanwhile would start another gateway.
-func stopGateway(c *Context, cfg config.Config, managed management, flags stopFlags) error {
+func stopGateway(c *command.Context, cfg config.Config, managed Management, flags stopFlags) error {
 	began := time.Now()
 	if info, err := os.Stat(cfg.StateDir); err == nil && info.IsDir() {
 		if err := statemark.MarkStopped(cfg.StateDir); err != nil {
@@ -118,7 +120,7 @@ func stopGateway(c *Context, cfg config.Config, managed management, flags stopFl
 		}
 	}
 	s := &stopping{c: c, stateDir: cfg.StateDir, managed: managed, flags: flags}
-	r := stopReport{StartCmd: managed.startCommand()}
+	r := stopReport{StartCmd: managed.StartCommand()}
 	if err := s.run(&r); err != nil {
 		// Who no longer waits has not changed their mind, and what is down was to be.
 		if !errors.Is(err, context.Canceled) && lockfile.IsStateHeld(cfg.StateDir) {
@@ -132,12 +134,12 @@ func stopGateway(c *Context, cfg config.Config, managed management, flags stopFl
 	r.TookMS = time.Since(began).Milliseconds()
 	var err error
 	if flags.JSON {
-		err = c.document(r)
+		err = c.PrintJSON(r)
 	} else {
-		err = c.show(r.lines()...)
+		err = c.PrintLines(r.lines()...)
 	}
 	if err == nil && !r.Running && r.Ended == 0 {
-		return fmt.Errorf("%w; its state directory is %s", ErrNotRunning, cfg.StateDir)
+		return fmt.Errorf("%w; its state directory is %s", command.ErrNotRunning, cfg.StateDir)
 	}
 	return err
 }
@@ -175,15 +177,15 @@ func (r *stopReport) lines() (lines []string) {
 
 // A stopping is one run of stop.
 type stopping struct {
-	c        *Context
+	c        *command.Context
 	stateDir string
-	managed  management
+	managed  Management
 	flags    stopFlags
 }
 
 func (s *stopping) run(r *stopReport) error {
-	wheel := spin(s.c.Err, "waits until the gateway has ended")
-	defer wheel.end()
+	wheel := command.StartSpinner(s.c.Err, "waits until the gateway has ended")
+	defer wheel.End()
 	defer s.tellProgress(wheel)()
 	h, alive := s.holder()
 	r.Running = alive || s.managed.active() || lockfile.IsStateHeld(s.stateDir)
@@ -201,7 +203,7 @@ func (s *stopping) run(r *stopReport) error {
 		return err
 	}
 	if s.flags.Sessions {
-		wheel.show("waits until the sessions have ended")
+		wheel.Show("waits until the sessions have ended")
 		if err := sessionhost.EndAll(s.c.Context, s.stateDir); err != nil {
 			return fmt.Errorf("end the sessions: %w", err)
 		}
@@ -284,8 +286,8 @@ func (s *stopping) holder() (lockfile.Holder, bool) {
 
 // tellProgress says again and again that the gateway has not ended, where no spinner shows
 // it, until the function that it returns is called.
-func (s *stopping) tellProgress(wheel *spinner) (end func()) {
-	if wheel.visible() {
+func (s *stopping) tellProgress(wheel *command.Spinner) (end func()) {
+	if wheel.Visible() {
 		return func() {}
 	}
 	began, done := time.Now(), make(chan struct{})
@@ -304,7 +306,7 @@ func (s *stopping) tellProgress(wheel *spinner) (end func()) {
 			if !s.flags.Now {
 				advice = "; `bareclaw stop --now` kills it"
 			}
-			s.c.tell("bareclaw: still waiting for the gateway to end, %s so far%s", humanize.Age(began, time.Now()), advice)
+			s.c.Tellf("bareclaw: still waiting for the gateway to end, %s so far%s", humanize.Age(began, time.Now()), advice)
 		}
 	}()
 	return func() {

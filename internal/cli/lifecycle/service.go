@@ -1,4 +1,4 @@
-package cli
+package lifecycle
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/statemark"
@@ -60,7 +61,7 @@ func (w where) enter() (dir string, err error) {
 }
 
 // request gathers what a service is made of here.
-func (p place) request(c *Context) (service.Request, config.Config, error) {
+func (p place) request(c *command.Context) (service.Request, config.Config, error) {
 	dir, err := p.enter()
 	if err != nil {
 		return service.Request{}, config.Config{}, err
@@ -88,7 +89,7 @@ type ServiceInstall struct {
 }
 
 // Run carries it out.
-func (s *ServiceInstall) Run(c *Context) error {
+func (s *ServiceInstall) Run(c *command.Context) error {
 	r, cfg, err := s.request(c)
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func (s *ServiceInstall) Run(c *Context) error {
 	}
 	m := s.manager()
 	did, err := m.Install(c.Context, service.Gateway, spec)
-	c.say(did)
+	c.Say(did)
 	if !errors.Is(err, service.ErrHeld) {
 		return err
 	}
@@ -117,12 +118,12 @@ func (s *ServiceInstall) Run(c *Context) error {
 		return fmt.Errorf("not started: %w\nTo have the service take its place now run `bareclaw service install --take-over`; its sessions go on", err)
 	}
 	did, err = service.TakeOver(c.Context, m, spec)
-	c.say(did)
+	c.Say(did)
 	return err
 }
 
 // print shows the files of a job.
-func (p place) print(c *Context, job service.Job, spec service.Spec) error {
+func (p place) print(c *command.Context, job service.Job, spec service.Spec) error {
 	dirs, err := service.LocalDirs()
 	if err != nil {
 		return err
@@ -145,9 +146,9 @@ type ServiceUninstall struct {
 }
 
 // Run carries it out.
-func (s *ServiceUninstall) Run(c *Context) error {
+func (s *ServiceUninstall) Run(c *command.Context) error {
 	did, err := s.manager().Uninstall(c.Context, service.Gateway)
-	c.say(did)
+	c.Say(did)
 	if err != nil {
 		return err
 	}
@@ -176,12 +177,12 @@ func noteUninstalled(stateDir string) error {
 
 // warn says what of the gateway goes on: sessions that a gateway which was stopped before
 // has left, and who starts it again.
-func (s *ServiceUninstall) warn(c *Context, stateDir string) {
+func (s *ServiceUninstall) warn(c *command.Context, stateDir string) {
 	if err := hostsAtWork(stateDir); err != nil {
-		c.say([]string{err.Error()})
+		c.Say([]string{err.Error()})
 	}
 	if job, err := s.manager().Status(c.Context, service.Heartbeat, service.Spec{}); err == nil && job.Installed {
-		c.say([]string{"the heartbeat is installed, and starts the gateway again after the next boot: `bareclaw heartbeat uninstall` ends that"})
+		c.Say([]string{"the heartbeat is installed, and starts the gateway again after the next boot: `bareclaw heartbeat uninstall` ends that"})
 	}
 }
 
@@ -192,7 +193,7 @@ type ServiceStatus struct {
 }
 
 // Run carries it out.
-func (s *ServiceStatus) Run(c *Context) error {
+func (s *ServiceStatus) Run(c *command.Context) error {
 	r, cfg, err := s.request(c)
 	if err != nil {
 		return err
@@ -209,19 +210,19 @@ func (s *ServiceStatus) Run(c *Context) error {
 		st.Notes = append(st.Notes, what+" After a crash or a reboot the older one runs, unless you bring the newer one there: `"+command+"`.")
 	}
 	if s.JSON {
-		err = c.json(st)
+		err = c.PrintIndented(st)
 	} else {
 		showService(c, st)
 	}
 	if err == nil && (st.Problem != "" || !st.Active) {
-		return ErrFailed
+		return command.ErrFailed
 	}
 	return err
 }
 
-func showService(c *Context, st service.Status) {
+func showService(c *command.Context, st service.Status) {
 	if !st.Installed {
-		c.say([]string{"the service is not installed; `bareclaw service install` does it"})
+		c.Say([]string{"the service is not installed; `bareclaw service install` does it"})
 		return
 	}
 	lines := []string{fmt.Sprintf("%s: %s", st.System, st.State)}
@@ -240,5 +241,5 @@ func showService(c *Context, st service.Status) {
 	if st.Problem != "" {
 		lines = append(lines, "problem: "+st.Problem)
 	}
-	c.say(append(lines, st.Notes...))
+	c.Say(append(lines, st.Notes...))
 }

@@ -1,4 +1,4 @@
-package cli
+package lifecycle
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
@@ -32,7 +33,7 @@ type HeartbeatInstall struct {
 
 // Run carries it out. The consent is recorded first: what is installed without one counts
 // as agreed to in full.
-func (h *HeartbeatInstall) Run(c *Context) error {
+func (h *HeartbeatInstall) Run(c *command.Context) error {
 	r, cfg, err := h.request(c)
 	if err != nil {
 		return err
@@ -52,14 +53,14 @@ func (h *HeartbeatInstall) Run(c *Context) error {
 		return err
 	}
 	did, err := h.manager().Install(c.Context, service.Heartbeat, spec)
-	c.say(did)
+	c.Say(did)
 	if err != nil {
 		return err
 	}
 	if cfg.Heartbeat == config.HeartbeatOff {
-		c.say([]string{"BARECLAW_HEARTBEAT is off: gateways that start will not bring it up to date"})
+		c.Say([]string{"BARECLAW_HEARTBEAT is off: gateways that start will not bring it up to date"})
 	}
-	c.say([]string{asking(heartbeat.Asks(cfg), cfg.Heartbeat, humanize.Span(cfg.HeartbeatInterval))})
+	c.Say([]string{asking(heartbeat.Asks(cfg), cfg.Heartbeat, humanize.Span(cfg.HeartbeatInterval))})
 	return nil
 }
 
@@ -82,7 +83,7 @@ type HeartbeatUninstall struct {
 }
 
 // Run carries it out. That it is not wanted is noted first: a gateway may be starting.
-func (h *HeartbeatUninstall) Run(c *Context) error {
+func (h *HeartbeatUninstall) Run(c *command.Context) error {
 	if _, err := h.enter(); err != nil {
 		return err
 	}
@@ -94,9 +95,9 @@ func (h *HeartbeatUninstall) Run(c *Context) error {
 		return err
 	}
 	did, err := h.manager().Uninstall(c.Context, service.Heartbeat)
-	c.say(did)
+	c.Say(did)
 	if err == nil && cfg.Heartbeat == config.HeartbeatOn {
-		c.say([]string{"BARECLAW_HEARTBEAT is on: the next gateway that starts installs it again"})
+		c.Say([]string{"BARECLAW_HEARTBEAT is on: the next gateway that starts installs it again"})
 	}
 	return err
 }
@@ -107,7 +108,7 @@ type HeartbeatRun struct {
 }
 
 // Run carries it out. What it could not do the log has said already, which is printed.
-func (h *HeartbeatRun) Run(c *Context) error {
+func (h *HeartbeatRun) Run(c *command.Context) error {
 	cfg, err := c.Config()
 	if err != nil {
 		return err
@@ -130,16 +131,16 @@ type HeartbeatStatus struct {
 }
 
 // Run carries it out.
-func (h *HeartbeatStatus) Run(c *Context) error {
+func (h *HeartbeatStatus) Run(c *command.Context) error {
 	r, cfg, err := h.request(c)
 	if err != nil {
 		return err
 	}
 	s := heartbeat.Look(c.Context, cfg, h.manager(), r)
 	if h.JSON {
-		return c.json(s)
+		return c.PrintIndented(s)
 	}
-	return c.show(heartbeatLines(c.Out, &s)...)
+	return c.PrintLines(heartbeatLines(c.Out, &s)...)
 }
 
 // heartbeatLines is what there is to say of the heartbeat: what each line is about, and

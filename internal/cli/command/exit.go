@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -13,16 +13,16 @@ import (
 	"bareclaw/internal/term"
 )
 
-// ErrFailed ends a command with ExitFailed when it has said what is wrong already.
+// ErrFailed ends a command with [exitcode.Failed] after the command has printed why.
 var ErrFailed = errors.New("failed")
 
-// ErrNotRunning is in the error of a command for which a gateway must run.
+// ErrNotRunning means that a command needs a running gateway.
 var ErrNotRunning = errors.New("no gateway runs here")
 
-// ErrUsage is in the error of a command that was called in a way that cannot work.
+// ErrUsage means that the arguments of a command cannot work.
 var ErrUsage = errors.New("usage")
 
-// Usagef returns an error that means ExitUsage, with a text for a person.
+// Usagef returns an error that means [exitcode.Usage], with a text for a person.
 func Usagef(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }
@@ -32,17 +32,17 @@ type usageError struct{ error }
 // Is reports whether target is ErrUsage.
 func (usageError) Is(target error) bool { return target == ErrUsage }
 
-// Unwrap returns what it was made of.
+// Unwrap returns the error without the mark.
 func (e usageError) Unwrap() error { return e.error }
 
-// A Signalled is the error of a command that a signal has ended. The status is the one
-// that a shell shows for a process which died of the signal.
+// Signalled is the error of a command that a signal has ended. Its exit status is the
+// status that a shell shows for a process killed by the signal.
 type Signalled struct{ Signal syscall.Signal }
 
 // Error names the signal.
 func (s Signalled) Error() string { return "ended by signal: " + s.Signal.String() }
 
-// ExitStatus returns the exit status that an error of a command means.
+// ExitStatus returns the exit status for the error of a command.
 func ExitStatus(err error) int {
 	_, misconfigured := errors.AsType[*config.Problem](err)
 	signalled, ended := errors.AsType[Signalled](err)
@@ -61,26 +61,26 @@ func ExitStatus(err error) int {
 	return exitcode.Failed
 }
 
-// inCommands names by its command what the gateway names by its route.
+// inCommands replaces routes in errors of the gateway by commands.
 var inCommands = strings.NewReplacer(
 	"GET /channels/{key}/rules lists", "`bareclaw channels rules` lists", "GET /channels lists", "`bareclaw channels` lists",
 	"GET /schedules lists", "`bareclaw schedule list` lists", "GET /approvals lists", "`bareclaw approvals` lists",
 	"POST /channels/{key}/interrupt", "`bareclaw channels interrupt`", "DELETE /schedules/{id}", "`bareclaw schedule remove`",
 )
 
-// Silent reports whether nothing is to be said of an error: the command has said what is
-// wrong, or somebody ended the command.
+// Silent reports whether an error needs no message: the command has printed why, or the
+// user ended the command.
 func Silent(err error) bool {
 	_, ended := errors.AsType[Signalled](err)
 	return err == nil || ended || errors.Is(err, ErrFailed) || ExitStatus(err) == exitcode.Interrupted
 }
 
-// Text returns what an error of a command says to a person in a terminal.
-func Text(err error) string { return term.Safe(inCommands.Replace(err.Error())) }
+// ErrorText returns the text of an error for a terminal.
+func ErrorText(err error) string { return term.Safe(inCommands.Replace(err.Error())) }
 
-// Advice returns what to do about an error of a command, empty if its text says it.
+// Advice returns what to do about an error, empty if the text of the error says so.
 func Advice(err error) string {
-	if _, isNew := errors.AsType[*neverRan](err); isNew {
+	if _, isNew := errors.AsType[*neverRanError](err); isNew {
 		return "Set it up with `bareclaw init`, or start it as it is with `bareclaw serve`."
 	}
 	if errors.Is(err, client.ErrUnreachable) {
@@ -89,11 +89,11 @@ func Advice(err error) string {
 	return ""
 }
 
-// A neverRan is why no gateway is reached on a machine where none has run yet.
-type neverRan struct{ error }
+// A neverRanError marks an error on a machine where no gateway has run yet.
+type neverRanError struct{ error }
 
 // Unwrap returns the error itself.
-func (n *neverRan) Unwrap() error { return n.error }
+func (n *neverRanError) Unwrap() error { return n.error }
 
-// neverRanHere marks an error as one of a machine where no gateway has run yet.
-func neverRanHere(err error) error { return &neverRan{err} }
+// NeverRan marks an error as caused by a machine where no gateway has run yet.
+func NeverRan(err error) error { return &neverRanError{err} }

@@ -1,7 +1,6 @@
-// Package cli is the command line beside the daemon itself: what a person or a
-// script asks of a gateway, or does to it. Each command is a struct in a file of its
-// own whose Run is called by kong; what is more than thin is in a room of its own.
-package cli
+// Package command has what all commands of the command line share: the context, output,
+// exit statuses, tables and the spinner.
+package command
 
 import (
 	"cmp"
@@ -16,7 +15,7 @@ import (
 	"bareclaw/core/config"
 )
 
-// A Context is what commands work with.
+// A Context carries the environment of a command.
 type Context struct {
 	context.Context // ends when the command is interrupted
 
@@ -27,19 +26,18 @@ type Context struct {
 	Environ  []string     // as it was before any .env was read
 	Serve    func() error // runs the gateway in this process
 
-	loaded   *config.Config
-	patience time.Duration // with a gateway that says nothing; 0: silenceLimit
+	Settings *config.Config // the result of Config; nil: not read yet
+	patience time.Duration  // with a silent gateway; 0: silenceLimit
 }
 
-// silenceLimit is how long a gateway may take to tell what it knows, which it does at
-// once unless it hangs.
+// silenceLimit is how long a gateway may take to answer a GET request.
 const silenceLimit = 30 * time.Second
 
-// errSilent says that a gateway took a question and does not answer.
+// errSilent means that a gateway accepted a request and does not answer.
 var errSilent = errors.New("no answer")
 
-// get asks the gateway for what it knows. It gives up on one that hangs.
-func (c *Context) get(gateway *client.Client, path string, out any) error {
+// Get sends a GET request and decodes the answer. Get gives up on a gateway that hangs.
+func (c *Context) Get(gateway *client.Client, path string, out any) error {
 	limit := cmp.Or(c.patience, silenceLimit)
 	ctx, cancel := context.WithTimeoutCause(c.Context, limit, errSilent)
 	defer cancel()
@@ -50,22 +48,21 @@ func (c *Context) get(gateway *client.Client, path string, out any) error {
 	return err
 }
 
-// Config returns the configuration of this directory and environment, which is read
-// once.
+// Config returns the configuration of this directory and environment. The first call
+// reads the configuration.
 func (c *Context) Config() (config.Config, error) {
-	if c.loaded == nil {
+	if c.Settings == nil {
 		cfg, err := config.Load()
 		if err != nil {
 			return config.Config{}, err
 		}
-		c.loaded = &cfg
+		c.Settings = &cfg
 	}
-	return *c.loaded, nil
+	return *c.Settings, nil
 }
 
-// Client returns a client of the gateway: the one that this command was started by,
-// if claude runs it, else that of the configuration. It does not ask whether the
-// gateway is there.
+// Client returns a client of the gateway, which need not run: the gateway of the
+// enclosing session if claude runs this command, else the configured gateway.
 func (c *Context) Client() (*client.Client, error) {
 	if inherited := client.Inherited(); inherited != nil {
 		return inherited, nil

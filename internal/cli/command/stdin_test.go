@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func TestTextOfStandardInput(t *testing.T) {
 		{"- and more", "unread", "- and more"},
 	} {
 		c := &Context{Context: t.Context(), In: strings.NewReader(row.in)}
-		if got, err := messageText(c, row.arg); err != nil || got != row.want {
+		if got, err := MessageText(c, row.arg); err != nil || got != row.want {
 			t.Errorf("%q of %q is %q, %v; want %q", row.arg, row.in, got, err, row.want)
 		}
 	}
@@ -28,7 +28,7 @@ func TestTextOfStandardInput(t *testing.T) {
 func TestNoText(t *testing.T) {
 	t.Parallel()
 	c := &Context{Context: t.Context(), In: strings.NewReader("caf\xe9")}
-	if got, err := messageText(c, "-"); !errors.Is(err, errNoText) {
+	if got, err := MessageText(c, "-"); !errors.Is(err, errNoText) {
 		t.Errorf("it is %q, %v", got, err)
 	}
 }
@@ -40,7 +40,7 @@ func TestInterruptedWhileReading(t *testing.T) {
 	t.Cleanup(func() { _ = typist.Close() })
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	err := (&Send{Channel: "desk", Text: []string{"-"}}).Run(&Context{Context: ctx, In: silent})
+	_, err := MessageText(&Context{Context: ctx, In: silent}, "-")
 	if ExitStatus(err) != exitcode.Interrupted {
 		t.Errorf("got %v, want one that means an interruption", err)
 	}

@@ -1,4 +1,4 @@
-package cli
+package lifecycle
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/core/ledger"
 	"bareclaw/internal/cli/backup"
+	"bareclaw/internal/cli/command"
 )
 
 // Backup copies what the gateway keeps into one file. The gateway may run.
@@ -23,9 +24,9 @@ type Backup struct {
 }
 
 // Run writes the backup.
-func (b *Backup) Run(c *Context) (err error) {
+func (b *Backup) Run(c *command.Context) (err error) {
 	if b.File == "-" {
-		return Usagef("a backup is written to a file of its own, not to standard output; give it a name")
+		return command.Usagef("a backup is written to a file of its own, not to standard output; give it a name")
 	}
 	if _, err := os.Lstat(b.File); err == nil {
 		return isThere(b.File)
@@ -64,8 +65,8 @@ func (b *Backup) Run(c *Context) (err error) {
 	if err := name(part, b.File); err != nil {
 		return err
 	}
-	c.sayf("Saved in %s: %s.", b.File, strings.Join(saved, ", "))
-	c.sayf("It holds secrets if .env does, and what was said on all channels. Claude's own transcripts (~/.claude) are not in it.")
+	c.Sayf("Saved in %s: %s.", b.File, strings.Join(saved, ", "))
+	c.Sayf("It holds secrets if .env does, and what was said on all channels. Claude's own transcripts (~/.claude) are not in it.")
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package cli
+package lifecycle
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
@@ -44,7 +45,7 @@ type served struct {
 }
 
 // Run carries it out.
-func (r *Restart) Run(c *Context) error {
+func (r *Restart) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
@@ -54,14 +55,14 @@ func (r *Restart) Run(c *Context) error {
 		return err
 	}
 	began := time.Now()
-	wheel := spin(c.Err, "the new process is built and started")
-	defer wheel.end()
+	wheel := command.StartSpinner(c.Err, "the new process is built and started")
+	defer wheel.End()
 	if err := gateway.Do(c.Context, http.MethodPost, api.PathRestart, nil, nil); err != nil {
 		return err
 	}
-	wheel.show("the new process takes over")
+	wheel.Show("the new process takes over")
 	after, err := awaitSuccessor(c, gateway, before.Generation)
-	wheel.end()
+	wheel.End()
 	if err != nil {
 		return err
 	}
@@ -73,17 +74,17 @@ func (r *Restart) Run(c *Context) error {
 		TookMS: time.Since(began).Milliseconds(),
 	}
 	if r.JSON {
-		return c.document(out)
+		return c.PrintJSON(out)
 	}
 	version := term.SafeLine(after.Version)
 	if after.Version != before.Version {
 		version = term.SafeLine(before.Version) + " → " + version
 	}
-	return c.show(fmt.Sprintf("Restarted in %s: pid %d → %d, version %s.", humanize.Duration(humanize.Milliseconds(out.TookMS)), before.PID, after.PID, version))
+	return c.PrintLines(fmt.Sprintf("Restarted in %s: pid %d → %d, version %s.", humanize.Duration(humanize.Milliseconds(out.TookMS)), before.PID, after.PID, version))
 }
 
 // successor waits until a process of a later generation serves.
-func awaitSuccessor(c *Context, gateway *client.Client, generation uint64) (api.Health, error) {
+func awaitSuccessor(c *command.Context, gateway *client.Client, generation uint64) (api.Health, error) {
 	late := time.NewTimer(restartPatience)
 	defer late.Stop()
 	look := time.NewTicker(restartLook)

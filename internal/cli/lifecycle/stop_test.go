@@ -1,4 +1,4 @@
-package cli
+package lifecycle
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/statemark"
 )
@@ -51,8 +52,8 @@ func TestStopNote(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = null.Close() }()
-			ctx := &Context{Context: t.Context(), Out: null, Err: null}
-			m := management{stopper{stop: func() error { return c.stop(dir) }}, service.Status{Installed: true, Active: true}}
+			ctx := &command.Context{Context: t.Context(), Out: null, Err: null}
+			m := Management{stopper{stop: func() error { return c.stop(dir) }}, service.Status{Installed: true, Active: true}}
 			err = stopGateway(ctx, config.Config{StateDir: dir}, m, stopFlags{})
 			if _, noted := statemark.StoppedAt(dir); noted != c.want {
 				t.Errorf("noted: %v, want %v; the stop returns %v", noted, c.want, err)

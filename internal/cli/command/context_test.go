@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"net/http"
@@ -16,7 +16,7 @@ func TestAGatewayThatHangsIsGivenUp(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
 	c := &Context{Context: t.Context(), patience: 10 * time.Millisecond}
-	err := c.get(client.OverTCP(server.Listener.Addr().String(), ""), "/health", nil)
+	err := c.Get(client.OverTCP(server.Listener.Addr().String(), ""), "/health", nil)
 	if err == nil || !strings.Contains(err.Error(), "has not answered within 10ms; `bareclaw doctor`") {
 		t.Errorf("the status of a gateway that hangs: %v", err)
 	}

@@ -1,4 +1,4 @@
-package cli
+package lifecycle
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
 )
@@ -16,13 +17,13 @@ import (
 type ServiceStart struct{ where }
 
 // Run carries it out.
-func (s *ServiceStart) Run(c *Context) error {
+func (s *ServiceStart) Run(c *command.Context) error {
 	cfg, managed, err := s.installed(c)
 	if err != nil {
 		return err
 	}
 	if managed.status.Active {
-		c.sayf("The service runs already, pid %d.", managed.status.PID)
+		c.Sayf("The service runs already, pid %d.", managed.status.PID)
 		return nil
 	}
 	return startService(c, cfg, managed, "Started", managed.Start)
@@ -38,7 +39,7 @@ type ServiceStop struct {
 func (*ServiceStop) Help() string { return (*Stop)(nil).Help() }
 
 // Run carries it out.
-func (s *ServiceStop) Run(c *Context) error {
+func (s *ServiceStop) Run(c *command.Context) error {
 	cfg, managed, err := s.installed(c)
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func (*ServiceRestart) Help() string {
 }
 
 // Run carries it out.
-func (s *ServiceRestart) Run(c *Context) error {
+func (s *ServiceRestart) Run(c *command.Context) error {
 	cfg, managed, err := s.installed(c)
 	if err != nil {
 		return err
@@ -65,22 +66,22 @@ func (s *ServiceRestart) Run(c *Context) error {
 
 // installed returns the configuration of the service's directory, and the service, which
 // must be installed.
-func (w where) installed(c *Context) (config.Config, management, error) {
-	if inside() {
-		return config.Config{}, management{}, errStopInside
+func (w where) installed(c *command.Context) (config.Config, Management, error) {
+	if command.InSession() {
+		return config.Config{}, Management{}, errStopInside
 	}
 	if _, err := w.enter(); err != nil {
-		return config.Config{}, management{}, err
+		return config.Config{}, Management{}, err
 	}
 	cfg, err := c.Config()
 	if err != nil {
-		return cfg, management{}, err
+		return cfg, Management{}, err
 	}
 	manager := w.manager()
 	if err := manager.Available(c.Context); err != nil {
-		return cfg, management{}, err
+		return cfg, Management{}, err
 	}
-	managed, err := managedBy(c.Context, manager, cfg.StateDir)
+	managed, err := ManagedBy(c.Context, manager, cfg.StateDir)
 	if err == nil && managed.Controller == nil {
 		err = fmt.Errorf("there is no service of the gateway whose state is in %s; `bareclaw service install` installs it", cfg.StateDir)
 	}
@@ -89,25 +90,25 @@ func (w where) installed(c *Context) (config.Config, management, error) {
 
 // startService starts a service in one way or another, unless a gateway that is not the
 // service's is in its way, and says which process that has made.
-func startService(c *Context, cfg config.Config, managed management, done string, start func(context.Context, service.Job) error) error {
+func startService(c *command.Context, cfg config.Config, managed Management, done string, start func(context.Context, service.Job) error) error {
 	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
 	if err == nil && proc.Alive(h.PID, h.Start) && !managed.active() {
 		return fmt.Errorf("%w: pid %d, at %s; `bareclaw stop` ends it, and `bareclaw service install --take-over` has the service take its place",
 			service.ErrHeld, h.PID, h.Address)
 	}
-	wheel := spin(c.Err, "waits until the gateway serves")
-	defer wheel.end()
+	wheel := command.StartSpinner(c.Err, "waits until the gateway serves")
+	defer wheel.End()
 	if err := start(c.Context, service.Gateway); err != nil {
 		return err
 	}
 	st, err := managed.Status(c.Context, service.Gateway, service.Spec{})
-	wheel.end()
+	wheel.End()
 	if err != nil {
 		return err
 	}
 	if st.PID == 0 {
 		return errors.New("the service was started and does not run; `bareclaw logs` says why")
 	}
-	c.sayf("%s the service, pid %d.", done, st.PID)
+	c.Sayf("%s the service, pid %d.", done, st.PID)
 	return nil
 }

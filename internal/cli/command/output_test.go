@@ -1,9 +1,10 @@
-package cli
+package command
 
 import (
-	"bareclaw/internal/term"
 	"encoding/json"
 	"testing"
+
+	"bareclaw/internal/term"
 )
 
 func TestJSONCommandsNoTerminal(t *testing.T) {

@@ -1,0 +1,132 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"bareclaw/internal/term"
+)
+
+// A Cell is a text of one line with its colour.
+type Cell struct {
+	text  string
+	paint func(string) string // nil: no colour
+}
+
+// Text returns the cell of a text from outside.
+func Text(s string) Cell { return Cell{text: term.SafeLine(s)} }
+
+// RightAligned returns the cell of a text that ends at the right of a column of so many cells.
+func RightAligned(s string, width int) Cell {
+	return Cell{text: strings.Repeat(" ", max(0, width-uniseg.StringWidth(s))) + s}
+}
+
+// Painted returns the cell in a colour.
+func (c Cell) Painted(p func(string) string) Cell { return Cell{text: c.text, paint: p} }
+
+// A Table is rows of cells in columns.
+type Table struct {
+	rows   [][]Cell
+	Widest []int // of the columns on a terminal, in cells; 0 or none: any width
+}
+
+// Add adds a row.
+func (t *Table) Add(cells ...Cell) { t.rows = append(t.rows, cells) }
+
+// columnGap separates two columns.
+const columnGap = "  "
+
+// Lines returns the rows of the table, each at most width cells wide. Longer texts are
+// shortened.
+func (t *Table) Lines(width int) []string {
+	widths := t.widths()
+	for i, most := range t.Widest {
+		if most > 0 && i < len(widths) && width != Unlimited {
+			widths[i] = min(widths[i], most)
+		}
+	}
+	out := make([]string, 0, len(t.rows))
+	for _, row := range t.rows {
+		var line strings.Builder
+		left := width
+		for i, c := range row {
+			if i > 0 {
+				if left <= len(columnGap) {
+					break
+				}
+				line.WriteString(columnGap)
+				left -= len(columnGap)
+			}
+			shown := Fit(c.text, min(widths[i], left))
+			pad := max(0, min(widths[i], left)-uniseg.StringWidth(shown))
+			left -= uniseg.StringWidth(shown) + pad
+			if c.paint != nil {
+				shown = c.paint(shown)
+			}
+			line.WriteString(shown)
+			line.WriteString(strings.Repeat(" ", pad))
+		}
+		out = append(out, strings.TrimRight(line.String(), " "))
+	}
+	return out
+}
+
+// leastShare is the least width of a column that shares the rest of a line.
+const leastShare = 20
+
+// Share divides the rest of a line between the last two columns. If the rest is too
+// narrow for both, the first of the two gets everything.
+func (t *Table) Share(width int) {
+	widths := t.widths()
+	first := len(widths) - 2
+	if first < 0 || width == Unlimited {
+		return
+	}
+	left := width - len(columnGap)*(len(widths)-1)
+	for i, w := range widths[:first] {
+		if i < len(t.Widest) && t.Widest[i] > 0 {
+			w = min(w, t.Widest[i])
+		}
+		left -= w
+	}
+	most := max(left/2, left-widths[first+1])
+	if left < 2*leastShare {
+		most = left + len(columnGap)
+	}
+	widest := make([]int, first+1)
+	copy(widest, t.Widest)
+	widest[first] = max(most, 1)
+	t.Widest = widest
+}
+
+// widths returns the width of the longest cell of each column.
+func (t *Table) widths() []int {
+	var widths []int
+	for _, row := range t.rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], uniseg.StringWidth(c.text))
+		}
+	}
+	return widths
+}
+
+// Fit returns s, or its beginning and an ellipsis, in at most width cells.
+func Fit(s string, width int) string {
+	if uniseg.StringWidth(s) <= width {
+		return s
+	}
+	if width <= 0 {
+		return ""
+	}
+	var b strings.Builder
+	left := width - 1
+	for graphemes := uniseg.NewGraphemes(s); graphemes.Next() && graphemes.Width() <= left; {
+		b.WriteString(graphemes.Str())
+		left -= graphemes.Width()
+	}
+	return strings.TrimRight(b.String(), " ") + "…"
+}
