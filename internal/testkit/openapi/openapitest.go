@@ -39,20 +39,43 @@ type seen struct {
 // have members that the document does not name, unless it says so.
 func New(t testing.TB, document []byte, next http.RoundTripper) *Recorder {
 	t.Helper()
-	loader := openapi3.NewLoader()
-	doc, err := loader.LoadFromData(document)
+	doc, err := load(string(document))
 	if err != nil {
 		t.Fatalf("load OpenAPI document: %v", err)
-	}
-	if err := doc.Validate(loader.Context); err != nil {
-		t.Fatalf("OpenAPI document: %v", err)
 	}
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	r := &Recorder{t: t, doc: doc, next: next, seen: &seen{set: map[string]bool{}}}
-	r.close()
-	return r
+	return &Recorder{t: t, doc: doc, next: next, seen: &seen{set: map[string]bool{}}}
+}
+
+// documents has the loaded documents by their text: loading takes longer than most tests.
+var documents struct {
+	mu     sync.Mutex // protects loaded
+	loaded map[string]*openapi3.T
+}
+
+// load returns a valid document whose responses have only named members.
+func load(text string) (*openapi3.T, error) {
+	documents.mu.Lock()
+	defer documents.mu.Unlock()
+	if doc := documents.loaded[text]; doc != nil {
+		return doc, nil
+	}
+	loader := openapi3.NewLoader()
+	doc, err := loader.LoadFromData([]byte(text))
+	if err == nil {
+		err = doc.Validate(loader.Context)
+	}
+	if err != nil {
+		return nil, err
+	}
+	closeResponses(doc)
+	if documents.loaded == nil {
+		documents.loaded = map[string]*openapi3.T{}
+	}
+	documents.loaded[text] = doc
+	return doc, nil
 }
 
 // With returns a Recorder in front of another transport. Both count what is
@@ -61,13 +84,13 @@ func (r *Recorder) With(next http.RoundTripper) *Recorder {
 	return &Recorder{t: r.t, doc: r.doc, next: next, seen: r.seen}
 }
 
-// close forbids unnamed members in every response.
-func (r *Recorder) close() {
+// closeResponses forbids unnamed members in every response.
+func closeResponses(doc *openapi3.T) {
 	done := map[*openapi3.Schema]bool{}
-	for _, ref := range r.doc.Components.Schemas {
+	for _, ref := range doc.Components.Schemas {
 		closeSchema(ref, done)
 	}
-	r.each(func(_, _, _ string, resp *openapi3.Response) {
+	each(doc, func(_, _, _ string, resp *openapi3.Response) {
 		for _, media := range resp.Content {
 			closeSchema(media.Schema, done)
 		}
@@ -91,8 +114,8 @@ func closeSchema(ref *openapi3.SchemaRef, done map[*openapi3.Schema]bool) {
 }
 
 // each calls f for every documented answer.
-func (r *Recorder) each(f func(method, path, status string, resp *openapi3.Response)) {
-	for path, item := range r.doc.Paths.Map() {
+func each(doc *openapi3.T, f func(method, path, status string, resp *openapi3.Response)) {
+	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			for status, resp := range op.Responses.Map() {
 				f(method, path, status, resp.Value)
@@ -122,7 +145,7 @@ func (r *Recorder) Uncovered() []string {
 	r.seen.mu.Lock()
 	defer r.seen.mu.Unlock()
 	var missing []string
-	r.each(func(method, path, status string, _ *openapi3.Response) {
+	each(r.doc, func(method, path, status string, _ *openapi3.Response) {
 		if what := method + " " + path + " " + status; !r.seen.set[what] {
 			missing = append(missing, what)
 		}
