@@ -26,14 +26,13 @@ type Health struct {
 	// LedgerProblem says why nothing can be written. Problems has it, too.
 	LedgerProblem string
 	Spares        Spares
-	Telegram      *Telegram // nil without Telegram
+	Parts         map[string]any // further members of the reply: a part's name and its facts
 }
 
 // Shapes of the API that the daemon fills in.
 type (
 	Agent        = api.Agent
 	Spares       = api.Spares
-	Telegram     = api.Telegram
 	Upgrade      = api.Upgrade
 	UpgradeOrder = api.UpgradeRequest
 )
@@ -63,7 +62,7 @@ func (h *health) get(w *response, r *http.Request) error {
 	shown := api.Health{
 		PID: own.PID, Version: own.Version, Generation: own.Generation, Agent: own.Agent, Problems: own.Problems,
 		StartedAt: own.StartedAt, UptimeMS: max(0, time.Since(own.StartedAt).Milliseconds()),
-		Channels: showOverview(&core.Overview{}), Spares: own.Spares, Telegram: own.Telegram,
+		Channels: showOverview(&core.Overview{}), Spares: own.Spares,
 		Spending: api.Spending{Day: today.Day, SpentUSD: humanize.RoundUSD(today.Spent), LimitUSD: today.Limit},
 	}
 	draining := h.lifecycle.draining()
@@ -87,7 +86,10 @@ func (h *health) get(w *response, r *http.Request) error {
 	}
 	shown.Ready = own.Ready && !draining
 	shown.Status = status(draining, own.Ready, own.Agent.Problem != "" || len(shown.Problems) > 0)
-	return w.show(http.StatusOK, &shown)
+	return w.show(http.StatusOK, &struct {
+		*api.Health
+		Parts map[string]any `json:",embed"`
+	}{&shown, own.Parts})
 }
 
 // status sums up the health.

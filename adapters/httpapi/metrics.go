@@ -22,7 +22,7 @@ import (
 const balanceTimeout = 5 * time.Second
 
 // registerMetrics registers all metrics of the gateway, and returns that of requests.
-func registerMetrics(o Options, t totals) *prometheus.HistogramVec {
+func registerMetrics(registry *prometheus.Registry, o Options, t totals) *prometheus.HistogramVec {
 	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "bareclaw_http_request_duration_seconds",
 		Help:    "Duration of requests, waits and streams included, by route and status (gone: the client disconnected first).",
@@ -39,10 +39,11 @@ func registerMetrics(o Options, t totals) *prometheus.HistogramVec {
 			ConstLabels: prometheus.Labels{"state": state},
 		}, func() float64 { return float64(read(o.Health().Spares)) })
 	}
-	o.Registry.MustRegister(durations, build, newGatewayMetrics(t, o.Log), newTelegramMetrics(o.Health),
+	registry.MustRegister(durations, build, newGatewayMetrics(t, o.Log),
 		spares("ready", func(s Spares) int { return s.Ready }), spares("wanted", func(s Spares) int { return s.Wanted }),
 		newScheduleMetrics(o.Schedules, o.Log),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
+	registry.MustRegister(o.Collectors...)
 	return durations
 }
 
@@ -151,9 +152,9 @@ func (c *gatewayMetrics) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(c.even, prometheus.GaugeValue, even)
 }
 
-// metricsRoutes serves the text format of prometheus.io/docs/instrumenting/exposition_formats.
-func metricsRoutes(registry *prometheus.Registry) []route {
-	return []route{{http.MethodGet, api.PathMetrics, func(w *response, _ *http.Request) error {
+// metricsRoute serves the text format of prometheus.io/docs/instrumenting/exposition_formats.
+func metricsRoute(registry *prometheus.Registry) route {
+	return route{http.MethodGet, api.PathMetrics, func(w *response, _ *http.Request) error {
 		families, err := registry.Gather()
 		if err != nil {
 			return fmt.Errorf("gather metrics: %w", err)
@@ -167,5 +168,5 @@ func metricsRoutes(registry *prometheus.Registry) []route {
 			}
 		}
 		return nil
-	}}}
+	}}
 }

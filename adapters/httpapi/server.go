@@ -67,9 +67,8 @@ type Options struct {
 	AllowedHosts []string // further names accepted as a Host, with any port
 	BodyLimit    int64    // bytes; 0 means 32 MiB
 
-	// Registry takes the metrics of GET /metrics. One registry serves only one Server.
-	// Nil: a new one.
-	Registry *prometheus.Registry
+	// Collectors are further metrics of GET /metrics.
+	Collectors []prometheus.Collector
 }
 
 // A Server is the HTTP adapter. All methods are safe for concurrent use.
@@ -97,15 +96,13 @@ func newServer(o Options, b backend) *Server {
 	if o.Push == nil {
 		o.Push = &core.PushRegistry{}
 	}
-	if o.Registry == nil {
-		o.Registry = prometheus.NewRegistry()
-	}
+	registry := prometheus.NewRegistry()
 	l := newLifecycle()
 	s := &Server{
 		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: newHandover(l, o.Log),
-		durations: registerMetrics(o, b), mounts: map[string]http.Handler{},
+		durations: registerMetrics(registry, o, b), mounts: map[string]http.Handler{},
 	}
-	s.routes = handlers(o, b, l)
+	s.routes = append(handlers(o, b, l), metricsRoute(registry))
 	s.responses.New = func() any { return new(response) }
 	s.tcp = s.httpServer(s.Handler())
 	s.local = s.httpServer(s.LocalHandler())
@@ -128,7 +125,6 @@ func handlers(o Options, b backend, l *lifecycle) []route {
 		(&pushes{registry: o.Push, names: names, lifecycle: l, log: o.Log}).routes(),
 		(&health{core: b, own: o.Health, lifecycle: l}).routes(),
 		(&admin{restart: o.Restart, upgrade: o.Upgrade, lastUpgrade: o.LastUpgrade, names: names, lifecycle: l}).routes(),
-		metricsRoutes(o.Registry),
 	)
 	if o.Schedules != nil {
 		all = append(all, (&schedules{scheduler: o.Schedules, names: names, lifecycle: l}).routes()...)

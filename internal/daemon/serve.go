@@ -15,6 +15,7 @@ import (
 	"time"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/client"
@@ -311,6 +312,7 @@ func (d *daemon) open() error {
 			Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log,
 			Health: d.health, Restart: d.requestRestart, Upgrade: d.requestUpgrade, LastUpgrade: d.lastUpgrade, Peer: samePeer,
 			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
+			Collectors: []prometheus.Collector{newTelegramMetrics(chats.metrics)},
 		}
 	}
 	d.parts = partList{&d.engine, chats, step(d.engine.recover), &d.http, &loop{run: chats.poll}, jobs}
@@ -348,7 +350,7 @@ func (d *daemon) health() httpapi.Health {
 	e := &d.engine
 	h := httpapi.Health{
 		PID: os.Getpid(), Version: buildinfo.Version(), Agent: e.agent.health(), Generation: uint64(e.generation),
-		Ready: d.ready.Load(), StartedAt: d.startedAt,
+		Ready: d.ready.Load(), StartedAt: d.startedAt, Parts: map[string]any{},
 	}
 	h.Spares.Ready, h.Spares.Wanted = e.hosts.Spares()
 	if err := e.ledger.Problem(); err != nil {
@@ -359,8 +361,8 @@ func (d *daemon) health() httpapi.Health {
 		if p.Problem != "" {
 			h.Problems = append(h.Problems, p.Problem)
 		}
-		if t, ok := p.Facts.(*httpapi.Telegram); ok {
-			h.Telegram = t
+		if p.Facts != nil {
+			h.Parts[p.Name] = p.Facts
 		}
 	}
 	d.mu.Lock()

@@ -3,7 +3,7 @@ package daemon
 import (
 	"context"
 
-	"bareclaw/adapters/httpapi"
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/telegram"
 	"bareclaw/core"
 	"bareclaw/internal/buildinfo"
@@ -60,10 +60,18 @@ func (t *telegramPart) Health() partHealth {
 		return partHealth{Ready: true}
 	}
 	h := t.adapter.Health()
-	return partHealth{Name: telegram.Name, Ready: h.Ready, Problem: h.Problem, Facts: &httpapi.Telegram{
+	return partHealth{Name: telegram.Name, Ready: h.Ready, Problem: h.Problem, Facts: &api.Telegram{
 		Ready: h.Ready, Problem: h.Problem, Bot: h.Bot, LastPoll: h.LastPoll,
 		Strangers: h.Strangers, Pending: h.Pending, Failed: h.Failed,
 	}}
+}
+
+// metrics returns the health for the metrics.
+func (t *telegramPart) metrics() (h telegram.Health, enabled bool) {
+	if t.adapter == nil {
+		return h, false
+	}
+	return t.adapter.Health(), true
 }
 
 // poll receives and sends messages until ctx ends.

@@ -1,19 +1,21 @@
-package httpapi
+package daemon
 
 import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"bareclaw/adapters/telegram"
 )
 
-// telegramMetrics are there where Telegram is.
+// telegramMetrics collects the metrics of the Telegram adapter, if it is enabled.
 type telegramMetrics struct {
-	health func() Health
+	health func() (h telegram.Health, enabled bool)
 
 	ready, age, strangers, pending, failed *prometheus.Desc
 }
 
-func newTelegramMetrics(health func() Health) *telegramMetrics {
+func newTelegramMetrics(health func() (h telegram.Health, enabled bool)) *telegramMetrics {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc("bareclaw_telegram_"+name, help, nil, nil)
 	}
@@ -21,8 +23,8 @@ func newTelegramMetrics(health func() Health) *telegramMetrics {
 		health:    health,
 		ready:     desc("ready", "1 while messages are received."),
 		age:       desc("last_poll_age_seconds", "How long ago a poll was completed; left out before the first one."),
-		strangers: desc("strangers_total", "Updates of users that are not listened to, since start."),
-		pending:   desc("deliveries_pending", "Deliveries that are not made yet."),
+		strangers: desc("strangers_total", "Updates of users that are not allowed, since start."),
+		pending:   desc("deliveries_pending", "Deliveries that are still to be made."),
 		failed:    desc("deliveries_failed_total", "Deliveries given up, since start."),
 	}
 }
@@ -36,8 +38,8 @@ func (c *telegramMetrics) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *telegramMetrics) Collect(out chan<- prometheus.Metric) {
-	t := c.health().Telegram
-	if t == nil {
+	t, enabled := c.health()
+	if !enabled {
 		return
 	}
 	ready := 0.0

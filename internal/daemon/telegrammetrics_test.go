@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"bareclaw/adapters/telegram"
+)
+
+// TestTelegramMetrics holds that the metrics are those of the adapter, and left out without
+// an adapter or before the first poll.
+func TestTelegramMetrics(t *testing.T) {
+	t.Parallel()
+	var now telegram.Health
+	enabled := false
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(newTelegramMetrics(func() (telegram.Health, bool) { return now, enabled }))
+	check := func(want map[string]float64) {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, f := range families {
+			m := f.GetMetric()[0]
+			got[f.GetName()] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+		if age, ok := got["bareclaw_telegram_last_poll_age_seconds"]; ok && age >= 60 {
+			got["bareclaw_telegram_last_poll_age_seconds"] = 60 // or some more, on a busy machine
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	check(map[string]float64{})
+	enabled, now = true, telegram.Health{Strangers: 3, Pending: 2, Failed: 1}
+	want := map[string]float64{
+		"bareclaw_telegram_ready": 0, "bareclaw_telegram_strangers_total": 3, "bareclaw_telegram_deliveries_pending": 2,
+		"bareclaw_telegram_deliveries_failed_total": 1,
+	}
+	check(want)
+	now.Ready, now.LastPoll = true, time.Now().Add(-time.Minute)
+	want["bareclaw_telegram_ready"], want["bareclaw_telegram_last_poll_age_seconds"] = 1, 60
+	check(want)
+}
