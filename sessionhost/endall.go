@@ -10,9 +10,9 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// EndAll ends all sessions of a state directory that no daemon uses, with everything that
-// they have started, and returns when they are gone, or ctx ends. What became of a turn that
-// ran, the next daemon decides from claude's record.
+// EndAll ends all sessions of an unused state directory, with their processes. It returns
+// when they are gone, or when ctx ends. The next daemon decides the open turns from
+// claude's record.
 func EndAll(ctx context.Context, stateDir string) error {
 	files, err := filepath.Glob(filepath.Join(escapeGlob(filepath.Join(stateDir, "hosts")), "*.json"))
 	if err != nil {
@@ -24,7 +24,7 @@ func EndAll(ctx context.Context, stateDir string) error {
 	for _, file := range files {
 		r, err := protocol.ReadRecord(file)
 		if err != nil {
-			continue // of a host that has just ended, or of nobody
+			continue // the host has just ended, or never was
 		}
 		all.Go(func() { // ends with ctx
 			if err := reap(ctx, r, file); err != nil {

@@ -11,8 +11,8 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// Fate reads from claude's transcript, and from what the host noted, what became
-// of a turn. A session without a transcript never began one.
+// Fate reads the fate of a turn from claude's transcript and the host's notes. A session
+// without a transcript never began a turn.
 func (h *Hosts) Fate(_ context.Context, key core.ChannelKey, sessionID string, id core.TurnID) (core.Fate, error) {
 	fate, err := h.recorded(sessionID, id)
 	if err != nil {

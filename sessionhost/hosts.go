@@ -1,6 +1,6 @@
 // Package sessionhost is the daemon's end of session hosts: it starts, finds and uses
-// them, and keeps spares ready. [Hosts] satisfies core.Agent. The host process itself is
-// package host; package protocol is what both ends share.
+// hosts, and keeps spares ready. [Hosts] satisfies core.Agent. Package host is the host
+// process; package protocol is shared by both ends.
 package sessionhost
 
 import (
@@ -24,34 +24,33 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// Options say where hosts live and what they run. All but the limits are
-// required.
+// Options configure hosts. All but the limits are required.
 type Options struct {
-	StateDir   string   // records and locks go to its hosts/ directory
+	StateDir   string   // the parent of hosts/, with records and locks
 	RuntimeDir string   // sockets
 	Self       string   // path of this binary
 	Dir        string   // working directory of claude
-	Env        []string // claude's environment, and its host's
-	// Program returns the command that is claude, without its flags. It is asked
-	// at each start, and its error is what the user reads.
+	Env        []string // of claude and its host
+	// Program returns claude's command without flags. It is called at each start; the user
+	// reads its error.
 	Program      func() ([]string, error)
 	Launch       claude.Launch // but for the session
-	ConfigDir    string        // where claude keeps its transcripts
+	ConfigDir    string        // parent of claude's transcripts
 	Lasting      bool          // sessions can be resumed
 	Generation   int64         // of this daemon; hosts obey the newest
 	StartTimeout time.Duration // for claude to answer initialize
-	// ConnectTimeout is how long a host may take to answer before it is given as long again;
-	// 0 means 10 s.
+	// ConnectTimeout is how long a host may take to answer before the daemon waits once
+	// more; 0 means 10 s.
 	ConnectTimeout time.Duration
-	IdleTimeout    time.Duration // how long a host keeps an idle claude while no daemon is there; 0 means for ever
+	IdleTimeout    time.Duration // how long a host keeps an idle claude without a daemon; 0 means for ever
 	Log            *slog.Logger
-	MemLimit       int64 // bytes of unacknowledged events a host keeps in memory; 0 means 256 KiB
+	MemLimit       int64 // bytes of unacknowledged events in a host's memory; 0 means 256 KiB
 	SpoolLimit     int64 // and in all; 0 means 64 MiB
-	// Spares is how many sessions are kept ready for channels that do not exist
-	// yet; none where sessions do not last.
+	// Spares is how many sessions are kept ready for new channels; none where sessions
+	// cannot be resumed.
 	Spares int
-	// MemoryFree returns how many bytes may be taken, 0 if that is not known: no
-	// spare is started while it is short. Nil: not known.
+	// MemoryFree returns the available bytes of memory, 0 if unknown: short memory prevents
+	// spares. Nil: unknown.
 	MemoryFree func() uint64
 }
 
@@ -61,8 +60,8 @@ type Hosts struct {
 	spares *spares
 }
 
-// connectTimeout is how long a host may take to answer the daemon's hello, and
-// connectAttempts how many times that is waited for.
+// connectTimeout is how long a host may take to answer the daemon's hello. The daemon waits
+// connectAttempts times.
 const (
 	connectTimeout  = 10 * time.Second
 	connectAttempts = 2
@@ -71,7 +70,7 @@ const (
 // startAttempts is how many hosts are tried before a session cannot be started.
 const startAttempts = 3
 
-// New makes the directories that hosts live in and returns their keeper.
+// New makes the directories for hosts.
 func New(o Options) (*Hosts, error) {
 	if o.MemLimit == 0 {
 		o.MemLimit = 256 << 10
@@ -98,18 +97,17 @@ func New(o Options) (*Hosts, error) {
 	return h, nil
 }
 
-// Lasting reports whether sessions can be resumed by id later on.
+// Lasting
 func (h *Hosts) Lasting() bool { return h.o.Lasting }
 
-// Compose returns the line that hands a turn to claude.
+// Compose returns the line with a turn for claude.
 func (h *Hosts) Compose(id core.TurnID, content json.RawMessage) ([]byte, error) {
 	return claude.UserLine(string(id), content)
 }
 
-// Start begins a session in a new host, or gives the channel the spare that was
-// reserved with its id. Whatever an earlier host of the channel left is ended
-// first. A host that dies before it has answered is replaced: nothing was handed
-// to it yet.
+// Start begins a session in a new host, or binds the spare reserved with its id. It first
+// ends the leftovers of an earlier host of the channel. A host that dies before its answer
+// is replaced: no turn was handed over yet.
 func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (core.Session, error) {
 	if s := h.spares.bind(ctx, key, l); s != nil {
 		return s, nil
@@ -136,13 +134,13 @@ func (h *Hosts) files(key core.ChannelKey) protocol.HostFiles {
 	return protocol.FilesOf(h.o.StateDir, h.o.RuntimeDir, string(key))
 }
 
-// bootstrap returns what a new host is told. The error is what the user reads.
+// bootstrap returns the parameters of a new host. The user reads the error.
 func (h *Hosts) bootstrap(key core.ChannelKey, p protocol.HostFiles, l core.Launch) (protocol.Bootstrap, error) {
 	program, err := h.o.Program()
 	if err != nil {
 		return protocol.Bootstrap{}, err
 	}
-	if _, err := os.Stat(h.o.Dir); err != nil { // exec would say that claude is missing
+	if _, err := os.Stat(h.o.Dir); err != nil { // exec would report claude as missing
 		return protocol.Bootstrap{}, &core.AgentError{Code: core.CodeAgentFailed, Text: "Claude's working directory cannot be used (BARECLAW_CWD)", Err: err}
 	}
 	launch := h.launchFor(l)
@@ -153,15 +151,14 @@ func (h *Hosts) bootstrap(key core.ChannelKey, p protocol.HostFiles, l core.Laun
 	}, nil
 }
 
-// start runs one host and greets it, even if ctx ends meanwhile: by then its record
-// is there, by which whoever takes it up, or ends it, finds it. One that cannot be greeted
-// is of no use, and is ended.
+// start runs one host and greets it, even if ctx ends meanwhile: the host's record exists
+// by then, so a later daemon finds the host. A host that cannot be greeted is ended.
 func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b protocol.Bootstrap, p protocol.HostFiles) (*session, error) {
 	lock, err := h.acquireLock(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = lock.Close() }() // the host holds it now
+	defer func() { _ = lock.Close() }() // the host holds the lock now
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -171,13 +168,13 @@ func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b protocol.Boots
 	}
 	s, err := h.connect(context.WithoutCancel(ctx), key, p.Socket, 0)
 	if err != nil {
-		_ = host.Kill() // it may have ended; the next start ends what it leaves
+		_ = host.Kill() // the host may have ended; the next start ends its leftovers
 	}
 	return s, err
 }
 
-// lock takes the session lock, ending whoever holds it, and what an earlier host
-// left behind.
+// acquireLock takes the session lock. It ends the holder, and the leftovers of an earlier
+// host.
 func (h *Hosts) acquireLock(ctx context.Context, p protocol.HostFiles) (*os.File, error) {
 	lock, err := protocol.LockFile(p.Lock)
 	if err == nil {
@@ -190,8 +187,8 @@ func (h *Hosts) acquireLock(ctx context.Context, p protocol.HostFiles) (*os.File
 	if !errors.Is(err, protocol.ErrLocked) {
 		return nil, err
 	}
-	// The holder ends by its record, which a host that has just been started may
-	// still be about to write; the lock closes with it.
+	// The holder is ended by its record, which a new host may be about to write; the lock
+	// closes with the holder.
 	for range 100 {
 		if err := reapRecord(ctx, p); err != nil {
 			return nil, err
@@ -208,8 +205,8 @@ func (h *Hosts) acquireLock(ctx context.Context, p protocol.HostFiles) (*os.File
 	return nil, fmt.Errorf("%s: %w, and no record says which", p.Lock, protocol.ErrLocked)
 }
 
-// spawn starts the host process. The socket listens before it runs. After an error the
-// process may be there, without a bootstrap it ends.
+// spawn starts the host process. The socket listens before the process runs. A process
+// without a bootstrap ends by itself.
 func (h *Hosts) spawn(b protocol.Bootstrap, p protocol.HostFiles, lock *os.File) (*os.Process, error) {
 	if err := os.Remove(p.Socket); err != nil && !protocol.IsNotExist(err) {
 		return nil, fmt.Errorf("remove stale socket: %w", err)
@@ -256,7 +253,7 @@ func (h *Hosts) spawn(b protocol.Bootstrap, p protocol.HostFiles, lock *os.File)
 	return cmd.Process, nil
 }
 
-// maxLogBytes is how large a host's log may be before it is begun anew.
+// maxLogBytes is the size at which a host's log is truncated.
 const maxLogBytes = 1 << 20
 
 func openLog(path string) (*os.File, error) {
@@ -271,8 +268,8 @@ func openLog(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Attach finds the live host of the channel. It returns core.ErrNoHost when
-// there is none, and another error when there is one that does not answer.
+// Attach finds the live host of the channel. It returns core.ErrNoHost without a live host,
+// and another error for a host that does not answer.
 func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, error) {
 	r, err := protocol.ReadRecord(h.files(key).Record)
 	if protocol.IsNotExist(err) {
@@ -296,7 +293,7 @@ func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, 
 	return s, nil
 }
 
-// ended reports whether the connection failed because the host was ending. The kernel
+// hasEnded reports whether the connection failed because the host was ending. The kernel
 // closes a process's sockets before the process counts as gone, so a closed connection
 // allows the host a second to disappear.
 func hasEnded(ctx context.Context, r protocol.Record, err error) bool {
@@ -308,22 +305,20 @@ func hasEnded(ctx context.Context, r protocol.Record, err error) bool {
 	return proc.WaitGone(ctx, r.PID, r.Start) == nil
 }
 
-// Reserve returns the session id of a spare that is ready, or false if there is
-// none. Start with that id binds it to a channel; if that does not come within a
-// minute, the spare is ended.
+// Reserve returns the session id of a ready spare, false without one. Start with the id
+// binds the spare to a channel. A spare without a Start within a minute is ended.
 func (h *Hosts) Reserve() (sessionID string, ok bool) { return h.spares.reserve() }
 
-// Spares returns how many spares are ready to be taken, and how many there should
-// be.
+// Spares returns how many spares are ready, and how many there should be.
 func (h *Hosts) Spares() (ready, wanted int) { return h.spares.count() }
 
-// Reap ends whatever is left of the channel's processes.
+// Reap ends the leftover processes of the channel.
 func (h *Hosts) Reap(ctx context.Context, key core.ChannelKey) error {
 	return reapRecord(ctx, h.files(key))
 }
 
-// Live lists the channels that have a live host. It waits a moment for a host that has
-// no record yet.
+// Live lists the channels with a live host. It waits a moment for hosts without a record
+// yet.
 func (h *Hosts) Live(ctx context.Context) ([]core.ChannelKey, error) {
 	h.awaitRecords(ctx)
 	records, err := h.records()
@@ -339,7 +334,7 @@ func (h *Hosts) Live(ctx context.Context) ([]core.ChannelKey, error) {
 	return keys, nil
 }
 
-// records returns what the state directory says of hosts, dead ones included.
+// records returns the records of the state directory, also of dead hosts.
 func (h *Hosts) records() ([]protocol.Record, error) {
 	files, err := filepath.Glob(filepath.Join(escapeGlob(h.o.StateDir), "hosts", "*.json"))
 	if err != nil {
@@ -349,7 +344,7 @@ func (h *Hosts) records() ([]protocol.Record, error) {
 	for _, file := range files {
 		r, err := protocol.ReadRecord(file)
 		switch {
-		case protocol.IsNotExist(err): // its host has just ended
+		case protocol.IsNotExist(err): // the host has just ended
 		case err != nil:
 			h.o.Log.Warn("host record not read", "file", file, "err", err)
 		default:
@@ -363,11 +358,11 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// errNoAnswer says that a host did not answer the daemon's hello.
+// errNoAnswer means that a host did not answer the daemon's hello.
 var errNoAnswer = errors.New("the host does not answer")
 
-// connect greets the host, which has that pid unless it is 0, and returns the session it
-// holds, of which nothing is read yet.
+// connect greets the host and returns its session, unread. A pid other than 0 must be the
+// host's.
 func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string, pid int) (*session, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", socket)
@@ -376,7 +371,7 @@ func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string,
 	}
 	var s *session
 	o, answered := h.o, make(chan error, 1)
-	go func() { // ends with the connection, which is closed below
+	go func() { // ends with the connection, closed below
 		var err error
 		s, err = handshake(c, key, pid, o)
 		answered <- err
@@ -391,9 +386,8 @@ func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string,
 	return s, nil
 }
 
-// awaitAnswer waits for a host to answer. A host that does not answer in time is given as
-// long again on the same connection: the machine may be busy, or the host stopped. A second
-// connection would be no better, since the host could greet the two in either order.
+// awaitAnswer waits for a host's answer, on a busy machine twice. A second connection would
+// be no better than a longer wait: the host could greet the two in either order.
 func (h *Hosts) awaitAnswer(ctx context.Context, key core.ChannelKey, answered <-chan error) (err error, answers bool) {
 	for attempt := 1; ; attempt++ {
 		late := time.NewTimer(h.o.ConnectTimeout)

@@ -11,17 +11,16 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// An Inspection is what can be seen of the sessions of a state directory from
-// outside.
+// An Inspection is an outside view of the sessions of a state directory.
 type Inspection struct {
-	Live   []Seen                  // hosts that run
-	Lost   []Seen                  // claudes that run although their host is gone
-	Strays []proc.Process          // what else a session has started whose host is gone
-	Unread []string                // records that cannot be understood
-	orphan func(value string) bool // of a mark
+	Live   []Seen                  // live hosts
+	Lost   []Seen                  // live claudes without a host
+	Strays []proc.Process          // other leftover processes of sessions without a host
+	Unread []string                // unreadable records
+	orphan func(value string) bool // tells the marks of leftovers
 }
 
-// A Seen is what a record says of a host.
+// A Seen is a host by its record.
 type Seen struct {
 	Channel string
 	Host    proc.Process
@@ -29,8 +28,8 @@ type Seen struct {
 	Socket  string
 }
 
-// Inspect looks at the sessions of a state directory, and changes nothing. Where the
-// system does not show the environment of processes, there are no strays.
+// Inspect looks at the sessions of a state directory, and changes nothing. It finds no
+// strays on a system without readable environments.
 func Inspect(stateDir string) (Inspection, error) {
 	dir := filepath.Join(stateDir, "hosts")
 	i := Inspection{orphan: protocol.IsOrphan(protocol.FilesOf(stateDir, "", "").Record)}
@@ -42,7 +41,7 @@ func Inspect(stateDir string) (Inspection, error) {
 	for _, file := range files {
 		r, err := protocol.ReadRecord(file)
 		if err != nil {
-			if !protocol.IsNotExist(err) { // its host has just ended
+			if !protocol.IsNotExist(err) { // the host has just ended
 				i.Unread = append(i.Unread, file)
 			}
 			continue
@@ -70,8 +69,8 @@ func Inspect(stateDir string) (Inspection, error) {
 	return i, nil
 }
 
-// End ends what was found without a host, and what has come to it since. It returns
-// when that is gone, or ctx ends. A daemon may be at work meanwhile.
+// End ends the processes without a host, also newer ones. It returns when they are gone, or
+// when ctx ends. A daemon may be at work meanwhile.
 func (i *Inspection) End(ctx context.Context) error {
 	for _, l := range i.Lost {
 		if err := end(ctx, l.Claude.PID, l.Claude.Start, claudeGrace); err != nil {

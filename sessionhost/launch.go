@@ -12,9 +12,9 @@ import (
 	"bareclaw/sessionhost/claude"
 )
 
-// launch identifies how hosts are started now: this program's file, claude's
-// command line but for the session, and its directory. A host of another launch
-// works on, and is replaced when nobody needs it. Empty when it cannot be told.
+// launchID identifies how hosts are started now: the program's file, claude's command line
+// without the session, and the directory. A host of another launch goes on, and is replaced
+// when idle. The id is empty if the program cannot be found.
 func (h *Hosts) launchID() string {
 	program, err := h.o.Program()
 	if err != nil {
@@ -34,15 +34,14 @@ func (h *Hosts) launchID() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// outdated reports whether a host of that launch is to be replaced.
+// outdated reports whether a host of that launch should be replaced.
 func (h *Hosts) outdated(launch string) bool {
 	now := h.launchID()
 	return now != "" && now != launch
 }
 
-// launchOf returns how claude is started for a channel. A model and a mode are
-// remembered by a session (the mode if it is plan, with CLI 2.1.329), so what was
-// taken back is replaced by claude's own default where nothing else is set.
+// launchFor returns how claude is started for a channel. A session remembers a model and a
+// mode (only plan, with CLI 2.1.329), so claude's own default replaces a withdrawn choice.
 func (h *Hosts) launchFor(l core.Launch) claude.Launch {
 	const theDefault = "default"
 	launch := h.o.Launch

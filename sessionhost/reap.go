@@ -18,8 +18,7 @@ const (
 	claudeGrace = 2 * time.Second
 )
 
-// reap ends what the record at path names, with all that its session started, and
-// returns when it is gone.
+// reap ends the processes of the record at path, and returns when they are gone.
 func reap(ctx context.Context, r protocol.Record, path string) error {
 	if r.HostAlive() {
 		if err := end(ctx, r.PID, r.Start, hostGrace); err != nil {
@@ -37,8 +36,8 @@ func reap(ctx context.Context, r protocol.Record, path string) error {
 	return nil
 }
 
-// end sends SIGTERM, waits, and sends SIGKILL if that did not help. A process
-// that is gone already, or whose number belongs to another one now, is fine.
+// end sends SIGTERM, waits, and then sends SIGKILL. A process that is gone, or whose number
+// belongs to another process, is fine.
 func end(ctx context.Context, pid int, start uint64, grace time.Duration) error {
 	for _, try := range []struct {
 		sig  syscall.Signal
@@ -50,7 +49,7 @@ func end(ctx context.Context, pid int, start uint64, grace time.Duration) error 
 		if err := proc.Signal(pid, start, try.sig); err != nil && proc.Alive(pid, start) {
 			return fmt.Errorf("send %v: %w", try.sig, err)
 		}
-		_ = proc.Signal(pid, start, syscall.SIGCONT) // one that was stopped would not see the other
+		_ = proc.Signal(pid, start, syscall.SIGCONT) // a stopped process would not see SIGTERM
 		waitCtx, cancel := context.WithTimeout(ctx, try.wait)
 		err := proc.WaitGone(waitCtx, pid, start)
 		cancel()
@@ -78,9 +77,8 @@ func reapRecord(ctx context.Context, p protocol.HostFiles) error {
 	return nil
 }
 
-// Sweep ends what sessions of earlier hosts left: processes that bear a marker of
-// this state directory and whose host is gone. It returns when they are gone, or
-// ctx ends.
+// Sweep ends the leftover processes of sessions of this state directory whose host is gone.
+// It returns when they are gone, or when ctx ends.
 func (h *Hosts) Sweep(ctx context.Context) error {
 	return protocol.Sweep(ctx, protocol.IsOrphan(protocol.FilesOf(h.o.StateDir, h.o.RuntimeDir, "").Record))
 }

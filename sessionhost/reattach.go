@@ -12,13 +12,13 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// adoptTimeout is how long a spare of an earlier daemon may take to answer.
+// reattachTimeout is how long a spare of an earlier daemon may take to answer.
 const reattachTimeout = 2 * time.Second
 
-// adopt takes over the spares that an earlier daemon left, and returns the places
-// of those that are to be ended. One that was promised to a channel is ended
-// before it returns: the channel's first turn may be on record with its session,
-// and is going to start that. Once it returns no spare obeys the earlier daemon.
+// reattach takes over the spares of an earlier daemon, and returns the places of the spares
+// to be ended. A spare that was promised to a channel is ended before reattach returns: the
+// channel's first turn may be on record with its session, and will start the session again.
+// After reattach no spare obeys the earlier daemon.
 func (p *spares) reattach(ctx context.Context) (left []protocol.HostFiles, err error) {
 	records, err := p.h.records()
 	if err != nil {
@@ -55,7 +55,7 @@ func (p *spares) reattach(ctx context.Context) (left []protocol.HostFiles, err e
 	return left, nil
 }
 
-// takeOver reports whether the spare answers, and is as it would be started now.
+// reattachOne reports whether the spare answers and was launched as spares are now.
 func (p *spares) reattachOne(ctx context.Context, slot int, r protocol.Record) bool {
 	ctx, cancel := context.WithTimeout(ctx, reattachTimeout)
 	defer cancel()
@@ -74,7 +74,7 @@ func (p *spares) reattachOne(ctx context.Context, slot int, r protocol.Record) b
 	return true
 }
 
-// forgetPromises removes the notes of promises that were kept.
+// removeReservations removes the files of kept promises.
 func (h *Hosts) removeReservations() {
 	files, _ := filepath.Glob(filepath.Join(escapeGlob(h.o.StateDir), "hosts", "*.reserved")) // the pattern is well-formed
 	for _, file := range files {
@@ -82,8 +82,7 @@ func (h *Hosts) removeReservations() {
 	}
 }
 
-// EndSpares ends all spares and returns when they are gone, or ctx ends. None is
-// started any more.
+// EndSpares ends all spares for good, and returns when they are gone, or when ctx ends.
 func (h *Hosts) EndSpares(ctx context.Context) error {
 	h.LeaveSpares()
 	records, err := h.records()
@@ -97,7 +96,7 @@ func (h *Hosts) EndSpares(ctx context.Context) error {
 		}
 	}
 	for slot := range h.o.Spares {
-		slots[slot+1] = struct{}{} // also those that have no record yet
+		slots[slot+1] = struct{}{} // also spares without a record
 	}
 	ended := make(chan error, len(slots))
 	for slot := range slots {

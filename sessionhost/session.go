@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// writeTimeout bounds one write to a host, which always reads.
+	// writeTimeout bounds one write to a host.
 	writeTimeout = 10 * time.Second
-	// stopTimeout bounds the wait for a host that was told to end.
+	// stopTimeout bounds the wait for a stopping host.
 	stopTimeout = 10 * time.Second
 	// ackDelay is how long an acknowledgement waits for a frame to travel with.
 	ackDelay = 20 * time.Millisecond
-	// eventBuffer is how many batches of events may be read ahead of the lane,
-	// and maxBatch how many events are in one.
+	// eventBuffer bounds the batches read ahead of the lane, and maxBatch the events of a
+	// batch.
 	eventBuffer = 8
 	maxBatch    = 64
 	usualBatch  = 6 // a short turn
 )
 
-// A session is the daemon's end of one host. It satisfies core.Session.
+// A session is the daemon's end of one host, a core.Session.
 type session struct {
 	c        net.Conn
 	info     core.SessionInfo
-	launchID string // of its host
+	launchID string // how the host was started
 	frames   *claude.Reader
 	events   chan []core.Event
 	quit     chan struct{} // closed by Detach
@@ -49,7 +49,8 @@ type session struct {
 	interrupts int
 }
 
-// greetHost exchanges hello and welcome with the host of that pid, or any if it is 0.
+// handshake exchanges hello and welcome with the host. A pid other than 0 must be the
+// host's.
 func handshake(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, error) {
 	if err := protocol.CheckPeer(c); err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func handshake(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, e
 		info:     core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.Tasks, Settings: w.Settings},
 		launchID: w.Launch, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
 	}
-	s.info.HostStart, _ = proc.StartTime(w.PID) // 0 of one that has just ended
+	s.info.HostStart, _ = proc.StartTime(w.PID) // 0 if the host has just ended
 	for _, id := range w.Turns {
 		s.info.Turns = append(s.info.Turns, core.TurnID(id))
 	}
@@ -98,10 +99,10 @@ func handshake(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, e
 	return s, nil
 }
 
-// Info returns what the host said of itself.
+// Info returns the host's welcome.
 func (s *session) Info() core.SessionInfo { return s.info }
 
-// Events returns what the session says.
+// Events returns the session's events.
 func (s *session) Events() <-chan []core.Event { return s.events }
 
 // Hand gives claude a turn.
@@ -127,8 +128,8 @@ func (s *session) Answer(requestID string, a core.Answer) error {
 	return s.send(protocol.Frame{Type: protocol.FrameAnswer, ID: requestID}, bytes.TrimSuffix(line, []byte{'\n'}))
 }
 
-// forThisProcess turns the rules that claude suggests into ones that hold for
-// the rest of the process and are written to no settings file.
+// forThisProcess limits claude's suggested rules to the current process: no settings file
+// gets them.
 func forThisProcess(suggested json.RawMessage) json.RawMessage {
 	var rules []map[string]any
 	if len(suggested) == 0 || json.Unmarshal(suggested, &rules) != nil {
@@ -139,13 +140,13 @@ func forThisProcess(suggested json.RawMessage) json.RawMessage {
 	}
 	b, err := json.Marshal(rules)
 	if err != nil {
-		return nil // cannot be: it was just decoded
+		return nil // impossible: rules was just decoded
 	}
 	return b
 }
 
-// Ack tells the host that events up to seq need no replay. It travels with the
-// next frame, or alone after a short delay.
+// Ack tells the host that events up to seq need no replay. The acknowledgement travels with
+// the next frame, or alone after a short delay.
 func (s *session) Ack(seq uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +170,7 @@ func (s *session) flushAck() {
 	}
 }
 
-// Stop ends claude and its host.
+// Stop ends claude and the host.
 func (s *session) Stop(how core.StopMode) error {
 	err := s.send(protocol.Frame{Type: protocol.FrameStop, Gently: how == core.StopGently, Patient: how == core.StopPatiently}, nil)
 	_ = s.c.SetReadDeadline(time.Now().Add(stopTimeout)) // Events is closed then at the latest
@@ -206,8 +207,8 @@ func (s *session) sendLocked(f protocol.Frame, payload []byte) error {
 	return nil
 }
 
-// read passes on what the host says until the connection ends. What arrived
-// together is passed on together: each hand-over costs a switch of goroutines.
+// read passes the host's events on until the connection ends. Events that arrived together
+// are passed on together: each hand-over costs a switch of goroutines.
 func (s *session) read() {
 	defer close(s.events)
 	defer func() { _ = s.c.Close() }()

@@ -14,11 +14,11 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// bindTimeout is how long a spare may take to say that it belongs to a channel.
+// bindTimeout is how long a spare may take to report its new channel.
 const bindTimeout = 5 * time.Second
 
-// follow listens to a spare until it belongs to a channel, or its connection ends:
-// then it is ended, and replaced.
+// follow listens to a spare until the spare has a channel. After the end of the connection
+// the spare is ended and replaced.
 func (p *spares) follow(sp *spare) {
 	why := p.listen(sp)
 	if why == nil {
@@ -28,7 +28,7 @@ func (p *spares) follow(sp *spare) {
 	defer close(sp.gone)
 	sp.s.Detach()
 	if p.ctx.Err() != nil {
-		return // it is left to the next daemon
+		return // the next daemon takes the spare over
 	}
 	if err := p.h.endSpare(p.ctx, sp.files); err != nil {
 		p.log.Error("spare not ended", "slot", sp.slot, "err", err)
@@ -36,8 +36,8 @@ func (p *spares) follow(sp *spare) {
 	p.onLost(sp, why)
 }
 
-// listen returns nil when the spare is bound, or why nothing more comes of it. What
-// it says until then concerns nobody.
+// listen returns nil when the spare is bound, or the reason of its end. Its other events
+// concern no channel.
 func (p *spares) listen(sp *spare) error {
 	for {
 		line, err := sp.s.frames.Next()
@@ -68,11 +68,11 @@ func (p *spares) readied(sp *spare) {
 	p.wakeUp()
 }
 
-// lost has the spare replaced, after a pause if it ended by itself.
+// onLost has the spare replaced, after a pause if the spare ended by itself.
 func (p *spares) onLost(sp *spare, why error) {
 	p.mu.Lock()
 	delete(p.all, sp.slot)
-	meant := sp.discarded || sp.claimed // whoever did that has said so
+	meant := sp.discarded || sp.claimed // already logged
 	if time.Since(sp.since) > stableAfter {
 		p.pause = 0
 	}
@@ -84,7 +84,7 @@ func (p *spares) onLost(sp *spare, why error) {
 	p.log.Warn("spare lost", "slot", sp.slot, "err", why, "retry_in", p.backOff())
 }
 
-// backOff lets the next start wait for longer than the last one.
+// backOff makes the next start wait longer than the last.
 func (p *spares) backOff() time.Duration {
 	p.mu.Lock()
 	p.pause = min(max(2*p.pause, minSparePause), maxSparePause)
@@ -107,12 +107,12 @@ func (p *spares) postpone(d time.Duration) {
 func (p *spares) wakeUp() {
 	select {
 	case p.wake <- struct{}{}:
-	default: // it is going to look already
+	default: // a wake-up is pending
 	}
 }
 
-// bind gives the channel the spare with that session. It returns nil if there is
-// none, or it was lost: then no process of that session is left.
+// bind gives the channel the spare with that session. It returns nil without such a spare,
+// or when the spare is lost: then no process of the session is left.
 func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *session {
 	sp, usable := p.claim(l.SessionID)
 	if sp == nil {
@@ -127,7 +127,7 @@ func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *
 		sp.s.Detach()
 		select {
 		case <-sp.gone:
-		case <-sp.bound: // too late: it is at the channel's place, where the host that is started ends it
+		case <-sp.bound: // too late: the spare is in the channel's place, and the new host ends it
 			p.removeBound(sp)
 		}
 		return nil
@@ -139,7 +139,7 @@ func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *
 	return sp.s
 }
 
-// given forgets a spare that has left its slot for a channel's place.
+// removeBound forgets a spare that has moved to a channel's place.
 func (p *spares) removeBound(sp *spare) {
 	p.mu.Lock()
 	delete(p.all, sp.slot)
@@ -148,14 +148,14 @@ func (p *spares) removeBound(sp *spare) {
 	p.postpone(refillAfter)
 }
 
-// bindSpare moves the spare to the channel's place, whose lock it takes over.
+// bindSpare moves the spare to the channel's place and takes over the lock.
 func (h *Hosts) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) error {
 	at := h.files(key)
 	lock, err := h.acquireLock(ctx, at)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }() // the spare has put its own in its place
+	defer func() { _ = lock.Close() }() // the spare's own lock has replaced the file
 	to, err := json.Marshal(at.Place(string(key)))
 	if err != nil {
 		return fmt.Errorf("encode place of channel %s: %w", key, err)
@@ -173,7 +173,7 @@ func (h *Hosts) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) e
 		return errors.New("it has ended")
 	case <-late.C:
 		select {
-		case <-sp.bound: // both: it has answered
+		case <-sp.bound: // both: the spare has answered
 			_ = os.Remove(sp.files.Reserved)
 			return nil
 		default:
@@ -182,15 +182,15 @@ func (h *Hosts) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) e
 	}
 }
 
-// endSpare ends what is left of the spare at a place, at once: it has nothing to
-// lose, and it must not obey a frame that is still on its way.
+// endSpare kills the spare at a place: a spare has nothing to lose, and must not obey a
+// frame on its way.
 func (h *Hosts) endSpare(ctx context.Context, at protocol.HostFiles) error {
 	r, err := protocol.ReadRecord(at.Record)
 	if err != nil && !protocol.IsNotExist(err) {
 		return err
 	}
 	if err == nil && r.HostAlive() {
-		_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) // it may have ended
+		_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) // the spare may have ended
 		killed, cancel := context.WithTimeout(ctx, protocol.KillGrace)
 		err = proc.WaitGone(killed, r.PID, r.Start)
 		cancel()
@@ -198,12 +198,12 @@ func (h *Hosts) endSpare(ctx context.Context, at protocol.HostFiles) error {
 			return fmt.Errorf("end spare %d: %w", r.PID, err)
 		}
 	}
-	lock, err := h.acquireLock(ctx, at) // one that was just started may not have written its record
+	lock, err := h.acquireLock(ctx, at) // a new spare may not have written its record
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Close() }()
-	_ = os.Remove(at.Socket) // that it is there harms nobody
+	_ = os.Remove(at.Socket) // a leftover socket does no harm
 	_ = os.Remove(at.Reserved)
 	return nil
 }

@@ -16,23 +16,21 @@ import (
 )
 
 const (
-	// refillAfter is how long a spare that was taken is not replaced: the first
-	// turn of its channel has the processor.
+	// refillAfter is the pause before a taken spare is replaced: the first turn of its
+	// channel has the processor.
 	refillAfter = time.Second
-	// Between attempts to start spares that fail there are pauses, each twice as
-	// long as the one before.
+	// Pauses between failing starts double from minSparePause to maxSparePause.
 	minSparePause = time.Second
 	maxSparePause = 5 * time.Minute
-	// sturdy is how long a spare has to live for its end not to be taken for
-	// another failure of the same kind.
+	// stableAfter is how long a spare must live for its end not to count as another
+	// failure.
 	stableAfter = time.Minute
-	// reserveTimeout is how long a spare waits for the channel it was promised to:
-	// its message may have been refused, or wait for another session to end.
+	// reserveTimeout is how long a reserved spare waits for its channel: the message may
+	// have been refused, or wait for another session to end.
 	reserveTimeout = time.Minute
-	// memoryPause is how often is looked while memory is short.
+	// memoryPause is the pause between checks of short memory.
 	memoryPause = 10 * time.Second
-	// spareMemory is how much must be free for a spare to be started: what two
-	// sessions may be expected to take.
+	// spareMemory is the free memory that a spare needs: the expected use of two sessions.
 	spareMemory = 2 * 400 << 20
 )
 
@@ -50,31 +48,31 @@ type spares struct {
 	ctx  context.Context // ends the goroutines
 	stop context.CancelFunc
 	wg   sync.WaitGroup
-	wake chan struct{} // look again what is to be done
+	wake chan struct{} // wakes run
 
 	mu    sync.Mutex // guards the fields below
 	all   map[int]*spare
-	due   time.Time     // before which none is started
-	pause time.Duration // the last one after a failure
+	due   time.Time     // no start before this time
+	pause time.Duration // the last pause after a failure
 	short bool          // memory was short
 }
 
-// A spare is one of them.
+// A spare is a session that waits for a channel.
 type spare struct {
 	slot  int
-	id    string // of its session
+	id    string // session id
 	files protocol.HostFiles
 	s     *session
 	since time.Time
-	bound chan struct{} // closed when it belongs to a channel
-	gone  chan struct{} // closed when no process of it is left, or it is left to the next daemon
+	bound chan struct{} // closed when the spare has a channel
+	gone  chan struct{} // closed when the spare is gone, or left to the next daemon
 
 	// Guarded by the mutex of spares.
 	ready, claimed, discarded bool
-	reserved                  *time.Timer // ends the spare if nobody comes; nil before it is reserved
+	reserved                  *time.Timer // ends an unclaimed spare; nil before the reservation
 }
 
-// spareKey is the channel of the spare in that slot.
+// spareKey returns the channel key of a slot.
 func spareKey(slot int) core.ChannelKey { return core.ChannelKey(protocol.SpareChannel(slot)) }
 
 func newSpares(h *Hosts) *spares {
@@ -85,9 +83,9 @@ func newSpares(h *Hosts) *spares {
 	}
 }
 
-// KeepSpares takes over the spares of an earlier daemon, and starts and replaces
-// spares until LeaveSpares. It must be called before any channel is served: what
-// an earlier daemon had promised to one is ended here.
+// KeepSpares takes over the spares of an earlier daemon, and keeps the wanted number until
+// LeaveSpares. It must be called before any channel is served, because it ends spares that
+// the earlier daemon had promised.
 func (h *Hosts) KeepSpares(ctx context.Context) error {
 	left, err := h.spares.reattach(ctx)
 	if err != nil {
@@ -97,8 +95,7 @@ func (h *Hosts) KeepSpares(ctx context.Context) error {
 	return nil
 }
 
-// LeaveSpares leaves the spares to the next daemon. Channels must not be served
-// any more.
+// LeaveSpares leaves the spares to the next daemon. No channel may be served any more.
 func (h *Hosts) LeaveSpares() {
 	p := h.spares
 	p.mu.Lock()
@@ -124,8 +121,8 @@ func (p *spares) count() (ready, wanted int) {
 
 func (sp *spare) free() bool { return sp.ready && sp.reserved == nil && !sp.discarded }
 
-// reserve promises a spare to whoever asks. The promise is on disk before it is
-// given: the next daemon does not give the same session to another channel.
+// reserve promises a spare to the caller. The promise is on disk first: the next daemon
+// must not give the session to another channel.
 func (p *spares) reserve() (id string, ok bool) {
 	sp := p.pick()
 	if sp == nil {
@@ -154,7 +151,7 @@ func (p *spares) pick() *spare {
 	return nil
 }
 
-// dismiss ends a spare that nobody has claimed.
+// discard ends an unclaimed spare.
 func (p *spares) discard(sp *spare) {
 	p.mu.Lock()
 	sp.discarded = !sp.claimed
@@ -165,8 +162,7 @@ func (p *spares) discard(sp *spare) {
 	}
 }
 
-// claim returns the spare with that session, also one that is being ended: it is
-// not usable then.
+// claim returns the spare with that session. An ending spare is not usable.
 func (p *spares) claim(id string) (sp *spare, usable bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,8 +178,7 @@ func (p *spares) claim(id string) (sp *spare, usable bool) {
 	return nil, false
 }
 
-// keep ends what is not to be used any more, and then sees to it that there are
-// as many spares as are wanted.
+// run ends the left spares, and then keeps as many spares as are wanted.
 func (p *spares) run(left []protocol.HostFiles) {
 	for _, at := range left {
 		if err := p.h.endSpare(p.ctx, at); err != nil {
@@ -208,8 +203,8 @@ func (p *spares) run(left []protocol.HostFiles) {
 	}
 }
 
-// next returns the slot that is to be filled and in which time; 0 when there is
-// none, or one is just being filled.
+// next returns the slot to fill and the time until then; 0 when all slots are full, or a
+// start is under way.
 func (p *spares) next() (slot int, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,7 +235,7 @@ func (p *spares) start(slot int) {
 	p.add(slot, s)
 }
 
-// startSpare launches a session that belongs to no channel yet.
+// startSpare launches a session without a channel.
 func (h *Hosts) startSpare(ctx context.Context, slot int) (*session, error) {
 	key := spareKey(slot)
 	at := h.files(key)
@@ -248,15 +243,15 @@ func (h *Hosts) startSpare(ctx context.Context, slot int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(at.Reserved) // of an earlier one
+	_ = os.Remove(at.Reserved) // of an earlier spare
 	s, err := h.start(ctx, key, b, at)
 	if err != nil && ctx.Err() == nil {
-		_ = h.endSpare(ctx, at) // there may be a host; what is left of it is ended with the next one
+		_ = h.endSpare(ctx, at) // a host may exist; the next start ends its leftovers
 	}
 	return s, err
 }
 
-// add takes up a spare that answers.
+// add adds a running spare.
 func (p *spares) add(slot int, s *session) {
 	sp := &spare{
 		slot: slot, id: s.info.SessionID, files: p.h.files(spareKey(slot)), s: s, since: time.Now(),
@@ -269,10 +264,10 @@ func (p *spares) add(slot int, s *session) {
 		return
 	}
 	p.all[slot] = sp
-	p.wg.Go(func() { p.follow(sp) }) // ends with the connection, or when it belongs to a channel
+	p.wg.Go(func() { p.follow(sp) }) // ends with the connection, or when the spare has a channel
 }
 
-// memoryShort reports whether memory is short, and logs when that changes.
+// memoryShort reports whether memory is short, and logs changes.
 func (p *spares) memoryShort() bool {
 	if p.h.o.MemoryFree == nil {
 		return false

@@ -9,17 +9,17 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// A translator turns what claude says into what it means to a lane.
+// A translator turns log entries of a host into events for a lane.
 type translator struct {
-	sessionID string // the latest that claude named
-	// answeredTo is the event up to which no permission request waits for an
-	// answer: those that did are in the host's welcome.
+	sessionID string // the last session id in an event
+	// answeredTo is the last event whose permission request may be answered already: the
+	// host's welcome lists the open requests.
 	answeredTo uint64
 	log        *slog.Logger
 }
 
-// translate appends the events of one log entry: one, or a second one before it
-// when the line also shows that the session goes on under a new id.
+// translate appends the events of one log entry. The end of tool calls and a new session id
+// come as events of their own before the event of their line.
 func (t *translator) translate(to []core.Event, s protocol.Entry) []core.Event {
 	switch {
 	case s.Exit != nil:
@@ -32,7 +32,7 @@ func (t *translator) translate(to []core.Event, s protocol.Entry) []core.Event {
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bound"})
 	case s.Event == nil:
 		t.log.Warn("claude printed a line that is no JSON object", "bytes", len(s.Bad))
-		t.log.Debug("claude printed a line that is no JSON object", "line", s.Bad) // it may be a part of an answer
+		t.log.Debug("claude printed a line that is no JSON object", "line", s.Bad) // the line may be a part of an answer
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bad_line"})
 	}
 	ev, err := claude.Decode(bytes.Clone(s.Event))
@@ -56,8 +56,8 @@ func (t *translator) translate(to []core.Event, s protocol.Entry) []core.Event {
 	return append(to, e)
 }
 
-// newSession returns the session id if it is a new one. After /clear it is the
-// system/init event, and then the result, that name it.
+// newSession returns the event's session id if it is new. After /clear the system/init
+// event and the result name the new id.
 func (t *translator) newSession(ev claude.Event) string {
 	named := ev.Type == claude.TypeSystem && ev.Subtype == "init" || ev.Type == claude.TypeResult
 	if !named || ev.SessionID == "" || ev.SessionID == t.sessionID {

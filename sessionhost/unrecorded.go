@@ -12,14 +12,12 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// recordGrace is how long a host may take to write its record when a daemon looks for
-// hosts: one that met a full disk tries again every retryEvery, and one that was started
-// just before its daemon died comes to it soon.
+// recordGrace is how long Live waits for missing records: a host on a full disk repeats the
+// write every RetryInterval, and a new host writes soon.
 const recordGrace = 3 * protocol.RetryInterval
 
-// awaitRecords returns when every host has its record, or recordGrace is over. Without
-// a record nobody would find the host, which nobody else ends, before its channel is
-// used again. Mostly there is nothing to wait for.
+// awaitRecords returns when every host has its record, or after recordGrace. A host without
+// a record would not be found before its channel is used again. Mostly all records exist.
 func (h *Hosts) awaitRecords(ctx context.Context) {
 	look := time.NewTicker(protocol.RetryInterval / 10)
 	defer look.Stop()
@@ -41,8 +39,8 @@ func (h *Hosts) awaitRecords(ctx context.Context) {
 	}
 }
 
-// unrecorded returns the locks of hosts that are alive, by their sockets, and have no
-// record. Spares of this daemon are left out: they may just be starting.
+// hostsWithoutRecord returns the locks of live hosts without a record, found by their
+// sockets. Spares of this daemon are left out: they may be starting.
 func (h *Hosts) hostsWithoutRecord() (locks []string) {
 	var spares []string
 	for slot := range h.o.Spares {

@@ -1,12 +1,11 @@
-// Package echoagent is the agent of a machine that has no claude: the gateway
-// still starts and answers, and every answer says that it is not Claude, what
-// to install, and what it was told. It never pretends to understand.
+// Package echoagent is the agent of a machine without claude: the gateway still starts and
+// answers, and every answer says that it is not from Claude, what to install, and what was
+// asked. The agent never pretends to understand.
 //
-// It speaks the part of the claude CLI's stream-JSON protocol that the gateway
-// uses, on stdin and stdout: control requests (initialize, interrupt; others
-// are refused), user messages with lifecycle events, system/init, assistant and
-// result. It keeps no history and runs no tools. It is run as a hidden
-// subcommand, in the place and with the arguments of claude.
+// It speaks the gateway's part of the claude CLI's stream-JSON protocol on stdin and
+// stdout: control requests (initialize, interrupt; others are refused), user messages with
+// lifecycle events, system/init, assistant and result. It keeps no history and runs no
+// tools. A hidden subcommand runs the agent in place of claude, with claude's arguments.
 package echoagent
 
 import (
@@ -21,11 +20,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Model is the model's name in every event: how the gateway knows that it is
-// not talking to claude.
+// Model is the model's name in every event, by which the gateway recognises the echo agent.
 const Model = "echo"
 
-// maxLineBytes bounds a line of stdin. A longer one is skipped.
+// maxLineBytes bounds a line of stdin. A longer line is skipped.
 const maxLineBytes = 64 << 20
 
 const (
@@ -33,19 +31,19 @@ const (
 	exitFailure = 1
 )
 
-// agent is one run; a single goroutine uses it.
+// agent is one run, used by a single goroutine.
 type agent struct {
 	session string
 	out     io.Writer
 	err     io.Writer
 	results int
-	failure error // of the first write to out that did not succeed
+	failure error // the first failed write to out
 }
 
-// Run answers what comes on stdin until it ends, and returns the exit code: 0,
-// or 1 when stdin or stdout broke. Of args, which are those of claude, only
-// --session-id and --resume have a meaning. A line that cannot be understood is
-// skipped with a note on stderr. Run blocks and starts no goroutines.
+// Run answers the lines of stdin until the end, and returns the exit code: 0, or 1 after a
+// failure of stdin or stdout. Of claude's arguments only --session-id and --resume have a
+// meaning. A line without meaning is skipped with a note on stderr. Run blocks and starts
+// no goroutines.
 func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &agent{session: sessionOf(args), out: stdout, err: stderr}
 	in := bufio.NewReader(stdin)
@@ -70,7 +68,7 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailure
 }
 
-// sessionOf returns the session id the arguments name, or a new one.
+// sessionOf returns the session id of the arguments, or a new id.
 func sessionOf(args []string) string {
 	for i, arg := range args {
 		name, value, joined := strings.Cut(arg, "=")
@@ -89,8 +87,8 @@ func sessionOf(args []string) string {
 
 var errTooLong = errors.New("a line that was too long was skipped")
 
-// readLine reads up to a newline or the end. It returns errTooLong after
-// skipping a line of more than limit bytes.
+// readLine reads up to a newline or the end. It returns errTooLong after a line of more
+// than limit bytes.
 func readLine(in *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	tooLong := false
@@ -147,7 +145,7 @@ func (a *agent) note(text string) {
 	fmt.Fprintln(a.err, "echo agent:", text)
 }
 
-// emit writes one event. After a failure it does nothing; Run then ends.
+// emit writes one event, and nothing after a failure; Run then ends.
 func (a *agent) emit(event any) {
 	if a.failure != nil {
 		return

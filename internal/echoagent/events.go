@@ -23,7 +23,7 @@ type initEvent struct {
 	MCPServers     []string `json:"mcp_servers"`
 	Model          string   `json:"model"`
 	PermissionMode string   `json:"permissionMode"`
-	Agent          string   `json:"agent"` // not of the CLI: says that this is the echo agent
+	Agent          string   `json:"agent"` // an addition to the CLI's event: names the echo agent
 	Capabilities   []string `json:"capabilities"`
 	UUID           string   `json:"uuid"`
 }
@@ -95,8 +95,7 @@ type interrupted struct {
 
 const lifecycleCapability = "msg_lifecycle_v1"
 
-// turn answers one message. Nothing takes time here, so that nothing ever
-// waits in a queue.
+// turn answers one message at once, so no message waits in a queue.
 func (a *agent) turn(id, text string) {
 	cwd, err := os.Getwd()
 	if err != nil {

@@ -25,7 +25,7 @@ func reply(text string) string {
 	return notice + "\n\nYou said:\n> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
 
-// withoutPrefix removes the line that tells claude where a message comes from.
+// withoutPrefix removes the line about the message's source, meant for claude.
 func withoutPrefix(text string) string {
 	first, rest, found := strings.Cut(text, "\n")
 	if found && strings.HasPrefix(first, "[channel: ") && strings.HasSuffix(first, "]") {
@@ -34,7 +34,7 @@ func withoutPrefix(text string) string {
 	return text
 }
 
-// prompt is the message of a user event: its content is a string or blocks.
+// prompt is the message of a user event. Its content is a string or blocks.
 type prompt struct {
 	Content json.RawMessage `json:"content"`
 }

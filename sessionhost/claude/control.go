@@ -9,15 +9,14 @@ import (
 // requestCanUseTool is the subtype of a permission request.
 const requestCanUseTool = "can_use_tool"
 
-// A ControlRequest is a question of claude. It needs exactly one answer with its
-// RequestID, because a question without one blocks the turn; a second answer is
-// harmless.
+// A ControlRequest is a question from claude. It needs exactly one answer with its
+// RequestID: an unanswered question blocks the turn, a second answer is harmless.
 type ControlRequest struct {
 	RequestID   string
 	Subtype     string
 	toolName    string
 	input       json.RawMessage // aliases the event
-	suggestions json.RawMessage // permission rules that claude proposes, an array; nil when none
+	suggestions json.RawMessage // the permission rules suggested by claude, an array; nil without any
 }
 
 // IsPermission reports whether the request asks for permission to use a tool.
@@ -33,7 +32,7 @@ func (e Event) ControlRequest() (ControlRequest, error) {
 			r.RequestID = text(value)
 		case "request":
 			asked = true
-			_ = eachField(value, r.member) // no object: no subtype, which nobody serves
+			_ = eachField(value, r.member) // no object: no subtype, and so refused
 		}
 	})
 	if err != nil {
@@ -58,8 +57,7 @@ func (r *ControlRequest) member(key, value []byte) {
 	}
 }
 
-// PermissionRequest returns the permission request in the event, nil for any other
-// event.
+// PermissionRequest returns the permission request in the event, nil for any other event.
 func (e Event) PermissionRequest() *core.Request {
 	r, err := e.ControlRequest()
 	if err != nil || !r.IsPermission() {
@@ -71,7 +69,7 @@ func (e Event) PermissionRequest() *core.Request {
 // A ControlResponse is claude's answer to a request of ours.
 type ControlResponse struct {
 	RequestID string
-	Response  json.RawMessage // nil when it has none; aliases the event
+	Response  json.RawMessage // nil if absent; aliases the event
 	Error     string          // not "" when claude refused
 }
 
@@ -83,7 +81,7 @@ func (e Event) ControlResponse() (ControlResponse, error) {
 			return
 		}
 		subtype := ""
-		_ = eachField(value, func(key, value []byte) { // no object: no id, which nobody waits for
+		_ = eachField(value, func(key, value []byte) { // no object: no id, and so ignored
 			switch string(key) {
 			case "subtype":
 				subtype = text(value)
@@ -102,8 +100,8 @@ func (e Event) ControlResponse() (ControlResponse, error) {
 	return r, err
 }
 
-// CancelRequest returns the id of the control request that claude takes back:
-// its answer would be ignored.
+// CancelRequest returns the id of a control request that claude withdraws and no longer
+// needs answered.
 func (e Event) CancelRequest() (requestID string, err error) {
 	err = e.fields(TypeCancelRequest, func(key, value []byte) {
 		if string(key) == "request_id" {

@@ -1,18 +1,15 @@
-// Package claude holds everything this program knows about the claude CLI in
-// its headless stream-JSON mode: the command line and environment of a child,
-// the lines written to its stdin, the events read from its stdout, and the
-// transcript file that says what became of a turn after a crash.
+// Package claude holds all knowledge about the claude CLI in its headless stream-JSON mode:
+// command line and environment, the lines on its stdin, the events on its stdout, and the
+// transcript, which tells the fate of a turn after a crash.
 //
-// It starts no process and opens no socket. The session host uses it to launch
-// and to answer claude, the daemon to read what the host passed on, recovery to
-// read a transcript.
+// The package starts no process and opens no socket. It speaks in core's types where a lane
+// acts on a value.
 //
-// Two guarantees hold throughout. Nothing claude prints can make the package
-// fail for good: an unknown event type or field passes through untouched in
-// Event.Raw, and a line that is not JSON is one error, not the end of the
-// stream. And no value from outside ends up as more than a value: not as a
-// second line on stdin, not as a flag, not as a path.
+// Two guarantees hold throughout. No output of claude can make the package fail for good:
+// an unknown event type or field passes through untouched in Event.Raw, and a bad line is
+// one error, not the end of the stream. And no value from outside becomes more than a
+// value: neither a second line on stdin, nor a flag, nor a path.
 //
-// The facts in this package were measured with version 2.1.329 of the CLI; the
-// recordings under testdata are real.
+// The facts in this package were measured with version 2.1.329 of the CLI; the recordings
+// under testdata are real.
 package claude

@@ -2,12 +2,10 @@ package claude
 
 import "strings"
 
-// Environ returns the environment of a claude whose parent has the given one,
-// as KEY=value strings. It is the parent's, because the user's tools need it,
-// less what would leak (this program's settings and tokens, API keys) and what
-// would mislead (the traces of a claude or a service manager we run under).
-// The names in pass are let through whatever they are. Of a duplicate the last
-// one wins.
+// Environ returns claude's environment as KEY=value strings: the parent's, which the user's
+// tools need, without leaks (this program's settings and tokens, API keys) and false traces
+// (of a claude or a service manager around the gateway). The names in pass are always let
+// through. The last of duplicates wins.
 func Environ(parent, pass []string) []string {
 	readmitted := make(map[string]bool, len(pass))
 	for _, name := range pass {
@@ -40,8 +38,8 @@ const (
 	noTraffic = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"
 	mcpWait   = "CLAUDE_CODE_MCP_STARTUP_WAIT_MS"
 
-	// A server that never answers delays the first turn by 26 s otherwise. One
-	// that comes later than this joins the session all the same.
+	// Otherwise a dead MCP server delays the first turn by 26 s. A later server still joins
+	// the session.
 	mcpWaitDefault = "5000"
 )
 
@@ -57,7 +55,7 @@ func withheld(name string) bool {
 	}
 	switch name {
 	case "ANTHROPIC_API_KEY", "CLAUDE_API_KEY", "ANTHROPIC_AUTH_TOKEN":
-		return true // claude hands its environment to every tool it runs
+		return true // every tool gets claude's environment
 	case "CLAUDECODE", "CLAUDE_PID", "CLAUDE_EFFORT", "AI_AGENT":
 		return true // set by a claude for its children
 	case "NOTIFY_SOCKET", "MAINPID", "MANAGERPID", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID",
@@ -67,11 +65,9 @@ func withheld(name string) bool {
 	return false
 }
 
-// chosen reports whether CLAUDE_CODE_<rest> is a choice of the user. Two kinds
-// are: which login and provider to use, and how to talk to it. All of these
-// only ever come from a person; what a claude sets for its children (entry
-// point, session id, messaging socket, …) or what changes how it runs (SIMPLE,
-// REMOTE, RESUME_INTERRUPTED_TURN, …) is not among them.
+// chosen reports whether CLAUDE_CODE_<rest> is a choice of the user about login, provider
+// or how to talk to it. Variables that a claude sets for its children (entry point, session
+// id, …) or that change how claude runs (SIMPLE, REMOTE, …) are not.
 func chosen(rest string) bool {
 	switch rest {
 	case "OAUTH_TOKEN", "API_KEY_HELPER_TTL_MS", "CLIENT_CERT", "CLIENT_KEY", "CLIENT_KEY_PASSPHRASE", "CERT_STORE",

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The types of event this package knows. Others pass through as they are.
+// The known types of events. Other types pass through unchanged.
 const (
 	TypeAssistant       = "assistant"
 	TypeUser            = "user"
@@ -19,20 +19,18 @@ const (
 	TypeRateLimit       = "rate_limit_event"
 )
 
-// An Event is one line that claude printed: its envelope decoded, the rest
-// left as it is until somebody asks.
+// An Event is one line of claude's output: a decoded envelope, and the raw rest.
 type Event struct {
 	Type      string          // "" when the line has none
 	Subtype   string          // of system and result events, else ""
 	SessionID string          // of everything but control events, else ""
-	Subagent  bool            // said by a subagent, not by claude itself
+	Subagent  bool            // spoken by a subagent
 	Raw       json.RawMessage // the whole line, one valid JSON object; aliases the decoded line
 }
 
-// Decode reads the envelope of one line. It fails only for a line that is not
-// one valid JSON object; an unknown type, a missing or oddly typed field does
-// not. The event aliases line: whoever keeps it beyond the line's life clones
-// Raw first.
+// Decode reads the envelope of one line. It fails only for a line without exactly one valid
+// JSON object, not for unknown types or odd fields. The event aliases line: a longer-lived
+// event needs a clone of Raw.
 func Decode(line []byte) (Event, error) {
 	var e Event
 	err := eachField(line, func(key, value []byte) {
@@ -54,7 +52,7 @@ func Decode(line []byte) (Event, error) {
 	return e, nil
 }
 
-// word is text for the handful of words that name events: they need no copy.
+// word is text without a copy for the usual names of events.
 func word(value []byte) string {
 	if len(value) < 2 || value[0] != '"' {
 		return ""

@@ -9,14 +9,13 @@ import (
 // The states of a Lifecycle.
 const (
 	StateQueued    = "queued"    // claude has read the message
-	StateStarted   = "started"   // its turn runs, or it was folded into the running one
-	StateCompleted = "completed" // claude is done with it
+	StateStarted   = "started"   // the turn runs, or the message was folded into the running turn
+	StateCompleted = "completed" // claude has finished the message
 	StateCancelled = "cancelled" // the same after an interrupt, an API error or a cancellation
 )
 
-// A Lifecycle tells how far claude is with one message. It releases the lane
-// but is no answer: a message that claude has seen before is "completed"
-// without running, and an API error ends as "cancelled" after its Result.
+// A Lifecycle is claude's progress with one message. It is no answer: a repeated message is
+// "completed" without a run, and an API error ends as "cancelled" after its result.
 type Lifecycle struct {
 	UUID  string // of the message
 	State string
@@ -39,7 +38,7 @@ func (e Event) Lifecycle() (Lifecycle, error) {
 	return l, err
 }
 
-// An Init opens every turn and says what is current then.
+// An Init begins every turn and names the current model and version.
 type Init struct {
 	Model   string `json:"model"`
 	Version string `json:"claude_code_version"`
@@ -51,12 +50,12 @@ func (e Event) Init() (Init, error) {
 	return i, e.unmarshal("init", &i)
 }
 
-// An APIRetry is claude trying an API call again after a wait. It retries a
-// 401 too, for minutes, although no retry cures a wrong key.
+// An APIRetry is a repeated API call. claude repeats even a 401 for minutes, although no
+// repetition cures a wrong key.
 type APIRetry struct {
 	Attempt, MaxRetries int
 	Delay               time.Duration
-	ErrorStatus         int    // HTTP status, 0 when there was no response
+	ErrorStatus         int    // HTTP status, 0 without a response
 	Error               string // authentication_failed, rate_limit, overloaded, server_error, unknown
 }
 
@@ -80,7 +79,7 @@ func (e Event) APIRetry() (APIRetry, error) {
 	return r, nil
 }
 
-// unmarshal decodes a system event of that subtype.
+// unmarshal decodes a system event of the subtype.
 func (e Event) unmarshal(subtype string, into any) error {
 	if e.Type != TypeSystem || e.Subtype != subtype {
 		return fmt.Errorf("read system/%s event: the event is %q/%q", subtype, e.Type, e.Subtype)
@@ -91,9 +90,8 @@ func (e Event) unmarshal(subtype string, into any) error {
 	return nil
 }
 
-// BackgroundTasks returns how many background tasks are alive according to a
-// system/background_tasks_changed event, and false for any other event.
-// A claude with such tasks is not idle although no turn runs.
+// BackgroundTasks returns the number of live background tasks from a
+// system/background_tasks_changed event, false for any other event.
 func (e Event) BackgroundTasks() (n int, ok bool) {
 	if e.Type != TypeSystem || e.Subtype != "background_tasks_changed" {
 		return 0, false

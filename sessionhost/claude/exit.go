@@ -13,18 +13,18 @@ const (
 	CodeAgentStart   = "agent_start"   // claude ended while it started
 )
 
-// An Exit says how a claude process ended. It is also an entry of a host's event log.
+// An Exit is the end of a claude process, also as an entry of a host's event log.
 type Exit struct {
 	Status  int    `json:"code"`              // exit status, -1 after a signal
-	Signal  string `json:"signal,omitempty"`  // the name of that signal
-	Stderr  string `json:"stderr,omitempty"`  // the end of its stderr
-	Ready   bool   `json:"ready"`             // it had answered initialize
-	Timeout bool   `json:"timeout,omitempty"` // it was ended because it did not
-	Idle    bool   `json:"idle,omitempty"`    // its host ended it, because it was idle and no daemon was there
-	Error   string `json:"error,omitempty"`   // it could not be started
+	Signal  string `json:"signal,omitempty"`  // the signal's name
+	Stderr  string `json:"stderr,omitempty"`  // the end of stderr
+	Ready   bool   `json:"ready"`             // claude had answered initialize
+	Timeout bool   `json:"timeout,omitempty"` // ended because initialize was not answered in time
+	Idle    bool   `json:"idle,omitempty"`    // ended by the host, idle and without a daemon
+	Error   string `json:"error,omitempty"`   // the process could not be started
 }
 
-// Core returns what the exit means to a lane.
+// Core returns the exit for a lane.
 func (e Exit) Core() *core.Exit {
 	x := &core.Exit{Reason: e.reason()}
 	x.Code, x.Text = e.explain()
@@ -42,11 +42,10 @@ func (e Exit) reason() core.ExitReason {
 	case e.Signal == "" || e.Timeout:
 		return core.ExitStartFailed
 	}
-	return core.ExitOther // a claude that was killed may start the next time
+	return core.ExitOther // a killed claude may start the next time
 }
 
-// explain returns a stable code for programs, and sentences for a person: what
-// happened, and what to do.
+// explain returns a stable code for programs, and the cause and remedy for a person.
 func (e Exit) explain() (code, text string) {
 	words := lastLines(e.Stderr)
 	switch {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// turn collects a Fate from the entries of one turn. The later entry is right:
-// an error that was retried is followed by the answer.
+// turn collects the fate of a turn from its transcript entries. Later entries overrule
+// earlier ones: an answer follows a repeated error.
 type turn struct {
-	by          string // the uuid of the message that began it
+	by          string // the uuid of the first message
 	interrupted bool
 	end         ending
 	calls       []call
@@ -25,7 +25,7 @@ type ending struct {
 type toolUse struct {
 	name     string // Bash, Edit, mcp__server__tool, …
 	target   string // what the call worked on
-	finished bool   // its result is known; else the call may have run in part or in full
+	finished bool   // the result is known; else the call may have run in part or in full
 }
 
 // String describes the call for a person.
@@ -111,13 +111,12 @@ func (t *turn) addUser(e *entry) {
 	case strings.HasPrefix(head, markStdout):
 		t.printed(head)
 	case e.meta && head != "" && !strings.HasPrefix(head, markCaveat):
-		t.end = ending{} // claude tells itself to go on; the caveat belongs to the command after it
+		t.end = ending{} // claude's own request to go on; the caveat belongs to the next command
 	}
 }
 
-// returned notes the result of a call. A call that was stopped while it ran
-// (by an interrupt, or found open when the session was resumed) stays
-// unfinished; one that was refused before it ran is as if it had not been.
+// returned notes the result of a call. A call stopped while it ran (by an interrupt, or a
+// resumed session) stays unfinished; a call refused before it ran does not count.
 func (t *turn) returned(id string, e *entry) {
 	for i := range t.calls {
 		c := &t.calls[i]
@@ -133,7 +132,7 @@ func (t *turn) returned(id string, e *entry) {
 	}
 }
 
-// printed notes the output of a slash command, which is its answer.
+// printed notes the output of a slash command, its answer.
 func (t *turn) printed(s string) {
 	s = strings.TrimPrefix(s, markStdout)
 	s, _, _ = strings.Cut(s, "</local-command-stdout>")
@@ -158,7 +157,7 @@ func (t *turn) fate() core.Fate {
 	}
 }
 
-// done lists the calls for a person, the last ones if there are many.
+// done describes the calls for a person, the last ones if they are many.
 func (t *turn) done() string {
 	const most = 5
 	var parts []string

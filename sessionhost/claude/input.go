@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// One bad line on stdin ends the process (exit 1, no result), so every
-// function here returns exactly one line of valid JSON with its newline.
+// One bad line on stdin ends the process (exit 1, no result), so every function here
+// returns exactly one line of valid JSON with its newline.
 
 // UserLine is a user message. The content is a JSON string or an array of
 // content blocks; the uuid makes the message traceable and a resend of it
@@ -35,15 +35,14 @@ func UserLine(uuid string, content json.RawMessage) ([]byte, error) {
 	return append(line, tail...), nil
 }
 
-// InitializeLine asks claude to get ready and to say what it can do.
+// InitializeLine asks claude to get ready.
 func InitializeLine(requestID string) []byte { return requestLine(requestID, "initialize") }
 
 // InterruptLine stops the running turn; queued messages stay.
 func InterruptLine(requestID string) []byte { return requestLine(requestID, "interrupt") }
 
-// AllowLine answers can_use_tool with yes. updatedInput replaces the tool's
-// input and updatedPermissions adds rules; nil leaves either out. What is not
-// valid JSON turns the answer into a refusal.
+// AllowLine answers can_use_tool with yes. updatedInput replaces the tool's input and
+// updatedPermissions adds rules, unless nil. Invalid JSON makes the answer a refusal.
 func AllowLine(requestID string, updatedInput, updatedPermissions json.RawMessage) []byte {
 	for _, p := range []*json.RawMessage{&updatedInput, &updatedPermissions} {
 		if len(*p) == 0 {
@@ -71,7 +70,7 @@ func DenyLine(requestID, message string) []byte {
 	}{"deny", message})
 }
 
-// ErrorLine refuses a control request. To can_use_tool it means no.
+// ErrorLine refuses a control request. For can_use_tool the refusal means no.
 func ErrorLine(requestID, reason string) []byte {
 	return marshalLine(struct {
 		Type     string `json:"type"`
@@ -105,8 +104,8 @@ func responseLine(requestID string, response any) []byte {
 	}{"success", requestID, response}})
 }
 
-// marshalLine encodes one of the shapes above. They hold strings, and raw JSON
-// that oneLine has checked, so encoding cannot fail.
+// marshalLine encodes one of the shapes above. Encoding strings and raw JSON checked by
+// oneLine cannot fail.
 func marshalLine(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -117,9 +116,8 @@ func marshalLine(v any) []byte {
 	return b.Bytes()
 }
 
-// oneLine returns the JSON value without surrounding space, without a newline
-// inside and as valid UTF-8. The usual value is all that already and is
-// returned as it is.
+// oneLine returns the JSON value without surrounding space and newlines, as valid UTF-8.
+// The usual value needs no change.
 func oneLine(value json.RawMessage) (json.RawMessage, error) {
 	value = bytes.Trim(value, " \t\r\n") // the white space of JSON only
 	if !validJSON(value) {

@@ -6,34 +6,31 @@ import (
 	"strings"
 )
 
-// A Launch is how one claude is started. Fields that are zero leave their flag
-// out.
+// A Launch is how a claude is started. Zero fields omit their flags.
 type Launch struct {
 	SessionID string // a UUID
-	Resume    bool   // continue that session instead of creating it
+	Resume    bool   // continue the session instead of creating it
 	MaxTurns  int    // model requests in one turn
-	// MaxBudgetUSD is what the process may spend. claude counts from its start, or
-	// the last /clear, looks between model requests, and refuses every turn after
-	// that with the same error at once.
+	// MaxBudgetUSD is the budget of the process. claude counts from its start or the last
+	// /clear, checks between model requests, and then refuses every turn at once with the
+	// same error.
 	MaxBudgetUSD float64
 	AllowedTools string // rules separated by commas
-	// Allow are further rules. They go through --settings: where a rule in
-	// --allowedTools ends is a matter of brackets and commas, of which claude does not
-	// understand each, and here a rule it cannot read spoils no other.
+	// Allow are further rules, passed through --settings: --allowedTools splits rules at
+	// brackets and commas, and one unreadable rule would spoil the others.
 	Allow              []string
 	Model              string
 	PermissionMode     string
 	AppendSystemPrompt string
 }
 
-// Args returns the command line after the program's name. A value is never
-// taken for a flag, whatever it begins with.
+// Args returns the command line after the program's name. No value is taken for a flag.
 func (l Launch) Args() []string {
 	args := []string{
 		"-p",
 		"--input-format", "stream-json",
 		"--output-format", "stream-json",
-		"--verbose", // stream-json output is refused without it
+		"--verbose", // required by stream-json output
 		"--include-partial-messages",
 		"--replay-user-messages",
 		"--permission-prompt-tool", "stdio",
@@ -45,8 +42,8 @@ func (l Launch) Args() []string {
 	if l.MaxBudgetUSD > 0 {
 		args = append(args, "--max-budget-usd", strconv.FormatFloat(l.MaxBudgetUSD, 'f', -1, 64))
 	}
-	// --allowedTools takes every argument up to the next flag, so a flag must
-	// follow it: the session's always does.
+	// --allowedTools takes every argument up to the next flag, so a flag must follow:
+	// always the session's.
 	args = appendFlag(args, "--allowedTools", l.AllowedTools)
 	args = appendFlag(args, "--settings", l.settings())
 	args = appendFlag(args, "--model", l.Model)
@@ -58,8 +55,8 @@ func (l Launch) Args() []string {
 	return appendFlag(args, "--session-id", l.SessionID)
 }
 
-// settings returns the settings that are laid over the user's own, "" when there
-// are none. Lists of rules add up.
+// settings returns the settings laid over the user's own, "" without any. Lists of rules
+// add up.
 func (l Launch) settings() string {
 	if len(l.Allow) == 0 {
 		return ""

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// A RateLimit is what claude learned from the API of the limits of a subscription
-// (documented for CLI 2.1, not seen: it takes a subscription).
+// A RateLimit is the API's report about the limits of a subscription (documented for CLI
+// 2.1, not seen).
 type RateLimit struct {
 	Rejected bool      // calls are refused, and not paid for otherwise
-	ResetsAt time.Time // when that ends; zero when it was not told
+	ResetsAt time.Time // the end of the refusals; zero if unknown
 }
 
-// RateLimit decodes a rate_limit_event, and reports false for any other event.
+// RateLimit decodes a rate_limit_event, false for any other event.
 func (e Event) RateLimit() (l RateLimit, ok bool) {
 	if e.Type != TypeRateLimit {
 		return RateLimit{}, false
 	}
 	status, paid := "", false
-	_ = eachField(e.Raw, func(key, value []byte) { // Decode has validated it
+	_ = eachField(e.Raw, func(key, value []byte) { // validated by Decode
 		if string(key) != "rate_limit_info" {
 			return
 		}
@@ -52,9 +52,9 @@ func unixTime(n int64) time.Time {
 	return time.Unix(n, 0)
 }
 
-// The two ways in which claude tells people when a limit ends: "…|1749924000", and
-// "… resets 3pm (Europe/Berlin)" or "… resets Oct 9, 3:30pm (UTC)". They are
-// compiled when first needed, since every session host runs this package's init.
+// claude names the end of a limit in two ways: "…|1749924000", and "… resets 3pm
+// (Europe/Berlin)" or "… resets Oct 9, 3:30pm (UTC)". The patterns are compiled on demand,
+// since every session host runs this package's init.
 var (
 	limitStamp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`limit reached\|(\d{9,13})\b`) })
 	limitClock = sync.OnceValue(func() *regexp.Regexp {
@@ -62,9 +62,9 @@ var (
 	})
 )
 
-// limitEnds reads from the words of a failed turn when its usage limit ends, as
-// seen from now; zero when they do not say. A clock time is the next one of that
-// name, in local time unless a zone is named.
+// limitEnds reads the end of a usage limit from the text of a failed turn; zero if the text
+// does not name an end. A clock time is the next such time after now, in local time unless
+// a zone is named.
 func (r rawResult) limitEnds(now time.Time) time.Time {
 	for _, s := range append([]string{r.text}, r.errors...) {
 		if m := limitStamp().FindStringSubmatch(s); m != nil {
@@ -79,7 +79,7 @@ func (r rawResult) limitEnds(now time.Time) time.Time {
 }
 
 func clockTime(now time.Time, month, day, clock, zone string) time.Time {
-	// A limit that ended a moment ago is not taken for tomorrow's.
+	// A limit that ended a moment ago is not tomorrow's.
 	const momentAgo = 10 * time.Minute
 	if loc, err := time.LoadLocation(zone); zone != "" && err == nil {
 		now = now.In(loc)

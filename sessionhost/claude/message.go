@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Block is one piece of a message's content. Its raw values alias the event.
+// A Block is one part of a message's content. Raw values alias the event.
 type Block struct {
 	Type      string // text, thinking, tool_use, tool_result, …
 	Text      string
@@ -19,10 +19,10 @@ type Block struct {
 	IsError   bool            // of a tool_result
 }
 
-// content decodes the blocks of an assistant or user event. One assistant event has
-// one finished block of a model message, or an error in the shape of one.
+// content decodes the blocks of an assistant or user event. An assistant event has one
+// finished block of a model message, or an error in the same shape.
 func (e Event) content() (blocks []Block) {
-	_ = eachField(e.Raw, func(key, value []byte) { // Decode has validated the line
+	_ = eachField(e.Raw, func(key, value []byte) { // validated by Decode
 		if string(key) == "message" {
 			blocks = decodeMessage(value).blocks
 		}
@@ -30,13 +30,13 @@ func (e Event) content() (blocks []Block) {
 	return blocks
 }
 
-// message is a message of the Messages API as claude prints and stores it.
+// message is a message of the Messages API in claude's output and transcript.
 type message struct {
 	id, model, stopReason string
 	blocks                []Block
 }
 
-// decodeMessage reads what it knows of a message; an odd shape has nothing.
+// decodeMessage reads the known fields of a message; an odd shape has none.
 func decodeMessage(raw []byte) message {
 	var m message
 	_ = eachField(raw, func(key, value []byte) {
@@ -54,7 +54,7 @@ func decodeMessage(raw []byte) message {
 	return m
 }
 
-// decodeBlocks reads content, which is a string or an array of blocks.
+// decodeBlocks reads content: a string or an array of blocks.
 func decodeBlocks(content []byte) []Block {
 	if content[0] == '"' {
 		return []Block{{Type: "text", Text: text(content)}}
@@ -90,14 +90,13 @@ func (b *Block) member(key, value []byte) {
 	}
 }
 
-// BeginsTool reports whether the event announces a tool call: from here on the
-// turn must not be run again by itself.
+// BeginsTool reports whether the event announces a tool call: from here on the turn must
+// not run again by itself.
 //
-// It is the only sign that is early enough. claude runs a tool as soon as its
-// block is complete, while the rest of the model's message still streams, and
-// writes the call to the transcript only after the message has ended. A claude
-// killed in between leaves a transcript without the call, and runs it a second
-// time when the message is resent (measured).
+// No later sign is early enough. claude runs a tool as soon as its block is complete, while
+// the rest of the model's message still streams, and writes the call to the transcript only
+// after the message. A claude killed in between leaves a transcript without the call, and
+// runs the tool again when the message is resent (measured).
 func (e Event) BeginsTool() bool {
 	if !bytes.Contains(e.Raw, []byte(`tool_use"`)) { // rules out most events at once
 		return false
@@ -138,5 +137,5 @@ func (s *streamed) member(key, value []byte) {
 	}
 }
 
-// isToolCall knows tool_use and its variants (mcp_tool_use, server_tool_use).
+// isToolCall recognises tool_use and its variants (mcp_tool_use, server_tool_use).
 func isToolCall(blockType string) bool { return strings.HasSuffix(blockType, "tool_use") }

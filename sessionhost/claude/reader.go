@@ -11,19 +11,18 @@ const DefaultLineLimit = 64 << 20
 
 const (
 	startBuffer = 16 << 10 // holds nearly every event
-	keepBuffer  = 1 << 20  // a buffer grown beyond this is not kept for small lines
+	keepBuffer  = 1 << 20  // a larger buffer is not kept for small lines
 )
 
 // A Line is one line of a stream, without its end (LF or CRLF).
 type Line struct {
-	Bytes   []byte // the line; the first bytes of it when TooLong
-	TooLong bool   // the line was over the limit and the rest of it is gone
+	Bytes   []byte // the line; only its beginning when TooLong
+	TooLong bool   // the line was over the limit and its rest is gone
 	Size    int64  // its length in bytes
 }
 
-// A Reader splits a stream into lines of bounded length. No line ends it: one
-// that is too long is skipped and reported as such. It is not safe for
-// concurrent use.
+// A Reader splits a stream into lines of bounded length. An overlong line is skipped and
+// reported. A Reader is not safe for concurrent use.
 type Reader struct {
 	src   io.Reader
 	limit int
@@ -42,9 +41,8 @@ func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{src: r, limit: limit}
 }
 
-// Next returns the next line that is not blank. Its bytes are valid until the
-// following call. A last line without newline counts. At the end the error is
-// io.EOF; any other is the source's.
+// Next returns the next non-blank line. Its bytes are valid until the following call. A
+// last line without newline counts. The error is io.EOF at the end, else the source's.
 func (r *Reader) Next() (Line, error) {
 	for {
 		line, err := r.next()
@@ -57,8 +55,8 @@ func (r *Reader) Next() (Line, error) {
 	}
 }
 
-// More reports whether another whole line that is not blank has been read
-// already, so that Next would not wait for it.
+// More reports whether another whole non-blank line is buffered, so that Next would not
+// wait.
 func (r *Reader) More() bool {
 	unread := r.buf[r.start:r.end]
 	i := bytes.LastIndexByte(unread, '\n')
@@ -67,7 +65,7 @@ func (r *Reader) More() bool {
 
 func (r *Reader) next() (Line, error) {
 	r.shrink()
-	searched := 0 // bytes after start that hold no newline
+	searched := 0 // bytes after start without a newline
 	for {
 		if i := bytes.IndexByte(r.buf[r.start+searched:r.end], '\n'); i >= 0 {
 			n := searched + i
@@ -76,7 +74,7 @@ func (r *Reader) next() (Line, error) {
 			return whole(line, r.limit), nil
 		}
 		searched = r.end - r.start
-		if searched > r.limit+1 { // one more for a CR
+		if searched > r.limit+1 { // room for a CR
 			return r.skip()
 		}
 		if r.err != nil {
@@ -100,7 +98,7 @@ func whole(line []byte, limit int) Line {
 	return l
 }
 
-// skip drops a line that does not fit and keeps its head.
+// skip drops an overlong line and keeps its head.
 func (r *Reader) skip() (Line, error) {
 	head := bytes.Clone(r.buf[r.start:min(r.start+1024, r.end)])
 	line := Line{Bytes: head, TooLong: true, Size: int64(r.end - r.start)}
@@ -144,7 +142,7 @@ func (r *Reader) fill() {
 	r.err = io.ErrNoProgress
 }
 
-// shrink gives back the memory of a giant line once nothing of it is needed.
+// shrink frees the buffer of a giant line.
 func (r *Reader) shrink() {
 	if r.start < r.end {
 		return

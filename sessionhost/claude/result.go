@@ -7,40 +7,38 @@ import (
 	"time"
 )
 
-// A rawResult is what a result event says.
+// A rawResult is the content of a result event.
 type rawResult struct {
 	subtype          string // "success" says nothing about success: look at isError
 	isError          bool
 	text             string   // final text; "" on the error_* subtypes
-	errors           []string // only on the error_* subtypes; may hold diagnostics that are not for people
+	errors           []string // only on the error_* subtypes; may hold diagnostics not meant for people
 	terminalReason   string   // completed, api_error, aborted_streaming, max_turns, …
-	apiErrorStatus   int      // HTTP status of the failed API call; 0 when there was none
+	apiErrorStatus   int      // HTTP status of the failed API call; 0 without one
 	apiErrorType     string
 	numTurns         int // rounds with the model in this turn; 0 for slash commands
 	userMessageUUIDs []string
 	originKind       string // "" when the result answers messages
-	// totalCostUSD is the running total of the session, by claude's own estimate. A
-	// resumed session goes on from the total that its last process saved when it
-	// ended; one that was killed saved none. A session that is cleared begins at 0.
+	// totalCostUSD is the running total of the session by claude's own estimate. A resumed
+	// session continues from the total that its last process saved at its end; a killed
+	// process saved none. A cleared session begins at 0.
 	totalCostUSD float64
-	// costUSD is what came to it since the last result of the same process; 0 when
-	// that is not said, as with a budget that was reached.
+	// costUSD is the cost since the last result of the same process; 0 if unknown, as at an
+	// exhausted budget.
 	costUSD float64
 }
 
-// Result decodes a result event, the end of a turn. It answers the messages whose
-// uuids it names and no other. A result with an origin (a background task that
-// finished) belongs to no message, but answers those that were folded into its turn.
-// Every result of a message that had a uuid names it: also those of slash commands, of
-// an interrupt, of a turn over its limits, of an API error and of a claude that is not
-// logged in.
+// Result decodes a result event, the end of a turn. A result answers the messages whose
+// uuids it names. A result with an origin (a finished background task) answers only
+// messages folded into its turn. Results of slash commands, interrupts, exceeded limits,
+// API errors and refused logins name their messages too.
 func (e Event) Result() (core.Result, error) {
 	r := rawResult{subtype: e.Subtype}
 	if err := e.fields(TypeResult, r.member); err != nil {
 		return core.Result{}, err
 	}
 	res := core.Result{
-		Background: r.originKind != "" && len(r.userMessageUUIDs) == 0, // else messages were folded into it
+		Background: r.originKind != "" && len(r.userMessageUUIDs) == 0, // else messages were folded into the turn
 		Text:       r.text, IsError: r.isError, Interrupted: r.interrupted(),
 		SessionID: e.SessionID, TotalCost: r.totalCostUSD, Cost: r.costUSD, NumTurns: r.numTurns,
 	}
@@ -81,9 +79,8 @@ func (r *rawResult) member(key, value []byte) {
 	}
 }
 
-// interrupted reports whether the turn was stopped before its end. That is no
-// error when a message of priority "now" took its place: text then is what had
-// been said so far.
+// interrupted reports whether the turn was stopped early. A message of priority "now" stops
+// a turn without an error, and text is the answer so far.
 func (r rawResult) interrupted() bool {
 	return strings.HasPrefix(r.terminalReason, "aborted_")
 }
@@ -98,12 +95,11 @@ const (
 	CodeAPIError       = "api_error"
 )
 
-// LoginAdvice says what to do on the gateway's machine about core.CodeNotLoggedIn.
+// LoginAdvice is the remedy for core.CodeNotLoggedIn on the gateway's machine.
 const LoginAdvice = "run `claude` once to log in; on a machine without a browser: `claude setup-token`, then set CLAUDE_CODE_OAUTH_TOKEN"
 
-// failure says why a turn failed: a stable code and a sentence for a person.
-// Both are "" when it did not. Where claude has words for people they are
-// passed on; its diagnostics never are.
+// failure returns a stable code and a sentence for a person, both "" without an error.
+// claude's words for people are passed on, its diagnostics never.
 func (r rawResult) failure() (code, sentence string) {
 	if !r.isError {
 		return "", ""
@@ -129,7 +125,7 @@ func (r rawResult) failure() (code, sentence string) {
 	return code, "Claude ended the turn with an error and did not say which."
 }
 
-// words returns what claude said for people of a failure; empty if it said nothing.
+// words returns claude's words for people about a failure; empty without any.
 func (r rawResult) words() string {
 	for _, s := range append([]string{r.text}, r.errors...) {
 		if s = strings.TrimSpace(s); s != "" && !strings.HasPrefix(s, "[") {
@@ -167,8 +163,8 @@ func (r rawResult) failureCode() string {
 	return core.CodeAgentError
 }
 
-// says looks for lower-case phrases in the head of what claude said: an error
-// is short, and an answer that quotes one deep inside is not it.
+// says looks for lower-case phrases in the head of claude's words: errors are short, and an
+// answer may quote one deep inside.
 func (r rawResult) says(phrases ...string) bool {
 	const head = 400
 	for _, s := range append([]string{r.text}, r.errors...) {
@@ -182,7 +178,7 @@ func (r rawResult) says(phrases ...string) bool {
 	return false
 }
 
-// costOf adds up what an object of models and their usage says that they cost.
+// costOf adds up the costs in an object of models and their usage.
 func costOf(models []byte) (usd float64) {
 	_ = eachField(models, func(_, usage []byte) { // not an object: nothing is said
 		_ = eachField(usage, func(key, value []byte) {
@@ -196,8 +192,7 @@ func costOf(models []byte) (usd float64) {
 
 func boolean(value []byte) bool { return string(value) == "true" }
 
-// integer reads a JSON number, 0 for anything else. claude writes a few of its
-// counts as fractions.
+// integer reads a JSON number, 0 for anything else. claude writes some counts as fractions.
 func integer(value []byte) int64 {
 	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
 		return n
@@ -213,7 +208,7 @@ func number(value []byte) float64 {
 	return f
 }
 
-// texts reads an array of strings; what is no string in it is left out.
+// texts reads the strings of an array.
 func texts(value []byte) []string {
 	var all []string
 	_ = eachElement(value, func(v []byte) { // not an array: none
@@ -224,7 +219,7 @@ func texts(value []byte) []string {
 	return all
 }
 
-// member reads one string member of an object, "" when it has none.
+// member reads one string member of an object, "" if absent.
 func member(object []byte, name string) string {
 	var s string
 	_ = eachField(object, func(key, value []byte) { // not an object: ""

@@ -7,26 +7,25 @@ import (
 	"math/bits"
 )
 
-// errJSON reports bytes that are not one JSON value of the expected kind.
+// errJSON reports bytes without exactly one JSON value of the expected kind.
 var errJSON = errors.New("invalid JSON")
 
-// maxNesting is the depth at which encoding/json gives up too. It keeps a
-// hostile line from growing the stack without bound.
+// maxNesting is the depth limit of encoding/json too. It bounds the stack for hostile
+// lines.
 const maxNesting = 10000
 
-// visitor receives one member of an object: the decoded key and the raw bytes
-// of the value. Both are valid only as long as the scanned bytes.
+// visitor receives one member of an object: the decoded key and the raw value, valid as
+// long as the scanned bytes.
 type visitor func(key, value []byte)
 
-// Fields calls visit for each top-level member of a JSON object, in order: with the
-// decoded key and the value as it is, both valid as long as the object. It fails
-// when the object is not one valid JSON object.
+// Fields calls visit for each top-level member of a JSON object, in order, with the decoded
+// key and the raw value, valid as long as the object. It fails for anything but one valid
+// JSON object.
 func Fields(object []byte, visit func(key, value []byte)) error { return eachField(object, visit) }
 
-// eachField validates b as one JSON object and calls visit for each of its
-// top-level members in order, so that of duplicate keys the last one wins. It
-// accepts exactly what encoding/json.Valid accepts, in one pass and without
-// allocating: a line costs one look at its bytes, whatever is in it.
+// eachField validates b as one JSON object and calls visit for each of its top-level
+// members in order, so that the last of duplicate keys wins. It accepts the same bytes as
+// encoding/json.Valid, in one pass and without allocating.
 func eachField(b []byte, visit visitor) error {
 	i := skipSpace(b, 0)
 	if i >= len(b) || b[i] != '{' {
@@ -58,9 +57,8 @@ func validJSON(b []byte) bool {
 	return i >= 0 && skipSpace(b, i) == len(b)
 }
 
-// The scan functions below take the index where their part starts and return
-// the index after it, or -1 when the bytes are not valid. A nil visit only
-// validates.
+// The scan functions below take the index of their part's start and return the index after
+// the part, or -1 for invalid bytes. A nil visit only validates.
 
 // scanObject starts after the opening brace.
 func scanObject(b []byte, i, depth int, visit visitor) int {
@@ -128,7 +126,7 @@ func scanArray(b []byte, i, depth int, visit func(value []byte)) int {
 	}
 }
 
-// scanValue starts at the first byte of a value that lies depth levels deep.
+// scanValue starts at the first byte of a value depth levels deep.
 func scanValue(b []byte, i, depth int) int {
 	if i >= len(b) {
 		return -1
@@ -180,16 +178,15 @@ func scanString(b []byte, i int) int {
 	}
 }
 
-// plainRun returns the index of the first byte at or after i that is a quote,
-// a backslash or a control character. It looks at eight bytes a time: most of
-// what claude prints is the inside of strings.
+// plainRun returns the index of the first quote, backslash or control character at or after
+// i. It looks at eight bytes a time: most of claude's output is the inside of strings.
 func plainRun(b []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(b); i += 8 {
 		w := binary.LittleEndian.Uint64(b[i:])
 		quote, slash := w^(ones*'"'), w^(ones*'\\')
-		// Each term has the high bit set in a byte that is zero (or below
-		// 0x20); a borrow can only spoil bytes above the first such byte.
+		// Each term has the high bit set in a zero byte (or a byte below 0x20); a borrow
+		// can only spoil bytes above the first such byte.
 		if hit := ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & highs; hit != 0 {
 			return i + bits.TrailingZeros64(hit)/8
 		}
@@ -262,8 +259,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// keyOf returns the decoded key of a quoted one; only an escaped key, which
-// claude never writes, costs an allocation.
+// keyOf returns the decoded key of a quoted one; only an escaped key costs an allocation,
+// and claude writes none.
 func keyOf(quoted []byte) []byte {
 	if inner := quoted[1 : len(quoted)-1]; bytes.IndexByte(inner, '\\') < 0 {
 		return inner

@@ -10,13 +10,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// Show returns what a line of claude shows to a person, in order; nothing for most
-// lines and for what is no line of claude. The words of an API error are not among
-// it: the result says them.
+// Show returns the content of a claude line for a person, in order; nothing for most lines
+// and for other input. The result tells the words of an API error, not Show.
 //
-// claude tells a block of text twice: in pieces as it is streamed, and whole before
-// the block's end. The whole one bears no index, but the line has a uuid, which
-// becomes its ID; so it is the same whenever the host says the line again.
+// claude sends a block of text twice: streamed in pieces, and whole before the block's end.
+// The whole block has no index, but the line's uuid becomes its ID, the same at each
+// repetition.
 func Show(raw json.RawMessage) []core.Shown {
 	var l shownLine
 	if eachField(raw, l.member) != nil {
@@ -35,7 +34,7 @@ func Show(raw json.RawMessage) []core.Shown {
 	return nil
 }
 
-// shownLine is what Show reads of a line at the first look. Its values alias it.
+// shownLine holds the fields for Show. Its values alias the line.
 type shownLine struct {
 	kind, subtype           string
 	event, message          []byte
@@ -121,7 +120,7 @@ func (l *shownLine) assistant(raw []byte) []core.Shown {
 			s.Kind = core.ShownThinking
 		case isToolCall(b.Type):
 			s.Kind, s.ID, s.Tool, s.Target, s.Input = core.ShownTool, b.ID, b.Name, ToolTarget(b.Input), b.Input
-		case isToolResult(b.Type): // of a tool that the API itself runs
+		case isToolResult(b.Type): // of a tool run by the API itself
 			s.Kind, s.ID, s.IsError = core.ShownToolEnd, b.ToolUseID, b.IsError
 		default:
 			continue
@@ -131,8 +130,7 @@ func (l *shownLine) assistant(raw []byte) []core.Shown {
 	return all
 }
 
-// blockID names the i-th block of the line: one line has one block, as far as is
-// known, and a uuid.
+// blockID names the i-th block of the line. Lines seen so far have one block and a uuid.
 func (l *shownLine) blockID(raw []byte, i int) string {
 	id := text(l.uuid)
 	if id == "" {
@@ -144,8 +142,7 @@ func (l *shownLine) blockID(raw []byte, i int) string {
 	return id
 }
 
-// user shows the ends of tool calls: nothing else that comes as the user's is news
-// to a person.
+// user shows the ends of tool calls: the rest of a user event is no news to a person.
 func (l *shownLine) user() []core.Shown {
 	if !bytes.Contains(l.message, []byte(`tool_result"`)) {
 		return nil
@@ -188,8 +185,9 @@ func (l *shownLine) system(raw []byte) []core.Shown {
 	return []core.Shown{s}
 }
 
-// isThinking knows thinking and redacted_thinking.
+// isThinking recognises thinking and redacted_thinking.
 func isThinking(blockType string) bool { return strings.HasSuffix(blockType, "thinking") }
 
-// isToolResult knows tool_result and its variants (mcp_tool_result, web_search_tool_result).
+// isToolResult recognises tool_result and its variants (mcp_tool_result,
+// web_search_tool_result).
 func isToolResult(blockType string) bool { return strings.HasSuffix(blockType, "tool_result") }

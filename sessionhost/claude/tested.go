@@ -1,6 +1,6 @@
 package claude
 
-// The versions of the CLI that this project is tested with, from and to.
+// The first and last version of the CLI that the project is tested with.
 const (
 	TestedFrom = "2.1.329"
 	TestedTo   = "2.1.329"

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Text decodes a JSON string that Fields has visited. Anything else is "".
+// Text decodes a JSON string visited by Fields, "" for anything else.
 func Text(value []byte) string { return text(value) }
 
-// text decodes a JSON string value. Anything else (null, a number, an object)
-// is "". Like encoding/json it turns invalid UTF-8 and lone surrogates into
-// U+FFFD. The value must have been validated by the scanner.
+// text decodes a JSON string value, "" for anything else (null, a number, an object). Like
+// encoding/json it turns invalid UTF-8 and lone surrogates into U+FFFD. The scanner must
+// have validated the value.
 func text(value []byte) string {
 	if len(value) < 2 || value[0] != '"' {
 		return ""
@@ -26,8 +26,8 @@ func text(value []byte) string {
 	return replaceInvalid(inner)
 }
 
-// unescape copies s with its escapes resolved, whole runs at a time: the texts
-// of a turn are long lines of prose with an escape here and there.
+// unescape copies s with its escapes resolved, whole runs at a time: turns are mostly prose
+// with few escapes.
 func unescape(s []byte) []byte {
 	out := make([]byte, 0, len(s))
 	for {
@@ -59,8 +59,8 @@ func unescape(s []byte) []byte {
 	}
 }
 
-// unescapeRune decodes the \uXXXX at the start of s, joining a surrogate pair,
-// and returns how many bytes it took. Half a pair is U+FFFD.
+// unescapeRune decodes the \uXXXX at the start of s, joins a surrogate pair, and returns
+// the number of bytes read. Half a pair is U+FFFD.
 func unescapeRune(s []byte) (rune, int) {
 	r := hex4(s[2:])
 	if !utf16.IsSurrogate(r) {
@@ -96,8 +96,8 @@ func hex4(s []byte) rune {
 	return r
 }
 
-// replaceInvalid puts one U+FFFD for every byte that is not UTF-8, as
-// encoding/json does; bytes.ToValidUTF8 would merge a run into one.
+// replaceInvalid puts one U+FFFD for every invalid byte, as encoding/json does;
+// bytes.ToValidUTF8 would merge a run.
 func replaceInvalid(s []byte) string {
 	out := make([]byte, 0, len(s)+utf8.UTFMax)
 	for len(s) > 0 {

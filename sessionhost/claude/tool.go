@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// targetBytes bounds ToolTarget: it is shown, not used.
+// targetBytes bounds ToolTarget, which is for display.
 const targetBytes = 200
 
-// ToolTarget returns what a tool call works on, if its input says so: a command, a path,
-// an address. It is for display, at most 200 bytes.
+// ToolTarget returns the object of a tool call for display, if its input names one: a
+// command, a path, an address. It has at most 200 bytes.
 func ToolTarget(input []byte) string {
 	keys := [...]string{"command", "file_path", "notebook_path", "path", "url", "query", "pattern", "skill", "description", "prompt"}
 	best, rank := "", len(keys)
@@ -34,14 +34,14 @@ func ToolTarget(input []byte) string {
 // maxToolTimeout is more than claude lets a tool run.
 const maxToolTimeout = 24 * time.Hour
 
-// toolTimeout says how long a tool call may run by its own input, 0 if that does
-// not say: the timeout of Bash, unless the call returns at once.
+// toolTimeout returns how long a tool call may run by its own input, 0 if unknown: the
+// timeout of a Bash call in the foreground.
 func toolTimeout(tool string, input []byte) time.Duration {
 	if tool != "Bash" {
 		return 0
 	}
 	ms, background := 0.0, false
-	_ = eachField(input, func(key, value []byte) { // no object: it says nothing
+	_ = eachField(input, func(key, value []byte) { // no object: no timeout
 		switch string(key) {
 		case "timeout":
 			ms = number(value)
@@ -55,10 +55,10 @@ func toolTimeout(tool string, input []byte) time.Duration {
 	return time.Duration(min(ms, float64(maxToolTimeout.Milliseconds()))) * time.Millisecond
 }
 
-// ToolsEnded returns the ids of the tool calls whose results a user event brings;
-// none for any other event.
+// ToolsEnded returns the ids of the tool calls whose results a user event brings; none for
+// any other event.
 func (e Event) ToolsEnded() []string {
-	if e.Type != TypeUser || !bytes.Contains(e.Raw, []byte(`tool_result"`)) { // most are plain messages
+	if e.Type != TypeUser || !bytes.Contains(e.Raw, []byte(`tool_result"`)) { // most events are plain messages
 		return nil
 	}
 	var ids []string

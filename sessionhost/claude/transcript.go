@@ -12,11 +12,10 @@ import (
 	"strings"
 )
 
-// FindTranscript returns the transcript of a session, which claude keeps as
-// <configDir>/projects/<working directory, flattened>/<session>.jsonl. It
-// looks in every project, since a session may be resumed from elsewhere, and
-// takes the file written last. The error is fs.ErrNotExist when there is none:
-// claude writes the file when a session's first turn runs, not before.
+// FindTranscript returns the transcript of a session, <configDir>/projects/<working
+// directory, flattened>/<session>.jsonl. It searches every project, since a session may be
+// resumed from elsewhere, and takes the newest file. The error is fs.ErrNotExist before the
+// session's first turn.
 func FindTranscript(configDir, sessionID string) (string, error) {
 	if !isUUID(sessionID) {
 		return "", fmt.Errorf("find transcript: %q is not a session id", sessionID)
@@ -43,10 +42,9 @@ func FindTranscript(configDir, sessionID string) (string, error) {
 	return found, nil
 }
 
-// ReadFate reads from a transcript what became of the turn that the message
-// with this uuid began, or was merged or folded into. The file may be of any
-// size, end in half a line and hold lines of unknown kinds. Whoever calls it
-// makes sure that no claude is writing.
+// ReadFate reads the fate of a turn from a transcript: the turn that the message with this
+// uuid began, or was merged or folded into. The file may be of any size, end in half a line
+// and hold lines of unknown kinds. No claude may be writing.
 func ReadFate(path string, turn core.TurnID) (core.Fate, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -60,9 +58,9 @@ func ReadFate(path string, turn core.TurnID) (core.Fate, error) {
 	return fate, nil
 }
 
-// readFate passes over the transcript once. An entry belongs to the turn of
-// its parent, and a parent stands before its children, so that no link is
-// ever followed: loops and broken links cannot do harm.
+// readFate passes over the transcript once. An entry belongs to the turn of its parent,
+// which stands before the entry. No link is ever followed, so loops and broken links do no
+// harm.
 func readFate(src io.Reader, uuid string) (core.Fate, error) {
 	h := history{uuid: uuid, turnOf: make(map[string]*turn)}
 	lines := NewReader(src, 0)
@@ -91,7 +89,7 @@ func readFate(src io.Reader, uuid string) (core.Fate, error) {
 // history sorts the entries of a transcript into turns.
 type history struct {
 	uuid   string           // of the message asked for
-	wanted *turn            // its turn, nil so far
+	wanted *turn            // the turn of the message, nil so far
 	last   *turn            // the turn begun last
 	turnOf map[string]*turn // by the uuid of an entry
 }
@@ -113,16 +111,15 @@ func (h *history) add(e *entry) {
 		return
 	}
 	h.turnOf[e.uuid] = t
-	// A message that came in the middle of a tool turn is no entry of its own
-	// but an attachment that names it.
+	// A message during a tool turn is no entry of its own but an attachment with its uuid.
 	if e.kind == "attachment" && e.attachment("source_uuid") == h.uuid {
 		h.wanted = t
 	}
 	t.add(e)
 }
 
-// turn returns the turn of a parent. A parent we could not read (a damaged or
-// oversized line) was most likely in the latest one.
+// turn returns the turn of a parent. An unreadable parent (a damaged or overlong line) was
+// most likely in the latest turn.
 func (h *history) turn(parent string) *turn {
 	if t, ok := h.turnOf[parent]; ok {
 		return t
@@ -133,11 +130,11 @@ func (h *history) turn(parent string) *turn {
 	return h.last
 }
 
-// An entry is one line of a transcript; its byte slices alias that line.
+// An entry is one line of a transcript; its byte slices alias the line.
 type entry struct {
 	kind, subtype string
 	uuid          string
-	parent        string // the previous entry; across a compaction, the last one before it
+	parent        string // the previous entry; across a compaction, the last entry before
 
 	sidechain, meta, summary bool
 	apiError, aborted        bool
@@ -155,7 +152,7 @@ type entry struct {
 	message    message
 }
 
-// decodeEntry reads a line, and reports false when it is none.
+// decodeEntry reads a line, false for anything but an entry.
 func decodeEntry(line []byte) (entry, bool) {
 	var e entry
 	var logicalParent string
@@ -214,13 +211,13 @@ func (e *entry) member(key, value []byte) {
 // The marks claude leaves in texts.
 const (
 	markInterrupt = "[Request interrupted by user" // ends an interrupted turn
-	markStdout    = "<local-command-stdout>"       // what a slash command printed
+	markStdout    = "<local-command-stdout>"       // the output of a slash command
 	markCaveat    = "<local-command-caveat>"       // stands before every slash command
 )
 
-// beginsTurn reports whether the entry is a message that starts a turn: from a
-// person, or from a background task that ended. The other entries of type user
-// carry tool results, what claude tells itself, or one of its marks.
+// beginsTurn reports whether the entry is a message that starts a turn: from a person, or
+// from a finished background task. Other entries of type user carry tool results, claude's
+// words to itself, or one of its marks.
 func (e *entry) beginsTurn() bool {
 	if e.kind != TypeUser || e.meta || e.summary {
 		return false
@@ -234,8 +231,8 @@ func (e *entry) beginsTurn() bool {
 	return !strings.HasPrefix(head, markInterrupt) && !strings.HasPrefix(head, markStdout)
 }
 
-// merged reports whether the message was one of several that claude joined.
-// The entry then has the uuid of the last of them.
+// merged reports whether claude joined the message with others. The entry then has the uuid
+// of the last message.
 func (e *entry) merged(uuid string) bool {
 	if e.mergedUUIDs == nil || !bytes.Contains(e.mergedUUIDs, []byte(uuid)) {
 		return false

@@ -7,8 +7,7 @@ import (
 	"bareclaw/core"
 )
 
-// Translate returns what the event means to a lane. With an error it is an event on
-// which a lane does not act.
+// Translate returns the event for a lane. A lane ignores an event returned with an error.
 func (e Event) Translate() (core.Event, error) {
 	t := core.Event{Type: e.Type, Raw: e.Raw}
 	if err := e.translate(&t); err != nil {
@@ -40,7 +39,7 @@ func (e Event) translate(t *core.Event) error {
 		return err
 	case TypeStreamEvent:
 		if e.BeginsTool() {
-			t.Kind = core.ToolBegun // the call itself follows with its input
+			t.Kind = core.ToolBegun // the call with its input follows
 		}
 	case TypeAssistant:
 		e.translateTool(t)

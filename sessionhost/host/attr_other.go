@@ -4,6 +4,6 @@ package host
 
 import "syscall"
 
-// childAttr gives claude a process group of its own. There is no parent-death
-// signal here: a claude whose host died is found by the host's record.
+// childAttr gives claude a process group of its own. Without a parent-death signal, the
+// next daemon finds a claude without host by the record.
 func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -26,8 +26,8 @@ func (h *host) bind(c *socket, payload []byte) error {
 	return nil
 }
 
-// rebind holds the mutex throughout: a daemon that connects meanwhile finds the host either
-// in the old place or in the new one.
+// rebind holds the mutex throughout: a connecting daemon finds the host either in the old
+// place or in the new one.
 func (h *host) rebind(c *socket, to protocol.Place) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,7 +51,7 @@ func (h *host) rebind(c *socket, to protocol.Place) error {
 // move renames the host's files. At each moment a record names the host. The old record
 // goes last: while it exists, a daemon that starts ends the host.
 func (h *host) move(from, to protocol.Place) error {
-	// The lock stays with its file, whatever the name of the file.
+	// A renamed lock file stays locked.
 	if err := os.Rename(from.LockPath, to.LockPath); err != nil {
 		return fmt.Errorf("move the lock: %w", err)
 	}

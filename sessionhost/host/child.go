@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// drainGrace is how long the host waits for output after claude has ended: a
-	// process that claude left behind may hold the pipe open.
+	// drainGrace is how long the host waits for output after claude has ended: a leftover
+	// process may hold the pipe open.
 	drainGrace = 500 * time.Millisecond
-	// pipeBytes is more than a pipe holds, and so more than claude can have left
-	// in it (/proc/sys/fs/pipe-max-size).
+	// pipeBytes is more than a pipe holds, and so more than claude can have left unread
+	// (/proc/sys/fs/pipe-max-size).
 	pipeBytes = 1 << 20
 )
 
@@ -29,22 +29,22 @@ const (
 type child struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
-	input  *pipeWriter // of the queued lines: a claude that does not read blocks nobody
+	input  *pipeWriter // writes the queued lines; never blocks on a claude that does not read
 	stdout *os.File
 	output pipeReader // of stdout
 	stderr *tail
-	left   atomic.Int64 // how much more is read of the output, once claude has ended; 0 before
+	left   atomic.Int64 // bytes still to be read after claude's end; 0 before the end
 
 	mu     sync.Mutex // guards the fields below
 	urgent [][]byte   // control lines
-	turns  [][]byte   // bounded by the daemon, which hands over one turn and what is steered into it
+	turns  [][]byte   // bounded by the daemon: one running turn, and the messages steered into the turn
 	ready  bool       // initialize was answered: turns may be written
 	ending bool       // no further line is taken
 }
 
-// startChild starts claude. It must be called from the main goroutine, locked to
-// the main thread: the parent-death signal follows the thread that started the
-// process, and only the main thread lives as long as the host.
+// startChild starts claude. It must be called from the main goroutine, locked to the main
+// thread: the parent-death signal follows the starting thread, and only the main thread
+// lives as long as the host.
 func startChild(b protocol.Bootstrap, m protocol.EnvMark) (*child, error) {
 	stdoutR, stdoutW, err := os.Pipe()
 	if err != nil {
@@ -62,7 +62,7 @@ func startChild(b protocol.Bootstrap, m protocol.EnvMark) (*child, error) {
 	c.cmd.Dir, c.cmd.Env = b.Dir, append(os.Environ(), protocol.EnvMarkVariable+"="+m.String())
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdinR, stdoutW, c.stderr
 	c.cmd.SysProcAttr = childAttr()
-	c.cmd.WaitDelay = drainGrace // for stderr, which exec copies
+	c.cmd.WaitDelay = drainGrace // for stderr, copied by package exec
 	if err := c.start(); err != nil {
 		_ = stdoutR.Close()
 		_ = stdinW.Close()
@@ -75,7 +75,7 @@ func (c *child) start() (err error) {
 	if c.output, err = newPipeReader(c.stdout); err != nil {
 		return err
 	}
-	// When claude is gone its exit is reported: a failed write needs no other word.
+	// A failed write needs no report: claude's exit follows.
 	if c.input, err = newPipeWriter(c.stdin, c.nextLine, func(error) { _ = c.stdin.Close() }); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (c *child) setReady() {
 	c.input.flush()
 }
 
-// closeInput closes claude's input when what is queued has been written.
+// closeInput closes claude's input after the queued lines.
 func (c *child) closeInput() {
 	c.mu.Lock()
 	c.ending = true
@@ -112,8 +112,8 @@ func (c *child) closeInput() {
 	c.input.flush()
 }
 
-// nextLine returns the line that is to be written next, nil if there is none. The
-// input is closed after the last one.
+// nextLine returns the next line to write, nil if the queue is empty. It closes the input
+// after the last line.
 func (c *child) nextLine() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,8 +133,8 @@ func (c *child) nextLine() ([]byte, error) {
 	return line, nil
 }
 
-// wait returns how claude ended, once it has. Nothing more is written: whoever
-// still holds the other end of the pipe was not meant.
+// wait waits for claude's end and returns the exit. Nothing more is written: a leftover
+// process may hold the other end of the pipe.
 func (c *child) wait() claude.Exit {
 	err := c.cmd.Wait()
 	_ = c.stdin.Close()
@@ -150,14 +150,14 @@ func (c *child) wait() claude.Exit {
 	return e
 }
 
-// drain says that claude has ended: what it left in the pipe is still read.
+// drain notes that claude has ended: only the rest in the pipe is read.
 func (c *child) drain() {
 	c.left.Store(pipeBytes)
-	_ = c.stdout.SetReadDeadline(time.Now().Add(drainGrace)) // for a Read that waits already
+	_ = c.stdout.SetReadDeadline(time.Now().Add(drainGrace)) // wakes a waiting Read
 }
 
-// Read reads claude's output. After drain it takes what is there, however long it
-// is until the next Read: the reader may be held up by a full log.
+// Read reads claude's output. After drain it returns the rest, however late the next call
+// comes: a full log may hold up the reader.
 func (c *child) Read(p []byte) (int, error) {
 	if c.left.Load() == 0 {
 		return c.output.Read(p)
@@ -165,21 +165,20 @@ func (c *child) Read(p []byte) (int, error) {
 	_ = c.stdout.SetReadDeadline(time.Now().Add(drainGrace))
 	n, err := c.output.Read(p[:min(int64(len(p)), c.left.Load())])
 	if c.left.Add(-int64(n)) == 0 {
-		return n, io.EOF // somebody else writes
+		return n, io.EOF // a leftover process writes
 	}
 	return n, err
 }
 
-// kill sends the signal to claude's process group, unless claude has ended: its
-// number may belong to another group then.
+// kill sends the signal to claude's process group, unless claude has ended: the kernel may
+// have reused the number.
 func (c *child) kill(sig syscall.Signal) {
 	if c.cmd.Process.Signal(syscall.Signal(0)) == nil {
 		_ = syscall.Kill(-c.cmd.Process.Pid, sig)
 	}
 }
 
-// A tail keeps the last bytes written to it. It is claude's stderr: however much
-// comes, it is read and little of it kept.
+// A tail keeps the last bytes of claude's stderr, which is read however much comes.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte
@@ -197,7 +196,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was kept as valid text.
+// String returns the kept bytes as valid text.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,25 +11,24 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// An eventLog keeps what claude said until it is acknowledged: in memory up to
-// memLimit bytes, beyond that in a spool file, in all up to limit bytes.
+// An eventLog keeps claude's events until a daemon acknowledges them: in memory up to
+// memLimit bytes, then in a spool file, in all up to limit bytes.
 //
-// When half of the limit is used, partial messages are dropped: each is
-// contained in the whole message that follows. When all of it is used, append
-// blocks until something is acknowledged, and with it claude, whose output is no
-// longer read. A spool file that cannot be written counts as the limit, and is tried
-// again every retryEvery.
+// From half of the limit on, partial messages are dropped: a whole message follows each. At
+// the limit append blocks until an acknowledgement, and with append the reading of claude's
+// output. A spool file that cannot be written has the same effect, and is tried again every
+// RetryInterval.
 type eventLog struct {
 	memLimit, limit int64
 	create          func() (*os.File, error) // makes the spool file
-	onBackpressure  func()                   // told before append waits, and when there is more to say of it: see plea
+	onBackpressure  func()                   // called before append waits, and for each further notice: see ackRequest
 
 	mu      sync.Mutex
 	changed *sync.Cond
 	entries []storedEntry // not acknowledged, ascending
 	started startedTurns
-	reader  any    // whose acknowledgements count
-	newest  int64  // its generation
+	reader  any    // the daemon whose acknowledgements count
+	newest  int64  // generation of the reader
 	next    uint64 // sequence number of the next entry
 	mem     int64  // bytes in memory
 	spool   *os.File
@@ -37,17 +36,17 @@ type eventLog struct {
 	onDisk  int   // entries in the spool file
 	dropped uint64
 	closed  bool
-	waiting *backpressure // why append waits; nil when it does not
-	notices uint64        // counts what there is to say of that
+	waiting *backpressure // why append waits; nil while append does not wait
+	notices uint64        // number of notices about the waiting
 }
 
-// A lack is why an entry cannot be kept yet.
+// A backpressure is the reason why append waits.
 type backpressure struct {
 	since time.Time
-	err   error // what writing the spool file last met; nil until that has lasted for retryEvery, and at the limit
+	err   error // the last failure to write the spool file; nil before the failure has lasted for RetryInterval, and at the limit
 }
 
-// An entry is one encoded frame: in data, or in the spool file.
+// A storedEntry is one encoded entry: in data, or in the spool file.
 type storedEntry struct {
 	seq  uint64
 	data []byte
@@ -66,13 +65,13 @@ func newEventLog(memLimit, limit int64, create func() (*os.File, error), full fu
 	return l
 }
 
-// append adds an entry, encoded with the sequence number it gets. It blocks
-// while the log is full, unless the entry is partial: then it may be dropped.
+// append adds an entry, encoded with its sequence number. It blocks while the log is full,
+// but drops a partial message instead.
 func (l *eventLog) append(partial bool, encode func(seq uint64) []byte) error {
 	return l.add(partial, nil, encode)
 }
 
-// appendStep adds an entry that tells a step of claude's work.
+// appendStep adds an entry about the beginning or end of a turn.
 func (l *eventLog) appendStep(s step, encode func(seq uint64) []byte) error {
 	return l.add(false, &s, encode)
 }
@@ -88,7 +87,7 @@ func (l *eventLog) add(partial bool, s *step, encode func(seq uint64) []byte) er
 	data := encode(seq)
 	defer func() { l.waiting = nil }()
 	for !l.closed {
-		if seq != l.next { // another one was added while this one waited
+		if seq != l.next { // another entry was added meanwhile
 			seq = l.next
 			data = encode(seq)
 		}
@@ -112,9 +111,8 @@ func (l *eventLog) add(partial bool, s *step, encode func(seq uint64) []byte) er
 	return errLogClosed
 }
 
-// wait returns when it may be that an entry can be kept that could not be, for that
-// reason. At first, and when the file could not be written for a while, it only says so:
-// what it waits for may happen meanwhile.
+// wait returns when an entry may fit that did not fit before. The first call, and the first
+// after a lasting failure to write, only give notice: room may appear meanwhile.
 func (l *eventLog) wait(err error) {
 	now := time.Now()
 	switch {
@@ -134,8 +132,8 @@ func (l *eventLog) wait(err error) {
 	l.mu.Lock()
 }
 
-// plea returns why append waits for whoever has all entries and was told nothing after
-// nth, and what it is told by that. The reader has to acknowledge what it can.
+// ackRequest returns whether append waits, and for which failure. notice is the last notice
+// that the daemon was given; the result replaces it.
 func (l *eventLog) ackRequest(nth uint64) (_ uint64, waits bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,8 +145,8 @@ func (l *eventLog) ackRequest(nth uint64) (_ uint64, waits bool, err error) {
 
 func (l *eventLog) used() int64 { return l.mem + l.spooled }
 
-// put stores the entry in memory or, when that is full, in the spool file. What a write
-// that failed has left there is overwritten by the next one.
+// put stores the entry in memory or, when memory is full, in the spool file. The next write
+// overwrites the rest of a failed one.
 func (l *eventLog) put(data []byte) error {
 	if l.mem+int64(len(data)) <= l.memLimit || len(l.entries) == 0 {
 		l.keep(storedEntry{data: data, n: int32(len(data))})
@@ -168,7 +166,7 @@ func (l *eventLog) put(data []byte) error {
 	return nil
 }
 
-// keep counts an entry that is stored.
+// keep counts a stored entry.
 func (l *eventLog) keep(e storedEntry) {
 	if e.data != nil {
 		l.mem += int64(e.n)
@@ -181,9 +179,9 @@ func (l *eventLog) keep(e storedEntry) {
 	l.next++
 }
 
-// read appends to batch the encoded entries after a sequence number, at least one
-// and at most about most bytes, and returns the last sequence number among them.
-// If there are none it appends nothing.
+// read appends encoded entries after a sequence number to batch, at least one and about
+// most bytes, and returns their last sequence number. Without such entries batch stays as
+// it is.
 func (l *eventLog) read(batch []byte, after uint64, most int) ([]byte, uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,11 +208,10 @@ func (l *eventLog) read(batch []byte, after uint64, most int) ([]byte, uint64, e
 	return batch, after, nil
 }
 
-// attach makes a daemon the one whose acknowledgements count, instead of an older one,
-// whose last ones may still be on their way: what is kept now is kept for it. last is the
-// newest entry, 0 if there was none, working are the turns that claude had begun,
-// and was not done with, before the first entry that is kept, and kept says whether
-// there is one: all up to last follow then.
+// attach makes acknowledgements of this daemon count, and no longer those of an older one:
+// all present entries are kept for the new daemon. last is the newest entry, 0 without any;
+// working are the turns begun and unfinished before the first kept entry; kept reports
+// whether entries are kept.
 func (l *eventLog) attach(reader any, generation int64) (last uint64, working []string, kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,7 +221,7 @@ func (l *eventLog) attach(reader any, generation int64) (last uint64, working []
 	return l.next - 1, slices.Clone(l.started.before), len(l.entries) > 0
 }
 
-// ack forgets the entries up to seq, if it is the attached daemon that has them.
+// ack removes the entries up to seq, if the reader is the attached daemon.
 func (l *eventLog) ack(reader any, seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -243,17 +240,17 @@ func (l *eventLog) ack(reader any, seq uint64) {
 		n++
 	}
 	if l.entries = l.entries[n:]; len(l.entries) == 0 {
-		l.entries = nil // also gives back the room of a long turn
+		l.entries = nil // frees the memory of a long turn
 	}
 	if l.onDisk == 0 && l.spooled > 0 {
 		l.spooled = 0
-		_ = l.spool.Truncate(0) // a failure leaves the file larger than it need be
+		_ = l.spool.Truncate(0) // a failure leaves a larger file than necessary
 	}
 	l.changed.Broadcast()
 }
 
-// waitEmpty returns when everything is acknowledged, or stop says so. stop is
-// looked at again after wakeAll; it must not use the log.
+// waitEmpty returns when everything is acknowledged, or stop returns true. stop is asked
+// again after wakeAll; it must not use the log.
 func (l *eventLog) waitEmpty(stop func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,15 +266,14 @@ func (l *eventLog) length() int {
 	return len(l.entries)
 }
 
-// wakeAll lets whoever is in waitEmpty look at the stop condition again.
+// wakeAll has waitEmpty ask the stop condition again.
 func (l *eventLog) wakeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changed.Broadcast()
 }
 
-// finish adds the last entry, for which there is always room, also in a log that is
-// closed, and closes the log.
+// finish adds the last entry, also to a full or closed log, and closes the log.
 func (l *eventLog) finish(encode func(seq uint64) []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -287,7 +283,7 @@ func (l *eventLog) finish(encode func(seq uint64) []byte) {
 	l.changed.Broadcast()
 }
 
-// close ends the log: nothing is added any more. What it holds can be read.
+// close ends the log: no entry is added any more, but the kept entries can be read.
 func (l *eventLog) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve has the file system keep room for n more bytes at the end of a file, whose size
-// stays as it is. Where that cannot be, there is room as long as the disk has some.
+// reserveSpace has the file system keep room for n more bytes at the end of a file without
+// changing its size. Without such support the room is not guaranteed.
 func reserveSpace(f *os.File, n int64) {
 	info, err := f.Stat()
 	if err != nil {

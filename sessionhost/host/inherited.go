@@ -9,8 +9,8 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// inherited reads what the daemon passed and marks the descriptors so that
-// claude does not inherit them.
+// inheritedFiles reads the bootstrap, and marks the inherited descriptors so that claude
+// does not get them.
 func inheritedFiles() (protocol.Bootstrap, *os.File, *os.File, error) {
 	for _, fd := range []int{protocol.FDBootstrap, protocol.FDListener, protocol.FDLock} {
 		syscall.CloseOnExec(fd)

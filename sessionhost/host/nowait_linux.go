@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// The scheduler is not told of these calls, which must not block: whenever it
-// hears of a call after a pause it wakes the thread that looks for blocked ones,
-// and for a host there is a pause in every turn.
+// The scheduler is not told of these calls, which must not block. After a pause each
+// announced call wakes the thread that looks for blocked calls, and a host pauses in every
+// turn.
 
 func readNow(fd uintptr, p []byte) (int, error)  { return callNow(syscall.SYS_READ, fd, p) }
 func writeNow(fd uintptr, p []byte) (int, error) { return callNow(syscall.SYS_WRITE, fd, p) }

@@ -8,11 +8,11 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// maxBadBytes is how much is kept of a line that is no JSON object.
+// maxBadBytes bounds the kept beginning of a line without a JSON object.
 const maxBadBytes = 256
 
-// onOutput keeps one line of claude's output for the daemon, and notes what the host itself
-// must know. more says that another line follows at once.
+// onOutput keeps one line of claude's output for the daemon, and updates the host's own
+// state. more says that another line follows at once.
 func (h *host) onOutput(line claude.Line, more bool) {
 	if line.TooLong {
 		h.appendOwn(protocol.Entry{Bad: badLine(line)})
@@ -32,8 +32,7 @@ func (h *host) onOutput(line claude.Line, more bool) {
 	}
 }
 
-// observe takes from an event what the host itself must know. It reports whether the event
-// is for the daemon.
+// observe updates the host's own state, and reports whether the event is for the daemon.
 func (h *host) observe(ev claude.Event, at time.Time) (forDaemon bool) {
 	h.mu.Lock()
 	h.idle.observe(ev, at)
@@ -69,7 +68,7 @@ func (h *host) keep(ev claude.Event, at time.Time) {
 	}
 }
 
-// badLine returns the beginning of a line that is no JSON object.
+// badLine returns the beginning of a line without a JSON object.
 func badLine(line claude.Line) string {
 	text := strings.ToValidUTF8(string(line.Bytes[:min(len(line.Bytes), maxBadBytes)]), "\uFFFD")
 	if line.TooLong || len(line.Bytes) > maxBadBytes {

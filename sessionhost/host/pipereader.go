@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// An inlet reads a pipe or a socket that the runtime polls, with less work for
-// the scheduler than their own Read: see readNow.
+// A pipeReader reads a pipe or a socket that the runtime polls, with less work for the
+// scheduler than their Read methods: see readNow.
 type pipeReader struct {
 	conn syscall.RawConn // waits
 	read func(fd uintptr, p []byte) (int, error)
@@ -22,7 +22,7 @@ func newPipeReader(c syscall.Conn) (pipeReader, error) {
 	return pipeReader{conn, readNow}, nil
 }
 
-// Read waits until there is something to read.
+// Read waits for input.
 func (i pipeReader) Read(p []byte) (n int, err error) {
 	waitErr := i.conn.Read(func(fd uintptr) (done bool) {
 		n, err = i.read(fd, p)

@@ -8,20 +8,20 @@ import (
 	"syscall"
 )
 
-// An outlet writes what there is to write to a pipe or a socket that the runtime
-// polls. flush never waits for the other end: it writes what is taken at once,
-// which nearly always is all, and leaves the rest to a goroutine that waits.
+// A pipeWriter writes to a pipe or a socket that the runtime polls. flush never waits for
+// the other end: it writes as much as fits, nearly always everything, and leaves the rest
+// to a waiting goroutine.
 type pipeWriter struct {
 	w    io.Writer
 	conn syscall.RawConn              // of w
-	next func() (p []byte, err error) // what is to be written next, empty when there is nothing; valid until the following call
-	fail func(err error)              // told once, when nothing can be written any more
+	next func() (p []byte, err error) // the next bytes to write, empty if none; valid until the following call
+	fail func(err error)              // called once, when the other end is lost
 
 	mu   sync.Mutex
-	busy bool // the goroutine is writing, or nothing can be written any more
+	busy bool // the goroutine writes, or the other end is lost
 }
 
-// A polled is an *os.File that is a pipe, or a socket.
+// A pollable is an *os.File of a pipe, or a socket.
 type pollable interface {
 	io.Writer
 	syscall.Conn
@@ -35,7 +35,7 @@ func newPipeWriter(w pollable, next func() ([]byte, error), fail func(error)) (*
 	return &pipeWriter{w: w, conn: conn, next: next, fail: fail}, nil
 }
 
-// flush writes what there is. Whoever adds something calls it afterwards.
+// flush writes the pending bytes. It is called after each addition.
 func (o *pipeWriter) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,7 +58,7 @@ func (o *pipeWriter) flush() {
 	}
 }
 
-// try writes as much as is taken at once, which may be nothing.
+// try writes as much as fits at once, perhaps nothing.
 func (o *pipeWriter) try(p []byte) (n int, err error) {
 	closed := o.conn.Write(func(fd uintptr) (done bool) {
 		n, err = writeNow(fd, p)
@@ -73,7 +73,7 @@ func (o *pipeWriter) try(p []byte) (n int, err error) {
 	return n, err
 }
 
-// writeRest writes p and then what there is by then, until there is nothing.
+// writeRest writes p and all further bytes until none is pending.
 func (o *pipeWriter) writeRest(p []byte) {
 	for len(p) > 0 {
 		_, err := o.w.Write(p)

@@ -12,7 +12,7 @@ import (
 // host's mutex guards it.
 type registration struct {
 	record  protocol.Record
-	retry   *time.Timer // of a record that could not be written; else nil
+	retry   *time.Timer // of a failed write; else nil
 	removed bool
 }
 

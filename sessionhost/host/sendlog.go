@@ -12,8 +12,7 @@ import (
 // batchBytes is about how much is written to the daemon at once.
 const batchBytes = 64 << 10
 
-// startSending sends the daemon each event that is not acknowledged, and from now on
-// each new one.
+// startSending sends the daemon each unacknowledged event, and from now on each new event.
 func (h *host) startSending(c *socket) error {
 	s := sender{host: h}
 	w, err := newPipeWriter(c, s.next, func(err error) {
@@ -47,8 +46,8 @@ func (h *host) sendLog() {
 // A sender reads the log for one daemon.
 type sender struct {
 	host   *host
-	after  uint64 // the last entry that was read
-	notice uint64 // the last notice of backpressure that was sent
+	after  uint64 // the last entry read
+	notice uint64 // the last notice of backpressure sent
 	batch  []byte
 }
 

@@ -24,8 +24,8 @@ type connection struct {
 	writer     *pipeWriter   // of the log to the daemon; nil before the welcome is sent
 }
 
-// accept serves daemons. When it fails, as for want of a file descriptor, it tries again: a
-// host that no daemon reaches is ended with its turn.
+// accept serves daemons. It tries again after a failure, as for want of a file descriptor:
+// a host out of reach would be ended with its turn.
 func (h *host) accept(l *net.UnixListener) {
 	failing := false
 	for {
@@ -139,7 +139,7 @@ func (h *host) replaceDaemon(c *socket, generation int64) error {
 }
 
 // tryReplace succeeds when no other daemon is connected. Else it returns the older
-// connection, which must be released first.
+// connection, to be released first.
 func (h *host) tryReplace(c *socket, generation int64) (older *socket, released <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 const (
 	// gentleGrace is how long claude may take to end after its input is closed.
 	gentleGrace = 5 * time.Second
-	// termGrace is how long claude may take to end after SIGTERM, and patientGrace the
-	// same while nobody waits.
+	// termGrace is how long claude may take to end after SIGTERM; patientGrace is the same
+	// when no caller waits.
 	termGrace    = 300 * time.Millisecond
 	patientGrace = 5 * time.Second
 	// flushGrace is how long a stopping host waits for the acknowledgement of its last
@@ -50,8 +50,8 @@ func (h *host) stop(gently bool, grace time.Duration) {
 	h.endChild(gently, grace)
 }
 
-// endChild ends claude: its input is closed, then comes SIGTERM, and after the grace
-// SIGKILL. It returns at once.
+// endChild ends claude: it closes the input, sends SIGTERM, and after the grace SIGKILL. It
+// does not wait.
 func (h *host) endChild(gently bool, grace time.Duration) {
 	if h.child == nil {
 		return
@@ -89,7 +89,7 @@ func (h *host) onStartTimeout() {
 	}
 }
 
-// awaitEnd returns when claude has ended and nobody needs its events any more.
+// awaitEnd returns when claude has ended and no daemon needs the events any more.
 func (h *host) awaitEnd() {
 	<-h.exited
 	if !h.isStopping() && !h.isUnneeded() {

@@ -12,14 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A socket is the host's end of the connection to a daemon. On a connection of
-// net's the runtime waits for input and for room at once, and so each time the
-// daemon reads the host would wake up for nothing. Instead of the connection it
-// is given an epoll instance that asks for input alone.
+// A socket is the host's end of the connection to a daemon. The runtime would poll a
+// net.UnixConn for input and room at once, and wake the host whenever the daemon reads. A
+// socket polls an epoll instance instead, for input alone.
 type socket struct {
 	pipeReader
 	file    *os.File        // the connection, unknown to the runtime's poller
-	conn    syscall.RawConn // of file, which stays open during a call
+	conn    syscall.RawConn // of file; keeps the file open during a call
 	input   *os.File        // the epoll instance
 	writeBy time.Time       // bounds Write; none if zero
 }
@@ -29,7 +28,7 @@ func newSocket(c *net.UnixConn) (*socket, error) {
 	file, err := unpolled(c)
 	_ = c.Close()
 	if err != nil {
-		_ = file.Close() // there may be none
+		_ = file.Close() // file may be nil
 		return nil, fmt.Errorf("take over a connection: %w", err)
 	}
 	s := &socket{file: file}
@@ -47,9 +46,8 @@ func newSocket(c *net.UnixConn) (*socket, error) {
 	return s, nil
 }
 
-// unpolled returns a copy of the connection that does not block, but is not
-// registered with the runtime's poller: that would be so if it did not block when
-// the file is made.
+// unpolled returns a non-blocking copy of the connection, unknown to the runtime's poller:
+// os.NewFile registers only descriptors that do not block.
 func unpolled(c *net.UnixConn) (*os.File, error) {
 	conn, err := c.SyscallConn()
 	if err != nil {
@@ -68,14 +66,14 @@ func unpolled(c *net.UnixConn) (*os.File, error) {
 	return file, errors.Join(closed, err)
 }
 
-// await returns an epoll instance that is readable when the socket has an event.
+// watchSocket returns an epoll instance that is readable when the socket has an event.
 func watchSocket(socket uintptr, event uint32) (*os.File, syscall.RawConn, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make an epoll instance: %w", err)
 	}
 	err = unix.SetNonblock(fd, true)          // for the runtime's poller
-	epoll := os.NewFile(uintptr(fd), "epoll") // which knows it from here on
+	epoll := os.NewFile(uintptr(fd), "epoll") // registers with the poller
 	watchErr := unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, int(socket), &unix.EpollEvent{Events: event})
 	conn, connErr := epoll.SyscallConn()
 	if err := errors.Join(err, watchErr, connErr); err != nil {
@@ -85,16 +83,16 @@ func watchSocket(socket uintptr, event uint32) (*os.File, syscall.RawConn, error
 	return epoll, conn, nil
 }
 
-// pending reports whether the event that the epoll instance watches for is there.
-// Without the question the instance would count as readable for ever, and the
-// next event would be no news. Like readNow it is kept from the scheduler.
+// pending reports whether the watched event is present. Without the question the instance
+// would stay readable, and the next event would go unnoticed. Like readNow the call is
+// hidden from the scheduler.
 func pending(epoll uintptr) bool {
 	var event unix.EpollEvent
 	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, epoll, uintptr(unsafe.Pointer(&event)), 1, 0, 0, 0)
 	return errno == 0 && n > 0
 }
 
-// readNow reads what there is.
+// readNow reads the available bytes.
 func (s *socket) readNow(epoll uintptr, p []byte) (n int, err error) {
 	closed := s.conn.Control(func(fd uintptr) {
 		n, err = readNow(fd, p)
@@ -110,7 +108,7 @@ func (s *socket) readNow(epoll uintptr, p []byte) (n int, err error) {
 
 // Write waits until all of p is taken.
 func (s *socket) Write(p []byte) (n int, err error) {
-	closed := s.conn.Write(func(fd uintptr) (done bool) { // which stays open until then
+	closed := s.conn.Write(func(fd uintptr) (done bool) { // the descriptor stays open until then
 		n, err = s.writeAll(fd, p)
 		return true
 	})
@@ -123,7 +121,7 @@ func (s *socket) writeAll(fd uintptr, p []byte) (n int, err error) {
 		return 0, err
 	}
 	defer func() { _ = epoll.Close() }()
-	_ = epoll.SetReadDeadline(s.writeBy) // it is pollable
+	_ = epoll.SetReadDeadline(s.writeBy) // an epoll instance is pollable
 	waitErr := room.Read(func(epoll uintptr) (done bool) {
 		for n < len(p) {
 			var taken int
@@ -144,7 +142,7 @@ func (s *socket) writeAll(fd uintptr, p []byte) (n int, err error) {
 	return n, errors.Join(waitErr, err)
 }
 
-// SyscallConn serves an outlet, which writes what is taken at once.
+// SyscallConn serves a pipeWriter.
 func (s *socket) SyscallConn() (syscall.RawConn, error) { return s.conn, nil }
 
 // SetReadDeadline bounds Read, as net's does.
@@ -156,9 +154,9 @@ func (s *socket) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// Close ends the connection, and with it a Read or a Write that waits.
+// Close ends the connection, and wakes a waiting Read or Write.
 func (s *socket) Close() error {
-	// A Write that waits keeps the descriptor open: it is woken.
+	// A waiting Write keeps the descriptor open, and is woken here.
 	_ = s.conn.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
 	return errors.Join(s.input.Close(), s.file.Close())
 }

@@ -6,12 +6,12 @@ import (
 	"bareclaw/sessionhost/claude"
 )
 
-// A worklist knows which turns claude had begun, and was not done with, before the
-// first of the entries that a log keeps. A daemon cannot tell from those entries which
-// turn they begin with: the line that says so may have been acknowledged.
+// startedTurns are the turns that claude had begun, and not finished, before the first kept
+// entry of a log. A daemon cannot tell the current turn from the kept entries: the entry
+// with its beginning may be acknowledged.
 type startedTurns struct {
-	before []string // before the first entry
-	steps  []step   // that the entries tell, ascending
+	before []string // unfinished before the first entry
+	steps  []step   // told by kept entries, ascending
 }
 
 // A step is the beginning or the end of claude's work on a turn.
@@ -21,7 +21,7 @@ type step struct {
 	done bool
 }
 
-// stepOf returns the step that an event tells, if it tells one.
+// stepOf returns the step that an event tells, if any.
 func stepOf(ev claude.Event) (s step, ok bool) {
 	if ev.Type != claude.TypeLifecycle {
 		return step{}, false
@@ -31,7 +31,7 @@ func stepOf(ev claude.Event) (s step, ok bool) {
 	return s, err == nil && (s.done || l.State == claude.StateStarted)
 }
 
-// forget takes the steps up to an entry as taken: it is not kept any more.
+// apply takes the steps up to an acknowledged entry.
 func (w *startedTurns) apply(seq uint64) {
 	n := 0
 	for ; n < len(w.steps) && w.steps[n].seq <= seq; n++ {

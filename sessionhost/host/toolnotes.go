@@ -9,27 +9,26 @@ import (
 	"bareclaw/sessionhost/claude"
 )
 
-// toolNotes remember on disk which turns have begun a tool. claude's transcript
-// lags behind what it does, and a turn that has begun a tool must never be run
-// again by itself: so the host, which sees the call announced before the tool
-// runs, writes the turn's uuid to a file of its own, in which it keeps some room for
-// the case that the disk is full by then. Not synced: the note is for deaths of processes.
+// toolNotes note on disk the turns that have begun a tool. Such a turn must never run again
+// by itself, and claude's transcript lags behind. The host sees the announcement of the
+// call before the tool runs, and writes the turn's uuid to a file with reserved space for a
+// full disk. The file is not synced: it serves after deaths of processes.
 type toolNotes struct {
 	path    func() string
-	working []string // turns that claude has begun and is not done with
-	noted   []string // those of them that are in the file
-	pending bool     // a note could not be written: it is tried again with each event
+	working []string // turns begun and unfinished
+	noted   []string // working turns in the file
+	pending bool     // a note failed, and is tried again with each event
 }
 
-// noteRoom is how much room is kept at the end of the file: a note takes 37 bytes.
+// noteSpace is the space reserved at the end of the file: a note takes 37 bytes.
 const noteSpace = 4 << 10
 
-// maxToolNotes is how large the file may be before its older half is dropped.
-// The notes of turns that have their outcome mean nothing any more.
+// maxToolNotes is the size at which the file loses its older half. Notes of finished turns
+// mean nothing.
 const maxToolNotes = 64 << 10
 
-// hear follows the turns and notes those that begin a tool. It is called from
-// the goroutine that reads claude's output.
+// observe follows the turns and notes those that begin a tool. It is called from the
+// goroutine that reads claude's output.
 func (n *toolNotes) observe(ev claude.Event) error {
 	if ev.Type != claude.TypeLifecycle {
 		switch {
@@ -83,17 +82,17 @@ func (n *toolNotes) note() error {
 	return nil
 }
 
-// keepRoom makes the file, if there is none, with room for the next notes.
+// reserve makes the file, if missing, with space for the next notes.
 func (n *toolNotes) reserve() {
 	f, err := os.OpenFile(n.path(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return // the first note says why
+		return // the first note will report the error
 	}
 	reserveSpace(f, noteSpace)
 	_ = f.Close()
 }
 
-// giveBackRoom keeps no more than what is noted. Nothing is noted after that.
+// release gives back the reserved space. Nothing is noted after that.
 func (n *toolNotes) release() {
 	path := n.path()
 	switch info, err := os.Stat(path); {
@@ -101,11 +100,11 @@ func (n *toolNotes) release() {
 	case info.Size() == 0:
 		_ = os.Remove(path)
 	default:
-		_ = os.Truncate(path, info.Size()) // a failure leaves the room that it had
+		_ = os.Truncate(path, info.Size()) // a failure leaves the reserved space
 	}
 }
 
-// trim drops the older half of a large file. A failure leaves it large.
+// trim drops the older half of a large file. A failure leaves the file large.
 func (n *toolNotes) trim() {
 	path := n.path()
 	b, err := os.ReadFile(path)

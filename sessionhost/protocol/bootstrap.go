@@ -4,18 +4,18 @@ import (
 	"time"
 )
 
-// Subcommand is the argument with which the binary becomes a session host.
+// Subcommand is the argument that makes the binary a session host.
 const Subcommand = "session-host"
 
-// File descriptors that a host inherits from the daemon that starts it.
+// The file descriptors that a host inherits from the daemon.
 const (
-	FDBootstrap = 3 // a pipe with one bootstrap, then end of file
+	FDBootstrap = 3 // a pipe: one bootstrap, then end of file
 	FDListener  = 4 // the listening Unix socket
 	FDLock      = 5 // the locked session lock
 )
 
-// A bootstrap tells a new host all it needs. The environment of the host is
-// claude's; it holds nothing that claude may not see.
+// A Bootstrap holds the parameters of a new host. The environment of the host is claude's,
+// and contains nothing secret.
 type Bootstrap struct {
 	Version int `json:"version"`
 	// Launch and Settings are given back in the welcome.
@@ -23,7 +23,7 @@ type Bootstrap struct {
 	Settings string `json:"settings,omitempty"`
 	Place
 	SessionID    string        `json:"session_id"`
-	Argv         []string      `json:"argv"` // of claude; the first is its path
+	Argv         []string      `json:"argv"` // claude's command line, program first
 	Dir          string        `json:"dir"`
 	StartTimeout time.Duration `json:"start_timeout"`          // for claude to answer initialize
 	IdleTimeout  time.Duration `json:"idle_timeout,omitempty"` // how long an idle claude is kept without a daemon; 0: for ever

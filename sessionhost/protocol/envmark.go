@@ -17,24 +17,24 @@ import (
 	"bareclaw/internal/proc"
 )
 
-// MarkerVariable is in the environment of claude and so of all that it starts,
-// also of what runs in a session or a process group of its own. Its value names
-// the host. A program that is started from there and must outlive the session
-// has to run without it.
+// EnvMarkVariable is in the environment of claude and of every process that claude starts,
+// also in sessions and process groups of their own. Its value names the host. A process
+// that must outlive the session runs without the variable.
 const EnvMarkVariable = "BARECLAW_SESSION"
 
-// sweepGrace is how long what a session left may take to end after SIGTERM.
+// sweepGrace is how long leftover processes of a session may take to end after SIGTERM.
 const sweepGrace = 300 * time.Millisecond
 
-// killGrace is how long a process may take to end after SIGKILL: only the kernel can be slow.
+// KillGrace is how long a process may take to end after SIGKILL: only the kernel can be
+// slow.
 const KillGrace = 5 * time.Second
 
-// sweepRounds bounds how often is looked again: what ends may start something.
+// sweepRounds bounds how often Sweep searches again: an ending process may start another.
 const sweepRounds = 3
 
-// A marker names a host by its state directory and its process.
+// An EnvMark names a host by its state directory and its process.
 type EnvMark struct {
-	home  string // a hash of the directory of its record
+	home  string // hash of the records' directory
 	pid   int
 	start uint64
 }
@@ -56,14 +56,14 @@ func parseEnvMark(s string) (m EnvMark, ok bool) {
 	return EnvMark{home: parts[0], pid: pid, start: start}, err == nil && err2 == nil
 }
 
-// sweep ends the processes that bear the marker. Where the system does not show
-// them it does nothing.
+// Sweep ends the processes with this mark. It does nothing on a system without readable
+// environments.
 func (m EnvMark) Sweep(ctx context.Context) error {
 	return Sweep(ctx, func(value string) bool { return value == m.String() })
 }
 
-// orphanOf reports of a mark whether it is that of a host that is gone, and whose
-// record was in the directory of the one at recordPath.
+// IsOrphan returns a predicate on marks: the host is gone, and its record was in the same
+// directory as recordPath.
 func IsOrphan(recordPath string) func(value string) bool {
 	home := EnvMarkOf(recordPath, 0, 0).home
 	return func(value string) bool {
@@ -92,14 +92,14 @@ func Sweep(ctx context.Context, accept func(value string) bool) error {
 	return nil
 }
 
-// endAll sends SIGTERM to all, waits, and sends SIGKILL to those that are left.
+// endAll sends SIGTERM to all, waits, and sends SIGKILL to the rest.
 func endAll(ctx context.Context, all []proc.Process) error {
 	for _, try := range []struct {
 		sig  syscall.Signal
 		wait time.Duration
 	}{{syscall.SIGTERM, sweepGrace}, {syscall.SIGKILL, KillGrace}} {
 		for _, p := range all {
-			_ = proc.Signal(p.PID, p.Start, try.sig) // it may have ended
+			_ = proc.Signal(p.PID, p.Start, try.sig) // a process may have ended
 			_ = proc.Signal(p.PID, p.Start, syscall.SIGCONT)
 		}
 		waitCtx, cancel := context.WithTimeout(ctx, try.wait)
@@ -112,8 +112,8 @@ func endAll(ctx context.Context, all []proc.Process) error {
 	return fmt.Errorf("process %d does not end", all[0].PID)
 }
 
-// Within returns the process of the host in whose session this process runs; false
-// if it runs in none.
+// EnclosingHost returns the pid of the host in whose session this process runs; false
+// outside of sessions.
 func EnclosingHost() (hostPID int, ok bool) {
 	m, ok := parseEnvMark(os.Getenv(EnvMarkVariable))
 	return m.pid, ok

@@ -15,27 +15,26 @@ import (
 	"bareclaw/sessionhost/claude"
 )
 
-// protocolVersion is raised when a frame changes its meaning. A host and a
-// daemon of different versions refuse each other.
+// Version is raised when a frame changes its meaning. A host and a daemon of different
+// versions refuse each other.
 const Version = 1
 
-// maxFrameBytes bounds one frame: a message of the largest configurable body
-// plus its envelope.
+// MaxFrameBytes bounds one frame: a message of the largest configurable body plus its
+// envelope.
 const MaxFrameBytes = 256 << 20
 
-// retryEvery is how soon a host writes again what could not be written: its record, and
-// what claude says.
+// RetryInterval is how soon a host repeats a failed write of its record or its spool file.
 const RetryInterval = 500 * time.Millisecond
 
 // Frame types sent by the daemon.
 const (
 	FrameHello  = "hello"  // Version, Generation, Host, IdleTimeout: the first frame
 	FrameTurn   = "turn"   // ID, line: hand a turn to claude
-	FrameWrite  = "write"  // line: hand any other line to claude
+	FrameWrite  = "write"  // line: pass any other line to claude
 	FrameAnswer = "answer" // ID (of the request), line: answer a control request, once
 	FrameAck    = "ack"    // Seq: events up to it need no replay
 	FrameStop   = "stop"   // Gently or Patient: end claude and the host
-	FrameBind   = "bind"   // line: the place that a spare goes to
+	FrameBind   = "bind"   // line: the new place of a spare
 )
 
 // Frame types sent by the host apart from events.
@@ -44,23 +43,23 @@ const (
 	FrameRefused = "refused" // Error; the connection is closed
 )
 
-// A frame is the header of what the daemon sends. A payload, if any, is the last
+// A Frame is the header of a message from the daemon. The payload, if any, is the last
 // field, "line", and is passed on byte for byte.
 type Frame struct {
 	Type       string `json:"type"`
 	Version    int    `json:"version,omitempty"`
 	Generation int64  `json:"generation,omitempty"`
-	Host       int    `json:"host,omitempty"` // the pid of the host that is meant, 0 if it is not known
+	Host       int    `json:"host,omitempty"` // the pid of the intended host, 0 if unknown
 	ID         string `json:"id,omitempty"`
 	Seq        uint64 `json:"seq,omitempty"`
 	Gently     bool   `json:"gently,omitempty"`
 	Patient    bool   `json:"patient,omitempty"`
-	// IdleTimeout is how long an idle claude is kept without a daemon: 0 says nothing,
-	// a negative one means for ever.
+	// IdleTimeout is how long an idle claude is kept without a daemon: 0 means no change, a
+	// negative value for ever.
 	IdleTimeout time.Duration `json:"idle_timeout,omitempty"`
 }
 
-// A welcome is the host's answer to a hello.
+// A Welcome is the host's answer to a hello.
 type Welcome struct {
 	Type      string            `json:"type"`
 	Version   int               `json:"version"`
@@ -71,41 +70,41 @@ type Welcome struct {
 	Ready     bool              `json:"ready"`
 	Launch    string            `json:"launch,omitempty"`   // from the bootstrap
 	Settings  string            `json:"settings,omitempty"` // likewise
-	Tasks     int               `json:"tasks,omitempty"`    // background tasks that are alive
+	Tasks     int               `json:"tasks,omitempty"`    // live background tasks
 	Turns     []string          `json:"turns,omitempty"`
-	Working   []string          `json:"working,omitempty"` // turns that claude had begun, and was not done with, before the entries that follow
+	Working   []string          `json:"working,omitempty"` // turns begun and unfinished before the first entry that follows
 	Requests  []json.RawMessage `json:"requests,omitempty"`
-	Seq       uint64            `json:"seq,omitempty"`   // of the last event so far: of those, only Requests wait for an answer
+	Seq       uint64            `json:"seq,omitempty"`   // of the last event so far: up to here only Requests wait for an answer
 	Kept      bool              `json:"kept,omitempty"`  // entries up to Seq follow; older hosts do not say
-	Error     string            `json:"error,omitempty"` // with frameRefused
+	Error     string            `json:"error,omitempty"` // with FrameRefused
 }
 
-// A said is one entry of the host's event log, or tells of the log itself. Exactly one
-// field but Seq and At is set.
+// An Entry is one entry of the host's event log, or a notice about the log. Exactly one
+// field beside Seq and At is set.
 type Entry struct {
 	Seq          uint64          `json:"seq"`
-	At           int64           `json:"at,omitempty"`    // when the host heard it, in microseconds since 1970; 0 from older hosts
+	At           int64           `json:"at,omitempty"`    // when the host read the event, in microseconds since 1970; 0 from older hosts
 	Event        json.RawMessage `json:"event,omitempty"` // a line of claude's stdout
-	Bad          string          `json:"bad,omitempty"`   // the beginning of a line that is no JSON object
+	Bad          string          `json:"bad,omitempty"`   // the beginning of a line without a JSON object
 	Ready        bool            `json:"ready,omitempty"` // claude answered initialize
 	Exit         *claude.Exit    `json:"exit,omitempty"`  // claude has ended; the last entry
-	Bound        string          `json:"bound,omitempty"` // the channel that a spare belongs to from here on
-	Backpressure *Backpressure   `json:"full,omitempty"`  // no entry: what is kept is to be acknowledged up to Seq, the last one
+	Bound        string          `json:"bound,omitempty"` // the new channel of a spare
+	Backpressure *Backpressure   `json:"full,omitempty"`  // a notice: the daemon is to acknowledge all entries up to Seq, the last one
 }
 
-// A full says that what claude says next cannot be kept, and that it is not read before
-// something is acknowledged, or can be written.
+// Backpressure says that the log has no room for claude's next event, and that claude's
+// output is not read until an acknowledgement or a successful write.
 type Backpressure struct {
-	Problem string `json:"problem,omitempty"` // for a person: what cannot be written, and what to do; empty when it is no more than much
+	Problem string `json:"problem,omitempty"` // for a person: the problem and its remedy; empty at the size limit
 }
 
 var lineField = []byte(`,"line":`)
 
-// maxHeaderBytes is how far into a frame its payload can begin.
+// maxHeaderBytes bounds the header before a payload.
 const maxHeaderBytes = 512
 
-// encodeFrame returns the frame as one line. A non-nil payload must be one line
-// of JSON without its newline.
+// EncodeFrame returns the frame as one line. A non-nil payload must be one line of JSON
+// without its newline.
 func EncodeFrame(f Frame, payload []byte) ([]byte, error) {
 	header, err := json.Marshal(f)
 	if err != nil {
@@ -124,7 +123,7 @@ func EncodeFrame(f Frame, payload []byte) ([]byte, error) {
 	return append(b, '}', '\n'), nil
 }
 
-// decodeFrame splits a frame into its header and its payload, which aliases b.
+// DecodeFrame splits a frame into header and payload. The payload aliases b.
 func DecodeFrame(b []byte) (f Frame, payload []byte, err error) {
 	header := b
 	if i := bytes.Index(b[:min(len(b), maxHeaderBytes)], lineField); i >= 0 && b[len(b)-1] == '}' {
@@ -137,8 +136,8 @@ func DecodeFrame(b []byte) (f Frame, payload []byte, err error) {
 	return f, payload, nil
 }
 
-// decodeHeader does what json.Unmarshal would, in a fraction of its time: every
-// turn has a header.
+// decodeHeader does the work of json.Unmarshal in a fraction of the time: every turn has a
+// header.
 func decodeHeader(b []byte) (f Frame, err error) {
 	var bad error
 	err = claude.Fields(b, func(key, value []byte) {
@@ -179,7 +178,7 @@ const (
 	eventField = `,"event":`
 )
 
-// encodeEvent returns the log entry for a line of claude's, newline included.
+// EncodeEvent returns the log entry for a line of claude, newline included.
 func EncodeEvent(seq uint64, at time.Time, event []byte) []byte {
 	b := make([]byte, 0, len(seqField)+20+len(atField)+20+len(eventField)+len(event)+2)
 	b = strconv.AppendUint(append(b, seqField...), seq, 10)
@@ -188,7 +187,7 @@ func EncodeEvent(seq uint64, at time.Time, event []byte) []byte {
 	return append(b, '}', '\n')
 }
 
-// encodeSaid returns a log entry of the host's own, newline included.
+// EncodeEntry returns a log entry of the host itself, newline included.
 func EncodeEntry(s Entry) []byte {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -197,7 +196,7 @@ func EncodeEntry(s Entry) []byte {
 	return append(b, '\n')
 }
 
-// decodeSaid parses a log entry. The event aliases b.
+// DecodeEntry parses a log entry. The event aliases b.
 func DecodeEntry(b []byte) (Entry, error) {
 	if rest, ok := bytes.CutPrefix(b, []byte(seqField)); ok && b[len(b)-1] == '}' {
 		if digits, _, ok := bytes.Cut(rest[:min(len(rest), 64)], []byte(eventField)); ok {

@@ -11,7 +11,7 @@ import (
 	"bareclaw/internal/peercred"
 )
 
-// samePeer refuses a peer of another user.
+// CheckPeer refuses a peer of another user.
 func CheckPeer(c net.Conn) error {
 	uc, ok := c.(*net.UnixConn)
 	if !ok {
@@ -27,7 +27,7 @@ func CheckPeer(c net.Conn) error {
 	return nil
 }
 
-// isLost reports whether the other end went away without a word.
+// IsDisconnect reports whether the error means that the other end is gone.
 func IsDisconnect(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)

@@ -14,8 +14,8 @@ import (
 	"bareclaw/internal/proc"
 )
 
-// A record is what the state directory says of a host. It is the truth about
-// hosts: runtime directories vanish at logout and differ under cron or sudo.
+// A Record is the entry of a host in the state directory, and the truth about hosts:
+// runtime directories vanish at logout and differ under cron or sudo.
 type Record struct {
 	Channel     string `json:"channel"`
 	Socket      string `json:"socket"`
@@ -26,8 +26,8 @@ type Record struct {
 	BootID      string `json:"boot_id"`
 }
 
-// A place is where a host belongs: its channel, and its files. That of a spare
-// changes once, when a channel takes it.
+// A Place is the channel of a host, with the host's files. The place of a spare changes
+// once, when a channel takes the spare.
 type Place struct {
 	Channel    string `json:"channel"`
 	Socket     string `json:"socket"`
@@ -60,14 +60,14 @@ func FilesOf(stateDir, runtimeDir, channel string) HostFiles {
 	}
 }
 
-// write replaces the record at once. It is not synced: after a power loss it
-// means nothing anyway, which its boot id shows.
+// Write replaces the record atomically. The record is not synced: after a power loss its
+// boot id shows that it means nothing.
 func (r Record) Write(path string) error {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode host record: %w", err)
 	}
-	tmp := path + ".tmp" // one writer: whoever holds the lock
+	tmp := path + ".tmp" // one writer: the holder of the lock
 	if err := os.WriteFile(tmp, append(b, '\n'), 0o600); err != nil {
 		return fmt.Errorf("write host record: %w", err)
 	}
@@ -77,7 +77,7 @@ func (r Record) Write(path string) error {
 	return nil
 }
 
-// readRecord returns the record, or an fs.ErrNotExist.
+// ReadRecord returns the record, or an fs.ErrNotExist.
 func ReadRecord(path string) (Record, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -101,8 +101,8 @@ func (r Record) ClaudeAlive() bool {
 	return r.ThisBoot() && r.ClaudePID > 0 && proc.Alive(r.ClaudePID, r.ClaudeStart)
 }
 
-// lockFile takes the lock that a host holds for its life. It returns
-// errLocked when another process has it.
+// LockFile takes the lock that a host holds for its life. It returns ErrLocked while
+// another process holds the lock.
 func LockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -122,8 +122,8 @@ func LockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// stillAt reports whether the file is the one that the path names: a host that
-// has just been bound may have put its own lock there.
+// stillAt reports whether the path still names the file: a host that was just bound may
+// have put its own lock in the place.
 func stillAt(f *os.File, path string) bool {
 	mine, err := f.Stat()
 	if err != nil {

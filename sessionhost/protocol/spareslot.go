@@ -9,10 +9,11 @@ import (
 // character into a key.
 const sparePrefix = "\x00spare-"
 
-// spareChannel is the channel of the spare in that slot. Slots count from 1.
+// SpareChannel returns the channel key of the spare in a slot. Slots count from 1.
 func SpareChannel(slot int) string { return sparePrefix + strconv.Itoa(slot) }
 
-// spareSlot is its inverse, and reports whether the channel is that of a spare.
+// SpareSlot returns the slot of a spare by its channel key; false for the key of a real
+// channel.
 func SpareSlot(channel string) (slot int, ok bool) {
 	digits, ok := strings.CutPrefix(channel, sparePrefix)
 	if !ok {

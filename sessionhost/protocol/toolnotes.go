@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// toolNoted reports whether the turn is in the notes.
+// ToolNoted reports whether the host has noted that the turn began a tool.
 func ToolNoted(path, turn string) (bool, error) {
 	b, err := os.ReadFile(path)
 	if IsNotExist(err) {
