@@ -28,7 +28,7 @@ func TestHostWithoutFileDescriptors(t *testing.T) {
 	}
 	conn, _ := st.dial()
 	st.eventually("the host was refused a descriptor", func() bool {
-		b, _ := os.ReadFile(st.paths().Log)
+		b, _ := os.ReadFile(st.paths().LogPath)
 		return bytes.Contains(b, []byte("cannot accept"))
 	})
 	_ = conn.Close()

@@ -18,7 +18,7 @@ func (h *Hosts) Fate(_ context.Context, key core.ChannelKey, sessionID string, i
 	if err != nil {
 		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
 	}
-	begun, err := protocol.ToolNoted(h.files(key).Tools, string(id))
+	begun, err := protocol.ToolNoted(h.place(key).ToolsPath, string(id))
 	if err != nil {
 		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
 	}

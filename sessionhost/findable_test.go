@@ -15,7 +15,7 @@ func TestRecordIsWrittenLater(t *testing.T) {
 	t.Parallel()
 	st := newStation(t)
 	h := st.hosts()
-	full := st.paths().Record + ".tmp"
+	full := st.paths().RecordPath + ".tmp"
 	if err := os.Mkdir(full, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestRecordIsWrittenLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Detach()
-	st.eventually("the host has a record", func() bool { _, err := protocol.ReadRecord(st.paths().Record); return err == nil })
+	st.eventually("the host has a record", func() bool { _, err := protocol.ReadRecord(st.paths().RecordPath); return err == nil })
 	if got := st.attach(2).answer("echo two"); got != "two" {
 		t.Errorf("answer is %q", got)
 	}

@@ -145,7 +145,7 @@ func TestOtherUserIsRefused(t *testing.T) {
 	if got := s.answer("echo mine"); got != "mine" {
 		t.Errorf("answer is %q", got)
 	}
-	if log, err := os.ReadFile(st.paths().Log); err != nil || !strings.Contains(string(log), "peer has uid 65534") {
+	if log, err := os.ReadFile(st.paths().LogPath); err != nil || !strings.Contains(string(log), "peer has uid 65534") {
 		t.Errorf("the host's log says %s (%v)", log, err)
 	}
 }

@@ -27,7 +27,7 @@ func TestStartHandAnswer(t *testing.T) {
 	if info.HostPID != r.PID || r.ClaudePID == 0 || r.Channel != "c" {
 		t.Errorf("the host says %+v and its record %+v", info, r)
 	}
-	for _, file := range []string{st.paths().Record, st.paths().Lock, st.paths().Socket, st.paths().Log} {
+	for _, file := range []string{st.paths().RecordPath, st.paths().LockPath, st.paths().Socket, st.paths().LogPath} {
 		if _, err := os.Stat(file); err != nil {
 			t.Error(err)
 		}
@@ -66,7 +66,7 @@ func TestExitLingers(t *testing.T) {
 	if _, err := st.hosts().Attach(t.Context(), "c"); !errors.Is(err, core.ErrNoHost) {
 		t.Errorf("attach after the end: %v, want ErrNoHost", err)
 	}
-	for _, file := range []string{st.paths().Record, st.paths().Socket} {
+	for _, file := range []string{st.paths().RecordPath, st.paths().Socket} {
 		if _, err := os.Stat(file); !protocol.IsNotExist(err) {
 			t.Errorf("%s is left: %v", file, err)
 		}
@@ -147,7 +147,7 @@ func TestHostThatNobodyCanFind(t *testing.T) {
 	if !proc.Alive(r.PID, r.Start) {
 		t.Fatal("it has not waited for a daemon")
 	}
-	if err := os.Remove(st.paths().Record); err != nil {
+	if err := os.Remove(st.paths().RecordPath); err != nil {
 		t.Fatal(err)
 	}
 	st.gone("host", r.PID, r.Start)
@@ -169,7 +169,7 @@ func TestStopWithoutADaemon(t *testing.T) {
 	if proc.Alive(r.ClaudePID, r.ClaudeStart) {
 		t.Error("claude is still there")
 	}
-	if _, err := os.Stat(st.paths().Record); !protocol.IsNotExist(err) {
+	if _, err := os.Stat(st.paths().RecordPath); !protocol.IsNotExist(err) {
 		t.Errorf("the record is left: %v", err)
 	}
 }
@@ -189,7 +189,7 @@ func TestLockOutlivesClaude(t *testing.T) {
 	st.eventually("claude has been told", func() bool { return st.exists("term") })
 	locked := 0
 	st.eventually("the session is free", func() bool {
-		lock, err := protocol.LockFile(st.paths().Lock)
+		lock, err := protocol.LockFile(st.paths().LockPath)
 		if errors.Is(err, protocol.ErrLocked) {
 			locked++
 			return false
@@ -254,7 +254,7 @@ func TestHostDies(t *testing.T) {
 			if _, err := st.hosts().Attach(t.Context(), "c"); !errors.Is(err, core.ErrNoHost) {
 				t.Errorf("attach: %v, want ErrNoHost", err)
 			}
-			if log, err := os.ReadFile(st.paths().Log); err != nil || !strings.Contains(string(log), c.logged) {
+			if log, err := os.ReadFile(st.paths().LogPath); err != nil || !strings.Contains(string(log), c.logged) {
 				t.Errorf("the host's log is %s (%v), want %q", log, err, c.logged)
 			}
 		})

@@ -112,7 +112,7 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	if s := h.spares.bind(ctx, key, l); s != nil {
 		return s, nil
 	}
-	p := h.files(key)
+	p := h.place(key)
 	b, err := h.bootstrap(key, p, l)
 	if err != nil {
 		return nil, err
@@ -130,12 +130,12 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	}
 }
 
-func (h *Hosts) files(key core.ChannelKey) protocol.HostFiles {
-	return protocol.FilesOf(h.o.StateDir, h.o.RuntimeDir, string(key))
+func (h *Hosts) place(key core.ChannelKey) protocol.Place {
+	return protocol.PlaceOf(h.o.StateDir, h.o.RuntimeDir, string(key))
 }
 
 // bootstrap returns the parameters of a new host. The user reads the error.
-func (h *Hosts) bootstrap(key core.ChannelKey, p protocol.HostFiles, l core.Launch) (protocol.Bootstrap, error) {
+func (h *Hosts) bootstrap(key core.ChannelKey, p protocol.Place, l core.Launch) (protocol.Bootstrap, error) {
 	program, err := h.o.Program()
 	if err != nil {
 		return protocol.Bootstrap{}, err
@@ -145,7 +145,7 @@ func (h *Hosts) bootstrap(key core.ChannelKey, p protocol.HostFiles, l core.Laun
 	}
 	launch := h.launchFor(l)
 	return protocol.Bootstrap{
-		Version: protocol.Version, Launch: h.launchID(), Settings: l.Settings.Fingerprint(), Place: p.Place(string(key)), SessionID: l.SessionID,
+		Version: protocol.Version, Launch: h.launchID(), Settings: l.Settings.Fingerprint(), Place: p, SessionID: l.SessionID,
 		Argv: append(program[:len(program):len(program)], launch.Args()...), Dir: h.o.Dir,
 		StartTimeout: h.o.StartTimeout, IdleTimeout: h.o.IdleTimeout, MemLimit: h.o.MemLimit, SpoolLimit: h.o.SpoolLimit,
 	}, nil
@@ -153,7 +153,7 @@ func (h *Hosts) bootstrap(key core.ChannelKey, p protocol.HostFiles, l core.Laun
 
 // start runs one host and greets it, even if ctx ends meanwhile: the host's record exists
 // by then, so a later daemon finds the host. A host that cannot be greeted is ended.
-func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b protocol.Bootstrap, p protocol.HostFiles) (*session, error) {
+func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b protocol.Bootstrap, p protocol.Place) (*session, error) {
 	lock, err := h.acquireLock(ctx, p)
 	if err != nil {
 		return nil, err
@@ -175,8 +175,8 @@ func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b protocol.Boots
 
 // acquireLock takes the session lock. It ends the holder, and the leftovers of an earlier
 // host.
-func (h *Hosts) acquireLock(ctx context.Context, p protocol.HostFiles) (*os.File, error) {
-	lock, err := protocol.LockFile(p.Lock)
+func (h *Hosts) acquireLock(ctx context.Context, p protocol.Place) (*os.File, error) {
+	lock, err := protocol.LockFile(p.LockPath)
 	if err == nil {
 		if err := reapRecord(ctx, p); err != nil {
 			_ = lock.Close()
@@ -193,7 +193,7 @@ func (h *Hosts) acquireLock(ctx context.Context, p protocol.HostFiles) (*os.File
 		if err := reapRecord(ctx, p); err != nil {
 			return nil, err
 		}
-		if lock, err = protocol.LockFile(p.Lock); !errors.Is(err, protocol.ErrLocked) {
+		if lock, err = protocol.LockFile(p.LockPath); !errors.Is(err, protocol.ErrLocked) {
 			return lock, err
 		}
 		select {
@@ -202,12 +202,12 @@ func (h *Hosts) acquireLock(ctx context.Context, p protocol.HostFiles) (*os.File
 			return nil, context.Cause(ctx)
 		}
 	}
-	return nil, fmt.Errorf("%s: %w, and no record says which", p.Lock, protocol.ErrLocked)
+	return nil, fmt.Errorf("%s: %w, and no record names the process", p.LockPath, protocol.ErrLocked)
 }
 
 // spawn starts the host process. The socket listens before the process runs. A process
 // without a bootstrap ends by itself.
-func (h *Hosts) spawn(b protocol.Bootstrap, p protocol.HostFiles, lock *os.File) (*os.Process, error) {
+func (h *Hosts) spawn(b protocol.Bootstrap, p protocol.Place, lock *os.File) (*os.Process, error) {
 	if err := os.Remove(p.Socket); err != nil && !protocol.IsNotExist(err) {
 		return nil, fmt.Errorf("remove stale socket: %w", err)
 	}
@@ -230,7 +230,7 @@ func (h *Hosts) spawn(b protocol.Bootstrap, p protocol.HostFiles, lock *os.File)
 		return nil, fmt.Errorf("make bootstrap pipe: %w", err)
 	}
 	defer func() { _ = r.Close() }()
-	log, err := openLog(p.Log)
+	log, err := openLog(p.LogPath)
 	if err != nil {
 		_ = w.Close()
 		return nil, err
@@ -271,7 +271,7 @@ func openLog(path string) (*os.File, error) {
 // Attach finds the live host of the channel. It returns core.ErrNoHost without a live host,
 // and another error for a host that does not answer.
 func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, error) {
-	r, err := protocol.ReadRecord(h.files(key).Record)
+	r, err := protocol.ReadRecord(h.place(key).RecordPath)
 	if protocol.IsNotExist(err) {
 		return nil, core.ErrNoHost
 	}
@@ -314,7 +314,7 @@ func (h *Hosts) Spares() (ready, wanted int) { return h.spares.count() }
 
 // Reap ends the leftover processes of the channel.
 func (h *Hosts) Reap(ctx context.Context, key core.ChannelKey) error {
-	return reapRecord(ctx, h.files(key))
+	return reapRecord(ctx, h.place(key))
 }
 
 // Live lists the channels with a live host. It waits a moment for hosts without a record

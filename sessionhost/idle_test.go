@@ -61,7 +61,7 @@ func TestIdleWithoutDaemon(t *testing.T) {
 	s.Detach()
 	st.gone("claude", r.ClaudePID, r.ClaudeStart)
 	st.gone("host", r.PID, r.Start)
-	for _, file := range []string{st.paths().Record, st.paths().Socket} {
+	for _, file := range []string{st.paths().RecordPath, st.paths().Socket} {
 		if _, err := os.Stat(file); !protocol.IsNotExist(err) {
 			t.Errorf("%s is left: %v", file, err)
 		}
@@ -158,7 +158,7 @@ func TestIdleSpare(t *testing.T) {
 	h.LeaveSpares()
 	st.gone("claude", r.ClaudePID, r.ClaudeStart)
 	st.gone("host", r.PID, r.Start)
-	if _, err := os.Stat(h.files(spareKey(1)).Record); !protocol.IsNotExist(err) {
+	if _, err := os.Stat(h.place(spareKey(1)).RecordPath); !protocol.IsNotExist(err) {
 		t.Errorf("the record is left: %v", err)
 	}
 }

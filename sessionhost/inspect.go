@@ -32,7 +32,7 @@ type Seen struct {
 // strays on a system without readable environments.
 func Inspect(stateDir string) (Inspection, error) {
 	dir := filepath.Join(stateDir, "hosts")
-	i := Inspection{orphan: protocol.IsOrphan(protocol.FilesOf(stateDir, "", "").Record)}
+	i := Inspection{orphan: protocol.IsOrphan(protocol.PlaceOf(stateDir, "", "").RecordPath)}
 	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.json"))
 	if err != nil {
 		return i, fmt.Errorf("list host records: %w", err)

@@ -287,15 +287,15 @@ func (l *listener) answer(text string) string {
 // record returns what the state directory says of channel "c".
 func (st *station) record() protocol.Record {
 	st.t.Helper()
-	r, err := protocol.ReadRecord(st.paths().Record)
+	r, err := protocol.ReadRecord(st.paths().RecordPath)
 	if err != nil {
 		st.t.Fatal(err)
 	}
 	return r
 }
 
-func (st *station) paths() protocol.HostFiles {
-	return protocol.FilesOf(st.o.StateDir, st.o.RuntimeDir, "c")
+func (st *station) paths() protocol.Place {
+	return protocol.PlaceOf(st.o.StateDir, st.o.RuntimeDir, "c")
 }
 
 // gone waits until a process has ended.

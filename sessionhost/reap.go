@@ -60,18 +60,18 @@ func end(ctx context.Context, pid int, start uint64, grace time.Duration) error 
 	return errors.New("it does not end")
 }
 
-func reapRecord(ctx context.Context, p protocol.HostFiles) error {
-	r, err := protocol.ReadRecord(p.Record)
+func reapRecord(ctx context.Context, p protocol.Place) error {
+	r, err := protocol.ReadRecord(p.RecordPath)
 	if protocol.IsNotExist(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if err := reap(ctx, r, p.Record); err != nil {
+	if err := reap(ctx, r, p.RecordPath); err != nil {
 		return err
 	}
-	if err := os.Remove(p.Record); err != nil && !protocol.IsNotExist(err) {
+	if err := os.Remove(p.RecordPath); err != nil && !protocol.IsNotExist(err) {
 		return fmt.Errorf("remove host record: %w", err)
 	}
 	return nil
@@ -80,5 +80,5 @@ func reapRecord(ctx context.Context, p protocol.HostFiles) error {
 // Sweep ends the leftover processes of sessions of this state directory whose host is gone.
 // It returns when they are gone, or when ctx ends.
 func (h *Hosts) Sweep(ctx context.Context) error {
-	return protocol.Sweep(ctx, protocol.IsOrphan(protocol.FilesOf(h.o.StateDir, h.o.RuntimeDir, "").Record))
+	return protocol.Sweep(ctx, protocol.IsOrphan(protocol.PlaceOf(h.o.StateDir, h.o.RuntimeDir, "").RecordPath))
 }

@@ -19,14 +19,14 @@ const reattachTimeout = 2 * time.Second
 // to be ended. A spare that was promised to a channel is ended before reattach returns: the
 // channel's first turn may be on record with its session, and will start the session again.
 // After reattach no spare obeys the earlier daemon.
-func (p *spares) reattach(ctx context.Context) (left []protocol.HostFiles, err error) {
+func (p *spares) reattach(ctx context.Context) (left []protocol.Place, err error) {
 	records, err := p.h.records()
 	if err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex // guards left
 	var all sync.WaitGroup
-	leave := func(at protocol.HostFiles) {
+	leave := func(at protocol.Place) {
 		mu.Lock()
 		defer mu.Unlock()
 		left = append(left, at)
@@ -36,8 +36,8 @@ func (p *spares) reattach(ctx context.Context) (left []protocol.HostFiles, err e
 		if !ok {
 			continue
 		}
-		at := p.h.files(core.ChannelKey(r.Channel))
-		if _, promised := os.Stat(at.Reserved); promised == nil {
+		at := p.h.place(core.ChannelKey(r.Channel))
+		if _, promised := os.Stat(at.ReservedPath()); promised == nil {
 			if err := p.h.endSpare(ctx, at); err != nil {
 				p.log.Error("spare that was promised to a channel not ended", "slot", slot, "err", err)
 				leave(at)
@@ -100,7 +100,7 @@ func (h *Hosts) EndSpares(ctx context.Context) error {
 	}
 	ended := make(chan error, len(slots))
 	for slot := range slots {
-		go func() { ended <- h.endSpare(ctx, h.files(spareKey(slot))) }() // ends with ctx
+		go func() { ended <- h.endSpare(ctx, h.place(spareKey(slot))) }() // ends with ctx
 	}
 	errs := make([]error, 0, len(slots))
 	for range slots {

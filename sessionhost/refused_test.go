@@ -34,7 +34,7 @@ func TestHostThatRefuses(t *testing.T) {
 		t.Fatal("it was started")
 	}
 	st.eventually("its lock is free", func() bool {
-		lock, err := protocol.LockFile(st.paths().Lock)
+		lock, err := protocol.LockFile(st.paths().LockPath)
 		if err == nil {
 			_ = lock.Close()
 		}

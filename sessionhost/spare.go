@@ -30,7 +30,7 @@ func (p *spares) follow(sp *spare) {
 	if p.ctx.Err() != nil {
 		return // the next daemon takes the spare over
 	}
-	if err := p.h.endSpare(p.ctx, sp.files); err != nil {
+	if err := p.h.endSpare(p.ctx, sp.place); err != nil {
 		p.log.Error("spare not ended", "slot", sp.slot, "err", err)
 	}
 	p.onLost(sp, why)
@@ -150,13 +150,13 @@ func (p *spares) removeBound(sp *spare) {
 
 // bindSpare moves the spare to the channel's place and takes over the lock.
 func (h *Hosts) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) error {
-	at := h.files(key)
+	at := h.place(key)
 	lock, err := h.acquireLock(ctx, at)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Close() }() // the spare's own lock has replaced the file
-	to, err := json.Marshal(at.Place(string(key)))
+	to, err := json.Marshal(at)
 	if err != nil {
 		return fmt.Errorf("encode place of channel %s: %w", key, err)
 	}
@@ -167,14 +167,14 @@ func (h *Hosts) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) e
 	defer late.Stop()
 	select {
 	case <-sp.bound:
-		_ = os.Remove(sp.files.Reserved)
+		_ = os.Remove(sp.place.ReservedPath())
 		return nil
 	case <-sp.gone:
 		return errors.New("it has ended")
 	case <-late.C:
 		select {
 		case <-sp.bound: // both: the spare has answered
-			_ = os.Remove(sp.files.Reserved)
+			_ = os.Remove(sp.place.ReservedPath())
 			return nil
 		default:
 			return fmt.Errorf("it did not answer within %s", bindTimeout)
@@ -184,8 +184,8 @@ func (h *Hosts) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) e
 
 // endSpare kills the spare at a place: a spare has nothing to lose, and must not obey a
 // frame on its way.
-func (h *Hosts) endSpare(ctx context.Context, at protocol.HostFiles) error {
-	r, err := protocol.ReadRecord(at.Record)
+func (h *Hosts) endSpare(ctx context.Context, at protocol.Place) error {
+	r, err := protocol.ReadRecord(at.RecordPath)
 	if err != nil && !protocol.IsNotExist(err) {
 		return err
 	}
@@ -204,6 +204,6 @@ func (h *Hosts) endSpare(ctx context.Context, at protocol.HostFiles) error {
 	}
 	defer func() { _ = lock.Close() }()
 	_ = os.Remove(at.Socket) // a leftover socket does no harm
-	_ = os.Remove(at.Reserved)
+	_ = os.Remove(at.ReservedPath())
 	return nil
 }

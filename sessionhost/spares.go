@@ -61,7 +61,7 @@ type spares struct {
 type spare struct {
 	slot  int
 	id    string // session id
-	files protocol.HostFiles
+	place protocol.Place
 	s     *session
 	since time.Time
 	bound chan struct{} // closed when the spare has a channel
@@ -128,7 +128,7 @@ func (p *spares) reserve() (id string, ok bool) {
 	if sp == nil {
 		return "", false
 	}
-	if err := os.WriteFile(sp.files.Reserved, nil, 0o600); err != nil {
+	if err := os.WriteFile(sp.place.ReservedPath(), nil, 0o600); err != nil {
 		p.log.Error("spare not reserved", "err", err)
 		p.discard(sp)
 		return "", false
@@ -142,7 +142,7 @@ func (p *spares) pick() *spare {
 	for slot := 1; slot <= p.want; slot++ {
 		if sp := p.all[slot]; sp != nil && sp.free() {
 			sp.reserved = time.AfterFunc(reserveTimeout, func() {
-				p.log.Info("spare was reserved in vain", "slot", slot)
+				p.log.Info("reserved spare is ended, its channel did not come", "slot", slot)
 				p.discard(sp)
 			})
 			return sp
@@ -179,7 +179,7 @@ func (p *spares) claim(id string) (sp *spare, usable bool) {
 }
 
 // run ends the left spares, and then keeps as many spares as are wanted.
-func (p *spares) run(left []protocol.HostFiles) {
+func (p *spares) run(left []protocol.Place) {
 	for _, at := range left {
 		if err := p.h.endSpare(p.ctx, at); err != nil {
 			p.log.Error("spare of an earlier process not ended", "err", err)
@@ -238,12 +238,12 @@ func (p *spares) start(slot int) {
 // startSpare launches a session without a channel.
 func (h *Hosts) startSpare(ctx context.Context, slot int) (*session, error) {
 	key := spareKey(slot)
-	at := h.files(key)
+	at := h.place(key)
 	b, err := h.bootstrap(key, at, core.Launch{SessionID: uuid.NewString()})
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(at.Reserved) // of an earlier spare
+	_ = os.Remove(at.ReservedPath()) // of an earlier spare
 	s, err := h.start(ctx, key, b, at)
 	if err != nil && ctx.Err() == nil {
 		_ = h.endSpare(ctx, at) // a host may exist; the next start ends its leftovers
@@ -254,7 +254,7 @@ func (h *Hosts) startSpare(ctx context.Context, slot int) (*session, error) {
 // add adds a running spare.
 func (p *spares) add(slot int, s *session) {
 	sp := &spare{
-		slot: slot, id: s.info.SessionID, files: p.h.files(spareKey(slot)), s: s, since: time.Now(),
+		slot: slot, id: s.info.SessionID, place: p.h.place(spareKey(slot)), s: s, since: time.Now(),
 		bound: make(chan struct{}), gone: make(chan struct{}), ready: s.info.Ready,
 	}
 	p.mu.Lock()

@@ -34,7 +34,7 @@ func (st *station) spare() (*Hosts, protocol.Record) {
 func (st *station) spareRecord(h *Hosts) protocol.Record {
 	st.t.Helper()
 	st.eventually("the spare is ready", func() bool { ready, _ := h.Spares(); return ready == 1 })
-	r, err := protocol.ReadRecord(h.files(spareKey(1)).Record)
+	r, err := protocol.ReadRecord(h.place(spareKey(1)).RecordPath)
 	if err != nil {
 		st.t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestSpareBecomesAChannel(t *testing.T) {
 	if r.Channel != "c" || r.PID != spare.PID || r.ClaudePID != spare.ClaudePID || r.Socket != st.paths().Socket {
 		t.Errorf("record is %+v", r)
 	}
-	if lock, err := protocol.LockFile(st.paths().Lock); !errors.Is(err, protocol.ErrLocked) {
+	if lock, err := protocol.LockFile(st.paths().LockPath); !errors.Is(err, protocol.ErrLocked) {
 		t.Errorf("the channel's lock is free (%v)", err)
 		_ = lock.Close()
 	}
@@ -126,7 +126,7 @@ func TestReservedSpareIsLost(t *testing.T) {
 		"host killed": func(_ *Hosts, r protocol.Record) { _ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) },
 		"nobody came": func(h *Hosts, _ protocol.Record) { h.spares.discard(h.spares.first()) },
 		"half moved": func(h *Hosts, _ protocol.Record) { // the socket cannot be, but the lock is
-			if err := os.Mkdir(h.files("c").Socket, 0o700); err != nil {
+			if err := os.Mkdir(h.place("c").Socket, 0o700); err != nil {
 				panic(err)
 			}
 		},
@@ -145,7 +145,7 @@ func TestReservedSpareIsLost(t *testing.T) {
 				t.Errorf("answer is %q by %d, want session %q of another than %d", got, s.Info().AgentPID, id, spare.ClaudePID)
 			}
 			st.spareRecord(h)
-			if left, _ := os.ReadDir(st.path("state/hosts")); len(left) == 0 || promised(h.files(spareKey(1))) {
+			if left, _ := os.ReadDir(st.path("state/hosts")); len(left) == 0 || promised(h.place(spareKey(1))) {
 				t.Errorf("a promise is left among %v", left)
 			}
 		})
@@ -159,8 +159,8 @@ func (p *spares) first() *spare {
 	return p.all[1]
 }
 
-func promised(p protocol.HostFiles) bool {
-	_, err := os.Stat(p.Reserved)
+func promised(p protocol.Place) bool {
+	_, err := os.Stat(p.ReservedPath())
 	return err == nil
 }
 

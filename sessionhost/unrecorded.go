@@ -31,7 +31,7 @@ func (h *Hosts) awaitRecords(ctx context.Context) {
 		select {
 		case <-look.C:
 		case <-late.C:
-			h.o.Log.Warn("a session host has no record, it is found when its channel is used", "locks", missing)
+			h.o.Log.Warn("session host has no record yet, and is found only when its channel is used", "locks", missing)
 			return
 		case <-ctx.Done():
 			return
@@ -44,7 +44,7 @@ func (h *Hosts) awaitRecords(ctx context.Context) {
 func (h *Hosts) hostsWithoutRecord() (locks []string) {
 	var spares []string
 	for slot := range h.o.Spares {
-		spares = append(spares, h.files(spareKey(slot+1)).Lock)
+		spares = append(spares, h.place(spareKey(slot+1)).LockPath)
 	}
 	sockets, _ := filepath.Glob(filepath.Join(escapeGlob(h.o.RuntimeDir), "*.sock")) // the pattern is well-formed
 	for _, socket := range sockets {

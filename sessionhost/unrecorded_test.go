@@ -22,11 +22,11 @@ func TestLiveWaitsForARecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := h.files("c")
+		at := h.place("c")
 		if err := os.WriteFile(at.Socket, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		lock, err := protocol.LockFile(at.Lock)
+		lock, err := protocol.LockFile(at.LockPath)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,13 +44,13 @@ func TestLiveWaitsForARecord(t *testing.T) {
 		r := protocol.Record{Channel: "c", Socket: at.Socket, PID: os.Getpid()}
 		r.Start, _ = proc.StartTime(r.PID)
 		r.BootID, _ = proc.BootID()
-		if err := r.Write(at.Record); err != nil {
+		if err := r.Write(at.RecordPath); err != nil {
 			t.Fatal(err)
 		}
 		if got := <-told; got.err != nil || !slices.Equal(got.keys, []core.ChannelKey{"c"}) {
 			t.Errorf("live are %q, %v", got.keys, got.err)
 		}
-		if err := os.Remove(at.Record); err != nil {
+		if err := os.Remove(at.RecordPath); err != nil {
 			t.Fatal(err)
 		}
 		go look()

@@ -39,11 +39,13 @@ type EnvMark struct {
 	start uint64
 }
 
+// EnvMarkOf returns the mark of a host whose record is at recordPath.
 func EnvMarkOf(recordPath string, pid int, start uint64) EnvMark {
 	sum := sha256.Sum256([]byte(filepath.Dir(recordPath)))
 	return EnvMark{home: hex.EncodeToString(sum[:8]), pid: pid, start: start}
 }
 
+// String returns the value of the variable.
 func (m EnvMark) String() string { return fmt.Sprintf("%s.%d.%d", m.home, m.pid, m.start) }
 
 func parseEnvMark(s string) (m EnvMark, ok bool) {
@@ -72,6 +74,7 @@ func IsOrphan(recordPath string) func(value string) bool {
 	}
 }
 
+// Sweep ends the processes whose mark is accepted.
 func Sweep(ctx context.Context, accept func(value string) bool) error {
 	for range sweepRounds {
 		found, err := proc.ByEnviron(EnvMarkVariable, accept)

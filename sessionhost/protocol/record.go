@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
@@ -38,27 +39,20 @@ type Place struct {
 	ToolsPath  string `json:"tools_path"`
 }
 
-func (p HostFiles) Place(channel string) Place {
-	return Place{
-		Channel: channel, Socket: p.Socket, RecordPath: p.Record, LockPath: p.Lock, LogPath: p.Log,
-		SpoolPath: p.Spool, ToolsPath: p.Tools,
-	}
-}
-
-// paths are a host's files. The name is a hash of the channel key: keys may hold
-// anything, and a socket's path has room for about 100 bytes.
-type HostFiles struct{ Record, Lock, Socket, Log, Spool, Tools, Reserved string }
-
-func FilesOf(stateDir, runtimeDir, channel string) HostFiles {
+// PlaceOf returns the place of a channel's host. The files are named by a hash of the channel
+// key: a key may contain any character, and a socket's path has room for about 100 bytes.
+func PlaceOf(stateDir, runtimeDir, channel string) Place {
 	sum := sha256.Sum256([]byte(channel))
 	name := hex.EncodeToString(sum[:12])
 	state := filepath.Join(stateDir, "hosts", name)
-	return HostFiles{
-		Record: state + ".json", Lock: state + ".lock", Log: state + ".log", Spool: state + ".spool", Tools: state + ".tools",
-		Reserved: state + ".reserved",
-		Socket:   filepath.Join(runtimeDir, name+".sock"),
+	return Place{
+		Channel: channel, Socket: filepath.Join(runtimeDir, name+".sock"), RecordPath: state + ".json", LockPath: state + ".lock",
+		LogPath: state + ".log", SpoolPath: state + ".spool", ToolsPath: state + ".tools",
 	}
 }
+
+// ReservedPath returns the file that promises a spare to a channel.
+func (p Place) ReservedPath() string { return strings.TrimSuffix(p.RecordPath, ".json") + ".reserved" }
 
 // Write replaces the record atomically. The record is not synced: after a power loss its
 // boot id shows that it means nothing.
@@ -90,13 +84,16 @@ func ReadRecord(path string) (Record, error) {
 	return r, nil
 }
 
+// ThisBoot reports whether the record was written since the machine booted.
 func (r Record) ThisBoot() bool {
 	id, err := proc.BootID()
 	return err == nil && id == r.BootID
 }
 
+// HostAlive reports whether the host still runs.
 func (r Record) HostAlive() bool { return r.ThisBoot() && r.PID > 0 && proc.Alive(r.PID, r.Start) }
 
+// ClaudeAlive reports whether claude still runs.
 func (r Record) ClaudeAlive() bool {
 	return r.ThisBoot() && r.ClaudePID > 0 && proc.Alive(r.ClaudePID, r.ClaudeStart)
 }
@@ -133,6 +130,8 @@ func stillAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(mine, named)
 }
 
+// ErrLocked means that another process holds a session lock.
 var ErrLocked = errors.New("session is held by another process")
 
+// IsNotExist reports whether a file does not exist.
 func IsNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

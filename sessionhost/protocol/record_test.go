@@ -40,12 +40,12 @@ func TestPaths(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for _, key := range []string{"", "a", "A", "a ", "../../etc/passwd", strings.Repeat("x", 4000), strings.Repeat("x", 4000) + "y", "ключ", "a\nb", "a\x00b"} {
-		p := FilesOf("/state", "/run", key)
+		p := PlaceOf("/state", "/run", key)
 		if other, taken := seen[p.Socket]; taken {
 			t.Errorf("%q and %q share %s", key, other, p.Socket)
 		}
 		seen[p.Socket] = key
-		if len(p.Socket) > len("/run/")+29 || filepath.Dir(p.Socket) != "/run" || filepath.Dir(p.Record) != "/state/hosts" {
+		if len(p.Socket) > len("/run/")+29 || filepath.Dir(p.Socket) != "/run" || filepath.Dir(p.RecordPath) != "/state/hosts" {
 			t.Errorf("%q has the files %+v", key, p)
 		}
 	}
