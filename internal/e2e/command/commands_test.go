@@ -464,7 +464,7 @@ func TestLogFileElsewhereOrNowhere(t *testing.T) {
 	m := harness.NewMachine(t)
 	m.Env = append(m.Env, "BARECLAW_LOG_FILE="+m.Path("logs/claw.log"))
 	m.Start().Signal(syscall.SIGTERM)
-	m.Command(exitcode.OK, "logs").Shows(`"ready"`, `"leaving"`)
+	m.Command(exitcode.OK, "logs").Shows(`"ready"`, `"ended"`)
 	m.Env = append(m.Env, "BARECLAW_LOG_FILE=off")
 	m.Start().Signal(syscall.SIGTERM)
 	m.Command(exitcode.Failed, "logs").Tells("BARECLAW_LOG_FILE")

@@ -87,9 +87,9 @@ func TestLogOfADetachedGateway(t *testing.T) {
 			if err := proc.Signal(h.PID, h.Start, syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
-			m.Eventually("it has left", func() bool { return said(`"msg":"leaving"`) > 0 })
-			if n := said(`"msg":"leaving"`); n != 1 {
-				t.Errorf("it says %d times that it leaves", n)
+			m.Eventually("it has left", func() bool { return said(`"msg":"ended"`) > 0 })
+			if n := said(`"msg":"ended"`); n != 1 {
+				t.Errorf("it says %d times that it has ended", n)
 			}
 		})
 	}

@@ -112,7 +112,7 @@ func TestLogsFollowedOverKillsAndRotation(t *testing.T) {
 	}
 	f.shows(ready())
 	g.Signal(syscall.SIGTERM)
-	f.shows(`"msg":"leaving"`)
+	f.shows(`"msg":"ended"`)
 	var want []string
 	for n := logfile.Kept; n >= 0; n-- {
 		name := "state/bareclaw.log"

@@ -16,9 +16,9 @@ import (
 func TestRealConversationKilledAtWrites(t *testing.T) {
 	t.Parallel()
 	harness.NeedStrace(t)
-	chosen := [][3]int{{1, 4, 9}, {2, 6, 3}}
+	chosen := [][3]int{{1, 4, 9}}
 	if harness.Soak() {
-		for n := 1; n <= 12; n++ {
+		for n := 2; n <= 12; n++ {
 			chosen = append(chosen, [3]int{n, n + 12, n + 24})
 		}
 	}

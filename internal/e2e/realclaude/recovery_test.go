@@ -97,11 +97,16 @@ var realVictims = map[string]func(g *harness.RealGateway){
 }
 
 // TestRealKill kills each of the processes at each moment of a turn: the message
-// has one outcome, no tool runs twice, and the conversation goes on.
+// has one outcome, no tool runs twice, and the conversation goes on. Where a host dies, with
+// or without the others, the short run takes the two moments that differ for the CLI; the
+// scripted claude goes through all.
 func TestRealKill(t *testing.T) {
 	t.Parallel()
 	for victim, kill := range realVictims {
 		for _, at := range realMoments {
+			if (victim == "host" || victim == "all") && at.name != "during text" && at.name != "after a tool" && !harness.Soak() {
+				continue
+			}
 			t.Run(victim+" "+at.name, func(t *testing.T) {
 				t.Parallel()
 				realKill(t, victim, kill, at)

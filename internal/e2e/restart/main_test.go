@@ -1,4 +1,4 @@
-// Package restart tests that a restart, a hand-over and an upgrade lose nothing.
+// Package restart tests that a restart and a hand-over lose nothing.
 package restart
 
 import (

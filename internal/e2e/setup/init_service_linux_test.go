@@ -112,7 +112,7 @@ func TestInitAsksForTheHeartbeat(t *testing.T) {
 		x.Types("perhaps\n")
 		x.Expect("Please answer y, r or n.")
 		x.Answer("Install the heartbeat?", "")
-		says(x, "Claude is asked whether anything needs attention", "It costs about $0.24 a day, $7.20 a month: the first message cost $0.010",
+		says(x, "Claude is asked whether anything needs attention", "It costs about $0.24 a day, $7.20 a month: the first message cost $0.01 by",
 			"BARECLAW_HEARTBEAT=revive", "Done: no heartbeat, as you said")
 		consent(heartbeat.ConsentNo)
 		answers := []string{"--port", port, "--http-token", "none", "--cwd", installedHome}

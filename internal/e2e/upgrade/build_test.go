@@ -1,4 +1,4 @@
-package restart
+package upgrade
 
 import (
 	"errors"
