@@ -61,7 +61,7 @@ func serve() error {
 			}
 		}
 		text := "ok"
-		if in.Text != "hello" {
+		if in.Text != helloText && in.Text != "realistic" {
 			text = fmt.Sprintf("text=%d warm", len(in.Text))
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"text": text, "is_error": false})

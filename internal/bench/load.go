@@ -12,6 +12,9 @@ import (
 // askTimeout bounds one message of the scenarios that send short ones.
 const askTimeout = 30 * time.Second
 
+// helloText is the message of most scenarios.
+const helloText = "hello"
+
 // okText is in a good answer of the instant claude.
 var okText = []byte(`"text":"ok"`)
 
@@ -33,7 +36,7 @@ func (s *server) talk(scenario string, n int) (*talker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &talker{client: c, request: messageRequest(s.addr, channelName(scenario, n), "hello")}, nil
+	return &talker{client: c, request: messageRequest(s.addr, channelName(scenario, n), s.text)}, nil
 }
 
 // once sends the message and keeps its time.

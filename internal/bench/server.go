@@ -29,6 +29,7 @@ type server struct {
 	addr  string // 127.0.0.1:port
 	port  string
 	mode  mode
+	text  string        // of short messages
 	ready time.Duration // from exec to the first good answer
 
 	lab     *lab
@@ -50,7 +51,7 @@ const (
 // start runs a server of the target and waits until it answers.
 func (l *lab) start(ctx context.Context, t target, m mode) (*server, error) {
 	l.count++
-	s := &server{target: t, lab: l, addr: t.addr}
+	s := &server{target: t, lab: l, addr: t.addr, text: helloText}
 	if t.addr != "" {
 		return s, nil
 	}

@@ -28,6 +28,7 @@ func scenarios() []scenario {
 		{name: "cold", run: coldChannels},
 		{name: "burst", run: channelBurst},
 		{name: "load", run: throughput, inRounds: true},
+		{name: "turns", run: realisticTurns, inRounds: true},
 		{name: "memory", run: memory},
 		{name: "events", run: eventTurn},
 		{name: "sizes", run: bigMessages},

@@ -10,14 +10,36 @@ import (
 
 // throughput measures closed loops: on each channel one client that sends its
 // next message when it has the answer to the last.
-func throughput(ctx context.Context, l *lab, t target) (figures []figure, err error) {
+func throughput(ctx context.Context, l *lab, t target) ([]figure, error) {
+	return l.closedLoops(ctx, t, loops{id: "load", what: "under load", text: helloText})
+}
+
+// realisticTurns measures the same with turns of 30 events: init, the replayed message,
+// 20 pieces of text, a tool, lifecycle and result.
+func realisticTurns(ctx context.Context, l *lab, t target) ([]figure, error) {
+	return l.closedLoops(ctx, t, loops{id: "turns", what: "with turns of 30 events", text: "realistic"})
+}
+
+// loops describes one series of closed loops.
+type loops struct{ id, what, text string }
+
+// suffix tells the throughput of the series from that of others.
+func (o loops) suffix() string {
+	if o.text == helloText {
+		return ""
+	}
+	return " " + o.what
+}
+
+func (l *lab) closedLoops(ctx context.Context, t target, o loops) (figures []figure, err error) {
 	s, err := l.start(ctx, t, instant)
 	if err != nil {
 		return nil, err
 	}
+	s.text = o.text
 	defer func() { err = errors.Join(err, s.stop()) }()
 	for _, n := range l.plan.loads {
-		step, err := s.loop(ctx, n, l.plan.load)
+		step, err := s.loop(ctx, o, n, l.plan.load)
 		if err != nil {
 			return nil, fmt.Errorf("%d channels: %w", n, err)
 		}
@@ -26,8 +48,8 @@ func throughput(ctx context.Context, l *lab, t target) (figures []figure, err er
 	return figures, nil
 }
 
-func (s *server) loop(ctx context.Context, n int, d time.Duration) ([]figure, error) {
-	talkers, err := s.crowd("load"+strconv.Itoa(n), 0, n, 10)
+func (s *server) loop(ctx context.Context, o loops, n int, d time.Duration) ([]figure, error) {
+	talkers, err := s.crowd(o.id+strconv.Itoa(n), 0, n, 10)
 	if err != nil {
 		return nil, err
 	}
@@ -44,15 +66,15 @@ func (s *server) loop(ctx context.Context, n int, d time.Duration) ([]figure, er
 	if err != nil {
 		return nil, err
 	}
-	id, channels := "load."+strconv.Itoa(n), strconv.Itoa(n)+" channels"
+	id, channels := o.id+"."+strconv.Itoa(n), strconv.Itoa(n)+" channels"
 	if n == 1 {
 		channels = "1 channel"
 	}
 	count := float64(len(times))
 	figures := []figure{
-		{id: id + ".rate", name: "throughput, " + channels, unit: "/s", value: count / took.Seconds()},
-		{id: id + ".p50", name: channels + " under load, p50", unit: "ms", value: milliseconds(median(times))},
-		{id: id + ".p99", name: channels + " under load, p99", unit: "ms", value: milliseconds(quantile(times, 0.99))},
+		{id: id + ".rate", name: "throughput, " + channels + o.suffix(), unit: "/s", value: count / took.Seconds()},
+		{id: id + ".p50", name: channels + " " + o.what + ", p50", unit: "ms", value: milliseconds(median(times))},
+		{id: id + ".p99", name: channels + " " + o.what + ", p99", unit: "ms", value: milliseconds(quantile(times, 0.99))},
 	}
 	daemonNow, hostsNow := s.cpu()
 	if daemonNow == 0 {
@@ -60,8 +82,8 @@ func (s *server) loop(ctx context.Context, n int, d time.Duration) ([]figure, er
 	}
 	each := func(d time.Duration) float64 { return float64(d.Microseconds()) / count }
 	return append(figures,
-		figure{id: id + ".cpu.daemon", name: channels + " under load, CPU of the daemon a message", unit: "µs", value: each(daemonNow - daemon)},
-		figure{id: id + ".cpu.hosts", name: channels + " under load, CPU of the host a message", unit: "µs", value: each(hostsNow - hosts)},
+		figure{id: id + ".cpu.daemon", name: channels + " " + o.what + ", CPU of the daemon a message", unit: "µs", value: each(daemonNow - daemon)},
+		figure{id: id + ".cpu.hosts", name: channels + " " + o.what + ", CPU of the host a message", unit: "µs", value: each(hostsNow - hosts)},
 	), nil
 }
 

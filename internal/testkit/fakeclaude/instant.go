@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"strings"
 )
 
 // runInstant answers every user message "ok" on the shortest way that is still
 // the protocol: lifecycle queued and started, assistant, result, lifecycle
-// completed, all in one write. There are no directives, no merging, no
-// transcript and no journal. It allocates nothing per message.
+// completed, all in one write. A message that ends with the word "realistic" is
+// answered by a turn of 30 events, each in a write of its own. There are no other
+// directives, no merging, no transcript and no journal. It allocates nothing per message.
 func runInstant(f flags, stdin io.Reader, stdout io.Writer) int {
 	session := f.sessionID + f.resume
 	if session == "" {
@@ -51,10 +53,18 @@ func (i *instant) take(chunk []byte) error {
 }
 
 func (i *instant) line(line []byte) error {
-	if out := i.answer.to(line); out != nil {
-		return write(i.stdout, out)
+	out, apart := i.answer.to(line)
+	for apart && len(out) > 0 {
+		n := bytes.IndexByte(out, '\n') + 1
+		if err := write(i.stdout, out[:n]); err != nil {
+			return err
+		}
+		out = out[n:]
 	}
-	return nil
+	if len(out) == 0 {
+		return nil
+	}
+	return write(i.stdout, out)
 }
 
 // readChunks gives take what r has, until that ends or take fails.
@@ -72,53 +82,75 @@ func readChunks(r io.Reader, take func(chunk []byte) error) error {
 
 const chunkBytes = 1 << 16 // what a pipe holds
 
-// answer holds the constant parts of an answer, between the places where the
-// message's uuid goes, and the buffer it is built in.
+// answer holds the constant parts of the two answers, between the places where the
+// message's uuid goes, and the buffer in which an answer is built.
 type answer struct {
-	parts   [][]byte
-	out     []byte
-	session string
+	short, realistic [][]byte
+	out              []byte
 }
 
 func newAnswer(session string) *answer {
-	const mark = "\x00"
 	id := newID()
-	whole := `{"type":"command_lifecycle","command_uuid":"` + mark + `","state":"queued","uuid":"` + id + `","session_id":"` + session + `"}` + "\n" +
-		`{"type":"command_lifecycle","command_uuid":"` + mark + `","state":"started","uuid":"` + id + `","session_id":"` + session + `"}` + "\n" +
-		`{"type":"assistant","message":{"content":[{"text":"ok","type":"text"}],"id":"msg_fake","model":"fake","role":"assistant","stop_reason":null,"type":"message"},"parent_tool_use_id":null,"session_id":"` + session + `","uuid":"` + id + `"}` + "\n" +
+	started := `{"type":"command_lifecycle","command_uuid":"` + mark + `","state":"queued","uuid":"` + id + `","session_id":"` + session + `"}` + "\n" +
+		`{"type":"command_lifecycle","command_uuid":"` + mark + `","state":"started","uuid":"` + id + `","session_id":"` + session + `"}` + "\n"
+	ended := `{"type":"assistant","message":{"content":[{"text":"ok","type":"text"}],"id":"msg_fake","model":"fake","role":"assistant","stop_reason":null,"type":"message"},"parent_tool_use_id":null,"session_id":"` + session + `","uuid":"` + id + `"}` + "\n" +
 		`{"duration_api_ms":0,"stop_reason":"end_turn","session_id":"` + session + `","total_cost_usd":0,"permission_denials":[],"terminal_reason":"completed","is_error":false,"num_turns":1,"subtype":"success","result":"ok","type":"result","duration_ms":0,"uuid":"` + id + `","user_message_uuid":"` + mark + `","user_message_uuids":["` + mark + `"],"queued_turn_count":0,"result_index":0}` + "\n" +
 		`{"type":"command_lifecycle","command_uuid":"` + mark + `","state":"completed","uuid":"` + id + `","session_id":"` + session + `"}` + "\n"
-	return &answer{parts: bytes.Split([]byte(whole), []byte(mark)), session: session}
+	cut := func(whole string) [][]byte { return bytes.Split([]byte(whole), []byte(mark)) }
+	return &answer{short: cut(started + ended), realistic: cut(started + work(session, id) + ended)}
 }
 
-// to returns what answers one line of stdin, or nil. It is valid until the
-// next call.
-func (a *answer) to(line []byte) []byte {
+// mark stands for the message's uuid.
+const mark = "\x00"
+
+// work returns the middle of a realistic turn: init, the replayed message, a text in 20
+// pieces, and a tool.
+func work(session, id string) string {
+	tail := `,"parent_tool_use_id":null,"session_id":"` + session + `","uuid":"` + id + `"}` + "\n"
+	var b strings.Builder
+	b.WriteString(`{"type":"system","subtype":"init","cwd":"/home/user","session_id":"` + session + `","tools":["Task","Bash","Glob","Grep","Read","Edit","Write","WebFetch","TodoWrite","WebSearch"],"mcp_servers":[],"model":"fake","permissionMode":"default","slash_commands":["clear","compact","context","cost","init","review"],"apiKeySource":"none","claude_code_version":"` + version + `","output_style":"default","agents":["general-purpose"],"uuid":"` + id + `"}` + "\n")
+	b.WriteString(`{"type":"user","message":{"role":"user","content":"realistic"},"session_id":"` + session + `","parent_tool_use_id":null,"uuid":"` + mark + `","isReplay":true}` + "\n")
+	for range 20 {
+		b.WriteString(`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a few words of the answer "}},"api_message_id":"msg_fake"` + tail)
+	}
+	b.WriteString(`{"type":"stream_event","event":{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_fake","name":"Bash","input":{}}},"api_message_id":"msg_fake"` + tail)
+	b.WriteString(`{"type":"assistant","message":{"id":"msg_fake","type":"message","role":"assistant","model":"fake","content":[{"type":"tool_use","id":"toolu_fake","name":"Bash","input":{"command":"ls -l","description":"List files"}}],"stop_reason":null}` + tail)
+	b.WriteString(`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_fake","content":"total 0","is_error":false}]}` + tail)
+	return b.String()
+}
+
+// to returns the answer to one line of stdin, or nil. apart says that each line of the
+// answer is to be written by itself. The answer is valid until the next call.
+func (a *answer) to(line []byte) (out []byte, apart bool) {
 	// Within a JSON string a quote is escaped, so these cannot be part of a text.
 	if bytes.Contains(line, []byte(`"type":"control_request"`)) {
-		return a.toControl(line)
+		return a.toControl(line), false
 	}
 	if !bytes.Contains(line, []byte(`"type":"user"`)) {
-		return nil
+		return nil, false
 	}
 	key := []byte(`"uuid":"`)
 	i := bytes.Index(line, key)
 	if i < 0 {
-		return nil
+		return nil, false
 	}
 	uuid := line[i+len(key):]
 	end := bytes.IndexByte(uuid, '"')
 	if end < 0 {
-		return nil
+		return nil, false
+	}
+	parts := a.short
+	if apart = bytes.Contains(line, []byte(`realistic"`)); apart {
+		parts = a.realistic
 	}
 	a.out = a.out[:0]
-	for i, part := range a.parts {
+	for i, part := range parts {
 		if i > 0 {
 			a.out = append(a.out, uuid[:end]...)
 		}
 		a.out = append(a.out, part...)
 	}
-	return a.out
+	return a.out, apart
 }
 
 func (a *answer) toControl(line []byte) []byte {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +37,32 @@ func TestInstantChunks(t *testing.T) {
 	if got, want := len(bytewise.Bytes()), len(whole.Bytes()); got != want {
 		t.Errorf("answer to single bytes has %d bytes, want %d", got, want)
 	}
+}
+
+// A realistic turn has 30 events, each of them in a write of its own, and names its message.
+func TestInstantRealistic(t *testing.T) {
+	t.Parallel()
+	var out lines
+	i := &instant{answer: newAnswer(sid), stdout: &out}
+	if err := i.line([]byte(strings.Replace(userLine("a"), "hello", "realistic", 1))); err != nil {
+		t.Fatal(err)
+	}
+	if len(out) != 30 {
+		t.Errorf("%d events, want 30", len(out))
+	}
+	for _, line := range out {
+		if !json.Valid([]byte(line)) || strings.Count(line, "\n") != 1 || strings.Contains(line, mark) {
+			t.Errorf("written at once: %q", line)
+		}
+	}
+}
+
+// lines are what was written, each write by itself.
+type lines []string
+
+func (l *lines) Write(p []byte) (int, error) {
+	*l = append(*l, string(p))
+	return len(p), nil
 }
 
 func TestReadChunks(t *testing.T) {

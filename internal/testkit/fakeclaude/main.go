@@ -69,7 +69,8 @@
 //	FAKECLAUDE_LOG           a file that gets one JSON line per event; see journal
 //	FAKECLAUDE_START         exit:CODE, hang, noinit, rubbish or slow:MS
 //	FAKECLAUDE_START_ONCE    a file: START applies only if it can be created
-//	FAKECLAUDE_INSTANT       not empty: the shortest path, for benchmarks
+//	FAKECLAUDE_INSTANT       not empty: the shortest path, for benchmarks; "realistic" at
+//	                         the end of a message is a turn of 30 events
 package main
 
 import (
