@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 
+	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 )
 
@@ -18,7 +19,7 @@ type backend interface {
 	historyReader
 	settingsStore
 	approvalDesk
-	totals
+	metrics.Totals
 }
 
 // processManager makes a ProcessManager a backend.

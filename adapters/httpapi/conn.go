@@ -14,17 +14,17 @@ import (
 	"bareclaw/adapters/httpapi/api"
 )
 
-// clientConn turns the errors that net/http writes by itself into those of the API,
+// clientConn translates the errors that net/http writes by itself into errors of the API,
 // and closes a connection only after the client has had time to read a refusal.
 //
 // net/http answers a request that cannot be parsed (no Host, bad percent-encoding, headers
-// too large) in plain text, without a hook. All that is written while no handler
-// has been called for the current request is such an answer.
+// too large) in plain text, without a hook. Everything written before a handler is called
+// for the current request is such an answer.
 type clientConn struct {
 	net.Conn
 	draining  <-chan struct{} // closed when the server drains
 	answering atomic.Bool     // a handler has been called for the current request
-	linger    atomic.Int64    // Unix nanoseconds until which Close reads on; 0: it does not
+	linger    atomic.Int64    // Unix nanoseconds until which Close reads on; 0: Close does not read
 }
 
 // clientListener accepts connections as clientConns.
@@ -42,15 +42,15 @@ func (l clientListener) Accept() (net.Conn, error) {
 	return &clientConn{Conn: c, draining: l.draining}, nil
 }
 
-// noteConnState ends the answer of the last request. It is meant for http.Server.ConnState,
-// which is called with StateIdle once an answer has been written as a whole.
+// noteConnState ends the answer to the last request. It is meant for http.Server.ConnState,
+// which is called with StateIdle after each complete answer.
 func noteConnState(c net.Conn, state http.ConnState) {
 	if own, ok := c.(*clientConn); ok && state == http.StateIdle {
 		own.answering.Store(false)
 	}
 }
 
-// Write writes the JSON form of an error of net/http's, and anything else as it is.
+// Write writes errors of net/http as JSON, and all other data unchanged.
 func (c *clientConn) Write(b []byte) (int, error) {
 	if c.answering.Load() {
 		return c.Conn.Write(b)
@@ -66,7 +66,7 @@ func (c *clientConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// CloseWrite tells the client that nothing more comes, where the network can.
+// CloseWrite ends the sending direction, if the network supports that.
 func (c *clientConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -74,14 +74,15 @@ func (c *clientConn) CloseWrite() error {
 	return nil
 }
 
-// lingerOnClose has Close read on for lingerTimeout from now. A connection that is closed
-// with unread bytes is reset, and a reset may take the answer from a client that still sends.
+// lingerOnClose makes Close read on for lingerTimeout from now. The system resets a connection
+// that is closed with unread bytes, and the reset may discard the answer before a client that
+// still sends has read it.
 func (c *clientConn) lingerOnClose() {
 	c.linger.CompareAndSwap(0, time.Now().Add(lingerTimeout).UnixNano())
 }
 
-// Close closes the connection, at once where no refused client may still send or the
-// server drains. Of two calls the second one ends the first one's reading.
+// Close closes the connection, at once unless a refused client may still send. A second
+// call, or the server's draining, ends the reading of the first.
 func (c *clientConn) Close() error {
 	if until := c.linger.Swap(0); until != 0 {
 		c.discard(time.Unix(0, until))
@@ -89,7 +90,8 @@ func (c *clientConn) Close() error {
 	return c.Conn.Close()
 }
 
-// discard reads until the client has ended, time or lingerBytes are over, or the server drains.
+// discard reads until the client has finished, until the time or lingerBytes are used up, or
+// until the server drains.
 func (c *clientConn) discard(until time.Time) {
 	if c.CloseWrite() != nil || c.SetReadDeadline(until) != nil {
 		return
@@ -103,11 +105,11 @@ func (c *clientConn) discard(until time.Time) {
 		case <-over:
 		}
 	}()
-	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // the client is refused, whatever it does
+	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // the data is not used
 }
 
-// parseRefusal returns the API's form of an error as net/http writes it, or nil for
-// anything else.
+// parseRefusal returns the problem for an error as net/http writes it, or nil for all other
+// data.
 func parseRefusal(b []byte) *problem {
 	line, _, _ := bytes.Cut(b, []byte("\r\n"))
 	rest, ok := strings.CutPrefix(string(line), "HTTP/1.1 ")
@@ -118,7 +120,7 @@ func parseRefusal(b []byte) *problem {
 	switch status, _ := strconv.Atoi(code); status { // 0 is none of these
 	case http.StatusBadRequest:
 		detail := "check its first line, the percent-encoding of the path and the form of the headers"
-		if _, said, ok := strings.Cut(reason, ": "); ok { // one of net/http's own texts
+		if _, said, ok := strings.Cut(reason, ": "); ok { // a text of net/http
 			detail = said
 		}
 		return badRequest(api.MalformedRequest, "This is not a valid HTTP request: %s.", detail)

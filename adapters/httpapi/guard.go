@@ -14,11 +14,11 @@ import (
 	"bareclaw/adapters/httpapi/api"
 )
 
-// A guard decides who may use the API. Checks run in a fixed order, before any
-// route is looked up and before the body is read: Host, origin, token, peer.
+// A guard decides which clients may use the API. Checks run in a fixed order, before the
+// lookup of the route and before the body is read: Host, origin, token, peer.
 type guard struct {
 	token   [sha256.Size]byte
-	guarded bool // a token is asked for
+	guarded bool // requests need the token
 	hosts   map[string]bool
 	cross   *http.CrossOriginProtection
 	peer    func(net.Conn) (ok, known bool)
@@ -44,7 +44,7 @@ type listener int
 const (
 	tcpListener   listener = iota // the TCP address
 	localListener                 // the Unix socket of this user's own programs
-	innerListener                 // the Unix socket of a predecessor, which has checked what it sends on
+	innerListener                 // the Unix socket of a predecessor, which has checked its clients
 )
 
 // check returns why the request is refused, or nil. On the Unix sockets only the
@@ -66,8 +66,8 @@ func (g *guard) check(r *http.Request, from listener) *problem {
 	return g.checkPeer(r)
 }
 
-// knownHost is what stops DNS rebinding: a page of a stranger's name that
-// resolves to a loopback address still sends that name.
+// knownHost prevents DNS rebinding: a web page whose name resolves to a loopback address
+// still sends that name as the Host.
 func (g *guard) knownHost(host string) bool {
 	name := hostname(host)
 	if g.hosts[name] {
@@ -87,9 +87,8 @@ func hostname(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// sameOrigin applies http.CrossOriginProtection to every method: here a GET too
-// shows what no other page may read. Programs other than browsers send neither
-// header.
+// sameOrigin applies http.CrossOriginProtection to every method, because other web pages
+// must not read replies to GET either. Programs other than browsers send neither header.
 func (g *guard) sameOrigin(r *http.Request) bool {
 	origins, sites := r.Header["Origin"], r.Header["Sec-Fetch-Site"]
 	if len(origins) == 0 && len(sites) == 0 {
@@ -133,16 +132,16 @@ func (g *guard) checkPeer(r *http.Request) *problem {
 
 type connKey struct{}
 
-// A connection remembers who is at its other end.
+// A connection remembers whether its peer is trusted.
 type connection struct {
 	conn net.Conn
-	own  *clientConn // nil on a server of somebody else's
+	own  *clientConn // nil on a server that is not this package's
 	once sync.Once
 	ok   bool
 }
 
-// ConnContext notes the connection for the check of its peer. It is meant for
-// the field of that name in http.Server.
+// ConnContext stores the connection for the check of its peer. It is meant for the field
+// ConnContext of http.Server.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	own, _ := c.(*clientConn)
 	if own != nil {
@@ -151,7 +150,7 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, &connection{conn: c, own: own})
 }
 
-// clientConnOf returns the connection of a request, nil on a server of somebody else's.
+// clientConnOf returns the connection of a request, nil on a server that is not this package's.
 func clientConnOf(r *http.Request) *clientConn {
 	if c, _ := r.Context().Value(connKey{}).(*connection); c != nil {
 		return c.own

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/internal/humanize"
 )
@@ -37,16 +38,9 @@ type (
 	UpgradeOrder = api.UpgradeRequest
 )
 
-// totals has counts of all channels and messages.
-type totals interface {
-	Overview(ctx context.Context) (core.Overview, error)
-	Balance(ctx context.Context) (core.Balance, error)
-	Stats() core.Stats
-}
-
 // health serves GET /health.
 type health struct {
-	core      totals
+	core      metrics.Totals
 	own       func() Health
 	lifecycle *lifecycle
 }

@@ -1,12 +1,19 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/internal/humanize"
 )
 
 // methods are those that routes have, sorted.
@@ -66,3 +73,110 @@ func allowed(mux *chi.Mux, r *http.Request) string {
 	}
 	return strings.Join(taken, ", ")
 }
+
+const (
+	// lingerTimeout bounds how long a refused body is read on.
+	lingerTimeout = 5 * time.Second
+	// lingerBytes bounds how much of a refused body is read on.
+	lingerBytes = 256 << 20
+)
+
+// adapt makes h a handler of the router. Errors become answers here and nowhere else.
+func (s *Server) adapt(pattern string, h handlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		res := w.(*response)
+		res.route = pattern
+		if err := h(res, r); err != nil && !s.handover.answer(res, r, err) {
+			fail(res, r, err)
+		}
+	}
+}
+
+// handler returns the outermost layer: checks, then routes, then a log line and an
+// observation for each request.
+func (s *Server) handler(from listener) http.Handler {
+	router := sync.OnceValue(s.router) // the first request comes after all calls of Mount
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c := clientConnOf(r); c != nil {
+			c.answering.Store(true)
+		}
+		res := s.responses.Get().(*response)
+		*res = response{
+			ResponseWriter: w, log: s.log, bodyLimit: s.bodyLimit, route: "other", local: from == localListener,
+			repeated: from != tcpListener && r.Header.Get(repeatedHeader) != "",
+		}
+		defer s.finish(res, r, time.Now())
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		if p := s.guard.check(r, from); p != nil {
+			logRefusal(res, r, p)
+			fail(res, r, p)
+			return
+		}
+		if s.lifecycle.handingOver() {
+			s.handover.proxy(res, r)
+			return
+		}
+		router().ServeHTTP(res, r)
+	})
+}
+
+// finish runs when a request has ended, also after a panic.
+func (s *Server) finish(res *response, r *http.Request, start time.Time) {
+	cause := recover()
+	err, _ := cause.(error)
+	if cause != nil && !errors.Is(err, http.ErrAbortHandler) {
+		s.log.Error("http handler panicked", "route", res.route, "panic", cause, "stack", string(debug.Stack()))
+		if res.status == 0 {
+			fail(res, r, internalError())
+			cause = nil
+		}
+	}
+	took := time.Since(start)
+	observe(s.durations, res, r.Method, took)
+	if ctx := r.Context(); s.log.Enabled(ctx, slog.LevelDebug) {
+		s.log.DebugContext(context.WithoutCancel(ctx), "http request", "method", r.Method, "route", res.route, "status", res.status,
+			"ms", float64(took.Microseconds())/1000, "local", res.local)
+	}
+	*res = response{}
+	s.responses.Put(res)
+	if cause != nil {
+		panic(http.ErrAbortHandler) // the reply was half written: cut the connection
+	}
+}
+
+func logRefusal(w *response, r *http.Request, p *problem) {
+	w.log.Info("http request refused", "code", p.body.Code, "method", r.Method, "remote", r.RemoteAddr,
+		"host", humanize.Shorten(r.Host, maxQuoted), "origin", humanize.Shorten(r.Header.Get("Origin"), maxQuoted))
+}
+
+// fail answers with an error. A client that has disconnected gets nothing.
+func fail(w *response, r *http.Request, err error) {
+	var p *problem
+	if !errors.As(err, &p) {
+		if r.Context().Err() != nil {
+			return
+		}
+		p = explain(w, err)
+	}
+	if w.status != 0 { // the reply has begun
+		return
+	}
+	for name, value := range p.headers {
+		w.Header().Set(name, value)
+	}
+	if r.ContentLength != 0 && !w.bodyRead {
+		// Otherwise net/http reads the rest of the body before and after the refusal, for as
+		// long as the client likes.
+		w.Header().Set("Connection", "close")
+		if c := clientConnOf(r); c != nil {
+			c.lingerOnClose()
+		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingerTimeout)) // where deadlines are supported
+	}
+	_ = w.show(p.status, &p.body) // the client may have disconnected
+}
+
+// pathParam returns a parameter of the route's pattern as it stands in the path.
+func pathParam(r *http.Request, name string) string { return chi.URLParam(r, name) }

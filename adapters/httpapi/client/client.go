@@ -1,5 +1,5 @@
-// Package client speaks to a running gateway over its HTTP API, as the command line
-// and the heartbeat do. Requests and replies are those of docs/openapi.yaml.
+// Package client sends requests to a running gateway over its HTTP API, for the command
+// line and the heartbeat. Package api has the requests and replies.
 package client
 
 import (
@@ -19,20 +19,20 @@ import (
 // maxReply bounds a reply that is read as a whole, in bytes.
 const maxReply = 64 << 20
 
-// ErrUnreachable is in the error of a request that no gateway was there to take.
+// ErrUnreachable is in the error of a request that reached no gateway.
 var ErrUnreachable = errors.New("the gateway cannot be reached")
 
 // An Error is a refusal by the gateway.
 type Error struct {
 	Status int    // of HTTP
-	Code   string // a stable word; see docs/openapi.yaml
+	Code   string // of package api
 	Text   string // for a person
 }
 
 // Error returns the text for a person.
 func (e *Error) Error() string { return e.Text }
 
-// A Client speaks to one gateway. It may be used by several goroutines.
+// A Client sends requests to one gateway. All methods are safe for concurrent use.
 type Client struct {
 	http  *http.Client
 	base  string
@@ -40,8 +40,8 @@ type Client struct {
 	where string
 }
 
-// OverSocket returns a client that speaks over the gateway's Unix socket, where no
-// token is needed and approvals cannot be decided.
+// OverSocket returns a client for the gateway's Unix socket, which needs no token and
+// refuses to decide approvals.
 func OverSocket(path string) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
@@ -51,19 +51,17 @@ func OverSocket(path string) *Client {
 	}
 }
 
-// OverTCP returns a client that speaks to an address, HOST:PORT, with a token if
-// there is one.
+// OverTCP returns a client for an address, HOST:PORT. An empty token is not sent.
 func OverTCP(address, token string) *Client {
 	return &Client{http: &http.Client{Transport: &http.Transport{}}, base: "http://" + address, token: token, where: "at " + address}
 }
 
-// Where says for a person where the gateway is looked for.
+// Where names the gateway's socket or address for a person.
 func (c *Client) Where() string { return c.where }
 
-// Do sends one request, with in as its JSON body unless that is nil, and decodes the
-// reply into out unless that is nil. It blocks until the reply has been read or ctx
-// ends. The error is an [*Error] for a refusal, and holds [ErrUnreachable] where
-// nobody listens.
+// Do sends a request with in as its JSON body, and decodes the reply into out; both may be
+// nil. Do blocks until the reply has been read or ctx ends. The error is an [*Error] for a
+// refusal, and holds [ErrUnreachable] without a gateway.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	return c.DoWith(ctx, method, path, nil, in, out)
 }
@@ -92,8 +90,8 @@ func (c *Client) DoWith(ctx context.Context, method, path string, header http.He
 	return nil
 }
 
-// send sends a request and returns its reply, whose body the caller closes. A status
-// of 400 or more is an [*Error].
+// send sends a request and returns the reply, whose body the caller closes. A status of 400
+// or more is an [*Error].
 func (c *Client) send(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {
@@ -131,8 +129,8 @@ func (c *Client) send(ctx context.Context, method, path string, in any, header h
 	return res, nil
 }
 
-// notThere returns why a request reached nobody, without what is known of where; nil if
-// it did reach somebody.
+// notThere returns why a request reached no gateway, without the address; nil if the request
+// reached one.
 func notThere(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return op.Err
@@ -140,9 +138,9 @@ func notThere(err error) error {
 	return nil
 }
 
-// refusal is what a reply of 400 or more says.
+// refusal returns the error of a reply of 400 or more.
 func refusal(res *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // what there is
+	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // an incomplete body is better than none
 	var said api.Error
 	if json.Unmarshal(body, &said) != nil || said.Error == "" {
 		said.Error = "The gateway answered " + res.Status + "."

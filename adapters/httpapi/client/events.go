@@ -10,21 +10,19 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// maxEvent bounds one event of a stream, in bytes: an event carries what claude said
-// in one line.
+// maxEvent bounds an event of a stream, in bytes: an event holds a line of claude's output.
 const maxEvent = 64 << 20
 
-// An Event is one of a stream: its kind, its JSON data, and its id, with which a
-// stream that broke off goes on.
+// An Event is an event of a stream: its kind, its JSON data, and the id from which a broken
+// stream can be resumed.
 type Event struct {
 	Kind, Data, ID string
 }
 
-// Stream sends a request that is answered by a stream of events. It calls opened when
-// the answer has begun, and f with each event in turn, until the stream ends, f
-// returns an error, or ctx ends. in is the JSON
-// body unless it is nil, lastID that of the last event that was seen, or empty. It
-// returns nil at the stream's end.
+// Stream sends a request whose reply is a stream of events. It calls opened when the reply
+// has begun, and f with each event in turn, until the stream ends, f returns an error, or
+// ctx ends. The body in may be nil; lastID is the id of the last event that was received,
+// or empty. Stream returns nil at the stream's end.
 func (c *Client) Stream(ctx context.Context, method, path string, in any, lastID string, opened func(), f func(Event) error) error {
 	header := http.Header{}
 	if lastID != "" {
@@ -33,8 +31,7 @@ func (c *Client) Stream(ctx context.Context, method, path string, in any, lastID
 	return c.stream(ctx, method, path, in, header, opened, f)
 }
 
-// stream is Stream with headers of the caller's. opened is called when the answer has
-// begun.
+// stream is Stream with further headers.
 func (c *Client) stream(ctx context.Context, method, path string, in any, header http.Header, opened func(), f func(Event) error) error {
 	header.Set("Accept", "text/event-stream")
 	res, err := c.send(ctx, method, path, in, header)

@@ -11,12 +11,11 @@ import (
 	"bareclaw/internal/proc"
 )
 
-// SocketVariable names the gateway's Unix socket in the environment of claude and of
-// what it starts: there the configuration that the gateway has is not known.
+// SocketVariable is the environment variable with the gateway's Unix socket for claude and
+// its commands, which do not know the gateway's configuration.
 const SocketVariable = "BARECLAW_SOCKET"
 
-// Inherited returns a client of the gateway that this process was started by, nil if
-// there is none.
+// Inherited returns a client of the gateway in whose session this process runs, or nil.
 func Inherited() *Client {
 	if path := os.Getenv(SocketVariable); filepath.IsAbs(path) {
 		return OverSocket(path)
@@ -24,15 +23,14 @@ func Inherited() *Client {
 	return nil
 }
 
-// Socket returns the path of the Unix socket of a gateway with that configuration.
+// Socket returns the path of the Unix socket of a gateway with the configuration.
 func Socket(cfg config.Config) string { return filepath.Join(cfg.RuntimeDir, "api.sock") }
 
-// Local returns a client of the gateway with that configuration, over its socket.
+// Local returns a client of the gateway with the configuration, over its socket.
 func Local(cfg config.Config) *Client { return OverSocket(Socket(cfg)) }
 
-// Direct returns a client of the gateway with that configuration over TCP, where
-// approvals can be decided. The address is that of the daemon that runs, else the
-// configured one.
+// Direct returns a client of the gateway with the configuration over TCP, where approvals
+// can be decided. The address is that of the running daemon, or else the configured one.
 func Direct(cfg config.Config) *Client {
 	address := net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port))
 	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))

@@ -11,41 +11,38 @@ import (
 	"bareclaw/adapters/httpapi/api"
 )
 
-// How soon it is tried again when the gateway is away: a restart without a gap is
-// over at once, and a service manager takes some seconds to start another process.
+// Pauses between attempts to reach the gateway: most restarts are over at once, but a
+// service manager takes some seconds to start another process.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Second
 )
 
-// A Following is the way of one message to its outcome, over restarts and deaths of
-// the gateway: what was accepted there is not lost. It is for one goroutine.
+// A Following follows a message to its outcome, over restarts and crashes of the gateway,
+// which lose no accepted message. A Following is not safe for concurrent use.
 type Following struct {
 	Client *Client
-	// Patience is how long the gateway may be away before it is given up.
+	// Patience is how long the gateway may be unreachable before Post gives up.
 	Patience time.Duration
-	// Event is called with each event of the message's stream but its result; may be
-	// nil.
+	// Event is called with each event of the message's stream except the result; may be nil.
 	Event func(Event)
-	// Away is called when the gateway is not there any more, and is waited for; may be
-	// nil.
+	// Away is called when the gateway has become unreachable, and Post waits; may be nil.
 	Away func(error)
 
-	message string // empty until it is known that it was accepted
+	message string // empty until the message is accepted
 	lastID  string
-	reached bool      // the gateway has been there
-	away    time.Time // since when it is not; zero while it is
+	reached bool      // the gateway has been reached
+	away    time.Time // when the gateway became unreachable; zero while it is reachable
 }
 
-// Message returns the id of the message, empty as long as it is not known to have
-// been accepted.
+// Message returns the id of the message, or an empty text before the message is accepted.
 func (f *Following) Message() string { return f.message }
 
-// Post sends a request that makes a message, POST to path, and returns the message's
-// outcome as the gateway tells it. The request is repeated where it is not known
-// whether it has arrived: key has to make sure that this makes no second message,
-// unless the path does. Post blocks until there is an outcome or ctx ends; the error
-// is as of [Client.Do], and [ErrUnreachable] is in it also when Patience was in vain.
+// Post sends a request to path that makes a message, and returns the message's outcome as
+// JSON. Post repeats the request if its arrival is unknown: the key, or the path itself,
+// has to make sure that a repeated request makes no second message. Post blocks until there
+// is an outcome or ctx ends. Errors are those of [Client.Do]; [ErrUnreachable] is also the
+// error when Patience has run out.
 func (f *Following) Post(ctx context.Context, path string, body any, key string) (json.RawMessage, error) {
 	header := http.Header{}
 	if key != "" {
@@ -94,7 +91,7 @@ func (f *Following) Post(ctx context.Context, path string, body any, key string)
 	}
 }
 
-// note takes what an event tells besides the outcome.
+// note handles an event that is not the outcome.
 func (f *Following) note(e Event) {
 	if e.Kind == api.EventAccepted {
 		var accepted api.Accepted
@@ -107,21 +104,21 @@ func (f *Following) note(e Event) {
 	}
 }
 
-// lost decides about the end of a stream that brought no outcome: nil if it is worth
-// to go on.
+// lost decides what follows a stream that ended without an outcome: nil means another
+// attempt.
 func (f *Following) lost(ctx context.Context, err error) error {
 	refused, isRefusal := errors.AsType[*Error](err)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil: // the gateway has ended the stream, since it restarts or ends
+	case err == nil: // the gateway has ended the stream because it restarts or ends
 		return nil
 	case isRefusal && refused.Code != api.ShuttingDown:
 		return err
 	case !f.reached && errors.Is(err, ErrUnreachable):
-		return err // nothing was sent yet
+		return err // nothing was sent
 	}
-	f.reached = true // it may have been there, and had no time to say anything
+	f.reached = true // the gateway may have received the request without time to answer
 	if f.away.IsZero() {
 		f.away = time.Now()
 	}

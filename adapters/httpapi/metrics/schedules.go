@@ -1,4 +1,4 @@
-package httpapi
+package metrics
 
 import (
 	"context"
@@ -9,34 +9,35 @@ import (
 	"bareclaw/core/schedule"
 )
 
-// scheduleMetrics counts what became of due times; nothing where there are no schedules.
-type scheduleMetrics struct {
+// scheduleCollector counts the outcomes of due times.
+type scheduleCollector struct {
 	of  *schedule.Scheduler // nil: none
 	log *slog.Logger
 
 	active, occurrences *prometheus.Desc
 }
 
-func newScheduleMetrics(of *schedule.Scheduler, log *slog.Logger) *scheduleMetrics {
-	return &scheduleMetrics{
+// ForSchedules returns the metrics of schedules; a nil scheduler has none.
+func ForSchedules(of *schedule.Scheduler, log *slog.Logger) prometheus.Collector {
+	return &scheduleCollector{
 		of: of, log: log,
 		active:      prometheus.NewDesc("bareclaw_schedules", "Schedules with due times to come.", nil, nil),
-		occurrences: prometheus.NewDesc("bareclaw_schedule_occurrences_total", "Due times of schedules since start, by what became of them.", []string{"outcome"}, nil),
+		occurrences: prometheus.NewDesc("bareclaw_schedule_occurrences_total", "Due times of schedules since start, by outcome.", []string{"outcome"}, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
-func (c *scheduleMetrics) Describe(descs chan<- *prometheus.Desc) {
+func (c *scheduleCollector) Describe(descs chan<- *prometheus.Desc) {
 	descs <- c.active
 	descs <- c.occurrences
 }
 
 // Collect implements prometheus.Collector.
-func (c *scheduleMetrics) Collect(out chan<- prometheus.Metric) {
+func (c *scheduleCollector) Collect(out chan<- prometheus.Metric) {
 	if c.of == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), balanceTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	if n, err := c.of.Active(ctx); err == nil {
 		out <- prometheus.MustNewConstMetric(c.active, prometheus.GaugeValue, float64(n))
