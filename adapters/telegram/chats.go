@@ -9,21 +9,29 @@ import (
 	"sync"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
-)
-
-// More of the adapter's records.
-const (
-	recordBot   = "bot"    // → botRecord
-	recordMoved = "moved:" // + chat id → movedRecord
 )
 
 // A botRecord is what is known of the bot.
 type botRecord struct {
 	Name string `json:"name"` // its user name
 }
+
+// A chatRecord is what is known of a chat.
+type chatRecord struct {
+	Title string `json:"title,omitempty"`
+	Spoke bool   `json:"spoke,omitempty"` // somebody who is listened to has spoken there
+}
+
+// A topicRecord is what is known of a topic.
+type topicRecord struct {
+	Name string `json:"name"`
+}
+
+func chatKey(chat int64) string { return records.Chat + strconv.FormatInt(chat, 10) }
 
 // A movedRecord says what became of a chat that was made a supergroup.
 type movedRecord struct {
@@ -50,23 +58,23 @@ func (a *Adapter) remember(ctx context.Context) error {
 	defer b.mu.Unlock()
 	b.spoke, b.known = map[int64]bool{}, map[int64]chatRecord{}
 	b.topics, b.moved = map[core.ChannelKey]string{}, map[int64]movedRecord{}
-	err := eachRecord(ctx, a, recordChat, func(id string, r chatRecord) {
+	err := eachRecord(ctx, a, records.Chat, func(id string, r chatRecord) {
 		if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
 			b.known[chat], b.spoke[chat] = r, r.Spoke
 		}
 	})
 	if err == nil {
-		err = eachRecord(ctx, a, recordTopic, func(key string, r topicRecord) { b.topics[core.ChannelKey(key)] = r.Name })
+		err = eachRecord(ctx, a, records.Topic, func(key string, r topicRecord) { b.topics[core.ChannelKey(key)] = r.Name })
 	}
 	if err == nil {
-		err = eachRecord(ctx, a, recordMoved, func(id string, r movedRecord) {
+		err = eachRecord(ctx, a, records.Moved, func(id string, r movedRecord) {
 			if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
 				b.moved[chat] = r
 			}
 		})
 	}
 	if err == nil {
-		err = eachRecord(ctx, a, recordBot, func(_ string, r botRecord) { a.health.named(r.Name) })
+		err = eachRecord(ctx, a, records.Bot, func(_ string, r botRecord) { a.health.named(r.Name) })
 	}
 	return err
 }
@@ -128,17 +136,17 @@ func (a *Adapter) learn(ctx context.Context, p chats.Address, m *models.Message)
 			r.Title = m.NewChatTitle
 		}
 		if a.chats.newChat(p.Chat, r) {
-			a.keepKnown(ctx, recordChat+strconv.FormatInt(p.Chat, 10), r)
+			a.keepKnown(ctx, records.Chat+strconv.FormatInt(p.Chat, 10), r)
 		}
 	}
 	name, sure := topicName(m)
 	if p.Thread != 0 && name != "" && a.chats.newTopic(p.Key(), name, sure) {
-		a.keepKnown(ctx, recordTopic+string(p.Key()), topicRecord{Name: name})
+		a.keepKnown(ctx, records.Topic+string(p.Key()), topicRecord{Name: name})
 	}
 }
 
 func (a *Adapter) keepKnown(ctx context.Context, key string, v any) {
-	if err := a.keep(ctx, key, v); err != nil && ctx.Err() == nil {
+	if err := a.records.Put(ctx, key, v); err != nil && ctx.Err() == nil {
 		a.o.Log.Warn("telegram: not remembered what a chat is", "key", key, "err", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
 	"bareclaw/core/progress"
 )
@@ -45,8 +46,8 @@ func (a *Adapter) say(ctx context.Context, id string, key core.ChannelKey, n Not
 	body, err := json.Marshal(n)
 	if err == nil {
 		d := &core.Delivery{ID: id, Kind: kindNote, Adapter: Name, Channel: key, Body: body}
-		for err = a.o.Core.Deliver(ctx, d); isStorage(err) && ctx.Err() == nil; err = a.o.Core.Deliver(ctx, d) {
-			pause(ctx, storagePause)
+		for err = a.o.Core.Deliver(ctx, d); tasks.IsStorage(err) && ctx.Err() == nil; err = a.o.Core.Deliver(ctx, d) {
+			tasks.Pause(ctx, tasks.StoragePause)
 		}
 	}
 	if err != nil && ctx.Err() == nil {

@@ -12,12 +12,11 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 )
-
-// recordCooldown + scope → cooldownRecord
-const recordCooldown = "retry_after:"
 
 // The scopes of a cooldown.
 const (
@@ -48,7 +47,7 @@ func (a *Adapter) coolDown(scope string, d time.Duration) {
 	if !strings.HasPrefix(scope, scopeChat) {
 		a.cooldowns.set(scope, until)
 	}
-	if err := a.keep(context.Background(), recordCooldown+scope, cooldownRecord{Until: until.Round(0)}); err != nil {
+	if err := a.records.Put(context.Background(), records.Cooldown+scope, cooldownRecord{Until: until.Round(0)}); err != nil {
 		a.o.Log.Warn("telegram: a restart would forget how long Telegram asks to wait", "scope", scope, "for", d, "err", err)
 	}
 }
@@ -80,23 +79,23 @@ func (c *cooldowns) left(scope string) time.Duration {
 // await waits until a scope may be called, or ctx ends.
 func (c *cooldowns) await(ctx context.Context, scope string) {
 	for left := c.left(scope); left > 0 && ctx.Err() == nil; left = c.left(scope) {
-		pause(ctx, left)
+		tasks.Pause(ctx, left)
 	}
 }
 
 // resumeCooldowns takes up what earlier processes were asked to wait for.
 func (a *Adapter) resumeCooldowns(ctx context.Context) error {
-	all, err := a.o.Core.Records(ctx, Name, recordCooldown)
+	all, err := a.o.Core.Records(ctx, Name, records.Cooldown)
 	if err != nil {
 		return fmt.Errorf("telegram: read how long Telegram asks to wait: %w", err)
 	}
 	now := time.Now()
 	var over []*core.Record
 	for _, r := range all {
-		scope := strings.TrimPrefix(r.Key, recordCooldown)
+		scope := strings.TrimPrefix(r.Key, records.Cooldown)
 		until := now.Add(cooldownLeft(r, now))
 		if !until.After(now) {
-			over = append(over, gone(r.Key))
+			over = append(over, records.Deletion(r.Key))
 			continue
 		}
 		id, isChat := strings.CutPrefix(scope, scopeChat)
@@ -109,7 +108,7 @@ func (a *Adapter) resumeCooldowns(ctx context.Context) error {
 	if len(over) == 0 {
 		return nil
 	}
-	if err := a.o.Core.Keep(ctx, over...); err != nil && ctx.Err() == nil {
+	if err := a.records.Write(ctx, over...); err != nil && ctx.Err() == nil {
 		a.o.Log.Debug("telegram: old records are kept", "err", err)
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
 	"bareclaw/internal/humanize"
 
@@ -18,9 +20,6 @@ import (
 
 // verbEdit runs the edited form of a message; its argument is the key of the edit.
 const verbEdit = "edit"
-
-// recordEdit + key of the edit → editRecord
-const recordEdit = "edit:"
 
 // An editRecord is an edit that came too late to be read with the message.
 type editRecord struct {
@@ -36,7 +35,7 @@ func (a *Adapter) edited(ctx context.Context, p chats.Address, r *arrival) error
 	if facts(m) != "" || isService(m) || forOther(m.Text, a.health.name()) {
 		return nil // such as a live location, which is edited all the time
 	}
-	known := a.refOf(ctx, p.Chat, m.ID)
+	known := a.records.LinkOf(ctx, p.Chat, m.ID)
 	if known.Message == "" {
 		return a.offerEdit(ctx, p, r, core.Message{})
 	}
@@ -52,7 +51,7 @@ func (a *Adapter) edited(ctx context.Context, p chats.Address, r *arrival) error
 		err := a.amend(ctx, old.ID, content)
 		if err == nil {
 			known.Caption = writtenText(m, a.health.name())
-			a.refer(ctx, p.Chat, m.ID, known)
+			a.records.LinkMessage(ctx, p.Chat, m.ID, known)
 			return ctx.Err()
 		}
 		if !errors.Is(err, core.ErrNotWaiting) {
@@ -70,16 +69,16 @@ func (a *Adapter) edited(ctx context.Context, p chats.Address, r *arrival) error
 func (a *Adapter) amend(ctx context.Context, id core.MessageID, c core.Content) error {
 	for {
 		err := a.o.Core.Amend(ctx, id, c)
-		if !isStorage(err) || ctx.Err() != nil {
+		if !tasks.IsStorage(err) || ctx.Err() != nil {
 			return err
 		}
-		pause(ctx, storagePause)
+		tasks.Pause(ctx, tasks.StoragePause)
 	}
 }
 
 // editedContent is what a message says now. Of an album it is what it said, with the
 // one caption changed, and likewise of a text that came in parts.
-func (a *Adapter) editedContent(ctx context.Context, p chats.Address, known ref, old core.Message, m *models.Message) (core.Content, error) {
+func (a *Adapter) editedContent(ctx context.Context, p chats.Address, known records.Link, old core.Message, m *models.Message) (core.Content, error) {
 	if (m.MediaGroupID != "" || known.Part) && old.ID != "" {
 		return recaption(old.Content, known.Caption, writtenText(m, a.health.name())), nil
 	}
@@ -128,7 +127,7 @@ func isOpen(m core.Message) bool { return m.State == core.Waiting || m.State == 
 
 // offerEdit asks the sender what is to become of an edit that came too late.
 func (a *Adapter) offerEdit(ctx context.Context, p chats.Address, r *arrival, of core.Message) error {
-	if err := a.keep(ctx, recordEdit+r.key, editRecord{Of: of.ID, Update: r.raw}); err != nil {
+	if err := a.records.Put(ctx, records.Edit+r.key, editRecord{Of: of.ID, Update: r.raw}); err != nil {
 		return err
 	}
 	n := Note{ReplyTo: r.update.EditedMessage.ID, Text: "Your edit came too late: this message has been handled already."}
@@ -149,7 +148,7 @@ func (a *Adapter) offerEdit(ctx context.Context, p chats.Address, r *arrival, of
 func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 	const gone = "This edit is not known any more. Send it as a new message."
 	var e editRecord
-	if ok, err := a.recall(ctx, recordEdit+t.arg, &e); err != nil || !ok {
+	if ok, err := a.records.Get(ctx, records.Edit+t.arg, &e); err != nil || !ok {
 		return gone
 	}
 	u, err := botapi.DecodeUpdate(e.Update)
@@ -167,7 +166,7 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 			return "That did not work: " + err.Error()
 		}
 	}
-	content, err := a.editedContent(ctx, p, a.refOf(ctx, p.Chat, m.ID), old, m)
+	content, err := a.editedContent(ctx, p, a.records.LinkOf(ctx, p.Chat, m.ID), old, m)
 	if err != nil {
 		return "That did not work: " + err.Error()
 	}
@@ -185,7 +184,7 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 	case ticket.Existing:
 		return "The edited message was taken already."
 	}
-	a.submitted(ctx, p.Chat, m.ID, ticket.Message.ID)
+	a.records.LinkSource(ctx, p.Chat, m.ID, ticket.Message.ID)
 	if s.Mode == core.Interrupt {
 		return "Stopped. The edited message is next."
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
-	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
 )
@@ -40,7 +40,7 @@ func classify(err error) throttle.Verdict {
 // pollProblem says in words for whoever runs the gateway why a poll failed. The same
 // cause has the same words each time.
 func pollProblem(err error) string {
-	if isStorage(err) {
+	if tasks.IsStorage(err) {
 		return "Telegram's messages are left there, since they cannot be recorded here: " + err.Error()
 	}
 	api := (*botapi.Error)(nil)
@@ -63,9 +63,4 @@ func pollProblem(err error) string {
 		return fmt.Sprintf("Telegram asks to be left alone for %s.", api.RetryAfter)
 	}
 	return fmt.Sprintf("Telegram fails: %d %s", api.Status, api.Text)
-}
-
-// isStorage reports whether the ledger could not be written.
-func isStorage(err error) bool {
-	return errors.Is(err, core.ErrStorage) || errors.Is(err, core.ErrStorageFull)
 }

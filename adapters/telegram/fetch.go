@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/tasks"
 
 	"github.com/go-telegram/bot"
 )
@@ -113,7 +114,7 @@ func (a *Adapter) load(ctx context.Context, id string, to *os.File) (int64, erro
 		if try+1 == fetchTries {
 			return have, &fileError{why: "Telegram did not give it, after several tries", err: err}
 		}
-		pause(ctx, fetchWait(err, try))
+		tasks.Pause(ctx, fetchWait(err, try))
 	}
 }
 

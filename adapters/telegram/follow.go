@@ -90,7 +90,7 @@ func (a *Adapter) startFollower(p chats.Address, updates *core.Subscription, beg
 		a.followers.of = map[core.ChannelKey]*follower{}
 	}
 	a.followers.of[key] = f
-	a.start(f.run)
+	a.work.Go(f.run)
 }
 
 func (f *follower) hold(d core.Delivery) bool {
@@ -155,7 +155,7 @@ func (f *follower) run(ctx context.Context) {
 		f.resume()
 	}
 	defer f.updates.Close()
-	f.verbose = f.adapter.settingsOf(ctx, f.key).verbosity()
+	f.verbose = f.adapter.records.SettingsOf(ctx, f.key).Verbosity()
 	f.recallShown(ctx)
 	f.takeAll(ctx)
 	f.adopt(ctx)
@@ -211,7 +211,7 @@ func (f *follower) take(ctx context.Context, u core.Update) {
 	}
 	switch u.Kind {
 	case core.UpdateStarted:
-		f.verbose = f.adapter.settingsOf(ctx, f.key).verbosity()
+		f.verbose = f.adapter.records.SettingsOf(ctx, f.key).Verbosity()
 	case core.UpdateStalled:
 		f.stalled(ctx, u)
 	}

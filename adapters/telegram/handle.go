@@ -3,25 +3,21 @@ package telegram
 import (
 	"context"
 	"errors"
-	"time"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
 )
 
-// storagePause is how long is waited before something is tried again that could not
-// be recorded.
-const storagePause = time.Second
-
 // handle makes of arrivals of one conversation what there is to be made: one, or
 // the messages of an album.
 func (a *Adapter) handle(ctx context.Context, p chats.Address, batch []*arrival) {
 	err := a.make(ctx, p, batch)
-	for isStorage(err) && ctx.Err() == nil {
+	for tasks.IsStorage(err) && ctx.Err() == nil {
 		a.o.Log.Error("telegram: an update waits for the ledger", "update", batch[0].key, "channel", string(p.Key()), "err", err)
-		pause(ctx, storagePause)
+		tasks.Pause(ctx, tasks.StoragePause)
 		err = a.make(ctx, p, batch)
 	}
 	switch {
@@ -71,7 +67,7 @@ func (a *Adapter) submit(ctx context.Context, p chats.Address, message int, s co
 	if err != nil {
 		return a.refused(ctx, p, message, s, err)
 	}
-	a.submitted(ctx, p.Chat, message, t.Message.ID)
+	a.records.LinkSource(ctx, p.Chat, message, t.Message.ID)
 	return ctx.Err()
 }
 
@@ -83,11 +79,11 @@ func (a *Adapter) offer(ctx context.Context, s core.Submission) (*core.Ticket, e
 			a.follow(p) // which is over after a while in which nothing is accepted
 		}
 		t, err := a.o.Core.Submit(ctx, s)
-		if !isStorage(err) || ctx.Err() != nil {
+		if !tasks.IsStorage(err) || ctx.Err() != nil {
 			return t, err
 		}
 		a.o.Log.Error("telegram: a message waits to be recorded", "channel", string(s.Channel), "err", err)
-		pause(ctx, storagePause)
+		tasks.Pause(ctx, tasks.StoragePause)
 	}
 }
 

@@ -54,12 +54,12 @@ func (n *intake) add(in core.Inbound) {
 	var err error
 	if r.update, err = botapi.DecodeUpdate(in.Body); err != nil {
 		n.adapter.o.Log.Error("telegram: an update cannot be read; it is left out", "update", in.ID, "err", err)
-		n.adapter.start(func(ctx context.Context) { n.adapter.handled(ctx, r) })
+		n.adapter.work.Go(func(ctx context.Context) { n.adapter.handled(ctx, r) })
 		return
 	}
 	p, inOrder := r.place(n.adapter.health.name())
 	if !inOrder {
-		n.adapter.start(func(ctx context.Context) { n.adapter.handleAside(ctx, r) })
+		n.adapter.work.Go(func(ctx context.Context) { n.adapter.handleAside(ctx, r) })
 		return
 	}
 	n.mu.Lock()
@@ -71,7 +71,7 @@ func (n *intake) add(in core.Inbound) {
 			n.lines = map[chats.Address]*line{}
 		}
 		n.lines[p] = l
-		n.adapter.start(func(ctx context.Context) { n.run(ctx, p, l) })
+		n.adapter.work.Go(func(ctx context.Context) { n.run(ctx, p, l) })
 	}
 	l.waiting, l.last = append(l.waiting, r), time.Now()
 	select {

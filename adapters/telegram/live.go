@@ -9,6 +9,7 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
 
 	"github.com/go-telegram/bot"
@@ -143,8 +144,8 @@ func (a *Adapter) call(ctx context.Context, do func(context.Context) error) erro
 // typeFor shows that somebody types until the function is called that it returns.
 func (a *Adapter) typeFor(ctx context.Context, p chats.Address) (end func()) {
 	ctx, end = context.WithCancel(ctx)
-	a.start(func(context.Context) { // ends by end, or with ctx
-		for ; ctx.Err() == nil; pause(ctx, typingEvery) {
+	a.work.Go(func(context.Context) { // ends by end, or with ctx
+		for ; ctx.Err() == nil; tasks.Pause(ctx, typingEvery) {
 			a.typing(p)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/internal/lockfile"
 )
 
@@ -34,7 +35,7 @@ func (a *Adapter) lockPolling(ctx context.Context) *pollLock {
 			return l
 		}
 		a.unwell(lockProblem(err, a.o.LockFile), err)
-		pause(ctx, lockPause)
+		tasks.Pause(ctx, lockPause)
 	}
 	return nil
 }

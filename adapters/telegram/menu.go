@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/tasks"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
@@ -23,7 +24,7 @@ func (a *Adapter) register(ctx context.Context) {
 			a.coolDown(scopeMenu, d)
 		}
 		a.o.Log.Warn("telegram: commands not registered", "err", a.client.CleanError("register commands", err))
-		pause(ctx, pollPause(err, failures))
+		tasks.Pause(ctx, pollPause(err, failures))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -88,9 +89,9 @@ func sizeHash(n int) string {
 
 // accepted remembers what the messages of a chat were submitted as.
 func (a *Adapter) accepted(ctx context.Context, p chats.Address, batch []*arrival, t *core.Ticket) error {
-	a.submitted(ctx, p.Chat, batch[0].update.Message.ID, t.Message.ID)
+	a.records.LinkSource(ctx, p.Chat, batch[0].update.Message.ID, t.Message.ID)
 	for _, m := range messagesOf(batch) {
-		a.refer(ctx, p.Chat, m.ID, ref{Message: t.Message.ID, Part: true, Caption: writtenText(m, a.health.name())})
+		a.records.LinkMessage(ctx, p.Chat, m.ID, records.Link{Message: t.Message.ID, Part: true, Caption: writtenText(m, a.health.name())})
 	}
 	return ctx.Err()
 }

@@ -59,7 +59,7 @@ func recording(t *testing.T) *Adapter {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	a.ctx = ctx
+	a.work.Begin(ctx)
 	if err := a.remember(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -122,12 +122,12 @@ func TestAlbumThatWasCutByACrash(t *testing.T) {
 		t.Errorf("accepted are %q", got)
 	}
 	for i, want := range []string{"a", "b", "c", "d"} {
-		r := a.refOf(t.Context(), 7, i+1)
+		r := a.records.LinkOf(t.Context(), 7, i+1)
 		if r.Caption != want || r.Message == "" {
 			t.Errorf("of message %d is known %+v", i+1, r)
 		}
 	}
-	if a.refOf(t.Context(), 7, 1).Message != a.refOf(t.Context(), 7, 2).Message || a.refOf(t.Context(), 7, 2).Message == a.refOf(t.Context(), 7, 3).Message {
+	if a.records.LinkOf(t.Context(), 7, 1).Message != a.records.LinkOf(t.Context(), 7, 2).Message || a.records.LinkOf(t.Context(), 7, 2).Message == a.records.LinkOf(t.Context(), 7, 3).Message {
 		t.Error("which messages belong together is not known")
 	}
 }
@@ -147,7 +147,7 @@ func TestTextThatWasCutByACrash(t *testing.T) {
 	if got := a.accepts(t); !slices.Equal(got, []string{long, long + "z"}) {
 		t.Errorf("accepted are %d texts", len(got))
 	}
-	known := a.refOf(t.Context(), 7, 3)
+	known := a.records.LinkOf(t.Context(), 7, 3)
 	old, err := a.o.Core.Message(t.Context(), known.Message)
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
 )
 
 // migrate follows a group that was made a supergroup, which is another chat with
@@ -23,8 +24,8 @@ func (a *Adapter) migrate(ctx context.Context, from, to int64) error {
 	if a.chats.move(from, movedRecord{To: to}) {
 		return nil // it is done
 	}
-	key := recordMoved + strconv.FormatInt(from, 10)
-	if err := a.keep(ctx, key, movedRecord{To: to}); err != nil { // from now on deliveries go there
+	key := records.Moved + strconv.FormatInt(from, 10)
+	if err := a.records.Put(ctx, key, movedRecord{To: to}); err != nil { // from now on deliveries go there
 		return err
 	}
 	before, now := chats.Address{Chat: from}, chats.Address{Chat: to}
@@ -35,7 +36,7 @@ func (a *Adapter) migrate(ctx context.Context, from, to int64) error {
 	if err := a.copyRecords(ctx, before, now); err != nil {
 		return err
 	}
-	if err := a.keep(ctx, key, movedRecord{To: to, Done: true}); err != nil {
+	if err := a.records.Put(ctx, key, movedRecord{To: to, Done: true}); err != nil {
 		return err
 	}
 	a.chats.move(from, movedRecord{To: to, Done: true})
@@ -58,15 +59,15 @@ func (b *chatbook) move(from int64, r movedRecord) (done bool) {
 // that is known there.
 func (a *Adapter) copyRecords(ctx context.Context, from, to chats.Address) error {
 	for old, key := range map[string]string{
-		recordSetting + string(from.Key()):            recordSetting + string(to.Key()),
-		recordChat + strconv.FormatInt(from.Chat, 10): recordChat + strconv.FormatInt(to.Chat, 10),
+		records.SettingsKey(from.Key()):                 records.SettingsKey(to.Key()),
+		records.Chat + strconv.FormatInt(from.Chat, 10): records.Chat + strconv.FormatInt(to.Chat, 10),
 	} {
 		var doc, there json.RawMessage
-		ok, err := a.recall(ctx, old, &doc)
+		ok, err := a.records.Get(ctx, old, &doc)
 		if err == nil && ok {
-			ok, err = a.recall(ctx, key, &there)
+			ok, err = a.records.Get(ctx, key, &there)
 			if err == nil && !ok {
-				err = a.keep(ctx, key, doc)
+				err = a.records.Put(ctx, key, doc)
 			}
 		}
 		if err != nil {
@@ -93,8 +94,8 @@ func (a *Adapter) followMoved(from, to chats.Address) {
 
 // findOpen takes up the messages that were accepted elsewhere and moved here.
 func (f *follower) findOpen() {
-	open, err := f.adapter.o.Core.OpenMessages(f.adapter.ctx, Name)
-	if err != nil && f.adapter.ctx.Err() == nil {
+	open, err := f.adapter.o.Core.OpenMessages(f.adapter.work.Context(), Name)
+	if err != nil && f.adapter.work.Context().Err() == nil {
 		f.adapter.o.Log.Warn("telegram: not known what was moved", "channel", string(f.key), "err", err)
 	}
 	for _, m := range open {

@@ -10,6 +10,8 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
@@ -59,7 +61,7 @@ func (o *outbox) add(d core.Delivery) {
 	defer o.mu.Unlock()
 	_, again := o.known[d.ID]
 	_, withdrawn := o.withdrawn[d.ID]
-	if again || withdrawn || o.adapter.ctx.Err() != nil {
+	if again || withdrawn || o.adapter.work.Ended() {
 		return
 	}
 	if o.known == nil {
@@ -71,7 +73,7 @@ func (o *outbox) add(d core.Delivery) {
 	waiting, busy := o.queue[d.Channel]
 	o.queue[d.Channel] = append(waiting, out)
 	if !busy {
-		o.adapter.start(func(ctx context.Context) { o.carry(ctx, d.Channel) })
+		o.adapter.work.Go(func(ctx context.Context) { o.carry(ctx, d.Channel) })
 	}
 }
 
@@ -101,7 +103,7 @@ func (o *outbox) bring(ctx context.Context, out *outgoing) error {
 			return err
 		}
 		o.adapter.o.Log.Warn("telegram: a delivery waits for the ledger", "channel", string(out.Channel), "delivery", out.ID, "err", err)
-		pause(ctx, min(recordPause<<min(n, 10), maxPause))
+		tasks.Pause(ctx, min(recordPause<<min(n, 10), maxPause))
 	}
 }
 
@@ -197,7 +199,7 @@ func (a *Adapter) sent(ctx context.Context, p chats.Address, out *outgoing, done
 		return err
 	}
 	if n := len(done.Sent); n > 0 && done.Sent[n-1] != 0 {
-		a.refer(ctx, p.Chat, done.Sent[n-1], ref{Message: d.Message, Delivery: d.ID})
+		a.records.LinkMessage(ctx, p.Chat, done.Sent[n-1], records.Link{Message: d.Message, Delivery: d.ID})
 	}
 	return nil
 }
@@ -210,7 +212,7 @@ func (a *Adapter) record(ctx context.Context, d core.Delivery) error {
 		if !errors.Is(err, core.ErrStorage) && !errors.Is(err, core.ErrStorageFull) || ctx.Err() != nil {
 			return err
 		}
-		pause(ctx, recordPause)
+		tasks.Pause(ctx, recordPause)
 	}
 }
 

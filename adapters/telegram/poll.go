@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
 )
 
@@ -50,7 +52,7 @@ func (a *Adapter) poll(ctx context.Context) {
 			a.coolDown(scopePolls, d)
 		}
 		a.unwell(pollProblem(err), err)
-		pause(ctx, pollPause(err, failures))
+		tasks.Pause(ctx, pollPause(err, failures))
 		wait = 0 // it is known at once when it works again
 		failures++
 	}
@@ -94,7 +96,7 @@ func (a *Adapter) introduce(ctx context.Context) error {
 	if known == me.Username {
 		return nil
 	}
-	if err := a.keep(ctx, recordBot, botRecord{Name: me.Username}); err != nil && ctx.Err() == nil {
+	if err := a.records.Put(ctx, records.Bot, botRecord{Name: me.Username}); err != nil && ctx.Err() == nil {
 		a.o.Log.Warn("telegram: the bot's name is not kept", "err", err)
 	}
 	return nil
@@ -146,7 +148,7 @@ func (a *Adapter) receive(ctx context.Context, updates []json.RawMessage, offset
 		return next, nil
 	}
 	if err := a.o.Core.Receive(ctx, in); err != nil {
-		if isStorage(err) {
+		if tasks.IsStorage(err) {
 			a.waits(in)
 		}
 		return offset, err
@@ -180,19 +182,9 @@ func pollPause(err error, n int) time.Duration {
 	if d := botapi.RetryAfter(err); d > 0 {
 		return d
 	}
-	if isStorage(err) {
-		return storagePause
+	if tasks.IsStorage(err) {
+		return tasks.StoragePause
 	}
 	d := min(firstPause<<min(n, 10), maxPause)
 	return d/2 + rand.N(d/2) // others that were refused at the same time come at another
-}
-
-// pause waits, or returns early when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

@@ -89,7 +89,7 @@ func (a *Adapter) CheckRecipient(ctx context.Context, key core.ChannelKey) error
 	}
 	var chat chatRecord
 	if to.Group() {
-		if _, err := a.recall(ctx, chatKey(to.Chat), &chat); err != nil {
+		if _, err := a.records.Get(ctx, chatKey(to.Chat), &chat); err != nil {
 			return err
 		}
 	}

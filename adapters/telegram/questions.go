@@ -9,13 +9,11 @@ import (
 	"strings"
 
 	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
 )
-
-// recordAnswers begins the key of what is answered so far: + approval id → answers.
-const recordAnswers = "answers:"
 
 // Answers are those to the questions of one approval, by question. One that has none
 // yet is open.
@@ -52,7 +50,7 @@ func (s *answers) byQuestion(questions []core.Question) map[string][]string {
 
 func (a *Adapter) answersTo(ctx context.Context, approval string) (answers, error) {
 	var s answers
-	_, err := a.recall(ctx, recordAnswers+approval, &s)
+	_, err := a.records.Get(ctx, records.Answers+approval, &s)
 	return s, err
 }
 
@@ -194,7 +192,7 @@ func (a *Adapter) answering(ctx context.Context, id string, by *models.User, key
 			return text
 		}
 		s.Last = key
-		if err := a.keep(ctx, recordAnswers+id, s); err != nil {
+		if err := a.records.Put(ctx, records.Answers+id, s); err != nil {
 			return brief(a.failed(ctx, "keep the answer", err).Text, answerShown)
 		}
 	}

@@ -7,14 +7,11 @@ import (
 	"strings"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
 )
-
-// recordReply begins the key of what a reply is about to decide: + source key →
-// decidedByReply.
-const recordReply = "reply:"
 
 // A decidedByReply says which approval a message decides, so that it is not taken for
 // something said to the agent should it be handled once more after a crash.
@@ -41,7 +38,7 @@ func (a *Adapter) repliedToApproval(ctx context.Context, p chats.Address, r *arr
 		return true
 	}
 	var begun decidedByReply
-	again, err := a.recall(ctx, recordReply+r.key, &begun)
+	again, err := a.records.Get(ctx, records.Reply+r.key, &begun)
 	if err != nil {
 		a.o.Log.Error("telegram: not known whether a reply has decided", "err", err)
 	}
@@ -54,12 +51,12 @@ func (a *Adapter) repliedToApproval(ctx context.Context, p chats.Address, r *arr
 	if err != nil || !a.inChat(p, approval.Channel) || !again && (approval.State != core.ApprovalPending || !meant(&approval, m.Text)) {
 		return false
 	}
-	if err := a.keep(ctx, recordReply+r.key, begun); err != nil {
+	if err := a.records.Put(ctx, records.Reply+r.key, begun); err != nil {
 		a.o.Log.Error("telegram: a reply is not noted", "err", err)
 	}
 	text := a.decideByText(ctx, &approval, m, r.key)
 	a.say(ctx, commandNote(r.key), p.Key(), Note{Text: literal(text), ReplyTo: m.ID})
-	if err := a.o.Core.Keep(ctx, &core.Record{Owner: Name, Key: recordReply + r.key}); err != nil && ctx.Err() == nil {
+	if err := a.records.Write(ctx, &core.Record{Owner: Name, Key: records.Reply + r.key}); err != nil && ctx.Err() == nil {
 		a.o.Log.Warn("telegram: a reply's note is left", "err", err)
 	}
 	return true

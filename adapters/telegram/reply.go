@@ -35,7 +35,7 @@ func (a *Adapter) composeReply(ctx context.Context, d core.Delivery) ([]part, er
 	}
 	replyTo := 0
 	if p, ok := chats.ParseAddress(d.Channel); ok && (p.Group() || r.State != core.Answered) {
-		replyTo = a.sourceOf(ctx, d.Message)
+		replyTo = a.records.SourceOf(ctx, d.Message)
 	}
 	return a.answerParts(replyText(&r), edit, replyTo), nil
 }

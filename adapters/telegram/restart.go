@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 )
-
-// recordRestart begins the key of what is owed after a restart: + source key →
-// owedBack.
-const recordRestart = "restart:"
 
 // An owedBack says who is told that the gateway is back.
 type owedBack struct {
@@ -29,7 +26,7 @@ func (a *Adapter) cmdRestart(ctx context.Context, c call) Note {
 	}
 	key := c.place.Key()
 	owed := owedBack{Channel: key, ReplyTo: c.message.ID, Version: a.o.Version, At: time.Now()}
-	if err := a.keep(ctx, recordRestart+c.key, owed); err != nil {
+	if err := a.records.Put(ctx, records.Restart+c.key, owed); err != nil {
 		return a.failed(ctx, "restart", err)
 	}
 	a.say(ctx, commandNote(c.key), key, Note{Text: "Restarting. Claude works on meanwhile, and what you write is kept.", ReplyTo: c.message.ID})
@@ -37,14 +34,14 @@ func (a *Adapter) cmdRestart(ctx context.Context, c call) Note {
 	if err == nil || ctx.Err() != nil {
 		return Note{} // the new process says that it is there
 	}
-	a.settleBack(ctx, recordRestart+c.key)
+	a.settleBack(ctx, records.Restart+c.key)
 	a.say(ctx, commandNote(c.key)+":failed", key, Note{Text: "The restart failed; the gateway goes on as it was. " + literal(err.Error()), ReplyTo: c.message.ID})
 	return Note{}
 }
 
 // tellBack tells those who have asked for a restart that it is done.
 func (a *Adapter) tellBack(ctx context.Context) {
-	owed, err := a.o.Core.Records(ctx, Name, recordRestart)
+	owed, err := a.o.Core.Records(ctx, Name, records.Restart)
 	if err != nil && ctx.Err() == nil {
 		a.o.Log.Error("telegram: not known who waits for a restart", "err", err)
 	}
@@ -65,7 +62,7 @@ func (a *Adapter) tellBack(ctx context.Context) {
 
 // settleBack forgets that somebody waits for a restart.
 func (a *Adapter) settleBack(ctx context.Context, key string) {
-	if err := a.o.Core.Keep(ctx, &core.Record{Owner: Name, Key: key}); err != nil && ctx.Err() == nil {
+	if err := a.records.Write(ctx, &core.Record{Owner: Name, Key: key}); err != nil && ctx.Err() == nil {
 		a.o.Log.Error("telegram: not noted that a restart is over", "err", err)
 	}
 }

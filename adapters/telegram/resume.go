@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 	"bareclaw/core/progress"
 )
@@ -32,7 +33,7 @@ func (a *Adapter) Prepare(ctx context.Context) error {
 			l.open = append(l.open, m)
 		}
 	}
-	for _, prefix := range []string{recordStatus, recordStream} { // what was shown is tidied up
+	for _, prefix := range []string{records.Status, records.Stream} { // what was shown is tidied up
 		shown, err := a.o.Core.Records(ctx, Name, prefix)
 		if err != nil {
 			return fmt.Errorf("telegram: find what was shown: %w", err)

@@ -11,6 +11,8 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
@@ -38,8 +40,8 @@ type leftRecord struct {
 // recallShown takes up the messages that an earlier process has shown things in.
 func (f *follower) recallShown(ctx context.Context) {
 	var s streamRecord
-	_, err := f.adapter.recall(ctx, recordStatus+string(f.key), &f.status.live.id)
-	_, err2 := f.adapter.recall(ctx, recordStream+string(f.key), &s)
+	_, err := f.adapter.records.Get(ctx, records.Status+string(f.key), &f.status.live.id)
+	_, err2 := f.adapter.records.Get(ctx, records.Stream+string(f.key), &s)
 	if err = errors.Join(err, err2); err != nil && ctx.Err() == nil {
 		f.adapter.o.Log.Warn("telegram: not known what was shown", "channel", string(f.key), "err", err)
 	}
@@ -51,7 +53,7 @@ func (f *follower) recallShown(ctx context.Context) {
 func (a *Adapter) statusPosted(key core.ChannelKey, id int) {
 	a.showing.Lock()
 	defer a.showing.Unlock()
-	if err := a.keep(context.WithoutCancel(a.ctx), recordStatus+string(key), id); err != nil && a.ctx.Err() == nil {
+	if err := a.records.Put(context.WithoutCancel(a.work.Context()), records.Status+string(key), id); err != nil && a.work.Context().Err() == nil {
 		a.o.Log.Warn("telegram: not remembered what is shown", "channel", string(key), "err", err)
 	}
 }
@@ -62,15 +64,12 @@ func (a *Adapter) statusLeft(ctx context.Context, p chats.Address, id int, last 
 	a.showing.Lock()
 	defer a.showing.Unlock()
 	var shown int
-	if _, err := a.recall(ctx, recordStatus+string(p.Key()), &shown); err != nil || shown != id {
+	if _, err := a.records.Get(ctx, records.Status+string(p.Key()), &shown); err != nil || shown != id {
 		a.leave(ctx, p, id, last)
 		return
 	}
-	a.leave(ctx, p, id, last, gone(recordStatus+string(p.Key())))
+	a.leave(ctx, p, id, last, records.Deletion(records.Status+string(p.Key())))
 }
-
-// gone is a record of which there is to be none any more.
-func gone(key string) *core.Record { return &core.Record{Owner: Name, Key: key} }
 
 // leave gives a message that shows nothing more its last words, or takes it away
 // where there are none. It is on record until that is done. Other records are
@@ -79,7 +78,7 @@ func (a *Adapter) leave(ctx context.Context, p chats.Address, id int, last markd
 	l := leftRecord{Text: last.Text, Entities: last.Entities}
 	doc, err := json.Marshal(l)
 	if err == nil {
-		err = a.o.Core.Keep(ctx, append(others, &core.Record{Owner: Name, Key: leftKey(p, id), Doc: doc})...)
+		err = a.records.Write(ctx, append(others, &core.Record{Owner: Name, Key: leftKey(p, id), Doc: doc})...)
 	}
 	if err != nil && ctx.Err() == nil {
 		a.o.Log.Warn("telegram: not remembered what is to be tidied up", "chat", p.Chat, "message", id, "err", err)
@@ -88,7 +87,7 @@ func (a *Adapter) leave(ctx context.Context, p chats.Address, id int, last markd
 }
 
 func leftKey(p chats.Address, id int) string {
-	return recordLeft + string(p.Key()) + ":" + strconv.Itoa(id)
+	return records.Finalize + string(p.Key()) + ":" + strconv.Itoa(id)
 }
 
 // wrapUp does what leave has recorded, again and again until it is done or refused.
@@ -102,10 +101,10 @@ func (a *Adapter) wrapUp(p chats.Address, id int, last leftRecord) {
 			switch {
 			case errors.Is(err, throttle.ErrClosed), errors.Is(err, errLeaving): // the next process does it
 			case err == nil, classify(err).Kind == throttle.Permanent:
-				a.start(func(ctx context.Context) { _ = a.o.Core.Keep(ctx, gone(leftKey(p, id))) }) // or it is done once more
+				a.work.Go(func(ctx context.Context) { _ = a.records.Write(ctx, records.Deletion(leftKey(p, id))) }) // or it is done once more
 			default:
-				a.start(func(ctx context.Context) {
-					pause(ctx, leftPause)
+				a.work.Go(func(ctx context.Context) {
+					tasks.Pause(ctx, leftPause)
 					a.wrapUp(p, id, last)
 				})
 			}
@@ -123,12 +122,12 @@ func (l *leftRecord) apply(ctx context.Context, c *botapi.Client, p chats.Addres
 
 // wrapUpLeft does what an earlier process has not come to.
 func (a *Adapter) wrapUpLeft(ctx context.Context) error {
-	all, err := a.o.Core.Records(ctx, Name, recordLeft)
+	all, err := a.o.Core.Records(ctx, Name, records.Finalize)
 	if err != nil {
 		return err
 	}
 	for _, r := range all {
-		key, message, _ := strings.Cut(strings.TrimPrefix(r.Key, recordLeft), ":")
+		key, message, _ := strings.Cut(strings.TrimPrefix(r.Key, records.Finalize), ":")
 		p, ok := chats.ParseAddress(core.ChannelKey(key))
 		id, err := strconv.Atoi(message)
 		var last leftRecord

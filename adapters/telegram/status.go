@@ -71,7 +71,7 @@ func (s *status) finish(last markdown.Document) {
 	old := s.live
 	s.live = s.fresh()
 	s.since, s.changed, s.text = time.Time{}, time.Time{}, ""
-	s.adapter.start(func(ctx context.Context) {
+	s.adapter.work.Go(func(ctx context.Context) {
 		if id := old.close(ctx); id != 0 && ctx.Err() == nil {
 			s.adapter.statusLeft(ctx, s.place, id, last)
 		}

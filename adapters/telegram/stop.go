@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 )
 
@@ -16,12 +17,6 @@ const (
 	stopShown = 500 * time.Millisecond
 	// stopPatience bounds it: the core promises two seconds.
 	stopPatience = 20 * time.Second
-)
-
-// The records of a stop.
-const (
-	recordStop    = "stop:"    // + source key of the command → stopRecord
-	recordStopped = "stopped:" // + turn id → stopRecord
 )
 
 // A stopRecord is what a command is about to stop. It is on record before that is
@@ -43,7 +38,7 @@ func (a *Adapter) cmdStop(ctx context.Context, c call) Note {
 		return a.failed(ctx, "look at the chat", err)
 	}
 	var stop stopRecord
-	again, err := a.recall(ctx, recordStop+c.key, &stop)
+	again, err := a.records.Get(ctx, records.Stop+c.key, &stop)
 	if err != nil {
 		return a.failed(ctx, "read what was to be stopped", err)
 	}
@@ -64,7 +59,7 @@ func (a *Adapter) cmdStop(ctx context.Context, c call) Note {
 		}
 	}
 	ended := make(chan Note, 1)
-	a.start(func(ctx context.Context) { ended <- a.interrupt(ctx, key, stop) }) // ends within stopPatience
+	a.work.Go(func(ctx context.Context) { ended <- a.interrupt(ctx, key, stop) }) // ends within stopPatience
 	slow := time.NewTimer(stopShown)
 	defer slow.Stop()
 	var n Note
@@ -80,7 +75,7 @@ func (a *Adapter) cmdStop(ctx context.Context, c call) Note {
 	return n
 }
 
-// recordStop records what a command is about to stop.
+// records.Stop records what a command is about to stop.
 func (a *Adapter) recordStop(ctx context.Context, c call, st core.ChannelStatus) (stopRecord, error) {
 	open, err := a.o.Core.OpenMessages(ctx, Name)
 	if err != nil {
@@ -92,8 +87,8 @@ func (a *Adapter) recordStop(ctx context.Context, c call, st core.ChannelStatus)
 	if err != nil {
 		return stopRecord{}, err
 	}
-	return stop, a.o.Core.Keep(ctx, &core.Record{Owner: Name, Key: recordStop + c.key, Doc: doc},
-		&core.Record{Owner: Name, Key: recordStopped + string(stop.Turn), Doc: doc})
+	return stop, a.records.Write(ctx, &core.Record{Owner: Name, Key: records.Stop + c.key, Doc: doc},
+		&core.Record{Owner: Name, Key: records.Stopped + string(stop.Turn), Doc: doc})
 }
 
 // stoppingNote is the id of the note that a stop is under way.
@@ -131,7 +126,7 @@ func (a *Adapter) stoppedText(ctx context.Context, m *core.Message) (string, err
 		return "", nil
 	}
 	var stop stopRecord
-	if ok, err := a.recall(ctx, recordStopped+string(m.Turn), &stop); !ok || err != nil {
+	if ok, err := a.records.Get(ctx, records.Stopped+string(m.Turn), &stop); !ok || err != nil {
 		return "", err
 	}
 	text := fmt.Sprintf("Stopped within %s. The conversation is kept.", seconds(m.EndedAt.Sub(stop.Asked)))

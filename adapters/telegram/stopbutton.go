@@ -7,6 +7,7 @@ import (
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -30,13 +31,13 @@ func (a *Adapter) tappedStop(ctx context.Context, t tap) string {
 // strayStatus reports whether a button is on a status line that no process knows
 // of: one was killed when Telegram had taken it, and before its id was on record.
 func (a *Adapter) strayStatus(ctx context.Context, t tap) bool {
-	for _, key := range []string{refKey(t.place.Chat, t.message), leftKey(t.place, t.message)} {
+	for _, key := range []string{records.LinkKey(t.place.Chat, t.message), leftKey(t.place, t.message)} {
 		if _, err := a.o.Core.Record(ctx, Name, key); !errors.Is(err, core.ErrNotFound) {
 			return false // a delivery, or about to have its last words
 		}
 	}
 	var shown int
-	_, err := a.recall(ctx, recordStatus+string(t.place.Key()), &shown)
+	_, err := a.records.Get(ctx, records.Status+string(t.place.Key()), &shown)
 	return err == nil && shown != t.message
 }
 

@@ -12,6 +12,7 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 	"bareclaw/core/progress"
@@ -86,7 +87,7 @@ func (s *stream) show(ctx context.Context, v progress.View, now time.Time) time.
 		return now.Add(draftAgain)
 	}
 	if s.place.Group() && !s.live.exists() {
-		s.live.answer(s.adapter.sourceOf(ctx, s.newest()))
+		s.live.answer(s.adapter.records.SourceOf(ctx, s.newest()))
 	}
 	s.live.set(chunks[0], nil)
 	return now.Add(every)
@@ -132,7 +133,7 @@ func (s *stream) take(ctx context.Context, name string) (id int, forget []*core.
 	s.live = newLive(s.adapter, s.place, "stream")
 	s.name, s.bytes = "", 0
 	if id != 0 {
-		forget = []*core.Record{gone(recordStream + string(s.place.Key()))}
+		forget = []*core.Record{records.Deletion(records.Stream + string(s.place.Key()))}
 	}
 	return id, forget
 }
@@ -142,7 +143,7 @@ func (s *stream) call(name string) {
 	s.name = name
 	a, p := s.adapter, s.place
 	s.live.onPost(func(id int) {
-		if err := a.keep(context.WithoutCancel(a.ctx), recordStream+string(p.Key()), streamRecord{Message: id, Name: name}); err != nil && a.ctx.Err() == nil {
+		if err := a.records.Put(context.WithoutCancel(a.work.Context()), records.Stream+string(p.Key()), streamRecord{Message: id, Name: name}); err != nil && a.work.Context().Err() == nil {
 			a.o.Log.Warn("telegram: not remembered what is shown", "channel", string(p.Key()), "err", err)
 		}
 		a.typing(p) // which a message ends
@@ -163,18 +164,18 @@ func (s *stream) drop(ctx context.Context) {
 // adoptedBy ends the showing of a text because the delivery has it, or something in
 // its place.
 func (s *stream) adoptedBy(ctx context.Context, delivery string) {
-	id, records := s.take(ctx, "")
+	id, written := s.take(ctx, "")
 	if id == 0 {
 		return
 	}
-	records = append(records, &core.Record{Owner: Name, Key: recordAdopted + delivery, Doc: json.RawMessage(strconv.Itoa(id))})
-	if err := s.adapter.o.Core.Keep(ctx, records...); err != nil && ctx.Err() == nil {
+	written = append(written, &core.Record{Owner: Name, Key: records.Adopted + delivery, Doc: json.RawMessage(strconv.Itoa(id))})
+	if err := s.adapter.records.Write(ctx, written...); err != nil && ctx.Err() == nil {
 		s.adapter.o.Log.Warn("telegram: an answer comes in a message of its own", "delivery", delivery, "err", err)
 	}
 }
 
 // adopted returns the message that a delivery's first part becomes; 0 for a new one.
 func (a *Adapter) adopted(ctx context.Context, delivery string) (id int, err error) {
-	_, err = a.recall(ctx, recordAdopted+delivery, &id)
+	_, err = a.records.Get(ctx, records.Adopted+delivery, &id)
 	return id, err
 }

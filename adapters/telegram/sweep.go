@@ -1,6 +1,8 @@
 package telegram
 
 import (
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
 	"context"
 	"errors"
 	"io/fs"
@@ -23,7 +25,7 @@ func (a *Adapter) sweepMedia(ctx context.Context) {
 		if err := sweep(a.mediaDir(), a.o.MediaMaxAge, time.Now()); err != nil {
 			a.o.Log.Warn("telegram: old files are not removed", "err", err)
 		}
-		pause(ctx, sweepPause)
+		tasks.Pause(ctx, sweepPause)
 	}
 }
 
@@ -70,4 +72,15 @@ func ageOf(e fs.DirEntry, now time.Time) (time.Duration, error) {
 		return 0, err
 	}
 	return now.Sub(info.ModTime()), nil
+}
+
+// pruneEvery is the time between two removals of old records.
+const pruneEvery = time.Hour
+
+// pruneRecords removes records that are too old to be of use, until ctx ends.
+func (a *Adapter) pruneRecords(ctx context.Context) {
+	for ctx.Err() == nil {
+		a.records.Warn(ctx, "old records are kept", a.o.Core.ForgetRecords(ctx, records.Expired(time.Now())...))
+		tasks.Pause(ctx, pruneEvery)
+	}
 }

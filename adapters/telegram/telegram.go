@@ -30,7 +30,9 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/sendfile"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 )
@@ -107,8 +109,8 @@ type Adapter struct {
 	served  context.Context // ends by Close
 	unserve context.CancelFunc
 
-	ctx  context.Context // ends what runs beside Run; set by it
-	work sync.WaitGroup  // what was started under ctx
+	work    *tasks.Group
+	records *records.Store
 }
 
 // New returns an adapter that serves nothing yet, except that it takes pushes: those
@@ -130,6 +132,7 @@ func New(o Options) (*Adapter, error) {
 		return nil, err
 	}
 	a.intake.adapter, a.outbox.adapter = a, a
+	a.work, a.records = tasks.NewGroup(o.Log), records.New(o.Core, o.Log)
 	a.sends = throttle.New(throttle.Options{Classify: classify, InFlight: maxInFlight, Durable: throttle.Bounds{Age: deliverFor}, Log: o.Log})
 	a.served, a.unserve = context.WithCancel(context.Background())
 	a.files = sendfile.Policy{
@@ -151,7 +154,7 @@ func (a *Adapter) Run(ctx context.Context) error {
 
 func (a *Adapter) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	a.ctx = ctx
+	a.work.Begin(ctx)
 	sending, endSending := context.WithCancel(context.WithoutCancel(ctx))
 	var sends sync.WaitGroup
 	sends.Go(func() { _ = a.sends.Run(sending) }) // ends by endSending
@@ -179,9 +182,9 @@ func (a *Adapter) run(ctx context.Context) error {
 	}
 	a.tellBack(ctx)
 	a.askAgain(ctx)
-	a.start(a.register)
-	a.start(a.tidy)
-	a.start(a.sweepMedia)
+	a.work.Go(a.register)
+	a.work.Go(a.pruneRecords)
+	a.work.Go(a.sweepMedia)
 	a.poll(ctx)
 	return nil
 }
@@ -203,13 +206,4 @@ func (a *Adapter) takeUp(ctx context.Context) error {
 		a.intake.add(in)
 	}
 	return nil
-}
-
-// start runs f beside Run, which waits for it.
-func (a *Adapter) start(f func(context.Context)) {
-	a.work.Add(1)
-	go func() { // ends with f, which ends with ctx
-		defer a.work.Done()
-		f(a.ctx)
-	}()
 }

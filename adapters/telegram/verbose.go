@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
 )
 
 // verbosities says what each level shows.
@@ -13,7 +14,7 @@ var verbosities = [...]string{"answers only", "answers, and what Claude is doing
 // cmdVerbose shows or sets how much is shown.
 func (a *Adapter) cmdVerbose(ctx context.Context, c call) Note {
 	if c.arg == "" {
-		return verboseNote("Shown here", a.settingsOf(ctx, c.place.Key()).verbosity())
+		return verboseNote("Shown here", a.records.SettingsOf(ctx, c.place.Key()).Verbosity())
 	}
 	return a.setVerbose(ctx, c.place, c.arg)
 }
@@ -29,9 +30,9 @@ func (a *Adapter) setVerbose(ctx context.Context, p chats.Address, arg string) N
 		return Note{Text: literal(brief(arg, 100)) + " is no level. Write /verbose 0 (" + verbosities[0] + "), 1 (" + verbosities[1] +
 			") or 2 (" + verbosities[2] + ")."}
 	}
-	s := a.settingsOf(ctx, p.Key())
+	s := a.records.SettingsOf(ctx, p.Key())
 	s.Verbose = &level
-	if err := a.keep(ctx, recordSetting+string(p.Key()), s); err != nil {
+	if err := a.records.Put(ctx, records.SettingsKey(p.Key()), s); err != nil {
 		return a.failed(ctx, "keep the setting", err)
 	}
 	return verboseNote("From now on", level)

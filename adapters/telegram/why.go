@@ -61,7 +61,7 @@ func (a *Adapter) asksAbout(ctx context.Context, c call) (core.MessageID, error)
 		return newest[0].ID, nil
 	}
 	replied := c.message.ReplyToMessage.ID
-	if r := a.refOf(ctx, c.place.Chat, replied); r.Message != "" {
+	if r := a.records.LinkOf(ctx, c.place.Chat, replied); r.Message != "" {
 		return r.Message, nil
 	}
 	for _, m := range newest {

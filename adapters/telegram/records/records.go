@@ -1,0 +1,207 @@
+// Package records stores what the Telegram adapter must know after a restart: a few bytes
+// each, in the ledger, under keys that begin with the kind of record.
+package records
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/core"
+)
+
+// The kinds of records, and what follows them in a key.
+const (
+	kindLink     = "ref:"    // + chat:message id → Link
+	kindSource   = "source:" // + message id of the core → message id of the chat
+	kindSettings = "setting:"
+
+	Chat      = "chat:"        // + chat id: title, and whether an allowed user spoke there
+	Topic     = "topic:"       // + channel key: name
+	Bot       = "bot"          // user name of the bot
+	Moved     = "moved:"       // + chat id: the supergroup that the chat became
+	Status    = "status:"      // + channel key → message id of the status line
+	Stream    = "stream:"      // + channel key → message that shows a text while it is written
+	Finalize  = "left:"        // + channel key:message id → final content of that message
+	Adopted   = "adopted:"     // + delivery id → message that the delivery's first part replaces
+	Answers   = "answers:"     // + approval id → answers so far
+	Reply     = "reply:"       // + source key → approval that the reply decides
+	Edit      = "edit:"        // + source key → edit that came too late
+	Stop      = "stop:"        // + source key of the command → turn that it stops
+	Stopped   = "stopped:"     // + turn id → the same
+	Restart   = "restart:"     // + source key → chat that asked for a restart
+	Cooldown  = "retry_after:" // + scope → end of the pause that Telegram asked for
+	retention = 30 * 24 * time.Hour
+)
+
+// Ledger is the part of the core that stores records.
+type Ledger interface {
+	Record(ctx context.Context, owner, key string) (core.Record, error)
+	Records(ctx context.Context, owner, prefix string) ([]core.Record, error)
+	Keep(ctx context.Context, rs ...*core.Record) error
+}
+
+// A Store reads and writes the adapter's records. Its methods are safe for concurrent
+// use.
+type Store struct {
+	ledger Ledger
+	log    *slog.Logger
+}
+
+// New returns the store in a ledger.
+func New(l Ledger, log *slog.Logger) *Store { return &Store{ledger: l, log: log} }
+
+// Make returns the record of v under a key.
+func Make(key string, v any) (*core.Record, error) {
+	doc, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("telegram: encode record %s: %w", key, err)
+	}
+	return &core.Record{Owner: chats.Name, Key: key, Doc: doc}, nil
+}
+
+// Deletion returns a record that deletes the one under a key when it is written.
+func Deletion(key string) *core.Record { return &core.Record{Owner: chats.Name, Key: key} }
+
+// Put writes a record.
+func (s *Store) Put(ctx context.Context, key string, v any) error {
+	r, err := Make(key, v)
+	if err != nil {
+		return err
+	}
+	return s.ledger.Keep(ctx, r)
+}
+
+// Write writes records, all or none of them.
+func (s *Store) Write(ctx context.Context, rs ...*core.Record) error {
+	return s.ledger.Keep(ctx, rs...)
+}
+
+// Get reads a record into v. It returns false if there is none.
+func (s *Store) Get(ctx context.Context, key string, v any) (bool, error) {
+	r, err := s.ledger.Record(ctx, chats.Name, key)
+	if errors.Is(err, core.ErrNotFound) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(r.Doc, v)
+	}
+	if err != nil {
+		return false, fmt.Errorf("telegram: read record %s: %w", key, err)
+	}
+	return true, nil
+}
+
+// All returns the records of a kind.
+func (s *Store) All(ctx context.Context, kind string) ([]core.Record, error) {
+	return s.ledger.Records(ctx, chats.Name, kind)
+}
+
+// Each calls f with each readable record of a kind, and with the rest of its key.
+func Each[T any](ctx context.Context, s *Store, kind string, f func(rest string, v T)) error {
+	all, err := s.All(ctx, kind)
+	if err != nil {
+		return fmt.Errorf("telegram: read the records %s: %w", kind, err)
+	}
+	for _, r := range all {
+		var v T
+		if err := json.Unmarshal(r.Doc, &v); err != nil {
+			s.log.Warn("telegram: unreadable record ignored", "key", r.Key, "err", err)
+			continue
+		}
+		f(strings.TrimPrefix(r.Key, kind), v)
+	}
+	return nil
+}
+
+// Warn logs a failure that costs comfort but no message, unless ctx has ended.
+func (s *Store) Warn(ctx context.Context, text string, err error, args ...any) {
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("telegram: "+text, append(args, "err", err)...)
+	}
+}
+
+// A Link tells what a message of a chat is about.
+type Link struct {
+	Message  core.MessageID `json:"message,omitempty"`  // submitted as this message, or about it
+	Delivery string         `json:"delivery,omitempty"` // part of this delivery
+	Caption  string         `json:"caption,omitempty"`  // text of one message of an album
+	Part     bool           `json:"part,omitempty"`     // one of several that were submitted as one message
+}
+
+// LinkKey returns the key of the link of a message.
+func LinkKey(chat int64, message int) string {
+	return kindLink + strconv.FormatInt(chat, 10) + ":" + strconv.Itoa(message)
+}
+
+// LinkMessage records what a message of a chat is about.
+func (s *Store) LinkMessage(ctx context.Context, chat int64, message int, l Link) {
+	s.Warn(ctx, "a message is not linked to its turn", s.Put(ctx, LinkKey(chat, message), l))
+}
+
+// LinkOf returns what a message of a chat is about, or the zero Link.
+func (s *Store) LinkOf(ctx context.Context, chat int64, message int) Link {
+	var l Link
+	_, err := s.Get(ctx, LinkKey(chat, message), &l)
+	s.Warn(ctx, "the link of a message is not readable", err)
+	return l
+}
+
+// LinkSource links a message of a chat and the message of the core that it became, in
+// both directions.
+func (s *Store) LinkSource(ctx context.Context, chat int64, message int, id core.MessageID) {
+	s.LinkMessage(ctx, chat, message, Link{Message: id})
+	s.Warn(ctx, "the source of a message is not recorded", s.Put(ctx, kindSource+string(id), message))
+}
+
+// SourceOf returns the message of its chat that a message of the core was; 0 if unknown.
+func (s *Store) SourceOf(ctx context.Context, id core.MessageID) int {
+	var message int
+	_, err := s.Get(ctx, kindSource+string(id), &message)
+	s.Warn(ctx, "the source of a message is not readable", err)
+	return message
+}
+
+// Settings are the choices of a conversation that only this adapter knows.
+type Settings struct {
+	Verbose *int `json:"verbose,omitempty"` // 0: answers, 1 (default): also what Claude does, 2: everything
+}
+
+// Verbosity returns how much is shown while a turn runs: 0, 1 or 2.
+func (s Settings) Verbosity() int {
+	if s.Verbose == nil {
+		return 1
+	}
+	return min(max(*s.Verbose, 0), 2)
+}
+
+// SettingsKey returns the key of a conversation's settings.
+func SettingsKey(key core.ChannelKey) string { return kindSettings + string(key) }
+
+// SettingsOf returns the settings of a conversation.
+func (s *Store) SettingsOf(ctx context.Context, key core.ChannelKey) Settings {
+	var v Settings
+	_, err := s.Get(ctx, SettingsKey(key), &v)
+	s.Warn(ctx, "settings are not readable", err, "channel", string(key))
+	return v
+}
+
+// Pruner is the part of the core that removes old records.
+type Pruner interface {
+	ForgetRecords(ctx context.Context, rs ...core.RecordRange) error
+}
+
+// Expired returns the ranges of records that are old enough to be removed.
+func Expired(now time.Time) []core.RecordRange {
+	var old []core.RecordRange
+	for _, kind := range []string{kindLink, kindSource, Adopted, Edit, Answers, Reply, Cooldown, Stop, Stopped} {
+		old = append(old, core.RecordRange{Owner: chats.Name, Prefix: kind, Before: now.Add(-retention)})
+	}
+	return old
+}

@@ -1,0 +1,95 @@
+// Package tasks runs the goroutines of the Telegram adapter, contains their panics, and
+// repeats what the ledger cannot record yet.
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"bareclaw/core"
+)
+
+// StoragePause is the time between two attempts to record something.
+const StoragePause = time.Second
+
+// A Group is the set of goroutines that end with the adapter. Its methods are safe for
+// concurrent use once Begin has returned.
+type Group struct {
+	log *slog.Logger
+	ctx context.Context
+	wg  sync.WaitGroup
+}
+
+// NewGroup returns a group that runs nothing yet.
+func NewGroup(log *slog.Logger) *Group { return &Group{log: log, ctx: context.Background()} }
+
+// Begin sets the context that ends the group's goroutines. It is called once, before Go.
+func (g *Group) Begin(ctx context.Context) { g.ctx = ctx }
+
+// Context returns the context that ends the group's goroutines.
+func (g *Group) Context() context.Context { return g.ctx }
+
+// Ended reports whether the group's goroutines have been told to end.
+func (g *Group) Ended() bool { return g.ctx.Err() != nil }
+
+// Go runs f in a goroutine. A panic of f is logged and ends only f.
+func (g *Group) Go(f func(context.Context)) {
+	g.wg.Add(1)
+	go func() { // ends with f, which ends with the group's context
+		defer g.wg.Done()
+		_ = Guard(g.log, "background task", func() error { f(g.ctx); return nil })
+	}()
+}
+
+// Wait returns when all goroutines have ended.
+func (g *Group) Wait() { g.wg.Wait() }
+
+// ErrPanic marks the error that Guard makes of a panic.
+var ErrPanic = errors.New("internal error")
+
+// Guard calls f. A panic is logged with its stack and returned as ErrPanic, so that a
+// fault in one message or channel does not end the daemon.
+func Guard(log *slog.Logger, doing string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("telegram: recovered from a panic", "doing", doing, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("%w while handling the %s", ErrPanic, doing)
+		}
+	}()
+	return f()
+}
+
+// Pause waits for d or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// IsStorage reports whether the ledger could not be written.
+func IsStorage(err error) bool {
+	return errors.Is(err, core.ErrStorage) || errors.Is(err, core.ErrStorageFull)
+}
+
+// UntilRecorded calls f until the ledger can record it, ctx ends, or f fails for another
+// reason. It calls waiting, if not nil, before each pause.
+func UntilRecorded(ctx context.Context, f func() error, waiting func(error)) error {
+	for {
+		err := f()
+		if !IsStorage(err) || ctx.Err() != nil {
+			return err
+		}
+		if waiting != nil {
+			waiting(err)
+		}
+		Pause(ctx, StoragePause)
+	}
+}
