@@ -10,86 +10,72 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
-	"bareclaw/internal/humanize"
 
 	"github.com/go-telegram/bot/models"
 )
 
-// verbEdit runs the edited form of a message; its argument is the key of the edit.
-const verbEdit = "edit"
-
-// An editRecord is an edit that came too late to be read with the message.
+// An editRecord is an edit that came too late to change its message.
 type editRecord struct {
-	Of     core.MessageID  `json:"of,omitempty"` // what was edited; empty: not known
-	Update json.RawMessage `json:"update"`       // as it came
+	Of     core.MessageID  `json:"of,omitempty"` // edited message; empty: unknown
+	Update json.RawMessage `json:"update"`       // as received
 }
 
-// edited makes of an edit what there is to be made: a message that waits is changed,
-// and of one that is running, or has run, the sender chooses.
-func (a *Adapter) edited(ctx context.Context, p chats.Address, r *arrival) error {
+// edited handles an edit. It changes a message that waits; for one that runs or has run,
+// the sender chooses.
+func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) error {
 	m := r.update.EditedMessage
-	p = a.movedTo(p)
-	if facts(m) != "" || isService(m) || forOther(m.Text, a.health.name()) {
+	to = v.chats.movedTo(to)
+	if inbound.Facts(m) != "" || inbound.IsService(m) || chats.ForOtherBot(m.Text, v.bot()) {
 		return nil // such as a live location, which is edited all the time
 	}
-	known := a.records.LinkOf(ctx, p.Chat, m.ID)
-	if known.Message == "" {
-		return a.offerEdit(ctx, p, r, core.Message{})
+	link := v.store.LinkOf(ctx, to.Chat, m.ID)
+	if link.Message == "" {
+		return v.offerEdit(ctx, to, r, core.Message{})
 	}
-	old, err := a.o.Core.Message(ctx, known.Message)
+	old, err := v.core.Message(ctx, link.Message)
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return err
 	}
-	content, err := a.editedContent(ctx, p, known, old, m)
+	content, err := v.editedContent(ctx, to, link, old, m)
 	if err != nil || content.Text == "" && len(content.Blocks) == 0 || sameContent(old.Content, content) {
-		return err // nothing was changed that is read, such as the preview of a link
+		return err // the content is unchanged, as when a link preview is added
 	}
 	if old.State == core.Waiting {
-		err := a.amend(ctx, old.ID, content)
+		err := tasks.UntilRecorded(ctx, func() error { return v.core.Amend(ctx, old.ID, content) }, nil)
 		if err == nil {
-			known.Caption = writtenText(m, a.health.name())
-			a.records.LinkMessage(ctx, p.Chat, m.ID, known)
+			link.Caption = inbound.Text(m, v.bot())
+			v.store.LinkMessage(ctx, to.Chat, m.ID, link)
 			return ctx.Err()
 		}
 		if !errors.Is(err, core.ErrNotWaiting) {
-			return a.refused(ctx, p, m.ID, core.Submission{SourceKey: r.key}, err)
+			return v.refused(ctx, to, m.ID, r.key, err)
 		}
-		if old, err = a.o.Core.Message(ctx, old.ID); err != nil {
+		if old, err = v.core.Message(ctx, old.ID); err != nil {
 			return err
 		}
 	}
-	return a.offerEdit(ctx, p, r, old)
+	return v.offerEdit(ctx, to, r, old)
 }
 
-// amend changes what a waiting message says, again and again while that cannot be
-// recorded.
-func (a *Adapter) amend(ctx context.Context, id core.MessageID, c core.Content) error {
-	for {
-		err := a.o.Core.Amend(ctx, id, c)
-		if !tasks.IsStorage(err) || ctx.Err() != nil {
-			return err
-		}
-		tasks.Pause(ctx, tasks.StoragePause)
+// editedContent returns the content after an edit. Of several messages that were submitted
+// as one, it replaces the text of the edited one.
+func (v *receiver) editedContent(ctx context.Context, to chats.Address, link records.Link, old core.Message, m *models.Message) (core.Content, error) {
+	if (m.MediaGroupID != "" || link.Part) && old.ID != "" {
+		return recaption(old.Content, link.Caption, inbound.Text(m, v.bot())), nil
 	}
+	b, err := v.reader.Read(ctx, to, []*models.Message{m})
+	if b.Empty {
+		return core.Content{}, err
+	}
+	return b.Content, err
 }
 
-// editedContent is what a message says now. Of an album it is what it said, with the
-// one caption changed, and likewise of a text that came in parts.
-func (a *Adapter) editedContent(ctx context.Context, p chats.Address, known records.Link, old core.Message, m *models.Message) (core.Content, error) {
-	if (m.MediaGroupID != "" || known.Part) && old.ID != "" {
-		return recaption(old.Content, known.Caption, writtenText(m, a.health.name())), nil
-	}
-	b, err := a.build(ctx, p, []*models.Message{m})
-	if b.nothing {
-		b.content = core.Content{}
-	}
-	return b.content, err
-}
-
-// recaption replaces the words of one caption.
+// recaption replaces one text in a content.
 func recaption(c core.Content, before, now string) core.Content {
 	replace := func(text string) string {
 		if before == "" {
@@ -121,34 +107,33 @@ func sameContent(a, b core.Content) bool {
 	return a.Text == b.Text && slices.EqualFunc(a.Blocks, b.Blocks, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
 
-// isOpen reports whether a message has no outcome yet. One that does not wait then runs,
-// or is just about to.
+// isOpen reports whether a message has no outcome yet.
 func isOpen(m core.Message) bool { return m.State == core.Waiting || m.State == core.Running }
 
-// offerEdit asks the sender what is to become of an edit that came too late.
-func (a *Adapter) offerEdit(ctx context.Context, p chats.Address, r *arrival, of core.Message) error {
-	if err := a.records.Put(ctx, records.Edit+r.key, editRecord{Of: of.ID, Update: r.raw}); err != nil {
+// offerEdit asks the sender what to do with an edit that came too late.
+func (v *receiver) offerEdit(ctx context.Context, to chats.Address, r *arrival, of core.Message) error {
+	if err := v.store.Put(ctx, records.Edit+r.key, editRecord{Of: of.ID, Update: r.raw}); err != nil {
 		return err
 	}
-	n := Note{ReplyTo: r.update.EditedMessage.ID, Text: "Your edit came too late: this message has been handled already."}
-	button := Button{Text: "Run the edited message", Data: verbEdit + ":" + r.key}
+	n := view.Note{ReplyTo: r.update.EditedMessage.ID, Text: "Your edit came too late: this message has already been handled."}
+	button := view.Button{Text: "Run the edited message", Data: "edit:" + r.key}
 	switch {
 	case isOpen(of):
 		n.Text, button.Text = "Your edit came too late: this message is being handled.", "Stop and run the edited message"
 	case of.ID == "":
-		n.Text = "You edited a message that is not known here any more."
+		n.Text = "The message that you edited is no longer known here."
 	}
-	n.Buttons = [][]Button{{button}}
-	a.say(ctx, "edit:"+r.key, p.Key(), n)
+	n.Buttons = [][]view.Button{{button}}
+	v.out.Say(ctx, "edit:"+r.key, to.Key(), n)
 	return ctx.Err()
 }
 
-// runEdited submits the edited form of a message, once. It ends the turn that runs
-// the message as it was, if it still does.
-func (a *Adapter) runEdited(ctx context.Context, t tap) string {
-	const gone = "This edit is not known any more. Send it as a new message."
+// runEdited submits the edited form of a message, once. If the message as it was still
+// runs, its turn is stopped.
+func (v *receiver) runEdited(ctx context.Context, t chats.Tap) string {
+	const gone = "This edit is no longer known. Send it as a new message."
 	var e editRecord
-	if ok, err := a.records.Get(ctx, records.Edit+t.arg, &e); err != nil || !ok {
+	if ok, err := v.store.Get(ctx, records.Edit+t.Arg, &e); err != nil || !ok {
 		return gone
 	}
 	u, err := botapi.DecodeUpdate(e.Update)
@@ -156,35 +141,35 @@ func (a *Adapter) runEdited(ctx context.Context, t tap) string {
 		return gone
 	}
 	m := u.EditedMessage
-	p := a.movedTo(chats.AddressOf(m))
-	if !a.inChat(t.place, p.Key()) {
+	to := v.chats.movedTo(chats.AddressOf(m))
+	if !v.chats.inChat(t.Address, to.Key()) {
 		return gone
 	}
 	old := core.Message{}
 	if e.Of != "" {
-		if old, err = a.o.Core.Message(ctx, e.Of); err != nil && !errors.Is(err, core.ErrNotFound) {
+		if old, err = v.core.Message(ctx, e.Of); err != nil && !errors.Is(err, core.ErrNotFound) {
 			return "That did not work: " + err.Error()
 		}
 	}
-	content, err := a.editedContent(ctx, p, a.records.LinkOf(ctx, p.Chat, m.ID), old, m)
+	content, err := v.editedContent(ctx, to, v.store.LinkOf(ctx, to.Chat, m.ID), old, m)
 	if err != nil {
 		return "That did not work: " + err.Error()
 	}
 	s := core.Submission{
-		Channel: p.Key(), Adapter: Name, Origin: a.origin(p, m), Content: content,
-		SourceKey: t.arg + ":run", CanAsk: true, Deliver: true,
+		Channel: to.Key(), Adapter: Name, Origin: v.chats.origin(to, m), Content: content,
+		SourceKey: t.Arg + ":run", CanAsk: true, Deliver: true,
 	}
 	if isOpen(old) {
 		s.Mode = core.Interrupt
 	}
-	ticket, err := a.offer(ctx, s)
+	ticket, err := v.offer(ctx, s)
 	switch {
 	case err != nil:
-		return humanize.Shorten("That did not work: "+err.Error(), 200)
+		return "That did not work: " + err.Error()
 	case ticket.Existing:
-		return "The edited message was taken already."
+		return "The edited message was already accepted."
 	}
-	a.records.LinkSource(ctx, p.Chat, m.ID, ticket.Message.ID)
+	v.store.LinkSource(ctx, to.Chat, m.ID, ticket.Message.ID)
 	if s.Mode == core.Interrupt {
 		return "Stopped. The edited message is next."
 	}

@@ -1,28 +1,34 @@
 package telegram
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/tasks"
 )
 
 // Health is how the adapter does.
 type Health struct {
-	Ready     bool      // a poll was completed lately
-	LastPoll  time.Time // when; zero if none was
-	Problem   string    // why there is none, for a person; empty when ready, or when the first one is under way
-	Bot       string    // its user name, once it is known
-	Strangers int64     // updates of users that are not listened to
-	Pending   int       // deliveries that are not made yet
+	Ready     bool      // a poll has succeeded lately
+	LastPoll  time.Time // last successful poll; zero if there was none
+	Problem   string    // why there is none, for people; empty when ready, and during the first poll
+	Bot       string    // user name of the bot; empty while unknown
+	Strangers int64     // updates of users without access
+	Pending   int       // deliveries that are not sent yet
 	Failed    int64     // deliveries that were given up
 }
 
-// health collects it.
+// health collects the state of polling.
 type health struct {
-	strangers atomic.Int64
-	failures  atomic.Int64
+	pollTimeout time.Duration
+	strangers   atomic.Int64
 
 	mu       sync.Mutex // guards the fields below
 	lastPoll time.Time
@@ -30,7 +36,7 @@ type health struct {
 	bot      string
 }
 
-// polled notes that a poll was completed, and returns the problem that is over.
+// polled notes a successful poll, and returns the problem that is over.
 func (h *health) polled(at time.Time) (over string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -38,46 +44,69 @@ func (h *health) polled(at time.Time) (over string) {
 	return over
 }
 
-// failed notes a problem, and reports whether it is another one than before.
-func (h *health) failed(problem string) (news bool) {
+// failed notes a problem, and reports whether it is a new one.
+func (h *health) failed(problem string) (isNew bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	news, h.problem = h.problem != problem, problem
-	return news
+	isNew, h.problem = h.problem != problem, problem
+	return isNew
 }
 
-// named notes the bot's user name.
-func (h *health) named(bot string) {
+// setName notes the bot's user name.
+func (h *health) setName(bot string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.bot = bot
 }
 
-// name returns the bot's user name, empty while it is not known.
+// name returns the bot's user name; empty while unknown.
 func (h *health) name() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.bot
 }
 
-// unwell notes why nothing is received, and logs it when that is news.
-func (a *Adapter) unwell(problem string, err error) {
-	if a.health.failed(problem) {
-		a.o.Log.Warn("telegram: nothing is received", "problem", problem, "err", err)
-	}
-}
-
-// Health returns how the adapter does. It does not block.
-func (a *Adapter) Health() Health {
-	h := &a.health
+// report returns the state of polling.
+func (h *health) report() Health {
 	h.mu.Lock()
 	out := Health{LastPoll: h.lastPoll, Problem: h.problem, Bot: h.bot}
 	h.mu.Unlock()
-	out.Strangers, out.Failed, out.Pending = h.strangers.Load(), h.failures.Load(), a.outbox.pending()
+	out.Strangers = h.strangers.Load()
 	age := time.Since(out.LastPoll)
-	if out.Problem == "" && !out.LastPoll.IsZero() && age >= a.o.PollTimeout+2*botapi.PollGrace {
-		out.Problem = "No poll of Telegram was completed for " + age.Round(time.Second).String() + "."
+	if out.Problem == "" && !out.LastPoll.IsZero() && age >= h.pollTimeout+2*botapi.PollGrace {
+		out.Problem = "The last successful poll of Telegram was " + age.Round(time.Second).String() + " ago."
 	}
 	out.Ready = out.Problem == "" && !out.LastPoll.IsZero()
 	return out
+}
+
+// pollProblem explains to the operator why a poll failed. The same cause has the same words
+// each time.
+func pollProblem(err error) string {
+	if tasks.IsStorage(err) {
+		return "Messages stay at Telegram, because they cannot be recorded here: " + err.Error()
+	}
+	api := (*botapi.Error)(nil)
+	if !errors.As(err, &api) {
+		switch {
+		case errors.Is(err, botapi.ErrPollHung), errors.Is(err, context.DeadlineExceeded):
+			return "Telegram does not answer: polls hang."
+		case errors.Is(err, tasks.ErrPanic):
+			return "An internal error interrupted the poll; see the log."
+		}
+		return "Telegram cannot be reached: " + botapi.NetworkReason(err)
+	}
+	switch api.Status {
+	case http.StatusUnauthorized, http.StatusNotFound:
+		return "Telegram refuses the token. Check BARECLAW_TELEGRAM_TOKEN, or ask @BotFather for a new one."
+	case http.StatusConflict:
+		if strings.Contains(api.Text, "webhook") {
+			return "This bot's messages go to a webhook. Remove it with the Bot API's deleteWebhook, or use another bot: " +
+				"another program may need the webhook, so the gateway does not remove it."
+		}
+		return "Another program receives this bot's messages. Stop it, or have @BotFather revoke the token. Telegram says: " + api.Text
+	case http.StatusTooManyRequests:
+		return fmt.Sprintf("Telegram asks for a pause of %s.", api.RetryAfter)
+	}
+	return fmt.Sprintf("Telegram fails: %d %s", api.Status, api.Text)
 }

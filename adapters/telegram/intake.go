@@ -3,75 +3,85 @@ package telegram
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/commands"
+	"bareclaw/adapters/telegram/inbound"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
 )
 
-// An arrival is an update on its way: on record, and not handled yet.
+// An arrival is an update that is on record and not handled yet.
 type arrival struct {
-	key    string // of the record, and the source key of what is submitted
-	raw    json.RawMessage
-	update models.Update
-	// receivedAt is when it was put on record, by this machine's clock.
-	receivedAt time.Time
+	key        string // of the record, and the source key of what is submitted
+	raw        json.RawMessage
+	update     models.Update
+	receivedAt time.Time // when it was recorded, by this machine's clock
 }
 
-// The intake keeps the updates of a conversation in order and lets conversations
-// be independent. What must not wait behind others, such as a tap on a button,
-// is handled beside them.
+// An intake keeps the updates of a conversation in order. Conversations are independent,
+// and an update that must not wait, such as a tap on a button, is handled at once.
 type intake struct {
-	adapter *Adapter
+	receiver *receiver
+	splitter inbound.Splitter
+	work     *tasks.Group
+	log      *slog.Logger
 
 	mu    sync.Mutex
 	lines map[chats.Address]*line // those with something to do
 }
 
-// A line is what came from one conversation. One goroutine handles it.
+// A line holds the updates of one conversation. One goroutine handles them.
 type line struct {
 	waiting []*arrival
-	last    time.Time     // when the last one arrived
+	last    time.Time     // of the last arrival
 	more    chan struct{} // signalled with each arrival
 }
 
 const (
-	// maxAlbum is how many messages an album has at most:
+	// maxAlbum is the most messages of an album:
 	// https://core.telegram.org/bots/api#sendmediagroup
 	maxAlbum = 10
-	// albumPause is how long is waited for the next message of an album. They come one
-	// by one, and nothing says which is the last.
-	albumPause = time.Second
+	// gatherPause is how long to wait for the next message of an album or a long text:
+	// they come one by one, and nothing marks the last one.
+	gatherPause = time.Second
 )
 
-// add takes an update over. It does not block.
+func newIntake(r *receiver, work *tasks.Group, log *slog.Logger) *intake {
+	return &intake{receiver: r, splitter: inbound.Splitter{Own: r.isOwn}, work: work, log: log, lines: map[chats.Address]*line{}}
+}
+
+// add queues an update. It does not block.
 func (n *intake) add(in core.Inbound) {
 	r := &arrival{key: in.ID, raw: in.Body, receivedAt: in.ReceivedAt}
-	var err error
-	if r.update, err = botapi.DecodeUpdate(in.Body); err != nil {
-		n.adapter.o.Log.Error("telegram: an update cannot be read; it is left out", "update", in.ID, "err", err)
-		n.adapter.work.Go(func(ctx context.Context) { n.adapter.handled(ctx, r) })
+	err := tasks.Guard(n.log, "update", func() (err error) {
+		r.update, err = botapi.DecodeUpdate(in.Body)
+		return err
+	})
+	if err != nil {
+		n.log.Error("telegram: an unreadable update is ignored", "update", in.ID, "err", err)
+		n.work.Go(func(ctx context.Context) { n.receiver.handled(ctx, r) })
 		return
 	}
-	p, inOrder := r.place(n.adapter.health.name())
+	to, inOrder := r.address(n.receiver.bot())
 	if !inOrder {
-		n.adapter.work.Go(func(ctx context.Context) { n.adapter.handleAside(ctx, r) })
+		n.work.Go(func(ctx context.Context) { n.handleAside(ctx, r) })
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l := n.lines[p]
+	l := n.lines[to]
 	if l == nil {
 		l = &line{more: make(chan struct{}, 1)}
-		if n.lines == nil {
-			n.lines = map[chats.Address]*line{}
-		}
-		n.lines[p] = l
-		n.adapter.work.Go(func(ctx context.Context) { n.run(ctx, p, l) })
+		n.lines[to] = l
+		n.work.Go(func(ctx context.Context) { n.run(ctx, to, l) })
 	}
 	l.waiting, l.last = append(l.waiting, r), time.Now()
 	select {
@@ -80,22 +90,51 @@ func (n *intake) add(in core.Inbound) {
 	}
 }
 
+// handleAside handles an update beside the others of its conversation. One that is cut
+// short is left to the next process.
+func (n *intake) handleAside(ctx context.Context, r *arrival) {
+	err := tasks.Guard(n.log, "update", func() error { n.receiver.handleAside(ctx, r); return nil })
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		n.receiver.apologize(ctx, r)
+	}
+	n.receiver.handled(ctx, r)
+}
+
 // run handles a line until it is empty.
-func (n *intake) run(ctx context.Context, p chats.Address, l *line) {
+func (n *intake) run(ctx context.Context, to chats.Address, l *line) {
 	for {
-		batch, wait := n.next(ctx, p, l)
+		batch, wait := n.next(ctx, to, l)
 		switch {
 		case wait > 0:
 			l.await(ctx, wait)
 		case len(batch) == 0:
 			return
 		default:
-			n.adapter.handle(ctx, p, batch)
+			n.handle(ctx, to, batch)
 		}
 	}
 }
 
-// await waits for more, but not for longer than d.
+// handle handles updates of one conversation: one, or those that are one message. If that
+// panics, the sender is told, and the updates are not tried again.
+func (n *intake) handle(ctx context.Context, to chats.Address, batch []*arrival) {
+	err := tasks.Guard(n.log, "message", func() error { return n.receiver.handle(ctx, to, batch) })
+	switch {
+	case ctx.Err() != nil:
+		return
+	case errors.Is(err, tasks.ErrPanic):
+		n.receiver.apologize(ctx, batch[0])
+	case err != nil: // handled again after the next start
+		n.log.Error("telegram: an update is not handled", "update", batch[0].key, "channel", string(to.Key()), "err", err)
+		return
+	}
+	n.receiver.handled(ctx, batch...)
+}
+
+// await waits for the next arrival, but not longer than d.
 func (l *line) await(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -106,26 +145,18 @@ func (l *line) await(ctx context.Context, d time.Duration) {
 	}
 }
 
-// next takes from the line what is to be handled together, or says how long more of
-// that may still come. Nothing is left when it returns nothing, which ends the line,
-// or when ctx ends.
-func (n *intake) next(ctx context.Context, p chats.Address, l *line) (batch []*arrival, wait time.Duration) {
+// next returns the arrivals that are handled together, or how long to wait for more of
+// them. If the line is empty or ctx has ended, it ends the line and returns nothing.
+func (n *intake) next(ctx context.Context, to chats.Address, l *line) (batch []*arrival, wait time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if ctx.Err() != nil || len(l.waiting) == 0 {
-		delete(n.lines, p)
+		delete(n.lines, to)
 		return nil, 0
 	}
-	var size int
-	var more bool
-	if l.waiting[0].album() != "" {
-		size = albumSize(l.waiting)
-		more = size < maxAlbum
-	} else {
-		size, more = n.adapter.textSize(l.waiting)
-	}
+	size, more := n.size(l.waiting)
 	if size == len(l.waiting) && more {
-		if left := albumPause - time.Since(l.last); left > 0 {
+		if left := gatherPause - time.Since(l.last); left > 0 {
 			return nil, left
 		}
 	}
@@ -133,18 +164,20 @@ func (n *intake) next(ctx context.Context, p chats.Address, l *line) (batch []*a
 	return batch, 0
 }
 
-// albumSize returns how many arrivals at the beginning belong together.
-func albumSize(waiting []*arrival) int {
-	id := waiting[0].album()
-	n := 1
-	for id != "" && n < min(len(waiting), maxAlbum) && waiting[n].album() == id {
-		n++
+// size returns how many of the first arrivals are one message, and whether more of it may
+// follow.
+func (n *intake) size(waiting []*arrival) (size int, more bool) {
+	if id := waiting[0].album(); id != "" {
+		size = 1
+		for size < min(len(waiting), maxAlbum) && waiting[size].album() == id {
+			size++
+		}
+		return size, size < maxAlbum
 	}
-	return n
+	return n.splitter.Parts(messagesOf(waiting))
 }
 
-// album returns the id of the album that a message belongs to, empty if it belongs
-// to none.
+// album returns the id of a message's album; empty if there is none.
 func (r *arrival) album() string {
 	if r.update.Message == nil {
 		return ""
@@ -152,12 +185,12 @@ func (r *arrival) album() string {
 	return r.update.Message.MediaGroupID
 }
 
-// place returns the conversation that an update belongs to, and whether it waits
-// for those that came before. bot is the bot's user name.
-func (r *arrival) place(bot string) (p chats.Address, inOrder bool) {
+// address returns the conversation of an update, and whether the update waits for earlier
+// ones.
+func (r *arrival) address(bot string) (to chats.Address, inOrder bool) {
 	switch u := &r.update; {
 	case u.Message != nil:
-		return chats.AddressOf(u.Message), !isStop(u.Message, bot)
+		return chats.AddressOf(u.Message), !commands.IsStop(u.Message, bot)
 	case u.EditedMessage != nil:
 		return chats.AddressOf(u.EditedMessage), true
 	case u.MyChatMember != nil:
@@ -166,14 +199,10 @@ func (r *arrival) place(bot string) (p chats.Address, inOrder bool) {
 	return chats.Address{}, false
 }
 
-// handled records that nothing is left to be done about arrivals. Where that fails
-// they are handled once more after the next start, which their keys make harmless.
-func (a *Adapter) handled(ctx context.Context, rs ...*arrival) {
-	ids := make([]string, len(rs))
-	for i, r := range rs {
-		ids[i] = r.key
+func messagesOf(batch []*arrival) []*models.Message {
+	ms := make([]*models.Message, len(batch))
+	for i, r := range batch {
+		ms[i] = r.update.Message
 	}
-	if err := a.o.Core.Handled(ctx, ids...); err != nil && ctx.Err() == nil {
-		a.o.Log.Error("telegram: not noted what was handled", "err", err)
-	}
+	return ms
 }

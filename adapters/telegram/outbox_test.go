@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/ledger"
 	fakeapi "bareclaw/internal/testkit/botapi"
@@ -41,8 +42,8 @@ func TestDeliveryThatCannotBeRead(t *testing.T) {
 	})
 	defer runPushAdapter(t, a)()
 	blind.fails.Store(2) // that of who records it, and the first one of the courier
-	a.say(t.Context(), "note:1", "tg-7", Note{Text: "first"})
-	a.say(t.Context(), "note:2", "tg-7", Note{Text: "second"})
+	a.out.Say(t.Context(), "note:1", "tg-7", view.Note{Text: "first"})
+	a.out.Say(t.Context(), "note:2", "tg-7", view.Note{Text: "second"})
 	chat.AwaitText("second")
 	if got := chat.FromBot(); len(got) != 2 || got[0].Text != "first" {
 		t.Errorf("got %v", got)
@@ -60,7 +61,7 @@ func TestDeliveryOfNothing(t *testing.T) {
 	if err := a.o.Core.Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	a.say(t.Context(), "note:1", "tg-7", Note{Text: "after"})
+	a.out.Say(t.Context(), "note:1", "tg-7", view.Note{Text: "after"})
 	chat.AwaitText("after")
 	if now, err := a.o.Core.Delivery(t.Context(), d.ID); err != nil || now.State != core.DeliveryFailed {
 		t.Errorf("it is %+v, %v", now, err)
@@ -74,7 +75,7 @@ func TestDeliveryInFewerParts(t *testing.T) {
 	api := fakeapi.New(t)
 	chat := api.Private(api.User(7, "Anna", "", ""))
 	a := newPushAdapter(t, api)
-	a.o.FileOver = 2
+	a.composer.fileOver = 2
 	body, err := json.Marshal(core.BackgroundBody{Text: strings.Repeat("word ", 5000)})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestDeliveryInFewerParts(t *testing.T) {
 	}
 	defer runPushAdapter(t, a)()
 	chat.AwaitMessage("the file", func(m fakeapi.Message) bool { return m.Media != nil })
-	if now, err := a.outbox.wait(t.Context(), d.ID); err != nil || now.State != core.DeliverySent {
+	if now, err := a.out.Wait(t.Context(), d.ID); err != nil || now.State != core.DeliverySent {
 		t.Errorf("it is %+v, %v", now, err)
 	}
 }
@@ -101,11 +102,11 @@ func TestNobodyWaits(t *testing.T) {
 	api := fakeapi.New(t)
 	api.Private(api.User(7, "Anna", "", ""))
 	a := newPushAdapter(t, api)
-	a.patience = time.Millisecond
+	a.pusher.patience = time.Millisecond
 	if err := a.o.Push.Send(t.Context(), core.Push{Channel: "tg-7", Text: "too late"}); err == nil {
 		t.Error("it was sent before the adapter served")
 	}
-	a.patience = pushPatience
+	a.pusher.patience = pushPatience
 	stop := runPushAdapter(t, a)
 	for range 3 {
 		if err := a.o.Push.Send(t.Context(), core.Push{Channel: "tg-7", Text: "sent"}); err != nil {
@@ -113,8 +114,8 @@ func TestNobodyWaits(t *testing.T) {
 		}
 	}
 	stop()
-	if o := &a.outbox; len(o.awaited)+len(o.withdrawn)+len(o.known)+len(o.queue) != 0 {
-		t.Errorf("left are %v, %v, %v, %v", o.awaited, o.withdrawn, o.known, o.queue)
+	if left := a.out.Pending(); left != 0 {
+		t.Errorf("%d deliveries are left", left)
 	}
 }
 
@@ -133,7 +134,7 @@ func TestTapThatIsCutShort(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	a.handleAside(ctx, &arrival{key: in.ID, raw: raw, update: u})
+	a.intake.handleAside(ctx, &arrival{key: in.ID, raw: raw, update: u})
 	if left, err := a.o.Core.Unhandled(t.Context(), Name); err != nil || len(left) != 1 {
 		t.Errorf("left are %v, %v", left, err)
 	}
@@ -147,7 +148,7 @@ func TestOffsetThatIsOld(t *testing.T) {
 	anna := api.User(7, "Anna", "", "")
 	chat := api.Private(anna)
 	a := newPushAdapter(t, api)
-	a.o.PollTimeout, a.stale = time.Millisecond, 100*time.Millisecond
+	a.poller.timeout, a.poller.stale = time.Millisecond, 100*time.Millisecond
 	defer runPushAdapter(t, a)()
 	chat.Send(anna, "/help")
 	api.Await(t, "a poll from the beginning", func() bool {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/core"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
@@ -103,12 +104,12 @@ func TestPushLate(t *testing.T) {
 	api := botapi.New(t)
 	chat := api.Private(api.User(7, "Anna", "", ""))
 	a := newPushAdapter(t, api)
-	a.patience = 10 * time.Millisecond
+	a.pusher.patience = 10 * time.Millisecond
 	err := a.o.Push.Send(t.Context(), core.Push{ID: "1", Channel: "tg-7", Text: "late"})
-	if told := (*core.PushError)(nil); !errors.As(err, &told) || told.Kind != nil || !strings.Contains(told.Text, "will not be sent any more.") {
+	if told := (*core.PushError)(nil); !errors.As(err, &told) || told.Kind != nil || !strings.Contains(told.Text, "it will not be sent.") {
 		t.Errorf("got %v", err)
 	}
-	a.patience = pushPatience
+	a.pusher.patience = pushPatience
 	defer runPushAdapter(t, a)()
 	if err := a.o.Push.Send(t.Context(), core.Push{Channel: "tg-7", Text: "in time"}); err != nil {
 		t.Error(err)
@@ -156,9 +157,9 @@ func TestPushFileGone(t *testing.T) {
 		if err := c.change(); err != nil {
 			t.Fatal(err)
 		}
-		part := a.pushParts(b)[0]
-		_, err := part.send(t.Context(), a.client, chats.Address{Chat: 7})
-		if !errors.Is(err, errCannotCompose) || !strings.Contains(err.Error(), c.want) {
+		part := a.pusher.parts(b)[0]
+		_, err := part.Send(t.Context(), a.sender.Client, chats.Address{Chat: 7})
+		if !errors.Is(err, outbox.ErrUndeliverable) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", c.want, err)
 		}
 	}
@@ -172,17 +173,17 @@ func TestPushComposedAgain(t *testing.T) {
 	t.Parallel()
 	api := botapi.New(t)
 	a := newPushAdapter(t, api)
-	d := core.Delivery{Kind: kindPush, Channel: "tg-7", Body: []byte(`{"text":"hi","media":{"Path":"/a.tgs","Type":""}}`)}
-	parts, err := a.compose(t.Context(), d)
+	d := core.Delivery{Kind: outbox.KindPush, Channel: "tg-7", Body: []byte(`{"text":"hi","media":{"Path":"/a.tgs","Type":""}}`)}
+	parts, err := a.composer.compose(t.Context(), d)
 	if err != nil || len(parts) != 2 {
 		t.Fatalf("%d parts, %v", len(parts), err)
 	}
 	d.Channel = "tg-8"
-	if _, err := a.compose(t.Context(), d); !errors.Is(err, errCannotCompose) || !strings.Contains(err.Error(), "BARECLAW_ALLOWED_USERS") {
+	if _, err := a.composer.compose(t.Context(), d); !errors.Is(err, outbox.ErrUndeliverable) || !strings.Contains(err.Error(), "BARECLAW_ALLOWED_USERS") {
 		t.Errorf("got %v", err)
 	}
 	d.Body = []byte(`{`)
-	if _, err := a.compose(t.Context(), d); !errors.Is(err, errCannotCompose) {
+	if _, err := a.composer.compose(t.Context(), d); !errors.Is(err, outbox.ErrUndeliverable) {
 		t.Errorf("got %v", err)
 	}
 }

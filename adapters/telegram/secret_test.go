@@ -3,12 +3,9 @@ package telegram
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -32,17 +29,11 @@ func talksTo(t *testing.T, api string) *Adapter {
 // attempts makes a call of each kind, and returns what they failed with, by kind.
 func attempts(t *testing.T, a *Adapter) map[string]error {
 	t.Helper()
-	to, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer to.Close()
 	failures := map[string]error{}
-	_, failures["poll"] = a.client.Updates(t.Context(), 0, 0)
-	_, failures["me"] = a.client.Me(t.Context())
-	_, failures["send"] = a.client.SendMessage(t.Context(), &bot.SendMessageParams{ChatID: 7, Text: "hi"})
-	failures["menu"] = a.registerOnce(t.Context())
-	_, failures["file"] = a.loadMore(t.Context(), "id", to, 0)
+	_, failures["poll"] = a.poller.client.Updates(t.Context(), 0, 0)
+	_, failures["me"] = a.poller.client.Me(t.Context())
+	_, failures["send"] = a.poller.client.SendMessage(t.Context(), &bot.SendMessageParams{ChatID: 7, Text: "hi"})
+	failures["menu"] = a.commands.RegisterMenuOnce(t.Context())
 	return failures
 }
 
@@ -50,13 +41,6 @@ func attempts(t *testing.T, a *Adapter) map[string]error {
 // logs, in the ledger and in chats. What failed is told still.
 func TestTheTokenIsNotShown(t *testing.T) {
 	t.Parallel()
-	file := func(w http.ResponseWriter, r *http.Request) bool { // has files, so that they are asked for
-		if strings.HasSuffix(r.URL.Path, "/getFile") {
-			_, _ = io.WriteString(w, `{"ok":true,"result":{"file_id":"id","file_path":"photos/1.jpg"}}`)
-			return true
-		}
-		return false
-	}
 	for name, serve := range map[string]http.HandlerFunc{
 		"page of a proxy": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusBadGateway)
@@ -73,14 +57,10 @@ func TestTheTokenIsNotShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if !file(w, r) {
-					serve(w, r)
-				}
-			}))
+			s := httptest.NewServer(serve)
 			defer s.Close()
 			for what, err := range attempts(t, talksTo(t, s.URL)) {
-				if err == nil && what != "file" { // which may be anything
+				if err == nil {
 					t.Errorf("%s did not fail", what)
 				}
 				if err != nil && strings.Contains(err.Error(), "SECRET") {
@@ -94,7 +74,7 @@ func TestTheTokenIsNotShown(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	_, err := talksTo(t, "http://127.0.0.1:1").client.Updates(t.Context(), 0, 0)
+	_, err := talksTo(t, "http://127.0.0.1:1").poller.client.Updates(t.Context(), 0, 0)
 	if got, want := pollProblem(err), "Telegram cannot be reached: dial: connect: connection refused"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -108,10 +88,6 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer other.Close()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/getFile") {
-			_, _ = io.WriteString(w, `{"ok":true,"result":{"file_id":"id","file_path":"photos/1.jpg"}}`)
-			return
-		}
 		http.Redirect(w, r, other.URL+"/elsewhere", http.StatusTemporaryRedirect)
 	}))
 	defer s.Close()
@@ -137,7 +113,7 @@ func TestHugeAnswers(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	_, err := talksTo(t, s.URL).client.SendMessage(context.WithoutCancel(t.Context()), &bot.SendMessageParams{ChatID: 7, Text: "hi"})
+	_, err := talksTo(t, s.URL).sender.Client.SendMessage(context.WithoutCancel(t.Context()), &bot.SendMessageParams{ChatID: 7, Text: "hi"})
 	if err == nil || sent.Load() > 64<<20 {
 		t.Errorf("%v after %d bytes", err, sent.Load())
 	}
@@ -154,7 +130,7 @@ func TestTapsOfThoseWhoWereHeard(t *testing.T) {
 	if err != nil || u.CallbackQuery == nil {
 		t.Fatalf("read: %v", err)
 	}
-	talksTo(t, s.URL).tapped(t.Context(), &arrival{update: u})
+	talksTo(t, s.URL).receiver.handleAside(t.Context(), &arrival{update: u})
 	if n := asked.Load(); n > 0 {
 		t.Errorf("Telegram was asked %d times", n)
 	}

@@ -92,7 +92,7 @@ func serveClocked(t *testing.T, api *clockedAPI, agent core.Agent) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.client.Polls = &http.Client{Transport: api}
+	a.poller.client.Polls = &http.Client{Transport: api}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	if err := m.Recover(ctx); err != nil {

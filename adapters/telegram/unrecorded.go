@@ -6,72 +6,60 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-telegram/bot/models"
-
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/throttle"
+	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+
+	"github.com/go-telegram/bot/models"
 )
 
-// unrecordedAfter is how long nothing can be recorded before people are told: a disk
-// may be slow for a moment.
-const unrecordedAfter = 3 * time.Second
+// unrecordedDelay is the time after which people are told that nothing can be recorded: a
+// disk may be slow for a moment.
+const unrecordedDelay = 3 * time.Second
 
-// unrecordedText is what they are told.
-const unrecordedText = "I cannot write anything down at present: the gateway's disk is full, or fails. Your message is not lost, " +
-	"it waits at Telegram and is read as soon as I can; do not send it again."
+const unrecordedText = "I cannot save anything at present: the gateway's disk is full, or fails. Your message is not lost. " +
+	"It waits at Telegram, and I read it as soon as I can; please do not send it again."
 
-// unrecorded is a time in which nothing can be recorded. Only the poller knows it.
+// unrecorded is a period in which no update can be recorded.
 type unrecorded struct {
-	since time.Time // zero: all is recorded
+	since time.Time // zero: updates are recorded
 	told  map[chats.Address]bool
 }
 
-// waits tells those who have written what cannot be recorded that it waits, once in each
-// conversation until something is recorded again. What is told is on no record either: it
-// may be lost, and be told again by the next process.
-func (a *Adapter) waits(in []*core.Inbound) {
-	u := &a.unrecorded
+// tellUnrecorded tells the senders of updates that cannot be recorded, once in each
+// conversation. The notice itself is not on record: it may be lost, or repeated by the
+// next process.
+func (p *poller) tellUnrecorded(in []*core.Inbound) {
+	u := &p.unrecorded
 	if u.since.IsZero() {
 		*u = unrecorded{since: time.Now(), told: map[chats.Address]bool{}}
 	}
-	if time.Since(u.since) < unrecordedAfter {
+	if time.Since(u.since) < unrecordedDelay {
 		return
 	}
 	for _, i := range in {
-		m := messageOf(i.Body)
-		if m == nil || u.told[chats.AddressOf(m)] {
+		var update models.Update
+		if json.Unmarshal(i.Body, &update) != nil || update.Message == nil || update.Message.From == nil {
 			continue
 		}
-		u.told[chats.AddressOf(m)] = true
-		a.tellUnrecorded(chats.AddressOf(m), m.ID)
+		if to := chats.AddressOf(update.Message); !u.told[to] {
+			u.told[to] = true
+			p.postUnrecorded(to, update.Message.ID)
+		}
 	}
 }
 
-// recorded ends such a time.
-func (a *Adapter) recorded() { a.unrecorded = unrecorded{} }
-
-func (a *Adapter) tellUnrecorded(p chats.Address, message int) {
-	parts := textParts(unrecordedText, nil, message)
-	a.post(throttle.Job{
-		Chat: p.Chat, Group: p.Group(), Lane: p.Thread, Class: throttle.Progress, Key: fmt.Sprint("unrecorded ", p.Thread),
+func (p *poller) postUnrecorded(to chats.Address, message int) {
+	notice := outbox.NoteParts(view.Note{Text: unrecordedText, ReplyTo: message})[0]
+	p.sender.Post(throttle.Job{
+		Chat: to.Chat, Group: to.Group(), Lane: to.Thread, Class: throttle.Progress, Key: fmt.Sprint("unrecorded ", to.Thread),
 		Do: func(ctx context.Context, _ throttle.Try) error {
-			return a.call(ctx, func(ctx context.Context) error {
-				_, err := parts[0].send(ctx, a.client, p)
+			return p.sender.Call(ctx, func(ctx context.Context) error {
+				_, err := notice.Send(ctx, p.client, to)
 				return err
 			})
 		},
 	})
-}
-
-// messageOf returns the message that an update is, nil if it is something else.
-func messageOf(update json.RawMessage) *models.Message {
-	var u models.Update
-	if json.Unmarshal(update, &u) != nil {
-		return nil
-	}
-	if u.Message == nil || u.Message.From == nil {
-		return nil
-	}
-	return u.Message
 }

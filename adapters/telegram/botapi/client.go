@@ -21,7 +21,7 @@ import (
 const (
 	// callTimeout bounds one call of the API that carries no file.
 	CallTimeout = 30 * time.Second
-	// pollGrace is how much longer than asked for a poll may take before it counts as
+	// PollGrace is how much longer than asked for a poll may take before it counts as
 	// hanging.
 	PollGrace = 10 * time.Second
 	// maxUpdatesBytes bounds the answer to a poll: 100 updates of some 4 kB, and room.

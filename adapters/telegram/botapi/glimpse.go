@@ -4,7 +4,7 @@ import "encoding/json"
 
 // A glance is what must be known of an update before anything else.
 type Header struct {
-	Id      int64 // 0: the update cannot be told from others
+	ID      int64 // 0: the update cannot be told from others
 	Sender  int64 // the user it is from; 0: nobody, or somebody who hides behind a chat
 	Chat    int64
 	Service bool // it tells of the chat itself, whoever has brought that about
@@ -37,7 +37,7 @@ func Peek(raw json.RawMessage) Header {
 	if json.Unmarshal(raw, &u) != nil {
 		return unreadable(raw)
 	}
-	g := Header{Id: u.ID}
+	g := Header{ID: u.ID}
 	for _, s := range []*said{u.Message, u.Edited, u.Callback, u.Member, u.Stopped} {
 		if s == nil {
 			continue
@@ -68,5 +68,5 @@ func unreadable(raw json.RawMessage) Header {
 	if json.Unmarshal(raw, &u) != nil {
 		return Header{}
 	}
-	return Header{Id: u.ID, Strange: true}
+	return Header{ID: u.ID, Strange: true}
 }

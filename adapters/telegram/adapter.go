@@ -1,0 +1,303 @@
+// Package telegram is the adapter for Telegram: chats and topics are channels.
+//
+// It promises that an update is on record before Telegram is told that it was received, so
+// that nothing is lost and nothing runs twice; that every outcome is a delivery on record
+// until Telegram has taken it; and that it obeys only the allowed users.
+//
+// The way of an update: the poller receives and records it, the intake keeps the order of
+// each conversation, and the receiver submits a message, or passes it to package commands
+// or approvals. The way of an outcome: the core records a delivery, the composer makes its
+// messages, and package outbox sends these in order. Package live shows a turn meanwhile.
+package telegram
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/adapters/telegram/approvals"
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/commands"
+	"bareclaw/adapters/telegram/inbound"
+	"bareclaw/adapters/telegram/live"
+	"bareclaw/adapters/telegram/media"
+	"bareclaw/adapters/telegram/media/sendfile"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
+)
+
+// What the daemon names: see [chats.Name] and [chats.Prefix].
+const (
+	Name   = chats.Name
+	Prefix = chats.Prefix
+)
+
+// pruneEvery is the time between two removals of old records.
+const pruneEvery = time.Hour
+
+// Inbox is the part of the core that stores updates until they are handled.
+type Inbox interface {
+	Receive(ctx context.Context, in []*core.Inbound) error
+	Handled(ctx context.Context, ids ...string) error
+	Unhandled(ctx context.Context, adapter string) ([]core.Inbound, error)
+	LastInbound(ctx context.Context, adapter string) (core.Inbound, error)
+}
+
+// Submitter is the part of the core that accepts, changes and moves messages.
+type Submitter interface {
+	Submit(ctx context.Context, s core.Submission) (*core.Ticket, error)
+	Amend(ctx context.Context, id core.MessageID, c core.Content) error
+	Move(ctx context.Context, from, to core.ChannelKey) error
+}
+
+// Deliveries is the part of the core that hands over deliveries.
+type Deliveries interface {
+	OnDelivery(adapter string, f func(core.Delivery))
+	PendingDeliveries(ctx context.Context, adapter string) ([]core.Delivery, error)
+}
+
+// Core is what the adapter needs of the core.
+type Core interface {
+	Inbox
+	Submitter
+	Deliveries
+	records.Ledger
+	records.Pruner
+	outbox.Ledger
+	live.Channels
+	live.Ledger
+	approvals.Approvals
+	approvals.Messages
+	commands.Core
+}
+
+// Options are what the adapter works with. Core, Push, Log, Token, Allowed and StateDir are
+// required.
+type Options struct {
+	Core Core
+	Push *core.PushRegistry
+	Log  *slog.Logger
+
+	Token   string  // of the bot; never logged
+	API     string  // base URL of the Bot API; empty means botapi.DefaultAPI
+	Allowed []int64 // users that the bot obeys
+
+	StateDir string // media files are kept below it
+	LockFile string // held while polling, so that one process does; empty: none
+
+	FileOver    int           // an answer of more messages comes as a file; 0 means 5
+	MediaMaxAge time.Duration // how long received files are kept; 0 means forever
+	Transcribe  string        // command that transcribes voice messages; empty: none
+	SendRoots   []string      // directories that files may be sent from, besides the media directory
+	CWD         string        // directory of the agent; files may be sent from it
+	Withheld    []string      // directories that no file is ever sent from
+
+	// Shown decodes what a line of the agent shows to a person.
+	Shown func(line json.RawMessage) []core.Shown
+	// Restart restarts the gateway; see /restart.
+	Restart func(context.Context) error
+	Version string // of the gateway, for people
+	Agent   string // name of the agent, for people
+
+	PollTimeout time.Duration // how long Telegram may hold an empty poll; 0 means 50 s
+	HTTP        *http.Client  // nil: one of its own
+}
+
+// An Adapter serves the chats of one bot. Its methods are safe for concurrent use.
+type Adapter struct {
+	o         Options
+	work      *tasks.Group
+	records   *records.Store
+	health    *health
+	chats     *chatCache
+	sender    *outbox.Sender
+	out       *outbox.Outbox
+	live      *live.Views
+	approvals *approvals.Handler
+	commands  *commands.Handler
+	files     *media.Downloader
+	receiver  *receiver
+	intake    *intake
+	poller    *poller
+	pusher    *pusher
+	composer  *composer
+}
+
+// New returns an adapter that serves nothing yet, except that it takes pushes: these wait
+// for Run. New makes no network call.
+func New(o Options) (*Adapter, error) {
+	o.API = strings.TrimRight(cmp.Or(o.API, botapi.DefaultAPI), "/")
+	o.PollTimeout = cmp.Or(o.PollTimeout, 50*time.Second)
+	o.FileOver = cmp.Or(o.FileOver, 5)
+	id, _, _ := strings.Cut(o.Token, ":")
+	bot, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return nil, errors.New("telegram: the token does not begin with the bot's id") // err would show the token
+	}
+	client, err := botapi.New(botapi.Options{Token: o.Token, API: o.API, PollTimeout: o.PollTimeout, HTTP: o.HTTP})
+	if err != nil {
+		return nil, err
+	}
+	a := &Adapter{o: o, work: tasks.NewGroup(o.Log), records: records.New(o.Core, o.Log), health: &health{pollTimeout: o.PollTimeout}}
+	a.chats = newChatCache(a.records, o.Allowed)
+	a.wireOutgoing(client)
+	a.wireIncoming(client, bot)
+	o.Push.Register(Prefix, a.pusher.push)
+	return a, nil
+}
+
+// wireOutgoing makes the components that send.
+func (a *Adapter) wireOutgoing(client *botapi.Client) {
+	o := &a.o
+	mediaDir := filepath.Join(o.StateDir, "media")
+	uploads := &media.Uploader{Log: o.Log, Policy: sendfile.Policy{
+		Base: o.CWD, Media: mediaDir, Roots: append([]string{o.CWD}, o.SendRoots...), Withheld: o.Withheld,
+	}}
+	a.sender = outbox.NewSender(client, a.records, a.work, o.Log)
+	c := &composer{core: o.Core, store: a.records, fileOver: o.FileOver}
+	a.composer = c
+	a.out = outbox.New(outbox.Options{
+		Ledger: o.Core, Sender: a.sender, Store: a.records, Work: a.work, Log: o.Log, Compose: c.compose, MovedTo: a.chats.movedTo,
+	})
+	a.live = live.New(live.Options{
+		Channels: o.Core, Ledger: o.Core, Out: a.out, Sender: a.sender, Store: a.records, Work: a.work, Log: o.Log, Show: o.Shown, Dir: o.CWD,
+	})
+	a.approvals = approvals.New(approvals.Options{
+		Approvals: o.Core, Messages: o.Core, Out: a.out, Store: a.records, Log: o.Log, InChat: a.chats.inChat,
+	})
+	a.pusher = newPusher(o.Core, a.out, uploads, a.chats, a.health)
+	c.out, c.live, c.approvals, c.pusher = a.out, a.live, a.approvals, a.pusher
+	a.commands = commands.New(commands.Options{
+		Core: o.Core, Out: a.out, Sender: a.sender, Store: a.records, Live: a.live, Approvals: a.approvals, Work: a.work, Log: o.Log,
+		Gateway: view.Gateway{Version: o.Version, Agent: o.Agent, Began: time.Now()}, Restart: o.Restart, BotName: a.health.name,
+		InChat: a.chats.inChat, RunEdited: func(ctx context.Context, t chats.Tap) string { return a.receiver.runEdited(ctx, t) },
+	})
+	c.stoppedText = a.commands.StoppedText
+	a.files = &media.Downloader{Client: client, Cooldowns: a.sender.Cooldowns, Dir: mediaDir, Log: o.Log}
+}
+
+// wireIncoming makes the components that receive.
+func (a *Adapter) wireIncoming(client *botapi.Client, bot int64) {
+	o := &a.o
+	reader := &inbound.Reader{Downloader: a.files, Sender: a.sender, Transcribe: o.Transcribe, BotName: a.health.name, Log: o.Log}
+	a.receiver = &receiver{
+		core: o.Core, commands: a.commands, live: a.live, out: a.out, store: a.records, chats: a.chats, reader: reader, bot: a.health.name, log: o.Log,
+	}
+	a.intake = newIntake(a.receiver, a.work, o.Log)
+	a.poller = &poller{
+		inbox: o.Core, client: client, sender: a.sender, store: a.records, chats: a.chats, health: a.health, intake: a.intake, log: o.Log,
+		bot: bot, timeout: o.PollTimeout, lockFile: o.LockFile, stale: staleOffset,
+	}
+}
+
+// Prepare subscribes to the conversations that an earlier process left open. It is called
+// once, before the core recovers.
+func (a *Adapter) Prepare(ctx context.Context) error { return a.live.Prepare(ctx) }
+
+// Run serves, after Prepare, until ctx ends, and returns when nothing runs any more. It
+// goes on whatever happens to the network or the bot; see Health.
+func (a *Adapter) Run(ctx context.Context) error {
+	err := a.run(ctx)
+	if err != nil && ctx.Err() == nil {
+		a.health.failed("Telegram is not served: " + err.Error())
+	}
+	return err
+}
+
+func (a *Adapter) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	a.work.Begin(ctx)
+	sending, endSending := context.WithCancel(context.WithoutCancel(ctx))
+	var sends sync.WaitGroup
+	sends.Go(func() { a.sender.Run(sending) }) // ends by endSending
+	defer a.work.Wait()
+	defer sends.Wait()
+	defer endSending()
+	defer a.sender.Drain()
+	defer cancel()
+	a.o.Core.OnDelivery(Name, a.onDelivery)
+	if err := a.resume(ctx); err != nil {
+		return err
+	}
+	a.commands.ReportRestart(ctx)
+	a.approvals.AskPending(ctx)
+	a.work.Go(a.commands.RegisterMenu)
+	a.work.Go(a.pruneRecords)
+	a.work.Go(func(ctx context.Context) { a.files.Prune(ctx, a.o.MediaMaxAge) })
+	a.poller.poll(ctx)
+	return nil
+}
+
+// resume continues what earlier processes have begun.
+func (a *Adapter) resume(ctx context.Context) error {
+	err := a.chats.load(ctx, a.health)
+	if err == nil {
+		err = a.sender.Resume(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	a.live.ResumeLeft()
+	pending, err := a.o.Core.PendingDeliveries(ctx, Name)
+	if err != nil {
+		return fmt.Errorf("telegram: read pending deliveries: %w", err)
+	}
+	a.out.Start(pending, a.route)
+	if err := a.live.FinalizeLeft(ctx); err != nil {
+		return err
+	}
+	return a.poller.resumeUnhandled(ctx)
+}
+
+// Close ends the calls that wait for the adapter, such as a push. It is called when the
+// callers can be passed on to the next process.
+func (a *Adapter) Close() { a.pusher.close() }
+
+// onDelivery takes a delivery that the core has recorded.
+func (a *Adapter) onDelivery(d core.Delivery) {
+	if !a.out.Buffer(d) {
+		a.route(d)
+	}
+}
+
+// route queues a delivery. An outcome waits until its conversation's view has queued what
+// came before.
+func (a *Adapter) route(d core.Delivery) {
+	if d.Kind != core.DeliverReply || !a.live.Hold(d) {
+		a.out.Add(d)
+	}
+}
+
+// CheckRecipient refuses channels that nothing is sent to: the agent must not reach people
+// without access either.
+func (a *Adapter) CheckRecipient(ctx context.Context, key core.ChannelKey) error {
+	return a.chats.checkRecipient(ctx, key)
+}
+
+// Health returns how the adapter does. It does not block.
+func (a *Adapter) Health() Health {
+	h := a.health.report()
+	h.Failed, h.Pending = a.out.Failed(), a.out.Pending()
+	return h
+}
+
+// pruneRecords removes old records now and then, until ctx ends.
+func (a *Adapter) pruneRecords(ctx context.Context) {
+	for ctx.Err() == nil {
+		a.records.Warn(ctx, "old records are kept", a.o.Core.ForgetRecords(ctx, records.Expired(time.Now())...))
+		tasks.Pause(ctx, pruneEvery)
+	}
+}

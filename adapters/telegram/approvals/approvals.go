@@ -1,0 +1,275 @@
+// Package approvals asks people for the permissions, answers and decisions that Claude
+// waits for, and takes these from taps and from replies.
+package approvals
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
+)
+
+// KindInput is the delivery that shows the whole input of a tool. Body is a
+// core.ApprovalBody.
+const KindInput core.DeliveryKind = "input"
+
+// maxInputText is the length of the longest input shown in the chat, in UTF-16 units; a
+// longer one comes as a file.
+const maxInputText = 3500
+
+// Approvals is the part of the core that stores approvals.
+type Approvals interface {
+	Approval(ctx context.Context, id string) (core.Approval, error)
+	Approvals(ctx context.Context) ([]core.Approval, error)
+	Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error)
+}
+
+// Messages is the part of the core that stores messages and deliveries.
+type Messages interface {
+	Message(ctx context.Context, id core.MessageID) (core.Message, error)
+	Deliver(ctx context.Context, ds ...*core.Delivery) error
+}
+
+// Options are what a Handler works with. All are required.
+type Options struct {
+	Approvals Approvals
+	Messages  Messages
+	Out       *outbox.Outbox
+	Store     *records.Store
+	Log       *slog.Logger
+	// InChat reports whether a channel is a conversation in the chat of an address.
+	InChat func(chats.Address, core.ChannelKey) bool
+}
+
+// A Handler shows approvals and takes decisions. Its methods are safe for concurrent use.
+type Handler struct {
+	o       Options
+	answers sync.Mutex // serialises changes of answers
+}
+
+// New returns a handler.
+func New(o Options) *Handler { return &Handler{o: o} }
+
+// render returns what an approval looks like now.
+func (h *Handler) render(ctx context.Context, p *core.Approval) (view.Request, error) {
+	switch {
+	case p.Kind == core.ApprovalContinue:
+		m, err := h.o.Messages.Message(ctx, p.Message)
+		if err != nil {
+			return view.Request{}, fmt.Errorf("show the message that was cut off: %w", err)
+		}
+		return view.Continue(p, &m), nil
+	case p.Tool == core.ToolExitPlan:
+		return view.Plan(p), nil
+	}
+	if questions, ok := core.Questions(*p); ok {
+		s, err := h.answersTo(ctx, p.ID)
+		return view.Questions(p, questions, s), err
+	}
+	return view.Tool(p), nil
+}
+
+// ComposeRequest composes the delivery that asks for a decision.
+func (h *Handler) ComposeRequest(ctx context.Context, b core.ApprovalBody) ([]outbox.Part, error) {
+	p, err := h.approval(ctx, b.ID)
+	if err != nil {
+		return nil, err
+	}
+	look, err := h.render(ctx, &p)
+	if err != nil {
+		return nil, err
+	}
+	var parts []outbox.Part
+	if look.Before.Text != "" {
+		parts = outbox.Parts(look.Before)
+	}
+	ask := &outbox.Text{Document: look.Text.Split(outbox.MaxText)[0], Buttons: look.Buttons} // one message, which is edited later
+	return append(parts, ask), nil
+}
+
+// ComposeEdit composes the delivery that shows an approval as it is now, in a message, or
+// for message 0 where it was asked.
+func (h *Handler) ComposeEdit(ctx context.Context, id string, message int) ([]outbox.Part, error) {
+	p, err := h.approval(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	look, err := h.render(ctx, &p)
+	if err != nil {
+		return nil, err
+	}
+	if message == 0 {
+		message, err = h.o.Out.LastSent(ctx, core.ApprovalDelivery(id))
+		if err != nil && !errors.Is(err, core.ErrNotFound) { // asked before there was a bot
+			return nil, err
+		}
+	}
+	return []outbox.Part{&outbox.Change{Message: message, Text: outbox.Text{Document: look.Text, Buttons: look.Buttons}}}, nil
+}
+
+// ComposeInput composes the delivery that shows the whole input of a tool.
+func (h *Handler) ComposeInput(ctx context.Context, body core.ApprovalBody) ([]outbox.Part, error) {
+	p, err := h.approval(ctx, body.ID)
+	if err != nil {
+		return nil, err
+	}
+	text := view.Indented(p.Input)
+	if markdown.Length(text) > maxInputText {
+		return []outbox.Part{&outbox.File{Name: p.Tool + ".json", Content: text, Caption: "The whole input of " + p.Tool}}, nil
+	}
+	var b markdown.Builder
+	return outbox.Parts(b.Text("The whole input of ").Bold(p.Tool).Pre("json", text).Document()), nil
+}
+
+func (h *Handler) approval(ctx context.Context, id string) (core.Approval, error) {
+	p, err := h.o.Approvals.Approval(ctx, id)
+	if err != nil {
+		return p, fmt.Errorf("read approval %s: %w", id, err)
+	}
+	return p, nil
+}
+
+// AskPending delivers the pending approvals that have no delivery, as those of a gateway
+// that had no bot when Claude asked.
+func (h *Handler) AskPending(ctx context.Context) {
+	for _, p := range h.pending(ctx) {
+		if _, ok := chats.ParseAddress(p.Channel); ok {
+			h.deliver(ctx, core.DeliverApproval, string(core.DeliverApproval)+":"+p.ID, &p)
+		}
+	}
+}
+
+func (h *Handler) pending(ctx context.Context) []core.Approval {
+	pending, err := h.o.Approvals.Approvals(ctx)
+	if err != nil && ctx.Err() == nil {
+		h.o.Log.Error("telegram: pending approvals are not readable", "err", err)
+	}
+	return pending
+}
+
+// deliver records a delivery about an approval, unless there is one with that id.
+func (h *Handler) deliver(ctx context.Context, kind core.DeliveryKind, id string, p *core.Approval) {
+	body, err := json.Marshal(core.ApprovalBody{ID: p.ID})
+	if err == nil {
+		err = h.o.Messages.Deliver(ctx, &core.Delivery{ID: id, Kind: kind, Adapter: chats.Name, Channel: p.Channel, Message: p.Message, Body: body})
+	}
+	if err != nil && ctx.Err() == nil {
+		h.o.Log.Error("telegram: approval not delivered", "approval", p.ID, "err", err)
+	}
+}
+
+const (
+	requestGone  = "This request is no longer known."
+	questionGone = "This question is no longer known."
+)
+
+// decide decides an approval and says what is true then. It reports whether this decision
+// counts.
+func (h *Handler) decide(ctx context.Context, id string, decision core.Decision) (text string, won bool) {
+	p, err := h.o.Approvals.Decide(ctx, id, decision)
+	switch {
+	case err == nil:
+		return view.Outcome(&p) + ".", true
+	case errors.Is(err, core.ErrNotFound):
+		return requestGone, false
+	case errors.Is(err, core.ErrNotPending):
+		if p.State == core.ApprovalPending { // the core is about to close it
+			return "Too late: this request is no longer open.", false
+		}
+		// The chat may not know of an approval that has expired.
+		h.deliver(ctx, core.DeliverApprovalClosed, string(core.DeliverApprovalClosed)+":"+p.ID, &p)
+		return view.TooLate(&p), false
+	}
+	return h.failed(ctx, "decide the request", err), false
+}
+
+// failed logs a failure and says so.
+func (h *Handler) failed(ctx context.Context, doing string, err error) string {
+	if ctx.Err() == nil {
+		h.o.Log.Error("telegram: approval not handled", "doing", doing, "err", err)
+	}
+	return view.Brief("That did not work, please try again: "+err.Error(), view.ToastShown)
+}
+
+// Allow allows what a tap is about.
+func (h *Handler) Allow(ctx context.Context, t chats.Tap) string {
+	text, _ := h.tapped(ctx, t, core.Decision{Allow: true})
+	return text
+}
+
+// Always allows what a tap is about, and adds a rule for everything like it.
+func (h *Handler) Always(ctx context.Context, t chats.Tap) string {
+	text, won := h.tapped(ctx, t, core.Decision{Allow: true, Always: true})
+	if won {
+		text += " From now on this is always allowed in this chat; /rules removes the rule."
+	}
+	return text
+}
+
+// Deny denies what a tap is about.
+func (h *Handler) Deny(ctx context.Context, t chats.Tap) string {
+	text, _ := h.tapped(ctx, t, core.Decision{})
+	return text
+}
+
+func (h *Handler) tapped(ctx context.Context, t chats.Tap, decision core.Decision) (text string, won bool) {
+	decision.By = chats.FullName(&t.User)
+	text, won = h.decide(ctx, t.Arg, decision)
+	h.editTapped(ctx, t, t.Arg)
+	return text, won
+}
+
+// editTapped shows an approval as it is now in the message that was tapped, unless that
+// is where it was asked: a gateway that was killed may have asked twice.
+func (h *Handler) editTapped(ctx context.Context, t chats.Tap, approval string) {
+	sent, err := h.o.Out.SentAs(ctx, core.ApprovalDelivery(approval))
+	if err != nil || slices.Contains(sent, t.Message) {
+		return
+	}
+	h.o.Out.Edit(ctx, "edit:"+t.Key+":tapped", t.Address.Key(), outbox.Edit{Message: t.Message, Approval: approval})
+}
+
+// ShowAll shows the whole input of a tool.
+func (h *Handler) ShowAll(ctx context.Context, t chats.Tap) string {
+	p, err := h.o.Approvals.Approval(ctx, t.Arg)
+	if err != nil {
+		return requestGone
+	}
+	h.deliver(ctx, KindInput, "input:"+t.Key, &p)
+	return ""
+}
+
+// Revise says how to send a plan back: that takes words.
+func (h *Handler) Revise(ctx context.Context, t chats.Tap) string {
+	p, err := h.o.Approvals.Approval(ctx, t.Arg)
+	switch {
+	case err != nil:
+		return requestGone
+	case p.State != core.ApprovalPending:
+		return view.TooLate(&p)
+	}
+	return "Reply to this message and write what to change."
+}
+
+// OwnChat restricts a button to the approvals of its own chat: a tap can bring data that
+// no button has.
+func (h *Handler) OwnChat(do func(context.Context, chats.Tap) string) func(context.Context, chats.Tap) string {
+	return func(ctx context.Context, t chats.Tap) string {
+		id, _, _ := strings.Cut(t.Arg, ":")
+		if p, err := h.o.Approvals.Approval(ctx, id); err == nil && !h.o.InChat(t.Address, p.Channel) {
+			return chats.ButtonGone
+		}
+		return do(ctx, t)
+	}
+}

@@ -1,0 +1,127 @@
+package approvals
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot/models"
+)
+
+// A replyRecord is the approval that a reply is about to decide. Should the reply be
+// handled again after a crash, it is not taken for a message to Claude.
+type replyRecord struct {
+	Approval string `json:"approval"`
+}
+
+// The words that decide by themselves. Any other text is a reason, or an answer.
+var (
+	yesWords    = []string{"yes", "y", "ok", "okay", "allow", "approve", "continue", "go on"}
+	noWords     = []string{"no", "n", "deny", "drop"}
+	alwaysWords = []string{"always"}
+)
+
+// Reply decides an approval by a reply to its message, and says so in the note with the
+// id. It returns false if the message decides nothing: a reply to a decided approval is a
+// message like any other.
+func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string, m *models.Message) bool {
+	if m.ReplyToMessage == nil || m.Text == "" || m.ForwardOrigin != nil {
+		return false
+	}
+	if h.o.Out.Recorded(ctx, note) {
+		return true
+	}
+	var begun replyRecord
+	again, err := h.o.Store.Get(ctx, records.Reply+key, &begun)
+	if err != nil {
+		h.o.Log.Error("telegram: the record of a reply is not readable", "err", err)
+	}
+	if !again {
+		begun.Approval = cmp.Or(h.shownAs(ctx, to.Key(), m.ReplyToMessage.ID), Below(m.ReplyToMessage))
+		if begun.Approval == "" {
+			return false
+		}
+	}
+	p, err := h.o.Approvals.Approval(ctx, begun.Approval)
+	if err != nil || !h.o.InChat(to, p.Channel) || !again && (p.State != core.ApprovalPending || !decisive(&p, m.Text)) {
+		return false
+	}
+	if err := h.o.Store.Put(ctx, records.Reply+key, begun); err != nil {
+		h.o.Log.Error("telegram: a reply is not recorded", "err", err)
+	}
+	text := h.decideByText(ctx, &p, m, key)
+	h.o.Out.Say(ctx, note, to.Key(), view.Note{Text: view.Literal(text), ReplyTo: m.ID})
+	h.o.Store.Warn(ctx, "the record of a reply is kept", h.o.Store.Write(ctx, records.Deletion(records.Reply+key)))
+	return true
+}
+
+// shownAs returns the pending approval of a channel that a message shows, or "".
+func (h *Handler) shownAs(ctx context.Context, key core.ChannelKey, message int) string {
+	for _, p := range h.pending(ctx) {
+		if p.Channel != key {
+			continue
+		}
+		if sent, err := h.o.Out.SentAs(ctx, core.ApprovalDelivery(p.ID)); err == nil && slices.Contains(sent, message) {
+			return p.ID
+		}
+	}
+	return ""
+}
+
+// Below returns the approval that the buttons of a message are about, or "". It finds a
+// request that was sent and not recorded before the gateway was killed.
+func Below(m *models.Message) string {
+	if m.ReplyMarkup == nil {
+		return ""
+	}
+	for _, row := range m.ReplyMarkup.InlineKeyboard {
+		for _, b := range row {
+			if verb, id, _ := strings.Cut(b.CallbackData, ":"); verb == "ok" || verb == "no" {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+// decisive reports whether a reply decides an approval. Nothing waits for a turn that was
+// cut off, so that only a plain word decides that.
+func decisive(p *core.Approval, text string) bool {
+	return p.Kind != core.ApprovalContinue || isWord(text, yesWords) || isWord(text, noWords)
+}
+
+func isWord(text string, words []string) bool {
+	return slices.Contains(words, strings.ToLower(strings.Trim(text, " \n.!")))
+}
+
+// decideByText decides an approval by a text, and says what is true then.
+func (h *Handler) decideByText(ctx context.Context, p *core.Approval, m *models.Message, key string) string {
+	if _, ok := core.Questions(*p); ok {
+		text := h.answer(ctx, p.ID, m.From, key, func(_ []core.Question, a *view.Answers) string {
+			a.Give(m.Text)
+			return ""
+		})
+		return cmp.Or(text, "Noted. Please answer the next question.")
+	}
+	decision := core.Decision{By: chats.FullName(m.From)}
+	switch {
+	case isWord(m.Text, yesWords):
+		decision.Allow = true
+	case isWord(m.Text, alwaysWords) && len(view.AlwaysRules(p)) > 0:
+		decision.Allow, decision.Always = true, true
+	case isWord(m.Text, noWords):
+	default:
+		decision.Message = m.Text
+	}
+	text, won := h.decide(ctx, p.ID, decision)
+	if won && decision.Message != "" {
+		return "Claude has been told."
+	}
+	return text
+}

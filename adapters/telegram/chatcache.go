@@ -1,0 +1,223 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot/models"
+)
+
+// A chatRecord is what is known of a chat.
+type chatRecord struct {
+	Title string `json:"title,omitempty"`
+	Spoke bool   `json:"spoke,omitempty"` // an allowed user has spoken there
+}
+
+// A topicRecord is what is known of a topic.
+type topicRecord struct {
+	Name string `json:"name"`
+}
+
+// A botRecord is what is known of the bot.
+type botRecord struct {
+	Name string `json:"name"` // user name
+}
+
+// A movedRecord is the supergroup that a group has become.
+type movedRecord struct {
+	To   int64 `json:"to"`
+	Done bool  `json:"done,omitempty"` // everything has moved
+}
+
+func chatKey(chat int64) string  { return records.Chat + strconv.FormatInt(chat, 10) }
+func movedKey(chat int64) string { return records.Moved + strconv.FormatInt(chat, 10) }
+
+// A chatCache holds what is known of chats and topics: the records, and what is not on
+// record yet. Its methods are safe for concurrent use.
+type chatCache struct {
+	store   *records.Store
+	allowed map[int64]bool // users that the bot obeys
+
+	moving sync.Mutex // held while a chat moves
+
+	mu     sync.Mutex // guards the fields below
+	spoke  map[int64]bool
+	known  map[int64]chatRecord
+	topics map[core.ChannelKey]string
+	moved  map[int64]movedRecord
+}
+
+func newChatCache(store *records.Store, allowed []int64) *chatCache {
+	c := &chatCache{
+		store: store, allowed: map[int64]bool{}, spoke: map[int64]bool{}, known: map[int64]chatRecord{},
+		topics: map[core.ChannelKey]string{}, moved: map[int64]movedRecord{},
+	}
+	for _, user := range allowed {
+		c.allowed[user] = true
+	}
+	return c
+}
+
+// load reads the records of chats, topics and the bot.
+func (c *chatCache) load(ctx context.Context, h *health) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := records.Each(ctx, c.store, records.Chat, func(id string, r chatRecord) {
+		if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
+			c.known[chat], c.spoke[chat] = r, r.Spoke
+		}
+	})
+	if err == nil {
+		err = records.Each(ctx, c.store, records.Topic, func(key string, r topicRecord) { c.topics[core.ChannelKey(key)] = r.Name })
+	}
+	if err == nil {
+		err = records.Each(ctx, c.store, records.Moved, func(id string, r movedRecord) {
+			if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
+				c.moved[chat] = r
+			}
+		})
+	}
+	if err == nil {
+		err = records.Each(ctx, c.store, records.Bot, func(_ string, r botRecord) { h.setName(r.Name) })
+	}
+	return err
+}
+
+// obeys reports whether a message is from an allowed user, as far as is known now: the
+// settings may have changed since it was received.
+func (c *chatCache) obeys(m *models.Message) bool {
+	return m.From != nil && m.SenderChat == nil && c.allowed[m.From.ID]
+}
+
+// heard notes, until it is on record, that an allowed user has spoken in a chat.
+func (c *chatCache) heard(chat int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spoke[chat] = true
+}
+
+func (c *chatCache) spoken(chat int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.spoke[chat]
+}
+
+// movedTo returns the present address of a conversation: another one if its group was made
+// a supergroup.
+func (c *chatCache) movedTo(a chats.Address) chats.Address {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for range 3 { // more often than a group can move
+		to, ok := c.moved[a.Chat]
+		if !ok {
+			break
+		}
+		a.Chat = to.To
+	}
+	return a
+}
+
+// inChat reports whether a channel is a conversation in the chat of an address.
+func (c *chatCache) inChat(here chats.Address, key core.ChannelKey) bool {
+	a, ok := chats.ParseAddress(key)
+	return ok && c.movedTo(a).Chat == c.movedTo(here).Chat
+}
+
+// checkRecipient refuses channels that nothing is sent to.
+func (c *chatCache) checkRecipient(ctx context.Context, key core.ChannelKey) error {
+	to, ok := chats.ParseAddress(key)
+	if !ok {
+		return &core.PushError{
+			Kind: core.ErrNotAllowed,
+			Text: fmt.Sprintf("%q is not a chat: a Telegram channel is %s<chat id>, or %s<chat id>-<topic id>.", key, Prefix, Prefix),
+		}
+	}
+	if c.allowed[to.Chat] { // a private chat has the id of its user
+		return nil
+	}
+	var chat chatRecord
+	if to.Group() {
+		if _, err := c.store.Get(ctx, chatKey(to.Chat), &chat); err != nil {
+			return err
+		}
+	}
+	if !chat.Spoke {
+		return &core.PushError{
+			Kind: core.ErrNotAllowed,
+			Text: "The gateway sends nothing to this chat. It must be the chat of a user in BARECLAW_ALLOWED_USERS, or a group in which one of them has spoken.",
+		}
+	}
+	return nil
+}
+
+// learn records what a message tells of its chat and topic, if that is new.
+func (c *chatCache) learn(ctx context.Context, a chats.Address, m *models.Message) {
+	if a.Group() {
+		r := chatRecord{Title: m.Chat.Title, Spoke: c.spoken(a.Chat)}
+		if m.NewChatTitle != "" {
+			r.Title = m.NewChatTitle
+		}
+		if c.newChat(a.Chat, r) {
+			c.store.Warn(ctx, "a chat is not recorded", c.store.Put(ctx, chatKey(a.Chat), r))
+		}
+	}
+	name, current := topicName(m)
+	if a.Thread != 0 && name != "" && c.newTopic(a.Key(), name, current) {
+		c.store.Warn(ctx, "a topic is not recorded", c.store.Put(ctx, records.Topic+string(a.Key()), topicRecord{Name: name}))
+	}
+}
+
+func (c *chatCache) newChat(chat int64, r chatRecord) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old, ok := c.known[chat]
+	c.known[chat] = r
+	return !ok || old != r
+}
+
+// newTopic notes a topic's name, and reports whether it is new. A name that is not current
+// is the topic's first one.
+func (c *chatCache) newTopic(key core.ChannelKey, name string, current bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old := c.topics[key]; old == name || old != "" && !current {
+		return false
+	}
+	c.topics[key] = name
+	return true
+}
+
+// topicName returns the name that a message tells of its topic, and whether the name is
+// current: a message in a topic replies to the one that opened the topic.
+func topicName(m *models.Message) (name string, current bool) {
+	switch r := m.ReplyToMessage; {
+	case m.ForumTopicCreated != nil:
+		return m.ForumTopicCreated.Name, true
+	case m.ForumTopicEdited != nil:
+		return m.ForumTopicEdited.Name, true
+	case r != nil && r.ForumTopicCreated != nil:
+		return r.ForumTopicCreated.Name, false
+	}
+	return "", false
+}
+
+// origin returns the sender, chat and topic of a message in names.
+func (c *chatCache) origin(a chats.Address, m *models.Message) core.Origin {
+	o := core.Origin{Chat: m.Chat.Title, User: chats.FullName(m.From)}
+	if a.Thread == 0 {
+		return o
+	}
+	c.mu.Lock()
+	o.Topic = c.topics[a.Key()]
+	c.mu.Unlock()
+	if o.Topic == "" {
+		o.Topic = strconv.Itoa(a.Thread)
+	}
+	return o
+}

@@ -1,0 +1,91 @@
+package chats
+
+import (
+	"strconv"
+	"strings"
+
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot/models"
+)
+
+// Name is the adapter's name: in messages, deliveries, records and to the agent.
+const Name = "telegram"
+
+// Prefix begins the key of every channel that is a chat here.
+const Prefix = "tg-"
+
+// A place is where a conversation is held: a chat, or a topic in one.
+type Address struct {
+	Chat   int64
+	Thread int // 0: the chat itself, or a forum's General topic
+}
+
+// placeOf returns where a message was sent. A thread of replies is no topic,
+// though it has an id as well.
+func AddressOf(m *models.Message) Address {
+	p := Address{Chat: m.Chat.ID}
+	if m.IsTopicMessage {
+		p.Thread = m.MessageThreadID
+	}
+	return p
+}
+
+// key returns the channel of the conversation.
+func (p Address) Key() core.ChannelKey {
+	key := Prefix + strconv.FormatInt(p.Chat, 10)
+	if p.Thread != 0 {
+		key += "-" + strconv.Itoa(p.Thread)
+	}
+	return core.ChannelKey(key)
+}
+
+// group reports whether the chat is one of several people.
+func (p Address) Group() bool { return p.Chat < 0 }
+
+// parsePlace returns the conversation that a channel is; false if it is none.
+func ParseAddress(key core.ChannelKey) (Address, bool) {
+	rest, ok := strings.CutPrefix(string(key), Prefix)
+	if !ok {
+		return Address{}, false
+	}
+	var p Address
+	chat, thread := rest, ""
+	if i := strings.LastIndexByte(rest, '-'); i > 0 { // the first may be a minus sign
+		chat, thread = rest[:i], rest[i+1:]
+	}
+	var err error
+	if p.Chat, err = strconv.ParseInt(chat, 10, 64); err != nil {
+		return Address{}, false
+	}
+	if thread != "" {
+		if p.Thread, err = strconv.Atoi(thread); err != nil {
+			return Address{}, false
+		}
+	}
+	return p, p.Key() == key // only the one way to write it
+}
+
+// A Tap is a tap of an allowed user on a button. The button's data says what to do: a
+// verb, a colon, and an argument. A tap brings nothing else, so that buttons work after a
+// restart and on messages of any age.
+type Tap struct {
+	Key     string // source key
+	Address Address
+	Message int  // message with the button
+	Stale   bool // the message is too old for Telegram to show: its topic is not known
+	User    models.User
+	Verb    string
+	Arg     string
+}
+
+// ButtonGone is the answer to a tap on a button that does nothing any more.
+const ButtonGone = "This button no longer works."
+
+// FullName returns the name of a user.
+func FullName(u *models.User) string {
+	if u == nil {
+		return ""
+	}
+	return strings.TrimSpace(u.FirstName + " " + u.LastName)
+}

@@ -1,0 +1,253 @@
+// Package commands handles the bot's own commands and the taps on its buttons. Other
+// commands go to Claude.
+package commands
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"bareclaw/adapters/telegram/approvals"
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/live"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot/models"
+)
+
+// Channels is the part of the core that shows and stops what runs on a channel.
+type Channels interface {
+	Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
+	Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (core.Interruption, error)
+	Reset(ctx context.Context, key core.ChannelKey) error
+}
+
+// Queue is the part of the core that shows and changes what waits.
+type Queue interface {
+	Queue(ctx context.Context, key core.ChannelKey) ([]core.Message, error)
+	Cancel(ctx context.Context, id core.MessageID) (core.Message, error)
+	RunNow(ctx context.Context, id core.MessageID) error
+}
+
+// Settings is the part of the core that stores a channel's settings.
+type Settings interface {
+	Settings(ctx context.Context, key core.ChannelKey) (core.Settings, error)
+	SetModel(ctx context.Context, key core.ChannelKey, model string) error
+	SetPermissionMode(ctx context.Context, key core.ChannelKey, mode string) error
+}
+
+// Rules is the part of the core that stores a channel's rules.
+type Rules interface {
+	Rules(ctx context.Context, key core.ChannelKey) ([]core.Rule, error)
+	RemoveRule(ctx context.Context, key core.ChannelKey, id string) error
+}
+
+// History is the part of the core that knows what became of messages.
+type History interface {
+	Message(ctx context.Context, id core.MessageID) (core.Message, error)
+	Messages(ctx context.Context, key core.ChannelKey, limit int, before core.MessageID) ([]core.Message, error)
+	Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
+}
+
+// Accounts is the part of the core that knows what was spent, and what is open.
+type Accounts interface {
+	Usage(ctx context.Context, key core.ChannelKey) (core.Usage, error)
+	Spending() core.Spending
+	OpenMessages(ctx context.Context, adapter string) ([]core.Message, error)
+}
+
+// Core is all of that.
+type Core interface {
+	Channels
+	Queue
+	Settings
+	Rules
+	History
+	Accounts
+}
+
+// Options are what a Handler works with. All are required, but Restart.
+type Options struct {
+	Core      Core
+	Out       *outbox.Outbox
+	Sender    *outbox.Sender
+	Store     *records.Store
+	Live      *live.Views
+	Approvals *approvals.Handler
+	Work      *tasks.Group
+	Log       *slog.Logger
+	Gateway   view.Gateway
+	// Restart restarts the gateway.
+	Restart func(context.Context) error
+	// BotName returns the bot's user name; empty while unknown.
+	BotName func() string
+	// InChat reports whether a channel is a conversation in the chat of an address.
+	InChat func(chats.Address, core.ChannelKey) bool
+	// RunEdited submits the edited form of a message.
+	RunEdited func(context.Context, chats.Tap) string
+}
+
+// A Handler handles commands and taps. Its methods are safe for concurrent use.
+type Handler struct{ o Options }
+
+// New returns a handler.
+func New(o Options) *Handler { return &Handler{o: o} }
+
+// A Call is a command of an allowed user.
+type Call struct {
+	Key        string // source key
+	Address    chats.Address
+	Message    *models.Message
+	ReceivedAt time.Time // by this machine's clock
+	arg        string
+}
+
+// A command is one of the bot's own.
+type command struct {
+	name string
+	does string // for the menu and /help
+	// run handles a call and returns the answer. After a crash it may run once more, if
+	// the answer was not recorded.
+	run func(context.Context, Call) view.Note
+}
+
+// list returns the commands in the order of the menu.
+func (h *Handler) list() []command {
+	return []command{
+		{"new", "forget this conversation and begin a new one", h.reset},
+		{"stop", "stop what is running now", h.stop},
+		{"status", "what this chat is doing", h.status},
+		{"queue", "waiting messages: see, drop, run now", h.queue},
+		{"model", "see or choose the model", h.model},
+		{"mode", "see or choose the permission mode", h.mode},
+		{"usage", "what was spent", h.usage},
+		{"verbose", "how much is shown while Claude works: 0, 1 or 2", h.verbose},
+		{"rules", "what is always allowed here", h.rules},
+		{"why", "what became of a message: reply to it", h.why},
+		{"restart", "restart the gateway", h.restart},
+		{"help", "what you can do here", h.help},
+	}
+}
+
+// find returns the command with a name.
+func (h *Handler) find(name string) (command, bool) {
+	for _, c := range h.list() {
+		if c.name == name {
+			return c, true
+		}
+	}
+	if name == "start" { // sent by Telegram itself, and in no menu
+		return command{"start", "", h.start}, true
+	}
+	return command{}, false
+}
+
+// Calls reports whether a message calls one of the bot's own commands.
+func (h *Handler) Calls(m *models.Message) bool {
+	name, _, _, ok := parse(m, h.o.BotName())
+	if ok {
+		_, ok = h.find(name)
+	}
+	return ok
+}
+
+// Handle handles a message that is for the bot itself: a command, or a reply that decides
+// an approval. It returns false if the message is for Claude.
+func (h *Handler) Handle(ctx context.Context, c Call) bool {
+	me := h.o.BotName()
+	name, of, arg, ok := parse(c.Message, me)
+	if !ok {
+		return h.o.Approvals.Reply(ctx, c.Address, c.Key, answerID(c.Key), c.Message)
+	}
+	if of != "" && me != "" && !strings.EqualFold(of, me) {
+		return true // for another bot
+	}
+	cmd, ok := h.find(name)
+	if !ok {
+		return false
+	}
+	if h.o.Out.Recorded(ctx, answerID(c.Key)) {
+		return true
+	}
+	c.arg = arg
+	n := cmd.run(ctx, c)
+	if n.ReplyTo = c.Message.ID; ctx.Err() == nil && n.Text != "" {
+		h.o.Out.Say(ctx, answerID(c.Key), c.Address.Key(), n)
+	}
+	return true
+}
+
+// answerID is the id of the answer to a command.
+func answerID(key string) string { return "cmd:" + key }
+
+// parse parses a command: /name@of arg, which may follow the bot's user name. A forwarded
+// command is part of a conversation about it.
+func parse(m *models.Message, bot string) (name, of, arg string, ok bool) {
+	if m == nil || m.ForwardOrigin != nil {
+		return "", "", "", false
+	}
+	head := m.Text
+	if strings.HasPrefix(head, "@") {
+		head = chats.Unaddressed(head, bot)
+	}
+	if !strings.HasPrefix(head, "/") {
+		return "", "", "", false
+	}
+	if i := strings.IndexAny(head, " \t\n"); i >= 0 {
+		head, arg = head[:i], strings.TrimSpace(head[i:])
+	}
+	name, of, _ = strings.Cut(head[1:], "@")
+	return strings.ToLower(name), of, arg, name != ""
+}
+
+// IsStop reports whether a message is the command that stops the running turn.
+func IsStop(m *models.Message, bot string) bool {
+	name, _, _, ok := parse(m, bot)
+	return ok && name == "stop"
+}
+
+// failed logs the failure of a command, and is the answer.
+func (h *Handler) failed(ctx context.Context, doing string, err error) view.Note {
+	if ctx.Err() == nil {
+		h.o.Log.Error("telegram: a command failed", "doing", doing, "err", err)
+	}
+	return view.Note{Text: "That did not work (" + doing + "): " + view.Literal(err.Error())}
+}
+
+// start answers the command that Telegram sends when somebody opens the chat first.
+func (h *Handler) start(context.Context, Call) view.Note {
+	return view.Note{Text: "This is BAREclaw: you write, and Claude works for you on the machine that this gateway runs on. " +
+		"Each chat, and each topic of a group, is a conversation of its own.\n\n" +
+		"Write what you want done, or send a file, a photo or a voice message. You can go on writing while Claude works; " +
+		"it reads that next. /stop stops what is running, /new begins a new conversation, /help lists everything else."}
+}
+
+// help lists the commands.
+func (h *Handler) help(context.Context, Call) view.Note {
+	var b strings.Builder
+	b.WriteString("Write to Claude as you would to a person. The gateway's own commands:\n\n")
+	for _, c := range h.list() {
+		b.WriteString("/" + c.name + " – " + c.does + "\n")
+	}
+	b.WriteString("\nEvery other command, such as /compact, goes to Claude. When Claude asks for permission, tap a button, " +
+		"or reply to its message with yes, no, or what it should do instead.")
+	return view.Note{Text: b.String()}
+}
+
+// reset forgets the conversation. Running it again changes nothing: what follows in the
+// chat waits for the answer. Each message that it ends has an outcome of its own.
+func (h *Handler) reset(ctx context.Context, c Call) view.Note {
+	switch err := h.o.Core.Reset(ctx, c.Address.Key()); {
+	case errors.Is(err, core.ErrNotFound):
+		return view.Note{Text: "There is nothing to forget: this chat has no conversation yet."}
+	case err != nil:
+		return h.failed(ctx, "forget the conversation", err)
+	}
+	return view.Note{Text: "Forgotten. Your next message begins a new conversation; this chat keeps its model, mode and rules."}
+}

@@ -1,0 +1,100 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
+)
+
+// whyLookback is how many messages of a chat are searched for the delivery that a message
+// of the bot belongs to.
+const whyLookback = 50
+
+// status shows the chat's session.
+func (h *Handler) status(ctx context.Context, c Call) view.Note {
+	key := c.Address.Key()
+	st, err := h.o.Core.Present(ctx, key)
+	if err != nil {
+		return h.failed(ctx, "read the state of the chat", err)
+	}
+	own, err := h.o.Core.Settings(ctx, key)
+	if err != nil {
+		return h.failed(ctx, "read the settings", err)
+	}
+	used, err := h.o.Core.Usage(ctx, key)
+	if err != nil {
+		return h.failed(ctx, "read what was spent", err)
+	}
+	return view.Note{Text: view.Channel(st, own, used, h.o.Gateway)}
+}
+
+// usage shows what was spent.
+func (h *Handler) usage(ctx context.Context, c Call) view.Note {
+	chat, err := h.o.Core.Usage(ctx, c.Address.Key())
+	if err != nil {
+		return h.failed(ctx, "read what was spent", err)
+	}
+	return view.Note{Text: view.Usage(chat, h.o.Core.Spending())}
+}
+
+// why shows what became of a message: the one that is replied to, or the last one.
+func (h *Handler) why(ctx context.Context, c Call) view.Note {
+	replied := c.Message.ReplyToMessage != nil && !opensTopic(c)
+	id, err := h.asksAbout(ctx, c, replied)
+	switch {
+	case err != nil:
+		return h.failed(ctx, "find the message", err)
+	case id == "" && replied:
+		return view.Note{Text: "It is not known which request this message belongs to. Reply to a message of yours, or to an answer."}
+	case id == "":
+		return view.Note{Text: "Claude has not received a message of this chat yet."}
+	}
+	t, err := h.o.Core.Trace(ctx, id)
+	if errors.Is(err, core.ErrNotFound) {
+		return view.Note{Text: "This message is no longer known."}
+	}
+	if err != nil {
+		return h.failed(ctx, "read the message", err)
+	}
+	return view.Note{Text: view.Trace(t)}
+}
+
+// opensTopic reports whether a command replies to the message that opened its topic, as
+// every message in a topic seems to.
+func opensTopic(c Call) bool {
+	m := c.Message
+	return m.IsTopicMessage && m.ReplyToMessage.ID == m.MessageThreadID
+}
+
+// asksAbout returns the message that a /why is about; empty if unknown.
+func (h *Handler) asksAbout(ctx context.Context, c Call, replied bool) (core.MessageID, error) {
+	newest, err := h.o.Core.Messages(ctx, c.Address.Key(), whyLookback, "")
+	if err != nil {
+		return "", err
+	}
+	if !replied {
+		if len(newest) == 0 {
+			return "", nil
+		}
+		return newest[0].ID, nil
+	}
+	message := c.Message.ReplyToMessage.ID
+	if l := h.o.Store.LinkOf(ctx, c.Address.Chat, message); l.Message != "" {
+		return l.Message, nil
+	}
+	for _, m := range newest {
+		t, err := h.o.Core.Trace(ctx, m.ID)
+		if err != nil {
+			return "", err
+		}
+		for _, d := range t.Deliveries {
+			if sent, err := h.o.Out.SentAs(ctx, d.ID); err == nil && slices.Contains(sent, message) {
+				return m.ID, nil
+			}
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,195 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/live"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot/models"
+)
+
+const (
+	// stopShown is the time after which the chat is told that a stop is under way.
+	stopShown = 500 * time.Millisecond
+	// stopPatience bounds a stop: the core promises two seconds.
+	stopPatience = 20 * time.Second
+	// tapPatience is how long an answer to a tap waits for the stop.
+	tapPatience = 700 * time.Millisecond
+
+	stoppedText = "Stopped. The conversation is kept."
+	// unwrittenText follows "Stopped." if the ledger does not take the outcome.
+	unwrittenText = "The outcome cannot be recorded at present (is the gateway's disk full?); you will be told when it is."
+	stopTooLate   = "This turn has already ended."
+)
+
+// A stopRecord is the turn that a command stops. It is on record before the stop: the
+// outcome of the turn tells how the stop went, and a command that is handled again after
+// a crash knows its turn.
+type stopRecord struct {
+	Turn    core.TurnID `json:"turn"`
+	Asked   time.Time   `json:"asked"`
+	Shown   bool        `json:"shown,omitempty"`   // the outcome comes to the chat
+	Waiting string      `json:"waiting,omitempty"` // what the stop leaves in the queue, in words
+}
+
+// stop stops the turn that ran when the command arrived, and no later one. If the outcome
+// of the turn comes to this chat, that is the answer.
+func (h *Handler) stop(ctx context.Context, c Call) view.Note {
+	key := c.Address.Key()
+	st, err := h.o.Core.Present(ctx, key)
+	if err != nil {
+		return h.failed(ctx, "read the state of the chat", err)
+	}
+	var stop stopRecord
+	again, err := h.o.Store.Get(ctx, records.Stop+c.Key, &stop)
+	if err != nil {
+		return h.failed(ctx, "read what to stop", err)
+	}
+	switch {
+	case again && st.Turn != stop.Turn:
+		h.removeProgress(ctx, c)
+		if stop.Shown {
+			return view.Note{}
+		}
+		return view.Note{Text: stoppedText + stop.Waiting}
+	case st.Turn == "":
+		return view.Note{Text: "Nothing is running." + view.WaitingToo(st)}
+	case !again && st.Since.After(c.ReceivedAt):
+		return view.Note{Text: "What was running when you wrote /stop has ended. Something newer is running now; send /stop again to stop it."}
+	case !again:
+		if stop, err = h.recordStop(ctx, c, st); err != nil {
+			return h.failed(ctx, "record what to stop", err)
+		}
+	}
+	n := h.interruptShown(ctx, c, stop)
+	if ctx.Err() == nil { // else the next process handles the command again
+		h.removeProgress(ctx, c)
+	}
+	return n
+}
+
+// interruptShown stops a turn. If that takes long, the chat is told so meanwhile.
+func (h *Handler) interruptShown(ctx context.Context, c Call, stop stopRecord) view.Note {
+	ended := make(chan view.Note, 1)
+	h.o.Work.Go(func(ctx context.Context) { // ends within stopPatience
+		n := view.Note{Text: "The stop failed because of an internal error; see the gateway's log."}
+		defer func() { ended <- n }()
+		n = h.interrupt(ctx, c.Address.Key(), stop)
+	})
+	slow := time.NewTimer(stopShown)
+	defer slow.Stop()
+	select {
+	case n := <-ended:
+		return n
+	case <-slow.C:
+		h.o.Out.Say(ctx, progressID(c), c.Address.Key(), view.Note{Text: "Stopping…", ReplyTo: c.Message.ID})
+		return <-ended
+	}
+}
+
+func (h *Handler) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (stopRecord, error) {
+	open, err := h.o.Core.OpenMessages(ctx, chats.Name)
+	if err != nil {
+		return stopRecord{}, err
+	}
+	stop := stopRecord{Turn: st.Turn, Asked: time.Now(), Waiting: view.WaitingToo(st)}
+	stop.Shown = slices.ContainsFunc(open, func(m core.Message) bool { return m.Channel == st.Key && m.Turn == st.Turn && m.Deliver })
+	byCommand, err := records.Make(records.Stop+c.Key, stop)
+	if err != nil {
+		return stopRecord{}, err
+	}
+	byTurn, err := records.Make(records.Stopped+string(stop.Turn), stop)
+	if err != nil {
+		return stopRecord{}, err
+	}
+	return stop, h.o.Store.Write(ctx, byCommand, byTurn)
+}
+
+// progressID is the id of the note that a stop is under way.
+func progressID(c Call) string { return "stopping:" + c.Key }
+
+// removeProgress deletes the note that a stop is under way, if there is one.
+func (h *Handler) removeProgress(ctx context.Context, c Call) {
+	if h.o.Out.Recorded(ctx, progressID(c)) {
+		h.o.Out.Edit(ctx, "edit:"+progressID(c), c.Address.Key(), outbox.Edit{Of: progressID(c), Remove: true})
+	}
+}
+
+// interrupt stops a turn. It returns how that went, unless the outcome tells.
+func (h *Handler) interrupt(ctx context.Context, key core.ChannelKey, stop stopRecord) view.Note {
+	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
+	hit, err := h.o.Core.Interrupt(ctx, key, stop.Turn)
+	switch {
+	case stop.Shown && err == nil:
+		return view.Note{}
+	case errors.Is(err, core.ErrNothingRuns), errors.Is(err, core.ErrNotFound):
+		return view.Note{Text: "The turn had just ended by itself." + stop.Waiting}
+	case errors.Is(err, core.ErrUnwritten):
+		return view.Note{Text: "Stopped. " + unwrittenText}
+	case err != nil:
+		return h.failed(ctx, "stop the turn", err)
+	}
+	return view.Note{Text: fmt.Sprintf("Stopped within %s. The conversation is kept.%s", view.Duration(hit.Took), stop.Waiting)}
+}
+
+// StoppedText returns the text of an outcome whose turn was stopped by a command; empty
+// for other outcomes.
+func (h *Handler) StoppedText(ctx context.Context, m *core.Message) (string, error) {
+	if m.Reply.State != core.Cancelled || m.Reply.Code != core.CodeInterrupted || m.Turn == "" {
+		return "", nil
+	}
+	var stop stopRecord
+	if ok, err := h.o.Store.Get(ctx, records.Stopped+string(m.Turn), &stop); !ok || err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("Stopped within %s. The conversation is kept.", view.Duration(m.EndedAt.Sub(stop.Asked)))
+	if m.Reply.Done != "" {
+		text += " Done before that: " + view.Literal(m.Reply.Done) + "."
+	}
+	return text + stop.Waiting, nil
+}
+
+// tapStop stops the turn that the button names, and no later one.
+func (h *Handler) tapStop(ctx context.Context, t chats.Tap) string {
+	answer := h.stopTurn(ctx, t.Address.Key(), core.TurnID(t.Arg))
+	if answer == stopTooLate {
+		h.o.Live.DeleteStray(ctx, t.Address, t.Message)
+	}
+	return answer
+}
+
+// stopTurn stops a turn, and says what came of it.
+func (h *Handler) stopTurn(ctx context.Context, key core.ChannelKey, turn core.TurnID) string {
+	ctx, cancel := context.WithTimeout(ctx, tapPatience)
+	defer cancel()
+	_, err := h.o.Core.Interrupt(ctx, key, turn)
+	switch {
+	case err == nil:
+		return "Stopped."
+	case errors.Is(err, core.ErrNothingRuns), errors.Is(err, core.ErrNotFound):
+		return stopTooLate
+	case errors.Is(err, core.ErrUnwritten):
+		return "Stopped. " + unwrittenText
+	case ctx.Err() != nil:
+		return "Stopping…"
+	}
+	return "Not stopped: " + err.Error()
+}
+
+// DraftStopped stops the turn whose draft a user has stopped.
+func (h *Handler) DraftStopped(ctx context.Context, s *models.MessageGenerationStopped) {
+	key := chats.Address{Chat: s.Chat.ID, Thread: s.MessageThreadID}.Key()
+	if turn := h.o.Live.Running(key); turn != "" && live.DraftOf(turn) == s.DraftID {
+		h.stopTurn(ctx, key, turn)
+	}
+}

@@ -1,0 +1,189 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+)
+
+// An action handles a tap. It returns what is shown to the user who tapped.
+type action func(context.Context, chats.Tap) string
+
+// action returns what the buttons with a verb do; nil for an unknown verb.
+func (h *Handler) action(verb string) action {
+	a := h.o.Approvals
+	switch verb {
+	case "ok":
+		return a.OwnChat(a.Allow)
+	case "always":
+		return a.OwnChat(a.Always)
+	case "no":
+		return a.OwnChat(a.Deny)
+	case "all":
+		return a.OwnChat(a.ShowAll)
+	case "revise":
+		return a.OwnChat(a.Revise)
+	case "q":
+		return a.OwnChat(a.Option)
+	case "drop":
+		return h.ownChat(h.tapDrop)
+	case "now":
+		return h.ownChat(h.tapRunNow)
+	case "model":
+		return h.setting(h.setModel)
+	case "mode":
+		return h.setting(h.tapMode)
+	case "verbose":
+		return h.setting(h.setVerbose)
+	case "unrule":
+		return h.tapRemoveRule
+	case "stop":
+		return h.tapStop
+	case "edit":
+		return h.o.RunEdited
+	}
+	return nil
+}
+
+// ownChat restricts a button to the messages of its own chat: a tap can bring data that
+// no button has.
+func (h *Handler) ownChat(do action) action {
+	return func(ctx context.Context, t chats.Tap) string {
+		if m, err := h.o.Core.Message(ctx, core.MessageID(t.Arg)); err == nil && !h.o.InChat(t.Address, m.Channel) {
+			return chats.ButtonGone
+		}
+		return do(ctx, t)
+	}
+}
+
+// Tapped handles a tap of an allowed user, and answers it.
+func (h *Handler) Tapped(ctx context.Context, key string, q *models.CallbackQuery) {
+	t := chats.Tap{Key: key, User: q.From}
+	t.Verb, t.Arg, _ = strings.Cut(q.Data, ":")
+	if m := q.Message.Message; m != nil {
+		t.Address, t.Message = chats.AddressOf(m), m.ID
+	} else if m := q.Message.InaccessibleMessage; m != nil {
+		t.Address, t.Message, t.Stale = chats.Address{Chat: m.Chat.ID}, m.MessageID, true
+	}
+	answer := chats.ButtonGone
+	if do := h.action(t.Verb); do != nil {
+		answer = do(ctx, t)
+	}
+	if h.o.Sender.Cooldowns.Left(outbox.Taps) > 0 {
+		return // the action counts; a late answer is of no use
+	}
+	err := h.o.Sender.Call(ctx, func(ctx context.Context) error {
+		_, err := h.o.Sender.Client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{
+			CallbackQueryID: q.ID, Text: view.Brief(answer, view.ToastShown),
+		})
+		return err
+	})
+	h.o.Sender.Cooldowns.Note(outbox.Taps, err)
+	if err != nil && ctx.Err() == nil {
+		h.o.Log.Debug("telegram: tap not answered", "err", err) // after a restart it may be too old
+	}
+}
+
+// setting returns the action of a button that changes a setting and shows the new state in
+// its message.
+func (h *Handler) setting(set func(context.Context, chats.Address, string) view.Note) action {
+	return func(ctx context.Context, t chats.Tap) string {
+		if t.Stale {
+			return "This message is too old for its buttons. Send the command again."
+		}
+		h.edit(ctx, t, set(ctx, t.Address, t.Arg))
+		return ""
+	}
+}
+
+// edit shows a note in the message that was tapped.
+func (h *Handler) edit(ctx context.Context, t chats.Tap, n view.Note) {
+	h.o.Out.Edit(ctx, "edit:"+t.Key, t.Address.Key(), outbox.Edit{Message: t.Message, Note: n})
+}
+
+// queue lists the messages that wait.
+func (h *Handler) queue(ctx context.Context, c Call) view.Note { return h.queueNote(ctx, c.Address) }
+
+func (h *Handler) queueNote(ctx context.Context, to chats.Address) view.Note {
+	st, err := h.o.Core.Present(ctx, to.Key())
+	if err != nil {
+		return h.failed(ctx, "read the state of the chat", err)
+	}
+	waiting, err := h.o.Core.Queue(ctx, to.Key())
+	if err != nil {
+		return h.failed(ctx, "read the queue", err)
+	}
+	return view.Queue(st, waiting)
+}
+
+// tapDrop removes a message from the queue.
+func (h *Handler) tapDrop(ctx context.Context, t chats.Tap) string {
+	m, err := h.o.Core.Cancel(ctx, core.MessageID(t.Arg))
+	return h.queueTapped(ctx, t, m, err, "Dropped.")
+}
+
+// tapRunNow runs a message before the others, and stops what runs. A tap that a crash cuts
+// short is handled again, so that the stop is not lost.
+func (h *Handler) tapRunNow(ctx context.Context, t chats.Tap) string {
+	id := core.MessageID(t.Arg)
+	err := h.o.Core.RunNow(ctx, id)
+	m := core.Message{}
+	if errors.Is(err, core.ErrNotWaiting) {
+		var failed error
+		if m, failed = h.o.Core.Message(ctx, id); failed != nil {
+			err = failed
+		}
+	}
+	return h.queueTapped(ctx, t, m, err, "This message is next; what was running has been stopped.")
+}
+
+// queueTapped refreshes the list and says what a tap on it has done.
+func (h *Handler) queueTapped(ctx context.Context, t chats.Tap, m core.Message, err error, done string) string {
+	switch {
+	case errors.Is(err, core.ErrNotWaiting):
+		done = "This message is no longer waiting: it is " + string(m.State) + "."
+	case errors.Is(err, core.ErrNotFound):
+		done = "This message is no longer known."
+	case err != nil:
+		return h.failed(ctx, "change the queue", err).Text
+	}
+	if !t.Stale {
+		h.edit(ctx, t, h.queueNote(ctx, t.Address))
+	}
+	return done
+}
+
+// rules lists what is always allowed in the chat.
+func (h *Handler) rules(ctx context.Context, c Call) view.Note { return h.rulesNote(ctx, c.Address) }
+
+func (h *Handler) rulesNote(ctx context.Context, to chats.Address) view.Note {
+	rules, err := h.o.Core.Rules(ctx, to.Key())
+	if err != nil {
+		return h.failed(ctx, "read the rules", err)
+	}
+	return view.Rules(rules)
+}
+
+// tapRemoveRule removes a rule and shows the others.
+func (h *Handler) tapRemoveRule(ctx context.Context, t chats.Tap) string {
+	if t.Stale {
+		return "This message is too old for its buttons. Send /rules again."
+	}
+	answer := "Removed. Claude asks again from the next turn on."
+	switch err := h.o.Core.RemoveRule(ctx, t.Address.Key(), t.Arg); {
+	case errors.Is(err, core.ErrNotFound):
+		answer = "This rule was already removed."
+	case err != nil:
+		return h.failed(ctx, "remove the rule", err).Text
+	}
+	h.edit(ctx, t, h.rulesNote(ctx, t.Address))
+	return answer
+}

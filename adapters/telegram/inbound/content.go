@@ -1,0 +1,232 @@
+package inbound
+
+import (
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/media"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/core"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/go-telegram/bot/models"
+)
+
+// A received file is a file of a message, and what became of it.
+type received struct {
+	media.File
+	path       string
+	failure    string          // why the file is not here
+	block      json.RawMessage // shows an image
+	hidden     string          // why an image is not shown
+	transcript string
+	deaf       string // why there is no transcript
+}
+
+// A Reader makes the content of submissions.
+type Reader struct {
+	Downloader *media.Downloader
+	Sender     *outbox.Sender
+	Transcribe string // command that transcribes voice messages; empty: none
+	BotName    func() string
+	Log        *slog.Logger
+}
+
+// A Result is the content of messages.
+type Result struct {
+	Content core.Content
+	Empty   bool     // there is nothing to submit
+	unread  bool     // nothing is understood
+	failed  []string // what did not work, in words for the sender
+}
+
+// Problems tells the sender what was not understood or did not work; empty: all did.
+func (b *Result) Problems() string {
+	switch {
+	case b.unread:
+		return "I do not understand this kind of message. Send it as text or as a file."
+	case len(b.failed) == 0:
+		return ""
+	case b.Empty:
+		return strings.Join(b.failed, "\n")
+	}
+	return strings.Join(append(b.failed, "Claude got the rest of your message."), "\n")
+}
+
+// Read downloads the files of messages and makes one content of all.
+func (r *Reader) Read(ctx context.Context, to chats.Address, ms []*models.Message) (Result, error) {
+	var says []reading
+	for _, m := range ms {
+		says = append(says, read(m, r.BotName()))
+	}
+	if slices.ContainsFunc(says, func(s reading) bool { return len(s.files) > 0 }) {
+		defer r.Sender.TypeUntil(ctx, to)()
+	}
+	var files []received
+	left := int64(media.MaxImagesBytes)
+	for i := range says {
+		for _, m := range says[i].files {
+			f := r.receive(ctx, to, m, left)
+			left -= int64(len(f.block)) * 3 / 4
+			files = append(files, f)
+		}
+	}
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
+	return assemble(says, files)
+}
+
+// receive downloads a file, and makes what Claude can see of it.
+func (r *Reader) receive(ctx context.Context, to chats.Address, m media.File, left int64) received {
+	f := received{File: m, path: r.Downloader.Path(to.Key(), &m)}
+	n, err := r.Downloader.Download(ctx, &m, f.path)
+	if err != nil {
+		if f.failure = "the download failed"; ctx.Err() == nil {
+			r.Log.Warn("telegram: a file was not received", "channel", string(to.Key()), "kind", m.Kind, "err", errors.Unwrap(err))
+			if known := (*media.Error)(nil); errors.As(err, &known) {
+				f.failure = known.Why
+			}
+		}
+		return f
+	}
+	f.Bytes = n
+	if f.Image {
+		f.block, f.hidden = media.ShowImage(f.path, left)
+	}
+	if f.Spoken && r.Transcribe != "" {
+		f.transcript, err = media.Transcribe(ctx, r.Transcribe, f.path)
+		if err != nil {
+			f.deaf = err.Error()
+		}
+	}
+	return f
+}
+
+// assemble makes one content of messages and their files.
+func assemble(says []reading, files []received) (Result, error) {
+	var b Result
+	var body text
+	lead, arrived, shown := "", 0, 0
+	for i := range says {
+		s := &says[i]
+		if lead == "" {
+			lead = s.lead
+		}
+		body.add("\n", s.text)
+		body.add("\n", s.facts)
+		b.unread = b.unread || s.empty
+	}
+	written := body.Len() > 0
+	for i := range files {
+		f := &files[i]
+		if f.failure == "" && !f.Quoted {
+			arrived++
+		}
+		if f.block != nil && !f.Quoted {
+			shown++
+		}
+	}
+	if b.Empty = !written && arrived == 0; !b.Empty {
+		b.unread = false
+	}
+	var blocks []json.RawMessage
+	for i := range files {
+		f := &files[i]
+		if f.block != nil {
+			blocks = append(blocks, f.block)
+			if body.Len() == 0 {
+				body.add("", f.question(shown))
+			}
+		}
+	}
+	for i := range files {
+		files[i].tell(&body)
+		b.failed = append(b.failed, files[i].failures()...)
+	}
+	b.Content = core.Content{Text: strings.TrimSpace(lead + body.String())}
+	if len(blocks) == 0 {
+		return b, nil
+	}
+	last, err := json.Marshal(struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{"text", b.Content.Text})
+	if err != nil {
+		return Result{}, fmt.Errorf("telegram: make the content of a message: %w", err)
+	}
+	b.Content = core.Content{Blocks: append(blocks, last)}
+	return b, nil
+}
+
+// A text is built of parts with separators.
+type text struct{ strings.Builder }
+
+// add appends a part, after sep unless it is the first. An empty part adds nothing.
+func (t *text) add(sep, part string) {
+	if part == "" {
+		return
+	}
+	if t.Len() > 0 {
+		t.WriteString(sep)
+	}
+	t.WriteString(part)
+}
+
+// question returns the question to Claude about images without a text.
+func (f *received) question(shown int) string {
+	if shown > 1 {
+		return "What do you see in these images?"
+	}
+	return f.Ask
+}
+
+// tell describes the file to Claude.
+func (f *received) tell(body *text) {
+	switch {
+	case f.failure != "":
+		which := "A " + f.Kind + " was sent with this"
+		if f.Quoted {
+			which = "The message that is replied to has a " + f.Kind
+		}
+		body.add("\n", "("+which+", but it is not here: "+f.failure+".)")
+		return
+	case f.Quoted:
+		body.add("\n", "(The message that is replied to has a "+f.Kind+", saved to "+f.path+")")
+		return
+	case f.block != nil:
+		sep := "\n\n"
+		if strings.HasSuffix(body.String(), ")") && strings.Contains(body.String(), "\n(saved to ") {
+			sep = "\n"
+		}
+		body.add(sep, "(saved to "+f.path+")")
+		return
+	}
+	body.add("\n", f.Described(f.Bytes)+"\nSaved to: "+f.path)
+	if f.hidden != "" {
+		body.add("\n", "(It is not shown here: "+f.hidden+".)")
+	}
+	if f.transcript != "" {
+		body.add("\n", "Transcript: "+defused(f.transcript))
+	}
+	if f.deaf != "" {
+		body.add("\n", "(It could not be transcribed: "+f.deaf+".)")
+	}
+}
+
+// failures tells the sender what did not work.
+func (f *received) failures() []string {
+	switch {
+	case f.failure != "" && f.Quoted:
+		return []string{"The " + f.Kind + " that you reply to could not be received: " + f.failure + "."}
+	case f.failure != "":
+		return []string{"Your " + f.Kind + " could not be received: " + f.failure + "."}
+	case f.deaf != "":
+		return []string{"Your " + f.Kind + " could not be transcribed: " + f.deaf + "."}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+// Package inbound makes the content of a submission of what people send: text with its
+// formatting, replies, forwards, files and the rest.
+package inbound
+
+import (
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/media"
+	"bareclaw/adapters/telegram/view"
+	"bareclaw/internal/humanize"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/go-telegram/bot/models"
+)
+
+// maxQuote bounds the quote of a message that is replied to, in characters: enough to
+// recognise it.
+const maxQuote = 500
+
+// A reading is what a message says, before its files are downloaded.
+type reading struct {
+	lead  string       // sender of a forwarded message, and the message that is replied to
+	text  string       // text or caption
+	facts string       // description of what is neither text nor file
+	files []media.File // of the message, then of the message that is replied to
+	empty bool         // nothing in it is understood
+}
+
+// read reads a message. bot is the user name of the bot, which is removed where it only
+// addresses the bot.
+func read(m *models.Message, bot string) reading {
+	r := reading{text: Text(m, bot), facts: Facts(m)}
+	if f, ok := media.FileOf(m); ok {
+		r.files = append(r.files, f)
+	}
+	if strings.TrimSpace(r.text) == "" {
+		r.text = ""
+	}
+	r.empty = r.text == "" && r.facts == "" && len(r.files) == 0
+	if strings.HasPrefix(r.text, "/") && len(r.files) == 0 && m.ForwardOrigin == nil {
+		return r // a command of Claude, recognised by its first character
+	}
+	r.lead = defused(forwarded(m) + quoted(m))
+	if m.ForwardOrigin != nil {
+		r.text, r.facts = defused(r.text), defused(r.facts)
+	}
+	if to := m.ReplyToMessage; to != nil && to.Chat.ID == m.Chat.ID {
+		if f, ok := media.FileOf(to); ok {
+			f.Quoted = true
+			r.files = append(r.files, f)
+		}
+	}
+	return r
+}
+
+// Text returns the text or caption of a message as Markdown; unformatted if it begins with
+// a slash, since it may be a command of Claude.
+func Text(m *models.Message, bot string) string {
+	text, entities := m.Text, m.Entities
+	if text == "" {
+		text, entities = m.Caption, m.CaptionEntities
+	}
+	if strings.HasPrefix(chats.Unaddressed(text, bot), "/") {
+		return chats.Unaddressed(text, bot)
+	}
+	return chats.Unaddressed(entitiesMarkdown(text, entities), bot)
+}
+
+// speaker matches the beginning of the line that tells Claude who speaks.
+var speaker = regexp.MustCompile(`(?i)\[(\s*channel\s*:)`)
+
+// defused changes a text of people without access so that it cannot look as if somebody
+// else spoke from there on.
+func defused(text string) string { return speaker.ReplaceAllString(text, "($1") }
+
+// newlines replaces everything that ends a line by a newline.
+var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// forwarded names the sender of a forwarded message.
+func forwarded(m *models.Message) string {
+	if m.ForwardOrigin == nil {
+		return ""
+	}
+	return "Forwarded from " + originName(m.ForwardOrigin) + ":\n"
+}
+
+func originName(o *models.MessageOrigin) string {
+	name := ""
+	switch {
+	case o.MessageOriginUser != nil:
+		name = chats.FullName(&o.MessageOriginUser.SenderUser)
+	case o.MessageOriginHiddenUser != nil:
+		name = o.MessageOriginHiddenUser.SenderUserName
+	case o.MessageOriginChat != nil:
+		name = o.MessageOriginChat.SenderChat.Title
+	case o.MessageOriginChannel != nil:
+		name = o.MessageOriginChannel.Chat.Title
+	}
+	return orSomebody(view.OneLine(name))
+}
+
+func orSomebody(name string) string {
+	if name == "" {
+		return "somebody"
+	}
+	return name
+}
+
+// quoted repeats the message that is replied to, with its sender.
+func quoted(m *models.Message) string {
+	who, text := "", ""
+	switch r, x := m.ReplyToMessage, m.ExternalReply; {
+	case r != nil && r.ForumTopicCreated == nil:
+		if who = "somebody"; r.From != nil {
+			who = orSomebody(view.OneLine(chats.FullName(r.From)))
+		}
+		if r.SenderChat != nil {
+			who = orSomebody(view.OneLine(r.SenderChat.Title))
+		}
+		text = gist(r)
+	case x != nil:
+		who = originName(&x.Origin)
+	}
+	if m.Quote != nil {
+		text = m.Quote.Text
+	}
+	if who == "" {
+		return ""
+	}
+	if text = humanize.Shorten(strings.TrimSpace(newlines.Replace(text)), maxQuote); text == "" {
+		return "In reply to " + who + ".\n\n"
+	}
+	return "In reply to " + who + ":\n> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n\n"
+}
+
+// gist returns what a message says, in words only.
+func gist(m *models.Message) string {
+	text := m.Text
+	if text == "" {
+		text = m.Caption
+	}
+	if f, ok := media.FileOf(m); ok {
+		text = strings.TrimRight("("+f.Kind+") "+text, " ")
+	}
+	if text == "" {
+		text = Facts(m)
+	}
+	return text
+}
+
+// Facts describes what is neither text nor file.
+func Facts(m *models.Message) string {
+	switch {
+	case m.Contact != nil:
+		c := m.Contact
+		return fmt.Sprintf("Contact: %s, %s", view.OneLine(strings.TrimSpace(c.FirstName+" "+c.LastName)), view.OneLine(c.PhoneNumber))
+	case m.Venue != nil: // has a location as well
+		v := m.Venue
+		return fmt.Sprintf("Venue: %s, %s (%g, %g)", view.OneLine(v.Title), view.OneLine(v.Address), v.Location.Latitude, v.Location.Longitude)
+	case m.Location != nil:
+		return fmt.Sprintf("Location: %g, %g", m.Location.Latitude, m.Location.Longitude)
+	case m.Poll != nil:
+		text := "Poll: " + m.Poll.Question
+		for _, o := range m.Poll.Options {
+			text += "\n- " + o.Text
+		}
+		return text
+	case m.Checklist != nil:
+		text := "Checklist: " + m.Checklist.Title
+		for _, t := range m.Checklist.Tasks {
+			box := "[ ]"
+			if t.CompletionDate != 0 {
+				box = "[x]"
+			}
+			text += "\n- " + box + " " + t.Text
+		}
+		return text
+	case m.Dice != nil:
+		return fmt.Sprintf("Dice: %s %d", m.Dice.Emoji, m.Dice.Value)
+	case m.Sticker != nil && (m.Sticker.IsAnimated || m.Sticker.IsVideo):
+		how := "animated"
+		if m.Sticker.IsVideo {
+			how = "video"
+		}
+		return "Sticker received: " + media.StickerName(m.Sticker, how)
+	}
+	return ""
+}
+
+// IsService reports whether a message only tells of something that happened in the chat.
+func IsService(m *models.Message) bool {
+	for _, happened := range []bool{
+		len(m.NewChatMembers) > 0, m.LeftChatMember != nil, m.NewChatTitle != "", len(m.NewChatPhoto) > 0, m.DeleteChatPhoto,
+		m.GroupChatCreated, m.SupergroupChatCreated, m.ChannelChatCreated, m.MessageAutoDeleteTimerChanged != nil,
+		m.MigrateToChatID != 0, m.MigrateFromChatID != 0, m.PinnedMessage != nil, m.SuccessfulPayment != nil, m.RefundedPayment != nil,
+		m.UsersShared != nil, m.ChatShared != nil, m.ConnectedWebsite != "", m.WriteAccessAllowed != nil, m.PassportData != nil,
+		m.ProximityAlertTriggered != nil, m.BoostAdded != nil, m.ChatBackgroundSet != nil, m.ChecklistTasksDone != nil,
+		m.ChecklistTasksAdded != nil, m.DirectMessagePriceChanged != nil, m.ForumTopicCreated != nil, m.ForumTopicEdited != nil,
+		m.ForumTopicClosed != nil, m.ForumTopicReopened != nil, m.GeneralForumTopicHidden != nil, m.GeneralForumTopicUnhidden != nil,
+		m.GiveawayCreated != nil, m.GiveawayCompleted != nil, m.PaidMessagePriceChanged != nil, m.ChatOwnerLeft != nil,
+		m.ChatOwnerChanged != nil, m.CommunityChatAdded != nil, m.CommunityChatJoined != nil, m.CommunityChatRemoved != nil,
+		m.SuggestedPostApproved != nil, m.SuggestedPostApprovalFailed != nil, m.SuggestedPostDeclined != nil,
+		m.SuggestedPostPaid != nil, m.SuggestedPostRefunded != nil, m.VideoChatScheduled != nil, m.VideoChatStarted != nil,
+		m.VideoChatEnded != nil, m.VideoChatParticipantsInvited != nil, m.ManagedBotCreated != nil, m.PollOptionAdded != nil,
+		m.PollOptionDeleted != nil, m.Gift != nil, m.UniqueGift != nil, m.GiftUpgradeSent != nil,
+	} {
+		if happened {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,86 @@
+package inbound
+
+import (
+	"bareclaw/adapters/telegram/outbox"
+	"slices"
+	"unicode/utf16"
+
+	"github.com/go-telegram/bot/models"
+)
+
+const (
+	// splitFrom is the length from which on a text may be the first part of a longer one
+	// that a client has split. Clients cut at the end of a line or word near the limit.
+	splitFrom = 3500
+	// splitApart is how many seconds may lie between two parts, by Telegram's clock.
+	splitApart = 2
+	// maxSplit bounds the parts of one message.
+	maxSplit = 50
+)
+
+// textLength returns the length of a text in UTF-16 units, as Telegram counts.
+func textLength(text string) int { return len(utf16.Encode([]rune(text))) }
+
+// A Splitter recognises long texts that a client has split into several messages.
+type Splitter struct {
+	// Own reports whether a message is for the bot itself, and thus never part of a text.
+	Own func(*models.Message) bool
+}
+
+// unfinished reports whether a message may be part of a longer text, and not the last one.
+func (s Splitter) unfinished(m *models.Message) bool {
+	return isPart(m) && len(m.Text) >= splitFrom && textLength(m.Text) >= splitFrom && !s.Own(m)
+}
+
+// isPart reports whether a message may be part of a longer text at all: it is only text,
+// and the sender's own.
+func isPart(m *models.Message) bool {
+	return m != nil && m.Text != "" && m.From != nil && m.ForwardOrigin == nil && m.ExternalReply == nil && m.MediaGroupID == ""
+}
+
+// continues reports whether a message is the next part of a text.
+func (s Splitter) continues(m, before *models.Message) bool {
+	if !s.unfinished(before) || !isPart(m) || m.From.ID != before.From.ID || m.ReplyToMessage != nil && before.ReplyToMessage == nil {
+		return false
+	}
+	return !s.Own(m) && m.Date-before.Date <= splitApart
+}
+
+// Parts returns how many of the first messages are one text, and whether another part may
+// follow.
+func (s Splitter) Parts(ms []*models.Message) (n int, more bool) {
+	n = 1
+	for n < min(len(ms), maxSplit) && s.continues(ms[n], ms[n-1]) {
+		n++
+	}
+	return n, n < maxSplit && s.unfinished(ms[n-1])
+}
+
+// Join makes one message of the parts of a text. A format that the client has cut in two
+// becomes one again.
+func Join(ms []*models.Message) *models.Message {
+	whole := *ms[0]
+	whole.Entities = slices.Clone(whole.Entities)
+	length := textLength(whole.Text)
+	for i, m := range ms[1:] {
+		if textLength(ms[i].Text) < outbox.MaxText { // cut at a space, which the client does not send
+			whole.Text += "\n"
+			length++
+		}
+		for _, e := range m.Entities {
+			e.Offset += length
+			before := slices.IndexFunc(whole.Entities, func(b models.MessageEntity) bool {
+				end := b.Offset + b.Length // before a line break
+				return e.Offset == length && b.Type == e.Type && b.URL == e.URL && b.Language == e.Language && end <= length && end >= length-1
+			})
+			if before < 0 {
+				whole.Entities = append(whole.Entities, e)
+			} else {
+				whole.Entities[before].Length = e.Offset + e.Length - whole.Entities[before].Offset
+			}
+		}
+		whole.Text += m.Text
+		length += textLength(m.Text)
+	}
+	return &whole
+}

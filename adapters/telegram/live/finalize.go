@@ -1,0 +1,120 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/throttle"
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+)
+
+// finalizePause is the time before a failed finalization is repeated.
+const finalizePause = 10 * time.Second
+
+// A finalRecord is the final content of a message. Without a text the message is deleted.
+type finalRecord struct {
+	Text     string                 `json:"text,omitempty"`
+	Entities []models.MessageEntity `json:"entities,omitempty"`
+}
+
+func finalKey(to chats.Address, id int) string {
+	return records.Finalize + string(to.Key()) + ":" + strconv.Itoa(id)
+}
+
+// finalize replaces a message with its final text, or deletes it if there is no text. It
+// records that first, together with other records.
+func (vs *Views) finalize(ctx context.Context, to chats.Address, id int, final markdown.Document, others ...*core.Record) {
+	f := finalRecord{Text: final.Text, Entities: final.Entities}
+	r, err := records.Make(finalKey(to, id), f)
+	if err == nil {
+		err = vs.o.Store.Write(ctx, append(others, r)...)
+	}
+	vs.o.Store.Warn(ctx, "the final text of a message is not recorded", err, "chat", to.Chat, "message", id)
+	vs.applyFinal(to, id, f)
+}
+
+// applyFinal finalizes a message, and repeats that until it is done or refused.
+func (vs *Views) applyFinal(to chats.Address, id int, final finalRecord) {
+	vs.o.Sender.Post(throttle.Job{
+		Chat: to.Chat, Group: to.Group(), Lane: to.Thread, Class: throttle.Progress,
+		Do: func(ctx context.Context, _ throttle.Try) error {
+			return vs.o.Sender.Call(ctx, func(ctx context.Context) error { return final.apply(ctx, vs.o.Sender.Client, to, id) })
+		},
+		Done: func(err error) {
+			switch {
+			case outbox.Interrupted(err): // the next process does it
+			case err == nil, outbox.Permanent(err):
+				vs.o.Work.Go(func(ctx context.Context) { _ = vs.o.Store.Write(ctx, records.Deletion(finalKey(to, id))) }) // or it is repeated
+			default:
+				vs.o.Work.Go(func(ctx context.Context) {
+					tasks.Pause(ctx, finalizePause)
+					vs.applyFinal(to, id, final)
+				})
+			}
+		},
+	})
+}
+
+func (f *finalRecord) apply(ctx context.Context, c *botapi.Client, to chats.Address, id int) error {
+	if f.Text == "" {
+		_, err := c.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: to.Chat, MessageID: id})
+		return err
+	}
+	return (&outbox.Text{Document: markdown.Document{Text: f.Text, Entities: f.Entities}, Replace: id}).Edit(ctx, c, to)
+}
+
+// FinalizeLeft finalizes the messages that an earlier process has left.
+func (vs *Views) FinalizeLeft(ctx context.Context) error {
+	all, err := vs.o.Store.All(ctx, records.Finalize)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		key, message, _ := strings.Cut(strings.TrimPrefix(r.Key, records.Finalize), ":")
+		to, ok := chats.ParseAddress(core.ChannelKey(key))
+		id, err := strconv.Atoi(message)
+		var final finalRecord
+		if ok && err == nil && json.Unmarshal(r.Doc, &final) == nil {
+			vs.applyFinal(to, id, final)
+		}
+	}
+	return nil
+}
+
+// DeleteStray deletes a status message that no process knows: one was killed when
+// Telegram had taken the message, and before its id was on record.
+func (vs *Views) DeleteStray(ctx context.Context, to chats.Address, message int) {
+	for _, key := range []string{records.LinkKey(to.Chat, message), finalKey(to, message)} {
+		var known json.RawMessage
+		if found, err := vs.o.Store.Get(ctx, key, &known); found || err != nil {
+			return // part of a delivery, or about to be finalized
+		}
+	}
+	var shown int
+	if _, err := vs.o.Store.Get(ctx, records.Status+string(to.Key()), &shown); err == nil && shown != message {
+		vs.finalize(ctx, to, message, markdown.Document{})
+	}
+}
+
+// restoreMessages continues with the messages in which an earlier process showed things.
+func (v *View) restoreMessages(ctx context.Context) {
+	var s streamRecord
+	_, err := v.o.Store.Get(ctx, records.Status+string(v.key), &v.status.message.id)
+	_, err2 := v.o.Store.Get(ctx, records.Stream+string(v.key), &s)
+	v.o.Store.Warn(ctx, "the messages of an earlier process are not readable", errors.Join(err, err2), "channel", string(v.key))
+	v.text.message.id = s.Message
+	v.text.setName(s.Name)
+}

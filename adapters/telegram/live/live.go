@@ -1,0 +1,133 @@
+// Package live shows a turn in its chat while it runs: a typing action, a status message,
+// and the text as it is written. It delivers what Claude says and changes on the way, and
+// holds each outcome back until that is queued.
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/core"
+	"bareclaw/core/progress"
+)
+
+// Channels is the part of the core that tells what happens on channels.
+type Channels interface {
+	Subscribe(key core.ChannelKey) *core.Subscription
+	Resume(key core.ChannelKey, after string) *core.Subscription
+	Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
+}
+
+// Ledger is the part of the core that knows open messages and stores deliveries.
+type Ledger interface {
+	OpenMessages(ctx context.Context, adapter string) ([]core.Message, error)
+	DeliverKeeping(ctx context.Context, rs []*core.Record, ds ...*core.Delivery) error
+}
+
+// Options are what Views work with. All are required, but Dir.
+type Options struct {
+	Channels Channels
+	Ledger   Ledger
+	Out      *outbox.Outbox
+	Sender   *outbox.Sender
+	Store    *records.Store
+	Work     *tasks.Group
+	Log      *slog.Logger
+	Show     func(line json.RawMessage) []core.Shown // decodes what a line of the agent shows
+	Dir      string                                  // directory that the agent works in
+}
+
+// Views are the views of all conversations with an open message. Their methods are safe
+// for concurrent use.
+type Views struct {
+	o        Options
+	noDrafts atomic.Bool // the Bot API server does not know drafts
+	statuses sync.Mutex  // serialises changes of status records
+
+	mu    sync.Mutex // guards the fields below
+	byKey map[core.ChannelKey]*View
+	left  map[core.ChannelKey]*leftOpen // of an earlier process, until ResumeLeft
+}
+
+// New returns views that show nothing yet.
+func New(o Options) *Views { return &Views{o: o, byKey: map[core.ChannelKey]*View{}} }
+
+// Follow shows what happens on a conversation from now on. It must be called before a
+// message is submitted there.
+func (vs *Views) Follow(to chats.Address) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if v := vs.byKey[to.Key()]; v == nil || !v.keepAlive() {
+		vs.startLocked(to, vs.o.Channels.Subscribe(to.Key()), nil)
+	}
+}
+
+// startLocked starts a view. The function begin, if not nil, sets its state first.
+func (vs *Views) startLocked(to chats.Address, updates *core.Subscription, begin func(*View)) {
+	v := &View{
+		views: vs, o: &vs.o, key: to.Key(), to: to, updates: updates, wake: make(chan struct{}, 1), followed: time.Now(),
+		open: map[core.MessageID]bool{}, settled: map[core.MessageID]time.Time{},
+		fold: progress.New(progress.Options{Show: vs.o.Show, Dir: vs.o.Dir}),
+	}
+	v.status, v.text = newStatusMessage(vs, to), newTextMessage(vs, to, v.newest)
+	if begin != nil {
+		begin(v)
+	}
+	vs.byKey[v.key] = v
+	vs.o.Work.Go(v.run)
+}
+
+func (vs *Views) find(key core.ChannelKey) *View {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	return vs.byKey[key]
+}
+
+// Hold queues an outcome that the conversation's view releases when it has queued what
+// came before. It returns false if there is no view.
+func (vs *Views) Hold(d core.Delivery) bool {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	v := vs.byKey[d.Channel]
+	if v == nil {
+		return false
+	}
+	vs.o.Out.AddHeld(d)
+	v.signal()
+	return true
+}
+
+// Running returns the running turn of a conversation if a message of this chat is part of
+// it.
+func (vs *Views) Running(key core.ChannelKey) core.TurnID {
+	v := vs.find(key)
+	if v == nil {
+		return ""
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.running
+}
+
+// Move follows the open messages of a conversation to its new address.
+func (vs *Views) Move(from, to chats.Address) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if v := vs.byKey[from.Key()]; v != nil {
+		v.do(func() {
+			clear(v.open) // the outcomes come at the new address
+			clear(v.settled)
+		})
+	}
+	if v := vs.byKey[to.Key()]; v == nil || !v.do(v.findOpen) {
+		vs.startLocked(to, vs.o.Channels.Subscribe(to.Key()), func(v *View) { v.todo = append(v.todo, v.findOpen) })
+	}
+}

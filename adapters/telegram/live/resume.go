@@ -1,0 +1,120 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/core"
+	"bareclaw/core/progress"
+)
+
+// firstUpdate is older than any update: resuming after it gives all that is kept.
+const firstUpdate = "-"
+
+// A leftOpen is a conversation that an earlier process followed. The subscription makes
+// the core keep its updates until ResumeLeft.
+type leftOpen struct {
+	to      chats.Address
+	updates *core.Subscription
+	open    []core.Message
+}
+
+// Prepare subscribes to the conversations that an earlier process left open. It is called
+// once, before the core recovers: what session hosts repeat then reaches only those that
+// listen, and ResumeLeft comes later.
+func (vs *Views) Prepare(ctx context.Context) error {
+	open, err := vs.o.Ledger.OpenMessages(ctx, chats.Name)
+	if err != nil {
+		return fmt.Errorf("telegram: find open messages: %w", err)
+	}
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	vs.left = map[core.ChannelKey]*leftOpen{}
+	for _, m := range open {
+		if l := vs.leftLocked(m.Channel); l != nil {
+			l.open = append(l.open, m)
+		}
+	}
+	for _, kind := range []string{records.Status, records.Stream} { // messages to be finalized
+		shown, err := vs.o.Store.All(ctx, kind)
+		if err != nil {
+			return fmt.Errorf("telegram: find live messages: %w", err)
+		}
+		for _, r := range shown {
+			vs.leftLocked(core.ChannelKey(strings.TrimPrefix(r.Key, kind)))
+		}
+	}
+	return nil
+}
+
+// leftLocked returns the conversation of a channel; nil if the channel is not a chat.
+func (vs *Views) leftLocked(key core.ChannelKey) *leftOpen {
+	if l := vs.left[key]; l != nil {
+		return l
+	}
+	to, ok := chats.ParseAddress(key)
+	if !ok {
+		return nil
+	}
+	l := &leftOpen{to: to, updates: vs.o.Channels.Subscribe(key)}
+	vs.left[key] = l
+	return l
+}
+
+// ResumeLeft shows the conversations that an earlier process left open.
+func (vs *Views) ResumeLeft() {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	for _, l := range vs.left {
+		vs.startLocked(l.to, l.updates, func(v *View) {
+			v.resumes, v.found = true, l.open
+			for _, m := range l.open {
+				v.open[m.ID] = true
+			}
+		})
+	}
+	vs.left = nil
+}
+
+// resume replaces the subscription with one that begins with all that is kept, also of an
+// earlier process. It blocks until that process has written its updates, which it does
+// when this one serves.
+func (v *View) resume() {
+	kept := v.updates
+	v.updates = v.o.Channels.Resume(v.key, firstUpdate)
+	kept.Close()
+}
+
+// adopt takes over the running turn if no update tells of it: a turn that somebody else
+// began, or that an earlier process saw begin.
+func (v *View) adopt(ctx context.Context) {
+	st, err := v.o.Channels.Present(ctx, v.key)
+	if err != nil {
+		return // the adapter ends, or soon will
+	}
+	if s := v.fold.View(); s.Phase == progress.Running && s.Turn != st.Turn {
+		return // a later turn runs
+	}
+	v.fold.Adopt(st)
+	for _, m := range v.found {
+		if st.Turn != "" && m.Turn == st.Turn && v.open[m.ID] {
+			v.setTurn(st.Turn)
+		}
+	}
+	v.found = nil
+}
+
+// findOpen adds the messages that were moved to this conversation.
+func (v *View) findOpen() {
+	ctx := v.o.Work.Context()
+	open, err := v.o.Ledger.OpenMessages(ctx, chats.Name)
+	v.o.Store.Warn(ctx, "moved messages are not known", err, "channel", string(v.key))
+	for _, m := range open {
+		if m.Channel == v.key {
+			v.open[m.ID] = true
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"math"
+	"strconv"
+	"time"
+
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/throttle"
+	"bareclaw/core"
+	"bareclaw/core/progress"
+
+	"github.com/go-telegram/bot"
+)
+
+const (
+	// draftEvery is the shortest time between two changes of a draft, and draftRefresh
+	// the time after which an unchanged one is sent again: a draft disappears after 30 s,
+	// https://core.telegram.org/bots/api#sendmessagedraft
+	draftEvery   = time.Second
+	draftRefresh = 20 * time.Second
+	// textDelay is how long a text must have been written: a text that is complete by
+	// then is sent at once.
+	textDelay = 500 * time.Millisecond
+	// textEvery and textEveryGroup are the shortest time between two edits of a message;
+	// minText is the size of its first content, in bytes.
+	textEvery      = 2 * time.Second
+	textEveryGroup = 6 * time.Second
+	minText        = 80
+)
+
+// A streamRecord is the message that shows a text while it is written.
+type streamRecord struct {
+	Message int    `json:"message"`
+	Name    string `json:"name"` // of the text: [progress.View.Stream]
+}
+
+// A textMessage shows a text while it is written: in a private chat as a draft, elsewhere
+// in a message that becomes the delivered one.
+type textMessage struct {
+	views   *Views
+	to      chats.Address
+	message *editable
+	name    string                // of the text: [progress.View.Stream]
+	began   time.Time             // when the text was seen first
+	changed time.Time             // when something was shown last
+	bytes   int                   // how much of the text was shown
+	newest  func() core.MessageID // message that the text answers
+}
+
+func newTextMessage(vs *Views, to chats.Address, newest func() core.MessageID) *textMessage {
+	return &textMessage{views: vs, to: to, newest: newest, message: newEditable(vs.o.Sender, to, "stream")}
+}
+
+// show shows the text that is being written, and returns when to look again.
+func (t *textMessage) show(ctx context.Context, v progress.View, now time.Time) time.Time {
+	if v.Stream == "" || v.Text == "" || v.Whole {
+		return time.Time{}
+	}
+	if v.Stream != t.name {
+		t.discard(ctx)
+		t.began = now
+		t.setName(v.Stream)
+	}
+	draft, every := t.drafts(), t.every()
+	if len(v.Text) == t.bytes && !(draft && now.Sub(t.changed) >= draftRefresh) {
+		return time.Time{}
+	}
+	if from := later(t.changed.Add(every), t.began.Add(textDelay)); now.Before(from) {
+		return from
+	}
+	if !draft && len(v.Text) < minText {
+		return now.Add(every)
+	}
+	t.changed, t.bytes = now, len(v.Text)
+	chunks := markdown.RenderPartial(v.Text).Split(outbox.MaxText)
+	switch {
+	case len(chunks) == 0:
+	case draft:
+		t.draft(v.Turn, chunks[len(chunks)-1])
+		return now.Add(draftRefresh)
+	default:
+		if t.to.Group() && !t.message.exists() {
+			t.message.answers(t.views.o.Store.SourceOf(ctx, t.newest()))
+		}
+		t.message.set(chunks[0], nil)
+	}
+	return now.Add(every)
+}
+
+// every returns the shortest time between two changes.
+func (t *textMessage) every() time.Duration {
+	switch {
+	case t.drafts():
+		return draftEvery
+	case t.to.Group():
+		return textEveryGroup
+	}
+	return textEvery
+}
+
+// draft shows the end of a text as a draft, with Telegram's own stop button.
+func (t *textMessage) draft(turn core.TurnID, doc markdown.Document) {
+	vs, to := t.views, t.to
+	vs.o.Sender.Post(throttle.Job{
+		Chat: to.Chat, Lane: to.Thread, Class: throttle.Hint, Key: t.draftName(),
+		Do: func(ctx context.Context, _ throttle.Try) error {
+			return vs.o.Sender.Call(ctx, func(ctx context.Context) error {
+				_, err := vs.o.Sender.Client.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
+					ChatID: to.Chat, MessageThreadID: to.Thread, DraftID: strconv.Itoa(DraftOf(turn)),
+					Text: doc.Text, Entities: doc.Entities, CanStop: true,
+				})
+				if botapi.Refused(err, "draft") || errors.Is(err, bot.ErrorNotFound) { // an older Bot API server
+					vs.noDrafts.Store(true)
+				}
+				return err
+			})
+		},
+	})
+}
+
+func (t *textMessage) draftName() string { return "draft:" + string(t.to.Key()) }
+
+// DraftOf returns the id of the draft that shows a turn's text. It is never 0.
+func DraftOf(turn core.TurnID) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(turn))
+	return max(1, int(h.Sum32()&math.MaxInt32))
+}
+
+// drafts reports whether texts are shown as drafts: only private chats have them,
+// https://core.telegram.org/bots/api#sendmessagedraft
+func (t *textMessage) drafts() bool { return !t.to.Group() && !t.views.noDrafts.Load() }
+
+// take stops showing a text, or whichever is shown if the name is empty. It returns the
+// message, 0 if there is none, and what must be recorded together with the message's
+// fate: otherwise the message might stay as it is, or be taken for one that is in use.
+func (t *textMessage) take(ctx context.Context, name string) (id int, forget []*core.Record) {
+	if name != "" && name != t.name {
+		return 0, nil
+	}
+	id = t.message.close(ctx)
+	t.views.o.Sender.Cancel(ctx, t.to.Chat, t.draftName()) // a draft must not follow the message
+	t.message = newEditable(t.views.o.Sender, t.to, "stream")
+	t.name, t.bytes = "", 0
+	if id != 0 {
+		forget = []*core.Record{records.Deletion(records.Stream + string(t.to.Key()))}
+	}
+	return id, forget
+}
+
+// setName names the text that is shown from now on.
+func (t *textMessage) setName(name string) {
+	t.name = name
+	o, to := &t.views.o, t.to
+	t.message.onPost(func(id int) {
+		ctx := o.Work.Context()
+		err := o.Store.Put(context.WithoutCancel(ctx), records.Stream+string(to.Key()), streamRecord{Message: id, Name: name})
+		o.Store.Warn(ctx, "the message of a text is not recorded", err, "channel", string(to.Key()))
+		o.Sender.Typing(to) // a message ends the typing action
+	})
+}
+
+// discard deletes the message of a text that is not delivered, such as one that Claude
+// began again.
+func (t *textMessage) discard(ctx context.Context) {
+	if id, forget := t.take(ctx, ""); id != 0 && ctx.Err() == nil {
+		t.views.finalize(ctx, t.to, id, markdown.Document{}, forget...)
+	}
+}
+
+// becomes makes the message the first part of a delivery.
+func (t *textMessage) becomes(ctx context.Context, delivery string) {
+	id, forget := t.take(ctx, "")
+	if id == 0 {
+		return
+	}
+	adopted, err := records.Make(records.Adopted+delivery, id)
+	if err == nil {
+		err = t.views.o.Store.Write(ctx, append(forget, adopted)...)
+	}
+	t.views.o.Store.Warn(ctx, "an answer will be sent as a new message", err, "delivery", delivery)
+}
+
+// Adopted returns the message that the first part of a delivery replaces; 0 if it is a
+// new message.
+func (vs *Views) Adopted(ctx context.Context, delivery string) (id int, err error) {
+	_, err = vs.o.Store.Get(ctx, records.Adopted+delivery, &id)
+	return id, err
+}

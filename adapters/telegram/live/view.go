@@ -1,0 +1,378 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
+	"bareclaw/core/progress"
+)
+
+// maxHold bounds how long an outcome waits for its view, and a view for an outcome.
+const maxHold = 2 * time.Second
+
+// The kinds of deliveries of what a turn brings before its end.
+const (
+	KindInterim core.DeliveryKind = "said"   // Body is an Interim
+	KindChange  core.DeliveryKind = "change" // Body is a progress.Change
+)
+
+// An Interim is a text that Claude wrote on the way to the answer.
+type Interim struct {
+	Text string `json:"text"`           // Markdown
+	Edit int    `json:"edit,omitempty"` // message that showed the text while it was written
+}
+
+// maxChange bounds each side of a change on record, in bytes: less is shown.
+const maxChange = 16 << 10
+
+// A View shows what happens on one conversation while messages of it are open. Only its
+// own goroutine touches the fields above mu.
+type View struct {
+	views   *Views
+	o       *Options
+	key     core.ChannelKey
+	to      chats.Address
+	updates *core.Subscription
+	fold    *progress.Fold
+	resumes bool           // an earlier process has followed the conversation
+	found   []core.Message // open messages of an earlier process, until adopt
+	verbose int
+
+	open    map[core.MessageID]bool      // messages of this chat without an outcome
+	settled map[core.MessageID]time.Time // messages whose outcome was not handed in yet, and since when
+	turn    core.TurnID                  // running turn with a message of this chat
+	typed   time.Time                    // last typing action
+	status  *statusMessage
+	text    *textMessage
+
+	wake chan struct{} // signalled when a field below, or a held delivery, has changed
+
+	mu       sync.Mutex  // guards the fields below
+	followed time.Time   // last call of Follow
+	running  core.TurnID // copy of turn
+	todo     []func()    // run by the view's goroutine
+	closed   bool
+}
+
+// keepAlive keeps the view from ending, since a message is about to be submitted. It
+// returns false if the view has ended.
+func (v *View) keepAlive() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.followed = time.Now()
+	v.signal()
+	return !v.closed
+}
+
+// do runs f on the view's goroutine. It returns false if the view has ended.
+func (v *View) do(f func()) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.closed {
+		v.todo = append(v.todo, f)
+		v.signal()
+	}
+	return !v.closed
+}
+
+func (v *View) runTodo() {
+	v.mu.Lock()
+	todo := v.todo
+	v.todo = nil
+	v.mu.Unlock()
+	for _, f := range todo {
+		f()
+	}
+}
+
+func (v *View) signal() {
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run shows the conversation until no message is open, or ctx ends. If it panics, the
+// outcomes are sent without a view.
+func (v *View) run(ctx context.Context) {
+	returned := false
+	defer func() {
+		v.updates.Close()
+		if !returned {
+			v.abandon()
+		}
+	}()
+	if v.resumes {
+		v.resume()
+	}
+	v.verbose = v.o.Store.SettingsOf(ctx, v.key).Verbosity()
+	v.restoreMessages(ctx)
+	v.applyAll(ctx)
+	v.adopt(ctx)
+	v.loop(ctx)
+	returned = true
+}
+
+func (v *View) loop(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-v.updates.C():
+		case <-v.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			v.close(true)
+			return
+		}
+		v.applyAll(ctx)
+		v.runTodo()
+		now := time.Now()
+		v.releaseHeld(ctx, now)
+		if len(v.open)+len(v.settled) == 0 && v.close(false) {
+			v.status.finish(markdown.Document{})
+			v.text.discard(ctx)
+			return
+		}
+		timer.Reset(time.Until(v.show(ctx, now)))
+	}
+}
+
+// close ends the view. Unless it is forced, it returns false while something is to be
+// done still.
+func (v *View) close(force bool) bool {
+	v.views.mu.Lock()
+	defer v.views.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !force && (len(v.todo) > 0 || len(v.o.Out.Held(v.key)) > 0 || time.Since(v.followed) < maxHold) {
+		return false
+	}
+	v.closed = true
+	if v.views.byKey[v.key] == v {
+		delete(v.views.byKey, v.key)
+	}
+	return true
+}
+
+// abandon ends a view that has panicked.
+func (v *View) abandon() {
+	v.close(true)
+	for _, h := range v.o.Out.Held(v.key) {
+		v.o.Out.Release(v.key, h.Delivery.ID)
+	}
+}
+
+func (v *View) applyAll(ctx context.Context) {
+	for u, ok := v.updates.Next(); ok; u, ok = v.updates.Next() {
+		v.apply(ctx, u)
+	}
+}
+
+// apply takes an update into the view, and delivers what it says.
+func (v *View) apply(ctx context.Context, u core.Update) {
+	if u.Message != nil && u.Message.Adapter == chats.Name {
+		switch u.Kind {
+		case core.UpdateAccepted:
+			v.open[u.Message.ID] = true
+		case core.UpdateResult:
+			defer v.settle(u.Message.ID) // after what the result brings
+		}
+	}
+	news := v.fold.Take(u)
+	if !v.concerns(u) {
+		return
+	}
+	for _, s := range news.Said {
+		v.interim(ctx, s)
+	}
+	for _, c := range news.Changes {
+		v.change(ctx, c)
+	}
+	switch u.Kind {
+	case core.UpdateStarted:
+		v.verbose = v.o.Store.SettingsOf(ctx, v.key).Verbosity()
+	case core.UpdateStalled:
+		v.stalled(ctx, u)
+	}
+	if news.Ended {
+		v.status.finish(view.Status(v.calls(), v.fold.View().Summary))
+		v.setTurn("")
+	}
+}
+
+// settle notes that a message has an outcome.
+func (v *View) settle(id core.MessageID) {
+	if v.open[id] {
+		delete(v.open, id)
+		v.settled[id] = time.Now()
+	}
+}
+
+// concerns reports whether an update is of a turn with a message of this chat.
+func (v *View) concerns(u core.Update) bool {
+	if u.Turn == "" {
+		return len(v.open) > 0
+	}
+	if v.turn != u.Turn && slices.ContainsFunc(u.Messages, func(id core.MessageID) bool { return v.open[id] }) {
+		v.setTurn(u.Turn)
+	}
+	return v.turn == u.Turn
+}
+
+func (v *View) setTurn(id core.TurnID) {
+	v.turn = id
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.running = id
+}
+
+// calls returns the calls of tools to be shown.
+func (v *View) calls() []progress.Line {
+	if v.verbose < 2 {
+		return nil
+	}
+	return v.fold.Lines()
+}
+
+// interim delivers a text that is not the answer.
+func (v *View) interim(ctx context.Context, s progress.Said) {
+	shown, forget := v.text.take(ctx, s.Stream)
+	switch {
+	case v.verbose > 0:
+		v.deliver(ctx, "said:"+s.ID, KindInterim, Interim{Text: s.Text, Edit: shown}, forget...)
+	case shown != 0:
+		v.views.finalize(ctx, v.to, shown, markdown.Document{}, forget...)
+	}
+}
+
+// change delivers a change of a file.
+func (v *View) change(ctx context.Context, c progress.Change) {
+	if v.verbose == 0 {
+		return
+	}
+	c.Old, c.New = c.Old[:min(len(c.Old), maxChange)], c.New[:min(len(c.New), maxChange)]
+	v.deliver(ctx, "change:"+c.ID, KindChange, c)
+}
+
+// deliver records a delivery together with records.
+func (v *View) deliver(ctx context.Context, id string, kind core.DeliveryKind, body any, rs ...*core.Record) {
+	doc, err := json.Marshal(body)
+	if err == nil {
+		d := &core.Delivery{ID: id, Kind: kind, Adapter: chats.Name, Channel: v.key, Body: doc, Message: v.newest()}
+		err = v.o.Ledger.DeliverKeeping(ctx, rs, d)
+	}
+	v.o.Store.Warn(ctx, "interim text not delivered", err, "channel", string(v.key))
+}
+
+// newest returns the newest open message: it carries the reply.
+func (v *View) newest() core.MessageID {
+	var newest core.MessageID
+	for m := range v.open {
+		newest = max(newest, m)
+	}
+	return newest
+}
+
+// stalled reports that nothing has been heard of the turn for long.
+func (v *View) stalled(ctx context.Context, u core.Update) {
+	id := fmt.Sprintf("stalled:%s:%d", u.Turn, u.At.UnixNano())
+	v.o.Out.Say(ctx, id, v.key, view.Note{Text: "⏳ " + u.Detail, Buttons: view.StopButton(v.fold.View())})
+}
+
+// releaseHeld sends the outcomes of which everything before is queued, or that have waited
+// long enough.
+func (v *View) releaseHeld(ctx context.Context, now time.Time) {
+	for id, since := range v.settled {
+		if now.Sub(since) >= maxHold { // the message shares the reply to another one
+			delete(v.settled, id)
+		}
+	}
+	for _, h := range v.o.Out.Held(v.key) {
+		d := h.Delivery
+		if v.open[d.Message] && now.Sub(h.Since) < maxHold {
+			continue
+		}
+		delete(v.open, d.Message)
+		delete(v.settled, d.Message)
+		v.text.becomes(ctx, d.ID)
+		v.o.Out.Release(v.key, d.ID)
+	}
+}
+
+// show shows what is to be shown now, and returns when to look again.
+func (v *View) show(ctx context.Context, now time.Time) time.Time {
+	state := v.fold.View()
+	next := now.Add(outbox.TypingEvery)
+	if len(v.open) == 0 || len(v.o.Out.Held(v.key)) > 0 {
+		next = now.Add(maxHold)
+	}
+	busy := len(v.open) > 0 && state.Phase != progress.Waiting && len(state.Approvals) == 0
+	if busy && now.Sub(v.typed) >= outbox.TypingEvery {
+		v.typed = now
+		v.o.Sender.Typing(v.to)
+	}
+	if v.verbose == 0 || len(v.open) == 0 {
+		return next
+	}
+	next = earliest(next, v.showStatus(state, now))
+	if state.Turn == v.turn {
+		next = earliest(next, v.text.show(ctx, state, now))
+	}
+	return next
+}
+
+// showStatus updates the status message, and returns when to look again.
+func (v *View) showStatus(state progress.View, now time.Time) time.Time {
+	line := state.Status(now)
+	drafted := v.text.drafts() && state.Turn == v.turn && state.Text != "" && state.Tools == 0 && !v.status.exists()
+	if line == "" || state.Phase == progress.Ended || drafted { // a draft shows enough
+		return time.Time{}
+	}
+	if n := v.position(); state.Phase == progress.Running && state.Turn != v.turn && n > 0 {
+		line = fmt.Sprintf("Your message is number %d in the queue · %s", n, line)
+	}
+	calls, delay := v.calls(), statusDelay
+	if len(calls) > 0 {
+		delay = 0 // the user wants each call
+	}
+	return v.status.show(view.Status(calls, line), view.StopButton(state), delay, state.NextChange(now), now)
+}
+
+// position returns the position in the queue of the first message of this chat; 0 if none
+// waits.
+func (v *View) position() int {
+	first := 0
+	for id := range v.open {
+		if n := v.fold.Position(id); n > 0 && (first == 0 || n < first) {
+			first = n
+		}
+	}
+	return first
+}
+
+// earliest returns the earliest moment. Zero moments do not count.
+func earliest(first time.Time, others ...time.Time) time.Time {
+	for _, t := range others {
+		if !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,213 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot"
+)
+
+const (
+	maxAttempts = 5
+	firstPause  = time.Second // after the first failure; twice as long after each further one
+	attemptTime = time.Minute // of one attempt
+	// unfinished ends the name of a file that is being downloaded.
+	unfinished = ".part"
+)
+
+// An Error is the reason why a file is not here, in words for its sender.
+type Error struct {
+	Why string
+	Err error
+}
+
+func (e *Error) Error() string { return e.Why }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+var errTooLarge = &Error{Why: "it is larger than 20 MB, the most that Telegram gives to bots"}
+
+// A Downloader keeps the files that come with messages in a directory. Its methods are
+// safe for concurrent use.
+type Downloader struct {
+	Client    *botapi.Client
+	Cooldowns *outbox.Cooldowns
+	Dir       string
+	Log       *slog.Logger
+
+	locks [8]sync.Mutex // serialise two downloads of one file
+}
+
+var lockSeed = maphash.MakeSeed()
+
+func (d *Downloader) lock(path string) *sync.Mutex {
+	return &d.locks[maphash.String(lockSeed, path)%uint64(len(d.locks))]
+}
+
+// Path returns the path of a conversation's file.
+func (d *Downloader) Path(key core.ChannelKey, f *File) string {
+	return filepath.Join(d.Dir, string(key), f.Name)
+}
+
+// Download downloads a file unless it is here, and returns its size. The error is an
+// *Error unless ctx has ended.
+func (d *Downloader) Download(ctx context.Context, f *File, to string) (int64, error) {
+	if f.Bytes > MaxFileBytes {
+		return 0, errTooLarge
+	}
+	lock := d.lock(to)
+	lock.Lock()
+	defer lock.Unlock()
+	if st, err := os.Stat(to); err == nil && st.Mode().IsRegular() && (f.Bytes == 0 || st.Size() == f.Bytes) {
+		return st.Size(), nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return 0, &Error{Why: "the gateway cannot make a directory for it", Err: err}
+	}
+	part, err := os.OpenFile(filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+unfinished), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, &Error{Why: "the gateway cannot make a file for it", Err: err}
+	}
+	n, err := d.load(ctx, f.ID, part)
+	if err == nil {
+		err = commit(part, to)
+	} else {
+		_ = part.Close()
+	}
+	if err != nil {
+		_ = os.Remove(part.Name())
+	}
+	return n, err
+}
+
+// commit gives a complete file its name.
+func commit(part *os.File, to string) error {
+	err := part.Sync()
+	if closeErr := part.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(part.Name(), to)
+	}
+	if err != nil {
+		return &Error{Why: "the gateway cannot write it", Err: err}
+	}
+	return nil
+}
+
+// load downloads a file, and continues where a connection broke.
+func (d *Downloader) load(ctx context.Context, id string, to *os.File) (int64, error) {
+	var have int64
+	for try := 0; ; try++ {
+		d.Cooldowns.Await(ctx, outbox.Files)
+		n, err := d.loadMore(ctx, id, to, have)
+		if have = n; err == nil {
+			return have, nil
+		}
+		final := (*Error)(nil)
+		if errors.As(err, &final) || ctx.Err() != nil {
+			return have, err
+		}
+		d.Cooldowns.Note(outbox.Files, err)
+		d.Log.Warn("telegram: a download failed and is repeated", "try", try+1, "bytes", have, "err", err)
+		if try+1 == maxAttempts {
+			return have, &Error{Why: "Telegram did not deliver it after several attempts", Err: err}
+		}
+		tasks.Pause(ctx, pauseAfter(err, try))
+	}
+}
+
+func pauseAfter(err error, try int) time.Duration {
+	if d := botapi.RetryAfter(err); d > 0 {
+		return d
+	}
+	return firstPause << try
+}
+
+// loadMore downloads a file from a byte on, and returns the number of bytes that are here
+// then.
+func (d *Downloader) loadMore(ctx context.Context, id string, to *os.File, have int64) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	f, err := d.Client.GetFile(ctx, &bot.GetFileParams{FileID: id})
+	if errors.Is(err, bot.ErrorBadRequest) || errors.Is(err, bot.ErrorForbidden) {
+		if strings.Contains(err.Error(), "too big") {
+			return have, errTooLarge
+		}
+		return have, &Error{Why: "Telegram no longer has it", Err: err}
+	}
+	if err != nil {
+		return have, fmt.Errorf("getFile: %w", err)
+	}
+	at := url.URL{Path: f.FilePath}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.Client.Files+strings.TrimPrefix(at.EscapedPath(), "/"), nil)
+	if err != nil {
+		return have, &Error{Why: "Telegram gives no address for it", Err: err}
+	}
+	if have > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+	}
+	res, err := d.Client.Http.Do(req)
+	if err != nil {
+		return have, d.Client.CleanError("download", err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	switch res.StatusCode {
+	case http.StatusPartialContent:
+	case http.StatusOK:
+		have = 0
+	default:
+		return have, fmt.Errorf("download: status %s", res.Status)
+	}
+	return appendTo(to, have, res)
+}
+
+// appendTo writes a response's body to a file, from a byte on.
+func appendTo(to *os.File, have int64, res *http.Response) (int64, error) {
+	if err := to.Truncate(have); err != nil {
+		return have, &Error{Why: "the gateway cannot write it", Err: err}
+	}
+	w := &fileWriter{f: to, at: have}
+	n, err := io.Copy(w, io.LimitReader(res.Body, MaxFileBytes-have+1))
+	have += n
+	switch {
+	case w.err != nil:
+		return have, &Error{Why: "the gateway cannot write it", Err: w.err}
+	case err != nil:
+		return have, fmt.Errorf("download: %w", err)
+	case have > MaxFileBytes:
+		return have, errTooLarge
+	}
+	return have, nil
+}
+
+// A fileWriter tells write errors from read errors.
+type fileWriter struct {
+	f   *os.File
+	at  int64
+	err error
+}
+
+func (w *fileWriter) Write(p []byte) (int, error) {
+	n, err := w.f.WriteAt(p, w.at)
+	w.at += int64(n)
+	w.err = err
+	return n, err
+}

@@ -1,0 +1,71 @@
+package media
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"image"
+	_ "image/gif"  // for DecodeConfig
+	_ "image/jpeg" // likewise
+	_ "image/png"  // likewise
+	"io"
+	"net/http"
+	"os"
+	"slices"
+)
+
+const (
+	// maxImageBytes is the size of the largest image for Claude: 5 MB of base64,
+	// https://docs.claude.com/en/docs/build-with-claude/vision
+	maxImageBytes = 5 << 20 / 4 * 3
+	// MaxImagesBytes bounds the images of one message: a request may have 32 MB.
+	MaxImagesBytes = 4 * maxImageBytes
+	// maxImageSide bounds width and height, in pixels.
+	maxImageSide = 8000
+)
+
+// imageTypes are the types of images that Claude can see.
+var imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+
+// ShowImage returns the content block that shows an image to Claude, or the reason why it
+// cannot be shown. An image that the provider refuses must not get into a conversation,
+// where it would be refused again with each turn.
+func ShowImage(path string, left int64) (block json.RawMessage, why string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "it cannot be read"
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxImageBytes+1))
+	if err != nil {
+		return nil, "it cannot be read"
+	}
+	if len(data) > maxImageBytes || int64(len(data)) > left {
+		return nil, "it is too large"
+	}
+	kind := http.DetectContentType(data)
+	if !slices.Contains(imageTypes, kind) {
+		return nil, "it is not a JPEG, PNG, GIF or WebP image"
+	}
+	if c, _, err := image.DecodeConfig(bytes.NewReader(data)); kind != "image/webp" {
+		if err != nil {
+			return nil, "it is damaged"
+		}
+		if c.Width > maxImageSide || c.Height > maxImageSide {
+			return nil, "it has too many pixels"
+		}
+	}
+	type source struct {
+		Type      string `json:"type"`
+		MediaType string `json:"media_type"`
+		Data      string `json:"data"`
+	}
+	block, err = json.Marshal(struct {
+		Type   string `json:"type"`
+		Source source `json:"source"`
+	}{"image", source{"base64", kind, base64.StdEncoding.EncodeToString(data)}})
+	if err != nil {
+		return nil, "it cannot be shown"
+	}
+	return block, ""
+}

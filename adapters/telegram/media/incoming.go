@@ -1,0 +1,180 @@
+// Package media receives the files of messages, and sends files.
+package media
+
+import (
+	"bareclaw/adapters/telegram/view"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-telegram/bot/models"
+)
+
+// MaxFileBytes is the size of the largest file that bots can download:
+// https://core.telegram.org/bots/api#getfile
+const MaxFileBytes = 20 << 20
+
+// A File is a file that came with a message.
+type File struct {
+	Kind   string // for people: "photo", "voice message", …
+	ID     string // for getFile
+	Name   string // on this machine
+	Bytes  int64  // 0: unknown
+	About  string // description, with %s for the size
+	Ask    string // question to Claude about an image without a text
+	Image  bool   // shown to Claude if possible
+	Spoken bool   // can be transcribed
+	Quoted bool   // belongs to the message that is replied to
+}
+
+// FileOf returns the file of a message; false if it has none.
+func FileOf(m *models.Message) (File, bool) {
+	var f File
+	var name string
+	switch {
+	case m.Animation != nil: // has a document as well
+		v := m.Animation
+		f = File{Kind: "animation", ID: v.FileID, Bytes: v.FileSize}
+		f.About = fmt.Sprintf("GIF/animation received (%ds, %dx%d, %%s)", v.Duration, v.Width, v.Height)
+		name = orName(v.FileName, "animation", v.FileUniqueID, ".mp4")
+	case len(m.Photo) > 0:
+		v := largest(m.Photo)
+		f = File{Kind: "photo", ID: v.FileID, Bytes: int64(v.FileSize), Image: true, Ask: "What do you see in this image?"}
+		f.About = fmt.Sprintf("Photo received (%dx%d, %%s)", v.Width, v.Height)
+		name = orName("", "photo", v.FileUniqueID, ".jpg")
+	case m.Document != nil:
+		f, name = document(m.Document)
+	case m.Voice != nil:
+		v := m.Voice
+		f = File{Kind: "voice message", ID: v.FileID, Bytes: v.FileSize, Spoken: true}
+		f.About = fmt.Sprintf("Voice message received (%ds, %%s)", v.Duration)
+		name = orName("", "voice", v.FileUniqueID, ".ogg")
+	case m.Audio != nil:
+		f, name = audio(m.Audio)
+	case m.Video != nil:
+		v := m.Video
+		f = File{Kind: "video", ID: v.FileID, Bytes: v.FileSize}
+		f.About = fmt.Sprintf("Video received (%ds, %dx%d, %%s)", v.Duration, v.Width, v.Height)
+		name = orName(v.FileName, "video", v.FileUniqueID, ".mp4")
+	case m.VideoNote != nil:
+		v := m.VideoNote
+		f = File{Kind: "video note", ID: v.FileID, Bytes: int64(v.FileSize)}
+		f.About = fmt.Sprintf("Video note received (%ds, %%s)", v.Duration)
+		name = orName("", "video_note", v.FileUniqueID, ".mp4")
+	case m.Sticker != nil && !m.Sticker.IsAnimated && !m.Sticker.IsVideo:
+		v := m.Sticker
+		f = File{Kind: "sticker", ID: v.FileID, Bytes: int64(v.FileSize), Image: true, Ask: "Sticker: " + StickerName(v, "")}
+		f.About = "Sticker received (%s)"
+		name = orName("", "sticker", v.FileUniqueID, ".webp")
+	default:
+		return File{}, false
+	}
+	f.Name = strconv.FormatInt(stampOf(m), 10) + "-" + name
+	return f, true
+}
+
+// stampOf returns the time of a message in milliseconds. Telegram tells the second; the
+// rest is the message's id, so that two files with one name stay apart, and a repeated
+// download finds its file.
+func stampOf(m *models.Message) int64 { return int64(m.Date)*1000 + int64(uint(m.ID)%1000) }
+
+func largest(sizes []models.PhotoSize) models.PhotoSize {
+	best := sizes[0]
+	for _, s := range sizes {
+		if s.Width*s.Height > best.Width*best.Height {
+			best = s
+		}
+	}
+	return best
+}
+
+func document(v *models.Document) (f File, name string) {
+	f = File{Kind: "file", ID: v.FileID, Bytes: v.FileSize, Image: strings.HasPrefix(v.MimeType, "image/"), Ask: "Image file received."}
+	shown := view.OneLine(v.FileName)
+	if shown == "" {
+		shown = "unnamed"
+	}
+	f.About = "File received: " + escapePercent(shown) + " (%s" + escapePercent(withMIME(v.MimeType)) + ")"
+	return f, orName(v.FileName, "file", v.FileUniqueID, "")
+}
+
+func audio(v *models.Audio) (f File, name string) {
+	f = File{Kind: "audio file", ID: v.FileID, Bytes: v.FileSize, Spoken: true}
+	if v.Title != "" {
+		f.About += "Title: " + escapePercent(view.OneLine(v.Title)) + "\n"
+	}
+	if v.Performer != "" {
+		f.About += "Artist: " + escapePercent(view.OneLine(v.Performer)) + "\n"
+	}
+	f.About += fmt.Sprintf("Audio file (%ds, %%s%s)", v.Duration, escapePercent(withMIME(v.MimeType)))
+	return f, orName(v.FileName, "audio", v.FileUniqueID, ".mp3")
+}
+
+func withMIME(mime string) string {
+	if mime == "" {
+		return ""
+	}
+	return ", " + view.OneLine(mime)
+}
+
+func escapePercent(s string) string { return strings.ReplaceAll(s, "%", "%%") }
+
+// Described returns the description of the file, with its size.
+func (f *File) Described(bytes int64) string { return fmt.Sprintf(f.About, kilobytes(bytes)) }
+
+func kilobytes(bytes int64) string { return fmt.Sprintf("%.1f KB", float64(bytes)/1024) }
+
+// orName returns a safe form of the file's own name, or a name made of its kind.
+func orName(own, kind, unique, ext string) string {
+	if own != "" {
+		return safeName(own)
+	}
+	return safeName(kind + "-" + unique + ext)
+}
+
+// safeName makes a safe file name of a sender's choice: no path, not hidden, no control
+// characters, and short enough with the stamp before it.
+func safeName(name string) string {
+	const maxBytes = 120
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r == '.' || r == '-' || r == '_':
+			return r
+		case r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)):
+			return r
+		}
+		return '_'
+	}, path.Base(strings.ReplaceAll(name, "\\", "/")))
+	ext := path.Ext(name)
+	if ext == "." || len(ext) > 20 {
+		ext = ""
+	}
+	stem := strings.TrimLeft(strings.TrimSuffix(name, ext), ".")
+	for len(stem)+len(ext) > maxBytes {
+		_, size := utf8.DecodeLastRuneInString(stem)
+		stem = stem[:len(stem)-size]
+	}
+	if stem == "" {
+		stem = "file"
+	}
+	return stem + ext
+}
+
+// StickerName returns the emoji of a sticker, and in brackets what else is known.
+func StickerName(s *models.Sticker, how string) string {
+	var known []string
+	if how != "" {
+		known = append(known, how)
+	}
+	if s.SetName != "" {
+		known = append(known, "set: "+s.SetName)
+	}
+	text := s.Emoji
+	if len(known) > 0 {
+		text += " (" + strings.Join(known, ", ") + ")"
+	}
+	return strings.TrimSpace(text)
+}

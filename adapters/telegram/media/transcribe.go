@@ -1,0 +1,73 @@
+package media
+
+import (
+	"bareclaw/adapters/telegram/view"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	transcribeTimeout = 5 * time.Minute
+	// maxTranscript bounds a transcript, in bytes: hours of speech.
+	maxTranscript = 256 << 10
+)
+
+// Transcribe runs a shell command that makes a text of a spoken file: the command reads
+// the file's path, one line, and writes the text. The command gets none of the gateway's
+// settings, since some are secret. The error is in words for the speaker.
+func Transcribe(ctx context.Context, command, path string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, transcribeTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
+	cmd.Env = withoutSecrets(os.Environ())
+	cmd.Stdin = strings.NewReader(path + "\n")
+	out, complaint := &bounded{max: maxTranscript}, &bounded{max: 300}
+	cmd.Stdout, cmd.Stderr = out, complaint
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with its children
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	text := strings.TrimSpace(strings.ToValidUTF8(out.b.String(), "\uFFFD"))
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return "", fmt.Errorf("the command took longer than %s", transcribeTimeout)
+	case err != nil:
+		why := view.OneLine(strings.ToValidUTF8(complaint.b.String(), "\uFFFD"))
+		if why == "" {
+			why = err.Error()
+		}
+		return "", fmt.Errorf("the command failed: %s", why)
+	case text == "":
+		return "", errors.New("the command found no words")
+	}
+	return text, nil
+}
+
+// withoutSecrets removes the gateway's settings from an environment.
+func withoutSecrets(environ []string) []string {
+	var kept []string
+	for _, v := range environ {
+		if !strings.HasPrefix(v, "BARECLAW_") {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// A bounded buffer keeps the beginning of what is written to it.
+type bounded struct {
+	b   bytes.Buffer
+	max int
+}
+
+func (w *bounded) Write(p []byte) (int, error) {
+	w.b.Write(p[:min(len(p), w.max-w.b.Len())])
+	return len(p), nil
+}

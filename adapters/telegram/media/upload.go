@@ -1,0 +1,213 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/media/sendfile"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+)
+
+const (
+	// MaxCaption is the length of the longest caption in UTF-16 units:
+	// https://core.telegram.org/bots/api#sendphoto
+	MaxCaption = 1024
+	// maxUpload and maxPhoto are the sizes in bytes of the largest file and photo:
+	// https://core.telegram.org/bots/api#sending-files
+	maxUpload = 50 << 20
+	maxPhoto  = 10 << 20
+	// minUploadRate is the slowest upload in bytes per second: a slower one is given up.
+	minUploadRate = 100 << 10
+)
+
+// A Kind is how a file is shown, by its name in POST /send.
+type Kind string
+
+const (
+	photo      Kind = "photo"
+	asDocument Kind = "document"
+	asAudio    Kind = "audio"
+	voice      Kind = "voice"
+	video      Kind = "video"
+	animation  Kind = "animation"
+	sticker    Kind = "sticker"
+	videoNote  Kind = "video_note"
+)
+
+// HasCaption reports whether a text can go with the file.
+func (k Kind) HasCaption() bool { return k != sticker && k != videoNote }
+
+// KindOf returns how a file is sent: as asked for, or by the extension of its name. Only
+// OGG files are shown as voice messages.
+func KindOf(m *core.Media) Kind {
+	ext := strings.ToLower(filepath.Ext(m.Path))
+	kind := Kind(m.Type)
+	switch {
+	case kind == "":
+		return kindByExtension(ext)
+	case kind == voice && ext != ".ogg" && ext != ".oga":
+		return asAudio
+	}
+	return kind
+}
+
+// kindByExtension returns how a file is best shown. Pictures that Telegram does not decode
+// are documents.
+func kindByExtension(ext string) Kind {
+	switch ext {
+	case ".jpg", ".jpeg", ".png", ".webp", ".bmp":
+		return photo
+	case ".gif":
+		return animation
+	case ".mp4", ".m4v", ".mov", ".webm", ".mkv", ".avi":
+		return video
+	case ".ogg", ".oga":
+		return voice
+	case ".mp3", ".m4a", ".aac", ".flac", ".wav", ".opus":
+		return asAudio
+	case ".tgs":
+		return sticker
+	}
+	return asDocument
+}
+
+// An Uploader opens the files that may be sent.
+type Uploader struct {
+	Policy sendfile.Policy
+	Log    *slog.Logger
+}
+
+// Open opens a file that may be sent and that Telegram takes by its size. The error is for
+// the caller of POST /send.
+func (u *Uploader) Open(path string) (*os.File, int64, error) {
+	f, err := u.Policy.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		switch size := info.Size(); {
+		case size == 0:
+			err = &sendfile.Refusal{Path: path, Why: "it is empty."}
+		case size > maxUpload:
+			err = &sendfile.Refusal{Path: path, Why: fmt.Sprintf("it has %.1f MB, and Telegram takes at most %d MB.", float64(size)/(1<<20), maxUpload>>20)}
+		default:
+			return f, size, nil
+		}
+	}
+	_ = f.Close()
+	return nil, 0, err
+}
+
+// An Upload is a message with a file, which is opened when it is sent.
+type Upload struct {
+	Uploader *Uploader
+	Path     string
+	Kind     Kind
+	Caption  markdown.Document
+}
+
+// TimeLimit bounds an attempt to send the file.
+func (m *Upload) TimeLimit() time.Duration { return botapi.CallTimeout + UploadTime(m.Path) }
+
+// UploadTime returns how long the upload of a file may take.
+func UploadTime(path string) time.Duration {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0 // there is nothing to send
+	}
+	return time.Duration(min(info.Size(), maxUpload)/minUploadRate) * time.Second
+}
+
+// Send sends the file as it is now. A picture that is too large for a photo, or that
+// Telegram does not take as one, goes as a document.
+func (m *Upload) Send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error) {
+	f, size, err := m.Uploader.Open(m.Path)
+	if err != nil {
+		return 0, outbox.Undeliverable(err)
+	}
+	defer func() { _ = f.Close() }()
+	kind := m.Kind
+	if kind == photo && size > maxPhoto {
+		m.Uploader.Log.Info("telegram: a photo is too large and is sent as a document", "file", m.Path, "bytes", size)
+		kind = asDocument
+	}
+	id, err := m.sendAs(ctx, c, to, kind, io.LimitReader(f, size))
+	if kind != photo || !noPhoto(err) {
+		return id, err
+	}
+	m.Uploader.Log.Info("telegram: a photo was refused and is sent as a document", "file", m.Path, "err", err)
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return 0, outbox.Undeliverable(err)
+	}
+	return m.sendAs(ctx, c, to, asDocument, io.LimitReader(f, size))
+}
+
+// noPhoto reports whether Telegram refused a file as a photo: it cannot decode the file, or
+// the sides are too long or too different.
+func noPhoto(err error) bool {
+	if !errors.Is(err, bot.ErrorBadRequest) {
+		return false
+	}
+	for _, word := range []string{"IMAGE_PROCESS_FAILED", "PHOTO_INVALID_DIMENSIONS", "PHOTO_EXT_INVALID", "PHOTO_SAVE_FILE_INVALID"} {
+		if strings.Contains(err.Error(), word) {
+			return true
+		}
+	}
+	return false
+}
+
+// sendAs sends the content of the file by the method of the kind.
+func (m *Upload) sendAs(ctx context.Context, c *botapi.Client, to chats.Address, kind Kind, content io.Reader) (int, error) {
+	file := &models.InputFileUpload{Filename: uploadName(m.Path), Data: content}
+	chat, thread, text, entities := to.Chat, to.Thread, m.Caption.Text, m.Caption.Entities
+	var sent *models.Message
+	var err error
+	switch kind {
+	case photo:
+		sent, err = c.SendPhoto(ctx, &bot.SendPhotoParams{ChatID: chat, MessageThreadID: thread, Photo: file, Caption: text, CaptionEntities: entities})
+	case asAudio:
+		sent, err = c.SendAudio(ctx, &bot.SendAudioParams{ChatID: chat, MessageThreadID: thread, Audio: file, Caption: text, CaptionEntities: entities})
+	case voice:
+		sent, err = c.SendVoice(ctx, &bot.SendVoiceParams{ChatID: chat, MessageThreadID: thread, Voice: file, Caption: text, CaptionEntities: entities})
+	case video:
+		sent, err = c.SendVideo(ctx, &bot.SendVideoParams{ChatID: chat, MessageThreadID: thread, Video: file, Caption: text, CaptionEntities: entities, SupportsStreaming: true})
+	case animation:
+		sent, err = c.SendAnimation(ctx, &bot.SendAnimationParams{ChatID: chat, MessageThreadID: thread, Animation: file, Caption: text, CaptionEntities: entities})
+	case sticker:
+		sent, err = c.SendSticker(ctx, &bot.SendStickerParams{ChatID: chat, MessageThreadID: thread, Sticker: file})
+	case videoNote:
+		sent, err = c.SendVideoNote(ctx, &bot.SendVideoNoteParams{ChatID: chat, MessageThreadID: thread, VideoNote: file})
+	default:
+		sent, err = c.SendDocument(ctx, &bot.SendDocumentParams{ChatID: chat, MessageThreadID: thread, Document: file, Caption: text, CaptionEntities: entities})
+	}
+	if err != nil {
+		return 0, err
+	}
+	return sent.ID, nil
+}
+
+// uploadName returns the name that the recipient sees.
+func uploadName(path string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return '_'
+		}
+		return r
+	}, filepath.Base(path))
+}

@@ -1,0 +1,121 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/core"
+)
+
+// The scopes of a cooldown.
+const (
+	Polls     = "polls"
+	Menu      = "menu"
+	Files     = "files"
+	Taps      = "taps"  // answers to taps
+	scopeChat = "chat:" // + chat id; the schedule waits for these
+)
+
+// A cooldownRecord is the end of a pause. The record's time tells how long the pause was,
+// should the clock be set back.
+type cooldownRecord struct {
+	Until time.Time `json:"until"`
+}
+
+// Cooldowns are the pauses that Telegram has asked for (retry_after). They are on record,
+// so that the next process waits as well.
+type Cooldowns struct {
+	store *records.Store
+	log   *slog.Logger
+
+	mu    sync.Mutex // guards until
+	until map[string]time.Time
+}
+
+func newCooldowns(store *records.Store, log *slog.Logger) *Cooldowns {
+	return &Cooldowns{store: store, log: log, until: map[string]time.Time{}}
+}
+
+// Note starts a cooldown of a scope if an error asks for one, and records it.
+func (c *Cooldowns) Note(scope string, err error) {
+	d := botapi.RetryAfter(err)
+	if d <= 0 {
+		return
+	}
+	until := time.Now().Add(d)
+	if !strings.HasPrefix(scope, scopeChat) {
+		c.set(scope, until)
+	}
+	if err := c.store.Put(context.Background(), records.Cooldown+scope, cooldownRecord{Until: until.Round(0)}); err != nil {
+		c.log.Warn("telegram: a restart would forget a pause that Telegram asked for", "scope", scope, "for", d, "err", err)
+	}
+}
+
+// chat is Note for a chat, which the schedule holds in this process.
+func (c *Cooldowns) chat(chat int64, err error) { c.Note(scopeChat+strconv.FormatInt(chat, 10), err) }
+
+func (c *Cooldowns) set(scope string, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.until[scope] = until
+}
+
+// Left returns how long a scope must not be called.
+func (c *Cooldowns) Left(scope string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(0, time.Until(c.until[scope]))
+}
+
+// Await waits until a scope may be called, or ctx ends.
+func (c *Cooldowns) Await(ctx context.Context, scope string) {
+	for left := c.Left(scope); left > 0 && ctx.Err() == nil; left = c.Left(scope) {
+		tasks.Pause(ctx, left)
+	}
+}
+
+// resume restores the cooldowns of earlier processes. It passes those of chats to hold.
+func (c *Cooldowns) resume(ctx context.Context, hold func(chat int64, until time.Time)) error {
+	all, err := c.store.All(ctx, records.Cooldown)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	var over []*core.Record
+	for _, r := range all {
+		scope := strings.TrimPrefix(r.Key, records.Cooldown)
+		until := now.Add(cooldownLeft(r, now))
+		id, isChat := strings.CutPrefix(scope, scopeChat)
+		chat, err := strconv.ParseInt(id, 10, 64)
+		switch {
+		case !until.After(now):
+			over = append(over, records.Deletion(r.Key))
+		case !isChat:
+			c.set(scope, until)
+		case err == nil:
+			hold(chat, until)
+		}
+	}
+	if len(over) > 0 {
+		c.store.Warn(ctx, "old records are kept", c.store.Write(ctx, over...))
+	}
+	return nil
+}
+
+// cooldownLeft returns what is left of a cooldown: never more than its whole length,
+// should the clock have been set back since.
+func cooldownLeft(r core.Record, now time.Time) time.Duration {
+	var c cooldownRecord
+	if json.Unmarshal(r.Doc, &c) != nil {
+		return 0
+	}
+	return max(0, min(c.Until.Sub(now), c.Until.Sub(r.At)))
+}

@@ -1,0 +1,102 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
+)
+
+// The kinds of deliveries that the outbox knows by itself, and one that it must not send
+// to another topic.
+const (
+	KindNote core.DeliveryKind = "note" // Body is a view.Note
+	KindEdit core.DeliveryKind = "edit" // Body is an Edit
+	KindPush core.DeliveryKind = "push"
+)
+
+// An Edit changes a message that was sent.
+type Edit struct {
+	Message  int       `json:"message,omitempty"`  // the message,
+	Of       string    `json:"of,omitempty"`       // or the last message of this delivery
+	Approval string    `json:"approval,omitempty"` // show this approval, by default where it was asked,
+	Remove   bool      `json:"remove,omitempty"`   // delete the message,
+	Note     view.Note `json:"note"`               // or show this
+}
+
+// Say delivers a note, once for each id. It blocks while the note cannot be recorded.
+func (o *Outbox) Say(ctx context.Context, id string, key core.ChannelKey, n view.Note) {
+	body, err := json.Marshal(n)
+	if err == nil {
+		d := &core.Delivery{ID: id, Kind: KindNote, Adapter: chats.Name, Channel: key, Body: body}
+		err = tasks.UntilRecorded(ctx, func() error { return o.o.Ledger.Deliver(ctx, d) }, nil)
+	}
+	if err != nil && ctx.Err() == nil {
+		o.o.Log.Error("telegram: note not delivered", "channel", string(key), "delivery", id, "err", err)
+	}
+}
+
+// Edit changes a message, once for each id, after the deliveries recorded before.
+func (o *Outbox) Edit(ctx context.Context, id string, key core.ChannelKey, e Edit) {
+	body, err := json.Marshal(e)
+	if err == nil {
+		err = o.o.Ledger.Deliver(ctx, &core.Delivery{ID: id, Kind: KindEdit, Adapter: chats.Name, Channel: key, Body: body})
+	}
+	if err != nil && ctx.Err() == nil {
+		o.o.Log.Error("telegram: message not edited", "channel", string(key), "delivery", id, "err", err)
+	}
+}
+
+// Recorded reports whether a delivery is on record.
+func (o *Outbox) Recorded(ctx context.Context, id string) bool {
+	_, err := o.o.Ledger.Delivery(ctx, id)
+	if !errors.Is(err, core.ErrNotFound) {
+		o.o.Store.Warn(ctx, "a delivery is not readable", err, "delivery", id)
+	}
+	return err == nil
+}
+
+// SentAs returns the messages that a delivery has become so far.
+func (o *Outbox) SentAs(ctx context.Context, delivery string) ([]int, error) {
+	d, err := o.o.Ledger.Delivery(ctx, delivery)
+	if err != nil {
+		return nil, fmt.Errorf("read what was sent: %w", err)
+	}
+	return SentBy(d)
+}
+
+// SentBy returns the messages that a delivery has become so far.
+func SentBy(d core.Delivery) ([]int, error) {
+	var done sendState
+	if d.Progress == nil {
+		return nil, nil
+	}
+	if err := json.Unmarshal(d.Progress, &done); err != nil {
+		return nil, fmt.Errorf("read the progress of delivery %s: %w", d.ID, err)
+	}
+	return done.Sent, nil
+}
+
+// LastSent returns the last message that a delivery has become; 0 if it has become none.
+func (o *Outbox) LastSent(ctx context.Context, delivery string) (int, error) {
+	ids, err := o.SentAs(ctx, delivery)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	return ids[len(ids)-1], nil
+}
+
+// Decoded decodes the body of a delivery and composes its parts. A body that cannot be
+// decoded is undeliverable.
+func Decoded[T any](d core.Delivery, compose func(T) ([]Part, error)) ([]Part, error) {
+	var body T
+	if err := json.Unmarshal(d.Body, &body); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUndeliverable, err)
+	}
+	return compose(body)
+}

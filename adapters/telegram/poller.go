@@ -1,0 +1,235 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/core"
+)
+
+const (
+	firstPause = time.Second
+	maxPause   = 30 * time.Second
+	// staleOffset is the age at which the last update says nothing of the id of the next
+	// one, which Telegram may then choose at random:
+	// https://core.telegram.org/bots/api#update. Telegram keeps updates for 24 h.
+	staleOffset = 3 * 24 * time.Hour
+)
+
+// A poller receives updates. Each is on record before Telegram is told, by the offset of
+// the next poll, that it was received. One goroutine uses it.
+type poller struct {
+	inbox  Inbox
+	client *botapi.Client
+	sender *outbox.Sender
+	store  *records.Store
+	chats  *chatCache
+	health *health
+	intake *intake
+	log    *slog.Logger
+
+	bot      int64         // id of the bot
+	timeout  time.Duration // of a poll
+	lockFile string
+	stale    time.Duration // see staleOffset
+
+	introduced bool // the bot's name was asked for
+	unrecorded unrecorded
+}
+
+// poll receives updates until ctx ends.
+func (p *poller) poll(ctx context.Context) {
+	lock := p.lock(ctx)
+	defer lock.release()
+	if left := p.sender.Cooldowns.Left(outbox.Polls); left > 0 {
+		p.unwell(&botapi.Error{
+			Method: "getUpdates", Status: http.StatusTooManyRequests, Text: "asked of an earlier process",
+			RetryAfter: left.Truncate(time.Second) + time.Second,
+		})
+		p.sender.Cooldowns.Await(ctx, outbox.Polls)
+	}
+	offset, wait, heard := p.resumeOffset(ctx), time.Duration(0), time.Now()
+	for failures := 0; ctx.Err() == nil; {
+		next := offset
+		err := tasks.Guard(p.log, "poll", func() (err error) {
+			next, err = p.pollOnce(ctx, offset, wait)
+			return err
+		})
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && next != offset:
+			heard = time.Now()
+		case err == nil && time.Since(heard) > p.stale:
+			next = 0 // everything that is not acknowledged
+		}
+		if err == nil {
+			offset, wait, failures = next, p.timeout, 0
+			continue
+		}
+		p.sender.Cooldowns.Note(outbox.Polls, err)
+		p.unwell(err)
+		tasks.Pause(ctx, pollPause(err, failures))
+		wait = 0 // to learn at once when polls work again
+		failures++
+	}
+}
+
+// pollOnce receives and records updates. It returns the offset after them.
+func (p *poller) pollOnce(ctx context.Context, offset int64, wait time.Duration) (int64, error) {
+	if err := p.introduce(ctx); err != nil {
+		return offset, err
+	}
+	updates, err := p.client.Updates(ctx, offset, wait)
+	if err == nil {
+		offset, err = p.receive(ctx, updates, offset)
+	}
+	if err != nil {
+		return offset, err
+	}
+	if over := p.health.polled(time.Now()); over != "" {
+		p.log.Info("telegram: messages are received again", "problem_was", over)
+	}
+	return offset, nil
+}
+
+// unwell notes why polls fail, and logs a new problem.
+func (p *poller) unwell(err error) {
+	if problem := pollProblem(err); p.health.failed(problem) {
+		p.log.Warn("telegram: no messages are received", "problem", problem, "err", err)
+	}
+}
+
+// introduce asks for the bot's name, once. The name is recorded for handling messages while
+// Telegram cannot be reached.
+func (p *poller) introduce(ctx context.Context) error {
+	if p.introduced {
+		return nil
+	}
+	me, err := p.client.Me(ctx)
+	if err != nil {
+		return err
+	}
+	if me.ID != p.bot {
+		return &botapi.Error{Method: "getMe", Status: http.StatusUnauthorized, Text: fmt.Sprintf("the token is of bot %d, not %d", me.ID, p.bot)}
+	}
+	p.introduced = true
+	known := p.health.name()
+	p.health.setName(me.Username)
+	p.log.Info("telegram: the bot is known", "name", me.Username)
+	if known != me.Username {
+		p.store.Warn(ctx, "the bot's name is not recorded", p.store.Put(ctx, records.Bot, botRecord{Name: me.Username}))
+	}
+	return nil
+}
+
+// resumeOffset returns the offset after the last update that was received.
+func (p *poller) resumeOffset(ctx context.Context) int64 {
+	last, err := p.inbox.LastInbound(ctx, Name)
+	if err != nil || time.Since(last.ReceivedAt) > staleOffset {
+		return 0
+	}
+	bot, update, ok := parseSourceKey(last.ID)
+	if !ok || bot != p.bot {
+		return 0
+	}
+	return update + 1
+}
+
+// resumeUnhandled handles what an earlier process has received and not handled.
+func (p *poller) resumeUnhandled(ctx context.Context) error {
+	left, err := p.inbox.Unhandled(ctx, Name)
+	if err != nil {
+		return fmt.Errorf("telegram: read unhandled updates: %w", err)
+	}
+	for _, in := range left {
+		if h := botapi.Peek(in.Body); p.chats.allowed[h.Sender] {
+			p.chats.heard(h.Chat)
+		}
+		p.intake.add(in)
+	}
+	return nil
+}
+
+// errNoIDs means that updates cannot be acknowledged, and would come again at once.
+var errNoIDs = &botapi.Error{Method: "getUpdates", Status: http.StatusOK, Text: "the updates have no ids"}
+
+// receive records updates and hands them to the intake. It returns the offset that
+// acknowledges them, which may be below the offset of the poll: after a week without any
+// update Telegram counts anew.
+func (p *poller) receive(ctx context.Context, updates []json.RawMessage, offset int64) (int64, error) {
+	if len(updates) == 0 {
+		return offset, nil
+	}
+	var next int64
+	var in []*core.Inbound
+	for _, raw := range updates {
+		h := botapi.Peek(raw)
+		next = max(next, h.ID+1)
+		switch {
+		case h.ID == 0:
+			p.log.Error("telegram: an update without id is ignored")
+		case h.Strange:
+			p.log.Error("telegram: an unreadable update is ignored", "update", h.ID)
+		case !p.hears(h):
+			p.health.strangers.Add(1)
+		default:
+			in = append(in, &core.Inbound{ID: sourceKey(p.bot, h.ID), Adapter: Name, Body: raw})
+		}
+	}
+	if next <= 1 {
+		return offset, errNoIDs
+	}
+	if len(in) == 0 {
+		return next, nil
+	}
+	if err := p.inbox.Receive(ctx, in); err != nil {
+		if tasks.IsStorage(err) {
+			p.tellUnrecorded(in)
+		}
+		return offset, err
+	}
+	p.unrecorded = unrecorded{}
+	for _, i := range in {
+		p.intake.add(*i)
+	}
+	return next, nil
+}
+
+// hears reports whether an update counts: it is from an allowed user, or tells about a chat
+// in which one of them has spoken.
+func (p *poller) hears(h botapi.Header) bool {
+	if p.chats.allowed[h.Sender] {
+		p.chats.heard(h.Chat)
+		return true
+	}
+	return h.Service && p.chats.spoken(h.Chat)
+}
+
+func sourceKey(bot, update int64) string { return fmt.Sprintf("tg:%d:%d", bot, update) }
+
+func parseSourceKey(key string) (bot, update int64, ok bool) {
+	_, err := fmt.Sscanf(key, "tg:%d:%d", &bot, &update)
+	return bot, update, err == nil
+}
+
+// pollPause returns the pause after the nth failure in a row, counted from 0.
+func pollPause(err error, n int) time.Duration {
+	if d := botapi.RetryAfter(err); d > 0 {
+		return d
+	}
+	if tasks.IsStorage(err) {
+		return tasks.StoragePause
+	}
+	d := min(firstPause<<min(n, 10), maxPause)
+	return d/2 + rand.N(d/2) // clients that were refused together return at different times
+}

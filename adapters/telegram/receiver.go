@@ -1,0 +1,224 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+
+	"bareclaw/adapters/telegram/approvals"
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/commands"
+	"bareclaw/adapters/telegram/inbound"
+	"bareclaw/adapters/telegram/live"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot/models"
+)
+
+// receiverCore is the part of the core that a receiver needs.
+type receiverCore interface {
+	Submitter
+	Message(ctx context.Context, id core.MessageID) (core.Message, error)
+	Handled(ctx context.Context, ids ...string) error
+}
+
+// A receiver handles updates: it submits messages, applies edits, follows chats that move,
+// and passes commands and taps on. Its methods are safe for concurrent use.
+type receiver struct {
+	core     receiverCore
+	commands *commands.Handler
+	live     *live.Views
+	out      *outbox.Outbox
+	store    *records.Store
+	chats    *chatCache
+	reader   *inbound.Reader
+	bot      func() string // user name of the bot
+	log      *slog.Logger
+}
+
+// isOwn reports whether a message is for the bot itself: such a message is no part of a
+// longer text.
+func (v *receiver) isOwn(m *models.Message) bool {
+	return v.commands.Calls(m) || m.ReplyToMessage != nil && approvals.Below(m.ReplyToMessage) != ""
+}
+
+// handled records that updates need nothing more. If that fails, they are handled again
+// after the next start, which their keys make harmless.
+func (v *receiver) handled(ctx context.Context, rs ...*arrival) {
+	ids := make([]string, len(rs))
+	for i, r := range rs {
+		ids[i] = r.key
+	}
+	if err := v.core.Handled(ctx, ids...); err != nil && ctx.Err() == nil {
+		v.log.Error("telegram: handled updates are not recorded", "err", err)
+	}
+}
+
+// apologize tells the sender of an update that an internal error has hit it.
+func (v *receiver) apologize(ctx context.Context, r *arrival) {
+	m := r.update.Message
+	if m == nil {
+		m = r.update.EditedMessage
+	}
+	if m == nil || !v.chats.obeys(m) {
+		return
+	}
+	v.out.Say(ctx, "panic:"+r.key, v.chats.movedTo(chats.AddressOf(m)).Key(), view.Note{
+		Text: "An internal error of the gateway prevented this message from being handled; see its log.", ReplyTo: m.ID,
+	})
+}
+
+// handleAside handles an update that does not wait for others of its conversation.
+func (v *receiver) handleAside(ctx context.Context, r *arrival) {
+	switch u := &r.update; {
+	case u.CallbackQuery != nil:
+		if v.chats.allowed[u.CallbackQuery.From.ID] {
+			v.commands.Tapped(ctx, r.key, u.CallbackQuery)
+		}
+	case u.Message != nil && v.chats.obeys(u.Message):
+		v.command(ctx, v.chats.movedTo(chats.AddressOf(u.Message)), r)
+	case u.StoppedMessageGeneration != nil:
+		if s := u.StoppedMessageGeneration; v.chats.allowed[s.Chat.ID] { // a private chat has the id of its user
+			v.commands.DraftStopped(ctx, s)
+		}
+	}
+}
+
+// handle handles updates of one conversation, and repeats that while the ledger cannot be
+// written. An error means: again after the next start.
+func (v *receiver) handle(ctx context.Context, to chats.Address, batch []*arrival) error {
+	return tasks.UntilRecorded(ctx, func() error {
+		switch u := &batch[0].update; {
+		case u.Message != nil:
+			return v.message(ctx, to, batch)
+		case u.EditedMessage != nil && v.chats.obeys(u.EditedMessage):
+			return v.edited(ctx, to, batch[0])
+		}
+		return nil
+	}, func(err error) {
+		v.log.Error("telegram: an update waits for the ledger", "update", batch[0].key, "channel", string(to.Key()), "err", err)
+	})
+}
+
+// message handles a message, or the messages of an album or a long text.
+func (v *receiver) message(ctx context.Context, to chats.Address, batch []*arrival) error {
+	m := batch[0].update.Message
+	to = v.chats.movedTo(to)
+	v.chats.learn(ctx, to, m)
+	switch {
+	case m.MigrateToChatID != 0:
+		return v.migrate(ctx, m.Chat.ID, m.MigrateToChatID)
+	case m.MigrateFromChatID != 0:
+		return v.migrate(ctx, m.MigrateFromChatID, m.Chat.ID)
+	case inbound.IsService(m), chats.ForOtherBot(m.Text, v.bot()), !v.chats.obeys(m):
+		return nil
+	case len(batch) == 1 && v.command(ctx, to, batch[0]):
+		return ctx.Err()
+	}
+	return v.converse(ctx, to, batch)
+}
+
+// command handles a message that is for the bot itself. It returns false for others.
+func (v *receiver) command(ctx context.Context, to chats.Address, r *arrival) bool {
+	return v.commands.Handle(ctx, commands.Call{Key: r.key, Address: to, Message: r.update.Message, ReceivedAt: r.receivedAt})
+}
+
+// converse submits a message to Claude.
+func (v *receiver) converse(ctx context.Context, to chats.Address, batch []*arrival) error {
+	ms := messagesOf(batch)
+	if len(ms) > 1 && ms[0].MediaGroupID == "" {
+		ms = []*models.Message{inbound.Join(ms)}
+	}
+	b, err := v.reader.Read(ctx, to, ms)
+	if err != nil {
+		return err
+	}
+	if text := b.Problems(); text != "" {
+		v.out.Say(ctx, "unread:"+batch[0].key, to.Key(), view.Note{Text: text, ReplyTo: ms[0].ID})
+	}
+	if b.Empty {
+		return ctx.Err()
+	}
+	s := core.Submission{
+		Channel: to.Key(), Adapter: Name, Origin: v.chats.origin(to, ms[0]), Content: b.Content,
+		SourceKey: batch[0].key, CanAsk: true, Deliver: true,
+	}
+	if len(batch) == 1 {
+		t, err := v.offer(ctx, s)
+		if err != nil {
+			return v.refused(ctx, to, ms[0].ID, s.SourceKey, err)
+		}
+		v.store.LinkSource(ctx, to.Chat, ms[0].ID, t.Message.ID)
+		return ctx.Err()
+	}
+	return v.submitTogether(ctx, to, batch, s)
+}
+
+// submitTogether submits several messages as one. If a process that was killed has
+// submitted the first ones already, the others become a message of their own.
+func (v *receiver) submitTogether(ctx context.Context, to chats.Address, batch []*arrival, s core.Submission) error {
+	s.SourceHash = sizeHash(len(batch))
+	t, err := v.offer(ctx, s)
+	for n := len(batch) - 1; errors.Is(err, core.ErrKeyReused) && n > 0; n-- {
+		s.SourceHash = sizeHash(n)
+		if t, err = v.offer(ctx, s); err == nil {
+			return errors.Join(v.accepted(ctx, to, batch[:n], t), v.converse(ctx, to, batch[n:]))
+		}
+	}
+	if err != nil {
+		return v.refused(ctx, to, batch[0].update.Message.ID, s.SourceKey, err)
+	}
+	return v.accepted(ctx, to, batch, t)
+}
+
+// sizeHash distinguishes submissions of n messages from others with the same key. A single
+// message has none.
+func sizeHash(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// accepted links the messages of a chat to their submission.
+func (v *receiver) accepted(ctx context.Context, to chats.Address, batch []*arrival, t *core.Ticket) error {
+	v.store.LinkSource(ctx, to.Chat, batch[0].update.Message.ID, t.Message.ID)
+	for _, m := range messagesOf(batch) {
+		v.store.LinkMessage(ctx, to.Chat, m.ID, records.Link{Message: t.Message.ID, Part: true, Caption: inbound.Text(m, v.bot())})
+	}
+	return ctx.Err()
+}
+
+// offer submits a message, and repeats that while it cannot be recorded.
+func (v *receiver) offer(ctx context.Context, s core.Submission) (t *core.Ticket, err error) {
+	to, ok := chats.ParseAddress(s.Channel)
+	err = tasks.UntilRecorded(ctx, func() error {
+		if ok {
+			v.live.Follow(to) // ends when nothing is accepted for a while
+		}
+		t, err = v.core.Submit(ctx, s)
+		return err
+	}, func(err error) {
+		v.log.Error("telegram: a message waits to be recorded", "channel", string(s.Channel), "err", err)
+	})
+	return t, err
+}
+
+// refused tells the sender why a message was not accepted. A gateway that ends refuses
+// nothing: the next process accepts what was received.
+func (v *receiver) refused(ctx context.Context, to chats.Address, message int, key string, why error) error {
+	if ctx.Err() != nil || errors.Is(why, core.ErrClosed) {
+		return why
+	}
+	text := "This message was not accepted: " + view.Literal(why.Error())
+	if errors.Is(why, core.ErrQueueFull) {
+		text = "This message was not accepted: too many are waiting here already. Send it again when some of them are answered."
+	}
+	v.out.Say(ctx, "refused:"+key, to.Key(), view.Note{Text: text, ReplyTo: message})
+	return ctx.Err()
+}

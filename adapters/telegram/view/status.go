@@ -1,0 +1,158 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"bareclaw/core"
+	"bareclaw/internal/humanize"
+)
+
+// A Gateway says which program answers.
+type Gateway struct {
+	Version string
+	Agent   string
+	Began   time.Time
+}
+
+// Channel renders the state of a chat's session.
+func Channel(st core.ChannelStatus, own core.Settings, used core.Usage, g Gateway) string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "**%s**: %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("Now", "%s", Activity(st, time.Now()))
+	waiting := "nothing"
+	if st.Waiting > 0 {
+		waiting = Count(st.Waiting, "message", "messages") + ", see /queue"
+	}
+	line("Waiting", "%s", waiting)
+	if st.Approvals > 0 {
+		line("Open questions to you", "%d", st.Approvals)
+	}
+	line("Model", "%s%s", Configured(own.Model), InUse(st))
+	line("Mode", "%s", Configured(own.PermissionMode))
+	line("Rules", "%d", len(own.Rules))
+	line("This chat", "%s, %s", Count(used.Turns, "turn", "turns"), humanize.USD(used.Spent))
+	if st.SessionID != "" {
+		line("Session", "%s", Code(st.SessionID))
+	}
+	line("Agent", "%s", Literal(g.Agent))
+	line("Gateway", "%s, up %s", Literal(g.Version), Duration(time.Since(g.Began)))
+	return b.String()
+}
+
+// Activity says what a channel does.
+func Activity(st core.ChannelStatus, now time.Time) string {
+	switch st.State {
+	case core.StateRunning:
+		text := "working for " + Duration(now.Sub(st.Since))
+		if st.Activity != "" {
+			text += ", using " + Code(st.Activity)
+		}
+		return text
+	case core.StateParked:
+		return "paused. " + Literal(st.Why)
+	case core.StateWaiting:
+		return "waiting for a free session. " + Literal(st.Why)
+	case core.StateStarting:
+		return "starting Claude"
+	}
+	return "idle"
+}
+
+// InUse names the model of the live session, which may differ from the setting: an alias
+// is resolved, and a setting applies from the next turn on.
+func InUse(st core.ChannelStatus) string {
+	if st.Model == "" || st.HostPID == 0 {
+		return ""
+	}
+	return " (in use: " + Code(st.Model) + ")"
+}
+
+// Configured returns a setting of the chat, or says that it has none.
+func Configured(own string) string {
+	if own == "" {
+		return "as configured for the gateway"
+	}
+	return Code(own)
+}
+
+// Usage renders what was spent.
+func Usage(chat core.Usage, all core.Spending) string {
+	spent, budget := humanize.USD(all.Spent), "no daily budget is set"
+	if all.Limit > 0 {
+		var limit string
+		spent, limit = humanize.USDOfLimit(all.Spent, all.Limit)
+		budget = fmt.Sprintf("of %s a day, %s left", limit, humanize.USD(max(0, all.Limit-all.Spent)))
+	}
+	return fmt.Sprintf("**This chat today**: %s in %s\n**This chat in total**: %s in %s\n**All chats today**: %s, %s",
+		humanize.USD(chat.SpentToday), Count(chat.TurnsToday, "turn", "turns"), humanize.USD(chat.Spent), Count(chat.Turns, "turn", "turns"),
+		spent, budget)
+}
+
+// queueShown is how many waiting messages have buttons at once.
+const queueShown = 10
+
+// Queue lists the messages that wait.
+func Queue(st core.ChannelStatus, waiting []core.Message) Note {
+	var b strings.Builder
+	if st.Turn != "" || st.State == core.StateParked {
+		b.WriteString("Now: " + Activity(st, time.Now()) + "\n\n")
+	}
+	if len(waiting) == 0 {
+		b.WriteString("No message is waiting.")
+		return Note{Text: b.String()}
+	}
+	b.WriteString(Count(len(waiting), "message is waiting:", "messages are waiting:") + "\n\n")
+	var rows [][]Button
+	for i := range waiting {
+		if i == queueShown {
+			fmt.Fprintf(&b, "\nAnd %d more.", len(waiting)-i)
+			break
+		}
+		m := &waiting[i]
+		fmt.Fprintf(&b, "%d\\. %s\n", i+1, Literal(Summary(m)))
+		n := fmt.Sprint(i + 1)
+		rows = append(rows, []Button{{"Drop " + n, "drop:" + string(m.ID)}, {"Run " + n + " now", "now:" + string(m.ID)}})
+	}
+	return Note{Text: b.String(), Buttons: rows}
+}
+
+// WaitingToo says what a stop leaves in the queue.
+func WaitingToo(st core.ChannelStatus) string {
+	switch {
+	case st.Waiting == 0:
+		return ""
+	case st.Why != "":
+		return " " + Count(st.Waiting, "message is waiting: ", "messages are waiting: ") + Literal(st.Why)
+	}
+	return " " + Count(st.Waiting, "message is waiting and comes next", "messages are waiting and come next") + "; see /queue."
+}
+
+// rulesShown is how many rules have a button at once.
+const rulesShown = 20
+
+// Rules lists what a chat always allows.
+func Rules(rules []core.Rule) Note {
+	if len(rules) == 0 {
+		return Note{Text: "This chat has no rules. The button “Always” of a permission request adds one."}
+	}
+	var b strings.Builder
+	var rows [][]Button
+	b.WriteString("Always allowed in this chat:\n\n")
+	for i, r := range rules {
+		if i == rulesShown {
+			fmt.Fprintf(&b, "\nAnd %d more, shown when some of these are removed.", len(rules)-i)
+			break
+		}
+		fmt.Fprintf(&b, "%d\\. %s", i+1, Code(Brief(r.Rule, 120)))
+		if r.By != "" {
+			fmt.Fprintf(&b, " by %s", Literal(Brief(r.By, 40)))
+		}
+		b.WriteString("\n")
+		rows = append(rows, []Button{{Text: fmt.Sprintf("Remove %d: %s", i+1, Brief(r.Rule, 40)), Data: "unrule:" + r.ID}})
+	}
+	return Note{Text: b.String(), Buttons: rows}
+}
