@@ -82,7 +82,7 @@ func TestRealTelegramAlways(t *testing.T) {
 	chat.Send(anna, "/rules")
 	list := harness.Says(chat, "Always allowed in this chat", "Bash(mkdir")
 	chat.Tap(anna, list.ID, list.Buttons[0][0].Text)
-	harness.Becomes(t, api, chat, list.ID, "Nothing is always allowed")
+	harness.Becomes(t, api, chat, list.ID, "This chat has no rules")
 	chat.Send(anna, command)
 	again := chat.AwaitMessage("question again", func(m botapi.Message) bool { return m.ID > list.ID && alwaysOf(m) != "" })
 	chat.Tap(anna, again.ID, "Allow")

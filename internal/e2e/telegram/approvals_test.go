@@ -33,7 +33,7 @@ func TestTelegramPermission(t *testing.T) {
 			m, api, anna, chat := harness.NewChat(t)
 			g := m.Start()
 			chat.Send(anna, "tool 0 ask rm")
-			q := harness.Asks(chat, row.button, "Claude asks to use Bash", "ask rm", "Reply with a text to deny")
+			q := harness.Asks(chat, row.button, "Claude asks to use Bash", "ask rm", "Reply to this message to deny")
 			b, _ := q.Button(row.button)
 			told(t, api, chat.Tap(anna, q.ID, row.button), row.told)
 			harness.Settled(t, api, chat, q.ID, row.closed, "ask rm")
@@ -52,7 +52,7 @@ func TestTelegramAlwaysAndRules(t *testing.T) {
 	m, api, anna, chat := harness.NewChat(t)
 	g := m.Start()
 	chat.Send(anna, "/rules")
-	harness.Says(chat, "Nothing is always allowed")
+	harness.Says(chat, "This chat has no rules")
 	chat.Send(anna, "tool 0 ask one")
 	q := harness.Asks(chat, "Always Bash(ask *)")
 	chat.Tap(anna, q.ID, "Always Bash(ask *)")
@@ -65,8 +65,8 @@ func TestTelegramAlwaysAndRules(t *testing.T) {
 	list := harness.Says(chat, "1. Bash(ask *) by Anna Arden")
 	button := list.Buttons[0][0]
 	told(t, api, chat.Tap(anna, list.ID, button.Text), "Removed")
-	harness.Becomes(t, api, chat, list.ID, "Nothing is always allowed")
-	told(t, api, chat.TapStale(anna, list.ID, button.Data), "removed already")
+	harness.Becomes(t, api, chat, list.ID, "This chat has no rules")
+	told(t, api, chat.TapStale(anna, list.ID, button.Data), "already removed")
 	chat.Send(anna, "args")
 	chat.AwaitMessage("arguments without the rule", func(m botapi.Message) bool {
 		return m.FromBot && m.ID > list.ID && strings.HasPrefix(m.Text, "[") && !strings.Contains(m.Text, "Bash(ask")
@@ -79,7 +79,7 @@ func TestTelegramPermissionByReply(t *testing.T) {
 	for text, row := range map[string]struct{ note, closed, text string }{
 		"Yes.":          {"Allowed by Anna Arden", "Allowed by Anna Arden", "final: ran: ask ls"},
 		"no":            {"Denied by Anna Arden", "Denied by Anna Arden", "final: The user denied permission for Bash."},
-		"use *find* it": {"Claude is told so.", "Denied by Anna Arden: use *find* it", "final: use find it"},
+		"use *find* it": {"Claude has been told.", "Denied by Anna Arden: use *find* it", "final: use find it"},
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -120,8 +120,8 @@ func TestTelegramPermissionDecidedElsewhere(t *testing.T) {
 	if m.Did("tool", "ask two") {
 		t.Error("the tool ran")
 	}
-	told(t, api, chat.TapStale(anna, q.ID, "ok:no-such-approval"), "not known any more")
-	told(t, api, chat.TapStale(anna, q.ID, "nonsense"), "not known any more")
+	told(t, api, chat.TapStale(anna, q.ID, "ok:no-such-approval"), "no longer")
+	told(t, api, chat.TapStale(anna, q.ID, "nonsense"), "no longer")
 	g.Balanced()
 }
 
@@ -284,13 +284,13 @@ func TestTelegramButtonsOfOtherChats(t *testing.T) {
 	chat.Send(anna, "echo waits")
 	g.Queued(channelOf(chat), 1)
 	chat.Send(anna, "/queue")
-	list := harness.Says(chat, "1 message waits")
+	list := harness.Says(chat, "1 message is waiting")
 	forged := []string{list.Buttons[0][0].Data, list.Buttons[0][1].Data, "q:" + id + ":0:0"}
 	for _, verb := range []string{"ok", "no", "always", "all", "revise"} {
 		forged = append(forged, verb+":"+id)
 	}
 	for _, data := range forged {
-		told(t, api, team.TapStale(anna, here.ID, data), "not known any more")
+		told(t, api, team.TapStale(anna, here.ID, data), "no longer")
 	}
 	g.Asked(1)
 	g.Queued(channelOf(chat), 1)

@@ -101,7 +101,7 @@ func TestTelegramEdits(t *testing.T) {
 		t.Errorf("the tap was answered %q", text)
 	}
 	again := chat.Tap(anna, offer.ID, "Stop and run the edited message")
-	if text := tapAnswer(t, api, again); !strings.Contains(text, "taken already") {
+	if text := tapAnswer(t, api, again); !strings.Contains(text, "already accepted") {
 		t.Errorf("the second tap was answered %q", text)
 	}
 	g.Eventually("all is answered", func() bool { return g.Metrics()["bareclaw_messages_waiting"] == 0 })
@@ -116,7 +116,7 @@ func TestTelegramEdits(t *testing.T) {
 	chat.AwaitText("done")
 	g.Balanced()
 	chat.Edit(anna, late.MessageID, "echo done anew")
-	offer = chat.AwaitText("handled already")
+	offer = chat.AwaitText("already been handled")
 	chat.Tap(anna, offer.ID, "Run the edited message")
 	chat.AwaitText("done anew")
 	if n := harness.CountText(chat, "came too late"); n != 2 {

@@ -144,7 +144,7 @@ func TestTelegramStopOfADeafAgent(t *testing.T) {
 	late := harness.Lateness(t)
 	chat.Send(anna, "/stop")
 	note := harness.Says(chat, "Stopping…")
-	harness.Says(chat, "⏹ Stopped within", "kept", "1 message waits and is next")
+	harness.Says(chat, "⏹ Stopped within", "kept", "1 message is waiting and comes next")
 	g.StoppedWithin(deaf, harness.Promised, late())
 	chat.AwaitGone(note.ID)
 	answers(chat, "next")
@@ -201,7 +201,7 @@ func TestTelegramStatusAndUsage(t *testing.T) {
 	chat.Send(anna, "echo one")
 	chat.AwaitText("one")
 	chat.Send(anna, "/status")
-	harness.Says(chat, "Now: idle", "Waiting: nothing", "Model: as the gateway is configured", "1 turn", "Session: ", "Gateway: bareclaw", "claude")
+	harness.Says(chat, "Now: idle", "Waiting: nothing", "Model: as configured for the gateway", "1 turn", "Session: ", "Gateway: bareclaw", "claude")
 	chat.Send(anna, "tool 600000 long")
 	runs(g, channelOf(chat), "long")
 	chat.Send(anna, "echo two")
@@ -216,7 +216,7 @@ func TestTelegramQueue(t *testing.T) {
 	m, api, anna, chat := harness.NewChatWith(t, nil)
 	g := m.Start()
 	chat.Send(anna, "/queue")
-	harness.Says(chat, "Nothing waits")
+	harness.Says(chat, "No message is waiting")
 	free := m.Path("go")
 	chat.Send(anna, "toolwait "+free)
 	runs(g, channelOf(chat), "toolwait")
@@ -224,9 +224,9 @@ func TestTelegramQueue(t *testing.T) {
 	chat.Send(anna, "echo second")
 	g.Eventually("both wait", func() bool { return g.Channel(channelOf(chat)).Number("waiting") == 2 })
 	chat.Send(anna, "/queue")
-	list := harness.Says(chat, "2 messages wait", "1. Anna Arden: echo *first*", "2. Anna Arden: echo second")
+	list := harness.Says(chat, "2 messages are waiting", "1. Anna Arden: echo *first*", "2. Anna Arden: echo second")
 	told(t, api, chat.Tap(anna, list.ID, "Drop 1"), "Dropped")
-	list = harness.Becomes(t, api, chat, list.ID, "1 message waits", "1. Anna Arden: echo second")
+	list = harness.Becomes(t, api, chat, list.ID, "1 message is waiting", "1. Anna Arden: echo second")
 	chat.AwaitMessage("what became of the dropped message", func(m botapi.Message) bool {
 		return m.ReplyTo == first.MessageID && m.Text == "⏹ Cancelled before it was begun."
 	})
@@ -236,8 +236,8 @@ func TestTelegramQueue(t *testing.T) {
 	b, _ := list.Button("Drop 1")
 	m.Touch("go")
 	answers(chat, "second")
-	told(t, api, chat.TapStale(anna, list.ID, b.Data), "waits no more", "answered")
-	harness.Becomes(t, api, chat, list.ID, "Nothing waits")
+	told(t, api, chat.TapStale(anna, list.ID, b.Data), "no longer waiting", "answered")
+	harness.Becomes(t, api, chat, list.ID, "No message is waiting")
 	if g.Begun("*first*") != 0 {
 		t.Error("a dropped message ran")
 	}
@@ -250,13 +250,13 @@ func TestTelegramBypassIsConfirmed(t *testing.T) {
 	m, _, anna, chat := harness.NewChatWith(t, nil)
 	m.Start()
 	chat.Send(anna, "/mode sure")
-	harness.Says(chat, "sure is no permission mode")
+	harness.Says(chat, "sure is not a permission mode")
 	chat.Send(anna, "/mode bypassPermissions")
 	q := harness.Says(chat, "Careful")
 	chat.Send(anna, "/mode")
-	harness.Says(chat, "permission mode of this chat is as the gateway is configured")
+	harness.Says(chat, "permission mode of this chat is as configured for the gateway")
 	chat.Tap(anna, q.ID, "Yes, bypass permissions")
-	harness.Says(chat, "permission mode is bypassPermissions from the next turn on")
+	harness.Says(chat, "permission mode is bypassPermissions")
 }
 
 // Who declines bypassPermissions keeps the mode that the chat had, whether the question
@@ -269,16 +269,16 @@ func TestTelegramBypassIsDeclined(t *testing.T) {
 	chat.Send(anna, "/mode bypassPermissions")
 	q := harness.Says(chat, "Careful")
 	chat.Tap(anna, q.ID, "No, keep the mode")
-	harness.Becomes(t, api, chat, q.ID, "permission mode stays as the gateway is configured")
+	harness.Becomes(t, api, chat, q.ID, "permission mode is still as configured for the gateway")
 	chat.Send(anna, "/mode")
-	harness.Says(chat, "permission mode of this chat is as the gateway is configured")
+	harness.Says(chat, "permission mode of this chat is as configured for the gateway")
 
 	chat.Send(anna, "/mode plan")
-	list := harness.Says(chat, "The permission mode is plan")
+	list := harness.Says(chat, "From the next turn on the permission mode is plan")
 	chat.Tap(anna, list.ID, "bypassPermissions")
 	harness.Becomes(t, api, chat, list.ID, "Careful")
 	chat.Tap(anna, list.ID, "No, keep the mode")
-	list = harness.Becomes(t, api, chat, list.ID, "The permission mode stays plan")
+	list = harness.Becomes(t, api, chat, list.ID, "The permission mode is still plan")
 	if _, ok := list.Button("✓ plan"); !ok {
 		t.Errorf("plan is not marked: %v", list.Buttons)
 	}
@@ -289,9 +289,9 @@ func TestTelegramBypassIsDeclined(t *testing.T) {
 	chat.Tap(anna, list.ID, "bypassPermissions")
 	harness.Becomes(t, api, chat, list.ID, "Careful")
 	chat.Send(anna, "/mode acceptEdits")
-	harness.Says(chat, "The permission mode is acceptEdits")
+	harness.Says(chat, "From the next turn on the permission mode is acceptEdits")
 	chat.Tap(anna, list.ID, "No, keep the mode")
-	harness.Becomes(t, api, chat, list.ID, "The permission mode stays acceptEdits")
+	harness.Becomes(t, api, chat, list.ID, "The permission mode is still acceptEdits")
 	if got := mode(); got != "acceptEdits" {
 		t.Errorf("the mode is %q, want acceptEdits", got)
 	}
@@ -303,25 +303,25 @@ func TestTelegramModelAndMode(t *testing.T) {
 	m, api, anna, chat := harness.NewChatWith(t, nil)
 	g := m.Start()
 	chat.Send(anna, "/model")
-	note := harness.Says(chat, "The model of this chat is as the gateway is configured")
+	note := harness.Says(chat, "The model of this chat is as configured for the gateway")
 	chat.Tap(anna, note.ID, "haiku")
-	note = harness.Becomes(t, api, chat, note.ID, "The model is haiku")
+	note = harness.Becomes(t, api, chat, note.ID, "From the next turn on the model is haiku")
 	if _, ok := note.Button("✓ haiku"); !ok {
 		t.Errorf("haiku is not marked: %v", note.Buttons)
 	}
 	chat.Send(anna, "args")
 	harness.Says(chat, `"--model","haiku"`)
 	chat.Send(anna, "/model two words")
-	harness.Says(chat, "two words is no name of a model", "opus")
+	harness.Says(chat, "two words is not the name of a model", "opus")
 	chat.Send(anna, "/model opus")
-	harness.Says(chat, "The model is opus")
+	harness.Says(chat, "From the next turn on the model is opus")
 	chat.Tap(anna, note.ID, "default")
-	harness.Becomes(t, api, chat, note.ID, "The model is as the gateway is configured")
+	harness.Becomes(t, api, chat, note.ID, "From the next turn on the model is as configured for the gateway")
 
 	chat.Send(anna, "/mode sometimes")
-	harness.Says(chat, "sometimes is no permission mode", "acceptEdits", "plan")
+	harness.Says(chat, "sometimes is not a permission mode", "acceptEdits", "plan")
 	chat.Send(anna, "/mode plan")
-	mode := harness.Says(chat, "The permission mode is plan")
+	mode := harness.Says(chat, "From the next turn on the permission mode is plan")
 	chat.Send(anna, "args")
 	harness.Says(chat, `"--permission-mode","plan"`)
 	chat.Tap(anna, mode.ID, "bypassPermissions")
@@ -329,7 +329,7 @@ func TestTelegramModelAndMode(t *testing.T) {
 	chat.Send(anna, "/status")
 	harness.Says(chat, "Mode: plan")
 	chat.Tap(anna, mode.ID, "Yes, bypass permissions")
-	harness.Becomes(t, api, chat, mode.ID, "The permission mode is bypassPermissions")
+	harness.Becomes(t, api, chat, mode.ID, "From the next turn on the permission mode is bypassPermissions")
 	g.Balanced()
 }
 
@@ -341,11 +341,11 @@ func TestTelegramModelInUse(t *testing.T) {
 	chat.Send(anna, "echo one")
 	answers(chat, "one")
 	chat.Send(anna, "/status")
-	first := harness.Says(chat, "Model: as the gateway is configured (in use: ")
+	first := harness.Says(chat, "Model: as configured for the gateway (in use: ")
 	chat.Send(anna, "/model")
-	harness.Says(chat, "The model of this chat is as the gateway is configured (in use: ")
+	harness.Says(chat, "The model of this chat is as configured for the gateway (in use: ")
 	chat.Send(anna, "/model haiku")
-	harness.Says(chat, "The model is haiku")
+	harness.Says(chat, "From the next turn on the model is haiku")
 	chat.Send(anna, "echo two")
 	answers(chat, "two")
 	chat.Send(anna, "/status")
@@ -361,7 +361,7 @@ func TestTelegramVerbose(t *testing.T) {
 	m, api, anna, chat := harness.NewChatWith(t, nil)
 	g := m.Start()
 	chat.Send(anna, "/verbose 3")
-	harness.Says(chat, "3 is no level", "0 (answers only)")
+	harness.Says(chat, "3 is not a level", "0 (answers only)")
 	chat.Send(anna, "/verbose 2")
 	note := harness.Says(chat, "From now on", "everything")
 	chat.Tap(anna, note.ID, "0")
@@ -390,7 +390,7 @@ func TestTelegramWhy(t *testing.T) {
 	m, _, anna, chat := harness.NewChatWith(t, nil)
 	g := m.Start()
 	chat.Send(anna, "/why")
-	harness.Says(chat, "No message of this chat")
+	harness.Says(chat, "Claude has not received a message")
 	first := chat.Send(anna, "tool 0 ls")
 	answer := harness.Says(chat, "final: ran: ls")
 	chat.Send(anna, "echo later")
@@ -405,7 +405,7 @@ func TestTelegramWhy(t *testing.T) {
 	chat.Send(anna, "/why")
 	harness.Says(chat, "Anna Arden: echo later", "received")
 	chat.Send(anna, "/why", botapi.ReplyingTo(mine.ID))
-	harness.Says(chat, "not known what this message belongs to")
+	harness.Says(chat, "not known which request this message belongs to")
 	g.Balanced()
 }
 
@@ -420,12 +420,12 @@ func TestTelegramRunNow(t *testing.T) {
 	chat.Send(anna, "echo second")
 	g.Eventually("both wait", func() bool { return g.Channel(channelOf(chat)).Number("waiting") == 2 })
 	chat.Send(anna, "/queue")
-	list := harness.Says(chat, "2 messages wait")
+	list := harness.Says(chat, "2 messages are waiting")
 	b, _ := list.Button("Run 2 now")
-	told(t, api, chat.Tap(anna, list.ID, "Run 2 now"), "It is next")
+	told(t, api, chat.Tap(anna, list.ID, "Run 2 now"), "is next")
 	answers(chat, "second") // with the other one, as always
-	told(t, api, chat.TapStale(anna, list.ID, b.Data), "waits no more", "answered")
-	harness.Becomes(t, api, chat, list.ID, "Nothing waits")
+	told(t, api, chat.TapStale(anna, list.ID, b.Data), "no longer waiting", "answered")
+	harness.Becomes(t, api, chat, list.ID, "No message is waiting")
 	g.Balanced()
 }
 
@@ -487,7 +487,7 @@ func TestTelegramCommandsInGroupsAndTopics(t *testing.T) {
 		return m.FromBot && m.Thread == topic && strings.Contains(m.Text, "echo in topic") && strings.Contains(m.Text, "received")
 	})
 	for _, m := range forum.FromBot() {
-		if strings.Contains(m.Text, "no level") {
+		if strings.Contains(m.Text, "not a level") {
 			t.Errorf("a command for another bot was answered: %q", m.Text)
 		}
 	}

@@ -37,7 +37,7 @@ func TestTelegramQuestions(t *testing.T) {
 	chat.Tap(anna, q.ID, "Red")
 	q = harness.Becomes(t, api, chat, q.ID, "✓ Which colour? Red", "(2 of 3)", "Which toppings?")
 	told(t, api, chat.Tap(anna, q.ID, "Done"), "Choose at least one")
-	told(t, api, chat.TapStale(anna, q.ID, red.Data), "answered already")
+	told(t, api, chat.TapStale(anna, q.ID, red.Data), "already been answered")
 	for _, tap := range []struct{ button, shows string }{{"☐ Olives", "☑ Olives"}, {"☐ Cheese", "☑ Cheese"}, {"☐ Ham", "☑ Ham"}, {"☑ Ham", "☐ Ham"}} {
 		chat.Tap(anna, q.ID, tap.button)
 		api.Await(t, tap.shows, func() bool {
@@ -128,7 +128,7 @@ func TestTelegramContinue(t *testing.T) {
 			if err := proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			q := harness.Asks(chat, button, "Claude was cut off", "It had begun:", "Bash (long)", "Shall it go on")
+			q := harness.Asks(chat, button, "Claude was cut off", "It had started:", "Bash (long)", "Shall Claude continue")
 			b, _ := q.Button(button)
 			recorded(anna, chat)
 			g.Kill()

@@ -91,7 +91,7 @@ func TestTelegramLateStops(t *testing.T) {
 	held.Release()
 	api.Await(t, "the tap is answered", func() bool {
 		a, answered := tap.Answer()
-		return answered && a.Text == "It has ended already."
+		return answered && a.Text == "This turn has already ended."
 	})
 	chat.AwaitText("third")
 }
