@@ -1,22 +1,18 @@
 package doctor
 
 import (
-	"bytes"
+	"bareclaw/adapters/telegram/botapi"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
 )
 
 const (
-	// telegramBound is how long one call of the Bot API may take.
-	telegramBound = 10 * time.Second
-	// maxTelegramReply is far more than the calls here return, in bytes.
-	maxTelegramReply = 1 << 20
+	// telegramBound is how long the calls of the Bot API may take together.
+	telegramBound = 20 * time.Second
 
 	newToken = "get the token from @BotFather (/token) and set BARECLAW_TELEGRAM_TOKEN"
 )
@@ -31,29 +27,29 @@ func checkTelegram(ctx context.Context, l *look) []Finding {
 	if l.Offline {
 		return found
 	}
-	var me struct {
-		Username string `json:"username"`
-		ReadsAll bool   `json:"can_read_all_group_messages"`
-		Joins    bool   `json:"can_join_groups"`
+	ctx, cancel := context.WithTimeout(ctx, telegramBound)
+	defer cancel()
+	api := l.cfg.TelegramAPI
+	bot, err := botapi.New(botapi.Options{Token: l.cfg.TelegramToken.Reveal(), API: api})
+	if err != nil {
+		return append(found, unheard(api, err))
 	}
-	b := bot{api: l.cfg.TelegramAPI, token: l.cfg.TelegramToken.Reveal()}
-	if err := b.call(ctx, "getMe", &me); err != nil {
-		return append(found, unheard(b.api, err))
+	me, err := bot.Me(ctx)
+	if err != nil {
+		return append(found, unheard(api, err))
 	}
 	found = append(found, ok("The token is that of @%s.", me.Username))
-	if me.Joins && !me.ReadsAll {
+	if me.CanJoinGroups && !me.CanReadAllGroupMessages {
 		found = append(found, note("telegram_privacy", "In groups the bot gets only what is addressed to it.",
 			"Privacy mode is on: in a group it hears commands and answers to its own messages, nothing else.", "/setprivacy at @BotFather, then add it to the group anew"))
 	}
-	var hook struct {
-		URL string `json:"url"`
-	}
-	if err := b.call(ctx, "getWebhookInfo", &hook); err != nil {
-		return append(found, unheard(b.api, err))
+	hook, err := bot.GetWebhookInfo(ctx)
+	if err != nil {
+		return append(found, unheard(api, bot.CleanError("getWebhookInfo", err)))
 	}
 	if hook.URL != "" {
 		found = append(found, problem("telegram_webhook", "A webhook is set for the bot, to "+host(hook.URL)+".",
-			"Telegram sends everything there, and the gateway hears nothing.", "`curl \""+b.api+"/bot$BARECLAW_TELEGRAM_TOKEN/deleteWebhook\"`, if nothing else uses this bot"))
+			"Telegram sends everything there, and the gateway hears nothing.", "`curl \""+api+"/bot$BARECLAW_TELEGRAM_TOKEN/deleteWebhook\"`, if nothing else uses this bot"))
 	}
 	return found
 }
@@ -84,8 +80,8 @@ func receiving(l *look) []Finding {
 
 // unheard says what it means that a call failed.
 func unheard(api string, err error) Finding {
-	if refused, isRefusal := errors.AsType[*botError](err); isRefusal && (refused.status == http.StatusUnauthorized || refused.status == http.StatusNotFound) {
-		return problem("telegram_token", "Telegram does not know the token (BARECLAW_TELEGRAM_TOKEN): "+refused.Error()+".",
+	if refused, isRefusal := errors.AsType[*botapi.Error](err); isRefusal && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusNotFound) {
+		return problem("telegram_token", "Telegram does not know the token (BARECLAW_TELEGRAM_TOKEN): "+refused.Text+".",
 			"The bot hears and says nothing.", newToken)
 	}
 	return problem("telegram_unreachable", fmt.Sprintf("The Bot API at %s does not answer: %v.", host(api), err),
@@ -99,61 +95,4 @@ func host(s string) string {
 		return "an address that cannot be read"
 	}
 	return u.Host
-}
-
-// A bot calls the Bot API.
-type bot struct{ api, token string }
-
-// A botError is a refusal by the Bot API.
-type botError struct {
-	status int
-	text   string
-}
-
-func (e *botError) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.status) }
-
-// call calls a method without parameters. Its errors do not hold the URL, of which the
-// token is a part.
-func (b bot) call(ctx context.Context, method string, result any) error {
-	ctx, cancel := context.WithTimeout(ctx, telegramBound)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.api+"/bot"+b.token+"/"+method, bytes.NewReader([]byte("{}")))
-	if err != nil {
-		return fmt.Errorf("%s: the address cannot be used", method)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	// No redirect is followed: it would tell the token to another server.
-	c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	defer c.CloseIdleConnections()
-	res, err := c.Do(req)
-	if err != nil {
-		return fmt.Errorf("%s: %w", method, withoutURL(err))
-	}
-	defer func() { _ = res.Body.Close() }()
-	var reply struct {
-		OK          bool
-		Description string
-		Result      json.RawMessage
-	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxTelegramReply))
-	if err != nil {
-		return fmt.Errorf("%s: %w", method, withoutURL(err))
-	}
-	if err := json.Unmarshal(body, &reply); err != nil || !reply.OK {
-		if reply.Description == "" {
-			reply.Description = "it is no answer of the Bot API"
-		}
-		return &botError{status: res.StatusCode, text: reply.Description}
-	}
-	if err := json.Unmarshal(reply.Result, result); err != nil {
-		return fmt.Errorf("%s: understand the answer: %w", method, err)
-	}
-	return nil
-}
-
-func withoutURL(err error) error {
-	if e, isURL := errors.AsType[*url.Error](err); isURL {
-		return e.Err
-	}
-	return err
 }

@@ -64,7 +64,7 @@ func (s *Stop) Run(c *command.Context) error {
 	return stopGateway(c, cfg, managed, s.stopFlags)
 }
 
-// A management is the service of a gateway. Its zero value is none.
+// A Management is the service of a gateway. Its zero value is none.
 type Management struct {
 	service.Controller
 	status service.Status

@@ -15,21 +15,24 @@ import (
 
 const installClaude = "install Claude Code with `npm install -g @anthropic-ai/claude-code`, or as https://docs.claude.com/en/docs/claude-code says"
 
-// findClaude looks for the CLI, or lets go on without.
-func (w *wizard) findClaude(ctx context.Context) (Outcome, error) {
+// claudeStep is the step that finds the CLI.
+type claudeStep struct{ *wizard }
+
+// run looks for the CLI, or lets go on without.
+func (w claudeStep) run(ctx context.Context) (Outcome, error) {
 	if w.current(varAgent) == string(config.AgentEcho) {
 		return skipped("the echo agent answers, which repeats what it is told (BARECLAW_AGENT=echo)"), nil
 	}
 	for {
-		path, byName := w.lookForClaude()
+		path, byName := w.look()
 		without := w.notClaude(ctx, path)
 		switch {
 		case ctx.Err() != nil:
 			return Outcome{}, ctx.Err()
 		case without == nil && path != "":
-			return w.haveClaude(path, byName)
+			return w.found(path, byName)
 		case without != nil:
-			w.claude, _ = w.lookForClaude() // without that choice: the other steps go on with what there is
+			w.claude, _ = w.look() // without that choice: the other steps go on with what there is
 		default:
 			without = &trouble{"Claude Code was not found; the echo agent answers until it is there. It cannot think, and says so.",
 				installClaude + "; then run this again"}
@@ -61,7 +64,7 @@ func (w *wizard) findClaude(ctx context.Context) (Outcome, error) {
 // notClaude says why a program that was chosen just now is another one, and takes the
 // choice back: with it saved, a gateway that works would answer nothing any more. Of what
 // was set before only the look at everything complains.
-func (w *wizard) notClaude(ctx context.Context, path string) *trouble {
+func (w claudeStep) notClaude(ctx context.Context, path string) *trouble {
 	if chosen := w.choices[varClaude]; path == "" || chosen == "" || chosen == w.set(varClaude) {
 		return nil
 	}
@@ -73,8 +76,8 @@ func (w *wizard) notClaude(ctx context.Context, path string) *trouble {
 	return &trouble{term.SafeSentence(found.What) + " " + found.Why + " It is not taken.", "give the path of Claude Code, as `command -v claude` prints it"}
 }
 
-// haveClaude remembers the path where the name alone would not lead to it.
-func (w *wizard) haveClaude(path string, byName bool) (Outcome, error) {
+// found remembers the path where the name alone would not lead to it.
+func (w claudeStep) found(path string, byName bool) (Outcome, error) {
 	w.claude = path
 	if !byName && w.current(varClaude) != path {
 		if err := w.choose(varClaude, path); err != nil {
@@ -84,9 +87,9 @@ func (w *wizard) haveClaude(path string, byName bool) (Outcome, error) {
 	return unchanged("found " + term.SafeLine(path)), nil
 }
 
-// lookForClaude returns the path of the CLI, empty if it is not found, and whether the
+// look returns the path of the CLI, empty if it is not found, and whether the
 // gateway finds it by the name that is set.
-func (w *wizard) lookForClaude() (path string, byName bool) {
+func (w claudeStep) look() (path string, byName bool) {
 	name := cmp.Or(w.current(varClaude), "claude")
 	if config.Check(varClaude, name) != nil {
 		return "", false

@@ -21,27 +21,18 @@ const (
 	HeartbeatRevive = "revive"
 )
 
-// adoptHeartbeat has the settings say nothing else than --heartbeat: as was agreed, or
-// the heartbeat that asks nothing.
-func (w *wizard) adoptHeartbeat() {
-	set := config.Heartbeat(w.current(varHeartbeat))
-	switch {
-	case w.Heartbeat == HeartbeatRevive:
-		w.choices[varHeartbeat] = string(config.HeartbeatRevive)
-	case w.Heartbeat != "" && set != "" && set != config.HeartbeatAuto:
-		w.choices[varHeartbeat] = string(config.HeartbeatAuto)
-	}
-}
+// heartbeatStep is the step that installs the heartbeat that the user agrees to.
+type heartbeatStep struct{ *wizard }
 
-// offerHeartbeat installs the heartbeat if the user agrees to it, or has agreed before.
+// run installs the heartbeat if the user agrees to it, or has agreed before.
 // Claude is asked by it at the user's cost, so that nothing else counts as a yes.
-func (w *wizard) offerHeartbeat(ctx context.Context) (Outcome, error) {
+func (w heartbeatStep) run(ctx context.Context) (Outcome, error) {
 	cfg, err := w.load()
 	if err != nil {
 		return skipped("the gateway would not start: " + term.SafeLine(err.Error())), nil
 	}
 	if w.Heartbeat == HeartbeatNo {
-		return w.declineHeartbeat(ctx, cfg)
+		return w.decline(ctx, cfg)
 	}
 	switch {
 	case cfg.Heartbeat == config.HeartbeatOff:
@@ -51,11 +42,11 @@ func (w *wizard) offerHeartbeat(ctx context.Context) (Outcome, error) {
 	}
 	name := string(w.Service.System())
 	if err := w.Service.Available(ctx); err != nil {
-		return w.cannotBeat(name + " would call it, and does not answer")
+		return w.unavailable(name + " would call it, and does not answer")
 	}
 	spec, err := w.makeSpec(cfg)
 	if err != nil {
-		return w.cannotBeat("it cannot be a job of " + name + ": " + term.Safe(err.Error()))
+		return w.unavailable("it cannot be a job of " + name + ": " + term.Safe(err.Error()))
 	}
 	status := heartbeat.Look(ctx, cfg, w.Service, w.request(cfg))
 	if status.Other != "" && w.Heartbeat == "" {
@@ -69,19 +60,19 @@ func (w *wizard) offerHeartbeat(ctx context.Context) (Outcome, error) {
 		if w.terminal == nil {
 			return Outcome{State: Skipped, Detail: "nobody has agreed to it", Next: "choose with --heartbeat=yes, revive or no: see `bareclaw init --help`"}, nil
 		}
-		if consent, err = w.askHeartbeat(ctx, cfg); err != nil {
+		if consent, err = w.ask(ctx, cfg); err != nil {
 			return Outcome{}, err
 		}
 	}
 	if consent == heartbeat.ConsentNo {
-		return w.declineHeartbeat(ctx, cfg)
+		return w.decline(ctx, cfg)
 	}
-	return w.installHeartbeat(ctx, cfg, spec, consent)
+	return w.install(ctx, cfg, spec, consent)
 }
 
-// cannotBeat is the outcome where the heartbeat cannot be installed, which fails only
+// unavailable is the outcome where the heartbeat cannot be installed, which fails only
 // somebody who asked for it.
-func (w *wizard) cannotBeat(why string) (Outcome, error) {
+func (w heartbeatStep) unavailable(why string) (Outcome, error) {
 	if w.Heartbeat != "" {
 		return Outcome{}, &trouble{"the heartbeat was not installed: " + why, "see `bareclaw heartbeat status`"}
 	}
@@ -90,7 +81,7 @@ func (w *wizard) cannotBeat(why string) (Outcome, error) {
 
 // knownConsent returns what the user has said already: on the command line, by a
 // setting, in an earlier run, or by an installation of an older version.
-func (w *wizard) knownConsent(cfg config.Config, s *heartbeat.Status) heartbeat.Consent {
+func (w heartbeatStep) knownConsent(cfg config.Config, s *heartbeat.Status) heartbeat.Consent {
 	switch {
 	case w.Heartbeat == HeartbeatYes || w.Heartbeat == "" && cfg.Heartbeat == config.HeartbeatOn:
 		return heartbeat.ConsentAsk
@@ -102,15 +93,15 @@ func (w *wizard) knownConsent(cfg config.Config, s *heartbeat.Status) heartbeat.
 	return s.Consent
 }
 
-// askHeartbeat asks which heartbeat is wanted, and says what each does and costs.
-func (w *wizard) askHeartbeat(ctx context.Context, cfg config.Config) (heartbeat.Consent, error) {
+// ask asks which heartbeat is wanted, and says what each does and costs.
+func (w heartbeatStep) ask(ctx context.Context, cfg config.Config) (heartbeat.Consent, error) {
 	tells := "is kept on the channel " + heartbeat.Channel
 	if to := cfg.HeartbeatNotify; to != "" {
 		tells = "is sent to " + term.SafeLine(to)
 	}
 	w.note("%s can look after the gateway every %s:", w.Service.System(), humanize.Span(cfg.HeartbeatInterval))
 	w.note("y: the gateway is started if it is down, and Claude is asked whether anything needs attention. What Claude finds %s.", tells)
-	w.note("   %s", w.heartbeatCost(cfg.HeartbeatInterval))
+	w.note("   %s", w.cost(cfg.HeartbeatInterval))
 	w.note("r: the gateway is started if it is down. Claude is not asked, and it costs nothing (BARECLAW_HEARTBEAT=revive).")
 	w.note("n: no heartbeat, and no later start of the gateway installs one.")
 	for {
@@ -131,9 +122,9 @@ func (w *wizard) askHeartbeat(ctx context.Context, cfg config.Config) (heartbeat
 	}
 }
 
-// heartbeatCost estimates what a heartbeat that asks Claude costs from what the first
+// cost estimates what a heartbeat that asks Claude costs from what the first
 // message did: a tick begins with a fresh session too.
-func (w *wizard) heartbeatCost(interval time.Duration) string {
+func (w heartbeatStep) cost(interval time.Duration) string {
 	const day, month = 24 * time.Hour, 30 * 24 * time.Hour
 	if w.firstCost <= 0 {
 		return "What a question costs is not known yet: see `bareclaw heartbeat status` after the first ones. On a subscription they count against its limits."
@@ -143,8 +134,8 @@ func (w *wizard) heartbeatCost(interval time.Duration) string {
 		humanize.USD(w.firstCost*float64(day)/float64(interval)), humanize.USD(w.firstCost*float64(month)/float64(interval)), humanize.USD(w.firstCost))
 }
 
-// declineHeartbeat records the no, and takes out a heartbeat that is installed.
-func (w *wizard) declineHeartbeat(ctx context.Context, cfg config.Config) (Outcome, error) {
+// decline records the no, and takes out a heartbeat that is installed.
+func (w heartbeatStep) decline(ctx context.Context, cfg config.Config) (Outcome, error) {
 	before, err := heartbeat.ReadConsent(cfg.StateDir)
 	if err := errors.Join(err, heartbeat.SaveConsent(cfg.StateDir, heartbeat.ConsentNo)); err != nil {
 		return Outcome{}, err
@@ -167,10 +158,10 @@ func (w *wizard) declineHeartbeat(ctx context.Context, cfg config.Config) (Outco
 	return done(detail), nil
 }
 
-// installHeartbeat records what the user has agreed to, and has the service manager call
+// install records what the user has agreed to, and has the service manager call
 // the ticks. A heartbeat that asks nothing is a setting too, where the gateway reads the
 // file of the settings.
-func (w *wizard) installHeartbeat(ctx context.Context, cfg config.Config, spec service.Spec, consent heartbeat.Consent) (Outcome, error) {
+func (w heartbeatStep) install(ctx context.Context, cfg config.Config, spec service.Spec, consent heartbeat.Consent) (Outcome, error) {
 	if consent == heartbeat.ConsentRevive && cfg.Heartbeat == config.HeartbeatAuto && w.isRead() {
 		if err := w.choose(varHeartbeat, string(config.HeartbeatRevive)); err != nil {
 			return Outcome{}, err

@@ -11,8 +11,11 @@ import (
 	"bareclaw/internal/cli/doctor"
 )
 
-// checkLogin has claude answer once.
-func (w *wizard) checkLogin(ctx context.Context) (Outcome, error) {
+// loginStep is the step that checks that claude is logged in.
+type loginStep struct{ *wizard }
+
+// run has claude answer once.
+func (w loginStep) run(ctx context.Context) (Outcome, error) {
 	switch {
 	case w.claude == "":
 		return skipped("there is no claude to ask"), nil
@@ -58,7 +61,7 @@ func (w *wizard) checkLogin(ctx context.Context) (Outcome, error) {
 
 // oneTurn has claude answer in a directory of its own, and tells of it now and then
 // while that takes long.
-func (w *wizard) oneTurn(ctx context.Context) doctor.Finding {
+func (w loginStep) oneTurn(ctx context.Context) doctor.Finding {
 	o := doctor.Options{Turn: true, Environ: w.Environ, Report: config.Report{Config: config.Config{
 		Agent: config.AgentClaude, Claude: w.claude, Model: w.current("BARECLAW_MODEL"), PassEnv: strings.Split(w.current("BARECLAW_PASS_ENV"), ","),
 	}}}

@@ -15,8 +15,11 @@ import (
 // answerLimit is how long the first answer may take.
 const answerLimit = 2 * time.Minute
 
-// firstMessage has the gateway answer once, and say in Telegram that it is there.
-func (w *wizard) firstMessage(ctx context.Context) (Outcome, error) {
+// messageStep is the step that sends a first message.
+type messageStep struct{ *wizard }
+
+// run has the gateway answer once, and say in Telegram that it is there.
+func (w messageStep) run(ctx context.Context) (Outcome, error) {
 	switch {
 	case !w.running:
 		return skipped("the gateway does not run"), nil

@@ -3,8 +3,6 @@ package setup
 import (
 	"errors"
 	"slices"
-
-	"bareclaw/internal/term"
 )
 
 // The states in which a step ends.
@@ -53,33 +51,3 @@ func failure(err error) Outcome {
 func done(detail string) Outcome      { return Outcome{State: Done, Detail: detail} }
 func unchanged(detail string) Outcome { return Outcome{State: Unchanged, Detail: detail} }
 func skipped(why string) Outcome      { return Outcome{State: Skipped, Detail: why} }
-
-// show writes an outcome for people, each with a word that says it without colours.
-func (w *wizard) show(o Outcome) {
-	word := map[string]string{Done: "Done", Unchanged: "Fine", Skipped: "Skipped", Failed: "FAILED"}[o.State]
-	w.note("%s: %s", word, term.SafeLine(o.Detail))
-	if o.Next != "" {
-		w.note(arrow+"%s", term.SafeLine(o.Next))
-	}
-}
-
-// interrupted says what has been done before Ctrl-C.
-func (w *wizard) interrupted(s Summary) {
-	w.say("")
-	w.say("Interrupted. Nothing is half done.")
-	if !w.wrote {
-		w.say("No setting was changed.")
-	}
-	if w.bot.token != "" && w.bot.token != w.saved(varBot) {
-		w.say("The bot's token was not saved.")
-	}
-	if w.launched && !w.running {
-		w.say("The gateway was started and runs on: see `bareclaw status`.")
-	}
-	for _, o := range s.Steps {
-		if o.State == Done && o.Step != stepSettings && o.Step != stepBot { // which only choose: what was saved says the rest
-			w.tell("  %s: %s", o.Step, term.SafeLine(o.Detail))
-		}
-	}
-	w.say("Go on with: bareclaw init")
-}

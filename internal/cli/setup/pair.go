@@ -16,9 +16,12 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/core/config"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/term"
+
+	"github.com/go-telegram/bot/models"
 )
 
 const (
@@ -34,9 +37,12 @@ const (
 	chatPrefix = "tg-"
 )
 
-// pair finds out who owns the bot: whoever opens it by a link that only this terminal
+// pairStep is the step that finds the owner of the bot.
+type pairStep struct{ *wizard }
+
+// run finds out who owns the bot: whoever opens it by a link that only this terminal
 // shows.
-func (w *wizard) pair(ctx context.Context) (Outcome, error) {
+func (w pairStep) run(ctx context.Context) (Outcome, error) {
 	users := w.current(varUsers)
 	switch {
 	case w.bot.Username == "":
@@ -67,12 +73,12 @@ func (w *wizard) pair(ctx context.Context) (Outcome, error) {
 		case err != nil:
 			return Outcome{}, err
 		}
-		return w.welcome(ctx, owner)
+		return w.allow(ctx, owner)
 	}
 }
 
-// welcome makes somebody an allowed user and tells them.
-func (w *wizard) welcome(ctx context.Context, owner tgUser) (Outcome, error) {
+// allow makes somebody an allowed user and tells them.
+func (w pairStep) allow(ctx context.Context, owner models.User) (Outcome, error) {
 	users := strings.TrimPrefix(w.current(varUsers)+","+strconv.FormatInt(owner.ID, 10), ",")
 	if err := w.choose(varUsers, users); err != nil {
 		return Outcome{}, err
@@ -94,7 +100,7 @@ func (w *wizard) welcome(ctx context.Context, owner tgUser) (Outcome, error) {
 
 // describe is a person for a line: what they call themselves, and the id, which they
 // cannot choose.
-func describe(u tgUser) string {
+func describe(u models.User) string {
 	name := term.SafeLine(u.FirstName + " " + u.LastName)
 	if u.Username != "" {
 		name += " (@" + term.SafeLine(u.Username) + ")"
@@ -104,7 +110,7 @@ func describe(u tgUser) string {
 
 // lockPolling makes sure that no gateway of this user receives the bot's messages, now
 // and for as long as the file is open.
-func (w *wizard) lockPolling() (*os.File, error) {
+func (w pairStep) lockPolling() (*os.File, error) {
 	dir, _, err := config.UserDirs()
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
@@ -134,13 +140,13 @@ var errExpired = &trouble{"nobody opened the link in time", "run this again, or 
 
 // waitForTap shows a link with a new code and returns who opened it, once that is
 // confirmed.
-func (w *wizard) waitForTap(ctx context.Context) (tgUser, error) {
+func (w pairStep) waitForTap(ctx context.Context) (models.User, error) {
 	for {
 		code := newCode()
 		w.invite("https://t.me/" + w.bot.Username + "?start=" + code)
 		tap, err := w.watch(ctx, code)
 		if err != nil {
-			return tgUser{}, err
+			return models.User{}, err
 		}
 		if w.terminal == nil {
 			return tap, nil
@@ -161,7 +167,7 @@ func newCode() string {
 }
 
 // invite shows the link. It comes before its picture, for who does not see that.
-func (w *wizard) invite(link string) {
+func (w pairStep) invite(link string) {
 	w.note("Open this link with the Telegram that shall talk to the bot, and tap Start:")
 	w.note("  %s", term.SafeLine(link))
 	if w.NoQR {
@@ -179,11 +185,11 @@ func (w *wizard) invite(link string) {
 // comes among it, and a poll only waits where there is nothing else; otherwise one is
 // made each second. The tap is acknowledged at the end where that loses nothing: see
 // [wizard.acknowledge].
-func (w *wizard) watch(ctx context.Context, code string) (tgUser, error) {
+func (w pairStep) watch(ctx context.Context, code string) (models.User, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(w.PairFor, codeLife), errExpired)
 	defer cancel()
 	type result struct {
-		user tgUser
+		user models.User
 		err  error
 	}
 	polled := make(chan result, 1)
@@ -211,7 +217,7 @@ func (w *wizard) watch(ctx context.Context, code string) (tgUser, error) {
 			if err := skips(line); err != nil {
 				cancel()
 				<-polled // nothing is asked of Telegram any more
-				return tgUser{}, err
+				return models.User{}, err
 			}
 			typed = w.terminal.lines()
 		}
@@ -229,22 +235,22 @@ func skips(line readLine) error {
 	return nil
 }
 
-func (w *wizard) poll(ctx context.Context, code string) (tgUser, error) {
+func (w pairStep) poll(ctx context.Context, code string) (models.User, error) {
 	wait := time.Duration(0)
 	for {
 		updates, err := w.bot.updates(ctx, 0, wait)
 		if ctx.Err() != nil {
-			return tgUser{}, ctx.Err()
+			return models.User{}, ctx.Err()
 		}
 		if refused := pollTrouble(err); refused != nil {
-			return tgUser{}, refused
+			return models.User{}, refused
 		}
-		if i := slices.IndexFunc(updates, func(u tgUpdate) bool { return isTap(u.Message, code) }); i >= 0 {
+		if i := slices.IndexFunc(updates, func(u models.Update) bool { return isTap(u.Message, code) }); i >= 0 {
 			w.acknowledge(ctx, updates[:i+1])
-			return updates[i].Message.From, nil
+			return *updates[i].Message.From, nil
 		}
 		if len(updates) >= batch {
-			return tgUser{}, &trouble{"so many messages wait for the bot that Telegram shows none after them",
+			return models.User{}, &trouble{"so many messages wait for the bot that Telegram shows none after them",
 				"start the gateway with --allowed-users and your numeric id: it reads them"}
 		}
 		wait = 0
@@ -261,15 +267,15 @@ func (w *wizard) poll(ctx context.Context, code string) (tgUser, error) {
 
 // pollTrouble returns what makes further polls useless, nil if they are worth trying.
 func pollTrouble(err error) error {
-	r, refused := errors.AsType[*refusal](err)
+	r, refused := errors.AsType[*botapi.Error](err)
 	switch {
 	case !refused:
 		return nil
-	case r.status == http.StatusConflict && strings.Contains(r.text, "webhook"):
+	case r.Status == http.StatusConflict && strings.Contains(r.Text, "webhook"):
 		return &trouble{"the bot has a webhook, so another program gets its messages", "remove it with the Bot API's deleteWebhook, or make another bot"}
-	case r.status == http.StatusConflict:
+	case r.Status == http.StatusConflict:
 		return &trouble{"another program receives this bot's messages", "stop it, or make another bot"}
-	case r.status == http.StatusUnauthorized:
+	case r.Status == http.StatusUnauthorized:
 		return &trouble{"Telegram does not know the token any more", "have @BotFather make a new one with /token"}
 	}
 	return nil
@@ -277,8 +283,8 @@ func pollTrouble(err error) error {
 
 // isTap reports whether a message is that of somebody who opened the link, in their
 // private chat with the bot.
-func isTap(m *tgMessage, code string) bool {
-	if m == nil || m.Chat.Type != "private" || m.From.IsBot || m.From.ID == 0 || m.From.ID != m.Chat.ID {
+func isTap(m *models.Message, code string) bool {
+	if m == nil || m.From == nil || m.Chat.Type != "private" || m.From.IsBot || m.From.ID == 0 || m.From.ID != m.Chat.ID {
 		return false
 	}
 	return subtle.ConstantTimeCompare([]byte(m.Text), []byte("/start "+code)) == 1
@@ -287,11 +293,11 @@ func isTap(m *tgMessage, code string) bool {
 // acknowledge takes the tap, the last of some updates, away from the gateway, which
 // would answer it once more. Telegram takes what is before it away too, so that is
 // done only where it is alone or all of that is of people who are not listened to.
-func (w *wizard) acknowledge(ctx context.Context, updates []tgUpdate) {
+func (w pairStep) acknowledge(ctx context.Context, updates []models.Update) {
 	tap := updates[len(updates)-1]
 	heard := append(strings.Split(w.current(varUsers), ","), strconv.FormatInt(tap.Message.From.ID, 10))
 	for _, u := range updates[:len(updates)-1] {
-		if u.Message == nil || u.Message.Chat.Type != "private" || slices.Contains(heard, strconv.FormatInt(u.Message.From.ID, 10)) {
+		if u.Message == nil || u.Message.From == nil || u.Message.Chat.Type != "private" || slices.Contains(heard, strconv.FormatInt(u.Message.From.ID, 10)) {
 			return
 		}
 	}

@@ -5,17 +5,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"path/filepath"
 	"strconv"
 	"syscall"
-
-	"bareclaw/internal/lockfile"
-	"bareclaw/internal/proc"
 )
 
 // checkPort returns why the gateway could not listen on a port, nil if it could or
 // does already.
-func (w *wizard) checkPort(port string) error {
+func (w settingsStep) checkPort(port string) error {
 	address := net.JoinHostPort(w.host(), port)
 	l, err := net.Listen("tcp", address)
 	if err == nil {
@@ -28,14 +24,6 @@ func (w *wizard) checkPort(port string) error {
 		return &trouble{"port " + port + " is in use by another program", "choose another with --port " + freePort(w.host(), port) + ", or end that program"}
 	}
 	return &trouble{fmt.Sprintf("the gateway could not listen on %s: %v", address, err), "choose another port with --port"}
-}
-
-// holder returns the gateway that runs on the state directory that is set, and false
-// if there is none.
-func (w *wizard) holder() (lockfile.Holder, bool) {
-	dir := w.stateDir()
-	h, err := lockfile.ReadHolder(filepath.Join(dir, lockfile.StateLockName))
-	return h, err == nil && !h.Ended && proc.Alive(h.PID, h.Start)
 }
 
 // freePort returns a port after the given one that is free now.

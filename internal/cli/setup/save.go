@@ -13,8 +13,11 @@ import (
 	"bareclaw/internal/term"
 )
 
-// save writes what was chosen so far, and makes the file of claude's notes.
-func (w *wizard) save(context.Context) (Outcome, error) {
+// saveStep is the step that writes the settings.
+type saveStep struct{ *wizard }
+
+// run writes what was chosen so far, and makes the file of claude's notes.
+func (w saveStep) run(context.Context) (Outcome, error) {
 	names, err := w.write()
 	if err != nil {
 		return Outcome{}, err
@@ -55,7 +58,7 @@ What Claude keeps across conversations and channels. Yours to read and to change
 
 // makeNotes makes the file of claude's notes beside the settings of the user, unless
 // it is there. It returns its path if it was made.
-func (w *wizard) makeNotes() (string, error) {
+func (w saveStep) makeNotes() (string, error) {
 	_, dir, err := config.UserDirs()
 	if err != nil {
 		return "", err

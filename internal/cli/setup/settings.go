@@ -21,8 +21,11 @@ const (
 	None     = "none"
 )
 
-// chooseSettings asks for the port, the token and the working directory.
-func (w *wizard) chooseSettings(ctx context.Context) (Outcome, error) {
+// settingsStep is the step that asks for the port, the token and the working directory.
+type settingsStep struct{ *wizard }
+
+// run asks for the port, the token and the working directory.
+func (w settingsStep) run(ctx context.Context) (Outcome, error) {
 	before := [...]string{w.set(varPort), w.set(varHTTP), w.set(varCWD)}
 	var failed []error
 	for _, choose := range []func(context.Context) error{w.choosePort, w.chooseToken, w.chooseDirectory} {
@@ -69,34 +72,7 @@ func join(errs []error) error {
 	return &trouble{strings.Join(why, "; "), strings.Join(next, "; ")}
 }
 
-func (w *wizard) port() string { return cmp.Or(w.current(varPort), "3000") }
-func (w *wizard) host() string { return cmp.Or(w.current(varHost), "127.0.0.1") }
-
-// settle takes a value that was given or asked for. It asks until the value is fine;
-// where nothing is asked the first problem is returned.
-func (w *wizard) settle(ctx context.Context, name string, q question, byDefault string, take func(string) error) error {
-	for {
-		value := byDefault
-		if w.terminal != nil && !w.given(name) {
-			answer, err := w.terminal.ask(ctx, q)
-			if err != nil {
-				return err
-			}
-			value = cmp.Or(answer, byDefault)
-		}
-		err := take(value)
-		if err == nil || w.terminal == nil || w.given(name) {
-			return err
-		}
-		o := failure(err)
-		w.note("%s", term.SafeLine(o.Detail))
-		if o.Next != "" {
-			w.note(arrow+"%s", term.SafeLine(o.Next))
-		}
-	}
-}
-
-func (w *wizard) choosePort(ctx context.Context) error {
+func (w settingsStep) choosePort(ctx context.Context) error {
 	w.portTaken = false
 	byDefault := w.port()
 	if w.terminal != nil && !w.given(varPort) && w.checkPort(byDefault) != nil {
@@ -120,7 +96,7 @@ func (w *wizard) choosePort(ctx context.Context) error {
 	})
 }
 
-func (w *wizard) chooseToken(ctx context.Context) error {
+func (w settingsStep) chooseToken(ctx context.Context) error {
 	has := "none: only programs of your own user are answered"
 	if w.current(varHTTP) != "" {
 		has = "keep the one that is set"
@@ -152,7 +128,7 @@ func newToken() string {
 	return hex.EncodeToString(b)
 }
 
-func (w *wizard) chooseDirectory(ctx context.Context) error {
+func (w settingsStep) chooseDirectory(ctx context.Context) error {
 	byDefault := cmp.Or(w.current(varCWD), "~")
 	q := question{
 		text: "Directory that Claude works in", has: byDefault,

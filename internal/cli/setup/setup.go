@@ -13,11 +13,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"net"
 	"os"
+	"path/filepath"
 	"time"
 
+	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/setup/envfile"
+	"bareclaw/internal/term"
 )
 
 // Options are what is chosen beforehand. The zero value asks for everything.
@@ -60,17 +67,13 @@ const (
 // A wizard is one run. Nothing of it is shared between goroutines.
 type wizard struct {
 	Options
-	terminal *terminal // nil where nothing is asked
+	console
+	store
 
-	path    string            // of the settings
-	shadows map[string]string // what a .env that wins over them sets
-	choices choices
-
-	claude    string // path of the CLI; empty: none
-	bot       bot    // the one whose token was accepted; its name is empty where there is none
-	newOwner  int64  // who has become allowed in this run
-	answered  bool   // claude has, so it has a login
-	wrote     bool   // settings have changed
+	claude    string      // path of the CLI; empty: none
+	bot       telegramBot // the one whose token was accepted; its name is empty where there is none
+	newOwner  int64       // who has become allowed in this run
+	answered  bool        // claude has, so it has a login
 	portTaken bool
 	launched  bool         // a gateway was started, which need not answer yet
 	running   bool         // the gateway answers
@@ -82,7 +85,7 @@ type wizard struct {
 // is ctx's when it was interrupted, and a [*config.Problem] where a file of settings
 // cannot be understood: nothing was changed then.
 func Run(ctx context.Context, o Options) (Summary, error) {
-	w := &wizard{Options: o, choices: choices{}}
+	w := &wizard{Options: o, console: console{out: o.Out}, store: store{environ: o.Environ, onCommandLine: o.Settings, choices: map[string]string{}}}
 	if !o.Yes {
 		w.terminal = newTerminal(o.In, o.Out)
 		defer w.terminal.restore()
@@ -124,15 +127,168 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 
 func (w *wizard) steps() []step {
 	return []step{
-		{"claude", "Claude Code", w.findClaude},
-		{"login", "Its login", w.checkLogin},
-		{stepSettings, "Settings", w.chooseSettings},
-		{stepBot, "Telegram", w.chooseBot},
-		{"save", "Saving", w.save},
-		{"pairing", "Who may talk to the bot", w.pair},
-		{"service", "Keeping it running", w.keepRunning},
-		{"message", "A first message", w.firstMessage},
-		{"heartbeat", "The heartbeat", w.offerHeartbeat}, // which knows what a message costs by then
-		{"doctor", "A look at everything", w.lookAtAll},
+		{"claude", "Claude Code", claudeStep{w}.run},
+		{"login", "Its login", loginStep{w}.run},
+		{stepSettings, "Settings", settingsStep{w}.run},
+		{stepBot, "Telegram", botStep{w}.run},
+		{"save", "Saving", saveStep{w}.run},
+		{"pairing", "Who may talk to the bot", pairStep{w}.run},
+		{"service", "Keeping it running", serviceStep{w}.run},
+		{"message", "A first message", messageStep{w}.run},
+		{"heartbeat", "The heartbeat", heartbeatStep{w}.run}, // which knows what a message costs by then
+		{"doctor", "A look at everything", doctorStep{w}.run},
 	}
+}
+
+// open reads what is set, and settles where settings are kept.
+func (w *wizard) open() error {
+	files, err := config.DotEnvFiles()
+	if err != nil {
+		return err
+	}
+	if w.path = w.EnvFile; w.path == "" {
+		if len(files) < 2 {
+			return &trouble{"The directory of the user's configuration is not known.", "set HOME or XDG_CONFIG_HOME, or say where settings are kept with --env-file"}
+		}
+		w.path = files[1]
+	}
+	if w.path, err = filepath.Abs(w.path); err != nil {
+		return fmt.Errorf("find the file of the settings: %w", err)
+	}
+	if _, err := envfile.Open(w.path); err != nil {
+		return err
+	}
+	w.shadows = map[string]string{}
+	if len(files) > 0 && files[0] != w.path {
+		if w.shadows, err = config.ReadDotEnv(files[0]); err != nil {
+			return err
+		}
+	}
+	return w.adopt()
+}
+
+// adopt takes the gateway's settings from the environment, so that they can be changed
+// in one place: a service would have them as they were when it was installed.
+func (w *wizard) adopt() error {
+	for _, v := range config.Variables() {
+		value := w.inEnviron(v.Name)
+		if value == "" {
+			continue
+		}
+		if err := w.choose(v.Name, value); err != nil {
+			return err
+		}
+	}
+	set := w.current(varHTTP)
+	maps.Copy(w.choices, w.Settings)
+	w.adoptHeartbeat()
+	if token, ok := w.Settings[varHTTP]; ok {
+		w.choices[varHTTP] = meantToken(token, set)
+	}
+	return nil
+}
+
+// adoptHeartbeat has the settings say nothing else than --heartbeat: as was agreed, or
+// the heartbeat that asks nothing.
+func (w *wizard) adoptHeartbeat() {
+	set := config.Heartbeat(w.current(varHeartbeat))
+	switch {
+	case w.Heartbeat == HeartbeatRevive:
+		w.choices[varHeartbeat] = string(config.HeartbeatRevive)
+	case w.Heartbeat != "" && set != "" && set != config.HeartbeatAuto:
+		w.choices[varHeartbeat] = string(config.HeartbeatAuto)
+	}
+}
+
+// makeSpec gathers what the service is made of, as `bareclaw service install` has it.
+func (w *wizard) makeSpec(cfg config.Config) (service.Spec, error) {
+	if _, err := service.WorkingDir(); err != nil {
+		return service.Spec{}, err
+	}
+	var err error
+	w.spec, err = service.NewSpec(w.request(cfg))
+	return w.spec, err
+}
+
+// request is what jobs of the service manager are made of.
+func (w *wizard) request(cfg config.Config) service.Request {
+	dir, _ := service.WorkingDir() // none is refused as a directory
+	return service.Request{
+		Binary: w.Self, Dir: dir, Environ: w.daemonEnviron(), Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
+		Echo: w.claude == "", // what was found of claude has been said
+	}
+}
+
+// settle takes a value that was given or asked for. It asks until the value is fine;
+// where nothing is asked the first problem is returned.
+func (w *wizard) settle(ctx context.Context, name string, q question, byDefault string, take func(string) error) error {
+	for {
+		value := byDefault
+		if w.terminal != nil && !w.given(name) {
+			answer, err := w.terminal.ask(ctx, q)
+			if err != nil {
+				return err
+			}
+			value = cmp.Or(answer, byDefault)
+		}
+		err := take(value)
+		if err == nil || w.terminal == nil || w.given(name) {
+			return err
+		}
+		o := failure(err)
+		w.note("%s", term.SafeLine(o.Detail))
+		if o.Next != "" {
+			w.note(arrow+"%s", term.SafeLine(o.Next))
+		}
+	}
+}
+
+// interrupted says what has been done before Ctrl-C.
+func (w *wizard) interrupted(s Summary) {
+	w.say("")
+	w.say("Interrupted. Nothing is half done.")
+	if !w.wrote {
+		w.say("No setting was changed.")
+	}
+	if w.bot.token != "" && w.bot.token != w.saved(varBot) {
+		w.say("The bot's token was not saved.")
+	}
+	if w.launched && !w.running {
+		w.say("The gateway was started and runs on: see `bareclaw status`.")
+	}
+	for _, o := range s.Steps {
+		if o.State == Done && o.Step != stepSettings && o.Step != stepBot { // which only choose: what was saved says the rest
+			w.tell("  %s: %s", o.Step, term.SafeLine(o.Detail))
+		}
+	}
+	w.say("Go on with: bareclaw init")
+}
+
+// close tells what was written where, and what to type next.
+func (w *wizard) close(s Summary) {
+	w.say("")
+	if s.OK {
+		w.say("All set.")
+	} else {
+		w.tell("Not all went well; what is marked FAILED says how to go on. Run `bareclaw init` again at any time.")
+	}
+	w.say("  Settings   %s", term.SafeLine(w.path))
+	if dir := w.stateDir(); dir != "" {
+		w.say("  State      %s", term.SafeLine(dir))
+	}
+	if !w.running {
+		w.say("  Start      bareclaw serve")
+		return
+	}
+	address := net.JoinHostPort(w.host(), w.port())
+	if h, ok := w.holder(); ok && h.Address != "" { // of port 0 only that tells
+		address = h.Address
+	}
+	w.say("  HTTP       http://%s", term.SafeLine(address))
+	if s.Bot != "" && w.current(varUsers) != "" {
+		w.say("  Telegram   https://t.me/%s", term.SafeLine(s.Bot))
+	}
+	w.say("  Next       bareclaw chat")
+	w.say("             bareclaw status")
+	w.say("             bareclaw send CHANNEL TEXT")
 }

@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"net/http"
 
+	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/core/config"
 	"bareclaw/internal/term"
 )
 
-// chooseBot asks for the bot's token and for the bot's name.
-func (w *wizard) chooseBot(ctx context.Context) (Outcome, error) {
+// botStep is the step that asks for the token of the Telegram bot.
+type botStep struct{ *wizard }
+
+// run asks for the bot's token and for the bot's name.
+func (w botStep) run(ctx context.Context) (Outcome, error) {
 	has := w.current(varBot)
 	if w.NoTelegram {
 		return skipped("as asked (--no-telegram)"), nil
@@ -45,7 +49,7 @@ func (w *wizard) chooseBot(ctx context.Context) (Outcome, error) {
 	case w.bot.Username == "":
 		return skipped("no bot"), nil
 	}
-	found := fmt.Sprintf("this is @%s (%s)", term.SafeLine(w.bot.Username), term.SafeLine(w.bot.Name))
+	found := fmt.Sprintf("this is @%s (%s)", term.SafeLine(w.bot.Username), term.SafeLine(w.bot.FirstName))
 	if has == w.bot.token {
 		return unchanged(found), nil
 	}
@@ -53,12 +57,11 @@ func (w *wizard) chooseBot(ctx context.Context) (Outcome, error) {
 }
 
 // meet asks Telegram which bot a token is of.
-func (w *wizard) meet(ctx context.Context, token string) error {
-	b := newBot(cmp.Or(w.current(varAPI), config.DefaultOf(varAPI)), token)
-	err := b.who(ctx)
-	r, refused := errors.AsType[*refusal](err)
+func (w botStep) meet(ctx context.Context, token string) error {
+	b, err := findBot(ctx, cmp.Or(w.current(varAPI), config.DefaultOf(varAPI)), token)
+	r, refused := errors.AsType[*botapi.Error](err)
 	switch {
-	case refused && (r.status == http.StatusUnauthorized || r.status == http.StatusNotFound):
+	case refused && (r.Status == http.StatusUnauthorized || r.Status == http.StatusNotFound):
 		return &trouble{"Telegram does not know this token", "look at what @BotFather wrote, or have it make a new one with /token"}
 	case err != nil && ctx.Err() != nil:
 		return err

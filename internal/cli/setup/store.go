@@ -11,6 +11,8 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/setup/envfile"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/proc"
 )
 
 // The settings that are asked for.
@@ -29,55 +31,15 @@ const (
 	varHeartbeat = "BARECLAW_HEARTBEAT"
 )
 
-// choices are settings to be saved, by variable.
-type choices map[string]string
-
-// open reads what is set, and settles where settings are kept.
-func (w *wizard) open() error {
-	files, err := config.DotEnvFiles()
-	if err != nil {
-		return err
-	}
-	if w.path = w.EnvFile; w.path == "" {
-		if len(files) < 2 {
-			return &trouble{"The directory of the user's configuration is not known.", "set HOME or XDG_CONFIG_HOME, or say where settings are kept with --env-file"}
-		}
-		w.path = files[1]
-	}
-	if w.path, err = filepath.Abs(w.path); err != nil {
-		return fmt.Errorf("find the file of the settings: %w", err)
-	}
-	if _, err := envfile.Open(w.path); err != nil {
-		return err
-	}
-	w.shadows = map[string]string{}
-	if len(files) > 0 && files[0] != w.path {
-		if w.shadows, err = config.ReadDotEnv(files[0]); err != nil {
-			return err
-		}
-	}
-	return w.adopt()
-}
-
-// adopt takes the gateway's settings from the environment, so that they can be changed
-// in one place: a service would have them as they were when it was installed.
-func (w *wizard) adopt() error {
-	for _, v := range config.Variables() {
-		value := w.inEnviron(v.Name)
-		if value == "" {
-			continue
-		}
-		if err := w.choose(v.Name, value); err != nil {
-			return err
-		}
-	}
-	set := w.current(varHTTP)
-	maps.Copy(w.choices, w.Settings)
-	w.adoptHeartbeat()
-	if token, ok := w.Settings[varHTTP]; ok {
-		w.choices[varHTTP] = meantToken(token, set)
-	}
-	return nil
+// A store has the settings: those that are set, and those that were chosen and are to be
+// saved.
+type store struct {
+	environ       []string          // of this process, before any .env was read
+	onCommandLine map[string]string // by variable
+	path          string            // of the file of the settings
+	shadows       map[string]string // set by a .env that wins over the file
+	choices       map[string]string // by variable
+	wrote         bool              // the file has changed
 }
 
 // meantToken returns the token that is meant by what was given where another one, or
@@ -93,8 +55,8 @@ func meantToken(given, set string) string {
 }
 
 // inEnviron returns a variable of the environment that this process was started with.
-func (w *wizard) inEnviron(name string) (value string) {
-	for _, entry := range w.Environ {
+func (s *store) inEnviron(name string) (value string) {
+	for _, entry := range s.environ {
 		if rest, ok := strings.CutPrefix(entry, name+"="); ok {
 			value = rest
 		}
@@ -104,24 +66,24 @@ func (w *wizard) inEnviron(name string) (value string) {
 
 // current returns what a variable is set to: what was chosen, else what the gateway
 // would read, empty for its default.
-func (w *wizard) current(name string) string {
-	if value, ok := w.choices[name]; ok {
+func (s *store) current(name string) string {
+	if value, ok := s.choices[name]; ok {
 		return value
 	}
-	return w.set(name)
+	return s.set(name)
 }
 
 // set returns what .env files set a variable to, empty for its default.
-func (w *wizard) set(name string) string {
-	if value := w.shadows[name]; value != "" {
+func (s *store) set(name string) string {
+	if value := s.shadows[name]; value != "" {
 		return value
 	}
-	return w.saved(name)
+	return s.saved(name)
 }
 
 // saved returns what the file of the settings sets a variable to, empty if it does not.
-func (w *wizard) saved(name string) string {
-	f, err := envfile.Open(w.path)
+func (s *store) saved(name string) string {
+	f, err := envfile.Open(s.path)
 	if err != nil {
 		return "" // open has said so
 	}
@@ -130,36 +92,36 @@ func (w *wizard) saved(name string) string {
 }
 
 // isRead reports whether a gateway reads the file of the settings by itself.
-func (w *wizard) isRead() bool {
+func (s *store) isRead() bool {
 	read, err := config.DotEnvFiles()
-	return err == nil && slices.Contains(read, w.path)
+	return err == nil && slices.Contains(read, s.path)
 }
 
 // given reports whether a setting was chosen on the command line.
-func (w *wizard) given(name string) bool {
-	_, ok := w.Settings[name]
+func (s *store) given(name string) bool {
+	_, ok := s.onCommandLine[name]
 	return ok
 }
 
 // choose checks a value and takes it. What is set so already needs no line.
-func (w *wizard) choose(name, value string) error {
+func (s *store) choose(name, value string) error {
 	if err := config.Check(name, value); err != nil {
 		return err
 	}
-	w.choices[name] = value
+	s.choices[name] = value
 	return nil
 }
 
 // write saves what was chosen, but for what the gateway would refuse: a bot without
 // anybody who may talk to it.
-func (w *wizard) write() (names []string, err error) {
-	f, err := envfile.Open(w.path)
+func (s *store) write() (names []string, err error) {
+	f, err := envfile.Open(s.path)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.choices)) {
-		value := w.choices[name]
-		if name == varBot && w.current(varUsers) == "" {
+	for _, name := range slices.Sorted(maps.Keys(s.choices)) {
+		value := s.choices[name]
+		if name == varBot && s.current(varUsers) == "" {
 			continue
 		}
 		old, isSet := f.Get(name)
@@ -175,23 +137,23 @@ func (w *wizard) write() (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w.wrote = w.wrote || changed
+	s.wrote = s.wrote || changed
 	return names, nil
 }
 
 // load returns the configuration that a gateway which is started now has. What was
 // saved comes from the file, whatever the environment says.
-func (w *wizard) load() (config.Config, error) {
+func (s *store) load() (config.Config, error) {
 	read, err := config.DotEnvFiles()
 	if err != nil {
 		return config.Config{}, err
 	}
-	vars, err := config.ReadDotEnv(w.path)
+	vars, err := config.ReadDotEnv(s.path)
 	if err != nil {
 		return config.Config{}, err
 	}
 	for name, value := range vars {
-		if slices.Contains(read, w.path) {
+		if slices.Contains(read, s.path) {
 			if strings.HasPrefix(name, "BARECLAW_") {
 				_ = os.Unsetenv(name)
 			}
@@ -204,17 +166,17 @@ func (w *wizard) load() (config.Config, error) {
 
 // daemonEnviron is the environment that a gateway is started with: without what is in
 // its file of settings, so that the file says how it is.
-func (w *wizard) daemonEnviron() []string {
-	vars, _ := config.ReadDotEnv(w.path) // an error was told when it was opened
+func (s *store) daemonEnviron() []string {
+	vars, _ := config.ReadDotEnv(s.path) // an error was told when it was opened
 	read, _ := config.DotEnvFiles()
 	var out []string
-	for _, entry := range w.Environ {
+	for _, entry := range s.environ {
 		name, _, _ := strings.Cut(entry, "=")
 		if vars[name] == "" || !strings.HasPrefix(name, "BARECLAW_") {
 			out = append(out, entry)
 		}
 	}
-	if slices.Contains(read, w.path) {
+	if slices.Contains(read, s.path) {
 		return out
 	}
 	for _, name := range slices.Sorted(maps.Keys(vars)) { // nothing else tells it
@@ -224,10 +186,10 @@ func (w *wizard) daemonEnviron() []string {
 }
 
 // shadowed lists the settings that another .env sets otherwise than they were chosen.
-func (w *wizard) shadowed() []string {
+func (s *store) shadowed() []string {
 	var names []string
-	for name, value := range w.choices {
-		if other := w.shadows[name]; other != "" && other != value {
+	for name, value := range s.choices {
+		if other := s.shadows[name]; other != "" && other != value {
 			names = append(names, name)
 		}
 	}
@@ -236,8 +198,8 @@ func (w *wizard) shadowed() []string {
 }
 
 // stateDir returns the state directory that is set, empty if it is not known.
-func (w *wizard) stateDir() string {
-	if dir := expandHome(w.current("BARECLAW_STATE_DIR")); dir != "" {
+func (s *store) stateDir() string {
+	if dir := expandHome(s.current("BARECLAW_STATE_DIR")); dir != "" {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
 			return ""
@@ -249,4 +211,16 @@ func (w *wizard) stateDir() string {
 		return ""
 	}
 	return dir
+}
+
+func (s *store) port() string { return cmp.Or(s.current(varPort), "3000") }
+
+func (s *store) host() string { return cmp.Or(s.current(varHost), "127.0.0.1") }
+
+// holder returns the gateway that runs on the state directory that is set, and false
+// if there is none.
+func (s *store) holder() (lockfile.Holder, bool) {
+	dir := s.stateDir()
+	h, err := lockfile.ReadHolder(filepath.Join(dir, lockfile.StateLockName))
+	return h, err == nil && !h.Ended && proc.Alive(h.PID, h.Start)
 }

@@ -3,17 +3,18 @@ package setup
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/doctor"
-	"bareclaw/internal/term"
 )
 
-// lookAtAll runs the doctor, but for another turn of claude.
-func (w *wizard) lookAtAll(ctx context.Context) (Outcome, error) {
+// doctorStep is the step that runs the doctor.
+type doctorStep struct{ *wizard }
+
+// run runs the doctor, but for another turn of claude.
+func (w doctorStep) run(ctx context.Context) (Outcome, error) {
 	if w.NoDoctor {
 		return skipped("as asked (--no-doctor)"), nil
 	}
@@ -40,33 +41,4 @@ func (w *wizard) lookAtAll(ctx context.Context) (Outcome, error) {
 		return unchanged("it works; what is marked above deserves a look"), nil
 	}
 	return unchanged("it works, and nothing is in the way"), nil
-}
-
-// close tells what was written where, and what to type next.
-func (w *wizard) close(s Summary) {
-	w.say("")
-	if s.OK {
-		w.say("All set.")
-	} else {
-		w.tell("Not all went well; what is marked FAILED says how to go on. Run `bareclaw init` again at any time.")
-	}
-	w.say("  Settings   %s", term.SafeLine(w.path))
-	if dir := w.stateDir(); dir != "" {
-		w.say("  State      %s", term.SafeLine(dir))
-	}
-	if !w.running {
-		w.say("  Start      bareclaw serve")
-		return
-	}
-	address := net.JoinHostPort(w.host(), w.port())
-	if h, ok := w.holder(); ok && h.Address != "" { // of port 0 only that tells
-		address = h.Address
-	}
-	w.say("  HTTP       http://%s", term.SafeLine(address))
-	if s.Bot != "" && w.current(varUsers) != "" {
-		w.say("  Telegram   https://t.me/%s", term.SafeLine(s.Bot))
-	}
-	w.say("  Next       bareclaw chat")
-	w.say("             bareclaw status")
-	w.say("             bareclaw send CHANNEL TEXT")
 }

@@ -19,9 +19,12 @@ import (
 // readyLimit is how long the gateway may take until it serves.
 const readyLimit = 30 * time.Second
 
-// keepRunning has the service manager keep the gateway running, or starts it, and
+// serviceStep is the step that has the gateway run, as a service where there is a service manager.
+type serviceStep struct{ *wizard }
+
+// run has the service manager keep the gateway running, or starts it, and
 // waits until it serves.
-func (w *wizard) keepRunning(ctx context.Context) (Outcome, error) {
+func (w serviceStep) run(ctx context.Context) (Outcome, error) {
 	if w.portTaken {
 		return skipped("the gateway could not listen on its port"), nil
 	}
@@ -40,7 +43,7 @@ func (w *wizard) keepRunning(ctx context.Context) (Outcome, error) {
 }
 
 // install has the service manager run the gateway.
-func (w *wizard) install(ctx context.Context, cfg config.Config) (Outcome, error) {
+func (w serviceStep) install(ctx context.Context, cfg config.Config) (Outcome, error) {
 	name := string(w.Service.System())
 	spec, err := w.makeSpec(cfg)
 	if err != nil {
@@ -60,14 +63,14 @@ func (w *wizard) install(ctx context.Context, cfg config.Config) (Outcome, error
 			return Outcome{}, err
 		}
 	}
-	old, _ := w.ask(ctx, cfg)
+	old, _ := w.health(ctx, cfg)
 	if err := w.installGateway(ctx, spec); err != nil {
 		return Outcome{}, err
 	}
 	if err := w.awaitReady(ctx, cfg); err != nil {
 		return Outcome{}, err
 	}
-	if now, ok := w.ask(ctx, cfg); ok && w.wrote && now.PID == old.PID && now.StartedAt.Equal(old.StartedAt) {
+	if now, ok := w.health(ctx, cfg); ok && w.wrote && now.PID == old.PID && now.StartedAt.Equal(old.StartedAt) {
 		return w.restart(ctx, cfg, old)
 	}
 	if status.Active && status.Current {
@@ -78,7 +81,7 @@ func (w *wizard) install(ctx context.Context, cfg config.Config) (Outcome, error
 
 // installGateway installs the gateway's job. One that was started in another way is
 // asked to leave, if that is wanted.
-func (w *wizard) installGateway(ctx context.Context, spec service.Spec) error {
+func (w serviceStep) installGateway(ctx context.Context, spec service.Spec) error {
 	did, err := w.Service.Install(ctx, service.Gateway, spec)
 	w.noteAll(did)
 	if errors.Is(err, service.ErrHeld) {
@@ -103,35 +106,9 @@ func (w *wizard) installGateway(ctx context.Context, spec service.Spec) error {
 	return nil
 }
 
-// makeSpec gathers what the service is made of, as `bareclaw service install` has it.
-func (w *wizard) makeSpec(cfg config.Config) (service.Spec, error) {
-	if _, err := service.WorkingDir(); err != nil {
-		return service.Spec{}, err
-	}
-	var err error
-	w.spec, err = service.NewSpec(w.request(cfg))
-	return w.spec, err
-}
-
-// request is what jobs of the service manager are made of.
-func (w *wizard) request(cfg config.Config) service.Request {
-	dir, _ := service.WorkingDir() // none is refused as a directory
-	return service.Request{
-		Binary: w.Self, Dir: dir, Environ: w.daemonEnviron(), Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
-		Echo: w.claude == "", // what was found of claude has been said
-	}
-}
-
-// noteAll writes what was done, a line each.
-func (w *wizard) noteAll(did []string) {
-	for _, line := range did {
-		w.note("%s", term.SafeLine(line))
-	}
-}
-
 // startAlone starts the gateway in the background, where nothing else keeps it running.
-func (w *wizard) startAlone(ctx context.Context, cfg config.Config) (Outcome, error) {
-	running, isRunning := w.ask(ctx, cfg)
+func (w serviceStep) startAlone(ctx context.Context, cfg config.Config) (Outcome, error) {
+	running, isRunning := w.health(ctx, cfg)
 	switch {
 	case isRunning && w.wrote && !w.isRead():
 		w.running = true
@@ -161,7 +138,7 @@ func (w *wizard) startAlone(ctx context.Context, cfg config.Config) (Outcome, er
 }
 
 // restart has a running gateway take up what was saved.
-func (w *wizard) restart(ctx context.Context, cfg config.Config, old api.Health) (Outcome, error) {
+func (w serviceStep) restart(ctx context.Context, cfg config.Config, old api.Health) (Outcome, error) {
 	if err := client.Local(cfg).Do(ctx, "POST", api.PathRestart, nil, nil); err != nil {
 		return Outcome{}, &trouble{"the gateway runs on with its old settings: " + term.SafeLine(err.Error()), "restart it with `bareclaw restart`"}
 	}
@@ -171,24 +148,24 @@ func (w *wizard) restart(ctx context.Context, cfg config.Config, old api.Health)
 	return done("the gateway was restarted with the new settings"), nil
 }
 
-// ask asks the gateway how it is, and reports whether it is there.
-func (w *wizard) ask(ctx context.Context, cfg config.Config) (h api.Health, ok bool) {
+// health asks the gateway how it is, and reports whether it is there.
+func (w serviceStep) health(ctx context.Context, cfg config.Config) (h api.Health, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	err := client.Local(cfg).Do(ctx, "GET", api.PathHealth, nil, &h)
 	return h, err == nil
 }
 
-func (w *wizard) awaitReady(ctx context.Context, cfg config.Config) error {
+func (w serviceStep) awaitReady(ctx context.Context, cfg config.Config) error {
 	return w.await(ctx, cfg, func(h api.Health) bool { return h.Ready })
 }
 
 // await waits until the gateway is as it should be.
-func (w *wizard) await(ctx context.Context, cfg config.Config, is func(api.Health) bool) error {
+func (w serviceStep) await(ctx context.Context, cfg config.Config, is func(api.Health) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	for tick := time.Tick(50 * time.Millisecond); ; {
-		if h, ok := w.ask(ctx, cfg); ok && is(h) {
+		if h, ok := w.health(ctx, cfg); ok && is(h) {
 			w.running = true
 			return nil
 		}
@@ -201,7 +178,7 @@ func (w *wizard) await(ctx context.Context, cfg config.Config, is func(api.Healt
 }
 
 // launch starts a gateway that outlives this program and its terminal.
-func (w *wizard) launch(ctx context.Context, cfg config.Config) error {
+func (w serviceStep) launch(ctx context.Context, cfg config.Config) error {
 	path := filepath.Join(cfg.StateDir, logfile.Name)
 	started, err := detached.Gateway{Self: w.Self, Environ: w.daemonEnviron(), Log: path}.Start()
 	if err != nil {
