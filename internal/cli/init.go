@@ -24,6 +24,7 @@ type Init struct {
 	Agent  string `placeholder:"NAME" help:"What answers: auto, claude or echo."`
 	Port   string `placeholder:"N" help:"TCP port of the HTTP API."`
 	CWD    string `name:"cwd" placeholder:"DIR" help:"Directory that Claude works in."`
+	Source string `placeholder:"DIR|off" help:"Source tree that restarts build the gateway from."`
 
 	HTTPToken     string        `name:"http-token" placeholder:"TOKEN|generate|none" help:"Token that requests over TCP must carry. Others see what stands on a command line: better give a file, or the environment."`
 	HTTPTokenFile string        `name:"http-token-file" placeholder:"FILE" help:"File that holds it; - is standard input."`
@@ -87,7 +88,7 @@ func (i *Init) settings(in io.Reader) (map[string]string, error) {
 		return nil, &config.Problem{Source: "--http-token-file, --telegram-token-file", Problem: "both are standard input", Accepted: "a file for one of them"}
 	}
 	values := map[string]string{
-		"BARECLAW_CLAUDE": i.Claude, "BARECLAW_AGENT": i.Agent, "BARECLAW_PORT": i.Port, "BARECLAW_CWD": i.CWD,
+		"BARECLAW_CLAUDE": i.Claude, "BARECLAW_AGENT": i.Agent, "BARECLAW_PORT": i.Port, "BARECLAW_CWD": i.CWD, "BARECLAW_SOURCE": i.Source,
 		"BARECLAW_HTTP_TOKEN": i.HTTPToken, "BARECLAW_ALLOWED_USERS": i.AllowedUsers,
 	}
 	for name, path := range map[string]string{"BARECLAW_HTTP_TOKEN": i.HTTPTokenFile, "BARECLAW_TELEGRAM_TOKEN": i.BotTokenFile} {

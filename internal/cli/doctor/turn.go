@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -257,4 +258,11 @@ func (h *head) words() string {
 		return ""
 	}
 	return " It says: " + shorten(string(h.b))
+}
+
+// ownGroup has a command run in a process group of its own, all of which is killed
+// when its time is over.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }

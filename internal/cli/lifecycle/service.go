@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -85,6 +86,7 @@ type ServiceInstall struct {
 	Print    bool   `help:"Show the files, which hold your settings, and change nothing."`
 	Socket   bool   `help:"Have systemd listen on the gateway's address, so that it is open before the gateway is."`
 	Agent    string `help:"What answers: claude, or echo where there is no claude." enum:"claude,echo" default:"claude"`
+	Source   string `placeholder:"DIR" help:"Source tree that restarts build the gateway from."`
 	TakeOver bool   `help:"Stop a gateway that was started by hand; its sessions go on."`
 }
 
@@ -95,6 +97,13 @@ func (s *ServiceInstall) Run(c *command.Context) error {
 		return err
 	}
 	r.Echo = s.Agent == string(config.AgentEcho)
+	if s.Source != "" {
+		const variable = "BARECLAW_SOURCE"
+		if err := config.Check(variable, s.Source); err != nil {
+			return err
+		}
+		r.Environ = append(slices.Clone(r.Environ), variable+"="+s.Source)
+	}
 	if s.Socket {
 		if cfg.Port == 0 {
 			return errors.New("--socket needs a port: set BARECLAW_PORT to one that is not 0")

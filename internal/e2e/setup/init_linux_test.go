@@ -312,7 +312,7 @@ func TestInitForScripts(t *testing.T) {
 	m.Write(harness.EnvFile, before, 0o644)
 	port := harness.FreePort(t)
 	args := []string{"init", "--yes", "--json", "--no-service", "--port", port, "--cwd", dir, "--http-token", "generate",
-		"--telegram-token-file", "-", "--allowed-users", "7,8"}
+		"--telegram-token-file", "-", "--allowed-users", "7,8", "--source", "off"}
 	stdout, stderr, status := m.Runs(api.Token()+"\n", args...)
 	var summary struct {
 		OK, Running bool
@@ -327,6 +327,7 @@ func TestInitForScripts(t *testing.T) {
 	}
 	saved := m.CheckSaved(t, map[string]string{
 		"OTHER": "kept", "BARECLAW_PORT": port, "BARECLAW_CWD": dir, "BARECLAW_TELEGRAM_TOKEN": api.Token(), "BARECLAW_ALLOWED_USERS": "7,8",
+		"BARECLAW_SOURCE": "off",
 	})
 	if !strings.HasPrefix(saved, "# my settings\nOTHER=\"kept\" # really\n\n#BARECLAW_PORT=3000\nBARECLAW_PORT="+port+"\n# the end\n") {
 		t.Errorf("the settings are\n%s", saved)
