@@ -105,8 +105,10 @@ func ownGrant(a *Approval) []grant {
 	return []grant{{"Bash", input.Command}}
 }
 
-// forProcess is what tells the agent's running process of the same rules.
-func forProcess(gs []grant) json.RawMessage {
+// sessionRules returns what tells the agent's running process of the rules that
+// AlwaysRules returns; nil where there are none.
+func sessionRules(a Approval) json.RawMessage {
+	gs := grants(&a)
 	if len(gs) == 0 {
 		return nil
 	}
@@ -115,25 +117,4 @@ func forProcess(gs []grant) json.RawMessage {
 		return nil // cannot be: these are strings
 	}
 	return b
-}
-
-// always returns what an approval that is allowed for ever writes, what tells the
-// agent's process, and the fingerprint of the settings that the process has then:
-// empty if it differed from its channel before.
-func (l *lane) always(a *Approval, by string) (rules json.RawMessage, cs []SettingsChange, known string) {
-	gs := grants(a)
-	if len(gs) == 0 {
-		return nil, nil, ""
-	}
-	now := l.m.settings.of(l.key)
-	c := SettingsChange{Channel: l.key}
-	for _, g := range gs {
-		if r, err := newRule(l.key, g.rule(), by, a.DecidedAt); err == nil && len(now.Rules)+len(c.Add) < maxRules {
-			c.Add = append(c.Add, r)
-		}
-	}
-	if !l.differs() {
-		known = now.changed(&c).Fingerprint()
-	}
-	return forProcess(gs), []SettingsChange{c}, known
 }

@@ -8,21 +8,11 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// Spending is what turns and background results of all channels have cost on one day.
-type Spending struct {
-	Day   string  // as Day names it
-	Spent float64 // USD
-	Limit float64 // USD; 0 means that there is none
-}
-
 // Spending returns what was spent today, as far as the agents have said.
 func (m *ProcessManager) Spending() Spending {
 	now := m.o.Now()
 	return Spending{Day: Day(now), Spent: m.budget.on(Day(now)), Limit: m.budget.limit}
 }
-
-// Day names the calendar day of a moment, in the moment's own time zone.
-func Day(t time.Time) string { return t.Format(time.DateOnly) }
 
 // nextDay is when the next calendar day begins. A day may be 23 or 25 hours long,
 // and need not begin at midnight.

@@ -31,15 +31,6 @@ func coalescible(ms []*Message) int {
 	return len(ms)
 }
 
-// Size returns how many bytes the content has.
-func (c Content) Size() int {
-	n := len(c.Text)
-	for _, b := range c.Blocks {
-		n += len(b)
-	}
-	return n
-}
-
 // coalesce turns messages into the content of one turn: a JSON string, or an
 // array of content blocks if any message has blocks. Texts are joined by a blank
 // line. The context prefix stands once, or before each message when their

@@ -187,8 +187,8 @@ func (f *feed) over() bool {
 	return len(f.subs) == 0 && time.Since(f.leftAt) >= keptFor
 }
 
-// size is about how much memory the update holds on to, in bytes.
-func (u *Update) size() int {
+// updateSize is about how much memory an update holds on to, in bytes.
+func updateSize(u *Update) int {
 	n := len(u.Raw) + len(u.Detail)
 	if u.Message != nil {
 		n += len(u.Message.Reply.Text) + len(u.Message.Reply.Error) + len(u.Message.Prompt.Text)

@@ -79,7 +79,7 @@ func (h *hub) listening(key ChannelKey) bool { return h.feed(key) != nil }
 func (h *hub) publish(key ChannelKey, u Update) {
 	if f := h.feed(key); f != nil {
 		f.publish(u)
-		h.grown(u.size() + updateOverhead)
+		h.grown(updateSize(&u) + updateOverhead)
 	}
 }
 
@@ -128,7 +128,7 @@ func (h *hub) publishWith(also func(), key ChannelKey, updates []Update) {
 	if f := h.feeds[key]; f != nil {
 		for _, u := range updates {
 			f.publish(u)
-			grown += u.size() + updateOverhead
+			grown += updateSize(&u) + updateOverhead
 		}
 	}
 	h.mu.RUnlock()

@@ -137,14 +137,6 @@ type flight struct {
 // carrier is the message that carries the turn's reply: the last one.
 func (f *flight) carrier() *Message { return f.items[len(f.items)-1].msg }
 
-const (
-	// markTool marks that a tool was begun; its detail says which.
-	markTool = "tool"
-	// markTakenOver marks that another process of the gateway goes on with the turn,
-	// which may not hear again what the agent had done.
-	markTakenOver = "taken_over"
-)
-
 func (f *flight) mark(at time.Time, what, detail string) {
 	const maxMarks = 200           // a turn of thousands of tool calls keeps its first ones
 	if at.Before(f.turn.BegunAt) { // of a session that waited for a turn

@@ -110,7 +110,7 @@ func (m *ProcessManager) Recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read open messages: %w", err)
 	}
-	m.publishOwed(ctx, messages)
+	m.publishUnpublished(ctx, messages)
 	approvals, err := m.o.Ledger.PendingApprovals(ctx)
 	if err != nil {
 		return fmt.Errorf("read pending approvals: %w", err)
@@ -136,7 +136,7 @@ func (m *ProcessManager) Recover(ctx context.Context) error {
 	}
 	for i, mv := range moved {
 		m.moves.note(mv)
-		if mv.superseded(moved[i+1:]) {
+		if superseded(mv, moved[i+1:]) {
 			continue
 		}
 		if err := m.moveSession(mv); err != nil {

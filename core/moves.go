@@ -24,7 +24,7 @@ func (ms *moves) note(mv Move) {
 // superseded reports whether the session was moved again later: then this move is
 // complete. The session may be back where it was, and done once more the move would
 // put it in place of what its target has by now.
-func (mv Move) superseded(later []Move) bool {
+func superseded(mv Move, later []Move) bool {
 	return slices.ContainsFunc(later, func(other Move) bool { return other.Session == mv.Session })
 }
 

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/json"
 	"testing"
 )
 
@@ -10,14 +11,14 @@ const colours = `{"questions":[` +
 
 func TestQuestions(t *testing.T) {
 	t.Parallel()
-	a := Approval{Tool: ToolAskUser, Input: jsonRaw(colours)}
+	a := Approval{Tool: ToolAskUser, Input: json.RawMessage(colours)}
 	qs, ok := Questions(a)
 	if !ok || len(qs) != 2 || !qs[0].MultiSelect || qs[1].MultiSelect || qs[0].Header != "Colour" || qs[1].Options[1] != (Option{Label: "Two", Description: "2"}) {
 		t.Errorf("questions are %+v, %v", qs, ok)
 	}
 	for name, other := range map[string]Approval{
 		"another tool": {Tool: "Bash", Input: a.Input}, "a cut turn": {Kind: ApprovalContinue, Tool: ToolAskUser, Input: a.Input},
-		"nothing asked": {Tool: ToolAskUser, Input: jsonRaw(`{"questions":[]}`)}, "no JSON": {Tool: ToolAskUser, Input: jsonRaw(`{`)},
+		"nothing asked": {Tool: ToolAskUser, Input: json.RawMessage(`{"questions":[]}`)}, "no JSON": {Tool: ToolAskUser, Input: jsonRaw(`{`)},
 	} {
 		if qs, ok := Questions(other); ok {
 			t.Errorf("%s asks %+v", name, qs)
@@ -30,7 +31,7 @@ func TestQuestions(t *testing.T) {
 
 func TestAnswerInput(t *testing.T) {
 	t.Parallel()
-	a := Approval{Tool: ToolAskUser, Input: jsonRaw(colours)}
+	a := Approval{Tool: ToolAskUser, Input: json.RawMessage(colours)}
 	input, err := AnswerInput(a, map[string][]string{"Which colours?": {"Red", "Blue"}, "How many?": {`some, say "7" <8>`}})
 	if err != nil {
 		t.Fatal(err)

@@ -194,19 +194,6 @@ func (m *ProcessManager) turnNow(ctx context.Context, key ChannelKey, id TurnID)
 	return m.o.Ledger.Turn(ctx, id) // it has ended meanwhile
 }
 
-// A Trace is one message's timeline. Turn is nil before dispatch; Place is where it
-// waits, if it does.
-type Trace struct {
-	Message   Message
-	Turn      *Turn
-	Members   []MessageID
-	Approvals []Approval
-	// Deliveries are what was to be brought to the sender; empty where the adapter
-	// answers by itself.
-	Deliveries []Delivery
-	Place
-}
-
 // OpenMessages returns the messages of an adapter that have no outcome yet, oldest
 // first.
 func (m *ProcessManager) OpenMessages(ctx context.Context, adapter string) ([]Message, error) {

@@ -18,7 +18,7 @@ func (r *ring) push(u Update) {
 	}
 	r.slots[(r.head+r.n)%len(r.slots)] = u
 	r.n++
-	for r.bytes += u.size(); r.bytes > keptBytes; {
+	for r.bytes += updateSize(&u); r.bytes > keptBytes; {
 		r.drop()
 	}
 }
@@ -27,7 +27,7 @@ func (r *ring) push(u Update) {
 func (r *ring) weight() int { return r.bytes + r.n*updateOverhead }
 
 func (r *ring) drop() {
-	r.bytes -= r.slots[r.head].size()
+	r.bytes -= updateSize(&r.slots[r.head])
 	r.slots[r.head] = Update{}
 	r.head = (r.head + 1) % len(r.slots)
 	r.n--

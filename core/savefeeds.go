@@ -3,7 +3,6 @@ package core
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -44,20 +43,18 @@ type SavedFeeds struct {
 	feeds map[ChannelKey]*feed
 }
 
-// SaveFeeds returns what [ProcessManager.Resume] knows, for the process that comes
-// next; nil if that is nothing. It is for one that has detached, and good for one
-// process only, and soon.
-func (m *ProcessManager) SaveFeeds() (*SavedFeeds, error) {
-	m.hub.mu.RLock()
-	s := &SavedFeeds{feeds: maps.Clone(m.hub.feeds)}
-	m.hub.mu.RUnlock()
+// save returns what the broker knows, for the process that comes next; nil if that is
+// nothing. unpublished are the messages whose outcome was not published, by channel.
+func (h *hub) save(now time.Time, unpublished map[ChannelKey][]MessageID) (*SavedFeeds, error) {
+	h.mu.RLock()
+	s := &SavedFeeds{feeds: maps.Clone(h.feeds)}
+	h.mu.RUnlock()
 	if len(s.feeds) == 0 {
 		return nil, nil
 	}
-	all := savedIndex{Version: savedVersion, At: m.o.Now(), Feeds: make(map[ChannelKey]savedFeed, len(s.feeds))}
-	owed := m.desk.untold()
+	all := savedIndex{Version: savedVersion, At: now, Feeds: make(map[ChannelKey]savedFeed, len(s.feeds))}
 	for key, f := range s.feeds {
-		all.Feeds[key] = f.save(owed[key])
+		all.Feeds[key] = f.save(unpublished[key])
 	}
 	var err error
 	if s.Index, err = json.Marshal(all); err != nil {
@@ -132,7 +129,7 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 func writeUpdate(w io.Writer, u Update) error {
 	raw := u.Raw
 	u.Raw = nil
-	b, err := u.save()
+	b, err := encodeUpdate(&u)
 	if err != nil {
 		return err
 	}
@@ -150,9 +147,9 @@ func writeUpdate(w io.Writer, u Update) error {
 // savedEvent begins an event of the agent that was saved; any other update is a JSON object.
 const savedEvent = 'e'
 
-// save returns the update as bytes, without the agent's line. Nearly all updates are events,
-// of which nothing but a few short texts is to be written.
-func (u *Update) save() ([]byte, error) {
+// encodeUpdate returns an update as bytes, without the agent's line. Nearly all updates are
+// events, of which only a few short texts are written.
+func encodeUpdate(u *Update) ([]byte, error) {
 	if u.Kind != UpdateEvent || u.Message != nil || u.Approval != nil || u.Background != nil || u.Detail != "" || u.Position != 0 || u.Dropped != 0 {
 		return json.Marshal(u)
 	}
@@ -168,8 +165,8 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// load reads what save has returned.
-func (u *Update) load(b []byte) error {
+// decodeUpdate reads what encodeUpdate returned.
+func decodeUpdate(u *Update, b []byte) error {
 	if len(b) == 0 || b[0] != savedEvent {
 		return json.Unmarshal(b, u)
 	}
@@ -214,7 +211,7 @@ func readUpdates(b []byte) (all []Update, err error) {
 			raw, b, err = cutPart(b)
 		}
 		if err == nil {
-			err = u.load(doc)
+			err = decodeUpdate(&u, doc)
 		}
 		if err != nil {
 			return nil, err
@@ -227,12 +224,12 @@ func readUpdates(b []byte) (all []Update, err error) {
 	return all, nil
 }
 
-// RestoreFeeds takes over what an earlier process has saved, and comes before
-// Recover. Numbers go on where they ended. What is too old is left.
+// restore takes over what an earlier process has saved. Numbers go on where they ended.
+// What is too old is left.
 //
 // The updates are not read before somebody resumes a channel who has not seen them; open
 // is then called once, and may block until the earlier process has written them.
-func (m *ProcessManager) RestoreFeeds(index []byte, open func() (*io.SectionReader, error)) error {
+func (h *hub) restore(index []byte, now time.Time, log *slog.Logger, open func() (*io.SectionReader, error)) error {
 	var all savedIndex
 	if err := json.Unmarshal(index, &all); err != nil {
 		return fmt.Errorf("read saved feeds: %w", err)
@@ -240,15 +237,15 @@ func (m *ProcessManager) RestoreFeeds(index []byte, open func() (*io.SectionRead
 	if all.Version != savedVersion {
 		return fmt.Errorf("read saved feeds: they are of version %d, want %d", all.Version, savedVersion)
 	}
-	if age := m.o.Now().Sub(all.At); age < -keptFor || age > keptFor { // also by a clock that was set
+	if age := now.Sub(all.At); age < -keptFor || age > keptFor { // also by a clock that was set
 		return nil
 	}
-	from := &savedUpdates{open: open, log: m.o.Log}
+	from := &savedUpdates{open: open, log: log}
 	for key, s := range all.Feeds {
 		if s.ID == 0 || s.Kept < 0 || uint64(s.Kept) > s.Last {
 			return fmt.Errorf("read saved feeds: that of channel %q has the id %d and %d of %d updates", key, s.ID, s.Kept, s.Last)
 		}
-		m.hub.adopt(key, s.restore(key, from))
+		h.adopt(key, s.restore(key, from))
 	}
 	return nil
 }
@@ -264,32 +261,32 @@ func (s *savedFeed) restore(key ChannelKey, from *savedUpdates) *feed {
 	return f
 }
 
-// publishOwed publishes the outcomes that an earlier process could only write down. Those
-// of open messages come by themselves.
-func (m *ProcessManager) publishOwed(ctx context.Context, open []Message) {
-	waits := make(map[MessageID]struct{}, len(open))
-	for i := range open {
-		waits[open[i].ID] = struct{}{}
-	}
-	m.hub.mu.RLock()
-	feeds := maps.Clone(m.hub.feeds)
-	m.hub.mu.RUnlock()
-	for _, f := range feeds {
+// unpublished returns the messages whose outcome an earlier process had not published, by
+// channel.
+func (h *hub) unpublished() map[ChannelKey][]MessageID {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	all := map[ChannelKey][]MessageID{}
+	for key, f := range h.feeds {
 		f.mu.Lock()
-		owed := slices.Collect(maps.Keys(f.owed))
-		f.mu.Unlock()
-		for _, id := range owed {
-			if _, ok := waits[id]; ok {
-				continue
-			}
-			if msg, err := m.o.Ledger.Message(ctx, id); err == nil && msg.State.Final() {
-				f.publish(Update{At: msg.EndedAt, Kind: UpdateResult, Turn: msg.Turn, Message: &msg})
-				f.mu.Lock()
-				delete(f.owed, id)
-				f.mu.Unlock()
-			}
+		if len(f.owed) > 0 {
+			all[key] = slices.Collect(maps.Keys(f.owed))
 		}
+		f.mu.Unlock()
 	}
+	return all
+}
+
+// publishLate publishes an outcome that an earlier process could only write down.
+func (h *hub) publishLate(key ChannelKey, msg *Message) {
+	f := h.feed(key)
+	if f == nil {
+		return
+	}
+	f.publish(Update{At: msg.EndedAt, Kind: UpdateResult, Turn: msg.Turn, Message: msg})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.owed, msg.ID)
 }
 
 // savedUpdates are the updates that an earlier process has written for all feeds.
@@ -374,19 +371,4 @@ func (h *hub) adopt(key ChannelKey, f *feed) {
 	defer h.mu.Unlock()
 	h.putLocked(key, f)
 	h.dropLater(key, f)
-}
-
-// untold returns the messages whose outcome nobody was told yet, by channel.
-func (d *desk) untold() map[ChannelKey][]MessageID {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	all := map[ChannelKey][]MessageID{}
-	for id, t := range d.open {
-		select {
-		case <-t.done:
-		default:
-			all[t.Message.Channel] = append(all[t.Message.Channel], id)
-		}
-	}
-	return all
 }

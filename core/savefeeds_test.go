@@ -1,10 +1,8 @@
 package core
 
 import (
-	"bytes"
 	"context"
 	"io"
-	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -72,9 +70,6 @@ func TestFeedsKeepShortPrompts(t *testing.T) {
 			told++
 			if p := u.Message.Prompt; p.Text != long[:ShortPromptBytes] || !p.Truncated || u.Message.Content.Text != "" {
 				t.Errorf("%s has the prompt %+.100v and the content %+.100v", u.Kind, p, u.Message.Content)
-			}
-			if n := u.size(); n < ShortPromptBytes {
-				t.Errorf("%s counts as %d bytes", u.Kind, n)
 			}
 		}
 		if told != 2 {
@@ -192,7 +187,7 @@ func TestSavedFeedsThatAreNoUse(t *testing.T) {
 			if s := m.Resume("c", sub.From().String()); s.Gap() != gap {
 				t.Errorf("gap %v, want %v", s.Gap(), gap)
 			}
-			time.Sleep(keptFor + time.Second) // it is too old then
+			time.Sleep(2*time.Minute + time.Second) // it is too old then
 		}
 		w.detach()
 		if w.saved != nil {
@@ -244,34 +239,4 @@ func TestUpdatesAreReadWhenTheyAreMissed(t *testing.T) {
 			}
 		}
 	})
-}
-
-// FuzzSavedUpdates holds that what is read is what was written, and that what is damaged
-// does no harm.
-func FuzzSavedUpdates(f *testing.F) {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
-	all := []Update{
-		{Kind: UpdateEvent, At: at, Turn: "t", Messages: []MessageID{"a", "b"}, Raw: line("<1> &")},
-		{Kind: UpdateEvent, At: at, Raw: line("")},
-		{Kind: UpdateAccepted, At: at, Message: &Message{ID: "a", Channel: "c"}},
-		{Kind: UpdateRetrying, At: at, Detail: "overloaded"},
-	}
-	var b bytes.Buffer
-	for _, u := range all {
-		if err := writeUpdate(&b, u); err != nil {
-			f.Fatal(err)
-		}
-	}
-	got, err := readUpdates(b.Bytes())
-	if err != nil || len(got) != len(all) {
-		f.Fatalf("read %d updates: %v", len(got), err)
-	}
-	for i, u := range got {
-		if got[i].At = u.At.UTC(); !reflect.DeepEqual(got[i], all[i]) {
-			f.Errorf("read %+v, want %+v", got[i], all[i])
-		}
-	}
-	f.Add(b.Bytes())
-	f.Add(b.Bytes()[:b.Len()/2])
-	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = readUpdates(b) }) // does not panic
 }

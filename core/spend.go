@@ -15,13 +15,6 @@ const wornPart = 1.0 / 10
 // task: its first word comes from the API.
 const newsGrace = 30 * time.Second
 
-// Usage is what the turns of one channel have cost, as far as the agent has said.
-// Background results are not in it.
-type Usage struct {
-	Turns, TurnsToday int
-	Spent, SpentToday float64 // USD
-}
-
 // Usage returns what the turns of a channel have cost, and those of this calendar day.
 func (m *ProcessManager) Usage(ctx context.Context, key ChannelKey) (Usage, error) {
 	now := m.o.Now()

@@ -1,12 +1,10 @@
 package core
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -101,19 +99,4 @@ func (m *ProcessManager) existing(ctx context.Context, s Submission, dup *Duplic
 		return nil, fmt.Errorf("read the message of a repeated source key: %w", err)
 	}
 	return t, nil
-}
-
-func checkContent(c Content) error {
-	if len(c.Blocks) == 0 && c.Text == "" {
-		return fmt.Errorf("%w: it is empty", ErrBadContent)
-	}
-	if !utf8.ValidString(c.Text) {
-		return fmt.Errorf("%w: the text is not valid UTF-8", ErrBadContent)
-	}
-	for i, b := range c.Blocks {
-		if !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) { // the rest is seen when the turn is composed
-			return fmt.Errorf("%w: block %d is not a JSON object", ErrBadContent, i)
-		}
-	}
-	return nil
 }

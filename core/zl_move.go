@@ -8,16 +8,6 @@ import (
 	"time"
 )
 
-// A Move says that a channel goes on under another key. Written, it moves what waits,
-// before what waits there, with the settings, the rules and the pending approvals; the
-// history stays. The session follows, in the session file, by what is noted here.
-type Move struct {
-	From, To ChannelKey
-	Session  string // of From, empty if it has none
-	Keeps    bool   // To has had turns and keeps its own session; that of From is forgotten
-	At       time.Time
-}
-
 // Move has a channel go on under another key, as when a chat service gives a chat a
 // new id. What waits goes there, before what waits there already, and so do session,
 // settings (where To has none of its own), rules and pending approvals; messages with

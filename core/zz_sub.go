@@ -1,47 +1,9 @@
 package core
 
 import (
-	"encoding/json"
 	"sync"
 	"time"
 )
-
-// UpdateKind names what an [Update] reports.
-type UpdateKind string
-
-// The kinds of updates.
-const (
-	UpdateAccepted       UpdateKind = "accepted" // Message
-	UpdateQueued         UpdateKind = "queued"   // Message, Position; Detail: what keeps it waiting, besides those before it
-	UpdateStarted        UpdateKind = "started"  // Turn, Messages
-	UpdateEvent          UpdateKind = "event"    // Turn, Messages, Raw
-	UpdateResult         UpdateKind = "result"   // Message with its outcome; one update a message
-	UpdateApproval       UpdateKind = "approval" // Approval
-	UpdateApprovalClosed UpdateKind = "approval_closed"
-	UpdateBackground     UpdateKind = "background" // Background
-	UpdateRetrying       UpdateKind = "retrying"   // Detail
-	UpdateStalled        UpdateKind = "stalled"    // Turn, Messages, Detail: how long nothing was heard, and of what last
-	UpdateParked         UpdateKind = "parked"     // Messages that wait, Detail: why nothing is begun, and until when
-	UpdateSession        UpdateKind = "session"    // Detail: what happened to the session
-	UpdateDropped        UpdateKind = "dropped"    // Dropped events: the subscriber was too slow
-)
-
-// An Update is one thing that happened on a channel. A Message in it has no
-// content.
-type Update struct {
-	ID         UpdateID // zero for UpdateDropped
-	Kind       UpdateKind
-	At         time.Time
-	Turn       TurnID
-	Messages   []MessageID
-	Message    *Message
-	Position   int
-	Raw        json.RawMessage // the agent's line, unchanged; must not be modified
-	Approval   *Approval
-	Background *Background
-	Detail     string
-	Dropped    int
-}
 
 // maxQueuedEvents bounds what a slow subscriber may leave unread. Beyond it the
 // agent's raw lines are dropped and counted; everything else is kept, since it

@@ -2,25 +2,9 @@ package core
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 )
-
-// An Inbound is something that came from a remote place which forgets it once it
-// is acknowledged: it is on record before that, and stays open until the adapter
-// has made of it what there is to be made.
-type Inbound struct {
-	ID         string // unique: a second one with the same id is ignored
-	Adapter    string
-	Body       json.RawMessage // as it came
-	ReceivedAt time.Time
-	Handled    bool // Body is gone then
-}
-
-// inboundKept is how long it is known that something was handled. No remote place
-// may deliver it again after that.
-const inboundKept = 72 * time.Hour
 
 // Receive puts what came in on record, and forgets what was handled long ago. It
 // returns once that is durable.
@@ -36,6 +20,10 @@ func (m *ProcessManager) Receive(ctx context.Context, in []*Inbound) error {
 	}
 	return nil
 }
+
+// inboundKept is how long it is known that something was handled. No remote place
+// may deliver it again after that.
+const inboundKept = 72 * time.Hour
 
 // Handled records that nothing is left to be done about what came in. It returns
 // once that is durable.
@@ -55,4 +43,34 @@ func (m *ProcessManager) Unhandled(ctx context.Context, adapter string) ([]Inbou
 // or ErrNotFound.
 func (m *ProcessManager) LastInbound(ctx context.Context, adapter string) (Inbound, error) {
 	return m.o.Ledger.LastInbound(ctx, adapter)
+}
+
+// Keep writes records. It returns once they are durable.
+func (m *ProcessManager) Keep(ctx context.Context, rs ...*Record) error {
+	now := m.o.Now()
+	for _, r := range rs {
+		r.At = now
+	}
+	if err := m.write(ctx, Change{Records: rs}); err != nil {
+		return fmt.Errorf("keep records: %w", err)
+	}
+	return nil
+}
+
+// Records returns the owner's records whose key begins with prefix, by key.
+func (m *ProcessManager) Records(ctx context.Context, owner, prefix string) ([]Record, error) {
+	return m.o.Ledger.Records(ctx, owner, prefix)
+}
+
+// Record returns one record, or ErrNotFound.
+func (m *ProcessManager) Record(ctx context.Context, owner, key string) (Record, error) {
+	return m.o.Ledger.Record(ctx, owner, key)
+}
+
+// ForgetRecords removes records. It returns once that is durable.
+func (m *ProcessManager) ForgetRecords(ctx context.Context, rs ...RecordRange) error {
+	if err := m.write(ctx, Change{ForgetRecords: rs}); err != nil {
+		return fmt.Errorf("forget records: %w", err)
+	}
+	return nil
 }

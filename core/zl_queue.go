@@ -8,12 +8,6 @@ import (
 	"time"
 )
 
-// A Precedence puts a waiting message at another place of its channel's queue.
-type Precedence struct {
-	ID   MessageID
-	Rank int
-}
-
 // Queue returns the messages that wait on the channel, in the order in which they
 // will run: those that are accepted. It is empty for a channel where none waits.
 func (m *ProcessManager) Queue(ctx context.Context, key ChannelKey) ([]Message, error) {

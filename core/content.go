@@ -1,0 +1,56 @@
+package core
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+)
+
+func checkContent(c Content) error {
+	if len(c.Blocks) == 0 && c.Text == "" {
+		return fmt.Errorf("%w: it is empty", ErrBadContent)
+	}
+	if !utf8.ValidString(c.Text) {
+		return fmt.Errorf("%w: the text is not valid UTF-8", ErrBadContent)
+	}
+	for i, b := range c.Blocks {
+		if !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) { // the rest is seen when the turn is composed
+			return fmt.Errorf("%w: block %d is not a JSON object", ErrBadContent, i)
+		}
+	}
+	return nil
+}
+
+// Size returns how many bytes the content has.
+func (c Content) Size() int {
+	n := len(c.Text)
+	for _, b := range c.Blocks {
+		n += len(b)
+	}
+	return n
+}
+
+// add appends another content under a heading. Texts are joined by a blank line;
+// with the first block all become blocks.
+func (c *Content) add(head string, more Content) error {
+	if len(c.Blocks) == 0 && len(more.Blocks) == 0 {
+		if c.Text != "" {
+			c.Text += "\n\n"
+		}
+		c.Text += head + more.Text
+		return nil
+	}
+	for _, text := range []string{c.Text, head + more.Text} {
+		if text == "" {
+			continue
+		}
+		b, err := marshal(map[string]string{"type": "text", "text": text})
+		if err != nil {
+			return err
+		}
+		c.Blocks = append(c.Blocks, b)
+	}
+	c.Text = ""
+	c.Blocks = append(c.Blocks, more.Blocks...)
+	return nil
+}
