@@ -91,7 +91,7 @@ type SessionInfo struct {
 	Said      uint64 // the last event that it had said by then
 	Replays   bool   // events up to that one come again now
 	Tasks     int    // background tasks that are alive
-	Outdated  bool   // started by another program, or with another configuration, than sessions are now
+	Stale     bool   // started by another program, or with another configuration, than sessions are now
 	Settings  string // fingerprint of the channel's settings that it was started with
 }
 

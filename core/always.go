@@ -52,7 +52,7 @@ func grants(a *Approval) []grant {
 		all = ownGrant(a)
 	}
 	return slices.DeleteFunc(all, func(g grant) bool {
-		_, err := newRule(a.Channel, g.rule(), "", a.CreatedAt)
+		_, err := NewRule(a.Channel, g.rule(), "", a.CreatedAt)
 		return err != nil
 	})
 }
@@ -107,7 +107,7 @@ func ownGrant(a *Approval) []grant {
 
 // sessionRules returns what tells the agent's running process of the rules that
 // AlwaysRules returns; nil where there are none.
-func sessionRules(a Approval) json.RawMessage {
+func SessionRules(a Approval) json.RawMessage {
 	gs := grants(&a)
 	if len(gs) == 0 {
 		return nil

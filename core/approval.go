@@ -18,6 +18,6 @@ type ApprovalBody struct {
 func ApprovalDelivery(approval string) string { return string(DeliverApproval) + ":" + approval }
 
 // pendingAt reports whether the approval can still be decided.
-func (a *Approval) pendingAt(now time.Time) bool {
+func (a *Approval) PendingAt(now time.Time) bool {
 	return a.State == ApprovalPending && (a.Kind != ApprovalContinue || now.Before(a.ExpiresAt))
 }

@@ -19,7 +19,7 @@ type Change struct {
 	Records    []*Record        // new or changed, or removed
 	Amend      []*Message       // waiting messages: Content as it is now; never lazy
 	Move       *Move            // what is on one channel goes to another; never lazy
-	Reorder    []Precedence     // of waiting messages; never lazy
+	Reorder    []Rank           // of waiting messages; never lazy
 	Settings   []SettingsChange // of channels; never lazy
 
 	// ForgetRecords removes records of some age.
@@ -41,7 +41,7 @@ type Settlement struct {
 }
 
 // A Precedence puts a waiting message at another place of its channel's queue.
-type Precedence struct {
+type Rank struct {
 	ID   MessageID
 	Rank int
 }

@@ -14,17 +14,17 @@ const maxTurnBytes = 4 << 20
 
 // isCommand reports whether the message is one of the agent's own slash
 // commands, which it only recognises at the very beginning of a text.
-func isCommand(m *Message) bool {
+func IsCommand(m *Message) bool {
 	return len(m.Content.Blocks) == 0 && strings.HasPrefix(m.Content.Text, "/")
 }
 
 // coalescible returns how many of the messages become the next turn: all of
 // them, but a command is always alone and a turn stays below maxTurnBytes.
-func coalescible(ms []*Message) int {
+func BatchSize(ms []*Message) int {
 	size := 0
 	for i, m := range ms {
 		size += m.Content.Size()
-		if i > 0 && (isCommand(m) || isCommand(ms[0]) || size > maxTurnBytes) {
+		if i > 0 && (IsCommand(m) || IsCommand(ms[0]) || size > maxTurnBytes) {
 			return i
 		}
 	}
@@ -35,9 +35,9 @@ func coalescible(ms []*Message) int {
 // array of content blocks if any message has blocks. Texts are joined by a blank
 // line. The context prefix stands once, or before each message when their
 // senders differ.
-func coalesce(ms []*Message) (json.RawMessage, error) {
-	if len(ms) == 1 && isCommand(ms[0]) {
-		return marshal(ms[0].Content.Text)
+func Coalesce(ms []*Message) (json.RawMessage, error) {
+	if len(ms) == 1 && IsCommand(ms[0]) {
+		return EncodeJSON(ms[0].Content.Text)
 	}
 	own := sendersDiffer(ms)
 	for _, m := range ms {
@@ -51,18 +51,18 @@ func coalesce(ms []*Message) (json.RawMessage, error) {
 			sb.WriteString("\n\n")
 		}
 		if i == 0 || own {
-			sb.WriteString(prefix(m))
+			sb.WriteString(originPrefix(m))
 			sb.WriteByte('\n')
 		}
 		sb.WriteString(m.Content.Text)
 	}
-	return marshal(sb.String())
+	return EncodeJSON(sb.String())
 }
 
 func coalesceBlocks(ms []*Message, own bool) (json.RawMessage, error) {
 	var blocks []json.RawMessage
 	text := func(s string) error {
-		b, err := marshal(struct {
+		b, err := EncodeJSON(struct {
 			Type string `json:"type"`
 			Text string `json:"text"`
 		}{"text", s})
@@ -71,7 +71,7 @@ func coalesceBlocks(ms []*Message, own bool) (json.RawMessage, error) {
 	}
 	for i, m := range ms {
 		if i == 0 || own {
-			if err := text(prefix(m)); err != nil {
+			if err := text(originPrefix(m)); err != nil {
 				return nil, err
 			}
 		}
@@ -81,12 +81,12 @@ func coalesceBlocks(ms []*Message, own bool) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	return marshal(blocks)
+	return EncodeJSON(blocks)
 }
 
 // marshal is json.Marshal without the HTML escapes, which would only make the
 // text longer.
-func marshal(v any) (json.RawMessage, error) {
+func EncodeJSON(v any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -107,7 +107,7 @@ func sendersDiffer(ms []*Message) bool {
 
 // prefix is the line that tells the agent where a message comes from:
 // [channel: C, adapter: A, user: U, chat: T, topic: N].
-func prefix(m *Message) string {
+func originPrefix(m *Message) string {
 	var sb strings.Builder
 	sb.WriteString("[channel: " + neutral(string(m.Channel)) + ", adapter: " + neutral(m.Adapter))
 	for _, f := range [...]struct{ name, value string }{

@@ -51,7 +51,7 @@ func TestCoalesce(t *testing.T) {
 			`[{"type":"text","text":"[channel: c, adapter: http, user: A]"},` + image +
 				`,{"type":"text","text":"[channel: c, adapter: http, user: B]"},{"type":"text","text":"nice"}]`},
 	} {
-		got, err := coalesce(c.in)
+		got, err := Coalesce(c.in)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: %s, %v\nwant %s", c.name, got, err, c.want)
 		}
@@ -76,7 +76,7 @@ func TestCoalescible(t *testing.T) {
 		{"a large one", []*Message{huge, text("x")}, 1},
 		{"up to a large one", []*Message{text("x"), huge, text("x")}, 1},
 	} {
-		if got := coalescible(c.in); got != c.want {
+		if got := BatchSize(c.in); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -90,7 +90,7 @@ func FuzzPrefix(f *testing.F) {
 	f.Add("\xff\xfe", "\x00\x1b[31m", "", "，", "\ufeff")
 	f.Fuzz(func(t *testing.T, channel, adapter, user, chat, topic string) {
 		m := &Message{Channel: ChannelKey(channel), Adapter: adapter, Origin: Origin{User: user, Chat: chat, Topic: topic}}
-		got := prefix(m)
+		got := originPrefix(m)
 		inner, ok := strings.CutPrefix(got, "[")
 		inner, ok2 := strings.CutSuffix(inner, "]")
 		if !ok || !ok2 || strings.ContainsAny(inner, "[]\n\r\v\f\u0085\u2028\u2029\u202e\u2066\x00\x1b") || !utf8.ValidString(got) {
@@ -128,10 +128,10 @@ func FuzzCoalesce(f *testing.F) {
 			second = from(user, blocks(string(raw)))
 		}
 		ms := []*Message{text(a), second, text(a + b)}
-		if coalescible(ms) != 3 {
+		if BatchSize(ms) != 3 {
 			ms = ms[1:]
 		}
-		got, err := coalesce(ms)
+		got, err := Coalesce(ms)
 		if err != nil || strings.ContainsAny(string(got), "\n\r") {
 			t.Fatalf("%q, %v", got, err)
 		}
@@ -167,11 +167,11 @@ func FuzzCheckContent(f *testing.F) {
 		if raw != "" {
 			c.Blocks = []json.RawMessage{json.RawMessage(raw)}
 		}
-		if checkContent(c) != nil {
+		if CheckContent(c) != nil {
 			return
 		}
 		m := &Message{Channel: "c", Content: c}
-		if got, err := coalesce([]*Message{m, text("x")}); err == nil && !json.Valid(got) || err != nil && json.Valid([]byte(raw)) {
+		if got, err := Coalesce([]*Message{m, text("x")}); err == nil && !json.Valid(got) || err != nil && json.Valid([]byte(raw)) {
 			t.Errorf("accepted content %q, %q makes the turn %q, %v", s, raw, got, err)
 		}
 	})

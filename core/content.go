@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-func checkContent(c Content) error {
+func CheckContent(c Content) error {
 	if len(c.Blocks) == 0 && c.Text == "" {
 		return fmt.Errorf("%w: it is empty", ErrBadContent)
 	}
@@ -44,7 +44,7 @@ func (c *Content) add(head string, more Content) error {
 		if text == "" {
 			continue
 		}
-		b, err := marshal(map[string]string{"type": "text", "text": text})
+		b, err := EncodeJSON(map[string]string{"type": "text", "text": text})
 		if err != nil {
 			return err
 		}

@@ -1,14 +1,10 @@
-// Package core is the gateway itself: channels, their lanes, and what becomes
-// of each message.
+// Package core declares the gateway's vocabulary: messages, turns, replies, approvals,
+// updates and settings, the interfaces [Ledger], [Agent] and [SessionIDs], and the rules
+// that need no state. Package lanes serves channels with them.
 //
-// It guarantees that every accepted message has exactly one outcome (answered,
-// failed, cancelled) or is still waiting, that the messages of one channel are
-// served strictly in order, and that channels never wait for each other. It
-// knows no adapter, no socket, no process and no SQL: what it needs of them it
-// declares here as [Ledger], [Agent] and [SessionIDs].
-//
-// Adapters call [ProcessManager.Submit] and read the outcome from the [Ticket];
-// everything else (queueing, coalescing, sessions, recovery) is done here.
+// The gateway guarantees that every accepted message has exactly one outcome (answered,
+// failed, cancelled) or is still waiting, that the messages of one channel are served
+// strictly in order, and that channels never wait for each other.
 package core
 
 import (

@@ -35,7 +35,7 @@ type Block struct {
 // memory of a text and copies nothing of media.
 func PromptOf(c Content) Prompt {
 	if len(c.Blocks) == 0 {
-		text, cut := beginning(c.Text, MaxPromptBytes)
+		text, cut := TruncateText(c.Text, MaxPromptBytes)
 		return Prompt{Text: text, Truncated: cut}
 	}
 	p := Prompt{Blocks: make([]Block, 0, min(len(c.Blocks), MaxPromptBlocks))}
@@ -50,10 +50,10 @@ func PromptOf(c Content) Prompt {
 		if says != "" && text.Len() > 0 {
 			text.WriteString("\n\n")
 		}
-		says, _ = beginning(says, MaxPromptBytes+utf8.UTFMax) // what is cut here is cut below, too
+		says, _ = TruncateText(says, MaxPromptBytes+utf8.UTFMax) // what is cut here is cut below, too
 		text.WriteString(says)
 	}
-	short, cut := beginning(text.String(), MaxPromptBytes)
+	short, cut := TruncateText(text.String(), MaxPromptBytes)
 	p.Text, p.Truncated = short, p.Truncated || cut
 	return p
 }
@@ -61,14 +61,14 @@ func PromptOf(c Content) Prompt {
 // Short returns the prompt with at most ShortPromptBytes of text. A shortened text is a
 // copy, so that it does not keep the whole one in memory.
 func (p Prompt) Short() Prompt {
-	if text, cut := beginning(p.Text, ShortPromptBytes); cut {
+	if text, cut := TruncateText(p.Text, ShortPromptBytes); cut {
 		p.Text, p.Truncated = strings.Clone(text), true
 	}
 	return p
 }
 
 // promptFor returns the prompt of an approval that belongs to the message.
-func promptFor(m *Message) Prompt {
+func ApprovalPrompt(m *Message) Prompt {
 	p := m.Prompt.Short()
 	p.User = m.Origin.User
 	return p
@@ -78,7 +78,7 @@ func promptFor(m *Message) Prompt {
 func (p Prompt) IsZero() bool { return p.Text == "" && len(p.Blocks) == 0 }
 
 // beginning returns at most limit bytes of s, which end with a whole character.
-func beginning(s string, limit int) (start string, cut bool) {
+func TruncateText(s string, limit int) (start string, cut bool) {
 	if len(s) <= limit {
 		return s, false
 	}

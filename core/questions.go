@@ -74,10 +74,10 @@ func AnswerInput(a Approval, answers map[string][]string) (json.RawMessage, erro
 	if err := json.Unmarshal(a.Input, &input); err != nil {
 		return nil, fmt.Errorf("read the questions of approval %s: %w", a.ID, err)
 	}
-	encoded, err := marshal(given)
+	encoded, err := EncodeJSON(given)
 	if err != nil {
 		return nil, err
 	}
 	input["answers"] = encoded
-	return marshal(input)
+	return EncodeJSON(input)
 }

@@ -18,7 +18,7 @@ func TestQuestions(t *testing.T) {
 	}
 	for name, other := range map[string]Approval{
 		"another tool": {Tool: "Bash", Input: a.Input}, "a cut turn": {Kind: ApprovalContinue, Tool: ToolAskUser, Input: a.Input},
-		"nothing asked": {Tool: ToolAskUser, Input: json.RawMessage(`{"questions":[]}`)}, "no JSON": {Tool: ToolAskUser, Input: jsonRaw(`{`)},
+		"nothing asked": {Tool: ToolAskUser, Input: json.RawMessage(`{"questions":[]}`)}, "no JSON": {Tool: ToolAskUser, Input: json.RawMessage(`{`)},
 	} {
 		if qs, ok := Questions(other); ok {
 			t.Errorf("%s asks %+v", name, qs)

@@ -46,3 +46,6 @@ func (r Reply) Complete() Reply {
 	}
 	return r
 }
+
+// parkedForBudget is the code of a park for the daily budget, which no outcome has.
+const ParkedForBudget = "budget"

@@ -6,10 +6,10 @@ import (
 
 // contentAgain is what the messages of a turn say, after a note if the agent had
 // begun to work on them.
-func contentAgain(members []*Message, turn *Turn) (Content, error) {
+func RetryContent(members []*Message, turn *Turn) (Content, error) {
 	last := members[len(members)-1]
 	note := ""
-	if turn != nil && hadBegun(&last.Reply, turn) && !isCommand(last) {
+	if turn != nil && MayHaveActed(&last.Reply, turn) && !IsCommand(last) {
 		note = continueNote(last.Reply.Done)
 	}
 	if len(members) == 1 && note == "" {
@@ -23,7 +23,7 @@ func contentAgain(members []*Message, turn *Turn) (Content, error) {
 			head = note
 		}
 		if own {
-			head += prefix(part) + "\n"
+			head += originPrefix(part) + "\n"
 		}
 		if err := c.add(head, part.Content); err != nil {
 			return Content{}, err
@@ -34,8 +34,8 @@ func contentAgain(members []*Message, turn *Turn) (Content, error) {
 
 // hadBegun reports whether the agent may have done something in the turn that
 // running it anew would do again.
-func hadBegun(r *Reply, t *Turn) bool {
-	begun := func(m Mark) bool { return m.What == markTool || m.What == markTakenOver }
+func MayHaveActed(r *Reply, t *Turn) bool {
+	begun := func(m Mark) bool { return m.What == MarkTool || m.What == MarkTakenOver }
 	return r.Done != "" || r.Code == CodeInterrupted && r.State == Failed || slices.ContainsFunc(t.Marks, begun)
 }
 

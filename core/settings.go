@@ -17,7 +17,7 @@ import (
 // maxRules bounds the rules of one channel: they are on the command line of its
 // agent, which the system bounds too. The others bound single values.
 const (
-	maxRules      = 200
+	MaxRules      = 200
 	maxRuleBytes  = 400
 	maxModelBytes = 100
 )
@@ -46,7 +46,7 @@ type Rule struct {
 
 // changed returns the settings with the change made to them. It shares nothing that
 // is written to.
-func (s Settings) changed(c *SettingsChange) Settings {
+func (s Settings) Apply(c *SettingsChange) Settings {
 	if c.Model != nil {
 		s.Model, s.HadModel = *c.Model, *c.Model == ""
 	}
@@ -55,7 +55,7 @@ func (s Settings) changed(c *SettingsChange) Settings {
 	}
 	s.Rules = slices.DeleteFunc(slices.Clone(s.Rules), func(r Rule) bool { return slices.Contains(c.Remove, r.ID) })
 	for _, r := range c.Add {
-		if !s.has(r.Rule) {
+		if !s.HasRule(r.Rule) {
 			s.Rules = append(s.Rules, r)
 		}
 	}
@@ -64,7 +64,7 @@ func (s Settings) changed(c *SettingsChange) Settings {
 
 // inheriting returns the settings with those of another channel where it has none,
 // and the rules of both.
-func (s Settings) inheriting(from Settings) Settings {
+func (s Settings) Inherit(from Settings) Settings {
 	if s.Model == "" && (from.Model != "" || from.HadModel) {
 		s.Model, s.HadModel = from.Model, from.HadModel
 	}
@@ -74,7 +74,7 @@ func (s Settings) inheriting(from Settings) Settings {
 	own := s.Rules
 	s.Rules = nil
 	for _, r := range slices.Concat(from.Rules, own) {
-		if !s.has(r.Rule) {
+		if !s.HasRule(r.Rule) {
 			s.Rules = append(s.Rules, r)
 		}
 	}
@@ -82,7 +82,7 @@ func (s Settings) inheriting(from Settings) Settings {
 	return s
 }
 
-func (s *Settings) has(rule string) bool {
+func (s *Settings) HasRule(rule string) bool {
 	return slices.ContainsFunc(s.Rules, func(r Rule) bool { return r.Rule == rule })
 }
 
@@ -111,13 +111,13 @@ func PermissionModes() []string {
 }
 
 // isModel reports whether a text can be the name of a model, or is empty.
-func isModel(s string) bool {
+func IsModelName(s string) bool {
 	bad := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
 	return len(s) <= maxModelBytes && utf8.ValidString(s) && !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, bad)
 }
 
 // newRule checks what the agent could not read, or would read as something else.
-func newRule(key ChannelKey, rule, by string, now time.Time) (Rule, error) {
+func NewRule(key ChannelKey, rule, by string, now time.Time) (Rule, error) {
 	tool, content, bracket := strings.Cut(rule, "(")
 	bad := func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-*.", r)

@@ -34,7 +34,7 @@ type ChannelStatus struct {
 	Turn              TurnID
 	Activity          string // the tool in use
 	Model             string // that the session said it uses; empty: not known
-	Unkept            string // why what the agent says is not read; else empty
+	HostBlocked       string // why what the agent says is not read; else empty
 	Messages          int    // ever accepted
 	LastAt            time.Time
 	Approvals         int // pending
@@ -75,7 +75,7 @@ func (o *Overview) Standstill() (problems []string) {
 var remedies = map[string]string{
 	CodeNotLoggedIn: "To log in, run `claude` on the gateway's machine.",
 	CodeUsageLimit:  "Nothing else has to be done.",
-	parkedForBudget: "To go on before that, raise BARECLAW_DAILY_BUDGET_USD and restart the gateway.",
+	ParkedForBudget: "To go on before that, raise BARECLAW_DAILY_BUDGET_USD and restart the gateway.",
 }
 
 // namesOf names some channels.
@@ -105,7 +105,7 @@ func (o Overview) States() map[string]int {
 
 // A Place is where a message is in its channel's queue. The zero value is that of
 // one that does not wait.
-type Place struct {
+type QueuePosition struct {
 	Position int       // 1 is the next
 	Why      string    // what keeps the whole queue waiting, if that is not a running turn
 	Until    time.Time // when a parked channel goes on by itself; else zero

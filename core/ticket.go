@@ -2,39 +2,53 @@ package core
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 )
 
-// A Ticket stands for one accepted message until it has its outcome.
+// A Ticket stands for one submitted message until the message has its outcome. Copies of
+// a ticket share what becomes of the message.
 type Ticket struct {
 	// Message is the message as it was accepted.
 	Message Message
 	// Existing says that the source key was known: Message is the one that was
-	// accepted under it before.
+	// accepted under the key before.
 	Existing bool
 
 	*future
 }
 
+// A future is what becomes of a message. Its lane writes, everybody may read.
 type future struct {
 	accepted chan struct{}                 // closed when the message is durable, or refused
-	refusal  error                         // written before accepted is closed; nothing follows it
-	parked   atomic.Pointer[chan struct{}] // closed when the message is found to wait for what parks its channel
-	place    atomic.Pointer[Place]         // as it was then; set before that
+	refusal  error                         // written before accepted is closed
+	parked   atomic.Pointer[chan struct{}] // closed while the message waits on a parked channel
+	position atomic.Pointer[QueuePosition] // as it was then; set before parked is closed
 	done     chan struct{}                 // closed when there is an outcome, or the message is refused
 	outcome  *Message                      // written once, before done is closed; nil when refused
 }
 
-func newTicket(m Message) *Ticket {
+// NewTicket returns the ticket of a message that is about to be accepted.
+func NewTicket(m Message) *Ticket {
 	f := &future{accepted: make(chan struct{}), done: make(chan struct{})}
 	parked := make(chan struct{})
 	f.parked.Store(&parked)
 	return &Ticket{Message: m, future: f}
 }
 
-// admit says that the message is accepted, or why it is refused.
-func (f *future) admit(refusal error) {
+// Repeated returns the ticket for a sender who submitted the same message again.
+func (t *Ticket) Repeated() *Ticket {
+	return &Ticket{Message: t.Message, Existing: true, future: t.future}
+}
+
+// On returns the ticket with the message on another channel.
+func (t *Ticket) On(key ChannelKey) *Ticket {
+	moved := *t
+	moved.Message.Channel = key
+	return &moved
+}
+
+// Accept says that the message is accepted, or why it is refused.
+func (f *future) Accept(refusal error) {
 	f.refusal = refusal
 	close(f.accepted)
 	if refusal != nil {
@@ -42,26 +56,27 @@ func (f *future) admit(refusal error) {
 	}
 }
 
-// park says that the message waits for what parks its channel, and where. Only its
-// lane calls it.
-func (f *future) park(at Place) {
+// Accepted is closed when the message is durable, or refused.
+func (f *future) Accepted() <-chan struct{} { return f.accepted }
+
+// Refusal returns why the message is refused; nil if it is accepted. It is valid once
+// Accepted is closed.
+func (f *future) Refusal() error { return f.refusal }
+
+// Park says that the message waits on a parked channel, and where.
+func (f *future) Park(at QueuePosition) {
 	parked := *f.parked.Load()
-	select {
-	case <-parked: // it is known; whoever was told has gone
-	default:
-		f.place.Store(&at)
+	if !isClosed(parked) {
+		f.position.Store(&at)
 		close(parked)
 	}
 }
 
-// unpark says that the channel goes on: who begins to wait now is told of the next
-// park. Only its lane calls it.
-func (f *future) unpark() {
-	select {
-	case <-*f.parked.Load():
+// Unpark says that the channel goes on: readers of Parked learn of the next park.
+func (f *future) Unpark() {
+	if isClosed(*f.parked.Load()) {
 		parked := make(chan struct{})
 		f.parked.Store(&parked)
-	default:
 	}
 }
 
@@ -70,35 +85,34 @@ func (f *future) unpark() {
 // is another one.
 func (f *future) Parked() <-chan struct{} { return *f.parked.Load() }
 
-// Place returns where the message waited when its channel was parked last, and why.
-// It is valid once Parked is closed.
-func (f *future) Place() Place { return *f.place.Load() }
+// QueuePosition returns where the message waited when its channel was parked last, and
+// why. It is valid once Parked is closed.
+func (f *future) QueuePosition() QueuePosition { return *f.position.Load() }
 
-// Done is closed when the outcome is there.
+// Resolve gives the message its outcome, which must not change any more.
+func (f *future) Resolve(outcome *Message) {
+	f.outcome = outcome
+	close(f.done)
+}
+
+// Done is closed when the message has its outcome, or is refused.
 func (f *future) Done() <-chan struct{} { return f.done }
 
 // Outcome returns the message with its outcome. It is valid once Done is closed.
 func (f *future) Outcome() Message { return *f.outcome }
 
-// Ticket returns a ticket of a message that was accepted before. ErrNotFound if
-// there is no such message.
-func (m *ProcessManager) Ticket(ctx context.Context, id MessageID) (*Ticket, error) {
-	if t, ok := m.desk.find(id); ok {
-		return &Ticket{Message: t.Message, Existing: true, future: t.future}, nil
+// Result returns the message with its outcome, or why it was refused. It is valid once
+// Done is closed.
+func (f *future) Result() (Message, error) {
+	if f.refusal != nil {
+		return Message{}, f.refusal
 	}
-	old, err := m.o.Ledger.Message(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	t := newTicket(old)
-	t.Existing, t.outcome = true, &old
-	close(t.done)
-	return t, nil
+	return *f.outcome, nil
 }
 
-// wait returns once there is an outcome, or with the context's error. An outcome that is
-// there is returned also if the context has ended.
-func (f *future) wait(ctx context.Context) (Message, error) {
+// Wait returns the Result once there is one, or the context's error. It prefers the
+// result if both are there.
+func (f *future) Wait(ctx context.Context) (Message, error) {
 	select {
 	case <-f.done:
 	case <-ctx.Done():
@@ -106,68 +120,14 @@ func (f *future) wait(ctx context.Context) (Message, error) {
 			return Message{}, context.Cause(ctx)
 		}
 	}
-	return f.end()
+	return f.Result()
 }
 
-// end returns what became of the message. It is valid once done is closed.
-func (f *future) end() (Message, error) {
-	if f.refusal != nil {
-		return Message{}, f.refusal
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
-	return *f.outcome, nil
-}
-
-// A desk knows the tickets of all messages that have no outcome yet, or one that
-// the ledger does not have yet.
-type desk struct {
-	mu   sync.Mutex
-	open map[MessageID]*Ticket
-}
-
-func (d *desk) add(t *Ticket) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.open == nil {
-		d.open = map[MessageID]*Ticket{}
-	}
-	d.open[t.Message.ID] = t
-}
-
-func (d *desk) find(id MessageID) (*Ticket, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t, ok := d.open[id]
-	return t, ok
-}
-
-// settle closes the tickets with the outcomes, which must not change any more. Those that
-// carry a text come first: who learns that another message was answered with it finds it.
-func (d *desk) settle(outcomes []*Message) {
-	for _, carried := range [...]bool{false, true} {
-		for _, m := range outcomes {
-			if t, ok := d.find(m.ID); ok && (m.Reply.Into != "") == carried {
-				t.outcome = m
-				close(t.done)
-			}
-		}
-	}
-}
-
-// rekey notes that a message is on another channel now.
-func (d *desk) rekey(id MessageID, key ChannelKey) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if t, ok := d.open[id]; ok {
-		moved := *t
-		moved.Message.Channel = key
-		d.open[id] = &moved
-	}
-}
-
-// drop forgets the ticket of a message that was refused, or whose outcome is in
-// the ledger.
-func (d *desk) drop(id MessageID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.open, id)
 }

@@ -10,13 +10,13 @@ type Trace struct {
 	// Deliveries are what was to be brought to the sender; empty where the adapter
 	// answers by itself.
 	Deliveries []Delivery
-	Place
+	QueuePosition
 }
 
 const (
 	// markTool marks that a tool was begun; its detail says which.
-	markTool = "tool"
+	MarkTool = "tool"
 	// markTakenOver marks that another process of the gateway goes on with the turn,
 	// which may not hear again what the agent had done.
-	markTakenOver = "taken_over"
+	MarkTakenOver = "taken_over"
 )

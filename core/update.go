@@ -49,8 +49,8 @@ type Update struct {
 // restarts of the gateway. The zero value names none. What it looks like as text
 // means nothing to others.
 type UpdateID struct {
-	feed uint64 // the feed's own random number
-	n    uint64 // rises by one with each update of the feed
+	Stream uint64 // the feed's own random number
+	Number uint64 // rises by one with each update of the feed
 }
 
 // updateIDBase keeps the text short: each event of a stream bears one.
@@ -62,7 +62,7 @@ func (id UpdateID) IsZero() bool { return id == UpdateID{} }
 // Until reports whether the update is the other one or came before it. Of updates of
 // different feeds that is not known, and it is false.
 func (id UpdateID) Until(other UpdateID) bool {
-	return !id.IsZero() && id.feed == other.feed && id.n <= other.n
+	return !id.IsZero() && id.Stream == other.Stream && id.Number <= other.Number
 }
 
 // String is the form that [ParseUpdateID] reads.
@@ -70,8 +70,8 @@ func (id UpdateID) String() string { return string(id.Append(nil)) }
 
 // Append appends that form to b.
 func (id UpdateID) Append(b []byte) []byte {
-	b = append(strconv.AppendUint(b, id.feed, updateIDBase), '-')
-	return strconv.AppendUint(b, id.n, 10)
+	b = append(strconv.AppendUint(b, id.Stream, updateIDBase), '-')
+	return strconv.AppendUint(b, id.Number, 10)
 }
 
 // ParseUpdateID reads the text of an id. It takes nothing that String does not
@@ -80,9 +80,9 @@ func ParseUpdateID(s string) (UpdateID, error) {
 	feed, n, _ := strings.Cut(s, "-")
 	var id UpdateID
 	var feedErr, numberErr error
-	id.feed, feedErr = strconv.ParseUint(feed, updateIDBase, 64)
-	id.n, numberErr = strconv.ParseUint(n, 10, 64)
-	if feedErr != nil || numberErr != nil || id.feed == 0 || id.String() != s {
+	id.Stream, feedErr = strconv.ParseUint(feed, updateIDBase, 64)
+	id.Number, numberErr = strconv.ParseUint(n, 10, 64)
+	if feedErr != nil || numberErr != nil || id.Stream == 0 || id.String() != s {
 		return UpdateID{}, fmt.Errorf("%.40q is no id of an update", s)
 	}
 	return id, nil

@@ -24,7 +24,7 @@ func FuzzParseUpdateID(f *testing.F) {
 	for _, s := range []string{"", "-", "1-0", "zz-18446744073709551615", "0-1", "A-1", "a-01", "a-+1", "a--1", "é-1", "a-1 "} {
 		f.Add(s)
 	}
-	f.Add(UpdateID{feed: 1 << 63, n: 7}.String())
+	f.Add(UpdateID{Stream: 1 << 63, Number: 7}.String())
 	f.Fuzz(func(t *testing.T, s string) {
 		id, err := ParseUpdateID(s)
 		if err == nil && (id.String() != s || id.IsZero()) || err != nil && !id.IsZero() {

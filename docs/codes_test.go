@@ -140,7 +140,7 @@ func outcomes(t *testing.T) map[string]bool {
 		}
 		return true
 	}
-	for _, dir := range []string{"internal/daemon", "core", "sessionhost/claude", "sessionhost"} {
+	for _, dir := range []string{"internal/daemon", "core", "core/lanes", "sessionhost/claude", "sessionhost"} {
 		for _, f := range sources(t, dir) {
 			ast.Inspect(f, inspect)
 		}

@@ -289,7 +289,7 @@ func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, 
 		return nil, fmt.Errorf("attach session host %d: %w", r.PID, err)
 	}
 	go s.read() // ends with the connection
-	s.info.Outdated = h.outdated(s.launchID)
+	s.info.Stale = h.outdated(s.launchID)
 	return s, nil
 }
 

@@ -66,7 +66,7 @@ func TestSettingsAreRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info := st.listen(again).Info(); info.Settings != want || info.Outdated {
+	if info := st.listen(again).Info(); info.Settings != want || info.Stale {
 		t.Errorf("attached with %+v, want %q", info, want)
 	}
 }

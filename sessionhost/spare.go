@@ -133,7 +133,7 @@ func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *
 		return nil
 	}
 	p.removeBound(sp)
-	sp.s.info.Ready, sp.s.info.Outdated = true, p.h.outdated(sp.s.launchID)
+	sp.s.info.Ready, sp.s.info.Stale = true, p.h.outdated(sp.s.launchID)
 	sp.s.tr.log = p.log.With("channel", string(key))
 	go sp.s.read() // ends with the connection
 	return sp.s

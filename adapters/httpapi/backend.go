@@ -5,9 +5,10 @@ import (
 
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 )
 
-// backend is the part of a core.ProcessManager that this package calls.
+// backend is the part of a lanes.Manager that this package calls.
 type backend interface {
 	submitter
 	messageReader
@@ -23,31 +24,31 @@ type backend interface {
 }
 
 // processManager makes a ProcessManager a backend.
-type processManager struct{ *core.ProcessManager }
+type processManager struct{ *lanes.Manager }
 
 // Submit implements submitter.
 func (m processManager) Submit(ctx context.Context, s core.Submission) (ticket, error) {
-	return newTicket(m.ProcessManager.Submit(ctx, s))
+	return newTicket(m.Manager.Submit(ctx, s))
 }
 
 // SubmitAndWait implements submitter.
 func (m processManager) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-chan struct{}) (ticket, error) {
-	return newTicket(m.ProcessManager.SubmitAndWait(ctx, s, hurry))
+	return newTicket(m.Manager.SubmitAndWait(ctx, s, hurry))
 }
 
 // Ticket implements feeder.
 func (m processManager) Ticket(ctx context.Context, id core.MessageID) (ticket, error) {
-	return newTicket(m.ProcessManager.Ticket(ctx, id))
+	return newTicket(m.Manager.Ticket(ctx, id))
 }
 
 // Subscribe implements feeder.
 func (m processManager) Subscribe(key core.ChannelKey) subscription {
-	return m.ProcessManager.Subscribe(key)
+	return m.Manager.Subscribe(key)
 }
 
 // Resume implements feeder.
 func (m processManager) Resume(key core.ChannelKey, after string) subscription {
-	return m.ProcessManager.Resume(key, after)
+	return m.Manager.Resume(key, after)
 }
 
 // A ticket is a core.Ticket that tests can make.
@@ -55,7 +56,7 @@ type ticket struct {
 	message  core.Message // as it was accepted
 	existing bool
 	parked   <-chan struct{}
-	place    func() core.Place // valid once parked is closed
+	place    func() core.QueuePosition // valid once parked is closed
 	done     <-chan struct{}
 	outcome  func() core.Message // valid once done is closed
 }
@@ -65,11 +66,11 @@ func newTicket(t *core.Ticket, err error) (ticket, error) {
 		return ticket{}, err
 	}
 	return ticket{
-		message: t.Message, existing: t.Existing, parked: t.Parked(), place: t.Place, done: t.Done(), outcome: t.Outcome,
+		message: t.Message, existing: t.Existing, parked: t.Parked(), place: t.QueuePosition, done: t.Done(), outcome: t.Outcome,
 	}, nil
 }
 
-// A subscription is a *core.Subscription that tests can make.
+// A subscription is a *feed.Subscription that tests can make.
 type subscription interface {
 	C() <-chan struct{}
 	Next() (core.Update, bool)

@@ -10,6 +10,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 
 // channelControl ends turns and sessions.
 type channelControl interface {
-	Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (core.Interruption, error)
+	Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (lanes.Interruption, error)
 	Reset(ctx context.Context, key core.ChannelKey) error
 }
 
@@ -131,7 +132,7 @@ func (c *channels) messages(w *response, r *http.Request) error {
 	}
 	shown := api.History{Channel: string(key), Messages: make([]api.Message, len(messages))}
 	for i := range messages {
-		shown.Messages[i] = *showMessage(&messages[i], core.Place{}, shortPrompt)
+		shown.Messages[i] = *showMessage(&messages[i], core.QueuePosition{}, shortPrompt)
 	}
 	for i := range backgrounds {
 		shown.Background = append(shown.Background, showBackground(&backgrounds[i]))

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 )
 
 // A fake is a gateway in memory. Messages wait until a test settles them,
@@ -33,7 +34,7 @@ type fake struct {
 	settings  map[core.ChannelKey]core.Settings
 	uneven    bool
 	parked    chan struct{}
-	place     core.Place // written before parked is closed
+	place     core.QueuePosition // written before parked is closed
 	store     *memoryStore
 }
 
@@ -152,7 +153,7 @@ func (f *fake) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-cha
 }
 
 func (f *fake) ticket(m *core.Message, existing bool) ticket {
-	return ticket{message: *m, existing: existing, parked: f.parked, place: func() core.Place { return f.place }, done: f.done[m.ID], outcome: func() core.Message {
+	return ticket{message: *m, existing: existing, parked: f.parked, place: func() core.QueuePosition { return f.place }, done: f.done[m.ID], outcome: func() core.Message {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		return *m
@@ -250,7 +251,7 @@ func (f *fake) Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
 		return core.Trace{}, err
 	}
 	if m.Turn == "" {
-		return core.Trace{Message: m, Place: core.Place{Position: 1, Why: "All sessions are busy."}}, nil
+		return core.Trace{Message: m, QueuePosition: core.QueuePosition{Position: 1, Why: "All sessions are busy."}}, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -271,17 +272,17 @@ func (f *fake) WaitOrPark(ctx context.Context, id core.MessageID) (core.Message,
 	return f.Wait(ctx, id)
 }
 
-func (f *fake) Place(core.MessageID) core.Place {
+func (f *fake) QueuePosition(core.MessageID) core.QueuePosition {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if isClosed(f.parked) {
 		return f.place
 	}
-	return core.Place{Position: 1, Why: "All sessions are busy."}
+	return core.QueuePosition{Position: 1, Why: "All sessions are busy."}
 }
 
 // park has every message wait on a parked channel.
-func (f *fake) park(at core.Place) {
+func (f *fake) park(at core.QueuePosition) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.place = at
@@ -339,20 +340,20 @@ func (f *fake) Backgrounds(_ context.Context, key core.ChannelKey, _ int) ([]cor
 	return []core.Background{{ID: "b-1", Channel: key, Text: "the build is done", CreatedAt: fakeStart}}, nil
 }
 
-func (f *fake) Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (core.Interruption, error) {
+func (f *fake) Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (lanes.Interruption, error) {
 	if _, err := f.Channel(ctx, key); err != nil {
-		return core.Interruption{}, err
+		return lanes.Interruption{}, err
 	}
 	switch turn {
 	case "", "turn-1":
 	case "full":
-		return core.Interruption{Turn: turn}, errors.Join(core.ErrUnwritten, core.ErrStorageFull)
+		return lanes.Interruption{Turn: turn}, errors.Join(core.ErrUnwritten, core.ErrStorageFull)
 	case "broken":
-		return core.Interruption{Turn: turn}, errors.Join(core.ErrUnwritten, core.ErrStorage)
+		return lanes.Interruption{Turn: turn}, errors.Join(core.ErrUnwritten, core.ErrStorage)
 	default:
-		return core.Interruption{}, core.ErrNothingRuns
+		return lanes.Interruption{}, core.ErrNothingRuns
 	}
-	return core.Interruption{Turn: "turn-1", Messages: []core.MessageID{"m-1"}, Took: 12 * time.Millisecond}, nil
+	return lanes.Interruption{Turn: "turn-1", Messages: []core.MessageID{"m-1"}, Took: 12 * time.Millisecond}, nil
 }
 
 func (f *fake) Reset(ctx context.Context, key core.ChannelKey) error {
@@ -454,6 +455,6 @@ func (f *fake) Balance(context.Context) (core.Balance, error) {
 	return b, f.err
 }
 
-func (f *fake) Stats() core.Stats {
-	return core.Stats{Turns: 8, TurnErrors: 2, Lanes: 3, Sessions: 2, Spending: core.Spending{Day: "2026-01-02", Spent: 1.25, Limit: 20}}
+func (f *fake) Stats() lanes.Stats {
+	return lanes.Stats{Turns: 8, TurnErrors: 2, Lanes: 3, Sessions: 2, Spending: core.Spending{Day: "2026-01-02", Spent: 1.25, Limit: 20}}
 }

@@ -163,7 +163,7 @@ func (h *handover) proxyHeld(w *response, r *http.Request, held *heldError) {
 		switch {
 		case err != nil:
 		case !at.Until.IsZero():
-			_ = answerParked(w, &ticket{message: held.message, place: func() core.Place { return at }})
+			_ = answerParked(w, &ticket{message: held.message, place: func() core.QueuePosition { return at }})
 			return
 		default:
 			_ = w.json(http.StatusOK, body)
@@ -175,29 +175,29 @@ func (h *handover) proxyHeld(w *response, r *http.Request, held *heldError) {
 		h.log.Warn("the new process has not told an outcome", "message", held.message.ID, "err", err)
 	}
 	w.Header().Set("Retry-After", "1")
-	_ = answerAccepted(w, &held.message, core.Place{})
+	_ = answerAccepted(w, &held.message, core.QueuePosition{})
 }
 
 // remoteOutcome returns the message as the successor shows it once the message has its
 // outcome, or its place on a channel that is parked there.
-func (h *handover) remoteOutcome(ctx context.Context, id core.MessageID) ([]byte, core.Place, error) {
+func (h *handover) remoteOutcome(ctx context.Context, id core.MessageID) ([]byte, core.QueuePosition, error) {
 	path := messagePath(id) + "?until=" + api.UntilParked + "&wait=" + api.MaxWait.String()
 	for {
 		body, err := h.get(ctx, path)
 		if err != nil {
-			return nil, core.Place{}, err
+			return nil, core.QueuePosition{}, err
 		}
 		var m api.Message
 		if err := json.Unmarshal(body, &m); err != nil {
-			return nil, core.Place{}, fmt.Errorf("read message %s: %w", id, err)
+			return nil, core.QueuePosition{}, fmt.Errorf("read message %s: %w", id, err)
 		}
 		if m.Final() || !m.Until.IsZero() {
-			return body, core.Place{Why: m.Why, Until: m.Until}, nil
+			return body, core.QueuePosition{Why: m.Why, Until: m.Until}, nil
 		}
 		select { // the successor may itself be handing over
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			return nil, core.Place{}, context.Cause(ctx)
+			return nil, core.QueuePosition{}, context.Cause(ctx)
 		}
 	}
 }

@@ -115,8 +115,8 @@ func showOverview(o *core.Overview) api.ChannelsHealth {
 // blockedChannels returns the channels whose agent's output cannot be written.
 func blockedChannels(o *core.Overview) (problems []string) {
 	for i := range o.Active {
-		if c := &o.Active[i]; c.Unkept != "" {
-			problems = append(problems, fmt.Sprintf("Channel %q: %s", c.Key, c.Unkept))
+		if c := &o.Active[i]; c.HostBlocked != "" {
+			problems = append(problems, fmt.Sprintf("Channel %q: %s", c.Key, c.HostBlocked))
 		}
 	}
 	return problems

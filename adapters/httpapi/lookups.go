@@ -131,13 +131,13 @@ func (l *lookups) cancel(w *response, r *http.Request) error {
 	}
 	if errors.Is(err, core.ErrNotWaiting) {
 		p := refuse(http.StatusConflict, api.NotWaiting, "Only a message that waits can be cancelled; a running turn is ended by POST /channels/{key}/interrupt.")
-		p.body.Message = showMessage(&m, core.Place{}, shortPrompt)
+		p.body.Message = showMessage(&m, core.QueuePosition{}, shortPrompt)
 		return p
 	}
 	if err != nil {
 		return err
 	}
-	return l.view.show(w, r, &m, core.Place{}, shortPrompt)
+	return l.view.show(w, r, &m, core.QueuePosition{}, shortPrompt)
 }
 
 func (l *lookups) trace(w *response, r *http.Request) error {

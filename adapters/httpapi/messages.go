@@ -70,7 +70,7 @@ func (m *messages) retry(w *response, r *http.Request) error {
 	sub, msg, err := m.core.Resubmission(r.Context(), pathMessage(r))
 	if errors.Is(err, core.ErrNotFailed) {
 		p := refuse(http.StatusConflict, api.NotFailed, "Only a message that failed or was cancelled can be tried again; this one is "+string(msg.State)+".")
-		p.body.Message = showMessage(&msg, core.Place{}, shortPrompt)
+		p.body.Message = showMessage(&msg, core.QueuePosition{}, shortPrompt)
 		return p
 	}
 	if err != nil {
@@ -102,7 +102,7 @@ func (m *messages) submitAsync(w *response, r *http.Request, sub core.Submission
 	if isClosed(t.parked) {
 		return answerParked(w, &t)
 	}
-	return answerAccepted(w, &t.message, core.Place{})
+	return answerAccepted(w, &t.message, core.QueuePosition{})
 }
 
 // noteReplay tells the client that the message was accepted before.
@@ -136,16 +136,16 @@ func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submissi
 			}
 			now := m.view.current(r.Context(), t.message)
 			w.Header().Set("Retry-After", "1")
-			return answerAccepted(w, &now, core.Place{})
+			return answerAccepted(w, &now, core.QueuePosition{})
 		}
 	}
 	msg := t.outcome()
-	return m.view.show(w, r, &msg, core.Place{}, shortPrompt)
+	return m.view.show(w, r, &msg, core.QueuePosition{}, shortPrompt)
 }
 
 // forgetOldPark clears the park of a repeated message whose channel has continued since.
 func (m *messages) forgetOldPark(t *ticket) {
-	if t.existing && isClosed(t.parked) && m.view.core.Place(t.message.ID).Until.IsZero() {
+	if t.existing && isClosed(t.parked) && m.view.core.QueuePosition(t.message.ID).Until.IsZero() {
 		t.parked = nil
 	}
 }
@@ -166,7 +166,7 @@ func retryAfter(until time.Time) string {
 
 // answerAccepted answers that the message is accepted, where its outcome will be, and
 // what the message waits for.
-func answerAccepted(w *response, m *core.Message, at core.Place) error {
+func answerAccepted(w *response, m *core.Message, at core.QueuePosition) error {
 	w.Header().Set("Location", messagePath(m.ID))
 	return w.show(http.StatusAccepted, showAccepted(m, at, shortPrompt))
 }

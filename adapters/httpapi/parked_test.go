@@ -28,7 +28,7 @@ func TestParked(t *testing.T) {
 	path := "/messages/" + string(r.submissions()[0].ID)
 	polled := make(chan answer, 1)
 	go func() { polled <- r.send("GET", path+"?wait=5m", "") }()
-	f.park(core.Place{Position: 1, Why: "No money.", Until: until})
+	f.park(core.QueuePosition{Position: 1, Why: "No money.", Until: until})
 	check(<-held, "300")
 	check(r.send("POST", "/message", `{"text":"b"}`), "300")
 	check(r.send("POST", "/message", `{"text":"c"}`, "Idempotency-Key", "k"), "300")
@@ -52,7 +52,7 @@ func TestParkedPrefersTheOutcome(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	r := newRig(t, f.echo(), nil)
-	f.park(core.Place{Position: 1, Why: "No money.", Until: time.Now().Add(time.Hour)})
+	f.park(core.QueuePosition{Position: 1, Why: "No money.", Until: time.Now().Add(time.Hour)})
 	for range 5 {
 		if a := r.send("POST", "/message", `{"text":"a"}`); a.status != http.StatusOK || a.field(t, "text") != "a" {
 			t.Errorf("got %d %s", a.status, a.body)

@@ -26,6 +26,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 )
 
@@ -38,7 +39,7 @@ const (
 
 // Options configure a Server. Core, Log and Health are required.
 type Options struct {
-	Core *core.ProcessManager
+	Core *lanes.Manager
 	Push *core.PushRegistry // nil: POST /send finds no adapter
 	Log  *slog.Logger
 	// Schedules serves /schedules. Nil: there are no such routes.

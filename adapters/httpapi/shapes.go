@@ -19,7 +19,7 @@ const (
 )
 
 // showMessage returns a message with its position in the queue.
-func showMessage(m *core.Message, at core.Place, length promptLength) *api.Message {
+func showMessage(m *core.Message, at core.QueuePosition, length promptLength) *api.Message {
 	shown := &api.Message{Accepted: showAccepted(m, at, length)}
 	if !m.State.Final() {
 		return shown
@@ -36,7 +36,7 @@ func showMessage(m *core.Message, at core.Place, length promptLength) *api.Messa
 }
 
 // showAccepted returns a message without its outcome.
-func showAccepted(m *core.Message, at core.Place, length promptLength) api.Accepted {
+func showAccepted(m *core.Message, at core.QueuePosition, length promptLength) api.Accepted {
 	p := m.Prompt
 	if length == shortPrompt {
 		p = p.Short()
@@ -131,7 +131,7 @@ func idStrings[S ~string](ids []S) []string {
 func showTrace(t *core.Trace, delivered time.Time) *api.Trace {
 	marks := timeline(t, delivered)
 	return &api.Trace{
-		Message:    *showMessage(&t.Message, t.Place, longPrompt),
+		Message:    *showMessage(&t.Message, t.QueuePosition, longPrompt),
 		Members:    idStrings(t.Members),
 		Approvals:  showApprovals(t.Approvals),
 		Deliveries: showDeliveries(t.Deliveries),

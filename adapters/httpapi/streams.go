@@ -57,7 +57,7 @@ func (s *streams) submit(w *response, r *http.Request, to submitter, sub core.Su
 	if t.existing {
 		begin(st, updates, sub.Channel)
 	}
-	st.sendShape(api.EventAccepted, showAccepted(&t.message, core.Place{}, shortPrompt))
+	st.sendShape(api.EventAccepted, showAccepted(&t.message, core.QueuePosition{}, shortPrompt))
 	v := &messageStream{stream: st, id: t.message.ID, turn: t.message.Turn}
 	if t.existing {
 		s.sendPlace(r, v, updates, &t.message)
@@ -105,7 +105,7 @@ func (s *streams) untilOutcome(ctx context.Context, v *messageStream, updates su
 	if over {
 		m := t.outcome()
 		s.view.completeCoalesced(ctx, &m)
-		v.stream.sendShape(api.EventResult, showMessage(&m, core.Place{}, shortPrompt))
+		v.stream.sendShape(api.EventResult, showMessage(&m, core.QueuePosition{}, shortPrompt))
 		if v.stream.flush(); v.stream.err == nil {
 			s.view.deliveries.note(&m)
 		}
@@ -210,13 +210,13 @@ func (v *messageStream) send(u core.Update) {
 	switch u.Kind {
 	case core.UpdateAccepted, core.UpdateResult: // the ticket has them
 	case core.UpdateQueued:
-		v.queued(core.Place{Position: u.Position, Why: u.Detail})
+		v.queued(core.QueuePosition{Position: u.Position, Why: u.Detail})
 	default:
 		sendUpdate(v.stream, &u)
 	}
 }
 
-func (v *messageStream) queued(at core.Place) {
+func (v *messageStream) queued(at core.QueuePosition) {
 	if at.Position > 0 && at.Position != v.position {
 		v.position = at.Position
 		v.stream.sendShape(api.EventQueued, api.Queued{ID: string(v.id), Position: at.Position, Why: at.Why})
@@ -248,7 +248,7 @@ func (v *messageStream) concerns(u *core.Update) bool {
 func sendUpdate(st *stream, u *core.Update) {
 	switch u.Kind {
 	case core.UpdateAccepted:
-		st.sendShape(api.EventAccepted, showAccepted(u.Message, core.Place{}, shortPrompt))
+		st.sendShape(api.EventAccepted, showAccepted(u.Message, core.QueuePosition{}, shortPrompt))
 	case core.UpdateQueued:
 		st.sendShape(api.EventQueued, api.Queued{ID: string(u.Message.ID), Position: u.Position, Why: u.Detail})
 	case core.UpdateStarted:
@@ -256,7 +256,7 @@ func sendUpdate(st *stream, u *core.Update) {
 	case core.UpdateEvent:
 		st.send(api.EventAgent, u.Raw)
 	case core.UpdateResult:
-		st.sendShape(api.EventResult, showMessage(u.Message, core.Place{}, shortPrompt))
+		st.sendShape(api.EventResult, showMessage(u.Message, core.QueuePosition{}, shortPrompt))
 	case core.UpdateApproval:
 		st.sendShape(api.EventApproval, showApproval(u.Approval))
 	case core.UpdateApprovalClosed:

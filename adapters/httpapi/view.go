@@ -14,7 +14,7 @@ import (
 type messageReader interface {
 	Message(ctx context.Context, id core.MessageID) (core.Message, error)
 	Wait(ctx context.Context, id core.MessageID) (core.Message, error)
-	Place(id core.MessageID) core.Place
+	QueuePosition(id core.MessageID) core.QueuePosition
 }
 
 // messageView answers with messages.
@@ -24,7 +24,7 @@ type messageView struct {
 }
 
 // show answers with a message and its position in the queue.
-func (v *messageView) show(w *response, r *http.Request, m *core.Message, at core.Place, length promptLength) error {
+func (v *messageView) show(w *response, r *http.Request, m *core.Message, at core.QueuePosition, length promptLength) error {
 	v.completeCoalesced(r.Context(), m)
 	err := w.show(http.StatusOK, showMessage(m, at, length))
 	if err == nil && r.Method != http.MethodHead {
@@ -34,11 +34,11 @@ func (v *messageView) show(w *response, r *http.Request, m *core.Message, at cor
 }
 
 // place returns the position of a message in its queue; zero if the message does not wait.
-func (v *messageView) place(m *core.Message) core.Place {
+func (v *messageView) place(m *core.Message) core.QueuePosition {
 	if m.State != core.Waiting {
-		return core.Place{}
+		return core.QueuePosition{}
 	}
-	return v.core.Place(m.ID)
+	return v.core.QueuePosition(m.ID)
 }
 
 // current returns the message as it is now, or m if the message cannot be read.

@@ -106,7 +106,7 @@ type Options struct {
 	Withheld    []string      // directories that no file is ever sent from
 
 	// Shown decodes what a line of the agent shows to a person.
-	Shown func(line json.RawMessage) []core.Shown
+	Shown func(line json.RawMessage) []core.DisplayEvent
 	// Restart restarts the gateway; see /restart.
 	Restart func(context.Context) error
 	Version string // of the gateway, for people

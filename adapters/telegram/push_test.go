@@ -13,6 +13,7 @@ import (
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
 	"bareclaw/internal/testkit/botapi"
@@ -43,7 +44,7 @@ func newPushAdapterOn(t *testing.T, api *botapi.Server, do func(*ledger.Ledger) 
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
 	a, err := New(Options{
-		Core: core.New(core.Options{Ledger: do(l), Sessions: sessions, Log: log}), Push: &core.PushRegistry{}, Log: log,
+		Core: lanes.New(lanes.Options{Ledger: do(l), Sessions: sessions, Log: log}), Push: &core.PushRegistry{}, Log: log,
 		Token: api.Token(), API: api.URL(), Allowed: []int64{7}, StateDir: filepath.Join(dir, "state"), CWD: dir,
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
 	fakeapi "bareclaw/internal/testkit/botapi"
@@ -54,7 +55,7 @@ func recording(t *testing.T) *Adapter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := core.New(core.Options{Ledger: l, Sessions: sessions, Agent: idleAgent{}, Log: log, QueueLimit: 100})
+	m := lanes.New(lanes.Options{Ledger: l, Sessions: sessions, Agent: idleAgent{}, Log: log, QueueLimit: 100})
 	a, err := New(Options{Core: m, Push: &core.PushRegistry{}, Log: log, Token: fakeapi.DefaultToken, Allowed: []int64{7}, StateDir: dir})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
 	"bareclaw/internal/testkit/botapi"
@@ -84,7 +85,7 @@ func serveClocked(t *testing.T, api *clockedAPI, agent core.Agent) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := core.New(core.Options{Ledger: l, Sessions: sessions, Agent: agent, Log: log})
+	m := lanes.New(lanes.Options{Ledger: l, Sessions: sessions, Agent: agent, Log: log})
 	a, err := New(Options{
 		Core: m, Push: &core.PushRegistry{}, Log: log, Token: botapi.DefaultToken, Allowed: []int64{7},
 		StateDir: dir, CWD: dir, HTTP: &http.Client{Transport: api},

@@ -19,7 +19,7 @@ func TestMove(t *testing.T) {
 		mustWrite(t, l, core.Change{Accept: []*core.Message{m}})
 	}
 	mustWrite(t, l, core.Change{Begin: []*core.Turn{turnOf(old)}})
-	mustWrite(t, l, core.Change{Reorder: []core.Precedence{{ID: there.ID, Rank: -2}}})
+	mustWrite(t, l, core.Change{Reorder: []core.Rank{{ID: there.ID, Rank: -2}}})
 	mustWrite(t, l, core.Change{Accept: []*core.Message{two}})
 	haiku, opus, plan := "haiku", "opus", "plan"
 	rule := func(key core.ChannelKey, text string) core.Rule {

@@ -52,8 +52,8 @@ func TestReorder(t *testing.T) {
 		mustWrite(t, l, core.Change{Accept: []*core.Message{m}})
 		ms = append(ms, m)
 	}
-	mustWrite(t, l, core.Change{Reorder: []core.Precedence{{ID: ms[2].ID, Rank: -1}}})
-	mustWrite(t, l, core.Change{Reorder: []core.Precedence{{ID: ms[3].ID, Rank: -2}}})
+	mustWrite(t, l, core.Change{Reorder: []core.Rank{{ID: ms[2].ID, Rank: -1}}})
+	mustWrite(t, l, core.Change{Reorder: []core.Rank{{ID: ms[3].ID, Rank: -2}}})
 	open, _, err := l.Open(t.Context())
 	must(t, err)
 	for i, want := range []*core.Message{ms[3], ms[2], ms[0], ms[1]} {
@@ -62,7 +62,7 @@ func TestReorder(t *testing.T) {
 		}
 	}
 	mustWrite(t, l, core.Change{Begin: []*core.Turn{turnOf(ms[0])}})
-	if err := write(l, core.Change{Reorder: []core.Precedence{{ID: ms[0].ID, Rank: -3}}}); !errors.Is(err, core.ErrNotWaiting) {
+	if err := write(l, core.Change{Reorder: []core.Rank{{ID: ms[0].ID, Rank: -3}}}); !errors.Is(err, core.ErrNotWaiting) {
 		t.Errorf("a running message: %v", err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // show reads the lines of these tests: a list of what they show.
-func show(raw json.RawMessage) []core.Shown {
-	var all []core.Shown
+func show(raw json.RawMessage) []core.DisplayEvent {
+	var all []core.DisplayEvent
 	if json.Unmarshal(raw, &all) != nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (s *story) started(turn string, ids ...core.MessageID) *story {
 	return s.add(core.Update{Kind: core.UpdateStarted, Turn: core.TurnID(turn), Messages: ids})
 }
 
-func (s *story) shows(turn string, shown ...core.Shown) *story {
+func (s *story) shows(turn string, shown ...core.DisplayEvent) *story {
 	raw, err := json.Marshal(shown)
 	if err != nil {
 		panic(err) // strings and numbers
@@ -63,25 +63,25 @@ func (s *story) writes(turn, id, text string) *story {
 }
 
 func (s *story) streams(turn, id, text string) *story {
-	s.shows(turn, core.Shown{Kind: core.ShownTextBegin, Message: "m" + id})
+	s.shows(turn, core.DisplayEvent{Kind: core.DisplayTextBegin, Message: "m" + id})
 	for _, piece := range strings.SplitAfter(text, " ") {
-		s.shows(turn, core.Shown{Kind: core.ShownTextDelta, Message: "m" + id, Text: piece})
+		s.shows(turn, core.DisplayEvent{Kind: core.DisplayTextDelta, Message: "m" + id, Text: piece})
 	}
 	return s
 }
 
 func (s *story) whole(turn, id, text string) *story {
-	return s.shows(turn, core.Shown{Kind: core.ShownText, Message: "m" + id, ID: id, Text: text})
+	return s.shows(turn, core.DisplayEvent{Kind: core.DisplayText, Message: "m" + id, ID: id, Text: text})
 }
 
 // calls announces a call, and says it with its input.
 func (s *story) calls(turn, id, tool, target, input string) *story {
-	s.shows(turn, core.Shown{Kind: core.ShownTool, ID: id, Tool: tool})
-	return s.shows(turn, core.Shown{Kind: core.ShownTool, ID: id, Tool: tool, Target: target, Input: json.RawMessage(input)})
+	s.shows(turn, core.DisplayEvent{Kind: core.DisplayTool, ID: id, Tool: tool})
+	return s.shows(turn, core.DisplayEvent{Kind: core.DisplayTool, ID: id, Tool: tool, Target: target, Input: json.RawMessage(input)})
 }
 
 func (s *story) ends(turn, id string) *story {
-	return s.shows(turn, core.Shown{Kind: core.ShownToolEnd, ID: id})
+	return s.shows(turn, core.DisplayEvent{Kind: core.DisplayToolEnd, ID: id})
 }
 
 func (s *story) answered(turn, id, text string) *story {
@@ -147,9 +147,9 @@ func TestSaid(t *testing.T) {
 		{"begun anew", begun().streams("t", "x", "so f").writes("t", "y", "so far").answered("t", "a", "so far"), ""},
 		{"repeated whole", begun().streams("t", "x", "so f").whole("t", "y", "so far").answered("t", "a", "so far"), ""},
 		{"blank", tool(begun().writes("t", "x", " \n")).answered("t", "a", "done"), ""},
-		{"a sub-agent's", tool(begun().shows("t", core.Shown{Kind: core.ShownText, ID: "s", Text: "sub", Parent: "p"})).answered("t", "a", ""), ""},
-		{"a sub-agent calls", begun().whole("t", "x", "mine").shows("t", core.Shown{Kind: core.ShownTool, ID: "c", Tool: "Read", Parent: "p"}).answered("t", "a", "mine"), ""},
-		{"thinking after it", begun().whole("t", "x", "mine").shows("t", core.Shown{Kind: core.ShownThinking}).answered("t", "a", "mine"), ""},
+		{"a sub-agent's", tool(begun().shows("t", core.DisplayEvent{Kind: core.DisplayText, ID: "s", Text: "sub", Parent: "p"})).answered("t", "a", ""), ""},
+		{"a sub-agent calls", begun().whole("t", "x", "mine").shows("t", core.DisplayEvent{Kind: core.DisplayTool, ID: "c", Tool: "Read", Parent: "p"}).answered("t", "a", "mine"), ""},
+		{"thinking after it", begun().whole("t", "x", "mine").shows("t", core.DisplayEvent{Kind: core.DisplayThinking}).answered("t", "a", "mine"), ""},
 		{"the agent's own turn", new(story).whole("", "x", "news").calls("", "c", "Bash", "ls", `{}`).whole("", "y", "more"), ""},
 		{"others answered first", begun().whole("t", "x", "mine").result("t", "b", core.Reply{State: core.Answered, Coalesced: true, Into: "a"}).answered("t", "a", "mine"), ""},
 		{"steered", tool(begun().started("u", "b").whole("t", "x", "one")).whole("t", "y", "both").answered("t", "a", "both").result("u", "b", core.Reply{State: core.Answered, Coalesced: true, Into: "a"}), "x=one"},
@@ -189,12 +189,12 @@ func TestStreamedText(t *testing.T) {
 	if v = f.View(); v.Text != "and" || v.Stream != "my/0" || len(n.Said) != 1 || n.Said[0].Stream != "mx/0" {
 		t.Errorf("when the next begins: %+v, news %+v", v, n)
 	}
-	heard(f, new(story).add(core.Update{Kind: core.UpdateDropped}).shows("t", core.Shown{Kind: core.ShownTextDelta, Message: "my", Text: " then"}).updates)
+	heard(f, new(story).add(core.Update{Kind: core.UpdateDropped}).shows("t", core.DisplayEvent{Kind: core.DisplayTextDelta, Message: "my", Text: " then"}).updates)
 	if v = f.View(); v.Text != "" {
 		t.Errorf("a text with a hole is shown: %+v", v)
 	}
 	late := newFold()
-	heard(late, new(story).shows("t", core.Shown{Kind: core.ShownTextDelta, Message: "my", Text: "the end"}).updates)
+	heard(late, new(story).shows("t", core.DisplayEvent{Kind: core.DisplayTextDelta, Message: "my", Text: "the end"}).updates)
 	if v = late.View(); v.Text != "" || v.Phase != Running {
 		t.Errorf("a text without its beginning is shown: %+v", v)
 	}
@@ -224,7 +224,7 @@ func TestChanges(t *testing.T) {
 		}
 		denied := newFold()
 		heard(denied, before.updates)
-		if n := heard(denied, new(story).shows("t", core.Shown{Kind: core.ShownToolEnd, ID: "c", IsError: true}).updates); n.Changes != nil {
+		if n := heard(denied, new(story).shows("t", core.DisplayEvent{Kind: core.DisplayToolEnd, ID: "c", IsError: true}).updates); n.Changes != nil {
 			t.Errorf("%s: %+v although it was denied", tc.tool, n.Changes)
 		}
 		cut := newFold()
@@ -239,7 +239,7 @@ func long() *story {
 	s := new(story).accepted("a").started("t", "a").writes("t", "x1", "first I look").
 		calls("t", "c1", "Read", "/home/me/project/go.mod", `{"file_path":"/home/me/project/go.mod"}`).ends("t", "c1").
 		writes("t", "x2", "now I write").calls("t", "c2", "Write", "/f", `{"file_path":"/f","content":"x"}`).ends("t", "c2").
-		calls("t", "c3", "Edit", "/f", `{"file_path":"/f","old_string":"x","new_string":"y"}`).shows("t", core.Shown{Kind: core.ShownToolEnd, ID: "c3", IsError: true}).
+		calls("t", "c3", "Edit", "/f", `{"file_path":"/f","old_string":"x","new_string":"y"}`).shows("t", core.DisplayEvent{Kind: core.DisplayToolEnd, ID: "c3", IsError: true}).
 		queued("b", 1, "").writes("t", "x3", "all done").answered("t", "a", "all done")
 	s.started("u", "b").writes("u", "y1", "and now").calls("u", "d1", "MultiEdit", "/g", `{"file_path":"/g","edits":[{"old_string":"1","new_string":"2"}]}`).ends("u", "d1").
 		writes("u", "y2", "a part").result("u", "b", core.Reply{State: core.Failed, Text: "Over the limit."})

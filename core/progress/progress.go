@@ -42,7 +42,7 @@ import (
 // Options are what a [Fold] needs.
 type Options struct {
 	// Show finds what an update's Raw shows. Required.
-	Show func(raw json.RawMessage) []core.Shown
+	Show func(raw json.RawMessage) []core.DisplayEvent
 	// Dir is the directory that the agent works in: files in it are named from
 	// there. Empty: all are named in full.
 	Dir string
@@ -173,7 +173,7 @@ func (f *Fold) started(u core.Update) {
 func (f *Fold) event(u core.Update) News {
 	var n News
 	for _, s := range f.o.Show(u.Raw) {
-		if s.Kind == core.ShownTasks {
+		if s.Kind == core.DisplayTasks {
 			f.tasks = s.Tasks
 		}
 		n.add(f.shown(u, s))
@@ -184,7 +184,7 @@ func (f *Fold) event(u core.Update) News {
 	return n
 }
 
-func (f *Fold) shown(u core.Update, s core.Shown) News {
+func (f *Fold) shown(u core.Update, s core.DisplayEvent) News {
 	if !f.begin(u) {
 		return News{}
 	}

@@ -62,7 +62,7 @@ func (f *Fold) Lines() []Line {
 
 // called notes a call. It comes twice: announced, and with its input. What the
 // agent itself calls follows its text; what a sub-agent calls does not.
-func (t *turn) called(at time.Time, s core.Shown) []Said {
+func (t *turn) called(at time.Time, s core.DisplayEvent) []Said {
 	if s.ID == "" {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (t *turn) called(at time.Time, s core.Shown) []Said {
 }
 
 // detail notes what is called, once it is known.
-func (t *turn) detail(c *call, s core.Shown) {
+func (t *turn) detail(c *call, s core.DisplayEvent) {
 	c.input = s.Input
 	c.line.Target = targetText(s.Tool, s.Target, t.dir, maxLine-len([]rune(c.line.Tool))-len(": "))
 }
@@ -101,7 +101,7 @@ func (t *turn) call(id string) *call {
 }
 
 // callEnded closes a call and returns what it has changed.
-func (t *turn) callEnded(at time.Time, s core.Shown) []Change {
+func (t *turn) callEnded(at time.Time, s core.DisplayEvent) []Change {
 	c := t.call(s.ID)
 	if c == nil {
 		return nil

@@ -54,11 +54,11 @@ func (t *turn) away(m *core.Message) bool {
 }
 
 // take takes up what a line of the turn shows.
-func (t *turn) take(at time.Time, s core.Shown) News {
+func (t *turn) take(at time.Time, s core.DisplayEvent) News {
 	switch s.Kind {
-	case core.ShownTool:
+	case core.DisplayTool:
 		return News{Said: t.called(at, s)}
-	case core.ShownToolEnd:
+	case core.DisplayToolEnd:
 		return News{Changes: t.callEnded(at, s)}
 	default:
 	}
@@ -66,22 +66,22 @@ func (t *turn) take(at time.Time, s core.Shown) News {
 		return News{} // words of a sub-agent
 	}
 	switch s.Kind {
-	case core.ShownTextBegin:
+	case core.DisplayTextBegin:
 		return News{Said: t.textBegun(s)}
-	case core.ShownTextDelta:
+	case core.DisplayTextDelta:
 		if t.text != nil && !t.text.whole() && t.text.stream == streamOf(s) {
 			t.text.words.WriteString(s.Text)
 		}
-	case core.ShownText:
+	case core.DisplayText:
 		return News{Said: t.textWhole(s)}
-	case core.ShownThinking:
+	case core.DisplayThinking:
 		t.goesOn()
 		t.thinking = true
-	case core.ShownCompacting:
+	case core.DisplayCompacting:
 		t.compacting = true
-	case core.ShownCompacted:
+	case core.DisplayCompacted:
 		t.compacting = false
-	case core.ShownRetry:
+	case core.DisplayRetry:
 		t.retry = s.Text
 	default:
 	}
@@ -92,14 +92,14 @@ func (t *turn) take(at time.Time, s core.Shown) News {
 func (t *turn) goesOn() { t.thinking, t.compacting, t.retry = false, false, "" }
 
 // streamOf names the block that a piece belongs to; "" if its message has no name.
-func streamOf(s core.Shown) string {
+func streamOf(s core.DisplayEvent) string {
 	if s.Message == "" {
 		return ""
 	}
 	return fmt.Sprintf("%s/%d", s.Message, s.Index)
 }
 
-func (t *turn) textBegun(s core.Shown) []Said {
+func (t *turn) textBegun(s core.DisplayEvent) []Said {
 	stream := streamOf(s)
 	if t.known.has(stream) {
 		return nil
@@ -112,7 +112,7 @@ func (t *turn) textBegun(s core.Shown) []Said {
 
 // textWhole takes up a complete block, and forgets a streamed one that it is not
 // the whole of: its message was begun anew.
-func (t *turn) textWhole(s core.Shown) []Said {
+func (t *turn) textWhole(s core.DisplayEvent) []Said {
 	if !t.known.add(s.ID) {
 		return nil
 	}

@@ -18,7 +18,7 @@ func TestStatus(t *testing.T) {
 	approval := func(tool string) core.Update {
 		return core.Update{Kind: core.UpdateApproval, Turn: "t", Approval: &core.Approval{ID: "p", Turn: "t", Tool: tool, State: core.ApprovalPending}}
 	}
-	one := func(s core.Shown) *story { return begun().shows("t", s) }
+	one := func(s core.DisplayEvent) *story { return begun().shows("t", s) }
 	const parked = "The usage limit is reached. What waits is tried again at 2026-03-01 17:00 UTC."
 	for _, tc := range []struct {
 		name  string
@@ -33,17 +33,17 @@ func TestStatus(t *testing.T) {
 		{"parked with the turn", begun().whole("t", "x", "hm").add(core.Update{Kind: core.UpdateParked, Messages: []core.MessageID{"a"}, Detail: parked}), time.Hour, parked + " · 1 waiting"},
 		{"goes on", new(story).queued("a", 1, parked).started("t", "a"), 3 * time.Second, "Working · 0:00"},
 		{"begun", begun(), 35*time.Second + time.Second, "Working · 0:35"},
-		{"thinks", one(core.Shown{Kind: core.ShownThinking}), 12*time.Minute + 6*time.Second, "Thinking · 12:00"},
+		{"thinks", one(core.DisplayEvent{Kind: core.DisplayThinking}), 12*time.Minute + 6*time.Second, "Thinking · 12:00"},
 		{"tool", bash(begun()), time.Minute + 50*time.Second, "Bash: make test … · 1:45"},
 		{"two tools", bash(begun()).calls("t", "d", "mcp__web__get_page", "https://x.org/", `{}`), 2 * time.Second, "web get_page: https://x.org/ (+1) · 0:00"},
 		{"after a tool", bash(begun()).ends("t", "c"), 2 * time.Hour, "Working · 1:59:30"},
 		{"hidden tool", begun().calls("t", "c", "TodoWrite", "", `{}`), 0, "Working · 0:00"},
 		{"writes", begun().streams("t", "x", "a text"), 0, "Writing · 0:00"},
 		{"has written", begun().writes("t", "x", "a text"), 0, "Working · 0:00"},
-		{"retries", one(core.Shown{Kind: core.ShownRetry, Text: "overloaded, attempt 2 of 10"}), 0, "Trying again: overloaded, attempt 2 of 10 · 0:00"},
-		{"has retried", one(core.Shown{Kind: core.ShownRetry, Text: "overloaded"}).streams("t", "x", "a"), 0, "Writing · 0:00"},
-		{"compacts", one(core.Shown{Kind: core.ShownCompacting}), 0, "Shortening the conversation · 0:00"},
-		{"has compacted", one(core.Shown{Kind: core.ShownCompacting}).shows("t", core.Shown{Kind: core.ShownCompacted}), 0, "Working · 0:00"},
+		{"retries", one(core.DisplayEvent{Kind: core.DisplayRetry, Text: "overloaded, attempt 2 of 10"}), 0, "Trying again: overloaded, attempt 2 of 10 · 0:00"},
+		{"has retried", one(core.DisplayEvent{Kind: core.DisplayRetry, Text: "overloaded"}).streams("t", "x", "a"), 0, "Writing · 0:00"},
+		{"compacts", one(core.DisplayEvent{Kind: core.DisplayCompacting}), 0, "Shortening the conversation · 0:00"},
+		{"has compacted", one(core.DisplayEvent{Kind: core.DisplayCompacting}).shows("t", core.DisplayEvent{Kind: core.DisplayCompacted}), 0, "Working · 0:00"},
 		{"stalled", bash(begun()).add(core.Update{Kind: core.UpdateStalled, Turn: "t"}), 10*time.Minute + 3*time.Second, "Nothing heard for 10:00 · Bash: make test … · 10:00"},
 		{"moves again", bash(begun()).add(core.Update{Kind: core.UpdateStalled, Turn: "t"}).ends("t", "c"), 0, "Working · 0:00"},
 		{"asks", bash(begun()).add(approval("Bash")), 0, "Waiting for permission: Bash: make test … · 0:00"},
@@ -53,12 +53,12 @@ func TestStatus(t *testing.T) {
 		{"has asked", begun().add(approval("Bash")).add(core.Update{Kind: core.UpdateApprovalClosed, Approval: &core.Approval{ID: "p"}}), 0, "Working · 0:00"},
 		{"others wait", begun().queued("b", 1, "").queued("c", 2, ""), 0, "Working · 0:00 · 2 waiting"},
 		{"more wait than was heard", begun().queued("b", 3, ""), 0, "Working · 0:00 · 3 waiting"},
-		{"more wait and it goes on", begun().queued("b", 3, "").shows("t", core.Shown{Kind: core.ShownThinking}), 0, "Thinking · 0:00 · 3 waiting"},
+		{"more wait and it goes on", begun().queued("b", 3, "").shows("t", core.DisplayEvent{Kind: core.DisplayThinking}), 0, "Thinking · 0:00 · 3 waiting"},
 		{"one was taken out", begun().queued("b", 1, "").result("", "b", core.Reply{State: core.Cancelled}), 0, "Working · 0:00"},
 		{"joined", begun().accepted("b").started("u", "b"), 0, "Working · 0:00"},
 		{"sub-agent", begun().calls("t", "c", "Agent", "look around", `{}`), 0, "Agent: look around · 0:00"},
-		{"sub-agent works", begun().calls("t", "c", "Agent", "look around", `{}`).shows("t", core.Shown{Kind: core.ShownTool, ID: "s", Tool: "Read", Target: "/home/me/project/a/b.go", Parent: "c"}), 0, "Read: a/b.go (+1) · 0:00 · 1 sub-agent"},
-		{"works in the background", begun().shows("t", core.Shown{Kind: core.ShownTasks, Tasks: 2}).shows("t", core.Shown{Kind: core.ShownTool, ID: "s", Tool: "Read", Target: "/x", Parent: "gone"}), 0, "Working · 0:00 · 2 background tasks"},
+		{"sub-agent works", begun().calls("t", "c", "Agent", "look around", `{}`).shows("t", core.DisplayEvent{Kind: core.DisplayTool, ID: "s", Tool: "Read", Target: "/home/me/project/a/b.go", Parent: "c"}), 0, "Read: a/b.go (+1) · 0:00 · 1 sub-agent"},
+		{"works in the background", begun().shows("t", core.DisplayEvent{Kind: core.DisplayTasks, Tasks: 2}).shows("t", core.DisplayEvent{Kind: core.DisplayTool, ID: "s", Tool: "Read", Target: "/x", Parent: "gone"}), 0, "Working · 0:00 · 2 background tasks"},
 		{"next", begun().queued("b", 1, "").answered("t", "a", "x"), 11 * time.Second, "Starting · 0:05"},
 		{"brief", begun().answered("t", "a", "x"), time.Hour, ""},
 		{"done", bash(begun()).ends("t", "c").calls("t", "d", "Read", "f", `{}`).result("t", "a", core.Reply{State: core.Answered, Duration: 72 * time.Second, CostUSD: 0.043}), time.Hour, "Done in 1:12 · 2 tools · $0.043"},
@@ -145,7 +145,7 @@ func TestLines(t *testing.T) {
 		s.calls("t", string(rune('a'+i)), "Read", "f", `{}`)
 	}
 	s.calls("t", "todo", "TodoWrite", "", `{}`).ends("t", "todo")
-	s.calls("t", "bash", "Bash", "false", `{}`).shows("t", core.Shown{Kind: core.ShownToolEnd, ID: "bash", IsError: true})
+	s.calls("t", "bash", "Bash", "false", `{}`).shows("t", core.DisplayEvent{Kind: core.DisplayToolEnd, ID: "bash", IsError: true})
 	heard(f, s.updates)
 	lines := f.Lines()
 	if len(lines) != 20 || f.View().Tools != 31 {
@@ -193,7 +193,7 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("the next: %+v", v)
 	}
 	late := newFold()
-	heard(late, new(story).shows("t", core.Shown{Kind: core.ShownThinking}).updates)
+	heard(late, new(story).shows("t", core.DisplayEvent{Kind: core.DisplayThinking}).updates)
 	late.Adopt(core.ChannelStatus{State: core.StateRunning, Turn: "t", Since: epoch.Add(-time.Minute)})
 	if got := late.View().Status(epoch); got != "Thinking · 1:00" {
 		t.Errorf("heard of before: %q", got)
@@ -217,8 +217,8 @@ func FuzzStatus(f *testing.F) {
 	f.Add("Read", "/a/b/"+strings.Repeat("ü", 200), "/a")
 	f.Fuzz(func(t *testing.T, tool, target, dir string) {
 		input := json.RawMessage(`{}`)
-		fold := New(Options{Dir: dir, Show: func(json.RawMessage) []core.Shown {
-			return []core.Shown{{Kind: core.ShownTool, ID: "c", Tool: tool, Target: target, Input: input}}
+		fold := New(Options{Dir: dir, Show: func(json.RawMessage) []core.DisplayEvent {
+			return []core.DisplayEvent{{Kind: core.DisplayTool, ID: "c", Tool: tool, Target: target, Input: input}}
 		}})
 		fold.Take(core.Update{Kind: core.UpdateEvent, Turn: "t", At: epoch})
 		for _, l := range fold.Lines() {

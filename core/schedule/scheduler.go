@@ -23,7 +23,7 @@ const (
 	firstYear = 2000
 )
 
-// A Core takes the messages. A *core.ProcessManager is one.
+// A Core takes the messages. A *lanes.Manager is one.
 type Core interface {
 	Submit(ctx context.Context, s core.Submission) (*core.Ticket, error)
 	// Deliverer names the adapter that answers on the channel are delivered by; empty if

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/core"
 	"bareclaw/core/config"
+	"bareclaw/core/lanes"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
 	"bareclaw/internal/memory"
@@ -27,14 +27,14 @@ type engine struct {
 	log        *slog.Logger
 	self       string            // path of this program, which session hosts are started from
 	launch     claude.Launch     // what every claude is started with
-	deliverers map[string]string // see core.Options
+	deliverers map[string]string // see lanes.Options
 	life       context.Context   // ends when this process leaves
 	agent      agent
 	generation int64
 	ledger     *ledger.Ledger
 	sessions   *sessionfile.File
 	hosts      *sessionhost.Hosts
-	manager    *core.ProcessManager
+	manager    *lanes.Manager
 }
 
 // Start opens the records, finds the session hosts and makes the lanes, which do nothing
@@ -53,13 +53,13 @@ func (e *engine) Start() (err error) {
 	if err := e.hosts.KeepSpares(context.Background()); err != nil {
 		return fmt.Errorf("take over spare sessions: %w", err)
 	}
-	e.manager = core.New(core.Options{
+	e.manager = lanes.New(lanes.Options{
 		Ledger: e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
 		QueueLimit: e.cfg.QueueLimit, TurnTimeout: e.cfg.Timeout,
-		StallAfter: e.cfg.StallAfter, StallAction: core.StallAction(e.cfg.StallAction),
-		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, core.SessionsIn(memory.Total())),
+		StallAfter: e.cfg.StallAfter, StallAction: lanes.StallAction(e.cfg.StallAction),
+		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, lanes.SessionsIn(memory.Total())),
 		TurnBudget: e.cfg.MaxBudgetUSD, DailyBudget: e.cfg.DailyBudgetUSD,
-		Approvals: core.ApprovalPolicy(e.cfg.Approvals), ApprovalTimeout: e.cfg.ApprovalTimeout,
+		Approvals: lanes.ApprovalPolicy(e.cfg.Approvals), ApprovalTimeout: e.cfg.ApprovalTimeout,
 		Greeting: e.agent.greeting(), Deliverers: e.deliverers,
 	})
 	go func() { // ends when leftover processes have been looked at

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"bareclaw/core"
+	"bareclaw/core/feed"
 	"bareclaw/internal/lockfile"
 )
 
@@ -40,7 +40,7 @@ func (e *engine) updatesPath(generation int64) string {
 // A savedFeeds writes what takes long of what saveFeeds leaves.
 type savedFeeds struct {
 	e       *engine
-	feeds   *core.SavedFeeds
+	feeds   *feed.Snapshot
 	updates *os.File // nil if there is nothing to write
 }
 

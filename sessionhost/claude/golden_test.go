@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bareclaw/core"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bareclaw/core"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -152,23 +153,23 @@ func (s *summary) other(t *testing.T, e Event, ev core.Event) {
 }
 
 // show notes what the line shows, pieces of one text together.
-func (s *summary) show(all []core.Shown) {
+func (s *summary) show(all []core.DisplayEvent) {
 	for _, w := range all {
 		what := string(w.Kind)
 		switch w.Kind {
-		case core.ShownTextBegin, core.ShownTextDelta:
+		case core.DisplayTextBegin, core.DisplayTextDelta:
 			what += fmt.Sprintf(" %s/%d", tail(w.Message), w.Index)
-		case core.ShownText:
+		case core.DisplayText:
 			what += fmt.Sprintf(" %s id=%v %.60q", tail(w.Message), w.ID != "", w.Text)
-		case core.ShownTool:
+		case core.DisplayTool:
 			what += fmt.Sprintf(" %s %s input=%v %.60q", tail(w.ID), w.Tool, w.Input != nil, w.Target)
-		case core.ShownToolEnd:
+		case core.DisplayToolEnd:
 			what += fmt.Sprintf(" %s error=%v", tail(w.ID), w.IsError)
-		case core.ShownRetry:
+		case core.DisplayRetry:
 			what += fmt.Sprintf(" %q", w.Text)
-		case core.ShownTasks:
+		case core.DisplayTasks:
 			what += fmt.Sprintf(" %d", w.Tasks)
-		case core.ShownThinking, core.ShownCompacting, core.ShownCompacted:
+		case core.DisplayThinking, core.DisplayCompacting, core.DisplayCompacted:
 		}
 		if w.Parent != "" {
 			what += " by " + tail(w.Parent)

@@ -1,11 +1,12 @@
 package claude
 
 import (
-	"bareclaw/core"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"bareclaw/core"
 
 	"github.com/google/uuid"
 )
@@ -16,7 +17,7 @@ import (
 // claude sends a block of text twice: streamed in pieces, and whole before the block's end.
 // The whole block has no index, but the line's uuid becomes its ID, the same at each
 // repetition.
-func Show(raw json.RawMessage) []core.Shown {
+func Show(raw json.RawMessage) []core.DisplayEvent {
 	var l shownLine
 	if eachField(raw, l.member) != nil {
 		return nil
@@ -70,7 +71,7 @@ func (l *shownLine) member(key, value []byte) {
 	}
 }
 
-func (l *shownLine) stream() []core.Shown {
+func (l *shownLine) stream() []core.DisplayEvent {
 	var inner streamed
 	index := 0
 	_ = eachField(l.event, func(key, value []byte) { // no object: an event without type
@@ -79,49 +80,49 @@ func (l *shownLine) stream() []core.Shown {
 			index = int(integer(value))
 		}
 	})
-	s := core.Shown{Message: text(l.messageID), Index: index, Parent: text(l.parent)}
+	s := core.DisplayEvent{Message: text(l.messageID), Index: index, Parent: text(l.parent)}
 	switch inner.kind {
 	case "content_block_delta":
 		if member(inner.delta, "type") != "text_delta" {
 			return nil
 		}
-		s.Kind, s.Text = core.ShownTextDelta, member(inner.delta, "text")
-		return []core.Shown{s}
+		s.Kind, s.Text = core.DisplayTextDelta, member(inner.delta, "text")
+		return []core.DisplayEvent{s}
 	case "content_block_start":
 		var b Block
 		_ = eachField(inner.block, b.member) // no object: a block without type
 		switch {
 		case b.Type == "text":
-			s.Kind = core.ShownTextBegin
+			s.Kind = core.DisplayTextBegin
 		case isThinking(b.Type):
-			s.Kind = core.ShownThinking
+			s.Kind = core.DisplayThinking
 		case isToolCall(b.Type):
-			s.Kind, s.ID, s.Tool = core.ShownTool, b.ID, b.Name
+			s.Kind, s.ID, s.Tool = core.DisplayTool, b.ID, b.Name
 		default:
 			return nil
 		}
-		return []core.Shown{s}
+		return []core.DisplayEvent{s}
 	}
 	return nil
 }
 
-func (l *shownLine) assistant(raw []byte) []core.Shown {
+func (l *shownLine) assistant(raw []byte) []core.DisplayEvent {
 	if l.apiError {
 		return nil
 	}
 	m := decodeMessage(l.message)
-	all := make([]core.Shown, 0, len(m.blocks))
+	all := make([]core.DisplayEvent, 0, len(m.blocks))
 	for i, b := range m.blocks {
-		s := core.Shown{Message: m.id, Parent: text(l.parent)}
+		s := core.DisplayEvent{Message: m.id, Parent: text(l.parent)}
 		switch {
 		case b.Type == "text":
-			s.Kind, s.ID, s.Text = core.ShownText, l.blockID(raw, i), b.Text
+			s.Kind, s.ID, s.Text = core.DisplayText, l.blockID(raw, i), b.Text
 		case isThinking(b.Type):
-			s.Kind = core.ShownThinking
+			s.Kind = core.DisplayThinking
 		case isToolCall(b.Type):
-			s.Kind, s.ID, s.Tool, s.Target, s.Input = core.ShownTool, b.ID, b.Name, ToolTarget(b.Input), b.Input
+			s.Kind, s.ID, s.Tool, s.Target, s.Input = core.DisplayTool, b.ID, b.Name, ToolTarget(b.Input), b.Input
 		case isToolResult(b.Type): // of a tool run by the API itself
-			s.Kind, s.ID, s.IsError = core.ShownToolEnd, b.ToolUseID, b.IsError
+			s.Kind, s.ID, s.IsError = core.DisplayToolEnd, b.ToolUseID, b.IsError
 		default:
 			continue
 		}
@@ -143,46 +144,46 @@ func (l *shownLine) blockID(raw []byte, i int) string {
 }
 
 // user shows the ends of tool calls: the rest of a user event is no news to a person.
-func (l *shownLine) user() []core.Shown {
+func (l *shownLine) user() []core.DisplayEvent {
 	if !bytes.Contains(l.message, []byte(`tool_result"`)) {
 		return nil
 	}
-	var all []core.Shown
+	var all []core.DisplayEvent
 	for _, b := range decodeMessage(l.message).blocks {
 		if isToolResult(b.Type) {
-			all = append(all, core.Shown{Kind: core.ShownToolEnd, ID: b.ToolUseID, IsError: b.IsError, Parent: text(l.parent)})
+			all = append(all, core.DisplayEvent{Kind: core.DisplayToolEnd, ID: b.ToolUseID, IsError: b.IsError, Parent: text(l.parent)})
 		}
 	}
 	return all
 }
 
-func (l *shownLine) system(raw []byte) []core.Shown {
-	s := core.Shown{Parent: text(l.parent)}
+func (l *shownLine) system(raw []byte) []core.DisplayEvent {
+	s := core.DisplayEvent{Parent: text(l.parent)}
 	switch l.subtype {
 	case "status":
 		switch {
 		case text(l.status) == "compacting":
-			s.Kind = core.ShownCompacting
+			s.Kind = core.DisplayCompacting
 		case l.compacted:
-			s.Kind = core.ShownCompacted
+			s.Kind = core.DisplayCompacted
 		default:
 			return nil
 		}
 	case "compact_boundary":
-		s.Kind = core.ShownCompacted
+		s.Kind = core.DisplayCompacted
 	case "api_retry":
 		r, err := Event{Type: l.kind, Subtype: l.subtype, Raw: raw}.APIRetry()
 		if err != nil {
 			return nil
 		}
-		s.Kind, s.Text = core.ShownRetry, fmt.Sprintf("%s, attempt %d of %d", strings.ReplaceAll(r.Error, "_", " "), r.Attempt, r.MaxRetries)
+		s.Kind, s.Text = core.DisplayRetry, fmt.Sprintf("%s, attempt %d of %d", strings.ReplaceAll(r.Error, "_", " "), r.Attempt, r.MaxRetries)
 	case "background_tasks_changed":
-		s.Kind = core.ShownTasks
+		s.Kind = core.DisplayTasks
 		_ = eachElement(l.tasks, func([]byte) { s.Tasks++ }) // not an array: none
 	default:
 		return nil
 	}
-	return []core.Shown{s}
+	return []core.DisplayEvent{s}
 }
 
 // isThinking recognises thinking and redacted_thinking.

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bareclaw/core"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bareclaw/core"
 )
 
 // In every recording the pieces of a text are together its whole, a call is told
@@ -27,11 +28,11 @@ func TestShowRecordings(t *testing.T) {
 			for _, s := range Show(r.Line) {
 				name := fmt.Sprintf("%s: %+v", filepath.Base(path), s)
 				switch s.Kind {
-				case core.ShownTextBegin:
+				case core.DisplayTextBegin:
 					pieces[s.Parent] = ""
-				case core.ShownTextDelta:
+				case core.DisplayTextDelta:
 					pieces[s.Parent] += s.Text
-				case core.ShownText:
+				case core.DisplayText:
 					if whole, streamed := pieces[s.Parent]; streamed && whole != s.Text {
 						t.Errorf("%s: its pieces are %q", name, whole)
 					}
@@ -41,12 +42,12 @@ func TestShowRecordings(t *testing.T) {
 					ids[s.ID] = true
 					delete(pieces, s.Parent)
 					texts++
-				case core.ShownTool:
+				case core.DisplayTool:
 					if s.ID == "" || s.Tool == "" || input[s.ID] {
 						t.Errorf("%s: without id or name, or told again", name)
 					}
 					input[s.ID] = s.Input != nil
-				case core.ShownToolEnd:
+				case core.DisplayToolEnd:
 					if !input[s.ID] {
 						t.Errorf("%s: ended before it had an input", name)
 					}
@@ -68,30 +69,30 @@ func TestShow(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name, line string
-		want       []core.Shown
+		want       []core.DisplayEvent
 	}{
-		{"text begins", stream(`{"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}`), []core.Shown{{Kind: core.ShownTextBegin, Message: "m", Index: 2}}},
-		{"text", stream(`{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"a\nb"}}`), []core.Shown{{Kind: core.ShownTextDelta, Message: "m", Index: 2, Text: "a\nb"}}},
-		{"thinking", stream(`{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking"}}`), []core.Shown{{Kind: core.ShownThinking, Message: "m"}}},
+		{"text begins", stream(`{"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}`), []core.DisplayEvent{{Kind: core.DisplayTextBegin, Message: "m", Index: 2}}},
+		{"text", stream(`{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"a\nb"}}`), []core.DisplayEvent{{Kind: core.DisplayTextDelta, Message: "m", Index: 2, Text: "a\nb"}}},
+		{"thinking", stream(`{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking"}}`), []core.DisplayEvent{{Kind: core.DisplayThinking, Message: "m"}}},
 		{"thinking goes on", stream(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"x"}}`), nil},
-		{"tool announced", stream(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"Bash","input":{}}}`), []core.Shown{{Kind: core.ShownTool, Message: "m", Index: 1, ID: "t", Tool: "Bash"}}},
+		{"tool announced", stream(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"Bash","input":{}}}`), []core.DisplayEvent{{Kind: core.DisplayTool, Message: "m", Index: 1, ID: "t", Tool: "Bash"}}},
 		{"input", stream(`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"\"text_delta\""}}`), nil},
 		{"stop", stream(`{"type":"content_block_stop","index":1}`), nil},
 		{"subagent streams", `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}},"parent_tool_use_id":"p"}`,
-			[]core.Shown{{Kind: core.ShownTextDelta, Text: "x", Parent: "p"}}},
+			[]core.DisplayEvent{{Kind: core.DisplayTextDelta, Text: "x", Parent: "p"}}},
 		{"several blocks", `{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"/f"}},{"type":"text","text":"b"},{"type":"new"}]},"uuid":"u"}`,
-			[]core.Shown{{Kind: core.ShownText, ID: "u", Message: "m", Text: "a"}, {Kind: core.ShownTool, ID: "t", Message: "m", Tool: "Read", Target: "/f", Input: json.RawMessage(`{"file_path":"/f"}`)}, {Kind: core.ShownText, ID: "u/2", Message: "m", Text: "b"}}},
+			[]core.DisplayEvent{{Kind: core.DisplayText, ID: "u", Message: "m", Text: "a"}, {Kind: core.DisplayTool, ID: "t", Message: "m", Tool: "Read", Target: "/f", Input: json.RawMessage(`{"file_path":"/f"}`)}, {Kind: core.DisplayText, ID: "u/2", Message: "m", Text: "b"}}},
 		{"API error", `{"type":"assistant","message":{"content":[{"type":"text","text":"API Error: 529"}]},"uuid":"u","is_api_error_message":true}`, nil},
 		{"two results", `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"a","content":"x"},{"type":"tool_result","tool_use_id":"b","is_error":true}]},"parent_tool_use_id":"p"}`,
-			[]core.Shown{{Kind: core.ShownToolEnd, ID: "a", Parent: "p"}, {Kind: core.ShownToolEnd, ID: "b", IsError: true, Parent: "p"}}},
+			[]core.DisplayEvent{{Kind: core.DisplayToolEnd, ID: "a", Parent: "p"}, {Kind: core.DisplayToolEnd, ID: "b", IsError: true, Parent: "p"}}},
 		{"a person's message", `{"type":"user","message":{"content":"what is a tool_result\"?"},"isReplay":true}`, nil},
-		{"compacting", `{"type":"system","subtype":"status","status":"compacting"}`, []core.Shown{{Kind: core.ShownCompacting}}},
-		{"compacted", `{"type":"system","subtype":"status","status":null,"compact_result":"success"}`, []core.Shown{{Kind: core.ShownCompacted}}},
-		{"compact boundary", `{"type":"system","subtype":"compact_boundary"}`, []core.Shown{{Kind: core.ShownCompacted}}},
+		{"compacting", `{"type":"system","subtype":"status","status":"compacting"}`, []core.DisplayEvent{{Kind: core.DisplayCompacting}}},
+		{"compacted", `{"type":"system","subtype":"status","status":null,"compact_result":"success"}`, []core.DisplayEvent{{Kind: core.DisplayCompacted}}},
+		{"compact boundary", `{"type":"system","subtype":"compact_boundary"}`, []core.DisplayEvent{{Kind: core.DisplayCompacted}}},
 		{"other status", `{"type":"system","subtype":"status","status":"requesting"}`, nil},
-		{"retry", `{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error":"rate_limit"}`, []core.Shown{{Kind: core.ShownRetry, Text: "rate limit, attempt 2 of 10"}}},
+		{"retry", `{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error":"rate_limit"}`, []core.DisplayEvent{{Kind: core.DisplayRetry, Text: "rate limit, attempt 2 of 10"}}},
 		{"odd retry", `{"type":"system","subtype":"api_retry","attempt":"two"}`, nil},
-		{"tasks", `{"type":"system","subtype":"background_tasks_changed","tasks":[{},{}]}`, []core.Shown{{Kind: core.ShownTasks, Tasks: 2}}},
+		{"tasks", `{"type":"system","subtype":"background_tasks_changed","tasks":[{},{}]}`, []core.DisplayEvent{{Kind: core.DisplayTasks, Tasks: 2}}},
 		{"result", `{"type":"result","result":"text"}`, nil},
 		{"no JSON", `{"type":"assistant"`, nil},
 		{"odd shapes", `{"type":"assistant","message":7}`, nil},
@@ -130,7 +131,7 @@ func FuzzShow(f *testing.F) {
 			if s.Kind == "" || strings.ToValidUTF8(s.Text+s.Target+s.ID+s.Tool, "") != s.Text+s.Target+s.ID+s.Tool {
 				t.Fatalf("%q shows %+v", line, s)
 			}
-			if s.Kind == core.ShownText && s.ID == "" {
+			if s.Kind == core.DisplayText && s.ID == "" {
 				t.Fatalf("%q shows a text without id", line)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 )
 
 // readTimeout bounds the wait of a scrape for the ledger.
@@ -18,7 +19,7 @@ const readTimeout = 5 * time.Second
 type Totals interface {
 	Overview(ctx context.Context) (core.Overview, error)
 	Balance(ctx context.Context) (core.Balance, error)
-	Stats() core.Stats
+	Stats() lanes.Stats
 }
 
 // totalsCollector reads core's counts at each scrape.
@@ -33,7 +34,7 @@ type totalsCollector struct {
 type statMetric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	read func(core.Stats) float64
+	read func(lanes.Stats) float64
 }
 
 // ForCore returns the metrics of core.
@@ -41,10 +42,10 @@ func ForCore(t Totals, log *slog.Logger) prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("bareclaw_"+name, help, labels, nil)
 	}
-	counter := func(name, help string, read func(core.Stats) float64) statMetric {
+	counter := func(name, help string, read func(lanes.Stats) float64) statMetric {
 		return statMetric{desc(name, help), prometheus.CounterValue, read}
 	}
-	gauge := func(name, help string, read func(core.Stats) float64) statMetric {
+	gauge := func(name, help string, read func(lanes.Stats) float64) statMetric {
 		return statMetric{desc(name, help), prometheus.GaugeValue, read}
 	}
 	return &totalsCollector{
@@ -55,21 +56,21 @@ func ForCore(t Totals, log *slog.Logger) prometheus.Collector {
 		even:     desc("balance_ok", "1 while every accepted message is accounted for exactly once."),
 		channels: desc("channels", "Channels with a conversation or something to do, by state.", "state"),
 		stats: []statMetric{
-			counter("turns_total", "Turns handed to the agent since start.", func(s core.Stats) float64 { return float64(s.Turns) }),
-			counter("turn_errors_total", "Turns that ended without an answer since start.", func(s core.Stats) float64 { return float64(s.TurnErrors) }),
-			counter("turns_resent_total", "Turns handed over again after a fault since start.", func(s core.Stats) float64 { return float64(s.Resent) }),
-			counter("turns_interrupted_total", "Turns interrupted since start.", func(s core.Stats) float64 { return float64(s.Interrupted) }),
-			counter("turns_stalled_total", "Turns without any output for too long, since start.", func(s core.Stats) float64 { return float64(s.Stalled) }),
-			counter("channels_parked_total", "Times a channel was parked without a login or at a limit, since start.", func(s core.Stats) float64 { return float64(s.Parked) }),
-			counter("sessions_idled_total", "Idle sessions ended since start.", func(s core.Stats) float64 { return float64(s.Idled) }),
-			counter("sessions_evicted_total", "Sessions ended for another channel, since start.", func(s core.Stats) float64 { return float64(s.Evicted) }),
-			counter("queue_refused_total", "Messages refused because their channel was full, since start.", func(s core.Stats) float64 { return float64(s.QueueRefused) }),
-			gauge("turns_running", "Turns in progress.", func(s core.Stats) float64 { return float64(s.Running) }),
-			gauge("queue_messages", "Messages that wait for their turn.", func(s core.Stats) float64 { return float64(s.Waiting) }),
-			gauge("lanes", "Channels served by this process.", func(s core.Stats) float64 { return float64(s.Lanes) }),
-			gauge("spent_usd_today", "Cost of turns and background results today, in local time.", func(s core.Stats) float64 { return s.Spending.Spent }),
-			gauge("daily_budget_usd", "Limit of the cost of a day; 0 without a limit.", func(s core.Stats) float64 { return s.Spending.Limit }),
-			gauge("sessions", "Agent sessions that are alive.", func(s core.Stats) float64 { return float64(s.Sessions) }),
+			counter("turns_total", "Turns handed to the agent since start.", func(s lanes.Stats) float64 { return float64(s.Turns) }),
+			counter("turn_errors_total", "Turns that ended without an answer since start.", func(s lanes.Stats) float64 { return float64(s.TurnErrors) }),
+			counter("turns_resent_total", "Turns handed over again after a fault since start.", func(s lanes.Stats) float64 { return float64(s.Resent) }),
+			counter("turns_interrupted_total", "Turns interrupted since start.", func(s lanes.Stats) float64 { return float64(s.Interrupted) }),
+			counter("turns_stalled_total", "Turns without any output for too long, since start.", func(s lanes.Stats) float64 { return float64(s.Stalled) }),
+			counter("channels_parked_total", "Times a channel was parked without a login or at a limit, since start.", func(s lanes.Stats) float64 { return float64(s.Parked) }),
+			counter("sessions_idled_total", "Idle sessions ended since start.", func(s lanes.Stats) float64 { return float64(s.Idled) }),
+			counter("sessions_evicted_total", "Sessions ended for another channel, since start.", func(s lanes.Stats) float64 { return float64(s.Evicted) }),
+			counter("queue_refused_total", "Messages refused because their channel was full, since start.", func(s lanes.Stats) float64 { return float64(s.QueueRefused) }),
+			gauge("turns_running", "Turns in progress.", func(s lanes.Stats) float64 { return float64(s.Running) }),
+			gauge("queue_messages", "Messages that wait for their turn.", func(s lanes.Stats) float64 { return float64(s.Waiting) }),
+			gauge("lanes", "Channels served by this process.", func(s lanes.Stats) float64 { return float64(s.Lanes) }),
+			gauge("spent_usd_today", "Cost of turns and background results today, in local time.", func(s lanes.Stats) float64 { return s.Spending.Spent }),
+			gauge("daily_budget_usd", "Limit of the cost of a day; 0 without a limit.", func(s lanes.Stats) float64 { return s.Spending.Limit }),
+			gauge("sessions", "Agent sessions that are alive.", func(s lanes.Stats) float64 { return float64(s.Sessions) }),
 		},
 	}
 }

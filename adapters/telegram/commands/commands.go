@@ -17,6 +17,7 @@ import (
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -24,7 +25,7 @@ import (
 // Channels is the part of the core that shows and stops what runs on a channel.
 type Channels interface {
 	Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
-	Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (core.Interruption, error)
+	Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (lanes.Interruption, error)
 	Reset(ctx context.Context, key core.ChannelKey) error
 }
 

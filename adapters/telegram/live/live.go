@@ -16,20 +16,21 @@ import (
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
+	"bareclaw/core/feed"
 	"bareclaw/core/progress"
 )
 
 // Channels is the part of the core that tells what happens on channels.
 type Channels interface {
-	Subscribe(key core.ChannelKey) *core.Subscription
-	Resume(key core.ChannelKey, after string) *core.Subscription
+	Subscribe(key core.ChannelKey) *feed.Subscription
+	Resume(key core.ChannelKey, after string) *feed.Subscription
 	Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
 }
 
 // Ledger is the part of the core that knows open messages and stores deliveries.
 type Ledger interface {
 	OpenMessages(ctx context.Context, adapter string) ([]core.Message, error)
-	DeliverKeeping(ctx context.Context, rs []*core.Record, ds ...*core.Delivery) error
+	DeliverWithRecords(ctx context.Context, rs []*core.Record, ds ...*core.Delivery) error
 }
 
 // Options are what Views work with. All are required, but Dir.
@@ -41,8 +42,8 @@ type Options struct {
 	Store    *records.Store
 	Work     *tasks.Group
 	Log      *slog.Logger
-	Show     func(line json.RawMessage) []core.Shown // decodes what a line of the agent shows
-	Dir      string                                  // directory that the agent works in
+	Show     func(line json.RawMessage) []core.DisplayEvent // decodes what a line of the agent shows
+	Dir      string                                         // directory that the agent works in
 }
 
 // Views are the views of all conversations with an open message. Their methods are safe
@@ -71,7 +72,7 @@ func (vs *Views) Follow(to chats.Address) {
 }
 
 // startLocked starts a view. The function begin, if not nil, sets its state first.
-func (vs *Views) startLocked(to chats.Address, updates *core.Subscription, begin func(*View)) {
+func (vs *Views) startLocked(to chats.Address, updates *feed.Subscription, begin func(*View)) {
 	v := &View{
 		views: vs, o: &vs.o, key: to.Key(), to: to, updates: updates, wake: make(chan struct{}, 1), followed: time.Now(),
 		open: map[core.MessageID]bool{}, settled: map[core.MessageID]time.Time{},

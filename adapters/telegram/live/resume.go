@@ -8,6 +8,7 @@ import (
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
+	"bareclaw/core/feed"
 	"bareclaw/core/progress"
 )
 
@@ -18,7 +19,7 @@ const firstUpdate = "-"
 // the core keep its updates until ResumeLeft.
 type leftOpen struct {
 	to      chats.Address
-	updates *core.Subscription
+	updates *feed.Subscription
 	open    []core.Message
 }
 

@@ -13,6 +13,7 @@ import (
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/core/feed"
 	"bareclaw/core/progress"
 )
 
@@ -41,7 +42,7 @@ type View struct {
 	o       *Options
 	key     core.ChannelKey
 	to      chats.Address
-	updates *core.Subscription
+	updates *feed.Subscription
 	fold    *progress.Fold
 	resumes bool           // an earlier process has followed the conversation
 	found   []core.Message // open messages of an earlier process, until adopt
@@ -269,7 +270,7 @@ func (v *View) deliver(ctx context.Context, id string, kind core.DeliveryKind, b
 	doc, err := json.Marshal(body)
 	if err == nil {
 		d := &core.Delivery{ID: id, Kind: kind, Adapter: chats.Name, Channel: v.key, Body: doc, Message: v.newest()}
-		err = v.o.Ledger.DeliverKeeping(ctx, rs, d)
+		err = v.o.Ledger.DeliverWithRecords(ctx, rs, d)
 	}
 	v.o.Store.Warn(ctx, "interim text not delivered", err, "channel", string(v.key))
 }

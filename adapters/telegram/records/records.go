@@ -44,7 +44,7 @@ const (
 type Ledger interface {
 	Record(ctx context.Context, owner, key string) (core.Record, error)
 	Records(ctx context.Context, owner, prefix string) ([]core.Record, error)
-	Keep(ctx context.Context, rs ...*core.Record) error
+	PutRecords(ctx context.Context, rs ...*core.Record) error
 }
 
 // A Store reads and writes the adapter's records. Its methods are safe for concurrent
@@ -75,12 +75,12 @@ func (s *Store) Put(ctx context.Context, key string, v any) error {
 	if err != nil {
 		return err
 	}
-	return s.ledger.Keep(ctx, r)
+	return s.ledger.PutRecords(ctx, r)
 }
 
 // Write writes records, all or none of them.
 func (s *Store) Write(ctx context.Context, rs ...*core.Record) error {
-	return s.ledger.Keep(ctx, rs...)
+	return s.ledger.PutRecords(ctx, rs...)
 }
 
 // Get reads a record into v. It returns false if there is none.

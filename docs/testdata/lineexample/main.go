@@ -21,6 +21,7 @@ import (
 
 	"bareclaw/adapters/line"
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
 	"bareclaw/sessionhost"
@@ -55,7 +56,7 @@ func run(dir, self string, agent []string) (err error) {
 	if err != nil {
 		return err
 	}
-	manager := core.New(core.Options{Ledger: records, Agent: hosts, Sessions: sessions, Log: log})
+	manager := lanes.New(lanes.Options{Ledger: records, Agent: hosts, Sessions: sessions, Log: log})
 	if err := manager.Recover(context.Background()); err != nil {
 		return err
 	}

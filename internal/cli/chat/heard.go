@@ -14,9 +14,9 @@ import (
 type (
 	approvalOpened api.Approval
 	approvalClosed api.Approval
-	shown          []core.Shown // what a line of claude's shows
-	leaving        struct{}     // the gateway goes, and says so
-	nothing        struct{}     // that anybody would see
+	shown          []core.DisplayEvent // what a line of claude's shows
+	leaving        struct{}            // the gateway goes, and says so
+	nothing        struct{}            // that anybody would see
 )
 
 // heard decodes an event of the channel.

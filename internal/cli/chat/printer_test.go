@@ -58,7 +58,7 @@ func TestLongText(t *testing.T) {
 	m := newModel(t.Context(), &gateway{}, nil, defaultWidth)
 	m.talk.take(time.Now(), api.Started{TurnID: "t1", Messages: []string{"m1"}})
 	say := func(text string) string {
-		m.Update(shown{{Kind: core.ShownTextDelta, Message: "m", Text: text}})
+		m.Update(shown{{Kind: core.DisplayTextDelta, Message: "m", Text: text}})
 		return m.View().Content
 	}
 	say(strings.Repeat("wörter ", 30<<10))

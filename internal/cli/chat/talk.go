@@ -170,10 +170,10 @@ func (t *talk) shows(all shown) (lines []line) {
 	return lines
 }
 
-func (t *talk) show(s *core.Shown) []line {
+func (t *talk) show(s *core.DisplayEvent) []line {
 	block := fmt.Sprintf("%s/%d", s.Message, s.Index)
 	switch s.Kind {
-	case core.ShownTextBegin, core.ShownTextDelta:
+	case core.DisplayTextBegin, core.DisplayTextDelta:
 		if s.Parent != "" {
 			break
 		}
@@ -183,7 +183,7 @@ func (t *talk) show(s *core.Shown) []line {
 		}
 		t.thinking, t.doing = false, ""
 		t.text.WriteString(s.Text)
-	case core.ShownText:
+	case core.DisplayText:
 		if s.Parent != "" || strings.TrimSpace(s.Text) == "" {
 			break
 		}
@@ -198,25 +198,25 @@ func (t *talk) show(s *core.Shown) []line {
 		}
 		t.heard, t.last = block, s.Text
 		return []line{t.said(s.Text, false)}
-	case core.ShownThinking:
+	case core.DisplayThinking:
 		t.thinking = s.Parent == ""
-	case core.ShownTool:
+	case core.DisplayTool:
 		t.calling(s)
-	case core.ShownToolEnd:
+	case core.DisplayToolEnd:
 		return t.called(s)
-	case core.ShownCompacting:
+	case core.DisplayCompacting:
 		t.doing = "shortening the conversation"
-	case core.ShownCompacted:
+	case core.DisplayCompacted:
 		t.doing = ""
-	case core.ShownRetry:
+	case core.DisplayRetry:
 		t.doing = s.Text
-	case core.ShownTasks:
+	case core.DisplayTasks:
 	}
 	return nil
 }
 
 // calling notes a call, which is announced first and told again with what it works on.
-func (t *talk) calling(s *core.Shown) {
+func (t *talk) calling(s *core.DisplayEvent) {
 	t.thinking, t.doing = false, ""
 	c := call{id: s.ID, tool: s.Tool, target: s.Target, sub: s.Parent != ""}
 	for i := range t.calls {
@@ -228,7 +228,7 @@ func (t *talk) calling(s *core.Shown) {
 	t.calls = append(t.calls, c)
 }
 
-func (t *talk) called(s *core.Shown) []line {
+func (t *talk) called(s *core.DisplayEvent) []line {
 	for i, c := range t.calls {
 		if c.id == s.ID {
 			t.calls = slices.Delete(t.calls, i, i+1)

@@ -14,7 +14,7 @@ import (
 // before it is heard what was said in it.
 func TestLateWords(t *testing.T) {
 	t.Parallel()
-	at, said := time.Unix(0, 0), func(text string) shown { return shown{{Kind: core.ShownText, Text: text}} }
+	at, said := time.Unix(0, 0), func(text string) shown { return shown{{Kind: core.DisplayText, Text: text}} }
 	k := newTalk()
 	k.sent(&api.Accepted{ID: "m1"})
 	k.take(at, api.Started{TurnID: "t1", Messages: []string{"m1"}})

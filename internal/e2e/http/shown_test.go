@@ -65,7 +65,7 @@ func (s *shownTurn) take(line json.RawMessage) {
 		s.t.Fatal(err)
 	}
 	for _, w := range claude.Show(line) {
-		if w.Kind == core.ShownText && w.Parent == "" {
+		if w.Kind == core.DisplayText && w.Parent == "" {
 			s.wrote = append(s.wrote, w.Text)
 		}
 	}

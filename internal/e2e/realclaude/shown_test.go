@@ -38,12 +38,12 @@ func TestRealTurnIsShown(t *testing.T) {
 	for _, raw := range streamedLines(said.String()) {
 		for _, s := range claude.Show(raw) {
 			switch s.Kind {
-			case core.ShownTextBegin:
+			case core.DisplayTextBegin:
 				pieces = ""
-			case core.ShownTextDelta:
+			case core.DisplayTextDelta:
 				pieces += s.Text
 				continue
-			case core.ShownText:
+			case core.DisplayText:
 				if pieces != s.Text {
 					t.Errorf("the pieces %q are the text %q", pieces, s.Text)
 				}

@@ -1,0 +1,376 @@
+package feed
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"bareclaw/core"
+)
+
+// savedVersion is raised when a saved feed changes its meaning.
+const savedVersion = 2
+
+// savedIndex is what one process leaves of its feeds to the next, besides their updates:
+// so little that the next one reads it before it serves.
+type savedIndex struct {
+	Version int
+	At      time.Time
+	Feeds   map[core.ChannelKey]savedStream
+}
+
+type savedStream struct {
+	ID    uint64
+	Last  uint64
+	Kept  int // updates that can be had of it
+	Floor hostPosition
+	Owed  []core.MessageID // accepted here, their outcome not published
+}
+
+// SavedFeeds is what [ProcessManager.Resume] knows, for the process that comes next.
+type Snapshot struct {
+	// Index is needed by [ProcessManager.RestoreFeeds].
+	Index []byte
+
+	streams map[core.ChannelKey]*stream
+}
+
+// save returns what the broker knows, for the process that comes next; nil if that is
+// nothing. unpublished are the messages whose outcome was not published, by channel.
+func (h *Broker) Save(now time.Time, unpublished map[core.ChannelKey][]core.MessageID) (*Snapshot, error) {
+	h.mu.RLock()
+	s := &Snapshot{streams: maps.Clone(h.streams)}
+	h.mu.RUnlock()
+	if len(s.streams) == 0 {
+		return nil, nil
+	}
+	all := savedIndex{Version: savedVersion, At: now, Feeds: make(map[core.ChannelKey]savedStream, len(s.streams))}
+	for key, f := range s.streams {
+		all.Feeds[key] = f.save(unpublished[key])
+	}
+	var err error
+	if s.Index, err = json.Marshal(all); err != nil {
+		return nil, fmt.Errorf("save feeds: %w", err)
+	}
+	return s, nil
+}
+
+func (f *stream) save(owed []core.MessageID) savedStream {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kept := f.kept.n
+	if f.earlierFollowsLocked() {
+		kept += f.earlier.n
+	}
+	return savedStream{ID: f.id, Last: f.last, Kept: kept, Floor: f.publishedUpTo, Owed: owed}
+}
+
+// A savedSection says where the updates of a feed stand in what WriteUpdates writes. The
+// sections are followed by all of these as JSON, the length of that, and savedEnd: what
+// was written in part is known by its end.
+type savedSection struct {
+	ID     uint64
+	Offset int64
+	Length int64
+}
+
+const (
+	savedEnd     = "bcfeeds2"
+	savedTrailer = 8 + len(savedEnd)
+)
+
+// WriteUpdates writes the updates that the feeds keep. That takes time, and nobody needs
+// them before a client comes back that has not seen them.
+func (s *Snapshot) WriteUpdates(to io.Writer) error {
+	w := &countingWriter{w: bufio.NewWriterSize(to, 1<<18)}
+	table := make(map[core.ChannelKey]savedSection, len(s.streams))
+	for key, f := range s.streams {
+		f.load(core.UpdateID{}) // what the process before this one has left is handed on
+		begin := w.n
+		for _, u := range f.all() {
+			if err := writeUpdate(w, u); err != nil {
+				return fmt.Errorf("save the updates of channel %q: %w", key, err)
+			}
+		}
+		table[key] = savedSection{f.id, begin, w.n - begin}
+	}
+	b, err := json.Marshal(table)
+	if err == nil {
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(b))), savedEnd...)
+		_, err = w.Write(b)
+	}
+	if err = cmp.Or(err, w.w.Flush()); err != nil {
+		return fmt.Errorf("save the updates of feeds: %w", err)
+	}
+	return nil
+}
+
+type countingWriter struct {
+	w *bufio.Writer
+	n int64
+}
+
+func (w *countingWriter) Write(b []byte) (int, error) {
+	n, err := w.w.Write(b)
+	w.n += int64(n)
+	return n, err
+}
+
+// writeUpdate writes an update with the agent's line as it is: as JSON it would be
+// formatted anew.
+func writeUpdate(w io.Writer, u core.Update) error {
+	raw := u.Raw
+	u.Raw = nil
+	b, err := encodeUpdate(&u)
+	if err != nil {
+		return err
+	}
+	for _, part := range [][]byte{b, raw} {
+		if _, err := w.Write(binary.AppendUvarint(nil, uint64(len(part)))); err != nil {
+			return err
+		}
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// savedEvent begins an event of the agent that was saved; any other update is a JSON object.
+const savedEvent = 'e'
+
+// encodeUpdate returns an update as bytes, without the agent's line. Nearly all updates are
+// events, of which only a few short texts are written.
+func encodeUpdate(u *core.Update) ([]byte, error) {
+	if u.Kind != core.UpdateEvent || u.Message != nil || u.Approval != nil || u.Background != nil || u.Detail != "" || u.Position != 0 || u.Dropped != 0 {
+		return json.Marshal(u)
+	}
+	b := binary.AppendVarint([]byte{savedEvent}, u.At.UnixNano())
+	b = appendText(b, string(u.Turn))
+	for _, id := range u.Messages {
+		b = appendText(b, string(id))
+	}
+	return b, nil
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// decodeUpdate reads what encodeUpdate returned.
+func decodeUpdate(u *core.Update, b []byte) error {
+	if len(b) == 0 || b[0] != savedEvent {
+		return json.Unmarshal(b, u)
+	}
+	at, used := binary.Varint(b[1:])
+	if used <= 0 {
+		return io.ErrUnexpectedEOF
+	}
+	u.Kind, u.At = core.UpdateEvent, time.Unix(0, at)
+	turn, rest, err := cutText(b[1+used:])
+	u.Turn = core.TurnID(turn)
+	for err == nil && len(rest) > 0 {
+		var id string
+		if id, rest, err = cutText(rest); err == nil {
+			u.Messages = append(u.Messages, core.MessageID(id))
+		}
+	}
+	return err
+}
+
+// cutText reads what appendText has written.
+func cutText(b []byte) (text string, rest []byte, err error) {
+	part, rest, err := cutPart(b)
+	return string(part), rest, err
+}
+
+// cutPart reads bytes with their number before them.
+func cutPart(b []byte) (part, rest []byte, err error) {
+	n, used := binary.Uvarint(b)
+	if used <= 0 || n > uint64(len(b)-used) {
+		return nil, nil, io.ErrUnexpectedEOF
+	}
+	b = b[used:]
+	return b[:n:n], b[n:], nil
+}
+
+// readUpdates reads what writeUpdate has written.
+func readUpdates(b []byte) (all []core.Update, err error) {
+	for len(b) > 0 {
+		var u core.Update
+		var doc, raw []byte
+		if doc, b, err = cutPart(b); err == nil {
+			raw, b, err = cutPart(b)
+		}
+		if err == nil {
+			err = decodeUpdate(&u, doc)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if u.Raw = nil; len(raw) > 0 {
+			u.Raw = raw
+		}
+		all = append(all, u)
+	}
+	return all, nil
+}
+
+// restore takes over what an earlier process has saved. Numbers go on where they ended.
+// What is too old is left.
+//
+// The updates are not read before somebody resumes a channel who has not seen them; open
+// is then called once, and may block until the earlier process has written them.
+func (h *Broker) Restore(index []byte, now time.Time, log *slog.Logger, open func() (*io.SectionReader, error)) error {
+	var all savedIndex
+	if err := json.Unmarshal(index, &all); err != nil {
+		return fmt.Errorf("read saved feeds: %w", err)
+	}
+	if all.Version != savedVersion {
+		return fmt.Errorf("read saved feeds: they are of version %d, want %d", all.Version, savedVersion)
+	}
+	if age := now.Sub(all.At); age < -keepFor || age > keepFor { // also by a clock that was set
+		return nil
+	}
+	from := &savedUpdates{open: open, log: log}
+	for key, s := range all.Feeds {
+		if s.ID == 0 || s.Kept < 0 || uint64(s.Kept) > s.Last {
+			return fmt.Errorf("read saved feeds: that of channel %q has the id %d and %d of %d updates", key, s.ID, s.Kept, s.Last)
+		}
+		h.addRestored(key, s.restore(key, from))
+	}
+	return nil
+}
+
+func (s *savedStream) restore(key core.ChannelKey, from *savedUpdates) *stream {
+	f := &stream{id: s.ID, last: s.Last, publishedUpTo: s.Floor, leftAt: time.Now(), unpublished: make(map[core.MessageID]struct{}, len(s.Owed))}
+	if s.Kept > 0 {
+		f.earlier = &earlier{key: key, last: s.Last, n: s.Kept, from: from}
+	}
+	for _, id := range s.Owed {
+		f.unpublished[id] = struct{}{}
+	}
+	return f
+}
+
+// unpublished returns the messages whose outcome an earlier process had not published, by
+// channel.
+func (h *Broker) Unpublished() map[core.ChannelKey][]core.MessageID {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	all := map[core.ChannelKey][]core.MessageID{}
+	for key, f := range h.streams {
+		f.mu.Lock()
+		if len(f.unpublished) > 0 {
+			all[key] = slices.Collect(maps.Keys(f.unpublished))
+		}
+		f.mu.Unlock()
+	}
+	return all
+}
+
+// publishLate publishes an outcome that an earlier process could only write down.
+func (h *Broker) PublishUnpublished(key core.ChannelKey, msg *core.Message) {
+	f := h.stream(key)
+	if f == nil {
+		return
+	}
+	f.publish(core.Update{At: msg.EndedAt, Kind: core.UpdateResult, Turn: msg.Turn, Message: msg})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.unpublished, msg.ID)
+}
+
+// savedUpdates are the updates that an earlier process has written for all feeds.
+type savedUpdates struct {
+	open func() (*io.SectionReader, error)
+	log  *slog.Logger
+
+	once  sync.Once // fills in the fields below
+	file  *io.SectionReader
+	table map[core.ChannelKey]savedSection
+	err   error // why there are none
+}
+
+// An earlier stands for updates of a feed that an earlier process has left.
+type earlier struct {
+	key  core.ChannelKey
+	last uint64 // number of the newest of them
+	n    int    // how many there are at most
+	from *savedUpdates
+}
+
+// read returns the updates of a feed, none if they cannot be had.
+func (e *earlier) read(id uint64) []core.Update {
+	all, err := e.from.read(e.key, id)
+	if err != nil {
+		if !errors.Is(err, os.ErrClosed) { // they are too old
+			e.from.log.Warn("updates of the earlier process are lost", "channel", string(e.key), "err", err)
+		}
+		return nil
+	}
+	return all[max(0, len(all)-e.n):]
+}
+
+func (s *savedUpdates) read(key core.ChannelKey, id uint64) ([]core.Update, error) {
+	s.once.Do(func() { s.err = s.readTable() })
+	if s.err != nil {
+		return nil, s.err
+	}
+	at, ok := s.table[key]
+	if !ok || at.ID != id {
+		return nil, errors.New("there are none of this feed")
+	}
+	b := make([]byte, at.Length)
+	if _, err := s.file.ReadAt(b, at.Offset); err != nil {
+		return nil, err
+	}
+	return readUpdates(b)
+}
+
+func (s *savedUpdates) readTable() error {
+	file, err := s.open()
+	if err != nil {
+		return err
+	}
+	end := make([]byte, savedTrailer)
+	if _, err := file.ReadAt(end, file.Size()-int64(len(end))); err != nil || string(end[8:]) != savedEnd {
+		return errors.New("the earlier process ended before it had written them")
+	}
+	n := binary.BigEndian.Uint64(end)
+	if n > uint64(file.Size()) {
+		return errors.New("their table is damaged")
+	}
+	b := make([]byte, n)
+	if _, err := file.ReadAt(b, file.Size()-int64(len(end))-int64(n)); err != nil {
+		return fmt.Errorf("read their table: %w", err)
+	}
+	if err := json.Unmarshal(b, &s.table); err != nil {
+		return fmt.Errorf("read their table: %w", err)
+	}
+	for key, at := range s.table {
+		if at.Offset < 0 || at.Length < 0 || at.Length > file.Size() || at.Offset > file.Size()-at.Length {
+			return fmt.Errorf("their table is damaged: channel %q is at %d", key, at.Offset)
+		}
+	}
+	s.file = file
+	return nil
+}
+
+// adopt takes over a feed that nobody listens to yet.
+func (h *Broker) addRestored(key core.ChannelKey, f *stream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.putLocked(key, f)
+	h.dropLater(key, f)
+}

@@ -1,0 +1,132 @@
+package lanes
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bareclaw/core"
+)
+
+var errLate = errors.New("too late")
+
+// aliveWithin asks whether the gateway is alive and gives it a second.
+func (w *world) aliveWithin() error {
+	ctx, cancel := context.WithTimeoutCause(w.t.Context(), time.Second, errLate)
+	defer cancel()
+	return w.m.Alive(ctx)
+}
+
+// What a lane waits for does not make it dead: an agent that is silent, or starts or is
+// reaped for ever, a disk that refuses.
+func TestAliveWhateverItWaitsFor(t *testing.T) {
+	t.Parallel()
+	for name, waits := range map[string]func(w *world) (goOn func()){
+		"nothing":       func(*world) func() { return func() {} },
+		"for the agent": func(w *world) func() { w.begun("one"); w.after(time.Hour); return func() {} },
+		"for its start": func(w *world) func() { unblock := w.agent.block("start"); w.submit("one"); return unblock },
+		"for its end":   func(w *world) func() { w.works(); unblock := w.agent.block("reap"); w.host().die(); return unblock },
+		"for the host": func(w *world) func() {
+			w.works()
+			w.m.Detach()
+			unblock := w.agent.block("attach")
+			w.start()
+			return unblock
+		},
+		"for the disk": func(w *world) func() {
+			m, h, id := w.begun("x")
+			w.ledger.setDown(core.ErrStorageFull)
+			h.answer(id, "ok")
+			w.outcome(m)
+			return func() { w.ledger.setDown(nil) }
+		},
+		"for a decision": func(w *world) func() {
+			_, h, _ := w.begun("one", func(s *core.Submission) { s.CanAsk = true })
+			h.ask("r", "Bash")
+			return func() {}
+		},
+		"to leave": func(w *world) func() { w.works(); w.m.Detach(); return func() {} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				goOn := waits(w)
+				synctest.Wait()
+				began := time.Now()
+				if err := w.aliveWithin(); err != nil || time.Since(began) > 0 {
+					t.Errorf("alive after %s: %v", time.Since(began), err)
+				}
+				goOn()
+			})
+		})
+	}
+}
+
+// A lane or a writer that is stuck is named, whoever else answers.
+func TestNotAlive(t *testing.T) {
+	t.Parallel()
+	for name, stick := range map[string]func(w *world) (goOn func()){
+		`channel "stuck"`: func(w *world) func() {
+			w.works()
+			release := make(chan struct{})
+			if _, err := w.m.postTo("stuck", func(*lane) { <-release }); err != nil {
+				w.t.Fatal(err)
+			}
+			return func() { close(release) }
+		},
+		"the ledger's writer": func(w *world) func() {
+			w.works()
+			if err := w.aliveWithin(); err != nil { // what it has done before counts once
+				w.t.Error(err)
+			}
+			w.ledger.hold()
+			return w.ledger.release
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				goOn := stick(w)
+				if err := w.aliveWithin(); !errors.Is(err, errLate) || !strings.HasPrefix(err.Error(), name) {
+					t.Errorf("alive: %v", err)
+				}
+				goOn()
+				synctest.Wait()
+				if err := w.aliveWithin(); err != nil {
+					t.Errorf("alive: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A writer that is slow, with much to do, is alive as long as it finishes something.
+func TestAliveOnASlowDisk(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		w.works()
+		w.ledger.slow(1500 * time.Millisecond)
+		for range 20 {
+			w.m.o.Ledger.Write(core.Change{Records: []*core.Record{{Owner: "o", Key: "k"}}}, func(error) {})
+		}
+		for range 10 {
+			time.Sleep(time.Second)
+			if err := w.aliveWithin(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.ledger.hold()
+		time.Sleep(2 * time.Second) // it was at something
+		if err := w.aliveWithin(); err != nil {
+			t.Error(err)
+		}
+		if err := w.aliveWithin(); !errors.Is(err, errLate) {
+			t.Errorf("alive: %v", err)
+		}
+		w.ledger.slow(0)
+		w.ledger.release()
+	})
+}

@@ -1,0 +1,84 @@
+package lanes
+
+import (
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bareclaw/core"
+)
+
+// To allow for ever writes the rule with the decision, tells the process, and keeps it:
+// it knows the rule. The next one is started with it.
+func TestAllowAlways(t *testing.T) {
+	t.Parallel()
+	play(t, Options{Approvals: ApprovalsAsk}, func(t *testing.T, w *world) {
+		var seen []core.Change
+		w.ledger.watch = func(c core.Change) {
+			if len(c.Settings) > 0 {
+				seen = append(seen, c)
+			}
+		}
+		m, h, id := w.begun("one")
+		h.ask("r1", "Bash")
+		a := w.pending(1)[0]
+		if _, err := w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true, Always: true, By: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+		if len(seen) != 1 || len(seen[0].Approvals) != 1 || seen[0].Approvals[0].State != core.ApprovalAllowed {
+			t.Errorf("changes with rules: %+v", seen)
+		}
+		var told []map[string]any
+		answer, _ := h.answered("r1")
+		if err := json.Unmarshal(answer.Rules, &told); err != nil || len(told) != 1 || told[0]["destination"] != "session" || !answer.Allow {
+			t.Errorf("the process was told %s (%v)", answer.Rules, err)
+		}
+		rs, err := w.m.Rules(t.Context(), "c")
+		if err != nil || len(rs) != 1 || rs[0].Rule != "Bash(ls)" || rs[0].By != "ann" || rs[0].Tool != "Bash" {
+			t.Fatalf("rules are %+v, %v", rs, err)
+		}
+		h.result("done", id)
+		h.done(id)
+		w.wants(m, core.Answered, "", "done")
+		w.after(time.Minute)
+		if w.served("c") != h {
+			t.Fatal("a process that knows the rule was replaced")
+		}
+		if err := w.m.RemoveRule(t.Context(), "c", rs[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		w.after(2 * time.Second)
+		if next := w.served("c"); next == h || len(next.launch.Settings.Rules) != 0 {
+			t.Errorf("after the rule was taken back %+v serves", next.launch)
+		}
+	})
+}
+
+// A rule is there after a crash if, and only if, the decision is.
+func TestAllowAlwaysAndCrash(t *testing.T) {
+	t.Parallel()
+	for written := range 2 {
+		play(t, Options{Approvals: ApprovalsAsk}, func(t *testing.T, w *world) {
+			_, h, _ := w.begun("one")
+			h.ask("r1", "Bash")
+			a := w.pending(1)[0]
+			w.ledger.hold()
+			go func() { _, _ = w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true, Always: true}) }()
+			synctest.Wait()
+			w.ledger.step(2 * written) // what Decide reads, and the change
+			synctest.Wait()
+			w.crash()
+			w.ledger.release()
+			w.start()
+			synctest.Wait()
+			now, err := w.ledger.Approval(t.Context(), a.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if decided := now.State == core.ApprovalAllowed; decided != (len(w.rules()) == 1) || decided != (written == 1) {
+				t.Errorf("approval is %s, rules are %q", now.State, w.rules())
+			}
+		})
+	}
+}

@@ -1,0 +1,257 @@
+package lanes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"bareclaw/core"
+
+	"github.com/google/uuid"
+)
+
+// An ask is a permission request that waits for a decision.
+type pendingApproval struct {
+	approval core.Approval
+	timer    *time.Timer
+	deciding bool // a decision is being written
+}
+
+// deniedText tells the agent, and through it the user, how to allow a tool.
+func deniedText(tool string) string {
+	const ask = "set BARECLAW_APPROVALS=ask and answer at /approvals, then restart the gateway."
+	if tool == "AskUserQuestion" {
+		return "Nobody can be asked on this channel. Go on with what is most likely meant, or end your answer with the question. To be asked, " + ask
+	}
+	return "Permission for " + tool + " was denied because nobody can be asked on this channel. " +
+		"To allow it, add the tool to BARECLAW_ALLOWED_TOOLS, or " + ask
+}
+
+// requested takes up a tool permission request: it is denied at once when
+// nobody can be asked, and waits for a decision otherwise.
+func (l *lane) requested(r core.Request) {
+	if l.pendingApprovals[r.ID] != nil {
+		return // taken up from the ledger or the host's list; this is the replay of its event
+	}
+	f := l.running()
+	if len(l.replayedTurns) > 0 {
+		f = nil // it is of a turn that nobody waits for any more
+	}
+	if !l.mayAsk(f) {
+		l.markRunning("denied", r.Tool)
+		l.answer(r.ID, core.Answer{Message: deniedText(r.Tool)})
+		return
+	}
+	now := l.now()
+	a := &pendingApproval{approval: core.Approval{
+		ID: uuid.NewString(), Channel: l.key, RequestID: r.ID, Tool: r.Tool, Input: r.Input, Suggestion: r.Suggestion,
+		CreatedAt: now, ExpiresAt: now.Add(l.manager.o.ApprovalTimeout), State: core.ApprovalPending,
+	}}
+	if f != nil {
+		a.approval.Turn, a.approval.Message, a.approval.Prompt = f.turn.ID, f.carrier().ID, core.ApprovalPrompt(f.carrier())
+	}
+	l.pendingApprovals[r.ID] = a
+	l.markRunning("asked", r.Tool)
+	l.expireLater(a)
+	approval := a.approval
+	l.saveApproval(&approval)
+	l.publish(core.Update{Kind: core.UpdateApproval, Approval: &approval, Turn: approval.Turn})
+}
+
+func (l *lane) mayAsk(f *inflight) bool {
+	switch l.manager.o.Approvals {
+	case ApprovalsAsk:
+		return true
+	case ApprovalsDeny:
+		return false
+	case ApprovalsByAdapter:
+	}
+	return f != nil && f.turn.CanAsk
+}
+
+func (l *lane) answer(requestID string, a core.Answer) {
+	if l.session == nil {
+		return
+	}
+	if err := l.session.Answer(requestID, a); err != nil {
+		l.log.Warn("permission answer not sent", "err", err)
+	}
+}
+
+func (l *lane) expireLater(a *pendingApproval) {
+	left := a.approval.ExpiresAt.Sub(l.now())
+	left = min(max(0, left), l.manager.o.ApprovalTimeout) // clocks jump
+	a.timer = time.AfterFunc(left, func() {
+		l.post(func() {
+			if l.pendingApprovals[a.approval.RequestID] != a || a.deciding {
+				return
+			}
+			text := fmt.Sprintf("Nobody answered the permission request for %s within %s, so it was denied.", a.approval.Tool, l.manager.o.ApprovalTimeout)
+			l.closeAsk(a, core.ApprovalExpired, text)
+			l.answer(a.approval.RequestID, core.Answer{Message: text})
+		})
+	})
+}
+
+// closeAsk ends an approval that nobody decided.
+func (l *lane) closeAsk(a *pendingApproval, state core.ApprovalState, reason string) {
+	delete(l.pendingApprovals, a.approval.RequestID)
+	l.touch() // the agent was silent because it was to wait
+	a.timer.Stop()
+	a.approval.State, a.approval.Reason, a.approval.DecidedAt = state, reason, l.now()
+	approval := a.approval
+	l.saveApproval(&approval)
+	l.publish(core.Update{Kind: core.UpdateApprovalClosed, Approval: &approval, Turn: approval.Turn})
+}
+
+// voidAsked ends the pending approvals that can no longer be answered.
+func (l *lane) voidAsked(which func(*pendingApproval) bool) {
+	for _, a := range l.pendingApprovals {
+		if which(a) {
+			l.closeAsk(a, core.ApprovalVoid, "The turn ended before it was answered.")
+		}
+	}
+}
+
+// restoreAsked takes up approvals that were pending in an earlier process.
+func (l *lane) restoreAsked(approvals []*core.Approval) {
+	for _, p := range approvals {
+		a := &pendingApproval{approval: *p}
+		l.pendingApprovals[p.RequestID] = a
+		l.expireLater(a)
+	}
+}
+
+// syncAsked compares the approvals with what the host says is unanswered.
+func (l *lane) syncAsked() {
+	l.voidAsked(func(a *pendingApproval) bool {
+		return !slices.ContainsFunc(l.info.Requests, func(r core.Request) bool { return r.ID == a.approval.RequestID })
+	})
+	for _, r := range l.info.Requests {
+		if l.pendingApprovals[r.ID] == nil {
+			l.requested(r)
+		}
+	}
+}
+
+// Decide answers a pending approval: the decision is durable before the agent
+// hears of it. Errors: ErrNotFound, and ErrNotPending together with the approval
+// as it is.
+func (m *Manager) Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error) {
+	a, err := m.o.Ledger.Approval(ctx, id)
+	if err != nil {
+		return core.Approval{}, err
+	}
+	if a.Kind == core.ApprovalContinue {
+		return m.decideContinue(ctx, a, d)
+	}
+	l, ok := m.known(a.Channel)
+	if !ok || a.State != core.ApprovalPending {
+		return a, fmt.Errorf("approval %s is %s: %w", id, a.State, core.ErrNotPending)
+	}
+	type outcome struct {
+		approval core.Approval
+		err      error
+	}
+	done := make(chan outcome, 1)
+	tell := func(a core.Approval, err error) { done <- outcome{a, err} }
+	if !l.post(func() { l.decideAsk(id, d, tell) }) {
+		tell(a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)) // nor is its turn
+	}
+	o, err := await(ctx, l, done)
+	switch {
+	case errors.Is(err, errRetired): // and its turn has ended
+		o = outcome{a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)}
+	case err != nil:
+		return a, err
+	}
+	if errors.Is(o.err, core.ErrNotPending) {
+		if now, err := m.o.Ledger.Approval(ctx, id); err == nil {
+			o.approval = now
+		}
+	}
+	return o.approval, o.err
+}
+
+func (l *lane) decideAsk(id string, d core.Decision, done func(core.Approval, error)) {
+	var a *pendingApproval
+	unsettled := l.attaching // it may be taken up yet
+	for _, pending := range l.pendingApprovals {
+		if pending.approval.ID == id {
+			a, unsettled = pending, pending.deciding
+		}
+	}
+	if unsettled {
+		time.AfterFunc(settlePause, func() { l.post(func() { l.decideAsk(id, d, done) }) })
+		return
+	}
+	if a == nil {
+		done(core.Approval{}, fmt.Errorf("approval %s: %w", id, core.ErrNotPending))
+		return
+	}
+	decided := a.approval
+	decided.State, decided.Reason, decided.DecidedAt = core.ApprovalAllowed, "", l.now()
+	decided.DecidedBy = d.By
+	answer := core.Answer{Allow: d.Allow, UpdatedInput: d.UpdatedInput}
+	change := core.Change{Approvals: []*core.Approval{&decided}}
+	if d.Allow && d.Remember {
+		answer.Rules = decided.Suggestion
+	}
+	known := ""
+	if d.Allow && d.Always {
+		answer.Rules, change.Settings, known = l.always(&decided, d.By)
+	}
+	if !d.Allow {
+		decided.State, decided.Reason = core.ApprovalDenied, d.Message
+		if answer.Message = d.Message; answer.Message == "" {
+			answer.Message = "The user denied permission for " + decided.Tool + "."
+		}
+	}
+	a.deciding = true
+	change.Deliver = l.manager.deliveriesOf(&decided)
+	l.manager.o.Ledger.Write(change, func(err error) {
+		if err == nil {
+			for i := range change.Settings {
+				l.manager.settings.change(&change.Settings[i])
+			}
+			l.manager.notifyDeliveryHandlers(change.Deliver)
+		}
+		l.post(func() { l.decidedAsk(a, decided, answer, known, err, done) })
+	})
+}
+
+// decidedAsk gives the answer to the agent once it is durable. Its process then has
+// the settings that the fingerprint known stands for, unless that is empty.
+func (l *lane) decidedAsk(a *pendingApproval, decided core.Approval, answer core.Answer, known string, err error, done func(core.Approval, error)) {
+	a.deciding = false
+	if err != nil {
+		a.timer.Stop()
+		l.expireLater(a) // its time may have come meanwhile
+		done(a.approval, err)
+		return
+	}
+	if l.pendingApprovals[decided.RequestID] != a { // the turn ended meanwhile
+		done(decided, fmt.Errorf("approval %s: %w", decided.ID, core.ErrNotPending))
+		return
+	}
+	delete(l.pendingApprovals, decided.RequestID)
+	l.touch()
+	a.timer.Stop()
+	l.answer(decided.RequestID, answer)
+	if known != "" {
+		l.info.Settings = known
+	}
+	l.publish(core.Update{Kind: core.UpdateApprovalClosed, Approval: &decided, Turn: decided.Turn})
+	done(decided, nil)
+}
+
+// Approval returns an approval as it is now, or ErrNotFound.
+func (m *Manager) Approval(ctx context.Context, id string) (core.Approval, error) {
+	a, err := m.o.Ledger.Approval(ctx, id)
+	if err == nil && a.State == core.ApprovalPending && !a.PendingAt(m.o.Now()) {
+		a.State = core.ApprovalExpired
+	}
+	return a, err
+}

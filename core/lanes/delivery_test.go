@@ -1,0 +1,180 @@
+package lanes
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bareclaw/core"
+)
+
+// delivered asks for the outcome to be delivered by an adapter.
+func delivered(adapter string) func(*core.Submission) {
+	return func(s *core.Submission) { s.Adapter, s.Deliver = adapter, true }
+}
+
+func ids(ds []core.Delivery) []string {
+	var out []string
+	for _, d := range ds {
+		out = append(out, d.ID)
+	}
+	return out
+}
+
+func (w *world) pendingFor(adapter string) []string {
+	w.t.Helper()
+	ds, err := w.m.PendingDeliveries(w.t.Context(), adapter)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return ids(ds)
+}
+
+// An outcome and its delivery become durable together, and the adapter hears of it
+// then, once.
+func TestOutcomeIsDelivered(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		var told []core.Delivery
+		w.m.OnDelivery("chat", func(d core.Delivery) { told = append(told, d) })
+		m := w.submit("hello", delivered("chat"))
+		h, id := w.running()
+		w.ledger.hold()
+		h.answer(id, "hi")
+		synctest.Wait()
+		if len(told) > 0 {
+			t.Errorf("told before it was durable: %+v", told)
+		}
+		w.ledger.release()
+		w.wants(m, core.Answered, "", "hi")
+		synctest.Wait()
+		want := core.ReplyDelivery(m.Message.ID)
+		if got := ids(told); !slices.Equal(got, []string{want}) || told[0].Message != m.Message.ID || told[0].Kind != core.DeliverReply {
+			t.Errorf("told %+v, want %s", told, want)
+		}
+		w.crash()
+		w.start()
+		if got := w.pendingFor("chat"); !slices.Equal(got, []string{want}) {
+			t.Errorf("after a crash %v is pending, want %s", got, want)
+		}
+		d := told[0]
+		d.State, d.Progress = core.DeliverySent, json.RawMessage(`{"sent":[1]}`)
+		if err := w.m.Delivered(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.pendingFor("chat"); len(got) > 0 {
+			t.Errorf("%v is pending after it was sent", got)
+		}
+		trace, err := w.m.Trace(t.Context(), m.Message.ID)
+		if err != nil || len(trace.Deliveries) != 1 || trace.Deliveries[0].State != core.DeliverySent || trace.Deliveries[0].EndedAt.IsZero() {
+			t.Errorf("trace has %+v, %v", trace.Deliveries, err)
+		}
+	})
+}
+
+// A message whose reply another one carries is delivered by itself unless that one
+// is delivered to the same place.
+func TestCoalescedDelivery(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first, second func(*core.Submission)
+		want          []int // which of the two are delivered
+	}{
+		"both by the same":        {delivered("chat"), delivered("chat"), []int{1}},
+		"the carrier asks itself": {delivered("chat"), func(*core.Submission) {}, []int{0}},
+		"the other asks itself":   {func(*core.Submission) {}, delivered("chat"), []int{1}},
+		"by another adapter":      {delivered("chat"), delivered("mail"), []int{0, 1}},
+		"neither":                 {func(*core.Submission) {}, func(*core.Submission) {}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				_, h, id := w.begun("zero")
+				two := []*core.Ticket{w.submit("one", c.first), w.submit("two", c.second)}
+				h.answer(id, "0")
+				h, id = w.running()
+				h.answer(id, "both")
+				w.after(time.Second)
+				var want []string
+				for _, i := range c.want {
+					want = append(want, core.ReplyDelivery(two[i].Message.ID))
+				}
+				got := append(w.pendingFor("chat"), w.pendingFor("mail")...)
+				if !slices.Equal(got, want) {
+					t.Errorf("%v is delivered, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+// Results of background tasks go to whoever delivers those of the channel.
+func TestBackgroundDelivery(t *testing.T) {
+	t.Parallel()
+	for prefix, want := range map[string]int{"c": 1, "": 1, "other-": 0} {
+		t.Run(prefix, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{Deliverers: map[string]string{prefix: "chat"}}, func(t *testing.T, w *world) {
+				_, h, id := w.begun("one")
+				h.answer(id, "ok")
+				h.results(core.Result{Background: true, IsError: true, Error: "it failed"})
+				w.after(time.Second)
+				ds, err := w.m.PendingDeliveries(t.Context(), "chat")
+				if err != nil || len(ds) != want {
+					t.Fatalf("%+v, %v; want %d", ds, err, want)
+				}
+				for _, d := range ds {
+					var b core.BackgroundBody
+					if err := json.Unmarshal(d.Body, &b); err != nil || b.Text != "it failed" || !b.IsError || d.Kind != core.DeliverBackground {
+						t.Errorf("delivered %+v, %v", d, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What an adapter puts on record for itself is there in the next life, once.
+func TestAdaptersRecords(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		in := func(id string) *core.Inbound {
+			return &core.Inbound{ID: id, Adapter: "chat", Body: json.RawMessage(id)}
+		}
+		ok := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		ok(w.m.Receive(ctx, []*core.Inbound{in("1"), in("2")}))
+		ok(w.m.Handled(ctx, "1"))
+		ok(w.m.Receive(ctx, []*core.Inbound{in("1"), in("3")}))
+		ok(w.m.Deliver(ctx, &core.Delivery{ID: "note", Adapter: "chat", Channel: "c"}))
+		ok(w.m.Deliver(ctx, &core.Delivery{ID: "note", Adapter: "chat", Channel: "elsewhere"}))
+		ok(w.m.PutRecords(ctx, &core.Record{Owner: "chat", Key: "a:1", Doc: json.RawMessage("1")}, &core.Record{Owner: "chat", Key: "b:1", Doc: json.RawMessage("2")}))
+		w.crash()
+		w.start()
+		left, err := w.m.Unhandled(ctx, "chat")
+		if err != nil || len(left) != 2 || left[0].ID != "2" || left[1].ID != "3" {
+			t.Errorf("not handled: %+v, %v", left, err)
+		}
+		last, err := w.m.LastInbound(ctx, "chat")
+		if err != nil || last.ID != "3" {
+			t.Errorf("last came %+v, %v", last, err)
+		}
+		d, err := w.m.Delivery(ctx, "note")
+		if err != nil || d.Channel != "c" || d.State != core.DeliveryPending {
+			t.Errorf("delivery is %+v, %v", d, err)
+		}
+		w.after(time.Hour)
+		ok(w.m.ForgetRecords(ctx, core.RecordRange{Owner: "chat", Prefix: "a:", Before: w.m.o.Now()}))
+		rs, err := w.m.Records(ctx, "chat", "")
+		if err != nil || len(rs) != 1 || rs[0].Key != "b:1" || string(rs[0].Doc) != "2" {
+			t.Errorf("records are %+v, %v", rs, err)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package lanes
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"bareclaw/core"
+
+	"github.com/google/uuid"
+)
+
+// maxAttempts is how often a turn is handed over before it fails: a message that
+// kills the agent each time must not do so for ever.
+const maxAttempts = 3
+
+// openSession starts the channel's session, unless there is one.
+func (l *lane) openSession() {
+	if l.session != nil || l.opening || !l.acquireSlot() {
+		return
+	}
+	l.opening = true
+	id, unopened := l.sessionID, l.unopened
+	exists := l.exit != nil && l.exit.Reason == core.ExitSessionInUse
+	l.manager.wg.Go(func() {
+		o := l.launch(l.manager.ctx, id, unopened, exists)
+		l.post(func() { l.opened(o) }) // also when the lane is leaving: it waits for that
+	})
+}
+
+// An opening is the outcome of starting a session.
+type opening struct {
+	session   core.Session
+	launch    core.Launch
+	cost      float64
+	saveError error // the session id could not be saved
+	err       error
+}
+
+// launch saves the session's id and starts it, as the ledger says unless the
+// session is unopened or known to exist. It blocks until the host answers.
+func (l *lane) launch(ctx context.Context, id string, unopened, exists bool) opening {
+	o := opening{launch: core.Launch{SessionID: id, Settings: l.manager.settings.get(l.key)}}
+	saved := make(chan error, 1)
+	go func() { saved <- l.saveSession(id) }() // ends with the write; waited for below
+	if !unopened {
+		use, err := l.sessionUse(ctx, id)
+		if err != nil {
+			o.err = &core.AgentError{Code: core.CodeStorage, Text: "The ledger could not be read", Err: err}
+		}
+		o.launch.Resume, o.cost = exists || use.Completed || !use.Ours, use.TotalCost
+	}
+	if o.err == nil {
+		o.session, o.err = l.manager.o.Agent.Start(ctx, l.key, o.launch)
+	}
+	o.saveError = <-saved
+	return o
+}
+
+// sessionUse reads how a session was used. The ledger reads nothing before it has written what
+// came earlier, so sessionUse waits while the disk is full, until ctx ends.
+func (l *lane) sessionUse(ctx context.Context, id string) (core.SessionUse, error) {
+	for pause := firstSaveRetry; ; pause = min(2*pause, saveRetry) {
+		use, err := l.manager.o.Ledger.SessionUse(ctx, id)
+		if !errors.Is(err, core.ErrStorageFull) {
+			return use, err
+		}
+		l.log.Error("session not started yet", "err", err, "retry_in", pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return use, err
+		}
+	}
+}
+
+// saveSession makes the session id durable, if it can be resumed at all.
+func (l *lane) saveSession(id string) error {
+	if old, ok := l.manager.o.Sessions.Get(l.key); ok && old == id || !l.manager.o.Agent.Lasting() {
+		return nil
+	}
+	return l.manager.o.Sessions.Set(l.key, id)
+}
+
+func (l *lane) opened(o opening) {
+	l.opening = false
+	switch {
+	case l.detachIfLeaving(o.session):
+		return
+	case o.err != nil:
+		l.startFailed(o.err)
+		return
+	}
+	l.adopt(o.session)
+	l.countLaunched(o.launch.SessionID, o.cost)
+	l.log.Info("session started", "session", o.launch.SessionID, "resume", o.launch.Resume, "host_pid", l.info.HostPID)
+	if o.saveError != nil {
+		l.log.Error("session id not saved", "err", o.saveError)
+		l.notice(core.Notice{Code: "session_not_saved", Text: "The session id could not be saved (" + o.saveError.Error() +
+			"): this conversation may not be found again after a restart."})
+	}
+	l.handAll()
+}
+
+// adopt makes s the lane's session.
+func (l *lane) adopt(s core.Session) {
+	l.session, l.events, l.info = s, s.Events(), s.Info()
+	l.ready = l.info.Ready
+	l.exit, l.unattributedResult, l.endLater = nil, nil, false
+	l.lastSeq, l.acked, l.holds, l.replayedTurns = 0, 0, nil, nil
+	l.publishedUpTo = l.manager.feeds.PublishedUpTo(l.key, l.host())
+	l.tasks = l.info.Tasks
+	l.touch()
+	l.gauge.sessions.Store(1)
+}
+
+// left reports whether the lane is leaving, and leaves the session too.
+func (l *lane) detachIfLeaving(s core.Session) bool {
+	if l.manager.ctx.Err() == nil {
+		return false
+	}
+	if s != nil {
+		s.Detach()
+	}
+	return true
+}
+
+// startFailed ends every turn that waited for the session.
+func (l *lane) startFailed(err error) {
+	l.log.Error("session not started", "err", err)
+	reply := failure(err)
+	for _, f := range append([]*inflight(nil), l.inflight...) {
+		switch {
+		case f.answered:
+		case f.stop != nil && !f.frozen: // freezeDone sees the stop
+		case !f.frozen:
+			f.stop = &stop{code: reply.Code, text: reply.Error, failed: true}
+		default:
+			l.finish(f, reply)
+			l.release(f)
+		}
+	}
+}
+
+// notice has the next reply tell something once.
+func (l *lane) notice(n core.Notice) {
+	if f := l.running(); f != nil {
+		f.turn.Notices = append(f.turn.Notices, n)
+		return
+	}
+	l.notices = append(l.notices, n)
+}
+
+// anew gives the channel a session of its own id, since the old one cannot be
+// resumed. The turns in flight follow when they are handed over.
+func (l *lane) startFreshSession() {
+	old := l.sessionID
+	l.sessionID, l.unopened = uuid.NewString(), true
+	l.log.Warn("session lost, starting afresh", "old_session", old, "new_session", l.sessionID)
+	l.notice(core.Notice{Code: "fresh_session", Text: "The earlier conversation could not be resumed, so this is a fresh session."})
+	l.publish(core.Update{Kind: core.UpdateSession, Detail: "The earlier conversation could not be resumed; a fresh session begins."})
+}
+
+// failure is the reply for an agent that could not be started.
+func failure(err error) core.Reply {
+	r := core.Reply{State: core.Failed, IsError: true, Code: core.CodeAgentFailed, Error: err.Error()}
+	if agent := (*core.AgentError)(nil); errors.As(err, &agent) {
+		r.Code = agent.Code
+	}
+	r.Text = r.Error
+	return r
+}

@@ -1,0 +1,249 @@
+package lanes
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bareclaw/core"
+)
+
+// set changes the settings of channel c.
+func (w *world) set(model, mode string) {
+	w.t.Helper()
+	if err := w.m.ChangeSettings(w.t.Context(), "c", &model, &mode); err != nil {
+		w.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// rules returns those of channel c.
+func (w *world) rules() []string {
+	w.t.Helper()
+	rs, err := w.m.Rules(w.t.Context(), "c")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var all []string
+	for _, r := range rs {
+		all = append(all, r.Rule)
+	}
+	return all
+}
+
+// What a channel is set to before its first message is how its session is started,
+// and a session that waits is not taken.
+func TestSettingsOfNewChannel(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		w.agent.spares = []string{"spare"}
+		w.set("haiku", "plan")
+		if _, err := w.m.AddRule(t.Context(), "c", "Bash(npm test:*)", "ann"); err != nil {
+			t.Fatal(err)
+		}
+		l := w.served("c").launch
+		if s := l.Settings; s.Model != "haiku" || s.PermissionMode != "plan" || len(s.Rules) != 1 || s.Rules[0].Tool != "Bash" || s.Rules[0].By != "ann" {
+			t.Errorf("launched with %+v", s)
+		}
+		if l.SessionID == "spare" {
+			t.Error("a session that was started without the settings was taken")
+		}
+		if l := w.served("other").launch; l.SessionID != "spare" || l.Settings.Fingerprint() != "" {
+			t.Errorf("another channel launched %+v", l)
+		}
+	})
+}
+
+// A session that was started with other settings ends when it is unused; what comes
+// resumes the conversation with the new ones.
+func TestSettingsReplaceSession(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		h := w.served("c")
+		w.set("haiku", "")
+		w.after(2 * time.Second)
+		if h.alive() || !h.gentle() {
+			t.Fatalf("it lives: %v, was ended gently: %v", h.alive(), h.gentle())
+		}
+		next := w.served("c")
+		if l := next.launch; !l.Resume || l.SessionID != h.launch.SessionID || l.Settings.Model != "haiku" {
+			t.Errorf("launched %+v", l)
+		}
+		w.set("haiku", "")
+		w.after(2 * time.Second)
+		if w.served("c") != next {
+			t.Error("a change that changes nothing has replaced the session")
+		}
+		w.set("", "")
+		w.after(2 * time.Second)
+		if s := w.served("c").launch.Settings; s.Model != "" || !s.HadModel {
+			t.Errorf("launched with %+v", s)
+		}
+	})
+}
+
+// A running turn ends with the settings it began with; the next one has the new ones.
+func TestSettingsDuringTurn(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		one, h, id := w.begun("one")
+		two := w.submit("two")
+		w.set("haiku", "")
+		w.undecided(one, two)
+		if !h.alive() {
+			t.Fatal("the session was ended during its turn")
+		}
+		h.result("1", id)
+		h.done(id)
+		w.wants(one, core.Answered, "", "1")
+		w.after(2 * time.Second)
+		next, id := w.running()
+		if next == h || next.launch.Settings.Model != "haiku" || !next.launch.Resume {
+			t.Fatalf("the next turn runs in %+v", next.launch)
+		}
+		next.answer(id, "2")
+		w.wants(two, core.Answered, "", "2")
+	})
+}
+
+// A message that comes just when the settings change waits for the new session.
+func TestMessageAfterSettings(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		h := w.served("c")
+		h.deafen() // it takes its time to end
+		w.set("haiku", "")
+		m := w.submit("two")
+		w.wantTexts(h, "hello")
+		h.die()
+		w.after(time.Second)
+		next, id := w.running()
+		if next.launch.Settings.Model != "haiku" {
+			t.Errorf("launched %+v", next.launch)
+		}
+		next.answer(id, "2")
+		w.wants(m, core.Answered, "", "2")
+	})
+}
+
+// Background tasks keep their process, with the old settings.
+func TestSettingsSpareBackgroundTasks(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		h := w.served("c")
+		h.runs(1)
+		synctest.Wait()
+		w.set("haiku", "")
+		w.after(time.Minute)
+		if w.served("c") != h {
+			t.Fatal("the session was replaced although a task runs")
+		}
+		h.runs(0)
+		w.after(newsGrace + 2*time.Second)
+		if h.alive() {
+			t.Error("it was not replaced when the task had ended")
+		}
+	})
+}
+
+// A new process of the gateway compares with what the host was started with.
+func TestSettingsAcrossRestart(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]func(*world){"restart": (*world).restart, "crash": func(w *world) { w.crash(); w.start() }} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, Options{}, func(t *testing.T, w *world) {
+				w.set("haiku", "plan")
+				h := w.served("c")
+				again(w)
+				if w.served("c") != h {
+					t.Fatal("the session was replaced although nothing has changed")
+				}
+				one, _, id := w.begun("one")
+				w.set("sonnet", "")
+				again(w)
+				h.result("1", id)
+				h.done(id)
+				w.wantsNow(one.Message.ID, core.Answered, "", "1")
+				m := w.submit("two")
+				w.after(2 * time.Second)
+				next, id := w.running()
+				next.answer(id, "2")
+				w.wants(m, core.Answered, "", "2")
+				if s := next.launch.Settings; s.Model != "sonnet" || s.PermissionMode != "" || !s.HadPermissionMode {
+					t.Errorf("the next session has %+v", s)
+				}
+			})
+		})
+	}
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		first, err := w.m.AddRule(ctx, "c", "Read", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := w.m.AddRule(ctx, "c", "Read", "bob"); err != nil || again != first {
+			t.Errorf("the same rule again is %+v, %v", again, err)
+		}
+		if _, err := w.m.AddRule(ctx, "c", "Bash(cut -d, -f1 (a))", ""); err != nil {
+			t.Error(err)
+		}
+		for _, bad := range []string{"", "-p", "Bash(", "Bash()", "Bash(a) b", "(a)", "*", "two words", "Bash(a\nb)", "Bash(\xff)", core.ToolAskUser, "Bash(" + strings.Repeat("a", 400) + ")"} {
+			if _, err := w.m.AddRule(ctx, "c", bad, ""); err == nil {
+				t.Errorf("%q was taken for a rule", bad)
+			} else {
+				w.wantErr(err, core.ErrBadSetting)
+			}
+		}
+		w.wantErr(w.m.RemoveRule(ctx, "other", first.ID), core.ErrNotFound)
+		w.restart()
+		if got := w.rules(); !slices.Equal(got, []string{"Read", "Bash(cut -d, -f1 (a))"}) {
+			t.Errorf("rules after a restart: %q", got)
+		}
+		if err := w.m.RemoveRule(ctx, "c", first.ID); err != nil {
+			t.Error(err)
+		}
+		w.wantErr(w.m.RemoveRule(ctx, "c", first.ID), core.ErrNotFound)
+		if got := w.rules(); !slices.Equal(got, []string{"Bash(cut -d, -f1 (a))"}) {
+			t.Errorf("rules: %q", got)
+		}
+		for _, bad := range []string{"-x", "a b", "\x00", strings.Repeat("m", 101)} {
+			w.wantErr(w.m.SetModel(ctx, "c", bad), core.ErrBadSetting)
+		}
+		w.wantErr(w.m.SetPermissionMode(ctx, "c", "yolo"), core.ErrBadSetting)
+		w.ledger.setDown(core.ErrStorageFull)
+		w.wantErr(w.m.SetModel(ctx, "c", "haiku"), core.ErrStorageFull)
+		w.ledger.setDown(nil)
+		if s, err := w.m.Settings(ctx, "c"); err != nil || s.Model != "" {
+			t.Errorf("what was not written is set: %+v, %v", s, err)
+		}
+	})
+}
+
+// A turn that fails for what the channel is set to says how that is taken back.
+func TestBadSettingsSayHowToUndo(t *testing.T) {
+	t.Parallel()
+	play(t, Options{}, func(t *testing.T, w *world) {
+		w.set("nonsense", "bypassPermissions")
+		m := w.submit("one")
+		h, id := w.running()
+		h.fails(id, core.CodeBadModel, time.Time{})
+		text := w.wants(m, core.Failed, core.CodeBadModel, `the model "nonsense"`).Reply.Text
+		if !strings.Contains(text, "/model default, over HTTP with PATCH /channels/") || strings.Contains(text, "bypass") {
+			t.Errorf("the reply is %q", text)
+		}
+		w.set("nonsense", "bypassPermissions")
+		h.exit(core.Exit{Text: "killed"})
+		w.after(time.Second)
+		m = w.submit("two")
+		w.host().exit(core.Exit{Reason: core.ExitStartFailed, Code: "agent_exit", Text: "Claude refuses the mode."})
+		w.after(time.Second)
+		w.wants(m, core.Failed, "agent_exit", `Claude refuses the mode. This channel has the model "nonsense" and the permission mode "bypassPermissions"`)
+	})
+}

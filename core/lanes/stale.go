@@ -1,0 +1,57 @@
+package lanes
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"bareclaw/core"
+)
+
+// differs reports whether the session was started with other settings than the
+// channel has now.
+func (l *lane) settingsStale() bool {
+	return l.session != nil && l.info.Settings != l.manager.settings.fingerprint(l.key)
+}
+
+// upToDate reports whether the session may get another turn. If it was started with
+// other settings it is ended, and what waits runs in the one that resumes it.
+// Background tasks keep their process, and so does the news of them: turns run with
+// the old settings meanwhile.
+func (l *lane) replaceIfStale() bool {
+	news := l.ownTurn || time.Now().Before(l.newsUntil) && !l.newsGuessed
+	if !l.settingsStale() || l.tasks > 0 || news || len(l.pendingApprovals) > 0 {
+		return true
+	}
+	l.endIdle("its channel has other settings")
+	return false
+}
+
+// withUndo adds to the outcome of a turn that failed for what the channel is set to
+// how that is taken back.
+func (l *lane) withUndo(r core.Reply) core.Reply {
+	s := l.manager.settings.get(l.key)
+	var own, commands []string
+	if s.Model != "" {
+		own, commands = append(own, fmt.Sprintf("the model %q", s.Model)), append(commands, "/model default")
+	}
+	if s.PermissionMode != "" && r.Code != core.CodeBadModel {
+		own, commands = append(own, fmt.Sprintf("the permission mode %q", s.PermissionMode)), append(commands, "/mode reset")
+	}
+	if len(own) == 0 {
+		return r
+	}
+	undo := fmt.Sprintf(" This channel has %s of its own. Set another one, or take it back: in a chat with %s, over HTTP with PATCH /channels/{key} and an empty value.",
+		strings.Join(own, " and "), strings.Join(commands, " and "))
+	r.Text, r.Error = sentence(r.Text)+undo, sentence(r.Error)+undo
+	return r
+}
+
+// sentence ends a text as one, so that another one can follow.
+func sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}

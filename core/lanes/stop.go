@@ -1,0 +1,203 @@
+package lanes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"bareclaw/core"
+)
+
+// interruptGrace is how long the agent may take to end a turn on request before
+// its process is ended. The promise is two seconds in all.
+const interruptGrace = 1300 * time.Millisecond
+
+// A stop is why a turn is ended before its time.
+type stop struct {
+	code, text string
+	failed     bool           // the outcome is a failure rather than a cancellation
+	grace      time.Duration  // how long the agent may take; 0 means interruptGrace
+	waiters    []chan<- error // each has room for what it is told
+}
+
+// wake tells everybody who waits for the end of the turn; err says why its outcome
+// cannot be told yet.
+func (s *stop) wake(err error) {
+	if s == nil {
+		return
+	}
+	for _, w := range s.waiters {
+		w <- err
+	}
+	s.waiters = nil
+}
+
+// stopReply is the outcome of a turn that was stopped.
+func (f *inflight) stopReply(done string) core.Reply {
+	r := core.Reply{State: core.Cancelled, IsError: true, Code: f.stop.code, Error: f.stop.text}
+	if f.stop.failed {
+		r.State = core.Failed
+	}
+	if done != "" {
+		r.Error += " Done before that: " + done + "."
+	}
+	r.Text, r.Done = r.Error, done
+	return r
+}
+
+// An Interruption reports a turn that was interrupted.
+type Interruption struct {
+	Turn     core.TurnID
+	Messages []core.MessageID
+	Took     time.Duration
+}
+
+// Interrupt ends the running turn of a channel, keeps the session, and returns
+// when the turn has ended. If turn is not empty only that turn is ended, so that
+// a late request never hits the next one. ErrNothingRuns when there is none;
+// ErrNotFound for an unknown channel; ErrUnwritten when it has ended and the ledger
+// does not take that now.
+func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (Interruption, error) {
+	l, ok := m.known(key)
+	if !ok {
+		if _, err := m.Channel(ctx, key); err != nil {
+			return Interruption{}, err
+		}
+		return Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
+	}
+	started := time.Now()
+	var hit Interruption
+	ended := make(chan error, 1)
+	err := l.call(ctx, func() {
+		f := l.running()
+		if f == nil || turn != "" && f.turn.ID != turn {
+			return
+		}
+		hit = Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
+		l.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted on request.", waiters: []chan<- error{ended}})
+	})
+	if err != nil && !errors.Is(err, errRetired) {
+		return Interruption{}, err
+	}
+	if hit.Turn == "" {
+		return Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
+	}
+	unwritten, err := await(ctx, l, ended)
+	if err != nil {
+		return hit, err
+	}
+	if unwritten != nil {
+		return hit, fmt.Errorf("%w: %w", core.ErrUnwritten, unwritten)
+	}
+	hit.Took = time.Since(started)
+	return hit, nil
+}
+
+// interrupt ends a turn: by request to the agent, and by ending its process if
+// that does not help in time. A turn that the agent never got just ends.
+func (l *lane) interrupt(f *inflight, s *stop) {
+	if f.stop != nil {
+		f.stop.waiters = append(f.stop.waiters, s.waiters...)
+		l.hurry(f, s)
+		return
+	}
+	f.stop = s
+	f.mark(l.now(), "stop", s.code)
+	switch {
+	case !f.frozen: // freezeDone sees the stop
+	case !f.handed && l.busy == "":
+		l.finish(f, f.stopReply(""))
+		l.release(f)
+	case l.session != nil && f.handed:
+		l.requestEnd(f)
+	default: // attached or recovered sees the stop
+	}
+}
+
+// requestEnd asks the agent to end the turn, and sees to it that it does. An
+// agent that is still starting would begin the turn first, so it is ended. While the
+// host replays what was said before, the turn may have ended, and the agent be at
+// another one that must not be hit: the request waits for the end of that.
+func (l *lane) requestEnd(f *inflight) {
+	if l.replaying() {
+		l.endLater = true
+		return
+	}
+	if !l.ready {
+		l.kill(f)
+		return
+	}
+	if err := l.session.Interrupt(); err != nil {
+		l.about(f).Warn("interrupt not sent", "err", err)
+	}
+	l.killAfter(f, f.stop.patience())
+}
+
+// replaying reports whether the host still says again what an earlier process may not
+// have heard.
+func (l *lane) replaying() bool { return l.info.Replays && l.lastSeq < l.info.Said }
+
+// endStopped requests the end of turns that waited for the end of the replay.
+func (l *lane) endStopped() {
+	if !l.endLater || l.replaying() || l.session == nil {
+		return
+	}
+	l.endLater = false
+	for _, f := range l.inflight {
+		if f.stop != nil && f.handed && !f.answered {
+			l.requestEnd(f)
+		}
+	}
+}
+
+func (s *stop) patience() time.Duration { return cmp.Or(s.grace, interruptGrace) }
+
+func (l *lane) killAfter(f *inflight, d time.Duration) {
+	f.cancelTimer()
+	f.timer = time.AfterFunc(d, func() { l.post(func() { l.kill(f) }) })
+}
+
+// hurry shortens the grace of a turn that is being ended already, when whoever
+// asks now was promised that it takes less.
+func (l *lane) hurry(f *inflight, s *stop) {
+	if s.patience() < f.stop.patience() {
+		f.stop.grace = s.grace
+		if f.handed && l.session != nil {
+			l.killAfter(f, s.patience())
+		}
+	}
+}
+
+// kill ends the agent's process because it did not end the turn.
+func (l *lane) kill(f *inflight) {
+	if f.answered || l.session == nil {
+		return
+	}
+	l.about(f).Warn("turn is ended with the agent's process", "agent_ready", l.ready)
+	how := core.StopNow
+	if f.stop != nil && f.stop.patience() >= patientGrace { // nobody waits
+		how = core.StopPatiently
+	}
+	if err := l.session.Stop(how); err != nil {
+		l.log.Error("agent not ended", "err", err)
+	}
+}
+
+// startTimeout bounds the turn if turns are bounded.
+func (l *lane) startTimeout(f *inflight) {
+	d := l.manager.o.TurnTimeout
+	if d <= 0 || f.timer != nil {
+		return
+	}
+	s := &stop{code: core.CodeTimeout, failed: true, text: fmt.Sprintf("The turn took longer than BARECLAW_TIMEOUT_MS allows (%s) and was interrupted. The session is kept.", d)}
+	f.timer = time.AfterFunc(d, func() {
+		l.post(func() {
+			if !f.answered {
+				l.interrupt(f, s)
+			}
+		})
+	})
+}
