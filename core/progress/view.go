@@ -135,6 +135,21 @@ func (v View) NextChange(now time.Time) time.Time {
 // silent reports whether the status says how long nothing was heard.
 func (v View) silent() bool { return v.Stalled && len(v.Approvals) == 0 }
 
+// Activity is Status without times, sub-agents and tasks: what the channel does now in a
+// few words, empty if nothing.
+func (v View) Activity(now time.Time) string {
+	switch v.Phase {
+	case Waiting:
+		return "Waiting: " + cut(clean(v.Why), maxWhy)
+	case Starting:
+		return "Starting"
+	case Running:
+		return v.doing(now)
+	case Idle, Ended:
+	}
+	return ""
+}
+
 // doing says what the agent does, the most important first.
 func (v View) doing(now time.Time) string {
 	tool := labelled(v.Tool, v.Target)

@@ -3,83 +3,78 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core"
+	"bareclaw/core/progress"
+	"bareclaw/sessionhost/claude"
 )
 
-// doing says in a few words what an event of a stream shows the agent at, empty if
-// nothing new. The error is that of an event of the gateway's own which cannot be decoded.
-func doing(e client.Event) (string, error) {
+// activity folds the stream of a message into the few words that a spinner shows.
+type activity struct {
+	fold *progress.Fold
+	id   core.MessageID
+	turn core.TurnID // of the message; empty before it has one
+}
+
+func newActivity() *activity {
+	return &activity{fold: progress.New(progress.Options{Show: claude.Show})}
+}
+
+// take folds an event and returns what the agent does now, empty if that is not known. The
+// error is that of an event which cannot be decoded.
+func (a *activity) take(e client.Event) (string, error) {
+	now := time.Now()
+	u := core.Update{At: now, Turn: a.turn}
+	var err error
 	switch e.Kind {
+	case api.EventAccepted:
+		var m api.Accepted
+		err = json.Unmarshal([]byte(e.Data), &m)
+		a.id, a.turn = core.MessageID(m.ID), core.TurnID(m.TurnID)
+		u.Kind, u.Message = core.UpdateAccepted, &core.Message{ID: a.id}
 	case api.EventQueued:
 		var q api.Queued
-		if err := json.Unmarshal([]byte(e.Data), &q); err != nil {
-			return "", fmt.Errorf("understand an event: %w", err)
-		}
-		if q.Why != "" {
-			return "waits: " + q.Why, nil
-		}
-		return fmt.Sprintf("waits, number %d in the queue", q.Position), nil
+		err = json.Unmarshal([]byte(e.Data), &q)
+		a.id = core.MessageID(q.ID)
+		u.Kind, u.Message, u.Position, u.Detail = core.UpdateQueued, &core.Message{ID: a.id}, q.Position, q.Why
 	case api.EventStarted:
-		return "at work", nil
-	case api.EventApproval:
-		var a api.Approval
-		if err := json.Unmarshal([]byte(e.Data), &a); err != nil {
-			return "", fmt.Errorf("understand an event: %w", err)
-		}
-		return "waits for permission: " + call(a.Tool, a.Input) + " (bareclaw approvals)", nil
-	case api.EventApprovalClosed:
-		return "at work", nil
+		var s api.Started
+		err = json.Unmarshal([]byte(e.Data), &s)
+		a.turn = core.TurnID(s.TurnID)
+		u.Kind, u.Turn, u.Messages = core.UpdateStarted, a.turn, []core.MessageID{a.id}
 	case api.EventAgent:
-		return doingInside([]byte(e.Data)), nil
+		u.Kind, u.Raw = core.UpdateEvent, json.RawMessage(e.Data)
+	case api.EventApproval, api.EventApprovalClosed:
+		var p api.Approval
+		err = json.Unmarshal([]byte(e.Data), &p)
+		u.Kind = core.UpdateApproval
+		if e.Kind == api.EventApprovalClosed {
+			u.Kind = core.UpdateApprovalClosed
+		}
+		u.Approval = &core.Approval{ID: p.ID, Kind: core.ApprovalTool, State: core.ApprovalState(p.State), Turn: a.turn, Tool: p.Tool, Input: p.Input}
+	default:
+		return "", nil
 	}
-	return "", nil
+	if err != nil {
+		return "", fmt.Errorf("decode an event: %w", err)
+	}
+	a.fold.Take(u)
+	return a.text(now), nil
 }
 
-// An agentLine is what is looked at of a line of claude's output.
-type agentLine struct {
-	Type    string `json:"type"`
-	Message struct {
-		Content json.RawMessage `json:"content"`
-	} `json:"message"`
-	Event struct {
-		Type         string `json:"type"`
-		ContentBlock struct {
-			Type string `json:"type"`
-		} `json:"content_block"`
-	} `json:"event"`
-}
-
-func doingInside(line []byte) string {
-	var l agentLine
-	if json.Unmarshal(line, &l) != nil {
-		return ""
+func (a *activity) text(now time.Time) string {
+	v := a.fold.View()
+	text := v.Activity(now)
+	switch position := a.fold.Position(a.id); {
+	case len(v.Approvals) > 0:
+		return text + " (bareclaw approvals)"
+	case v.Phase == progress.Starting && position > 1:
+		return fmt.Sprintf("Waiting, number %d in the queue", position)
 	}
-	switch {
-	case l.Type == "assistant":
-		var blocks []struct {
-			Type  string          `json:"type"`
-			Name  string          `json:"name"`
-			Input json.RawMessage `json:"input"`
-		}
-		_ = json.Unmarshal(l.Message.Content, &blocks) // what is no list of blocks has no tool in it
-		for _, b := range blocks {
-			if b.Type == "tool_use" {
-				return call(b.Name, b.Input)
-			}
-		}
-	case l.Type == "user": // what a tool has answered
-		return "at work"
-	case l.Type == "stream_event" && l.Event.Type == "content_block_start":
-		switch l.Event.ContentBlock.Type {
-		case "text":
-			return "writes"
-		case "thinking":
-			return "thinks"
-		}
-	}
-	return ""
+	return text
 }
 
 // call names a tool and what it is called with: the command, the file, the pattern.

@@ -11,23 +11,25 @@ import (
 	"bareclaw/internal/cli/command"
 )
 
-func TestDoing(t *testing.T) {
+// TestActivity holds what the spinner shows after each event of a stream.
+func TestActivity(t *testing.T) {
 	t.Parallel()
+	a := newActivity()
 	for _, row := range []struct{ kind, data, want string }{
-		{"queued", `{"position":2}`, "waits, number 2 in the queue"},
-		{"queued", `{"position":1,"why":"no login"}`, "waits: no login"},
-		{"started", `{}`, "at work"},
-		{"approval", `{"tool":"Bash","input":{"command":"rm -r x"}}`, "waits for permission: Bash: rm -r x (bareclaw approvals)"},
-		{"event", `{"type":"assistant","message":{"content":[{"type":"text"},{"type":"tool_use","name":"Read","input":{"file_path":"/x"}}]}}`, "Read: /x"},
-		{"event", `{"type":"assistant","message":{"content":"text"}}`, ""},
-		{"event", `{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"thinking"}}}`, "thinks"},
-		{"event", `{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"text"}}}`, "writes"},
-		{"event", `{"type":"user","message":{}}`, "at work"},
-		{"event", `not JSON`, ""},
+		{"accepted", `{"message_id":"m1"}`, "Starting"},
+		{"queued", `{"message_id":"m1","position":2}`, "Waiting, number 2 in the queue"},
+		{"queued", `{"message_id":"m1","position":1,"why":"no login"}`, "Waiting: no login"},
+		{"started", `{"turn_id":"t1","messages":["m0","m1"]}`, "Working"},
+		{"approval", `{"id":"a1","state":"pending","tool":"Bash","input":{"command":"rm -r x"}}`, "Waiting for permission: Bash (bareclaw approvals)"},
+		{"approval_closed", `{"id":"a1","state":"allowed","tool":"Bash"}`, "Working"},
+		{"event", `{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"thinking"}}}`, "Thinking"},
+		{"event", `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"c1","name":"Read","input":{"file_path":"/x"}}]}}`, "Read: /x"},
+		{"event", `not JSON`, "Read: /x"},
+		{"event", `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"c1"}]}}`, "Working"},
 		{"notice", `{}`, ""},
 	} {
-		if got, err := doing(client.Event{Kind: row.kind, Data: row.data}); err != nil || got != row.want {
-			t.Errorf("doing(%s %s) = %q, %v, want %q", row.kind, row.data, got, err, row.want)
+		if got, err := a.take(client.Event{Kind: row.kind, Data: row.data}); err != nil || got != row.want {
+			t.Errorf("after %s %s it shows %q, %v, want %q", row.kind, row.data, got, err, row.want)
 		}
 	}
 }
@@ -78,7 +80,7 @@ func TestAnswersThatCannotBeUnderstood(t *testing.T) {
 	}
 	for _, kind := range []string{"queued", "approval", "notice"} {
 		var said strings.Builder
-		watch(command.StartSpinner(&said, ""), client.Event{Kind: kind, Data: `{"position":"first","tool":1,"text":2}`})
+		watch(command.StartSpinner(&said, ""), newActivity(), client.Event{Kind: kind, Data: `{"position":"first","tool":1,"text":2}`})
 		if !strings.Contains(said.String(), "could not be understood: "+kind) {
 			t.Errorf("of an event %s that cannot be understood is told %q", kind, said.String())
 		}
@@ -91,7 +93,7 @@ func TestWhatIsNotShownIsNotMissed(t *testing.T) {
 	t.Parallel()
 	for code, told := range map[string]bool{"dropped": false, "gap": false, "stalled": true} {
 		var out strings.Builder
-		watch(command.StartSpinner(&out, ""), client.Event{Kind: "notice", Data: `{"code":"` + code + `","text":"Something happened."}`})
+		watch(command.StartSpinner(&out, ""), newActivity(), client.Event{Kind: "notice", Data: `{"code":"` + code + `","text":"Something happened."}`})
 		if got := out.String() != ""; got != told {
 			t.Errorf("of a notice %s is told %q", code, out.String())
 		}

@@ -41,12 +41,13 @@ func sendAndWait(c *command.Context, x exchange) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, errTimeout)
 		defer cancel()
 	}
-	wheel := command.StartSpinner(c.Err, "sends")
+	wheel := command.StartSpinner(c.Err, "Sending")
 	defer wheel.End()
+	shown := newActivity()
 	f := &client.Following{
 		Client: x.gateway, Patience: awayPatience,
-		Event: func(e client.Event) { watch(wheel, e) },
-		Away:  func(error) { wheel.Show("the gateway is away; waits for it") },
+		Event: func(e client.Event) { watch(wheel, shown, e) },
+		Away:  func(error) { wheel.Show("The gateway is away; waiting for it") },
 	}
 	raw, err := f.Post(ctx, x.path, x.body, x.key)
 	wheel.End()
@@ -61,7 +62,7 @@ func sendAndWait(c *command.Context, x exchange) error {
 }
 
 // watch shows what an event of the message's stream tells.
-func watch(wheel *command.Spinner, e client.Event) {
+func watch(wheel *command.Spinner, shown *activity, e client.Event) {
 	if e.Kind == api.EventNotice {
 		var n api.Notice
 		switch err := json.Unmarshal([]byte(e.Data), &n); {
@@ -72,7 +73,7 @@ func watch(wheel *command.Spinner, e client.Event) {
 		}
 		return
 	}
-	at, err := doing(e)
+	at, err := shown.take(e)
 	switch {
 	case err != nil:
 		wheel.Say("bareclaw: " + notUnderstood(e))

@@ -165,7 +165,7 @@ func TestInterruptedSendSaysThatTheMessageGoesOn(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `exec "$0" send desk "$1" >"$2"`, m.Executable(), "wait "+m.Path("go"), m.Path("printed"))
 	cmd.Dir, cmd.Env = m.Path("work"), append(slices.Clone(m.Env), "TERM=xterm-256color")
 	term := m.Displayed(cmd)
-	m.Eventually("the turn is shown", func() bool { return strings.Contains(term.Written(), "  at work") })
+	m.Eventually("the turn is shown", func() bool { return strings.Contains(term.Written(), "  Working") })
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestCtrlCInATerminal(t *testing.T) {
 	m.Eventually("it is waited", func() bool {
 		_, now, _ := cutLast(term.Written(), "\r\x1b[K")
 		_, doing, _ := strings.Cut(now, "s  ")
-		return len(doing) > len("sends") && !strings.HasPrefix(doing, "sends") && m.Begun("wait") == 1 // the message is known
+		return len(doing) >= len("Working") && !strings.HasPrefix(doing, "Sending") && m.Begun("wait") == 1 // the message is known
 	})
 	term.Types(harness.KeyCtrlC)
 	screen := term.Exits(exitcode.Interrupted)
