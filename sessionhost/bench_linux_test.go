@@ -13,12 +13,16 @@ import (
 	"bareclaw/core"
 )
 
-// BenchmarkTurn hands turns that are answered at once to sessions that do
-// nothing else, as many sessions at a time as the name says. Besides the time it
-// reports the CPU time a turn takes in the host, and on this side of it.
+// BenchmarkTurn hands turns to sessions that do nothing else, as many sessions at a time as
+// the name says: turns that are answered at once, and turns of 30 events. Besides the time
+// it reports the CPU time of a turn in the host and in the daemon's end.
 func BenchmarkTurn(b *testing.B) {
-	for _, n := range []int{1, 20} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
+	for _, c := range []struct {
+		n    int
+		text string
+	}{{1, "hello"}, {20, "hello"}, {1, "realistic"}, {20, "realistic"}} {
+		n := c.n
+		b.Run(strconv.Itoa(n)+c.text, func(b *testing.B) {
 			st := newStation(b, "FAKECLAUDE_INSTANT=1")
 			var sessions []*listener
 			for i := range n {
@@ -32,7 +36,7 @@ func BenchmarkTurn(b *testing.B) {
 			}
 			hosts, here := cpuOf(sessions), cpuTime(os.Getpid())
 			b.ResetTimer()
-			drive(sessions, b.N)
+			drive(sessions, b.N, c.text)
 			b.StopTimer()
 			turns := float64(b.N) * 1e3
 			b.ReportMetric(float64(cpuOf(sessions)-hosts)/turns, "host-µs/op")
@@ -42,21 +46,21 @@ func BenchmarkTurn(b *testing.B) {
 }
 
 // drive has the sessions answer that many turns in all, each one after the other.
-func drive(sessions []*listener, turns int) {
+func drive(sessions []*listener, turns int, text string) {
 	var all sync.WaitGroup
 	for i, s := range sessions {
 		all.Go(func() {
 			for range (turns + i) / len(sessions) {
-				answerOne(s)
+				answerOne(s, text)
 			}
 		})
 	}
 	all.Wait()
 }
 
-func answerOne(s *listener) {
+func answerOne(s *listener, text string) {
 	id := core.TurnID(newID(s.t))
-	line, err := (&Hosts{}).Compose(id, []byte(`"hello"`))
+	line, err := (&Hosts{}).Compose(id, []byte(quoted(text)))
 	if err != nil {
 		s.t.Error(err)
 		return

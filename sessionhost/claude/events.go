@@ -40,14 +40,24 @@ func (e Event) Lifecycle() (Lifecycle, error) {
 
 // An Init begins every turn and names the current model and version.
 type Init struct {
-	Model   string `json:"model"`
-	Version string `json:"claude_code_version"`
+	Model   string
+	Version string // of the CLI
 }
 
 // Init decodes a system/init event.
-func (e Event) Init() (Init, error) {
-	var i Init
-	return i, e.unmarshal("init", &i)
+func (e Event) Init() (i Init, err error) {
+	if e.Subtype != "init" {
+		return i, fmt.Errorf("read system/init event: the event is %q/%q", e.Type, e.Subtype)
+	}
+	err = e.fields(TypeSystem, func(key, value []byte) { // by hand: the lists of tools and commands are long
+		switch string(key) {
+		case "model":
+			i.Model = text(value)
+		case "claude_code_version":
+			i.Version = text(value)
+		}
+	})
+	return i, err
 }
 
 // An APIRetry is a repeated API call. claude repeats even a 401 for minutes, although no
@@ -68,8 +78,11 @@ func (e Event) APIRetry() (APIRetry, error) {
 		ErrorStatus  *int    `json:"error_status"`
 		Error        string  `json:"error"`
 	}
-	if err := e.unmarshal("api_retry", &w); err != nil {
-		return APIRetry{}, err
+	if e.Type != TypeSystem || e.Subtype != "api_retry" {
+		return APIRetry{}, fmt.Errorf("read system/api_retry event: the event is %q/%q", e.Type, e.Subtype)
+	}
+	if err := json.Unmarshal(e.Raw, &w); err != nil {
+		return APIRetry{}, fmt.Errorf("read system/api_retry event: %w", err)
 	}
 	r := APIRetry{Attempt: w.Attempt, MaxRetries: w.MaxRetries, Error: w.Error,
 		Delay: time.Duration(w.RetryDelayMS * float64(time.Millisecond))}
@@ -77,17 +90,6 @@ func (e Event) APIRetry() (APIRetry, error) {
 		r.ErrorStatus = *w.ErrorStatus
 	}
 	return r, nil
-}
-
-// unmarshal decodes a system event of the subtype.
-func (e Event) unmarshal(subtype string, into any) error {
-	if e.Type != TypeSystem || e.Subtype != subtype {
-		return fmt.Errorf("read system/%s event: the event is %q/%q", subtype, e.Type, e.Subtype)
-	}
-	if err := json.Unmarshal(e.Raw, into); err != nil {
-		return fmt.Errorf("read system/%s event: %w", subtype, err)
-	}
-	return nil
 }
 
 // BackgroundTasks returns the number of live background tasks from a
