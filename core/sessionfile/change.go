@@ -21,8 +21,8 @@ type change struct {
 	done chan error // capacity 1
 }
 
-// Set implements [core.SessionIDs]. When it fails, the entry is what it was
-// before. An id that is no UUID, or that another channel has, is refused.
+// Set implements [core.SessionIDs]. A failed Set changes nothing. An id must be a UUID
+// that no other channel has.
 func (f *File) Set(key core.ChannelKey, id string) error {
 	if !validKey(string(key)) {
 		return fmt.Errorf("session of channel %q: the name is not valid UTF-8", key)
@@ -33,13 +33,12 @@ func (f *File) Set(key core.ChannelKey, id string) error {
 	return f.change(&change{key: key, id: id, done: make(chan error, 1)})
 }
 
-// Forget implements [core.SessionIDs]. When it fails, the entry is still there.
+// Forget implements [core.SessionIDs]. A failed Forget changes nothing.
 func (f *File) Forget(key core.ChannelKey) error {
 	return f.change(&change{key: key, done: make(chan error, 1)})
 }
 
-// Move implements [core.SessionIDs]. When it fails, both entries are what they were
-// before.
+// Move implements [core.SessionIDs]. A failed Move changes nothing.
 func (f *File) Move(from, to core.ChannelKey) error {
 	if !validKey(string(to)) {
 		return fmt.Errorf("session of channel %q: the name is not valid UTF-8", to)
@@ -47,8 +46,8 @@ func (f *File) Move(from, to core.ChannelKey) error {
 	return f.change(&change{key: from, to: to, move: true, done: make(chan error, 1)})
 }
 
-// change queues c and waits for it. Whoever finds nobody writing writes, for all
-// that queue up meanwhile.
+// change queues c and waits for the result. The first caller writes for all callers that
+// queue meanwhile.
 func (f *File) change(c *change) error {
 	f.mu.Lock()
 	if f.closed {
@@ -68,8 +67,8 @@ func (f *File) change(c *change) error {
 	return <-c.done
 }
 
-// writePendingLocked writes what is pending as one new file. It gives up the
-// lock while it writes; nobody else writes meanwhile.
+// writePendingLocked writes all pending changes as one new file. It releases the lock
+// during the write; only one goroutine writes at a time.
 func (f *File) writePendingLocked() {
 	batch := f.pending
 	f.pending = nil
@@ -97,8 +96,7 @@ func (f *File) writePendingLocked() {
 	}
 }
 
-// apply returns ids with the changes made to it in order. A change that must not
-// be made gets its error.
+// apply returns ids with the changes applied in order. A refused change gets an error.
 func apply(ids map[core.ChannelKey]string, batch []*change) map[core.ChannelKey]string {
 	next := maps.Clone(ids)
 	for _, c := range batch {

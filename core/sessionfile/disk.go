@@ -15,7 +15,7 @@ import (
 	"bareclaw/internal/lockfile"
 )
 
-// follow returns where a path leads, whether or not there is a file yet.
+// follow resolves symbolic links, also to a file that does not exist yet.
 func follow(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -37,9 +37,8 @@ func follow(path string) (string, error) {
 	return "", errors.New("too many symbolic links")
 }
 
-// lockFile takes the lock for as long as the returned file is open. The file
-// holds the pid of its owner and is never removed: a removed lock can be held
-// twice.
+// lockFile takes the lock until the returned file is closed. The file holds the owner's
+// pid and is never removed, because a removed lock could be held twice.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -76,9 +75,8 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// setAside gives a damaged file a second name, <name>.corrupt-<time>, and
-// returns it. The first name stays until the file is replaced, so that at no
-// moment there is none.
+// setAside gives a damaged file a second name, NAME.corrupt-TIME, and returns that name.
+// The first name stays until the file is replaced, so that the file never disappears.
 func setAside(path string, now time.Time) (string, error) {
 	stem := path + ".corrupt-" + now.UTC().Format("20060102T150405Z")
 	aside := stem
@@ -107,9 +105,9 @@ func copyAside(path, aside string, cause error) (string, error) {
 	return aside, nil
 }
 
-// removeLeftovers removes what a process that died while it wrote has left:
-// files named like the file, with a dot before and digits behind, as renameio
-// makes them. The lock is held, so nobody is writing one.
+// removeLeftovers removes temporary files of a process that died while writing: a dot, the
+// file's name and digits, as renameio names them. The caller holds the lock, so nobody
+// writes now.
 func removeLeftovers(path string) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -124,8 +122,8 @@ func removeLeftovers(path string) {
 	}
 }
 
-// checkWritable finds out now, and not with the first message, whether files can
-// be made in the directory.
+// checkWritable reports at start, before the first message, that a directory does not
+// allow new files.
 func checkWritable(dir string) error {
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
 		return fmt.Errorf("its directory cannot be written (BARECLAW_SESSION_FILE names another place): %w", err)

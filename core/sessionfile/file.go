@@ -1,11 +1,11 @@
-// Package sessionfile keeps which agent session belongs to which channel, in a
-// JSON file that a person can read: {"channel": "session id"}.
+// Package sessionfile keeps the session id of each channel in a JSON file that a person
+// can read: {"channel": "session id"}.
 //
-// The file is replaced as a whole, synced, before Set or Forget return, and only
-// when something changes; changes that arrive during a write share the next one.
-// One process holds it at a time, and no session id is ever under two channels:
-// two agents that resume one session destroy its history. What cannot be
-// understood in the file is set aside and told, never forgotten.
+// Set and Forget replace the whole file durably before they return. Changes that arrive
+// during a write share the next write. One process holds the file at a time, and no
+// session id belongs to two channels, because two agents that resume the same session
+// destroy its history. Damaged contents are set aside and reported, never dropped
+// silently.
 package sessionfile
 
 import (
@@ -24,8 +24,8 @@ import (
 	"bareclaw/internal/atomicfile"
 )
 
-// A File is an open session file. It implements [core.SessionIDs]; all methods
-// are safe for concurrent use.
+// A File is an open session file. It implements [core.SessionIDs]; all methods are safe
+// for concurrent use.
 type File struct {
 	path    string // where it really is, symbolic links followed
 	log     *slog.Logger
@@ -42,10 +42,9 @@ type File struct {
 
 var _ core.SessionIDs = (*File)(nil)
 
-// Open reads the file, which may be missing, and locks it until Close. Where the
-// path is a symbolic link, the file it leads to is used and the link stays. An
-// error says what is wrong with the place, or which process has the file; bad
-// contents are no error, see [File.Problem].
+// Open reads the file, which may be missing, and locks the file until Close. Symbolic
+// links are followed and stay. The error explains a bad place, or names the process that
+// holds the file. Damaged contents are no error: see [File.Problem].
 func Open(path string, log *slog.Logger) (*File, error) {
 	target, err := follow(path)
 	if err != nil {
@@ -67,8 +66,8 @@ func Open(path string, log *slog.Logger) (*File, error) {
 	return f, nil
 }
 
-// Close waits for the write that is under way, if any, and lets go of the file.
-// Changes made later are refused with [core.ErrClosed].
+// Close waits for a running write and releases the file. Later changes return
+// [core.ErrClosed].
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,8 +81,8 @@ func (f *File) Close() error {
 	return f.lock.Close()
 }
 
-// Problem says, for a person, what could not be understood in the file when it
-// was opened, and where the original is. It is empty when all was well.
+// Problem describes, for a person, the damage that Open found and where the original is.
+// It is empty for a good file.
 func (f *File) Problem() string { return f.problem }
 
 // Get implements [core.SessionIDs].
@@ -101,7 +100,7 @@ func (f *File) All() map[core.ChannelKey]string {
 	return maps.Clone(f.ids)
 }
 
-// load reads the file and, where it is damaged, puts the original aside.
+// load reads the file, and sets a damaged file aside.
 func (f *File) load() error {
 	removeLeftovers(f.path)
 	info, err := os.Stat(f.path)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxProblems bounds how many problems of one file are told.
+// maxProblems is how many problems of a file are reported.
 const maxProblems = 10
 
 // format returns the contents of the file: an object sorted by channel, with two
@@ -30,8 +30,8 @@ func format(ids map[core.ChannelKey]string) []byte {
 	return b.Bytes()
 }
 
-// parse reads contents and says what is wrong with them. It keeps every entry
-// that is good by itself; of two that contradict each other, the earlier.
+// parse reads contents and describes problems. Every entry that is valid by itself is
+// kept; of two contradicting entries the earlier is kept.
 func parse(b []byte) (ids map[core.ChannelKey]string, problems []string) {
 	p := parser{ids: map[core.ChannelKey]string{}, owners: map[string]string{}}
 	if err := p.object(json.NewDecoder(bytes.NewReader(b))); err != nil {
@@ -53,8 +53,7 @@ func (p *parser) note(format string, args ...any) {
 	p.problems = append(p.problems, fmt.Sprintf(format, args...))
 }
 
-// object reads the one object that the file is. It stops at what is no JSON;
-// what came before is kept.
+// object reads the JSON object. At a syntax error the entries before the error are kept.
 func (p *parser) object(d *json.Decoder) error {
 	switch t, err := d.Token(); {
 	case errors.Is(err, io.EOF):
@@ -106,5 +105,5 @@ func (p *parser) entry(key string, value any) {
 	}
 }
 
-// validID reports whether id is a UUID in its usual form.
+// validID reports whether id is a UUID of 36 characters.
 func validID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }

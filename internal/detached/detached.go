@@ -1,7 +1,6 @@
-// Package detached starts a gateway that outlives whoever starts it, where no service
-// manager does that. It has nothing in common with the process that started it but its
-// settings, and what it prints, as why it cannot start or where it panicked, goes to
-// the end of its log.
+// Package detached starts a gateway that outlives the starting process, on machines
+// without a service manager. The new gateway inherits nothing but settings. Its output,
+// such as a panic, goes to the end of its log.
 package detached
 
 import (
@@ -17,7 +16,7 @@ import (
 	"bareclaw/internal/logfile"
 )
 
-// A Gateway is one to be started.
+// A Gateway describes the gateway to start.
 type Gateway struct {
 	Self    string   // path of this program
 	Dir     string   // where it is started; empty: here
@@ -25,7 +24,7 @@ type Gateway struct {
 	Log     string   // path of the log in its state directory
 }
 
-// A Process is a gateway that was started.
+// A Process is a started gateway.
 type Process struct {
 	Ended <-chan error // how it has ended, which comes once
 
@@ -33,8 +32,7 @@ type Process struct {
 	began int64 // size of the log before
 }
 
-// Start starts a gateway and returns at once. The log is made where it is missing, as
-// the gateway would make it.
+// Start starts a gateway and returns at once. A missing log is created.
 func (g Gateway) Start() (*Process, error) {
 	log, err := logfile.OpenAppend(g.Log)
 	if err != nil {
@@ -56,8 +54,7 @@ func (g Gateway) Start() (*Process, error) {
 	return &Process{Ended: ended, log: g.Log, began: st.Size()}, nil
 }
 
-// LastLine returns the last line of the log since the gateway was started, empty if
-// there is none.
+// LastLine returns the last log line since the start, empty if the log has none.
 func (p *Process) LastLine() string {
 	f, err := os.Open(p.log)
 	if err != nil {
@@ -74,8 +71,8 @@ func (p *Process) LastLine() string {
 	return string(said[bytes.LastIndexByte(said, '\n')+1:])
 }
 
-// environ is an environment without what a service manager has told this process about
-// itself: the gateway is another one, and would believe it.
+// environ removes the variables by which a service manager addresses this process. The new
+// gateway must not answer for it.
 func environ(of []string) []string {
 	return slices.DeleteFunc(slices.Clone(of), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

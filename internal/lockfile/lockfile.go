@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrHeld means that another open file has the lock.
+// ErrHeld means that another open file holds the lock.
 var ErrHeld = errors.New("lock is held by another process")
 
 // Try takes the lock without waiting. The error is ErrHeld or the system's.
@@ -28,9 +28,8 @@ func Try(f *os.File) error {
 	return nil
 }
 
-// Acquire is Try for at most half a second. An owner that has just closed its file
-// may live on in a child for a moment: between its fork and its exec the child
-// has the descriptor too.
+// Acquire calls Try for at most half a second. A child of the previous owner may hold the
+// descriptor for a moment, between fork and exec.
 func Acquire(f *os.File) error {
 	const tries, pause = 50, 10 * time.Millisecond
 	err := Try(f)

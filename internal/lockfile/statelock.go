@@ -16,8 +16,7 @@ import (
 	"bareclaw/internal/proc"
 )
 
-// A Holder is what the state directory's lock file says of the daemon that has
-// it.
+// A Holder describes the daemon that holds the state directory's lock.
 type Holder struct {
 	PID       int         `json:"pid"`
 	Start     uint64      `json:"start,omitempty"`   // as proc.StartTime has it
@@ -37,11 +36,11 @@ type LogLocation struct {
 // StateLockName is the lock file's name in the state directory.
 const StateLockName = "daemon.lock"
 
-// A StateLock makes this the only daemon on a state directory. The lock ends
-// with the process, however it ends.
+// A StateLock makes this daemon the only daemon on a state directory. The lock ends with
+// the process.
 type StateLock struct{ f *os.File }
 
-// AcquireState takes the lock, or says who has it.
+// AcquireState takes the lock. The error names the holder.
 func AcquireState(dir string) (*StateLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the state directory: %w", err)
@@ -74,7 +73,7 @@ func heldBy(f *os.File, dir string) error {
 		h.PID, h.Address, h.StartedAt.Format(time.RFC3339), dir)
 }
 
-// openIn lists the other processes that have a file open, as far as the system tells.
+// openIn lists the other processes that have a file open, as far as the system shows them.
 func openIn(path string) (pids []string) {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -91,7 +90,7 @@ func openIn(path string) (pids []string) {
 	return pids
 }
 
-// Describe writes who holds the lock.
+// Describe writes the holder into the lock file.
 func (l *StateLock) Describe(h Holder) error {
 	b, err := json.Marshal(h)
 	if err != nil {
@@ -107,8 +106,8 @@ func (l *StateLock) Describe(h Holder) error {
 	return nil
 }
 
-// InheritedState returns the lock of the state directory that was handed over,
-// nil if the file is that of another directory.
+// InheritedState returns the lock handed over by another daemon, nil if the file belongs
+// to another directory.
 func InheritedState(f *os.File, dir string) *StateLock {
 	have, err := f.Stat()
 	if err != nil {
@@ -121,8 +120,8 @@ func InheritedState(f *os.File, dir string) *StateLock {
 	return &StateLock{f: f}
 }
 
-// ReadHolder returns what a lock file says of its holder. One that is just being written may
-// be half the one and half the other description: then it is read again.
+// ReadHolder returns the holder described in a lock file. A half-written description is
+// read again.
 func ReadHolder(path string) (h Holder, err error) {
 	const tries, pause = 20, time.Millisecond
 	for n := 1; ; n++ {
@@ -145,14 +144,15 @@ func readHolderOnce(path string) (h Holder, err error) {
 	return h, err
 }
 
-// Release gives the lock up, unless another process has its file too.
+// Release closes the file, which releases the lock unless another process has the
+// descriptor too.
 func (l *StateLock) Release() { _ = l.f.Close() }
 
-// File is the lock's file, to be handed to a successor. It stays the lock's.
+// File returns the lock's file for a successor. The lock keeps the file.
 func (l *StateLock) File() *os.File { return l.f }
 
-// IsStateHeld reports whether a process has the lock of a state directory, also one that has not
-// said yet who it is.
+// IsStateHeld reports whether a process holds the lock of a state directory, even before
+// the holder has described itself.
 func IsStateHeld(dir string) bool {
 	f, err := os.OpenFile(filepath.Join(dir, StateLockName), os.O_RDWR, 0)
 	if err != nil {

@@ -1,12 +1,10 @@
-// Package logfile writes a log that is kept within bounds: when the file has reached
-// its size it becomes the first of some old ones, and a new one begins.
+// Package logfile writes a log of bounded size: a full file is renamed to the newest of
+// some old files, and a new file begins.
 //
-// Several processes may write the same log, as two gateways do during a hand-over.
-// The file is therefore only ever appended to, whichever of them has made it, and one
-// that finds that another has rotated goes on in the new file.
+// Several processes may write the same log, as two gateways do during a hand-over. All of
+// them only append, and a writer that finds the file rotated goes on in the new file.
 //
-// What such a process prints besides may go to the same file, as where nobody else
-// keeps it: see [File.Adopt].
+// Other output of a process may go to the same file: see [File.Adopt].
 package logfile
 
 import (
@@ -23,7 +21,7 @@ import (
 	"bareclaw/internal/lockfile"
 )
 
-// Name is what the gateway's log is called in its state directory.
+// Name is the name of the gateway's log in the state directory.
 const Name = "bareclaw.log"
 
 // What a log takes on disk at most is (Kept+1) × MaxBytes, and a line.
@@ -32,7 +30,7 @@ const (
 	Kept     = 3        // old files
 )
 
-// A File is a log that is being written. It may be used by several goroutines.
+// A File is an open log. All methods are safe for concurrent use.
 type File struct {
 	path string
 	max  int64
@@ -43,8 +41,8 @@ type File struct {
 	printed *os.File // goes where the log does; nil if nothing does
 }
 
-// Open opens the log, and makes it, readable by its user alone, and its directory
-// where they are missing.
+// Open opens a log. A missing log is created, with its directory, readable by the user
+// alone.
 func Open(path string) (*File, error) { return open(path, MaxBytes) }
 
 func open(path string, maxBytes int64) (*File, error) {
@@ -55,8 +53,8 @@ func open(path string, maxBytes int64) (*File, error) {
 	return l, nil
 }
 
-// OpenAppend opens the log as a file to which is only appended, for what another
-// process prints. It is made as [Open] makes it.
+// OpenAppend opens a log for the output of another process. A missing log is created as by
+// [Open].
 func OpenAppend(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the log's directory: %w", err)
@@ -68,9 +66,9 @@ func OpenAppend(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Adopt reports whether what is written to f goes to this log, or to an old one of its
-// files. From then on it goes where the log goes: f stays the same descriptor, so that
-// a panic is found there too.
+// Adopt reports whether output written to f goes to this log or one of its old files. From
+// then on f follows the log through rotations under the same descriptor, so that a panic
+// is found in the log too.
 func (l *File) Adopt(f *os.File) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +80,7 @@ func (l *File) Adopt(f *os.File) bool {
 	return true
 }
 
-// IsLog reports whether f is the log of that path, or an old one of its files.
+// IsLog reports whether f is the log at that path or one of its old files.
 func IsLog(f *os.File, path string) bool {
 	have, err := f.Stat()
 	if err != nil {
@@ -100,16 +98,16 @@ func IsLog(f *os.File, path string) bool {
 	return false
 }
 
-// lead has what is printed go to the file as it is now. Where that fails it goes on to
-// the old one.
+// lead points the adopted descriptor at the current file. If that fails, output goes on to
+// the old file.
 func (l *File) lead() {
 	if l.printed != nil {
 		_ = unix.Dup2(int(l.f.Fd()), int(l.printed.Fd()))
 	}
 }
 
-// Write appends a line. What cannot be written is lost: a log must stop nobody. It
-// always returns len(p), nil.
+// Write appends a line. A line that cannot be written is lost, because a log must stop
+// nobody. Write always returns len(p), nil.
 func (l *File) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +126,7 @@ func (l *File) Close() error {
 	return l.f.Close()
 }
 
-// reopen opens the file of that name as it is now.
+// reopen opens the current file at the path.
 func (l *File) reopen() error {
 	f, err := OpenAppend(l.path)
 	if err != nil {
@@ -147,8 +145,8 @@ func (l *File) reopen() error {
 	return nil
 }
 
-// rotate begins a new file, or goes on in the one that another process has begun. If
-// neither can be, it goes on in this one.
+// rotate begins a new file, or goes on in the new file of another process. If neither
+// works, rotate keeps the present file.
 func (l *File) rotate() {
 	l.size = 0                    // what fails is tried again when as much has been written once more
 	if lockfile.Try(l.f) != nil { // another process is about it
@@ -166,7 +164,7 @@ func (l *File) rotate() {
 	}
 }
 
-// shift makes room for a new file: each old one becomes the next older.
+// shift renames each old file to the next older name, which makes room for a new file.
 func shift(path string) error {
 	for n := Kept - 1; n > 0; n-- {
 		if err := os.Rename(Old(path, n), Old(path, n+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -176,5 +174,5 @@ func shift(path string) error {
 	return os.Rename(path, Old(path, 1))
 }
 
-// Old returns the path of the nth old file of a log, 1 being the newest of them.
+// Old returns the path of the nth old file of a log; 1 is the newest.
 func Old(path string, n int) string { return path + "." + strconv.Itoa(n) }

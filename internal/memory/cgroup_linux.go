@@ -10,13 +10,12 @@ import (
 	"strings"
 )
 
-// limit returns the bytes that the process may use by its control groups, as they
-// show below the root of a Linux machine; 0 if nothing there limits it. What cannot
-// be read counts as no limit.
+// limit returns the memory limit of the process's control groups below the root of a Linux
+// machine, 0 without a limit. Unreadable files count as no limit.
 //
-// A group is limited by all groups above it too. Inside a container the path of the
-// group may be that of the host, and what is mounted its own group: so the
-// directories on that path are looked at that there are, and the mount itself.
+// Parent groups limit a group too. In a container the path of the group may be the host's
+// path, although only the own group is mounted: limit reads every existing directory on
+// that path, and the mount itself.
 func limit(root fs.FS) uint64 {
 	least := uint64(0)
 	for _, g := range groups(root) {
@@ -37,8 +36,8 @@ type group struct {
 	file  string
 }
 
-// groups returns the groups of the process that may limit its memory: the one of
-// version 2, and in version 1 the one of the memory controller.
+// groups returns the groups that may limit the memory of the process: the group of version
+// 2, and the group of version 1's memory controller.
 func groups(root fs.FS) []group {
 	b, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -63,8 +62,8 @@ func groups(root fs.FS) []group {
 	return all
 }
 
-// mounts returns where file systems of that type are mounted, without the leading
-// slash; with an option, only those that have it.
+// mounts returns the mount points of a type of file system, without the leading slash. An
+// option selects mounts with that option.
 func mounts(root fs.FS, kind, option string) []string {
 	b, err := fs.ReadFile(root, "proc/self/mountinfo")
 	if err != nil {
@@ -85,8 +84,8 @@ func mounts(root fs.FS, kind, option string) []string {
 	return all
 }
 
-// groupLimit reads one limit; 0 if there is none. For none version 2 writes "max",
-// and version 1 the largest number of whole pages.
+// groupLimit reads the limit of a group, 0 without a limit. Version 2 writes "max" for no
+// limit, and version 1 the largest number of whole pages.
 func groupLimit(root fs.FS, name string) uint64 {
 	b, err := fs.ReadFile(root, strings.TrimPrefix(name, "/"))
 	if err != nil {
@@ -100,7 +99,7 @@ func groupLimit(root fs.FS, name string) uint64 {
 	return bytes
 }
 
-// lesser returns the smaller of two amounts, of which 0 is not known.
+// lesser returns the smaller of two amounts; 0 means unknown.
 func lesser(a, b uint64) uint64 {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -1,12 +1,10 @@
-// Package memory knows how much memory there is.
+// Package memory measures the memory of the machine.
 package memory
 
-// Total returns the bytes of memory that this process and those it starts may use:
-// what the machine has, or the limit of the container, whichever is less (Linux;
-// elsewhere what the machine has). It is 0 if that is not known.
+// Total returns the bytes of memory for this process and its children: the machine's
+// memory, or on Linux the container's limit if that is less. 0 means unknown.
 func Total() uint64 { return total() }
 
-// Available returns how many bytes new programs may take without others being
-// swapped out, 0 if that is not known. The limit of a container is not taken into
-// account.
+// Available returns the bytes that new programs may take without swapping others out; 0
+// means unknown. Limits of containers do not count.
 func Available() uint64 { return available() }

@@ -8,7 +8,7 @@ import (
 
 func total() uint64 { return lesser(machine(), limit(os.DirFS("/"))) }
 
-// machine returns the bytes of the machine's memory, 0 if they are not known.
+// machine returns the bytes of the machine's memory; 0 means unknown.
 func machine() uint64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

@@ -1,4 +1,4 @@
-// Package precheck runs a user's command that says by its exit status whether there is
+// Package precheck runs a user's command whose exit status decides whether a job has
 // anything to do.
 package precheck
 
@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Limit is how long a precheck may take: it only looks.
+// Limit is how long a precheck may take.
 const Limit = time.Minute
 
-// grace is how long its output may be held open by what it has left behind.
+// grace is how long processes left behind may hold the output open.
 const grace = time.Second
 
 // What sh ends with when it may not run a command, or does not find it.
@@ -25,15 +25,15 @@ const (
 	statusNotFound = 127
 )
 
-// A Result is what a precheck said. There is something to do if Status is 0.
+// A Result is the outcome of a precheck. The job has something to do if Status is 0.
 type Result struct {
 	Status int    // of the command
 	Said   string // the last line that it printed
 }
 
-// Run runs a line of sh in a directory with an environment. It blocks until the
-// command has ended, at most for limit. The error is one of running it, that a
-// signal has ended it, or that it took too long: then all of its process group is ended.
+// Run runs a command line of sh in a directory with an environment, for at most limit. Run
+// returns an error if the command cannot run, dies of a signal or takes too long; then its
+// whole process group is ended.
 func Run(ctx context.Context, line, dir string, environ []string, limit time.Duration) (Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
 	defer cancel()
@@ -63,10 +63,10 @@ func Run(ctx context.Context, line, dir string, environ []string, limit time.Dur
 	return r, nil
 }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the end of a stream.
 type tail struct{ b []byte }
 
-// Write takes up what is printed.
+// Write appends output.
 func (t *tail) Write(p []byte) (int, error) {
 	const kept = 4 << 10
 	t.b = append(t.b, p...)

@@ -1,4 +1,4 @@
-// Package privatedir looks after the directories that only the gateway's user may enter.
+// Package privatedir makes and checks directories for the gateway's user alone.
 package privatedir
 
 import (
@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// maxSocketPath is the shortest sun_path of the systems we run on (macOS), less its NUL.
+	// maxSocketPath is the shortest sun_path of the supported systems (macOS), without its
+	// NUL.
 	maxSocketPath = 103
 	// longestSocketName is as long as the name of any socket in the runtime directory.
 	longestSocketName = "0123456789abcdef01234567.sock"
-	// MaxSocketDir is how many bytes the path of a directory may have that sockets are in.
+	// MaxSocketDir is the length of the longest path of a directory for sockets, in bytes.
 	MaxSocketDir = maxSocketPath - 1 - len(longestSocketName)
 )
 
-// CheckSocketDir returns an error if the path of a socket in that directory would be too
+// CheckSocketDir returns an error if the paths of sockets in the directory would be too
 // long for the system.
 func CheckSocketDir(dir string) error {
 	if len(dir) > MaxSocketDir {
@@ -30,9 +31,9 @@ func CheckSocketDir(dir string) error {
 	return nil
 }
 
-// Make makes a directory that only this user can enter. One that is there already, and
-// that others can enter, is left as it is: the error says how that is mended, by a command
-// or by another value of the variable that names the directory.
+// Make makes a directory that only this user can enter. An existing directory that others
+// can enter stays as it is; the error names the command, or the variable, that mends the
+// problem.
 func Make(dir, variable string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
@@ -61,9 +62,9 @@ func Make(dir, variable string) error {
 	}
 }
 
-// Shared reports whether a directory serves others than the gateway, who would be shut
-// out with a mode of 0700: it is for everybody's temporary files, or has entries and none
-// that a gateway makes.
+// Shared reports whether a directory serves more than the gateway, so that mode 0700 would
+// shut others out: a directory for temporary files of all users, or with entries of which
+// no gateway made any.
 func Shared(dir string, info fs.FileInfo) bool {
 	if info.Mode()&fs.ModeSticky != 0 || info.Mode().Perm()&0o002 != 0 {
 		return true

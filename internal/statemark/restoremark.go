@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// restoringName is a file in the state directory while a restore is changing that.
+// restoringName is a file in the state directory while a restore changes the directory.
 const restoringName = "restore-unfinished"
 
-// CheckRestored returns an error for a state directory in which a restore was cut short: it
-// is partly the old one.
+// CheckRestored returns an error for a state directory with an unfinished restore. Such a
+// directory mixes old and new state.
 func CheckRestored(stateDir string) error {
 	_, err := os.Stat(filepath.Join(stateDir, restoringName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,8 +25,8 @@ func CheckRestored(stateDir string) error {
 		"what it has moved aside has .before-restore- in its name", stateDir)
 }
 
-// MarkRestoring notes that a restore begins to change the state directory. It reports
-// false if an earlier restore has left its mark there.
+// MarkRestoring marks the state directory at the beginning of a restore. It reports false
+// if the mark of an earlier restore is there.
 func MarkRestoring(stateDir string) (bool, error) {
 	f, err := os.OpenFile(filepath.Join(stateDir, restoringName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {

@@ -15,17 +15,17 @@ import (
 	"bareclaw/internal/proc"
 )
 
-// stoppedName is the file that says that a person has stopped the gateway.
+// stoppedName is the mark of a gateway that a person has stopped.
 const stoppedName = "stopped.json"
 
-// A stop is what that file says.
+// A stop is the content of that mark.
 type stop struct {
 	At     time.Time `json:"at"`
 	BootID string    `json:"boot_id"` // of procs; empty where that is not known
 }
 
-// MarkStopped notes that a person has stopped the gateway of a state directory, or is
-// about to: nothing but a person starts it again before the next boot.
+// MarkStopped records that a person stops the gateway of a state directory. Until the next
+// boot only a person starts the gateway again.
 func MarkStopped(dir string) error {
 	boot, _ := proc.BootID() // empty is compared like any other
 	if err := atomicfile.WriteJSON(filepath.Join(dir, stoppedName), stop{At: time.Now().UTC(), BootID: boot}); err != nil {
@@ -34,7 +34,7 @@ func MarkStopped(dir string) error {
 	return nil
 }
 
-// ClearStopped forgets that a person has stopped the gateway: it starts, or went on.
+// ClearStopped removes the mark when a gateway starts or goes on.
 func ClearStopped(dir string) error {
 	if err := os.Remove(filepath.Join(dir, stoppedName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forget that the gateway was stopped: %w", err)
@@ -42,9 +42,9 @@ func ClearStopped(dir string) error {
 	return nil
 }
 
-// StoppedAt returns when a person has stopped the gateway in this boot of the machine. It
-// reports false where nobody has, and where that cannot be read: a gateway that is down
-// for no known reason is started again.
+// StoppedAt returns when a person stopped the gateway in this boot of the machine. It
+// reports false without such a mark, and if the mark cannot be read: a gateway that is
+// down for no known reason is started again.
 func StoppedAt(dir string) (time.Time, bool) {
 	b, err := os.ReadFile(filepath.Join(dir, stoppedName))
 	if err != nil {

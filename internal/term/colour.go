@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// A Colour is how a text looks: ECMA-48, 8.3.117. The empty one changes nothing.
+// A Colour is an ECMA-48 rendition (8.3.117). The empty Colour changes nothing.
 type Colour string
 
 // The colours.
@@ -18,29 +18,29 @@ const (
 	Bold   Colour = "1"
 )
 
-// A Palette colours what a terminal shows. The zero value colours nothing.
+// A Palette colours texts for a terminal. The zero value colours nothing.
 type Palette struct{ On bool }
 
-// PaletteFor returns the palette of what w shows: none where it is no terminal, or
-// nobody wants colours (https://no-color.org).
+// PaletteFor returns the palette for the output w: no colours unless w is a terminal and
+// colours are wanted (https://no-color.org).
 func PaletteFor(w io.Writer) Palette {
 	_, terminal := Columns(w)
 	return Palette{On: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// Good is for what went well, or is ready.
+// Good colours success.
 func (p Palette) Good(s string) string { return p.Paint(Green, s) }
 
-// Bad is for what failed.
+// Bad colours failure.
 func (p Palette) Bad(s string) string { return p.Paint(Red, s) }
 
-// Busy is for what is under way.
+// Busy colours work in progress.
 func (p Palette) Busy(s string) string { return p.Paint(Yellow, s) }
 
-// Faint is for what matters less.
+// Faint colours less important text.
 func (p Palette) Faint(s string) string { return p.Paint(Faint, s) }
 
-// Bold is for what matters most.
+// Bold colours important text.
 func (p Palette) Bold(s string) string { return p.Paint(Bold, s) }
 
 // Paint returns a text in a colour.

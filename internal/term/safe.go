@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// IsUnsafe reports whether a terminal may do something else with a character than show
-// it. Line ends and tabs are among them.
+// IsUnsafe reports whether a terminal may do more with a character than show it. Line ends
+// and tabs are unsafe too.
 func IsUnsafe(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
-// SafeJSON returns a JSON document with those characters escaped that [IsUnsafe] reports, but
-// for line ends. They are only in strings, where JSON itself demands it of but a part;
-// line ends are between its parts. What is not UTF-8 becomes U+FFFD.
+// SafeJSON escapes the unsafe characters of a JSON document, except line ends, which
+// separate its parts. Unsafe characters occur only in strings. Bytes that are not UTF-8
+// become U+FFFD.
 func SafeJSON(doc []byte) []byte {
 	if !bytes.ContainsFunc(doc, func(r rune) bool { return r == utf8.RuneError || r != '\n' && IsUnsafe(r) }) {
 		return doc
@@ -32,9 +32,9 @@ func SafeJSON(doc []byte) []byte {
 	return b
 }
 
-// Safe returns a text from outside as a terminal may show it: control characters,
-// with which it could move the cursor or give commands to the terminal, and those
-// that change the direction of writing are shown as U+FFFD; line ends and tabs stay.
+// Safe replaces unsafe characters of a text by U+FFFD: control characters, which could
+// move the cursor or control the terminal, and characters that change the direction of
+// writing. Line ends and tabs stay.
 func Safe(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -47,8 +47,8 @@ func Safe(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// SafeSentence is SafeLine for a text that stands alone, as of an error: it begins with a capital
-// letter and ends with a full stop, unless it is a question.
+// SafeSentence is SafeLine for a text that stands alone, such as an error: the result
+// begins with a capital letter and ends with a full stop or question mark.
 func SafeSentence(s string) string {
 	first, size := utf8.DecodeRuneInString(SafeLine(s))
 	if size == 0 {
@@ -61,5 +61,5 @@ func SafeSentence(s string) string {
 	return string(unicode.ToUpper(first)) + rest
 }
 
-// SafeLine is Safe for what must stay on one line.
+// SafeLine is Safe for a text on one line.
 func SafeLine(s string) string { return strings.Join(strings.Fields(Safe(s)), " ") }

@@ -1,5 +1,5 @@
-// Package term knows the terminal that a text is printed to: its width, its colours, where
-// a line may be broken, and which characters would be commands to the terminal.
+// Package term prints for terminals: width, colours, line breaks, and texts without unsafe
+// characters.
 package term
 
 import (
@@ -10,11 +10,11 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// DefaultColumns is the assumed width of an output that is no terminal, in cells.
+// DefaultColumns is the width, in cells, of an output without a terminal.
 const DefaultColumns = 80
 
-// Columns returns the width of the terminal that w is, in cells; [DefaultColumns] and false if
-// it is none.
+// Columns returns the width of a terminal in cells, and whether w is a terminal. Otherwise
+// the width is [DefaultColumns].
 func Columns(w io.Writer) (n int, terminal bool) {
 	f, ok := w.(*os.File)
 	if !ok {

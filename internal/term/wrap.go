@@ -7,9 +7,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Wrap breaks a text into lines of at most width cells, between words only: what is
-// longer than a line, such as a path, stays whole on a line of its own, so that it can
-// be copied. So does what stands between a pair of backticks, which is a command.
+// Wrap breaks a text between words into lines of at most width cells. A longer word, such
+// as a path, and a command in backticks stay whole on a line, so that they can be copied.
 func Wrap(text string, width int) []string {
 	var lines []string
 	line := ""
@@ -26,12 +25,11 @@ func Wrap(text string, width int) []string {
 	return append(lines, line)
 }
 
-// ActionPrefix stands before what there is to do; the lines that follow stand beside it.
+// ActionPrefix begins an advice. The following lines of the advice are indented to match.
 const ActionPrefix = "-> "
 
-// WrapIndented returns the lines of a text, each with an indent, as they are, or if out is a
-// terminal so that it need not break them. What follows a line that begins further to
-// the right does so too.
+// WrapIndented indents the lines of a text, and wraps them if out is a terminal. The rest
+// of an indented line keeps the indent.
 func WrapIndented(out io.Writer, indent, text string) string {
 	width, terminal := Columns(out)
 	var lines []string
@@ -54,7 +52,7 @@ func WrapIndented(out io.Writer, indent, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// words returns the parts of a text between which a line may end.
+// words splits a text where a line may end.
 func words(text string) []string {
 	all := strings.Fields(text)
 	if strings.Count(text, "`")%2 != 0 { // no pairs: what is meant is not known
