@@ -35,7 +35,7 @@ type ApprovalList struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (l *ApprovalList) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
@@ -75,7 +75,7 @@ type ApprovalShow struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (a *ApprovalShow) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
@@ -139,7 +139,7 @@ type ApprovalAllow struct {
 	JSON     bool   `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (a *ApprovalAllow) Run(c *command.Context) error {
 	return decide(c, a.ID, api.Decision{Behavior: api.Allow, Always: a.Always, Remember: a.Remember}, a.JSON)
 }
@@ -151,7 +151,7 @@ type ApprovalDeny struct {
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (a *ApprovalDeny) Run(c *command.Context) error {
 	return decide(c, a.ID, api.Decision{Behavior: api.Deny, Message: a.Message}, a.JSON)
 }

@@ -35,7 +35,7 @@ type ChannelList struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (l *ChannelList) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
@@ -114,7 +114,7 @@ type ChannelShow struct {
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (s *ChannelShow) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
@@ -174,7 +174,7 @@ type ChannelSet struct {
 	JSON           bool    `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (s *ChannelSet) Run(c *command.Context) error {
 	if s.Model == nil && s.PermissionMode == nil {
 		return command.Usagef("set what? Give --model, --permission-mode or both")
@@ -201,7 +201,7 @@ type ChannelRules struct {
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (r *ChannelRules) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
@@ -256,7 +256,7 @@ type ChannelInterrupt struct {
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (i *ChannelInterrupt) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
@@ -289,7 +289,7 @@ type ChannelReset struct {
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (r *ChannelReset) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {

@@ -27,7 +27,7 @@ func (*Completion) Help() string {
 		"fish: bareclaw completion fish > ~/.config/fish/completions/bareclaw.fish"
 }
 
-// Run carries it out.
+// Run runs the command.
 func (s *Completion) Run(c *command.Context) error {
 	return c.Print(map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[s.Shell])
 }
@@ -64,7 +64,7 @@ type Complete struct {
 	Words []string `arg:"" optional:""`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (s *Complete) Run(c *command.Context, parsed *kong.Context) error {
 	words := s.Words
 	if len(words) == 0 {

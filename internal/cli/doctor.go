@@ -11,7 +11,7 @@ import (
 	"bareclaw/internal/cli/doctor"
 )
 
-// Doctor is the command of that name.
+// Doctor looks for problems and prints how to solve them.
 type Doctor struct {
 	Fix     bool `help:"Mend what can be mended safely."`
 	JSON    bool `name:"json" help:"Print JSON."`

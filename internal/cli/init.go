@@ -44,7 +44,7 @@ type Init struct {
 	NoHeartbeat bool   `help:"The same as --heartbeat=no."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (i *Init) Run(c *command.Context) error {
 	in, _ := c.In.(*os.File)
 	if !i.Yes && !term.IsTerminal(c.In) {

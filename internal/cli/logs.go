@@ -32,7 +32,7 @@ func (l *Logs) Validate() error {
 	return nil
 }
 
-// Run carries it out.
+// Run runs the command.
 func (l *Logs) Run(c *command.Context) error {
 	cfg, err := c.Config()
 	if err != nil {

@@ -85,7 +85,7 @@ type Messages struct {
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (m *Messages) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
@@ -127,7 +127,7 @@ type Cancel struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (m *Cancel) Run(c *command.Context) error {
 	gateway, id, err := resolveMessage(c, m.ID)
 	if err != nil {
@@ -158,7 +158,7 @@ type Retry struct {
 	JSON    bool          `name:"json" help:"Print what the gateway says as JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (m *Retry) Run(c *command.Context) error {
 	gateway, id, err := resolveMessage(c, m.ID)
 	if err != nil {

@@ -56,7 +56,7 @@ func (a *ScheduleAdd) Validate() error {
 	return nil
 }
 
-// Run carries it out.
+// Run runs the command.
 func (a *ScheduleAdd) Run(c *command.Context) error {
 	text, err := command.MessageText(c, a.Text)
 	if err != nil {
@@ -148,7 +148,7 @@ type ScheduleList struct {
 	JSON bool `name:"json" help:"Print the list as JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (l *ScheduleList) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
@@ -163,7 +163,7 @@ type ScheduleShow struct {
 	JSON bool   `name:"json" help:"Print the schedule as JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (s *ScheduleShow) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {
@@ -178,7 +178,7 @@ type ScheduleRemove struct {
 	JSON bool   `name:"json" help:"Print the outcome as JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (r *ScheduleRemove) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {

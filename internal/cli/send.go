@@ -51,7 +51,7 @@ func (s *Send) Validate() error {
 	return nil
 }
 
-// Run carries it out.
+// Run runs the command.
 func (s *Send) Run(c *command.Context) error {
 	words, err := s.words(c)
 	if err != nil {

@@ -35,7 +35,7 @@ type overview struct {
 	Last      *stopped        `json:"last,omitempty"`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (s *Status) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {

@@ -17,7 +17,7 @@ type Trace struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (t *Trace) Run(c *command.Context) error {
 	gateway, id, err := resolveMessage(c, t.ID)
 	if err != nil {

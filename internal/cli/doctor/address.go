@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// dialBound is how long somebody on this machine may take to accept a connection.
+// dialBound is how long a program on this machine may take to accept a connection.
 const dialBound = 2 * time.Second
 
-// checkAddress looks whether the gateway has its address, or could have it. It only
-// connects: whoever listens there for a moment would be in the way of a start.
+// checkAddress checks whether the gateway has its address, or could listen there. The
+// check only connects, because listening for a moment could make a start fail.
 func checkAddress(ctx context.Context, l *look) []Finding {
 	if l.Report.Wrong("BARECLAW_PORT") || l.Report.Wrong("BARECLAW_HOST") {
 		return nil
@@ -60,7 +60,7 @@ func tryAddress(ctx context.Context, address string, port int) Finding {
 		"stop that program, or set BARECLAW_PORT to another port")
 }
 
-// sameAddress reports whether a daemon that listens on have does what is configured.
+// sameAddress reports whether the address of a running daemon is the configured address.
 func sameAddress(ctx context.Context, have, host string, port int) bool {
 	h, p, err := net.SplitHostPort(have)
 	if err != nil || port != 0 && p != strconv.Itoa(port) {
@@ -83,7 +83,7 @@ func resolve(ctx context.Context, host string) []net.IP {
 	return ips
 }
 
-// ofThisMachine reports whether the gateway can listen on that address.
+// ofThisMachine reports whether the gateway can listen on an address.
 func ofThisMachine(ctx context.Context, host string) bool {
 	for _, ip := range resolve(ctx, host) {
 		if ip.IsLoopback() || ip.IsUnspecified() {

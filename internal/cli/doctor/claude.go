@@ -21,7 +21,7 @@ import (
 const (
 	installClaude = "`npm install -g @anthropic-ai/claude-code`, then run `claude` once to log in"
 	updateClaude  = "npm install -g @anthropic-ai/claude-code"
-	// versionBound is how long claude may take to say its version.
+	// versionBound is how long claude may take to print its version.
 	versionBound = 10 * time.Second
 )
 
@@ -94,7 +94,7 @@ func checkVersion(ctx context.Context, l *look, path string) Finding {
 	return ok("%s is version %s, which is known to work.", path, version)
 }
 
-// said is what a program had to say about its failure.
+// said describes the failure of a program by its output.
 func said(out []byte, err error) string {
 	exit, isExit := errors.AsType[*exec.ExitError](err)
 	switch {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// clockSlack is how far a clock may be behind what was written before.
+// clockSlack is how far the clock may be behind the newest file of the gateway.
 const clockSlack = 2 * time.Minute
 
-// checkClock looks whether time goes forward: the clock of a machine without a battery
-// begins in 1970, and budgets, schedules and certificates go by it.
+// checkClock checks that time goes forward. The clock of a machine without a battery
+// begins in 1970, and budgets, schedules and certificates depend on the clock.
 func checkClock(_ context.Context, l *look) []Finding {
 	now := time.Now()
 	paths := []string{l.Self}

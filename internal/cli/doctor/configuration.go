@@ -67,13 +67,12 @@ func filesRead(files []config.EnvFile) string {
 	return "read from " + strings.Join(read, ", then ")
 }
 
-// isStrangers reports whether a path is that of a .env which strangers have in their
-// hands.
+// isStrangers reports whether a path is a .env that other users control.
 func isStrangers(files []config.EnvFile, path string) bool {
 	return slices.ContainsFunc(files, func(f config.EnvFile) bool { return f.Path == path && f.Distrust != "" })
 }
 
-// checkEnvFile looks at who else can read, or write, what is to be kept secret.
+// checkEnvFile checks who else can read or write the secrets of a .env.
 func checkEnvFile(f config.EnvFile) []Finding {
 	var found []Finding
 	if f.Distrust != "" {
@@ -90,8 +89,8 @@ func checkEnvFile(f config.EnvFile) []Finding {
 	return found
 }
 
-// makeOurs is the command that makes a file readable and writable by its user alone.
-// Only root can take it from another one.
+// makeOurs returns the command that makes a file readable and writable by its user alone.
+// Changing the owner takes root.
 func makeOurs(path string, owner, user int) string {
 	mode := "chmod 600 " + quote(path)
 	if owner == user {

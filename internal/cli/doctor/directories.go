@@ -60,7 +60,7 @@ func checkState(dir string) []Finding {
 	return found
 }
 
-// checkParent looks whether a directory that is not there yet can be made.
+// checkParent checks whether a missing directory can be made.
 func checkParent(dir string) Finding {
 	parent := dir
 	for !exists(parent) && parent != filepath.Dir(parent) {
@@ -73,8 +73,8 @@ func checkParent(dir string) Finding {
 	return note("state_missing", "The state directory "+dir+" does not exist yet.", "The gateway makes it when it is started for the first time.", "")
 }
 
-// checkPrivate looks whether a directory can be used by this user, and by no other.
-// The variable names it.
+// checkPrivate checks whether this user, and no other user, can use the directory that the
+// variable names.
 func checkPrivate(dir string, info fs.FileInfo, err error, open, variable, why string) []Finding {
 	unusable := func(what string) []Finding {
 		return []Finding{problem("directory_unusable", dir+" "+what+".", "The gateway does not start without it.", "ls -ld "+quote(dir))}
@@ -132,7 +132,7 @@ const (
 	inMemory    = "It is in memory: every message and its outcome are gone when the machine is switched off."
 )
 
-// unfit says what is wrong with a file system for what must last, empty if nothing is
+// unfit returns why a kind of file system is bad for lasting data, empty if no reason is
 // known.
 func unfit(kind string) string {
 	switch kind {

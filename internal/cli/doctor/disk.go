@@ -19,12 +19,11 @@ const (
 )
 
 const (
-	// usualSync is what a sync takes where the figures of docs/performance.md were
-	// measured.
+	// usualSync is the time of a sync on the machine of docs/performance.md.
 	usualSync = 300 * time.Microsecond
-	// slowSync is when a sync is what a message waits for most.
+	// slowSync is the time of a sync from which syncs dominate the delay of messages.
 	slowSync = 5 * time.Millisecond
-	// syncs is how many are made to tell the usual one.
+	// syncs is the number of syncs in a measurement.
 	syncs = 15
 )
 
@@ -52,7 +51,7 @@ func checkDisk(ctx context.Context, l *look) []Finding {
 	return append(found, judgeSync(took))
 }
 
-// judgeRoom says what it means that so many bytes and inodes are free.
+// judgeRoom rates the free bytes and inodes of a directory.
 func judgeRoom(dir string, free, inodes, freeInodes uint64) []Finding {
 	const why = "On a full disk nothing is accepted (507), and outcomes wait to be written."
 	look := "du -sh " + quote(dir) + "/* | sort -h"
@@ -86,8 +85,8 @@ func judgeSync(took time.Duration) Finding {
 		fmt.Sprintf("Each message waits for one before it is accepted; the project's figures are for %v.", usualSync), moveState)
 }
 
-// timeSyncs returns what a sync of a small write usually takes in that directory. The
-// file that it uses has no name, and is gone with the program.
+// timeSyncs returns the usual time of a small synced write in a directory. The test file
+// has no name and disappears with the program.
 func timeSyncs(ctx context.Context, dir string) (time.Duration, error) {
 	f, err := unnamedFile(dir)
 	if err != nil {

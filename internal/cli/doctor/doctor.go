@@ -1,10 +1,10 @@
-// Package doctor looks for what is wrong with a gateway and its surroundings, and
-// says what it means and how it is mended. It may be run at any time: it makes no
-// directory, takes no lock that a daemon needs, and leaves nothing behind. Only what
-// [Options.Fix] asks for changes anything.
+// Package doctor finds problems of a gateway and its surroundings, and explains each
+// problem and its solution. The doctor may run at any time: it makes no directory, takes
+// no lock that a daemon needs, and leaves nothing behind. Only [Options.Fix] changes
+// anything.
 //
-// There is one file for each check. A check never fails: whatever it meets is a
-// finding, and the others go on.
+// Each check has a file. A check never fails: every error becomes a finding, and the other
+// checks go on.
 package doctor
 
 import (
@@ -15,7 +15,7 @@ import (
 	"fmt"
 )
 
-// Options say what is looked at, and how.
+// Options select the checks and carry their environment.
 type Options struct {
 	Report   config.Report
 	Version  string   // of this program
@@ -50,7 +50,7 @@ const (
 	Problem Level = "problem"
 )
 
-// A Finding is what a check has to say about one thing.
+// A Finding is the result of a check for one thing.
 type Finding struct {
 	Check   string `json:"check"`
 	Level   Level  `json:"level"`
@@ -75,10 +75,10 @@ func Healthy(findings []Finding) bool {
 	return true
 }
 
-// A mender mends what a finding tells of.
+// A mender solves the problem of a finding.
 type mender func(ctx context.Context) error
 
-// ok is for what is as it should be.
+// ok returns the finding of a good state.
 func ok(format string, args ...any) Finding {
 	return Finding{Level: OK, What: fmt.Sprintf(format, args...)}
 }
@@ -101,7 +101,7 @@ func (f Finding) by(mend mender) Finding {
 	return f
 }
 
-// fix mends what the finding tells of.
+// fix solves the problem of the finding.
 func (f *Finding) fix(ctx context.Context) {
 	if err := f.mend(ctx); err != nil {
 		f.Failed = term.SafeLine(err.Error())
@@ -110,7 +110,7 @@ func (f *Finding) fix(ctx context.Context) {
 	f.Fixed = true
 }
 
-// clean makes what comes from outside harmless.
+// clean makes texts from outside safe for a terminal.
 func (f *Finding) clean(check string) {
 	f.Check = check
 	f.What, f.Why, f.Command = term.SafeLine(f.What), term.SafeLine(f.Why), term.SafeLine(f.Command)

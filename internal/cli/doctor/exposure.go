@@ -36,9 +36,10 @@ func checkExposure(ctx context.Context, l *look) []Finding {
 	return found
 }
 
-// tellsPeers reports whether this system tells which user is at the other end of a TCP
-// connection, by one within this process. What cannot be tried counts as yes: the gateway
-// refuses whom it cannot tell where the system should be able to.
+// tellsPeers reports whether this system names the user at the other end of a TCP
+// connection, tried with a connection within this process. If the attempt is impossible
+// the answer is yes: where the system should know, the gateway refuses unknown users
+// anyway.
 func (l *look) tellsPeers(ctx context.Context) bool {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,7 +57,7 @@ func (l *look) tellsPeers(ctx context.Context) bool {
 	return ok || err != nil
 }
 
-// loopback reports whether all addresses of a host are reached from this machine only.
+// loopback reports whether all addresses of a host belong to this machine alone.
 func loopback(ctx context.Context, host string) bool {
 	ips := resolve(ctx, host)
 	for _, ip := range ips {

@@ -2,8 +2,8 @@ package doctor
 
 import "golang.org/x/sys/unix"
 
-// fileSystem returns the kind of file system that a directory is on, and what is wrong
-// with it.
+// fileSystem returns the kind of a directory's file system, and why the kind is bad for
+// lasting data.
 func fileSystem(dir string) (kind, why string) {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {

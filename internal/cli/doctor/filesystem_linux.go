@@ -2,8 +2,8 @@ package doctor
 
 import "golang.org/x/sys/unix"
 
-// kindOf names the file systems that are not for what must last by their numbers:
-// statfs(2), linux/magic.h.
+// kindOf names the file systems that are bad for lasting data by number: statfs(2),
+// linux/magic.h.
 func kindOf(magic uint32) string {
 	switch magic {
 	case unix.NFS_SUPER_MAGIC:
@@ -28,8 +28,8 @@ func kindOf(magic uint32) string {
 	return ""
 }
 
-// fileSystem returns the kind of file system that a directory is on, and what is wrong
-// with it.
+// fileSystem returns the kind of a directory's file system, and why the kind is bad for
+// lasting data.
 func fileSystem(dir string) (kind, why string) {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {

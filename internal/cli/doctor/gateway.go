@@ -38,7 +38,7 @@ func checkGateway(ctx context.Context, l *look) []Finding {
 	return append(append(found, wellbeing(said)...), overTCP(ctx, l)...)
 }
 
-// wellbeing repeats what the gateway says of itself.
+// wellbeing reports the gateway's own health.
 func wellbeing(h api.Health) []Finding {
 	var found []Finding
 	if h.Status == api.StatusStarting || h.Status == api.StatusDraining {
@@ -53,7 +53,7 @@ func wellbeing(h api.Health) []Finding {
 	return found
 }
 
-// silent says what it means that the gateway does not answer on its socket.
+// silent explains a gateway that does not answer on its socket.
 func silent(h holder, err error, where string) Finding {
 	refused, isRefusal := errors.AsType[*client.Error](err)
 	switch {

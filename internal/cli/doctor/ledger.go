@@ -39,7 +39,7 @@ func checkLedger(ctx context.Context, l *look) []Finding {
 	return judgeLedger(path, e)
 }
 
-// judgeLedger says what it means what was found.
+// judgeLedger rates the examination of a ledger.
 func judgeLedger(path string, e ledger.Examination) []Finding {
 	var found []Finding
 	if len(e.Damage) > 0 {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// listener names the program that listens on a TCP port of this machine, empty if
-// it is not to be told: of other users' programs only root sees the sockets.
+// listener names the program that listens on a TCP port of this machine, empty if unknown:
+// only root sees the sockets of other users.
 func listener(port int) string {
 	sockets := listening(port)
 	fds, err := filepath.Glob("/proc/[0-9]*/fd/*")
@@ -27,7 +27,7 @@ func listener(port int) string {
 	return ""
 }
 
-// listening returns the sockets that listen on a port, as /proc/<pid>/fd shows them:
+// listening returns the sockets that listen on a port, in the form of /proc/PID/fd:
 // proc_pid_net(5).
 func listening(port int) map[string]bool {
 	const (

@@ -11,7 +11,7 @@ import (
 	"bareclaw/core/config"
 )
 
-// providers are the variables that have claude use another provider's login.
+// providers are the variables that make claude use another provider's login.
 var providers = [...]struct{ variable, name string }{
 	{"CLAUDE_CODE_USE_BEDROCK", "Amazon Bedrock"},
 	{"CLAUDE_CODE_USE_ANTHROPIC_AWS", "Claude on AWS"},
@@ -22,8 +22,8 @@ var providers = [...]struct{ variable, name string }{
 	{"CLAUDE_CODE_USE_GATEWAY", "an LLM gateway"},
 }
 
-// checkLogin tells which login claude will see. Of what is secret it looks only
-// whether it is there.
+// checkLogin reports the login that claude will find. The check looks only for the
+// presence of secrets.
 func checkLogin(_ context.Context, l *look) []Finding {
 	if l.cfg.Agent == config.AgentEcho {
 		return nil
@@ -44,8 +44,7 @@ func checkLogin(_ context.Context, l *look) []Finding {
 	return append(found, warning("login_missing", what, why, "run `claude` once to log in"))
 }
 
-// loginSeen names the login that claude chooses in that environment, empty if none is
-// seen.
+// loginSeen names the login that claude chooses in an environment, empty for none.
 func loginSeen(environ []string) string {
 	for _, p := range providers {
 		if isOn(variable(environ, p.variable)) {
@@ -70,7 +69,7 @@ func loginSeen(environ []string) string {
 	return ""
 }
 
-// withheldKeys tells of keys in the gateway's environment that claude does not see.
+// withheldKeys reports keys in the gateway's environment that claude does not see.
 func withheldKeys(l *look, seen []string) []Finding {
 	var names []string
 	for _, key := range [...]string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_API_KEY"} {
@@ -96,7 +95,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// heedTurn takes back that no login was seen where claude has answered all the same.
+// heedTurn drops the finding of a missing login if claude has answered.
 func heedTurn(found []Finding) []Finding {
 	if !slices.ContainsFunc(found, func(f Finding) bool { return f.Check == "turn" && f.Level == OK }) {
 		return found

@@ -19,14 +19,14 @@ import (
 	"bareclaw/sessionhost/claude"
 )
 
-// healthBound is how long the gateway may take to say how it does.
+// healthBound is how long the gateway may take to report its health.
 const healthBound = 5 * time.Second
 
-// servicesBound is how long a service manager may take to say that it is there: less than
-// a check may take.
+// servicesBound is how long a service manager may take to answer. It must be shorter than
+// a check.
 const servicesBound = 10 * time.Second
 
-// A look is what the checks share: what is asked once, and known to several.
+// A look has the facts that several checks share. Each fact is collected once.
 type look struct {
 	Options
 	cfg    config.Config
@@ -37,7 +37,7 @@ type look struct {
 	peer   func(local, remote net.Addr) (uid uint32, ok bool, err error)
 }
 
-// A holder is the daemon that the state directory's lock file names.
+// A holder is the daemon described in the state directory's lock file.
 type holder struct {
 	lockfile.Holder
 	known bool // there is such a file, and it can be understood
@@ -62,8 +62,8 @@ func (l *look) readHolder() holder {
 	return holder{Holder: h, known: err == nil, alive: err == nil && proc.Alive(h.PID, h.Start)}
 }
 
-// askHealth asks the gateway over its socket. The error is [client.ErrUnreachable]
-// where there is none.
+// askHealth asks the gateway's socket. Without a gateway the error is
+// [client.ErrUnreachable].
 func (l *look) askHealth() (h api.Health, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), healthBound)
 	defer cancel()
@@ -73,10 +73,11 @@ func (l *look) askHealth() (h api.Health, err error) {
 	return h, client.Local(l.cfg).Do(ctx, "GET", api.PathHealth, nil, &h)
 }
 
-// errNoServices says that no kind of service manager is known here.
+// errNoServices means that no supported service manager exists here.
 var errNoServices = errors.New("there is no service manager here that is known")
 
-// askServices returns why no service manager can run the gateway, nil if one answers.
+// askServices returns why no service manager can run the gateway, nil if a service manager
+// answers.
 func (l *look) askServices() error {
 	if l.Services == nil {
 		return errNoServices
@@ -86,8 +87,8 @@ func (l *look) askServices() error {
 	return l.Services.Available(ctx)
 }
 
-// startGateway says how the gateway is started: as a service only where there is something
-// that runs one.
+// startGateway returns how to start the gateway: as a service only if a service manager
+// answers.
 func (l *look) startGateway() string {
 	if l.keeper() != nil {
 		return "`bareclaw serve` in a terminal"
@@ -95,11 +96,10 @@ func (l *look) startGateway() string {
 	return "`bareclaw service install`, or `bareclaw serve` in a terminal"
 }
 
-// claudeEnviron is the environment that claude sees.
+// claudeEnviron returns the environment of claude.
 func (l *look) claudeEnviron() []string { return claude.Environ(l.Environ, l.cfg.PassEnv) }
 
-// variable returns the value of a variable in an environment, the last one if there
-// are several.
+// variable returns the last value of a variable in an environment.
 func variable(environ []string, name string) string {
 	value := ""
 	for _, entry := range environ {
@@ -110,7 +110,7 @@ func variable(environ []string, name string) string {
 	return value
 }
 
-// quote is a path as a shell takes it.
+// quote quotes a path for a shell.
 func quote(path string) string {
 	if path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@,") == "" {
 		return path

@@ -50,8 +50,8 @@ const (
 	belowColumn = 4
 )
 
-// finding writes one: the check, how bad it is and what it is, and below that why it
-// matters and what mends it.
+// finding writes a finding: the check, the level and the fact, and below the reason and
+// the solution.
 func (s Style) finding(b *strings.Builder, check string, f *Finding) {
 	level, colour := string(f.Level), f.Level.colour()
 	if f.Fixed {
@@ -82,7 +82,7 @@ func (s Style) finding(b *strings.Builder, check string, f *Finding) {
 	}
 }
 
-// below reports whether there is no room for texts beside their checks.
+// below reports whether texts do not fit beside their checks.
 func (s Style) below() bool { return s.Width-checkColumn-levelColumn < narrow }
 
 // margin is how far to the right texts begin.
@@ -105,8 +105,8 @@ func (s Style) wrapped(b *strings.Builder, text string, colour term.Colour) {
 	}
 }
 
-// command writes what mends something: a command whole, so that it can be copied, and
-// what is said in words in lines.
+// command writes the solution: a command on one line, so that it can be copied, or wrapped
+// words.
 func (s Style) command(b *strings.Builder, command string) {
 	const arrow = "→ "
 	if !strings.ContainsAny(command, "`,;") {

@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// bound is how long a check may take unless it says otherwise.
+	// bound is the default time limit of a check.
 	bound = 15 * time.Second
-	// grace is how much longer one is waited for that does not notice its end, as when
-	// a file system hangs.
+	// grace is the extra time for a check that does not notice its time limit, for example
+	// on a hanging file system.
 	grace = 2 * time.Second
-	// fixBound is how long it may take to mend one thing.
+	// fixBound is how long one fix may take.
 	fixBound = 30 * time.Second
 )
 
-// A check looks at one side of the gateway.
+// A check examines one aspect of the gateway.
 type check struct {
 	name  string
 	bound time.Duration // 0: bound
 	run   func(ctx context.Context, l *look) []Finding
 }
 
-// checks are all checks in the order in which they are told.
+// checks are all checks in the order of their findings.
 func checks() []check {
 	return []check{
 		{name: "configuration", run: checkConfiguration},
@@ -53,9 +53,9 @@ func Names() []string {
 	return names
 }
 
-// Run makes all checks at once, and returns what they found in a fixed order. It
-// blocks for as long as the slowest takes, at most about two minutes, or until ctx ends; a
-// check that is not done in its time is a finding.
+// Run runs all checks at once and returns the findings in a fixed order. It blocks for the
+// slowest check, at most about two minutes, or until ctx ends. A check that exceeds its
+// limit becomes a finding.
 func Run(ctx context.Context, o Options) []Finding {
 	l, all := newLook(o), checks()
 	found := make([][]Finding, len(all))
@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options) []Finding {
 	return findings
 }
 
-// carryOut makes the check. One that cannot be interrupted is left behind: it ends with
+// carryOut runs the check. A check that cannot be interrupted is left behind and ends with
 // the program.
 func (c check) carryOut(parent context.Context, l *look) []Finding {
 	limit := c.bound
@@ -121,7 +121,7 @@ func (c check) carryOut(parent context.Context, l *look) []Finding {
 	return found
 }
 
-// fixAll mends what can be mended, one thing after the other.
+// fixAll runs all fixes one after the other.
 func fixAll(ctx context.Context, findings []Finding) {
 	for i := range findings {
 		if !findings[i].Fixable {
@@ -133,14 +133,14 @@ func fixAll(ctx context.Context, findings []Finding) {
 	}
 }
 
-// Turn has claude answer once, as the check "turn" does, and returns what there is to
-// say of that: nothing where there is no claude to ask. It blocks for up to two minutes.
+// Turn runs the check "turn", one answer of claude, and returns its findings: none without
+// a claude. It blocks for up to two minutes.
 func Turn(ctx context.Context, o Options) []Finding {
 	return check{name: "turn", bound: turnBound, run: checkTurn}.carryOut(ctx, newLook(o))
 }
 
-// Claude asks a program whether it is Claude Code, as the check "claude" does, and returns
-// what there is to say of that. It blocks for some seconds at most.
+// Claude checks whether a program is Claude Code, as the check "claude" does. It blocks
+// for some seconds at most.
 func Claude(ctx context.Context, o Options, path string) Finding {
 	run := func(ctx context.Context, l *look) []Finding { return []Finding{checkVersion(ctx, l, path)} }
 	return check{name: "claude", bound: 2 * versionBound, run: run}.carryOut(ctx, newLook(o))[0]

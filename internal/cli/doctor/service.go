@@ -76,9 +76,8 @@ func checkJob(ctx context.Context, l *look, job service.Job) []Finding {
 	return found
 }
 
-// StartsOlder tells that a service starts an older program than a restart has built from
-// the source tree, and what has it start that one; what is empty if it does not. The program
-// is the one that the service starts where it is current.
+// StartsOlder reports a service that starts an older program than a restart has built from
+// source, and returns the advice; empty if the service starts the current program.
 func StartsOlder(cfg config.Config, self string, st service.Status) (what, command string) {
 	if !st.Installed || !st.Current || cfg.Source == config.SourceOff {
 		return "", ""
@@ -91,7 +90,7 @@ func StartsOlder(cfg config.Config, self string, st service.Status) (what, comma
 		"install -m 755 " + quote(built) + " " + quote(self)
 }
 
-// outdated tells of files that are not those that would be installed now.
+// outdated reports installed files that differ from the files of an installation now.
 func outdated(l *look, job service.Job, name, command string) Finding {
 	f := warning("service_outdated", fmt.Sprintf("%s is installed in %s with files that are not those of this program.", name, l.Services.System()),
 		"What was changed since is not in effect, such as how it is stopped and started again.", "`"+command+"`, where the gateway's .env is")
@@ -107,7 +106,7 @@ func outdated(l *look, job service.Job, name, command string) Finding {
 	})
 }
 
-// lingering tells whether services of this user run while the user is not logged in.
+// lingering reports whether services of this user run while the user is logged out.
 func lingering() []Finding {
 	u, err := user.Current()
 	if err != nil || exists(lingerDir+u.Username) {

@@ -38,7 +38,7 @@ func checkSessions(ctx context.Context, l *look) []Finding {
 	return found
 }
 
-// orphans tells of processes that nobody looks after.
+// orphans reports processes without a parent that manages them.
 func orphans(i sessionhost.Inspection) []Finding {
 	left := slices.Clone(i.Strays)
 	for _, l := range i.Lost {
@@ -63,7 +63,7 @@ func pids(all []proc.Process) string {
 	return "pid " + strings.Join(names, ", ")
 }
 
-// staleSockets tells of sockets that nobody listens on.
+// staleSockets reports sockets without a listener.
 func staleSockets(ctx context.Context, l *look, i sessionhost.Inspection) []Finding {
 	entries, err := os.ReadDir(l.cfg.RuntimeDir)
 	if err != nil {
@@ -81,8 +81,7 @@ func staleSockets(ctx context.Context, l *look, i sessionhost.Inspection) []Find
 	return found
 }
 
-// inUse reports whether a socket belongs to something that lives, whether it listens or
-// not.
+// inUse reports whether a socket belongs to a living process, listening or not.
 func inUse(l *look, i sessionhost.Inspection, path string) bool {
 	return path == client.Socket(l.cfg) && l.holder().alive ||
 		slices.ContainsFunc(i.Live, func(s sessionhost.Seen) bool { return s.Socket == path })

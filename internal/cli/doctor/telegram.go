@@ -17,8 +17,8 @@ const (
 	newToken = "get the token from @BotFather (/token) and set BARECLAW_TELEGRAM_TOKEN"
 )
 
-// checkTelegram asks the Bot API who the bot is. It takes no updates, so that it is in
-// nobody's way.
+// checkTelegram asks the Bot API for the bot. The check takes no updates and so disturbs
+// nobody.
 func checkTelegram(ctx context.Context, l *look) []Finding {
 	if !l.cfg.TelegramToken.IsSet() || l.Report.Wrong("BARECLAW_TELEGRAM_API") {
 		return nil
@@ -54,7 +54,7 @@ func checkTelegram(ctx context.Context, l *look) []Finding {
 	return found
 }
 
-// receiving tells how the gateway that runs gets on with Telegram.
+// receiving reports the running gateway's connection to Telegram.
 func receiving(l *look) []Finding {
 	h, err := l.health()
 	switch {
@@ -78,7 +78,7 @@ func receiving(l *look) []Finding {
 	return found
 }
 
-// unheard says what it means that a call failed.
+// unheard explains a failed call of the Bot API.
 func unheard(api string, err error) Finding {
 	if refused, isRefusal := errors.AsType[*botapi.Error](err); isRefusal && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusNotFound) {
 		return problem("telegram_token", "Telegram does not know the token (BARECLAW_TELEGRAM_TOKEN): "+refused.Text+".",
@@ -88,7 +88,7 @@ func unheard(api string, err error) Finding {
 		"The bot hears and says nothing; what is sent to it waits with Telegram.", "check the network and, if one is needed, HTTPS_PROXY")
 }
 
-// host is the part of a URL that is safe to be shown.
+// host returns the host of a URL, without secrets.
 func host(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {

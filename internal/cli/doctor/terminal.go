@@ -9,10 +9,10 @@ import (
 	"bareclaw/internal/term"
 )
 
-// maxWidth is how long a line may be that is easy to read.
+// maxWidth is the length of the longest comfortable line.
 const maxWidth = 110
 
-// StyleFor returns the style for what is shown on w: its width and colours.
+// StyleFor returns the width and colours for the output w.
 func StyleFor(w io.Writer) Style {
 	width, terminal := term.Columns(w)
 	if !terminal {
@@ -21,8 +21,8 @@ func StyleFor(w io.Writer) Style {
 	return Style{Colour: term.PaletteFor(w).On, Width: min(width, maxWidth)}
 }
 
-// Watch returns what shows on a terminal which checks are not done, for
-// [Options.Progress]; nil if w is no terminal.
+// Watch returns a function for [Options.Progress] that shows the unfinished checks on a
+// terminal; nil if w is no terminal.
 func Watch(w io.Writer) func(waiting []string) {
 	width, terminal := term.Columns(w)
 	if !terminal {

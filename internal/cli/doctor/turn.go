@@ -32,8 +32,8 @@ const (
 
 var errStart = errors.New("claude did not get ready")
 
-// checkTurn has claude answer once, started as the gateway starts it: it shows that the two
-// understand each other, and that claude is logged in.
+// checkTurn lets claude answer once, started as by the gateway. The answer proves the
+// login and a common protocol.
 func checkTurn(ctx context.Context, l *look) []Finding {
 	path, err := l.claude()
 	if !l.Turn || l.Offline || err != nil || l.cfg.Agent == config.AgentEcho {
@@ -51,7 +51,7 @@ func checkTurn(ctx context.Context, l *look) []Finding {
 	return []Finding{t.run(ctx, path, dir)}
 }
 
-// A turn is one message to a claude of its own, and what comes back.
+// A turn is one message to a separate claude, with the answer.
 type turn struct {
 	l      *look
 	cancel context.CancelCauseFunc
@@ -65,8 +65,8 @@ type turn struct {
 	retry  claude.APIRetry // the last one
 }
 
-// args is the command line of the gateway's own sessions, but that nothing is kept and
-// that there are no tools and hardly a prompt, which would cost.
+// args is the command line of the gateway's sessions without persistence, tools and most
+// of the prompt, which would cost money.
 func (t *turn) args() []string {
 	launch := claude.Launch{
 		SessionID: uuid.NewString(), MaxTurns: 1, Model: t.l.cfg.Model, PermissionMode: t.l.cfg.PermissionMode,
@@ -183,10 +183,10 @@ func (t *turn) ask() (f Finding, answered bool) {
 	return f, false
 }
 
-// send gives claude a line. If it does not take it, its end tells why.
+// send writes a line to claude. If the write fails, the end of claude explains why.
 func (t *turn) send(line []byte) { _, _ = t.in.Write(line) }
 
-// judge says what the answer means.
+// judge rates the answer.
 func (t *turn) judge(r core.Result) Finding {
 	switch r.Code {
 	case "":
@@ -214,7 +214,7 @@ func notLoggedIn(how string) Finding {
 	return problem("not_logged_in", "claude is not logged in: "+shorten(how), "No message is answered; channels park until there is a login.", logIn)
 }
 
-// unanswered says why there was no answer.
+// unanswered explains a missing answer.
 func (t *turn) unanswered(ctx context.Context, exit error) Finding {
 	why := "No message is answered."
 	switch {
@@ -243,7 +243,7 @@ func (t *turn) misunderstood(how string) Finding {
 		"Messages would fail, or their answers be lost.", "upgrade this program, or install claude "+claude.TestedTo+": `npm install -g @anthropic-ai/claude-code@"+claude.TestedTo+"`")
 }
 
-// A head keeps the beginning of what is written to it.
+// A head keeps the beginning of a stream.
 type head struct{ b []byte }
 
 func (h *head) Write(p []byte) (int, error) {
@@ -252,7 +252,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// words is what was kept, as the end of a sentence.
+// words returns the kept text as the end of a sentence.
 func (h *head) words() string {
 	if len(h.b) == 0 {
 		return ""
@@ -260,8 +260,8 @@ func (h *head) words() string {
 	return " It says: " + shorten(string(h.b))
 }
 
-// ownGroup has a command run in a process group of its own, all of which is killed
-// when its time is over.
+// ownGroup runs a command in its own process group, and kills the group at the end of the
+// context.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -16,7 +16,7 @@ import (
 	"bareclaw/sessionhost/claude"
 )
 
-// Heartbeat is the command of that name.
+// Heartbeat groups the commands of the heartbeat.
 type Heartbeat struct {
 	Install   HeartbeatInstall   `cmd:"" help:"Install it in systemd or launchd, or bring it up to date."`
 	Uninstall HeartbeatUninstall `cmd:"" help:"Take it out again. A gateway that starts does not install it by itself any more."`
@@ -31,7 +31,7 @@ type HeartbeatInstall struct {
 	Print  bool `help:"Show the files, which hold your settings, and change nothing."`
 }
 
-// Run carries it out. The consent is recorded first: what is installed without one counts
+// Run runs the command. The consent is recorded first: what is installed without one counts
 // as agreed to in full.
 func (h *HeartbeatInstall) Run(c *command.Context) error {
 	r, cfg, err := h.request(c)
@@ -82,7 +82,7 @@ type HeartbeatUninstall struct {
 	where
 }
 
-// Run carries it out. That it is not wanted is noted first: a gateway may be starting.
+// Run runs the command. That it is not wanted is noted first: a gateway may be starting.
 func (h *HeartbeatUninstall) Run(c *command.Context) error {
 	if _, err := h.enter(); err != nil {
 		return err
@@ -107,7 +107,7 @@ type HeartbeatRun struct {
 	Wait time.Duration `help:"How long to wait for Claude's answer; one that comes later is taken up by the next tick." default:"30m"`
 }
 
-// Run carries it out. What it could not do the log has said already, which is printed.
+// Run runs the command. What it could not do the log has said already, which is printed.
 func (h *HeartbeatRun) Run(c *command.Context) error {
 	cfg, err := c.Config()
 	if err != nil {
@@ -130,7 +130,7 @@ type HeartbeatStatus struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (h *HeartbeatStatus) Run(c *command.Context) error {
 	r, cfg, err := h.request(c)
 	if err != nil {

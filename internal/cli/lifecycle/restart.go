@@ -44,7 +44,7 @@ type served struct {
 	Generation uint64 `json:"generation"`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (r *Restart) Run(c *command.Context) error {
 	gateway, err := c.Client()
 	if err != nil {

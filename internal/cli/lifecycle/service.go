@@ -18,7 +18,7 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Service is the command of that name.
+// Service groups the commands of the service.
 type Service struct {
 	Install   ServiceInstall   `cmd:"" help:"Install the gateway's service and start it, or bring it up to date."`
 	Uninstall ServiceUninstall `cmd:"" help:"Stop the gateway and remove its service. What it keeps, as its ledger, stays."`
@@ -90,7 +90,7 @@ type ServiceInstall struct {
 	TakeOver bool   `help:"Stop a gateway that was started by hand; its sessions go on."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (s *ServiceInstall) Run(c *command.Context) error {
 	r, cfg, err := s.request(c)
 	if err != nil {
@@ -154,7 +154,7 @@ type ServiceUninstall struct {
 	where
 }
 
-// Run carries it out.
+// Run runs the command.
 func (s *ServiceUninstall) Run(c *command.Context) error {
 	did, err := s.manager().Uninstall(c.Context, service.Gateway)
 	c.Say(did)
@@ -201,7 +201,7 @@ type ServiceStatus struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run carries it out.
+// Run runs the command.
 func (s *ServiceStatus) Run(c *command.Context) error {
 	r, cfg, err := s.request(c)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // ServiceStart starts the installed service.
 type ServiceStart struct{ where }
 
-// Run carries it out.
+// Run runs the command.
 func (s *ServiceStart) Run(c *command.Context) error {
 	cfg, managed, err := s.installed(c)
 	if err != nil {
@@ -38,7 +38,7 @@ type ServiceStop struct {
 // Help is shown below the summary.
 func (*ServiceStop) Help() string { return (*Stop)(nil).Help() }
 
-// Run carries it out.
+// Run runs the command.
 func (s *ServiceStop) Run(c *command.Context) error {
 	cfg, managed, err := s.installed(c)
 	if err != nil {
@@ -55,7 +55,7 @@ func (*ServiceRestart) Help() string {
 	return "Sessions and their turns go on. Requests are refused meanwhile, unless systemd has the gateway's socket: `bareclaw restart` has no such gap."
 }
 
-// Run carries it out.
+// Run runs the command.
 func (s *ServiceRestart) Run(c *command.Context) error {
 	cfg, managed, err := s.installed(c)
 	if err != nil {

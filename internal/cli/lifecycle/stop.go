@@ -48,7 +48,7 @@ func (*Stop) Help() string {
 		"The heartbeat leaves the gateway down until you start it, or the machine boots."
 }
 
-// Run carries it out.
+// Run runs the command.
 func (s *Stop) Run(c *command.Context) error {
 	if command.InSession() {
 		return errStopInside

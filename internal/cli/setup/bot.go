@@ -28,8 +28,8 @@ func findBot(ctx context.Context, api, token string) (telegramBot, error) {
 	return telegramBot{me, client, token}, err
 }
 
-// updates returns at most 100 updates from offset on, and waits so long for the first of
-// them. Updates below the offset are acknowledged: the gateway will not see them.
+// updates returns up to 100 updates from offset on, and waits for the first update.
+// Updates below the offset are acknowledged: the gateway will not see them.
 func (b telegramBot) updates(ctx context.Context, offset int64, wait time.Duration) ([]models.Update, error) {
 	raw, err := b.client.Updates(ctx, offset, wait)
 	var all []models.Update

@@ -61,9 +61,9 @@ func (w claudeStep) run(ctx context.Context) (Outcome, error) {
 	}
 }
 
-// notClaude says why a program that was chosen just now is another one, and takes the
-// choice back: with it saved, a gateway that works would answer nothing any more. Of what
-// was set before only the look at everything complains.
+// notClaude checks a newly chosen program, and drops the choice with a reason if the
+// program is not Claude Code: a working gateway would stop answering. The doctor reports
+// older choices.
 func (w claudeStep) notClaude(ctx context.Context, path string) *trouble {
 	if chosen := w.choices[varClaude]; path == "" || chosen == "" || chosen == w.set(varClaude) {
 		return nil
@@ -76,7 +76,7 @@ func (w claudeStep) notClaude(ctx context.Context, path string) *trouble {
 	return &trouble{term.SafeSentence(found.What) + " " + found.Why + " It is not taken.", "give the path of Claude Code, as `command -v claude` prints it"}
 }
 
-// found remembers the path where the name alone would not lead to it.
+// found saves the path unless the gateway finds the program by name.
 func (w claudeStep) found(path string, byName bool) (Outcome, error) {
 	w.claude = path
 	if !byName && w.current(varClaude) != path {
@@ -87,8 +87,8 @@ func (w claudeStep) found(path string, byName bool) (Outcome, error) {
 	return unchanged("found " + term.SafeLine(path)), nil
 }
 
-// look returns the path of the CLI, empty if it is not found, and whether the
-// gateway finds it by the name that is set.
+// look returns the path of the CLI, empty if missing, and whether the gateway finds the
+// CLI by the configured name.
 func (w claudeStep) look() (path string, byName bool) {
 	name := cmp.Or(w.current(varClaude), "claude")
 	if config.Check(varClaude, name) != nil {
@@ -114,7 +114,7 @@ func expandHome(path string) string {
 	return path
 }
 
-// usualPlaces lists where installers put the CLI, though it may not be on the PATH.
+// usualPlaces lists where installers put the CLI outside of the PATH.
 func usualPlaces() []string {
 	var dirs []string
 	if prefix := os.Getenv("NPM_CONFIG_PREFIX"); prefix != "" {

@@ -13,33 +13,33 @@ type console struct {
 	terminal *terminal // nil: nothing is asked
 }
 
-// say writes a line as it is.
+// say prints a line.
 func (c *console) say(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format+"\n", args...) }
 
-// tell writes a text in lines that the terminal need not break.
+// tell prints a text wrapped for the terminal.
 func (c *console) tell(format string, args ...any) {
 	c.say("%s", term.WrapIndented(c.out, "", fmt.Sprintf(format, args...)))
 }
 
-// note is tell for what belongs to a step.
+// note prints an indented text that belongs to a step.
 func (c *console) note(format string, args ...any) {
 	c.say("%s", term.WrapIndented(c.out, stepIndent, fmt.Sprintf(format, args...)))
 }
 
-// stepIndent stands before what belongs to a step.
+// stepIndent indents the output of a step.
 const stepIndent = "    "
 
-// arrow stands before what there is to do.
+// arrow begins an advice.
 const arrow = term.ActionPrefix
 
-// noteAll writes what was done, a line each.
+// noteAll prints lines that belong to a step.
 func (c *console) noteAll(did []string) {
 	for _, line := range did {
 		c.note("%s", term.SafeLine(line))
 	}
 }
 
-// show writes an outcome for people, each with a word that says it without colours.
+// show prints the outcome of a step with a word for its state.
 func (c *console) show(o Outcome) {
 	word := map[string]string{Done: "Done", Unchanged: "Fine", Skipped: "Skipped", Failed: "FAILED"}[o.State]
 	c.note("%s: %s", word, term.SafeLine(o.Detail))

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hideTyping has a terminal show nothing of what is typed; lines and Ctrl-C stay as
-// they are.
+// hideTyping stops a terminal from showing typed characters. Lines and Ctrl-C work as
+// before.
 func hideTyping(fd int) error {
 	state, err := unix.IoctlGetTermios(fd, getTermios)
 	if err == nil {

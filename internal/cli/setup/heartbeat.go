@@ -21,11 +21,11 @@ const (
 	HeartbeatRevive = "revive"
 )
 
-// heartbeatStep is the step that installs the heartbeat that the user agrees to.
+// heartbeatStep is the step that installs the heartbeat.
 type heartbeatStep struct{ *wizard }
 
-// run installs the heartbeat if the user agrees to it, or has agreed before.
-// Claude is asked by it at the user's cost, so that nothing else counts as a yes.
+// run installs the heartbeat if the user agrees, or agreed before. Claude is asked at the
+// user's cost, so nothing else counts as consent.
 func (w heartbeatStep) run(ctx context.Context) (Outcome, error) {
 	cfg, err := w.load()
 	if err != nil {
@@ -70,8 +70,8 @@ func (w heartbeatStep) run(ctx context.Context) (Outcome, error) {
 	return w.install(ctx, cfg, spec, consent)
 }
 
-// unavailable is the outcome where the heartbeat cannot be installed, which fails only
-// somebody who asked for it.
+// unavailable is the outcome without a possible heartbeat. It is a failure only for a user
+// who asked for the heartbeat.
 func (w heartbeatStep) unavailable(why string) (Outcome, error) {
 	if w.Heartbeat != "" {
 		return Outcome{}, &trouble{"the heartbeat was not installed: " + why, "see `bareclaw heartbeat status`"}
@@ -79,8 +79,8 @@ func (w heartbeatStep) unavailable(why string) (Outcome, error) {
 	return skipped(why), nil
 }
 
-// knownConsent returns what the user has said already: on the command line, by a
-// setting, in an earlier run, or by an installation of an older version.
+// knownConsent returns an earlier answer of the user: on the command line, in a setting,
+// in an earlier run, or by an installation of an older version.
 func (w heartbeatStep) knownConsent(cfg config.Config, s *heartbeat.Status) heartbeat.Consent {
 	switch {
 	case w.Heartbeat == HeartbeatYes || w.Heartbeat == "" && cfg.Heartbeat == config.HeartbeatOn:
@@ -93,7 +93,7 @@ func (w heartbeatStep) knownConsent(cfg config.Config, s *heartbeat.Status) hear
 	return s.Consent
 }
 
-// ask asks which heartbeat is wanted, and says what each does and costs.
+// ask asks which heartbeat the user wants, and explains the effects and the costs.
 func (w heartbeatStep) ask(ctx context.Context, cfg config.Config) (heartbeat.Consent, error) {
 	tells := "is kept on the channel " + heartbeat.Channel
 	if to := cfg.HeartbeatNotify; to != "" {
@@ -122,8 +122,8 @@ func (w heartbeatStep) ask(ctx context.Context, cfg config.Config) (heartbeat.Co
 	}
 }
 
-// cost estimates what a heartbeat that asks Claude costs from what the first
-// message did: a tick begins with a fresh session too.
+// cost estimates the cost of a heartbeat that asks Claude from the cost of the first
+// message. Both begin with a fresh session.
 func (w heartbeatStep) cost(interval time.Duration) string {
 	const day, month = 24 * time.Hour, 30 * 24 * time.Hour
 	if w.firstCost <= 0 {
@@ -134,7 +134,7 @@ func (w heartbeatStep) cost(interval time.Duration) string {
 		humanize.USD(w.firstCost*float64(day)/float64(interval)), humanize.USD(w.firstCost*float64(month)/float64(interval)), humanize.USD(w.firstCost))
 }
 
-// decline records the no, and takes out a heartbeat that is installed.
+// decline records the refusal and uninstalls an installed heartbeat.
 func (w heartbeatStep) decline(ctx context.Context, cfg config.Config) (Outcome, error) {
 	before, err := heartbeat.ReadConsent(cfg.StateDir)
 	if err := errors.Join(err, heartbeat.SaveConsent(cfg.StateDir, heartbeat.ConsentNo)); err != nil {
@@ -158,9 +158,8 @@ func (w heartbeatStep) decline(ctx context.Context, cfg config.Config) (Outcome,
 	return done(detail), nil
 }
 
-// install records what the user has agreed to, and has the service manager call
-// the ticks. A heartbeat that asks nothing is a setting too, where the gateway reads the
-// file of the settings.
+// install records the consent and installs the job. A heartbeat that asks nothing becomes
+// a setting too if the gateway reads the file of settings.
 func (w heartbeatStep) install(ctx context.Context, cfg config.Config, spec service.Spec, consent heartbeat.Consent) (Outcome, error) {
 	if consent == heartbeat.ConsentRevive && cfg.Heartbeat == config.HeartbeatAuto && w.isRead() {
 		if err := w.choose(varHeartbeat, string(config.HeartbeatRevive)); err != nil {

@@ -11,7 +11,7 @@ import (
 	"bareclaw/internal/cli/doctor"
 )
 
-// loginStep is the step that checks that claude is logged in.
+// loginStep is the step that checks claude's login.
 type loginStep struct{ *wizard }
 
 // run has claude answer once.
@@ -59,8 +59,8 @@ func (w loginStep) run(ctx context.Context) (Outcome, error) {
 	}
 }
 
-// oneTurn has claude answer in a directory of its own, and tells of it now and then
-// while that takes long.
+// oneTurn lets claude answer in a temporary directory, and reports progress while the
+// answer takes long.
 func (w loginStep) oneTurn(ctx context.Context) doctor.Finding {
 	o := doctor.Options{Turn: true, Environ: w.Environ, Report: config.Report{Config: config.Config{
 		Agent: config.AgentClaude, Claude: w.claude, Model: w.current("BARECLAW_MODEL"), PassEnv: strings.Split(w.current("BARECLAW_PASS_ENV"), ","),

@@ -18,7 +18,7 @@ const answerLimit = 2 * time.Minute
 // messageStep is the step that sends a first message.
 type messageStep struct{ *wizard }
 
-// run has the gateway answer once, and say in Telegram that it is there.
+// run sends a message to the gateway and a greeting to Telegram.
 func (w messageStep) run(ctx context.Context) (Outcome, error) {
 	switch {
 	case !w.running:

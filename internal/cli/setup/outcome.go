@@ -13,7 +13,7 @@ const (
 	Failed    = "failed"
 )
 
-// An Outcome is what became of a step.
+// An Outcome is the result of a step.
 type Outcome struct {
 	Step   string `json:"step"`
 	State  string `json:"state"`
@@ -21,7 +21,7 @@ type Outcome struct {
 	Next   string `json:"next,omitempty"` // how to go on, where that is up to the user
 }
 
-// A Summary is what became of all steps.
+// A Summary is the result of all steps.
 type Summary struct {
 	OK      bool      `json:"ok"` // no step failed
 	EnvFile string    `json:"env_file"`

@@ -40,7 +40,7 @@ const (
 // pairStep is the step that finds the owner of the bot.
 type pairStep struct{ *wizard }
 
-// run finds out who owns the bot: whoever opens it by a link that only this terminal
+// run finds the owner of the bot: the person who opens the link that only this terminal
 // shows.
 func (w pairStep) run(ctx context.Context) (Outcome, error) {
 	users := w.current(varUsers)
@@ -77,7 +77,7 @@ func (w pairStep) run(ctx context.Context) (Outcome, error) {
 	}
 }
 
-// allow makes somebody an allowed user and tells them.
+// allow adds an allowed user and sends a greeting.
 func (w pairStep) allow(ctx context.Context, owner models.User) (Outcome, error) {
 	users := strings.TrimPrefix(w.current(varUsers)+","+strconv.FormatInt(owner.ID, 10), ",")
 	if err := w.choose(varUsers, users); err != nil {
@@ -98,8 +98,7 @@ func (w pairStep) allow(ctx context.Context, owner models.User) (Outcome, error)
 	return done("the bot listens to " + describe(owner)), nil
 }
 
-// describe is a person for a line: what they call themselves, and the id, which they
-// cannot choose.
+// describe names a person by the name they chose and by the id, which nobody can choose.
 func describe(u models.User) string {
 	name := term.SafeLine(u.FirstName + " " + u.LastName)
 	if u.Username != "" {
@@ -108,8 +107,8 @@ func describe(u models.User) string {
 	return fmt.Sprintf("%s, id %d", name, u.ID)
 }
 
-// lockPolling makes sure that no gateway of this user receives the bot's messages, now
-// and for as long as the file is open.
+// lockPolling makes sure that no gateway of this user receives the bot's messages while
+// the file is open.
 func (w pairStep) lockPolling() (*os.File, error) {
 	dir, _, err := config.UserDirs()
 	if err == nil {
@@ -135,11 +134,11 @@ func (w pairStep) lockPolling() (*os.File, error) {
 	return nil, err
 }
 
-// errExpired says that nobody tapped in time.
+// errExpired means that nobody opened the link in time.
 var errExpired = &trouble{"nobody opened the link in time", "run this again, or with --allowed-users and your numeric id"}
 
-// waitForTap shows a link with a new code and returns who opened it, once that is
-// confirmed.
+// waitForTap shows a link with a new code and returns the person who opened the link,
+// after confirmation.
 func (w pairStep) waitForTap(ctx context.Context) (models.User, error) {
 	for {
 		code := newCode()
@@ -159,14 +158,14 @@ func (w pairStep) waitForTap(ctx context.Context) (models.User, error) {
 	}
 }
 
-// newCode returns what nobody guesses, in characters that a link may have.
+// newCode returns a random code for a link.
 func newCode() string {
 	b := make([]byte, 12) // 96 bits
 	_, _ = rand.Read(b)   // never fails
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// invite shows the link. It comes before its picture, for who does not see that.
+// invite shows the link, and below it a QR code.
 func (w pairStep) invite(link string) {
 	w.note("Open this link with the Telegram that shall talk to the bot, and tap Start:")
 	w.note("  %s", term.SafeLine(link))
@@ -178,13 +177,12 @@ func (w pairStep) invite(link string) {
 	}
 }
 
-// watch polls until somebody opens the link, the code expires, or it is skipped.
+// watch polls until somebody opens the link, the code expires, or the user skips the step.
 //
-// Nothing is acknowledged meanwhile: the gateway is to see what others, or the owner,
-// wrote before and besides. So polls are asked for what is not acknowledged, the tap
-// comes among it, and a poll only waits where there is nothing else; otherwise one is
-// made each second. The tap is acknowledged at the end where that loses nothing: see
-// [wizard.acknowledge].
+// Polls acknowledge nothing, because the gateway must see the other messages. So each poll
+// returns all unacknowledged updates, and blocks only if there are none; otherwise watch
+// polls once a second. At the end [pairStep.acknowledge] acknowledges the tap if that
+// loses no other message.
 func (w pairStep) watch(ctx context.Context, code string) (models.User, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(w.PairFor, codeLife), errExpired)
 	defer cancel()
@@ -224,7 +222,7 @@ func (w pairStep) watch(ctx context.Context, code string) (models.User, error) {
 	}
 }
 
-// skips returns what a line means that was typed while it was waited.
+// skips returns the error for a line typed during the wait.
 func skips(line readLine) error {
 	switch {
 	case line.err != nil:
@@ -265,7 +263,7 @@ func (w pairStep) poll(ctx context.Context, code string) (models.User, error) {
 	}
 }
 
-// pollTrouble returns what makes further polls useless, nil if they are worth trying.
+// pollTrouble returns a refusal that makes further polls useless, else nil.
 func pollTrouble(err error) error {
 	r, refused := errors.AsType[*botapi.Error](err)
 	switch {
@@ -281,8 +279,8 @@ func pollTrouble(err error) error {
 	return nil
 }
 
-// isTap reports whether a message is that of somebody who opened the link, in their
-// private chat with the bot.
+// isTap reports whether a message comes from a person who opened the link in a private
+// chat with the bot.
 func isTap(m *models.Message, code string) bool {
 	if m == nil || m.From == nil || m.Chat.Type != "private" || m.From.IsBot || m.From.ID == 0 || m.From.ID != m.Chat.ID {
 		return false
@@ -290,9 +288,9 @@ func isTap(m *models.Message, code string) bool {
 	return subtle.ConstantTimeCompare([]byte(m.Text), []byte("/start "+code)) == 1
 }
 
-// acknowledge takes the tap, the last of some updates, away from the gateway, which
-// would answer it once more. Telegram takes what is before it away too, so that is
-// done only where it is alone or all of that is of people who are not listened to.
+// acknowledge removes the tap, the last of some updates, before the gateway answers it
+// too. Telegram removes all earlier updates as well, so acknowledge acts only if those
+// come from strangers.
 func (w pairStep) acknowledge(ctx context.Context, updates []models.Update) {
 	tap := updates[len(updates)-1]
 	heard := append(strings.Split(w.current(varUsers), ","), strconv.FormatInt(tap.Message.From.ID, 10))

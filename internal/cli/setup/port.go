@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// checkPort returns why the gateway could not listen on a port, nil if it could or
-// does already.
+// checkPort returns why the gateway could not listen on a port, nil if it could or already
+// does.
 func (w settingsStep) checkPort(port string) error {
 	address := net.JoinHostPort(w.host(), port)
 	l, err := net.Listen("tcp", address)
@@ -26,7 +26,7 @@ func (w settingsStep) checkPort(port string) error {
 	return &trouble{fmt.Sprintf("the gateway could not listen on %s: %v", address, err), "choose another port with --port"}
 }
 
-// freePort returns a port after the given one that is free now.
+// freePort returns the next free port.
 func freePort(host, after string) string {
 	n, _ := strconv.Atoi(after)
 	for port := n + 1; port < min(n+100, 65536); port++ {

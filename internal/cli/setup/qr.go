@@ -11,9 +11,8 @@ import (
 // and leave room for the lines around on a screen of 24.
 const margin = 2
 
-// drawQR draws a QR code. With half blocks, two modules stand one above the other in
-// a character, dark on light whatever the colours of the terminal are; the other way
-// is for terminals that have neither and takes four times the room.
+// drawQR draws a QR code: with half blocks, two modules to a character, dark on light in
+// any colour scheme; or in ASCII, which needs four times the room.
 func drawQR(text string, halfBlocks bool) (string, error) {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // saveStep is the step that writes the settings.
 type saveStep struct{ *wizard }
 
-// run writes what was chosen so far, and makes the file of claude's notes.
+// run writes the choices so far, and creates the file of Claude's notes.
 func (w saveStep) run(context.Context) (Outcome, error) {
 	names, err := w.write()
 	if err != nil {
@@ -51,13 +51,13 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// notesText begins the file that claude is told to keep its notes in.
+// notesText is the beginning of the file of Claude's notes.
 const notesText = `# Notes
 What Claude keeps across conversations and channels. Yours to read and to change.
 `
 
-// makeNotes makes the file of claude's notes beside the settings of the user, unless
-// it is there. It returns its path if it was made.
+// makeNotes creates the file of Claude's notes beside the user's settings, and returns the
+// path of a new file.
 func (w saveStep) makeNotes() (string, error) {
 	_, dir, err := config.UserDirs()
 	if err != nil {

@@ -16,14 +16,13 @@ import (
 	"bareclaw/internal/term"
 )
 
-// readyLimit is how long the gateway may take until it serves.
+// readyLimit is how long the gateway may take to serve.
 const readyLimit = 30 * time.Second
 
-// serviceStep is the step that has the gateway run, as a service where there is a service manager.
+// serviceStep is the step that starts the gateway, as a service if possible.
 type serviceStep struct{ *wizard }
 
-// run has the service manager keep the gateway running, or starts it, and
-// waits until it serves.
+// run installs the service, or starts the gateway, and waits until the gateway serves.
 func (w serviceStep) run(ctx context.Context) (Outcome, error) {
 	if w.portTaken {
 		return skipped("the gateway could not listen on its port"), nil
@@ -79,8 +78,8 @@ func (w serviceStep) install(ctx context.Context, cfg config.Config) (Outcome, e
 	return done(name + " keeps the gateway running"), nil
 }
 
-// installGateway installs the gateway's job. One that was started in another way is
-// asked to leave, if that is wanted.
+// installGateway installs the gateway's job. A gateway started by hand is replaced if the
+// user agrees.
 func (w serviceStep) installGateway(ctx context.Context, spec service.Spec) error {
 	did, err := w.Service.Install(ctx, service.Gateway, spec)
 	w.noteAll(did)
@@ -106,7 +105,7 @@ func (w serviceStep) installGateway(ctx context.Context, spec service.Spec) erro
 	return nil
 }
 
-// startAlone starts the gateway in the background, where nothing else keeps it running.
+// startAlone starts the gateway in the background without a service manager.
 func (w serviceStep) startAlone(ctx context.Context, cfg config.Config) (Outcome, error) {
 	running, isRunning := w.health(ctx, cfg)
 	switch {
@@ -137,7 +136,7 @@ func (w serviceStep) startAlone(ctx context.Context, cfg config.Config) (Outcome
 	return Outcome{State: Done, Detail: "the gateway runs in the background", Next: "nothing starts it again after the machine does: have `bareclaw serve` started when it boots"}, nil
 }
 
-// restart has a running gateway take up what was saved.
+// restart makes a running gateway read the saved settings.
 func (w serviceStep) restart(ctx context.Context, cfg config.Config, old api.Health) (Outcome, error) {
 	if err := client.Local(cfg).Do(ctx, "POST", api.PathRestart, nil, nil); err != nil {
 		return Outcome{}, &trouble{"the gateway runs on with its old settings: " + term.SafeLine(err.Error()), "restart it with `bareclaw restart`"}
@@ -148,7 +147,7 @@ func (w serviceStep) restart(ctx context.Context, cfg config.Config, old api.Hea
 	return done("the gateway was restarted with the new settings"), nil
 }
 
-// health asks the gateway how it is, and reports whether it is there.
+// health returns the health of the gateway, and whether the gateway answers.
 func (w serviceStep) health(ctx context.Context, cfg config.Config) (h api.Health, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -160,7 +159,7 @@ func (w serviceStep) awaitReady(ctx context.Context, cfg config.Config) error {
 	return w.await(ctx, cfg, func(h api.Health) bool { return h.Ready })
 }
 
-// await waits until the gateway is as it should be.
+// await waits for a state of the gateway.
 func (w serviceStep) await(ctx context.Context, cfg config.Config, is func(api.Health) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()

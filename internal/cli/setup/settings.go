@@ -56,7 +56,7 @@ func (w settingsStep) run(ctx context.Context) (Outcome, error) {
 	return done(chosen), nil
 }
 
-// join is errors.Join that keeps how to go on.
+// join is errors.Join for errors with advice.
 func join(errs []error) error {
 	if len(errs) == 0 {
 		return nil

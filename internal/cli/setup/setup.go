@@ -1,12 +1,11 @@
-// Package setup takes somebody from a fresh program to a first answer, step by step
-// (`bareclaw init`): claude, its login, settings, a Telegram bot and its owner, the
-// service, a first message, the heartbeat, a look at everything.
+// Package setup leads from a fresh program to a first answer in steps (`bareclaw init`):
+// claude, its login, settings, a Telegram bot and its owner, the service, a first message,
+// the heartbeat, and a final check.
 //
-// Each step says what it found or did, or why it failed and how to go on; then the
-// next one runs where that makes sense. What is fine already stays as it is, so all of
-// it can be run again at any time. The settings are written in one step, and never so
-// that the gateway would refuse them: a bot's token only together with the id of
-// somebody who may talk to it.
+// Each step reports its result, or why it failed and how to go on; the next step runs if
+// that makes sense. Good settings stay, so that init can run again at any time. Settings
+// are written at once, and never so that the gateway would refuse them: a bot's token is
+// written only together with the id of an allowed user.
 package setup
 
 import (
@@ -27,7 +26,7 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Options are what is chosen beforehand. The zero value asks for everything.
+// Options are the choices of the command line. The zero value asks for everything.
 type Options struct {
 	In      *os.File  // a terminal, unless Yes is set
 	Out     io.Writer // what people read
@@ -52,7 +51,7 @@ type Options struct {
 	Service service.Manager // of this user
 }
 
-// A step is one thing that is done.
+// A step is a part of a run.
 type step struct {
 	name, title string
 	run         func(context.Context) (Outcome, error)
@@ -64,7 +63,7 @@ const (
 	stepBot      = "telegram"
 )
 
-// A wizard is one run. Nothing of it is shared between goroutines.
+// A wizard is one run. No other goroutine uses a wizard.
 type wizard struct {
 	Options
 	console
@@ -81,9 +80,9 @@ type wizard struct {
 	firstCost float64      // of the first message, in US dollars; 0: not known
 }
 
-// Run carries out all steps. It returns what became of them also with an error, which
-// is ctx's when it was interrupted, and a [*config.Problem] where a file of settings
-// cannot be understood: nothing was changed then.
+// Run runs all steps and returns their outcomes, also with an error: ctx's error after an
+// interruption, or a [*config.Problem] for a bad file of settings, in which case nothing
+// was changed.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	w := &wizard{Options: o, console: console{out: o.Out}, store: store{environ: o.Environ, onCommandLine: o.Settings, choices: map[string]string{}}}
 	if !o.Yes {
@@ -140,7 +139,7 @@ func (w *wizard) steps() []step {
 	}
 }
 
-// open reads what is set, and settles where settings are kept.
+// open reads the settings and chooses the file to write.
 func (w *wizard) open() error {
 	files, err := config.DotEnvFiles()
 	if err != nil {
@@ -167,8 +166,8 @@ func (w *wizard) open() error {
 	return w.adopt()
 }
 
-// adopt takes the gateway's settings from the environment, so that they can be changed
-// in one place: a service would have them as they were when it was installed.
+// adopt copies settings from the environment to the file, so that there is one place to
+// change them. A service would keep the environment of its installation.
 func (w *wizard) adopt() error {
 	for _, v := range config.Variables() {
 		value := w.inEnviron(v.Name)
@@ -188,8 +187,7 @@ func (w *wizard) adopt() error {
 	return nil
 }
 
-// adoptHeartbeat has the settings say nothing else than --heartbeat: as was agreed, or
-// the heartbeat that asks nothing.
+// adoptHeartbeat makes the setting agree with --heartbeat.
 func (w *wizard) adoptHeartbeat() {
 	set := config.Heartbeat(w.current(varHeartbeat))
 	switch {
@@ -200,7 +198,7 @@ func (w *wizard) adoptHeartbeat() {
 	}
 }
 
-// makeSpec gathers what the service is made of, as `bareclaw service install` has it.
+// makeSpec describes the service as `bareclaw service install` does.
 func (w *wizard) makeSpec(cfg config.Config) (service.Spec, error) {
 	if _, err := service.WorkingDir(); err != nil {
 		return service.Spec{}, err
@@ -210,7 +208,7 @@ func (w *wizard) makeSpec(cfg config.Config) (service.Spec, error) {
 	return w.spec, err
 }
 
-// request is what jobs of the service manager are made of.
+// request describes the jobs of the service manager.
 func (w *wizard) request(cfg config.Config) service.Request {
 	dir, _ := service.WorkingDir() // none is refused as a directory
 	return service.Request{
@@ -219,8 +217,8 @@ func (w *wizard) request(cfg config.Config) service.Request {
 	}
 }
 
-// settle takes a value that was given or asked for. It asks until the value is fine;
-// where nothing is asked the first problem is returned.
+// settle takes a given value or asks until the value is good. Without a terminal settle
+// returns the first problem.
 func (w *wizard) settle(ctx context.Context, name string, q question, byDefault string, take func(string) error) error {
 	for {
 		value := byDefault
@@ -243,7 +241,7 @@ func (w *wizard) settle(ctx context.Context, name string, q question, byDefault 
 	}
 }
 
-// interrupted says what has been done before Ctrl-C.
+// interrupted reports what was done before Ctrl-C.
 func (w *wizard) interrupted(s Summary) {
 	w.say("")
 	w.say("Interrupted. Nothing is half done.")
@@ -264,7 +262,7 @@ func (w *wizard) interrupted(s Summary) {
 	w.say("Go on with: bareclaw init")
 }
 
-// close tells what was written where, and what to type next.
+// close prints where everything is, and the next commands.
 func (w *wizard) close(s Summary) {
 	w.say("")
 	if s.OK {

@@ -31,8 +31,7 @@ const (
 	varHeartbeat = "BARECLAW_HEARTBEAT"
 )
 
-// A store has the settings: those that are set, and those that were chosen and are to be
-// saved.
+// A store holds the settings in effect, and the choices to save.
 type store struct {
 	environ       []string          // of this process, before any .env was read
 	onCommandLine map[string]string // by variable
@@ -42,8 +41,8 @@ type store struct {
 	wrote         bool              // the file has changed
 }
 
-// meantToken returns the token that is meant by what was given where another one, or
-// none, is set: one is made only where there is none.
+// meantToken resolves the words "none" and "generate". A token is generated only if none
+// is set.
 func meantToken(given, set string) string {
 	switch given {
 	case None:
@@ -54,7 +53,7 @@ func meantToken(given, set string) string {
 	return given
 }
 
-// inEnviron returns a variable of the environment that this process was started with.
+// inEnviron returns a variable of the environment at the start of this process.
 func (s *store) inEnviron(name string) (value string) {
 	for _, entry := range s.environ {
 		if rest, ok := strings.CutPrefix(entry, name+"="); ok {
@@ -64,8 +63,8 @@ func (s *store) inEnviron(name string) (value string) {
 	return value
 }
 
-// current returns what a variable is set to: what was chosen, else what the gateway
-// would read, empty for its default.
+// current returns the value of a variable: the choice, else the value that the gateway
+// would read. Empty means the default.
 func (s *store) current(name string) string {
 	if value, ok := s.choices[name]; ok {
 		return value
@@ -73,7 +72,7 @@ func (s *store) current(name string) string {
 	return s.set(name)
 }
 
-// set returns what .env files set a variable to, empty for its default.
+// set returns the value of a variable in the .env files. Empty means the default.
 func (s *store) set(name string) string {
 	if value := s.shadows[name]; value != "" {
 		return value
@@ -81,7 +80,7 @@ func (s *store) set(name string) string {
 	return s.saved(name)
 }
 
-// saved returns what the file of the settings sets a variable to, empty if it does not.
+// saved returns the value of a variable in the file of the settings, empty if unset.
 func (s *store) saved(name string) string {
 	f, err := envfile.Open(s.path)
 	if err != nil {
@@ -103,7 +102,7 @@ func (s *store) given(name string) bool {
 	return ok
 }
 
-// choose checks a value and takes it. What is set so already needs no line.
+// choose checks a value and adds it to the choices.
 func (s *store) choose(name, value string) error {
 	if err := config.Check(name, value); err != nil {
 		return err
@@ -112,8 +111,8 @@ func (s *store) choose(name, value string) error {
 	return nil
 }
 
-// write saves what was chosen, but for what the gateway would refuse: a bot without
-// anybody who may talk to it.
+// write saves the choices, except a bot without allowed users, which the gateway would
+// refuse.
 func (s *store) write() (names []string, err error) {
 	f, err := envfile.Open(s.path)
 	if err != nil {
@@ -141,8 +140,8 @@ func (s *store) write() (names []string, err error) {
 	return names, nil
 }
 
-// load returns the configuration that a gateway which is started now has. What was
-// saved comes from the file, whatever the environment says.
+// load returns the configuration of a gateway started now. Saved values come from the
+// file, whatever the environment says.
 func (s *store) load() (config.Config, error) {
 	read, err := config.DotEnvFiles()
 	if err != nil {
@@ -164,8 +163,8 @@ func (s *store) load() (config.Config, error) {
 	return config.Load()
 }
 
-// daemonEnviron is the environment that a gateway is started with: without what is in
-// its file of settings, so that the file says how it is.
+// daemonEnviron is the environment of a new gateway, without the variables of its file of
+// settings.
 func (s *store) daemonEnviron() []string {
 	vars, _ := config.ReadDotEnv(s.path) // an error was told when it was opened
 	read, _ := config.DotEnvFiles()
@@ -185,7 +184,7 @@ func (s *store) daemonEnviron() []string {
 	return out
 }
 
-// shadowed lists the settings that another .env sets otherwise than they were chosen.
+// shadowed lists the choices that another .env overrides.
 func (s *store) shadowed() []string {
 	var names []string
 	for name, value := range s.choices {
@@ -197,7 +196,7 @@ func (s *store) shadowed() []string {
 	return names
 }
 
-// stateDir returns the state directory that is set, empty if it is not known.
+// stateDir returns the state directory, empty if unknown.
 func (s *store) stateDir() string {
 	if dir := expandHome(s.current("BARECLAW_STATE_DIR")); dir != "" {
 		abs, err := filepath.Abs(dir)
@@ -217,8 +216,8 @@ func (s *store) port() string { return cmp.Or(s.current(varPort), "3000") }
 
 func (s *store) host() string { return cmp.Or(s.current(varHost), "127.0.0.1") }
 
-// holder returns the gateway that runs on the state directory that is set, and false
-// if there is none.
+// holder returns the running gateway of the state directory, and false without such a
+// gateway.
 func (s *store) holder() (lockfile.Holder, bool) {
 	dir := s.stateDir()
 	h, err := lockfile.ReadHolder(filepath.Join(dir, lockfile.StateLockName))

@@ -13,14 +13,14 @@ import (
 	"bareclaw/internal/term"
 )
 
-// errSkip is the answer that leaves a step out.
+// errSkip is the answer that skips a step.
 var errSkip = errors.New("skipped")
 
-// errEnd says that the terminal has nothing more to say: Ctrl-D, or it is gone.
+// errEnd means that the terminal has ended, by Ctrl-D or a hang-up.
 var errEnd = errors.New("the input has ended")
 
-// A terminal asks questions, a line each. There is no other use of colours, cursor or
-// screen: it works over any connection and is read aloud well.
+// A terminal asks questions, a line each. It uses no colours, cursor or screen, so that it
+// works over any connection and with screen readers.
 type terminal struct {
 	in      *os.File
 	out     io.Writer
@@ -38,15 +38,14 @@ func newTerminal(in *os.File, out io.Writer) *terminal {
 	return &terminal{in: in, out: out, before: before}
 }
 
-// restore puts the terminal back as it was, which matters when a secret was asked for
-// and never given.
+// restore resets the terminal, for example after an interrupted question for a secret.
 func (t *terminal) restore() {
 	if t.before != nil {
 		_ = xterm.Restore(int(t.in.Fd()), t.before)
 	}
 }
 
-// A question is one that is asked.
+// A question has a text and a meaning for the empty answer.
 type question struct {
 	text   string
 	help   string // the answer to "?"
@@ -54,8 +53,8 @@ type question struct {
 	secret bool   // what is typed is not shown
 }
 
-// ask asks until there is an answer, empty for what an empty line means. It returns
-// errSkip, errEnd, or ctx's error.
+// ask repeats a question until there is an answer. An empty answer means the value in
+// brackets. The error is errSkip, errEnd or ctx's error.
 func (t *terminal) ask(ctx context.Context, q question) (string, error) {
 	for {
 		hint := ""
@@ -101,8 +100,8 @@ func (t *terminal) confirm(ctx context.Context, text, help string) (bool, error)
 	}
 }
 
-// read reads a line, or returns when ctx ends. The read itself cannot be ended: what
-// it brings later is the next one's.
+// read reads a line, or returns when ctx ends. A read that is still blocked then serves
+// the next call.
 func (t *terminal) read(ctx context.Context) (string, error) {
 	select {
 	case line := <-t.lines():
@@ -128,7 +127,7 @@ func (t *terminal) lines() <-chan readLine {
 	return t.pending
 }
 
-// readTo reads one line, and nothing of the next.
+// readTo reads one line and not a byte more.
 func readTo(in io.Reader) (string, error) {
 	var line []byte
 	for b := make([]byte, 1); ; {
