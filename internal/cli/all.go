@@ -6,7 +6,7 @@ import (
 	"bareclaw/internal/cli/lifecycle"
 )
 
-// All are the commands, in the order in which help shows them.
+// All are the commands in the order of the help.
 type All struct {
 	Status    Status    `cmd:"" group:"use" help:"Show the gateway on one screen."`
 	Send      Send      `cmd:"" group:"use" help:"Send a message to a channel and print the answer."`

@@ -16,7 +16,7 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Approvals lists what waits for a decision, or decides.
+// Approvals lists pending approvals, or decides.
 type Approvals struct {
 	List  ApprovalList  `cmd:"" default:"withargs" help:"List what waits for a decision."`
 	Show  ApprovalShow  `cmd:"" help:"Show all of what is asked for, also what has no room in the list."`
@@ -30,7 +30,7 @@ func listApprovals(c *command.Context, gateway *client.Client) ([]api.Approval, 
 	return got.Approvals, err
 }
 
-// ApprovalList lists the approvals that are pending.
+// ApprovalList lists the pending approvals.
 type ApprovalList struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -69,7 +69,7 @@ func approvalTable(pending []api.Approval, colours term.Palette, now time.Time) 
 	return t
 }
 
-// ApprovalShow shows an approval whole: nobody should allow what cannot be seen.
+// ApprovalShow shows a whole approval, because nobody should allow a hidden request.
 type ApprovalShow struct {
 	ID   string `arg:"" name:"id" help:"The approval's id, or the beginning of it."`
 	JSON bool   `name:"json" help:"Print JSON."`

@@ -17,7 +17,7 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Channels lists the channels, or looks after one.
+// Channels lists the channels, or manages a channel.
 type Channels struct {
 	List      ChannelList      `cmd:"" default:"withargs" help:"List the channels."`
 	Show      ChannelShow      `cmd:"" help:"Show all that is known of a channel."`
@@ -56,7 +56,7 @@ func (l *ChannelList) Run(c *command.Context) error {
 	return c.PrintLines(t.Lines(c.Width())...)
 }
 
-// channelTable shows channels, one in a line.
+// channelTable shows a channel on each line.
 func channelTable(all []api.Channel, colours term.Palette, now time.Time) *command.Table {
 	t := &command.Table{Widest: []int{channelWidth}}
 	head := make([]command.Cell, 0, 7)
@@ -75,7 +75,7 @@ func channelTable(all []api.Channel, colours term.Palette, now time.Time) *comma
 	return t
 }
 
-// remark is what else there is to say of a channel: what it is at, or waits for.
+// remark describes what a channel does or waits for.
 func remark(ch api.Channel, now time.Time) string {
 	var parts []string
 	if ch.Approvals > 0 {
@@ -166,7 +166,7 @@ func printChannel(c *command.Context, ch api.Channel) error {
 	return c.PrintLines(t.Lines(c.Width())...)
 }
 
-// ChannelSet changes what a channel has of its own.
+// ChannelSet changes the settings of a channel.
 type ChannelSet struct {
 	Channel        string  `arg:"" help:"The channel, which need not exist yet."`
 	Model          *string `placeholder:"MODEL" help:"The model, as for claude --model."`
@@ -194,7 +194,7 @@ func (s *ChannelSet) Run(c *command.Context) error {
 	return c.PrintLines("Set. It holds from the next turn on.")
 }
 
-// ChannelRules lists the rules of a channel or removes one.
+// ChannelRules lists the rules of a channel, or removes a rule.
 type ChannelRules struct {
 	Channel string `arg:"" help:"The channel."`
 	Remove  string `placeholder:"ID" help:"Take this rule back; the beginning of its id will do."`
@@ -283,7 +283,7 @@ func (i *ChannelInterrupt) Run(c *command.Context) error {
 	return c.PrintLines(fmt.Sprintf("The turn has ended, with %s, after %s.", humanize.Count(len(done.Messages), "message"), humanize.Duration(humanize.Milliseconds(done.TookMS))))
 }
 
-// ChannelReset has a channel forget its session.
+// ChannelReset makes a channel forget its session.
 type ChannelReset struct {
 	Channel string `arg:"" help:"The channel."`
 	JSON    bool   `name:"json" help:"Print JSON."`

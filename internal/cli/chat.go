@@ -48,8 +48,8 @@ func (c *Chat) Run(ctx *command.Context) error {
 	})
 }
 
-// untilTold runs what changes the terminal, and has ctx end when the process is to end:
-// the terminal is as it was before it does.
+// untilTold runs a function that changes the terminal, and cancels ctx on a signal so that
+// the terminal is restored before the process ends.
 func untilTold(ctx context.Context, run func(context.Context) error) error {
 	ignored := map[os.Signal]bool{}
 	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP} {

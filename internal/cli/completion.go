@@ -15,7 +15,7 @@ import (
 // completionPatience is how long a shell waits for the names of channels.
 const completionPatience = 500 * time.Millisecond
 
-// Completion prints what makes a shell complete this program's commands.
+// Completion prints the shell code that completes commands and channels.
 type Completion struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
@@ -59,7 +59,7 @@ complete -c bareclaw -a '(__bareclaw_complete)'
 `
 )
 
-// Complete prints what may stand in the place of the last word, one candidate a line.
+// Complete prints the candidates for the last word, one on each line.
 type Complete struct {
 	Words []string `arg:"" optional:""`
 }
@@ -93,9 +93,8 @@ func (s *Complete) Run(c *command.Context, parsed *kong.Context) error {
 	return c.PrintLines(all...)
 }
 
-// walk follows the words to the command that they name, and returns how many of its
-// arguments have been given. A command that is there by default counts where another
-// word cannot be a command.
+// walk follows words to a command, and returns the number of given arguments. A default
+// command counts where the next word is no command.
 func walk(node *kong.Node, words []string) (at *kong.Node, given int) {
 	flags := true
 	value := false // the next word belongs to a flag
@@ -119,7 +118,7 @@ func walk(node *kong.Node, words []string) (at *kong.Node, given int) {
 	return node, given
 }
 
-// takesValue reports whether the word after a flag is its value.
+// takesValue reports whether the word after a flag is the flag's value.
 func takesValue(node *kong.Node, word string) bool {
 	for _, group := range node.AllFlags(false) {
 		for _, f := range group {
@@ -131,8 +130,8 @@ func takesValue(node *kong.Node, word string) bool {
 	return false
 }
 
-// values returns what may stand for an argument: the values that it takes, or the
-// channels of a gateway that answers at once.
+// completions returns the candidates for an argument: its values, or the channels of a
+// gateway that answers at once.
 func completions(c *command.Context, arg *kong.Positional) []string {
 	if arg.Enum != "" {
 		return arg.EnumSlice()

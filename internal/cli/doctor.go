@@ -19,7 +19,7 @@ type Doctor struct {
 	Offline bool `help:"Ask nothing of the network."`
 }
 
-// Run looks at everything and prints what it found. It fails if a problem is left.
+// Run runs all checks and prints the findings. Run fails if a problem is left.
 func (d *Doctor) Run(c *command.Context) error {
 	o := doctor.Options{
 		Report: config.Examine(), Version: c.Version, Self: c.Self,
@@ -41,8 +41,7 @@ func (d *Doctor) Run(c *command.Context) error {
 	return nil
 }
 
-// serviceHere returns what the service would be made of if it was installed here, or why
-// it should not be.
+// serviceHere describes a service installed now, or returns why there should be none.
 func serviceHere(c *command.Context, cfg config.Config) (service.Spec, error) {
 	dir, err := service.WorkingDir()
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"bareclaw/internal/term"
 )
 
-// followEvery is how often a log is looked at that is followed.
+// followEvery is the time between two looks at a followed log.
 const followEvery = 200 * time.Millisecond
 
-// A follower prints what comes to a log, whoever writes it, also when it is rotated: each
-// line once.
+// A follower prints each new line of a log once, whichever process writes it, also across
+// rotations.
 type follower struct {
 	c    *command.Context
 	path string
@@ -27,7 +27,7 @@ type follower struct {
 	last *tail // the one before, where another process may still write; may be nil
 }
 
-// A tail is what is still to be read of a file.
+// A tail is the unread end of a file.
 type tail struct {
 	f    *os.File
 	info fs.FileInfo // as it was when it was opened, which tells it from others
@@ -48,7 +48,7 @@ func openTail(path string) (*tail, error) {
 	return &tail{f: f, info: info}, nil
 }
 
-// lines returns the whole lines that have come. In a file that was emptied it begins anew.
+// lines returns the new complete lines. An emptied file is read from its beginning.
 func (t *tail) lines() (string, error) {
 	if st, err := t.f.Stat(); err == nil && st.Size() < t.read {
 		if t.read, err = t.f.Seek(0, io.SeekStart); err != nil {
@@ -67,13 +67,13 @@ func (t *tail) lines() (string, error) {
 	return text[:cut], nil
 }
 
-// is reports whether the file has that name now.
+// is reports whether the path leads to the file now.
 func (t *tail) is(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && os.SameFile(st, t.info)
 }
 
-// name is what the nth old file of the log is called; 0 is the log itself.
+// name returns the path of the nth old file of the log; 0 is the log itself.
 func (f *follower) name(n int) string {
 	if n == 0 {
 		return f.path
@@ -89,7 +89,7 @@ func (f *follower) close() {
 	}
 }
 
-// begin prints the last lines, which may reach back into old files.
+// begin prints the last lines, from old files too.
 func (f *follower) begin(n int) error {
 	var err error
 	if f.now, err = openTail(f.path); err != nil {
@@ -135,7 +135,7 @@ func lastLines(text string, n int) string {
 	return text[at:]
 }
 
-// follow prints what comes until ctx ends.
+// follow prints new lines until ctx ends.
 func (f *follower) follow(ctx context.Context) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
@@ -165,7 +165,7 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// show prints the lines that have come to a file.
+// show prints the new lines of a file.
 func (f *follower) show(t *tail) error {
 	if t == nil {
 		return nil
@@ -177,8 +177,7 @@ func (f *follower) show(t *tail) error {
 	return f.c.Print(term.Safe(text))
 }
 
-// leave closes a file to which nobody writes any more. What was cut off there by the end
-// of its writer is a line.
+// leave closes a file without writers. A partial line at the end is printed as a line.
 func (f *follower) leave(t *tail) error {
 	if t == nil {
 		return nil
@@ -190,8 +189,8 @@ func (f *follower) leave(t *tail) error {
 	return f.c.Print(term.Safe(t.part) + "\n")
 }
 
-// next opens the file in which the log went on after the one that is read; nil if that is
-// the newest one. Where it is rotated just then there is none either: it is looked again.
+// next opens the next newer file of the log, nil if the present file is the newest. During
+// a rotation next returns nil too, and the next call finds the file.
 func (f *follower) next() (*tail, error) {
 	n := 0
 	if f.now != nil {
@@ -210,9 +209,8 @@ func (f *follower) next() (*tail, error) {
 	return next, err
 }
 
-// after returns the number of the file that came after the one that is read; -1 if there
-// is none. One that is not there any more was removed, or so much has been written that it
-// was not kept; then it is the oldest of those that were written later.
+// after returns the number of the next newer file, -1 without one. If the present file was
+// removed, after returns the oldest file with later writes.
 func (f *follower) after() int {
 	for n := range logfile.Kept + 1 {
 		if f.now.is(f.name(n)) {

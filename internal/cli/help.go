@@ -10,11 +10,10 @@ import (
 	"bareclaw/internal/term"
 )
 
-// ExitStatuses says what the exit statuses of commands mean.
+// ExitStatuses explains the exit statuses.
 const ExitStatuses = "Exit status: 0 done; 1 failed; 2 bad arguments or configuration; 3 the gateway cannot be reached; 130 interrupted."
 
-// Help prints the help of a command, and below that of the program what the exit
-// statuses mean.
+// Help prints the help of a command. The help of the program ends with the exit statuses.
 func Help(options kong.HelpOptions, ctx *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
 		return err
@@ -28,9 +27,9 @@ func Help(options kong.HelpOptions, ctx *kong.Context) error {
 	return nil
 }
 
-// Arguments returns the arguments of the program as they are parsed: "help" is the
-// flag, --version the command, and what begins like a flag and holds a space, as the first line of a list
-// does that is sent, is a text, as is all that follows it.
+// Arguments prepares the arguments for the parser: "help" becomes the flag, --version the
+// command. A word that begins like a flag and holds a space is a text, as are all
+// following words.
 func Arguments(args []string) []string {
 	if len(args) > 0 && args[0] == "help" {
 		return append(append([]string{}, args[1:]...), "--help")

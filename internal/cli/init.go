@@ -82,7 +82,7 @@ func (i *Init) Run(c *command.Context) error {
 	return nil
 }
 
-// settings returns what the flags set, by variable. Their values are checked.
+// settings returns the checked settings of the flags, by variable.
 func (i *Init) settings(in io.Reader) (map[string]string, error) {
 	if i.HTTPTokenFile == "-" && i.BotTokenFile == "-" {
 		return nil, &config.Problem{Source: "--http-token-file, --telegram-token-file", Problem: "both are standard input", Accepted: "a file for one of them"}
@@ -113,8 +113,7 @@ func (i *Init) settings(in io.Reader) (map[string]string, error) {
 	return values, nil
 }
 
-// readSecret reads a secret from a file, or from in for "-", without the end of its
-// line.
+// readSecret reads a secret from a file, or from in for "-".
 func readSecret(path string, in io.Reader) (string, error) {
 	const enough = 64 << 10
 	if path != "-" {

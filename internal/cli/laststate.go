@@ -18,7 +18,7 @@ import (
 	"bareclaw/internal/term"
 )
 
-// A stopped is what is known of the last gateway when none is reached.
+// A stopped describes the last gateway while none answers.
 type stopped struct {
 	PID       int        `json:"pid,omitempty"`
 	StartedAt *time.Time `json:"started_at,omitempty"`
@@ -66,7 +66,7 @@ func reportNotRunning(c *command.Context, asJSON bool, why error) error {
 	return why
 }
 
-// lastGateway reads the lock file of a gateway that is not reached.
+// lastGateway describes the last gateway by its lock file.
 func lastGateway(path string, now time.Time) (last *stopped, said string, err error) {
 	h, err := lockfile.ReadHolder(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,7 +18,7 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Logs shows the gateway's log, from the journal of systemd or from its file.
+// Logs shows the gateway's log from the systemd journal or from the file.
 type Logs struct {
 	Follow bool `short:"f" help:"Go on with what comes, until Ctrl-C."`
 	Lines  int  `short:"n" default:"100" help:"How many of the last lines to begin with."`
@@ -53,7 +53,7 @@ func (l *Logs) Run(c *command.Context) error {
 	return err
 }
 
-// show shows the log where it is kept.
+// show shows the log from its place.
 func (l *Logs) show(c *command.Context, kept lockfile.LogLocation) error {
 	switch {
 	case kept.Unit != "":
@@ -64,7 +64,7 @@ func (l *Logs) show(c *command.Context, kept lockfile.LogLocation) error {
 	return errors.New("the gateway's log is only where its standard error goes: BARECLAW_LOG_FILE is off")
 }
 
-// keptLog returns where the log of the gateway is that runs, or was the last.
+// keptLog returns the place of the log of the running or last gateway.
 func keptLog(cfg config.Config) (lockfile.LogLocation, error) {
 	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the first one is about to say it
@@ -77,7 +77,7 @@ func keptLog(cfg config.Config) (lockfile.LogLocation, error) {
 	return kept, nil
 }
 
-// journal shows what the journal has of a unit.
+// journal shows the journal of a unit.
 func (l *Logs) journal(c *command.Context, unit string) error {
 	args := []string{"--no-pager", "--quiet", "--output=cat", unit, "--lines=" + strconv.Itoa(l.Lines)}
 	if l.Follow {
@@ -122,7 +122,7 @@ func copyLines(c *command.Context, r io.Reader) error {
 	}
 }
 
-// file shows a log that is kept in a file.
+// file shows a log file.
 func (l *Logs) file(c *command.Context, path string) error {
 	fl := &follower{c: c, path: path}
 	defer fl.close()

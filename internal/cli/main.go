@@ -34,8 +34,8 @@ type Serve struct{}
 // Run serves until a signal ends the gateway or a new process has taken over.
 func (Serve) Run(c *command.Context) error { return c.Serve() }
 
-// Main carries out one command and returns the exit status of the process. It calls
-// serve for the command that runs the gateway.
+// Main runs a command and returns the exit status of the process. The command serve runs
+// the gateway by calling serve.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, serve func() error) int {
 	exit := -1
 	parser, err := kong.New(&commandLine{},
@@ -76,8 +76,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, serve func()
 	return report(parsed.Run(c), stderr)
 }
 
-// describeUsage describes arguments that could not be parsed and names the help about
-// them. An argument in the place of a command's name counts as an unknown command.
+// describeUsage explains arguments that cannot be parsed, and names the matching help. An
+// argument in the place of a command counts as an unknown command.
 func describeUsage(err error) string {
 	says, about, named := err.Error(), "bareclaw", true
 	if wrong, ok := errors.AsType[*kong.ParseError](err); ok && wrong.Context.Selected() != nil {

@@ -16,7 +16,8 @@ import (
 	"bareclaw/internal/term"
 )
 
-// fullID is the length of an id in characters; what is shorter is the beginning of one.
+// fullID is the length of a complete id in characters. A shorter id is the beginning of an
+// id.
 const fullID = 36
 
 // How far a message whose id is not given in full is looked for.
@@ -25,7 +26,7 @@ const (
 	searchedMessages = 100 // of each channel
 )
 
-// message returns the id of the message that is meant by it or by its beginning.
+// findMessage returns the full id of a message from its beginning.
 func findMessage(c *command.Context, gateway *client.Client, id string) (string, error) {
 	if len(id) >= fullID {
 		return id, nil
@@ -50,7 +51,7 @@ func findMessage(c *command.Context, gateway *client.Client, id string) (string,
 	return one(found, "message", id)
 }
 
-// atMessage returns the gateway and the id of the message that is meant.
+// resolveMessage returns the gateway and the full id of a message.
 func resolveMessage(c *command.Context, beginning string) (gateway *client.Client, id string, err error) {
 	if gateway, err = c.Client(); err != nil {
 		return nil, "", err
@@ -59,7 +60,7 @@ func resolveMessage(c *command.Context, beginning string) (gateway *client.Clien
 	return gateway, id, err
 }
 
-// one returns the only id that was found.
+// one returns the only match.
 func one(found []string, thing, beginning string) (string, error) {
 	switch {
 	case beginning == "":
@@ -78,7 +79,7 @@ func listMessages(c *command.Context, gateway *client.Client, channel string, li
 	return got.Messages, err
 }
 
-// Messages lists what was said to a channel.
+// Messages lists the messages of a channel.
 type Messages struct {
 	Channel string `arg:"" help:"The channel."`
 	N       int    `name:"count" short:"n" default:"20" help:"How many, the newest first; 500 at most."`
@@ -112,7 +113,7 @@ func (m *Messages) Run(c *command.Context) error {
 	return c.PrintLines(t.Lines(c.Width())...)
 }
 
-// relay prints what the gateway answers to GET path.
+// postAndPrint prints the gateway's answer.
 func postAndPrint(c *command.Context, gateway *client.Client, path string) error {
 	var raw json.RawMessage
 	if err := c.Get(gateway, path, &raw); err != nil {
@@ -121,7 +122,7 @@ func postAndPrint(c *command.Context, gateway *client.Client, path string) error
 	return c.PrintJSON(raw)
 }
 
-// Cancel takes a message back that waits.
+// Cancel cancels a waiting message.
 type Cancel struct {
 	ID   string `arg:"" name:"id" help:"The message's id, or the beginning of it."`
 	JSON bool   `name:"json" help:"Print JSON."`
@@ -151,7 +152,7 @@ func (m *Cancel) Run(c *command.Context) error {
 	return c.PrintLines(command.Fit(line, c.Width()))
 }
 
-// Retry tries a message again that failed or was cancelled.
+// Retry sends a failed or cancelled message again.
 type Retry struct {
 	ID      string        `arg:"" name:"id" help:"The message's id, or the beginning of it."`
 	Timeout time.Duration `placeholder:"10m" help:"How long to wait for the answer. The message goes on after that."`

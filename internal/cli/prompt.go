@@ -12,8 +12,7 @@ import (
 // promptCells is how much of a prompt is shown, in cells. A terminal may show less.
 const promptCells = 200
 
-// firstWords returns the beginning of what was asked in one line, after the media that
-// came with it.
+// firstWords returns the beginning of a prompt on one line, after the names of its media.
 func firstWords(p api.Prompt) string {
 	var words []string
 	for _, b := range p.Blocks {

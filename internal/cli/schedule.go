@@ -45,7 +45,7 @@ func (*ScheduleAdd) Help() string {
 	return "When that is, one of --at, --in, --every and --cron says."
 }
 
-// Validate checks that it is said when, and that the budget is one.
+// Validate checks that there is exactly one time, and a valid budget.
 func (a *ScheduleAdd) Validate() error {
 	switch {
 	case a.At == "" && a.In == "" && a.Every == "" && a.Cron == "":
@@ -70,8 +70,7 @@ func (a *ScheduleAdd) Run(c *command.Context) error {
 	return a.inFlags(fetch(c, gateway, http.MethodPost, api.PathSchedules, body, a.JSON, (*scheduleView).printAdded))
 }
 
-// inFlags returns a refusal of the gateway, which speaks of members of a request, in the
-// words of the command line. Other errors it returns as they are.
+// inFlags translates a refusal of the gateway from members of the request to flags.
 func (a *ScheduleAdd) inFlags(err error) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
@@ -101,7 +100,7 @@ func (a *ScheduleAdd) inFlags(err error) error {
 	return fmt.Errorf("%s: %s", flag, says)
 }
 
-// whenFlag returns the flag that says when, and what it takes.
+// whenFlag returns the flag with the time, and its syntax.
 func (a *ScheduleAdd) whenFlag() (flag, form string) {
 	switch {
 	case a.Cron != "":
@@ -114,8 +113,7 @@ func (a *ScheduleAdd) whenFlag() (flag, form string) {
 	return "--every", "Give a duration of at least a minute, such as 2h or 1d."
 }
 
-// client returns a client that may ask for what is to be made: prechecks are not taken
-// on the Unix socket.
+// client returns a client that may create the schedule. The Unix socket refuses prechecks.
 func (a *ScheduleAdd) client(c *command.Context) (*client.Client, error) {
 	if a.Precheck == "" {
 		return c.Client()
@@ -130,7 +128,7 @@ func (a *ScheduleAdd) client(c *command.Context) (*client.Client, error) {
 	return client.Direct(cfg), nil
 }
 
-// when is what the flags say, as the API has it.
+// when returns the time in the API's syntax.
 func (a *ScheduleAdd) when() string {
 	switch {
 	case a.Cron != "":

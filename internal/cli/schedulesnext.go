@@ -13,7 +13,7 @@ import (
 // nextShown is how many schedules the status shows.
 const nextShown = 3
 
-// nextSchedules says what comes next of the schedules, a line each.
+// nextSchedules describes the next due schedules, one on each line.
 func nextSchedules(all []api.Schedule, now time.Time) []string {
 	due := slices.DeleteFunc(slices.Clone(all), func(v api.Schedule) bool { return len(v.Next) == 0 })
 	slices.SortStableFunc(due, func(a, b api.Schedule) int { return a.Next[0].Compare(b.Next[0]) })

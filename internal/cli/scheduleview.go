@@ -26,7 +26,7 @@ func (r *removedView) print(out io.Writer) error {
 	return err
 }
 
-// printAdded says what was made, and when it is due.
+// printAdded prints the new schedule and its next time.
 func (v *scheduleView) printAdded(out io.Writer) error {
 	now := time.Now()
 	_, err := fmt.Fprintf(out, "Schedule %s on %s: %s\n", term.SafeLine(v.ID), term.SafeLine(v.Channel), v.due())
@@ -38,7 +38,7 @@ func (v *scheduleView) printAdded(out io.Writer) error {
 	return err
 }
 
-// due says when it is due, and in which zone if that is not the machine's.
+// due returns the next time, with the zone if it differs from the machine's.
 func (v *scheduleView) due() string {
 	if v.TZ == "" {
 		return term.SafeLine(v.When)
@@ -73,7 +73,7 @@ func (v *scheduleView) print(out io.Writer) error {
 	return w.Flush()
 }
 
-// what says what became of a due time.
+// what describes the outcome of a due time.
 func (o *occurrenceView) what(now time.Time, zone *time.Location) string {
 	said := o.Outcome
 	if o.Late {
@@ -115,8 +115,8 @@ func start(text string, limit int) string {
 	return strings.TrimSpace(string([]rune(text)[:limit-1])) + "…"
 }
 
-// zone returns the zone by whose clocks a schedule goes: that of the machine if it has none
-// of its own, or one that is not known here.
+// zone returns the zone of a schedule: the machine's without a zone of its own, or for an
+// unknown zone.
 func (v *scheduleView) zone() *time.Location {
 	if v.TZ == "" {
 		return time.Local
@@ -127,7 +127,7 @@ func (v *scheduleView) zone() *time.Location {
 	return time.Local
 }
 
-// moment shows a time in a zone, and how far away it is.
+// moment shows a time in a zone, and its distance from now.
 func moment(t, now time.Time, zone *time.Location) string {
 	t, now = t.In(zone), now.In(zone)
 	layout := "Mon 2 Jan 15:04"
@@ -141,7 +141,7 @@ func moment(t, now time.Time, zone *time.Location) string {
 	return t.Format(layout) + " (in " + roughly(away) + ")"
 }
 
-// roughly is a duration in the unit that fits it.
+// roughly is a duration in a suitable unit.
 func roughly(d time.Duration) string {
 	switch {
 	case d < 90*time.Second:

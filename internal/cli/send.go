@@ -15,9 +15,9 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Send sends a message to a channel's agent and prints the answer, or pushes a text to
-// the channel's people. A session's own Bash means the latter: an agent that asks
-// the channel it works on would wait for itself.
+// Send sends a message to a channel's agent and prints the answer, or pushes a text to the
+// channel's people. Inside a session Send pushes, because an agent that asks its own
+// channel would wait for itself.
 type Send struct {
 	Channel        string        `arg:"" help:"The channel, such as http or tg-123456789."`
 	Text           []string      `arg:"" optional:"" help:"What to say; - reads it from standard input."`
@@ -39,7 +39,7 @@ func (*Send) Help() string {
 		"Another channel's agent is asked with --ask; a session cannot wait for its own channel."
 }
 
-// Validate checks what does not go together.
+// Validate refuses flags that exclude each other.
 func (s *Send) Validate() error {
 	asking := s.Ask || s.Async || s.Mode != "collect" || s.IdempotencyKey != "" || s.Timeout != 0
 	if (s.Push || s.File != "") && asking {

@@ -17,7 +17,7 @@ import (
 	"bareclaw/internal/term"
 )
 
-// idleShown is how many channels that rest the status shows.
+// idleShown is how many idle channels the status shows.
 const idleShown = 8
 
 // Status shows the gateway on one screen.
@@ -25,7 +25,7 @@ type Status struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// An overview is what the status shows, as the gateway says it.
+// An overview is the status as the gateway reports it.
 type overview struct {
 	Running   bool            `json:"running"`
 	Health    json.RawMessage `json:"health,omitempty"`
@@ -59,7 +59,7 @@ func (s *Status) Run(c *command.Context) error {
 	return c.PrintLines(lines...)
 }
 
-// look asks the gateway for all that the status shows.
+// loadOverview asks the gateway for everything that the status shows.
 func loadOverview(c *command.Context, gateway *client.Client, o *overview) error {
 	var channels, approvals, schedules map[string]json.RawMessage
 	if err := c.Get(gateway, api.PathHealth, &o.Health); err != nil {
@@ -116,7 +116,7 @@ func overviewLines(c *command.Context, o *overview) ([]string, error) {
 	return lines, nil
 }
 
-// problemLines is a problem in red; nothing if there is none.
+// problemLines shows a problem in red.
 func problemLines(problem string, colours term.Palette, width int) []string {
 	if problem == "" {
 		return nil
@@ -129,7 +129,7 @@ func problemLines(problem string, colours term.Palette, width int) []string {
 	return lines
 }
 
-// gatewayFacts is what there is to say of the gateway as a whole.
+// gatewayFacts describes the gateway.
 func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.Time) *command.Table {
 	t := &command.Table{}
 	add := func(name, value string, paint func(string) string) {
@@ -182,8 +182,7 @@ func unless(well bool, colour func(string) string) func(string) string {
 	return colour
 }
 
-// shownChannels shows all channels that are at something, and the last ones used of
-// those that rest.
+// shownChannels shows all busy channels, and the idle channels that were used last.
 func shownChannels(all []api.Channel, colours term.Palette, now time.Time, width int) []string {
 	if len(all) == 0 {
 		return []string{"No channel yet."}
@@ -206,8 +205,8 @@ func shownChannels(all []api.Channel, colours term.Palette, now time.Time, width
 	return lines
 }
 
-// address returns where the running gateway listens, empty if that is not known: a
-// session does not know its gateway's state directory.
+// gatewayAddress returns the address of the running gateway, empty if unknown: a session
+// does not know the state directory of its gateway.
 func gatewayAddress(c *command.Context) string {
 	h, err := lockHolder(c)
 	if err != nil {
@@ -216,7 +215,7 @@ func gatewayAddress(c *command.Context) string {
 	return term.SafeLine(h.Address)
 }
 
-// holder returns what the lock file says of the gateway that runs, or was the last.
+// lockHolder describes the running or last gateway by the lock file.
 func lockHolder(c *command.Context) (lockfile.Holder, error) {
 	if command.InSession() {
 		return lockfile.Holder{}, errors.New("the gateway's state directory is not known in a session")

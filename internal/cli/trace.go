@@ -37,7 +37,7 @@ func (t *Trace) Run(c *command.Context) error {
 	return c.PrintLines(traceLines(&trace, term.PaletteFor(c.Out), c.Width())...)
 }
 
-// traceLines is a trace for a person: what the message is, its way, its outcome.
+// traceLines shows a trace for a person: the message, its way and its outcome.
 func traceLines(t *api.Trace, colours term.Palette, width int) []string {
 	m := &t.Message
 	facts := []string{m.State}

@@ -22,7 +22,7 @@ const awayPatience = time.Minute
 // errTimeout ends the waiting for an answer.
 var errTimeout = errors.New("no answer in time")
 
-// An exchange is a message to be sent, and how its outcome is waited for.
+// An exchange is a message to send, and how to wait for the outcome.
 type exchange struct {
 	gateway *client.Client
 	path    string // that takes it
@@ -32,8 +32,8 @@ type exchange struct {
 	json    bool
 }
 
-// await sends a message, waits for its outcome and prints that. On a terminal it shows
-// meanwhile what the agent is at.
+// sendAndWait sends a message, waits for the outcome and prints the outcome. On a terminal
+// the agent's activity is shown meanwhile.
 func sendAndWait(c *command.Context, x exchange) error {
 	ctx := c.Context
 	if x.timeout > 0 {
@@ -61,7 +61,7 @@ func sendAndWait(c *command.Context, x exchange) error {
 	return printOutcome(c, x, raw, outcome)
 }
 
-// watch shows what an event of the message's stream tells.
+// watch shows an event of the message's stream.
 func watch(wheel *command.Spinner, shown *activity, e client.Event) {
 	if e.Kind == api.EventNotice {
 		var n api.Notice
@@ -82,12 +82,12 @@ func watch(wheel *command.Spinner, shown *activity, e client.Event) {
 	}
 }
 
-// notUnderstood says that an event of the gateway is not what this program knows.
+// notUnderstood reports an event that this program does not know.
 func notUnderstood(e client.Event) string {
 	return "an event of the gateway could not be understood: " + term.SafeLine(e.Kind)
 }
 
-// left tells what becomes of a message whose outcome is not waited for any more.
+// reportAbandoned explains the state of a message after the wait was given up.
 func reportAbandoned(c *command.Context, id string, timeout time.Duration, err error) error {
 	_, refused := errors.AsType[*client.Error](err)
 	if refused || id == "" && !errors.Is(err, context.Canceled) && !errors.Is(err, errTimeout) {
@@ -149,7 +149,7 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// refusedAs reports whether the gateway has refused with that code.
+// refusedAs reports whether the gateway refused with a code.
 func refusedAs(err error, code string) bool {
 	refused, ok := errors.AsType[*client.Error](err)
 	return ok && refused.Code == code

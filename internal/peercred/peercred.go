@@ -1,8 +1,8 @@
-// Package peercred tells which user is at the other end of a local connection,
-// by asking the kernel: no secret passes between the two.
+// Package peercred identifies the user at the other end of a local connection by asking
+// the kernel, without a secret.
 //
-// The answers are as good as the kernel's and hold for the moment of the call.
-// A caller that gets an error does not know the peer and must not trust it.
+// An answer holds for the moment of the call. After an error the peer is unknown and must
+// not be trusted.
 package peercred
 
 import (
@@ -11,14 +11,12 @@ import (
 	"net"
 )
 
-// ErrUnknownPeer is in the error of [TCPUID] when the kernel knows no open
-// socket at the other end: it has been closed, or it is on another machine or
-// in another network namespace.
+// ErrUnknownPeer means that the kernel knows no open socket at the other end: the socket
+// is closed, or on another machine or in another network namespace.
 var ErrUnknownPeer = errors.New("no open socket of this machine is at the other end")
 
-// UnixUID returns the user and the process at the other end of a Unix socket,
-// as they were when that end connected or listened. The pid is 0 where the
-// process is outside our pid namespace. It does not block.
+// UnixUID returns the user and the process at the other end of a Unix socket at the time
+// of connect or listen. The pid is 0 outside our pid namespace. UnixUID does not block.
 func UnixUID(c *net.UnixConn) (uid uint32, pid int32, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -31,13 +29,11 @@ func UnixUID(c *net.UnixConn) (uid uint32, pid int32, err error) {
 	return uid, pid, nil
 }
 
-// TCPUID returns the user whose socket is at the other end of a TCP connection
-// within this machine, given the addresses of our end: its own and the one it
-// sees as its peer's.
+// TCPUID returns the user whose socket is the other end of a TCP connection within this
+// machine, given the two addresses of our end.
 //
-// Where the system has no way to ask (anything but Linux), ok is false and err
-// is nil. Otherwise ok is true, or err says why the peer is not known; that is
-// [ErrUnknownPeer] if it has closed its socket. On Linux it takes some 10 µs
+// On systems other than Linux ok is false and err is nil. Otherwise ok is true, or err
+// explains the failure; [ErrUnknownPeer] means a closed socket. The call takes some 10 µs
 // and blocks for at most a second.
 func TCPUID(local, remote net.Addr) (uid uint32, ok bool, err error) {
 	uid, ok, err = tcpPeer(local, remote)

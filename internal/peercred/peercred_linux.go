@@ -36,9 +36,8 @@ func tcpPeer(local, remote net.Addr) (uid uint32, ok bool, err error) {
 	return uid, err == nil, err
 }
 
-// dialSockDiag opens a socket to the kernel's socket monitoring, sock_diag(7).
-// The kernel answers within the send; the timeouts are for a kernel that does
-// not.
+// dialSockDiag opens a socket to the kernel's sock_diag(7). The kernel answers within the
+// send; the timeouts are a safeguard.
 func dialSockDiag() (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
@@ -77,7 +76,7 @@ func ask(fd int, request []byte) ([]byte, error) {
 	return reply[:n], nil
 }
 
-// uninterrupted repeats a system call that a signal cut short.
+// uninterrupted repeats a system call after interruptions by signals.
 func uninterrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
@@ -86,7 +85,7 @@ func uninterrupted(call func() error) error {
 	}
 }
 
-// newFlow is the flow of the socket that is bound to src and connected to dst.
+// newFlow returns the flow of a socket bound to src and connected to dst.
 func newFlow(src, dst net.Addr) (flow, error) {
 	from, err := addrPort(src)
 	if err != nil {
@@ -102,8 +101,8 @@ func newFlow(src, dst net.Addr) (flow, error) {
 	return flow{src: from, dst: to}, nil
 }
 
-// addrPort is a TCP address with an IPv4 one in its short form: a socket that
-// serves both families shows it as IPv6.
+// addrPort returns a TCP address in its short form, because a socket for both families
+// shows IPv4 addresses as IPv6.
 func addrPort(addr net.Addr) (netip.AddrPort, error) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || tcp == nil {

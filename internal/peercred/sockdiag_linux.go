@@ -19,15 +19,15 @@ const (
 	sockidBytes  = 48
 	messageBytes = 4 + sockidBytes + 20
 
-	// maxReplyBytes leaves room for attributes that a later kernel may add.
+	// maxReplyBytes leaves room for new attributes of later kernels.
 	maxReplyBytes = 1024
 
 	// tcpListen is TCP_LISTEN of <net/tcp_states.h>.
 	tcpListen = 10
 )
 
-// A flow is one end of a TCP connection: the address it is bound to and the
-// one it is connected to, both of one family and not IPv4 mapped into IPv6.
+// A flow is one end of a TCP connection: the bound address and the connected address, of
+// one family and not IPv4 mapped into IPv6.
 type flow struct {
 	src, dst netip.AddrPort
 }
@@ -56,8 +56,7 @@ func (f flow) request() []byte {
 	return native.AppendUint64(b, ^uint64(0))
 }
 
-// appendSockid appends ports and addresses as they stand in struct
-// inet_diag_sockid.
+// appendSockid appends ports and addresses in the layout of struct inet_diag_sockid.
 func (f flow) appendSockid(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, f.src.Port())
 	b = binary.BigEndian.AppendUint16(b, f.dst.Port())
@@ -69,8 +68,7 @@ func (f flow) appendSockid(b []byte) []byte {
 	return b
 }
 
-// parseReply returns the user of the socket that reply describes, if it is the
-// one at f and is open.
+// parseReply returns the user of the open socket at f.
 func parseReply(reply []byte, f flow) (uid uint32, err error) {
 	native := binary.NativeEndian
 	if len(reply) < headerBytes {

@@ -16,16 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// relookEvery is how soon ReapOrphans looks again at a zombie that somebody holds a
-// handle of.
+// relookEvery is the time until ReapOrphans looks again at a zombie with an open handle.
 const relookEvery = time.Second
 
-// ReapOrphans collects the exit statuses of processes that became children of this one
-// because their own parents ended, until ctx ends: as process 1 of a container nobody
-// else does. Children that os/exec has started are left to it: it holds a pidfd of each
-// from its birth until its status is collected, and nothing is collected of a process
-// that this one has a pidfd of. Where the kernel, or a container's filter, has no pidfds
-// the error says so, and nothing is collected.
+// ReapOrphans collects, until ctx ends, the exit statuses of processes whose parents ended
+// and left them to this process, as happens to process 1 of a container. Children of
+// os/exec are left alone: os/exec holds a pidfd of each child, and ReapOrphans skips every
+// process of which this process has a pidfd. Without pidfds in the kernel or the container
+// ReapOrphans returns an error and collects nothing.
 func ReapOrphans(ctx context.Context) error {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
@@ -56,8 +54,7 @@ func ReapOrphans(ctx context.Context) error {
 	}
 }
 
-// reapOrphans collects the orphans that have ended. held tells that there are others which
-// this process has a pidfd of.
+// reapOrphans collects ended orphans. held reports that others have an open pidfd.
 func reapOrphans() (held bool, err error) {
 	var first unix.Siginfo
 	err = unix.Waitid(unix.P_ALL, 0, &first, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
@@ -85,7 +82,7 @@ func reapOrphans() (held bool, err error) {
 	return held, nil
 }
 
-// zombies returns the start times of this process's children that have ended.
+// zombies returns the start times of the ended children.
 func zombies() (map[int]string, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -102,8 +99,7 @@ func zombies() (map[int]string, error) {
 	return found, nil
 }
 
-// zombieChild returns the start time of a process if it is a child of this one that has
-// ended. See parseStat.
+// zombieChild returns the start time of an ended child. See parseStat.
 func zombieChild(pid int) (start string, ok bool) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -116,7 +112,7 @@ func zombieChild(pid int) (start string, ok bool) {
 	return fields[19], true
 }
 
-// heldByPidfd returns the processes that this one has a pidfd of.
+// heldByPidfd returns the processes of which this process has a pidfd.
 func heldByPidfd() (map[int]bool, error) {
 	const dir = "/proc/self/fd"
 	entries, err := os.ReadDir(dir)

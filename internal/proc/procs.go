@@ -1,14 +1,13 @@
-// Package proc watches and signals processes that may not be our children,
-// without ever mistaking a stranger for one of them.
+// Package proc watches and signals processes that need not be children, without ever
+// taking a stranger for one of them.
 //
-// A process is named by its id and its start time: the id alone is given to
-// somebody else once the process is gone. Both only mean something within one
-// boot, so whoever keeps them in a file keeps [BootID] with them. A process
-// that has exited but was not yet waited for (a zombie) counts as gone.
+// A process is identified by its id and its start time, because the id is reused. Both are
+// valid within one boot, so files keep [BootID] beside them. An exited process that was
+// not waited for (a zombie) counts as gone.
 //
-// On Linux the kernel's process handles (pidfd_open(2), since Linux 5.3) close
-// the gap between looking and acting. On macOS, and on a Linux that lacks or
-// forbids them, a process is looked at just before it is signalled.
+// On Linux process handles (pidfd_open(2), since Linux 5.3) close the gap between looking
+// and acting. On macOS, and on a Linux without handles, a process is checked just before
+// the signal.
 //
 // All functions are safe for concurrent use.
 package proc
@@ -22,19 +21,19 @@ import (
 	"time"
 )
 
-// A Process names one process within one boot.
+// A Process identifies a process within one boot.
 type Process struct {
 	PID   int
 	Start uint64 // its start time, as StartTime gives it
 }
 
-// pollInterval is how often WaitGone looks where the kernel cannot notify it.
+// pollInterval is the time between two looks of WaitGone without notifications of the
+// kernel.
 const pollInterval = 20 * time.Millisecond
 
-// StartTime returns when a process started, in a unit of the system's own
-// (clock ticks since boot on Linux, microseconds since 1970 on macOS): only
-// good to be compared. The error is [os.ErrProcessDone] if there is no such
-// process or it has exited.
+// StartTime returns the start time of a process in a unit of the system (clock ticks since
+// boot on Linux, microseconds since 1970 on macOS), good only for comparison. The error is
+// [os.ErrProcessDone] if the process is gone.
 func StartTime(pid int) (uint64, error) {
 	if err := checkPID(pid); err != nil {
 		return 0, err
@@ -46,16 +45,16 @@ func StartTime(pid int) (uint64, error) {
 	return start, nil
 }
 
-// Alive reports whether the process with that id and start time runs. Where
-// the system does not tell, for want of file descriptors say, it is true: a
-// second process beside a living one does more harm than waiting.
+// Alive reports whether the process with an id and start time runs. If the system does not
+// answer, for example without free file descriptors, Alive reports true: waiting does less
+// harm than a second process beside a living one.
 func Alive(pid int, start uint64) bool {
 	return checkPID(pid) == nil && !errors.Is(verify(pid, start), os.ErrProcessDone)
 }
 
-// Signal sends sig to the process with that id and start time, and to no
-// other. The error is [os.ErrProcessDone] if it is gone, and
-// [os.ErrPermission] if it is another user's.
+// Signal signals exactly the process with an id and start time. The error is
+// [os.ErrProcessDone] if the process is gone, and [os.ErrPermission] if another user owns
+// the process.
 func Signal(pid int, start uint64, sig syscall.Signal) error {
 	if err := checkPID(pid); err != nil {
 		return err
@@ -66,9 +65,8 @@ func Signal(pid int, start uint64, sig syscall.Signal) error {
 	return nil
 }
 
-// WaitGone blocks until the process with that id and start time has exited; it
-// need not be a child. It returns nil at once if it is gone already, and the
-// cause of ctx if that ends first.
+// WaitGone blocks until the process with an id and start time has exited, or returns the
+// cause of ctx. The process need not be a child.
 func WaitGone(ctx context.Context, pid int, start uint64) error {
 	if err := checkPID(pid); err != nil {
 		return err
@@ -79,7 +77,7 @@ func WaitGone(ctx context.Context, pid int, start uint64) error {
 	return nil
 }
 
-// checkPID refuses what kill(2) takes for a group of processes or for all.
+// checkPID refuses numbers that kill(2) takes for process groups.
 func checkPID(pid int) error {
 	if pid <= 0 {
 		return fmt.Errorf("%d is not a process id", pid)
@@ -125,7 +123,7 @@ func waitByPolling(ctx context.Context, pid int, start uint64) error {
 	}
 }
 
-// done turns the system's word for "no such process" into Go's.
+// done translates the system's "no such process".
 func done(err error) error {
 	if errors.Is(err, syscall.ESRCH) {
 		return os.ErrProcessDone

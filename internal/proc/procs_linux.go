@@ -24,10 +24,9 @@ func BootID() (string, error) {
 	return strings.TrimSpace(string(id)), nil
 }
 
-// startTime returns the start time of a process that runs, or os.ErrProcessDone. While a
-// thread other than the first executes another program, the first thread is a zombie and
-// the process is not: only a zombie without other threads, which is one still after those
-// were counted, has ended.
+// startTime returns the start time of a running process, or os.ErrProcessDone. While
+// another thread executes a program, the first thread is a zombie although the process
+// lives. So a process has ended only if the zombie has no other threads, checked twice.
 func startTime(pid int) (uint64, error) {
 	start, err := statOf(pid)
 	if !errors.Is(err, errZombie) {
@@ -46,7 +45,7 @@ func startTime(pid int) (uint64, error) {
 	return start, err
 }
 
-// statOf reads the start time of a process; errZombie comes with it.
+// statOf reads the start time of a process, also together with errZombie.
 func statOf(pid int) (uint64, error) {
 	stat, err := os.ReadFile(procDir(pid) + "/stat")
 	if noSuchProcess(err) {
@@ -60,7 +59,7 @@ func statOf(pid int) (uint64, error) {
 
 func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
 
-// noSuchProcess reports whether an error of a file below /proc says that there is no such process.
+// noSuchProcess reports whether an error below /proc means a missing process.
 func noSuchProcess(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
@@ -68,10 +67,9 @@ func noSuchProcess(err error) bool {
 // errZombie means that the first thread of a process has ended.
 var errZombie = errors.New("its first thread has ended")
 
-// parseStat reads the start time out of /proc/<pid>/stat: proc_pid_stat(5).
-// The second field, the name in parentheses, may hold spaces and parentheses
-// of its own, so the fields are counted from the last one. The error errZombie comes with
-// the start time.
+// parseStat reads the start time from /proc/PID/stat: proc_pid_stat(5). The second field,
+// a name in parentheses, may hold spaces and parentheses, so parseStat counts from the
+// last parenthesis. errZombie comes with the start time.
 func parseStat(stat []byte) (uint64, error) {
 	const (
 		stateField = 3
@@ -95,9 +93,8 @@ func parseStat(stat []byte) (uint64, error) {
 	return start, nil
 }
 
-// open returns a handle of the process with that id and start time. As long as
-// the handle is open the kernel keeps it on that process, so looking at the
-// start time after opening is enough.
+// open returns a handle of the process with an id and start time. An open handle stays
+// with the process, so a check of the start time after opening is enough.
 func open(pid int, start uint64) (fd int, err error) {
 	fd, err = unix.PidfdOpen(pid, 0) // close-on-exec by itself
 	if err != nil {
@@ -110,8 +107,8 @@ func open(pid int, start uint64) (fd int, err error) {
 	return fd, nil
 }
 
-// noHandles reports whether err says that this system has no process handles:
-// an older kernel, or a container's filter that does not know the call.
+// noHandles reports whether an error means that the kernel or the container's filter has
+// no process handles.
 func noHandles(err error) bool {
 	return errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM)
 }
@@ -147,8 +144,8 @@ func waitGone(ctx context.Context, pid int, start uint64) error {
 	return waitReadable(ctx, handle)
 }
 
-// waitReadable parks the goroutine until the handle says that the process has
-// exited (it becomes readable then) or ctx ends.
+// waitReadable parks the goroutine until the handle reports the exit of the process by
+// becoming readable, or ctx ends.
 func waitReadable(ctx context.Context, handle *os.File) error {
 	conn, err := handle.SyscallConn()
 	if err != nil {
@@ -171,11 +168,9 @@ func waitReadable(ctx context.Context, handle *os.File) error {
 	return errors.Join(err, pollErr)
 }
 
-// ByEnviron returns the processes of this user whose environment, as it was
-// when their program started, has the variable name with a value that accept
-// says yes to. A process that ends meanwhile, and one whose environment is not to
-// be read (a set-uid program), is left out. It reads a file per process of the
-// user.
+// ByEnviron returns the processes of this user whose initial environment has a variable
+// with an accepted value. Ended and unreadable processes (set-uid programs) are left out.
+// ByEnviron reads one file for each process of the user.
 func ByEnviron(name string, accept func(value string) bool) ([]Process, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -212,7 +207,7 @@ func ours(pid int) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// environ returns the value of the variable that the prefix names.
+// environ returns the value of the variable with the prefix.
 func environ(pid int, prefix []byte) (value string, ok bool) {
 	all, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package backup is the form of a backup: one compressed tar file with a fixed set of
-// names, whose first entry says what it is. It is read with suspicion: an archive may
-// come from anywhere.
+// Package backup reads and writes backups: a compressed tar file with a fixed set of
+// names, whose first entry describes the archive. Reading trusts nothing, because an
+// archive may come from anywhere.
 package backup
 
 import (
@@ -35,7 +35,7 @@ const format = 1
 // maxSmall bounds each file but the ledger and media, in bytes.
 const maxSmall = 64 << 20
 
-// An About says what an archive is.
+// An About describes an archive.
 type About struct {
 	Format  int       `json:"format"`
 	Version string    `json:"version"` // of the program that made it
@@ -51,8 +51,8 @@ type Writer struct {
 	at  time.Time
 }
 
-// NewWriter begins an archive in w, to which nothing is added after the end of ctx. The
-// caller closes the Writer, and w.
+// NewWriter begins an archive in w. After the end of ctx nothing is added. The caller
+// closes the Writer and w.
 func NewWriter(ctx context.Context, w io.Writer, a About) (*Writer, error) {
 	a.Format = format
 	b, err := json.Marshal(a)
@@ -64,7 +64,7 @@ func NewWriter(ctx context.Context, w io.Writer, a About) (*Writer, error) {
 	return out, out.add(about, int64(len(b)), strings.NewReader(string(b)))
 }
 
-// Add adds a file under a name, and reports whether there is such a file.
+// Add adds a file under a name, and reports whether the file exists.
 func (w *Writer) Add(name, path string) (bool, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +81,7 @@ func (w *Writer) Add(name, path string) (bool, error) {
 	return true, w.add(name, info.Size(), f)
 }
 
-// add writes an entry. A file that grows meanwhile is saved as long as it was.
+// add writes an entry. Of a growing file the size at the beginning is saved.
 func (w *Writer) add(name string, size int64, r io.Reader) error {
 	err := w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: w.at, Format: tar.FormatPAX})
 	if err == nil {
@@ -93,7 +93,7 @@ func (w *Writer) add(name string, size int64, r io.Reader) error {
 	return nil
 }
 
-// AddMedia adds what is below a directory. What goes away meanwhile is left out.
+// AddMedia adds the files below a directory. Files that disappear meanwhile are left out.
 func (w *Writer) AddMedia(dir string) (files int, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !e.Type().IsRegular() {
@@ -126,9 +126,9 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// Unpack writes what an archive holds into an existing directory, which should be empty
-// and private, under the names above, until ctx ends. An archive that holds anything else
-// is refused; what was written until then stays.
+// Unpack writes the contents of an archive into an existing directory, which should be
+// empty and private, until ctx ends. An archive with other contents is refused; files
+// written before stay.
 func Unpack(ctx context.Context, r io.Reader, dir string) (About, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
@@ -173,8 +173,8 @@ func readAbout(in *tar.Reader) (a About, err error) {
 	return a, nil
 }
 
-// Until returns a reader that fails when ctx has ended: a file may be large, and how much
-// a packed one says is not known before.
+// Until returns a reader that fails after the end of ctx, because the size of a packed
+// file is unknown.
 func Until(ctx context.Context, r io.Reader) io.Reader { return until{ctx, r} }
 
 type until struct {
@@ -189,7 +189,7 @@ func (u until) Read(b []byte) (int, error) {
 	return u.Reader.Read(b)
 }
 
-// noEOF keeps an end that comes too early from being taken for the end.
+// noEOF turns an early end into an error.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

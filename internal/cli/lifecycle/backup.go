@@ -17,7 +17,7 @@ import (
 	"bareclaw/internal/cli/command"
 )
 
-// Backup copies what the gateway keeps into one file. The gateway may run.
+// Backup copies the state of the gateway into one file. The gateway may run.
 type Backup struct {
 	File  string `arg:"" help:"The file to write; it must not exist."`
 	Media bool   `help:"Also the files that were received, which can be large."`
@@ -70,8 +70,7 @@ func (b *Backup) Run(c *command.Context) (err error) {
 	return nil
 }
 
-// name gives what was written its name: whole or not at all, and never that of another
-// file.
+// name moves the finished backup to its name, and never replaces another file.
 func name(written, file string) error {
 	err := os.Link(written, file)
 	if err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links, such as a memory stick's
@@ -91,7 +90,7 @@ func name(written, file string) error {
 
 func isThere(file string) error { return fmt.Errorf("%s is there already; give another name", file) }
 
-// write writes the archive, and says what it holds.
+// write writes the archive and lists its contents.
 func (b *Backup) write(ctx context.Context, cfg config.Config, path, copied string, a backup.About) (saved []string, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 // notesName is the file of claude's own notes in the configuration directory.
 const notesName = "notes.md"
 
-// A part is a file of its own in a backup.
+// A part is a separate file of a backup.
 type part struct {
 	name, path, what string
 }
 
-// envParts are the files of settings, which are read before anything else is known.
+// envParts are the files of settings, which are read before everything else.
 func envParts() ([]part, error) {
 	files, err := config.DotEnvFiles()
 	if err != nil {
@@ -39,7 +39,7 @@ func envParts() ([]part, error) {
 	return all, nil
 }
 
-// stateParts are the others, but for the ledger.
+// stateParts are the other files except the ledger.
 func stateParts(cfg config.Config) []part {
 	return []part{
 		{backup.Sessions, cfg.SessionFile, "session ids"},
@@ -47,7 +47,7 @@ func stateParts(cfg config.Config) []part {
 	}
 }
 
-// same reports whether two files say the same.
+// same reports whether two files have the same contents.
 func same(a, b string) bool {
 	x, err := os.ReadFile(a)
 	if err != nil {
@@ -57,8 +57,7 @@ func same(a, b string) bool {
 	return err == nil && bytes.Equal(x, y)
 }
 
-// copyTree copies a file, or a directory of files, that only this user can read then. It
-// fails when ctx has ended.
+// copyTree copies a file or a directory for this user alone. It fails when ctx ends.
 func copyTree(ctx context.Context, from, to string) error {
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -31,8 +31,8 @@ type HeartbeatInstall struct {
 	Print  bool `help:"Show the files, which hold your settings, and change nothing."`
 }
 
-// Run runs the command. The consent is recorded first: what is installed without one counts
-// as agreed to in full.
+// Run installs the job. The consent is recorded first, because an installed job without a
+// record counts as full consent.
 func (h *HeartbeatInstall) Run(c *command.Context) error {
 	r, cfg, err := h.request(c)
 	if err != nil {
@@ -64,7 +64,7 @@ func (h *HeartbeatInstall) Run(c *command.Context) error {
 	return nil
 }
 
-// asking says whether ticks ask Claude, what that costs, and how to have it otherwise.
+// asking explains whether ticks ask Claude, what they cost, and the alternative.
 func asking(asks bool, setting config.Heartbeat, interval string) string {
 	switch {
 	case asks && setting == config.HeartbeatOn:
@@ -82,7 +82,8 @@ type HeartbeatUninstall struct {
 	where
 }
 
-// Run runs the command. That it is not wanted is noted first: a gateway may be starting.
+// Run uninstalls the job. The refusal is recorded first, because a gateway may be
+// starting.
 func (h *HeartbeatUninstall) Run(c *command.Context) error {
 	if _, err := h.enter(); err != nil {
 		return err
@@ -107,7 +108,7 @@ type HeartbeatRun struct {
 	Wait time.Duration `help:"How long to wait for Claude's answer; one that comes later is taken up by the next tick." default:"30m"`
 }
 
-// Run runs the command. What it could not do the log has said already, which is printed.
+// Run runs a tick. The log, which is printed too, explains failures.
 func (h *HeartbeatRun) Run(c *command.Context) error {
 	cfg, err := c.Config()
 	if err != nil {
@@ -143,8 +144,7 @@ func (h *HeartbeatStatus) Run(c *command.Context) error {
 	return c.PrintLines(heartbeatLines(c.Out, &s)...)
 }
 
-// heartbeatLines is what there is to say of the heartbeat: what each line is about, and
-// beside it in lines of its own what it says.
+// heartbeatLines describes the heartbeat in two columns: the topic, and the text in lines.
 func heartbeatLines(out io.Writer, s *heartbeat.Status) (lines []string) {
 	const column = 11
 	width, terminal := term.Columns(out)
@@ -217,7 +217,7 @@ func installation(s *heartbeat.Status) string {
 	return "installed " + every
 }
 
-// tickLine shows one tick.
+// tickLine describes a tick.
 func tickLine(t *heartbeat.Tick) string {
 	const width = 100
 	text := fmt.Sprintf("%s %s", t.At.Local().Format(time.DateTime), t.Outcome)

@@ -13,11 +13,10 @@ import (
 	"bareclaw/internal/term"
 )
 
-// restartPatience is how long a new process may take until it serves, from the moment
-// on when it was ready to take over.
+// restartPatience is how long a ready new process may take to serve.
 const restartPatience = time.Minute
 
-// restartLook is how often is looked whether it does.
+// restartLook is the time between two looks at the new process.
 const restartLook = 20 * time.Millisecond
 
 // Restart has a new process of the program take over.
@@ -31,7 +30,7 @@ func (*Restart) Help() string {
 		"it is built anew first. If the new process cannot take over, the old one goes on, and the reason is told."
 }
 
-// A restarted is what a restart has changed.
+// A restarted is the result of a restart.
 type restarted struct {
 	Before served `json:"before"`
 	After  served `json:"after"`

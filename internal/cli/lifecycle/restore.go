@@ -20,13 +20,13 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Restore puts back what backup has saved. The gateway must not run.
+// Restore puts a backup back. The gateway must not run.
 type Restore struct {
 	File  string `arg:"" help:"The file that bareclaw backup has written."`
 	Force bool   `help:"Also where there is something already, which is moved aside."`
 }
 
-// Run puts the backup back. When something is in the way all is as it was.
+// Run restores the backup. A failure takes everything back.
 func (r *Restore) Run(c *command.Context) (err error) {
 	work, err := os.MkdirTemp("", "bareclaw-restore-") // private
 	if err != nil {
@@ -75,7 +75,7 @@ func (r *Restore) Run(c *command.Context) (err error) {
 	return nil
 }
 
-// unpack unpacks the backup and looks whether this program can use it.
+// unpack unpacks the backup and checks that this program can use it.
 func (r *Restore) unpack(ctx context.Context, work string) (backup.About, error) {
 	f, err := os.Open(r.File)
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *Restore) unpack(ctx context.Context, work string) (backup.About, error)
 	return a, nil
 }
 
-// hostsAtWork refuses to take the records away from under sessions that live.
+// hostsAtWork refuses to replace the records of living sessions.
 func hostsAtWork(stateDir string) error {
 	files, _ := filepath.Glob(filepath.Join(stateDir, "hosts", "*.json")) // none where the directory's name is no pattern
 	for _, path := range files {
@@ -123,7 +123,7 @@ func hostsAtWork(stateDir string) error {
 	return nil
 }
 
-// A placing puts files where they belong. It can take that back.
+// A placing moves files to their places, and can take that back.
 type placing struct {
 	ctx   context.Context
 	force bool
@@ -133,7 +133,7 @@ type placing struct {
 	back  []func() error
 }
 
-// putAll puts those of the parts that the backup has.
+// putAll restores the parts that the backup has.
 func (p *placing) putAll(work string, all []part) error {
 	for _, one := range all {
 		from := filepath.Join(work, one.name)
@@ -151,8 +151,7 @@ func (p *placing) putAll(work string, all []part) error {
 	return nil
 }
 
-// putState puts the ledger and what belongs to it in the place of what is there. While
-// that is unfinished no gateway starts.
+// putState replaces the ledger and its files. Until that is complete no gateway starts.
 func (p *placing) putState(work string, cfg config.Config) error {
 	marked, err := statemark.MarkRestoring(cfg.StateDir)
 	if err != nil {
@@ -172,7 +171,7 @@ func (p *placing) putState(work string, cfg config.Config) error {
 		part{media, filepath.Join(cfg.StateDir, media), "received files"}, part{backup.Ledger, database, "the ledger"}))
 }
 
-// clear moves aside what is in the way.
+// clear moves an existing file aside.
 func (p *placing) clear(path string) error {
 	there, err := p.inTheWay(path)
 	if err != nil || !there {
@@ -185,7 +184,7 @@ func (p *placing) clear(path string) error {
 	return nil
 }
 
-// inTheWay reports whether there is something at a path, or why it may not go.
+// inTheWay reports whether a file exists at a path, or why the file may not be moved.
 func (p *placing) inTheWay(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -209,8 +208,8 @@ func emptyDir(path string) bool {
 	return err == nil && len(entries) == 0
 }
 
-// put copies a file or a directory to where another may be, which is moved aside: of a
-// file there is the old one or the new one at any moment.
+// put copies a file or directory to its place, and moves an existing one aside. At any
+// moment the old or the new file is there.
 func (p *placing) put(from, to string) error {
 	there, err := p.inTheWay(to)
 	if err != nil {
@@ -243,7 +242,7 @@ func (p *placing) put(from, to string) error {
 	return nil
 }
 
-// undo makes all as it was, last things first.
+// undo takes everything back, the last step first.
 func (p *placing) undo() (err error) {
 	for i := len(p.back) - 1; i >= 0; i-- {
 		err = errors.Join(err, p.back[i]())

@@ -47,8 +47,8 @@ func (w where) manager() service.Controller {
 	return service.For(service.System(w.System))
 }
 
-// enter goes to the directory that the service is to work in, so that the
-// configuration is the one that it will have.
+// enter changes to the service's working directory, so that the service's configuration is
+// read.
 func (w where) enter() (dir string, err error) {
 	if dir = w.Dir; dir == "" {
 		if dir, err = service.WorkingDir(); err != nil {
@@ -61,7 +61,7 @@ func (w where) enter() (dir string, err error) {
 	return dir, nil
 }
 
-// request gathers what a service is made of here.
+// request describes the service.
 func (p place) request(c *command.Context) (service.Request, config.Config, error) {
 	dir, err := p.enter()
 	if err != nil {
@@ -175,8 +175,8 @@ func (s *ServiceUninstall) Run(c *command.Context) error {
 	return nil
 }
 
-// noteUninstalled notes that a person has stopped the gateway with its service, unless
-// another one runs: the heartbeat would start the gateway again.
+// noteUninstalled records that a person stopped the gateway together with its service,
+// unless another gateway runs. Otherwise the heartbeat would start the gateway again.
 func noteUninstalled(stateDir string) error {
 	if _, err := os.Stat(stateDir); err != nil || lockfile.IsStateHeld(stateDir) {
 		return nil //nolint:nilerr // no gateway has ever run there
@@ -184,8 +184,8 @@ func noteUninstalled(stateDir string) error {
 	return statemark.MarkStopped(stateDir)
 }
 
-// warn says what of the gateway goes on: sessions that a gateway which was stopped before
-// has left, and who starts it again.
+// warn lists what outlives the service: sessions of a stopped gateway, and what starts the
+// gateway again.
 func (s *ServiceUninstall) warn(c *command.Context, stateDir string) {
 	if err := hostsAtWork(stateDir); err != nil {
 		c.Say([]string{err.Error()})

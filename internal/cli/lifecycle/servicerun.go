@@ -64,8 +64,8 @@ func (s *ServiceRestart) Run(c *command.Context) error {
 	return startService(c, cfg, managed, "Restarted", managed.Restart)
 }
 
-// installed returns the configuration of the service's directory, and the service, which
-// must be installed.
+// installed returns the configuration of the service's directory, and the installed
+// service.
 func (w where) installed(c *command.Context) (config.Config, Management, error) {
 	if command.InSession() {
 		return config.Config{}, Management{}, errStopInside
@@ -88,8 +88,8 @@ func (w where) installed(c *command.Context) (config.Config, Management, error) 
 	return cfg, managed, err
 }
 
-// startService starts a service in one way or another, unless a gateway that is not the
-// service's is in its way, and says which process that has made.
+// startService starts a service unless another gateway is in the way, and reports the new
+// process.
 func startService(c *command.Context, cfg config.Config, managed Management, done string, start func(context.Context, service.Job) error) error {
 	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
 	if err == nil && proc.Alive(h.PID, h.Start) && !managed.active() {

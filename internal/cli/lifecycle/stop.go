@@ -64,7 +64,7 @@ func (s *Stop) Run(c *command.Context) error {
 	return stopGateway(c, cfg, managed, s.stopFlags)
 }
 
-// A Management is the service of a gateway. Its zero value is none.
+// A Management is the service of a gateway. The zero value is no service.
 type Management struct {
 	service.Controller
 	status service.Status
@@ -75,7 +75,7 @@ func (m Management) active() bool {
 	return m.Controller != nil && (m.status.Active || m.status.PID > 0 || strings.HasPrefix(m.status.State, "activating"))
 }
 
-// StartCommand is what starts the gateway.
+// StartCommand returns the command that starts the gateway.
 func (m Management) StartCommand() string {
 	if m.Controller != nil {
 		return "bareclaw service start"
@@ -83,8 +83,8 @@ func (m Management) StartCommand() string {
 	return "bareclaw serve"
 }
 
-// ManagedBy returns the service of the gateway with that state directory, if the manager
-// answers and has one.
+// ManagedBy returns the service of the gateway with a state directory, if the manager
+// answers and has such a service.
 func ManagedBy(ctx context.Context, manager service.Controller, stateDir string) (Management, error) {
 	if manager.Available(ctx) != nil {
 		return Management{}, nil //nolint:nilerr // it runs nothing then
@@ -99,7 +99,7 @@ func ManagedBy(ctx context.Context, manager service.Controller, stateDir string)
 	return Management{manager, st}, nil
 }
 
-// A stopReport is what a stop has done.
+// A stopReport is the result of a stop.
 type stopReport struct {
 	Running  bool           `json:"running"`           // a gateway ran
 	PID      int            `json:"pid,omitempty"`     // of that gateway, where it is known
@@ -110,8 +110,8 @@ type stopReport struct {
 	StartCmd string         `json:"start_command"`
 }
 
-// stop ends the gateway of a configuration, and says what it did. That a person wants this
-// is noted first: otherwise a heartbeat that comes meanwhile would start another gateway.
+// stopGateway ends the gateway of a configuration and prints the result. The user's wish
+// is recorded first, because otherwise a heartbeat could start another gateway meanwhile.
 func stopGateway(c *command.Context, cfg config.Config, managed Management, flags stopFlags) error {
 	began := time.Now()
 	if info, err := os.Stat(cfg.StateDir); err == nil && info.IsDir() {
@@ -144,9 +144,9 @@ func stopGateway(c *command.Context, cfg config.Config, managed Management, flag
 	return err
 }
 
-// noteDown notes once more that a person has stopped the gateway. A service manager may have
-// started it anew before it was told to stop it, as for a connection to a socket that it
-// holds, and a gateway that starts forgets the note.
+// noteDown records again that a person stopped the gateway. A service manager may have
+// started the gateway meanwhile, for example for a connection to a socket, and a starting
+// gateway removes the record.
 func noteDown(stateDir string, ran bool) error {
 	if _, noted := statemark.StoppedAt(stateDir); noted || !ran || lockfile.IsStateHeld(stateDir) {
 		return nil
@@ -154,7 +154,7 @@ func noteDown(stateDir string, ran bool) error {
 	return statemark.MarkStopped(stateDir)
 }
 
-// lines says what was done.
+// lines describes the result.
 func (r *stopReport) lines() (lines []string) {
 	if r.Running {
 		line := "Stopped the gateway"
@@ -214,7 +214,7 @@ func (s *stopping) run(r *stopReport) error {
 	return nil
 }
 
-// end ends the gateway and returns when nobody has its state directory any more.
+// end ends the gateway and returns when nobody holds the state directory.
 func (s *stopping) end() error {
 	ctx := s.c.Context
 	stopService := func() error {
@@ -242,10 +242,9 @@ func (s *stopping) end() error {
 	return s.signalAll(syscall.SIGTERM)
 }
 
-// signalAll sends a signal to the gateway, and to another one that has taken over from it
-// meanwhile, and returns when nobody has the state directory. While another stop waits for
-// the gateway's end only SIGKILL is sent: told twice, the gateway ends without an answer to
-// whoever waits for one, and with the status of a failure.
+// signalAll signals the gateway, and a successor that took over meanwhile, until nobody
+// holds the state directory. While another stop waits, only SIGKILL is sent: a second
+// SIGTERM would end the gateway at once, without answers and with a failure status.
 func (s *stopping) signalAll(sig syscall.Signal) error {
 	turn, err := os.Open(s.stateDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -278,14 +277,14 @@ func (s *stopping) signalAll(sig syscall.Signal) error {
 	}
 }
 
-// holder returns the gateway that has the state directory, and whether that is alive.
+// holder returns the gateway that holds the state directory, and whether it is alive.
 func (s *stopping) holder() (lockfile.Holder, bool) {
 	h, err := lockfile.ReadHolder(filepath.Join(s.stateDir, lockfile.StateLockName))
 	return h, err == nil && h.PID > 0 && proc.Alive(h.PID, h.Start)
 }
 
-// tellProgress says again and again that the gateway has not ended, where no spinner shows
-// it, until the function that it returns is called.
+// tellProgress reports regularly that the gateway has not ended, unless a spinner does,
+// until the returned function is called.
 func (s *stopping) tellProgress(wheel *command.Spinner) (end func()) {
 	if wheel.Visible() {
 		return func() {}

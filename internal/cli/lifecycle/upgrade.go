@@ -20,8 +20,8 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Upgrade puts another program in the place of the gateway's, which goes back to the
-// old one by itself unless the new one is healthy.
+// Upgrade replaces the gateway's program. The gateway goes back to the old program unless
+// the new one is healthy.
 type Upgrade struct {
 	From     string `placeholder:"FILE|DIR" help:"The new program: its file, or a directory that holds a program named bareclaw, or its source, which is built."`
 	Rollback bool   `help:"Put the program back that was there before the last upgrade."`
@@ -37,13 +37,13 @@ func (u *Upgrade) Validate() error {
 }
 
 const (
-	// pollUpgrade is how often the gateway is asked what became of an upgrade.
+	// pollUpgrade is the time between two questions for the outcome of an upgrade.
 	pollUpgrade = 300 * time.Millisecond
-	// upgradePatience is how long it may not answer meanwhile, or not know it yet.
+	// upgradePatience is how long the gateway may be silent, or ignorant of the upgrade.
 	upgradePatience = time.Minute
 )
 
-// Run upgrades the gateway, or where none runs the file of this program.
+// Run upgrades the gateway, or without a gateway the file of this program.
 func (u *Upgrade) Run(c *command.Context) error {
 	work, err := os.MkdirTemp("", "bareclaw-upgrade-") // private
 	if err != nil {
@@ -98,7 +98,7 @@ func (u *Upgrade) Run(c *command.Context) error {
 	return nil
 }
 
-// replace does without a gateway what it would do.
+// replace upgrades without a gateway.
 func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file string) error {
 	cfg, err := c.Config()
 	if err != nil {
@@ -156,8 +156,8 @@ func lastUpgrade(ctx context.Context, gateway *client.Client) (u api.Upgrade, er
 	return u, err
 }
 
-// awaitUpgrade waits until it is known what became of the upgrade after another one.
-// The gateway may not answer while one process takes over from another.
+// awaitUpgrade waits for the outcome of the upgrade. The gateway may be silent while a
+// process takes over.
 func awaitUpgrade(ctx context.Context, gateway *client.Client, before api.Upgrade) (api.Upgrade, error) {
 	tick := time.NewTicker(pollUpgrade)
 	defer tick.Stop()

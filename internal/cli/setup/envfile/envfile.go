@@ -1,6 +1,6 @@
-// Package envfile changes single settings of a .env and leaves all else in it as it
-// is: other settings, comments, their order, ends of lines. What it writes is read by
-// core/config as the same values, which it makes sure of before it writes.
+// Package envfile changes single settings of a .env and keeps everything else: other
+// settings, comments, order and line ends. Before writing, the package checks that
+// core/config reads the same values.
 package envfile
 
 import (
@@ -17,7 +17,7 @@ import (
 	"bareclaw/internal/atomicfile"
 )
 
-// A File is a .env in memory. The zero value is an empty one.
+// A File is a .env in memory. The zero value is empty.
 type File struct {
 	path string // of the file itself, no link to it
 	text string
@@ -25,8 +25,7 @@ type File struct {
 	vars map[string]string
 }
 
-// Open reads a .env, which need not be there. The error of one that cannot be
-// understood is a [*config.Problem].
+// Open reads a .env, which may be missing. A syntax error is a [*config.Problem].
 func Open(path string) (*File, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // a link stays one
@@ -52,14 +51,14 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// Get returns what the file sets a variable to, and false if it does not.
+// Get returns the value of a variable, and whether the file sets the variable.
 func (f *File) Get(name string) (string, bool) {
 	value, ok := f.vars[name]
 	return value, ok
 }
 
-// Set sets a variable. What is set so already stays as it is written. The error says
-// that a .env cannot hold the value; nothing has changed then.
+// Set sets a variable, unless the value is the same. An error means that a .env cannot
+// hold the value, and that nothing has changed.
 func (f *File) Set(name, value string) error {
 	if old, ok := f.vars[name]; ok && old == value {
 		return nil
@@ -76,8 +75,8 @@ func (f *File) Set(name, value string) error {
 	return nil
 }
 
-// sameNames reports whether two sets of variables have the same names, but for one
-// that may be new.
+// sameNames reports whether two sets of variables have the same names, except for one
+// added name.
 func sameNames(before, after map[string]string, added string) bool {
 	names := slices.Collect(maps.Keys(before))
 	if _, ok := before[added]; !ok {
@@ -87,8 +86,8 @@ func sameNames(before, after map[string]string, added string) bool {
 	return slices.Equal(names, slices.Sorted(maps.Keys(after)))
 }
 
-// Save writes the file, readable by the user alone, in one step: it is the old one or
-// the new one whatever happens. It reports whether there was anything to change.
+// Save writes the file atomically, readable by the user alone, and reports whether
+// anything changed.
 func (f *File) Save() (changed bool, err error) {
 	const private = 0o600
 	old, err := os.ReadFile(f.path)
@@ -109,7 +108,7 @@ func (f *File) Save() (changed bool, err error) {
 	return true, nil
 }
 
-// write returns a text with a variable set, and false if that cannot be.
+// write returns a text with a variable set, and false if that is impossible.
 func write(text, name, value string) (string, bool) {
 	quoted, ok := quote(value)
 	if !ok {

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// find returns where the last statement is that sets a variable, without the end of
-// its line, and false if there is none. The text is one that core/config understands.
+// find returns the position of the last statement that sets a variable, without the line
+// end, and false without such a statement. The text has a valid syntax.
 func find(text, name string) (start, end int, ok bool) {
 	for at := 0; ; {
 		at += len(text[at:]) - len(strings.TrimLeftFunc(text[at:], between))
@@ -28,8 +28,8 @@ func find(text, name string) (start, end int, ok bool) {
 // between reports whether a character may stand between statements.
 func between(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
 
-// statement returns the name that the statement at the head of a text sets, and how
-// long it is, without a comment behind it. It follows the grammar of godotenv.
+// statement returns the name and length of the statement at the beginning of a text,
+// without a comment, by the grammar of godotenv.
 func statement(text string) (name string, length int) {
 	sign := strings.IndexAny(text, "=:")
 	if sign < 0 {
@@ -63,7 +63,7 @@ func bareLength(line string) int {
 	return len(line)
 }
 
-// lineLength is how long the first line of a text is, without its end.
+// lineLength returns the length of the first line without its end.
 func lineLength(text string) int {
 	if i := strings.IndexAny(text, "\r\n"); i >= 0 {
 		return i
@@ -71,8 +71,8 @@ func lineLength(text string) int {
 	return len(text)
 }
 
-// findExample returns where the line after a comment begins that shows how to set a
-// variable, as .env.example has them, and false if there is none.
+// findExample returns the position after a comment that shows a variable, as in
+// .env.example, and false without such a comment.
 func findExample(text, name string) (at int, ok bool) {
 	for line := range strings.Lines(text) {
 		at += len(line)

@@ -6,14 +6,12 @@ import (
 	"bareclaw/core/config"
 )
 
-// plain are the characters that mean nothing to those who read a .env, a shell and
-// systemd included.
+// plain are the characters without a special meaning in a .env, a shell and systemd.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,~"
 
-// quote returns how a value is written, and false if a .env cannot hold it. There is no
-// one way for all: in single quotes there can be no single quote, in double ones no
-// backslash before the end, and so on. So it is tried which of the ways is read as the
-// value, those first that a shell reads alike.
+// quote returns a value in quotes, and false if a .env cannot hold the value. No way of
+// quoting fits all values, so quote tries each way, beginning with those that a shell
+// reads alike.
 func quote(value string) (string, bool) {
 	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "\n", `\n`, "\r", `\r`).Replace(value)
 	dollars := strings.ReplaceAll(value, "$", `\$`)
