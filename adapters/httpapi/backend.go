@@ -23,31 +23,31 @@ type backend interface {
 	metrics.Totals
 }
 
-// processManager makes a ProcessManager a backend.
-type processManager struct{ *lanes.Manager }
+// manager makes a lanes.Manager a backend.
+type manager struct{ *lanes.Manager }
 
 // Submit implements submitter.
-func (m processManager) Submit(ctx context.Context, s core.Submission) (ticket, error) {
+func (m manager) Submit(ctx context.Context, s core.Submission) (ticket, error) {
 	return newTicket(m.Manager.Submit(ctx, s))
 }
 
 // SubmitAndWait implements submitter.
-func (m processManager) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-chan struct{}) (ticket, error) {
+func (m manager) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-chan struct{}) (ticket, error) {
 	return newTicket(m.Manager.SubmitAndWait(ctx, s, hurry))
 }
 
 // Ticket implements feeder.
-func (m processManager) Ticket(ctx context.Context, id core.MessageID) (ticket, error) {
+func (m manager) Ticket(ctx context.Context, id core.MessageID) (ticket, error) {
 	return newTicket(m.Manager.Ticket(ctx, id))
 }
 
 // Subscribe implements feeder.
-func (m processManager) Subscribe(key core.ChannelKey) subscription {
+func (m manager) Subscribe(key core.ChannelKey) subscription {
 	return m.Manager.Subscribe(key)
 }
 
 // Resume implements feeder.
-func (m processManager) Resume(key core.ChannelKey, after string) subscription {
+func (m manager) Resume(key core.ChannelKey, after string) subscription {
 	return m.Manager.Resume(key, after)
 }
 

@@ -13,8 +13,7 @@ import (
 	"bareclaw/internal/term"
 )
 
-// A form is an approval that is being answered: yes or no, or questions one after the
-// other.
+// A form collects the answer to an approval: yes or no, or the answers to several questions.
 type form struct {
 	approval  api.Approval
 	questions []core.Question
@@ -22,15 +21,15 @@ type form struct {
 	answers   map[string]string
 }
 
-// newForm begins to answer an approval.
+// newForm returns the form of an approval.
 func newForm(a api.Approval) *form {
 	f := &form{approval: a, answers: map[string]string{}}
 	f.questions, _ = core.Questions(core.Approval{Kind: core.ApprovalTool, Tool: a.Tool, Input: a.Input})
 	return f
 }
 
-// Whole returns what somebody is asked who decides about a tool, in as many lines as that
-// takes. It is as it came from outside.
+// Whole returns the complete text for the decision about a tool, with unescaped control
+// characters.
 func Whole(tool string, input json.RawMessage) string {
 	f := newForm(api.Approval{Tool: tool, Input: input})
 	parts := []string{f.show()}
@@ -40,7 +39,7 @@ func Whole(tool string, input json.RawMessage) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// show returns what is asked, whole: nobody should allow what cannot be seen.
+// show returns the complete question: people should see everything that they allow.
 func (f *form) show() string {
 	a := f.approval
 	switch {
@@ -54,7 +53,7 @@ func (f *form) show() string {
 	return "Allow " + term.SafeLine(a.Tool) + "?\n" + indent(input(a))
 }
 
-// keys says how it is answered.
+// keys returns the help on the possible answers.
 func (f *form) keys() string {
 	a := f.approval
 	switch {
@@ -76,13 +75,13 @@ func (f *form) keys() string {
 	return keys
 }
 
-// answered reports whether all of its questions are.
+// answered reports whether all questions are answered.
 func (f *form) answered() bool { return len(f.questions) > 0 && f.at == len(f.questions) }
 
-// question is the one that is to be answered next.
+// question returns the next question.
 func (f *form) question() question { return question(f.questions[f.at]) }
 
-// A question is shown and answered with numbers or words.
+// A question takes numbers or words as an answer.
 type question core.Question
 
 func (q question) show() string {
@@ -97,7 +96,7 @@ func (q question) show() string {
 	return b.String()
 }
 
-// chosen returns the answers that a person's words mean.
+// chosen returns the labels for a person's answer.
 func (q question) chosen(words string) []string {
 	parts := []string{words}
 	if q.MultiSelect {
@@ -116,7 +115,7 @@ func (q question) chosen(words string) []string {
 	return all
 }
 
-// key returns what a key decides, if it does.
+// key returns the decision of a key, if the key has one.
 func (f *form) key(key string) (api.Decision, bool) {
 	a := f.approval
 	switch {
@@ -136,14 +135,14 @@ func (f *form) key(key string) (api.Decision, bool) {
 	return api.Decision{}, false
 }
 
-// isKey reports whether a text is a key that decides.
+// isKey reports whether a text is a key with a decision.
 func (f *form) isKey(text string) bool {
 	_, ok := f.key(text)
 	return ok
 }
 
-// words returns what a person's words decide. For questions that is known with the
-// last one.
+// words returns the decision of a person's words. Questions are decided with the last
+// answer.
 func (f *form) words(words string) (api.Decision, bool) {
 	switch {
 	case f.approval.Kind == "continue":
@@ -159,7 +158,7 @@ func (f *form) words(words string) (api.Decision, bool) {
 	return api.Decision{Behavior: api.Allow, Answers: f.answers}, true
 }
 
-// input returns what the tool is called with.
+// input returns the tool's input for a person.
 func input(a api.Approval) string {
 	var fields map[string]any
 	if json.Unmarshal(a.Input, &fields) != nil || len(fields) == 0 {
@@ -169,14 +168,14 @@ func input(a api.Approval) string {
 	if command, isText := fields["command"].(string); isText && a.Tool == "Bash" {
 		b.WriteString(command + "\n")
 		delete(fields, "command")
-		delete(fields, "description") // claude's own words for what is to be seen
+		delete(fields, "description") // claude's description of the command
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		text, isText := fields[name].(string)
 		if !isText {
 			j, err := json.Marshal(fields[name])
 			if err != nil {
-				continue // it was JSON a moment ago
+				continue // cannot happen: the value was decoded from JSON
 			}
 			text = string(j)
 		}

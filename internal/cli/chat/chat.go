@@ -1,6 +1,6 @@
-// Package chat is a conversation on one channel of the gateway in a terminal. What has
-// been said goes to the terminal's own scrollback; below it a few lines live: what
-// is being said, what is asked, and the prompt.
+// Package chat is a conversation on a channel of the gateway in a terminal. Complete texts go
+// to the terminal's scrollback; the lines below are redrawn: the text that claude writes,
+// the pending question, and the prompt.
 package chat
 
 import (
@@ -18,7 +18,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 )
 
-// Options are what a chat needs.
+// Options configure a chat.
 type Options struct {
 	Channel  string
 	User     string         // who speaks, for claude; may be empty
@@ -29,7 +29,7 @@ type Options struct {
 	Coloured bool // whether colours are used
 }
 
-// Run talks until the user leaves or ctx ends. A turn that runs then goes on.
+// Run runs the chat until the user leaves or ctx ends. A running turn continues.
 func Run(ctx context.Context, o Options) error {
 	outer := ctx
 	ctx, cancel := context.WithCancel(ctx)
@@ -39,11 +39,11 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	// Ctrl-C is a key here: it stops claude and not this program.
+	// Ctrl-C is a key here, which stops claude and not this program.
 	screen := &screen{File: o.Terminal, drawn: make(chan struct{})}
 	m := newModel(ctx, g, first.open(), width(o.Terminal))
 	for _, l := range greeting(o.Channel, first) {
-		_, _ = fmt.Fprintln(o.Terminal, m.render(l)) // what comes next fails too
+		_, _ = fmt.Fprintln(o.Terminal, m.render(l)) // the next write fails too
 	}
 	p := tea.NewProgram(m, tea.WithInput(o.In), tea.WithOutput(screen), tea.WithoutSignalHandler())
 	// Bubble Tea (v2.0.10) closes its input under the reader when its own context ends.
@@ -72,15 +72,15 @@ func Run(ctx context.Context, o Options) error {
 	return err
 }
 
-// A screen is the terminal that is drawn on. Lines that are to go above what lives are
-// lost as long as that was never drawn.
+// A screen is the terminal of the chat. Lines for the scrollback are lost before the prompt
+// is drawn for the first time.
 type screen struct {
 	*os.File
 	once  sync.Once
-	drawn chan struct{} // closed when the prompt is to be seen
+	drawn chan struct{} // closed when the prompt is drawn
 }
 
-// Write writes what is drawn.
+// Write writes to the terminal.
 func (s *screen) Write(b []byte) (int, error) {
 	n, err := s.File.Write(b)
 	if bytes.Contains(b, []byte(prompt)) {

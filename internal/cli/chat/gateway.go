@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// againAfter and againAtMost bound the pause before the gateway is asked again.
+	// againAfter and againAtMost bound the pause before another request to the gateway.
 	againAfter  = 100 * time.Millisecond
 	againAtMost = 3 * time.Second
-	// sendPatience is how long a message is tried to be sent: a restart takes less.
+	// sendPatience bounds the attempts to send a message: a restart takes less time.
 	sendPatience = 30 * time.Second
 	// askPatience bounds every other request.
 	askPatience = 10 * time.Second
 )
 
-// A gateway is what the chat asks of the real one. Its methods block.
+// A gateway sends the chat's requests to the real gateway. Its methods block.
 type gateway struct{ o Options }
 
 func (g *gateway) path(rest string) string { return api.ChannelPath(g.o.Channel) + rest }
 
-// An arrival is what is found when the chat begins.
+// An arrival is the state of the channel when the chat begins.
 type arrival struct {
 	state    string
 	last     []api.Message // newest first
@@ -45,7 +45,7 @@ func (a *arrival) open() (ids []string) {
 	return ids
 }
 
-// arrive looks whether the gateway is there, and what was said last.
+// arrive reads the health of the gateway and the last messages of the channel.
 func (g *gateway) arrive(ctx context.Context) (arrival, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
@@ -67,8 +67,8 @@ func (g *gateway) arrive(ctx context.Context) (arrival, error) {
 	return a, err
 }
 
-// watch has send told what happens on the channel until ctx ends. It connects again
-// by itself, and misses nothing over a restart.
+// watch passes the events of the channel to send until ctx ends. It reconnects by itself and
+// misses no event over a restart.
 func (g *gateway) watch(ctx context.Context, send func(tea.Msg)) {
 	lastID, pause := "", againAfter
 	for ctx.Err() == nil {
@@ -95,13 +95,13 @@ func (g *gateway) watch(ctx context.Context, send func(tea.Msg)) {
 	}
 }
 
-// An away says that nothing is heard of the gateway, for now.
+// An away means that the stream is broken.
 type away struct{ err error }
 
-// A back says that the gateway is heard again.
+// A back means that the stream is open again.
 type back struct{}
 
-// pending returns which permissions are asked for on the channel.
+// pending returns the pending approvals of the channel.
 func (g *gateway) pending(ctx context.Context) asked {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
@@ -118,7 +118,7 @@ func (g *gateway) pending(ctx context.Context) asked {
 	return mine
 }
 
-// look looks how the channel is, and what became of messages.
+// look reads the state of the channel, and the outcomes of messages.
 func (g *gateway) look(ctx context.Context, ids []string) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
@@ -137,22 +137,22 @@ func (g *gateway) look(ctx context.Context, ids []string) tea.Msg {
 	return f
 }
 
-// A found is how things are.
+// A found is the state of the channel and of some messages.
 type found struct {
 	state string // of the channel
 	over  []api.Message
 }
 
-// An asked says which permissions are waited for.
+// An asked has the pending approvals.
 type asked struct {
 	pending []api.Approval
 	sure    bool     // these and no others; else the gateway could not be asked
-	known   []string // those that were waited for when it was asked
+	known   []string // the pending ones before the request
 	again   string   // one of them, whose answer was not taken; empty for none
 }
 
-// say sends a text. It is tried again while the gateway restarts, under one key, so
-// that it is never there twice.
+// say sends a text, again and again while the gateway restarts. All attempts have the same
+// key, so that the text becomes one message.
 func (g *gateway) say(ctx context.Context, text string) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, sendPatience)
 	defer cancel()
@@ -175,20 +175,20 @@ func (g *gateway) say(ctx context.Context, text string) tea.Msg {
 	}
 }
 
-// A said is what became of sending a text.
+// A said is the result of say.
 type said struct {
 	text    string
 	message api.Accepted
 	err     error
 }
 
-// interrupt ends that turn, and no later one.
+// interrupt ends the turn, and never a later turn.
 func (g *gateway) interrupt(ctx context.Context, turn string) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	err := g.o.Client.Do(ctx, http.MethodPost, g.path("/interrupt"), api.InterruptRequest{TurnID: turn}, nil)
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == api.NothingRuns {
-		err = nil // it has ended meanwhile, as was wanted
+		err = nil // the turn has ended meanwhile
 	}
 	return told{err}
 }
@@ -200,11 +200,11 @@ func (g *gateway) decide(ctx context.Context, id string, answer any) tea.Msg {
 	return decided{id, g.o.Decider.Do(ctx, http.MethodPost, api.ApprovalPath(id), answer, nil)}
 }
 
-// A decided is how the answer to an approval was taken.
+// A decided is the result of a decision.
 type decided struct {
 	id  string
 	err error
 }
 
-// A told is how a request ended of which nothing but a failure is shown.
+// A told is the result of a request of which only an error is shown.
 type told struct{ err error }

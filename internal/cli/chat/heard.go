@@ -10,11 +10,11 @@ import (
 	"bareclaw/sessionhost/claude"
 )
 
-// What is heard on the channel.
+// Events of the channel.
 type (
 	approvalOpened api.Approval
 	approvalClosed api.Approval
-	shown          []core.DisplayEvent // what a line of claude's shows
+	shown          []core.DisplayEvent // of a line of claude's output
 	leaving        struct{}            // the gateway goes, and says so
 	nothing        struct{}            // that anybody would see
 )
@@ -44,7 +44,7 @@ func heard(e client.Event) any {
 	return nothing{} // of a newer gateway
 }
 
-// decoded decodes an event's data. What cannot be understood is told.
+// decoded decodes an event's data, and returns a notice if that fails.
 func decoded[T any](e client.Event) any {
 	var v T
 	if err := json.Unmarshal([]byte(e.Data), &v); err != nil {

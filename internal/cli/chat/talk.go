@@ -13,7 +13,7 @@ import (
 	"bareclaw/sessionhost/claude"
 )
 
-// A look says how a line is shown.
+// A look is the style of a line.
 type look int
 
 // The looks.
@@ -27,7 +27,7 @@ const (
 	asProblem
 )
 
-// A line goes to the scrollback: a text of one or more lines of the terminal.
+// A line is a text for the scrollback. It may take several rows of the terminal.
 type line struct {
 	look look
 	text string
@@ -39,7 +39,7 @@ type call struct {
 	sub              bool // by a sub-agent
 }
 
-// describe returns it for one line.
+// describe returns the call in one line.
 func (c call) describe() string {
 	s := strings.TrimSpace(term.SafeLine(c.tool + " " + c.target))
 	if c.sub {
@@ -48,8 +48,8 @@ func (c call) describe() string {
 	return s
 }
 
-// A talk is what is known of the conversation: it is told what is heard and returns
-// what is to be kept on the screen. It is not safe for concurrent use.
+// A talk is the state of the conversation. It takes the events of the channel and returns
+// the lines for the scrollback. A talk is not safe for concurrent use.
 type talk struct {
 	turn     string   // that runs; empty for none
 	members  []string // its messages
@@ -72,10 +72,10 @@ type talk struct {
 
 func newTalk() *talk { return &talk{open: map[string]api.Queued{}} }
 
-// busy reports whether something is going on that can be stopped.
+// busy reports whether a turn runs or a message waits, which Ctrl-C can stop.
 func (t *talk) busy() bool { return t.turn != "" || len(t.open) > 0 }
 
-// take takes up what is heard, at a time.
+// take handles an event of the channel, which came at that time.
 func (t *talk) take(at time.Time, v any) []line {
 	switch v := v.(type) {
 	case away, leaving:
@@ -97,7 +97,7 @@ func (t *talk) take(at time.Time, v any) []line {
 	case api.Background:
 		return []line{t.said(v.Text, v.IsError)}
 	case api.Notice:
-		if v.Code == api.NoticeGap { // whose text names a route; outcomes are looked for here
+		if v.Code == api.NoticeGap { // its text names a route; the chat looks up the outcomes
 			v.Text = "Some of what was said may be missing here, or come a second time: the gateway ended without notice."
 		}
 		return []line{{asNote, v.Text}}
@@ -107,8 +107,8 @@ func (t *talk) take(at time.Time, v any) []line {
 	return nil
 }
 
-// sent notes a message of this chat's own. That it was accepted may be learned after it
-// was heard on the channel that it runs, or what became of it.
+// sent notes a message of this chat. The reply that the message is accepted may come after
+// the events of its turn.
 func (t *talk) sent(m *api.Accepted) {
 	if slices.Contains(t.ended, m.ID) || t.turn != "" && slices.Contains(t.members, m.ID) {
 		return
@@ -118,7 +118,7 @@ func (t *talk) sent(m *api.Accepted) {
 
 func (t *talk) begin(v api.Started, at time.Time) {
 	if slices.Contains(t.ended, v.TurnID) {
-		return // it is heard late: how it ended was found out before
+		return // the event is late: the outcome was looked up before
 	}
 	if t.turn != v.TurnID {
 		t.turn, t.members, t.since, t.last = v.TurnID, v.Messages, at, ""
@@ -129,7 +129,7 @@ func (t *talk) begin(v api.Started, at time.Time) {
 	}
 }
 
-// unknown returns the messages whose outcome is not known.
+// unknown returns the messages without a known outcome.
 func (t *talk) unknown() []string {
 	ids := slices.Collect(maps.Keys(t.open))
 	if t.turn != "" {
@@ -138,7 +138,7 @@ func (t *talk) unknown() []string {
 	return ids
 }
 
-// found takes up how things are when something may have been missed.
+// found handles the channel's state after events may have been missed.
 func (t *talk) found(f found) (lines []line) {
 	for i := range f.over {
 		lines = append(lines, t.outcome(&f.over[i])...)
@@ -150,19 +150,19 @@ func (t *talk) found(f found) (lines []line) {
 	return lines
 }
 
-// clear forgets what is at work in a turn.
+// clear forgets the running calls and the streamed text of a turn.
 func (t *talk) clear() {
 	t.calls, t.thinking, t.doing = nil, false, ""
 	t.drop()
 }
 
-// drop forgets what is streamed.
+// drop forgets the streamed text.
 func (t *talk) drop() {
 	t.block = ""
 	t.text.Reset()
 }
 
-// shows takes up what a line of claude's shows.
+// shows handles a line of claude's output.
 func (t *talk) shows(all shown) (lines []line) {
 	for i := range all {
 		lines = append(lines, t.show(&all[i])...)
@@ -191,10 +191,10 @@ func (t *talk) show(s *core.DisplayEvent) []line {
 		t.thinking, t.doing = false, ""
 		if strings.TrimSpace(s.Text) == t.told {
 			t.told, t.heard = "", block
-			return nil // it is heard late; if not, it is told as an outcome again
+			return nil // the text was already printed as an outcome
 		}
 		if s.Message != "" && block == t.heard {
-			return nil // it comes a second time
+			return nil // a repeated event
 		}
 		t.heard, t.last = block, s.Text
 		return []line{t.said(s.Text, false)}
@@ -215,7 +215,7 @@ func (t *talk) show(s *core.DisplayEvent) []line {
 	return nil
 }
 
-// calling notes a call, which is announced first and told again with what it works on.
+// calling notes a call. It comes twice: announced, and with its target.
 func (t *talk) calling(s *core.DisplayEvent) {
 	t.thinking, t.doing = false, ""
 	c := call{id: s.ID, tool: s.Tool, target: s.Target, sub: s.Parent != ""}
@@ -238,22 +238,22 @@ func (t *talk) called(s *core.DisplayEvent) []line {
 			return []line{{asTool, c.describe()}}
 		}
 	}
-	return nil // of before this chat was there
+	return nil // the call began before this chat
 }
 
 func (t *talk) asked(a api.Approval) []line {
 	known := slices.ContainsFunc(t.asks, func(f *form) bool { return f.approval.ID == a.ID })
-	if known || slices.Contains(t.decided, a.ID) { // a list of what is pending may be older than what was heard
+	if known || slices.Contains(t.decided, a.ID) { // the list of pending approvals may be older than the events
 		return nil
 	}
 	t.asks = append(t.asks, newForm(a))
 	if len(t.asks) > 1 {
-		return nil // it is shown when those before it are answered
+		return nil // the approval is shown after the earlier ones are answered
 	}
 	return t.ask()
 }
 
-// ask shows what is to be answered next, if anything is.
+// ask shows the next approval.
 func (t *talk) ask() []line {
 	if len(t.asks) == 0 {
 		return nil
@@ -262,7 +262,7 @@ func (t *talk) ask() []line {
 	return []line{{asQuestion, t.asks[0].show()}}
 }
 
-// again asks once more for an answer that was not taken.
+// again shows an approval again whose answer was refused.
 func (t *talk) again(id string) []line {
 	if len(t.asks) == 0 || t.asks[0].approval.ID != id {
 		return nil
@@ -276,7 +276,8 @@ func (t *talk) closed(a api.Approval) []line {
 	return t.remove(a)
 }
 
-// askedOf takes up what is waited for, when it may have been missed what became of that.
+// askedOf compares the shown approvals with the pending ones after events may have been
+// missed.
 func (t *talk) askedOf(a asked) (lines []line) {
 	pending := func(id string) bool {
 		return slices.ContainsFunc(a.pending, func(p api.Approval) bool { return p.ID == id })
@@ -294,7 +295,7 @@ func (t *talk) askedOf(a asked) (lines []line) {
 	return append(lines, t.again(a.again)...)
 }
 
-// asking are the approvals that wait for an answer.
+// asking returns the ids of the pending approvals.
 func (t *talk) asking() (ids []string) {
 	for _, f := range t.asks {
 		ids = append(ids, f.approval.ID)
@@ -302,7 +303,7 @@ func (t *talk) asking() (ids []string) {
 	return ids
 }
 
-// remove takes an approval away that needs no answer any more.
+// remove removes an approval that is no longer pending.
 func (t *talk) remove(a api.Approval) []line {
 	i := slices.IndexFunc(t.asks, func(f *form) bool { return f.approval.ID == a.ID })
 	if i < 0 {
@@ -320,17 +321,17 @@ func (t *talk) remove(a api.Approval) []line {
 	return lines
 }
 
-// kept is how much is remembered of what is over. A turn has no more messages than the
-// gateway lets wait, which usually are fewer, and theirs come one after the other.
+// kept is the number of remembered turns and messages with an outcome. A turn usually has
+// fewer messages, and their outcomes come one after the other.
 const kept = 256
 
-// keep adds to what is remembered.
+// keep adds ids to the remembered ones.
 func keep(known []string, more ...string) []string {
 	known = append(known, more...)
 	return known[max(0, len(known)-kept):]
 }
 
-// outcome takes up what became of a message. Those of one turn have one.
+// outcome handles the outcome of a message. All messages of a turn share one outcome.
 func (t *talk) outcome(m *api.Message) (lines []line) {
 	delete(t.open, m.ID)
 	key := m.ID
@@ -357,7 +358,7 @@ func (t *talk) outcome(m *api.Message) (lines []line) {
 	return append(lines, line{asNote, summary(m)})
 }
 
-// said is a text of claude's, or what went wrong.
+// said returns the line of a text of claude, or of an error.
 func (t *talk) said(text string, isError bool) line {
 	if isError {
 		return line{asProblem, text}
@@ -365,7 +366,7 @@ func (t *talk) said(text string, isError bool) line {
 	return line{asClaude, text}
 }
 
-// summary says how long a turn took and what it cost.
+// summary returns the duration and the cost of a turn.
 func summary(m *api.Message) string {
 	words := []string{(time.Duration(m.DurationMS) * time.Millisecond).Round(100 * time.Millisecond).String()}
 	if m.CostUSD > 0 {
@@ -377,7 +378,7 @@ func summary(m *api.Message) string {
 	return strings.Join(words, " · ")
 }
 
-// activity says in a few words what is going on; empty if nothing is.
+// activity returns what the channel does in a few words, empty if nothing.
 func (t *talk) activity(now time.Time) string {
 	switch waiting := len(t.open); {
 	case t.lost:
