@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/go-telegram/bot"
 
 	"bareclaw/internal/testkit/botapi"
 )
@@ -143,71 +143,12 @@ func upload(t *testing.T, s *botapi.Server, method string, values map[string]str
 	return r
 }
 
-// newBot is the client the daemon uses.
-func newBot(t *testing.T, s *botapi.Server, opts ...bot.Option) *bot.Bot {
-	t.Helper()
-	b, err := bot.New(s.Token(), append([]bot.Option{bot.WithServerURL(s.URL())}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 // world is a server with Anna and her private chat.
 func world(t *testing.T, opts ...botapi.Option) (*botapi.Server, *botapi.User, *botapi.Chat) {
 	t.Helper()
 	s := botapi.New(t, append([]botapi.Option{botapi.WithoutRates()}, opts...)...)
 	anna := s.User(7, "Anna", "Arden", "anna")
 	return s, anna, s.Private(anna)
-}
-
-// update is what getUpdates answers, in so far as the tests look at it.
-type update struct {
-	ID       int64 `json:"update_id"`
-	Message  *incoming
-	Edited   *incoming `json:"edited_message"`
-	Callback *struct {
-		ID, Data string
-		Message  sent
-	} `json:"callback_query"`
-	Stopped *struct {
-		Chat    struct{ ID int64 }
-		Thread  int   `json:"message_thread_id"`
-		DraftID int64 `json:"draft_id"`
-	} `json:"stopped_message_generation"`
-	Member   json.RawMessage `json:"my_chat_member"`
-	Reaction json.RawMessage `json:"message_reaction"`
-}
-
-type incoming struct {
-	sent
-	Chat        struct{ ID int64 }
-	From        struct{ ID int64 }
-	MigrateTo   int64  `json:"migrate_to_chat_id"`
-	MigrateFrom int64  `json:"migrate_from_chat_id"`
-	Album       string `json:"media_group_id"`
-	Reply       *sent  `json:"reply_to_message"`
-	Photo       []struct {
-		FileID string `json:"file_id"`
-	}
-	Animation, Document, Voice, Audio, Video, Sticker *struct {
-		FileID string `json:"file_id"`
-		Name   string `json:"file_name"`
-	}
-	VideoNote *struct {
-		FileID string `json:"file_id"`
-	} `json:"video_note"`
-	Contact, Location, Venue, Quote json.RawMessage
-	Forward                         json.RawMessage `json:"forward_origin"`
-	External                        json.RawMessage `json:"external_reply"`
-}
-
-// updates polls without waiting.
-func updates(t *testing.T, s *botapi.Server, body fields) []update {
-	t.Helper()
-	var got []update
-	must(t, s, "getUpdates", body, &got)
-	return got
 }
 
 func repeat(text string, n int) string { return strings.Repeat(text, n) }
@@ -219,16 +160,16 @@ func decode(t *testing.T, data []byte, dest any) {
 	}
 }
 
-// begin makes a call that is answered later. An error of the network comes as
-// the description.
-func begin(t *testing.T, s *botapi.Server, method string, body fields) <-chan reply {
-	answered := make(chan reply, 1)
-	go func() {
-		r, err := post(t.Context(), s, method, body)
-		if err != nil {
-			r.Description = err.Error()
-		}
-		answered <- r
-	}()
-	return answered
+func keyboard(rows ...[]fields) fields { return fields{"inline_keyboard": rows} }
+
+func button(text, data string) fields { return fields{"text": text, "callback_data": data} }
+
+// picture is a PNG of the size.
+func picture(t *testing.T, width, height int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }

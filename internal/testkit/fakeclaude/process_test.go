@@ -251,15 +251,6 @@ func (c *claude) wait() int {
 	}
 }
 
-// kill ends the program by SIGKILL.
-func (c *claude) kill() {
-	c.t.Helper()
-	if err := c.cmd.Process.Kill(); err != nil {
-		c.t.Fatal(err)
-	}
-	c.wait()
-}
-
 // journalOf returns "EVENT N" for each line of the journal that has a uuid.
 func journalOf(t *testing.T, dir string) (lines []string) {
 	t.Helper()
