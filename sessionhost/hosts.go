@@ -97,7 +97,7 @@ func New(o Options) (*Hosts, error) {
 	return h, nil
 }
 
-// Lasting
+// Lasting reports whether sessions can be resumed by id later on.
 func (h *Hosts) Lasting() bool { return h.o.Lasting }
 
 // Compose returns the line with a turn for claude.
@@ -113,7 +113,7 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 		return s, nil
 	}
 	p := h.place(key)
-	b, err := h.bootstrap(key, p, l)
+	b, err := h.bootstrap(p, l)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (h *Hosts) place(key core.ChannelKey) protocol.Place {
 }
 
 // bootstrap returns the parameters of a new host. The user reads the error.
-func (h *Hosts) bootstrap(key core.ChannelKey, p protocol.Place, l core.Launch) (protocol.Bootstrap, error) {
+func (h *Hosts) bootstrap(p protocol.Place, l core.Launch) (protocol.Bootstrap, error) {
 	program, err := h.o.Program()
 	if err != nil {
 		return protocol.Bootstrap{}, err
@@ -369,39 +369,40 @@ func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string,
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	var s *session
-	o, answered := h.o, make(chan error, 1)
+	o, answered := h.o, make(chan greeting, 1)
 	go func() { // ends with the connection, closed below
-		var err error
-		s, err = handshake(c, key, pid, o)
-		answered <- err
+		s, err := handshake(c, key, pid, o)
+		answered <- greeting{s, err}
 	}()
-	if err, answers := h.awaitAnswer(ctx, key, answered); err != nil {
+	s, err := h.awaitAnswer(ctx, key, answered)
+	if err != nil {
 		_ = c.Close()
-		if !answers {
-			<-answered
-		}
-		return nil, err
 	}
-	return s, nil
+	return s, err
+}
+
+// A greeting is the outcome of a handshake.
+type greeting struct {
+	s   *session
+	err error
 }
 
 // awaitAnswer waits for a host's answer, on a busy machine twice. A second connection would
 // be no better than a longer wait: the host could greet the two in either order.
-func (h *Hosts) awaitAnswer(ctx context.Context, key core.ChannelKey, answered <-chan error) (err error, answers bool) {
+func (h *Hosts) awaitAnswer(ctx context.Context, key core.ChannelKey, answered <-chan greeting) (*session, error) {
 	for attempt := 1; ; attempt++ {
 		late := time.NewTimer(h.o.ConnectTimeout)
 		select {
-		case err := <-answered:
+		case g := <-answered:
 			late.Stop()
-			return err, true
+			return g.s, g.err
 		case <-ctx.Done():
 			late.Stop()
-			return context.Cause(ctx), false
+			return nil, context.Cause(ctx)
 		case <-late.C:
 		}
 		if attempt == connectAttempts {
-			return errNoAnswer, false
+			return nil, errNoAnswer
 		}
 		h.o.Log.Warn("session host does not answer yet", "channel", string(key), "waited", h.o.ConnectTimeout)
 	}

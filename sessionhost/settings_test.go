@@ -28,7 +28,7 @@ func TestSettingsOnTheCommandLine(t *testing.T) {
 		{"taken back, new session", core.Launch{SessionID: newID(t), Settings: core.Settings{HadModel: true, HadPermissionMode: true}},
 			nil, []string{"--model", "--permission-mode", "--settings"}},
 	} {
-		b, err := h.bootstrap("c", st.paths(), row.l)
+		b, err := h.bootstrap(st.paths(), row.l)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -239,7 +239,7 @@ func (p *spares) start(slot int) {
 func (h *Hosts) startSpare(ctx context.Context, slot int) (*session, error) {
 	key := spareKey(slot)
 	at := h.place(key)
-	b, err := h.bootstrap(key, at, core.Launch{SessionID: uuid.NewString()})
+	b, err := h.bootstrap(at, core.Launch{SessionID: uuid.NewString()})
 	if err != nil {
 		return nil, err
 	}
