@@ -22,37 +22,39 @@ const (
 // A gateway is asked for what a tick needs of it.
 type gateway struct{ *client.Client }
 
-// parked reports whether a message waits on a parked channel.
-func parked(m *api.Message) bool { return !m.Final() && !m.Until.IsZero() }
+// settled reports whether waiting longer shows nothing new of a run: the run is over, or
+// its message waits on a parked channel.
+func settled(o *api.Occurrence) bool {
+	switch o.Outcome {
+	case api.OutcomeDue:
+		return false
+	case api.OutcomeSent:
+		return o.Answer != nil || o.Why != ""
+	}
+	return true
+}
 
 func (g gateway) health(ctx context.Context) (h api.Health, err error) {
-	err = g.do(ctx, healthLimit, nil, http.MethodGet, api.PathHealth, nil, &h)
-	if h.Ledger == nil { // the gateway could not read the ledger
-		h.Ledger = &api.Ledger{}
-	}
-	return h, err
+	return h, g.do(ctx, healthLimit, nil, http.MethodGet, api.PathHealth, nil, &h)
 }
 
-// post sends the agent a text, once for all requests with the same key.
-func (g gateway) post(ctx context.Context, text, key string) (m api.Message, err error) {
-	header := http.Header{api.HeaderIdempotencyKey: {key}, "Prefer": {"respond-async"}}
-	in := api.MessageRequest{Channel: Channel, Text: text}
-	return m, g.do(ctx, requestLimit, header, http.MethodPost, api.PathMessage, in, &m)
+// run asks for the run of a slot, and returns it as it is when it is over, or a while has
+// passed.
+func (g gateway) run(ctx context.Context, slot time.Time, wait time.Duration) (o api.Occurrence, err error) {
+	query := url.Values{"wait": {wait.String()}}
+	return o, g.do(ctx, wait+sendLimit, nil, http.MethodPost, api.SchedulePath(ID)+"/run?"+query.Encode(), api.RunRequest{Due: slot.UTC().Format(time.RFC3339)}, &o)
 }
 
-// message returns a message as it is once it has its outcome, is found to wait on a
-// parked channel, or a while has passed.
-func (g gateway) message(ctx context.Context, id string, wait time.Duration) (m api.Message, err error) {
-	query := url.Values{"wait": {wait.String()}, "until": {api.UntilParked}}
-	err = g.do(ctx, wait+requestLimit, nil, http.MethodGet, api.MessagePath(id)+"?"+query.Encode(), nil, &m)
-	return m, err
+// runs returns the last runs.
+func (g gateway) runs(ctx context.Context) ([]api.Occurrence, error) {
+	var s api.Schedule
+	err := g.do(ctx, requestLimit, nil, http.MethodGet, api.SchedulePath(ID), nil, &s)
+	return s.Occurrences, err
 }
 
-// parkedUntil returns when the heartbeat's channel is tried again by itself, zero if it
-// is not parked.
-func (g gateway) parkedUntil(ctx context.Context) (time.Time, error) {
-	var c api.Channel
-	return c.Until, g.do(ctx, requestLimit, nil, http.MethodGet, api.ChannelPath(Channel), nil, &c)
+// message returns a message that an older version has sent.
+func (g gateway) message(ctx context.Context, id string) (m api.Message, err error) {
+	return m, g.do(ctx, requestLimit, nil, http.MethodGet, api.MessagePath(id), nil, &m)
 }
 
 // push sends a text to a channel's people, once for all requests with the same key.

@@ -1,12 +1,10 @@
 // Package heartbeat looks after the gateway from outside, at regular times: a tick
-// starts the gateway if it is down, has the agent look whether anything needs
-// attention, and tells the user if something does. The gateway in turn sees to it that
-// a service manager calls the ticks.
+// starts the gateway if it is down, asks the gateway to run the heartbeat's schedule, and
+// reports what came of that. The gateway in turn has a service manager call the ticks.
 //
-// Time is divided into slots of one interval. In a slot there is one turn and one push
-// at most, whatever is killed and however often a tick is called: both are asked for
-// under a key that is made of the slot, and what a tick was about to do is on record
-// before it does it.
+// Time is divided into slots of one interval. A slot has one run, whatever is killed and
+// however often a tick is called: the gateway records runs by the slot (see [Job]), asks
+// the agent once, and tells the user what the agent has found.
 package heartbeat
 
 import (
@@ -23,10 +21,6 @@ import (
 	"bareclaw/internal/lockfile"
 )
 
-// Channel is where the agent is asked. Its session is its own, and people may write
-// there too.
-const Channel = "heartbeat"
-
 // StartLimit is how long a gateway may take until it serves.
 const StartLimit = 30 * time.Second
 
@@ -39,8 +33,6 @@ type Options struct {
 	Dir     string   // where it is started
 	Environ []string // what it is started with: without what .env adds, which it reads itself
 
-	AgentEnviron []string // what the precheck has: the environment of the agent's own commands
-
 	StartLimit time.Duration
 	Patience   time.Duration // how long the answer is waited for
 	Out        io.Writer     // gets what the log gets
@@ -50,12 +42,11 @@ type Options struct {
 type tick struct {
 	Options
 	log     *log
-	book    *book
+	records Records
 	gateway gateway
 	slot    time.Time
 	begun   time.Time
-	woke    bool  // it has started the gateway
-	untold  error // why the user could not be told; nil if they were, or there is nothing
+	woke    bool // it has started the gateway
 }
 
 // Run carries out one tick and returns when it is over, or ctx ends. Where another tick
@@ -78,19 +69,13 @@ func Run(ctx context.Context, o Options) error {
 	defer func() { _ = lock.Close() }()
 	now := time.Now()
 	t := &tick{Options: o, log: l, begun: now, slot: slotOf(now, o.Config.HeartbeatInterval)}
-	if t.book, err = openBook(o.Config.StateDir); err != nil {
-		return errors.Join(err, t.withoutBook(ctx))
+	if t.records, err = Read(o.Config.StateDir); err != nil {
+		l.printf("the records of ticks cannot be read, and begin anew; the old ones are %q", t.records.path+".damaged")
+		if err := os.Rename(t.records.path, t.records.path+".damaged"); err != nil {
+			l.printf("that cannot be renamed: %q", err.Error())
+		}
 	}
 	return t.run(ctx)
-}
-
-// withoutBook does what can be done where the records cannot be read: the gateway is looked
-// after all the same. Damaged records are moved aside, so that the next tick begins anew;
-// in a slot it asks nothing twice, by the key.
-func (t *tick) withoutBook(ctx context.Context) error {
-	path := t.statePath(bookName)
-	t.log.printf("the records of ticks cannot be read: they are moved to %q, and the next tick begins anew", path+".damaged")
-	return errors.Join(os.Rename(path, path+".damaged"), t.revive(ctx))
 }
 
 // takeLock makes this the only tick on a state directory until the file is closed.

@@ -7,8 +7,30 @@ import (
 	"strings"
 	"unicode"
 
+	"bareclaw/core"
 	"bareclaw/core/config"
+	"bareclaw/core/schedule"
 )
+
+// Channel is where the agent is asked. Its session is its own, and people may write
+// there too.
+const Channel = "heartbeat"
+
+// ID is the id of the heartbeat's schedule.
+const ID = "heartbeat"
+
+// clearSession is the command by which claude begins a fresh session. It asks no model.
+const clearSession = "/clear"
+
+// Job returns the heartbeat's schedule, which the gateway runs when a tick asks for it.
+func Job(cfg config.Config) schedule.BuiltIn {
+	return schedule.BuiltIn{
+		ID: ID, Channel: Channel, Title: "Heartbeat",
+		Text:  func() (string, error) { return messageText(cfg) },
+		Fresh: clearSession, Precheck: cfg.HeartbeatPrecheck,
+		Notify: core.ChannelKey(cfg.HeartbeatNotify), Quiet: AllWell,
+	}
+}
 
 // AllWell is what the agent answers when nothing needs attention.
 const AllWell = "HEARTBEAT_OK"
@@ -61,12 +83,9 @@ func readText(path string) (string, error) {
 	return string(text), err
 }
 
-// allWell reports whether an answer says that nothing needs attention, and nothing
-// else. Marks of Markdown around it, quotes and a full stop are no words.
-func allWell(answer string) bool {
-	bare := strings.TrimFunc(answer, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("*_~`\"'.", r) })
-	return bare == AllWell
-}
+// allWell reports whether an answer that an older version waited for says that nothing
+// needs attention.
+func allWell(answer string) bool { return strings.Trim(answer, "*_~`\"'. \n") == AllWell }
 
 // sendable returns a text without the control characters that the gateway refuses.
 func sendable(s string) string {

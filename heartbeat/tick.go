@@ -1,32 +1,30 @@
 package heartbeat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/internal/precheck"
 )
 
-// run goes through a tick: the gateway first, then what an earlier tick has left, then
-// the question of this slot.
+// run goes through a tick: the gateway first, then the run of this slot.
 func (t *tick) run(ctx context.Context) error {
 	err := t.revive(ctx)
 	if err == nil {
 		err = t.work(ctx)
 	} else if !isStopped(err) {
 		t.log.printf("unreachable: %q", err.Error())
-		return errors.Join(err, t.book.add(t.record(NotThere, err.Error())))
+		return errors.Join(err, t.records.add(t.report(NotThere, err.Error())))
 	}
 	if isStopped(err) {
 		t.log.printf("%s", err.Error())
-		return t.book.add(t.record(Stopped, ""))
+		return t.records.add(t.report(Stopped, ""))
 	}
-	return errors.Join(err, t.untold)
+	return err
 }
 
 // isStopped reports whether a tick ended because a person has stopped the gateway.
@@ -35,230 +33,185 @@ func isStopped(err error) bool {
 	return stopped
 }
 
-// work does what a tick does where there is a gateway. That the user cannot be told may
-// last: the agent looks all the same.
+// work does what a tick does where the gateway serves.
 func (t *tick) work(ctx context.Context) error {
-	if goOn, err := t.takeUp(ctx); err != nil || !goOn {
-		return err
-	}
-	if t.untold == nil {
-		if err := t.tellOwed(ctx); err != nil {
-			return err
-		}
-	}
-	return t.askDue(ctx)
-}
-
-// askDue asks the question of this slot, if it is due.
-func (t *tick) askDue(ctx context.Context) error {
 	if !Asks(t.Config) {
 		t.log.printf("the gateway serves; the agent is not asked, as was agreed or BARECLAW_HEARTBEAT says")
-		return t.book.add(t.record(Serves, ""))
+		return t.records.add(t.report(Serves, ""))
 	}
-	if t.book.asked(t.slot) {
-		t.log.printf("asked already in the slot of %s; the next one begins at %s",
-			t.slot.Format(time.RFC3339), t.slot.Add(t.Config.HeartbeatInterval).Format(time.RFC3339))
-		return nil
-	}
-	if due, err := t.due(ctx); err != nil || !due {
+	if err := t.carryOver(ctx); err != nil {
 		return err
 	}
 	return t.ask(ctx)
 }
 
-// record begins the record of this tick.
-func (t *tick) record(o Outcome, detail string) Tick {
+// report begins the report of this tick.
+func (t *tick) report(o Outcome, detail string) Tick {
 	return Tick{Slot: t.slot, At: t.begun.UTC(), Outcome: o, Detail: detail, Started: t.woke}
 }
 
-// takeUp finishes what an earlier tick has left open. It reports whether this tick can
-// go on.
-func (t *tick) takeUp(ctx context.Context) (bool, error) {
-	open := t.book.Open
-	if open == nil {
-		return true, nil
-	}
-	t.log.printf("taking up the slot of %s", open.Slot.Format(time.RFC3339))
-	ours := open.Slot.Equal(t.slot)
-	busy := false
-	if open.Outcome == Asked && open.Message != "" && !ours {
-		var err error
-		if busy, err = t.stillOpen(ctx, open); err != nil {
-			return false, err
-		}
-	}
-	if err := t.finish(ctx); err != nil {
-		return false, err
-	}
-	return !ours && !busy && t.book.Open == nil, nil
-}
-
-// stillOpen reports whether the message of an earlier slot has no outcome yet. In this
-// slot none is added to it, which is on record then.
-func (t *tick) stillOpen(ctx context.Context, open *Tick) (bool, error) {
-	m, err := t.gateway.message(ctx, open.Message, 0)
-	if err != nil {
-		t.log.printf("message %s cannot be looked at: %q", open.Message, err.Error())
-		return false, nil // whoever waits for it finds out more
-	}
-	if m.Final() {
-		return false, nil
-	}
-	outcome := Busy
-	if parked(&m) {
-		outcome = Parked
-	}
-	t.log.printf("%s: message %s of an earlier tick is %s", outcome, m.ID, m.State)
-	detail := strings.TrimSpace(fmt.Sprintf("The message of the heartbeat of %s is %s. %s", open.Slot.Format(time.RFC3339), m.State, m.Why))
-	return true, t.book.add(t.record(outcome, detail))
-}
-
-// due reports whether the agent is to be asked. If it is not, that is on record.
-func (t *tick) due(ctx context.Context) (bool, error) {
-	if still, err := t.stillParked(ctx); err != nil || still {
-		return false, err
-	}
-	if t.Config.HeartbeatPrecheck == "" {
-		return true, nil
-	}
-	r, err := precheck.Run(ctx, t.Config.HeartbeatPrecheck, t.Config.CWD, t.AgentEnviron, precheck.Limit)
-	said := strings.TrimSpace(fmt.Sprintf("status %d %s", r.Status, r.Said))
-	switch {
-	case err != nil:
-		t.log.printf("failed: %q; it printed %q", err.Error(), excerpt(r.Said))
-		return false, errors.Join(err, t.book.add(t.record(Failed, err.Error())))
-	case r.Status != 0:
-		t.log.printf("nothing to do: the precheck says %q", excerpt(said))
-		return false, t.book.add(t.record(Nothing, excerpt(said)))
-	}
-	t.log.printf("the precheck finds something to do")
-	return true, nil
-}
-
-// ask asks the agent. What is asked is on record first: a tick that is repeated asks
-// the same.
+// ask has the gateway run the heartbeat's schedule for this slot, and reports what came of
+// that. A slot has one run however often a tick asks for it. The error says that the run
+// failed, or that the user could not be told.
 func (t *tick) ask(ctx context.Context) error {
-	text, err := messageText(t.Config)
-	if err != nil {
+	o, err := t.awaitRun(ctx)
+	if err != nil && !isStopped(err) && ctx.Err() == nil {
 		t.log.printf("failed: %q", err.Error())
-		return errors.Join(err, t.book.add(t.record(Failed, err.Error())))
+		return errors.Join(err, t.records.add(t.report(Failed, err.Error())))
 	}
-	open := t.record(Asked, "")
-	open.Asked = text
-	t.book.Open = &open
-	if err := t.book.save(); err != nil {
+	if err != nil {
 		return err
 	}
-	return t.finish(ctx)
-}
-
-// finish brings the open tick as far as it can be brought now.
-func (t *tick) finish(ctx context.Context) error {
-	open := t.book.Open
-	if open.Message == "" {
-		if !Asks(t.Config) {
-			open.Outcome, open.Detail = Failed, "It was not asked: that is not agreed to any more."
-			t.log.printf("the question of an earlier tick is not asked any more")
-			return t.book.closeOpen()
-		}
-		if ok, err := t.post(ctx, open); err != nil || !ok {
-			return err
-		}
-	}
-	if open.Outcome == Asked {
-		m, err := t.await(ctx, open)
-		if err != nil || m == nil {
-			return err
-		}
-		if err := t.conclude(ctx, open, m); err != nil {
-			return err
-		}
-	}
-	return t.tell(ctx, open)
-}
-
-// post sends the open tick's message, and reports whether it was accepted. Before it the
-// session is cleared, so that what a tick costs does not grow with those before it. Both
-// wait in the channel's queue, in this order, and have keys of the slot: a tick that is
-// repeated clears nothing that came after the question.
-func (t *tick) post(ctx context.Context, open *Tick) (bool, error) {
-	m, err := t.gateway.post(ctx, clearSession, slotKey(open.Slot)+":clear")
-	if err == nil {
-		t.log.printf("a fresh session: message %s", m.ID)
-		m, err = t.gateway.post(ctx, open.Asked, slotKey(open.Slot))
-	}
-	if refused := (*client.Error)(nil); errors.As(err, &refused) {
-		t.log.printf("failed: the gateway refuses the message: %q", err.Error())
-		open.Outcome, open.Detail = Failed, err.Error()
-		return false, errors.Join(fmt.Errorf("the gateway refuses the heartbeat: %w", err), t.book.closeOpen())
-	}
+	runs, err := t.gateway.runs(ctx)
 	if err != nil {
-		return false, err // the next tick tries it again
+		t.log.printf("earlier runs cannot be looked at: %q", err.Error())
 	}
-	t.log.printf("asked: message %s", m.ID)
-	open.Message = m.ID
-	return true, t.book.save()
+	if told := t.records.update(runs); told > 0 {
+		t.log.printf("told %q of %d earlier ticks", t.Config.HeartbeatNotify, told)
+	}
+	now := t.report("", "")
+	now.fill(&o)
+	if now.Problem != "" && t.Config.HeartbeatNotify == "" {
+		now.Problem = "BARECLAW_HEARTBEAT_NOTIFY is not set: the answer is kept on the channel " + Channel
+	}
+	t.log.printf("%s", now.line())
+	if err := t.note(now); err != nil {
+		return err
+	}
+	for _, owed := range t.records.Owed() {
+		return fmt.Errorf("tell %s what the heartbeat has found: %s", owed.To, owed.Problem)
+	}
+	if o.Outcome == api.OutcomeRefused {
+		return errors.New(o.Why)
+	}
+	return nil
 }
 
-// clearSession is the command by which claude begins a fresh session. It asks no model.
-const clearSession = "/clear"
+// note keeps the report of this tick. One that has found the run of its slot over, or has
+// waited for the run of a tick before, adds nothing.
+func (t *tick) note(now Tick) error {
+	for i := range t.records.Ticks {
+		before := &t.records.Ticks[i]
+		if before.Slot.Equal(now.Slot) && before.Message == now.Message && (now.Message != "" || before.Outcome == Asked && now.Outcome == Asked) {
+			return t.records.save()
+		}
+	}
+	return t.records.add(now)
+}
 
-// slotKey is the key of what is done once in a slot.
-func slotKey(slot time.Time) string { return "heartbeat:" + slot.UTC().Format(time.RFC3339) }
-
-// await waits for the outcome of the open tick's message. It returns nil if there is
-// none as yet, which the log says.
-func (t *tick) await(ctx context.Context, open *Tick) (*api.Message, error) {
+// awaitRun asks for the run of this slot until the run is over, its message is parked, or
+// patience ends. The gateway is started again if it dies meanwhile.
+func (t *tick) awaitRun(ctx context.Context) (api.Occurrence, error) {
+	t.log.printf("asking for the run of the slot of %s", t.slot.Format(time.RFC3339))
 	deadline := time.Now().Add(t.Patience)
 	for {
-		m, err := t.gateway.message(ctx, open.Message, max(0, min(time.Until(deadline), time.Minute)))
-		if err == nil && m.Final() {
-			err = t.complete(ctx, &m)
-		}
+		o, err := t.gateway.run(ctx, t.slot, max(0, min(time.Until(deadline), time.Minute)))
 		refused := (*client.Error)(nil)
 		switch {
 		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case errors.As(err, &refused) && refused.Code == api.NotFound:
-			m = api.Message{Accepted: api.Accepted{State: api.Cancelled}, Error: "The gateway does not know the message any more."}
-			return &m, nil
+			return o, context.Cause(ctx)
+		case errors.As(err, &refused) && refused.Status < 500:
+			return o, fmt.Errorf("the gateway refuses the heartbeat: %w", err)
+		case err != nil && time.Now().After(deadline):
+			return o, fmt.Errorf("the gateway does not answer: %w", err)
 		case err != nil:
-			t.log.printf("asked in vain: %q", err.Error())
-			if err := t.pause(ctx, deadline); err != nil {
-				return nil, err
+			t.log.printf("the gateway does not answer: %q", err.Error())
+			if err := t.pause(ctx); err != nil {
+				return o, err
 			}
-		case m.Final():
-			return &m, nil
-		case parked(&m):
-			return nil, t.waitsParked(ctx, &m)
-		case time.Now().After(deadline):
-			t.log.printf("message %s is %s; the next tick looks for its answer", open.Message, m.State)
-			return nil, nil
+		case settled(&o), time.Now().After(deadline):
+			return o, nil
 		}
 	}
 }
 
-// pause lets a second pass before the gateway, which did not answer, is asked again. It
-// is started if it has died.
-func (t *tick) pause(ctx context.Context, deadline time.Time) error {
+// pause lets a second pass and then makes sure that the gateway serves.
+func (t *tick) pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-time.After(time.Second):
 	}
-	if time.Now().After(deadline) {
-		return errors.New("the gateway does not answer")
-	}
 	return t.revive(ctx)
 }
 
-// complete gives a message the answer of the turn that it was a part of: another message
-// may carry that.
-func (t *tick) complete(ctx context.Context, m *api.Message) error {
-	if m.Into == "" || m.Text != "" {
+// fill fills in what the gateway says of a run.
+func (t *Tick) fill(o *api.Occurrence) {
+	t.Message, t.Detail = o.MessageID, o.Why
+	a := o.Answer
+	switch {
+	case o.Outcome == api.OutcomeSkipped && o.Status != 0:
+		t.Outcome = Nothing
+	case o.Outcome == api.OutcomeSkipped:
+		t.Outcome = Busy
+	case o.Outcome == api.OutcomeRefused:
+		t.Outcome = Failed
+	case a == nil && o.Why != "":
+		t.Outcome = Parked
+	case a == nil:
+		t.Outcome = Asked
+	default:
+		t.Detail, t.CostUSD, t.TookMS = a.Text, a.CostUSD, a.DurationMS
+		t.To, t.Owed, t.Pushed, t.Problem = a.To, a.Push == api.PushPending, a.Push == api.PushDone, a.Problem
+		t.Outcome = map[string]Outcome{api.Answered: Said, api.Failed: Failed, api.Cancelled: Failed}[a.State]
+		switch {
+		case a.Push == api.PushQuiet:
+			t.Outcome = OK
+		case a.State == api.Answered && t.Pushed:
+			t.Outcome = Told
+		}
+	}
+}
+
+// line is the report in one line, for the log.
+func (t *Tick) line() string {
+	line := string(t.Outcome)
+	if t.Message != "" {
+		line += ", message " + t.Message
+	}
+	if t.TookMS > 0 {
+		line += fmt.Sprintf(", %s, $%.4f", (time.Duration(t.TookMS) * time.Millisecond).Round(100*time.Millisecond), t.CostUSD)
+	}
+	switch {
+	case t.Pushed:
+		line += fmt.Sprintf(", told %q", t.To)
+	case t.Problem != "":
+		line += fmt.Sprintf(", not told: %q", t.Problem)
+	}
+	if t.Detail != "" {
+		line += fmt.Sprintf(": %q", excerpt(t.Detail))
+	}
+	return line
+}
+
+// carryOver tells the user what a version before the gateway's own schedule has left in
+// its records: answers that could not be pushed, or that it did not wait for.
+func (t *tick) carryOver(ctx context.Context) error {
+	if open := t.records.Open; open != nil {
+		if m, err := t.gateway.message(ctx, open.Message); err == nil && (m.State == api.Answered || m.State == api.Failed) && !allWell(m.Text) {
+			open.Push, open.Owed = cmp.Or(m.Text, m.Error), true
+		}
+		open.To = t.Config.HeartbeatNotify
+		t.records.Open = nil
+		t.records.Ticks = append(t.records.Ticks, *open)
+	}
+	changed := false
+	for i := range t.records.Ticks {
+		old := &t.records.Ticks[i]
+		if old.Push == "" {
+			continue
+		}
+		if old.Owed && old.To != "" {
+			if err := t.gateway.push(ctx, old.To, old.Push, "heartbeat:"+old.Slot.UTC().Format(time.RFC3339)+":later"); err != nil {
+				t.log.printf("the user could not be told what an earlier version has left: %q", err.Error())
+				continue
+			}
+			old.Outcome, old.Pushed, old.Problem = Told, true, ""
+		}
+		old.Owed, old.Push, changed = false, "", true
+	}
+	if !changed {
 		return nil
 	}
-	carrier, err := t.gateway.message(ctx, m.Into, 0)
-	m.Text = carrier.Text
-	return err
+	return t.records.save()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,23 +22,19 @@ import (
 	"bareclaw/internal/proc"
 )
 
-// A fake is a gateway that answers every message alike. What the real one does is
-// tested in the root package; this one has what that cannot easily be brought to.
+// A fake is a gateway that knows one run. What the real one does is tested end to end;
+// this one does what the real one cannot easily be brought to.
 type fake struct {
-	t       *testing.T
-	cfg     config.Config
-	message map[string]any // the outcome
-	until   string         // of the channel
+	t   *testing.T
+	cfg config.Config
 
-	mu     sync.Mutex
-	sends  []string // keys
-	refuse []any    // status and code of the next pushes
-	posts  int      // besides those of /clear
-	texts  []string // of all posts, with their keys
+	startLimit time.Duration
 
-	gone bool // it dies when it gets /clear
-
-	carriers int // requests for the message that another one became a part of
+	mu    sync.Mutex
+	run   map[string]any // of every slot
+	fails []int          // statuses of the next requests for a run
+	asked []string       // the slots
+	sends []string       // keys and texts of pushes
 }
 
 // newFake listens where a tick looks.
@@ -50,7 +47,7 @@ func newFake(t *testing.T) *fake {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	f := &fake{t: t, cfg: config.Config{
 		StateDir: dir, RuntimeDir: dir, CWD: dir, HeartbeatInterval: 500_000 * time.Hour, HeartbeatNotify: "tg-1",
-	}, message: map[string]any{"state": "answered", "text": "Look at the disk."}}
+	}, startLimit: 100 * time.Millisecond, run: answered("pushed", "Look at the disk.")}
 	mux := http.NewServeMux()
 	reply := func(w http.ResponseWriter, status int, v any) {
 		w.WriteHeader(status)
@@ -59,44 +56,47 @@ func newFake(t *testing.T) *fake {
 		}
 	}
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, map[string]any{"ready": true}) })
-	mux.HandleFunc("POST /message", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /schedules/heartbeat/run", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		var in struct{ Due string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			t.Error(err)
+		}
+		if len(f.fails) > 0 {
+			status := f.fails[0]
+			f.fails = f.fails[1:]
+			reply(w, status, map[string]any{"error": "no", "code": "restarting"})
+			return
+		}
+		f.asked = append(f.asked, in.Due)
+		run := maps.Clone(f.run)
+		run["due"] = in.Due
+		reply(w, 200, run)
+	})
+	mux.HandleFunc("GET /schedules/heartbeat", func(w http.ResponseWriter, _ *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		var all []any
+		for _, due := range f.asked {
+			run := maps.Clone(f.run)
+			run["due"] = due
+			all = append(all, run)
+		}
+		reply(w, 200, map[string]any{"occurrences": all})
+	})
+	mux.HandleFunc("GET /messages/old", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, 200, map[string]any{"state": "answered", "text": "Old news."})
+	})
+	mux.HandleFunc("POST /send", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		var in struct{ Text string }
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 			t.Error(err)
 		}
-		f.texts = append(f.texts, in.Text+" "+r.Header.Get("Idempotency-Key"))
-		if in.Text == "/clear" {
-			if f.gone {
-				panic(http.ErrAbortHandler)
-			}
-			reply(w, 202, map[string]any{"message_id": "c", "state": "waiting"})
-			return
-		}
-		f.posts++
-		reply(w, 202, map[string]any{"message_id": "m", "state": "waiting"})
-	})
-	mux.HandleFunc("GET /messages/m", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, f.message) })
-	mux.HandleFunc("GET /messages/into", func(w http.ResponseWriter, _ *http.Request) {
-		if f.carriers++; f.carriers == 1 { // as while the gateway restarts
-			reply(w, 503, map[string]any{"error": "no", "code": "restarting"})
-			return
-		}
-		reply(w, 200, map[string]any{"text": "of both"})
-	})
-	mux.HandleFunc("GET /channels/heartbeat", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, map[string]any{"until": f.until}) })
-	mux.HandleFunc("POST /send", func(w http.ResponseWriter, r *http.Request) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.sends = append(f.sends, r.Header.Get("Idempotency-Key"))
-		if len(f.refuse) == 0 {
-			reply(w, 200, map[string]any{"status": "sent"})
-			return
-		}
-		status, code := f.refuse[0].(int), f.refuse[1]
-		f.refuse = f.refuse[2:]
-		reply(w, status, map[string]any{"error": "no", "code": code})
+		f.sends = append(f.sends, in.Text)
+		reply(w, 200, map[string]any{"status": "sent"})
 	})
 	l, err := net.Listen("unix", filepath.Join(dir, "api.sock"))
 	if err != nil {
@@ -110,11 +110,11 @@ func newFake(t *testing.T) *fake {
 	return f
 }
 
-// dies has the gateway die whenever it gets /clear, or not any more.
-func (f *fake) dies(gone bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.gone = gone
+// answered is a run that has an answer.
+func answered(push, text string) map[string]any {
+	return map[string]any{"outcome": "sent", "message_id": "m", "answer": map[string]any{
+		"state": "answered", "text": text, "push": push, "to": "tg-1", "problem": map[bool]string{true: "blocked"}[push == "pending"], "duration_ms": 1,
+	}}
 }
 
 // beat carries out a tick in a slot.
@@ -122,7 +122,7 @@ func (f *fake) beat(slot int) error {
 	cfg := f.cfg
 	cfg.HeartbeatInterval += time.Duration(slot) * time.Hour
 	return Run(f.t.Context(), Options{
-		Config: cfg, Service: &fakeManager{}, Self: "/nowhere", Dir: cfg.CWD, StartLimit: 100 * time.Millisecond, Out: io.Discard,
+		Config: cfg, Service: &fakeManager{}, Self: "/nowhere", Dir: cfg.CWD, StartLimit: f.startLimit, Out: io.Discard,
 	})
 }
 
@@ -138,275 +138,139 @@ func (f *fake) outcomes() (all []Outcome) {
 	return all
 }
 
-// TestPushIsTriedAgain under another key where it is known that nothing was delivered,
-// under the same where that is not known, and not at all where it cannot be.
-func TestPushIsTriedAgain(t *testing.T) {
+// TestReports: each run is reported once, and a report that was not final is brought up to
+// date by the next tick.
+func TestReports(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		refuse  []any
-		sends   int // of the first slot
-		keys    int // different ones
-		outcome Outcome
+		run   map[string]any
+		fails bool
+		want  Outcome
 	}{
-		"not delivered":  {[]any{502, "delivery_failed", 502, "delivery_failed"}, 3, 3, Told},
-		"ended":          {[]any{503, "shutting_down", 507, "storage_full"}, 3, 1, Told},
-		"unconfirmed":    {[]any{502, "delivery_unconfirmed"}, 1, 1, Said},
-		"nobody's":       {[]any{404, "no_adapter"}, 1, 1, Said},
-		"something else": {[]any{422, "idempotency_mismatch"}, 1, 1, Said},
+		"told":    {answered("pushed", "Look."), false, Told},
+		"quiet":   {answered("quiet", AllWell), false, OK},
+		"untold":  {answered("pending", "Look."), true, Said},
+		"nobody":  {answered("not_pushed", "Look."), false, Said},
+		"failed":  {map[string]any{"outcome": "sent", "message_id": "m", "answer": map[string]any{"state": "failed", "push": "pushed"}}, false, Failed},
+		"running": {map[string]any{"outcome": "sent", "message_id": "m"}, false, Asked},
+		"parked":  {map[string]any{"outcome": "sent", "message_id": "m", "why": "No login."}, false, Parked},
+		"busy":    {map[string]any{"outcome": "skipped", "why": "It has no outcome yet."}, false, Busy},
+		"nothing": {map[string]any{"outcome": "skipped", "status": 1}, false, Nothing},
+		"refused": {map[string]any{"outcome": "refused", "why": "No room."}, true, Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
-			f.refuse = c.refuse
-			for len(f.refuse) > 0 {
-				if err := f.beat(0); err == nil {
-					t.Error("a tick that could not tell the user is no success")
-				}
+			f.run = c.run
+			if err := f.beat(0); (err != nil) != c.fails {
+				t.Errorf("the tick ends with %v", err)
 			}
+			if got := f.outcomes(); !slices.Equal(got, []Outcome{c.want}) {
+				t.Errorf("outcomes %q, want %s", got, c.want)
+			}
+			f.run = answered("pushed", "Look.")
 			if err := f.beat(0); err != nil {
 				t.Error(err)
 			}
-			keys := slices.Compact(slices.Sorted(slices.Values(f.sends)))
-			if len(f.sends) != c.sends || len(keys) != c.keys || f.posts != 1 {
-				t.Errorf("%d messages, pushed under %q; want one, and %d pushes under %d keys", f.posts, f.sends, c.sends, c.keys)
-			}
-			if got := f.outcomes(); len(got) != 1 || got[0] != c.outcome {
-				t.Errorf("outcomes: %q, want %s", got, c.outcome)
+			if got := f.outcomes(); c.want == Asked || c.want == Parked || c.want == Said && c.fails {
+				if !slices.Equal(got, []Outcome{Told}) {
+					t.Errorf("after the answer: %q", got)
+				}
 			}
 		})
 	}
 }
 
-// TestPushIsOwed has pushes fail while ticks go on in new slots: each tick tries once more
-// at most, a push of which nothing is known comes again as it was, and what was refused in
-// 24 ticks is left.
-func TestPushIsOwed(t *testing.T) {
+// TestGatewayRestarts: the run is asked for until the gateway answers.
+func TestGatewayRestarts(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.refuse = []any{502, "delivery_failed", 503, "shutting_down", 503, "shutting_down"}
-	for slot := range 2 { // of the second one the first push is that of what is owed, the other one has both
-		if err := f.beat(slot); err == nil {
-			t.Error("a tick that could not tell the user is no success")
-		}
+	f.fails = []int{503}
+	err := Run(t.Context(), Options{Config: f.cfg, Service: &fakeManager{}, Patience: time.Minute, StartLimit: time.Minute, Out: io.Discard})
+	if got := f.outcomes(); err != nil || !slices.Equal(got, []Outcome{Told}) {
+		t.Errorf("%v, outcomes %q", err, got)
 	}
-	if f.posts != 2 || len(f.sends) != 3 || f.sends[1] != f.sends[2] || f.sends[0] == f.sends[1] {
-		t.Errorf("%d messages, pushed under %q", f.posts, f.sends)
-	}
-	f.message = map[string]any{"state": "answered", "text": AllWell}
-	if err := f.beat(2); err != nil {
-		t.Error(err)
-	}
-	if got := f.outcomes(); len(f.sends) != 5 || f.sends[3] != f.sends[2] || !slices.Equal(got, []Outcome{Told, Told, OK}) {
-		t.Errorf("pushed under %q; outcomes %q", f.sends, got)
-	}
-	f.message = map[string]any{"state": "answered", "text": "Look at the disk."}
-	f.refuse = slices.Repeat([]any{502, "delivery_failed"}, 2*mostTries)
-	f.sends = nil
-	_ = f.beat(3)
-	f.message = map[string]any{"state": "answered", "text": AllWell}
-	for slot := range mostTries {
-		_ = f.beat(4 + slot)
-	}
-	if got := f.outcomes(); len(f.sends) != mostTries || got[3] != Said || got[len(got)-1] != OK || len(got) != 4+mostTries {
-		t.Errorf("%d pushes; outcomes %q", len(f.sends), got)
-	}
-	if keys := slices.Compact(slices.Sorted(slices.Values(f.sends))); len(keys) != mostTries {
-		t.Errorf("under %d keys", len(keys))
-	}
-	if r, err := Read(f.cfg.StateDir); err != nil || len(r.Owed()) != 0 || r.Pushing != nil {
-		t.Errorf("still owed: %+v, %v", r, err)
+	f.fails = []int{403}
+	if err := f.beat(1); err == nil || len(f.fails) > 0 {
+		t.Errorf("a refusal: %v", err)
 	}
 }
 
-// TestFreshSession: before the question of a slot the session is cleared, once however
-// often it is tried, under a key of its own.
-func TestFreshSession(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	f.dies(true)
-	if err := f.beat(0); err == nil || f.posts != 0 {
-		t.Errorf("%v, and %d questions", err, f.posts)
-	}
-	f.dies(false)
-	if err := f.beat(0); err != nil {
-		t.Error(err)
-	}
-	if err := f.beat(0); err != nil {
-		t.Error(err)
-	}
-	r, err := Read(f.cfg.StateDir)
-	if err != nil || len(r.Ticks) != 1 {
-		t.Fatalf("recorded %+v, %v", r, err)
-	}
-	key := slotKey(r.Ticks[0].Slot)
-	if want := []string{"/clear " + key + ":clear", r.Ticks[0].Asked + " " + key}; !slices.Equal(slices.Compact(f.texts), want) {
-		t.Errorf("posted %q, want %q, in this order", f.texts, want)
-	}
-}
-
-// TestRevivesOnly: where Claude is not to be asked a tick looks after the gateway, and what
-// was asked before that was agreed is still taken up.
+// TestRevivesOnly: where Claude is not to be asked a tick only looks after the gateway.
 func TestRevivesOnly(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.message["state"] = "running"
-	if err := f.beat(0); err != nil { // it waits for no answer
+	f.cfg.Heartbeat = config.HeartbeatRevive
+	if err := f.beat(0); err != nil {
 		t.Error(err)
 	}
-	f.message = map[string]any{"state": "answered", "text": "Look at the disk."}
-	f.cfg.Heartbeat = config.HeartbeatRevive
-	for slot := range 3 {
-		if err := f.beat(slot); err != nil {
-			t.Error(err)
-		}
-	}
-	if got := f.outcomes(); f.posts != 1 || len(f.sends) != 1 || !slices.Equal(got, []Outcome{Told, Serves, Serves}) {
-		t.Errorf("%d messages, %d pushes, outcomes %q", f.posts, len(f.sends), got)
+	if got := f.outcomes(); len(f.asked) > 0 || !slices.Equal(got, []Outcome{Serves}) {
+		t.Errorf("asked %q, outcomes %q", f.asked, got)
 	}
 }
 
-// TestNotAskedAnyMore: a question that was to be asked and is not agreed to any more is not
-// asked.
-func TestNotAskedAnyMore(t *testing.T) {
+// TestCarryOver: what a version without the gateway's schedule could not tell is told once.
+func TestCarryOver(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.dies(true)
-	_ = f.beat(0)
-	f.dies(false)
-	f.cfg.Heartbeat = config.HeartbeatRevive
+	old := `{"open":{"slot":"2020-01-01T02:00:00Z","at":"2020-01-01T02:00:00Z","outcome":"asked","asked":"look","message_id":"old"},
+		"trouble":{"code":"usage_limit","why":"x","since":"2020-01-01T00:00:00Z"},
+		"ticks":[{"slot":"2020-01-01T01:00:00Z","at":"2020-01-01T01:00:00Z","outcome":"said","push":"The disk.","to":"tg-1","owed":true,"tries":2},
+		{"slot":"2020-01-01T00:00:00Z","at":"2020-01-01T00:00:00Z","outcome":"told","push":"Was told.","to":"tg-1","pushed":true}]}`
+	if err := os.WriteFile(filepath.Join(f.cfg.StateDir, recordsName), []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		if err := f.beat(0); err != nil {
 			t.Error(err)
 		}
 	}
-	if got := f.outcomes(); f.posts != 0 || !slices.Equal(got, []Outcome{Failed, Serves}) {
-		t.Errorf("%d messages, outcomes %q", f.posts, got)
+	if want := []string{"The disk.", "Old news."}; !slices.Equal(f.sends, want) {
+		t.Errorf("pushed %q, want %q", f.sends, want)
 	}
 }
 
-// TestOwedText keeps the newest of what is too much.
-func TestOwedText(t *testing.T) {
+// TestRecords keeps the last ticks in a file of the user's own.
+func TestRecords(t *testing.T) {
 	t.Parallel()
-	at := time.Date(2030, 1, 31, 9, 0, 0, 0, time.Local)
-	owed := func(texts ...string) (all []*Tick) {
-		for i, text := range texts {
-			all = append(all, &Tick{At: at.Add(time.Duration(i) * time.Hour), Push: text})
-		}
-		return all
-	}
-	const head = "Heartbeat: what follows could not be told when it was found."
-	long := strings.Repeat("x", maxOwed)
-	for want, ticks := range map[string][]*Tick{
-		"a": owed("a", "a"),
-		head + "\n\nThu 31 Jan 10:00: b\n\nThu 31 Jan 11:00: a":                            owed("a", "b", "a"),
-		head + " Of 2 more only the channel heartbeat knows.\n\nThu 31 Jan 11:00: " + long: owed("a", "b", long),
-	} {
-		if got := owedText(ticks); got != want {
-			t.Errorf("got %.120q, want %.120q", got, want)
-		}
-	}
-}
-
-// TestLimit leaves the agent alone until a limit ends.
-func TestLimit(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	f.message = map[string]any{"state": "failed", "code": "usage_limit", "error": "The limit is reached."}
-	f.until = time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-	for slot := range 9 {
-		if err := f.beat(slot); err != nil {
-			t.Error(err)
-		}
-	}
-	if f.posts != 1 || len(f.sends) != 1 {
-		t.Errorf("%d messages, %d pushes before the limit ends; want one of each", f.posts, len(f.sends))
-	}
-	b, err := openBook(f.cfg.StateDir)
+	dir := t.TempDir()
+	r, err := Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Trouble.Until = time.Now().Add(-time.Second)
-	if err := b.save(); err != nil {
-		t.Fatal(err)
-	}
-	f.message = map[string]any{"state": "answered", "text": "HEARTBEAT_OK"}
-	if err := f.beat(9); err != nil {
-		t.Error(err)
-	}
-	if got := f.outcomes(); f.posts != 2 || got[len(got)-1] != OK {
-		t.Errorf("%d messages, outcomes %q", f.posts, got)
-	}
-}
-
-// TestWaitsParked tells the user once of a message that waits for a limit to end, and
-// takes its answer up later.
-func TestWaitsParked(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	f.message = map[string]any{"message_id": "m", "state": "waiting", "why": "The budget is spent.", "until": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}
-	for slot := range 3 {
-		if err := f.beat(slot); err != nil {
-			t.Error(err)
+	for range keptTicks + 5 {
+		if err := r.add(Tick{Slot: slotOf(time.Now(), time.Hour), Outcome: Busy}); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if got := f.outcomes(); f.posts != 1 || len(f.sends) != 1 || !slices.Equal(got, []Outcome{Parked, Parked}) {
-		t.Errorf("%d messages, %d pushes, outcomes %q", f.posts, len(f.sends), got)
+	if r, err = Read(dir); err != nil || len(r.Ticks) != keptTicks {
+		t.Errorf("%d ticks, %v", len(r.Ticks), err)
 	}
-	f.message = map[string]any{"state": "answered", "text": "HEARTBEAT_OK"}
-	if err := f.beat(3); err != nil {
-		t.Error(err)
+	if info, err := os.Stat(r.path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %v, %v", info, err)
 	}
-	if got := f.outcomes(); f.posts != 2 || len(f.sends) != 1 || !slices.Equal(got, []Outcome{Parked, Parked, OK, OK}) {
-		t.Errorf("%d messages, %d pushes, outcomes %q", f.posts, len(f.sends), got)
+	if err := os.WriteFile(r.path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// TestCoalesced has the answer of the message that carries it, also where that is told
-// only when it is asked for again.
-func TestCoalesced(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	f.message = map[string]any{"state": "answered", "text": "", "into": "into"}
-	_ = f.beat(0) // it waits for no answer
-	if err := f.beat(0); err != nil {
-		t.Error(err)
-	}
-	if r, err := Read(f.cfg.StateDir); err != nil || len(r.Ticks) != 1 || r.Ticks[0].Push != "of both" {
-		t.Errorf("recorded %+v, %v", r, err)
+	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), r.path) {
+		t.Errorf("a damaged file: %v", err)
 	}
 }
 
-// TestEmptyAnswer: there is nothing to push, and that is on record.
-func TestEmptyAnswer(t *testing.T) {
+func TestLogIsPutAside(t *testing.T) {
 	t.Parallel()
-	f := newFake(t)
-	f.message = map[string]any{"state": "answered", "text": " \n"}
-	if err := f.beat(0); err != nil {
-		t.Error(err)
-	}
-	r, err := Read(f.cfg.StateDir)
-	if err != nil || len(f.sends) > 0 || len(r.Ticks) != 1 || r.Ticks[0].Outcome != Said || r.Ticks[0].Problem != "the answer is empty" {
-		t.Errorf("%d pushes; recorded %+v, %v", len(f.sends), r, err)
-	}
-}
-
-func TestTroubleIsOver(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	for name, c := range map[string]struct {
-		trouble  Trouble
-		answered int64
-		want     bool
-	}{
-		"just begun":            {Trouble{Answered: 3}, 3, false},
-		"somebody was answered": {Trouble{Answered: 3, Until: now.Add(time.Hour)}, 4, true},
-		"its time has come":     {Trouble{Answered: 3, Until: now}, 3, true},
-		"it has not":            {Trouble{Answered: 3, Until: now.Add(1), Skipped: 99}, 3, false},
-		"long ago":              {Trouble{Answered: 3, Skipped: skipped}, 3, true},
-		"another ledger":        {Trouble{Answered: 3}, 0, false},
-	} {
-		if got := c.trouble.over(now, c.answered); got != c.want {
-			t.Errorf("%s: over is %v", name, got)
+	path := filepath.Join(t.TempDir(), logName)
+	for i := range 3 {
+		if err := os.WriteFile(path, []byte(strings.Repeat("a", maxLog)+string(rune('0'+i))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l := openLog(path, io.Discard)
+		l.printf("said %q", "\x1b[2J")
+		l.close()
+		now, _ := os.ReadFile(path)
+		before, _ := os.ReadFile(path + ".1")
+		if !strings.HasSuffix(string(now), ` said "\x1b[2J"`+"\n") || len(now) > 100 || !strings.HasSuffix(string(before), string(rune('0'+i))) {
+			t.Errorf("round %d: %q, and put aside %d bytes", i, now, len(before))
 		}
 	}
 }
@@ -438,6 +302,7 @@ func TestGatewayThatRefuses(t *testing.T) {
 		_, _ = io.WriteString(w, `{"error":"That is another token.","code":"unauthorized"}`)
 	}))
 	defer tcp.Close()
+	f.startLimit = 3 * time.Second // within which it answers, also on a busy machine
 	lock := f.holds(strings.TrimPrefix(tcp.URL, "http://"))
 	defer lock.Release()
 	if err := f.beat(0); err == nil || !strings.Contains(err.Error(), "That is another token.") || strings.Contains(err.Error(), "kill") {

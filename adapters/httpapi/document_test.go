@@ -61,7 +61,7 @@ func TestDocument(t *testing.T) {
 	do(503, "upgrade_failed", "POST", "/upgrade", `{"rollback":true}`)
 
 	large := strings.Repeat(" ", 70<<10)
-	for _, path := range []string{"/message", "/send", "/schedules", "/restart", "/upgrade", "/channels/http/interrupt", "/approvals/x", "/messages/x/retry"} {
+	for _, path := range []string{"/message", "/send", "/schedules", "/schedules/heartbeat/run", "/restart", "/upgrade", "/channels/http/interrupt", "/approvals/x", "/messages/x/retry"} {
 		do(413, "body_too_large", "POST", path, large)
 		do(415, "unsupported_media_type", "POST", path, "a", "Content-Type", "text/plain")
 	}
@@ -267,6 +267,7 @@ func documentSchedules(r *rig, do doFunc) {
 		{Due: fakeStart, DecidedAt: fakeStart, Outcome: schedule.Skipped, Status: 3, Why: "Nothing to do."},
 	}
 	do(200, "", "GET", "/schedules/"+id, "")
+	documentRuns(r, do)
 	do(404, "not_found", "GET", "/schedules/none", "")
 	do(404, "not_found", "DELETE", "/schedules/none", "")
 	for err, want := range map[error]struct {
@@ -278,6 +279,7 @@ func documentSchedules(r *rig, do doFunc) {
 		r.fail(err)
 		do(want.status, want.code, "POST", "/schedules", daily)
 		do(want.status, want.code, "DELETE", "/schedules/"+id, "")
+		do(want.status, want.code, "POST", "/schedules/heartbeat/run", `{"due":"2020-01-31T09:00:00Z"}`)
 	}
 	r.fail(nil)
 	do(200, "", "DELETE", "/schedules/"+id, "")
@@ -285,6 +287,23 @@ func documentSchedules(r *rig, do doFunc) {
 		r.store.jobs = append(r.store.jobs, schedule.Job{When: "cron @daily"})
 	}
 	do(409, "too_many_schedules", "POST", "/schedules", daily)
+}
+
+func documentRuns(r *rig, do doFunc) {
+	const path, slot = "/schedules/heartbeat/run", `{"due":"2030-01-31T09:00:00Z"}`
+	for _, body := range []string{`{}`, `{"due":"soon"}`, `{"due":"9999-01-31T09:00:00Z"}`} {
+		do(400, "bad_due", "POST", path, body)
+	}
+	do(400, "bad_wait", "POST", path+"?wait=soon", slot)
+	do(404, "not_found", "POST", "/schedules/none/run", slot)
+	r.store.decided = nil
+	do(200, "", "POST", path+"?wait=1ms", `{"due":"2020-01-31T09:00:00Z","more":1}`) // nothing carries the run out here
+	due := time.Date(2020, 1, 31, 9, 0, 0, 0, time.UTC)
+	r.store.decided = []schedule.Occurrence{{Due: due, DecidedAt: due, Outcome: schedule.Sent, Message: "01890000-0000-7000-8000-000000000001", Answer: &schedule.Answer{
+		State: core.Failed, Code: "agent_error", Text: "no", CostUSD: 0.5, Duration: time.Second, Push: schedule.NotPushed, To: "tg-7", Problem: "no",
+	}}}
+	do(200, "", "POST", path+"?wait=1ms", `{"due":"2020-01-31T09:00:00Z"}`)
+	do(200, "", "GET", "/schedules/heartbeat", "")
 }
 
 // TestPrecheckIsNotTakenOnTheSocket: the agent's own commands reach that.

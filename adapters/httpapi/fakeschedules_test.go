@@ -56,3 +56,10 @@ func (s *memoryStore) Occurrences(context.Context, string, time.Time, int) ([]sc
 	defer s.fake.mu.Unlock()
 	return s.decided, s.fake.err
 }
+
+func (s *memoryStore) PutOccurrences(_ context.Context, _ string, all []schedule.Occurrence, _ int) error {
+	s.fake.mu.Lock()
+	defer s.fake.mu.Unlock()
+	s.decided = slices.Clone(all)
+	return s.fake.err
+}

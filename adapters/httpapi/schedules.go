@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/core/schedule"
+	"bareclaw/internal/humanize"
 )
 
 // schedules makes, shows and removes schedules.
@@ -27,6 +29,7 @@ func (s *schedules) routes() []route {
 		{http.MethodGet, api.PathSchedules, s.list},
 		{http.MethodGet, "/schedules/{id}", s.get},
 		{http.MethodDelete, "/schedules/{id}", s.remove},
+		{http.MethodPost, "/schedules/{id}/run", s.run},
 	}
 }
 
@@ -126,12 +129,54 @@ func (s *schedules) get(w *response, r *http.Request) error {
 	}
 	shown := s.show(&j)
 	shown.Occurrences = make([]api.Occurrence, len(all))
-	for i, o := range all {
-		shown.Occurrences[i] = api.Occurrence{
-			Due: o.Due, Outcome: string(o.Outcome), DecidedAt: o.DecidedAt, MessageID: string(o.Message), Late: o.Late, Status: o.Status, Why: o.Why,
-		}
+	for i := range all {
+		shown.Occurrences[i] = showOccurrence(&all[i])
 	}
 	return w.show(http.StatusOK, &shown)
+}
+
+func showOccurrence(o *schedule.Occurrence) api.Occurrence {
+	shown := api.Occurrence{
+		Due: o.Due, Outcome: string(o.Outcome), DecidedAt: o.DecidedAt, MessageID: string(o.Message), Late: o.Late, Status: o.Status, Why: o.Why,
+	}
+	if a := o.Answer; a != nil {
+		shown.Answer = &api.Answer{
+			State: string(a.State), Code: a.Code, Text: a.Text, CostUSD: humanize.RoundUSD(a.CostUSD), DurationMS: a.Duration.Milliseconds(),
+			Push: string(a.Push), To: string(a.To), Problem: a.Problem,
+		}
+	}
+	return shown
+}
+
+// run has a built-in schedule run once for the time in the body; the request may be
+// repeated.
+func (s *schedules) run(w *response, r *http.Request) error {
+	wait, err := waitParam(r)
+	if err != nil {
+		return err
+	}
+	var in api.RunRequest
+	if err := readBody(w, r, &in); err != nil {
+		return err
+	}
+	due, err := time.Parse(time.RFC3339, in.Due)
+	if err != nil {
+		return badRequest(api.BadDue, `"due" must be the time at which the run is due, such as 2030-01-31T09:00:00Z.`)
+	}
+	if err := s.lifecycle.checkOpen(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
+	defer cancel()
+	defer s.lifecycle.onDrain(cancel)()
+	o, err := s.scheduler.Trigger(ctx, pathParam(r, "id"), due)
+	if errors.Is(err, schedule.ErrSlot) {
+		return badRequest(api.BadDue, `"due" is in the future.`)
+	}
+	if err != nil {
+		return err
+	}
+	return w.show(http.StatusOK, showOccurrence(&o))
 }
 
 func (s *schedules) remove(w *response, r *http.Request) error {

@@ -50,7 +50,8 @@ func newRig(t *testing.T, f *fake, change func(*Options)) *rig {
 	}
 	f.store = &memoryStore{fake: f}
 	o.Schedules = schedule.New(schedule.Options{
-		Store: f.store, Log: o.Log, Precheck: func(context.Context, string) (int, error) { return 0, nil },
+		Store: f.store, Log: o.Log, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },
+		BuiltIns: []schedule.BuiltIn{{ID: "heartbeat", Channel: "heartbeat", Text: func() (string, error) { return "look", nil }}},
 		Admit: func(_ context.Context, key core.ChannelKey) error {
 			if key == "tg-8" {
 				return &core.PushError{Kind: core.ErrNotAllowed, Text: "A stranger."}

@@ -29,6 +29,8 @@ type occurrenceDoc struct {
 	Status int    `json:"status,omitempty"`
 	Late   bool   `json:"late,omitempty"`
 	Why    string `json:"why,omitempty"`
+
+	Answer *schedule.Answer `json:"answer,omitempty"`
 }
 
 // carry writes what is no change of messages, and returns once it is durable.
@@ -60,15 +62,29 @@ func (l *Ledger) Decide(ctx context.Context, d schedule.Decision, keep int) erro
 	k.add(op{stmt: opDecideJob, id: d.Job, args: []driver.Value{d.Job, nanos(d.DecidedTo), nanos(d.DoneAt)}}, 0)
 	for i := range d.Occurrences {
 		o := &d.Occurrences[i]
-		doc := k.doc(occurrenceDoc{Status: o.Status, Late: o.Late, Why: o.Why})
-		k.add(op{stmt: opOccurrence, id: d.Job, args: []driver.Value{
-			d.Job, nanos(o.Due), nanos(o.DecidedAt), string(o.Outcome), nullable(string(o.Message)), doc,
-		}}, len(doc))
+		k.occurrence(opOccurrence, d.Job, o)
 	}
 	if len(d.Occurrences) > 0 {
 		k.add(op{stmt: opTrimOccurrences, id: d.Job, args: []driver.Value{d.Job, int64(keep)}}, 0)
 	}
 	return l.commit(ctx, k)
+}
+
+// PutOccurrences implements [schedule.Store].
+func (l *Ledger) PutOccurrences(ctx context.Context, job string, all []schedule.Occurrence, keep int) error {
+	k := &compiler{}
+	for i := range all {
+		k.occurrence(opPutOccurrence, job, &all[i])
+	}
+	k.add(op{stmt: opTrimRuns, id: job, args: []driver.Value{job, int64(keep)}}, 0)
+	return l.commit(ctx, k)
+}
+
+func (k *compiler) occurrence(stmt stmtID, job string, o *schedule.Occurrence) {
+	doc := k.doc(occurrenceDoc{Status: o.Status, Late: o.Late, Why: o.Why, Answer: o.Answer})
+	k.add(op{stmt: stmt, id: job, args: []driver.Value{
+		job, nanos(o.Due), nanos(o.DecidedAt), string(o.Outcome), nullable(string(o.Message)), doc,
+	}}, len(doc))
 }
 
 // SetBack implements [schedule.Store].
@@ -150,7 +166,7 @@ func scanOccurrence(scan func(...any) error) (schedule.Occurrence, error) {
 		return o, fmt.Errorf("occurrence of schedule %s: %w", o.Job, err)
 	}
 	o.Due, o.DecidedAt = fromNanos(due), fromNanos(decided)
-	o.Status, o.Late, o.Why = d.Status, d.Late, d.Why
+	o.Status, o.Late, o.Why, o.Answer = d.Status, d.Late, d.Why, d.Answer
 	return o, nil
 }
 

@@ -64,6 +64,8 @@ const (
 	opRemoveJob
 	opDropOccurrences
 	opOccurrence
+	opPutOccurrence
+	opTrimRuns
 	opTrimOccurrences
 	opPruneOccurrences
 	opPruneDone
@@ -169,6 +171,9 @@ var queries = [statements]string{
 	opRemoveJob:          `DELETE FROM schedules WHERE id=?`,
 	opOccurrence: `INSERT INTO occurrences(schedule, due, decided_at, outcome, message, doc)
 		SELECT ?1,?2,?3,?4,?5,?6 WHERE EXISTS (SELECT 1 FROM schedules WHERE id=?1) ON CONFLICT(schedule, due) DO NOTHING`,
+	opPutOccurrence: `INSERT INTO occurrences(schedule, due, decided_at, outcome, message, doc) VALUES(?,?,?,?,?,?)
+		ON CONFLICT(schedule, due) DO UPDATE SET decided_at=excluded.decided_at, outcome=excluded.outcome, message=excluded.message, doc=excluded.doc`,
+	opTrimRuns:        `DELETE FROM occurrences WHERE schedule=?1 AND due NOT IN (SELECT due FROM occurrences WHERE schedule=?1 ORDER BY due DESC LIMIT ?2)`,
 	opDropOccurrences: `DELETE FROM occurrences WHERE schedule=?`,
 	// Those are kept that are the nearest; of what a fast clock has brought too early the
 	// farthest goes first.
@@ -360,6 +365,6 @@ var verbs = [statements]string{
 	opModel: "set the model of", opMode: "set the permission mode of", opAddRule: "store rule", opRemoveRule: "remove rule",
 	opAddJob: "add schedule", opDecideJob: "decide about schedule", opSetBackJob: "set back schedule",
 	opSetBackOccurrences: "forget what was missed too early by", opRemoveJob: "remove schedule", opDropOccurrences: "remove the occurrences of",
-	opOccurrence: "record an occurrence of", opTrimOccurrences: "forget occurrences of", opPruneOccurrences: "forget occurrences before",
+	opOccurrence: "record an occurrence of", opTrimOccurrences: "forget occurrences of", opPutOccurrence: "record a run of", opTrimRuns: "forget runs of", opPruneOccurrences: "forget occurrences before",
 	opPruneDone: "forget the occurrences of schedules done before", opPruneJobs: "forget schedules done before", opMoveJobs: "move the schedules of",
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"bareclaw/core"
@@ -59,7 +60,7 @@ func (s *Scheduler) skipDecided(ctx context.Context, d *decision) error {
 // check runs the job's precheck beside everything else, and then decides.
 func (s *Scheduler) startPrecheck(ctx context.Context, d decision) {
 	s.prechecking[d.job.ID] = true
-	s.prechecks.Go(func() { // ends with ctx
+	s.tasks.Go(func() { // ends with ctx
 		if err := s.decideByPrecheck(ctx, &d); err != nil {
 			s.logRetry(ctx, "schedule "+d.job.ID, err)
 			select {
@@ -75,26 +76,38 @@ func (s *Scheduler) startPrecheck(ctx context.Context, d decision) {
 }
 
 func (s *Scheduler) decideByPrecheck(ctx context.Context, d *decision) error {
-	status, err := s.precheck(ctx, d.job.Precheck)
-	v := d.newest()
-	switch {
-	case ctx.Err() != nil:
+	p, err := s.precheck(ctx, d.job.Precheck)
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	case err != nil:
-		v.skip()
-		d.known = append(d.known, Occurrence{Due: v.due, Outcome: Refused, Status: status, Why: "The precheck could not be run: " + err.Error() + "."})
-	case status != 0:
-		v.skip()
-		d.known = append(d.known, Occurrence{Due: v.due, Outcome: Skipped, Status: status, Why: fmt.Sprintf("The precheck ended with status %d: nothing to do.", status)})
+	}
+	o := Occurrence{Due: d.newest().due}
+	if o.skipBy(p, err) {
+		d.newest().skip()
+		d.known = append(d.known, o)
 	}
 	return s.commit(ctx, d)
 }
 
-func (s *Scheduler) precheck(ctx context.Context, line string) (int, error) {
+func (s *Scheduler) precheck(ctx context.Context, line string) (PrecheckResult, error) {
 	if s.o.Precheck == nil {
-		return 0, errors.New("nothing here runs commands")
+		return PrecheckResult{}, errors.New("nothing here runs commands")
 	}
 	return s.o.Precheck(ctx, line)
+}
+
+// skipBy records a precheck that could not be run or found nothing to do, and reports
+// whether it was such a precheck.
+func (o *Occurrence) skipBy(p PrecheckResult, err error) bool {
+	switch {
+	case err != nil:
+		o.Outcome, o.Status, o.Why = Refused, p.Status, "The precheck could not be run: "+err.Error()+"."
+	case p.Status != 0:
+		o.Outcome, o.Status = Skipped, p.Status
+		o.Why = strings.TrimSpace(fmt.Sprintf("The precheck ended with status %d: nothing to do. %s", p.Status, p.Said))
+	default:
+		return false
+	}
+	return true
 }
 
 // carryOut sends what is to be sent and records what became of everything that was due.
@@ -135,7 +148,7 @@ func (s *Scheduler) commit(ctx context.Context, d *decision) error {
 	if err := s.o.Store.Decide(ctx, c, Kept); err != nil {
 		return err
 	}
-	s.report(&j, outcomes)
+	s.report(j.ID, j.Channel, outcomes)
 	return nil
 }
 
@@ -216,7 +229,7 @@ func refusal(err error) string {
 }
 
 // tell counts and logs what became of occurrences.
-func (s *Scheduler) report(j *Job, all []Occurrence) {
+func (s *Scheduler) report(job string, channel core.ChannelKey, all []Occurrence) {
 	for i := range all {
 		o := &all[i]
 		switch o.Outcome {
@@ -233,7 +246,7 @@ func (s *Scheduler) report(j *Job, all []Occurrence) {
 		if o.Outcome == Missed || o.Outcome == Refused {
 			log = s.o.Log.Warn
 		}
-		log("schedule was due", "schedule", j.ID, "channel", string(j.Channel), "due", o.Due, "outcome", string(o.Outcome),
+		log("schedule was due", "schedule", job, "channel", string(channel), "due", o.Due, "outcome", string(o.Outcome),
 			"message", string(o.Message), "late", o.Late, "why", o.Why)
 	}
 }

@@ -27,6 +27,8 @@ type memory struct {
 	left     error // by AddJob, which keeps the job all the same
 	cost     float64
 	lost     int // decisions that are not recorded, as if the process had been killed before
+	puts     int // calls of PutOccurrences
+	failPut  int // the call that fails, as if the process had been killed before
 }
 
 // set changes what it does, while a scheduler uses it.
@@ -94,6 +96,23 @@ func (m *memory) Decide(_ context.Context, d Decision, keep int) error {
 	slices.SortFunc(m.decided[d.Job], func(a, b Occurrence) int { return b.Due.Compare(a.Due) })
 	m.decided[d.Job] = m.decided[d.Job][:min(keep, len(m.decided[d.Job]))]
 	return nil
+}
+
+func (m *memory) PutOccurrences(_ context.Context, job string, all []Occurrence, keep int) error {
+	defer m.locked()()
+	if m.puts++; m.puts == m.failPut {
+		return core.ErrClosed
+	}
+	for _, o := range all {
+		if o.Answer != nil {
+			answer := *o.Answer
+			o.Answer = &answer
+		}
+		m.decided[job] = append(slices.DeleteFunc(m.decided[job], func(p Occurrence) bool { return p.Due.Equal(o.Due) }), o)
+	}
+	slices.SortFunc(m.decided[job], func(a, b Occurrence) int { return b.Due.Compare(a.Due) })
+	m.decided[job] = m.decided[job][:min(keep, len(m.decided[job]))]
+	return m.err
 }
 
 func (m *memory) SetBack(_ context.Context, job string, to time.Time) error {

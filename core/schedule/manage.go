@@ -125,13 +125,15 @@ func (s *Scheduler) Next(j *Job) []time.Time {
 // Jobs returns all jobs, oldest first, also those that were done in the last week.
 func (s *Scheduler) Jobs(ctx context.Context) ([]Job, error) { return s.o.Store.Jobs(ctx) }
 
-// Job returns a job and its newest occurrences, newest first, or core.ErrNotFound.
-func (s *Scheduler) Job(ctx context.Context, id string) (Job, []Occurrence, error) {
-	j, err := s.o.Store.Job(ctx, id)
-	if err != nil {
+// Job returns a job, also a built-in one, and its newest occurrences, newest first, or
+// core.ErrNotFound.
+func (s *Scheduler) Job(ctx context.Context, id string) (j Job, all []Occurrence, err error) {
+	if r, ok := s.runners[id]; ok {
+		j = r.asJob()
+	} else if j, err = s.o.Store.Job(ctx, id); err != nil {
 		return Job{}, nil, err
 	}
-	all, err := s.o.Store.Occurrences(ctx, id, time.Time{}, Kept)
+	all, err = s.o.Store.Occurrences(ctx, id, time.Time{}, Kept)
 	return j, all, err
 }
 

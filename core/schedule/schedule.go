@@ -62,6 +62,7 @@ type Outcome string
 
 // The outcomes of an occurrence.
 const (
+	Due     Outcome = "due"     // of a built-in job: the run has begun and nothing is sent yet
 	Sent    Outcome = "sent"    // Message is the message, which has an outcome of its own
 	Skipped Outcome = "skipped" // the precheck found nothing to do; Status is its exit status
 	Missed  Outcome = "missed"  // its time passed while nobody could send it
@@ -78,6 +79,7 @@ type Occurrence struct {
 	Status    int            // of the precheck, where that had one
 	Late      bool           // it was sent later than it was due
 	Why       string         // for a person; empty where there is nothing to say
+	Answer    *Answer        // to the message of a built-in job; nil before there is one
 }
 
 // SourceKey is the key under which the message of an occurrence is submitted.
@@ -91,34 +93,57 @@ func SourcePrefix(job string) string { return "schedule:" + job + ":" }
 // A Store keeps jobs and their occurrences. What it was given is durable once it
 // returns. Its errors are those of core.Ledger; it is safe for concurrent use.
 type Store interface {
+	Jobs
+	Occurrences
+	Recorder
+	Messages
+}
+
+// Jobs keeps jobs.
+type Jobs interface {
 	// AddJob keeps a new job.
 	AddJob(ctx context.Context, j Job) error
 	// Jobs returns all jobs, oldest first, those that are done too.
 	Jobs(ctx context.Context) ([]Job, error)
-	// Job returns one job, or ErrNotFound.
-	Job(ctx context.Context, id string) (Job, error)
 	// RemoveJob forgets a job and its occurrences; ErrNotFound if there is none.
 	RemoveJob(ctx context.Context, id string) error
-	// Decide records outcomes of a job's occurrences, and how far it is by that. An
-	// occurrence that has an outcome keeps it. Of a job that is gone nothing is recorded;
-	// the oldest occurrences beyond keep are forgotten.
-	Decide(ctx context.Context, d Decision, keep int) error
-	// SetBack records that the clock was set back: a job is decided to that time, and what
-	// it was said to have missed after that is forgotten, since it is still to come. Of a
-	// job that is gone nothing is recorded.
-	SetBack(ctx context.Context, job string, to time.Time) error
+}
+
+// Occurrences finds jobs and their occurrences, and forgets old ones.
+type Occurrences interface {
+	// Job returns one job, or ErrNotFound.
+	Job(ctx context.Context, id string) (Job, error)
 	// Occurrences returns the newest occurrences of a job that are not older than since,
 	// newest first, at most limit.
 	Occurrences(ctx context.Context, job string, since time.Time, limit int) ([]Occurrence, error)
+	// Prune forgets the occurrences that were decided, and the jobs that were done,
+	// before these times.
+	Prune(ctx context.Context, occurrences, done time.Time) error
+}
+
+// A Recorder records what becomes of occurrences.
+type Recorder interface {
+	// Decide records outcomes of a job's occurrences, and how far the job is decided. An
+	// occurrence that has an outcome keeps it. Nothing is recorded of a job that was
+	// removed; the oldest occurrences beyond keep are forgotten.
+	Decide(ctx context.Context, d Decision, keep int) error
+	// SetBack records that the clock was set back: a job is decided to that time, and the
+	// later occurrences that it was said to have missed are forgotten, since they are
+	// still to come. Nothing is recorded of a job that was removed.
+	SetBack(ctx context.Context, job string, to time.Time) error
+	// PutOccurrences records occurrences of a built-in job together, in place of what was
+	// recorded of them; the oldest occurrences beyond keep are forgotten.
+	PutOccurrences(ctx context.Context, job string, all []Occurrence, keep int) error
+}
+
+// Messages finds the messages of jobs by their source keys.
+type Messages interface {
 	// SourceMessage returns the message that was accepted under a source key, or
 	// ErrNotFound.
 	SourceMessage(ctx context.Context, key string) (core.MessageID, error)
 	// SourceCost returns the USD that messages have cost which were accepted under source
 	// keys with that prefix and ended at since or later.
 	SourceCost(ctx context.Context, prefix string, since time.Time) (float64, error)
-	// Prune forgets the occurrences that were decided, and the jobs that were done,
-	// before these times.
-	Prune(ctx context.Context, occurrences, done time.Time) error
 }
 
 // A Decision is what becomes of occurrences of one job.

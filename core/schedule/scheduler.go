@@ -31,14 +31,34 @@ type Core interface {
 	Deliverer(key core.ChannelKey) string
 }
 
+// A Waiter waits for messages. A *core.ProcessManager is one.
+type Waiter interface {
+	// Wait returns a message once it has its outcome.
+	Wait(ctx context.Context, id core.MessageID) (core.Message, error)
+	// WaitOrPark also returns once the message waits on a parked channel.
+	WaitOrPark(ctx context.Context, id core.MessageID) (core.Message, error)
+	// Place returns why a message waits.
+	Place(id core.MessageID) core.Place
+}
+
+// A PrecheckResult is what a precheck said.
+type PrecheckResult struct {
+	Status int    // of the command; 0: there is something to do
+	Said   string // the last line that it printed
+}
+
 // Options are what a Scheduler works with. Store, Core and Log are required.
 type Options struct {
 	Store Store
 	Core  Core
 	Log   *slog.Logger
-	// Precheck runs a command line and returns its exit status. An error means that it
-	// could not be run, or took too long. It ends when ctx does. Nil: no job may have one.
-	Precheck func(ctx context.Context, line string) (status int, err error)
+	// Precheck runs a command line. An error means that it could not be run, or took too
+	// long. It ends when ctx does. Nil: no job may have one.
+	Precheck func(ctx context.Context, line string) (PrecheckResult, error)
+	// BuiltIns are the jobs that the program defines; they need Waiter and Push.
+	BuiltIns []BuiltIn
+	Waiter   Waiter
+	Push     func(ctx context.Context, p core.Push) error // delivers once for all pushes with the same id
 	// Admit returns why a channel may not be written to, nil if it may. Nil: all may.
 	Admit func(ctx context.Context, key core.ChannelKey) error
 	Zone  *time.Location   // the machine's; nil: time.Local
@@ -57,8 +77,9 @@ type Scheduler struct {
 
 	prechecking map[string]bool // jobs whose precheck runs; only touched by Run
 	prechecked  chan string     // those whose precheck has ended
-	prechecks   sync.WaitGroup
-	pruned      time.Time // only touched by Run
+	tasks       sync.WaitGroup
+	pruned      time.Time          // only touched by Run
+	runners     map[string]*runner // of built-in jobs, by id; never changed
 
 	stats struct{ sent, skipped, missed, refused atomic.Int64 }
 }
@@ -71,7 +92,11 @@ func New(o Options) *Scheduler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Scheduler{o: o, wakeup: make(chan struct{}, 1), prechecking: map[string]bool{}, prechecked: make(chan string)}
+	s := &Scheduler{o: o, wakeup: make(chan struct{}, 1), prechecking: map[string]bool{}, prechecked: make(chan string), runners: map[string]*runner{}}
+	for _, b := range o.BuiltIns {
+		s.runners[b.ID] = newRunner(s, b)
+	}
+	return s
 }
 
 // now is the time by the wall clock alone: what the monotonic clock says of a time
@@ -81,7 +106,10 @@ func (s *Scheduler) now() time.Time { return s.o.Now().Round(0) }
 // Run sends what is due until ctx ends, and returns when nothing of it is under way any
 // more. It is called once. What it was at when ctx ended is taken up by the next process.
 func (s *Scheduler) Run(ctx context.Context) {
-	defer s.prechecks.Wait()
+	defer s.tasks.Wait()
+	for _, r := range s.runners {
+		s.tasks.Go(func() { r.run(ctx) }) // ends with ctx
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -112,7 +140,7 @@ func (s *Scheduler) poll(ctx context.Context) (wait time.Duration) {
 		s.logRetry(ctx, "read schedules", err)
 		return retryDelay
 	}
-	s.prune(ctx, len(jobs))
+	s.prune(ctx)
 	for i := range jobs {
 		j := &jobs[i]
 		if ctx.Err() != nil {
@@ -131,7 +159,7 @@ func (s *Scheduler) poll(ctx context.Context) (wait time.Duration) {
 			wait = soonest(wait, max(next.Sub(s.now()), time.Millisecond))
 		}
 	}
-	if len(jobs) == 0 {
+	if len(jobs) == 0 && len(s.runners) == 0 {
 		return 0
 	}
 	return soonest(wait, pollInterval)
@@ -152,9 +180,9 @@ func (s *Scheduler) logRetry(ctx context.Context, what string, err error) {
 }
 
 // prune forgets what is too old to be shown.
-func (s *Scheduler) prune(ctx context.Context, jobs int) {
+func (s *Scheduler) prune(ctx context.Context) {
 	now := s.now()
-	if since := now.Sub(s.pruned); jobs == 0 || since >= 0 && since < pruneInterval {
+	if since := now.Sub(s.pruned); since >= 0 && since < pruneInterval {
 		return
 	}
 	if err := s.o.Store.Prune(ctx, now.Add(-occurrenceRetention), now.Add(-doneRetention)); err != nil {

@@ -226,19 +226,19 @@ func TestKilledBeforeItIsRecorded(t *testing.T) {
 // removed meanwhile sends nothing.
 func TestPrechecks(t *testing.T) {
 	t.Parallel()
-	precheck := func(ctx context.Context, line string) (int, error) {
+	precheck := func(ctx context.Context, line string) (r PrecheckResult, err error) {
 		switch line {
 		case "slow":
 			select {
 			case <-time.After(30 * time.Second):
 			case <-ctx.Done():
-				return 0, ctx.Err()
+				return r, ctx.Err()
 			}
-			return 0, nil
+			return r, nil
 		case "broken":
-			return 0, errors.New("no shell")
+			return r, errors.New("no shell")
 		}
-		return len(line), nil
+		return PrecheckResult{Status: len(line), Said: "printed"}, nil
 	}
 	play(t, Options{Precheck: precheck}, func(t *testing.T, w *world) {
 		slow := w.add(Request{When: "in 1m", Precheck: "slow"})
@@ -249,7 +249,7 @@ func TestPrechecks(t *testing.T) {
 		w.after(70 * time.Second)
 		w.wants(slow)
 		w.wants(other, Sent)
-		if all := w.wants(nothing, Skipped); all[0].Status != 1 {
+		if all := w.wants(nothing, Skipped); all[0].Status != 1 || !strings.HasSuffix(all[0].Why, "printed") {
 			t.Errorf("%+v", all)
 		}
 		if all := w.wants(broken, Refused); !strings.Contains(all[0].Why, "no shell") {

@@ -3,6 +3,7 @@ package schedule
 import (
 	"strings"
 	"time"
+	"unicode"
 )
 
 const stampLayout = "2006-01-02 15:04 MST"
@@ -29,4 +30,29 @@ func startOfDay(t time.Time) time.Time {
 		start = start.Add(time.Hour)
 	}
 	return start
+}
+
+// says reports whether an answer consists of a word and nothing else. Marks of Markdown
+// around the word, quotes and a full stop do not count.
+func says(answer, word string) bool {
+	bare := strings.TrimFunc(answer, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("*_~`\"'.", r) })
+	return word != "" && bare == word
+}
+
+// plain returns a text without the control characters that are not sent to people.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// excerpt returns the beginning of a text.
+func excerpt(text string) string {
+	if runes := []rune(text); len(runes) > maxExcerpt {
+		return string(runes[:maxExcerpt]) + "…"
+	}
+	return text
 }

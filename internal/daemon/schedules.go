@@ -12,6 +12,7 @@ import (
 	"bareclaw/adapters/telegram"
 	"bareclaw/core"
 	"bareclaw/core/schedule"
+	"bareclaw/heartbeat"
 	"bareclaw/internal/precheck"
 	"bareclaw/sessionhost/claude"
 )
@@ -21,16 +22,16 @@ import (
 const prechecksAtOnce = 4
 
 // newScheduler makes the scheduler, which sends nothing before it runs.
-func newScheduler(e *engine, chats *telegramPart) *schedule.Scheduler {
+func newScheduler(e *engine, chats *telegramPart, push *core.PushRegistry) *schedule.Scheduler {
 	running := semaphore.NewWeighted(prechecksAtOnce)
-	check := func(ctx context.Context, line string) (status int, err error) {
+	check := func(ctx context.Context, line string) (schedule.PrecheckResult, error) {
 		if err := running.Acquire(ctx, 1); err != nil {
-			return 0, fmt.Errorf("wait for other prechecks: %w", err)
+			return schedule.PrecheckResult{}, fmt.Errorf("wait for other prechecks: %w", err)
 		}
 		defer running.Release(1)
 		// A precheck runs where the agent does, with the environment of the agent's commands.
 		r, err := precheck.Run(ctx, line, e.cfg.CWD, claude.Environ(os.Environ(), e.cfg.PassEnv), precheck.Limit)
-		return r.Status, err
+		return schedule.PrecheckResult{Status: r.Status, Said: r.Said}, err
 	}
 	admit := func(ctx context.Context, key core.ChannelKey) error {
 		if chats.adapter == nil || !strings.HasPrefix(string(key), telegram.Prefix) {
@@ -38,5 +39,8 @@ func newScheduler(e *engine, chats *telegramPart) *schedule.Scheduler {
 		}
 		return chats.adapter.CheckRecipient(ctx, key)
 	}
-	return schedule.New(schedule.Options{Store: e.ledger, Core: e.manager, Log: e.log, Precheck: check, Admit: admit})
+	return schedule.New(schedule.Options{
+		Store: e.ledger, Core: e.manager, Log: e.log, Precheck: check, Admit: admit,
+		BuiltIns: []schedule.BuiltIn{heartbeat.Job(e.cfg)}, Waiter: e.manager, Push: push.Send,
+	})
 }

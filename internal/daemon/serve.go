@@ -306,7 +306,7 @@ func (d *daemon) open() error {
 	jobs := &loop{}
 	d.http.log, d.http.failed = d.log, make(chan error, 2)
 	d.http.options = func() httpapi.Options {
-		scheduler := newScheduler(&d.engine, chats)
+		scheduler := newScheduler(&d.engine, chats, &d.push)
 		jobs.run = scheduler.Run
 		return httpapi.Options{
 			Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log,

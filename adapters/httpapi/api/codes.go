@@ -22,6 +22,7 @@ const (
 	BadText                = "bad_text"
 	BadTZ                  = "bad_tz"
 	BadUpdatedInput        = "bad_updated_input"
+	BadDue                 = "bad_due"
 	BadWait                = "bad_wait"
 	BadWhen                = "bad_when"
 	BodyTooLarge           = "body_too_large"

@@ -45,4 +45,39 @@ type Occurrence struct {
 	Late      bool      `json:"late,omitzero"`
 	Status    int       `json:"status,omitzero"`
 	Why       string    `json:"why,omitzero"`
+	Answer    *Answer   `json:"answer,omitzero"`
+}
+
+// Values of Occurrence.Outcome.
+const (
+	OutcomeDue     = "due"
+	OutcomeSent    = "sent"
+	OutcomeSkipped = "skipped"
+	OutcomeMissed  = "missed"
+	OutcomeRefused = "refused"
+)
+
+// An Answer is what became of the message of a run of a schedule that the gateway brings.
+type Answer struct {
+	State      string  `json:"state"`
+	Code       string  `json:"code,omitzero"`
+	Text       string  `json:"text,omitzero"`
+	CostUSD    float64 `json:"cost_usd,omitzero"`
+	DurationMS int64   `json:"duration_ms"`
+	Push       string  `json:"push,omitzero"`
+	To         string  `json:"to,omitzero"`
+	Problem    string  `json:"problem,omitzero"`
+}
+
+// Values of Answer.Push. Without one there is nothing to tell.
+const (
+	PushQuiet   = "quiet"
+	PushPending = "pending"
+	PushDone    = "pushed"
+	PushFailed  = "not_pushed"
+)
+
+// A RunRequest is the body of POST /schedules/{id}/run.
+type RunRequest struct {
+	Due string `json:"due"` // RFC 3339
 }

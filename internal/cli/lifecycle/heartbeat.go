@@ -13,7 +13,6 @@ import (
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
-	"bareclaw/sessionhost/claude"
 )
 
 // Heartbeat groups the commands of the heartbeat.
@@ -120,8 +119,7 @@ func (h *HeartbeatRun) Run(c *command.Context) error {
 	}
 	return heartbeat.Run(c.Context, heartbeat.Options{
 		Config: cfg, Service: service.Local(), Self: c.Self, Dir: dir, Environ: c.Environ,
-		AgentEnviron: claude.Environ(os.Environ(), cfg.PassEnv),
-		StartLimit:   heartbeat.StartLimit, Patience: h.Wait, Out: c.Out,
+		StartLimit: heartbeat.StartLimit, Patience: h.Wait, Out: c.Out,
 	})
 }
 
@@ -179,15 +177,9 @@ func heartbeatLines(out io.Writer, s *heartbeat.Status) (lines []string) {
 	for _, n := range s.Notes {
 		line("note", "%s", n)
 	}
-	if s.Trouble != nil {
-		line("trouble", "since %s: %s", s.Trouble.Since.Local().Format(time.DateTime), s.Trouble.Why)
-	}
 	if owed := s.Owed(); len(owed) > 0 {
 		last := owed[len(owed)-1]
 		line("untold", "%d since %s, tried again with the next tick: %s", len(owed), owed[0].At.Local().Format(time.DateTime), last.Problem)
-	}
-	if s.Open != nil {
-		line("open", "%s", tickLine(s.Open))
 	}
 	if len(s.Ticks) == 0 {
 		line("ticks", "none yet")

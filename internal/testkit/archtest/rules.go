@@ -27,7 +27,7 @@ func rooms() []room {
 		{"adapters/httpapi/client", []string{"adapters/httpapi/api", "core/config"}, "the client knows the configuration, not the server"},
 		{"adapters/telegram", []string{"adapters/telegram/botapi", "core", "core/feed", "core/lanes", "core/progress"}, adapter},
 		{"adapters/telegram/botapi", nil, "the Bot API client knows Telegram alone"},
-		{"heartbeat", []string{"heartbeat/service", "adapters/httpapi/api", "adapters/httpapi/client", "core/config"}, "heartbeat knows the gateway by its configuration, as a client, and as a service"},
+		{"heartbeat", []string{"heartbeat/service", "adapters/httpapi/api", "adapters/httpapi/client", "core", "core/config", "core/schedule"}, "heartbeat knows the gateway by its configuration, as a client, and as a service, and defines one schedule"},
 		{"heartbeat/service", nil, "service renders unit files from what it is given"},
 		{"heartbeat/program", nil, "program replaces files, whatever they are"},
 		{"sessionhost", []string{"sessionhost/protocol", "sessionhost/claude", "core"}, "the daemon's end knows core, the protocol and the CLI; neither the host's end nor adapters, ledger or configuration"},

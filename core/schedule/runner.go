@@ -1,0 +1,311 @@
+package schedule
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/core"
+)
+
+// A runner carries out the runs of one built-in job. One goroutine makes all passes: a
+// pass brings each open occurrence to its end and pushes what is pending. Each step is on
+// record before the next one, so that the next process goes on where this one was killed.
+type runner struct {
+	s      *Scheduler
+	job    BuiltIn
+	since  time.Time     // when the program began to offer it
+	wakeup chan struct{} // capacity 1
+
+	// mu protects the fields below.
+	mu        sync.Mutex
+	requested int           // passes that were asked for
+	finished  int           // passes that are over
+	parked    bool          // the message of the pass waits on a parked channel
+	changed   chan struct{} // closed and replaced when one of those above changes
+}
+
+func newRunner(s *Scheduler, job BuiltIn) *runner {
+	return &runner{s: s, job: job, since: s.now(), wakeup: make(chan struct{}, 1), changed: make(chan struct{})}
+}
+
+// request records that a slot is to run, and returns the pass to wait for; 0 if the slot
+// is skipped.
+func (r *runner) request(ctx context.Context, due time.Time) (pass int, err error) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	all, err := r.occurrences(ctx)
+	if err != nil {
+		return 0, err
+	}
+	o := Occurrence{Job: r.job.ID, Due: due, Outcome: Due, DecidedAt: r.s.now()}
+	known := slices.IndexFunc(all, func(o Occurrence) bool { return o.Due.Equal(due) })
+	if known >= 0 && all[known].Outcome != Skipped {
+		return r.wake(), nil
+	}
+	if i := slices.IndexFunc(all, func(o Occurrence) bool { return o.open() }); i >= 0 {
+		o.Outcome, o.Why = Skipped, strings.TrimSpace(fmt.Sprintf("The message of %s has no outcome yet. %s", all[i].Due.UTC().Format(stampLayout), all[i].Why))
+		return 0, r.save(ctx, &o)
+	}
+	if err := r.save(ctx, &o); err != nil {
+		return 0, err
+	}
+	return r.wake(), nil
+}
+
+// wake asks for a pass and returns its number.
+func (r *runner) wake() int {
+	r.mu.Lock()
+	r.requested++
+	n := r.requested
+	r.mu.Unlock()
+	select {
+	case r.wakeup <- struct{}{}:
+	default: // a pass is requested already
+	}
+	return n
+}
+
+// update changes what waiters look at, and wakes them.
+func (r *runner) update(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// await returns when a pass is over, its message is parked, or ctx ends.
+func (r *runner) await(ctx context.Context, pass int) {
+	for {
+		r.mu.Lock()
+		over, changed := r.finished >= pass || r.parked, r.changed
+		r.mu.Unlock()
+		if over {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// run makes the passes that are requested, and first one for what the process before has
+// left, until ctx ends.
+func (r *runner) run(ctx context.Context) {
+	r.wake()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.wakeup:
+		}
+		r.mu.Lock()
+		n := r.requested
+		r.mu.Unlock()
+		if err := r.pass(ctx); err != nil {
+			r.s.logRetry(ctx, "schedule "+r.job.ID, err)
+			select {
+			case <-time.After(retryDelay):
+				r.wake()
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		r.update(func() { r.finished = n })
+	}
+}
+
+// pass carries out what is open, oldest first, and pushes what is pending.
+func (r *runner) pass(ctx context.Context) error {
+	all, err := r.occurrences(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range slices.Backward(all) {
+		if !all[i].open() {
+			continue
+		}
+		if err := r.carryOut(ctx, &all[i], all[i+1:]); err != nil {
+			return err
+		}
+	}
+	return r.notify(ctx, all)
+}
+
+// carryOut brings an open occurrence to its end. Earlier ones come newest first.
+func (r *runner) carryOut(ctx context.Context, o *Occurrence, earlier []Occurrence) error {
+	if o.Outcome == Due {
+		if err := r.send(ctx, o); err != nil {
+			return err
+		}
+		o.DecidedAt = r.s.now()
+		r.s.report(r.job.ID, r.job.Channel, []Occurrence{*o})
+		if err := r.save(ctx, o); err != nil || o.Outcome != Sent {
+			return err
+		}
+	}
+	m, err := r.outcome(ctx, o, earlier)
+	if err != nil {
+		return err
+	}
+	o.Why, o.Answer = "", r.answer(&m, earlier)
+	return r.save(ctx, o)
+}
+
+// send decides about an occurrence that is due: it becomes Sent, Skipped or Refused. A
+// message that an earlier process has submitted is found by its source key.
+func (r *runner) send(ctx context.Context, o *Occurrence) error {
+	key := SourceKey(r.job.ID, o.Due)
+	id, err := r.s.o.Store.SourceMessage(ctx, key)
+	if err == nil {
+		o.Outcome, o.Message = Sent, id
+		return nil
+	}
+	if !errors.Is(err, core.ErrNotFound) {
+		return err
+	}
+	if r.job.Precheck != "" {
+		p, err := r.s.precheck(ctx, r.job.Precheck)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if o.skipBy(p, err) {
+			return nil
+		}
+	}
+	text, err := r.job.Text()
+	if err == nil && r.job.Fresh != "" {
+		_, err = r.submit(ctx, r.job.Fresh, key+":fresh")
+	}
+	if err == nil {
+		o.Message, err = r.submit(ctx, text, key)
+	}
+	if err != nil && (retryable(err) || ctx.Err() != nil) {
+		return err
+	}
+	o.Outcome = Sent
+	if err != nil {
+		o.Outcome, o.Why = Refused, refusal(err)
+	}
+	return nil
+}
+
+func (r *runner) submit(ctx context.Context, text, key string) (core.MessageID, error) {
+	t, err := r.s.o.Core.Submit(ctx, core.Submission{
+		Channel: r.job.Channel, Adapter: adapterName, Content: core.Content{Text: text}, SourceKey: key,
+	})
+	if err != nil {
+		return "", err
+	}
+	return t.Message.ID, nil
+}
+
+// outcome waits for the message's outcome. While the channel is parked this is on record,
+// and people are told once.
+func (r *runner) outcome(ctx context.Context, o *Occurrence, earlier []Occurrence) (core.Message, error) {
+	m, err := r.s.o.Waiter.WaitOrPark(ctx, o.Message)
+	if err == nil && !m.State.Final() {
+		if err := r.park(ctx, o, earlier); err != nil {
+			return m, err
+		}
+		m, err = r.s.o.Waiter.Wait(ctx, o.Message)
+		r.update(func() { r.parked = false })
+	}
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return core.Message{Reply: core.Reply{State: core.Cancelled, Error: "The message is not on record any more."}}, nil
+	case err != nil || m.Reply.Into == "" || m.Reply.Text != "":
+		return m, err
+	}
+	carrier, err := r.s.o.Waiter.Wait(ctx, m.Reply.Into)
+	m.Reply.Text = carrier.Reply.Text
+	return m, err
+}
+
+// park records that a message waits on a parked channel. People are told, unless the run
+// before has failed for such a reason, which they were told of then.
+func (r *runner) park(ctx context.Context, o *Occurrence, earlier []Occurrence) error {
+	o.Why = r.s.o.Waiter.Place(o.Message).Why
+	if err := r.save(ctx, o); err != nil {
+		return err
+	}
+	if before := lastAnswer(earlier); r.job.Notify != "" && (before == nil || before.Code == "") {
+		id := pushID(SourceKey(r.job.ID, o.Due) + ":parked")
+		if err := r.push(ctx, core.Push{ID: id, Channel: r.job.Notify, Text: r.job.Title + ": " + plain(o.Why)}); err != nil {
+			r.s.o.Log.Warn("schedules: nobody was told that a message waits", "schedule", r.job.ID, "channel", string(r.job.Notify), "err", err)
+		}
+	}
+	r.update(func() { r.parked = true })
+	return nil
+}
+
+// answer makes of a message's outcome what people are to be told. A failure is told when
+// its reason is another one than that of the run before.
+func (r *runner) answer(m *core.Message, earlier []Occurrence) *Answer {
+	reply := &m.Reply
+	a := &Answer{State: reply.State, Code: reply.Code, CostUSD: reply.CostUSD, Duration: reply.Duration}
+	switch {
+	case reply.State == core.Answered && says(reply.Text, r.job.Quiet):
+		a.Push, a.Text = Quiet, r.job.Quiet
+		return a
+	case reply.State == core.Answered:
+		if a.Text = strings.TrimSpace(plain(reply.Text)); a.Text == "" {
+			a.Push, a.Problem = NotPushed, "the answer is empty"
+			return a
+		}
+	default:
+		a.Text = plain(cmp.Or(reply.Error, reply.Text))
+		before := lastAnswer(earlier)
+		if reply.State != core.Failed || before != nil && before.Code == reply.Code {
+			return a
+		}
+		a.Text = r.job.Title + ": " + a.Text
+		for _, n := range reply.Notices {
+			a.Text += "\n\n" + plain(n.Text)
+		}
+	}
+	if a.Push = Pending; r.job.Notify == "" {
+		a.Push, a.Problem = NotPushed, "no channel is set that is told"
+	}
+	return a
+}
+
+// lastAnswer returns the newest answer that was not cancelled, nil if there is none.
+func lastAnswer(newestFirst []Occurrence) *Answer {
+	for i := range newestFirst {
+		if a := newestFirst[i].Answer; a != nil && a.State != core.Cancelled {
+			return a
+		}
+	}
+	return nil
+}
+
+func (r *runner) occurrences(ctx context.Context) ([]Occurrence, error) {
+	return r.s.o.Store.Occurrences(ctx, r.job.ID, time.Time{}, Kept)
+}
+
+func (r *runner) occurrence(ctx context.Context, due time.Time) (Occurrence, error) {
+	all, err := r.occurrences(ctx)
+	if err != nil {
+		return Occurrence{}, err
+	}
+	for i := range all {
+		if all[i].Due.Equal(due) {
+			return all[i], nil
+		}
+	}
+	return Occurrence{}, core.ErrNotFound
+}
+
+func (r *runner) save(ctx context.Context, o *Occurrence) error {
+	return r.s.o.Store.PutOccurrences(ctx, r.job.ID, []Occurrence{*o}, Kept)
+}
