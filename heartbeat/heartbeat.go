@@ -33,6 +33,10 @@ type Options struct {
 	Dir     string   // where it is started
 	Environ []string // what it is started with: without what .env adds, which it reads itself
 
+	// Isolate moves a gateway that a tick has started into a unit of its own; nil where no
+	// systemd has called the tick.
+	Isolate func(ctx context.Context, pid int) error
+
 	StartLimit time.Duration
 	Patience   time.Duration // how long the answer is waited for
 	Out        io.Writer     // gets what the log gets

@@ -53,7 +53,20 @@ func (t *tick) revive(ctx context.Context) error {
 		return t.awaitReady(ctx, nil)
 	}
 	t.log.printf("the gateway is down: starting %q; what it prints goes to %q", t.Self+" serve", t.statePath(logfile.Name))
-	started, err := detached.Gateway{Self: t.Self, Dir: t.Dir, Environ: t.Environ, Log: t.statePath(logfile.Name)}.Start()
+	g := detached.Gateway{Self: t.Self, Dir: t.Dir, Environ: t.Environ, Log: t.statePath(logfile.Name)}
+	if t.Isolate != nil {
+		g.Prepare = func(pid int) {
+			if err := t.Isolate(ctx, pid); err != nil {
+				t.log.printf("the gateway shares the unit of this tick: %q", err.Error())
+			}
+		}
+	}
+	// A person may have stopped the gateway since the first look. A stop that comes later
+	// waits for the process that begins here.
+	if at, stopped := statemark.StoppedAt(t.Config.StateDir); stopped {
+		return stoppedError{at}
+	}
+	started, err := g.Start()
 	if err != nil {
 		return err
 	}

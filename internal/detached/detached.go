@@ -22,6 +22,10 @@ type Gateway struct {
 	Dir     string   // where it is started; empty: here
 	Environ []string // what it is started with
 	Log     string   // path of the log in its state directory
+
+	// Prepare is called with the process before the program begins; nil: nothing is to be
+	// done. The gateway starts whatever Prepare does.
+	Prepare func(pid int)
 }
 
 // A Process is a started gateway.
@@ -44,6 +48,20 @@ func (g Gateway) Start() (*Process, error) {
 		return nil, fmt.Errorf("start the gateway: %w", err)
 	}
 	cmd := exec.Command(g.Self, "serve")
+	if g.Prepare != nil {
+		// The shell waits for the end of its input, and then becomes the program.
+		cmd = exec.Command("/bin/sh", "-c", `read -r _; exec "$0" serve </dev/null`, g.Self)
+		hold, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, fmt.Errorf("start the gateway: %w", err)
+		}
+		defer func() {
+			if cmd.Process != nil {
+				g.Prepare(cmd.Process.Pid)
+			}
+			_ = hold.Close()
+		}()
+	}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = g.Dir, environ(g.Environ), log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

@@ -1,6 +1,7 @@
 package detached
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,5 +91,21 @@ func TestEnviron(t *testing.T) {
 	got := environ([]string{"PATH=/bin", "NOTIFY_SOCKET=/n", "WATCHDOG_USEC=1", "LISTEN_FDS=1", "INVOCATION_ID=a", "JOURNAL_STREAM=8:1", "BARECLAW_AGENT=claude"})
 	if !slices.Equal(got, []string{"PATH=/bin", "BARECLAW_AGENT=claude"}) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestPrepared: the program does not begin before it is prepared.
+func TestPrepared(t *testing.T) {
+	t.Parallel()
+	g := gateway(t, `cat prepared; echo " $$ $1"; cat`)
+	prepared := 0
+	g.Prepare = func(pid int) {
+		prepared = pid
+		if err := os.WriteFile(filepath.Join(g.Dir, "prepared"), []byte("prepared"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	if p, err := run(t, g); err != nil || p.LastLine() != fmt.Sprintf("prepared %d serve", prepared) {
+		t.Errorf("ended with %v, saying %q; it was prepared as %d", err, p.LastLine(), prepared)
 	}
 }

@@ -117,10 +117,14 @@ func (h *HeartbeatRun) Run(c *command.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
-	return heartbeat.Run(c.Context, heartbeat.Options{
+	o := heartbeat.Options{
 		Config: cfg, Service: service.Local(), Self: c.Self, Dir: dir, Environ: c.Environ,
 		StartLimit: heartbeat.StartLimit, Patience: h.Wait, Out: c.Out,
-	})
+	}
+	if os.Getenv("INVOCATION_ID") != "" { // systemd calls the tick
+		o.Isolate = service.IsolateProcess
+	}
+	return heartbeat.Run(c.Context, o)
 }
 
 // HeartbeatStatus is the command of that name.

@@ -292,6 +292,9 @@ func heartRevives(h *heart) {
 		if !proc.Alive(alive.PID, alive.Start) {
 			h.T.Fatal("the gateway did not outlive the unit")
 		}
+		if group, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", alive.PID)); err != nil || !strings.Contains(string(group), "/bareclaw-gateway-") {
+			h.T.Errorf("the gateway has no unit of its own: %v, %s", err, group)
+		}
 		if err := proc.Signal(alive.PID, alive.Start, syscall.SIGKILL); err != nil {
 			h.T.Fatal(err)
 		}
