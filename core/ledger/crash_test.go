@@ -120,12 +120,16 @@ func survivors(t *testing.T, path string, reported []string) {
 	}
 }
 
-// TestKillNine kills the writing process at random moments, again and again on
-// the same file.
+// TestKillNine kills the writing process at random moments, again and again on the same
+// file: some times, and many in the long run.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	for range 8 {
+	kills, reports := 3, 60
+	if os.Getenv("BARECLAW_TEST_SOAK") != "" {
+		kills, reports = 40, 250
+	}
+	for range kills {
 		cmd := childCommand(t, path)
 		cmd.Env = append(cmd.Env, endlessEnv+"=1")
 		out, err := cmd.StdoutPipe()
@@ -136,7 +140,7 @@ func TestKillNine(t *testing.T) {
 			t.Fatal(err)
 		}
 		var reported []string
-		last := rand.IntN(250)
+		last := rand.IntN(reports)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if reported = append(reported, lines.Text()); len(reported) == last+1 {
 				if err := cmd.Process.Kill(); err != nil { // what it had reported meanwhile is read all the same

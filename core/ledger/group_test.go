@@ -123,7 +123,7 @@ func TestReadsSeeEarlierWrites(t *testing.T) {
 func TestManyGoroutines(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	const goroutines, each = 12, 20
+	const goroutines, each = 12, 6
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {
