@@ -27,7 +27,7 @@ const StartLimit = 30 * time.Second
 // Options are what a tick works with.
 type Options struct {
 	Config  config.Config
-	Service service.Manager
+	Service service.Launcher
 
 	Self    string   // path of this program, by which a gateway is started
 	Dir     string   // where it is started

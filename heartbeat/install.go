@@ -30,7 +30,10 @@ type Installation struct {
 type Host struct {
 	Config  config.Config
 	Echo    bool // the echo agent answers
-	Service service.Manager
+	Service interface {
+		service.Inspector
+		service.Installer
+	}
 	Request service.Request // what the job would be made of
 }
 

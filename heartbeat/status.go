@@ -32,7 +32,7 @@ type Status struct {
 }
 
 // Look gathers the status. What cannot be found out is among the problems.
-func Look(ctx context.Context, cfg config.Config, manager service.Manager, request service.Request) Status {
+func Look(ctx context.Context, cfg config.Config, manager service.Inspector, request service.Request) Status {
 	s := Status{
 		Setting: cfg.Heartbeat, Interval: humanize.Span(cfg.HeartbeatInterval), Notify: cfg.HeartbeatNotify,
 		System: manager.System(), Declined: Declined(cfg.StateDir), Asks: Asks(cfg), Problems: []string{},

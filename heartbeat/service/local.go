@@ -18,11 +18,11 @@ func Native() System {
 }
 
 // Local returns the service manager of this user on this machine. Whether it is there
-// is for [Manager.Available] to say.
-func Local() Controller { return For(Native()) }
+// is for [Inspector.Available] to say.
+func Local() Manager { return For(Native()) }
 
 // For returns a service manager of this user, by its kind.
-func For(system System) Controller {
+func For(system System) Manager {
 	dirs, err := LocalDirs()
 	switch {
 	case err != nil:

@@ -72,32 +72,47 @@ type Status struct {
 	Environ []string `json:"-"` // NAME=value, with which it was installed; they may be secret
 }
 
-// A Manager is the service manager of this user. Its calls block for as long as the
-// manager takes, or until ctx ends.
-type Manager interface {
-	// System names it.
+// An Inspector tells how the service manager of this user is, and its jobs. Calls of a
+// service manager block for as long as the manager takes, or until ctx ends.
+type Inspector interface {
+	// System names the service manager.
 	System() System
-	// Available returns why it cannot be used, nil if it answers.
+	// Available returns why the service manager cannot be used, nil if it answers.
 	Available(ctx context.Context) error
-	// Install brings a job's files in place and starts it, or its timer, unless all is
-	// so already. It says what it did, a line each, also where it returns an error, which
-	// holds [ErrHeld] if only the start is missing.
-	Install(ctx context.Context, job Job, spec Spec) ([]string, error)
-	// Uninstall ends a job, the gateway with its sessions, and removes its files. It says
-	// what it did, a line each.
-	Uninstall(ctx context.Context, job Job) ([]string, error)
 	// Status tells how a job is, compared with a spec.
 	Status(ctx context.Context, job Job, spec Spec) (Status, error)
-	// Start starts the gateway and returns when it is ready, or has the heart beat once.
-	Start(ctx context.Context, job Job) error
 }
 
-// A Controller is a Manager that also ends what it runs, and leaves it installed.
-type Controller interface {
-	Manager
+// An Installer installs and removes jobs. Its methods return what they did, a line each,
+// also with an error.
+type Installer interface {
+	// Install puts a job's files in place and starts the job, or its timer, unless all is
+	// so already. The error holds [ErrHeld] if only the start is missing.
+	Install(ctx context.Context, job Job, spec Spec) ([]string, error)
+	// Uninstall ends a job, the gateway with its sessions, and removes its files.
+	Uninstall(ctx context.Context, job Job) ([]string, error)
+}
+
+// A Starter starts and ends jobs that stay installed.
+type Starter interface {
+	// Start starts the gateway and returns when it is ready, or carries out one tick.
+	Start(ctx context.Context, job Job) error
 	// Stop ends the gateway, or the heartbeat's timer, and returns when it has ended.
-	// Sessions go on, files stay, and the next login or boot starts it again.
+	// Sessions go on, files stay, and the next login or boot starts the job again.
 	Stop(ctx context.Context, job Job) error
 	// Restart ends the gateway, starts it, and returns when it is ready. Sessions go on.
 	Restart(ctx context.Context, job Job) error
+}
+
+// A Launcher finds a job and starts it.
+type Launcher interface {
+	Inspector
+	Start(ctx context.Context, job Job) error
+}
+
+// A Manager is the service manager of this user.
+type Manager interface {
+	Inspector
+	Installer
+	Starter
 }

@@ -21,7 +21,7 @@ func holder(stateDir string) (h lockfile.Holder, held bool) {
 // TakeOver tells a gateway that was not started by the service manager to leave the
 // state directory, and starts the job in its place: its sessions go on. It is what to
 // do about [ErrHeld], and says what it did.
-func TakeOver(ctx context.Context, m Manager, spec Spec) ([]string, error) {
+func TakeOver(ctx context.Context, m Launcher, spec Spec) ([]string, error) {
 	var did []string
 	if h, held := holder(spec.StateDir); held {
 		if err := proc.Signal(h.PID, h.Start, syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {

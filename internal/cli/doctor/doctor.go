@@ -29,9 +29,12 @@ type Options struct {
 	// Services is the service manager of this user, nil if there is none that is known.
 	// Spec is what its files should be made of; with Unfit, which says why, it is not
 	// to be installed.
-	Services service.Manager
-	Spec     service.Spec
-	Unfit    error
+	Services interface {
+		service.Inspector
+		service.Installer
+	}
+	Spec  service.Spec
+	Unfit error
 
 	// Progress, if not nil, is called with the names of the checks that are not done,
 	// whenever one is. Calls do not overlap.

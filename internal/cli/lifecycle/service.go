@@ -40,7 +40,7 @@ type place struct {
 	Binary string `help:"Program that the service runs, if not this one." type:"path" placeholder:"FILE"`
 }
 
-func (w where) manager() service.Controller {
+func (w where) manager() service.Manager {
 	if w.System == "" {
 		return service.Local()
 	}

@@ -82,7 +82,7 @@ func (w where) installed(c *command.Context) (config.Config, Management, error) 
 		return cfg, Management{}, err
 	}
 	managed, err := ManagedBy(c.Context, manager, cfg.StateDir)
-	if err == nil && managed.Controller == nil {
+	if err == nil && managed.Manager == nil {
 		err = fmt.Errorf("there is no service of the gateway whose state is in %s; `bareclaw service install` installs it", cfg.StateDir)
 	}
 	return cfg, managed, err

@@ -66,18 +66,18 @@ func (s *Stop) Run(c *command.Context) error {
 
 // A Management is the service of a gateway. The zero value is no service.
 type Management struct {
-	service.Controller
+	service.Manager
 	status service.Status
 }
 
 // active reports whether the service runs, or is about to, as after a crash.
 func (m Management) active() bool {
-	return m.Controller != nil && (m.status.Active || m.status.PID > 0 || strings.HasPrefix(m.status.State, "activating"))
+	return m.Manager != nil && (m.status.Active || m.status.PID > 0 || strings.HasPrefix(m.status.State, "activating"))
 }
 
 // StartCommand returns the command that starts the gateway.
 func (m Management) StartCommand() string {
-	if m.Controller != nil {
+	if m.Manager != nil {
 		return "bareclaw service start"
 	}
 	return "bareclaw serve"
@@ -85,7 +85,7 @@ func (m Management) StartCommand() string {
 
 // ManagedBy returns the service of the gateway with a state directory, if the manager
 // answers and has such a service.
-func ManagedBy(ctx context.Context, manager service.Controller, stateDir string) (Management, error) {
+func ManagedBy(ctx context.Context, manager service.Manager, stateDir string) (Management, error) {
 	if manager.Available(ctx) != nil {
 		return Management{}, nil //nolint:nilerr // it runs nothing then
 	}
@@ -218,7 +218,7 @@ func (s *stopping) run(r *stopReport) error {
 func (s *stopping) end() error {
 	ctx := s.c.Context
 	stopService := func() error {
-		if s.managed.Controller == nil {
+		if s.managed.Manager == nil {
 			return nil
 		}
 		return s.managed.Stop(ctx, service.Gateway)

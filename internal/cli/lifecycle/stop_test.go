@@ -15,7 +15,7 @@ import (
 
 // A stopper is the service manager of a gateway, of which only Stop is called.
 type stopper struct {
-	service.Controller
+	service.Manager
 	stop func() error
 }
 
