@@ -45,7 +45,9 @@ func (p *people) WaitOrPark(ctx context.Context, id core.MessageID) (core.Messag
 	return p.Wait(ctx, id)
 }
 
-func (p *people) Place(core.MessageID) core.Place { return core.Place{Why: p.why} }
+func (p *people) QueuePosition(core.MessageID) core.QueuePosition {
+	return core.QueuePosition{Why: p.why}
+}
 
 func (p *people) push(_ context.Context, push core.Push) error {
 	p.pushes = append(p.pushes, push)

@@ -234,7 +234,7 @@ func (r *runner) outcome(ctx context.Context, o *Occurrence, earlier []Occurrenc
 // park records that a message waits on a parked channel. People are told, unless the run
 // before has failed for such a reason, which they were told of then.
 func (r *runner) park(ctx context.Context, o *Occurrence, earlier []Occurrence) error {
-	o.Why = r.s.o.Waiter.Place(o.Message).Why
+	o.Why = r.s.o.Waiter.QueuePosition(o.Message).Why
 	if err := r.save(ctx, o); err != nil {
 		return err
 	}

@@ -31,14 +31,14 @@ type Core interface {
 	Deliverer(key core.ChannelKey) string
 }
 
-// A Waiter waits for messages. A *core.ProcessManager is one.
+// A Waiter waits for messages. A *lanes.ProcessManager is one.
 type Waiter interface {
 	// Wait returns a message once it has its outcome.
 	Wait(ctx context.Context, id core.MessageID) (core.Message, error)
 	// WaitOrPark also returns once the message waits on a parked channel.
 	WaitOrPark(ctx context.Context, id core.MessageID) (core.Message, error)
-	// Place returns why a message waits.
-	Place(id core.MessageID) core.Place
+	// QueuePosition returns why a message waits.
+	QueuePosition(id core.MessageID) core.QueuePosition
 }
 
 // A PrecheckResult is what a precheck said.
