@@ -95,10 +95,13 @@ type Options struct {
 }
 
 // A Handler handles commands and taps. Its methods are safe for concurrent use.
-type Handler struct{ o Options }
+type Handler struct {
+	o        *Options
+	settings settings
+}
 
 // New returns a handler.
-func New(o Options) *Handler { return &Handler{o: o} }
+func New(o Options) *Handler { return &Handler{o: &o, settings: settings{&o}} }
 
 // A Call is a command of an allowed user.
 type Call struct {
@@ -125,10 +128,10 @@ func (h *Handler) list() []command {
 		{"stop", "stop what is running now", h.stop},
 		{"status", "what this chat is doing", h.status},
 		{"queue", "waiting messages: see, drop, run now", h.queue},
-		{"model", "see or choose the model", h.model},
-		{"mode", "see or choose the permission mode", h.mode},
+		{"model", "see or choose the model", h.settings.model},
+		{"mode", "see or choose the permission mode", h.settings.mode},
 		{"usage", "what was spent", h.usage},
-		{"verbose", "how much is shown while Claude works: 0, 1 or 2", h.verbose},
+		{"verbose", "how much is shown while Claude works: 0, 1 or 2", h.settings.verbose},
 		{"rules", "what is always allowed here", h.rules},
 		{"why", "what became of a message: reply to it", h.why},
 		{"restart", "restart the gateway", h.restart},
@@ -214,9 +217,9 @@ func IsStop(m *models.Message, bot string) bool {
 }
 
 // failed logs the failure of a command, and is the answer.
-func (h *Handler) failed(ctx context.Context, doing string, err error) view.Note {
+func (o *Options) failed(ctx context.Context, doing string, err error) view.Note {
 	if ctx.Err() == nil {
-		h.o.Log.Error("telegram: a command failed", "doing", doing, "err", err)
+		o.Log.Error("telegram: a command failed", "doing", doing, "err", err)
 	}
 	return view.Note{Text: "That did not work (" + doing + "): " + view.Literal(err.Error())}
 }
@@ -248,7 +251,7 @@ func (h *Handler) reset(ctx context.Context, c Call) view.Note {
 	case errors.Is(err, core.ErrNotFound):
 		return view.Note{Text: "There is nothing to forget: this chat has no conversation yet."}
 	case err != nil:
-		return h.failed(ctx, "forget the conversation", err)
+		return h.o.failed(ctx, "forget the conversation", err)
 	}
 	return view.Note{Text: "Forgotten. Your next message begins a new conversation; this chat keeps its model, mode and rules."}
 }

@@ -27,7 +27,7 @@ func (h *Handler) restart(ctx context.Context, c Call) view.Note {
 	key := c.Address.Key()
 	r := restartRecord{Channel: key, ReplyTo: c.Message.ID, Version: h.o.Gateway.Version, At: time.Now()}
 	if err := h.o.Store.Put(ctx, records.Restart+c.Key, r); err != nil {
-		return h.failed(ctx, "restart", err)
+		return h.o.failed(ctx, "restart", err)
 	}
 	h.o.Out.Say(ctx, answerID(c.Key), key, view.Note{Text: "Restarting. Claude goes on working, and your messages are kept.", ReplyTo: c.Message.ID})
 	err := h.o.Restart(ctx)

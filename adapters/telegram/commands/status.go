@@ -18,15 +18,15 @@ func (h *Handler) status(ctx context.Context, c Call) view.Note {
 	key := c.Address.Key()
 	st, err := h.o.Core.Present(ctx, key)
 	if err != nil {
-		return h.failed(ctx, "read the state of the chat", err)
+		return h.o.failed(ctx, "read the state of the chat", err)
 	}
 	own, err := h.o.Core.Settings(ctx, key)
 	if err != nil {
-		return h.failed(ctx, "read the settings", err)
+		return h.o.failed(ctx, "read the settings", err)
 	}
 	used, err := h.o.Core.Usage(ctx, key)
 	if err != nil {
-		return h.failed(ctx, "read what was spent", err)
+		return h.o.failed(ctx, "read what was spent", err)
 	}
 	return view.Note{Text: view.Channel(st, own, used, h.o.Gateway)}
 }
@@ -35,7 +35,7 @@ func (h *Handler) status(ctx context.Context, c Call) view.Note {
 func (h *Handler) usage(ctx context.Context, c Call) view.Note {
 	chat, err := h.o.Core.Usage(ctx, c.Address.Key())
 	if err != nil {
-		return h.failed(ctx, "read what was spent", err)
+		return h.o.failed(ctx, "read what was spent", err)
 	}
 	return view.Note{Text: view.Usage(chat, h.o.Core.Spending())}
 }
@@ -46,7 +46,7 @@ func (h *Handler) why(ctx context.Context, c Call) view.Note {
 	id, err := h.asksAbout(ctx, c, replied)
 	switch {
 	case err != nil:
-		return h.failed(ctx, "find the message", err)
+		return h.o.failed(ctx, "find the message", err)
 	case id == "" && replied:
 		return view.Note{Text: "It is not known which request this message belongs to. Reply to a message of yours, or to an answer."}
 	case id == "":
@@ -57,7 +57,7 @@ func (h *Handler) why(ctx context.Context, c Call) view.Note {
 		return view.Note{Text: "This message is no longer known."}
 	}
 	if err != nil {
-		return h.failed(ctx, "read the message", err)
+		return h.o.failed(ctx, "read the message", err)
 	}
 	return view.Note{Text: view.Trace(t)}
 }

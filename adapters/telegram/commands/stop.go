@@ -47,12 +47,12 @@ func (h *Handler) stop(ctx context.Context, c Call) view.Note {
 	key := c.Address.Key()
 	st, err := h.o.Core.Present(ctx, key)
 	if err != nil {
-		return h.failed(ctx, "read the state of the chat", err)
+		return h.o.failed(ctx, "read the state of the chat", err)
 	}
 	var stop stopRecord
 	again, err := h.o.Store.Get(ctx, records.Stop+c.Key, &stop)
 	if err != nil {
-		return h.failed(ctx, "read what to stop", err)
+		return h.o.failed(ctx, "read what to stop", err)
 	}
 	switch {
 	case again && st.Turn != stop.Turn:
@@ -67,7 +67,7 @@ func (h *Handler) stop(ctx context.Context, c Call) view.Note {
 		return view.Note{Text: "What was running when you wrote /stop has ended. Something newer is running now; send /stop again to stop it."}
 	case !again:
 		if stop, err = h.recordStop(ctx, c, st); err != nil {
-			return h.failed(ctx, "record what to stop", err)
+			return h.o.failed(ctx, "record what to stop", err)
 		}
 	}
 	n := h.interruptShown(ctx, c, stop)
@@ -137,7 +137,7 @@ func (h *Handler) interrupt(ctx context.Context, key core.ChannelKey, stop stopR
 	case errors.Is(err, core.ErrUnwritten):
 		return view.Note{Text: "Stopped. " + unwrittenText}
 	case err != nil:
-		return h.failed(ctx, "stop the turn", err)
+		return h.o.failed(ctx, "stop the turn", err)
 	}
 	return view.Note{Text: fmt.Sprintf("Stopped within %s. The conversation is kept.%s", view.Duration(hit.Took), stop.Waiting)}
 }

@@ -38,11 +38,11 @@ func (h *Handler) action(verb string) action {
 	case "now":
 		return h.ownChat(h.tapRunNow)
 	case "model":
-		return h.setting(h.setModel)
+		return h.setting(h.settings.setModel)
 	case "mode":
-		return h.setting(h.tapMode)
+		return h.setting(h.settings.tapMode)
 	case "verbose":
-		return h.setting(h.setVerbose)
+		return h.setting(h.settings.setVerbose)
 	case "unrule":
 		return h.tapRemoveRule
 	case "stop":
@@ -115,11 +115,11 @@ func (h *Handler) queue(ctx context.Context, c Call) view.Note { return h.queueN
 func (h *Handler) queueNote(ctx context.Context, to chats.Address) view.Note {
 	st, err := h.o.Core.Present(ctx, to.Key())
 	if err != nil {
-		return h.failed(ctx, "read the state of the chat", err)
+		return h.o.failed(ctx, "read the state of the chat", err)
 	}
 	waiting, err := h.o.Core.Queue(ctx, to.Key())
 	if err != nil {
-		return h.failed(ctx, "read the queue", err)
+		return h.o.failed(ctx, "read the queue", err)
 	}
 	return view.Queue(st, waiting)
 }
@@ -153,7 +153,7 @@ func (h *Handler) queueTapped(ctx context.Context, t chats.Tap, m core.Message, 
 	case errors.Is(err, core.ErrNotFound):
 		done = "This message is no longer known."
 	case err != nil:
-		return h.failed(ctx, "change the queue", err).Text
+		return h.o.failed(ctx, "change the queue", err).Text
 	}
 	if !t.Stale {
 		h.edit(ctx, t, h.queueNote(ctx, t.Address))
@@ -167,7 +167,7 @@ func (h *Handler) rules(ctx context.Context, c Call) view.Note { return h.rulesN
 func (h *Handler) rulesNote(ctx context.Context, to chats.Address) view.Note {
 	rules, err := h.o.Core.Rules(ctx, to.Key())
 	if err != nil {
-		return h.failed(ctx, "read the rules", err)
+		return h.o.failed(ctx, "read the rules", err)
 	}
 	return view.Rules(rules)
 }
@@ -182,7 +182,7 @@ func (h *Handler) tapRemoveRule(ctx context.Context, t chats.Tap) string {
 	case errors.Is(err, core.ErrNotFound):
 		answer = "This rule was already removed."
 	case err != nil:
-		return h.failed(ctx, "remove the rule", err).Text
+		return h.o.failed(ctx, "remove the rule", err).Text
 	}
 	h.edit(ctx, t, h.rulesNote(ctx, t.Address))
 	return answer
