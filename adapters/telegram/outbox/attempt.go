@@ -19,7 +19,7 @@ func (o *Outbox) sendPart(to *chats.Address, out *outgoing, part Part) (int, err
 	done := make(chan error, 1)
 	var id int // written by an attempt, read when it is done
 	err := o.o.Sender.submit(throttle.Job{
-		Chat: to.Chat, Group: to.Group(), Lane: to.Thread, Class: throttle.Final, Tried: out.Attempts, Since: out.CreatedAt,
+		Chat: to.Chat, Group: to.Group(), Lane: to.Thread, Class: throttle.Durable, Tried: out.Attempts, Since: out.CreatedAt,
 		Do: func(ctx context.Context, try throttle.Try) (err error) {
 			id, err = o.attempt(ctx, to, out, part)
 			if err != nil && !errors.Is(err, ErrClosing) {

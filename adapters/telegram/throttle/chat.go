@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// A job is a Job that was taken, and what became of it so far.
+// A job is a submitted Job and its state.
 type job struct {
 	Job
 	submitted time.Time
 	running   bool
 	failures  int           // since it was submitted
-	unsure    int           // tries that may have arrived
-	notBefore time.Time     // of a Control
-	told      chan struct{} // if not nil, closed when its Done was told
+	unsure    int           // failed tries that may have arrived
+	told      chan struct{} // if not nil, closed after the call of Done
 }
 
-// born is the moment from which its age counts.
+// born returns the moment from which the age of the job counts.
 func (j *job) born() time.Time {
 	if !j.Since.IsZero() {
 		return j.Since
@@ -24,32 +23,22 @@ func (j *job) born() time.Time {
 	return j.submitted
 }
 
-// A lane is what must arrive in order. Its first job may be in flight.
+// A lane holds durable jobs in their order. The first one may be in flight.
 type lane struct {
 	id        int
 	jobs      []*job
-	finals    int
-	notBefore time.Time // a failed first job is not tried again sooner
+	notBefore time.Time // next try of a first job that has failed
 }
 
-// rank is the class by which the lane takes its turn: an Approval that a Final
-// waits behind is as urgent as that.
-func (l *lane) rank() Class {
-	if l.finals > 0 {
-		return Final
-	}
-	return Approval
-}
-
-// A chat is what waits for one chat, and what it may have.
+// A chat holds the jobs of one chat, and its limits.
 type chat struct {
 	id       int64
 	limit    Limit
-	sent     bucket // of Final, Approval and Progress
+	sent     bucket // of Durable and Progress
 	hinted   bucket
-	held     time.Time // the other side wants nothing before
-	lanes    []*lane   // those with jobs; the one whose turn was longest ago first
-	progress []*job    // what waits
+	held     time.Time // end of a pause that the other side asked for
+	lanes    []*lane   // with jobs; the longest without a turn first
+	progress []*job    // waiting
 
 	sending *lane  // its first job is in flight
 	editing *job   // the Progress in flight
@@ -61,11 +50,10 @@ type chat struct {
 	index   int       // in the plan's alarms, -1: not there
 }
 
-// progressSpare is how many tokens Progress and Hint leave to those that matter
-// more.
+// progressSpare is how many tokens Progress and Hint leave to durable jobs.
 const progressSpare = 1
 
-// lane finds a lane, nil if nothing waits in it.
+// lane returns a lane; nil if it has no jobs.
 func (c *chat) lane(id int) *lane {
 	for _, l := range c.lanes {
 		if l.id == id {
@@ -82,16 +70,10 @@ func (c *chat) push(j *job) {
 		c.lanes = append(c.lanes, l)
 	}
 	l.jobs = append(l.jobs, j)
-	if j.Class == Final {
-		l.finals++
-	}
 }
 
-// pop forgets the first job of a lane.
+// pop removes the first job of a lane.
 func (c *chat) pop(l *lane) {
-	if l.jobs[0].Class == Final {
-		l.finals--
-	}
 	l.jobs[0] = nil
 	l.jobs = l.jobs[1:]
 	if len(l.jobs) == 0 {
@@ -99,18 +81,17 @@ func (c *chat) pop(l *lane) {
 	}
 }
 
-// head is the lane whose turn it is, among those that can be tried now.
+// head returns the lane whose turn it is, among those that can be tried now.
 func (c *chat) head(now time.Time) *lane {
-	var best *lane
 	for _, l := range c.lanes {
-		if !l.notBefore.After(now) && (best == nil || l.rank() < best.rank()) {
-			best = l
+		if !l.notBefore.After(now) {
+			return l
 		}
 	}
-	return best
+	return nil
 }
 
-// free is the moment from which on the chat's limits allow something.
+// free returns the moment from which the chat's limits allow a job.
 func (c *chat) free(spare int) time.Time { return later(c.held, c.sent.at(c.limit, spare)) }
 
 // idle reports whether nothing waits and nothing is in flight.
@@ -118,10 +99,9 @@ func (c *chat) idle() bool {
 	return len(c.lanes) == 0 && len(c.progress) == 0 && c.editing == nil && len(c.hints) == 0
 }
 
-// due says whether something of the chat can begin now, and with which class it
-// takes its turn; and when, without any other event, that may change. While a
-// job that must arrive can be tried, or is in flight, Progress waits; one that
-// waits for its next try does not hold it up.
+// due reports whether a job of the chat can begin now, of which class, and when that may
+// change without another event. Progress waits while a durable job can be tried or is in
+// flight, and not for one that waits for its next try.
 func (c *chat) due(now time.Time) (turn Class, ready bool, again time.Time) {
 	if c.sending != nil {
 		return 0, false, time.Time{}
@@ -132,9 +112,9 @@ func (c *chat) due(now time.Time) (turn Class, ready bool, again time.Time) {
 		}
 	}
 	spare := 0
-	switch l := c.head(now); {
-	case l != nil:
-		turn = l.rank()
+	switch {
+	case c.head(now) != nil:
+		turn = Durable
 	case len(c.progress) > 0 && c.editing == nil:
 		turn, spare = Progress, progressSpare
 	default:
@@ -146,7 +126,7 @@ func (c *chat) due(now time.Time) (turn Class, ready bool, again time.Time) {
 	return turn, true, again
 }
 
-// take begins what due has found: it is in flight from now on.
+// take begins the job that due has found.
 func (c *chat) take(turn Class, now time.Time) *job {
 	if turn == Progress {
 		c.editing = c.progress[0]

@@ -131,13 +131,13 @@ func (w *world) submit() {
 	s.Chat = int64(w.rnd.IntN(w.chats))
 	s.Group = s.Chat%2 == 0
 	s.Lane = w.rnd.IntN(3)
-	if s.Class.light() {
+	if s.Class.droppable() {
 		s.Key = []string{"", "a", "b", "c"}[w.rnd.IntN(4)]
 	}
 	s.Do = func(context.Context, Try) error { w.called = s; return nil }
 	s.Done = func(err error) { w.told(s, err) }
 	w.sends = append(w.sends, s)
-	if s.Class.durable() {
+	if s.Class == Durable {
 		w.waiting++
 	}
 	w.p.submit(s.Job, w.now)
@@ -148,7 +148,7 @@ func (w *world) cancel() {
 	inFlight := w.p.cancel(chat, key, w.now)
 	tell(w.p.take())
 	for _, s := range w.sends {
-		if !s.Class.light() || s.Chat != chat || s.Key != key || s.told > 0 {
+		if !s.Class.droppable() || s.Chat != chat || s.Key != key || s.told > 0 {
 			continue
 		}
 		if !s.running || !slices.Contains(inFlight, s.job) {
@@ -161,7 +161,7 @@ func (w *world) cancel() {
 func (w *world) told(s *send, err error) {
 	s.told++
 	s.ended = err
-	if s.Class.durable() {
+	if s.Class == Durable {
 		w.waiting--
 	}
 	var ok bool
@@ -172,14 +172,14 @@ func (w *world) told(s *send, err error) {
 	case errors.Is(err, ErrReplaced):
 		ok = s.Class == Progress && s.begun == 0 && s != w.newest(s)
 	case errors.Is(err, ErrDropped), errors.Is(err, ErrCanceled):
-		ok = s.Class.light() && s.begun == 0
+		ok = s.Class.droppable() && s.begun == 0
 	case errors.Is(err, ErrGaveUp):
-		b := w.p.bounds(&job{Job: s.Job})
-		ok = !s.Class.light() && b.reached(s.tries, w.now.Sub(s.submitted))
+		b := w.o.Durable
+		ok = !s.Class.droppable() && b.reached(s.tries, w.now.Sub(s.submitted))
 	case errors.Is(err, errNever):
 		ok = s.fatal != nil
 	default:
-		ok = s.Class.light() && s.begun == 1
+		ok = s.Class.droppable() && s.begun == 1
 	}
 	if !ok {
 		w.t.Errorf("%v, begun %d times, was told %v, the %d. time", s, s.begun, err, s.told)
@@ -215,13 +215,13 @@ func (w *world) begins(s *send, j *job) {
 	switch {
 	case s.told > 0 || s.running:
 		w.t.Errorf("%v begins after its end, or a second time", s)
-	case s.Class.light() && s.begun > 0:
+	case s.Class.droppable() && s.begun > 0:
 		w.t.Errorf("%v is tried again", s)
 	case s.Class == Hint && s.submitted != w.now:
 		w.t.Errorf("%v begins %v late", s, w.now.Sub(s.submitted))
 	case s.Class == Progress && s.Key != "" && s != w.newest(s):
 		w.t.Errorf("%v begins, and %v is newer", s, w.newest(s))
-	case w.now.Before(w.heldAll), s.Class != Control && w.now.Before(w.held[s.Chat]), w.now.Before(s.after):
+	case w.now.Before(w.heldAll), w.now.Before(w.held[s.Chat]), w.now.Before(s.after):
 		w.t.Errorf("%v begins before the time that was named, or its delay", s)
 	case j.Tried != s.tries:
 		w.t.Errorf("%v is told of %d tries, want %d", s, j.Tried, s.tries)
@@ -244,13 +244,13 @@ func (w *world) inOrder(s *send) {
 			continue
 		}
 		switch {
-		case s.Class.durable() && other.Class.durable() && other.running:
+		case s.Class == Durable && other.Class == Durable && other.running:
 			w.t.Errorf("%v begins beside %v", s, other)
-		case s.Class.durable() && other.Class.durable() && other.Lane == s.Lane && other.number < s.number:
+		case s.Class == Durable && other.Class == Durable && other.Lane == s.Lane && other.number < s.number:
 			w.t.Errorf("%v begins before %v", s, other)
-		case s.Class == Progress && other.Class.durable() && (other.running || other.tries == 0 && w.head(other)):
+		case s.Class == Progress && other.Class == Durable && (other.running || other.tries == 0 && w.head(other)):
 			w.t.Errorf("%v begins, and %v waits", s, other)
-		case s.Class.light() && other.Class == s.Class && other.running && (s.Class == Progress || s.Key != "" && s.Key == other.Key):
+		case s.Class.droppable() && other.Class == s.Class && other.running && (s.Class == Progress || s.Key != "" && s.Key == other.Key):
 			w.t.Errorf("%v begins beside %v", s, other)
 		}
 	}
@@ -259,7 +259,7 @@ func (w *world) inOrder(s *send) {
 // head reports whether nothing of its lane is before it.
 func (w *world) head(s *send) bool {
 	return !slices.ContainsFunc(w.sends[:s.number], func(other *send) bool {
-		return other.told == 0 && other.Class.durable() && other.Chat == s.Chat && other.Lane == s.Lane
+		return other.told == 0 && other.Class == Durable && other.Chat == s.Chat && other.Lane == s.Lane
 	})
 }
 
@@ -282,7 +282,6 @@ func (w *world) limited(s *send) {
 		limit = w.o.Limits.Group
 	}
 	switch s.Class {
-	case Control:
 	case Hint:
 		w.counts(fmt.Sprint("hints of ", s.Chat), w.o.Limits.Hint, s)
 	default:
@@ -416,8 +415,6 @@ func (w *world) refused(s *send, v Verdict) {
 	case v.Kind == Permanent:
 	case v.Global:
 		w.heldAll = later(w.heldAll, until)
-	case s.Class == Control:
-		s.after = until
 	default:
 		w.held[s.Chat] = later(w.held[s.Chat], until)
 	}

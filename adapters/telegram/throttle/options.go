@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// A Limit allows Burst at once and one more each Every: in any span of time T no
-// more than Burst + T/Every. A zero Limit means the default.
+// A Limit allows Burst at once and one more each Every: in any span of time T no more than
+// Burst + T/Every. A zero Limit means the default.
 type Limit struct {
 	Burst int
 	Every time.Duration
 }
 
-// Limits are how much may be sent. The defaults stay within what
+// Limits bound what is sent. The defaults stay within what
 // core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this names,
 // in any second or minute and not only on average.
 type Limits struct {
@@ -32,9 +32,9 @@ type Limits struct {
 	Hint Limit
 }
 
-// Bounds say when a job that fails again and again is given up: after so many
-// tries, or at such an age, whichever comes first; 0 is no bound. It is tried
-// once in any case, and one that is told to wait is not given up for that.
+// Bounds say when a failing job is given up: after so many tries, or at an age, whichever
+// comes first; 0 is no bound. Each job is tried once, and a job that is told to wait is not
+// given up for that.
 type Bounds struct {
 	Tries int
 	Age   time.Duration
@@ -45,20 +45,19 @@ type Options struct {
 	// Classify judges an error of Job.Do. It is called on several goroutines.
 	Classify func(error) Verdict
 	Limits   Limits
-	// InFlight is how many jobs may be in flight at once, default 16. One in eight
-	// is kept for Control, and Progress and Hint have no more than half.
+	// InFlight is how many jobs may be in flight at once, default 16. Progress and Hint
+	// have no more than half.
 	InFlight int
-	// MaxProgress is how many Progress jobs may wait for one chat, default 32.
-	// Then the oldest is dropped.
+	// MaxProgress is how many Progress jobs may wait for one chat, default 32. The oldest
+	// is dropped for another one.
 	MaxProgress int
-	// FirstDelay and MostDelay bound what lies between two tries, which doubles
-	// from one to the other: default 1 s and 1 min.
+	// FirstDelay and MostDelay bound the delay between two tries, which doubles from one
+	// to the other: default 1 s and 1 min.
 	FirstDelay, MostDelay time.Duration
-	// Durable is for Final and Approval, default 24 h and any number of tries;
-	// Control for Control, default 4 tries in 30 s.
-	Durable, Control Bounds
-	// Random gives numbers from 0 up to 1 that make delays unequal. It is called
-	// by one goroutine at a time. Default: math/rand.
+	// Durable bounds durable jobs, default 24 h and any number of tries.
+	Durable Bounds
+	// Random returns numbers from 0 up to 1 that vary delays. It is called by one
+	// goroutine at a time. Default: math/rand.
 	Random func() float64
 	Log    *slog.Logger // default: none
 }
@@ -75,9 +74,6 @@ func (o Options) withDefaults() Options {
 	if o.Durable == (Bounds{}) {
 		o.Durable.Age = 24 * time.Hour
 	}
-	if o.Control == (Bounds{}) {
-		o.Control = Bounds{Tries: 4, Age: 30 * time.Second}
-	}
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
@@ -87,8 +83,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// delay is how long to wait after so many failures in a row, at least one. Up to
-// a quarter is taken off, so that what failed together is not tried together.
+// delay returns the delay after so many failures in a row, at least one. Up to a quarter is
+// taken off, so that jobs that failed together are not tried together.
 func (o *Options) delay(failures int) time.Duration {
 	d := o.FirstDelay
 	for range failures - 1 {
@@ -101,7 +97,7 @@ func (o *Options) delay(failures int) time.Duration {
 	return max(o.FirstDelay, d-time.Duration(float64(d)/4*o.Random()))
 }
 
-// reached reports whether a job of that many tries and that age is given up.
+// reached reports whether a job is given up after so many tries, or at an age.
 func (b Bounds) reached(tried int, age time.Duration) bool {
 	return b.Tries > 0 && tried >= b.Tries || b.Age > 0 && age >= b.Age
 }

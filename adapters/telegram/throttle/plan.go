@@ -5,30 +5,28 @@ import (
 	"time"
 )
 
-// A plan decides: it is told what was submitted, what has ended and what time it
-// is, and says what begins now and when to ask again. It starts nothing, waits
-// for nothing and reads no clock. Moments given to it never go back by more than
-// events on two goroutines can overtake each other.
+// A plan decides which jobs begin, and when to ask again. It starts nothing, waits for
+// nothing and reads no clock. The times of its calls never go back by more than events on
+// two goroutines can overtake each other.
 type plan struct {
 	o        Options
-	chats    map[int64]*chat // those with jobs, and those whose limits are not full again
+	chats    map[int64]*chat // with jobs, or with limits that are not full again
 	turns    turns
 	alarms   alarms
-	controls []*job
 	hints    []*job // submitted since next was called
 
 	global   bucket
-	held     time.Time // the other side wants nothing of the bot before
+	held     time.Time // end of a pause that the other side asked the bot for
 	outage   outage
 	inFlight int
-	light    int // how many of those may be dropped
+	light    int // droppable jobs among those in flight
 
-	ended  []ending // of which nobody was told yet
+	ended  []ending // whose Done was not called yet
 	closed bool
 	stats  Stats
 }
 
-// An ending is a job and what its Done is to be told.
+// An ending is a job and its result.
 type ending struct {
 	job *job
 	err error
@@ -36,15 +34,11 @@ type ending struct {
 
 func newPlan(o Options) *plan { return &plan{o: o.withDefaults(), chats: map[int64]*chat{}} }
 
-// submit takes a job.
+// submit adds a job.
 func (p *plan) submit(spec Job, now time.Time) {
 	j := &job{Job: spec, submitted: now}
 	p.stats.Waiting[j.Class]++
-	switch j.Class {
-	case Control:
-		p.controls = append(p.controls, j)
-		return
-	case Hint:
+	if j.Class == Hint {
 		p.hints = append(p.hints, j)
 		return
 	}
@@ -57,7 +51,7 @@ func (p *plan) submit(spec Job, now time.Time) {
 	p.place(c, now)
 }
 
-// chat finds the chat of a job, or makes it.
+// chat returns the chat of a job.
 func (p *plan) chat(j *job) *chat {
 	c := p.chats[j.Chat]
 	if c == nil {
@@ -71,7 +65,7 @@ func (p *plan) chat(j *job) *chat {
 	return c
 }
 
-// progress puts a Progress in the place of the one with its key, or at the end.
+// progress adds a Progress, or replaces the one with its key.
 func (p *plan) progress(c *chat, j *job) {
 	if j.Key != "" {
 		for i, old := range c.progress {
@@ -89,8 +83,7 @@ func (p *plan) progress(c *chat, j *job) {
 	}
 }
 
-// place puts a chat where it belongs now: into a list of turns, under an alarm,
-// or away.
+// place updates the turn and the alarm of a chat, and removes an idle one.
 func (p *plan) place(c *chat, now time.Time) {
 	turn, ready, again := c.due(now)
 	if ready {
@@ -108,8 +101,8 @@ func (p *plan) place(c *chat, now time.Time) {
 	p.alarms.set(c, again)
 }
 
-// next says which jobs begin now, and when to ask again if nothing else happens
-// before; zero is never. They are in flight until finish is told of them.
+// next returns the jobs that begin now, and when to ask again if nothing else happens; zero
+// is never. The jobs are in flight until finish.
 func (p *plan) next(now time.Time) (begun []*job, again time.Time) {
 	for c := p.alarms.due(now); c != nil; c = p.alarms.due(now) {
 		p.place(c, now)
@@ -131,20 +124,12 @@ func (p *plan) next(now time.Time) (begun []*job, again time.Time) {
 	return begun, p.again(now)
 }
 
-// pick takes out the job that is to begin now, nil if none is.
+// pick returns the next job that can begin now; nil if there is none.
 func (p *plan) pick(now time.Time) *job {
 	if !p.open(now) {
 		return nil
 	}
-	if p.room(Control) && !p.tokenAt(Control).After(now) {
-		i := slices.IndexFunc(p.controls, func(j *job) bool { return !j.notBefore.After(now) })
-		if i >= 0 {
-			j := p.controls[i]
-			p.controls = slices.Delete(p.controls, i, i+1)
-			return j
-		}
-	}
-	for class := Final; class <= Progress; class++ {
+	for class := Durable; class <= Progress; class++ {
 		if c := p.turns.first(class); c != nil && p.room(class) && !p.tokenAt(class).After(now) {
 			return c.take(class, now)
 		}
@@ -152,8 +137,8 @@ func (p *plan) pick(now time.Time) *job {
 	return nil
 }
 
-// open reports whether anything may begin: nothing while all is held, and while
-// nothing is answered one job at a time.
+// open reports whether a job may begin: none while all are held, and during an outage one at
+// a time.
 func (p *plan) open(now time.Time) bool {
 	return !p.closed && !p.opensAt().After(now) && p.outage.probe == nil
 }
@@ -162,24 +147,21 @@ func (p *plan) opensAt() time.Time { return later(p.held, p.outage.until) }
 
 // room reports whether another job of the class may be in flight.
 func (p *plan) room(class Class) bool {
-	if class == Control {
-		return p.inFlight < p.o.InFlight
-	}
-	if class.light() && p.light >= max(1, p.o.InFlight/2) {
+	if class.droppable() && p.light >= max(1, p.o.InFlight/2) {
 		return false
 	}
-	return p.inFlight < p.o.InFlight-p.o.InFlight/8
+	return p.inFlight < p.o.InFlight
 }
 
-// tokenAt is the moment from which on the bot's limit allows a job of the class.
+// tokenAt returns the moment from which the bot's limit allows a job of the class.
 func (p *plan) tokenAt(class Class) time.Time {
-	if class.light() {
+	if class.droppable() {
 		return p.global.at(p.o.Limits.Global, progressSpare)
 	}
 	return p.global.at(p.o.Limits.Global, 0)
 }
 
-// hint reports whether a Hint can go at once, and notes that it does.
+// hint reports whether a Hint can go at once, and if so begins it.
 func (p *plan) hint(j *job, now time.Time) bool {
 	c := p.chat(j)
 	free := p.open(now) && p.outage.failures == 0 && p.room(Hint) && !p.tokenAt(Hint).After(now) &&
@@ -188,7 +170,7 @@ func (p *plan) hint(j *job, now time.Time) bool {
 	if free {
 		c.hints = append(c.hints, j)
 	} else {
-		p.place(c, now) // it may be there for this Hint alone
+		p.place(c, now) // the chat may exist for this Hint alone
 	}
 	return free
 }
@@ -198,16 +180,13 @@ func (p *plan) begin(j *job, now time.Time) {
 	j.running = true
 	p.stats.Waiting[j.Class]--
 	p.inFlight++
-	if j.Class.light() {
+	if j.Class.droppable() {
 		p.light++
 	}
 	if p.outage.failures > 0 {
 		p.outage.probe = j
 	}
 	p.global.take(p.o.Limits.Global, now)
-	if j.Class == Control {
-		return
-	}
 	c := p.chats[j.Chat]
 	if j.Class == Hint {
 		c.hinted.take(p.o.Limits.Hint, now)
@@ -217,16 +196,13 @@ func (p *plan) begin(j *job, now time.Time) {
 	p.place(c, now)
 }
 
-// again is when something that waits may begin, as far as time decides that.
+// again returns when a waiting job may begin, as far as time decides that.
 func (p *plan) again(now time.Time) time.Time {
 	at := p.alarms.next()
 	if p.outage.probe != nil {
 		return at
 	}
-	for _, j := range p.controls {
-		at = sooner(at, p.awaits(later(j.notBefore, p.tokenAt(Control)), now))
-	}
-	for class := Final; class <= Progress; class++ {
+	for class := Durable; class <= Progress; class++ {
 		if len(p.turns[class]) > 0 {
 			at = sooner(at, p.awaits(p.tokenAt(class), now))
 		}
@@ -234,8 +210,8 @@ func (p *plan) again(now time.Time) time.Time {
 	return at
 }
 
-// awaits is that moment, or the one at which all that is held may go on, and zero
-// if it is past: then a job that is in flight is waited for.
+// awaits returns the moment, or the end of what holds all jobs if that is later. It returns
+// zero if that is past: then a job in flight comes first.
 func (p *plan) awaits(at, now time.Time) time.Time {
 	if at = later(at, p.opensAt()); at.After(now) {
 		return at
@@ -243,7 +219,7 @@ func (p *plan) awaits(at, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// cancel withdraws what waits under a key, and gives what is in flight.
+// cancel withdraws the jobs that wait under a key, and returns those in flight.
 func (p *plan) cancel(chatID int64, key string, now time.Time) (inFlight []*job) {
 	c := p.chats[chatID]
 	withdraw := func(j *job) bool {
@@ -270,7 +246,7 @@ func (p *plan) cancel(chatID int64, key string, now time.Time) (inFlight []*job)
 	return inFlight
 }
 
-// end notes what a job's Done is to be told.
+// end notes the result of a job.
 func (p *plan) end(j *job, err error) {
 	if !j.running {
 		p.stats.Waiting[j.Class]--
@@ -279,20 +255,20 @@ func (p *plan) end(j *job, err error) {
 	p.ended = append(p.ended, ending{j, err})
 }
 
-// take gives the endings of which nobody was told yet.
+// take returns the endings whose Done was not called yet.
 func (p *plan) take() []ending {
 	ended := p.ended
 	p.ended = nil
 	return ended
 }
 
-// close ends all that is not in flight. Nothing begins any more.
+// close ends all jobs that are not in flight. No further job begins.
 func (p *plan) close() {
 	p.closed = true
-	for _, j := range slices.Concat(p.controls, p.hints) {
+	for _, j := range p.hints {
 		p.end(j, ErrClosed)
 	}
-	p.controls, p.hints = nil, nil
+	p.hints = nil
 	for _, c := range p.chats {
 		for _, l := range slices.Clone(c.lanes) {
 			waits := l.jobs

@@ -22,8 +22,8 @@ func New(o Options) *Scheduler {
 	return &Scheduler{wake: make(chan struct{}, 1), plan: newPlan(o)}
 }
 
-// Submit takes a job. It does not block. After Run has ended the job is not
-// taken, its Done is told nothing, and the error is ErrClosed.
+// Submit adds a job. It does not block. After Run has ended, the error is ErrClosed and
+// Done is not called.
 func (s *Scheduler) Submit(j Job) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,10 +35,8 @@ func (s *Scheduler) Submit(j Job) error {
 	return nil
 }
 
-// Cancel withdraws the Progress and Hints of a chat that were submitted under a
-// key, and returns once it is sure that none of them will run any more: one in
-// flight is waited for, with its Done. An error means that it may still be running
-// when ctx ended.
+// Cancel withdraws the Progress and Hints of a chat that have a key. It returns when none of
+// them runs, and Done of those in flight was called. An error means that ctx ended first.
 func (s *Scheduler) Cancel(ctx context.Context, chat int64, key string) error {
 	for _, told := range s.withdraw(chat, key) {
 		select {
@@ -63,8 +61,7 @@ func (s *Scheduler) withdraw(chat int64, key string) (told []<-chan struct{}) {
 	return told
 }
 
-// Hold keeps a chat from sending before a moment, as if a job of it had been told to
-// wait: an earlier process was.
+// Hold keeps a chat from sending before a moment: an earlier process was told to wait.
 func (s *Scheduler) Hold(chat int64, group bool, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,32 +69,19 @@ func (s *Scheduler) Hold(chat int64, group bool, until time.Time) {
 	s.poke()
 }
 
-// Pending is how many Final and Approval jobs of a lane are not done.
-func (s *Scheduler) Pending(chat int64, lane int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.plan.chats[chat]; c != nil {
-		if l := c.lane(lane); l != nil {
-			return len(l.jobs)
-		}
-	}
-	return 0
-}
-
-// Stats tells how it stands. It takes time with the number of chats.
+// Stats returns counts and the present state. Its time grows with the number of chats.
 func (s *Scheduler) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.plan.snapshot(time.Now())
 }
 
-// Run does jobs until ctx ends, and returns its cause. Then the contexts of jobs
-// in flight have ended, they have returned, and the Done of each job was told. It
-// is called once.
+// Run does jobs until ctx ends, and returns its cause, when all jobs in flight have returned
+// and Done of each job was called. Run is called once.
 func (s *Scheduler) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	inFlight, cut := context.WithCancelCause(context.WithoutCancel(ctx)) // ends once the plan is closed: what fails then was cut off
+	inFlight, cut := context.WithCancelCause(context.WithoutCancel(ctx)) // ends when the plan is closed
 	defer cut(nil)
 	for {
 		select {
@@ -105,7 +89,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		case <-s.wake:
 		case <-timer.C:
 		}
-		if ctx.Err() != nil { // also if it ended together with another event: nothing begins any more
+		if ctx.Err() != nil { // also together with another event
 			s.shut(cut)
 			return context.Cause(ctx)
 		}
@@ -129,7 +113,7 @@ func (s *Scheduler) step() (begun []*job, ended []ending, again time.Time) {
 	return begun, s.plan.take(), again
 }
 
-// shut tells all that waits, and then what was in flight.
+// shut ends waiting jobs, and then those in flight.
 func (s *Scheduler) shut(cut context.CancelCauseFunc) {
 	s.mu.Lock()
 	s.plan.close()
@@ -144,7 +128,7 @@ func (s *Scheduler) shut(cut context.CancelCauseFunc) {
 	tell(ended)
 }
 
-// do runs one try of a job. It ends when the job's Do does.
+// do runs one try of a job. It ends when the job's Do returns.
 func (s *Scheduler) do(ctx context.Context, j *job) {
 	err := j.Do(ctx, Try{Number: j.Tried + 1, Unsure: j.unsure})
 	at := time.Now()
@@ -173,11 +157,11 @@ func (s *Scheduler) do(ctx context.Context, j *job) {
 func (s *Scheduler) poke() {
 	select {
 	case s.wake <- struct{}{}:
-	default: // a wake-up is already owed
+	default: // a wake-up is pending
 	}
 }
 
-// tell tells each job's Done, and those who wait for the job's end.
+// tell calls Done of jobs that have ended, and wakes Cancel.
 func tell(ended []ending) {
 	for _, e := range ended {
 		if e.job.Done != nil {

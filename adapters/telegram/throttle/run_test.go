@@ -132,10 +132,10 @@ func TestWaitIsObeyedExactly(t *testing.T) {
 		r.fail["a"] = []error{trouble{Verdict{Kind: Wait, For: 7 * time.Second}}}
 		p := r.job("p", 1, Progress)
 		p.Key = "status"
-		r.submit(r.job("a", 1, Final), r.job("b", 1, Final), r.job("other", 2, Final), p)
+		r.submit(r.job("a", 1, Durable), r.job("b", 1, Durable), r.job("other", 2, Durable), p)
 		synctest.Wait()
-		if s := r.Stats(); s.HeldChats != 1 || s.Limited != 1 || s.Retried != 0 || s.Waiting[Final] != 2 || s.Oldest != r.start || r.Pending(1, 0) != 2 {
-			t.Errorf("%+v, %d pending", s, r.Pending(1, 0))
+		if s := r.Stats(); s.HeldChats != 1 || s.Limited != 1 || s.Retried != 0 || s.Waiting[Durable] != 2 || s.Oldest != r.start {
+			t.Errorf("%+v", s)
 		}
 		newer := r.job("newer", 1, Progress)
 		newer.Key = "status"
@@ -150,7 +150,7 @@ func TestWaitIsObeyedExactly(t *testing.T) {
 func TestHoldKeepsAWaitOfBefore(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, r *rig) {
 		r.Hold(1, false, r.start.Add(7*time.Second))
-		r.submit(r.job("a", 1, Final), r.job("b", 1, Final), r.job("other", 2, Final), r.job("typing", 1, Hint))
+		r.submit(r.job("a", 1, Durable), r.job("b", 1, Durable), r.job("other", 2, Durable), r.job("typing", 1, Hint))
 		if n := r.Stats().HeldChats; n != 1 {
 			t.Errorf("%d chats are held", n)
 		}
@@ -165,15 +165,15 @@ func TestHoldKeepsAWaitOfBefore(t *testing.T) {
 func TestWaitOfTheBotHoldsAll(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, r *rig) {
 		r.fail["a"] = []error{trouble{Verdict{Kind: Wait, For: 3 * time.Second, Global: true}}}
-		r.submit(r.job("a", 1, Final))
+		r.submit(r.job("a", 1, Durable))
 		synctest.Wait()
-		r.submit(r.job("b", 2, Final), r.job("tap", 2, Control), r.job("typing", 2, Hint))
+		r.submit(r.job("b", 2, Durable), r.job("typing", 2, Hint))
 		synctest.Wait()
 		if until := r.Stats().HeldUntil; until != r.start.Add(3*time.Second) {
 			t.Errorf("held until %v", until)
 		}
 		time.Sleep(time.Minute)
-		r.want("a 0s", "typing: dropped because of limits", "tap 3s", "a 3.05s", "b 3.1s")
+		r.want("a 0s", "typing: dropped because of limits", "a 3s", "b 3.05s")
 	})
 }
 
@@ -185,10 +185,10 @@ func TestRetriesUntilGivenUp(t *testing.T) {
 		r.fail["c"] = []error{trouble{Verdict{Kind: Permanent}}}
 		r.fail["old"] = []error{trouble{}}
 		r.fail["p"] = []error{trouble{}}
-		b, old := r.job("b", 1, Approval), r.job("old", 3, Final)
+		b, old := r.job("b", 1, Durable), r.job("old", 3, Durable)
 		b.Tried = 1
 		old.Since = time.Now().Add(-time.Hour)
-		r.submit(r.job("a", 1, Final), b, r.job("c", 2, Final), r.job("p", 4, Progress))
+		r.submit(r.job("a", 1, Durable), b, r.job("c", 2, Durable), r.job("p", 4, Progress))
 		r.submit(old)
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -201,7 +201,7 @@ func TestRetriesUntilGivenUp(t *testing.T) {
 				t.Errorf("no %q in %q", want, r.log)
 			}
 		}
-		if s := r.Stats(); s.Sent[Final] != 1 || s.Failed[Final] != 2 || s.Failed[Approval] != 1 || s.Failed[Progress] != 1 || s.Retried != 4 || s.Ambiguous != 1 {
+		if s := r.Stats(); s.Sent[Durable] != 1 || s.Failed[Durable] != 3 || s.Failed[Progress] != 1 || s.Retried != 4 || s.Ambiguous != 1 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -210,7 +210,7 @@ func TestRetriesUntilGivenUp(t *testing.T) {
 func TestWaitWithoutATime(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, r *rig) {
 		r.fail["a"] = []error{trouble{Verdict{Kind: Wait}}}
-		r.submit(r.job("a", 1, Final))
+		r.submit(r.job("a", 1, Durable))
 		time.Sleep(time.Minute)
 		r.want("a 0s", "a 1s")
 	})
@@ -242,7 +242,7 @@ func TestOneProbesForAll(t *testing.T) {
 		r.mu.Unlock()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if s := r.Stats(); sent != 100 || s.Outage != 0 || s.Sent[Final] != 100 {
+		if s := r.Stats(); sent != 100 || s.Outage != 0 || s.Sent[Durable] != 100 {
 			t.Errorf("%d sent, %+v", sent, s)
 		}
 	})
@@ -253,7 +253,7 @@ func TestOneProbesForAll(t *testing.T) {
 func TestOneThatBreaksConnections(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, r *rig) {
 		r.fail["poison"] = slices.Repeat([]error{trouble{Verdict{Global: true}}}, 1000)
-		r.submit(r.job("poison", 1, Final))
+		r.submit(r.job("poison", 1, Durable))
 		time.Sleep(10 * time.Minute)
 		for n := range int64(20) {
 			at := time.Now()
@@ -265,7 +265,7 @@ func TestOneThatBreaksConnections(t *testing.T) {
 			}})
 			time.Sleep(time.Minute)
 		}
-		if s := r.Stats(); s.Sent[Final] != 20 {
+		if s := r.Stats(); s.Sent[Durable] != 20 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -302,7 +302,7 @@ func TestFinalsNeedNotWaitForProgress(t *testing.T) {
 			t.Errorf("%d in flight", n)
 		}
 		r.takes(0)
-		r.submit(r.job("a", 0, Final), r.job("b", 39, Final))
+		r.submit(r.job("a", 0, Durable), r.job("b", 39, Durable))
 		r.want("a 0s", "b 0s")
 	})
 }
@@ -311,7 +311,7 @@ func TestProgressLeavesATokenOfTheBot(t *testing.T) {
 	in(t, Options{Limits: Limits{Global: Limit{Burst: 3, Every: time.Second}}}, func(t *testing.T, r *rig) {
 		r.submit(r.job("a", 1, Progress), r.job("b", 2, Progress), r.job("c", 3, Progress))
 		synctest.Wait()
-		r.submit(r.job("typing", 5, Hint), r.job("final", 4, Final))
+		r.submit(r.job("typing", 5, Hint), r.job("final", 4, Durable))
 		time.Sleep(time.Minute)
 		r.want("a 0s", "b 0s", "typing: dropped because of limits", "final 0s", "c 2s")
 	})
@@ -320,62 +320,37 @@ func TestProgressLeavesATokenOfTheBot(t *testing.T) {
 func TestTurnsAreTaken(t *testing.T) {
 	in(t, Options{Limits: Limits{Global: Limit{Burst: 1, Every: time.Second}, Private: Limit{Burst: 9, Every: 1}}}, func(t *testing.T, r *rig) {
 		lane := func(j Job, lane int) Job { j.Lane = lane; return j }
-		r.submit(r.job("first", 9, Final))
+		r.submit(r.job("first", 9, Durable))
 		synctest.Wait()
 		r.submit(
-			r.job("progress", 1, Progress), r.job("ask", 4, Approval),
-			r.job("page1", 1, Final), r.job("page2", 1, Final), r.job("page3", 1, Final),
-			lane(r.job("topic1", 1, Final), 7), lane(r.job("topic2", 1, Final), 7),
-			r.job("other1", 2, Final), r.job("other2", 2, Final),
-			r.job("before", 3, Approval), r.job("behind", 3, Final),
+			r.job("progress", 1, Progress), r.job("ask", 4, Durable),
+			r.job("page1", 1, Durable), r.job("page2", 1, Durable), r.job("page3", 1, Durable),
+			lane(r.job("topic1", 1, Durable), 7), lane(r.job("topic2", 1, Durable), 7),
+			r.job("other1", 2, Durable), r.job("other2", 2, Durable),
+			r.job("before", 3, Durable), r.job("behind", 3, Durable),
 		)
 		time.Sleep(20 * time.Second)
-		r.want("first 0s", "page1 1s", "other1 2s", "before 3s", "topic1 4s", "other2 5s", "behind 6s",
-			"page2 7s", "topic2 8s", "page3 9s", "ask 10s", "progress 11s")
+		r.want("first 0s", "ask 1s", "page1 2s", "other1 3s", "before 4s", "topic1 5s", "other2 6s", "behind 7s",
+			"page2 8s", "topic2 9s", "page3 10s", "progress 11s")
 	})
 }
 
 func TestGroupsHaveLessThanPrivateChats(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, r *rig) {
 		for n := range 30 {
-			j := r.job(fmt.Sprint("g", n), 1, Final)
+			j := r.job(fmt.Sprint("g", n), 1, Durable)
 			j.Group = true
 			r.submit(j)
 		}
 		time.Sleep(time.Minute - 1)
 		synctest.Wait()
-		if n := r.Stats().Sent[Final]; n != 19 { // the 20th is due at the full minute
+		if n := r.Stats().Sent[Durable]; n != 19 { // the 20th is due at the full minute
 			t.Errorf("%d were sent to a group in a minute", n)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n := r.Stats().Sent[Final]; n != 30 {
+		if n := r.Stats().Sent[Durable]; n != 30 {
 			t.Errorf("%d were sent to a group in two minutes", n)
-		}
-	})
-}
-
-func TestControlHasNoLimitOfTheChat(t *testing.T) {
-	in(t, Options{InFlight: 8}, func(t *testing.T, r *rig) {
-		r.fail["a"] = []error{trouble{Verdict{Kind: Wait, For: time.Hour}}}
-		r.fail["late"] = []error{trouble{}, trouble{}, trouble{}, trouble{}}
-		r.submit(r.job("a", 0, Final))
-		r.takes(0)
-		r.submit(r.job("tap", 0, Control), r.job("tap", 0, Control), r.job("late", 0, Control))
-		time.Sleep(time.Second / 2)
-		r.submit(r.job("tap", 0, Control))
-		time.Sleep(30 * time.Second)
-		r.want("tap 0s", "tap 0s", "tap 500ms", "late 0s", "late 1s try 2 unsure 0", "late 3s try 3 unsure 0", "late 7s try 4 unsure 0",
-			"late: given up after 4 tries: "+trouble{}.Error())
-		r.takes(time.Minute)
-		for chat := range int64(8) {
-			r.submit(r.job("slow", 1+chat, Final))
-		}
-		synctest.Wait()
-		r.submit(r.job("tap", 1, Control))
-		synctest.Wait()
-		if s := r.Stats(); s.InFlight != 8 || s.Waiting[Final] != 2 || s.Waiting[Control] != 0 {
-			t.Errorf("%+v", s)
 		}
 	})
 }
@@ -390,7 +365,7 @@ func TestHintsGoAtOnceOrNotAtAll(t *testing.T) {
 		}
 		r.submit(draft("d1"), draft("d2"), r.job("t1", 1, Hint))
 		time.Sleep(150 * time.Millisecond)
-		r.submit(draft("d3"), r.job("t2", 1, Hint), r.job("final", 1, Final))
+		r.submit(draft("d3"), r.job("t2", 1, Hint), r.job("final", 1, Durable))
 		time.Sleep(time.Minute)
 		r.want("d1 0s", "d2: dropped because of limits", "d3 150ms", "final 150ms", "t1 0s", "t2: dropped because of limits")
 	})
@@ -433,20 +408,20 @@ func TestTheEndTellsAll(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, r *rig) {
 		r.takes(time.Minute)
 		r.fail["refused"] = []error{trouble{}}
-		jobs := []Job{r.job("flying", 1, Final), r.job("behind", 1, Final), r.job("status", 1, Progress), r.job("edit", 2, Progress)}
-		refused := r.job("refused", 3, Final)
+		jobs := []Job{r.job("flying", 1, Durable), r.job("behind", 1, Durable), r.job("status", 1, Progress), r.job("edit", 2, Progress)}
+		refused := r.job("refused", 3, Durable)
 		refused.Do = func(ctx context.Context, _ Try) error {
 			<-ctx.Done()
 			return trouble{Verdict{Kind: Permanent}}
 		}
-		done := r.job("done", 4, Final)
+		done := r.job("done", 4, Durable)
 		done.Do = func(ctx context.Context, _ Try) error {
 			<-ctx.Done()
 			return nil
 		}
 		r.submit(append(jobs, refused, done)...)
 		synctest.Wait()
-		r.submit(r.job("tap", 1, Control), r.job("typing", 1, Hint))
+		r.submit(r.job("typing", 1, Hint))
 		r.stop(errStop)
 		r.ended <- <-r.ended // Run has ended
 		slices.Sort(r.log)
@@ -454,14 +429,14 @@ func TestTheEndTellsAll(t *testing.T) {
 		cut := closed + ": context canceled"
 		got := slices.DeleteFunc(slices.Clone(r.log), func(line string) bool { return line == "flying 0s" || line == "edit 0s" })
 		want := []string{"behind: " + closed, "edit: " + cut, "flying: " + cut, "refused: " + trouble{Verdict{Kind: Permanent}}.Error(),
-			"status: " + closed, "tap: " + closed, "typing: " + closed}
+			"status: " + closed, "typing: " + closed}
 		if !slices.Equal(got, want) {
 			t.Errorf("told:\n%q, want\n%q", got, want)
 		}
-		if err := r.Submit(r.job("late", 1, Final)); !errors.Is(err, ErrClosed) {
+		if err := r.Submit(r.job("late", 1, Durable)); !errors.Is(err, ErrClosed) {
 			t.Errorf("Submit after the end: %v", err)
 		}
-		if s := r.Stats(); s.InFlight != 0 || s.Waiting != [classes]int{} || s.Sent[Final] != 1 || s.Failed[Final] != 1 || s.Outage != 0 || r.Pending(1, 0) != 0 {
+		if s := r.Stats(); s.InFlight != 0 || s.Waiting != [classes]int{} || s.Sent[Durable] != 1 || s.Failed[Durable] != 1 || s.Outage != 0 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -502,14 +477,14 @@ func TestManySubmitters(t *testing.T) {
 					j.Key, j.Done = "status", nil
 					r.submit(j)
 					time.Sleep(time.Second)
-					if err := r.Cancel(t.Context(), chat, "status"); err != nil || r.Pending(chat, 0) > 1 {
-						t.Errorf("chat %d, cancel %d: %v, %d pending", chat, n, err, r.Pending(chat, 0))
+					if err := r.Cancel(t.Context(), chat, "status"); err != nil {
+						t.Errorf("chat %d, cancel %d: %v", chat, n, err)
 					}
 				}
 			}()
 		}
 		owners.Wait()
-		if s := r.Stats(); s.Sent[Final] != chats*each || s.Ambiguous == 0 {
+		if s := r.Stats(); s.Sent[Durable] != chats*each || s.Ambiguous == 0 {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// PerClass is a number for each Class, which is the index.
+// PerClass is a number for each Class.
 type PerClass [classes]uint64
 
-// Stats are what was done since New, and how it stands.
+// Stats are counts since New, and the present state.
 type Stats struct {
 	Sent      PerClass // done
 	Failed    PerClass // ended by an error of Do, for good or given up
@@ -17,11 +17,11 @@ type Stats struct {
 	Limited   uint64   // tries that were told to wait
 	Ambiguous uint64   // tries that failed but may have arrived
 
-	Waiting   [classes]int // not in flight, with those that wait for their next try
+	Waiting   [classes]int // not in flight
 	InFlight  int
-	Oldest    time.Time // since when the oldest Final or Approval waits or is in flight, zero: there is none
-	HeldChats int       // chats that are held by the other side's wish
-	HeldUntil time.Time // until when all is held, by the other side's wish or an outage; zero: it is not
+	Oldest    time.Time // creation of the oldest durable job; zero: none
+	HeldChats int       // chats in a pause that the other side asked for
+	HeldUntil time.Time // end of what holds all jobs; zero: nothing
 	Outage    int       // failures in a row of an outage, 0: there is none
 }
 
@@ -37,7 +37,7 @@ func (s *Stats) count(j *job, err error) {
 	}
 }
 
-// snapshot adds to what was counted how it stands.
+// snapshot adds the present state to the counts.
 func (p *plan) snapshot(now time.Time) Stats {
 	s := p.stats
 	s.InFlight, s.Outage = p.inFlight, p.outage.failures

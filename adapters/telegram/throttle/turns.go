@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// turns are the chats that can begin something, by class: each waits for its
-// turn in the list of its best, and goes to the end of it afterwards.
+// turns are the chats that can begin a job, by class. Each waits in the list of its best
+// class, and goes to the end of the list after its turn.
 type turns [Progress + 1][]*chat
 
-// first is the chat whose turn it is in a class, nil if there is none.
+// first returns the chat whose turn it is in a class; nil if there is none.
 func (t *turns) first(class Class) *chat {
 	if len(t[class]) == 0 {
 		return nil
@@ -18,7 +18,7 @@ func (t *turns) first(class Class) *chat {
 	return t[class][0]
 }
 
-// join puts a chat at the end of a list, unless it waits there already.
+// join adds a chat at the end of a list, unless it is there.
 func (t *turns) join(c *chat, class Class) {
 	if c.waiting && c.turn == class {
 		return
@@ -34,7 +34,7 @@ func (t *turns) leave(c *chat) {
 	}
 	c.waiting = false
 	list := t[c.turn]
-	if list[0] == c { // nearly always, and then nothing has to be moved
+	if list[0] == c { // nearly always
 		list[0] = nil
 		t[c.turn] = list[1:]
 		return
@@ -43,7 +43,7 @@ func (t *turns) leave(c *chat) {
 	t[c.turn] = slices.Delete(list, i, i+1)
 }
 
-// alarms are the chats that are to be looked at again, soonest first.
+// alarms is a heap of chats by the time to look at them again.
 type alarms []*chat
 
 // set replaces a chat's alarm. A zero moment is none.
@@ -60,7 +60,7 @@ func (a *alarms) set(c *chat, at time.Time) {
 	}
 }
 
-// next is the moment of the first alarm, zero if there is none.
+// next returns the first alarm; zero if there is none.
 func (a alarms) next() time.Time {
 	if len(a) == 0 {
 		return time.Time{}
@@ -68,7 +68,7 @@ func (a alarms) next() time.Time {
 	return a[0].alarm
 }
 
-// due takes out a chat whose alarm has come, nil if there is none.
+// due removes and returns a chat whose alarm is due; nil if there is none.
 func (a *alarms) due(now time.Time) *chat {
 	if len(*a) == 0 || (*a)[0].alarm.After(now) {
 		return nil
