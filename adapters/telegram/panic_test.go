@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
 	"bareclaw/internal/testkit/botapi"
@@ -99,10 +100,10 @@ func serveFaulty(t *testing.T, api *botapi.Server, method string) *lockedBuffer 
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := core.New(core.Options{Ledger: l, Sessions: sessions, Agent: idleAgent{}, Log: log, QueueLimit: 100})
+	m := lanes.New(lanes.Options{Ledger: l, Sessions: sessions, Agent: idleAgent{}, Log: log, QueueLimit: 100})
 	a, err := New(Options{
 		Core: &faultyCore{Core: m, in: method}, Push: &core.PushRegistry{}, Log: log, Token: api.Token(), API: api.URL(), Allowed: []int64{7},
-		StateDir: dir, CWD: dir, Shown: func(json.RawMessage) []core.Shown { return nil },
+		StateDir: dir, CWD: dir, Shown: func(json.RawMessage) []core.DisplayEvent { return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
