@@ -60,6 +60,9 @@ func (o *Outbox) attempt(ctx context.Context, to *chats.Address, out *outgoing, 
 		o.attempted(out, err)
 		return err
 	})
+	if errors.Is(err, ErrClosing) { // nothing was sent
+		o.attempted(out, err)
+	}
 	return id, err
 }
 

@@ -224,6 +224,9 @@ func (o *Outbox) sendLoop(ctx context.Context, key core.ChannelKey, q *queue) {
 		if !returned { // a panic
 			err = o.giveUp(ctx, out, err)
 		}
+		if Interrupted(err) {
+			return // a part of the delivery may have been sent: it is not withdrawn any more
+		}
 		if err != nil && ctx.Err() == nil {
 			o.o.Log.Error("telegram: delivery failed", "channel", string(key), "delivery", out.ID, "err", err)
 		}

@@ -9,11 +9,11 @@ import (
 // nothing and reads no clock. The times of its calls never go back by more than events on
 // two goroutines can overtake each other.
 type plan struct {
-	o        Options
-	chats    map[int64]*chat // with jobs, or with limits that are not full again
-	turns    turns
-	alarms   alarms
-	hints    []*job // submitted since next was called
+	o      Options
+	chats  map[int64]*chat // with jobs, or with limits that are not full again
+	turns  turns
+	alarms alarms
+	hints  []*job // submitted since next was called
 
 	global   bucket
 	held     time.Time // end of a pause that the other side asked the bot for

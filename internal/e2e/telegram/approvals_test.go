@@ -26,7 +26,7 @@ func TestTelegramPermission(t *testing.T) {
 	}{
 		"allow":  {"Allow", "Allowed by Anna Arden", "Allowed by Anna Arden", "final: ran: ask rm"},
 		"deny":   {"Deny", "Denied by Anna Arden", "Denied by Anna Arden", "final: The user denied permission for Bash."},
-		"always": {"Always Bash(ask *)", "always allowed here", "Allowed by Anna Arden", "final: ran: ask rm"},
+		"always": {"Always Bash(ask *)", "always allowed in this chat", "Allowed by Anna Arden", "final: ran: ask rm"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +115,7 @@ func TestTelegramPermissionDecidedElsewhere(t *testing.T) {
 	q = harness.Asks(chat, "Allow", "ask two")
 	b, _ := q.Button("Allow")
 	chat.Send(anna, "/stop")
-	harness.Settled(t, api, chat, q.ID, "The turn ended before it was answered")
+	harness.Settled(t, api, chat, q.ID, "The turn ended before this was answered")
 	told(t, api, chat.TapStale(anna, q.ID, b.Data), "Too late", "The turn ended")
 	if m.Did("tool", "ask two") {
 		t.Error("the tool ran")

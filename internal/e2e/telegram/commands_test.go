@@ -379,7 +379,7 @@ func TestTelegramHelp(t *testing.T) {
 	chat.Send(anna, "/start")
 	harness.Says(chat, "This is BAREclaw", "/help")
 	chat.Send(anna, "/help")
-	harness.Says(chat, "/queue – what waits", "/compact")
+	harness.Says(chat, "/queue – waiting messages", "/compact")
 	chat.Send(anna, "/context")
 	harness.Says(chat, "fakeclaude has no context") // the agent's own command
 	g.Balanced()

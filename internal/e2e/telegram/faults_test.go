@@ -149,7 +149,7 @@ func TestTelegramRetryAfterOutlivesTheDaemon(t *testing.T) {
 			api.Await(t, "poll", api.Polling)
 			api.Script("getUpdates", 0, botapi.TooMany(seconds))
 			chat.Send(anna, "echo before") // which ends the poll that waits
-			g.AwaitTelegram("asks to be left alone")
+			g.AwaitTelegram("asks for a pause")
 			g = next(g)
 			chat.Send(anna, "echo after")
 			chat.AwaitMessage("both", func(m botapi.Message) bool { return m.FromBot && strings.Contains(m.Text, "after") })

@@ -191,7 +191,7 @@ func TestPushLargeFiles(t *testing.T) {
 	if m := p.Newest(p.Chat, 1)[0]; m.Media == nil || m.Media.Kind != "document" || m.Text != "large" {
 		t.Errorf("got %v", m)
 	}
-	p.Eventually("the log says why", func() bool { return strings.Contains(p.Log.String(), "larger than photos may be") })
+	p.Eventually("the log says why", func() bool { return strings.Contains(p.Log.String(), "a photo is too large") })
 }
 
 // TestPushRecipients: only chats of people who are listened to are sent to.

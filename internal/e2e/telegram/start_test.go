@@ -29,7 +29,7 @@ func TestTelegramTroubleIsTold(t *testing.T) {
 		"no network":     {(*botapi.Server).DropNetwork, (*botapi.Server).RestoreNetwork, "cannot be reached"},
 		"bad token":      {(*botapi.Server).RevokeToken, (*botapi.Server).RestoreToken, "BotFather"},
 		"another poller": {conflicts, func(*botapi.Server) {}, "Another program receives"},
-		"left alone":     {func(api *botapi.Server) { api.Script("getUpdates", 0, botapi.TooMany(10)) }, func(*botapi.Server) {}, "left alone for 10s"},
+		"left alone":     {func(api *botapi.Server) { api.Script("getUpdates", 0, botapi.TooMany(10)) }, func(*botapi.Server) {}, "a pause of 10s"},
 		"a proxy's error": {func(api *botapi.Server) {
 			api.Script("getUpdates", 0, slices.Repeat([]botapi.Step{botapi.BadGateway()}, 4)...)
 		}, func(*botapi.Server) {}, "502"},
@@ -51,8 +51,8 @@ func TestTelegramTroubleIsTold(t *testing.T) {
 			c.end(api)
 			chat.AwaitText("meanwhile")
 			g.AwaitTelegram("")
-			m.Eventually("the log says so", func() bool { return strings.Contains(m.Log.String(), "nothing is received") })
-			if n := strings.Count(m.Log.String(), "nothing is received"); n != 1 {
+			m.Eventually("the log says so", func() bool { return strings.Contains(m.Log.String(), "no messages are received") })
+			if n := strings.Count(m.Log.String(), "no messages are received"); n != 1 {
 				t.Errorf("the problem was logged %d times", n)
 			}
 			if n := api.RateViolations(); n > 0 {
