@@ -184,7 +184,7 @@ func (l *lane) decideAsk(id string, d core.Decision, done func(core.Approval, er
 		}
 	}
 	if unsettled {
-		time.AfterFunc(settlePause, func() { l.post(func() { l.decideAsk(id, d, done) }) })
+		l.retryLater(func() { l.decideAsk(id, d, done) })
 		return
 	}
 	if a == nil {

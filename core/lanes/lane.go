@@ -46,6 +46,7 @@ type lane struct {
 	busy               string              // why nothing may be dispatched now: starting up, recovering, …
 	opening            bool                // a session is being started
 	endLater           bool                // turns that are to be ended wait for the session's replay
+	retries            []func()            // requests that wait for a change of the lane
 	reordering         bool                // the queue is being written, in another order or to another channel
 	pauses             int                 // for whose sake no turn is begun
 	quietWaiters       []*quiesceWaiter    // those who wait for nothing to happen
@@ -196,6 +197,7 @@ func (l *lane) run(ctx context.Context, r *recovered) {
 		l.restore(r)
 	}
 	for {
+		l.retry()
 		l.measure()
 		l.notifyQuiet()
 		l.updateSlot()
@@ -236,6 +238,19 @@ func (l *lane) measure() {
 
 // post has the lane's goroutine run f, and reports false if the lane has retired.
 func (l *lane) post(f func()) bool { return l.mailbox.post(f) }
+
+// retryLater runs a request again after the next thing that happens on the lane. It is for
+// requests that come while the lane is busy with what decides them.
+func (l *lane) retryLater(f func()) { l.retries = append(l.retries, f) }
+
+// retry runs the requests that wait for a change of the lane.
+func (l *lane) retry() {
+	waiting := l.retries
+	l.retries = nil
+	for _, f := range waiting {
+		f()
+	}
+}
 
 // async runs work off the lane's goroutine and then, on it, what work returned.
 func (l *lane) async(work func(ctx context.Context) func()) {

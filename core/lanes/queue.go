@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"bareclaw/core"
 )
@@ -97,7 +96,7 @@ func (l *lane) settleFirst(id core.MessageID, done func(error), again func()) *q
 	i := l.position(id) - 1
 	switch {
 	case i < 0 && l.reordering: // it may be on its way to another channel, or here
-		time.AfterFunc(settlePause, func() { l.post(again) })
+		l.retryLater(again)
 		return nil
 	case i < 0 || l.pending[i].moving || !l.pending[i].durable:
 		if t, ok := l.manager.tickets.find(id); ok && t.Message.Channel != l.key {
@@ -107,7 +106,7 @@ func (l *lane) settleFirst(id core.MessageID, done func(error), again func()) *q
 		done(core.ErrNotWaiting)
 		return nil
 	case l.pending[i].changing || l.reordering: // comes first
-		time.AfterFunc(settlePause, func() { l.post(again) })
+		l.retryLater(again)
 		return nil
 	}
 	return l.pending[i]

@@ -12,10 +12,6 @@ import (
 	"bareclaw/core"
 )
 
-// settlePause is how soon a request is looked at again that came while its lane
-// was busy with what decides it.
-const settlePause = 50 * time.Millisecond
-
 // sessionGone takes up what is left when the session's process, or the host
 // that held it, has ended.
 func (l *lane) sessionGone() {
@@ -329,8 +325,7 @@ func (m *Manager) Reset(ctx context.Context, key core.ChannelKey) error {
 func (l *lane) reset(done chan<- error) {
 	moving := slices.ContainsFunc(l.pending, func(it *queued) bool { return it.moving })
 	if l.resetting != nil || l.busy != "" || l.opening || l.saving > 0 || moving || l.reordering {
-		// Try again once the lane has settled; what it waits for is bounded.
-		time.AfterFunc(settlePause, func() { l.post(func() { l.reset(done) }) })
+		l.retryLater(func() { l.reset(done) })
 		return
 	}
 	l.busy = "closing the channel" // first: nothing is to be dispatched when a turn ends here
