@@ -14,6 +14,7 @@ const (
 	CodeAgentFailed = "agent_failed"   // the agent could not be started
 	CodeAgentExit   = "agent_exit"     // the agent died on it again and again
 	CodeStorage     = "storage_failed" // the ledger could not be read
+	CodeInternal    = "internal_error" // a fault in the gateway (a panic)
 	CodeAgentError  = "agent_error"    // the agent reports an error and does not say which
 
 	// Two of the agent's own words park the channel.

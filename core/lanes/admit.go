@@ -35,6 +35,23 @@ func (l *lane) admit(it *queued) {
 	}
 }
 
+// admitOrRefuse is admit. It refuses the message if admit panics before the message is in
+// the queue.
+func (l *lane) admitOrRefuse(it *queued) {
+	defer func() {
+		if it.ticket != nil && !it.written && !it.refused && !l.tracks(it) {
+			l.refuse(it, errInternal)
+		}
+	}()
+	l.admit(it)
+}
+
+// tracks reports whether the message is in the queue or part of a turn.
+func (l *lane) tracks(it *queued) bool {
+	return slices.Contains(l.pending, it) ||
+		slices.ContainsFunc(l.inflight, func(f *inflight) bool { return slices.Contains(f.members, it) })
+}
+
 // refuse ends a message that was not accepted.
 func (l *lane) refuse(it *queued, err error) {
 	it.refused = true

@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"bareclaw/core"
@@ -50,7 +51,14 @@ func (l *lane) takeBatch() []*queued {
 // freeze makes the turn durable: its uuid, its members and the exact bytes.
 // Messages that are not written yet become durable with it.
 func (l *lane) freeze(batch []*queued, steered bool) {
+	composed := false
+	defer func() {
+		if !composed { // a panic: the messages wait as before
+			l.pending = append(slices.Clone(batch), l.pending...)
+		}
+	}()
 	f, err := l.newFlight(batch, steered)
+	composed = true
 	if err != nil && len(batch) > 1 { // one of them spoils it: the first by itself
 		l.pending = append(batch[1:], l.pending...)
 		l.freeze(batch[:1], steered)

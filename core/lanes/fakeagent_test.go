@@ -33,6 +33,7 @@ type fakeAgent struct {
 	lines     map[core.TurnID]string
 	runs      map[core.TurnID]int // times the turn was begun
 	reaped    int
+	panicIn   string // the next call of that method panics
 	fleeting  bool // sessions cannot be resumed
 	startErr  error
 	attachErr error
@@ -53,6 +54,16 @@ func newFakeAgent(t *testing.T, l *fakeLedger, s *fakeSessions) *fakeAgent {
 	}
 }
 
+// panicIf panics, once, in the method that panicIn names.
+func (a *fakeAgent) panicIf(method string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.panicIn == method {
+		a.panicIn = ""
+		panic("a fault in " + method)
+	}
+}
+
 // block makes calls of a method (start, attach, reap, fate) wait until the
 // returned function is called.
 func (a *fakeAgent) block(method string) (unblock func()) {
@@ -69,6 +80,7 @@ func (a *fakeAgent) block(method string) (unblock func()) {
 }
 
 func (a *fakeAgent) pass(ctx context.Context, method string) error {
+	a.panicIf(method)
 	a.mu.Lock()
 	gate := a.gates[method]
 	a.mu.Unlock()
@@ -117,6 +129,7 @@ func (a agentOf) Reserve() (string, bool) {
 }
 
 func (a agentOf) Compose(id core.TurnID, content json.RawMessage) ([]byte, error) {
+	a.panicIf("compose")
 	if !json.Valid(content) {
 		return nil, errors.New("content is not JSON")
 	}

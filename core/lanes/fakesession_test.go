@@ -78,6 +78,7 @@ func (s *fakeSession) Info() core.SessionInfo { return s.info }
 func (s *fakeSession) Events() <-chan []core.Event { return s.events }
 
 func (s *fakeSession) Hand(id core.TurnID, line []byte) error {
+	s.h.a.panicIf("hand")
 	leave, reaches := s.call("Hand")
 	defer leave()
 	if !reaches {

@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -46,6 +47,7 @@ type lane struct {
 	busy               string              // why nothing may be dispatched now: starting up, recovering, …
 	opening            bool                // a session is being started
 	endLater           bool                // turns that are to be ended wait for the session's replay
+	panics             int                 // panics in a row
 	retries            []func()            // requests that wait for a change of the lane
 	reordering         bool                // the queue is being written, in another order or to another channel
 	pauses             int                 // for whose sake no turn is begun
@@ -196,33 +198,39 @@ func (l *lane) run(ctx context.Context, r *recovered) {
 	if r != nil {
 		l.restore(r)
 	}
-	for {
-		l.retry()
-		l.measure()
-		l.notifyQuiet()
-		l.updateSlot()
-		if l.retire() {
-			return
-		}
-		l.setTimer()
-		select {
-		case <-ctx.Done():
-			l.leave()
-			return
-		case <-l.mailbox.wake:
-			l.mailbox.drain()
-		case batch, ok := <-l.events:
-			l.touch()
-			if !ok {
-				l.sessionGone()
-			}
-			for _, ev := range batch {
-				l.handleEvent(ev)
-			}
-			l.currentSeq, l.replayOf = 0, time.Time{}
-			l.endStopped()
-		}
+	for over := false; !over; {
+		l.guard(func() { over = l.step(ctx) })
 	}
+}
+
+// step takes up one thing that happens, and reports whether the lane is over.
+func (l *lane) step(ctx context.Context) (over bool) {
+	l.retry()
+	l.measure()
+	l.notifyQuiet()
+	l.updateSlot()
+	if l.retire() {
+		return true
+	}
+	l.setTimer()
+	select {
+	case <-ctx.Done():
+		l.leave()
+		return true
+	case <-l.mailbox.wake:
+		l.mailbox.drain()
+	case batch, ok := <-l.events:
+		l.touch()
+		if !ok {
+			l.sessionGone()
+		}
+		for _, ev := range batch {
+			l.handleEvent(ev)
+		}
+		l.currentSeq, l.replayOf = 0, time.Time{}
+		l.endStopped()
+	}
+	return false
 }
 
 func (l *lane) measure() {
@@ -255,6 +263,11 @@ func (l *lane) retry() {
 // async runs work off the lane's goroutine and then, on it, what work returned.
 func (l *lane) async(work func(ctx context.Context) func()) {
 	l.manager.wg.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				l.rethrow(p)
+			}
+		}()
 		if then := work(l.manager.ctx); then != nil && l.manager.ctx.Err() == nil {
 			l.post(then)
 		}
@@ -265,12 +278,18 @@ func (l *lane) async(work func(ctx context.Context) func()) {
 // nothing to be asked any more. After an error f may still be running: nothing
 // that it writes may be read.
 func (l *lane) call(ctx context.Context, f func()) error {
-	done := make(chan struct{})
-	if !l.post(func() { f(); close(done) }) {
+	done := make(chan error, 1)
+	ran := func() {
+		err := errInternal // unless f returns
+		defer func() { done <- err }()
+		f()
+		err = nil
+	}
+	if !l.post(ran) {
 		return errRetired
 	}
-	_, err := await(ctx, l, done)
-	return err
+	failed, err := await(ctx, l, done)
+	return cmp.Or(err, failed)
 }
 
 // toldBy waits for what the lane tells. What it told is heard even if it retired right

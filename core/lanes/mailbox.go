@@ -50,11 +50,28 @@ func (m *mailbox) drain() {
 	batch := m.queue
 	m.queue = m.spare[:0]
 	m.mu.Unlock()
+	ran := 0
+	defer func() {
+		if ran < len(batch) { // a panic: the rest is run later
+			m.putBack(batch[ran:])
+		}
+	}()
 	for i, f := range batch {
-		batch[i] = nil
+		batch[i], ran = nil, i+1
 		f()
 	}
 	m.mu.Lock()
 	m.spare = batch[:0]
 	m.mu.Unlock()
+}
+
+// putBack puts functions before all others.
+func (m *mailbox) putBack(rest []func()) {
+	m.mu.Lock()
+	m.queue = append(rest[:len(rest):len(rest)], m.queue...)
+	m.mu.Unlock()
+	select {
+	case m.wake <- struct{}{}:
+	default: // a wake-up is already owed
+	}
 }

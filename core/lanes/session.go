@@ -23,8 +23,14 @@ func (l *lane) openSession() {
 	id, unopened := l.sessionID, l.unopened
 	exists := l.exit != nil && l.exit.Reason == core.ExitSessionInUse
 	l.manager.wg.Go(func() {
-		o := l.launch(l.manager.ctx, id, unopened, exists)
-		l.post(func() { l.opened(o) }) // also when the lane is leaving: it waits for that
+		o := opening{err: &core.AgentError{Code: core.CodeInternal, Text: internalText}} // unless launch returns
+		defer func() {
+			if p := recover(); p != nil {
+				l.logPanic(p)
+			}
+			l.post(func() { l.opened(o) }) // also when the lane is leaving: it waits for that
+		}()
+		o = l.launch(l.manager.ctx, id, unopened, exists)
 	})
 }
 

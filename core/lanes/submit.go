@@ -68,7 +68,7 @@ func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 		it.decides = &a
 	}
 	m.tickets.add(t)
-	l, err := m.postTo(s.Channel, func(l *lane) { l.admit(it) })
+	l, err := m.postTo(s.Channel, func(l *lane) { l.admitOrRefuse(it) })
 	if err != nil {
 		m.tickets.drop(msg.ID)
 		return nil, nil, err
