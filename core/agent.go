@@ -10,9 +10,21 @@ import (
 // An Agent starts and finds the sessions that answer turns. All methods are
 // safe for concurrent use.
 type Agent interface {
+	Composer
+	Starter
+	Reaper
+	Historian
+}
+
+// A Composer encodes turns.
+type Composer interface {
 	// Compose returns the exact bytes that hand a turn to the agent. Content is
 	// a JSON string or an array of content blocks.
 	Compose(id TurnID, content json.RawMessage) ([]byte, error)
+}
+
+// A Starter starts and finds sessions.
+type Starter interface {
 	// Reserve returns the id of a session that has been started already and
 	// belongs to no channel yet, or false if there is none. The channel that is
 	// started with this id soon gets it. It does not wait for processes.
@@ -23,11 +35,19 @@ type Agent interface {
 	Start(ctx context.Context, key ChannelKey, l Launch) (Session, error)
 	// Attach finds the live session of the channel; ErrNoHost when there is none.
 	Attach(ctx context.Context, key ChannelKey) (Session, error)
+}
+
+// A Reaper finds and ends what is left of sessions.
+type Reaper interface {
+	// Live lists the channels that have a live session process.
+	Live(ctx context.Context) ([]ChannelKey, error)
 	// Reap ends whatever is left of the channel's processes, verified by pid and
 	// start time, and returns when they are gone.
 	Reap(ctx context.Context, key ChannelKey) error
-	// Live lists the channels that have a live session process.
-	Live(ctx context.Context) ([]ChannelKey, error)
+}
+
+// A Historian reads what sessions left on disk.
+type Historian interface {
 	// Fate reads from what the agent and its host left on disk what became of a
 	// turn that was begun in that session of the channel.
 	Fate(ctx context.Context, key ChannelKey, sessionID string, id TurnID) (Fate, error)
