@@ -34,7 +34,7 @@ type fakeAgent struct {
 	runs      map[core.TurnID]int // times the turn was begun
 	reaped    int
 	panicIn   string // the next call of that method panics
-	fleeting  bool // sessions cannot be resumed
+	fleeting  bool   // sessions cannot be resumed
 	startErr  error
 	attachErr error
 	refuses   string   // content of which no turn can be made
