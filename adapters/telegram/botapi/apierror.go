@@ -12,10 +12,10 @@ import (
 	"github.com/go-telegram/bot"
 )
 
-// errPollHung: a poll took longer than Telegram was asked to hold it.
+// ErrPollHung means that a poll took longer than Telegram was asked to hold it.
 var ErrPollHung = errors.New("the poll hung")
 
-// An apiError is a refusal of the Bot API that the library does not decode.
+// An Error is a refusal of the Bot API that the library does not decode.
 type Error struct {
 	Method     string
 	Status     int
@@ -25,14 +25,14 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %d %s", e.Method, e.Status, e.Text) }
 
-// unsent reports whether a call cannot have reached Telegram.
+// NeverSent reports whether a call cannot have reached Telegram.
 func NeverSent(err error) bool {
 	dial := (*net.OpError)(nil)
 	dns := (*net.DNSError)(nil)
 	return errors.As(err, &dns) || errors.As(err, &dial) && dial.Op == "dial"
 }
 
-// refused reports whether Telegram refused a call with words that hold one of these.
+// Refused reports whether Telegram refused a call with words that hold one of these.
 func Refused(err error, words ...string) bool {
 	if !errors.Is(err, bot.ErrorBadRequest) {
 		return false
@@ -46,10 +46,10 @@ func Refused(err error, words ...string) bool {
 	return false
 }
 
-// unchanged reports whether an edit was refused because nothing would change.
+// NotModified reports whether an edit was refused because nothing would change.
 func NotModified(err error) bool { return Refused(err, "message is not modified") }
 
-// networkReason says why a connection failed, without what differs each time, such
+// NetworkReason says why a connection failed, without what differs each time, such
 // as the port at this end.
 func NetworkReason(err error) string {
 	lookup, op, request := (*net.DNSError)(nil), (*net.OpError)(nil), (*url.Error)(nil)
@@ -66,7 +66,7 @@ func NetworkReason(err error) string {
 	return err.Error()
 }
 
-// retryAfter returns how long Telegram asks to wait; 0 if an error says nothing of that.
+// RetryAfter returns how long Telegram asks to wait; 0 if an error says nothing of that.
 func RetryAfter(err error) time.Duration {
 	tooMany, api := (*bot.TooManyRequestsError)(nil), (*Error)(nil)
 	switch {

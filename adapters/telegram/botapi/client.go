@@ -1,3 +1,4 @@
+// Package botapi is the client of Telegram's Bot API, on the go-telegram/bot library.
 package botapi
 
 import (
@@ -19,7 +20,7 @@ import (
 )
 
 const (
-	// callTimeout bounds one call of the API that carries no file.
+	// CallTimeout bounds one call of the API that carries no file.
 	CallTimeout = 30 * time.Second
 	// PollGrace is how much longer than asked for a poll may take before it counts as
 	// hanging.
@@ -34,7 +35,7 @@ const DefaultAPI = "https://api.telegram.org"
 // maxConns is how many connections are kept for the next calls.
 const maxConns = 16
 
-// clientOptions are what a client needs. Only Token is required.
+// Options are what a Client needs. Only Token is required.
 type Options struct {
 	Token       string        // of the bot; never logged
 	API         string        // base URL of the Bot API; empty means DefaultAPI
@@ -42,7 +43,7 @@ type Options struct {
 	HTTP        *http.Client  // nil: one of its own
 }
 
-// A client speaks the Bot API: the library's typed methods, and getUpdates, which
+// A Client speaks the Bot API: the library's typed methods, and getUpdates, which
 // the library keeps to itself (and would take as handled before it is).
 type Client struct {
 	*bot.Bot
@@ -54,6 +55,7 @@ type Client struct {
 	Grace   time.Duration
 }
 
+// New returns a client. It makes no network call.
 func New(o Options) (*Client, error) {
 	h := &http.Client{Transport: transport(), CheckRedirect: stayHere}
 	if o.HTTP != nil {
@@ -99,7 +101,7 @@ func polling() *http.Transport {
 // not sent: https://core.telegram.org/bots/api#getupdates
 var allowedUpdates = []string{"message", "edited_message", "callback_query", "my_chat_member", "stopped_message_generation"}
 
-// updates asks for updates from offset on, each as Telegram wrote it. It blocks for
+// Updates asks for updates from offset on, each as Telegram wrote it. It blocks for
 // the poll timeout if there are none. https://core.telegram.org/bots/api#getupdates
 func (c *Client) Updates(ctx context.Context, offset int64, timeout time.Duration) ([]json.RawMessage, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout+c.Grace, ErrPollHung)
@@ -112,7 +114,7 @@ func (c *Client) Updates(ctx context.Context, offset int64, timeout time.Duratio
 	}{offset, int(timeout.Seconds()), allowedUpdates}, &updates)
 }
 
-// me asks who the bot is.
+// Me asks who the bot is.
 func (c *Client) Me(ctx context.Context) (models.User, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, CallTimeout, ErrPollHung)
 	defer cancel()
@@ -179,7 +181,7 @@ func decodeAnswer(method string, status int, data []byte, result any) error {
 	return nil
 }
 
-// clean says what was done, and takes the token out of an error, which may show the URL.
+// CleanError says what was done, and takes the token out of an error, which may show the URL.
 func (c *Client) CleanError(doing string, err error) error {
 	if request := (*url.Error)(nil); errors.As(err, &request) {
 		err = request.Err // why; what was asked for is known

@@ -15,7 +15,7 @@ var plainFields = []string{
 	"contact", "location", "venue", "migrate_to_chat_id", "migrate_from_chat_id",
 }
 
-// decode reads an update. Of one that the library cannot read it reads the plain
+// DecodeUpdate reads an update. Of one that the library cannot read it reads the plain
 // fields, so that what somebody wrote is not lost for what came with it.
 func DecodeUpdate(raw json.RawMessage) (models.Update, error) {
 	var u models.Update

@@ -1,3 +1,4 @@
+// Package chats names chats, topics and users.
 package chats
 
 import (
@@ -15,13 +16,13 @@ const Name = "telegram"
 // Prefix begins the key of every channel that is a chat here.
 const Prefix = "tg-"
 
-// A place is where a conversation is held: a chat, or a topic in one.
+// An Address is where a conversation is held: a chat, or a topic in a chat.
 type Address struct {
 	Chat   int64
 	Thread int // 0: the chat itself, or a forum's General topic
 }
 
-// placeOf returns where a message was sent. A thread of replies is no topic,
+// AddressOf returns where a message was sent. A thread of replies is no topic,
 // though it has an id as well.
 func AddressOf(m *models.Message) Address {
 	p := Address{Chat: m.Chat.ID}
@@ -31,7 +32,7 @@ func AddressOf(m *models.Message) Address {
 	return p
 }
 
-// key returns the channel of the conversation.
+// Key returns the channel of the conversation.
 func (p Address) Key() core.ChannelKey {
 	key := Prefix + strconv.FormatInt(p.Chat, 10)
 	if p.Thread != 0 {
@@ -40,10 +41,10 @@ func (p Address) Key() core.ChannelKey {
 	return core.ChannelKey(key)
 }
 
-// group reports whether the chat is one of several people.
+// Group reports whether the chat is one of several people.
 func (p Address) Group() bool { return p.Chat < 0 }
 
-// parsePlace returns the conversation that a channel is; false if it is none.
+// ParseAddress returns the conversation that a channel is; false if it is none.
 func ParseAddress(key core.ChannelKey) (Address, bool) {
 	rest, ok := strings.CutPrefix(string(key), Prefix)
 	if !ok {

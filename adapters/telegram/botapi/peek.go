@@ -2,7 +2,7 @@ package botapi
 
 import "encoding/json"
 
-// A glance is what must be known of an update before anything else.
+// A Header is what the poller must know of an update.
 type Header struct {
 	ID      int64 // 0: the update cannot be told from others
 	Sender  int64 // the user it is from; 0: nobody, or somebody who hides behind a chat
@@ -11,7 +11,7 @@ type Header struct {
 	Strange bool // it is nothing that can be read, so that nobody is known to have said it
 }
 
-// glimpse takes a glance at an update.
+// Peek reads the header of an update.
 func Peek(raw json.RawMessage) Header {
 	type id struct {
 		ID int64 `json:"id"`
