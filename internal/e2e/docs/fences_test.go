@@ -150,7 +150,7 @@ func TestEveryFenceIsAccountedFor(t *testing.T) {
 // TestFencesThatAreNotAccountedFor has blocks in which something is missing.
 func TestFencesThatAreNotAccountedFor(t *testing.T) {
 	t.Parallel()
-	tests := map[string]string{"TestHere": "internal/e2e/docs_fences_test.go", "TestElsewhere": "internal/e2e/docs_firstrun_test.go"}
+	tests := map[string]string{"TestHere": "internal/e2e/docs/fences_test.go", "TestElsewhere": "internal/e2e/docs/firstrun_test.go"}
 	for _, c := range []struct {
 		file, text string
 		want       string // part of what is wrong; empty: nothing
