@@ -163,7 +163,7 @@ func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.
 	if tg := h.Telegram; tg != nil {
 		says := "not connected"
 		if tg.Ready {
-			says = "@" + tg.Bot + ", heard of " + humanize.Ago(tg.LastPoll, now)
+			says = "@" + tg.Bot + ", last heard " + humanize.Ago(tg.LastPoll, now)
 		}
 		says += fmt.Sprintf(", %s pending", humanize.Count(tg.Pending, "delivery"))
 		if tg.Failed > 0 {

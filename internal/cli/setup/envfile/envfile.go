@@ -94,7 +94,7 @@ func (f *File) Save() (changed bool, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("read the settings: %w", err)
 	}
-	missing := err != nil
+	missing := old == nil
 	if string(old) == f.text && (missing || f.mode == private) {
 		return false, nil
 	}
