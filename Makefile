@@ -67,7 +67,7 @@ soak: ## mixed traffic while everything is killed and restarted, then an audit; 
 
 .PHONY: crash
 crash: ## the long runs of the crash tests; takes up to an hour
-	BARECLAW_TEST_SOAK=1 $(GO) test $(RACE) -run 'Crash|Replay|RealKill|RealConversationKilled' -timeout 60m ./internal/e2e/... ./sessionhost/...
+	BARECLAW_TEST_SOAK=1 $(GO) test $(RACE) -run 'Crash|Replay|KillNine|RealKill|RealConversationKilled' -timeout 60m ./internal/e2e/... ./sessionhost/... ./core/ledger
 
 $(GOLANGCI_LINT):
 	GOBIN="$(@D)" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

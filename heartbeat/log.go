@@ -24,13 +24,12 @@ type log struct {
 	also io.Writer
 }
 
-// openLog opens the log. That it cannot be written is said, and no reason to look after
-// nothing.
+// openLog opens the log. A tick goes on if the log cannot be written, and says so.
 func openLog(path string, also io.Writer) *log {
 	f, err := openFile(path)
 	l := &log{file: f, also: also}
 	if err != nil {
-		l.printf("what follows is kept nowhere: %q", err.Error())
+		l.printf("the log cannot be written: %q", err.Error())
 	}
 	return l
 }
@@ -50,8 +49,8 @@ func openFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// printf writes a line. What comes from outside is given it with %q: the log is read in
-// terminals.
+// printf writes a line. Text from outside is formatted with %q, because people read the
+// log in terminals.
 func (l *log) printf(format string, args ...any) {
 	line := time.Now().UTC().Format(time.RFC3339) + " " + fmt.Sprintf(format, args...) + "\n"
 	if l.file != nil {

@@ -19,8 +19,9 @@ import (
 	"bareclaw/internal/statemark"
 )
 
-// revive returns when the gateway serves. It is started if there is none; one that is
-// alive is only waited for, also if it hangs: a second one could not have its state.
+// revive returns when the gateway serves. A gateway that is down is started; a gateway
+// that is alive is only waited for, also if it hangs, because a second gateway could not
+// use its state directory.
 func (t *tick) revive(ctx context.Context) error {
 	if h, err := t.find(ctx); err == nil && h.Ready {
 		return nil
@@ -94,18 +95,18 @@ func (t *tick) find(ctx context.Context) (api.Health, error) {
 
 func (t *tick) statePath(name string) string { return filepath.Join(t.Config.StateDir, name) }
 
-// holder returns who has the state directory, and whether that process is alive.
+// holder returns the process that has the state directory, and whether it is alive.
 func (t *tick) holder() (lockfile.Holder, bool) {
 	h, err := lockfile.ReadHolder(t.statePath(lockfile.StateLockName))
 	return h, err == nil && proc.Alive(h.PID, h.Start)
 }
 
-// held reports whether a gateway has the state directory, also one that has not said
-// yet who it is.
+// held reports whether a gateway has the state directory, even if the gateway has not
+// described itself yet.
 func (t *tick) held() bool { return lockfile.IsStateHeld(t.Config.StateDir) }
 
-// hasService reports whether there is a service of this gateway. One of a gateway with
-// another state directory is none of ours.
+// hasService reports whether this gateway has a service. The service of a gateway with
+// another state directory does not count.
 func (t *tick) hasService(ctx context.Context) (bool, error) {
 	if err := t.Service.Available(ctx); err != nil {
 		t.log.printf("whether there is a service of the gateway is not known: %q", err.Error())

@@ -31,7 +31,7 @@ type Status struct {
 	Records
 }
 
-// Look gathers the status. What cannot be found out is among the problems.
+// Look gathers the status. Facts that cannot be read become problems.
 func Look(ctx context.Context, cfg config.Config, manager service.Inspector, request service.Request) Status {
 	s := Status{
 		Setting: cfg.Heartbeat, Interval: humanize.Span(cfg.HeartbeatInterval), Notify: cfg.HeartbeatNotify,

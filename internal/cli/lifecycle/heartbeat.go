@@ -69,7 +69,7 @@ func asking(asks bool, setting config.Heartbeat, interval string) string {
 	case asks && setting == config.HeartbeatOn:
 		return "Claude is asked once every " + interval + ", which is billed or counts against your plan's limits; BARECLAW_HEARTBEAT=revive asks nothing"
 	case asks:
-		return "Claude is asked once every " + interval + ", which is billed or counts against your plan's limits; `bareclaw heartbeat install --revive` asks nothing"
+		return "Claude is asked once every " + interval + ", which is billed or counts against your plan's limits; `bareclaw heartbeat install --revive` asks nothing, and `bareclaw heartbeat uninstall` ends it"
 	case setting == config.HeartbeatRevive:
 		return "Claude is not asked (BARECLAW_HEARTBEAT is revive): ticks only start the gateway if it is down, which costs nothing"
 	}
