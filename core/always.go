@@ -105,7 +105,7 @@ func ownGrant(a *Approval) []grant {
 	return []grant{{"Bash", input.Command}}
 }
 
-// sessionRules returns what tells the agent's running process of the rules that
+// SessionRules returns what tells the agent's running process of the rules that
 // AlwaysRules returns; nil where there are none.
 func SessionRules(a Approval) json.RawMessage {
 	gs := grants(&a)

@@ -17,7 +17,7 @@ type ApprovalBody struct {
 // ApprovalDelivery returns the id of the delivery that asks about an approval.
 func ApprovalDelivery(approval string) string { return string(DeliverApproval) + ":" + approval }
 
-// pendingAt reports whether the approval can still be decided.
+// PendingAt reports whether the approval can still be decided at that time.
 func (a *Approval) PendingAt(now time.Time) bool {
 	return a.State == ApprovalPending && (a.Kind != ApprovalContinue || now.Before(a.ExpiresAt))
 }

@@ -40,7 +40,8 @@ type Settlement struct {
 	Reply   Reply
 }
 
-// A Precedence puts a waiting message at another place of its channel's queue.
+// A Rank puts a waiting message at another place of its channel's queue: the lowest rank
+// is the next, and among equal ranks the message that came first.
 type Rank struct {
 	ID   MessageID
 	Rank int

@@ -12,14 +12,14 @@ import (
 // larger; it then is a turn of its own.
 const maxTurnBytes = 4 << 20
 
-// isCommand reports whether the message is one of the agent's own slash
+// IsCommand reports whether the message is one of the agent's own slash
 // commands, which it only recognises at the very beginning of a text.
 func IsCommand(m *Message) bool {
 	return len(m.Content.Blocks) == 0 && strings.HasPrefix(m.Content.Text, "/")
 }
 
-// coalescible returns how many of the messages become the next turn: all of
-// them, but a command is always alone and a turn stays below maxTurnBytes.
+// BatchSize returns how many of the messages, from the first, become the next turn:
+// all of them, but a command is always alone and a turn stays below maxTurnBytes.
 func BatchSize(ms []*Message) int {
 	size := 0
 	for i, m := range ms {
@@ -31,7 +31,7 @@ func BatchSize(ms []*Message) int {
 	return len(ms)
 }
 
-// coalesce turns messages into the content of one turn: a JSON string, or an
+// Coalesce turns messages into the content of one turn: a JSON string, or an
 // array of content blocks if any message has blocks. Texts are joined by a blank
 // line. The context prefix stands once, or before each message when their
 // senders differ.
@@ -84,8 +84,8 @@ func coalesceBlocks(ms []*Message, own bool) (json.RawMessage, error) {
 	return EncodeJSON(blocks)
 }
 
-// marshal is json.Marshal without the HTML escapes, which would only make the
-// text longer.
+// EncodeJSON encodes v as json.Marshal does, but without the HTML escapes, which would
+// only make the text longer.
 func EncodeJSON(v any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 )
 
+// CheckContent returns why the content cannot be submitted, wrapping ErrBadContent. Of a
+// block it checks only that it begins as a JSON object.
 func CheckContent(c Content) error {
 	if len(c.Blocks) == 0 && c.Text == "" {
 		return fmt.Errorf("%w: it is empty", ErrBadContent)

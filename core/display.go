@@ -2,7 +2,7 @@ package core
 
 import "encoding/json"
 
-// ShownKind says what a [Shown] is.
+// A DisplayKind says what a [DisplayEvent] is about.
 type DisplayKind string
 
 // The kinds of what is shown. Each has Parent besides the fields named.
@@ -19,9 +19,9 @@ const (
 	DisplayTasks      DisplayKind = "tasks"      // Tasks
 )
 
-// A Shown is one thing in an agent's line that a person sees while a turn runs.
+// A DisplayEvent is one thing in an agent's line that a person sees while a turn runs.
 // An adapter is given a function that finds them in an update's Raw:
-// func(raw json.RawMessage) []Shown. It knows nothing of the lines before, so a
+// func(raw json.RawMessage) []DisplayEvent. It knows nothing of the lines before, so a
 // line that comes again is shown as the same again, under the same ids.
 type DisplayEvent struct {
 	Kind    DisplayKind

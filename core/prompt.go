@@ -67,7 +67,8 @@ func (p Prompt) Short() Prompt {
 	return p
 }
 
-// promptFor returns the prompt of an approval that belongs to the message.
+// ApprovalPrompt returns the prompt for an approval that belongs to the message: shortened,
+// and with the user who sent it.
 func ApprovalPrompt(m *Message) Prompt {
 	p := m.Prompt.Short()
 	p.User = m.Origin.User
@@ -77,7 +78,8 @@ func ApprovalPrompt(m *Message) Prompt {
 // IsZero reports whether nothing is known of the content.
 func (p Prompt) IsZero() bool { return p.Text == "" && len(p.Blocks) == 0 }
 
-// beginning returns at most limit bytes of s, which end with a whole character.
+// TruncateText returns the beginning of s, at most limit bytes that end with a whole
+// character, and whether that is less than s.
 func TruncateText(s string, limit int) (start string, cut bool) {
 	if len(s) <= limit {
 		return s, false

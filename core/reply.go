@@ -48,5 +48,6 @@ func (r Reply) Complete() Reply {
 	return r
 }
 
-// parkedForBudget is the code of a park for the daily budget, which no outcome has.
+// ParkedForBudget is the code of a message that waits because the daily budget is spent.
+// No outcome has it.
 const ParkedForBudget = "budget"

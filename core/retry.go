@@ -4,8 +4,9 @@ import (
 	"slices"
 )
 
-// contentAgain is what the messages of a turn say, after a note if the agent had
-// begun to work on them.
+// RetryContent returns what the messages of a turn say, after a note to the agent if it
+// may have begun to work on them. turn is nil if there was none; there is at least one
+// message.
 func RetryContent(members []*Message, turn *Turn) (Content, error) {
 	last := members[len(members)-1]
 	note := ""
@@ -32,7 +33,7 @@ func RetryContent(members []*Message, turn *Turn) (Content, error) {
 	return c, nil
 }
 
-// hadBegun reports whether the agent may have done something in the turn that
+// MayHaveActed reports whether the agent may have done something in the turn that
 // running it anew would do again.
 func MayHaveActed(r *Reply, t *Turn) bool {
 	begun := func(m Mark) bool { return m.What == MarkTool || m.What == MarkTakenOver }

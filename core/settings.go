@@ -44,8 +44,8 @@ type Rule struct {
 	By        string // who added it, as an adapter says; may be empty
 }
 
-// changed returns the settings with the change made to them. It shares nothing that
-// is written to.
+// Apply returns the settings with the change made to them. It leaves s and its rules as
+// they are.
 func (s Settings) Apply(c *SettingsChange) Settings {
 	if c.Model != nil {
 		s.Model, s.HadModel = *c.Model, *c.Model == ""
@@ -62,8 +62,8 @@ func (s Settings) Apply(c *SettingsChange) Settings {
 	return s
 }
 
-// inheriting returns the settings with those of another channel where it has none,
-// and the rules of both.
+// Inherit returns the settings with those of another channel where s has none, and the
+// rules of both, each text once, oldest first.
 func (s Settings) Inherit(from Settings) Settings {
 	if s.Model == "" && (from.Model != "" || from.HadModel) {
 		s.Model, s.HadModel = from.Model, from.HadModel
@@ -82,6 +82,7 @@ func (s Settings) Inherit(from Settings) Settings {
 	return s
 }
 
+// HasRule reports whether there is a rule with exactly that text.
 func (s *Settings) HasRule(rule string) bool {
 	return slices.ContainsFunc(s.Rules, func(r Rule) bool { return r.Rule == rule })
 }
@@ -110,13 +111,15 @@ func PermissionModes() []string {
 	return []string{"default", "manual", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"}
 }
 
-// isModel reports whether a text can be the name of a model, or is empty.
+// IsModelName reports whether a text can be the name of a model, or is empty. Whether
+// there is such a model only the agent can say.
 func IsModelName(s string) bool {
 	bad := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
 	return len(s) <= maxModelBytes && utf8.ValidString(s) && !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, bad)
 }
 
-// newRule checks what the agent could not read, or would read as something else.
+// NewRule returns a rule of the channel, with a new id. It refuses, with ErrBadSetting,
+// what the agent could not read or would read as something else.
 func NewRule(key ChannelKey, rule, by string, now time.Time) (Rule, error) {
 	tool, content, bracket := strings.Cut(rule, "(")
 	bad := func(r rune) bool {

@@ -103,7 +103,7 @@ func (o Overview) States() map[string]int {
 	return n
 }
 
-// A Place is where a message is in its channel's queue. The zero value is that of
+// A QueuePosition is where a message is in its channel's queue. The zero value is that of
 // one that does not wait.
 type QueuePosition struct {
 	Position int       // 1 is the next

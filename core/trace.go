@@ -1,7 +1,7 @@
 package core
 
-// A Trace is one message's timeline. Turn is nil before dispatch; Place is where it
-// waits, if it does.
+// A Trace is one message's timeline. Turn is nil before dispatch; QueuePosition is
+// where it waits, if it does.
 type Trace struct {
 	Message   Message
 	Turn      *Turn
@@ -14,9 +14,9 @@ type Trace struct {
 }
 
 const (
-	// markTool marks that a tool was begun; its detail says which.
+	// MarkTool marks that a tool was begun; its detail says which.
 	MarkTool = "tool"
-	// markTakenOver marks that another process of the gateway goes on with the turn,
+	// MarkTakenOver marks that another process of the gateway goes on with the turn,
 	// which may not hear again what the agent had done.
 	MarkTakenOver = "taken_over"
 )

@@ -30,11 +30,15 @@ type Health struct {
 	Parts         map[string]any // further members of the reply: a part's name and its facts
 }
 
-// Shapes of the API that the daemon fills in.
+// The daemon fills in these types of package api, and reads UpgradeOrder.
 type (
-	Agent        = api.Agent
-	Spares       = api.Spares
-	Upgrade      = api.Upgrade
+	// Agent is the program that answers.
+	Agent = api.Agent
+	// Spares counts the sessions that wait for a new channel.
+	Spares = api.Spares
+	// Upgrade is the last upgrade.
+	Upgrade = api.Upgrade
+	// UpgradeOrder asks for an upgrade, or for the way back.
 	UpgradeOrder = api.UpgradeRequest
 )
 

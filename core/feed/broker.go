@@ -15,19 +15,25 @@ import (
 	"bareclaw/core"
 )
 
-// A hub knows the feeds of all channels.
+// A Broker holds the streams of all channels. The zero value is ready to use. All
+// methods are safe for concurrent use.
 type Broker struct {
 	mu      sync.RWMutex
 	streams map[core.ChannelKey]*stream
 	fresh   atomic.Int64 // about how much memory updates took since all was last bounded
 }
 
-// subscribe sees what happens from now on.
+// Subscribe returns a subscription to what happens on the channel from now on. The
+// caller closes it.
 func (h *Broker) Subscribe(key core.ChannelKey) *Subscription {
 	return h.attach(key, func(f *stream) core.UpdateID { return f.newest() })
 }
 
-// resume sees what happened after the update with that id, and from now on.
+// Resume returns a subscription to what happened on the channel after the update with
+// that id, and to what happens from now on. If that update is not known any more, the
+// subscription has a gap and begins with the oldest update that is kept. Resume may
+// block while it reads what an earlier process has saved. The caller closes the
+// subscription.
 func (h *Broker) Resume(key core.ChannelKey, after string) *Subscription {
 	id, _ := core.ParseUpdateID(after) // of none that is known, if it is no id at all
 	if f := h.stream(key); f != nil {
@@ -74,15 +80,19 @@ func (h *Broker) dropLater(key core.ChannelKey, f *stream) {
 	})
 }
 
-// feed returns the channel's feed, nil if an update would be seen by nobody.
+// stream returns the channel's stream, nil if an update would be seen by nobody.
 func (h *Broker) stream(key core.ChannelKey) *stream {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.streams[key]
 }
 
+// HasListeners reports whether an update of the channel may be seen: somebody subscribes
+// to it, or did a short while ago and may come back.
 func (h *Broker) HasListeners(key core.ChannelKey) bool { return h.stream(key) != nil }
 
+// Publish numbers the update and hands it to the channel's subscribers, without waiting
+// for them. It drops the update if HasListeners is false.
 func (h *Broker) Publish(key core.ChannelKey, u core.Update) {
 	if f := h.stream(key); f != nil {
 		f.publish(u)
@@ -90,8 +100,8 @@ func (h *Broker) Publish(key core.ChannelKey, u core.Update) {
 	}
 }
 
-// grown notes that feeds keep more than before, and now and then sees to it that all of
-// them together keep at most keptTotal.
+// noteGrowth notes that streams keep more than before, and now and then sees to it that
+// all of them together keep at most maxTotalBytes.
 func (h *Broker) noteGrowth(n int) {
 	if h.fresh.Add(int64(n)) < maxStreamBytes {
 		return
@@ -126,8 +136,9 @@ func fairShare(weights []int, total int) (most int) {
 	return total
 }
 
-// publishWith is publish together with what others learn from by another way: who knows
-// that and subscribes then does not see the updates. It must not call the hub.
+// PublishAtomically calls also and publishes the updates, and lets nobody subscribe
+// between the two: who learns of the matter from also and subscribes then does not see
+// the updates. The function must not call the broker.
 func (h *Broker) PublishAtomically(also func(), key core.ChannelKey, updates []core.Update) {
 	h.mu.RLock() // nobody enters meanwhile
 	also()
@@ -142,8 +153,8 @@ func (h *Broker) PublishAtomically(also func(), key core.ChannelKey, updates []c
 	h.noteGrowth(grown)
 }
 
-// published returns up to which event of the host the channel's feed has
-// everything from an earlier process.
+// PublishedUpTo returns the number of the host's event up to which the channel's stream
+// has everything from an earlier process; 0 if it has nothing of that host.
 func (h *Broker) PublishedUpTo(key core.ChannelKey, host HostID) uint64 {
 	f := h.stream(key)
 	if f == nil {
@@ -157,7 +168,8 @@ func (h *Broker) PublishedUpTo(key core.ChannelKey, host HostID) uint64 {
 	return f.publishedUpTo.Seq
 }
 
-// raise notes that the channel's feed has everything up to that event of the host.
+// SetPublishedUpTo notes that the channel's stream has everything up to that event of
+// the host. For the same host it never goes back.
 func (h *Broker) SetPublishedUpTo(key core.ChannelKey, host HostID, seq uint64) {
 	f := h.stream(key)
 	if f == nil {
@@ -171,7 +183,8 @@ func (h *Broker) SetPublishedUpTo(key core.ChannelKey, host HostID, seq uint64) 
 	f.publishedUpTo = hostPosition{host, seq}
 }
 
-// owes reports whether an earlier process had not published the message's outcome.
+// IsUnpublished reports whether an earlier process accepted the message and left its
+// outcome to be published by [Broker.PublishUnpublished].
 func (h *Broker) IsUnpublished(key core.ChannelKey, id core.MessageID) bool {
 	f := h.stream(key)
 	if f == nil {

@@ -159,7 +159,7 @@ func TestResumeWhilePublishing(t *testing.T) {
 	}
 }
 
-// TestFeedsKeepSoMuchTogether: the feeds of many channels keep no more than keptTotal, and
+// TestFeedsKeepSoMuchTogether: the feeds of many channels keep no more than maxTotalBytes, and
 // those that keep little lose nothing.
 func TestFeedsKeepSoMuchTogether(t *testing.T) {
 	t.Parallel()

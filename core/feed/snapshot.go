@@ -37,15 +37,16 @@ type savedStream struct {
 	Owed  []core.MessageID // accepted here, their outcome not published
 }
 
-// SavedFeeds is what [ProcessManager.Resume] knows, for the process that comes next.
+// A Snapshot holds what [Broker.Resume] needs in the process that comes next.
 type Snapshot struct {
-	// Index is needed by [ProcessManager.RestoreFeeds].
+	// Index is what [Broker.Restore] reads. The updates are not in it: WriteUpdates
+	// writes these.
 	Index []byte
 
 	streams map[core.ChannelKey]*stream
 }
 
-// save returns what the broker knows, for the process that comes next; nil if that is
+// Save returns what the broker knows, for the process that comes next; nil if that is
 // nothing. unpublished are the messages whose outcome was not published, by channel.
 func (h *Broker) Save(now time.Time, unpublished map[core.ChannelKey][]core.MessageID) (*Snapshot, error) {
 	h.mu.RLock()
@@ -226,8 +227,8 @@ func readUpdates(b []byte) (all []core.Update, err error) {
 	return all, nil
 }
 
-// restore takes over what an earlier process has saved. Numbers go on where they ended.
-// What is too old is left.
+// Restore takes over what an earlier process has saved. Numbers go on where they ended.
+// An index that is too old is ignored, without an error.
 //
 // The updates are not read before somebody resumes a channel who has not seen them; open
 // is then called once, and may block until the earlier process has written them.
@@ -263,7 +264,7 @@ func (s *savedStream) restore(key core.ChannelKey, from *savedUpdates) *stream {
 	return f
 }
 
-// unpublished returns the messages whose outcome an earlier process had not published, by
+// Unpublished returns the messages whose outcome an earlier process had not published, by
 // channel.
 func (h *Broker) Unpublished() map[core.ChannelKey][]core.MessageID {
 	h.mu.RLock()
@@ -279,7 +280,8 @@ func (h *Broker) Unpublished() map[core.ChannelKey][]core.MessageID {
 	return all
 }
 
-// publishLate publishes an outcome that an earlier process could only write down.
+// PublishUnpublished publishes an outcome that an earlier process could only write down;
+// after that the message is not unpublished any more.
 func (h *Broker) PublishUnpublished(key core.ChannelKey, msg *core.Message) {
 	f := h.stream(key)
 	if f == nil {

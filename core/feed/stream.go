@@ -15,11 +15,11 @@ const (
 	// than one, as does a client that connects again.
 	maxUpdates     = 2048
 	maxStreamBytes = 1 << 20
-	// keptTotal bounds what all feeds keep together; updateOverhead is about what an
+	// maxTotalBytes bounds what all feeds keep together; updateOverhead is about what an
 	// update takes besides its size.
 	maxTotalBytes  = 32 << 20
 	updateOverhead = 256
-	// keptFor is how long a feed goes on when nobody is left who listens.
+	// keepFor is how long a feed goes on when nobody is left who listens.
 	keepFor = 2 * time.Minute
 )
 
@@ -50,13 +50,13 @@ type hostPosition struct {
 	Seq  uint64
 }
 
-// A hostID names a session host's process: the pid alone is used again.
+// A HostID names a session host's process: the pid alone is used again.
 type HostID struct {
 	PID   int
 	Start uint64
 }
 
-// newFeed returns a feed with an id that no other feed has or had.
+// newStream returns a stream with an id that no other stream has or had.
 func newStream() *stream {
 	for {
 		if id := rand.Uint64(); id != 0 {

@@ -28,7 +28,8 @@ func (m *Manager) Deliver(ctx context.Context, ds ...*core.Delivery) error {
 	return m.DeliverWithRecords(ctx, nil, ds...)
 }
 
-// DeliverKeeping is Deliver together with Keep: either both are durable or neither.
+// DeliverWithRecords does what Deliver and PutRecords do, as one change: either both are
+// durable or neither.
 func (m *Manager) DeliverWithRecords(ctx context.Context, rs []*core.Record, ds ...*core.Delivery) error {
 	now := m.o.Now()
 	for _, d := range ds {

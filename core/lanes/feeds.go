@@ -8,7 +8,7 @@ import (
 	"bareclaw/core/feed"
 )
 
-// SaveFeeds returns what [ProcessManager.Resume] knows, for the process that comes
+// SaveFeeds returns what [Manager.Resume] knows, for the process that comes
 // next; nil if that is nothing. It is for one that has detached, and good for one
 // process only, and soon.
 func (m *Manager) SaveFeeds() (*feed.Snapshot, error) {

@@ -20,7 +20,7 @@ import (
 	"bareclaw/core/feed"
 )
 
-// Options are what a ProcessManager works with. Ledger, Agent, Sessions and Log
+// Options are what a Manager works with. Ledger, Agent, Sessions and Log
 // are required.
 type Options struct {
 	Ledger   core.Ledger
@@ -56,7 +56,7 @@ const (
 	ApprovalsDeny      ApprovalPolicy = "deny"
 )
 
-// A ProcessManager serves all channels: it has one lane for each, which owns the
+// A Manager serves all channels: it has one lane for each, which owns the
 // channel's queue and its agent session. All methods are safe for concurrent use.
 type Manager struct {
 	o       Options

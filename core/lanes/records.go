@@ -47,7 +47,8 @@ func (m *Manager) LastInbound(ctx context.Context, adapter string) (core.Inbound
 	return m.o.Ledger.LastInbound(ctx, adapter)
 }
 
-// Keep writes records. It returns once they are durable.
+// PutRecords writes records, over those with the same owner and key; one without a Doc
+// removes. It sets their At, and returns once they are durable.
 func (m *Manager) PutRecords(ctx context.Context, rs ...*core.Record) error {
 	now := m.o.Now()
 	for _, r := range rs {

@@ -104,7 +104,8 @@ func (l *lane) state() string {
 	return core.StateIdle
 }
 
-// Place returns the message's place as it is now.
+// QueuePosition returns where the message is in its channel's queue now: the zero value
+// if it does not wait, or is not known.
 func (m *Manager) QueuePosition(id core.MessageID) core.QueuePosition {
 	t, ok := m.tickets.find(id)
 	if !ok {

@@ -27,7 +27,7 @@ type Request struct {
 }
 
 // Add keeps a new job and returns it once it is durable. Existing says that it was
-// asked for before under the same key. Errors: *BadError, ErrTooMany, core.ErrKeyReused,
+// asked for before under the same key. Errors: *InvalidError, ErrTooMany, core.ErrKeyReused,
 // those of Options.Admit, and those of the ledger.
 func (s *Scheduler) Add(ctx context.Context, r Request) (j Job, existing bool, err error) {
 	s.mu.Lock()

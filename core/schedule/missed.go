@@ -12,13 +12,13 @@ import (
 // within that.
 const punctual = 2 * time.Minute
 
-// Missed says what becomes of an occurrence whose time has passed when it is looked
-// at: it is sent late if that is not later than Within. 0 means never, forEver always.
+// A MissedRule says what becomes of an occurrence whose time has passed when it is
+// looked at: it is sent late if that is not later than Within. The zero value means never.
 type MissedRule struct{ Within time.Duration }
 
 const always = time.Duration(1<<63 - 1)
 
-// ParseMissed reads "skip", "once" or "within DURATION". The error is a *BadError.
+// ParseMissed reads "skip", "once" or "within DURATION". The error is an *InvalidError.
 func ParseMissed(text string) (MissedRule, error) {
 	switch text {
 	case "skip":

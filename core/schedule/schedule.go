@@ -154,7 +154,7 @@ type Decision struct {
 	DoneAt      time.Time // zero: it goes on
 }
 
-// A BadError says what is wrong with a job that was asked for. Field names the member
+// An InvalidError says what is wrong with a job that was asked for. Field names the member
 // it is about, Text is for a person and says what is accepted.
 type InvalidError struct {
 	Field, Text string

@@ -31,7 +31,7 @@ type Core interface {
 	Deliverer(key core.ChannelKey) string
 }
 
-// A Waiter waits for messages. A *lanes.ProcessManager is one.
+// A Waiter waits for messages. A *lanes.Manager is one.
 type Waiter interface {
 	// Wait returns a message once it has its outcome.
 	Wait(ctx context.Context, id core.MessageID) (core.Message, error)

@@ -29,7 +29,7 @@ const Accepted = `Send "cron" and a cron expression of five fields (cron 0 9 * *
 
 // ParseWhen reads when a job is due: "cron EXPRESSION", "at TIME", "in DURATION" or
 // "every DURATION". A cron expression may stand alone. A time without an offset is one
-// of the zone; where clocks show it twice, the first is meant. The error is a *BadError.
+// of the zone; where clocks show it twice, the first is meant. The error is an *InvalidError.
 func ParseWhen(text string, now time.Time, zone *time.Location) (When, error) {
 	text = strings.TrimSpace(text)
 	if len(text) > maxPhrase {

@@ -17,7 +17,7 @@ import (
 )
 
 // A Place is where a program's file is: its absolute path. Beside it are
-// the program before it, one that did not work, and one that is being brought.
+// the program before it, one that did not work, and one that is staged.
 type Place string
 
 // PlaceOf returns the place of a running program, or why it cannot be replaced.
@@ -70,7 +70,7 @@ func (p Place) Earlier() (string, error) {
 // Failed is the path of the last program that did not work.
 func (p Place) Failed() string { return string(p) + ".failed" }
 
-// Next is the path of a program that was brought and not put in place yet.
+// Next returns the path of a program that is staged and not in place yet.
 func (p Place) Next() string { return string(p) + ".next" }
 
 // Hold keeps other processes from replacing the program until it is released, or this
@@ -88,8 +88,9 @@ func (p Place) Hold() (release func(), err error) {
 	return func() { _ = dir.Close() }, nil
 }
 
-// Bring copies the program at path beside the one in place, and returns the copy's
-// SHA-256. The file must be one that nobody but this user, or root, can have written.
+// Stage copies the program at path beside the one in place, as Next, and returns the
+// copy's SHA-256. The program in place stays as it is until Swap. The path must be absolute
+// and its file executable, and one that nobody but this user, or root, can have written.
 func (p Place) Stage(path string) (sum string, err error) {
 	from, err := openTrusted(path)
 	if err != nil {
@@ -122,10 +123,10 @@ func copyProgram(from *os.File, path string) (sum string, err error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Discard removes a program that was brought.
+// Discard removes a program that was staged.
 func (p Place) Discard() { _ = os.Remove(p.Next()) }
 
-// Check returns why a file is no program that could be brought.
+// Check returns why a file is no program that could be staged.
 func Check(path string) error {
 	f, err := openTrusted(path)
 	if err == nil {
@@ -208,10 +209,12 @@ func Sum(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Keep makes the program that is in place the old one too.
+// KeepPrevious makes the program that is in place the old one too, so that Rollback can
+// put it back after Swap. An older one is lost.
 func (p Place) KeepPrevious() error { return p.alias(p.Path(), p.Old()) }
 
-// Put puts what was brought in place.
+// Swap puts the staged program in place, in one step: at no time is there none. The program
+// that was in place is lost unless KeepPrevious has kept it.
 func (p Place) Swap() error {
 	if err := os.Rename(p.Next(), p.Path()); err != nil {
 		return fmt.Errorf("put the new program in place: %w", err)
@@ -273,7 +276,8 @@ func (p Place) bringBack() error {
 	return nil
 }
 
-// PutBack puts the old program back and keeps the other one as failed.
+// Rollback puts the old program back in place, and keeps the other one as Failed. Without
+// an old program it returns an error and changes nothing.
 func (p Place) Rollback() error {
 	if _, err := os.Stat(p.Old()); err != nil { // the one in place would be all there is
 		return fmt.Errorf("put the old program back: %w", err)

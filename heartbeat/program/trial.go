@@ -41,8 +41,8 @@ type Trial struct {
 	Reason         string    `json:"reason,omitempty"`  // why it went back
 	Starts         int       `json:"starts"`            // of the new program
 	Leaving        bool      `json:"leaving,omitempty"` // the new program was told to end meanwhile
-	NotifyAttempts int       `json:"tells,omitempty"`   // how often the other side did not take what the channel is told
-	Notified       bool      `json:"told,omitempty"`    // the channel has heard it, or will not
+	NotifyAttempts int       `json:"tells,omitempty"`   // how often the Summary was refused and not sent: see PushID
+	Notified       bool      `json:"told,omitempty"`    // the channel got the Summary, or nobody tries any more
 
 	Guard Guard `json:"guard,omitzero"`
 }
@@ -115,7 +115,8 @@ func (t *Trial) End(s State, reason string) {
 	t.State, t.Reason, t.EndedAt = s, reason, time.Now().UTC()
 }
 
-// Says tells in a sentence what became of the upgrade.
+// Summary returns a sentence for a person: what became of the upgrade, or that it is on
+// trial.
 func (t *Trial) Summary() string {
 	switch t.State {
 	case Confirmed:

@@ -67,8 +67,13 @@ func (l partList) health() []partHealth {
 // A step is a part that has nothing to stop and no health of its own.
 type step func() error
 
-func (s step) Start() error         { return s() }
-func (step) Stop(stopReason) error  { return nil }
+// Start calls the function, and returns when that has.
+func (s step) Start() error { return s() }
+
+// Stop does nothing.
+func (step) Stop(stopReason) error { return nil }
+
+// Health returns the zero value.
 func (step) Health() (h partHealth) { return h }
 
 // A loop is a part that runs one function in the background until the part is stopped.

@@ -80,7 +80,7 @@ func (d *daemon) replaceProgram(ctx context.Context, place program.Place, o http
 			return nil, err
 		}
 	}
-	t := &program.Trial{ID: uuid.NewString(), State: program.OnTrial, Program: place, Channel: string(o.Channel), BeganAt: time.Now().UTC()}
+	t := &program.Trial{ID: uuid.NewString(), State: program.OnTrial, Program: place, Channel: o.Channel, BeganAt: time.Now().UTC()}
 	t.From.Version = buildinfo.Version()
 	if t.Guard, err = program.Self(); err == nil {
 		t.From.SHA256, err = program.Sum(program.Running(place.Path())) // which is what this process can go back to

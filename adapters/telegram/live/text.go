@@ -70,7 +70,7 @@ func (t *textMessage) show(ctx context.Context, v progress.View, now time.Time) 
 		t.setName(v.Stream)
 	}
 	draft, every := t.drafts(), t.every()
-	if len(v.Text) == t.bytes && !(draft && now.Sub(t.changed) >= draftRefresh) {
+	if len(v.Text) == t.bytes && (!draft || now.Sub(t.changed) < draftRefresh) {
 		return time.Time{}
 	}
 	if from := later(t.changed.Add(every), t.began.Add(textDelay)); now.Before(from) {

@@ -123,7 +123,7 @@ func Each[T any](ctx context.Context, s *Store, kind string, f func(rest string,
 // Warn logs a failure that costs comfort but no message, unless ctx has ended.
 func (s *Store) Warn(ctx context.Context, text string, err error, args ...any) {
 	if err != nil && ctx.Err() == nil {
-		s.log.Warn("telegram: "+text, append(args, "err", err)...)
+		s.log.Warn("telegram: "+text, append(args, "err", err)...) //nolint:sloglint // text is a constant of the caller
 	}
 }
 

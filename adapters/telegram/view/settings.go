@@ -8,13 +8,16 @@ import (
 )
 
 const (
-	// ModelReset and ModeReset choose what the gateway is configured with.
+	// ModelReset chooses the model that the gateway is configured with.
 	ModelReset = "default"
-	ModeReset  = "reset"
-	// ModeBypass must be confirmed: ModeSure and ModeKeep are the data of the buttons.
+	// ModeReset chooses the permission mode that the gateway is configured with.
+	ModeReset = "reset"
+	// ModeBypass must be confirmed, by a button whose data are ModeSure.
 	ModeBypass = "bypassPermissions"
-	ModeSure   = "sure"
-	ModeKeep   = "keep"
+	// ModeSure confirms ModeBypass.
+	ModeSure = "sure"
+	// ModeKeep declines ModeBypass: the chat keeps the mode that it has.
+	ModeKeep = "keep"
 )
 
 // modelAliases are names that the agent always knows.
