@@ -64,6 +64,8 @@ func (h *host) unregister() {
 
 // envMark returns the mark of this session's processes.
 func (h *host) envMark() protocol.EnvMark {
-	r := &h.registration.record // PID and Start never change
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := &h.registration.record
 	return protocol.EnvMarkOf(h.place.Load().RecordPath, r.PID, r.Start)
 }

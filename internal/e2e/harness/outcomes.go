@@ -14,8 +14,8 @@ func Malformed(m map[string]any) string {
 	if _, message := m["message_id"]; !message || state != "answered" && state != "failed" && state != "cancelled" {
 		return ""
 	}
-	if len(m) == 4 && m["channel"] != nil && m["prompt"] != nil {
-		return "" // only says that a message was accepted
+	if _, ended := m["ended_at"]; !ended && m["prompt"] != nil && m["text"] == nil && m["is_error"] == nil {
+		return "" // only says that the message was accepted; the document of the API requires ended_at in outcomes
 	}
 	word := func(name string) string { s, _ := m[name].(string); return s }
 	isError, told := m["is_error"].(bool)

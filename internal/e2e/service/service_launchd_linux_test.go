@@ -176,8 +176,8 @@ func TestLaunchdHeartbeatLog(t *testing.T) {
 	}
 	c.Write("state/heartbeat.log", strings.Repeat("an old line\n", 1<<20/12+1), 0o600)
 	c.legacy(kickstart)
-	c.Eventually("the tick is over", func() bool { return strings.Contains(log("heartbeat.log"), "ok: HEARTBEAT_OK") })
-	if now := log("heartbeat.log"); strings.Count(now, "asked: message") != 1 || strings.Contains(now, "an old line") {
+	c.Eventually("the tick is over", func() bool { return strings.Contains(log("heartbeat.log"), "ok, message ") })
+	if now := log("heartbeat.log"); strings.Count(now, "asking for the run of the slot") != 1 || strings.Contains(now, "an old line") {
 		t.Errorf("the log is %.500q", now)
 	}
 	if old := log("heartbeat.log.1"); !strings.HasSuffix(old, "an old line\n") {
