@@ -239,7 +239,7 @@ func provokeGateway(g *harness.Gateway) {
 // provokeBodies sends bodies that no route with a body takes.
 func provokeBodies(g *harness.Gateway) {
 	g.T.Helper()
-	for _, path := range []string{"/message", "/send", "/restart", "/upgrade", "/approvals/none", "/channels/http/interrupt", "/messages/none/retry", "/schedules"} {
+	for _, path := range []string{"/message", "/send", "/restart", "/upgrade", "/approvals/none", "/channels/http/interrupt", "/messages/none/retry", "/schedules", "/schedules/heartbeat/run"} {
 		g.Must("POST", path, `{"half`, 400)
 		g.Must("POST", path, `{"text": "`+strings.Repeat("x", 100<<10)+`"}`, 413)
 		if a, err := g.Do("POST", path, `text`, "Content-Type", "text/plain"); err != nil || a.Status != 415 {
@@ -276,6 +276,9 @@ func provokeUnauthorized(t *testing.T, r *openapi.Recorder) {
 	})
 }
 
+// heartbeatDue is the body of a request for the run of the heartbeat that is due now.
+func heartbeatDue() harness.Obj { return harness.Obj{"due": time.Now().Format(time.RFC3339)} }
+
 func provokeSchedules(g *harness.Gateway) {
 	g.T.Helper()
 	body := harness.Obj{"channel": "c", "text": "echo later", "when": "@yearly"}
@@ -294,6 +297,8 @@ func provokeSchedules(g *harness.Gateway) {
 	g.Must("DELETE", "/schedules/"+id, nil, 200)
 	g.Must("GET", "/schedules/"+id, nil, 404)
 	g.Must("DELETE", "/schedules/"+id, nil, 404)
+	g.Must("POST", "/schedules/heartbeat/run", heartbeatDue(), 200)
+	g.Must("POST", "/schedules/none/run", heartbeatDue(), 404)
 	fillSchedules(g, schedule.MaxJobs-1)
 	g.Must("POST", "/schedules", harness.Obj{"channel": "c", "text": "a", "when": "in 1h"}, 409)
 }
@@ -372,6 +377,7 @@ func provokeLockedLedger(t *testing.T, r *openapi.Recorder) {
 		{"DELETE", "/channels/asks/rules/" + rule, nil},
 		{"POST", "/schedules", harness.Obj{"channel": "c", "text": "never", "when": "in 1h"}},
 		{"DELETE", "/schedules/" + job, nil},
+		{"POST", "/schedules/heartbeat/run", heartbeatDue()},
 	} {
 		wg.Go(func() {
 			a, err := g.Do(c.method, c.path, c.body)
@@ -530,6 +536,7 @@ func provokeFullDisk(t *testing.T, r *openapi.Recorder) bool {
 	g.Must("PATCH", "/channels/http", harness.Obj{"model": "haiku"}, 507)
 	g.Must("POST", "/schedules", harness.Obj{"channel": "c", "text": strings.Repeat("x", 30<<10), "when": "in 1h"}, 507)
 	g.Must("DELETE", "/schedules/"+job, nil, 507)
+	g.Must("POST", "/schedules/heartbeat/run", heartbeatDue(), 507)
 	g.Must("POST", "/send", harness.Obj{"channel": "tg-7", "text": strings.Repeat("x", 100<<10)}, 507)
 	g.Must("POST", "/channels/runs/interrupt", nil, 507)
 	if err := os.Remove(m.Path("state/filler")); err != nil {
