@@ -15,9 +15,6 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 # The race detector needs cgo, and cgo needs a C compiler.
 RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null && echo -race)
 
-# Tests mostly wait for processes, so more of them run at once than there are processors.
-WIDE := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 4 ? n : 4)))
-
 # The packages with benchmarks, each of which is run once as a test: nobody would notice
 # one that fails before it is wanted.
 BENCHMARKED = $(sort $(dir $(shell grep -rl --include=*_test.go '^func Benchmark' .)))
@@ -35,7 +32,7 @@ build: ## build bin/bareclaw
 .PHONY: test
 test: ## run all tests; the real claude CLI is fetched with npm where there is one
 	@[ -n "$(RACE)" ] || echo "no C compiler: the tests run without the race detector"
-	$(GO) test $(RACE) -vet=off -p $(WIDE) -parallel 6 -timeout 15m ./...
+	$(GO) test $(RACE) -vet=off -parallel 4 -timeout 15m ./...
 	@echo "each benchmark once"; out=$$($(GO) test $(RACE) -vet=off -run '^$$' -bench . -benchtime 1x -timeout 5m $(BENCHMARKED) 2>&1) || { echo "$$out"; exit 1; }
 
 .PHONY: lint

@@ -21,7 +21,7 @@ const (
 	// pushPatience bounds the time of a push; a file gets more, by its size.
 	pushPatience = 30 * time.Second
 	// settleTime is how long a push waits for what is in flight when its time is over.
-	settleTime = time.Second
+	settleTime = 500 * time.Millisecond
 )
 
 // A pushBody is the content of a push. The path is absolute, since the next process may

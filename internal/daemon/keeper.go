@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -110,18 +109,9 @@ func (d *daemon) becomeKeeper(path string, signals <-chan os.Signal) error {
 	if err := d.tether.hold(); err != nil {
 		return err
 	}
-	// A signal between exec and the keeper's first instructions would end the process: the
-	// keeper inherits the mask, and unblocks the signals that it handles.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	restore, err := blockSignals()
-	if err != nil {
-		return err
-	}
-	defer restore()
 	d.forwardWaiting(signals)
 	args := []string{path, KeepSubcommand, d.cfg.StateDir}
-	err = syscall.Exec(path, args, os.Environ())
+	err := syscall.Exec(path, args, os.Environ())
 	// Somebody has removed its file since, or is about to replace it: this one can stay too.
 	if errOwn := syscall.Exec(program.Running(d.self), args, os.Environ()); errOwn != nil {
 		return fmt.Errorf("stay as %s: %w", path, errors.Join(err, errOwn))
