@@ -10,11 +10,11 @@ import (
 	"bareclaw/core"
 )
 
-// admit takes a new message into the queue, or refuses it.
+// admit adds a new message to the queue, or refuses the message.
 //
-// An idle lane freezes the turn at once, so that the message and its turn become
-// durable in one sync. Otherwise the message is written by itself. A message
-// with a source key always is: it may turn out to be a duplicate.
+// An idle lane freezes the turn at once, to make message and turn durable in one sync.
+// Otherwise the message is written separately. A message with a source key is always written
+// separately, because the message may be a duplicate.
 func (l *lane) admit(it *queued) {
 	if limit := l.manager.o.QueueLimit; l.open() >= limit {
 		l.manager.stats.refused.Add(1)
@@ -30,13 +30,13 @@ func (l *lane) admit(it *queued) {
 		l.accept(it)
 	}
 	l.dispatch()
-	if !it.written && !it.refused { // what others spend or change meanwhile is in its way now
+	if !it.written && !it.refused { // meanwhile the budget was spent or the settings changed elsewhere
 		l.accept(it)
 	}
 }
 
-// admitOrRefuse is admit. It refuses the message if admit panics before the message is in
-// the queue.
+// admitOrRefuse calls admit, and refuses the message if admit panics before the message is
+// in the queue.
 func (l *lane) admitOrRefuse(it *queued) {
 	defer func() {
 		if it.ticket != nil && !it.written && !it.refused && !l.tracks(it) {
@@ -52,26 +52,26 @@ func (l *lane) tracks(it *queued) bool {
 		slices.ContainsFunc(l.inflight, func(f *inflight) bool { return slices.Contains(f.members, it) })
 }
 
-// refuse ends a message that was not accepted.
+// refuse ends a message without acceptance.
 func (l *lane) refuse(it *queued, err error) {
 	it.refused = true
 	l.manager.tickets.drop(it.msg.ID)
 	it.notifyAccepted(err)
 }
 
-// idle reports whether the newest message can be dispatched right away.
+// idle reports whether the only waiting message can be dispatched at once.
 func (l *lane) idle() bool {
 	return len(l.pending) == 1 && l.canDispatch()
 }
 
-// mayBegin reports whether what waits can be begun now. If it is only for want of a
-// session, the lane queues for one; if it is for want of money, it is parked or
-// replaces its session, as it does if that was started with other settings.
+// canDispatch reports whether a turn can begin now. canDispatch has side effects: for lack
+// of a session slot, the lane queues for a slot; for lack of money, the lane parks or
+// replaces the session; and a session with outdated settings is replaced.
 func (l *lane) canDispatch() bool {
 	return !l.reordering && l.pauses == 0 && len(l.inflight) == 0 && l.busy == "" && l.parked == nil && l.withinDailyBudget() && l.replaceIfBudgetSpent() && l.replaceIfStale() && (l.session != nil || l.acquireSlot())
 }
 
-// accept makes the message durable by itself.
+// accept writes the message to the ledger separately from a turn.
 func (l *lane) accept(it *queued) {
 	it.written = true
 	c := core.Change{Accept: []*core.Message{it.msg}}
@@ -106,8 +106,8 @@ func (l *lane) acceptDone(it *queued, err error) {
 	l.dispatch()
 }
 
-// press does what the mode of a waiting message asks for. Not before the message
-// is durable: what is refused, or a duplicate, must not touch the running turn.
+// applyMode acts on the mode of a waiting message. Call applyMode only for a durable
+// message: a refused or duplicate message must not affect the running turn.
 func (l *lane) applyMode(it *queued) {
 	l.interruptFor(it)
 	if f := l.running(); f != nil && it.msg.Mode == core.Steer {
@@ -115,8 +115,8 @@ func (l *lane) applyMode(it *queued) {
 	}
 }
 
-// interruptFor ends the turn that a waiting message interrupts, if it still runs, and
-// never a later one.
+// interruptFor interrupts the turn named in the message, if still running, and never a later
+// turn.
 func (l *lane) interruptFor(it *queued) {
 	if it.msg.Interrupts == "" {
 		return
@@ -126,7 +126,7 @@ func (l *lane) interruptFor(it *queued) {
 	}
 }
 
-// welcome tells everybody that the message is accepted.
+// announceAccepted reports the acceptance to the submitter and to subscribers.
 func (l *lane) announceAccepted(it *queued) {
 	parked := l.parked != nil && l.position(it.msg.ID) > 0
 	if parked {
@@ -150,8 +150,8 @@ func (l *lane) announceAccepted(it *queued) {
 	}
 }
 
-// Cancel takes a waiting message out of its queue. Errors: ErrNotFound, and
-// ErrNotWaiting together with the message as it is.
+// Cancel removes a waiting message from the queue. Errors: ErrNotFound, and ErrNotWaiting
+// together with the message's present state.
 func (m *Manager) Cancel(ctx context.Context, id core.MessageID) (core.Message, error) {
 	err := m.waiting(ctx, id, func(l *lane, done func(error)) { l.cancel(id, done) })
 	switch {
@@ -167,7 +167,7 @@ func (m *Manager) Cancel(ctx context.Context, id core.MessageID) (core.Message, 
 	return msg, err
 }
 
-// cancel settles a waiting message as cancelled, once that is durable.
+// cancel settles a waiting message as cancelled, and calls done once the outcome is durable.
 func (l *lane) cancel(id core.MessageID, done func(error)) {
 	it := l.settleFirst(id, done, func() { l.cancel(id, done) })
 	if it == nil {

@@ -8,15 +8,14 @@ import (
 	"bareclaw/core"
 )
 
-// progressEvery is how often it is looked whether the ledger's writer has got further.
+// progressEvery is the interval between checks of the ledger writer's progress.
 const progressEvery = 100 * time.Millisecond
 
-// Alive returns nil once every channel's lane and the ledger's writer have answered,
-// so that nothing that has been accepted is stuck in this process. What a lane waits
-// for elsewhere (the agent, a person, a disk that refuses) does not count: it answers all
-// the same. Nor does a disk that is slow: a writer that has finished anything since it was
-// last found alive is. An error says who had not answered when ctx ended. It blocks until
-// then at most, unless the manager itself is stuck.
+// Alive returns nil once every lane and the ledger's writer have answered, proving no
+// accepted message is stuck in the process. A lane waiting for the agent, a person or a
+// failing disk still answers. A writer slowed by the disk counts as alive after finishing
+// any write since the last check. The error names the lane or writer without an answer when
+// ctx ended. Alive blocks until ctx ends at most, unless the manager itself is stuck.
 func (m *Manager) Alive(ctx context.Context) error {
 	written := make(chan struct{})
 	m.o.Ledger.Write(core.Change{}, func(error) { close(written) })
@@ -27,7 +26,7 @@ func (m *Manager) Alive(ctx context.Context) error {
 		if l.post(func() { close(done) }) {
 			answered[i] = done
 		} else {
-			answered[i] = l.done // it retires
+			answered[i] = l.done // the lane is retiring
 		}
 	}
 	for i, l := range lanes {
@@ -35,7 +34,7 @@ func (m *Manager) Alive(ctx context.Context) error {
 		case <-answered[i]:
 		case <-l.done:
 		case <-ctx.Done():
-			if !isClosed(answered[i]) && !isClosed(l.done) { // the time may be up for another's sake
+			if !isClosed(answered[i]) && !isClosed(l.done) { // ctx may have ended while waiting for another lane
 				return fmt.Errorf("channel %q does not answer: %w", l.key, context.Cause(ctx))
 			}
 		}
@@ -43,8 +42,8 @@ func (m *Manager) Alive(ctx context.Context) error {
 	return m.writerAlive(ctx, written)
 }
 
-// writerAlive returns nil once the ledger's writer has done what it was given, or has
-// finished something else since this returned nil before.
+// writerAlive returns nil once written is closed, or the ledger's writer has finished
+// another write since writerAlive last returned nil.
 func (m *Manager) writerAlive(ctx context.Context, written <-chan struct{}) error {
 	look := time.NewTicker(progressEvery)
 	defer look.Stop()
@@ -56,7 +55,7 @@ func (m *Manager) writerAlive(ctx context.Context, written <-chan struct{}) erro
 		select {
 		case <-written:
 		case <-ctx.Done():
-			if !isClosed(written) { // the time may be up for a lane's sake
+			if !isClosed(written) { // ctx may have ended while waiting for a lane
 				return fmt.Errorf("the ledger's writer does not answer: %w", context.Cause(ctx))
 			}
 		case <-look.C:

@@ -6,9 +6,9 @@ import (
 	"bareclaw/core"
 )
 
-// always returns what an approval that is allowed for ever writes, what tells the
-// agent's process, and the fingerprint of the settings that the process has then:
-// empty if it differed from its channel before.
+// always returns the effects of allowing a tool for ever: rules for the agent's process, the
+// changes to write, and the fingerprint of the process's settings afterwards. The
+// fingerprint is empty if the process's settings already differed from the channel's.
 func (l *lane) always(a *core.Approval, by string) (rules json.RawMessage, cs []core.SettingsChange, known string) {
 	always := core.AlwaysRules(*a)
 	if len(always) == 0 {

@@ -12,14 +12,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// An ask is a permission request that waits for a decision.
+// A pendingApproval is a permission request waiting for a decision.
 type pendingApproval struct {
 	approval core.Approval
 	timer    *time.Timer
 	deciding bool // a decision is being written
 }
 
-// deniedText tells the agent, and through it the user, how to allow a tool.
+// deniedText returns the message for the agent, and through the agent for the user, about
+// how to allow a tool.
 func deniedText(tool string) string {
 	const ask = "set BARECLAW_APPROVALS=ask and answer at /approvals, then restart the gateway."
 	if tool == "AskUserQuestion" {
@@ -29,15 +30,15 @@ func deniedText(tool string) string {
 		"To allow it, add the tool to BARECLAW_ALLOWED_TOOLS, or " + ask
 }
 
-// requested takes up a tool permission request: it is denied at once when
-// nobody can be asked, and waits for a decision otherwise.
+// requested handles a tool permission request: denies at once when the policy allows no
+// person to decide, and otherwise records a pending approval.
 func (l *lane) requested(r core.Request) {
 	if l.pendingApprovals[r.ID] != nil {
-		return // taken up from the ledger or the host's list; this is the replay of its event
+		return // already restored from the ledger or the host's list; the event is a replay
 	}
 	f := l.running()
 	if len(l.replayedTurns) > 0 {
-		f = nil // it is of a turn that nobody waits for any more
+		f = nil // the request belongs to a turn already finished
 	}
 	if !l.mayAsk(f) {
 		l.markRunning("denied", r.Tool)
@@ -95,10 +96,10 @@ func (l *lane) expireLater(a *pendingApproval) {
 	})
 }
 
-// closeAsk ends an approval that nobody decided.
+// closeAsk ends an approval without a person's decision.
 func (l *lane) closeAsk(a *pendingApproval, state core.ApprovalState, reason string) {
 	delete(l.pendingApprovals, a.approval.RequestID)
-	l.touch() // the agent was silent because it was to wait
+	l.touch() // the agent was silent while waiting for the decision
 	a.timer.Stop()
 	a.approval.State, a.approval.Reason, a.approval.DecidedAt = state, reason, l.now()
 	approval := a.approval
@@ -106,7 +107,7 @@ func (l *lane) closeAsk(a *pendingApproval, state core.ApprovalState, reason str
 	l.publish(core.Update{Kind: core.UpdateApprovalClosed, Approval: &approval, Turn: approval.Turn})
 }
 
-// voidAsked ends the pending approvals that can no longer be answered.
+// voidAsked voids the selected pending approvals, which can no longer be answered.
 func (l *lane) voidAsked(which func(*pendingApproval) bool) {
 	for _, a := range l.pendingApprovals {
 		if which(a) {
@@ -115,7 +116,7 @@ func (l *lane) voidAsked(which func(*pendingApproval) bool) {
 	}
 }
 
-// restoreAsked takes up approvals that were pending in an earlier process.
+// restoreAsked adds the approvals pending in an earlier process.
 func (l *lane) restoreAsked(approvals []*core.Approval) {
 	for _, p := range approvals {
 		a := &pendingApproval{approval: *p}
@@ -124,7 +125,7 @@ func (l *lane) restoreAsked(approvals []*core.Approval) {
 	}
 }
 
-// syncAsked compares the approvals with what the host says is unanswered.
+// syncAsked compares the pending approvals with the host's unanswered requests.
 func (l *lane) syncAsked() {
 	l.voidAsked(func(a *pendingApproval) bool {
 		return !slices.ContainsFunc(l.info.Requests, func(r core.Request) bool { return r.ID == a.approval.RequestID })
@@ -136,9 +137,8 @@ func (l *lane) syncAsked() {
 	}
 }
 
-// Decide answers a pending approval: the decision is durable before the agent
-// hears of it. Errors: ErrNotFound, and ErrNotPending together with the approval
-// as it is.
+// Decide answers a pending approval. The decision is durable before the agent receives the
+// answer. Errors: ErrNotFound, and ErrNotPending together with the approval's present state.
 func (m *Manager) Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error) {
 	a, err := m.o.Ledger.Approval(ctx, id)
 	if err != nil {
@@ -158,11 +158,11 @@ func (m *Manager) Decide(ctx context.Context, id string, d core.Decision) (core.
 	done := make(chan outcome, 1)
 	tell := func(a core.Approval, err error) { done <- outcome{a, err} }
 	if !l.post(func() { l.decideAsk(id, d, tell) }) {
-		tell(a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)) // nor is its turn
+		tell(a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)) // the lane has retired, so the turn has ended too
 	}
 	o, err := await(ctx, l, done)
 	switch {
-	case errors.Is(err, errRetired): // and its turn has ended
+	case errors.Is(err, errRetired): // the turn has ended
 		o = outcome{a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)}
 	case err != nil:
 		return a, err
@@ -177,7 +177,7 @@ func (m *Manager) Decide(ctx context.Context, id string, d core.Decision) (core.
 
 func (l *lane) decideAsk(id string, d core.Decision, done func(core.Approval, error)) {
 	var a *pendingApproval
-	unsettled := l.attaching // it may be taken up yet
+	unsettled := l.attaching // attached may still restore the approval
 	for _, pending := range l.pendingApprovals {
 		if pending.approval.ID == id {
 			a, unsettled = pending, pending.deciding
@@ -222,17 +222,17 @@ func (l *lane) decideAsk(id string, d core.Decision, done func(core.Approval, er
 	})
 }
 
-// decidedAsk gives the answer to the agent once it is durable. Its process then has
-// the settings that the fingerprint known stands for, unless that is empty.
+// decidedAsk sends the answer to the agent once durable. A non-empty known is the
+// fingerprint of the settings valid in the agent's process after the answer.
 func (l *lane) decidedAsk(a *pendingApproval, decided core.Approval, answer core.Answer, known string, err error, done func(core.Approval, error)) {
 	a.deciding = false
 	if err != nil {
 		a.timer.Stop()
-		l.expireLater(a) // its time may have come meanwhile
+		l.expireLater(a) // the approval may have expired during the write
 		done(a.approval, err)
 		return
 	}
-	if l.pendingApprovals[decided.RequestID] != a { // the turn ended meanwhile
+	if l.pendingApprovals[decided.RequestID] != a { // the turn ended during the write
 		done(decided, fmt.Errorf("approval %s: %w", decided.ID, core.ErrNotPending))
 		return
 	}
@@ -247,7 +247,7 @@ func (l *lane) decidedAsk(a *pendingApproval, decided core.Approval, answer core
 	done(decided, nil)
 }
 
-// Approval returns an approval as it is now, or ErrNotFound.
+// Approval returns the present state of an approval, or ErrNotFound.
 func (m *Manager) Approval(ctx context.Context, id string) (core.Approval, error) {
 	a, err := m.o.Ledger.Approval(ctx, id)
 	if err == nil && a.State == core.ApprovalPending && !a.PendingAt(m.o.Now()) {

@@ -9,34 +9,33 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// Spending returns what was spent today, as far as the agents have said.
+// Spending returns the amount spent today, as reported by the agents.
 func (m *Manager) Spending() core.Spending {
 	now := m.o.Now()
 	return core.Spending{Day: core.Day(now), Spent: m.budget.on(core.Day(now)), Limit: m.budget.limit}
 }
 
-// nextDay is when the next calendar day begins. A day may be 23 or 25 hours long,
-// and need not begin at midnight.
+// nextDay returns the start of the next calendar day. A day may be 23 or 25 hours long, and
+// may begin at another hour than midnight.
 func nextDay(t time.Time) time.Time {
 	year, month, day := t.Date()
 	next := time.Date(year, month, day+1, 0, 0, 0, 0, t.Location())
-	for !next.After(t) || core.Day(next) == core.Day(t) { // there is no such midnight, or no such day
+	for !next.After(t) || core.Day(next) == core.Day(t) { // the time zone has no such midnight, or no such day
 		next = next.Add(time.Hour)
 	}
 	return next
 }
 
-// A budget is the one owner of what was spent on which day, and of how much that
-// may be. What is spent is not known before a turn has ended, so turns that run at
-// the same time may exceed it together.
+// A budget counts the amount spent per day, and holds the daily limit. The cost of a turn is
+// only known at the end, so concurrent turns may exceed the limit together.
 type budget struct {
-	limit float64 // USD a day; 0 means none
+	limit float64 // USD per day; 0 means no limit
 
 	mu    sync.Mutex         // guards the field below
-	spent map[string]float64 // USD by day: the clock may also be set back
+	spent map[string]float64 // USD by day: several days, because the clock may be set back
 }
 
-// add counts what was spent at a moment.
+// add counts usd for the day of at.
 func (b *budget) add(at time.Time, usd float64) {
 	if usd <= 0 {
 		return
@@ -55,13 +54,13 @@ func (b *budget) on(day string) float64 {
 	return b.spent[day]
 }
 
-// used reports whether nothing more may be begun on the day of that moment.
+// used reports whether the limit forbids new turns on the day of at.
 func (b *budget) used(at time.Time) bool {
 	return b.limit > 0 && b.on(core.Day(at)) >= b.limit
 }
 
-// affordable reports whether what waits may be begun for all that was spent
-// today. If it may not, the lane is parked until tomorrow.
+// withinDailyBudget reports whether the daily budget allows a turn. Otherwise
+// withinDailyBudget parks the lane until tomorrow.
 func (l *lane) withinDailyBudget() bool {
 	now := l.now()
 	if !l.manager.budget.used(now) {

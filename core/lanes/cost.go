@@ -8,32 +8,31 @@ import (
 	"bareclaw/core"
 )
 
-// wornPart is which part of a turn's budget a session may have spent before it is
-// replaced: the agent counts from the start of its process, so that the next turn
-// has so much less.
+// wornPart is the part of a turn's budget spent by a session before the lane replaces the
+// session. The agent counts from the start of the process, which reduces the budget of later
+// turns.
 const wornPart = 1.0 / 10
 
-// newsGrace is how long the agent may take to begin with the news of a background
-// task: its first word comes from the API.
+// newsGrace is how long the agent may take to begin reporting ended background tasks: the
+// first output needs an API call.
 const newsGrace = 30 * time.Second
 
-// Usage returns what the turns of a channel have cost, and those of this calendar day.
+// Usage returns the cost of a channel's turns, in total and for the present calendar day.
 func (m *Manager) Usage(ctx context.Context, key core.ChannelKey) (core.Usage, error) {
 	now := m.o.Now()
 	year, month, day := now.Date()
 	return m.o.Ledger.Usage(ctx, key, time.Date(year, month, day, 0, 0, 0, 0, now.Location()))
 }
 
-// spend takes up what a result says of the session's cost, and returns what was
-// spent since the last one: by how much the running total has grown.
+// addCost returns the cost since the last result: the growth of the session's running total
+// in USD.
 //
-// A resumed process goes on from the total that its predecessor had saved. One that
-// was killed had saved none, or an older one; then what the first result says
-// itself is right, unless it is one that is on record. One that an earlier gateway
-// may have heard too says nothing of those after it, which may be on record although
-// it is not: they are not written in order. Later a lower total than
-// before says nothing: with some errors the agent gives 0. In the end r has the
-// total as it was understood.
+// A resumed process continues from the total saved by the predecessor. A killed predecessor
+// saved no total or an older total; then the first result's own cost is right, unless the
+// result is already recorded. A result also visible to an earlier gateway does not show
+// whether later results are recorded, because records are not written in order. After the
+// first result, a total lower than before is ignored: with some errors the agent reports 0.
+// addCost sets r.TotalCost to the corrected total.
 func (l *lane) addCost(r *core.Result) float64 {
 	cost := r.TotalCost - l.cost
 	switch {
@@ -50,12 +49,11 @@ func (l *lane) addCost(r *core.Result) float64 {
 	return cost
 }
 
-// paidAtMost is of how many background results it is known that they are on record,
-// should the host say them again: it keeps what follows the oldest event whose effect
-// is not durable.
+// paidAtMost is how many recorded background results a lane loads to recognize replayed
+// results: the host keeps all events from the oldest event with an effect not durable yet.
 const paidAtMost = 256
 
-// notePaid notes background results that are on record, and counted with it.
+// setCountedResults remembers the recorded, and already counted, background results.
 func (l *lane) setCountedResults(bs []core.Background) {
 	l.countedResults = map[string]struct{}{}
 	for i := range bs {
@@ -63,8 +61,9 @@ func (l *lane) setCountedResults(bs []core.Background) {
 	}
 }
 
-// countLaunched begins to count what a new process spends, whose session had cost
-// that much by the ledger; which may not have been able to write what is known here.
+// countLaunched begins counting for a new process of a session with the given total in the
+// ledger. The lane's own total takes precedence, because the ledger may not have been able
+// to write the latest total.
 func (l *lane) countLaunched(session string, total float64) {
 	if session == l.costOf {
 		total = l.cost
@@ -73,24 +72,23 @@ func (l *lane) countLaunched(session string, total float64) {
 	l.cost, l.launched, l.counted, l.budgetExhausted = total, total, false, false
 }
 
-// countAttached goes on counting where an earlier gateway was. What the total was
-// when the process began is not known: it may all have been spent since.
+// countAttached continues the count of an earlier gateway. The total at the start of the
+// process is unknown, so countAttached assumes all cost belongs to the process.
 func (l *lane) countAttached(session string, total float64) {
 	l.costOf = session
 	l.cost, l.launched, l.counted, l.budgetExhausted = total, math.Inf(-1), false, false
 }
 
-// countCleared begins anew in the same process, as the agent does with a new
+// countCleared restarts the count in the same process, as the agent does for a new
 // conversation.
 func (l *lane) countCleared(session string) {
 	l.costOf = session
 	l.cost, l.launched, l.counted, l.budgetExhausted = 0, 0, true, false
 }
 
-// worn reports whether the session is to be replaced between turns, because its
-// process has too little left of the budget of a turn, or nothing. Background tasks
-// keep a process that has something left, and so does the news of them: the agent
-// begins to tell it some time after the last task has ended.
+// turnBudgetSpent reports whether to replace the session between turns, because the agent's
+// process has used up the budget of a turn, or at least wornPart of the budget. Background
+// tasks, and the report after the last task has ended, keep a process with some budget left.
 func (l *lane) turnBudgetSpent() bool {
 	limit := l.manager.o.TurnBudget
 	if limit <= 0 || l.session == nil {
@@ -100,8 +98,8 @@ func (l *lane) turnBudgetSpent() bool {
 	return l.budgetExhausted || l.tasks == 0 && !telling && l.cost-l.launched >= limit*wornPart
 }
 
-// unworn reports whether the session may get another turn. If it may not it is
-// ended, and what waits runs in the one that resumes it.
+// replaceIfBudgetSpent reports whether the session may run another turn. Otherwise
+// replaceIfBudgetSpent ends the session, and waiting messages run in a resuming session.
 func (l *lane) replaceIfBudgetSpent() bool {
 	if !l.turnBudgetSpent() {
 		return true

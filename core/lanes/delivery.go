@@ -8,10 +8,10 @@ import (
 	"bareclaw/core"
 )
 
-// OnDelivery has f called with every new delivery for the adapter once it is on
-// record. f must not block; it is called from several goroutines. What was pending
-// before is found with PendingDeliveries after this call: some of it may come
-// both ways, and some may have been made already.
+// OnDelivery registers f to be called with every new delivery for the adapter once recorded.
+// f must not block; several goroutines call f. After OnDelivery, read the earlier pending
+// deliveries with PendingDeliveries: a delivery may arrive both ways, and may have been made
+// already.
 func (m *Manager) OnDelivery(adapter string, f func(core.Delivery)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -21,15 +21,15 @@ func (m *Manager) OnDelivery(adapter string, f func(core.Delivery)) {
 	m.deliveryHandlers[adapter] = f
 }
 
-// Deliver puts deliveries on record and hands them to their adapters. It returns
-// once they are durable. Those whose id is known are ignored, but those of them that
-// are still pending are handed over as well.
+// Deliver records deliveries and hands them to the adapters. Deliver returns once the
+// deliveries are durable. Deliveries with a known id are not recorded again, but are handed
+// over again while still pending.
 func (m *Manager) Deliver(ctx context.Context, ds ...*core.Delivery) error {
 	return m.DeliverWithRecords(ctx, nil, ds...)
 }
 
-// DeliverWithRecords does what Deliver and PutRecords do, as one change: either both are
-// durable or neither.
+// DeliverWithRecords does the work of Deliver and PutRecords in one change: both become
+// durable, or neither.
 func (m *Manager) DeliverWithRecords(ctx context.Context, rs []*core.Record, ds ...*core.Delivery) error {
 	now := m.o.Now()
 	for _, d := range ds {
@@ -46,7 +46,7 @@ func (m *Manager) DeliverWithRecords(ctx context.Context, rs []*core.Record, ds 
 	}
 	for _, d := range ds {
 		known, err := m.o.Ledger.Delivery(ctx, d.ID)
-		if err != nil { // it is on record: who has to make it looks what has become of it
+		if err != nil { // the delivery is recorded, and the adapter checks the present state
 			known = *d
 		}
 		if known.State == core.DeliveryPending {
@@ -56,9 +56,9 @@ func (m *Manager) DeliverWithRecords(ctx context.Context, rs []*core.Record, ds 
 	return nil
 }
 
-// Delivered records how far a delivery is, or what became of it: State, Progress,
-// Attempts and Error count. It returns once that is durable. A delivery that has
-// ended stays as it is.
+// Delivered records the State, Progress, Attempts and Error of a pending or just ended
+// delivery, and returns once the change is durable. A delivery recorded as ended stays
+// unchanged.
 func (m *Manager) Delivered(ctx context.Context, d core.Delivery) error {
 	if d.State != core.DeliveryPending && d.EndedAt.IsZero() {
 		d.EndedAt = m.o.Now()
@@ -69,8 +69,7 @@ func (m *Manager) Delivered(ctx context.Context, d core.Delivery) error {
 	return nil
 }
 
-// PendingDeliveries returns the deliveries that an adapter has to make, in the
-// order in which they were recorded.
+// PendingDeliveries returns the adapter's pending deliveries, in the order of recording.
 func (m *Manager) PendingDeliveries(ctx context.Context, adapter string) ([]core.Delivery, error) {
 	return m.o.Ledger.PendingDeliveries(ctx, adapter)
 }
@@ -80,7 +79,7 @@ func (m *Manager) Delivery(ctx context.Context, id string) (core.Delivery, error
 	return m.o.Ledger.Delivery(ctx, id)
 }
 
-// handOver gives deliveries that are on record to their adapters.
+// notifyDeliveryHandlers passes recorded deliveries to the adapters' handlers.
 func (m *Manager) notifyDeliveryHandlers(ds []*core.Delivery) {
 	for _, d := range ds {
 		m.mu.Lock()
@@ -92,8 +91,8 @@ func (m *Manager) notifyDeliveryHandlers(ds []*core.Delivery) {
 	}
 }
 
-// repliesFor returns the deliveries that outcomes ask for. A message that another
-// one carries the reply of needs none if that one is delivered to the same place.
+// repliesFor returns the deliveries required by the outcomes. A coalesced message needs no
+// delivery if the carrier's reply is delivered to the same place.
 func (v *outcomes) repliesFor() []*core.Delivery {
 	var ds []*core.Delivery
 	for _, it := range v.items {
@@ -109,8 +108,8 @@ func (v *outcomes) repliesFor() []*core.Delivery {
 	return ds
 }
 
-// delivers reports whether the message is one of the verdict's that the adapter
-// delivers. All of them are of one channel.
+// delivers reports whether the outcomes contain the message and the adapter delivers the
+// reply. All messages of the outcomes are of the same channel.
 func (v *outcomes) delivers(id core.MessageID, adapter string) bool {
 	for _, it := range v.items {
 		if it.msg.ID == id {
@@ -120,8 +119,8 @@ func (v *outcomes) delivers(id core.MessageID, adapter string) bool {
 	return false
 }
 
-// backgroundDelivery returns the delivery of a background result, or nil where
-// nobody delivers those of the channel.
+// backgroundDelivery returns the delivery of a background result, or nil for a channel
+// without a delivering adapter.
 func (m *Manager) backgroundDelivery(b *core.Background) (*core.Delivery, error) {
 	adapter := m.Deliverer(b.Channel)
 	if adapter == "" {
@@ -137,8 +136,8 @@ func (m *Manager) backgroundDelivery(b *core.Background) (*core.Delivery, error)
 	}, nil
 }
 
-// deliveriesOf returns what is to be delivered about approvals that are new, or that
-// are closed now: nothing where nobody delivers to their channel.
+// deliveriesOf returns the deliveries for new or just closed approvals, omitting channels
+// without a delivering adapter.
 func (m *Manager) deliveriesOf(as ...*core.Approval) []*core.Delivery {
 	var ds []*core.Delivery
 	for _, a := range as {
@@ -159,16 +158,16 @@ func (m *Manager) deliveriesOf(as ...*core.Approval) []*core.Delivery {
 	return ds
 }
 
-// saveApproval records an approval that is new or that nobody has decided, with what
-// is to be delivered about it.
+// saveApproval records a new approval, or an approval closed without a decision, with the
+// resulting deliveries.
 func (l *lane) saveApproval(a *core.Approval) {
 	c := core.Change{Approvals: []*core.Approval{a}, Deliver: l.manager.deliveriesOf(a)}
-	c.Lazy = len(c.Deliver) == 0 // a host lists what it waits for; but deliveries keep their order, which a lazy change does not
+	c.Lazy = len(c.Deliver) == 0 // the host lists open requests, so a lazy write is safe; but lazy changes do not keep the order of deliveries
 	l.save(c, func() { l.manager.notifyDeliveryHandlers(c.Deliver) })
 }
 
-// Deliverer names the adapter that delivers to the channel what nobody there has asked
-// for; empty if there is none.
+// Deliverer returns the adapter delivering unrequested output, such as background results,
+// to the channel; empty without such an adapter.
 func (m *Manager) Deliverer(key core.ChannelKey) string {
 	best, adapter := "", ""
 	for prefix, name := range m.o.Deliverers {
@@ -179,7 +178,7 @@ func (m *Manager) Deliverer(key core.ChannelKey) string {
 	return adapter
 }
 
-// write makes a change durable that no lane is waited for.
+// write makes a change durable without involving a lane.
 func (m *Manager) write(ctx context.Context, c core.Change) error {
 	written := make(chan error, 1)
 	m.o.Ledger.Write(c, func(err error) { written <- err })

@@ -10,18 +10,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// retryFreeze is how long a lane waits before it tries again to write a turn of
-// messages that the ledger holds already.
+// retryFreeze is the pause before a lane retries to write a turn of durable messages.
 const retryFreeze = time.Second
 
-// waitingForLedger is what a lane is busy with until then.
+// waitingForLedger is the value of lane.busy during retryFreeze.
 const waitingForLedger = "waiting for the ledger"
 
-// usualMarks is how many marks a turn without tools gets: handed, started, first
-// event, ended.
+// usualMarks is the number of marks of a turn without tools: handed, started, first event,
+// ended.
 const usualMarks = 4
 
-// dispatch freezes all that waits into the next turn, if none is on its way.
+// dispatch freezes the waiting messages into the next turn, if the lane can begin a turn.
 func (l *lane) dispatch() {
 	if len(l.pending) == 0 || !l.canDispatch() {
 		return
@@ -31,8 +30,8 @@ func (l *lane) dispatch() {
 	}
 }
 
-// takeBatch removes from the queue what becomes the next turn. A keyed message
-// that is not durable yet may be a duplicate: it and all behind it wait.
+// takeBatch removes the next turn's messages from the queue. A message with a source key and
+// not durable yet may be a duplicate, so takeBatch stops at the first such message.
 func (l *lane) takeBatch() []*queued {
 	n := 0
 	for n < len(l.pending) && !l.pending[n].moving && !l.pending[n].changing && (l.pending[n].durable || l.pending[n].msg.SourceKey == "") {
@@ -48,18 +47,18 @@ func (l *lane) takeBatch() []*queued {
 	return batch
 }
 
-// freeze makes the turn durable: its uuid, its members and the exact bytes.
-// Messages that are not written yet become durable with it.
+// freeze writes the turn to the ledger: uuid, members and the exact bytes for the agent.
+// Members not written yet become durable in the same change.
 func (l *lane) freeze(batch []*queued, steered bool) {
 	composed := false
 	defer func() {
-		if !composed { // a panic: the messages wait as before
+		if !composed { // a panic: put the messages back
 			l.pending = append(slices.Clone(batch), l.pending...)
 		}
 	}()
 	f, err := l.newFlight(batch, steered)
 	composed = true
-	if err != nil && len(batch) > 1 { // one of them spoils it: the first by itself
+	if err != nil && len(batch) > 1 { // a message makes the batch fail: try the first alone
 		l.pending = append(batch[1:], l.pending...)
 		l.freeze(batch[:1], steered)
 		return
@@ -114,10 +113,9 @@ func (l *lane) newFlight(batch []*queued, steered bool) (*inflight, error) {
 	return &inflight{turn: t, members: batch}, nil
 }
 
-// newSessionID returns the id of a session that waits for a channel, or of one
-// that is to be started.
+// newSessionID returns the id of a spare session reserved from the agent, or a new id.
 func (l *lane) newSessionID() string {
-	if l.manager.settings.fingerprint(l.key) != "" { // those that wait were started without
+	if l.manager.settings.fingerprint(l.key) != "" { // spare sessions run without channel settings
 		return uuid.NewString()
 	}
 	if id, ok := l.manager.o.Agent.Reserve(); ok {
@@ -126,7 +124,7 @@ func (l *lane) newSessionID() string {
 	return uuid.NewString()
 }
 
-// refuseOrFail ends messages of which no turn can be made.
+// refuseOrFail refuses or fails messages unfit for a turn.
 func (l *lane) refuseOrFail(batch []*queued, err error) {
 	for _, it := range batch {
 		if !it.written {
@@ -158,8 +156,8 @@ func (l *lane) freezeDone(f *inflight, err error) {
 	l.hand(f)
 }
 
-// unfreeze gives up a turn that the ledger did not take. Messages that were not
-// accepted before are refused; the others wait on, unless the turn was stopped.
+// unfreeze abandons a turn refused by the ledger. Members not accepted before are refused;
+// durable members return to the queue, unless the turn was stopped.
 func (l *lane) unfreeze(f *inflight, err error) {
 	l.removeFlight(f)
 	var kept []*queued
@@ -184,7 +182,7 @@ func (l *lane) unfreeze(f *inflight, err error) {
 	l.pending = append(kept, l.pending...)
 	l.sortPending()
 	if l.busy != "" {
-		return // what it is busy with ends by dispatching
+		return // the operation named by busy ends with a dispatch
 	}
 	l.busy = waitingForLedger
 	time.AfterFunc(retryFreeze, func() {
@@ -196,7 +194,7 @@ func (l *lane) unfreeze(f *inflight, err error) {
 	})
 }
 
-// settleStopped ends messages of a turn that was stopped before it was written.
+// settleStopped gives an outcome to the durable messages of a turn stopped before the write.
 func (l *lane) settleStopped(f *inflight, kept []*queued) {
 	if len(kept) == 0 {
 		f.stop.wake(nil)
@@ -209,8 +207,7 @@ func (l *lane) settleStopped(f *inflight, kept []*queued) {
 	l.commitOutcomes(v)
 }
 
-// proceed ends what kept the lane busy: what is frozen is handed over, and what
-// waits is dispatched.
+// proceed clears busy, hands over the frozen turns and dispatches the waiting messages.
 func (l *lane) proceed() {
 	l.busy = ""
 	l.handAll()
@@ -233,14 +230,13 @@ func (l *lane) removeFlight(f *inflight) {
 	l.inflight = rest
 }
 
-// hand gives the turn to the session once both are there; without a session one
-// is started. If the connection turns out to be broken, the end of the session
-// decides what happens next.
+// hand sends the turn to the session once the turn is frozen and the session exists, and
+// otherwise starts a session. After a failed send, the session's end triggers recovery.
 func (l *lane) hand(f *inflight) {
 	if !f.frozen || f.handed || f.answered || l.busy != "" {
 		return
 	}
-	if f.stop != nil { // stopped before the agent got it
+	if f.stop != nil { // stopped before the handover
 		l.finish(f, f.stopReply(""))
 		l.release(f)
 		return
@@ -265,10 +261,10 @@ func (l *lane) hand(f *inflight) {
 	}
 }
 
-// rehome records that the turn is going to run in the present session, and not
-// in the one it was frozen for: its fate is looked up there.
+// rebindSession records the present session as the turn's session, replacing the session of
+// the freeze, because recovery looks up the turn's fate in the recorded session.
 func (l *lane) rebindSession(f *inflight) {
-	f.frozen = false // as it stands now
+	f.frozen = false // until the update is durable
 	f.turn.SessionID, f.turn.Opens = l.sessionID, l.unopened
 	l.unopened = false
 	l.save(core.Change{Update: []*core.Turn{f.turn}}, func() {
@@ -277,15 +273,15 @@ func (l *lane) rebindSession(f *inflight) {
 	})
 }
 
-// steer hands a message to the turn f that is running: a turn of its own for the
-// ledger, which the agent may fold into the running one. What cannot be handed
-// over now waits like any other.
+// steer hands a message to the running turn f, as a separate turn in the ledger; the agent
+// may fold the new turn into f. If a handover is not possible now, the message waits in the
+// queue.
 func (l *lane) steer(it *queued, f *inflight) {
 	if !f.handed || f.stop != nil || l.session == nil || l.busy != "" || core.IsCommand(it.msg) || l.manager.budget.used(l.now()) {
 		return
 	}
 	if len(l.pending) != 1 || l.pending[0] != it {
-		return // what waits before it must not be overtaken
+		return // must not overtake messages waiting longer
 	}
 	l.pending = nil
 	l.freeze([]*queued{it}, true)

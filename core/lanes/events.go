@@ -13,21 +13,22 @@ import (
 )
 
 const (
-	// ackEvery is how many events are taken up before they are acknowledged
-	// when nothing else asks for it.
+	// ackEvery is how many handled events cause an acknowledgement when no other reason
+	// does.
 	ackEvery = 64
-	// releaseAfter is how long the lane waits, after a turn's result, for the
-	// agent to say that it is done with the turn.
+	// releaseAfter is how long the lane waits, after a turn's result, for the agent to
+	// report the end of the turn.
 	releaseAfter = 2 * time.Second
-	// recordAfter is how long a turn that the agent is done with waits for a
-	// result that names it, before the agent's own record is read instead.
+	// recordAfter is how long a turn ended by the agent waits for a result with the turn's
+	// id, before the lane reads the agent's own record instead.
 	recordAfter = 500 * time.Millisecond
-	// holdAtMost is how long the end of a folded turn is kept for a new process:
-	// the turn that it is part of may be long, and all its events are kept too.
+	// holdAtMost is how long the end of a folded turn stays unacknowledged for a new
+	// process. The enclosing turn may be long, and the host keeps all later events
+	// meanwhile.
 	holdAtMost = time.Minute
 )
 
-// take acts on one event of the session.
+// handleEvent acts on one event of the session.
 func (l *lane) handleEvent(ev core.Event) {
 	if ev.Kind == core.LogFull {
 		l.onHostBlocked(ev.Detail)
@@ -39,14 +40,14 @@ func (l *lane) handleEvent(ev core.Event) {
 		l.replayOf = ev.At
 	}
 	if ev.Kind == core.SessionNew {
-		l.lastSeq-- // what else its line says follows under the same number
+		l.lastSeq-- // the remaining events of the same line follow with the same number
 	}
 	if ev.Model != "" {
 		l.model = ev.Model
 	}
 	again := l.isReplay(ev)
 	if ev.Kind == core.TurnState {
-		l.turnState(ev) // first: the start of a turn is told before what belongs to it
+		l.turnState(ev) // first: the start of a turn is published before the turn's events
 	}
 	if ev.Raw != nil && !again && l.listening() {
 		u := core.Update{Kind: core.UpdateEvent, Raw: ev.Raw}
@@ -88,15 +89,16 @@ func (l *lane) handleEvent(ev core.Event) {
 	case core.Exited:
 		l.exit = ev.Exit
 		l.releaseOpenAcks()
-		l.ack() // the host ends once it has this
+		l.ack() // the host exits after the acknowledgement
 	}
 	if l.lastSeq-l.acked >= ackEvery {
 		l.ack()
 	}
 }
 
-// toolBegun notes that the running turn has begun a tool: it is never run again
-// by itself. An event without a name only announces the call.
+// toolBegun marks the running turn as having begun a tool, after which the gateway never
+// runs the turn again without a request. An event without a tool name only announces the
+// call.
 func (l *lane) toolBegun(ev core.Event) {
 	f := l.currentTurn()
 	if f == nil {
@@ -110,8 +112,8 @@ func (l *lane) toolBegun(ev core.Event) {
 	}
 }
 
-// retrying tells that the agent repeats a failing call of the API, which is in
-// vain when the API refuses its login.
+// retrying publishes the agent's retry of a failed API call. If the API refuses the login,
+// retrying ends the turn, because further retries cannot succeed.
 func (l *lane) retrying(ev core.Event) {
 	l.markRunning("retry", ev.Detail)
 	u := core.Update{Kind: core.UpdateRetrying, Detail: ev.Detail}
@@ -130,8 +132,8 @@ func (l *lane) markRunning(what, detail string) {
 	}
 }
 
-// ack acknowledges what has been taken up, but nothing whose effect is not
-// durable yet: a new process would need it again.
+// ack acknowledges the handled events, except events with an effect not durable yet: a new
+// process would need the unacknowledged events again.
 func (l *lane) ack() {
 	seq := l.lastSeq
 	if len(l.holds) > 0 {
@@ -143,24 +145,24 @@ func (l *lane) ack() {
 	}
 }
 
-// hold keeps the newest event, and all after it, from being acknowledged until
-// the returned function is called.
+// holdAck keeps the newest event, and all later events, unacknowledged until the caller
+// calls release.
 func (l *lane) holdAck() (release func()) {
-	seq, s := max(1, l.lastSeq), l.session // 1: nothing was heard yet, all is held
+	seq, s := max(1, l.lastSeq), l.session // 1: before the first event, hold all events
 	l.holds = append(l.holds, seq)
 	return func() {
 		if l.session != s {
 			return
 		}
-		if i := slices.Index(l.holds, seq); i >= 0 { // there may be several of the same event
+		if i := slices.Index(l.holds, seq); i >= 0 { // the same event may be held several times
 			l.holds = slices.Delete(l.holds, i, i+1)
 		}
 		l.ack()
 	}
 }
 
-// letGoOpen lets events be acknowledged that no outcome came of: what becomes of
-// their turns is read from the agent's record now, whoever reads it.
+// releaseOpenAcks lets the lane acknowledge events of turns without an outcome, because from
+// now on every process reads the fate of such turns from the agent's record.
 func (l *lane) releaseOpenAcks() {
 	for _, f := range l.inflight {
 		if !f.answered {
@@ -171,18 +173,19 @@ func (l *lane) releaseOpenAcks() {
 
 func (l *lane) turnState(ev core.Event) {
 	f := l.findInflight(ev.Turn)
-	if f == nil { // of a turn that has its outcome already
+	if f == nil { // the turn already has an outcome
 		return
 	}
 	switch ev.Phase {
 	case core.PhaseQueued:
 	case core.PhaseStarted:
-		// What is said again had begun before the agent was asked; it may be at another turn by now.
+		// A replayed start happened before the interrupt was requested, and the agent may be
+		// working on another turn by now.
 		early := f.stop != nil && f.started.IsZero() && !f.answered && ev.Seq > l.info.Said
 		f.started = l.eventTime()
 		f.mark(f.started, "started", "")
 		l.publish(core.Update{Kind: core.UpdateStarted, Turn: f.turn.ID, Messages: f.turn.Members})
-		if early { // the agent was asked to end it before it had begun it
+		if early { // the interrupt was requested before the agent had begun the turn
 			if err := l.session.Interrupt(); err != nil {
 				l.about(f).Warn("interrupt not sent", "err", err)
 			}
@@ -205,10 +208,10 @@ func (l *lane) turnState(ev core.Event) {
 	}
 }
 
-// lookUpDone finds the outcome of turns that the agent is done with, but that no
-// result has named. A folded turn is done just before the result that names it,
-// so nothing is looked up while another turn may still bring it; and the other
-// may be the agent's own, after a background task, so it is waited for a little.
+// lookUpDone schedules a look-up of ended turns without a result. A folded turn ends just
+// before the enclosing turn's result arrives, so lookUpDone does nothing while another turn
+// may still deliver the result. The enclosing turn may also be the agent's own, after a
+// background task, so the look-up waits for recordAfter.
 func (l *lane) lookUpDone() {
 	var done []*inflight
 	for _, f := range l.inflight {
@@ -228,8 +231,8 @@ func (l *lane) lookUpDone() {
 	}
 }
 
-// lookUp reads the agent's own record of a turn that it is done with in the
-// session s, unless the turn has its outcome by now, or the session has ended.
+// lookUp reads the agent's record of a turn ended in session s, unless the turn has an
+// outcome by now or session s has ended.
 func (l *lane) lookUp(f *inflight, s core.Session) {
 	if f.answered || !f.agentDone || l.session != s {
 		return
@@ -245,11 +248,10 @@ func (l *lane) lookUp(f *inflight, s core.Session) {
 	})
 }
 
-// fromRecord gives a turn that ended without a result the outcome that the
-// agent's own record shows.
+// fromRecord gives a turn without a result the outcome found in the agent's own record.
 func (l *lane) fromRecord(f *inflight, fate core.Fate, err error) {
 	f.addFate(fateRecord{fate, err})
-	if l.fold(f, fate) { // that is looked up too, or its result comes
+	if l.fold(f, fate) { // the enclosing turn is looked up too, or has a result coming
 		return
 	}
 	switch {
@@ -260,7 +262,7 @@ func (l *lane) fromRecord(f *inflight, fate core.Fate, err error) {
 	case f.stop != nil:
 		l.finish(f, f.stopReply(f.describeProgress(fate)))
 	case f.lastExit != nil && !f.toolBegun && !fate.ToolBegun:
-		l.finish(f, exitReply(f.lastExit, f.attempts)) // it does not run what was cut more than once
+		l.finish(f, exitReply(f.lastExit, f.attempts)) // the agent does not run an interrupted turn more than once
 	default:
 		l.finish(f, interruptedReply("Claude ended this turn without an answer.", f.describeProgress(fate)))
 	}
@@ -296,14 +298,14 @@ func (l *lane) resulted(ev core.Event) {
 	l.lookUpDone()
 }
 
-// resultReply turns the agent's result into a reply.
+// resultReply converts the agent's result into a reply.
 func resultReply(r *core.Result, f *inflight) core.Reply {
 	switch {
 	case !r.IsError:
 		return core.Reply{State: core.Answered, Text: r.Text}
 	case r.Interrupted && f.stop != nil:
 		return f.stopReply("")
-	case r.Interrupted: // as an earlier process of the gateway had asked for
+	case r.Interrupted: // on request of an earlier gateway process
 		return core.Reply{State: core.Cancelled, IsError: true, Code: core.CodeInterrupted, Error: r.Error, Text: r.Error}
 	}
 	reply := core.Reply{State: core.Failed, IsError: true, Code: r.Code, Error: r.Error, Text: r.Text}
@@ -313,15 +315,15 @@ func resultReply(r *core.Result, f *inflight) core.Reply {
 	return reply
 }
 
-// background keeps and publishes a result that belongs to no message.
+// background records and publishes a result belonging to no message.
 func (l *lane) background(ev core.Event) {
 	r := ev.Result
 	l.newsUntil = time.Time{}
 	l.budgetExhausted = l.budgetExhausted || r.Code == core.CodeMaxBudget
-	// The line has a uuid of its own, so that it gets the same id if it comes again.
+	// The line contains a uuid, so a replayed line yields the same id.
 	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()
 	if _, again := l.countedResults[id]; again {
-		return // and later results may be on record, so that its total says nothing
+		return // the record may contain later results, so the line's total is not usable
 	}
 	cost := l.addCost(r)
 	b := &core.Background{
@@ -347,7 +349,7 @@ func (l *lane) background(ev core.Event) {
 	l.publish(core.Update{Kind: core.UpdateBackground, Background: b})
 }
 
-// sessionNew follows the agent to another session id (/clear gives a new one).
+// sessionNew adopts the agent's new session id (/clear creates a new id).
 func (l *lane) sessionNew(ev core.Event) {
 	if ev.SessionID == l.sessionID || ev.SessionID == "" {
 		return
@@ -358,7 +360,8 @@ func (l *lane) sessionNew(ev core.Event) {
 	l.rememberSession(l.holdAck())
 }
 
-// rememberSession saves the session's id, and again if it has changed meanwhile.
+// rememberSession saves the session id, repeats the save if the id has changed meanwhile,
+// and then runs then on the lane's goroutine.
 func (l *lane) rememberSession(then func()) {
 	id := l.sessionID
 	l.saving++

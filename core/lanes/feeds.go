@@ -8,24 +8,24 @@ import (
 	"bareclaw/core/feed"
 )
 
-// SaveFeeds returns what [Manager.Resume] knows, for the process that comes
-// next; nil if that is nothing. It is for one that has detached, and good for one
-// process only, and soon.
+// SaveFeeds returns the data of [Manager.Resume] for the next process, or nil without data.
+// Call SaveFeeds after Detach. The snapshot is valid for a single process, and for a short
+// time.
 func (m *Manager) SaveFeeds() (*feed.Snapshot, error) {
 	return m.feeds.Save(m.o.Now(), m.tickets.unresolved())
 }
 
-// RestoreFeeds takes over what an earlier process has saved, and comes before
-// Recover. Numbers go on where they ended. What is too old is left.
+// RestoreFeeds loads the feeds saved by an earlier process, and must precede Recover. Update
+// numbers continue after the saved numbers. Outdated data is ignored.
 //
-// The updates are not read before somebody resumes a channel who has not seen them; open
-// is then called once, and may block until the earlier process has written them.
+// The updates are read only when a subscriber resumes a channel with unseen updates: open is
+// then called once, and may block until the earlier process has written the updates.
 func (m *Manager) RestoreFeeds(index []byte, open func() (*io.SectionReader, error)) error {
 	return m.feeds.Restore(index, m.o.Now(), m.o.Log, open)
 }
 
-// publishUnpublished publishes the outcomes that an earlier process could only write
-// down. Those of open messages come by themselves.
+// publishUnpublished publishes outcomes recorded, but not published, by an earlier process.
+// Outcomes of open messages are published later by the lanes.
 func (m *Manager) publishUnpublished(ctx context.Context, open []core.Message) {
 	waits := make(map[core.MessageID]struct{}, len(open))
 	for i := range open {
@@ -43,7 +43,7 @@ func (m *Manager) publishUnpublished(ctx context.Context, open []core.Message) {
 	}
 }
 
-// untold returns the messages whose outcome nobody was told yet, by channel.
+// unresolved returns the messages with an unresolved ticket, by channel.
 func (d *ticketIndex) unresolved() map[core.ChannelKey][]core.MessageID {
 	d.mu.Lock()
 	defer d.mu.Unlock()

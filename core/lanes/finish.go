@@ -12,18 +12,18 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// firstSaveRetry is the first pause between attempts to write an outcome, saveRetry
-// bounds the later ones.
+// firstSaveRetry is the first pause between attempts to write an outcome, and saveRetry
+// bounds the later pauses.
 const (
 	firstSaveRetry = 50 * time.Millisecond
 	saveRetry      = 5 * time.Second
 )
 
-// finish gives a turn's messages their outcome.
+// finish gives a turn's messages the outcome reply.
 func (l *lane) finish(f *inflight, reply core.Reply) { l.finishAll([]*inflight{f}, reply, nil) }
 
-// finishAll gives the messages of turns that share one outcome that outcome. The
-// last message of the first turn carries the text; the others point to it.
+// finishAll gives the messages of several turns one shared outcome. The last message of the
+// first turn carries the text; the other messages refer to the carrier.
 func (l *lane) finishAll(fs []*inflight, reply core.Reply, r *core.Result) {
 	fs, reply = withFolded(fs), reply.Complete()
 	now := l.now()
@@ -32,7 +32,7 @@ func (l *lane) finishAll(fs []*inflight, reply core.Reply, r *core.Result) {
 		p = l.newPark(reply.Code, l.limitEnd(r))
 		reply.Notices = []core.Notice{{Code: "parked", Text: p.why}}
 	}
-	stopped := func(f *inflight) bool { return f.stop != nil } // which a new process would not know
+	stopped := func(f *inflight) bool { return f.stop != nil } // a new process does not know the stop
 	v := outcomes{replayable: r != nil && !slices.ContainsFunc(fs, stopped)}
 	for _, f := range fs {
 		l.close(f, r, reply.Code, now)
@@ -45,10 +45,10 @@ func (l *lane) finishAll(fs []*inflight, reply core.Reply, r *core.Result) {
 		v.change.Approvals = append(v.change.Approvals, question)
 	}
 	back := v.share(fs, reply, now)
-	if len(v.items) == 0 { // nobody is told what was to be told with the reply
+	if len(v.items) == 0 { // no message carries the notices: keep the notices for the next turn
 		l.notices = append(l.notices, fs[0].turn.Notices...)
 	}
-	v.replayable = v.replayable && len(back) == 0 // a lazy change could be overtaken by the next turn
+	v.replayable = v.replayable && len(back) == 0 // the next turn could overtake a lazy change
 	l.requeue(back)
 	l.count(reply)
 	l.logEnd(fs, reply, now)
@@ -85,7 +85,7 @@ func (l *lane) finishAll(fs []*inflight, reply core.Reply, r *core.Result) {
 	}
 }
 
-// withFolded adds the turns that were folded into these: they share the outcome.
+// withFolded adds the turns folded into fs, because folded turns share the outcome.
 func withFolded(fs []*inflight) []*inflight {
 	all := fs
 	for _, f := range fs {
@@ -98,8 +98,8 @@ func withFolded(fs []*inflight) []*inflight {
 	return all
 }
 
-// share gives each message of the turns its part of the reply, and returns those
-// that go back to the queue instead.
+// share gives each message of the turns a part of the reply, and returns the messages going
+// back to the queue instead.
 func (v *outcomes) share(fs []*inflight, reply core.Reply, now time.Time) (back []*queued) {
 	carrier := carrierOf(fs, reply.Code)
 	for _, f := range fs {
@@ -124,8 +124,9 @@ func (v *outcomes) share(fs []*inflight, reply core.Reply, now time.Time) (back 
 	return back
 }
 
-// carrierOf returns the message that carries the reply of the turns: the last one
-// of the first turn that is told one.
+// carrierOf returns the message carrying the reply: the last message, not going back to the
+// queue, of the first turn with such a message. carrierOf returns nil if all messages go
+// back.
 func carrierOf(fs []*inflight, code string) *core.Message {
 	for _, f := range fs {
 		for _, it := range slices.Backward(f.members) {
@@ -137,7 +138,7 @@ func carrierOf(fs []*inflight, code string) *core.Message {
 	return nil
 }
 
-// close ends the turn in memory.
+// close marks the turn as ended in memory.
 func (l *lane) close(f *inflight, r *core.Result, code string, now time.Time) {
 	f.answered = true
 	f.cancelTimer()
@@ -161,8 +162,8 @@ func (l *lane) count(r core.Reply) {
 	}
 }
 
-// logEnd logs how turns ended: a line for each message that is answered, and one for each
-// turn that is not. Neither has a text.
+// logEnd logs the end of turns: a line for each answered message, and a line for each turn
+// without an answer. No line contains message text.
 func (l *lane) logEnd(fs []*inflight, r core.Reply, now time.Time) {
 	if !l.log.Enabled(l.manager.ctx, slog.LevelInfo) {
 		return
@@ -171,7 +172,7 @@ func (l *lane) logEnd(fs []*inflight, r core.Reply, now time.Time) {
 		if r.State == core.Answered {
 			for i, it := range f.members {
 				cost := 0.0
-				if n == 0 && i == len(f.members)-1 { // the others share the turn that it paid for
+				if n == 0 && i == len(f.members)-1 { // only the carrier logs the cost of the shared turn
 					cost = humanize.RoundUSD(r.CostUSD)
 				}
 				l.log.Info("message answered", "turn", string(f.turn.ID), "message", string(it.msg.ID),
@@ -184,22 +185,21 @@ func (l *lane) logEnd(fs []*inflight, r core.Reply, now time.Time) {
 	}
 }
 
-// about is the log for what happens to a turn: with its id, and that of the
-// message that carries its reply.
+// about returns a logger with the turn's id and the id of the message carrying the reply.
 func (l *lane) about(f *inflight) *slog.Logger {
 	return l.log.With("turn", string(f.turn.ID), "message", string(f.carrier().ID))
 }
 
-// A verdict is the outcome of one or several messages.
+// An outcomes collects the outcome of one or several messages and the change to write.
 type outcomes struct {
 	change core.Change
-	items  []*queued // those of change.Settle
-	// replayable says that the outcome comes from an event which the session host
-	// keeps until the ledger has it: waiters are told before that.
+	items  []*queued // the messages of change.Settle
+	// replayable means the session host keeps the causing event until the ledger has the
+	// outcome, so waiters are notified before the write.
 	replayable bool
-	told       func()      // runs when the waiters have been told; may be nil
-	durable    func()      // runs when the ledger has it; may be nil
-	unwritten  func(error) // runs each time that the ledger does not take it; may be nil
+	told       func()      // runs after the waiters are notified; may be nil
+	durable    func()      // runs when the ledger has written the change; may be nil
+	unwritten  func(error) // runs at each failed write; may be nil
 }
 
 func (v *outcomes) set(it *queued, r core.Reply) {
@@ -207,7 +207,7 @@ func (v *outcomes) set(it *queued, r core.Reply) {
 	v.change.Settle = append(v.change.Settle, core.Settlement{ID: it.msg.ID, Reply: r.Complete()})
 }
 
-// letGo lets the events be acknowledged that the turn's outcome came from.
+// releaseAcks lets the lane acknowledge the events leading to the turn's outcome.
 func (f *inflight) releaseAcks() {
 	for _, release := range f.holds {
 		release()
@@ -215,8 +215,9 @@ func (f *inflight) releaseAcks() {
 	f.holds = nil
 }
 
-// settle gives messages their outcome. Waiters learn of it when it is durable,
-// or at once if it would be found again after a crash.
+// commitOutcomes gives messages their outcome and writes the change. Waiters are notified
+// when the change is durable, or at once if a new process would recover the same outcome
+// after a crash.
 func (l *lane) commitOutcomes(v outcomes) {
 	now := l.now()
 	for i, it := range v.items {
@@ -229,10 +230,10 @@ func (l *lane) commitOutcomes(v outcomes) {
 		}
 	}
 	v.change.Deliver = append(v.repliesFor(), l.manager.deliveriesOf(v.change.Approvals...)...)
-	v.change.Lazy = v.replayable && len(v.change.Deliver) == 0 // somebody waits for a delivery
+	v.change.Lazy = v.replayable && len(v.change.Deliver) == 0 // an adapter waits for each delivery
 	if v.replayable {
 		l.notifyWaiters(v)
-		runtime.Gosched() // whoever was told goes first: nobody waits for what follows
+		runtime.Gosched() // let the notified waiters run first; no caller waits for the write
 	}
 	l.saveOr(v.unwritten, v.change, func() {
 		if !v.replayable {
@@ -264,20 +265,19 @@ func (l *lane) notifyWaiters(v outcomes) {
 	}
 }
 
-// An unsaved change waits for the storage to take it.
+// An unsaved is a change waiting for the storage.
 type unsaved struct {
 	change core.Change
 	then   func()
-	missed func(error) // runs each time that the storage does not take it; may be nil
-	nth    int         // of those that the lane has saved
+	missed func(error) // runs at each failed write; may be nil
+	nth    int         // sequence number among the lane's saved changes
 }
 
-// save writes a change that must not be lost, again and again until the storage
-// takes it; then runs on the lane's goroutine after that. What the storage did not
-// take stays before what comes later.
+// save writes a change, retrying until the storage succeeds, then runs then on the lane's
+// goroutine. A change refused by the storage stays ahead of later changes.
 func (l *lane) save(c core.Change, then func()) { l.saveOr(nil, c, then) }
 
-// saveOr also runs missed, if it is not nil, each time that it is not taken.
+// saveOr is save with a function to run at each failed write; missed may be nil.
 func (l *lane) saveOr(missed func(error), c core.Change, then func()) {
 	l.writing++
 	l.saved++
@@ -304,19 +304,19 @@ func (l *lane) write(u unsaved) {
 			return
 		case errors.Is(err, core.ErrClosed):
 			return
-		case err != nil: // it contradicts the record: no retry can help
+		case err != nil: // the change contradicts the record, so a retry cannot help
 			l.log.Error("not written", "err", err)
 		}
 		l.post(u.then)
 	})
 }
 
-// notSaved has a change be written again after a pause, with all that waits behind it.
+// notSaved queues a failed change and schedules a retry of all queued changes after a pause.
 func (l *lane) notSaved(u unsaved, err error) {
 	l.unsaved, l.saveError = append(l.unsaved, u), err
 	u.miss(err)
 	if len(l.unsaved) > 1 {
-		return // the pause is under way
+		return // the retry is already scheduled
 	}
 	l.savePause = min(max(2*l.savePause, firstSaveRetry), saveRetry)
 	l.log.Error("not written yet", "err", err, "retry_in", l.savePause)
@@ -332,7 +332,7 @@ func (l *lane) saveAgain() {
 	}
 }
 
-// release takes a finished turn off the lane and lets the next one begin.
+// release removes a finished turn from the lane and dispatches the next turn.
 func (l *lane) release(f *inflight) {
 	if l.findInflight(f.turn.ID) == nil {
 		return
@@ -348,13 +348,13 @@ func (l *lane) release(f *inflight) {
 	l.dispatch()
 }
 
-// failedReply is the outcome of a turn whose error the agent's record shows.
+// failedReply returns the outcome of a turn with an error in the agent's record.
 func failedReply(f core.Fate) core.Reply {
 	return core.Reply{State: core.Failed, IsError: true, Code: f.Code, Error: f.Text, Text: f.Text}
 }
 
-// interruptedReply is the outcome of a turn that was cut and must not be run
-// again by itself.
+// interruptedReply returns the outcome of an interrupted turn. The gateway must not run the
+// turn again without a request.
 func interruptedReply(why, done string) core.Reply {
 	text := why
 	if done != "" {
@@ -366,7 +366,7 @@ func interruptedReply(why, done string) core.Reply {
 	return core.Reply{State: core.Failed, IsError: true, Code: core.CodeInterrupted, Error: text, Text: text, Done: done}
 }
 
-// exitReply is the outcome of a turn during which the agent died.
+// exitReply returns the outcome of a turn during which the agent exited.
 func exitReply(e *core.Exit, attempts int) core.Reply {
 	text := "Claude stopped unexpectedly."
 	code := core.CodeAgentExit

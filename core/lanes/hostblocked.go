@@ -2,13 +2,14 @@ package lanes
 
 import "slices"
 
-// unread takes up that the host does not read what the agent says next, since it cannot
-// keep it: what need not be said again is acknowledged. why is a sentence's part for a
-// person when it cannot be written, and empty when it was only much.
+// onHostBlocked handles the host's report of a full log: the host cannot store the agent's
+// output and stops reading. onHostBlocked acknowledges all events not needed again, to free
+// space. why is part of a sentence for a person when a write fails, and empty when the log
+// was only too large.
 func (l *lane) onHostBlocked(why string) {
 	works := func(f *inflight) bool { return f.handed && !f.answered && !f.agentDone }
 	if slices.ContainsFunc(l.inflight, works) {
-		l.releaseOpenAcks() // of turns that are part of that one: what names them may be just what cannot be kept
+		l.releaseOpenAcks() // of folded turns: the result naming the turns may be the output the host cannot store
 	}
 	l.ack()
 	if why == "" || l.hostBlocked != "" {
@@ -22,7 +23,7 @@ func (l *lane) onHostBlocked(why string) {
 	}
 }
 
-// readAgain takes up that the host reads the agent.
+// onHostUnblocked handles the host's reading again.
 func (l *lane) onHostUnblocked() {
 	if l.hostBlocked != "" {
 		l.hostBlocked = ""

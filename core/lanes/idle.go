@@ -7,16 +7,16 @@ import (
 	"bareclaw/core"
 )
 
-// endingSession is what a lane is busy with while its idle session ends.
+// endingSession is the value of lane.busy while the idle session ends.
 const endingSession = "ending the idle session"
 
-// idleDue is when the session has been without use for too long.
+// idleDue returns when to end the unused session, or when to check again; zero if never.
 func (l *lane) idleDue() time.Time {
 	if !l.unused() {
 		return time.Time{}
 	}
 	if time.Now().Before(l.newsUntil) {
-		return l.newsUntil // to look again
+		return l.newsUntil // to check again
 	}
 	if !l.ownTurn && l.replaced() != "" {
 		return l.lastHeard
@@ -27,8 +27,8 @@ func (l *lane) idleDue() time.Time {
 	return l.lastHeard.Add(l.manager.o.IdleTimeout)
 }
 
-// replaced says why an unused session is ended at once, so that a new process is started
-// for the next message; empty if it may stay.
+// replaced returns why to end an unused session at once, for the next message to start a new
+// process; empty if the session may stay.
 func (l *lane) replaced() string {
 	switch {
 	case l.info.Stale:
@@ -43,33 +43,33 @@ func (l *lane) replaced() string {
 	return ""
 }
 
-// unused reports whether the session could be ended without a loss: it has no
-// turn, and gets none now, asks nobody, and has no background tasks. While a channel is
-// being moved, its session may be in the way of the turn that is waited for.
+// unused reports whether the session can be ended without a loss: the session has no turn
+// and no background tasks, gets no turn now, and waits for no approval. During a move the
+// session may block the turn awaited by the move, so waiting messages do not count.
 func (l *lane) unused() bool {
 	return l.session != nil && l.busy == "" && len(l.inflight) == 0 && len(l.pendingApprovals) == 0 && l.tasks == 0 &&
 		(len(l.pending) == 0 || l.parked != nil || l.pauses > 0)
 }
 
-// endUnused ends a session that was without use for too long, or is to be replaced.
+// endUnused ends a session unused for too long, or to be replaced.
 func (l *lane) endUnused() {
 	l.manager.stats.idled.Add(1)
 	l.endIdle(cmp.Or(l.replaced(), "idle"))
 }
 
-// endIdle ends the session gently; the next message resumes the conversation.
-// What arrives meanwhile waits.
+// endIdle ends the session gently; the next message resumes the conversation. New messages
+// wait meanwhile.
 func (l *lane) endIdle(why string) {
 	l.log.Info("session is ended", "why", why, "silent_for", time.Since(l.lastHeard).Round(time.Second))
 	l.busy, l.ending = endingSession, true
 	l.manager.pool.markEnding(l)
 	if err := l.session.Stop(core.StopGently); err != nil {
-		l.log.Warn("session not asked to end", "err", err) // its end is known all the same
+		l.log.Warn("session not asked to end", "err", err) // the session's end is reported in any case
 	}
 }
 
-// noteOwnTurn notes whether the agent works on something of its own accord, such
-// as the news of a background task, and when it first says something in a turn.
+// noteOwnTurn records whether the agent works without a request, for example on the report
+// of a background task, and marks the first output in a turn.
 func (l *lane) noteOwnTurn(ev core.Event) {
 	switch ev.Type {
 	case "assistant", "stream_event":

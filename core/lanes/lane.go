@@ -12,9 +12,9 @@ import (
 	"bareclaw/core/feed"
 )
 
-// A lane is one channel's queue and its single runner. One goroutine owns all
-// of its state: everything that happens to it arrives through the mailbox or
-// as an event of the session.
+// A lane owns one channel's queue, turns in flight and agent session. A single goroutine
+// owns all of the lane's state, and receives work through the mailbox and the session's
+// events.
 //
 //	admit ─► pending ─► freeze ─► flight ─► hand ─► events ─► finish
 //	                                 ▲                 │
@@ -25,93 +25,93 @@ type lane struct {
 	log     *slog.Logger
 	mailbox *mailbox
 	gauge   gauge
-	done    chan struct{} // closed when run has returned
+	done    chan struct{} // closed when run returns
 
-	pending  []*queued   // accepted or being accepted, in order of arrival
-	inflight []*inflight // turns on their way, in order of dispatch
+	pending  []*queued   // messages accepted or being accepted, in order of arrival
+	inflight []*inflight // turns being frozen, frozen or handed over, in order of dispatch
 
-	session            core.Session // nil when there is none
+	session            core.Session // nil without a session
 	events             <-chan []core.Event
 	info               core.SessionInfo
 	sessionID          string
-	model              string // that the session named last; empty: none yet
+	model              string // last model reported by the session; empty before the first report
 	ready              bool
-	exit               *core.Exit          // what the session said of its end
-	unattributedResult *core.Result        // an error result that named no turn
-	cost               float64             // the session's running total at its last result
-	costOf             string              // the session
-	launched           float64             // the same when its process began
-	counted            bool                // its process has gone on from that total
-	budgetExhausted    bool                // its process has nothing left of the budget of a turn
-	countedResults     map[string]struct{} // background results that an earlier gateway has counted
-	busy               string              // why nothing may be dispatched now: starting up, recovering, …
+	exit               *core.Exit          // reason for the session's end, as reported by the session
+	unattributedResult *core.Result        // an error result without turn ids
+	cost               float64             // the session's running total in USD at the last result
+	costOf             string              // id of the session counted by cost
+	launched           float64             // the session's total when the present process began
+	counted            bool                // cost is confirmed as a total of the present process
+	budgetExhausted    bool                // the agent's process has used up the budget of a turn
+	countedResults     map[string]struct{} // ids of background results counted by an earlier gateway
+	busy               string              // the operation blocking dispatch: starting up, recovering, …; or empty
 	opening            bool                // a session is being started
-	endLater           bool                // turns that are to be ended wait for the session's replay
+	endLater           bool                // stopped turns wait for the end of the session's replay before the interrupt
 	panics             int                 // panics in a row
-	retries            []func()            // requests that wait for a change of the lane
-	reordering         bool                // the queue is being written, in another order or to another channel
-	pauses             int                 // for whose sake no turn is begun
-	quietWaiters       []*quiesceWaiter    // those who wait for nothing to happen
-	saving             int                 // session ids on their way to the disk
-	attaching          bool                // the host of an earlier process is being looked for
-	unopened           bool                // the session's id was made here, and no turn on record opens it
-	startRefusals      int                 // starts in a row that the agent refused the session's id
-	recovery           int                 // counts recoveries: only the latest one counts
-	resetting          func()              // set while the channel is being closed: what to do once its session is gone
-	activity           string              // the tool the agent uses now
-	lastActivity       string              // the same with what it works on, or what it did last in this turn
-	toolCall           string              // the agent's id of that call
-	ownTurn            bool                // the agent works on something that nobody asked for
-	newsUntil          time.Time           // until when the agent may begin to tell news of background tasks that have ended
-	newsGuessed        bool                // of that nothing is known but that it could be
-	tasks              int                 // the agent's background tasks that are alive
-	ending             bool                // the session is unused and is being ended
-	writing            int                 // changes that the ledger does not have yet
-	saved              int                 // changes that were given to it with save
-	unsaved            []unsaved           // those that it did not take, and what came after them
-	savePause          time.Duration       // before they are written again; 0 once it takes changes
-	saveError          error               // why it did not take the last one of them
+	retries            []func()            // requests to run again after the next change of the lane
+	reordering         bool                // a ledger write is moving messages within the queue or to another channel
+	pauses             int                 // active calls of Manager.pause; no turn begins while above 0
+	quietWaiters       []*quiesceWaiter    // callers of awaitQuiet
+	saving             int                 // session ids being written to disk
+	attaching          bool                // the lane is looking for the session host of an earlier process
+	unopened           bool                // the gateway made the session id, and no recorded turn opens the session
+	startRefusals      int                 // consecutive starts in which the agent refused the session id
+	recovery           int                 // number of recoveries; results of all but the latest are ignored
+	resetting          func()              // set during Reset: runs after the session's end
+	activity           string              // name of the tool in use
+	lastActivity       string              // tool and target of the last tool call in the turn
+	toolCall           string              // the agent's id of the call in activity
+	ownTurn            bool                // the agent works without a request from a user
+	newsUntil          time.Time           // deadline for the agent to begin reporting ended background tasks
+	newsGuessed        bool                // newsUntil is a guess made while attaching, not caused by an event
+	tasks              int                 // the agent's live background tasks
+	ending             bool                // the unused session is being ended
+	writing            int                 // changes not yet written by the ledger
+	saved              int                 // number of changes passed to save
+	unsaved            []unsaved           // changes refused by the ledger, and all later changes
+	savePause          time.Duration       // pause before the next write of unsaved changes; 0 after a success
+	saveError          error               // the ledger's last error
 
 	timer         timer
-	lastHeard     time.Time            // last sign of life of the session, or work given to it
-	stallReported bool                 // of the silence since then
-	hostBlocked   string               // why the host cannot keep what the agent says, and does not read it; empty when it can
-	tools         map[string]time.Time // until when tool calls said that they may run
-	parked        *park                // why nothing is begun; nil when there is no such reason
-	retriedPark   *park                // the same, while the turn that tries again runs
-	limit         time.Time            // when the usage limit ends that the agent met last
+	lastHeard     time.Time            // last event of the session, or last work given to the session
+	stallReported bool                 // the silence since lastHeard has been reported
+	hostBlocked   string               // why the host cannot store the agent's output and does not read more; empty otherwise
+	tools         map[string]time.Time // deadlines announced by tool calls, by call id
+	parked        *park                // why the lane begins no turn; nil when not parked
+	retriedPark   *park                // the park lifted for the attempt now running
+	limit         time.Time            // end of the agent's last usage limit
 	slot          slotState
 
-	pendingApprovals map[string]*pendingApproval // pending approvals by the agent's request id
-	notices          []core.Notice               // to be told with the next turn's reply
+	pendingApprovals map[string]*pendingApproval // by the agent's request id
+	notices          []core.Notice               // to be added to the next turn's reply
 
-	lastSeq uint64   // last event taken up
+	lastSeq uint64   // last event handled
 	acked   uint64   // last event acknowledged
-	holds   []uint64 // events whose effect is not durable yet, ascending
+	holds   []uint64 // events with an effect not durable yet, ascending
 
-	replayedTurns []core.TurnID // turns that had their outcome before; what is heard is of them
-	currentSeq    uint64        // the event that is being taken up, 0 between events
-	replayOf      time.Time     // when that one was heard, if the host says it again; else zero
-	publishedUpTo uint64        // an earlier process has published what events up to it cause
+	replayedTurns []core.TurnID // finished turns with events being replayed by the host
+	currentSeq    uint64        // the event being handled; 0 between events
+	replayOf      time.Time     // when the host first received the current event, if replayed; else zero
+	publishedUpTo uint64        // last event with updates published by an earlier process
 }
 
-// gauge mirrors counts of a lane for metrics.
+// gauge mirrors counts of a lane, to be read for metrics from any goroutine.
 type gauge struct{ sessions, running, waiting atomic.Int32 }
 
-// An item is a message in the queue.
+// A queued is a message in the queue or in a turn.
 type queued struct {
 	msg               *core.Message
-	ticket            *core.Ticket   // of whoever waits to hear whether it is accepted; nil when nobody does
-	written           bool           // its acceptance was given to the ledger
-	decides           *core.Approval // decided by accepting it; may be nil
-	requeueWhenParked bool           // it waits on rather than fail for what parks the channel
+	ticket            *core.Ticket   // of the caller waiting for acceptance; nil without a caller
+	written           bool           // the acceptance was passed to the ledger
+	decides           *core.Approval // approval decided by accepting the message; may be nil
+	requeueWhenParked bool           // returns to the queue, instead of failing, when a turn parks the channel
 	durable           bool
 	refused           bool
-	moving            bool // on its way back to the queue: nothing is to happen to it before the ledger knows
-	changing          bool // its content is being written: it is not begun meanwhile
+	moving            bool // returning to the queue; must not change until the ledger has recorded the return
+	changing          bool // the content is being written; the message must not be dispatched meanwhile
 }
 
-// tell says whether the message was accepted, once.
+// notifyAccepted reports to the ticket, once, whether the message is accepted.
 func (it *queued) notifyAccepted(err error) {
 	if it.ticket != nil {
 		it.ticket.Accept(err)
@@ -119,33 +119,33 @@ func (it *queued) notifyAccepted(err error) {
 	}
 }
 
-// A flight is a turn on its way, with its members.
+// An inflight is a turn in flight with the member messages.
 type inflight struct {
 	turn        *core.Turn
 	members     []*queued
 	frozen      bool        // durable in the ledger
-	handed      bool        // given to the present session
-	agentDone   bool        // the agent says that it is done with it
-	toolBegun   bool        // an event showed that it began a tool
-	fateUnknown bool        // what it did is not known: an earlier process handed it over, or its record could not be read
-	answered    bool        // its outcome is decided
-	folded      []*inflight // turns that were folded into this one, as the agent's record shows
-	attempts    int         // times it was handed over
-	lastExit    *core.Exit  // how the agent ended when it last had the turn, if it did
+	handed      bool        // sent to the present session
+	agentDone   bool        // the agent reported the end of the turn
+	toolBegun   bool        // an event showed the start of a tool
+	fateUnknown bool        // effects unknown: handed over by an earlier process, or the record was unreadable
+	answered    bool        // the outcome is decided
+	folded      []*inflight // turns folded into the present turn, according to the agent's record
+	attempts    int         // number of handovers
+	lastExit    *core.Exit  // how the agent ended during the turn, if at all
 	started     time.Time
-	spoke       bool           // the agent's first words about it have come
-	calls       map[string]int // marks of tools by the agent's id of the call
-	holds       []func()       // let events be acknowledged once the outcome is durable
-	stop        *stop          // why it is being ended before its time
+	spoke       bool           // the agent's first output for the turn has arrived
+	calls       map[string]int // indexes in turn.Marks by the agent's tool call id
+	holds       []func()       // release functions of events, called once the outcome is durable
+	stop        *stop          // why the turn is being ended early; nil otherwise
 	timer       *time.Timer
 }
 
-// carrier is the message that carries the turn's reply: the last one.
+// carrier returns the last member: the message carrying the turn's reply.
 func (f *inflight) carrier() *core.Message { return f.members[len(f.members)-1].msg }
 
 func (f *inflight) mark(at time.Time, what, detail string) {
-	const maxMarks = 200           // a turn of thousands of tool calls keeps its first ones
-	if at.Before(f.turn.BegunAt) { // of a session that waited for a turn
+	const maxMarks = 200           // a turn of thousands of tool calls keeps the first 200 marks
+	if at.Before(f.turn.BegunAt) { // the session started before the turn
 		at = f.turn.BegunAt
 	}
 	if len(f.turn.Marks) < maxMarks {
@@ -165,7 +165,7 @@ func (f *inflight) markCall(at time.Time, call, detail string) {
 	f.calls[call] = before
 }
 
-// callEnded notes how long a tool call took.
+// callEnded records the duration of a tool call.
 func (f *inflight) callEnded(at time.Time, call string) {
 	if i, ok := f.calls[call]; ok {
 		delete(f.calls, call)
@@ -173,9 +173,9 @@ func (f *inflight) callEnded(at time.Time, call string) {
 	}
 }
 
-// remains is what an earlier process left of a channel.
+// A recovered holds the open records of a channel left by an earlier process.
 type recovered struct {
-	live      bool // its session host is alive
+	live      bool // the session host is alive
 	messages  []*core.Message
 	turns     []*core.Turn
 	approvals []*core.Approval
@@ -191,8 +191,8 @@ func newLane(m *Manager, key core.ChannelKey) *lane {
 	return l
 }
 
-// run serves the channel until ctx ends, and leaves the session at work then, or
-// until there is nothing left to do.
+// run serves the channel until ctx ends or the lane retires. When ctx ends, run detaches
+// from the session and leaves the session running.
 func (l *lane) run(ctx context.Context, r *recovered) {
 	defer close(l.done)
 	if r != nil {
@@ -203,7 +203,8 @@ func (l *lane) run(ctx context.Context, r *recovered) {
 	}
 }
 
-// step takes up one thing that happens, and reports whether the lane is over.
+// step waits for one event or mailbox wake-up, handles the input, and reports whether the
+// lane is over.
 func (l *lane) step(ctx context.Context) (over bool) {
 	l.retry()
 	l.measure()
@@ -244,14 +245,14 @@ func (l *lane) measure() {
 	l.gauge.running.Store(int32(running))
 }
 
-// post has the lane's goroutine run f, and reports false if the lane has retired.
+// post queues f for the lane's goroutine, and reports false if the lane has retired.
 func (l *lane) post(f func()) bool { return l.mailbox.post(f) }
 
-// retryLater runs a request again after the next thing that happens on the lane. It is for
-// requests that come while the lane is busy with what decides them.
+// retryLater runs f again after the lane's next step, for requests arriving while the lane
+// is busy with a deciding operation.
 func (l *lane) retryLater(f func()) { l.retries = append(l.retries, f) }
 
-// retry runs the requests that wait for a change of the lane.
+// retry runs the requests queued by retryLater.
 func (l *lane) retry() {
 	waiting := l.retries
 	l.retries = nil
@@ -260,7 +261,8 @@ func (l *lane) retry() {
 	}
 }
 
-// async runs work off the lane's goroutine and then, on it, what work returned.
+// async runs work on a new goroutine, and the function returned by work on the lane's
+// goroutine. The new goroutine ends with work.
 func (l *lane) async(work func(ctx context.Context) func()) {
 	l.manager.wg.Go(func() {
 		defer func() {
@@ -274,9 +276,9 @@ func (l *lane) async(work func(ctx context.Context) func()) {
 	})
 }
 
-// call runs f on the lane's goroutine and waits for it; errRetired if there is
-// nothing to be asked any more. After an error f may still be running: nothing
-// that it writes may be read.
+// call runs f on the lane's goroutine and waits for f to return. call returns errRetired if
+// the lane has retired. After an error f may still be running, so the caller must not read
+// variables written by f.
 func (l *lane) call(ctx context.Context, f func()) error {
 	done := make(chan error, 1)
 	ran := func() {
@@ -292,9 +294,9 @@ func (l *lane) call(ctx context.Context, f func()) error {
 	return cmp.Or(err, failed)
 }
 
-// toldBy waits for what the lane tells. What it told is heard even if it retired right
-// after that: the two are often ready at once. Otherwise a lane that has retired is
-// errRetired, and one that was left ErrClosed.
+// await returns the value received from the lane. A value sent just before the lane retired
+// is still received, because both channels are often ready at once. Without a value await
+// returns errRetired for a retired lane, and ErrClosed for a lane ended by shutdown.
 func await[T any](ctx context.Context, l *lane, told <-chan T) (T, error) {
 	var none T
 	select {
@@ -315,22 +317,21 @@ func await[T any](ctx context.Context, l *lane, told <-chan T) (T, error) {
 	return none, errRetired
 }
 
-// leaveTimeout bounds how long a lane that is left waits for a session that is just
-// being started or attached.
+// leaveTimeout bounds how long a closing lane waits for a session being started or attached.
 const leaveTimeout = 5 * time.Second
 
-// leave ends the lane and leaves its session at work. Whoever waits to hear
-// whether a message was accepted is told first, the agent gets each decision that is being
-// written, and a session that is just being started or attached is left too.
+// leave ends the lane and leaves the session running. Before returning, leave reports
+// acceptance to waiting submitters, passes decisions being written to the agent, and
+// detaches from a session being started or attached.
 //
-// Writes of the ledger are waited for without a limit: what has been given to the
-// ledger lands, at the latest when the ledger is closed, so a sender who was told
-// otherwise would send the message a second time.
+// leave waits for ledger writes without a limit. Data passed to the ledger is written at the
+// latest when the ledger closes, so a submitter receiving an error would send the message a
+// second time.
 func (l *lane) leave() {
 	l.busy = "closing"
 	patience := time.After(leaveTimeout)
 	for late := false; ; {
-		l.mailbox.drain() // once more when it is late: what was told meanwhile may wait there
+		l.mailbox.drain() // again when late: functions posted meanwhile may be queued
 		starting := l.opening || l.attaching
 		if !l.admitting() && !l.isDeciding() && (late || !starting) {
 			if starting {
@@ -360,17 +361,18 @@ func (l *lane) leave() {
 	}
 }
 
-// host names the process that holds the session.
+// host identifies the process holding the session.
 func (l *lane) host() feed.HostID { return feed.HostID{PID: l.info.HostPID, Start: l.info.HostStart} }
 
-// admitting reports whether somebody waits to hear of a message's acceptance.
+// admitting reports whether a submitter waits for the acceptance of a message.
 func (l *lane) admitting() bool {
 	waits := func(it *queued) bool { return it.ticket != nil }
 	return slices.ContainsFunc(l.pending, waits) ||
 		slices.ContainsFunc(l.inflight, func(f *inflight) bool { return slices.ContainsFunc(f.members, waits) })
 }
 
-// deciding reports whether a decision is being written: the next process would ask again.
+// isDeciding reports whether a decision is being written. Without the decision the next
+// process would request the approval again.
 func (l *lane) isDeciding() bool {
 	for _, a := range l.pendingApprovals {
 		if a.deciding {
@@ -386,7 +388,7 @@ func (f *inflight) cancelTimer() {
 	}
 }
 
-// running returns the turn the agent works on: the first without an outcome.
+// running returns the agent's present turn: the first turn without an outcome, or nil.
 func (l *lane) running() *inflight {
 	for _, f := range l.inflight {
 		if !f.answered {
@@ -407,8 +409,8 @@ func (l *lane) findInflight(id core.TurnID) *inflight {
 
 func (l *lane) now() time.Time { return l.manager.o.Now() }
 
-// eventTime is when what is taken up now happened: for an event that the host says again
-// that is when the host heard it first.
+// eventTime returns when the event being handled happened: for a replayed event, the time
+// when the host first received the event.
 func (l *lane) eventTime() time.Time {
 	if !l.replayOf.IsZero() {
 		return l.replayOf
@@ -416,7 +418,7 @@ func (l *lane) eventTime() time.Time {
 	return l.now()
 }
 
-// listening reports whether anybody would see an update, now or a little later.
+// listening reports whether an update has a reader now or may have a reader soon.
 func (l *lane) listening() bool { return l.manager.feeds.HasListeners(l.key) }
 
 func (l *lane) publish(u core.Update) {
@@ -426,9 +428,9 @@ func (l *lane) publish(u core.Update) {
 	}
 }
 
-// toldBefore reports whether the update comes from an event that the host says
-// again, and an earlier process has published it. An outcome it may not have: it
-// is published when it is durable, which can be after the event was taken up.
+// isPublished reports whether the update comes from a replayed event already published by an
+// earlier process. A result needs a separate check, because the earlier process publishes a
+// result only when durable, perhaps after handling the event.
 func (l *lane) isPublished(u *core.Update) bool {
 	if l.currentSeq == 0 || l.currentSeq > l.publishedUpTo {
 		return false

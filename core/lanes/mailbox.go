@@ -2,9 +2,9 @@ package lanes
 
 import "sync"
 
-// A mailbox hands functions to the one goroutine that owns a lane. It needs no
-// bound: what is posted comes from admitted messages, which are bounded, from the
-// lane's own timers, and from callers that wait for their answer.
+// A mailbox passes functions to the goroutine owning a lane. The mailbox needs no bound:
+// functions come from admitted messages, bounded by the queue limit, from the lane's own
+// timers, and from callers waiting for an answer.
 type mailbox struct {
 	wake chan struct{}
 
@@ -16,7 +16,7 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
-// post reports false, and forgets f, if the mailbox is closed.
+// post queues f, or reports false if the mailbox is closed.
 func (m *mailbox) post(f func()) bool {
 	m.mu.Lock()
 	if m.closed {
@@ -27,13 +27,13 @@ func (m *mailbox) post(f func()) bool {
 	m.mu.Unlock()
 	select {
 	case m.wake <- struct{}{}:
-	default: // a wake-up is already owed
+	default: // a wake-up is already pending
 	}
 	return true
 }
 
-// close takes nothing more from now on; it reports false, and does nothing, if
-// something has been posted.
+// close closes the mailbox to new functions. If functions are queued, close does nothing and
+// reports false.
 func (m *mailbox) close() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,7 +44,7 @@ func (m *mailbox) close() bool {
 	return true
 }
 
-// drain runs everything posted so far, in order.
+// drain runs all queued functions, in order.
 func (m *mailbox) drain() {
 	m.mu.Lock()
 	batch := m.queue
@@ -52,7 +52,7 @@ func (m *mailbox) drain() {
 	m.mu.Unlock()
 	ran := 0
 	defer func() {
-		if ran < len(batch) { // a panic: the rest is run later
+		if ran < len(batch) { // a panic: the rest runs later
 			m.putBack(batch[ran:])
 		}
 	}()
@@ -65,13 +65,13 @@ func (m *mailbox) drain() {
 	m.mu.Unlock()
 }
 
-// putBack puts functions before all others.
+// putBack puts functions at the front of the queue.
 func (m *mailbox) putBack(rest []func()) {
 	m.mu.Lock()
 	m.queue = append(rest[:len(rest):len(rest)], m.queue...)
 	m.mu.Unlock()
 	select {
 	case m.wake <- struct{}{}:
-	default: // a wake-up is already owed
+	default: // a wake-up is already pending
 	}
 }

@@ -1,8 +1,8 @@
-// Package lanes serves channels: a [Manager] has one lane for each channel, which owns
-// the channel's queue, its turns in flight and its agent session.
+// Package lanes serves channels. A [Manager] has a lane for each active channel, and the
+// lane owns the channel's queue, turns in flight and agent session.
 //
-// Adapters call [Manager.Submit] and read the outcome from the [Ticket]; queueing,
-// coalescing, sessions and recovery are done here.
+// Adapters call [Manager.Submit] and read the outcome from the [core.Ticket]. Package lanes does
+// the queueing, coalescing, session handling and recovery.
 package lanes
 
 import (
@@ -20,44 +20,43 @@ import (
 	"bareclaw/core/feed"
 )
 
-// Options are what a Manager works with. Ledger, Agent, Sessions and Log
-// are required.
+// Options configure a Manager. Ledger, Agent, Sessions and Log are required.
 type Options struct {
 	Ledger   core.Ledger
 	Agent    core.Agent
 	Sessions core.SessionIDs
 	Log      *slog.Logger
 
-	QueueLimit      int            // messages without an outcome a channel; 0 means 1000
-	TurnTimeout     time.Duration  // a turn that takes longer is interrupted; 0 means never
-	StallAfter      time.Duration  // a turn that is silent for longer is stuck; 0 means never
-	StallAction     StallAction    // what is done with such a turn
-	IdleTimeout     time.Duration  // a session without use for longer is ended; 0 means never
-	MaxSessions     int            // sessions alive at once; 0 means any number
-	TurnBudget      float64        // USD that one turn may cost, as the agent is told too; 0 means any amount
-	DailyBudget     float64        // USD a day after which no turn is begun; 0 means any amount
-	Approvals       ApprovalPolicy // who is asked for tool permissions
+	QueueLimit      int            // messages without an outcome per channel; 0 means 1000
+	TurnTimeout     time.Duration  // interrupt a turn running longer; 0 means never
+	StallAfter      time.Duration  // report a turn silent for longer as stuck; 0 means never
+	StallAction     StallAction    // action on a stuck turn
+	IdleTimeout     time.Duration  // end a session unused for longer; 0 means never
+	MaxSessions     int            // live sessions at once; 0 means any number
+	TurnBudget      float64        // USD per turn, the same as in the agent's configuration; 0 means any amount
+	DailyBudget     float64        // USD per day, after which no turn begins; 0 means any amount
+	Approvals       ApprovalPolicy // whether a person decides about tool permissions
 	ApprovalTimeout time.Duration  // how long an approval waits; 0 means 10 minutes
-	Greeting        []core.Notice  // told once with the first reply of each channel
-	// Deliverers names, by key prefix, the adapter that delivers the background
-	// results of a channel.
+	Greeting        []core.Notice  // added once to the first reply of each channel
+	// Deliverers maps a key prefix to the adapter delivering the background results of the
+	// channels with the prefix.
 	Deliverers map[string]string
 	Now        func() time.Time
 }
 
-// ApprovalPolicy says whether tool permission requests wait for a person.
+// ApprovalPolicy selects whether tool permission requests wait for a person.
 type ApprovalPolicy string
 
-// The approval policies. The zero value asks where the adapter of the message
-// can ask, and denies elsewhere.
+// The approval policies. The zero value sends requests to a person where the message's
+// adapter supports approvals, and denies elsewhere.
 const (
 	ApprovalsByAdapter ApprovalPolicy = ""
 	ApprovalsAsk       ApprovalPolicy = "ask"
 	ApprovalsDeny      ApprovalPolicy = "deny"
 )
 
-// A Manager serves all channels: it has one lane for each, which owns the
-// channel's queue and its agent session. All methods are safe for concurrent use.
+// A Manager serves all channels through lanes, each owning a channel's queue and agent
+// session. All methods are safe for concurrent use.
 type Manager struct {
 	o       Options
 	tickets ticketIndex
@@ -67,36 +66,36 @@ type Manager struct {
 	budget   budget
 	settings settingsCache
 	moves    moves
-	moveOne  chan struct{} // full while a channel is being moved that is still
+	moveOne  chan struct{} // capacity 1: held during the final phase of a move
 
 	stats    counters
-	progress atomic.Uint64   // of the ledger when its writer was last found alive
+	progress atomic.Uint64   // the ledger's progress when the writer was last found alive
 	ctx      context.Context // ends the lanes
 	stop     context.CancelCauseFunc
-	wg       sync.WaitGroup // lanes and what they started
+	wg       sync.WaitGroup // lanes, and goroutines started by lanes
 
 	mu      sync.Mutex // guards the fields below
 	lanes   map[core.ChannelKey]*lane
-	greeted map[core.ChannelKey]struct{} // channels without a lane that have had the greeting
+	greeted map[core.ChannelKey]struct{} // channels without a lane that have received the greeting
 	closed  bool
-	// couriers are told of new deliveries, by adapter.
+	// deliveryHandlers receive new deliveries, by adapter.
 	deliveryHandlers map[string]func(core.Delivery)
 }
 
 type counters struct {
 	turns, turnErrors, resent, interrupted, refused, stalled, parked, idled, evicted atomic.Int64
-	answeredAt                                                                       atomic.Pointer[time.Time] // when a turn was answered last
+	answeredAt                                                                       atomic.Pointer[time.Time] // when a turn was last answered
 }
 
-// Stats are counts since the start of the process and the present state.
+// Stats holds counts since the start of the process, and the present state.
 type Stats struct {
 	Turns, TurnErrors, Resent, Interrupted, QueueRefused, Stalled int64
-	Parked, Idled, Evicted                                        int64 // channels parked; sessions ended unused, or for another's sake
+	Parked, Idled, Evicted                                        int64 // channels parked; sessions ended unused; sessions ended for another channel
 	Lanes, Sessions, Running, Waiting                             int
 	Spending                                                      core.Spending
 }
 
-// New returns a manager that serves nothing yet: Recover comes first.
+// New returns a manager not serving yet: call Recover first.
 func New(o Options) *Manager {
 	o.QueueLimit = cmp.Or(o.QueueLimit, 1000)
 	o.ApprovalTimeout = cmp.Or(o.ApprovalTimeout, 10*time.Minute)
@@ -110,9 +109,9 @@ func New(o Options) *Manager {
 	}
 }
 
-// Recover takes up what an earlier process left: it attaches to live session
-// hosts, gives open messages their lanes, and lets those decide what becomes of
-// turns in flight. It returns once everything is under way, not when it is done.
+// Recover continues the work of an earlier process: Recover starts lanes for open messages
+// and live session hosts, and each lane attaches to the host and decides the fate of turns
+// in flight. Recover returns once the lanes are started, before recovery completes.
 func (m *Manager) Recover(ctx context.Context) error {
 	messages, turns, err := m.o.Ledger.Open(ctx)
 	if err != nil {
@@ -169,7 +168,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	}
 	for i := range approvals {
 		if approvals[i].Kind == core.ApprovalContinue {
-			continue // nothing waits for it
+			continue // no turn waits for the approval
 		}
 		r := of(approvals[i].Channel)
 		r.approvals = append(r.approvals, &approvals[i])
@@ -177,7 +176,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	for _, key := range live {
 		of(key).live = true
 	}
-	for _, first := range []bool{true, false} { // all live sessions are counted before another is started
+	for _, first := range []bool{true, false} { // count all live sessions before starting more
 		for key, r := range left {
 			if r.live == first {
 				m.startLane(key, r)
@@ -187,7 +186,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	return nil
 }
 
-// lane returns the channel's lane, making it if need be.
+// lane returns the channel's lane, starting a new lane if necessary.
 func (m *Manager) lane(key core.ChannelKey) (*lane, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -200,7 +199,7 @@ func (m *Manager) lane(key core.ChannelKey) (*lane, error) {
 	return m.newLaneLocked(key, nil), nil
 }
 
-// postTo has the channel's lane run f; one that has just retired is replaced.
+// postTo queues f for the channel's lane, replacing a lane retired just now.
 func (m *Manager) postTo(key core.ChannelKey, f func(*lane)) (*lane, error) {
 	for {
 		l, err := m.lane(key)
@@ -233,7 +232,7 @@ func (m *Manager) newLaneLocked(key core.ChannelKey, r *recovered) *lane {
 	return l
 }
 
-// known returns the channel's lane if there is one.
+// known returns the channel's lane, if the channel has a lane.
 func (m *Manager) known(key core.ChannelKey) (*lane, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -251,16 +250,16 @@ func (m *Manager) allLanes() []*lane {
 	return all
 }
 
-// Detach stops serving and leaves the session hosts at work. It returns when
-// the lanes have ended.
+// Detach stops serving and leaves the session hosts running. Detach returns when the lanes
+// have ended.
 func (m *Manager) Detach() {
 	m.close()
 	m.stop(core.ErrClosed)
 	m.wg.Wait()
 }
 
-// Shutdown stops serving and ends every session host and its agent. Turns in
-// flight stay open in the ledger. It returns when all are gone or ctx ends.
+// Shutdown stops serving and ends every session host with the agent. Turns in flight stay
+// open in the ledger. Shutdown returns when all hosts are gone or ctx ends.
 func (m *Manager) Shutdown(ctx context.Context) error {
 	m.Detach()
 	live, err := m.o.Agent.Live(ctx)

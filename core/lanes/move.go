@@ -10,16 +10,17 @@ import (
 	"bareclaw/core"
 )
 
-// Move has a channel go on under another key, as when a chat service gives a chat a
-// new id. What waits goes there, before what waits there already, and so do session,
-// settings (where To has none of its own), rules and pending approvals; messages with
-// an outcome stay where they are, and are retried on the new channel. A turn that runs
-// ends first, on the old one, and neither channel begins another one before that is done; background tasks
-// of the old one end with their process. If both channels have had turns, To keeps its
-// conversation. To move again what has been moved changes nothing, and what a
-// crash has cut is completed by the next process. It returns when it is done, which
-// takes as long as the turns that run; it goes on when ctx ends. Errors: those of the
-// storage, ErrClosed.
+// Move continues a channel under another key, for example when a chat service gives a chat a
+// new id. Move transfers waiting messages (ahead of messages waiting on To), the session,
+// settings (unless To has own settings), rules and pending approvals. Messages with an
+// outcome stay on From, and a retry of such a message runs on To. A running turn ends first,
+// on From, and neither channel begins a turn before the move is complete. Background tasks
+// of From end with the process. If both channels have had turns, To keeps the conversation
+// of To.
+//
+// A repeated Move changes nothing, and the next process completes a move interrupted by a
+// crash. Move blocks until complete, as long as the running turns take, and the move
+// continues after ctx ends. Errors: storage errors, ErrClosed.
 func (m *Manager) Move(ctx context.Context, from, to core.ChannelKey) error {
 	if from == to {
 		return nil
@@ -66,9 +67,9 @@ func (m *Manager) move(from, to core.ChannelKey) error {
 	}
 }
 
-// moveStill moves one channel to the other while nothing happens on either, or says that
-// this has to be waited for again; endsTo then says whether the session of To has to
-// end too.
+// moveStill moves the channel while both lanes are quiet, or returns again to have the
+// caller wait for quiet lanes once more. After again, *endsTo reports whether the session of
+// To must end too.
 func (m *Manager) moveStill(f, t *lane, endsTo *bool) (again bool, err error) {
 	select {
 	case m.moveOne <- struct{}{}:
@@ -91,7 +92,7 @@ func (m *Manager) moveStill(f, t *lane, endsTo *bool) (again bool, err error) {
 	if !mv.Keeps && !*endsTo {
 		*endsTo = true
 		if t.gauge.sessions.Load() > 0 {
-			return true, nil // it has had no turn, but a process
+			return true, nil // no turn, but a process
 		}
 	}
 	items, again, err := m.writeMove(f, &mv)
@@ -104,7 +105,7 @@ func (m *Manager) moveStill(f, t *lane, endsTo *bool) (again bool, err error) {
 	return false, m.handItems(f, t, mv, items)
 }
 
-// whose returns the session of the one lane, and whether the other keeps its own.
+// sessionOwner returns the session of f, and whether t keeps an own session.
 func (m *Manager) sessionOwner(f, t *lane) (session string, keeps bool, err error) {
 	var own string
 	read := func(l *lane, id *string) error {
@@ -124,9 +125,9 @@ func (m *Manager) sessionOwner(f, t *lane) (session string, keeps bool, err erro
 	return session, use.Ours || use.Completed, err
 }
 
-// writeMove makes the move durable, but for the session, and returns what is moved. It
-// is written on the lane's goroutine: what is accepted there before it is moved
-// with it, and what is accepted later is not.
+// writeMove makes the move durable, except for the session file, and returns the moved
+// messages. The lane's goroutine issues the write: messages accepted before the write are
+// moved, and later messages are not.
 func (m *Manager) writeMove(f *lane, mv *core.Move) (moved []*queued, again bool, err error) {
 	written := make(chan error, 1)
 	note := func(err error) {
@@ -151,12 +152,12 @@ func (m *Manager) writeMove(f *lane, mv *core.Move) (moved []*queued, again bool
 	case err := <-written:
 		return items, false, err
 	case <-m.ctx.Done():
-		return nil, false, core.ErrClosed // if it is written, the next process completes it
+		return nil, false, core.ErrClosed // the next process completes a written move
 	}
 }
 
-// followSession has the session file say what the move says, again and again until it
-// does.
+// followSession updates the session file for the move, and retries until success or the end
+// of the lanes.
 func (m *Manager) followSession(mv core.Move) error {
 	for pause := firstSaveRetry; ; pause = min(2*pause, saveRetry) {
 		err := m.moveSession(mv)
@@ -167,13 +168,13 @@ func (m *Manager) followSession(mv core.Move) error {
 		select {
 		case <-time.After(pause):
 		case <-m.ctx.Done():
-			return core.ErrClosed // the next process does it
+			return core.ErrClosed // the next process updates the file
 		}
 	}
 }
 
-// moveSession changes nothing if that is done: then the old key has no session, or
-// another one.
+// moveSession updates the session file. Without the move's session under the old key,
+// moveSession changes nothing, because an earlier call has done the work.
 func (m *Manager) moveSession(mv core.Move) error {
 	switch id, ok := m.o.Sessions.Get(mv.From); {
 	case !ok || id != mv.Session:
@@ -184,12 +185,12 @@ func (m *Manager) moveSession(mv core.Move) error {
 	return m.o.Sessions.Move(mv.From, mv.To)
 }
 
-// handItems gives what waited, and the session, to the other lane.
+// handItems gives the moved messages, and the session, to lane t.
 func (m *Manager) handItems(f, t *lane, mv core.Move, items []*queued) error {
 	err := f.call(m.ctx, func() {
 		f.pending = slices.DeleteFunc(f.pending, func(it *queued) bool { return slices.Contains(items, it) })
 		f.sessionID, f.unopened, f.exit = "", false, nil
-		f.costOf = "" // it may come back, and have cost more
+		f.costOf = "" // the session may come back with a higher total
 	})
 	if err != nil {
 		return err
@@ -201,7 +202,7 @@ func (m *Manager) handItems(f, t *lane, mv core.Move, items []*queued) error {
 				last = it.msg.Rank
 			}
 		}
-		shift := t.lowestRank() - last - 1 // as the ledger does
+		shift := t.lowestRank() - last - 1 // the same ranks as in the ledger
 		for _, it := range items {
 			it.msg.Channel = mv.To
 			it.msg.Rank += shift

@@ -8,7 +8,7 @@ import (
 	"bareclaw/core"
 )
 
-// moves knows which channels go on under another key.
+// moves holds the latest move of each moved channel.
 type moves struct {
 	mu sync.Mutex
 	of map[core.ChannelKey]core.Move
@@ -23,19 +23,18 @@ func (ms *moves) note(mv core.Move) {
 	ms.of[mv.From] = mv
 }
 
-// superseded reports whether the session was moved again later: then this move is
-// complete. The session may be back where it was, and done once more the move would
-// put it in place of what its target has by now.
+// superseded reports whether a later move has moved the same session again, so the move mv
+// is complete. Repeating mv could replace the target's newer session with a session moved
+// back to the source.
 func superseded(mv core.Move, later []core.Move) bool {
 	return slices.ContainsFunc(later, func(other core.Move) bool { return other.Session == mv.Session })
 }
 
-// follow returns the channel on which something goes on that was on the channel key at
-// that time.
+// follow returns the present channel of a conversation on the channel key at the time at.
 func (ms *moves) follow(key core.ChannelKey, at time.Time) core.ChannelKey {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	for range len(ms.of) { // they may lead in a circle
+	for range len(ms.of) { // moves may form a circle
 		mv, ok := ms.of[key]
 		if !ok || mv.At.Before(at) {
 			break

@@ -10,17 +10,17 @@ import (
 	"bareclaw/core"
 )
 
-// maxPanics bounds the panics in a row after which a lane gives up and the process ends:
-// the lane cannot even fail its messages then, and the next process reads the record.
+// maxPanics bounds the panics in a row before the process ends: the lane cannot even fail
+// the messages then, and the next process continues from the ledger.
 const maxPanics = 5
 
-// errInternal is the answer to a request during which the lane panicked.
+// errInternal is returned for a request during which the lane panicked.
 var errInternal = errors.New("a fault in the gateway ended the request; the log has the details")
 
 const internalText = "A fault in the gateway ended this message. The gateway goes on and the conversation is kept; the log has the details."
 
-// guard runs a step of the lane. A panic is logged and fails the channel's messages
-// instead of ending the process.
+// guard runs a step of the lane. After a panic, guard logs the panic and fails the channel's
+// messages, instead of ending the process.
 func (l *lane) guard(step func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -39,7 +39,7 @@ func (l *lane) onPanic(p any) {
 	l.guardAgain(l.abandon)
 }
 
-// guardAgain is guard for what a panic makes necessary: the count goes on.
+// guardAgain is guard for the clean-up after a panic, without resetting the panic count.
 func (l *lane) guardAgain(step func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -49,7 +49,7 @@ func (l *lane) guardAgain(step func()) {
 	step()
 }
 
-// abandon fails all messages of the channel and ends its session, after which the channel
+// abandon fails all messages of the channel and ends the session, after which the channel
 // can be used again. The conversation is kept: the next message resumes the session.
 func (l *lane) abandon() {
 	l.currentSeq, l.replayOf = 0, time.Time{}
@@ -61,7 +61,7 @@ func (l *lane) abandon() {
 		case f.answered:
 		case f.frozen:
 			l.finish(f, reply)
-		case f.stop == nil: // freezeDone or unfreeze sees the stop
+		case f.stop == nil: // freezeDone or unfreeze handles the stop
 			f.stop = &stop{code: reply.Code, text: reply.Error, failed: true}
 		}
 	}
@@ -80,10 +80,10 @@ func (l *lane) abandon() {
 	l.pending = kept
 	l.commitOutcomes(failed)
 	switch {
-	case l.session != nil: // the end of the session goes on
-		_ = l.session.Stop(core.StopNow) // the session ends, whatever happens
-	case attaching: // attached goes on
-	case l.resetting != nil: // the end of the reset goes on
+	case l.session != nil: // sessionGone continues
+		_ = l.session.Stop(core.StopNow) // the session ends even after an error
+	case attaching: // attached continues
+	case l.resetting != nil: // the end of the reset continues
 	default:
 		l.recover(slices.DeleteFunc(slices.Clone(l.inflight), func(f *inflight) bool { return f.answered }))
 	}
@@ -93,7 +93,7 @@ func (l *lane) logPanic(p any) {
 	l.log.Error("panic in a lane", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 }
 
-// rethrow has the lane's goroutine panic with what another goroutine of the lane met.
+// rethrow raises a panic of another goroutine on the lane's goroutine.
 func (l *lane) rethrow(p any) {
 	l.logPanic(p)
 	l.post(func() { panic(p) })

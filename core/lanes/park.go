@@ -9,47 +9,47 @@ import (
 )
 
 const (
-	// loginPause is how long a channel whose agent is not logged in waits before
-	// it is tried again by itself.
+	// loginPause is how long a channel waits before the lane retries with an agent that is
+	// not logged in.
 	loginPause = 5 * time.Minute
-	// limitPause is the same for a usage limit that does not say when it ends.
+	// limitPause is the pause after a usage limit without a known end.
 	limitPause = 15 * time.Minute
-	// shortestPark keeps a limit that is over by the clock, but not for the API,
-	// from being tried again and again; longestPark is more than any limit lasts.
+	// shortestPark bounds the retry rate for a limit over by the clock, but not for the API.
+	// longestPark is longer than any usage limit.
 	shortestPark = time.Minute
 	longestPark  = 8 * 24 * time.Hour
-	// parkLook is how often it is looked whether a park is over by the clock on the wall:
-	// timers stand still while the machine sleeps.
+	// parkLook is how often the lane compares a park's end with the wall clock, because
+	// timers stop while the machine sleeps.
 	parkLook = time.Minute
 )
 
-// statusUnauthorized is HTTP's: the API does not accept the login.
+// statusUnauthorized is the HTTP status of the API refusing the login.
 const statusUnauthorized = 401
 
-// parkStamp is how a park says when it ends.
+// parkStamp is the time layout of a park's end in messages.
 const parkStamp = "2006-01-02 15:04 MST"
 
-// loginAgain says what to do about a login that is refused.
+// loginAgain is the advice after a refused login.
 const loginAgain = "log in again on the gateway's machine, with `claude` or `claude setup-token`"
 
 const loginText = "Claude is not logged in any more (the API answered 401): " + loginAgain + "."
 
-// A park is why a channel begins nothing although messages wait: each would fail
-// for the same reason, which is not theirs.
+// A park is the reason for a channel to begin no turn although messages wait: each turn
+// would fail for a cause outside the messages.
 type park struct {
 	code  string
 	why   string
 	since time.Time
-	until time.Time // of the next try by itself; by the clock on the wall alone
-	due   time.Time // the same on the monotonic clock: one of the two is enough
-	firm  bool      // it is known when it ends: a new message is no reason to try before
+	until time.Time // next automatic retry, by the wall clock only
+	due   time.Time // until on the monotonic clock; reaching either is enough
+	firm  bool      // the end is known, so a new message causes no earlier retry
 }
 
-// parks reports whether an outcome means that the next messages would fail too.
+// parks reports whether an outcome predicts failure of the next messages too.
 func parks(code string) bool { return code == core.CodeNotLoggedIn || code == core.CodeUsageLimit }
 
-// newPark decides how long to wait; end is when the limit ends, zero if that is
-// not known.
+// newPark returns a park with the pause for the code; end is the limit's end, or zero if
+// unknown.
 func (l *lane) newPark(code string, end time.Time) *park {
 	now := l.now()
 	p := &park{code: code, since: now}
@@ -73,10 +73,10 @@ func (l *lane) newPark(code string, end time.Time) *park {
 	return p
 }
 
-// park stops the lane from beginning turns for a while. What waits now has
-// patience: it is not to fail should the next try meet the same trouble.
+// park stops the lane from beginning turns for a while. Messages waiting now return to the
+// queue, instead of failing, if the next attempt fails for the same cause.
 func (l *lane) park(p *park) {
-	if l.retriedPark == nil || l.retriedPark.code != p.code { // else it is known
+	if l.retriedPark == nil || l.retriedPark.code != p.code { // else already counted and logged
 		l.manager.stats.parked.Add(1)
 		l.log.Warn("channel parked", "code", p.code, "until", p.until, "waiting", len(l.pending))
 	}
@@ -89,20 +89,20 @@ func (l *lane) park(p *park) {
 			l.tellParked(it)
 		}
 	}
-	if len(waiting) > 0 || len(l.pending) == 0 { // else all are told when they are accepted
+	if len(waiting) > 0 || len(l.pending) == 0 { // else announceAccepted publishes the park for each message
 		l.publish(core.Update{Kind: core.UpdateParked, Messages: waiting, Detail: p.why})
 	}
 }
 
-// tellParked tells who waits for the message's outcome that this will take its time.
+// tellParked reports the park to callers waiting for the message's outcome.
 func (l *lane) tellParked(it *queued) {
 	if t, ok := l.manager.tickets.find(it.msg.ID); ok {
 		t.Park(l.placeOf(it.msg.ID))
 	}
 }
 
-// parkAfter parks the lane after an outcome that asks for it; any other shows that
-// the last trouble is over.
+// parkAfter parks the lane if p is not nil. Any other outcome shows the end of the earlier
+// cause.
 func (l *lane) parkAfter(p *park, reply core.Reply) {
 	if p != nil {
 		l.park(p)
@@ -115,7 +115,7 @@ func (l *lane) parkAfter(p *park, reply core.Reply) {
 	}
 }
 
-// parkDue is when the channel is tried again, or when that is looked at again.
+// parkDue returns when to retry the channel, or when to compare the clocks again.
 func (l *lane) parkDue() time.Time {
 	switch {
 	case l.parked == nil || l.busy != "":
@@ -126,15 +126,14 @@ func (l *lane) parkDue() time.Time {
 	return earliest(l.parked.due, time.Now().Add(parkLook))
 }
 
-// tryAgain lets what waits become the next turn. If that meets the same trouble
-// the channel is parked again.
+// tryAgain dispatches the waiting messages. After the same failure the channel parks again.
 func (l *lane) tryAgain() {
 	l.log.Info("parked channel is tried again", "code", l.parked.code, "waiting", len(l.pending))
 	l.unpark()
 	l.dispatch()
 }
 
-// unpark lets the lane begin turns again.
+// unpark allows the lane to begin turns again.
 func (l *lane) unpark() {
 	l.parked, l.retriedPark = nil, l.parked
 	for _, it := range l.pending {
@@ -144,20 +143,20 @@ func (l *lane) unpark() {
 	}
 }
 
-// arrives says what a new message means to a parked channel: a try, or that it
-// waits with the others.
+// onArrivalWhileParked either unparks the lane for a new message, or marks the message to
+// wait for the park's known end.
 func (l *lane) onArrivalWhileParked(it *queued) {
 	switch {
 	case l.parked == nil:
-	case l.parked.firm && l.now().Before(l.parked.until): // its timer stands still while the machine sleeps
+	case l.parked.firm && l.now().Before(l.parked.until): // the park's timer stops while the machine sleeps
 		it.requeueWhenParked = true
 	default:
 		l.unpark()
 	}
 }
 
-// unauthorised ends the running turn when the API refuses the login, rather than
-// let the agent repeat what no repetition cures.
+// stopUnauthorized ends the running turn when the API refuses the login, because the agent's
+// retries cannot succeed.
 func (l *lane) stopUnauthorized() {
 	f := l.currentTurn()
 	if f == nil || f.stop != nil {
@@ -166,10 +165,10 @@ func (l *lane) stopUnauthorized() {
 	l.interrupt(f, &stop{code: core.CodeNotLoggedIn, failed: true, text: loginText, grace: patientGrace})
 }
 
-// limitEnd is when the limit that a turn met ends, as far as is known.
+// limitEnd returns the end of the usage limit met by a turn, or zero if unknown.
 func (l *lane) limitEnd(r *core.Result) time.Time {
 	switch {
-	case l.limit.After(l.now()): // the agent has it from the API; the result has it in words
+	case l.limit.After(l.now()): // reported by the API; the result only has a text
 		return l.limit
 	case r != nil:
 		return r.Until
@@ -177,16 +176,16 @@ func (l *lane) limitEnd(r *core.Result) time.Time {
 	return time.Time{}
 }
 
-// goesBack reports whether a message of turns that met the trouble together waits
-// on instead of failing: it had waited for the end of that trouble, or through a
-// restart, and the turns are known to have begun no tool. A message that met it
-// first fails, since somebody may stand there and wait to be told.
+// isRequeued reports whether a message of turns failed by the parking cause returns to the
+// queue: the message already waited for the end of the cause, or through a restart, and no
+// turn is known or suspected to have begun a tool. The first message to meet the cause
+// fails, because a person may be waiting for the answer.
 func isRequeued(fs []*inflight, it *queued, code string) bool {
 	begun := func(f *inflight) bool { return f.toolBegun || f.fateUnknown }
 	return parks(code) && it.requeueWhenParked && !slices.ContainsFunc(fs, begun)
 }
 
-// requeue puts messages of ended turns back to the front of the queue.
+// requeue puts messages of ended turns back at the front of the queue.
 func (l *lane) requeue(items []*queued) {
 	for _, it := range items {
 		it.msg.State, it.msg.Turn, it.msg.DispatchedAt = core.Waiting, "", time.Time{}
@@ -196,7 +195,7 @@ func (l *lane) requeue(items []*queued) {
 	l.sortPending()
 }
 
-// requeued lets the messages be used again once the ledger knows that they wait.
+// requeued allows changes to the messages again once the ledger has recorded the return.
 func (l *lane) requeued(items []*queued) {
 	for _, it := range items {
 		it.moving = false
@@ -206,7 +205,7 @@ func (l *lane) requeued(items []*queued) {
 	}
 }
 
-// why says what keeps messages waiting besides those before them.
+// why returns what delays waiting messages besides earlier messages; empty if nothing does.
 func (l *lane) why() string {
 	parked := ""
 	if l.parked != nil {

@@ -6,27 +6,26 @@ import (
 	"sync"
 )
 
-// seats is the one owner of how many sessions are alive, and of which of them has
-// not been used for the longest time. A lane takes a seat before it starts a
-// session and gives it back when the session's end is known. With limit 0 there
-// is always one.
+// A sessionPool bounds the live sessions, and orders unused sessions by last use. A lane
+// acquires a slot before starting a session, and releases the slot when the session's end is
+// known. With limit 0 lanes acquire no slots.
 type sessionPool struct {
 	limit int
 
 	mu        sync.Mutex // guards the fields below
 	taken     map[*lane]struct{}
-	idle      *list.List // of lanes with an unused session, least recently used first
+	idle      *list.List // lanes with an unused session, least recently used first
 	idleEntry map[*lane]*list.Element
-	ending    map[*lane]struct{} // asked to end their session, or ending it
+	ending    map[*lane]struct{} // lanes requested to end a session, or ending a session
 	waiting   []*lane
 }
 
-// sessionMemory is what one session may be expected to take: claude takes some
-// 200 MB, and its tools the rest.
+// sessionMemory is the expected memory of one session: claude takes some 200 MB, and tools
+// the rest.
 const sessionMemory = 400 << 20
 
-// SessionsIn is how many sessions a machine with so many bytes of memory has room
-// for, at least one; 0 bytes, an unknown memory, is room for any number: 0.
+// SessionsIn returns the number of sessions fitting into memory bytes, at least 1. For
+// unknown memory (0) SessionsIn returns 0, meaning any number.
 func SessionsIn(memory uint64) int {
 	if memory == 0 {
 		return 0
@@ -41,8 +40,8 @@ func newSessionPool(limit int) *sessionPool {
 	}
 }
 
-// take gives the lane a seat and reports true, or has it wait for one: it is
-// told by seated.
+// acquire gives the lane a slot and returns true, or queues the lane and returns false. A
+// queued lane later gets a call of slotAssigned.
 func (s *sessionPool) acquire(l *lane) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +54,7 @@ func (s *sessionPool) acquire(l *lane) bool {
 	return false
 }
 
-// has reports whether the lane has a seat.
+// has reports whether the lane has a slot.
 func (s *sessionPool) has(l *lane) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,14 +62,14 @@ func (s *sessionPool) has(l *lane) bool {
 	return ok
 }
 
-// adopt counts a session that an earlier process left, however many there are.
+// adopt counts a live session of an earlier process, even beyond the limit.
 func (s *sessionPool) adopt(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken[l] = struct{}{}
 }
 
-// rests notes that the lane's session is unused from now on.
+// markIdle marks the lane's session as unused from now on.
 func (s *sessionPool) markIdle(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +78,7 @@ func (s *sessionPool) markIdle(l *lane) {
 	s.assignLocked()
 }
 
-// works notes that the lane's session is in use, also if it was asked to end it.
+// markBusy marks the lane's session as used, even after a request to end the session.
 func (s *sessionPool) markBusy(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +86,7 @@ func (s *sessionPool) markBusy(l *lane) {
 	s.assignLocked()
 }
 
-// leaves notes that the lane's session is about to end.
+// markEnding marks the lane's session as ending.
 func (s *sessionPool) markEnding(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +96,7 @@ func (s *sessionPool) markEnding(l *lane) {
 	}
 }
 
-// release takes back the lane's seat, or its wish for one.
+// release frees the lane's slot, or removes the lane from the waiting list.
 func (s *sessionPool) release(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +114,8 @@ func (s *sessionPool) unlistLocked(l *lane) {
 	delete(s.ending, l)
 }
 
-// shareLocked gives free seats to those who wait, in order, and asks as many idle
-// lanes for theirs as are still wanting.
+// assignLocked assigns free slots to waiting lanes in order, and evicts as many idle
+// sessions as are needed for the remaining lanes. The caller holds s.mu.
 func (s *sessionPool) assignLocked() {
 	for len(s.waiting) > 0 && len(s.taken) < s.limit {
 		l := s.waiting[0]

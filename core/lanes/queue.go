@@ -9,8 +9,8 @@ import (
 	"bareclaw/core"
 )
 
-// Queue returns the messages that wait on the channel, in the order in which they
-// will run: those that are accepted. It is empty for a channel where none waits.
+// Queue returns the accepted waiting messages of the channel, in running order. Queue
+// returns none for a channel without waiting messages.
 func (m *Manager) Queue(ctx context.Context, key core.ChannelKey) ([]core.Message, error) {
 	l, ok := m.known(key)
 	if !ok {
@@ -33,10 +33,10 @@ func (m *Manager) Queue(ctx context.Context, key core.ChannelKey) ([]core.Messag
 	return all, nil
 }
 
-// Amend gives a waiting message another content; when it returns without an error
-// that is durable, and is what the agent gets. A source key stays bound to what was
-// submitted first. Errors: ErrNotFound; ErrNotWaiting when the message runs or has its
-// outcome, which Message shows; ErrBadContent; those of the storage; ErrClosed.
+// Amend replaces the content of a waiting message. When Amend returns without an error, the
+// new content is durable and is sent to the agent. A source key stays bound to the content
+// first submitted. Errors: ErrNotFound; ErrNotWaiting when the message runs or has an
+// outcome (Message returns the state); ErrBadContent; storage errors; ErrClosed.
 func (m *Manager) Amend(ctx context.Context, id core.MessageID, c core.Content) error {
 	if err := core.CheckContent(c); err != nil {
 		return err
@@ -44,17 +44,18 @@ func (m *Manager) Amend(ctx context.Context, id core.MessageID, c core.Content) 
 	return m.waiting(ctx, id, func(l *lane, done func(error)) { l.amend(id, c, done) })
 }
 
-// RunNow puts a waiting message first in its channel's queue, for good, and interrupts
-// the turn that ran when it was asked, never a later one. The message becomes the first
-// of the next turn, with those that wait behind it, as always. On a channel that is parked without a known
-// end it is tried at once. It returns when the order is durable, not when the turn has
-// ended. Errors: ErrNotFound, ErrNotWaiting, those of the storage, ErrClosed.
+// RunNow puts a waiting message durably first in the channel's queue, and interrupts the
+// turn running at the time of the call, never a later turn. The message becomes the first of
+// the next turn, coalesced as usual with the messages waiting behind. On a channel parked
+// without a known end, the message is tried at once. RunNow returns when the order is
+// durable, before the turn has ended. Errors: ErrNotFound, ErrNotWaiting, storage errors,
+// ErrClosed.
 func (m *Manager) RunNow(ctx context.Context, id core.MessageID) error {
 	return m.waiting(ctx, id, func(l *lane, done func(error)) { l.runNow(id, done) })
 }
 
-// waiting has the lane of a message that has no outcome do something with it, and
-// returns what it tells.
+// waiting runs do on the lane of a message without an outcome, and returns the error
+// reported by do.
 func (m *Manager) waiting(ctx context.Context, id core.MessageID, do func(*lane, func(error))) error {
 	for {
 		t, ok := m.tickets.find(id)
@@ -67,11 +68,11 @@ func (m *Manager) waiting(ctx context.Context, id core.MessageID, do func(*lane,
 		}
 		done := make(chan error, 1)
 		if !l.post(func() { do(l, func(err error) { done <- err }) }) {
-			continue // it has retired just now: see below
+			continue // the lane has retired just now: look up the message again
 		}
 		said, err := await(ctx, l, done)
 		switch {
-		case errors.Is(err, errRetired), errors.Is(said, errMoved): // it has its outcome, or is on another channel
+		case errors.Is(err, errRetired), errors.Is(said, errMoved): // the message has an outcome, or is on another channel
 			continue
 		case err != nil:
 			return err
@@ -87,15 +88,16 @@ func (m *Manager) waiting(ctx context.Context, id core.MessageID, do func(*lane,
 	return fmt.Errorf("message %s is %s: %w", id, msg.State, core.ErrNotWaiting)
 }
 
-// errMoved says that a message is in the queue of another channel by now.
+// errMoved means a message has moved to the queue of another channel.
 var errMoved = errors.New("message was moved to another channel")
 
-// settleFirst returns the waiting message, or has again run a little later while
-// something about it is being written. It tells done what keeps it from being found.
+// settleFirst returns the waiting message. While a write concerning the message is under
+// way, settleFirst schedules again and returns nil. Otherwise settleFirst reports the reason
+// for a missing message to done and returns nil.
 func (l *lane) settleFirst(id core.MessageID, done func(error), again func()) *queued {
 	i := l.position(id) - 1
 	switch {
-	case i < 0 && l.reordering: // it may be on its way to another channel, or here
+	case i < 0 && l.reordering: // the message may be moving to or from another channel
 		l.retryLater(again)
 		return nil
 	case i < 0 || l.pending[i].moving || !l.pending[i].durable:
@@ -105,15 +107,15 @@ func (l *lane) settleFirst(id core.MessageID, done func(error), again func()) *q
 		}
 		done(core.ErrNotWaiting)
 		return nil
-	case l.pending[i].changing || l.reordering: // comes first
+	case l.pending[i].changing || l.reordering: // the write under way comes first
 		l.retryLater(again)
 		return nil
 	}
 	return l.pending[i]
 }
 
-// amend writes the content first: it, and what waits behind it, is not begun
-// meanwhile.
+// amend writes the new content before applying the change. The message, and messages waiting
+// behind, are not dispatched meanwhile.
 func (l *lane) amend(id core.MessageID, c core.Content, done func(error)) {
 	it := l.settleFirst(id, done, func() { l.amend(id, c, done) })
 	if it == nil {
@@ -139,7 +141,7 @@ func (l *lane) amend(id core.MessageID, c core.Content, done func(error)) {
 	})
 }
 
-// composes returns why no turn can be made of a message.
+// composes returns an error if a message cannot form a turn.
 func (l *lane) composes(m *core.Message) error {
 	content, err := core.Coalesce([]*core.Message{m})
 	if err == nil {
@@ -148,7 +150,7 @@ func (l *lane) composes(m *core.Message) error {
 	return err
 }
 
-// runNow writes the order first: nothing is begun meanwhile.
+// runNow writes the new order before applying the order. No turn begins meanwhile.
 func (l *lane) runNow(id core.MessageID, done func(error)) {
 	it := l.settleFirst(id, done, func() { l.runNow(id, done) })
 	if it == nil {
@@ -184,13 +186,13 @@ func (l *lane) lowestRank() int {
 	return rank
 }
 
-// sortPending brings the queue into the order in which a new process would find it.
+// sortPending sorts the queue into the order used by a new process.
 func (l *lane) sortPending() {
 	slices.SortStableFunc(l.pending, func(a, b *queued) int { return a.msg.Rank - b.msg.Rank })
 }
 
-// makeWay interrupts the turn, if it still runs, and has a parked channel try again,
-// if nobody knows better when to.
+// makeWay interrupts the turn, if still running, and retries a parked channel unless the
+// park's end is known and in the future.
 func (l *lane) makeWay(f *inflight) {
 	if f != nil && !f.answered && l.findInflight(f.turn.ID) == f {
 		l.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted for a message that was put first."})

@@ -7,13 +7,13 @@ import (
 	"bareclaw/core"
 )
 
-// A stillness is what somebody waits for on a lane that is halted.
+// A quiesceWaiter is a caller waiting for a paused lane to become quiet.
 type quiesceWaiter struct {
-	sessionGone bool // the session has to end too
+	sessionGone bool // the session must end too
 	quiet       chan struct{}
 }
 
-// halt has the channel's lane begin no turn, and not retire, until resume.
+// pause keeps the channel's lane from beginning turns and from retiring, until resume.
 func (m *Manager) pause(key core.ChannelKey) (*lane, error) {
 	return m.postTo(key, func(l *lane) { l.pauses++ })
 }
@@ -25,8 +25,9 @@ func (l *lane) resume() {
 	})
 }
 
-// whenStill returns when nothing happens on the halted lane: what runs has ended, what
-// was accepted is written. Messages may come, and wait.
+// awaitQuiet returns when the paused lane is quiet: running turns have ended, and accepted
+// messages are written. New messages may arrive, and wait. With ended, the session must have
+// ended too.
 func (l *lane) awaitQuiet(ctx context.Context, ended bool) error {
 	s := &quiesceWaiter{ended, make(chan struct{})}
 	if err := l.call(ctx, func() { l.quietWaiters = append(l.quietWaiters, s) }); err != nil {
@@ -36,8 +37,8 @@ func (l *lane) awaitQuiet(ctx context.Context, ended bool) error {
 	return err
 }
 
-// lookStill tells those who wait that the lane is still, and ends a session that has
-// to end, once it is unused.
+// notifyQuiet notifies waiters once the lane is quiet, and ends an unused session if a
+// waiter needs the end.
 func (l *lane) notifyQuiet() {
 	l.quietWaiters = slices.DeleteFunc(l.quietWaiters, func(s *quiesceWaiter) bool {
 		if s.sessionGone && l.session != nil && l.busy == "" && len(l.inflight) == 0 && !l.ownTurn {
@@ -56,11 +57,11 @@ func (l *lane) isQuiet(ended bool) bool {
 		l.resetting == nil && !l.reordering && !slices.ContainsFunc(l.pending, (*queued).isUnsettled) && (!ended || l.session == nil)
 }
 
-// unsettled reports whether something about a waiting message is being written.
+// isUnsettled reports whether a write concerning the waiting message is under way.
 func (it *queued) isUnsettled() bool { return !it.durable || it.moving || it.changing }
 
-// claim keeps the queue of a lane that is still as it is, but for what comes new, until
-// disclaim; false if it is not still any more.
+// freezeQueue keeps the queue of a quiet lane unchanged, except for new messages, until
+// thawQueue. freezeQueue reports false if the lane is no longer quiet.
 func (l *lane) freezeQueue(ctx context.Context, ended bool) (ok bool, err error) {
 	still := false
 	err = l.call(ctx, func() {

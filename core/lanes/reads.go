@@ -11,11 +11,11 @@ import (
 	"bareclaw/core/feed"
 )
 
-// Message returns a message as it is now.
+// Message returns the present state of a message.
 func (m *Manager) Message(ctx context.Context, id core.MessageID) (core.Message, error) {
 	if t, ok := m.tickets.find(id); ok {
 		select {
-		case <-t.Done(): // perhaps before the ledger has it
+		case <-t.Done(): // perhaps before the ledger has the outcome
 			return t.Result()
 		default:
 		}
@@ -23,8 +23,8 @@ func (m *Manager) Message(ctx context.Context, id core.MessageID) (core.Message,
 	return m.o.Ledger.Message(ctx, id)
 }
 
-// Wait returns the message once it has its outcome. When ctx ends first it
-// returns the message as it is, with the context's error.
+// Wait returns the message once there is an outcome. When ctx ends first, Wait returns the
+// message in the present state with the context's error.
 func (m *Manager) Wait(ctx context.Context, id core.MessageID) (core.Message, error) {
 	if t, ok := m.tickets.find(id); ok {
 		if msg, err := t.Wait(ctx); err == nil {
@@ -36,16 +36,15 @@ func (m *Manager) Wait(ctx context.Context, id core.MessageID) (core.Message, er
 		}
 		return msg, context.Cause(ctx)
 	}
-	return m.o.Ledger.Message(context.WithoutCancel(ctx), id) // how long it was to be waited says nothing of this
+	return m.o.Ledger.Message(context.WithoutCancel(ctx), id) // ctx only bounds the waiting, not the read
 }
 
-// WaitOrPark is Wait that also returns once the message waits for what parks its
-// channel.
+// WaitOrPark is Wait, but also returns once the message waits on a parked channel.
 func (m *Manager) WaitOrPark(ctx context.Context, id core.MessageID) (core.Message, error) {
 	if t, ok := m.tickets.find(id); ok {
 		select {
 		case <-t.Parked():
-			if !m.QueuePosition(id).Until.IsZero() { // else the channel has gone on
+			if !m.QueuePosition(id).Until.IsZero() { // else the channel is no longer parked
 				return m.o.Ledger.Message(ctx, id)
 			}
 		case <-t.Done():
@@ -77,12 +76,12 @@ func (m *Manager) Approvals(ctx context.Context) ([]core.Approval, error) {
 	return slices.DeleteFunc(all, func(a core.Approval) bool { return !a.PendingAt(now) }), err
 }
 
-// Subscribe sees everything that happens on the channel from now on.
+// Subscribe returns a subscription to all updates of the channel from now on.
 func (m *Manager) Subscribe(key core.ChannelKey) *feed.Subscription { return m.feeds.Subscribe(key) }
 
-// Resume sees everything that happened on the channel after an update, as its id
-// says, and what happens from now on. When it is not known what followed, or the
-// text is no id, the subscription has a gap: it begins with what is known.
+// Resume returns a subscription to all updates of the channel after the update with the id
+// after. If the following updates are unknown, or after is no valid id, the subscription has
+// a gap and begins with the known updates.
 func (m *Manager) Resume(key core.ChannelKey, after string) *feed.Subscription {
 	return m.feeds.Resume(key, after)
 }
@@ -104,8 +103,8 @@ func (m *Manager) Stats() Stats {
 	return s
 }
 
-// Channels returns the state of every channel that has a history, a session or
-// settings, sorted by key.
+// Channels returns the state of every channel with a history, a session or settings, sorted
+// by key.
 func (m *Manager) Channels(ctx context.Context) ([]core.ChannelStatus, error) {
 	records, err := m.o.Ledger.Channels(ctx)
 	if err != nil {
@@ -145,8 +144,8 @@ func (m *Manager) Channels(ctx context.Context) ([]core.ChannelStatus, error) {
 	return all, nil
 }
 
-// Channel returns the state of one channel, or ErrNotFound if it has neither a
-// history, nor a session, nor settings.
+// Channel returns the state of a channel, or ErrNotFound for a channel without a history, a
+// session and settings.
 func (m *Manager) Channel(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error) {
 	all, err := m.Channels(ctx)
 	if err != nil {
@@ -183,7 +182,7 @@ func (m *Manager) Trace(ctx context.Context, id core.MessageID) (core.Trace, err
 	return t, err
 }
 
-// turnNow returns a turn with its timeline so far.
+// turnNow returns a turn with the timeline up to now.
 func (m *Manager) turnNow(ctx context.Context, key core.ChannelKey, id core.TurnID) (core.Turn, error) {
 	turn, err := m.o.Ledger.Turn(ctx, id)
 	if err != nil || !turn.EndedAt.IsZero() {
@@ -194,11 +193,10 @@ func (m *Manager) turnNow(ctx context.Context, key core.ChannelKey, id core.Turn
 			return turn, nil
 		}
 	}
-	return m.o.Ledger.Turn(ctx, id) // it has ended meanwhile
+	return m.o.Ledger.Turn(ctx, id) // the turn has ended meanwhile
 }
 
-// OpenMessages returns the messages of an adapter that have no outcome yet, oldest
-// first.
+// OpenMessages returns the adapter's messages without an outcome, oldest first.
 func (m *Manager) OpenMessages(ctx context.Context, adapter string) ([]core.Message, error) {
 	all, _, err := m.o.Ledger.Open(ctx)
 	return slices.DeleteFunc(all, func(msg core.Message) bool { return msg.Adapter != adapter }), err

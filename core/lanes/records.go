@@ -8,8 +8,8 @@ import (
 	"bareclaw/core"
 )
 
-// Receive puts what came in on record, and forgets what was handled long ago. It
-// returns once that is durable.
+// Receive records inbound items, and forgets items handled more than inboundKept ago.
+// Receive returns once the change is durable.
 func (m *Manager) Receive(ctx context.Context, in []*core.Inbound) error {
 	now := m.o.Now()
 	for _, i := range in {
@@ -23,12 +23,12 @@ func (m *Manager) Receive(ctx context.Context, in []*core.Inbound) error {
 	return nil
 }
 
-// inboundKept is how long it is known that something was handled. No remote place
-// may deliver it again after that.
+// inboundKept is how long handled items stay recorded. No remote service may deliver an item
+// again after inboundKept.
 const inboundKept = 72 * time.Hour
 
-// Handled records that nothing is left to be done about what came in. It returns
-// once that is durable.
+// Handled marks inbound items as completely handled. Handled returns once the change is
+// durable.
 func (m *Manager) Handled(ctx context.Context, ids ...string) error {
 	if err := m.write(ctx, core.Change{Handled: ids}); err != nil {
 		return fmt.Errorf("record what was handled: %w", err)
@@ -36,19 +36,19 @@ func (m *Manager) Handled(ctx context.Context, ids ...string) error {
 	return nil
 }
 
-// Unhandled returns what an adapter has received and not handled, in order.
+// Unhandled returns the adapter's inbound items not handled yet, in order.
 func (m *Manager) Unhandled(ctx context.Context, adapter string) ([]core.Inbound, error) {
 	return m.o.Ledger.Unhandled(ctx, adapter)
 }
 
-// LastInbound returns the newest of what an adapter has received, handled or not,
-// or ErrNotFound.
+// LastInbound returns the adapter's newest inbound item, handled or not, or ErrNotFound.
 func (m *Manager) LastInbound(ctx context.Context, adapter string) (core.Inbound, error) {
 	return m.o.Ledger.LastInbound(ctx, adapter)
 }
 
-// PutRecords writes records, over those with the same owner and key; one without a Doc
-// removes. It sets their At, and returns once they are durable.
+// PutRecords writes records, replacing records with the same owner and key; a record without
+// a Doc removes the existing record. PutRecords sets At, and returns once the records are
+// durable.
 func (m *Manager) PutRecords(ctx context.Context, rs ...*core.Record) error {
 	now := m.o.Now()
 	for _, r := range rs {
@@ -60,17 +60,17 @@ func (m *Manager) PutRecords(ctx context.Context, rs ...*core.Record) error {
 	return nil
 }
 
-// Records returns the owner's records whose key begins with prefix, by key.
+// Records returns the owner's records with keys beginning with prefix, sorted by key.
 func (m *Manager) Records(ctx context.Context, owner, prefix string) ([]core.Record, error) {
 	return m.o.Ledger.Records(ctx, owner, prefix)
 }
 
-// Record returns one record, or ErrNotFound.
+// Record returns a record, or ErrNotFound.
 func (m *Manager) Record(ctx context.Context, owner, key string) (core.Record, error) {
 	return m.o.Ledger.Record(ctx, owner, key)
 }
 
-// ForgetRecords removes records. It returns once that is durable.
+// ForgetRecords removes records, and returns once the removal is durable.
 func (m *Manager) ForgetRecords(ctx context.Context, rs ...core.RecordRange) error {
 	if err := m.write(ctx, core.Change{ForgetRecords: rs}); err != nil {
 		return fmt.Errorf("forget records: %w", err)

@@ -12,8 +12,8 @@ import (
 	"bareclaw/core"
 )
 
-// sessionGone takes up what is left when the session's process, or the host
-// that held it, has ended.
+// sessionGone cleans up and starts recovery after the session's process, or the session
+// host, has ended.
 func (l *lane) sessionGone() {
 	switch e := l.exit; {
 	case l.ending:
@@ -41,21 +41,20 @@ func (l *lane) sessionGone() {
 	l.recover(l.inflight)
 }
 
-// A record is what could be read of a turn's fate.
+// A fateRecord is the result of reading a turn's fate.
 type fateRecord struct {
 	fate core.Fate
 	err  error
 }
 
-// learn notes what the record shows, should the turn's messages be put back.
+// addFate records the fate's facts, needed if the turn's messages go back to the queue.
 func (f *inflight) addFate(r fateRecord) {
 	f.toolBegun = f.toolBegun || r.fate.ToolBegun
 	f.fateUnknown = f.fateUnknown || r.err != nil
 }
 
-// fold notes that the turn shares the fate of another one, if it is so and that
-// has no outcome yet, and reports whether it does. What one of them was seen to do
-// they have all done.
+// fold records f as folded into another open turn, if the fate names such a turn, and
+// reports whether f is folded. A tool begun by f counts as begun by the enclosing turn too.
 func (l *lane) fold(f *inflight, fate core.Fate) bool {
 	into := l.findInflight(fate.Into)
 	if into == nil || into == f || into.answered || f.answered {
@@ -68,14 +67,13 @@ func (l *lane) fold(f *inflight, fate core.Fate) bool {
 	return true
 }
 
-// wasDone says for a person what the turn had done: as the agent's record has it, or
-// else as its events showed it.
+// describeProgress describes for a person the turn's completed work, from the agent's record
+// or else from the turn's events.
 func (f *inflight) describeProgress(fate core.Fate) string { return cmp.Or(fate.Done, f.toolsSeen()) }
 
-// recover finds out what became of turns that nobody works on any more, and goes
-// on from there; without a session, what is left of its processes is ended
-// first. Nothing is dispatched meanwhile. A turn that is still being frozen was
-// never handed over and needs none of this.
+// recover reads the fate of turns abandoned by the agent and continues accordingly. Without
+// a session, recover first ends leftover processes. No turn is dispatched meanwhile. Turns
+// not yet frozen were never handed over and need no recovery.
 func (l *lane) recover(turns []*inflight) {
 	l.busy = "recovering"
 	l.recovery++
@@ -100,18 +98,18 @@ func (l *lane) recover(turns []*inflight) {
 			if err != nil {
 				l.log.Error("old processes not ended", "err", err)
 			}
-			if nth == l.recovery { // else a session has died since, and all is looked up anew
+			if nth == l.recovery { // else a later session has died, and a newer recovery is reading all fates
 				l.applyFates(records)
 			}
 		}
 	})
 }
 
-// recovered decides each turn by its fate: an answer is delivered, a turn that
-// never began or was text only runs again under the same uuid, and one that had
-// begun a tool is told as interrupted.
+// applyFates decides each turn by the recorded fate. An answer is delivered, a turn not
+// begun or without tools runs again under the same uuid, and a turn with a tool begun is
+// reported as interrupted.
 func (l *lane) applyFates(records map[*inflight]fateRecord) {
-	stopped := func(f *inflight) bool { return f.stop != nil && f.handed } // with its process perhaps
+	stopped := func(f *inflight) bool { return f.stop != nil && f.handed } // the stop may have ended the process
 	refused := l.session == nil && l.exit != nil && l.exit.Reason != core.ExitOther && !slices.ContainsFunc(l.inflight, stopped)
 	restarted := refused && l.prepareRestart()
 	turns := slices.Clone(l.inflight)
@@ -121,7 +119,7 @@ func (l *lane) applyFates(records map[*inflight]fateRecord) {
 			folded[f] = 1
 		}
 	}
-	// Last: they get the outcome of the turn that they are part of, if it has one now.
+	// Folded turns come last, to share an outcome decided for the enclosing turn.
 	slices.SortStableFunc(turns, func(a, b *inflight) int { return folded[a] - folded[b] })
 	for _, f := range turns {
 		r, known := records[f]
@@ -134,19 +132,19 @@ func (l *lane) applyFates(records map[*inflight]fateRecord) {
 			l.finish(f, f.stopReply(f.describeProgress(r.fate)))
 			l.release(f)
 		case restarted && f.handed:
-			f.handed, f.attempts = false, f.attempts-1 // the agent did not take it
+			f.handed, f.attempts = false, f.attempts-1 // the agent did not accept the turn
 		case refused && f.handed && !restarted:
 			l.finish(f, l.withUndo(exitReply(l.exit, 1)))
 			l.release(f)
 		case l.applyFate(f, r):
 			f.handed, f.agentDone, f.spoke, f.holds, f.lastExit = false, false, false, nil, l.exit
 			f.started = time.Time{}
-			f.fateUnknown = false // it had done nothing, and is seen from its beginning now
+			f.fateUnknown = false // the turn had no effect, and the lane observes the new run from the start
 		}
 	}
 	for _, f := range l.inflight {
 		if !f.answered {
-			f.folded = nil // they run again, each by itself
+			f.folded = nil // each turn runs again separately
 		}
 	}
 	l.unattributedResult = nil
@@ -157,7 +155,7 @@ func (l *lane) applyFates(records map[*inflight]fateRecord) {
 	l.proceed()
 }
 
-// decide settles the turn, or reports that it is to be handed over again.
+// applyFate settles the turn, or reports true if the turn is to be handed over again.
 func (l *lane) applyFate(f *inflight, r fateRecord) (again bool) {
 	switch {
 	case r.err == nil && r.fate.Answered:
@@ -185,7 +183,7 @@ func (l *lane) applyFate(f *inflight, r fateRecord) (again bool) {
 	return false
 }
 
-// endOf says how the session ended, for a sentence.
+// endOf returns the reason for the session's end, as part of a sentence.
 func (l *lane) endOf() string {
 	if l.exit != nil {
 		return strings.TrimSuffix(l.exit.Text, ".")
@@ -193,9 +191,9 @@ func (l *lane) endOf() string {
 	return "the process that worked on it is gone"
 }
 
-// restart prepares the next start after one that the agent refused: it does not
-// know the id that was to be resumed, or knows one that was to be begun. It
-// reports false when it could not start at all, or was refused again and again.
+// prepareRestart prepares the next start after the agent refused to resume an unknown
+// session id or to begin an existing session id. prepareRestart reports false if the agent
+// could not start at all, or refused more than maxAttempts times.
 func (l *lane) prepareRestart() bool {
 	l.startRefusals++
 	if l.exit.Reason == core.ExitStartFailed || l.startRefusals > maxAttempts {
@@ -208,7 +206,7 @@ func (l *lane) prepareRestart() bool {
 	return true
 }
 
-// restore takes up what an earlier process left and looks for its session host.
+// restore loads the open records of an earlier process and looks for the session host.
 func (l *lane) restore(r *recovered) {
 	items := map[core.MessageID]*queued{}
 	for _, msg := range r.messages {
@@ -219,7 +217,7 @@ func (l *lane) restore(r *recovered) {
 		}
 	}
 	for _, t := range r.turns {
-		f := &inflight{turn: t, frozen: true, attempts: 1, fateUnknown: true} // for all that is known, it was handed over
+		f := &inflight{turn: t, frozen: true, attempts: 1, fateUnknown: true} // assume a handover by the earlier process
 		for _, id := range t.Members {
 			if it := items[id]; it != nil {
 				f.members = append(f.members, it)
@@ -231,12 +229,12 @@ func (l *lane) restore(r *recovered) {
 		}
 		l.inflight = append(l.inflight, f)
 		if l.sessionID == "" || t.Opens {
-			l.sessionID = t.SessionID // frozen just before its id was saved
+			l.sessionID = t.SessionID // the turn was frozen just before the session id was saved
 		}
 	}
 	l.busy, l.attaching = "looking for the session host", true
 	for _, it := range l.pending {
-		l.interruptFor(it) // an earlier process may have had no time to
+		l.interruptFor(it) // the earlier process may have ended before the interrupt
 	}
 	id := l.sessionID
 	l.manager.wg.Go(func() {
@@ -253,7 +251,7 @@ func (l *lane) restore(r *recovered) {
 	})
 }
 
-// attached goes on with the host that was found, or without one.
+// attached continues with the session host found by restore, or recovers without a host.
 func (l *lane) attached(s core.Session, err error, cost float64, approvals []*core.Approval) {
 	l.attaching = false
 	if l.detachIfLeaving(s) {
@@ -270,11 +268,11 @@ func (l *lane) attached(s core.Session, err error, cost float64, approvals []*co
 	}
 	l.adopt(s)
 	l.countAttached(l.sessionID, cost)
-	l.newsUntil, l.newsGuessed = time.Now().Add(newsGrace), true // it may be telling them
+	l.newsUntil, l.newsGuessed = time.Now().Add(newsGrace), true // the agent may be reporting ended tasks
 	if l.sessionID == "" {
 		l.sessionID = l.info.SessionID
 	}
-	l.rememberSession(func() {}) // the earlier process may have died before it did
+	l.rememberSession(func() {}) // the earlier process may have died before saving the id
 	l.log.Info("session attached", "host_pid", l.info.HostPID, "turns_in_flight", len(l.inflight))
 	l.restoreAsked(approvals)
 	l.syncAsked()
@@ -282,12 +280,12 @@ func (l *lane) attached(s core.Session, err error, cost float64, approvals []*co
 	var unknown []*inflight
 	for _, f := range l.inflight {
 		if l.info.Knows(f.turn.ID) {
-			f.handed, f.attempts = true, 1 // as far as is known
+			f.handed, f.attempts = true, 1 // at least one handover; the true count is unknown
 			if l.info.Begun(f.turn.ID) {
 				f.started = f.turn.BegunAt
 			}
 			f.mark(l.now(), core.MarkTakenOver, "")
-			if f.stop != nil { // asked for before the host was found
+			if f.stop != nil { // requested before the host was found
 				l.requestEnd(f)
 			}
 			l.startTimeout(f)
@@ -295,12 +293,12 @@ func (l *lane) attached(s core.Session, err error, cost float64, approvals []*co
 		}
 		unknown = append(unknown, f)
 	}
-	l.recover(unknown) // they were not given to this process, but perhaps to one before it
+	l.recover(unknown) // not handed to the present process, but perhaps to an earlier process
 }
 
-// Reset ends the channel's session and forgets its id; the history stays. Open
-// messages are cancelled. It returns when the processes are gone. ErrNotFound
-// if the channel has neither a history nor a session.
+// Reset ends the channel's session and forgets the session id; the history stays. Open
+// messages are cancelled. Reset returns when the processes are gone. Errors: ErrNotFound if
+// the channel has neither a history nor a session.
 func (m *Manager) Reset(ctx context.Context, key core.ChannelKey) error {
 	if _, err := m.Channel(ctx, key); err != nil {
 		return err
@@ -313,7 +311,7 @@ func (m *Manager) Reset(ctx context.Context, key core.ChannelKey) error {
 		}
 		said, err := await(ctx, l, done)
 		switch {
-		case errors.Is(err, errRetired): // before it came to that
+		case errors.Is(err, errRetired): // the lane retired before the reset
 			continue
 		case err != nil:
 			return err
@@ -328,7 +326,7 @@ func (l *lane) reset(done chan<- error) {
 		l.retryLater(func() { l.reset(done) })
 		return
 	}
-	l.busy = "closing the channel" // first: nothing is to be dispatched when a turn ends here
+	l.busy = "closing the channel" // first: ending a turn below must not dispatch another turn
 	l.parked, l.retriedPark = nil, nil
 	reply := core.Reply{State: core.Cancelled, Code: core.CodeReset, Error: "The conversation was closed before this message was answered."}
 	for _, f := range slices.Clone(l.inflight) {
@@ -336,7 +334,7 @@ func (l *lane) reset(done chan<- error) {
 			l.finish(f, reply)
 		}
 		if f.stop == nil {
-			f.stop = &stop{code: core.CodeReset, text: reply.Error} // for one that is being frozen
+			f.stop = &stop{code: core.CodeReset, text: reply.Error} // for a turn being frozen
 		}
 	}
 	var v outcomes
@@ -364,5 +362,5 @@ func (l *lane) reset(done chan<- error) {
 		l.resetting()
 		return
 	}
-	_ = l.session.Stop(core.StopNow) // Events closes, whatever happens
+	_ = l.session.Stop(core.StopNow) // Events closes even after an error
 }

@@ -6,9 +6,10 @@ import (
 	"bareclaw/core"
 )
 
-// again reports whether the event is of a turn that had its outcome before: a session
-// host says it to a new process once more, and nobody is to be told again. It
-// follows where the lines of such turns begin and end, so it is asked once of each event.
+// isReplay reports whether the event belongs to a turn with an earlier outcome. A session
+// host replays such events to a new process, and subscribers must not receive the events
+// again. isReplay tracks the beginning and end of such turns, and must be called once per
+// event.
 func (l *lane) isReplay(ev core.Event) bool {
 	if ev.Kind != core.TurnState {
 		return len(l.replayedTurns) > 0
@@ -28,13 +29,13 @@ func (l *lane) isReplay(ev core.Event) bool {
 	return true
 }
 
-// resultedAgain notes that the agent has ended turns that had their outcome before. It
-// says so of each once more, but that is no line of a turn.
+// dropReplayed removes the result's turns from the replayed turns. The agent reports the end
+// of each turn once more, outside the turn's lines.
 func (l *lane) dropReplayed(r *core.Result) {
 	l.replayedTurns = slices.DeleteFunc(l.replayedTurns, func(id core.TurnID) bool { return slices.Contains(r.Turns, id) })
 }
 
-// settled returns those of the turns that have their outcome.
+// finishedTurns returns the turns with an outcome.
 func (l *lane) finishedTurns(turns []core.TurnID) (all []core.TurnID) {
 	for _, id := range turns {
 		if l.findInflight(id) == nil {
@@ -44,8 +45,8 @@ func (l *lane) finishedTurns(turns []core.TurnID) (all []core.TurnID) {
 	return all
 }
 
-// speaking returns the turn that what is heard now is of: the running one once the agent
-// has begun it. Nil if it is of none, or of one that had its outcome before.
+// currentTurn returns the turn of the present events: the running turn once the agent has
+// begun the turn. currentTurn returns nil for events outside a turn, or of a replayed turn.
 func (l *lane) currentTurn() *inflight {
 	if f := l.running(); f != nil && !f.started.IsZero() && len(l.replayedTurns) == 0 {
 		return f

@@ -2,13 +2,12 @@ package lanes
 
 import "errors"
 
-// errRetired is what a lane that has ended, since nothing was left to do, is
-// asked in vain.
+// errRetired is returned for a request to a lane ended for lack of work.
 var errRetired = errors.New("lane has retired")
 
-// retire ends a lane that has nothing left to do or to remember, so that a known
-// channel costs no goroutine, and reports whether it did. A message that comes at
-// this moment finds the mailbox closed, or keeps the lane.
+// retire ends a lane without work or unsaved state, because a known channel must not cost a
+// goroutine, and reports whether the lane ended. A message arriving meanwhile finds the
+// mailbox closed, or keeps the lane.
 func (l *lane) retire() bool {
 	if !l.empty() {
 		return false
@@ -28,8 +27,8 @@ func (l *lane) retire() bool {
 	return true
 }
 
-// empty reports whether nothing would be lost with the lane: neither a message
-// nor a session, nor a write under way, nor what only the lane knows.
+// empty reports whether the lane can end without a loss: without messages, a session, a
+// write under way, and state known only to the lane.
 func (l *lane) empty() bool {
 	return l.pauses == 0 && l.session == nil && len(l.pending) == 0 && len(l.inflight) == 0 && len(l.pendingApprovals) == 0 &&
 		l.busy == "" && !l.opening && l.saving == 0 && l.writing == 0 && l.resetting == nil &&
@@ -37,7 +36,7 @@ func (l *lane) empty() bool {
 		len(l.notices) <= len(l.manager.o.Greeting) && l.sessionKept()
 }
 
-// sessionKept reports whether the session is found again without the lane.
+// sessionKept reports whether a new lane would find the session id.
 func (l *lane) sessionKept() bool {
 	if l.sessionID == "" || !l.manager.o.Agent.Lasting() {
 		return true

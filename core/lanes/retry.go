@@ -11,16 +11,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// continueFor is how long it can be decided whether a turn that was cut is gone
-// on with. Nothing waits for it: who never decides has dropped it.
+// continueFor is how long the question whether to continue an interrupted turn stays open.
+// No turn waits for the answer, and an unanswered question expires.
 const continueFor = 24 * time.Hour
 
-// Resubmission returns the submission that tries a failed or cancelled message
-// again: it has the content of all messages of the same turn, and says what had
-// been done if the turn had begun a tool. It is submitted like any other, as
-// often as one likes: only the first is accepted, the others get its ticket.
-// Accepting it decides the approval that asks about the turn, if one is pending.
-// Errors: ErrNotFound, and ErrNotFailed together with the message as it is.
+// Resubmission returns a submission to retry a failed or cancelled message. The content
+// combines all messages of the same turn, and lists the completed work if the turn had begun
+// a tool. The caller submits the submission as usual, any number of times: the first is
+// accepted, and repeated submissions get the first ticket. Acceptance also decides the
+// pending question about continuing the turn, if any. Errors: ErrNotFound, and ErrNotFailed
+// together with the message's present state.
 func (m *Manager) Resubmission(ctx context.Context, id core.MessageID) (core.Submission, core.Message, error) {
 	msg, err := m.Message(ctx, id)
 	if err != nil {
@@ -48,8 +48,8 @@ func (m *Manager) Resubmission(ctx context.Context, id core.MessageID) (core.Sub
 	return s, msg, err
 }
 
-// turnOf returns the turn of a message with all messages that share its outcome,
-// or nil and the message alone if it never had a turn.
+// turnOf returns the turn of a message with all messages sharing the outcome, or nil and the
+// message alone if the message never had a turn.
 func (m *Manager) turnOf(ctx context.Context, msg core.Message) (*core.Turn, []*core.Message, error) {
 	if msg.Turn == "" {
 		return nil, []*core.Message{&msg}, nil
@@ -64,15 +64,14 @@ func (m *Manager) turnOf(ctx context.Context, msg core.Message) (*core.Turn, []*
 		if err != nil {
 			return nil, nil, fmt.Errorf("read the messages of turn %s: %w", turn.ID, err)
 		}
-		if other.Turn == turn.ID { // else it was put back, and has another turn
+		if other.Turn == turn.ID { // else the message went back to the queue, and has another turn
 			members = append(members, &other)
 		}
 	}
 	return &turn, members, nil
 }
 
-// undecided returns the pending question whether the turn is gone on with, nil if
-// there is none.
+// undecided returns the pending question whether to continue the turn, or nil.
 func (m *Manager) undecided(ctx context.Context, turn core.TurnID) (*core.Approval, error) {
 	all, err := m.o.Ledger.TurnApprovals(ctx, turn)
 	if err != nil {
@@ -86,9 +85,8 @@ func (m *Manager) undecided(ctx context.Context, turn core.TurnID) (*core.Approv
 	return nil, nil
 }
 
-// askToContinue returns the question whether a turn that was cut in its work is
-// gone on with, or nil where there is nothing to ask. The same turn always gets
-// the same one.
+// askToContinue returns the question whether to continue a turn interrupted at work, or nil
+// if the turn needs no question. The question's id depends only on the turn.
 func (l *lane) askToContinue(f *inflight, r core.Reply) *core.Approval {
 	cut := r.State == core.Failed && (r.Code == core.CodeInterrupted || r.Code == core.CodeStalled || r.Code == core.CodeTimeout)
 	if !cut || !core.MayHaveActed(&r, f.turn) {
@@ -102,7 +100,7 @@ func (l *lane) askToContinue(f *inflight, r core.Reply) *core.Approval {
 	}
 }
 
-// decideContinue goes on with a turn that was cut, or drops it.
+// decideContinue continues or abandons an interrupted turn.
 func (m *Manager) decideContinue(ctx context.Context, a core.Approval, d core.Decision) (core.Approval, error) {
 	if !a.PendingAt(m.o.Now()) {
 		if a.State == core.ApprovalPending {
@@ -118,7 +116,7 @@ func (m *Manager) decideContinue(ctx context.Context, a core.Approval, d core.De
 	if err != nil {
 		return a, err
 	}
-	if s.Decides == nil { // it has been decided meanwhile
+	if s.Decides == nil { // decided by another caller meanwhile
 		return a, fmt.Errorf("approval %s: %w", a.ID, core.ErrNotPending)
 	}
 	s.Decides.DecidedBy = d.By
@@ -128,7 +126,7 @@ func (m *Manager) decideContinue(ctx context.Context, a core.Approval, d core.De
 	return m.o.Ledger.Approval(ctx, a.ID)
 }
 
-// closeContinue records that a turn is not gone on with. The first decision wins.
+// closeContinue records the decision not to continue a turn. The first decision wins.
 func (m *Manager) closeContinue(ctx context.Context, a core.Approval, state core.ApprovalState) (core.Approval, error) {
 	a.State, a.DecidedAt = state, m.o.Now()
 	c := core.Change{Approvals: []*core.Approval{&a}, Deliver: m.deliveriesOf(&a)}
@@ -146,8 +144,7 @@ func (m *Manager) closeContinue(ctx context.Context, a core.Approval, state core
 	return now, err
 }
 
-// voidContinues closes what could have been gone on with on a channel whose
-// conversation is forgotten.
+// voidContinues voids the continue questions of a channel with a forgotten conversation.
 func (m *Manager) voidContinues(ctx context.Context, key core.ChannelKey) error {
 	pending, err := m.o.Ledger.PendingApprovals(ctx)
 	if err != nil {
@@ -164,8 +161,7 @@ func (m *Manager) voidContinues(ctx context.Context, key core.ChannelKey) error 
 	return nil
 }
 
-// toolsSeen lists the tools that events of the turn have shown, the last ones if
-// there are many.
+// toolsSeen lists the tools seen in the turn's events, limited to the last five.
 func (f *inflight) toolsSeen() string {
 	const show = 5
 	var seen []string

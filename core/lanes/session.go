@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxAttempts is how often a turn is handed over before it fails: a message that
-// kills the agent each time must not do so for ever.
+// maxAttempts bounds the handovers of a turn, because a message crashing the agent each time
+// must not run for ever.
 const maxAttempts = 3
 
-// openSession starts the channel's session, unless there is one.
+// openSession starts the channel's session, unless a session exists or is being started.
 func (l *lane) openSession() {
 	if l.session != nil || l.opening || !l.acquireSlot() {
 		return
@@ -28,27 +28,28 @@ func (l *lane) openSession() {
 			if p := recover(); p != nil {
 				l.logPanic(p)
 			}
-			l.post(func() { l.opened(o) }) // also when the lane is leaving: it waits for that
+			l.post(func() { l.opened(o) }) // also when the lane is leaving, because leave waits for opened
 		}()
 		o = l.launch(l.manager.ctx, id, unopened, exists)
 	})
 }
 
-// An opening is the outcome of starting a session.
+// An opening is the result of starting a session.
 type opening struct {
 	session   core.Session
 	launch    core.Launch
 	cost      float64
-	saveError error // the session id could not be saved
+	saveError error // failure to save the session id
 	err       error
 }
 
-// launch saves the session's id and starts it, as the ledger says unless the
-// session is unopened or known to exist. It blocks until the host answers.
+// launch saves the session's id and starts the session. The ledger decides between beginning
+// and resuming, unless the session is unopened or known to exist. launch blocks until the
+// host answers.
 func (l *lane) launch(ctx context.Context, id string, unopened, exists bool) opening {
 	o := opening{launch: core.Launch{SessionID: id, Settings: l.manager.settings.get(l.key)}}
 	saved := make(chan error, 1)
-	go func() { saved <- l.saveSession(id) }() // ends with the write; waited for below
+	go func() { saved <- l.saveSession(id) }() // ends with the write; launch waits below
 	if !unopened {
 		use, err := l.sessionUse(ctx, id)
 		if err != nil {
@@ -63,8 +64,8 @@ func (l *lane) launch(ctx context.Context, id string, unopened, exists bool) ope
 	return o
 }
 
-// sessionUse reads how a session was used. The ledger reads nothing before it has written what
-// came earlier, so sessionUse waits while the disk is full, until ctx ends.
+// sessionUse reads how a session was used. The ledger completes earlier writes before
+// reading, so sessionUse waits while the disk is full, until ctx ends.
 func (l *lane) sessionUse(ctx context.Context, id string) (core.SessionUse, error) {
 	for pause := firstSaveRetry; ; pause = min(2*pause, saveRetry) {
 		use, err := l.manager.o.Ledger.SessionUse(ctx, id)
@@ -80,7 +81,7 @@ func (l *lane) sessionUse(ctx context.Context, id string) (core.SessionUse, erro
 	}
 }
 
-// saveSession makes the session id durable, if it can be resumed at all.
+// saveSession makes the session id durable, if the agent can resume sessions at all.
 func (l *lane) saveSession(id string) error {
 	if old, ok := l.manager.o.Sessions.Get(l.key); ok && old == id || !l.manager.o.Agent.Lasting() {
 		return nil
@@ -120,7 +121,7 @@ func (l *lane) adopt(s core.Session) {
 	l.gauge.sessions.Store(1)
 }
 
-// left reports whether the lane is leaving, and leaves the session too.
+// detachIfLeaving reports whether the lane is leaving, and then detaches from session s.
 func (l *lane) detachIfLeaving(s core.Session) bool {
 	if l.manager.ctx.Err() == nil {
 		return false
@@ -131,14 +132,14 @@ func (l *lane) detachIfLeaving(s core.Session) bool {
 	return true
 }
 
-// startFailed ends every turn that waited for the session.
+// startFailed ends every turn waiting for the session.
 func (l *lane) startFailed(err error) {
 	l.log.Error("session not started", "err", err)
 	reply := failure(err)
 	for _, f := range append([]*inflight(nil), l.inflight...) {
 		switch {
 		case f.answered:
-		case f.stop != nil && !f.frozen: // freezeDone sees the stop
+		case f.stop != nil && !f.frozen: // freezeDone handles the stop
 		case !f.frozen:
 			f.stop = &stop{code: reply.Code, text: reply.Error, failed: true}
 		default:
@@ -148,7 +149,7 @@ func (l *lane) startFailed(err error) {
 	}
 }
 
-// notice has the next reply tell something once.
+// notice adds a notice to the next reply.
 func (l *lane) notice(n core.Notice) {
 	if f := l.running(); f != nil {
 		f.turn.Notices = append(f.turn.Notices, n)
@@ -157,8 +158,8 @@ func (l *lane) notice(n core.Notice) {
 	l.notices = append(l.notices, n)
 }
 
-// anew gives the channel a session of its own id, since the old one cannot be
-// resumed. The turns in flight follow when they are handed over.
+// startFreshSession replaces the session id with a new id, because the old session cannot be
+// resumed. Turns in flight change to the new session at the handover.
 func (l *lane) startFreshSession() {
 	old := l.sessionID
 	l.sessionID, l.unopened = uuid.NewString(), true
@@ -167,7 +168,7 @@ func (l *lane) startFreshSession() {
 	l.publish(core.Update{Kind: core.UpdateSession, Detail: "The earlier conversation could not be resumed; a fresh session begins."})
 }
 
-// failure is the reply for an agent that could not be started.
+// failure returns the reply for an agent that failed to start.
 func failure(err error) core.Reply {
 	r := core.Reply{State: core.Failed, IsError: true, Code: core.CodeAgentFailed, Error: err.Error()}
 	if agent := (*core.AgentError)(nil); errors.As(err, &agent) {

@@ -9,8 +9,7 @@ import (
 	"bareclaw/core"
 )
 
-// Settings returns what the channel has of its own; the zero value where it has
-// nothing. It does not block.
+// Settings returns the channel's own settings, or the zero value. Settings does not block.
 func (m *Manager) Settings(_ context.Context, key core.ChannelKey) (core.Settings, error) {
 	return m.settings.get(key), nil
 }
@@ -21,22 +20,21 @@ func (m *Manager) Rules(ctx context.Context, key core.ChannelKey) ([]core.Rule, 
 	return s.Rules, err
 }
 
-// SetModel has the channel's next turn, and those after it, run with a model; empty
-// takes that back. A session that is alive is replaced between turns, and the
-// conversation is kept. What models there are only the agent knows: one that does
-// not exist shows in the next reply. It returns once the setting is durable.
-// Errors: ErrBadSetting, those of the storage, ErrClosed.
+// SetModel sets the model from the channel's next turn on; an empty model removes the
+// setting. A live session is replaced between turns, and the conversation is kept. Only the
+// agent knows the valid models, so an invalid model shows in the next reply. SetModel
+// returns once the setting is durable. Errors: ErrBadSetting, storage errors, ErrClosed.
 func (m *Manager) SetModel(ctx context.Context, key core.ChannelKey, model string) error {
 	return m.ChangeSettings(ctx, key, &model, nil)
 }
 
-// SetPermissionMode is SetModel for the permission mode, one of PermissionModes.
+// SetPermissionMode is SetModel for the permission mode: a value of PermissionModes.
 func (m *Manager) SetPermissionMode(ctx context.Context, key core.ChannelKey, mode string) error {
 	return m.ChangeSettings(ctx, key, nil, &mode)
 }
 
-// ChangeSettings is SetModel and SetPermissionMode in one change; nil leaves one as
-// it is.
+// ChangeSettings combines SetModel and SetPermissionMode in one change; nil leaves a setting
+// unchanged.
 func (m *Manager) ChangeSettings(ctx context.Context, key core.ChannelKey, model, mode *string) error {
 	if model != nil && !core.IsModelName(*model) {
 		return fmt.Errorf("%w: %.40q is no name of a model", core.ErrBadSetting, *model)
@@ -47,8 +45,8 @@ func (m *Manager) ChangeSettings(ctx context.Context, key core.ChannelKey, model
 	return m.changeSettings(ctx, core.SettingsChange{Channel: key, Model: model, PermissionMode: mode})
 }
 
-// AddRule allows tool calls on the channel without asking, and returns the rule;
-// the one that the channel has, if it has it already. Errors: as SetModel.
+// AddRule allows matching tool calls on the channel without an approval, and returns the
+// rule, or the existing rule with the same text. Errors: as SetModel.
 func (m *Manager) AddRule(ctx context.Context, key core.ChannelKey, rule, by string) (core.Rule, error) {
 	r, err := core.NewRule(key, rule, by, m.o.Now())
 	if err != nil {
@@ -65,11 +63,11 @@ func (m *Manager) AddRule(ctx context.Context, key core.ChannelKey, rule, by str
 			return known, nil
 		}
 	}
-	return r, nil // it was removed again meanwhile
+	return r, nil // another caller removed the rule meanwhile
 }
 
-// RemoveRule takes a rule of the channel back. ErrNotFound if the channel has no
-// such rule.
+// RemoveRule removes a rule of the channel. Errors: ErrNotFound if the channel has no rule
+// id.
 func (m *Manager) RemoveRule(ctx context.Context, key core.ChannelKey, id string) error {
 	if !slices.ContainsFunc(m.settings.get(key).Rules, func(r core.Rule) bool { return r.ID == id }) {
 		return fmt.Errorf("rule %s of channel %q: %w", id, key, core.ErrNotFound)
@@ -77,8 +75,8 @@ func (m *Manager) RemoveRule(ctx context.Context, key core.ChannelKey, id string
 	return m.changeSettings(ctx, core.SettingsChange{Channel: key, Remove: []string{id}})
 }
 
-// changeSettings makes a change durable, then known. A session that was started
-// with other settings is looked at by its lane.
+// changeSettings makes a change durable, then applies the change in memory. The channel's
+// lane wakes up to replace a session with outdated settings.
 func (m *Manager) changeSettings(ctx context.Context, c core.SettingsChange) error {
 	written := make(chan error, 1)
 	m.o.Ledger.Write(core.Change{Settings: []core.SettingsChange{c}}, func(err error) {
@@ -96,7 +94,7 @@ func (m *Manager) changeSettings(ctx context.Context, c core.SettingsChange) err
 	}
 }
 
-// lookAt has the channel's lane, if there is one, look what is to be done.
+// wakeLane makes the channel's lane, if any, run a step.
 func (m *Manager) wakeLane(key core.ChannelKey) {
 	if l, ok := m.known(key); ok {
 		l.post(func() {})

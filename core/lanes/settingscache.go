@@ -8,17 +8,17 @@ import (
 	"bareclaw/core"
 )
 
-// A settingsBook has the settings of all channels in memory, as the ledger has
-// them: few channels have any, and each dispatch asks.
+// A settingsCache holds the ledger's settings of all channels in memory: few channels have
+// settings, and each dispatch reads the cache.
 type settingsCache struct {
-	mu  sync.Mutex                                         // held by whoever writes
+	mu  sync.Mutex                                         // held by writers
 	all atomic.Pointer[map[core.ChannelKey]cachedSettings] // replaced as a whole
 }
 
-// A settled is one channel's entry.
+// A cachedSettings is one channel's entry.
 type cachedSettings struct {
 	core.Settings
-	fingerprint string // its fingerprint
+	fingerprint string // of Settings
 }
 
 func (b *settingsCache) entry(key core.ChannelKey) cachedSettings {
@@ -28,13 +28,13 @@ func (b *settingsCache) entry(key core.ChannelKey) cachedSettings {
 	return cachedSettings{}
 }
 
-// of returns the channel's settings, which must not be written to.
+// get returns the channel's settings, to be treated as read-only.
 func (b *settingsCache) get(key core.ChannelKey) core.Settings { return b.entry(key).Settings }
 
-// print returns the fingerprint of the channel's settings.
+// fingerprint returns the fingerprint of the channel's settings.
 func (b *settingsCache) fingerprint(key core.ChannelKey) string { return b.entry(key).fingerprint }
 
-// fill takes up what the ledger has.
+// fill adds the settings read from the ledger.
 func (b *settingsCache) fill(known map[core.ChannelKey]core.Settings) {
 	b.write(func(all map[core.ChannelKey]cachedSettings) {
 		for key, s := range known {
@@ -50,7 +50,7 @@ func (b *settingsCache) change(c *core.SettingsChange) {
 	})
 }
 
-// move gives the settings of one channel to another, which keeps what it has itself.
+// move gives the settings of one channel to another, without overriding the target's own.
 func (b *settingsCache) move(from, to core.ChannelKey) {
 	b.write(func(all map[core.ChannelKey]cachedSettings) {
 		s := all[to].Inherit(all[from].Settings)
@@ -59,7 +59,7 @@ func (b *settingsCache) move(from, to core.ChannelKey) {
 	})
 }
 
-// keys returns the channels that have, or had, settings.
+// keys returns the channels with present or former settings.
 func (b *settingsCache) keys() []core.ChannelKey {
 	var keys []core.ChannelKey
 	if all := b.all.Load(); all != nil {

@@ -2,17 +2,17 @@ package lanes
 
 import "fmt"
 
-// A seating is what a lane has told the seats of itself.
+// A slotState is the lane's state in the session pool.
 type slotState int
 
 const (
-	slotNone   slotState = iota // no seat
-	slotQueued                  // waits for one
-	slotBusy                    // has one
-	slotIdle                    // has one that others may have
+	slotNone   slotState = iota // no slot
+	slotQueued                  // waiting for a slot
+	slotBusy                    // holds a slot
+	slotIdle                    // holds a slot with an unused session, open to eviction
 )
 
-// takeSeat reports whether a session may be started.
+// acquireSlot reports whether a session may be started, and queues for a slot if necessary.
 func (l *lane) acquireSlot() bool {
 	if l.manager.pool.limit == 0 {
 		return true
@@ -26,10 +26,10 @@ func (l *lane) acquireSlot() bool {
 	return l.slot != slotQueued
 }
 
-// seated goes on once the lane has a seat.
+// slotAssigned starts work once the pool has assigned a slot.
 func (l *lane) slotAssigned() {
 	if l.slot != slotQueued || !l.manager.pool.has(l) {
-		return // it has given it back meanwhile
+		return // the lane has released the slot meanwhile
 	}
 	l.slot = slotBusy
 	if l.busy == "" {
@@ -38,10 +38,10 @@ func (l *lane) slotAssigned() {
 	}
 }
 
-// yield ends the session for the sake of another channel, unless it is in use.
+// evict ends an unused session to free the slot for another channel.
 func (l *lane) evict() {
 	switch {
-	case l.ending || l.slot == slotNone || l.slot == slotQueued: // it is on its way, or gone
+	case l.ending || l.slot == slotNone || l.slot == slotQueued: // the session is ending, or gone
 	case l.unused() && !l.ownTurn:
 		l.manager.stats.evicted.Add(1)
 		l.endIdle("another channel needs a session")
@@ -51,7 +51,7 @@ func (l *lane) evict() {
 	}
 }
 
-// accountSeat tells the seats what has changed.
+// updateSlot reports changes of the lane to the session pool.
 func (l *lane) updateSlot() {
 	if l.slot == slotNone || l.ending {
 		return
@@ -80,7 +80,7 @@ func (l *lane) releaseSlot() {
 	}
 }
 
-// seatWanted says that the lane waits for a seat.
+// slotWait returns a sentence about waiting for a slot; empty when not waiting.
 func (l *lane) slotWait() string {
 	if l.slot != slotQueued {
 		return ""

@@ -8,16 +8,16 @@ import (
 	"bareclaw/core"
 )
 
-// differs reports whether the session was started with other settings than the
-// channel has now.
+// settingsStale reports whether the session was started with other settings than the
+// channel's present settings.
 func (l *lane) settingsStale() bool {
 	return l.session != nil && l.info.Settings != l.manager.settings.fingerprint(l.key)
 }
 
-// upToDate reports whether the session may get another turn. If it was started with
-// other settings it is ended, and what waits runs in the one that resumes it.
-// Background tasks keep their process, and so does the news of them: turns run with
-// the old settings meanwhile.
+// replaceIfStale reports whether the session may run another turn. A session with outdated
+// settings is ended, and waiting messages run in a resuming session. Background tasks, the
+// report of ended tasks and pending approvals keep the process: turns run with the old
+// settings meanwhile.
 func (l *lane) replaceIfStale() bool {
 	news := l.ownTurn || time.Now().Before(l.newsUntil) && !l.newsGuessed
 	if !l.settingsStale() || l.tasks > 0 || news || len(l.pendingApprovals) > 0 {
@@ -27,8 +27,8 @@ func (l *lane) replaceIfStale() bool {
 	return false
 }
 
-// withUndo adds to the outcome of a turn that failed for what the channel is set to
-// how that is taken back.
+// withUndo appends, to the outcome of a turn failed by a channel setting, how to remove the
+// setting.
 func (l *lane) withUndo(r core.Reply) core.Reply {
 	s := l.manager.settings.get(l.key)
 	var own, commands []string
@@ -47,7 +47,7 @@ func (l *lane) withUndo(r core.Reply) core.Reply {
 	return r
 }
 
-// sentence ends a text as one, so that another one can follow.
+// sentence ends a text with a full stop, unless the text already ends a sentence.
 func sentence(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "?") {

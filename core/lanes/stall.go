@@ -8,25 +8,24 @@ import (
 	"bareclaw/core"
 )
 
-// StallAction says what is done with a turn of which nothing is heard.
+// StallAction selects the action on a turn without events.
 type StallAction string
 
-// The actions. The zero value means [StallNotify]; the channel is told in each case.
+// The actions. The zero value means [StallNotify]; each action notifies the channel.
 const (
-	StallNotify    StallAction = "notify"    // nothing else: the turn goes on
-	StallInterrupt StallAction = "interrupt" // the agent is asked to end it, and is ended if it does not
-	StallKill      StallAction = "kill"      // the agent is ended
+	StallNotify    StallAction = "notify"    // only notify: the turn goes on
+	StallInterrupt StallAction = "interrupt" // request the end of the turn from the agent, and end the agent after patientGrace
+	StallKill      StallAction = "kill"      // end the agent
 )
 
-// patientGrace is how long the agent may take to end a turn on request when
-// nobody waits for that.
+// patientGrace is how long the agent may take to end a turn on request when no caller waits.
 const patientGrace = 5 * time.Second
 
-// stallDue is when the running turn counts as stuck if nothing is heard of it
-// until then; zero when it cannot be: while a person is asked, while the agent is not
-// read, while it is being ended, and once the channel has been told.
+// stallDue returns when the running turn counts as stuck without further events. stallDue
+// returns zero while a person decides an approval, while the host does not read the agent,
+// while the turn is being ended, and after the channel has been notified.
 //
-// A tool that said how long it may take is silent with good reason for that long.
+// A tool call with an announced timeout may be silent until the timeout.
 func (l *lane) stallDue() time.Time {
 	after := l.manager.o.StallAfter
 	if after <= 0 || l.session == nil || len(l.pendingApprovals) > 0 || l.hostBlocked != "" || l.stallReported {
@@ -44,8 +43,7 @@ func (l *lane) stallDue() time.Time {
 	return silent.Add(after)
 }
 
-// stalled tells the channel that the running turn seems stuck, and does what is
-// configured for that.
+// stalled notifies the channel of the stuck turn, and runs the configured action.
 func (l *lane) stalled() {
 	f := l.running()
 	silence := time.Since(l.lastHeard).Round(time.Second)
@@ -79,7 +77,7 @@ func (l *lane) tellStalled(f *inflight, detail string) {
 	l.publish(core.Update{Kind: core.UpdateStalled, Turn: f.turn.ID, Messages: f.turn.Members, Detail: detail})
 }
 
-// toolEnded notes that a tool call has its result.
+// toolEnded records the result of a tool call.
 func (l *lane) toolEnded(call string) {
 	delete(l.tools, call)
 	if f := l.running(); f != nil {
@@ -90,7 +88,7 @@ func (l *lane) toolEnded(call string) {
 	}
 }
 
-// noteTool notes how long a tool call may be silent, as it says itself.
+// noteTool records the announced timeout of a tool call.
 func (l *lane) noteTool(ev core.Event) {
 	if ev.Timeout <= 0 {
 		return

@@ -9,8 +9,8 @@ import (
 	"bareclaw/core"
 )
 
-// Overview returns the state of the channels. Other than Channels it reads no
-// records.
+// Overview returns the state of the active channels. Unlike Channels, Overview does not read
+// the ledger.
 func (m *Manager) Overview(ctx context.Context) (core.Overview, error) {
 	o := core.Overview{Limit: m.pool.limit, Active: []core.ChannelStatus{}}
 	idle := m.o.Sessions.All()
@@ -47,9 +47,8 @@ func (l *lane) status(ctx context.Context) (core.ChannelStatus, error) {
 	return st, nil
 }
 
-// Present returns the state of one channel as it is now, without Messages and LastAt.
-// Other than Channel it reads no records, and knows of no channel that does not
-// exist: that is one that is idle.
+// Present returns the present state of one channel, without Messages and LastAt. Unlike
+// Channel, Present does not read the ledger, and reports an unknown channel as idle.
 func (m *Manager) Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error) {
 	st := core.ChannelStatus{Key: key, State: core.StateIdle}
 	if l, ok := m.known(key); ok {
@@ -66,7 +65,7 @@ func (m *Manager) Present(ctx context.Context, key core.ChannelKey) (core.Channe
 	return st, nil
 }
 
-// present sums up the lane as it is now.
+// present returns the lane's present state.
 func (l *lane) present() core.ChannelStatus {
 	st := core.ChannelStatus{
 		Key: l.key, State: l.state(), SessionID: l.sessionID, HostPID: l.info.HostPID, AgentPID: l.info.AgentPID,
@@ -104,8 +103,8 @@ func (l *lane) state() string {
 	return core.StateIdle
 }
 
-// QueuePosition returns where the message is in its channel's queue now: the zero value
-// if it does not wait, or is not known.
+// QueuePosition returns the message's position in the channel's queue, or the zero value for
+// a message unknown or not waiting.
 func (m *Manager) QueuePosition(id core.MessageID) core.QueuePosition {
 	t, ok := m.tickets.find(id)
 	if !ok {
@@ -117,7 +116,7 @@ func (m *Manager) QueuePosition(id core.MessageID) core.QueuePosition {
 	}
 	var at core.QueuePosition
 	if err := l.call(m.ctx, func() { at = l.placeOf(id) }); err != nil {
-		return core.QueuePosition{} // shutting down, or it waits no more
+		return core.QueuePosition{} // shutting down, or no longer waiting
 	}
 	return at
 }
@@ -138,7 +137,7 @@ func (l *lane) position(id core.MessageID) int {
 	return 1 + slices.IndexFunc(l.pending, func(it *queued) bool { return it.msg.ID == id })
 }
 
-// marks returns the timeline so far of a turn in flight.
+// marks returns the timeline up to now of a turn in flight, or nil.
 func (l *lane) marks(ctx context.Context, id core.TurnID) []core.Mark {
 	var marks []core.Mark
 	err := l.call(ctx, func() {

@@ -11,20 +11,20 @@ import (
 	"bareclaw/core"
 )
 
-// interruptGrace is how long the agent may take to end a turn on request before
-// its process is ended. The promise is two seconds in all.
+// interruptGrace is how long the agent may take to end a turn on request before the lane
+// ends the agent's process. Users are promised two seconds in all.
 const interruptGrace = 1300 * time.Millisecond
 
-// A stop is why a turn is ended before its time.
+// A stop is the reason for ending a turn early.
 type stop struct {
 	code, text string
-	failed     bool           // the outcome is a failure rather than a cancellation
-	grace      time.Duration  // how long the agent may take; 0 means interruptGrace
-	waiters    []chan<- error // each has room for what it is told
+	failed     bool           // the outcome is a failure instead of a cancellation
+	grace      time.Duration  // time for the agent to end the turn; 0 means interruptGrace
+	waiters    []chan<- error // each channel has room for the value sent
 }
 
-// wake tells everybody who waits for the end of the turn; err says why its outcome
-// cannot be told yet.
+// wake notifies all waiters of the turn's end; a non-nil err says why the outcome cannot be
+// recorded yet.
 func (s *stop) wake(err error) {
 	if s == nil {
 		return
@@ -35,7 +35,7 @@ func (s *stop) wake(err error) {
 	s.waiters = nil
 }
 
-// stopReply is the outcome of a turn that was stopped.
+// stopReply returns the outcome of a stopped turn.
 func (f *inflight) stopReply(done string) core.Reply {
 	r := core.Reply{State: core.Cancelled, IsError: true, Code: f.stop.code, Error: f.stop.text}
 	if f.stop.failed {
@@ -48,18 +48,18 @@ func (f *inflight) stopReply(done string) core.Reply {
 	return r
 }
 
-// An Interruption reports a turn that was interrupted.
+// An Interruption describes an interrupted turn.
 type Interruption struct {
 	Turn     core.TurnID
 	Messages []core.MessageID
 	Took     time.Duration
 }
 
-// Interrupt ends the running turn of a channel, keeps the session, and returns
-// when the turn has ended. If turn is not empty only that turn is ended, so that
-// a late request never hits the next one. ErrNothingRuns when there is none;
-// ErrNotFound for an unknown channel; ErrUnwritten when it has ended and the ledger
-// does not take that now.
+// Interrupt ends the running turn of a channel, keeps the session, and returns when the turn
+// has ended. If turn is not empty, Interrupt only ends the turn with the given id, to
+// protect the next turn from a late request. Errors: ErrNothingRuns without a running turn;
+// ErrNotFound for an unknown channel; ErrUnwritten when the turn has ended and the ledger
+// cannot write the outcome now.
 func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (Interruption, error) {
 	l, ok := m.known(key)
 	if !ok {
@@ -96,8 +96,8 @@ func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.
 	return hit, nil
 }
 
-// interrupt ends a turn: by request to the agent, and by ending its process if
-// that does not help in time. A turn that the agent never got just ends.
+// interrupt ends a turn: first by a request to the agent, and after the grace period by
+// ending the agent's process. A turn not handed over ends at once.
 func (l *lane) interrupt(f *inflight, s *stop) {
 	if f.stop != nil {
 		f.stop.waiters = append(f.stop.waiters, s.waiters...)
@@ -107,20 +107,20 @@ func (l *lane) interrupt(f *inflight, s *stop) {
 	f.stop = s
 	f.mark(l.now(), "stop", s.code)
 	switch {
-	case !f.frozen: // freezeDone sees the stop
+	case !f.frozen: // freezeDone handles the stop
 	case !f.handed && l.busy == "":
 		l.finish(f, f.stopReply(""))
 		l.release(f)
 	case l.session != nil && f.handed:
 		l.requestEnd(f)
-	default: // attached or recovered sees the stop
+	default: // attached or applyFates handles the stop
 	}
 }
 
-// requestEnd asks the agent to end the turn, and sees to it that it does. An
-// agent that is still starting would begin the turn first, so it is ended. While the
-// host replays what was said before, the turn may have ended, and the agent be at
-// another one that must not be hit: the request waits for the end of that.
+// requestEnd requests the end of the turn from the agent, and schedules kill after the grace
+// period. A starting agent would begin the turn first, so requestEnd ends a starting agent
+// at once. During a replay the turn may already have ended, and the request would hit the
+// agent's next turn, so requestEnd waits for the end of the replay.
 func (l *lane) requestEnd(f *inflight) {
 	if l.replaying() {
 		l.endLater = true
@@ -136,11 +136,10 @@ func (l *lane) requestEnd(f *inflight) {
 	l.killAfter(f, f.stop.patience())
 }
 
-// replaying reports whether the host still says again what an earlier process may not
-// have heard.
+// replaying reports whether the host is still replaying events from before the attachment.
 func (l *lane) replaying() bool { return l.info.Replays && l.lastSeq < l.info.Said }
 
-// endStopped requests the end of turns that waited for the end of the replay.
+// endStopped requests the end of stopped turns after the end of the replay.
 func (l *lane) endStopped() {
 	if !l.endLater || l.replaying() || l.session == nil {
 		return
@@ -160,8 +159,8 @@ func (l *lane) killAfter(f *inflight, d time.Duration) {
 	f.timer = time.AfterFunc(d, func() { l.post(func() { l.kill(f) }) })
 }
 
-// hurry shortens the grace of a turn that is being ended already, when whoever
-// asks now was promised that it takes less.
+// hurry shortens the grace period of a turn already being stopped, when a later stop has a
+// shorter grace period.
 func (l *lane) hurry(f *inflight, s *stop) {
 	if s.patience() < f.stop.patience() {
 		f.stop.grace = s.grace
@@ -171,14 +170,14 @@ func (l *lane) hurry(f *inflight, s *stop) {
 	}
 }
 
-// kill ends the agent's process because it did not end the turn.
+// kill ends the agent's process after the agent failed to end the turn.
 func (l *lane) kill(f *inflight) {
 	if f.answered || l.session == nil {
 		return
 	}
 	l.about(f).Warn("turn is ended with the agent's process", "agent_ready", l.ready)
 	how := core.StopNow
-	if f.stop != nil && f.stop.patience() >= patientGrace { // nobody waits
+	if f.stop != nil && f.stop.patience() >= patientGrace { // no caller waits
 		how = core.StopPatiently
 	}
 	if err := l.session.Stop(how); err != nil {
@@ -186,7 +185,7 @@ func (l *lane) kill(f *inflight) {
 	}
 }
 
-// startTimeout bounds the turn if turns are bounded.
+// startTimeout starts the turn's timer if turns have a time limit.
 func (l *lane) startTimeout(f *inflight) {
 	d := l.manager.o.TurnTimeout
 	if d <= 0 || f.timer != nil {

@@ -11,11 +11,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Submit accepts a message: when it returns without an error the message is
-// durable and will have an outcome. It blocks for one sync of the ledger, not
-// for the turn. When ctx ends first the message may still have been accepted.
-// Errors: ErrQueueFull, ErrKeyReused, ErrStorageFull, ErrStorage, ErrBadContent,
-// ErrClosed.
+// Submit accepts a message: when Submit returns without an error, the message is durable and
+// will have an outcome. Submit blocks for one sync of the ledger, not for the turn. When ctx
+// ends first, the message may still have been accepted. Errors: ErrQueueFull, ErrKeyReused,
+// ErrStorageFull, ErrStorage, ErrBadContent, ErrClosed.
 func (m *Manager) Submit(ctx context.Context, s core.Submission) (*core.Ticket, error) {
 	t, l, err := m.enqueue(s)
 	if err != nil {
@@ -24,10 +23,10 @@ func (m *Manager) Submit(ctx context.Context, s core.Submission) (*core.Ticket, 
 	return m.awaitAccepted(ctx, s, t, l)
 }
 
-// SubmitAndWait is Submit for a caller that waits for the outcome anyway. Unless
-// the message is refused it returns when there is an outcome, when the message
-// waits on a parked channel, or after hurry is closed as soon as Submit would: such
-// a caller is woken once instead of twice.
+// SubmitAndWait is Submit for a caller waiting for the outcome anyway, to wake the caller
+// once instead of twice. Unless the message is refused, SubmitAndWait returns when there is
+// an outcome, when the message waits on a parked channel, or, once hurry is closed, as soon
+// as Submit would.
 func (m *Manager) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-chan struct{}) (*core.Ticket, error) {
 	t, l, err := m.enqueue(s)
 	if err != nil {
@@ -44,8 +43,7 @@ func (m *Manager) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-
 	return m.awaitAccepted(ctx, s, t, l)
 }
 
-// offer hands a message to its lane, which tells the ticket whether it is
-// accepted.
+// enqueue passes a message to the lane. The lane reports the acceptance to the ticket.
 func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 	if err := core.CheckContent(s.Content); err != nil {
 		return nil, nil, err
@@ -76,7 +74,7 @@ func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 	return t, l, nil
 }
 
-// admitted returns the ticket once its message is accepted.
+// awaitAccepted returns the ticket once the message is accepted.
 func (m *Manager) awaitAccepted(ctx context.Context, s core.Submission, t *core.Ticket, l *lane) (*core.Ticket, error) {
 	if _, err := await(ctx, l, t.Accepted()); err != nil {
 		return nil, err
@@ -90,8 +88,7 @@ func (m *Manager) awaitAccepted(ctx context.Context, s core.Submission, t *core.
 	return nil, t.Refusal()
 }
 
-// existing returns the ticket of the message that was accepted under the same
-// source key.
+// existing returns the ticket of the message accepted earlier under the same source key.
 func (m *Manager) existing(ctx context.Context, s core.Submission, dup *core.DuplicateError) (*core.Ticket, error) {
 	if dup.Hash != s.SourceHash {
 		return nil, fmt.Errorf("%w: it belongs to message %s", core.ErrKeyReused, dup.Existing)

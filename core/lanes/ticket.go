@@ -7,8 +7,7 @@ import (
 	"bareclaw/core"
 )
 
-// Ticket returns a ticket of a message that was accepted before. ErrNotFound if
-// there is no such message.
+// Ticket returns a ticket for a message accepted earlier, or ErrNotFound.
 func (m *Manager) Ticket(ctx context.Context, id core.MessageID) (*core.Ticket, error) {
 	if t, ok := m.tickets.find(id); ok {
 		return t.Repeated(), nil
@@ -22,8 +21,7 @@ func (m *Manager) Ticket(ctx context.Context, id core.MessageID) (*core.Ticket, 
 	return t, nil
 }
 
-// A ticketIndex knows the tickets of all messages that have no outcome yet, or one that
-// the ledger does not have yet.
+// A ticketIndex holds the tickets of all messages without an outcome in the ledger.
 type ticketIndex struct {
 	mu   sync.Mutex
 	open map[core.MessageID]*core.Ticket
@@ -45,8 +43,8 @@ func (d *ticketIndex) find(id core.MessageID) (*core.Ticket, bool) {
 	return t, ok
 }
 
-// resolve closes the tickets with the outcomes, which must not change any more. Those that
-// carry a text come first: who learns that another message was answered with it finds it.
+// resolve closes the tickets with the outcomes, which must not change any more. Carriers of
+// a reply text come first: a caller referred to the carrier finds the carrier's outcome.
 func (d *ticketIndex) resolve(outcomes []*core.Message) {
 	for _, carried := range [...]bool{false, true} {
 		for _, m := range outcomes {
@@ -57,7 +55,7 @@ func (d *ticketIndex) resolve(outcomes []*core.Message) {
 	}
 }
 
-// rekey notes that a message is on another channel now.
+// rekey records a message's move to another channel.
 func (d *ticketIndex) rekey(id core.MessageID, key core.ChannelKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,8 +64,8 @@ func (d *ticketIndex) rekey(id core.MessageID, key core.ChannelKey) {
 	}
 }
 
-// drop forgets the ticket of a message that was refused, or whose outcome is in
-// the ledger.
+// drop removes the ticket of a refused message, or of a message with an outcome in the
+// ledger.
 func (d *ticketIndex) drop(id core.MessageID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

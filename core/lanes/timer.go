@@ -2,16 +2,16 @@ package lanes
 
 import "time"
 
-// A watch is a lane's one timer for what falls due when nothing happens: a stuck
-// turn, an idle session, the end of a pause.
+// A timer is the lane's single timer for deadlines without an event: a stuck turn, an idle
+// session, the end of a pause.
 type timer struct {
 	timer *time.Timer
-	set   time.Time // when it goes off; zero while it is not set
+	set   time.Time // when the timer fires; zero while not set
 }
 
-// look sets the watch to the earliest moment at which something falls due. It is
-// not moved to a later one, but looks again when it has gone off: so a turn that
-// takes its usual way costs no timer.
+// setTimer sets the timer to the earliest deadline. setTimer never moves the timer to a
+// later time; onTimer checks the deadlines and the next step sets the timer again. A turn of
+// usual length therefore costs no timer.
 func (l *lane) setTimer() {
 	due := earliest(l.stallDue(), l.idleDue(), l.parkDue())
 	if due.IsZero() || !l.timer.set.IsZero() && !due.Before(l.timer.set) {
@@ -25,12 +25,12 @@ func (l *lane) setTimer() {
 	l.timer.timer.Reset(time.Until(due))
 }
 
-// fallsDue does what is due by now. What the agent has said and nobody has taken up yet
-// comes first: it may have been said in time, when this process stood still.
+// onTimer acts on reached deadlines. Unhandled events of the agent come first, because the
+// events may have arrived in time while the gateway process was suspended.
 func (l *lane) onTimer() {
 	l.timer.set = time.Time{}
 	if len(l.events) > 0 {
-		return // and looks again after that
+		return // the step after the events sets the timer again
 	}
 	over := func(due time.Time) bool { return !due.IsZero() && !due.After(time.Now()) }
 	if over(l.stallDue()) {
@@ -44,10 +44,10 @@ func (l *lane) onTimer() {
 	}
 }
 
-// heardNow notes a sign of life of the agent, or that it was given something to do.
+// touch records an event of the agent, or new work given to the agent.
 func (l *lane) touch() { l.lastHeard, l.stallReported = time.Now(), false }
 
-// earliest returns the first of the moments that are not zero.
+// earliest returns the first of the non-zero moments, or zero.
 func earliest(moments ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range moments {
