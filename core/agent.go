@@ -25,31 +25,32 @@ type Composer interface {
 
 // A Starter starts and finds sessions.
 type Starter interface {
-	// Reserve returns the id of a session that has been started already and
-	// belongs to no channel yet, or false if there is none. The channel that is
-	// started with this id soon gets it. It does not wait for processes.
+	// Reserve returns the id of a started session without a channel, and false if no
+	// session is free. The caller soon starts a channel with the id; Start then gives the
+	// session to the channel. Reserve does not wait for processes.
 	Reserve() (sessionID string, ok bool)
-	// Start begins a session in a process of its own that outlives this one.
-	// It returns before the agent is ready: turns may be handed over at once.
-	// Whatever an earlier process of the channel left is ended first.
+	// Start begins a session in a process that outlives the gateway's process. Start first
+	// ends the remains of the channel's earlier process, and returns before the agent is
+	// ready: turns may be handed over at once.
 	Start(ctx context.Context, key ChannelKey, l Launch) (Session, error)
-	// Attach finds the live session of the channel; ErrNoHost when there is none.
+	// Attach finds the live session of the channel, and returns ErrNoHost without a live
+	// session.
 	Attach(ctx context.Context, key ChannelKey) (Session, error)
 }
 
-// A Reaper finds and ends what is left of sessions.
+// A Reaper finds and ends the processes that sessions left behind.
 type Reaper interface {
 	// Live lists the channels that have a live session process.
 	Live(ctx context.Context) ([]ChannelKey, error)
-	// Reap ends whatever is left of the channel's processes, verified by pid and
-	// start time, and returns when they are gone.
+	// Reap ends the channel's remaining processes, verified by pid and start time, and
+	// returns once all have exited.
 	Reap(ctx context.Context, key ChannelKey) error
 }
 
-// A Historian reads what sessions left on disk.
+// A Historian reads the records that sessions left on disk.
 type Historian interface {
-	// Fate reads from what the agent and its host left on disk what became of a
-	// turn that was begun in that session of the channel.
+	// Fate reads the outcome of a turn, begun in the named session of the channel, from the
+	// files of the agent and the session's host.
 	Fate(ctx context.Context, key ChannelKey, sessionID string, id TurnID) (Fate, error)
 	// Lasting reports whether sessions can be resumed by id later on.
 	Lasting() bool
@@ -58,118 +59,118 @@ type Historian interface {
 // Launch says which session to start.
 type Launch struct {
 	SessionID string
-	Resume    bool     // continue what is recorded under the id, rather than begin it
-	Settings  Settings // of its channel; a session that waited for a channel is not taken where there are any
+	Resume    bool     // continue the conversation recorded under SessionID instead of beginning a new one
+	Settings  Settings // of the channel; Start takes no reserved session for a channel with settings
 }
 
-// A Session is one live conversation with the agent, held by a process that
-// outlives this one. Methods may be called from one goroutine at a time; Events
-// may be received from meanwhile.
+// A Session is a live conversation with the agent, held by a process that outlives the
+// gateway's process. Methods must be called from a single goroutine at a time; the channel
+// of Events may be received from concurrently.
 type Session interface {
-	// Info returns what the host said of itself when it was attached.
+	// Info returns the host's description of the session at the time of attaching.
 	Info() SessionInfo
-	// Hand gives the agent a turn. The turn must be durable.
+	// Hand gives the agent a turn. The turn must already be durable.
 	Hand(id TurnID, line []byte) error
 	// Interrupt asks the agent to end the running turn and keep the session.
 	Interrupt() error
 	// Answer decides a tool permission request; the first answer wins.
 	Answer(requestID string, d Answer) error
-	// Ack tells the host that the events up to seq need no replay. It may be
-	// sent with a short delay.
+	// Ack tells the host that events up to seq need no replay. The session may send the
+	// acknowledgement with a short delay.
 	Ack(seq uint64)
-	// Events returns what the session says, each event once and in order, in
-	// batches of what arrived together. The channel is closed when the host is
-	// gone; an Exited event comes before that if the agent ended first.
+	// Events returns the session's events, each once and in order, in batches as received.
+	// The channel is closed when the host is gone; if the agent ended first, an Exited event
+	// precedes the close.
 	Events() <-chan []Event
-	// Stop ends the agent and its host. It does not wait; Events closes when it
-	// is done.
+	// Stop ends the agent and its host without waiting. Events is closed when both have
+	// ended.
 	Stop(how StopMode) error
 	// Detach leaves the session running and closes Events.
 	Detach()
 }
 
-// A StopMode says how much time an agent gets to end.
+// A StopMode sets the time that an agent gets to end.
 type StopMode int
 
-// The ways to end an agent. SIGKILL follows where SIGTERM does not help.
+// The ways to end an agent. SIGKILL follows if SIGTERM has no effect.
 const (
-	StopNow       StopMode = iota // SIGTERM, and some 300 ms: somebody waits for the end
-	StopPatiently                 // SIGTERM, and 5 s: for tools that tidy up
-	StopGently                    // its input is closed first, and it has 5 s to finish what runs
+	StopNow       StopMode = iota // SIGTERM, and some 300 ms: a caller waits for the end
+	StopPatiently                 // SIGTERM, and 5 s for tools to clean up
+	StopGently                    // close the agent's input, and allow 5 s to finish running work
 )
 
-// SessionInfo is what a host says of itself.
+// SessionInfo is a host's description of its session.
 type SessionInfo struct {
 	SessionID string
 	HostPID   int
-	HostStart uint64 // when it started: only good to tell it from another of that pid
+	HostStart uint64 // start of the host, only good to tell apart processes with the same pid
 	AgentPID  int
-	Turns     []TurnID  // those handed to this process, newest last (bounded)
-	Working   []TurnID  // those that the agent had begun, and was not done with, before the first event that comes now
+	Turns     []TurnID  // turns handed to the process, newest last (bounded)
+	Working   []TurnID  // turns begun and not completed by the agent before the first event still to come
 	Requests  []Request // permission requests that wait for an answer
 	Ready     bool
-	Said      uint64 // the last event that it had said by then
-	Replays   bool   // events up to that one come again now
+	Said      uint64 // number of the host's last event at the time of attaching
+	Replays   bool   // the host now replays events up to Said
 	Tasks     int    // background tasks that are alive
-	Stale     bool   // started by another program, or with another configuration, than sessions are now
-	Settings  string // fingerprint of the channel's settings that it was started with
+	Stale     bool   // started by another program, or with another configuration, than new sessions
+	Settings  string // fingerprint of the channel's settings at the session's start
 }
 
-// Knows reports whether the turn was handed to this process.
+// Knows reports whether the turn was handed to the session's process.
 func (i SessionInfo) Knows(id TurnID) bool { return slices.Contains(i.Turns, id) }
 
-// Begun reports whether the agent was working on the turn before the first event
-// that comes now.
+// Begun reports whether the agent was working on the turn before the first event still to
+// come.
 func (i SessionInfo) Begun(id TurnID) bool { return slices.Contains(i.Working, id) }
 
 // An Answer is a decision in the agent's terms.
 type Answer struct {
 	Allow        bool
 	Message      string
-	UpdatedInput json.RawMessage // nil: as asked
-	Rules        json.RawMessage // permission rules to add for this process; nil: none
+	UpdatedInput json.RawMessage // nil: the input as requested
+	Rules        json.RawMessage // permission rules to add for the agent's process; nil: none
 }
 
 // EventKind says what an event means to a lane.
 type EventKind int
 
-// The kinds of events. Everything the agent says comes as an event with its raw
-// line; kinds other than Said carry the fields named.
+// The kinds of events. Every line of the agent arrives as an event with the raw line; kinds
+// besides Said also carry the named fields.
 const (
 	Said         EventKind = iota // nothing a lane acts on
 	TurnState                     // Turn, Phase
 	Resulted                      // Result
 	Requested                     // Request
-	RequestGone                   // Request.ID: no longer to be answered
-	SessionNew                    // SessionID: the conversation goes on under this id; comes before the event of the same line, with its Seq
+	RequestGone                   // Request.ID: can no longer be answered
+	SessionNew                    // SessionID: the conversation continues under the new id; precedes the event of the same line, with the same Seq
 	ToolBegun                     // Tool, Target, ToolID, Timeout
 	ToolEnded                     // ToolID
 	Retrying                      // Detail, Status: the agent's own retries of a failing API
-	Limited                       // Until: a usage limit refuses the agent; a result says whether a turn ends of it
-	TasksChanged                  // Tasks: background tasks that are alive now
+	Limited                       // Until: a usage limit refuses the agent; a result says whether the turn ended because of the limit
+	TasksChanged                  // Tasks: number of live background tasks
 	Readied                       // the agent is ready
 	Exited                        // Exit
-	LogFull                       // Seq is the last one before: no more is said before that is acknowledged, or, with Detail, what Detail says has been mended
+	LogFull                       // Seq is the last event before the full log; the host sends no more until Seq is acknowledged or, with Detail, until the problem in Detail is fixed
 )
 
-// Phase is how far the agent is with a turn.
+// Phase is the agent's progress on a turn.
 type Phase string
 
 // The phases of a turn.
 const (
 	PhaseQueued    Phase = "queued"
 	PhaseStarted   Phase = "started"
-	PhaseCompleted Phase = "completed" // the agent is done with it; not by itself an answer
+	PhaseCompleted Phase = "completed" // the agent is done with the turn; not by itself an answer
 	PhaseCancelled Phase = "cancelled"
 )
 
-// An Event is one thing a session said.
+// An Event is a line of the agent, or a fact reported by the host.
 type Event struct {
 	Seq       uint64
 	Kind      EventKind
-	At        time.Time       // when the host heard it; zero when that is not known
-	Type      string          // the agent's name for it
-	Raw       json.RawMessage // its line, unchanged; nil for events of the host
+	At        time.Time       // time at which the host read the line; zero if unknown
+	Type      string          // the agent's name for the event
+	Raw       json.RawMessage // the agent's line, unchanged; nil for events of the host
 	Turn      TurnID
 	Phase     Phase
 	Result    *Result
@@ -177,34 +178,34 @@ type Event struct {
 	SessionID string
 	Tool      string
 	Target    string
-	ToolID    string        // the agent's id of one call
-	Timeout   time.Duration // how long the call says that it may take; 0: it does not say
+	ToolID    string        // the agent's id of a call
+	Timeout   time.Duration // bound declared by the call; 0 if not declared
 	Detail    string
-	Status    int       // HTTP status of the failing API; 0 when it did not answer
-	Until     time.Time // when the limit ends; zero when that is not known
+	Status    int       // HTTP status of the failing API; 0 without a response
+	Until     time.Time // end of the limit; zero if unknown
 	Tasks     int
-	Model     string // the model that the session uses from here on; empty: it does not say
+	Model     string // model used by the session from now on; empty if not reported
 	Exit      *Exit
 }
 
-// A Result is how the agent says a turn ended. It answers the turns it names,
-// and none when Background is set.
+// A Result is the agent's report of a turn's end. A Result answers the named turns, and no
+// turn when Background is set.
 type Result struct {
 	Turns       []TurnID
 	Background  bool
 	Text        string
 	IsError     bool
-	Interrupted bool   // it was aborted
+	Interrupted bool   // the turn was aborted
 	Code        string // stable word for an error
 	Error       string // the error for a person
 	SessionID   string
 	TotalCost   float64 // USD, running total of the session
-	Cost        float64 // USD since the result before it in the same process; 0 when that is not said
+	Cost        float64 // USD since the previous result of the same process; 0 if unreported
 	NumTurns    int
-	Until       time.Time // with Code usage_limit: when it ends, if the error says so
+	Until       time.Time // with Code usage_limit: end of the limit, if the error names a time
 }
 
-// A Request is a tool permission the agent asks for.
+// A Request asks for permission to use a tool.
 type Request struct {
 	ID         string
 	Tool       string
@@ -216,10 +217,10 @@ type Request struct {
 type Exit struct {
 	Reason ExitReason
 	Code   string // stable word for the failure
-	Text   string // for a person: what happened, with the agent's last words
+	Text   string // the event and the agent's last words, for a person
 }
 
-// ExitReason is what a lane must know about an exit.
+// ExitReason classifies an exit for a lane.
 type ExitReason int
 
 // The reasons of an exit.
@@ -227,18 +228,18 @@ const (
 	ExitOther          ExitReason = iota
 	ExitUnknownSession            // resume: no such session
 	ExitSessionInUse              // begin: the session exists already
-	ExitStartFailed               // it never became ready
+	ExitStartFailed               // the agent never became ready
 )
 
-// A Fate is what the agent's own record says of a turn.
+// A Fate is the agent's own record of a turn.
 type Fate struct {
-	Begun       bool // the agent had taken it up
-	ToolBegun   bool // and had begun a tool
-	Interrupted bool // and was interrupted
-	Answered    bool // and had finished: Text is the answer
-	Failed      bool // and had ended in an error: Code and Text say which
+	Begun       bool // the agent had begun the turn
+	ToolBegun   bool // the turn had begun a tool
+	Interrupted bool // the turn was interrupted
+	Answered    bool // the turn had finished: Text is the answer
+	Failed      bool // the turn had ended in an error: see Code and Text
 	Code        string
 	Text        string
-	Done        string // what had been done, for a person; may be empty
-	Into        TurnID // the turn that it was folded into, if it was: it shares its fate
+	Done        string // completed work, for a person; may be empty
+	Into        TurnID // the turn whose fate applies, if the agent folded the turn into another
 }

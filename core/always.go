@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// neverRuled are the tools by which the agent asks a person: to allow them for
-// ever would answer for that person.
+// neverRuled are the tools that put a question to a person. A rule that always allows the
+// tools would answer for the person.
 var neverRuled = []string{ToolAskUser, ToolExitPlan}
 
-// A grant is one rule in its parts.
+// A grant is a permission rule, split into tool and content.
 type grant struct {
 	Tool    string `json:"toolName"`
 	Content string `json:"ruleContent,omitempty"`
 }
 
-// rule writes the grant as one string. Brackets and backslashes of the content are
-// escaped, as the agent does in its own settings.
+// rule formats the grant as a string. Brackets and backslashes of the content are escaped as
+// in the agent's own settings.
 func (g grant) rule() string {
 	if g.Content == "" {
 		return g.Tool
@@ -25,16 +25,16 @@ func (g grant) rule() string {
 	return g.Tool + "(" + strings.NewReplacer(`\`, `\\`, `(`, `\(`, `)`, `\)`).Replace(g.Content) + ")"
 }
 
-// AlwaysRules returns the rules that allowing an approval with Always would write,
-// none where it would write nothing; then Always allows this one call.
+// AlwaysRules returns the rules that allowing an approval with Always writes to the channel.
+// Without rules, Always allows only the single call.
 //
-// They are those that the agent suggests for allowing calls of this kind (entries
-// addRules with the behavior allow). It may also suggest another permission mode
-// (setMode) or further directories (addDirectories): a mode is a setting of the
-// channel and decides about more than this tool, so it is left out; directories
-// become rules for changing files in them if the tool changes files. Where nothing
-// is left, the rule is the tool's bare name; of Bash it is the exact command, unless
-// that is longer than a line or contains what a rule takes for a pattern.
+// The rules are taken from the agent's suggestion (entries addRules with the behavior
+// allow). The agent may also suggest a permission mode (setMode) or further directories
+// (addDirectories). AlwaysRules ignores modes, because a mode is a setting of the channel
+// and affects more than the tool. If the tool changes files, each directory becomes a rule
+// for changing files in the directory. Without a usable suggestion, the rule is the bare
+// name of the tool; for Bash, the exact command, unless the command is longer than a line or
+// contains pattern characters.
 func AlwaysRules(a Approval) []string {
 	var rules []string
 	for _, g := range grants(&a) {
@@ -57,7 +57,7 @@ func grants(a *Approval) []grant {
 	})
 }
 
-// suggested returns what the agent suggests.
+// suggested returns the grants suggested by the agent.
 func suggested(a *Approval) []grant {
 	var entries []struct {
 		Type, Behavior string
@@ -86,13 +86,12 @@ func suggested(a *Approval) []grant {
 	return all
 }
 
-// changesFiles reports whether the agent decides about the tool by its rules for
-// Edit.
+// changesFiles reports whether the agent applies its rules for Edit to the tool.
 func changesFiles(tool string) bool {
 	return slices.Contains([]string{"Edit", "MultiEdit", "Write", "NotebookEdit"}, tool)
 }
 
-// ownGrant is the narrowest rule that can be made without the agent's help.
+// ownGrant returns the narrowest rule possible without the agent's suggestion.
 func ownGrant(a *Approval) []grant {
 	if a.Tool != "Bash" {
 		return []grant{{Tool: a.Tool}}
@@ -105,8 +104,8 @@ func ownGrant(a *Approval) []grant {
 	return []grant{{"Bash", input.Command}}
 }
 
-// SessionRules returns what tells the agent's running process of the rules that
-// AlwaysRules returns; nil where there are none.
+// SessionRules encodes the rules of AlwaysRules for the agent's running process; nil without
+// rules.
 func SessionRules(a Approval) json.RawMessage {
 	gs := grants(&a)
 	if len(gs) == 0 {
@@ -114,7 +113,7 @@ func SessionRules(a Approval) json.RawMessage {
 	}
 	b, err := json.Marshal([]any{map[string]any{"type": "addRules", "rules": gs, "behavior": "allow", "destination": "session"}})
 	if err != nil {
-		return nil // cannot be: these are strings
+		return nil // cannot fail: only strings are encoded
 	}
 	return b
 }

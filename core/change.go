@@ -6,30 +6,30 @@ import "time"
 type Change struct {
 	Accept     []*Message       // new messages, in order
 	Begin      []*Turn          // frozen turns: their members become running
-	Update     []*Turn          // open turns: SessionID, Opens and Notices as they are now
-	Settle     []Settlement     // outcomes; a message that has one keeps it
+	Update     []*Turn          // open turns: SessionID, Opens and Notices are replaced
+	Settle     []Settlement     // outcomes; a message with an outcome keeps the old outcome
 	Requeue    []MessageID      // members of turns in End that wait again: state waiting, no turn, no DispatchedAt; never lazy
 	End        []*Turn          // ended turns (EndedAt, Result, Code, Marks); CostUSD is spent on the day of EndedAt
 	Approvals  []*Approval      // new or changed
 	Background []*Background    // new; CostUSD is spent on the day of CreatedAt
-	Deliver    []*Delivery      // new; those whose id is known are ignored
-	Delivered  []*Delivery      // pending ones as they are now: State, Progress, Attempts, Error, EndedAt
-	Inbound    []*Inbound       // new; those whose id is known are ignored
+	Deliver    []*Delivery      // new; deliveries with a known id are ignored
+	Delivered  []*Delivery      // pending deliveries: State, Progress, Attempts, Error and EndedAt are replaced
+	Inbound    []*Inbound       // new; inbounds with a known id are ignored
 	Handled    []string         // ids of inbounds
 	Records    []*Record        // new or changed, or removed
-	Amend      []*Message       // waiting messages: Content as it is now; never lazy
-	Move       *Move            // what is on one channel goes to another; never lazy
+	Amend      []*Message       // waiting messages: Content is replaced; never lazy
+	Move       *Move            // moves the contents of a channel to another; never lazy
 	Reorder    []Rank           // of waiting messages; never lazy
 	Settings   []SettingsChange // of channels; never lazy
 
-	// ForgetRecords removes records of some age.
+	// ForgetRecords removes records by age.
 	ForgetRecords []RecordRange
-	// ForgetInbound removes what was handled and received before that.
+	// ForgetInbound removes handled inbounds received before the time.
 	ForgetInbound time.Time
 
-	// Lazy says that nobody waits for the change and that it could be had again
-	// after a crash. It may be written some milliseconds later, with others of its
-	// kind, and after changes that were written later; reads see it all the same.
+	// Lazy marks a change without a waiting caller, recoverable after a crash. The ledger
+	// may write a lazy change some milliseconds later, together with further lazy changes,
+	// and after changes submitted later. Reads see the change at once.
 	Lazy bool
 }
 
@@ -40,28 +40,29 @@ type Settlement struct {
 	Reply   Reply
 }
 
-// A Rank puts a waiting message at another place of its channel's queue: the lowest rank
-// is the next, and among equal ranks the message that came first.
+// A Rank moves a waiting message within its channel's queue. The lowest rank comes first;
+// equal ranks are ordered by acceptance.
 type Rank struct {
 	ID   MessageID
 	Rank int
 }
 
-// A Move says that a channel goes on under another key. Written, it moves what waits,
-// before what waits there, with the settings, the rules and the pending approvals; the
-// history stays. The session follows, in the session file, by what is noted here.
+// A Move continues a channel under another key. Writing the Move transfers waiting messages
+// (ahead of messages already waiting on To), settings, rules and pending approvals. The
+// history stays with From. The session id moves in the session file, as directed by Session
+// and Keeps.
 type Move struct {
 	From, To ChannelKey
 	Session  string // of From, empty if it has none
-	Keeps    bool   // To has had turns and keeps its own session; that of From is forgotten
+	Keeps    bool   // To has had turns and keeps its own session; From's session is forgotten
 	At       time.Time
 }
 
-// A SettingsChange changes what one channel has of its own.
+// A SettingsChange changes the settings of a channel.
 type SettingsChange struct {
 	Channel        ChannelKey
-	Model          *string // nil: as it is; empty: taken back
+	Model          *string // nil: unchanged; empty: reset to the gateway's default
 	PermissionMode *string
-	Add            []Rule   // those that the channel has already, by Rule, change nothing
-	Remove         []string // ids; unknown ones change nothing
+	Add            []Rule   // rules to add; a rule already present (compared by Rule) changes nothing
+	Remove         []string // ids; unknown ids change nothing
 }

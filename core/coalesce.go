@@ -8,18 +8,18 @@ import (
 	"unicode"
 )
 
-// maxTurnBytes bounds what is coalesced into one turn. One message may be
-// larger; it then is a turn of its own.
+// maxTurnBytes bounds the messages coalesced into a turn. A larger single message becomes a
+// turn of its own.
 const maxTurnBytes = 4 << 20
 
-// IsCommand reports whether the message is one of the agent's own slash
-// commands, which it only recognises at the very beginning of a text.
+// IsCommand reports whether the message is a slash command of the agent. The agent
+// recognizes commands only at the very beginning of a text.
 func IsCommand(m *Message) bool {
 	return len(m.Content.Blocks) == 0 && strings.HasPrefix(m.Content.Text, "/")
 }
 
-// BatchSize returns how many of the messages, from the first, become the next turn:
-// all of them, but a command is always alone and a turn stays below maxTurnBytes.
+// BatchSize returns the number of leading messages that become the next turn: all of ms,
+// except that a command is always alone and a turn stays below maxTurnBytes.
 func BatchSize(ms []*Message) int {
 	size := 0
 	for i, m := range ms {
@@ -31,10 +31,9 @@ func BatchSize(ms []*Message) int {
 	return len(ms)
 }
 
-// Coalesce turns messages into the content of one turn: a JSON string, or an
-// array of content blocks if any message has blocks. Texts are joined by a blank
-// line. The context prefix stands once, or before each message when their
-// senders differ.
+// Coalesce turns messages into the content of a turn: a JSON string, or an array of content
+// blocks if any message has blocks. Texts are joined by a blank line. The context prefix
+// appears once, or before each message if the senders differ.
 func Coalesce(ms []*Message) (json.RawMessage, error) {
 	if len(ms) == 1 && IsCommand(ms[0]) {
 		return EncodeJSON(ms[0].Content.Text)
@@ -84,8 +83,8 @@ func coalesceBlocks(ms []*Message, own bool) (json.RawMessage, error) {
 	return EncodeJSON(blocks)
 }
 
-// EncodeJSON encodes v as json.Marshal does, but without the HTML escapes, which would
-// only make the text longer.
+// EncodeJSON encodes v as json.Marshal does, but without HTML escapes, which would only make
+// the text longer.
 func EncodeJSON(v any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -105,8 +104,8 @@ func sendersDiffer(ms []*Message) bool {
 	return false
 }
 
-// prefix is the line that tells the agent where a message comes from:
-// [channel: C, adapter: A, user: U, chat: T, topic: N].
+// originPrefix returns the line that tells the agent a message's origin: [channel: C,
+// adapter: A, user: U, chat: T, topic: N].
 func originPrefix(m *Message) string {
 	var sb strings.Builder
 	sb.WriteString("[channel: " + neutral(string(m.Channel)) + ", adapter: " + neutral(m.Adapter))
@@ -121,8 +120,8 @@ func originPrefix(m *Message) string {
 	return sb.String()
 }
 
-// neutral makes a name from outside harmless inside the prefix: it can neither
-// end the bracket or the line nor begin another field.
+// neutral removes from an outside name all characters that could end the prefix's bracket or
+// line, or begin another field.
 func neutral(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

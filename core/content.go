@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckContent returns why the content cannot be submitted, wrapping ErrBadContent. Of a
-// block it checks only that it begins as a JSON object.
+// CheckContent returns an error wrapping ErrBadContent if the content cannot be submitted.
+// For a block, CheckContent only checks the first byte of a JSON object.
 func CheckContent(c Content) error {
 	if len(c.Blocks) == 0 && c.Text == "" {
 		return fmt.Errorf("%w: it is empty", ErrBadContent)
@@ -16,14 +16,14 @@ func CheckContent(c Content) error {
 		return fmt.Errorf("%w: the text is not valid UTF-8", ErrBadContent)
 	}
 	for i, b := range c.Blocks {
-		if !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) { // the rest is seen when the turn is composed
+		if !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) { // composing the turn checks the rest
 			return fmt.Errorf("%w: block %d is not a JSON object", ErrBadContent, i)
 		}
 	}
 	return nil
 }
 
-// Size returns how many bytes the content has.
+// Size returns the content's size in bytes.
 func (c Content) Size() int {
 	n := len(c.Text)
 	for _, b := range c.Blocks {
@@ -32,8 +32,8 @@ func (c Content) Size() int {
 	return n
 }
 
-// add appends another content under a heading. Texts are joined by a blank line;
-// with the first block all become blocks.
+// add appends more under a heading. Texts are joined by a blank line; the first block
+// converts the whole content to blocks.
 func (c *Content) add(head string, more Content) error {
 	if len(c.Blocks) == 0 && len(more.Blocks) == 0 {
 		if c.Text != "" {

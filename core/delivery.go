@@ -5,27 +5,26 @@ import (
 	"time"
 )
 
-// A Delivery is something that an adapter has to bring to a place that may not
-// take it at once, or that cannot be asked whether it has: it is on record before
-// it is tried, and stays pending until the adapter says what became of it.
+// A Delivery is content for an adapter to deliver to a remote place that may refuse for a
+// while, or cannot be asked whether delivery succeeded. The ledger records a Delivery before
+// the first attempt. A Delivery stays pending until the adapter reports the result.
 type Delivery struct {
-	ID      string // unique: a second one with the same id is ignored
+	ID      string // unique: a second delivery with the same id is ignored
 	Kind    DeliveryKind
 	Adapter string
 	Channel ChannelKey
-	Message MessageID       // the message whose trace shows it; may be empty
-	Body    json.RawMessage // the adapter's own; of a background result its text and whether it is an error
+	Message MessageID       // message whose trace shows the delivery; may be empty
+	Body    json.RawMessage // in the adapter's own format; for a background result a BackgroundBody
 
 	State     DeliveryState
-	Progress  json.RawMessage // the adapter's own: how far it is, such as the remote ids of parts
-	Attempts  int             // failed ones
-	Error     string          // why the last attempt failed, or why there is none any more
+	Progress  json.RawMessage // in the adapter's own format: completed steps, for example remote ids of parts
+	Attempts  int             // failed attempts
+	Error     string          // why the last attempt failed, or why no attempt follows
 	CreatedAt time.Time
-	EndedAt   time.Time // zero while it is pending
+	EndedAt   time.Time // zero while pending
 }
 
-// DeliveryKind says what is delivered. Adapters have kinds of their own besides
-// these.
+// DeliveryKind is the kind of content delivered. Adapters add kinds of their own.
 type DeliveryKind string
 
 // The deliveries that the core makes.
@@ -40,14 +39,14 @@ type BackgroundBody struct {
 	IsError bool   `json:"is_error,omitempty"`
 }
 
-// DeliveryState says where a delivery is; all but pending are final.
+// DeliveryState is the progress of a delivery; all states but pending are final.
 type DeliveryState string
 
 // The states of a delivery.
 const (
 	DeliveryPending DeliveryState = "pending"
 	DeliverySent    DeliveryState = "sent"
-	DeliveryFailed  DeliveryState = "failed" // for good: it is not tried again
+	DeliveryFailed  DeliveryState = "failed" // final: not retried
 )
 
 // ReplyDelivery returns the id of the delivery of a message's outcome.

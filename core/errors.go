@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Errors that callers branch on. They come wrapped; use errors.Is.
+// Errors for callers to branch on. The errors come wrapped; use errors.Is.
 var (
-	// ErrNotFound: no such message, approval, turn or channel.
+	// ErrNotFound: the message, approval, turn or channel does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrQueueFull: the channel already holds as many messages as allowed.
+	// ErrQueueFull: the channel already holds the maximum number of messages.
 	ErrQueueFull = errors.New("queue full")
 	// ErrKeyReused: the source key was used before with another content.
 	ErrKeyReused = errors.New("idempotency key was used with a different message")
@@ -19,7 +19,7 @@ var (
 	ErrNotFailed = errors.New("message has not failed")
 	// ErrNotPending: the approval has been decided, has expired or is void.
 	ErrNotPending = errors.New("approval is not pending")
-	// ErrNothingRuns: there is no turn to interrupt.
+	// ErrNothingRuns: no turn is running.
 	ErrNothingRuns = errors.New("no turn is running")
 	// ErrClosed: the gateway is shutting down.
 	ErrClosed = errors.New("gateway is shutting down")
@@ -27,14 +27,14 @@ var (
 	ErrStorageFull = errors.New("ledger: no space left on the disk")
 	// ErrStorage: the ledger could not be written; nothing was accepted.
 	ErrStorage = errors.New("ledger: cannot be written")
-	// ErrUnwritten: the turn has ended, and its outcome waits to be written. It comes with
+	// ErrUnwritten: the turn has ended, and the outcome waits to be written. Comes with
 	// ErrStorageFull or ErrStorage.
 	ErrUnwritten = errors.New("the turn has ended, and its outcome waits to be written")
-	// ErrNoHost: no session host of that channel is alive.
+	// ErrNoHost: the channel has no live session host.
 	ErrNoHost = errors.New("no live session host")
 	// ErrBadContent: the content cannot be handed to the agent.
 	ErrBadContent = errors.New("bad content")
-	// ErrBadSetting: the agent could not read it, or not as it is meant.
+	// ErrBadSetting: the agent could not read the setting, or would misread the setting.
 	ErrBadSetting = errors.New("bad setting")
 )
 
@@ -48,9 +48,9 @@ func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("source key belongs to message %s", e.Existing)
 }
 
-// An AgentError says why the agent could not be started or went away. Code is a
-// stable word (agent_missing, agent_exit, agent_timeout, …); Text is for a
-// person and says what to do.
+// An AgentError says why the agent could not be started or ended. Code is a stable word
+// (agent_missing, agent_exit, agent_timeout, …); Text gives the reason and the remedy to a
+// person.
 type AgentError struct {
 	Code string
 	Text string

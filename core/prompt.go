@@ -10,29 +10,29 @@ import (
 
 // Bounds of a Prompt.
 const (
-	MaxPromptBytes   = 64 << 10 // of its text, where one message is read
-	ShortPromptBytes = 1000     // of its text, where many messages are read
+	MaxPromptBytes   = 64 << 10 // of text, in a single message
+	ShortPromptBytes = 1000     // of text, in lists of messages
 	MaxPromptBlocks  = 100
 )
 
-// A Prompt describes a Content without its media, so that lists of messages stay
-// small whatever was sent.
+// A Prompt describes a Content without its media, to keep lists of messages small for any
+// size of content.
 type Prompt struct {
-	Text      string  `json:"text,omitempty"`      // the text, or those of the text blocks, joined by blank lines
-	Truncated bool    `json:"truncated,omitempty"` // the bounds left something out
-	User      string  `json:"user,omitempty"`      // who asked, in an Approval; a Message has its Origin
-	Blocks    []Block `json:"blocks,omitempty"`    // empty for a content that is a text
+	Text      string  `json:"text,omitempty"`      // the text, or the text blocks joined by blank lines
+	Truncated bool    `json:"truncated,omitempty"` // content beyond the bounds was left out
+	User      string  `json:"user,omitempty"`      // the asking user, in an Approval; a Message has an Origin
+	Blocks    []Block `json:"blocks,omitempty"`    // empty for plain text
 }
 
 // A Block describes a content block.
 type Block struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type,omitempty"`
-	Bytes     int64  `json:"bytes,omitempty"` // of the text or the decoded media; 0 where the block has an address only
+	Bytes     int64  `json:"bytes,omitempty"` // size of the text or the decoded media; 0 for a block with only an address
 }
 
-// PromptOf describes a content, with at most MaxPromptBytes of text. It shares the
-// memory of a text and copies nothing of media.
+// PromptOf describes a content, with at most MaxPromptBytes of text. The prompt shares the
+// memory of a plain text; PromptOf never copies media.
 func PromptOf(c Content) Prompt {
 	if len(c.Blocks) == 0 {
 		text, cut := TruncateText(c.Text, MaxPromptBytes)
@@ -50,7 +50,7 @@ func PromptOf(c Content) Prompt {
 		if says != "" && text.Len() > 0 {
 			text.WriteString("\n\n")
 		}
-		says, _ = TruncateText(says, MaxPromptBytes+utf8.UTFMax) // what is cut here is cut below, too
+		says, _ = TruncateText(says, MaxPromptBytes+utf8.UTFMax) // the cut after the loop truncates further
 		text.WriteString(says)
 	}
 	short, cut := TruncateText(text.String(), MaxPromptBytes)
@@ -58,8 +58,8 @@ func PromptOf(c Content) Prompt {
 	return p
 }
 
-// Short returns the prompt with at most ShortPromptBytes of text. A shortened text is a
-// copy, so that it does not keep the whole one in memory.
+// Short returns the prompt with at most ShortPromptBytes of text. Short copies a shortened
+// text, to let the whole text be freed.
 func (p Prompt) Short() Prompt {
 	if text, cut := TruncateText(p.Text, ShortPromptBytes); cut {
 		p.Text, p.Truncated = strings.Clone(text), true
@@ -67,19 +67,19 @@ func (p Prompt) Short() Prompt {
 	return p
 }
 
-// ApprovalPrompt returns the prompt for an approval that belongs to the message: shortened,
-// and with the user who sent it.
+// ApprovalPrompt returns a short prompt for an approval of the message, with the sending
+// user.
 func ApprovalPrompt(m *Message) Prompt {
 	p := m.Prompt.Short()
 	p.User = m.Origin.User
 	return p
 }
 
-// IsZero reports whether nothing is known of the content.
+// IsZero reports whether the prompt is empty: the content is unknown.
 func (p Prompt) IsZero() bool { return p.Text == "" && len(p.Blocks) == 0 }
 
-// TruncateText returns the beginning of s, at most limit bytes that end with a whole
-// character, and whether that is less than s.
+// TruncateText returns the beginning of s, at most limit bytes ending with a whole
+// character, and whether the beginning is shorter than s.
 func TruncateText(s string, limit int) (start string, cut bool) {
 	if len(s) <= limit {
 		return s, false
@@ -90,8 +90,8 @@ func TruncateText(s string, limit int) (start string, cut bool) {
 	return s[:limit], true
 }
 
-// describe returns what a block is, and its text if it is a text. Members that have
-// another type than they should count as absent: adapters check what they accept.
+// describe returns the description of a block, and the text of a text block. Members of an
+// unexpected type count as absent: adapters check input at acceptance.
 func describe(raw []byte) (b Block, text string) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	var encoding string
@@ -112,11 +112,11 @@ func describe(raw []byte) (b Block, text string) {
 				case "data":
 					data, padding = dataLength(dec)
 				default:
-					_ = dec.SkipValue() // an error ends the iteration too
+					_ = dec.SkipValue() // an error ends the iteration as well
 				}
 			})
 		default:
-			_ = dec.SkipValue() // likewise
+			_ = dec.SkipValue() // an error ends the iteration as well
 		}
 	})
 	switch {
@@ -131,11 +131,11 @@ func describe(raw []byte) (b Block, text string) {
 	return b, ""
 }
 
-// eachMember reads a value and, if it is an object, has field read the value of each
-// member. It stops at what is no JSON.
+// eachMember reads a value and, for an object, calls field to read the value of each member.
+// eachMember stops at invalid JSON.
 func eachMember(dec *jsontext.Decoder, field func(name string)) {
 	if dec.PeekKind() != '{' {
-		_ = dec.SkipValue() // an error ends the iteration of the object around it
+		_ = dec.SkipValue() // an error ends the iteration of the enclosing object
 		return
 	}
 	if _, err := dec.ReadToken(); err != nil {
@@ -148,13 +148,13 @@ func eachMember(dec *jsontext.Decoder, field func(name string)) {
 		}
 		field(name.String())
 	}
-	_, _ = dec.ReadToken() // the closing brace, or the error that ended it
+	_, _ = dec.ReadToken() // the closing brace, or the error that ended the object
 }
 
-// stringValue reads a value and returns the empty string unless it is a string.
+// stringValue reads a value, and returns the empty string for any value but a string.
 func stringValue(dec *jsontext.Decoder) string {
 	if dec.PeekKind() != '"' {
-		_ = dec.SkipValue() // an error ends the iteration of the object around it
+		_ = dec.SkipValue() // an error ends the iteration of the enclosing object
 		return ""
 	}
 	token, err := dec.ReadToken()
@@ -164,8 +164,8 @@ func stringValue(dec *jsontext.Decoder) string {
 	return token.String()
 }
 
-// dataLength reads a string and returns how many bytes it has, and how many of them
-// are the padding of base64. It copies the string only where that has escapes.
+// dataLength reads a string and returns its length in bytes and the number of base64 padding
+// bytes. dataLength copies only strings with escapes.
 func dataLength(dec *jsontext.Decoder) (n, padding int64) {
 	raw, err := dec.ReadValue()
 	if err != nil || raw.Kind() != '"' {

@@ -9,19 +9,20 @@ import (
 	"sync"
 )
 
-// Why a push was not delivered. ErrBadContent is one more: there is nothing in it
-// that could be sent. All others mean that the other side did not take it.
+// The reasons for an undelivered push. A further reason is ErrBadContent: the push has no
+// content to send. All others mean that the remote side did not accept the push.
 var (
 	// ErrNoPusher: no adapter owns the channel's prefix.
 	ErrNoPusher = errors.New("no adapter for this channel")
-	// ErrNotAllowed: the adapter does not send there.
+	// ErrNotAllowed: the adapter does not send to the channel.
 	ErrNotAllowed = errors.New("the channel is not sent to")
-	// ErrUnconfirmed: it, or a part of it, may have been delivered, or still be.
+	// ErrUnconfirmed: the push, or a part, may have been delivered or may still be
+	// delivered.
 	ErrUnconfirmed = errors.New("not known to be delivered")
 )
 
-// A PushError says why a push was not delivered. Kind is one of the errors above, or
-// nil; Text is for a person: whoever asked for the push gets to see it.
+// A PushError says why a push was not delivered. Kind is an error declared above, or nil;
+// Text is shown to the person who requested the push.
 type PushError struct {
 	Kind error
 	Text string
@@ -31,26 +32,27 @@ func (e *PushError) Error() string { return e.Text }
 
 func (e *PushError) Unwrap() error { return e.Kind }
 
-// A Push is a message sent out by itself rather than as a reply.
+// A Push is a message sent without being a reply.
 type Push struct {
-	ID      string // of two with the same id one is sent; empty: it is like no other
+	ID      string // the adapter sends only the first of several pushes with the same id; empty: always sent
 	Channel ChannelKey
 	Text    string
 	Media   *Media
 }
 
-// Media is a local file to be sent. An empty Type leaves the choice to the adapter.
+// Media is a local file to send. The adapter chooses an empty Type.
 type Media struct {
 	Path, Type string
 }
 
-// A Pusher delivers a push and returns once the remote side has taken it. When ctx
-// ends before that, it takes the push back or returns ErrUnconfirmed. ErrClosed means
-// that this process will not deliver it, but that the next one may under its ID.
+// A Pusher delivers a push and returns once the remote side has accepted the push. If ctx
+// ends earlier, the Pusher withdraws the push or returns ErrUnconfirmed. ErrClosed means
+// that the current process will not deliver the push; the next process may, under the same
+// ID.
 type Pusher func(ctx context.Context, p Push) error
 
-// A PushRegistry routes pushes to the adapter that owns the channel's prefix.
-// The zero value is ready; all methods are safe for concurrent use.
+// A PushRegistry routes pushes to the adapter that owns the channel's prefix. The zero value
+// is ready; all methods are safe for concurrent use.
 type PushRegistry struct {
 	mu      sync.RWMutex
 	pushers map[string]Pusher
@@ -78,8 +80,8 @@ func (r *PushRegistry) Prefixes() []string {
 	return prefixes
 }
 
-// Send hands the push to the adapter with the longest matching prefix. It
-// returns ErrNoPusher when there is none; any other error is the adapter's.
+// Send hands the push to the adapter with the longest matching prefix. Send returns
+// ErrNoPusher without a match; any further error is the adapter's.
 func (r *PushRegistry) Send(ctx context.Context, p Push) error {
 	r.mu.RLock()
 	best, found := "", false

@@ -8,20 +8,21 @@ import (
 	"strings"
 )
 
-// Tools by which the agent asks a person. They come as approvals like any other tool.
+// Tools that put questions to a person. Their approvals have the form of any tool's
+// approval.
 const (
-	// ToolAskUser asks questions. It is answered by allowing it with an UpdatedInput
-	// that has the answers: see Questions and AnswerInput. Denied, its message is what
-	// the agent is told.
+	// ToolAskUser asks questions. A person answers by allowing the tool with an UpdatedInput
+	// containing the answers: see Questions and AnswerInput. On a denial, the agent receives
+	// the decision's message.
 	ToolAskUser = "AskUserQuestion"
-	// ToolExitPlan asks whether a plan is to be carried out. Its input has the plan as
-	// "plan", and the file it is in as "planFilePath", if the agent has written one; else
-	// the agent's words before it are the plan. Allowed, the agent leaves the mode plan
-	// and goes on at once; denied, it plans on, with the message as what to change.
+	// ToolExitPlan asks whether to carry out a plan. If the agent has written the plan to a
+	// file, the input has the plan as "plan" and the file as "planFilePath"; otherwise the
+	// agent's preceding words are the plan. When allowed, the agent leaves the mode plan and
+	// continues at once; when denied, the agent revises the plan according to the message.
 	ToolExitPlan = "ExitPlanMode"
 )
 
-// A Question is one of those that an approval of ToolAskUser asks.
+// A Question is a question of a ToolAskUser approval.
 type Question struct {
 	Question    string   `json:"question"`
 	Header      string   `json:"header"` // a word or two
@@ -29,15 +30,16 @@ type Question struct {
 	Options     []Option `json:"options"`
 }
 
-// An Option is an answer that the agent proposes. Another text may be given instead.
+// An Option is an answer proposed by the agent. A person may also answer with a different
+// text.
 type Option struct {
 	Label       string `json:"label"`
 	Description string `json:"description"`
 	Preview     string `json:"preview,omitempty"`
 }
 
-// Questions returns what the approval asks, or false if it is no approval of
-// ToolAskUser, or cannot be read.
+// Questions returns the questions of the approval, and false for an approval of any tool but
+// ToolAskUser or for unreadable input.
 func Questions(a Approval) ([]Question, bool) {
 	var input struct{ Questions []Question }
 	if a.Kind != ApprovalTool || a.Tool != ToolAskUser || json.Unmarshal(a.Input, &input) != nil || len(input.Questions) == 0 {
@@ -46,10 +48,10 @@ func Questions(a Approval) ([]Question, bool) {
 	return input.Questions, true
 }
 
-// AnswerInput returns the UpdatedInput that answers the approval's questions: labels,
-// or words of one's own, by question. Several answers to one question are joined by a
-// comma, as the agent does itself. Questions may be left without one, but not all.
-// It is an error to answer what was not asked.
+// AnswerInput returns the UpdatedInput that answers the approval's questions with labels or
+// free text, by question. Several answers to a question are joined by a comma, as the agent
+// itself does. Questions may be left unanswered, but not all. Answering an unknown question
+// is an error.
 func AnswerInput(a Approval, answers map[string][]string) (json.RawMessage, error) {
 	asked, ok := Questions(a)
 	if !ok {

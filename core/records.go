@@ -5,29 +5,28 @@ import (
 	"time"
 )
 
-// A Record is a small thing that an adapter keeps: it is only the adapter's to
-// understand.
+// A Record is a small document kept by an adapter, in the adapter's own format.
 type Record struct {
-	Owner string          // the adapter
-	Key   string          // unique for the owner
-	Doc   json.RawMessage // nil: there is none any more
-	At    time.Time       // when it was written
+	Owner string          // the adapter's name
+	Key   string          // unique within Owner
+	Doc   json.RawMessage // nil: the record is removed
+	At    time.Time       // time of writing
 }
 
-// A RecordRange names records: the owner's whose key begins with Prefix and that
-// were written before a time.
+// A RecordRange selects the owner's records with a key that begins with Prefix and a time of
+// writing before Before.
 type RecordRange struct {
 	Owner, Prefix string
 	Before        time.Time
 }
 
-// An Inbound is something that came from a remote place which forgets it once it
-// is acknowledged: it is on record before that, and stays open until the adapter
-// has made of it what there is to be made.
+// An Inbound is an item from a remote place that forgets the item once acknowledged. The
+// ledger records the Inbound before the acknowledgement; the Inbound stays open until the
+// adapter has processed the item.
 type Inbound struct {
-	ID         string // unique: a second one with the same id is ignored
+	ID         string // unique: a second inbound with the same id is ignored
 	Adapter    string
-	Body       json.RawMessage // as it came
+	Body       json.RawMessage // as received
 	ReceivedAt time.Time
-	Handled    bool // Body is gone then
+	Handled    bool // Body is then gone
 }

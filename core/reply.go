@@ -2,35 +2,35 @@ package core
 
 import "cmp"
 
-// Codes of outcomes that the gateway itself gives. The agent's own are those of
-// package claude.
+// Codes of outcomes produced by the gateway. Package claude declares the agent's own codes.
 const (
-	CodeCancelled   = "cancelled"      // taken out of the queue
-	CodeInterrupted = "interrupted"    // the turn was ended before its time
-	CodeTimeout     = "timeout"        // it took longer than is allowed
-	CodeStalled     = "stalled"        // nothing was heard of it for too long
-	CodeReset       = "channel_reset"  // its channel was closed
-	CodeBadContent  = "bad_content"    // no turn could be made of it
+	CodeCancelled   = "cancelled"      // removed from the queue
+	CodeInterrupted = "interrupted"    // the turn was ended early
+	CodeTimeout     = "timeout"        // the turn exceeded its time limit
+	CodeStalled     = "stalled"        // the agent was silent for too long
+	CodeReset       = "channel_reset"  // the channel was closed
+	CodeBadContent  = "bad_content"    // the content could not be made into a turn
 	CodeAgentFailed = "agent_failed"   // the agent could not be started
-	CodeAgentExit   = "agent_exit"     // the agent died on it again and again
+	CodeAgentExit   = "agent_exit"     // the agent died repeatedly while running the turn
 	CodeStorage     = "storage_failed" // the ledger could not be read
 	CodeInternal    = "internal_error" // a fault in the gateway (a panic)
-	CodeAgentError  = "agent_error"    // the agent reports an error and does not say which
+	CodeAgentError  = "agent_error"    // the agent reported an error without a code
 
-	// Two of the agent's own words park the channel.
+	// Codes of the agent that park the channel.
 	CodeNotLoggedIn = "not_logged_in"
 	CodeUsageLimit  = "usage_limit"
 
-	// One more has the session replaced, which has nothing left of the turn's budget.
+	// CodeMaxBudget has the session replaced: the session has no budget left for a turn.
 	CodeMaxBudget = "max_budget"
 
-	// And one may come of what the channel is set to.
+	// CodeBadModel may be caused by the channel's settings.
 	CodeBadModel = "bad_model"
 )
 
-// Complete returns the reply with all that an outcome of its state has. Every outcome but
-// an answer is an error with a code and a sentence, also one that an older gateway wrote
-// down without them; its text is the sentence, unless another message carries the text.
+// Complete returns the reply with all fields required for an outcome of its state. Every
+// outcome but an answer is an error with a code and a sentence, including outcomes recorded
+// without both by an older gateway. The text of an error is the sentence, unless another
+// message carries the text.
 func (r Reply) Complete() Reply {
 	if r.State == Answered {
 		return r
@@ -48,6 +48,6 @@ func (r Reply) Complete() Reply {
 	return r
 }
 
-// ParkedForBudget is the code of a message that waits because the daily budget is spent.
-// No outcome has it.
+// ParkedForBudget is the code of a message waiting because the daily budget is spent.
+// ParkedForBudget never appears in an outcome.
 const ParkedForBudget = "budget"

@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// RetryContent returns what the messages of a turn say, after a note to the agent if it
-// may have begun to work on them. turn is nil if there was none; there is at least one
-// message.
+// RetryContent returns the contents of a turn's messages, after a note to the agent if the
+// agent may have begun to work on the turn. turn is nil without an earlier turn; members has
+// at least one message.
 func RetryContent(members []*Message, turn *Turn) (Content, error) {
 	last := members[len(members)-1]
 	note := ""
@@ -33,8 +33,8 @@ func RetryContent(members []*Message, turn *Turn) (Content, error) {
 	return c, nil
 }
 
-// MayHaveActed reports whether the agent may have done something in the turn that
-// running it anew would do again.
+// MayHaveActed reports whether the agent may have done work in the turn that a second run
+// would repeat.
 func MayHaveActed(r *Reply, t *Turn) bool {
 	begun := func(m Mark) bool { return m.What == MarkTool || m.What == MarkTakenOver }
 	return r.Done != "" || r.Code == CodeInterrupted && r.State == Failed || slices.ContainsFunc(t.Marks, begun)

@@ -14,38 +14,37 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxRules bounds the rules of one channel: they are on the command line of its
-// agent, which the system bounds too. The others bound single values.
+// maxRules bounds the rules of a channel: rules are passed on the agent's command line,
+// limited in length by the system. The further constants bound single values.
 const (
 	MaxRules      = 200
 	maxRuleBytes  = 400
 	maxModelBytes = 100
 )
 
-// Settings are what a channel has of its own, where others have what the gateway
-// was configured with. They are part of how its session is started.
+// Settings override the gateway's configuration for a channel. Sessions are started with the
+// settings of their channel.
 type Settings struct {
-	Model          string // empty: the gateway's
-	PermissionMode string // empty: the gateway's
-	Rules          []Rule // oldest first; besides those of the gateway
+	Model          string // empty: the gateway's default
+	PermissionMode string // empty: the gateway's default
+	Rules          []Rule // oldest first; in addition to the gateway's rules
 
-	// HadModel and HadPermissionMode say that one was taken back: a session that is
-	// resumed goes on with the old one unless it is told not to.
+	// HadModel and HadPermissionMode record that an override was removed: a resumed session
+	// keeps the old value unless explicitly reset.
 	HadModel, HadPermissionMode bool
 }
 
-// A Rule allows tool calls on one channel without asking.
+// A Rule allows tool calls on a channel without asking.
 type Rule struct {
 	ID        string
 	Channel   ChannelKey
-	Rule      string // as the agent writes it: Bash(npm test:*), or Read
-	Tool      string // its part before the bracket
+	Rule      string // in the agent's syntax: Bash(npm test:*), or Read
+	Tool      string // the part of Rule before the bracket
 	CreatedAt time.Time
-	By        string // who added it, as an adapter says; may be empty
+	By        string // the adding person's name from the adapter; may be empty
 }
 
-// Apply returns the settings with the change made to them. It leaves s and its rules as
-// they are.
+// Apply returns the settings with the change applied. Apply does not modify s or its rules.
 func (s Settings) Apply(c *SettingsChange) Settings {
 	if c.Model != nil {
 		s.Model, s.HadModel = *c.Model, *c.Model == ""
@@ -62,8 +61,8 @@ func (s Settings) Apply(c *SettingsChange) Settings {
 	return s
 }
 
-// Inherit returns the settings with those of another channel where s has none, and the
-// rules of both, each text once, oldest first.
+// Inherit returns s with empty fields filled from another channel's settings, and the rules
+// of both channels without duplicates, oldest first.
 func (s Settings) Inherit(from Settings) Settings {
 	if s.Model == "" && (from.Model != "" || from.HadModel) {
 		s.Model, s.HadModel = from.Model, from.HadModel
@@ -82,13 +81,13 @@ func (s Settings) Inherit(from Settings) Settings {
 	return s
 }
 
-// HasRule reports whether there is a rule with exactly that text.
+// HasRule reports whether the settings have a rule with exactly the given text.
 func (s *Settings) HasRule(rule string) bool {
 	return slices.ContainsFunc(s.Rules, func(r Rule) bool { return r.Rule == rule })
 }
 
-// Fingerprint tells settings apart that start a session differently. It is empty
-// where there are none.
+// Fingerprint identifies settings by their effect on the start of a session. The fingerprint
+// of settings without an effect is empty.
 func (s Settings) Fingerprint() string {
 	if s.Model == "" && s.PermissionMode == "" && len(s.Rules) == 0 {
 		return ""
@@ -106,20 +105,20 @@ func (s Settings) Fingerprint() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// PermissionModes are those that a channel can have.
+// PermissionModes returns the permission modes available to channels.
 func PermissionModes() []string {
 	return []string{"default", "manual", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"}
 }
 
-// IsModelName reports whether a text can be the name of a model, or is empty. Whether
-// there is such a model only the agent can say.
+// IsModelName reports whether s is empty or has the form of a model's name. Only the agent
+// knows whether the model exists.
 func IsModelName(s string) bool {
 	bad := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
 	return len(s) <= maxModelBytes && utf8.ValidString(s) && !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, bad)
 }
 
-// NewRule returns a rule of the channel, with a new id. It refuses, with ErrBadSetting,
-// what the agent could not read or would read as something else.
+// NewRule returns a rule of the channel, with a new id. NewRule refuses, with ErrBadSetting,
+// rules that the agent could not read or would read differently.
 func NewRule(key ChannelKey, rule, by string, now time.Time) (Rule, error) {
 	tool, content, bracket := strings.Cut(rule, "(")
 	bad := func(r rune) bool {

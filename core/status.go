@@ -11,12 +11,12 @@ import (
 
 // The states of a channel.
 const (
-	StateIdle     = "idle"     // no process, and nothing to do
+	StateIdle     = "idle"     // no process and no work
 	StateReady    = "ready"    // a process without a turn
-	StateStarting = "starting" // a process that cannot take a turn yet
-	StateEnding   = "ending"   // a process that was unused and is being ended
+	StateStarting = "starting" // a process not yet ready for a turn
+	StateEnding   = "ending"   // an unused process being ended
 	StateWaiting  = "waiting"  // messages wait for a session to become free
-	StateParked   = "parked"   // nothing is begun: no login, a usage limit, or the daily budget
+	StateParked   = "parked"   // no turn is begun: no login, a usage limit, or the daily budget
 	StateRunning  = "running"
 )
 
@@ -24,36 +24,36 @@ const (
 type ChannelStatus struct {
 	Key               ChannelKey
 	State             string
-	Since             time.Time // when the running turn was begun, or the channel was parked; else zero
-	Why               string    // why messages wait although nothing runs before them; else empty
-	Until             time.Time // of a parked channel: when it is tried again by itself
-	Parked            string    // the code of what parks it; else empty
+	Since             time.Time // begin of the running turn, or time of parking; else zero
+	Why               string    // why messages wait without a running turn; else empty
+	Until             time.Time // time of a parked channel's next automatic attempt
+	Parked            string    // code of the reason for parking; else empty
 	SessionID         string
 	HostPID, AgentPID int
 	Waiting, Running  int // messages
 	Turn              TurnID
 	Activity          string // the tool in use
-	Model             string // that the session said it uses; empty: not known
-	HostBlocked       string // why what the agent says is not read; else empty
-	Messages          int    // ever accepted
+	Model             string // model reported by the session; empty: unknown
+	HostBlocked       string // why the agent's output is not read; else empty
+	Messages          int    // number of messages ever accepted
 	LastAt            time.Time
 	Approvals         int // pending
 }
 
 // An Overview sums up all channels.
 type Overview struct {
-	Active []ChannelStatus // those with a process or something to do, sorted by key; without Messages and LastAt
-	Idle   int             // further channels, whose conversation can be resumed
-	Hosts  int             // sessions that are alive
-	Limit  int             // how many may be; 0: any number
+	Active []ChannelStatus // channels with a process or work, sorted by key; without Messages and LastAt
+	Idle   int             // number of further channels, with resumable conversations
+	Hosts  int             // number of live sessions
+	Limit  int             // maximum number of live sessions; 0: unlimited
 
-	Answered time.Time // when this process last saw a turn end with an answer
+	Answered time.Time // when the current process last saw a turn end with an answer
 }
 
-// Standstill says, in a sentence for each reason, why nothing is answered and what to do;
-// it is empty while a channel that has work is not parked. A parked channel where nothing
-// waits counts as well, since the next message meets the same, unless another one was
-// answered since.
+// Standstill returns a sentence for each reason why no messages are answered, with the
+// remedy. The result is empty if any channel with work is not parked. A parked channel
+// without waiting messages counts as well, since the next message would be parked too,
+// unless another message was answered after the parking.
 func (o *Overview) Standstill() (problems []string) {
 	reasons := map[string][]*ChannelStatus{}
 	for i := range o.Active {
@@ -71,14 +71,14 @@ func (o *Overview) Standstill() (problems []string) {
 	return problems
 }
 
-// remedies say what a person can do about what parks channels.
+// remedies tell a person how to end a channel's parking, by code.
 var remedies = map[string]string{
 	CodeNotLoggedIn: "To log in, run `claude` on the gateway's machine.",
 	CodeUsageLimit:  "Nothing else has to be done.",
 	ParkedForBudget: "To go on before that, raise BARECLAW_DAILY_BUDGET_USD and restart the gateway.",
 }
 
-// namesOf names some channels.
+// namesOf lists the keys of at most three channels, and the number of further channels.
 func namesOf(channels []*ChannelStatus) string {
 	const most = 3
 	var names []string
@@ -103,10 +103,10 @@ func (o Overview) States() map[string]int {
 	return n
 }
 
-// A QueuePosition is where a message is in its channel's queue. The zero value is that of
-// one that does not wait.
+// A QueuePosition is the place of a message in its channel's queue. The zero value means
+// that the message does not wait.
 type QueuePosition struct {
-	Position int       // 1 is the next
-	Why      string    // what keeps the whole queue waiting, if that is not a running turn
-	Until    time.Time // when a parked channel goes on by itself; else zero
+	Position int       // 1 is next
+	Why      string    // reason for the whole queue to wait, other than a running turn
+	Until    time.Time // when a parked channel continues by itself; else zero
 }

@@ -5,25 +5,26 @@ import (
 	"sync/atomic"
 )
 
-// A Ticket stands for one submitted message until the message has its outcome. Copies of
-// a ticket share what becomes of the message.
+// A Ticket represents a submitted message until the message has an outcome. Copies of a
+// ticket share the outcome.
 type Ticket struct {
-	// Message is the message as it was accepted.
+	// Message is the message at acceptance.
 	Message Message
-	// Existing says that the source key was known: Message is the one that was
-	// accepted under the key before.
+	// Existing reports that the source key was already known: Message was accepted earlier
+	// under the same key.
 	Existing bool
 
 	*future
 }
 
-// A future is what becomes of a message. Its lane writes, everybody may read.
+// A future is the shared state of a message's tickets. The message's lane writes; any
+// goroutine may read.
 type future struct {
 	accepted chan struct{}                 // closed when the message is durable, or refused
 	refusal  error                         // written before accepted is closed
 	parked   atomic.Pointer[chan struct{}] // closed while the message waits on a parked channel
-	position atomic.Pointer[QueuePosition] // as it was then; set before parked is closed
-	done     chan struct{}                 // closed when there is an outcome, or the message is refused
+	position atomic.Pointer[QueuePosition] // position at the time of parking; set before parked is closed
+	done     chan struct{}                 // closed when the message has an outcome, or is refused
 	outcome  *Message                      // written once, before done is closed; nil when refused
 }
 
@@ -35,19 +36,19 @@ func NewTicket(m Message) *Ticket {
 	return &Ticket{Message: m, future: f}
 }
 
-// Repeated returns the ticket for a sender who submitted the same message again.
+// Repeated returns the ticket for a repeated submission of the same message.
 func (t *Ticket) Repeated() *Ticket {
 	return &Ticket{Message: t.Message, Existing: true, future: t.future}
 }
 
-// On returns the ticket with the message on another channel.
+// On returns the ticket with the message moved to another channel.
 func (t *Ticket) On(key ChannelKey) *Ticket {
 	moved := *t
 	moved.Message.Channel = key
 	return &moved
 }
 
-// Accept says that the message is accepted, or why it is refused.
+// Accept marks the message as accepted, or as refused with the error refusal.
 func (f *future) Accept(refusal error) {
 	f.refusal = refusal
 	close(f.accepted)
@@ -59,11 +60,11 @@ func (f *future) Accept(refusal error) {
 // Accepted is closed when the message is durable, or refused.
 func (f *future) Accepted() <-chan struct{} { return f.accepted }
 
-// Refusal returns why the message is refused; nil if it is accepted. It is valid once
-// Accepted is closed.
+// Refusal returns the reason for refusing the message; nil for an accepted message. Valid
+// once Accepted is closed.
 func (f *future) Refusal() error { return f.refusal }
 
-// Park says that the message waits on a parked channel, and where.
+// Park marks the message as waiting on a parked channel, at the position at.
 func (f *future) Park(at QueuePosition) {
 	parked := *f.parked.Load()
 	if !isClosed(parked) {
@@ -72,7 +73,7 @@ func (f *future) Park(at QueuePosition) {
 	}
 }
 
-// Unpark says that the channel goes on: readers of Parked learn of the next park.
+// Unpark records that the channel continues. A later Park closes a new Parked channel.
 func (f *future) Unpark() {
 	if isClosed(*f.parked.Load()) {
 		parked := make(chan struct{})
@@ -80,16 +81,16 @@ func (f *future) Unpark() {
 	}
 }
 
-// Parked is closed when the message is accepted and its channel is parked: the
-// outcome will take its time. It stays closed when the channel goes on; then there
-// is another one.
+// Parked returns a channel closed when the message is accepted and its channel is parked:
+// the outcome will be late. The returned channel stays closed after Unpark; Parked then
+// returns a new channel.
 func (f *future) Parked() <-chan struct{} { return *f.parked.Load() }
 
-// QueuePosition returns where the message waited when its channel was parked last, and
-// why. It is valid once Parked is closed.
+// QueuePosition returns the message's position at the last parking of the channel, and the
+// reason. Valid once Parked is closed.
 func (f *future) QueuePosition() QueuePosition { return *f.position.Load() }
 
-// Resolve gives the message its outcome, which must not change any more.
+// Resolve sets the outcome of the message. The outcome must not be modified afterwards.
 func (f *future) Resolve(outcome *Message) {
 	f.outcome = outcome
 	close(f.done)
@@ -98,10 +99,10 @@ func (f *future) Resolve(outcome *Message) {
 // Done is closed when the message has its outcome, or is refused.
 func (f *future) Done() <-chan struct{} { return f.done }
 
-// Outcome returns the message with its outcome. It is valid once Done is closed.
+// Outcome returns the message with its outcome. Valid once Done is closed.
 func (f *future) Outcome() Message { return *f.outcome }
 
-// Result returns the message with its outcome, or why it was refused. It is valid once
+// Result returns the message with its outcome, or the reason for its refusal. Valid once
 // Done is closed.
 func (f *future) Result() (Message, error) {
 	if f.refusal != nil {
@@ -110,8 +111,8 @@ func (f *future) Result() (Message, error) {
 	return *f.outcome, nil
 }
 
-// Wait returns the Result once there is one, or the context's error. It prefers the
-// result if both are there.
+// Wait waits for Result, or returns the cause of the context's end. Wait prefers the result
+// if both are available.
 func (f *future) Wait(ctx context.Context) (Message, error) {
 	select {
 	case <-f.done:

@@ -1,22 +1,21 @@
 package core
 
-// A Trace is one message's timeline. Turn is nil before dispatch; QueuePosition is
-// where it waits, if it does.
+// A Trace is the timeline of a message. Turn is nil before dispatch; QueuePosition is the
+// place of a waiting message.
 type Trace struct {
 	Message   Message
 	Turn      *Turn
 	Members   []MessageID
 	Approvals []Approval
-	// Deliveries are what was to be brought to the sender; empty where the adapter
-	// answers by itself.
+	// Deliveries are the deliveries to the sender; empty if the adapter answers by itself.
 	Deliveries []Delivery
 	QueuePosition
 }
 
 const (
-	// MarkTool marks that a tool was begun; its detail says which.
+	// MarkTool marks the begin of a tool, named by the mark's detail.
 	MarkTool = "tool"
-	// MarkTakenOver marks that another process of the gateway goes on with the turn,
-	// which may not hear again what the agent had done.
+	// MarkTakenOver marks that another process of the gateway continues the turn, and may
+	// not receive the agent's earlier work again.
 	MarkTakenOver = "taken_over"
 )

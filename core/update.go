@@ -8,28 +8,27 @@ import (
 	"time"
 )
 
-// UpdateKind names what an [Update] reports.
+// UpdateKind is the kind of an [Update].
 type UpdateKind string
 
 // The kinds of updates.
 const (
 	UpdateAccepted       UpdateKind = "accepted" // Message
-	UpdateQueued         UpdateKind = "queued"   // Message, Position; Detail: what keeps it waiting, besides those before it
+	UpdateQueued         UpdateKind = "queued"   // Message, Position; Detail: reason to wait besides earlier messages
 	UpdateStarted        UpdateKind = "started"  // Turn, Messages
 	UpdateEvent          UpdateKind = "event"    // Turn, Messages, Raw
-	UpdateResult         UpdateKind = "result"   // Message with its outcome; one update a message
+	UpdateResult         UpdateKind = "result"   // Message with its outcome; a single update for each message
 	UpdateApproval       UpdateKind = "approval" // Approval
 	UpdateApprovalClosed UpdateKind = "approval_closed"
 	UpdateBackground     UpdateKind = "background" // Background
 	UpdateRetrying       UpdateKind = "retrying"   // Detail
-	UpdateStalled        UpdateKind = "stalled"    // Turn, Messages, Detail: how long nothing was heard, and of what last
-	UpdateParked         UpdateKind = "parked"     // Messages that wait, Detail: why nothing is begun, and until when
-	UpdateSession        UpdateKind = "session"    // Detail: what happened to the session
+	UpdateStalled        UpdateKind = "stalled"    // Turn, Messages, Detail: duration of the silence, and the last activity before
+	UpdateParked         UpdateKind = "parked"     // Messages that wait, Detail: why no turn is begun, and until when
+	UpdateSession        UpdateKind = "session"    // Detail: the event in the session's life
 	UpdateDropped        UpdateKind = "dropped"    // Dropped events: the subscriber was too slow
 )
 
-// An Update is one thing that happened on a channel. A Message in it has no
-// content.
+// An Update is an event on a channel. The Message of an Update has no content.
 type Update struct {
 	ID         UpdateID // zero for UpdateDropped
 	Kind       UpdateKind
@@ -45,37 +44,37 @@ type Update struct {
 	Dropped    int
 }
 
-// An UpdateID names an update among all that its channel ever had, also over
-// restarts of the gateway. The zero value names none. What it looks like as text
-// means nothing to others.
+// An UpdateID identifies an update among all updates of the channel, even across restarts of
+// the gateway. The zero value identifies no update. Clients must treat the text form as
+// opaque.
 type UpdateID struct {
-	Stream uint64 // the feed's own random number
-	Number uint64 // rises by one with each update of the feed
+	Stream uint64 // random number of the feed
+	Number uint64 // increases by one with each update of the feed
 }
 
-// updateIDBase keeps the text short: each event of a stream bears one.
+// updateIDBase keeps the text short, since every event of a stream carries an id.
 const updateIDBase = 36
 
-// IsZero reports whether the id names no update.
+// IsZero reports whether the id identifies no update.
 func (id UpdateID) IsZero() bool { return id == UpdateID{} }
 
-// Until reports whether the update is the other one or came before it. Of updates of
-// different feeds that is not known, and it is false.
+// Until reports whether id equals other or precedes other. Until returns false for ids of
+// different feeds, whose order is unknown.
 func (id UpdateID) Until(other UpdateID) bool {
 	return !id.IsZero() && id.Stream == other.Stream && id.Number <= other.Number
 }
 
-// String is the form that [ParseUpdateID] reads.
+// String returns the form read by [ParseUpdateID].
 func (id UpdateID) String() string { return string(id.Append(nil)) }
 
-// Append appends that form to b.
+// Append appends the form of String to b.
 func (id UpdateID) Append(b []byte) []byte {
 	b = append(strconv.AppendUint(b, id.Stream, updateIDBase), '-')
 	return strconv.AppendUint(b, id.Number, 10)
 }
 
-// ParseUpdateID reads the text of an id. It takes nothing that String does not
-// return, since the text may come from anybody.
+// ParseUpdateID parses the text of an id. ParseUpdateID accepts only texts returned by
+// String, because the text may come from untrusted clients.
 func ParseUpdateID(s string) (UpdateID, error) {
 	feed, n, _ := strings.Cut(s, "-")
 	var id UpdateID

@@ -2,18 +2,18 @@ package core
 
 import "time"
 
-// Spending is what turns and background results of all channels have cost on one day.
+// Spending is the cost of all channels' turns and background results on a day.
 type Spending struct {
-	Day   string  // as Day names it
+	Day   string  // in the format of Day
 	Spent float64 // USD
-	Limit float64 // USD; 0 means that there is none
+	Limit float64 // USD; 0: unlimited
 }
 
 // Day names the calendar day of a moment, in the moment's own time zone.
 func Day(t time.Time) string { return t.Format(time.DateOnly) }
 
-// Usage is what the turns of one channel have cost, as far as the agent has said.
-// Background results are not in it.
+// Usage is the cost of a channel's turns, as reported by the agent. Background results are
+// not included.
 type Usage struct {
 	Turns, TurnsToday int
 	Spent, SpentToday float64 // USD
