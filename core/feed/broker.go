@@ -1,8 +1,8 @@
-// Package feed publishes what happens on channels.
+// Package feed publishes the updates of channels.
 //
-// A [Broker] has one stream for each channel that somebody watches. A stream numbers
-// its updates and keeps the newest, so that a [Subscription] resumes after the last
-// update its reader saw, also after a restart of the gateway.
+// A [Broker] has a stream for each watched channel. A stream numbers its updates and keeps
+// the newest, to let a [Subscription] resume after the last update seen by its reader, even
+// after a restart of the gateway.
 package feed
 
 import (
@@ -15,36 +15,35 @@ import (
 	"bareclaw/core"
 )
 
-// A Broker holds the streams of all channels. The zero value is ready to use. All
+// A Broker holds the streams of all watched channels. The zero value is ready to use. All
 // methods are safe for concurrent use.
 type Broker struct {
 	mu      sync.RWMutex
 	streams map[core.ChannelKey]*stream
-	fresh   atomic.Int64 // about how much memory updates took since all was last bounded
+	fresh   atomic.Int64 // approximate memory taken by updates since all streams were last bounded
 }
 
-// Subscribe returns a subscription to what happens on the channel from now on. The
-// caller closes it.
+// Subscribe returns a subscription to the channel's updates from now on. The caller must
+// close the subscription.
 func (h *Broker) Subscribe(key core.ChannelKey) *Subscription {
 	return h.attach(key, func(f *stream) core.UpdateID { return f.newest() })
 }
 
-// Resume returns a subscription to what happened on the channel after the update with
-// that id, and to what happens from now on. If that update is not known any more, the
-// subscription has a gap and begins with the oldest update that is kept. Resume may
-// block while it reads what an earlier process has saved. The caller closes the
-// subscription.
+// Resume returns a subscription to the channel's updates after the update with the id after,
+// and to all later updates. If the update is no longer known, the subscription has a gap and
+// begins with the oldest kept update. Resume may block while reading updates saved by an
+// earlier process. The caller must close the subscription.
 func (h *Broker) Resume(key core.ChannelKey, after string) *Subscription {
-	id, _ := core.ParseUpdateID(after) // of none that is known, if it is no id at all
+	id, _ := core.ParseUpdateID(after) // the zero id, of no known update, if after is invalid
 	if f := h.stream(key); f != nil {
-		f.load(id) // not with the lock of all feeds: it may take a while
+		f.load(id) // without the lock of all streams, because loading may block
 		h.noteGrowth(maxStreamBytes)
 	}
 	return h.attach(key, func(*stream) core.UpdateID { return id })
 }
 
 func (h *Broker) attach(key core.ChannelKey, after func(*stream) core.UpdateID) *Subscription {
-	h.mu.Lock() // so that the feed is not dropped meanwhile
+	h.mu.Lock() // keeps the stream from being dropped before s is attached
 	defer h.mu.Unlock()
 	f := h.streams[key]
 	if f == nil {
@@ -69,7 +68,7 @@ func (h *Broker) remove(s *Subscription) {
 	}
 }
 
-// dropLater drops the feed unless somebody listens meanwhile.
+// dropLater drops the stream after keepFor unless a subscriber arrives before.
 func (h *Broker) dropLater(key core.ChannelKey, f *stream) {
 	time.AfterFunc(keepFor, func() {
 		h.mu.Lock()
@@ -80,19 +79,19 @@ func (h *Broker) dropLater(key core.ChannelKey, f *stream) {
 	})
 }
 
-// stream returns the channel's stream, nil if an update would be seen by nobody.
+// stream returns the channel's stream; nil if no reader would see an update.
 func (h *Broker) stream(key core.ChannelKey) *stream {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.streams[key]
 }
 
-// HasListeners reports whether an update of the channel may be seen: somebody subscribes
-// to it, or did a short while ago and may come back.
+// HasListeners reports whether an update of the channel may be seen: by a subscriber, or by
+// a recent subscriber who may come back.
 func (h *Broker) HasListeners(key core.ChannelKey) bool { return h.stream(key) != nil }
 
-// Publish numbers the update and hands it to the channel's subscribers, without waiting
-// for them. It drops the update if HasListeners is false.
+// Publish numbers the update and hands the update to the channel's subscribers, without
+// waiting for readers. Publish drops the update if HasListeners is false.
 func (h *Broker) Publish(key core.ChannelKey, u core.Update) {
 	if f := h.stream(key); f != nil {
 		f.publish(u)
@@ -100,8 +99,9 @@ func (h *Broker) Publish(key core.ChannelKey, u core.Update) {
 	}
 }
 
-// noteGrowth notes that streams keep more than before, and now and then sees to it that
-// all of them together keep at most maxTotalBytes.
+// noteGrowth records that streams have grown by n bytes. Each time the growth adds up to
+// maxStreamBytes, noteGrowth shrinks the largest streams until all together keep at most
+// maxTotalBytes.
 func (h *Broker) noteGrowth(n int) {
 	if h.fresh.Add(int64(n)) < maxStreamBytes {
 		return
@@ -122,8 +122,8 @@ func (h *Broker) noteGrowth(n int) {
 	}
 }
 
-// fairShare returns what each of those may have at most that together have too much: the
-// largest give up what is too much.
+// fairShare returns the largest weight allowed for each stream, to keep the sum of all
+// weights below total: only the largest weights are reduced.
 func fairShare(weights []int, total int) (most int) {
 	left := total
 	ascending := slices.Sorted(slices.Values(weights))
@@ -136,11 +136,11 @@ func fairShare(weights []int, total int) (most int) {
 	return total
 }
 
-// PublishAtomically calls also and publishes the updates, and lets nobody subscribe
-// between the two: who learns of the matter from also and subscribes then does not see
-// the updates. The function must not call the broker.
+// PublishAtomically calls also and publishes the updates, and blocks new subscriptions in
+// between: a client informed by also that then subscribes does not see the updates. The
+// function also must not call the broker.
 func (h *Broker) PublishAtomically(also func(), key core.ChannelKey, updates []core.Update) {
-	h.mu.RLock() // nobody enters meanwhile
+	h.mu.RLock() // blocks new subscriptions
 	also()
 	grown := 0
 	if f := h.streams[key]; f != nil {
@@ -153,8 +153,8 @@ func (h *Broker) PublishAtomically(also func(), key core.ChannelKey, updates []c
 	h.noteGrowth(grown)
 }
 
-// PublishedUpTo returns the number of the host's event up to which the channel's stream
-// has everything from an earlier process; 0 if it has nothing of that host.
+// PublishedUpTo returns the number of the host's last event already published by an earlier
+// process on the channel's stream; 0 if no event of the host was published.
 func (h *Broker) PublishedUpTo(key core.ChannelKey, host HostID) uint64 {
 	f := h.stream(key)
 	if f == nil {
@@ -168,8 +168,8 @@ func (h *Broker) PublishedUpTo(key core.ChannelKey, host HostID) uint64 {
 	return f.publishedUpTo.Seq
 }
 
-// SetPublishedUpTo notes that the channel's stream has everything up to that event of
-// the host. For the same host it never goes back.
+// SetPublishedUpTo records that the channel's stream has everything up to the host's event
+// seq. The number never decreases for the same host.
 func (h *Broker) SetPublishedUpTo(key core.ChannelKey, host HostID, seq uint64) {
 	f := h.stream(key)
 	if f == nil {
@@ -177,14 +177,14 @@ func (h *Broker) SetPublishedUpTo(key core.ChannelKey, host HostID, seq uint64) 
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.publishedUpTo.Host == host { // perhaps not everything was said again yet
+	if f.publishedUpTo.Host == host { // the host may not have replayed every event yet
 		seq = max(seq, f.publishedUpTo.Seq)
 	}
 	f.publishedUpTo = hostPosition{host, seq}
 }
 
-// IsUnpublished reports whether an earlier process accepted the message and left its
-// outcome to be published by [Broker.PublishUnpublished].
+// IsUnpublished reports whether an earlier process accepted the message and left the outcome
+// to be published by [Broker.PublishUnpublished].
 func (h *Broker) IsUnpublished(key core.ChannelKey, id core.MessageID) bool {
 	f := h.stream(key)
 	if f == nil {

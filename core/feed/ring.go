@@ -2,15 +2,15 @@ package feed
 
 import "bareclaw/core"
 
-// A ring holds the newest updates, oldest first, in memory that is used again.
+// A ring holds the newest updates, oldest first, in reused memory.
 type ring struct {
 	slots []core.Update
-	head  int // of the oldest
+	head  int // index of the oldest update
 	n     int
-	bytes int // size of all
+	bytes int // sum of the updates' sizes
 }
 
-// push adds the newest and drops what is then too much.
+// push appends the newest update and drops the oldest updates beyond the bounds.
 func (r *ring) push(u core.Update) {
 	if r.n == maxUpdates {
 		r.drop()
@@ -25,7 +25,7 @@ func (r *ring) push(u core.Update) {
 	}
 }
 
-// weight is about how much memory the updates take.
+// weight returns the approximate memory taken by the updates.
 func (r *ring) weight() int { return r.bytes + r.n*updateOverhead }
 
 func (r *ring) drop() {
@@ -41,7 +41,7 @@ func (r *ring) grow() {
 	r.head = 0
 }
 
-// last returns the newest n, oldest first.
+// last returns the newest n updates, oldest first.
 func (r *ring) last(n int) []core.Update {
 	all := make([]core.Update, n)
 	for i := range all {

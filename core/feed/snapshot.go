@@ -18,11 +18,11 @@ import (
 	"bareclaw/core"
 )
 
-// savedVersion is raised when a saved feed changes its meaning.
+// savedVersion is raised when the format of a saved feed changes its meaning.
 const savedVersion = 2
 
-// savedIndex is what one process leaves of its feeds to the next, besides their updates:
-// so little that the next one reads it before it serves.
+// savedIndex describes the feeds that a process leaves to its successor, without the
+// updates. An index is small enough for the successor to read before serving.
 type savedIndex struct {
 	Version int
 	At      time.Time
@@ -32,22 +32,22 @@ type savedIndex struct {
 type savedStream struct {
 	ID    uint64
 	Last  uint64
-	Kept  int // updates that can be had of it
+	Kept  int // number of updates available
 	Floor hostPosition
-	Owed  []core.MessageID // accepted here, their outcome not published
+	Owed  []core.MessageID // accepted messages with unpublished outcomes
 }
 
-// A Snapshot holds what [Broker.Resume] needs in the process that comes next.
+// A Snapshot holds the data needed by [Broker.Resume] in the next process.
 type Snapshot struct {
-	// Index is what [Broker.Restore] reads. The updates are not in it: WriteUpdates
-	// writes these.
+	// Index is the input of [Broker.Restore]. The updates are written by WriteUpdates
+	// instead.
 	Index []byte
 
 	streams map[core.ChannelKey]*stream
 }
 
-// Save returns what the broker knows, for the process that comes next; nil if that is
-// nothing. unpublished are the messages whose outcome was not published, by channel.
+// Save returns the broker's state for the next process; nil without any streams. unpublished
+// are the messages with unpublished outcomes, by channel.
 func (h *Broker) Save(now time.Time, unpublished map[core.ChannelKey][]core.MessageID) (*Snapshot, error) {
 	h.mu.RLock()
 	s := &Snapshot{streams: maps.Clone(h.streams)}
@@ -76,9 +76,9 @@ func (f *stream) save(owed []core.MessageID) savedStream {
 	return savedStream{ID: f.id, Last: f.last, Kept: kept, Floor: f.publishedUpTo, Owed: owed}
 }
 
-// A savedSection says where the updates of a feed stand in what WriteUpdates writes. The
-// sections are followed by all of these as JSON, the length of that, and savedEnd: what
-// was written in part is known by its end.
+// A savedSection locates the updates of a feed in the output of WriteUpdates. The sections
+// are followed by the table of all savedSections as JSON, the table's length, and savedEnd.
+// The end marks a complete file: a partial write has none.
 type savedSection struct {
 	ID     uint64
 	Offset int64
@@ -90,13 +90,13 @@ const (
 	savedTrailer = 8 + len(savedEnd)
 )
 
-// WriteUpdates writes the updates that the feeds keep. That takes time, and nobody needs
-// them before a client comes back that has not seen them.
+// WriteUpdates writes the updates kept by the feeds. Writing takes time; the updates are not
+// needed before a client returns that has not seen them.
 func (s *Snapshot) WriteUpdates(to io.Writer) error {
 	w := &countingWriter{w: bufio.NewWriterSize(to, 1<<18)}
 	table := make(map[core.ChannelKey]savedSection, len(s.streams))
 	for key, f := range s.streams {
-		f.load(core.UpdateID{}) // what the process before this one has left is handed on
+		f.load(core.UpdateID{}) // hands on updates left by the process before this one
 		begin := w.n
 		for _, u := range f.all() {
 			if err := writeUpdate(w, u); err != nil {
@@ -127,8 +127,8 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// writeUpdate writes an update with the agent's line as it is: as JSON it would be
-// formatted anew.
+// writeUpdate writes an update with the agent's line as raw bytes: encoded as JSON, the line
+// would be reformatted.
 func writeUpdate(w io.Writer, u core.Update) error {
 	raw := u.Raw
 	u.Raw = nil
@@ -147,11 +147,11 @@ func writeUpdate(w io.Writer, u core.Update) error {
 	return nil
 }
 
-// savedEvent begins an event of the agent that was saved; any other update is a JSON object.
+// savedEvent begins a saved event of the agent; any other update is a JSON object.
 const savedEvent = 'e'
 
 // encodeUpdate returns an update as bytes, without the agent's line. Nearly all updates are
-// events, of which only a few short texts are written.
+// events; encodeUpdate writes only a few short texts for an event.
 func encodeUpdate(u *core.Update) ([]byte, error) {
 	if u.Kind != core.UpdateEvent || u.Message != nil || u.Approval != nil || u.Background != nil || u.Detail != "" || u.Position != 0 || u.Dropped != 0 {
 		return json.Marshal(u)
@@ -168,7 +168,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// decodeUpdate reads what encodeUpdate returned.
+// decodeUpdate reads the output of encodeUpdate.
 func decodeUpdate(u *core.Update, b []byte) error {
 	if len(b) == 0 || b[0] != savedEvent {
 		return json.Unmarshal(b, u)
@@ -189,13 +189,13 @@ func decodeUpdate(u *core.Update, b []byte) error {
 	return err
 }
 
-// cutText reads what appendText has written.
+// cutText reads the output of appendText.
 func cutText(b []byte) (text string, rest []byte, err error) {
 	part, rest, err := cutPart(b)
 	return string(part), rest, err
 }
 
-// cutPart reads bytes with their number before them.
+// cutPart reads a byte sequence preceded by its length.
 func cutPart(b []byte) (part, rest []byte, err error) {
 	n, used := binary.Uvarint(b)
 	if used <= 0 || n > uint64(len(b)-used) {
@@ -205,7 +205,7 @@ func cutPart(b []byte) (part, rest []byte, err error) {
 	return b[:n:n], b[n:], nil
 }
 
-// readUpdates reads what writeUpdate has written.
+// readUpdates reads the output of writeUpdate.
 func readUpdates(b []byte) (all []core.Update, err error) {
 	for len(b) > 0 {
 		var u core.Update
@@ -227,11 +227,12 @@ func readUpdates(b []byte) (all []core.Update, err error) {
 	return all, nil
 }
 
-// Restore takes over what an earlier process has saved. Numbers go on where they ended.
-// An index that is too old is ignored, without an error.
+// Restore takes over the state saved by an earlier process. Numbers continue where the
+// earlier process ended. Restore ignores an index that is too old, without an error.
 //
-// The updates are not read before somebody resumes a channel who has not seen them; open
-// is then called once, and may block until the earlier process has written them.
+// The updates themselves are read only when a client resumes a channel without having seen
+// all updates. Restore's open is then called once, and may block until the earlier process
+// has written the updates.
 func (h *Broker) Restore(index []byte, now time.Time, log *slog.Logger, open func() (*io.SectionReader, error)) error {
 	var all savedIndex
 	if err := json.Unmarshal(index, &all); err != nil {
@@ -240,7 +241,7 @@ func (h *Broker) Restore(index []byte, now time.Time, log *slog.Logger, open fun
 	if all.Version != savedVersion {
 		return fmt.Errorf("read saved feeds: they are of version %d, want %d", all.Version, savedVersion)
 	}
-	if age := now.Sub(all.At); age < -keepFor || age > keepFor { // also by a clock that was set
+	if age := now.Sub(all.At); age < -keepFor || age > keepFor { // includes a changed clock
 		return nil
 	}
 	from := &savedUpdates{open: open, log: log}
@@ -264,7 +265,7 @@ func (s *savedStream) restore(key core.ChannelKey, from *savedUpdates) *stream {
 	return f
 }
 
-// Unpublished returns the messages whose outcome an earlier process had not published, by
+// Unpublished returns the messages with outcomes not published by an earlier process, by
 // channel.
 func (h *Broker) Unpublished() map[core.ChannelKey][]core.MessageID {
 	h.mu.RLock()
@@ -280,8 +281,8 @@ func (h *Broker) Unpublished() map[core.ChannelKey][]core.MessageID {
 	return all
 }
 
-// PublishUnpublished publishes an outcome that an earlier process could only write down;
-// after that the message is not unpublished any more.
+// PublishUnpublished publishes an outcome that an earlier process recorded without
+// publishing. Afterwards IsUnpublished is false for the message.
 func (h *Broker) PublishUnpublished(key core.ChannelKey, msg *core.Message) {
 	f := h.stream(key)
 	if f == nil {
@@ -293,7 +294,7 @@ func (h *Broker) PublishUnpublished(key core.ChannelKey, msg *core.Message) {
 	delete(f.unpublished, msg.ID)
 }
 
-// savedUpdates are the updates that an earlier process has written for all feeds.
+// savedUpdates are the updates written by an earlier process for all feeds.
 type savedUpdates struct {
 	open func() (*io.SectionReader, error)
 	log  *slog.Logger
@@ -301,22 +302,22 @@ type savedUpdates struct {
 	once  sync.Once // fills in the fields below
 	file  *io.SectionReader
 	table map[core.ChannelKey]savedSection
-	err   error // why there are none
+	err   error // why the updates are unavailable
 }
 
-// An earlier stands for updates of a feed that an earlier process has left.
+// An earlier refers to a feed's updates left by an earlier process.
 type earlier struct {
 	key  core.ChannelKey
-	last uint64 // number of the newest of them
-	n    int    // how many there are at most
+	last uint64 // number of the newest update
+	n    int    // maximum number of updates
 	from *savedUpdates
 }
 
-// read returns the updates of a feed, none if they cannot be had.
+// read returns the updates of a feed, and none if reading fails.
 func (e *earlier) read(id uint64) []core.Update {
 	all, err := e.from.read(e.key, id)
 	if err != nil {
-		if !errors.Is(err, os.ErrClosed) { // they are too old
+		if !errors.Is(err, os.ErrClosed) { // the updates are too old
 			e.from.log.Warn("updates of the earlier process are lost", "channel", string(e.key), "err", err)
 		}
 		return nil
@@ -369,7 +370,7 @@ func (s *savedUpdates) readTable() error {
 	return nil
 }
 
-// adopt takes over a feed that nobody listens to yet.
+// addRestored adds a stream without subscribers, to be dropped after keepFor.
 func (h *Broker) addRestored(key core.ChannelKey, f *stream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

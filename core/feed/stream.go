@@ -10,53 +10,53 @@ import (
 )
 
 const (
-	// keptUpdates and keptBytes bound what a feed keeps for those who come back.
-	// An agent says some hundred things a second at most, and a restart takes less
-	// than one, as does a client that connects again.
+	// maxUpdates and maxStreamBytes bound the updates kept by a stream for returning
+	// clients. An agent says some hundred things a second at most; a restart, or a client's
+	// reconnection, takes less than a second.
 	maxUpdates     = 2048
 	maxStreamBytes = 1 << 20
-	// maxTotalBytes bounds what all feeds keep together; updateOverhead is about what an
-	// update takes besides its size.
+	// maxTotalBytes bounds the updates kept by all streams together; updateOverhead is the
+	// approximate memory taken by an update besides its size.
 	maxTotalBytes  = 32 << 20
 	updateOverhead = 256
-	// keepFor is how long a feed goes on when nobody is left who listens.
+	// keepFor is how long a stream lasts without subscribers.
 	keepFor = 2 * time.Minute
 )
 
-// A feed is what happens on one channel: it tells its subscribers and keeps the
-// newest updates for those who come back. It exists while somebody listens, and
-// for a while after that, so that a channel that nobody watches costs nothing.
+// A stream publishes the updates of a channel to subscribers and keeps the newest updates
+// for returning clients. A stream exists only while a subscriber listens and for keepFor
+// afterwards: a channel without watchers costs nothing.
 type stream struct {
 	id uint64
 
 	mu     sync.Mutex // guards the fields below
 	last   uint64     // number of the newest update, 0 before the first
-	kept   ring       // the newest ones, without a hole up to last
+	kept   ring       // newest updates, without a gap up to last
 	subs   []*Subscription
 	leftAt time.Time // when the last subscriber left
-	// What an earlier process left: the events that it had published, and the
-	// messages whose outcome it had not.
+	// State left by an earlier process: the last event published, and the messages with
+	// unpublished outcomes.
 	publishedUpTo hostPosition
 	unpublished   map[core.MessageID]struct{}
 
-	loading sync.Mutex // held while earlier updates are read; before mu
-	earlier *earlier   // updates that were not read yet, nil if there are none; guarded by mu
+	loading sync.Mutex // held while reading earlier updates; locked before mu
+	earlier *earlier   // updates not yet read, nil without any; guarded by mu
 }
 
-// A floor says up to which event of a session host a feed has everything. A host
-// says again to a new process what was not acknowledged.
+// A hostPosition is the number of a host's last event published on a stream. A host replays
+// unacknowledged events to a new process.
 type hostPosition struct {
 	Host HostID
 	Seq  uint64
 }
 
-// A HostID names a session host's process: the pid alone is used again.
+// A HostID identifies a session host's process; a pid alone can be reused.
 type HostID struct {
 	PID   int
 	Start uint64
 }
 
-// newStream returns a stream with an id that no other stream has or had.
+// newStream returns a stream with a new random id.
 func newStream() *stream {
 	for {
 		if id := rand.Uint64(); id != 0 {
@@ -65,9 +65,9 @@ func newStream() *stream {
 	}
 }
 
-// publish numbers the update, keeps it, and tells the subscribers.
+// publish numbers the update, keeps the update, and wakes the subscribers.
 func (f *stream) publish(u core.Update) {
-	if u.Message != nil { // its content may be large, and is found by its id
+	if u.Message != nil { // the content may be large, and can be found by the message's id
 		m := *u.Message
 		m.Content, m.Prompt = core.Content{}, m.Prompt.Short()
 		u.Message = &m
@@ -82,24 +82,24 @@ func (f *stream) publish(u core.Update) {
 	}
 }
 
-// beforeLocked is the number of the newest update that is not kept any more.
+// beforeLocked returns the number of the newest update no longer kept.
 func (f *stream) beforeLocked() uint64 { return f.last - uint64(f.kept.n) }
 
-// all returns the updates that are kept.
+// all returns the kept updates.
 func (f *stream) all() []core.Update {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.kept.last(f.kept.n)
 }
 
-// earlierFollowsLocked reports whether what is kept follows the updates that were not
-// read yet.
+// earlierFollowsLocked reports whether the kept updates directly follow the earlier updates
+// not yet read.
 func (f *stream) earlierFollowsLocked() bool {
 	return f.earlier != nil && f.beforeLocked() == f.earlier.last
 }
 
-// load reads the updates that an earlier process has left, if one of those after the update
-// named is among them. It blocks until that process has written them.
+// load reads the updates left by an earlier process, if an update newer than after is among
+// the earlier updates. load blocks until the earlier process has written the updates.
 func (f *stream) load(after core.UpdateID) {
 	f.loading.Lock()
 	defer f.loading.Unlock()
@@ -115,7 +115,7 @@ func (f *stream) load(after core.UpdateID) {
 	defer f.mu.Unlock()
 	follows := f.earlierFollowsLocked()
 	f.earlier = nil
-	if !follows { // so much has happened meanwhile that they would not be kept
+	if !follows { // too many updates have arrived since to keep the earlier ones
 		return
 	}
 	var r ring
@@ -129,14 +129,14 @@ func (f *stream) load(after core.UpdateID) {
 	f.kept = r
 }
 
-// weight is about how much memory the feed holds on to.
+// weight returns the approximate memory held by the stream.
 func (f *stream) weight() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.kept.weight()
 }
 
-// shrink drops the oldest updates until the feed weighs at most so much.
+// shrink drops the oldest updates until the weight of the stream is at most most.
 func (f *stream) shrink(most int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,9 +145,9 @@ func (f *stream) shrink(most int) {
 	}
 }
 
-// enter adds a subscriber to whom everything is new that follows the update
-// named. Nothing is lost or told twice between what is kept and what is to come.
-// Where it is not known what follows, all that is kept is new.
+// attach adds a subscriber that receives every update following after. No update is lost or
+// repeated between the kept updates and updates to come. If the updates following after are
+// unknown, the subscriber receives all kept updates.
 func (f *stream) attach(s *Subscription, after core.UpdateID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,14 +162,14 @@ func (f *stream) attach(s *Subscription, after core.UpdateID) {
 	f.subs = append(f.subs, s)
 }
 
-// newest returns the id of the newest update, or of what is before the first.
+// newest returns the id of the newest update, or the id before the first update.
 func (f *stream) newest() core.UpdateID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return core.UpdateID{Stream: f.id, Number: f.last}
 }
 
-// leave removes a subscriber and reports whether none is left.
+// detach removes a subscriber and reports whether no subscriber is left.
 func (f *stream) detach(s *Subscription) (last bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,14 +182,14 @@ func (f *stream) detach(s *Subscription) (last bool) {
 	return len(f.subs) == 0
 }
 
-// over reports whether nobody has listened for long enough.
+// expired reports whether the stream has had no subscriber for keepFor.
 func (f *stream) expired() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.subs) == 0 && time.Since(f.leftAt) >= keepFor
 }
 
-// updateSize is about how much memory an update holds on to, in bytes.
+// updateSize returns the approximate memory held by an update, in bytes.
 func updateSize(u *core.Update) int {
 	n := len(u.Raw) + len(u.Detail)
 	if u.Message != nil {

@@ -7,13 +7,13 @@ import (
 	"bareclaw/core"
 )
 
-// maxQueuedEvents bounds what a slow subscriber may leave unread. Beyond it the
-// agent's raw lines are dropped and counted; everything else is kept, since it
-// is bounded by the messages of the channel.
+// maxQueuedEvents bounds the unread updates of a slow subscriber. Beyond the bound, the
+// agent's raw lines are dropped and counted. All other updates are kept, because their
+// number is bounded by the messages of the channel.
 const maxQueuedEvents = 4096
 
-// A Subscription sees what happens on one channel, each update once and in order.
-// It is for one reader and must be closed.
+// A Subscription delivers the updates of a channel, each once and in order. A Subscription
+// has a single reader and must be closed.
 type Subscription struct {
 	broker *Broker
 	key    core.ChannelKey
@@ -27,20 +27,20 @@ type Subscription struct {
 	dropped int
 }
 
-// C is signalled when Next may have something.
+// C returns the channel signalled when Next may have an update.
 func (s *Subscription) C() <-chan struct{} { return s.c }
 
-// From returns the id after which the subscription began: with that, one who has
-// seen none of its updates resumes it.
+// From returns the id after which the subscription began. A reader that has seen none of the
+// updates resumes with From.
 func (s *Subscription) From() core.UpdateID { return s.from }
 
-// Gap reports whether it was to be resumed after an update of which it is not
-// known any more what followed. Updates may be missing then, and after the death
-// of the gateway some may come a second time.
+// Gap reports whether the subscription should have resumed after an update whose successors
+// are no longer known. Updates may then be missing; after the death of the gateway, some may
+// be repeated.
 func (s *Subscription) Gap() bool { return s.gap }
 
-// Next returns the oldest unread update, or false when there is none now. It
-// does not block.
+// Next returns the oldest unread update, or false without an unread update. Next does not
+// block.
 func (s *Subscription) Next() (core.Update, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,6 +75,6 @@ func (s *Subscription) add(u core.Update) {
 func (s *Subscription) wake() {
 	select {
 	case s.c <- struct{}{}:
-	default: // a wake-up is already owed
+	default: // a wake-up is already pending
 	}
 }
