@@ -5,17 +5,18 @@ import (
 	"fmt"
 )
 
-// A Change is a piece of a file that a call has replaced.
+// A Change is a part of a file replaced by a tool call.
 type Change struct {
 	ID   string // unique, and the same in each replay
 	Tool string // Edit, MultiEdit, Write, NotebookEdit
-	File string // as the agent named it: untrusted
-	Old  string // empty where it is not known, as with Write and NotebookEdit
+	File string // path as written by the agent: untrusted
+	Old  string // empty if unknown, as with Write and NotebookEdit
 	New  string
 }
 
-// changes returns what a call with that input replaces: one change, or one for each
-// edit of a MultiEdit; none for other tools and for an input that is not theirs.
+// changes returns the replacements made by a call with the input: a single Change, or a
+// Change for each edit of a MultiEdit. The result is empty for tools that change no files
+// and for malformed input.
 func changes(tool, id string, input json.RawMessage) []Change {
 	var in struct {
 		File     string `json:"file_path"`

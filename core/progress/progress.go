@@ -1,34 +1,32 @@
-// Package progress keeps what a person sees of one channel while the agent works:
-// what it does now, the text that it writes, and what of all that is a message of
-// its own. It is a fold: updates of the channel go in, a [View] comes out. It
-// starts no goroutine, reads no clock and knows nothing of how things are sent.
+// Package progress computes the state of a channel shown to a person while the agent works:
+// the present activity, the text being written, and the parts of the text delivered as
+// separate messages. A [Fold] takes the updates of the channel and returns a [View]. The
+// package starts no goroutines, reads no clock and does not send anything.
 //
-// # What is said
+// # Said texts
 //
-// The agent's text comes in blocks. A block that is complete waits until it is
-// known what it is:
+// The agent's text comes in blocks. A complete block is pending until the next event of the
+// turn:
 //
-//   - A call of a tool, or another block of text, by the agent itself in the same
-//     turn follows: the block is said. It is a message of its own.
-//   - The turn ends: the block is part of the turn's answer, which is delivered as
-//     such. It is said only if the text of the answer does not contain it, as
-//     where the turn was stopped.
+//   - A tool call or another block of text by the agent itself, in the same turn: the block
+//     is said, as a separate message.
+//   - The end of the turn: the block is part of the turn's answer, delivered with the reply.
+//     The block is said only if the answer's text does not contain the block, for example
+//     after a stop.
 //
-// Words of sub-agents are never said, nor what the agent tells in turns of its own,
-// whose result is delivered as a background result. A block without anything but
-// white space is nothing.
+// Text of sub-agents is never said, nor text of the agent's own turns, whose result is
+// delivered as a background result. A block of white space is ignored.
 //
-// A change of a file is told when the call that makes it has ended without error:
-// one that was denied, or whose end never came, has perhaps changed nothing.
+// A change of a file is reported once the call that makes the change has ended without error:
+// a denied or unfinished call may have changed nothing.
 //
 // # Replays
 //
-// Updates may come again, to the same Fold or to a new one in another process.
-// Said and Change bear ids that are the same each time, and one Fold tells each
-// once. A new Fold that begins in the middle of a turn tells nothing that the
-// updates it got do not prove: a text that had been complete before them is not
-// said by it, and a text that had begun is not shown before it is complete. To
-// have all of it, resume after [View.After].
+// Updates may be repeated, to the same Fold or to a new Fold in another process. Said and
+// Change have ids that are the same in each replay, and a Fold reports each id once. A new
+// Fold that begins in the middle of a turn reports only facts proven by its updates: a text
+// completed before is not said, and a text begun before is not shown before it is complete.
+// To receive everything, resume after [View.After].
 package progress
 
 import (
@@ -39,52 +37,52 @@ import (
 	"bareclaw/core"
 )
 
-// Options are what a [Fold] needs.
+// Options configure a [Fold].
 type Options struct {
-	// Show finds what an update's Raw shows. Required.
+	// Show finds the display events in an update's Raw. Required.
 	Show func(raw json.RawMessage) []core.DisplayEvent
-	// Dir is the directory that the agent works in: files in it are named from
-	// there. Empty: all are named in full.
+	// Dir is the agent's working directory: files in Dir are named relative to Dir. Empty:
+	// all files are named in full.
 	Dir string
 }
 
-// A Fold follows one channel. It is not safe for concurrent use.
+// A Fold follows a channel. A Fold is not safe for concurrent use.
 type Fold struct {
 	o       Options
-	turn    *turn // the running one, or the last; nil when there is none
-	left    *turn // the one before, if the next began before its end was told
+	turn    *turn // running or last turn; nil before the first turn
+	left    *turn // preceding turn, if the next turn began before the outcome arrived
 	waiting []core.MessageID
-	before  int       // messages that wait before those, of which nothing else is known
-	why     string    // what keeps them waiting
-	since   time.Time // since when the first waits, or since its predecessor ended
+	before  int       // number of messages ahead of waiting, otherwise unknown
+	why     string    // reason for waiting
+	since   time.Time // when the first message began to wait, or when its predecessor ended
 	asked   []core.Approval
 	tasks   int
-	past    recent        // messages and turns that have their outcome
-	after   core.UpdateID // the newest update before those that count for the View
+	past    recent        // messages and turns with an outcome
+	after   core.UpdateID // newest update before the updates that make up the View
 	last    core.UpdateID
 }
 
-// New returns the Fold of a channel of which nothing is known.
+// New returns the Fold of a channel with unknown state.
 func New(o Options) *Fold { return &Fold{o: o, past: newRecent(256)} }
 
-// News is what an update brings beyond a changed View. The order is that in which
-// it happened, Said before Changes.
+// News are the results of an update beyond a changed View. The elements are in order of
+// occurrence, Said before Changes.
 type News struct {
 	Said    []Said
 	Changes []Change
-	Ended   bool // the running turn has ended: the View says how
+	Ended   bool // the running turn has ended: see the View for the result
 }
 
-// A Said is a text that is a message of its own.
+// A Said is a text delivered as a separate message.
 type Said struct {
 	ID     string // unique, and the same in each replay
 	Turn   core.TurnID
 	Text   string
-	Stream string // as in [View], of the same text while it was streamed; may be empty
+	Stream string // as in [View], of the same text while streaming; may be empty
 }
 
-// Take takes up an update. Those of a channel must come in their order; the same
-// ones may come again.
+// Take processes an update. Updates of a channel must be taken in order; updates may be
+// repeated.
 func (f *Fold) Take(u core.Update) News {
 	var n News
 	if u.ID.Until(f.last) {
@@ -118,8 +116,8 @@ func (f *Fold) Take(u core.Update) News {
 		if f.running() {
 			f.turn.loseStream()
 		}
-	case core.UpdateRetrying: // its line was an event, and says it shorter
-	case core.UpdateBackground, core.UpdateSession: // delivered, or told with a reply
+	case core.UpdateRetrying: // already reported in full by the event of the agent's line
+	case core.UpdateBackground, core.UpdateSession: // delivered otherwise, or reported with a reply
 	}
 	if !u.ID.IsZero() {
 		f.last = u.ID
@@ -130,7 +128,7 @@ func (f *Fold) Take(u core.Update) News {
 // running reports whether a turn runs.
 func (f *Fold) running() bool { return f.turn != nil && f.turn.end == nil }
 
-// runs returns the turn of that id if it is the running one.
+// runs returns the turn with the id if running, else nil.
 func (f *Fold) runs(id core.TurnID) *turn {
 	if f.running() && f.turn.id == id {
 		return f.turn
@@ -140,7 +138,8 @@ func (f *Fold) runs(id core.TurnID) *turn {
 
 func (f *Fold) idle() bool { return !f.running() && len(f.waiting)+f.before == 0 }
 
-// begin makes the turn the running one, and reports whether it is not over already.
+// begin makes the update's turn the running turn, and reports false if the turn is already
+// over.
 func (f *Fold) begin(u core.Update) bool {
 	if u.Turn == "" || f.past.has(string(u.Turn)) {
 		return false
@@ -158,9 +157,9 @@ func (f *Fold) begin(u core.Update) bool {
 	return true
 }
 
-// started begins a turn, unless it is one that joins the running one: an agent that
-// is steered says of what it folds into its turn that it is started. Should it be no
-// part of that, its events name it.
+// started begins a turn, unless the turn joins the running turn: when steered, the agent
+// also reports a start for each turn folded into the running turn. A turn that is not folded
+// in after all begins with its first event.
 func (f *Fold) started(u core.Update) {
 	if f.running() && f.turn.id != u.Turn {
 		f.unwait(u.Messages...)
@@ -169,7 +168,8 @@ func (f *Fold) started(u core.Update) {
 	f.begin(u)
 }
 
-// event takes up a line of the agent. Without a turn it is of one of its own.
+// event processes a line of the agent. A line outside of any turn belongs to a turn of the
+// agent's own.
 func (f *Fold) event(u core.Update) News {
 	var n News
 	for _, s := range f.o.Show(u.Raw) {
@@ -203,8 +203,8 @@ func (f *Fold) ask(a *core.Approval) {
 	f.asked = append(f.asked, *a)
 }
 
-// result takes up the outcome of a message. The one that carries the reply ends its
-// turn; where others come before that, they are only shares of it.
+// result processes the outcome of a message. The message that carries the reply ends the
+// turn; earlier outcomes of the turn refer to the same reply.
 func (f *Fold) result(u core.Update) News {
 	m := u.Message
 	if m.Turn == "" && f.Position(m.ID) == 0 && !f.past.has(string(m.ID)) {
@@ -219,7 +219,7 @@ func (f *Fold) result(u core.Update) News {
 		f.left = nil
 		return n
 	case t == nil && (f.running() || m.Reply.Coalesced || !f.begin(core.Update{Turn: m.Turn, At: u.At})):
-		return News{} // of another turn, or of a message that was taken out of the queue
+		return News{} // outcome of another turn, or of a message removed from the queue
 	case t != nil && m.Reply.Coalesced && !t.away(m):
 		return News{}
 	}

@@ -1,7 +1,7 @@
 package progress
 
-// recent is a set of the newest strings that were added: enough of them to know
-// again what a replay brings, without growing for ever.
+// recent is a bounded set of the newest added strings, large enough to recognize the
+// repetitions of a replay.
 type recent struct {
 	limit int
 	known map[string]struct{}
@@ -15,7 +15,7 @@ func (r *recent) has(s string) bool {
 	return known
 }
 
-// add reports whether s is new.
+// add adds s and reports whether s is new.
 func (r *recent) add(s string) bool {
 	if r.has(s) {
 		return false

@@ -7,11 +7,11 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// briefly is how long a turn without tools may take that nothing is to be said of.
+// briefly bounds the duration of a turn without tools that needs no summary.
 const briefly = 10 * time.Second
 
-// summary says in one line how the turn ended. It is empty for a short turn without
-// tools, whose reply says it all; that somebody stopped a turn is always told.
+// summary describes the end of the turn in a line. The summary is empty for a short turn
+// without tools, whose reply says everything; a stop is always reported.
 func (t *turn) summary() string {
 	how := "Done in "
 	switch t.end.state {

@@ -10,24 +10,24 @@ import (
 
 const (
 	keptLines = 20
-	// maxCalls bounds the calls that are open at once: more is no agent that works.
+	// maxCalls bounds the open calls; a working agent never has more.
 	maxCalls = 256
 )
 
-// A Line is one call of a tool, for a list of them.
+// A Line is a tool call in a list of calls.
 type Line struct {
 	ID      string
-	Tool    string // as a person reads it
-	Target  string // what it works on: one line, at most 80 characters, free of control characters
+	Tool    string // display name
+	Target  string // object of the tool: a single line, at most 80 characters, free of control characters
 	At      time.Time
-	Took    time.Duration // once it has ended
+	Took    time.Duration // set once the call has ended
 	Ended   bool
-	IsError bool // it failed, or was denied
-	Hidden  bool // it says nothing to somebody who did not ask for each call
-	Sub     bool // a sub-agent's
+	IsError bool // the call failed, or was denied
+	Hidden  bool // of no interest to a person who did not request every call
+	Sub     bool // call of a sub-agent
 }
 
-// String is the call in one line. It does not change once the call has ended.
+// String formats the call as a line, constant once the call has ended.
 func (l Line) String() string {
 	took, how := "", ""
 	if l.Ended && l.Took >= time.Second {
@@ -39,7 +39,7 @@ func (l Line) String() string {
 	return joined(labelled(l.Tool, l.Target), took, how)
 }
 
-// A call is one that has not ended.
+// A call is an open tool call.
 type call struct {
 	line   *Line
 	name   string
@@ -47,8 +47,7 @@ type call struct {
 	input  json.RawMessage
 }
 
-// Lines returns the newest calls of the turn that runs, or ran last: at most 20,
-// oldest first.
+// Lines returns the newest calls of the running or last turn: at most 20, oldest first.
 func (f *Fold) Lines() []Line {
 	if f.turn == nil {
 		return nil
@@ -60,8 +59,9 @@ func (f *Fold) Lines() []Line {
 	return lines
 }
 
-// called notes a call. It comes twice: announced, and with its input. What the
-// agent itself calls follows its text; what a sub-agent calls does not.
+// called records a call. A call is reported twice: when announced, and with the input. A
+// call by the agent itself completes the agent's preceding text; a call by a sub-agent does
+// not.
 func (t *turn) called(at time.Time, s core.DisplayEvent) []Said {
 	if s.ID == "" {
 		return nil
@@ -86,7 +86,7 @@ func (t *turn) called(at time.Time, s core.DisplayEvent) []Said {
 	return said
 }
 
-// detail notes what is called, once it is known.
+// detail records the input and the target of a call, once known.
 func (t *turn) detail(c *call, s core.DisplayEvent) {
 	c.input = s.Input
 	c.line.Target = targetText(s.Tool, s.Target, t.dir, maxLine-len([]rune(c.line.Tool))-len(": "))
@@ -100,7 +100,7 @@ func (t *turn) call(id string) *call {
 	return t.calls[i]
 }
 
-// callEnded closes a call and returns what it has changed.
+// callEnded closes a call and returns the resulting changes.
 func (t *turn) callEnded(at time.Time, s core.DisplayEvent) []Change {
 	c := t.call(s.ID)
 	if c == nil {
@@ -114,8 +114,8 @@ func (t *turn) callEnded(at time.Time, s core.DisplayEvent) []Change {
 	return changes(c.name, s.ID, c.input)
 }
 
-// current returns the call that the View names: the newest that the agent waits for
-// and that says something to a person.
+// current returns the call named by the View: the newest call that the agent waits for,
+// hidden calls left out.
 func (t *turn) current() *call {
 	for _, c := range slices.Backward(t.calls) {
 		if !c.line.Hidden && t.awaited(c) {
@@ -125,8 +125,8 @@ func (t *turn) current() *call {
 	return nil
 }
 
-// awaited reports whether the agent waits for the call: its own, or that of a
-// sub-agent which it waits for.
+// awaited reports whether the agent waits for the call: a call by the agent itself, or by a
+// sub-agent whose own call is open.
 func (t *turn) awaited(c *call) bool { return c.parent == "" || t.call(c.parent) != nil }
 
 // agents counts the sub-agents that the agent waits for.
@@ -140,14 +140,14 @@ func (t *turn) agents() int {
 	return n
 }
 
-// askTool is how the agent asks a person, who sees the question itself.
+// askTool is the tool for questions to a person. The person sees the question itself.
 const askTool = "AskUserQuestion"
 
-// planTool is how it asks whether a plan is to be carried out.
+// planTool is the tool that asks for the approval of a plan.
 const planTool = "ExitPlanMode"
 
-// isNoise knows the tools that the agent keeps its own books with. A list of plans,
-// tools and tasks it has read says nothing of the work.
+// isNoise reports whether the tool is for the agent's own bookkeeping. Lists of plans, tools
+// and tasks say nothing about the work.
 func isNoise(tool string) bool {
 	switch tool {
 	case "TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "EnterPlanMode", "ExitPlanMode",
@@ -157,5 +157,5 @@ func isNoise(tool string) bool {
 	return false
 }
 
-// bounded drops what is too much from the front.
+// bounded drops elements beyond limit from the front.
 func bounded[T any](s []T, limit int) []T { return s[max(0, len(s)-limit):] }

@@ -9,7 +9,7 @@ import (
 	"bareclaw/core"
 )
 
-// A turn is what is known of one.
+// A turn is the known state of a turn.
 type turn struct {
 	id      core.TurnID
 	dir     string
@@ -17,10 +17,10 @@ type turn struct {
 	since   time.Time
 	heard   time.Time
 	stalled bool
-	end     *end // nil while it runs
+	end     *end // nil while the turn runs
 
-	known      recent // texts, streamed or whole, and calls: what comes again changes nothing
-	text       *text  // the newest one, while it is not known to be said
+	known      recent // texts, streamed or whole, and calls: repetitions change nothing
+	text       *text  // the newest text, until known to be said
 	calls      []*call
 	tools      int
 	lines      []*Line
@@ -29,16 +29,16 @@ type turn struct {
 	retry      string
 }
 
-// A text is a block of it that is streamed, or that is whole and followed by nothing.
+// A text is a streamed block, or a whole block without a successor.
 type text struct {
-	stream string // names it while it is streamed
-	id     string // once it is whole
+	stream string // identifies a streamed block
+	id     string // set once the block is whole
 	words  strings.Builder
 }
 
 func (t *text) whole() bool { return t.id != "" }
 
-// join notes the turn's messages.
+// join adds messages to the turn.
 func (t *turn) join(ids []core.MessageID) {
 	for _, id := range ids {
 		if !slices.Contains(t.members, id) {
@@ -47,13 +47,13 @@ func (t *turn) join(ids []core.MessageID) {
 	}
 }
 
-// away reports whether the reply to a message of the turn is carried by one that is
-// not of it: nothing else will end the turn.
+// away reports whether the reply to a message of the turn is carried by a message outside of
+// the turn: no further outcome will end the turn.
 func (t *turn) away(m *core.Message) bool {
 	return len(t.members) > 0 && !slices.Contains(t.members, m.Reply.Into)
 }
 
-// take takes up what a line of the turn shows.
+// take processes a display event of the turn.
 func (t *turn) take(at time.Time, s core.DisplayEvent) News {
 	switch s.Kind {
 	case core.DisplayTool:
@@ -88,10 +88,10 @@ func (t *turn) take(at time.Time, s core.DisplayEvent) News {
 	return News{}
 }
 
-// goesOn notes that the model answers.
+// goesOn records that the model is answering.
 func (t *turn) goesOn() { t.thinking, t.compacting, t.retry = false, false, "" }
 
-// streamOf names the block that a piece belongs to; "" if its message has no name.
+// streamOf identifies the block of a text piece; "" if the message is unnamed.
 func streamOf(s core.DisplayEvent) string {
 	if s.Message == "" {
 		return ""
@@ -110,8 +110,8 @@ func (t *turn) textBegun(s core.DisplayEvent) []Said {
 	return said
 }
 
-// textWhole takes up a complete block, and forgets a streamed one that it is not
-// the whole of: its message was begun anew.
+// textWhole processes a complete block, and replaces the streamed block. A streamed block of
+// another message is dropped: the agent began the message anew.
 func (t *turn) textWhole(s core.DisplayEvent) []Said {
 	if !t.known.add(s.ID) {
 		return nil
@@ -132,8 +132,8 @@ func (t *turn) textWhole(s core.DisplayEvent) []Said {
 	return said
 }
 
-// followed says the text that waits to be followed by something. One that is not
-// whole will never be.
+// followed returns the pending text as said, because other content follows. A text that is
+// not yet whole never will be, and is dropped.
 func (t *turn) followed() []Said {
 	text := t.text
 	t.text = nil
@@ -143,21 +143,21 @@ func (t *turn) followed() []Said {
 	return []Said{{ID: text.id, Turn: t.id, Text: text.words.String(), Stream: text.stream}}
 }
 
-// loseStream forgets what was streamed of a text, since a piece of it is lost.
+// loseStream drops a partly streamed text after a piece was lost.
 func (t *turn) loseStream() {
 	if t.text != nil && !t.text.whole() {
 		t.text = nil
 	}
 }
 
-// An end is how a turn ended.
+// An end describes the end of a turn.
 type end struct {
 	state core.State
 	took  time.Duration
 	cost  float64
 }
 
-// finish ends the turn. A text that its reply does not contain is said.
+// finish ends the turn. The pending text is said unless the reply contains the text.
 func (t *turn) finish(at time.Time, r core.Reply) News {
 	took := r.Duration
 	if took <= 0 {

@@ -9,50 +9,50 @@ import (
 	"bareclaw/core"
 )
 
-// Phase is what the channel does.
+// Phase is the present activity of the channel.
 type Phase string
 
-// The phases. A channel has the last one until the next message.
+// The phases. A channel stays in Ended until the next message.
 const (
-	Idle     Phase = "idle"     // nothing is known of it
-	Waiting  Phase = "waiting"  // Why says what for
+	Idle     Phase = "idle"     // no activity known
+	Waiting  Phase = "waiting"  // messages wait; see Why
 	Starting Phase = "starting" // a turn is about to begin
 	Running  Phase = "running"
-	Ended    Phase = "ended" // the last turn
+	Ended    Phase = "ended" // the last turn has ended
 )
 
-// A View is what a person sees of a channel at one moment.
+// A View is the state of a channel as shown to a person.
 type View struct {
-	Turn    core.TurnID // the one that runs, or ran last
+	Turn    core.TurnID // the running or last turn
 	Phase   Phase
-	Since   time.Time // of Starting, Running
-	Why     string    // of Waiting: for a person, with the time when it goes on by itself if that is known
-	Waiting int       // messages that wait, for the running turn or for what Why says
+	Since   time.Time // begin of Starting or Running
+	Why     string    // reason for Waiting, for a person, with the time of an automatic restart if known
+	Waiting int       // number of messages waiting for the running turn, or for the reason in Why
 
 	// While a turn runs:
 	Tool, Target string // the newest open call, see [Line]; may be empty
-	Open         int    // calls that it waits for, hidden ones left out
-	Tools        int    // calls so far, hidden ones left out; also once it has ended
-	Agents       int    // sub-agents that it waits for
-	Tasks        int    // background tasks that are alive, also while no turn runs
+	Open         int    // calls that the agent waits for, without hidden calls
+	Tools        int    // calls of the turn, without hidden calls; kept after the end
+	Agents       int    // sub-agents that the agent waits for
+	Tasks        int    // live background tasks, counted even without a running turn
 	Approvals    []core.Approval
 	Thinking     bool
 	Compacting   bool
-	Retrying     string    // why, and which attempt it is; empty when it does not
-	Stalled      bool      // nothing was heard for longer than is usual
-	Heard        time.Time // of the agent, for the last time
+	Retrying     string    // reason and number of the retry; empty without a retry
+	Stalled      bool      // the agent has been silent for unusually long
+	Heard        time.Time // time of the agent's last event
 
-	// The text that is being written, or that is whole, while it is not known whether
-	// it is said or is the answer. Stream is the same as long as it is one text, also
-	// after a replay; it may be empty for one that came whole.
+	// The text being streamed, or whole but not yet known to be said or to be the answer.
+	// Stream stays the same for a text, even after a replay; Stream may be empty for a text
+	// received whole.
 	Text, Stream string
 	Whole        bool
 
-	Summary string        // of Ended: one line; empty when there is nothing to say
-	After   core.UpdateID // resuming after it brings the updates that made this View; zero when it is not known
+	Summary string        // one line about the ended turn; empty without anything to say
+	After   core.UpdateID // resuming after After repeats the updates behind the View; zero if unknown
 }
 
-// View returns what is to be seen now.
+// View returns the present View.
 func (f *Fold) View() View {
 	v := View{Phase: Idle, Waiting: len(f.waiting) + f.before, Tasks: f.tasks, After: f.after, Approvals: slices.Clone(f.asked)}
 	if t := f.turn; t != nil {
@@ -96,8 +96,8 @@ func (t *turn) view(v *View) {
 // maxWhy bounds the reason for waiting in a status, in characters.
 const maxWhy = 200
 
-// Status says in one line what goes on. It is the same until [View.NextChange]. It
-// is empty when nothing does, and for a turn that ended without anything to say.
+// Status describes the present activity in a line, constant until [View.NextChange]. Status
+// is empty without any activity, and for a turn with an empty summary.
 func (v View) Status(now time.Time) string {
 	switch v.Phase {
 	case Waiting:
@@ -113,8 +113,8 @@ func (v View) Status(now time.Time) string {
 	return ""
 }
 
-// NextChange returns when Status changes by itself, if nothing happens before; zero
-// when it does not. It is later than now.
+// NextChange returns the time at which Status changes without an update; zero if Status
+// stays. The time is later than now.
 func (v View) NextChange(now time.Time) time.Time {
 	switch v.Phase {
 	case Starting:
@@ -132,11 +132,11 @@ func (v View) NextChange(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// silent reports whether the status says how long nothing was heard.
+// silent reports whether the status shows the duration of the agent's silence.
 func (v View) silent() bool { return v.Stalled && len(v.Approvals) == 0 }
 
-// Activity is Status without times, sub-agents and tasks: what the channel does now in a
-// few words, empty if nothing.
+// Activity is Status without times, sub-agents and tasks: the present activity of the
+// channel in a few words, empty without any.
 func (v View) Activity(now time.Time) string {
 	switch v.Phase {
 	case Waiting:
@@ -150,7 +150,7 @@ func (v View) Activity(now time.Time) string {
 	return ""
 }
 
-// doing says what the agent does, the most important first.
+// doing returns the agent's most important activity.
 func (v View) doing(now time.Time) string {
 	tool := labelled(v.Tool, v.Target)
 	switch {
@@ -172,7 +172,7 @@ func (v View) doing(now time.Time) string {
 	return "Working"
 }
 
-// asking says what a person is waited for; tool is the call that is named.
+// asking names the decision awaited from a person; tool is the labelled current call.
 func (v View) asking(tool string) string {
 	first, others := v.Approvals[0].Tool, more(len(v.Approvals)-1)
 	switch {
@@ -186,7 +186,7 @@ func (v View) asking(tool string) string {
 	return "Waiting for permission: " + toolName(first) + others
 }
 
-// subAgents counts them, unless there is only the one whose call is named.
+// subAgents counts sub-agents, except a single sub-agent whose call is already named.
 func (v View) subAgents() string {
 	if v.Agents == 0 || v.Agents == 1 && (v.Tool == "Task" || v.Tool == "Agent") {
 		return ""
@@ -210,7 +210,7 @@ func more(n int) string {
 	return fmt.Sprintf(" (+%d)", n)
 }
 
-// counted is empty for none.
+// counted formats a number with its noun; empty for 0.
 func counted(n int, what string) string {
 	switch n {
 	case 0:
@@ -221,7 +221,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// joined puts the parts that there are on one line.
+// joined joins the non-empty parts into a line.
 func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func (f *Fold) accepted(u core.Update) {
-	f.why = "" // if something keeps it waiting, that is said next
+	f.why = "" // a reason for waiting arrives with the next update
 	f.wait(u, u.Message.ID)
 }
 
@@ -19,8 +19,9 @@ func (f *Fold) queued(u core.Update) {
 	}
 }
 
-// parked notes why the channel begins nothing. A turn whose messages are named has
-// gone back to the queue, and nothing of it is left.
+// parked records the reason why the channel begins no turn. If the update names messages of
+// the running turn, the turn has gone back to the queue, and parked discards the turn's
+// state.
 func (f *Fold) parked(u core.Update) {
 	if f.running() && slices.ContainsFunc(f.turn.members, func(id core.MessageID) bool { return slices.Contains(u.Messages, id) }) {
 		f.past.add(string(f.turn.id))
@@ -30,9 +31,9 @@ func (f *Fold) parked(u core.Update) {
 	f.wait(u, u.Messages...)
 }
 
-// Adopt takes over what the core says of the channel, for a Fold that begins while a
-// turn runs or messages wait: their updates may have gone to an earlier process.
-// Updates that were published before that may still be taken.
+// Adopt takes over the core's status of the channel, for a Fold that begins while a turn
+// runs or messages wait: the updates may have gone to an earlier process. Updates published
+// before Adopt may still be taken afterwards.
 func (f *Fold) Adopt(st core.ChannelStatus) {
 	if st.State == core.StateRunning && f.begin(core.Update{Turn: st.Turn, At: st.Since}) && st.Since.Before(f.turn.since) {
 		f.turn.since = st.Since
@@ -43,7 +44,7 @@ func (f *Fold) Adopt(st core.ChannelStatus) {
 	}
 }
 
-// wait adds messages to those that wait, unless they are known to be further.
+// wait adds messages to the queue, unless already begun, ended or queued.
 func (f *Fold) wait(u core.Update, ids ...core.MessageID) {
 	for _, id := range ids {
 		if f.past.has(string(id)) || slices.Contains(f.waiting, id) || f.running() && slices.Contains(f.turn.members, id) {
@@ -60,8 +61,8 @@ func (f *Fold) unwait(ids ...core.MessageID) {
 	f.waiting = slices.DeleteFunc(f.waiting, func(id core.MessageID) bool { return slices.Contains(ids, id) })
 }
 
-// Position returns the place of a message in the queue, 1 for the next; 0 when it
-// does not wait, as far as is known.
+// Position returns a message's place in the queue, 1 for the next; 0 for a message not known
+// to wait.
 func (f *Fold) Position(id core.MessageID) int {
 	i := slices.Index(f.waiting, id)
 	if i < 0 {

@@ -8,13 +8,13 @@ import (
 	"unicode"
 )
 
-// maxLine bounds a tool with its target, in characters.
+// maxLine bounds a tool's name with its target, in characters.
 const maxLine = 80
 
-// elapsed is a duration in steps, so that a status need not be changed each second.
+// elapsed rounds a duration to steps, so a status need not change every second.
 func elapsed(d time.Duration) string { return clock(d.Truncate(step(d))) }
 
-// step is 5 s in the first minute, 15 s up to ten, and 30 s from then on.
+// step returns 5 s in the first minute, 15 s up to ten minutes, and 30 s afterwards.
 func step(d time.Duration) time.Duration {
 	switch {
 	case d < time.Minute:
@@ -25,13 +25,13 @@ func step(d time.Duration) time.Duration {
 	return 30 * time.Second
 }
 
-// nextStep returns when elapsed, counted from since, changes next.
+// nextStep returns the time at which elapsed, counted from since, changes next.
 func nextStep(since, now time.Time) time.Time {
 	d := max(0, now.Sub(since))
 	return since.Add(d.Truncate(step(d)) + step(d))
 }
 
-// clock is m:ss, or h:mm:ss.
+// clock formats a duration as m:ss, or h:mm:ss.
 func clock(d time.Duration) string {
 	s := int(max(0, d) / time.Second)
 	if s >= 3600 {
@@ -40,7 +40,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// toolName is a tool's name for a person: that of a server's tool is
+// toolName returns a tool's display name. The tools of MCP servers are named
 // mcp__server__tool.
 func toolName(tool string) string {
 	if rest, ok := strings.CutPrefix(tool, "mcp__"); ok {
@@ -49,8 +49,8 @@ func toolName(tool string) string {
 	return cut(clean(tool), maxLine/2)
 }
 
-// targetText is what a tool works on in at most room characters: of a command its
-// first line, of a file the end of its path, from dir if it is in that.
+// targetText shortens a tool's target to at most room characters: a command to its first
+// line, a file to the end of its path, relative to dir for a file inside dir.
 func targetText(tool, target, dir string, room int) string {
 	target = strings.TrimSpace(target)
 	if isFileTool(tool) || strings.HasPrefix(target, "/") && tool != "Bash" {
@@ -71,7 +71,7 @@ func isFileTool(tool string) bool {
 	return false
 }
 
-// fromDir names a file in dir from there.
+// fromDir returns the path of file relative to dir if file is in dir.
 func fromDir(file, dir string) string {
 	if dir == "" || !path.IsAbs(file) {
 		return file
@@ -82,8 +82,8 @@ func fromDir(file, dir string) string {
 	return file
 }
 
-// clean makes one line of what others wrote: control characters, and those that
-// turn or hide what stands around them, become nothing more than space.
+// clean turns untrusted text into a single line. Control characters become spaces; format
+// characters, able to reorder or hide the surrounding text, are removed.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -106,7 +106,7 @@ func cut(s string, room int) string {
 	return strings.TrimRight(string(r[:max(0, room-1)]), " ") + "…"
 }
 
-// cutPath shortens a path at its beginning, if possible between two names.
+// cutPath shortens a path at its beginning, between two names if possible.
 func cutPath(s string, room int) string {
 	r := []rune(s)
 	if len(r) <= room {
@@ -119,7 +119,7 @@ func cutPath(s string, room int) string {
 	return "…" + end
 }
 
-// labelled is a tool with its target.
+// labelled formats a tool with its target.
 func labelled(tool, target string) string {
 	if target == "" {
 		return tool
