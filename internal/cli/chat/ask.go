@@ -17,7 +17,7 @@ import (
 type form struct {
 	approval  api.Approval
 	questions []core.Question
-	at        int // which question is next; their number when all are answered
+	at        int // index of the next question; the number of questions once all are answered
 	answers   map[string]string
 }
 
@@ -39,7 +39,7 @@ func Whole(tool string, input json.RawMessage) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// show returns the complete question: people should see everything that they allow.
+// show returns the complete question: people should see everything they allow.
 func (f *form) show() string {
 	a := f.approval
 	switch {

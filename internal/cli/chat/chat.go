@@ -1,6 +1,6 @@
-// Package chat is a conversation on a channel of the gateway in a terminal. Complete texts go
-// to the terminal's scrollback; the lines below are redrawn: the text that claude writes,
-// the pending question, and the prompt.
+// Package chat runs a conversation on a channel of the gateway in a terminal. Complete texts
+// go to the terminal's scrollback. The live rows below are redrawn: the text being written
+// by claude, the pending question, and the prompt.
 package chat
 
 import (
@@ -21,9 +21,9 @@ import (
 // Options configure a chat.
 type Options struct {
 	Channel  string
-	User     string         // who speaks, for claude; may be empty
+	User     string         // the speaker's name, for claude; may be empty
 	Client   *client.Client // of the gateway
-	Decider  *client.Client // of the gateway, where approvals can be decided
+	Decider  *client.Client // of the gateway, with permission to decide approvals
 	In       io.Reader
 	Terminal *os.File
 	Coloured bool // whether colours are used
@@ -39,7 +39,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	// Ctrl-C is a key here, which stops claude and not this program.
+	// Ctrl-C is a key in the chat: Ctrl-C stops claude and not the chat.
 	screen := &screen{File: o.Terminal, drawn: make(chan struct{})}
 	m := newModel(ctx, g, first.open(), width(o.Terminal))
 	for _, l := range greeting(o.Channel, first) {

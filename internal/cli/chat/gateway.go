@@ -17,7 +17,7 @@ const (
 	// againAfter and againAtMost bound the pause before another request to the gateway.
 	againAfter  = 100 * time.Millisecond
 	againAtMost = 3 * time.Second
-	// sendPatience bounds the attempts to send a message: a restart takes less time.
+	// sendPatience bounds the attempts to send a message. A restart takes less time.
 	sendPatience = 30 * time.Second
 	// askPatience bounds every other request.
 	askPatience = 10 * time.Second
@@ -67,8 +67,8 @@ func (g *gateway) arrive(ctx context.Context) (arrival, error) {
 	return a, err
 }
 
-// watch passes the events of the channel to send until ctx ends. It reconnects by itself and
-// misses no event over a restart.
+// watch passes the events of the channel to send until ctx ends. watch reconnects by itself
+// and misses no event over a restart.
 func (g *gateway) watch(ctx context.Context, send func(tea.Msg)) {
 	lastID, pause := "", againAfter
 	for ctx.Err() == nil {
@@ -107,7 +107,7 @@ func (g *gateway) pending(ctx context.Context) asked {
 	defer cancel()
 	var list api.Approvals
 	if err := g.o.Client.Do(ctx, http.MethodGet, api.PathApprovals, nil, &list); err != nil {
-		return asked{} // the stream says that the gateway is away
+		return asked{} // the stream reports that the gateway is away
 	}
 	mine := asked{sure: true}
 	for _, a := range list.Approvals {
@@ -125,7 +125,7 @@ func (g *gateway) look(ctx context.Context, ids []string) tea.Msg {
 	var f found
 	var channel api.Channel
 	if err := g.o.Client.Do(ctx, http.MethodGet, g.path(""), nil, &channel); err != nil {
-		return nil // the stream says that the gateway is away
+		return nil // the stream reports that the gateway is away
 	}
 	f.state = channel.State
 	for _, id := range ids {
@@ -143,16 +143,16 @@ type found struct {
 	over  []api.Message
 }
 
-// An asked has the pending approvals.
+// An asked is the result of a request for the pending approvals.
 type asked struct {
 	pending []api.Approval
-	sure    bool     // these and no others; else the gateway could not be asked
-	known   []string // the pending ones before the request
-	again   string   // one of them, whose answer was not taken; empty for none
+	sure    bool     // pending is complete; false if the request failed
+	known   []string // ids of the approvals pending before the request
+	again   string   // id of the approval with a refused answer; empty without a refusal
 }
 
-// say sends a text, again and again while the gateway restarts. All attempts have the same
-// key, so that the text becomes one message.
+// say sends a text, repeatedly while the gateway restarts. All attempts have the same key,
+// to make the text a single message.
 func (g *gateway) say(ctx context.Context, text string) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, sendPatience)
 	defer cancel()
@@ -188,7 +188,7 @@ func (g *gateway) interrupt(ctx context.Context, turn string) tea.Msg {
 	defer cancel()
 	err := g.o.Client.Do(ctx, http.MethodPost, g.path("/interrupt"), api.InterruptRequest{TurnID: turn}, nil)
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == api.NothingRuns {
-		err = nil // the turn has ended meanwhile
+		err = nil // the turn has already ended
 	}
 	return told{err}
 }
@@ -206,5 +206,5 @@ type decided struct {
 	err error
 }
 
-// A told is the result of a request of which only an error is shown.
+// A told is the result of a request with only an error to show.
 type told struct{ err error }

@@ -15,8 +15,8 @@ type (
 	approvalOpened api.Approval
 	approvalClosed api.Approval
 	shown          []core.DisplayEvent // of a line of claude's output
-	leaving        struct{}            // the gateway goes, and says so
-	nothing        struct{}            // that anybody would see
+	leaving        struct{}            // the gateway announced its end
+	nothing        struct{}            // an event without display
 )
 
 // heard decodes an event of the channel.
@@ -41,10 +41,10 @@ func heard(e client.Event) any {
 	case api.EventRestarting, api.EventShutdown:
 		return leaving{}
 	}
-	return nothing{} // of a newer gateway
+	return nothing{} // event of a newer gateway
 }
 
-// decoded decodes an event's data, and returns a notice if that fails.
+// decoded decodes an event's data, and returns a notice if decoding fails.
 func decoded[T any](e client.Event) any {
 	var v T
 	if err := json.Unmarshal([]byte(e.Data), &v); err != nil {

@@ -10,11 +10,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// startle is how long after a question keys do not answer it yet, but are written: whoever
-// is typing when it appears has not seen it. With Enter they answer it then.
+// startle is how long a new question ignores keys, which go to the prompt instead: a person
+// typing at the time has not seen the question. With Enter, the prompt's text answers the
+// question.
 const startle = 500 * time.Millisecond
 
-// key does what a key means.
+// key handles a key press.
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	key := msg.String()
 	empty := m.input.Value() == ""
@@ -41,8 +42,8 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	return cmd
 }
 
-// stop stops claude; with nothing to stop it empties the prompt, and leaves when it
-// is pressed twice.
+// stop stops claude. Without a turn to stop, stop empties the prompt; a second press leaves
+// the chat.
 func (m *model) stop() tea.Cmd {
 	now := time.Now()
 	twice := now.Sub(m.ctrlC) < leaveWithin
@@ -66,7 +67,7 @@ func (m *model) interrupt() tea.Cmd {
 	return tea.Batch(m.print([]line{{asNote, "Stopping…"}}), func() tea.Msg { return m.gateway.interrupt(m.ctx, turn) })
 }
 
-// leave ends the chat when what was said before is printed.
+// leave ends the chat once all earlier lines are printed.
 func (m *model) leave() tea.Cmd {
 	m.printer.closed = true
 	return m.gone()
@@ -80,7 +81,7 @@ func (m *model) gone() tea.Cmd {
 	return tea.Quit
 }
 
-// enter sends what is written, or answers with it.
+// enter sends the prompt's text, or answers a question with the text.
 func (m *model) enter() tea.Cmd {
 	text := strings.TrimSpace(m.input.Value())
 	if text == "" {
@@ -112,20 +113,20 @@ func (m *model) enter() tea.Cmd {
 	return tea.Sequence(show, m.speak(text))
 }
 
-// speak sends a text when those are sent that were written before.
+// speak sends a text after all texts entered before.
 func (m *model) speak(text string) tea.Cmd {
 	before, sent := m.spoken, make(chan struct{})
 	m.spoken = sent
 	return func() tea.Msg {
 		defer close(sent)
 		if before != nil {
-			<-before // which does not outlast ctx
+			<-before // the earlier sender ends with ctx
 		}
 		return m.gateway.say(m.ctx, text)
 	}
 }
 
-// paste inserts what is pasted: all of it or nothing.
+// paste inserts the pasted text: all or nothing.
 func (m *model) paste(msg tea.PasteMsg) (cmd tea.Cmd) {
 	msg.Content = strings.ReplaceAll(msg.Content, "\r\n", "\n")
 	if strings.Count(msg.Content, "\n")+strings.Count(msg.Content, "\r")+m.input.LineCount() > writtenLines {
@@ -135,13 +136,14 @@ func (m *model) paste(msg tea.PasteMsg) (cmd tea.Cmd) {
 	return cmd
 }
 
-// decide answers what is asked. It stays until the gateway says that it is answered.
+// decide answers the first question. The question stays until the gateway closes the
+// approval.
 func (m *model) decide(d api.Decision) tea.Cmd {
 	id := m.talk.asks[0].approval.ID
 	return func() tea.Msg { return m.gateway.decide(m.ctx, id, d) }
 }
 
-// recall puts what was written before into the prompt, or what was begun to write.
+// recall shows an earlier text in the prompt, or the draft.
 func (m *model) recall(at int) tea.Cmd {
 	if m.at == len(m.past) {
 		m.draft = m.input.Value()

@@ -7,22 +7,22 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// shrinkAfter is how long fewer rows must do before there are fewer: some frames.
+// shrinkAfter is how long fewer rows must suffice before the live rows shrink: some frames.
 const shrinkAfter = 100 * time.Millisecond
 
-// A live is how tall the rows below the scrollback are. Bubble Tea (v2.0.10) leaves a row
-// behind for good when the cursor was below all that a smaller frame has. So what is not
-// needed any more is empty rows below the prompt first, and goes when that was drawn.
+// A live is the height of the rows below the scrollback. Bubble Tea (v2.0.10) leaves a row
+// behind for good if the cursor was below the last row of a smaller frame. Therefore
+// superfluous rows are first drawn empty below the prompt, and removed after the next frame.
 type live struct {
-	rows   int // how many are drawn
-	wanted int // how many are needed
-	change int // counts how often that has changed
+	rows   int // number of drawn rows
+	wanted int // number of needed rows
+	change int // number of changes of wanted
 }
 
-// A shrink says that nothing has changed for a while; it holds the count of then.
+// A shrink asks to remove superfluous rows if live.change is still the value of the shrink.
 type shrink int
 
-// fit takes up how many rows are needed.
+// fit sets the number of needed rows.
 func (l *live) fit(rows int) tea.Cmd {
 	if rows == l.wanted {
 		return nil
@@ -37,14 +37,14 @@ func (l *live) fit(rows int) tea.Cmd {
 	return tea.Tick(shrinkAfter, func(time.Time) tea.Msg { return now })
 }
 
-// shrink leaves out the rows that are not needed, if that is so still.
+// shrink removes superfluous rows unless wanted has changed in the meantime.
 func (l *live) shrink(then shrink) {
 	if int(then) == l.change {
 		l.rows = l.wanted
 	}
 }
 
-// fill adds the empty rows.
+// fill appends the empty rows.
 func (l *live) fill(content string) string {
 	return content + strings.Repeat("\n", max(0, l.rows-l.wanted))
 }

@@ -9,9 +9,8 @@ import (
 	"bareclaw/internal/term"
 )
 
-// drawn returns what stands before the first row of a line and before the others, and
-// how they look. Colours are of the terminal's own sixteen, so that they go with its
-// theme.
+// drawn returns the prefixes of a line's first row and of further rows, and the style.
+// Colours are the terminal's own sixteen, to match the terminal's theme.
 func (k look) drawn() (first, rest string, style lipgloss.Style) {
 	style = lipgloss.NewStyle()
 	switch k {
@@ -28,12 +27,12 @@ func (k look) drawn() (first, rest string, style lipgloss.Style) {
 	case asProblem:
 		return "! ", "  ", style.Foreground(lipgloss.Red)
 	}
-	return "", "", style // of claude's own words
+	return "", "", style // claude's own words
 }
 
-// render returns a line as the terminal gets it, no wider than width columns. What it
-// holds is from outside, and made harmless here. The library leaves colours out only of
-// what lives, where a terminal has none, or NO_COLOR is set.
+// render formats a line for the terminal, no wider than width columns. render makes the
+// untrusted text harmless. The library drops colours for terminals without colours or with
+// NO_COLOR only in live rows; coloured decides for the scrollback.
 func (l line) render(width int, coloured bool) string {
 	first, rest, style := l.look.drawn()
 	if !coloured {
@@ -50,11 +49,11 @@ func (l line) render(width int, coloured bool) string {
 	return strings.Join(out, "\n")
 }
 
-// lastOf returns the end of a text that grows, in which the last rows of it are: to wrap
-// all of a long one at each word takes too long. It begins at one place for a while, so
-// that its rows stay as they are.
+// lastOf returns the end of a growing text, long enough for the last rows shown: wrapping a
+// long text at each word takes too long. The start stays in place for a while, to keep the
+// rows stable.
 func lastOf(text string) string {
-	const step = 8 << 10 // more than the rows that are shown
+	const step = 8 << 10 // more than the shown rows
 	from := max(0, len(text)/step-1) * step
 	for from < len(text) && !utf8.RuneStart(text[from]) {
 		from++

@@ -15,43 +15,44 @@ import (
 )
 
 const (
-	// defaultWidth is for a terminal that does not tell its own.
+	// defaultWidth is the width of a terminal that does not report a width.
 	defaultWidth = 80
-	// liveLines is how many lines of what is being said are shown until it is whole.
+	// liveLines is the number of lines shown of a text still being written.
 	liveLines = 8
-	// promptLines is how tall the prompt grows.
+	// promptLines is the maximum height of the prompt.
 	promptLines = 6
-	// writtenLines is how many lines it holds: the textarea (v2.1.1) loses what is more.
+	// writtenLines is the maximum number of lines in the prompt: the textarea (v2.1.1) loses
+	// further lines.
 	writtenLines = 10_000
-	// leaveWithin is how soon a second Ctrl-C must come to leave.
+	// leaveWithin bounds the time between two presses of Ctrl-C that leave the chat.
 	leaveWithin = 2 * time.Second
-	// tickEvery is how often the time that a turn takes is shown anew.
+	// tickEvery is the interval for redrawing a turn's duration.
 	tickEvery = time.Second
 )
 
-// prompt is before what is written.
+// prompt precedes the text being written.
 const prompt = "› "
 
 const help = "Enter sends, Alt-Enter or Ctrl-J begins a new line, Up and Down bring back what you wrote. " +
 	"Ctrl-C or Esc stops Claude; Ctrl-C twice or Ctrl-D leaves, and a turn that runs goes on. " +
 	"/clear, /compact and the like are Claude's own; /quit leaves, /help shows this."
 
-// A model is the terminal's state. Its methods are called one at a time.
+// A model is the terminal's state. Bubble Tea calls the methods sequentially.
 type model struct {
 	ctx     context.Context
 	gateway *gateway
 	talk    *talk
 	input   textarea.Model
 	width   int
-	height  int // of the terminal, 0 while it is not known
+	height  int // height of the terminal, 0 if unknown
 	live    live
 	printer printer
-	spoken  chan struct{} // closed when what was written last is sent; nil: nothing was
-	drawn   tea.View      // what lives, as it is now
-	before  []string      // messages that were open before the channel was listened to
-	past    []string      // what was written, oldest first
-	at      int           // which of it is shown; len(past) is none
-	draft   string        // what was being written when it was looked for
+	spoken  chan struct{} // closed when the last entered text is sent; nil before the first
+	drawn   tea.View      // the present live rows
+	before  []string      // messages open before the event stream began
+	past    []string      // entered texts, oldest first
+	at      int           // index of the recalled text in past; len(past) shows the draft
+	draft   string        // text being written when the recall began
 	ctrlC   time.Time
 	ticking bool
 	leaving bool
@@ -66,23 +67,23 @@ func newModel(ctx context.Context, g *gateway, before []string, width int) *mode
 	in.SetStyles(textarea.Styles{Focused: textarea.StyleState{Placeholder: lipgloss.NewStyle().Faint(true)}})
 	m := &model{ctx: ctx, gateway: g, before: before, talk: newTalk(), input: in}
 	m.resize(width)
-	_ = m.draw() // there is nothing to leave out yet
+	_ = m.draw() // a first frame never shrinks
 	return m
 }
 
-// resize takes up how wide the terminal is. The last column stays free: terminals do
-// not agree on where the cursor is after it.
+// resize sets the width. The last column stays free, because terminals disagree about the
+// cursor's position after the last column.
 func (m *model) resize(width int) {
 	m.width = max(10, width-1)
 	m.input.SetWidth(m.width)
 }
 
-// Init begins with the prompt, and with what is asked already.
+// Init focuses the prompt and requests the pending approvals.
 func (m *model) Init() tea.Cmd {
 	return tea.Batch(m.input.Focus(), m.lookAsked(""))
 }
 
-// greeting says where the chat is, and what was before.
+// greeting returns the first lines: the channel and its state.
 func greeting(channel string, a arrival) []line {
 	lines := []line{{asNote, "Channel " + term.SafeLine(channel) + ". /help says how this works."}}
 	for _, p := range a.problems {
@@ -97,13 +98,13 @@ func greeting(channel string, a arrival) []line {
 	return lines
 }
 
-// render returns a line as this terminal gets it.
+// render formats a line for the terminal of the chat.
 func (m *model) render(l line) string { return l.render(m.width, m.gateway.o.Coloured) }
 
-// An ended says that the chat is to end now, whatever is still to be printed.
+// An ended ends the chat at once, even with lines still to print.
 type ended struct{}
 
-// print puts lines into the scrollback, in their order.
+// print adds lines to the scrollback, in order.
 func (m *model) print(lines []line) tea.Cmd {
 	if len(lines) == 0 {
 		return nil
@@ -114,7 +115,7 @@ func (m *model) print(lines []line) tea.Cmd {
 	return m.printer.next(m.space())
 }
 
-// printed goes on with what is still to be printed.
+// printed continues with the remaining rows.
 func (m *model) printed() tea.Cmd {
 	m.printer.busy = false
 	if m.printer.closed && m.printer.done() {
@@ -123,10 +124,10 @@ func (m *model) printed() tea.Cmd {
 	return m.printer.next(m.space())
 }
 
-// space is how many rows are above what lives.
+// space returns the number of rows above the live rows.
 func (m *model) space() int { return m.height - m.live.rows }
 
-// Update takes up a key, or what was heard.
+// Update processes a key press or an event.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
 	return m, tea.Batch(cmd, m.draw())
@@ -139,7 +140,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		m.resize(msg.Width)
 		return nil
 	case tea.KeyPressMsg:
-		if m.printer.closed { // it is leaving
+		if m.printer.closed { // the chat is closing
 			return nil
 		}
 		return m.key(msg)
@@ -164,7 +165,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	case decided:
-		if msg.err != nil { // also where nothing waits for it any more
+		if msg.err != nil { // shown even if the question is already closed
 			return tea.Batch(m.print([]line{{asProblem, msg.err.Error()}}), m.lookAsked(msg.id))
 		}
 		return nil
@@ -180,7 +181,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// heard takes up what happens on the channel.
+// heard processes an event of the channel.
 func (m *model) heard(msg any) tea.Cmd {
 	cmds := []tea.Cmd{m.print(m.talk.take(time.Now(), msg)), m.tick()}
 	switch msg := msg.(type) {
@@ -189,7 +190,7 @@ func (m *model) heard(msg any) tea.Cmd {
 			cmds = append(cmds, m.lookAgain())
 		}
 	case back:
-		if ids := m.before; len(ids) > 0 { // what ended until now was not heard
+		if ids := m.before; len(ids) > 0 { // outcomes before the stream's begin were missed
 			m.before = nil
 			cmds = append(cmds, func() tea.Msg { return m.gateway.look(m.ctx, ids) })
 		}
@@ -197,7 +198,7 @@ func (m *model) heard(msg any) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// lookAgain asks how things are, when it is not known what was missed.
+// lookAgain requests the state of the channel after events may have been missed.
 func (m *model) lookAgain() tea.Cmd {
 	ids := m.talk.unknown()
 	return tea.Batch(
@@ -206,8 +207,8 @@ func (m *model) lookAgain() tea.Cmd {
 	)
 }
 
-// lookAsked asks which permissions are waited for. Again is the one that is to be asked
-// for once more if it still is; empty for none.
+// lookAsked requests the pending approvals. again is the id of an approval to show again if
+// still pending; empty for none.
 func (m *model) lookAsked(again string) tea.Cmd {
 	known := m.talk.asking()
 	return func() tea.Msg {
@@ -217,7 +218,7 @@ func (m *model) lookAsked(again string) tea.Cmd {
 	}
 }
 
-// A tick has the time that a turn takes shown anew.
+// A tick redraws the duration of a turn.
 type tick struct{}
 
 func (m *model) tick() tea.Cmd {
@@ -228,10 +229,10 @@ func (m *model) tick() tea.Cmd {
 	return tea.Tick(tickEvery, func(time.Time) tea.Msg { return tick{} })
 }
 
-// sent takes up what became of a text that was sent.
+// sent processes the result of sending a text.
 func (m *model) sent(s said) tea.Cmd {
 	if s.err != nil {
-		if m.input.Value() == "" { // nothing that was written is lost
+		if m.input.Value() == "" { // keeps the unsent text without overwriting a new text
 			m.input.SetValue(s.text)
 		}
 		return m.print([]line{{asProblem, "Not sent: " + s.err.Error()}})
@@ -240,10 +241,10 @@ func (m *model) sent(s said) tea.Cmd {
 	return m.tick()
 }
 
-// View shows what lives below the scrollback.
+// View returns the live rows.
 func (m *model) View() tea.View { return m.drawn }
 
-// draw draws what lives, and returns what leaves out later what it has too much.
+// draw draws the live rows, and returns the command that later removes superfluous rows.
 func (m *model) draw() tea.Cmd {
 	if m.leaving {
 		m.drawn = tea.NewView("")

@@ -6,29 +6,29 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// A printer puts texts into the scrollback in their order, one command at a time: Bubble
-// Tea (v2.0.10) carries out several in any order. Of what is taller than the screen it
-// leaves the prompt and blank rows behind, so that goes in parts.
+// A printer prints texts to the scrollback in order, with a single command at a time: Bubble
+// Tea (v2.0.10) runs concurrent commands in any order. Printing more rows than fit on the
+// screen leaves the prompt and blank rows behind, so long texts are printed in parts.
 type printer struct {
-	rows   []string // that wait
-	busy   bool     // some are being printed
-	closed bool     // there will be no more
+	rows   []string // rows waiting to be printed
+	busy   bool     // a print is in progress
+	closed bool     // no more rows are accepted
 }
 
-// A printed says that the rows are printed which were last.
+// A printed reports that the last command's rows are printed.
 type printed struct{}
 
 func (p *printer) done() bool { return !p.busy && len(p.rows) == 0 }
 
-// add has a text printed after those before it.
+// add queues a text for printing.
 func (p *printer) add(text string) {
 	if !p.closed {
 		p.rows = append(p.rows, strings.Split(text, "\n")...)
 	}
 }
 
-// next prints what waits, as far as it fits into that many rows; nil while others are
-// being printed. Half of the rows are for what lives, which may grow meanwhile.
+// next prints as many waiting rows as fit into half of space; nil while a print is in
+// progress. The remaining half is left for the live rows, which may grow in the meantime.
 func (p *printer) next(space int) tea.Cmd {
 	if p.busy || len(p.rows) == 0 {
 		return nil
@@ -36,7 +36,7 @@ func (p *printer) next(space int) tea.Cmd {
 	n := min(len(p.rows), max(1, space/2))
 	text := strings.Join(p.rows[:n], "\n")
 	if text == "" {
-		text = " " // nothing at all is not printed
+		text = " " // an empty line would not be printed
 	}
 	p.rows, p.busy = p.rows[n:], true
 	return tea.Sequence(tea.Println(text), func() tea.Msg { return printed{} })

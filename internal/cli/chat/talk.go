@@ -33,10 +33,10 @@ type line struct {
 	text string
 }
 
-// A call is a tool that claude uses.
+// A call is a running tool call of claude.
 type call struct {
 	id, tool, target string
-	sub              bool // by a sub-agent
+	sub              bool // a sub-agent's call
 }
 
 // describe returns the call in one line.
@@ -48,34 +48,34 @@ func (c call) describe() string {
 	return s
 }
 
-// A talk is the state of the conversation. It takes the events of the channel and returns
-// the lines for the scrollback. A talk is not safe for concurrent use.
+// A talk is the state of the conversation. A talk takes the events of the channel and
+// returns the lines for the scrollback. A talk is not safe for concurrent use.
 type talk struct {
-	turn     string   // that runs; empty for none
-	members  []string // its messages
+	turn     string   // id of the running turn; empty without a turn
+	members  []string // messages of the turn
 	since    time.Time
 	open     map[string]api.Queued // own messages without an outcome, by id
-	ended    []string              // turns and messages whose outcome is told, newest last
-	block    string                // which block of text is streamed
-	text     strings.Builder       // what is streamed of it
+	ended    []string              // turns and messages with a shown outcome, newest last
+	block    string                // id of the streamed block of text
+	text     strings.Builder       // streamed part of the block
 	last     string                // the last whole text of the turn
-	told     string                // what was told as an outcome before it was heard
-	heard    string                // which block of text was the last whole one
-	calls    []call                // at work
+	told     string                // text shown as an outcome before the text's own event
+	heard    string                // id of the last whole block of text
+	calls    []call                // running calls
 	thinking bool
-	doing    string    // besides: why nothing is heard
-	asks     []*form   // what waits for an answer, oldest first
-	askedAt  time.Time // when the first of them was shown
-	decided  []string  // approvals that are closed, newest last
+	doing    string    // reason for the agent's silence
+	asks     []*form   // approvals waiting for an answer, oldest first
+	askedAt  time.Time // when the first approval was shown
+	decided  []string  // closed approvals, newest last
 	lost     bool      // the gateway is away
 }
 
 func newTalk() *talk { return &talk{open: map[string]api.Queued{}} }
 
-// busy reports whether a turn runs or a message waits, which Ctrl-C can stop.
+// busy reports whether a turn runs or a message waits; Ctrl-C can stop both.
 func (t *talk) busy() bool { return t.turn != "" || len(t.open) > 0 }
 
-// take handles an event of the channel, which came at that time.
+// take processes an event of the channel, received at the time at.
 func (t *talk) take(at time.Time, v any) []line {
 	switch v := v.(type) {
 	case away, leaving:
@@ -97,7 +97,7 @@ func (t *talk) take(at time.Time, v any) []line {
 	case api.Background:
 		return []line{t.said(v.Text, v.IsError)}
 	case api.Notice:
-		if v.Code == api.NoticeGap { // its text names a route; the chat looks up the outcomes
+		if v.Code == api.NoticeGap { // replaces a text that names an HTTP route; the chat looks up the outcomes
 			v.Text = "Some of what was said may be missing here, or come a second time: the gateway ended without notice."
 		}
 		return []line{{asNote, v.Text}}
@@ -107,8 +107,8 @@ func (t *talk) take(at time.Time, v any) []line {
 	return nil
 }
 
-// sent notes a message of this chat. The reply that the message is accepted may come after
-// the events of its turn.
+// sent records a message of the chat. The reply accepting the message may arrive after the
+// events of the message's turn.
 func (t *talk) sent(m *api.Accepted) {
 	if slices.Contains(t.ended, m.ID) || t.turn != "" && slices.Contains(t.members, m.ID) {
 		return
@@ -118,7 +118,7 @@ func (t *talk) sent(m *api.Accepted) {
 
 func (t *talk) begin(v api.Started, at time.Time) {
 	if slices.Contains(t.ended, v.TurnID) {
-		return // the event is late: the outcome was looked up before
+		return // the event is late: the outcome was already looked up
 	}
 	if t.turn != v.TurnID {
 		t.turn, t.members, t.since, t.last = v.TurnID, v.Messages, at, ""
@@ -138,7 +138,7 @@ func (t *talk) unknown() []string {
 	return ids
 }
 
-// found handles the channel's state after events may have been missed.
+// found processes the channel's state after events may have been missed.
 func (t *talk) found(f found) (lines []line) {
 	for i := range f.over {
 		lines = append(lines, t.outcome(&f.over[i])...)
@@ -162,7 +162,7 @@ func (t *talk) drop() {
 	t.text.Reset()
 }
 
-// shows handles a line of claude's output.
+// shows processes a line of claude's output.
 func (t *talk) shows(all shown) (lines []line) {
 	for i := range all {
 		lines = append(lines, t.show(&all[i])...)
@@ -215,7 +215,7 @@ func (t *talk) show(s *core.DisplayEvent) []line {
 	return nil
 }
 
-// calling notes a call. It comes twice: announced, and with its target.
+// calling records a call. A call is reported twice: when announced, and with the target.
 func (t *talk) calling(s *core.DisplayEvent) {
 	t.thinking, t.doing = false, ""
 	c := call{id: s.ID, tool: s.Tool, target: s.Target, sub: s.Parent != ""}
@@ -262,7 +262,7 @@ func (t *talk) ask() []line {
 	return []line{{asQuestion, t.asks[0].show()}}
 }
 
-// again shows an approval again whose answer was refused.
+// again shows an approval again after its answer was refused.
 func (t *talk) again(id string) []line {
 	if len(t.asks) == 0 || t.asks[0].approval.ID != id {
 		return nil
@@ -322,16 +322,16 @@ func (t *talk) remove(a api.Approval) []line {
 }
 
 // kept is the number of remembered turns and messages with an outcome. A turn usually has
-// fewer messages, and their outcomes come one after the other.
+// fewer messages, with outcomes in quick succession.
 const kept = 256
 
-// keep adds ids to the remembered ones.
+// keep appends ids and drops the oldest beyond kept.
 func keep(known []string, more ...string) []string {
 	known = append(known, more...)
 	return known[max(0, len(known)-kept):]
 }
 
-// outcome handles the outcome of a message. All messages of a turn share one outcome.
+// outcome processes the outcome of a message. All messages of a turn share an outcome.
 func (t *talk) outcome(m *api.Message) (lines []line) {
 	delete(t.open, m.ID)
 	key := m.ID
@@ -352,13 +352,13 @@ func (t *talk) outcome(m *api.Message) (lines []line) {
 		lines = append(lines, t.said(m.Text, m.IsError))
 	}
 	t.last = ""
-	if m.TurnID == "" && m.IsError { // no time passed and nothing was spent, as the text says
+	if m.TurnID == "" && m.IsError { // the turn took no time and cost nothing, as the text says
 		return lines
 	}
 	return append(lines, line{asNote, summary(m)})
 }
 
-// said returns the line of a text of claude, or of an error.
+// said returns the line for a text of claude, or for an error.
 func (t *talk) said(text string, isError bool) line {
 	if isError {
 		return line{asProblem, text}
@@ -378,7 +378,7 @@ func summary(m *api.Message) string {
 	return strings.Join(words, " · ")
 }
 
-// activity returns what the channel does in a few words, empty if nothing.
+// activity describes the present activity of the channel in a few words, empty without any.
 func (t *talk) activity(now time.Time) string {
 	switch waiting := len(t.open); {
 	case t.lost:
