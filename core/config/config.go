@@ -1,13 +1,13 @@
-// Package config turns the environment into one validated [Config].
+// Package config turns the environment into a validated [Config].
 //
-// [Load] is called once, before anything else runs; nothing else in the program reads
-// BARECLAW_ variables. A Config without an error is usable as it stands: paths are
-// absolute, numbers in range, names checked. An error lists every problem at once, each
-// with the variable, what is wrong with the value and what is accepted. The value of a
-// secret appears in no error.
+// [Load] is called once, before anything else runs; no other part of the program reads
+// BARECLAW_ variables. A Config without an error is usable as returned: paths are absolute,
+// numbers in range, names checked. An error lists every problem at once, each with the
+// variable, the problem of the value and the accepted values. The value of a secret appears
+// in no error.
 //
-// The fields of Config are the only statement of each variable: .env.example and the
-// table in docs/settings.md are generated from their comments and tags.
+// The fields of Config are the only definition of each variable: .env.example and the table
+// in docs/settings.md are generated from the fields' comments and tags.
 package config
 
 //go:generate go test . -run TestDocumentsAreGenerated -update
@@ -21,8 +21,8 @@ import (
 //
 // A field with an envconfig tag is a setting. The tag "kind" names the parser and its
 // arguments, "accepted" describes good values where the kind alone does not, "default" is
-// the value of a variable that is unset or empty, and "unset" describes that value where
-// it depends on the machine. The first paragraph of a field's comment is its row in
+// the value of a variable unset or empty, and "unset" describes a default that depends on
+// the machine. The first paragraph of a field's comment is the field's row in
 // docs/settings.md; .env.example has the whole comment.
 type Config struct {
 	// Host is the IP address or host name to listen on. An address that others can reach

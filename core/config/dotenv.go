@@ -15,12 +15,12 @@ import (
 	"github.com/joho/godotenv"
 )
 
-// maxDotEnvBytes bounds a .env; finding the line of a mistake rereads it.
+// maxDotEnvBytes bounds the size of a .env; finding the line of a mistake parses the file
+// again.
 const maxDotEnvBytes = 64 << 10
 
-// DotEnvFiles returns the paths of the files that [Load] reads, in the order in which
-// they win: .env of the working directory, then that of the user's configuration, unless
-// the place of that is unknown.
+// DotEnvFiles returns the paths of the files read by [Load], in order of precedence: .env of
+// the working directory, then .env of the user's configuration directory if known.
 func DotEnvFiles() ([]string, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -29,7 +29,7 @@ func DotEnvFiles() ([]string, error) {
 	return dotEnvFiles(cwd, os.Getenv), nil
 }
 
-// dotEnvFiles is DotEnvFiles for a process with that directory and environment.
+// dotEnvFiles is DotEnvFiles for a process with the given directory and environment.
 func dotEnvFiles(cwd string, getenv func(string) string) []string {
 	files := []string{filepath.Join(cwd, ".env")}
 	if dir := configDir(getenv("XDG_CONFIG_HOME"), getenv("HOME")); dir != "" {
@@ -38,8 +38,8 @@ func dotEnvFiles(cwd string, getenv func(string) string) []string {
 	return files
 }
 
-// loadDotEnv puts the variables of each file into the environment, except
-// those that are there already. A file that cannot be used sets nothing.
+// loadDotEnv adds the variables of each file to the environment, except variables already
+// set. An unusable file sets nothing.
 func loadDotEnv(p *problems, files ...string) {
 	for _, file := range files {
 		vars, err := ReadDotEnv(file)
@@ -55,8 +55,9 @@ func loadDotEnv(p *problems, files ...string) {
 	}
 }
 
-// ReadDotEnv returns the variables of one file; a missing file has none. The error, a
-// [*Problem], shows nothing of the content: godotenv's own error quotes the file.
+// ReadDotEnv returns the variables of a file; a missing file has none. The error, a
+// [*Problem], shows nothing of the content, unlike godotenv's own error, which quotes the
+// file.
 func ReadDotEnv(file string) (map[string]string, error) {
 	data, err := readFile(file)
 	switch {
@@ -92,9 +93,9 @@ func badLine(file string, line int) *Problem {
 	}
 }
 
-// distrust returns why a file must not say what runs as this user, empty if it may. A
-// command may be called in any directory, such as /tmp, and what a .env there names is
-// run, or gets the token.
+// distrust returns the reason for ignoring a file; empty for a trusted file. A command may
+// be called in any directory, such as /tmp. A .env in the directory decides which programs
+// run as the user, and receives the token.
 func distrust(info fs.FileInfo) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -106,7 +107,7 @@ func distrust(info fs.FileInfo) string {
 	return ""
 }
 
-// readFile returns a file's text as godotenv wants it.
+// readFile returns a file's text in the form required by godotenv.
 func readFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -130,10 +131,9 @@ func readFile(file string) ([]byte, error) {
 	return normal(data), nil
 }
 
-// badDotEnvLine returns the line, from 1, of the statement that godotenv cannot
-// parse in data. The parser reads from the start, so the longest run of lines
-// that parses ends just before that statement; a shorter one may end within a
-// quoted value.
+// badDotEnvLine returns the line, from 1, of the statement in data that godotenv cannot
+// parse. The parser reads from the start, so the longest run of lines that parses ends just
+// before the statement. A shorter run may end within a quoted value.
 func badDotEnvLine(data []byte) int {
 	lines := slices.Collect(bytes.Lines(data))
 	for n := len(lines) - 1; n > 0; n-- {
@@ -144,17 +144,17 @@ func badDotEnvLine(data []byte) int {
 	return 1
 }
 
-// ParseDotEnv returns what the text of a .env sets, as [Load] reads it, and false if
-// it cannot be understood.
+// ParseDotEnv returns the variables set by the text of a .env, parsed as by [Load], and
+// false for an invalid text.
 func ParseDotEnv(text []byte) (vars map[string]string, ok bool) {
 	vars, err := godotenv.UnmarshalBytes(normal(text))
 	return vars, err == nil
 }
 
-// normal is a text with Unix line ends and a last one, without which godotenv takes a
-// lone word for a value.
+// normal converts a text to Unix line ends and adds a final line end, without which godotenv
+// takes a lone word for a value.
 func normal(text []byte) []byte {
-	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors' byte order mark
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // byte order mark of some editors
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	return append(text, '\n')
 }

@@ -9,29 +9,29 @@ import (
 	"syscall"
 )
 
-// A Report is all there is to say of a configuration, also of one that is wrong.
+// A Report describes a configuration, valid or not.
 type Report struct {
-	Config   Config     // what a wrong variable sets is zero
-	Problems []*Problem // none: Config is usable
-	Files    []EnvFile  // the .env files in the order in which they win
+	Config   Config     // settings with a problem are zero
+	Problems []*Problem // empty: Config is usable
+	Files    []EnvFile  // the .env files in order of precedence
 }
 
-// An EnvFile is a .env file as it was found.
+// An EnvFile describes a .env file as found.
 type EnvFile struct {
 	Path     string
 	Found    bool
 	Mode     fs.FileMode
-	Owner    int      // its user's id; -1 if that is not known
-	Distrust string   // why nothing of it is used, where strangers have it in their hands
-	Secrets  []string // names of the variables in it that are to be kept from others
+	Owner    int      // user id of the owner; -1 if unknown
+	Distrust string   // reason for ignoring the file because strangers control the content; empty if trusted
+	Secrets  []string // names of the file's secret variables
 }
 
-// Examine does what [Load] does, with the same effect on the environment, and tells
-// what can be known even if something is wrong.
+// Examine does the work of [Load], with the same effect on the environment, and reports
+// everything known even about an invalid configuration.
 func Examine() Report {
 	var r Report
 	files, _ := DotEnvFiles()    // load reports the error
-	for _, file := range files { // before one of them moves the next
+	for _, file := range files { // before loading a file can change the next file's path
 		r.Files = append(r.Files, lookAt(file))
 	}
 	cfg, p := load()
@@ -44,7 +44,7 @@ func Examine() Report {
 	return r
 }
 
-// Wrong reports whether there is a problem with the variable.
+// Wrong reports whether the variable has a problem.
 func (r Report) Wrong(name string) bool {
 	return slices.ContainsFunc(r.Problems, func(p *Problem) bool { return p.Source == name })
 }
@@ -61,7 +61,7 @@ func lookAt(path string) EnvFile {
 	}
 	vars, err := ReadDotEnv(path)
 	if err != nil {
-		return f // Load says why
+		return f // Load reports the reason
 	}
 	for name, value := range vars {
 		if value != "" && isSecretName(name) {
@@ -72,8 +72,7 @@ func lookAt(path string) EnvFile {
 	return f
 }
 
-// isSecretName reports whether a variable of that name usually holds what gives
-// access to something.
+// isSecretName reports whether a variable with the name usually holds a credential.
 func isSecretName(name string) bool {
 	name = strings.ToUpper(name)
 	return slices.ContainsFunc([]string{"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSPHRASE"}, func(word string) bool {

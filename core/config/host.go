@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// parseHost reads an IP address, in brackets or not, or a host name. A name
-// comes back in lower case, an address in its canonical form.
+// parseHost reads an IP address, in brackets or not, or a host name. The result is a name in
+// lower case, or an address in canonical form.
 func parseHost(s string) (string, error) {
 	bare := s
 	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
@@ -27,8 +27,8 @@ func parseHost(s string) (string, error) {
 	return name, nil
 }
 
-// checkHostName holds name to the letters, digits and hyphens of RFC 1123,
-// section 2.1, and tolerates the underscores that private networks use.
+// checkHostName restricts name to the letters, digits and hyphens of RFC 1123, section 2.1,
+// and to the underscores common in private networks.
 func checkHostName(name string) error {
 	if host, port, ok := strings.Cut(name, ":"); ok && host != "" && isDigits(port) {
 		return errors.New("has a port")
@@ -64,8 +64,8 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// isLoopback reports whether host, as parseHost returned it, can be reached
-// from this machine only.
+// isLoopback reports whether host, a result of parseHost, is reachable from the same machine
+// only.
 func isLoopback(host string) bool {
 	if host == "localhost" {
 		return true

@@ -6,13 +6,14 @@ import (
 	"sync"
 )
 
-// A kind is a class of settings with one syntax. The args are those of the field's tag.
+// A kind is a class of settings with a common syntax. The args are the arguments of the
+// field's kind tag.
 type kind struct {
 	accepted func(args []string) string // describes good values
 	parse    func(r *resolver, text string, args []string) (any, error)
 }
 
-// of returns a kind without arguments whose parser needs nothing but the text.
+// of returns a kind without arguments whose parser needs only the text.
 func of[T any](accepted string, parse func(string) (T, error)) kind {
 	return kind{func([]string) string { return accepted }, func(_ *resolver, text string, _ []string) (any, error) { return parse(text) }}
 }
@@ -69,7 +70,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 	}
 })
 
-// either lists words for a sentence: "a, b or c".
+// either joins words for a sentence: "a, b or c".
 func either(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]

@@ -8,14 +8,13 @@ import (
 )
 
 // Load reads .env in the working directory, then $XDG_CONFIG_HOME/bareclaw/.env
-// (~/.config/bareclaw/.env without that variable), then the environment. A
-// variable that is in the environment stays as it is, even when it is empty;
-// of the two files the first wins. What the files set is put into the
-// process's own environment, so that the tools of claude see it too: call
-// Load before starting anything.
+// (~/.config/bareclaw/.env without XDG_CONFIG_HOME), then the environment. Variables already
+// in the environment stay unchanged, even when empty; of the two files the first wins.
+// Variables from the files are added to the process's own environment, for the tools of
+// claude: call Load before starting anything.
 //
-// The error joins a [*Problem] for everything that is wrong; the Config is
-// then not usable. A missing .env is not an error.
+// The error joins a [*Problem] for every mistake; the Config is then not usable. A missing
+// .env is not an error.
 func Load() (Config, error) {
 	cfg, p := load()
 	if err := p.err(); err != nil {
@@ -24,7 +23,7 @@ func Load() (Config, error) {
 	return cfg, nil
 }
 
-// load is Load, with what could be understood and all that is wrong.
+// load is Load, returning the valid settings along with all problems.
 func load() (Config, problems) {
 	var p problems
 	cwd, err := os.Getwd()
@@ -33,19 +32,19 @@ func load() (Config, problems) {
 
 	texts, err := environment()
 	p.check("environment", "", err)
-	cfg, wrong := resolve(texts, machineAt(cwd)) // only now: a .env may set HOME and the XDG directories
+	cfg, wrong := resolve(texts, machineAt(cwd)) // after loading: a .env may set HOME and the XDG directories
 	cfg.Unknown = unknown(os.Environ())
 	return cfg, append(p, wrong...)
 }
 
-// Check returns what is wrong with a value of one variable, a [*Problem], nil if nothing
-// is. Only [Load] checks variables together.
+// Check returns the problem of a variable's value, a [*Problem]; nil for a valid value. Only
+// [Load] checks variables together.
 func Check(name, value string) error {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
-	texts := map[string]string{"BARECLAW_HTTP_TOKEN": "any", "BARECLAW_ALLOWED_USERS": "1", name: value} // which others require
+	texts := map[string]string{"BARECLAW_HTTP_TOKEN": "any", "BARECLAW_ALLOWED_USERS": "1", name: value} // required by other variables
 	_, p := resolve(texts, machineAt(cwd))
 	for _, err := range p {
 		if problem, ok := errors.AsType[*Problem](err); ok && problem.Source == name {

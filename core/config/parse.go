@@ -17,7 +17,8 @@ import (
 const (
 	// minBodyBytes leaves room for a JSON object around a short text.
 	minBodyBytes = 1 << 10
-	// maxBodyBytes fits into a line of claude's output, which is read up to 128 MiB.
+	// maxBodyBytes keeps a body within a line of claude's output. Lines are read up to 128
+	// MiB.
 	maxBodyBytes = 64 << 20
 	// maxDollars catches a slipped digit; nothing depends on the limit.
 	maxDollars = 1_000_000
@@ -67,7 +68,7 @@ func parseOptionalDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseAge reads a Go duration of 0 or more, or a whole number of days with a d.
+// parseAge reads a Go duration of 0 or more, or a whole number of days with suffix d.
 func parseAge(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		const most = math.MaxInt64 / int64(24*time.Hour)
@@ -86,7 +87,7 @@ func parseInterval(s string) (time.Duration, error) {
 	return d, err
 }
 
-// maxChannelBytes is what core allows for a channel's key.
+// maxChannelBytes is the core's bound for a channel's key.
 const maxChannelBytes = 256
 
 // parseChannel reads the key of a channel.
@@ -124,7 +125,7 @@ func parseBodySize(s string) (int64, error) {
 	return n * unit, nil
 }
 
-// unitBytes is how many bytes a unit stands for, in any case.
+// unitBytes returns the number of bytes in a unit, in upper or lower case.
 func unitBytes(unit string) (int64, bool) {
 	switch strings.ToLower(unit) {
 	case "", "b":
@@ -145,14 +146,14 @@ func unitBytes(unit string) (int64, bool) {
 	return 0, false
 }
 
-// parseList splits s at its commas and trims the entries. An empty s is an
-// empty list, an empty entry is an error.
+// parseList splits s at the commas and trims the entries. An empty s is an empty list; an
+// empty entry is an error.
 func parseList(s string) ([]string, error) {
 	return splitList(s, func(r rune) bool { return r == ',' })
 }
 
-// parseTools is parseList for tool names, whose parentheses may hold commas:
-// Bash(cut -d, -f1),Read is two tools.
+// parseTools is parseList for tool names, with commas allowed in parentheses: Bash(cut -d,
+// -f1),Read is two tools.
 func parseTools(s string) ([]string, error) {
 	depth := 0
 	tools, err := splitList(s, func(r rune) bool {
@@ -233,7 +234,7 @@ func parseNames(s string) ([]string, error) {
 	return names, nil
 }
 
-// parseWord reads an argument for the CLI that cannot be taken for an option.
+// parseWord reads an argument for the CLI that cannot be mistaken for an option.
 func parseWord(s string) (string, error) {
 	switch {
 	case strings.HasPrefix(s, "-"):
@@ -244,7 +245,7 @@ func parseWord(s string) (string, error) {
 	return s, nil
 }
 
-// oneOf reads one of a few words.
+// oneOf reads a word from a list.
 func oneOf(words []string, s string) (string, error) {
 	if !slices.Contains(words, s) {
 		return "", fmt.Errorf("%s is unknown", quoted(s))
@@ -267,8 +268,8 @@ func parseLevel(s string) (slog.Level, error) {
 	return 0, fmt.Errorf("%s is unknown", quoted(s))
 }
 
-// parseHTTPToken reads what can stand after "Bearer " in a header. Its errors
-// do not hold the value.
+// parseHTTPToken reads a token allowed after "Bearer " in a header. Errors do not contain
+// the value.
 func parseHTTPToken(s string) (Secret, error) {
 	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return Secret{}, errors.New("it has a space, a control character or a letter outside ASCII")
@@ -276,8 +277,8 @@ func parseHTTPToken(s string) (Secret, error) {
 	return NewSecret(s), nil
 }
 
-// parseTelegramToken reads a bot's id and its key, as @BotFather writes them.
-// Its errors do not hold the value.
+// parseTelegramToken reads a bot's id and key, in the format of @BotFather. Errors do not
+// contain the value.
 func parseTelegramToken(s string) (Secret, error) {
 	id, key, _ := strings.Cut(s, ":")
 	isKeyByte := func(r rune) bool {
@@ -289,7 +290,7 @@ func parseTelegramToken(s string) (Secret, error) {
 	return NewSecret(s), nil
 }
 
-// parseBaseURL reads an http or https URL and takes the slash from its end.
+// parseBaseURL reads an http or https URL and removes a final slash.
 func parseBaseURL(s string) (string, error) {
 	u, err := url.Parse(s)
 	if err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {

@@ -10,17 +10,17 @@ import (
 	"syscall"
 )
 
-// machine is what paths are resolved against.
+// machine holds the directories and the user for resolving paths.
 type machine struct {
 	home      string // empty if unknown
 	cwd       string // the daemon's own working directory
 	stateHome string // $XDG_STATE_HOME
-	configDir string // of the user's settings; empty if it is not known
+	configDir string // of the user's settings; empty if unknown
 	runtime   string // $XDG_RUNTIME_DIR
 	uid       int
 }
 
-// machineAt is this machine for a process with that working directory.
+// machineAt returns the present machine for a process with the working directory cwd.
 func machineAt(cwd string) machine {
 	home, _ := os.UserHomeDir()
 	return machine{
@@ -54,7 +54,7 @@ func (m machine) absolute(path, base string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// directory is absolute for a path that must be a directory already.
+// directory is absolute for a path that must be an existing directory.
 func (m machine) directory(path string) (string, error) {
 	path, err := m.absolute(path, m.cwd)
 	if err != nil {
@@ -72,7 +72,7 @@ func (m machine) directory(path string) (string, error) {
 	return path, nil
 }
 
-// directories is directory for a list.
+// directories is directory for a comma-separated list.
 func (m machine) directories(s string) ([]string, error) {
 	list, err := parseList(s)
 	if err != nil {
@@ -86,8 +86,8 @@ func (m machine) directories(s string) ([]string, error) {
 	return list, nil
 }
 
-// configDir is the directory of the user's settings, empty if it is not known. By the
-// XDG Base Directory Specification a relative $XDG_CONFIG_HOME is ignored.
+// configDir returns the directory of the user's settings, empty if unknown. By the XDG Base
+// Directory Specification a relative $XDG_CONFIG_HOME is ignored.
 func configDir(configHome, home string) string {
 	if !filepath.IsAbs(configHome) {
 		if !filepath.IsAbs(home) {
@@ -98,8 +98,8 @@ func configDir(configHome, home string) string {
 	return filepath.Join(configHome, "bareclaw")
 }
 
-// stateDir is the state directory when none is set, by the XDG Base Directory
-// Specification: a relative $XDG_STATE_HOME is ignored.
+// stateDir returns the default state directory, by the XDG Base Directory Specification: a
+// relative $XDG_STATE_HOME is ignored.
 func (m machine) stateDir() (string, error) {
 	if filepath.IsAbs(m.stateHome) {
 		return filepath.Join(m.stateHome, "bareclaw"), nil
@@ -107,9 +107,9 @@ func (m machine) stateDir() (string, error) {
 	return m.absolute("~/.local/state/bareclaw", m.cwd)
 }
 
-// runtimeDir is the runtime directory when none is set. $XDG_RUNTIME_DIR is
-// inherited by su and sudo and outlives a logout in a long-running process, so
-// it counts only while it is a directory of this user.
+// runtimeDir returns the default runtime directory. $XDG_RUNTIME_DIR is inherited by su and
+// sudo and outlives a logout in a long-running process; runtimeDir ignores the variable
+// unless the directory exists and belongs to the user.
 func (m machine) runtimeDir(stateDir string) string {
 	if filepath.IsAbs(m.runtime) && ownedDirectory(m.runtime, m.uid) {
 		return filepath.Join(m.runtime, "bareclaw")
@@ -126,8 +126,8 @@ func ownedDirectory(path string, uid int) bool {
 	return ok && int(stat.Uid) == uid
 }
 
-// command resolves a program: a bare name is left to PATH, a path is made
-// absolute, because claude is started in another directory.
+// command resolves a program. A bare name is left to PATH; a path is made absolute, because
+// claude is started in another directory.
 func (m machine) command(s string) (string, error) {
 	if !isPrintable(s) {
 		return "", fmt.Errorf("%s has control characters", quoted(s))
@@ -138,7 +138,7 @@ func (m machine) command(s string) (string, error) {
 	return m.absolute(s, m.cwd)
 }
 
-// reason is the cause of a file error without the path it repeats.
+// reason returns the cause of a file error without the path repeated by the error.
 func reason(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err

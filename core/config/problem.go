@@ -6,15 +6,15 @@ import (
 	"strconv"
 )
 
-// A Problem is one thing that is wrong with the configuration. The error of
-// [Load] joins them all; each can be found with errors.As.
+// A Problem is a mistake in the configuration. The error of [Load] joins all problems; each
+// can be found with errors.As.
 type Problem struct {
 	Source   string // the variable's name, or the file's path and line
-	Problem  string // what is wrong; never holds a secret
-	Accepted string // what would be right; may be empty
+	Problem  string // the mistake; never holds a secret
+	Accepted string // valid values; may be empty
 }
 
-// Error is one line for the person who set the variable.
+// Error describes the problem in a line, for the person who set the variable.
 func (p *Problem) Error() string {
 	if p.Accepted == "" {
 		return p.Source + ": " + p.Problem
@@ -22,14 +22,14 @@ func (p *Problem) Error() string {
 	return p.Source + ": " + p.Problem + "; accepted: " + p.Accepted
 }
 
-// problems gathers what is wrong in the order it was found.
+// problems collects mistakes in the order of discovery.
 type problems []error
 
 func (p *problems) add(source, accepted, format string, args ...any) {
 	*p = append(*p, &Problem{Source: source, Problem: fmt.Sprintf(format, args...), Accepted: accepted})
 }
 
-// check records err, if there is one, against a variable.
+// check records err, if not nil, against a variable.
 func (p *problems) check(source, accepted string, err error) {
 	if err != nil {
 		p.add(source, accepted, "%v", err)
@@ -38,11 +38,10 @@ func (p *problems) check(source, accepted string, err error) {
 
 func (p problems) err() error { return errors.Join(p...) }
 
-// shownBytes is how much of a bad value an error repeats.
+// shownBytes bounds the part of a bad value repeated in an error.
 const shownBytes = 60
 
-// quoted is a value from outside as an error may show it: on one line, escaped
-// and short.
+// quoted formats an outside value for an error: on a single line, escaped and short.
 func quoted(value string) string {
 	if len(value) > shownBytes {
 		return strconv.Quote(value[:shownBytes]) + "…"

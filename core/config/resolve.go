@@ -19,8 +19,8 @@ type resolver struct {
 	problems
 }
 
-// resolve parses every setting, each whatever became of the others. A text that is
-// missing or empty means the default.
+// resolve parses every setting, each regardless of errors in the others. A missing or empty
+// text means the default.
 func resolve(texts map[string]string, m machine) (Config, problems) {
 	r := resolver{machine: m, texts: map[string]string{}}
 	maps.Copy(r.texts, texts)
@@ -39,11 +39,11 @@ func resolve(texts map[string]string, m machine) (Config, problems) {
 	return r.config, r.problems
 }
 
-// errNoBase means that a relative path has no base, which another problem explains.
+// errNoBase means that a relative path has no base; a separate problem explains the reason.
 var errNoBase = errors.New("no base directory")
 
-// read parses one setting or records its problem. Secrets keep the spaces around them, so
-// that a wrong secret is refused and not silently changed.
+// read parses a setting or records its problem. Secrets keep surrounding spaces: a wrong
+// secret is refused rather than silently changed.
 func (r *resolver) read(s setting) {
 	text := r.texts[s.Name]
 	if s.field.Tag.Get("secret") == "" {
@@ -83,7 +83,7 @@ func (r *resolver) resolveDirectories() {
 	}
 }
 
-// source accepts an existing directory, or the word for none.
+// source accepts an existing directory, or SourceOff.
 func (m machine) source(s string) (string, error) {
 	if s == SourceOff {
 		return s, nil
@@ -91,7 +91,7 @@ func (m machine) source(s string) (string, error) {
 	return m.directory(s)
 }
 
-// logFile accepts a path, or one of the words.
+// logFile accepts a path, or a word for no path.
 func (m machine) logFile(s string) (string, error) {
 	if s == LogFileAuto || s == LogFileOff {
 		return s, nil
@@ -99,7 +99,7 @@ func (m machine) logFile(s string) (string, error) {
 	return m.absolute(s, m.cwd)
 }
 
-// textOrFile makes the path of a file, which an @ marks, absolute.
+// textOrFile makes the path of a file, marked by @, absolute.
 func (m machine) textOrFile(s string) (string, error) {
 	path, isFile := strings.CutPrefix(s, "@")
 	if !isFile {
@@ -109,7 +109,7 @@ func (m machine) textOrFile(s string) (string, error) {
 	return "@" + path, err
 }
 
-// sessionFile resolves a path against the directory of claude.
+// sessionFile resolves a path against claude's directory.
 func (r *resolver) sessionFile(s string) (string, error) {
 	if r.config.CWD == "" {
 		return "", errNoBase

@@ -8,16 +8,15 @@ import (
 
 const redacted = "[redacted]"
 
-// Secret is a string that fmt, slog and JSON encoders print as "[redacted]"
-// (or as nothing when it is unset). The zero value is unset.
+// Secret is a string that fmt, slog and JSON encoders print as "[redacted]", or as nothing
+// if unset. The zero value is unset.
 type Secret struct {
-	// A pointer, because fmt prints an unexported field of an unexported
-	// field without asking it for its String: what it shows then is an
-	// address.
+	// A pointer, because fmt prints an unexported field of an unexported field without
+	// calling String: fmt then prints only an address.
 	value *string
 }
 
-// NewSecret returns a Secret that holds value; an empty one is unset.
+// NewSecret returns a Secret with the value; an empty value is unset.
 func NewSecret(value string) Secret {
 	if value == "" {
 		return Secret{}
@@ -25,10 +24,10 @@ func NewSecret(value string) Secret {
 	return Secret{value: &value}
 }
 
-// IsSet reports whether there is a value.
+// IsSet reports whether the secret has a value.
 func (s Secret) IsSet() bool { return s.value != nil }
 
-// Reveal returns the value itself, empty when unset. Never log it.
+// Reveal returns the secret value, empty when unset. Never log the result.
 func (s Secret) Reveal() string {
 	if s.value == nil {
 		return ""
@@ -47,8 +46,8 @@ func (s Secret) String() string {
 // Format writes the placeholder for every verb.
 func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
-// LogValue is the placeholder, for slog.
+// LogValue returns the placeholder, for slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText is the placeholder, for JSON and other encoders.
+// MarshalText returns the placeholder, for JSON and other encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

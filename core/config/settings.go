@@ -11,7 +11,7 @@ import (
 // A Variable describes one environment variable.
 type Variable struct {
 	Name    string
-	Default string // as it would be written; empty where the value depends on the machine
+	Default string // in the syntax of the variable; empty if the default depends on the machine
 }
 
 // A setting is a field of [Config] with its tags.
@@ -19,7 +19,7 @@ type setting struct {
 	Variable
 	field reflect.StructField
 	kind  kind
-	args  []string // of the kind
+	args  []string // arguments of the kind
 }
 
 // accepted describes the values of the setting.
@@ -45,7 +45,7 @@ var settings = sync.OnceValue(func() []setting {
 	return all
 })
 
-// Variables lists every variable that [Load] reads, in the order of .env.example.
+// Variables lists every variable read by [Load], in the order of .env.example.
 func Variables() []Variable {
 	var out []Variable
 	for _, s := range settings() {
@@ -54,7 +54,7 @@ func Variables() []Variable {
 	return out
 }
 
-// DefaultOf returns the default of a variable, as it would be written.
+// DefaultOf returns the default of a variable, in the syntax of the variable.
 func DefaultOf(name string) string {
 	for _, s := range settings() {
 		if s.Name == name {
@@ -65,8 +65,8 @@ func DefaultOf(name string) string {
 }
 
 // environment returns the texts of all settings by variable. envconfig stops at the first
-// value that it cannot convert, so it fills a struct of strings with the tags of [Config]:
-// all problems are to be reported together.
+// value with a conversion error. To report all problems together, environment fills a struct
+// of strings with the tags of [Config].
 func environment() (map[string]string, error) {
 	var fields []reflect.StructField
 	for _, s := range settings() {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// StateDirOf returns the state directory that a program has which is started in a
-// directory with these variables, NAME=value, as [Load] finds it there. Where they say
-// nothing of them, the user's own directories are those of this process. The error says
-// that a .env, or what it says, cannot be understood.
+// StateDirOf returns the state directory that [Load] would find for a program started in dir
+// with the variables of environ, in the form NAME=value. Without HOME or an XDG variable in
+// environ, the variable of the current process applies. The error reports an invalid .env or
+// path.
 func StateDirOf(dir string, environ []string) (string, error) {
 	vars := map[string]string{}
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// An Unknown is a BARECLAW_ variable that nothing reads.
+// An Unknown is a BARECLAW_ variable not read by any part of the program.
 type Unknown struct {
 	Name    string
-	Nearest string // the known variable it is probably meant to be; may be empty
+	Nearest string // the most similar known variable; empty if none is similar
 }
 
-// String is a sentence for a log line.
+// String describes the variable in a sentence for a log line.
 func (u Unknown) String() string {
 	if u.Nearest == "" {
 		return u.Name + " is set, but there is no such variable"
@@ -21,15 +21,15 @@ func (u Unknown) String() string {
 
 const prefix = "BARECLAW_"
 
-// given are those that the gateway itself sets for what claude runs: they may be there,
-// and are no settings.
+// given returns variables set by the gateway itself for claude's tools. The variables are
+// allowed in the environment, but are no settings.
 func given() []string { return []string{prefix + "SOCKET", prefix + "SESSION"} }
 
-// maxTypos is how many single-character edits still count as a typo.
+// maxTypos bounds the single-character edits counted as a typo.
 const maxTypos = 2
 
-// unknown finds the BARECLAW_ names among environ's NAME=VALUE entries that
-// are neither a variable of ours, nor given by the gateway, nor meant for the project's own tests.
+// unknown returns the BARECLAW_ names among environ's NAME=VALUE entries, except known
+// variables, variables set by the gateway and variables for the project's own tests.
 func unknown(environ []string) []Unknown {
 	var known []string
 	for _, v := range Variables() {
@@ -48,8 +48,8 @@ func unknown(environ []string) []Unknown {
 	return out
 }
 
-// nearest returns the one of known that name differs from least, or nothing if
-// they all differ by more than a typo.
+// nearest returns the entry of known most similar to name, and the empty string if every
+// entry differs by more than maxTypos.
 func nearest(name string, known []string) string {
 	best, bestEdits := "", maxTypos+1
 	for _, k := range known {
@@ -60,7 +60,7 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// edits is the Levenshtein distance of a and b in bytes.
+// edits returns the Levenshtein distance of a and b in bytes.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -31,8 +31,8 @@ const (
 // StallAction is the treatment of a stuck turn, besides telling the channel.
 type StallAction string
 
-// The treatments of a stuck turn: nothing else, ask claude to end the turn and end claude
-// if it does not, or end claude.
+// The treatments of a stuck turn: no action; ask claude to end the turn, and end claude
+// after a refusal; or end claude at once.
 const (
 	StallNotify    StallAction = "notify"
 	StallInterrupt StallAction = "interrupt"
@@ -42,7 +42,7 @@ const (
 // Heartbeat selects the heartbeat's job that the daemon installs at start.
 type Heartbeat string
 
-// The heartbeats: the one that the user has agreed to, one that asks the agent, one that
+// The heartbeat jobs: the job agreed to by the user, a job that asks the agent, a job that
 // only restarts the gateway, or none.
 const (
 	HeartbeatAuto   Heartbeat = "auto"
@@ -77,11 +77,10 @@ func (c Config) TelegramLock() string {
 	return filepath.Join(c.UserDir, "telegram-"+id+".lock")
 }
 
-// shortToken is the length below which a token that guards an open address is worth a
-// warning.
+// shortToken is the length below which a token guarding an open address deserves a warning.
 const shortToken = 16
 
-// Warnings describes, a sentence each, settings that are accepted but probably not meant.
+// Warnings returns a sentence for each setting that is accepted but probably unintended.
 func (c Config) Warnings() []string {
 	var out []string
 	for _, u := range c.Unknown {
