@@ -150,7 +150,7 @@ const (
 	TasksChanged                  // Tasks: number of live background tasks
 	Readied                       // the agent is ready
 	Exited                        // Exit
-	LogFull                       // Seq is the last event before the full log; the host sends no more until Seq is acknowledged or, with Detail, until the problem in Detail is fixed
+	LogFull                       // Seq is the last event before the log became full; the host sends no more until Seq is acknowledged or, with Detail, until the problem in Detail is fixed
 )
 
 // Phase is the agent's progress on a turn.

@@ -28,7 +28,7 @@ func parseHost(s string) (string, error) {
 }
 
 // checkHostName restricts name to the letters, digits and hyphens of RFC 1123, section 2.1,
-// and to the underscores common in private networks.
+// and also allows underscores, common in private networks.
 func checkHostName(name string) error {
 	if host, port, ok := strings.Cut(name, ":"); ok && host != "" && isDigits(port) {
 		return errors.New("has a port")

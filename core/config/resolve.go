@@ -91,7 +91,7 @@ func (m machine) source(s string) (string, error) {
 	return m.directory(s)
 }
 
-// logFile accepts a path, or a word for no path.
+// logFile accepts a path, LogFileAuto or LogFileOff.
 func (m machine) logFile(s string) (string, error) {
 	if s == LogFileAuto || s == LogFileOff {
 		return s, nil

@@ -28,11 +28,11 @@ const (
 	ApprovalsDeny Approvals = "deny"
 )
 
-// StallAction is the treatment of a stuck turn, besides telling the channel.
+// StallAction is the treatment of a stuck turn, besides notifying the channel.
 type StallAction string
 
 // The treatments of a stuck turn: no action; ask claude to end the turn, and end claude
-// after a refusal; or end claude at once.
+// if the turn continues; or end claude at once.
 const (
 	StallNotify    StallAction = "notify"
 	StallInterrupt StallAction = "interrupt"

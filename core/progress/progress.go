@@ -5,8 +5,8 @@
 //
 // # Said texts
 //
-// The agent's text comes in blocks. A complete block is pending until the next event of the
-// turn:
+// The agent's text comes in blocks. A complete block is pending until either of two
+// events:
 //
 //   - A tool call or another block of text by the agent itself, in the same turn: the block
 //     is said, as a separate message.
