@@ -7,20 +7,23 @@ import (
 	"bareclaw/core"
 )
 
-// A new message, usually with its turn, is what somebody waits for. It is first
-// written as one row of a small table without further indexes, the arrivals: one
-// page or two to sync, where its places in the tables would be eight. From
-// there it is posted to the tables together with others, as an accountant posts
-// the journal to the ledger: in the transaction of the next change of another
-// kind, before anything is read, or when there is nothing else to do. A process
-// that dies in between finds the arrivals when it opens the ledger again.
+// A caller usually waits for the recording of a new message and of the message's turn.
+// The writer therefore records an accepted message first as one row of arrivals, a small
+// table without secondary indexes: a sync then covers one or two pages instead of the
+// eight of the final tables.
+//
+// The writer posts arrivals to the final tables together, as an accountant posts the
+// journal to the ledger: in the transaction of the next change of another kind, before a
+// read, or when the writer is idle. After a crash, Open finds the arrivals of the
+// previous process.
 
-// maxArrivals bounds how many arrivals wait to be posted: it takes about 10 µs each.
+// maxArrivals bounds the arrivals that wait to be posted; posting takes about 10 µs
+// each.
 const maxArrivals = 1024
 
-// arrive compiles a change that only records something new: one message, without
-// a key that may be a duplicate, alone or as the only member of its turn. ok is
-// false for every other change.
+// arrive compiles a change that only records one new message without a source key, alone
+// or as the only member of a turn. For every other change ok is false. A message with a
+// source key may be a duplicate, and only the full path detects duplicates.
 func arrive(c *core.Change) (k *compiler, ok bool) {
 	if len(c.Accept) != 1 || len(c.Begin) > 1 || len(c.Update)+len(c.Requeue)+len(c.Settle)+len(c.End)+len(c.Approvals)+len(c.Background)+
 		len(c.Deliver)+len(c.Delivered)+len(c.Inbound)+len(c.Handled)+len(c.Records)+len(c.ForgetRecords)+
@@ -37,7 +40,7 @@ func arrive(c *core.Change) (k *compiler, ok bool) {
 	k = &compiler{}
 	content, doc := k.message(m)
 	if len(content) >= bodyBytes || t != nil && len(t.Line) >= bodyBytes {
-		return nil, false // it would only be copied
+		return nil, false // large text would be written twice
 	}
 	args := make([]driver.Value, 11)
 	args[0], args[2], args[3], args[4], args[5] = string(m.ID), string(m.Channel), nanos(m.ReceivedAt), doc, content
@@ -48,7 +51,7 @@ func arrive(c *core.Change) (k *compiler, ok bool) {
 	return k, true
 }
 
-// countArrivals finds what the last process did not post.
+// countArrivals counts the arrivals that the previous process did not post.
 func (w *writer) countArrivals() error {
 	row, _, err := w.conn.row(stmtCountArrivals)
 	if err != nil {
@@ -59,10 +62,10 @@ func (w *writer) countArrivals() error {
 	return nil
 }
 
-// isArrival reports whether the entry is to be written as an arrival.
+// isArrival reports whether arrive compiled the entry.
 func (e *entry) isArrival() bool { return len(e.ops) == 1 && e.ops[0].stmt == opArrive }
 
-// arrive writes one arrival in the open transaction.
+// arrive inserts an arrival in the open transaction.
 func (w *writer) arrive(e *entry) error {
 	o := &e.ops[0]
 	o.args[1] = w.arrived

@@ -9,9 +9,9 @@ import (
 	"bareclaw/core"
 )
 
-// bodyBytes is the size from which content and lines are kept apart from their
-// rows. A row is copied whole when its message begins and when it ends, and half
-// a page is about what can be copied for nothing.
+// bodyBytes is the size from which a text is stored in bodies instead of the row. SQLite
+// copies a whole row when the message begins and when the message ends; half a page
+// costs about nothing to copy.
 const bodyBytes = 2 << 10
 
 // The kinds of bodies.
@@ -20,19 +20,19 @@ const (
 	bodyLine
 )
 
-// An op is one statement of a change with its arguments. Ops are made on the
-// goroutine that calls Write: the writer only executes them, and what the caller
-// does to its records afterwards does not matter.
+// An op is one statement of a change with its arguments. The goroutine that calls Write
+// builds the ops, so the writer only executes statements, and callers may change their
+// records afterwards.
 type op struct {
 	stmt stmtID
 	args []driver.Value
-	id   string // what it is about, for errors
-	out  *int64 // opRaise: where the value goes
+	id   string // subject of the statement, for errors
+	out  *int64 // opRaise: destination of the value
 	paid payment
 }
 
-// A payment is what an op costs its day, if it changes anything: what is written
-// again after a crash is paid once.
+// A payment is an op's cost, charged to a day if the op changes a row. A change written
+// again after a crash is therefore charged once.
 type payment struct {
 	day string
 	usd float64
@@ -48,13 +48,12 @@ func paid(at time.Time, usd float64) payment {
 // A compiler collects the ops of one change.
 type compiler struct {
 	ops   []op
-	bytes int // roughly what the arguments weigh
+	bytes int // approximate size of the arguments
 	err   error
 }
 
-// compile turns a change into statements in the order in which they must run:
-// first what can be refused as a duplicate, because then nothing has to be
-// undone.
+// compile turns a change into statements in execution order. Statements that may be
+// refused as duplicates come first, because a refusal then leaves nothing to undo.
 func compile(c *core.Change) ([]op, int, error) {
 	if k, ok := arrive(c); ok {
 		return k.ops, k.bytes, k.err
@@ -105,10 +104,10 @@ func compile(c *core.Change) ([]op, int, error) {
 	return k.ops, k.bytes, k.err
 }
 
-// claim finds for each accepted message the turn that is begun with it in the
-// same change: such a message is recorded as running at once, which saves a
-// statement. A message that two turns name is left to the second one's own
-// statement, which then fails.
+// claim returns for each accepted message the turn that begins with the message in the
+// same change. compile records a claimed message as running at once, which saves a
+// statement. If two turns name a message, the second turn's own statement runs and
+// fails.
 func claim(c *core.Change) []*core.Turn {
 	if len(c.Accept) == 0 || len(c.Begin) == 0 {
 		return nil
@@ -144,7 +143,7 @@ func (k *compiler) fail(err error) {
 	}
 }
 
-// doc returns v as JSON.
+// doc encodes v as JSON.
 func (k *compiler) doc(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -174,7 +173,7 @@ func (k *compiler) accept(m *core.Message, t *core.Turn) {
 	}
 }
 
-// message returns the message's content and its document.
+// message returns the stored content and the document of a message.
 func (k *compiler) message(m *core.Message) (content, doc string) {
 	content, blocks, err := encodeContent(m.Content)
 	if err != nil {
@@ -195,7 +194,7 @@ func (k *compiler) message(m *core.Message) (content, doc string) {
 	return content, k.doc(d)
 }
 
-// amend replaces the content of a message that waits.
+// amend replaces the content of a waiting message.
 func (k *compiler) amend(m *core.Message) {
 	content, doc := k.message(m)
 	inline, body := split(content)
@@ -218,7 +217,7 @@ func (k *compiler) begin(t *core.Turn, accepted []*core.Message, claims []*core.
 	}
 	for n, id := range t.Members {
 		if i := indexOf(accepted, id); i >= 0 && claims[i] == t && !contains(t.Members[:n], id) {
-			continue // recorded as running with the message itself
+			continue // accept has recorded the message as running
 		}
 		k.add(op{stmt: opRun, id: string(id), args: []driver.Value{string(t.ID), nanos(t.BegunAt), string(id)}}, 0)
 	}
@@ -245,7 +244,7 @@ func (k *compiler) turnDoc(t *core.Turn) string {
 	})
 }
 
-// opens records that a session's id was made here, when the turn is its first.
+// opens records that bareclaw created the session's id, if the turn opens the session.
 func (k *compiler) opens(t *core.Turn) {
 	if t.Opens && t.SessionID != "" {
 		k.add(op{stmt: opSessionOurs, id: t.SessionID, args: []driver.Value{t.SessionID}}, 0)
@@ -314,7 +313,7 @@ func (k *compiler) body(kind int64, owner string, data driver.Value) {
 	k.add(op{stmt: opBody, id: owner, args: []driver.Value{kind, owner, data}}, 0)
 }
 
-// split says where a text is kept: in its row, or as a body.
+// split returns a small text as the row's value and a large text as a body.
 func split(text string) (inline, body driver.Value) {
 	if len(text) < bodyBytes {
 		return text, nil

@@ -10,8 +10,9 @@ import (
 	"modernc.org/sqlite"
 )
 
-// Inspect returns how far the ledger file at path has come, without changing it. It
-// may be open elsewhere. The error holds [os.ErrNotExist] if there is no file.
+// Inspect returns the version of the ledger file at path, without changing the file.
+// Another process may have the file open. The error wraps [os.ErrNotExist] for a missing
+// file.
 func Inspect(path string) (Version, error) {
 	var v Version
 	err := looking(path, func(c driver.Conn) (err error) {
@@ -24,8 +25,8 @@ func Inspect(path string) (Version, error) {
 	return v, nil
 }
 
-// Check is Inspect for a file that may be damaged or foreign: it reads all of it, which
-// takes time in proportion to its size, and says what is wrong.
+// Check is Inspect for a file that may be damaged or foreign: Check reads the whole
+// file, which takes time in proportion to its size, and returns the damage as an error.
 func Check(path string) (Version, error) {
 	var v Version
 	err := looking(path, func(c driver.Conn) error {
@@ -51,10 +52,10 @@ func Check(path string) (Version, error) {
 	return v, nil
 }
 
-// Copy writes what the ledger file at path holds at one moment into a new file, which
-// only this user can read. The ledger may be open elsewhere and be written to meanwhile.
+// Copy writes a consistent snapshot of the ledger file at path into a new file with mode
+// 0600. Other processes may have the ledger open and write meanwhile.
 func Copy(path, to string) error {
-	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // SQLite takes an empty file, with the permissions it has
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // SQLite accepts an empty target file and keeps its permissions
 	if err == nil {
 		err = f.Close()
 	}
@@ -70,7 +71,7 @@ func Copy(path, to string) error {
 	return nil
 }
 
-// looking opens an existing file for reading alone.
+// looking opens an existing file read-only and runs f on the connection.
 func looking(path string, f func(driver.Conn) error) error {
 	if _, err := os.Stat(path); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"bareclaw/core"
 )
 
-// The JSON documents inside the rows. Fields may be added; a missing one has its
-// zero value.
+// JSON documents hold the remaining fields of the rows. Fields may be added; a missing
+// field has the zero value.
 
 type messageDoc struct {
 	Adapter    string         `json:"adapter,omitempty"`
@@ -21,7 +21,7 @@ type messageDoc struct {
 	Deliver    bool           `json:"deliver,omitempty"`
 	Interrupts core.TurnID    `json:"interrupts,omitempty"`
 	Blocks     bool           `json:"blocks,omitempty"` // the content is JSON, not bare text
-	Prompt     *core.Prompt   `json:"prompt,omitempty"` // short; absent for a text that is in the row
+	Prompt     *core.Prompt   `json:"prompt,omitempty"` // short; nil for text stored in the row
 }
 
 type outcomeDoc struct {
@@ -104,9 +104,9 @@ func (d endingDoc) apply(t *core.Turn, text string) {
 	}
 }
 
-// encodeContent returns the column value of a content: bare text as it is, or,
-// when there are blocks, the JSON of the whole. Blocks are valid JSON by the
-// time they get here and are neither parsed nor reformatted: they may be large.
+// encodeContent returns the column value of a content: bare text unchanged, or, with
+// blocks, the JSON of the whole content. Blocks are valid JSON and may be large, hence
+// encodeContent neither parses nor reformats blocks.
 func encodeContent(c core.Content) (value string, blocks bool, err error) {
 	if len(c.Blocks) == 0 {
 		return c.Text, false, nil
@@ -148,7 +148,7 @@ func decodeContent(value string, blocks bool) (core.Content, error) {
 	return c, nil
 }
 
-// The states as they are stored.
+// The stored codes of the message states.
 const (
 	codeWaiting int64 = iota
 	codeRunning
@@ -157,8 +157,7 @@ const (
 	codeCancelled
 )
 
-// stateCode returns the stored form of an outcome; ok is false for states that
-// are none.
+// stateCode returns the stored code of a final state; ok is false for other states.
 func stateCode(s core.State) (code int64, ok bool) {
 	switch s {
 	case core.Answered:
@@ -187,7 +186,7 @@ func codeState(code int64) core.State {
 	}
 }
 
-// nanos is the stored form of a time; 0 stands for the zero time.
+// nanos returns the stored form of a time, 0 for the zero time.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

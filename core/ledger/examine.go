@@ -15,45 +15,46 @@ import (
 	"modernc.org/sqlite"
 )
 
-// ErrForeign is the error for a file that is the database of another program.
+// ErrForeign reports that the file is another program's database.
 var ErrForeign = errors.New("it is the database of another program")
 
-// An Examination is what can be told of a ledger's file from outside.
+// An Examination describes a ledger file, as seen without opening the file for writing.
 type Examination struct {
 	Size    int64 // of the file, in bytes
-	LogSize int64 // of what was not copied into it yet
+	LogSize int64 // size of the write-ahead log, in bytes
 	Mode    fs.FileMode
-	Schema  int           // of the file
-	Known   int           // the newest that this program knows
-	Damage  []string      // what SQLite finds wrong with the file, a few lines at most
-	Checked bool          // the whole file was searched for damage
-	Balance *core.Balance // nil where it cannot be read
+	Schema  int           // schema version of the file
+	Known   int           // newest schema version known to the program
+	Damage  []string      // findings of SQLite's check, at most maxDamage lines
+	Checked bool          // the whole file was checked for damage
+	Balance *core.Balance // nil if unreadable
 }
 
-// maxDamage is how many lines about damage are kept: the first tells enough.
+// maxDamage bounds the reported lines about damage; the first lines suffice for a
+// diagnosis.
 const maxDamage = 5
 
-// Examine looks at a ledger that a daemon may be using, without changing it and
-// without keeping the daemon from its work. It blocks in proportion to the file's
-// size (a second for 350 MB in the page cache); when ctx ends during that, Checked is
-// false and what is known is returned. The error is [fs.ErrNotExist] where there is
-// no ledger, and [ErrForeign] for another program's file.
+// Examine inspects a ledger file that a daemon may be using, without changing the file
+// or blocking the daemon. Examine blocks in proportion to the file's size (a second for
+// 350 MB in the page cache). If ctx ends during the check, Checked is false and the
+// result holds the values read before. The error is [fs.ErrNotExist] for a missing
+// ledger and [ErrForeign] for another program's file.
 func Examine(ctx context.Context, path string) (Examination, error) {
 	e, err := examine(ctx, path, hasLog(path))
 	if err == nil && len(e.Damage) > 0 && hasLog(path) {
-		return examine(ctx, path, true) // somebody has begun to write meanwhile
+		return examine(ctx, path, true) // a process has begun to write meanwhile, and the check without the log was wrong
 	}
 	return e, err
 }
 
-// hasLog reports whether there are changes that are not in the file itself.
+// hasLog reports whether the write-ahead log holds changes.
 func hasLog(path string) bool {
 	info, err := os.Stat(path + "-wal")
 	return err == nil && info.Size() > 0
 }
 
-// examine opens the file with its log, or alone, which leaves no trace of having
-// been there.
+// examine opens the file with the log, or as an immutable file, which creates no -wal or
+// -shm file.
 func examine(ctx context.Context, path string, withLog bool) (e Examination, err error) {
 	e.Known = len(migrations)
 	info, err := os.Stat(path)
@@ -102,7 +103,7 @@ func (e *Examination) read(ctx context.Context, db *sql.DB) error {
 	}
 	if tables == 0 {
 		e.Checked = true
-		return nil // made a moment ago: there is nothing to search
+		return nil // a file created a moment ago: nothing to check
 	}
 	if id != applicationID {
 		return ErrForeign
@@ -116,7 +117,7 @@ func (e *Examination) read(ctx context.Context, db *sql.DB) error {
 	return e.search(ctx, db)
 }
 
-// search has SQLite look through the whole file.
+// search runs SQLite's quick_check on the whole file.
 func (e *Examination) search(ctx context.Context, db *sql.DB) error {
 	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA quick_check(%d)", maxDamage))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// sqliteCode returns the primary result code in err, 0 if there is none:
+// sqliteCode returns the primary result code in err, 0 if err holds none:
 // https://www.sqlite.org/rescode.html
 func sqliteCode(err error) int {
 	var e *sqlite.Error
@@ -23,8 +23,7 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// isStorage reports whether err is the disk's or the file's fault, and not that
-// of the change that met it.
+// isStorage reports whether the disk or the file caused err, rather than the change.
 func isStorage(err error) bool {
 	switch sqliteCode(err) {
 	case 0, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_ERROR:
@@ -36,13 +35,13 @@ func isStorage(err error) bool {
 
 func isFull(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_FULL }
 
-// isDamaged reports whether the file is not what it should be.
+// isDamaged reports whether SQLite found the file corrupt or not a database.
 func isDamaged(err error) bool {
 	code := sqliteCode(err)
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
-// storageError says in core's terms why nothing could be written.
+// storageError wraps the error of a write with core.ErrStorageFull or core.ErrStorage.
 func storageError(path string, err error) error {
 	switch {
 	case isFull(err), sqliteCode(err) == sqlite3.SQLITE_IOERR && diskFull(filepath.Dir(path)):
@@ -54,16 +53,15 @@ func storageError(path string, err error) error {
 	}
 }
 
-// damaged tells the operator what can be done about a broken file.
+// damaged adds the remedies for a damaged file, for the operator.
 func damaged(path string, err error) error {
 	return fmt.Errorf("%s is damaged or no SQLite database: stop bareclaw, then move it away together with its -wal and -shm files "+
 		"(bareclaw starts with an empty ledger), or save what can be read: sqlite3 %s .recover | sqlite3 new.db: %w",
 		path, filepath.Base(path), err)
 }
 
-// diskFull reports whether the file system has no room for another page. Some
-// file systems say EIO, or fail in a sync or in the shared-memory file, where
-// they mean this.
+// diskFull reports whether the file system has no room for another page. On a full disk
+// some file systems return EIO, or fail in a sync or in the shared-memory file.
 func diskFull(dir string) bool {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
@@ -72,7 +70,7 @@ func diskFull(dir string) bool {
 	return s.Bavail*uint64(s.Bsize) < 64<<10
 }
 
-// duplicate returns the error for a source key that is known already.
+// duplicate returns the error for a recorded source key.
 func (c *writeConn) duplicate(key string) error {
 	row, ok, err := c.row(stmtBySource, key)
 	if err != nil {

@@ -13,10 +13,9 @@ import (
 	"modernc.org/sqlite"
 )
 
-// create makes sure that the file and its directory exist with the right
-// permissions and returns its absolute path. The -wal and -shm files get the
-// permissions of the file: https://www.sqlite.org/src/file/src/os_unix.c
-// (findCreateFileMode).
+// create ensures that the file and the file's directory exist with private permissions
+// and returns the absolute path. SQLite gives the -wal and -shm files the permissions of
+// the main file: https://www.sqlite.org/src/file/src/os_unix.c (findCreateFileMode).
 func create(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -39,8 +38,9 @@ func create(path string) (string, error) {
 	return path, atomicfile.SyncDir(dir)
 }
 
-// restrict takes an existing file's permissions away from everybody else. The
-// file is not opened: closing it would drop SQLite's locks of this process.
+// restrict removes all permissions of other users from an existing file. restrict does
+// not open the file: closing a descriptor would drop SQLite's POSIX locks of the
+// process.
 func restrict(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -55,13 +55,14 @@ func restrict(path string) error {
 	return os.Chmod(path, 0o600)
 }
 
-// writerDSN opens an existing file for writing. A file that has gone, say with
-// its file system, is never replaced by an empty one.
+// writerDSN returns the data source name for writing to an existing file. Mode rw never
+// creates a file, so an empty file cannot replace a ledger that has vanished, for
+// instance with its file system.
 //
-// Checkpoints are made by the writer when nobody waits. The log keeps its size
-// when it is restarted (up to journal_size_limit), because a sync that changes
-// no size is cheaper. Only F_FULLFSYNC makes a sync last on macOS; fullfsync does
-// nothing elsewhere.
+// The writer checkpoints when no caller waits, hence wal_autocheckpoint(0). The log
+// keeps its size across restarts, up to journal_size_limit, because a sync that leaves
+// the size unchanged is cheaper. On macOS only F_FULLFSYNC makes a sync durable;
+// fullfsync has no effect on other systems.
 func writerDSN(path string) string {
 	return dsn(path, "rw",
 		"journal_mode(WAL)", "synchronous(FULL)", "fullfsync(1)", "checkpoint_fullfsync(1)", "wal_autocheckpoint(0)", "journal_size_limit(16777216)",
@@ -84,8 +85,9 @@ const (
 	readerIdleTime = time.Minute
 )
 
-// openReaders returns the pool of read-only connections. They are opened when
-// needed and closed when they have not been for a while: each costs memory.
+// openReaders returns the pool of read-only connections. The pool opens connections on
+// demand and closes idle ones after readerIdleTime, because each connection costs
+// memory.
 func openReaders(path string) (*sql.DB, error) {
 	connector, err := sqlite.NewConnector(readerDSN(path))
 	if err != nil {
@@ -98,8 +100,7 @@ func openReaders(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// refresh closes the connections that are not in use, so that the next reads
-// open the file anew.
+// refresh closes the idle connections, so that the next reads open the file again.
 func (l *Ledger) refresh() {
 	l.readers.SetMaxIdleConns(0)
 	l.readers.SetMaxIdleConns(1)

@@ -1,22 +1,21 @@
-// Package ledger is the durable record in one SQLite file: messages and what
-// became of them, turns, approvals, background results.
+// Package ledger keeps the durable record in one SQLite file: messages and their
+// outcomes, turns, approvals and background results.
 //
-// What it guarantees: when the callback of a Write gets no error, the change is
-// on the disk, whole, after all changes written before it, and survives kill -9
-// and power loss (WAL, synchronous=FULL: one sync for each group of
-// changes). When it gets an error, nothing of the change is recorded. (Should a
-// sync fail, and then also the attempt to overwrite what was to be synced, and
-// then the process die before its next write, SQLite may find the change after
-// all.)
+// When the callback of a Write receives no error, the whole change is on the disk, after
+// all changes written before, and survives kill -9 and power loss (WAL,
+// synchronous=FULL: one sync for each group of changes). When the callback receives an
+// error, nothing of the change is recorded. One exception remains: if a sync fails, then
+// overwriting the unsynced pages fails too, and the process dies before the next write,
+// SQLite may still find the change.
 //
-// One goroutine writes. Changes that arrive while it is busy are committed
-// together, so that throughput grows with the number of those who wait, and a
-// lone change waits for little more than its own sync. Reads run beside it on
-// connections of their own and see everything that was written before.
+// One goroutine writes. Changes that arrive during a commit are committed together next,
+// so throughput grows with the number of waiting callers, and a lone change waits for
+// little more than its own sync. Reads run concurrently on separate connections and see
+// everything written before.
 //
-// After a failure of the disk nothing has to be reopened from outside: every
-// write tries again, and after errors that may have killed the file handles the
-// writer opens the file anew.
+// A disk failure does not require the caller to reopen the ledger: every write is
+// attempted again, and the writer reopens the file after errors that may have
+// invalidated the file handles.
 package ledger
 
 import (
@@ -29,9 +28,9 @@ import (
 	"bareclaw/core"
 )
 
-// A Ledger is an open ledger file. It implements [core.Ledger]; all methods are
-// safe for concurrent use. There must be one writing process at a time: a second
-// one is kept out by the lock of the state directory, and is only delayed here.
+// A Ledger is an open ledger file and implements [core.Ledger]. All methods are safe for
+// concurrent use. Only one process may write at a time; the lock of the state directory
+// enforces the rule, and a second writer would here only be delayed.
 type Ledger struct {
 	queue   *queue
 	writer  *writer
@@ -44,14 +43,14 @@ type Ledger struct {
 
 var _ core.Ledger = (*Ledger)(nil)
 
-// Open opens the ledger, creating the file (0600) and its directory (0700) if
-// there are none, and brings an older schema up to date, except for what older
-// programs could not read then (see Settle). A newer schema is left as it is. The
-// error names the file and says what to do. The caller closes the ledger.
+// Open opens the ledger and creates the file (0600) and its directory (0700) if absent.
+// Open migrates an older schema, except for the breaking migrations, which older
+// programs could not read afterwards (see Settle), and leaves a newer schema unchanged.
+// Errors name the file and the remedy. The caller closes the ledger.
 //
-// The file is not searched for damage: that takes time in proportion to its size
-// (a second for 350 MB in the page cache), and the log makes an unclean end harmless.
-// Damage is reported when it is met.
+// Open does not check the file for damage: a check takes time in proportion to the
+// file's size (a second for 350 MB in the page cache), and the log makes an unclean end
+// harmless. The reads and writes that meet damage report the damage.
 func Open(path string, log *slog.Logger) (*Ledger, error) { return openWith(path, log, ours()) }
 
 func openWith(path string, log *slog.Logger, schema schema) (*Ledger, error) {
@@ -87,9 +86,9 @@ func openWith(path string, log *slog.Logger, schema schema) (*Ledger, error) {
 	return l, nil
 }
 
-// Close writes what was queued before, then closes the file. Changes written
-// later are answered with [core.ErrClosed]. It must not be called from a done
-// callback.
+// Close writes the queued changes, then closes the file. Later writes fail with
+// [core.ErrClosed]. A done callback must not call Close: Close waits for the writer,
+// which runs the callbacks.
 func (l *Ledger) Close() error {
 	l.closing.Do(func() {
 		l.queue.close()
@@ -102,11 +101,11 @@ func (l *Ledger) Close() error {
 	return l.closed
 }
 
-// Write queues a change; see [core.Ledger]. The records are read before it
-// returns and may be changed by the caller afterwards. Besides the errors named
-// there, done gets a plain error for a change that contradicts the record, such
-// as a turn that was begun before, or one whose members do not all wait; nothing
-// of it is recorded and other changes are not affected.
+// Write queues a change; see [core.Ledger]. Write has copied the records when it
+// returns, and the caller may change them afterwards. Besides the errors documented for
+// [core.Ledger], done receives a plain error for a change that contradicts the record,
+// for instance a turn that has begun already or whose members do not all wait. Nothing
+// of a contradictory change is recorded, and other changes are not affected.
 func (l *Ledger) Write(c core.Change, done func(error)) {
 	ops, bytes, err := compile(&c)
 	l.enqueue(entry{ops: ops, bytes: bytes, err: err, lazy: c.Lazy, done: done})
@@ -114,12 +113,12 @@ func (l *Ledger) Write(c core.Change, done func(error)) {
 
 func (l *Ledger) enqueue(e entry) {
 	if !l.queue.add(e) {
-		go e.done(core.ErrClosed) // not on the caller's stack: it may hold locks; ends with the callback
+		go e.done(core.ErrClosed) // not on the caller's stack, where locks may be held; ends with the callback
 	}
 }
 
-// NextGeneration raises the ledger's generation and returns it once it is
-// durable. The first one is 1.
+// NextGeneration increments the ledger's generation and returns the new value once
+// durable. The first value is 1.
 func (l *Ledger) NextGeneration(ctx context.Context) (int64, error) {
 	var generation int64
 	landed := make(chan error, 1)
@@ -132,8 +131,8 @@ func (l *Ledger) NextGeneration(ctx context.Context) (int64, error) {
 	}
 }
 
-// Probe returns nil once something was written that means nothing, else why it
-// could not be. It blocks as long as a write may take.
+// Probe writes a meaningless value and returns nil once durable, otherwise the reason
+// for the failure. Probe blocks as long as a write may take.
 func (l *Ledger) Probe(ctx context.Context) error {
 	landed := make(chan error, 1)
 	l.enqueue(entry{ops: []op{{stmt: opProbe}}, done: func(err error) { landed <- err }})
@@ -145,10 +144,11 @@ func (l *Ledger) Probe(ctx context.Context) error {
 	}
 }
 
-// Settle runs the migrations after which older programs can no longer read the file,
-// and returns once they are durable. It is called when this program is known to stay:
-// while an upgrade is on trial the file must remain one that the old program reads.
-// It blocks as long as that takes, and may be called again.
+// Settle runs the breaking migrations, after which older programs cannot read the file,
+// and returns once the migrations are durable. The caller calls Settle only after a
+// successful upgrade: during the trial of an upgrade the previous program must be able
+// to read the file. Settle blocks for the duration of the migrations and may be called
+// again.
 func (l *Ledger) Settle(ctx context.Context) error {
 	landed := make(chan error, 1)
 	l.enqueue(entry{ops: []op{{stmt: opSettleSchema, id: "itself"}}, done: func(err error) { landed <- err }})
@@ -160,14 +160,15 @@ func (l *Ledger) Settle(ctx context.Context) error {
 	}
 }
 
-// Stats counts what the writer has done since the ledger was opened.
+// Stats counts the writer's work since Open.
 type Stats struct {
 	Commits     uint64 // transactions, each with one sync
-	Changes     uint64 // changes in them
+	Changes     uint64 // changes in all transactions
 	Checkpoints uint64 // times the log was copied into the file
 }
 
-// Problem returns why the last write failed, nil if it did not. It does not block.
+// Problem returns the error of the last write, nil after a success. Problem does not
+// block.
 func (l *Ledger) Problem() error {
 	if err := l.stats.problem.Load(); err != nil {
 		return *err
@@ -175,8 +176,8 @@ func (l *Ledger) Problem() error {
 	return nil
 }
 
-// Progress counts the transactions and checkpoints that the writer has brought to an end,
-// also those that failed. It does not block.
+// Progress counts the transactions and checkpoints that have ended, failed ones
+// included. Progress does not block.
 func (l *Ledger) Progress() uint64 { return l.stats.steps.Load() }
 
 // Stats returns the writer's counters.

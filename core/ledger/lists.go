@@ -56,7 +56,7 @@ func (l *Ledger) TurnApprovals(ctx context.Context, id core.TurnID) ([]core.Appr
 	return as, l.reading(err, "approvals of turn %s", id)
 }
 
-// Backgrounds implements [core.Ledger]. A limit below 1 gives none.
+// Backgrounds implements [core.Ledger]. For a limit below 1 the list is empty.
 func (l *Ledger) Backgrounds(ctx context.Context, key core.ChannelKey, limit int) ([]core.Background, error) {
 	if err := l.settled(ctx); err != nil || limit < 1 {
 		return nil, err
@@ -71,8 +71,8 @@ func (l *Ledger) Backgrounds(ctx context.Context, key core.ChannelKey, limit int
 	return bs, l.reading(err, "background results of %q", key)
 }
 
-// Channels implements [core.Ledger], the channel with the newest message first.
-// It counts, and so takes time in proportion to the number of messages.
+// Channels implements [core.Ledger] and sorts by the newest message first. The query
+// counts messages and takes time in proportion to their number.
 func (l *Ledger) Channels(ctx context.Context) ([]core.ChannelRecord, error) {
 	if err := l.settled(ctx); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ func (k *compiler) move(m *core.Move) {
 	for _, stmt := range []stmtID{opMoveMessages, opMoveApprovals, opMoveSettings, opMoveRules, opMoveJobs} {
 		k.add(op{stmt: stmt, id: from, args: []driver.Value{from, to}}, 0)
 	}
-	for _, stmt := range []stmtID{opDropSettings, opDropRules} { // what is left: the target had the like
+	for _, stmt := range []stmtID{opDropSettings, opDropRules} { // delete the rest: the target already has an equivalent
 		k.add(op{stmt: stmt, id: from, args: []driver.Value{from}}, 0)
 	}
 	k.add(op{stmt: opMoved, id: from, args: []driver.Value{from, to, m.Session, flag(m.Keeps), nanos(m.At)}}, 0)

@@ -10,9 +10,9 @@ import (
 	"bareclaw/core"
 )
 
-// Deliveries, inbounds and records: what adapters to remote places need on record.
+// Deliveries, inbounds and records are the durable state of adapters to remote services.
 
-// outbox compiles what a change has of them.
+// outbox compiles the deliveries, inbounds and records of a change.
 func (k *compiler) outbox(c *core.Change) {
 	for _, d := range c.Deliver {
 		k.add(op{stmt: opDeliver, id: d.ID, args: []driver.Value{
@@ -124,7 +124,7 @@ func (l *Ledger) Records(ctx context.Context, owner, prefix string) ([]core.Reco
 	return readAll(ctx, l, scanRecord, "records", recordColumns+`WHERE owner=? AND key>=? AND key<? ORDER BY key`, owner, prefix, after(prefix))
 }
 
-// after returns the first key that is greater than all that begin with prefix.
+// after returns an upper bound of the keys that begin with prefix.
 func after(prefix string) string { return strings.TrimRight(prefix, "\U0010FFFF") + "\U0010FFFF" }
 
 // Record implements [core.Ledger].
@@ -132,7 +132,7 @@ func (l *Ledger) Record(ctx context.Context, owner, key string) (core.Record, er
 	return readOne(ctx, l, scanRecord, "record "+key, recordColumns+`WHERE owner=? AND key=?`, owner, key)
 }
 
-// readAll runs a query once all that was written before can be read.
+// readAll runs a query after all earlier writes have become readable.
 func readAll[T any](ctx context.Context, l *Ledger, scan func(func(...any) error) (T, error), what, query string, args ...any) ([]T, error) {
 	if err := l.settled(ctx); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func readAll[T any](ctx context.Context, l *Ledger, scan func(func(...any) error
 	return all, l.reading(err, "%s", what)
 }
 
-// readOne is readAll for one row; ErrNotFound if there is none.
+// readOne is readAll for one row; the error is core.ErrNotFound for an empty result.
 func readOne[T any](ctx context.Context, l *Ledger, scan func(func(...any) error) (T, error), what, query string, args ...any) (T, error) {
 	if err := l.settled(ctx); err != nil {
 		var zero T

@@ -6,48 +6,48 @@ import (
 	"time"
 )
 
-// An entry is one change on its way to the disk. One without ops is a barrier.
+// An entry is a queued change. An entry without ops is a barrier.
 type entry struct {
 	ops   []op
 	bytes int
-	err   error // why it cannot be written at all
-	lazy  bool  // it can wait for lingerTime
+	err   error // compile error; the entry is not written
+	lazy  bool  // may wait for lingerTime
 	done  func(error)
 }
 
-// barrier returns an entry that is done when all before it can be read.
+// barrier returns an entry whose done runs once all earlier entries can be read.
 func barrier(done func(error)) entry { return entry{done: done} }
 
-// isBarrier reports whether the entry only waits for all before it.
+// isBarrier reports whether the entry only waits for all earlier entries.
 func (e *entry) isBarrier() bool { return len(e.ops) == 0 && e.err == nil }
 
-// lingerTime is how long a lazy change may wait for company. With somebody
-// waiting for each of them, they would cost as many pages and nearly as many
-// syncs as the changes that cannot wait.
+// lingerTime bounds the wait of a lazy change for further changes to share the commit
+// with. A caller that waited for each lazy change alone would cost as many pages and
+// nearly as many syncs as urgent changes cost.
 const lingerTime = 10 * time.Millisecond
 
-// A queue holds what waits for the writer. It has no bound of its own: lanes
-// bound what is admitted, a message is in it at most a few times, and refusing
-// an outcome for want of room would lose it.
+// A queue holds the entries for the writer. The queue is unbounded: lanes bound the
+// admitted messages, a message is queued at most a few times, and refusing an outcome
+// for lack of room would lose the outcome.
 type queue struct {
-	wake   chan struct{} // says "look again"; capacity 1
-	landed atomic.Uint64 // entries that have been committed or refused
-	// unposted says that there are arrivals which reads would not find. It is
-	// stored before landed.
+	wake   chan struct{} // signals new entries or close; capacity 1
+	landed atomic.Uint64 // entries committed or refused
+	// unposted reports arrivals that reads would not find. The writer stores unposted
+	// before landed.
 	unposted atomic.Bool
 
 	mu     sync.Mutex // protects the fields below
 	items  []entry
-	lazy   []entry // those that can wait
+	lazy   []entry // lazy entries
 	put    uint64  // entries ever added
-	ripe   bool    // the lazy ones have waited long enough, or somebody waits for them
+	ripe   bool    // the lazy entries have lingered long enough, or a barrier waits for the entries
 	armed  bool    // the linger timer runs
 	closed bool
 }
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 
-// add appends e and reports whether the queue still takes entries.
+// add appends e and reports false after close.
 func (q *queue) add(e entry) bool {
 	q.mu.Lock()
 	if q.closed {
@@ -71,7 +71,7 @@ func (q *queue) add(e entry) bool {
 	return true
 }
 
-// ripen ends the wait of lazy entries.
+// ripen ends the wait of the lazy entries.
 func (q *queue) ripen() {
 	q.mu.Lock()
 	q.armed, q.ripe = false, true
@@ -79,8 +79,8 @@ func (q *queue) ripen() {
 	q.notify()
 }
 
-// take returns what is to be written now, and gives the queue spare to fill. It
-// reports whether nothing more will come.
+// take returns the entries to write now and installs spare as the queue's empty buffer.
+// closed reports that no more entries will come.
 func (q *queue) take(spare []entry) (items []entry, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -100,8 +100,8 @@ func (q *queue) close() {
 	q.notify()
 }
 
-// state reports whether everything that was added has landed and can be read, and
-// whether the queue was closed.
+// state returns idle when every added entry has landed and can be read, and closed after
+// close.
 func (q *queue) state() (idle, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -111,6 +111,6 @@ func (q *queue) state() (idle, closed bool) {
 func (q *queue) notify() {
 	select {
 	case q.wake <- struct{}{}:
-	default: // a wake-up is already owed
+	default: // a wake-up is already pending
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"bareclaw/core"
 )
 
-// settled waits until everything that was written before can be read. It must not be called on the writer's goroutine.
+// settled blocks until all earlier writes can be read. The writer's goroutine must not
+// call settled.
 func (l *Ledger) settled(ctx context.Context) error {
 	switch idle, closed := l.queue.state(); {
 	case closed:
@@ -27,13 +28,13 @@ func (l *Ledger) settled(ctx context.Context) error {
 		if l.queue.unposted.Load() {
 			return err
 		}
-		return nil // others of its group may have failed: what was written before can be read
+		return nil // another change of the barrier's group may have failed: all successful earlier writes can be read
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// querier is a pool or a transaction.
+// A querier is a pool or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
@@ -44,7 +45,7 @@ func list[T any](ctx context.Context, q querier, scan func(func(...any) error) (
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // Err says more
+	defer func() { _ = rows.Close() }() // Err reports more
 	var all []T
 	for rows.Next() {
 		v, err := scan(rows.Scan)
@@ -69,8 +70,8 @@ func one[T any](ctx context.Context, q querier, scan func(func(...any) error) (T
 	return all[0], nil
 }
 
-// reading adds to an error what was being read. Whatever else it is, it is
-// [core.ErrClosed] if the ledger was closed meanwhile.
+// reading wraps err with the subject of the read, and with [core.ErrClosed] if the
+// ledger was closed meanwhile.
 func (l *Ledger) reading(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -87,7 +88,7 @@ const messageFields = `SELECT m.id, m.channel, coalesce(m.source_key,''), m.rece
 const messageColumns = messageFields + `coalesce(m.content, b.data, '')
 	FROM messages m LEFT JOIN bodies b ON m.content IS NULL AND b.kind=0 AND b.owner=m.id `
 
-// listColumns reads no body.
+// listColumns omits the bodies.
 const listColumns = messageFields + `coalesce(m.content, '') FROM messages m `
 
 func scanMessage(scan func(...any) error) (core.Message, error) {
@@ -98,7 +99,7 @@ func scanMessage(scan func(...any) error) (core.Message, error) {
 	if m.Content, err = decodeContent(content, d.Blocks); err != nil {
 		return m, fmt.Errorf("message %s: %w", m.ID, err)
 	}
-	if d.Prompt != nil && !d.Prompt.Truncated { // spares looking into large blocks
+	if d.Prompt != nil && !d.Prompt.Truncated { // avoids parsing large blocks
 		m.Prompt = *d.Prompt
 	} else {
 		m.Prompt = core.PromptOf(m.Content)
@@ -106,8 +107,8 @@ func scanMessage(scan func(...any) error) (core.Message, error) {
 	return m, nil
 }
 
-// scanListed scans a message without its content. Its prompt is zero if the content is
-// a body and the document does not describe it.
+// scanListed scans a message without its content. Prompt is zero if the content is a
+// body and the document holds no prompt.
 func scanListed(scan func(...any) error) (core.Message, error) {
 	m, d, content, err := scanColumns(scan)
 	if err != nil {
@@ -117,7 +118,8 @@ func scanListed(scan func(...any) error) (core.Message, error) {
 	return m, err
 }
 
-// shortPrompt describes the content of a message, as its document does, if it does.
+// shortPrompt returns the prompt from the document, or a prompt computed from the
+// content.
 func shortPrompt(d messageDoc, content string) (core.Prompt, error) {
 	if d.Prompt != nil {
 		return *d.Prompt, nil
@@ -166,8 +168,8 @@ func (l *Ledger) Message(ctx context.Context, id core.MessageID) (core.Message, 
 	return m, l.reading(err, "message %s", id)
 }
 
-// Messages implements [core.Ledger]. An unknown before is ErrNotFound; a limit
-// below 1 gives none.
+// Messages implements [core.Ledger]. The error is ErrNotFound for an unknown before. For
+// a limit below 1 the list is empty.
 func (l *Ledger) Messages(ctx context.Context, key core.ChannelKey, limit int, before core.MessageID) ([]core.Message, error) {
 	if err := l.settled(ctx); err != nil || limit < 1 {
 		return nil, err
@@ -189,8 +191,8 @@ func (l *Ledger) Messages(ctx context.Context, key core.ChannelKey, limit int, b
 	return ms, l.reading(err, "messages of %q", key)
 }
 
-// promptOfBody describes the content of a message that an earlier version wrote. Only
-// this one is in memory meanwhile.
+// promptOfBody returns the prompt of a message written by an earlier version. Only one
+// body is in memory at a time.
 func (l *Ledger) promptOfBody(ctx context.Context, id core.MessageID) (core.Prompt, error) {
 	p, err := one(ctx, l.readers, func(scan func(...any) error) (p core.Prompt, err error) {
 		var doc, content string
@@ -252,10 +254,10 @@ func (l *Ledger) Turn(ctx context.Context, id core.TurnID) (core.Turn, error) {
 	return t, l.reading(err, "turn %s", id)
 }
 
-// openTurns finds the turns that have not ended: those with a running member.
+// openTurns selects the turns that have not ended: turns with an open member.
 const openTurns = `WHERE t.id IN (SELECT turn FROM messages WHERE state<2 AND turn IS NOT NULL) ORDER BY t.seq`
 
-// Open implements [core.Ledger]: both lists are of one moment.
+// Open implements [core.Ledger]. One transaction reads both lists.
 func (l *Ledger) Open(ctx context.Context) ([]core.Message, []core.Turn, error) {
 	if err := l.settled(ctx); err != nil {
 		return nil, nil, err
@@ -264,7 +266,7 @@ func (l *Ledger) Open(ctx context.Context) ([]core.Message, []core.Turn, error) 
 	if err != nil {
 		return nil, nil, l.reading(err, "what is open")
 	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
+	defer func() { _ = tx.Rollback() }() // a read-only transaction has nothing to undo
 	ms, err := list(ctx, tx, scanMessage, messageColumns+`WHERE m.state<2 ORDER BY m.rank, m.seq`)
 	if err != nil {
 		return nil, nil, l.reading(err, "open messages")
@@ -273,7 +275,7 @@ func (l *Ledger) Open(ctx context.Context) ([]core.Message, []core.Turn, error) 
 	return ms, ts, l.reading(err, "open turns")
 }
 
-// Spent implements [core.Ledger]. A day nothing is known of is 0.
+// Spent implements [core.Ledger]. An unknown day has cost 0.
 func (l *Ledger) Spent(ctx context.Context, day string) (float64, error) {
 	if err := l.settled(ctx); err != nil {
 		return 0, err
@@ -285,8 +287,7 @@ func (l *Ledger) Spent(ctx context.Context, day string) (float64, error) {
 	return usd, l.reading(err, "what was spent on %s", day)
 }
 
-// SessionUse implements [core.Ledger]. A session nothing is known of is the zero
-// value.
+// SessionUse implements [core.Ledger]. An unknown session has the zero value.
 func (l *Ledger) SessionUse(ctx context.Context, sessionID string) (core.SessionUse, error) {
 	if err := l.settled(ctx); err != nil {
 		return core.SessionUse{}, err

@@ -33,7 +33,8 @@ type occurrenceDoc struct {
 	Answer *schedule.Answer `json:"answer,omitempty"`
 }
 
-// carry writes what is no change of messages, and returns once it is durable.
+// commit writes ops that belong to no core.Change and blocks until the ops are durable
+// or ctx ends.
 func (l *Ledger) commit(ctx context.Context, k *compiler) error {
 	landed := make(chan error, 1)
 	l.enqueue(entry{ops: k.ops, bytes: k.bytes, err: k.err, done: func(err error) { landed <- err }})
@@ -112,7 +113,7 @@ func (l *Ledger) RemoveJob(ctx context.Context, id string) error {
 func (l *Ledger) Prune(ctx context.Context, occurrences, done time.Time) error {
 	k := &compiler{}
 	k.add(op{stmt: opPruneOccurrences, id: occurrences.String(), args: []driver.Value{nanos(occurrences)}}, 0)
-	for _, stmt := range []stmtID{opPruneDone, opPruneJobs} { // the former finds what the latter forgets
+	for _, stmt := range []stmtID{opPruneDone, opPruneJobs} { // opPruneDone needs the schedules that opPruneJobs deletes
 		k.add(op{stmt: stmt, id: done.String(), args: []driver.Value{nanos(done)}}, 0)
 	}
 	return l.commit(ctx, k)

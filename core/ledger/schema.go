@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// applicationID marks the file as ours in its header ("bare"), so that another
-// program's database is never taken for a ledger:
+// applicationID marks a file as a ledger in the SQLite header ("bare"), so that the
+// program never mistakes another program's database for a ledger:
 // https://www.sqlite.org/pragma.html#pragma_application_id
 const applicationID = 0x62617265
 
-// migrations bring a file from one schema version (PRAGMA user_version) to the
-// next, when it is opened. They are additive: a program that does not know an entry can
-// use the file all the same, and an entry is never changed once it was released.
+// migrations holds the additive migrations. Entry n raises a file from schema version n
+// (PRAGMA user_version) to n+1 when the file is opened. A program that does not know an
+// entry can still use the file. Released entries never change.
 //
-// Columns hold what is searched, counted or updated; everything else of a record
-// is one JSON document (see documents.go), so that most new fields need no
-// migration. Times are integers: nanoseconds since 1970 UTC, 0 for none. Order
-// is that of seq, never that of a clock or an id.
+// Columns hold the values that queries search, count or update. The rest of a record is
+// one JSON document (see documents.go), so most new fields need no migration. Times are
+// integers: nanoseconds since 1970 UTC, 0 for none. Rows are ordered by seq, never by a
+// clock or an id.
 var migrations = []string{`
 CREATE TABLE messages (
 	seq           INTEGER PRIMARY KEY,             -- order of acceptance
@@ -217,48 +217,48 @@ CREATE TABLE occurrences (
 ) STRICT, WITHOUT ROWID;
 `}
 
-// breaking are the migrations after which an older program would misread the file:
-// what was moved to another place is taken away from the old one. They are apart from
-// the others because they run at another time, when it is known that this program
-// stays (see Settle), and a program that brings one must work before and after it.
+// breaking holds the migrations after which an older program would misread the file,
+// because data has moved and is gone from the old place. Breaking migrations run apart
+// from the additive ones: only after an upgrade has succeeded (see Settle). A program
+// with a breaking migration must work before and after the migration runs.
 //
-// The additive ones leave what older programs know as it was: new tables, and new
-// columns that have a default.
+// Additive migrations leave everything known to older programs unchanged: they add
+// tables, and columns with a default.
 var breaking []breakingMigration
 
 // A breakingMigration raises the file's min_reader.
 type breakingMigration struct {
 	script string
-	reader int // how many of the additive migrations a program must know from then on
+	reader int // additive migrations that a program must know afterwards
 }
 
-// firstReader is the min_reader of a file that no breaking migration has changed.
-// Programs that know fewer migrations know nothing of min_reader, and refuse any file
-// with a higher schema than theirs.
+// firstReader is the min_reader of a file without breaking migrations. Programs with
+// fewer migrations do not know min_reader and refuse every file with a schema newer than
+// their own.
 const firstReader = 5
 
-// A schema is all the migrations that a program knows.
+// A schema holds all migrations known to a program.
 type schema struct {
 	migrations []string
 	breaking   []breakingMigration
 }
 
-// ours returns this program's schema.
+// ours returns the schema of the running program.
 func ours() schema { return schema{migrations, breaking} }
 
-// A Version says how far a ledger file has come, or which files a program reads. The
-// file carries its schema as user_version and the rest in the table meta, which every
-// version has: that way a migration and what it says of itself are one transaction,
-// and older programs, which only compare the schema, pay no attention to it.
+// A Version is the migration state of a ledger file, or the range of files that a
+// program reads. The file stores Schema as user_version and MinReader in the table meta,
+// which exists in every version. A migration and the new version are therefore written
+// in one transaction, and older programs, which compare only Schema, ignore MinReader.
 type Version struct {
-	Schema    int `json:"schema"`     // how many additive migrations
-	MinReader int `json:"min_reader"` // how many a program must know to read the file
+	Schema    int `json:"schema"`     // number of additive migrations
+	MinReader int `json:"min_reader"` // migrations that a program must know to read the file
 }
 
-// Reads reports whether a program with that many migrations can use the file.
+// Reads reports whether a program with schema migrations can use the file.
 func (v Version) Reads(schema int) bool { return schema >= v.MinReader }
 
-// Program returns what this program makes of a file once all its migrations have run.
+// Program returns the version of a file after all migrations of the running program.
 func Program() Version { return ours().version() }
 
 func (s schema) version() Version {
@@ -269,22 +269,22 @@ func (s schema) version() Version {
 	return v
 }
 
-// versionOf reads what a file says of itself.
+// versionOf reads the version from a file.
 func versionOf(c driver.Conn) (Version, error) {
 	schema, err := scalar(c, "PRAGMA user_version")
 	if err != nil {
 		return Version{}, err
 	}
-	reader := int64(firstReader) // of a file that was last written by a program that knows nothing of it
+	reader := int64(firstReader) // a program without min_reader wrote the file last
 	if schema > 0 {
 		reader, err = scalar(c, fmt.Sprintf("SELECT coalesce(max(value), %d) FROM meta WHERE key='min_reader'", firstReader))
 	}
 	return Version{Schema: int(schema), MinReader: int(reader)}, err
 }
 
-// migrate brings the file to the newest schema that this program knows, in one
-// transaction. A file with a newer one is left as it is, and refused only if it says
-// that this program would misread it.
+// migrate raises the file to the newest schema known to the program, in one transaction.
+// migrate leaves a newer file unchanged, and refuses the file only if its min_reader
+// exceeds the known migrations.
 func (s schema) migrate(c driver.Conn) error {
 	id, err := scalar(c, "PRAGMA application_id")
 	if err != nil {
@@ -313,7 +313,7 @@ func (s schema) migrate(c driver.Conn) error {
 		fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, known))
 }
 
-// unsettled returns the breaking migrations that the file has not had.
+// unsettled returns the breaking migrations not yet applied to the file.
 func (s schema) unsettled(c driver.Conn) ([]breakingMigration, error) {
 	done, err := scalar(c, "SELECT coalesce(max(value), 0) FROM meta WHERE key='settled'")
 	if err != nil || int(done) >= len(s.breaking) {
@@ -322,8 +322,7 @@ func (s schema) unsettled(c driver.Conn) ([]breakingMigration, error) {
 	return s.breaking[done:], nil
 }
 
-// settle runs the breaking migrations that the file has not had, in the transaction
-// that is open.
+// settle applies the unsettled breaking migrations in the open transaction.
 func (s schema) settle(c driver.Conn) error {
 	todo, err := s.unsettled(c)
 	if err != nil || len(todo) == 0 {
@@ -338,22 +337,22 @@ func (s schema) settle(c driver.Conn) error {
 		ON CONFLICT(key) DO UPDATE SET value=max(value, excluded.value)`, len(s.breaking), s.version().MinReader))
 }
 
-// transaction runs a script as a whole or not at all.
+// transaction runs a script atomically.
 func transaction(c driver.Conn, script string) error {
 	err := execute(c, "BEGIN IMMEDIATE;"+script+"COMMIT")
 	if err != nil {
-		_ = execute(c, "ROLLBACK") // there may be none to roll back
+		_ = execute(c, "ROLLBACK") // fails if the script did not begin a transaction
 	}
 	return err
 }
 
-// execute runs a script whose rows do not matter.
+// execute runs a script and discards result rows.
 func execute(c driver.Conn, script string) error {
 	_, err := c.(driver.ExecerContext).ExecContext(context.Background(), script, nil)
 	return err
 }
 
-// scalar returns the integer that a query yields.
+// scalar returns the integer result of a query.
 func scalar(c driver.Conn, query string) (int64, error) {
 	rows, err := c.(driver.QueryerContext).QueryContext(context.Background(), query, nil)
 	if err != nil {

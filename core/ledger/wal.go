@@ -6,26 +6,27 @@ import (
 	"modernc.org/sqlite"
 )
 
-// walLog is what the writer knows of the write-ahead log.
+// A walLog is the writer's view of the write-ahead log.
 type walLog struct {
-	pages  int // written since the last checkpoint
+	pages  int // pages written since the last checkpoint
 	failed bool
 }
 
 const (
-	// busyPages is how far the log grows before it is emptied into the file: 8
-	// MiB with pages of 4 KiB. The next write then begins at its start again, so
-	// that in the long run a sync finds the size of the log unchanged, and a
-	// start after kill -9 has little to replay.
+	// busyPages is the log size at which a busy writer copies the log into the file:
+	// 8 MiB with pages of 4 KiB. The next write then restarts the log at the beginning.
+	// In the long run the log's size therefore stays constant, which makes syncs cheap,
+	// and a start after kill -9 has little to replay.
 	busyPages = 2000
-	// idlePages is the same for a ledger that has had nothing to do for idleTime.
+	// idlePages is the log size at which a writer that has been idle for idleTime
+	// checkpoints.
 	idlePages = 100
 	idleTime  = time.Second
 )
 
-// checkpoint copies the log into the file if it has at least that many pages.
-// It runs after everybody has been told, and on this goroutine: while somebody
-// writes, the log cannot be restarted.
+// checkpoint copies the log into the file if the log holds at least the given number of
+// pages. checkpoint runs after all callbacks, and on the writer's goroutine because the
+// log cannot restart during a write.
 func (w *writer) checkpoint(pages int) {
 	if w.stale {
 		return
@@ -37,7 +38,7 @@ func (w *writer) checkpoint(pages int) {
 	if w.wal.pages < pages {
 		return
 	}
-	w.wal.pages = 0 // also after a failure: it is tried again as many pages later
+	w.wal.pages = 0 // also after a failure: the next attempt follows after as many pages
 	began := time.Now()
 	_, _, err := w.conn.row(stmtCheckpoint)
 	w.stepped(began)

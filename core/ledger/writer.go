@@ -10,54 +10,55 @@ import (
 )
 
 const (
-	// groupChanges and groupBytes bound what one transaction takes: the first
-	// change waits for the last one's statements, and the log grows by all of it.
+	// groupChanges and groupBytes bound a transaction: the first change of a group waits
+	// for the statements of the last, and the log grows by the whole group.
 	groupChanges = 512
 	groupBytes   = 4 << 20
 
-	// slowWrite is what a write takes at least that the log tells of, once in slowPause.
+	// slowWrite is the shortest duration of a write to be logged as slow, at most once
+	// in slowPause.
 	slowWrite = 2 * time.Second
 	slowPause = time.Minute
 
-	// spareEntries is the largest queue buffer that is kept for reuse.
+	// spareEntries is the capacity of the largest queue buffer kept for reuse.
 	spareEntries = 4096
 )
 
-// errRedo means that a change failed after it had written something, so that the
-// group must be run again with a savepoint for each change.
+// errRedo reports that a change failed after writing a row. The writer must run the
+// group again with a savepoint for each change.
 var errRedo = errors.New("group must be run again")
 
-// A writer is the one goroutine that writes. It gathers whatever was queued
-// while it was busy into one transaction, so that the cost of a sync is shared
-// by all who wait for one.
+// A writer is the only goroutine that writes. The writer commits all entries queued
+// during the previous commit in one transaction, so that all waiting callers share the
+// cost of one sync.
 type writer struct {
 	path   string
 	log    *slog.Logger
 	schema schema
 	queue  *queue
-	// reopened is called when the file was opened anew after a failure.
+	// reopened is called after the writer has opened the file again.
 	reopened func()
 	stats    *stats
 	stopped  chan struct{} // closed when run has returned
 
-	// Only touched by run.
+	// The fields below belong to run.
 	conn     *writeConn
-	stale    bool // conn met an error after which its files may be dead
+	stale    bool // conn met an error that may have invalidated the file handles
 	counters counters
 	applied  int     // changes in the open transaction
-	arrived  int64   // arrivals to be posted, as the open transaction has it
-	kept     int64   // the same as of the last commit
-	outcomes []error // of the group's changes
+	arrived  int64   // arrivals to post, as seen by the open transaction
+	kept     int64   // arrivals to post, as of the last commit
+	outcomes []error // one error for each change of the group
 	failing  bool    // the last group could not be written
 	slowSaid time.Time
 	wal      walLog
 }
 
-// counters is by how much a transaction moves the account.
+// counters holds a transaction's additions to the account.
 type counters struct {
 	accepted int64
 	settled  [3]int64  // answered, failed, cancelled
-	paid     []payment // one for each day, which are hardly ever two
+	paid     []payment // by day, rarely more than one
 }
 
 func (n *counters) add(m counters) {
@@ -86,7 +87,7 @@ func (n *counters) pay(p payment) {
 type stats struct {
 	commits, changes, checkpoints atomic.Uint64
 	steps                         atomic.Uint64         // see Progress
-	problem                       atomic.Pointer[error] // why the last write failed; nil if it did not
+	problem                       atomic.Pointer[error] // error of the last write, nil after a success
 }
 
 // run writes until the queue is closed and empty.
@@ -123,7 +124,7 @@ func (w *writer) run() {
 	}
 }
 
-// rest does what was left for when there is nothing else to do.
+// rest does the deferred work of an idle writer: post the arrivals and checkpoint.
 func (w *writer) rest() {
 	if w.kept > 0 {
 		w.write([]entry{barrier(func(error) {})})
@@ -131,7 +132,7 @@ func (w *writer) rest() {
 	w.checkpoint(idlePages)
 }
 
-// groupSize returns how many of the entries go into one transaction.
+// groupSize returns the number of leading entries to write in one transaction.
 func groupSize(items []entry) int {
 	bytes := 0
 	for i, e := range items {
@@ -142,7 +143,7 @@ func groupSize(items []entry) int {
 	return len(items)
 }
 
-// write commits a group and tells everybody.
+// write commits a group and calls the callbacks of all entries.
 func (w *writer) write(group []entry) {
 	if cap(w.outcomes) < len(group) {
 		w.outcomes = make([]error, len(group))
@@ -156,7 +157,7 @@ func (w *writer) write(group []entry) {
 	if err != nil {
 		err = storageError(w.path, err)
 	}
-	if err != nil || w.applied > 0 { // reads that only wait for their turn say nothing of the disk
+	if err != nil || w.applied > 0 { // a group of barriers alone says nothing about the disk
 		w.note(err)
 	}
 	w.stepped(began)
@@ -172,8 +173,8 @@ func (w *writer) write(group []entry) {
 	w.checkpoint(busyPages)
 }
 
-// attempt runs a group in one transaction. What is wrong with a single change
-// goes to w.outcomes; an error means that nothing at all was written.
+// attempt runs a group in one transaction. The error of a single change goes to
+// w.outcomes. A returned error means that nothing of the group was written.
 func (w *writer) attempt(group []entry, careful bool) error {
 	w.counters, w.applied, w.arrived = counters{}, 0, w.kept
 	clear(w.outcomes)
@@ -210,14 +211,14 @@ func (w *writer) attempt(group []entry, careful bool) error {
 	return w.commit()
 }
 
-// begin opens a transaction, on a new connection if the old one is suspect.
+// begin opens a transaction, on a new connection if the old connection is stale.
 func (w *writer) begin() error {
 	if w.stale {
 		conn, err := openWriteConn(w.path, w.schema)
 		if err != nil {
 			return err
 		}
-		_ = w.conn.close() // it has failed already
+		_ = w.conn.close() // the connection has failed already
 		w.conn, w.stale = conn, false
 		w.reopened()
 	}
@@ -244,7 +245,7 @@ func (w *writer) commit() error {
 	return nil
 }
 
-// count adds what the transaction counted to the account.
+// count adds the transaction's counters to the account.
 func (w *writer) count() error {
 	n := &w.counters
 	if n.accepted != 0 || n.settled != [3]int64{} {
@@ -260,7 +261,7 @@ func (w *writer) count() error {
 	return nil
 }
 
-// rollback undoes the open transaction. SQLite may have done so itself.
+// rollback undoes the open transaction, which SQLite may have rolled back already.
 func (w *writer) rollback(cause error) {
 	_, _ = w.conn.exec(stmtRollback)
 	if isStorage(cause) && !isFull(cause) {
@@ -268,10 +269,10 @@ func (w *writer) rollback(cause error) {
 	}
 }
 
-// scrub overwrites what a failed commit left in the log. When only the sync
-// failed, the group is there complete, and SQLite would find it the next time it
-// has to read the log, after everybody was told that it was not recorded. A
-// transaction of no meaning takes its place, and it need not be durable.
+// scrub overwrites the remains of a failed commit in the log. If only the sync failed,
+// the log holds the complete group, and SQLite would find the group at the next read of
+// the log, although every caller has received an error. A meaningless transaction
+// replaces the group. The replacement need not be durable.
 func (w *writer) scrub() {
 	if _, err := w.conn.exec(stmtBegin); err != nil {
 		return
@@ -285,11 +286,11 @@ func (w *writer) scrub() {
 	_, _ = w.conn.exec(stmtRollback)
 }
 
-// change runs the statements of one change. Normally one that fails has written
-// nothing yet; if it has, the answer is errRedo, and the careful way has a
-// savepoint to return to. Savepoints cost too much to have them always.
+// change runs the statements of one change. A failing change has usually written no row
+// yet. Otherwise change returns errRedo, and the careful attempt has a savepoint to
+// return to. Savepoints cost too much for every change.
 func (w *writer) change(e *entry, careful bool) error {
-	if e.isArrival() { // one statement, which writes a row or nothing
+	if e.isArrival() { // one statement, which writes one row or none
 		return w.arrive(e)
 	}
 	if careful {
@@ -329,9 +330,8 @@ func (w *writer) change(e *entry, careful bool) error {
 	return failed
 }
 
-// stepped notes that something was brought to an end, and logs it where the disk has taken
-// long, not more often than once in slowPause: whoever waits for an answer meanwhile wants
-// to know why.
+// stepped counts the end of a transaction or checkpoint. stepped logs a slow disk, at
+// most once in slowPause, to explain the delay to operators.
 func (w *writer) stepped(began time.Time) {
 	w.stats.steps.Add(1)
 	took := time.Since(began)
@@ -342,7 +342,7 @@ func (w *writer) stepped(began time.Time) {
 	w.log.Warn("the disk is slow: everything waits for the ledger", "file", w.path, "took", took)
 }
 
-// note logs when the ledger stops and when it begins again to take writes.
+// note logs the first failure of writes and the first success afterwards.
 func (w *writer) note(err error) {
 	if failing := err != nil; failing != w.failing {
 		w.failing = failing
@@ -356,7 +356,7 @@ func (w *writer) note(err error) {
 	}
 }
 
-// shut closes the connection, which empties the log into the file.
+// shut closes the connection; SQLite then copies the log into the file.
 func (w *writer) shut() error {
 	if err := w.conn.close(); err != nil {
 		return fmt.Errorf("close ledger %s: %w", filepath.Base(w.path), err)
