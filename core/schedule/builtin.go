@@ -8,61 +8,61 @@ import (
 	"bareclaw/core"
 )
 
-// A BuiltIn is a job that the program defines. It has no due times of its own: each run
-// is requested for a slot, see [Scheduler.Trigger]. Its answers go to people who may be
-// elsewhere than on its channel.
+// A BuiltIn is a job defined by the program. A built-in job has no due times: callers
+// request each run for a slot, see [Scheduler.Trigger]. The answers go to Notify, which
+// may differ from Channel.
 type BuiltIn struct {
 	ID       string
 	Channel  core.ChannelKey
-	Title    string                 // begins what people are told of a failure
+	Title    string                 // prefix of failure texts
 	Text     func() (string, error) // read anew for each run
-	Fresh    string                 // message that is sent first and begins a fresh session; empty: none
+	Fresh    string                 // message sent first, which begins a fresh session; empty: none
 	Precheck string                 // a command line; empty: none
-	Notify   core.ChannelKey        // where an answer is pushed; empty: nowhere
-	Quiet    string                 // an answer that says only this is not pushed
+	Notify   core.ChannelKey        // channel to push answers to; empty: none
+	Quiet    string                 // an answer with only this text is not pushed
 }
 
-// An Answer is what became of the message of a built-in job's run.
+// An Answer is the result of the message of a built-in job's run.
 type Answer struct {
 	State    core.State    `json:"state"`
-	Code     string        `json:"code,omitempty"` // of a failure
-	Text     string        `json:"text,omitempty"` // for people; shortened once it is not pending
+	Code     string        `json:"code,omitempty"` // code of a failure
+	Text     string        `json:"text,omitempty"` // for people; shortened once no longer pending
 	CostUSD  float64       `json:"cost_usd,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
 
 	Push     PushState       `json:"push,omitempty"`
-	To       core.ChannelKey `json:"to,omitempty"`      // of the last attempt
-	PushID   string          `json:"push_id,omitempty"` // of an attempt whose outcome is unknown
+	To       core.ChannelKey `json:"to,omitempty"`      // target of the last attempt
+	PushID   string          `json:"push_id,omitempty"` // id of an attempt of unknown outcome
 	Attempts int             `json:"attempts,omitempty"`
-	Problem  string          `json:"problem,omitempty"` // why the answer was not pushed
+	Problem  string          `json:"problem,omitempty"` // reason why the answer was not pushed
 }
 
-// A PushState says whether people were told of an answer.
+// A PushState says whether an answer reached people.
 type PushState string
 
-// The states of a push. The zero value: there is nothing to tell.
+// The states of a push. The zero value means no text to push.
 const (
 	Quiet     PushState = "quiet"   // the answer was the job's Quiet
 	Pending   PushState = "pending" // the next run tries again
 	Pushed    PushState = "pushed"
-	NotPushed PushState = "not_pushed" // for good: see Problem
+	NotPushed PushState = "not_pushed" // permanently: see Problem
 )
 
 const (
-	// maxAhead is how far in the future a slot may begin: clocks differ.
+	// maxAhead bounds the distance of a slot's beginning in the future: clocks differ.
 	maxAhead = time.Minute
-	// requestTimeout bounds how long recording a request may take.
+	// requestTimeout bounds the time to record a request.
 	requestTimeout = 5*time.Minute + time.Minute
 )
 
-// ErrSlot says that a run was requested for a time that has not come.
+// ErrSlot reports that the requested slot begins in the future.
 var ErrSlot = errors.New("the slot has not begun")
 
-// Trigger runs a built-in job for the slot that begins at due, unless the slot was run
-// already, and tries again to push what people were not told yet. It returns the
-// occurrence once both are over, the message waits on a parked channel, or ctx ends.
-// While another slot's message has no outcome the occurrence is skipped; a slot that was
-// skipped may be triggered again. Errors: core.ErrNotFound, ErrSlot, those of the ledger.
+// Trigger runs a built-in job for the slot that begins at due, unless the slot has run
+// already, and retries pending pushes. Trigger returns the occurrence once the run and
+// the pushes are over, the message waits on a parked channel, or ctx ends. While another
+// slot's message has no outcome, the occurrence is skipped; a skipped slot may be
+// triggered again. Errors: core.ErrNotFound, ErrSlot, and the errors of the ledger.
 func (s *Scheduler) Trigger(ctx context.Context, id string, due time.Time) (Occurrence, error) {
 	r, ok := s.runners[id]
 	if !ok {
@@ -72,7 +72,7 @@ func (s *Scheduler) Trigger(ctx context.Context, id string, due time.Time) (Occu
 	if due.After(s.now().Add(maxAhead)) {
 		return Occurrence{}, ErrSlot
 	}
-	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout) // ctx is the caller's patience
+	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout) // ctx bounds only the caller's wait
 	defer cancel()
 	pass, err := r.request(lasting, due)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Scheduler) Trigger(ctx context.Context, id string, due time.Time) (Occu
 	return r.occurrence(lasting, due)
 }
 
-// asJob shows a built-in job as one of the others.
+// asJob presents a built-in job as a Job.
 func (r *runner) asJob() Job {
 	b := r.job
 	text, err := b.Text()
@@ -92,10 +92,10 @@ func (r *runner) asJob() Job {
 	return Job{ID: b.ID, Channel: b.Channel, Text: text, When: "on request", Missed: MissedRule{}.String(), Precheck: b.Precheck, CreatedAt: r.since}
 }
 
-// open reports whether a run is still to be carried out, or waits for its answer.
+// open reports whether a run is yet to be carried out or waits for an answer.
 func (o *Occurrence) open() bool {
 	return o.Outcome == Due || o.Outcome == Sent && o.Answer == nil
 }
 
-// pending reports whether people are still to be told of the answer.
+// pending reports whether the answer is yet to be pushed.
 func (o *Occurrence) pending() bool { return o.Answer != nil && o.Answer.Push == Pending }

@@ -11,19 +11,19 @@ import (
 
 const cronFields = 5
 
-// searchYears is how far ahead a cron expression is searched for its next time: the
-// 29th of February is eight years away at most.
+// searchYears bounds the search for the next time of a cron expression: the next 29th of
+// February is eight years away at most.
 const searchYears = 12
 
-// A cronRule is a cron expression. What it matches are times on a clock's face, which
-// the library finds as if it were UTC; when clocks show them is worked out here: the
-// library's own way with zones runs a job of a doubled hour twice, and loses one of a
-// midnight that there is not.
+// A cronRule is a cron expression. The expression matches wall clock times, which the
+// library computes as if in UTC; cronRule converts the wall clock times to the zone. The
+// library's own zone support runs a job in a doubled hour twice and loses a job at a
+// skipped midnight.
 //
-//   - An expression whose hour is * follows time as it passes: its jobs run in each
-//     hour, also in both of those with the same name.
-//   - Any other names times of a day. What clocks skip is due at the moment at which
-//     they are put forward, all of it at once; what they show twice is due the first time.
+//   - An expression with hour * follows elapsed time: a job runs in each hour, also in
+//     both hours of the same name.
+//   - Any other expression names times of day. All times that clocks skip are due once,
+//     at the moment of the change; times that clocks show twice are due the first time.
 type cronRule struct {
 	expression string
 	anyHour    bool
@@ -42,7 +42,7 @@ func newCron(expression string) (cronRule, error) {
 		return c, errors.New("for that there is \"every\"")
 	case len(fields) != cronFields:
 		return c, fmt.Errorf("it has %d fields, not five", len(fields))
-	case strings.Contains(fields[0], "="): // which the library takes for a zone
+	case strings.Contains(fields[0], "="): // the library would take the field for a zone
 		return c, errors.New("the zone is a member of its own")
 	default:
 		c.anyHour = fields[1] == "*"
@@ -52,7 +52,8 @@ func newCron(expression string) (cronRule, error) {
 	return c, err
 }
 
-// next returns the first time after t in a zone; zero if there is none for years.
+// next returns the first time after t in a zone, the zero time if none follows within
+// searchYears.
 func (c cronRule) next(t time.Time, zone *time.Location) time.Time {
 	t = t.In(zone)
 	for limit := t.AddDate(searchYears, 0, 0); t.Before(limit); {
@@ -69,8 +70,9 @@ func (c cronRule) next(t time.Time, zone *time.Location) time.Time {
 	return time.Time{}
 }
 
-// nextWithin returns the first time after t, if clocks went on as they go at t. What
-// they have shown before they were last put back is left out.
+// nextWithin returns the first time after t, assuming t's UTC offset from t on. Without
+// anyHour, nextWithin leaves out wall clock times shown before clocks were last put
+// back.
 func (c cronRule) nextWithin(t time.Time) time.Time {
 	offset := offsetOf(t)
 	from := face(t, offset)
@@ -86,17 +88,17 @@ func (c cronRule) nextWithin(t time.Time) time.Time {
 	return next.Add(-offset).In(t.Location())
 }
 
-// dueAt reports whether a job is due at the very moment at which clocks change.
+// dueAt reports whether a job is due at the very moment of a clock change.
 func (c cronRule) dueAt(change time.Time) bool {
 	before, after := offsetOf(change.Add(-time.Second)), offsetOf(change)
 	if !c.anyHour && after < before {
-		return false // clocks have shown it
+		return false // clocks have shown the time before
 	}
 	shown := face(change, after)
 	return c.faces.Next(shown.Add(-time.Second)).Equal(shown)
 }
 
-// skipped reports whether a job's time is among those that clocks skip at a change.
+// skipped reports whether clocks skip a due time at a change.
 func (c cronRule) skipped(change time.Time) bool {
 	first, after := face(change, offsetOf(change.Add(-time.Second))), face(change, offsetOf(change))
 	if c.anyHour || !first.Before(after) {
@@ -106,7 +108,7 @@ func (c cronRule) skipped(change time.Time) bool {
 	return !next.IsZero() && next.Before(after)
 }
 
-// face is what clocks show at t with that offset, as a time of UTC.
+// face returns the wall clock time at t with an offset, as a time in UTC.
 func face(t time.Time, offset time.Duration) time.Time { return t.UTC().Add(offset) }
 
 func offsetOf(t time.Time) time.Duration {
@@ -114,11 +116,11 @@ func offsetOf(t time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// onClock returns when clocks of the zone show a time, given as one of UTC, the first
-// time. ok is false if they skip it.
+// onClock returns the first time at which clocks of the zone show wall, given in UTC. ok
+// is false if clocks skip wall.
 func onClock(wall time.Time, zone *time.Location) (at time.Time, ok bool) {
 	guess := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
-	for _, near := range []time.Time{guess.Add(-day), guess.Add(day)} { // clocks change at most once in between
+	for _, near := range []time.Time{guess.Add(-day), guess.Add(day)} { // assumes at most one clock change between the two
 		at := wall.Add(-offsetOf(near)).In(zone)
 		if face(at, offsetOf(at)).Equal(wall) {
 			return at, true

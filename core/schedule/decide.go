@@ -11,24 +11,25 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// adapterName is shown to the agent where no adapter delivers the answer.
+// adapterName is the adapter name shown to the agent for answers without a delivering
+// adapter.
 const adapterName = "schedule"
 
-// A decision is being made about occurrences of one job that came due.
+// A decision is a pending decision about due occurrences of one job.
 type decision struct {
 	job      Job
 	times    times
-	verdicts []verdict // oldest first; only the last one may be to send
+	verdicts []verdict // oldest first; only the last verdict may be to send
 	known    []Occurrence
 }
 
-// newest is the verdict about the newest occurrence.
+// newest returns the verdict about the newest occurrence.
 func (d *decision) newest() *verdict { return &d.verdicts[len(d.verdicts)-1] }
 
 func (d *decision) sends() bool { return d.newest().send }
 
-// settleKnown finds the occurrences that an earlier process has sent or decided, before
-// it was killed or the clock was set back.
+// skipDecided skips the occurrences that an earlier process decided or sent, before a
+// crash or before the clock was set back.
 func (s *Scheduler) skipDecided(ctx context.Context, d *decision) error {
 	old, err := s.o.Store.Occurrences(ctx, d.job.ID, d.verdicts[0].due, Kept)
 	if err != nil {
@@ -41,7 +42,7 @@ func (s *Scheduler) skipDecided(ctx context.Context, d *decision) error {
 	for i := range d.verdicts {
 		v := &d.verdicts[i]
 		if decided[v.due.Unix()] {
-			v.skip() // it keeps the outcome that it has
+			v.skip() // the occurrence keeps the recorded outcome
 			continue
 		}
 		id, err := s.o.Store.SourceMessage(ctx, SourceKey(d.job.ID, v.due))
@@ -57,7 +58,7 @@ func (s *Scheduler) skipDecided(ctx context.Context, d *decision) error {
 	return nil
 }
 
-// check runs the job's precheck beside everything else, and then decides.
+// startPrecheck runs the job's precheck in a goroutine and then decides.
 func (s *Scheduler) startPrecheck(ctx context.Context, d decision) {
 	s.prechecking[d.job.ID] = true
 	s.tasks.Go(func() { // ends with ctx
@@ -95,8 +96,8 @@ func (s *Scheduler) precheck(ctx context.Context, line string) (PrecheckResult, 
 	return s.o.Precheck(ctx, line)
 }
 
-// skipBy records a precheck that could not be run or found nothing to do, and reports
-// whether it was such a precheck.
+// skipBy records a precheck that failed to run or found nothing to do. For a successful
+// precheck skipBy returns false.
 func (o *Occurrence) skipBy(p PrecheckResult, err error) bool {
 	switch {
 	case err != nil:
@@ -110,14 +111,14 @@ func (o *Occurrence) skipBy(p PrecheckResult, err error) bool {
 	return true
 }
 
-// carryOut sends what is to be sent and records what became of everything that was due.
-// After an error nothing of it is recorded, and it is all decided again.
+// commit sends the occurrence to be sent and records the outcomes of all due
+// occurrences. After an error nothing is recorded, and the next poll decides again.
 func (s *Scheduler) commit(ctx context.Context, d *decision) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j, err := s.o.Store.Job(ctx, d.job.ID)
 	if errors.Is(err, core.ErrNotFound) {
-		return nil // it was removed meanwhile
+		return nil // the job was removed meanwhile
 	}
 	if err != nil {
 		return err
@@ -152,8 +153,8 @@ func (s *Scheduler) commit(ctx context.Context, d *decision) error {
 	return nil
 }
 
-// send submits the message of an occurrence. The error means that this can be tried
-// again; what cannot is an outcome.
+// send submits the message of an occurrence. An error can be retried; a permanent
+// failure is an outcome.
 func (s *Scheduler) send(ctx context.Context, d *decision, v verdict) (Occurrence, error) {
 	o := Occurrence{Due: v.due, Outcome: Sent, Late: v.late}
 	why, err := s.blocked(ctx, &d.job)
@@ -180,7 +181,7 @@ func (s *Scheduler) submit(ctx context.Context, d *decision, v verdict) (core.Me
 		Channel: j.Channel, Adapter: adapterName, Content: core.Content{Text: textOf(j, v, s.now(), d.times.zone)},
 		SourceKey: SourceKey(j.ID, v.due),
 	}
-	if adapter := s.o.Core.Deliverer(j.Channel); adapter != "" { // as if it had been asked there
+	if adapter := s.o.Core.Deliverer(j.Channel); adapter != "" { // as for a message from the adapter's own users
 		sub.Adapter, sub.Deliver, sub.CanAsk = adapter, true, true
 	}
 	t, err := s.o.Core.Submit(ctx, sub)
@@ -190,7 +191,7 @@ func (s *Scheduler) submit(ctx context.Context, d *decision, v verdict) (core.Me
 	return t.Message.ID, nil
 }
 
-// obstacle says why an occurrence may not be sent; empty if it may.
+// blocked returns the reason against sending an occurrence, empty for none.
 func (s *Scheduler) blocked(ctx context.Context, j *Job) (string, error) {
 	if err := s.admit(ctx, j.Channel); err != nil {
 		if retryable(err) || ctx.Err() != nil {
@@ -216,7 +217,8 @@ func (s *Scheduler) admit(ctx context.Context, key core.ChannelKey) error {
 	return s.o.Admit(ctx, key)
 }
 
-// again reports whether what failed may be tried again, here or in the next process.
+// retryable reports whether a failed operation may be tried again, by this process or
+// the next.
 func retryable(err error) bool {
 	return errors.Is(err, core.ErrStorage) || errors.Is(err, core.ErrStorageFull) || errors.Is(err, core.ErrClosed)
 }
@@ -228,7 +230,7 @@ func refusal(err error) string {
 	return "The message was not accepted: " + err.Error() + "."
 }
 
-// tell counts and logs what became of occurrences.
+// report counts and logs the outcomes of occurrences.
 func (s *Scheduler) report(job string, channel core.ChannelKey, all []Occurrence) {
 	for i := range all {
 		o := &all[i]

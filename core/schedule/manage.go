@@ -11,11 +11,11 @@ import (
 	"bareclaw/core"
 )
 
-// shown is how many due times of a job are told in advance.
+// shown is the number of due times that Next returns.
 const shown = 3
 
-// A Request asks for a job. Empty members have their defaults: of TZ the machine's
-// zone, of Missed "once" for a single moment and "skip" for all others.
+// A Request describes a job to add. Empty fields have defaults: TZ the machine's zone,
+// Missed "once" for a single moment and "skip" otherwise.
 type Request struct {
 	Channel          core.ChannelKey
 	Text             string
@@ -23,12 +23,12 @@ type Request struct {
 	Precheck         string
 	Budget           float64
 
-	SourceKey, SourceHash string // make it idempotent, as those of core.Submission do
+	SourceKey, SourceHash string // make the request idempotent, as in core.Submission
 }
 
-// Add keeps a new job and returns it once it is durable. Existing says that it was
-// asked for before under the same key. Errors: *InvalidError, ErrTooMany, core.ErrKeyReused,
-// those of Options.Admit, and those of the ledger.
+// Add stores a new job and returns the job once durable. existing reports an earlier
+// request with the same key. Errors: *InvalidError, ErrTooMany, core.ErrKeyReused, the
+// errors of Options.Admit, and those of the ledger.
 func (s *Scheduler) Add(ctx context.Context, r Request) (j Job, existing bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *Scheduler) Add(ctx context.Context, r Request) (j Job, existing bool, e
 	if active(all) >= MaxJobs {
 		return Job{}, false, ErrTooMany
 	}
-	defer s.wake() // also after an error: what was given to the store may be kept when ctx has ended
+	defer s.wake() // also after an error: the store may keep the job after ctx has ended
 	if err := s.o.Store.AddJob(ctx, j); err != nil {
 		return Job{}, false, err
 	}
@@ -76,7 +76,7 @@ func active(all []Job) (n int) {
 	return n
 }
 
-// jobOf makes a job of a request.
+// jobOf makes a job from a request.
 func (s *Scheduler) jobOf(r Request) (Job, error) {
 	now := s.now()
 	zone, err := zoneOf(r.TZ, s.o.Zone)
@@ -113,7 +113,7 @@ func (s *Scheduler) jobOf(r Request) (Job, error) {
 	}, nil
 }
 
-// Next returns the next times at which a job is due, at most three.
+// Next returns the next due times of a job, at most three.
 func (s *Scheduler) Next(j *Job) []time.Time {
 	t, err := timesOf(j, s.o.Zone)
 	if err != nil || !j.DoneAt.IsZero() {
@@ -122,11 +122,11 @@ func (s *Scheduler) Next(j *Job) []time.Time {
 	return t.upcoming(s.now(), shown)
 }
 
-// Jobs returns all jobs, oldest first, also those that were done in the last week.
+// Jobs returns all jobs, oldest first, including jobs done in the last week.
 func (s *Scheduler) Jobs(ctx context.Context) ([]Job, error) { return s.o.Store.Jobs(ctx) }
 
-// Job returns a job, also a built-in one, and its newest occurrences, newest first, or
-// core.ErrNotFound.
+// Job returns a job or built-in job with its newest occurrences, newest first. The error
+// is core.ErrNotFound for an unknown id.
 func (s *Scheduler) Job(ctx context.Context, id string) (j Job, all []Occurrence, err error) {
 	if r, ok := s.runners[id]; ok {
 		j = r.asJob()
@@ -137,8 +137,8 @@ func (s *Scheduler) Job(ctx context.Context, id string) (j Job, all []Occurrence
 	return j, all, err
 }
 
-// Remove forgets a job and its occurrences, or returns core.ErrNotFound. Nothing more is
-// sent for it once it returns; what was sent goes on.
+// Remove deletes a job and its occurrences, or returns core.ErrNotFound. After the
+// return nothing more is sent for the job; messages sent before continue.
 func (s *Scheduler) Remove(ctx context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,19 +148,19 @@ func (s *Scheduler) Remove(ctx context.Context, id string) error {
 func (s *Scheduler) wake() {
 	select {
 	case s.wakeup <- struct{}{}:
-	default: // a wake-up is already owed
+	default: // a wake-up is already pending
 	}
 }
 
-// Stats are counts since the start of the process.
+// Stats counts outcomes since the start of the process.
 type Stats struct{ Sent, Skipped, Missed, Refused int64 }
 
-// Stats returns counts for metrics.
+// Stats returns the counters for metrics.
 func (s *Scheduler) Stats() Stats {
 	return Stats{s.stats.sent.Load(), s.stats.skipped.Load(), s.stats.missed.Load(), s.stats.refused.Load()}
 }
 
-// Active returns how many jobs are not done.
+// Active returns the number of jobs that are not done.
 func (s *Scheduler) Active(ctx context.Context) (int, error) {
 	all, err := s.o.Store.Jobs(ctx)
 	return active(all), err

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// onTime is how long after its due time an occurrence still counts as sent in time: a
-// gateway that was restarted or killed, or a machine that has just woken up, looks
-// within that.
+// punctual is the delay after the due time up to which an occurrence still counts as
+// sent in time. A restarted or killed gateway, or a machine that has just woken up,
+// polls within the delay.
 const punctual = 2 * time.Minute
 
-// A MissedRule says what becomes of an occurrence whose time has passed when it is
-// looked at: it is sent late if that is not later than Within. The zero value means never.
+// A MissedRule decides about an occurrence polled after its due time: the occurrence is
+// sent late if the delay does not exceed Within. The zero value means never.
 type MissedRule struct{ Within time.Duration }
 
 const always = time.Duration(1<<63 - 1)
 
-// ParseMissed reads "skip", "once" or "within DURATION". The error is an *InvalidError.
+// ParseMissed parses "skip", "once" or "within DURATION". The error is an *InvalidError.
 func ParseMissed(text string) (MissedRule, error) {
 	switch text {
 	case "skip":
@@ -36,7 +36,7 @@ func ParseMissed(text string) (MissedRule, error) {
 		`(within 30m: the newest one is sent late, if it is not later than that).`, text)
 }
 
-// String returns the form that ParseMissed reads.
+// String returns the rule in the form accepted by ParseMissed.
 func (m MissedRule) String() string {
 	switch m.Within {
 	case 0:
@@ -47,20 +47,20 @@ func (m MissedRule) String() string {
 	return "within " + humanize.Span(m.Within)
 }
 
-// A verdict is what is to become of an occurrence.
+// A verdict is the decision about an occurrence.
 type verdict struct {
 	due     time.Time
 	send    bool
 	late    bool
 	why     string
-	skipped bool // it has its outcome already
+	skipped bool // the occurrence already has an outcome
 }
 
-// settle keeps an occurrence from being sent, or counted as missed.
+// skip prevents an occurrence from being sent or counted as missed.
 func (v *verdict) skip() { v.send, v.skipped = false, true }
 
-// judge says what becomes of occurrences that came due, oldest first, of which more
-// came before: at most the newest one is sent.
+// classify decides about occurrences that have come due, given oldest first, after more
+// earlier ones. At most the newest occurrence is sent.
 func classify(dues []time.Time, more int, now time.Time, rule MissedRule) []verdict {
 	all := make([]verdict, len(dues))
 	for i, due := range dues {

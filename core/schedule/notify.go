@@ -14,20 +14,21 @@ import (
 )
 
 const (
-	// maxAttempts bounds how often an answer is pushed in vain.
+	// maxAttempts bounds the failed attempts to push an answer.
 	maxAttempts = 24
 	// pushTimeout bounds one attempt.
 	pushTimeout = 3 * time.Minute
-	// maxDigest bounds, in bytes, what is told at once of answers that could not be pushed.
+	// maxDigest bounds, in bytes, the combined text of answers that earlier attempts did
+	// not push.
 	maxDigest = 8 << 10
-	// maxExcerpt is what remains of an answer's text, in characters.
+	// maxExcerpt bounds, in characters, the text kept of an answer after the push.
 	maxExcerpt = 300
 )
 
-// notify pushes the answers that are pending: all of them as one text, so that people who
-// could not be reached for a day do not get one message for each hour. An attempt whose
-// outcome is unknown is repeated with the same id and text first. After a failure the
-// next pass goes on.
+// notify pushes all pending answers as one text, so that people who were unreachable for
+// a day do not receive a message for each hour. notify first repeats an attempt of
+// unknown outcome with the same id and text. After a failed push, notify returns nil and
+// the next pass tries again.
 func (r *runner) notify(ctx context.Context, all []Occurrence) error {
 	for {
 		group := pendingGroup(all)
@@ -57,8 +58,8 @@ func (r *runner) notify(ctx context.Context, all []Occurrence) error {
 	}
 }
 
-// pendingGroup returns the occurrences of the next push, oldest first: those of an attempt
-// whose outcome is unknown, or else all that are pending.
+// pendingGroup returns the occurrences of the next push, oldest first: the group of an
+// attempt of unknown outcome, or else all pending occurrences.
 func pendingGroup(newestFirst []Occurrence) (group []*Occurrence) {
 	id := ""
 	for i := range slices.Backward(newestFirst) {
@@ -74,7 +75,7 @@ func pendingGroup(newestFirst []Occurrence) (group []*Occurrence) {
 	return group
 }
 
-// attempted records how a push has ended.
+// attempted records the result of a push.
 func (a *Answer) attempted(err error) {
 	if err == nil {
 		a.Push, a.PushID, a.Problem, a.Text = Pushed, "", "", excerpt(a.Text)
@@ -90,11 +91,11 @@ func (a *Answer) attempted(err error) {
 	}
 }
 
-// unknown reports whether a push that failed may still be delivered by the next process,
-// or was not decided: the attempt is repeated as it was.
+// unknown reports whether the outcome of a failed push is undecided, because the next
+// process may still deliver the push. The next attempt then keeps the id and the text.
 func unknown(err error) bool { return retryable(err) || errors.Is(err, context.DeadlineExceeded) }
 
-// permanent reports whether trying again cannot help, or could tell people twice.
+// permanent reports whether another attempt cannot help or could deliver the text twice.
 func permanent(err error) bool {
 	for _, kind := range []error{core.ErrUnconfirmed, core.ErrNoPusher, core.ErrNotAllowed, core.ErrBadContent, core.ErrKeyReused} {
 		if errors.Is(err, kind) {
@@ -110,7 +111,7 @@ func (r *runner) push(ctx context.Context, p core.Push) error {
 	return r.s.o.Push(ctx, p)
 }
 
-// saveAll changes the answers of occurrences and records that.
+// saveAll changes the answers of occurrences and stores the occurrences.
 func (r *runner) saveAll(ctx context.Context, group []*Occurrence, change func(*Answer)) error {
 	changed := make([]Occurrence, len(group))
 	for i, o := range group {
@@ -120,12 +121,12 @@ func (r *runner) saveAll(ctx context.Context, group []*Occurrence, change func(*
 	return r.s.o.Store.PutOccurrences(ctx, r.job.ID, changed, Kept)
 }
 
-// pushID makes the id of a push from what the push is about.
+// pushID derives the id of a push from the subject of the push.
 func pushID(about string) string { return uuid.NewSHA1(uuid.NameSpaceOID, []byte(about)).String() }
 
-// digest is what people are told of answers, which come oldest first: a single one as it
-// is, several with when each was found. The same words are told once, and of too much the
-// newest are told.
+// digest returns the text to push for answers, given oldest first: a single answer
+// unchanged, several answers with their due times. digest includes equal texts once and,
+// beyond maxDigest, only the newest.
 func digest(title string, group []*Occurrence) string {
 	var kept []*Occurrence
 	size, seen := 0, map[string]bool{}

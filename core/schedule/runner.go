@@ -14,28 +14,29 @@ import (
 )
 
 // A runner carries out the runs of one built-in job. One goroutine makes all passes: a
-// pass brings each open occurrence to its end and pushes what is pending. Each step is on
-// record before the next one, so that the next process goes on where this one was killed.
+// pass completes each open occurrence and pushes the pending answers. The runner records
+// each step before the next, so that after a crash the next process continues at the
+// last recorded step.
 type runner struct {
 	s      *Scheduler
 	job    BuiltIn
-	since  time.Time     // when the program began to offer it
+	since  time.Time     // start of the process, shown as the job's creation
 	wakeup chan struct{} // capacity 1
 
 	// mu protects the fields below.
 	mu        sync.Mutex
-	requested int           // passes that were asked for
-	finished  int           // passes that are over
+	requested int           // number of the last requested pass
+	finished  int           // number of the last finished pass
 	parked    bool          // the message of the pass waits on a parked channel
-	changed   chan struct{} // closed and replaced when one of those above changes
+	changed   chan struct{} // closed and replaced when finished or parked changes
 }
 
 func newRunner(s *Scheduler, job BuiltIn) *runner {
 	return &runner{s: s, job: job, since: s.now(), wakeup: make(chan struct{}, 1), changed: make(chan struct{})}
 }
 
-// request records that a slot is to run, and returns the pass to wait for; 0 if the slot
-// is skipped.
+// request records that a slot is to run and returns the pass to wait for, 0 for a
+// skipped slot.
 func (r *runner) request(ctx context.Context, due time.Time) (pass int, err error) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -58,7 +59,7 @@ func (r *runner) request(ctx context.Context, due time.Time) (pass int, err erro
 	return r.wake(), nil
 }
 
-// wake asks for a pass and returns its number.
+// wake requests a pass and returns the pass's number.
 func (r *runner) wake() int {
 	r.mu.Lock()
 	r.requested++
@@ -71,7 +72,7 @@ func (r *runner) wake() int {
 	return n
 }
 
-// update changes what waiters look at, and wakes them.
+// update changes finished or parked and wakes the waiters.
 func (r *runner) update(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +81,7 @@ func (r *runner) update(change func()) {
 	r.changed = make(chan struct{})
 }
 
-// await returns when a pass is over, its message is parked, or ctx ends.
+// await returns when the pass is over, the message is parked, or ctx ends.
 func (r *runner) await(ctx context.Context, pass int) {
 	for {
 		r.mu.Lock()
@@ -97,8 +98,8 @@ func (r *runner) await(ctx context.Context, pass int) {
 	}
 }
 
-// run makes the passes that are requested, and first one for what the process before has
-// left, until ctx ends.
+// run makes the requested passes until ctx ends. The first pass completes the work of
+// the previous process.
 func (r *runner) run(ctx context.Context) {
 	r.wake()
 	for {
@@ -124,7 +125,7 @@ func (r *runner) run(ctx context.Context) {
 	}
 }
 
-// pass carries out what is open, oldest first, and pushes what is pending.
+// pass completes the open occurrences, oldest first, and pushes the pending answers.
 func (r *runner) pass(ctx context.Context) error {
 	all, err := r.occurrences(ctx)
 	if err != nil {
@@ -141,7 +142,7 @@ func (r *runner) pass(ctx context.Context) error {
 	return r.notify(ctx, all)
 }
 
-// carryOut brings an open occurrence to its end. Earlier ones come newest first.
+// carryOut completes an open occurrence. The occurrences in earlier come newest first.
 func (r *runner) carryOut(ctx context.Context, o *Occurrence, earlier []Occurrence) error {
 	if o.Outcome == Due {
 		if err := r.send(ctx, o); err != nil {
@@ -161,8 +162,8 @@ func (r *runner) carryOut(ctx context.Context, o *Occurrence, earlier []Occurren
 	return r.save(ctx, o)
 }
 
-// send decides about an occurrence that is due: it becomes Sent, Skipped or Refused. A
-// message that an earlier process has submitted is found by its source key.
+// send decides about a due occurrence, which becomes Sent, Skipped or Refused. send
+// finds a message submitted by an earlier process by the source key.
 func (r *runner) send(ctx context.Context, o *Occurrence) error {
 	key := SourceKey(r.job.ID, o.Due)
 	id, err := r.s.o.Store.SourceMessage(ctx, key)
@@ -209,8 +210,8 @@ func (r *runner) submit(ctx context.Context, text, key string) (core.MessageID, 
 	return t.Message.ID, nil
 }
 
-// outcome waits for the message's outcome. While the channel is parked this is on record,
-// and people are told once.
+// outcome waits for the message's outcome. If the channel is parked, outcome records the
+// fact and notifies people once.
 func (r *runner) outcome(ctx context.Context, o *Occurrence, earlier []Occurrence) (core.Message, error) {
 	m, err := r.s.o.Waiter.WaitOrPark(ctx, o.Message)
 	if err == nil && !m.State.Final() {
@@ -231,8 +232,8 @@ func (r *runner) outcome(ctx context.Context, o *Occurrence, earlier []Occurrenc
 	return m, err
 }
 
-// park records that a message waits on a parked channel. People are told, unless the run
-// before has failed for such a reason, which they were told of then.
+// park records that a message waits on a parked channel. park notifies people unless the
+// previous run failed with a code, since people have then received a notification.
 func (r *runner) park(ctx context.Context, o *Occurrence, earlier []Occurrence) error {
 	o.Why = r.s.o.Waiter.QueuePosition(o.Message).Why
 	if err := r.save(ctx, o); err != nil {
@@ -248,8 +249,8 @@ func (r *runner) park(ctx context.Context, o *Occurrence, earlier []Occurrence) 
 	return nil
 }
 
-// answer makes of a message's outcome what people are to be told. A failure is told when
-// its reason is another one than that of the run before.
+// answer makes the Answer from a message's outcome. A failure is pushed unless the
+// previous run failed with the same code.
 func (r *runner) answer(m *core.Message, earlier []Occurrence) *Answer {
 	reply := &m.Reply
 	a := &Answer{State: reply.State, Code: reply.Code, CostUSD: reply.CostUSD, Duration: reply.Duration}
@@ -279,7 +280,7 @@ func (r *runner) answer(m *core.Message, earlier []Occurrence) *Answer {
 	return a
 }
 
-// lastAnswer returns the newest answer that was not cancelled, nil if there is none.
+// lastAnswer returns the newest answer that was not cancelled, nil if none exists.
 func lastAnswer(newestFirst []Occurrence) *Answer {
 	for i := range newestFirst {
 		if a := newestFirst[i].Answer; a != nil && a.State != core.Cancelled {

@@ -1,16 +1,16 @@
-// Package schedule knows when the jobs that somebody has asked for are due, what
-// becomes of each of their occurrences, and sends the messages of those that run.
+// Package schedule computes when jobs are due, decides about each occurrence, and sends
+// the messages.
 //
-// A job is a text for a channel and when it is to be sent: at one moment, at those
-// of a cron expression, or again and again after some time. An occurrence is one
-// such moment of one job. Each has exactly one outcome, which is on record: sent,
-// skipped by the job's precheck, missed, or refused. The message of an occurrence is
-// submitted under a source key made of the job and the moment ([SourceKey]), so that
-// it is one message whatever is killed between submitting it and recording that.
+// A job is a text for a channel with due times: a single moment, the times of a cron
+// expression, or a fixed interval. An occurrence is one due time of one job. Each
+// occurrence has exactly one recorded outcome: sent, skipped by the job's precheck,
+// missed, or refused. The message of an occurrence is submitted under a source key made
+// of the job and the due time ([SourceKey]), so that a crash between submitting and
+// recording cannot cause a second message.
 //
-// The rules are pure functions ([ParseWhen], [Missed], times); the [Scheduler]
-// carries them out with one goroutine and one timer. It knows no process and no SQL:
-// what it needs it declares here as [Store] and [Options].
+// The rules are pure functions ([ParseWhen], [ParseMissed], times); the [Scheduler]
+// carries out the rules with one goroutine and one timer. The package contains no
+// process and no SQL code, and declares its dependencies as [Store] and [Options].
 package schedule
 
 import (
@@ -25,73 +25,73 @@ import (
 
 // Bounds of a job.
 const (
-	MaxJobs          = 500 // that are not done
+	MaxJobs          = 500 // bound on the jobs that are not done
 	MaxPrecheckBytes = 4096
-	// MaxTextBytes bounds a job's text, since all jobs are read whenever it is looked what is due.
+	// MaxTextBytes bounds a job's text, since each poll reads all jobs.
 	MaxTextBytes = 32 << 10
-	// Kept is how many occurrences of a job are on record at most.
+	// Kept bounds the recorded occurrences of a job.
 	Kept = 100
 )
 
 const (
-	occurrenceRetention = 30 * 24 * time.Hour // how long an occurrence is on record
-	doneRetention       = 7 * 24 * time.Hour  // how long a job is listed that is done
+	occurrenceRetention = 30 * 24 * time.Hour // age up to which an occurrence is kept
+	doneRetention       = 7 * 24 * time.Hour  // time for which a done job stays listed
 )
 
-// A Job is a text that is sent to a channel at its times.
+// A Job is a text sent to a channel at due times.
 type Job struct {
 	ID       string
 	Channel  core.ChannelKey
 	Text     string
-	When     string  // as When.String has it
-	TZ       string  // IANA name of the zone that When is read in; empty: the machine's
-	Missed   string  // as Missed.String has it
+	When     string  // in the form of When.String
+	TZ       string  // IANA name of the zone of When; empty: the machine's zone
+	Missed   string  // in the form of MissedRule.String
 	Precheck string  // a command line; empty: none
-	Budget   float64 // USD that its messages may cost a day; 0: any amount
+	Budget   float64 // bound on the USD per day of the job's messages; 0: no bound
 
-	SourceKey  string // of the request that made it; empty: none
+	SourceKey  string // source key of the creating request; empty: none
 	SourceHash string
 
 	CreatedAt time.Time
-	DecidedTo time.Time // its occurrences until then have their outcomes
-	DoneAt    time.Time // zero while there are occurrences to come
+	DecidedTo time.Time // occurrences up to DecidedTo have outcomes
+	DoneAt    time.Time // zero while occurrences are to come
 }
 
-// An Outcome says what became of an occurrence.
+// An Outcome is the result of an occurrence.
 type Outcome string
 
 // The outcomes of an occurrence.
 const (
-	Due     Outcome = "due"     // of a built-in job: the run has begun and nothing is sent yet
-	Sent    Outcome = "sent"    // Message is the message, which has an outcome of its own
+	Due     Outcome = "due"     // built-in jobs only: the run has begun and nothing is sent yet
+	Sent    Outcome = "sent"    // Message is the sent message, with an outcome of its own
 	Skipped Outcome = "skipped" // the precheck found nothing to do; Status is its exit status
-	Missed  Outcome = "missed"  // its time passed while nobody could send it
-	Refused Outcome = "refused" // it was due, and could not be sent; Why says why
+	Missed  Outcome = "missed"  // the due time passed while sending was impossible
+	Refused Outcome = "refused" // the occurrence was due and could not be sent; Why has the reason
 )
 
-// An Occurrence is one due time of a job, and what became of it.
+// An Occurrence is one due time of a job with its outcome.
 type Occurrence struct {
 	Job       string
 	Due       time.Time
 	DecidedAt time.Time
 	Outcome   Outcome
-	Message   core.MessageID // of a sent one
-	Status    int            // of the precheck, where that had one
-	Late      bool           // it was sent later than it was due
-	Why       string         // for a person; empty where there is nothing to say
-	Answer    *Answer        // to the message of a built-in job; nil before there is one
+	Message   core.MessageID // the sent message
+	Status    int            // exit status of the precheck, if any
+	Late      bool           // sent after the due time
+	Why       string         // reason, for a person; may be empty
+	Answer    *Answer        // answer to a built-in job's message; nil before the answer
 }
 
-// SourceKey is the key under which the message of an occurrence is submitted.
+// SourceKey returns the source key of an occurrence's message.
 func SourceKey(job string, due time.Time) string {
 	return SourcePrefix(job) + strconv.FormatInt(due.Unix(), 10)
 }
 
-// SourcePrefix is what the source keys of a job's messages begin with.
+// SourcePrefix returns the common prefix of the source keys of a job's messages.
 func SourcePrefix(job string) string { return "schedule:" + job + ":" }
 
-// A Store keeps jobs and their occurrences. What it was given is durable once it
-// returns. Its errors are those of core.Ledger; it is safe for concurrent use.
+// A Store keeps jobs and occurrences. Writes are durable when the methods return. The
+// errors are those of core.Ledger. A Store is safe for concurrent use.
 type Store interface {
 	Jobs
 	Occurrences
@@ -99,63 +99,63 @@ type Store interface {
 	Messages
 }
 
-// Jobs keeps jobs.
+// Jobs stores jobs.
 type Jobs interface {
-	// AddJob keeps a new job.
+	// AddJob stores a new job.
 	AddJob(ctx context.Context, j Job) error
-	// Jobs returns all jobs, oldest first, those that are done too.
+	// Jobs returns all jobs, done ones included, oldest first.
 	Jobs(ctx context.Context) ([]Job, error)
-	// RemoveJob forgets a job and its occurrences; ErrNotFound if there is none.
+	// RemoveJob deletes a job and its occurrences; the error is ErrNotFound for an
+	// unknown id.
 	RemoveJob(ctx context.Context, id string) error
 }
 
-// Occurrences finds jobs and their occurrences, and forgets old ones.
+// Occurrences reads jobs and their occurrences, and deletes old ones.
 type Occurrences interface {
-	// Job returns one job, or ErrNotFound.
+	// Job returns a job, or ErrNotFound.
 	Job(ctx context.Context, id string) (Job, error)
-	// Occurrences returns the newest occurrences of a job that are not older than since,
-	// newest first, at most limit.
+	// Occurrences returns at most limit occurrences of a job, due at since or later,
+	// newest first.
 	Occurrences(ctx context.Context, job string, since time.Time, limit int) ([]Occurrence, error)
-	// Prune forgets the occurrences that were decided, and the jobs that were done,
-	// before these times.
+	// Prune deletes the occurrences decided before the time occurrences, and the jobs
+	// done before the time done.
 	Prune(ctx context.Context, occurrences, done time.Time) error
 }
 
-// A Recorder records what becomes of occurrences.
+// A Recorder records the outcomes of occurrences.
 type Recorder interface {
-	// Decide records outcomes of a job's occurrences, and how far the job is decided. An
-	// occurrence that has an outcome keeps it. Nothing is recorded of a job that was
-	// removed; the oldest occurrences beyond keep are forgotten.
+	// Decide records outcomes of a job's occurrences and the time up to which the job is
+	// decided. A recorded outcome does not change. Decide records nothing for a removed
+	// job and deletes the oldest occurrences beyond keep.
 	Decide(ctx context.Context, d Decision, keep int) error
-	// SetBack records that the clock was set back: a job is decided to that time, and the
-	// later occurrences that it was said to have missed are forgotten, since they are
-	// still to come. Nothing is recorded of a job that was removed.
+	// SetBack records that the clock was set back. SetBack lowers the time up to which
+	// the job is decided and deletes later missed occurrences, since they are still to
+	// come. SetBack records nothing for a removed job.
 	SetBack(ctx context.Context, job string, to time.Time) error
-	// PutOccurrences records occurrences of a built-in job together, in place of what was
-	// recorded of them; the oldest occurrences beyond keep are forgotten.
+	// PutOccurrences replaces occurrences of a built-in job in one transaction and
+	// deletes the oldest occurrences beyond keep.
 	PutOccurrences(ctx context.Context, job string, all []Occurrence, keep int) error
 }
 
 // Messages finds the messages of jobs by their source keys.
 type Messages interface {
-	// SourceMessage returns the message that was accepted under a source key, or
-	// ErrNotFound.
+	// SourceMessage returns the message accepted under a source key, or ErrNotFound.
 	SourceMessage(ctx context.Context, key string) (core.MessageID, error)
-	// SourceCost returns the USD that messages have cost which were accepted under source
-	// keys with that prefix and ended at since or later.
+	// SourceCost returns the total cost in USD of messages that were accepted under
+	// source keys with the prefix and ended at since or later.
 	SourceCost(ctx context.Context, prefix string, since time.Time) (float64, error)
 }
 
-// A Decision is what becomes of occurrences of one job.
+// A Decision holds the outcomes of occurrences of one job.
 type Decision struct {
 	Job         string
 	Occurrences []Occurrence
 	DecidedTo   time.Time
-	DoneAt      time.Time // zero: it goes on
+	DoneAt      time.Time // zero: occurrences are to come
 }
 
-// An InvalidError says what is wrong with a job that was asked for. Field names the member
-// it is about, Text is for a person and says what is accepted.
+// An InvalidError reports an invalid field of a requested job. Field names the field;
+// Text explains the accepted values to a person.
 type InvalidError struct {
 	Field, Text string
 }
@@ -166,5 +166,5 @@ func invalid(field, format string, args ...any) error {
 	return &InvalidError{Field: field, Text: fmt.Sprintf(format, args...)}
 }
 
-// ErrTooMany says that there are as many jobs as there may be.
+// ErrTooMany reports that MaxJobs jobs exist already.
 var ErrTooMany = errors.New("too many schedules")

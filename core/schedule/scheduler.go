@@ -12,79 +12,81 @@ import (
 )
 
 const (
-	// lookEvery bounds how long the clock is not looked at: it may be set, and timers
-	// stand still while a machine sleeps.
+	// pollInterval bounds the time between two readings of the clock, because the clock
+	// may be set, and timers stop while a machine sleeps.
 	pollInterval = time.Minute
-	// againAfter is how long is waited when the ledger cannot be read or written.
+	// retryDelay is the pause after a failure to read or write the ledger.
 	retryDelay    = 5 * time.Second
 	pruneInterval = time.Hour
-	// firstYear is before which a clock is known to be wrong: a machine whose clock has
-	// no battery begins in 1970, and hears later what time it is.
+	// firstYear is the first plausible year: the clock of a machine without a battery
+	// begins in 1970 and is set later.
 	firstYear = 2000
 )
 
-// A Core takes the messages. A *lanes.Manager is one.
+// A Core accepts messages. *lanes.Manager implements Core.
 type Core interface {
 	Submit(ctx context.Context, s core.Submission) (*core.Ticket, error)
-	// Deliverer names the adapter that answers on the channel are delivered by; empty if
-	// there is none.
+	// Deliverer returns the name of the adapter that delivers answers on the channel,
+	// empty if none does.
 	Deliverer(key core.ChannelKey) string
 }
 
-// A Waiter waits for messages. A *lanes.Manager is one.
+// A Waiter waits for messages. *lanes.Manager implements Waiter.
 type Waiter interface {
-	// Wait returns a message once it has its outcome.
+	// Wait returns a message once the outcome is known.
 	Wait(ctx context.Context, id core.MessageID) (core.Message, error)
-	// WaitOrPark also returns once the message waits on a parked channel.
+	// WaitOrPark is Wait, but also returns once the message waits on a parked channel.
 	WaitOrPark(ctx context.Context, id core.MessageID) (core.Message, error)
-	// QueuePosition returns why a message waits.
+	// QueuePosition returns the reason why a message waits.
 	QueuePosition(id core.MessageID) core.QueuePosition
 }
 
-// A PrecheckResult is what a precheck said.
+// A PrecheckResult is the result of a precheck command.
 type PrecheckResult struct {
-	Status int    // of the command; 0: there is something to do
-	Said   string // the last line that it printed
+	Status int    // exit status of the command; 0: work to do
+	Said   string // last line of output
 }
 
-// Options are what a Scheduler works with. Store, Core and Log are required.
+// Options configure a Scheduler. Store, Core and Log are required.
 type Options struct {
 	Store Store
 	Core  Core
 	Log   *slog.Logger
-	// Precheck runs a command line. An error means that it could not be run, or took too
-	// long. It ends when ctx does. Nil: no job may have one.
+	// Precheck runs a command line and returns when ctx ends at the latest. An error
+	// means that the command did not run or took too long. Nil: no job may have a
+	// precheck.
 	Precheck func(ctx context.Context, line string) (PrecheckResult, error)
-	// BuiltIns are the jobs that the program defines; they need Waiter and Push.
+	// BuiltIns are the jobs defined by the program. Built-in jobs need Waiter and Push.
 	BuiltIns []BuiltIn
 	Waiter   Waiter
-	Push     func(ctx context.Context, p core.Push) error // delivers once for all pushes with the same id
-	// Admit returns why a channel may not be written to, nil if it may. Nil: all may.
+	Push     func(ctx context.Context, p core.Push) error // delivers pushes with the same id once
+	// Admit returns an error for a channel that must not receive messages. Nil: all
+	// channels may.
 	Admit func(ctx context.Context, key core.ChannelKey) error
-	Zone  *time.Location   // the machine's; nil: time.Local
+	Zone  *time.Location   // the machine's zone; nil: time.Local
 	Now   func() time.Time // nil: time.Now
 }
 
-// A Scheduler keeps jobs and sends what they say when it is due. All methods are safe
-// for concurrent use. Jobs can be added, read and removed also while nothing runs.
+// A Scheduler stores jobs and sends their messages when due. All methods are safe for
+// concurrent use. Callers may add, read and remove jobs also before and after Run.
 type Scheduler struct {
 	o      Options
-	wakeup chan struct{} // says "look again"; capacity 1
+	wakeup chan struct{} // requests a poll; capacity 1
 
-	// mu is held while a job is added or removed, and while an occurrence is sent: a
-	// job that was removed sends nothing any more.
+	// mu is held while a job is added or removed, and while an occurrence is sent, so
+	// that a removed job sends nothing more.
 	mu sync.Mutex
 
-	prechecking map[string]bool // jobs whose precheck runs; only touched by Run
-	prechecked  chan string     // those whose precheck has ended
+	prechecking map[string]bool // jobs with a running precheck; only touched by Run
+	prechecked  chan string     // jobs whose precheck has ended
 	tasks       sync.WaitGroup
 	pruned      time.Time          // only touched by Run
-	runners     map[string]*runner // of built-in jobs, by id; never changed
+	runners     map[string]*runner // built-in jobs by id; never changed
 
 	stats struct{ sent, skipped, missed, refused atomic.Int64 }
 }
 
-// New returns a scheduler that sends nothing before Run.
+// New returns a scheduler, which sends nothing before Run.
 func New(o Options) *Scheduler {
 	if o.Zone == nil {
 		o.Zone = time.Local
@@ -99,12 +101,12 @@ func New(o Options) *Scheduler {
 	return s
 }
 
-// now is the time by the wall clock alone: what the monotonic clock says of a time
-// that has passed is wrong after a sleep.
+// now returns the wall clock time without the monotonic reading, which is wrong after a
+// sleep of the machine.
 func (s *Scheduler) now() time.Time { return s.o.Now().Round(0) }
 
-// Run sends what is due until ctx ends, and returns when nothing of it is under way any
-// more. It is called once. What it was at when ctx ended is taken up by the next process.
+// Run sends due messages until ctx ends, and returns after all goroutines have ended.
+// Run is called once. The next process continues the work interrupted by ctx.
 func (s *Scheduler) Run(ctx context.Context) {
 	defer s.tasks.Wait()
 	for _, r := range s.runners {
@@ -124,13 +126,13 @@ func (s *Scheduler) Run(ctx context.Context) {
 		if wait := s.poll(ctx); wait > 0 {
 			timer.Reset(wait)
 		} else {
-			timer.Stop() // until there is a job
+			timer.Stop() // until a job is added
 		}
 	}
 }
 
-// look sees to everything that is due, and returns how long there is nothing to do; 0
-// means until there is another job.
+// poll processes all due jobs and returns the time until the next poll; 0 means until a
+// job is added.
 func (s *Scheduler) poll(ctx context.Context) (wait time.Duration) {
 	if s.now().Year() < firstYear {
 		return pollInterval
@@ -172,14 +174,14 @@ func soonest(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// trouble logs what could not be done, unless this process is ending.
+// logRetry logs an operation to be retried, unless the process is ending.
 func (s *Scheduler) logRetry(ctx context.Context, what string, err error) {
 	if ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
 		s.o.Log.Error("schedules: not done yet", "what", what, "err", err, "retry_in", retryDelay)
 	}
 }
 
-// prune forgets what is too old to be shown.
+// prune deletes occurrences and done jobs past their retention.
 func (s *Scheduler) prune(ctx context.Context) {
 	now := s.now()
 	if since := now.Sub(s.pruned); since >= 0 && since < pruneInterval {
@@ -192,15 +194,15 @@ func (s *Scheduler) prune(ctx context.Context) {
 	s.pruned = now
 }
 
-// tend sees to what is due of one job, and returns when it is due next; zero if that
-// is never, or not known before its precheck has ended.
+// process handles the due occurrences of a job and returns the next due time, zero if no
+// due time follows or a precheck must end first.
 func (s *Scheduler) process(ctx context.Context, j *Job) (next time.Time, err error) {
 	t, err := timesOf(j, s.o.Zone)
 	if err != nil {
 		return time.Time{}, err
 	}
 	now := s.now()
-	if j.DecidedTo.After(now) { // what comes again and was not missed has its outcome already
+	if j.DecidedTo.After(now) { // recurring occurrences that were not missed keep their outcomes
 		s.o.Log.Info("schedules: the clock was set back", "schedule", j.ID, "by", j.DecidedTo.Sub(now))
 		if err := s.o.Store.SetBack(ctx, j.ID, now); err != nil {
 			return time.Time{}, err

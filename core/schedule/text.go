@@ -8,9 +8,9 @@ import (
 
 const stampLayout = "2006-01-02 15:04 MST"
 
-// textOf is what the agent gets: the job's text under a line that says that it is no
-// person who speaks now, and whether it comes late. A slash command stays alone, since
-// the agent only knows one at the very beginning.
+// textOf returns the text for the agent: the job's text below a line that names the
+// schedule as the sender and notes a late delivery. A slash command stays without the
+// line, since the agent recognizes a command only at the very beginning.
 func textOf(j *Job, v verdict, now time.Time, zone *time.Location) string {
 	if strings.HasPrefix(j.Text, "/") {
 		return j.Text
@@ -22,24 +22,24 @@ func textOf(j *Job, v verdict, now time.Time, zone *time.Location) string {
 	return line + "]\n" + j.Text
 }
 
-// startOfDay is when the calendar day of t began.
+// startOfDay returns the beginning of t's calendar day.
 func startOfDay(t time.Time) time.Time {
 	year, month, d := t.Date()
 	start := time.Date(year, month, d, 0, 0, 0, 0, t.Location())
-	if start.Day() != d { // there is no such midnight
+	if start.Day() != d { // clocks skip midnight on the day
 		start = start.Add(time.Hour)
 	}
 	return start
 }
 
-// says reports whether an answer consists of a word and nothing else. Marks of Markdown
-// around the word, quotes and a full stop do not count.
+// says reports whether an answer consists only of word. Markdown marks around the word,
+// quotes and full stops do not count.
 func says(answer, word string) bool {
 	bare := strings.TrimFunc(answer, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("*_~`\"'.", r) })
 	return word != "" && bare == word
 }
 
-// plain returns a text without the control characters that are not sent to people.
+// plain removes control characters, except newlines and tabs, from text for people.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -49,7 +49,7 @@ func plain(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// excerpt returns the beginning of a text.
+// excerpt returns at most maxExcerpt characters from the beginning of a text.
 func excerpt(text string) string {
 	if runes := []rune(text); len(runes) > maxExcerpt {
 		return string(runes[:maxExcerpt]) + "…"

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// times are the moments at which a job is due.
+// times computes the due times of a job.
 type times struct {
 	when When
 	cron cronRule
 	zone *time.Location
-	from time.Time // when the job was made
+	from time.Time // creation time of the job
 }
 
-// timesOf reads a job's times. Local is the machine's zone.
+// timesOf parses a job's times. local is the machine's zone.
 func timesOf(j *Job, local *time.Location) (times, error) {
 	zone, err := zoneOf(j.TZ, local)
 	if err != nil {
@@ -32,12 +32,12 @@ func timesOf(j *Job, local *time.Location) (times, error) {
 	return t, nil
 }
 
-// zoneOf returns a zone by its name, the machine's for none.
+// zoneOf returns the named zone, local for an empty name.
 func zoneOf(name string, local *time.Location) (*time.Location, error) {
 	switch name {
 	case "":
 		return local, nil
-	case "Local": // which time.LoadLocation takes, and is no name
+	case "Local": // time.LoadLocation accepts Local, but no zone has the name
 		return nil, invalid("tz", "%q is no time zone. Send its IANA name, such as Europe/Berlin, or leave it out for the machine's.", name)
 	}
 	zone, err := time.LoadLocation(name)
@@ -47,14 +47,14 @@ func zoneOf(name string, local *time.Location) (*time.Location, error) {
 	return zone, nil
 }
 
-// next returns the first due time after t; zero if there is none.
+// next returns the first due time after t, the zero time if none follows.
 func (s times) next(t time.Time) time.Time {
 	switch w := s.when; {
 	case w.Cron != "":
 		return s.cron.next(t, s.zone)
 	case w.Every > 0:
 		since := t.Sub(s.from)
-		if past := since % w.Every; past < 0 { // the clock was fast when the job was made
+		if past := since % w.Every; past < 0 { // the clock was fast when the job was created
 			return t.Add(-past).In(s.zone)
 		}
 		return t.Add(w.Every - since%w.Every).In(s.zone)
@@ -64,7 +64,7 @@ func (s times) next(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// longAgo is how far back it is looked for what was missed.
+// missedHorizon bounds the age of missed due times to consider.
 const missedHorizon = 366 * 24 * time.Hour
 
 // upcoming returns at most n due times after t.
@@ -79,9 +79,9 @@ func (s times) upcoming(t time.Time, n int) []time.Time {
 	return all
 }
 
-// between returns the due times after from, until now included, oldest first: the
-// newest keep of them, and how many there are before those. It looks back for a year at
-// most: a job of every minute takes it seconds then.
+// between returns the newest keep due times after from, up to and including now, oldest
+// first, and the number of older due times. between looks back a year at most; for a job
+// of every minute the search takes seconds.
 func (s times) between(from, now time.Time, keep int) (dues []time.Time, more int) {
 	if first := now.Add(-missedHorizon); from.Before(first) && s.when.At.IsZero() {
 		from = first

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// A When says at which times a job is due: exactly one of its fields is set.
+// A When describes the due times of a job: exactly one field is set.
 type When struct {
-	Cron  string        // five fields, or one of the words that begin with @
-	At    time.Time     // once
-	Every time.Duration // again and again, counted from when the job was made
+	Cron  string        // five fields, or a descriptor such as @daily
+	At    time.Time     // a single time
+	Every time.Duration // an interval, counted from the job's creation
 }
 
 const (
 	minEvery  = time.Minute
 	maxEvery  = 366 * 24 * time.Hour
-	farthest  = 10 * 366 * 24 * time.Hour // that an "at" may be away
+	farthest  = 10 * 366 * 24 * time.Hour // bound on the distance of an "at"
 	maxPhrase = 200                       // bytes of a When
 )
 
-// Accepted says for a client of the API what ParseWhen reads. The texts of its errors end
-// with it where that helps.
+// Accepted describes the input of ParseWhen for clients of the API. Error texts of
+// ParseWhen end with Accepted where helpful.
 const Accepted = `Send "cron" and a cron expression of five fields (cron 0 9 * * 1-5) or @hourly, @daily, @weekly, @monthly, @yearly; ` +
 	`"at" and a time (at 2026-11-23 09:00, at 2026-11-23T09:00:00+01:00, at 18:30); "in" and a duration (in 20m); ` +
 	`or "every" and a duration of at least a minute (every 2h, every 1d).`
 
-// ParseWhen reads when a job is due: "cron EXPRESSION", "at TIME", "in DURATION" or
-// "every DURATION". A cron expression may stand alone. A time without an offset is one
-// of the zone; where clocks show it twice, the first is meant. The error is an *InvalidError.
+// ParseWhen parses "cron EXPRESSION", "at TIME", "in DURATION" or "every DURATION", or a
+// bare cron expression. A time without an offset is in zone; for a time that clocks show
+// twice, ParseWhen takes the first. The error is an *InvalidError.
 func ParseWhen(text string, now time.Time, zone *time.Location) (When, error) {
 	text = strings.TrimSpace(text)
 	if len(text) > maxPhrase {
@@ -72,8 +72,7 @@ func parseCron(expression string, now time.Time, zone *time.Location) (When, err
 	return When{Cron: c.expression}, nil
 }
 
-// Layouts of times without an offset. They are longest first, since a shorter one is
-// no beginning of a longer one for time.Parse.
+// localLayouts returns the layouts of times without an offset, longest first.
 func localLayouts() []string {
 	return []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"}
 }
@@ -113,7 +112,7 @@ func momentOf(text string, now time.Time, zone *time.Location) (time.Time, error
 		return time.Time{}, invalid("when", "%q is no time. %s", text, Accepted)
 	}
 	today := now.In(zone)
-	for day := range 3 { // today, or the next day that has it
+	for day := range 3 { // today, or the next day with the time
 		wall := time.Date(today.Year(), today.Month(), today.Day()+day, clock.Hour(), clock.Minute(), 0, 0, time.UTC)
 		if at, ok := onClock(wall, zone); ok && at.After(now) {
 			return at, nil
@@ -122,21 +121,21 @@ func momentOf(text string, now time.Time, zone *time.Location) (time.Time, error
 	return time.Time{}, invalid("when", "There is no %s in %s in the next days.", text, zone)
 }
 
-// upToSecond leaves no fraction of a second: due times are whole ones.
+// upToSecond rounds up to a whole second, as due times have no fraction.
 func upToSecond(t time.Time) time.Time {
 	if down := t.Truncate(time.Second); !down.Equal(t) {
 		return down.Add(time.Second)
 	}
-	return t.Truncate(time.Second) // without what the monotonic clock says
+	return t.Truncate(time.Second) // strips the monotonic clock reading
 }
 
-// parseDuration is time.ParseDuration that also knows days, as in 1d and 1d12h.
+// parseDuration is time.ParseDuration with days, as in 1d and 1d12h.
 func parseDuration(text string) (time.Duration, error) {
 	days, rest, found := strings.Cut(text, "d")
 	if !found {
 		return time.ParseDuration(text)
 	}
-	n, err := strconv.ParseUint(days, 10, 16) // 65535 days are less than a Duration holds
+	n, err := strconv.ParseUint(days, 10, 16) // 65535 days fit in a Duration
 	if err != nil {
 		return 0, err
 	}
@@ -151,7 +150,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return whole + part, nil
 }
 
-// String returns the form that ParseWhen reads.
+// String returns the When in the form accepted by ParseWhen.
 func (w When) String() string {
 	switch {
 	case w.Cron != "":
@@ -162,7 +161,7 @@ func (w When) String() string {
 	return "at " + w.At.Format(time.RFC3339)
 }
 
-// readWhen reads what a job says, of which nothing is judged any more.
+// readWhen parses a stored When without validation.
 func readWhen(text string) (When, error) {
 	word, rest, _ := strings.Cut(text, " ")
 	switch word {
