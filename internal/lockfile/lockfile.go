@@ -1,7 +1,7 @@
-// Package lockfile takes advisory locks on files, and the lock that makes a daemon the
-// only one on its state directory. A lock belongs to the open file: the system releases
-// the lock when the last descriptor is closed, however the process ends, and a child
-// process may inherit the descriptor.
+// Package lockfile takes advisory locks on files, among them the lock against a second
+// daemon on a state directory. A lock belongs to the open file: the system releases the
+// lock when the last descriptor is closed, however the process ends, and a child process
+// may inherit the descriptor.
 package lockfile
 
 import (
@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrHeld means that another open file holds the lock.
+// ErrHeld reports that another open file holds the lock.
 var ErrHeld = errors.New("lock is held by another process")
 
-// Try takes the lock without waiting. The error is ErrHeld or the system's.
+// Try takes the lock without waiting. The error is ErrHeld or the system's error.
 func Try(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -28,8 +28,8 @@ func Try(f *os.File) error {
 	return nil
 }
 
-// Acquire calls Try for at most half a second. A child of the previous owner may hold the
-// descriptor for a moment, between fork and exec.
+// Acquire retries Try for at most half a second, because a child of the previous owner
+// may hold the descriptor for a moment, between fork and exec.
 func Acquire(f *os.File) error {
 	const tries, pause = 50, 10 * time.Millisecond
 	err := Try(f)

@@ -19,28 +19,29 @@ import (
 // A Holder describes the daemon that holds the state directory's lock.
 type Holder struct {
 	PID       int         `json:"pid"`
-	Start     uint64      `json:"start,omitempty"`   // as proc.StartTime has it
-	Address   string      `json:"address,omitempty"` // of the HTTP server
+	Start     uint64      `json:"start,omitempty"`   // process start time, see proc.StartTime
+	Address   string      `json:"address,omitempty"` // address of the HTTP server
 	StartedAt time.Time   `json:"started_at"`
 	Log       LogLocation `json:"log,omitzero"`
-	Ended     bool        `json:"ended,omitempty"` // as it was told to: not by a crash
+	Ended     bool        `json:"ended,omitempty"` // ended on request, not by a crash
 }
 
-// A LogLocation says where a daemon's log is kept: in a file, or in the journal of systemd. The
-// zero value is nowhere.
+// A LogLocation names a daemon's log: a file, or the journal of systemd. The zero value
+// means no log.
 type LogLocation struct {
 	Path string `json:"path,omitempty"`
-	Unit string `json:"unit,omitempty"` // the option by which journalctl is asked for it
+	Unit string `json:"unit,omitempty"` // unit option for journalctl
 }
 
 // StateLockName is the lock file's name in the state directory.
 const StateLockName = "daemon.lock"
 
-// A StateLock makes this daemon the only daemon on a state directory. The lock ends with
-// the process.
+// A StateLock prevents a second daemon on a state directory. The lock ends with the
+// process.
 type StateLock struct{ f *os.File }
 
-// AcquireState takes the lock. The error names the holder.
+// AcquireState takes the lock of the state directory and creates the directory if
+// absent. The error names the holder.
 func AcquireState(dir string) (*StateLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the state directory: %w", err)
@@ -65,7 +66,7 @@ func heldBy(f *os.File, dir string) error {
 	if err := json.NewDecoder(f).Decode(&h); err != nil {
 		return fmt.Errorf("another gateway uses %s; stop it first, or set BARECLAW_STATE_DIR to another directory", dir)
 	}
-	if pids := openIn(f.Name()); len(pids) > 0 && !proc.Alive(h.PID, h.Start) { // one that hung when it was to take over
+	if pids := openIn(f.Name()); len(pids) > 0 && !proc.Alive(h.PID, h.Start) { // a process hung while taking over
 		return fmt.Errorf("the gateway (pid %d) that used %s has ended, and what it had started has its lock still, or begins: process %s; "+
 			"if no gateway serves in a minute, end that: kill %[3]s", h.PID, dir, strings.Join(pids, " "))
 	}
@@ -73,13 +74,13 @@ func heldBy(f *os.File, dir string) error {
 		h.PID, h.Address, h.StartedAt.Format(time.RFC3339), dir)
 }
 
-// openIn lists the other processes that have a file open, as far as the system shows them.
+// openIn lists the other processes with path open, as far as /proc shows them.
 func openIn(path string) (pids []string) {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil
 	}
-	open, _ := filepath.Glob("/proc/[0-9]*/fd/*") // none where there is no /proc
+	open, _ := filepath.Glob("/proc/[0-9]*/fd/*") // no match on systems without /proc
 	self := strconv.Itoa(os.Getpid())
 	for _, fd := range open {
 		pid := strings.Split(fd, "/")[2]
@@ -97,7 +98,7 @@ func (l *StateLock) Describe(h Holder) error {
 		return fmt.Errorf("describe the lock's holder: %w", err)
 	}
 	b = append(b, '\n')
-	if _, err := l.f.WriteAt(b, 0); err != nil { // see Read; what follows the new one it ignores
+	if _, err := l.f.WriteAt(b, 0); err != nil { // a reader decodes only the first value, and ignores the rest of a longer previous description
 		return fmt.Errorf("write the lock file: %w", err)
 	}
 	if err := l.f.Truncate(int64(len(b))); err != nil {
@@ -106,8 +107,8 @@ func (l *StateLock) Describe(h Holder) error {
 	return nil
 }
 
-// InheritedState returns the lock handed over by another daemon, nil if the file belongs
-// to another directory.
+// InheritedState returns the lock handed over by another daemon, nil if f is not the
+// lock file of dir.
 func InheritedState(f *os.File, dir string) *StateLock {
 	have, err := f.Stat()
 	if err != nil {
@@ -120,15 +121,15 @@ func InheritedState(f *os.File, dir string) *StateLock {
 	return &StateLock{f: f}
 }
 
-// ReadHolder returns the holder described in a lock file. A half-written description is
-// read again.
+// ReadHolder returns the holder described in a lock file. ReadHolder reads a
+// half-written description again, for at most about 20 ms.
 func ReadHolder(path string) (h Holder, err error) {
 	const tries, pause = 20, time.Millisecond
 	for n := 1; ; n++ {
 		if h, err = readHolderOnce(path); err == nil {
 			return h, nil
 		}
-		if n == tries || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) { // empty, or not there: nobody has written it yet
+		if n == tries || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) { // empty or missing: no daemon has written a description yet
 			return Holder{}, fmt.Errorf("read the state directory's lock: %w", err)
 		}
 		time.Sleep(pause)
@@ -144,15 +145,15 @@ func readHolderOnce(path string) (h Holder, err error) {
 	return h, err
 }
 
-// Release closes the file, which releases the lock unless another process has the
-// descriptor too.
+// Release closes the file. The lock ends with the last descriptor, which another process
+// may have.
 func (l *StateLock) Release() { _ = l.f.Close() }
 
-// File returns the lock's file for a successor. The lock keeps the file.
+// File returns the lock's file for a successor. The StateLock still owns the file.
 func (l *StateLock) File() *os.File { return l.f }
 
 // IsStateHeld reports whether a process holds the lock of a state directory, even before
-// the holder has described itself.
+// the holder has written its description.
 func IsStateHeld(dir string) bool {
 	f, err := os.OpenFile(filepath.Join(dir, StateLockName), os.O_RDWR, 0)
 	if err != nil {
