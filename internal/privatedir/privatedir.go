@@ -1,4 +1,4 @@
-// Package privatedir makes and checks directories for the gateway's user alone.
+// Package privatedir creates and checks directories private to the gateway's user.
 package privatedir
 
 import (
@@ -13,17 +13,18 @@ import (
 )
 
 const (
-	// maxSocketPath is the shortest sun_path of the supported systems (macOS), without its
-	// NUL.
+	// maxSocketPath is the length of the shortest sun_path of the supported systems
+	// (macOS), without the terminating NUL.
 	maxSocketPath = 103
-	// longestSocketName is as long as the name of any socket in the runtime directory.
+	// longestSocketName has the length of the longest socket name in the runtime
+	// directory.
 	longestSocketName = "0123456789abcdef01234567.sock"
-	// MaxSocketDir is the length of the longest path of a directory for sockets, in bytes.
+	// MaxSocketDir bounds the length, in bytes, of the path of a directory for sockets.
 	MaxSocketDir = maxSocketPath - 1 - len(longestSocketName)
 )
 
-// CheckSocketDir returns an error if the paths of sockets in the directory would be too
-// long for the system.
+// CheckSocketDir returns an error if socket paths in the directory would exceed the
+// system's limit.
 func CheckSocketDir(dir string) error {
 	if len(dir) > MaxSocketDir {
 		return fmt.Errorf("its path has %d bytes, and with more than %d there is no room for the name of a socket", len(dir), MaxSocketDir)
@@ -31,9 +32,9 @@ func CheckSocketDir(dir string) error {
 	return nil
 }
 
-// Make makes a directory that only this user can enter. An existing directory that others
-// can enter stays as it is; the error names the command, or the variable, that mends the
-// problem.
+// Make creates a directory with mode 0700. Make does not change an existing directory
+// that other users own or can enter; the error names the command or the variable for a
+// remedy.
 func Make(dir, variable string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
@@ -62,9 +63,9 @@ func Make(dir, variable string) error {
 	}
 }
 
-// Shared reports whether a directory serves more than the gateway, so that mode 0700 would
-// shut others out: a directory for temporary files of all users, or with entries of which
-// no gateway made any.
+// Shared reports whether mode 0700 would lock other users out of a directory in common
+// use: a directory for temporary files of all users, or a non-empty directory without
+// entries made by a gateway.
 func Shared(dir string, info fs.FileInfo) bool {
 	if info.Mode()&fs.ModeSticky != 0 || info.Mode().Perm()&0o002 != 0 {
 		return true
