@@ -1,6 +1,6 @@
 // Package detached starts a gateway that outlives the starting process, on machines
-// without a service manager. The new gateway inherits nothing but settings. Its output,
-// such as a panic, goes to the end of its log.
+// without a service manager. The new gateway inherits only settings. Output of the
+// process, for example a panic, is appended to the gateway's log.
 package detached
 
 import (
@@ -18,25 +18,25 @@ import (
 
 // A Gateway describes the gateway to start.
 type Gateway struct {
-	Self    string   // path of this program
-	Dir     string   // where it is started; empty: here
-	Environ []string // what it is started with
-	Log     string   // path of the log in its state directory
+	Self    string   // path of the program
+	Dir     string   // working directory; empty: the current directory
+	Environ []string // environment
+	Log     string   // path of the log in the state directory
 
-	// Prepare is called with the process before the program begins; nil: nothing is to be
-	// done. The gateway starts whatever Prepare does.
+	// Prepare, if not nil, is called with the process id before the program begins. The
+	// gateway starts regardless of the outcome.
 	Prepare func(pid int)
 }
 
 // A Process is a started gateway.
 type Process struct {
-	Ended <-chan error // how it has ended, which comes once
+	Ended <-chan error // receives the result of the process once
 
 	log   string
-	began int64 // size of the log before
+	began int64 // size of the log before the start
 }
 
-// Start starts a gateway and returns at once. A missing log is created.
+// Start starts a gateway and returns at once. Start creates a missing log.
 func (g Gateway) Start() (*Process, error) {
 	log, err := logfile.OpenAppend(g.Log)
 	if err != nil {
@@ -49,7 +49,7 @@ func (g Gateway) Start() (*Process, error) {
 	}
 	cmd := exec.Command(g.Self, "serve")
 	if g.Prepare != nil {
-		// The shell waits for the end of its input, and then becomes the program.
+		// The shell waits for the end of the input, then executes the program.
 		cmd = exec.Command("/bin/sh", "-c", `read -r _; exec "$0" serve </dev/null`, g.Self)
 		hold, err := cmd.StdinPipe()
 		if err != nil {
@@ -68,11 +68,12 @@ func (g Gateway) Start() (*Process, error) {
 		return nil, fmt.Errorf("start the gateway: %w", err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // ends with the gateway, or with this process
+	go func() { ended <- cmd.Wait() }() // ends with the gateway, or with the starting process
 	return &Process{Ended: ended, log: g.Log, began: st.Size()}, nil
 }
 
-// LastLine returns the last log line since the start, empty if the log has none.
+// LastLine returns the last line written to the log since the start, empty if none was
+// written.
 func (p *Process) LastLine() string {
 	f, err := os.Open(p.log)
 	if err != nil {
@@ -84,13 +85,13 @@ func (p *Process) LastLine() string {
 	if st, err := f.Stat(); err == nil {
 		from = max(from, st.Size()-enough)
 	}
-	said, _ := io.ReadAll(io.NewSectionReader(f, from, enough)) // what was read of it
+	said, _ := io.ReadAll(io.NewSectionReader(f, from, enough)) // after an error, use the part read
 	said = bytes.TrimSpace(said)
 	return string(said[bytes.LastIndexByte(said, '\n')+1:])
 }
 
-// environ removes the variables by which a service manager addresses this process. The new
-// gateway must not answer for it.
+// environ removes the variables by which a service manager addresses the starting
+// process, because the new gateway must not answer in its place.
 func environ(of []string) []string {
 	return slices.DeleteFunc(slices.Clone(of), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
