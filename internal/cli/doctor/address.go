@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// dialBound is how long a program on this machine may take to accept a connection.
+// dialBound is the time limit for a program on the machine to accept a connection.
 const dialBound = 2 * time.Second
 
-// checkAddress checks whether the gateway has its address, or could listen there. The
-// check only connects, because listening for a moment could make a start fail.
+// checkAddress checks whether the gateway has its configured address, or could listen
+// there. The check only connects, because listening for a moment could make a start
+// fail.
 func checkAddress(ctx context.Context, l *look) []Finding {
 	if l.Report.Wrong("BARECLAW_PORT") || l.Report.Wrong("BARECLAW_HOST") {
 		return nil
@@ -38,7 +39,7 @@ func checkAddress(ctx context.Context, l *look) []Finding {
 	return []Finding{tryAddress(ctx, address, l.cfg.Port)}
 }
 
-// tryAddress looks whether somebody listens where the gateway will.
+// tryAddress checks whether another program listens on the gateway's address.
 func tryAddress(ctx context.Context, address string, port int) Finding {
 	who := listener(port)
 	if strings.HasPrefix(who, "systemd ") { // a connection would start the gateway

@@ -21,7 +21,7 @@ import (
 const (
 	installClaude = "`npm install -g @anthropic-ai/claude-code`, then run `claude` once to log in"
 	updateClaude  = "npm install -g @anthropic-ai/claude-code"
-	// versionBound is how long claude may take to print its version.
+	// versionBound is the time limit for claude to print its version.
 	versionBound = 10 * time.Second
 )
 
@@ -31,7 +31,7 @@ func checkClaude(ctx context.Context, l *look) []Finding {
 			"It repeats what it is told; claude is not asked.", "set BARECLAW_AGENT=claude")}
 	}
 	if l.Report.Wrong("BARECLAW_CLAUDE") {
-		return nil // which is said already
+		return nil // checkConfiguration reports the wrong value
 	}
 	path, err := l.claude()
 	if err != nil {
@@ -68,7 +68,7 @@ func missing(cfg config.Config, err error) Finding {
 		installClaude+"; or set BARECLAW_CLAUDE to its path")
 }
 
-// checkVersion asks claude for its version.
+// checkVersion compares the version of claude with the tested versions.
 func checkVersion(ctx context.Context, l *look, path string) Finding {
 	ctx, cancel := context.WithTimeout(ctx, versionBound)
 	defer cancel()
@@ -106,7 +106,7 @@ func said(out []byte, err error) string {
 	return "it says " + strconv.Quote(shorten(string(out)))
 }
 
-// older reports whether version a comes before b. Both are three numbers.
+// older reports whether version a precedes b. Both versions consist of three numbers.
 func older(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range as {
@@ -119,7 +119,7 @@ func older(a, b string) bool {
 	return false
 }
 
-// shorten keeps the beginning of a text of another program.
+// shorten keeps the beginning of another program's text.
 func shorten(s string) string {
 	return humanize.Shorten(strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD"), 300)
 }

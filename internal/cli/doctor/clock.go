@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// clockSlack is how far the clock may be behind the newest file of the gateway.
+// clockSlack is the permitted lag of the clock behind the gateway's newest file.
 const clockSlack = 2 * time.Minute
 
-// checkClock checks that time goes forward. The clock of a machine without a battery
+// checkClock checks whether time moves forward. The clock of a machine without a battery
 // begins in 1970, and budgets, schedules and certificates depend on the clock.
 func checkClock(_ context.Context, l *look) []Finding {
 	now := time.Now()

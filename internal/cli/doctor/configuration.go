@@ -18,7 +18,7 @@ func checkConfiguration(_ context.Context, l *look) []Finding {
 	var found []Finding
 	for _, p := range l.Report.Problems {
 		if isStrangers(l.Report.Files, p.Source) {
-			continue // which has a finding of its own
+			continue // checkEnvFile reports the file
 		}
 		found = append(found, problem("setting_wrong", p.Source+": "+p.Problem+".",
 			"The gateway does not start with it, and a restart is refused.", settingCommand(p, l.Report.Files)))
@@ -67,12 +67,12 @@ func filesRead(files []config.EnvFile) string {
 	return "read from " + strings.Join(read, ", then ")
 }
 
-// isStrangers reports whether a path is a .env that other users control.
+// isStrangers reports whether a path is a .env under the control of other users.
 func isStrangers(files []config.EnvFile, path string) bool {
 	return slices.ContainsFunc(files, func(f config.EnvFile) bool { return f.Path == path && f.Distrust != "" })
 }
 
-// checkEnvFile checks who else can read or write the secrets of a .env.
+// checkEnvFile checks whether other users can read or write the secrets of a .env.
 func checkEnvFile(f config.EnvFile) []Finding {
 	var found []Finding
 	if f.Distrust != "" {
@@ -89,8 +89,8 @@ func checkEnvFile(f config.EnvFile) []Finding {
 	return found
 }
 
-// makeOurs returns the command that makes a file readable and writable by its user alone.
-// Changing the owner takes root.
+// makeOurs returns the command that makes a file readable and writable by its user
+// alone. Changing the owner requires root.
 func makeOurs(path string, owner, user int) string {
 	mode := "chmod 600 " + quote(path)
 	if owner == user {

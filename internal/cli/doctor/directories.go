@@ -60,7 +60,7 @@ func checkState(dir string) []Finding {
 	return found
 }
 
-// checkParent checks whether a missing directory can be made.
+// checkParent checks whether a missing directory can be created.
 func checkParent(dir string) Finding {
 	parent := dir
 	for !exists(parent) && parent != filepath.Dir(parent) {
@@ -73,8 +73,8 @@ func checkParent(dir string) Finding {
 	return note("state_missing", "The state directory "+dir+" does not exist yet.", "The gateway makes it when it is started for the first time.", "")
 }
 
-// checkPrivate checks whether this user, and no other user, can use the directory that the
-// variable names.
+// checkPrivate checks whether the gateway's user, and no other user, can use the
+// directory named by the variable.
 func checkPrivate(dir string, info fs.FileInfo, err error, open, variable, why string) []Finding {
 	unusable := func(what string) []Finding {
 		return []Finding{problem("directory_unusable", dir+" "+what+".", "The gateway does not start without it.", "ls -ld "+quote(dir))}
@@ -93,7 +93,7 @@ func checkPrivate(dir string, info fs.FileInfo, err error, open, variable, why s
 		return unusable("cannot be written: " + err.Error())
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		if privatedir.Shared(dir, info) { // whoever else uses it would be shut out
+		if privatedir.Shared(dir, info) { // mode 0700 would lock out the directory's other users
 			return []Finding{problem(open, fmt.Sprintf("%s is open to others (mode %04o), and not for the gateway alone.", dir, mode), why,
 				"set "+variable+" to a directory of its own, as "+quote(filepath.Join(dir, "bareclaw")))}
 		}
@@ -126,7 +126,7 @@ func checkRuntime(l *look, running bool) []Finding {
 	return found
 }
 
-// What is wrong with keeping the ledger on a file system of some kind.
+// The risks of keeping the ledger on an unfit file system.
 const (
 	overNetwork = "Over a network, locks and syncs are not always what they say: the ledger may be damaged when a connection breaks."
 	inMemory    = "It is in memory: every message and its outcome are gone when the machine is switched off."

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where room becomes short. The ledger's log alone may grow by 16 MiB.
+// The bounds below which room is short or gone. The ledger's log alone may grow by 16
+// MiB.
 const (
 	fewBytes  = 1 << 30
 	noBytes   = 100 << 20
@@ -38,7 +39,7 @@ func checkDisk(ctx context.Context, l *look) []Finding {
 	}
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		return nil // of a directory that cannot be looked at the check of directories tells
+		return nil // checkDirectories reports an inaccessible directory
 	}
 	found := judgeRoom(dir, s.Bavail*uint64(s.Bsize), s.Files, s.Ffree)
 	if !present {
@@ -46,7 +47,7 @@ func checkDisk(ctx context.Context, l *look) []Finding {
 	}
 	took, err := timeSyncs(ctx, dir)
 	if err != nil {
-		return found // who cannot write there is told so elsewhere
+		return found // checkDirectories reports an unwritable directory
 	}
 	return append(found, judgeSync(took))
 }
@@ -67,7 +68,7 @@ func judgeRoom(dir string, free, inodes, freeInodes uint64) []Finding {
 	}
 	files := fmt.Sprintf("%s has room for %d more files", dir, freeInodes)
 	switch {
-	case inodes == 0: // it counts none
+	case inodes == 0: // the file system does not count inodes
 	case freeInodes < noInodes:
 		found = append(found, problem("inodes_gone", files+".", why, look))
 	case freeInodes < fewInodes:
@@ -85,8 +86,8 @@ func judgeSync(took time.Duration) Finding {
 		fmt.Sprintf("Each message waits for one before it is accepted; the project's figures are for %v.", usualSync), moveState)
 }
 
-// timeSyncs returns the usual time of a small synced write in a directory. The test file
-// has no name and disappears with the program.
+// timeSyncs returns the median time of a small synced write in a directory. The test
+// file has no name and disappears with the program.
 func timeSyncs(ctx context.Context, dir string) (time.Duration, error) {
 	f, err := unnamedFile(dir)
 	if err != nil {
@@ -112,7 +113,7 @@ func timeSyncs(ctx context.Context, dir string) (time.Duration, error) {
 	return took[len(took)/2], nil
 }
 
-// bytesOf shows a number of bytes.
+// bytesOf formats a number of bytes.
 func bytesOf(n uint64) string {
 	const step = 1024
 	unit, v := 0, float64(n)

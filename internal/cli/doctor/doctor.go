@@ -1,10 +1,10 @@
 // Package doctor finds problems of a gateway and its surroundings, and explains each
-// problem and its solution. The doctor may run at any time: it makes no directory, takes
-// no lock that a daemon needs, and leaves nothing behind. Only [Options.Fix] changes
-// anything.
+// problem and its solution. The doctor may run at any time: the checks create no
+// directory, take no lock needed by a daemon, and leave nothing behind. Only
+// [Options.Fix] causes changes.
 //
-// Each check has a file. A check never fails: every error becomes a finding, and the other
-// checks go on.
+// Each check has a file. A check never fails: every error becomes a finding, and the
+// other checks continue.
 package doctor
 
 import (
@@ -18,17 +18,17 @@ import (
 // Options select the checks and carry their environment.
 type Options struct {
 	Report   config.Report
-	Version  string   // of this program
-	Self     string   // path of this program's file
-	Environ  []string // of this process, with what .env files have added
-	Turn     bool     // have claude answer once: it costs a call of the model
-	Answered bool     // claude has answered just now, so it has a login
-	Offline  bool     // ask nothing of the network; then there is no turn either
-	Fix      bool     // mend what can be mended safely
+	Version  string   // version of the program
+	Self     string   // path of the program's file
+	Environ  []string // environment of the process, with additions from .env files
+	Turn     bool     // request one answer of claude, which costs a call of the model
+	Answered bool     // claude has answered just now, hence has a login
+	Offline  bool     // use no network, and run no turn either
+	Fix      bool     // apply the fixes that are safe
 
-	// Services is the service manager of this user, nil if there is none that is known.
-	// Spec is what its files should be made of; with Unfit, which says why, it is not
-	// to be installed.
+	// Services is the service manager of the user, nil if no known service manager
+	// exists. Spec describes the service files; if Unfit is not nil, Spec must not be
+	// installed for the reason in Unfit.
 	Services interface {
 		service.Inspector
 		service.Installer
@@ -36,16 +36,15 @@ type Options struct {
 	Spec  service.Spec
 	Unfit error
 
-	// Progress, if not nil, is called with the names of the checks that are not done,
-	// whenever one is. Calls do not overlap.
+	// Progress, if not nil, is called with the names of the unfinished checks, at the
+	// start and after each check. Calls do not overlap.
 	Progress func(waiting []string)
 }
 
-// A Level says how bad a finding is.
+// A Level is the severity of a finding.
 type Level string
 
-// The levels: as it should be, worth knowing, worth changing, and in the way of the
-// gateway's work.
+// The levels: healthy, worth knowing, worth changing, and preventing the gateway's work.
 const (
 	OK      Level = "ok"
 	Note    Level = "note"
@@ -53,17 +52,17 @@ const (
 	Problem Level = "problem"
 )
 
-// A Finding is the result of a check for one thing.
+// A Finding is one result of a check.
 type Finding struct {
 	Check   string `json:"check"`
 	Level   Level  `json:"level"`
-	Code    string `json:"code,omitempty"` // a stable word; none for what is as it should be
+	Code    string `json:"code,omitempty"` // a stable word; empty for OK
 	What    string `json:"what"`           // a sentence
-	Why     string `json:"why,omitempty"`  // it matters
+	Why     string `json:"why,omitempty"`  // the consequence
 	Command string `json:"command,omitempty"`
-	Fixable bool   `json:"fixable"`          // Options.Fix mends it
-	Fixed   bool   `json:"fixed"`            // it is mended
-	Failed  string `json:"failed,omitempty"` // why it could not be
+	Fixable bool   `json:"fixable"`          // Options.Fix can fix the problem
+	Fixed   bool   `json:"fixed"`            // the problem is fixed
+	Failed  string `json:"failed,omitempty"` // why the fix failed
 
 	mend mender
 }
@@ -98,13 +97,13 @@ func problem(code, what, why, command string) Finding {
 	return Finding{Level: Problem, Code: code, What: what, Why: why, Command: command}
 }
 
-// by adds how the finding is mended.
+// by makes the finding fixable by mend.
 func (f Finding) by(mend mender) Finding {
 	f.Fixable, f.mend = true, mend
 	return f
 }
 
-// fix solves the problem of the finding.
+// fix runs the mender and records the result.
 func (f *Finding) fix(ctx context.Context) {
 	if err := f.mend(ctx); err != nil {
 		f.Failed = term.SafeLine(err.Error())
@@ -113,7 +112,7 @@ func (f *Finding) fix(ctx context.Context) {
 	f.Fixed = true
 }
 
-// clean makes texts from outside safe for a terminal.
+// clean makes texts from outside safe for a terminal and sets the check's name.
 func (f *Finding) clean(check string) {
 	f.Check = check
 	f.What, f.Why, f.Command = term.SafeLine(f.What), term.SafeLine(f.Why), term.SafeLine(f.Command)

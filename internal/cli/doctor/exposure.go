@@ -8,7 +8,7 @@ import (
 
 func checkExposure(ctx context.Context, l *look) []Finding {
 	if l.Report.Wrong("BARECLAW_HOST") || l.Report.Wrong("BARECLAW_HTTP_TOKEN") {
-		return nil // a host that others can reach without a token is a problem of the configuration
+		return nil // checkConfiguration reports a reachable host without a token
 	}
 	var found []Finding
 	guarded := l.cfg.HTTPToken.IsSet()
@@ -36,10 +36,10 @@ func checkExposure(ctx context.Context, l *look) []Finding {
 	return found
 }
 
-// tellsPeers reports whether this system names the user at the other end of a TCP
-// connection, tried with a connection within this process. If the attempt is impossible
-// the answer is yes: where the system should know, the gateway refuses unknown users
-// anyway.
+// tellsPeers reports whether the system names the user at the other end of a TCP
+// connection. tellsPeers tries a connection within the process. If the attempt is
+// impossible the result is true: where the system should know the user, the gateway
+// refuses unknown users anyway.
 func (l *look) tellsPeers(ctx context.Context) bool {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,7 +57,7 @@ func (l *look) tellsPeers(ctx context.Context) bool {
 	return ok || err != nil
 }
 
-// loopback reports whether all addresses of a host belong to this machine alone.
+// loopback reports whether all addresses of a host are loopback addresses.
 func loopback(ctx context.Context, host string) bool {
 	ips := resolve(ctx, host)
 	for _, ip := range ips {

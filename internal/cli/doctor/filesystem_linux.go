@@ -2,8 +2,8 @@ package doctor
 
 import "golang.org/x/sys/unix"
 
-// kindOf names the file systems that are bad for lasting data by number: statfs(2),
-// linux/magic.h.
+// kindOf names the file systems that are bad for lasting data by their magic numbers:
+// statfs(2), linux/magic.h.
 func kindOf(magic uint32) string {
 	switch magic {
 	case unix.NFS_SUPER_MAGIC:

@@ -46,7 +46,7 @@ func wellbeing(h api.Health) []Finding {
 	}
 	for _, p := range h.Problems {
 		if h.Telegram != nil && p == h.Telegram.Problem {
-			continue // the check of Telegram says it
+			continue // checkTelegram reports the problem
 		}
 		found = append(found, problem("gateway_unwell", p, "The gateway says so itself; it works as well as it can.", "bareclaw logs"))
 	}
@@ -69,7 +69,8 @@ func silent(h holder, err error, where string) Finding {
 		"It may accept nothing, or nothing gets done.", fmt.Sprintf("`kill -HUP %d`; if that changes nothing, `bareclaw stop --now`, and start it: nothing is lost", h.PID))
 }
 
-// overTCP asks the gateway as a program on another socket would, with the token.
+// overTCP requests the gateway's health with the token over TCP, as another program
+// would.
 func overTCP(ctx context.Context, l *look) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, healthBound)
 	defer cancel()

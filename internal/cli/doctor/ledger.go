@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// ledgerBound is enough to look through some 20 GB.
+	// ledgerBound suffices to check some 20 GB.
 	ledgerBound = time.Minute
-	// largeLog is far more than the log has when the gateway works.
+	// largeLog is far above the log size of a working gateway.
 	largeLog = 256 << 20
 
 	restoreLedger = "`bareclaw restore FILE`, from a backup; or save what can be read: `sqlite3 ledger.db .recover | sqlite3 new.db`"
@@ -79,7 +79,7 @@ func whole(e ledger.Examination) Finding {
 	return ok("The ledger is whole and balances: %s accepted, %d open; %s.", plural(int(e.Balance.Accepted), "message"), e.Balance.Waiting, bytesOf(uint64(e.Size+e.LogSize)))
 }
 
-// closeLedger takes the ledger's files away from everybody else.
+// closeLedger removes the permissions of other users from the ledger's files.
 func closeLedger(path string) error {
 	for _, file := range []string{path, path + "-wal", path + "-shm"} {
 		if err := os.Chmod(file, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {

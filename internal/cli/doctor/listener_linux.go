@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// listener names the program that listens on a TCP port of this machine, empty if unknown:
-// only root sees the sockets of other users.
+// listener names the program that listens on a TCP port of the machine, empty if
+// unknown: only root sees the sockets of other users.
 func listener(port int) string {
 	sockets := listening(port)
 	fds, err := filepath.Glob("/proc/[0-9]*/fd/*")
@@ -21,14 +21,14 @@ func listener(port int) string {
 			continue
 		}
 		process := filepath.Dir(filepath.Dir(fd))
-		name, _ := os.ReadFile(process + "/comm") // without one it has its number
+		name, _ := os.ReadFile(process + "/comm") // without a name, the process id suffices
 		return fmt.Sprintf("%s (pid %s)", strings.TrimSpace(string(name)), filepath.Base(process))
 	}
 	return ""
 }
 
-// listening returns the sockets that listen on a port, in the form of /proc/PID/fd:
-// proc_pid_net(5).
+// listening returns the sockets that listen on a port, in the form of the links in
+// /proc/PID/fd: proc_pid_net(5).
 func listening(port int) map[string]bool {
 	const (
 		localField, stateField, inodeField = 1, 3, 9
@@ -39,7 +39,7 @@ func listening(port int) map[string]bool {
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		b, err := os.ReadFile(table)
 		if err != nil {
-			continue // without IPv6 there is but one
+			continue // the system has no IPv6
 		}
 		for line := range strings.Lines(string(b)) {
 			f := strings.Fields(line)

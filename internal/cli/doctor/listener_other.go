@@ -4,7 +4,7 @@ package doctor
 
 import "fmt"
 
-// listener returns how to find the program that listens on a port.
+// listener returns the advice to find the program that listens on a port.
 func listener(port int) string {
 	return fmt.Sprintf("another program (`lsof -nP -iTCP:%d -sTCP:LISTEN` names it)", port)
 }

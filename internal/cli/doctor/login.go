@@ -11,7 +11,7 @@ import (
 	"bareclaw/core/config"
 )
 
-// providers are the variables that make claude use another provider's login.
+// providers lists the variables that make claude use another provider's login.
 var providers = [...]struct{ variable, name string }{
 	{"CLAUDE_CODE_USE_BEDROCK", "Amazon Bedrock"},
 	{"CLAUDE_CODE_USE_ANTHROPIC_AWS", "Claude on AWS"},
@@ -22,7 +22,7 @@ var providers = [...]struct{ variable, name string }{
 	{"CLAUDE_CODE_USE_GATEWAY", "an LLM gateway"},
 }
 
-// checkLogin reports the login that claude will find. The check looks only for the
+// checkLogin reports the login available to claude. The check looks only for the
 // presence of secrets.
 func checkLogin(_ context.Context, l *look) []Finding {
 	if l.cfg.Agent == config.AgentEcho {
@@ -38,7 +38,7 @@ func checkLogin(_ context.Context, l *look) []Finding {
 	}
 	const what = "No login was found where claude usually has one."
 	const why = "claude may have one elsewhere (a keychain, apiKeyHelper); without any, no message is answered."
-	if l.Turn && !l.Offline || runtime.GOOS == "darwin" { // the turn shows, or nobody can see into the keychain
+	if l.Turn && !l.Offline || runtime.GOOS == "darwin" { // the turn shows the login, or the keychain cannot be read
 		return append(found, note("login_unseen", what, why, "run `claude` once to log in"))
 	}
 	return append(found, warning("login_missing", what, why, "run `claude` once to log in"))
@@ -69,7 +69,7 @@ func loginSeen(environ []string) string {
 	return ""
 }
 
-// withheldKeys reports keys in the gateway's environment that claude does not see.
+// withheldKeys reports keys in the gateway's environment that claude does not receive.
 func withheldKeys(l *look, seen []string) []Finding {
 	var names []string
 	for _, key := range [...]string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_API_KEY"} {
@@ -95,7 +95,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// heedTurn drops the finding of a missing login if claude has answered.
+// heedTurn replaces the finding of an unseen login if claude has answered.
 func heedTurn(found []Finding) []Finding {
 	if !slices.ContainsFunc(found, func(f Finding) bool { return f.Check == "turn" && f.Level == OK }) {
 		return found

@@ -19,14 +19,14 @@ import (
 	"bareclaw/sessionhost/claude"
 )
 
-// healthBound is how long the gateway may take to report its health.
+// healthBound is the time limit for the gateway to report its health.
 const healthBound = 5 * time.Second
 
-// servicesBound is how long a service manager may take to answer. It must be shorter than
-// a check.
+// servicesBound is the time limit for a service manager to answer. servicesBound must be
+// less than the limit of a check.
 const servicesBound = 10 * time.Second
 
-// A look has the facts that several checks share. Each fact is collected once.
+// A look holds the facts shared by several checks. Each fact is collected once.
 type look struct {
 	Options
 	cfg    config.Config
@@ -40,7 +40,7 @@ type look struct {
 // A holder is the daemon described in the state directory's lock file.
 type holder struct {
 	lockfile.Holder
-	known bool // there is such a file, and it can be understood
+	known bool // the lock file exists and can be parsed
 	alive bool
 }
 
@@ -62,8 +62,8 @@ func (l *look) readHolder() holder {
 	return holder{Holder: h, known: err == nil, alive: err == nil && proc.Alive(h.PID, h.Start)}
 }
 
-// askHealth asks the gateway's socket. Without a gateway the error is
-// [client.ErrUnreachable].
+// askHealth queries the gateway's socket. The error is [client.ErrUnreachable] if no
+// gateway runs.
 func (l *look) askHealth() (h api.Health, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), healthBound)
 	defer cancel()
@@ -73,11 +73,11 @@ func (l *look) askHealth() (h api.Health, err error) {
 	return h, client.Local(l.cfg).Do(ctx, "GET", api.PathHealth, nil, &h)
 }
 
-// errNoServices means that no supported service manager exists here.
+// errNoServices reports that the machine has no supported service manager.
 var errNoServices = errors.New("there is no service manager here that is known")
 
-// askServices returns why no service manager can run the gateway, nil if a service manager
-// answers.
+// askServices returns why no service manager can run the gateway, nil if a service
+// manager answers.
 func (l *look) askServices() error {
 	if l.Services == nil {
 		return errNoServices
@@ -87,8 +87,8 @@ func (l *look) askServices() error {
 	return l.Services.Available(ctx)
 }
 
-// startGateway returns how to start the gateway: as a service only if a service manager
-// answers.
+// startGateway returns the advice to start the gateway: as a service only if a service
+// manager answers.
 func (l *look) startGateway() string {
 	if l.keeper() != nil {
 		return "`bareclaw serve` in a terminal"

@@ -9,11 +9,11 @@ import (
 	"bareclaw/internal/term"
 )
 
-// A Style says how findings are printed.
+// A Style configures the printing of findings.
 type Style struct {
 	Colour bool
-	Short  bool // leave out what is as it should be
-	Width  int  // of a line in characters; 0: 100
+	Short  bool // omit findings of level OK
+	Width  int  // characters per line; 0: 100
 }
 
 // Print writes the findings for a person, grouped by check.
@@ -44,8 +44,8 @@ func Print(w io.Writer, findings []Finding, s Style) error {
 const (
 	checkColumn = 15
 	levelColumn = 9
-	// narrow is how wide a text is at least that stands beside its check; where there is
-	// less room it stands below.
+	// narrow is the smallest width of a text beside its check; with less room the text
+	// is printed below.
 	narrow      = 50
 	belowColumn = 4
 )
@@ -85,7 +85,7 @@ func (s Style) finding(b *strings.Builder, check string, f *Finding) {
 // below reports whether texts do not fit beside their checks.
 func (s Style) below() bool { return s.Width-checkColumn-levelColumn < narrow }
 
-// margin is how far to the right texts begin.
+// margin returns the column at which texts begin.
 func (s Style) margin() int {
 	if s.below() {
 		return belowColumn
@@ -105,8 +105,7 @@ func (s Style) wrapped(b *strings.Builder, text string, colour term.Colour) {
 	}
 }
 
-// command writes the solution: a command on one line, so that it can be copied, or wrapped
-// words.
+// command writes the solution: a command on one line for copying, or wrapped words.
 func (s Style) command(b *strings.Builder, command string) {
 	const arrow = "→ "
 	if !strings.ContainsAny(command, "`,;") {
@@ -139,7 +138,7 @@ func (l Level) colour() term.Colour {
 	return term.Green
 }
 
-// summary is the last line.
+// summary returns the last line.
 func summary(findings []Finding) string {
 	count, mended, fixable := map[Level]int{}, 0, 0
 	for i := range findings {

@@ -10,10 +10,10 @@ import (
 const (
 	// bound is the default time limit of a check.
 	bound = 15 * time.Second
-	// grace is the extra time for a check that does not notice its time limit, for example
-	// on a hanging file system.
+	// grace is the extra time for a check that ignores its time limit, for example on a
+	// hanging file system.
 	grace = 2 * time.Second
-	// fixBound is how long one fix may take.
+	// fixBound is the time limit of a fix.
 	fixBound = 30 * time.Second
 )
 
@@ -24,7 +24,7 @@ type check struct {
 	run   func(ctx context.Context, l *look) []Finding
 }
 
-// checks are all checks in the order of their findings.
+// checks returns all checks in the order of their findings.
 func checks() []check {
 	return []check{
 		{name: "configuration", run: checkConfiguration},
@@ -53,9 +53,9 @@ func Names() []string {
 	return names
 }
 
-// Run runs all checks at once and returns the findings in a fixed order. It blocks for the
-// slowest check, at most about two minutes, or until ctx ends. A check that exceeds its
-// limit becomes a finding.
+// Run runs all checks concurrently and returns the findings in a fixed order. Run blocks
+// for the slowest check, at most about two minutes, or until ctx ends. A check that
+// exceeds its limit becomes a finding.
 func Run(ctx context.Context, o Options) []Finding {
 	l, all := newLook(o), checks()
 	found := make([][]Finding, len(all))
@@ -84,8 +84,8 @@ func Run(ctx context.Context, o Options) []Finding {
 	return findings
 }
 
-// carryOut runs the check. A check that cannot be interrupted is left behind and ends with
-// the program.
+// carryOut runs the check within its limit. carryOut abandons a check that cannot be
+// interrupted; the check then ends with the program.
 func (c check) carryOut(parent context.Context, l *look) []Finding {
 	limit := c.bound
 	if limit == 0 {
@@ -101,7 +101,7 @@ func (c check) carryOut(parent context.Context, l *look) []Finding {
 	select {
 	case found = <-result:
 	case <-parent.Done():
-		timer.Reset(grace) // in which it ends what it has started
+		timer.Reset(grace) // time for the check to end its own processes
 		select {
 		case <-result:
 		case <-timer.C:
@@ -109,7 +109,7 @@ func (c check) carryOut(parent context.Context, l *look) []Finding {
 		return nil
 	case <-timer.C:
 		select {
-		case found = <-result: // both: it is done
+		case found = <-result: // the check ended together with the timer
 		default:
 			found = []Finding{problem("check_hangs", fmt.Sprintf("This check was not done after %v.", limit+grace),
 				"Something that it asked does not answer: a file system, a program or the network.", "")}
@@ -133,14 +133,14 @@ func fixAll(ctx context.Context, findings []Finding) {
 	}
 }
 
-// Turn runs the check "turn", one answer of claude, and returns its findings: none without
-// a claude. It blocks for up to two minutes.
+// Turn runs the check "turn", one answer of claude, and returns its findings, none
+// without a claude. Turn blocks for up to two minutes.
 func Turn(ctx context.Context, o Options) []Finding {
 	return check{name: "turn", bound: turnBound, run: checkTurn}.carryOut(ctx, newLook(o))
 }
 
-// Claude checks whether a program is Claude Code, as the check "claude" does. It blocks
-// for some seconds at most.
+// Claude checks whether the program at path is Claude Code, as the check "claude" does.
+// Claude blocks for some seconds at most.
 func Claude(ctx context.Context, o Options, path string) Finding {
 	run := func(ctx context.Context, l *look) []Finding { return []Finding{checkVersion(ctx, l, path)} }
 	return check{name: "claude", bound: 2 * versionBound, run: run}.carryOut(ctx, newLook(o))[0]

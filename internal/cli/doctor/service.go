@@ -15,7 +15,8 @@ import (
 	"bareclaw/internal/term"
 )
 
-// lingerDir has a file for each user whose services run without a login: logind.
+// lingerDir has a file for each user whose services run without a login
+// (systemd-logind).
 const lingerDir = "/var/lib/systemd/linger/"
 
 func checkService(ctx context.Context, l *look) []Finding {
@@ -76,8 +77,9 @@ func checkJob(ctx context.Context, l *look, job service.Job) []Finding {
 	return found
 }
 
-// StartsOlder reports a service that starts an older program than a restart has built from
-// source, and returns the advice; empty if the service starts the current program.
+// StartsOlder reports a service that starts an older program than the newest build from
+// source, and returns the advice. what is empty if the service starts the current
+// program.
 func StartsOlder(cfg config.Config, self string, st service.Status) (what, command string) {
 	if !st.Installed || !st.Current || cfg.Source == config.SourceOff {
 		return "", ""
@@ -90,7 +92,7 @@ func StartsOlder(cfg config.Config, self string, st service.Status) (what, comma
 		"install -m 755 " + quote(built) + " " + quote(self)
 }
 
-// outdated reports installed files that differ from the files of an installation now.
+// outdated reports installed files that differ from the files of a new installation.
 func outdated(l *look, job service.Job, name, command string) Finding {
 	f := warning("service_outdated", fmt.Sprintf("%s is installed in %s with files that are not those of this program.", name, l.Services.System()),
 		"What was changed since is not in effect, such as how it is stopped and started again.", "`"+command+"`, where the gateway's .env is")
@@ -106,7 +108,7 @@ func outdated(l *look, job service.Job, name, command string) Finding {
 	})
 }
 
-// lingering reports whether services of this user run while the user is logged out.
+// lingering reports whether services of the user run while the user is logged out.
 func lingering() []Finding {
 	u, err := user.Current()
 	if err != nil || exists(lingerDir+u.Username) {

@@ -38,7 +38,7 @@ func checkSessions(ctx context.Context, l *look) []Finding {
 	return found
 }
 
-// orphans reports processes without a parent that manages them.
+// orphans reports processes left of sessions without a host.
 func orphans(i sessionhost.Inspection) []Finding {
 	left := slices.Clone(i.Strays)
 	for _, l := range i.Lost {
@@ -67,7 +67,7 @@ func pids(all []proc.Process) string {
 func staleSockets(ctx context.Context, l *look, i sessionhost.Inspection) []Finding {
 	entries, err := os.ReadDir(l.cfg.RuntimeDir)
 	if err != nil {
-		return nil // there is none, or the check of directories says why
+		return nil // the directory is missing, or checkDirectories reports the reason
 	}
 	var found []Finding
 	for _, e := range entries {
@@ -87,7 +87,7 @@ func inUse(l *look, i sessionhost.Inspection, path string) bool {
 		slices.ContainsFunc(i.Live, func(s sessionhost.Seen) bool { return s.Socket == path })
 }
 
-// stale reports whether nobody listens on a socket.
+// stale reports whether connections to a socket are refused.
 func stale(ctx context.Context, path string) bool {
 	ctx, cancel := context.WithTimeout(ctx, dialBound)
 	defer cancel()

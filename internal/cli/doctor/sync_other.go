@@ -4,7 +4,7 @@ package doctor
 
 import "os"
 
-// unnamedFile opens a file in the directory whose name is removed at once.
+// unnamedFile creates a file in the directory and removes the file's name at once.
 func unnamedFile(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, ".doctor-")
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// telegramBound is how long the calls of the Bot API may take together.
+	// telegramBound is the time limit for all calls of the Bot API together.
 	telegramBound = 20 * time.Second
 
 	newToken = "get the token from @BotFather (/token) and set BARECLAW_TELEGRAM_TOKEN"
 )
 
-// checkTelegram asks the Bot API for the bot. The check takes no updates and so disturbs
-// nobody.
+// checkTelegram queries the Bot API for the bot. The check fetches no updates, which
+// would take messages away from the gateway.
 func checkTelegram(ctx context.Context, l *look) []Finding {
 	if !l.cfg.TelegramToken.IsSet() || l.Report.Wrong("BARECLAW_TELEGRAM_API") {
 		return nil
@@ -59,7 +59,7 @@ func receiving(l *look) []Finding {
 	h, err := l.health()
 	switch {
 	case err != nil:
-		return nil // the check of the gateway says why
+		return nil // checkGateway reports the reason
 	case h.Telegram == nil:
 		return []Finding{warning("telegram_off", "The gateway that runs serves no bot.", "It was started without a token.", "bareclaw restart")}
 	}

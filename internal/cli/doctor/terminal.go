@@ -22,7 +22,7 @@ func StyleFor(w io.Writer) Style {
 }
 
 // Watch returns a function for [Options.Progress] that shows the unfinished checks on a
-// terminal; nil if w is no terminal.
+// terminal, nil if w is no terminal.
 func Watch(w io.Writer) func(waiting []string) {
 	width, terminal := term.Columns(w)
 	if !terminal {
@@ -36,6 +36,6 @@ func Watch(w io.Writer) func(waiting []string) {
 		for utf8.RuneCountInString(line) >= width {
 			line = line[:len(line)-1] // names of checks are ASCII
 		}
-		_, _ = fmt.Fprint(w, "\r\x1b[K"+line) // for show
+		_, _ = fmt.Fprint(w, "\r\x1b[K"+line) // a failed write only affects the display
 	}
 }

@@ -22,18 +22,17 @@ import (
 
 const (
 	turnBound = 90 * time.Second
-	// startBound is how long claude may take to start when the configuration does not
-	// tell.
+	// startBound is the time limit for claude's start without a configured limit.
 	startBound = time.Minute
-	// initID names the first request of the conversation.
+	// initID is the id of the first request of the conversation.
 	initID = "doctor"
 	logIn  = claude.LoginAdvice
 )
 
 var errStart = errors.New("claude did not get ready")
 
-// checkTurn lets claude answer once, started as by the gateway. The answer proves the
-// login and a common protocol.
+// checkTurn requests one answer from claude, started with the gateway's options. The
+// answer proves a valid login and a compatible protocol.
 func checkTurn(ctx context.Context, l *look) []Finding {
 	path, err := l.claude()
 	if !l.Turn || l.Offline || err != nil || l.cfg.Agent == config.AgentEcho {
@@ -44,7 +43,7 @@ func checkTurn(ctx context.Context, l *look) []Finding {
 		return []Finding{problem("temp_unwritable", "A temporary directory cannot be made: "+err.Error()+".",
 			"claude and its tools need one.", "set TMPDIR to a directory that can be written")}
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what stays is removed with other temporary files
+	defer func() { _ = os.RemoveAll(dir) }() // a remainder goes with the system's other temporary files
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t := &turn{l: l, cancel: cancel, id: uuid.NewString(), began: time.Now()}
@@ -55,18 +54,18 @@ func checkTurn(ctx context.Context, l *look) []Finding {
 type turn struct {
 	l      *look
 	cancel context.CancelCauseFunc
-	id     string // of the message
+	id     string // id of the message
 	began  time.Time
 	in     io.WriteCloser
 	stderr head
-	start  *time.Timer // ends the wait for claude to get ready
+	start  *time.Timer // cancels the turn if claude does not get ready
 	ready  bool
 	init   claude.Init
-	retry  claude.APIRetry // the last one
+	retry  claude.APIRetry // the last retry
 }
 
-// args is the command line of the gateway's sessions without persistence, tools and most
-// of the prompt, which would cost money.
+// args returns the command line of the gateway's sessions, without persistence, tools
+// and most of the prompt, which would cost money.
 func (t *turn) args() []string {
 	launch := claude.Launch{
 		SessionID: uuid.NewString(), MaxTurns: 1, Model: t.l.cfg.Model, PermissionMode: t.l.cfg.PermissionMode,
@@ -89,7 +88,7 @@ func (t *turn) run(ctx context.Context, path, dir string) Finding {
 	if err := cmd.Start(); err != nil {
 		return t.broken(err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = out.Close() }) // something that left the group may hold it
+	stop := context.AfterFunc(ctx, func() { _ = out.Close() }) // a process outside the group may hold the pipe open
 	defer stop()
 	limit := t.l.cfg.StartTimeout
 	if limit <= 0 {
@@ -99,7 +98,7 @@ func (t *turn) run(ctx context.Context, path, dir string) Finding {
 	defer t.start.Stop()
 	found, answered := t.converse(out)
 	if answered {
-		t.cancel(nil) // all is known: it need not end by itself
+		t.cancel(nil) // the finding is complete: no need to wait for claude's own exit
 		_ = cmd.Wait()
 		return found
 	}
@@ -112,12 +111,12 @@ func (t *turn) environ() []string {
 	environ := t.l.claudeEnviron()
 	const retries = "CLAUDE_CODE_MAX_RETRIES"
 	if variable(environ, retries) == "" {
-		environ = append(environ, retries+"=2") // by itself it tries for minutes
+		environ = append(environ, retries+"=2") // by default claude retries for minutes
 	}
 	return environ
 }
 
-// converse speaks with claude until the message is answered, or nothing more comes.
+// converse exchanges lines with claude until the answer, or the end of claude's output.
 func (t *turn) converse(out io.Reader) (f Finding, answered bool) {
 	lines := claude.NewReader(out, 0)
 	t.send(claude.InitializeLine(initID))
@@ -148,13 +147,13 @@ func (t *turn) hear(ev claude.Event) (f Finding, answered bool) {
 		}
 		return t.ask()
 	case ev.Type == claude.TypeSystem && ev.Subtype == "init":
-		t.init, _ = ev.Init() // what it cannot read is not told
+		t.init, _ = ev.Init() // an unreadable init leaves the zero value
 	case ev.Type == claude.TypeSystem && ev.Subtype == "api_retry":
 		r, err := ev.APIRetry()
 		if err == nil {
 			t.retry = r
 		}
-		if r.ErrorStatus == 401 { // it tries again all the same
+		if r.ErrorStatus == 401 { // claude would retry all the same
 			return notLoggedIn("the login was refused"), true
 		}
 	case ev.Type == claude.TypeResult:
@@ -171,7 +170,7 @@ func (t *turn) hear(ev claude.Event) (f Finding, answered bool) {
 	return f, false
 }
 
-// ask sends the message, once claude is ready.
+// ask sends the message once claude is ready.
 func (t *turn) ask() (f Finding, answered bool) {
 	t.start.Stop()
 	t.ready = true
@@ -183,7 +182,8 @@ func (t *turn) ask() (f Finding, answered bool) {
 	return f, false
 }
 
-// send writes a line to claude. If the write fails, the end of claude explains why.
+// send writes a line to claude. After a failed write, the end of claude explains the
+// reason.
 func (t *turn) send(line []byte) { _, _ = t.in.Write(line) }
 
 // judge rates the answer.
@@ -260,8 +260,8 @@ func (h *head) words() string {
 	return " It says: " + shorten(string(h.b))
 }
 
-// ownGroup runs a command in its own process group, and kills the group at the end of the
-// context.
+// ownGroup runs a command in a new process group and kills the group when the context
+// ends.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
