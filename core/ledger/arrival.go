@@ -21,9 +21,10 @@ import (
 // each.
 const maxArrivals = 1024
 
-// arrive compiles a change that only records one new message without a source key, alone
-// or as the only member of a turn. For every other change ok is false. A message with a
-// source key may be a duplicate, and only the full path detects duplicates.
+// arrive compiles a change that only records one small new message without a source key,
+// alone or as the only member of a turn that opens no session. For every other change ok
+// is false. A message with a source key may be a duplicate, and only the full path
+// detects duplicates.
 func arrive(c *core.Change) (k *compiler, ok bool) {
 	if len(c.Accept) != 1 || len(c.Begin) > 1 || len(c.Update)+len(c.Requeue)+len(c.Settle)+len(c.End)+len(c.Approvals)+len(c.Background)+
 		len(c.Deliver)+len(c.Delivered)+len(c.Inbound)+len(c.Handled)+len(c.Records)+len(c.ForgetRecords)+

@@ -22,8 +22,8 @@ func barrier(done func(error)) entry { return entry{done: done} }
 func (e *entry) isBarrier() bool { return len(e.ops) == 0 && e.err == nil }
 
 // lingerTime bounds the wait of a lazy change for further changes to share the commit
-// with. A caller that waited for each lazy change alone would cost as many pages and
-// nearly as many syncs as urgent changes cost.
+// with. Committed without the wait, lazy changes would cost as many pages and nearly as
+// many syncs as urgent changes.
 const lingerTime = 10 * time.Millisecond
 
 // A queue holds the entries for the writer. The queue is unbounded: lanes bound the
@@ -38,7 +38,7 @@ type queue struct {
 
 	mu     sync.Mutex // protects the fields below
 	items  []entry
-	lazy   []entry // lazy entries
+	lazy   []entry // held until ripe
 	put    uint64  // entries ever added
 	ripe   bool    // the lazy entries have lingered long enough, or a barrier waits for the entries
 	armed  bool    // the linger timer runs

@@ -98,7 +98,7 @@ func (l *StateLock) Describe(h Holder) error {
 		return fmt.Errorf("describe the lock's holder: %w", err)
 	}
 	b = append(b, '\n')
-	if _, err := l.f.WriteAt(b, 0); err != nil { // a reader decodes only the first value, and ignores the rest of a longer previous description
+	if _, err := l.f.WriteAt(b, 0); err != nil { // readers ignore the rest of a longer description
 		return fmt.Errorf("write the lock file: %w", err)
 	}
 	if err := l.f.Truncate(int64(len(b))); err != nil {
