@@ -12,11 +12,12 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// connect reaches the systemd of this user: directly, which needs no message bus, else
-// over the bus of its session. The connection ends with ctx.
+// connect opens a D-Bus connection to the user's systemd: first over the private socket
+// of systemd, where no message bus is needed, then over the session bus. The connection
+// ends with ctx.
 func connect(ctx context.Context) (*systemd.Conn, error) {
 	runtimeDir := os.Getenv("XDG_RUNTIME_DIR")
-	if !filepath.IsAbs(runtimeDir) { // by the XDG Base Directory Specification a relative one is ignored
+	if !filepath.IsAbs(runtimeDir) { // the XDG Base Directory Specification requires ignoring a relative path
 		runtimeDir = filepath.Join("/run/user", strconv.Itoa(os.Getuid()))
 	}
 	direct, errDirect := systemd.NewConnection(func() (*dbus.Conn, error) {
@@ -41,8 +42,9 @@ func connect(ctx context.Context) (*systemd.Conn, error) {
 	return nil, &unansweredError{noManager(os.Getuid(), exists("/run/systemd/system")), errDirect, errBus}
 }
 
-// An unansweredError says in words why no systemd answers, and what to do; last what was
-// tried, for who wants to know.
+// An unansweredError explains why the user's systemd cannot be reached and how to fix
+// the problem. The message ends with the errors of both attempted connections, for
+// debugging.
 type unansweredError struct {
 	why             string
 	direct, overBus error
@@ -52,10 +54,10 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("no service manager answers: %s (what was tried: %v; %v)", e.why, e.direct, e.overBus)
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the errors of the two connection attempts.
 func (e *unansweredError) Unwrap() []error { return []error{e.direct, e.overBus} }
 
-// authenticated says to the other side who we are.
+// authenticated authenticates conn as the current user and closes conn on failure.
 func authenticated(conn *dbus.Conn, err error) (*dbus.Conn, error) {
 	if err != nil {
 		return nil, err
@@ -67,8 +69,8 @@ func authenticated(conn *dbus.Conn, err error) (*dbus.Conn, error) {
 	return conn, nil
 }
 
-// noManager says why a user may have no systemd, and what to do about it. booted says
-// that the machine itself is run by one.
+// noManager explains why a user may have no systemd and what to do about the lack.
+// booted reports whether systemd is the machine's init.
 func noManager(uid int, booted bool) string {
 	switch {
 	case !booted:

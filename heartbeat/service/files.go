@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Names of the files, which are also those of the jobs.
+// Names of the installed files, and of the units and labels defined in the files.
 const (
 	gatewayUnit    = "bareclaw.service"
 	socketUnit     = "bareclaw.socket"
@@ -19,12 +19,12 @@ const (
 	heartbeatLabel = "com.bareclaw.heartbeat"
 )
 
-// HeartbeatLog is what the heartbeat's log is called in its state directory.
+// HeartbeatLog is the name of the heartbeat's log file in the state directory.
 const HeartbeatLog = "heartbeat.log"
 
-// Files returns the files that a job consists of, the one that starts it first. It
-// looks at nothing but its arguments. The error says which of them a service manager
-// cannot take, and why.
+// Files returns the files of a job, the file that starts the job first. Files is a pure
+// function of the arguments. The error lists every value that the service manager cannot
+// represent, with the reason.
 func Files(system System, job Job, spec Spec, dirs Dirs) ([]File, error) {
 	if job != Gateway && job != Heartbeat {
 		return nil, fmt.Errorf("there is no job %q", job)
@@ -41,7 +41,7 @@ func Files(system System, job Job, spec Spec, dirs Dirs) ([]File, error) {
 	return nil, fmt.Errorf("there is no service manager %q", system)
 }
 
-// check refuses what no service manager can take.
+// check returns an error for every value that no service manager can represent.
 func (s Spec) check(job Job) error {
 	var problems []error
 	for _, p := range []struct{ what, path string }{
@@ -61,8 +61,8 @@ func (s Spec) check(job Job) error {
 	return errors.Join(problems...)
 }
 
-// checkPath refuses what is not an absolute path of printable text: service managers
-// read their files by lines of UTF-8, and show them to people.
+// checkPath returns an error unless path is an absolute path of printable text: service
+// managers read their files as lines of UTF-8 and display paths to users.
 func checkPath(what, path string) error {
 	switch {
 	case !filepath.IsAbs(path):
@@ -75,18 +75,19 @@ func checkPath(what, path string) error {
 	return nil
 }
 
-// unprintable reports whether a character has no place in a line of text.
+// unprintable reports whether r cannot appear in a line of text.
 func unprintable(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || noncharacter(r)
 }
 
-// noncharacter reports whether Unicode says of a code point that it is none, or the
-// mark that begins a file; systemd and XML refuse some of them.
+// noncharacter reports whether r is a Unicode noncharacter or the byte order mark;
+// systemd and XML refuse some of the noncharacters.
 func noncharacter(r rune) bool {
 	return r == '\ufeff' || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe
 }
 
-// checkVariable refuses what cannot be an environment variable of a job.
+// checkVariable returns an error unless assignment can be an environment variable of a
+// job.
 func checkVariable(assignment string) error {
 	name, value, ok := strings.Cut(assignment, "=")
 	switch {
@@ -109,8 +110,8 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// variables returns the environment of a job as NAME=value: PATH, what answers, and
-// the settings, which cannot change these.
+// variables returns the environment of a job as NAME=value: PATH, the choice of the
+// agent, and the settings, without settings that would override PATH or the agent.
 func (s Spec) variables() []string {
 	vars := []string{"PATH=" + s.Path}
 	if s.Claude == "" {
@@ -126,7 +127,7 @@ func (s Spec) variables() []string {
 	return vars
 }
 
-// arguments are those of the program in a job.
+// arguments returns the command-line arguments of bareclaw for a job.
 func (j Job) arguments() []string {
 	if j == Heartbeat {
 		return []string{"heartbeat", "run"}

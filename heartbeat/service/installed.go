@@ -8,12 +8,12 @@ import (
 	"howett.net/plist"
 )
 
-// addUnit notes where systemd has a job work, and with which settings, as it has read that
-// itself: somebody may have changed what was installed.
+// addUnit records a job's working directory and environment from the properties p that
+// systemd has loaded, since the user may have edited the installed unit.
 func (s *Status) addUnit(p map[string]any) {
 	s.Dir = text(p, "WorkingDirectory")
 	s.Environ, _ = p["Environment"].([]string)
-	files, _ := p["EnvironmentFiles"].([][]any) // a pattern, and whether it may be missing
+	files, _ := p["EnvironmentFiles"].([][]any) // each entry holds a glob pattern and whether the file may be missing
 	for _, f := range files {
 		pattern, _ := f[0].(string)
 		if b, err := os.ReadFile(unescape(pattern, `\*?[]`)); err == nil {
@@ -22,7 +22,8 @@ func (s *Status) addUnit(p map[string]any) {
 	}
 }
 
-// addPlist notes the same of a job of launchd.
+// addPlist records a launchd job's working directory and environment from the plist at
+// path.
 func (s *Status) addPlist(path string) {
 	var p agentPlist
 	text, err := os.ReadFile(path)
@@ -39,8 +40,9 @@ func (s *Status) addPlist(path string) {
 	slices.Sort(s.Environ)
 }
 
-// envOf returns the variables, NAME=value, of a file for EnvironmentFile=, as envText
-// writes it, or a person who quotes nothing. Other lines it passes over.
+// envOf parses the text of an EnvironmentFile= and returns the variables as NAME=value.
+// envOf accepts the quoting of envText and unquoted values written by hand, and skips
+// all remaining lines.
 func envOf(text string) (vars []string) {
 	for text != "" {
 		line, rest, _ := strings.Cut(text, "\n")
@@ -67,7 +69,7 @@ func envOf(text string) (vars []string) {
 	return vars
 }
 
-// unescape takes away the backslashes before these characters.
+// unescape removes each backslash before a character of special.
 func unescape(s, special string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

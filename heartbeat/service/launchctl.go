@@ -14,19 +14,18 @@ import (
 	"howett.net/plist"
 )
 
-// launchdManager is launchd, as far as it runs the jobs of a user.
+// launchdManager manages the jobs of a user through launchd.
 type launchdManager struct{ dirs Dirs }
 
-// System names it.
+// System returns Launchd.
 func (launchdManager) System() System { return Launchd }
 
-// domain is where launchd keeps the jobs of the user who is logged in.
+// domain returns the launchd domain of the user's login session on the screen.
 func domain() string { return "gui/" + strconv.Itoa(os.Getuid()) }
 
 func target(job Job) string { return domain() + "/" + job.label() }
 
-// A launchctlError is a refusal by launchctl, whose exit statuses tell the reasons
-// apart.
+// A launchctlError is a failure of launchctl; the exit status identifies the cause.
 type launchctlError struct {
 	args   []string
 	status int
@@ -37,11 +36,11 @@ func (e *launchctlError) Error() string {
 	return fmt.Sprintf("launchctl %s: exit status %d: %s", strings.Join(e.args, " "), e.status, e.says)
 }
 
-// absent reports whether launchd does not have the job, by one of the two statuses it
-// says that with.
+// absent reports whether launchd does not know the job. launchctl has two exit statuses
+// for an unknown job.
 func (e *launchctlError) absent() bool { return e.status == 3 || e.status == 113 }
 
-// launchctl runs a command of launchctl and returns what it says.
+// launchctl runs launchctl with args and returns the combined output.
 func launchctl(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "launchctl", args...)
 	out, err := cmd.CombinedOutput()
@@ -55,7 +54,8 @@ func launchctl(ctx context.Context, args ...string) (string, error) {
 	return says, nil
 }
 
-// Available returns why it cannot be used.
+// Available returns an error if the user has no launchd domain, before a login at the
+// screen.
 func (launchdManager) Available(ctx context.Context) error {
 	_, err := launchctl(ctx, "print", domain())
 	if refusal, ok := errors.AsType[*launchctlError](err); ok {
@@ -64,7 +64,7 @@ func (launchdManager) Available(ctx context.Context) error {
 	return err
 }
 
-// A launchdJob is what launchd says of a job that it has.
+// A launchdJob is the state of a job as printed by launchctl.
 type launchdJob struct {
 	loaded   bool
 	state    string
@@ -72,7 +72,7 @@ type launchdJob struct {
 	lastExit string
 }
 
-// look asks launchd for a job.
+// look queries launchd for the state of a job; an unknown job is not an error.
 func look(ctx context.Context, job Job) (launchdJob, error) {
 	says, err := launchctl(ctx, "print", target(job))
 	if refusal, ok := errors.AsType[*launchctlError](err); ok && refusal.absent() {
@@ -82,12 +82,12 @@ func look(ctx context.Context, job Job) (launchdJob, error) {
 		return launchdJob{}, err
 	}
 	j := launchdJob{loaded: true, state: printed(says, `state = (.*)`), lastExit: printed(says, `last (?:exit code|terminating signal) = (.*)`)}
-	j.pid, _ = strconv.Atoi(printed(says, `pid = (\d+)`)) // 0 if it is not there
+	j.pid, _ = strconv.Atoi(printed(says, `pid = (\d+)`)) // 0 if launchctl prints no pid
 	return j, nil
 }
 
-// printed returns what launchctl prints of the job itself, whose lines begin with one
-// tab: the group of what matches one of them, empty if none does.
+// printed returns the first capture group of the pattern line in launchctl's output, or
+// "". Lines about the job itself are indented by exactly one tab.
 func printed(says, line string) string {
 	if m := regexp.MustCompile(`(?m)^\t` + line + `$`).FindStringSubmatch(says); m != nil {
 		return strings.TrimSpace(m[1])
@@ -95,7 +95,7 @@ func printed(says, line string) string {
 	return ""
 }
 
-// Install brings a job's file in place and has launchd take it.
+// Install writes a job's plist and loads the plist into launchd.
 func (m launchdManager) Install(ctx context.Context, job Job, spec Spec) ([]string, error) {
 	files, err := Files(Launchd, job, spec, m.dirs)
 	if err != nil {
@@ -108,7 +108,7 @@ func (m launchdManager) Install(ctx context.Context, job Job, spec Spec) ([]stri
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(spec.StateDir, 0o700); err != nil { // launchd does not start what it cannot write a log for
+	if err := os.MkdirAll(spec.StateDir, 0o700); err != nil { // launchd starts no job without a writable log
 		return nil, fmt.Errorf("make the state directory: %w", err)
 	}
 	did, changed, err := place(files[0])
@@ -141,9 +141,9 @@ func (m launchdManager) Install(ctx context.Context, job Job, spec Spec) ([]stri
 	return m.tell(ctx, lines, "loaded ", job)
 }
 
-// bootstrap has launchd take a job, which starts it if that is to run at once.
+// bootstrap loads a job into launchd; a job with RunAtLoad starts immediately.
 func (m launchdManager) bootstrap(ctx context.Context, job Job) error {
-	// One that was disabled is refused, and nothing but this enables it again.
+	// bootstrap fails for a disabled job, and only enable reverts a disable.
 	if _, err := launchctl(ctx, "enable", target(job)); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (m launchdManager) bootstrap(ctx context.Context, job Job) error {
 	return err
 }
 
-// bootout has launchd end and forget a job, if it has it.
+// bootout ends and unloads a job. A job unknown to launchd is not an error.
 func bootout(ctx context.Context, job Job) error {
 	_, err := launchctl(ctx, "bootout", target(job))
 	if refusal, ok := errors.AsType[*launchctlError](err); ok && refusal.absent() {
@@ -172,14 +172,14 @@ func (launchdManager) tell(ctx context.Context, lines []string, verb string, job
 	return append(lines, line), nil
 }
 
-// Start starts the gateway now, or has the heart beat once.
+// Start starts the gateway now, or runs a single tick of the heartbeat.
 func (m launchdManager) Start(ctx context.Context, job Job) error {
 	j, err := look(ctx, job)
 	if err != nil {
 		return err
 	}
 	if !j.loaded {
-		if err := m.bootstrap(ctx, job); err != nil || job == Gateway { // which runs at once
+		if err := m.bootstrap(ctx, job); err != nil || job == Gateway { // bootstrap starts the gateway immediately
 			return err
 		}
 	}
@@ -187,10 +187,10 @@ func (m launchdManager) Start(ctx context.Context, job Job) error {
 	return err
 }
 
-// Stop has launchd end and forget a job until the next login.
+// Stop ends and unloads a job until the next login.
 func (launchdManager) Stop(ctx context.Context, job Job) error { return bootout(ctx, job) }
 
-// Restart has launchd end a job and take it again.
+// Restart ends and unloads a job, then loads and starts the job again.
 func (m launchdManager) Restart(ctx context.Context, job Job) error {
 	if err := bootout(ctx, job); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (m launchdManager) Restart(ctx context.Context, job Job) error {
 	return m.bootstrap(ctx, job)
 }
 
-// Uninstall has launchd forget a job and removes its file.
+// Uninstall unloads a job and removes the job's plist.
 func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error) {
 	var did []string
 	j, err := look(ctx, job)
@@ -217,14 +217,14 @@ func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error
 	case errRemove != nil:
 		return did, errRemove
 	case err != nil:
-		return append(did, "launchd was not told: "+err.Error()), nil //nolint:nilerr // the files are gone, which was asked for
+		return append(did, "launchd was not told: "+err.Error()), nil //nolint:nilerr // the files are gone, as requested
 	case len(did) == 0:
 		return []string{"the " + string(job) + " is not installed: nothing to remove"}, nil
 	}
 	return did, nil
 }
 
-// Status tells how a job is. launchd does not say since when, nor when it is next.
+// Status returns the state of a job. launchd reports neither start time nor next run.
 func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status, error) {
 	s := Status{System: Launchd, Installed: exists(m.dirs.plistPath(job))}
 	if s.Installed {
@@ -249,7 +249,7 @@ func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 	return s, nil
 }
 
-// loadCommand is what has launchd take an installed job that it does not have.
+// loadCommand returns the shell command that loads an installed but unloaded job.
 func (j Job) loadCommand() string {
 	if j == Heartbeat {
 		return j.command()
@@ -257,8 +257,8 @@ func (j Job) loadCommand() string {
 	return "bareclaw service start"
 }
 
-// current compares an installed plist with what it should be, but for where and with
-// which environment it was installed.
+// current reports whether the installed plist equals the plist that Install would write,
+// except for working directory, environment, and log paths.
 func (m launchdManager) current(job Job, spec Spec) bool {
 	files, err := Files(Launchd, job, spec, m.dirs)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"bareclaw/internal/logfile"
 )
 
-// An agentPlist is what launchd is told of a job: launchd.plist(5).
+// An agentPlist is the property list of a launchd job: launchd.plist(5).
 type agentPlist struct {
 	Label                string            `plist:"Label"`
 	ProgramArguments     []string          `plist:"ProgramArguments"`
@@ -28,7 +28,7 @@ type agentPlist struct {
 	StandardErrorPath    string            `plist:"StandardErrorPath"`
 }
 
-// keepAlive has a job started again unless it ended as it was told to.
+// keepAlive makes launchd restart a job unless the job exits with status 0.
 type keepAlive struct {
 	SuccessfulExit bool `plist:"SuccessfulExit"`
 }
@@ -40,7 +40,8 @@ func (j Job) label() string {
 	return gatewayLabel
 }
 
-// plistPath is where launchd finds a user's own jobs when the user logs in.
+// plistPath returns the path of a job's plist in ~/Library/LaunchAgents, read by launchd
+// at login.
 func (d Dirs) plistPath(job Job) string {
 	return filepath.Join(d.Home, "Library", "LaunchAgents", job.label()+".plist")
 }
@@ -49,11 +50,12 @@ func launchdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
 	if spec.Listen != "" {
 		return nil, fmt.Errorf("launchd does not listen on %s for the gateway: that is for systemd", spec.Listen)
 	}
-	log := filepath.Join(spec.StateDir, logfile.Name) // which the gateway keeps within bounds
+	log := filepath.Join(spec.StateDir, logfile.Name) // the gateway limits the size of the log
 	printed := log
 	if job == Heartbeat {
-		// Its ticks write that themselves, and keep it within bounds: what they print is the
-		// same again, and what is said where they cannot begin is found there too.
+		// Each tick writes heartbeat.log and limits the size of the file, and prints the
+		// same lines to stdout. stderr goes to the log for errors before a tick opens
+		// the log.
 		log, printed = filepath.Join(spec.StateDir, HeartbeatLog), os.DevNull
 	}
 	p := agentPlist{
@@ -61,7 +63,7 @@ func launchdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
 		ProgramArguments:     append([]string{spec.Binary}, job.arguments()...),
 		WorkingDirectory:     spec.Dir,
 		EnvironmentVariables: map[string]string{},
-		AbandonProcessGroup:  true, // what was started is to outlive it
+		AbandonProcessGroup:  true, // gateways and session hosts must outlive the job that started them
 		StandardOutPath:      printed,
 		StandardErrorPath:    log,
 	}
@@ -78,6 +80,6 @@ func launchdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the plist of the %s: %w", job, err)
 	}
-	// Its settings may be secret.
+	// The plist is private because the environment may hold secrets.
 	return []File{{Path: dirs.plistPath(job), Mode: 0o600, Text: string(text) + "\n"}}, nil
 }

@@ -9,7 +9,7 @@ import (
 	"runtime"
 )
 
-// Native returns the service manager that systems of this kind have.
+// Native returns the kind of service manager of this operating system.
 func Native() System {
 	if runtime.GOOS == "darwin" {
 		return Launchd
@@ -17,11 +17,11 @@ func Native() System {
 	return Systemd
 }
 
-// Local returns the service manager of this user on this machine. Whether it is there
-// is for [Inspector.Available] to say.
+// Local returns the service manager of this user on this machine. [Inspector.Available]
+// reports whether the service manager is running.
 func Local() Manager { return For(Native()) }
 
-// For returns a service manager of this user, by its kind.
+// For returns the service manager of this user of the given kind.
 func For(system System) Manager {
 	dirs, err := LocalDirs()
 	switch {
@@ -35,7 +35,7 @@ func For(system System) Manager {
 	return absent{system, fmt.Errorf("there is no service manager %q", system)}
 }
 
-// LocalDirs returns where this user's files of service managers are.
+// LocalDirs returns the directories of this user's service files.
 func LocalDirs() (Dirs, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -44,7 +44,7 @@ func LocalDirs() (Dirs, error) {
 	if !filepath.IsAbs(home) {
 		return Dirs{}, fmt.Errorf("find where service files are: $HOME, %q, is not an absolute path", home)
 	}
-	base := func(variable, otherwise string) string { // by the XDG Base Directory Specification a relative one is ignored
+	base := func(variable, otherwise string) string { // the XDG Base Directory Specification requires ignoring a relative path
 		if dir := os.Getenv(variable); filepath.IsAbs(dir) {
 			return filepath.Clean(dir)
 		}
@@ -53,8 +53,8 @@ func LocalDirs() (Dirs, error) {
 	return Dirs{Home: filepath.Clean(home), Config: base("XDG_CONFIG_HOME", ".config"), Data: base("XDG_DATA_HOME", ".local/share")}, nil
 }
 
-// WorkingDir returns the directory that a service works in, and whose .env it reads,
-// unless another one is chosen: this one if there is a .env in it, else the user's home.
+// WorkingDir returns the default working directory of a service, from where the service
+// reads .env: the current directory if a .env exists there, else the user's home.
 func WorkingDir() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -70,38 +70,38 @@ func WorkingDir() (string, error) {
 	return home, nil
 }
 
-// absent is a manager that cannot be had.
+// absent is a Manager for an unavailable service manager; every operation returns why.
 type absent struct {
 	system System
 	why    error
 }
 
-// System names the one that is not there.
+// System returns the kind of the unavailable service manager.
 func (a absent) System() System { return a.system }
 
-// Available returns why it is not.
+// Available returns why the service manager is unavailable.
 func (a absent) Available(context.Context) error { return a.why }
 
-// Install cannot be.
+// Install always fails.
 func (a absent) Install(context.Context, Job, Spec) ([]string, error) { return nil, a.why }
 
-// Uninstall cannot be.
+// Uninstall always fails.
 func (a absent) Uninstall(context.Context, Job) ([]string, error) { return nil, a.why }
 
-// Status cannot be told.
+// Status always fails.
 func (a absent) Status(context.Context, Job, Spec) (Status, error) {
 	return Status{System: a.system}, a.why
 }
 
-// Start cannot be.
+// Start always fails.
 func (a absent) Start(context.Context, Job) error { return a.why }
 
-// Stop cannot be.
+// Stop always fails.
 func (a absent) Stop(context.Context, Job) error { return a.why }
 
-// Restart cannot be.
+// Restart always fails.
 func (a absent) Restart(context.Context, Job) error { return a.why }
 
-// ErrHeld is in the error of an installation that is complete but for the start: a
-// gateway that the service manager did not start has the state directory.
+// ErrHeld is wrapped in the error of an installation that is complete except for the
+// start: a gateway outside the service manager holds the lock of the state directory.
 var ErrHeld = errors.New("a gateway that is not the service's has the state directory")

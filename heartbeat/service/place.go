@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 )
 
-// place writes a file as a whole, unless it is so already, and says what it did.
+// place writes f atomically unless content and mode already match, and describes the
+// result.
 func place(f File) (did string, changed bool, err error) {
 	have, err := os.ReadFile(f.Path)
 	if err == nil && bytes.Equal(have, []byte(f.Text)) {
@@ -27,7 +28,7 @@ func place(f File) (did string, changed bool, err error) {
 	return "wrote " + f.Path, true, nil
 }
 
-// remove removes a file if it is there, and says so.
+// remove deletes the file at path, if present, and describes the deletion.
 func remove(path string) (did []string, err error) {
 	switch err := os.Remove(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -38,14 +39,15 @@ func remove(path string) (did []string, err error) {
 	return []string{"removed " + path}, nil
 }
 
-// tidy removes the directory that a file was in if it is ours and nothing is left in it.
+// tidy removes the parent directory of path if the directory is named bareclaw and
+// empty.
 func tidy(path string) {
 	if dir := filepath.Dir(path); filepath.Base(dir) == "bareclaw" {
-		_ = os.Remove(dir) // not while something is in it
+		_ = os.Remove(dir) // fails while the directory has entries
 	}
 }
 
-// exists reports whether there is something at a path.
+// exists reports whether path exists; symbolic links are not followed.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

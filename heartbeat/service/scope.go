@@ -9,9 +9,9 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// IsolateProcess moves a process that a job of the user's systemd has started into a unit
-// of its own, a scope. In the job's cgroup the process would be shown as a part of a job
-// that has ended, and share the job's limits and fate.
+// IsolateProcess moves a process started by a job of the user's systemd into a transient
+// scope unit. In the job's cgroup systemd would list the process under a job that has
+// ended, and would apply the job's limits to the process.
 func IsolateProcess(ctx context.Context, pid int) error {
 	bus, err := connect(ctx)
 	if err != nil {
@@ -23,7 +23,7 @@ func IsolateProcess(ctx context.Context, pid int) error {
 		_, err := bus.StartTransientUnitContext(ctx, name, "fail", []systemd.Property{
 			systemd.PropDescription("BAREclaw, started by its heartbeat"),
 			systemd.PropPids(uint32(pid)),
-			// Session hosts outlive the gateway that has started them.
+			// Session hosts outlive the gateway by design.
 			{Name: "KillMode", Value: dbus.MakeVariant("process")},
 			{Name: "OOMPolicy", Value: dbus.MakeVariant("continue")},
 			{Name: "CollectMode", Value: dbus.MakeVariant("inactive-or-failed")},

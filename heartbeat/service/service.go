@@ -1,5 +1,6 @@
-// Package service has systemd or launchd run the gateway and its heartbeat: what
-// their files say is a pure function of a [Spec], and a [Manager] puts them in place.
+// Package service installs the gateway and the heartbeat as jobs of systemd or launchd.
+// The installed files are a pure function of a [Spec]; a [Manager] writes and loads the
+// files.
 package service
 
 import (
@@ -8,103 +9,107 @@ import (
 	"time"
 )
 
-// A System is a service manager.
+// A System is a kind of service manager.
 type System string
 
-// The service managers.
+// The supported service managers.
 const (
-	Systemd System = "systemd" // of a user: systemctl --user
+	Systemd System = "systemd" // systemd's user instance: systemctl --user
 	Launchd System = "launchd" // LaunchAgents of a user
 )
 
-// A Job is what a service manager is to run.
+// A Job is a program that a service manager runs.
 type Job string
 
 // The jobs.
 const (
-	Gateway   Job = "gateway"   // the daemon, always
-	Heartbeat Job = "heartbeat" // `bareclaw heartbeat run`, once in an interval
+	Gateway   Job = "gateway"   // the daemon, running all the time
+	Heartbeat Job = "heartbeat" // `bareclaw heartbeat run`, once per interval
 )
 
-// A Spec is all that the files of the jobs are made of. Paths are absolute.
+// A Spec holds all inputs of the jobs' files. Paths are absolute.
 type Spec struct {
-	Binary   string        // bareclaw; it must be there to stay
-	Dir      string        // working directory, whose .env is read
-	Path     string        // PATH, of which a service manager's often lacks claude
+	Binary   string        // bareclaw, at a permanent path
+	Dir      string        // working directory, from where .env is read
+	Path     string        // PATH; the default of a service manager often lacks claude
 	Claude   string        // the CLI; empty for the echo agent
-	StateDir string        // where launchd's jobs write what they say
-	EnvFile  string        // settings of the job, readable by the user alone; for systemd. Empty for the job's own in the configuration directory
+	StateDir string        // directory of the logs of launchd's jobs
+	EnvFile  string        // environment file for systemd, readable by the user alone; empty for the default in the configuration directory
 	Interval time.Duration // of the heartbeat
-	Settings []string      // further variables, NAME=value, as they were set at installation
-	Listen   string        // HOST:PORT that systemd listens on for the gateway; empty where it does so itself
+	Settings []string      // further variables, NAME=value, as set at installation
+	Listen   string        // HOST:PORT of the socket unit, for systemd to listen on; empty if the gateway listens itself
 }
 
-// Dirs are where files of service managers are. Paths are absolute.
+// Dirs holds the base directories of service files. Paths are absolute.
 type Dirs struct {
 	Home   string
 	Config string // $XDG_CONFIG_HOME, or ~/.config
-	Data   string // $XDG_DATA_HOME, or ~/.local/share; systemd notes there when a timer elapsed
+	Data   string // $XDG_DATA_HOME, or ~/.local/share; systemd stores timer stamps there
 }
 
-// A File is one that a service manager reads.
+// A File is a file read by a service manager.
 type File struct {
 	Path string // absolute
 	Mode fs.FileMode
 	Text string
 }
 
-// A Status is what a service manager knows of a job.
+// A Status is the state of a job as known to a service manager.
 type Status struct {
 	System    System    `json:"system"`
 	Installed bool      `json:"installed"`
-	Current   bool      `json:"current"`             // its files say what they should; where and with which environment it was installed is not compared
-	Active    bool      `json:"active"`              // it runs, or its timer does
-	State     string    `json:"state,omitempty"`     // the same in the manager's own words
-	PID       int       `json:"pid,omitempty"`       // of the running process; 0 if none is known
-	Since     time.Time `json:"since,omitzero"`      // when it was started; zero if that is not known
-	Restarts  int       `json:"restarts"`            // by the manager itself, of failed ones; systemd only
-	LastExit  string    `json:"last_exit,omitempty"` // how the last run ended; empty if that is not known
-	Next      time.Time `json:"next,omitzero"`       // of the heartbeat; zero if that is not known
-	Problem   string    `json:"problem,omitempty"`   // what is wrong, and what to do; empty if nothing is
-	Notes     []string  `json:"notes,omitempty"`     // what is worth knowing and no problem
+	Current   bool      `json:"current"`             // the installed files are up to date; working directory and environment are not compared
+	Active    bool      `json:"active"`              // the job or the timer is running
+	State     string    `json:"state,omitempty"`     // state in the service manager's own words
+	PID       int       `json:"pid,omitempty"`       // of the running process; 0 if unknown
+	Since     time.Time `json:"since,omitzero"`      // start time; zero if unknown
+	Restarts  int       `json:"restarts"`            // automatic restarts after failures; systemd only
+	LastExit  string    `json:"last_exit,omitempty"` // how the last run ended; empty if unknown
+	Next      time.Time `json:"next,omitzero"`       // next tick of the heartbeat; zero if unknown
+	Problem   string    `json:"problem,omitempty"`   // the problem and how to fix the problem; empty if none
+	Notes     []string  `json:"notes,omitempty"`     // remarks that are not problems
 
-	Dir     string   `json:"-"` // where it was installed to work; empty if that is not known
-	Environ []string `json:"-"` // NAME=value, with which it was installed; they may be secret
+	Dir     string   `json:"-"` // installed working directory; empty if unknown
+	Environ []string `json:"-"` // installed environment as NAME=value; may hold secrets
 }
 
-// An Inspector tells how the service manager of this user is, and its jobs. Calls of a
-// service manager block for as long as the manager takes, or until ctx ends.
+// An Inspector reports the state of the user's service manager and of the jobs. Calls
+// block until the service manager answers or ctx ends.
 type Inspector interface {
-	// System names the service manager.
+	// System returns the kind of the service manager.
 	System() System
-	// Available returns why the service manager cannot be used, nil if it answers.
+	// Available returns why the service manager cannot be used, nil if the service
+	// manager answers.
 	Available(ctx context.Context) error
-	// Status tells how a job is, compared with a spec.
+	// Status returns the state of a job, compared with the files for spec.
 	Status(ctx context.Context, job Job, spec Spec) (Status, error)
 }
 
-// An Installer installs and removes jobs. Its methods return what they did, a line each,
-// also with an error.
+// An Installer installs and removes jobs. The methods return the actions taken, one line
+// per action, even with an error.
 type Installer interface {
-	// Install puts a job's files in place and starts the job, or its timer, unless all is
-	// so already. The error holds [ErrHeld] if only the start is missing.
+	// Install writes a job's files and starts the job or the job's timer, unless all are
+	// up to date. The error wraps [ErrHeld] if only the start failed.
 	Install(ctx context.Context, job Job, spec Spec) ([]string, error)
-	// Uninstall ends a job, the gateway with its sessions, and removes its files.
+	// Uninstall ends a job and removes the job's files. The sessions of the gateway end
+	// too.
 	Uninstall(ctx context.Context, job Job) ([]string, error)
 }
 
-// A Starter starts and ends jobs that stay installed.
+// A Starter starts and ends installed jobs.
 type Starter interface {
-	// Start starts the gateway and returns when it is ready, or carries out one tick.
+	// Start starts the gateway and returns when the gateway is ready, or runs a single
+	// tick.
 	Start(ctx context.Context, job Job) error
-	// Stop ends the gateway, or the heartbeat's timer, and returns when it has ended.
-	// Sessions go on, files stay, and the next login or boot starts the job again.
+	// Stop ends the gateway or the heartbeat's timer, and returns after the end.
+	// Sessions continue, files remain, and the next login or boot starts the job again.
 	Stop(ctx context.Context, job Job) error
-	// Restart ends the gateway, starts it, and returns when it is ready. Sessions go on.
+	// Restart restarts the gateway and returns when the gateway is ready. Sessions
+	// continue.
 	Restart(ctx context.Context, job Job) error
 }
 
-// A Launcher finds a job and starts it.
+// A Launcher inspects and starts jobs.
 type Launcher interface {
 	Inspector
 	Start(ctx context.Context, job Job) error

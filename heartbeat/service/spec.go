@@ -12,24 +12,24 @@ import (
 	"time"
 )
 
-// A Request is what a Spec is gathered from.
+// A Request holds the inputs of [NewSpec].
 type Request struct {
 	Binary   string        // the program, absolute
-	Chosen   bool          // a person named the program: it may be anywhere
+	Chosen   bool          // the user chose Binary explicitly: any location is allowed
 	Dir      string        // working directory, absolute
-	Environ  []string      // the environment as it was before any .env was read, which the job reads itself
+	Environ  []string      // the environment before loading any .env, since the job loads .env itself
 	Claude   string        // name or path of the CLI
-	Echo     bool          // the echo agent is wanted, and no CLI
+	Echo     bool          // use the echo agent and no CLI
 	StateDir string        // absolute
 	Interval time.Duration // of the heartbeat
-	Listen   string        // HOST:PORT that systemd is to listen on; empty for none
+	Listen   string        // HOST:PORT for systemd to listen on; empty for none
 }
 
-// ErrNoClaude is in the error of a Request for which there is no CLI.
+// ErrNoClaude is wrapped in the error of a Request whose CLI cannot be found.
 var ErrNoClaude = errors.New("claude was not found")
 
-// NewSpec looks for what the jobs need and returns their Spec. It reads the disk and
-// changes nothing. The error joins all that is missing, each with what to do.
+// NewSpec locates the files that the jobs need and returns the Spec. NewSpec only reads
+// the disk. The error joins all missing prerequisites, each with the remedy.
 func NewSpec(r Request) (Spec, error) {
 	path := searchPath(r.Environ)
 	s := Spec{
@@ -51,8 +51,8 @@ func NewSpec(r Request) (Spec, error) {
 	return s, errors.Join(problems...)
 }
 
-// findClaude returns the absolute path of the CLI. Links are not followed: an update
-// of claude changes where they lead.
+// findClaude returns the absolute path of the CLI. Symbolic links are not resolved,
+// because an update of claude replaces the targets.
 func findClaude(name, path string) (string, error) {
 	var err error
 	if !strings.ContainsRune(name, '/') {
@@ -71,19 +71,19 @@ func findClaude(name, path string) (string, error) {
 		"set BARECLAW_CLAUDE to its path, or ask for `--agent echo` if the echo agent is what you want", ErrNoClaude, name, err)
 }
 
-// Lasting returns why a service cannot rely on a program's file: it is not there, or
-// will not stay. What a restart has built in the state directory stays, and each
-// restart builds the next one in the same place.
+// Lasting returns an error if the program at path is missing or lies in a directory
+// whose files are deleted over time. A binary that a restart built in the state
+// directory is permanent, and every later restart builds in the same place.
 func Lasting(path string) error { return lastingOutside(temporary(), path) }
 
-// lastingOutside is Lasting where those directories are emptied at times.
+// lastingOutside implements Lasting for a given list of temporary directories.
 func lastingOutside(temporary []string, path string) error {
 	const advice = "build it where it can stay, with `go build -o ~/.local/bin/bareclaw .`, and run that"
 	if err := executable(path); err != nil {
 		return fmt.Errorf("%w; %s", err, advice)
 	}
 	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
-		if strings.HasPrefix(part, "go-build") { // of `go run` and `go test`, also in the build cache
+		if strings.HasPrefix(part, "go-build") { // `go run` and `go test` build in go-build directories, also in the build cache
 			return fmt.Errorf("%s is a file of `go run` or `go test`, which the Go tools remove: %s", path, advice)
 		}
 	}
@@ -95,7 +95,7 @@ func lastingOutside(temporary []string, path string) error {
 	return nil
 }
 
-// temporary lists directories that are emptied at times.
+// temporary lists directories that the system empties from time to time.
 func temporary() []string {
 	dirs := []string{os.TempDir(), "/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders"}
 	for _, dir := range dirs {
@@ -111,7 +111,7 @@ func below(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// executable returns why a file cannot be started.
+// executable returns an error unless path is an executable regular file.
 func executable(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -125,8 +125,8 @@ func executable(path string) error {
 	return nil
 }
 
-// searchPath returns PATH without what means nothing to a service: relative entries,
-// directories that are not there, and repetitions.
+// searchPath returns PATH without relative entries, missing directories, and duplicates,
+// all useless to a service.
 func searchPath(environ []string) string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(lookup(environ, "PATH")) {
@@ -144,7 +144,8 @@ func searchPath(environ []string) string {
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
-// lookup returns the value of a variable, the last one as the system does.
+// lookup returns the value of a variable, the last value if repeated, as the system
+// does.
 func lookup(environ []string, name string) (value string) {
 	for _, v := range environ {
 		if rest, ok := strings.CutPrefix(v, name+"="); ok {
@@ -154,8 +155,8 @@ func lookup(environ []string, name string) (value string) {
 	return value
 }
 
-// settings returns what a job must have of the environment to do as a program that is
-// started here does, sorted by name.
+// settings returns the variables to record at installation, sorted by name, for the job
+// to behave as the same program started from the current environment.
 func settings(environ []string) []string {
 	values := map[string]string{}
 	for _, v := range environ {
@@ -171,14 +172,14 @@ func settings(environ []string) []string {
 	return out
 }
 
-// recorded reports whether a job is given a variable as it was at installation.
+// recorded reports whether settings copies a variable from the installer's environment.
 func recorded(name string) bool {
 	switch name {
-	case "BARECLAW_SESSION", "BARECLAW_SOCKET": // where claude runs us: of that session and that gateway
+	case "BARECLAW_SESSION", "BARECLAW_SOCKET": // set by a session for commands run by claude; meaningless to a service
 		return false
-	case "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", // XDG_RUNTIME_DIR is of a login
+	case "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", // XDG_RUNTIME_DIR is left out: valid only during a login
 		"CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", // claude's login
-		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE": // its way to the API
+		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE": // claude's access to the API
 		return true
 	}
 	return strings.HasPrefix(name, "BARECLAW_") && !strings.HasPrefix(name, "BARECLAW_TEST_") && !strings.HasPrefix(name, "BARECLAW_REQUIRE_")

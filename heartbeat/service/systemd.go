@@ -11,7 +11,7 @@ import (
 	"github.com/coreos/go-systemd/v22/unit"
 )
 
-// written is the first line of what we write, by which it is known.
+// written is the first line of every generated file, marking the file as generated.
 const written = "# Written by `bareclaw %s install`, which overwrites changes.\n"
 
 func (j Job) header() string {
@@ -21,10 +21,10 @@ func (j Job) header() string {
 	return fmt.Sprintf(written, "service")
 }
 
-// unitDir is where a user's own units of systemd are.
+// unitDir returns the directory of the user's own systemd units.
 func (d Dirs) unitDir() string { return filepath.Join(d.Config, "systemd", "user") }
 
-// envFile is the file of a job's settings.
+// envFile returns the path of a job's environment file.
 func (d Dirs) envFile(job Job, spec Spec) string {
 	if spec.EnvFile != "" {
 		return spec.EnvFile
@@ -35,8 +35,8 @@ func (d Dirs) envFile(job Job, spec Spec) string {
 	return filepath.Join(d.Config, "bareclaw", "service.env")
 }
 
-// units are the names of the units that a job may have, the one that is enabled and
-// started first.
+// units returns the names of all units that a job may have, the unit to enable and start
+// first.
 func (j Job) units() []string {
 	if j == Heartbeat {
 		return []string{heartbeatTimer, heartbeatUnit}
@@ -44,7 +44,7 @@ func (j Job) units() []string {
 	return []string{gatewayUnit, socketUnit}
 }
 
-// service is the name of the unit that is the job itself.
+// service returns the name of the job's service unit.
 func (j Job) service() string {
 	if j == Heartbeat {
 		return heartbeatUnit
@@ -84,7 +84,7 @@ func systemdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
 	return append(files, File{Path: envFile, Mode: 0o600, Text: job.header() + envText(spec.variables())}), nil
 }
 
-// serviceOptions are what the services of all jobs have in common.
+// serviceOptions returns the options shared by the service units of all jobs.
 func serviceOptions(job Job, spec Spec, envFile string) ([]*unit.UnitOption, error) {
 	program, err := execPath(spec.Binary)
 	if err != nil {
@@ -105,8 +105,8 @@ func serviceOptions(job Job, spec Spec, envFile string) ([]*unit.UnitOption, err
 		unit.NewUnitOption("Service", "ExecStart", strings.Join(append([]string{program}, job.arguments()...), " ")),
 		unit.NewUnitOption("Service", "WorkingDirectory", dir),
 		unit.NewUnitOption("Service", "EnvironmentFile", env),
-		// What was started is to outlive it: session hosts the gateway, and a gateway
-		// the heartbeat that found none.
+		// Child processes must outlive the unit: session hosts outlive the gateway, and
+		// a gateway outlives the heartbeat that started the gateway.
 		unit.NewUnitOption("Service", "KillMode", "process"),
 	}, nil
 }
@@ -114,28 +114,29 @@ func serviceOptions(job Job, spec Spec, envFile string) ([]*unit.UnitOption, err
 func gatewayService(common []*unit.UnitOption, socket bool) []*unit.UnitOption {
 	options := []*unit.UnitOption{
 		unit.NewUnitOption("Unit", "Description", "BAREclaw, a gateway between chat channels and the claude CLI"),
-		// A gateway that cannot start is tried for some minutes, and then left for a
-		// person to look at.
+		// systemd retries a failing gateway for some minutes, then leaves the failed
+		// unit for a person to inspect.
 		unit.NewUnitOption("Unit", "StartLimitIntervalSec", "5min"),
 		unit.NewUnitOption("Unit", "StartLimitBurst", "20"),
 	}
 	if socket {
 		options = append(options,
-			unit.NewUnitOption("Unit", "Requires", socketUnit), // or it would listen itself, and systemd could not
+			unit.NewUnitOption("Unit", "Requires", socketUnit), // without the socket unit the gateway would bind the address, and the socket unit would fail
 			unit.NewUnitOption("Unit", "After", socketUnit))
 	}
 	options = append(options,
 		unit.NewUnitOption("Service", "Type", "notify"),
-		unit.NewUnitOption("Service", "NotifyAccess", "all")) // a successor tells that it is the main process
+		unit.NewUnitOption("Service", "NotifyAccess", "all")) // a successor process announces itself as the main process
 	options = append(options, common...)
 	return append(options,
-		// The shell, since where kill is depends on the system.
+		// The shell runs kill, because the path of kill varies between
+		// systems.
 		unit.NewUnitOption("Service", "ExecReload", `/bin/sh -c "kill -HUP $MAINPID"`),
 		unit.NewUnitOption("Service", "WatchdogSec", "1min"),
 		unit.NewUnitOption("Service", "Restart", "on-failure"),
 		unit.NewUnitOption("Service", "RestartSec", "2s"),
 		unit.NewUnitOption("Service", "TimeoutStopSec", "30s"),
-		unit.NewUnitOption("Service", "OOMPolicy", "continue"), // one claude that was killed for its memory is not the end of all
+		unit.NewUnitOption("Service", "OOMPolicy", "continue"), // an out-of-memory kill of a single claude must not stop the service
 		unit.NewUnitOption("Install", "WantedBy", "default.target"),
 	)
 }
@@ -144,8 +145,8 @@ func heartbeatService(common []*unit.UnitOption) []*unit.UnitOption {
 	return slices.Concat([]*unit.UnitOption{
 		unit.NewUnitOption("Unit", "Description", "BAREclaw heartbeat"),
 		unit.NewUnitOption("Service", "Type", "oneshot"),
-		// A tick that hangs would be the last one: none is begun beside it. One that works
-		// gives up after half an hour by itself.
+		// systemd runs no two ticks at once, and a hanging tick would block all later
+		// ticks. A working tick abandons its work after half an hour.
 		unit.NewUnitOption("Service", "TimeoutStartSec", "1h"),
 	}, common)
 }
@@ -172,7 +173,7 @@ func socketOf(address string) ([]*unit.UnitOption, error) {
 	}, nil
 }
 
-// span writes a duration as systemd does, in whole seconds.
+// span formats a duration in systemd's syntax, in whole seconds.
 func span(d time.Duration) string {
 	seconds := max(1, int64(d.Round(time.Second)/time.Second))
 	var parts []string

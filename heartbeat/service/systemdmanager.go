@@ -11,13 +11,13 @@ import (
 	systemd "github.com/coreos/go-systemd/v22/dbus"
 )
 
-// systemdManager is the systemd of a user.
+// systemdManager manages jobs through the user instance of systemd.
 type systemdManager struct{ dirs Dirs }
 
-// System names it.
+// System returns Systemd.
 func (systemdManager) System() System { return Systemd }
 
-// Available returns why it cannot be used.
+// Available returns why the user's systemd cannot be reached.
 func (systemdManager) Available(ctx context.Context) error {
 	bus, err := connect(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (systemdManager) Available(ctx context.Context) error {
 	return nil
 }
 
-// Install brings a job's files in place and starts it.
+// Install writes a job's files, then enables and starts the job's first unit.
 func (m systemdManager) Install(ctx context.Context, job Job, spec Spec) ([]string, error) {
 	files, err := Files(Systemd, job, spec, m.dirs)
 	if err != nil {
@@ -45,14 +45,14 @@ func (m systemdManager) Install(ctx context.Context, job Job, spec Spec) ([]stri
 	return i.did, nil
 }
 
-// An installation is one call of Install.
+// An installation is the state of a single call of Install.
 type installation struct {
 	manager systemdManager
 	bus     *systemd.Conn
 	job     Job
 	did     []string
-	changed map[string]bool // by the names of files
-	units   []string        // that are to be, the one that is started first
+	changed map[string]bool // by file name
+	units   []string        // units to install, the unit to start first
 }
 
 func (i *installation) run(ctx context.Context, files []File, spec Spec) error {
@@ -83,8 +83,8 @@ func (i *installation) run(ctx context.Context, files []File, spec Spec) error {
 	return i.start(ctx, spec)
 }
 
-// dropSocket takes away the socket of an earlier installation where this one has none:
-// systemd would go on listening on it.
+// dropSocket removes the socket unit of an earlier installation if the new installation
+// has none: systemd would keep listening on the socket.
 func (i *installation) dropSocket(ctx context.Context) error {
 	path := filepath.Join(i.manager.dirs.unitDir(), socketUnit)
 	if i.job != Gateway || slices.Contains(i.units, socketUnit) || !exists(path) {
@@ -99,7 +99,8 @@ func (i *installation) dropSocket(ctx context.Context) error {
 	return err
 }
 
-// loaded fails unless systemd reads the units that were written, and no others.
+// loaded returns an error unless systemd has loaded exactly the units written by
+// Install.
 func (i *installation) loaded(ctx context.Context) error {
 	for _, name := range i.units {
 		p, err := i.bus.GetUnitPropertiesContext(ctx, name)
@@ -119,7 +120,7 @@ func (i *installation) loaded(ctx context.Context) error {
 	return nil
 }
 
-// enable has what starts the job start with the user's systemd.
+// enable enables the job's units to start with the user's systemd.
 func (i *installation) enable(ctx context.Context) error {
 	var names []string
 	for _, name := range i.units {
@@ -146,7 +147,7 @@ func (i *installation) enable(ctx context.Context) error {
 	return nil
 }
 
-// start starts the job, or starts it anew where what it was started with has changed.
+// start starts the job, or restarts the job if the files have changed.
 func (i *installation) start(ctx context.Context, spec Spec) error {
 	name := i.units[0]
 	p, err := i.bus.GetUnitPropertiesContext(ctx, name)
@@ -162,13 +163,13 @@ func (i *installation) start(ctx context.Context, spec Spec) error {
 		if err != nil {
 			return fmt.Errorf("ask systemd about %s: %w", name, err)
 		}
-		if h, held := holder(spec.StateDir); held && int64(h.PID) != number(own, "MainPID") { // it may be about to be ready
+		if h, held := holder(spec.StateDir); held && int64(h.PID) != number(own, "MainPID") { // the holder may be the service's own process, not yet ready
 			return fmt.Errorf("%w: pid %d, at %s; the service is enabled, and starts with the next login or boot", ErrHeld, h.PID, h.Address)
 		}
 	}
 	verb := "started "
 	switch {
-	case active && i.changed[socketUnit]: // the gateway has the address that systemd is to have, or the other way round
+	case active && i.changed[socketUnit]: // the gateway and systemd exchange the listening address, in either direction
 		if err := errors.Join(stop(ctx, i.bus, gatewayUnit), stop(ctx, i.bus, socketUnit)); err != nil {
 			return err
 		}
@@ -188,8 +189,8 @@ func (i *installation) start(ctx context.Context, spec Spec) error {
 	return i.tellRunning(ctx, verb)
 }
 
-// outdated reports whether what runs was started with something else. A heartbeat's
-// service is read anew for each tick; only its timer runs.
+// outdated reports whether the running unit was started from changed files. systemd
+// reads a heartbeat's service anew for each tick; only the timer keeps running.
 func (i *installation) outdated() bool {
 	if i.job == Heartbeat {
 		return i.changed[heartbeatTimer]
@@ -216,7 +217,7 @@ func (i *installation) tellRunning(ctx context.Context, verb string) error {
 	return nil
 }
 
-// Start starts the gateway now, or has the heart beat once.
+// Start starts the gateway now, or runs a single tick of the heartbeat.
 func (m systemdManager) Start(ctx context.Context, job Job) error {
 	bus, err := connect(ctx)
 	if err != nil {
@@ -229,7 +230,7 @@ func (m systemdManager) Start(ctx context.Context, job Job) error {
 	return startUnit(ctx, bus, gatewayUnit)
 }
 
-// Stop ends what a job consists of. What starts another unit is stopped before it.
+// Stop stops the units of a job. A unit that starts another unit is stopped first.
 func (m systemdManager) Stop(ctx context.Context, job Job) error {
 	bus, err := connect(ctx)
 	if err != nil {
@@ -243,12 +244,12 @@ func (m systemdManager) Stop(ctx context.Context, job Job) error {
 		if err := stop(ctx, bus, name); err != nil {
 			return err
 		}
-		_ = bus.ResetFailedUnitContext(ctx, name) // one that was killed meanwhile has not failed
+		_ = bus.ResetFailedUnitContext(ctx, name) // a unit killed while stopping has not failed
 	}
 	return nil
 }
 
-// Restart ends the service of a job and starts it. Sockets stay open.
+// Restart restarts the service unit of a job. Sockets stay open.
 func (m systemdManager) Restart(ctx context.Context, job Job) error {
 	bus, err := connect(ctx)
 	if err != nil {
@@ -256,15 +257,15 @@ func (m systemdManager) Restart(ctx context.Context, job Job) error {
 	}
 	defer bus.Close()
 	name := job.service()
-	_ = bus.ResetFailedUnitContext(ctx, name) // too many failures would count against this start
+	_ = bus.ResetFailedUnitContext(ctx, name) // clears the start limit, since earlier failures would count against the start
 	return wait(ctx, "restart "+name, func(done chan<- string) error {
 		_, err := bus.RestartUnitContext(ctx, name, "replace", done)
 		return err
 	})
 }
 
-// Uninstall ends a job and removes its files. Where systemd does not answer the files
-// go all the same.
+// Uninstall ends a job and removes the job's files. If systemd cannot be reached, only
+// the files are removed.
 func (m systemdManager) Uninstall(ctx context.Context, job Job) ([]string, error) {
 	paths := m.installed(job)
 	if len(paths) == 0 {
@@ -289,14 +290,14 @@ func (m systemdManager) Uninstall(ctx context.Context, job Job) ([]string, error
 		return did, fmt.Errorf("have systemd read its units: %w", err)
 	}
 	for _, name := range job.units() {
-		_ = bus.ResetFailedUnitContext(ctx, name) // which it may never have heard of
+		_ = bus.ResetFailedUnitContext(ctx, name) // fails harmlessly for a unit unknown to systemd
 	}
 	return did, nil
 }
 
-// end stops what a job consists of, and says so.
+// end stops the units of a job and returns a line for each stopped unit.
 func (systemdManager) end(ctx context.Context, bus *systemd.Conn, job Job) (did []string, err error) {
-	if job == Gateway { // first: without its socket systemd ends it, and not its sessions
+	if job == Gateway { // first, because stopping the socket would end the gateway and leave the sessions
 		ended, err := endSessions(ctx, bus)
 		if err != nil {
 			return nil, err
@@ -305,7 +306,7 @@ func (systemdManager) end(ctx context.Context, bus *systemd.Conn, job Job) (did 
 			did = append(did, "stopped the gateway and its sessions")
 		}
 	}
-	for _, name := range []string{socketUnit, gatewayUnit, heartbeatTimer, heartbeatUnit} { // what starts another comes before it
+	for _, name := range []string{socketUnit, gatewayUnit, heartbeatTimer, heartbeatUnit} { // a unit that starts another unit is stopped first
 		if !slices.Contains(job.units(), name) {
 			continue
 		}
@@ -321,18 +322,18 @@ func (systemdManager) end(ctx context.Context, bus *systemd.Conn, job Job) (did 
 	return did, nil
 }
 
-// endSessions ends the gateway in the way that ends its sessions too: nothing would
-// look after them any more. It reports whether there was one.
+// endSessions interrupts the gateway, so that the sessions end too: after Uninstall no
+// gateway would manage the sessions. endSessions reports whether a gateway was running.
 func endSessions(ctx context.Context, bus *systemd.Conn) (bool, error) {
 	p, err := bus.GetUnitTypePropertiesContext(ctx, gatewayUnit, "Service")
-	if err != nil { // it knows no such unit
-		return false, nil //nolint:nilerr // and runs no gateway then
+	if err != nil { // systemd knows no gateway unit
+		return false, nil //nolint:nilerr // an unknown unit runs no gateway
 	}
 	pid := int(number(p, "MainPID"))
 	return pid > 0, interrupt(ctx, pid)
 }
 
-// installed lists the files of a job that are there.
+// installed lists the existing files of a job.
 func (m systemdManager) installed(job Job) []string {
 	var paths []string
 	for _, name := range job.units() {
@@ -345,7 +346,7 @@ func (m systemdManager) installed(job Job) []string {
 	return slices.DeleteFunc(paths, func(path string) bool { return !exists(path) })
 }
 
-// removeWithout removes files and what enables units where no systemd can.
+// removeWithout removes files and the links that enable units, without systemd's help.
 func (m systemdManager) removeWithout(paths []string) (did []string, err error) {
 	for _, path := range paths {
 		links, err := filepath.Glob(filepath.Join(escapeGlob(m.dirs.unitDir()), "*.wants", filepath.Base(path)))
@@ -364,7 +365,7 @@ func (m systemdManager) removeWithout(paths []string) (did []string, err error) 
 	return did, nil
 }
 
-// disableAndRemove takes units and the files that belong to them away.
+// disableAndRemove disables units and removes the units' files.
 func disableAndRemove(ctx context.Context, bus *systemd.Conn, unitDir string, paths []string) (did []string, err error) {
 	for _, path := range paths {
 		if name := filepath.Base(path); filepath.Dir(path) == unitDir {
@@ -387,7 +388,7 @@ func disableAndRemove(ctx context.Context, bus *systemd.Conn, unitDir string, pa
 }
 
 func startUnit(ctx context.Context, bus *systemd.Conn, name string) error {
-	_ = bus.ResetFailedUnitContext(ctx, name) // too many failures would count against this start
+	_ = bus.ResetFailedUnitContext(ctx, name) // clears the start limit, since earlier failures would count against the start
 	return wait(ctx, "start "+name, func(done chan<- string) error {
 		_, err := bus.StartUnitContext(ctx, name, "replace", done)
 		return err
@@ -404,7 +405,7 @@ func stop(ctx context.Context, bus *systemd.Conn, name string) error {
 	})
 }
 
-// wait begins a job of systemd and waits for its end.
+// wait calls begin to queue a systemd job and blocks until the job or ctx ends.
 func wait(ctx context.Context, what string, begin func(done chan<- string) error) error {
 	done := make(chan string, 1)
 	if err := begin(done); err != nil {
@@ -421,17 +422,17 @@ func wait(ctx context.Context, what string, begin func(done chan<- string) error
 	}
 }
 
-// sameFile reports whether two paths lead to one file.
+// sameFile reports whether two paths refer to the same file.
 func sameFile(a, b string) bool {
 	x, errA := os.Stat(a)
 	y, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(x, y)
 }
 
-// text is a property of a unit that is a string.
+// text returns a unit property of type string, or "".
 func text(p map[string]any, name string) string { s, _ := p[name].(string); return s }
 
-// number is a property of a unit that is a number.
+// number returns a unit property of type integer, or 0.
 func number(p map[string]any, name string) int64 {
 	switch n := p[name].(type) {
 	case uint32:

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Status tells how a job is.
+// Status returns the state of a job.
 func (m systemdManager) Status(ctx context.Context, job Job, spec Spec) (Status, error) {
 	s := Status{System: Systemd, Installed: exists(filepath.Join(m.dirs.unitDir(), job.units()[0]))}
 	var outdated string
@@ -49,7 +49,7 @@ func (m systemdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 	return s, nil
 }
 
-// addProcess adds what is known of the job's process, and of its timer.
+// addProcess records the properties of the job's process and of the heartbeat's timer.
 func (s *Status) addProcess(ctx context.Context, bus *systemd.Conn, job Job) error {
 	name := job.service()
 	if job == Heartbeat {
@@ -69,7 +69,8 @@ func (s *Status) addProcess(ctx context.Context, bus *systemd.Conn, job Job) err
 	return nil
 }
 
-// lastExit says how a service's process ended last.
+// lastExit describes how a service's process last ended; empty if the process never
+// ended.
 func lastExit(p map[string]any) string {
 	const exited, killed, dumped = 1, 2, 3 // CLD_… of waitid(2)
 	at := microseconds(p, "ExecMainExitTimestamp")
@@ -92,8 +93,8 @@ func lastExit(p map[string]any) string {
 	return how + " at " + at.Format(time.RFC3339)
 }
 
-// nextElapse is when a timer elapses next. Such that count from a boot or from the last
-// time go by a clock that stands still while the machine sleeps.
+// nextElapse returns the next time at which a timer elapses. Timers relative to boot or
+// to the last run use CLOCK_MONOTONIC, a clock that pauses while the machine sleeps.
 func nextElapse(p map[string]any) time.Time {
 	next := microseconds(p, "NextElapseUSecRealtime")
 	if usec := number(p, "NextElapseUSecMonotonic"); usec > 0 && usec < math.MaxInt64 {
@@ -108,7 +109,7 @@ func nextElapse(p map[string]any) time.Time {
 	return next
 }
 
-// microseconds is a property that is a time, zero if it is not set.
+// microseconds returns a property of type time, zero if unset.
 func microseconds(p map[string]any, name string) time.Time {
 	if usec := number(p, name); usec > 0 && usec < math.MaxInt64 {
 		return time.UnixMicro(usec)
@@ -116,9 +117,9 @@ func microseconds(p map[string]any, name string) time.Time {
 	return time.Time{}
 }
 
-// outdated says which files are not what they should be, empty if all are. Where and
-// with which environment the job was installed is not compared: whoever asks may be in
-// another directory and have another one.
+// outdated lists the installed files that differ from the files for spec, empty if none
+// does. The installed working directory and environment are not compared, because the
+// caller may run in another directory and environment.
 func (m systemdManager) outdated(job Job, spec Spec) string {
 	if spec.Listen == "" && job == Gateway {
 		spec.Listen = setting(m.read(socketUnit), "ListenStream")
@@ -145,7 +146,7 @@ func (m systemdManager) outdated(job Job, spec Spec) string {
 	return strings.Join(differ, ", ")
 }
 
-// read returns the text of an installed unit, empty if there is none.
+// read returns the text of an installed unit, empty if the unit cannot be read.
 func (m systemdManager) read(name string) string {
 	b, err := os.ReadFile(filepath.Join(m.dirs.unitDir(), name))
 	if err != nil {
@@ -154,7 +155,7 @@ func (m systemdManager) read(name string) string {
 	return string(b)
 }
 
-// setting returns what a unit says of a setting, as it is written there.
+// setting returns the raw value of a setting in the text of a unit.
 func setting(unit, name string) string {
 	for line := range strings.Lines(unit) {
 		if value, ok := strings.CutPrefix(line, name+"="); ok {
@@ -171,7 +172,7 @@ func (j Job) command() string {
 	return "bareclaw service install"
 }
 
-// startCommand is what starts an installed job.
+// startCommand returns the shell command that starts an installed job.
 func (j Job) startCommand() string {
 	if j == Heartbeat {
 		return "systemctl --user restart " + heartbeatTimer
@@ -197,14 +198,15 @@ func problemOf(job Job, s Status, unit map[string]any, outdated string) string {
 	return ""
 }
 
-// addLinger says what ends with the user's last login.
+// addLinger notes that the job ends with the user's last login unless lingering is
+// enabled.
 func (s *Status) addLinger(lingers bool) {
 	if !lingers {
 		s.Notes = append(s.Notes, "It starts when you log in and ends some time after you have logged out. To have it from boot on, run `loginctl enable-linger`.")
 	}
 }
 
-// lingers reports whether this user's systemd runs without a login.
+// lingers reports whether the user's systemd runs without a login.
 func lingers() bool {
 	name := os.Getenv("USER")
 	if u, err := user.Current(); err == nil {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Each setting of systemd has rules of its own for what its value may hold and how:
-// systemd.syntax(7), systemd.service(5), systemd.exec(5), and where these are silent
-// what systemd 252 does. In all of them a % begins a specifier.
+// Each systemd setting has separate syntax rules: systemd.syntax(7), systemd.service(5),
+// systemd.exec(5), and, for undocumented cases, the behavior of systemd 252. Every
+// setting expands specifiers, sequences that begin with %.
 
-// specifiers writes a text in which no % begins one.
+// specifiers escapes every % in s, so that systemd expands no specifier.
 func specifiers(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
-// execPath writes the program of ExecStart=. It is unquoted like any word, but
-// variables are not replaced in it, and systemd refuses quotes and backslashes in it
-// however they are written.
+// execPath formats the program path of ExecStart=. systemd unquotes the path like any
+// word but expands no variables, and refuses quotes and backslashes in the path even
+// when escaped.
 func execPath(path string) (string, error) {
 	if i := strings.IndexAny(path, `"'\`); i >= 0 {
 		return "", fmt.Errorf("systemd starts no program whose path has quotes or backslashes, as %s has: put bareclaw somewhere else", path)
@@ -25,13 +25,13 @@ func execPath(path string) (string, error) {
 	return path, nil
 }
 
-// plain reports whether a character means nothing to systemd in a word.
+// plain reports whether r has no special meaning to systemd in a word.
 func plain(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+@:,", r)
 }
 
-// directoryPath writes WorkingDirectory=, which is taken as it is up to the end of the
-// line: nothing is unquoted.
+// directoryPath formats the value of WorkingDirectory=. systemd takes the rest of the
+// line literally, without unquoting.
 func directoryPath(path string) (string, error) {
 	if err := endsInLine("the working directory", path); err != nil {
 		return "", err
@@ -39,7 +39,7 @@ func directoryPath(path string) (string, error) {
 	return specifiers(path), nil
 }
 
-// envFilePath writes EnvironmentFile=, which is a pattern as of a shell.
+// envFilePath formats the value of EnvironmentFile=, a shell glob pattern.
 func envFilePath(path string) (string, error) {
 	if err := endsInLine("the file of settings", path); err != nil {
 		return "", err
@@ -47,13 +47,13 @@ func envFilePath(path string) (string, error) {
 	return specifiers(escapeGlob(path)), nil
 }
 
-// escapeGlob has a path be a pattern of itself.
+// escapeGlob returns a glob pattern that matches only path.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(path)
 }
 
-// endsInLine refuses a path whose end systemd would take for the line's: spaces there
-// are dropped, and a backslash joins the next line.
+// endsInLine returns an error for a path whose end systemd would misread: systemd drops
+// trailing spaces, and joins the next line after a backslash.
 func endsInLine(what, path string) error {
 	if strings.HasSuffix(path, `\`) || strings.TrimSpace(path) != path {
 		return fmt.Errorf("%s, %q, ends with a space or a backslash, which a unit of systemd cannot say", what, path)
@@ -61,8 +61,8 @@ func endsInLine(what, path string) error {
 	return nil
 }
 
-// envText writes variables, NAME=value, as a file for EnvironmentFile=. In double
-// quotes only these four mean something, and lines may end.
+// envText formats variables, NAME=value, as a file for EnvironmentFile=. In double
+// quotes only the four escaped characters are special, and a value may span lines.
 func envText(vars []string) string {
 	escaper := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`")
 	var b strings.Builder

@@ -12,15 +12,16 @@ import (
 	"bareclaw/internal/proc"
 )
 
-// holder returns the gateway that has a state directory, if one does.
+// holder returns the live gateway process that holds the lock of the state directory, if
+// any.
 func holder(stateDir string) (h lockfile.Holder, held bool) {
 	h, err := lockfile.ReadHolder(filepath.Join(stateDir, lockfile.StateLockName))
 	return h, err == nil && h.PID > 0 && proc.Alive(h.PID, h.Start)
 }
 
-// TakeOver tells a gateway that was not started by the service manager to leave the
-// state directory, and starts the job in its place: its sessions go on. It is what to
-// do about [ErrHeld], and says what it did.
+// TakeOver resolves [ErrHeld]: TakeOver ends a gateway that was not started by the
+// service manager with SIGTERM, waits for the exit, and starts the job instead. Sessions
+// continue. TakeOver returns the actions taken.
 func TakeOver(ctx context.Context, m Launcher, spec Spec) ([]string, error) {
 	var did []string
 	if h, held := holder(spec.StateDir); held {
@@ -42,8 +43,8 @@ func TakeOver(ctx context.Context, m Launcher, spec Spec) ([]string, error) {
 	return append(did, fmt.Sprintf("started the service, pid %d", s.PID)), nil
 }
 
-// interrupt ends the gateway with that pid as Ctrl-C does, with its sessions, and waits
-// for that. A pid of 0 is nobody's.
+// interrupt ends the gateway with the given pid and all sessions through SIGINT, as
+// Ctrl-C does, and waits for the exit. interrupt ignores a pid of 0.
 func interrupt(ctx context.Context, pid int) error {
 	if pid == 0 {
 		return nil
