@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// declinedName is the file that records the user's no. It holds nothing.
+	// declinedName is the empty file that marks the heartbeat as declined by the user.
 	declinedName = "heartbeat-uninstalled"
-	// consentName is the file that records what the user has agreed to.
+	// consentName is the file that records the agreed kind of tick.
 	consentName = "heartbeat-consent"
 )
 
-// A Consent is what the user has said about the heartbeat: to `bareclaw init`, or by
-// installing or uninstalling it.
+// A Consent is the user's decision about the heartbeat, made in `bareclaw init` or by
+// installing or uninstalling the heartbeat.
 type Consent string
 
-// The consents. A tick that asks the agent costs money, or counts against a plan's
-// limits; one that only revives the gateway costs nothing.
+// The consents. A tick that prompts the agent costs money, or counts against a plan's
+// limits; a tick that only revives the gateway is free.
 const (
-	ConsentNone   Consent = "" // nobody was asked
+	ConsentNone   Consent = "" // the user has not decided
 	ConsentAsk    Consent = "ask"
 	ConsentRevive Consent = "revive"
 	ConsentNo     Consent = "no"
 )
 
-// ReadConsent returns the consent that is on record in a state directory. The error is
-// about a record that cannot be read; the consent is ConsentNone then.
+// ReadConsent returns the consent recorded in a state directory. If the record cannot be
+// read, ReadConsent returns ConsentNone and an error.
 func ReadConsent(stateDir string) (Consent, error) {
 	if Declined(stateDir) {
 		return ConsentNo, nil
@@ -52,9 +52,9 @@ func ReadConsent(stateDir string) (Consent, error) {
 	}
 }
 
-// SaveConsent records what the user has said, in place of what was said before. The
-// order of its steps leaves the no where a process dies between them: no paid call
-// follows from half an answer.
+// SaveConsent replaces the recorded consent. If the process dies between two steps, the
+// file that declines the heartbeat remains, so an incomplete answer never leads to a
+// paid call.
 func SaveConsent(stateDir string, c Consent) error {
 	if err := saveConsent(stateDir, c); err != nil {
 		return fmt.Errorf("record what was agreed to about the heartbeat: %w", err)
@@ -79,12 +79,12 @@ func saveConsent(stateDir string, c Consent) error {
 	return remove(declined)
 }
 
-// writeConsent records an agreement beside a no, which goes on to count.
+// writeConsent records an agreement but leaves declinedName, if present, in effect.
 func writeConsent(stateDir string, c Consent) error {
 	return atomicfile.Write(filepath.Join(stateDir, consentName), []byte(c+"\n"), 0o600)
 }
 
-// remove removes a file that need not be there.
+// remove deletes a file; a missing file is no error.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -92,16 +92,17 @@ func remove(path string) error {
 	return nil
 }
 
-// Declined reports whether the user has said no, or has uninstalled the heartbeat.
+// Declined reports whether the user has declined or uninstalled the heartbeat.
 func Declined(stateDir string) bool {
 	_, err := os.Stat(filepath.Join(stateDir, declinedName))
 	return err == nil
 }
 
-// Asks reports whether ticks ask the agent: as BARECLAW_HEARTBEAT says, else as was agreed.
-// Where nothing was agreed, somebody calls the tick by hand, or an older version, which
-// knew no other ticks, has installed it. After a no a tick comes from a job that could not
-// be taken out, as where the service manager did not answer.
+// Asks reports whether ticks prompt the agent, according to BARECLAW_HEARTBEAT, else to
+// the recorded consent. Without a record Asks is true: the user runs the tick by hand,
+// or an older version without any other kind of tick installed the job. After the user
+// declined, ticks come only from a job that could not be uninstalled, as when the
+// service manager did not answer.
 func Asks(cfg config.Config) bool {
 	switch cfg.Heartbeat {
 	case config.HeartbeatOn:

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// healthLimit is how long a gateway that is well may take to say so.
+	// healthLimit is the timeout of a health check.
 	healthLimit = 5 * time.Second
-	// requestLimit is the same for other requests, besides what they wait for.
+	// requestLimit is the timeout of all further requests, not counting requested waits.
 	requestLimit = time.Minute
-	// sendLimit is how long a push may take; the gateway gives up before.
+	// sendLimit is the timeout of a push; the gateway abandons a push earlier.
 	sendLimit = 3 * time.Minute
 )
 
-// A gateway is asked for what a tick needs of it.
+// A gateway is an API client with the calls that a tick needs.
 type gateway struct{ *client.Client }
 
-// settled reports whether waiting longer shows nothing new of a run: the run is over, or
-// its message waits on a parked channel.
+// settled reports whether a run is final for the tick: the run is over, or the run's
+// message waits on a parked channel.
 func settled(o *api.Occurrence) bool {
 	switch o.Outcome {
 	case api.OutcomeDue:
@@ -38,26 +38,26 @@ func (g gateway) health(ctx context.Context) (h api.Health, err error) {
 	return h, g.do(ctx, healthLimit, nil, http.MethodGet, api.PathHealth, nil, &h)
 }
 
-// run asks for the run of a slot, and returns it as it is when it is over, or a while has
-// passed.
+// run starts the run of a slot, or finds an existing run, and returns the run's state as
+// soon as the run is over or wait has passed.
 func (g gateway) run(ctx context.Context, slot time.Time, wait time.Duration) (o api.Occurrence, err error) {
 	query := url.Values{"wait": {wait.String()}}
 	return o, g.do(ctx, wait+sendLimit, nil, http.MethodPost, api.SchedulePath(ID)+"/run?"+query.Encode(), api.RunRequest{Due: slot.UTC().Format(time.RFC3339)}, &o)
 }
 
-// runs returns the last runs.
+// runs returns the most recent runs.
 func (g gateway) runs(ctx context.Context) ([]api.Occurrence, error) {
 	var s api.Schedule
 	err := g.do(ctx, requestLimit, nil, http.MethodGet, api.SchedulePath(ID), nil, &s)
 	return s.Occurrences, err
 }
 
-// message returns a message that an older version has sent.
+// message returns a message sent by an older version.
 func (g gateway) message(ctx context.Context, id string) (m api.Message, err error) {
 	return m, g.do(ctx, requestLimit, nil, http.MethodGet, api.MessagePath(id), nil, &m)
 }
 
-// push sends a text to a channel's people, once for all requests with the same key.
+// push sends text to the users of a channel, once for all requests with the same key.
 func (g gateway) push(ctx context.Context, channel, text, key string) error {
 	in := api.SendRequest{Channel: channel, Text: text}
 	return g.do(ctx, sendLimit, http.Header{api.HeaderIdempotencyKey: {key}}, http.MethodPost, api.PathSend, in, nil)

@@ -1,10 +1,11 @@
-// Package heartbeat looks after the gateway from outside, at regular times: a tick
-// starts the gateway if it is down, asks the gateway to run the heartbeat's schedule, and
-// reports what came of that. The gateway in turn has a service manager call the ticks.
+// Package heartbeat supervises the gateway from a separate process, run at regular times
+// by a service manager: a tick starts the gateway if the gateway is down, requests a run
+// of the heartbeat's schedule, and reports the outcome. The gateway installs the ticks
+// with the service manager.
 //
-// Time is divided into slots of one interval. A slot has one run, whatever is killed and
-// however often a tick is called: the gateway records runs by the slot (see [Job]), asks
-// the agent once, and tells the user what the agent has found.
+// Time is divided into slots of one interval. A slot has exactly one run, regardless of
+// killed processes and repeated ticks: the gateway records runs by slot (see [Job]),
+// prompts the agent once, and reports the agent's findings to the user.
 package heartbeat
 
 import (
@@ -21,28 +22,28 @@ import (
 	"bareclaw/internal/lockfile"
 )
 
-// StartLimit is how long a gateway may take until it serves.
+// StartLimit is the default time limit for a gateway to start serving.
 const StartLimit = 30 * time.Second
 
-// Options are what a tick works with.
+// Options configure a tick.
 type Options struct {
 	Config  config.Config
 	Service service.Launcher
 
-	Self    string   // path of this program, by which a gateway is started
-	Dir     string   // where it is started
-	Environ []string // what it is started with: without what .env adds, which it reads itself
+	Self    string   // path of this program, used to start a gateway
+	Dir     string   // working directory of a started gateway
+	Environ []string // environment of a started gateway, without variables from .env: the gateway loads .env itself
 
-	// Isolate moves a gateway that a tick has started into a unit of its own; nil where no
-	// systemd has called the tick.
+	// Isolate moves a gateway started by the tick into a separate unit; nil unless
+	// systemd runs the tick.
 	Isolate func(ctx context.Context, pid int) error
 
 	StartLimit time.Duration
-	Patience   time.Duration // how long the answer is waited for
-	Out        io.Writer     // gets what the log gets
+	Patience   time.Duration // how long to wait for the agent's answer
+	Out        io.Writer     // receives a copy of the log
 }
 
-// A tick is one look.
+// A tick is the state of a single call of [Run].
 type tick struct {
 	Options
 	log     *log
@@ -50,12 +51,12 @@ type tick struct {
 	gateway gateway
 	slot    time.Time
 	begun   time.Time
-	woke    bool // it has started the gateway
+	woke    bool // the tick has started the gateway
 }
 
-// Run carries out one tick and returns when it is over, or ctx ends. Where another tick
-// is at work it does nothing. An error means that this tick could not do what it is
-// for; what the agent could not do is on record only.
+// Run performs one tick and returns when the tick is over or ctx ends. While another
+// tick runs on the same state directory, Run returns nil immediately. An error means
+// that the tick itself failed; a failure of the agent is only recorded.
 func Run(ctx context.Context, o Options) error {
 	if err := os.MkdirAll(o.Config.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
@@ -82,7 +83,7 @@ func Run(ctx context.Context, o Options) error {
 	return t.run(ctx)
 }
 
-// takeLock makes this the only tick on a state directory until the file is closed.
+// takeLock locks the heartbeat of a state directory until the returned file is closed.
 func takeLock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "heartbeat.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -95,5 +96,5 @@ func takeLock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// slotOf returns the beginning of the slot that a time is in.
+// slotOf returns the start of the slot that contains a time.
 func slotOf(at time.Time, interval time.Duration) time.Time { return at.UTC().Truncate(interval) }

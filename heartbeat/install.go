@@ -17,29 +17,29 @@ import (
 
 const installName = "heartbeat-install.json"
 
-// An Installation is what a gateway did about the heartbeat when it started.
+// An Installation records how a starting gateway changed the heartbeat's installation.
 type Installation struct {
 	At   time.Time `json:"at"`
-	Did  []string  `json:"did,omitempty"` // what was changed
-	Why  string    `json:"why,omitempty"` // why it was not installed; empty if it is
+	Did  []string  `json:"did,omitempty"` // the changes made
+	Why  string    `json:"why,omitempty"` // why the heartbeat is not installed; empty if installed
 	Loud bool      `json:"loud,omitempty"`
 }
 
-// A Host is what a gateway knows of itself that decides whether it installs the
+// A Host holds the facts about a gateway that decide whether the gateway installs the
 // heartbeat.
 type Host struct {
 	Config  config.Config
-	Echo    bool // the echo agent answers
+	Echo    bool // the echo agent is in use
 	Service interface {
 		service.Inspector
 		service.Installer
 	}
-	Request service.Request // what the job would be made of
+	Request service.Request // inputs of the job's files
 }
 
-// Ensure installs the heartbeat, or brings it up to date, if the gateway is there to
-// stay, and leaves on record what it did, or why nothing. It blocks for as long as the
-// service manager does.
+// Ensure installs or updates the heartbeat if the gateway is permanent, and records the
+// changes or the reason for making none. Ensure blocks until the service manager
+// answers.
 func Ensure(ctx context.Context, h Host) Installation {
 	in := Installation{At: time.Now().UTC()}
 	var err error
@@ -51,15 +51,15 @@ func Ensure(ctx context.Context, h Host) Installation {
 	}
 	in.Loud = in.Why != "" && h.Config.Heartbeat == config.HeartbeatOn
 	if ctx.Err() != nil {
-		return in // the gateway ends
+		return in // the gateway is shutting down
 	}
-	_ = atomicfile.WriteJSON(filepath.Join(h.Config.StateDir, installName), in) // the log has it too
+	_ = atomicfile.WriteJSON(filepath.Join(h.Config.StateDir, installName), in) // the gateway's log has the same facts
 	return in
 }
 
-// unwilling returns why a gateway does not even try. A heartbeat is one of the user's,
-// so that it belongs to the gateway with the usual state directory, unless another one
-// is told to take it.
+// unwilling returns why a gateway must not install the heartbeat; empty if allowed. A
+// user has a single heartbeat, for the gateway with the default state directory, unless
+// BARECLAW_HEARTBEAT=on claims the heartbeat for another gateway.
 func (h Host) unwilling() string {
 	auto := h.Config.Heartbeat == config.HeartbeatAuto
 	switch {
@@ -94,20 +94,20 @@ func (h Host) install(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	did, err := h.Service.Install(ctx, service.Heartbeat, spec)
-	if why := h.unwilling(); err == nil && why != "" { // it was uninstalled meanwhile
+	if why := h.unwilling(); err == nil && why != "" { // the user uninstalled the heartbeat during Install
 		_, err = h.Service.Uninstall(ctx, service.Heartbeat)
 		return nil, errors.Join(errors.New(why), err)
 	}
 	return did, err
 }
 
-// errNobodyAgreed says why a job that costs money is not installed.
+// errNobodyAgreed refuses the installation of a paid job without the user's consent.
 var errNobodyAgreed = errors.New("nobody has agreed to it: `bareclaw init` asks, and `bareclaw heartbeat install` installs it")
 
-// agree returns why a job must not be installed although nobody has declined it, and
-// records the agreement that follows from the setting. Without a setting the job
-// must have been agreed to; one that is installed already was, before there was a record.
-// A no that the user says meanwhile counts all the same.
+// agree returns why a job must not be installed although the user has not declined, and
+// records the consent implied by BARECLAW_HEARTBEAT. Without a setting the user must
+// have consented; an installed job counts as consent, because older versions kept no
+// record. If the user declines in the meantime, the refusal takes effect.
 func (h Host) agree(s service.Status) error {
 	if h.Config.Heartbeat == config.HeartbeatOn {
 		return nil
@@ -125,8 +125,8 @@ func (h Host) agree(s service.Status) error {
 	return writeConsent(h.Config.StateDir, ConsentAsk)
 }
 
-// Installed returns what the last gateway did about the heartbeat when it started; the
-// zero value if there was none.
+// Installed returns the record of the last call of [Ensure] for a state directory; the
+// zero value if none exists.
 func Installed(stateDir string) (in Installation, err error) {
 	b, err := os.ReadFile(filepath.Join(stateDir, installName))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,18 +13,19 @@ import (
 
 const (
 	logName = service.HeartbeatLog
-	// maxLog is the size in bytes from which the log is put aside, in the place of the
-	// one that was put aside before.
+	// maxLog is the size in bytes above which the log is renamed, replacing the
+	// previously renamed log.
 	maxLog = 1 << 20
 )
 
-// A log has a line of text for each step of a tick.
+// A log writes one line of text per step of a tick.
 type log struct {
-	file *os.File // nil where it cannot be written
+	file *os.File // nil if the log file cannot be opened
 	also io.Writer
 }
 
-// openLog opens the log. A tick goes on if the log cannot be written, and says so.
+// openLog opens the log. If the file cannot be opened, the tick continues and prints the
+// error.
 func openLog(path string, also io.Writer) *log {
 	f, err := openFile(path)
 	l := &log{file: f, also: also}
@@ -49,14 +50,14 @@ func openFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// printf writes a line. Text from outside is formatted with %q, because people read the
+// printf writes a line. Callers format external text with %q, because people read the
 // log in terminals.
 func (l *log) printf(format string, args ...any) {
 	line := time.Now().UTC().Format(time.RFC3339) + " " + fmt.Sprintf(format, args...) + "\n"
 	if l.file != nil {
-		_, _ = io.WriteString(l.file, line) // a full disk is no reason to look after nothing either
+		_, _ = io.WriteString(l.file, line) // a full disk must not stop the supervision
 	}
 	_, _ = io.WriteString(l.also, line)
 }
 
-func (l *log) close() { _ = l.file.Close() } // does nothing to none
+func (l *log) close() { _ = l.file.Close() } // no-op for a nil file

@@ -16,56 +16,56 @@ import (
 
 const (
 	recordsName = "heartbeat.json"
-	// keptTicks is how many ticks are kept on record.
+	// keptTicks is the number of recorded ticks.
 	keptTicks = 50
 )
 
-// An Outcome says what became of a tick.
+// An Outcome is the result of a tick.
 type Outcome string
 
-// The outcomes. All but Asked are final.
+// The outcomes. Asked, Parked, and any outcome with Tick.Owed set may still change.
 const (
-	Asked    Outcome = "asked"          // the answer is still to come; the gateway pushes it
+	Asked    Outcome = "asked"          // the answer is pending; the gateway pushes the answer later
 	OK       Outcome = "ok"             // nothing needs attention
-	Told     Outcome = "told"           // the agent had something to say, and the user was told
-	Said     Outcome = "said"           // the user was not told: see Problem
-	Nothing  Outcome = "nothing to do"  // by the precheck
-	Busy     Outcome = "busy"           // the message of an earlier tick has no outcome yet
-	Parked   Outcome = "parked"         // the message waits for a login, or for the end of a limit
-	Failed   Outcome = "failed"         // the message has failed, or could not be sent
-	Serves   Outcome = "gateway serves" // the agent is not to be asked: see [Asks]
-	Stopped  Outcome = "stopped"        // by a person: the gateway was left as it is
-	NotThere Outcome = "unreachable"    // the gateway could not be started, or does not answer
+	Told     Outcome = "told"           // the agent had findings, and the gateway pushed the findings to the user
+	Said     Outcome = "said"           // the agent answered, but the answer was not pushed: see Problem
+	Nothing  Outcome = "nothing to do"  // the precheck skipped the run
+	Busy     Outcome = "busy"           // the message of an earlier tick is still pending
+	Parked   Outcome = "parked"         // the message waits for a login, or for the end of a usage limit
+	Failed   Outcome = "failed"         // the message failed or could not be sent
+	Serves   Outcome = "gateway serves" // the gateway serves, and ticks must not prompt the agent: see [Asks]
+	Stopped  Outcome = "stopped"        // the user stopped the gateway, and the tick started none
+	NotThere Outcome = "unreachable"    // the gateway could not be started or does not answer
 )
 
-// A Tick is the report of one tick.
+// A Tick is the report on one tick.
 type Tick struct {
 	Slot    time.Time `json:"slot"`
 	At      time.Time `json:"at"`
 	EndedAt time.Time `json:"ended_at,omitzero"`
 	Outcome Outcome   `json:"outcome"`
-	Detail  string    `json:"detail,omitempty"`  // what the agent said, or why there is nothing
+	Detail  string    `json:"detail,omitempty"`  // the agent's answer, or why no answer exists
 	Started bool      `json:"started,omitempty"` // the tick has started the gateway
 	Message string    `json:"message_id,omitzero"`
 	CostUSD float64   `json:"cost_usd,omitzero"`
-	TookMS  int64     `json:"took_ms,omitzero"` // the turn
+	TookMS  int64     `json:"took_ms,omitzero"` // duration of the turn in milliseconds
 
-	To      string `json:"to,omitempty"`      // the channel that is told
-	Owed    bool   `json:"owed,omitempty"`    // the user is still to be told
-	Pushed  bool   `json:"pushed,omitempty"`  // the user was told
-	Problem string `json:"problem,omitempty"` // why the user was not told
-	Push    string `json:"push,omitempty"`    // what an older version still has to tell
+	To      string `json:"to,omitempty"`      // the channel for the push
+	Owed    bool   `json:"owed,omitempty"`    // a push to the user is pending
+	Pushed  bool   `json:"pushed,omitempty"`  // the push to the user succeeded
+	Problem string `json:"problem,omitempty"` // why the push failed
+	Push    string `json:"push,omitempty"`    // text that an older version left to push
 }
 
-// Records are the reports of the last ticks.
+// Records are the reports on the most recent ticks.
 type Records struct {
-	Open  *Tick  `json:"open,omitempty"` // of an older version: the tick that has no answer yet
-	Ticks []Tick `json:"ticks"`          // the newest last
+	Open  *Tick  `json:"open,omitempty"` // written by older versions: the tick still waiting for an answer
+	Ticks []Tick `json:"ticks"`          // oldest first
 
 	path string
 }
 
-// Owed returns the ticks of which the user was not told yet.
+// Owed returns the ticks with a pending push to the user.
 func (r *Records) Owed() (owed []Tick) {
 	for i := range r.Ticks {
 		if r.Ticks[i].Owed {
@@ -75,7 +75,7 @@ func (r *Records) Owed() (owed []Tick) {
 	return owed
 }
 
-// Read returns the records of a state directory; none if there was no tick.
+// Read returns the records of a state directory; empty if no tick has run.
 func Read(stateDir string) (Records, error) {
 	r := Records{path: filepath.Join(stateDir, recordsName)}
 	text, err := os.ReadFile(r.path)
@@ -91,7 +91,7 @@ func Read(stateDir string) (Records, error) {
 	return r, nil
 }
 
-// save writes the records; a reader finds the old ones or the new ones.
+// save writes the records atomically.
 func (r *Records) save() error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
@@ -103,7 +103,7 @@ func (r *Records) save() error {
 	return nil
 }
 
-// add appends the report of a tick.
+// add appends the report on a tick and saves the records.
 func (r *Records) add(t Tick) error {
 	t.EndedAt = time.Now().UTC()
 	r.Ticks = append(r.Ticks, t)
@@ -111,9 +111,9 @@ func (r *Records) add(t Tick) error {
 	return r.save()
 }
 
-// update brings the reports of earlier ticks up to date with what the gateway knows of
-// their runs: an answer may have come, and the user may have been told, since. It returns
-// how many ticks the user was told of late.
+// update refreshes the reports on earlier ticks from the gateway's runs, since answers
+// and pushes may complete after the tick. update returns the number of ticks whose push
+// has succeeded since.
 func (r *Records) update(runs []api.Occurrence) (told int) {
 	bySlot := map[int64]*api.Occurrence{}
 	for i := range runs {

@@ -19,9 +19,9 @@ import (
 	"bareclaw/internal/statemark"
 )
 
-// revive returns when the gateway serves. A gateway that is down is started; a gateway
-// that is alive is only waited for, also if it hangs, because a second gateway could not
-// use its state directory.
+// revive returns nil once the gateway serves. revive starts a gateway that is down, but
+// only waits for a gateway that is alive, even if hanging, because a second gateway
+// could not lock the state directory.
 func (t *tick) revive(ctx context.Context) error {
 	if h, err := t.find(ctx); err == nil && h.Ready {
 		return nil
@@ -62,8 +62,8 @@ func (t *tick) revive(ctx context.Context) error {
 			}
 		}
 	}
-	// A person may have stopped the gateway since the first look. A stop that comes later
-	// waits for the process that begins here.
+	// A person may have stopped the gateway since the first check. A stop after the
+	// second check waits for the process started below.
 	if at, stopped := statemark.StoppedAt(t.Config.StateDir); stopped {
 		return stoppedError{at}
 	}
@@ -74,15 +74,15 @@ func (t *tick) revive(ctx context.Context) error {
 	return t.awaitReady(ctx, started.Ended)
 }
 
-// A stoppedError says that a person has stopped the gateway, which is not started then.
+// A stoppedError reports that a person has stopped the gateway, and forbids a start.
 type stoppedError struct{ at time.Time }
 
 func (e stoppedError) Error() string {
 	return "the gateway was stopped by you at " + e.at.Local().Format(time.DateTime) + ", and stays so until you start it, or the machine boots"
 }
 
-// find asks the gateway how it is: on its socket, and where that is not the one of our
-// settings, as in another login, at the address that the state directory names.
+// find checks the gateway's health on the configured socket. If the socket differs, as
+// in another login session, find uses the address recorded in the state directory.
 func (t *tick) find(ctx context.Context) (api.Health, error) {
 	t.gateway = gateway{client.Local(t.Config)}
 	h, err := t.gateway.health(ctx)
@@ -95,18 +95,19 @@ func (t *tick) find(ctx context.Context) (api.Health, error) {
 
 func (t *tick) statePath(name string) string { return filepath.Join(t.Config.StateDir, name) }
 
-// holder returns the process that has the state directory, and whether it is alive.
+// holder returns the process that holds the state directory, and whether the process is
+// alive.
 func (t *tick) holder() (lockfile.Holder, bool) {
 	h, err := lockfile.ReadHolder(t.statePath(lockfile.StateLockName))
 	return h, err == nil && proc.Alive(h.PID, h.Start)
 }
 
-// held reports whether a gateway has the state directory, even if the gateway has not
-// described itself yet.
+// held reports whether a gateway holds the lock of the state directory, even before the
+// gateway has recorded a description.
 func (t *tick) held() bool { return lockfile.IsStateHeld(t.Config.StateDir) }
 
-// hasService reports whether this gateway has a service. The service of a gateway with
-// another state directory does not count.
+// hasService reports whether a service is installed for the gateway of this state
+// directory. A service of another state directory does not count.
 func (t *tick) hasService(ctx context.Context) (bool, error) {
 	if err := t.Service.Available(ctx); err != nil {
 		t.log.printf("whether there is a service of the gateway is not known: %q", err.Error())
@@ -123,8 +124,8 @@ func (t *tick) hasService(ctx context.Context) (bool, error) {
 	return s.Installed, nil
 }
 
-// Elsewhere returns the state directory of an installed job if it is another one; empty
-// where that is not known.
+// Elsewhere returns the state directory of an installed job if different from stateDir;
+// empty if equal or unknown.
 func Elsewhere(s service.Status, stateDir string) string {
 	if !s.Installed || s.Dir == "" {
 		return ""
@@ -141,8 +142,9 @@ func Elsewhere(s service.Status, stateDir string) string {
 	return theirs
 }
 
-// awaitReady returns when the gateway serves. ended, if there is one, tells of the end
-// of the process that was started; that is no failure while another one starts.
+// awaitReady returns nil once the gateway serves. ended, if not nil, delivers the exit
+// of the started process; the exit is no failure while another process holds the state
+// directory.
 func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, t.StartLimit)
 	defer cancel()
@@ -150,8 +152,8 @@ func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 	next := time.NewTicker(pause)
 	defer next.Stop()
 	said := time.Now()
-	var refused *client.Error // which may be why: it answers, and not to these settings
-	var over error            // how what was started has ended
+	var refused *client.Error // set while the gateway answers but refuses the current settings
+	var over error            // exit error of the started process
 	for {
 		h, err := t.find(ctx)
 		if err == nil && h.Ready {

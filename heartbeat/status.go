@@ -11,27 +11,27 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// A Status is all that is known of the heartbeat of a state directory.
+// A Status describes the heartbeat of a state directory.
 type Status struct {
 	Setting   config.Heartbeat `json:"setting"` // BARECLAW_HEARTBEAT
 	Interval  string           `json:"interval"`
 	Notify    string           `json:"notify,omitempty"`
 	System    service.System   `json:"system"` // the service manager
 	Installed bool             `json:"installed"`
-	Current   bool             `json:"current"` // as it would be installed now
+	Current   bool             `json:"current"` // installed files are up to date
 	Active    bool             `json:"active"`
 	Next      time.Time        `json:"next,omitzero"`
 	Problems  []string         `json:"problems"`
-	Notes     []string         `json:"notes,omitempty"`    // what is worth knowing and no problem
-	Consent   Consent          `json:"consent,omitempty"`  // what the user has said; empty: nobody was asked
-	Declined  bool             `json:"declined,omitempty"` // the user has said no, or has uninstalled it
-	Asks      bool             `json:"asks"`               // a tick asks the agent, and does not only look after the gateway
-	Other     string           `json:"other,omitempty"`    // state directory of the gateway that the installed one looks after, if that is another one
-	Gateway   *Installation    `json:"gateway,omitempty"`  // what it did at its last start
+	Notes     []string         `json:"notes,omitempty"`    // remarks that are not problems
+	Consent   Consent          `json:"consent,omitempty"`  // the user's decision; empty if undecided
+	Declined  bool             `json:"declined,omitempty"` // the user declined or uninstalled the heartbeat
+	Asks      bool             `json:"asks"`               // ticks prompt the agent, besides reviving the gateway
+	Other     string           `json:"other,omitempty"`    // state directory served by the installed heartbeat, if different
+	Gateway   *Installation    `json:"gateway,omitempty"`  // record of the gateway's last start
 	Records
 }
 
-// Look gathers the status. Facts that cannot be read become problems.
+// Look collects the status. Facts that cannot be read become problems.
 func Look(ctx context.Context, cfg config.Config, manager service.Inspector, request service.Request) Status {
 	s := Status{
 		Setting: cfg.Heartbeat, Interval: humanize.Span(cfg.HeartbeatInterval), Notify: cfg.HeartbeatNotify,
@@ -39,7 +39,7 @@ func Look(ctx context.Context, cfg config.Config, manager service.Inspector, req
 	}
 	problem := func(err error) {
 		if err != nil {
-			s.Problems = append(s.Problems, strings.Split(err.Error(), "\n")...) // joined ones are several
+			s.Problems = append(s.Problems, strings.Split(err.Error(), "\n")...) // errors.Join separates errors by newlines
 		}
 	}
 	var err error

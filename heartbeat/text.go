@@ -12,17 +12,17 @@ import (
 	"bareclaw/core/schedule"
 )
 
-// Channel is where the agent is asked. Its session is its own, and people may write
-// there too.
+// Channel is the channel of the heartbeat's messages to the agent. The channel has a
+// separate session, and people may write there too.
 const Channel = "heartbeat"
 
 // ID is the id of the heartbeat's schedule.
 const ID = "heartbeat"
 
-// clearSession is the command by which claude begins a fresh session. It asks no model.
+// clearSession is the command that begins a fresh claude session, without a model call.
 const clearSession = "/clear"
 
-// Job returns the heartbeat's schedule, which the gateway runs when a tick asks for it.
+// Job returns the heartbeat's schedule, run by the gateway on request of a tick.
 func Job(cfg config.Config) schedule.BuiltIn {
 	return schedule.BuiltIn{
 		ID: ID, Channel: Channel, Title: "Heartbeat",
@@ -32,7 +32,7 @@ func Job(cfg config.Config) schedule.BuiltIn {
 	}
 }
 
-// AllWell is what the agent answers when nothing needs attention.
+// AllWell is the agent's answer when nothing needs attention.
 const AllWell = "HEARTBEAT_OK"
 
 const (
@@ -42,11 +42,11 @@ const (
 	ifWell   = "If nothing needs the user's attention, answer exactly " + AllWell + " and nothing else."
 )
 
-// maxText is how much of a message's file is read, in bytes.
+// maxText is the size limit of a message file, in bytes.
 const maxText = 256 << 10
 
-// messageText returns what the agent is asked. It always hears how to say that all is
-// well.
+// messageText returns the prompt for the agent. Every prompt defines the answer for when
+// nothing needs attention.
 func messageText(cfg config.Config) (string, error) {
 	text := cfg.HeartbeatMessage
 	if path, isFile := strings.CutPrefix(text, "@"); isFile {
@@ -83,11 +83,11 @@ func readText(path string) (string, error) {
 	return string(text), err
 }
 
-// allWell reports whether an answer that an older version waited for says that nothing
+// allWell reports whether an answer to a message of an older version means that nothing
 // needs attention.
 func allWell(answer string) bool { return strings.Trim(answer, "*_~`\"'. \n") == AllWell }
 
-// sendable returns a text without the control characters that the gateway refuses.
+// sendable returns s without the control characters refused by the gateway.
 func sendable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -97,7 +97,7 @@ func sendable(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// excerpt returns the beginning of a text, for a log.
+// excerpt returns the beginning of s, for a log line.
 func excerpt(s string) string {
 	const limit = 200
 	if runes := []rune(s); len(runes) > limit {

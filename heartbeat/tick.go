@@ -11,7 +11,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 )
 
-// run goes through a tick: the gateway first, then the run of this slot.
+// run performs the tick: revive the gateway, then request the run of the slot.
 func (t *tick) run(ctx context.Context) error {
 	err := t.revive(ctx)
 	if err == nil {
@@ -33,7 +33,7 @@ func isStopped(err error) bool {
 	return stopped
 }
 
-// work does what a tick does where the gateway serves.
+// work performs the part of the tick after the gateway serves.
 func (t *tick) work(ctx context.Context) error {
 	if !Asks(t.Config) {
 		t.log.printf("the gateway serves; the agent is not asked, as was agreed or BARECLAW_HEARTBEAT says")
@@ -45,14 +45,14 @@ func (t *tick) work(ctx context.Context) error {
 	return t.ask(ctx)
 }
 
-// report begins the report of this tick.
+// report creates the report on this tick.
 func (t *tick) report(o Outcome, detail string) Tick {
 	return Tick{Slot: t.slot, At: t.begun.UTC(), Outcome: o, Detail: detail, Started: t.woke}
 }
 
-// ask has the gateway run the heartbeat's schedule for this slot, and reports what came of
-// that. A slot has one run however often a tick asks for it. The error says that the run
-// failed, or that the user could not be told.
+// ask makes the gateway run the heartbeat's schedule for the tick's slot, and records
+// the result. A slot has one run regardless of the number of requests. ask returns an
+// error if the run failed or the push to the user failed.
 func (t *tick) ask(ctx context.Context) error {
 	o, err := t.awaitRun(ctx)
 	if err != nil && !isStopped(err) && ctx.Err() == nil {
@@ -87,8 +87,8 @@ func (t *tick) ask(ctx context.Context) error {
 	return nil
 }
 
-// note keeps the report of this tick. One that has found the run of its slot over, or has
-// waited for the run of a tick before, adds nothing.
+// note records the report on this tick. A report on a run that an earlier tick already
+// recorded is not added again.
 func (t *tick) note(now Tick) error {
 	for i := range t.records.Ticks {
 		before := &t.records.Ticks[i]
@@ -99,8 +99,9 @@ func (t *tick) note(now Tick) error {
 	return t.records.add(now)
 }
 
-// awaitRun asks for the run of this slot until the run is over, its message is parked, or
-// patience ends. The gateway is started again if it dies meanwhile.
+// awaitRun requests the run of the tick's slot until the run is over, the run's message
+// is parked, or Patience has passed. awaitRun revives the gateway after a failed
+// request.
 func (t *tick) awaitRun(ctx context.Context) (api.Occurrence, error) {
 	t.log.printf("asking for the run of the slot of %s", t.slot.Format(time.RFC3339))
 	deadline := time.Now().Add(t.Patience)
@@ -125,7 +126,7 @@ func (t *tick) awaitRun(ctx context.Context) (api.Occurrence, error) {
 	}
 }
 
-// pause lets a second pass and then makes sure that the gateway serves.
+// pause waits one second and then revives the gateway if necessary.
 func (t *tick) pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -135,7 +136,7 @@ func (t *tick) pause(ctx context.Context) error {
 	return t.revive(ctx)
 }
 
-// fill fills in what the gateway says of a run.
+// fill copies the gateway's record of a run into the report.
 func (t *Tick) fill(o *api.Occurrence) {
 	t.Message, t.Detail = o.MessageID, o.Why
 	a := o.Answer
@@ -163,7 +164,7 @@ func (t *Tick) fill(o *api.Occurrence) {
 	}
 }
 
-// line is the report in one line, for the log.
+// line formats the report as one line of the log.
 func (t *Tick) line() string {
 	line := string(t.Outcome)
 	if t.Message != "" {
@@ -184,8 +185,9 @@ func (t *Tick) line() string {
 	return line
 }
 
-// carryOver tells the user what a version before the gateway's own schedule has left in
-// its records: answers that could not be pushed, or that it did not wait for.
+// carryOver migrates the records of versions that predate the gateway's schedule:
+// carryOver pushes answers that were not pushed, or not awaited, and clears the old
+// fields.
 func (t *tick) carryOver(ctx context.Context) error {
 	if open := t.records.Open; open != nil {
 		if m, err := t.gateway.message(ctx, open.Message); err == nil && (m.State == api.Answered || m.State == api.Failed) && !allWell(m.Text) {
