@@ -6,28 +6,28 @@ import (
 	"unicode/utf8"
 )
 
-// A Builder composes a document piece by piece. The zero Builder is empty and
-// ready; its methods return it, so that calls can be chained. It is for one
-// goroutine.
+// A Builder composes a document piece by piece. The zero Builder is empty and ready to
+// use. Methods return the Builder for chaining. A Builder is not safe for concurrent
+// use.
 type Builder struct {
 	text   []byte
 	runs   []run
-	style  style // of what is written next
-	broken bool  // a block ended: what follows begins on a line of its own
+	style  style // style of the next text
+	broken bool  // a block ended: the next text begins on a new line
 
-	links  []string // by number, from 1: addresses
-	codes  []code   // by number, from 1
-	quotes []bool   // by number, from 1: expandable
+	links  []string // addresses, numbered from 1
+	codes  []code   // numbered from 1
+	quotes []bool   // whether expandable, numbered from 1
 }
 
-// A run is a piece of text in one style. It begins where the last one ends.
+// A run is a piece of text in a single style, starting at the end of the previous run.
 type run struct {
 	end   int // byte offset
 	style style
 }
 
-// A style is all that may be said of a piece of text. Numbers count from 1; two
-// links or codes side by side differ by theirs.
+// A style is the complete formatting of a piece of text. Numbers count from 1, 0 meaning
+// none; adjacent links or codes have different numbers.
 type style struct {
 	marks marks
 	link  int
@@ -35,7 +35,7 @@ type style struct {
 	quote int
 }
 
-// marks are the styles that any text may have, one bit each.
+// marks is a bit set of the styles that combine freely.
 type marks uint8
 
 const (
@@ -46,15 +46,15 @@ const (
 	spoiler
 )
 
-// A code is a piece of code within a line, or a block of it.
+// A code is inline code or a code block.
 type code struct {
 	block    bool
-	language string // of a block
+	language string // code blocks only
 }
 
-// Text adds text as it is: nothing in it is markup. Invalid UTF-8, control
-// characters and those that turn the direction of text become U+FFFD, line
-// separators become line breaks, a tab becomes a space.
+// Text adds text literally, without interpreting markup. Invalid UTF-8, control
+// characters and bidirectional controls become U+FFFD, line separators become line
+// breaks, tabs become spaces.
 func (b *Builder) Text(text string) *Builder {
 	b.write(text)
 	return b
@@ -66,16 +66,16 @@ func (b *Builder) Bold(text string) *Builder { return b.marked(bold, text) }
 // Italic adds italic text.
 func (b *Builder) Italic(text string) *Builder { return b.marked(italic, text) }
 
-// Code adds code within a line.
+// Code adds inline code.
 func (b *Builder) Code(text string) *Builder {
 	b.write("")
 	b.inCode(code{}, text)
 	return b
 }
 
-// Pre adds a block of code, on lines of its own. The language may be empty; one
-// that is not the name of a language is left out. Blank lines around the code are
-// left out, tabs become spaces up to the next tab stop.
+// Pre adds a code block on separate lines. An empty or invalid language is omitted.
+// Blank lines around the code are removed, and tabs become spaces up to the next tab
+// stop.
 func (b *Builder) Pre(language, text string) *Builder {
 	b.startLine()
 	b.pre(language, text)
@@ -83,8 +83,8 @@ func (b *Builder) Pre(language, text string) *Builder {
 	return b
 }
 
-// Quote adds a quotation, on lines of its own. An expandable one shows its
-// first lines until it is tapped.
+// Quote adds a quotation on separate lines. An expandable quotation shows only the first
+// lines until tapped.
 func (b *Builder) Quote(expandable bool, text string) *Builder {
 	b.startLine()
 	end := b.beginQuote()
@@ -94,16 +94,16 @@ func (b *Builder) Quote(expandable bool, text string) *Builder {
 	return b
 }
 
-// Link adds a label with an address behind it. An address that Telegram would
-// refuse is shown as text, behind the label.
+// Link adds a label that links to address. If Telegram would refuse the address, the
+// address is added as text after the label.
 func (b *Builder) Link(label, address string) *Builder {
 	b.write("")
 	b.link(address, label, func() { b.write(label) })
 	return b
 }
 
-// Add adds another document. A quotation or a block of code at its beginning or
-// end gets lines of its own.
+// Add appends another document. A quotation or code block at the beginning or end of d
+// is put on separate lines.
 func (b *Builder) Add(d Document) *Builder {
 	pieces := stylesOf(d, b)
 	if len(pieces) == 0 {
@@ -126,7 +126,7 @@ func (b *Builder) isBlock(s style) bool {
 	return s.quote != 0 || s.code != 0 && b.codes[s.code-1].block
 }
 
-// Document returns what was added. The Builder may be used on.
+// Document returns the composed document. The Builder remains usable.
 func (b *Builder) Document() Document {
 	text := string(b.text)
 	return Document{Text: text, Entities: entities(text, b.spans(text))}
@@ -140,10 +140,10 @@ func (b *Builder) marked(m marks, text string) *Builder {
 	return b
 }
 
-// restore puts a style back: defer b.restore(b.style).
+// restore resets the style, for use as defer b.restore(b.style).
 func (b *Builder) restore(s style) { b.style = s }
 
-// startLine ends the line that was begun, if any.
+// startLine ends the current line unless empty.
 func (b *Builder) startLine() {
 	b.broken = false
 	if !b.atLineStart() {
@@ -155,8 +155,8 @@ func (b *Builder) atLineStart() bool {
 	return len(b.text) == 0 || b.text[len(b.text)-1] == '\n'
 }
 
-// write adds text in the current style, cleaned. An empty text only ends a line
-// that a block has left open.
+// write adds text in the current style, cleaned. An empty text only ends the line left
+// open by a block.
 func (b *Builder) write(text string) {
 	if b.broken {
 		b.broken = false
@@ -174,7 +174,7 @@ func (b *Builder) write(text string) {
 	b.put(b.style, text)
 }
 
-// put adds clean text in a style.
+// put adds clean text in style s.
 func (b *Builder) put(s style, text string) {
 	if text == "" {
 		return
@@ -187,9 +187,9 @@ func (b *Builder) put(s style, text string) {
 	b.runs = append(b.runs, run{len(b.text), s})
 }
 
-// inCode adds text as code. Nothing else may be said of code except that it is
-// in a quote (core.telegram.org/bots/api#messageentity); within a link it is the
-// link that remains.
+// inCode adds text as code. Telegram allows code to be combined only with a quotation
+// (core.telegram.org/bots/api#messageentity); within a link the text keeps the link and
+// loses the code.
 func (b *Builder) inCode(c code, text string) {
 	text = expandTabs(Clean(text))
 	if b.style.link != 0 {
@@ -200,14 +200,14 @@ func (b *Builder) inCode(c code, text string) {
 	b.put(style{code: len(b.codes), quote: b.style.quote}, text)
 }
 
-// pre adds a block of code at the beginning of a line.
+// pre adds a code block at the beginning of a line.
 func (b *Builder) pre(language, text string) {
 	text = expandTabs(Clean(text))
 	b.inCode(code{block: true, language: languageName(language)}, trimLines(text))
 }
 
-// beginQuote begins a quotation and returns what ends it. There is no quotation
-// within another.
+// beginQuote begins a quotation and returns the function that ends the quotation. Within
+// a quotation beginQuote does nothing, because quotations cannot be nested.
 func (b *Builder) beginQuote() (end func(expandable bool)) {
 	if b.style.quote != 0 {
 		return func(bool) {}
@@ -222,17 +222,17 @@ func (b *Builder) beginQuote() (end func(expandable bool)) {
 	}
 }
 
-// trimLines returns the text without the blank lines it begins and ends with.
+// trimLines removes blank lines at the beginning and end of text.
 func trimLines(text string) string {
 	text = strings.TrimRight(text, " \n")
 	rest := strings.TrimLeft(text, " \n")
 	return text[1+strings.LastIndexByte(text[:len(text)-len(rest)], '\n'):]
 }
 
-// maxLanguageBytes is more than any name of a language has.
+// maxLanguageBytes exceeds the length of every language name.
 const maxLanguageBytes = 32
 
-// languageName returns the name of a language if it is one, or nothing.
+// languageName returns s if s looks like a language name, otherwise "".
 func languageName(s string) string {
 	if len(s) > maxLanguageBytes || strings.ContainsFunc(s, func(c rune) bool {
 		return c >= utf8.RuneSelf || !isWordByte(byte(c)) && !strings.ContainsRune("+-#._", c)
@@ -247,8 +247,8 @@ func isWordByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// stylesOf returns the runs of a document, with links, codes and quotes
-// entered in a builder.
+// stylesOf converts a document to runs, registering links, codes and quotes in the
+// builder b.
 func stylesOf(d Document, b *Builder) []run {
 	spans := spansOf(d)
 	styles := make([]style, len(spans))
@@ -281,7 +281,7 @@ func stylesOf(d Document, b *Builder) []run {
 	return runs
 }
 
-// with returns what both styles say.
+// with returns the combination of two styles.
 func (s style) with(o style) style {
 	return style{s.marks | o.marks, max(s.link, o.link), max(s.code, o.code), max(s.quote, o.quote)}
 }

@@ -8,12 +8,11 @@ import (
 
 const replacement = utf8.RuneError
 
-// Clean returns the text with everything dealt with that Telegram refuses
-// (invalid UTF-8), removes or replaces without saying so (control characters,
-// carriage returns, U+2028 to U+202E, three combining marks), and with what may
-// show a text in another order than it is in: in an approval people must see
-// the command that will run. What is harmful is replaced by U+FFFD, so that one
-// sees that there was something. Tabs remain.
+// Clean replaces or removes everything in text that Telegram refuses (invalid UTF-8), or
+// silently removes or replaces (control characters, carriage returns, U+2028 to U+202E,
+// three combining marks), and the characters that can reorder displayed text: in an
+// approval people must see the command that will run. Harmful characters become U+FFFD,
+// as visible evidence. Tabs remain.
 //
 // Telegram's rules: clean_input_string in td/telegram/misc.cpp.
 func Clean(text string) string {
@@ -22,7 +21,7 @@ func Clean(text string) string {
 	}
 	var out strings.Builder
 	out.Grow(len(text))
-	last := rune(-1) // not written yet: a ring may follow
+	last := rune(-1) // not yet written, because a combining ring may follow
 	for i, c := range text {
 		switch {
 		case c == '\r' && strings.HasPrefix(text[i+1:], "\n"):
@@ -48,7 +47,7 @@ func Clean(text string) string {
 	return out.String()
 }
 
-// isClean reports whether Clean would return the text as it is.
+// isClean reports whether Clean would return text unchanged.
 func isClean(text string) bool {
 	if !utf8.ValidString(text) {
 		return false
@@ -61,8 +60,7 @@ func isClean(text string) bool {
 	return true
 }
 
-// allowed reports whether Telegram takes and keeps a character, and whether it
-// leaves the order of the others alone.
+// allowed reports whether Telegram keeps the character c and c does not reorder text.
 func allowed(c rune) bool {
 	switch {
 	case c < ' ':
@@ -77,8 +75,8 @@ func allowed(c rune) bool {
 	return c != '\u030A' && c != '\u0333' && c != '\u033F'
 }
 
-// withRing returns a letter with a ring above, where Unicode has it as one
-// character: macOS writes file names in two, and Telegram removes the second.
+// withRing returns the precomposed form of c with a ring above, if any, else c: macOS
+// writes file names in decomposed form, and Telegram removes the combining ring.
 func withRing(c rune) rune {
 	switch c {
 	case 'a':
@@ -97,8 +95,9 @@ func withRing(c rune) rune {
 	return c
 }
 
-// isBlank reports whether nothing of a text is seen. Telegram refuses such a
-// message; its list (is_empty_string in td/telegram/misc.cpp) is part of this one.
+// isBlank reports whether text has no visible character. Telegram refuses blank
+// messages; invisible covers all of Telegram's list (is_empty_string in
+// td/telegram/misc.cpp).
 func isBlank(text string) bool {
 	for _, c := range text {
 		if !invisible(c) {
@@ -123,8 +122,8 @@ func invisible(c rune) bool {
 // tabStop is the distance of tab stops in code.
 const tabStop = 4
 
-// expandTabs replaces tabs by spaces up to the next tab stop. Telegram makes
-// each tab one space.
+// expandTabs replaces tabs with spaces up to the next tab stop, because Telegram
+// replaces each tab with a single space.
 func expandTabs(text string) string {
 	if !strings.Contains(text, "\t") {
 		return text

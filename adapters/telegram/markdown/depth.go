@@ -2,12 +2,11 @@ package markdown
 
 import "strings"
 
-// maxDepth bounds how many quotes and lists may begin in one line. The parser's
-// time grows with the square of it: 20,000 take seconds.
+// maxDepth limits the quotes and lists opened in a single line. Parsing time grows with
+// the square of the depth: a depth of 20,000 takes seconds.
 const maxDepth = 200
 
-// tooDeep reports whether a line begins more quotes and lists than anybody
-// means.
+// tooDeep reports whether a line opens more than maxDepth quotes and lists.
 func tooDeep(source string) bool {
 	for line := range strings.Lines(source) {
 		if len(line) > maxDepth && depth(line) > maxDepth {
@@ -17,7 +16,7 @@ func tooDeep(source string) bool {
 	return false
 }
 
-// depth returns how many quotes and lists a line begins.
+// depth returns the number of quotes and lists opened in a line.
 func depth(line string) int {
 	n := 0
 	for {

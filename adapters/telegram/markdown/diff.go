@@ -8,26 +8,26 @@ import (
 )
 
 const (
-	maxDiffUnits     = 3000 // the lines of a diff: what is more is counted
+	maxDiffUnits     = 3000 // limit of a diff; the lines beyond are only counted
 	maxDiffLineUnits = 200
 	maxFileUnits     = 200
-	diffContext      = 2 // lines around each change
+	diffContext      = 2 // context lines around each change
 	skippedLines     = "⋯"
-	// The columns of removed, added and unchanged lines. White space at the
-	// beginning of a quotation is trimmed, so that of unchanged lines does not break.
+	// The columns of removed, added and unchanged lines. Telegram trims white space at
+	// the beginning of a quotation, hence no-break spaces for unchanged lines.
 	removed, added, unchanged = "- ", "+ ", "\u00a0\u00a0"
 )
 
-// A diffLine is a line and what was done to it.
+// A diffLine is a line of a diff with the marker column.
 type diffLine struct{ column, text string }
 
-// Diff shows an edit of a file: its name, and in an expandable quotation the
-// lines that were removed and added, with some around them. It is at most about 3,500
-// UTF-16 units long; longer lines are shortened, and further ones counted.
+// Diff formats an edit of a file: the name, and in an expandable quotation the removed
+// and added lines with some context. The document has at most about 3,500 UTF-16 units;
+// longer lines are shortened, and lines beyond the limit are counted.
 func Diff(file, before, after string) Document {
 	before, after = wholeLines(before), wholeLines(after)
 	u, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), diffContext)
-	if err != nil { // its own edits do not fit its input
+	if err != nil { // the computed edits do not apply to before
 		return changes("Edit", file, append(allLines(removed, before), allLines(added, after)...))
 	}
 	var lines []diffLine
@@ -42,8 +42,7 @@ func Diff(file, before, after string) Document {
 	return changes("Edit", file, lines)
 }
 
-// Write shows a file that is written as Diff shows an edit: all of its lines are
-// added.
+// Write formats a newly written file in the format of Diff, with all lines as added.
 func Write(file, content string) Document {
 	return changes("Write", file, allLines(added, wholeLines(content)))
 }
@@ -58,8 +57,8 @@ func column(k udiff.OpKind) string {
 	return unchanged
 }
 
-// wholeLines ends the last line, so that a line with and one without a line break
-// are the same.
+// wholeLines terminates the last line, to ignore a missing line break at the end of a
+// file.
 func wholeLines(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
@@ -75,7 +74,7 @@ func allLines(column, text string) []diffLine {
 	return lines
 }
 
-// changes shows as many lines as there is room for.
+// changes formats lines up to the limit of maxDiffUnits and counts the rest.
 func changes(what, file string, lines []diffLine) Document {
 	var b Builder
 	b.Bold(what + ": ").Code(Shorten(Clean(file), maxFileUnits)).Text("\n")

@@ -8,8 +8,8 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// A span is an entity by byte offsets. Its entity's own offset and length say
-// nothing.
+// A span is an entity with byte offsets. The Offset and Length of the entity field are
+// meaningless.
 type span struct {
 	start, end int
 	entity     models.MessageEntity
@@ -17,17 +17,17 @@ type span struct {
 
 func (s span) isPre() bool { return s.entity.Type == models.MessageEntityTypePre }
 
-// The things a style may say, outer ones first where two cover the same text.
+// Slots number the independent parts of a style, outer parts first for equal ranges.
 const (
 	slotQuote = iota
 	slotLink
-	slotMarks // and one for each mark
+	slotMarks // the first of five slots, one per mark
 	slotCode  = slotMarks + 5
 	slots     = slotCode + 1
 )
 
-// at returns what a style says in a slot: 0 is nothing, and two runs side by
-// side that say the same are one entity.
+// at returns the value of a style in a slot, 0 meaning none. Adjacent runs with equal
+// values form a single entity.
 func (s style) at(slot int) int {
 	switch slot {
 	case slotQuote:
@@ -40,7 +40,7 @@ func (s style) at(slot int) int {
 	return int(s.marks>>(slot-slotMarks)) & 1
 }
 
-// entity returns what a style says in a slot as an entity.
+// entity converts the value of a slot to an entity.
 func (b *Builder) entity(slot, value int) models.MessageEntity {
 	switch slot {
 	case slotQuote:
@@ -59,7 +59,8 @@ func (b *Builder) entity(slot, value int) models.MessageEntity {
 	return models.MessageEntity{Type: markTypes()[slot-slotMarks]}
 }
 
-// enter is the other way round: it returns the style that an entity is.
+// enter is the inverse of entity: enter registers an entity and returns the entity's
+// style.
 func (b *Builder) enter(e models.MessageEntity) style {
 	switch e.Type {
 	case models.MessageEntityTypeBlockquote, models.MessageEntityTypeExpandableBlockquote:
@@ -75,7 +76,7 @@ func (b *Builder) enter(e models.MessageEntity) style {
 	return style{marks: 1 << max(0, slices.Index(markTypes(), e.Type))}
 }
 
-// markTypes lists the marks in the order of their bits.
+// markTypes lists the entity types of marks in bit order.
 func markTypes() []models.MessageEntityType {
 	return []models.MessageEntityType{
 		models.MessageEntityTypeBold, models.MessageEntityTypeItalic, models.MessageEntityTypeUnderline,
@@ -83,8 +84,8 @@ func markTypes() []models.MessageEntityType {
 	}
 }
 
-// spans makes properly nested spans of the runs. An entity that would overlap
-// another in part is ended and begun again.
+// spans converts the runs to properly nested spans. An entity that would partly overlap
+// another entity is split in two.
 func (b *Builder) spans(text string) []span {
 	type opened struct{ slot, value, start int }
 	var open []opened // outermost first
@@ -116,8 +117,7 @@ func (b *Builder) spans(text string) []span {
 	return trimSpans(text, out)
 }
 
-// ends returns for each run and slot where that which the run says in the slot
-// ends.
+// ends returns, for each run and slot, the offset at which the slot's value changes.
 func (b *Builder) ends() [][slots]int {
 	ends := make([][slots]int, len(b.runs))
 	for i := len(b.runs) - 1; i >= 0; i-- {
@@ -135,9 +135,8 @@ func (b *Builder) ends() [][slots]int {
 	return ends
 }
 
-// trimSpans takes white space off the ends of spans, drops those of which
-// nothing is seen, and sorts them: by beginning, longer ones first, and the outer
-// one first where two are the same text.
+// trimSpans trims white space from spans, drops spans without visible text, and sorts by
+// start, then longest first, then outer entities first.
 func trimSpans(text string, spans []span) []span {
 	pres := preSpans(spans)
 	out := make([]span, 0, len(spans))
@@ -153,7 +152,7 @@ func trimSpans(text string, spans []span) []span {
 	return out
 }
 
-// rank orders entities of the same text, outer ones first.
+// rank orders entities with equal ranges, outer entities first.
 func rank(s span) int {
 	switch s.entity.Type {
 	case models.MessageEntityTypeBlockquote, models.MessageEntityTypeExpandableBlockquote:
@@ -164,7 +163,7 @@ func rank(s span) int {
 	return 1
 }
 
-// preSpans returns the blocks of code, sorted.
+// preSpans returns the code blocks among spans, sorted by start.
 func preSpans(spans []span) []span {
 	var pres []span
 	for _, s := range spans {
@@ -176,7 +175,7 @@ func preSpans(spans []span) []span {
 	return pres
 }
 
-// preAt returns the block of code that the offset is in.
+// preAt returns the code block that contains an offset.
 func preAt(pres []span, at int) (span, bool) {
 	i, _ := slices.BinarySearchFunc(pres, at, func(s span, at int) int {
 		if s.end <= at {
@@ -190,9 +189,9 @@ func preAt(pres []span, at int) (span, bool) {
 	return span{}, false
 }
 
-// trim returns the range without white space at its ends, as Telegram trims
-// messages. The indentation of the first line of a block of code stays: Telegram
-// trims no further than to where the first entity begins.
+// trim narrows a range to exclude white space at both ends, as Telegram trims messages.
+// The indentation of a code block's first line stays: Telegram trims no further than the
+// start of the first entity.
 func trim(text string, pres []span, start, end int) (from, to int) {
 	end = start + len(strings.TrimRight(text[start:end], " \n"))
 	first := end - len(strings.TrimLeft(text[start:end], " \n"))
@@ -206,7 +205,7 @@ func trim(text string, pres []span, start, end int) (from, to int) {
 	return first, end
 }
 
-// entities returns sorted spans with offsets in UTF-16 units.
+// entities converts sorted spans to entities with offsets in UTF-16 units.
 func entities(text string, spans []span) []models.MessageEntity {
 	if len(spans) == 0 {
 		return nil
@@ -236,7 +235,7 @@ func entities(text string, spans []span) []models.MessageEntity {
 	return out
 }
 
-// spansOf returns the entities of a document by byte offsets, in their order.
+// spansOf returns the entities of a document as spans with byte offsets, in order.
 func spansOf(d Document) []span {
 	borders := make([]int, 0, 2*len(d.Entities)) // in UTF-16 units
 	for _, e := range d.Entities {

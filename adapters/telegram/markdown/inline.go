@@ -12,7 +12,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// inlines writes what is in a block or in a style.
+// inlines writes the inline children of a node.
 func (r *renderer) inlines(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		r.inline(n)
@@ -48,20 +48,21 @@ func (r *renderer) inline(n ast.Node) {
 		r.write(r.autoLink(n))
 	case *ast.RawHTML:
 		r.literal(segments(n.Segments, r.source))
-	case *east.TaskCheckBox: // it is with the marker
+	case *east.TaskCheckBox: // written by withBox as part of the list marker
 	default:
 		r.inlines(n)
 	}
 }
 
-// mark writes what is in a node in a style.
+// mark writes the children of n with the additional marks m.
 func (r *renderer) mark(m marks, n ast.Node) {
 	defer r.restore(r.style)
 	r.style.marks |= m
 	r.inlines(n)
 }
 
-// image writes an image as a link to it. Within a link only its name is left.
+// image writes an image as a link to the image, or only the alternative text within a
+// link.
 func (r *renderer) image(n *ast.Image) {
 	alt := r.plain(n)
 	if r.style.link != 0 {
@@ -71,7 +72,7 @@ func (r *renderer) image(n *ast.Image) {
 	r.link(address(n.Destination), alt, func() { r.write(alt) })
 }
 
-// plain returns what is in a node as text, with the addresses of links.
+// plain returns the content of a node as plain text, with the addresses of links.
 func (r *renderer) plain(parent ast.Node) string {
 	var b strings.Builder
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
@@ -107,7 +108,7 @@ func (r *renderer) textOf(n *ast.Text) string {
 	return unescape(n.Segment.Value(r.source))
 }
 
-// codeOf returns code within a line; line breaks in it are spaces.
+// codeOf returns the text of inline code, with line breaks replaced by spaces.
 func (r *renderer) codeOf(n *ast.CodeSpan) string {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -118,8 +119,8 @@ func (r *renderer) codeOf(n *ast.CodeSpan) string {
 	return strings.ReplaceAll(b.String(), "\n", " ")
 }
 
-// autoLink returns an address as text: Telegram finds it by itself. The brackets
-// of <std::string>, which has the form of an address, stay.
+// autoLink returns an address as text, since Telegram detects addresses in text. The
+// brackets of <std::string>, parsed as an address with an unknown scheme, are kept.
 func (r *renderer) autoLink(n *ast.AutoLink) string {
 	label := string(n.Label(r.source))
 	scheme, _, ok := strings.Cut(strings.ToLower(label), ":")
@@ -142,8 +143,7 @@ func segments(s *text.Segments, source []byte) string {
 	return b.String()
 }
 
-// unescape returns the text that was written with backslashes and character
-// references.
+// unescape resolves backslash escapes and character references.
 func unescape(s []byte) string {
 	if bytes.IndexByte(s, '\\') < 0 && bytes.IndexByte(s, '&') < 0 {
 		return string(s)
@@ -172,8 +172,8 @@ func unescape(s []byte) string {
 // &CounterClockwiseContourIntegral;.
 const maxReferenceBytes = 33
 
-// characterReference returns the character that s begins with a reference to,
-// such as &amp; or &#38;, and the length of the reference, or 0.
+// characterReference decodes a character reference at the beginning of s, such as &amp;
+// or &#38;, and returns the characters and the length of the reference, or 0.
 func characterReference(s []byte) (string, int) {
 	end := bytes.IndexByte(s[:min(len(s), maxReferenceBytes)], ';')
 	if end < 2 {

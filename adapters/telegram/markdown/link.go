@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// link writes a label with an address behind it, or what is there to be read
-// of both if Telegram would refuse the address. The label is that which write
-// writes, as plain text.
+// link writes a label that links to address. If Telegram would refuse the address, or
+// the label is blank, link writes label and address as text. write must write the label,
+// given as plain text in label.
 func (b *Builder) link(address, label string, write func()) {
 	target, ok := linkTarget(address)
 	if isBlank(label) {
@@ -26,7 +26,7 @@ func (b *Builder) link(address, label string, write func()) {
 	write()
 }
 
-// labelled returns a label and an address as text.
+// labelled formats a label and an address as text.
 func labelled(label, address string) string {
 	address = strings.TrimPrefix(address, "mailto:")
 	switch {
@@ -38,16 +38,18 @@ func labelled(label, address string) string {
 	return label + " (" + address + ")"
 }
 
-// address returns the destination of a link in Markdown.
+// address decodes the destination of a Markdown link.
 func address(destination []byte) string { return unescape(destination) }
 
-// maxAddressBytes bounds an address: it goes with each message it is in.
+// maxAddressBytes limits the length of an address, because every message repeats the
+// address.
 const maxAddressBytes = 2048
 
-// linkTarget returns an address as Telegram takes it, if it does: one wrong
-// address and it refuses the message (check_link in td/telegram/LinkManager.cpp).
-// It wants http or https, and a host with a dot. Names and passwords in front
-// of the host are not let through, since they look like a host.
+// linkTarget normalizes an address and reports whether Telegram accepts the result;
+// Telegram refuses a whole message for one bad address (check_link in
+// td/telegram/LinkManager.cpp). The scheme must be http or https and the host must
+// contain a dot. User information before the host is refused, because a user name can
+// imitate a host.
 func linkTarget(address string) (string, bool) {
 	address = Clean(strings.TrimSpace(address))
 	scheme, rest, ok := strings.Cut(address, "://")
@@ -67,8 +69,8 @@ func linkTarget(address string) (string, bool) {
 	return target, len(target) <= maxAddressBytes
 }
 
-// isHost reports whether a host has at least two labels, and nothing but
-// letters, digits, hyphens and underscores in them.
+// isHost reports whether host has at least two nonempty labels. ASCII characters in
+// labels must be letters, digits, hyphens or underscores.
 func isHost(host string) bool {
 	labels := strings.Split(host, ".")
 	for _, label := range labels {
@@ -86,7 +88,7 @@ func isPort(port string) bool {
 	return err == nil && n > 0
 }
 
-// escapeSpaces escapes what must not be in an address.
+// escapeSpaces percent-encodes spaces and control characters.
 func escapeSpaces(s string) string {
 	if !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' }) {
 		return s

@@ -9,7 +9,7 @@ import (
 
 const bullet = "• "
 
-// list writes a list, one item after the other.
+// list writes the items of a list.
 func (r *renderer) list(n *ast.List) {
 	number := n.Start
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
@@ -22,7 +22,7 @@ func (r *renderer) list(n *ast.List) {
 	}
 }
 
-// marker returns what an item of a list begins with.
+// marker returns the bullet or number of a list item.
 func marker(n *ast.List, number int) string {
 	if n.IsOrdered() {
 		return strconv.Itoa(number) + string(rune(n.Marker)) + " "
@@ -30,7 +30,7 @@ func marker(n *ast.List, number int) string {
 	return bullet
 }
 
-// item writes an item, its lines indented.
+// item writes a list item with indented continuation lines.
 func (r *renderer) item(n ast.Node, marker string, tight bool) {
 	indent := "   "
 	if marker == bullet {
@@ -40,8 +40,7 @@ func (r *renderer) item(n ast.Node, marker string, tight bool) {
 	r.within(indent, func() { r.blocks(n, tight) })
 }
 
-// withBox adds a box to tick to the marker of an item that has one. It takes the
-// place of a bullet.
+// withBox adds the check box of a task to a marker. The box replaces a bullet.
 func withBox(marker string, item ast.Node) string {
 	first := item.FirstChild()
 	if first == nil {

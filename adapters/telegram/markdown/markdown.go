@@ -1,23 +1,21 @@
-// Package markdown turns Markdown into Telegram messages whose formatting
-// cannot be refused: a text, and entities that say by offsets what is bold, a
-// link or code. Nothing in the text is markup any more, so nothing in it can be
-// mistaken for markup, and a text can be cut anywhere.
+// Package markdown converts Markdown to Telegram messages with formatting that Telegram
+// never refuses: plain text, plus entities that mark bold text, links and code by
+// offset. Since the text contains no markup, no character can be mistaken for markup,
+// and a text can be split anywhere.
 //
-// A [Document] comes from [Render] (Markdown, such as an answer), [Plain] (a text
-// as it is), [Diff] and [Write] (what a tool changes) or a [Builder] (everything
-// the gateway itself says). [Document.Split] cuts it into messages.
+// A [Document] comes from [Render] (Markdown, such as an answer), [Plain] (literal
+// text), [Diff] and [Write] (file changes by a tool) or a [Builder] (the gateway's own
+// texts). [Document.Split] splits a Document into messages.
 //
-// What Markdown means here is CommonMark with tables, strikethrough, task lists,
-// bare links and ||spoilers||, but for what people and models write without
-// meaning it: 2*3*4, snake_case_name, __init__ and a lone ~ stay as they are. HTML
-// is shown as it was written. Telegram has no headings, lists, rules or tables:
-// headings are bold, underlined, or italic by level, lists have bullets and are
-// indented, tables are aligned as code.
+// The dialect is CommonMark with tables, strikethrough, task lists, bare links and
+// ||spoilers||, minus markup that people and models write unintentionally: 2*3*4,
+// snake_case_name, __init__ and a lone ~ stay literal. HTML is shown as source. Telegram
+// has no headings, lists, rules or tables: headings become bold, underlined, or italic
+// by level, lists get bullets and indentation, tables become aligned code.
 //
-// The rules of entities are those of core.telegram.org/bots/api#messageentity
-// and of Telegram's own library (tdlib/td, td/telegram/MessageEntity.cpp), which
-// the Bot API server is built on: it says what is refused, what is dropped and
-// which characters are removed or replaced.
+// The rules for entities come from core.telegram.org/bots/api#messageentity and from the
+// library beneath the Bot API server (tdlib/td, td/telegram/MessageEntity.cpp). The
+// library defines refused and dropped entities and the removed or replaced characters.
 package markdown
 
 import (
@@ -26,23 +24,23 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// A Document is a text with its formatting. Those that this package returns are
-// valid except for their length: entities are sorted, lie within the text, begin
-// and end at characters that are seen (but for the indentation of code), and nest
-// as Telegram wants it. The zero Document is empty.
+// A Document is a text with formatting. Documents returned by this package are valid
+// except for the length: entities are sorted, lie within the text, begin and end at
+// visible characters (except for the indentation of code), and nest as Telegram
+// requires. The zero Document is empty.
 type Document struct {
 	Text     string
 	Entities []models.MessageEntity // offsets and lengths in UTF-16 units
 }
 
-// Plain returns the text as it is, without formatting. Characters that Telegram
-// would refuse, remove or replace are dealt with as [Builder.Text] says.
+// Plain returns text as an unformatted document. Characters that Telegram would refuse,
+// remove or replace are treated as in [Builder.Text].
 func Plain(text string) Document {
 	var b Builder
 	return b.Text(text).Document()
 }
 
-// Length returns the length of a text in UTF-16 units, in which Telegram counts.
+// Length returns the length of text in UTF-16 units, the unit of all Telegram limits.
 func Length(text string) int {
 	units := 0
 	for _, c := range text {
@@ -59,9 +57,9 @@ func unitsOf(c rune) int {
 	return 1
 }
 
-// advance returns the byte offset that is the given number of UTF-16 units
-// behind start, or less by one where a surrogate pair is in the way, and never
-// beyond the text.
+// advance returns the byte offset that lies the given number of UTF-16 units after
+// start. advance stops before a surrogate pair that would exceed units, and at the end
+// of the text.
 func advance(text string, start, units int) int {
 	for at := start; at < len(text); {
 		c, size := utf8.DecodeRuneInString(text[at:])

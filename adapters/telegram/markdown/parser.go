@@ -12,8 +12,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdownParser is made when it is first needed: every session host is this
-// binary, and needs none. It may be used by several goroutines.
+// markdownParser is created on first use, because session hosts run the same binary and
+// never parse Markdown. The parser is safe for concurrent use.
 var markdownParser = sync.OnceValue(func() parser.Parser {
 	return parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
@@ -36,10 +36,11 @@ var markdownParser = sync.OnceValue(func() parser.Parser {
 	)
 })
 
-// A spoilerNode is text between two pairs of ||.
+// A spoilerNode is text enclosed in double bars: ||text||.
 type spoilerNode struct{ ast.BaseInline }
 
-// kindSpoiler is made with the parser: goldmark numbers kinds as they come.
+// kindSpoiler is allocated with the parser, because goldmark numbers kinds globally in
+// order of creation.
 var kindSpoiler = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Spoiler") })
 
 // Kind implements ast.Node.
@@ -48,20 +49,20 @@ func (*spoilerNode) Kind() ast.NodeKind { return kindSpoiler() }
 // Dump implements ast.Node.
 func (n *spoilerNode) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// A delimiterParser finds runs of characters that may begin or end a style.
+// A delimiterParser parses runs of characters that may open or close a style.
 type delimiterParser struct {
 	chars    string
 	min, max int // length of a run
 	node     func(length int) ast.Node
 }
 
-// emphasis is that of CommonMark, except where people mean the characters.
+// emphasis parses CommonMark emphasis, minus the exceptions documented at Parse.
 func emphasis() *delimiterParser {
 	return &delimiterParser{chars: "*_", min: 1, max: 1 << 20, node: func(n int) ast.Node { return ast.NewEmphasis(n) }}
 }
 
-// doubled is a style that begins and ends with a character twice. Once is not
-// enough: ~ is "about", and | is "or".
+// doubled parses a style delimited by two of the same character. A single character is
+// literal: ~ means "about", and | means "or".
 func doubled(char byte, node func() ast.Node) *delimiterParser {
 	return &delimiterParser{chars: string(char), min: 2, max: 2, node: func(int) ast.Node { return node() }}
 }
@@ -80,9 +81,9 @@ func (p *delimiterParser) CanOpenCloser(opener, closer *parser.Delimiter) bool {
 // OnMatch implements parser.DelimiterProcessor.
 func (p *delimiterParser) OnMatch(length int) ast.Node { return p.node(length) }
 
-// Parse implements parser.InlineParser. It follows CommonMark, but nothing
-// begins within a word or a pattern of file names, so that 2*3*4, a||b||c and *.go
-// stay as they are, and __init__ is a name.
+// Parse implements parser.InlineParser. Parse follows CommonMark, except that no style
+// begins within a word or a file name pattern: 2*3*4, a||b||c and *.go stay literal, and
+// __init__ is a name.
 func (p *delimiterParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	before := block.PrecendingCharacter()
 	line, segment := block.PeekLine()
@@ -104,9 +105,9 @@ func (p *delimiterParser) Parse(_ ast.Node, block text.Reader, pc parser.Context
 	return d
 }
 
-// inWord reports whether delimiters between the two characters are within a
-// word. Other scripts than Latin do without spaces, so letters of theirs are no
-// word. Of code, a closing bracket before them is as good as a letter.
+// inWord reports whether delimiters between the characters before and after are inside a
+// word. Non-ASCII letters never count as part of a word, because many scripts do not
+// separate words by spaces. If code is set, a closing bracket counts as a letter.
 func inWord(before rune, after byte, code bool) bool {
 	if before < 0 || before > 0x7F {
 		return false
@@ -117,15 +118,15 @@ func inWord(before rune, after byte, code bool) bool {
 	return isWordByte(byte(before)) && (code || isWordByte(after))
 }
 
-// inPattern reports whether the n characters that the line begins with are part
-// of a pattern of file names, such as /tmp/*.log, *.go or **/*.go.
+// inPattern reports whether the first n characters of the line are part of a file name
+// pattern, such as /tmp/*.log, *.go or **/*.go.
 func inPattern(before rune, line []byte, n int) bool {
 	rest := line[n:]
 	return line[0] == '*' && (before == '/' || n == 1 && rest[0] == '.' || bytes.HasPrefix(rest, []byte("/*")))
 }
 
-// dunder returns the length of a name such as __init__ that the line begins
-// with, or 0.
+// dunder returns the length of a name such as __init__ at the beginning of the line, or
+// 0.
 func dunder(line []byte) int {
 	if !bytes.HasPrefix(line, []byte("__")) {
 		return 0
@@ -141,11 +142,11 @@ func dunder(line []byte) int {
 	return end
 }
 
-// maxTableCells bounds what a table may become: each row is filled up to the
-// width of the first, so a few kilobytes could become gigabytes.
+// maxTableCells limits the size of a table: goldmark pads each row to the width of the
+// first, so a few kilobytes of source could become gigabytes.
 const maxTableCells = 20_000
 
-// boundedTables leaves tables as text that would have too many cells.
+// boundedTables leaves tables of more than maxTableCells cells as text.
 type boundedTables struct{ tables parser.ParagraphTransformer }
 
 // Transform implements parser.ParagraphTransformer.

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// RenderPartial is Render for Markdown of which more is to come. The document is
-// the same except at the end, where it shows what is likely to become of what
-// was begun, so that text that is streamed does not change its looks:
+// RenderPartial renders Markdown that is still being received. The document equals
+// Render's except at the end, where RenderPartial anticipates the likely completion, to
+// keep the appearance of streamed text stable:
 //
-//   - a last line of nothing but markers (*, #, -, a fence that begins, …), and
-//     markers at the end that begin something, are left out until there is more;
-//   - bold, italic, strikethrough, spoiler and code within a line that were begun
-//     in the last paragraph and not ended are ended there;
-//   - a link of which the address is incomplete is its label.
+//   - a last line that consists only of markers (*, #, -, an opening fence, …), and
+//     opening markers at the end, are omitted until more text follows;
+//   - bold, italic, strikethrough, spoiler and inline code opened in the last paragraph
+//     are closed at the end;
+//   - a link with an incomplete address is shown as the label.
 //
-// A fence that is open needs no care: it goes to the end, as CommonMark has it. A
-// table is text until the line below its header is complete.
+// An open fence needs no special treatment: by CommonMark the code extends to the end. A
+// table is text until the line below the header is complete.
 func RenderPartial(source string) Document {
 	source = withoutMarkers(source)
 	source = withoutAddress(withoutRun(source))
@@ -26,7 +26,7 @@ func RenderPartial(source string) Document {
 	if closers == "" {
 		return doc
 	}
-	// They are right if each of them, and what they end, is gone.
+	// The closers are right if Render consumed every closer together with the opener.
 	closed := Render(strings.TrimRight(source, " \n\r\t") + closers)
 	if len(closed.Text) == len(doc.Text)-len(closers) {
 		return closed
@@ -34,15 +34,16 @@ func RenderPartial(source string) Document {
 	return doc
 }
 
-// markersOnly is a line that is nothing yet. A box to tick needs its text.
+// markersOnly matches a last line that has no content yet. A task item needs text after
+// the box.
 var markersOnly = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("(?:^|\n)[ \t]*(?:[-+*_=#>`~|!:\\[ \t]+|[-+*] \\[[ xX]?\\]?|[0-9]{1,9}[.)]?)[ \t]*$")
 })
 
-// maxTail bounds what is looked at of the end of a text.
+// maxTail limits the text examined at the end of a source, in bytes.
 const maxTail = 4096
 
-// tail returns the end of a text from which on something may be unfinished.
+// tail returns the last maxTail bytes of source.
 func tail(source string) string {
 	if len(source) <= maxTail {
 		return source
@@ -50,7 +51,7 @@ func tail(source string) string {
 	return source[len(source)-maxTail:]
 }
 
-// withoutMarkers leaves out a last line of nothing but markers.
+// withoutMarkers removes a last line that consists only of markers.
 func withoutMarkers(source string) string {
 	end := tail(source)
 	if at := markersOnly().FindStringIndex(end); at != nil && (at[0] > 0 || len(end) == len(source)) {
@@ -63,8 +64,8 @@ var openAddress = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`!?\[([^\[\]\n]+)\](?:\([^()\s]*)?$`)
 })
 
-// withoutAddress leaves out an address that is incomplete, and the brackets of
-// its label.
+// withoutAddress removes an incomplete address at the end, and the brackets around the
+// label.
 func withoutAddress(source string) string {
 	end := lastParagraph(source)
 	at := openAddress().FindStringSubmatchIndex(end)
@@ -74,14 +75,14 @@ func withoutAddress(source string) string {
 	return source[:len(source)-len(end)+at[0]] + end[at[2]:at[3]]
 }
 
-// lastParagraph returns the text behind the last blank line.
+// lastParagraph returns the text after the last blank line.
 func lastParagraph(source string) string {
 	end := tail(source)
 	return end[1+strings.LastIndex(end, "\n\n"):]
 }
 
-// withoutRun leaves out markers at the end that begin something, or are half of
-// what ends something.
+// withoutRun removes a run of markers at the end that opens a style, or is an incomplete
+// closer.
 func withoutRun(source string) string {
 	rest := strings.TrimRight(source, source[max(0, len(source)-1):])
 	run := source[len(rest):]
@@ -98,11 +99,11 @@ func withoutRun(source string) string {
 	return source
 }
 
-// styleMarkers are what styles within a line begin and end with.
+// styleMarkers are the delimiter characters of inline styles.
 const styleMarkers = "*_~|`"
 
-// openRuns returns the markers of styles that a paragraph begins and does not
-// end, as far as one can tell without parsing it.
+// openRuns returns the markers of styles that a paragraph opens but does not close, by a
+// heuristic without parsing.
 func openRuns(paragraph string) []string {
 	var open []string
 	for i := 0; i < len(paragraph); {
@@ -133,7 +134,7 @@ func openRuns(paragraph string) []string {
 	return open
 }
 
-// markerRun returns the markers that the text begins with, all the same.
+// markerRun returns the run of identical markers at the beginning of text.
 func markerRun(text string) string {
 	if strings.IndexByte(styleMarkers, text[0]) < 0 {
 		return ""
@@ -150,7 +151,7 @@ func markerRun(text string) string {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' }
 
-// reversed returns the runs joined, the last one first.
+// reversed joins runs in reverse order.
 func reversed(runs []string) string {
 	var b strings.Builder
 	for i := len(runs) - 1; i >= 0; i-- {

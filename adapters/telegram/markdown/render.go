@@ -9,9 +9,9 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Render returns Markdown as a document. Every input is valid; what is not
-// Markdown is shown as it was written, as is a source with lists in lists by the
-// hundred. It may be called by several goroutines.
+// Render converts Markdown to a document. Every input is valid; text that is not
+// Markdown is shown literally, and a source with hundreds of nested lists is shown
+// entirely as plain text. Render is safe for concurrent use.
 func Render(source string) Document {
 	if tooDeep(source) {
 		return Plain(source)
@@ -24,25 +24,25 @@ func Render(source string) Document {
 }
 
 const (
-	// maxIndents bounds what is written before each line: lists and quotes may
-	// be nested a thousand times, and a line may be one character.
+	// maxIndents limits the indentation written per line: lists and quotes may be nested
+	// a thousand levels deep around lines of a single character.
 	maxIndents = 8
-	// A longer quote is folded.
+	// Quotes longer than maxQuoteLines or maxQuoteUnits are expandable.
 	maxQuoteLines = 8
 	maxQuoteUnits = 600
-	// rule is what a thematic break looks like.
+	// rule is the text of a thematic break.
 	rule = "──────────"
 )
 
-// A renderer writes the tree that goldmark made of a source.
+// A renderer writes goldmark's syntax tree to a Builder.
 type renderer struct {
 	Builder
 	source  []byte
 	used    map[string]bool // labels of link references
-	indents []string        // what each line of the block begins with
+	indents []string        // prefixes of each line of the current block
 }
 
-// findUsed notes which link references the text uses; others are shown.
+// findUsed collects the labels of used link references; unused definitions are shown.
 func (r *renderer) findUsed(doc ast.Node) {
 	note := func(ref *ast.ReferenceLink) {
 		if ref != nil {
@@ -63,8 +63,8 @@ func (r *renderer) findUsed(doc ast.Node) {
 	})
 }
 
-// blocks writes the blocks in a node, with a blank line between them, or none
-// if they are close together. A list within an item begins right below its text.
+// blocks writes the child blocks of a node, separated by blank lines unless tight. A
+// list within a list item begins directly below the item's text.
 func (r *renderer) blocks(parent ast.Node, tight bool) {
 	first := true
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
@@ -80,7 +80,7 @@ func (r *renderer) blocks(parent ast.Node, tight bool) {
 	}
 }
 
-// separator is what is between blocks.
+// separator returns the text between two blocks.
 func separator(tight bool) string {
 	if tight {
 		return "\n"
@@ -88,7 +88,7 @@ func separator(tight bool) string {
 	return "\n\n"
 }
 
-// hidden reports whether nothing is to be seen of a block.
+// hidden reports whether a block has no visible output.
 func (r *renderer) hidden(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.LinkReferenceDefinition:
@@ -125,7 +125,7 @@ func (r *renderer) block(n ast.Node) {
 	}
 }
 
-// indent writes what each line begins with, at the beginning of one.
+// indent writes the prefixes of a line, at the beginning of a line only.
 func (r *renderer) indent() {
 	if !r.atLineStart() {
 		return
@@ -135,20 +135,20 @@ func (r *renderer) indent() {
 	}
 }
 
-// within writes something in which each line begins with some more.
+// within calls write with an additional prefix for each line.
 func (r *renderer) within(indent string, write func()) {
 	r.indents = append(r.indents, indent)
 	write()
 	r.indents = r.indents[:len(r.indents)-1]
 }
 
-// newline begins another line of a block.
+// newline begins a new line of the current block.
 func (r *renderer) newline() {
 	r.write("\n")
 	r.indent()
 }
 
-// literal writes lines as they are.
+// literal writes text without interpreting markup.
 func (r *renderer) literal(text string) {
 	r.indent()
 	for i, line := range strings.Split(text, "\n") {
@@ -159,7 +159,7 @@ func (r *renderer) literal(text string) {
 	}
 }
 
-// lines returns the lines of a block of which nothing is markup.
+// lines returns the source lines of a block.
 func (r *renderer) lines(n ast.Node) string {
 	var b strings.Builder
 	lines := n.Lines()
@@ -170,7 +170,7 @@ func (r *renderer) lines(n ast.Node) string {
 	return b.String()
 }
 
-// closure returns the line that ends a block of HTML, if it has one.
+// closure returns the closing line of an HTML block, if any.
 func (r *renderer) closure(n *ast.HTMLBlock) string {
 	if !n.HasClosure() {
 		return ""
@@ -178,7 +178,7 @@ func (r *renderer) closure(n *ast.HTMLBlock) string {
 	return string(n.ClosureLine.Value(r.source))
 }
 
-// reference returns the definition of a link as it may have been written.
+// reference reconstructs the source of a link reference definition.
 func reference(n *ast.LinkReferenceDefinition) string {
 	s := "[" + string(n.Label) + "]: " + string(n.Destination)
 	if len(n.Title) > 0 {
@@ -187,14 +187,14 @@ func reference(n *ast.LinkReferenceDefinition) string {
 	return s
 }
 
-// codeBlock writes a block of code. Its lines are not indented, wherever it is.
+// codeBlock writes a code block, always without indentation.
 func (r *renderer) codeBlock(language, text string) {
 	r.startLine()
 	r.pre(language, text)
 }
 
-// heading writes a heading: the first three levels are bold, the first underlined
-// as well, the third italic as well, and the others are italic.
+// heading writes a heading: levels 1 to 3 are bold, level 1 also underlined, level 3
+// also italic, and deeper levels are italic only.
 func (r *renderer) heading(n *ast.Heading) {
 	r.indent()
 	defer r.restore(r.style)
@@ -211,8 +211,8 @@ func (r *renderer) heading(n *ast.Heading) {
 	r.inlines(n)
 }
 
-// quote writes a quotation. One within another, which Telegram does not have, has
-// a mark at each line.
+// quote writes a quotation. Telegram has no nested quotations, hence each line of a
+// nested quotation is prefixed with a mark.
 func (r *renderer) quote(n *ast.Blockquote) {
 	r.startLine()
 	if r.style.quote != 0 {

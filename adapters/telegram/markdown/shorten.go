@@ -8,10 +8,10 @@ import (
 
 const ellipsis = "…"
 
-// Shorten returns a text of at most limit UTF-16 units: the text itself, or its
-// beginning and an ellipsis, cut between words where there is a space in the
-// last quarter, else between characters as they are seen. It is for texts of a
-// line or a few; a limit below 1 leaves nothing.
+// Shorten returns text unchanged if at most limit UTF-16 units long, else the beginning
+// and an ellipsis. Shorten cuts at a space in the last quarter, if any, else between
+// grapheme clusters. Shorten is meant for texts of a few lines; a limit below 1 yields
+// "".
 func Shorten(text string, limit int) string {
 	if advance(text, 0, limit) == len(text) {
 		return text
@@ -28,8 +28,8 @@ func Shorten(text string, limit int) string {
 	return strings.TrimRight(text[:end], " \n") + ellipsis
 }
 
-// wholeCharacters returns where the last character ends that is whole before end,
-// as people see characters. It is 0 if there is none.
+// wholeCharacters returns the end of the last grapheme cluster that is complete before
+// end, or 0 if none is.
 func wholeCharacters(text string, end int) int {
 	state, rest, at := -1, text, 0
 	for at < end {

@@ -7,33 +7,31 @@ import (
 )
 
 const (
-	// MaxUnits is the length of the longest message in UTF-16 units
-	// (core.telegram.org/bots/api#sendmessage: 4096 characters after entities
-	// parsing).
+	// MaxUnits is the maximum length of a message in UTF-16 units
+	// (core.telegram.org/bots/api#sendmessage: 4096 characters after entities parsing).
 	MaxUnits = 4096
-	// MaxEntities is how many entities a message may have: Telegram ignores what is
-	// more (github.com/tdlib/telegram-bot-api/issues/820; the Bot API does not say so).
+	// MaxEntities is the maximum number of entities in a message: Telegram ignores the
+	// rest (github.com/tdlib/telegram-bot-api/issues/820; the Bot API does not document
+	// the limit).
 	MaxEntities = 100
-	// maxEntityBytes bounds the entities of a message, mostly the addresses of
-	// its links. Telegram refuses more than about 9,500 bytes with ENTITIES_TOO_LONG
-	// (github.com/tdlib/telegram-bot-api/issues/165); this leaves some room.
+	// maxEntityBytes limits the size of a message's entities, mostly the addresses of
+	// links. Telegram refuses more than about 9,500 bytes with ENTITIES_TOO_LONG
+	// (github.com/tdlib/telegram-bot-api/issues/165); maxEntityBytes leaves a margin.
 	maxEntityBytes = 8000
 
-	minLimit = 2 // a surrogate pair
+	minLimit = 2 // the units of a surrogate pair
 )
 
-// Split cuts a document into messages of at most limit UTF-16 units and
-// MaxEntities entities, fewer if their addresses are long. A limit of 0, or one
-// beyond MaxUnits, is MaxUnits. It cuts between blocks if that does not leave a
-// message three quarters empty, else between lines, else between words, else
-// between characters as they are seen. An entity that would be cut ends with the
-// one message and begins again in the next.
+// Split splits a document into messages of at most limit UTF-16 units and MaxEntities
+// entities, or fewer entities if the addresses are long. A limit of 0 or above MaxUnits
+// means MaxUnits. Split cuts between blocks if the message is then at least a quarter
+// full, else between lines, else between words, else between grapheme clusters. A cut
+// entity ends with the first message and begins again in the next.
 //
-// Nothing is lost: the texts of the messages, one after the other, are the text
-// of the document but for spaces and line breaks at its beginning, at its end and
-// where it is cut, and but for stretches of invisible characters that would be a
-// message by themselves, which Telegram refuses. A document of which nothing can
-// be seen is no message.
+// Split loses no visible text: the concatenated messages equal the document's text
+// except for white space at the beginning, at the end and at cuts, and except for
+// stretches of invisible characters that would form a separate message, refused by
+// Telegram. A document without visible text yields no message.
 func (d Document) Split(limit int) []Document {
 	if limit <= 0 || limit > MaxUnits {
 		limit = MaxUnits
@@ -57,8 +55,8 @@ func (d Document) Split(limit int) []Document {
 	}
 }
 
-// A splitter cuts one document. Spans that end before the present piece are
-// taken off.
+// A splitter splits a single document. Leading spans that end before the current piece
+// are removed.
 type splitter struct {
 	text  string
 	spans []span
@@ -66,7 +64,7 @@ type splitter struct {
 	limit int
 }
 
-// reach returns how far a piece may go at most that begins at start.
+// reach returns the maximum end of a piece that begins at start.
 func (s *splitter) reach(start int) int {
 	end := advance(s.text, start, s.limit)
 	for len(s.spans) > 0 && s.spans[0].end <= start {
@@ -82,17 +80,17 @@ func (s *splitter) reach(start int) int {
 		}
 		count, size = count+1, size+entityBytes(sp)
 		if count > MaxEntities || size > maxEntityBytes {
-			return sp.start // where few begin: at most one of each kind, and one link
+			return sp.start // few entities begin at one offset: at most one of each kind, and one link
 		}
 	}
 	return end
 }
 
-// entityBytes returns about what an entity takes of maxEntityBytes: its type,
-// offset and length, and the texts in it with their lengths.
+// entityBytes estimates an entity's share of maxEntityBytes: type, offset, length, and
+// the strings with length prefixes.
 func entityBytes(s span) int { return 20 + len(s.entity.URL) + len(s.entity.Language) }
 
-// cut returns where a piece ends that begins at start and may go as far as end.
+// cut returns the end of a piece that begins at start and may extend to end.
 func (s *splitter) cut(start, end int) int {
 	size := end - start
 	if at := s.lastBlock(start, end); at > start+size/4 {
@@ -111,8 +109,8 @@ func (s *splitter) cut(start, end int) int {
 	return s.lastCharacter(start, end)
 }
 
-// upTo returns the text from start to end, and the line break or space behind it,
-// at which it may be cut as well.
+// upTo returns the text from start to end, including a line break or space right after
+// end, another valid place for the cut.
 func (s *splitter) upTo(start, end int) string {
 	if s.text[end] == '\n' || s.text[end] == ' ' {
 		end++
@@ -120,7 +118,7 @@ func (s *splitter) upTo(start, end int) string {
 	return s.text[start:end]
 }
 
-// lastBlock returns where the last block ends that is whole, or start.
+// lastBlock returns the end of the last complete block, or start.
 func (s *splitter) lastBlock(start, end int) int {
 	piece := s.text[start:min(end+2, len(s.text))]
 	for {
@@ -135,7 +133,7 @@ func (s *splitter) lastBlock(start, end int) int {
 	}
 }
 
-// lastWord returns where the last word ends that is whole, or start.
+// lastWord returns the end of the last complete word, or start.
 func (s *splitter) lastWord(start, end int) int {
 	piece := s.upTo(start, end)
 	for {
@@ -144,15 +142,15 @@ func (s *splitter) lastWord(start, end int) int {
 			return start
 		}
 		next, _ := utf8.DecodeRuneInString(s.text[start+i+1:])
-		if !unicode.In(next, unicode.M) && next != '\u200D' { // else it is one character with the space
+		if !unicode.In(next, unicode.M) && next != '\u200D' { // a combining character would form one cluster with the space
 			return start + i
 		}
 		piece = piece[:i]
 	}
 }
 
-// lastCharacter returns where the last character ends that is whole, as people
-// see characters, or end if one is longer than a message.
+// lastCharacter returns the end of the last complete grapheme cluster, or end if a
+// single cluster exceeds a message.
 func (s *splitter) lastCharacter(start, end int) int {
 	if at := start + wholeCharacters(s.text[start:], end-start); at > start {
 		return at
@@ -160,7 +158,7 @@ func (s *splitter) lastCharacter(start, end int) int {
 	return end
 }
 
-// piece returns a part of the document, with the entities in it.
+// piece returns the part of the document from start to end, with entities.
 func (s *splitter) piece(start, end int) Document {
 	text := s.text[start:end]
 	var spans []span

@@ -12,12 +12,12 @@ import (
 const (
 	columnGap = " | "
 	crossing  = "-+-"
-	// maxColumn is the width up to which columns are aligned. A longer cell
-	// pushes the rest of its row to the right instead of widening every row.
+	// maxColumn is the maximum width of an aligned column. A longer cell shifts the rest
+	// of the row to the right instead of widening every row.
 	maxColumn = 40
 )
 
-// table returns a table as lines of aligned columns.
+// table formats a table as lines of aligned columns.
 func (r *renderer) table(n *east.Table) string {
 	var rows [][]string
 	widths := make([]int, len(n.Alignments))
@@ -42,7 +42,7 @@ func (r *renderer) table(n *east.Table) string {
 	return b.String()
 }
 
-// cells returns the cells of a row as text.
+// cells returns the cells of a row as plain text.
 func (r *renderer) cells(row ast.Node) []string {
 	var cells []string
 	for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
@@ -55,8 +55,8 @@ func (r *renderer) cells(row ast.Node) []string {
 	return cells
 }
 
-// excess returns what a row has beyond the last column: a | in code, most often.
-// The tables of GitHub leave it out.
+// excess returns the source of a row beyond the last column, mostly caused by a | in
+// code. GitHub's tables drop the excess.
 func (r *renderer) excess(row ast.Node) string {
 	last := row.LastChild()
 	if last == nil || last.Lines().Len() == 0 {
@@ -67,7 +67,7 @@ func (r *renderer) excess(row ast.Node) string {
 	return strings.ReplaceAll(Clean(strings.TrimSpace(strings.TrimSuffix(more, "|"))), "\t", " ")
 }
 
-// align fills a cell with spaces up to a width.
+// align pads a cell with spaces to the given width.
 func align(text string, width int, a east.Alignment) string {
 	space := max(0, width-uniseg.StringWidth(text))
 	left := 0
@@ -80,7 +80,7 @@ func align(text string, width int, a east.Alignment) string {
 	return strings.Repeat(" ", left) + text + strings.Repeat(" ", space-left)
 }
 
-// underlines returns the line below the names of the columns.
+// underlines returns the line below the table header.
 func underlines(widths []int) string {
 	lines := make([]string, len(widths))
 	for i, w := range widths {
