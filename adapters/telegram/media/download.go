@@ -25,13 +25,13 @@ import (
 
 const (
 	maxAttempts = 5
-	firstPause  = time.Second // after the first failure; twice as long after each further one
-	attemptTime = time.Minute // of one attempt
-	// unfinished ends the name of a file that is being downloaded.
+	firstPause  = time.Second // after the first failure; doubled after each further failure
+	attemptTime = time.Minute // timeout of a single attempt
+	// unfinished is the name suffix of partially downloaded files.
 	unfinished = ".part"
 )
 
-// An Error is the reason why a file is not here, in words for its sender.
+// An Error is the reason for a failed download, worded for the sender of the file.
 type Error struct {
 	Why string
 	Err error
@@ -44,15 +44,15 @@ func (e *Error) Unwrap() error { return e.Err }
 
 var errTooLarge = &Error{Why: "it is larger than 20 MB, the most that Telegram gives to bots"}
 
-// A Downloader keeps the files that come with messages in a directory. Its methods are
-// safe for concurrent use.
+// A Downloader saves the files attached to messages in a directory. The methods of a
+// Downloader are safe for concurrent use.
 type Downloader struct {
 	Client    *botapi.Client
 	Cooldowns *outbox.Cooldowns
 	Dir       string
 	Log       *slog.Logger
 
-	locks [8]sync.Mutex // serialise two downloads of one file
+	locks [8]sync.Mutex // serialize downloads of the same path
 }
 
 var lockSeed = maphash.MakeSeed()
@@ -66,8 +66,8 @@ func (d *Downloader) Path(key core.ChannelKey, f *File) string {
 	return filepath.Join(d.Dir, string(key), f.Name)
 }
 
-// Download downloads a file unless it is here, and returns its size. The error is an
-// *Error unless ctx has ended.
+// Download downloads a file unless already present, and returns the size in bytes. The
+// error is an *Error unless ctx has ended.
 func (d *Downloader) Download(ctx context.Context, f *File, to string) (int64, error) {
 	if f.Bytes > MaxFileBytes {
 		return 0, errTooLarge
@@ -97,7 +97,7 @@ func (d *Downloader) Download(ctx context.Context, f *File, to string) (int64, e
 	return n, err
 }
 
-// commit gives a complete file its name.
+// commit syncs and closes a complete file and renames the file to the final name.
 func commit(part *os.File, to string) error {
 	err := part.Sync()
 	if closeErr := part.Close(); err == nil {
@@ -112,7 +112,7 @@ func commit(part *os.File, to string) error {
 	return nil
 }
 
-// load downloads a file, and continues where a connection broke.
+// load downloads a file with several attempts, resuming after the last received byte.
 func (d *Downloader) load(ctx context.Context, id string, to *os.File) (int64, error) {
 	var have int64
 	for try := 0; ; try++ {
@@ -141,8 +141,8 @@ func pauseAfter(err error, try int) time.Duration {
 	return firstPause << try
 }
 
-// loadMore downloads a file from a byte on, and returns the number of bytes that are here
-// then.
+// loadMore downloads a file from byte have on, and returns the total number of bytes
+// received and kept.
 func (d *Downloader) loadMore(ctx context.Context, id string, to *os.File, have int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
@@ -179,7 +179,7 @@ func (d *Downloader) loadMore(ctx context.Context, id string, to *os.File, have 
 	return appendTo(to, have, res)
 }
 
-// appendTo writes a response's body to a file, from a byte on.
+// appendTo writes a response body to a file, from byte have on.
 func appendTo(to *os.File, have int64, res *http.Response) (int64, error) {
 	if err := to.Truncate(have); err != nil {
 		return have, &Error{Why: "the gateway cannot write it", Err: err}
@@ -198,7 +198,8 @@ func appendTo(to *os.File, have int64, res *http.Response) (int64, error) {
 	return have, nil
 }
 
-// A fileWriter tells write errors from read errors.
+// A fileWriter records write errors, to distinguish write errors from read errors in
+// io.Copy.
 type fileWriter struct {
 	f   *os.File
 	at  int64

@@ -15,21 +15,22 @@ import (
 )
 
 const (
-	// maxImageBytes is the size of the largest image for Claude: 5 MB of base64,
+	// maxImageBytes is the maximum size of an image for Claude: 5 MB of base64,
 	// https://docs.claude.com/en/docs/build-with-claude/vision
 	maxImageBytes = 5 << 20 / 4 * 3
-	// MaxImagesBytes bounds the images of one message: a request may have 32 MB.
+	// MaxImagesBytes limits the images of a message: an API request may have 32 MB.
 	MaxImagesBytes = 4 * maxImageBytes
-	// maxImageSide bounds width and height, in pixels.
+	// maxImageSide is the maximum width and height, in pixels.
 	maxImageSide = 8000
 )
 
-// imageTypes are the types of images that Claude can see.
+// imageTypes are the MIME types of images supported by Claude.
 var imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
-// ShowImage returns the content block that shows an image to Claude, or the reason why it
-// cannot be shown. An image that the provider refuses must not get into a conversation,
-// where it would be refused again with each turn.
+// ShowImage returns the content block with an image for Claude, or the reason for
+// leaving the image out. left is the number of bytes available for images. An image
+// refused by the API must never enter a conversation, because the API would refuse every
+// later turn.
 func ShowImage(path string, left int64) (block json.RawMessage, why string) {
 	f, err := os.Open(path)
 	if err != nil {

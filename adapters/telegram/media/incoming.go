@@ -1,4 +1,4 @@
-// Package media receives the files of messages, and sends files.
+// Package media downloads the files of received messages and uploads files.
 package media
 
 import (
@@ -13,29 +13,29 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// MaxFileBytes is the size of the largest file that bots can download:
+// MaxFileBytes is the maximum size of files that bots can download:
 // https://core.telegram.org/bots/api#getfile
 const MaxFileBytes = 20 << 20
 
-// A File is a file that came with a message.
+// A File is a file attached to a message.
 type File struct {
-	Kind   string // for people: "photo", "voice message", …
-	ID     string // for getFile
-	Name   string // on this machine
-	Bytes  int64  // 0: unknown
+	Kind   string // shown to people: "photo", "voice message", …
+	ID     string // parameter of getFile
+	Name   string // local file name
+	Bytes  int64  // 0 if unknown
 	About  string // description, with %s for the size
-	Ask    string // question to Claude about an image without a text
+	Ask    string // prompt for an image without text
 	Image  bool   // shown to Claude if possible
 	Spoken bool   // can be transcribed
-	Quoted bool   // belongs to the message that is replied to
+	Quoted bool   // attached to the replied-to message
 }
 
-// FileOf returns the file of a message; false if it has none.
+// FileOf returns the file attached to a message; false if none is attached.
 func FileOf(m *models.Message) (File, bool) {
 	var f File
 	var name string
 	switch {
-	case m.Animation != nil: // has a document as well
+	case m.Animation != nil: // before Document, since animations have both fields
 		v := m.Animation
 		f = File{Kind: "animation", ID: v.FileID, Bytes: v.FileSize}
 		f.About = fmt.Sprintf("GIF/animation received (%ds, %dx%d, %%s)", v.Duration, v.Width, v.Height)
@@ -76,9 +76,9 @@ func FileOf(m *models.Message) (File, bool) {
 	return f, true
 }
 
-// stampOf returns the time of a message in milliseconds. Telegram tells the second; the
-// rest is the message's id, so that two files with one name stay apart, and a repeated
-// download finds its file.
+// stampOf returns the time of a message in milliseconds. Telegram reports seconds; the
+// milliseconds derive from the message id, to keep files of equal name apart and to let
+// a repeated download find the existing file.
 func stampOf(m *models.Message) int64 { return int64(m.Date)*1000 + int64(uint(m.ID)%1000) }
 
 func largest(sizes []models.PhotoSize) models.PhotoSize {
@@ -122,12 +122,12 @@ func withMIME(mime string) string {
 
 func escapePercent(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
-// Described returns the description of the file, with its size.
+// Described returns the description of the file, including the size.
 func (f *File) Described(bytes int64) string { return fmt.Sprintf(f.About, kilobytes(bytes)) }
 
 func kilobytes(bytes int64) string { return fmt.Sprintf("%.1f KB", float64(bytes)/1024) }
 
-// orName returns a safe form of the file's own name, or a name made of its kind.
+// orName returns a safe form of the file's own name, or a generated name.
 func orName(own, kind, unique, ext string) string {
 	if own != "" {
 		return safeName(own)
@@ -135,8 +135,8 @@ func orName(own, kind, unique, ext string) string {
 	return safeName(kind + "-" + unique + ext)
 }
 
-// safeName makes a safe file name of a sender's choice: no path, not hidden, no control
-// characters, and short enough with the stamp before it.
+// safeName converts a sender's file name to a safe name: without directories, not
+// hidden, without control characters, and short enough for the prefixed stamp.
 func safeName(name string) string {
 	const maxBytes = 120
 	name = strings.Map(func(r rune) rune {
@@ -163,7 +163,7 @@ func safeName(name string) string {
 	return stem + ext
 }
 
-// StickerName returns the emoji of a sticker, and in brackets what else is known.
+// StickerName returns the emoji of a sticker, followed by known details in parentheses.
 func StickerName(s *models.Sticker, how string) string {
 	var known []string
 	if how != "" {

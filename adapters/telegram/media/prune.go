@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	// pruneEvery is the time between two searches for old files.
+	// pruneEvery is the interval between two prunes.
 	pruneEvery = time.Hour
-	// partAge is the age at which no download can still write an unfinished file.
+	// partAge is the age beyond which no download can still be writing an unfinished
+	// file.
 	partAge = time.Hour
 )
 
-// Prune removes old files now and then, until ctx ends. Files of any age are kept if
-// maxAge is 0.
+// Prune removes old files once per hour until ctx ends. A maxAge of 0 keeps files of any
+// age.
 func (d *Downloader) Prune(ctx context.Context, maxAge time.Duration) {
 	for ctx.Err() == nil {
 		if err := prune(d.Dir, maxAge, time.Now()); err != nil {
@@ -29,12 +30,12 @@ func (d *Downloader) Prune(ctx context.Context, maxAge time.Duration) {
 	}
 }
 
-// prune removes files older than maxAge unless that is 0, unfinished files, and empty
-// directories.
+// prune removes files older than maxAge unless maxAge is 0, stale unfinished files, and
+// empty directories.
 func prune(dir string, maxAge time.Duration, now time.Time) error {
 	var dirs []string
 	if at, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = at // the link to another disk is not an old file
+		dir = at // resolve a link to another disk instead of removing the link
 	}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -56,12 +57,12 @@ func prune(dir string, maxAge time.Duration, now time.Time) error {
 		return nil
 	})
 	for _, d := range dirs {
-		if st, err := os.Stat(d); err == nil && now.Sub(st.ModTime()) > partAge { // a download may be about to use a new one
-			_ = os.Remove(d) // fails unless it is empty
+		if st, err := os.Stat(d); err == nil && now.Sub(st.ModTime()) > partAge { // a download may be about to use a new directory
+			_ = os.Remove(d) // fails unless the directory is empty
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // there is none yet, or another process removes files too
+		return nil // no directory yet, or another process removes files too
 	}
 	return err
 }

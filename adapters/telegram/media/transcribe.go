@@ -15,13 +15,14 @@ import (
 
 const (
 	transcribeTimeout = 5 * time.Minute
-	// maxTranscript bounds a transcript, in bytes: hours of speech.
+	// maxTranscript limits a transcript, in bytes; enough for hours of speech.
 	maxTranscript = 256 << 10
 )
 
-// Transcribe runs a shell command that makes a text of a spoken file: the command reads
-// the file's path, one line, and writes the text. The command gets none of the gateway's
-// settings, since some are secret. The error is in words for the speaker.
+// Transcribe runs a shell command that transcribes an audio file: the command reads the
+// file's path, a single line, from stdin and prints the text. The command's environment
+// lacks the gateway's settings, because some settings are secret. The error is worded
+// for the speaker.
 func Transcribe(ctx context.Context, command, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, transcribeTimeout)
 	defer cancel()
@@ -31,7 +32,7 @@ func Transcribe(ctx context.Context, command, path string) (string, error) {
 	out, complaint := &bounded{max: maxTranscript}, &bounded{max: 300}
 	cmd.Stdout, cmd.Stderr = out, complaint
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with its children
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // kill the whole process group
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	text := strings.TrimSpace(strings.ToValidUTF8(out.b.String(), "\uFFFD"))
@@ -61,7 +62,7 @@ func withoutSecrets(environ []string) []string {
 	return kept
 }
 
-// A bounded buffer keeps the beginning of what is written to it.
+// A bounded buffer keeps the first max bytes written and discards the rest.
 type bounded struct {
 	b   bytes.Buffer
 	max int

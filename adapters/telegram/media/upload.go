@@ -24,18 +24,19 @@ import (
 )
 
 const (
-	// MaxCaption is the length of the longest caption in UTF-16 units:
+	// MaxCaption is the maximum length of a caption in UTF-16 units:
 	// https://core.telegram.org/bots/api#sendphoto
 	MaxCaption = 1024
-	// maxUpload and maxPhoto are the sizes in bytes of the largest file and photo:
+	// maxUpload and maxPhoto are the maximum sizes in bytes of a file and a photo:
 	// https://core.telegram.org/bots/api#sending-files
 	maxUpload = 50 << 20
 	maxPhoto  = 10 << 20
-	// minUploadRate is the slowest upload in bytes per second: a slower one is given up.
+	// minUploadRate is the minimum upload speed in bytes per second: slower uploads time
+	// out.
 	minUploadRate = 100 << 10
 )
 
-// A Kind is how a file is shown, by its name in POST /send.
+// A Kind is the presentation of a sent file, named as in POST /send.
 type Kind string
 
 const (
@@ -49,11 +50,11 @@ const (
 	videoNote  Kind = "video_note"
 )
 
-// HasCaption reports whether a text can go with the file.
+// HasCaption reports whether Telegram allows a caption for the kind of file.
 func (k Kind) HasCaption() bool { return k != sticker && k != videoNote }
 
-// KindOf returns how a file is sent: as asked for, or by the extension of its name. Only
-// OGG files are shown as voice messages.
+// KindOf returns the kind of a file: the requested kind, or a kind chosen by the
+// extension of the name. A voice message that is no OGG file becomes an audio file.
 func KindOf(m *core.Media) Kind {
 	ext := strings.ToLower(filepath.Ext(m.Path))
 	kind := Kind(m.Type)
@@ -66,8 +67,8 @@ func KindOf(m *core.Media) Kind {
 	return kind
 }
 
-// kindByExtension returns how a file is best shown. Pictures that Telegram does not decode
-// are documents.
+// kindByExtension returns the best kind for an extension. Images that Telegram cannot
+// decode are sent as documents.
 func kindByExtension(ext string) Kind {
 	switch ext {
 	case ".jpg", ".jpeg", ".png", ".webp", ".bmp":
@@ -92,8 +93,8 @@ type Uploader struct {
 	Log    *slog.Logger
 }
 
-// Open opens a file that may be sent and that Telegram takes by its size. The error is for
-// the caller of POST /send.
+// Open opens a file permitted by the policy and within Telegram's size limit. The error
+// is worded for the caller of POST /send.
 func (u *Uploader) Open(path string) (*os.File, int64, error) {
 	f, err := u.Policy.Open(path)
 	if err != nil {
@@ -114,7 +115,8 @@ func (u *Uploader) Open(path string) (*os.File, int64, error) {
 	return nil, 0, err
 }
 
-// An Upload is a message with a file, which is opened when it is sent.
+// An Upload is an outgoing message with a file. The file is opened at the time of
+// sending.
 type Upload struct {
 	Uploader *Uploader
 	Path     string
@@ -122,20 +124,20 @@ type Upload struct {
 	Caption  markdown.Document
 }
 
-// TimeLimit bounds an attempt to send the file.
+// TimeLimit returns the timeout of a single attempt to send the file.
 func (m *Upload) TimeLimit() time.Duration { return botapi.CallTimeout + UploadTime(m.Path) }
 
-// UploadTime returns how long the upload of a file may take.
+// UploadTime returns the maximum duration of a file's upload.
 func UploadTime(path string) time.Duration {
 	info, err := os.Stat(path)
 	if err != nil {
-		return 0 // there is nothing to send
+		return 0 // no file to send
 	}
 	return time.Duration(min(info.Size(), maxUpload)/minUploadRate) * time.Second
 }
 
-// Send sends the file as it is now. A picture that is too large for a photo, or that
-// Telegram does not take as one, goes as a document.
+// Send sends the current content of the file. A picture too large for a photo, or
+// refused by Telegram as a photo, is sent as a document.
 func (m *Upload) Send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error) {
 	f, size, err := m.Uploader.Open(m.Path)
 	if err != nil {
@@ -158,8 +160,8 @@ func (m *Upload) Send(ctx context.Context, c *botapi.Client, to chats.Address) (
 	return m.sendAs(ctx, c, to, asDocument, io.LimitReader(f, size))
 }
 
-// noPhoto reports whether Telegram refused a file as a photo: it cannot decode the file, or
-// the sides are too long or too different.
+// noPhoto reports whether Telegram refused a file as a photo: Telegram cannot decode the
+// file, or the sides are too long or too unequal.
 func noPhoto(err error) bool {
 	if !errors.Is(err, bot.ErrorBadRequest) {
 		return false
@@ -172,7 +174,7 @@ func noPhoto(err error) bool {
 	return false
 }
 
-// sendAs sends the content of the file by the method of the kind.
+// sendAs sends the content of the file with the API method of the kind.
 func (m *Upload) sendAs(ctx context.Context, c *botapi.Client, to chats.Address, kind Kind, content io.Reader) (int, error) {
 	file := &models.InputFileUpload{Filename: uploadName(m.Path), Data: content}
 	chat, thread, text, entities := to.Chat, to.Thread, m.Caption.Text, m.Caption.Entities
@@ -202,7 +204,7 @@ func (m *Upload) sendAs(ctx context.Context, c *botapi.Client, to chats.Address,
 	return sent.ID, nil
 }
 
-// uploadName returns the name that the recipient sees.
+// uploadName returns the file name shown to the recipient.
 func uploadName(path string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {

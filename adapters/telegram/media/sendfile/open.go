@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// errMoved: what was looked at is not what was opened.
+// errMoved means that the opened file differs from the checked file.
 var errMoved = errors.New("it was replaced while it was opened")
 
-// Open opens a file that may be sent, for reading. It returns a *Refusal where there
-// is none, and never waits for what is at the other end of a pipe or a device.
+// Open opens a permitted file for reading. Open returns a *Refusal for every other path,
+// and never blocks on a pipe or a device.
 func (p *Policy) Open(path string) (*os.File, error) {
 	refuse := func(why string) (*os.File, error) { return nil, &Refusal{path, why} }
 	if path == "" || len(path) > maxPath || strings.ContainsRune(path, 0) {
@@ -41,8 +41,8 @@ func (p *Policy) Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// unresolved says why there is nothing at a path. Of what is elsewhere than where
-// may be sent from not even that is said.
+// unresolved explains why a path cannot be resolved. For a path outside the permitted
+// directories, unresolved does not even reveal whether a file exists.
 func (p *Policy) unresolved(abs string, err error) string {
 	for _, dir := range p.places() {
 		resolved, _ := filepath.EvalSymlinks(dir)
@@ -55,7 +55,7 @@ func (p *Policy) unresolved(abs string, err error) string {
 	return p.allowed()
 }
 
-// reason says for a person why a file could not be opened.
+// reason explains to a person why a file could not be opened.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
@@ -76,13 +76,13 @@ var (
 	errWithheld  = errors.New("below a withheld directory")
 )
 
-// walk opens a file by the path below a root, one element at a time, each of which
-// must be what it was when it was looked at: neither a symbolic link that has come
-// in between nor another name of a withheld directory leads anywhere.
+// walk opens the file at rel below root one path element at a time. Each opened element
+// must be the element checked before, to exclude symbolic links inserted in the meantime
+// and alternative names of withheld directories.
 func (p *Policy) walk(root, rel string) (*os.File, error) {
 	withheld := p.withheldInfos()
 	if media, err := filepath.EvalSymlinks(p.Media); err == nil && media == root {
-		withheld = nil // it is below one of them
+		withheld = nil // Media is exempt, though inside a withheld directory
 	}
 	dir, err := os.OpenRoot(root)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Policy) walk(root, rel string) (*os.File, error) {
 	return openRegular(dir, elements[len(elements)-1])
 }
 
-// enter opens a directory in another one.
+// enter opens the subdirectory name of dir.
 func enter(dir *os.Root, name string, withheld []fs.FileInfo) (*os.Root, error) {
 	seen, err := dir.Lstat(name)
 	if err != nil {
@@ -128,8 +128,8 @@ func enter(dir *os.Root, name string, withheld []fs.FileInfo) (*os.Root, error) 
 	return next, nil
 }
 
-// openRegular opens a file in a directory. Should it have become a pipe since it was
-// looked at, opening it does not block.
+// openRegular opens a regular file in a directory. Opening does not block even if the
+// file was replaced by a pipe after the check.
 func openRegular(dir *os.Root, name string) (*os.File, error) {
 	seen, err := dir.Lstat(name)
 	if err != nil {
@@ -153,7 +153,8 @@ func openRegular(dir *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// withheldInfos returns what the withheld directories are, by whatever name.
+// withheldInfos returns the identities of the withheld directories, independent of
+// names.
 func (p *Policy) withheldInfos() []fs.FileInfo {
 	var infos []fs.FileInfo
 	for _, dir := range p.Withheld {

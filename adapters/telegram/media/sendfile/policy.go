@@ -1,7 +1,7 @@
-// Package sendfile opens the files that may be sent out: regular files below the
-// directories that somebody chose, and nothing that is hidden or withheld. Who asks
-// for a file may be an agent that was talked into it, so the answer depends on where
-// the file really is, whatever the path looks like and whoever moves it meanwhile.
+// Package sendfile opens the files that may be sent out: regular files below directories
+// chosen by the operator, except hidden and withheld files. A request may come from an
+// agent under prompt injection. Permission therefore depends on the file's real
+// location, regardless of the path's spelling and of concurrent renames.
 package sendfile
 
 import (
@@ -10,28 +10,28 @@ import (
 	"strings"
 )
 
-// maxPath is the longest path that is looked at, in bytes: PATH_MAX of Linux.
+// maxPath is the maximum length of a path, in bytes: PATH_MAX of Linux.
 const maxPath = 4096
 
-// A Policy says which files may be sent. Directories are absolute paths; those that
-// do not exist count for nothing. Its methods are safe for concurrent use.
+// A Policy defines which files may be sent. Directories are absolute paths; missing
+// directories are ignored. The methods of a Policy are safe for concurrent use.
 type Policy struct {
-	Base     string   // what relative paths are relative to
-	Media    string   // may be sent from, though it is below what is withheld
-	Roots    []string // may be sent from
-	Withheld []string // nothing below is sent, but for what is below Media
+	Base     string   // base of relative paths
+	Media    string   // permitted, though inside a withheld directory
+	Roots    []string // permitted
+	Withheld []string // never permitted, except for files below Media
 }
 
-// A Refusal says, for a person, why a file is not sent and what would be.
+// A Refusal explains to a person why a file is not sent and which files could be sent.
 type Refusal struct {
-	Path string // as it was asked for
-	Why  string // a sentence
+	Path string // as requested
+	Why  string // a full sentence
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("The file %q is not sent: %s", r.Path, r.Why) }
 
-// Absolute returns the path that a file is asked for by when Base is another one
-// than now.
+// Absolute returns the absolute form of a requested path, for use after Base has
+// changed.
 func (p *Policy) Absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -39,8 +39,8 @@ func (p *Policy) Absolute(path string) string {
 	return filepath.Join(p.Base, path)
 }
 
-// find returns in which root a file is, as directory and path below it. All paths
-// are without symbolic links.
+// find returns the permitted root that contains a file and the path below the root, or
+// why no root does. All paths are free of symbolic links.
 func (p *Policy) find(resolved string) (root, rel, why string) {
 	why = p.allowed()
 	for _, dir := range p.places() {
@@ -62,15 +62,15 @@ func (p *Policy) find(resolved string) (root, rel, why string) {
 	return "", "", why
 }
 
-// places returns the directories that may be sent from.
+// places returns the permitted directories.
 func (p *Policy) places() []string { return append([]string{p.Media}, p.Roots...) }
 
-// allowed says what may be sent.
+// allowed lists the permitted directories in a sentence.
 func (p *Policy) allowed() string {
 	return "files are sent only from " + strings.Join(p.places(), ", ") + " and below."
 }
 
-// withheld reports whether a path is below a directory that nothing is sent from.
+// withheld reports whether a path is below a withheld directory and not below Media.
 func (p *Policy) withheld(resolved string) bool {
 	if media, err := filepath.EvalSymlinks(p.Media); err == nil {
 		if _, ok := below(media, resolved); ok {
@@ -88,7 +88,7 @@ func (p *Policy) withheld(resolved string) bool {
 	return false
 }
 
-// below returns the path relative to a directory that it is in.
+// below returns path relative to dir, and whether path is inside dir.
 func below(dir, path string) (string, bool) {
 	rel, err := filepath.Rel(dir, path)
 	return rel, err == nil && filepath.IsLocal(rel)
