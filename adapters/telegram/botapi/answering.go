@@ -8,20 +8,21 @@ import (
 	"net/http"
 )
 
-// maxAnswerBytes bounds the answer to a call: a message with one that it replies to,
-// and room.
+// maxAnswerBytes limits the response to a call: enough for a message with the replied-to
+// message, with a margin.
 const maxAnswerBytes = 4 << 20
 
-// Answering makes the library's calls. The library repeats what it cannot read in its
-// errors, which go into the ledger and to people. That may be the page of a proxy,
-// which shows the URL with the token, so only its status is told.
+// answering is the HTTP client of the bot library. The library copies unreadable
+// responses into errors, and errors reach the ledger and people. An unreadable response
+// may be a proxy's page that shows the URL with the token, hence answering reports only
+// the status.
 type answering struct{ http *http.Client }
 
-// Do makes a call and reads the whole answer.
+// Do sends a request and reads the whole response.
 func (c answering) Do(req *http.Request) (*http.Response, error) {
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, err // the library takes the token out
+		return nil, err // the library removes the token
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswerBytes))
 	_ = res.Body.Close()
@@ -36,7 +37,7 @@ func (c answering) Do(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// isAnswer reports whether the library can read it:
+// isAnswer reports whether data is a Bot API response that the library can decode:
 // https://core.telegram.org/bots/api#making-requests
 func isAnswer(data []byte) bool {
 	var a struct {

@@ -12,10 +12,10 @@ import (
 	"github.com/go-telegram/bot"
 )
 
-// ErrPollHung means that a poll took longer than Telegram was asked to hold it.
+// ErrPollHung means that a poll exceeded the requested poll timeout plus grace.
 var ErrPollHung = errors.New("the poll hung")
 
-// An Error is a refusal of the Bot API that the library does not decode.
+// An Error is a Bot API error from a call made without the library.
 type Error struct {
 	Method     string
 	Status     int
@@ -25,14 +25,15 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %d %s", e.Method, e.Status, e.Text) }
 
-// NeverSent reports whether a call cannot have reached Telegram.
+// NeverSent reports whether a failed call cannot have reached Telegram.
 func NeverSent(err error) bool {
 	dial := (*net.OpError)(nil)
 	dns := (*net.DNSError)(nil)
 	return errors.As(err, &dns) || errors.As(err, &dial) && dial.Op == "dial"
 }
 
-// Refused reports whether Telegram refused a call with words that hold one of these.
+// Refused reports whether Telegram refused a call with an error text that contains any
+// of words.
 func Refused(err error, words ...string) bool {
 	if !errors.Is(err, bot.ErrorBadRequest) {
 		return false
@@ -46,11 +47,11 @@ func Refused(err error, words ...string) bool {
 	return false
 }
 
-// NotModified reports whether an edit was refused because nothing would change.
+// NotModified reports whether an edit was refused because the message would not change.
 func NotModified(err error) bool { return Refused(err, "message is not modified") }
 
-// NetworkReason says why a connection failed, without what differs each time, such
-// as the port at this end.
+// NetworkReason describes why a connection failed, without details that vary between
+// attempts, such as the local port.
 func NetworkReason(err error) string {
 	lookup, op, request := (*net.DNSError)(nil), (*net.OpError)(nil), (*url.Error)(nil)
 	switch {
@@ -66,7 +67,8 @@ func NetworkReason(err error) string {
 	return err.Error()
 }
 
-// RetryAfter returns how long Telegram asks to wait; 0 if an error says nothing of that.
+// RetryAfter returns the delay that Telegram requests before a retry; 0 if err contains
+// none.
 func RetryAfter(err error) time.Duration {
 	tooMany, api := (*bot.TooManyRequestsError)(nil), (*Error)(nil)
 	switch {

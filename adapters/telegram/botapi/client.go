@@ -1,4 +1,5 @@
-// Package botapi is the client of Telegram's Bot API, on the go-telegram/bot library.
+// Package botapi is a client of Telegram's Bot API, based on the go-telegram/bot
+// library.
 package botapi
 
 import (
@@ -20,42 +21,44 @@ import (
 )
 
 const (
-	// CallTimeout bounds one call of the API that carries no file.
+	// CallTimeout is the timeout of an API call without a file.
 	CallTimeout = 30 * time.Second
-	// PollGrace is how much longer than asked for a poll may take before it counts as
-	// hanging.
+	// PollGrace is added to the requested poll timeout; a poll that takes longer counts
+	// as hanging.
 	PollGrace = 10 * time.Second
-	// maxUpdatesBytes bounds the answer to a poll: 100 updates of some 4 kB, and room.
+	// maxUpdatesBytes limits the response to a poll: 100 updates of about 4 kB, with a
+	// margin.
 	maxUpdatesBytes = 16 << 20
 )
 
-// DefaultAPI is where Telegram's servers answer.
+// DefaultAPI is the base URL of Telegram's own Bot API servers.
 const DefaultAPI = "https://api.telegram.org"
 
-// maxConns is how many connections are kept for the next calls.
+// maxConns is the maximum number of idle connections kept for reuse.
 const maxConns = 16
 
-// Options are what a Client needs. Only Token is required.
+// Options configure a Client. Only Token is required.
 type Options struct {
-	Token       string        // of the bot; never logged
+	Token       string        // the bot's token; never logged
 	API         string        // base URL of the Bot API; empty means DefaultAPI
-	PollTimeout time.Duration // how long Telegram may hold an empty poll
-	HTTP        *http.Client  // nil: one of its own
+	PollTimeout time.Duration // how long Telegram may hold a poll without updates
+	HTTP        *http.Client  // nil for a new client
 }
 
-// A Client speaks the Bot API: the library's typed methods, and getUpdates, which
-// the library keeps to itself (and would take as handled before it is).
+// A Client calls the Bot API: through the library's typed methods, and through a
+// separate getUpdates, because the library hides getUpdates and would confirm updates
+// before the gateway has handled the updates.
 type Client struct {
 	*bot.Bot
 	Http    *http.Client
-	Polls   *http.Client // of its own, so that a hanging one can be dropped with its connection
-	methods string       // URL that a method's name is appended to; holds the token
-	Files   string       // likewise for the path of a file
+	Polls   *http.Client // separate, to drop a hanging poll together with the connection
+	methods string       // URL prefix of API methods; contains the token
+	Files   string       // URL prefix of file paths; contains the token
 	token   string
 	Grace   time.Duration
 }
 
-// New returns a client. It makes no network call.
+// New returns a client. New makes no network call.
 func New(o Options) (*Client, error) {
 	h := &http.Client{Transport: transport(), CheckRedirect: stayHere}
 	if o.HTTP != nil {
@@ -63,7 +66,7 @@ func New(o Options) (*Client, error) {
 		h, own.CheckRedirect = &own, stayHere
 	}
 	b, err := bot.New(o.Token, bot.WithSkipGetMe(), bot.WithServerURL(o.API), bot.WithHTTPClient(o.PollTimeout, answering{h}),
-		bot.WithErrorsHandler(func(error) {})) // each call returns its own
+		bot.WithErrorsHandler(func(error) {})) // unused: each call returns errors directly
 	if err != nil {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
@@ -73,8 +76,8 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// stayHere follows no redirect: it would tell the token to another server, as a part
-// of the URL that it comes from.
+// stayHere keeps an HTTP client from following redirects: a redirected request would
+// reveal the token to another server, in the URL of the Referer header.
 func stayHere(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func transport() *http.Transport {
@@ -83,13 +86,13 @@ func transport() *http.Transport {
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		ForceAttemptHTTP2:   true,
 		MaxIdleConnsPerHost: maxConns,
-		IdleConnTimeout:     50 * time.Second, // below that of Telegram's servers
+		IdleConnTimeout:     50 * time.Second, // shorter than the idle timeout of Telegram's servers
 		TLSHandshakeTimeout: 10 * time.Second,
 	}
 }
 
-// polling is for one call at a time. It does without HTTP/2, where a call that is
-// given up leaves the connection to the next one, dead as it may be.
+// polling returns a transport for one call at a time, without HTTP/2. In HTTP/2 an
+// abandoned call leaves the connection, possibly dead, to the next call.
 func polling() *http.Transport {
 	t := transport()
 	t.ForceAttemptHTTP2, t.MaxIdleConnsPerHost = false, 1
@@ -97,12 +100,13 @@ func polling() *http.Transport {
 	return t
 }
 
-// allowedUpdates are the kinds of updates that are asked for. What is not listed is
-// not sent: https://core.telegram.org/bots/api#getupdates
+// allowedUpdates lists the requested kinds of updates. Telegram sends no other kinds:
+// https://core.telegram.org/bots/api#getupdates
 var allowedUpdates = []string{"message", "edited_message", "callback_query", "my_chat_member", "stopped_message_generation"}
 
-// Updates asks for updates from offset on, each as Telegram wrote it. It blocks for
-// the poll timeout if there are none. https://core.telegram.org/bots/api#getupdates
+// Updates requests the updates from offset on, each returned as raw JSON. Without
+// updates the call blocks for the poll timeout.
+// https://core.telegram.org/bots/api#getupdates
 func (c *Client) Updates(ctx context.Context, offset int64, timeout time.Duration) ([]json.RawMessage, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout+c.Grace, ErrPollHung)
 	defer cancel()
@@ -114,7 +118,7 @@ func (c *Client) Updates(ctx context.Context, offset int64, timeout time.Duratio
 	}{offset, int(timeout.Seconds()), allowedUpdates}, &updates)
 }
 
-// Me asks who the bot is.
+// Me returns the bot's own user.
 func (c *Client) Me(ctx context.Context) (models.User, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, CallTimeout, ErrPollHung)
 	defer cancel()
@@ -122,8 +126,8 @@ func (c *Client) Me(ctx context.Context) (models.User, error) {
 	return u, c.call(ctx, "getMe", struct{}{}, &u)
 }
 
-// call calls a method of the API on the connection of the polls, and reads what it
-// returns into result.
+// call calls an API method on the connection for polls and decodes the response into
+// result.
 func (c *Client) call(ctx context.Context, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
@@ -146,7 +150,7 @@ func (c *Client) call(ctx context.Context, method string, params, result any) er
 	return decodeAnswer(method, res.StatusCode, data, result)
 }
 
-// cut is what a call returns whose connection broke, or was given up.
+// cut returns the error of a call after a broken connection or an abandoned poll.
 func (c *Client) cut(ctx context.Context, method string, err error) error {
 	c.Polls.CloseIdleConnections()
 	if cause := context.Cause(ctx); cause != nil {
@@ -155,7 +159,8 @@ func (c *Client) cut(ctx context.Context, method string, err error) error {
 	return c.CleanError(method, err)
 }
 
-// decodeAnswer reads the answer to a call: https://core.telegram.org/bots/api#making-requests
+// decodeAnswer decodes the response to a call:
+// https://core.telegram.org/bots/api#making-requests
 func decodeAnswer(method string, status int, data []byte, result any) error {
 	var answer struct {
 		OK          bool            `json:"ok"`
@@ -181,10 +186,11 @@ func decodeAnswer(method string, status int, data []byte, result any) error {
 	return nil
 }
 
-// CleanError says what was done, and takes the token out of an error, which may show the URL.
+// CleanError prefixes err with the action and removes the token, since errors may
+// contain the URL.
 func (c *Client) CleanError(doing string, err error) error {
 	if request := (*url.Error)(nil); errors.As(err, &request) {
-		err = request.Err // why; what was asked for is known
+		err = request.Err // the cause, without method and URL
 	}
 	if text := err.Error(); strings.Contains(text, c.token) {
 		return fmt.Errorf("%s: %s", doing, strings.ReplaceAll(text, c.token, "***"))

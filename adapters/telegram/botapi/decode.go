@@ -7,16 +7,16 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// plainFields are what is still read of a message with something in it that the
-// library does not know, such as a new kind of origin.
+// plainFields are the fields decoded from a message that also has content unknown to the
+// library, such as a new kind of origin.
 var plainFields = []string{
 	"message_id", "message_thread_id", "is_topic_message", "from", "sender_chat", "chat", "date", "edit_date", "media_group_id",
 	"text", "entities", "caption", "caption_entities", "photo", "document", "animation", "audio", "video", "video_note", "voice", "sticker",
 	"contact", "location", "venue", "migrate_to_chat_id", "migrate_from_chat_id",
 }
 
-// DecodeUpdate reads an update. Of one that the library cannot read it reads the plain
-// fields, so that what somebody wrote is not lost for what came with it.
+// DecodeUpdate decodes an update. If the library cannot decode the update, DecodeUpdate
+// keeps only the plain fields of messages, to preserve the text despite unknown content.
 func DecodeUpdate(raw json.RawMessage) (models.Update, error) {
 	var u models.Update
 	err := json.Unmarshal(raw, &u)
@@ -44,7 +44,7 @@ func DecodeUpdate(raw json.RawMessage) (models.Update, error) {
 	return u, nil
 }
 
-// plain returns the plain fields of a message, nil if it is none.
+// plain returns the plain fields of a message, nil if message is no JSON object.
 func plain(message json.RawMessage) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(message, &all) != nil || all == nil {

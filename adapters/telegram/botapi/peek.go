@@ -2,16 +2,16 @@ package botapi
 
 import "encoding/json"
 
-// A Header is what the poller must know of an update.
+// A Header holds the parts of an update needed by the poller.
 type Header struct {
-	ID      int64 // 0: the update cannot be told from others
-	Sender  int64 // the user it is from; 0: nobody, or somebody who hides behind a chat
+	ID      int64 // 0 if the update cannot be identified
+	Sender  int64 // id of the sending user; 0 if unknown, or hidden behind a chat
 	Chat    int64
-	Service bool // it tells of the chat itself, whoever has brought that about
-	Strange bool // it is nothing that can be read, so that nobody is known to have said it
+	Service bool // a notice about the chat itself, regardless of the author
+	Strange bool // undecodable, hence of unknown author
 }
 
-// Peek reads the header of an update.
+// Peek decodes the header of an update.
 func Peek(raw json.RawMessage) Header {
 	type id struct {
 		ID int64 `json:"id"`
@@ -48,19 +48,19 @@ func Peek(raw json.RawMessage) Header {
 		}
 	}
 	if u.Stopped != nil {
-		g.Sender = u.Stopped.Chat.ID // drafts are for private chats, which have their user's id
+		g.Sender = u.Stopped.Chat.ID // drafts exist only in private chats, whose id is the user's id
 	}
 	if m := u.Message; m != nil {
 		g.Service = m.To != 0 || m.Old != 0 || m.Title != "" || m.Created != nil || m.Edited != nil
 	}
 	if m := u.Message; m != nil && m.Old != 0 {
-		g.Chat = m.Old // where somebody may have spoken
+		g.Chat = m.Old // the chat before the migration, where users may have written
 	}
 	return g
 }
 
-// unreadable finds of an update that is not what it should be only which one it is:
-// without that it would come again with each poll.
+// unreadable returns only the id of an undecodable update: without the id Telegram would
+// deliver the update again with every poll.
 func unreadable(raw json.RawMessage) Header {
 	var u struct {
 		ID int64 `json:"update_id"`
