@@ -1,13 +1,14 @@
 // Package telegram is the adapter for Telegram: chats and topics are channels.
 //
-// It promises that an update is on record before Telegram is told that it was received, so
-// that nothing is lost and nothing runs twice; that every outcome is a delivery on record
-// until Telegram has taken it; and that it obeys only the allowed users.
+// The adapter records an update before acknowledging the update to Telegram, to lose
+// nothing and to run nothing twice. The adapter keeps every outcome as a recorded
+// delivery until Telegram accepts the delivery, and obeys only the allowed users.
 //
-// The way of an update: the poller receives and records it, the intake keeps the order of
-// each conversation, and the receiver submits a message, or passes it to package commands
-// or approvals. The way of an outcome: the core records a delivery, the composer makes its
-// messages, and package outbox sends these in order. Package live shows a turn meanwhile.
+// The path of an update: the poller receives and records the update, the intake keeps
+// the order of each conversation, and the receiver submits a message, or passes the
+// message to package commands or approvals. The path of an outcome: the core records a
+// delivery, the composer makes the messages, and package outbox sends the messages in
+// order. Package live shows a turn meanwhile.
 package telegram
 
 import (
@@ -39,7 +40,7 @@ import (
 	"bareclaw/core"
 )
 
-// What the daemon names: see [chats.Name] and [chats.Prefix].
+// Names used by the daemon: see [chats.Name] and [chats.Prefix].
 const (
 	Name   = chats.Name
 	Prefix = chats.Prefix
@@ -69,7 +70,7 @@ type Deliveries interface {
 	PendingDeliveries(ctx context.Context, adapter string) ([]core.Delivery, error)
 }
 
-// Core is what the adapter needs of the core.
+// Core is the part of the core used by the adapter.
 type Core interface {
 	Inbox
 	Submitter
@@ -84,8 +85,8 @@ type Core interface {
 	commands.Core
 }
 
-// Options are what the adapter works with. Core, Push, Log, Token, Allowed and StateDir are
-// required.
+// Options hold the dependencies and settings of an adapter. Core, Push, Log, Token,
+// Allowed and StateDir are required.
 type Options struct {
 	Core Core
 	Push *core.PushRegistry
@@ -93,19 +94,19 @@ type Options struct {
 
 	Token   string  // of the bot; never logged
 	API     string  // base URL of the Bot API; empty means botapi.DefaultAPI
-	Allowed []int64 // users that the bot obeys
+	Allowed []int64 // users obeyed by the bot
 
-	StateDir string // media files are kept below it
-	LockFile string // held while polling, so that one process does; empty: none
+	StateDir string // parent directory of the media files
+	LockFile string // held while polling, to have a single polling process; empty: none
 
 	FileOver    int           // an answer of more messages comes as a file; 0 means 5
 	MediaMaxAge time.Duration // how long received files are kept; 0 means forever
 	Transcribe  string        // command that transcribes voice messages; empty: none
-	SendRoots   []string      // directories that files may be sent from, besides the media directory
-	CWD         string        // directory of the agent; files may be sent from it
-	Withheld    []string      // directories that no file is ever sent from
+	SendRoots   []string      // directories of files allowed to be sent, besides the media directory
+	CWD         string        // directory of the agent; files in CWD may be sent
+	Withheld    []string      // directories of files never sent
 
-	// Shown decodes what a line of the agent shows to a person.
+	// Shown decodes a line of the agent into events for display.
 	Shown func(line json.RawMessage) []core.DisplayEvent
 	// Restart restarts the gateway; see /restart.
 	Restart func(context.Context) error
@@ -113,7 +114,7 @@ type Options struct {
 	Agent   string // name of the agent, for people
 
 	PollTimeout time.Duration // how long Telegram may hold an empty poll; 0 means 50 s
-	HTTP        *http.Client  // nil: one of its own
+	HTTP        *http.Client  // nil: a new client
 }
 
 // An Adapter serves the chats of one bot. Its methods are safe for concurrent use.
@@ -136,8 +137,8 @@ type Adapter struct {
 	composer  *composer
 }
 
-// New returns an adapter that serves nothing yet, except that it takes pushes: these wait
-// for Run. New makes no network call.
+// New returns an adapter that serves nothing before Run, but accepts pushes: early
+// pushes wait for Run. New makes no network call.
 func New(o Options) (*Adapter, error) {
 	o.API = strings.TrimRight(cmp.Or(o.API, botapi.DefaultAPI), "/")
 	o.PollTimeout = cmp.Or(o.PollTimeout, 50*time.Second)
@@ -159,7 +160,7 @@ func New(o Options) (*Adapter, error) {
 	return a, nil
 }
 
-// wireOutgoing makes the components that send.
+// wireOutgoing makes the sending components.
 func (a *Adapter) wireOutgoing(client *botapi.Client) {
 	o := &a.o
 	mediaDir := filepath.Join(o.StateDir, "media")
@@ -189,7 +190,7 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 	a.files = &media.Downloader{Client: client, Cooldowns: a.sender.Cooldowns, Dir: mediaDir, Log: o.Log}
 }
 
-// wireIncoming makes the components that receive.
+// wireIncoming makes the receiving components.
 func (a *Adapter) wireIncoming(client *botapi.Client, bot int64) {
 	o := &a.o
 	reader := &inbound.Reader{Downloader: a.files, Sender: a.sender, Transcribe: o.Transcribe, BotName: a.health.name, Log: o.Log}
@@ -203,12 +204,12 @@ func (a *Adapter) wireIncoming(client *botapi.Client, bot int64) {
 	}
 }
 
-// Prepare subscribes to the conversations that an earlier process left open. It is called
-// once, before the core recovers.
+// Prepare subscribes to the conversations left open by an earlier process. The daemon
+// calls Prepare once, before the core recovers.
 func (a *Adapter) Prepare(ctx context.Context) error { return a.live.Prepare(ctx) }
 
-// Run serves, after Prepare, until ctx ends, and returns when nothing runs any more. It
-// goes on whatever happens to the network or the bot; see Health.
+// Run serves, after Prepare, until ctx ends, and returns when no goroutine runs any
+// more. Failures of the network or the bot do not end Run; see Health.
 func (a *Adapter) Run(ctx context.Context) error {
 	err := a.run(ctx)
 	if err != nil && ctx.Err() == nil {
@@ -241,7 +242,7 @@ func (a *Adapter) run(ctx context.Context) error {
 	return nil
 }
 
-// resume continues what earlier processes have begun.
+// resume continues the unfinished work of earlier processes.
 func (a *Adapter) resume(ctx context.Context) error {
 	err := a.chats.load(ctx, a.health)
 	if err == nil {
@@ -262,32 +263,32 @@ func (a *Adapter) resume(ctx context.Context) error {
 	return a.poller.resumeUnhandled(ctx)
 }
 
-// Close ends the calls that wait for the adapter, such as a push. It is called when the
-// callers can be passed on to the next process.
+// Close ends the calls blocked on the adapter, such as a push. The daemon calls Close
+// when the next process can serve the callers.
 func (a *Adapter) Close() { a.pusher.close() }
 
-// onDelivery takes a delivery that the core has recorded.
+// onDelivery accepts a delivery recorded by the core.
 func (a *Adapter) onDelivery(d core.Delivery) {
 	if !a.out.Buffer(d) {
 		a.route(d)
 	}
 }
 
-// route queues a delivery. An outcome waits until its conversation's view has queued what
-// came before.
+// route queues a delivery. An outcome waits until the view of the conversation has
+// queued the earlier deliveries.
 func (a *Adapter) route(d core.Delivery) {
 	if d.Kind != core.DeliverReply || !a.live.Hold(d) {
 		a.out.Add(d)
 	}
 }
 
-// CheckRecipient refuses channels that nothing is sent to: the agent must not reach people
+// CheckRecipient refuses channels closed to sending: the agent must not reach people
 // without access either.
 func (a *Adapter) CheckRecipient(ctx context.Context, key core.ChannelKey) error {
 	return a.chats.checkRecipient(ctx, key)
 }
 
-// Health returns how the adapter does. It does not block.
+// Health returns the state of the adapter without blocking.
 func (a *Adapter) Health() Health {
 	h := a.health.report()
 	h.Failed, h.Pending = a.out.Failed(), a.out.Pending()

@@ -13,23 +13,23 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// A chatRecord is what is known of a chat.
+// A chatRecord holds the known facts about a chat.
 type chatRecord struct {
 	Title string `json:"title,omitempty"`
-	Spoke bool   `json:"spoke,omitempty"` // an allowed user has spoken there
+	Spoke bool   `json:"spoke,omitempty"` // an allowed user has written in the chat
 }
 
-// A topicRecord is what is known of a topic.
+// A topicRecord holds the known facts about a topic.
 type topicRecord struct {
 	Name string `json:"name"`
 }
 
-// A botRecord is what is known of the bot.
+// A botRecord holds the known facts about the bot.
 type botRecord struct {
 	Name string `json:"name"` // user name
 }
 
-// A movedRecord is the supergroup that a group has become.
+// A movedRecord names the supergroup that replaced a group.
 type movedRecord struct {
 	To   int64 `json:"to"`
 	Done bool  `json:"done,omitempty"` // everything has moved
@@ -38,11 +38,11 @@ type movedRecord struct {
 func chatKey(chat int64) string  { return records.Chat + strconv.FormatInt(chat, 10) }
 func movedKey(chat int64) string { return records.Moved + strconv.FormatInt(chat, 10) }
 
-// A chatCache holds what is known of chats and topics: the records, and what is not on
-// record yet. Its methods are safe for concurrent use.
+// A chatCache caches chats and topics: the records, and facts not recorded yet. Its
+// methods are safe for concurrent use.
 type chatCache struct {
 	store   *records.Store
-	allowed map[int64]bool // users that the bot obeys
+	allowed map[int64]bool // users obeyed by the bot
 
 	moving sync.Mutex // held while a chat moves
 
@@ -89,13 +89,13 @@ func (c *chatCache) load(ctx context.Context, h *health) error {
 	return err
 }
 
-// obeys reports whether a message is from an allowed user, as far as is known now: the
-// settings may have changed since it was received.
+// obeys reports whether a message is from a currently allowed user: the settings may
+// have changed since the message was received.
 func (c *chatCache) obeys(m *models.Message) bool {
 	return m.From != nil && m.SenderChat == nil && c.allowed[m.From.ID]
 }
 
-// heard notes, until it is on record, that an allowed user has spoken in a chat.
+// heard remembers, until recorded, that an allowed user has written in a chat.
 func (c *chatCache) heard(chat int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,8 +108,8 @@ func (c *chatCache) spoken(chat int64) bool {
 	return c.spoke[chat]
 }
 
-// movedTo returns the present address of a conversation: another one if its group was made
-// a supergroup.
+// movedTo returns the present address of a conversation: a different address if the
+// group was made a supergroup.
 func (c *chatCache) movedTo(a chats.Address) chats.Address {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +129,7 @@ func (c *chatCache) inChat(here chats.Address, key core.ChannelKey) bool {
 	return ok && c.movedTo(a).Chat == c.movedTo(here).Chat
 }
 
-// checkRecipient refuses channels that nothing is sent to.
+// checkRecipient refuses channels closed to sending.
 func (c *chatCache) checkRecipient(ctx context.Context, key core.ChannelKey) error {
 	to, ok := chats.ParseAddress(key)
 	if !ok {
@@ -138,7 +138,7 @@ func (c *chatCache) checkRecipient(ctx context.Context, key core.ChannelKey) err
 			Text: fmt.Sprintf("%q is not a chat: a Telegram channel is %s<chat id>, or %s<chat id>-<topic id>.", key, Prefix, Prefix),
 		}
 	}
-	if c.allowed[to.Chat] { // a private chat has the id of its user
+	if c.allowed[to.Chat] { // a private chat has the id of the user
 		return nil
 	}
 	var chat chatRecord
@@ -156,7 +156,7 @@ func (c *chatCache) checkRecipient(ctx context.Context, key core.ChannelKey) err
 	return nil
 }
 
-// learn records what a message tells of its chat and topic, if that is new.
+// learn records new facts about a chat and topic from a message.
 func (c *chatCache) learn(ctx context.Context, a chats.Address, m *models.Message) {
 	if a.Group() {
 		r := chatRecord{Title: m.Chat.Title, Spoke: c.spoken(a.Chat)}
@@ -181,8 +181,8 @@ func (c *chatCache) newChat(chat int64, r chatRecord) bool {
 	return !ok || old != r
 }
 
-// newTopic notes a topic's name, and reports whether it is new. A name that is not current
-// is the topic's first one.
+// newTopic caches a topic's name, and reports whether the name is new. A name that is
+// not current is the topic's first name.
 func (c *chatCache) newTopic(key core.ChannelKey, name string, current bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,8 +193,8 @@ func (c *chatCache) newTopic(key core.ChannelKey, name string, current bool) boo
 	return true
 }
 
-// topicName returns the name that a message tells of its topic, and whether the name is
-// current: a message in a topic replies to the one that opened the topic.
+// topicName returns the topic name in a message, and whether the name is current: a
+// message in a topic replies to the message that opened the topic.
 func topicName(m *models.Message) (name string, current bool) {
 	switch r := m.ReplyToMessage; {
 	case m.ForumTopicCreated != nil:

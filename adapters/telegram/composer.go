@@ -15,7 +15,7 @@ import (
 	"bareclaw/core/progress"
 )
 
-// messages is the part of the core that reads messages.
+// messages reads messages of the core.
 type messages interface {
 	Message(ctx context.Context, id core.MessageID) (core.Message, error)
 }
@@ -70,7 +70,7 @@ func (c *composer) reply(ctx context.Context, d core.Delivery) ([]outbox.Part, e
 		return nil, fmt.Errorf("compose the reply to %s: %w", d.Message, err)
 	}
 	r := m.Reply
-	if r.Coalesced { // and the message with the text is not delivered here
+	if r.Coalesced { // and the message with the text is not delivered by this adapter
 		carrier, err := c.core.Message(ctx, r.Into)
 		if err != nil {
 			return nil, fmt.Errorf("compose the reply to %s: %w", d.Message, err)

@@ -19,19 +19,19 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// An editRecord is an edit that came too late to change its message.
+// An editRecord is an edit that arrived too late to change the edited message.
 type editRecord struct {
 	Of     core.MessageID  `json:"of,omitempty"` // edited message; empty: unknown
 	Update json.RawMessage `json:"update"`       // as received
 }
 
-// edited handles an edit. It changes a message that waits; for one that runs or has run,
+// edited handles an edit. A waiting message changes; for a running or finished message,
 // the sender chooses.
 func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) error {
 	m := r.update.EditedMessage
 	to = v.chats.movedTo(to)
 	if inbound.Facts(m) != "" || inbound.IsService(m) || chats.ForOtherBot(m.Text, v.bot()) {
-		return nil // such as a live location, which is edited all the time
+		return nil // a live location, for example, is edited all the time
 	}
 	link := v.store.LinkOf(ctx, to.Chat, m.ID)
 	if link.Message == "" {
@@ -62,8 +62,8 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 	return v.offerEdit(ctx, to, r, old)
 }
 
-// editedContent returns the content after an edit. Of several messages that were submitted
-// as one, it replaces the text of the edited one.
+// editedContent returns the content after an edit. If several messages were submitted
+// together, editedContent replaces only the text of the edited message.
 func (v *receiver) editedContent(ctx context.Context, to chats.Address, link records.Link, old core.Message, m *models.Message) (core.Content, error) {
 	if (m.MediaGroupID != "" || link.Part) && old.ID != "" {
 		return recaption(old.Content, link.Caption, inbound.Text(m, v.bot())), nil
@@ -75,7 +75,7 @@ func (v *receiver) editedContent(ctx context.Context, to chats.Address, link rec
 	return b.Content, err
 }
 
-// recaption replaces one text in a content.
+// recaption replaces a single text in a content.
 func recaption(c core.Content, before, now string) core.Content {
 	replace := func(text string) string {
 		if before == "" {
@@ -110,7 +110,7 @@ func sameContent(a, b core.Content) bool {
 // isOpen reports whether a message has no outcome yet.
 func isOpen(m core.Message) bool { return m.State == core.Waiting || m.State == core.Running }
 
-// offerEdit asks the sender what to do with an edit that came too late.
+// offerEdit offers the sender a choice about an edit that arrived too late.
 func (v *receiver) offerEdit(ctx context.Context, to chats.Address, r *arrival, of core.Message) error {
 	if err := v.store.Put(ctx, records.Edit+r.key, editRecord{Of: of.ID, Update: r.raw}); err != nil {
 		return err
@@ -128,8 +128,8 @@ func (v *receiver) offerEdit(ctx context.Context, to chats.Address, r *arrival, 
 	return ctx.Err()
 }
 
-// runEdited submits the edited form of a message, once. If the message as it was still
-// runs, its turn is stopped.
+// runEdited submits the edited form of a message, once. If the original message still
+// runs, runEdited stops the turn.
 func (v *receiver) runEdited(ctx context.Context, t chats.Tap) string {
 	const gone = "This edit is no longer known. Send it as a new message."
 	var e editRecord

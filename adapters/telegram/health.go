@@ -14,15 +14,15 @@ import (
 	"bareclaw/adapters/telegram/tasks"
 )
 
-// Health is how the adapter does.
+// Health is the state of the adapter.
 type Health struct {
 	Ready     bool      // a poll has succeeded lately
-	LastPoll  time.Time // last successful poll; zero if there was none
-	Problem   string    // why there is none, for people; empty when ready, and during the first poll
+	LastPoll  time.Time // last successful poll; zero: none
+	Problem   string    // why polls fail, for people; empty when ready, and during the first poll
 	Bot       string    // user name of the bot; empty while unknown
 	Strangers int64     // updates of users without access
-	Pending   int       // deliveries that are not sent yet
-	Failed    int64     // deliveries that were given up
+	Pending   int       // deliveries not sent yet
+	Failed    int64     // abandoned deliveries
 }
 
 // health collects the state of polling.
@@ -36,7 +36,7 @@ type health struct {
 	bot      string
 }
 
-// polled notes a successful poll, and returns the problem that is over.
+// polled records a successful poll, and returns the problem that ended.
 func (h *health) polled(at time.Time) (over string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,7 +44,7 @@ func (h *health) polled(at time.Time) (over string) {
 	return over
 }
 
-// failed notes a problem, and reports whether it is a new one.
+// failed records a problem, and reports whether the problem is new.
 func (h *health) failed(problem string) (isNew bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,16 +18,16 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// An arrival is an update that is on record and not handled yet.
+// An arrival is an update that is recorded and not handled yet.
 type arrival struct {
-	key        string // of the record, and the source key of what is submitted
+	key        string // of the record, and the source key of the submission
 	raw        json.RawMessage
 	update     models.Update
-	receivedAt time.Time // when it was recorded, by this machine's clock
+	receivedAt time.Time // time of recording, by the clock of the local machine
 }
 
 // An intake keeps the updates of a conversation in order. Conversations are independent,
-// and an update that must not wait, such as a tap on a button, is handled at once.
+// and urgent updates, such as a tap on a button, are handled at once.
 type intake struct {
 	receiver *receiver
 	splitter inbound.Splitter
@@ -35,10 +35,10 @@ type intake struct {
 	log      *slog.Logger
 
 	mu    sync.Mutex
-	lines map[chats.Address]*line // those with something to do
+	lines map[chats.Address]*line // lines with work left
 }
 
-// A line holds the updates of one conversation. One goroutine handles them.
+// A line holds the updates of one conversation. A single goroutine handles the line.
 type line struct {
 	waiting []*arrival
 	last    time.Time     // of the last arrival
@@ -50,7 +50,7 @@ const (
 	// https://core.telegram.org/bots/api#sendmediagroup
 	maxAlbum = 10
 	// gatherPause is how long to wait for the next message of an album or a long text:
-	// they come one by one, and nothing marks the last one.
+	// the messages arrive separately, and nothing marks the last message.
 	gatherPause = time.Second
 )
 
@@ -58,7 +58,7 @@ func newIntake(r *receiver, work *tasks.Group, log *slog.Logger) *intake {
 	return &intake{receiver: r, splitter: inbound.Splitter{Own: r.isOwn}, work: work, log: log, lines: map[chats.Address]*line{}}
 }
 
-// add queues an update. It does not block.
+// add queues an update without blocking.
 func (n *intake) add(in core.Inbound) {
 	r := &arrival{key: in.ID, raw: in.Body, receivedAt: in.ReceivedAt}
 	err := tasks.Guard(n.log, "update", func() (err error) {
@@ -90,8 +90,8 @@ func (n *intake) add(in core.Inbound) {
 	}
 }
 
-// handleAside handles an update beside the others of its conversation. One that is cut
-// short is left to the next process.
+// handleAside handles an update concurrently with the updates in the conversation's
+// line. An interrupted update is left to the next process.
 func (n *intake) handleAside(ctx context.Context, r *arrival) {
 	err := tasks.Guard(n.log, "update", func() error { n.receiver.handleAside(ctx, r); return nil })
 	if ctx.Err() != nil {
@@ -103,7 +103,7 @@ func (n *intake) handleAside(ctx context.Context, r *arrival) {
 	n.receiver.handled(ctx, r)
 }
 
-// run handles a line until it is empty.
+// run handles the updates of a line until the line is empty.
 func (n *intake) run(ctx context.Context, to chats.Address, l *line) {
 	for {
 		batch, wait := n.next(ctx, to, l)
@@ -118,8 +118,9 @@ func (n *intake) run(ctx context.Context, to chats.Address, l *line) {
 	}
 }
 
-// handle handles updates of one conversation: one, or those that are one message. If that
-// panics, the sender is told, and the updates are not tried again.
+// handle handles a batch of a conversation: a single update, or updates forming one
+// message. If handling panics, handle apologizes to the sender, and the updates are not
+// tried again.
 func (n *intake) handle(ctx context.Context, to chats.Address, batch []*arrival) {
 	err := tasks.Guard(n.log, "message", func() error { return n.receiver.handle(ctx, to, batch) })
 	switch {
@@ -145,8 +146,9 @@ func (l *line) await(ctx context.Context, d time.Duration) {
 	}
 }
 
-// next returns the arrivals that are handled together, or how long to wait for more of
-// them. If the line is empty or ctx has ended, it ends the line and returns nothing.
+// next returns the arrivals to be handled together, or how long to wait for more
+// arrivals. If the line is empty or ctx has ended, next ends the line and returns
+// nothing.
 func (n *intake) next(ctx context.Context, to chats.Address, l *line) (batch []*arrival, wait time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -164,8 +166,8 @@ func (n *intake) next(ctx context.Context, to chats.Address, l *line) (batch []*
 	return batch, 0
 }
 
-// size returns how many of the first arrivals are one message, and whether more of it may
-// follow.
+// size returns how many of the first arrivals form one message, and whether more
+// arrivals of the message may follow.
 func (n *intake) size(waiting []*arrival) (size int, more bool) {
 	if id := waiting[0].album(); id != "" {
 		size = 1
@@ -177,7 +179,7 @@ func (n *intake) size(waiting []*arrival) (size int, more bool) {
 	return n.splitter.Parts(messagesOf(waiting))
 }
 
-// album returns the id of a message's album; empty if there is none.
+// album returns the id of a message's album; empty: no album.
 func (r *arrival) album() string {
 	if r.update.Message == nil {
 		return ""
@@ -185,8 +187,8 @@ func (r *arrival) album() string {
 	return r.update.Message.MediaGroupID
 }
 
-// address returns the conversation of an update, and whether the update waits for earlier
-// ones.
+// address returns the conversation of an update, and whether the update waits for
+// earlier updates.
 func (r *arrival) address(bot string) (to chats.Address, inOrder bool) {
 	switch u := &r.update; {
 	case u.Message != nil:

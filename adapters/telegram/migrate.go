@@ -9,20 +9,21 @@ import (
 	"bareclaw/adapters/telegram/records"
 )
 
-// migrate follows a group that was made a supergroup, which is another chat:
-// https://core.telegram.org/bots/api#message. Session, queue, rules and settings go with
-// it. Both chats are told by Telegram. migrate blocks until a running turn has ended: a
-// message in the new chat would begin a conversation of its own before.
+// migrate follows a group that was made a supergroup, and thereby a new chat:
+// https://core.telegram.org/bots/api#message. Session, queue, rules and settings move to
+// the new chat. Telegram announces the move in both chats. migrate blocks until a
+// running turn has ended: before the end, a message in the new chat would begin a
+// separate conversation.
 func (v *receiver) migrate(ctx context.Context, from, to int64) error {
 	if !v.chats.spoken(from) || from == to {
-		return nil // no allowed user has anything there
+		return nil // no allowed user has written in either chat
 	}
 	v.chats.moving.Lock()
 	defer v.chats.moving.Unlock()
 	if v.chats.move(from, movedRecord{To: to}) {
 		return nil // done before
 	}
-	if err := v.store.Put(ctx, movedKey(from), movedRecord{To: to}); err != nil { // from now on deliveries go there
+	if err := v.store.Put(ctx, movedKey(from), movedRecord{To: to}); err != nil { // from now on deliveries go to the new chat
 		return err
 	}
 	before, now := chats.Address{Chat: from}, chats.Address{Chat: to}
@@ -44,7 +45,7 @@ func (v *receiver) migrate(ctx context.Context, from, to int64) error {
 	return nil
 }
 
-// move notes what becomes of a chat, and reports whether it was done before.
+// move caches the move of a chat, and reports whether the move was complete before.
 func (c *chatCache) move(from int64, r movedRecord) (done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +57,7 @@ func (c *chatCache) move(from int64, r movedRecord) (done bool) {
 	return false
 }
 
-// copyRecord copies a record unless there is one under the other key.
+// copyRecord copies a record unless the target key has a record.
 func (v *receiver) copyRecord(ctx context.Context, from, to string) error {
 	var doc, there json.RawMessage
 	ok, err := v.store.Get(ctx, from, &doc)

@@ -19,14 +19,14 @@ import (
 const (
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
-	// staleOffset is the age at which the last update says nothing of the id of the next
-	// one, which Telegram may then choose at random:
+	// staleOffset is the age beyond which the id of the last update does not predict the
+	// next id: Telegram may then choose the next id at random:
 	// https://core.telegram.org/bots/api#update. Telegram keeps updates for 24 h.
 	staleOffset = 3 * 24 * time.Hour
 )
 
-// A poller receives updates. Each is on record before Telegram is told, by the offset of
-// the next poll, that it was received. One goroutine uses it.
+// A poller receives updates. The poller records each update before acknowledging the
+// update by the offset of the next poll. A poller is used by a single goroutine.
 type poller struct {
 	inbox  Inbox
 	client *botapi.Client
@@ -42,7 +42,7 @@ type poller struct {
 	lockFile string
 	stale    time.Duration // see staleOffset
 
-	introduced bool // the bot's name was asked for
+	introduced bool // getMe has been called for the bot's name
 	unrecorded unrecorded
 }
 
@@ -70,7 +70,7 @@ func (p *poller) poll(ctx context.Context) {
 		case err == nil && next != offset:
 			heard = time.Now()
 		case err == nil && time.Since(heard) > p.stale:
-			next = 0 // everything that is not acknowledged
+			next = 0 // all updates not acknowledged
 		}
 		if err == nil {
 			offset, wait, failures = next, p.timeout, 0
@@ -84,7 +84,7 @@ func (p *poller) poll(ctx context.Context) {
 	}
 }
 
-// pollOnce receives and records updates. It returns the offset after them.
+// pollOnce receives and records updates, and returns the offset after the updates.
 func (p *poller) pollOnce(ctx context.Context, offset int64, wait time.Duration) (int64, error) {
 	if err := p.introduce(ctx); err != nil {
 		return offset, err
@@ -102,15 +102,15 @@ func (p *poller) pollOnce(ctx context.Context, offset int64, wait time.Duration)
 	return offset, nil
 }
 
-// unwell notes why polls fail, and logs a new problem.
+// unwell records why polls fail, and logs a new problem.
 func (p *poller) unwell(err error) {
 	if problem := pollProblem(err); p.health.failed(problem) {
 		p.log.Warn("telegram: no messages are received", "problem", problem, "err", err)
 	}
 }
 
-// introduce asks for the bot's name, once. The name is recorded for handling messages while
-// Telegram cannot be reached.
+// introduce fetches the bot's name, once. The recorded name serves to handle messages
+// while Telegram is unreachable.
 func (p *poller) introduce(ctx context.Context) error {
 	if p.introduced {
 		return nil
@@ -132,7 +132,7 @@ func (p *poller) introduce(ctx context.Context) error {
 	return nil
 }
 
-// resumeOffset returns the offset after the last update that was received.
+// resumeOffset returns the offset after the last received update.
 func (p *poller) resumeOffset(ctx context.Context) int64 {
 	last, err := p.inbox.LastInbound(ctx, Name)
 	if err != nil || time.Since(last.ReceivedAt) > staleOffset {
@@ -145,7 +145,8 @@ func (p *poller) resumeOffset(ctx context.Context) int64 {
 	return update + 1
 }
 
-// resumeUnhandled handles what an earlier process has received and not handled.
+// resumeUnhandled handles the updates that an earlier process received and did not
+// handle.
 func (p *poller) resumeUnhandled(ctx context.Context) error {
 	left, err := p.inbox.Unhandled(ctx, Name)
 	if err != nil {
@@ -160,12 +161,13 @@ func (p *poller) resumeUnhandled(ctx context.Context) error {
 	return nil
 }
 
-// errNoIDs means that updates cannot be acknowledged, and would come again at once.
+// errNoIDs reports updates without ids: the updates cannot be acknowledged, and would be
+// received again at once.
 var errNoIDs = &botapi.Error{Method: "getUpdates", Status: http.StatusOK, Text: "the updates have no ids"}
 
-// receive records updates and hands them to the intake. It returns the offset that
-// acknowledges them, which may be below the offset of the poll: after a week without any
-// update Telegram counts anew.
+// receive records updates and passes the updates to the intake. The returned offset
+// acknowledges the updates, and may be below the offset of the poll: after a week
+// without any update Telegram begins a new sequence of ids.
 func (p *poller) receive(ctx context.Context, updates []json.RawMessage, offset int64) (int64, error) {
 	if len(updates) == 0 {
 		return offset, nil
@@ -205,8 +207,8 @@ func (p *poller) receive(ctx context.Context, updates []json.RawMessage, offset 
 	return next, nil
 }
 
-// hears reports whether an update counts: it is from an allowed user, or tells about a chat
-// in which one of them has spoken.
+// hears reports whether an update counts: the update is from an allowed user, or
+// concerns a chat in which an allowed user has written.
 func (p *poller) hears(h botapi.Header) bool {
 	if p.chats.allowed[h.Sender] {
 		p.chats.heard(h.Chat)
@@ -231,5 +233,5 @@ func pollPause(err error, n int) time.Duration {
 		return tasks.StoragePause
 	}
 	d := min(firstPause<<min(n, 10), maxPause)
-	return d/2 + rand.N(d/2) // clients that were refused together return at different times
+	return d/2 + rand.N(d/2) // clients refused together return at different times
 }

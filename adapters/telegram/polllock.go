@@ -15,16 +15,16 @@ import (
 	"bareclaw/internal/lockfile"
 )
 
-// lockPause is the time between two attempts to get the lock. After a hand-over nothing is
-// received for up to that long.
+// lockPause is the time between two attempts to take the lock. After a hand-over no
+// update is received for up to lockPause.
 const lockPause = 100 * time.Millisecond
 
-// A pollLock makes this the only process of the user that polls: of two, each would receive
-// some of the updates. The lock ends with the process.
+// A pollLock makes the holder the user's only polling process: of two polling processes,
+// each would receive some of the updates. The lock ends with the process.
 type pollLock struct{ f *os.File }
 
-// lockPolling returns the lock once no other process has it; nil when ctx ended
-// first, or where none is asked for.
+// lock returns the lock after every other process has released the lock; nil when ctx
+// ended first, or where no lock is configured.
 func (p *poller) lock(ctx context.Context) *pollLock {
 	if p.lockFile == "" {
 		return nil
@@ -91,7 +91,7 @@ func lockProblem(err error, path string) string {
 	return "Another gateway of this user" + who + " receives this bot's messages. Stop it, or give this one another bot."
 }
 
-// lockHolder returns the process named in the lock file; 0 if there is none.
+// lockHolder returns the process named in the lock file; 0: none.
 func lockHolder(path string) int {
 	const enough = 32 // more than a process id
 	f, err := os.Open(path)

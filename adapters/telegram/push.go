@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// pushPatience bounds the time of a push; a file gets more, by its size.
+	// pushPatience bounds the time of a push; a file gets more time, by size.
 	pushPatience = 30 * time.Second
-	// settleTime is how long a push waits for what is in flight when its time is over.
+	// settleTime is how long an expired push waits for the attempt in flight.
 	settleTime = 500 * time.Millisecond
 )
 
 // A pushBody is the content of a push. The path is absolute, since the next process may
-// have another directory.
+// have a different working directory.
 type pushBody struct {
 	Text  string      `json:"text,omitempty"` // Markdown
 	Media *core.Media `json:"media,omitempty"`
@@ -49,10 +49,10 @@ func newPusher(l outbox.Ledger, out *outbox.Outbox, uploads *media.Uploader, cha
 	return p
 }
 
-// push is the adapter's [core.Pusher]. It records the push, and returns when Telegram has
-// taken all of it. If that takes too long, or the caller leaves, the push is withdrawn; if
-// a part has been sent by then, the push is completed all the same, and the error is
-// ErrUnconfirmed. The next process completes what this one leaves.
+// push is the adapter's [core.Pusher]: records the push, and returns when Telegram has
+// accepted all parts. When time runs out or the caller leaves, push withdraws the
+// delivery; if a part has been sent by then, the push is completed all the same, and the
+// error is ErrUnconfirmed. The next process completes pushes left unfinished.
 func (p *pusher) push(ctx context.Context, push core.Push) error {
 	id := "push:" + push.ID
 	if push.ID == "" {
@@ -92,13 +92,14 @@ func (p *pusher) check(ctx context.Context, push core.Push) (pushBody, error) {
 	return b, nil
 }
 
-// record records a push, unless it is on record: the same push was asked for before, also
-// of an earlier process. Another push under the same id is ErrKeyReused.
+// record records a push, unless already recorded: the same push may have been requested
+// before, also of an earlier process. A different push under the same id is
+// ErrKeyReused.
 func (p *pusher) record(ctx context.Context, id string, key core.ChannelKey, b pushBody) error {
 	if p.closed.Err() != nil {
 		return fmt.Errorf("push to %s: %w", key, core.ErrClosed)
 	}
-	ctx = context.WithoutCancel(ctx) // the caller must learn what becomes of the record
+	ctx = context.WithoutCancel(ctx) // the caller must learn the fate of the record
 	known, err := p.ledger.Delivery(ctx, id)
 	if err == nil {
 		return samePush(known, key, b)
@@ -113,8 +114,8 @@ func (p *pusher) record(ctx context.Context, id string, key core.ChannelKey, b p
 	return p.ledger.Deliver(ctx, &core.Delivery{ID: id, Kind: outbox.KindPush, Adapter: Name, Channel: key, Body: body})
 }
 
-// samePush fails if the push on record is another one. Paths are not compared: a process
-// with another directory makes other absolute paths.
+// samePush fails if the recorded push differs. Paths are not compared: a process with a
+// different working directory makes different absolute paths.
 func samePush(known core.Delivery, key core.ChannelKey, b pushBody) error {
 	var was pushBody
 	if err := json.Unmarshal(known.Body, &was); err != nil {
@@ -180,7 +181,7 @@ func (p *pusher) settle(ctx context.Context, id string) (core.Delivery, error) {
 	return p.out.Wait(ctx, id)
 }
 
-// pushOutcome says what became of a push that has ended.
+// pushOutcome returns the result of an ended push.
 func pushOutcome(d core.Delivery) error {
 	if d.State == core.DeliverySent {
 		return nil
@@ -191,7 +192,7 @@ func pushOutcome(d core.Delivery) error {
 	return &core.PushError{Text: "The push was not sent: " + d.Error}
 }
 
-// compose returns the parts of a push on record, if its channel is still a recipient.
+// compose returns the parts of a recorded push, if the channel still accepts messages.
 func (p *pusher) compose(ctx context.Context, key core.ChannelKey, b pushBody) ([]outbox.Part, error) {
 	if err := p.chats.checkRecipient(ctx, key); errors.Is(err, core.ErrNotAllowed) {
 		return nil, outbox.Undeliverable(err)
@@ -201,8 +202,8 @@ func (p *pusher) compose(ctx context.Context, key core.ChannelKey, b pushBody) (
 	return p.parts(b), nil
 }
 
-// parts returns the messages of a push: the file with the text as its caption, or the file
-// and then the text if that does not fit.
+// parts returns the messages of a push: the file with the text as caption, or the file
+// and then the text if the caption would be too long.
 func (p *pusher) parts(b pushBody) []outbox.Part {
 	var text []outbox.Part
 	if strings.TrimSpace(b.Text) != "" {

@@ -20,15 +20,15 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// receiverCore is the part of the core that a receiver needs.
+// receiverCore is the part of the core used by a receiver.
 type receiverCore interface {
 	Submitter
 	Message(ctx context.Context, id core.MessageID) (core.Message, error)
 	Handled(ctx context.Context, ids ...string) error
 }
 
-// A receiver handles updates: it submits messages, applies edits, follows chats that move,
-// and passes commands and taps on. Its methods are safe for concurrent use.
+// A receiver handles updates: submits messages, applies edits, follows moved chats, and
+// passes on commands and taps. Its methods are safe for concurrent use.
 type receiver struct {
 	core     receiverCore
 	commands *commands.Handler
@@ -41,14 +41,14 @@ type receiver struct {
 	log      *slog.Logger
 }
 
-// isOwn reports whether a message is for the bot itself: such a message is no part of a
-// longer text.
+// isOwn reports whether a message is for the bot itself: messages for the bot are no
+// part of a longer text.
 func (v *receiver) isOwn(m *models.Message) bool {
 	return v.commands.Calls(m) || m.ReplyToMessage != nil && approvals.Below(m.ReplyToMessage) != ""
 }
 
-// handled records that updates need nothing more. If that fails, they are handled again
-// after the next start, which their keys make harmless.
+// handled records that updates are done. If recording fails, the updates are handled
+// again after the next start; the keys of the updates make repetition harmless.
 func (v *receiver) handled(ctx context.Context, rs ...*arrival) {
 	ids := make([]string, len(rs))
 	for i, r := range rs {
@@ -59,7 +59,7 @@ func (v *receiver) handled(ctx context.Context, rs ...*arrival) {
 	}
 }
 
-// apologize tells the sender of an update that an internal error has hit it.
+// apologize reports an internal error to the sender of an update.
 func (v *receiver) apologize(ctx context.Context, r *arrival) {
 	m := r.update.Message
 	if m == nil {
@@ -73,7 +73,7 @@ func (v *receiver) apologize(ctx context.Context, r *arrival) {
 	})
 }
 
-// handleAside handles an update that does not wait for others of its conversation.
+// handleAside handles an update outside the order of the conversation.
 func (v *receiver) handleAside(ctx context.Context, r *arrival) {
 	switch u := &r.update; {
 	case u.CallbackQuery != nil:
@@ -83,14 +83,14 @@ func (v *receiver) handleAside(ctx context.Context, r *arrival) {
 	case u.Message != nil && v.chats.obeys(u.Message):
 		v.command(ctx, v.chats.movedTo(chats.AddressOf(u.Message)), r)
 	case u.StoppedMessageGeneration != nil:
-		if s := u.StoppedMessageGeneration; v.chats.allowed[s.Chat.ID] { // a private chat has the id of its user
+		if s := u.StoppedMessageGeneration; v.chats.allowed[s.Chat.ID] { // a private chat has the id of the user
 			v.commands.DraftStopped(ctx, s)
 		}
 	}
 }
 
-// handle handles updates of one conversation, and repeats that while the ledger cannot be
-// written. An error means: again after the next start.
+// handle handles updates of one conversation, and retries while the ledger cannot be
+// written. After an error the updates are handled again at the next start.
 func (v *receiver) handle(ctx context.Context, to chats.Address, batch []*arrival) error {
 	return tasks.UntilRecorded(ctx, func() error {
 		switch u := &batch[0].update; {
@@ -123,7 +123,7 @@ func (v *receiver) message(ctx context.Context, to chats.Address, batch []*arriv
 	return v.converse(ctx, to, batch)
 }
 
-// command handles a message that is for the bot itself. It returns false for others.
+// command handles a message for the bot itself, and returns false for other messages.
 func (v *receiver) command(ctx context.Context, to chats.Address, r *arrival) bool {
 	return v.commands.Handle(ctx, commands.Call{Key: r.key, Address: to, Message: r.update.Message, ReceivedAt: r.receivedAt})
 }
@@ -159,8 +159,8 @@ func (v *receiver) converse(ctx context.Context, to chats.Address, batch []*arri
 	return v.submitTogether(ctx, to, batch, s)
 }
 
-// submitTogether submits several messages as one. If a process that was killed has
-// submitted the first ones already, the others become a message of their own.
+// submitTogether submits several messages as one. If a killed process has submitted the
+// first messages already, the rest is submitted as a separate message.
 func (v *receiver) submitTogether(ctx context.Context, to chats.Address, batch []*arrival, s core.Submission) error {
 	s.SourceHash = sizeHash(len(batch))
 	t, err := v.offer(ctx, s)
@@ -176,8 +176,8 @@ func (v *receiver) submitTogether(ctx context.Context, to chats.Address, batch [
 	return v.accepted(ctx, to, batch, t)
 }
 
-// sizeHash distinguishes submissions of n messages from others with the same key. A single
-// message has none.
+// sizeHash distinguishes submissions of n messages from submissions of other sizes under
+// the same key. A single message has an empty hash.
 func sizeHash(n int) string {
 	if n == 1 {
 		return ""
@@ -194,7 +194,7 @@ func (v *receiver) accepted(ctx context.Context, to chats.Address, batch []*arri
 	return ctx.Err()
 }
 
-// offer submits a message, and repeats that while it cannot be recorded.
+// offer submits a message, and retries while the submission cannot be recorded.
 func (v *receiver) offer(ctx context.Context, s core.Submission) (t *core.Ticket, err error) {
 	to, ok := chats.ParseAddress(s.Channel)
 	err = tasks.UntilRecorded(ctx, func() error {
@@ -209,8 +209,8 @@ func (v *receiver) offer(ctx context.Context, s core.Submission) (t *core.Ticket
 	return t, err
 }
 
-// refused tells the sender why a message was not accepted. A gateway that ends refuses
-// nothing: the next process accepts what was received.
+// refused reports to the sender why a message was not accepted. An ending gateway
+// refuses nothing: the next process accepts the received messages.
 func (v *receiver) refused(ctx context.Context, to chats.Address, message int, key string, why error) error {
 	if ctx.Err() != nil || errors.Is(why, core.ErrClosed) {
 		return why

@@ -15,21 +15,21 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// unrecordedDelay is the time after which people are told that nothing can be recorded: a
-// disk may be slow for a moment.
+// unrecordedDelay is how long recording fails before people are notified: a disk may be
+// slow for a moment.
 const unrecordedDelay = 3 * time.Second
 
 const unrecordedText = "I cannot save anything at present: the gateway's disk is full, or fails. Your message is not lost. " +
 	"It waits at Telegram, and I read it as soon as I can; please do not send it again."
 
-// unrecorded is a period in which no update can be recorded.
+// unrecorded is a period during which no update can be recorded.
 type unrecorded struct {
 	since time.Time // zero: updates are recorded
 	told  map[chats.Address]bool
 }
 
-// tellUnrecorded tells the senders of updates that cannot be recorded, once in each
-// conversation. The notice itself is not on record: it may be lost, or repeated by the
+// tellUnrecorded notifies the senders of updates that cannot be recorded, once in each
+// conversation. The notice is not recorded either, and may be lost, or repeated by the
 // next process.
 func (p *poller) tellUnrecorded(in []*core.Inbound) {
 	u := &p.unrecorded
