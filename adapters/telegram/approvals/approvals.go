@@ -1,5 +1,5 @@
-// Package approvals asks people for the permissions, answers and decisions that Claude
-// waits for, and takes these from taps and from replies.
+// Package approvals requests from people the permissions, answers and decisions needed
+// by Claude, and receives decisions by taps and replies.
 package approvals
 
 import (
@@ -20,28 +20,27 @@ import (
 	"bareclaw/core"
 )
 
-// KindInput is the delivery that shows the whole input of a tool. Body is a
-// core.ApprovalBody.
+// KindInput is the delivery of a tool's whole input. Body is a core.ApprovalBody.
 const KindInput core.DeliveryKind = "input"
 
 // maxInputText is the length of the longest input shown in the chat, in UTF-16 units; a
-// longer one comes as a file.
+// longer input is sent as a file.
 const maxInputText = 3500
 
-// Approvals is the part of the core that stores approvals.
+// Approvals stores approvals in the core.
 type Approvals interface {
 	Approval(ctx context.Context, id string) (core.Approval, error)
 	Approvals(ctx context.Context) ([]core.Approval, error)
 	Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error)
 }
 
-// Messages is the part of the core that stores messages and deliveries.
+// Messages stores messages and deliveries in the core.
 type Messages interface {
 	Message(ctx context.Context, id core.MessageID) (core.Message, error)
 	Deliver(ctx context.Context, ds ...*core.Delivery) error
 }
 
-// Options are what a Handler works with. All are required.
+// Options hold the dependencies of a Handler. All are required.
 type Options struct {
 	Approvals Approvals
 	Messages  Messages
@@ -52,7 +51,8 @@ type Options struct {
 	InChat func(chats.Address, core.ChannelKey) bool
 }
 
-// A Handler shows approvals and takes decisions. Its methods are safe for concurrent use.
+// A Handler shows approvals and accepts decisions. Its methods are safe for concurrent
+// use.
 type Handler struct {
 	o       Options
 	answers sync.Mutex // serialises changes of answers
@@ -61,7 +61,7 @@ type Handler struct {
 // New returns a handler.
 func New(o Options) *Handler { return &Handler{o: o} }
 
-// render returns what an approval looks like now.
+// render renders the current state of an approval.
 func (h *Handler) render(ctx context.Context, p *core.Approval) (view.Request, error) {
 	switch {
 	case p.Kind == core.ApprovalContinue:
@@ -80,7 +80,7 @@ func (h *Handler) render(ctx context.Context, p *core.Approval) (view.Request, e
 	return view.Tool(p), nil
 }
 
-// ComposeRequest composes the delivery that asks for a decision.
+// ComposeRequest composes the delivery that requests a decision.
 func (h *Handler) ComposeRequest(ctx context.Context, b core.ApprovalBody) ([]outbox.Part, error) {
 	p, err := h.approval(ctx, b.ID)
 	if err != nil {
@@ -94,12 +94,12 @@ func (h *Handler) ComposeRequest(ctx context.Context, b core.ApprovalBody) ([]ou
 	if look.Before.Text != "" {
 		parts = outbox.Parts(look.Before)
 	}
-	ask := &outbox.Text{Document: look.Text.Split(outbox.MaxText)[0], Buttons: look.Buttons} // one message, which is edited later
+	ask := &outbox.Text{Document: look.Text.Split(outbox.MaxText)[0], Buttons: look.Buttons} // a single message, to be edited later
 	return append(parts, ask), nil
 }
 
-// ComposeEdit composes the delivery that shows an approval as it is now, in a message, or
-// for message 0 where it was asked.
+// ComposeEdit composes the delivery that shows the current state of an approval in a
+// message, or, for message 0, in the message of the request.
 func (h *Handler) ComposeEdit(ctx context.Context, id string, message int) ([]outbox.Part, error) {
 	p, err := h.approval(ctx, id)
 	if err != nil {
@@ -111,14 +111,14 @@ func (h *Handler) ComposeEdit(ctx context.Context, id string, message int) ([]ou
 	}
 	if message == 0 {
 		message, err = h.o.Out.LastSent(ctx, core.ApprovalDelivery(id))
-		if err != nil && !errors.Is(err, core.ErrNotFound) { // asked before there was a bot
+		if err != nil && !errors.Is(err, core.ErrNotFound) { // requested before a bot was configured
 			return nil, err
 		}
 	}
 	return []outbox.Part{&outbox.Change{Message: message, Text: outbox.Text{Document: look.Text, Buttons: look.Buttons}}}, nil
 }
 
-// ComposeInput composes the delivery that shows the whole input of a tool.
+// ComposeInput composes the delivery of a tool's whole input.
 func (h *Handler) ComposeInput(ctx context.Context, body core.ApprovalBody) ([]outbox.Part, error) {
 	p, err := h.approval(ctx, body.ID)
 	if err != nil {
@@ -140,8 +140,8 @@ func (h *Handler) approval(ctx context.Context, id string) (core.Approval, error
 	return p, nil
 }
 
-// AskPending delivers the pending approvals that have no delivery, as those of a gateway
-// that had no bot when Claude asked.
+// AskPending delivers the pending approvals that have no delivery, for example approvals
+// requested while the gateway had no bot.
 func (h *Handler) AskPending(ctx context.Context) {
 	for _, p := range h.pending(ctx) {
 		if _, ok := chats.ParseAddress(p.Channel); ok {
@@ -158,7 +158,7 @@ func (h *Handler) pending(ctx context.Context) []core.Approval {
 	return pending
 }
 
-// deliver records a delivery about an approval, unless there is one with that id.
+// deliver records a delivery about an approval, unless the id is already recorded.
 func (h *Handler) deliver(ctx context.Context, kind core.DeliveryKind, id string, p *core.Approval) {
 	body, err := json.Marshal(core.ApprovalBody{ID: p.ID})
 	if err == nil {
@@ -174,8 +174,8 @@ const (
 	questionGone = "This question is no longer known."
 )
 
-// decide decides an approval and says what is true then. It reports whether this decision
-// counts.
+// decide decides an approval, and returns a text about the resulting state. The bool
+// reports whether this decision took effect.
 func (h *Handler) decide(ctx context.Context, id string, decision core.Decision) (text string, won bool) {
 	p, err := h.o.Approvals.Decide(ctx, id, decision)
 	switch {
@@ -184,17 +184,17 @@ func (h *Handler) decide(ctx context.Context, id string, decision core.Decision)
 	case errors.Is(err, core.ErrNotFound):
 		return requestGone, false
 	case errors.Is(err, core.ErrNotPending):
-		if p.State == core.ApprovalPending { // the core is about to close it
+		if p.State == core.ApprovalPending { // the core is about to close the approval
 			return "Too late: this request is no longer open.", false
 		}
-		// The chat may not know of an approval that has expired.
+		// The chat may not show yet that an approval has expired.
 		h.deliver(ctx, core.DeliverApprovalClosed, string(core.DeliverApprovalClosed)+":"+p.ID, &p)
 		return view.TooLate(&p), false
 	}
 	return h.failed(ctx, "decide the request", err), false
 }
 
-// failed logs a failure and says so.
+// failed logs a failure, and returns a text about the failure.
 func (h *Handler) failed(ctx context.Context, doing string, err error) string {
 	if ctx.Err() == nil {
 		h.o.Log.Error("telegram: approval not handled", "doing", doing, "err", err)
@@ -202,13 +202,13 @@ func (h *Handler) failed(ctx context.Context, doing string, err error) string {
 	return view.Brief("That did not work, please try again: "+err.Error(), view.ToastShown)
 }
 
-// Allow allows what a tap is about.
+// Allow allows the approval named by a tap.
 func (h *Handler) Allow(ctx context.Context, t chats.Tap) string {
 	text, _ := h.tapped(ctx, t, core.Decision{Allow: true})
 	return text
 }
 
-// Always allows what a tap is about, and adds a rule for everything like it.
+// Always allows the approval named by a tap, and adds rules to allow similar requests.
 func (h *Handler) Always(ctx context.Context, t chats.Tap) string {
 	text, won := h.tapped(ctx, t, core.Decision{Allow: true, Always: true})
 	if won {
@@ -217,7 +217,7 @@ func (h *Handler) Always(ctx context.Context, t chats.Tap) string {
 	return text
 }
 
-// Deny denies what a tap is about.
+// Deny denies the approval named by a tap.
 func (h *Handler) Deny(ctx context.Context, t chats.Tap) string {
 	text, _ := h.tapped(ctx, t, core.Decision{})
 	return text
@@ -230,8 +230,9 @@ func (h *Handler) tapped(ctx context.Context, t chats.Tap, decision core.Decisio
 	return text, won
 }
 
-// editTapped shows an approval as it is now in the message that was tapped, unless that
-// is where it was asked: a gateway that was killed may have asked twice.
+// editTapped shows the current state of an approval in the tapped message, unless the
+// tapped message is the recorded request: a killed gateway may have sent the request
+// twice.
 func (h *Handler) editTapped(ctx context.Context, t chats.Tap, approval string) {
 	sent, err := h.o.Out.SentAs(ctx, core.ApprovalDelivery(approval))
 	if err != nil || slices.Contains(sent, t.Message) {
@@ -250,7 +251,7 @@ func (h *Handler) ShowAll(ctx context.Context, t chats.Tap) string {
 	return ""
 }
 
-// Revise says how to send a plan back: that takes words.
+// Revise explains how to send a plan back: a revision needs a text.
 func (h *Handler) Revise(ctx context.Context, t chats.Tap) string {
 	p, err := h.o.Approvals.Approval(ctx, t.Arg)
 	switch {
@@ -262,8 +263,8 @@ func (h *Handler) Revise(ctx context.Context, t chats.Tap) string {
 	return "Reply to this message and write what to change."
 }
 
-// OwnChat restricts a button to the approvals of its own chat: a tap can bring data that
-// no button has.
+// OwnChat restricts a button to the approvals of the button's chat: the data of a tap
+// can be forged.
 func (h *Handler) OwnChat(do func(context.Context, chats.Tap) string) func(context.Context, chats.Tap) string {
 	return func(ctx context.Context, t chats.Tap) string {
 		id, _, _ := strings.Cut(t.Arg, ":")

@@ -42,7 +42,7 @@ func (h *Handler) Option(ctx context.Context, t chats.Tap) string {
 	return text
 }
 
-// choose applies a button to the open question. It returns a text if nothing changes.
+// choose applies a button to the open question, and returns a text if nothing changes.
 func choose(q core.Question, a *view.Answers, option string) string {
 	switch option {
 	case "other":
@@ -72,8 +72,8 @@ func choose(q core.Question, a *view.Answers, option string) string {
 	return ""
 }
 
-// answer changes the answers of an approval and shows that. When all questions are
-// answered, it gives the answers to Claude. A key changes the answers once.
+// answer changes the answers of an approval and updates the message. When all questions
+// are answered, answer passes the answers to Claude. A key changes the answers once.
 func (h *Handler) answer(ctx context.Context, id string, by *models.User, key string, change func([]core.Question, *view.Answers) string) string {
 	h.answers.Lock()
 	defer h.answers.Unlock()

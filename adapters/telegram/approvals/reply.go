@@ -14,22 +14,22 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// A replyRecord is the approval that a reply is about to decide. Should the reply be
-// handled again after a crash, it is not taken for a message to Claude.
+// A replyRecord names the approval about to be decided by a reply. If the reply is
+// handled again after a crash, the record prevents submitting the reply to Claude.
 type replyRecord struct {
 	Approval string `json:"approval"`
 }
 
-// The words that decide by themselves. Any other text is a reason, or an answer.
+// The words that decide without a reason. Any other text is a reason, or an answer.
 var (
 	yesWords    = []string{"yes", "y", "ok", "okay", "allow", "approve", "continue", "go on"}
 	noWords     = []string{"no", "n", "deny", "drop"}
 	alwaysWords = []string{"always"}
 )
 
-// Reply decides an approval by a reply to its message, and says so in the note with the
-// id. It returns false if the message decides nothing: a reply to a decided approval is a
-// message like any other.
+// Reply decides an approval by a reply to the approval's message, and confirms in the
+// note with the id. Reply returns false if the message decides nothing: a reply to a
+// decided approval is an ordinary message.
 func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string, m *models.Message) bool {
 	if m.ReplyToMessage == nil || m.Text == "" || m.ForwardOrigin != nil {
 		return false
@@ -61,7 +61,7 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 	return true
 }
 
-// shownAs returns the pending approval of a channel that a message shows, or "".
+// shownAs returns the pending approval shown by a message of a channel, or "".
 func (h *Handler) shownAs(ctx context.Context, key core.ChannelKey, message int) string {
 	for _, p := range h.pending(ctx) {
 		if p.Channel != key {
@@ -74,8 +74,8 @@ func (h *Handler) shownAs(ctx context.Context, key core.ChannelKey, message int)
 	return ""
 }
 
-// Below returns the approval that the buttons of a message are about, or "". It finds a
-// request that was sent and not recorded before the gateway was killed.
+// Below returns the approval named by the buttons of a message, or "". Below finds a
+// request that was sent but not recorded before the gateway was killed.
 func Below(m *models.Message) string {
 	if m.ReplyMarkup == nil {
 		return ""
@@ -90,8 +90,8 @@ func Below(m *models.Message) string {
 	return ""
 }
 
-// decisive reports whether a reply decides an approval. Nothing waits for a turn that was
-// cut off, so that only a plain word decides that.
+// decisive reports whether a reply decides an approval. Nothing waits for an interrupted
+// turn, hence only a plain word decides whether to continue the turn.
 func decisive(p *core.Approval, text string) bool {
 	return p.Kind != core.ApprovalContinue || isWord(text, yesWords) || isWord(text, noWords)
 }
@@ -100,7 +100,8 @@ func isWord(text string, words []string) bool {
 	return slices.Contains(words, strings.ToLower(strings.Trim(text, " \n.!")))
 }
 
-// decideByText decides an approval by a text, and says what is true then.
+// decideByText decides an approval by a text, and returns a text about the resulting
+// state.
 func (h *Handler) decideByText(ctx context.Context, p *core.Approval, m *models.Message, key string) string {
 	if _, ok := core.Questions(*p); ok {
 		text := h.answer(ctx, p.ID, m.From, key, func(_ []core.Question, a *view.Answers) string {
