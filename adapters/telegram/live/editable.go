@@ -13,17 +13,17 @@ import (
 	"bareclaw/adapters/telegram/view"
 )
 
-// An editable is a message that is edited as often as the rate limits allow. Intermediate
+// An editable is a message edited as often as the rate limits allow. Intermediate
 // contents are skipped. Its methods are safe for concurrent use.
 type editable struct {
 	sender *outbox.Sender
 	to     chats.Address
-	name   string // of its jobs
+	name   string // of the editable's jobs
 
 	mu      sync.Mutex   // guards the fields below
 	id      int          // of the message; 0: not posted yet
 	want    *outbox.Text // content to be shown
-	shown   *outbox.Text // content that is shown
+	shown   *outbox.Text // displayed content
 	replyTo int
 	closed  bool         // no longer edited
 	posted  func(id int) // called when the message is posted
@@ -33,14 +33,14 @@ func newEditable(s *outbox.Sender, to chats.Address, kind string) *editable {
 	return &editable{sender: s, to: to, name: kind + ":" + string(to.Key())}
 }
 
-// onPost sets the function that is called when the message is posted.
+// onPost sets the function called when the message is posted.
 func (e *editable) onPost(f func(id int)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.posted = f
 }
 
-// answers makes the message a reply to another one.
+// answers makes the message a reply to the given message.
 func (e *editable) answers(message int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,7 +57,7 @@ func (e *editable) set(doc markdown.Document, buttons [][]view.Button) {
 	})
 }
 
-// request notes the content to be shown. It returns false if there is nothing to do.
+// request sets the content to be displayed, and returns false if nothing is left to do.
 func (e *editable) request(doc markdown.Document, buttons [][]view.Button) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,7 +105,7 @@ func (e *editable) update(ctx context.Context, _ throttle.Try) error {
 	})
 }
 
-// close stops the editing and returns the message; 0 if there is none. It blocks while an
+// close stops the editing and returns the message; 0: no message. close blocks while an
 // edit is in flight.
 func (e *editable) close(ctx context.Context) int {
 	e.mu.Lock()

@@ -34,8 +34,8 @@ func finalKey(to chats.Address, id int) string {
 	return records.Finalize + string(to.Key()) + ":" + strconv.Itoa(id)
 }
 
-// finalize replaces a message with its final text, or deletes it if there is no text. It
-// records that first, together with other records.
+// finalize replaces a message with the final text, or deletes the message if the text is
+// empty. finalize first records the final text, together with other records.
 func (vs *Views) finalize(ctx context.Context, to chats.Address, id int, final markdown.Document, others ...*core.Record) {
 	f := finalRecord{Text: final.Text, Entities: final.Entities}
 	r, err := records.Make(finalKey(to, id), f)
@@ -46,7 +46,8 @@ func (vs *Views) finalize(ctx context.Context, to chats.Address, id int, final m
 	vs.applyFinal(to, id, f)
 }
 
-// applyFinal finalizes a message, and repeats that until it is done or refused.
+// applyFinal finalizes a message, and retries until Telegram accepts or refuses the
+// change.
 func (vs *Views) applyFinal(to chats.Address, id int, final finalRecord) {
 	vs.o.Sender.Post(throttle.Job{
 		Chat: to.Chat, Group: to.Group(), Lane: to.Thread, Class: throttle.Progress,
@@ -55,9 +56,9 @@ func (vs *Views) applyFinal(to chats.Address, id int, final finalRecord) {
 		},
 		Done: func(err error) {
 			switch {
-			case outbox.Interrupted(err): // the next process does it
+			case outbox.Interrupted(err): // left to the next process
 			case err == nil, outbox.Permanent(err):
-				vs.o.Work.Go(func(ctx context.Context) { _ = vs.o.Store.Write(ctx, records.Deletion(finalKey(to, id))) }) // or it is repeated
+				vs.o.Work.Go(func(ctx context.Context) { _ = vs.o.Store.Write(ctx, records.Deletion(finalKey(to, id))) }) // or the change is repeated
 			default:
 				vs.o.Work.Go(func(ctx context.Context) {
 					tasks.Pause(ctx, finalizePause)
@@ -76,7 +77,7 @@ func (f *finalRecord) apply(ctx context.Context, c *botapi.Client, to chats.Addr
 	return (&outbox.Text{Document: markdown.Document{Text: f.Text, Entities: f.Entities}, Replace: id}).Edit(ctx, c, to)
 }
 
-// FinalizeLeft finalizes the messages that an earlier process has left.
+// FinalizeLeft finalizes the messages left by an earlier process.
 func (vs *Views) FinalizeLeft(ctx context.Context) error {
 	all, err := vs.o.Store.All(ctx, records.Finalize)
 	if err != nil {
@@ -94,8 +95,8 @@ func (vs *Views) FinalizeLeft(ctx context.Context) error {
 	return nil
 }
 
-// DeleteStray deletes a status message that no process knows: one was killed when
-// Telegram had taken the message, and before its id was on record.
+// DeleteStray deletes a status message unknown to every process: a process was killed
+// after Telegram accepted the message and before the id was recorded.
 func (vs *Views) DeleteStray(ctx context.Context, to chats.Address, message int) {
 	for _, key := range []string{records.LinkKey(to.Chat, message), finalKey(to, message)} {
 		var known json.RawMessage
@@ -109,7 +110,7 @@ func (vs *Views) DeleteStray(ctx context.Context, to chats.Address, message int)
 	}
 }
 
-// restoreMessages continues with the messages in which an earlier process showed things.
+// restoreMessages continues with the messages displayed by an earlier process.
 func (v *View) restoreMessages(ctx context.Context) {
 	var s streamRecord
 	_, err := v.o.Store.Get(ctx, records.Status+string(v.key), &v.status.message.id)

@@ -1,6 +1,7 @@
-// Package live shows a turn in its chat while it runs: a typing action, a status message,
-// and the text as it is written. It delivers what Claude says and changes on the way, and
-// holds each outcome back until that is queued.
+// Package live shows a turn in the chat while the turn runs: a typing action, a status
+// message, and the text being written. Package live delivers what Claude says and
+// changes before the answer, and holds each outcome back until the earlier texts are
+// queued.
 package live
 
 import (
@@ -20,20 +21,20 @@ import (
 	"bareclaw/core/progress"
 )
 
-// Channels is the part of the core that tells what happens on channels.
+// Channels reports the events of the core's channels.
 type Channels interface {
 	Subscribe(key core.ChannelKey) *feed.Subscription
 	Resume(key core.ChannelKey, after string) *feed.Subscription
 	Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
 }
 
-// Ledger is the part of the core that knows open messages and stores deliveries.
+// Ledger looks up open messages and stores deliveries in the core.
 type Ledger interface {
 	OpenMessages(ctx context.Context, adapter string) ([]core.Message, error)
 	DeliverWithRecords(ctx context.Context, rs []*core.Record, ds ...*core.Delivery) error
 }
 
-// Options are what Views work with. All are required, but Dir.
+// Options hold the dependencies of Views. All are required, except Dir.
 type Options struct {
 	Channels Channels
 	Ledger   Ledger
@@ -42,8 +43,8 @@ type Options struct {
 	Store    *records.Store
 	Work     *tasks.Group
 	Log      *slog.Logger
-	Show     func(line json.RawMessage) []core.DisplayEvent // decodes what a line of the agent shows
-	Dir      string                                         // directory that the agent works in
+	Show     func(line json.RawMessage) []core.DisplayEvent // decodes a line of the agent for display
+	Dir      string                                         // working directory of the agent
 }
 
 // Views are the views of all conversations with an open message. Their methods are safe
@@ -58,11 +59,11 @@ type Views struct {
 	left  map[core.ChannelKey]*leftOpen // of an earlier process, until ResumeLeft
 }
 
-// New returns views that show nothing yet.
+// New returns views without any conversation.
 func New(o Options) *Views { return &Views{o: o, byKey: map[core.ChannelKey]*View{}} }
 
-// Follow shows what happens on a conversation from now on. It must be called before a
-// message is submitted there.
+// Follow shows the events of a conversation from now on. Callers must call Follow before
+// submitting a message to the conversation.
 func (vs *Views) Follow(to chats.Address) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
@@ -71,7 +72,8 @@ func (vs *Views) Follow(to chats.Address) {
 	}
 }
 
-// startLocked starts a view. The function begin, if not nil, sets its state first.
+// startLocked starts a view. The function begin, if not nil, first sets the state of the
+// view.
 func (vs *Views) startLocked(to chats.Address, updates *feed.Subscription, begin func(*View)) {
 	v := &View{
 		views: vs, o: &vs.o, key: to.Key(), to: to, updates: updates, wake: make(chan struct{}, 1), followed: time.Now(),
@@ -92,8 +94,8 @@ func (vs *Views) find(key core.ChannelKey) *View {
 	return vs.byKey[key]
 }
 
-// Hold queues an outcome that the conversation's view releases when it has queued what
-// came before. It returns false if there is no view.
+// Hold queues an outcome, which the conversation's view releases after queueing the
+// earlier deliveries. Hold returns false if the conversation has no view.
 func (vs *Views) Hold(d core.Delivery) bool {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
@@ -106,8 +108,8 @@ func (vs *Views) Hold(d core.Delivery) bool {
 	return true
 }
 
-// Running returns the running turn of a conversation if a message of this chat is part of
-// it.
+// Running returns the running turn of a conversation if the turn includes a message of
+// this chat.
 func (vs *Views) Running(key core.ChannelKey) core.TurnID {
 	v := vs.find(key)
 	if v == nil {
@@ -118,7 +120,7 @@ func (vs *Views) Running(key core.ChannelKey) core.TurnID {
 	return v.running
 }
 
-// Move follows the open messages of a conversation to its new address.
+// Move follows the open messages of a conversation to the new address.
 func (vs *Views) Move(from, to chats.Address) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()

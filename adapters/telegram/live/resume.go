@@ -12,20 +12,21 @@ import (
 	"bareclaw/core/progress"
 )
 
-// firstUpdate is older than any update: resuming after it gives all that is kept.
+// firstUpdate is older than any update: resuming after firstUpdate delivers all kept
+// updates.
 const firstUpdate = "-"
 
-// A leftOpen is a conversation that an earlier process followed. The subscription makes
-// the core keep its updates until ResumeLeft.
+// A leftOpen is a conversation followed by an earlier process. The subscription makes
+// the core keep the updates of the conversation until ResumeLeft.
 type leftOpen struct {
 	to      chats.Address
 	updates *feed.Subscription
 	open    []core.Message
 }
 
-// Prepare subscribes to the conversations that an earlier process left open. It is called
-// once, before the core recovers: what session hosts repeat then reaches only those that
-// listen, and ResumeLeft comes later.
+// Prepare subscribes to the conversations left open by an earlier process. The adapter
+// calls Prepare once, before the core recovers: updates repeated by session hosts reach
+// only existing subscriptions, and ResumeLeft comes later.
 func (vs *Views) Prepare(ctx context.Context) error {
 	open, err := vs.o.Ledger.OpenMessages(ctx, chats.Name)
 	if err != nil {
@@ -65,7 +66,7 @@ func (vs *Views) leftLocked(key core.ChannelKey) *leftOpen {
 	return l
 }
 
-// ResumeLeft shows the conversations that an earlier process left open.
+// ResumeLeft shows the conversations left open by an earlier process.
 func (vs *Views) ResumeLeft() {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
@@ -80,17 +81,17 @@ func (vs *Views) ResumeLeft() {
 	vs.left = nil
 }
 
-// resume replaces the subscription with one that begins with all that is kept, also of an
-// earlier process. It blocks until that process has written its updates, which it does
-// when this one serves.
+// resume replaces the subscription with a new subscription beginning with all kept
+// updates, also of an earlier process. resume blocks until the earlier process has
+// written its updates, at the latest when the present process serves.
 func (v *View) resume() {
 	kept := v.updates
 	v.updates = v.o.Channels.Resume(v.key, firstUpdate)
 	kept.Close()
 }
 
-// adopt takes over the running turn if no update tells of it: a turn that somebody else
-// began, or that an earlier process saw begin.
+// adopt takes over the running turn if no update names the turn: another client began
+// the turn, or only an earlier process received the update.
 func (v *View) adopt(ctx context.Context) {
 	st, err := v.o.Channels.Present(ctx, v.key)
 	if err != nil {
@@ -108,7 +109,7 @@ func (v *View) adopt(ctx context.Context) {
 	v.found = nil
 }
 
-// findOpen adds the messages that were moved to this conversation.
+// findOpen adds the messages moved to this conversation.
 func (v *View) findOpen() {
 	ctx := v.o.Work.Context()
 	open, err := v.o.Ledger.OpenMessages(ctx, chats.Name)

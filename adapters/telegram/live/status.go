@@ -21,13 +21,13 @@ const (
 	statusEveryGroup = 10 * time.Second
 )
 
-// A statusMessage tells what goes on in a conversation. Each turn has one of its own,
-// with a button that stops the turn.
+// A statusMessage shows the activity of a conversation. Each turn has a separate status
+// message, with a button to stop the turn.
 type statusMessage struct {
 	views   *Views
 	to      chats.Address
 	message *editable
-	since   time.Time // when there was something to tell first
+	since   time.Time // time of the first status to show
 	changed time.Time
 	text    string
 }
@@ -40,8 +40,8 @@ func newStatusMessage(vs *Views, to chats.Address) *statusMessage {
 
 func (s *statusMessage) exists() bool { return s.message.exists() }
 
-// show shows a status, first after the delay. It returns when to call it again; the
-// status changes by itself at the time given.
+// show shows a status, the first time after the delay. show returns when to be called
+// again; the status changes with time at the given moment.
 func (s *statusMessage) show(doc markdown.Document, buttons [][]view.Button, delay time.Duration, changes, now time.Time) time.Time {
 	if s.since.IsZero() {
 		s.since = now
@@ -74,7 +74,8 @@ func (s *statusMessage) fresh() *editable {
 	return e
 }
 
-// finish replaces the message with its final text, or deletes it if there is no text.
+// finish replaces the message with the final text, or deletes the message if the text is
+// empty.
 func (s *statusMessage) finish(final markdown.Document) {
 	old := s.message
 	s.message = s.fresh()
@@ -94,7 +95,8 @@ func (vs *Views) statusPosted(key core.ChannelKey, id int) {
 	vs.o.Store.Warn(ctx, "a status message is not recorded", vs.o.Store.Put(context.WithoutCancel(ctx), records.Status+string(key), id), "channel", string(key))
 }
 
-// finalizeStatus finalizes a status message. The next turn may have another one already.
+// finalizeStatus finalizes a status message. The next turn may have a new status message
+// already.
 func (vs *Views) finalizeStatus(ctx context.Context, to chats.Address, id int, final markdown.Document) {
 	vs.statuses.Lock()
 	defer vs.statuses.Unlock()

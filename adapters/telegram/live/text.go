@@ -22,44 +22,44 @@ import (
 
 const (
 	// draftEvery is the shortest time between two changes of a draft, and draftRefresh
-	// the time after which an unchanged one is sent again: a draft disappears after 30 s,
-	// https://core.telegram.org/bots/api#sendmessagedraft
+	// the time after which an unchanged draft is sent again: a draft disappears after 30
+	// s, https://core.telegram.org/bots/api#sendmessagedraft
 	draftEvery   = time.Second
 	draftRefresh = 20 * time.Second
-	// textDelay is how long a text must have been written: a text that is complete by
-	// then is sent at once.
+	// textDelay is the minimum age of a text before display: a text completed earlier is
+	// delivered at once.
 	textDelay = 500 * time.Millisecond
 	// textEvery and textEveryGroup are the shortest time between two edits of a message;
-	// minText is the size of its first content, in bytes.
+	// minText is the size of the message's first content, in bytes.
 	textEvery      = 2 * time.Second
 	textEveryGroup = 6 * time.Second
 	minText        = 80
 )
 
-// A streamRecord is the message that shows a text while it is written.
+// A streamRecord names the message displaying an unfinished text.
 type streamRecord struct {
 	Message int    `json:"message"`
 	Name    string `json:"name"` // of the text: [progress.View.Stream]
 }
 
-// A textMessage shows a text while it is written: in a private chat as a draft, elsewhere
-// in a message that becomes the delivered one.
+// A textMessage displays an unfinished text: in a private chat as a draft, elsewhere in
+// a message that later becomes the delivered message.
 type textMessage struct {
 	views   *Views
 	to      chats.Address
 	message *editable
 	name    string                // of the text: [progress.View.Stream]
 	began   time.Time             // when the text was seen first
-	changed time.Time             // when something was shown last
+	changed time.Time             // time of the last change
 	bytes   int                   // how much of the text was shown
-	newest  func() core.MessageID // message that the text answers
+	newest  func() core.MessageID // message answered by the text
 }
 
 func newTextMessage(vs *Views, to chats.Address, newest func() core.MessageID) *textMessage {
 	return &textMessage{views: vs, to: to, newest: newest, message: newEditable(vs.o.Sender, to, "stream")}
 }
 
-// show shows the text that is being written, and returns when to look again.
+// show displays the unfinished text, and returns when to call show again.
 func (t *textMessage) show(ctx context.Context, v progress.View, now time.Time) time.Time {
 	if v.Stream == "" || v.Text == "" || v.Whole {
 		return time.Time{}
@@ -128,20 +128,21 @@ func (t *textMessage) draft(turn core.TurnID, doc markdown.Document) {
 
 func (t *textMessage) draftName() string { return "draft:" + string(t.to.Key()) }
 
-// DraftOf returns the id of the draft that shows a turn's text. It is never 0.
+// DraftOf returns the id of the draft for a turn's text, which is never 0.
 func DraftOf(turn core.TurnID) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(turn))
 	return max(1, int(h.Sum32()&math.MaxInt32))
 }
 
-// drafts reports whether texts are shown as drafts: only private chats have them,
+// drafts reports whether texts are displayed as drafts: only private chats have drafts,
 // https://core.telegram.org/bots/api#sendmessagedraft
 func (t *textMessage) drafts() bool { return !t.to.Group() && !t.views.noDrafts.Load() }
 
-// take stops showing a text, or whichever is shown if the name is empty. It returns the
-// message, 0 if there is none, and what must be recorded together with the message's
-// fate: otherwise the message might stay as it is, or be taken for one that is in use.
+// take stops displaying the named text, or any text if the name is empty. take returns
+// the message, 0 for none, and the records to write together with the message's fate:
+// without the records the message might remain unchanged, or be mistaken for a message
+// in use.
 func (t *textMessage) take(ctx context.Context, name string) (id int, forget []*core.Record) {
 	if name != "" && name != t.name {
 		return 0, nil
@@ -156,7 +157,7 @@ func (t *textMessage) take(ctx context.Context, name string) (id int, forget []*
 	return id, forget
 }
 
-// setName names the text that is shown from now on.
+// setName names the text displayed from now on.
 func (t *textMessage) setName(name string) {
 	t.name = name
 	o, to := &t.views.o, t.to
@@ -168,8 +169,8 @@ func (t *textMessage) setName(name string) {
 	})
 }
 
-// discard deletes the message of a text that is not delivered, such as one that Claude
-// began again.
+// discard deletes the message of an undelivered text, for example when Claude restarts
+// the text.
 func (t *textMessage) discard(ctx context.Context) {
 	if id, forget := t.take(ctx, ""); id != 0 && ctx.Err() == nil {
 		t.views.finalize(ctx, t.to, id, markdown.Document{}, forget...)
@@ -189,8 +190,8 @@ func (t *textMessage) becomes(ctx context.Context, delivery string) {
 	t.views.o.Store.Warn(ctx, "an answer will be sent as a new message", err, "delivery", delivery)
 }
 
-// Adopted returns the message that the first part of a delivery replaces; 0 if it is a
-// new message.
+// Adopted returns the message to be replaced by the first part of a delivery; 0: a new
+// message.
 func (vs *Views) Adopted(ctx context.Context, delivery string) (id int, err error) {
 	_, err = vs.o.Store.Get(ctx, records.Adopted+delivery, &id)
 	return id, err

@@ -17,26 +17,26 @@ import (
 	"bareclaw/core/progress"
 )
 
-// maxHold bounds how long an outcome waits for its view, and a view for an outcome.
+// maxHold bounds how long an outcome waits for the view, and a view for an outcome.
 const maxHold = 2 * time.Second
 
-// The kinds of deliveries of what a turn brings before its end.
+// The kinds of deliveries made by a turn before the turn's end.
 const (
 	KindInterim core.DeliveryKind = "said"   // Body is an Interim
 	KindChange  core.DeliveryKind = "change" // Body is a progress.Change
 )
 
-// An Interim is a text that Claude wrote on the way to the answer.
+// An Interim is a text written by Claude before the answer.
 type Interim struct {
 	Text string `json:"text"`           // Markdown
-	Edit int    `json:"edit,omitempty"` // message that showed the text while it was written
+	Edit int    `json:"edit,omitempty"` // message that displayed the unfinished text
 }
 
 // maxChange bounds each side of a change on record, in bytes: less is shown.
 const maxChange = 16 << 10
 
-// A View shows what happens on one conversation while messages of it are open. Only its
-// own goroutine touches the fields above mu.
+// A View shows the events of a conversation while messages of the conversation are open.
+// Only the view's goroutine touches the fields above mu.
 type View struct {
 	views   *Views
 	o       *Options
@@ -49,7 +49,7 @@ type View struct {
 	verbose int
 
 	open    map[core.MessageID]bool      // messages of this chat without an outcome
-	settled map[core.MessageID]time.Time // messages whose outcome was not handed in yet, and since when
+	settled map[core.MessageID]time.Time // messages with an outcome not handed in yet, and since when
 	turn    core.TurnID                  // running turn with a message of this chat
 	typed   time.Time                    // last typing action
 	status  *statusMessage
@@ -64,8 +64,8 @@ type View struct {
 	closed   bool
 }
 
-// keepAlive keeps the view from ending, since a message is about to be submitted. It
-// returns false if the view has ended.
+// keepAlive keeps the view from ending before a submission. keepAlive returns false if
+// the view has ended.
 func (v *View) keepAlive() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -74,7 +74,7 @@ func (v *View) keepAlive() bool {
 	return !v.closed
 }
 
-// do runs f on the view's goroutine. It returns false if the view has ended.
+// do runs f on the view's goroutine, and returns false if the view has ended.
 func (v *View) do(f func()) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -102,7 +102,7 @@ func (v *View) signal() {
 	}
 }
 
-// run shows the conversation until no message is open, or ctx ends. If it panics, the
+// run shows the conversation until no message is open, or ctx ends. If run panics, the
 // outcomes are sent without a view.
 func (v *View) run(ctx context.Context) {
 	returned := false
@@ -148,8 +148,7 @@ func (v *View) loop(ctx context.Context) {
 	}
 }
 
-// close ends the view. Unless it is forced, it returns false while something is to be
-// done still.
+// close ends the view. Unless forced, close returns false while work is left.
 func (v *View) close(force bool) bool {
 	v.views.mu.Lock()
 	defer v.views.mu.Unlock()
@@ -165,7 +164,7 @@ func (v *View) close(force bool) bool {
 	return true
 }
 
-// abandon ends a view that has panicked.
+// abandon ends a view after a panic.
 func (v *View) abandon() {
 	v.close(true)
 	for _, h := range v.o.Out.Held(v.key) {
@@ -179,14 +178,14 @@ func (v *View) applyAll(ctx context.Context) {
 	}
 }
 
-// apply takes an update into the view, and delivers what it says.
+// apply processes an update, and delivers the texts in the update.
 func (v *View) apply(ctx context.Context, u core.Update) {
 	if u.Message != nil && u.Message.Adapter == chats.Name {
 		switch u.Kind {
 		case core.UpdateAccepted:
 			v.open[u.Message.ID] = true
 		case core.UpdateResult:
-			defer v.settle(u.Message.ID) // after what the result brings
+			defer v.settle(u.Message.ID) // after delivering the texts of the result
 		}
 	}
 	news := v.fold.Take(u)
@@ -211,7 +210,7 @@ func (v *View) apply(ctx context.Context, u core.Update) {
 	}
 }
 
-// settle notes that a message has an outcome.
+// settle marks a message as having an outcome.
 func (v *View) settle(id core.MessageID) {
 	if v.open[id] {
 		delete(v.open, id)
@@ -219,7 +218,7 @@ func (v *View) settle(id core.MessageID) {
 	}
 }
 
-// concerns reports whether an update is of a turn with a message of this chat.
+// concerns reports whether an update belongs to a turn with a message of this chat.
 func (v *View) concerns(u core.Update) bool {
 	if u.Turn == "" {
 		return len(v.open) > 0
@@ -245,7 +244,7 @@ func (v *View) calls() []progress.Line {
 	return v.fold.Lines()
 }
 
-// interim delivers a text that is not the answer.
+// interim delivers a text other than the answer.
 func (v *View) interim(ctx context.Context, s progress.Said) {
 	shown, forget := v.text.take(ctx, s.Stream)
 	switch {
@@ -275,7 +274,7 @@ func (v *View) deliver(ctx context.Context, id string, kind core.DeliveryKind, b
 	v.o.Store.Warn(ctx, "interim text not delivered", err, "channel", string(v.key))
 }
 
-// newest returns the newest open message: it carries the reply.
+// newest returns the newest open message, to which the reply is attached.
 func (v *View) newest() core.MessageID {
 	var newest core.MessageID
 	for m := range v.open {
@@ -284,17 +283,17 @@ func (v *View) newest() core.MessageID {
 	return newest
 }
 
-// stalled reports that nothing has been heard of the turn for long.
+// stalled reports a long silence of the turn to the chat.
 func (v *View) stalled(ctx context.Context, u core.Update) {
 	id := fmt.Sprintf("stalled:%s:%d", u.Turn, u.At.UnixNano())
 	v.o.Out.Say(ctx, id, v.key, view.Note{Text: "⏳ " + u.Detail, Buttons: view.StopButton(v.fold.View())})
 }
 
-// releaseHeld sends the outcomes of which everything before is queued, or that have waited
-// long enough.
+// releaseHeld sends the outcomes whose earlier deliveries are all queued, and the
+// outcomes that have waited for maxHold.
 func (v *View) releaseHeld(ctx context.Context, now time.Time) {
 	for id, since := range v.settled {
-		if now.Sub(since) >= maxHold { // the message shares the reply to another one
+		if now.Sub(since) >= maxHold { // the message shares the reply to another message
 			delete(v.settled, id)
 		}
 	}
@@ -310,7 +309,7 @@ func (v *View) releaseHeld(ctx context.Context, now time.Time) {
 	}
 }
 
-// show shows what is to be shown now, and returns when to look again.
+// show displays the current state, and returns when to call show again.
 func (v *View) show(ctx context.Context, now time.Time) time.Time {
 	state := v.fold.View()
 	next := now.Add(outbox.TypingEvery)
@@ -349,7 +348,7 @@ func (v *View) showStatus(state progress.View, now time.Time) time.Time {
 	return v.status.show(view.Status(calls, line), view.StopButton(state), delay, state.NextChange(now), now)
 }
 
-// position returns the position in the queue of the first message of this chat; 0 if none
+// position returns the queue position of the first waiting message of this chat; 0: none
 // waits.
 func (v *View) position() int {
 	first := 0
