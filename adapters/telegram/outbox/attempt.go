@@ -13,11 +13,11 @@ import (
 	"github.com/go-telegram/bot"
 )
 
-// sendPart sends a part and returns the message that it has become. It blocks until
-// Telegram has taken it or refuses it for good, or the adapter ends.
+// sendPart sends a part and returns the resulting message. sendPart blocks until
+// Telegram accepts the part or refuses the part for good, or the adapter ends.
 func (o *Outbox) sendPart(to *chats.Address, out *outgoing, part Part) (int, error) {
 	done := make(chan error, 1)
-	var id int // written by an attempt, read when it is done
+	var id int // written by an attempt, read after the attempt
 	err := o.o.Sender.submit(throttle.Job{
 		Chat: to.Chat, Group: to.Group(), Lane: to.Thread, Class: throttle.Durable, Tried: out.Attempts, Since: out.CreatedAt,
 		Do: func(ctx context.Context, try throttle.Try) (err error) {
@@ -38,8 +38,8 @@ func (o *Outbox) sendPart(to *chats.Address, out *outgoing, part Part) (int, err
 	return id, err
 }
 
-// attempt sends a part once. If the chat has moved or the topic is gone, it sends to the
-// new chat or to the chat itself.
+// attempt sends a part once. If the chat has moved or the topic is gone, attempt sends
+// to the new chat or to the chat itself.
 func (o *Outbox) attempt(ctx context.Context, to *chats.Address, out *outgoing, part Part) (id int, err error) {
 	if !o.begin(out) {
 		return 0, errWithdrawn
@@ -74,7 +74,7 @@ func timeLimit(p Part) time.Duration {
 	return botapi.CallTimeout
 }
 
-// refresh replaces a delivery by its state on record. It returns false if the delivery
+// refresh updates a delivery from the recorded state, and returns false if the delivery
 // was withdrawn.
 func (o *Outbox) refresh(out *outgoing, d core.Delivery) bool {
 	o.mu.Lock()
@@ -86,7 +86,7 @@ func (o *Outbox) refresh(out *outgoing, d core.Delivery) bool {
 	return true
 }
 
-// begin notes that a part is about to be sent. It returns false if the delivery was
+// begin marks a part as about to be sent, and returns false if the delivery was
 // withdrawn.
 func (o *Outbox) begin(out *outgoing) bool {
 	o.mu.Lock()
@@ -106,8 +106,8 @@ func (o *Outbox) failedAttempt(out *outgoing, number int, why error) core.Delive
 	return out.Delivery
 }
 
-// attempted notes the result of an attempt. What Telegram refused, or never received, was
-// not sent.
+// attempted records the result of an attempt in memory. A part that was refused by, or
+// never reached, Telegram counts as not sent.
 func (o *Outbox) attempted(out *outgoing, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

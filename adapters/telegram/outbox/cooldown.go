@@ -21,17 +21,17 @@ const (
 	Menu      = "menu"
 	Files     = "files"
 	Taps      = "taps"  // answers to taps
-	scopeChat = "chat:" // + chat id; the schedule waits for these
+	scopeChat = "chat:" // + chat id; the schedule waits for chats
 )
 
-// A cooldownRecord is the end of a pause. The record's time tells how long the pause was,
-// should the clock be set back.
+// A cooldownRecord is the end of a pause. The time of the record gives the length of the
+// pause, in case the clock is set back.
 type cooldownRecord struct {
 	Until time.Time `json:"until"`
 }
 
-// Cooldowns are the pauses that Telegram has asked for (retry_after). They are on record,
-// so that the next process waits as well.
+// Cooldowns are the pauses requested by Telegram (retry_after). Pauses are recorded, to
+// make the next process wait as well.
 type Cooldowns struct {
 	store *records.Store
 	log   *slog.Logger
@@ -44,7 +44,7 @@ func newCooldowns(store *records.Store, log *slog.Logger) *Cooldowns {
 	return &Cooldowns{store: store, log: log, until: map[string]time.Time{}}
 }
 
-// Note starts a cooldown of a scope if an error asks for one, and records it.
+// Note starts and records a cooldown of a scope if an error requests a pause.
 func (c *Cooldowns) Note(scope string, err error) {
 	d := botapi.RetryAfter(err)
 	if d <= 0 {
@@ -59,7 +59,7 @@ func (c *Cooldowns) Note(scope string, err error) {
 	}
 }
 
-// chat is Note for a chat, which the schedule holds in this process.
+// chat is Note for a chat, whose pause the schedule enforces in the running process.
 func (c *Cooldowns) chat(chat int64, err error) { c.Note(scopeChat+strconv.FormatInt(chat, 10), err) }
 
 func (c *Cooldowns) set(scope string, until time.Time) {
@@ -82,7 +82,8 @@ func (c *Cooldowns) Await(ctx context.Context, scope string) {
 	}
 }
 
-// resume restores the cooldowns of earlier processes. It passes those of chats to hold.
+// resume restores the cooldowns of earlier processes, and passes the cooldowns of chats
+// to hold.
 func (c *Cooldowns) resume(ctx context.Context, hold func(chat int64, until time.Time)) error {
 	all, err := c.store.All(ctx, records.Cooldown)
 	if err != nil {
@@ -110,8 +111,8 @@ func (c *Cooldowns) resume(ctx context.Context, hold func(chat int64, until time
 	return nil
 }
 
-// cooldownLeft returns what is left of a cooldown: never more than its whole length,
-// should the clock have been set back since.
+// cooldownLeft returns the rest of a cooldown: never more than the whole length, in case
+// the clock has been set back since.
 func cooldownLeft(r core.Record, now time.Time) time.Duration {
 	var c cooldownRecord
 	if json.Unmarshal(r.Doc, &c) != nil {

@@ -12,24 +12,24 @@ import (
 	"bareclaw/core"
 )
 
-// The kinds of deliveries that the outbox knows by itself, and one that it must not send
-// to another topic.
+// The kinds of deliveries composed by the outbox, and the kind that the outbox must not
+// send to another topic.
 const (
 	KindNote core.DeliveryKind = "note" // Body is a view.Note
 	KindEdit core.DeliveryKind = "edit" // Body is an Edit
 	KindPush core.DeliveryKind = "push"
 )
 
-// An Edit changes a message that was sent.
+// An Edit changes a sent message.
 type Edit struct {
 	Message  int       `json:"message,omitempty"`  // the message,
-	Of       string    `json:"of,omitempty"`       // or the last message of this delivery
-	Approval string    `json:"approval,omitempty"` // show this approval, by default where it was asked,
+	Of       string    `json:"of,omitempty"`       // or the last message of the delivery Of
+	Approval string    `json:"approval,omitempty"` // show the approval, by default in the message of the request,
 	Remove   bool      `json:"remove,omitempty"`   // delete the message,
-	Note     view.Note `json:"note"`               // or show this
+	Note     view.Note `json:"note"`               // or show the note
 }
 
-// Say delivers a note, once for each id. It blocks while the note cannot be recorded.
+// Say delivers a note, once for each id. Say blocks while the note cannot be recorded.
 func (o *Outbox) Say(ctx context.Context, id string, key core.ChannelKey, n view.Note) {
 	body, err := json.Marshal(n)
 	if err == nil {
@@ -61,7 +61,7 @@ func (o *Outbox) Recorded(ctx context.Context, id string) bool {
 	return err == nil
 }
 
-// SentAs returns the messages that a delivery has become so far.
+// SentAs returns the messages sent so far for a delivery id.
 func (o *Outbox) SentAs(ctx context.Context, delivery string) ([]int, error) {
 	d, err := o.o.Ledger.Delivery(ctx, delivery)
 	if err != nil {
@@ -70,7 +70,7 @@ func (o *Outbox) SentAs(ctx context.Context, delivery string) ([]int, error) {
 	return SentBy(d)
 }
 
-// SentBy returns the messages that a delivery has become so far.
+// SentBy returns the messages sent so far for a delivery.
 func SentBy(d core.Delivery) ([]int, error) {
 	var done sendState
 	if d.Progress == nil {
@@ -82,7 +82,7 @@ func SentBy(d core.Delivery) ([]int, error) {
 	return done.Sent, nil
 }
 
-// LastSent returns the last message that a delivery has become; 0 if it has become none.
+// LastSent returns the last message sent for a delivery; 0: none.
 func (o *Outbox) LastSent(ctx context.Context, delivery string) (int, error) {
 	ids, err := o.SentAs(ctx, delivery)
 	if err != nil || len(ids) == 0 {
@@ -91,7 +91,7 @@ func (o *Outbox) LastSent(ctx context.Context, delivery string) (int, error) {
 	return ids[len(ids)-1], nil
 }
 
-// Decoded decodes the body of a delivery and composes its parts. A body that cannot be
+// Decoded decodes the body of a delivery and composes the parts. A body that cannot be
 // decoded is undeliverable.
 func Decoded[T any](d core.Delivery, compose func(T) ([]Part, error)) ([]Part, error) {
 	var body T

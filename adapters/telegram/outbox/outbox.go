@@ -1,8 +1,9 @@
-// Package outbox sends everything that goes to chats. A delivery is on record in the
-// ledger until Telegram has taken it; the deliveries of one conversation are sent in
-// order, each part on record before the next one is sent.
+// Package outbox sends every message and edit of the adapter to the chats. A delivery is
+// recorded in the ledger until Telegram accepts the delivery. The deliveries of one
+// conversation are sent in order, and each part is recorded before the next part is
+// sent.
 //
-// A restart may repeat the part that was in flight, and loses none.
+// A restart may repeat the part in flight, and loses none.
 package outbox
 
 import (
@@ -24,33 +25,33 @@ import (
 // maxPause bounds the pause between two attempts to read a delivery.
 const maxPause = 30 * time.Second
 
-// Ledger is the part of the core that stores deliveries.
+// Ledger stores deliveries in the core.
 type Ledger interface {
 	Deliver(ctx context.Context, ds ...*core.Delivery) error
 	Delivery(ctx context.Context, id string) (core.Delivery, error)
 	Delivered(ctx context.Context, d core.Delivery) error
 }
 
-// Options are what an Outbox works with. All are required.
+// Options hold the dependencies of an Outbox. All are required.
 type Options struct {
 	Ledger Ledger
 	Sender *Sender
 	Store  *records.Store
 	Work   *tasks.Group
 	Log    *slog.Logger
-	// Compose returns the parts of a delivery: always the same ones, so that a later
-	// process can continue. An error that is neither ErrUndeliverable nor
+	// Compose returns the parts of a delivery. Compose must return the same parts each
+	// time, to let a later process continue. An error other than ErrUndeliverable and
 	// core.ErrNotFound is temporary.
 	Compose func(context.Context, core.Delivery) ([]Part, error)
 	// MovedTo returns the present address of a conversation.
 	MovedTo func(chats.Address) chats.Address
 }
 
-// An Outbox is the one queue of what is sent to each conversation. Its methods are safe
+// An Outbox queues and sends the deliveries of each conversation. Its methods are safe
 // for concurrent use.
 type Outbox struct {
 	o      Options
-	failed atomic.Int64 // deliveries that were given up
+	failed atomic.Int64 // abandoned deliveries
 
 	mu        sync.Mutex // guards the fields below
 	started   bool
@@ -58,10 +59,10 @@ type Outbox struct {
 	known     map[string]*outgoing // queued or in flight, by id
 	queues    map[core.ChannelKey]*queue
 	waiters   map[string]*waiter  // by delivery
-	withdrawn map[string]struct{} // deliveries that were withdrawn before they were queued
+	withdrawn map[string]struct{} // deliveries withdrawn before being queued
 }
 
-// A queue holds the deliveries of one conversation that are not in flight.
+// A queue holds the deliveries of one conversation, except the delivery in flight.
 type queue struct {
 	entries []*outgoing
 	sending bool // a goroutine runs sendLoop
@@ -75,7 +76,7 @@ type outgoing struct {
 	uncertain bool      // an earlier attempt may have sent a part
 }
 
-// sendState is how far a delivery is: the messages that its parts have become.
+// sendState is the progress of a delivery: the messages sent for the parts.
 type sendState struct {
 	Sent []int `json:"sent,omitempty"`
 }
@@ -88,8 +89,8 @@ func New(o Options) *Outbox {
 	}
 }
 
-// Buffer keeps a delivery until Start knows which others are pending: a delivery that is
-// reported both ways is sent once. After Start it returns false and keeps nothing.
+// Buffer keeps a delivery until Start has read the pending deliveries: a delivery
+// reported both ways is sent once. After Start, Buffer returns false and keeps nothing.
 func (o *Outbox) Buffer(d core.Delivery) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -99,8 +100,8 @@ func (o *Outbox) Buffer(d core.Delivery) bool {
 	return !o.started
 }
 
-// Start adds the deliveries that are pending in the ledger, then the buffered ones, and
-// begins to send. The function add adds one.
+// Start adds the deliveries pending in the ledger, then the buffered deliveries, and
+// begins to send. The function add adds a single delivery.
 func (o *Outbox) Start(pending []core.Delivery, add func(core.Delivery)) {
 	for batch := pending; ; {
 		for _, d := range batch {
@@ -112,7 +113,7 @@ func (o *Outbox) Start(pending []core.Delivery, add func(core.Delivery)) {
 	}
 }
 
-// takeStartup returns what is buffered. If nothing is, sending begins.
+// takeStartup returns the buffered deliveries. If the buffer is empty, sending begins.
 func (o *Outbox) takeStartup() []core.Delivery {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,11 +129,11 @@ func (o *Outbox) takeStartup() []core.Delivery {
 	return nil
 }
 
-// Add queues a delivery. It does not block.
+// Add queues a delivery without blocking.
 func (o *Outbox) Add(d core.Delivery) { o.add(d, time.Time{}) }
 
-// AddHeld queues a delivery that is not sent before Release. Other deliveries of the
-// conversation overtake it.
+// AddHeld queues a delivery to be sent only after Release. Other deliveries of the
+// conversation overtake a held delivery.
 func (o *Outbox) AddHeld(d core.Delivery) { o.add(d, time.Now()) }
 
 func (o *Outbox) add(d core.Delivery, held time.Time) {
@@ -155,7 +156,8 @@ func (o *Outbox) add(d core.Delivery, held time.Time) {
 	o.sendLocked(d.Channel, q)
 }
 
-// sendLocked starts the goroutine that sends a queue, unless it runs or has nothing to do.
+// sendLocked starts the goroutine of a queue, unless the goroutine runs or the queue has
+// nothing to send.
 func (o *Outbox) sendLocked(key core.ChannelKey, q *queue) {
 	if o.started && !q.sending && q.ready() >= 0 {
 		q.sending = true
@@ -163,7 +165,7 @@ func (o *Outbox) sendLocked(key core.ChannelKey, q *queue) {
 	}
 }
 
-// ready returns the index of the first entry that is not held, or -1.
+// ready returns the index of the first entry not held, or -1.
 func (q *queue) ready() int {
 	for i, out := range q.entries {
 		if out.held.IsZero() {
@@ -173,7 +175,7 @@ func (q *queue) ready() int {
 	return -1
 }
 
-// A Held is a delivery that waits for Release.
+// A Held is a delivery waiting for Release.
 type Held struct {
 	Delivery core.Delivery
 	Since    time.Time
@@ -194,7 +196,7 @@ func (o *Outbox) Held(key core.ChannelKey) []Held {
 	return held
 }
 
-// Release moves a held delivery to the end of its queue, to be sent.
+// Release moves a held delivery to the end of the queue, to be sent.
 func (o *Outbox) Release(key core.ChannelKey, id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -225,7 +227,7 @@ func (o *Outbox) sendLoop(ctx context.Context, key core.ChannelKey, q *queue) {
 			err = o.giveUp(ctx, out, err)
 		}
 		if Interrupted(err) {
-			return // a part of the delivery may have been sent: it is not withdrawn any more
+			return // a part may have been sent: the delivery can no longer be withdrawn
 		}
 		if err != nil && ctx.Err() == nil {
 			o.o.Log.Error("telegram: delivery failed", "channel", string(key), "delivery", out.ID, "err", err)
@@ -234,8 +236,8 @@ func (o *Outbox) sendLoop(ctx context.Context, key core.ChannelKey, q *queue) {
 	}
 }
 
-// next takes the first delivery that is ready out of a queue. It returns nil when there
-// is none or ctx has ended, which ends the loop.
+// next removes the first ready delivery from a queue. next returns nil when no delivery
+// is ready or ctx has ended, and thereby ends the loop.
 func (o *Outbox) next(ctx context.Context, key core.ChannelKey, q *queue) *outgoing {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -262,24 +264,25 @@ func (o *Outbox) done(id string) {
 	}
 }
 
-// Pending returns the number of deliveries that are queued or in flight.
+// Pending returns the number of deliveries queued or in flight.
 func (o *Outbox) Pending() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.known)
 }
 
-// Failed returns the number of deliveries that were given up.
+// Failed returns the number of abandoned deliveries.
 func (o *Outbox) Failed() int64 { return o.failed.Load() }
 
-// An unreadableError means that the ledger could not be read: the delivery is still
+// An unreadableError reports that the ledger could not be read: the delivery is still
 // pending.
 type unreadableError struct{ error }
 
 func (e unreadableError) Unwrap() error { return e.error }
 
-// sendWithRetry sends a delivery. While the ledger cannot be read it blocks, and with it
-// what comes later in the conversation: nothing else would try again before a restart.
+// sendWithRetry sends a delivery. While the ledger cannot be read, sendWithRetry blocks,
+// and thereby the later deliveries of the conversation: no other code would retry before
+// a restart.
 func (o *Outbox) sendWithRetry(ctx context.Context, out *outgoing) error {
 	for n := 0; ; n++ {
 		err := o.send(ctx, out)
@@ -291,9 +294,9 @@ func (o *Outbox) sendWithRetry(ctx context.Context, out *outgoing) error {
 	}
 }
 
-// send sends the parts of a delivery that were not sent yet.
+// send sends the unsent parts of a delivery.
 func (o *Outbox) send(ctx context.Context, out *outgoing) error {
-	now, err := o.o.Ledger.Delivery(ctx, out.ID) // it may have been sent long ago
+	now, err := o.o.Ledger.Delivery(ctx, out.ID) // the delivery may have been sent long ago
 	if err != nil {
 		return unreadableError{err}
 	}
@@ -321,9 +324,9 @@ func (o *Outbox) send(ctx context.Context, out *outgoing) error {
 	return o.sendParts(ctx, &to, out, parts, done)
 }
 
-// sendParts sends the parts after those in done. An earlier process with other settings
-// may have made more parts: then the last one is sent again, since it may be the file
-// with the whole text.
+// sendParts sends the parts after the parts in done. An earlier process with other
+// settings may have made more parts: then sendParts sends the last part again, which may
+// be the file with the whole text.
 func (o *Outbox) sendParts(ctx context.Context, to *chats.Address, out *outgoing, parts []Part, done sendState) error {
 	for n := min(len(done.Sent), max(len(parts)-1, 0)); n < len(parts); n++ {
 		id, err := o.sendPart(to, out, parts[n])
@@ -362,13 +365,13 @@ func (o *Outbox) progress(ctx context.Context, to chats.Address, out *outgoing, 
 	return nil
 }
 
-// record writes the state of a delivery, also while the adapter ends, and repeats that
-// while the ledger cannot be written: without the record the message would be repeated.
+// record writes the state of a delivery, also while the adapter ends, and retries while
+// the ledger cannot be written: without the record the message would be sent again.
 func (o *Outbox) record(ctx context.Context, d core.Delivery) error {
 	return tasks.UntilRecorded(ctx, func() error { return o.o.Ledger.Delivered(context.WithoutCancel(ctx), d) }, nil)
 }
 
-// giveUp records that a delivery has failed.
+// giveUp records a delivery as failed.
 func (o *Outbox) giveUp(ctx context.Context, out *outgoing, why error) error {
 	o.failed.Add(1)
 	d := out.Delivery

@@ -17,21 +17,21 @@ import (
 // https://core.telegram.org/bots/api#sendmessage
 const MaxText = 4096
 
-// A Part is one message of a delivery.
+// A Part is a single message of a delivery.
 type Part interface {
 	// Send sends the message and returns its id.
 	Send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error)
 }
 
-// A Text is a text message, or the new text of a message that was sent.
+// A Text is a new text message, or a new text for a sent message.
 type Text struct {
 	markdown.Document
 	Buttons [][]view.Button
-	ReplyTo int // message that it answers
-	Replace int // message that it replaces, if that can still be edited
+	ReplyTo int // answered message
+	Replace int // message to replace, if still editable
 }
 
-// Parts returns the messages of a document; none if nothing of it can be seen.
+// Parts returns the messages of a document; none if the document has nothing visible.
 func Parts(doc markdown.Document) []Part {
 	chunks := doc.Split(MaxText)
 	parts := make([]Part, len(chunks))
@@ -41,7 +41,7 @@ func Parts(doc markdown.Document) []Part {
 	return parts
 }
 
-// NoteParts returns the messages of a note. The buttons are below the last one.
+// NoteParts returns the messages of a note. The buttons are below the last message.
 func NoteParts(n view.Note) []Part {
 	parts := Parts(markdown.Render(n.Text))
 	if len(parts) > 0 {
@@ -51,8 +51,8 @@ func NoteParts(n view.Note) []Part {
 	return parts
 }
 
-// AnswerParts returns the messages of an answer. If these are more than fileOver, it
-// returns the first one and a file with the whole answer.
+// AnswerParts returns the messages of an answer. For more than fileOver messages,
+// AnswerParts returns the first message and a file with the whole answer.
 func AnswerParts(source string, replace, replyTo, fileOver int) []Part {
 	parts := NoteParts(view.Note{Text: source, ReplyTo: replyTo})
 	if len(parts) == 0 {
@@ -65,8 +65,8 @@ func AnswerParts(source string, replace, replyTo, fileOver int) []Part {
 	return parts
 }
 
-// Send sends or edits the message. If Telegram refuses the formatting, it sends the words
-// alone.
+// Send sends or edits the message. If Telegram refuses the formatting, Send sends the
+// plain text.
 func (t *Text) Send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error) {
 	id, err := t.send(ctx, c, to)
 	if botapi.Refused(err, "entit") {
@@ -98,7 +98,7 @@ func (t *Text) send(ctx context.Context, c *botapi.Client, to chats.Address) (in
 	return m.ID, nil
 }
 
-// Edit gives the message that is replaced its new text. An unchanged text is no error.
+// Edit sets the text of the message to replace. An unchanged text is no error.
 func (t *Text) Edit(ctx context.Context, c *botapi.Client, to chats.Address) error {
 	params := &bot.EditMessageTextParams{ChatID: to.Chat, MessageID: t.Replace, Text: t.Text, Entities: t.Entities}
 	if len(t.Buttons) > 0 {
@@ -127,15 +127,15 @@ func keyboard(buttons [][]view.Button) *models.InlineKeyboardMarkup {
 	return k
 }
 
-// A Change edits or deletes a message that was sent. Message 0 was never sent, and there
-// is nothing to change.
+// A Change edits or deletes a sent message. Message 0 was never sent, and leaves nothing
+// to change.
 type Change struct {
 	Message int
 	Text    Text
 	Delete  bool
 }
 
-// Send changes the message. A message that is gone, or too old to be changed, is no error.
+// Send changes the message. A message that is gone, or too old to change, is no error.
 func (e *Change) Send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error) {
 	pieces := e.Text.Split(MaxText)
 	switch {
@@ -157,7 +157,7 @@ func (e *Change) Send(ctx context.Context, c *botapi.Client, to chats.Address) (
 	return e.Message, nil
 }
 
-// A File is a text that is sent as a file.
+// A File is a text sent as a file.
 type File struct{ Name, Content, Caption string }
 
 // Send sends the file.

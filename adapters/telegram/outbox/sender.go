@@ -20,22 +20,22 @@ import (
 const (
 	// maxInFlight bounds the calls in flight.
 	maxInFlight = 16
-	// maxAge bounds the attempts to send a delivery that Telegram neither takes nor
+	// maxAge bounds the attempts to send a delivery that Telegram neither accepts nor
 	// refuses: a gateway may sleep over a weekend, or have no network.
 	maxAge = 7 * 24 * time.Hour
-	// drainTime bounds the wait for calls in flight when the adapter ends: a call that is
-	// cut off may have arrived, and would be repeated.
+	// drainTime bounds the wait for calls in flight when the adapter ends: an
+	// interrupted call may have arrived, and would be repeated.
 	drainTime = time.Second
 	// TypingEvery is the time between two typing actions: each is shown for 5 s,
 	// https://core.telegram.org/bots/api#sendchataction
 	TypingEvery = 4 * time.Second
 )
 
-// ErrClosing means that the adapter was told to end before a call began.
+// ErrClosing means that the adapter began to end before the call.
 var ErrClosing = errors.New("the gateway is shutting down")
 
-// A Sender makes the calls that send something, when the rate limits allow them. Its
-// methods are safe for concurrent use.
+// A Sender makes the sending calls, as soon as the rate limits allow. Its methods are
+// safe for concurrent use.
 type Sender struct {
 	Client    *botapi.Client
 	Cooldowns *Cooldowns
@@ -61,21 +61,21 @@ func NewSender(c *botapi.Client, store *records.Store, work *tasks.Group, log *s
 // Run sends until ctx ends, and returns when nothing is in flight.
 func (s *Sender) Run(ctx context.Context) { _ = s.schedule.Run(ctx) } // returns only why ctx ended
 
-// Resume waits for the pauses that Telegram asked earlier processes for.
+// Resume restores the pauses that Telegram requested from earlier processes.
 func (s *Sender) Resume(ctx context.Context) error {
 	return s.Cooldowns.resume(ctx, func(chat int64, until time.Time) {
 		s.schedule.Hold(chat, chats.Address{Chat: chat}.Group(), until)
 	})
 }
 
-// Post submits a job that may be lost.
+// Post submits a job whose loss is acceptable.
 func (s *Sender) Post(j throttle.Job) {
 	if err := s.submit(j); err != nil && j.Done != nil {
 		j.Done(err)
 	}
 }
 
-// submit submits a job. A pause that Telegram asks for is recorded, and a panic fails the
+// submit submits a job. A pause requested by Telegram is recorded, and a panic fails the
 // job for good.
 func (s *Sender) submit(j throttle.Job) error {
 	do := j.Do
@@ -87,8 +87,8 @@ func (s *Sender) submit(j throttle.Job) error {
 	return s.schedule.Submit(j)
 }
 
-// Cancel withdraws the jobs of a chat that were posted under a key. It returns when none
-// of them runs any more, or when ctx ends, and with ctx everything else.
+// Cancel withdraws the jobs of a chat posted under a key. Cancel returns when none of
+// the jobs runs any more, or when ctx ends, and with ctx the whole adapter.
 func (s *Sender) Cancel(ctx context.Context, chat int64, key string) {
 	_ = s.schedule.Cancel(ctx, chat, key)
 }
@@ -127,7 +127,7 @@ func (s *Sender) end() {
 	}
 }
 
-// Drain refuses further calls and waits a moment for those in flight.
+// Drain refuses further calls and waits briefly for the calls in flight.
 func (s *Sender) Drain() {
 	s.mu.Lock()
 	s.closed, s.drained = true, make(chan struct{})
@@ -143,7 +143,7 @@ func (s *Sender) Drain() {
 	}
 }
 
-// Typing shows for a moment that the bot is typing.
+// Typing shows briefly that the bot is typing.
 func (s *Sender) Typing(to chats.Address) {
 	s.Post(throttle.Job{
 		Chat: to.Chat, Group: to.Group(), Class: throttle.Hint, Key: "typing",
@@ -158,7 +158,7 @@ func (s *Sender) Typing(to chats.Address) {
 	})
 }
 
-// TypeUntil shows that the bot is typing until end is called or ctx ends.
+// TypeUntil shows that the bot is typing until a call of end or the end of ctx.
 func (s *Sender) TypeUntil(ctx context.Context, to chats.Address) (end func()) {
 	ctx, end = context.WithCancel(ctx)
 	s.work.Go(func(context.Context) { // ends by end, or with ctx
@@ -169,15 +169,15 @@ func (s *Sender) TypeUntil(ctx context.Context, to chats.Address) (end func()) {
 	return end
 }
 
-// ErrUndeliverable marks what no further attempt can send.
+// ErrUndeliverable marks a delivery beyond any further attempt.
 var ErrUndeliverable = errors.New("cannot be sent")
 
-// Undeliverable returns an error that says only why, and is ErrUndeliverable.
+// Undeliverable returns an ErrUndeliverable with only the text of err.
 func Undeliverable(err error) error { return undeliverable{err} }
 
 type undeliverable struct{ error }
 
-// Is reports that the error is ErrUndeliverable.
+// Is reports true for ErrUndeliverable.
 func (undeliverable) Is(target error) bool { return target == ErrUndeliverable }
 
 // Unwrap returns the reason.
@@ -191,7 +191,7 @@ func Interrupted(err error) bool {
 	return errors.Is(err, throttle.ErrClosed) || errors.Is(err, ErrClosing)
 }
 
-// classify tells the schedule what the failure of a call means.
+// classify translates the failure of a call for the schedule.
 func classify(err error) throttle.Verdict {
 	tooMany, moved := (*bot.TooManyRequestsError)(nil), (*bot.MigrateError)(nil)
 	switch {

@@ -7,13 +7,14 @@ import (
 	"bareclaw/core"
 )
 
-// A waiter wakes those that wait for a delivery.
+// A waiter wakes the goroutines waiting for a delivery.
 type waiter struct {
 	ended   chan struct{} // closed when the delivery has ended
-	waiting int           // number of those that wait
+	waiting int           // number of waiting goroutines
 }
 
-// Wait returns a delivery when it has ended. If ctx ends first, Wait returns its cause.
+// Wait returns a delivery after the delivery has ended. If ctx ends first, Wait returns
+// the cause of ctx.
 func (o *Outbox) Wait(ctx context.Context, id string) (core.Delivery, error) {
 	for {
 		if d, ended, err := o.waitOnce(ctx, id); ended || err != nil {
@@ -58,11 +59,10 @@ func (o *Outbox) leave(id string, w *waiter) {
 	}
 }
 
-// errWithdrawn is the failure of a delivery that was withdrawn.
+// errWithdrawn is the failure of a withdrawn delivery.
 var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", ErrUndeliverable)
 
-// Withdraw fails a delivery of which nothing can have been sent. It returns false if
-// something may have been.
+// Withdraw fails a delivery if no part can have been sent, and returns false otherwise.
 func (o *Outbox) Withdraw(id string) bool {
 	d, err := o.o.Ledger.Delivery(context.Background(), id)
 	if err != nil || d.State != core.DeliveryPending || len(d.Progress) > 0 || !o.block(id) {
@@ -74,11 +74,12 @@ func (o *Outbox) Withdraw(id string) bool {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.withdrawn, id) // the record says so now
+	delete(o.withdrawn, id) // the record now has the withdrawal
 	return true
 }
 
-// block keeps a delivery from being sent. It returns false if a part may have been sent.
+// block keeps a delivery from being sent, and returns false if a part may have been
+// sent.
 func (o *Outbox) block(id string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
