@@ -1,5 +1,5 @@
-// Package commands handles the bot's own commands and the taps on its buttons. Other
-// commands go to Claude.
+// Package commands handles the bot's own commands and the taps on the bot's buttons. All
+// further commands go to Claude.
 package commands
 
 import (
@@ -22,48 +22,48 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// Channels is the part of the core that shows and stops what runs on a channel.
+// Channels reports and stops the activity of the core's channels.
 type Channels interface {
 	Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
 	Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (lanes.Interruption, error)
 	Reset(ctx context.Context, key core.ChannelKey) error
 }
 
-// Queue is the part of the core that shows and changes what waits.
+// Queue shows and changes the waiting messages.
 type Queue interface {
 	Queue(ctx context.Context, key core.ChannelKey) ([]core.Message, error)
 	Cancel(ctx context.Context, id core.MessageID) (core.Message, error)
 	RunNow(ctx context.Context, id core.MessageID) error
 }
 
-// Settings is the part of the core that stores a channel's settings.
+// Settings stores a channel's settings in the core.
 type Settings interface {
 	Settings(ctx context.Context, key core.ChannelKey) (core.Settings, error)
 	SetModel(ctx context.Context, key core.ChannelKey, model string) error
 	SetPermissionMode(ctx context.Context, key core.ChannelKey, mode string) error
 }
 
-// Rules is the part of the core that stores a channel's rules.
+// Rules stores a channel's rules in the core.
 type Rules interface {
 	Rules(ctx context.Context, key core.ChannelKey) ([]core.Rule, error)
 	RemoveRule(ctx context.Context, key core.ChannelKey, id string) error
 }
 
-// History is the part of the core that knows what became of messages.
+// History looks up messages and traces in the core.
 type History interface {
 	Message(ctx context.Context, id core.MessageID) (core.Message, error)
 	Messages(ctx context.Context, key core.ChannelKey, limit int, before core.MessageID) ([]core.Message, error)
 	Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
 }
 
-// Accounts is the part of the core that knows what was spent, and what is open.
+// Accounts looks up usage, spending and open messages in the core.
 type Accounts interface {
 	Usage(ctx context.Context, key core.ChannelKey) (core.Usage, error)
 	Spending() core.Spending
 	OpenMessages(ctx context.Context, adapter string) ([]core.Message, error)
 }
 
-// Core is all of that.
+// Core is the part of the core used by commands.
 type Core interface {
 	Channels
 	Queue
@@ -73,7 +73,7 @@ type Core interface {
 	Accounts
 }
 
-// Options are what a Handler works with. All are required, but Restart.
+// Options hold the dependencies of a Handler. All are required, except Restart.
 type Options struct {
 	Core      Core
 	Out       *outbox.Outbox
@@ -108,16 +108,16 @@ type Call struct {
 	Key        string // source key
 	Address    chats.Address
 	Message    *models.Message
-	ReceivedAt time.Time // by this machine's clock
+	ReceivedAt time.Time // by the clock of the local machine
 	arg        string
 }
 
-// A command is one of the bot's own.
+// A command is a command of the bot itself.
 type command struct {
 	name string
 	does string // for the menu and /help
-	// run handles a call and returns the answer. After a crash it may run once more, if
-	// the answer was not recorded.
+	// run handles a call and returns the answer. After a crash, run may be called again
+	// if the answer was not recorded.
 	run func(context.Context, Call) view.Note
 }
 
@@ -161,8 +161,8 @@ func (h *Handler) Calls(m *models.Message) bool {
 	return ok
 }
 
-// Handle handles a message that is for the bot itself: a command, or a reply that decides
-// an approval. It returns false if the message is for Claude.
+// Handle handles a message for the bot itself: a command, or a reply that decides an
+// approval. Handle returns false if the message is for Claude.
 func (h *Handler) Handle(ctx context.Context, c Call) bool {
 	me := h.o.BotName()
 	name, of, arg, ok := parse(c.Message, me)
@@ -190,8 +190,8 @@ func (h *Handler) Handle(ctx context.Context, c Call) bool {
 // answerID is the id of the answer to a command.
 func answerID(key string) string { return "cmd:" + key }
 
-// parse parses a command: /name@of arg, which may follow the bot's user name. A forwarded
-// command is part of a conversation about it.
+// parse parses a command: /name@of arg, optionally after the bot's user name. A
+// forwarded command is not a command, but part of a conversation about the command.
 func parse(m *models.Message, bot string) (name, of, arg string, ok bool) {
 	if m == nil || m.ForwardOrigin != nil {
 		return "", "", "", false
@@ -210,7 +210,7 @@ func parse(m *models.Message, bot string) (name, of, arg string, ok bool) {
 	return strings.ToLower(name), of, arg, name != ""
 }
 
-// IsStop reports whether a message is the command that stops the running turn.
+// IsStop reports whether a message is the command to stop the running turn.
 func IsStop(m *models.Message, bot string) bool {
 	name, _, _, ok := parse(m, bot)
 	return ok && name == "stop"
@@ -224,7 +224,8 @@ func (o *Options) failed(ctx context.Context, doing string, err error) view.Note
 	return view.Note{Text: "That did not work (" + doing + "): " + view.Literal(err.Error())}
 }
 
-// start answers the command that Telegram sends when somebody opens the chat first.
+// start answers the command sent by Telegram when a user opens the chat for the first
+// time.
 func (h *Handler) start(context.Context, Call) view.Note {
 	return view.Note{Text: "This is BAREclaw: you write, and Claude works for you on the machine that this gateway runs on. " +
 		"Each chat, and each topic of a group, is a conversation of its own.\n\n" +
@@ -244,8 +245,8 @@ func (h *Handler) help(context.Context, Call) view.Note {
 	return view.Note{Text: b.String()}
 }
 
-// reset forgets the conversation. Running it again changes nothing: what follows in the
-// chat waits for the answer. Each message that it ends has an outcome of its own.
+// reset forgets the conversation. Repeating reset changes nothing: the later messages of
+// the chat wait for the answer. Each message ended by reset has a separate outcome.
 func (h *Handler) reset(ctx context.Context, c Call) view.Note {
 	switch err := h.o.Core.Reset(ctx, c.Address.Key()); {
 	case errors.Is(err, core.ErrNotFound):

@@ -17,7 +17,8 @@ import (
 // menuPause bounds the pause between two attempts to register the menu.
 const menuPause = 30 * time.Second
 
-// RegisterMenu registers the menu of commands, until Telegram has it or ctx ends.
+// RegisterMenu registers the menu of commands, and retries until Telegram accepts the
+// menu or ctx ends.
 func (h *Handler) RegisterMenu(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; failures++ {
 		h.o.Sender.Cooldowns.Await(ctx, outbox.Menu)
@@ -32,7 +33,8 @@ func (h *Handler) RegisterMenu(ctx context.Context) {
 	}
 }
 
-// RegisterMenuOnce registers the menu of commands unless Telegram has it.
+// RegisterMenuOnce registers the menu of commands, unless the menu is registered
+// already.
 func (h *Handler) RegisterMenuOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, botapi.CallTimeout)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"bareclaw/core"
 )
 
-// A restartRecord is a chat that is told when the gateway is back.
+// A restartRecord is a chat to notify when the gateway is back.
 type restartRecord struct {
 	Channel core.ChannelKey `json:"channel"`
 	ReplyTo int             `json:"reply_to"`
@@ -18,8 +18,8 @@ type restartRecord struct {
 	At      time.Time       `json:"at"`
 }
 
-// restart restarts the gateway. The answer is recorded first: if the command is handled
-// again after a crash, it is known to be done.
+// restart restarts the gateway. restart records the answer first: after a crash, the
+// recorded answer prevents a second restart by the same command.
 func (h *Handler) restart(ctx context.Context, c Call) view.Note {
 	if h.o.Restart == nil {
 		return view.Note{Text: "This gateway cannot restart itself."}
@@ -41,7 +41,7 @@ func (h *Handler) restart(ctx context.Context, c Call) view.Note {
 	return view.Note{}
 }
 
-// ReportRestart tells the chats that asked for a restart that it is done.
+// ReportRestart notifies the chats that requested a restart.
 func (h *Handler) ReportRestart(ctx context.Context) {
 	err := records.Each(ctx, h.o.Store, records.Restart, func(rest string, r restartRecord) {
 		text := fmt.Sprintf("Back after %s, version %s", view.Duration(time.Since(r.At)), view.Literal(h.o.Gateway.Version))

@@ -12,7 +12,7 @@ import (
 	"bareclaw/core"
 )
 
-// settings handles the commands and buttons that show and change the settings of a chat.
+// settings handles the commands and buttons for the settings of a chat.
 type settings struct{ *Options }
 
 // model shows or sets the chat's model.

@@ -9,8 +9,8 @@ import (
 	"bareclaw/core"
 )
 
-// whyLookback is how many messages of a chat are searched for the delivery that a message
-// of the bot belongs to.
+// whyLookback is how many messages of a chat are searched for the delivery of a message
+// of the bot.
 const whyLookback = 50
 
 // status shows the chat's session.
@@ -31,7 +31,7 @@ func (h *Handler) status(ctx context.Context, c Call) view.Note {
 	return view.Note{Text: view.Channel(st, own, used, h.o.Gateway)}
 }
 
-// usage shows what was spent.
+// usage shows the spending.
 func (h *Handler) usage(ctx context.Context, c Call) view.Note {
 	chat, err := h.o.Core.Usage(ctx, c.Address.Key())
 	if err != nil {
@@ -40,7 +40,7 @@ func (h *Handler) usage(ctx context.Context, c Call) view.Note {
 	return view.Note{Text: view.Usage(chat, h.o.Core.Spending())}
 }
 
-// why shows what became of a message: the one that is replied to, or the last one.
+// why shows the history of a message: the replied-to message, or the last message.
 func (h *Handler) why(ctx context.Context, c Call) view.Note {
 	replied := c.Message.ReplyToMessage != nil && !opensTopic(c)
 	id, err := h.asksAbout(ctx, c, replied)
@@ -62,14 +62,14 @@ func (h *Handler) why(ctx context.Context, c Call) view.Note {
 	return view.Note{Text: view.Trace(t)}
 }
 
-// opensTopic reports whether a command replies to the message that opened its topic, as
+// opensTopic reports whether a command replies to the first message of the topic, as
 // every message in a topic seems to.
 func opensTopic(c Call) bool {
 	m := c.Message
 	return m.IsTopicMessage && m.ReplyToMessage.ID == m.MessageThreadID
 }
 
-// asksAbout returns the message that a /why is about; empty if unknown.
+// asksAbout returns the message meant by a /why; empty if unknown.
 func (h *Handler) asksAbout(ctx context.Context, c Call, replied bool) (core.MessageID, error) {
 	newest, err := h.o.Core.Messages(ctx, c.Address.Key(), whyLookback, "")
 	if err != nil {

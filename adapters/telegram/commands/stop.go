@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// stopShown is the time after which the chat is told that a stop is under way.
+	// stopShown is the time after which the chat shows that a stop is under way.
 	stopShown = 500 * time.Millisecond
 	// stopPatience bounds a stop: the core promises two seconds.
 	stopPatience = 20 * time.Second
@@ -31,18 +31,18 @@ const (
 	stopTooLate   = "This turn has already ended."
 )
 
-// A stopRecord is the turn that a command stops. It is on record before the stop: the
-// outcome of the turn tells how the stop went, and a command that is handled again after
-// a crash knows its turn.
+// A stopRecord is the turn to be stopped by a command. The record is written before the
+// stop: the outcome of the turn reports the result of the stop, and a command handled
+// again after a crash finds its turn.
 type stopRecord struct {
 	Turn    core.TurnID `json:"turn"`
 	Asked   time.Time   `json:"asked"`
 	Shown   bool        `json:"shown,omitempty"`   // the outcome comes to the chat
-	Waiting string      `json:"waiting,omitempty"` // what the stop leaves in the queue, in words
+	Waiting string      `json:"waiting,omitempty"` // text about the messages left in the queue
 }
 
-// stop stops the turn that ran when the command arrived, and no later one. If the outcome
-// of the turn comes to this chat, that is the answer.
+// stop stops the turn that ran when the command arrived, and no later turn. If the
+// outcome of the turn is delivered to this chat, the outcome is the answer.
 func (h *Handler) stop(ctx context.Context, c Call) view.Note {
 	key := c.Address.Key()
 	st, err := h.o.Core.Present(ctx, key)
@@ -77,7 +77,7 @@ func (h *Handler) stop(ctx context.Context, c Call) view.Note {
 	return n
 }
 
-// interruptShown stops a turn. If that takes long, the chat is told so meanwhile.
+// interruptShown stops a turn, and notifies the chat if the stop takes long.
 func (h *Handler) interruptShown(ctx context.Context, c Call, stop stopRecord) view.Note {
 	ended := make(chan view.Note, 1)
 	h.o.Work.Go(func(ctx context.Context) { // ends within stopPatience
@@ -114,17 +114,17 @@ func (h *Handler) recordStop(ctx context.Context, c Call, st core.ChannelStatus)
 	return stop, h.o.Store.Write(ctx, byCommand, byTurn)
 }
 
-// progressID is the id of the note that a stop is under way.
+// progressID is the id of the note about a stop under way.
 func progressID(c Call) string { return "stopping:" + c.Key }
 
-// removeProgress deletes the note that a stop is under way, if there is one.
+// removeProgress deletes the note about a stop under way, if recorded.
 func (h *Handler) removeProgress(ctx context.Context, c Call) {
 	if h.o.Out.Recorded(ctx, progressID(c)) {
 		h.o.Out.Edit(ctx, "edit:"+progressID(c), c.Address.Key(), outbox.Edit{Of: progressID(c), Remove: true})
 	}
 }
 
-// interrupt stops a turn. It returns how that went, unless the outcome tells.
+// interrupt stops a turn, and returns the result unless the outcome contains the result.
 func (h *Handler) interrupt(ctx context.Context, key core.ChannelKey, stop stopRecord) view.Note {
 	ctx, cancel := context.WithTimeout(ctx, stopPatience)
 	defer cancel()
@@ -159,7 +159,7 @@ func (h *Handler) StoppedText(ctx context.Context, m *core.Message) (string, err
 	return text + stop.Waiting, nil
 }
 
-// tapStop stops the turn that the button names, and no later one.
+// tapStop stops the turn named by the button, and no later turn.
 func (h *Handler) tapStop(ctx context.Context, t chats.Tap) string {
 	answer := h.stopTurn(ctx, t.Address.Key(), core.TurnID(t.Arg))
 	if answer == stopTooLate {
@@ -168,7 +168,7 @@ func (h *Handler) tapStop(ctx context.Context, t chats.Tap) string {
 	return answer
 }
 
-// stopTurn stops a turn, and says what came of it.
+// stopTurn stops a turn, and returns a text about the result.
 func (h *Handler) stopTurn(ctx context.Context, key core.ChannelKey, turn core.TurnID) string {
 	ctx, cancel := context.WithTimeout(ctx, tapPatience)
 	defer cancel()

@@ -14,10 +14,10 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// An action handles a tap. It returns what is shown to the user who tapped.
+// An action handles a tap, and returns the text to show to the user.
 type action func(context.Context, chats.Tap) string
 
-// action returns what the buttons with a verb do; nil for an unknown verb.
+// action returns the action of the buttons with a verb; nil for an unknown verb.
 func (h *Handler) action(verb string) action {
 	a := h.o.Approvals
 	switch verb {
@@ -53,8 +53,8 @@ func (h *Handler) action(verb string) action {
 	return nil
 }
 
-// ownChat restricts a button to the messages of its own chat: a tap can bring data that
-// no button has.
+// ownChat restricts a button to the messages of the button's chat: the data of a tap can
+// be forged.
 func (h *Handler) ownChat(do action) action {
 	return func(ctx context.Context, t chats.Tap) string {
 		if m, err := h.o.Core.Message(ctx, core.MessageID(t.Arg)); err == nil && !h.o.InChat(t.Address, m.Channel) {
@@ -64,7 +64,7 @@ func (h *Handler) ownChat(do action) action {
 	}
 }
 
-// Tapped handles a tap of an allowed user, and answers it.
+// Tapped handles and answers a tap of an allowed user.
 func (h *Handler) Tapped(ctx context.Context, key string, q *models.CallbackQuery) {
 	t := chats.Tap{Key: key, User: q.From}
 	t.Verb, t.Arg, _ = strings.Cut(q.Data, ":")
@@ -88,12 +88,12 @@ func (h *Handler) Tapped(ctx context.Context, key string, q *models.CallbackQuer
 	})
 	h.o.Sender.Cooldowns.Note(outbox.Taps, err)
 	if err != nil && ctx.Err() == nil {
-		h.o.Log.Debug("telegram: tap not answered", "err", err) // after a restart it may be too old
+		h.o.Log.Debug("telegram: tap not answered", "err", err) // after a restart the tap may be too old
 	}
 }
 
-// setting returns the action of a button that changes a setting and shows the new state in
-// its message.
+// setting returns the action of a button that changes a setting and shows the new state
+// in the button's message.
 func (h *Handler) setting(set func(context.Context, chats.Address, string) view.Note) action {
 	return func(ctx context.Context, t chats.Tap) string {
 		if t.Stale {
@@ -104,12 +104,12 @@ func (h *Handler) setting(set func(context.Context, chats.Address, string) view.
 	}
 }
 
-// edit shows a note in the message that was tapped.
+// edit shows a note in the tapped message.
 func (h *Handler) edit(ctx context.Context, t chats.Tap, n view.Note) {
 	h.o.Out.Edit(ctx, "edit:"+t.Key, t.Address.Key(), outbox.Edit{Message: t.Message, Note: n})
 }
 
-// queue lists the messages that wait.
+// queue lists the waiting messages.
 func (h *Handler) queue(ctx context.Context, c Call) view.Note { return h.queueNote(ctx, c.Address) }
 
 func (h *Handler) queueNote(ctx context.Context, to chats.Address) view.Note {
@@ -130,8 +130,8 @@ func (h *Handler) tapDrop(ctx context.Context, t chats.Tap) string {
 	return h.queueTapped(ctx, t, m, err, "Dropped.")
 }
 
-// tapRunNow runs a message before the others, and stops what runs. A tap that a crash cuts
-// short is handled again, so that the stop is not lost.
+// tapRunNow runs a message before the other messages, and stops the running turn. A tap
+// interrupted by a crash is handled again, to complete the stop.
 func (h *Handler) tapRunNow(ctx context.Context, t chats.Tap) string {
 	id := core.MessageID(t.Arg)
 	err := h.o.Core.RunNow(ctx, id)
@@ -145,7 +145,7 @@ func (h *Handler) tapRunNow(ctx context.Context, t chats.Tap) string {
 	return h.queueTapped(ctx, t, m, err, "This message is next; what was running has been stopped.")
 }
 
-// queueTapped refreshes the list and says what a tap on it has done.
+// queueTapped refreshes the list, and returns a text about the result of a tap.
 func (h *Handler) queueTapped(ctx context.Context, t chats.Tap, m core.Message, err error, done string) string {
 	switch {
 	case errors.Is(err, core.ErrNotWaiting):
@@ -161,7 +161,7 @@ func (h *Handler) queueTapped(ctx context.Context, t chats.Tap, m core.Message, 
 	return done
 }
 
-// rules lists what is always allowed in the chat.
+// rules lists the rules of the chat.
 func (h *Handler) rules(ctx context.Context, c Call) view.Note { return h.rulesNote(ctx, c.Address) }
 
 func (h *Handler) rulesNote(ctx context.Context, to chats.Address) view.Note {
@@ -172,7 +172,7 @@ func (h *Handler) rulesNote(ctx context.Context, to chats.Address) view.Note {
 	return view.Rules(rules)
 }
 
-// tapRemoveRule removes a rule and shows the others.
+// tapRemoveRule removes a rule and shows the remaining rules.
 func (h *Handler) tapRemoveRule(ctx context.Context, t chats.Tap) string {
 	if t.Stale {
 		return "This message is too old for its buttons. Send /rules again."
