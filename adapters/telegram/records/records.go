@@ -1,5 +1,5 @@
-// Package records stores what the Telegram adapter must know after a restart: a few bytes
-// each, in the ledger, under keys that begin with the kind of record.
+// Package records stores the state needed by the Telegram adapter after a restart: a few
+// bytes each, in the ledger, under keys beginning with the kind of record.
 package records
 
 import (
@@ -16,31 +16,31 @@ import (
 	"bareclaw/core"
 )
 
-// The kinds of records, and what follows them in a key.
+// The kinds of records, with the rest of the key.
 const (
 	kindLink     = "ref:"    // + chat:message id → Link
 	kindSource   = "source:" // + message id of the core → message id of the chat
 	kindSettings = "setting:"
 
-	Chat      = "chat:"        // + chat id: title, and whether an allowed user spoke there
+	Chat      = "chat:"        // + chat id: title, and whether an allowed user has written in the chat
 	Topic     = "topic:"       // + channel key: name
 	Bot       = "bot"          // user name of the bot
-	Moved     = "moved:"       // + chat id: the supergroup that the chat became
+	Moved     = "moved:"       // + chat id: the supergroup that replaced the chat
 	Status    = "status:"      // + channel key → message id of the status line
-	Stream    = "stream:"      // + channel key → message that shows a text while it is written
-	Finalize  = "left:"        // + channel key:message id → final content of that message
-	Adopted   = "adopted:"     // + delivery id → message that the delivery's first part replaces
+	Stream    = "stream:"      // + channel key → message displaying an unfinished text
+	Finalize  = "left:"        // + channel key:message id → final content of the message
+	Adopted   = "adopted:"     // + delivery id → message to be replaced by the delivery's first part
 	Answers   = "answers:"     // + approval id → answers so far
 	Reply     = "reply:"       // + source key → approval that the reply decides
-	Edit      = "edit:"        // + source key → edit that came too late
-	Stop      = "stop:"        // + source key of the command → turn that it stops
+	Edit      = "edit:"        // + source key → edit that arrived too late
+	Stop      = "stop:"        // + source key of the command → turn to stop
 	Stopped   = "stopped:"     // + turn id → the same
-	Restart   = "restart:"     // + source key → chat that asked for a restart
-	Cooldown  = "retry_after:" // + scope → end of the pause that Telegram asked for
+	Restart   = "restart:"     // + source key → chat that requested a restart
+	Cooldown  = "retry_after:" // + scope → end of the pause requested by Telegram
 	retention = 30 * 24 * time.Hour
 )
 
-// Ledger is the part of the core that stores records.
+// Ledger stores records in the core.
 type Ledger interface {
 	Record(ctx context.Context, owner, key string) (core.Record, error)
 	Records(ctx context.Context, owner, prefix string) ([]core.Record, error)
@@ -66,7 +66,7 @@ func Make(key string, v any) (*core.Record, error) {
 	return &core.Record{Owner: chats.Name, Key: key, Doc: doc}, nil
 }
 
-// Deletion returns a record that deletes the one under a key when it is written.
+// Deletion returns a record that, when written, deletes the record under a key.
 func Deletion(key string) *core.Record { return &core.Record{Owner: chats.Name, Key: key} }
 
 // Put writes a record.
@@ -78,12 +78,12 @@ func (s *Store) Put(ctx context.Context, key string, v any) error {
 	return s.ledger.PutRecords(ctx, r)
 }
 
-// Write writes records, all or none of them.
+// Write writes all of the records, or none.
 func (s *Store) Write(ctx context.Context, rs ...*core.Record) error {
 	return s.ledger.PutRecords(ctx, rs...)
 }
 
-// Get reads a record into v. It returns false if there is none.
+// Get reads a record into v, and returns false without a record.
 func (s *Store) Get(ctx context.Context, key string, v any) (bool, error) {
 	r, err := s.ledger.Record(ctx, chats.Name, key)
 	if errors.Is(err, core.ErrNotFound) {
@@ -103,7 +103,8 @@ func (s *Store) All(ctx context.Context, kind string) ([]core.Record, error) {
 	return s.ledger.Records(ctx, chats.Name, kind)
 }
 
-// Each calls f with each readable record of a kind, and with the rest of its key.
+// Each calls f with each readable record of a kind, and with the rest of the record's
+// key.
 func Each[T any](ctx context.Context, s *Store, kind string, f func(rest string, v T)) error {
 	all, err := s.All(ctx, kind)
 	if err != nil {
@@ -120,19 +121,19 @@ func Each[T any](ctx context.Context, s *Store, kind string, f func(rest string,
 	return nil
 }
 
-// Warn logs a failure that costs comfort but no message, unless ctx has ended.
+// Warn logs a failure that degrades comfort but loses no message, unless ctx has ended.
 func (s *Store) Warn(ctx context.Context, text string, err error, args ...any) {
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("telegram: "+text, append(args, "err", err)...) //nolint:sloglint // text is a constant of the caller
 	}
 }
 
-// A Link tells what a message of a chat is about.
+// A Link names the subject of a message of a chat.
 type Link struct {
-	Message  core.MessageID `json:"message,omitempty"`  // submitted as this message, or about it
-	Delivery string         `json:"delivery,omitempty"` // part of this delivery
+	Message  core.MessageID `json:"message,omitempty"`  // submitted as the message, or about the message
+	Delivery string         `json:"delivery,omitempty"` // part of the delivery
 	Caption  string         `json:"caption,omitempty"`  // text of one message of an album
-	Part     bool           `json:"part,omitempty"`     // one of several that were submitted as one message
+	Part     bool           `json:"part,omitempty"`     // one of several messages submitted together
 }
 
 // LinkKey returns the key of the link of a message.
@@ -140,12 +141,12 @@ func LinkKey(chat int64, message int) string {
 	return kindLink + strconv.FormatInt(chat, 10) + ":" + strconv.Itoa(message)
 }
 
-// LinkMessage records what a message of a chat is about.
+// LinkMessage records the subject of a message of a chat.
 func (s *Store) LinkMessage(ctx context.Context, chat int64, message int, l Link) {
 	s.Warn(ctx, "a message is not linked to its turn", s.Put(ctx, LinkKey(chat, message), l))
 }
 
-// LinkOf returns what a message of a chat is about, or the zero Link.
+// LinkOf returns the subject of a message of a chat, or the zero Link.
 func (s *Store) LinkOf(ctx context.Context, chat int64, message int) Link {
 	var l Link
 	_, err := s.Get(ctx, LinkKey(chat, message), &l)
@@ -153,14 +154,14 @@ func (s *Store) LinkOf(ctx context.Context, chat int64, message int) Link {
 	return l
 }
 
-// LinkSource links a message of a chat and the message of the core that it became, in
-// both directions.
+// LinkSource links a message of a chat and the message's submission in the core, in both
+// directions.
 func (s *Store) LinkSource(ctx context.Context, chat int64, message int, id core.MessageID) {
 	s.LinkMessage(ctx, chat, message, Link{Message: id})
 	s.Warn(ctx, "the source of a message is not recorded", s.Put(ctx, kindSource+string(id), message))
 }
 
-// SourceOf returns the message of its chat that a message of the core was; 0 if unknown.
+// SourceOf returns the chat message behind a message of the core; 0 if unknown.
 func (s *Store) SourceOf(ctx context.Context, id core.MessageID) int {
 	var message int
 	_, err := s.Get(ctx, kindSource+string(id), &message)
@@ -168,7 +169,7 @@ func (s *Store) SourceOf(ctx context.Context, id core.MessageID) int {
 	return message
 }
 
-// Settings are the choices of a conversation that only this adapter knows.
+// Settings are the settings of a conversation kept by the adapter alone.
 type Settings struct {
 	Verbose *int `json:"verbose,omitempty"` // 0: answers, 1 (default): also what Claude does, 2: everything
 }
@@ -192,12 +193,12 @@ func (s *Store) SettingsOf(ctx context.Context, key core.ChannelKey) Settings {
 	return v
 }
 
-// Pruner is the part of the core that removes old records.
+// Pruner removes old records from the core.
 type Pruner interface {
 	ForgetRecords(ctx context.Context, rs ...core.RecordRange) error
 }
 
-// Expired returns the ranges of records that are old enough to be removed.
+// Expired returns the ranges of records old enough to be removed.
 func Expired(now time.Time) []core.RecordRange {
 	var old []core.RecordRange
 	for _, kind := range []string{kindLink, kindSource, Adopted, Edit, Answers, Reply, Cooldown, Stop, Stopped} {
