@@ -2,12 +2,12 @@ package throttle
 
 import "time"
 
-// A bucket holds the tokens of a Limit, stored as the moment at which it is full again. The
-// zero bucket is full.
+// A bucket holds the tokens of a Limit, stored as the moment when the bucket is full
+// again. The zero bucket is full.
 type bucket struct{ full time.Time }
 
-// at returns the moment from which a token can be taken so that at least spare others are
-// left. A bucket of one token has none to spare.
+// at returns the earliest moment when taking a token leaves at least spare tokens. A
+// bucket of a single token has none to spare.
 func (b *bucket) at(l Limit, spare int) time.Time {
 	missing := max(0, l.Burst-1-spare)
 	if spare >= l.Burst {
@@ -18,8 +18,8 @@ func (b *bucket) at(l Limit, spare int) time.Time {
 
 func (b *bucket) take(l Limit, now time.Time) { b.full = later(b.full, now).Add(l.Every) }
 
-// drain leaves one token at a moment: a burst after a pause that the other side asked for
-// would lead into the next pause.
+// drain leaves a single token at a moment: a burst after a pause requested by Telegram
+// would lead to the next pause.
 func (b *bucket) drain(l Limit, until time.Time) {
 	b.full = later(b.full, until.Add(time.Duration(max(0, l.Burst-1))*l.Every))
 }

@@ -10,7 +10,7 @@ type job struct {
 	Job
 	submitted time.Time
 	running   bool
-	failures  int           // since it was submitted
+	failures  int           // since submission
 	unsure    int           // failed tries that may have arrived
 	told      chan struct{} // if not nil, closed after the call of Done
 }
@@ -23,37 +23,37 @@ func (j *job) born() time.Time {
 	return j.submitted
 }
 
-// A lane holds durable jobs in their order. The first one may be in flight.
+// A lane holds durable jobs in order. The first job may be in flight.
 type lane struct {
 	id        int
 	jobs      []*job
-	notBefore time.Time // next try of a first job that has failed
+	notBefore time.Time // next try of a failed first job
 }
 
-// A chat holds the jobs of one chat, and its limits.
+// A chat holds the jobs and the limits of one chat.
 type chat struct {
 	id       int64
 	limit    Limit
 	sent     bucket // of Durable and Progress
 	hinted   bucket
-	held     time.Time // end of a pause that the other side asked for
+	held     time.Time // end of a pause requested by Telegram
 	lanes    []*lane   // with jobs; the longest without a turn first
 	progress []*job    // waiting
 
-	sending *lane  // its first job is in flight
+	sending *lane  // lane with the first job in flight
 	editing *job   // the Progress in flight
 	hints   []*job // in flight
 
-	turn    Class // the list of the plan in which it waits, if waiting
+	turn    Class // list of the plan that the chat waits in, if waiting
 	waiting bool
-	alarm   time.Time // when to look at it again, if ringing
-	index   int       // in the plan's alarms, -1: not there
+	alarm   time.Time // next call of place, if ringing
+	index   int       // in the plan's alarms, -1: not in the alarms
 }
 
 // progressSpare is how many tokens Progress and Hint leave to durable jobs.
 const progressSpare = 1
 
-// lane returns a lane; nil if it has no jobs.
+// lane returns a lane; nil if the lane has no jobs.
 func (c *chat) lane(id int) *lane {
 	for _, l := range c.lanes {
 		if l.id == id {
@@ -81,7 +81,7 @@ func (c *chat) pop(l *lane) {
 	}
 }
 
-// head returns the lane whose turn it is, among those that can be tried now.
+// head returns the next lane among the lanes ready to try.
 func (c *chat) head(now time.Time) *lane {
 	for _, l := range c.lanes {
 		if !l.notBefore.After(now) {
@@ -91,7 +91,7 @@ func (c *chat) head(now time.Time) *lane {
 	return nil
 }
 
-// free returns the moment from which the chat's limits allow a job.
+// free returns the earliest moment when the chat's limits allow a job.
 func (c *chat) free(spare int) time.Time { return later(c.held, c.sent.at(c.limit, spare)) }
 
 // idle reports whether nothing waits and nothing is in flight.
@@ -99,9 +99,9 @@ func (c *chat) idle() bool {
 	return len(c.lanes) == 0 && len(c.progress) == 0 && c.editing == nil && len(c.hints) == 0
 }
 
-// due reports whether a job of the chat can begin now, of which class, and when that may
-// change without another event. Progress waits while a durable job can be tried or is in
-// flight, and not for one that waits for its next try.
+// due reports whether a job of the chat can begin now, the job's class, and when the
+// result may change without another event. Progress waits while a durable job is ready
+// to try or in flight, but not for a durable job waiting for the next try.
 func (c *chat) due(now time.Time) (turn Class, ready bool, again time.Time) {
 	if c.sending != nil {
 		return 0, false, time.Time{}
@@ -126,7 +126,7 @@ func (c *chat) due(now time.Time) (turn Class, ready bool, again time.Time) {
 	return turn, true, again
 }
 
-// take begins the job that due has found.
+// take begins the job found by due.
 func (c *chat) take(turn Class, now time.Time) *job {
 	if turn == Progress {
 		c.editing = c.progress[0]

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// An outage is a period in which no job is answered. One job at a time probes for all.
+// An outage is a period without any answered job. A single job at a time probes for all
+// jobs.
 type outage struct {
-	failures int       // in a row; 0: there is no outage
+	failures int       // in a row; 0: no outage
 	until    time.Time // nothing is tried before
-	probe    *job      // in flight to see whether it is over
+	probe    *job      // in flight to detect the end of the outage
 }
 
 // finish takes the result of a job in flight. The verdict counts only with an error.
@@ -41,14 +42,15 @@ func (p *plan) finish(j *job, err error, v Verdict, at time.Time) {
 	p.place(c, at)
 }
 
-// learn updates the outage. Failures of jobs that were in flight when it began are no news.
+// learn updates the outage. Failures of jobs in flight since before the outage are
+// ignored.
 func (p *plan) learn(j *job, err error, v Verdict, at time.Time) {
 	probed := p.outage.probe == j
 	if probed {
 		p.outage.probe = nil
 	}
 	if p.closed {
-		return // what fails now was cut off
+		return // a job failing now was interrupted by close
 	}
 	if err == nil || !v.Global || v.Kind != Retry {
 		p.outage = outage{}
@@ -60,8 +62,8 @@ func (p *plan) learn(j *job, err error, v Verdict, at time.Time) {
 	}
 }
 
-// hold keeps a chat, or all chats, from sending for the pause that the other side named, or
-// for the first delay if it named none.
+// hold keeps a chat, or all chats, from sending during the pause in the verdict, or
+// during the first delay if the verdict has no pause.
 func (p *plan) hold(c *chat, v Verdict, at time.Time) {
 	p.stats.Limited++
 	until := at.Add(v.For)
@@ -78,7 +80,7 @@ func (p *plan) hold(c *chat, v Verdict, at time.Time) {
 	}
 }
 
-// holdChat is hold for a pause that an earlier process was told.
+// holdChat is hold for a pause requested from an earlier process.
 func (p *plan) holdChat(chat int64, group bool, until, now time.Time) {
 	c := p.chat(&job{Job: Job{Chat: chat, Group: group}})
 	c.held = later(c.held, until)
@@ -86,7 +88,7 @@ func (p *plan) holdChat(chat int64, group bool, until, now time.Time) {
 	p.place(c, now)
 }
 
-// settle decides whether a job is tried again. If not, it notes the end.
+// settle decides whether a job is tried again, and otherwise records the end of the job.
 func (p *plan) settle(j *job, err error, v Verdict, at time.Time) (again bool) {
 	switch {
 	case err == nil || v.Kind == Permanent:
@@ -103,8 +105,8 @@ func (p *plan) settle(j *job, err error, v Verdict, at time.Time) (again bool) {
 	return false
 }
 
-// retry lets a job in flight wait for its next try. The job has a delay of its own in an
-// outage too: should this job break connections, others are tried meanwhile.
+// retry makes a job in flight wait for the next try. The job has a separate delay in an
+// outage too: if the job itself breaks connections, other jobs are tried meanwhile.
 func (p *plan) retry(j *job, v Verdict, at time.Time) {
 	p.stats.Waiting[j.Class]++
 	if v.Kind != Retry {
@@ -115,8 +117,8 @@ func (p *plan) retry(j *job, v Verdict, at time.Time) {
 	p.chats[j.Chat].sending.notBefore = at.Add(p.o.delay(j.failures))
 }
 
-// landed takes a job out of flight and returns its chat. A durable job that is tried again
-// stays the first of its lane.
+// landed removes a job from flight and returns the job's chat. A durable job to be
+// retried remains first in the lane.
 func (p *plan) landed(j *job, again bool) *chat {
 	j.running = false
 	c := p.chats[j.Chat]

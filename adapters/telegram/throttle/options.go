@@ -7,57 +7,58 @@ import (
 	"time"
 )
 
-// A Limit allows Burst at once and one more each Every: in any span of time T no more than
-// Burst + T/Every. A zero Limit means the default.
+// A Limit allows Burst jobs at once and another job each Every: in any span of time T no
+// more than Burst + T/Every. A zero Limit means the default.
 type Limit struct {
 	Burst int
 	Every time.Duration
 }
 
-// Limits bound what is sent. The defaults stay within what
-// core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this names,
-// in any second or minute and not only on average.
+// Limits bound the rate of sending. The defaults stay within
+// core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this in any second
+// or minute and not only on average.
 type Limits struct {
 	// Global is for all requests together: about 30 messages a second. Default:
 	// 10 at once, then 20 a second, which is 30 in any second.
 	Global Limit
-	// Private is for one private chat: one message a second, and short bursts
-	// beyond it are allowed. Default: 3 at once, then one a second.
+	// Private is for one private chat: one message a second, with short bursts beyond
+	// the rate allowed. Default: 3 at once, then one a second.
 	Private Limit
 	// Group is for one group: 20 messages a minute. Default: 5 at once, then 15 a
 	// minute, which is 20 in any minute.
 	Group Limit
-	// Hint is for chat actions and drafts of one chat, of which no figure is
-	// known; they do not count as messages. Default: 3 at once, then one a second.
+	// Hint is for chat actions and drafts of one chat, without a published limit; Hints
+	// do not count as messages. Default: 3 at once, then one a second.
 	Hint Limit
 }
 
-// Bounds say when a failing job is given up: after so many tries, or at an age, whichever
-// comes first; 0 is no bound. Each job is tried once, and a job that is told to wait is not
-// given up for that.
+// Bounds limit the retries of a failing job: after Tries tries, or at age Age, whichever
+// comes first, the job is abandoned; 0 is no bound. Each job is tried once, and a
+// verdict of Wait does not count as a failure.
 type Bounds struct {
 	Tries int
 	Age   time.Duration
 }
 
-// Options are what a Scheduler needs. Only Classify is required.
+// Options hold the settings of a Scheduler. Only Classify is required.
 type Options struct {
-	// Classify judges an error of Job.Do. It is called on several goroutines.
+	// Classify judges an error of Job.Do. The scheduler calls Classify on several
+	// goroutines.
 	Classify func(error) Verdict
 	Limits   Limits
 	// InFlight is how many jobs may be in flight at once, default 16. Progress and Hint
 	// have no more than half.
 	InFlight int
-	// MaxProgress is how many Progress jobs may wait for one chat, default 32. The oldest
-	// is dropped for another one.
+	// MaxProgress is how many Progress jobs may wait for one chat, default 32. A further
+	// job replaces the oldest.
 	MaxProgress int
-	// FirstDelay and MostDelay bound the delay between two tries, which doubles from one
-	// to the other: default 1 s and 1 min.
+	// FirstDelay and MostDelay bound the delay between two tries, which doubles from
+	// FirstDelay to MostDelay: default 1 s and 1 min.
 	FirstDelay, MostDelay time.Duration
 	// Durable bounds durable jobs, default 24 h and any number of tries.
 	Durable Bounds
-	// Random returns numbers from 0 up to 1 that vary delays. It is called by one
-	// goroutine at a time. Default: math/rand.
+	// Random returns numbers in [0, 1) to vary delays. The scheduler calls Random on a
+	// single goroutine at a time. Default: math/rand.
 	Random func() float64
 	Log    *slog.Logger // default: none
 }
@@ -83,8 +84,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// delay returns the delay after so many failures in a row, at least one. Up to a quarter is
-// taken off, so that jobs that failed together are not tried together.
+// delay returns the delay after the given number of failures in a row, at least one. A
+// random reduction of up to a quarter keeps jobs that failed together from being retried
+// together.
 func (o *Options) delay(failures int) time.Duration {
 	d := o.FirstDelay
 	for range failures - 1 {
@@ -97,7 +99,8 @@ func (o *Options) delay(failures int) time.Duration {
 	return max(o.FirstDelay, d-time.Duration(float64(d)/4*o.Random()))
 }
 
-// reached reports whether a job is given up after so many tries, or at an age.
+// reached reports whether a job is abandoned after the given number of tries, or at the
+// given age.
 func (b Bounds) reached(tried int, age time.Duration) bool {
 	return b.Tries > 0 && tried >= b.Tries || b.Age > 0 && age >= b.Age
 }

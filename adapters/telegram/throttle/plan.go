@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// A plan decides which jobs begin, and when to ask again. It starts nothing, waits for
-// nothing and reads no clock. The times of its calls never go back by more than events on
-// two goroutines can overtake each other.
+// A plan decides which jobs begin, and when to call next again. A plan starts nothing,
+// waits for nothing and reads no clock. The times passed to a plan decrease at most by
+// the reordering of events on two goroutines.
 type plan struct {
 	o      Options
-	chats  map[int64]*chat // with jobs, or with limits that are not full again
+	chats  map[int64]*chat // with jobs, or with limits not full again
 	turns  turns
 	alarms alarms
 	hints  []*job // submitted since next was called
 
 	global   bucket
-	held     time.Time // end of a pause that the other side asked the bot for
+	held     time.Time // end of a pause of the whole bot requested by Telegram
 	outage   outage
 	inFlight int
-	light    int // droppable jobs among those in flight
+	light    int // droppable jobs in flight
 
-	ended  []ending // whose Done was not called yet
+	ended  []ending // endings with Done not called yet
 	closed bool
 	stats  Stats
 }
 
-// An ending is a job and its result.
+// An ending is an ended job and the result.
 type ending struct {
 	job *job
 	err error
@@ -65,7 +65,7 @@ func (p *plan) chat(j *job) *chat {
 	return c
 }
 
-// progress adds a Progress, or replaces the one with its key.
+// progress adds a Progress, or replaces the Progress with the same key.
 func (p *plan) progress(c *chat, j *job) {
 	if j.Key != "" {
 		for i, old := range c.progress {
@@ -83,7 +83,7 @@ func (p *plan) progress(c *chat, j *job) {
 	}
 }
 
-// place updates the turn and the alarm of a chat, and removes an idle one.
+// place updates the turn and the alarm of a chat, and removes an idle chat.
 func (p *plan) place(c *chat, now time.Time) {
 	turn, ready, again := c.due(now)
 	if ready {
@@ -101,8 +101,8 @@ func (p *plan) place(c *chat, now time.Time) {
 	p.alarms.set(c, again)
 }
 
-// next returns the jobs that begin now, and when to ask again if nothing else happens; zero
-// is never. The jobs are in flight until finish.
+// next returns the jobs to begin now, and when to call next again if nothing else
+// happens; zero is never. The jobs are in flight until finish.
 func (p *plan) next(now time.Time) (begun []*job, again time.Time) {
 	for c := p.alarms.due(now); c != nil; c = p.alarms.due(now) {
 		p.place(c, now)
@@ -124,7 +124,7 @@ func (p *plan) next(now time.Time) (begun []*job, again time.Time) {
 	return begun, p.again(now)
 }
 
-// pick returns the next job that can begin now; nil if there is none.
+// pick returns the next job able to begin now; nil: none.
 func (p *plan) pick(now time.Time) *job {
 	if !p.open(now) {
 		return nil
@@ -137,8 +137,8 @@ func (p *plan) pick(now time.Time) *job {
 	return nil
 }
 
-// open reports whether a job may begin: none while all are held, and during an outage one at
-// a time.
+// open reports whether a job may begin: none during a pause of all jobs, and during an
+// outage a single job at a time.
 func (p *plan) open(now time.Time) bool {
 	return !p.closed && !p.opensAt().After(now) && p.outage.probe == nil
 }
@@ -153,7 +153,7 @@ func (p *plan) room(class Class) bool {
 	return p.inFlight < p.o.InFlight
 }
 
-// tokenAt returns the moment from which the bot's limit allows a job of the class.
+// tokenAt returns the earliest moment when the bot's limit allows a job of the class.
 func (p *plan) tokenAt(class Class) time.Time {
 	if class.droppable() {
 		return p.global.at(p.o.Limits.Global, progressSpare)
@@ -161,7 +161,7 @@ func (p *plan) tokenAt(class Class) time.Time {
 	return p.global.at(p.o.Limits.Global, 0)
 }
 
-// hint reports whether a Hint can go at once, and if so begins it.
+// hint reports whether a Hint can go at once, and if possible begins the Hint.
 func (p *plan) hint(j *job, now time.Time) bool {
 	c := p.chat(j)
 	free := p.open(now) && p.outage.failures == 0 && p.room(Hint) && !p.tokenAt(Hint).After(now) &&
@@ -170,12 +170,12 @@ func (p *plan) hint(j *job, now time.Time) bool {
 	if free {
 		c.hints = append(c.hints, j)
 	} else {
-		p.place(c, now) // the chat may exist for this Hint alone
+		p.place(c, now) // the chat may exist for the Hint alone
 	}
 	return free
 }
 
-// begin notes that a job is in flight.
+// begin marks a job as in flight.
 func (p *plan) begin(j *job, now time.Time) {
 	j.running = true
 	p.stats.Waiting[j.Class]--
@@ -196,7 +196,7 @@ func (p *plan) begin(j *job, now time.Time) {
 	p.place(c, now)
 }
 
-// again returns when a waiting job may begin, as far as time decides that.
+// again returns when a waiting job may begin, as far as time decides.
 func (p *plan) again(now time.Time) time.Time {
 	at := p.alarms.next()
 	if p.outage.probe != nil {
@@ -210,8 +210,8 @@ func (p *plan) again(now time.Time) time.Time {
 	return at
 }
 
-// awaits returns the moment, or the end of what holds all jobs if that is later. It returns
-// zero if that is past: then a job in flight comes first.
+// awaits returns the moment at, or the end of a pause of all jobs if later. awaits
+// returns zero for a past moment: then the end of a job in flight comes first.
 func (p *plan) awaits(at, now time.Time) time.Time {
 	if at = later(at, p.opensAt()); at.After(now) {
 		return at
@@ -219,7 +219,7 @@ func (p *plan) awaits(at, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// cancel withdraws the jobs that wait under a key, and returns those in flight.
+// cancel withdraws the jobs waiting under a key, and returns the jobs in flight.
 func (p *plan) cancel(chatID int64, key string, now time.Time) (inFlight []*job) {
 	c := p.chats[chatID]
 	withdraw := func(j *job) bool {
@@ -255,14 +255,14 @@ func (p *plan) end(j *job, err error) {
 	p.ended = append(p.ended, ending{j, err})
 }
 
-// take returns the endings whose Done was not called yet.
+// take returns the endings with Done not called yet.
 func (p *plan) take() []ending {
 	ended := p.ended
 	p.ended = nil
 	return ended
 }
 
-// close ends all jobs that are not in flight. No further job begins.
+// close ends all jobs except the jobs in flight. No further job begins.
 func (p *plan) close() {
 	p.closed = true
 	for _, j := range p.hints {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// A Scheduler runs jobs as its plan says. All methods may be called
-// concurrently.
+// A Scheduler runs jobs according to a plan. Its methods are safe for concurrent use.
 type Scheduler struct {
 	wake chan struct{} // of capacity 1: look again
 	jobs sync.WaitGroup
@@ -22,7 +21,7 @@ func New(o Options) *Scheduler {
 	return &Scheduler{wake: make(chan struct{}, 1), plan: newPlan(o)}
 }
 
-// Submit adds a job. It does not block. After Run has ended, the error is ErrClosed and
+// Submit adds a job without blocking. After Run has ended, the error is ErrClosed and
 // Done is not called.
 func (s *Scheduler) Submit(j Job) error {
 	s.mu.Lock()
@@ -35,8 +34,9 @@ func (s *Scheduler) Submit(j Job) error {
 	return nil
 }
 
-// Cancel withdraws the Progress and Hints of a chat that have a key. It returns when none of
-// them runs, and Done of those in flight was called. An error means that ctx ended first.
+// Cancel withdraws the Progress and Hints of a chat under a key. Cancel returns when
+// none of the jobs runs, and Done of the jobs in flight was called. An error means that
+// ctx ended first.
 func (s *Scheduler) Cancel(ctx context.Context, chat int64, key string) error {
 	for _, told := range s.withdraw(chat, key) {
 		select {
@@ -61,7 +61,8 @@ func (s *Scheduler) withdraw(chat int64, key string) (told []<-chan struct{}) {
 	return told
 }
 
-// Hold keeps a chat from sending before a moment: an earlier process was told to wait.
+// Hold keeps a chat from sending before a moment: Telegram requested the pause from an
+// earlier process.
 func (s *Scheduler) Hold(chat int64, group bool, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,15 +70,15 @@ func (s *Scheduler) Hold(chat int64, group bool, until time.Time) {
 	s.poke()
 }
 
-// Stats returns counts and the present state. Its time grows with the number of chats.
+// Stats returns counts and the present state. The cost grows with the number of chats.
 func (s *Scheduler) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.plan.snapshot(time.Now())
 }
 
-// Run does jobs until ctx ends, and returns its cause, when all jobs in flight have returned
-// and Done of each job was called. Run is called once.
+// Run does jobs until ctx ends. Run then returns the cause of ctx, after all jobs in
+// flight have returned and Done of each job was called. Run is called once.
 func (s *Scheduler) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -113,7 +114,7 @@ func (s *Scheduler) step() (begun []*job, ended []ending, again time.Time) {
 	return begun, s.plan.take(), again
 }
 
-// shut ends waiting jobs, and then those in flight.
+// shut ends waiting jobs, and then the jobs in flight.
 func (s *Scheduler) shut(cut context.CancelCauseFunc) {
 	s.mu.Lock()
 	s.plan.close()
@@ -128,7 +129,7 @@ func (s *Scheduler) shut(cut context.CancelCauseFunc) {
 	tell(ended)
 }
 
-// do runs one try of a job. It ends when the job's Do returns.
+// do runs one try of a job, and ends when the job's Do returns.
 func (s *Scheduler) do(ctx context.Context, j *job) {
 	err := j.Do(ctx, Try{Number: j.Tried + 1, Unsure: j.unsure})
 	at := time.Now()
@@ -161,7 +162,7 @@ func (s *Scheduler) poke() {
 	}
 }
 
-// tell calls Done of jobs that have ended, and wakes Cancel.
+// tell calls Done of ended jobs, and wakes Cancel.
 func tell(ended []ending) {
 	for _, e := range ended {
 		if e.job.Done != nil {

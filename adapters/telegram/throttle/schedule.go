@@ -1,26 +1,28 @@
-// Package throttle decides when each send of one bot goes out, so that Telegram's limits are
-// kept. It knows jobs, keys and time, and not what is sent.
+// Package throttle schedules the sends of one bot within Telegram's limits. Package
+// throttle knows jobs, keys and time, and nothing about the contents.
 //
 //	s := throttle.New(throttle.Options{Classify: verdict, Log: log})
 //	go s.Run(ctx)
 //	s.Submit(throttle.Job{Chat: chat, Lane: topic, Class: throttle.Durable, Do: send, Done: record})
 //
-// Durable jobs of one lane are done in the order submitted, one at a time in a chat, and are
-// repeated until they succeed, fail for good, or are too old. Chats, and the lanes of a chat,
-// take turns; Durable goes before Progress wherever a limit makes jobs wait. Progress is
-// never repeated, and of the jobs that wait under one key only the newest is done: submit
-// each state of a status line, and the limits decide which are shown. A Hint (typing, a
-// draft) is done at once or not at all. Before a message that Progress edits is finalized,
-// Cancel makes sure that no edit comes later.
+// Durable jobs of one lane are done in the order submitted, one at a time in a chat, and
+// are repeated until each job succeeds, fails for good, or is too old. Chats, and the
+// lanes of a chat, take turns; Durable goes before Progress wherever a limit makes jobs
+// wait. Progress is never repeated, and of the jobs waiting under one key only the
+// newest is done: submit each state of a status line, and the limits decide which states
+// are shown. A Hint (typing, a draft) is done at once or not at all. Before finalizing a
+// message edited by Progress, call Cancel to prevent a later edit.
 //
-// Options.Classify judges failures. A failure that names a pause holds the chat, or the bot,
-// for exactly that time. A failure that concerns everything, such as a lost connection,
-// holds all jobs, and single jobs probe whether the outage is over. An attempt that may have
-// arrived is repeated like any other: each such failure may cause one duplicate, and no loss.
+// Options.Classify judges failures. A failure with a pause holds the chat, or the bot,
+// for exactly the named time. A failure beyond a single chat, for example a lost
+// connection, holds all jobs, and single jobs probe whether the outage is over. An
+// attempt that may have arrived is repeated like any other attempt: each such failure
+// may cause one duplicate, and no loss.
 //
-// Nothing is stored. The owner submits durable jobs again after a restart, with Job.Tried
-// and Job.Since, and the pause of a chat with Hold. Waiting jobs are bounded: one for each
-// key, and Options.MaxProgress for a chat; the owner bounds the durable ones.
+// Nothing is stored. The owner submits durable jobs again after a restart, with
+// Job.Tried and Job.Since, and the pause of a chat with Hold. Waiting Progress is
+// bounded: one job for each key, and Options.MaxProgress jobs for a chat; the owner
+// bounds the durable jobs.
 package throttle
 
 import (
@@ -37,7 +39,7 @@ type Class uint8
 const (
 	Durable  Class = iota // answers, questions, pushes: kept in order and repeated
 	Progress              // state of a turn: only the newest counts
-	Hint                  // typing, drafts: dropped unless they can go at once
+	Hint                  // typing, drafts: dropped unless possible at once
 
 	classes = int(Hint) + 1
 )
@@ -58,35 +60,36 @@ func (c Class) String() string {
 // droppable reports whether jobs of the class may be dropped.
 func (c Class) droppable() bool { return c != Durable }
 
-// A Job is something to send. Its functions are called by the scheduler alone.
+// A Job is a message or request to send. The scheduler alone calls the functions of a
+// Job.
 type Job struct {
 	Chat  int64
 	Group bool // the chat has the limits of a group
-	Lane  int  // durable jobs of a lane, such as a topic, are done in order
+	Lane  int  // durable jobs of a lane, for example of a topic, are done in order
 	Class Class
 
-	// Key, if not empty, names what a Progress or Hint shows in the chat. A newer Progress
-	// replaces a waiting one with the same key; a Hint is dropped while one with the same
-	// key is in flight.
+	// Key, if not empty, names the content shown in the chat by a Progress or Hint. A
+	// newer Progress replaces a waiting Progress with the same key; a Hint is dropped
+	// while a Hint with the same key is in flight.
 	Key string
 
 	Tried int       // attempts of earlier processes
-	Since time.Time // creation, for the bound on its age; zero: when submitted
+	Since time.Time // creation, for the bound on the age; zero: when submitted
 
-	// Do sends. It must set a time limit of its own, and return soon after its context
-	// ends, which ends with Run's.
+	// Do sends. Do must set a time limit, and return soon after ctx ends, at the latest
+	// with Run's context.
 	Do func(ctx context.Context, t Try) error
 
 	// Done, if not nil, is called once with the result: nil when sent, the last error of
-	// Do, or one of the Err values. It is called on Run's goroutine, one job at a time, in
-	// a lane in order. It must not block; it may call Submit, but not Cancel.
+	// Do, or one of the Err values. Done runs on Run's goroutine, one job at a time, in
+	// a lane in order. Done must not block, and may call Submit, but not Cancel.
 	Done func(error)
 }
 
 // A Try is one run of a job.
 type Try struct {
-	Number int // from 1, with those of earlier processes; a try that was told to wait does not count
-	Unsure int // earlier tries since Submit that failed and may have arrived
+	Number int // from 1, with tries of earlier processes; a try with the verdict Wait does not count
+	Unsure int // failed tries since Submit that may have arrived
 }
 
 // A Kind is the meaning of a failure for the job.
@@ -94,25 +97,25 @@ type Kind uint8
 
 // The kinds. Unknown failures are Retry.
 const (
-	Retry     Kind = iota // it may succeed later
+	Retry     Kind = iota // a later try may succeed
 	Permanent             // no further try can succeed
-	Wait                  // the other side names a pause
+	Wait                  // Telegram requested a pause
 )
 
-// A Verdict says what an error of Job.Do means.
+// A Verdict is the meaning of an error of Job.Do.
 type Verdict struct {
 	Kind Kind
 	// For is the pause, for the kind Wait, counted from the return of Do.
 	For time.Duration
-	// Global says that the failure concerns all jobs. With Wait all chats are held. With
-	// Retry (no connection, a broken server) all jobs wait with growing delays, and one at
-	// a time probes, until one is answered.
+	// Global reports that the failure affects all jobs. With Wait all chats are held. With Retry
+	// (no connection, a broken server) all jobs wait with growing delays, and a single
+	// job at a time probes, until a probe is answered.
 	Global bool
-	// Ambiguous says that the request may have been carried out.
+	// Ambiguous reports that the request may have been carried out.
 	Ambiguous bool
 }
 
-// The results of jobs that were not sent, besides errors of Do.
+// The results of unsent jobs, besides errors of Do.
 var (
 	// ErrReplaced means that a newer Progress has the same key.
 	ErrReplaced = errors.New("replaced by a newer one")
@@ -120,10 +123,10 @@ var (
 	ErrDropped = errors.New("dropped because of limits")
 	// ErrCanceled means that Cancel has withdrawn the job.
 	ErrCanceled = errors.New("withdrawn")
-	// ErrGaveUp means that the bound on tries or age is reached. The last error of Do
-	// comes with it.
+	// ErrGaveUp means that the bound on tries or age is reached. ErrGaveUp wraps the
+	// last error of Do.
 	ErrGaveUp = errors.New("given up")
-	// ErrClosed means that Run has ended. If an error of Do comes with it, that try was cut
-	// off and may have arrived.
+	// ErrClosed means that Run has ended. With an error of Do, the last try was
+	// interrupted and may have arrived.
 	ErrClosed = errors.New("not finished: the schedule has ended")
 )

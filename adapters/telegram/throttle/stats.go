@@ -11,18 +11,18 @@ type PerClass [classes]uint64
 // Stats are counts since New, and the present state.
 type Stats struct {
 	Sent      PerClass // done
-	Failed    PerClass // ended by an error of Do, for good or given up
-	Skipped   PerClass // replaced, dropped or withdrawn before they were begun
-	Retried   uint64   // tries that failed and are repeated
-	Limited   uint64   // tries that were told to wait
-	Ambiguous uint64   // tries that failed but may have arrived
+	Failed    PerClass // ended by an error of Do, for good or abandoned
+	Skipped   PerClass // replaced, dropped or withdrawn before the first try
+	Retried   uint64   // failed tries to be repeated
+	Limited   uint64   // tries with the verdict Wait
+	Ambiguous uint64   // failed tries that may have arrived
 
 	Waiting   [classes]int // not in flight
 	InFlight  int
 	Oldest    time.Time // creation of the oldest durable job; zero: none
-	HeldChats int       // chats in a pause that the other side asked for
-	HeldUntil time.Time // end of what holds all jobs; zero: nothing
-	Outage    int       // failures in a row of an outage, 0: there is none
+	HeldChats int       // chats in a pause requested by Telegram
+	HeldUntil time.Time // end of a pause of all jobs; zero: none
+	Outage    int       // failures in a row of an outage; 0: no outage
 }
 
 // count counts the end of a job.

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// turns are the chats that can begin a job, by class. Each waits in the list of its best
-// class, and goes to the end of the list after its turn.
+// turns are the chats ready to begin a job, by class. Each chat waits in the list of the
+// chat's best class, and goes to the end of the list after a turn.
 type turns [Progress + 1][]*chat
 
-// first returns the chat whose turn it is in a class; nil if there is none.
+// first returns the next chat in a class; nil: none.
 func (t *turns) first(class Class) *chat {
 	if len(t[class]) == 0 {
 		return nil
@@ -18,7 +18,7 @@ func (t *turns) first(class Class) *chat {
 	return t[class][0]
 }
 
-// join adds a chat at the end of a list, unless it is there.
+// join adds a chat at the end of a list, unless the chat is already in the list.
 func (t *turns) join(c *chat, class Class) {
 	if c.waiting && c.turn == class {
 		return
@@ -43,7 +43,7 @@ func (t *turns) leave(c *chat) {
 	t[c.turn] = slices.Delete(list, i, i+1)
 }
 
-// alarms is a heap of chats by the time to look at them again.
+// alarms is a heap of chats by the time of the next call of place.
 type alarms []*chat
 
 // set replaces a chat's alarm. A zero moment is none.
@@ -60,7 +60,7 @@ func (a *alarms) set(c *chat, at time.Time) {
 	}
 }
 
-// next returns the first alarm; zero if there is none.
+// next returns the first alarm; zero: none.
 func (a alarms) next() time.Time {
 	if len(a) == 0 {
 		return time.Time{}
@@ -68,7 +68,7 @@ func (a alarms) next() time.Time {
 	return a[0].alarm
 }
 
-// due removes and returns a chat whose alarm is due; nil if there is none.
+// due removes and returns a chat with a due alarm; nil: none.
 func (a *alarms) due(now time.Time) *chat {
 	if len(*a) == 0 || (*a)[0].alarm.After(now) {
 		return nil
