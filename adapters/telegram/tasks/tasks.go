@@ -1,5 +1,5 @@
-// Package tasks runs the goroutines of the Telegram adapter, contains their panics, and
-// repeats what the ledger cannot record yet.
+// Package tasks runs the goroutines of the Telegram adapter, contains panics, and
+// retries writes to the ledger.
 package tasks
 
 import (
@@ -14,27 +14,28 @@ import (
 	"bareclaw/core"
 )
 
-// StoragePause is the time between two attempts to record something.
+// StoragePause is the time between two attempts to write to the ledger.
 const StoragePause = time.Second
 
 // A Group is the set of goroutines that end with the adapter. Its methods are safe for
-// concurrent use once Begin has returned.
+// concurrent use after Begin has returned.
 type Group struct {
 	log *slog.Logger
 	ctx context.Context
 	wg  sync.WaitGroup
 }
 
-// NewGroup returns a group that runs nothing yet.
+// NewGroup returns a group without goroutines.
 func NewGroup(log *slog.Logger) *Group { return &Group{log: log, ctx: context.Background()} }
 
-// Begin sets the context that ends the group's goroutines. It is called once, before Go.
+// Begin sets the context that ends the group's goroutines. Begin is called once, before
+// Go.
 func (g *Group) Begin(ctx context.Context) { g.ctx = ctx }
 
 // Context returns the context that ends the group's goroutines.
 func (g *Group) Context() context.Context { return g.ctx }
 
-// Ended reports whether the group's goroutines have been told to end.
+// Ended reports whether the group's context has ended.
 func (g *Group) Ended() bool { return g.ctx.Err() != nil }
 
 // Go runs f in a goroutine. A panic of f is logged and ends only f.
@@ -49,11 +50,11 @@ func (g *Group) Go(f func(context.Context)) {
 // Wait returns when all goroutines have ended.
 func (g *Group) Wait() { g.wg.Wait() }
 
-// ErrPanic marks the error that Guard makes of a panic.
+// ErrPanic marks an error made by Guard from a panic.
 var ErrPanic = errors.New("internal error")
 
-// Guard calls f. A panic is logged with its stack and returned as ErrPanic, so that a
-// fault in one message or channel does not end the daemon.
+// Guard calls f. Guard logs a panic with the stack and returns ErrPanic: a fault in one
+// message or channel must not end the daemon.
 func Guard(log *slog.Logger, doing string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -79,8 +80,8 @@ func IsStorage(err error) bool {
 	return errors.Is(err, core.ErrStorage) || errors.Is(err, core.ErrStorageFull)
 }
 
-// UntilRecorded calls f until the ledger can record it, ctx ends, or f fails for another
-// reason. It calls waiting, if not nil, before each pause.
+// UntilRecorded calls f until the ledger can be written, ctx ends, or f fails for
+// another reason. UntilRecorded calls waiting, if not nil, before each pause.
 func UntilRecorded(ctx context.Context, f func() error, waiting func(error)) error {
 	for {
 		err := f()
