@@ -12,21 +12,21 @@ import (
 const (
 	// InputShown is how much of a tool's input is part of the request, in UTF-16 units.
 	InputShown = 1000
-	// labelShown bounds the text of a button: phones show one line of it.
+	// labelShown bounds the text of a button: phones show a single line.
 	labelShown = 60
-	// ToastShown bounds the text that is shown after a tap, in characters:
+	// ToastShown bounds the text shown after a tap, in characters:
 	// https://core.telegram.org/bots/api#answercallbackquery
 	ToastShown = 200
 )
 
-// A Request is an approval as the chat sees it.
+// A Request is an approval rendered for the chat.
 type Request struct {
-	Before  markdown.Document // sent first, if it has a text
-	Text    markdown.Document // message that is edited when the approval changes
+	Before  markdown.Document // sent first, unless empty
+	Text    markdown.Document // message to be edited when the approval changes
 	Buttons [][]Button
 }
 
-// decided ends a request with what became of it.
+// decided ends a request with the outcome of the approval.
 func decided(b *markdown.Builder, p *core.Approval) Request {
 	return Request{Text: b.Bold(Outcome(p)).Document()}
 }
@@ -56,8 +56,8 @@ func Tool(p *core.Approval) Request {
 	return Request{Text: b.Document(), Buttons: rows}
 }
 
-// AlwaysRules returns the rules that “Always” would add; none if they are too long to be
-// shown whole, since nobody must allow what is not shown.
+// AlwaysRules returns the rules added by “Always”; none if the rules are too long to be
+// shown whole, since nobody must allow a hidden rule.
 func AlwaysRules(p *core.Approval) []string {
 	rules := core.AlwaysRules(*p)
 	if markdown.Length(strings.Join(rules, "\n")) > InputShown {
@@ -66,7 +66,7 @@ func AlwaysRules(p *core.Approval) []string {
 	return rules
 }
 
-// showInput renders the input of a tool, and reports whether it is shown whole.
+// showInput renders the input of a tool, and reports whether the whole input is shown.
 func showInput(b *markdown.Builder, tool string, input json.RawMessage) (whole bool) {
 	var in struct {
 		Command     string
@@ -111,10 +111,10 @@ func Indented(raw json.RawMessage) string {
 	return cmp.Or(string(raw), "{}")
 }
 
-// Plan renders a plan and asks whether Claude may carry it out.
+// Plan renders a plan with the request to carry out the plan.
 func Plan(p *core.Approval) Request {
 	var in struct{ Plan string }
-	_ = json.Unmarshal(p.Input, &in) // without a plan there is none to show
+	_ = json.Unmarshal(p.Input, &in) // without a plan, nothing is left to show
 	plan := markdown.Render(in.Plan)
 	var b markdown.Builder
 	if plan.Text == "" {
@@ -131,7 +131,7 @@ func Plan(p *core.Approval) Request {
 	return Request{Before: plan, Text: b.Document(), Buttons: [][]Button{{{"Approve", "ok:" + p.ID}, {"Revise", "revise:" + p.ID}}}}
 }
 
-// Continue asks whether Claude shall continue a turn that was cut off.
+// Continue renders the request to continue an interrupted turn.
 func Continue(p *core.Approval, m *core.Message) Request {
 	var b markdown.Builder
 	b.Text("Claude was cut off while working on: ").Italic(Summary(m)).Text("\n")
@@ -146,7 +146,7 @@ func Continue(p *core.Approval, m *core.Message) Request {
 	return Request{Text: b.Document(), Buttons: [][]Button{{{"Continue", "ok:" + p.ID}, {"Drop", "no:" + p.ID}}}}
 }
 
-// Subject names what an approval is about.
+// Subject names the subject of an approval.
 func Subject(p *core.Approval) string {
 	switch {
 	case p.Kind == core.ApprovalContinue:
@@ -159,7 +159,7 @@ func Subject(p *core.Approval) string {
 	return p.Tool
 }
 
-// Outcome says what became of an approval, and who decided.
+// Outcome describes the outcome of an approval, and names the person who decided.
 func Outcome(p *core.Approval) string {
 	by := ""
 	if p.DecidedBy != "" {
@@ -198,7 +198,7 @@ func verdicts(p *core.Approval) (yes, no string) {
 	return "Allowed", "Denied"
 }
 
-// TooLate says what was decided before.
+// TooLate describes the earlier decision.
 func TooLate(p *core.Approval) string {
 	text := "Too late: " + Outcome(p)
 	if !p.DecidedAt.IsZero() {

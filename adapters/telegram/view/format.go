@@ -8,7 +8,7 @@ import (
 	"bareclaw/adapters/telegram/markdown"
 )
 
-// Literal escapes a text, on one line, so that Markdown shows it as it is.
+// Literal escapes a text, on one line, to make Markdown show the text unchanged.
 func Literal(text string) string {
 	var b strings.Builder
 	for _, r := range OneLine(text) {

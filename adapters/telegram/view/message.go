@@ -19,7 +19,8 @@ func Summary(m *core.Message) string {
 	return Brief(text, 100)
 }
 
-// blocksText returns the text of a message's blocks, and the kinds of the others.
+// blocksText returns the text of a message's text blocks, and the kinds of the other
+// blocks.
 func blocksText(blocks []json.RawMessage) string {
 	var texts []string
 	for _, raw := range blocks {

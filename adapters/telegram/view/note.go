@@ -1,16 +1,16 @@
-// Package view renders what people see in a chat: texts, and the buttons below them. It
-// has no state and does nothing.
+// Package view renders the texts of a chat and the buttons below. Package view has no
+// state and no side effects.
 package view
 
-// A Note is a message of the gateway itself: the answer to a command, or the reason why
-// something was refused.
+// A Note is a message of the gateway itself, for example the answer to a command, or the
+// reason for a refusal.
 type Note struct {
 	Text    string     `json:"text"` // Markdown
 	Buttons [][]Button `json:"buttons,omitempty"`
-	ReplyTo int        `json:"reply_to,omitempty"` // message that the note answers
+	ReplyTo int        `json:"reply_to,omitempty"` // message answered by the note
 }
 
-// A Button is a button below a message. A tap on it brings Data, 1 to 64 bytes:
+// A Button is a button below a message. A tap on the button sends Data, 1 to 64 bytes:
 // https://core.telegram.org/bots/api#inlinekeyboardbutton
 type Button struct {
 	Text string `json:"text"`

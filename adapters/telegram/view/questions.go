@@ -9,11 +9,12 @@ import (
 	"bareclaw/core"
 )
 
-// Answers are the answers to the questions of one approval, in their order.
+// Answers are the answers to the questions of one approval, in the order of the
+// questions.
 type Answers struct {
 	Given  [][]string `json:"given"`            // final answers
-	Picked []int      `json:"picked,omitempty"` // options picked so far of an open multiple choice
-	Last   string     `json:"last,omitempty"`   // source key of the last change, which is made once
+	Picked []int      `json:"picked,omitempty"` // options picked until now of an open multiple choice
+	Last   string     `json:"last,omitempty"`   // source key of the last change, to be made only once
 }
 
 // Open returns the index of the first unanswered question.
@@ -22,7 +23,7 @@ func (a *Answers) Open() int { return len(a.Given) }
 // Give answers the open question.
 func (a *Answers) Give(texts ...string) { a.Given, a.Picked = append(a.Given, texts), nil }
 
-// Toggle picks an option of the open question, or unpicks it.
+// Toggle picks or unpicks an option of the open question.
 func (a *Answers) Toggle(option int) {
 	if i := slices.Index(a.Picked, option); i >= 0 {
 		a.Picked = slices.Delete(a.Picked, i, i+1)
@@ -41,7 +42,7 @@ func (a *Answers) ByQuestion(questions []core.Question) map[string][]string {
 	return all
 }
 
-// Questions asks the open question, below those that are answered.
+// Questions renders the open question, below the answered questions.
 func Questions(p *core.Approval, questions []core.Question, a Answers) Request {
 	var b markdown.Builder
 	for i, given := range a.Given[:min(len(a.Given), len(questions))] {
@@ -76,8 +77,8 @@ func Questions(p *core.Approval, questions []core.Question, a Answers) Request {
 	return Request{Text: b.Document(), Buttons: optionButtons(p.ID, n, q, a)}
 }
 
-// optionButtons returns a button for each option. Their data names the question, since a
-// late tap must not answer another one.
+// optionButtons returns a button for each option. The data of the buttons name the
+// question, since a late tap must not answer another question.
 func optionButtons(id string, n int, q core.Question, a Answers) [][]Button {
 	var rows [][]Button
 	for i, o := range q.Options {

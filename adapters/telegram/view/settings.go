@@ -8,25 +8,25 @@ import (
 )
 
 const (
-	// ModelReset chooses the model that the gateway is configured with.
+	// ModelReset chooses the model configured for the gateway.
 	ModelReset = "default"
-	// ModeReset chooses the permission mode that the gateway is configured with.
+	// ModeReset chooses the permission mode configured for the gateway.
 	ModeReset = "reset"
-	// ModeBypass must be confirmed, by a button whose data are ModeSure.
+	// ModeBypass must be confirmed, by a button with the data ModeSure.
 	ModeBypass = "bypassPermissions"
 	// ModeSure confirms ModeBypass.
 	ModeSure = "sure"
-	// ModeKeep declines ModeBypass: the chat keeps the mode that it has.
+	// ModeKeep declines ModeBypass: the chat keeps the current mode.
 	ModeKeep = "keep"
 )
 
-// modelAliases are names that the agent always knows.
+// modelAliases are names always known to the agent.
 var modelAliases = []string{"opus", "sonnet", "haiku", ModelReset}
 
-// modesShown are the modes with a button: others are rarely wanted.
+// modesShown are the modes with a button: other modes are rarely wanted.
 var modesShown = []string{"default", "acceptEdits", "plan", ModeBypass, ModeReset}
 
-// verbosities says what each level shows.
+// verbosities describe the output at each level.
 var verbosities = [...]string{"answers only", "answers, and what Claude is doing", "everything that Claude does and says"}
 
 // Model shows a chat's own model, below a text.
@@ -61,7 +61,7 @@ func Mode(text, own string) Note {
 	return Note{Text: text + " Tap a mode, or write /mode and one of " + strings.Join(core.PermissionModes(), ", ") + ".", Buttons: rows}
 }
 
-// ConfirmBypass asks whether to bypass permissions.
+// ConfirmBypass requests a confirmation to bypass permissions.
 func ConfirmBypass() Note {
 	return Note{
 		Text: "**Careful**: with `bypassPermissions` Claude does whatever it wants on the gateway's machine, and nobody is asked first. " +

@@ -9,7 +9,7 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// A Gateway says which program answers.
+// A Gateway holds the versions of the gateway and the agent, and the time of the start.
 type Gateway struct {
 	Version string
 	Agent   string
@@ -43,7 +43,7 @@ func Channel(st core.ChannelStatus, own core.Settings, used core.Usage, g Gatewa
 	return b.String()
 }
 
-// Activity says what a channel does.
+// Activity describes the activity of a channel.
 func Activity(st core.ChannelStatus, now time.Time) string {
 	switch st.State {
 	case core.StateRunning:
@@ -71,7 +71,7 @@ func InUse(st core.ChannelStatus) string {
 	return " (in use: " + Code(st.Model) + ")"
 }
 
-// Configured returns a setting of the chat, or says that it has none.
+// Configured returns a setting of the chat, or a text for an unset setting.
 func Configured(own string) string {
 	if own == "" {
 		return "as configured for the gateway"
@@ -79,7 +79,7 @@ func Configured(own string) string {
 	return Code(own)
 }
 
-// Usage renders what was spent.
+// Usage renders the spending.
 func Usage(chat core.Usage, all core.Spending) string {
 	spent, budget := humanize.USD(all.Spent), "no daily budget is set"
 	if all.Limit > 0 {
@@ -95,7 +95,7 @@ func Usage(chat core.Usage, all core.Spending) string {
 // queueShown is how many waiting messages have buttons at once.
 const queueShown = 10
 
-// Queue lists the messages that wait.
+// Queue lists the waiting messages.
 func Queue(st core.ChannelStatus, waiting []core.Message) Note {
 	var b strings.Builder
 	if st.Turn != "" || st.State == core.StateParked {
@@ -120,7 +120,7 @@ func Queue(st core.ChannelStatus, waiting []core.Message) Note {
 	return Note{Text: b.String(), Buttons: rows}
 }
 
-// WaitingToo says what a stop leaves in the queue.
+// WaitingToo describes the messages left in the queue by a stop.
 func WaitingToo(st core.ChannelStatus) string {
 	switch {
 	case st.Waiting == 0:
@@ -134,7 +134,7 @@ func WaitingToo(st core.ChannelStatus) string {
 // rulesShown is how many rules have a button at once.
 const rulesShown = 20
 
-// Rules lists what a chat always allows.
+// Rules lists the rules of a chat.
 func Rules(rules []core.Rule) Note {
 	if len(rules) == 0 {
 		return Note{Text: "This chat has no rules. The button “Always” of a permission request adds one."}

@@ -9,7 +9,7 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// traceMarks is how many points of a timeline are shown: the last ones.
+// traceMarks is how many points of a timeline are shown: the last traceMarks points.
 const traceMarks = 40
 
 // Trace renders the history of a message.
@@ -48,7 +48,7 @@ func (w *traceWriter) at(when time.Time, format string, args ...any) {
 	fmt.Fprintf(w, "%s %s\n", Code(when.Local().Format("15:04:05")), fmt.Sprintf(format, args...))
 }
 
-// together says how many other messages ran in the same turn.
+// together counts the other messages of the same turn.
 func together(members []core.MessageID) string {
 	if len(members) < 2 {
 		return ""
@@ -58,7 +58,7 @@ func together(members []core.MessageID) string {
 
 // marks writes the timeline of a turn.
 func (w *traceWriter) marks(marks []core.Mark) {
-	if len(marks) > 0 && marks[0].What == "handed" { // told by the line before
+	if len(marks) > 0 && marks[0].What == "handed" { // contained in the line before
 		marks = marks[1:]
 	}
 	if over := len(marks) - traceMarks; over > 0 {

@@ -8,7 +8,8 @@ import (
 	"bareclaw/core/progress"
 )
 
-// Status renders a status line: the calls of tools, one on each line, and what goes on.
+// Status renders a status message: the calls of tools, one on each line, and the current
+// activity.
 func Status(calls []progress.Line, line string) markdown.Document {
 	var b markdown.Builder
 	for i, l := range calls {
