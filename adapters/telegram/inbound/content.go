@@ -16,7 +16,7 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// A received file is a file of a message, and what became of it.
+// A received file is a file of a message, and the result of receiving the file.
 type received struct {
 	media.File
 	path       string
@@ -24,14 +24,14 @@ type received struct {
 	block      json.RawMessage // shows an image
 	hidden     string          // why an image is not shown
 	transcript string
-	deaf       string // why there is no transcript
+	deaf       string // why a transcript is missing
 }
 
 // A Reader makes the content of submissions.
 type Reader struct {
 	Downloader *media.Downloader
 	Sender     *outbox.Sender
-	Transcribe string // command that transcribes voice messages; empty: none
+	Transcribe string // command to transcribe voice messages; empty: none
 	BotName    func() string
 	Log        *slog.Logger
 }
@@ -39,12 +39,12 @@ type Reader struct {
 // A Result is the content of messages.
 type Result struct {
 	Content core.Content
-	Empty   bool     // there is nothing to submit
+	Empty   bool     // nothing is left to submit
 	unread  bool     // nothing is understood
-	failed  []string // what did not work, in words for the sender
+	failed  []string // failures, in words for the sender
 }
 
-// Problems tells the sender what was not understood or did not work; empty: all did.
+// Problems describes failures to the sender; empty: none.
 func (b *Result) Problems() string {
 	switch {
 	case b.unread:
@@ -57,7 +57,7 @@ func (b *Result) Problems() string {
 	return strings.Join(append(b.failed, "Claude got the rest of your message."), "\n")
 }
 
-// Read downloads the files of messages and makes one content of all.
+// Read downloads the files of messages and makes a single content of all.
 func (r *Reader) Read(ctx context.Context, to chats.Address, ms []*models.Message) (Result, error) {
 	var says []reading
 	for _, m := range ms {
@@ -81,7 +81,8 @@ func (r *Reader) Read(ctx context.Context, to chats.Address, ms []*models.Messag
 	return assemble(says, files)
 }
 
-// receive downloads a file, and makes what Claude can see of it.
+// receive downloads a file, and prepares the file for Claude: an image block or a
+// transcript.
 func (r *Reader) receive(ctx context.Context, to chats.Address, m media.File, left int64) received {
 	f := received{File: m, path: r.Downloader.Path(to.Key(), &m)}
 	n, err := r.Downloader.Download(ctx, &m, f.path)
@@ -107,7 +108,7 @@ func (r *Reader) receive(ctx context.Context, to chats.Address, m media.File, le
 	return f
 }
 
-// assemble makes one content of messages and their files.
+// assemble makes a single content of messages and files.
 func assemble(says []reading, files []received) (Result, error) {
 	var b Result
 	var body text
@@ -166,7 +167,8 @@ func assemble(says []reading, files []received) (Result, error) {
 // A text is built of parts with separators.
 type text struct{ strings.Builder }
 
-// add appends a part, after sep unless it is the first. An empty part adds nothing.
+// add appends a part, with sep before every part except the first. An empty part adds
+// nothing.
 func (t *text) add(sep, part string) {
 	if part == "" {
 		return
@@ -218,7 +220,7 @@ func (f *received) tell(body *text) {
 	}
 }
 
-// failures tells the sender what did not work.
+// failures describes failures to the sender.
 func (f *received) failures() []string {
 	switch {
 	case f.failure != "" && f.Quoted:

@@ -28,8 +28,8 @@ var styleOf = map[models.MessageEntityType]style{
 	models.MessageEntityTypeBlockquote: styleQuote, models.MessageEntityTypeExpandableBlockquote: styleQuote,
 }
 
-// marks are the Markdown marks of inline styles, outer ones first. The mark of code is not
-// among them: it depends on the text.
+// marks are the Markdown marks of inline styles, outer marks first. The mark of code is
+// missing because the mark depends on the text.
 var marks = []struct {
 	style      style
 	begin, end string
@@ -37,7 +37,7 @@ var marks = []struct {
 	{styleSpoiler, "||", "||"}, {styleUnderline, "<u>", "</u>"}, {styleStrike, "~~", "~~"}, {styleBold, "**", "**"}, {styleItalic, "*", "*"},
 }
 
-// A char is a character of a message, with its format.
+// A char is a formatted character of a message.
 type char struct {
 	r     rune
 	style style
@@ -45,8 +45,8 @@ type char struct {
 	block int // 1 + index of the code block entity; 0: none
 }
 
-// entitiesMarkdown returns a text with its entities as Markdown. Unformatted text stays as
-// it is, even if it looks like Markdown: people write that too.
+// entitiesMarkdown returns a text with entities as Markdown. Unformatted text remains
+// unchanged, even text in Markdown syntax: people write Markdown too.
 func entitiesMarkdown(text string, entities []models.MessageEntity) string {
 	chars, styled := formatted(text, entities)
 	if !styled {
@@ -105,7 +105,7 @@ type markdownWriter struct {
 	ended     bool // the line was ended for a block already
 }
 
-// write writes a text, and marks its lines if they are quoted.
+// write writes a text, and marks the lines if quoted.
 func (w *markdownWriter) write(s string) {
 	for _, r := range s {
 		if w.lineStart && w.quoted {
@@ -124,8 +124,8 @@ func (w *markdownWriter) endLine() {
 	}
 }
 
-// section writes characters that belong to the same block of code or to none, and are all
-// quoted or all not.
+// section writes characters of the same block of code, or of no block, and either all
+// quoted or all unquoted.
 func (w *markdownWriter) section(chars []char) {
 	if quoted := chars[0].style&styleQuote != 0; quoted != w.quoted {
 		w.endLine()
@@ -164,11 +164,11 @@ func (w *markdownWriter) codeBlock(chars []char, language string) {
 	w.ended = true
 }
 
-// line writes a part of a line. A format begins and ends beside a character, not a space,
-// where Markdown would not recognise it.
+// line writes a part of a line. A format begins and ends beside a character, not beside
+// a space, where Markdown would not recognise the mark.
 func (w *markdownWriter) line(chars []char) {
 	chars = tight(chars)
-	var open []string // end marks of the open formats, outer ones first
+	var open []string // end marks of the open formats, outer marks first
 	var now char
 	for len(chars) > 0 {
 		n := 1
@@ -238,7 +238,8 @@ func tight(line []char) []char {
 	return line
 }
 
-// special lists the characters that could end a format and are escaped inside one.
+// special lists the characters escaped inside a format because each could end the
+// format.
 const special = "\\`*_~|[]<"
 
 // inline returns characters of the same format as Markdown.
@@ -284,7 +285,7 @@ func longestRun(text string, of rune) (longest int) {
 	return longest
 }
 
-// languageName returns the language of a block of code; empty if it is not a valid name.
+// languageName returns the language of a block of code; empty if the name is invalid.
 func languageName(name string) string {
 	for _, r := range name {
 		if r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("+-_.#", r) {
@@ -294,7 +295,7 @@ func languageName(name string) string {
 	return name
 }
 
-// linkTarget escapes a URL so that nothing in it ends a Markdown link.
+// linkTarget escapes a URL to keep the URL from ending a Markdown link.
 func linkTarget(to string) string {
 	var b strings.Builder
 	for _, r := range to {

@@ -1,5 +1,5 @@
-// Package inbound makes the content of a submission of what people send: text with its
-// formatting, replies, forwards, files and the rest.
+// Package inbound makes the content of a submission from the messages of people: text
+// with formatting, replies, forwards, files and the rest.
 package inbound
 
 import (
@@ -14,21 +14,21 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// maxQuote bounds the quote of a message that is replied to, in characters: enough to
-// recognise it.
+// maxQuote bounds the quote of a replied-to message, in characters: enough to recognise
+// the message.
 const maxQuote = 500
 
-// A reading is what a message says, before its files are downloaded.
+// A reading is the content of a message, before any files are downloaded.
 type reading struct {
-	lead  string       // sender of a forwarded message, and the message that is replied to
+	lead  string       // sender of a forwarded message, and the replied-to message
 	text  string       // text or caption
-	facts string       // description of what is neither text nor file
-	files []media.File // of the message, then of the message that is replied to
-	empty bool         // nothing in it is understood
+	facts string       // description of contents other than text and files
+	files []media.File // of the message, then of the replied-to message
+	empty bool         // the message has no understood content
 }
 
-// read reads a message. bot is the user name of the bot, which is removed where it only
-// addresses the bot.
+// read reads a message. bot is the user name of the bot, to be removed where the name
+// only addresses the bot.
 func read(m *models.Message, bot string) reading {
 	r := reading{text: Text(m, bot), facts: Facts(m)}
 	if f, ok := media.FileOf(m); ok {
@@ -39,7 +39,7 @@ func read(m *models.Message, bot string) reading {
 	}
 	r.empty = r.text == "" && r.facts == "" && len(r.files) == 0
 	if strings.HasPrefix(r.text, "/") && len(r.files) == 0 && m.ForwardOrigin == nil {
-		return r // a command of Claude, recognised by its first character
+		return r // a command of Claude, recognised by the first character
 	}
 	r.lead = defused(forwarded(m) + quoted(m))
 	if m.ForwardOrigin != nil {
@@ -54,8 +54,8 @@ func read(m *models.Message, bot string) reading {
 	return r
 }
 
-// Text returns the text or caption of a message as Markdown; unformatted if it begins with
-// a slash, since it may be a command of Claude.
+// Text returns the text or caption of a message as Markdown; a text beginning with a
+// slash is returned unformatted, as a possible command of Claude.
 func Text(m *models.Message, bot string) string {
 	text, entities := m.Text, m.Entities
 	if text == "" {
@@ -67,14 +67,14 @@ func Text(m *models.Message, bot string) string {
 	return chats.Unaddressed(entitiesMarkdown(text, entities), bot)
 }
 
-// speaker matches the beginning of the line that tells Claude who speaks.
+// speaker matches the beginning of the line that names the speaker to Claude.
 var speaker = regexp.MustCompile(`(?i)\[(\s*channel\s*:)`)
 
-// defused changes a text of people without access so that it cannot look as if somebody
-// else spoke from there on.
+// defused changes a text of people without access, to prevent the text from imitating
+// the beginning of another person's message.
 func defused(text string) string { return speaker.ReplaceAllString(text, "($1") }
 
-// newlines replaces everything that ends a line by a newline.
+// newlines replaces every kind of line end by a newline.
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // forwarded names the sender of a forwarded message.
@@ -107,7 +107,7 @@ func orSomebody(name string) string {
 	return name
 }
 
-// quoted repeats the message that is replied to, with its sender.
+// quoted repeats the replied-to message, with the sender.
 func quoted(m *models.Message) string {
 	who, text := "", ""
 	switch r, x := m.ReplyToMessage, m.ExternalReply; {
@@ -134,7 +134,7 @@ func quoted(m *models.Message) string {
 	return "In reply to " + who + ":\n> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n\n"
 }
 
-// gist returns what a message says, in words only.
+// gist returns the content of a message, in words only.
 func gist(m *models.Message) string {
 	text := m.Text
 	if text == "" {
@@ -149,7 +149,7 @@ func gist(m *models.Message) string {
 	return text
 }
 
-// Facts describes what is neither text nor file.
+// Facts describes the contents other than text and files.
 func Facts(m *models.Message) string {
 	switch {
 	case m.Contact != nil:
@@ -188,7 +188,7 @@ func Facts(m *models.Message) string {
 	return ""
 }
 
-// IsService reports whether a message only tells of something that happened in the chat.
+// IsService reports whether a message only reports an event in the chat.
 func IsService(m *models.Message) bool {
 	for _, happened := range []bool{
 		len(m.NewChatMembers) > 0, m.LeftChatMember != nil, m.NewChatTitle != "", len(m.NewChatPhoto) > 0, m.DeleteChatPhoto,

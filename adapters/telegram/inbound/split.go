@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// splitFrom is the length from which on a text may be the first part of a longer one
-	// that a client has split. Clients cut at the end of a line or word near the limit.
+	// splitFrom is the minimum length of the first part of a text that was split by a
+	// client. Clients cut at the end of a line or word near the limit.
 	splitFrom = 3500
 	// splitApart is how many seconds may lie between two parts, by Telegram's clock.
 	splitApart = 2
@@ -21,19 +21,20 @@ const (
 // textLength returns the length of a text in UTF-16 units, as Telegram counts.
 func textLength(text string) int { return len(utf16.Encode([]rune(text))) }
 
-// A Splitter recognises long texts that a client has split into several messages.
+// A Splitter recognises long texts that were split by a client into several messages.
 type Splitter struct {
 	// Own reports whether a message is for the bot itself, and thus never part of a text.
 	Own func(*models.Message) bool
 }
 
-// unfinished reports whether a message may be part of a longer text, and not the last one.
+// unfinished reports whether a message may be part of a longer text, and not the last
+// part.
 func (s Splitter) unfinished(m *models.Message) bool {
 	return isPart(m) && len(m.Text) >= splitFrom && textLength(m.Text) >= splitFrom && !s.Own(m)
 }
 
-// isPart reports whether a message may be part of a longer text at all: it is only text,
-// and the sender's own.
+// isPart reports whether a message may be part of a longer text at all: only text, and
+// written by the sender.
 func isPart(m *models.Message) bool {
 	return m != nil && m.Text != "" && m.From != nil && m.ForwardOrigin == nil && m.ExternalReply == nil && m.MediaGroupID == ""
 }
@@ -46,8 +47,8 @@ func (s Splitter) continues(m, before *models.Message) bool {
 	return !s.Own(m) && m.Date-before.Date <= splitApart
 }
 
-// Parts returns how many of the first messages are one text, and whether another part may
-// follow.
+// Parts returns how many of the first messages form one text, and whether another part
+// may follow.
 func (s Splitter) Parts(ms []*models.Message) (n int, more bool) {
 	n = 1
 	for n < min(len(ms), maxSplit) && s.continues(ms[n], ms[n-1]) {
@@ -56,14 +57,14 @@ func (s Splitter) Parts(ms []*models.Message) (n int, more bool) {
 	return n, n < maxSplit && s.unfinished(ms[n-1])
 }
 
-// Join makes one message of the parts of a text. A format that the client has cut in two
-// becomes one again.
+// Join makes a single message of the parts of a text. Join reunites a format cut in two
+// by the client.
 func Join(ms []*models.Message) *models.Message {
 	whole := *ms[0]
 	whole.Entities = slices.Clone(whole.Entities)
 	length := textLength(whole.Text)
 	for i, m := range ms[1:] {
-		if textLength(ms[i].Text) < outbox.MaxText { // cut at a space, which the client does not send
+		if textLength(ms[i].Text) < outbox.MaxText { // cut at a space, omitted by the client
 			whole.Text += "\n"
 			length++
 		}
