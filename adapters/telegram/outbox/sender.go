@@ -172,7 +172,7 @@ func (s *Sender) TypeUntil(ctx context.Context, to chats.Address) (end func()) {
 // ErrUndeliverable marks a delivery beyond any further attempt.
 var ErrUndeliverable = errors.New("cannot be sent")
 
-// Undeliverable returns an ErrUndeliverable with only the text of err.
+// Undeliverable marks err as ErrUndeliverable without changing the text of err.
 func Undeliverable(err error) error { return undeliverable{err} }
 
 type undeliverable struct{ error }
