@@ -11,10 +11,11 @@ import (
 	"bareclaw/docs"
 )
 
-// ErrUpgrading refuses an upgrade or a restart while another one is under way.
+// ErrUpgrading refuses an upgrade or a restart while another upgrade or restart is under
+// way.
 var ErrUpgrading = errors.New("an upgrade cannot begin now")
 
-// admin restarts and upgrades the gateway, and serves its reference.
+// admin restarts and upgrades the gateway, and serves the API reference.
 type admin struct {
 	restart     func(ctx context.Context) error
 	upgrade     func(ctx context.Context, o UpgradeOrder) error

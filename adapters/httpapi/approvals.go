@@ -71,7 +71,7 @@ func (a *approvals) decide(w *response, r *http.Request) error {
 			p.body.Approval = showApproval(&decided)
 			return p
 		}
-		err = nil // this request has decided it
+		err = nil // the repeated request itself made the decision
 	}
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (a *approvals) decide(w *response, r *http.Request) error {
 	return w.show(http.StatusOK, showApproval(&decided))
 }
 
-// agrees reports whether the approval was decided like that.
+// agrees reports whether the decision on the approval equals d.
 func agrees(d core.Decision, a *core.Approval) bool {
 	return d.Allow && a.State == core.ApprovalAllowed || !d.Allow && a.State == core.ApprovalDenied
 }
@@ -87,7 +87,7 @@ func agrees(d core.Decision, a *core.Approval) bool {
 // newDecision checks a request.
 func newDecision(in *api.Decision) (core.Decision, error) {
 	behavior := in.Behavior
-	switch behavior { // the words for a turn that was cut
+	switch behavior { // the words for an interrupted turn
 	case api.Continue:
 		behavior = api.Allow
 	case api.Drop:
@@ -125,8 +125,8 @@ func newDecision(in *api.Decision) (core.Decision, error) {
 	return d, nil
 }
 
-// answeredInput returns the input of a pending question with the answers added, or nil if
-// the approval is not pending: Decide returns the error for that.
+// answeredInput returns the input of a pending question with the answers added, or nil
+// if the approval is not pending: Decide then returns the error.
 func (a *approvals) answeredInput(ctx context.Context, id string, answers map[string]string) ([]byte, error) {
 	pending, err := a.core.Approvals(ctx)
 	if err != nil {

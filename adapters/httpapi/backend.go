@@ -8,7 +8,7 @@ import (
 	"bareclaw/core/lanes"
 )
 
-// backend is the part of a lanes.Manager that this package calls.
+// backend is the part of a lanes.Manager called by package httpapi.
 type backend interface {
 	submitter
 	messageReader
@@ -51,9 +51,9 @@ func (m manager) Resume(key core.ChannelKey, after string) subscription {
 	return m.Manager.Resume(key, after)
 }
 
-// A ticket is a core.Ticket that tests can make.
+// A ticket is a core.Ticket that tests can construct.
 type ticket struct {
-	message  core.Message // as it was accepted
+	message  core.Message // as accepted
 	existing bool
 	parked   <-chan struct{}
 	place    func() core.QueuePosition // valid once parked is closed

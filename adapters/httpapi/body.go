@@ -24,8 +24,8 @@ import (
 const (
 	// bodyTimeout bounds how long a body may take to arrive.
 	bodyTimeout = 2 * time.Minute
-	// maxResendBytes bounds the bodies that are kept for a successor. Messages are not
-	// kept: they can be encoded again.
+	// maxResendBytes bounds the bodies kept for a successor. Messages are not kept: a
+	// message can be encoded again.
 	maxResendBytes = 64 << 10
 )
 
@@ -54,8 +54,8 @@ func readBody(w *response, r *http.Request, shape any) error {
 	return decode(buf.Bytes(), shape)
 }
 
-// readOptionalBody is readBody for a request that may come without a body, and then
-// needs no content type.
+// readOptionalBody is readBody for a request with an optional body. A request without a
+// body needs no content type.
 func readOptionalBody(w *response, r *http.Request, shape any) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -86,7 +86,7 @@ func receiveBody(w *response, r *http.Request, buf *bytes.Buffer) error {
 	// Where deadlines are not supported the body may take longer.
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
-	if n := r.ContentLength; n > 0 { // not more than that on the client's word alone
+	if n := r.ContentLength; n > 0 { // not more on the client's word alone
 		buf.Grow(int(min(n, 1<<20)) + bytes.MinRead)
 	}
 	_, err := buf.ReadFrom(http.MaxBytesReader(w.ResponseWriter, r.Body, limit))
@@ -135,8 +135,8 @@ func decode(body []byte, shape any) error {
 	return nil
 }
 
-// wrongMember says which type a member must have. An empty code stands for the member's own
-// code; prefix comes before the member's name.
+// wrongMember names the required type of a member. An empty code selects the default
+// code of the member; prefix comes before the member's name.
 func wrongMember(err error, code, prefix string) error {
 	wrong := (*json.SemanticError)(nil)
 	if !errors.As(err, &wrong) {
@@ -164,7 +164,7 @@ func wrongMember(err error, code, prefix string) error {
 	return badRequest(code, "%s must be %s.", name, kinds[typ.Kind()])
 }
 
-// memberCode returns the code for a member of a request that is wrong.
+// memberCode returns the error code for an invalid member of a request.
 func memberCode(name string) string {
 	switch name {
 	case "message":

@@ -38,8 +38,8 @@ func parseKey(name string) (core.ChannelKey, error) {
 	return core.ChannelKey(name), nil
 }
 
-// channelKey is parseKey for the name of a new channel, which people must be able to tell
-// from others and which a path must be able to name.
+// channelKey is parseKey for the name of a new channel. People must be able to
+// distinguish the name from other names, and a path must be able to contain the name.
 func channelKey(name string) (core.ChannelKey, error) {
 	key, err := parseKey(name)
 	if err != nil {
@@ -55,13 +55,14 @@ func channelKey(name string) (core.ChannelKey, error) {
 	return key, nil
 }
 
-// firstUnseen returns the first character of a name that cannot be seen, or be told from others.
+// firstUnseen returns the first character of a name that is invisible or looks like
+// another character.
 func firstUnseen(name string) (c rune, found bool) {
 	const brailleBlank = '\u2800'
 	last := rune(-1)
 	for _, c := range name {
 		switch {
-		case c == '\ufe0e' || c == '\ufe0f': // a symbol as text or in colour, as keyboards send it
+		case c == '\ufe0e' || c == '\ufe0f': // a symbol as text or in colour, as sent by keyboards
 			if last < 0 || unicode.IsLetter(last) || unicode.IsSpace(last) {
 				return c, true
 			}
@@ -76,8 +77,8 @@ func firstUnseen(name string) (c rune, found bool) {
 	return 0, false
 }
 
-// check refuses a key that is not one for a new channel, unless a channel has the key.
-// Channels that earlier programs accepted stay usable until they are deleted.
+// check refuses an invalid key for a new channel, unless a channel with the key exists.
+// Channels accepted by earlier programs remain usable until deleted.
 func (n channelNames) check(ctx context.Context, key core.ChannelKey) error {
 	_, refusal := channelKey(string(key))
 	if refusal == nil {
@@ -90,14 +91,14 @@ func (n channelNames) check(ctx context.Context, key core.ChannelKey) error {
 	return err
 }
 
-// mustExist returns ErrNotFound if there is no such channel.
+// mustExist returns ErrNotFound if no channel has the key.
 func (n channelNames) mustExist(ctx context.Context, key core.ChannelKey) error {
 	_, err := n.core.Channel(ctx, key)
 	return err
 }
 
-// fromPath returns the channel in the request's path. The router matches the encoded path
-// where it differs from the decoded one, as with %2F.
+// fromPath returns the channel in the request's path. The router matches the encoded
+// path if the decoded path differs, for example with %2F.
 func (n channelNames) fromPath(r *http.Request) (core.ChannelKey, error) {
 	name := pathParam(r, "key")
 	if r.URL.RawPath != "" {

@@ -61,7 +61,7 @@ func (c *channels) interrupt(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// A predecessor that has chosen the turn sends the rest of the reply, too.
+	// A predecessor that has chosen the turn also sends the rest of the reply.
 	var asked api.Interruption
 	if err := readOptionalBody(w, r, &asked); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (c *channels) interrupt(w *response, r *http.Request) error {
 		r.Header.Set("Content-Type", "application/json")
 		return err
 	case errors.Is(err, core.ErrNothingRuns) && w.repeated && len(asked.Messages) > 0:
-		return w.show(http.StatusOK, asked) // the turn that the predecessor had chosen has ended
+		return w.show(http.StatusOK, asked) // the turn chosen by the predecessor has ended
 	case errors.Is(err, core.ErrNothingRuns):
 		return refuse(http.StatusConflict, api.NothingRuns, "No such turn is running on this channel, so there is nothing to interrupt.")
 	case errors.Is(err, core.ErrUnwritten):

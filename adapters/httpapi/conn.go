@@ -14,17 +14,17 @@ import (
 	"bareclaw/adapters/httpapi/api"
 )
 
-// clientConn translates the errors that net/http writes by itself into errors of the API,
+// clientConn translates the errors written by net/http itself into errors of the API,
 // and closes a connection only after the client has had time to read a refusal.
 //
-// net/http answers a request that cannot be parsed (no Host, bad percent-encoding, headers
-// too large) in plain text, without a hook. Everything written before a handler is called
-// for the current request is such an answer.
+// net/http answers a request that cannot be parsed (no Host, bad percent-encoding,
+// headers too large) in plain text, without a hook. All data written before a handler is
+// called for the current request is a plain-text answer of net/http.
 type clientConn struct {
 	net.Conn
 	draining  <-chan struct{} // closed when the server drains
 	answering atomic.Bool     // a handler has been called for the current request
-	linger    atomic.Int64    // Unix nanoseconds until which Close reads on; 0: Close does not read
+	linger    atomic.Int64    // Unix nanoseconds of the end of reading by Close; 0: Close does not read
 }
 
 // clientListener accepts connections as clientConns.
@@ -42,8 +42,8 @@ func (l clientListener) Accept() (net.Conn, error) {
 	return &clientConn{Conn: c, draining: l.draining}, nil
 }
 
-// noteConnState ends the answer to the last request. It is meant for http.Server.ConnState,
-// which is called with StateIdle after each complete answer.
+// noteConnState ends the answer to the last request. noteConnState is meant for
+// http.Server.ConnState, which is called with StateIdle after each complete answer.
 func noteConnState(c net.Conn, state http.ConnState) {
 	if own, ok := c.(*clientConn); ok && state == http.StateIdle {
 		own.answering.Store(false)
@@ -74,9 +74,9 @@ func (c *clientConn) CloseWrite() error {
 	return nil
 }
 
-// lingerOnClose makes Close read on for lingerTimeout from now. The system resets a connection
-// that is closed with unread bytes, and the reset may discard the answer before a client that
-// still sends has read it.
+// lingerOnClose makes Close read on for lingerTimeout from now. The operating system
+// resets a connection that is closed with unread bytes, and the reset may discard the
+// answer before a still sending client has read the answer.
 func (c *clientConn) lingerOnClose() {
 	c.linger.CompareAndSwap(0, time.Now().Add(lingerTimeout).UnixNano())
 }
@@ -101,15 +101,15 @@ func (c *clientConn) discard(until time.Time) {
 	go func() {
 		select {
 		case <-c.draining:
-			_ = c.SetReadDeadline(time.Unix(1, 0)) // fails only if it is closed
+			_ = c.SetReadDeadline(time.Unix(1, 0)) // fails only on a closed connection
 		case <-over:
 		}
 	}()
 	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // the data is not used
 }
 
-// parseRefusal returns the problem for an error as net/http writes it, or nil for all other
-// data.
+// parseRefusal returns the problem for an error in the form written by net/http, or nil
+// for all other data.
 func parseRefusal(b []byte) *problem {
 	line, _, _ := bytes.Cut(b, []byte("\r\n"))
 	rest, ok := strings.CutPrefix(string(line), "HTTP/1.1 ")
@@ -117,7 +117,7 @@ func parseRefusal(b []byte) *problem {
 		return nil
 	}
 	code, reason, _ := strings.Cut(rest, " ")
-	switch status, _ := strconv.Atoi(code); status { // 0 is none of these
+	switch status, _ := strconv.Atoi(code); status { // 0 matches no case
 	case http.StatusBadRequest:
 		detail := "check its first line, the percent-encoding of the path and the form of the headers"
 		if _, said, ok := strings.Cut(reason, ": "); ok { // a text of net/http

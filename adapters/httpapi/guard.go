@@ -38,12 +38,12 @@ func newGuard(o Options) guard {
 	return g
 }
 
-// A listener is the socket on which a request came in.
+// A listener is the socket that received a request.
 type listener int
 
 const (
 	tcpListener   listener = iota // the TCP address
-	localListener                 // the Unix socket of this user's own programs
+	localListener                 // the Unix socket of the user's own programs
 	innerListener                 // the Unix socket of a predecessor, which has checked its clients
 )
 
@@ -66,8 +66,8 @@ func (g *guard) check(r *http.Request, from listener) *problem {
 	return g.checkPeer(r)
 }
 
-// knownHost prevents DNS rebinding: a web page whose name resolves to a loopback address
-// still sends that name as the Host.
+// knownHost prevents DNS rebinding: a web page can make its host name resolve to a
+// loopback address, but the browser still sends the name as the Host.
 func (g *guard) knownHost(host string) bool {
 	name := hostname(host)
 	if g.hosts[name] {
@@ -77,8 +77,7 @@ func (g *guard) knownHost(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// hostname returns the host without its port, brackets and final dot, in lower
-// case.
+// hostname returns the host without port, brackets and final dot, in lower case.
 func hostname(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -135,13 +134,13 @@ type connKey struct{}
 // A connection remembers whether its peer is trusted.
 type connection struct {
 	conn net.Conn
-	own  *clientConn // nil on a server that is not this package's
+	own  *clientConn // nil on a server made outside package httpapi
 	once sync.Once
 	ok   bool
 }
 
-// ConnContext stores the connection for the check of its peer. It is meant for the field
-// ConnContext of http.Server.
+// ConnContext stores the connection for the check of the peer. ConnContext is meant for
+// the field ConnContext of http.Server.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	own, _ := c.(*clientConn)
 	if own != nil {
@@ -150,7 +149,8 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, &connection{conn: c, own: own})
 }
 
-// clientConnOf returns the connection of a request, nil on a server that is not this package's.
+// clientConnOf returns the connection of a request; nil on a server made outside package
+// httpapi.
 func clientConnOf(r *http.Request) *clientConn {
 	if c, _ := r.Context().Value(connKey{}).(*connection); c != nil {
 		return c.own

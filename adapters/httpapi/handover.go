@@ -19,13 +19,13 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// repeatedHeader marks a request that another process has begun to carry out before it
-// forwarded the request: the requested change may have been made by the request itself.
+// repeatedHeader marks a request forwarded by a process that had already begun the
+// request: the requested change may have been made by the request itself.
 const repeatedHeader = "Bareclaw-Repeated"
 
-// handover forwards requests to the process that takes over. That process serves on the
-// same listeners; this one answers the requests that it still holds, and those that
-// come late on kept-alive connections, by asking the successor.
+// handover forwards requests to the successor. The successor serves on the same
+// listeners; the present process answers its held requests, and late requests on
+// kept-alive connections, by calling the successor.
 type handover struct {
 	*lifecycle
 
@@ -40,7 +40,7 @@ func newHandover(l *lifecycle, log *slog.Logger) *handover {
 	return &handover{lifecycle: l, log: log, settled: make(chan struct{})}
 }
 
-// settle names the sockets of the successor; empty names mean that there is none.
+// settle names the sockets of the successor; empty names mean that no successor exists.
 func (h *handover) settle(inner, local string) {
 	if inner != "" {
 		h.tcp, h.client = h.proxyTo(inner), &http.Client{Transport: unixTransport(inner)}
@@ -74,10 +74,10 @@ func unixTransport(socket string) *http.Transport {
 	}
 }
 
-// errHandedOver means that the successor answers the request as it is.
+// errHandedOver means that the successor answers the unchanged request.
 var errHandedOver = errors.New("left to the next process")
 
-// A heldError means that the message was accepted, and that the successor will know its
+// A heldError means that the message was accepted, and that the successor will know the
 // outcome.
 type heldError struct {
 	message core.Message
@@ -87,8 +87,8 @@ func (e *heldError) Error() string {
 	return fmt.Sprintf("message %s is left to the next process", e.message.ID)
 }
 
-// answer answers a request that this server could not finish because of a hand-over, and
-// reports whether it did.
+// answer answers a request left unfinished because of a hand-over, and reports whether
+// the request was answered.
 func (h *handover) answer(w *response, r *http.Request, err error) bool {
 	if w.status != 0 || !h.handingOver() {
 		return false
@@ -126,7 +126,7 @@ func (h *handover) proxy(w *response, r *http.Request) {
 		return
 	}
 	header := w.Header()
-	clear(header) // the successor sends its own
+	clear(header) // the successor sends its own headers
 	header.Set("Connection", "close")
 	w.bodyRead = true
 	proxy.ServeHTTP(w, r)
@@ -151,8 +151,8 @@ func (h *handover) awaitSuccessor(r *http.Request) bool {
 	}
 }
 
-// proxyHeld answers a held request when the successor has the message's outcome. Errors of
-// writing mean that the client has disconnected.
+// proxyHeld answers a held request when the successor has the message's outcome. An
+// error of writing means that the client has disconnected.
 func (h *handover) proxyHeld(w *response, r *http.Request, held *heldError) {
 	if !h.awaitSuccessor(r) {
 		return
@@ -178,8 +178,8 @@ func (h *handover) proxyHeld(w *response, r *http.Request, held *heldError) {
 	_ = answerAccepted(w, &held.message, core.QueuePosition{})
 }
 
-// remoteOutcome returns the message as the successor shows it once the message has its
-// outcome, or its place on a channel that is parked there.
+// remoteOutcome returns the successor's rendering of the message once the message has an
+// outcome, or the message's place on a channel parked by the successor.
 func (h *handover) remoteOutcome(ctx context.Context, id core.MessageID) ([]byte, core.QueuePosition, error) {
 	path := messagePath(id) + "?until=" + api.UntilParked + "&wait=" + api.MaxWait.String()
 	for {
@@ -202,7 +202,7 @@ func (h *handover) remoteOutcome(ctx context.Context, id core.MessageID) ([]byte
 	}
 }
 
-// get asks the successor.
+// get sends a GET request to the successor.
 func (h *handover) get(ctx context.Context, path string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil)
 	if err != nil {
@@ -242,7 +242,7 @@ func newLifecycle() *lifecycle {
 	return &lifecycle{done: make(chan struct{}), handover: make(chan struct{})}
 }
 
-// drain reports whether this call has begun it.
+// drain begins to drain, and reports whether this call was the first.
 func (l *lifecycle) drain(reason Reason) (first bool) {
 	l.once.Do(func() {
 		l.reason, first = reason, true
@@ -260,7 +260,7 @@ func (l *lifecycle) draining() bool    { return isClosed(l.done) }
 func (l *lifecycle) handingOver() bool { return isClosed(l.handover) }
 
 // checkOpen refuses a request while the server drains. During a hand-over the request
-// goes on: core refuses what it no longer takes, and the successor gets the request.
+// goes on: core refuses new work, and the successor gets the request.
 func (l *lifecycle) checkOpen() error {
 	if l.draining() && !l.handingOver() {
 		return shuttingDown()

@@ -24,21 +24,22 @@ type Health struct {
 	Ready      bool
 	StartedAt  time.Time
 	Problems   []string // each a sentence; empty without problems
-	// LedgerProblem says why nothing can be written. Problems has it, too.
+	// LedgerProblem says why the ledger cannot be written. Problems contains the text
+	// too.
 	LedgerProblem string
 	Spares        Spares
-	Parts         map[string]any // further members of the reply: a part's name and its facts
+	Parts         map[string]any // further members of the reply: the name and the facts of each part
 }
 
-// The daemon fills in these types of package api, and reads UpgradeOrder.
+// The daemon fills in the following types of package api, and reads UpgradeOrder.
 type (
-	// Agent is the program that answers.
+	// Agent describes the program that answers messages.
 	Agent = api.Agent
 	// Spares counts the sessions that wait for a new channel.
 	Spares = api.Spares
 	// Upgrade is the last upgrade.
 	Upgrade = api.Upgrade
-	// UpgradeOrder asks for an upgrade, or for the way back.
+	// UpgradeOrder requests an upgrade or a rollback.
 	UpgradeOrder = api.UpgradeRequest
 )
 

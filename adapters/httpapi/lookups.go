@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// maxContentReads bounds how many contents are in memory at once because clients read
-	// them: each may be as large as a body.
+	// maxContentReads bounds how many contents read by clients are in memory at once:
+	// each content may be as large as a body.
 	maxContentReads = 2
-	// smallContent is the size in bytes up to which a content does not count once it has
-	// been read from the ledger.
+	// smallContent is the size in bytes up to which a content read from the ledger no
+	// longer counts.
 	smallContent = 1 << 20
 )
 
@@ -40,7 +40,7 @@ type lookups struct {
 	control   messageControl
 	view      *messageView
 	lifecycle *lifecycle
-	contents  chan struct{} // has an entry for each content that is being read
+	contents  chan struct{} // has an entry for each content being read
 }
 
 func newLookups(b backend, v *messageView, l *lifecycle) *lookups {
@@ -58,8 +58,8 @@ func (l *lookups) routes() []route {
 
 func pathMessage(r *http.Request) core.MessageID { return core.MessageID(pathParam(r, "id")) }
 
-// get shows a message; with ?wait=30s once the message has its outcome or that time has
-// passed; with &until=parked also once the message waits on a parked channel.
+// get shows a message; with ?wait=30s after the message has an outcome or the time has
+// passed; with &until=parked also as soon as the message waits on a parked channel.
 func (l *lookups) get(w *response, r *http.Request) error {
 	wait, err := waitParam(r)
 	if err != nil {
@@ -113,7 +113,7 @@ func waitParam(r *http.Request) (time.Duration, error) {
 	return min(d, api.MaxWait), nil
 }
 
-// untilParam returns the function that waits for the moment in the parameter until.
+// untilParam returns the wait function selected by the parameter until.
 func (l *lookups) untilParam(r *http.Request) (func(context.Context, core.MessageID) (core.Message, error), error) {
 	switch r.URL.Query().Get("until") {
 	case "", "outcome":
@@ -127,7 +127,7 @@ func (l *lookups) untilParam(r *http.Request) (func(context.Context, core.Messag
 func (l *lookups) cancel(w *response, r *http.Request) error {
 	m, err := l.control.Cancel(r.Context(), pathMessage(r))
 	if w.repeated && errors.Is(err, core.ErrNotWaiting) && m.Reply.Code == core.CodeCancelled {
-		err = nil // this request has cancelled it
+		err = nil // the repeated request itself cancelled the message
 	}
 	if errors.Is(err, core.ErrNotWaiting) {
 		p := refuse(http.StatusConflict, api.NotWaiting, "Only a message that waits can be cancelled; a running turn is ended by POST /channels/{key}/interrupt.")
@@ -148,7 +148,7 @@ func (l *lookups) trace(w *response, r *http.Request) error {
 	return w.show(http.StatusOK, showTrace(&t, l.view.deliveries.at(t.Message.ID)))
 }
 
-// content shows a message's content as it was submitted, media included.
+// content shows a message's content as submitted, media included.
 func (l *lookups) content(w *response, r *http.Request) error {
 	release, err := l.reserveContent(r.Context())
 	if err != nil {
@@ -182,8 +182,8 @@ func (l *lookups) reserveContent(ctx context.Context) (release func(), err error
 	}, nil
 }
 
-// writeContent writes the content in pieces, because a single document would be another
-// copy. Its members are those of a POST /message.
+// writeContent writes the content in pieces, because a single document would need
+// another copy. The members equal the members of a POST /message.
 func writeContent(w *response, m *core.Message) error {
 	head, err := marshal(struct {
 		ID      core.MessageID  `json:"message_id"`
@@ -212,8 +212,8 @@ func writeContent(w *response, m *core.Message) error {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(size))
-	// A client that stops reading must not keep the content in memory for ever. Where
-	// deadlines are not supported it may.
+	// A client that stops reading must not keep the content in memory for ever. Without
+	// support for deadlines the content may stay.
 	rc := http.NewResponseController(w)
 	_ = rc.SetWriteDeadline(time.Now().Add(bodyTimeout))
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()

@@ -40,9 +40,8 @@ func (m *messages) routes() []route {
 	}
 }
 
-// post accepts a message and answers in the form that the request prefers: at once
-// (Prefer: respond-async), as a stream (Accept: text/event-stream), or with the
-// outcome.
+// post accepts a message and answers in the form preferred by the request: at once
+// (Prefer: respond-async), as a stream (Accept: text/event-stream), or with the outcome.
 func (m *messages) post(w *response, r *http.Request) error {
 	if err := m.lifecycle.checkOpen(); err != nil {
 		return err
@@ -58,8 +57,8 @@ func (m *messages) post(w *response, r *http.Request) error {
 	return m.submit(w, r, sub)
 }
 
-// retry submits the content of a failed or cancelled message again, as a new message. It
-// answers like post.
+// retry submits the content of a failed or cancelled message again, as a new message,
+// and answers like post.
 func (m *messages) retry(w *response, r *http.Request) error {
 	if err := m.lifecycle.checkOpen(); err != nil {
 		return err
@@ -105,15 +104,15 @@ func (m *messages) submitAsync(w *response, r *http.Request, sub core.Submission
 	return answerAccepted(w, &t.message, core.QueuePosition{})
 }
 
-// noteReplay tells the client that the message was accepted before.
+// noteReplay reports to the client that the message was accepted before.
 func noteReplay(w *response, t ticket) {
 	if t.existing {
 		w.Header().Set(api.HeaderReplayed, "true")
 	}
 }
 
-// submitAndWait holds the request until the message has its outcome, or waits on a parked
-// channel. When the client disconnects, nothing happens to the message.
+// submitAndWait holds the request until the message has an outcome, or waits on a parked
+// channel. A disconnect of the client does not affect the message.
 func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submission) error {
 	t, err := m.core.SubmitAndWait(r.Context(), sub, m.lifecycle.done)
 	if err != nil {
@@ -164,15 +163,14 @@ func retryAfter(until time.Time) string {
 	return strconv.Itoa(int(math.Ceil(d.Seconds())))
 }
 
-// answerAccepted answers that the message is accepted, where its outcome will be, and
-// what the message waits for.
+// answerAccepted answers that the message is accepted, with the location of the outcome
+// and the reason for waiting.
 func answerAccepted(w *response, m *core.Message, at core.QueuePosition) error {
 	w.Header().Set("Location", messagePath(m.ID))
 	return w.show(http.StatusAccepted, showAccepted(m, at, shortPrompt))
 }
 
-// lists reports whether a comma-separated header has an item, whatever its
-// parameters.
+// lists reports whether a comma-separated header has an item, with any parameters.
 func lists(values []string, item string) bool {
 	for _, v := range values {
 		for part := range strings.SplitSeq(v, ",") {

@@ -16,7 +16,8 @@ import (
 	"bareclaw/adapters/httpapi/metrics"
 )
 
-// registerMetrics registers all metrics of the gateway, and returns that of requests.
+// registerMetrics registers all metrics of the gateway, and returns the metric of
+// requests.
 func registerMetrics(registry *prometheus.Registry, o Options, t metrics.Totals) *prometheus.HistogramVec {
 	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "bareclaw_http_request_duration_seconds",
@@ -45,7 +46,7 @@ func registerMetrics(registry *prometheus.Registry, o Options, t metrics.Totals)
 // observe records the duration of a request.
 func observe(durations *prometheus.HistogramVec, res *response, method string, took time.Duration) {
 	if !slices.Contains(methods, method) {
-		method = "other" // a label must not grow with what strangers send
+		method = "other" // clients must not be able to add label values
 	}
 	status := "gone"
 	if res.status != 0 {

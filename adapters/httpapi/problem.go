@@ -12,7 +12,7 @@ import (
 	"bareclaw/core"
 )
 
-// A problem is an error as the client gets it.
+// A problem is an error in the form sent to the client.
 type problem struct {
 	status  int
 	headers map[string]string

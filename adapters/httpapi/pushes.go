@@ -14,11 +14,11 @@ import (
 	"bareclaw/core"
 )
 
-// pushHeader names a push in a request that is forwarded to another process, so that only
-// one of the two processes sends the push.
+// pushHeader names a push in a request forwarded to another process, to prevent both
+// processes from sending the push.
 const pushHeader = "Bareclaw-Push"
 
-// pushes sends texts and files through other adapters. No agent is involved.
+// pushes sends texts and files through other adapters, without the agent.
 type pushes struct {
 	registry  *core.PushRegistry
 	names     channelNames
@@ -64,8 +64,8 @@ func (s *pushes) post(w *response, r *http.Request) error {
 	return w.show(http.StatusOK, api.Sent{Status: "sent", Channel: string(p.Channel)})
 }
 
-// pushID returns the id of the push: from the client's key, or from the process that has
-// forwarded the request.
+// pushID returns the id of the push: from the client's key, or from the forwarding
+// process.
 func pushID(w *response, r *http.Request) (string, error) {
 	key, err := idempotencyKey(r)
 	if err != nil {
@@ -146,7 +146,8 @@ func newPush(in *api.SendRequest) (core.Push, error) {
 	return p, nil
 }
 
-// isMediaType reports whether adapters know the type; they choose one for an empty type.
+// isMediaType reports whether adapters know the type; adapters choose a type for an
+// empty type.
 func isMediaType(t string) bool {
 	switch t {
 	case "", "photo", "document", "audio", "voice", "video", "animation", "sticker", "video_note":

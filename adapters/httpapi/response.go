@@ -23,7 +23,7 @@ type response struct {
 	bodyLimit int64
 	route     string
 	status    int
-	local     bool          // the request came over the Unix socket of this user's programs
+	local     bool          // the request came over the Unix socket of the user's own programs
 	repeated  bool          // another process may have carried out the request
 	bodyRead  bool          // to its end
 	resend    func() []byte // returns the body for a successor
@@ -82,14 +82,14 @@ var encoders = sync.Pool{New: func() any { return new(encoder) }}
 // timeLayout is RFC 3339 in UTC with microseconds.
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
 
-// encoding writes all times of the API in the same form, and text that is not UTF-8 with
+// encoding writes all times of the API in the same form, and invalid UTF-8 as
 // replacement characters.
 var encoding = json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.WithMarshalers(json.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {
 	var buf [len(timeLayout) + 2]byte
 	return enc.WriteValue(append(t.UTC().AppendFormat(append(buf[:0], '"'), timeLayout), '"'))
 })))
 
-// encode returns a shape as a line of JSON, which is valid until release.
+// encode returns a shape as a line of JSON, valid until release.
 func (e *encoder) encode(shape any) ([]byte, error) {
 	e.buf.Reset()
 	e.enc.Reset(&e.buf, encoding)
@@ -106,5 +106,5 @@ func (e *encoder) release() {
 // marshal returns a shape as JSON.
 func marshal(shape any) (jsontext.Value, error) { return json.Marshal(shape, encoding) }
 
-// maxQuoted bounds the texts of clients that errors and log lines repeat, in characters.
+// maxQuoted bounds the client texts repeated in errors and log lines, in characters.
 const maxQuoted = 200

@@ -16,14 +16,14 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// methods are those that routes have, sorted.
+// methods are the methods of all routes, sorted.
 var methods = []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost}
 
 // A handlerFunc answers a request, or returns an error instead of an answer.
 type handlerFunc func(w *response, r *http.Request) error
 
-// A route is a method and a path of the API with its handler. Patterns are those of
-// the OpenAPI document.
+// A route is a method and a path of the API with a handler. Patterns equal the patterns
+// of the OpenAPI document.
 type route struct {
 	method, pattern string
 	handle          handlerFunc
@@ -46,7 +46,7 @@ func (s *Server) router() *chi.Mux {
 	for prefix, h := range s.mounts {
 		mux.Mount(prefix, h)
 	}
-	// chi does not tell which methods a path has, hence allowed.
+	// chi does not report the methods of a path, hence allowed.
 	unrouted := s.adapt("other", func(_ *response, r *http.Request) error {
 		if allow := allowed(mux, r); allow != "" {
 			p := refuse(http.StatusMethodNotAllowed, api.MethodNotAllowed, "This path does not take this method; it takes "+allow+".")
@@ -59,7 +59,7 @@ func (s *Server) router() *chi.Mux {
 	return mux
 }
 
-// allowed returns the methods that the request's path takes, as an Allow header.
+// allowed returns the methods accepted by the request's path, as an Allow header.
 func allowed(mux *chi.Mux, r *http.Request) string {
 	path := r.URL.RawPath
 	if path == "" {
@@ -151,7 +151,7 @@ func logRefusal(w *response, r *http.Request, p *problem) {
 		"host", humanize.Shorten(r.Host, maxQuoted), "origin", humanize.Shorten(r.Header.Get("Origin"), maxQuoted))
 }
 
-// fail answers with an error. A client that has disconnected gets nothing.
+// fail answers with an error. A disconnected client gets nothing.
 func fail(w *response, r *http.Request, err error) {
 	var p *problem
 	if !errors.As(err, &p) {
@@ -178,5 +178,5 @@ func fail(w *response, r *http.Request, err error) {
 	_ = w.show(p.status, &p.body) // the client may have disconnected
 }
 
-// pathParam returns a parameter of the route's pattern as it stands in the path.
+// pathParam returns a parameter of the route's pattern, as written in the path.
 func pathParam(r *http.Request, name string) string { return chi.URLParam(r, name) }

@@ -33,9 +33,9 @@ func (s *schedules) routes() []route {
 	}
 }
 
-// post makes a schedule. A job with a precheck is not accepted on the Unix socket: the
-// agent's own commands reach the socket, and a person who has allowed such a command has
-// not allowed every command line in a precheck.
+// post makes a schedule. A job with a precheck is refused on the Unix socket: the
+// agent's own commands reach the socket, and permission for a command that makes a
+// schedule does not permit every command line in a precheck.
 func (s *schedules) post(w *response, r *http.Request) error {
 	var in api.ScheduleRequest
 	if err := readBody(w, r, &in); err != nil {
@@ -74,7 +74,8 @@ func (s *schedules) post(w *response, r *http.Request) error {
 	return w.show(status, s.show(&j))
 }
 
-// notScheduled makes an error of schedules an answer, and returns other errors.
+// notScheduled makes an answer from an error of package schedule, and returns other
+// errors unchanged.
 func notScheduled(err error) error {
 	wrong, told := (*schedule.InvalidError)(nil), (*core.PushError)(nil)
 	switch {
@@ -191,7 +192,7 @@ func remove(w *response, r *http.Request, l *lifecycle, remove func(ctx context.
 	id := pathParam(r, "id")
 	err := remove(r.Context(), id)
 	if w.repeated && errors.Is(err, core.ErrNotFound) {
-		err = nil // this request has removed it
+		err = nil // the repeated request itself removed the schedule
 	}
 	if err != nil {
 		return err

@@ -1,11 +1,10 @@
-// Package httpapi serves the gateway over HTTP: on a TCP address to clients that
-// have the token or belong to the same user, and on a Unix socket to this user's own
-// programs.
+// Package httpapi serves the gateway over HTTP: on a TCP address to clients with the
+// token or of the same user, and on a Unix socket to the user's own programs.
 //
-// An accepted message is durable before it is acknowledged, and its outcome is
-// always a 200: is_error tells whether the agent answered. A 4xx or 5xx means
-// that nothing was accepted. A client that disconnects loses nothing: its message
-// continues, and GET /messages/{id} has the outcome.
+// An accepted message is durable before the acknowledgement, and the status of an
+// outcome is always 200: is_error reports whether the agent failed to answer. A 4xx or
+// 5xx means that nothing was accepted. A client that disconnects loses nothing: the
+// message continues, and GET /messages/{id} has the outcome.
 //
 // Package api has the shapes of requests and replies, docs/openapi.yaml is the
 // reference.
@@ -42,25 +41,25 @@ type Options struct {
 	Core *lanes.Manager
 	Push *core.PushRegistry // nil: POST /send finds no adapter
 	Log  *slog.Logger
-	// Schedules serves /schedules. Nil: there are no such routes.
+	// Schedules serves /schedules. Nil: no routes below /schedules.
 	Schedules *schedule.Scheduler
 
-	// Health is called by GET /health, by metrics, and once by New for the version. It
-	// must be quick.
+	// Health is called by GET /health, by metrics, and once by New for the version.
+	// Health must be quick.
 	Health func() Health
-	// Restart starts another process, and returns when that process is ready to take
-	// over. The client is shown the error; after an error this process continues. Nil:
-	// restarts are refused.
+	// Restart starts another process, and returns when the new process is ready to take
+	// over. The client receives the error; after an error the present process continues.
+	// Nil: restarts are refused.
 	Restart func(ctx context.Context) error
 	// Upgrade is Restart with another program, on trial. ErrUpgrading refuses the
 	// upgrade for now. Nil: upgrades are refused.
 	Upgrade func(ctx context.Context, o UpgradeOrder) error
-	// LastUpgrade returns the last upgrade; ok is false if there was none. Nil: none.
+	// LastUpgrade returns the last upgrade; ok is false without an upgrade. Nil: none.
 	LastUpgrade func() (u Upgrade, ok bool, err error)
-	// Peer reports whether the other end of a connection belongs to this user, and
-	// whether that is known. Peer is called at most once for each connection, and over
-	// TCP only without a token. Strangers are refused; unknown peers are not. Nil: all
-	// peers are accepted.
+	// Peer reports whether the other end of a connection belongs to the gateway's user,
+	// and whether the owner is known. Peer is called at most once for each connection,
+	// and over TCP only without a token. Strangers are refused; unknown peers are not.
+	// Nil: all peers are accepted.
 	Peer func(net.Conn) (ok, known bool)
 
 	Token        string   // empty: requests need no token
@@ -146,23 +145,23 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 	}
 }
 
-// Handler returns the API as it is served over TCP, behind all checks. A server that
-// is not this package's own must set [ConnContext], or peers count as strangers.
+// Handler returns the API for TCP, behind all checks. A server made outside package
+// httpapi must set [ConnContext], or peers count as strangers.
 func (s *Server) Handler() http.Handler { return s.handler(tcpListener) }
 
-// LocalHandler returns the API as it is served on the Unix socket: without checks of
-// token, Host and Origin, and without decisions about approvals.
+// LocalHandler returns the API for the Unix socket: without checks of token, Host and
+// Origin, and without decisions about approvals.
 func (s *Server) LocalHandler() http.Handler { return s.handler(localListener) }
 
 // Serve serves the API on a TCP listener until Shutdown or HandOver, and then
 // returns nil. The listener is closed.
 func (s *Server) Serve(l net.Listener) error { return s.serve(s.tcp, l) }
 
-// ServeLocal is Serve for the Unix listener of this user's own programs.
+// ServeLocal is Serve for the Unix listener of the user's own programs.
 func (s *Server) ServeLocal(l net.Listener) error { return s.serve(s.local, l) }
 
-// ServeInner serves the requests that a predecessor forwards, on a Unix listener. The
-// predecessor has checked its clients, so only the peer is checked.
+// ServeInner serves the requests forwarded by a predecessor, on a Unix listener.
+// ServeInner checks only the peer, because the predecessor has checked the clients.
 func (s *Server) ServeInner(l net.Listener) error {
 	if err := s.inner.Serve(s.clients(l)); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("serve http on %s: %w", l.Addr(), err)
@@ -170,7 +169,7 @@ func (s *Server) ServeInner(l net.Listener) error {
 	return nil
 }
 
-// clients returns the listener with connections that end well.
+// clients returns the listener with connections of type clientConn.
 func (s *Server) clients(l net.Listener) net.Listener {
 	return clientListener{Listener: l, draining: s.lifecycle.done}
 }
@@ -186,9 +185,9 @@ func (s *Server) serve(h *http.Server, l net.Listener) error {
 	return fmt.Errorf("serve http on %s: %w", l.Addr(), err)
 }
 
-// Drain accepts no more messages and answers held requests: waits for an outcome get
-// 202 and the message's path, streams end with an event that names the reason. Only
-// the first call counts. Drain does not block.
+// Drain accepts no more messages and answers held requests: waits for an outcome get 202
+// and the message's path, streams end with an event that names the reason. Only the
+// first call has an effect. Drain does not block.
 func (s *Server) Drain(reason Reason) {
 	if s.lifecycle.drain(reason) {
 		s.tcp.SetKeepAlivesEnabled(false)
@@ -208,18 +207,18 @@ func (s *Server) HandOver() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.listeners {
-		_ = l.Close() // others hold the socket
+		_ = l.Close() // other processes hold the socket
 	}
 }
 
-// Forward names the Unix sockets on which the successor serves the requests from TCP
-// and from the local socket. Empty names mean that there is no successor: held requests
-// are answered as by Drain.
+// Forward names the Unix sockets on which the successor serves the requests from TCP and
+// from the local socket. Empty names mean that no successor exists: held requests are
+// answered as by Drain.
 func (s *Server) Forward(inner, local string) { s.handover.settle(inner, local) }
 
 // Shutdown drains, closes the listeners and returns when every request has been
-// answered. When ctx ends first the remaining connections are cut, and the error
-// says so.
+// answered. When ctx ends first, Shutdown cuts the remaining connections and returns an
+// error.
 func (s *Server) Shutdown(ctx context.Context, reason Reason) error {
 	s.Drain(reason)
 	servers := []*http.Server{s.tcp, s.local, s.inner}

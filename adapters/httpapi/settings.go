@@ -15,7 +15,7 @@ type settingsStore interface {
 	RemoveRule(ctx context.Context, key core.ChannelKey, id string) error
 }
 
-// settings shows channels with their settings, and changes these.
+// settings shows and changes the settings of channels.
 type settings struct {
 	core      settingsStore
 	status    channelReader
@@ -69,8 +69,8 @@ func (s *settings) show(w *response, r *http.Request, key core.ChannelKey) error
 	return w.show(http.StatusOK, showChannel(&st, &own))
 }
 
-// change sets the members of the request; an empty member takes the channel's own setting
-// back. It is not served on the Unix socket: the agent's own commands reach the socket,
+// change sets the members of the request; an empty member resets the channel's setting.
+// change is not served on the Unix socket: the agent's own commands reach the socket,
 // and the agent must not change its own permissions.
 func (s *settings) change(w *response, r *http.Request) error {
 	key, err := s.names.fromPath(r)
@@ -118,7 +118,8 @@ func (s *settings) rules(w *response, r *http.Request) error {
 	return w.show(http.StatusOK, &shown)
 }
 
-// removeRule takes a rule back. The agent may do so too, because it is only asked more.
+// removeRule removes a rule. The agent may remove rules too, because a removal only adds
+// requests for permission.
 func (s *settings) removeRule(w *response, r *http.Request) error {
 	key, err := s.names.fromPath(r)
 	if err != nil {

@@ -15,7 +15,7 @@ type promptLength bool
 
 const (
 	shortPrompt promptLength = false
-	longPrompt  promptLength = true // for an answer about one message
+	longPrompt  promptLength = true // for an answer about a single message
 )
 
 // showMessage returns a message with its position in the queue.
@@ -127,7 +127,7 @@ func idStrings[S ~string](ids []S) []string {
 	return all
 }
 
-// showTrace returns the history of a message, which was delivered at that time.
+// showTrace returns the history of a message delivered at the given time.
 func showTrace(t *core.Trace, delivered time.Time) *api.Trace {
 	marks := timeline(t, delivered)
 	return &api.Trace{

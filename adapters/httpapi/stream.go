@@ -13,30 +13,31 @@ const (
 	keepAlive = 15 * time.Second
 	// streamWriteTimeout bounds how long a client may leave written data unread.
 	streamWriteTimeout = 30 * time.Second
-	// streamChunkBytes is the size from which gathered events are written.
+	// streamChunkBytes is the size of gathered events that causes a write.
 	streamChunkBytes = 32 << 10
-	// streamRetry tells a browser how soon to connect again. Browsers wait for several
-	// seconds by default, which is longer than some updates are kept.
+	// streamRetry sets how soon a browser connects again. The default of browsers is
+	// several seconds, longer than the lifetime of some updates.
 	streamRetry = "retry: 1000\n" // milliseconds
 )
 
-// A stream writes server-sent events (html.spec.whatwg.org, section 9.2), which it gathers
-// until flush. It is not safe for concurrent use.
+// A stream gathers server-sent events (html.spec.whatwg.org, section 9.2) until flush. A
+// stream is not safe for concurrent use.
 type stream struct {
 	w   *response
 	rc  *http.ResponseController
 	buf []byte
-	at  core.UpdateID // the last update that was handled
-	id  core.UpdateID // the last id that was sent
-	err error         // the first failure to write; nothing is written after it
+	at  core.UpdateID // the last handled update
+	id  core.UpdateID // the last sent id
+	err error         // the first failure to write; nothing is written after a failure
 }
 
-// openStream sends the header, so that the client knows that the stream is open. The first
-// event tells the client where the stream begins.
+// openStream sends the header, to show the client that the stream is open. The first
+// event contains the id at which the stream begins.
 func openStream(w *response, from core.UpdateID) *stream {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	// The connection ends with the stream: its write deadline must not outlast it.
+	// The connection ends with the stream: the write deadline must not outlast the
+	// stream.
 	h.Set("Connection", "close")
 	h.Set("X-Accel-Buffering", "no") // a proxy must not hold events back
 	w.WriteHeader(http.StatusOK)
@@ -44,8 +45,8 @@ func openStream(w *response, from core.UpdateID) *stream {
 }
 
 // writeID begins an event or a comment with the id of the last update, unless the client
-// has that id. Events about the stream itself have no id of their own, so that a client
-// which resumes there gets what follows that update.
+// has the id. Events about the stream itself have no separate id: a client that resumes
+// after such an event gets the updates after the last update.
 func (st *stream) writeID() {
 	if st.at != st.id {
 		st.id = st.at
@@ -71,7 +72,7 @@ func (st *stream) send(event string, data []byte) {
 	}
 }
 
-// sendShape adds an event whose data is a shape of the API.
+// sendShape adds an event with a shape of the API as data.
 func (st *stream) sendShape(event string, shape any) {
 	e := encoders.Get().(*encoder)
 	defer e.release()
@@ -83,8 +84,8 @@ func (st *stream) sendShape(event string, shape any) {
 	st.send(event, data)
 }
 
-// comment adds text that clients ignore. Its id still advances the position from which the
-// client resumes.
+// comment adds text ignored by clients. The id of the comment still advances the
+// position from which the client resumes.
 func (st *stream) comment(text string) {
 	st.writeID()
 	st.buf = append(append(append(st.buf, ": "...), text...), "\n\n"...)

@@ -43,10 +43,10 @@ func (s *streams) subscribe(r *http.Request, key core.ChannelKey) subscription {
 	return s.feeds.Subscribe(key)
 }
 
-// submit is POST /message as a stream: the updates of the message and its turn, and at
-// last the outcome.
+// submit is POST /message as a stream: the updates of the message and of the message's
+// turn, and at last the outcome.
 func (s *streams) submit(w *response, r *http.Request, to submitter, sub core.Submission) error {
-	updates := s.subscribe(r, sub.Channel) // before the message is accepted, so that nothing is missed
+	updates := s.subscribe(r, sub.Channel) // before the message is accepted, to miss no update
 	defer updates.Close()
 	t, err := to.Submit(r.Context(), sub)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *streams) submit(w *response, r *http.Request, to submitter, sub core.Su
 	return nil
 }
 
-// message is GET /messages/{id}/events: the same for a message that was accepted before.
+// message is GET /messages/{id}/events: the same stream for an already accepted message.
 func (s *streams) message(w *response, r *http.Request) error {
 	m, err := s.core.Message(r.Context(), pathMessage(r))
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *streams) message(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m = s.view.current(r.Context(), m) // it may have been begun before that
+	m = s.view.current(r.Context(), m) // the message may have begun before the subscription
 	v := &messageStream{stream: openStream(w, updates.From()), id: m.ID, turn: m.Turn}
 	if r.Method == http.MethodHead {
 		return nil
@@ -89,8 +89,8 @@ func (s *streams) message(w *response, r *http.Request) error {
 	return nil
 }
 
-// sendPlace sends the message's position in the queue. A client that resumes without a
-// gap gets the position from the updates.
+// sendPlace sends the message's position in the queue. A client resuming without a gap
+// gets the position from the updates.
 func (s *streams) sendPlace(r *http.Request, v *messageStream, updates subscription, m *core.Message) {
 	if updates.Gap() || r.Header.Get(api.HeaderLastEventID) == "" {
 		v.queued(s.view.place(m))
@@ -115,8 +115,8 @@ func (s *streams) untilOutcome(ctx context.Context, v *messageStream, updates su
 	v.stream.flush()
 }
 
-// channel is GET /channels/{key}/events: all updates of the channel, which need not exist
-// yet.
+// channel is GET /channels/{key}/events: all updates of the channel. The channel need
+// not exist yet.
 func (s *streams) channel(w *response, r *http.Request) error {
 	key, err := s.names.fromPath(r)
 	if err != nil {
@@ -139,8 +139,8 @@ func (s *streams) channel(w *response, r *http.Request) error {
 	return nil
 }
 
-// begin sends the id at which the stream begins, so that the client can resume before the
-// first event. If updates may be missing, a notice with that id says so.
+// begin sends the id at which the stream begins, to let the client resume before the
+// first event. If updates may be missing, begin sends a notice.
 func begin(st *stream, updates subscription, key core.ChannelKey) {
 	if !updates.Gap() {
 		st.comment("connected")
@@ -150,7 +150,7 @@ func begin(st *stream, updates subscription, key core.ChannelKey) {
 		"followed the last one. The messages and their outcomes are at GET " + api.ChannelPath(string(key)) + "/messages."})
 }
 
-// follow sends updates as they come until done is closed, the server drains, or the client
+// follow sends updates on arrival until done is closed, the server drains, or the client
 // disconnects.
 func (s *streams) follow(ctx context.Context, st *stream, updates subscription, done <-chan struct{}, send func(core.Update)) {
 	alive := time.NewTicker(keepAlive)
@@ -185,8 +185,8 @@ func sendAll(st *stream, updates subscription, send func(core.Update)) {
 	}
 }
 
-// sendEnding ends a stream: with the path of its message, if it has one, and the path
-// where its events continue.
+// sendEnding ends a stream: with the path of the message, if any, and the path where the
+// events continue.
 func (s *streams) sendEnding(st *stream, message, events string) {
 	text := "The gateway shuts down; turns in progress continue."
 	if s.lifecycle.reason == Restarting {
@@ -195,7 +195,7 @@ func (s *streams) sendEnding(st *stream, message, events string) {
 	st.sendShape(string(s.lifecycle.reason), api.Ending{Text: text, Location: message, Events: events})
 }
 
-// A messageStream sends the updates of one message and of its turn.
+// A messageStream sends the updates of a message and of the message's turn.
 type messageStream struct {
 	stream   *stream
 	id       core.MessageID
@@ -208,7 +208,7 @@ func (v *messageStream) send(u core.Update) {
 		return
 	}
 	switch u.Kind {
-	case core.UpdateAccepted, core.UpdateResult: // the ticket has them
+	case core.UpdateAccepted, core.UpdateResult: // sent from the ticket
 	case core.UpdateQueued:
 		v.queued(core.QueuePosition{Position: u.Position, Why: u.Detail})
 	default:
@@ -223,7 +223,8 @@ func (v *messageStream) queued(at core.QueuePosition) {
 	}
 }
 
-// concerns reports whether an update is about the message or its turn, which it learns.
+// concerns reports whether an update is about the message or the message's turn, and
+// learns the turn.
 func (v *messageStream) concerns(u *core.Update) bool {
 	switch u.Kind {
 	case core.UpdateDropped: // by this stream

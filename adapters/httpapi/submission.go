@@ -24,7 +24,8 @@ const (
 	keyLifetime = 7 * 24 * time.Hour
 )
 
-// A messageBody is a request whose channel and mode have defaults, and must not be empty.
+// A messageBody is the body of POST /message with optional channel and mode. Both have
+// defaults, and must not be empty.
 type messageBody struct {
 	api.MessageRequest
 
@@ -75,13 +76,13 @@ func (in *messageBody) submission() (core.Submission, error) {
 	return sub, checkText(in.Text)
 }
 
-// encodeSubmission returns the body of a POST /message that makes the same submission.
+// encodeSubmission returns the body of a POST /message for an equal submission.
 func encodeSubmission(sub *core.Submission) []byte {
 	body, err := marshal(api.MessageRequest{
 		Text: sub.Content.Text, Content: sub.Content.Blocks, Channel: string(sub.Channel), Mode: string(sub.Mode), CanAsk: sub.CanAsk, Context: api.Origin(sub.Origin),
 	})
 	if err != nil {
-		panic(fmt.Sprintf("encode a submission: %v", err)) // its blocks were decoded
+		panic(fmt.Sprintf("encode a submission: %v", err)) // blocks that were decoded can be encoded
 	}
 	return body
 }
@@ -96,9 +97,9 @@ func checkText(text string) error {
 	return nil
 }
 
-// hasNUL reports whether a text for the agent has a NUL, which no text has but binary
-// data has. All other control characters are kept for the agent, such as the colours in a
-// program's output; they are escaped where people see them.
+// hasNUL reports whether a text for the agent has a NUL, which occurs in binary data but
+// never in text. All other control characters are kept for the agent, for example the
+// colours in a program's output; output for people escapes control characters.
 func hasNUL(s string) bool { return strings.IndexByte(s, 0) >= 0 }
 
 // hasControls reports whether a text for people has C0 controls other than \t, \n and \r.
@@ -111,7 +112,7 @@ func hasControls(s string) bool {
 	return false
 }
 
-// bindKey makes the submission idempotent if the request asks for that.
+// bindKey makes the submission idempotent if the request has a key.
 func bindKey(sub *core.Submission, r *http.Request) error {
 	key, err := idempotencyKey(r)
 	if err != nil || key == "" {
@@ -122,7 +123,7 @@ func bindKey(sub *core.Submission, r *http.Request) error {
 	return nil
 }
 
-// idempotencyKey returns the key of a request, empty if it has none.
+// idempotencyKey returns the key of a request; empty: none.
 func idempotencyKey(r *http.Request) (string, error) {
 	keys := r.Header[api.HeaderIdempotencyKey]
 	if len(keys) == 0 {
@@ -137,7 +138,8 @@ func idempotencyKey(r *http.Request) (string, error) {
 	return key, nil
 }
 
-// fingerprint identifies the content of a submission, whatever its JSON looked like.
+// fingerprint identifies the content of a submission, independent of the form of the
+// JSON.
 func fingerprint(sub *core.Submission) string {
 	h := sha256.New()
 	for _, s := range []string{string(sub.Channel), string(sub.Mode), sub.Origin.User, sub.Origin.Chat, sub.Origin.Topic, sub.Content.Text} {
@@ -149,7 +151,7 @@ func fingerprint(sub *core.Submission) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// hashPart adds a part with its length, so that parts cannot run together.
+// hashPart adds a part with a length prefix, to separate the parts.
 func hashPart(h hash.Hash, part []byte) {
 	var n [8]byte
 	binary.BigEndian.PutUint64(n[:], uint64(len(part)))

@@ -33,7 +33,8 @@ func (v *messageView) show(w *response, r *http.Request, m *core.Message, at cor
 	return err
 }
 
-// place returns the position of a message in its queue; zero if the message does not wait.
+// place returns the position of a message in the queue; zero if the message does not
+// wait.
 func (v *messageView) place(m *core.Message) core.QueuePosition {
 	if m.State != core.Waiting {
 		return core.QueuePosition{}
@@ -41,7 +42,7 @@ func (v *messageView) place(m *core.Message) core.QueuePosition {
 	return v.core.QueuePosition(m.ID)
 }
 
-// current returns the message as it is now, or m if the message cannot be read.
+// current returns the current state of the message, or m if the message cannot be read.
 func (v *messageView) current(ctx context.Context, m core.Message) core.Message {
 	if now, err := v.core.Message(ctx, m.ID); err == nil {
 		return now
@@ -50,12 +51,12 @@ func (v *messageView) current(ctx context.Context, m core.Message) core.Message 
 }
 
 // coalescedTimeout bounds the wait for the message that carries the reply. Both messages
-// get their outcome at the same moment.
+// get an outcome at the same moment.
 const coalescedTimeout = 2 * time.Second
 
-// completeCoalesced sets the text of a message whose reply another adapter's message
-// carries, because the sender over HTTP never sees that message. If that message cannot
-// be read, the member into still names it.
+// completeCoalesced copies the text of a reply carried by a message of another adapter,
+// because the HTTP client never sees the carrying message. If the carrier cannot be
+// read, the member into still names the carrier.
 func (v *messageView) completeCoalesced(ctx context.Context, m *core.Message) {
 	if m.Reply.Via == "" || m.Adapter != adapterName {
 		return
@@ -70,8 +71,8 @@ func (v *messageView) completeCoalesced(ctx context.Context, m *core.Message) {
 // messagePath returns the path of a message.
 func messagePath(id core.MessageID) string { return api.MessagePath(string(id)) }
 
-// maxDeliveries is the number of outcomes whose delivery is remembered. The ledger does
-// not record them: over HTTP a client asks, and may ask again.
+// maxDeliveries is how many deliveries of outcomes are remembered. The ledger does not
+// record deliveries over HTTP: a client requests an outcome, and may request again.
 const maxDeliveries = 4096
 
 // deliveries remembers when clients got the latest outcomes. Every message is noted, but
@@ -88,7 +89,7 @@ type delivery struct {
 	at time.Time
 }
 
-// note remembers that a client has got the message's outcome.
+// note remembers that a client has received the message's outcome.
 func (d *deliveries) note(m *core.Message) {
 	if !m.State.Final() {
 		return
@@ -103,7 +104,7 @@ func (d *deliveries) note(m *core.Message) {
 	d.count++
 }
 
-// at returns when a client first got the outcome, or the zero time if that is not known.
+// at returns when a client first received the outcome, or the zero time if unknown.
 func (d *deliveries) at(id core.MessageID) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
