@@ -6,8 +6,8 @@ import (
 )
 
 // A plan decides which jobs begin, and when to call next again. A plan starts nothing,
-// waits for nothing and reads no clock. The times passed to a plan decrease at most by
-// the reordering of events on two goroutines.
+// waits for nothing and reads no clock. The times passed to a plan never decrease,
+// except where events on two goroutines overtake each other.
 type plan struct {
 	o      Options
 	chats  map[int64]*chat // with jobs, or with limits not full again
