@@ -28,7 +28,7 @@ type channelReader interface {
 type channelNames struct{ core channelReader }
 
 // parseKey checks the form of every channel's name. Names are opaque, but prompts, logs
-// and terminals show them, so control characters are not allowed.
+// and terminals show names: control characters are not allowed.
 func parseKey(name string) (core.ChannelKey, error) {
 	if name == "" || len(name) > maxChannelBytes || !utf8.ValidString(name) ||
 		strings.TrimSpace(name) != name || strings.ContainsFunc(name, unicode.IsControl) {

@@ -66,7 +66,7 @@ func (c *clientConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// CloseWrite ends the sending direction, if the network supports that.
+// CloseWrite ends the sending direction, if the network supports half-closing.
 func (c *clientConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

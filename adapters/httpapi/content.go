@@ -143,7 +143,7 @@ func unquoted(quoted jsontext.Value) (text []byte, ok bool) {
 	return text, err == nil
 }
 
-// isBase64 decodes nothing, so that checking a large image costs no memory.
+// isBase64 checks without decoding, to check a large image without allocating memory.
 func isBase64(b []byte) bool {
 	if len(b) == 0 || len(b)%4 != 0 {
 		return false

@@ -230,7 +230,7 @@ const (
 	ShuttingDown Reason = "shutdown"
 )
 
-// lifecycle knows whether the server serves, drains or hands over.
+// lifecycle tracks whether the server serves, drains or hands over.
 type lifecycle struct {
 	once     sync.Once
 	done     chan struct{} // closed when the server drains or hands over
