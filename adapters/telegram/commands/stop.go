@@ -37,7 +37,7 @@ const (
 type stopRecord struct {
 	Turn    core.TurnID `json:"turn"`
 	Asked   time.Time   `json:"asked"`
-	Shown   bool        `json:"shown,omitempty"`   // the outcome comes to the chat
+	Shown   bool        `json:"shown,omitempty"`   // the outcome is delivered to the chat
 	Waiting string      `json:"waiting,omitempty"` // text about the messages left in the queue
 }
 
