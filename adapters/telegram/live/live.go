@@ -51,7 +51,7 @@ type Options struct {
 // for concurrent use.
 type Views struct {
 	o        Options
-	noDrafts atomic.Bool // the Bot API server does not know drafts
+	noDrafts atomic.Bool // the Bot API server does not support drafts
 	statuses sync.Mutex  // serialises changes of status records
 
 	mu    sync.Mutex // guards the fields below
@@ -126,7 +126,7 @@ func (vs *Views) Move(from, to chats.Address) {
 	defer vs.mu.Unlock()
 	if v := vs.byKey[from.Key()]; v != nil {
 		v.do(func() {
-			clear(v.open) // the outcomes come at the new address
+			clear(v.open) // the outcomes arrive at the new address
 			clear(v.settled)
 		})
 	}

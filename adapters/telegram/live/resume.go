@@ -83,7 +83,7 @@ func (vs *Views) ResumeLeft() {
 
 // resume replaces the subscription with a new subscription beginning with all kept
 // updates, also of an earlier process. resume blocks until the earlier process has
-// written its updates, at the latest when the present process serves.
+// written its updates. The earlier process does so when the present process serves.
 func (v *View) resume() {
 	kept := v.updates
 	v.updates = v.o.Channels.Resume(v.key, firstUpdate)

@@ -41,7 +41,7 @@ func newStatusMessage(vs *Views, to chats.Address) *statusMessage {
 func (s *statusMessage) exists() bool { return s.message.exists() }
 
 // show shows a status, the first time after the delay. show returns when to be called
-// again; the status changes with time at the given moment.
+// again. The status next changes by the passage of time at the moment changes.
 func (s *statusMessage) show(doc markdown.Document, buttons [][]view.Button, delay time.Duration, changes, now time.Time) time.Time {
 	if s.since.IsZero() {
 		s.since = now

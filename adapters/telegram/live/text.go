@@ -22,8 +22,8 @@ import (
 
 const (
 	// draftEvery is the shortest time between two changes of a draft, and draftRefresh
-	// the time after which an unchanged draft is sent again: a draft disappears after 30
-	// s, https://core.telegram.org/bots/api#sendmessagedraft
+	// the time after which an unchanged draft is sent again: a draft disappears after
+	// 30 s, https://core.telegram.org/bots/api#sendmessagedraft
 	draftEvery   = time.Second
 	draftRefresh = 20 * time.Second
 	// textDelay is the minimum age of a text before display: a text completed earlier is

@@ -32,7 +32,7 @@ type Interim struct {
 	Edit int    `json:"edit,omitempty"` // message that displayed the unfinished text
 }
 
-// maxChange bounds each side of a change on record, in bytes: less is shown.
+// maxChange bounds each side of a recorded change, in bytes: the chat shows less.
 const maxChange = 16 << 10
 
 // A View shows the events of a conversation while messages of the conversation are open.
@@ -274,7 +274,7 @@ func (v *View) deliver(ctx context.Context, id string, kind core.DeliveryKind, b
 	v.o.Store.Warn(ctx, "interim text not delivered", err, "channel", string(v.key))
 }
 
-// newest returns the newest open message, to which the reply is attached.
+// newest returns the newest open message. The newest message carries the reply.
 func (v *View) newest() core.MessageID {
 	var newest core.MessageID
 	for m := range v.open {
