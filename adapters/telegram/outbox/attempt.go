@@ -98,7 +98,7 @@ func (o *Outbox) begin(out *outgoing) bool {
 	return true
 }
 
-// failedAttempt notes a failure and returns the delivery to be recorded.
+// failedAttempt stores a failure in out, and returns the delivery to be recorded.
 func (o *Outbox) failedAttempt(out *outgoing, number int, why error) core.Delivery {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -52,7 +52,7 @@ func (o *Outbox) Edit(ctx context.Context, id string, key core.ChannelKey, e Edi
 	}
 }
 
-// Recorded reports whether a delivery is on record.
+// Recorded reports whether a delivery is in the ledger.
 func (o *Outbox) Recorded(ctx context.Context, id string) bool {
 	_, err := o.o.Ledger.Delivery(ctx, id)
 	if !errors.Is(err, core.ErrNotFound) {

@@ -331,7 +331,7 @@ func (o *Outbox) sendParts(ctx context.Context, to *chats.Address, out *outgoing
 	for n := min(len(done.Sent), max(len(parts)-1, 0)); n < len(parts); n++ {
 		id, err := o.sendPart(to, out, parts[n])
 		if Interrupted(err) {
-			return err // the next process goes on
+			return err // the next process continues
 		}
 		if err != nil {
 			return o.giveUp(ctx, out, err)

@@ -186,7 +186,7 @@ func (u undeliverable) Unwrap() error { return u.error }
 // Permanent reports whether no further attempt can succeed after an error.
 func Permanent(err error) bool { return classify(err).Kind == throttle.Permanent }
 
-// Interrupted reports whether the adapter ended first: the next process goes on.
+// Interrupted reports whether the adapter ended first: the next process continues.
 func Interrupted(err error) bool {
 	return errors.Is(err, throttle.ErrClosed) || errors.Is(err, ErrClosing)
 }
