@@ -246,7 +246,7 @@ func (p *plan) cancel(chatID int64, key string, now time.Time) (inFlight []*job)
 	return inFlight
 }
 
-// end notes the result of a job.
+// end queues a job and the result for take.
 func (p *plan) end(j *job, err error) {
 	if !j.running {
 		p.stats.Waiting[j.Class]--
