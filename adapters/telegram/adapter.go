@@ -99,7 +99,7 @@ type Options struct {
 	StateDir string // parent directory of the media files
 	LockFile string // held while polling, to have a single polling process; empty: none
 
-	FileOver    int           // an answer of more messages comes as a file; 0 means 5
+	FileOver    int           // an answer of more messages is sent as a file; 0 means 5
 	MediaMaxAge time.Duration // how long received files are kept; 0 means forever
 	Transcribe  string        // command that transcribes voice messages; empty: none
 	SendRoots   []string      // directories of files allowed to be sent, besides the media directory
@@ -295,7 +295,7 @@ func (a *Adapter) Health() Health {
 	return h
 }
 
-// pruneRecords removes old records now and then, until ctx ends.
+// pruneRecords removes old records every pruneEvery, until ctx ends.
 func (a *Adapter) pruneRecords(ctx context.Context) {
 	for ctx.Err() == nil {
 		a.records.Warn(ctx, "old records are kept", a.o.Core.ForgetRecords(ctx, records.Expired(time.Now())...))

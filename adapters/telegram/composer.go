@@ -24,7 +24,7 @@ type messages interface {
 type composer struct {
 	core        messages
 	store       *records.Store
-	fileOver    int // an answer of more messages comes as a file
+	fileOver    int // an answer of more messages is sent as a file
 	out         *outbox.Outbox
 	live        *live.Views
 	approvals   *approvals.Handler

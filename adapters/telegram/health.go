@@ -52,7 +52,7 @@ func (h *health) failed(problem string) (isNew bool) {
 	return isNew
 }
 
-// setName notes the bot's user name.
+// setName sets the bot's user name.
 func (h *health) setName(bot string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // separate conversation.
 func (v *receiver) migrate(ctx context.Context, from, to int64) error {
 	if !v.chats.spoken(from) || from == to {
-		return nil // no allowed user has written in either chat
+		return nil // no allowed user has written in the old chat
 	}
 	v.chats.moving.Lock()
 	defer v.chats.moving.Unlock()

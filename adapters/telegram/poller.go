@@ -42,7 +42,7 @@ type poller struct {
 	lockFile string
 	stale    time.Duration // see staleOffset
 
-	introduced bool // getMe has been called for the bot's name
+	introduced bool // the bot's name has been fetched
 	unrecorded unrecorded
 }
 

@@ -162,7 +162,7 @@ func (p *pusher) await(caller context.Context, id string, limit time.Duration) e
 	}
 }
 
-// withdrawn says why a push was withdrawn.
+// withdrawn returns an error with the reason for a withdrawal.
 func (p *pusher) withdrawn(id string, cause error, limit time.Duration) error {
 	if !errors.Is(cause, errPushLate) {
 		return fmt.Errorf("push %s is withdrawn: %w", id, cause)
