@@ -76,8 +76,8 @@ type Job struct {
 	Tried int       // attempts of earlier processes
 	Since time.Time // creation, for the bound on the age; zero: when submitted
 
-	// Do sends. Do must set a time limit, and return soon after ctx ends, at the latest
-	// with Run's context.
+	// Do sends. Do must set a time limit, and return soon after ctx ends. ctx ends with
+	// Run's context.
 	Do func(ctx context.Context, t Try) error
 
 	// Done, if not nil, is called once with the result: nil when sent, the last error of
