@@ -15,6 +15,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/executable"
 	"bareclaw/internal/testkit/roottest"
 	"bareclaw/sessionhost/protocol"
 )
@@ -27,7 +28,7 @@ exec strace -f -b execve --seccomp-bpf -qqq -o /dev/null -e trace="$CALLS" -e in
 `
 
 func writeTracer(dir string) error {
-	return os.WriteFile(filepath.Join(dir, "traced"), []byte(tracerScript), 0o700)
+	return executable.Write(filepath.Join(dir, "traced"), []byte(tracerScript))
 }
 
 // TestHostCrashAtEveryStepOfStarting kills a host at every step of its start. The

@@ -12,6 +12,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/executable"
 )
 
 // lateScript runs a host once the file GO is there.
@@ -22,7 +23,7 @@ exec "$SELF" "$@"
 `
 
 func writeLate(dir string) error {
-	return os.WriteFile(filepath.Join(dir, "late"), []byte(lateScript), 0o700)
+	return executable.Write(filepath.Join(dir, "late"), []byte(lateScript))
 }
 
 // TestStartOutlivesItsContext ends the context while the host starts: the session

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/executable"
 )
 
 // TestMain makes the test binary the server that the benchmark starts, and
@@ -187,7 +189,7 @@ func TestReportsAServerThatFails(t *testing.T) {
 func TestReportsAServerThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "dies")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho no disk today\nexit 3\n"), 0o700); err != nil {
+	if err := executable.Write(program, []byte("#!/bin/sh\necho no disk today\nexit 3\n")); err != nil {
 		t.Fatal(err)
 	}
 	_, err := measure(t.Context(), options{program: program, only: []string{"start"}}, tinyPlan(), &bytes.Buffer{})

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/executable"
 )
 
 // gateway is a script that is started as a gateway.
@@ -14,7 +16,7 @@ func gateway(t *testing.T, script string) Gateway {
 	t.Helper()
 	dir := t.TempDir()
 	self := filepath.Join(dir, "self")
-	if err := os.WriteFile(self, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+	if err := executable.Write(self, []byte("#!/bin/sh\n"+script)); err != nil {
 		t.Fatal(err)
 	}
 	return Gateway{Self: self, Dir: dir, Environ: []string{"PATH=/usr/bin:/bin", "NOTIFY_SOCKET=/n", "SAY=it"}, Log: filepath.Join(dir, "state/bareclaw.log")}
@@ -60,7 +62,7 @@ func TestNothingPrinted(t *testing.T) {
 	if p, err := run(t, g); err != nil || p.LastLine() != "before" {
 		t.Errorf("ended with %v, saying %q", err, p.LastLine())
 	}
-	if err := os.WriteFile(g.Self, []byte("#!/bin/sh\n"), 0o700); err != nil {
+	if err := executable.Write(g.Self, []byte("#!/bin/sh\n")); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := run(t, g); err != nil || p.LastLine() != "" {

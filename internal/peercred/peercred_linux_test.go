@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bareclaw/internal/testkit/executable"
 	"bareclaw/internal/testkit/roottest"
 )
 
@@ -34,7 +35,7 @@ func copyOfTest(t *testing.T) string {
 	}
 	file := filepath.Join(dir, "client")
 	// Open to all, because another user is to run it.
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(file, binary, 0o755)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), executable.Write(file, binary)); err != nil {
 		t.Fatal(err)
 	}
 	return file

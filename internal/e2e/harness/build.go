@@ -13,12 +13,12 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/executable"
 	"bareclaw/internal/testkit/launchctl"
 )
 
@@ -123,7 +123,7 @@ func onceBuilt(name, variant string, build func(path string) error) (path string
 	if err != nil {
 		return "", err
 	}
-	return path, WriteProgram(path, b)
+	return path, executable.Write(path, b)
 }
 
 // keptProgram builds a program in the cache of this checkout, unless another package of
@@ -269,18 +269,9 @@ func CopyProgram(t testing.TB, from, to string) {
 		err = os.MkdirAll(filepath.Dir(to), 0o755)
 	}
 	if err == nil {
-		err = WriteProgram(to, b)
+		err = executable.Write(to, b)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// WriteProgram writes a file that is going to be run. It cannot be while anybody has it
-// open for writing, as a process would that is started meanwhile: for a moment it has all
-// that this one has open.
-func WriteProgram(path string, b []byte) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	return os.WriteFile(path, b, 0o755)
 }

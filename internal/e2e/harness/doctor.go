@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"bareclaw/internal/cli/doctor"
+	"bareclaw/internal/testkit/executable"
 )
 
 // A Diagnosis is what `bareclaw doctor --json` has printed.
@@ -126,7 +127,7 @@ func (m *Machine) Write(name, text string, mode os.FileMode) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		m.T.Fatal(err)
 	}
-	if err := WriteProgram(path, []byte(text)); err != nil { // if it is one
+	if err := executable.Write(path, []byte(text)); err != nil { // if it is one
 		m.T.Fatal(err)
 	}
 	if err := os.Chmod(path, mode); err != nil { // whatever the umask

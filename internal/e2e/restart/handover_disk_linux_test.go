@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/executable"
 )
 
 // heldBuild makes a restart stand still where the new program is built, after the disk was
@@ -30,7 +31,7 @@ func heldBuild(m *harness.Machine) (building func() bool, release func()) {
 		m.T.Fatal(err)
 	}
 	script := fmt.Sprintf("#!/bin/sh\n: >%q\ncat %q\nexec cp %q \"$3\"\n", m.Path("building"), m.Path("build"), m.Executable())
-	if err := harness.WriteProgram(m.Path("tools/go"), []byte(script)); err != nil {
+	if err := executable.Write(m.Path("tools/go"), []byte(script)); err != nil {
 		m.T.Fatal(err)
 	}
 	m.Env = append(m.Env, "BARECLAW_SOURCE="+m.Path("source"), "PATH="+m.Path("tools")+":"+os.Getenv("PATH"))

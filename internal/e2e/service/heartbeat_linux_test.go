@@ -19,6 +19,7 @@ import (
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/executable"
 )
 
 // TestHeartbeatUnderSystemd has a real `systemd --user` call the ticks.
@@ -62,7 +63,7 @@ func newHeartAt(t *testing.T, manager *harness.UserManager) *heart {
 		func() error { return os.Remove(m.Path("state")) },
 		func() error { return os.Symlink(m.Path("xdg/bareclaw"), m.Path("state")) }, // where the tests look
 		func() error { return os.MkdirAll(filepath.Dir(h.program), 0o755) },
-		func() error { return harness.WriteProgram(h.program, program) },
+		func() error { return executable.Write(h.program, program) },
 	} {
 		if err := step(); err != nil {
 			t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/botapi"
+	"bareclaw/internal/testkit/executable"
 )
 
 // wantTold fails unless a chat has got these texts of the bot, and nothing else.
@@ -492,7 +493,7 @@ func TestHeartbeatInstallScript(t *testing.T) {
 	dir := t.TempDir() + "/with a space"
 	write := func(name string, text []byte) {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), harness.WriteProgram(path, text)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), executable.Write(path, text)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/executable"
 )
 
 // TestService installs the gateway as a user does, in a real `systemd --user`.
@@ -371,7 +372,7 @@ func serviceTakesOver(t *testing.T, i *installation) {
 func serviceListens(t *testing.T, i *installation) {
 	local := i.local()
 	standIn := "#!/bin/sh\nenv > \"$SEEN\"\nsystemd-notify --ready\nexec sleep 1000\n"
-	if err := os.WriteFile(i.program, []byte(standIn), 0o755); err != nil {
+	if err := executable.Write(i.program, []byte(standIn)); err != nil {
 		t.Fatal(err)
 	}
 	address := net.JoinHostPort("127.0.0.1", harness.FreePort(t))
@@ -466,7 +467,7 @@ func TestServiceFilesSurviveSystemd(t *testing.T) {
 		program := filepath.Join(manager.Home, "bareclaw $$ %%")
 		script := "#!/bin/sh\nsetsid sleep 1000 &\necho $! > \"$SEEN.new\"\nmv \"$SEEN.new\" \"$SEEN.pid\"\n" + // whole when they are there: the timer goes on
 			"{ pwd; printf '%s\\n' \"$@\"; env -0; } > \"$SEEN.new\"\nmv \"$SEEN.new\" \"$SEEN\"\n"
-		if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		if err := executable.Write(program, []byte(script)); err != nil {
 			t.Fatal(err)
 		}
 		dir := filepath.Join(manager.Home, `it's "here" \x20 100% $PWD; -`)

@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/heartbeat"
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/executable"
 )
 
 const installedHome = "/run/home"
@@ -26,10 +27,10 @@ func newInstalled(t *testing.T, manager *harness.UserManager) (harness.Newcomer,
 		err = os.MkdirAll(home+"/.local/bin", 0o700)
 	}
 	if err == nil {
-		err = harness.WriteProgram(program, b)
+		err = executable.Write(program, b)
 	}
 	if err == nil {
-		err = harness.WriteProgram(home+"/.local/bin/claude", []byte("#!/bin/sh\nexec "+harness.FakeClaude(t)+" \"$@\"\n"))
+		err = executable.Write(home+"/.local/bin/claude", []byte("#!/bin/sh\nexec "+harness.FakeClaude(t)+" \"$@\"\n"))
 	}
 	if err != nil {
 		t.Fatal(err)
