@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -161,7 +162,27 @@ func cacheDir() (string, error) {
 	}
 	sum := sha256.Sum256([]byte(root))
 	dir := filepath.Join(cache, "bareclaw", fmt.Sprintf("e2e-%x", sum[:6]))
-	return dir, os.MkdirAll(dir, 0o700)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	now := time.Now()
+	return dir, errors.Join(os.Chtimes(dir, now, now), removeUnused(filepath.Dir(dir), now.Add(-keepPrograms)))
+}
+
+// keepPrograms is how long the programs of a checkout are kept after its last test run.
+// They take some 300 MB.
+const keepPrograms = 24 * time.Hour
+
+// removeUnused removes the programs of checkouts without a test run since then.
+func removeUnused(cache string, since time.Time) error {
+	dirs, err := filepath.Glob(filepath.Join(cache, "e2e-*"))
+	for _, dir := range dirs {
+		st, statErr := os.Stat(dir)
+		if statErr == nil && st.ModTime().Before(since) {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	return err
 }
 
 // runOfGo identifies the `go test` that runs this package: during one run the source does

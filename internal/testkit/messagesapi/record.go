@@ -69,11 +69,3 @@ func (s *Standin) Requests() []Seen {
 	defer s.record.mu.Unlock()
 	return slices.Clone(s.record.seen)
 }
-
-// Arrived returns a channel that is closed once n requests to /v1/messages have
-// arrived, which may be before their replies began. n must be at least 1.
-func (s *Standin) Arrived(n int) <-chan struct{} {
-	s.record.mu.Lock()
-	defer s.record.mu.Unlock()
-	return s.record.arrivalLocked(n)
-}

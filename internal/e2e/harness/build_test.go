@@ -1,0 +1,34 @@
+package harness
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestRemoveUnused removes the programs of one checkout and keeps those of another.
+func TestRemoveUnused(t *testing.T) {
+	t.Parallel()
+	cache, now := t.TempDir(), time.Now()
+	for name, used := range map[string]time.Time{"e2e-old": now.Add(-keepPrograms - time.Minute), "e2e-new": now, "tools": now.Add(-2 * keepPrograms)} {
+		dir := filepath.Join(cache, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "program"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(dir, used, used); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := removeUnused(cache, now.Add(-keepPrograms)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"e2e-old": false, "e2e-new": true, "tools": true} {
+		if _, err := os.Stat(filepath.Join(cache, name, "program")); (err == nil) != want {
+			t.Errorf("%s is kept: %v, want %v", name, err == nil, want)
+		}
+	}
+}
