@@ -22,7 +22,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"bareclaw/adapters/telegram/approvals"
@@ -221,13 +220,7 @@ func (a *Adapter) Run(ctx context.Context) error {
 func (a *Adapter) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	a.work.Begin(ctx)
-	sending, endSending := context.WithCancel(context.WithoutCancel(ctx))
-	var sends sync.WaitGroup
-	sends.Go(func() { a.sender.Run(sending) }) // ends by endSending
 	defer a.work.Wait()
-	defer sends.Wait()
-	defer endSending()
-	defer a.sender.Drain()
 	defer cancel()
 	a.o.Core.OnDelivery(Name, a.onDelivery)
 	if err := a.resume(ctx); err != nil {

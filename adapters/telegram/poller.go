@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -17,8 +16,7 @@ import (
 )
 
 const (
-	firstPause = time.Second
-	maxPause   = 30 * time.Second
+	maxPause = 30 * time.Second // between two polls that fail
 	// staleOffset is the age beyond which the id of the last update does not predict the
 	// next id: Telegram may then choose the next id at random:
 	// https://core.telegram.org/bots/api#update. Telegram keeps updates for 24 h.
@@ -78,9 +76,9 @@ func (p *poller) poll(ctx context.Context) {
 		}
 		p.sender.Cooldowns.Note(outbox.Polls, err)
 		p.unwell(err)
+		failures++
 		tasks.Pause(ctx, pollPause(err, failures))
 		wait = 0 // to learn at once when polls work again
-		failures++
 	}
 }
 
@@ -224,14 +222,13 @@ func parseSourceKey(key string) (bot, update int64, ok bool) {
 	return bot, update, err == nil
 }
 
-// pollPause returns the pause after the nth failure in a row, counted from 0.
-func pollPause(err error, n int) time.Duration {
+// pollPause returns the pause after a number of failures in a row.
+func pollPause(err error, failures int) time.Duration {
 	if d := botapi.RetryAfter(err); d > 0 {
 		return d
 	}
 	if tasks.IsStorage(err) {
 		return tasks.StoragePause
 	}
-	d := min(firstPause<<min(n, 10), maxPause)
-	return d/2 + rand.N(d/2) // clients refused together return at different times
+	return tasks.Backoff(failures, maxPause)
 }

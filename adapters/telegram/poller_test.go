@@ -72,9 +72,9 @@ func TestProblemsHaveTheSameWords(t *testing.T) {
 func TestPollPauses(t *testing.T) {
 	t.Parallel()
 	for n := range 50 {
-		d := min(firstPause<<min(n, 20), maxPause)
-		if got := pollPause(botapi.ErrPollHung, n); got < d/2 || got >= d {
-			t.Errorf("after %d failures %v is waited, want %v to %v", n+1, got, d/2, d)
+		d := min(time.Second<<min(n, 20), maxPause)
+		if got := pollPause(botapi.ErrPollHung, n+1); got < d*3/4 || got > d {
+			t.Errorf("after %d failures %v is waited, want %v to %v", n+1, got, d*3/4, d)
 		}
 	}
 	if got := pollPause(&botapi.Error{Status: 429, RetryAfter: 77 * time.Second}, 0); got != 77*time.Second {

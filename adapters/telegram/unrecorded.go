@@ -1,14 +1,11 @@
 package telegram
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 
@@ -46,20 +43,7 @@ func (p *poller) tellUnrecorded(in []*core.Inbound) {
 		}
 		if to := chats.AddressOf(update.Message); !u.told[to] {
 			u.told[to] = true
-			p.postUnrecorded(to, update.Message.ID)
+			p.sender.Post(to, outbox.NoteParts(view.Note{Text: unrecordedText, ReplyTo: update.Message.ID})[0])
 		}
 	}
-}
-
-func (p *poller) postUnrecorded(to chats.Address, message int) {
-	notice := outbox.NoteParts(view.Note{Text: unrecordedText, ReplyTo: message})[0]
-	p.sender.Post(throttle.Job{
-		Chat: to.Chat, Group: to.Group(), Lane: to.Thread, Class: throttle.Progress, Key: fmt.Sprint("unrecorded ", to.Thread),
-		Do: func(ctx context.Context, _ throttle.Try) error {
-			return p.sender.Call(ctx, func(ctx context.Context) error {
-				_, err := notice.Send(ctx, p.client, to)
-				return err
-			})
-		},
-	})
 }

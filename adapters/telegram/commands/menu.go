@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -20,7 +19,7 @@ const menuPause = 30 * time.Second
 // RegisterMenu registers the menu of commands, and retries until Telegram accepts the
 // menu or ctx ends.
 func (h *Handler) RegisterMenu(ctx context.Context) {
-	for failures := 0; ctx.Err() == nil; failures++ {
+	for failures := 1; ctx.Err() == nil; failures++ {
 		h.o.Sender.Cooldowns.Await(ctx, outbox.Menu)
 		err := h.RegisterMenuOnce(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -28,8 +27,7 @@ func (h *Handler) RegisterMenu(ctx context.Context) {
 		}
 		h.o.Sender.Cooldowns.Note(outbox.Menu, err)
 		h.o.Log.Warn("telegram: the menu is not registered", "err", h.o.Sender.Client.CleanError("register commands", err))
-		d := min(time.Second<<min(failures, 10), menuPause)
-		tasks.Pause(ctx, max(d/2+rand.N(d/2), botapi.RetryAfter(err)))
+		tasks.Pause(ctx, max(tasks.Backoff(failures, menuPause), botapi.RetryAfter(err)))
 	}
 }
 

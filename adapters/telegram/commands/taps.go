@@ -80,7 +80,7 @@ func (h *Handler) Tapped(ctx context.Context, key string, q *models.CallbackQuer
 	if h.o.Sender.Cooldowns.Left(outbox.Taps) > 0 {
 		return // the action counts; a late answer is of no use
 	}
-	err := h.o.Sender.Call(ctx, func(ctx context.Context) error {
+	err := h.o.Sender.Call(func(ctx context.Context) error {
 		_, err := h.o.Sender.Client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{
 			CallbackQueryID: q.ID, Text: view.Brief(answer, view.ToastShown),
 		})

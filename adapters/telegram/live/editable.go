@@ -2,35 +2,37 @@ package live
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"sync"
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/adapters/telegram/view"
 )
 
-// An editable is a message edited as often as the rate limits allow. Intermediate
-// contents are skipped. Its methods are safe for concurrent use.
+// An editable is a message edited as often as the rate limits allow: while an edit waits,
+// newer content replaces the content. Its methods are safe for concurrent use.
 type editable struct {
 	sender *outbox.Sender
+	work   *tasks.Group
 	to     chats.Address
-	name   string // of the editable's jobs
 
-	mu      sync.Mutex   // guards the fields below
-	id      int          // of the message; 0: not posted yet
-	want    *outbox.Text // content to be shown
-	shown   *outbox.Text // displayed content
-	replyTo int
-	closed  bool         // no longer edited
-	posted  func(id int) // called when the message is posted
+	mu       sync.Mutex   // guards the fields below
+	id       int          // of the message; 0: not posted yet
+	want     *outbox.Text // content to be shown
+	shown    *outbox.Text // displayed content
+	replyTo  int
+	closed   bool // no longer edited
+	updating bool // updates is about to show want
+	updates  *tasks.Task
+	posted   func(id int) // called when the message is posted
 }
 
-func newEditable(s *outbox.Sender, to chats.Address, kind string) *editable {
-	return &editable{sender: s, to: to, name: kind + ":" + string(to.Key())}
+func newEditable(o *Options, to chats.Address) *editable {
+	return &editable{sender: o.Sender, work: o.Work, to: to}
 }
 
 // onPost sets the function called when the message is posted.
@@ -49,60 +51,63 @@ func (e *editable) answers(message int) {
 
 // set posts or edits the message.
 func (e *editable) set(doc markdown.Document, buttons [][]view.Button) {
-	if !e.request(doc, buttons) {
-		return
-	}
-	e.sender.Post(throttle.Job{
-		Chat: e.to.Chat, Group: e.to.Group(), Lane: e.to.Thread, Class: throttle.Progress, Key: e.name, Do: e.update, Done: e.updated,
-	})
-}
-
-// request sets the content to be displayed, and returns false if nothing is left to do.
-func (e *editable) request(doc markdown.Document, buttons [][]view.Button) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	want := &outbox.Text{Document: doc, Buttons: buttons, ReplyTo: e.replyTo}
 	if e.closed || reflect.DeepEqual(e.want, want) {
-		return false
-	}
-	e.want = want
-	return true
-}
-
-// updated lets a failed update be repeated with the next content.
-func (e *editable) updated(err error) {
-	if err == nil || errors.Is(err, throttle.ErrReplaced) {
 		return
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.want = e.shown
+	e.want = want
+	if !e.updating {
+		e.updating, e.updates = true, e.work.Start(e.update)
+	}
 }
 
-func (e *editable) update(ctx context.Context, _ throttle.Try) error {
-	e.mu.Lock()
-	id, want, closed := e.id, e.want, e.closed
-	e.mu.Unlock()
-	if closed || want == nil {
-		return nil
-	}
-	return e.sender.Call(ctx, func(ctx context.Context) error {
-		if id != 0 {
-			want = &outbox.Text{Document: want.Document, Buttons: want.Buttons, Replace: id}
-		}
-		now, err := want.Send(ctx, e.sender.Client, e.to)
-		if err != nil {
+// update shows the wanted content, until no newer content is wanted.
+func (e *editable) update(ctx context.Context) {
+	for again := true; again; {
+		var tried *outbox.Text
+		err := e.sender.Send(ctx, e.to, throttle.Progress, func(ctx context.Context) (err error) {
+			tried, err = e.show(ctx)
 			return err
-		}
-		e.mu.Lock()
-		e.id, e.shown = now, want
-		posted := e.posted
-		e.mu.Unlock()
-		if now != id && posted != nil {
-			posted(now)
-		}
-		return nil
-	})
+		})
+		again = e.updated(tried, err)
+	}
+}
+
+// show posts or edits the message once, and returns the content.
+func (e *editable) show(ctx context.Context) (*outbox.Text, error) {
+	e.mu.Lock()
+	id, want, closed, posted := e.id, e.want, e.closed, e.posted
+	e.mu.Unlock()
+	if closed {
+		return want, nil
+	}
+	text := *want
+	text.Replace = id
+	now, err := text.Send(ctx, e.sender.Client, e.to)
+	if err != nil {
+		return want, err
+	}
+	e.mu.Lock()
+	e.id, e.shown = now, want
+	e.mu.Unlock()
+	if now != id && posted != nil {
+		posted(now)
+	}
+	return want, nil
+}
+
+// updated reports whether newer content is wanted. A failed update is repeated with the
+// next content.
+func (e *editable) updated(tried *outbox.Text, err error) (again bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if tried == nil || err != nil && e.want == tried {
+		e.want = e.shown
+	}
+	e.updating = e.want != e.shown && !e.closed
+	return e.updating
 }
 
 // close stops the editing and returns the message; 0: no message. close blocks while an
@@ -110,8 +115,9 @@ func (e *editable) update(ctx context.Context, _ throttle.Try) error {
 func (e *editable) close(ctx context.Context) int {
 	e.mu.Lock()
 	e.closed = true
+	updates := e.updates
 	e.mu.Unlock()
-	e.sender.Cancel(ctx, e.to.Chat, e.name)
+	updates.Cancel(ctx)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.id

@@ -46,26 +46,18 @@ func (vs *Views) finalize(ctx context.Context, to chats.Address, id int, final m
 	vs.applyFinal(to, id, f)
 }
 
-// applyFinal finalizes a message, and retries until Telegram accepts or refuses the
-// change.
+// applyFinal finalizes a message in the background, and retries until Telegram accepts or
+// refuses the change, or the adapter ends: then the next process continues.
 func (vs *Views) applyFinal(to chats.Address, id int, final finalRecord) {
-	vs.o.Sender.Post(throttle.Job{
-		Chat: to.Chat, Group: to.Group(), Lane: to.Thread, Class: throttle.Progress,
-		Do: func(ctx context.Context, _ throttle.Try) error {
-			return vs.o.Sender.Call(ctx, func(ctx context.Context) error { return final.apply(ctx, vs.o.Sender.Client, to, id) })
-		},
-		Done: func(err error) {
-			switch {
-			case outbox.Interrupted(err): // left to the next process
-			case err == nil, outbox.Permanent(err):
-				vs.o.Work.Go(func(ctx context.Context) { _ = vs.o.Store.Write(ctx, records.Deletion(finalKey(to, id))) }) // or the change is repeated
-			default:
-				vs.o.Work.Go(func(ctx context.Context) {
-					tasks.Pause(ctx, finalizePause)
-					vs.applyFinal(to, id, final)
-				})
+	o := &vs.o
+	o.Work.Go(func(ctx context.Context) {
+		for ; ctx.Err() == nil; tasks.Pause(ctx, finalizePause) {
+			err := o.Sender.Send(ctx, to, throttle.Progress, func(ctx context.Context) error { return final.apply(ctx, o.Sender.Client, to, id) })
+			if err == nil || outbox.Permanent(err) {
+				_ = o.Store.Write(ctx, records.Deletion(finalKey(to, id))) // or the change is repeated
+				return
 			}
-		},
+		}
 	})
 }
 

@@ -66,7 +66,7 @@ func (s *statusMessage) show(doc markdown.Document, buttons [][]view.Button, del
 
 // fresh returns the message of the next turn.
 func (s *statusMessage) fresh() *editable {
-	e := newEditable(s.views.o.Sender, s.to, "status")
+	e := newEditable(&s.views.o, s.to)
 	e.onPost(func(id int) {
 		s.views.statusPosted(s.to.Key(), id)
 		s.views.o.Sender.Typing(s.to) // a message ends the typing action

@@ -13,6 +13,7 @@ import (
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 	"bareclaw/core/progress"
@@ -45,18 +46,19 @@ type streamRecord struct {
 // A textMessage displays an unfinished text: in a private chat as a draft, elsewhere in
 // a message that later becomes the delivered message.
 type textMessage struct {
-	views   *Views
-	to      chats.Address
-	message *editable
-	name    string                // of the text: [progress.View.Stream]
-	began   time.Time             // when the text was seen first
-	changed time.Time             // time of the last change
-	bytes   int                   // how much of the text was shown
-	newest  func() core.MessageID // message answered by the text
+	views    *Views
+	to       chats.Address
+	message  *editable
+	drafting *tasks.Task           // sends a draft
+	name     string                // of the text: [progress.View.Stream]
+	began    time.Time             // when the text was seen first
+	changed  time.Time             // time of the last change
+	bytes    int                   // how much of the text was shown
+	newest   func() core.MessageID // message answered by the text
 }
 
 func newTextMessage(vs *Views, to chats.Address, newest func() core.MessageID) *textMessage {
-	return &textMessage{views: vs, to: to, newest: newest, message: newEditable(vs.o.Sender, to, "stream")}
+	return &textMessage{views: vs, to: to, newest: newest, message: newEditable(&vs.o, to)}
 }
 
 // show displays the unfinished text, and returns when to call show again.
@@ -106,27 +108,26 @@ func (t *textMessage) every() time.Duration {
 	return textEvery
 }
 
-// draft shows the end of a text as a draft, with Telegram's own stop button.
+// draft shows the end of a text as a draft, with Telegram's own stop button. While a draft
+// is in flight, draft does nothing.
 func (t *textMessage) draft(turn core.TurnID, doc markdown.Document) {
-	vs, to := t.views, t.to
-	vs.o.Sender.Post(throttle.Job{
-		Chat: to.Chat, Lane: to.Thread, Class: throttle.Hint, Key: t.draftName(),
-		Do: func(ctx context.Context, _ throttle.Try) error {
-			return vs.o.Sender.Call(ctx, func(ctx context.Context) error {
-				_, err := vs.o.Sender.Client.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
-					ChatID: to.Chat, MessageThreadID: to.Thread, DraftID: strconv.Itoa(DraftOf(turn)),
-					Text: doc.Text, Entities: doc.Entities, CanStop: true,
-				})
-				if botapi.Refused(err, "draft") || errors.Is(err, bot.ErrorNotFound) { // an older Bot API server
-					vs.noDrafts.Store(true)
-				}
-				return err
+	if t.drafting.Running() {
+		return
+	}
+	o, to := &t.views.o, t.to
+	t.drafting = o.Work.Start(func(ctx context.Context) {
+		err := o.Sender.Send(ctx, to, throttle.Hint, func(ctx context.Context) error {
+			_, err := o.Sender.Client.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
+				ChatID: to.Chat, MessageThreadID: to.Thread, DraftID: strconv.Itoa(DraftOf(turn)),
+				Text: doc.Text, Entities: doc.Entities, CanStop: true,
 			})
-		},
+			return err
+		})
+		if botapi.Refused(err, "draft") || errors.Is(err, bot.ErrorNotFound) { // an older Bot API server
+			t.views.noDrafts.Store(true)
+		}
 	})
 }
-
-func (t *textMessage) draftName() string { return "draft:" + string(t.to.Key()) }
 
 // DraftOf returns the id of the draft for a turn's text, which is never 0.
 func DraftOf(turn core.TurnID) int {
@@ -148,8 +149,8 @@ func (t *textMessage) take(ctx context.Context, name string) (id int, forget []*
 		return 0, nil
 	}
 	id = t.message.close(ctx)
-	t.views.o.Sender.Cancel(ctx, t.to.Chat, t.draftName()) // a draft must not follow the message
-	t.message = newEditable(t.views.o.Sender, t.to, "stream")
+	t.drafting.Cancel(ctx) // a draft must not follow the message
+	t.message = newEditable(&t.views.o, t.to)
 	t.name, t.bytes = "", 0
 	if id != 0 {
 		forget = []*core.Record{records.Deletion(records.Stream + string(t.to.Key()))}

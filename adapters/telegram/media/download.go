@@ -25,7 +25,6 @@ import (
 
 const (
 	maxAttempts = 5
-	firstPause  = time.Second // after the first failure; doubled after each further failure
 	attemptTime = time.Minute // timeout of a single attempt
 	// unfinished is the name suffix of partially downloaded files.
 	unfinished = ".part"
@@ -115,7 +114,7 @@ func commit(part *os.File, to string) error {
 // load downloads a file with several attempts, resuming after the last received byte.
 func (d *Downloader) load(ctx context.Context, id string, to *os.File) (int64, error) {
 	var have int64
-	for try := 0; ; try++ {
+	for try := 1; ; try++ {
 		d.Cooldowns.Await(ctx, outbox.Files)
 		n, err := d.loadMore(ctx, id, to, have)
 		if have = n; err == nil {
@@ -126,19 +125,12 @@ func (d *Downloader) load(ctx context.Context, id string, to *os.File) (int64, e
 			return have, err
 		}
 		d.Cooldowns.Note(outbox.Files, err)
-		d.Log.Warn("telegram: a download failed and is repeated", "try", try+1, "bytes", have, "err", err)
-		if try+1 == maxAttempts {
+		d.Log.Warn("telegram: a download failed and is repeated", "try", try, "bytes", have, "err", err)
+		if try == maxAttempts {
 			return have, &Error{Why: "Telegram did not deliver it after several attempts", Err: err}
 		}
-		tasks.Pause(ctx, pauseAfter(err, try))
+		tasks.Pause(ctx, max(tasks.Backoff(try, attemptTime), botapi.RetryAfter(err)))
 	}
-}
-
-func pauseAfter(err error, try int) time.Duration {
-	if d := botapi.RetryAfter(err); d > 0 {
-		return d
-	}
-	return firstPause << try
 }
 
 // loadMore downloads a file from byte have on, and returns the total number of bytes

@@ -3,39 +3,51 @@ package outbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
 )
 
+const (
+	// maxAge bounds the attempts to send a delivery that Telegram neither accepts nor
+	// refuses: a gateway may sleep over a weekend, or have no network.
+	maxAge = 7 * 24 * time.Hour
+	// maxDelay bounds the delay between two attempts.
+	maxDelay = time.Minute
+)
+
 // sendPart sends a part and returns the resulting message. sendPart blocks until
 // Telegram accepts the part or refuses the part for good, or the adapter ends.
-func (o *Outbox) sendPart(to *chats.Address, out *outgoing, part Part) (int, error) {
-	done := make(chan error, 1)
-	var id int // written by an attempt, read after the attempt
-	err := o.o.Sender.submit(throttle.Job{
-		Chat: to.Chat, Group: to.Group(), Lane: to.Thread, Class: throttle.Durable, Tried: out.Attempts, Since: out.CreatedAt,
-		Do: func(ctx context.Context, try throttle.Try) (err error) {
+func (o *Outbox) sendPart(ctx context.Context, to *chats.Address, out *outgoing, part Part) (id int, err error) {
+	for failures := 0; ; {
+		err = o.o.Sender.sendWithin(ctx, timeLimit(part), *to, throttle.Durable, func(ctx context.Context) (err error) {
 			id, err = o.attempt(ctx, to, out, part)
-			if err != nil && !errors.Is(err, ErrClosing) {
-				if err := o.o.Ledger.Delivered(ctx, o.failedAttempt(out, try.Number, err)); err != nil {
-					o.o.Log.Debug("telegram: failed attempt not recorded", "err", err)
-				}
-			}
 			return err
-		},
-		Done: func(err error) { done <- err },
-	})
-	if err != nil {
-		return 0, err
+		})
+		if err == nil || Interrupted(err) {
+			return id, err
+		}
+		if err := o.o.Ledger.Delivered(ctx, o.failedAttempt(out, err)); err != nil {
+			o.o.Log.Debug("telegram: failed attempt not recorded", "err", err)
+		}
+		switch kind := classify(err).Kind; {
+		case kind == throttle.Permanent:
+			return 0, err
+		case kind == throttle.Wait: // by the next call
+		case time.Since(out.CreatedAt) >= maxAge:
+			return 0, fmt.Errorf("given up after %d attempts: %w", out.Attempts, err)
+		default:
+			failures++
+			tasks.Pause(ctx, tasks.Backoff(failures, maxDelay))
+		}
 	}
-	err = <-done
-	return id, err
 }
 
 // attempt sends a part once. If the chat has moved or the topic is gone, attempt sends
@@ -44,25 +56,19 @@ func (o *Outbox) attempt(ctx context.Context, to *chats.Address, out *outgoing, 
 	if !o.begin(out) {
 		return 0, errWithdrawn
 	}
-	err = o.o.Sender.callWithin(ctx, timeLimit(part), func(ctx context.Context) error {
-		id, err = part.Send(ctx, o.o.Sender.Client, *to)
-		moved := (*bot.MigrateError)(nil)
-		switch {
-		case errors.As(err, &moved):
-			to.Chat, to.Thread = int64(moved.MigrateToChatID), 0
-		case to.Thread != 0 && out.Kind != KindPush && botapi.Refused(err, "message thread not found", "topic_deleted", "topic_closed"):
-			to.Thread = 0
-		default:
-			o.attempted(out, err)
-			return err
-		}
-		id, err = part.Send(ctx, o.o.Sender.Client, *to)
+	id, err = part.Send(ctx, o.o.Sender.Client, *to)
+	moved := (*bot.MigrateError)(nil)
+	switch {
+	case errors.As(err, &moved):
+		to.Chat, to.Thread = int64(moved.MigrateToChatID), 0
+	case to.Thread != 0 && out.Kind != KindPush && botapi.Refused(err, "message thread not found", "topic_deleted", "topic_closed"):
+		to.Thread = 0
+	default:
 		o.attempted(out, err)
-		return err
-	})
-	if errors.Is(err, ErrClosing) { // nothing was sent
-		o.attempted(out, err)
+		return id, err
 	}
+	id, err = part.Send(ctx, o.o.Sender.Client, *to)
+	o.attempted(out, err)
 	return id, err
 }
 
@@ -98,11 +104,11 @@ func (o *Outbox) begin(out *outgoing) bool {
 	return true
 }
 
-// failedAttempt stores a failure in out, and returns the delivery to be recorded.
-func (o *Outbox) failedAttempt(out *outgoing, number int, why error) core.Delivery {
+// failedAttempt counts a failure in out, and returns the delivery to be recorded.
+func (o *Outbox) failedAttempt(out *outgoing, why error) core.Delivery {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	out.Attempts, out.Error = number, why.Error()
+	out.Attempts, out.Error = out.Attempts+1, why.Error()
 	return out.Delivery
 }
 
@@ -111,6 +117,6 @@ func (o *Outbox) failedAttempt(out *outgoing, number int, why error) core.Delive
 func (o *Outbox) attempted(out *outgoing, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	out.uncertain = out.uncertain || err == nil || classify(err).Ambiguous
+	out.uncertain = out.uncertain || err == nil || mayHaveArrived(err)
 	out.attempted = out.uncertain
 }

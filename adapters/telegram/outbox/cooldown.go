@@ -21,7 +21,7 @@ const (
 	Menu      = "menu"
 	Files     = "files"
 	Taps      = "taps"  // answers to taps
-	scopeChat = "chat:" // + chat id; the schedule waits for chats
+	scopeChat = "chat:" // + chat id; the limiter holds chats
 )
 
 // A cooldownRecord is the end of a pause. The time of the record gives the length of the
@@ -59,7 +59,7 @@ func (c *Cooldowns) Note(scope string, err error) {
 	}
 }
 
-// chat is Note for a chat, whose pause the schedule enforces in the running process.
+// chat is Note for a chat, whose pause the limiter enforces in the running process.
 func (c *Cooldowns) chat(chat int64, err error) { c.Note(scopeChat+strconv.FormatInt(chat, 10), err) }
 
 func (c *Cooldowns) set(scope string, until time.Time) {

@@ -58,7 +58,7 @@ type Outbox struct {
 	startup   []core.Delivery      // until started
 	known     map[string]*outgoing // queued or in flight, by id
 	queues    map[core.ChannelKey]*queue
-	waiters   map[string]*waiter  // by delivery
+	ended     chan struct{}       // closed and replaced when a delivery ends
 	withdrawn map[string]struct{} // deliveries withdrawn before being queued
 }
 
@@ -85,7 +85,7 @@ type sendState struct {
 func New(o Options) *Outbox {
 	return &Outbox{
 		o: o, known: map[string]*outgoing{}, queues: map[core.ChannelKey]*queue{},
-		waiters: map[string]*waiter{}, withdrawn: map[string]struct{}{},
+		ended: make(chan struct{}), withdrawn: map[string]struct{}{},
 	}
 }
 
@@ -258,10 +258,8 @@ func (o *Outbox) done(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.known, id)
-	if w := o.waiters[id]; w != nil {
-		close(w.ended)
-		delete(o.waiters, id)
-	}
+	close(o.ended)
+	o.ended = make(chan struct{})
 }
 
 // Pending returns the number of deliveries queued or in flight.
@@ -284,13 +282,13 @@ func (e unreadableError) Unwrap() error { return e.error }
 // and thereby the later deliveries of the conversation: no other code would retry before
 // a restart.
 func (o *Outbox) sendWithRetry(ctx context.Context, out *outgoing) error {
-	for n := 0; ; n++ {
+	for failures := 1; ; failures++ {
 		err := o.send(ctx, out)
 		if unreadable := (unreadableError{}); !errors.As(err, &unreadable) || errors.Is(err, core.ErrClosed) || ctx.Err() != nil {
 			return err
 		}
 		o.o.Log.Warn("telegram: a delivery waits for the ledger", "channel", string(out.Channel), "delivery", out.ID, "err", err)
-		tasks.Pause(ctx, min(tasks.StoragePause<<min(n, 10), maxPause))
+		tasks.Pause(ctx, tasks.Backoff(failures, maxPause))
 	}
 }
 
@@ -329,7 +327,7 @@ func (o *Outbox) send(ctx context.Context, out *outgoing) error {
 // be the file with the whole text.
 func (o *Outbox) sendParts(ctx context.Context, to *chats.Address, out *outgoing, parts []Part, done sendState) error {
 	for n := min(len(done.Sent), max(len(parts)-1, 0)); n < len(parts); n++ {
-		id, err := o.sendPart(to, out, parts[n])
+		id, err := o.sendPart(ctx, to, out, parts[n])
 		if Interrupted(err) {
 			return err // the next process continues
 		}

@@ -7,56 +7,28 @@ import (
 	"bareclaw/core"
 )
 
-// A waiter wakes the goroutines waiting for a delivery.
-type waiter struct {
-	ended   chan struct{} // closed when the delivery has ended
-	waiting int           // number of waiting goroutines
-}
-
 // Wait returns a delivery after the delivery has ended. If ctx ends first, Wait returns
 // the cause of ctx.
 func (o *Outbox) Wait(ctx context.Context, id string) (core.Delivery, error) {
 	for {
-		if d, ended, err := o.waitOnce(ctx, id); ended || err != nil {
+		ended := o.nextEnd()
+		d, err := o.o.Ledger.Delivery(ctx, id)
+		if err != nil || d.State != core.DeliveryPending {
 			return d, err
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return d, context.Cause(ctx)
 		}
 	}
 }
 
-// waitOnce reports whether a delivery has ended, or returns when to look again.
-func (o *Outbox) waitOnce(ctx context.Context, id string) (d core.Delivery, ended bool, err error) {
-	w := o.join(id)
-	defer o.leave(id, w)
-	d, err = o.o.Ledger.Delivery(ctx, id)
-	if err != nil || d.State != core.DeliveryPending {
-		return d, true, err
-	}
-	select {
-	case <-w.ended:
-		return d, false, nil
-	case <-ctx.Done():
-		return d, false, context.Cause(ctx)
-	}
-}
-
-func (o *Outbox) join(id string) *waiter {
+// nextEnd returns a channel that is closed when any delivery ends.
+func (o *Outbox) nextEnd() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	w := o.waiters[id]
-	if w == nil {
-		w = &waiter{ended: make(chan struct{})}
-		o.waiters[id] = w
-	}
-	w.waiting++
-	return w
-}
-
-func (o *Outbox) leave(id string, w *waiter) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if w.waiting--; w.waiting == 0 && o.waiters[id] == w {
-		delete(o.waiters, id)
-	}
+	return o.ended
 }
 
 // errWithdrawn is the failure of a withdrawn delivery.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -50,6 +51,50 @@ func (g *Group) Go(f func(context.Context)) {
 // Wait returns when all goroutines have ended.
 func (g *Group) Wait() { g.wg.Wait() }
 
+// A Task is a goroutine that can be cancelled. The nil Task has ended.
+type Task struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Start is Go for a goroutine that can be cancelled.
+func (g *Group) Start(f func(context.Context)) *Task {
+	ctx, cancel := context.WithCancel(g.ctx)
+	t := &Task{cancel: cancel, done: make(chan struct{})}
+	g.Go(func(context.Context) {
+		defer close(t.done)
+		defer cancel()
+		f(ctx)
+	})
+	return t
+}
+
+// Cancel ends the context of the goroutine, and returns when the goroutine or ctx has
+// ended.
+func (t *Task) Cancel(ctx context.Context) {
+	if t == nil {
+		return
+	}
+	t.cancel()
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+	}
+}
+
+// Running reports whether the goroutine has not ended.
+func (t *Task) Running() bool {
+	if t == nil {
+		return false
+	}
+	select {
+	case <-t.done:
+		return false
+	default:
+		return true
+	}
+}
+
 // ErrPanic marks an error made by Guard from a panic.
 var ErrPanic = errors.New("internal error")
 
@@ -73,6 +118,14 @@ func Pause(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
+}
+
+// Backoff returns the delay after a number of failures in a row: a second, doubled with
+// each further failure up to most. A random reduction of up to a quarter keeps callers that
+// failed together from retrying together.
+func Backoff(failures int, most time.Duration) time.Duration {
+	d := min(time.Second<<min(max(failures-1, 0), 16), most)
+	return d - rand.N(d/4+1)
 }
 
 // IsStorage reports whether the ledger could not be written.

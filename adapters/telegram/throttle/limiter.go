@@ -1,0 +1,280 @@
+package throttle
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"bareclaw/adapters/telegram/tasks"
+)
+
+// maxDelay bounds the delay between two probes during an outage.
+const maxDelay = time.Minute
+
+// A Limiter lets sends begin. Its methods are safe for concurrent use.
+type Limiter struct {
+	classify func(error) Verdict
+	log      *slog.Logger
+	limits   limits
+
+	mu       sync.Mutex // guards the fields below; never held while a send runs
+	chats    map[int64]*chat
+	crowd    int                      // number of chats at which idle chats are removed
+	waiting  [Progress + 1][]*request // the longest waiting first
+	global   bucket
+	inFlight int
+	light    int // Progress and Hints in flight
+	timer    *time.Timer
+
+	failures int       // probes without an answer in a row; 0: no outage
+	until    time.Time // next probe
+	probe    *request  // in flight
+}
+
+// A chat holds the limits of one chat. The id of a group is negative.
+type chat struct {
+	id           int64
+	sent, hinted bucket
+	held         time.Time    // end of a pause requested by Telegram
+	waiting      [classes]int // number of sends
+	inFlight     [classes]int
+}
+
+// A request is a call of Do.
+type request struct {
+	chat    *chat
+	class   Class
+	started chan struct{} // closed when the send may begin
+}
+
+// New returns a limiter. classify judges the errors of sends, on several goroutines.
+func New(classify func(error) Verdict, log *slog.Logger) *Limiter {
+	l := &Limiter{classify: classify, log: log, limits: telegramLimits(), chats: map[int64]*chat{}}
+	l.timer = time.AfterFunc(time.Hour, l.wake)
+	l.timer.Stop()
+	return l
+}
+
+// Do calls send when the limits allow, and returns the error of send. If ctx ends before,
+// Do returns the cause of ctx; a send that has begun is not interrupted. A Hint without
+// room is ErrDropped.
+func (l *Limiter) Do(ctx context.Context, id int64, class Class, send func() error) (err error) {
+	r, err := l.begin(ctx, id, class)
+	if err != nil {
+		return err
+	}
+	defer func() { l.finish(r, err, ctx.Err() != nil) }()
+	return send()
+}
+
+// Hold keeps a chat from sending before a moment: Telegram requested the pause from an
+// earlier process.
+func (l *Limiter) Hold(id int64, until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.holdLocked(l.chatLocked(id), until)
+}
+
+func (l *Limiter) holdLocked(c *chat, until time.Time) {
+	c.held = latest(c.held, until)
+	c.sent.drain(l.limitOf(c), until)
+}
+
+func (l *Limiter) limitOf(c *chat) limit {
+	if c.id < 0 {
+		return l.limits.group
+	}
+	return l.limits.private
+}
+
+// chatLocked returns a chat, and removes idle chats now and then.
+func (l *Limiter) chatLocked(id int64) *chat {
+	c := l.chats[id]
+	if c != nil {
+		return c
+	}
+	if len(l.chats) >= l.crowd {
+		now := time.Now()
+		for id, c := range l.chats {
+			if c.waiting == [classes]int{} && c.inFlight == [classes]int{} && !latest(c.held, c.sent.full, c.hinted.full).After(now) {
+				delete(l.chats, id)
+			}
+		}
+		l.crowd = 2*len(l.chats) + 100
+	}
+	c = &chat{id: id}
+	l.chats[id] = c
+	return c
+}
+
+// begin blocks until a send may begin.
+func (l *Limiter) begin(ctx context.Context, id int64, class Class) (*request, error) {
+	r := &request{class: class, started: make(chan struct{})}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if !l.enqueue(r, id) {
+		return nil, ErrDropped
+	}
+	select {
+	case <-r.started:
+		return r, nil
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := -1
+	if class != Hint {
+		i = slices.Index(l.waiting[class], r)
+	}
+	if i < 0 { // started meanwhile
+		return r, nil
+	}
+	l.waiting[class] = slices.Delete(l.waiting[class], i, i+1)
+	r.chat.waiting[class]--
+	l.dispatchLocked()
+	return nil, context.Cause(ctx)
+}
+
+// enqueue adds a request to the waiting requests, and starts requests. enqueue returns
+// false for a Hint that cannot start at once.
+func (l *Limiter) enqueue(r *request, id int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.chat = l.chatLocked(id)
+	if r.class == Hint {
+		now := time.Now()
+		at, ok := l.opensLocked(r)
+		if ok = ok && !at.After(now); ok {
+			l.startLocked(r, now)
+		}
+		return ok
+	}
+	l.waiting[r.class] = append(l.waiting[r.class], r)
+	r.chat.waiting[r.class]++
+	l.dispatchLocked()
+	return true
+}
+
+// opensLocked returns the moment from which time allows a request to start. opensLocked
+// returns false if the end of another request comes first.
+func (l *Limiter) opensLocked(r *request) (at time.Time, ok bool) {
+	c, spare := r.chat, 0
+	if r.class != Durable {
+		spare = 1
+		if l.light >= max(1, l.limits.inFlight/2) {
+			return at, false
+		}
+	}
+	full := l.inFlight >= l.limits.inFlight || l.probe != nil
+	at = latest(c.held, l.until, l.global.at(l.limits.global, spare))
+	switch r.class {
+	case Durable:
+		full = full || c.inFlight[Durable] > 0
+	case Progress:
+		full = full || c.inFlight[Progress]+c.inFlight[Durable]+c.waiting[Durable] > 0
+	case Hint:
+		full = full || c.inFlight[Hint] >= l.limits.hint.burst || l.failures > 0
+		return latest(at, c.hinted.at(l.limits.hint, 0)), !full
+	}
+	return latest(at, c.sent.at(l.limitOf(c), spare)), !full
+}
+
+// dispatchLocked starts all requests that may start, and sets the timer for the next.
+func (l *Limiter) dispatchLocked() {
+	now := time.Now()
+	var next time.Time
+	for class := range l.waiting {
+		l.waiting[class] = slices.DeleteFunc(l.waiting[class], func(r *request) bool {
+			at, ok := l.opensLocked(r)
+			switch {
+			case !ok:
+			case !at.After(now):
+				r.chat.waiting[class]--
+				l.startLocked(r, now)
+				return true
+			case next.IsZero() || at.Before(next):
+				next = at
+			}
+			return false
+		})
+	}
+	if next.IsZero() {
+		l.timer.Stop()
+	} else {
+		l.timer.Reset(next.Sub(now))
+	}
+}
+
+func (l *Limiter) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dispatchLocked()
+}
+
+func (l *Limiter) startLocked(r *request, now time.Time) {
+	c := r.chat
+	c.inFlight[r.class]++
+	l.inFlight++
+	if r.class != Durable {
+		l.light++
+	}
+	if l.failures > 0 {
+		l.probe = r
+	}
+	l.global.take(l.limits.global, now)
+	if r.class == Hint {
+		c.hinted.take(l.limits.hint, now)
+	} else {
+		c.sent.take(l.limitOf(c), now)
+	}
+	close(r.started)
+}
+
+// finish takes the result of a send. An interrupted send says nothing about an outage.
+func (l *Limiter) finish(r *request, err error, interrupted bool) {
+	var v Verdict
+	if err != nil {
+		v = l.classify(err)
+	}
+	before, after := l.finished(r, v, interrupted)
+	switch {
+	case before == 0 && after > 0:
+		l.log.Warn("telegram: sends are held: nothing is answered", "err", err)
+	case before > 0 && after == 0:
+		l.log.Info("telegram: sends go on", "failures", before)
+	}
+}
+
+// finished is finish without the log. finished returns the failures in a row before and
+// after.
+func (l *Limiter) finished(r *request, v Verdict, interrupted bool) (before, after int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	r.chat.inFlight[r.class]--
+	l.inFlight--
+	if r.class != Durable {
+		l.light--
+	}
+	if v.Kind == Wait {
+		l.holdLocked(r.chat, now.Add(max(v.For, time.Second)))
+	}
+	before = l.failures
+	probed := l.probe == r
+	if probed {
+		l.probe = nil
+	}
+	switch {
+	case interrupted:
+	case v.Kind != Outage:
+		l.failures, l.until, l.probe = 0, time.Time{}, nil
+	case l.failures == 0 || probed: // other requests began before the outage was known
+		l.failures++
+		l.until = now.Add(tasks.Backoff(l.failures, maxDelay))
+	}
+	l.dispatchLocked()
+	return before, l.failures
+}
