@@ -2,9 +2,11 @@ package core
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestAlwaysRules(t *testing.T) {
@@ -41,6 +43,15 @@ func TestAlwaysRules(t *testing.T) {
 		a := Approval{Kind: row.kind, Tool: row.tool, Input: json.RawMessage(row.input), Suggestion: json.RawMessage(row.suggestion)}
 		if got := AlwaysRules(a); !slices.Equal(got, row.want) {
 			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+	}
+}
+
+func TestBadRules(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"", "-p", "Bash(", "Bash()", "Bash(a) b", "(a)", "*", "two words", "Bash(a\nb)", "Bash(\xff)", ToolAskUser, "Bash(" + strings.Repeat("a", 400) + ")"} {
+		if _, err := NewRule("c", bad, "", time.Now()); !errors.Is(err, ErrBadSetting) {
+			t.Errorf("rule %q: %v, want %v", bad, err, ErrBadSetting)
 		}
 	}
 }

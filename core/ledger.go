@@ -33,6 +33,25 @@ type Writer interface {
 	Progress() uint64
 }
 
+// WriteAndWait writes a change and returns once the change is durable. If not nil, written
+// runs on the ledger's goroutine after a success, and must not block. When ctx ends first,
+// the change may still become durable.
+func WriteAndWait(ctx context.Context, w Writer, c Change, written func()) error {
+	done := make(chan error, 1)
+	w.Write(c, func(err error) {
+		if err == nil && written != nil {
+			written()
+		}
+		done <- err
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // A MessageReader reads messages.
 type MessageReader interface {
 	// Message returns one message, or ErrNotFound.

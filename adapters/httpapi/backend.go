@@ -6,6 +6,7 @@ import (
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/core/lanes"
+	channelsettings "bareclaw/core/settings"
 )
 
 // backend is the part of a lanes.Manager called by package httpapi.
@@ -23,8 +24,18 @@ type backend interface {
 	metrics.Totals
 }
 
-// manager makes a lanes.Manager a backend.
-type manager struct{ *lanes.Manager }
+// manager makes the components of a lanes.Manager a backend.
+type manager struct {
+	*lanes.Manager
+	*lanes.Lookup
+	*lanes.Directory
+	*lanes.Decider
+	*channelsettings.Cache
+}
+
+func backendOf(m *lanes.Manager) backend {
+	return manager{m, m.Lookup, m.Directory, m.Decider, m.ChannelSettings}
+}
 
 // Submit implements submitter.
 func (m manager) Submit(ctx context.Context, s core.Submission) (ticket, error) {
@@ -38,17 +49,17 @@ func (m manager) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-c
 
 // Ticket implements feeder.
 func (m manager) Ticket(ctx context.Context, id core.MessageID) (ticket, error) {
-	return newTicket(m.Manager.Ticket(ctx, id))
+	return newTicket(m.Lookup.Ticket(ctx, id))
 }
 
 // Subscribe implements feeder.
 func (m manager) Subscribe(key core.ChannelKey) subscription {
-	return m.Manager.Subscribe(key)
+	return m.Feeds.Subscribe(key)
 }
 
 // Resume implements feeder.
 func (m manager) Resume(key core.ChannelKey, after string) subscription {
-	return m.Manager.Resume(key, after)
+	return m.Feeds.Resume(key, after)
 }
 
 // A ticket is a core.Ticket that tests can construct.

@@ -361,10 +361,10 @@ func (f *fake) Reset(ctx context.Context, key core.ChannelKey) error {
 	return err
 }
 
-func (f *fake) Settings(_ context.Context, key core.ChannelKey) (core.Settings, error) {
+func (f *fake) Settings(key core.ChannelKey) core.Settings {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.settings[key], nil
+	return f.settings[key]
 }
 
 func (f *fake) ChangeSettings(_ context.Context, key core.ChannelKey, model, mode *string) error {

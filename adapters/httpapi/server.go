@@ -89,7 +89,7 @@ type Server struct {
 }
 
 // New returns a Server without listeners.
-func New(o Options) *Server { return newServer(o, manager{o.Core}) }
+func New(o Options) *Server { return newServer(o, backendOf(o.Core)) }
 
 func newServer(o Options, b backend) *Server {
 	o.BodyLimit = cmp.Or(o.BodyLimit, defaultBodyLimit)

@@ -10,7 +10,7 @@ import (
 
 // A settingsStore has the channels' own settings and rules.
 type settingsStore interface {
-	Settings(ctx context.Context, key core.ChannelKey) (core.Settings, error)
+	Settings(key core.ChannelKey) core.Settings
 	ChangeSettings(ctx context.Context, key core.ChannelKey, model, mode *string) error
 	RemoveRule(ctx context.Context, key core.ChannelKey, id string) error
 }
@@ -40,10 +40,7 @@ func (s *settings) list(w *response, r *http.Request) error {
 	}
 	shown := api.Channels{Channels: make([]api.Channel, len(all))}
 	for i := range all {
-		own, err := s.core.Settings(r.Context(), all[i].Key)
-		if err != nil {
-			return err
-		}
+		own := s.core.Settings(all[i].Key)
 		shown.Channels[i] = showChannel(&all[i], &own)
 	}
 	return w.show(http.StatusOK, &shown)
@@ -62,10 +59,7 @@ func (s *settings) show(w *response, r *http.Request, key core.ChannelKey) error
 	if err != nil {
 		return err
 	}
-	own, err := s.core.Settings(r.Context(), st.Key)
-	if err != nil {
-		return err
-	}
+	own := s.core.Settings(st.Key)
 	return w.show(http.StatusOK, showChannel(&st, &own))
 }
 
@@ -102,10 +96,7 @@ func (s *settings) rules(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	own, err := s.core.Settings(r.Context(), key)
-	if err != nil {
-		return err
-	}
+	own := s.core.Settings(key)
 	if len(own.Rules) == 0 {
 		if err := s.names.mustExist(r.Context(), key); err != nil {
 			return err

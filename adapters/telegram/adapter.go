@@ -37,6 +37,10 @@ import (
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/core/adapterstore"
+	"bareclaw/core/feed"
+	"bareclaw/core/lanes"
+	"bareclaw/core/settings"
 )
 
 // Names used by the daemon: see [chats.Name] and [chats.Prefix].
@@ -82,6 +86,19 @@ type Core interface {
 	approvals.Approvals
 	approvals.Messages
 	commands.Core
+}
+
+// CoreOf returns the components of a manager used by the adapter.
+func CoreOf(m *lanes.Manager) Core {
+	return struct {
+		*lanes.Manager
+		*lanes.Lookup
+		*lanes.Directory
+		*lanes.Decider
+		*settings.Cache
+		*adapterstore.Store
+		*feed.Broker
+	}{m, m.Lookup, m.Directory, m.Decider, m.ChannelSettings, m.Adapters, m.Feeds}
 }
 
 // Options hold the dependencies and settings of an adapter. Core, Push, Log, Token,

@@ -102,7 +102,7 @@ func serveFaulty(t *testing.T, api *botapi.Server, method string) *lockedBuffer 
 	}
 	m := lanes.New(lanes.Options{Ledger: l, Sessions: sessions, Agent: idleAgent{}, Log: log, QueueLimit: 100})
 	a, err := New(Options{
-		Core: &faultyCore{Core: m, in: method}, Push: &core.PushRegistry{}, Log: log, Token: api.Token(), API: api.URL(), Allowed: []int64{7},
+		Core: &faultyCore{Core: CoreOf(m), in: method}, Push: &core.PushRegistry{}, Log: log, Token: api.Token(), API: api.URL(), Allowed: []int64{7},
 		StateDir: dir, CWD: dir, Shown: func(json.RawMessage) []core.DisplayEvent { return nil },
 	})
 	if err != nil {

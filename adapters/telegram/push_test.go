@@ -44,7 +44,7 @@ func newPushAdapterOn(t *testing.T, api *botapi.Server, do func(*ledger.Ledger) 
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
 	a, err := New(Options{
-		Core: lanes.New(lanes.Options{Ledger: do(l), Sessions: sessions, Log: log}), Push: &core.PushRegistry{}, Log: log,
+		Core: CoreOf(lanes.New(lanes.Options{Ledger: do(l), Sessions: sessions, Log: log})), Push: &core.PushRegistry{}, Log: log,
 		Token: api.Token(), API: api.URL(), Allowed: []int64{7}, StateDir: filepath.Join(dir, "state"), CWD: dir,
 	})
 	if err != nil {

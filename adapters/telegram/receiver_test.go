@@ -56,7 +56,7 @@ func recording(t *testing.T) *Adapter {
 		t.Fatal(err)
 	}
 	m := lanes.New(lanes.Options{Ledger: l, Sessions: sessions, Agent: idleAgent{}, Log: log, QueueLimit: 100})
-	a, err := New(Options{Core: m, Push: &core.PushRegistry{}, Log: log, Token: fakeapi.DefaultToken, Allowed: []int64{7}, StateDir: dir})
+	a, err := New(Options{Core: CoreOf(m), Push: &core.PushRegistry{}, Log: log, Token: fakeapi.DefaultToken, Allowed: []int64{7}, StateDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

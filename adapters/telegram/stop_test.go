@@ -87,7 +87,7 @@ func serveClocked(t *testing.T, api *clockedAPI, agent core.Agent) {
 	}
 	m := lanes.New(lanes.Options{Ledger: l, Sessions: sessions, Agent: agent, Log: log})
 	a, err := New(Options{
-		Core: m, Push: &core.PushRegistry{}, Log: log, Token: botapi.DefaultToken, Allowed: []int64{7},
+		Core: CoreOf(m), Push: &core.PushRegistry{}, Log: log, Token: botapi.DefaultToken, Allowed: []int64{7},
 		StateDir: dir, CWD: dir, HTTP: &http.Client{Transport: api},
 	})
 	if err != nil {

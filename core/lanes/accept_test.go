@@ -39,7 +39,7 @@ func TestRefusedForWantOfRoom(t *testing.T) {
 			w.wantErr(s.err, core.ErrStorageFull)
 			w.ledger.setDown(nil)
 			w.wantTexts(w.works(), "still there?")
-			if b, _ := w.m.Balance(t.Context()); b.Accepted != 1 {
+			if b, _ := w.m.Lookup.Balance(t.Context()); b.Accepted != 1 {
 				t.Errorf("balance %+v, want one accepted message", b)
 			}
 		})
@@ -143,8 +143,8 @@ func TestOutcomeIsWrittenUntilItIsKept(t *testing.T) {
 		}
 		// Whoever asks now is told the same, although the ledger does not know yet.
 		for name, ask := range map[string]func() (core.Message, error){
-			"Message": func() (core.Message, error) { return w.m.Message(t.Context(), m.Message.ID) },
-			"Wait":    func() (core.Message, error) { return w.m.Wait(t.Context(), m.Message.ID) },
+			"Message": func() (core.Message, error) { return w.m.Lookup.Message(t.Context(), m.Message.ID) },
+			"Wait":    func() (core.Message, error) { return w.m.Lookup.Wait(t.Context(), m.Message.ID) },
 		} {
 			if got, err := ask(); err != nil || got.State != core.Answered {
 				t.Errorf("%s: state %s, %v", name, got.State, err)
@@ -311,7 +311,7 @@ func TestWaitEndsWhileReading(t *testing.T) {
 		other := w.submitting("two") // what it writes is waited for
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		got, err := w.m.Wait(ctx, m.Message.ID)
+		got, err := w.m.Lookup.Wait(ctx, m.Message.ID)
 		if err != nil {
 			t.Fatalf("wait: %v", err)
 		}
@@ -335,7 +335,7 @@ func TestOutcomeInNoTime(t *testing.T) {
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 20 { // a select takes either of two that are ready
-			if got, err := w.m.Wait(over, m.Message.ID); err != nil || got.State != core.Answered {
+			if got, err := w.m.Lookup.Wait(over, m.Message.ID); err != nil || got.State != core.Answered {
 				t.Fatalf("it is %s, %v", got.State, err)
 			}
 		}
@@ -349,7 +349,7 @@ func TestAcceptedAtTheLastMoment(t *testing.T) {
 	for range 20 { // a select takes either of two that are ready
 		play(t, Options{}, func(t *testing.T, w *world) {
 			w.works()
-			l, _ := w.m.known("c")
+			l, _ := w.m.lanes.find("c")
 			w.ledger.hold()
 			s := w.submitting("one")
 			left := make(chan struct{})

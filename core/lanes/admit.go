@@ -1,7 +1,6 @@
 package lanes
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -76,11 +75,11 @@ func (l *lane) accept(it *queued) {
 	it.written = true
 	c := core.Change{Accept: []*core.Message{it.msg}}
 	if it.decides != nil {
-		c.Approvals, c.Deliver = []*core.Approval{it.decides}, l.manager.deliveriesOf(it.decides)
+		c.Approvals, c.Deliver = []*core.Approval{it.decides}, l.manager.Adapters.ForApprovals(it.decides)
 	}
 	l.manager.o.Ledger.Write(c, func(err error) {
 		if err == nil {
-			l.manager.notifyDeliveryHandlers(c.Deliver)
+			l.manager.Adapters.HandOver(c.Deliver)
 		}
 		l.post(func() { l.acceptDone(it, err) })
 	})
@@ -148,23 +147,6 @@ func (l *lane) announceAccepted(it *queued) {
 	if parked {
 		l.publish(core.Update{Kind: core.UpdateParked, Messages: []core.MessageID{msg.ID}, Detail: l.parked.why})
 	}
-}
-
-// Cancel removes a waiting message from the queue. Errors: ErrNotFound, and ErrNotWaiting
-// together with the message's present state.
-func (m *Manager) Cancel(ctx context.Context, id core.MessageID) (core.Message, error) {
-	err := m.waiting(ctx, id, func(l *lane, done func(error)) { l.cancel(id, done) })
-	switch {
-	case err == nil:
-		return m.Wait(ctx, id)
-	case !errors.Is(err, core.ErrNotWaiting):
-		return core.Message{}, err
-	}
-	msg, readErr := m.o.Ledger.Message(ctx, id)
-	if readErr != nil {
-		return core.Message{}, readErr
-	}
-	return msg, err
 }
 
 // cancel settles a waiting message as cancelled, and calls done once the outcome is durable.

@@ -72,7 +72,7 @@ func TestNotAlive(t *testing.T) {
 		`channel "stuck"`: func(w *world) func() {
 			w.works()
 			release := make(chan struct{})
-			if _, err := w.m.postTo("stuck", func(*lane) { <-release }); err != nil {
+			if _, err := w.m.lanes.post("stuck", func(*lane) { <-release }); err != nil {
 				w.t.Fatal(err)
 			}
 			return func() { close(release) }

@@ -23,7 +23,7 @@ func TestAllowAlways(t *testing.T) {
 		m, h, id := w.begun("one")
 		h.ask("r1", "Bash")
 		a := w.pending(1)[0]
-		if _, err := w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true, Always: true, By: "ann"}); err != nil {
+		if _, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true, Always: true, By: "ann"}); err != nil {
 			t.Fatal(err)
 		}
 		if len(seen) != 1 || len(seen[0].Approvals) != 1 || seen[0].Approvals[0].State != core.ApprovalAllowed {
@@ -34,9 +34,9 @@ func TestAllowAlways(t *testing.T) {
 		if err := json.Unmarshal(answer.Rules, &told); err != nil || len(told) != 1 || told[0]["destination"] != "session" || !answer.Allow {
 			t.Errorf("the process was told %s (%v)", answer.Rules, err)
 		}
-		rs, err := w.m.Rules(t.Context(), "c")
-		if err != nil || len(rs) != 1 || rs[0].Rule != "Bash(ls)" || rs[0].By != "ann" || rs[0].Tool != "Bash" {
-			t.Fatalf("rules are %+v, %v", rs, err)
+		rs := w.m.ChannelSettings.Settings("c").Rules
+		if len(rs) != 1 || rs[0].Rule != "Bash(ls)" || rs[0].By != "ann" || rs[0].Tool != "Bash" {
+			t.Fatalf("rules are %+v", rs)
 		}
 		h.result("done", id)
 		h.done(id)
@@ -45,7 +45,7 @@ func TestAllowAlways(t *testing.T) {
 		if w.served("c") != h {
 			t.Fatal("a process that knows the rule was replaced")
 		}
-		if err := w.m.RemoveRule(t.Context(), "c", rs[0].ID); err != nil {
+		if err := w.m.ChannelSettings.RemoveRule(t.Context(), "c", rs[0].ID); err != nil {
 			t.Fatal(err)
 		}
 		w.after(2 * time.Second)
@@ -64,7 +64,7 @@ func TestAllowAlwaysAndCrash(t *testing.T) {
 			h.ask("r1", "Bash")
 			a := w.pending(1)[0]
 			w.ledger.hold()
-			go func() { _, _ = w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true, Always: true}) }()
+			go func() { _, _ = w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true, Always: true}) }()
 			synctest.Wait()
 			w.ledger.step(2 * written) // what Decide reads, and the change
 			synctest.Wait()
@@ -76,8 +76,8 @@ func TestAllowAlwaysAndCrash(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if decided := now.State == core.ApprovalAllowed; decided != (len(w.rules()) == 1) || decided != (written == 1) {
-				t.Errorf("approval is %s, rules are %q", now.State, w.rules())
+			if decided := now.State == core.ApprovalAllowed; decided != (len(w.m.ChannelSettings.Settings("c").Rules) == 1) || decided != (written == 1) {
+				t.Errorf("approval is %s, rules are %+v", now.State, w.m.ChannelSettings.Settings("c").Rules)
 			}
 		})
 	}

@@ -1,8 +1,7 @@
 package lanes
 
 import (
-	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -107,6 +106,14 @@ func (l *lane) closeAsk(a *pendingApproval, state core.ApprovalState, reason str
 	l.publish(core.Update{Kind: core.UpdateApprovalClosed, Approval: &approval, Turn: approval.Turn})
 }
 
+// saveApproval records a new approval, or an approval closed without a decision, with the
+// resulting deliveries.
+func (l *lane) saveApproval(a *core.Approval) {
+	c := core.Change{Approvals: []*core.Approval{a}, Deliver: l.manager.Adapters.ForApprovals(a)}
+	c.Lazy = len(c.Deliver) == 0 // the host lists open requests, so a lazy write is safe; but lazy changes do not keep the order of deliveries
+	l.save(c, func() { l.manager.Adapters.HandOver(c.Deliver) })
+}
+
 // voidAsked voids the selected pending approvals, which can no longer be answered.
 func (l *lane) voidAsked(which func(*pendingApproval) bool) {
 	for _, a := range l.pendingApprovals {
@@ -135,44 +142,6 @@ func (l *lane) syncAsked() {
 			l.requested(r)
 		}
 	}
-}
-
-// Decide answers a pending approval. The decision is durable before the agent receives the
-// answer. Errors: ErrNotFound, and ErrNotPending together with the approval's present state.
-func (m *Manager) Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error) {
-	a, err := m.o.Ledger.Approval(ctx, id)
-	if err != nil {
-		return core.Approval{}, err
-	}
-	if a.Kind == core.ApprovalContinue {
-		return m.decideContinue(ctx, a, d)
-	}
-	l, ok := m.known(a.Channel)
-	if !ok || a.State != core.ApprovalPending {
-		return a, fmt.Errorf("approval %s is %s: %w", id, a.State, core.ErrNotPending)
-	}
-	type outcome struct {
-		approval core.Approval
-		err      error
-	}
-	done := make(chan outcome, 1)
-	tell := func(a core.Approval, err error) { done <- outcome{a, err} }
-	if !l.post(func() { l.decideAsk(id, d, tell) }) {
-		tell(a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)) // the lane has retired, so the turn has ended too
-	}
-	o, err := await(ctx, l, done)
-	switch {
-	case errors.Is(err, errRetired): // the turn has ended
-		o = outcome{a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)}
-	case err != nil:
-		return a, err
-	}
-	if errors.Is(o.err, core.ErrNotPending) {
-		if now, err := m.o.Ledger.Approval(ctx, id); err == nil {
-			o.approval = now
-		}
-	}
-	return o.approval, o.err
 }
 
 func (l *lane) decideAsk(id string, d core.Decision, done func(core.Approval, error)) {
@@ -210,13 +179,13 @@ func (l *lane) decideAsk(id string, d core.Decision, done func(core.Approval, er
 		}
 	}
 	a.deciding = true
-	change.Deliver = l.manager.deliveriesOf(&decided)
+	change.Deliver = l.manager.Adapters.ForApprovals(&decided)
 	l.manager.o.Ledger.Write(change, func(err error) {
 		if err == nil {
 			for i := range change.Settings {
-				l.manager.settings.change(&change.Settings[i])
+				l.manager.ChannelSettings.Apply(&change.Settings[i])
 			}
-			l.manager.notifyDeliveryHandlers(change.Deliver)
+			l.manager.Adapters.HandOver(change.Deliver)
 		}
 		l.post(func() { l.decidedAsk(a, decided, answer, known, err, done) })
 	})
@@ -247,11 +216,23 @@ func (l *lane) decidedAsk(a *pendingApproval, decided core.Approval, answer core
 	done(decided, nil)
 }
 
-// Approval returns the present state of an approval, or ErrNotFound.
-func (m *Manager) Approval(ctx context.Context, id string) (core.Approval, error) {
-	a, err := m.o.Ledger.Approval(ctx, id)
-	if err == nil && a.State == core.ApprovalPending && !a.PendingAt(m.o.Now()) {
-		a.State = core.ApprovalExpired
+// always returns the effects of allowing a tool for ever: rules for the agent's process, the
+// changes to write, and the fingerprint of the process's settings afterwards. The
+// fingerprint is empty if the process's settings already differed from the channel's.
+func (l *lane) always(a *core.Approval, by string) (rules json.RawMessage, cs []core.SettingsChange, known string) {
+	always := core.AlwaysRules(*a)
+	if len(always) == 0 {
+		return nil, nil, ""
 	}
-	return a, err
+	now := l.manager.ChannelSettings.Settings(l.key)
+	c := core.SettingsChange{Channel: l.key}
+	for _, rule := range always {
+		if r, err := core.NewRule(l.key, rule, by, a.DecidedAt); err == nil && len(now.Rules)+len(c.Add) < core.MaxRules {
+			c.Add = append(c.Add, r)
+		}
+	}
+	if !l.settingsStale() {
+		known = now.Apply(&c).Fingerprint()
+	}
+	return core.SessionRules(*a), []core.SettingsChange{c}, known
 }

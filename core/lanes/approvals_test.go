@@ -14,7 +14,7 @@ import (
 func (w *world) pending(n int) []core.Approval {
 	w.t.Helper()
 	synctest.Wait()
-	as, err := w.m.Approvals(w.t.Context())
+	as, err := w.m.Decider.Approvals(w.t.Context())
 	if err != nil || len(as) != n {
 		w.t.Fatalf("%d approvals wait, want %d: %+v, %v", len(as), n, as, err)
 	}
@@ -51,7 +51,7 @@ func TestPermissionIsAsked(t *testing.T) {
 	t.Parallel()
 	for policy, ask := range map[ApprovalPolicy]bool{ApprovalsByAdapter: true, ApprovalsAsk: false} {
 		play(t, Options{Approvals: policy}, func(t *testing.T, w *world) {
-			sub := w.m.Subscribe("c")
+			sub := w.m.Feeds.Subscribe("c")
 			defer sub.Close()
 			m, h, id := w.begun("one", func(s *core.Submission) { s.CanAsk = ask })
 			h.ask("r1", "Bash")
@@ -59,7 +59,7 @@ func TestPermissionIsAsked(t *testing.T) {
 			if a.Turn != id || a.Message != m.Message.ID || a.Tool != "Bash" || a.ExpiresAt.Sub(a.CreatedAt) != 10*time.Minute {
 				t.Errorf("approval is %+v", a)
 			}
-			got, err := w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true, UpdatedInput: jsonRaw(`{"command":"ls -l"}`)})
+			got, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true, UpdatedInput: jsonRaw(`{"command":"ls -l"}`)})
 			if err != nil || got.State != core.ApprovalAllowed {
 				t.Errorf("decided: %+v, %v", got, err)
 			}
@@ -67,13 +67,13 @@ func TestPermissionIsAsked(t *testing.T) {
 				t.Errorf("answered with %+v", answer)
 			}
 			for _, d := range []core.Decision{{Allow: true}, {}} { // twice
-				got, err = w.m.Decide(t.Context(), a.ID, d)
+				got, err = w.m.Decider.Decide(t.Context(), a.ID, d)
 				w.wantErr(err, core.ErrNotPending)
 				if got.State != core.ApprovalAllowed {
 					t.Errorf("refused with %+v", got)
 				}
 			}
-			_, err = w.m.Decide(t.Context(), "unknown", core.Decision{})
+			_, err = w.m.Decider.Decide(t.Context(), "unknown", core.Decision{})
 			w.wantErr(err, core.ErrNotFound)
 			var kinds []core.UpdateKind
 			for u, ok := sub.Next(); ok; u, ok = sub.Next() {
@@ -105,7 +105,7 @@ func TestPermissionIsDeniedOrRemembered(t *testing.T) {
 		} {
 			h.ask(request, "Bash")
 			a := w.pending(1)[0]
-			if _, err := w.m.Decide(t.Context(), a.ID, c.d); err != nil {
+			if _, err := w.m.Decider.Decide(t.Context(), a.ID, c.d); err != nil {
 				t.Fatal(err)
 			}
 			if got, _ := h.answered(request); got.Allow != c.want.Allow || got.Message != c.want.Message || string(got.Rules) != string(c.want.Rules) {
@@ -127,7 +127,7 @@ func TestPermissionExpires(t *testing.T) {
 		if answer, ok := h.answered("r1"); !ok || answer.Allow || !strings.Contains(answer.Message, "within 1m0s") {
 			t.Errorf("answered with %+v", answer)
 		}
-		_, err := w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true})
+		_, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true})
 		w.wantErr(err, core.ErrNotPending)
 	})
 }
@@ -143,7 +143,7 @@ func TestPermissionExpiresAfterFailedDecision(t *testing.T) {
 		w.after(time.Minute - time.Millisecond)
 		w.ledger.fail(core.ErrStorage, 1, func(c core.Change) bool { return len(c.Approvals) > 0 })
 		w.ledger.slow(time.Second) // the decision is under way when its time comes
-		_, err := w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true})
+		_, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true})
 		w.wantErr(err, core.ErrStorage)
 		w.after(10 * time.Second)
 		w.approval(a.ID, core.ApprovalExpired)
@@ -187,7 +187,7 @@ func TestPermissionIsVoid(t *testing.T) {
 				synctest.Wait()
 				w.pending(0)
 				w.approval(a.ID, core.ApprovalVoid)
-				_, err := w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true})
+				_, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true})
 				w.wantErr(err, core.ErrNotPending)
 				w.after(time.Hour)
 				w.approval(a.ID, core.ApprovalVoid)
@@ -212,7 +212,7 @@ func TestPermissionIsRestored(t *testing.T) {
 		if all[0].ID != a.ID {
 			t.Errorf("the first approval was asked anew: %+v", all)
 		}
-		if _, err := w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true}); err != nil {
+		if _, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true}); err != nil {
 			t.Error(err)
 		}
 		if answer, _ := h.answered("r1"); !answer.Allow {
@@ -241,7 +241,7 @@ func TestDecisionWhileAttaching(t *testing.T) {
 		w.start()
 		decided := make(chan error, 1)
 		go func() {
-			_, err := w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true})
+			_, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true})
 			decided <- err
 		}()
 		synctest.Wait()

@@ -12,7 +12,7 @@ import (
 func (w *world) about() []string {
 	w.t.Helper()
 	synctest.Wait()
-	all, err := w.m.PendingDeliveries(w.t.Context(), "chat")
+	all, err := w.m.Adapters.PendingDeliveries(w.t.Context(), "chat")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestApprovalsAreDelivered(t *testing.T) {
 		state core.ApprovalState
 	}{
 		"decided": {func(w *world, _ *fakeHost, a core.Approval) {
-			if got, err := w.m.Decide(w.t.Context(), a.ID, core.Decision{Allow: true, By: "Ann"}); err != nil || got.DecidedBy != "Ann" {
+			if got, err := w.m.Decider.Decide(w.t.Context(), a.ID, core.Decision{Allow: true, By: "Ann"}); err != nil || got.DecidedBy != "Ann" {
 				w.t.Errorf("decided: %+v, %v", got, err)
 			}
 		}, core.ApprovalAllowed},
@@ -57,7 +57,7 @@ func TestApprovalsAreDelivered(t *testing.T) {
 			w.crash()
 			w.start()
 			w.wantAbout(core.ApprovalDelivery(a.ID))
-			if _, err := w.m.Decide(w.t.Context(), a.ID, core.Decision{}); err != nil {
+			if _, err := w.m.Decider.Decide(w.t.Context(), a.ID, core.Decision{}); err != nil {
 				w.t.Error(err)
 			}
 		}, core.ApprovalDenied},
@@ -98,7 +98,7 @@ func TestContinueIsDelivered(t *testing.T) {
 				h.die()
 				a := w.pending(1)[0]
 				w.wantAbout(core.ApprovalDelivery(a.ID))
-				got, err := w.m.Decide(t.Context(), a.ID, d)
+				got, err := w.m.Decider.Decide(t.Context(), a.ID, d)
 				if err != nil || got.DecidedBy != "Ann" {
 					t.Errorf("decided: %+v, %v", got, err)
 				}
@@ -113,18 +113,18 @@ func TestDeliverOnce(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		var got []string
-		w.m.OnDelivery("chat", func(d core.Delivery) { got = append(got, d.ID) })
+		w.m.Adapters.OnDelivery("chat", func(d core.Delivery) { got = append(got, d.ID) })
 		d := core.Delivery{ID: "note", Kind: "note", Adapter: "chat", Channel: "c"}
 		deliver := func() {
 			again := d
-			if err := w.m.Deliver(t.Context(), &again); err != nil {
+			if err := w.m.Adapters.Deliver(t.Context(), &again); err != nil {
 				t.Fatal(err)
 			}
 		}
 		deliver()
 		deliver() // it is pending: perhaps nobody was there
 		d.State = core.DeliverySent
-		if err := w.m.Delivered(t.Context(), d); err != nil {
+		if err := w.m.Adapters.Delivered(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 		deliver()

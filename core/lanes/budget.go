@@ -9,12 +9,6 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// Spending returns the amount spent today, as reported by the agents.
-func (m *Manager) Spending() core.Spending {
-	now := m.o.Now()
-	return core.Spending{Day: core.Day(now), Spent: m.budget.on(core.Day(now)), Limit: m.budget.limit}
-}
-
 // nextDay returns the start of the next calendar day. A day may be 23 or 25 hours long, and
 // may begin at another hour than midnight.
 func nextDay(t time.Time) time.Time {
@@ -71,7 +65,7 @@ func (l *lane) withinDailyBudget() bool {
 }
 
 func (l *lane) budgetPark(now time.Time) *park {
-	b := &l.manager.budget
+	b := l.manager.budget
 	until := nextDay(now)
 	spent, limit := humanize.USDOfLimit(b.on(core.Day(now)), b.limit)
 	return &park{

@@ -26,7 +26,7 @@ func (w *world) wantSpent(want float64) {
 	w.t.Helper()
 	synctest.Wait()
 	kept, err := w.ledger.Spent(w.t.Context(), core.Day(time.Now()))
-	if got := w.m.Spending(); math.Abs(got.Spent-want) > 1e-9 || math.Abs(kept-want) > 1e-9 || err != nil {
+	if got := w.m.Directory.Spending(); math.Abs(got.Spent-want) > 1e-9 || math.Abs(kept-want) > 1e-9 || err != nil {
 		w.t.Errorf("spent %v, in the ledger %v (%v), want %v", got, kept, err, want)
 	}
 }
@@ -365,7 +365,7 @@ func TestWaiterOfParkedChannel(t *testing.T) {
 				t.Errorf("told %+v", at)
 			}
 			w.undecided(s.ticket)
-			m, err := w.m.WaitOrPark(t.Context(), s.ticket.Message.ID)
+			m, err := w.m.Lookup.WaitOrPark(t.Context(), s.ticket.Message.ID)
 			if err != nil || m.State != core.Waiting {
 				t.Errorf("waiting for it gives %+v, %v", m, err)
 			}
@@ -373,7 +373,7 @@ func TestWaiterOfParkedChannel(t *testing.T) {
 		w.after(24 * time.Hour)
 		outcome := make(chan core.Message, 1)
 		go func() {
-			m, _ := w.m.WaitOrPark(t.Context(), later.ticket.Message.ID)
+			m, _ := w.m.Lookup.WaitOrPark(t.Context(), later.ticket.Message.ID)
 			outcome <- m
 		}()
 		h, id = w.running()

@@ -1,7 +1,6 @@
 package lanes
 
 import (
-	"context"
 	"math"
 	"time"
 
@@ -16,13 +15,6 @@ const wornPart = 1.0 / 10
 // newsGrace is how long the agent may take to begin reporting ended background tasks: the
 // first output needs an API call.
 const newsGrace = 30 * time.Second
-
-// Usage returns the cost of a channel's turns, in total and for the present calendar day.
-func (m *Manager) Usage(ctx context.Context, key core.ChannelKey) (core.Usage, error) {
-	now := m.o.Now()
-	year, month, day := now.Date()
-	return m.o.Ledger.Usage(ctx, key, time.Date(year, month, day, 0, 0, 0, 0, now.Location()))
-}
 
 // addCost returns the cost since the last result: the growth of the session's running total
 // in USD.

@@ -25,7 +25,7 @@ func ids(ds []core.Delivery) []string {
 
 func (w *world) pendingFor(adapter string) []string {
 	w.t.Helper()
-	ds, err := w.m.PendingDeliveries(w.t.Context(), adapter)
+	ds, err := w.m.Adapters.PendingDeliveries(w.t.Context(), adapter)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestOutcomeIsDelivered(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		var told []core.Delivery
-		w.m.OnDelivery("chat", func(d core.Delivery) { told = append(told, d) })
+		w.m.Adapters.OnDelivery("chat", func(d core.Delivery) { told = append(told, d) })
 		m := w.submit("hello", delivered("chat"))
 		h, id := w.running()
 		w.ledger.hold()
@@ -61,13 +61,13 @@ func TestOutcomeIsDelivered(t *testing.T) {
 		}
 		d := told[0]
 		d.State, d.Progress = core.DeliverySent, json.RawMessage(`{"sent":[1]}`)
-		if err := w.m.Delivered(t.Context(), d); err != nil {
+		if err := w.m.Adapters.Delivered(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.pendingFor("chat"); len(got) > 0 {
 			t.Errorf("%v is pending after it was sent", got)
 		}
-		trace, err := w.m.Trace(t.Context(), m.Message.ID)
+		trace, err := w.m.Lookup.Trace(t.Context(), m.Message.ID)
 		if err != nil || len(trace.Deliveries) != 1 || trace.Deliveries[0].State != core.DeliverySent || trace.Deliveries[0].EndedAt.IsZero() {
 			t.Errorf("trace has %+v, %v", trace.Deliveries, err)
 		}
@@ -121,7 +121,7 @@ func TestBackgroundDelivery(t *testing.T) {
 				h.answer(id, "ok")
 				h.results(core.Result{Background: true, IsError: true, Error: "it failed"})
 				w.after(time.Second)
-				ds, err := w.m.PendingDeliveries(t.Context(), "chat")
+				ds, err := w.m.Adapters.PendingDeliveries(t.Context(), "chat")
 				if err != nil || len(ds) != want {
 					t.Fatalf("%+v, %v; want %d", ds, err, want)
 				}
@@ -150,29 +150,29 @@ func TestAdaptersRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		ok(w.m.Receive(ctx, []*core.Inbound{in("1"), in("2")}))
-		ok(w.m.Handled(ctx, "1"))
-		ok(w.m.Receive(ctx, []*core.Inbound{in("1"), in("3")}))
-		ok(w.m.Deliver(ctx, &core.Delivery{ID: "note", Adapter: "chat", Channel: "c"}))
-		ok(w.m.Deliver(ctx, &core.Delivery{ID: "note", Adapter: "chat", Channel: "elsewhere"}))
-		ok(w.m.PutRecords(ctx, &core.Record{Owner: "chat", Key: "a:1", Doc: json.RawMessage("1")}, &core.Record{Owner: "chat", Key: "b:1", Doc: json.RawMessage("2")}))
+		ok(w.m.Adapters.Receive(ctx, []*core.Inbound{in("1"), in("2")}))
+		ok(w.m.Adapters.Handled(ctx, "1"))
+		ok(w.m.Adapters.Receive(ctx, []*core.Inbound{in("1"), in("3")}))
+		ok(w.m.Adapters.Deliver(ctx, &core.Delivery{ID: "note", Adapter: "chat", Channel: "c"}))
+		ok(w.m.Adapters.Deliver(ctx, &core.Delivery{ID: "note", Adapter: "chat", Channel: "elsewhere"}))
+		ok(w.m.Adapters.PutRecords(ctx, &core.Record{Owner: "chat", Key: "a:1", Doc: json.RawMessage("1")}, &core.Record{Owner: "chat", Key: "b:1", Doc: json.RawMessage("2")}))
 		w.crash()
 		w.start()
-		left, err := w.m.Unhandled(ctx, "chat")
+		left, err := w.m.Adapters.Unhandled(ctx, "chat")
 		if err != nil || len(left) != 2 || left[0].ID != "2" || left[1].ID != "3" {
 			t.Errorf("not handled: %+v, %v", left, err)
 		}
-		last, err := w.m.LastInbound(ctx, "chat")
+		last, err := w.m.Adapters.LastInbound(ctx, "chat")
 		if err != nil || last.ID != "3" {
 			t.Errorf("last came %+v, %v", last, err)
 		}
-		d, err := w.m.Delivery(ctx, "note")
+		d, err := w.m.Adapters.Delivery(ctx, "note")
 		if err != nil || d.Channel != "c" || d.State != core.DeliveryPending {
 			t.Errorf("delivery is %+v, %v", d, err)
 		}
 		w.after(time.Hour)
-		ok(w.m.ForgetRecords(ctx, core.RecordRange{Owner: "chat", Prefix: "a:", Before: w.m.o.Now()}))
-		rs, err := w.m.Records(ctx, "chat", "")
+		ok(w.m.Adapters.ForgetRecords(ctx, core.RecordRange{Owner: "chat", Prefix: "a:", Before: w.m.o.Now()}))
+		rs, err := w.m.Adapters.Records(ctx, "chat", "")
 		if err != nil || len(rs) != 1 || rs[0].Key != "b:1" || string(rs[0].Doc) != "2" {
 			t.Errorf("records are %+v, %v", rs, err)
 		}

@@ -115,7 +115,7 @@ func (l *lane) newFlight(batch []*queued, steered bool) (*inflight, error) {
 
 // newSessionID returns the id of a spare session reserved from the agent, or a new id.
 func (l *lane) newSessionID() string {
-	if l.manager.settings.fingerprint(l.key) != "" { // spare sessions run without channel settings
+	if l.manager.ChannelSettings.Fingerprint(l.key) != "" { // spare sessions run without channel settings
 		return uuid.NewString()
 	}
 	if id, ok := l.manager.o.Agent.Reserve(); ok {

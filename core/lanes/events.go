@@ -337,13 +337,13 @@ func (l *lane) background(ev core.Event) {
 	l.manager.budget.add(b.CreatedAt, cost)
 	release := l.holdAck()
 	c := core.Change{Background: []*core.Background{b}, Lazy: true}
-	if d, err := l.manager.backgroundDelivery(b); err != nil {
+	if d, err := l.manager.Adapters.ForBackground(b); err != nil {
 		l.log.Error("background result is not delivered", "err", err)
 	} else if d != nil {
 		c.Deliver = []*core.Delivery{d}
 	}
 	l.save(c, func() {
-		l.manager.notifyDeliveryHandlers(c.Deliver)
+		l.manager.Adapters.HandOver(c.Deliver)
 		release()
 	})
 	l.publish(core.Update{Kind: core.UpdateBackground, Background: b})

@@ -176,7 +176,7 @@ func TestRecordIsAskedLast(t *testing.T) {
 func TestResultsThatNameNothing(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		defer sub.Close()
 		m, h, id := w.begun("one")
 		h.result("nobody's")
@@ -188,7 +188,7 @@ func TestResultsThatNameNothing(t *testing.T) {
 		h.result("a second answer", id)
 		w.wants(m, core.Answered, "", "ok")
 		w.after(time.Second)
-		got, err := w.m.Backgrounds(t.Context(), "c", 10)
+		got, err := w.m.Lookup.Backgrounds(t.Context(), "c", 10)
 		if err != nil || len(got) != 2 || got[1].Text != "task is finished" || got[0].Text != "task failed" || !got[0].IsError {
 			t.Errorf("background results: %+v, %v", got, err)
 		}
@@ -318,7 +318,7 @@ func TestCrashAfterEachWrite(t *testing.T) {
 			w.after(time.Second)
 			w.wantsNow(m.Message.ID, core.Answered, "", "ok")
 			w.wantsNow(s.Message.ID, core.Failed, core.CodeInterrupted, "")
-			if got, err := w.m.Backgrounds(t.Context(), "c", 10); err != nil || len(got) != 1 {
+			if got, err := w.m.Lookup.Backgrounds(t.Context(), "c", 10); err != nil || len(got) != 1 {
 				t.Errorf("background results: %+v, %v", got, err)
 			}
 			w.works()
@@ -355,7 +355,7 @@ func TestSessionGoesOnUnderNewID(t *testing.T) {
 func TestRetriesAreTold(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		defer sub.Close()
 		_, h, _ := w.begun("one")
 		h.say(core.Event{Kind: core.Retrying, Detail: "overloaded"})

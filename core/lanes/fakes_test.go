@@ -301,7 +301,7 @@ func (w *world) wantsReply(got core.Message, state core.State, code, text string
 func (w *world) wantsNow(id core.MessageID, state core.State, code, text string) core.Message {
 	w.t.Helper()
 	synctest.Wait()
-	got, err := w.m.Message(w.t.Context(), id)
+	got, err := w.m.Lookup.Message(w.t.Context(), id)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -22,14 +22,14 @@ func drain(s *feed.Subscription) (all []core.Update) {
 func TestFeedGoesOnWithoutListeners(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		m, h, id := w.begun("one")
 		sub.Close()
 		h.tool(id)
 		h.result("ok", id)
 		h.done(id)
 		w.wants(m, core.Answered, "", "ok")
-		back := w.m.Resume("c", sub.From().String())
+		back := w.m.Feeds.Resume("c", sub.From().String())
 		defer back.Close()
 		wantKinds(t, back, core.UpdateAccepted, core.UpdateStarted, core.UpdateEvent, core.UpdateEvent, core.UpdateResult)
 	})
@@ -47,7 +47,7 @@ func TestOutcomeBeforeSubscribing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Detach()
-	sub := m.Subscribe("c")
+	sub := m.Feeds.Subscribe("c")
 	for range 2000 {
 		ticket, err := m.SubmitAndWait(t.Context(), submission("hello"), nil)
 		if err != nil {
@@ -59,7 +59,7 @@ func TestOutcomeBeforeSubscribing(t *testing.T) {
 			}
 		}
 		sub.Close()
-		sub = m.Subscribe("c")
+		sub = m.Feeds.Subscribe("c")
 	}
 	sub.Close()
 }
@@ -82,7 +82,7 @@ func line(s string) json.RawMessage { return json.RawMessage(`{"say": "` + s + `
 func TestUpdatesHaveNoContent(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		defer sub.Close()
 		m, h, id := w.begun("a long text")
 		h.answer(id, "ok")

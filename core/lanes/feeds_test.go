@@ -16,7 +16,7 @@ import (
 func TestFeedsAreHandedOver(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		m, h, id := w.begun("one")
 		h.say(core.Event{Kind: core.Said, Raw: line("<1> &")})
 		h.results(core.Result{Background: true, Text: "bg"})
@@ -30,7 +30,7 @@ func TestFeedsAreHandedOver(t *testing.T) {
 		h.say(core.Event{Kind: core.Said, Raw: line("2")}) // nobody is there
 		w.start()
 		w.handOver() // at once again, perhaps before all was said again
-		back := w.m.Resume("c", last.String())
+		back := w.m.Feeds.Resume("c", last.String())
 		defer back.Close()
 		wantKinds(t, back, core.UpdateEvent)
 		h.say(core.Event{Kind: core.Said, Raw: line("3")})
@@ -39,9 +39,9 @@ func TestFeedsAreHandedOver(t *testing.T) {
 		w.wantsNow(m.Message.ID, core.Answered, "", "ok")
 		last = wantKinds(t, back, core.UpdateEvent, core.UpdateEvent, core.UpdateResult)
 		w.handOver()
-		end := w.m.Resume("c", last.String())
+		end := w.m.Feeds.Resume("c", last.String())
 		defer end.Close()
-		all := w.m.Resume("c", sub.From().String())
+		all := w.m.Feeds.Resume("c", sub.From().String())
 		defer all.Close()
 		if got := drain(all); len(got) != 10 || string(got[2].Raw) != string(line("<1> &")) || got[9].Message.Reply.Text != "ok" {
 			t.Errorf("all updates: %+v", got)
@@ -56,13 +56,13 @@ func TestFeedsAreHandedOver(t *testing.T) {
 func TestFeedsKeepShortPrompts(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		long := strings.Repeat("a long question ", 1000)
 		_, h, id := w.begun(long)
 		h.answer(id, "ok")
 		synctest.Wait()
 		w.handOver()
-		all := w.m.Resume("c", sub.From().String())
+		all := w.m.Feeds.Resume("c", sub.From().String())
 		defer all.Close()
 		told := 0
 		for _, u := range drain(all) {
@@ -84,7 +84,7 @@ func TestFeedsKeepShortPrompts(t *testing.T) {
 func TestFeedOfAnotherHost(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		m, h, id := w.begun("one")
 		h.say(core.Event{Kind: core.Said, Raw: line("1")})
 		synctest.Wait()
@@ -98,7 +98,7 @@ func TestFeedOfAnotherHost(t *testing.T) {
 		}
 		w.host().answer(id, "ok")
 		w.wantsNow(m.Message.ID, core.Answered, "", "ok")
-		back := w.m.Resume("c", last.String())
+		back := w.m.Feeds.Resume("c", last.String())
 		defer back.Close()
 		wantKinds(t, back, core.UpdateStarted, core.UpdateEvent, core.UpdateResult)
 	})
@@ -109,7 +109,7 @@ func TestFeedOfAnotherHost(t *testing.T) {
 func TestOutcomeThatWasOnlyWritten(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		m, h, id := w.begun("one")
 		waiting := w.submit("two")
 		synctest.Wait()
@@ -124,11 +124,11 @@ func TestOutcomeThatWasOnlyWritten(t *testing.T) {
 		synctest.Wait()
 		w.start()
 		synctest.Wait()
-		back := w.m.Resume("c", last.String())
+		back := w.m.Feeds.Resume("c", last.String())
 		defer back.Close()
 		last = wantKinds(t, back, core.UpdateResult)
 		w.handOver()
-		back = w.m.Resume("c", last.String())
+		back = w.m.Feeds.Resume("c", last.String())
 		defer back.Close()
 		wantKinds(t, back)
 		h.result("ok", id)
@@ -143,7 +143,7 @@ func TestOutcomeThatWasOnlyWritten(t *testing.T) {
 func TestOutcomeThatWasOnlyHeard(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		m, h, id := w.begun("one")
 		go func() { _, _ = w.m.Interrupt(context.Background(), "c", id) }()
 		synctest.Wait()
@@ -155,7 +155,7 @@ func TestOutcomeThatWasOnlyHeard(t *testing.T) {
 		w.ledger.setDown(nil)
 		w.start()
 		w.wantsNow(m.Message.ID, core.Cancelled, core.CodeInterrupted, "")
-		back := w.m.Resume("c", last.String())
+		back := w.m.Feeds.Resume("c", last.String())
 		defer back.Close()
 		wantKinds(t, back, core.UpdateResult)
 	})
@@ -164,7 +164,7 @@ func TestOutcomeThatWasOnlyHeard(t *testing.T) {
 func TestSavedFeedsThatAreNoUse(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		w.detach()
 		saved, index := w.saved, string(w.saved.Index)
 		for _, bad := range []string{
@@ -175,7 +175,7 @@ func TestSavedFeedsThatAreNoUse(t *testing.T) {
 			if err := m.RestoreFeeds([]byte(bad), written(saved)); err == nil {
 				t.Errorf("%q is taken", bad)
 			}
-			if s := m.Resume("c", sub.From().String()); !s.Gap() {
+			if s := m.Feeds.Resume("c", sub.From().String()); !s.Gap() {
 				t.Errorf("%q: no gap", bad)
 			}
 		}
@@ -186,7 +186,7 @@ func TestSavedFeedsThatAreNoUse(t *testing.T) {
 			if err := m.RestoreFeeds(saved.Index, written(saved)); err != nil {
 				t.Error(err)
 			}
-			if s := m.Resume("c", sub.From().String()); s.Gap() != gap {
+			if s := m.Feeds.Resume("c", sub.From().String()); s.Gap() != gap {
 				t.Errorf("gap %v, want %v", s.Gap(), gap)
 			}
 			time.Sleep(2*time.Minute + time.Second) // it is too old then
@@ -203,7 +203,7 @@ func TestSavedFeedsThatAreNoUse(t *testing.T) {
 func TestUpdatesAreReadWhenTheyAreMissed(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		_, h, _ := w.begun("one")
 		h.say(core.Event{Kind: core.Said, Raw: line("1")})
 		synctest.Wait()
@@ -226,15 +226,15 @@ func TestUpdatesAreReadWhenTheyAreMissed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s := m.Resume("c", last.String()); s.Gap() || asked != 0 {
+			if s := m.Feeds.Resume("c", last.String()); s.Gap() || asked != 0 {
 				t.Errorf("who has seen all: gap %v, asked %d times", s.Gap(), asked)
 			}
-			m.Subscribe("c")
+			m.Feeds.Subscribe("c")
 			if asked != 0 {
 				t.Error("who begins anew asks for what was")
 			}
 			for range 2 {
-				s := m.Resume("c", sub.From().String())
+				s := m.Feeds.Resume("c", sub.From().String())
 				if got := len(drain(s)); s.Gap() != (part > 0) || part == 0 && got != 3 || asked != 1 {
 					t.Errorf("cut by %d: gap %v, %d updates, asked %d times", part, s.Gap(), got, asked)
 				}

@@ -229,7 +229,7 @@ func (l *lane) commitOutcomes(v outcomes) {
 			l.log.Debug("reply", "message", string(s.ID), "state", s.Reply.State, "text", text)
 		}
 	}
-	v.change.Deliver = append(v.repliesFor(), l.manager.deliveriesOf(v.change.Approvals...)...)
+	v.change.Deliver = append(v.repliesFor(), l.manager.Adapters.ForApprovals(v.change.Approvals...)...)
 	v.change.Lazy = v.replayable && len(v.change.Deliver) == 0 // an adapter waits for each delivery
 	if v.replayable {
 		l.notifyWaiters(v)
@@ -239,7 +239,7 @@ func (l *lane) commitOutcomes(v outcomes) {
 		if !v.replayable {
 			l.notifyWaiters(v)
 		}
-		l.manager.notifyDeliveryHandlers(v.change.Deliver)
+		l.manager.Adapters.HandOver(v.change.Deliver)
 		for _, it := range v.items {
 			l.manager.tickets.drop(it.msg.ID)
 		}
@@ -259,7 +259,7 @@ func (l *lane) notifyWaiters(v outcomes) {
 			updates = append(updates, u)
 		}
 	}
-	l.manager.feeds.PublishAtomically(func() { l.manager.tickets.resolve(outcomes) }, l.key, updates)
+	l.manager.Feeds.PublishAtomically(func() { l.manager.tickets.resolve(outcomes) }, l.key, updates)
 	if v.told != nil {
 		v.told()
 	}
@@ -377,4 +377,32 @@ func exitReply(e *core.Exit, attempts int) core.Reply {
 		text = fmt.Sprintf("%s This message was tried %d times.", text, attempts)
 	}
 	return core.Reply{State: core.Failed, IsError: true, Code: code, Error: text, Text: text}
+}
+
+// repliesFor returns the deliveries required by the outcomes. A coalesced message needs no
+// delivery if the carrier's reply is delivered to the same place.
+func (v *outcomes) repliesFor() []*core.Delivery {
+	var ds []*core.Delivery
+	for _, it := range v.items {
+		m := it.msg
+		if !m.Deliver || m.Reply.Coalesced && v.delivers(m.Reply.Into, m.Adapter) {
+			continue
+		}
+		ds = append(ds, &core.Delivery{
+			ID: core.ReplyDelivery(m.ID), Kind: core.DeliverReply, Adapter: m.Adapter, Channel: m.Channel, Message: m.ID,
+			State: core.DeliveryPending, CreatedAt: m.EndedAt,
+		})
+	}
+	return ds
+}
+
+// delivers reports whether the outcomes contain the message and the adapter delivers the
+// reply. All messages of the outcomes are of the same channel.
+func (v *outcomes) delivers(id core.MessageID, adapter string) bool {
+	for _, it := range v.items {
+		if it.msg.ID == id {
+			return it.msg.Deliver && it.msg.Adapter == adapter
+		}
+	}
+	return false
 }

@@ -179,15 +179,15 @@ func TestLanesRetire(t *testing.T) {
 		for i := range 1000 {
 			w.served(key(i))
 		}
-		if s := w.m.Stats(); s.Lanes != 1000 {
+		if s := w.m.Directory.Stats(); s.Lanes != 1000 {
 			t.Errorf("%d lanes", s.Lanes)
 		}
 		w.after(idleTimeout)
 		w.after(time.Minute)
-		if s := w.m.Stats(); s.Lanes != 0 || s.Sessions != 0 || w.live() != 0 {
+		if s := w.m.Directory.Stats(); s.Lanes != 0 || s.Sessions != 0 || w.live() != 0 {
 			t.Errorf("%d lanes, %d sessions, %d processes are left", s.Lanes, s.Sessions, w.live())
 		}
-		all, err := w.m.Channels(t.Context())
+		all, err := w.m.Directory.Channels(t.Context())
 		if err != nil || len(all) != 1000 || all[0].State != core.StateIdle || all[0].SessionID == "" {
 			t.Errorf("channels: %d, first %+v, %v", len(all), all[0], err)
 		}
@@ -210,28 +210,28 @@ func TestAskedWhileRetiring(t *testing.T) {
 		m := w.submit("one")
 		h, id := w.running()
 		h.answer(id, "ok")
-		l, _ := w.m.known("c")
+		l, _ := w.m.lanes.find("c")
 		w.after(idleTimeout)
 		w.after(time.Minute)
-		if _, ok := w.m.known("c"); ok || l.post(func() {}) {
+		if _, ok := w.m.lanes.find("c"); ok || l.post(func() {}) {
 			t.Fatal("the lane is still there")
 		}
-		w.m.mu.Lock()
-		w.m.lanes["c"] = l // as whoever found it a moment before sees it
-		w.m.mu.Unlock()
-		if _, err := w.m.Channels(t.Context()); err != nil {
+		w.m.lanes.mu.Lock()
+		w.m.lanes.lanes["c"] = l // as whoever found it a moment before sees it
+		w.m.lanes.mu.Unlock()
+		if _, err := w.m.Directory.Channels(t.Context()); err != nil {
 			t.Error(err)
 		}
 		_, err := w.m.Interrupt(t.Context(), "c", "")
 		w.wantErr(err, core.ErrNothingRuns)
 		_, err = w.m.Cancel(t.Context(), m.Message.ID)
 		w.wantErr(err, core.ErrNotWaiting)
-		if p := w.m.QueuePosition(m.Message.ID).Position; p != 0 {
+		if p := w.m.Lookup.QueuePosition(m.Message.ID).Position; p != 0 {
 			t.Errorf("position %d", p)
 		}
-		w.m.mu.Lock()
-		delete(w.m.lanes, "c")
-		w.m.mu.Unlock()
+		w.m.lanes.mu.Lock()
+		delete(w.m.lanes.lanes, "c")
+		w.m.lanes.mu.Unlock()
 		if err := w.m.Reset(t.Context(), "c"); err != nil {
 			t.Error(err)
 		}
@@ -244,7 +244,7 @@ func TestToldBeforeRetiring(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
 		for range 50 { // a select takes either of two that are ready
 			told := make(chan struct{})
-			l, err := w.m.postTo("c", func(*lane) { close(told) })
+			l, err := w.m.lanes.post("c", func(*lane) { close(told) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -253,7 +253,7 @@ func TestToldBeforeRetiring(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l, err := w.m.postTo("c", func(*lane) {})
+		l, err := w.m.lanes.post("c", func(*lane) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +302,7 @@ func TestNoRetirementBeforeItIsWritten(t *testing.T) {
 		w.ledger.setDown(nil)
 		w.after(time.Minute)
 		w.wants(m, core.Answered, "", "ok")
-		if s := w.m.Stats(); s.Lanes != 0 {
+		if s := w.m.Directory.Stats(); s.Lanes != 0 {
 			t.Errorf("%d lanes are left", s.Lanes)
 		}
 	})

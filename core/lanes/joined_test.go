@@ -95,7 +95,7 @@ func TestJoinedToolTurnIsNotPutBack(t *testing.T) {
 func TestCarrierIsThereFirst(t *testing.T) {
 	t.Parallel()
 	for range 2000 {
-		var d ticketIndex
+		d := newTicketIndex()
 		carried, carrier := core.Message{ID: "1"}, core.Message{ID: "2"}
 		carried.Reply.Into = carrier.ID
 		d.add(core.NewTicket(carried))

@@ -356,7 +356,7 @@ func (l *lane) leave() {
 		a.timer.Stop()
 	}
 	if l.session != nil {
-		l.manager.feeds.SetPublishedUpTo(l.key, l.host(), l.lastSeq)
+		l.manager.Feeds.SetPublishedUpTo(l.key, l.host(), l.lastSeq)
 		l.session.Detach()
 	}
 }
@@ -419,12 +419,12 @@ func (l *lane) eventTime() time.Time {
 }
 
 // listening reports whether an update has a reader now or may have a reader soon.
-func (l *lane) listening() bool { return l.manager.feeds.HasListeners(l.key) }
+func (l *lane) listening() bool { return l.manager.Feeds.HasListeners(l.key) }
 
 func (l *lane) publish(u core.Update) {
 	if l.listening() && !l.isPublished(&u) {
 		u.At = l.now()
-		l.manager.feeds.Publish(l.key, u)
+		l.manager.Feeds.Publish(l.key, u)
 	}
 }
 
@@ -435,7 +435,7 @@ func (l *lane) isPublished(u *core.Update) bool {
 	if l.currentSeq == 0 || l.currentSeq > l.publishedUpTo {
 		return false
 	}
-	return u.Kind != core.UpdateResult || !l.manager.feeds.IsUnpublished(l.key, u.Message.ID)
+	return u.Kind != core.UpdateResult || !l.manager.Feeds.IsUnpublished(l.key, u.Message.ID)
 }
 
 // open counts the channel's messages without an outcome.

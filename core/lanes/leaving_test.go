@@ -19,7 +19,7 @@ func TestDecidedWhileLeaving(t *testing.T) {
 		w.ledger.slow(time.Second)
 		decided := make(chan error, 1)
 		go func() {
-			_, err := w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true})
+			_, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true})
 			decided <- err
 		}()
 		synctest.Wait()

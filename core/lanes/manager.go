@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -17,7 +18,9 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/adapterstore"
 	"bareclaw/core/feed"
+	"bareclaw/core/settings"
 )
 
 // Options configure a Manager. Ledger, Agent, Sessions and Log are required.
@@ -57,42 +60,29 @@ const (
 
 // A Manager serves all channels through lanes, each owning a channel's queue and agent
 // session. All methods are safe for concurrent use.
+//
+// The exported fields are the manager's components for adapters. Adapters declare the
+// methods they call in interfaces of their own.
 type Manager struct {
+	Lookup          *Lookup    // finds messages
+	Directory       *Directory // reports the state of channels
+	Decider         *Decider   // takes decisions about approvals and retries
+	ChannelSettings *settings.Cache
+	Adapters        *adapterstore.Store // what adapters receive, deliver and keep
+	Feeds           *feed.Broker        // publishes the updates of channels
+
 	o       Options
-	tickets ticketIndex
-	feeds   feed.Broker
+	lanes   *registry
+	tickets *ticketIndex
+	pool    *sessionPool
+	budget  *budget
+	mover   *mover
+	stats   *counters
 
-	pool     *sessionPool
-	budget   budget
-	settings settingsCache
-	moves    moves
-	moveOne  chan struct{} // capacity 1: held during the final phase of a move
-
-	stats    counters
 	progress atomic.Uint64   // the ledger's progress when the writer was last found alive
 	ctx      context.Context // ends the lanes
 	stop     context.CancelCauseFunc
 	wg       sync.WaitGroup // lanes, and goroutines started by lanes
-
-	mu      sync.Mutex // guards the fields below
-	lanes   map[core.ChannelKey]*lane
-	greeted map[core.ChannelKey]struct{} // channels without a lane that have received the greeting
-	closed  bool
-	// deliveryHandlers receive new deliveries, by adapter.
-	deliveryHandlers map[string]func(core.Delivery)
-}
-
-type counters struct {
-	turns, turnErrors, resent, interrupted, refused, stalled, parked, idled, evicted atomic.Int64
-	answeredAt                                                                       atomic.Pointer[time.Time] // when a turn was last answered
-}
-
-// Stats holds counts since the start of the process, and the present state.
-type Stats struct {
-	Turns, TurnErrors, Resent, Interrupted, QueueRefused, Stalled int64
-	Parked, Idled, Evicted                                        int64 // channels parked; sessions ended unused; sessions ended for another channel
-	Lanes, Sessions, Running, Waiting                             int
-	Spending                                                      core.Spending
 }
 
 // New returns a manager not serving yet: call Recover first.
@@ -103,10 +93,25 @@ func New(o Options) *Manager {
 		o.Now = time.Now
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
-	return &Manager{
-		o: o, ctx: ctx, stop: stop, pool: newSessionPool(o.MaxSessions), budget: budget{limit: o.DailyBudget},
-		lanes: map[core.ChannelKey]*lane{}, greeted: map[core.ChannelKey]struct{}{}, moveOne: make(chan struct{}, 1),
+	m := &Manager{
+		Adapters: adapterstore.New(o.Ledger, o.Deliverers, o.Now), Feeds: &feed.Broker{},
+		o: o, ctx: ctx, stop: stop, tickets: newTicketIndex(), pool: newSessionPool(o.MaxSessions),
+		budget: &budget{limit: o.DailyBudget}, stats: &counters{},
 	}
+	m.lanes = newRegistry(m.startLane)
+	m.ChannelSettings = settings.New(o.Ledger, m.lanes.wake)
+	m.Lookup = &Lookup{History: o.Ledger, ledger: o.Ledger, tickets: m.tickets, lanes: m.lanes}
+	m.Directory = &Directory{
+		ledger: o.Ledger, sessions: o.Sessions, settings: m.ChannelSettings, lanes: m.lanes, pool: m.pool, budget: m.budget, stats: m.stats, now: o.Now,
+	}
+	m.mover = &mover{
+		ledger: o.Ledger, sessions: o.Sessions, settings: m.ChannelSettings, tickets: m.tickets, lanes: m.lanes, log: o.Log, now: o.Now,
+		history: &moves{}, last: make(chan struct{}, 1),
+	}
+	m.Decider = &Decider{
+		ledger: o.Ledger, lookup: m.Lookup, lanes: m.lanes, adapters: m.Adapters, feeds: m.Feeds, moves: m.mover.history, now: o.Now, submit: m.Submit,
+	}
+	return m
 }
 
 // Recover continues the work of an earlier process: Recover starts lanes for open messages
@@ -132,23 +137,17 @@ func (m *Manager) Recover(ctx context.Context) error {
 		return fmt.Errorf("read what was spent today: %w", err)
 	}
 	m.budget.add(now, spent)
-	settings, err := m.o.Ledger.Settings(ctx)
+	own, err := m.o.Ledger.Settings(ctx)
 	if err != nil {
 		return fmt.Errorf("read the settings of channels: %w", err)
 	}
-	m.settings.fill(settings)
+	m.ChannelSettings.Fill(own)
 	moved, err := m.o.Ledger.Moves(ctx)
 	if err != nil {
 		return fmt.Errorf("read which channels were moved: %w", err)
 	}
-	for i, mv := range moved {
-		m.moves.note(mv)
-		if superseded(mv, moved[i+1:]) {
-			continue
-		}
-		if err := m.moveSession(mv); err != nil {
-			return fmt.Errorf("complete the move of channel %q to %q: %w", mv.From, mv.To, err)
-		}
+	if err := m.mover.complete(moved); err != nil {
+		return err
 	}
 	left := map[core.ChannelKey]*recovered{}
 	of := func(key core.ChannelKey) *recovered {
@@ -179,81 +178,31 @@ func (m *Manager) Recover(ctx context.Context) error {
 	for _, first := range []bool{true, false} { // count all live sessions before starting more
 		for key, r := range left {
 			if r.live == first {
-				m.startLane(key, r)
+				m.lanes.add(key, r)
 			}
 		}
 	}
 	return nil
 }
 
-// lane returns the channel's lane, starting a new lane if necessary.
-func (m *Manager) lane(key core.ChannelKey) (*lane, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return nil, core.ErrClosed
-	}
-	if l := m.lanes[key]; l != nil {
-		return l, nil
-	}
-	return m.newLaneLocked(key, nil), nil
-}
-
-// postTo queues f for the channel's lane, replacing a lane retired just now.
-func (m *Manager) postTo(key core.ChannelKey, f func(*lane)) (*lane, error) {
-	for {
-		l, err := m.lane(key)
-		if err != nil {
-			return nil, err
-		}
-		if l.post(func() { f(l) }) {
-			return l, nil
-		}
-	}
-}
-
-func (m *Manager) startLane(key core.ChannelKey, r *recovered) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.newLaneLocked(key, r)
-}
-
-func (m *Manager) newLaneLocked(key core.ChannelKey, r *recovered) *lane {
+// startLane makes and runs a lane.
+func (m *Manager) startLane(key core.ChannelKey, greeted bool, r *recovered) *lane {
 	l := newLane(m, key)
-	if _, ok := m.greeted[key]; !ok {
+	if !greeted {
 		l.notices = slices.Clone(m.o.Greeting)
 	}
 	if r != nil && r.live && m.pool.limit > 0 {
 		m.pool.adopt(l)
 		l.slot = slotBusy
 	}
-	m.lanes[key] = l
 	m.wg.Go(func() { l.run(m.ctx, r) })
 	return l
-}
-
-// known returns the channel's lane, if the channel has a lane.
-func (m *Manager) known(key core.ChannelKey) (*lane, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, ok := m.lanes[key]
-	return l, ok
-}
-
-func (m *Manager) allLanes() []*lane {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all := make([]*lane, 0, len(m.lanes))
-	for _, l := range m.lanes {
-		all = append(all, l)
-	}
-	return all
 }
 
 // Detach stops serving and leaves the session hosts running. Detach returns when the lanes
 // have ended.
 func (m *Manager) Detach() {
-	m.close()
+	m.lanes.close()
 	m.stop(core.ErrClosed)
 	m.wg.Wait()
 }
@@ -275,8 +224,101 @@ func (m *Manager) Shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (m *Manager) close() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.closed = true
+// SaveFeeds returns the data of [Manager.Resume] for the next process, or nil without data.
+// Call SaveFeeds after Detach. The snapshot is valid for a single process, and for a short
+// time.
+func (m *Manager) SaveFeeds() (*feed.Snapshot, error) {
+	return m.Feeds.Save(m.o.Now(), m.tickets.unresolved())
+}
+
+// RestoreFeeds loads the feeds saved by an earlier process, and must precede Recover. Update
+// numbers continue after the saved numbers. Outdated data is ignored.
+//
+// The updates are read only when a subscriber resumes a channel with unseen updates: open is
+// then called once, and may block until the earlier process has written the updates.
+func (m *Manager) RestoreFeeds(index []byte, open func() (*io.SectionReader, error)) error {
+	return m.Feeds.Restore(index, m.o.Now(), m.o.Log, open)
+}
+
+// publishUnpublished publishes outcomes recorded, but not published, by an earlier process.
+// Outcomes of open messages are published later by the lanes.
+func (m *Manager) publishUnpublished(ctx context.Context, open []core.Message) {
+	waits := make(map[core.MessageID]struct{}, len(open))
+	for i := range open {
+		waits[open[i].ID] = struct{}{}
+	}
+	for key, ids := range m.Feeds.Unpublished() {
+		for _, id := range ids {
+			if _, ok := waits[id]; ok {
+				continue
+			}
+			if msg, err := m.o.Ledger.Message(ctx, id); err == nil && msg.State.Final() {
+				m.Feeds.PublishUnpublished(key, &msg)
+			}
+		}
+	}
+}
+
+// progressEvery is the interval between checks of the ledger writer's progress.
+const progressEvery = 100 * time.Millisecond
+
+// Alive returns nil once every lane and the ledger's writer have answered, proving no
+// accepted message is stuck in the process. A lane waiting for the agent, a person or a
+// failing disk still answers. A writer slowed by the disk counts as alive after finishing
+// any write since the last check. The error names the lane or writer without an answer when
+// ctx ended. Alive blocks until ctx ends at most, unless the manager itself is stuck.
+func (m *Manager) Alive(ctx context.Context) error {
+	written := make(chan struct{})
+	m.o.Ledger.Write(core.Change{}, func(error) { close(written) })
+	lanes := m.lanes.all()
+	answered := make([]chan struct{}, len(lanes))
+	for i, l := range lanes {
+		done := make(chan struct{})
+		if l.post(func() { close(done) }) {
+			answered[i] = done
+		} else {
+			answered[i] = l.done // the lane is retiring
+		}
+	}
+	for i, l := range lanes {
+		select {
+		case <-answered[i]:
+		case <-l.done:
+		case <-ctx.Done():
+			if !isClosed(answered[i]) && !isClosed(l.done) { // ctx may have ended while waiting for another lane
+				return fmt.Errorf("channel %q does not answer: %w", l.key, context.Cause(ctx))
+			}
+		}
+	}
+	return m.writerAlive(ctx, written)
+}
+
+// writerAlive returns nil once written is closed, or the ledger's writer has finished
+// another write since writerAlive last returned nil.
+func (m *Manager) writerAlive(ctx context.Context, written <-chan struct{}) error {
+	look := time.NewTicker(progressEvery)
+	defer look.Stop()
+	for {
+		now := m.o.Ledger.Progress()
+		if m.progress.Swap(now) != now || isClosed(written) {
+			return nil
+		}
+		select {
+		case <-written:
+		case <-ctx.Done():
+			if !isClosed(written) { // ctx may have ended while waiting for a lane
+				return fmt.Errorf("the ledger's writer does not answer: %w", context.Cause(ctx))
+			}
+		case <-look.C:
+		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

@@ -4,89 +4,71 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/settings"
 )
 
-// Move continues a channel under another key, for example when a chat service gives a chat a
-// new id. Move transfers waiting messages (ahead of messages waiting on To), the session,
-// settings (unless To has own settings), rules and pending approvals. Messages with an
-// outcome stay on From, and a retry of such a message runs on To. A running turn ends first,
-// on From, and neither channel begins a turn before the move is complete. Background tasks
-// of From end with the process. If both channels have had turns, To keeps the conversation
-// of To.
-//
-// A repeated Move changes nothing, and the next process completes a move interrupted by a
-// crash. Move blocks until complete, as long as the running turns take, and the move
-// continues after ctx ends. Errors: storage errors, ErrClosed.
-func (m *Manager) Move(ctx context.Context, from, to core.ChannelKey) error {
-	if from == to {
-		return nil
-	}
-	done := make(chan error, 1)
-	m.mu.Lock()
-	if m.closed {
-		m.mu.Unlock()
-		return core.ErrClosed
-	}
-	m.wg.Go(func() { done <- m.move(from, to) }) // ends with the lanes
-	m.mu.Unlock()
-	select {
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("move channel %q to %q: %w", from, to, err)
-		}
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+// A mover continues channels under other keys; see Manager.Move.
+type mover struct {
+	ledger   core.Ledger
+	sessions core.SessionIDs
+	settings *settings.Cache
+	tickets  *ticketIndex
+	lanes    *registry
+	log      *slog.Logger
+	now      func() time.Time
+	history  *moves
+	last     chan struct{} // capacity 1: held during the final phase of a move
 }
 
-func (m *Manager) move(from, to core.ChannelKey) error {
-	f, err := m.pause(from)
+func (m *mover) move(ctx context.Context, from, to core.ChannelKey) error {
+	f, err := m.lanes.pause(from)
 	if err != nil {
 		return err
 	}
 	defer f.resume()
-	t, err := m.pause(to)
+	t, err := m.lanes.pause(to)
 	if err != nil {
 		return err
 	}
 	defer t.resume()
 	endsTo := false
 	for {
-		if err := errors.Join(f.awaitQuiet(m.ctx, true), t.awaitQuiet(m.ctx, endsTo)); err != nil {
+		if err := errors.Join(f.awaitQuiet(ctx, true), t.awaitQuiet(ctx, endsTo)); err != nil {
 			return err
 		}
-		again, err := m.moveStill(f, t, &endsTo)
+		again, err := m.moveQuiet(ctx, f, t, &endsTo)
 		if !again {
 			return err
 		}
 	}
 }
 
-// moveStill moves the channel while both lanes are quiet, or returns again to have the
+// moveQuiet moves the channel while both lanes are quiet, or returns again to have the
 // caller wait for quiet lanes once more. After again, *endsTo reports whether the session of
 // To must end too.
-func (m *Manager) moveStill(f, t *lane, endsTo *bool) (again bool, err error) {
+func (m *mover) moveQuiet(ctx context.Context, f, t *lane, endsTo *bool) (again bool, err error) {
 	select {
-	case m.moveOne <- struct{}{}:
-		defer func() { <-m.moveOne }()
-	case <-m.ctx.Done():
+	case m.last <- struct{}{}:
+		defer func() { <-m.last }()
+	case <-ctx.Done():
 		return false, core.ErrClosed
 	}
-	if ok, err := f.freezeQueue(m.ctx, true); !ok {
+	if ok, err := f.freezeQueue(ctx, true); !ok {
 		return err == nil, err
 	}
 	defer f.thawQueue()
-	if ok, err := t.freezeQueue(m.ctx, *endsTo); !ok {
+	if ok, err := t.freezeQueue(ctx, *endsTo); !ok {
 		return err == nil, err
 	}
 	defer t.thawQueue()
-	mv := core.Move{From: f.key, To: t.key, At: m.o.Now()}
-	if mv.Session, mv.Keeps, err = m.sessionOwner(f, t); err != nil {
+	mv := core.Move{From: f.key, To: t.key, At: m.now()}
+	if mv.Session, mv.Keeps, err = m.sessionOwner(ctx, f, t); err != nil {
 		return false, err
 	}
 	if !mv.Keeps && !*endsTo {
@@ -95,21 +77,21 @@ func (m *Manager) moveStill(f, t *lane, endsTo *bool) (again bool, err error) {
 			return true, nil // no turn, but a process
 		}
 	}
-	items, again, err := m.writeMove(f, &mv)
+	items, again, err := m.writeMove(ctx, f, &mv)
 	if again || err != nil {
 		return again, err
 	}
-	if err := m.followSession(mv); err != nil {
+	if err := m.followSession(ctx, mv); err != nil {
 		return false, err
 	}
-	return false, m.handItems(f, t, mv, items)
+	return false, m.handItems(ctx, f, t, mv, items)
 }
 
 // sessionOwner returns the session of f, and whether t keeps an own session.
-func (m *Manager) sessionOwner(f, t *lane) (session string, keeps bool, err error) {
+func (m *mover) sessionOwner(ctx context.Context, f, t *lane) (session string, keeps bool, err error) {
 	var own string
 	read := func(l *lane, id *string) error {
-		return l.call(m.ctx, func() {
+		return l.call(ctx, func() {
 			if !l.unopened {
 				*id = l.sessionID
 			}
@@ -121,28 +103,28 @@ func (m *Manager) sessionOwner(f, t *lane) (session string, keeps bool, err erro
 	if own == "" || session == "" {
 		return session, own != "", nil
 	}
-	use, err := m.o.Ledger.SessionUse(m.ctx, own)
+	use, err := m.ledger.SessionUse(ctx, own)
 	return session, use.Ours || use.Completed, err
 }
 
 // writeMove makes the move durable, except for the session file, and returns the moved
 // messages. The lane's goroutine issues the write: messages accepted before the write are
 // moved, and later messages are not.
-func (m *Manager) writeMove(f *lane, mv *core.Move) (moved []*queued, again bool, err error) {
+func (m *mover) writeMove(ctx context.Context, f *lane, mv *core.Move) (moved []*queued, again bool, err error) {
 	written := make(chan error, 1)
 	note := func(err error) {
 		if err == nil {
-			m.settings.move(mv.From, mv.To)
-			m.moves.note(*mv)
+			m.settings.Transfer(mv.From, mv.To)
+			m.history.note(*mv)
 		}
 		written <- err
 	}
 	var items []*queued
 	settled := false
-	err = f.call(m.ctx, func() {
+	err = f.call(ctx, func() {
 		if settled = !slices.ContainsFunc(f.pending, (*queued).isUnsettled); settled {
 			items = slices.Clone(f.pending)
-			m.o.Ledger.Write(core.Change{Move: mv}, note)
+			m.ledger.Write(core.Change{Move: mv}, note)
 		}
 	})
 	if err != nil || !settled {
@@ -151,23 +133,23 @@ func (m *Manager) writeMove(f *lane, mv *core.Move) (moved []*queued, again bool
 	select {
 	case err := <-written:
 		return items, false, err
-	case <-m.ctx.Done():
+	case <-ctx.Done():
 		return nil, false, core.ErrClosed // the next process completes a written move
 	}
 }
 
 // followSession updates the session file for the move, and retries until success or the end
 // of the lanes.
-func (m *Manager) followSession(mv core.Move) error {
+func (m *mover) followSession(ctx context.Context, mv core.Move) error {
 	for pause := firstSaveRetry; ; pause = min(2*pause, saveRetry) {
 		err := m.moveSession(mv)
 		if err == nil || errors.Is(err, core.ErrClosed) {
 			return err
 		}
-		m.o.Log.Error("session not moved yet", "channel", string(mv.From), "to", string(mv.To), "err", err, "retry_in", pause)
+		m.log.Error("session not moved yet", "channel", string(mv.From), "to", string(mv.To), "err", err, "retry_in", pause)
 		select {
 		case <-time.After(pause):
-		case <-m.ctx.Done():
+		case <-ctx.Done():
 			return core.ErrClosed // the next process updates the file
 		}
 	}
@@ -175,19 +157,19 @@ func (m *Manager) followSession(mv core.Move) error {
 
 // moveSession updates the session file. Without the move's session under the old key,
 // moveSession changes nothing, because an earlier call has done the work.
-func (m *Manager) moveSession(mv core.Move) error {
-	switch id, ok := m.o.Sessions.Get(mv.From); {
+func (m *mover) moveSession(mv core.Move) error {
+	switch id, ok := m.sessions.Get(mv.From); {
 	case !ok || id != mv.Session:
 		return nil
 	case mv.Keeps:
-		return m.o.Sessions.Forget(mv.From)
+		return m.sessions.Forget(mv.From)
 	}
-	return m.o.Sessions.Move(mv.From, mv.To)
+	return m.sessions.Move(mv.From, mv.To)
 }
 
 // handItems gives the moved messages, and the session, to lane t.
-func (m *Manager) handItems(f, t *lane, mv core.Move, items []*queued) error {
-	err := f.call(m.ctx, func() {
+func (m *mover) handItems(ctx context.Context, f, t *lane, mv core.Move, items []*queued) error {
+	err := f.call(ctx, func() {
 		f.pending = slices.DeleteFunc(f.pending, func(it *queued) bool { return slices.Contains(items, it) })
 		f.sessionID, f.unopened, f.exit = "", false, nil
 		f.costOf = "" // the session may come back with a higher total
@@ -195,7 +177,7 @@ func (m *Manager) handItems(f, t *lane, mv core.Move, items []*queued) error {
 	if err != nil {
 		return err
 	}
-	return t.call(m.ctx, func() {
+	return t.call(ctx, func() {
 		last := 0
 		for i, it := range items {
 			if i == 0 || it.msg.Rank > last {
@@ -215,4 +197,54 @@ func (m *Manager) handItems(f, t *lane, mv core.Move, items []*queued) error {
 		}
 		t.log.Info("channel moved here", "from", string(mv.From), "waiting", len(items), "session", t.sessionID)
 	})
+}
+
+// complete completes moves interrupted by the end of an earlier process, oldest first.
+func (m *mover) complete(moved []core.Move) error {
+	for i, mv := range moved {
+		m.history.note(mv)
+		if superseded(mv, moved[i+1:]) {
+			continue
+		}
+		if err := m.moveSession(mv); err != nil {
+			return fmt.Errorf("complete the move of channel %q to %q: %w", mv.From, mv.To, err)
+		}
+	}
+	return nil
+}
+
+// moves holds the latest move of each moved channel.
+type moves struct {
+	mu sync.Mutex
+	of map[core.ChannelKey]core.Move
+}
+
+func (ms *moves) note(mv core.Move) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if ms.of == nil {
+		ms.of = map[core.ChannelKey]core.Move{}
+	}
+	ms.of[mv.From] = mv
+}
+
+// superseded reports whether a later move has moved the same session again, so the move mv
+// is complete. Repeating mv could replace the target's newer session with a session moved
+// back to the source.
+func superseded(mv core.Move, later []core.Move) bool {
+	return slices.ContainsFunc(later, func(other core.Move) bool { return other.Session == mv.Session })
+}
+
+// follow returns the present channel of a conversation on the channel key at the time at.
+func (ms *moves) follow(key core.ChannelKey, at time.Time) core.ChannelKey {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	for range len(ms.of) { // moves may form a circle
+		mv, ok := ms.of[key]
+		if !ok || mv.At.Before(at) {
+			break
+		}
+		key, at = mv.To, mv.At
+	}
+	return key
 }

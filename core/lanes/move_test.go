@@ -45,9 +45,7 @@ func TestMove(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.set("haiku", "")
-		if _, err := w.m.AddRule(t.Context(), "c", "Read", ""); err != nil {
-			t.Fatal(err)
-		}
+		w.addRule("c", "Read", "")
 		cut, h, id := w.begun("cut")
 		h.tool(id)
 		h.exit(core.Exit{Text: "killed"})
@@ -82,13 +80,13 @@ func TestMove(t *testing.T) {
 		if got := w.wantsNow(one.Message.ID, core.Cancelled, core.CodeInterrupted, ""); got.Channel != "c" {
 			t.Errorf("a message with an outcome is on %q", got.Channel)
 		}
-		if s, err := w.m.Settings(t.Context(), "c"); err != nil || s.Fingerprint() != "" {
-			t.Errorf("the old channel has %+v, %v", s, err)
+		if s := w.m.ChannelSettings.Settings("c"); s.Fingerprint() != "" {
+			t.Errorf("the old channel has %+v", s)
 		}
 		if a := w.pending(1)[0]; a.ID != question.ID || a.Channel != "d" {
 			t.Errorf("question is %+v", a)
 		}
-		if _, err := w.m.Decide(t.Context(), question.ID, core.Decision{Allow: true}); err != nil {
+		if _, err := w.m.Decider.Decide(t.Context(), question.ID, core.Decision{Allow: true}); err != nil {
 			t.Fatal(err)
 		}
 		d, id = w.runningOn("d")
@@ -258,7 +256,7 @@ func TestMoveThereAndBackCountsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		spends("c", core.Result{Text: "ok", TotalCost: 4, Cost: 1})
-		if got := w.m.Spending().Spent; got != 4 {
+		if got := w.m.Directory.Spending().Spent; got != 4 {
 			t.Errorf("%v is counted of 4 that were spent", got)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 func (w *world) status() core.ChannelStatus {
 	w.t.Helper()
 	synctest.Wait()
-	st, err := w.m.Channel(w.t.Context(), "c")
+	st, err := w.m.Directory.Channel(w.t.Context(), "c")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func (w *world) parkedAs(why string, until time.Time, waiting ...*core.Ticket) {
 	}
 	for i, m := range waiting {
 		w.wantsNow(m.Message.ID, core.Waiting, "", "")
-		trace, err := w.m.Trace(w.t.Context(), m.Message.ID)
+		trace, err := w.m.Lookup.Trace(w.t.Context(), m.Message.ID)
 		if err != nil || trace.Position != i+1 || trace.Why != st.Why {
 			w.t.Errorf("trace %+v, %v", trace, err)
 		}

@@ -20,7 +20,7 @@ func TestWaiterIsToldOfTheSecondPark(t *testing.T) {
 		w.after(limitPause)
 		told := make(chan core.Message, 1)
 		go func() {
-			m, _ := w.m.WaitOrPark(t.Context(), behind.Message.ID)
+			m, _ := w.m.Lookup.WaitOrPark(t.Context(), behind.Message.ID)
 			told <- m
 		}()
 		h, id = w.running()

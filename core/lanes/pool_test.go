@@ -222,7 +222,7 @@ func TestSessionInUseMakesNoRoom(t *testing.T) {
 	t.Parallel()
 	play(t, Options{MaxSessions: 2}, func(t *testing.T, w *world) {
 		a, b := w.served("a"), w.served("b")
-		la, _ := w.m.known("a")
+		la, _ := w.m.lanes.find("a")
 		la.post(func() { // it is put to use in the moment in which it is asked
 			la.busy = "at work"
 			if _, err := w.m.Submit(context.Background(), submission("hello", in("c"))); err != nil {
@@ -265,7 +265,7 @@ func TestSeatIsTakenBack(t *testing.T) {
 	play(t, Options{MaxSessions: 1}, func(t *testing.T, w *world) {
 		w.submit("hello", in("a"))
 		w.submit("hello")
-		l, _ := w.m.known("c")
+		l, _ := w.m.lanes.find("c")
 		l.post(l.slotAssigned)
 		w.after(time.Second)
 		if n := w.live(); n != 1 {

@@ -1,95 +1,11 @@
 package lanes
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"bareclaw/core"
 )
-
-// Queue returns the accepted waiting messages of the channel, in running order. Queue
-// returns none for a channel without waiting messages.
-func (m *Manager) Queue(ctx context.Context, key core.ChannelKey) ([]core.Message, error) {
-	l, ok := m.known(key)
-	if !ok {
-		return nil, nil
-	}
-	var all []core.Message
-	err := l.call(ctx, func() {
-		for _, it := range l.pending {
-			if it.durable {
-				all = append(all, *it.msg)
-			}
-		}
-	})
-	switch {
-	case errors.Is(err, errRetired):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return all, nil
-}
-
-// Amend replaces the content of a waiting message. When Amend returns without an error, the
-// new content is durable and is sent to the agent. A source key stays bound to the content
-// first submitted. Errors: ErrNotFound; ErrNotWaiting when the message runs or has an
-// outcome (Message returns the state); ErrBadContent; storage errors; ErrClosed.
-func (m *Manager) Amend(ctx context.Context, id core.MessageID, c core.Content) error {
-	if err := core.CheckContent(c); err != nil {
-		return err
-	}
-	return m.waiting(ctx, id, func(l *lane, done func(error)) { l.amend(id, c, done) })
-}
-
-// RunNow puts a waiting message durably first in the channel's queue, and interrupts the
-// turn running at the time of the call, never a later turn. The message becomes the first of
-// the next turn, coalesced as usual with the messages waiting behind. On a channel parked
-// without a known end, the message is tried at once. RunNow returns when the order is
-// durable, before the turn has ended. Errors: ErrNotFound, ErrNotWaiting, storage errors,
-// ErrClosed.
-func (m *Manager) RunNow(ctx context.Context, id core.MessageID) error {
-	return m.waiting(ctx, id, func(l *lane, done func(error)) { l.runNow(id, done) })
-}
-
-// waiting runs do on the lane of a message without an outcome, and returns the error
-// reported by do.
-func (m *Manager) waiting(ctx context.Context, id core.MessageID, do func(*lane, func(error))) error {
-	for {
-		t, ok := m.tickets.find(id)
-		if !ok {
-			break
-		}
-		l, ok := m.known(t.Message.Channel)
-		if !ok {
-			break
-		}
-		done := make(chan error, 1)
-		if !l.post(func() { do(l, func(err error) { done <- err }) }) {
-			continue // the lane has retired just now: look up the message again
-		}
-		said, err := await(ctx, l, done)
-		switch {
-		case errors.Is(err, errRetired), errors.Is(said, errMoved): // the message has an outcome, or is on another channel
-			continue
-		case err != nil:
-			return err
-		case errors.Is(said, core.ErrNotWaiting):
-			return fmt.Errorf("message %s: %w", id, said)
-		}
-		return said
-	}
-	msg, err := m.o.Ledger.Message(ctx, id)
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("message %s is %s: %w", id, msg.State, core.ErrNotWaiting)
-}
-
-// errMoved means a message has moved to the queue of another channel.
-var errMoved = errors.New("message was moved to another channel")
 
 // settleFirst returns the waiting message. While a write concerning the message is under
 // way, settleFirst schedules again and returns nil. Otherwise settleFirst reports the reason

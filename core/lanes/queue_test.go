@@ -42,7 +42,7 @@ func TestWhatWaitsBecomesOneTurn(t *testing.T) {
 		for i := range 3 {
 			waiting = append(waiting, w.submit(fmt.Sprint("more ", i)))
 		}
-		if pos := w.m.QueuePosition(waiting[1].Message.ID).Position; pos != 2 {
+		if pos := w.m.Lookup.QueuePosition(waiting[1].Message.ID).Position; pos != 2 {
 			t.Errorf("position = %d, want 2", pos)
 		}
 		h.result("1", id)
@@ -149,7 +149,7 @@ func TestQueueIsBounded(t *testing.T) {
 		h.answer(id, "ok")
 		synctest.Wait()
 		w.submit("fits now")
-		if s := w.m.Stats(); s.QueueRefused != 1 {
+		if s := w.m.Directory.Stats(); s.QueueRefused != 1 {
 			t.Errorf("stats are %+v", s)
 		}
 	})
@@ -256,16 +256,16 @@ func TestWait(t *testing.T) {
 		m, h, id := w.begun("one")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		got, err := w.m.Wait(ctx, m.Message.ID)
+		got, err := w.m.Lookup.Wait(ctx, m.Message.ID)
 		w.wantErr(err, context.DeadlineExceeded)
 		if got.State != core.Running {
 			t.Errorf("state = %s, want running", got.State)
 		}
 		time.AfterFunc(time.Second, func() { h.answer(id, "ok") })
-		if got, err = w.m.Wait(t.Context(), m.Message.ID); err != nil || got.State != core.Answered {
+		if got, err = w.m.Lookup.Wait(t.Context(), m.Message.ID); err != nil || got.State != core.Answered {
 			t.Errorf("state = %s, %v", got.State, err)
 		}
-		_, err = w.m.Wait(t.Context(), "unknown")
+		_, err = w.m.Lookup.Wait(t.Context(), "unknown")
 		w.wantErr(err, core.ErrNotFound)
 	})
 }
@@ -275,13 +275,13 @@ func TestStatsAndStatus(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
 		status := func() core.ChannelStatus {
 			t.Helper()
-			st, err := w.m.Channel(t.Context(), "c")
+			st, err := w.m.Directory.Channel(t.Context(), "c")
 			if err != nil {
 				t.Fatal(err)
 			}
 			return st
 		}
-		_, err := w.m.Channel(t.Context(), "c")
+		_, err := w.m.Directory.Channel(t.Context(), "c")
 		w.wantErr(err, core.ErrNotFound)
 		unblock := w.agent.block("start")
 		w.submit("one")
@@ -298,7 +298,7 @@ func TestStatsAndStatus(t *testing.T) {
 		if st := status(); st.State != core.StateRunning || st.Running != 1 || st.Waiting != 2 || st.Activity != "Bash" || st.Turn != id || st.HostPID != 1 || st.Messages != 3 {
 			t.Errorf("while running: %+v", st)
 		}
-		if s := w.m.Stats(); s.Lanes != 1 || s.Sessions != 1 || s.Running != 1 || s.Waiting != 2 {
+		if s := w.m.Directory.Stats(); s.Lanes != 1 || s.Sessions != 1 || s.Running != 1 || s.Waiting != 2 {
 			t.Errorf("stats while running: %+v", s)
 		}
 		h.result("ok", id)
@@ -306,7 +306,7 @@ func TestStatsAndStatus(t *testing.T) {
 		_, id = w.running()
 		h.result("ok", id)
 		synctest.Wait()
-		if s := w.m.Stats(); s.Running != 0 || s.Waiting != 0 || s.Turns != 2 {
+		if s := w.m.Directory.Stats(); s.Running != 0 || s.Waiting != 0 || s.Turns != 2 {
 			t.Errorf("stats after the result: %+v", s)
 		}
 		if st := status(); st.State != core.StateReady || st.Activity != "" {
@@ -317,7 +317,7 @@ func TestStatsAndStatus(t *testing.T) {
 		if st := status(); st.State != core.StateIdle || st.HostPID != 0 || st.SessionID == "" {
 			t.Errorf("without a process: %+v", st)
 		}
-		if s := w.m.Stats(); s.Sessions != 0 {
+		if s := w.m.Directory.Stats(); s.Sessions != 0 {
 			t.Errorf("stats without a process: %+v", s)
 		}
 	})
@@ -330,12 +330,12 @@ func TestTrace(t *testing.T) {
 		second := w.submit("two")
 		h.tool(id)
 		synctest.Wait()
-		trace, err := w.m.Trace(t.Context(), second.Message.ID)
+		trace, err := w.m.Lookup.Trace(t.Context(), second.Message.ID)
 		if err != nil || trace.Position != 1 || trace.Turn != nil {
 			t.Errorf("trace of what waits: %+v, %v", trace, err)
 		}
 		whats := func() (whats []string) {
-			trace, err := w.m.Trace(t.Context(), first.Message.ID)
+			trace, err := w.m.Lookup.Trace(t.Context(), first.Message.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -359,7 +359,7 @@ func TestTrace(t *testing.T) {
 func TestSubscribe(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		defer sub.Close()
 		kinds := func() (kinds []core.UpdateKind) {
 			for u, ok := sub.Next(); ok; u, ok = sub.Next() {

@@ -3,19 +3,12 @@ package lanes
 import (
 	"context"
 	"slices"
-
-	"bareclaw/core"
 )
 
 // A quiesceWaiter is a caller waiting for a paused lane to become quiet.
 type quiesceWaiter struct {
 	sessionGone bool // the session must end too
 	quiet       chan struct{}
-}
-
-// pause keeps the channel's lane from beginning turns and from retiring, until resume.
-func (m *Manager) pause(key core.ChannelKey) (*lane, error) {
-	return m.postTo(key, func(l *lane) { l.pauses++ })
 }
 
 func (l *lane) resume() {

@@ -37,12 +37,12 @@ func (c *chaos) meddle(key core.ChannelKey) {
 		}()
 	case 4:
 		model := oneOf(c.rnd, "", "opus", "sonnet")
-		go func() { _ = m.SetModel(life, key, model) }()
+		go func() { _ = m.ChannelSettings.ChangeSettings(life, key, &model, nil) }()
 	case 5:
 		rule := oneOf(c.rnd, "Read", "Bash(make)")
 		go func() {
-			if r, err := m.AddRule(life, key, rule, "somebody"); err == nil && len(rule) > 4 {
-				_ = m.RemoveRule(life, key, r.ID)
+			if r, err := addRule(life, m, key, rule, "somebody"); err == nil && len(rule) > 4 {
+				_ = m.ChannelSettings.RemoveRule(life, key, r.ID)
 			}
 		}()
 	default:
@@ -88,14 +88,14 @@ func (c *chaos) deliver() {
 		go func() { // ends with the deliveries
 			for time.Sleep(pause); ; time.Sleep(time.Second) {
 				d.State, d.Attempts = core.DeliverySent, d.Attempts+1
-				if err := m.Delivered(m.ctx, d); err == nil || errors.Is(err, core.ErrClosed) || m.ctx.Err() != nil {
+				if err := m.Adapters.Delivered(m.ctx, d); err == nil || errors.Is(err, core.ErrClosed) || m.ctx.Err() != nil {
 					return
 				}
 			}
 		}()
 	}
-	m.OnDelivery("remote", take)
-	pending, err := m.PendingDeliveries(c.t.Context(), "remote")
+	m.Adapters.OnDelivery("remote", take)
+	pending, err := m.Adapters.PendingDeliveries(c.t.Context(), "remote")
 	if err != nil {
 		c.t.Error(err)
 	}
@@ -145,7 +145,7 @@ func (c *chaos) settled() {
 		c.t.Error(err)
 	}
 	for _, key := range chaosChannels {
-		s, _ := c.m.Settings(c.t.Context(), key)
+		s := c.m.ChannelSettings.Settings(key)
 		if s.Fingerprint() != kept[key].Fingerprint() || s.HadModel != kept[key].HadModel {
 			c.t.Errorf("settings of %s are %+v, in the ledger %+v", key, s, kept[key])
 		}

@@ -63,7 +63,7 @@ func (c *chaos) pays(h *fakeHost, r core.Result) {
 // notTwice checks that nothing was counted twice of what was spent.
 func (c *chaos) notTwice() {
 	kept, err := c.ledger.Spent(c.t.Context(), core.Day(time.Now()))
-	if got := c.m.Spending(); kept > c.spent || err != nil || got.Spent > c.spent {
+	if got := c.m.Directory.Spending(); kept > c.spent || err != nil || got.Spent > c.spent {
 		c.t.Errorf("%v is counted, %v in the ledger (%v), and %v was spent", got.Spent, kept, err, c.spent)
 	}
 }
@@ -263,7 +263,7 @@ func (c *chaos) decide() {
 		return
 	}
 	id, m, d := ids[c.rnd.IntN(len(ids))], c.m, core.Decision{Allow: true, Always: c.rnd.IntN(2) == 0}
-	go func() { _, _ = m.Decide(context.Background(), id, d) }()
+	go func() { _, _ = m.Decider.Decide(context.Background(), id, d) }()
 }
 
 // retryOne tries a message again, if it failed.
@@ -276,7 +276,7 @@ func (c *chaos) retryOne() {
 	if !old.over.Load() || old.err != nil || old.unsure {
 		return
 	}
-	r, _, err := c.m.Resubmission(context.Background(), old.ticket.Message.ID)
+	r, _, err := c.m.Decider.Resubmission(context.Background(), old.ticket.Message.ID)
 	if err != nil {
 		return
 	}
@@ -310,7 +310,7 @@ func (c *chaos) calm() {
 		if s.err != nil || s.unsure {
 			continue
 		}
-		m, err := c.m.Message(t.Context(), s.ticket.Message.ID)
+		m, err := c.m.Lookup.Message(t.Context(), s.ticket.Message.ID)
 		if err != nil || !m.State.Final() {
 			t.Errorf("message %d %q is %s, %v", i, m.Content.Text, m.State, err)
 		}
@@ -322,7 +322,7 @@ func (c *chaos) calm() {
 		default: // of an earlier life
 		}
 	}
-	if b, err := c.m.Balance(t.Context()); err != nil || b.Waiting != 0 {
+	if b, err := c.m.Lookup.Balance(t.Context()); err != nil || b.Waiting != 0 {
 		t.Errorf("balance %+v, %v", b, err)
 	}
 	if n := len(c.m.tickets.open); n != 0 {
@@ -341,13 +341,13 @@ func (c *chaos) calm() {
 	}
 	c.settled()
 	c.after(time.Minute)
-	if s := c.m.Stats(); c.o.IdleTimeout > 0 && (s.Lanes != 0 || c.live() != 0) {
+	if s := c.m.Directory.Stats(); c.o.IdleTimeout > 0 && (s.Lanes != 0 || c.live() != 0) {
 		t.Errorf("%d lanes and %d sessions are left although nobody uses them", s.Lanes, c.live())
 	}
 	c.notTwice()
 	c.decideAll()
 	c.notTwice()
-	if as, _ := c.m.Approvals(t.Context()); len(as) != 0 {
+	if as, _ := c.m.Decider.Approvals(t.Context()); len(as) != 0 {
 		t.Errorf("approvals are left: %+v", as)
 	}
 }
@@ -355,18 +355,18 @@ func (c *chaos) calm() {
 // decideAll goes on with every other turn that was cut in its work, and drops the
 // rest.
 func (c *chaos) decideAll() {
-	as, _ := c.m.Approvals(c.t.Context())
+	as, _ := c.m.Decider.Approvals(c.t.Context())
 	for i, a := range as {
 		if a.Kind != core.ApprovalContinue {
 			continue
 		}
-		now, err := c.m.Decide(c.t.Context(), a.ID, core.Decision{Allow: i%2 == 0})
+		now, err := c.m.Decider.Decide(c.t.Context(), a.ID, core.Decision{Allow: i%2 == 0})
 		if err != nil {
 			c.t.Errorf("turn %s cannot be gone on with, or dropped: %v", a.Turn, err)
 			continue
 		}
 		c.after(5 * time.Minute)
-		if again, err := c.m.Message(c.t.Context(), now.Retry); i%2 == 0 && (err != nil || !again.State.Final() || again.RetryOf != a.Message) {
+		if again, err := c.m.Lookup.Message(c.t.Context(), now.Retry); i%2 == 0 && (err != nil || !again.State.Final() || again.RetryOf != a.Message) {
 			c.t.Errorf("message that goes on with %s is %+v, %v", a.Message, again, err)
 		}
 	}

@@ -296,30 +296,6 @@ func (l *lane) attached(s core.Session, err error, cost float64, approvals []*co
 	l.recover(unknown) // not handed to the present process, but perhaps to an earlier process
 }
 
-// Reset ends the channel's session and forgets the session id; the history stays. Open
-// messages are cancelled. Reset returns when the processes are gone. Errors: ErrNotFound if
-// the channel has neither a history nor a session.
-func (m *Manager) Reset(ctx context.Context, key core.ChannelKey) error {
-	if _, err := m.Channel(ctx, key); err != nil {
-		return err
-	}
-	for {
-		done := make(chan error, 1)
-		l, err := m.postTo(key, func(l *lane) { l.reset(done) })
-		if err != nil {
-			return err
-		}
-		said, err := await(ctx, l, done)
-		switch {
-		case errors.Is(err, errRetired): // the lane retired before the reset
-			continue
-		case err != nil:
-			return err
-		}
-		return said
-	}
-}
-
 func (l *lane) reset(done chan<- error) {
 	moving := slices.ContainsFunc(l.pending, func(it *queued) bool { return it.moving })
 	if l.resetting != nil || l.busy != "" || l.opening || l.saving > 0 || moving || l.reordering {
@@ -347,7 +323,7 @@ func (l *lane) reset(done chan<- error) {
 	l.pending = slices.DeleteFunc(l.pending, func(it *queued) bool { return it.durable })
 	l.resetting = func() {
 		l.async(func(ctx context.Context) func() {
-			err := errors.Join(l.manager.o.Agent.Reap(ctx, l.key), l.manager.o.Sessions.Forget(l.key), l.manager.voidContinues(ctx, l.key))
+			err := errors.Join(l.manager.o.Agent.Reap(ctx, l.key), l.manager.o.Sessions.Forget(l.key), l.manager.Decider.voidContinues(ctx, l.key))
 			return func() {
 				if err != nil {
 					err = fmt.Errorf("close channel %q: %w", l.key, err)

@@ -38,7 +38,7 @@ func TestTextTurnRunsAgain(t *testing.T) {
 				_, id = w.running()
 				h.answer(id, "ok")
 				w.wants(behind, core.Answered, "", "ok")
-				if s := w.m.Stats(); s.Resent != 1 {
+				if s := w.m.Directory.Stats(); s.Resent != 1 {
 					t.Errorf("stats are %+v", s)
 				}
 			})

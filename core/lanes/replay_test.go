@@ -97,7 +97,7 @@ func TestTurnBudgetSparesTheNewsOfATask(t *testing.T) {
 				}
 				h.results(core.Result{Background: true, Text: "news", TotalCost: 0.75})
 				w.after(time.Second)
-				bs, err := w.m.Backgrounds(t.Context(), "c", 10)
+				bs, err := w.m.Lookup.Backgrounds(t.Context(), "c", 10)
 				if err != nil || len(bs) != 1 {
 					t.Errorf("news are %v, %v", bs, err)
 				}
@@ -125,7 +125,7 @@ func TestTurnBudgetSparesTheNewsThroughRestart(t *testing.T) {
 		w.after(10 * time.Second)
 		h.results(core.Result{Background: true, Text: "news", TotalCost: 0.02})
 		w.after(time.Second)
-		bs, err := w.m.Backgrounds(t.Context(), "c", 10)
+		bs, err := w.m.Lookup.Backgrounds(t.Context(), "c", 10)
 		if err != nil || len(bs) != 1 {
 			t.Errorf("news are %v, %v", bs, err)
 		}
@@ -157,7 +157,7 @@ func TestMarksOfReplayedEvents(t *testing.T) {
 		w.start()
 		w.wantsNow(m.Message.ID, core.Answered, "", "ok")
 		next, _, _ := w.begun("two")
-		trace, err := w.m.Trace(t.Context(), m.Message.ID)
+		trace, err := w.m.Lookup.Trace(t.Context(), m.Message.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestMarksOfReplayedEvents(t *testing.T) {
 				t.Errorf("%s is marked after %v, want %v: %+v", what, at, want, trace.Turn.Marks)
 			}
 		}
-		live, err := w.m.Trace(t.Context(), next.Message.ID) // what is heard as it happens
+		live, err := w.m.Lookup.Trace(t.Context(), next.Message.ID) // what is heard as it happens
 		if err != nil {
 			t.Fatal(err)
 		}

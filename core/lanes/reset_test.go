@@ -61,7 +61,7 @@ func TestResetInEachPhase(t *testing.T) {
 				if len(w.agent.hosts) != 0 {
 					t.Error("the process is left")
 				}
-				if b, err := w.m.Balance(t.Context()); err != nil || b.Waiting != 0 {
+				if b, err := w.m.Lookup.Balance(t.Context()); err != nil || b.Waiting != 0 {
 					t.Errorf("balance %+v, %v", b, err)
 				}
 				if h := w.works(); h.launch.Resume {

@@ -172,7 +172,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 						w.wantsNow(s.ticket.Message.ID, core.Answered, "", "")
 					}
 				}
-				if b, _ := w.m.Balance(t.Context()); b.Accepted != b.Answered {
+				if b, _ := w.m.Lookup.Balance(t.Context()); b.Accepted != b.Answered {
 					t.Errorf("balance %+v after a crash at write %d", b, writes)
 				}
 				for id, n := range w.agent.runs {
@@ -346,7 +346,7 @@ func TestDetachInEachPhase(t *testing.T) {
 					w.ledger.setDown(nil)
 					w.start()
 					w.after(time.Minute)
-					known, err := w.m.Messages(t.Context(), "c", 100, "")
+					known, err := w.m.Lookup.Messages(t.Context(), "c", 100, "")
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -12,14 +12,9 @@ func (l *lane) retire() bool {
 	if !l.empty() {
 		return false
 	}
-	l.manager.mu.Lock()
-	defer l.manager.mu.Unlock()
-	if l.manager.closed || !l.mailbox.close() {
+	greeted := len(l.notices) == 0 && len(l.manager.o.Greeting) > 0
+	if !l.manager.lanes.remove(l, greeted) {
 		return false
-	}
-	delete(l.manager.lanes, l.key)
-	if len(l.notices) == 0 && len(l.manager.o.Greeting) > 0 {
-		l.manager.greeted[l.key] = struct{}{}
 	}
 	if l.timer.timer != nil {
 		l.timer.timer.Stop()

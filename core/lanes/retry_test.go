@@ -31,7 +31,7 @@ func (w *world) cut(texts ...string) (last *core.Ticket) {
 
 func (w *world) retry(id core.MessageID) (*core.Ticket, error) {
 	w.t.Helper()
-	s, _, err := w.m.Resubmission(w.t.Context(), id)
+	s, _, err := w.m.Decider.Resubmission(w.t.Context(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func TestCutTurnIsContinued(t *testing.T) {
 	t.Parallel()
 	for name, decide := range map[string]func(w *world, a core.Approval, m *core.Ticket) core.MessageID{
 		"by approval": func(w *world, a core.Approval, _ *core.Ticket) core.MessageID {
-			now, err := w.m.Decide(w.t.Context(), a.ID, core.Decision{Allow: true})
+			now, err := w.m.Decider.Decide(w.t.Context(), a.ID, core.Decision{Allow: true})
 			if err != nil || now.State != core.ApprovalAllowed {
 				w.t.Errorf("approval is %+v, %v", now, err)
 			}
@@ -62,7 +62,7 @@ func TestCutTurnIsContinued(t *testing.T) {
 		"in another life": func(w *world, a core.Approval, _ *core.Ticket) core.MessageID {
 			w.crash()
 			w.start()
-			now, err := w.m.Decide(w.t.Context(), a.ID, core.Decision{Allow: true})
+			now, err := w.m.Decider.Decide(w.t.Context(), a.ID, core.Decision{Allow: true})
 			if err != nil {
 				w.t.Error(err)
 			}
@@ -97,7 +97,7 @@ func TestCutTurnIsContinued(t *testing.T) {
 				if err != nil || !second.Existing || second.Message.ID != id {
 					t.Errorf("a second retry is %+v, %v", second, err)
 				}
-				if _, err := w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true}); err == nil {
+				if _, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true}); err == nil {
 					t.Error("it is decided twice")
 				}
 			})
@@ -110,7 +110,7 @@ func TestCutTurnIsDropped(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m := w.cut("build it")
 		a := w.pending(1)[0]
-		if now, err := w.m.Decide(t.Context(), a.ID, core.Decision{Message: "never mind"}); err != nil || now.State != core.ApprovalDenied {
+		if now, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Message: "never mind"}); err != nil || now.State != core.ApprovalDenied {
 			t.Errorf("approval is %+v, %v", now, err)
 		}
 		w.pending(0)
@@ -132,7 +132,7 @@ func TestUndecidedTurnIsDroppedWithTimeOrChannel(t *testing.T) {
 		a := w.pending(1)[0]
 		w.after(continueFor)
 		w.pending(0)
-		now, err := w.m.Decide(t.Context(), a.ID, core.Decision{Allow: true})
+		now, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true})
 		if w.wantErr(err, core.ErrNotPending); now.State != core.ApprovalExpired {
 			t.Errorf("approval is %+v", now)
 		}
@@ -175,7 +175,7 @@ func TestRetryHasAllMessagesOfTheTurn(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		last := w.cut("zero", "one", "two")
-		ms, err := w.m.Messages(t.Context(), "c", 2, "")
+		ms, err := w.m.Lookup.Messages(t.Context(), "c", 2, "")
 		if err != nil || ms[1].Reply.Into != last.Message.ID {
 			t.Fatalf("messages are %+v, %v", ms, err)
 		}

@@ -47,7 +47,7 @@ type opening struct {
 // and resuming, unless the session is unopened or known to exist. launch blocks until the
 // host answers.
 func (l *lane) launch(ctx context.Context, id string, unopened, exists bool) opening {
-	o := opening{launch: core.Launch{SessionID: id, Settings: l.manager.settings.get(l.key)}}
+	o := opening{launch: core.Launch{SessionID: id, Settings: l.manager.ChannelSettings.Settings(l.key)}}
 	saved := make(chan error, 1)
 	go func() { saved <- l.saveSession(id) }() // ends with the write; launch waits below
 	if !unopened {
@@ -115,7 +115,7 @@ func (l *lane) adopt(s core.Session) {
 	l.ready = l.info.Ready
 	l.exit, l.unattributedResult, l.endLater = nil, nil, false
 	l.lastSeq, l.acked, l.holds, l.replayedTurns = 0, 0, nil, nil
-	l.publishedUpTo = l.manager.feeds.PublishedUpTo(l.key, l.host())
+	l.publishedUpTo = l.manager.Feeds.PublishedUpTo(l.key, l.host())
 	l.tasks = l.info.Tasks
 	l.touch()
 	l.gauge.sessions.Store(1)

@@ -1,7 +1,7 @@
 package lanes
 
 import (
-	"slices"
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,24 +13,30 @@ import (
 // set changes the settings of channel c.
 func (w *world) set(model, mode string) {
 	w.t.Helper()
-	if err := w.m.ChangeSettings(w.t.Context(), "c", &model, &mode); err != nil {
+	if err := w.m.ChannelSettings.ChangeSettings(w.t.Context(), "c", &model, &mode); err != nil {
 		w.t.Fatal(err)
 	}
 	synctest.Wait()
 }
 
-// rules returns those of channel c.
-func (w *world) rules() []string {
-	w.t.Helper()
-	rs, err := w.m.Rules(w.t.Context(), "c")
+// addRule adds a rule to a channel, as a decision with Always does.
+func addRule(ctx context.Context, m *Manager, key core.ChannelKey, rule, by string) (core.Rule, error) {
+	r, err := core.NewRule(key, rule, by, m.o.Now())
 	if err != nil {
+		return r, err
+	}
+	c := core.SettingsChange{Channel: key, Add: []core.Rule{r}}
+	return r, core.WriteAndWait(ctx, m.o.Ledger, core.Change{Settings: []core.SettingsChange{c}}, func() {
+		m.ChannelSettings.Apply(&c)
+		m.lanes.wake(key)
+	})
+}
+
+func (w *world) addRule(key core.ChannelKey, rule, by string) {
+	w.t.Helper()
+	if _, err := addRule(w.t.Context(), w.m, key, rule, by); err != nil {
 		w.t.Fatal(err)
 	}
-	var all []string
-	for _, r := range rs {
-		all = append(all, r.Rule)
-	}
-	return all
 }
 
 // What a channel is set to before its first message is how its session is started,
@@ -40,9 +46,7 @@ func TestSettingsOfNewChannel(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.agent.spares = []string{"spare"}
 		w.set("haiku", "plan")
-		if _, err := w.m.AddRule(t.Context(), "c", "Bash(npm test:*)", "ann"); err != nil {
-			t.Fatal(err)
-		}
+		w.addRule("c", "Bash(npm test:*)", "ann")
 		l := w.served("c").launch
 		if s := l.Settings; s.Model != "haiku" || s.PermissionMode != "plan" || len(s.Rules) != 1 || s.Rules[0].Tool != "Bash" || s.Rules[0].By != "ann" {
 			t.Errorf("launched with %+v", s)
@@ -178,52 +182,6 @@ func TestSettingsAcrossRestart(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestRules(t *testing.T) {
-	t.Parallel()
-	play(t, Options{}, func(t *testing.T, w *world) {
-		ctx := t.Context()
-		first, err := w.m.AddRule(ctx, "c", "Read", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again, err := w.m.AddRule(ctx, "c", "Read", "bob"); err != nil || again != first {
-			t.Errorf("the same rule again is %+v, %v", again, err)
-		}
-		if _, err := w.m.AddRule(ctx, "c", "Bash(cut -d, -f1 (a))", ""); err != nil {
-			t.Error(err)
-		}
-		for _, bad := range []string{"", "-p", "Bash(", "Bash()", "Bash(a) b", "(a)", "*", "two words", "Bash(a\nb)", "Bash(\xff)", core.ToolAskUser, "Bash(" + strings.Repeat("a", 400) + ")"} {
-			if _, err := w.m.AddRule(ctx, "c", bad, ""); err == nil {
-				t.Errorf("%q was taken for a rule", bad)
-			} else {
-				w.wantErr(err, core.ErrBadSetting)
-			}
-		}
-		w.wantErr(w.m.RemoveRule(ctx, "other", first.ID), core.ErrNotFound)
-		w.restart()
-		if got := w.rules(); !slices.Equal(got, []string{"Read", "Bash(cut -d, -f1 (a))"}) {
-			t.Errorf("rules after a restart: %q", got)
-		}
-		if err := w.m.RemoveRule(ctx, "c", first.ID); err != nil {
-			t.Error(err)
-		}
-		w.wantErr(w.m.RemoveRule(ctx, "c", first.ID), core.ErrNotFound)
-		if got := w.rules(); !slices.Equal(got, []string{"Bash(cut -d, -f1 (a))"}) {
-			t.Errorf("rules: %q", got)
-		}
-		for _, bad := range []string{"-x", "a b", "\x00", strings.Repeat("m", 101)} {
-			w.wantErr(w.m.SetModel(ctx, "c", bad), core.ErrBadSetting)
-		}
-		w.wantErr(w.m.SetPermissionMode(ctx, "c", "yolo"), core.ErrBadSetting)
-		w.ledger.setDown(core.ErrStorageFull)
-		w.wantErr(w.m.SetModel(ctx, "c", "haiku"), core.ErrStorageFull)
-		w.ledger.setDown(nil)
-		if s, err := w.m.Settings(ctx, "c"); err != nil || s.Model != "" {
-			t.Errorf("what was not written is set: %+v, %v", s, err)
-		}
-	})
 }
 
 // A turn that fails for what the channel is set to says how that is taken back.

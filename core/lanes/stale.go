@@ -11,7 +11,7 @@ import (
 // settingsStale reports whether the session was started with other settings than the
 // channel's present settings.
 func (l *lane) settingsStale() bool {
-	return l.session != nil && l.info.Settings != l.manager.settings.fingerprint(l.key)
+	return l.session != nil && l.info.Settings != l.manager.ChannelSettings.Fingerprint(l.key)
 }
 
 // replaceIfStale reports whether the session may run another turn. A session with outdated
@@ -30,7 +30,7 @@ func (l *lane) replaceIfStale() bool {
 // withUndo appends, to the outcome of a turn failed by a channel setting, how to remove the
 // setting.
 func (l *lane) withUndo(r core.Reply) core.Reply {
-	s := l.manager.settings.get(l.key)
+	s := l.manager.ChannelSettings.Settings(l.key)
 	var own, commands []string
 	if s.Model != "" {
 		own, commands = append(own, fmt.Sprintf("the model %q", s.Model)), append(commands, "/model default")

@@ -17,7 +17,7 @@ type watcher struct {
 }
 
 func (w *world) watching(key core.ChannelKey) *watcher {
-	s := w.m.Subscribe(key)
+	s := w.m.Feeds.Subscribe(key)
 	w.t.Cleanup(s.Close)
 	return &watcher{s}
 }
@@ -36,7 +36,7 @@ func (w *watcher) told(kind core.UpdateKind) []core.Update {
 
 func (w *world) marked(id core.MessageID, what string) bool {
 	w.t.Helper()
-	trace, err := w.m.Trace(w.t.Context(), id)
+	trace, err := w.m.Lookup.Trace(w.t.Context(), id)
 	if err != nil || trace.Turn == nil {
 		w.t.Fatalf("trace of %s: %+v, %v", id, trace, err)
 	}
@@ -63,7 +63,7 @@ func TestStallIsTold(t *testing.T) {
 			!strings.Contains(us[0].Detail, "10m0s") || !strings.Contains(us[0].Detail, "Bash: make") {
 			t.Fatalf("told %+v", us)
 		}
-		if !w.marked(m.Message.ID, "stalled") || !strings.Contains(w.log.String(), "turn is stuck") || w.m.Stats().Stalled != 1 {
+		if !w.marked(m.Message.ID, "stalled") || !strings.Contains(w.log.String(), "turn is stuck") || w.m.Directory.Stats().Stalled != 1 {
 			t.Error("it is neither marked, logged nor counted")
 		}
 		w.after(time.Hour)
@@ -140,11 +140,11 @@ func TestStallNotDuringApproval(t *testing.T) {
 		m, h, id := w.begun("one", askable)
 		h.ask("r", "Bash")
 		w.after(4 * time.Hour)
-		as, err := w.m.Approvals(t.Context())
+		as, err := w.m.Decider.Approvals(t.Context())
 		if err != nil || len(as) != 1 {
 			t.Fatalf("approvals %+v, %v", as, err)
 		}
-		if _, err := w.m.Decide(t.Context(), as[0].ID, core.Decision{Allow: true}); err != nil {
+		if _, err := w.m.Decider.Decide(t.Context(), as[0].ID, core.Decision{Allow: true}); err != nil {
 			t.Fatal(err)
 		}
 		w.after(stallAfter - time.Second)
@@ -244,7 +244,7 @@ func TestNoStallOfWhatIsHeardLate(t *testing.T) {
 	play(t, Options{StallAfter: stallAfter}, func(t *testing.T, w *world) {
 		updates := w.watching("c")
 		m, h, id := w.begun("one")
-		l, _ := w.m.known("c")
+		l, _ := w.m.lanes.find("c")
 		for range 20 { // a select takes either of two that are ready
 			release := make(chan struct{})
 			l.post(func() { <-release })

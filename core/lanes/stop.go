@@ -2,10 +2,7 @@ package lanes
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"bareclaw/core"
@@ -46,54 +43,6 @@ func (f *inflight) stopReply(done string) core.Reply {
 	}
 	r.Text, r.Done = r.Error, done
 	return r
-}
-
-// An Interruption describes an interrupted turn.
-type Interruption struct {
-	Turn     core.TurnID
-	Messages []core.MessageID
-	Took     time.Duration
-}
-
-// Interrupt ends the running turn of a channel, keeps the session, and returns when the turn
-// has ended. If turn is not empty, Interrupt only ends the turn with the given id, to
-// protect the next turn from a late request. Errors: ErrNothingRuns without a running turn;
-// ErrNotFound for an unknown channel; ErrUnwritten when the turn has ended and the ledger
-// cannot write the outcome now.
-func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (Interruption, error) {
-	l, ok := m.known(key)
-	if !ok {
-		if _, err := m.Channel(ctx, key); err != nil {
-			return Interruption{}, err
-		}
-		return Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
-	}
-	started := time.Now()
-	var hit Interruption
-	ended := make(chan error, 1)
-	err := l.call(ctx, func() {
-		f := l.running()
-		if f == nil || turn != "" && f.turn.ID != turn {
-			return
-		}
-		hit = Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
-		l.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted on request.", waiters: []chan<- error{ended}})
-	})
-	if err != nil && !errors.Is(err, errRetired) {
-		return Interruption{}, err
-	}
-	if hit.Turn == "" {
-		return Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
-	}
-	unwritten, err := await(ctx, l, ended)
-	if err != nil {
-		return hit, err
-	}
-	if unwritten != nil {
-		return hit, fmt.Errorf("%w: %w", core.ErrUnwritten, unwritten)
-	}
-	hit.Took = time.Since(started)
-	return hit, nil
 }
 
 // interrupt ends a turn: first by a request to the agent, and after the grace period by

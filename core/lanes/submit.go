@@ -66,7 +66,7 @@ func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 		it.decides = &a
 	}
 	m.tickets.add(t)
-	l, err := m.postTo(s.Channel, func(l *lane) { l.admitOrRefuse(it) })
+	l, err := m.lanes.post(s.Channel, func(l *lane) { l.admitOrRefuse(it) })
 	if err != nil {
 		m.tickets.drop(msg.ID)
 		return nil, nil, err
@@ -93,7 +93,7 @@ func (m *Manager) existing(ctx context.Context, s core.Submission, dup *core.Dup
 	if dup.Hash != s.SourceHash {
 		return nil, fmt.Errorf("%w: it belongs to message %s", core.ErrKeyReused, dup.Existing)
 	}
-	t, err := m.Ticket(ctx, dup.Existing)
+	t, err := m.Lookup.Ticket(ctx, dup.Existing)
 	if err != nil {
 		return nil, fmt.Errorf("read the message of a repeated source key: %w", err)
 	}

@@ -113,7 +113,7 @@ func TestSubmitAndWaitIsLeft(t *testing.T) {
 		h, id := w.running()
 		h.answer(id, "ok")
 		w.after(lazyPause)
-		if b, err := w.m.Balance(t.Context()); err != nil || b.Answered != 1 {
+		if b, err := w.m.Lookup.Balance(t.Context()); err != nil || b.Answered != 1 {
 			t.Errorf("balance %+v, %v", b, err)
 		}
 	})

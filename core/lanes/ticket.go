@@ -1,25 +1,10 @@
 package lanes
 
 import (
-	"context"
 	"sync"
 
 	"bareclaw/core"
 )
-
-// Ticket returns a ticket for a message accepted earlier, or ErrNotFound.
-func (m *Manager) Ticket(ctx context.Context, id core.MessageID) (*core.Ticket, error) {
-	if t, ok := m.tickets.find(id); ok {
-		return t.Repeated(), nil
-	}
-	old, err := m.o.Ledger.Message(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	t := core.NewTicket(old).Repeated()
-	t.Resolve(&old)
-	return t, nil
-}
 
 // A ticketIndex holds the tickets of all messages without an outcome in the ledger.
 type ticketIndex struct {
@@ -27,12 +12,11 @@ type ticketIndex struct {
 	open map[core.MessageID]*core.Ticket
 }
 
+func newTicketIndex() *ticketIndex { return &ticketIndex{open: map[core.MessageID]*core.Ticket{}} }
+
 func (d *ticketIndex) add(t *core.Ticket) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.open == nil {
-		d.open = map[core.MessageID]*core.Ticket{}
-	}
 	d.open[t.Message.ID] = t
 }
 
@@ -70,4 +54,19 @@ func (d *ticketIndex) drop(id core.MessageID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.open, id)
+}
+
+// unresolved returns the messages with an unresolved ticket, by channel.
+func (d *ticketIndex) unresolved() map[core.ChannelKey][]core.MessageID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := map[core.ChannelKey][]core.MessageID{}
+	for id, t := range d.open {
+		select {
+		case <-t.Done():
+		default:
+			all[t.Message.Channel] = append(all[t.Message.Channel], id)
+		}
+	}
+	return all
 }

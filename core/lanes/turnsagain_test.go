@@ -18,7 +18,7 @@ func (w *world) seenAgain() *feed.Subscription {
 	w.t.Helper()
 	unblock := w.agent.block("attach")
 	w.start()
-	sub := w.m.Subscribe("c")
+	sub := w.m.Feeds.Subscribe("c")
 	unblock()
 	synctest.Wait()
 	return sub
@@ -148,7 +148,7 @@ func TestTurnThatRunsAgainHasNotBegun(t *testing.T) {
 	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
-		sub := w.m.Subscribe("c")
+		sub := w.m.Feeds.Subscribe("c")
 		defer sub.Close()
 		h.die()
 		w.after(time.Second)

@@ -11,6 +11,8 @@ import (
 
 	"bareclaw/adapters/telegram"
 	"bareclaw/core"
+	"bareclaw/core/adapterstore"
+	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 	"bareclaw/heartbeat"
 	"bareclaw/internal/precheck"
@@ -39,8 +41,12 @@ func newScheduler(e *engine, chats *telegramPart, push *core.PushRegistry) *sche
 		}
 		return chats.adapter.CheckRecipient(ctx, key)
 	}
+	submitter := struct {
+		*lanes.Manager
+		*adapterstore.Store
+	}{e.manager, e.manager.Adapters}
 	return schedule.New(schedule.Options{
-		Store: e.ledger, Core: e.manager, Log: e.log, Precheck: check, Admit: admit,
-		BuiltIns: []schedule.BuiltIn{heartbeat.Job(e.cfg)}, Waiter: e.manager, Push: push.Send,
+		Store: e.ledger, Core: submitter, Log: e.log, Precheck: check, Admit: admit,
+		BuiltIns: []schedule.BuiltIn{heartbeat.Job(e.cfg)}, Waiter: e.manager.Lookup, Push: push.Send,
 	})
 }

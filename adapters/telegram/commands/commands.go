@@ -38,14 +38,8 @@ type Queue interface {
 
 // Settings stores a channel's settings in the core.
 type Settings interface {
-	Settings(ctx context.Context, key core.ChannelKey) (core.Settings, error)
-	SetModel(ctx context.Context, key core.ChannelKey, model string) error
-	SetPermissionMode(ctx context.Context, key core.ChannelKey, mode string) error
-}
-
-// Rules stores a channel's rules in the core.
-type Rules interface {
-	Rules(ctx context.Context, key core.ChannelKey) ([]core.Rule, error)
+	Settings(key core.ChannelKey) core.Settings
+	ChangeSettings(ctx context.Context, key core.ChannelKey, model, mode *string) error
 	RemoveRule(ctx context.Context, key core.ChannelKey, id string) error
 }
 
@@ -68,7 +62,6 @@ type Core interface {
 	Channels
 	Queue
 	Settings
-	Rules
 	History
 	Accounts
 }

@@ -20,10 +20,7 @@ func (s *settings) model(ctx context.Context, c Call) view.Note {
 	if c.arg != "" {
 		return s.setModel(ctx, c.Address, c.arg)
 	}
-	own, err := s.Core.Settings(ctx, c.Address.Key())
-	if err != nil {
-		return s.failed(ctx, "read the settings", err)
-	}
+	own := s.Core.Settings(c.Address.Key())
 	st, err := s.Core.Present(ctx, c.Address.Key())
 	if err != nil {
 		return s.failed(ctx, "read the state of the chat", err)
@@ -36,7 +33,7 @@ func (s *settings) setModel(ctx context.Context, to chats.Address, name string) 
 	if name == view.ModelReset {
 		own = ""
 	}
-	switch err := s.Core.SetModel(ctx, to.Key(), own); {
+	switch err := s.Core.ChangeSettings(ctx, to.Key(), &own, nil); {
 	case errors.Is(err, core.ErrBadSetting):
 		return view.BadModel(name)
 	case err != nil:
@@ -50,14 +47,11 @@ func (s *settings) mode(ctx context.Context, c Call) view.Note {
 	if c.arg != "" {
 		return s.setMode(ctx, c.Address, c.arg)
 	}
-	return s.showMode(ctx, c.Address, "The permission mode of this chat is ")
+	return s.showMode(c.Address, "The permission mode of this chat is ")
 }
 
-func (s *settings) showMode(ctx context.Context, to chats.Address, text string) view.Note {
-	own, err := s.Core.Settings(ctx, to.Key())
-	if err != nil {
-		return s.failed(ctx, "read the settings", err)
-	}
+func (s *settings) showMode(to chats.Address, text string) view.Note {
+	own := s.Core.Settings(to.Key())
 	return view.Mode(text+view.Configured(own.PermissionMode)+".", own.PermissionMode)
 }
 
@@ -68,7 +62,7 @@ func (s *settings) tapMode(ctx context.Context, to chats.Address, arg string) vi
 	case view.ModeSure:
 		return s.useMode(ctx, to, view.ModeBypass)
 	case view.ModeKeep:
-		return s.showMode(ctx, to, "The permission mode is still ")
+		return s.showMode(to, "The permission mode is still ")
 	}
 	return s.setMode(ctx, to, arg)
 }
@@ -86,7 +80,7 @@ func (s *settings) setMode(ctx context.Context, to chats.Address, name string) v
 }
 
 func (s *settings) useMode(ctx context.Context, to chats.Address, own string) view.Note {
-	if err := s.Core.SetPermissionMode(ctx, to.Key(), own); err != nil {
+	if err := s.Core.ChangeSettings(ctx, to.Key(), nil, &own); err != nil {
 		return s.failed(ctx, "set the permission mode", err)
 	}
 	return view.Mode("From the next turn on the permission mode is "+view.Configured(own)+".", own)

@@ -20,15 +20,11 @@ func (h *Handler) status(ctx context.Context, c Call) view.Note {
 	if err != nil {
 		return h.o.failed(ctx, "read the state of the chat", err)
 	}
-	own, err := h.o.Core.Settings(ctx, key)
-	if err != nil {
-		return h.o.failed(ctx, "read the settings", err)
-	}
 	used, err := h.o.Core.Usage(ctx, key)
 	if err != nil {
 		return h.o.failed(ctx, "read what was spent", err)
 	}
-	return view.Note{Text: view.Channel(st, own, used, h.o.Gateway)}
+	return view.Note{Text: view.Channel(st, h.o.Core.Settings(key), used, h.o.Gateway)}
 }
 
 // usage shows the spending.

@@ -162,14 +162,10 @@ func (h *Handler) queueTapped(ctx context.Context, t chats.Tap, m core.Message, 
 }
 
 // rules lists the rules of the chat.
-func (h *Handler) rules(ctx context.Context, c Call) view.Note { return h.rulesNote(ctx, c.Address) }
+func (h *Handler) rules(_ context.Context, c Call) view.Note { return h.rulesNote(c.Address) }
 
-func (h *Handler) rulesNote(ctx context.Context, to chats.Address) view.Note {
-	rules, err := h.o.Core.Rules(ctx, to.Key())
-	if err != nil {
-		return h.o.failed(ctx, "read the rules", err)
-	}
-	return view.Rules(rules)
+func (h *Handler) rulesNote(to chats.Address) view.Note {
+	return view.Rules(h.o.Core.Settings(to.Key()).Rules)
 }
 
 // tapRemoveRule removes a rule and shows the remaining rules.
@@ -184,6 +180,6 @@ func (h *Handler) tapRemoveRule(ctx context.Context, t chats.Tap) string {
 	case err != nil:
 		return h.o.failed(ctx, "remove the rule", err).Text
 	}
-	h.edit(ctx, t, h.rulesNote(ctx, t.Address))
+	h.edit(ctx, t, h.rulesNote(t.Address))
 	return answer
 }

@@ -20,12 +20,12 @@ func rooms() []room {
 	)
 	return []room{
 		{"", []string{"internal/daemon", "internal/cli", "sessionhost/host", "sessionhost/protocol", "heartbeat"}, "main selects the role of the process; internal/daemon wires the rooms"},
-		{"internal/daemon", []string{"adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
+		{"internal/daemon", []string{"adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", []string{"adapters/telegram/botapi", "adapters/httpapi/api", "adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger", "core/progress", "core/schedule"}, "the command line knows the gateway as a client, and the files it looks after; of the adapters only the Bot API client; not the wiring"},
-		{"adapters/httpapi", []string{"adapters/httpapi/api", "core", "core/feed", "core/lanes", "core/progress", "core/schedule", "docs"}, adapter},
+		{"adapters/httpapi", []string{"adapters/httpapi/api", "core", "core/feed", "core/lanes", "core/progress", "core/schedule", "core/settings", "docs"}, adapter},
 		{"adapters/httpapi/api", nil, "the API's shapes know neither the server nor its clients"},
 		{"adapters/httpapi/client", []string{"adapters/httpapi/api", "core/config"}, "the client knows the configuration, not the server"},
-		{"adapters/telegram", []string{"adapters/telegram/botapi", "core", "core/feed", "core/lanes", "core/progress"}, adapter},
+		{"adapters/telegram", []string{"adapters/telegram/botapi", "core", "core/adapterstore", "core/feed", "core/lanes", "core/progress", "core/settings"}, adapter},
 		{"adapters/telegram/botapi", nil, "the Bot API client knows Telegram alone"},
 		{"heartbeat", []string{"heartbeat/service", "adapters/httpapi/api", "adapters/httpapi/client", "core", "core/config", "core/schedule"}, "heartbeat knows the gateway by its configuration, as a client, and as a service, and defines one schedule"},
 		{"heartbeat/service", nil, "service renders unit files from what it is given"},
@@ -35,13 +35,15 @@ func rooms() []room {
 		{"sessionhost/protocol", []string{"sessionhost/claude"}, "the protocol knows neither of its ends"},
 		{"sessionhost/claude", []string{"core"}, "claude knows the CLI and core's words for it"},
 		{"core", nil, "core declares the interfaces it needs and imports no other room"},
+		{"core/adapterstore", []string{"core"}, "the adapters' store knows core; the ledger comes as an interface"},
 		{"core/config", nil, "the configuration knows nothing of what it configures"},
 		{"core/feed", []string{"core"}, "feeds know core's updates, neither lanes nor adapters"},
-		{"core/lanes", []string{"core", "core/feed"}, "lanes know core and feeds; ledger, agent and adapters come as interfaces"},
+		{"core/lanes", []string{"core", "core/adapterstore", "core/feed", "core/settings"}, "lanes know core, the adapters' store, feeds and settings; ledger, agent and adapters come as interfaces"},
 		{"core/ledger", []string{"core", "core/schedule"}, "the ledger knows core, nothing that uses it"},
 		{"core/progress", []string{"core"}, "progress folds core's updates, whoever shows them"},
 		{"core/schedule", []string{"core"}, "schedules know core, nothing that uses them"},
 		{"core/sessionfile", []string{"core"}, "the session file knows core, nothing that uses it"},
+		{"core/settings", []string{"core"}, "settings of channels know core; the ledger comes as an interface"},
 		{"contrib", nil, "contrib imports nothing of ours"},
 		{"docs", nil, "docs imports nothing of ours"},
 		{"internal/atomicfile", nil, leaf},
@@ -95,7 +97,7 @@ type ban struct {
 func bans() []ban {
 	return []ban{
 		{
-			rooms:   []string{"core", "core/feed", "core/lanes"},
+			rooms:   []string{"core", "core/adapterstore", "core/feed", "core/lanes", "core/settings"},
 			imports: []string{"net", "net/http", "os/exec", "database/sql", "modernc.org/sqlite"},
 			rule:    "core knows no socket, no HTTP, no process and no SQL",
 		},
@@ -105,7 +107,7 @@ func bans() []ban {
 			rule:    "sessionhost knows no HTTP and no SQL",
 		},
 		{
-			rooms:   []string{"core", "core/feed", "core/lanes", "core/ledger", "core/schedule", "sessionhost", "sessionhost/host", "sessionhost/protocol", "sessionhost/claude"},
+			rooms:   []string{"core", "core/adapterstore", "core/feed", "core/lanes", "core/settings", "core/ledger", "core/schedule", "sessionhost", "sessionhost/host", "sessionhost/protocol", "sessionhost/claude"},
 			imports: []string{"github.com/kelseyhightower/envconfig", "github.com/joho/godotenv"},
 			rule:    "only core/config reads settings from the environment",
 		},

@@ -1,0 +1,203 @@
+// Package adapterstore keeps the records of adapters in the ledger: items received from a
+// remote place, deliveries to a remote place, and documents in an adapter's own format.
+//
+// A [Store] hands each new delivery to the adapter, once the delivery is durable. The
+// deliveries themselves come from lanes (see [Store.ForApprovals] and
+// [Store.ForBackground]) and from adapters.
+package adapterstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/core"
+)
+
+// inboundKept is how long handled items stay recorded. No remote service may deliver an item
+// again after inboundKept.
+const inboundKept = 72 * time.Hour
+
+// A Store records what adapters receive, deliver and keep. All methods are safe for
+// concurrent use.
+type Store struct {
+	core.DeliveryReader
+	core.AdapterReader
+
+	ledger     core.Writer
+	deliverers map[string]string // adapters delivering to the channels with a key prefix
+	now        func() time.Time
+
+	mu       sync.Mutex // guards the field below
+	handlers map[string]func(core.Delivery)
+}
+
+// New returns a store in the ledger. The map deliverers names the adapter that delivers
+// unrequested output to the channels with a key prefix.
+func New(ledger core.Ledger, deliverers map[string]string, now func() time.Time) *Store {
+	return &Store{
+		DeliveryReader: ledger, AdapterReader: ledger, ledger: ledger, deliverers: deliverers, now: now,
+		handlers: map[string]func(core.Delivery){},
+	}
+}
+
+// OnDelivery registers f to be called with every new delivery for the adapter once recorded.
+// f must not block; several goroutines call f. After OnDelivery, read the earlier pending
+// deliveries with PendingDeliveries: a delivery may arrive both ways, and may have been made
+// already.
+func (s *Store) OnDelivery(adapter string, f func(core.Delivery)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handlers[adapter] = f
+}
+
+// HandOver passes recorded deliveries to the adapters.
+func (s *Store) HandOver(ds []*core.Delivery) {
+	for _, d := range ds {
+		s.mu.Lock()
+		f := s.handlers[d.Adapter]
+		s.mu.Unlock()
+		if f != nil {
+			f(*d)
+		}
+	}
+}
+
+// Deliver records deliveries and hands them to the adapters. Deliver returns once the
+// deliveries are durable. Deliveries with a known id are not recorded again, but are handed
+// over again while still pending.
+func (s *Store) Deliver(ctx context.Context, ds ...*core.Delivery) error {
+	return s.DeliverWithRecords(ctx, nil, ds...)
+}
+
+// DeliverWithRecords does the work of Deliver and PutRecords in one change: both become
+// durable, or neither.
+func (s *Store) DeliverWithRecords(ctx context.Context, rs []*core.Record, ds ...*core.Delivery) error {
+	now := s.now()
+	for _, d := range ds {
+		d.State = core.DeliveryPending
+		if d.CreatedAt.IsZero() {
+			d.CreatedAt = now
+		}
+	}
+	for _, r := range rs {
+		r.At = now
+	}
+	if err := s.write(ctx, "record deliveries", core.Change{Deliver: ds, Records: rs}); err != nil {
+		return err
+	}
+	for _, d := range ds {
+		known, err := s.Delivery(ctx, d.ID)
+		if err != nil { // the delivery is recorded, and the adapter checks the present state
+			known = *d
+		}
+		if known.State == core.DeliveryPending {
+			s.HandOver([]*core.Delivery{&known})
+		}
+	}
+	return nil
+}
+
+// Delivered records the State, Progress, Attempts and Error of a pending or just ended
+// delivery, and returns once the change is durable. A delivery recorded as ended stays
+// unchanged.
+func (s *Store) Delivered(ctx context.Context, d core.Delivery) error {
+	if d.State != core.DeliveryPending && d.EndedAt.IsZero() {
+		d.EndedAt = s.now()
+	}
+	return s.write(ctx, "record delivery "+d.ID, core.Change{Delivered: []*core.Delivery{&d}})
+}
+
+// Deliverer returns the adapter delivering unrequested output, such as background results,
+// to the channel; empty without such an adapter.
+func (s *Store) Deliverer(key core.ChannelKey) string {
+	best, adapter := "", ""
+	for prefix, name := range s.deliverers {
+		if strings.HasPrefix(string(key), prefix) && (adapter == "" || len(prefix) > len(best)) {
+			best, adapter = prefix, name
+		}
+	}
+	return adapter
+}
+
+// ForBackground returns the delivery of a background result, or nil for a channel without a
+// delivering adapter.
+func (s *Store) ForBackground(b *core.Background) (*core.Delivery, error) {
+	adapter := s.Deliverer(b.Channel)
+	if adapter == "" {
+		return nil, nil
+	}
+	body, err := core.EncodeJSON(core.BackgroundBody{Text: b.Text, IsError: b.IsError})
+	if err != nil {
+		return nil, err
+	}
+	return &core.Delivery{
+		ID: string(core.DeliverBackground) + ":" + b.ID, Kind: core.DeliverBackground, Adapter: adapter, Channel: b.Channel, Body: body,
+		State: core.DeliveryPending, CreatedAt: b.CreatedAt,
+	}, nil
+}
+
+// ForApprovals returns the deliveries for new or just closed approvals, omitting channels
+// without a delivering adapter.
+func (s *Store) ForApprovals(as ...*core.Approval) []*core.Delivery {
+	var ds []*core.Delivery
+	for _, a := range as {
+		adapter := s.Deliverer(a.Channel)
+		body, err := core.EncodeJSON(core.ApprovalBody{ID: a.ID})
+		if adapter == "" || err != nil {
+			continue
+		}
+		kind, at := core.DeliverApproval, a.CreatedAt
+		if a.State != core.ApprovalPending {
+			kind, at = core.DeliverApprovalClosed, a.DecidedAt
+		}
+		ds = append(ds, &core.Delivery{
+			ID: string(kind) + ":" + a.ID, Kind: kind, Adapter: adapter, Channel: a.Channel, Message: a.Message, Body: body,
+			State: core.DeliveryPending, CreatedAt: at,
+		})
+	}
+	return ds
+}
+
+// Receive records inbound items, and forgets items handled more than inboundKept ago.
+// Receive returns once the change is durable.
+func (s *Store) Receive(ctx context.Context, in []*core.Inbound) error {
+	now := s.now()
+	for _, i := range in {
+		if i.ReceivedAt.IsZero() {
+			i.ReceivedAt = now
+		}
+	}
+	return s.write(ctx, "record what came in", core.Change{Inbound: in, ForgetInbound: now.Add(-inboundKept)})
+}
+
+// Handled marks inbound items as completely handled. Handled returns once the change is
+// durable.
+func (s *Store) Handled(ctx context.Context, ids ...string) error {
+	return s.write(ctx, "record what was handled", core.Change{Handled: ids})
+}
+
+// PutRecords writes records, replacing records with the same owner and key; a record without
+// a Doc removes the existing record. PutRecords sets At, and returns once the records are
+// durable.
+func (s *Store) PutRecords(ctx context.Context, rs ...*core.Record) error {
+	now := s.now()
+	for _, r := range rs {
+		r.At = now
+	}
+	return s.write(ctx, "keep records", core.Change{Records: rs})
+}
+
+// ForgetRecords removes records, and returns once the removal is durable.
+func (s *Store) ForgetRecords(ctx context.Context, rs ...core.RecordRange) error {
+	return s.write(ctx, "forget records", core.Change{ForgetRecords: rs})
+}
+
+func (s *Store) write(ctx context.Context, what string, c core.Change) error {
+	if err := core.WriteAndWait(ctx, s.ledger, c, nil); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}

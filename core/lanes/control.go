@@ -1,0 +1,214 @@
+package lanes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"bareclaw/core"
+)
+
+// Queue returns the accepted waiting messages of the channel, in running order. Queue
+// returns none for a channel without waiting messages.
+func (m *Manager) Queue(ctx context.Context, key core.ChannelKey) ([]core.Message, error) {
+	l, ok := m.lanes.find(key)
+	if !ok {
+		return nil, nil
+	}
+	var all []core.Message
+	err := l.call(ctx, func() {
+		for _, it := range l.pending {
+			if it.durable {
+				all = append(all, *it.msg)
+			}
+		}
+	})
+	switch {
+	case errors.Is(err, errRetired):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return all, nil
+}
+
+// Cancel removes a waiting message from the queue. Errors: ErrNotFound, and ErrNotWaiting
+// together with the message's present state.
+func (m *Manager) Cancel(ctx context.Context, id core.MessageID) (core.Message, error) {
+	err := m.waiting(ctx, id, func(l *lane, done func(error)) { l.cancel(id, done) })
+	switch {
+	case err == nil:
+		return m.Lookup.Wait(ctx, id)
+	case !errors.Is(err, core.ErrNotWaiting):
+		return core.Message{}, err
+	}
+	msg, readErr := m.o.Ledger.Message(ctx, id)
+	if readErr != nil {
+		return core.Message{}, readErr
+	}
+	return msg, err
+}
+
+// Amend replaces the content of a waiting message. When Amend returns without an error, the
+// new content is durable and is sent to the agent. A source key stays bound to the content
+// first submitted. Errors: ErrNotFound; ErrNotWaiting when the message runs or has an
+// outcome (Message returns the state); ErrBadContent; storage errors; ErrClosed.
+func (m *Manager) Amend(ctx context.Context, id core.MessageID, c core.Content) error {
+	if err := core.CheckContent(c); err != nil {
+		return err
+	}
+	return m.waiting(ctx, id, func(l *lane, done func(error)) { l.amend(id, c, done) })
+}
+
+// RunNow puts a waiting message durably first in the channel's queue, and interrupts the
+// turn running at the time of the call, never a later turn. The message becomes the first of
+// the next turn, coalesced as usual with the messages waiting behind. On a channel parked
+// without a known end, the message is tried at once. RunNow returns when the order is
+// durable, before the turn has ended. Errors: ErrNotFound, ErrNotWaiting, storage errors,
+// ErrClosed.
+func (m *Manager) RunNow(ctx context.Context, id core.MessageID) error {
+	return m.waiting(ctx, id, func(l *lane, done func(error)) { l.runNow(id, done) })
+}
+
+// waiting runs do on the lane of a message without an outcome, and returns the error
+// reported by do.
+func (m *Manager) waiting(ctx context.Context, id core.MessageID, do func(*lane, func(error))) error {
+	for {
+		t, ok := m.tickets.find(id)
+		if !ok {
+			break
+		}
+		l, ok := m.lanes.find(t.Message.Channel)
+		if !ok {
+			break
+		}
+		done := make(chan error, 1)
+		if !l.post(func() { do(l, func(err error) { done <- err }) }) {
+			continue // the lane has retired just now: look up the message again
+		}
+		said, err := await(ctx, l, done)
+		switch {
+		case errors.Is(err, errRetired), errors.Is(said, errMoved): // the message has an outcome, or is on another channel
+			continue
+		case err != nil:
+			return err
+		case errors.Is(said, core.ErrNotWaiting):
+			return fmt.Errorf("message %s: %w", id, said)
+		}
+		return said
+	}
+	msg, err := m.o.Ledger.Message(ctx, id)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("message %s is %s: %w", id, msg.State, core.ErrNotWaiting)
+}
+
+// errMoved means a message has moved to the queue of another channel.
+var errMoved = errors.New("message was moved to another channel")
+
+// An Interruption describes an interrupted turn.
+type Interruption struct {
+	Turn     core.TurnID
+	Messages []core.MessageID
+	Took     time.Duration
+}
+
+// Interrupt ends the running turn of a channel, keeps the session, and returns when the turn
+// has ended. If turn is not empty, Interrupt only ends the turn with the given id, to
+// protect the next turn from a late request. Errors: ErrNothingRuns without a running turn;
+// ErrNotFound for an unknown channel; ErrUnwritten when the turn has ended and the ledger
+// cannot write the outcome now.
+func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (Interruption, error) {
+	l, ok := m.lanes.find(key)
+	if !ok {
+		if _, err := m.Directory.Channel(ctx, key); err != nil {
+			return Interruption{}, err
+		}
+		return Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
+	}
+	started := time.Now()
+	var hit Interruption
+	ended := make(chan error, 1)
+	err := l.call(ctx, func() {
+		f := l.running()
+		if f == nil || turn != "" && f.turn.ID != turn {
+			return
+		}
+		hit = Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
+		l.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted on request.", waiters: []chan<- error{ended}})
+	})
+	if err != nil && !errors.Is(err, errRetired) {
+		return Interruption{}, err
+	}
+	if hit.Turn == "" {
+		return Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
+	}
+	unwritten, err := await(ctx, l, ended)
+	if err != nil {
+		return hit, err
+	}
+	if unwritten != nil {
+		return hit, fmt.Errorf("%w: %w", core.ErrUnwritten, unwritten)
+	}
+	hit.Took = time.Since(started)
+	return hit, nil
+}
+
+// Reset ends the channel's session and forgets the session id; the history stays. Open
+// messages are cancelled. Reset returns when the processes are gone. Errors: ErrNotFound if
+// the channel has neither a history nor a session.
+func (m *Manager) Reset(ctx context.Context, key core.ChannelKey) error {
+	if _, err := m.Directory.Channel(ctx, key); err != nil {
+		return err
+	}
+	for {
+		done := make(chan error, 1)
+		l, err := m.lanes.post(key, func(l *lane) { l.reset(done) })
+		if err != nil {
+			return err
+		}
+		said, err := await(ctx, l, done)
+		switch {
+		case errors.Is(err, errRetired): // the lane retired before the reset
+			continue
+		case err != nil:
+			return err
+		}
+		return said
+	}
+}
+
+// Move continues a channel under another key, for example when a chat service gives a chat a
+// new id. Move transfers waiting messages (ahead of messages waiting on To), the session,
+// settings (unless To has own settings), rules and pending approvals. Messages with an
+// outcome stay on From, and a retry of such a message runs on To. A running turn ends first,
+// on From, and neither channel begins a turn before the move is complete. Background tasks
+// of From end with the process. If both channels have had turns, To keeps the conversation
+// of To.
+//
+// A repeated Move changes nothing, and the next process completes a move interrupted by a
+// crash. Move blocks until complete, as long as the running turns take, and the move
+// continues after ctx ends. Errors: storage errors, ErrClosed.
+func (m *Manager) Move(ctx context.Context, from, to core.ChannelKey) error {
+	if from == to {
+		return nil
+	}
+	done := make(chan error, 1)
+	if err := m.lanes.whileOpen(func() {
+		m.wg.Go(func() { done <- m.mover.move(m.ctx, from, to) }) // ends with the lanes
+	}); err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("move channel %q to %q: %w", from, to, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,211 @@
+package lanes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"bareclaw/core"
+	"bareclaw/core/adapterstore"
+	"bareclaw/core/feed"
+)
+
+// A Decider takes people's decisions: about tool permissions, and about repeating messages
+// without an answer. All methods are safe for concurrent use.
+type Decider struct {
+	ledger   core.Ledger
+	lookup   *Lookup
+	lanes    *registry
+	adapters *adapterstore.Store
+	feeds    *feed.Broker
+	moves    *moves
+	now      func() time.Time
+	submit   func(context.Context, core.Submission) (*core.Ticket, error)
+}
+
+// Approval returns the present state of an approval, or ErrNotFound.
+func (k *Decider) Approval(ctx context.Context, id string) (core.Approval, error) {
+	a, err := k.ledger.Approval(ctx, id)
+	if err == nil && a.State == core.ApprovalPending && !a.PendingAt(k.now()) {
+		a.State = core.ApprovalExpired
+	}
+	return a, err
+}
+
+// Approvals returns the pending approvals, oldest first.
+func (k *Decider) Approvals(ctx context.Context) ([]core.Approval, error) {
+	all, err := k.ledger.PendingApprovals(ctx)
+	now := k.now()
+	return slices.DeleteFunc(all, func(a core.Approval) bool { return !a.PendingAt(now) }), err
+}
+
+// Decide answers a pending approval. The decision is durable before the agent receives the
+// answer. Errors: ErrNotFound, and ErrNotPending together with the approval's present state.
+func (k *Decider) Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error) {
+	a, err := k.ledger.Approval(ctx, id)
+	if err != nil {
+		return core.Approval{}, err
+	}
+	if a.Kind == core.ApprovalContinue {
+		return k.decideContinue(ctx, a, d)
+	}
+	l, ok := k.lanes.find(a.Channel)
+	if !ok || a.State != core.ApprovalPending {
+		return a, fmt.Errorf("approval %s is %s: %w", id, a.State, core.ErrNotPending)
+	}
+	type outcome struct {
+		approval core.Approval
+		err      error
+	}
+	done := make(chan outcome, 1)
+	tell := func(a core.Approval, err error) { done <- outcome{a, err} }
+	if !l.post(func() { l.decideAsk(id, d, tell) }) {
+		tell(a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)) // the lane has retired, so the turn has ended too
+	}
+	o, err := await(ctx, l, done)
+	switch {
+	case errors.Is(err, errRetired): // the turn has ended
+		o = outcome{a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)}
+	case err != nil:
+		return a, err
+	}
+	if errors.Is(o.err, core.ErrNotPending) {
+		if now, err := k.ledger.Approval(ctx, id); err == nil {
+			o.approval = now
+		}
+	}
+	return o.approval, o.err
+}
+
+// Resubmission returns a submission to retry a failed or cancelled message. The content
+// combines all messages of the same turn, and lists the completed work if the turn had begun
+// a tool. The caller submits the submission as usual, any number of times: the first is
+// accepted, and repeated submissions get the first ticket. Acceptance also decides the
+// pending question about continuing the turn, if any. Errors: ErrNotFound, and ErrNotFailed
+// together with the message's present state.
+func (k *Decider) Resubmission(ctx context.Context, id core.MessageID) (core.Submission, core.Message, error) {
+	msg, err := k.lookup.Message(ctx, id)
+	if err != nil {
+		return core.Submission{}, core.Message{}, err
+	}
+	if msg.State != core.Failed && msg.State != core.Cancelled {
+		return core.Submission{}, msg, fmt.Errorf("message %s is %s: %w", id, msg.State, core.ErrNotFailed)
+	}
+	turn, members, err := k.turnOf(ctx, msg)
+	if err != nil {
+		return core.Submission{}, msg, err
+	}
+	carrier := members[len(members)-1]
+	s := core.Submission{
+		Channel: carrier.Channel, Adapter: carrier.Adapter, Origin: carrier.Origin, CanAsk: carrier.CanAsk, Deliver: carrier.Deliver, Mode: core.Collect,
+		RetryOf: carrier.ID, SourceKey: "retry:" + string(carrier.ID),
+	}
+	s.Channel = k.moves.follow(carrier.Channel, carrier.ReceivedAt)
+	if s.Content, err = core.RetryContent(members, turn); err != nil {
+		return core.Submission{}, msg, fmt.Errorf("message %s: %w: %w", id, core.ErrBadContent, err)
+	}
+	if turn != nil {
+		s.Decides, err = k.undecided(ctx, turn.ID)
+	}
+	return s, msg, err
+}
+
+// turnOf returns the turn of a message with all messages sharing the outcome, or nil and the
+// message alone if the message never had a turn.
+func (k *Decider) turnOf(ctx context.Context, msg core.Message) (*core.Turn, []*core.Message, error) {
+	if msg.Turn == "" {
+		return nil, []*core.Message{&msg}, nil
+	}
+	turn, err := k.ledger.Turn(ctx, msg.Turn)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the turn of message %s: %w", msg.ID, err)
+	}
+	var members []*core.Message
+	for _, id := range turn.Members {
+		other, err := k.lookup.Message(ctx, id)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the messages of turn %s: %w", turn.ID, err)
+		}
+		if other.Turn == turn.ID { // else the message went back to the queue, and has another turn
+			members = append(members, &other)
+		}
+	}
+	return &turn, members, nil
+}
+
+// undecided returns the pending question whether to continue the turn, or nil.
+func (k *Decider) undecided(ctx context.Context, turn core.TurnID) (*core.Approval, error) {
+	all, err := k.ledger.TurnApprovals(ctx, turn)
+	if err != nil {
+		return nil, fmt.Errorf("read the approvals of turn %s: %w", turn, err)
+	}
+	for i := range all {
+		if all[i].Kind == core.ApprovalContinue && all[i].PendingAt(k.now()) {
+			return &all[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// decideContinue continues or abandons an interrupted turn.
+func (k *Decider) decideContinue(ctx context.Context, a core.Approval, d core.Decision) (core.Approval, error) {
+	if !a.PendingAt(k.now()) {
+		if a.State == core.ApprovalPending {
+			a.State = core.ApprovalExpired
+		}
+		return a, fmt.Errorf("approval %s is %s: %w", a.ID, a.State, core.ErrNotPending)
+	}
+	if !d.Allow {
+		a.Reason, a.DecidedBy = d.Message, d.By
+		return k.closeContinue(ctx, a, core.ApprovalDenied)
+	}
+	s, _, err := k.Resubmission(ctx, a.Message)
+	if err != nil {
+		return a, err
+	}
+	if s.Decides == nil { // decided by another caller meanwhile
+		return a, fmt.Errorf("approval %s: %w", a.ID, core.ErrNotPending)
+	}
+	s.Decides.DecidedBy = d.By
+	if _, err := k.submit(ctx, s); err != nil {
+		return a, err
+	}
+	return k.ledger.Approval(ctx, a.ID)
+}
+
+// closeContinue records the decision not to continue a turn. The first decision wins.
+func (k *Decider) closeContinue(ctx context.Context, a core.Approval, state core.ApprovalState) (core.Approval, error) {
+	a.State, a.DecidedAt = state, k.now()
+	c := core.Change{Approvals: []*core.Approval{&a}, Deliver: k.adapters.ForApprovals(&a)}
+	if err := core.WriteAndWait(ctx, k.ledger, c, nil); err != nil {
+		return a, err
+	}
+	k.adapters.HandOver(c.Deliver)
+	now, err := k.ledger.Approval(ctx, a.ID)
+	if err == nil && now.State != state {
+		err = fmt.Errorf("approval %s is %s: %w", a.ID, now.State, core.ErrNotPending)
+	}
+	if err == nil {
+		k.feeds.Publish(a.Channel, core.Update{Kind: core.UpdateApprovalClosed, At: a.DecidedAt, Approval: &now, Turn: a.Turn})
+	}
+	return now, err
+}
+
+// voidContinues voids the continue questions of a channel with a forgotten conversation.
+func (k *Decider) voidContinues(ctx context.Context, key core.ChannelKey) error {
+	pending, err := k.ledger.PendingApprovals(ctx)
+	if err != nil {
+		return fmt.Errorf("read pending approvals: %w", err)
+	}
+	for _, a := range pending {
+		if a.Kind != core.ApprovalContinue || a.Channel != key {
+			continue
+		}
+		if _, err := k.closeContinue(ctx, a, core.ApprovalVoid); err != nil {
+			return fmt.Errorf("void approval %s: %w", a.ID, err)
+		}
+	}
+	return nil
+}

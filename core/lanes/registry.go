@@ -1,0 +1,122 @@
+package lanes
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"bareclaw/core"
+)
+
+// A registry holds the lanes of the active channels.
+type registry struct {
+	start func(key core.ChannelKey, greeted bool, r *recovered) *lane // makes and runs a lane
+
+	mu      sync.Mutex // guards the fields below
+	lanes   map[core.ChannelKey]*lane
+	greeted map[core.ChannelKey]struct{} // channels without a lane that have received the greeting
+	closed  bool
+}
+
+func newRegistry(start func(core.ChannelKey, bool, *recovered) *lane) *registry {
+	return &registry{start: start, lanes: map[core.ChannelKey]*lane{}, greeted: map[core.ChannelKey]struct{}{}}
+}
+
+// add starts the channel's lane with the records left by an earlier process, if any.
+func (r *registry) add(key core.ChannelKey, rec *recovered) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.addLocked(key, rec)
+}
+
+func (r *registry) addLocked(key core.ChannelKey, rec *recovered) *lane {
+	_, greeted := r.greeted[key]
+	l := r.start(key, greeted, rec)
+	r.lanes[key] = l
+	return l
+}
+
+// find returns the channel's lane, if the channel has a lane.
+func (r *registry) find(key core.ChannelKey) (*lane, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l, ok := r.lanes[key]
+	return l, ok
+}
+
+// findOrStart returns the channel's lane, starting a new lane if necessary.
+func (r *registry) findOrStart(key core.ChannelKey) (*lane, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, core.ErrClosed
+	}
+	if l := r.lanes[key]; l != nil {
+		return l, nil
+	}
+	return r.addLocked(key, nil), nil
+}
+
+// post queues f for the channel's lane, replacing a lane retired just now.
+func (r *registry) post(key core.ChannelKey, f func(*lane)) (*lane, error) {
+	for {
+		l, err := r.findOrStart(key)
+		if err != nil {
+			return nil, err
+		}
+		if l.post(func() { f(l) }) {
+			return l, nil
+		}
+	}
+}
+
+// wake makes the channel's lane, if any, run a step.
+func (r *registry) wake(key core.ChannelKey) {
+	if l, ok := r.find(key); ok {
+		l.post(func() {})
+	}
+}
+
+func (r *registry) all() []*lane {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.lanes))
+}
+
+// remove removes a lane about to retire, unless a function waits in the lane's mailbox or the
+// registry is closed.
+func (r *registry) remove(l *lane, greeted bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || !l.mailbox.close() {
+		return false
+	}
+	delete(r.lanes, l.key)
+	if greeted {
+		r.greeted[l.key] = struct{}{}
+	}
+	return true
+}
+
+// whileOpen calls f unless the registry is closed.
+func (r *registry) whileOpen(f func()) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return core.ErrClosed
+	}
+	f()
+	return nil
+}
+
+// close keeps new lanes from being started.
+func (r *registry) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+}
+
+// pause keeps the channel's lane from beginning turns and from retiring, until resume.
+func (r *registry) pause(key core.ChannelKey) (*lane, error) {
+	return r.post(key, func(l *lane) { l.pauses++ })
+}

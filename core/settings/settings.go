@@ -1,0 +1,132 @@
+// Package settings holds what each channel overrides of the gateway's configuration: the
+// model, the permission mode, and rules for tools.
+//
+// The ledger has the record. A [Cache] keeps all settings in memory, because few channels
+// have settings and every dispatch reads them.
+package settings
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"bareclaw/core"
+)
+
+// A Cache holds the settings of all channels, and writes changes to the ledger before
+// applying them. All methods are safe for concurrent use.
+type Cache struct {
+	ledger  core.Writer
+	changed func(core.ChannelKey)
+
+	mu  sync.Mutex                                // held by writers
+	all atomic.Pointer[map[core.ChannelKey]entry] // replaced as a whole
+}
+
+// An entry is one channel's settings.
+type entry struct {
+	core.Settings
+	fingerprint string // of Settings
+}
+
+// New returns a cache without settings. The cache calls changed, which must not block,
+// after each change of a channel's settings by an adapter.
+func New(ledger core.Writer, changed func(core.ChannelKey)) *Cache {
+	return &Cache{ledger: ledger, changed: changed}
+}
+
+// Fill adds the settings read from the ledger.
+func (c *Cache) Fill(known map[core.ChannelKey]core.Settings) {
+	c.write(func(all map[core.ChannelKey]entry) {
+		for key, s := range known {
+			all[key] = entry{s, s.Fingerprint()}
+		}
+	})
+}
+
+// Settings returns the channel's own settings, to be treated as read-only, or the zero
+// value. Settings does not block.
+func (c *Cache) Settings(key core.ChannelKey) core.Settings { return c.entry(key).Settings }
+
+// Fingerprint returns the fingerprint of the channel's settings.
+func (c *Cache) Fingerprint(key core.ChannelKey) string { return c.entry(key).fingerprint }
+
+func (c *Cache) entry(key core.ChannelKey) entry {
+	if all := c.all.Load(); all != nil {
+		return (*all)[key]
+	}
+	return entry{}
+}
+
+// Keys returns the channels with present or former settings.
+func (c *Cache) Keys() []core.ChannelKey {
+	if all := c.all.Load(); all != nil {
+		return slices.Collect(maps.Keys(*all))
+	}
+	return nil
+}
+
+// ChangeSettings sets the model and the permission mode from the channel's next turn on. An
+// empty value removes a setting, and nil leaves a setting unchanged. A live session is
+// replaced between turns, and the conversation is kept. Only the agent knows the valid
+// models, so an invalid model shows in the next reply. ChangeSettings returns once the
+// change is durable. Errors: ErrBadSetting, storage errors, ErrClosed.
+func (c *Cache) ChangeSettings(ctx context.Context, key core.ChannelKey, model, mode *string) error {
+	if model != nil && !core.IsModelName(*model) {
+		return fmt.Errorf("%w: %.40q is no name of a model", core.ErrBadSetting, *model)
+	}
+	if modes := core.PermissionModes(); mode != nil && *mode != "" && !slices.Contains(modes, *mode) {
+		return fmt.Errorf("%w: %.40q is no permission mode; there are %s", core.ErrBadSetting, *mode, strings.Join(modes, ", "))
+	}
+	return c.change(ctx, core.SettingsChange{Channel: key, Model: model, PermissionMode: mode})
+}
+
+// RemoveRule removes a rule of the channel. Errors: ErrNotFound if the channel has no rule
+// id.
+func (c *Cache) RemoveRule(ctx context.Context, key core.ChannelKey, id string) error {
+	if !slices.ContainsFunc(c.Settings(key).Rules, func(r core.Rule) bool { return r.ID == id }) {
+		return fmt.Errorf("rule %s of channel %q: %w", id, key, core.ErrNotFound)
+	}
+	return c.change(ctx, core.SettingsChange{Channel: key, Remove: []string{id}})
+}
+
+// change makes a change durable, then applies the change in memory, in the ledger's order.
+func (c *Cache) change(ctx context.Context, change core.SettingsChange) error {
+	return core.WriteAndWait(ctx, c.ledger, core.Change{Settings: []core.SettingsChange{change}}, func() {
+		c.Apply(&change)
+		c.changed(change.Channel)
+	})
+}
+
+// Apply applies a durable change. Calls must have the ledger's order.
+func (c *Cache) Apply(change *core.SettingsChange) {
+	c.write(func(all map[core.ChannelKey]entry) {
+		s := all[change.Channel].Apply(change)
+		all[change.Channel] = entry{s, s.Fingerprint()}
+	})
+}
+
+// Transfer gives the settings of one channel to another, without overriding the target's own.
+// The move must be durable.
+func (c *Cache) Transfer(from, to core.ChannelKey) {
+	c.write(func(all map[core.ChannelKey]entry) {
+		s := all[to].Inherit(all[from].Settings)
+		delete(all, from)
+		all[to] = entry{s, s.Fingerprint()}
+	})
+}
+
+func (c *Cache) write(f func(map[core.ChannelKey]entry)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := map[core.ChannelKey]entry{}
+	if all := c.all.Load(); all != nil {
+		next = maps.Clone(*all)
+	}
+	f(next)
+	c.all.Store(&next)
+}
