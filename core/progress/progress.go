@@ -66,9 +66,10 @@ type Fold struct {
 func New(o Options) *Fold { return &Fold{o: o, past: newRecent(256)} }
 
 // News are the results of an update beyond a changed View. The elements are in order of
-// occurrence, Said before Changes.
+// occurrence, Said before Calls and Changes.
 type News struct {
 	Said    []Said
+	Calls   []Line // calls that have ended
 	Changes []Change
 	Ended   bool // the running turn has ended: see the View for the result
 }
@@ -192,7 +193,7 @@ func (f *Fold) shown(u core.Update, s core.DisplayEvent) News {
 }
 
 func (n *News) add(m News) {
-	n.Said, n.Changes = append(n.Said, m.Said...), append(n.Changes, m.Changes...)
+	n.Said, n.Calls, n.Changes = append(n.Said, m.Said...), append(n.Calls, m.Calls...), append(n.Changes, m.Changes...)
 }
 
 func (f *Fold) ask(a *core.Approval) {

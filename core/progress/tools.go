@@ -100,18 +100,19 @@ func (t *turn) call(id string) *call {
 	return t.calls[i]
 }
 
-// callEnded closes a call and returns the resulting changes.
-func (t *turn) callEnded(at time.Time, s core.DisplayEvent) []Change {
+// callEnded closes a call and returns the call with the resulting changes.
+func (t *turn) callEnded(at time.Time, s core.DisplayEvent) News {
 	c := t.call(s.ID)
 	if c == nil {
-		return nil
+		return News{}
 	}
 	t.calls = slices.DeleteFunc(t.calls, func(o *call) bool { return o == c })
 	c.line.Ended, c.line.IsError, c.line.Took = true, s.IsError, max(0, at.Sub(c.line.At))
-	if s.IsError {
-		return nil
+	n := News{Calls: []Line{*c.line}}
+	if !s.IsError {
+		n.Changes = changes(c.name, s.ID, c.input)
 	}
-	return changes(c.name, s.ID, c.input)
+	return n
 }
 
 // current returns the call named by the View: the newest call that the agent waits for,

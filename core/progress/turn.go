@@ -59,7 +59,7 @@ func (t *turn) take(at time.Time, s core.DisplayEvent) News {
 	case core.DisplayTool:
 		return News{Said: t.called(at, s)}
 	case core.DisplayToolEnd:
-		return News{Changes: t.callEnded(at, s)}
+		return t.callEnded(at, s)
 	default:
 	}
 	if s.Parent != "" {

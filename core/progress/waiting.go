@@ -70,3 +70,12 @@ func (f *Fold) Position(id core.MessageID) int {
 	}
 	return f.before + i + 1
 }
+
+// Open returns the messages known to wait or to be part of the running turn.
+func (f *Fold) Open() []core.MessageID {
+	open := slices.Clone(f.waiting)
+	if f.running() {
+		open = append(open, f.turn.members...)
+	}
+	return open
+}

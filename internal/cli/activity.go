@@ -14,9 +14,9 @@ import (
 
 // activity folds the stream of a message into the few words that a spinner shows.
 type activity struct {
-	fold *progress.Fold
-	id   core.MessageID
-	turn core.TurnID // of the message; empty before it has one
+	updates client.Updates
+	fold    *progress.Fold
+	id      core.MessageID
 }
 
 func newActivity() *activity {
@@ -26,45 +26,16 @@ func newActivity() *activity {
 // take folds an event and returns what the agent does now, empty if that is not known. The
 // error is that of an event which cannot be decoded.
 func (a *activity) take(e client.Event) (string, error) {
-	now := time.Now()
-	u := core.Update{At: now, Turn: a.turn}
-	var err error
-	switch e.Kind {
-	case api.EventAccepted:
-		var m api.Accepted
-		err = json.Unmarshal([]byte(e.Data), &m)
-		a.id, a.turn = core.MessageID(m.ID), core.TurnID(m.TurnID)
-		u.Kind, u.Message = core.UpdateAccepted, &core.Message{ID: a.id}
-	case api.EventQueued:
-		var q api.Queued
-		err = json.Unmarshal([]byte(e.Data), &q)
-		a.id = core.MessageID(q.ID)
-		u.Kind, u.Message, u.Position, u.Detail = core.UpdateQueued, &core.Message{ID: a.id}, q.Position, q.Why
-	case api.EventStarted:
-		var s api.Started
-		err = json.Unmarshal([]byte(e.Data), &s)
-		a.turn = core.TurnID(s.TurnID)
-		u.Kind, u.Turn, u.Messages = core.UpdateStarted, a.turn, []core.MessageID{a.id}
-	case api.EventAgent:
-		u.Kind, u.Raw = core.UpdateEvent, json.RawMessage(e.Data)
-	case api.EventApproval, api.EventApprovalClosed:
-		var p api.Approval
-		err = json.Unmarshal([]byte(e.Data), &p)
-		u.Kind = core.UpdateApproval
-		if e.Kind == api.EventApprovalClosed {
-			u.Kind = core.UpdateApprovalClosed
-		}
-		u.Approval = &core.Approval{ID: p.ID, Kind: core.ApprovalTool, State: core.ApprovalState(p.State), Turn: a.turn, Tool: p.Tool, Input: p.Input}
-	default:
-		return "", nil
+	u, ok, err := a.updates.Take(e)
+	if err != nil || !ok || e.Kind == api.EventNotice {
+		return "", err
 	}
-	if err != nil {
-		return "", fmt.Errorf("decode an event: %w", err)
+	if e.Kind == api.EventAccepted || e.Kind == api.EventQueued {
+		a.id = u.Message.ID
 	}
 	a.fold.Take(u)
-	return a.text(now), nil
+	return a.text(u.At), nil
 }
-
 func (a *activity) text(now time.Time) string {
 	v := a.fold.View()
 	text := v.Activity(now)

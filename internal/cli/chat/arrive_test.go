@@ -13,6 +13,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core"
 )
 
 // TestEndedWhileItArrived opens a chat while a turn runs, which ends before the channel is
@@ -42,14 +43,14 @@ func TestEndedWhileItArrived(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := newModel(t.Context(), g, first.open(), defaultWidth)
+	m := newModel(t.Context(), g, first, defaultWidth)
 	replies["/channels/desk"] = `{"state":"idle"}`
-	printed := played(m, m.heard(back{}))
+	printed := played(m, m.back())
 	if !strings.Contains(printed, "It is done.") {
 		t.Errorf("what ended is not shown: %q", printed)
 	}
-	printed += played(m, m.heard(back{}))
-	printed += played(m, m.heard(api.Message{Accepted: api.Accepted{ID: "m1", TurnID: "t1", State: "answered"}, Text: "It is done."}))
+	printed += played(m, m.back())
+	printed += played(m, m.heard(outcome("m1", "t1", core.Reply{State: core.Answered, Text: "It is done."})))
 	if n := strings.Count(printed, "It is done."); n != 1 {
 		t.Errorf("the answer is there %d times: %q", n, printed)
 	}

@@ -15,23 +15,24 @@ import (
 
 // A form collects the answer to an approval: yes or no, or the answers to several questions.
 type form struct {
-	approval  api.Approval
+	approval  core.Approval
+	always    []string // rules that "always" writes
 	questions []core.Question
 	at        int // index of the next question; the number of questions once all are answered
 	answers   map[string]string
 }
 
 // newForm returns the form of an approval.
-func newForm(a api.Approval) *form {
-	f := &form{approval: a, answers: map[string]string{}}
-	f.questions, _ = core.Questions(core.Approval{Kind: core.ApprovalTool, Tool: a.Tool, Input: a.Input})
+func newForm(a core.Approval) *form {
+	f := &form{approval: a, always: core.AlwaysRules(a), answers: map[string]string{}}
+	f.questions, _ = core.Questions(a)
 	return f
 }
 
 // Whole returns the complete text for the decision about a tool, with unescaped control
 // characters.
 func Whole(tool string, input json.RawMessage) string {
-	f := newForm(api.Approval{Tool: tool, Input: input})
+	f := newForm(core.Approval{Tool: tool, Input: input})
 	parts := []string{f.show()}
 	for f.at++; f.at < len(f.questions); f.at++ {
 		parts = append(parts, f.show())
@@ -43,7 +44,7 @@ func Whole(tool string, input json.RawMessage) string {
 func (f *form) show() string {
 	a := f.approval
 	switch {
-	case a.Kind == "continue":
+	case f.cut():
 		return "A turn was cut in the middle of its work."
 	case len(f.questions) > 0:
 		return f.question().show()
@@ -57,7 +58,7 @@ func (f *form) show() string {
 func (f *form) keys() string {
 	a := f.approval
 	switch {
-	case a.Kind == "continue":
+	case f.cut():
 		return "[c] continue it   [d] drop it"
 	case f.answered():
 		return "answered"
@@ -69,11 +70,14 @@ func (f *form) keys() string {
 		return "[y] yes   [n] no, or write what to change"
 	}
 	keys := "[y] allow   [n] deny, or write why not"
-	if len(a.Always) > 0 {
-		keys += "   [a] always " + term.SafeLine(strings.Join(a.Always, ", "))
+	if len(f.always) > 0 {
+		keys += "   [a] always " + term.SafeLine(strings.Join(f.always, ", "))
 	}
 	return keys
 }
+
+// cut reports whether the approval is about a turn that was cut.
+func (f *form) cut() bool { return f.approval.Kind == core.ApprovalContinue }
 
 // answered reports whether all questions are answered.
 func (f *form) answered() bool { return len(f.questions) > 0 && f.at == len(f.questions) }
@@ -117,17 +121,16 @@ func (q question) chosen(words string) []string {
 
 // key returns the decision of a key, if the key has one.
 func (f *form) key(key string) (api.Decision, bool) {
-	a := f.approval
 	switch {
 	case len(f.questions) > 0:
-	case a.Kind == "continue" && key == "c":
+	case f.cut() && key == "c":
 		return api.Decision{Behavior: api.Continue}, true
-	case a.Kind == "continue" && key == "d":
+	case f.cut() && key == "d":
 		return api.Decision{Behavior: api.Drop}, true
-	case a.Kind == "continue":
+	case f.cut():
 	case key == "y":
 		return api.Decision{Behavior: api.Allow}, true
-	case key == "a" && len(a.Always) > 0:
+	case key == "a" && len(f.always) > 0:
 		return api.Decision{Behavior: api.Allow, Always: true}, true
 	case key == "n":
 		return api.Decision{Behavior: api.Deny}, true
@@ -145,7 +148,7 @@ func (f *form) isKey(text string) bool {
 // answer.
 func (f *form) words(words string) (api.Decision, bool) {
 	switch {
-	case f.approval.Kind == "continue":
+	case f.cut():
 		return api.Decision{}, false
 	case len(f.questions) == 0:
 		return api.Decision{Behavior: api.Deny, Message: words}, true
@@ -159,7 +162,7 @@ func (f *form) words(words string) (api.Decision, bool) {
 }
 
 // input returns the tool's input for a person.
-func input(a api.Approval) string {
+func input(a core.Approval) string {
 	var fields map[string]any
 	if json.Unmarshal(a.Input, &fields) != nil || len(fields) == 0 {
 		return string(a.Input)

@@ -41,7 +41,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	// Ctrl-C is a key in the chat: Ctrl-C stops claude and not the chat.
 	screen := &screen{File: o.Terminal, drawn: make(chan struct{})}
-	m := newModel(ctx, g, first.open(), width(o.Terminal))
+	m := newModel(ctx, g, first, width(o.Terminal))
 	for _, l := range greeting(o.Channel, first) {
 		_, _ = fmt.Fprintln(o.Terminal, m.render(l)) // the next write fails too
 	}
@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options) error {
 		defer close(watched)
 		select {
 		case <-screen.drawn:
-			g.watch(ctx, p.Send)
+			g.watch(ctx, first.status.Turn, p.Send)
 		case <-ctx.Done():
 		}
 	}()

@@ -11,6 +11,8 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core"
+	"bareclaw/internal/term"
 )
 
 const (
@@ -30,16 +32,16 @@ func (g *gateway) path(rest string) string { return api.ChannelPath(g.o.Channel)
 
 // An arrival is the state of the channel when the chat begins.
 type arrival struct {
-	state    string
+	status   core.ChannelStatus
 	last     []api.Message // newest first
 	problems []string
 }
 
 // open returns the messages that had no outcome yet.
-func (a *arrival) open() (ids []string) {
+func (a *arrival) open() (ids []core.MessageID) {
 	for i := range a.last {
 		if !a.last[i].Final() {
-			ids = append(ids, a.last[i].ID)
+			ids = append(ids, core.MessageID(a.last[i].ID))
 		}
 	}
 	return ids
@@ -63,13 +65,17 @@ func (g *gateway) arrive(ctx context.Context) (arrival, error) {
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusNotFound {
 		return a, nil // a new channel
 	}
-	a.state, a.last = channel.State, list.Messages
+	a.last = list.Messages
+	a.status = core.ChannelStatus{
+		State: channel.State, Since: channel.Since, Turn: core.TurnID(channel.TurnID), Waiting: channel.Waiting, Why: channel.Why,
+	}
 	return a, err
 }
 
-// watch passes the events of the channel to send until ctx ends. watch reconnects by itself
-// and misses no event over a restart.
-func (g *gateway) watch(ctx context.Context, send func(tea.Msg)) {
+// watch passes the updates of the channel to send until ctx ends, from the given turn on.
+// watch reconnects by itself and misses no update over a restart.
+func (g *gateway) watch(ctx context.Context, turn core.TurnID, send func(tea.Msg)) {
+	updates := client.Updates{Turn: turn}
 	lastID, pause := "", againAfter
 	for ctx.Err() == nil {
 		opened := func() {
@@ -80,7 +86,14 @@ func (g *gateway) watch(ctx context.Context, send func(tea.Msg)) {
 			if e.ID != "" {
 				lastID = e.ID
 			}
-			send(heard(e))
+			switch u, ok, err := updates.Take(e); {
+			case err != nil:
+				send(core.Update{Kind: "unknown", Detail: "An event of the gateway could not be understood: " + term.SafeLine(e.Kind)})
+			case ok:
+				send(u)
+			case e.Kind == api.EventRestarting || e.Kind == api.EventShutdown:
+				send(leaving{})
+			}
 			return nil
 		})
 		if ctx.Err() != nil {
@@ -94,6 +107,9 @@ func (g *gateway) watch(ctx context.Context, send func(tea.Msg)) {
 		pause = min(2*pause, againAtMost)
 	}
 }
+
+// A leaving means that the gateway has announced its end.
+type leaving struct{}
 
 // An away means that the stream is broken.
 type away struct{ err error }
@@ -112,17 +128,17 @@ func (g *gateway) pending(ctx context.Context) asked {
 	mine := asked{sure: true}
 	for _, a := range list.Approvals {
 		if a.Channel == g.o.Channel && a.State == "pending" {
-			mine.pending = append(mine.pending, a)
+			mine.pending = append(mine.pending, *client.Approval(&a))
 		}
 	}
 	return mine
 }
 
 // look reads the state of the channel, and the outcomes of messages.
-func (g *gateway) look(ctx context.Context, ids []string) tea.Msg {
+func (g *gateway) look(ctx context.Context, ids []core.MessageID) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	var f found
+	f := found{at: time.Now()}
 	var channel api.Channel
 	if err := g.o.Client.Do(ctx, http.MethodGet, g.path(""), nil, &channel); err != nil {
 		return nil // the stream reports that the gateway is away
@@ -130,7 +146,7 @@ func (g *gateway) look(ctx context.Context, ids []string) tea.Msg {
 	f.state = channel.State
 	for _, id := range ids {
 		var m api.Message
-		if err := g.o.Client.Do(ctx, http.MethodGet, api.MessagePath(id), nil, &m); err == nil && m.Final() {
+		if err := g.o.Client.Do(ctx, http.MethodGet, api.MessagePath(string(id)), nil, &m); err == nil && m.Final() {
 			f.over = append(f.over, m)
 		}
 	}
@@ -139,13 +155,14 @@ func (g *gateway) look(ctx context.Context, ids []string) tea.Msg {
 
 // A found is the state of the channel and of some messages.
 type found struct {
+	at    time.Time
 	state string // of the channel
 	over  []api.Message
 }
 
 // An asked is the result of a request for the pending approvals.
 type asked struct {
-	pending []api.Approval
+	pending []core.Approval
 	sure    bool     // pending is complete; false if the request failed
 	known   []string // ids of the approvals pending before the request
 	again   string   // id of the approval with a refused answer; empty without a refusal
@@ -183,10 +200,10 @@ type said struct {
 }
 
 // interrupt ends the turn, and never a later turn.
-func (g *gateway) interrupt(ctx context.Context, turn string) tea.Msg {
+func (g *gateway) interrupt(ctx context.Context, turn core.TurnID) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	err := g.o.Client.Do(ctx, http.MethodPost, g.path("/interrupt"), api.InterruptRequest{TurnID: turn}, nil)
+	err := g.o.Client.Do(ctx, http.MethodPost, g.path("/interrupt"), api.InterruptRequest{TurnID: string(turn)}, nil)
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == api.NothingRuns {
 		err = nil // the turn has already ended
 	}

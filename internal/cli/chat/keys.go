@@ -22,7 +22,7 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case key == "ctrl+c":
 		return m.stop()
-	case key == "esc" && m.talk.turn != "":
+	case key == "esc" && m.talk.turn() != "":
 		return m.interrupt()
 	case key == "ctrl+d" && empty:
 		return m.leave()
@@ -51,7 +51,7 @@ func (m *model) stop() tea.Cmd {
 	switch {
 	case twice:
 		return m.leave()
-	case m.talk.turn != "":
+	case m.talk.turn() != "":
 		return m.interrupt()
 	case m.input.Value() != "":
 		m.input.Reset()
@@ -63,7 +63,7 @@ func (m *model) stop() tea.Cmd {
 }
 
 func (m *model) interrupt() tea.Cmd {
-	turn := m.talk.turn
+	turn := m.talk.turn()
 	return tea.Batch(m.print([]line{{asNote, "Stopping…"}}), func() tea.Msg { return m.gateway.interrupt(m.ctx, turn) })
 }
 
@@ -102,7 +102,7 @@ func (m *model) enter() tea.Cmd {
 	case len(m.talk.asks) > 0 && m.talk.asks[0].isKey(text):
 		d, _ := m.talk.asks[0].key(text)
 		return tea.Sequence(show, m.decide(d))
-	case len(m.talk.asks) > 0 && m.talk.asks[0].approval.Kind != "continue" && !m.talk.asks[0].answered():
+	case len(m.talk.asks) > 0 && !m.talk.asks[0].cut() && !m.talk.asks[0].answered():
 		f := m.talk.asks[0]
 		d, decided := f.words(text)
 		if decided {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"bareclaw/adapters/httpapi/api"
+	"bareclaw/core"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -13,9 +13,9 @@ import (
 // Enter, or a moment later, the same key does.
 func TestTypingWhenAsked(t *testing.T) {
 	t.Parallel()
-	m := newModel(t.Context(), &gateway{}, nil, defaultWidth)
+	m := newModel(t.Context(), &gateway{}, arrival{}, defaultWidth)
 	m.input.Focus()
-	m.talk.asked(api.Approval{ID: "a1", Kind: "tool", State: "pending", Tool: "Bash", Always: []string{"Bash(ls *)"}})
+	m.talk.asked(core.Approval{ID: "a1", State: core.ApprovalPending, Tool: "Bash", Input: []byte(`{"command":"ls"}`)})
 	key := tea.KeyPressMsg{Code: 'a', Text: "a"}
 	m.key(key)
 	if got := m.input.Value(); got != "a" {

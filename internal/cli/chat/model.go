@@ -11,6 +11,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/core"
 	"bareclaw/internal/term"
 )
 
@@ -47,25 +48,26 @@ type model struct {
 	height  int // height of the terminal, 0 if unknown
 	live    live
 	printer printer
-	spoken  chan struct{} // closed when the last entered text is sent; nil before the first
-	drawn   tea.View      // the present live rows
-	before  []string      // messages open before the event stream began
-	past    []string      // entered texts, oldest first
-	at      int           // index of the recalled text in past; len(past) shows the draft
-	draft   string        // text being written when the recall began
+	spoken  chan struct{}    // closed when the last entered text is sent; nil before the first
+	drawn   tea.View         // the present live rows
+	before  []core.MessageID // messages open before the stream of updates began
+	past    []string         // entered texts, oldest first
+	at      int              // index of the recalled text in past; len(past) shows the draft
+	draft   string           // text being written when the recall began
 	ctrlC   time.Time
 	ticking bool
 	leaving bool
 }
 
-func newModel(ctx context.Context, g *gateway, before []string, width int) *model {
+func newModel(ctx context.Context, g *gateway, first arrival, width int) *model {
 	in := textarea.New()
 	in.Prompt, in.Placeholder, in.ShowLineNumbers, in.CharLimit = prompt, "Write to Claude; /help says how", false, 0
 	in.DynamicHeight, in.MinHeight, in.MaxHeight, in.MaxContentHeight = true, 1, promptLines, math.MaxInt
 	in.KeyMap.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j")
 	in.SetVirtualCursor(false)
 	in.SetStyles(textarea.Styles{Focused: textarea.StyleState{Placeholder: lipgloss.NewStyle().Faint(true)}})
-	m := &model{ctx: ctx, gateway: g, before: before, talk: newTalk(), input: in}
+	m := &model{ctx: ctx, gateway: g, before: first.open(), talk: newTalk(), input: in}
+	m.talk.fold.Adopt(first.status)
 	m.resize(width)
 	_ = m.draw() // a first frame never shrinks
 	return m
@@ -92,7 +94,7 @@ func greeting(channel string, a arrival) []line {
 	if len(a.last) > 0 && a.last[0].Text != "" {
 		lines = append(lines, line{asNote, "Claude's last words here:"}, line{asClaude, a.last[0].Text})
 	}
-	if a.state == "running" {
+	if a.status.State == core.StateRunning {
 		lines = append(lines, line{asNote, "A turn is running."})
 	}
 	return lines
@@ -173,7 +175,12 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.print(m.talk.askedOf(msg))
 	case found:
 		return m.print(m.talk.found(msg))
-	case away, back, leaving, api.Queued, api.Started, shown, approvalOpened, approvalClosed, api.Background, api.Notice, api.Message:
+	case away, leaving:
+		m.talk.lost = true
+		return nil
+	case back:
+		return m.back()
+	case core.Update:
 		return m.heard(msg)
 	}
 	var cmd tea.Cmd
@@ -181,26 +188,30 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// heard processes an event of the channel.
-func (m *model) heard(msg any) tea.Cmd {
-	cmds := []tea.Cmd{m.print(m.talk.take(time.Now(), msg)), m.tick()}
-	switch msg := msg.(type) {
-	case api.Notice:
-		if msg.Code == api.NoticeGap {
-			cmds = append(cmds, m.lookAgain())
-		}
-	case back:
-		if ids := m.before; len(ids) > 0 { // outcomes before the stream's begin were missed
-			m.before = nil
-			cmds = append(cmds, func() tea.Msg { return m.gateway.look(m.ctx, ids) })
-		}
+// heard processes an update of the channel.
+func (m *model) heard(u core.Update) tea.Cmd {
+	cmds := []tea.Cmd{m.print(m.talk.take(u)), m.tick()}
+	if u.Kind == api.NoticeGap {
+		cmds = append(cmds, m.lookAgain())
 	}
 	return tea.Batch(cmds...)
 }
 
+// back processes that the stream is open.
+func (m *model) back() tea.Cmd {
+	m.talk.lost = false
+	ids := m.before
+	m.before = nil
+	if len(ids) == 0 {
+		return m.tick()
+	}
+	// Outcomes before the stream's begin were missed.
+	return tea.Batch(m.tick(), func() tea.Msg { return m.gateway.look(m.ctx, ids) })
+}
+
 // lookAgain requests the state of the channel after events may have been missed.
 func (m *model) lookAgain() tea.Cmd {
-	ids := m.talk.unknown()
+	ids := m.talk.fold.Open()
 	return tea.Batch(
 		func() tea.Msg { return m.gateway.look(m.ctx, ids) },
 		m.lookAsked(""),
@@ -237,7 +248,7 @@ func (m *model) sent(s said) tea.Cmd {
 		}
 		return m.print([]line{{asProblem, "Not sent: " + s.err.Error()}})
 	}
-	m.talk.sent(&s.message)
+	m.talk.sent(time.Now(), &s.message)
 	return m.tick()
 }
 
@@ -251,7 +262,7 @@ func (m *model) draw() tea.Cmd {
 		return nil
 	}
 	var parts []string
-	if text := lastOf(m.talk.text.String()); strings.TrimSpace(text) != "" {
+	if text := lastOf(m.talk.fold.View().Text); strings.TrimSpace(text) != "" {
 		lines := strings.Split(m.render(line{asClaude, text}), "\n")
 		parts = append(parts, lines[max(0, len(lines)-liveLines):]...)
 	}

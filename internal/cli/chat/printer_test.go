@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 )
 
@@ -16,9 +14,9 @@ import (
 // than the terminal, and the chat end when all of it is.
 func TestPrinted(t *testing.T) {
 	t.Parallel()
-	m := newModel(t.Context(), &gateway{}, nil, defaultWidth)
+	m := newModel(t.Context(), &gateway{}, arrival{}, defaultWidth)
 	m.update(tea.WindowSizeMsg{Width: defaultWidth, Height: 10})
-	first := m.heard(api.Notice{Text: "row 0"})
+	first := m.heard(core.Update{Detail: "row 0"})
 	for i := range 3 {
 		tall := strings.TrimSuffix(strings.Repeat(fmt.Sprintf("row %d\n\n", i+1), 20), "\n")
 		if cmd := m.print([]line{{asClaude, tall}}); cmd != nil {
@@ -28,7 +26,7 @@ func TestPrinted(t *testing.T) {
 	if m.leave() != nil {
 		t.Fatal("it leaves before all is printed")
 	}
-	m.heard(api.Notice{Text: "too late"})
+	m.heard(core.Update{Detail: "too late"})
 	parts := strings.Split(played(m, first), "{")
 	var got []string
 	for _, p := range parts[1:] { // as the library's type is shown
@@ -55,17 +53,22 @@ func TestPrinted(t *testing.T) {
 // TestLongText streams a text that is too long to be drawn whole for each of its words.
 func TestLongText(t *testing.T) {
 	t.Parallel()
-	m := newModel(t.Context(), &gateway{}, nil, defaultWidth)
-	m.talk.take(time.Now(), api.Started{TurnID: "t1", Messages: []string{"m1"}})
+	m := newModel(t.Context(), &gateway{}, arrival{}, defaultWidth)
+	m.talk.take(started("t1", "m1"))
+	line := func(event string) core.Update {
+		return core.Update{Kind: core.UpdateEvent, Turn: "t1", Raw: []byte(`{"type":"stream_event","event":` + event + `}`)}
+	}
+	m.Update(line(`{"type":"message_start","message":{"id":"m"}}`))
+	m.Update(line(`{"type":"content_block_start","index":0,"content_block":{"type":"text"}}`))
 	say := func(text string) string {
-		m.Update(shown{{Kind: core.DisplayTextDelta, Message: "m", Text: text}})
+		m.Update(line(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` + text + `"}}`))
 		return m.View().Content
 	}
 	say(strings.Repeat("wörter ", 30<<10))
 	if got := say("the end"); !strings.Contains(got, "the end") || strings.Contains(got, "\uFFFD") {
 		t.Errorf("it shows %q", got)
 	}
-	text := m.talk.text.String()
+	text := m.talk.fold.View().Text
 	if n := len(lastOf(text)); n > 16<<10 || !strings.HasSuffix(text, lastOf(text)) {
 		t.Errorf("%d bytes of %d are drawn", n, len(text))
 	}

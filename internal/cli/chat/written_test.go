@@ -18,7 +18,7 @@ import (
 // writing returns a model whose prompt takes keys.
 func writing(t *testing.T) *model {
 	t.Helper()
-	m := newModel(t.Context(), &gateway{o: Options{Channel: "desk"}}, nil, defaultWidth)
+	m := newModel(t.Context(), &gateway{o: Options{Channel: "desk"}}, arrival{}, defaultWidth)
 	m.input.Focus()
 	return m
 }

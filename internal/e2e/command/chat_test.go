@@ -33,9 +33,9 @@ func TestChat(t *testing.T) {
 	x.Sees("› echo good morning", "\ngood morning\n")
 
 	x.Enters("tool 0 ask ls -la")
-	x.Sees("? Allow Bash?", "ask ls -la", "[y] allow", "waiting for you")
+	x.Sees("? Allow Bash?", "ask ls -la", "[y] allow", "Waiting for permission")
 	x.Types("y" + harness.KeyEnter)
-	x.Sees("Bash ask ls -la: allowed", "✓ Bash ask ls -la", "final: ran: ask ls -la")
+	x.Sees("Bash ask ls -la: allowed", "✓ Bash: ask ls -la", "final: ran: ask ls -la")
 
 	x.Enters("tool 0 ask rm -rf /")
 	x.Sees("ask rm -rf /", "[y] allow")
@@ -43,7 +43,7 @@ func TestChat(t *testing.T) {
 	x.Sees("› rather not", "Bash ask rm -rf /: denied", "\nfinal: rather not\n· ") // the turn is over: what follows is two turns
 
 	x.Enters("wait " + g.Path("go"))
-	x.Sees("working")
+	x.Sees("Working")
 	x.Enters("echo after that")
 	x.Sees("1 waiting")
 	g.Touch("go")
@@ -79,7 +79,7 @@ func TestChatQuestions(t *testing.T) {
 	x.Sees("AskUserQuestion: allowed", `colour?":"Blue"`, "Cheese,")
 
 	g.Tell("desk", harness.Calling(t, "AskUserQuestion", harness.Obj{"questions": []harness.Obj{harness.Colours()}}), "can_ask", true)
-	x.Waits("asks once more", func(screen string) bool { return strings.Contains(screen, "waiting for you") })
+	x.Waits("asks once more", func(screen string) bool { return strings.Contains(screen, "Waiting for your answer") })
 	x.Enters("violet")
 	x.Sees(`:"violet"`)
 
@@ -103,15 +103,15 @@ func TestChatStops(t *testing.T) {
 	for i, key := range []string{harness.KeyCtrlC, harness.KeyEscape} {
 		x.Enters("wait " + g.Path("never"))
 		g.Eventually("the turn runs", func() bool { return g.Begun("wait ") == i+1 })
-		x.Sees("working")
+		x.Sees("Working")
 		x.Types(key)
 		x.Waits("says that it was stopped", func(screen string) bool {
-			return strings.Count(screen, "· interrupted") == i+1 && !strings.Contains(screen, "working")
+			return strings.Count(screen, "· interrupted") == i+1 && !strings.Contains(screen, "Working")
 		})
 	}
 	x.Enters("wait " + g.Path("go"))
 	g.Eventually("the turn runs", func() bool { return g.Begun("wait "+g.Path("go")) == 1 })
-	x.Sees("working")
+	x.Sees("Working")
 	x.Types(harness.KeyCtrlD)
 	if status := x.Ends(); status != harness.ExitOK {
 		t.Errorf("status %d", status)
@@ -153,7 +153,7 @@ func TestChatOverRestarts(t *testing.T) {
 	x.Enters("wait " + g.Path("two"))
 	g.Eventually("the turn runs", func() bool { return g.Begun("two") == 1 })
 	g.Kill()
-	x.Sees("the gateway is away")
+	x.Sees("The gateway is away")
 	x.Types("echo sent while it was down" + harness.KeyEnter)
 	g = m.Start()
 	g.Touch("two")
@@ -176,7 +176,7 @@ func TestChatAskedByTheDead(t *testing.T) {
 	g := m.Start()
 	x := chat(g, "desk")
 	x.Enters("tool 0 ask ls -la")
-	x.Sees("[y] allow", "waiting for you")
+	x.Sees("[y] allow", "Waiting for permission")
 	g.Kill()
 	m.KillHost(m.Hosts()["desk"])
 	g = m.Start()

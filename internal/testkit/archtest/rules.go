@@ -24,7 +24,7 @@ func rooms() []room {
 		{"internal/cli", []string{"adapters/telegram/botapi", "adapters/httpapi/api", "adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger", "core/progress", "core/schedule"}, "the command line knows the gateway as a client, and the files it looks after; of the adapters only the Bot API client; not the wiring"},
 		{"adapters/httpapi", []string{"adapters/httpapi/api", "core", "core/feed", "core/lanes", "core/progress", "core/schedule", "core/settings", "docs"}, adapter},
 		{"adapters/httpapi/api", nil, "the API's shapes know neither the server nor its clients"},
-		{"adapters/httpapi/client", []string{"adapters/httpapi/api", "core/config"}, "the client knows the configuration, not the server"},
+		{"adapters/httpapi/client", []string{"adapters/httpapi/api", "core", "core/config"}, "the client knows core's updates and the configuration, not the server"},
 		{"adapters/telegram", []string{"adapters/telegram/botapi", "core", "core/adapterstore", "core/feed", "core/lanes", "core/progress", "core/settings"}, adapter},
 		{"adapters/telegram/botapi", nil, "the Bot API client knows Telegram alone"},
 		{"heartbeat", []string{"heartbeat/service", "adapters/httpapi/api", "adapters/httpapi/client", "core", "core/config", "core/schedule"}, "heartbeat knows the gateway by its configuration, as a client, and as a service, and defines one schedule"},
