@@ -27,22 +27,3 @@ func (r *request) deleteMessage() (any, error) {
 	r.s.noteLocked(c, "deleted", m)
 	return true, nil
 }
-
-// pinChatMessage: core.telegram.org/bots/api#pinchatmessage. In groups it needs
-// rights the bot does not have.
-func (r *request) pinChatMessage() (any, error) {
-	c, err := r.chat()
-	if err != nil {
-		return nil, err
-	}
-	m := c.messages[int(r.integer("message_id"))]
-	switch {
-	case m == nil || m.deleted:
-		return nil, bad("message to pin not found")
-	case c.kind != private:
-		return nil, bad("not enough rights to manage pinned messages in the chat")
-	}
-	c.pinned = m.id
-	r.s.noteLocked(c, "pinned", m)
-	return true, nil
-}

@@ -41,31 +41,6 @@ func (r *request) editMessageText() (any, error) {
 	return r.edit(c, m, text, entities)
 }
 
-// editMessageCaption: core.telegram.org/bots/api#editmessagecaption
-func (r *request) editMessageCaption() (any, error) {
-	text, entities, err := r.caption()
-	if err != nil {
-		return nil, err
-	}
-	c, m, err := r.own()
-	if err != nil {
-		return nil, err
-	}
-	if m.media == nil {
-		return nil, bad("there is no caption in the message to edit")
-	}
-	return r.edit(c, m, text, entities)
-}
-
-// editMessageReplyMarkup: core.telegram.org/bots/api#editmessagereplymarkup
-func (r *request) editMessageReplyMarkup() (any, error) {
-	c, m, err := r.own()
-	if err != nil {
-		return nil, err
-	}
-	return r.edit(c, m, m.text, m.entities)
-}
-
 // edit changes the message and leaves a trace of it.
 func (r *request) edit(c *chat, m *stored, text string, entities []Entity) (any, error) {
 	markup, err := r.markup()

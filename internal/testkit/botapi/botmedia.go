@@ -47,15 +47,11 @@ func (r *request) sendMedia(kind string) (any, error) {
 	return r.post(&stored{media: m, text: text, entities: entities})
 }
 
-// attachment takes the file from the request, or one that is known by its id.
+// attachment takes the file from the request.
 func (r *request) attachment(kind string) (*Media, error) {
 	field := kind
 	if value := r.text(kind); value != "" {
-		name, attached := strings.CutPrefix(value, "attach://")
-		if !attached {
-			return r.known(kind, value)
-		}
-		field = name
+		field = strings.TrimPrefix(value, "attach://")
 	}
 	up, ok := r.files[field]
 	if !ok {
@@ -69,21 +65,6 @@ func (r *request) attachment(kind string) (*Media, error) {
 	if kind == "photo" {
 		return m, checkPhoto(up.data)
 	}
-	return m, nil
-}
-
-// known is an attachment by file_id. The fake fetches nothing by URL.
-func (r *request) known(kind, value string) (*Media, error) {
-	f := r.s.files[value]
-	if f == nil {
-		if strings.Contains(value, "://") {
-			r.violate("%s by URL; the fake fetches nothing", kind)
-			return nil, bad("failed to get HTTP URL content")
-		}
-		return nil, bad("wrong file identifier/HTTP URL specified")
-	}
-	m := uploaded(kind, upload{name: path.Base(f.path), data: f.data})
-	m.file = f
 	return m, nil
 }
 

@@ -1,7 +1,6 @@
 package botapi
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -12,7 +11,6 @@ type Call struct {
 	Time   time.Time         // when it arrived, by the server's clock
 	Method string            // as the API spells it; "file" is a download
 	Params map[string]string // text as it is, nested values as JSON
-	Files  []string          // names of the fields with an uploaded file
 	Chat   int64             // chat_id; 0 is none
 	Thread int               // message_thread_id; 0 is none
 
@@ -26,8 +24,6 @@ type Call struct {
 	Carried bool
 	// Message is the id of the message that was sent or edited; 0 is none.
 	Message int
-	// Response is the body of the answer.
-	Response json.RawMessage
 }
 
 // Calls returns the calls of the methods, or of all, in the order of arrival.
@@ -39,7 +35,6 @@ func (s *Server) Calls(methods ...string) []Call {
 		if len(methods) == 0 || slices.Contains(methods, c.Method) {
 			copied := *c
 			copied.Params = maps.Clone(c.Params)
-			copied.Files = slices.Clone(c.Files)
 			out = append(out, copied)
 		}
 	}
@@ -62,7 +57,7 @@ func (s *Server) CallCount(methods ...string) int {
 
 // beginLocked records the arrival of a call.
 func (s *Server) beginLocked(method string, p params) *Call {
-	c := &Call{Time: s.opts.now(), Method: method, Params: p.values, Files: slices.Sorted(maps.Keys(p.files))}
+	c := &Call{Time: s.opts.now(), Method: method, Params: p.values}
 	s.calls = append(s.calls, c)
 	s.changedLocked()
 	return c

@@ -19,10 +19,7 @@ type callback struct {
 }
 
 // An Answer is what the user is shown after a tap.
-type Answer struct {
-	Text  string
-	Alert bool // a window instead of a line
-}
+type Answer struct{ Text string }
 
 // A Tap is a press on a button.
 type Tap struct {
@@ -59,9 +56,6 @@ func (c *Chat) Tap(by *User, messageID int, button string) Tap {
 		b, err := m.markup.find(button)
 		if err != nil {
 			return fmt.Errorf("message %d of chat %d: %w", messageID, c.id, err)
-		}
-		if b.Data == "" {
-			return fmt.Errorf("the button %q sends nothing to the bot", button)
 		}
 		tap = c.s.tapLocked(state, m, by, b.Data)
 		return nil
@@ -116,6 +110,6 @@ func (r *request) answerCallbackQuery() (any, error) {
 	case len([]rune(text)) > maxAnswer:
 		return nil, bad("MESSAGE_TOO_LONG")
 	}
-	c.answer = &Answer{Text: text, Alert: r.boolean("show_alert")}
+	c.answer = &Answer{Text: text}
 	return true, nil
 }

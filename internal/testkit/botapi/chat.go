@@ -40,9 +40,7 @@ type chat struct {
 	history    []Event
 	drafts     map[int]*draft // by thread
 	actions    map[int]action // by thread
-	pinned     int
-	blocked    bool // by the user of a private chat
-	kicked     bool // the bot was
+	blocked    bool           // by the user of a private chat
 	migratedTo int64
 }
 
@@ -132,48 +130,21 @@ func threadOf(values map[string]string) int {
 	return id
 }
 
-// chat finds the chat of a call that wants to write there.
+// chat finds the chat of a call.
 func (r *request) chat() (*chat, error) {
-	c, err := r.readableChat()
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case c.migratedTo != 0:
-		return nil, &apiError{code: http.StatusBadRequest, description: "Bad Request: group chat was upgraded to a supergroup chat", migrateTo: c.migratedTo}
-	case c.blocked:
-		return nil, forbidden("bot was blocked by the user")
-	case c.kicked:
-		return nil, forbidden(fmt.Sprintf("bot was kicked from the %s chat", c.kind))
-	}
-	return c, nil
-}
-
-// readableChat finds the chat of a call that only asks.
-func (r *request) readableChat() (*chat, error) {
 	if r.text("chat_id") == "" {
 		return nil, bad("chat_id is empty")
 	}
 	c := r.s.chats[chatIDOf(r.values)]
-	if c == nil {
+	switch {
+	case c == nil:
 		return nil, bad("chat not found")
+	case c.migratedTo != 0:
+		return nil, &apiError{code: http.StatusBadRequest, description: "Bad Request: group chat was upgraded to a supergroup chat", migrateTo: c.migratedTo}
+	case c.blocked:
+		return nil, forbidden("bot was blocked by the user")
 	}
 	return c, nil
-}
-
-// getChat: core.telegram.org/bots/api#getchat
-func (r *request) getChat() (any, error) {
-	c, err := r.readableChat()
-	if err != nil {
-		return nil, err
-	}
-	if c.kicked {
-		return nil, forbidden(fmt.Sprintf("bot was kicked from the %s chat", c.kind))
-	}
-	o := c.wireLocked()
-	o["accent_color_id"], o["max_reaction_count"] = 0, 11
-	o["accepted_gift_types"] = object{"unlimited_gifts": false, "limited_gifts": false, "unique_gifts": false, "premium_subscription": false, "gifts_from_channels": false}
-	return o, nil
 }
 
 // chatIDs returns the ids of all chats in order.

@@ -63,9 +63,3 @@ func (r *request) menu() string {
 func (r *request) getMyCommands() (any, error) {
 	return append([]command{}, slices.Clone(r.s.commands[r.menu()])...), nil
 }
-
-// deleteMyCommands: core.telegram.org/bots/api#deletemycommands
-func (r *request) deleteMyCommands() (any, error) {
-	delete(r.s.commands, r.menu())
-	return true, nil
-}

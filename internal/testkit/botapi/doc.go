@@ -18,7 +18,7 @@
 //	})
 //
 // Groups, forums, topics, albums, replies, forwards, edits, drafts with their
-// Stop button, blocking, kicking and migration are methods of [Server] and
+// Stop button, blocking and migration are methods of [Server] and
 // [Chat]. [Chat.Messages] is what people see now and [Chat.History] how it came
 // to that; [Server.Calls] is every request with its outcome. The state is the
 // server's: a daemon that is killed and started again finds it as it was.
@@ -32,7 +32,7 @@
 // What Telegram tolerates and drops (an entity that cannot be shown, an unknown
 // parameter, a number that is none) and parse_mode, which our adapter must not
 // use, are violations: they fail the test, unless the server is [Lenient]. The
-// limits of [DefaultRates] hold unless [WithoutRates] is given; a call before
+// documented limits of rates hold unless [WithoutRates] is given; a call before
 // retry_after is over counts in [Server.RateViolations]. [WithClock] moves dates,
 // rates and lifetimes by hand; long polls keep to real time.
 package botapi

@@ -14,7 +14,6 @@ type draft struct {
 	Draft
 	shown   time.Time
 	stopped bool
-	keep    bool // it stays in sight after the Stop button
 }
 
 // A Draft is what the user sees of a message the bot is writing.
@@ -61,7 +60,7 @@ func (r *request) sendMessageDraft() (any, error) {
 	if d.stopped {
 		return true, nil
 	}
-	d.Text, d.Entities, d.CanStop, d.keep = text, entities, r.boolean("can_stop"), r.boolean("keep_on_stop")
+	d.Text, d.Entities, d.CanStop = text, entities, r.boolean("can_stop")
 	d.Updates++
 	d.shown = r.s.opts.now()
 	return true, nil
@@ -69,7 +68,7 @@ func (r *request) sendMessageDraft() (any, error) {
 
 // visibleLocked reports whether the user sees the draft now.
 func (d *draft) visibleAt(now time.Time) bool {
-	return d != nil && now.Sub(d.shown) < draftLife && (!d.stopped || d.keep)
+	return d != nil && now.Sub(d.shown) < draftLife && !d.stopped
 }
 
 // Draft returns what the bot is writing in the thread, 0 for none, and false if

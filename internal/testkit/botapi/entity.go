@@ -1,21 +1,14 @@
 package botapi
 
-import (
-	"encoding/json"
-	"slices"
-)
+import "slices"
 
 // An Entity formats a part of a text. Offset and Length count UTF-16 units.
 type Entity struct {
-	Type           string          `json:"type"`
-	Offset         int             `json:"offset"`
-	Length         int             `json:"length"`
-	URL            string          `json:"url,omitempty"`
-	Language       string          `json:"language,omitempty"`
-	User           json.RawMessage `json:"user,omitempty"`
-	CustomEmojiID  string          `json:"custom_emoji_id,omitempty"`
-	UnixTime       int64           `json:"unix_time,omitempty"`
-	DateTimeFormat string          `json:"date_time_format,omitempty"`
+	Type     string `json:"type"`
+	Offset   int    `json:"offset"`
+	Length   int    `json:"length"`
+	URL      string `json:"url,omitempty"`
+	Language string `json:"language,omitempty"`
 }
 
 func (e Entity) end() int { return e.Offset + e.Length }
@@ -53,18 +46,6 @@ func (e Entity) check() error {
 	case e.Type == "text_link":
 		if err := checkURL(e.URL); err != nil {
 			return bad("entity URL '%s' is invalid: %v", e.URL, err)
-		}
-	case e.Type == "text_mention":
-		if len(e.User) == 0 {
-			return bad("can't parse MessageEntity: Can't find field \"user\"")
-		}
-	case e.Type == "custom_emoji":
-		if e.CustomEmojiID == "" {
-			return bad("can't parse MessageEntity: Can't find field \"custom_emoji_id\"")
-		}
-	case e.Type == "date_time":
-		if e.UnixTime == 0 {
-			return bad("can't parse MessageEntity: Can't find field \"unix_time\"")
 		}
 	default:
 		return bad("can't parse MessageEntity: Unsupported type specified")

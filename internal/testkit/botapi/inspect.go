@@ -20,7 +20,6 @@ type Message struct {
 	Buttons  [][]Button
 	Media    *Media // nil is none; its Data are the bytes
 	ReplyTo  int
-	Reaction string // of the bot
 	Edits    int
 	Service  string // the field of a service message, such as migrate_to_chat_id
 }
@@ -28,7 +27,7 @@ type Message struct {
 // An Event is a change of a chat.
 type Event struct {
 	Time    time.Time
-	What    string // sent, edited, deleted, pinned or reaction
+	What    string // sent, edited, or deleted
 	Message Message
 }
 
@@ -48,7 +47,7 @@ func (m Message) Button(text string) (Button, bool) {
 func (m *stored) viewLocked() Message {
 	v := Message{
 		ID: m.id, Thread: m.thread, FromBot: m.from.bot, From: m.from.FirstName, Date: m.date, Text: m.text,
-		Entities: slices.Clone(m.entities), Buttons: m.markup.buttons(), ReplyTo: m.replyTo, Reaction: m.reaction, Edits: m.edits,
+		Entities: slices.Clone(m.entities), Buttons: m.markup.buttons(), ReplyTo: m.replyTo, Edits: m.edits,
 	}
 	if m.media != nil {
 		media := *m.media
@@ -156,12 +155,4 @@ func (s *Server) FindUser(id int64) (*User, bool) {
 	defer s.mu.Unlock()
 	u, ok := s.users[id]
 	return u, ok
-}
-
-// FindChat returns the chat with the id, and false if there is none.
-func (s *Server) FindChat(id int64) (*Chat, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.chats[id]
-	return &Chat{s: s, id: id}, ok
 }

@@ -14,6 +14,11 @@ var (
 	appLink    = regexp.MustCompile(`^(?i:tg|ton|tonsite):(?://)?[-A-Za-z0-9_.]+(?:[/?#].*)?$`)
 )
 
+// words are an error in the words of Telegram, which begin with a capital.
+type words string
+
+func (w words) Error() string { return string(w) }
+
 // checkURL refuses the links TDLib refuses in an entity, which refuses the
 // whole message with it. A host needs a dot: http://localhost:3000 is refused.
 // What follows the host is not looked at.
@@ -23,7 +28,7 @@ func checkURL(link string) error {
 	}
 	if scheme := linkScheme.FindStringSubmatch(link); scheme != nil {
 		if name := strings.ToLower(scheme[1]); name != "http" && name != "https" {
-			return say("Unsupported URL protocol")
+			return words("Unsupported URL protocol")
 		}
 		link = link[len(scheme[0]):]
 	}
@@ -32,7 +37,7 @@ func checkURL(link string) error {
 	}
 	if sep := strings.LastIndexAny(link, ":]@"); sep > 0 && link[sep] == ':' {
 		if port, err := strconv.ParseUint(link[sep+1:], 10, 16); err != nil || port == 0 {
-			return say("Wrong port number specified in the URL")
+			return words("Wrong port number specified in the URL")
 		}
 		link = link[:sep]
 	}
@@ -43,21 +48,21 @@ func checkURL(link string) error {
 func checkHost(host, user string) error {
 	if v6, ok := strings.CutPrefix(host, "["); ok {
 		if _, err := netip.ParseAddr(strings.TrimSuffix(v6, "]")); err != nil {
-			return say("Wrong IPv6 address specified in the URL")
+			return words("Wrong IPv6 address specified in the URL")
 		}
 		return nil
 	}
 	switch {
 	case host == "":
-		return say("URL host is empty")
+		return words("URL host is empty")
 	case host == ".":
-		return say("Host is invalid")
+		return words("Host is invalid")
 	case !linkHost.MatchString(host):
-		return say("Disallowed character in URL host")
+		return words("Disallowed character in URL host")
 	case !linkUser.MatchString(user):
-		return say("Disallowed character in URL userinfo")
+		return words("Disallowed character in URL userinfo")
 	case !strings.Contains(host, "."):
-		return say("Wrong HTTP URL")
+		return words("Wrong HTTP URL")
 	}
 	return nil
 }

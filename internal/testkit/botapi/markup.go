@@ -19,8 +19,7 @@ type keyboard struct {
 // A Button is one of an inline keyboard.
 type Button struct {
 	Text string
-	Data string // callback_data; "" for a button of another kind
-	URL  string
+	Data string // callback_data
 }
 
 // buttons returns what a user can press.
@@ -32,7 +31,7 @@ func (k *keyboard) buttons() [][]Button {
 	for _, row := range k.Inline {
 		var out []Button
 		for _, b := range row {
-			out = append(out, Button{Text: str(b["text"]), Data: str(b["callback_data"]), URL: str(b["url"])})
+			out = append(out, Button{Text: str(b["text"]), Data: str(b["callback_data"])})
 		}
 		rows = append(rows, out)
 	}
@@ -97,17 +96,6 @@ func checkButton(b map[string]any) error {
 	}
 	if str(b["text"]) == "" {
 		return bad("inline keyboard button text must be non-empty")
-	}
-	if link := str(b["url"]); link != "" {
-		if err := checkURL(link); err != nil {
-			return bad("inline keyboard button URL '%s' is invalid: %v", link, err)
-		}
-		return nil
-	}
-	for _, other := range []string{"callback_game", "pay", "switch_inline_query", "switch_inline_query_chosen_chat", "switch_inline_query_current_chat", "login_url", "web_app", "copy_text"} {
-		if b[other] != nil {
-			return nil
-		}
 	}
 	switch data := str(b["callback_data"]); {
 	case data == "":

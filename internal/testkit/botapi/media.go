@@ -76,13 +76,6 @@ func Venue(title, address string, latitude, longitude float64) Media {
 	return Media{Kind: "venue", extra: object{"location": object{"latitude": latitude, "longitude": longitude}, "title": title, "address": address}}
 }
 
-// OfSize makes the API tell another size than the data has, to try limits
-// without the memory.
-func (m Media) OfSize(bytes int64) Media {
-	m.Size = bytes
-	return m
-}
-
 // filed reports whether there is a file to download.
 func (m *Media) filed() bool {
 	return m.Kind != "contact" && m.Kind != "location" && m.Kind != "venue"

@@ -40,23 +40,6 @@ func (c *Chat) setBlocked(blocked bool) {
 	})
 }
 
-// Kick puts the bot out of a group. Every send is then refused with 403.
-func (c *Chat) Kick(by *User) { c.setKicked(by, true) }
-
-// Readmit takes the bot in again.
-func (c *Chat) Readmit(by *User) { c.setKicked(by, false) }
-
-func (c *Chat) setKicked(by *User, kicked bool) {
-	c.change(func(state *chat) error {
-		if state.kind == private {
-			return fmt.Errorf("chat %d is private; nobody is kicked there", c.id)
-		}
-		state.kicked = kicked
-		c.s.memberLocked(state, by, kicked)
-		return nil
-	})
-}
-
 // memberLocked tells the bot that it was put out of a chat or taken in.
 func (s *Server) memberLocked(c *chat, by *User, out bool) {
 	in := object{"status": "member", "user": s.bot.wireLocked()}

@@ -28,21 +28,11 @@ type poll struct {
 
 func newQueue() queue { return queue{nextID: firstUpdateID} }
 
-// offByDefault are the updates a bot gets only if it asks for them:
-// core.telegram.org/bots/api#getupdates
-func offByDefault() []string {
-	return []string{"message_reaction", "message_reaction_count", "chat_member"}
-}
-
 // pushLocked queues an update and returns its id; 0 says that the bot does not
 // want such updates. The list in force now counts, not that of the poll.
 func (s *Server) pushLocked(kind string, body object) int64 {
 	q := &s.updates
-	wanted := !slices.Contains(offByDefault(), kind)
-	if q.allowed != nil {
-		wanted = slices.Contains(q.allowed, kind)
-	}
-	if !wanted {
+	if q.allowed != nil && !slices.Contains(q.allowed, kind) {
 		return 0
 	}
 	id := q.nextID

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Rates are the limits that lead to 429. A zero is no limit. Light calls are
+// rates are the limits that lead to 429. A zero is no limit. Light calls are
 // sendChatAction, drafts, reactions and answers to taps; all that puts or
 // changes a message is a message here, edits too.
-type Rates struct {
+type rates struct {
 	Overall      float64 // messages per second of the bot
 	OverallBurst int     // that many at once
 	Chat         float64 // messages per second in one chat
@@ -18,20 +18,20 @@ type Rates struct {
 	LightBurst   int
 }
 
-// DefaultRates are what core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this
+// defaultRates are what core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this
 // documents: about 30 messages a second in all, no more than one a second in one
 // chat, with short bursts beyond it allowed, and 20 a minute in a group.
 //
 // How long a burst may be, that edits count, and all about light calls is our
 // choice: nothing is documented. So is retry_after, which here is the time until
 // one call fits again; Telegram often asks for more.
-func DefaultRates() Rates {
-	return Rates{Overall: 30, OverallBurst: 30, Chat: 1, ChatBurst: 5, GroupMinute: 20, Light: 5, LightBurst: 20}
+func defaultRates() rates {
+	return rates{Overall: 30, OverallBurst: 30, Chat: 1, ChatBurst: 5, GroupMinute: 20, Light: 5, LightBurst: 20}
 }
 
 // limiter counts calls, protected by the server's lock.
 type limiter struct {
-	rates      Rates
+	rates      rates
 	overall    bucket
 	chats      map[int64]*bucket
 	light      map[int64]*bucket
@@ -55,7 +55,7 @@ func penaltyFor(m method, chat int64) penalty {
 	return penalty{chat: chat, class: m.class}
 }
 
-func newLimiter(rates Rates) limiter {
+func newLimiter(rates rates) limiter {
 	return limiter{rates: rates, chats: map[int64]*bucket{}, light: map[int64]*bucket{}, minutes: map[int64][]time.Time{}, penalties: map[penalty]time.Time{}}
 }
 

@@ -38,7 +38,6 @@ type Server struct {
 	faults  []*fault
 	broken  []string // violations
 	revoked bool     // the token is no longer good
-	logged  bool     // logOut was called
 
 	updates   queue
 	webhook   webhook
@@ -67,7 +66,7 @@ func New(t testing.TB, opts ...Option) *Server {
 }
 
 // NewServer runs a server outside of a test, until [Server.Close]. Violations
-// are only recorded, and misuse of what acts for a user panics with a [Misuse].
+// are only recorded, and misuse of what acts for a user panics.
 func NewServer(opts ...Option) (*Server, error) { return start(nil, opts) }
 
 func start(t testing.TB, opts []Option) (*Server, error) {
@@ -80,7 +79,7 @@ func start(t testing.TB, opts []Option) (*Server, error) {
 	if err != nil || botID <= 0 {
 		return nil, fmt.Errorf("the token %q does not begin with a bot's id", o.token)
 	}
-	l, err := net.Listen("tcp", o.addr)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the Bot API: %w", err)
 	}
@@ -112,9 +111,6 @@ func (s *Server) URL() string { return "http://" + s.addr }
 // Token returns the bot's token.
 func (s *Server) Token() string { return s.opts.token }
 
-// BotID returns the bot's user id.
-func (s *Server) BotID() int64 { return s.bot.ID }
-
 // Close drops all connections and returns when every handler has ended. It may
 // be called more than once.
 func (s *Server) Close() {
@@ -129,12 +125,6 @@ func (s *Server) Close() {
 	s.t = nil // nobody may write to the log of a test that is over
 }
 
-// A Misuse is what a server outside of a test panics with when something is
-// asked of a user or a chat that no user could do.
-type Misuse struct{ Problem string }
-
-func (m Misuse) Error() string { return m.Problem }
-
 // must ends the test, or panics outside of one, if err is not nil.
 func (s *Server) must(err error) {
 	if err == nil {
@@ -144,7 +134,7 @@ func (s *Server) must(err error) {
 	t := s.t
 	s.mu.Unlock()
 	if t == nil {
-		panic(Misuse{Problem: err.Error()})
+		panic("botapi: " + err.Error())
 	}
 	t.Helper()
 	t.Fatalf("botapi: %s: %v", caller(), err)

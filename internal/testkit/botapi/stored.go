@@ -16,7 +16,6 @@ type stored struct {
 	markup     *keyboard
 	album      string
 	replyTo    int
-	reaction   string // of the bot
 	edits      int
 	deleted    bool
 	extra      object // whatever else the message has

@@ -17,8 +17,7 @@ const (
 // source counts code points; UTF-16 units are never fewer.
 func length(text string) int { return len(utf16.Encode([]rune(text))) }
 
-// formatted reads a text and its formatting, from entities or parse_mode, as
-// the user will see it. An empty text is for the caller to refuse.
+// formatted reads a text and its entities, as the user will see them. An empty text is for the caller to refuse.
 func (r *request) formatted(textName, entitiesName string) (string, []Entity, error) {
 	raw := r.text(textName)
 	switch {
@@ -28,28 +27,14 @@ func (r *request) formatted(textName, entitiesName string) (string, []Entity, er
 		return "", nil, bad("text is too long")
 	}
 	if mode := r.text("parse_mode"); mode != "" {
-		return r.parsed(raw, mode, entitiesName)
+		r.violate("parse_mode %q; a text that cannot be parsed is lost", mode)
+		return "", nil, bad("unsupported parse_mode")
 	}
 	entities, err := r.entities(entitiesName)
 	if err != nil {
 		return "", nil, err
 	}
 	return r.settle(raw, entities)
-}
-
-// parsed is a text with parse_mode.
-func (r *request) parsed(raw, mode, entitiesName string) (string, []Entity, error) {
-	if !r.s.opts.parseMode {
-		r.violate("parse_mode %q; a text that cannot be parsed is lost", mode)
-	}
-	if r.has(entitiesName) {
-		r.violate("%s beside parse_mode; Telegram ignores them", entitiesName)
-	}
-	text, entities, err := parseText(raw, mode)
-	if err != nil {
-		return "", nil, err
-	}
-	return r.settle(text, entities)
 }
 
 // entities reads and checks each by itself.

@@ -32,22 +32,13 @@ func (c *Chat) CreateTopic(by *User, name string) int {
 
 // CloseTopic keeps the bot, which is no administrator, from writing there.
 func (c *Chat) CloseTopic(by *User, thread int) {
-	c.changeTopic(by, thread, true, "forum_topic_closed")
-}
-
-// ReopenTopic takes it back.
-func (c *Chat) ReopenTopic(by *User, thread int) {
-	c.changeTopic(by, thread, false, "forum_topic_reopened")
-}
-
-func (c *Chat) changeTopic(by *User, thread int, closed bool, service string) {
 	c.change(func(state *chat) error {
 		t := state.topics[thread]
 		if t == nil {
 			return fmt.Errorf("chat %d has no topic %d", c.id, thread)
 		}
-		t.closed = closed
-		c.s.serviceLocked(state, by, thread, object{service: object{}})
+		t.closed = true
+		c.s.serviceLocked(state, by, thread, object{"forum_topic_closed": object{}})
 		return nil
 	})
 }

@@ -36,11 +36,6 @@ func InAlbum(id string) SendOption { return func(s *sending) { s.m.album = id } 
 // ReplyingTo answers a message of the chat.
 func ReplyingTo(messageID int) SendOption { return func(s *sending) { s.m.replyTo = messageID } }
 
-// Quoting marks a part of the message that is answered.
-func Quoting(text string) SendOption {
-	return func(s *sending) { s.m.extra["quote"] = object{"text": text, "position": 0, "is_manual": true} }
-}
-
 // ReplyingElsewhere answers a message of somebody in another chat, which the
 // bot cannot see but for what is told here.
 func ReplyingElsewhere(author *User, quoted string) SendOption {
@@ -53,20 +48,6 @@ func ReplyingElsewhere(author *User, quoted string) SendOption {
 // ForwardedFrom forwards what the person wrote.
 func ForwardedFrom(author *User) SendOption {
 	return func(s *sending) { s.m.extra["forward_origin"] = origin(author) }
-}
-
-// ForwardedFromHidden forwards what somebody wrote who hides the account.
-func ForwardedFromHidden(name string) SendOption {
-	return func(s *sending) {
-		s.m.extra["forward_origin"] = object{"type": "hidden_user", "date": someTimeAgo, "sender_user_name": name}
-	}
-}
-
-// ForwardedFromChannel forwards a post.
-func ForwardedFromChannel(id int64, title string, postID int) SendOption {
-	return func(s *sending) {
-		s.m.extra["forward_origin"] = object{"type": "channel", "date": someTimeAgo, "chat": object{"id": id, "type": "channel", "title": title}, "message_id": postID}
-	}
 }
 
 const someTimeAgo = 1_700_000_000
@@ -108,7 +89,7 @@ func (c *chat) admits(by *User, m *stored) error {
 	switch {
 	case c.members[by.ID] == nil:
 		return fmt.Errorf("%s is not in chat %d", by.FirstName, c.id)
-	case c.blocked, c.kicked:
+	case c.blocked:
 		return fmt.Errorf("the bot is not in chat %d", c.id)
 	case c.migratedTo != 0:
 		return fmt.Errorf("chat %d has become %d", c.id, c.migratedTo)
@@ -147,16 +128,4 @@ func (c *Chat) Edit(by *User, messageID int, text string) Sent {
 		return nil
 	})
 	return sent
-}
-
-// DeleteMessage is what a user does; the bot is not told.
-func (c *Chat) DeleteMessage(messageID int) {
-	c.change(func(state *chat) error {
-		m, err := state.visible(messageID)
-		if err == nil {
-			m.deleted = true
-			c.s.noteLocked(state, "deleted", m)
-		}
-		return err
-	})
 }

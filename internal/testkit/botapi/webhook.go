@@ -43,12 +43,3 @@ func (r *request) getWebhookInfo() (any, error) {
 	}
 	return o, nil
 }
-
-// closeBot: core.telegram.org/bots/api#close. The next call opens the bot again.
-func (r *request) closeBot() (any, error) { return true, nil }
-
-// logOut: core.telegram.org/bots/api#logout. Every further call is refused.
-func (r *request) logOut() (any, error) {
-	r.s.logged = true
-	return true, nil
-}

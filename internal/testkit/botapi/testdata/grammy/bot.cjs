@@ -48,7 +48,6 @@ bot.on("message:document", async (ctx) => {
 });
 
 bot.on("message:text", async (ctx) => {
-  await ctx.react("👀");
   await ctx.replyWithChatAction("typing");
   await ctx.reply(`ok: ${ctx.message.text}`, { reply_parameters: { message_id: ctx.message.message_id } });
 });
