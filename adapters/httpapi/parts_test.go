@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"bareclaw/adapters/httpapi/metrics"
 )
 
 // TestPartsAreShown holds that the facts and metrics of the daemon's parts are in the
@@ -15,13 +15,11 @@ func TestPartsAreShown(t *testing.T) {
 	if got := none.send("GET", "/health", "").object(t); got["telegram"] != nil {
 		t.Errorf("there is no bot, and it is shown as %v", got["telegram"])
 	}
-	count := prometheus.NewGauge(prometheus.GaugeOpts{Name: "part_count", Help: "A metric of a part."})
-	count.Set(3)
 	r := newRig(t, newFake(t), func(o *Options) {
 		h := o.Health()
 		h.Parts = map[string]any{"telegram": map[string]any{"ready": false, "problem": "asleep", "strangers": 3, "pending": 2, "failed": 1}}
 		o.Health = func() Health { return h }
-		o.Collectors = []prometheus.Collector{count}
+		o.Metrics = func(w *metrics.Writer) { w.Gauge("part_count", "A metric of a part.", 3) }
 	})
 	got, _ := r.send("GET", "/health", "").object(t)["telegram"].(map[string]any)
 	if got["ready"] != false || got["problem"] != "asleep" || got["strangers"] != 3.0 {

@@ -134,7 +134,7 @@ func (s *Server) finish(res *response, r *http.Request, start time.Time) {
 		}
 	}
 	took := time.Since(start)
-	observe(s.durations, res, r.Method, took)
+	s.observe(res, r.Method, took)
 	if ctx := r.Context(); s.log.Enabled(ctx, slog.LevelDebug) {
 		s.log.DebugContext(context.WithoutCancel(ctx), "http request", "method", r.Method, "route", res.route, "status", res.status,
 			"ms", float64(took.Microseconds())/1000, "local", res.local)

@@ -22,8 +22,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
@@ -44,7 +43,7 @@ type Options struct {
 	// Schedules serves /schedules. Nil: no routes below /schedules.
 	Schedules *schedule.Scheduler
 
-	// Health is called by GET /health, by metrics, and once by New for the version.
+	// Health is called by GET /health and GET /metrics.
 	// Health must be quick.
 	Health func() Health
 	// Restart starts another process, and returns when the new process is ready to take
@@ -67,8 +66,8 @@ type Options struct {
 	AllowedHosts []string // further names accepted as a Host, with any port
 	BodyLimit    int64    // bytes; 0 means 32 MiB
 
-	// Collectors are further metrics of GET /metrics.
-	Collectors []prometheus.Collector
+	// Metrics adds further metrics to GET /metrics. Nil: none.
+	Metrics func(*metrics.Writer)
 }
 
 // A Server is the HTTP adapter. All methods are safe for concurrent use.
@@ -78,7 +77,7 @@ type Server struct {
 	guard      guard
 	lifecycle  *lifecycle
 	handover   *handover
-	durations  *prometheus.HistogramVec
+	requests   metrics.Requests
 	routes     []route
 	mounts     map[string]http.Handler
 	responses  sync.Pool      // of *response
@@ -96,13 +95,12 @@ func newServer(o Options, b backend) *Server {
 	if o.Push == nil {
 		o.Push = &core.PushRegistry{}
 	}
-	registry := prometheus.NewRegistry()
 	l := newLifecycle()
 	s := &Server{
 		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: newHandover(l, o.Log),
-		durations: registerMetrics(registry, o, b), mounts: map[string]http.Handler{},
+		mounts: map[string]http.Handler{},
 	}
-	s.routes = append(handlers(o, b, l), metricsRoute(registry))
+	s.routes = append(handlers(o, b, l), metricsRoute(o, b, &s.requests))
 	s.responses.New = func() any { return new(response) }
 	s.tcp = s.httpServer(s.Handler())
 	s.local = s.httpServer(s.LocalHandler())

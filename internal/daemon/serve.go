@@ -15,10 +15,10 @@ import (
 	"time"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/internal/buildinfo"
@@ -312,7 +312,10 @@ func (d *daemon) open() error {
 			Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log,
 			Health: d.health, Restart: d.requestRestart, Upgrade: d.requestUpgrade, LastUpgrade: d.lastUpgrade, Peer: samePeer,
 			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
-			Collectors: []prometheus.Collector{newTelegramMetrics(chats.metrics)},
+			Metrics: func(w *metrics.Writer) {
+				health, enabled := chats.metrics()
+				writeTelegramMetrics(w, health, enabled)
+			},
 		}
 	}
 	d.parts = partList{&d.engine, chats, step(d.engine.recover), &d.http, &loop{run: chats.poll}, jobs}

@@ -1,117 +1,121 @@
-// Package metrics collects the counts of core and of schedules for GET /metrics.
+// Package metrics writes the gateway's metrics in the text format of
+// prometheus.io/docs/instrumenting/exposition_formats.
 package metrics
 
 import (
-	"context"
-	"log/slog"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-
-	"bareclaw/core"
-	"bareclaw/core/lanes"
 )
 
-// readTimeout bounds the wait of a scrape for the ledger.
-const readTimeout = 5 * time.Second
-
-// Totals has counts of all channels and messages.
-type Totals interface {
-	Overview(ctx context.Context) (core.Overview, error)
-	Balance(ctx context.Context) (core.Balance, error)
-	Stats() lanes.Stats
+// A Writer gathers metrics. Samples of one name must be added in a row.
+type Writer struct {
+	text strings.Builder
+	last string // name of the last metric
 }
 
-// totalsCollector reads core's counts at each scrape.
-type totalsCollector struct {
-	core Totals
-	log  *slog.Logger
-
-	accepted, outcomes, waiting, even, channels *prometheus.Desc
-	stats                                       []statMetric
+// Counter adds a value that only grows. Labels are pairs of name and value.
+func (w *Writer) Counter(name, help string, value float64, labels ...string) {
+	w.add(name, help, "counter", value, labels)
 }
 
-type statMetric struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-	read func(lanes.Stats) float64
+// Gauge adds a value that may grow and shrink. Labels are pairs of name and value.
+func (w *Writer) Gauge(name, help string, value float64, labels ...string) {
+	w.add(name, help, "gauge", value, labels)
 }
 
-// ForCore returns the metrics of core.
-func ForCore(t Totals, log *slog.Logger) prometheus.Collector {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("bareclaw_"+name, help, labels, nil)
-	}
-	counter := func(name, help string, read func(lanes.Stats) float64) statMetric {
-		return statMetric{desc(name, help), prometheus.CounterValue, read}
-	}
-	gauge := func(name, help string, read func(lanes.Stats) float64) statMetric {
-		return statMetric{desc(name, help), prometheus.GaugeValue, read}
-	}
-	return &totalsCollector{
-		core: t, log: log,
-		accepted: desc("messages_accepted_total", "Messages ever accepted."),
-		outcomes: desc("messages_total", "Messages ever ended, by outcome.", "outcome"),
-		waiting:  desc("messages_waiting", "Messages without an outcome, running ones included."),
-		even:     desc("balance_ok", "1 while every accepted message is accounted for exactly once."),
-		channels: desc("channels", "Channels with a conversation or something to do, by state.", "state"),
-		stats: []statMetric{
-			counter("turns_total", "Turns handed to the agent since start.", func(s lanes.Stats) float64 { return float64(s.Turns) }),
-			counter("turn_errors_total", "Turns that ended without an answer since start.", func(s lanes.Stats) float64 { return float64(s.TurnErrors) }),
-			counter("turns_resent_total", "Turns handed over again after a fault since start.", func(s lanes.Stats) float64 { return float64(s.Resent) }),
-			counter("turns_interrupted_total", "Turns interrupted since start.", func(s lanes.Stats) float64 { return float64(s.Interrupted) }),
-			counter("turns_stalled_total", "Turns without any output for too long, since start.", func(s lanes.Stats) float64 { return float64(s.Stalled) }),
-			counter("channels_parked_total", "Times a channel was parked without a login or at a limit, since start.", func(s lanes.Stats) float64 { return float64(s.Parked) }),
-			counter("sessions_idled_total", "Idle sessions ended since start.", func(s lanes.Stats) float64 { return float64(s.Idled) }),
-			counter("sessions_evicted_total", "Sessions ended for another channel, since start.", func(s lanes.Stats) float64 { return float64(s.Evicted) }),
-			counter("queue_refused_total", "Messages refused because their channel was full, since start.", func(s lanes.Stats) float64 { return float64(s.QueueRefused) }),
-			gauge("turns_running", "Turns in progress.", func(s lanes.Stats) float64 { return float64(s.Running) }),
-			gauge("queue_messages", "Messages that wait for their turn.", func(s lanes.Stats) float64 { return float64(s.Waiting) }),
-			gauge("lanes", "Channels served by this process.", func(s lanes.Stats) float64 { return float64(s.Lanes) }),
-			gauge("spent_usd_today", "Cost of turns and background results today, in local time.", func(s lanes.Stats) float64 { return s.Spending.Spent }),
-			gauge("daily_budget_usd", "Limit of the cost of a day; 0 without a limit.", func(s lanes.Stats) float64 { return s.Spending.Limit }),
-			gauge("sessions", "Agent sessions that are alive.", func(s lanes.Stats) float64 { return float64(s.Sessions) }),
-		},
+// String returns the gathered text.
+func (w *Writer) String() string { return w.text.String() }
+
+func (w *Writer) add(name, help, kind string, value float64, labels []string) {
+	w.header(name, help, kind)
+	w.sample(name, value, labels)
+}
+
+// header describes a metric before its first sample.
+func (w *Writer) header(name, help, kind string) {
+	if w.last != name {
+		w.last = name
+		fmt.Fprintf(&w.text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 	}
 }
 
-// Describe implements prometheus.Collector.
-func (c *totalsCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.accepted, c.outcomes, c.waiting, c.even, c.channels} {
-		descs <- d
+var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+func (w *Writer) sample(name string, value float64, labels []string) {
+	w.text.WriteString(name)
+	separator := "{"
+	for pair := range slices.Chunk(labels, 2) {
+		fmt.Fprintf(&w.text, `%s%s="%s"`, separator, pair[0], escaper.Replace(pair[1]))
+		separator = ","
 	}
-	for _, s := range c.stats {
-		descs <- s.desc
+	if len(labels) > 0 {
+		w.text.WriteByte('}')
 	}
+	w.text.WriteString(" " + number(value) + "\n")
 }
 
-// Collect implements prometheus.Collector. When the ledger cannot be read, its
-// counts are left out.
-func (c *totalsCollector) Collect(out chan<- prometheus.Metric) {
-	now := c.core.Stats()
-	for _, s := range c.stats {
-		out <- prometheus.MustNewConstMetric(s.desc, s.kind, s.read(now))
+func number(v float64) string {
+	if math.IsInf(v, 1) {
+		return "+Inf"
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
-	defer cancel()
-	if o, err := c.core.Overview(ctx); err == nil { // an error means that core shuts down
-		for state, n := range o.States() {
-			out <- prometheus.MustNewConstMetric(c.channels, prometheus.GaugeValue, float64(n), state)
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// buckets are the upper bounds of a request's duration, in seconds.
+var buckets = [...]float64{.0005, .001, .0025, .005, .01, .025, .1, .5, 1, 5, 30, 120, 600, math.Inf(1)}
+
+// Requests counts requests by duration. The zero value is ready to use. All methods are safe
+// for concurrent use.
+type Requests struct {
+	mu     sync.Mutex // protects the fields below
+	series map[request]*durations
+}
+
+// A request is the kind of a request.
+type request struct{ method, route, status string }
+
+type durations struct {
+	counts [len(buckets)]uint64 // by the smallest bucket
+	sum    float64              // seconds
+}
+
+// Observe counts a request. Callers must bound the number of different texts.
+func (r *Requests) Observe(method, route, status string, took time.Duration) {
+	i, _ := slices.BinarySearch(buckets[:], took.Seconds())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := request{method, route, status}
+	if r.series == nil {
+		r.series = map[request]*durations{}
+	}
+	d := r.series[key]
+	if d == nil {
+		d = &durations{}
+		r.series[key] = d
+	}
+	d.counts[i]++
+	d.sum += took.Seconds()
+}
+
+// WriteTo adds the durations of all requests.
+func (r *Requests) WriteTo(w *Writer) {
+	const name = "bareclaw_http_request_duration_seconds"
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w.header(name, "Duration of requests, waits and streams included, by route and status (gone: the client disconnected first).", "histogram")
+	for key, d := range r.series {
+		labels := []string{"method", key.method, "route", key.route, "status", key.status}
+		count := uint64(0)
+		for i, n := range d.counts {
+			count += n
+			w.sample(name+"_bucket", float64(count), append(labels[:len(labels):len(labels)], "le", number(buckets[i])))
 		}
+		w.sample(name+"_sum", d.sum, labels)
+		w.sample(name+"_count", float64(count), labels)
 	}
-	b, err := c.core.Balance(ctx)
-	if err != nil {
-		c.log.Warn("metrics: read the ledger's balance", "err", err)
-		return
-	}
-	even := 0.0
-	if b.Even() {
-		even = 1
-	}
-	out <- prometheus.MustNewConstMetric(c.accepted, prometheus.CounterValue, float64(b.Accepted))
-	out <- prometheus.MustNewConstMetric(c.outcomes, prometheus.CounterValue, float64(b.Answered), "answered")
-	out <- prometheus.MustNewConstMetric(c.outcomes, prometheus.CounterValue, float64(b.Failed), "failed")
-	out <- prometheus.MustNewConstMetric(c.outcomes, prometheus.CounterValue, float64(b.Cancelled), "cancelled")
-	out <- prometheus.MustNewConstMetric(c.waiting, prometheus.GaugeValue, float64(b.Waiting))
-	out <- prometheus.MustNewConstMetric(c.even, prometheus.GaugeValue, even)
 }
