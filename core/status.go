@@ -1,11 +1,8 @@
 package core
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -50,44 +47,32 @@ type Overview struct {
 	Answered time.Time // when the current process last saw a turn end with an answer
 }
 
-// Standstill returns a sentence for each reason why no messages are answered, with the
-// remedy. The result is empty if any channel with work is not parked. A parked channel
-// without waiting messages counts as well, since the next message would be parked too,
-// unless another message was answered after the parking.
-func (o *Overview) Standstill() (problems []string) {
-	reasons := map[string][]*ChannelStatus{}
+// A Standstill is a reason why no messages are answered.
+type Standstill struct {
+	Code     string // of the reason for parking
+	Why      string // the reason, for a person
+	Channels []ChannelKey
+}
+
+// Standstills returns the reasons why no messages are answered. The result is empty if any
+// channel with work is not parked. A parked channel without waiting messages counts as
+// well, since the next message would be parked too, unless another message was answered
+// after the parking.
+func (o *Overview) Standstills() (all []Standstill) {
+	reasons := map[string]*Standstill{}
 	for i := range o.Active {
 		switch c := &o.Active[i]; {
 		case c.Parked == "" && c.Running+c.Waiting > 0:
 			return nil
 		case c.Parked != "" && (c.Waiting > 0 || !o.Answered.After(c.Since)):
-			reasons[c.Parked] = append(reasons[c.Parked], c)
+			if reasons[c.Parked] == nil {
+				reasons[c.Parked] = &Standstill{Code: c.Parked, Why: c.Why}
+			}
+			reasons[c.Parked].Channels = append(reasons[c.Parked].Channels, c.Key)
 		}
 	}
 	for _, code := range slices.Sorted(maps.Keys(reasons)) {
-		parked := reasons[code]
-		problems = append(problems, strings.TrimSpace(fmt.Sprintf("Nothing is answered on %s. %s %s", namesOf(parked), parked[0].Why, remedies[code])))
-	}
-	return problems
-}
-
-// remedies tell a person how to end a channel's parking, by code.
-var remedies = map[string]string{
-	CodeNotLoggedIn: "To log in, run `claude` on the gateway's machine.",
-	CodeUsageLimit:  "Nothing else has to be done.",
-	ParkedForBudget: "To go on before that, raise BARECLAW_DAILY_BUDGET_USD and restart the gateway.",
-}
-
-// namesOf lists the keys of at most three channels, and the number of further channels.
-func namesOf(channels []*ChannelStatus) string {
-	const most = 3
-	var names []string
-	for _, c := range channels[:min(most, len(channels))] {
-		names = append(names, strconv.Quote(string(c.Key)))
-	}
-	all := strings.Join(names, ", ")
-	if more := len(channels) - most; more > 0 {
-		all += fmt.Sprintf(" and %d more channels", more)
+		all = append(all, *reasons[code])
 	}
 	return all
 }

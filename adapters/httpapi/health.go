@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
@@ -67,7 +69,7 @@ func (h *health) get(w *response, r *http.Request) error {
 	draining := h.lifecycle.draining()
 	if o, err := h.core.Overview(ctx); err == nil {
 		shown.Channels, shown.Hosts = showOverview(&o), api.Hosts{Alive: o.Hosts, Limit: o.Limit}
-		shown.Problems = append(append(shown.Problems, blockedChannels(&o)...), o.Standstill()...)
+		shown.Problems = append(append(shown.Problems, blockedChannels(&o)...), standstills(&o)...)
 	} else if !draining {
 		shown.Problems = append(shown.Problems, "The channels do not answer: "+err.Error())
 	}
@@ -115,6 +117,36 @@ func showOverview(o *core.Overview) api.ChannelsHealth {
 		}
 	}
 	return shown
+}
+
+// standstills returns a sentence for each reason why no messages are answered, with the
+// remedy.
+func standstills(o *core.Overview) (problems []string) {
+	for _, s := range o.Standstills() {
+		problems = append(problems, strings.TrimSpace(fmt.Sprintf("Nothing is answered on %s. %s %s", namesOf(s.Channels), s.Why, remedies[s.Code])))
+	}
+	return problems
+}
+
+// remedies tell a person how to end a channel's parking, by code.
+var remedies = map[string]string{
+	core.CodeNotLoggedIn: "To log in, run `claude` on the gateway's machine.",
+	core.CodeUsageLimit:  "Nothing else has to be done.",
+	core.ParkedForBudget: "To go on before that, raise BARECLAW_DAILY_BUDGET_USD and restart the gateway.",
+}
+
+// namesOf lists the keys of at most three channels, and the number of further channels.
+func namesOf(channels []core.ChannelKey) string {
+	const most = 3
+	var names []string
+	for _, key := range channels[:min(most, len(channels))] {
+		names = append(names, strconv.Quote(string(key)))
+	}
+	all := strings.Join(names, ", ")
+	if more := len(channels) - most; more > 0 {
+		all += fmt.Sprintf(" and %d more channels", more)
+	}
+	return all
 }
 
 // blockedChannels returns the channels whose agent's output cannot be written.

@@ -18,17 +18,6 @@ type pendingApproval struct {
 	deciding bool // a decision is being written
 }
 
-// deniedText returns the message for the agent, and through the agent for the user, about
-// how to allow a tool.
-func deniedText(tool string) string {
-	const ask = "set BARECLAW_APPROVALS=ask and answer at /approvals, then restart the gateway."
-	if tool == "AskUserQuestion" {
-		return "Nobody can be asked on this channel. Go on with what is most likely meant, or end your answer with the question. To be asked, " + ask
-	}
-	return "Permission for " + tool + " was denied because nobody can be asked on this channel. " +
-		"To allow it, add the tool to BARECLAW_ALLOWED_TOOLS, or " + ask
-}
-
 // requested handles a tool permission request: denies at once when the policy allows no
 // person to decide, and otherwise records a pending approval.
 func (l *lane) requested(r core.Request) {
@@ -41,7 +30,7 @@ func (l *lane) requested(r core.Request) {
 	}
 	if !l.mayAsk(f) {
 		l.markRunning("denied", r.Tool)
-		l.answer(r.ID, core.Answer{Message: deniedText(r.Tool)})
+		l.answer(r.ID, core.Answer{Message: l.manager.o.Advice.denied(r.Tool, r.Tool == core.ToolAskUser)})
 		return
 	}
 	now := l.now()

@@ -70,7 +70,7 @@ func (l *lane) budgetPark(now time.Time) *park {
 	spent, limit := humanize.USDOfLimit(b.on(core.Day(now)), b.limit)
 	return &park{
 		code: core.ParkedForBudget, firm: true, since: now, until: until, due: time.Now().Add(until.Sub(now)),
-		why: fmt.Sprintf("The daily budget of %s (BARECLAW_DAILY_BUDGET_USD) is used up (%s spent today). What waits runs at %s.",
-			limit, spent, until.Format(parkStamp)),
+		why: fmt.Sprintf("The daily budget of %s%s is used up (%s spent today). What waits runs at %s.",
+			limit, parenthesized(l.manager.o.Advice.DailyBudget), spent, until.Format(parkStamp)),
 	}
 }

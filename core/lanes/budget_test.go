@@ -56,7 +56,7 @@ func TestDailyBudget(t *testing.T) {
 		w.wantSpent(1.5)
 		midnight := nextDay(time.Now())
 		us := updates.told(core.UpdateParked)
-		want := "The daily budget of $1.00 (BARECLAW_DAILY_BUDGET_USD) is used up ($1.50 spent today). What waits runs at " + midnight.Format(parkStamp) + "."
+		want := "The daily budget of $1.00 (BUDGET) is used up ($1.50 spent today). What waits runs at " + midnight.Format(parkStamp) + "."
 		if len(us) != 1 || us[0].Detail != want || !slices.Equal(us[0].Messages, []core.MessageID{late.Message.ID}) {
 			t.Errorf("told %+v, want %q", us, want)
 		}

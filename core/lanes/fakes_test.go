@@ -62,6 +62,10 @@ func (w *world) start() {
 	}
 	w.life = &life{}
 	o := w.o
+	o.Advice = Advice{
+		DailyBudget: "BUDGET", MaxSessions: "SESSIONS", TurnTimeout: "TIMEOUT", AskPeople: "ask people", AllowTool: "allow the tool",
+		UndoModel: "take back the model", UndoMode: "take back the mode", Undo: "take back all",
+	}
 	o.Ledger, o.Agent, o.Sessions = ledgerOf{w.ledger, w.life}, agentOf{w.agent, w.life}, w.sessions
 	w.m = New(o)
 	if w.saved != nil {

@@ -44,6 +44,7 @@ type Options struct {
 	// Deliverers maps a key prefix to the adapter delivering the background results of the
 	// channels with the prefix.
 	Deliverers map[string]string
+	Advice     Advice // for texts about limits, permissions and settings
 	Now        func() time.Time
 }
 

@@ -53,7 +53,7 @@ func TestAllSessionsAreBusy(t *testing.T) {
 		updates := w.watching("c")
 		two := w.submit("two")
 		us := updates.told(core.UpdateQueued)
-		if len(us) != 1 || us[0].Message.ID != two.Message.ID || !strings.Contains(us[0].Detail, "BARECLAW_MAX_SESSIONS") {
+		if len(us) != 1 || us[0].Message.ID != two.Message.ID || !strings.Contains(us[0].Detail, "All 1 sessions (SESSIONS) are busy") {
 			t.Errorf("told %+v", us)
 		}
 		w.after(time.Hour)

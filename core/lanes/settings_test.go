@@ -193,7 +193,7 @@ func TestBadSettingsSayHowToUndo(t *testing.T) {
 		h, id := w.running()
 		h.fails(id, core.CodeBadModel, time.Time{})
 		text := w.wants(m, core.Failed, core.CodeBadModel, `the model "nonsense"`).Reply.Text
-		if !strings.Contains(text, "/model default, over HTTP with PATCH /channels/") || strings.Contains(text, "bypass") {
+		if !strings.Contains(text, "take back the model, or take back all.") || strings.Contains(text, "bypass") {
 			t.Errorf("the reply is %q", text)
 		}
 		w.set("nonsense", "bypassPermissions")

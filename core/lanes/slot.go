@@ -85,5 +85,5 @@ func (l *lane) slotWait() string {
 	if l.slot != slotQueued {
 		return ""
 	}
-	return fmt.Sprintf("As many sessions are alive and busy as may be (%d, see BARECLAW_MAX_SESSIONS); it waits until one is free.", l.manager.pool.limit)
+	return fmt.Sprintf("All %d sessions%s are busy; messages wait until one is free.", l.manager.pool.limit, parenthesized(l.manager.o.Advice.MaxSessions))
 }

@@ -31,18 +31,22 @@ func (l *lane) replaceIfStale() bool {
 // setting.
 func (l *lane) withUndo(r core.Reply) core.Reply {
 	s := l.manager.ChannelSettings.Settings(l.key)
-	var own, commands []string
+	advice := &l.manager.o.Advice
+	var own, ways []string
 	if s.Model != "" {
-		own, commands = append(own, fmt.Sprintf("the model %q", s.Model)), append(commands, "/model default")
+		own, ways = append(own, fmt.Sprintf("the model %q", s.Model)), append(ways, advice.UndoModel)
 	}
 	if s.PermissionMode != "" && r.Code != core.CodeBadModel {
-		own, commands = append(own, fmt.Sprintf("the permission mode %q", s.PermissionMode)), append(commands, "/mode reset")
+		own, ways = append(own, fmt.Sprintf("the permission mode %q", s.PermissionMode)), append(ways, advice.UndoMode)
 	}
 	if len(own) == 0 {
 		return r
 	}
-	undo := fmt.Sprintf(" This channel has %s of its own. Set another one, or take it back: in a chat with %s, over HTTP with PATCH /channels/{key} and an empty value.",
-		strings.Join(own, " and "), strings.Join(commands, " and "))
+	undo := fmt.Sprintf(" This channel has %s of its own. Set another one, or remove it", strings.Join(own, " and "))
+	if advice.Undo != "" {
+		undo += ": " + strings.Join(ways, " and ") + ", or " + advice.Undo
+	}
+	undo += "."
 	r.Text, r.Error = sentence(r.Text)+undo, sentence(r.Error)+undo
 	return r
 }

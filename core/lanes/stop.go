@@ -140,7 +140,7 @@ func (l *lane) startTimeout(f *inflight) {
 	if d <= 0 || f.timer != nil {
 		return
 	}
-	s := &stop{code: core.CodeTimeout, failed: true, text: fmt.Sprintf("The turn took longer than BARECLAW_TIMEOUT_MS allows (%s) and was interrupted. The session is kept.", d)}
+	s := &stop{code: core.CodeTimeout, failed: true, text: fmt.Sprintf("The turn took longer than %s allows (%s) and was interrupted. The session is kept.", l.manager.o.Advice.timeout(), d)}
 	f.timer = time.AfterFunc(d, func() {
 		l.post(func() {
 			if !f.answered {

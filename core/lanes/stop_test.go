@@ -428,7 +428,7 @@ func TestTimeout(t *testing.T) {
 		}
 		h.results(core.Result{Turns: []core.TurnID{id}, IsError: true, Interrupted: true})
 		h.done(id)
-		w.wants(m, core.Failed, core.CodeTimeout, "BARECLAW_TIMEOUT_MS")
+		w.wants(m, core.Failed, core.CodeTimeout, "longer than TIMEOUT allows")
 		_, id = w.running()
 		w.after(50 * time.Second)
 		h.answer(id, "ok")

@@ -60,7 +60,7 @@ func (e *engine) Start() (err error) {
 		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, lanes.SessionsIn(memory.Total())),
 		TurnBudget: e.cfg.MaxBudgetUSD, DailyBudget: e.cfg.DailyBudgetUSD,
 		Approvals: lanes.ApprovalPolicy(e.cfg.Approvals), ApprovalTimeout: e.cfg.ApprovalTimeout,
-		Greeting: e.agent.greeting(), Deliverers: e.deliverers,
+		Greeting: e.agent.greeting(), Deliverers: e.deliverers, Advice: advice(),
 	})
 	go func() { // ends when leftover processes have been looked at
 		if err := e.hosts.Sweep(context.Background()); err != nil {
@@ -69,6 +69,16 @@ func (e *engine) Start() (err error) {
 	}()
 	e.restoreFeeds()
 	return nil
+}
+
+// advice names the settings and commands that change what the core reports.
+func advice() lanes.Advice {
+	return lanes.Advice{
+		DailyBudget: "BARECLAW_DAILY_BUDGET_USD", MaxSessions: "BARECLAW_MAX_SESSIONS", TurnTimeout: "BARECLAW_TIMEOUT_MS",
+		AskPeople: "set BARECLAW_APPROVALS=ask and answer at /approvals, then restart the gateway",
+		AllowTool: "add the tool to BARECLAW_ALLOWED_TOOLS",
+		UndoModel: "/model default", UndoMode: "/mode reset", Undo: "over HTTP with PATCH /channels/{key} and an empty value",
+	}
 }
 
 // recover takes up the messages and turns that an earlier process left.
