@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-telegram/bot/models"
 )
 
 // A Builder composes a document piece by piece. The zero Builder is empty and ready to
@@ -11,45 +13,9 @@ import (
 // use.
 type Builder struct {
 	text   []byte
-	runs   []run
-	style  style // style of the next text
-	broken bool  // a block ended: the next text begins on a new line
-
-	links  []string // addresses, numbered from 1
-	codes  []code   // numbered from 1
-	quotes []bool   // whether expandable, numbered from 1
-}
-
-// A run is a piece of text in a single style, starting at the end of the previous run.
-type run struct {
-	end   int // byte offset
-	style style
-}
-
-// A style is the complete formatting of a piece of text. Numbers count from 1, 0 meaning
-// none; adjacent links or codes have different numbers.
-type style struct {
-	marks marks
-	link  int
-	code  int
-	quote int
-}
-
-// marks is a bit set of the styles that combine freely.
-type marks uint8
-
-const (
-	bold marks = 1 << iota
-	italic
-	underline
-	strikethrough
-	spoiler
-)
-
-// A code is inline code or a code block.
-type code struct {
-	block    bool
-	language string // code blocks only
+	spans  []span // ended
+	open   []span // outermost first, without an end; a quotation can only be the outermost
+	broken bool   // a block ended: the next text begins on a new line
 }
 
 // Text adds text literally, without interpreting markup. Invalid UTF-8, control
@@ -61,15 +27,15 @@ func (b *Builder) Text(text string) *Builder {
 }
 
 // Bold adds bold text.
-func (b *Builder) Bold(text string) *Builder { return b.marked(bold, text) }
+func (b *Builder) Bold(text string) *Builder { return b.marked(models.MessageEntityTypeBold, text) }
 
 // Italic adds italic text.
-func (b *Builder) Italic(text string) *Builder { return b.marked(italic, text) }
+func (b *Builder) Italic(text string) *Builder { return b.marked(models.MessageEntityTypeItalic, text) }
 
 // Code adds inline code.
 func (b *Builder) Code(text string) *Builder {
 	b.write("")
-	b.inCode(code{}, text)
+	b.code(models.MessageEntity{Type: models.MessageEntityTypeCode}, text)
 	return b
 }
 
@@ -87,61 +53,82 @@ func (b *Builder) Pre(language, text string) *Builder {
 // lines until tapped.
 func (b *Builder) Quote(expandable bool, text string) *Builder {
 	b.startLine()
-	end := b.beginQuote()
+	b.begin(models.MessageEntity{Type: models.MessageEntityTypeBlockquote})
 	b.write(text)
-	end(expandable)
+	b.endQuote(expandable)
 	b.broken = true
-	return b
-}
-
-// Link adds a label that links to address. If Telegram would refuse the address, the
-// address is added as text after the label.
-func (b *Builder) Link(label, address string) *Builder {
-	b.write("")
-	b.link(address, label, func() { b.write(label) })
 	return b
 }
 
 // Add appends another document. A quotation or code block at the beginning or end of d
 // is put on separate lines.
 func (b *Builder) Add(d Document) *Builder {
-	pieces := stylesOf(d, b)
-	if len(pieces) == 0 {
+	if d.Text == "" {
 		return b
 	}
-	if b.isBlock(pieces[0].style) {
+	spans := spansOf(d)
+	if slices.ContainsFunc(spans, func(s span) bool { return s.isBlock() && s.start == 0 }) {
 		b.startLine()
 	}
 	b.write("")
-	at := 0
-	for _, piece := range pieces {
-		b.put(piece.style, d.Text[at:piece.end])
-		at = piece.end
+	b.broken = slices.ContainsFunc(spans, func(s span) bool { return s.isBlock() && s.end == len(d.Text) })
+	for _, s := range spans {
+		s.start, s.end = s.start+len(b.text), s.end+len(b.text)
+		b.spans = append(b.spans, s)
 	}
-	b.broken = b.isBlock(pieces[len(pieces)-1].style)
+	b.text = append(b.text, d.Text...)
 	return b
-}
-
-func (b *Builder) isBlock(s style) bool {
-	return s.quote != 0 || s.code != 0 && b.codes[s.code-1].block
 }
 
 // Document returns the composed document. The Builder remains usable.
 func (b *Builder) Document() Document {
 	text := string(b.text)
-	return Document{Text: text, Entities: entities(text, b.spans(text))}
+	return Document{Text: text, Entities: entities(text, trimSpans(text, b.spans))}
 }
 
-func (b *Builder) marked(m marks, text string) *Builder {
+func (b *Builder) marked(kind models.MessageEntityType, text string) *Builder {
 	b.write("")
-	defer b.restore(b.style)
-	b.style.marks |= m
-	b.write(text)
+	b.within(models.MessageEntity{Type: kind}, func() { b.write(text) })
 	return b
 }
 
-// restore resets the style, for use as defer b.restore(b.style).
-func (b *Builder) restore(s style) { b.style = s }
+// within calls write, and formats the text written. An entity within an entity of the same
+// type adds nothing.
+func (b *Builder) within(e models.MessageEntity, write func()) {
+	if b.isOpen(e.Type) {
+		write()
+		return
+	}
+	b.begin(e)
+	write()
+	b.end()
+}
+
+func (b *Builder) begin(e models.MessageEntity) {
+	b.open = append(b.open, span{start: len(b.text), entity: e})
+}
+
+// end ends the innermost open entity.
+func (b *Builder) end() {
+	last := len(b.open) - 1
+	s := b.open[last]
+	b.open = b.open[:last]
+	if s.end = len(b.text); s.end > s.start {
+		b.spans = append(b.spans, s)
+	}
+}
+
+// endQuote ends an open quotation.
+func (b *Builder) endQuote(expandable bool) {
+	if expandable {
+		b.open[0].entity.Type = models.MessageEntityTypeExpandableBlockquote
+	}
+	b.end()
+}
+
+func (b *Builder) isOpen(kind models.MessageEntityType) bool {
+	return slices.ContainsFunc(b.open, func(s span) bool { return s.entity.Type == kind })
+}
 
 // startLine ends the current line unless empty.
 func (b *Builder) startLine() {
@@ -155,71 +142,47 @@ func (b *Builder) atLineStart() bool {
 	return len(b.text) == 0 || b.text[len(b.text)-1] == '\n'
 }
 
-// write adds text in the current style, cleaned. An empty text only ends the line left
+// write adds text in the open entities, cleaned. An empty text only ends the line left
 // open by a block.
 func (b *Builder) write(text string) {
 	if b.broken {
 		b.broken = false
 		if !strings.HasPrefix(text, "\n") {
-			b.put(b.style, "\n")
+			b.text = append(b.text, '\n')
 		}
 	}
-	if text == "" {
-		return
-	}
-	text = Clean(text)
-	if strings.Contains(text, "\t") {
-		text = strings.ReplaceAll(text, "\t", " ")
-	}
-	b.put(b.style, text)
+	b.text = append(b.text, strings.ReplaceAll(Clean(text), "\t", " ")...)
 }
 
-// put adds clean text in style s.
-func (b *Builder) put(s style, text string) {
-	if text == "" {
-		return
-	}
-	b.text = append(b.text, text...)
-	if n := len(b.runs); n > 0 && b.runs[n-1].style == s {
-		b.runs[n-1].end = len(b.text)
-		return
-	}
-	b.runs = append(b.runs, run{len(b.text), s})
-}
-
-// inCode adds text as code. Telegram allows code to be combined only with a quotation
-// (core.telegram.org/bots/api#messageentity); within a link the text keeps the link and
-// loses the code.
-func (b *Builder) inCode(c code, text string) {
+// code adds text as code. Telegram allows code to be combined only with a quotation
+// (core.telegram.org/bots/api#messageentity): other open entities end before the code and
+// begin again after. Within a link the text keeps the link and is no code.
+func (b *Builder) code(e models.MessageEntity, text string) {
 	text = expandTabs(Clean(text))
-	if b.style.link != 0 {
-		b.put(b.style, text)
+	if b.isOpen(models.MessageEntityTypeTextLink) {
+		b.text = append(b.text, text...)
 		return
 	}
-	b.codes = append(b.codes, c)
-	b.put(style{code: len(b.codes), quote: b.style.quote}, text)
+	outer := 0
+	if b.isOpen(models.MessageEntityTypeBlockquote) {
+		outer = 1
+	}
+	interrupted := slices.Clone(b.open[outer:])
+	for range interrupted {
+		b.end()
+	}
+	b.begin(e)
+	b.text = append(b.text, text...)
+	b.end()
+	for _, s := range interrupted {
+		b.begin(s.entity)
+	}
 }
 
 // pre adds a code block at the beginning of a line.
 func (b *Builder) pre(language, text string) {
 	text = expandTabs(Clean(text))
-	b.inCode(code{block: true, language: languageName(language)}, trimLines(text))
-}
-
-// beginQuote begins a quotation and returns the function that ends the quotation. Within
-// a quotation beginQuote does nothing, because quotations cannot be nested.
-func (b *Builder) beginQuote() (end func(expandable bool)) {
-	if b.style.quote != 0 {
-		return func(bool) {}
-	}
-	before := b.style
-	b.quotes = append(b.quotes, false)
-	number := len(b.quotes)
-	b.style.quote = number
-	return func(expandable bool) {
-		b.style = before
-		b.quotes[number-1] = expandable
-	}
+	b.code(models.MessageEntity{Type: models.MessageEntityTypePre, Language: languageName(language)}, trimLines(text))
 }
 
 // trimLines removes blank lines at the beginning and end of text.
@@ -245,43 +208,4 @@ func languageName(s string) string {
 // isWordByte reports whether c is an ASCII letter or digit.
 func isWordByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
-
-// stylesOf converts a document to runs, registering links, codes and quotes in the
-// builder b.
-func stylesOf(d Document, b *Builder) []run {
-	spans := spansOf(d)
-	styles := make([]style, len(spans))
-	borders := []int{len(d.Text)}
-	for i, s := range spans {
-		styles[i] = b.enter(s.entity)
-		borders = append(borders, s.start, s.end)
-	}
-	slices.Sort(borders)
-	var runs []run
-	at := 0
-	for _, border := range slices.Compact(borders) {
-		if border == 0 {
-			continue
-		}
-		for len(spans) > 0 && spans[0].end <= at {
-			spans, styles = spans[1:], styles[1:]
-		}
-		r := run{end: border}
-		for i, s := range spans {
-			if s.start > at {
-				break
-			}
-			if at < s.end {
-				r.style = r.style.with(styles[i])
-			}
-		}
-		runs, at = append(runs, r), border
-	}
-	return runs
-}
-
-// with returns the combination of two styles.
-func (s style) with(o style) style {
-	return style{s.marks | o.marks, max(s.link, o.link), max(s.code, o.code), max(s.quote, o.quote)}
 }

@@ -5,8 +5,7 @@ import "testing"
 func TestBuilder(t *testing.T) {
 	t.Parallel()
 	var b Builder
-	b.Text("**not** bold ").Bold("bold").Text(" ").Italic("it").Code("a*b").Text(" ").Link("label", "https://example.com").
-		Text(" ").Link("local", "http://localhost/").Pre("go", "\n\tx\n").Text("after").Quote(true, "quoted").Quote(false, "two\n").Text("end")
+	b.Text("**not** bold ").Bold("bold").Text(" ").Italic("it").Code("a*b").Text(" ").Add(Render("[label](https://example.com) [local](http://localhost/)")).Pre("go", "\n\tx\n").Text("after").Quote(true, "quoted").Quote(false, "two\n").Text("end")
 	const want = `**not** bold bold ita*b label local (http://localhost/)
     x
 after

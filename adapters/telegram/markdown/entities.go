@@ -17,122 +17,17 @@ type span struct {
 
 func (s span) isPre() bool { return s.entity.Type == models.MessageEntityTypePre }
 
-// Slots number the independent parts of a style, outer parts first for equal ranges.
-const (
-	slotQuote = iota
-	slotLink
-	slotMarks // the first of five slots, one per mark
-	slotCode  = slotMarks + 5
-	slots     = slotCode + 1
-)
+// isBlock reports whether the entity begins and ends with a line.
+func (s span) isBlock() bool { return s.isPre() || nesting(s) <= 1 }
 
-// at returns the value of a style in a slot, 0 meaning none. Adjacent runs with equal
-// values form a single entity.
-func (s style) at(slot int) int {
-	switch slot {
-	case slotQuote:
-		return s.quote
-	case slotLink:
-		return s.link
-	case slotCode:
-		return s.code
-	}
-	return int(s.marks>>(slot-slotMarks)) & 1
-}
-
-// entity converts the value of a slot to an entity.
-func (b *Builder) entity(slot, value int) models.MessageEntity {
-	switch slot {
-	case slotQuote:
-		if b.quotes[value-1] {
-			return models.MessageEntity{Type: models.MessageEntityTypeExpandableBlockquote}
-		}
-		return models.MessageEntity{Type: models.MessageEntityTypeBlockquote}
-	case slotLink:
-		return models.MessageEntity{Type: models.MessageEntityTypeTextLink, URL: b.links[value-1]}
-	case slotCode:
-		if c := b.codes[value-1]; c.block {
-			return models.MessageEntity{Type: models.MessageEntityTypePre, Language: c.language}
-		}
-		return models.MessageEntity{Type: models.MessageEntityTypeCode}
-	}
-	return models.MessageEntity{Type: markTypes()[slot-slotMarks]}
-}
-
-// enter is the inverse of entity: enter registers an entity and returns the entity's
-// style.
-func (b *Builder) enter(e models.MessageEntity) style {
-	switch e.Type {
-	case models.MessageEntityTypeBlockquote, models.MessageEntityTypeExpandableBlockquote:
-		b.quotes = append(b.quotes, e.Type == models.MessageEntityTypeExpandableBlockquote)
-		return style{quote: len(b.quotes)}
-	case models.MessageEntityTypeTextLink:
-		b.links = append(b.links, e.URL)
-		return style{link: len(b.links)}
-	case models.MessageEntityTypePre, models.MessageEntityTypeCode:
-		b.codes = append(b.codes, code{e.Type == models.MessageEntityTypePre, e.Language})
-		return style{code: len(b.codes)}
-	}
-	return style{marks: 1 << max(0, slices.Index(markTypes(), e.Type))}
-}
-
-// markTypes lists the entity types of marks in bit order.
-func markTypes() []models.MessageEntityType {
-	return []models.MessageEntityType{
-		models.MessageEntityTypeBold, models.MessageEntityTypeItalic, models.MessageEntityTypeUnderline,
-		models.MessageEntityTypeStrikethrough, models.MessageEntityTypeSpoiler,
-	}
-}
-
-// spans converts the runs to properly nested spans. An entity that would partly overlap
-// another entity is split in two.
-func (b *Builder) spans(text string) []span {
-	type opened struct{ slot, value, start int }
-	var open []opened // outermost first
-	var out []span
-	ends := b.ends()
-	closeFrom := func(depth, at int) {
-		for _, o := range open[depth:] {
-			out = append(out, span{o.start, at, b.entity(o.slot, o.value)})
-		}
-		open = open[:depth]
-	}
-	at := 0
-	for i, r := range b.runs {
-		keep := slices.IndexFunc(open, func(o opened) bool { return r.style.at(o.slot) != o.value })
-		if keep >= 0 {
-			closeFrom(keep, at)
-		}
-		have := len(open)
-		for slot := range slots {
-			value := r.style.at(slot)
-			if value != 0 && !slices.ContainsFunc(open, func(o opened) bool { return o.slot == slot }) {
-				open = append(open, opened{slot, value, at})
-			}
-		}
-		slices.SortStableFunc(open[have:], func(a, b opened) int { return ends[i][b.slot] - ends[i][a.slot] })
-		at = r.end
-	}
-	closeFrom(0, at)
-	return trimSpans(text, out)
-}
-
-// ends returns, for each run and slot, the offset at which the slot's value changes.
-func (b *Builder) ends() [][slots]int {
-	ends := make([][slots]int, len(b.runs))
-	for i := len(b.runs) - 1; i >= 0; i-- {
-		for slot := range slots {
-			value := b.runs[i].style.at(slot)
-			switch {
-			case value == 0:
-			case i+1 < len(b.runs) && b.runs[i+1].style.at(slot) == value:
-				ends[i][slot] = ends[i+1][slot]
-			default:
-				ends[i][slot] = b.runs[i].end
-			}
-		}
-	}
-	return ends
+// nesting returns the position of an entity among entities of the same range: 0
+// and 1 are quotations, the outermost.
+func nesting(s span) int {
+	return slices.Index([]models.MessageEntityType{
+		models.MessageEntityTypeBlockquote, models.MessageEntityTypeExpandableBlockquote,
+		models.MessageEntityTypeBold, models.MessageEntityTypeItalic, models.MessageEntityTypeUnderline, models.MessageEntityTypeStrikethrough, models.MessageEntityTypeSpoiler,
+		models.MessageEntityTypeTextLink, models.MessageEntityTypeCode, models.MessageEntityTypePre,
+	}, s.entity.Type)
 }
 
 // trimSpans trims white space from spans, drops spans without visible text, and sorts by
@@ -147,20 +42,9 @@ func trimSpans(text string, spans []span) []span {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b span) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(rank(a), rank(b)))
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(nesting(a), nesting(b)))
 	})
 	return out
-}
-
-// rank orders entities with equal ranges, outer entities first.
-func rank(s span) int {
-	switch s.entity.Type {
-	case models.MessageEntityTypeBlockquote, models.MessageEntityTypeExpandableBlockquote:
-		return 0
-	case models.MessageEntityTypePre, models.MessageEntityTypeCode:
-		return 2
-	}
-	return 1
 }
 
 // preSpans returns the code blocks among spans, sorted by start.
@@ -210,52 +94,47 @@ func entities(text string, spans []span) []models.MessageEntity {
 	if len(spans) == 0 {
 		return nil
 	}
-	borders := make([]int, 0, 2*len(spans))
+	var borders []int // in bytes
 	for _, s := range spans {
 		borders = append(borders, s.start, s.end)
 	}
-	slices.Sort(borders)
-	borders = slices.Compact(borders)
-	units := make([]int, len(borders))
-	at, sum := 0, 0
-	for i, border := range borders {
-		sum += Length(text[at:border])
-		units[i], at = sum, border
-	}
-	unitsAt := func(at int) int {
-		i, _ := slices.BinarySearch(borders, at)
-		return units[i]
-	}
+	units := translate(borders, func(unit, last, next int) int { return unit + Length(text[last:next]) })
 	out := make([]models.MessageEntity, len(spans))
 	for i, s := range spans {
 		out[i] = s.entity
-		out[i].Offset = unitsAt(s.start)
-		out[i].Length = unitsAt(s.end) - out[i].Offset
+		out[i].Offset = units(s.start)
+		out[i].Length = units(s.end) - out[i].Offset
 	}
 	return out
 }
 
 // spansOf returns the entities of a document as spans with byte offsets, in order.
 func spansOf(d Document) []span {
-	borders := make([]int, 0, 2*len(d.Entities)) // in UTF-16 units
+	var borders []int // in UTF-16 units
 	for _, e := range d.Entities {
 		borders = append(borders, e.Offset, e.Offset+e.Length)
 	}
-	slices.Sort(borders)
-	borders = slices.Compact(borders)
-	offsets := make([]int, len(borders))
-	at, sum := 0, 0
-	for i, border := range borders {
-		at, sum = advance(d.Text, at, border-sum), border
-		offsets[i] = at
-	}
-	offsetOf := func(units int) int {
-		i, _ := slices.BinarySearch(borders, units)
-		return offsets[i]
-	}
+	bytes := translate(borders, func(at, last, next int) int { return advance(d.Text, at, next-last) })
 	spans := make([]span, len(d.Entities))
 	for i, e := range d.Entities {
-		spans[i] = span{offsetOf(e.Offset), offsetOf(e.Offset + e.Length), e}
+		spans[i] = span{bytes(e.Offset), bytes(e.Offset + e.Length), e}
 	}
 	return spans
+}
+
+// translate returns a function that converts each of the given positions to another unit.
+// step converts the position next, given the conversion of the position last before.
+func translate(positions []int, step func(converted, last, next int) int) func(int) int {
+	slices.Sort(positions)
+	positions = slices.Compact(positions)
+	converted := make([]int, len(positions))
+	last, at := 0, 0
+	for i, next := range positions {
+		at, last = step(at, last, next), next
+		converted[i] = at
+	}
+	return func(position int) int {
+		i, _ := slices.BinarySearch(positions, position)
+		return converted[i]
+	}
 }

@@ -46,7 +46,11 @@ func FuzzSplit(f *testing.F) {
 // composed puts a text into everything that a Builder has.
 func composed(s string) Document {
 	var b Builder
-	b.Text(s).Bold(s).Italic(s).Code(s).Link(s, s).Link(s, "https://example.com/"+s).Pre(s, s).Quote(true, s)
+	b.Text(s).Bold(s).Italic(s).Code(s)
+	for _, address := range []string{s, "https://example.com/" + s} {
+		b.link(address, s, func() { b.write(s) })
+	}
+	b.Pre(s, s).Quote(true, s)
 	b.Add(Render(s)).Text(s).Add(Render(s))
 	return b.Document()
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-telegram/bot/models"
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
@@ -29,17 +30,17 @@ func (r *renderer) inline(n ast.Node) {
 	case *ast.String:
 		r.write(string(n.Value))
 	case *ast.CodeSpan:
-		r.inCode(code{}, r.codeOf(n))
+		r.code(models.MessageEntity{Type: models.MessageEntityTypeCode}, r.codeOf(n))
 	case *ast.Emphasis:
 		if n.Level == 1 {
-			r.mark(italic, n)
+			r.mark(models.MessageEntityTypeItalic, n)
 		} else {
-			r.mark(bold, n)
+			r.mark(models.MessageEntityTypeBold, n)
 		}
 	case *east.Strikethrough:
-		r.mark(strikethrough, n)
+		r.mark(models.MessageEntityTypeStrikethrough, n)
 	case *spoilerNode:
-		r.mark(spoiler, n)
+		r.mark(models.MessageEntityTypeSpoiler, n)
 	case *ast.Link:
 		r.link(address(n.Destination), r.plain(n), func() { r.inlines(n) })
 	case *ast.Image:
@@ -54,18 +55,16 @@ func (r *renderer) inline(n ast.Node) {
 	}
 }
 
-// mark writes the children of n with the additional marks m.
-func (r *renderer) mark(m marks, n ast.Node) {
-	defer r.restore(r.style)
-	r.style.marks |= m
-	r.inlines(n)
+// mark writes the children of n in a style.
+func (r *renderer) mark(kind models.MessageEntityType, n ast.Node) {
+	r.within(models.MessageEntity{Type: kind}, func() { r.inlines(n) })
 }
 
 // image writes an image as a link to the image, or only the alternative text within a
 // link.
 func (r *renderer) image(n *ast.Image) {
 	alt := r.plain(n)
-	if r.style.link != 0 {
+	if r.isOpen(models.MessageEntityTypeTextLink) {
 		r.write(alt)
 		return
 	}

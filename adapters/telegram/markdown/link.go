@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/go-telegram/bot/models"
 )
 
 // link writes a label that links to address. If Telegram would refuse the address, or
@@ -20,10 +22,7 @@ func (b *Builder) link(address, label string, write func()) {
 		b.write(strings.TrimPrefix(labelled(label, address), label))
 		return
 	}
-	defer b.restore(b.style)
-	b.links = append(b.links, target)
-	b.style.link = len(b.links)
-	write()
+	b.within(models.MessageEntity{Type: models.MessageEntityTypeTextLink, URL: target}, write)
 }
 
 // labelled formats a label and an address as text.

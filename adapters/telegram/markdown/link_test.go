@@ -17,7 +17,8 @@ func TestLongAddresses(t *testing.T) {
 		site + "x" + strings.Repeat("\n ", maxAddressBytes/8) + "x": true,
 	} {
 		var b Builder
-		d := b.Link("label", address).Document()
+		b.link(address, "label", func() { b.write("label") })
+		d := b.Document()
 		checkSplit(t, d, MaxUnits)
 		if got := len(d.Entities) == 1; got != isLink || isLink && d.Text != "label" {
 			t.Errorf("%d bytes: %s", len(address), show(d))

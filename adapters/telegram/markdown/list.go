@@ -37,7 +37,7 @@ func (r *renderer) item(n ast.Node, marker string, tight bool) {
 		indent = "  "
 	}
 	r.write(withBox(marker, n))
-	r.within(indent, func() { r.blocks(n, tight) })
+	r.indented(indent, func() { r.blocks(n, tight) })
 }
 
 // withBox adds the check box of a task to a marker. The box replaces a bullet.

@@ -3,6 +3,7 @@ package markdown
 import (
 	"strings"
 
+	"github.com/go-telegram/bot/models"
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
@@ -135,8 +136,8 @@ func (r *renderer) indent() {
 	}
 }
 
-// within calls write with an additional prefix for each line.
-func (r *renderer) within(indent string, write func()) {
+// indented calls write with an additional prefix for each line.
+func (r *renderer) indented(indent string, write func()) {
 	r.indents = append(r.indents, indent)
 	write()
 	r.indents = r.indents[:len(r.indents)-1]
@@ -197,33 +198,40 @@ func (r *renderer) codeBlock(language, text string) {
 // also italic, and deeper levels are italic only.
 func (r *renderer) heading(n *ast.Heading) {
 	r.indent()
-	defer r.restore(r.style)
-	switch n.Level {
-	case 1:
-		r.style.marks |= bold | underline
-	case 2:
-		r.style.marks |= bold
-	case 3:
-		r.style.marks |= bold | italic
-	default:
-		r.style.marks |= italic
+	write := func() { r.inlines(n) }
+	for _, kind := range headingStyles(n.Level) {
+		inner := write
+		write = func() { r.within(models.MessageEntity{Type: kind}, inner) }
 	}
-	r.inlines(n)
+	write()
+}
+
+func headingStyles(level int) []models.MessageEntityType {
+	switch level {
+	case 1:
+		return []models.MessageEntityType{models.MessageEntityTypeBold, models.MessageEntityTypeUnderline}
+	case 2:
+		return []models.MessageEntityType{models.MessageEntityTypeBold}
+	case 3:
+		return []models.MessageEntityType{models.MessageEntityTypeBold, models.MessageEntityTypeItalic}
+	}
+	return []models.MessageEntityType{models.MessageEntityTypeItalic}
 }
 
 // quote writes a quotation. Telegram has no nested quotations, hence each line of a
 // nested quotation is prefixed with a mark.
 func (r *renderer) quote(n *ast.Blockquote) {
 	r.startLine()
-	if r.style.quote != 0 {
-		r.within("> ", func() { r.blocks(n, false) })
+	if r.isOpen(models.MessageEntityTypeBlockquote) {
+		r.indented("> ", func() { r.blocks(n, false) })
 		return
 	}
-	start, end := len(r.text), r.beginQuote()
+	start := len(r.text)
+	r.begin(models.MessageEntity{Type: models.MessageEntityTypeBlockquote})
 	outer := r.indents
 	r.indents = nil
 	r.blocks(n, false)
 	r.indents = outer
 	text := string(r.text[start:])
-	end(strings.Count(text, "\n") >= maxQuoteLines || Length(text) > maxQuoteUnits)
+	r.endQuote(strings.Count(text, "\n") >= maxQuoteLines || Length(text) > maxQuoteUnits)
 }
