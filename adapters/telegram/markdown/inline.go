@@ -2,15 +2,15 @@ package markdown
 
 import (
 	"bytes"
-	"strconv"
+	"html"
+	"regexp"
 	"strings"
-	"unicode/utf8"
+	"sync"
 
 	"github.com/go-telegram/bot/models"
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
-	"github.com/yuin/goldmark/util"
 )
 
 // inlines writes the inline children of a node.
@@ -49,7 +49,6 @@ func (r *renderer) inline(n ast.Node) {
 		r.write(r.autoLink(n))
 	case *ast.RawHTML:
 		r.literal(segments(n.Segments, r.source))
-	case *east.TaskCheckBox: // written by withBox as part of the list marker
 	default:
 		r.inlines(n)
 	}
@@ -107,7 +106,8 @@ func (r *renderer) textOf(n *ast.Text) string {
 	return unescape(n.Segment.Value(r.source))
 }
 
-// codeOf returns the text of inline code, with line breaks replaced by spaces.
+// codeOf returns the text of inline code, with line breaks replaced by spaces, and within a
+// table without the escapes of bars.
 func (r *renderer) codeOf(n *ast.CodeSpan) string {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -115,7 +115,11 @@ func (r *renderer) codeOf(n *ast.CodeSpan) string {
 			b.Write(t.Segment.Value(r.source))
 		}
 	}
-	return strings.ReplaceAll(b.String(), "\n", " ")
+	code := strings.ReplaceAll(b.String(), "\n", " ")
+	if r.inTable {
+		code = strings.ReplaceAll(code, `\|`, "|")
+	}
+	return code
 }
 
 // autoLink returns an address as text, since Telegram detects addresses in text. The
@@ -142,61 +146,23 @@ func segments(s *text.Segments, source []byte) string {
 	return b.String()
 }
 
+// escape matches backslash escapes and the character references of HTML.
+var escape = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\\[[:punct:]]|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);`)
+})
+
 // unescape resolves backslash escapes and character references.
 func unescape(s []byte) string {
-	if bytes.IndexByte(s, '\\') < 0 && bytes.IndexByte(s, '&') < 0 {
+	if !bytes.ContainsAny(s, `\&`) {
 		return string(s)
 	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		switch {
-		case s[i] == '\\' && i+1 < len(s) && util.IsPunct(s[i+1]):
-			b.WriteByte(s[i+1])
-			i += 2
-			continue
-		case s[i] == '&':
-			if c, n := characterReference(s[i:]); n > 0 {
-				b.WriteString(c)
-				i += n
-				continue
-			}
+	return escape().ReplaceAllStringFunc(string(s), func(found string) string {
+		if found[0] == '\\' {
+			return found[1:]
 		}
-		b.WriteByte(s[i])
-		i++
-	}
-	return b.String()
-}
-
-// maxReferenceBytes is the length of the longest character reference of HTML,
-// &CounterClockwiseContourIntegral;.
-const maxReferenceBytes = 33
-
-// characterReference decodes a character reference at the beginning of s, such as &amp;
-// or &#38;, and returns the characters and the length of the reference, or 0.
-func characterReference(s []byte) (string, int) {
-	end := bytes.IndexByte(s[:min(len(s), maxReferenceBytes)], ';')
-	if end < 2 {
-		return "", 0
-	}
-	name := string(s[1:end])
-	if name[0] != '#' {
-		e, ok := util.LookUpHTML5EntityByName(name)
-		if !ok {
-			return "", 0
+		if c := html.UnescapeString(found); !strings.HasSuffix(c, ";") || found == "&semi;" {
+			return c
 		}
-		return string(e.Characters), end + 1
-	}
-	digits, base, most := name[1:], 10, 7
-	if strings.HasPrefix(digits, "x") || strings.HasPrefix(digits, "X") {
-		digits, base, most = digits[1:], 16, 6
-	}
-	v, err := strconv.ParseUint(digits, base, 32)
-	if err != nil || len(digits) > most {
-		return "", 0
-	}
-	c := rune(v)
-	if c == 0 || !utf8.ValidRune(c) {
-		c = replacement
-	}
-	return string(c), end + 1
+		return found // no reference, or the abbreviation of a reference
+	})
 }

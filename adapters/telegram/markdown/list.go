@@ -4,7 +4,8 @@ import (
 	"strconv"
 
 	"github.com/yuin/goldmark/ast"
-	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
 )
 
 const bullet = "• "
@@ -42,19 +43,42 @@ func (r *renderer) item(n ast.Node, marker string, tight bool) {
 
 // withBox adds the check box of a task to a marker. The box replaces a bullet.
 func withBox(marker string, item ast.Node) string {
-	first := item.FirstChild()
-	if first == nil {
-		return marker
-	}
-	task, ok := first.FirstChild().(*east.TaskCheckBox)
+	box, ok := item.AttributeString(taskBox)
 	if !ok {
 		return marker
 	}
 	if marker == bullet {
 		marker = ""
 	}
-	if task.IsChecked {
-		return marker + "☑ "
+	return marker + box.(string) //nolint:forcetypeassert // set by taskTransformer
+}
+
+// taskBox is the attribute of list items with the check box of a task.
+const taskBox = "box"
+
+// A taskTransformer finds the check boxes of tasks: [ ] or [x] at the beginning of a list
+// item.
+type taskTransformer struct{}
+
+// Transform implements parser.ParagraphTransformer.
+func (taskTransformer) Transform(node *ast.Paragraph, reader text.Reader, _ parser.Context) {
+	item, ok := node.Parent().(*ast.ListItem)
+	if !ok || item.FirstChild() != node || node.Lines().Len() == 0 {
+		return
 	}
-	return marker + "☐ "
+	line := node.Lines().At(0)
+	source := line.Value(reader.Source())
+	if len(source) < 3 || source[0] != '[' || source[2] != ']' {
+		return
+	}
+	switch source[1] {
+	case ' ':
+		item.SetAttributeString(taskBox, "☐ ")
+	case 'x', 'X':
+		item.SetAttributeString(taskBox, "☑ ")
+	default:
+		return
+	}
+	line = line.WithStart(line.Start + 3)
+	node.Lines().Set(0, line.TrimLeftSpace(reader.Source()))
 }

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
@@ -13,12 +12,12 @@ import (
 )
 
 // markdownParser is created on first use, because session hosts run the same binary and
-// never parse Markdown. The parser is safe for concurrent use.
+// never parse Markdown. The parser is safe for concurrent use. Package
+// goldmark/extension is not used: its expressions for links cost 300 kB in every process.
 var markdownParser = sync.OnceValue(func() parser.Parser {
 	return parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 		parser.WithInlineParsers(
-			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
 			util.Prioritized(parser.NewCodeSpanParser(), 100),
 			util.Prioritized(parser.NewLinkParser(), 200),
 			util.Prioritized(parser.NewAutoLinkParser(), 300),
@@ -26,13 +25,12 @@ var markdownParser = sync.OnceValue(func() parser.Parser {
 			util.Prioritized(emphasis(), 500),
 			util.Prioritized(doubled('~', func() ast.Node { return east.NewStrikethrough() }), 500),
 			util.Prioritized(doubled('|', func() ast.Node { return &spoilerNode{} }), 500),
-			util.Prioritized(extension.NewLinkifyParser(), 999),
 		),
 		parser.WithParagraphTransformers(
 			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
-			util.Prioritized(boundedTables{extension.NewTableParagraphTransformer()}, 200),
+			util.Prioritized(tableTransformer{}, 200),
+			util.Prioritized(taskTransformer{}, 300),
 		),
-		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
 	)
 })
 
@@ -82,8 +80,8 @@ func (p *delimiterParser) CanOpenCloser(opener, closer *parser.Delimiter) bool {
 func (p *delimiterParser) OnMatch(length int) ast.Node { return p.node(length) }
 
 // Parse implements parser.InlineParser. Parse follows CommonMark, except that no style
-// begins within a word or a file name pattern: 2*3*4, a||b||c and *.go stay literal, and
-// __init__ is a name.
+// begins within a word, an address or a file name pattern: 2*3*4, a||b||c and *.go stay
+// literal, and __init__ is a name.
 func (p *delimiterParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	before := block.PrecendingCharacter()
 	line, segment := block.PeekLine()
@@ -96,7 +94,7 @@ func (p *delimiterParser) Parse(_ ast.Node, block text.Reader, pc parser.Context
 		return nil
 	}
 	n := d.OriginalLength
-	if n < len(line) && (inWord(before, line[n], p.max == 2) || inPattern(before, line, n)) {
+	if n < len(line) && (inWord(before, line[n], p.max == 2) || inPattern(before, line, n) || inAddress(block.Source()[:segment.Start])) {
 		d.CanOpen = false
 	}
 	d.Segment = segment.WithStop(segment.Start + n)
@@ -125,6 +123,12 @@ func inPattern(before rune, line []byte, n int) bool {
 	return line[0] == '*' && (before == '/' || n == 1 && rest[0] == '.' || bytes.HasPrefix(rest, []byte("/*")))
 }
 
+// inAddress reports whether a text ends within an address, such as https://a.example/b.
+func inAddress(text []byte) bool {
+	word := text[1+bytes.LastIndexAny(text, " \t\n(<"):]
+	return bytes.Contains(word, []byte("://")) || bytes.HasPrefix(word, []byte("www."))
+}
+
 // dunder returns the length of a name such as __init__ at the beginning of the line, or
 // 0.
 func dunder(line []byte) int {
@@ -140,24 +144,4 @@ func dunder(line []byte) int {
 		return 0
 	}
 	return end
-}
-
-// maxTableCells limits the size of a table: goldmark pads each row to the width of the
-// first, so a few kilobytes of source could become gigabytes.
-const maxTableCells = 20_000
-
-// boundedTables leaves tables of more than maxTableCells cells as text.
-type boundedTables struct{ tables parser.ParagraphTransformer }
-
-// Transform implements parser.ParagraphTransformer.
-func (b boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
-	widest := 0
-	lines := node.Lines()
-	for i := range lines.Len() {
-		line := lines.At(i)
-		widest = max(widest, bytes.Count(line.Value(reader.Source()), []byte("|")))
-	}
-	if widest > 0 && (widest+1)*lines.Len() <= maxTableCells {
-		b.tables.Transform(node, reader, pc)
-	}
 }

@@ -41,6 +41,7 @@ type renderer struct {
 	source  []byte
 	used    map[string]bool // labels of link references
 	indents []string        // prefixes of each line of the current block
+	inTable bool
 }
 
 // findUsed collects the labels of used link references; unused definitions are shown.
