@@ -18,8 +18,8 @@ var ErrUpgrading = errors.New("an upgrade cannot begin now")
 // admin restarts and upgrades the gateway, and serves the API reference.
 type admin struct {
 	restart     func(ctx context.Context) error
-	upgrade     func(ctx context.Context, o UpgradeOrder) error
-	lastUpgrade func() (u Upgrade, ok bool, err error)
+	upgrade     func(ctx context.Context, o api.UpgradeRequest) error
+	lastUpgrade func() (u api.Upgrade, ok bool, err error)
 	names       channelNames
 	lifecycle   *lifecycle
 }
@@ -55,7 +55,7 @@ func (a *admin) postRestart(w *response, r *http.Request) error {
 }
 
 func (a *admin) getUpgrade(w *response, _ *http.Request) error {
-	none := Upgrade{State: "none"}
+	none := api.Upgrade{State: "none"}
 	if a.lastUpgrade == nil {
 		return w.show(http.StatusOK, &none)
 	}
@@ -71,7 +71,7 @@ func (a *admin) getUpgrade(w *response, _ *http.Request) error {
 
 // postUpgrade replaces the program, on trial.
 func (a *admin) postUpgrade(w *response, r *http.Request) error {
-	var o UpgradeOrder
+	var o api.UpgradeRequest
 	if err := readBody(w, r, &o); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (a *admin) postUpgrade(w *response, r *http.Request) error {
 	return w.show(http.StatusOK, api.Restarting{Status: "restarting"})
 }
 
-func (a *admin) checkOrder(ctx context.Context, o *UpgradeOrder) error {
+func (a *admin) checkOrder(ctx context.Context, o *api.UpgradeRequest) error {
 	switch {
 	case o.Rollback == (o.Path != ""):
 		return badRequest(api.BadPath, `Send either "path", the program's file, or "rollback".`)

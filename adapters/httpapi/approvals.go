@@ -11,17 +11,12 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 )
-
-// An approvalDesk has the pending approvals and takes decisions.
-type approvalDesk interface {
-	Approvals(ctx context.Context) ([]core.Approval, error)
-	Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error)
-}
 
 // approvals lists and decides approvals.
 type approvals struct {
-	core      approvalDesk
+	core      *lanes.Manager
 	lifecycle *lifecycle
 }
 
@@ -33,7 +28,7 @@ func (a *approvals) routes() []route {
 }
 
 func (a *approvals) list(w *response, r *http.Request) error {
-	all, err := a.core.Approvals(r.Context())
+	all, err := a.core.Decider.Approvals(r.Context())
 	if err != nil {
 		return err
 	}
@@ -64,7 +59,7 @@ func (a *approvals) decide(w *response, r *http.Request) error {
 			return err
 		}
 	}
-	decided, err := a.core.Decide(r.Context(), id, d)
+	decided, err := a.core.Decider.Decide(r.Context(), id, d)
 	if errors.Is(err, core.ErrNotPending) {
 		if !w.repeated || !agrees(d, &decided) {
 			p := refuse(http.StatusConflict, api.NotPending, "This approval is no longer pending; it is "+string(decided.State)+".")
@@ -128,7 +123,7 @@ func newDecision(in *api.Decision) (core.Decision, error) {
 // answeredInput returns the input of a pending question with the answers added, or nil
 // if the approval is not pending: Decide then returns the error.
 func (a *approvals) answeredInput(ctx context.Context, id string, answers map[string]string) ([]byte, error) {
-	pending, err := a.core.Approvals(ctx)
+	pending, err := a.core.Decider.Approvals(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 )
 
 const (
@@ -18,14 +19,8 @@ const (
 	maxChannelBytes = 256
 )
 
-// A channelReader reads the state of channels.
-type channelReader interface {
-	Channels(ctx context.Context) ([]core.ChannelStatus, error)
-	Channel(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
-}
-
 // channelNames checks names of channels.
-type channelNames struct{ core channelReader }
+type channelNames struct{ directory *lanes.Directory }
 
 // parseKey checks the form of every channel's name. Names are opaque, but prompts, logs
 // and terminals show names: control characters are not allowed.
@@ -93,7 +88,7 @@ func (n channelNames) check(ctx context.Context, key core.ChannelKey) error {
 
 // mustExist returns ErrNotFound if no channel has the key.
 func (n channelNames) mustExist(ctx context.Context, key core.ChannelKey) error {
-	_, err := n.core.Channel(ctx, key)
+	_, err := n.directory.Channel(ctx, key)
 	return err
 }
 

@@ -18,30 +18,24 @@ const (
 	maxHistory     = 500
 )
 
-// channelControl ends turns and sessions.
-type channelControl interface {
-	Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (lanes.Interruption, error)
-	Reset(ctx context.Context, key core.ChannelKey) error
-}
-
-// A historyReader reads the messages of a channel.
-type historyReader interface {
-	Messages(ctx context.Context, key core.ChannelKey, limit int, before core.MessageID) ([]core.Message, error)
-	Backgrounds(ctx context.Context, key core.ChannelKey, limit int) ([]core.Background, error)
-}
-
-// channels interrupts and resets channels, and shows their history.
+// channels shows channels with their history, settings and rules, changes settings, and
+// interrupts and resets channels.
 type channels struct {
-	control channelControl
-	history historyReader
-	names   channelNames
+	core      *lanes.Manager
+	names     channelNames
+	lifecycle *lifecycle
 }
 
 func (c *channels) routes() []route {
 	return []route{
+		{http.MethodGet, api.PathChannels, c.list},
+		{http.MethodGet, "/channels/{key}", c.get},
+		{http.MethodPatch, "/channels/{key}", c.change},
 		{http.MethodDelete, "/channels/{key}", c.reset},
 		{http.MethodPost, "/channels/{key}/interrupt", c.interrupt},
 		{http.MethodGet, "/channels/{key}/messages", c.messages},
+		{http.MethodGet, "/channels/{key}/rules", c.rules},
+		{http.MethodDelete, "/channels/{key}/rules/{id}", c.removeRule},
 	}
 }
 
@@ -50,7 +44,7 @@ func (c *channels) reset(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := c.control.Reset(r.Context(), key); err != nil {
+	if err := c.core.Reset(r.Context(), key); err != nil {
 		return err
 	}
 	return w.show(http.StatusOK, api.ChannelReset{Status: "reset", Channel: string(key)})
@@ -70,7 +64,7 @@ func (c *channels) interrupt(w *response, r *http.Request) error {
 		asked = api.Interruption{TurnID: asked.TurnID}
 	}
 	began := time.Now()
-	done, err := c.control.Interrupt(r.Context(), key, core.TurnID(asked.TurnID))
+	done, err := c.core.Interrupt(r.Context(), key, core.TurnID(asked.TurnID))
 	switch {
 	case errors.Is(err, core.ErrClosed):
 		if done.Turn != "" { // the next process must not choose again: by then another turn may run
@@ -117,11 +111,11 @@ func (c *channels) messages(w *response, r *http.Request) error {
 		return err
 	}
 	before := core.MessageID(r.URL.Query().Get("before"))
-	messages, err := c.history.Messages(r.Context(), key, limit, before)
+	messages, err := c.core.Lookup.Messages(r.Context(), key, limit, before)
 	if err != nil {
 		return err
 	}
-	backgrounds, err := c.history.Backgrounds(r.Context(), key, limit)
+	backgrounds, err := c.core.Lookup.Backgrounds(r.Context(), key, limit)
 	if err != nil {
 		return err
 	}
@@ -150,4 +144,90 @@ func limitParam(r *http.Request) (int, error) {
 		return 0, badRequest(api.BadLimit, "The parameter limit must be a number from 1 to %d.", maxHistory)
 	}
 	return n, nil
+}
+
+func (c *channels) list(w *response, r *http.Request) error {
+	all, err := c.core.Directory.Channels(r.Context())
+	if err != nil {
+		return err
+	}
+	shown := api.Channels{Channels: make([]api.Channel, len(all))}
+	for i := range all {
+		own := c.core.ChannelSettings.Settings(all[i].Key)
+		shown.Channels[i] = showChannel(&all[i], &own)
+	}
+	return w.show(http.StatusOK, &shown)
+}
+
+func (c *channels) get(w *response, r *http.Request) error {
+	key, err := c.names.fromPath(r)
+	if err != nil {
+		return err
+	}
+	return c.show(w, r, key)
+}
+
+func (c *channels) show(w *response, r *http.Request, key core.ChannelKey) error {
+	st, err := c.core.Directory.Channel(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	own := c.core.ChannelSettings.Settings(st.Key)
+	return w.show(http.StatusOK, showChannel(&st, &own))
+}
+
+// change sets the members of the request; an empty member resets the channel's setting.
+// change is not served on the Unix socket: the agent's own commands reach the socket,
+// and the agent must not change its own permissions.
+func (c *channels) change(w *response, r *http.Request) error {
+	key, err := c.names.fromPath(r)
+	if err != nil {
+		return err
+	}
+	if w.local {
+		return refuse(http.StatusForbidden, api.NotOnSocket,
+			"Settings are changed over TCP: this socket is open to the agent's own commands, and the agent must not change what it may do.")
+	}
+	if err := c.lifecycle.checkOpen(); err != nil {
+		return err
+	}
+	var in api.ChannelChange
+	if err := readBody(w, r, &in); err != nil {
+		return err
+	}
+	if in.Model == nil && in.PermissionMode == nil {
+		return badRequest(api.BadSetting, `Send "model", "permission_mode" or both; an empty text takes the setting back.`)
+	}
+	if err := c.core.ChannelSettings.ChangeSettings(r.Context(), key, in.Model, in.PermissionMode); err != nil {
+		return err
+	}
+	return c.show(w, r, key)
+}
+
+func (c *channels) rules(w *response, r *http.Request) error {
+	key, err := c.names.fromPath(r)
+	if err != nil {
+		return err
+	}
+	own := c.core.ChannelSettings.Settings(key)
+	if len(own.Rules) == 0 {
+		if err := c.names.mustExist(r.Context(), key); err != nil {
+			return err
+		}
+	}
+	shown := api.Rules{Channel: string(key), Rules: make([]api.Rule, len(own.Rules))}
+	for i := range own.Rules {
+		shown.Rules[i] = showRule(&own.Rules[i])
+	}
+	return w.show(http.StatusOK, &shown)
+}
+
+// removeRule removes a rule. The agent may remove rules too, because a removal only adds
+// requests for permission.
+func (c *channels) removeRule(w *response, r *http.Request) error {
+	key, err := c.names.fromPath(r)
+	if err != nil {
+		return err
+	}
+	return remove(w, r, c.lifecycle, func(ctx context.Context, id string) error { return c.core.ChannelSettings.RemoveRule(ctx, key, id) })
 }

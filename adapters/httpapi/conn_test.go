@@ -33,7 +33,7 @@ func roundTrip(t *testing.T, c net.Conn, answers *bufio.Reader, request string) 
 // handler is called.
 func TestMalformedRequestsAreAnsweredInJSON(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	const rest = " HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	for name, c := range map[string]struct {
 		request string
@@ -125,7 +125,7 @@ func TestRefusalIsSeenByAClientThatSendsOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, newFake(t).echo(), func(o *Options) { o.Token = "right" })
+			r := newRig(t, func(o *Options) { o.Token = "right" })
 			conn := r.dial(t, "tcp")
 			if err := conn.(*net.TCPConn).SetWriteBuffer(64 << 10); err != nil {
 				t.Fatal(err)
@@ -159,7 +159,7 @@ func TestReadingOnIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := pipe(t, newFake(t))
+				c := pipe(t, newGateway(t, nil))
 				seen := make(chan *http.Response, 1)
 				go func() {
 					resp, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -197,7 +197,7 @@ func TestReadingOnIsBounded(t *testing.T) {
 func TestShutdownDoesNotWaitForRefusedClients(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, s := pipeTo(t, newFake(t))
+		c, s := pipeTo(t, newGateway(t, nil), io.Discard)
 		write(t, c, "GET /%zz HTTP/1.1\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil || resp.StatusCode != http.StatusBadRequest {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bareclaw/core"
 	"net"
 	"net/http"
 	"strings"
@@ -10,7 +11,7 @@ import (
 
 func TestHosts(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), func(o *Options) { o.Host, o.AllowedHosts = "192.0.2.7", []string{"Box.lan", "claw.example:8443"} })
+	r := newRig(t, func(o *Options) { o.Host, o.AllowedHosts = "192.0.2.7", []string{"Box.lan", "claw.example:8443"} })
 	for _, host := range []string{
 		"localhost", "LOCALHOST:3000", "localhost.:1", "127.0.0.1", "127.9.9.9:80", "[::1]", "[::1]:3000", "[::ffff:127.0.0.1]:1",
 		"192.0.2.7", "192.0.2.7:99", "box.lan", "BOX.LAN:3000", "claw.example", "claw.example:1",
@@ -33,7 +34,7 @@ func TestHosts(t *testing.T) {
 
 func TestOrigins(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), func(o *Options) { o.AllowedHosts = []string{"box.lan"} })
+	r := newRig(t, func(o *Options) { o.AllowedHosts = []string{"box.lan"} })
 	own := strings.TrimPrefix(r.url, "http://")
 	for _, c := range []struct {
 		origin, site, host string
@@ -73,14 +74,14 @@ func TestOrigins(t *testing.T) {
 	// What a page can post without asking first is refused twice over.
 	a := r.send("POST", "/message", `{"text":"a"}`, "Content-Type", "text/plain", "Origin", "https://evil.example")
 	r.want(a, http.StatusForbidden, "foreign_origin")
-	if len(r.submissions()) != 0 {
+	if len(r.accepted(t)) != 0 {
 		t.Error("a foreign page was heard")
 	}
 }
 
 func TestTokenGuardsEveryRoute(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), func(o *Options) {
+	r := newRig(t, func(o *Options) {
 		o.Token = "right"
 		o.Peer = func(net.Conn) (bool, bool) {
 			t.Error("the peer is asked for though there is a token")
@@ -114,7 +115,7 @@ func TestTokenGuardsEveryRoute(t *testing.T) {
 // TestTokenBeforeBody sends a body that never ends: it must be refused unread.
 func TestTokenBeforeBody(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t), func(o *Options) { o.Token = "right" })
+	r := newRig(t, func(o *Options) { o.Token = "right" })
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -143,16 +144,16 @@ func TestPeers(t *testing.T) {
 			}
 		}
 	}
-	same := newRig(t, newFake(t).echo(), peer(true, true))
+	same := newRig(t, peer(true, true))
 	for range 3 {
 		same.want(same.send("GET", "/health", ""), http.StatusOK, "")
 	}
 	if n := asked.Load(); n != 1 {
 		t.Errorf("one connection was asked for %d times", n)
 	}
-	unknown := newRig(t, newFake(t).echo(), peer(false, false))
+	unknown := newRig(t, peer(false, false))
 	unknown.want(unknown.send("GET", "/health", ""), http.StatusOK, "")
-	stranger := newRig(t, newFake(t).echo(), peer(false, true))
+	stranger := newRig(t, peer(false, true))
 	for _, path := range []string{"/health", "/none"} {
 		stranger.want(stranger.send("GET", path, ""), http.StatusForbidden, "foreign_user")
 		stranger.want(stranger.do(stranger.local, stranger.request("GET", path, "")), http.StatusForbidden, "foreign_user")
@@ -161,24 +162,23 @@ func TestPeers(t *testing.T) {
 
 func TestSocketNeedsNoTokenButDecidesNothing(t *testing.T) {
 	t.Parallel()
-	f := newFake(t).echo()
-	f.ask("a-1", "Bash", `{"command":"ls"}`)
-	r := newRig(t, f, func(o *Options) { o.Token = "right" })
+	r := newRig(t, func(o *Options) { o.Token = "right" })
+	approval := r.asks("Bash", `{"command":"ls"}`)
 	for _, path := range []string{"/health", "/channels", "/approvals", "/metrics"} {
 		r.want(r.do(r.local, r.request("GET", path, "", "Host", "anything", "Origin", "https://anything.example")), http.StatusOK, "")
 	}
 	r.want(r.do(r.local, r.request("POST", "/message", `{"text":"a"}`)), http.StatusOK, "")
 	r.want(r.do(r.local, r.request("POST", "/restart", "")), http.StatusOK, "")
-	r.want(r.do(r.local, r.request("POST", "/approvals/a-1", `{"behavior":"allow"}`)), http.StatusForbidden, "not_on_socket")
+	r.want(r.do(r.local, r.request("POST", "/approvals/"+approval, `{"behavior":"allow"}`)), http.StatusForbidden, "not_on_socket")
 	r.want(r.do(r.local, r.request("PATCH", "/channels/a", `{"permission_mode":"bypassPermissions"}`)), http.StatusForbidden, "not_on_socket")
-	if len(r.decisions) != 0 {
-		t.Errorf("decided: %+v", r.decisions)
+	if a, err := r.Decider.Approval(t.Context(), approval); err != nil || a.State != core.ApprovalPending {
+		t.Errorf("it is %s: %v", a.State, err)
 	}
 }
 
 func TestUnknownPathsAndMethods(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	for _, path := range []string{"/", "/none", "/message/", "/messages", "/messages/", "/channels/", "/channels/a/b/c", "//message", "/Message", "/mcp/x"} {
 		r.want(r.send("GET", path, ""), http.StatusNotFound, "not_found")
 	}

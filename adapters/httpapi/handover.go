@@ -163,7 +163,7 @@ func (h *handover) proxyHeld(w *response, r *http.Request, held *heldError) {
 		switch {
 		case err != nil:
 		case !at.Until.IsZero():
-			_ = answerParked(w, &ticket{message: held.message, place: func() core.QueuePosition { return at }})
+			_ = answerParked(w, &held.message, at)
 			return
 		default:
 			_ = w.json(http.StatusOK, body)

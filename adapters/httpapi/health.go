@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 	"bareclaw/internal/humanize"
 )
 
@@ -21,7 +24,7 @@ const healthTimeout = 2 * time.Second
 type Health struct {
 	PID        int
 	Version    string
-	Agent      Agent
+	Agent      api.Agent
 	Generation uint64
 	Ready      bool
 	StartedAt  time.Time
@@ -29,25 +32,13 @@ type Health struct {
 	// LedgerProblem says why the ledger cannot be written. Problems contains the text
 	// too.
 	LedgerProblem string
-	Spares        Spares
+	Spares        api.Spares
 	Parts         map[string]any // further members of the reply: the name and the facts of each part
 }
 
-// The daemon fills in the following types of package api, and reads UpgradeOrder.
-type (
-	// Agent describes the program that answers messages.
-	Agent = api.Agent
-	// Spares counts the sessions that wait for a new channel.
-	Spares = api.Spares
-	// Upgrade is the last upgrade.
-	Upgrade = api.Upgrade
-	// UpgradeOrder requests an upgrade or a rollback.
-	UpgradeOrder = api.UpgradeRequest
-)
-
 // health serves GET /health.
 type health struct {
-	core      metrics.Totals
+	core      *lanes.Manager
 	own       func() Health
 	lifecycle *lifecycle
 }
@@ -59,7 +50,7 @@ func (h *health) routes() []route {
 func (h *health) get(w *response, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	own, today := h.own(), h.core.Stats().Spending
+	own, today := h.own(), h.core.Directory.Stats().Spending
 	shown := api.Health{
 		PID: own.PID, Version: own.Version, Generation: own.Generation, Agent: own.Agent, Problems: own.Problems,
 		StartedAt: own.StartedAt, UptimeMS: max(0, time.Since(own.StartedAt).Milliseconds()),
@@ -67,13 +58,13 @@ func (h *health) get(w *response, r *http.Request) error {
 		Spending: api.Spending{Day: today.Day, SpentUSD: humanize.RoundUSD(today.Spent), LimitUSD: today.Limit},
 	}
 	draining := h.lifecycle.draining()
-	if o, err := h.core.Overview(ctx); err == nil {
+	if o, err := h.core.Directory.Overview(ctx); err == nil {
 		shown.Channels, shown.Hosts = showOverview(&o), api.Hosts{Alive: o.Hosts, Limit: o.Limit}
 		shown.Problems = append(append(shown.Problems, blockedChannels(&o)...), standstills(&o)...)
 	} else if !draining {
 		shown.Problems = append(shown.Problems, "The channels do not answer: "+err.Error())
 	}
-	switch b, err := h.core.Balance(ctx); {
+	switch b, err := h.core.Lookup.Balance(ctx); {
 	case err == nil:
 		shown.Ledger = &api.Ledger{
 			Accepted: b.Accepted, Answered: b.Answered, Failed: b.Failed, Cancelled: b.Cancelled, Waiting: b.Waiting,
@@ -157,4 +148,38 @@ func blockedChannels(o *core.Overview) (problems []string) {
 		}
 	}
 	return problems
+}
+
+// observe records the duration of a request.
+func (s *Server) observe(res *response, method string, took time.Duration) {
+	if !slices.Contains(methods, method) {
+		method = "other" // clients must not be able to add label values
+	}
+	status := "gone"
+	if res.status != 0 {
+		status = strconv.Itoa(res.status)
+	}
+	s.requests.Observe(method, res.route, status, took)
+}
+
+// metricsRoute serves all metrics of the gateway.
+func metricsRoute(o Options, requests *metrics.Requests) route {
+	return route{http.MethodGet, api.PathMetrics, func(w *response, r *http.Request) error {
+		own := o.Health()
+		var m metrics.Writer
+		m.Gauge("bareclaw_build_info", "Which build this is; always 1.", 1, "go", runtime.Version(), "version", own.Version)
+		const spares = "Sessions that wait for a new channel: ready ones, and how many are wanted."
+		m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Ready), "state", "ready")
+		m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Wanted), "state", "wanted")
+		metrics.WriteTotals(r.Context(), &m, o.Core, o.Log)
+		if o.Schedules != nil {
+			metrics.WriteSchedules(r.Context(), &m, o.Schedules, o.Log)
+		}
+		if o.Metrics != nil {
+			o.Metrics(&m)
+		}
+		requests.WriteTo(&m)
+		metrics.WriteProcess(&m, own.StartedAt)
+		return w.bytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", []byte(m.String()))
+	}}
 }

@@ -13,7 +13,7 @@ import (
 // TestBadInput holds the refusals, and that the channel works after each.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	long := strings.Repeat("x", 257)
 	for _, c := range []struct{ body, code string }{
 		{`{"text":"a"`, "invalid_json"},
@@ -70,7 +70,7 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	r.want(r.send("POST", "/message", "", "Content-Type", "application/json"), http.StatusBadRequest, "invalid_json")
-	if n := len(r.submissions()); n != 0 {
+	if n := len(r.accepted(t)); n != 0 {
 		t.Errorf("%d of the bad bodies were submitted", n)
 	}
 	r.want(r.send("POST", "/message", `{"text":"a"}`), http.StatusOK, "")
@@ -78,7 +78,7 @@ func TestBadInput(t *testing.T) {
 
 func TestContentBlocks(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	for _, c := range []struct{ block, problem string }{
 		{`{"type":"text","text":"a"}`, ""},
 		{`{"type":"text","text":"\u001b[31mred\u001b[0m\u0007\b\u007f\u009b"}`, ""},
@@ -128,13 +128,13 @@ func TestContentBlocks(t *testing.T) {
 
 func TestSubmissionHasWhatWasSent(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	r.want(r.send("POST", "/message", `{"text":"  a\r\n\tb 🦀 <&>","channel":"k","mode":"steer","context":{"user":"U","chat":"C","topic":"T","more":1},"unknown":[{"a":null}]}`,
 		"Content-Type", "application/json; charset=utf-8"), http.StatusOK, "")
 	r.want(r.send("POST", "/message", `{"text":"a","channel":null,"mode":null,"context":null,"content":null}`), http.StatusOK, "")
 	r.want(r.send("POST", "/message", `{"text":"\u001b[31mred\u001b[0m \u0007\b\f\u007f\u009b"}`), http.StatusOK, "")
 	r.want(r.send("POST", "/message", `{"text":"t","context":{"user":null},"content":[{ "type":"text",  "text":"x" , "n": 1.50 }]}`), http.StatusOK, "")
-	got := r.submissions()
+	got := r.accepted(t)
 	if m := got[0]; m.Content.Text != "  a\r\n\tb 🦀 <&>" || m.Channel != "k" || m.Mode != core.Steer || m.Origin != (core.Origin{User: "U", Chat: "C", Topic: "T"}) || m.Adapter != "http" || m.CanAsk || m.SourceKey != "" {
 		t.Errorf("first submission %+v", m)
 	}
@@ -153,7 +153,7 @@ func TestSubmissionHasWhatWasSent(t *testing.T) {
 // reachable as a path.
 func TestChannelNames(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	equal := strings.Repeat("x", 200)
 	names := []string{
 		"tg-123", "../../etc/x", "...", "../", "/abs/olute", "a b", `"quoted"`, "it's", "a%2Fb", "a/b", "50%", "?q=1#f", "events", "a/events",
@@ -180,7 +180,7 @@ func TestChannelNames(t *testing.T) {
 // nothing, shows as another one, or that paths cannot name, and that the reason is told.
 func TestNamesThatCannotBeSeen(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), func(o *Options) {
+	r := newRig(t, func(o *Options) {
 		o.Push.Register("tg-", func(context.Context, core.Push) error { return nil })
 	})
 	for name, reason := range map[string]string{
@@ -213,7 +213,7 @@ func TestNamesThatCannotBeSeen(t *testing.T) {
 			t.Errorf("%s: watch: got %d", name, a.status)
 		}
 	}
-	if n := len(r.submissions()); n != 0 {
+	if n := len(r.accepted(t)); n != 0 {
 		t.Errorf("%d messages were accepted", n)
 	}
 }
@@ -221,11 +221,9 @@ func TestNamesThatCannotBeSeen(t *testing.T) {
 // TestOldNamesStayOfUse has channels that an earlier program let people make.
 func TestOldNamesStayOfUse(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	for _, name := range []string{"..", "a\u200b"} {
-		if _, err := r.Submit(t.Context(), core.Submission{Channel: core.ChannelKey(name), Adapter: "http", Mode: core.Collect, Content: core.Content{Text: "x"}}); err != nil {
-			t.Fatal(err)
-		}
+		r.submit(t, core.ChannelKey(name), "x")
 		path := "/channels/" + strings.ReplaceAll(url.PathEscape(name), ".", "%2E")
 		r.want(r.send("POST", "/message", `{"text":"x","channel":`+quoted(t, name)+`}`), http.StatusOK, "")
 		r.want(r.send("POST", "/schedules", `{"text":"x","when":"in 1h","channel":`+quoted(t, name)+`}`), http.StatusCreated, "")
@@ -239,7 +237,7 @@ func TestOldNamesStayOfUse(t *testing.T) {
 
 func TestContentTypes(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	for _, ct := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonx", ";", "text/plain; application/json"} {
 		r.want(r.send("POST", "/message", `{"text":"a"}`, "Content-Type", ct), http.StatusUnsupportedMediaType, "unsupported_media_type")
 	}
@@ -253,7 +251,7 @@ func TestContentTypes(t *testing.T) {
 
 func TestBodyLimit(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), func(o *Options) { o.BodyLimit = 1 << 20 })
+	r := newRig(t, func(o *Options) { o.BodyLimit = 1 << 20 })
 	body := func(n int) string { return `{"text":"` + strings.Repeat("x", n-len(`{"text":""}`)) + `"}` }
 	r.want(r.send("POST", "/message", body(1<<20)), http.StatusOK, "")
 	a := r.send("POST", "/message", body(1<<20+1))
@@ -272,7 +270,7 @@ func TestBodyLimit(t *testing.T) {
 // TestLargeMessages sends and gets back a mebibyte, as text and as an image.
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), func(o *Options) { o.BodyLimit = 0 })
+	r := newRig(t, func(o *Options) { o.BodyLimit = 0 })
 	transport := &http.Transport{} // without the recorder, which takes its time
 	defer transport.CloseIdleConnections()
 	r.client = &http.Client{Transport: transport}
@@ -290,7 +288,7 @@ func TestLargeMessages(t *testing.T) {
 
 func TestIdempotency(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	first := r.send("POST", "/message", `{"text":"a","content":[{"type":"text","text":"b","n":1}]}`, "Idempotency-Key", "k 1")
 	r.want(first, http.StatusOK, "")
 	again := r.send("POST", "/message", `{ "content":[{"n":1.0,"text":"\u0062","type":"text"}], "mode":"collect","channel":"http" }`, "Idempotency-Key", "k 1")
@@ -306,7 +304,7 @@ func TestIdempotency(t *testing.T) {
 	} {
 		r.want(r.send("POST", "/message", other, "Idempotency-Key", "k 1"), http.StatusUnprocessableEntity, "idempotency_mismatch")
 	}
-	if got := r.submissions(); len(got) != 1 || got[0].SourceKey != "http:http\nk 1" || len(got[0].SourceHash) != 64 {
+	if got := r.accepted(t); len(got) != 1 || got[0].SourceKey != "http:http\nk 1" || len(got[0].SourceHash) != 64 {
 		t.Errorf("submitted: %+v", got)
 	}
 	for _, key := range []string{strings.Repeat("k", 256), "käse", "\t"} {

@@ -1,34 +1,14 @@
 package httpapi
 
 import (
-	"bytes"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 )
 
-// A lockedBuffer is a log that is read while it is written.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
 func TestLogHasRoutesAndNoSecrets(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), func(o *Options) { o.Token = "s3cret-token" })
+	r := newRig(t, func(o *Options) { o.Token = "s3cret-token" })
 	auth := []string{"Authorization", "Bearer s3cret-token"}
 	r.want(r.send("POST", "/message", `{"text":"my private words","channel":"secret-channel"}`, auth...), http.StatusOK, "")
 	r.want(r.send("GET", "/channels/secret-channel?token=query-token", "", "Authorization", "Bearer wrong-token"), http.StatusUnauthorized, "unauthorized")

@@ -2,15 +2,15 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 )
 
 const (
@@ -22,29 +22,16 @@ const (
 	smallContent = 1 << 20
 )
 
-// A messageWaiter also waits for channels that are parked.
-type messageWaiter interface {
-	WaitOrPark(ctx context.Context, id core.MessageID) (core.Message, error)
-}
-
-// messageControl cancels and traces messages.
-type messageControl interface {
-	Cancel(ctx context.Context, id core.MessageID) (core.Message, error)
-	Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
-}
-
 // lookups shows and cancels messages.
 type lookups struct {
-	core      messageReader
-	waiter    messageWaiter
-	control   messageControl
+	core      *lanes.Manager
 	view      *messageView
 	lifecycle *lifecycle
 	contents  chan struct{} // has an entry for each content being read
 }
 
-func newLookups(b backend, v *messageView, l *lifecycle) *lookups {
-	return &lookups{core: b, waiter: b, control: b, view: v, lifecycle: l, contents: make(chan struct{}, maxContentReads)}
+func newLookups(m *lanes.Manager, v *messageView, l *lifecycle) *lookups {
+	return &lookups{core: m, view: v, lifecycle: l, contents: make(chan struct{}, maxContentReads)}
 }
 
 func (l *lookups) routes() []route {
@@ -71,7 +58,7 @@ func (l *lookups) get(w *response, r *http.Request) error {
 	}
 	id := pathMessage(r)
 	if wait == 0 {
-		m, err := l.core.Message(r.Context(), id)
+		m, err := l.core.Lookup.Message(r.Context(), id)
 		if err != nil {
 			return err
 		}
@@ -117,15 +104,15 @@ func waitParam(r *http.Request) (time.Duration, error) {
 func (l *lookups) untilParam(r *http.Request) (func(context.Context, core.MessageID) (core.Message, error), error) {
 	switch r.URL.Query().Get("until") {
 	case "", "outcome":
-		return l.core.Wait, nil
+		return l.core.Lookup.Wait, nil
 	case api.UntilParked:
-		return l.waiter.WaitOrPark, nil
+		return l.core.Lookup.WaitOrPark, nil
 	}
 	return nil, badRequest(api.BadWait, `The parameter until must be "outcome" or "parked".`)
 }
 
 func (l *lookups) cancel(w *response, r *http.Request) error {
-	m, err := l.control.Cancel(r.Context(), pathMessage(r))
+	m, err := l.core.Cancel(r.Context(), pathMessage(r))
 	if w.repeated && errors.Is(err, core.ErrNotWaiting) && m.Reply.Code == core.CodeCancelled {
 		err = nil // the repeated request itself cancelled the message
 	}
@@ -141,7 +128,7 @@ func (l *lookups) cancel(w *response, r *http.Request) error {
 }
 
 func (l *lookups) trace(w *response, r *http.Request) error {
-	t, err := l.control.Trace(r.Context(), pathMessage(r))
+	t, err := l.core.Lookup.Trace(r.Context(), pathMessage(r))
 	if err != nil {
 		return err
 	}
@@ -155,14 +142,21 @@ func (l *lookups) content(w *response, r *http.Request) error {
 		return err
 	}
 	defer release()
-	m, err := l.core.Message(r.Context(), pathMessage(r))
+	m, err := l.core.Lookup.Message(r.Context(), pathMessage(r))
 	if err != nil {
 		return err
 	}
 	if m.Content.Size() <= smallContent {
 		release()
 	}
-	return writeContent(w, &m)
+	// A client that stops reading must not keep the content in memory for ever. Without
+	// support for deadlines the content may stay.
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Now().Add(bodyTimeout))
+	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
+	return w.show(http.StatusOK, &api.Content{
+		ID: string(m.ID), Channel: string(m.Channel), Context: api.Origin(m.Origin), Text: m.Content.Text, Content: m.Content.Blocks,
+	})
 }
 
 // reserveContent waits until a content may be read into memory. The caller calls release
@@ -182,46 +176,101 @@ func (l *lookups) reserveContent(ctx context.Context) (release func(), err error
 	}, nil
 }
 
-// writeContent writes the content in pieces, because a single document would need
-// another copy. The members equal the members of a POST /message.
-func writeContent(w *response, m *core.Message) error {
-	head, err := marshal(struct {
-		ID      core.MessageID  `json:"message_id"`
-		Channel core.ChannelKey `json:"channel"`
-		Context api.Origin      `json:"context"`
-		Text    string          `json:"text,omitzero"`
-	}{m.ID, m.Channel, api.Origin(m.Origin), m.Content.Text})
-	if err != nil {
-		return err
+// messageView answers with messages.
+type messageView struct {
+	core       *lanes.Lookup
+	deliveries *deliveries
+}
+
+// show answers with a message and its position in the queue.
+func (v *messageView) show(w *response, r *http.Request, m *core.Message, at core.QueuePosition, length promptLength) error {
+	v.completeCoalesced(r.Context(), m)
+	err := w.show(http.StatusOK, showMessage(m, at, length))
+	if err == nil && r.Method != http.MethodHead {
+		v.deliveries.note(m)
 	}
-	pieces := []json.RawMessage{json.RawMessage(head)}
-	if blocks := m.Content.Blocks; len(blocks) > 0 {
-		separator := json.RawMessage(`,"content":[`)
-		pieces[0] = pieces[0][:len(head)-1] // without the closing brace
-		for _, block := range blocks {
-			pieces = append(pieces, separator, block)
-			separator = json.RawMessage(",")
+	return err
+}
+
+// place returns the position of a message in the queue; zero if the message does not
+// wait.
+func (v *messageView) place(m *core.Message) core.QueuePosition {
+	if m.State != core.Waiting {
+		return core.QueuePosition{}
+	}
+	return v.core.QueuePosition(m.ID)
+}
+
+// current returns the current state of the message, or m if the message cannot be read.
+func (v *messageView) current(ctx context.Context, m core.Message) core.Message {
+	if now, err := v.core.Message(ctx, m.ID); err == nil {
+		return now
+	}
+	return m
+}
+
+// coalescedTimeout bounds the wait for the message that carries the reply. Both messages
+// get an outcome at the same moment.
+const coalescedTimeout = 2 * time.Second
+
+// completeCoalesced copies the text of a reply carried by a message of another adapter,
+// because the HTTP client never sees the carrying message. If the carrier cannot be
+// read, the member into still names the carrier.
+func (v *messageView) completeCoalesced(ctx context.Context, m *core.Message) {
+	if m.Reply.Via == "" || m.Adapter != adapterName {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, coalescedTimeout)
+	defer cancel()
+	if carrier, err := v.core.Wait(ctx, m.Reply.Into); err == nil {
+		m.Reply.Text = carrier.Reply.Text
+	}
+}
+
+// messagePath returns the path of a message.
+func messagePath(id core.MessageID) string { return api.MessagePath(string(id)) }
+
+// maxDeliveries is how many deliveries of outcomes are remembered. The ledger does not
+// record deliveries over HTTP: a client requests an outcome, and may request again.
+const maxDeliveries = 4096
+
+// deliveries remembers when clients got the latest outcomes. Every message is noted, but
+// few are looked up: hence a ring and no map. The zero value is ready; all methods are
+// safe for concurrent use.
+type deliveries struct {
+	mu    sync.Mutex // protects the fields below
+	ring  []delivery
+	count int // ever noted
+}
+
+type delivery struct {
+	id core.MessageID
+	at time.Time
+}
+
+// note remembers that a client has received the message's outcome.
+func (d *deliveries) note(m *core.Message) {
+	if !m.State.Final() {
+		return
+	}
+	now := time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ring == nil {
+		d.ring = make([]delivery, maxDeliveries)
+	}
+	d.ring[d.count%maxDeliveries] = delivery{m.ID, now}
+	d.count++
+}
+
+// at returns when a client first received the outcome, or the zero time if unknown.
+func (d *deliveries) at(id core.MessageID) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := max(0, d.count-maxDeliveries); i < d.count; i++ { // oldest first
+		if e := &d.ring[i%maxDeliveries]; e.id == id {
+			return e.at
 		}
-		pieces = append(pieces, json.RawMessage("]}"))
 	}
-	pieces = append(pieces, json.RawMessage("\n"))
-	size := 0
-	for _, piece := range pieces {
-		size += len(piece)
-	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(size))
-	// A client that stops reading must not keep the content in memory for ever. Without
-	// support for deadlines the content may stay.
-	rc := http.NewResponseController(w)
-	_ = rc.SetWriteDeadline(time.Now().Add(bodyTimeout))
-	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
-	w.WriteHeader(http.StatusOK)
-	for _, piece := range pieces {
-		if _, err := w.Write(piece); err != nil {
-			return nil // the client has disconnected
-		}
-	}
-	return nil
+	return time.Time{}
 }

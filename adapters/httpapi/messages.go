@@ -11,22 +11,16 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 )
 
 // maxRetryAfter bounds the header Retry-After: a parked channel may continue sooner than
 // predicted.
 const maxRetryAfter = 5 * time.Minute
 
-// A submitter accepts messages.
-type submitter interface {
-	Submit(ctx context.Context, s core.Submission) (ticket, error)
-	SubmitAndWait(ctx context.Context, s core.Submission, hurry <-chan struct{}) (ticket, error)
-	Resubmission(ctx context.Context, id core.MessageID) (core.Submission, core.Message, error)
-}
-
 // messages accepts new messages.
 type messages struct {
-	core      submitter
+	core      *lanes.Manager
 	names     channelNames
 	view      *messageView
 	streams   *streams
@@ -66,7 +60,7 @@ func (m *messages) retry(w *response, r *http.Request) error {
 	if err := readOptionalBody(w, r, &struct{}{}); err != nil {
 		return err
 	}
-	sub, msg, err := m.core.Resubmission(r.Context(), pathMessage(r))
+	sub, msg, err := m.core.Decider.Resubmission(r.Context(), pathMessage(r))
 	if errors.Is(err, core.ErrNotFailed) {
 		p := refuse(http.StatusConflict, api.NotFailed, "Only a message that failed or was cancelled can be tried again; this one is "+string(msg.State)+".")
 		p.body.Message = showMessage(&msg, core.QueuePosition{}, shortPrompt)
@@ -84,7 +78,7 @@ func (m *messages) submit(w *response, r *http.Request, sub core.Submission) err
 	case lists(r.Header["Prefer"], "respond-async"): // RFC 7240, section 4.1
 		return m.submitAsync(w, r, sub)
 	case lists(r.Header["Accept"], "text/event-stream"):
-		return m.streams.submit(w, r, m.core, sub)
+		return m.streams.submit(w, r, sub)
 	default:
 		return m.submitAndWait(w, r, sub)
 	}
@@ -97,16 +91,15 @@ func (m *messages) submitAsync(w *response, r *http.Request, sub core.Submission
 	}
 	noteReplay(w, t)
 	w.Header().Set("Preference-Applied", "respond-async")
-	m.forgetOldPark(&t)
-	if isClosed(t.parked) {
-		return answerParked(w, &t)
+	if isClosed(m.parked(t)) {
+		return answerParked(w, &t.Message, t.QueuePosition())
 	}
-	return answerAccepted(w, &t.message, core.QueuePosition{})
+	return answerAccepted(w, &t.Message, core.QueuePosition{})
 }
 
 // noteReplay reports to the client that the message was accepted before.
-func noteReplay(w *response, t ticket) {
-	if t.existing {
+func noteReplay(w *response, t *core.Ticket) {
+	if t.Existing {
 		w.Header().Set(api.HeaderReplayed, "true")
 	}
 }
@@ -119,41 +112,42 @@ func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submissi
 		return err
 	}
 	noteReplay(w, t)
-	m.forgetOldPark(&t)
 	select {
-	case <-t.done: // already, but for a repeated message or when the server drains
-	case <-t.parked:
-		if !isClosed(t.done) {
-			return answerParked(w, &t)
+	case <-t.Done(): // already, but for a repeated message or when the server drains
+	case <-m.parked(t):
+		if !isClosed(t.Done()) {
+			return answerParked(w, &t.Message, t.QueuePosition())
 		}
 	case <-r.Context().Done():
 		return context.Cause(r.Context())
 	case <-m.lifecycle.done:
-		if !isClosed(t.done) { // if both are closed, the outcome is the better answer
+		if !isClosed(t.Done()) { // if both are closed, the outcome is the better answer
 			if m.lifecycle.handingOver() {
-				return &heldError{t.message}
+				return &heldError{t.Message}
 			}
-			now := m.view.current(r.Context(), t.message)
+			now := m.view.current(r.Context(), t.Message)
 			w.Header().Set("Retry-After", "1")
 			return answerAccepted(w, &now, core.QueuePosition{})
 		}
 	}
-	msg := t.outcome()
+	msg := t.Outcome()
 	return m.view.show(w, r, &msg, core.QueuePosition{}, shortPrompt)
 }
 
-// forgetOldPark clears the park of a repeated message whose channel has continued since.
-func (m *messages) forgetOldPark(t *ticket) {
-	if t.existing && isClosed(t.parked) && m.view.core.QueuePosition(t.message.ID).Until.IsZero() {
-		t.parked = nil
+// parked is closed while the message waits on a parked channel; nil for a repeated message
+// whose channel has continued since it was parked.
+func (m *messages) parked(t *core.Ticket) <-chan struct{} {
+	parked := t.Parked()
+	if t.Existing && isClosed(parked) && m.core.Lookup.QueuePosition(t.Message.ID).Until.IsZero() {
+		return nil
 	}
+	return parked
 }
 
 // answerParked answers that the message waits on a parked channel.
-func answerParked(w *response, t *ticket) error {
-	at := t.place()
+func answerParked(w *response, m *core.Message, at core.QueuePosition) error {
 	w.Header().Set("Retry-After", retryAfter(at.Until))
-	return answerAccepted(w, &t.message, at)
+	return answerAccepted(w, m, at)
 }
 
 // retryAfter returns the header's value in whole seconds: the time until the channel

@@ -11,8 +11,7 @@ import (
 // checks of the API.
 func TestMount(t *testing.T) {
 	t.Parallel()
-	f := newFake(t)
-	s := quietServer(t, f)
+	s := New(newGateway(t, nil).options(io.Discard))
 	h := s.Handler()
 	s.Mount("/part", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.URL.Path)

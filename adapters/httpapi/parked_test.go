@@ -6,57 +6,48 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 )
 
-// TestParked holds what those are told who wait on a channel that is parked.
+// TestParked holds what those are told who wait on a channel that is parked, here because
+// the day's budget is spent.
 func TestParked(t *testing.T) {
 	t.Parallel()
-	f := newFake(t)
-	r := newRig(t, f, nil)
-	until := time.Now().Add(time.Hour)
-	check := func(a answer, retry string) {
+	r := newRigOn(t, func(o *lanes.Options) { o.DailyBudget = 0.01 }, nil)
+	check := func(a answer) {
 		t.Helper()
 		r.want(a, http.StatusAccepted, "")
-		if a.header.Get("Retry-After") != retry || a.field(t, "state") != "waiting" || a.field(t, "why") != "No money." || a.field(t, "until") != stamp(until) ||
-			a.header.Get("Location") != "/messages/"+a.field(t, "message_id").(string) {
+		until, err := time.Parse(time.RFC3339Nano, a.field(t, "until").(string))
+		if err != nil || time.Until(until) > 24*time.Hour || time.Until(until) > 10*time.Minute && a.header.Get("Retry-After") != "300" {
+			t.Errorf("got %v %s", a.header, a.body)
+		}
+		if why, _ := a.field(t, "why").(string); a.field(t, "state") != "waiting" || why == "" || a.header.Get("Location") != "/messages/"+a.field(t, "message_id").(string) {
 			t.Errorf("got %v %s", a.header, a.body)
 		}
 	}
+	r.occupy("http")
 	held := make(chan answer, 1)
 	go func() { held <- r.send("POST", "/message", `{"text":"a"}`) }()
-	eventually(t, "the wait is held", func() bool { return len(r.submissions()) == 1 })
-	path := "/messages/" + string(r.submissions()[0].ID)
+	eventually(t, "the wait is held", func() bool { return len(r.accepted(t)) == 2 })
+	path := messagePath(r.accepted(t)[1].ID)
 	polled := make(chan answer, 1)
 	go func() { polled <- r.send("GET", path+"?wait=5m", "") }()
-	f.park(core.QueuePosition{Position: 1, Why: "No money.", Until: until})
-	check(<-held, "300")
-	check(r.send("POST", "/message", `{"text":"b"}`), "300")
-	check(r.send("POST", "/message", `{"text":"c"}`, "Idempotency-Key", "k"), "300")
-	check(r.send("POST", "/message", `{"text":"c"}`, "Idempotency-Key", "k"), "300")
-	check(r.send("POST", "/message", `{"text":"d"}`, "Prefer", "respond-async"), "300")
-	if a := r.send("GET", path+"?wait=5m&until=parked", ""); a.status != http.StatusOK || a.field(t, "until") != stamp(until) || a.header.Get("Retry-After") != "300" {
+	r.agent.release(t, "http", core.Result{Text: "done"})
+	check(<-held)
+	check(r.send("POST", "/message", `{"text":"b"}`))
+	check(r.send("POST", "/message", `{"text":"c"}`, "Idempotency-Key", "k"))
+	check(r.send("POST", "/message", `{"text":"c"}`, "Idempotency-Key", "k"))
+	check(r.send("POST", "/message", `{"text":"d"}`, "Prefer", "respond-async"))
+	if a := r.send("GET", path+"?wait=5m&until=parked", ""); a.status != http.StatusOK || a.field(t, "until") == nil || a.header.Get("Retry-After") == "" {
 		t.Errorf("asked for: %d %v %s", a.status, a.header, a.body)
 	}
 	r.want(r.send("GET", path+"?wait=5m&until=later", ""), http.StatusBadRequest, "bad_wait")
 	if len(polled) > 0 {
 		t.Error("a client that waits for the outcome was answered")
 	}
-	f.settle(r.submissions()[0].ID, core.Reply{State: core.Answered, Text: "ok"})
-	if a := <-polled; a.field(t, "text") != "ok" {
+	r.want(r.send("DELETE", path, ""), http.StatusOK, "")
+	if a := <-polled; a.field(t, "state") != "cancelled" {
 		t.Errorf("polled: %s", a.body)
-	}
-}
-
-// TestParkedPrefersTheOutcome settles the message as well: then that is the answer.
-func TestParkedPrefersTheOutcome(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	r := newRig(t, f.echo(), nil)
-	f.park(core.QueuePosition{Position: 1, Why: "No money.", Until: time.Now().Add(time.Hour)})
-	for range 5 {
-		if a := r.send("POST", "/message", `{"text":"a"}`); a.status != http.StatusOK || a.field(t, "text") != "a" {
-			t.Errorf("got %d %s", a.status, a.body)
-		}
 	}
 }
 

@@ -24,7 +24,7 @@ func promptIn(t *testing.T, message any) map[string]any {
 
 func TestPromptIsShown(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	long := strings.Repeat("ä", 600)
 	body := `{"context":{"user":"Ann"},"content":[{"type":"text","text":"what is this?"},` +
 		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGVsbG8="}},{"type":"text","text":"` + long + `"}]}`
@@ -51,21 +51,19 @@ func TestPromptIsShown(t *testing.T) {
 
 func TestApprovalHasThePrompt(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t), nil)
-	r.ask("a-1", "Bash", `{"command":"ls"}`)
-	r.approvals[0].Prompt = core.Prompt{Text: "list it", Truncated: true, User: "Ann"}
-	r.ask("a-2", "Bash", `{"command":"ls"}`)
+	r := newRig(t, nil)
+	r.asks("Bash", `{"command":"ls"}`)
 	all, _ := r.send("GET", "/approvals", "").field(t, "approvals").([]any)
-	same(t, promptIn(t, all[0]), map[string]any{"text": "list it", "truncated": true, "user": "Ann"})
-	if unknown := all[1].(map[string]any); unknown["prompt"] != nil {
-		t.Errorf("a prompt that is not known is %v", unknown["prompt"])
+	same(t, promptIn(t, all[0]), map[string]any{"text": `ask Bash {"command":"ls"}`})
+	if p := showApproval(&core.Approval{}).Prompt; p.Text != "" || p.Blocks != nil {
+		t.Errorf("a prompt that is not known is %v", p)
 	}
 }
 
 // TestContentIsAsSubmitted sends again what it reads, on both doors.
 func TestContentIsAsSubmitted(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	for _, body := range []string{
 		`"text":"a\u001b[31m\n\u2028"`,
 		`"content":[{"type":"text","text":"x","n":1.50},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aG\/p"}}]`,
@@ -77,7 +75,7 @@ func TestContentIsAsSubmitted(t *testing.T) {
 			t.Errorf("the socket shows %s, and TCP %s", local.body, a.body)
 		}
 		r.want(r.send("POST", "/message", a.body), http.StatusOK, "")
-		got := r.submissions()
+		got := r.accepted(t)
 		was, is := got[len(got)-2], got[len(got)-1]
 		before, _ := json.Marshal([]any{was.Channel, was.Origin, was.Content})
 		if again, _ := json.Marshal([]any{is.Channel, is.Origin, is.Content}); string(again) != string(before) {
@@ -90,13 +88,13 @@ func TestContentIsAsSubmitted(t *testing.T) {
 // waits, until one of those is not in memory any more.
 func TestContentReadsAreBounded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
-	path := "/messages/" + string(r.accept("http")) + "/content"
+	r := newRig(t, nil)
+	path := "/messages/" + r.accept("a", "http") + "/content"
 	for range 2 * maxContentReads { // what is read leaves its place
 		r.want(r.send("GET", path, ""), http.StatusOK, "")
 		r.want(r.send("GET", "/messages/none/content", ""), http.StatusNotFound, "not_found")
 	}
-	l := newLookups(r.fake, nil, nil)
+	l := newLookups(r.Manager, nil, nil)
 	var releases []func()
 	for range maxContentReads {
 		release, err := l.reserveContent(t.Context())

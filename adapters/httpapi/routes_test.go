@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"bufio"
-	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,60 +13,44 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
+	"bareclaw/core/schedule"
 )
 
-func TestWaitAnswersWithTheOutcome(t *testing.T) {
+// TestMessageShape holds what a message and its outcome are in JSON.
+func TestMessageShape(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t), nil)
-	r.reply = func(m *core.Message) {
-		if m.Content.Text == "coalesced" {
-			settle(m, core.Reply{State: core.Failed, IsError: true, Code: "max_turns", Error: "too many", Coalesced: true, Into: "01890000-0000-7000-8000-000000000009", Duration: time.Second})
-			return
-		}
-		settle(m, core.Reply{State: core.Answered, Text: "a \"quoted\"\n<b>&</b> 🦀 \u2028", Duration: 1234 * time.Millisecond, CostUSD: 0.25, SessionID: "s"})
+	m := core.Message{
+		ID: "m-1", Channel: "k", Adapter: "http", Turn: "t-1", State: core.Answered, Prompt: core.Prompt{Text: "a"},
+		ReceivedAt: startedAt, EndedAt: startedAt.Add(time.Second),
+		Reply: core.Reply{State: core.Answered, Text: "a \"quoted\"\n<b>&</b> 🦀 \u2028", Duration: 1234 * time.Millisecond, CostUSD: 0.25, SessionID: "s"},
 	}
-	got := r.send("POST", "/message", `{"text":"a","channel":"k"}`).object(t)
-	want := map[string]any{
-		"message_id": "01890000-0000-7000-8000-000000000001", "channel": "k", "state": "answered", "prompt": map[string]any{"text": "a"}, "text": "a \"quoted\"\n<b>&</b> 🦀 \u2028",
+	shown := func(m *core.Message) map[string]any {
+		return shapeOf(t, showMessage(m, core.QueuePosition{}, shortPrompt))
+	}
+	same(t, shown(&m), map[string]any{
+		"message_id": "m-1", "channel": "k", "state": "answered", "prompt": map[string]any{"text": "a"}, "text": "a \"quoted\"\n<b>&</b> 🦀 \u2028",
 		"is_error": false, "duration_ms": 1234.0, "cost_usd": 0.25, "session_id": "s", "adapter": "http",
-		"turn_id": "01890000-0000-7000-8000-00000000aaaa", "received_at": "2026-01-02T03:04:05.678900Z", "ended_at": "2026-01-02T03:04:06.678900Z",
-	}
-	same(t, got, want)
-	got = r.send("POST", "/message", `{"text":"coalesced","channel":"k"}`).object(t)
-	for name, value := range map[string]any{"text": "", "is_error": true, "code": "max_turns", "coalesced": true, "into": "01890000-0000-7000-8000-000000000009", "duration_ms": 1000.0, "state": "failed"} {
-		if got[name] != value {
-			t.Errorf("coalesced: %s = %v, want %v", name, got[name], value)
+		"turn_id": "t-1", "received_at": "2026-01-02T03:04:05.678900Z", "ended_at": "2026-01-02T03:04:06.678900Z",
+	})
+	m.State, m.Reply = core.Failed, core.Reply{IsError: true, Code: "max_turns", Error: "too many", Coalesced: true, Into: "m-9", Duration: time.Second}
+	for name, value := range map[string]any{"text": "", "is_error": true, "code": "max_turns", "coalesced": true, "into": "m-9", "duration_ms": 1000.0, "state": "failed"} {
+		if got := shown(&m)[name]; got != value {
+			t.Errorf("coalesced: %s = %v, want %v", name, got, value)
 		}
-	}
-}
-
-func same(t *testing.T, got, want map[string]any) {
-	t.Helper()
-	g, err := json.Marshal(got, json.Deterministic(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := json.Marshal(want, json.Deterministic(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(g, w) {
-		t.Errorf("got  %s\nwant %s", g, w)
 	}
 }
 
 func TestAsyncThenWait(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t), nil)
-	a := r.send("POST", "/message", `{"text":"a"}`, "Prefer", "wait=10, Respond-Async; x", "Accept", "text/event-stream")
+	r := newRig(t, nil)
+	r.occupy("http")
+	a := r.send("POST", "/message", `{"text":"done"}`, "Prefer", "wait=10, Respond-Async; x", "Accept", "text/event-stream")
 	r.want(a, http.StatusAccepted, "")
 	path := a.header.Get("Location")
-	id := core.MessageID(strings.TrimPrefix(path, "/messages/"))
-	if a.header.Get("Preference-Applied") != "respond-async" || a.field(t, "state") != "waiting" || a.field(t, "message_id") != string(id) {
+	if a.header.Get("Preference-Applied") != "respond-async" || a.field(t, "state") != "waiting" || messagePath(core.MessageID(a.field(t, "message_id").(string))) != path {
 		t.Errorf("got %v %s", a.header, a.body)
 	}
 	if got := r.send("GET", path, ""); got.field(t, "state") != "waiting" || got.field(t, "position") != 1.0 || got.field(t, "text") != nil {
@@ -75,7 +61,7 @@ func TestAsyncThenWait(t *testing.T) {
 	}
 	answered := make(chan answer, 1)
 	go func() { answered <- r.send("GET", path+"?wait=1h", "") }()
-	r.settle(id, core.Reply{State: core.Answered, Text: "done"})
+	r.agent.release(t, "http", core.Result{Text: "first"})
 	if got := <-answered; got.field(t, "text") != "done" || got.field(t, "position") != nil {
 		t.Errorf("got %s", got.body)
 	}
@@ -94,14 +80,11 @@ func TestWaitWithoutAUnitIsInSeconds(t *testing.T) {
 		t.Run(wait, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				c := pipe(t, f)
-				m, err := f.Submit(t.Context(), core.Submission{Channel: "k", Adapter: "http", Mode: core.Collect, Content: core.Content{Text: "a"}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				g := newGateway(t, nil)
+				c := pipe(t, g)
+				m := g.submit(t, "k", "hold k").Message
 				start := time.Now()
-				a := roundTrip(t, c, bufio.NewReader(c), "GET "+messagePath(m.message.ID)+"?wait="+wait+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+				a := roundTrip(t, c, bufio.NewReader(c), "GET "+messagePath(m.ID)+"?wait="+wait+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 				if took := time.Since(start); a.status != http.StatusOK || took != want {
 					t.Errorf("got %d %s after %v, want it after %v", a.status, a.body, took, want)
 				}
@@ -114,7 +97,7 @@ func TestWaitWithoutAUnitIsInSeconds(t *testing.T) {
 // no stream is held open.
 func TestHead(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	waiting, _ := r.send("POST", "/message", `{"text":"a"}`).field(t, "message_id").(string)
 	id, _ := r.send("POST", "/schedules", `{"text":"x","when":"in 1h","channel":"http"}`).field(t, "id").(string)
 	for _, op := range r.recorder.Operations() {
@@ -156,7 +139,7 @@ func TestHead(t *testing.T) {
 // TestRulesOfNoChannel tells a channel without rules from one that is not there.
 func TestRulesOfNoChannel(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	r.want(r.send("GET", "/channels/nope/rules", ""), http.StatusNotFound, "not_found")
 	r.want(r.send("POST", "/message", `{"text":"a","channel":"nope"}`), http.StatusOK, "")
 	if a := r.send("GET", "/channels/nope/rules", ""); a.status != http.StatusOK || a.body != `{"channel":"nope","rules":[]}`+"\n" {
@@ -166,12 +149,13 @@ func TestRulesOfNoChannel(t *testing.T) {
 
 func TestCancelTellsWhatIs(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t), nil)
-	id := r.accept("http")
-	if a := r.send("DELETE", "/messages/"+string(id), ""); a.field(t, "state") != "cancelled" || a.field(t, "code") != "cancelled" {
+	r := newRig(t, nil)
+	r.occupy("http")
+	id := r.accept("a", "http")
+	if a := r.send("DELETE", "/messages/"+id, ""); a.field(t, "state") != "cancelled" || a.field(t, "code") != "cancelled" {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
-	a := r.send("DELETE", "/messages/"+string(id), "")
+	a := r.send("DELETE", "/messages/"+id, "")
 	r.want(a, http.StatusConflict, "not_waiting")
 	if m, _ := a.field(t, "message").(map[string]any); m["state"] != "cancelled" {
 		t.Errorf("got %s", a.body)
@@ -180,53 +164,51 @@ func TestCancelTellsWhatIs(t *testing.T) {
 
 func TestTimelineIsInOrder(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
-	r.ask("a-1", "Bash", `{"command":"ls"}`)
-	r.send("POST", "/message", `{"text":"a"}`)
-	a := r.send("GET", "/messages/01890000-0000-7000-8000-000000000001/trace", "")
-	var got struct {
-		Timeline  []api.Mark
-		Durations map[string]int64
-	}
-	if err := json.Unmarshal([]byte(a.body), &got, json.MatchCaseInsensitiveNames(true)); err != nil {
-		t.Fatal(err)
-	}
+	after := func(ms int) time.Time { return startedAt.Add(time.Duration(ms) * time.Millisecond) }
+	m := core.Message{ID: "m-1", Adapter: "http", State: core.Answered, ReceivedAt: startedAt, DispatchedAt: after(1), EndedAt: after(1000)}
+	got := showTrace(&core.Trace{
+		Message: m, Approvals: []core.Approval{{Tool: "Bash", State: core.ApprovalPending, CreatedAt: after(600)}},
+		Turn: &core.Turn{Marks: []core.Mark{{At: after(500), What: "tool", Detail: "Bash"}, {At: after(2), What: "first_event"}}},
+	}, after(1001))
 	want := []api.Mark{
-		{What: "received", At: fakeTime(t, "2026-01-02T03:04:05.678900Z")},
-		{What: "queued", At: fakeTime(t, "2026-01-02T03:04:05.678900Z"), TookMS: 1},
-		{What: "approval pending", Detail: "Bash", At: fakeTime(t, "2026-01-02T03:04:05.678900Z")},
-		{What: "dispatched", At: fakeTime(t, "2026-01-02T03:04:05.679900Z"), AfterMS: 1},
-		{What: "started", At: fakeTime(t, "2026-01-02T03:04:05.680900Z"), AfterMS: 2},
-		{What: "tool", Detail: "Bash", At: fakeTime(t, "2026-01-02T03:04:06.178900Z"), AfterMS: 500},
-		{What: "answered", At: fakeTime(t, "2026-01-02T03:04:06.678900Z"), AfterMS: 1000},
+		{What: "received", At: startedAt},
+		{What: "queued", At: startedAt, TookMS: 1},
+		{What: "dispatched", At: after(1), AfterMS: 1},
+		{What: "first_event", At: after(2), AfterMS: 2},
+		{What: "tool", Detail: "Bash", At: after(500), AfterMS: 500},
+		{What: "approval pending", Detail: "Bash", At: after(600), AfterMS: 600},
+		{What: "answered", At: after(1000), AfterMS: 1000},
+		{What: "delivered", Detail: "http", At: after(1001), AfterMS: 1001},
 	}
-	if len(got.Timeline) != len(want)+1 || got.Timeline[len(want)].What != "delivered" {
-		t.Fatalf("got %+v", got.Timeline)
+	if !slices.Equal(got.Timeline, want) {
+		t.Errorf("got %+v", got.Timeline)
 	}
-	for stage, want := range map[string]int64{"queued_ms": 1, "running_ms": 999, "total_ms": 1000} {
-		if got.Durations[stage] != want {
-			t.Errorf("%s is %d, want %d", stage, got.Durations[stage], want)
-		}
+	if d := got.Durations; *d.QueuedMS != 1 || *d.FirstEventMS != 1 || *d.RunningMS != 999 || *d.TotalMS != 1000 {
+		t.Errorf("got %+v", d)
 	}
-	for i := range want {
-		if got.Timeline[i] != want[i] {
-			t.Errorf("mark %d = %+v, want %+v", i, got.Timeline[i], want[i])
-		}
+}
+
+// TestTrace holds that a trace knows when a client got the outcome.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	id, _ := r.send("POST", "/message", `{"text":"a"}`).field(t, "message_id").(string)
+	if a := r.send("GET", "/messages/"+id+"/trace", ""); !strings.Contains(a.body, `"delivered"`) {
+		t.Errorf("got %s", a.body)
 	}
 }
 
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
+	var last answer
 	for _, text := range []string{"a", "b", "c"} {
-		r.want(r.send("POST", "/message", `{"text":"`+text+`"}`), http.StatusOK, "")
+		last = r.send("POST", "/message", `{"text":"`+text+`"}`)
+		r.want(last, http.StatusOK, "")
 	}
-	a := r.send("GET", "/channels/http/messages?limit=1&before=01890000-0000-7000-8000-000000000003", "")
+	a := r.send("GET", "/channels/http/messages?limit=1&before="+last.field(t, "message_id").(string), "")
 	messages, _ := a.field(t, "messages").([]any)
 	if len(messages) != 1 || messages[0].(map[string]any)["text"] != "b" {
-		t.Errorf("got %s", a.body)
-	}
-	if background, _ := a.field(t, "background").([]any); len(background) != 1 {
 		t.Errorf("got %s", a.body)
 	}
 	for _, limit := range []string{"0", "501", "-1", "x", "", "1.5"} {
@@ -236,42 +218,39 @@ func TestHistory(t *testing.T) {
 
 func TestDecisions(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t), nil)
-	for _, id := range []string{"a-1", "a-2", "a-3"} {
-		r.ask(id, "Bash", `{"command":"ls"}`)
-	}
-	r.ask("q-1", core.ToolAskUser, `{"questions":[{"question":"Which?"}]}`)
+	r := newRig(t, nil)
+	first := "/approvals/" + r.asks("Bash", `{"command":"ls"}`)
 	for _, body := range []string{
 		`{}`, `{"behavior":"maybe"}`, `{"behavior":1}`, `{"behavior":null}`, `{"behavior":"deny","remember":true}`, `{"behavior":"allow","remember":"yes"}`,
 		`{"behavior":"allow","updated_input":[]}`, `{"behavior":"deny","updated_input":{}}`, `{"behavior":"allow","answers":[]}`, `{"behavior":"allow","answers":{}}`,
 		`{"behavior":"allow","answers":{"Which?":1}}`, `{"behavior":"allow","answers":{"Which?":"A"},"updated_input":{}}`, `{"behavior":"deny","answers":{"Which?":"A"}}`,
-		`{"behavior":"allow","message":5}`, `{"behavior":"deny","message":"\u0000"}`, `[]`, `{"behavior":"allow"`,
+		`{"behavior":"allow","message":5}`, `{"behavior":"deny","message":"\u0000"}`, `{"behavior":"deny","always":true}`, `[]`, `{"behavior":"allow"`,
 	} {
-		for _, id := range []string{"a-1", "q-1"} {
-			if a := r.send("POST", "/approvals/"+id, body); a.status != http.StatusBadRequest {
-				t.Errorf("%s: got %d %s", body, a.status, a.body)
-			}
+		if a := r.send("POST", first, body); a.status != http.StatusBadRequest {
+			t.Errorf("%s: got %d %s", body, a.status, a.body)
 		}
 	}
-	r.want(r.send("POST", "/approvals/a-1", `{"behavior":"allow","answers":{"Which?":"A"}}`), http.StatusBadRequest, "bad_answers")
-	r.want(r.send("POST", "/approvals/a-1", `{"behavior":"deny","message":"not now"}`), http.StatusOK, "")
-	r.want(r.send("POST", "/approvals/a-2", `{"behavior":"allow","remember":true}`), http.StatusOK, "")
-	r.want(r.send("POST", "/approvals/a-3", `{"behavior":"allow","updated_input":{ "command" : "pwd" }}`), http.StatusOK, "")
-	r.want(r.send("POST", "/approvals/q-1", `{"behavior":"allow","answers":{"Which?":"A"}}`), http.StatusOK, "")
+	r.want(r.send("POST", first, `{"behavior":"allow","answers":{"Which?":"A"}}`), http.StatusBadRequest, "bad_answers")
+	for _, row := range []struct{ tool, input, body, answer string }{
+		{"", "", `{"behavior":"deny","message":"not now"}`, "denied: not now"},
+		{"Bash", `{"command":"ls"}`, `{"behavior":"allow","updated_input":{ "command" : "pwd" }}`, `allowed: {"command":"pwd"}`},
+		{core.ToolAskUser, `{"questions":[{"question":"Which?"}]}`, `{"behavior":"allow","answers":{"Which?":"A"}}`, `allowed: {"answers":{"Which?":"A"},"questions":[{"question":"Which?"}]}`},
+	} {
+		path := first
+		if row.tool != "" {
+			path = "/approvals/" + r.asks(row.tool, row.input)
+		}
+		decided := r.send("POST", path, row.body)
+		r.want(decided, http.StatusOK, "")
+		if a := r.send("GET", "/messages/"+decided.field(t, "message_id").(string)+"?wait=10s", ""); a.field(t, "text") != row.answer {
+			t.Errorf("%s: got %s, want %s", row.body, a.body, row.answer)
+		}
+	}
 	r.want(r.send("POST", "/approvals/none", `{"behavior":"allow","answers":{"Which?":"A"}}`), http.StatusNotFound, "not_found")
-	a := r.send("POST", "/approvals/a-1", `{"behavior":"allow"}`)
+	a := r.send("POST", first, `{"behavior":"allow"}`)
 	r.want(a, http.StatusConflict, "not_pending")
 	if was, _ := a.field(t, "approval").(map[string]any); was["state"] != "denied" || was["reason"] != "not now" {
 		t.Errorf("got %s", a.body)
-	}
-	want := []core.Decision{
-		{Message: "not now"}, {Allow: true, Remember: true}, {Allow: true, UpdatedInput: []byte(`{"command":"pwd"}`)},
-		{Allow: true, UpdatedInput: []byte(`{"answers":{"Which?":"A"},"questions":[{"question":"Which?"}]}`)},
-	}
-	for i, d := range r.decisions {
-		if w := want[i]; d.Allow != w.Allow || d.Message != w.Message || d.Remember != w.Remember || !bytes.Equal(d.UpdatedInput, w.UpdatedInput) {
-			t.Errorf("decision %d = %+v (%s), want %+v", i, d, d.UpdatedInput, w)
-		}
 	}
 }
 
@@ -280,7 +259,7 @@ func TestDecisions(t *testing.T) {
 func TestSendChecksInOrder(t *testing.T) {
 	t.Parallel()
 	var got core.Push
-	r := newRig(t, newFake(t), func(o *Options) {
+	r := newRig(t, func(o *Options) {
 		o.Push.Register("tg-", func(_ context.Context, p core.Push) error { got = p; return nil })
 	})
 	for _, c := range []struct{ body, code, text string }{
@@ -320,7 +299,7 @@ func TestSendChecksInOrder(t *testing.T) {
 func TestSendKeys(t *testing.T) {
 	t.Parallel()
 	var ids []string
-	r := newRig(t, newFake(t), func(o *Options) {
+	r := newRig(t, func(o *Options) {
 		o.Push.Register("tg-", func(_ context.Context, p core.Push) error {
 			ids = append(ids, p.ID)
 			return nil
@@ -341,7 +320,7 @@ func TestSendKeys(t *testing.T) {
 
 func TestHealthStates(t *testing.T) {
 	t.Parallel()
-	h := Health{PID: 42, Version: "v1", Ready: true, Generation: 3, StartedAt: time.Now().Add(-time.Minute), Agent: Agent{Kind: "claude", Path: "/bin/claude"}}
+	h := Health{PID: 42, Version: "v1", Ready: true, Generation: 3, StartedAt: time.Now().Add(-time.Minute), Agent: api.Agent{Kind: "claude", Path: "/bin/claude"}}
 	for _, c := range []struct {
 		change func(*Health)
 		status string
@@ -353,54 +332,65 @@ func TestHealthStates(t *testing.T) {
 	} {
 		now := h
 		c.change(&now)
-		r := newRig(t, newFake(t), func(o *Options) { o.Health = func() Health { return now } })
+		r := newRig(t, func(o *Options) { o.Health = func() Health { return now } })
 		if got := r.send("GET", "/health", "").object(t); got["status"] != c.status || got["pid"] != 42.0 || got["uptime_ms"].(float64) < 60000 {
 			t.Errorf("got %v, want %s", got, c.status)
 		}
 	}
 }
 
+// TestParts holds that the facts and metrics of the daemon's parts are in the replies.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) {
+		h := o.Health()
+		h.Parts = map[string]any{"telegram": map[string]any{"ready": false, "problem": "asleep", "strangers": 3, "pending": 2, "failed": 1}}
+		o.Health = func() Health { return h }
+		o.Metrics = func(w *metrics.Writer) { w.Gauge("part_count", "A metric of a part.", 3) }
+	})
+	got, _ := r.send("GET", "/health", "").object(t)["telegram"].(map[string]any)
+	if got["ready"] != false || got["problem"] != "asleep" || got["strangers"] != 3.0 {
+		t.Errorf("got %v", got)
+	}
+	if body := r.send("GET", "/metrics", "").body; !strings.Contains(body, "part_count 3\n") {
+		t.Errorf("the part's metric is missing:\n%s", body)
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	r.send("POST", "/message", `{"text":"a"}`)
-	for _, op := range r.recorder.Operations() { // each method of the API is told by its name
-		method, _, _ := strings.Cut(op, " ")
+	r.send("POST", "/message", `{"text":"fail api_error"}`)
+	for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "BREW"} {
 		r.send(method, "/none", "")
-	}
-	r.send("HEAD", "/none", "")
-	for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "DELETE"} {
+		if method == "BREW" {
+			method = "other"
+		}
 		eventually(t, method, func() bool {
-			return strings.Contains(r.send("GET", "/metrics", "").body, `bareclaw_http_request_duration_seconds_count{method="`+method+`",route="other",status="404"}`)
+			return strings.Contains(r.send("GET", "/metrics", "").body, `bareclaw_http_request_duration_seconds_count{method="`+method+`",route="other",status="404"} 1`)
 		})
 	}
-	r.send("BREW", "/none", "")
-	eventually(t, "all lines", func() bool {
-		return strings.Contains(r.send("GET", "/metrics", "").body, `bareclaw_http_request_duration_seconds_count{method="other",route="other",status="404"} 1`)
-	})
 	a := r.send("GET", "/metrics", "")
 	if ct := a.header.Get("Content-Type"); !strings.HasPrefix(ct, "text/plain; version=0.0.4") {
 		t.Errorf("content type %q", ct)
 	}
 	for _, line := range []string{
-		`bareclaw_messages_accepted_total 10`, `bareclaw_messages_total{outcome="answered"} 5`, `bareclaw_messages_total{outcome="failed"} 2`,
-		`bareclaw_messages_total{outcome="cancelled"} 1`, `bareclaw_messages_waiting 2`, `bareclaw_balance_ok 1`, `bareclaw_turns_total 8`,
-		`bareclaw_turn_errors_total 2`, `bareclaw_lanes 3`, `bareclaw_sessions 2`, `bareclaw_queue_refused_total 0`, `version="v1"} 1`,
-		`bareclaw_http_request_duration_seconds_count{method="POST",route="/message",status="200"} 1`,
+		`bareclaw_messages_accepted_total 2`, `bareclaw_messages_total{outcome="answered"} 1`, `bareclaw_messages_total{outcome="failed"} 1`,
+		`bareclaw_messages_total{outcome="cancelled"} 0`, `bareclaw_messages_waiting 0`, `bareclaw_balance_ok 1`, `bareclaw_turns_total 2`,
+		`bareclaw_turn_errors_total 1`, `bareclaw_lanes 1`, `bareclaw_sessions 1`, `bareclaw_queue_refused_total 0`, `version="v1"} 1`,
+		`bareclaw_http_request_duration_seconds_count{method="POST",route="/message",status="200"} 2`,
 	} {
 		if !strings.Contains(a.body, line+"\n") {
 			t.Errorf("no line %q in\n%s", line, a.body)
 		}
 	}
-	r.mu.Lock()
-	r.uneven = true
-	r.mu.Unlock()
-	if a := r.send("GET", "/metrics", ""); !strings.Contains(a.body, "bareclaw_balance_ok 0\n") {
-		t.Errorf("an uneven balance is not told:\n%s", a.body)
-	}
-	r.fail(core.ErrStorage)
-	if a := r.send("GET", "/metrics", ""); strings.Contains(a.body, "bareclaw_balance_ok") || !strings.Contains(a.body, "bareclaw_lanes 3\n") {
+	r.ledger.fail(core.ErrStorage)
+	if a := r.send("GET", "/metrics", ""); strings.Contains(a.body, "bareclaw_balance_ok") || !strings.Contains(a.body, "bareclaw_lanes 1\n") {
 		t.Errorf("without the ledger:\n%s", a.body)
+	}
+	if a := r.send("GET", "/health", ""); a.field(t, "status") != "degraded" {
+		t.Errorf("without the ledger: %s", a.body)
 	}
 }
 
@@ -408,16 +398,11 @@ func TestMetrics(t *testing.T) {
 // the server lives on.
 func TestPanicIsNotShown(t *testing.T) {
 	t.Parallel()
-	f := newFake(t)
-	r := newRig(t, f, nil)
-	f.reply = func(*core.Message) {
-		defer f.mu.Lock() // as Submit expects
-		f.mu.Unlock()
-		panic("boom in here")
-	}
+	r := newRig(t, nil)
+	r.server.Mount("/boom", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom in here") }))
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	a := r.do(&http.Client{Transport: transport}, r.request("POST", "/message", `{"text":"a"}`))
+	a := r.do(&http.Client{Transport: transport}, r.request("POST", "/boom/x", `{"text":"a"}`))
 	r.want(a, http.StatusInternalServerError, "internal")
 	if strings.Contains(a.body, "boom") || strings.Contains(a.body, "goroutine") {
 		t.Errorf("got %s", a.body)
@@ -426,11 +411,99 @@ func TestPanicIsNotShown(t *testing.T) {
 	r.want(r.send("GET", "/health", ""), http.StatusOK, "")
 }
 
-func fakeTime(t *testing.T, text string) time.Time {
+// TestErrorsOfCore holds the answers to the errors of core, on routes that write.
+func TestErrorsOfCore(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	for _, c := range []struct {
+		err        error
+		status     int
+		code       string
+		retryAfter string
+	}{
+		{core.ErrStorage, 503, "storage_unavailable", "5"}, {core.ErrStorageFull, 507, "storage_full", ""}, {core.ErrClosed, 503, "shutting_down", "2"},
+		{core.ErrQueueFull, 429, "queue_full", "5"}, {core.ErrKeyReused, 422, "idempotency_mismatch", ""}, {core.ErrBadContent, 400, "bad_content", ""},
+		{fmt.Errorf("%w: no such mode", core.ErrBadSetting), 400, "bad_setting", ""}, {core.ErrNotFound, 404, "not_found", ""}, {context.Canceled, 503, "shutting_down", "2"},
+		{errors.New("secret detail of a fault"), 500, "internal", ""},
+	} {
+		p := explain(&response{log: slog.New(slog.DiscardHandler)}, fmt.Errorf("while testing: %w", c.err))
+		if p.status != c.status || p.body.Code != c.code || p.headers["Retry-After"] != c.retryAfter || strings.Contains(p.body.Error, "secret") {
+			t.Errorf("%v: got %+v", c.err, p)
+		}
+		if !errors.Is(c.err, core.ErrStorage) && !errors.Is(c.err, core.ErrStorageFull) {
+			continue
+		}
+		r.ledger.fail(c.err)
+		for path, body := range map[string]string{
+			"POST /message": `{"text":"a"}`, "PATCH /channels/http": `{"model":"haiku"}`, "POST /schedules": `{"channel":"http","text":"look","when":"in 1h"}`,
+		} {
+			method, path, _ := strings.Cut(path, " ")
+			r.want(r.send(method, path, body), c.status, c.code)
+		}
+		r.want(r.send("POST", "/message", `{"text":"a"}`, "Accept", "text/event-stream"), c.status, c.code)
+	}
+}
+
+func TestUpgradeOrders(t *testing.T) {
+	t.Parallel()
+	var refusal error
+	r := newRig(t, func(o *Options) { o.Upgrade = func(context.Context, api.UpgradeRequest) error { return refusal } })
+	for _, body := range []string{`{}`, `{"path":"new"}`, `{"path":"/new","rollback":true}`, `{"path":"/a\u0000b"}`, `{"path":7}`, `{"rollback":"yes"}`} {
+		r.want(r.send("POST", "/upgrade", body), http.StatusBadRequest, "bad_path")
+	}
+	r.want(r.send("POST", "/upgrade", `{"rollback":true,"channel":" "}`), http.StatusBadRequest, "bad_channel")
+	r.want(r.send("POST", "/upgrade", `{"path":"/bin/new","channel":"http"}`), http.StatusOK, "")
+	refusal = fmt.Errorf("%w: one is on trial", ErrUpgrading)
+	r.want(r.send("POST", "/upgrade", `{"rollback":true}`), http.StatusConflict, "upgrade_running")
+	refusal = errors.New("no program")
+	r.want(r.send("POST", "/upgrade", `{"rollback":true}`), http.StatusServiceUnavailable, "upgrade_failed")
+}
+
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	const daily = `{"channel":"http","text":"look","when":"cron 0 9 * * *","tz":"UTC","missed":"within 30m","precheck":"true","budget_usd":0.5}`
+	r.want(r.send("POST", "/schedules", daily, "Idempotency-Key", "k"), 201, "")
+	r.want(r.send("POST", "/schedules", daily, "Idempotency-Key", "k"), 200, "")
+	r.want(r.send("POST", "/schedules", `{"channel":"http","text":"look","when":"in 1h"}`, "Idempotency-Key", "k"), 422, "idempotency_mismatch")
+	r.want(r.send("POST", "/schedules", `{"channel":"http","text":"look","when":"in 1h","tz":null,"more":[1]}`), 201, "")
+	for body, code := range map[string]string{
+		`[]`: "invalid_body", `{`: "invalid_json", `{}`: "missing_channel", `{"channel":" "}`: "bad_channel",
+		`{"channel":"c","text":" "}`: "missing_text", `{"channel":"c","text":"\u0000"}`: "bad_text",
+		`{"channel":"c","text":"a"}`: "bad_when", `{"channel":"c","text":"a","when":1}`: "bad_when",
+		`{"channel":"c","text":"a","when":"in 1h","tz":"Mars"}`:                                    "bad_tz",
+		`{"channel":"c","text":"a","when":"in 1h","missed":"never"}`:                               "bad_missed",
+		`{"channel":"c","text":"a","when":"in 1h","precheck":"a\u0000"}`:                           "bad_precheck",
+		`{"channel":"c","text":"a","when":"in 1h","budget_usd":-1}`:                                "bad_budget",
+		`{"channel":"c","text":"a","when":"in 1h","budget_usd":"1"}`:                               "bad_budget",
+		`{"channel":"c","text":"a","when":"in 1h","budget_usd":1` + strings.Repeat("0", 400) + `}`: "bad_budget",
+	} {
+		r.want(r.send("POST", "/schedules", body), 400, code)
+	}
+	r.want(r.send("POST", "/schedules", daily, "Idempotency-Key", "ü"), 400, "bad_idempotency_key")
+	r.want(r.send("POST", "/schedules", `{"channel":"tg-8","text":"a","when":"in 1h"}`), 403, "channel_refused")
+	for _, body := range []string{`{}`, `{"due":"soon"}`, `{"due":"9999-01-31T09:00:00Z"}`} {
+		r.want(r.send("POST", "/schedules/heartbeat/run", body), 400, "bad_due")
+	}
+	r.want(r.send("POST", "/schedules/none/run", `{"due":"2020-01-31T09:00:00Z"}`), 404, "not_found")
+	// The agent's own commands reach the socket.
+	r.want(r.do(r.local, r.request("POST", "/schedules", `{"channel":"c","text":"a","when":"in 1h","precheck":"true"}`)), 403, "not_on_socket")
+	r.want(r.do(r.local, r.request("POST", "/schedules", `{"channel":"c","text":"a","when":"in 1h"}`)), 201, "")
+	same(t, shapeOf(t, showOccurrence(&schedule.Occurrence{
+		Due: startedAt, DecidedAt: startedAt, Outcome: schedule.Sent, Message: "m-1", Late: true, Status: 3, Why: "So.",
+		Answer: &schedule.Answer{State: core.Failed, Code: "agent_error", Text: "no", CostUSD: 0.5, Duration: time.Second, Push: schedule.NotPushed, To: "tg-7", Problem: "no"},
+	})), map[string]any{
+		"due": "2026-01-02T03:04:05.678900Z", "decided_at": "2026-01-02T03:04:05.678900Z", "outcome": "sent", "message_id": "m-1", "late": true, "status": 3.0, "why": "So.",
+		"answer": map[string]any{"state": "failed", "code": "agent_error", "text": "no", "cost_usd": 0.5, "duration_ms": 1000.0, "push": "not_pushed", "to": "tg-7", "problem": "no"},
+	})
+}
+
+// shapeOf returns a shape as its JSON is read.
+func shapeOf(t *testing.T, shape any) map[string]any {
 	t.Helper()
-	at, err := time.Parse(time.RFC3339Nano, text)
+	body, err := marshal(shape)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return at
+	return answer{body: string(body)}.object(t)
 }

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/core/lanes"
@@ -52,9 +53,9 @@ type Options struct {
 	Restart func(ctx context.Context) error
 	// Upgrade is Restart with another program, on trial. ErrUpgrading refuses the
 	// upgrade for now. Nil: upgrades are refused.
-	Upgrade func(ctx context.Context, o UpgradeOrder) error
+	Upgrade func(ctx context.Context, o api.UpgradeRequest) error
 	// LastUpgrade returns the last upgrade; ok is false without an upgrade. Nil: none.
-	LastUpgrade func() (u Upgrade, ok bool, err error)
+	LastUpgrade func() (u api.Upgrade, ok bool, err error)
 	// Peer reports whether the other end of a connection belongs to the gateway's user,
 	// and whether the owner is known. Peer is called at most once for each connection,
 	// and over TCP only without a token. Strangers are refused; unknown peers are not.
@@ -88,9 +89,7 @@ type Server struct {
 }
 
 // New returns a Server without listeners.
-func New(o Options) *Server { return newServer(o, backendOf(o.Core)) }
-
-func newServer(o Options, b backend) *Server {
+func New(o Options) *Server {
 	o.BodyLimit = cmp.Or(o.BodyLimit, defaultBodyLimit)
 	if o.Push == nil {
 		o.Push = &core.PushRegistry{}
@@ -100,7 +99,7 @@ func newServer(o Options, b backend) *Server {
 		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: newHandover(l, o.Log),
 		mounts: map[string]http.Handler{},
 	}
-	s.routes = append(handlers(o, b, l), metricsRoute(o, b, &s.requests))
+	s.routes = append(handlers(o, l), metricsRoute(o, &s.requests))
 	s.responses.New = func() any { return new(response) }
 	s.tcp = s.httpServer(s.Handler())
 	s.local = s.httpServer(s.LocalHandler())
@@ -109,19 +108,18 @@ func newServer(o Options, b backend) *Server {
 }
 
 // handlers returns the routes of all parts of the API.
-func handlers(o Options, b backend, l *lifecycle) []route {
-	names := channelNames{b}
-	v := &messageView{core: b, deliveries: &deliveries{}}
-	st := &streams{core: b, feeds: b, names: names, view: v, lifecycle: l}
+func handlers(o Options, l *lifecycle) []route {
+	names := channelNames{o.Core.Directory}
+	v := &messageView{core: o.Core.Lookup, deliveries: &deliveries{}}
+	st := &streams{core: o.Core, names: names, view: v, lifecycle: l}
 	all := slices.Concat(
-		(&messages{core: b, names: names, view: v, streams: st, lifecycle: l}).routes(),
-		newLookups(b, v, l).routes(),
+		(&messages{core: o.Core, names: names, view: v, streams: st, lifecycle: l}).routes(),
+		newLookups(o.Core, v, l).routes(),
 		st.routes(),
-		(&channels{control: b, history: b, names: names}).routes(),
-		(&settings{core: b, status: b, names: names, lifecycle: l}).routes(),
-		(&approvals{core: b, lifecycle: l}).routes(),
+		(&channels{core: o.Core, names: names, lifecycle: l}).routes(),
+		(&approvals{core: o.Core, lifecycle: l}).routes(),
 		(&pushes{registry: o.Push, names: names, lifecycle: l, log: o.Log}).routes(),
-		(&health{core: b, own: o.Health, lifecycle: l}).routes(),
+		(&health{core: o.Core, own: o.Health, lifecycle: l}).routes(),
 		(&admin{restart: o.Restart, upgrade: o.Upgrade, lastUpgrade: o.LastUpgrade, names: names, lifecycle: l}).routes(),
 	)
 	if o.Schedules != nil {

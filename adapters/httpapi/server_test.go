@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,13 +12,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 	"bareclaw/docs"
 	"bareclaw/internal/testkit/openapi"
@@ -25,32 +29,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A rig is a server on real listeners. Everything that goes through client or
-// local is held against the document.
-type rig struct {
-	*testing.T
-	*fake
-	server        *Server
-	url, socket   string
-	client, local *http.Client
-	recorder      *openapi.Recorder
-	log           *lockedBuffer
-}
+var startedAt = time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC)
 
-func newRig(t *testing.T, f *fake, change func(*Options)) *rig {
-	t.Helper()
-	log := &lockedBuffer{}
+// options are those of a server of the gateway.
+func (g *gateway) options(log io.Writer) Options {
 	o := Options{
-		Push: &core.PushRegistry{}, BodyLimit: 64 << 10,
+		Core: g.Manager, Push: &core.PushRegistry{}, BodyLimit: 64 << 10,
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Health: func() Health {
-			return Health{PID: 42, Version: "v1", Ready: true, StartedAt: fakeStart, Agent: Agent{Kind: "echo"}}
+			return Health{PID: 42, Version: "v1", Ready: true, StartedAt: startedAt, Agent: api.Agent{Kind: "echo"}}
 		},
 		Restart: func(context.Context) error { return nil },
 	}
-	f.store = &memoryStore{fake: f}
 	o.Schedules = schedule.New(schedule.Options{
-		Store: f.store, Log: o.Log, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },
+		Store: g.ledger, Log: o.Log, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },
 		BuiltIns: []schedule.BuiltIn{{ID: "heartbeat", Channel: "heartbeat", Text: func() (string, error) { return "look", nil }}},
 		Admit: func(_ context.Context, key core.ChannelKey) error {
 			if key == "tg-8" {
@@ -59,11 +51,35 @@ func newRig(t *testing.T, f *fake, change func(*Options)) *rig {
 			return nil
 		},
 	})
+	return o
+}
+
+// A rig is a server on real listeners. Everything that goes through client or
+// local is held against the document.
+type rig struct {
+	*testing.T
+	*gateway
+	server        *Server
+	url, socket   string
+	client, local *http.Client
+	recorder      *openapi.Recorder
+	log           *lockedBuffer
+}
+
+func newRig(t *testing.T, change func(*Options)) *rig {
+	t.Helper()
+	return newRigOn(t, nil, change)
+}
+
+// newRigOn is newRig with another core.
+func newRigOn(t *testing.T, changeCore func(*lanes.Options), change func(*Options)) *rig {
+	t.Helper()
+	r := &rig{T: t, gateway: newGateway(t, changeCore), log: &lockedBuffer{}}
+	o := r.options(r.log)
 	if change != nil {
 		change(&o)
 	}
-	r := &rig{T: t, fake: f, server: newServer(o, f), log: log}
-	f.t = t
+	r.server = New(o)
 	dir, err := os.MkdirTemp("", "gw")
 	if err != nil {
 		t.Fatal(err)
@@ -177,13 +193,40 @@ func (a answer) field(t testing.TB, name string) any {
 	return a.object(t)[name]
 }
 
-// accept sends a message that will wait, and returns its id.
-func (r *rig) accept(channel string) core.MessageID {
+// accept sends a message without waiting, and returns its id.
+func (r *rig) accept(text, channel string) string {
 	r.Helper()
-	a := r.send("POST", "/message", `{"text":"hello","channel":"`+channel+`"}`, "Prefer", "respond-async")
+	a := r.send("POST", "/message", `{"text":`+quoted(r, text)+`,"channel":"`+channel+`"}`, "Prefer", "respond-async")
 	r.want(a, http.StatusAccepted, "")
 	id, _ := a.field(r.T, "message_id").(string)
-	return core.MessageID(id)
+	return id
+}
+
+// occupy holds a turn on a channel, which release ends, and returns its message.
+func (r *rig) occupy(channel string) (id string) {
+	r.Helper()
+	id = r.accept("hold "+channel, channel)
+	eventually(r, "the turn runs", func() bool { return r.send("GET", "/messages/"+id, "").field(r.T, "state") == "running" })
+	return id
+}
+
+// asks has a turn ask for a permission, and returns the approval.
+func (r *rig) asks(tool, input string) (approval string) {
+	r.Helper()
+	id := r.submit(r, "asks", "ask "+tool+" "+input).Message.ID
+	eventually(r, "it is asked for", func() bool {
+		all, err := r.Decider.Approvals(r.Context())
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, a := range all {
+			if a.Message == id {
+				approval = a.ID
+			}
+		}
+		return approval != ""
+	})
+	return approval
 }
 
 // An event is a server-sent event.
@@ -227,6 +270,24 @@ func eventScanner(body io.Reader) func() event {
 	}
 }
 
+// A lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
 // eventually waits for what another goroutine is about to do.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
@@ -239,9 +300,6 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// stamp returns a time as the API shows it.
-func stamp(at time.Time) string { return at.UTC().Format(timeLayout) }
-
 // quoted returns a JSON string.
 func quoted(t testing.TB, s string) string {
 	t.Helper()
@@ -250,4 +308,20 @@ func quoted(t testing.TB, s string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// same compares two JSON objects.
+func same(t *testing.T, got, want map[string]any) {
+	t.Helper()
+	g, err := json.Marshal(got, json.Deterministic(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := json.Marshal(want, json.Deterministic(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(g, w) {
+		t.Errorf("got  %s\nwant %s", g, w)
+	}
 }

@@ -20,9 +20,9 @@ func TestTheSocketRefusesWhatIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, newFake(t).echo(), nil)
+	r := newRig(t, nil)
 	r.want(r.send("POST", "/message", `{"text":"a"}`), http.StatusOK, "")
-	r.ask("a-1", "Bash", `{"command":"ls"}`)
+	approval := r.asks("Bash", `{"command":"ls"}`)
 	var refused, documented []string
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -33,7 +33,7 @@ func TestTheSocketRefusesWhatIsDocumented(t *testing.T) {
 			if strings.HasSuffix(path, "/events") {
 				method = http.MethodHead
 			}
-			target := strings.NewReplacer("{key}", "http", "{id}", "a-1").Replace(path)
+			target := strings.NewReplacer("{key}", "http", "{id}", approval).Replace(path)
 			for _, body := range bodies(t, op) {
 				switch a := r.do(r.local, r.request(method, target, body)); {
 				case a.status == http.StatusForbidden && a.field(t, "code") == "not_on_socket":

@@ -9,19 +9,13 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/core/feed"
+	"bareclaw/core/lanes"
 )
-
-// A feeder subscribes to updates of channels and to the outcomes of messages.
-type feeder interface {
-	Subscribe(key core.ChannelKey) subscription
-	Resume(key core.ChannelKey, after string) subscription
-	Ticket(ctx context.Context, id core.MessageID) (ticket, error)
-}
 
 // streams serves updates as server-sent events.
 type streams struct {
-	core      messageReader
-	feeds     feeder
+	core      *lanes.Manager
 	names     channelNames
 	view      *messageView
 	lifecycle *lifecycle
@@ -36,31 +30,31 @@ func (s *streams) routes() []route {
 
 // subscribe subscribes to the channel from now on, or from the end of the client's last
 // stream.
-func (s *streams) subscribe(r *http.Request, key core.ChannelKey) subscription {
+func (s *streams) subscribe(r *http.Request, key core.ChannelKey) *feed.Subscription {
 	if after := r.Header.Get(api.HeaderLastEventID); after != "" {
-		return s.feeds.Resume(key, after)
+		return s.core.Feeds.Resume(key, after)
 	}
-	return s.feeds.Subscribe(key)
+	return s.core.Feeds.Subscribe(key)
 }
 
 // submit is POST /message as a stream: the updates of the message and of the message's
 // turn, and at last the outcome.
-func (s *streams) submit(w *response, r *http.Request, to submitter, sub core.Submission) error {
+func (s *streams) submit(w *response, r *http.Request, sub core.Submission) error {
 	updates := s.subscribe(r, sub.Channel) // before the message is accepted, to miss no update
 	defer updates.Close()
-	t, err := to.Submit(r.Context(), sub)
+	t, err := s.core.Submit(r.Context(), sub)
 	if err != nil {
 		return err
 	}
 	noteReplay(w, t)
 	st := openStream(w, updates.From())
-	if t.existing {
+	if t.Existing {
 		begin(st, updates, sub.Channel)
 	}
-	st.sendShape(api.EventAccepted, showAccepted(&t.message, core.QueuePosition{}, shortPrompt))
-	v := &messageStream{stream: st, id: t.message.ID, turn: t.message.Turn}
-	if t.existing {
-		s.sendPlace(r, v, updates, &t.message)
+	st.sendShape(api.EventAccepted, showAccepted(&t.Message, core.QueuePosition{}, shortPrompt))
+	v := &messageStream{stream: st, id: t.Message.ID, turn: t.Message.Turn}
+	if t.Existing {
+		s.sendPlace(r, v, updates, &t.Message)
 	}
 	s.untilOutcome(r.Context(), v, updates, t)
 	return nil
@@ -68,13 +62,13 @@ func (s *streams) submit(w *response, r *http.Request, to submitter, sub core.Su
 
 // message is GET /messages/{id}/events: the same stream for an already accepted message.
 func (s *streams) message(w *response, r *http.Request) error {
-	m, err := s.core.Message(r.Context(), pathMessage(r))
+	m, err := s.core.Lookup.Message(r.Context(), pathMessage(r))
 	if err != nil {
 		return err
 	}
 	updates := s.subscribe(r, m.Channel)
 	defer updates.Close()
-	t, err := s.feeds.Ticket(r.Context(), m.ID)
+	t, err := s.core.Lookup.Ticket(r.Context(), m.ID)
 	if err != nil {
 		return err
 	}
@@ -91,19 +85,19 @@ func (s *streams) message(w *response, r *http.Request) error {
 
 // sendPlace sends the message's position in the queue. A client resuming without a gap
 // gets the position from the updates.
-func (s *streams) sendPlace(r *http.Request, v *messageStream, updates subscription, m *core.Message) {
+func (s *streams) sendPlace(r *http.Request, v *messageStream, updates *feed.Subscription, m *core.Message) {
 	if updates.Gap() || r.Header.Get(api.HeaderLastEventID) == "" {
 		v.queued(s.view.place(m))
 	}
 }
 
 // untilOutcome sends the updates of a message until its outcome.
-func (s *streams) untilOutcome(ctx context.Context, v *messageStream, updates subscription, t ticket) {
-	s.follow(ctx, v.stream, updates, t.done, v.send)
-	over := isClosed(t.done) // also when the server drains: the outcome is the better end
+func (s *streams) untilOutcome(ctx context.Context, v *messageStream, updates *feed.Subscription, t *core.Ticket) {
+	s.follow(ctx, v.stream, updates, t.Done(), v.send)
+	over := isClosed(t.Done()) // also when the server drains: the outcome is the better end
 	sendAll(v.stream, updates, v.send)
 	if over {
-		m := t.outcome()
+		m := t.Outcome()
 		s.view.completeCoalesced(ctx, &m)
 		v.stream.sendShape(api.EventResult, showMessage(&m, core.QueuePosition{}, shortPrompt))
 		if v.stream.flush(); v.stream.err == nil {
@@ -141,7 +135,7 @@ func (s *streams) channel(w *response, r *http.Request) error {
 
 // begin sends the id at which the stream begins, to let the client resume before the
 // first event. If updates may be missing, begin sends a notice.
-func begin(st *stream, updates subscription, key core.ChannelKey) {
+func begin(st *stream, updates *feed.Subscription, key core.ChannelKey) {
 	if !updates.Gap() {
 		st.comment("connected")
 		return
@@ -152,7 +146,7 @@ func begin(st *stream, updates subscription, key core.ChannelKey) {
 
 // follow sends updates on arrival until done is closed, the server drains, or the client
 // disconnects.
-func (s *streams) follow(ctx context.Context, st *stream, updates subscription, done <-chan struct{}, send func(core.Update)) {
+func (s *streams) follow(ctx context.Context, st *stream, updates *feed.Subscription, done <-chan struct{}, send func(core.Update)) {
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for st.err == nil {
@@ -172,7 +166,7 @@ func (s *streams) follow(ctx context.Context, st *stream, updates subscription, 
 	}
 }
 
-func sendAll(st *stream, updates subscription, send func(core.Update)) {
+func sendAll(st *stream, updates *feed.Subscription, send func(core.Update)) {
 	for st.err == nil {
 		u, ok := updates.Next()
 		if !ok {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -46,16 +45,16 @@ func (l *pipeListener) Close() error {
 }
 
 // pipe starts a server in the bubble and returns a connection to it.
-func pipe(t *testing.T, f *fake) net.Conn {
-	client, _ := pipeTo(t, f)
+func pipe(t *testing.T, g *gateway) net.Conn {
+	client, _ := pipeTo(t, g, io.Discard)
 	return client
 }
 
-// pipeTo is pipe with the server.
-func pipeTo(t *testing.T, f *fake) (net.Conn, *Server) {
-	s := newServer(Options{
-		Log: slog.New(slog.DiscardHandler), Health: func() Health { return Health{} }, Push: &core.PushRegistry{},
-	}, f)
+// pipeTo is pipe with the server, and its log.
+func pipeTo(t *testing.T, g *gateway, log io.Writer) (net.Conn, *Server) {
+	o := g.options(log)
+	o.Schedules = nil
+	s := New(o)
 	l := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
@@ -84,7 +83,7 @@ func write(t *testing.T, c net.Conn, request string) {
 func TestStreamIsKeptAlive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := pipe(t, newFake(t))
+		c := pipe(t, newGateway(t, nil))
 		start := time.Now()
 		write(t, c, "GET /channels/k/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -98,7 +97,7 @@ func TestStreamIsKeptAlive(t *testing.T) {
 				got = append(got, lines.Text())
 			}
 		}
-		if want := "retry: 1000 id: fake-0 : connected : keep-alive : keep-alive"; strings.Join(got, " ") != want {
+		if text := strings.Join(got, " "); !strings.HasPrefix(text, "retry: 1000 id: ") || !strings.HasSuffix(text, "-0 : connected : keep-alive : keep-alive") {
 			t.Errorf("got %q", got)
 		}
 		if took := time.Since(start); took != 2*keepAlive {
@@ -112,25 +111,25 @@ func TestStreamIsKeptAlive(t *testing.T) {
 func TestKeepAliveBringsThePlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		c := pipe(t, f)
-		if _, err := f.Submit(t.Context(), core.Submission{Channel: "k", Adapter: "http", Mode: core.Collect, Content: core.Content{Text: "a"}}); err != nil {
-			t.Fatal(err)
-		}
-		write(t, c, "GET "+eventsA+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		g := newGateway(t, nil)
+		c := pipe(t, g)
+		m := g.submit(t, "k", "hold k").Message
+		synctest.Wait()
+		write(t, c, "GET "+messagePath(m.ID)+"/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.publish("k", said("foreign"), said("foreign too"))
+		g.Feeds.Publish("k", said("foreign", "another"))
+		g.Feeds.Publish("k", said("foreign too", "another"))
 		var got []string
-		for lines := bufio.NewScanner(resp.Body); len(got) < 8 && lines.Scan(); {
+		for lines := bufio.NewScanner(resp.Body); !strings.HasSuffix(strings.Join(got, " "), "keep-alive : keep-alive") && lines.Scan(); {
 			if lines.Text() != "" {
 				got = append(got, lines.Text())
 			}
 		}
-		if want := "id: fake-2 : keep-alive : keep-alive"; !strings.HasSuffix(strings.Join(got, " "), want) {
-			t.Errorf("got %q, want at its end %s", got, want)
+		if text := strings.Join(got, " "); !strings.HasSuffix(text, "-2 : keep-alive : keep-alive") {
+			t.Errorf("got %q", got)
 		}
 	})
 }
@@ -139,16 +138,16 @@ func TestKeepAliveBringsThePlace(t *testing.T) {
 func TestDeadStreamIsNoticed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		c := pipe(t, f)
+		log := &lockedBuffer{}
+		c, _ := pipeTo(t, newGateway(t, nil), log)
 		write(t, c, "GET /channels/k/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		synctest.Wait()
-		if n := f.listeners("k"); n != 1 {
-			t.Fatalf("%d listeners", n)
+		const ended = "route=/channels/{key}/events"
+		time.Sleep(streamWriteTimeout - time.Second)
+		if strings.Contains(log.String(), ended) {
+			t.Error("the stream has ended too soon")
 		}
-		time.Sleep(streamWriteTimeout + time.Second)
-		synctest.Wait()
-		if n := f.listeners("k"); n != 0 {
+		time.Sleep(2 * time.Second)
+		if !strings.Contains(log.String(), ended) {
 			t.Error("a client that reads nothing is still served")
 		}
 	})
@@ -157,7 +156,7 @@ func TestDeadStreamIsNoticed(t *testing.T) {
 func TestSlowBodyIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := pipe(t, newFake(t))
+		c := pipe(t, newGateway(t, nil))
 		start := time.Now()
 		write(t, c, post("/message", `{"text":`, "Content-Length: 100\r\n"))
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -179,11 +178,11 @@ func TestSlowBodyIsGivenUp(t *testing.T) {
 func TestLongWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		c := pipe(t, f)
-		write(t, c, post("/message", `{"text":"a"}`, "Content-Length: 12\r\n"))
+		g := newGateway(t, nil)
+		c := pipe(t, g)
+		write(t, c, post("/message", `{"text":"hold k"}`, "Content-Length: 17\r\n"))
 		time.Sleep(48 * time.Hour)
-		f.settle("01890000-0000-7000-8000-000000000001", core.Reply{State: core.Answered, Text: "at last"})
+		g.agent.release(t, "k", core.Result{Text: "at last"})
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"bareclaw/adapters/httpapi"
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/core/config"
 )
@@ -59,8 +59,8 @@ func missingClaude(name string, err error) *core.AgentError {
 // describe says for a person what answers.
 func (a agent) describe() string { return strings.TrimSpace(string(a.kind) + " " + a.path) }
 
-func (a agent) health() httpapi.Agent {
-	return httpapi.Agent{Kind: string(a.kind), Path: a.path, Problem: a.problem}
+func (a agent) health() api.Agent {
+	return api.Agent{Kind: string(a.kind), Path: a.path, Problem: a.problem}
 }
 
 // greeting is what the first reply of each channel tells.

@@ -13,6 +13,7 @@ import (
 	sd "github.com/coreos/go-systemd/v22/daemon"
 
 	"bareclaw/adapters/httpapi"
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/handover"
@@ -45,10 +46,10 @@ const (
 // An attempt is a restart that is being prepared. Whoever asks meanwhile shares
 // it.
 type attempt struct {
-	done    chan struct{}         // closed when it is known whether there is a successor
-	err     error                 // why there is none
-	upgrade *httpapi.UpgradeOrder // nil for a restart
-	trial   *program.Trial        // of the program that was put in place; nil for a restart
+	done    chan struct{}       // closed when it is known whether there is a successor
+	err     error               // why there is none
+	upgrade *api.UpgradeRequest // nil for a restart
+	trial   *program.Trial      // of the program that was put in place; nil for a restart
 }
 
 // errOnTrial refuses a restart: the process that would go back is the one before this.
@@ -71,7 +72,7 @@ func (d *daemon) requestRestart(ctx context.Context) error {
 }
 
 // requestUpgrade is requestRestart with another program, which is on trial then.
-func (d *daemon) requestUpgrade(ctx context.Context, o httpapi.UpgradeOrder) error {
+func (d *daemon) requestUpgrade(ctx context.Context, o api.UpgradeRequest) error {
 	if source := sourceTree(d.cfg.Source); source != "" {
 		return fmt.Errorf("this gateway is built from %s whenever it restarts: change that and restart it, or set BARECLAW_SOURCE=off", source)
 	}
@@ -88,7 +89,7 @@ func (d *daemon) requestUpgrade(ctx context.Context, o httpapi.UpgradeOrder) err
 	return a.wait(ctx)
 }
 
-func (d *daemon) attemptLocked(o *httpapi.UpgradeOrder) *attempt {
+func (d *daemon) attemptLocked(o *api.UpgradeRequest) *attempt {
 	a := &attempt{done: make(chan struct{}), upgrade: o}
 	d.attempt = a
 	go d.try(a) // ends within the time that building and starting may take

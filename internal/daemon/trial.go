@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
-	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
@@ -57,7 +56,7 @@ func trialTimes() (whole, look time.Duration) {
 
 // placeTrial puts another program in the place of this one, with a record of it, and
 // returns that. After an error everything is as it was.
-func (d *daemon) placeTrial(ctx context.Context, o httpapi.UpgradeOrder) (*program.Trial, error) {
+func (d *daemon) placeTrial(ctx context.Context, o api.UpgradeRequest) (*program.Trial, error) {
 	place, err := program.PlaceOf(d.self)
 	if err != nil {
 		return nil, err
@@ -73,7 +72,7 @@ func (d *daemon) placeTrial(ctx context.Context, o httpapi.UpgradeOrder) (*progr
 }
 
 // replaceProgram is placeTrial for whoever holds the place.
-func (d *daemon) replaceProgram(ctx context.Context, place program.Place, o httpapi.UpgradeOrder) (_ *program.Trial, err error) {
+func (d *daemon) replaceProgram(ctx context.Context, place program.Place, o api.UpgradeRequest) (_ *program.Trial, err error) {
 	path := o.Path
 	if o.Rollback {
 		if path, err = place.Earlier(); err != nil {
@@ -400,7 +399,7 @@ func (d *daemon) note(t *program.Trial) {
 }
 
 // lastUpgrade tells of the last upgrade; ok is false if there was none.
-func (d *daemon) lastUpgrade() (u httpapi.Upgrade, ok bool, err error) {
+func (d *daemon) lastUpgrade() (u api.Upgrade, ok bool, err error) {
 	t, err := program.Load(d.cfg.StateDir)
 	if errors.Is(err, program.ErrDamaged) { // which must not keep anybody from the next one
 		d.log.Warn("what became of the last upgrade is not known", "err", err)
@@ -412,7 +411,7 @@ func (d *daemon) lastUpgrade() (u httpapi.Upgrade, ok bool, err error) {
 	if d.onTrial.Load() { // the guard's verdict may be there, and this process does not know of it yet
 		t.State, t.EndedAt = program.OnTrial, time.Time{}
 	}
-	return httpapi.Upgrade{
+	return api.Upgrade{
 		State: string(t.State), From: t.From.Version, To: t.To.Version, Program: t.Program.Path(), Channel: t.Channel,
 		BeganAt: t.BeganAt, EndedAt: t.EndedAt, Reason: t.Reason,
 	}, true, nil

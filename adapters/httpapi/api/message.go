@@ -139,6 +139,15 @@ type Durations struct {
 	TotalMS      *int64 `json:"total_ms,omitzero"`
 }
 
+// Content is the reply to GET /messages/{id}/content: members of a MessageRequest, as submitted.
+type Content struct {
+	ID      string            `json:"message_id"`
+	Channel string            `json:"channel"`
+	Context Origin            `json:"context"`
+	Text    string            `json:"text,omitzero"`
+	Content []json.RawMessage `json:"content,omitzero"`
+}
+
 // A SendRequest is the body of POST /send.
 type SendRequest struct {
 	Channel string `json:"channel"`

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"bareclaw/core"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 )
@@ -15,25 +14,18 @@ import (
 // readTimeout bounds the wait of a scrape for the ledger.
 const readTimeout = 5 * time.Second
 
-// Totals has counts of all channels and messages.
-type Totals interface {
-	Overview(ctx context.Context) (core.Overview, error)
-	Balance(ctx context.Context) (core.Balance, error)
-	Stats() lanes.Stats
-}
-
 // WriteTotals adds the counts of core. If the ledger cannot be read, its counts are left out.
-func WriteTotals(ctx context.Context, w *Writer, t Totals, log *slog.Logger) {
-	writeStats(w, t.Stats())
+func WriteTotals(ctx context.Context, w *Writer, m *lanes.Manager, log *slog.Logger) {
+	writeStats(w, m.Directory.Stats())
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	if o, err := t.Overview(ctx); err == nil { // an error means that core shuts down
+	if o, err := m.Directory.Overview(ctx); err == nil { // an error means that core shuts down
 		states := o.States()
 		for _, state := range slices.Sorted(maps.Keys(states)) {
 			w.Gauge("bareclaw_channels", "Channels with a conversation or something to do, by state.", float64(states[state]), "state", state)
 		}
 	}
-	b, err := t.Balance(ctx)
+	b, err := m.Lookup.Balance(ctx)
 	if err != nil {
 		log.Warn("metrics: read the ledger's balance", "err", err)
 		return

@@ -1,0 +1,304 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bareclaw/core"
+	"bareclaw/core/lanes"
+	"bareclaw/core/ledger"
+	"bareclaw/core/schedule"
+	"bareclaw/core/sessionfile"
+)
+
+// A gateway is a real core with a real ledger, which can be made to fail, and an agent that
+// answers by script.
+type gateway struct {
+	*lanes.Manager
+	agent  *agent
+	ledger *ledgerWithFaults
+}
+
+func newGateway(t testing.TB, change func(*lanes.Options)) *gateway {
+	t.Helper()
+	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	l, err := ledger.Open(filepath.Join(dir, "ledger.db"), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions, err := sessionfile.Open(filepath.Join(dir, "sessions.json"), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gateway{agent: &agent{held: map[string]hold{}}, ledger: &ledgerWithFaults{Ledger: l}}
+	o := lanes.Options{Ledger: g.ledger, Agent: g.agent, Sessions: sessions, Log: log, Approvals: lanes.ApprovalsAsk}
+	if change != nil {
+		change(&o)
+	}
+	g.Manager = lanes.New(o)
+	if err := g.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		g.Detach()
+		if err := errors.Join(sessions.Close(), l.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// submit accepts a message as from an HTTP client.
+func (g *gateway) submit(t testing.TB, channel core.ChannelKey, text string) *core.Ticket {
+	t.Helper()
+	ticket, err := g.Submit(t.Context(), core.Submission{Channel: channel, Adapter: adapterName, Mode: core.Collect, Content: core.Content{Text: text}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ticket
+}
+
+// accepted returns all messages with their content, oldest first.
+func (g *gateway) accepted(t testing.TB) (all []core.Message) {
+	t.Helper()
+	channels, err := g.Directory.Channels(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range channels {
+		messages, err := g.Lookup.Messages(t.Context(), c.Key, maxHistory, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range messages {
+			m, err := g.Lookup.Message(t.Context(), messages[len(messages)-1-i].ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b core.Message) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return all
+}
+
+// ledgerWithFaults fails with the error of fail.
+type ledgerWithFaults struct {
+	*ledger.Ledger
+
+	mu  sync.Mutex // guards the field below
+	err error
+}
+
+func (l *ledgerWithFaults) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = err
+}
+
+func (l *ledgerWithFaults) fault() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+func (l *ledgerWithFaults) Write(c core.Change, done func(error)) {
+	if err := l.fault(); err != nil {
+		go done(err)
+		return
+	}
+	l.Ledger.Write(c, done)
+}
+
+func (l *ledgerWithFaults) Balance(ctx context.Context) (core.Balance, error) {
+	b, err := l.Ledger.Balance(ctx)
+	return b, errors.Join(err, l.fault())
+}
+
+func (l *ledgerWithFaults) AddJob(ctx context.Context, j schedule.Job) error {
+	if err := l.fault(); err != nil {
+		return err
+	}
+	return l.Ledger.AddJob(ctx, j)
+}
+
+// An agent echoes the text of each turn, or its content blocks. Some texts are commands:
+//
+//	hold NAME         answers when the test calls release
+//	ask TOOL INPUT    asks for permission, and answers with the decision
+//	fail CODE         fails
+type agent struct {
+	core.Agent
+
+	mu   sync.Mutex // guards the fields below
+	held map[string]hold
+	runs []string // contents of all turns
+}
+
+// A hold is a turn without an answer.
+type hold struct {
+	s    *session
+	turn core.TurnID
+}
+
+func (*agent) Live(context.Context) ([]core.ChannelKey, error) { return nil, nil }
+func (*agent) Reap(context.Context, core.ChannelKey) error     { return nil }
+func (*agent) Lasting() bool                                   { return false }
+func (*agent) Reserve() (string, bool)                         { return "", false }
+
+func (*agent) Compose(_ core.TurnID, content json.RawMessage) ([]byte, error) { return content, nil }
+
+func (*agent) Attach(context.Context, core.ChannelKey) (core.Session, error) {
+	return nil, core.ErrNoHost
+}
+
+func (*agent) Fate(context.Context, core.ChannelKey, string, core.TurnID) (core.Fate, error) {
+	return core.Fate{}, nil
+}
+
+func (a *agent) Start(_ context.Context, _ core.ChannelKey, l core.Launch) (core.Session, error) {
+	return &session{agent: a, info: core.SessionInfo{SessionID: l.SessionID, HostPID: 12, AgentPID: 13, Ready: true}, events: make(chan []core.Event, 1<<10)}, nil
+}
+
+// release answers a held turn, once it is handed over.
+func (a *agent) release(t testing.TB, name string, r core.Result) {
+	t.Helper()
+	var h hold
+	eventually(t, "the turn is held", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		h = a.held[name]
+		delete(a.held, name)
+		return h.s != nil
+	})
+	h.s.result(h.turn, r)
+}
+
+// A session is one conversation with the agent.
+type session struct {
+	core.Session
+
+	agent  *agent
+	info   core.SessionInfo
+	events chan []core.Event
+
+	mu     sync.Mutex // guards the fields below
+	seq    uint64
+	cost   float64
+	turn   core.TurnID // handed over last
+	asked  core.TurnID
+	closed bool
+}
+
+func (s *session) Info() core.SessionInfo      { return s.info }
+func (s *session) Events() <-chan []core.Event { return s.events }
+func (s *session) Ack(uint64)                  {}
+func (s *session) Detach()                     { s.end() }
+
+func (s *session) Stop(core.StopMode) error {
+	s.say(core.Event{Kind: core.Exited, Exit: &core.Exit{Code: "agent_exit"}})
+	s.end()
+	return nil
+}
+
+func (s *session) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.closed = true
+		close(s.events)
+	}
+}
+
+func (s *session) say(events ...core.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	for i := range events {
+		s.seq++
+		events[i].Seq, events[i].At = s.seq, time.Now()
+	}
+	s.events <- events
+}
+
+func (s *session) Hand(id core.TurnID, line []byte) error {
+	text := words(line)
+	s.mu.Lock()
+	s.turn = id
+	s.mu.Unlock()
+	s.agent.mu.Lock()
+	s.agent.runs = append(s.agent.runs, text)
+	s.agent.mu.Unlock()
+	started := core.Event{Kind: core.TurnState, Turn: id, Phase: core.PhaseStarted}
+	command, rest, _ := strings.Cut(text, " ")
+	switch command {
+	case "hold":
+		s.say(started)
+		s.agent.mu.Lock()
+		s.agent.held[rest] = hold{s, id}
+		s.agent.mu.Unlock()
+	case "ask":
+		tool, input, _ := strings.Cut(rest, " ")
+		s.mu.Lock()
+		s.asked = id
+		s.mu.Unlock()
+		s.say(started, core.Event{Kind: core.Requested, Request: &core.Request{ID: string(id), Tool: tool, Input: json.RawMessage(input)}})
+	case "fail":
+		s.say(started)
+		s.result(id, core.Result{IsError: true, Code: rest, Error: "It failed.", Text: "It failed."})
+	default:
+		s.say(started)
+		s.result(id, core.Result{Text: text})
+	}
+	return nil
+}
+
+// words returns the content of a turn without the line about its origin.
+func words(content []byte) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		_, text, _ = strings.Cut(text, "\n")
+		return text
+	}
+	var blocks []json.RawMessage
+	if json.Unmarshal(content, &blocks) != nil {
+		return ""
+	}
+	for _, b := range blocks[1:] {
+		text += string(b)
+	}
+	return text
+}
+
+// result ends a turn, at a cost.
+func (s *session) result(id core.TurnID, r core.Result) {
+	s.mu.Lock()
+	s.cost += 0.0125
+	r.Turns, r.SessionID, r.TotalCost = []core.TurnID{id}, s.info.SessionID, s.cost
+	s.mu.Unlock()
+	s.say(core.Event{Kind: core.Resulted, Result: &r}, core.Event{Kind: core.TurnState, Turn: id, Phase: core.PhaseCompleted})
+}
+
+func (s *session) Interrupt() error {
+	s.result(s.turn, core.Result{IsError: true, Interrupted: true, Code: core.CodeInterrupted})
+	return nil
+}
+
+func (s *session) Answer(_ string, d core.Answer) error {
+	text := "denied: " + d.Message
+	if d.Allow {
+		text = "allowed: " + string(d.UpdatedInput)
+	}
+	s.result(s.asked, core.Result{Text: text})
+	return nil
+}
