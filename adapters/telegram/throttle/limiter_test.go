@@ -337,8 +337,8 @@ func (w *traffic) ends(chat int64, class Class, err error) {
 
 // within checks that no span of time that ends now exceeds a limit.
 func (w *traffic) within(what string, l limit, now time.Time) {
-	all := append(w.began[what], now)
-	w.began[what] = all
+	w.began[what] = append(w.began[what], now)
+	all := w.began[what]
 	for i, from := range all {
 		if n, most := len(all)-i, l.burst+int(now.Sub(from)/l.every); n > most {
 			w.t.Errorf("%d of %s in %v, want at most %d", n, what, now.Sub(from), most)

@@ -18,11 +18,6 @@ type request struct {
 	call   *Call
 }
 
-func (r *request) has(name string) bool {
-	_, ok := r.values[name]
-	return ok
-}
-
 func (r *request) text(name string) string { return r.values[name] }
 
 // integer reads a number. Telegram takes what is none for 0 without a word.
