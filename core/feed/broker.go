@@ -6,7 +6,7 @@
 package feed
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,7 +20,10 @@ import (
 type Broker struct {
 	mu      sync.RWMutex
 	streams map[core.ChannelKey]*stream
-	fresh   atomic.Int64 // approximate memory taken by updates since all streams were last bounded
+
+	uses     atomic.Uint64 // number of the latest use of a stream
+	kept     atomic.Int64  // memory of the kept updates of all streams, approximately
+	evicting sync.Mutex    // held by evict
 }
 
 // Subscribe returns a subscription to the channel's updates from now on. The caller must
@@ -36,8 +39,7 @@ func (h *Broker) Subscribe(key core.ChannelKey) *Subscription {
 func (h *Broker) Resume(key core.ChannelKey, after string) *Subscription {
 	id, _ := core.ParseUpdateID(after) // the zero id, of no known update, if after is invalid
 	if f := h.stream(key); f != nil {
-		f.load(id) // without the lock of all streams, because loading may block
-		h.noteGrowth(maxStreamBytes)
+		h.account(f.load(id)) // without the lock of all streams, because loading may block
 	}
 	return h.attach(key, func(*stream) core.UpdateID { return id })
 }
@@ -51,7 +53,7 @@ func (h *Broker) attach(key core.ChannelKey, after func(*stream) core.UpdateID) 
 		h.putLocked(key, f)
 	}
 	s := &Subscription{broker: h, key: key, stream: f, c: make(chan struct{}, 1)}
-	f.attach(s, after(f))
+	f.attach(s, after(f), h.uses.Add(1))
 	return s
 }
 
@@ -75,6 +77,8 @@ func (h *Broker) dropLater(key core.ChannelKey, f *stream) {
 		defer h.mu.Unlock()
 		if h.streams[key] == f && f.expired() {
 			delete(h.streams, key)
+			_, kept := f.usage()
+			h.kept.Add(-int64(kept))
 		}
 	})
 }
@@ -94,46 +98,47 @@ func (h *Broker) HasListeners(key core.ChannelKey) bool { return h.stream(key) !
 // waiting for readers. Publish drops the update if HasListeners is false.
 func (h *Broker) Publish(key core.ChannelKey, u core.Update) {
 	if f := h.stream(key); f != nil {
-		f.publish(u)
-		h.noteGrowth(updateSize(&u) + updateOverhead)
+		h.account(f.publish(u, h.uses.Add(1)))
 	}
 }
 
-// noteGrowth records that streams have grown by n bytes. Each time the growth adds up to
-// maxStreamBytes, noteGrowth shrinks the largest streams until all together keep at most
-// maxTotalBytes.
-func (h *Broker) noteGrowth(n int) {
-	if h.fresh.Add(int64(n)) < maxStreamBytes {
+// account records that a stream keeps n more bytes. If all streams together exceed
+// maxKeptBytes, account drops updates until about a sixteenth of the bound is free, so that
+// only few updates pay for a look at all streams.
+func (h *Broker) account(n int) {
+	if h.kept.Add(int64(n)) > maxKeptBytes {
+		h.evict(maxKeptBytes - maxKeptBytes/16)
+	}
+}
+
+// evict drops updates until the streams keep at most limit bytes: the oldest updates of the
+// least recently used stream first. A use is an update or a new subscription.
+func (h *Broker) evict(limit int) {
+	if !h.evicting.TryLock() {
 		return
 	}
-	h.fresh.Store(0)
+	defer h.evicting.Unlock()
+	type candidate struct {
+		*stream
+		used uint64
+	}
+	var all []candidate
+	total := 0
 	h.mu.RLock()
-	feeds := slices.Collect(maps.Values(h.streams))
+	for _, f := range h.streams {
+		used, kept := f.usage()
+		all = append(all, candidate{f, used})
+		total += kept
+	}
 	h.mu.RUnlock()
-	weights := make([]int, len(feeds))
-	for i, f := range feeds {
-		weights[i] = f.weight()
-	}
-	most := fairShare(weights, maxTotalBytes)
-	for i, f := range feeds {
-		if weights[i] > most {
-			f.shrink(most)
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.used, b.used) })
+	for _, f := range all {
+		if total <= limit {
+			break
 		}
+		total -= f.shrink(total - limit)
 	}
-}
-
-// fairShare returns the largest weight allowed for each stream, to keep the sum of all
-// weights below total: only the largest weights are reduced.
-func fairShare(weights []int, total int) (most int) {
-	left := total
-	ascending := slices.Sorted(slices.Values(weights))
-	for i, w := range ascending {
-		if most = left / (len(ascending) - i); w > most {
-			return most
-		}
-		left -= w
-	}
-	return total
+	h.kept.Store(int64(total))
 }
 
 // PublishAtomically calls also and publishes the updates, and blocks new subscriptions in
@@ -145,12 +150,11 @@ func (h *Broker) PublishAtomically(also func(), key core.ChannelKey, updates []c
 	grown := 0
 	if f := h.streams[key]; f != nil {
 		for _, u := range updates {
-			f.publish(u)
-			grown += updateSize(&u) + updateOverhead
+			grown += f.publish(u, h.uses.Add(1))
 		}
 	}
 	h.mu.RUnlock()
-	h.noteGrowth(grown)
+	h.account(grown)
 }
 
 // PublishedUpTo returns the number of the host's last event already published by an earlier

@@ -58,7 +58,7 @@ func TestFeedKeepsTheNewest(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ size, published, kept int }{
 		"many":     {1, maxUpdates + 100, maxUpdates},
-		"large":    {maxStreamBytes / 4, 20, 4},
+		"large":    {maxStreamBytes/4 - textOverhead, 20, 4},
 		"too much": {maxStreamBytes + 1, 2, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,8 +107,8 @@ func TestFeedEnds(t *testing.T) {
 		resumed(t, &h, start, false, "a b c")
 		time.Sleep(keepFor)
 		synctest.Wait()
-		if len(h.streams) != 0 {
-			t.Error("the feed is still there")
+		if len(h.streams) != 0 || h.kept.Load() != 0 {
+			t.Errorf("%d streams are still there, with %d bytes", len(h.streams), h.kept.Load())
 		}
 		h.Publish("c", told("unheard"))
 		resumed(t, &h, start, true, "")
@@ -159,46 +159,41 @@ func TestResumeWhilePublishing(t *testing.T) {
 	}
 }
 
-// TestFeedsKeepSoMuchTogether: the feeds of many channels keep no more than maxTotalBytes, and
-// those that keep little lose nothing.
-func TestFeedsKeepSoMuchTogether(t *testing.T) {
+// TestStreamsShareOneBound: the streams of many channels together keep at most maxKeptBytes,
+// and the least recently used stream loses its oldest updates first.
+func TestStreamsShareOneBound(t *testing.T) {
 	t.Parallel()
 	var h Broker
-	const channels, size = 100, 10 << 10
-	small := h.Subscribe("small")
-	h.Publish("small", core.Update{Kind: core.UpdateEvent, Raw: make([]byte, size)})
-	for n := range 2 * maxStreamBytes / size {
-		for i := range channels {
-			key := core.ChannelKey(strconv.Itoa(i))
-			if n == 0 {
-				h.Subscribe(key)
+	const channels, each, size = 100, 10, 11 << 10
+	key := func(i int) core.ChannelKey { return core.ChannelKey(strconv.Itoa(i)) }
+	var subs []*Subscription
+	for i := range channels {
+		subs = append(subs, h.Subscribe(key(i)))
+		for n := range each {
+			h.Publish(key(i), core.Update{Kind: core.UpdateEvent, Raw: make([]byte, size), Detail: strconv.Itoa(n)})
+			if i == channels/2 {
+				h.Resume(key(0), "").Close() // a client that comes back uses the stream, too
 			}
-			h.Publish(key, core.Update{Kind: core.UpdateEvent, Raw: make([]byte, size)})
 		}
 	}
-	total := 0
-	for _, f := range h.streams {
-		total += f.weight()
+	total, kept := 0, make([]string, channels)
+	for i, s := range subs {
+		_, n := s.stream.usage()
+		total += n
+		back := h.Resume(key(i), s.From().String())
+		kept[i] = details(unread(back))
+		back.Close()
 	}
-	if most := maxTotalBytes + 2*maxStreamBytes; total > most || total < maxTotalBytes/2 {
-		t.Errorf("%d bytes are kept, want at most %d and not much less", total, most)
+	if total > maxKeptBytes || total < maxKeptBytes*7/8 {
+		t.Errorf("%d bytes are kept, want nearly %d", total, maxKeptBytes)
 	}
-	if s := h.Resume("small", small.From().String()); s.Gap() || len(unread(s)) != 1 {
-		t.Error("a feed that keeps little has lost it")
+	const all = "0 1 2 3 4 5 6 7 8 9"
+	if kept[0] != all || kept[1] != "" || kept[channels-1] != all {
+		t.Errorf("kept of channel 0, used again: %q; of channel 1: %q; of the last: %q", kept[0], kept[1], kept[channels-1])
 	}
-}
-
-func TestFairShare(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		weights []int
-		total   int
-		most    int
-	}{
-		{nil, 10, 10}, {[]int{4, 6}, 10, 10}, {[]int{20}, 10, 10}, {[]int{20, 20}, 10, 5}, {[]int{20, 1, 20}, 11, 5}, {[]int{0, 9, 2}, 10, 8},
-	} {
-		if got := fairShare(c.weights, c.total); got != c.most {
-			t.Errorf("fairShare(%v, %d) = %d, want %d", c.weights, c.total, got, c.most)
+	for i := 2; i < channels; i++ {
+		if !strings.HasSuffix(all, kept[i]) || kept[i-1] != "" && kept[i] != all {
+			t.Errorf("channel %d has %q after %q", i, kept[i], kept[i-1])
 		}
 	}
 }

@@ -43,6 +43,7 @@ type Snapshot struct {
 	// instead.
 	Index []byte
 
+	broker  *Broker
 	streams map[core.ChannelKey]*stream
 }
 
@@ -50,7 +51,7 @@ type Snapshot struct {
 // are the messages with unpublished outcomes, by channel.
 func (h *Broker) Save(now time.Time, unpublished map[core.ChannelKey][]core.MessageID) (*Snapshot, error) {
 	h.mu.RLock()
-	s := &Snapshot{streams: maps.Clone(h.streams)}
+	s := &Snapshot{broker: h, streams: maps.Clone(h.streams)}
 	h.mu.RUnlock()
 	if len(s.streams) == 0 {
 		return nil, nil
@@ -96,7 +97,7 @@ func (s *Snapshot) WriteUpdates(to io.Writer) error {
 	w := &countingWriter{w: bufio.NewWriterSize(to, 1<<18)}
 	table := make(map[core.ChannelKey]savedSection, len(s.streams))
 	for key, f := range s.streams {
-		f.load(core.UpdateID{}) // hands on updates left by the process before this one
+		s.broker.account(f.load(core.UpdateID{})) // hands on updates left by the process before this one
 		begin := w.n
 		for _, u := range f.all() {
 			if err := writeUpdate(w, u); err != nil {
@@ -288,7 +289,7 @@ func (h *Broker) PublishUnpublished(key core.ChannelKey, msg *core.Message) {
 	if f == nil {
 		return
 	}
-	f.publish(core.Update{At: msg.EndedAt, Kind: core.UpdateResult, Turn: msg.Turn, Message: msg})
+	h.account(f.publish(core.Update{At: msg.EndedAt, Kind: core.UpdateResult, Turn: msg.Turn, Message: msg}, h.uses.Add(1)))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.unpublished, msg.ID)

@@ -15,10 +15,8 @@ const (
 	// reconnection, takes less than a second.
 	maxUpdates     = 2048
 	maxStreamBytes = 1 << 20
-	// maxTotalBytes bounds the updates kept by all streams together; updateOverhead is the
-	// approximate memory taken by an update besides its size.
-	maxTotalBytes  = 32 << 20
-	updateOverhead = 256
+	// maxKeptBytes bounds the memory of the updates kept by all streams together.
+	maxKeptBytes = 8 << 20
 	// keepFor is how long a stream lasts without subscribers.
 	keepFor = 2 * time.Minute
 )
@@ -32,6 +30,7 @@ type stream struct {
 	mu     sync.Mutex // guards the fields below
 	last   uint64     // number of the newest update, 0 before the first
 	kept   ring       // newest updates, without a gap up to last
+	used   uint64     // number of the latest use; see Broker.uses
 	subs   []*Subscription
 	leftAt time.Time // when the last subscriber left
 	// State left by an earlier process: the last event published, and the messages with
@@ -65,8 +64,9 @@ func newStream() *stream {
 	}
 }
 
-// publish numbers the update, keeps the update, and wakes the subscribers.
-func (f *stream) publish(u core.Update) {
+// publish numbers the update, keeps the update, and wakes the subscribers. publish returns
+// by how many bytes the kept updates have grown.
+func (f *stream) publish(u core.Update, use uint64) (grown int) {
 	if u.Message != nil { // the content may be large, and can be found by the message's id
 		m := *u.Message
 		m.Content, m.Prompt = core.Content{}, m.Prompt.Short()
@@ -75,11 +75,14 @@ func (f *stream) publish(u core.Update) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last++
+	f.used = use
 	u.ID = core.UpdateID{Stream: f.id, Number: f.last}
+	before := f.kept.weight()
 	f.kept.push(u)
 	for _, s := range f.subs {
 		s.add(u)
 	}
+	return f.kept.weight() - before
 }
 
 // beforeLocked returns the number of the newest update no longer kept.
@@ -99,8 +102,9 @@ func (f *stream) earlierFollowsLocked() bool {
 }
 
 // load reads the updates left by an earlier process, if an update newer than after is among
-// the earlier updates. load blocks until the earlier process has written the updates.
-func (f *stream) load(after core.UpdateID) {
+// the earlier updates. load blocks until the earlier process has written the updates, and
+// returns by how many bytes the kept updates have grown.
+func (f *stream) load(after core.UpdateID) (grown int) {
 	f.loading.Lock()
 	defer f.loading.Unlock()
 	f.mu.Lock()
@@ -108,7 +112,7 @@ func (f *stream) load(after core.UpdateID) {
 	needed := f.earlierFollowsLocked() && (after.Stream != f.id || after.Number < e.last)
 	f.mu.Unlock()
 	if !needed {
-		return
+		return 0
 	}
 	updates := e.read(f.id)
 	f.mu.Lock()
@@ -116,7 +120,7 @@ func (f *stream) load(after core.UpdateID) {
 	follows := f.earlierFollowsLocked()
 	f.earlier = nil
 	if !follows { // too many updates have arrived since to keep the earlier ones
-		return
+		return 0
 	}
 	var r ring
 	for i, u := range updates {
@@ -126,31 +130,35 @@ func (f *stream) load(after core.UpdateID) {
 	for _, u := range f.kept.last(f.kept.n) {
 		r.push(u)
 	}
+	grown = r.weight() - f.kept.weight()
 	f.kept = r
+	return grown
 }
 
-// weight returns the approximate memory held by the stream.
-func (f *stream) weight() int {
+// usage returns the number of the stream's latest use and the memory of the kept updates.
+func (f *stream) usage() (used uint64, kept int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.kept.weight()
+	return f.used, f.kept.weight()
 }
 
-// shrink drops the oldest updates until the weight of the stream is at most most.
-func (f *stream) shrink(most int) {
+// shrink drops the oldest updates until at least n bytes are free or no update is kept, and
+// returns the freed bytes.
+func (f *stream) shrink(n int) (freed int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.kept.weight() > most {
-		f.kept.drop()
-	}
+	before := f.kept.weight()
+	f.kept.shrink(before - n)
+	return before - f.kept.weight()
 }
 
 // attach adds a subscriber that receives every update following after. No update is lost or
 // repeated between the kept updates and updates to come. If the updates following after are
 // unknown, the subscriber receives all kept updates.
-func (f *stream) attach(s *Subscription, after core.UpdateID) {
+func (f *stream) attach(s *Subscription, after core.UpdateID, use uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.used = use
 	if after.Stream != f.id || after.Number < f.beforeLocked() || after.Number > f.last {
 		s.gap, after = true, core.UpdateID{Stream: f.id, Number: f.beforeLocked()}
 	}
@@ -187,19 +195,4 @@ func (f *stream) expired() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.subs) == 0 && time.Since(f.leftAt) >= keepFor
-}
-
-// updateSize returns the approximate memory held by an update, in bytes.
-func updateSize(u *core.Update) int {
-	n := len(u.Raw) + len(u.Detail)
-	if u.Message != nil {
-		n += len(u.Message.Reply.Text) + len(u.Message.Reply.Error) + len(u.Message.Prompt.Text)
-	}
-	if u.Approval != nil {
-		n += len(u.Approval.Input) + len(u.Approval.Suggestion) + len(u.Approval.Prompt.Text)
-	}
-	if u.Background != nil {
-		n += len(u.Background.Text)
-	}
-	return n
 }
