@@ -72,15 +72,13 @@ func (l *lane) answer(requestID string, a core.Answer) {
 func (l *lane) expireLater(a *pendingApproval) {
 	left := a.approval.ExpiresAt.Sub(l.now())
 	left = min(max(0, left), l.manager.o.ApprovalTimeout) // clocks jump
-	a.timer = time.AfterFunc(left, func() {
-		l.post(func() {
-			if l.pendingApprovals[a.approval.RequestID] != a || a.deciding {
-				return
-			}
-			text := fmt.Sprintf("Nobody answered the permission request for %s within %s, so it was denied.", a.approval.Tool, l.manager.o.ApprovalTimeout)
-			l.closeAsk(a, core.ApprovalExpired, text)
-			l.answer(a.approval.RequestID, core.Answer{Message: text})
-		})
+	a.timer = l.after(left, func() {
+		if l.pendingApprovals[a.approval.RequestID] != a || a.deciding {
+			return
+		}
+		text := fmt.Sprintf("Nobody answered the permission request for %s within %s, so it was denied.", a.approval.Tool, l.manager.o.ApprovalTimeout)
+		l.closeAsk(a, core.ApprovalExpired, text)
+		l.answer(a.approval.RequestID, core.Answer{Message: text})
 	})
 }
 
@@ -100,7 +98,7 @@ func (l *lane) closeAsk(a *pendingApproval, state core.ApprovalState, reason str
 func (l *lane) saveApproval(a *core.Approval) {
 	c := core.Change{Approvals: []*core.Approval{a}, Deliver: l.manager.Adapters.ForApprovals(a)}
 	c.Lazy = len(c.Deliver) == 0 // the host lists open requests, so a lazy write is safe; but lazy changes do not keep the order of deliveries
-	l.save(c, func() { l.manager.Adapters.HandOver(c.Deliver) })
+	l.journal.save(c, func() { l.manager.Adapters.HandOver(c.Deliver) })
 }
 
 // voidAsked voids the selected pending approvals, which can no longer be answered.

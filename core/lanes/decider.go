@@ -64,7 +64,7 @@ func (k *Decider) Decide(ctx context.Context, id string, d core.Decision) (core.
 	if !l.post(func() { l.decideAsk(id, d, tell) }) {
 		tell(a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)) // the lane has retired, so the turn has ended too
 	}
-	o, err := await(ctx, l, done)
+	o, err := await(ctx, l.worker, done)
 	switch {
 	case errors.Is(err, errRetired): // the turn has ended
 		o = outcome{a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)}

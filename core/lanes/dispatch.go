@@ -77,9 +77,7 @@ func (l *lane) freeze(batch []*queued, steered bool) {
 		}
 	}
 	l.inflight = append(l.inflight, f)
-	l.manager.o.Ledger.Write(change, func(err error) {
-		l.post(func() { l.freezeDone(f, err) })
-	})
+	l.journal.try(change, func(err error) { l.freezeDone(f, err) })
 	l.openSession()
 }
 
@@ -185,12 +183,10 @@ func (l *lane) unfreeze(f *inflight, err error) {
 		return // the operation named by busy ends with a dispatch
 	}
 	l.busy = waitingForLedger
-	time.AfterFunc(retryFreeze, func() {
-		l.post(func() {
-			if l.busy == waitingForLedger {
-				l.proceed()
-			}
-		})
+	l.after(retryFreeze, func() {
+		if l.busy == waitingForLedger {
+			l.proceed()
+		}
 	})
 }
 
@@ -267,7 +263,7 @@ func (l *lane) rebindSession(f *inflight) {
 	f.frozen = false // until the update is durable
 	f.turn.SessionID, f.turn.Opens = l.sessionID, l.unopened
 	l.unopened = false
-	l.save(core.Change{Update: []*core.Turn{f.turn}}, func() {
+	l.journal.save(core.Change{Update: []*core.Turn{f.turn}}, func() {
 		f.frozen = true
 		l.hand(f)
 	})

@@ -197,12 +197,10 @@ func (l *lane) turnState(ev core.Event) {
 			return
 		}
 		f.holds = append(f.holds, l.holdAck())
-		time.AfterFunc(holdAtMost, func() {
-			l.post(func() {
-				if !f.answered {
-					f.releaseAcks()
-				}
-			})
+		l.after(holdAtMost, func() {
+			if !f.answered {
+				f.releaseAcks()
+			}
 		})
 		l.lookUpDone()
 	}
@@ -225,9 +223,7 @@ func (l *lane) lookUpDone() {
 	}
 	for _, f := range done {
 		s := l.session
-		time.AfterFunc(recordAfter, func() {
-			l.post(func() { l.lookUp(f, s) })
-		})
+		l.after(recordAfter, func() { l.lookUp(f, s) })
 	}
 }
 
@@ -342,7 +338,7 @@ func (l *lane) background(ev core.Event) {
 	} else if d != nil {
 		c.Deliver = []*core.Delivery{d}
 	}
-	l.save(c, func() {
+	l.journal.save(c, func() {
 		l.manager.Adapters.HandOver(c.Deliver)
 		release()
 	})

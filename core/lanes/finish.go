@@ -1,7 +1,6 @@
 package lanes
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -10,13 +9,6 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/humanize"
-)
-
-// firstSaveRetry is the first pause between attempts to write an outcome, and saveRetry
-// bounds the later pauses.
-const (
-	firstSaveRetry = 50 * time.Millisecond
-	saveRetry      = 5 * time.Second
 )
 
 // finish gives a turn's messages the outcome reply.
@@ -81,7 +73,7 @@ func (l *lane) finishAll(fs []*inflight, reply core.Reply, r *core.Result) {
 			l.release(f)
 			continue
 		}
-		f.timer = time.AfterFunc(releaseAfter, func() { l.post(func() { l.release(f) }) })
+		f.timer = l.after(releaseAfter, func() { l.release(f) })
 	}
 }
 
@@ -235,7 +227,7 @@ func (l *lane) commitOutcomes(v outcomes) {
 		l.notifyWaiters(v)
 		runtime.Gosched() // let the notified waiters run first; no caller waits for the write
 	}
-	l.saveOr(v.unwritten, v.change, func() {
+	l.journal.saveOr(v.unwritten, v.change, func() {
 		if !v.replayable {
 			l.notifyWaiters(v)
 		}
@@ -262,73 +254,6 @@ func (l *lane) notifyWaiters(v outcomes) {
 	l.manager.Feeds.PublishAtomically(func() { l.manager.tickets.resolve(outcomes) }, l.key, updates)
 	if v.told != nil {
 		v.told()
-	}
-}
-
-// An unsaved is a change waiting for the storage.
-type unsaved struct {
-	change core.Change
-	then   func()
-	missed func(error) // runs at each failed write; may be nil
-	nth    int         // sequence number among the lane's saved changes
-}
-
-// save writes a change, retrying until the storage succeeds, then runs then on the lane's
-// goroutine. A change refused by the storage stays ahead of later changes.
-func (l *lane) save(c core.Change, then func()) { l.saveOr(nil, c, then) }
-
-// saveOr is save with a function to run at each failed write; missed may be nil.
-func (l *lane) saveOr(missed func(error), c core.Change, then func()) {
-	l.writing++
-	l.saved++
-	u := unsaved{c, func() { l.writing--; l.savePause = 0; then() }, missed, l.saved}
-	if len(l.unsaved) > 0 {
-		l.unsaved = append(l.unsaved, u)
-		u.miss(l.saveError)
-		return
-	}
-	l.write(u)
-}
-
-func (u *unsaved) miss(err error) {
-	if u.missed != nil {
-		u.missed(err)
-	}
-}
-
-func (l *lane) write(u unsaved) {
-	l.manager.o.Ledger.Write(u.change, func(err error) {
-		switch {
-		case errors.Is(err, core.ErrStorage), errors.Is(err, core.ErrStorageFull):
-			l.post(func() { l.notSaved(u, err) })
-			return
-		case errors.Is(err, core.ErrClosed):
-			return
-		case err != nil: // the change contradicts the record, so a retry cannot help
-			l.log.Error("not written", "err", err)
-		}
-		l.post(u.then)
-	})
-}
-
-// notSaved queues a failed change and schedules a retry of all queued changes after a pause.
-func (l *lane) notSaved(u unsaved, err error) {
-	l.unsaved, l.saveError = append(l.unsaved, u), err
-	u.miss(err)
-	if len(l.unsaved) > 1 {
-		return // the retry is already scheduled
-	}
-	l.savePause = min(max(2*l.savePause, firstSaveRetry), saveRetry)
-	l.log.Error("not written yet", "err", err, "retry_in", l.savePause)
-	time.AfterFunc(l.savePause, func() { l.post(l.saveAgain) })
-}
-
-func (l *lane) saveAgain() {
-	all := l.unsaved
-	l.unsaved = nil
-	slices.SortFunc(all, func(a, b unsaved) int { return a.nth - b.nth })
-	for _, u := range all {
-		l.write(u)
 	}
 }
 

@@ -1,9 +1,7 @@
 package lanes
 
 import (
-	"cmp"
 	"context"
-	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -20,12 +18,9 @@ import (
 //	                                 ▲                 │
 //	                                 └── recover ◄─────┘ session gone
 type lane struct {
-	manager *Manager
-	key     core.ChannelKey
-	log     *slog.Logger
-	mailbox *mailbox
+	*worker
+	journal *journal
 	gauge   gauge
-	done    chan struct{} // closed when run returns
 
 	pending  []*queued   // messages accepted or being accepted, in order of arrival
 	inflight []*inflight // turns being frozen, frozen or handed over, in order of dispatch
@@ -47,8 +42,6 @@ type lane struct {
 	busy               string              // the operation blocking dispatch: starting up, recovering, …; or empty
 	opening            bool                // a session is being started
 	endLater           bool                // stopped turns wait for the end of the session's replay before the interrupt
-	panics             int                 // panics in a row
-	retries            []func()            // requests to run again after the next change of the lane
 	reordering         bool                // a ledger write is moving messages within the queue or to another channel
 	pauses             int                 // active calls of Manager.pause; no turn begins while above 0
 	quietWaiters       []*quiesceWaiter    // callers of awaitQuiet
@@ -66,11 +59,6 @@ type lane struct {
 	newsGuessed        bool                // newsUntil is a guess made while attaching, not caused by an event
 	tasks              int                 // the agent's live background tasks
 	ending             bool                // the unused session is being ended
-	writing            int                 // changes not yet written by the ledger
-	saved              int                 // number of changes passed to save
-	unsaved            []unsaved           // changes refused by the ledger, and all later changes
-	savePause          time.Duration       // pause before the next write of unsaved changes; 0 after a success
-	saveError          error               // the ledger's last error
 
 	timer         timer
 	lastHeard     time.Time            // last event of the session, or last work given to the session
@@ -182,9 +170,9 @@ type recovered struct {
 }
 
 func newLane(m *Manager, key core.ChannelKey) *lane {
+	w := newWorker(m, key)
 	l := &lane{
-		manager: m, key: key, log: m.o.Log.With("channel", string(key)), mailbox: newMailbox(),
-		done:             make(chan struct{}),
+		worker: w, journal: &journal{ledger: m.o.Ledger, post: w.post, log: w.log},
 		pendingApprovals: map[string]*pendingApproval{},
 	}
 	l.sessionID, _ = m.o.Sessions.Get(key)
@@ -199,7 +187,7 @@ func (l *lane) run(ctx context.Context, r *recovered) {
 		l.restore(r)
 	}
 	for over := false; !over; {
-		l.guard(func() { over = l.step(ctx) })
+		l.guard(func() { over = l.step(ctx) }, l.abandon)
 	}
 }
 
@@ -243,78 +231,6 @@ func (l *lane) measure() {
 	}
 	l.gauge.waiting.Store(int32(len(l.pending)))
 	l.gauge.running.Store(int32(running))
-}
-
-// post queues f for the lane's goroutine, and reports false if the lane has retired.
-func (l *lane) post(f func()) bool { return l.mailbox.post(f) }
-
-// retryLater runs f again after the lane's next step, for requests arriving while the lane
-// is busy with a deciding operation.
-func (l *lane) retryLater(f func()) { l.retries = append(l.retries, f) }
-
-// retry runs the requests queued by retryLater.
-func (l *lane) retry() {
-	waiting := l.retries
-	l.retries = nil
-	for _, f := range waiting {
-		f()
-	}
-}
-
-// async runs work on a new goroutine, and the function returned by work on the lane's
-// goroutine. The new goroutine ends with work.
-func (l *lane) async(work func(ctx context.Context) func()) {
-	l.manager.wg.Go(func() {
-		defer func() {
-			if p := recover(); p != nil {
-				l.rethrow(p)
-			}
-		}()
-		if then := work(l.manager.ctx); then != nil && l.manager.ctx.Err() == nil {
-			l.post(then)
-		}
-	})
-}
-
-// call runs f on the lane's goroutine and waits for f to return. call returns errRetired if
-// the lane has retired. After an error f may still be running, so the caller must not read
-// variables written by f.
-func (l *lane) call(ctx context.Context, f func()) error {
-	done := make(chan error, 1)
-	ran := func() {
-		err := errInternal // unless f returns
-		defer func() { done <- err }()
-		f()
-		err = nil
-	}
-	if !l.post(ran) {
-		return errRetired
-	}
-	failed, err := await(ctx, l, done)
-	return cmp.Or(err, failed)
-}
-
-// await returns the value received from the lane. A value sent just before the lane retired
-// is still received, because both channels are often ready at once. Without a value await
-// returns errRetired for a retired lane, and ErrClosed for a lane ended by shutdown.
-func await[T any](ctx context.Context, l *lane, told <-chan T) (T, error) {
-	var none T
-	select {
-	case v := <-told:
-		return v, nil
-	case <-ctx.Done():
-		return none, context.Cause(ctx)
-	case <-l.done:
-	}
-	select {
-	case v := <-told:
-		return v, nil
-	default:
-	}
-	if l.manager.ctx.Err() != nil {
-		return none, core.ErrClosed
-	}
-	return none, errRetired
 }
 
 // leaveTimeout bounds how long a closing lane waits for a session being started or attached.
@@ -406,8 +322,6 @@ func (l *lane) findInflight(id core.TurnID) *inflight {
 	}
 	return nil
 }
-
-func (l *lane) now() time.Time { return l.manager.o.Now() }
 
 // eventTime returns when the event being handled happened: for a replayed event, the time
 // when the host first received the event.

@@ -44,16 +44,14 @@ func (l *lane) amend(id core.MessageID, c core.Content, done func(error)) {
 		return
 	}
 	it.changing = true
-	l.manager.o.Ledger.Write(core.Change{Amend: []*core.Message{&amended}}, func(err error) {
-		l.post(func() {
-			it.changing = false
-			if err == nil {
-				l.log.Debug("message amended", "message", string(id), "text", amended.Prompt.Text)
-				it.msg.Content, it.msg.Prompt = amended.Content, amended.Prompt
-			}
-			done(err)
-			l.dispatch()
-		})
+	l.journal.try(core.Change{Amend: []*core.Message{&amended}}, func(err error) {
+		it.changing = false
+		if err == nil {
+			l.log.Debug("message amended", "message", string(id), "text", amended.Prompt.Text)
+			it.msg.Content, it.msg.Prompt = amended.Content, amended.Prompt
+		}
+		done(err)
+		l.dispatch()
 	})
 }
 
@@ -80,17 +78,15 @@ func (l *lane) runNow(id core.MessageID, done func(error)) {
 	}
 	rank := l.lowestRank() - 1
 	l.reordering = true
-	l.manager.o.Ledger.Write(core.Change{Reorder: []core.Rank{{ID: id, Rank: rank}}}, func(err error) {
-		l.post(func() {
-			l.reordering = false
-			if err == nil {
-				it.msg.Rank = rank
-				l.sortPending()
-				l.makeWay(running)
-			}
-			done(err)
-			l.dispatch()
-		})
+	l.journal.try(core.Change{Reorder: []core.Rank{{ID: id, Rank: rank}}}, func(err error) {
+		l.reordering = false
+		if err == nil {
+			it.msg.Rank = rank
+			l.sortPending()
+			l.makeWay(running)
+		}
+		done(err)
+		l.dispatch()
 	})
 }
 

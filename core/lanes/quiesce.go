@@ -26,7 +26,7 @@ func (l *lane) awaitQuiet(ctx context.Context, ended bool) error {
 	if err := l.call(ctx, func() { l.quietWaiters = append(l.quietWaiters, s) }); err != nil {
 		return err
 	}
-	_, err := await(ctx, l, s.quiet)
+	_, err := await(ctx, l.worker, s.quiet)
 	return err
 }
 
@@ -46,7 +46,7 @@ func (l *lane) notifyQuiet() {
 }
 
 func (l *lane) isQuiet(ended bool) bool {
-	return l.busy == "" && len(l.inflight) == 0 && !l.opening && !l.attaching && l.saving == 0 && l.writing == 0 &&
+	return l.busy == "" && len(l.inflight) == 0 && !l.opening && !l.attaching && l.saving == 0 && l.journal.isIdle() &&
 		l.resetting == nil && !l.reordering && !slices.ContainsFunc(l.pending, (*queued).isUnsettled) && (!ended || l.session == nil)
 }
 

@@ -296,6 +296,46 @@ func (l *lane) attached(s core.Session, err error, cost float64, approvals []*co
 	l.recover(unknown) // not handed to the present process, but perhaps to an earlier process
 }
 
+// abandon fails all messages of the channel and ends the session, after which the channel
+// can be used again. The conversation is kept: the next message resumes the session.
+func (l *lane) abandon() {
+	l.currentSeq, l.replayOf = 0, time.Time{}
+	attaching := l.attaching
+	l.busy, l.parked, l.retriedPark, l.reordering = "recovering from a fault", nil, nil, false
+	reply := core.Reply{State: core.Failed, IsError: true, Code: core.CodeInternal, Error: internalText, Text: internalText}
+	for _, f := range slices.Clone(l.inflight) {
+		switch {
+		case f.answered:
+		case f.frozen:
+			l.finish(f, reply)
+		case f.stop == nil: // freezeDone or unfreeze handles the stop
+			f.stop = &stop{code: reply.Code, text: reply.Error, failed: true}
+		}
+	}
+	var failed outcomes
+	kept := l.pending[:0:0]
+	for _, it := range l.pending {
+		switch {
+		case it.durable:
+			failed.set(it, reply)
+		case it.written: // acceptDone decides
+			kept = append(kept, it)
+		default:
+			l.refuse(it, errInternal)
+		}
+	}
+	l.pending = kept
+	l.commitOutcomes(failed)
+	switch {
+	case l.session != nil: // sessionGone continues
+		_ = l.session.Stop(core.StopNow) // the session ends even after an error
+	case attaching: // attached continues
+	case l.resetting != nil: // the end of the reset continues
+	default:
+		l.recover(slices.DeleteFunc(slices.Clone(l.inflight), func(f *inflight) bool { return f.answered }))
+	}
+}
+
 func (l *lane) reset(done chan<- error) {
 	moving := slices.ContainsFunc(l.pending, func(it *queued) bool { return it.moving })
 	if l.resetting != nil || l.busy != "" || l.opening || l.saving > 0 || moving || l.reordering {

@@ -78,7 +78,7 @@ func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 
 // awaitAccepted returns the ticket once the message is accepted.
 func (m *Manager) awaitAccepted(ctx context.Context, s core.Submission, t *core.Ticket, l *lane) (*core.Ticket, error) {
-	if _, err := await(ctx, l, t.Accepted()); err != nil {
+	if _, err := await(ctx, l.worker, t.Accepted()); err != nil {
 		return nil, err
 	}
 	if t.Refusal() == nil {
@@ -180,7 +180,7 @@ func (m *Manager) waiting(ctx context.Context, id core.MessageID, do func(*lane,
 		if !l.post(func() { do(l, func(err error) { done <- err }) }) {
 			continue // the lane has retired just now: look up the message again
 		}
-		said, err := await(ctx, l, done)
+		said, err := await(ctx, l.worker, done)
 		switch {
 		case errors.Is(err, errRetired), errors.Is(said, errMoved): // the message has an outcome, or is on another channel
 			continue
@@ -238,7 +238,7 @@ func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.
 	if hit.Turn == "" {
 		return Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
 	}
-	unwritten, err := await(ctx, l, ended)
+	unwritten, err := await(ctx, l.worker, ended)
 	if err != nil {
 		return hit, err
 	}
@@ -262,7 +262,7 @@ func (m *Manager) Reset(ctx context.Context, key core.ChannelKey) error {
 		if err != nil {
 			return err
 		}
-		said, err := await(ctx, l, done)
+		said, err := await(ctx, l.worker, done)
 		switch {
 		case errors.Is(err, errRetired): // the lane retired before the reset
 			continue

@@ -1,10 +1,5 @@
 package lanes
 
-import "errors"
-
-// errRetired is returned for a request to a lane ended for lack of work.
-var errRetired = errors.New("lane has retired")
-
 // retire ends a lane without work or unsaved state, because a known channel must not cost a
 // goroutine, and reports whether the lane ended. A message arriving meanwhile finds the
 // mailbox closed, or keeps the lane.
@@ -26,7 +21,7 @@ func (l *lane) retire() bool {
 // write under way, and state known only to the lane.
 func (l *lane) empty() bool {
 	return l.pauses == 0 && l.session == nil && len(l.pending) == 0 && len(l.inflight) == 0 && len(l.pendingApprovals) == 0 &&
-		l.busy == "" && !l.opening && l.saving == 0 && l.writing == 0 && l.resetting == nil &&
+		l.busy == "" && !l.opening && l.saving == 0 && l.journal.isIdle() && l.resetting == nil &&
 		l.parked == nil && l.slot == slotNone && !l.unopened &&
 		len(l.notices) <= len(l.manager.o.Greeting) && l.sessionKept()
 }

@@ -1,9 +1,10 @@
 package lanes
 
 import (
-	"bareclaw/core"
 	"context"
 	"slices"
+
+	"bareclaw/core"
 )
 
 func (l *lane) status(ctx context.Context) (core.ChannelStatus, error) {

@@ -105,7 +105,7 @@ func (s *stop) patience() time.Duration { return cmp.Or(s.grace, interruptGrace)
 
 func (l *lane) killAfter(f *inflight, d time.Duration) {
 	f.cancelTimer()
-	f.timer = time.AfterFunc(d, func() { l.post(func() { l.kill(f) }) })
+	f.timer = l.after(d, func() { l.kill(f) })
 }
 
 // hurry shortens the grace period of a turn already being stopped, when a later stop has a
@@ -141,11 +141,9 @@ func (l *lane) startTimeout(f *inflight) {
 		return
 	}
 	s := &stop{code: core.CodeTimeout, failed: true, text: fmt.Sprintf("The turn took longer than %s allows (%s) and was interrupted. The session is kept.", l.manager.o.Advice.timeout(), d)}
-	f.timer = time.AfterFunc(d, func() {
-		l.post(func() {
-			if !f.answered {
-				l.interrupt(f, s)
-			}
-		})
+	f.timer = l.after(d, func() {
+		if !f.answered {
+			l.interrupt(f, s)
+		}
 	})
 }

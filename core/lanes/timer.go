@@ -19,7 +19,7 @@ func (l *lane) setTimer() {
 	}
 	l.timer.set = due
 	if l.timer.timer == nil {
-		l.timer.timer = time.AfterFunc(time.Until(due), func() { l.post(l.onTimer) })
+		l.timer.timer = l.after(time.Until(due), l.onTimer)
 		return
 	}
 	l.timer.timer.Reset(time.Until(due))

@@ -1,0 +1,108 @@
+package lanes
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"bareclaw/core"
+)
+
+// firstSaveRetry is the first pause between attempts to write an outcome, and saveRetry
+// bounds the later pauses.
+const (
+	firstSaveRetry = 50 * time.Millisecond
+	saveRetry      = 5 * time.Second
+)
+
+// A journal writes changes in order, and repeats failed writes until the storage succeeds.
+// The methods, and the functions given to the methods, run on the lane's goroutine.
+type journal struct {
+	ledger core.Writer
+	post   func(func()) bool
+	log    *slog.Logger
+
+	writing int           // changes not yet written by the ledger
+	saved   int           // changes passed to save
+	unsaved []unsaved     // changes refused by the storage, and all later changes
+	pause   time.Duration // before the next write of unsaved changes; 0 after a success
+	err     error         // the storage's last error
+}
+
+// An unsaved is a change waiting for the storage.
+type unsaved struct {
+	change core.Change
+	then   func()
+	missed func(error) // runs at each failed write; may be nil
+	nth    int         // sequence number among the saved changes
+}
+
+// save writes a change, retrying until the storage succeeds, and then runs then. A change
+// refused by the storage stays ahead of later changes.
+func (j *journal) save(c core.Change, then func()) { j.saveOr(nil, c, then) }
+
+// saveOr is save with a function to run at each failed write; missed may be nil.
+func (j *journal) saveOr(missed func(error), c core.Change, then func()) {
+	j.writing++
+	j.saved++
+	u := unsaved{c, func() { j.writing--; j.pause = 0; then() }, missed, j.saved}
+	if len(j.unsaved) > 0 {
+		j.unsaved = append(j.unsaved, u)
+		u.miss(j.err)
+		return
+	}
+	j.write(u)
+}
+
+// try writes a change once, and passes the error to done.
+func (j *journal) try(c core.Change, done func(error)) {
+	j.ledger.Write(c, func(err error) {
+		j.post(func() { done(err) })
+	})
+}
+
+// isIdle reports whether all saved changes are written.
+func (j *journal) isIdle() bool { return j.writing == 0 }
+
+func (u *unsaved) miss(err error) {
+	if u.missed != nil {
+		u.missed(err)
+	}
+}
+
+func (j *journal) write(u unsaved) {
+	j.ledger.Write(u.change, func(err error) {
+		switch {
+		case errors.Is(err, core.ErrStorage), errors.Is(err, core.ErrStorageFull):
+			j.post(func() { j.notSaved(u, err) })
+			return
+		case errors.Is(err, core.ErrClosed):
+			return
+		case err != nil: // the change contradicts the record, so a retry cannot help
+			j.log.Error("not written", "err", err)
+		}
+		j.post(u.then)
+	})
+}
+
+// notSaved queues a failed change and schedules a retry of all queued changes after a pause.
+func (j *journal) notSaved(u unsaved, err error) {
+	j.unsaved, j.err = append(j.unsaved, u), err
+	u.miss(err)
+	if len(j.unsaved) > 1 {
+		return // the retry is already scheduled
+	}
+	j.pause = min(max(2*j.pause, firstSaveRetry), saveRetry)
+	j.log.Error("not written yet", "err", err, "retry_in", j.pause)
+	time.AfterFunc(j.pause, func() { j.post(j.saveAgain) })
+}
+
+func (j *journal) saveAgain() {
+	all := j.unsaved
+	j.unsaved = nil
+	slices.SortFunc(all, func(a, b unsaved) int { return a.nth - b.nth })
+	for _, u := range all {
+		j.write(u)
+	}
+}
