@@ -25,7 +25,7 @@ func (l *lane) requested(r core.Request) {
 		return // already restored from the ledger or the host's list; the event is a replay
 	}
 	f := l.running()
-	if len(l.replayedTurns) > 0 {
+	if len(l.session.replayed) > 0 {
 		f = nil // the request belongs to a turn already finished
 	}
 	if !l.mayAsk(f) {
@@ -85,7 +85,7 @@ func (l *lane) expireLater(a *pendingApproval) {
 // closeAsk ends an approval without a person's decision.
 func (l *lane) closeAsk(a *pendingApproval, state core.ApprovalState, reason string) {
 	delete(l.pendingApprovals, a.approval.RequestID)
-	l.touch() // the agent was silent while waiting for the decision
+	l.session.touch() // the agent was silent while waiting for the decision
 	a.timer.Stop()
 	a.approval.State, a.approval.Reason, a.approval.DecidedAt = state, reason, l.now()
 	approval := a.approval
@@ -122,9 +122,9 @@ func (l *lane) restoreAsked(approvals []*core.Approval) {
 // syncAsked compares the pending approvals with the host's unanswered requests.
 func (l *lane) syncAsked() {
 	l.voidAsked(func(a *pendingApproval) bool {
-		return !slices.ContainsFunc(l.info.Requests, func(r core.Request) bool { return r.ID == a.approval.RequestID })
+		return !slices.ContainsFunc(l.session.info.Requests, func(r core.Request) bool { return r.ID == a.approval.RequestID })
 	})
-	for _, r := range l.info.Requests {
+	for _, r := range l.session.info.Requests {
 		if l.pendingApprovals[r.ID] == nil {
 			l.requested(r)
 		}
@@ -193,11 +193,11 @@ func (l *lane) decidedAsk(a *pendingApproval, decided core.Approval, answer core
 		return
 	}
 	delete(l.pendingApprovals, decided.RequestID)
-	l.touch()
+	l.session.touch()
 	a.timer.Stop()
 	l.answer(decided.RequestID, answer)
 	if known != "" {
-		l.info.Settings = known
+		l.session.info.Settings = known
 	}
 	l.publish(core.Update{Kind: core.UpdateApprovalClosed, Approval: &decided, Turn: decided.Turn})
 	done(decided, nil)

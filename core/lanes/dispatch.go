@@ -248,7 +248,7 @@ func (l *lane) hand(f *inflight) {
 	f.handed = true
 	f.attempts++
 	f.mark(l.now(), "handed", "")
-	l.touch()
+	l.session.touch()
 	if f.timer == nil && l.manager.o.TurnTimeout > 0 {
 		l.startTimeout(f)
 	}

@@ -13,9 +13,6 @@ import (
 )
 
 const (
-	// ackEvery is how many handled events cause an acknowledgement when no other reason
-	// does.
-	ackEvery = 64
 	// releaseAfter is how long the lane waits, after a turn's result, for the agent to
 	// report the end of the turn.
 	releaseAfter = 2 * time.Second
@@ -35,17 +32,20 @@ func (l *lane) handleEvent(ev core.Event) {
 		return
 	}
 	l.onHostUnblocked()
-	l.lastSeq, l.currentSeq, l.replayOf = ev.Seq, ev.Seq, time.Time{}
-	if ev.Seq <= l.info.Said {
-		l.replayOf = ev.At
-	}
+	s := l.session
+	s.acks.last = ev.Seq
 	if ev.Kind == core.SessionNew {
-		l.lastSeq-- // the remaining events of the same line follow with the same number
+		s.acks.last-- // the remaining events of the same line follow with the same number
 	}
+	receivedAt := time.Time{}
+	if ev.Seq <= s.info.Said {
+		receivedAt = ev.At
+	}
+	l.handling(ev.Seq, receivedAt)
 	if ev.Model != "" {
 		l.model = ev.Model
 	}
-	again := l.isReplay(ev)
+	again := s.replayed.isReplay(ev, l.findInflight(ev.Turn) != nil)
 	if ev.Kind == core.TurnState {
 		l.turnState(ev) // first: the start of a turn is published before the turn's events
 	}
@@ -56,12 +56,12 @@ func (l *lane) handleEvent(ev core.Event) {
 		}
 		l.publish(u)
 	}
-	l.noteOwnTurn(ev)
+	l.noteOutput(ev)
 	switch ev.Kind {
 	case core.Said, core.TurnState:
 	case core.Resulted:
 		l.resulted(ev)
-		l.dropReplayed(ev.Result)
+		s.replayed.drop(ev.Result.Turns)
 	case core.Requested:
 		l.requested(*ev.Request)
 	case core.RequestGone:
@@ -71,7 +71,10 @@ func (l *lane) handleEvent(ev core.Event) {
 	case core.ToolBegun:
 		l.toolBegun(ev)
 	case core.ToolEnded:
-		l.toolEnded(ev.ToolID)
+		s.activity.end(ev.ToolID)
+		if f := l.running(); f != nil {
+			f.callEnded(l.eventTime(), ev.ToolID)
+		}
 	case core.Retrying:
 		if !again {
 			l.retrying(ev)
@@ -79,21 +82,40 @@ func (l *lane) handleEvent(ev core.Event) {
 	case core.Limited:
 		l.limit = ev.Until
 	case core.TasksChanged:
-		if l.tasks > 0 && ev.Tasks == 0 {
-			l.newsUntil, l.newsGuessed = time.Now().Add(newsGrace), false
-		}
-		l.tasks = ev.Tasks
+		s.background.setTasks(ev.Tasks)
 	case core.Readied:
-		l.ready, l.startRefusals = true, 0
+		s.ready, l.startRefusals = true, 0
 		l.markRunning("agent_ready", "")
 	case core.Exited:
 		l.exit = ev.Exit
 		l.releaseOpenAcks()
-		l.ack() // the host exits after the acknowledgement
+		s.acks.flush() // the host exits after the acknowledgement
 	}
-	if l.lastSeq-l.acked >= ackEvery {
-		l.ack()
+	s.acks.flushEvery()
+}
+
+// noteOutput records whether the agent works without a request, for example on the report of
+// a background task, and marks the first output in a turn.
+func (l *lane) noteOutput(ev core.Event) {
+	switch ev.Type {
+	case "assistant", "stream_event":
+		l.session.background.reporting = len(l.inflight) == 0
+		if f := l.currentTurn(); f != nil && !f.spoke {
+			f.spoke = true
+			f.mark(l.eventTime(), "first_event", "")
+		}
+	case "result":
+		l.session.background.reporting = false
 	}
+}
+
+// currentTurn returns the turn of the present events: the running turn once the agent has
+// begun the turn. currentTurn returns nil for events outside a turn, or of a replayed turn.
+func (l *lane) currentTurn() *inflight {
+	if f := l.running(); f != nil && !f.started.IsZero() && (l.session == nil || len(l.session.replayed) == 0) {
+		return f
+	}
+	return nil
 }
 
 // toolBegun marks the running turn as having begun a tool, after which the gateway never
@@ -106,9 +128,8 @@ func (l *lane) toolBegun(ev core.Event) {
 	}
 	f.toolBegun = true
 	if ev.Tool != "" {
-		l.activity, l.lastActivity, l.toolCall = ev.Tool, ev.Tool+": "+ev.Target, ev.ToolID
-		f.markCall(l.eventTime(), ev.ToolID, l.lastActivity)
-		l.noteTool(ev)
+		l.session.activity.begin(ev)
+		f.markCall(l.eventTime(), ev.ToolID, l.session.activity.last)
 	}
 }
 
@@ -132,35 +153,6 @@ func (l *lane) markRunning(what, detail string) {
 	}
 }
 
-// ack acknowledges the handled events, except events with an effect not durable yet: a new
-// process would need the unacknowledged events again.
-func (l *lane) ack() {
-	seq := l.lastSeq
-	if len(l.holds) > 0 {
-		seq = min(seq, l.holds[0]-1)
-	}
-	if l.session != nil && seq > l.acked {
-		l.acked = seq
-		l.session.Ack(seq)
-	}
-}
-
-// holdAck keeps the newest event, and all later events, unacknowledged until the caller
-// calls release.
-func (l *lane) holdAck() (release func()) {
-	seq, s := max(1, l.lastSeq), l.session // 1: before the first event, hold all events
-	l.holds = append(l.holds, seq)
-	return func() {
-		if l.session != s {
-			return
-		}
-		if i := slices.Index(l.holds, seq); i >= 0 { // the same event may be held several times
-			l.holds = slices.Delete(l.holds, i, i+1)
-		}
-		l.ack()
-	}
-}
-
 // releaseOpenAcks lets the lane acknowledge events of turns without an outcome, because from
 // now on every process reads the fate of such turns from the agent's record.
 func (l *lane) releaseOpenAcks() {
@@ -181,7 +173,7 @@ func (l *lane) turnState(ev core.Event) {
 	case core.PhaseStarted:
 		// A replayed start happened before the interrupt was requested, and the agent may be
 		// working on another turn by now.
-		early := f.stop != nil && f.started.IsZero() && !f.answered && ev.Seq > l.info.Said
+		early := f.stop != nil && f.started.IsZero() && !f.answered && ev.Seq > l.session.info.Said
 		f.started = l.eventTime()
 		f.mark(f.started, "started", "")
 		l.publish(core.Update{Kind: core.UpdateStarted, Turn: f.turn.ID, Messages: f.turn.Members})
@@ -196,7 +188,7 @@ func (l *lane) turnState(ev core.Event) {
 			l.release(f)
 			return
 		}
-		f.holds = append(f.holds, l.holdAck())
+		f.holds = append(f.holds, l.session.acks.hold())
 		l.after(holdAtMost, func() {
 			if !f.answered {
 				f.releaseAcks()
@@ -229,7 +221,7 @@ func (l *lane) lookUpDone() {
 
 // lookUp reads the agent's record of a turn ended in session s, unless the turn has an
 // outcome by now or session s has ended.
-func (l *lane) lookUp(f *inflight, s core.Session) {
+func (l *lane) lookUp(f *inflight, s *agentSession) {
 	if f.answered || !f.agentDone || l.session != s {
 		return
 	}
@@ -278,15 +270,15 @@ func (l *lane) resulted(ev core.Event) {
 		}
 	}
 	if len(named) == 0 {
-		if len(r.Turns) == 0 && r.IsError && l.running() != nil && len(l.replayedTurns) == 0 {
+		if len(r.Turns) == 0 && r.IsError && l.running() != nil && len(l.session.replayed) == 0 {
 			l.unattributedResult = r
 		}
 		return
 	}
 	l.unattributedResult = nil
 	reply := resultReply(r, named[0])
-	reply.CostUSD, reply.SessionID = l.addCost(r), r.SessionID
-	l.budgetExhausted = l.budgetExhausted || r.Code == core.CodeMaxBudget
+	l.cost.note(r)
+	reply.CostUSD, reply.SessionID = l.cost.add(r, l.session.isKnown()), r.SessionID
 	if r.Code == core.CodeBadModel {
 		reply = l.withUndo(reply)
 	}
@@ -314,14 +306,14 @@ func resultReply(r *core.Result, f *inflight) core.Reply {
 // background records and publishes a result belonging to no message.
 func (l *lane) background(ev core.Event) {
 	r := ev.Result
-	l.newsUntil = time.Time{}
-	l.budgetExhausted = l.budgetExhausted || r.Code == core.CodeMaxBudget
+	l.session.background.newsUntil = time.Time{}
+	l.cost.note(r)
 	// The line contains a uuid, so a replayed line yields the same id.
 	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()
-	if _, again := l.countedResults[id]; again {
-		return // the record may contain later results, so the line's total is not usable
+	if l.cost.isCounted(id) {
+		return
 	}
-	cost := l.addCost(r)
+	cost := l.cost.add(r, l.session.isKnown())
 	b := &core.Background{
 		ID: id, Channel: l.key, Text: cmp.Or(r.Text, r.Error), IsError: r.IsError, CreatedAt: l.now(),
 		SessionID: l.sessionID, CostUSD: cost, TotalCost: r.TotalCost,
@@ -331,7 +323,7 @@ func (l *lane) background(ev core.Event) {
 		l.log.Debug("background result", "id", b.ID, "text", text)
 	}
 	l.manager.budget.add(b.CreatedAt, cost)
-	release := l.holdAck()
+	release := l.session.acks.hold()
 	c := core.Change{Background: []*core.Background{b}, Lazy: true}
 	if d, err := l.manager.Adapters.ForBackground(b); err != nil {
 		l.log.Error("background result is not delivered", "err", err)
@@ -352,8 +344,8 @@ func (l *lane) sessionNew(ev core.Event) {
 	}
 	l.log.Info("session continues under a new id", "old_session", l.sessionID, "new_session", ev.SessionID)
 	l.sessionID = ev.SessionID
-	l.countCleared(ev.SessionID)
-	l.rememberSession(l.holdAck())
+	l.cost.clear(ev.SessionID)
+	l.rememberSession(l.session.acks.hold())
 }
 
 // rememberSession saves the session id, repeats the save if the id has changed meanwhile,

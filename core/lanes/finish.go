@@ -45,7 +45,7 @@ func (l *lane) finishAll(fs []*inflight, reply core.Reply, r *core.Result) {
 	l.count(reply)
 	l.logEnd(fs, reply, now)
 	if l.session != nil {
-		fs[0].holds = append(fs[0].holds, l.holdAck())
+		fs[0].holds = append(fs[0].holds, l.session.acks.hold())
 	}
 	v.durable = func() {
 		for _, f := range fs {
@@ -134,8 +134,9 @@ func carrierOf(fs []*inflight, code string) *core.Message {
 func (l *lane) close(f *inflight, r *core.Result, code string, now time.Time) {
 	f.answered = true
 	f.cancelTimer()
-	l.activity, l.lastActivity = "", ""
-	clear(l.tools)
+	if l.session != nil {
+		l.session.activity.endTurn()
+	}
 	f.mark(l.eventTime(), "ended", code)
 	f.turn.EndedAt, f.turn.Result, f.turn.Code = now, r, code
 	if r != nil && r.SessionID != "" {
@@ -242,16 +243,7 @@ func (l *lane) commitOutcomes(v outcomes) {
 }
 
 func (l *lane) notifyWaiters(v outcomes) {
-	outcomes, updates := make([]*core.Message, 0, len(v.items)), make([]core.Update, 0, len(v.items))
-	for _, it := range v.items {
-		msg := *it.msg
-		outcomes = append(outcomes, &msg)
-		u := core.Update{At: l.now(), Kind: core.UpdateResult, Turn: msg.Turn, Message: &msg}
-		if !l.isPublished(&u) {
-			updates = append(updates, u)
-		}
-	}
-	l.manager.Feeds.PublishAtomically(func() { l.manager.tickets.resolve(outcomes) }, l.key, updates)
+	l.publishOutcomes(v.items)
 	if v.told != nil {
 		v.told()
 	}

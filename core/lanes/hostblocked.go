@@ -11,22 +11,22 @@ func (l *lane) onHostBlocked(why string) {
 	if slices.ContainsFunc(l.inflight, works) {
 		l.releaseOpenAcks() // of folded turns: the result naming the turns may be the output the host cannot store
 	}
-	l.ack()
-	if why == "" || l.hostBlocked != "" {
+	l.session.acks.flush()
+	if why == "" || l.session.hostBlocked != "" {
 		return
 	}
-	l.hostBlocked = "What Claude says cannot be kept, so it is not read and its turn stands still: " + why + ". It goes on by itself then."
+	l.session.hostBlocked = "What Claude says cannot be kept, so it is not read and its turn stands still: " + why + ". It goes on by itself then."
 	l.log.Error("claude is not read: what it says cannot be kept", "why", why)
 	if f := l.running(); f != nil {
 		f.mark(l.now(), "not_read", why)
-		l.tellStalled(f, l.hostBlocked)
+		l.tellStalled(f, l.session.hostBlocked)
 	}
 }
 
 // onHostUnblocked handles the host's reading again.
 func (l *lane) onHostUnblocked() {
-	if l.hostBlocked != "" {
-		l.hostBlocked = ""
+	if l.session.hostBlocked != "" {
+		l.session.hostBlocked = ""
 		l.log.Info("claude is read again")
 	}
 }

@@ -15,23 +15,23 @@ func (l *lane) idleDue() time.Time {
 	if !l.unused() {
 		return time.Time{}
 	}
-	if time.Now().Before(l.newsUntil) {
-		return l.newsUntil // to check again
+	if news := l.session.background.newsUntil; time.Now().Before(news) {
+		return news // to check again
 	}
-	if !l.ownTurn && l.replaced() != "" {
-		return l.lastHeard
+	if !l.session.background.reporting && l.replaced() != "" {
+		return l.session.activity.lastHeard
 	}
 	if l.manager.o.IdleTimeout <= 0 {
 		return time.Time{}
 	}
-	return l.lastHeard.Add(l.manager.o.IdleTimeout)
+	return l.session.activity.lastHeard.Add(l.manager.o.IdleTimeout)
 }
 
 // replaced returns why to end an unused session at once, for the next message to start a new
 // process; empty if the session may stay.
 func (l *lane) replaced() string {
 	switch {
-	case l.info.Stale:
+	case l.session.info.Stale:
 		return "obsolete: it was started by another program, or with other settings of claude"
 	case l.settingsStale():
 		return "its channel has other settings"
@@ -47,7 +47,7 @@ func (l *lane) replaced() string {
 // and no background tasks, gets no turn now, and waits for no approval. During a move the
 // session may block the turn awaited by the move, so waiting messages do not count.
 func (l *lane) unused() bool {
-	return l.session != nil && l.busy == "" && len(l.inflight) == 0 && len(l.pendingApprovals) == 0 && l.tasks == 0 &&
+	return l.session != nil && l.busy == "" && len(l.inflight) == 0 && len(l.pendingApprovals) == 0 && l.session.background.tasks == 0 &&
 		(len(l.pending) == 0 || l.parked != nil || l.pauses > 0)
 }
 
@@ -60,7 +60,7 @@ func (l *lane) endUnused() {
 // endIdle ends the session gently; the next message resumes the conversation. New messages
 // wait meanwhile.
 func (l *lane) endIdle(why string) {
-	l.log.Info("session is ended", "why", why, "silent_for", time.Since(l.lastHeard).Round(time.Second))
+	l.log.Info("session is ended", "why", why, "silent_for", l.session.activity.silence())
 	l.busy, l.ending = endingSession, true
 	l.manager.pool.markEnding(l)
 	if err := l.session.Stop(core.StopGently); err != nil {
@@ -68,17 +68,29 @@ func (l *lane) endIdle(why string) {
 	}
 }
 
-// noteOwnTurn records whether the agent works without a request, for example on the report
-// of a background task, and marks the first output in a turn.
-func (l *lane) noteOwnTurn(ev core.Event) {
-	switch ev.Type {
-	case "assistant", "stream_event":
-		l.ownTurn = len(l.inflight) == 0
-		if f := l.currentTurn(); f != nil && !f.spoke {
-			f.spoke = true
-			f.mark(l.eventTime(), "first_event", "")
-		}
-	case "result":
-		l.ownTurn = false
+// wornPart is the part of a turn's budget spent by a session before the lane replaces the
+// session. The agent counts from the start of the process, which reduces the budget of later
+// turns.
+const wornPart = 1.0 / 10
+
+// turnBudgetSpent reports whether to replace the session between turns, because the agent's
+// process has used up the budget of a turn, or at least wornPart of the budget. Background
+// tasks, and the report after the last task has ended, keep a process with some budget left.
+func (l *lane) turnBudgetSpent() bool {
+	limit := l.manager.o.TurnBudget
+	if limit <= 0 || l.session == nil {
+		return false
 	}
+	b := &l.session.background
+	return l.cost.exhausted || b.tasks == 0 && !b.mayReport() && l.cost.inProcess() >= limit*wornPart
+}
+
+// replaceIfBudgetSpent reports whether the session may run another turn. Otherwise
+// replaceIfBudgetSpent ends the session, and waiting messages run in a resuming session.
+func (l *lane) replaceIfBudgetSpent() bool {
+	if !l.turnBudgetSpent() {
+		return true
+	}
+	l.endIdle("the budget of a turn is begun")
+	return false
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/core/feed"
 )
 
 // A lane owns one channel's queue, turns in flight and agent session. A single goroutine
@@ -18,69 +17,41 @@ import (
 //	                                 ▲                 │
 //	                                 └── recover ◄─────┘ session gone
 type lane struct {
-	*worker
+	*publisher
 	journal *journal
 	gauge   gauge
 
 	pending  []*queued   // messages accepted or being accepted, in order of arrival
 	inflight []*inflight // turns being frozen, frozen or handed over, in order of dispatch
 
-	session            core.Session // nil without a session
-	events             <-chan []core.Event
-	info               core.SessionInfo
+	session            *agentSession // nil without a session
 	sessionID          string
-	model              string // last model reported by the session; empty before the first report
-	ready              bool
-	exit               *core.Exit          // reason for the session's end, as reported by the session
-	unattributedResult *core.Result        // an error result without turn ids
-	cost               float64             // the session's running total in USD at the last result
-	costOf             string              // id of the session counted by cost
-	launched           float64             // the session's total when the present process began
-	counted            bool                // cost is confirmed as a total of the present process
-	budgetExhausted    bool                // the agent's process has used up the budget of a turn
-	countedResults     map[string]struct{} // ids of background results counted by an earlier gateway
-	busy               string              // the operation blocking dispatch: starting up, recovering, …; or empty
-	opening            bool                // a session is being started
-	endLater           bool                // stopped turns wait for the end of the session's replay before the interrupt
-	reordering         bool                // a ledger write is moving messages within the queue or to another channel
-	pauses             int                 // active calls of Manager.pause; no turn begins while above 0
-	quietWaiters       []*quiesceWaiter    // callers of awaitQuiet
-	saving             int                 // session ids being written to disk
-	attaching          bool                // the lane is looking for the session host of an earlier process
-	unopened           bool                // the gateway made the session id, and no recorded turn opens the session
-	startRefusals      int                 // consecutive starts in which the agent refused the session id
-	recovery           int                 // number of recoveries; results of all but the latest are ignored
-	resetting          func()              // set during Reset: runs after the session's end
-	activity           string              // name of the tool in use
-	lastActivity       string              // tool and target of the last tool call in the turn
-	toolCall           string              // the agent's id of the call in activity
-	ownTurn            bool                // the agent works without a request from a user
-	newsUntil          time.Time           // deadline for the agent to begin reporting ended background tasks
-	newsGuessed        bool                // newsUntil is a guess made while attaching, not caused by an event
-	tasks              int                 // the agent's live background tasks
-	ending             bool                // the unused session is being ended
+	model              string       // last model reported by the session; empty before the first report
+	exit               *core.Exit   // reason for the last session's end, as reported by the session
+	unattributedResult *core.Result // an error result without turn ids
+	cost               costMeter
+	busy               string           // the operation blocking dispatch: starting up, recovering, …; or empty
+	opening            bool             // a session is being started
+	reordering         bool             // a ledger write is moving messages within the queue or to another channel
+	pauses             int              // active calls of Manager.pause; no turn begins while above 0
+	quietWaiters       []*quiesceWaiter // callers of awaitQuiet
+	saving             int              // session ids being written to disk
+	attaching          bool             // the lane is looking for the session host of an earlier process
+	unopened           bool             // the gateway made the session id, and no recorded turn opens the session
+	startRefusals      int              // consecutive starts in which the agent refused the session id
+	recovery           int              // number of recoveries; results of all but the latest are ignored
+	resetting          func()           // set during Reset: runs after the session's end
+	ending             bool             // the unused session is being ended
 
-	timer         timer
-	lastHeard     time.Time            // last event of the session, or last work given to the session
-	stallReported bool                 // the silence since lastHeard has been reported
-	hostBlocked   string               // why the host cannot store the agent's output and does not read more; empty otherwise
-	tools         map[string]time.Time // deadlines announced by tool calls, by call id
-	parked        *park                // why the lane begins no turn; nil when not parked
-	retriedPark   *park                // the park lifted for the attempt now running
-	limit         time.Time            // end of the agent's last usage limit
-	slot          slotState
+	timer       timer
+	parked      *park     // why the lane begins no turn; nil when not parked
+	retriedPark *park     // the park lifted for the attempt now running
+	limit       time.Time // end of the agent's last usage limit
+	slot        slotState
 
 	pendingApprovals map[string]*pendingApproval // by the agent's request id
 	notices          []core.Notice               // to be added to the next turn's reply
 
-	lastSeq uint64   // last event handled
-	acked   uint64   // last event acknowledged
-	holds   []uint64 // events with an effect not durable yet, ascending
-
-	replayedTurns []core.TurnID // finished turns with events being replayed by the host
-	currentSeq    uint64        // the event being handled; 0 between events
-	replayOf      time.Time     // when the host first received the current event, if replayed; else zero
-	publishedUpTo uint64        // last event with updates published by an earlier process
 }
 
 // gauge mirrors counts of a lane, to be read for metrics from any goroutine.
@@ -172,7 +143,7 @@ type recovered struct {
 func newLane(m *Manager, key core.ChannelKey) *lane {
 	w := newWorker(m, key)
 	l := &lane{
-		worker: w, journal: &journal{ledger: m.o.Ledger, post: w.post, log: w.log},
+		publisher: &publisher{worker: w}, journal: &journal{ledger: m.o.Ledger, post: w.post, log: w.log},
 		pendingApprovals: map[string]*pendingApproval{},
 	}
 	l.sessionID, _ = m.o.Sessions.Get(key)
@@ -208,18 +179,27 @@ func (l *lane) step(ctx context.Context) (over bool) {
 		return true
 	case <-l.mailbox.wake:
 		l.mailbox.drain()
-	case batch, ok := <-l.events:
-		l.touch()
+	case batch, ok := <-l.events():
 		if !ok {
 			l.sessionGone()
+			break
 		}
+		l.session.activity.touch()
 		for _, ev := range batch {
 			l.handleEvent(ev)
 		}
-		l.currentSeq, l.replayOf = 0, time.Time{}
+		l.handled()
 		l.endStopped()
 	}
 	return false
+}
+
+// events returns the session's events, or nil without a session.
+func (l *lane) events() <-chan []core.Event {
+	if l.session == nil {
+		return nil
+	}
+	return l.session.events
 }
 
 func (l *lane) measure() {
@@ -272,13 +252,10 @@ func (l *lane) leave() {
 		a.timer.Stop()
 	}
 	if l.session != nil {
-		l.manager.Feeds.SetPublishedUpTo(l.key, l.host(), l.lastSeq)
+		l.manager.Feeds.SetPublishedUpTo(l.key, l.session.host(), l.session.acks.last)
 		l.session.Detach()
 	}
 }
-
-// host identifies the process holding the session.
-func (l *lane) host() feed.HostID { return feed.HostID{PID: l.info.HostPID, Start: l.info.HostStart} }
 
 // admitting reports whether a submitter waits for the acceptance of a message.
 func (l *lane) admitting() bool {
@@ -321,35 +298,6 @@ func (l *lane) findInflight(id core.TurnID) *inflight {
 		}
 	}
 	return nil
-}
-
-// eventTime returns when the event being handled happened: for a replayed event, the time
-// when the host first received the event.
-func (l *lane) eventTime() time.Time {
-	if !l.replayOf.IsZero() {
-		return l.replayOf
-	}
-	return l.now()
-}
-
-// listening reports whether an update has a reader now or may have a reader soon.
-func (l *lane) listening() bool { return l.manager.Feeds.HasListeners(l.key) }
-
-func (l *lane) publish(u core.Update) {
-	if l.listening() && !l.isPublished(&u) {
-		u.At = l.now()
-		l.manager.Feeds.Publish(l.key, u)
-	}
-}
-
-// isPublished reports whether the update comes from a replayed event already published by an
-// earlier process. A result needs a separate check, because the earlier process publishes a
-// result only when durable, perhaps after handling the event.
-func (l *lane) isPublished(u *core.Update) bool {
-	if l.currentSeq == 0 || l.currentSeq > l.publishedUpTo {
-		return false
-	}
-	return u.Kind != core.UpdateResult || !l.manager.Feeds.IsUnpublished(l.key, u.Message.ID)
 }
 
 // open counts the channel's messages without an outcome.

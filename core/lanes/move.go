@@ -172,7 +172,7 @@ func (m *mover) handItems(ctx context.Context, f, t *lane, mv core.Move, items [
 	err := f.call(ctx, func() {
 		f.pending = slices.DeleteFunc(f.pending, func(it *queued) bool { return slices.Contains(items, it) })
 		f.sessionID, f.unopened, f.exit = "", false, nil
-		f.costOf = "" // the session may come back with a higher total
+		f.cost.forget()
 	})
 	if err != nil {
 		return err

@@ -215,5 +215,5 @@ func (l *lane) why() string {
 	if l.pauses > 0 {
 		moving = "The conversation is going on under another key soon."
 	}
-	return cmp.Or(parked, moving, l.hostBlocked, l.slotWait())
+	return cmp.Or(parked, moving, l.session.blocked(), l.slotWait())
 }

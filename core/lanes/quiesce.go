@@ -34,7 +34,7 @@ func (l *lane) awaitQuiet(ctx context.Context, ended bool) error {
 // waiter needs the end.
 func (l *lane) notifyQuiet() {
 	l.quietWaiters = slices.DeleteFunc(l.quietWaiters, func(s *quiesceWaiter) bool {
-		if s.sessionGone && l.session != nil && l.busy == "" && len(l.inflight) == 0 && !l.ownTurn {
+		if s.sessionGone && l.session != nil && l.busy == "" && len(l.inflight) == 0 && !l.session.background.reporting {
 			l.endIdle("its channel goes on under another key")
 		}
 		if !l.isQuiet(s.sessionGone) {

@@ -23,9 +23,8 @@ func (l *lane) sessionGone() {
 	default:
 		l.log.Warn("session host lost")
 	}
-	l.session, l.events, l.ready, l.activity, l.lastActivity = nil, nil, false, "", ""
-	l.ownTurn, l.newsUntil, l.tasks, l.tools = false, time.Time{}, 0, nil
-	l.holds, l.replayedTurns, l.info, l.hostBlocked = nil, nil, core.SessionInfo{}, ""
+	l.session.acks.ack = nil
+	l.session = nil
 	l.gauge.sessions.Store(0)
 	l.voidAsked(func(*pendingApproval) bool { return true })
 	for _, f := range slices.Clone(l.inflight) {
@@ -240,12 +239,12 @@ func (l *lane) restore(r *recovered) {
 	l.manager.wg.Go(func() {
 		s, err := l.manager.o.Agent.Attach(l.manager.ctx, l.key)
 		use, uerr := l.manager.o.Ledger.SessionUse(l.manager.ctx, id)
-		paid, perr := l.manager.o.Ledger.Backgrounds(l.manager.ctx, l.key, paidAtMost)
+		paid, perr := l.manager.o.Ledger.Backgrounds(l.manager.ctx, l.key, countedAtMost)
 		if err := errors.Join(uerr, perr); err != nil {
 			l.log.Warn("cost of session not known", "err", err)
 		}
 		l.post(func() { // also when the lane is leaving
-			l.setCountedResults(paid)
+			l.cost.setCounted(paid)
 			l.attached(s, err, use.TotalCost, r.approvals)
 		})
 	})
@@ -267,21 +266,21 @@ func (l *lane) attached(s core.Session, err error, cost float64, approvals []*co
 		return
 	}
 	l.adopt(s)
-	l.countAttached(l.sessionID, cost)
-	l.newsUntil, l.newsGuessed = time.Now().Add(newsGrace), true // the agent may be reporting ended tasks
+	l.cost.attach(l.sessionID, cost)
+	l.session.background.expectNews(true) // the agent may be reporting ended tasks
 	if l.sessionID == "" {
-		l.sessionID = l.info.SessionID
+		l.sessionID = l.session.info.SessionID
 	}
 	l.rememberSession(func() {}) // the earlier process may have died before saving the id
-	l.log.Info("session attached", "host_pid", l.info.HostPID, "turns_in_flight", len(l.inflight))
+	l.log.Info("session attached", "host_pid", l.session.info.HostPID, "turns_in_flight", len(l.inflight))
 	l.restoreAsked(approvals)
 	l.syncAsked()
-	l.replayedTurns = l.finishedTurns(l.info.Working)
+	l.session.replayed = l.finishedTurns(l.session.info.Working)
 	var unknown []*inflight
 	for _, f := range l.inflight {
-		if l.info.Knows(f.turn.ID) {
+		if l.session.info.Knows(f.turn.ID) {
 			f.handed, f.attempts = true, 1 // at least one handover; the true count is unknown
-			if l.info.Begun(f.turn.ID) {
+			if l.session.info.Begun(f.turn.ID) {
 				f.started = f.turn.BegunAt
 			}
 			f.mark(l.now(), core.MarkTakenOver, "")
@@ -299,7 +298,7 @@ func (l *lane) attached(s core.Session, err error, cost float64, approvals []*co
 // abandon fails all messages of the channel and ends the session, after which the channel
 // can be used again. The conversation is kept: the next message resumes the session.
 func (l *lane) abandon() {
-	l.currentSeq, l.replayOf = 0, time.Time{}
+	l.handled()
 	attaching := l.attaching
 	l.busy, l.parked, l.retriedPark, l.reordering = "recovering from a fault", nil, nil, false
 	reply := core.Reply{State: core.Failed, IsError: true, Code: core.CodeInternal, Error: internalText, Text: internalText}
@@ -334,6 +333,16 @@ func (l *lane) abandon() {
 	default:
 		l.recover(slices.DeleteFunc(slices.Clone(l.inflight), func(f *inflight) bool { return f.answered }))
 	}
+}
+
+// finishedTurns returns the turns with an outcome.
+func (l *lane) finishedTurns(turns []core.TurnID) (all []core.TurnID) {
+	for _, id := range turns {
+		if l.findInflight(id) == nil {
+			all = append(all, id)
+		}
+	}
+	return all
 }
 
 func (l *lane) reset(done chan<- error) {

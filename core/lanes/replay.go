@@ -6,50 +6,78 @@ import (
 	"bareclaw/core"
 )
 
-// isReplay reports whether the event belongs to a turn with an earlier outcome. A session
-// host replays such events to a new process, and subscribers must not receive the events
-// again. isReplay tracks the beginning and end of such turns, and must be called once per
-// event.
-func (l *lane) isReplay(ev core.Event) bool {
+// replayedTurns are the turns with an earlier outcome whose events a session host replays to
+// a new process. Subscribers must not receive the events again.
+type replayedTurns []core.TurnID
+
+// isReplay reports whether the event belongs to a turn with an earlier outcome, and must be
+// called once per event. open reports whether the event's turn has no outcome yet.
+func (r *replayedTurns) isReplay(ev core.Event, open bool) bool {
 	if ev.Kind != core.TurnState {
-		return len(l.replayedTurns) > 0
+		return len(*r) > 0
 	}
 	is := func(id core.TurnID) bool { return id == ev.Turn }
-	switch open := l.findInflight(ev.Turn) != nil; {
+	switch {
 	case open && ev.Phase == core.PhaseStarted:
-		l.replayedTurns = nil
+		*r = nil
 		return false
 	case open:
 		return false
-	case ev.Phase == core.PhaseStarted && !slices.ContainsFunc(l.replayedTurns, is):
-		l.replayedTurns = append(l.replayedTurns, ev.Turn)
+	case ev.Phase == core.PhaseStarted && !slices.ContainsFunc(*r, is):
+		*r = append(*r, ev.Turn)
 	case ev.Phase == core.PhaseCompleted, ev.Phase == core.PhaseCancelled:
-		l.replayedTurns = slices.DeleteFunc(l.replayedTurns, is)
+		*r = slices.DeleteFunc(*r, is)
 	}
 	return true
 }
 
-// dropReplayed removes the result's turns from the replayed turns. The agent reports the end
-// of each turn once more, outside the turn's lines.
-func (l *lane) dropReplayed(r *core.Result) {
-	l.replayedTurns = slices.DeleteFunc(l.replayedTurns, func(id core.TurnID) bool { return slices.Contains(r.Turns, id) })
+// drop removes the turns of a result. The agent reports the end of each turn once more,
+// outside the turn's lines.
+func (r *replayedTurns) drop(turns []core.TurnID) {
+	*r = slices.DeleteFunc(*r, func(id core.TurnID) bool { return slices.Contains(turns, id) })
 }
 
-// finishedTurns returns the turns with an outcome.
-func (l *lane) finishedTurns(turns []core.TurnID) (all []core.TurnID) {
-	for _, id := range turns {
-		if l.findInflight(id) == nil {
-			all = append(all, id)
+// ackEvery is how many handled events cause an acknowledgement when no other reason does.
+const ackEvery = 64
+
+// acks decides which events of a session to acknowledge. An event with an effect not durable
+// yet, and all later events, stay unacknowledged, because a new process would need the
+// events again.
+type acks struct {
+	ack   func(seq uint64) // nil after the session's end
+	last  uint64           // last event handled
+	acked uint64           // last event acknowledged
+	holds []uint64         // events with an effect not durable yet, ascending
+}
+
+// flush acknowledges all events that need no replay.
+func (a *acks) flush() {
+	seq := a.last
+	if len(a.holds) > 0 {
+		seq = min(seq, a.holds[0]-1)
+	}
+	if a.ack != nil && seq > a.acked {
+		a.acked = seq
+		a.ack(seq)
+	}
+}
+
+// flushEvery calls flush if ackEvery events are not acknowledged.
+func (a *acks) flushEvery() {
+	if a.last-a.acked >= ackEvery {
+		a.flush()
+	}
+}
+
+// hold keeps the newest event, and all later events, unacknowledged until the caller calls
+// release.
+func (a *acks) hold() (release func()) {
+	seq := max(1, a.last) // 1: before the first event, hold all events
+	a.holds = append(a.holds, seq)
+	return func() {
+		if i := slices.Index(a.holds, seq); i >= 0 { // the same event may be held several times
+			a.holds = slices.Delete(a.holds, i, i+1)
 		}
+		a.flush()
 	}
-	return all
-}
-
-// currentTurn returns the turn of the present events: the running turn once the agent has
-// begun the turn. currentTurn returns nil for events outside a turn, or of a replayed turn.
-func (l *lane) currentTurn() *inflight {
-	if f := l.running(); f != nil && !f.started.IsZero() && len(l.replayedTurns) == 0 {
-		return f
-	}
-	return nil
 }

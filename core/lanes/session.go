@@ -6,9 +6,60 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/feed"
 
 	"github.com/google/uuid"
 )
+
+// An agentSession is the live session of a lane. The methods with a comment about nil may be
+// called without a session.
+type agentSession struct {
+	core.Session
+	events         <-chan []core.Event
+	info           core.SessionInfo
+	ready          bool
+	interruptLater bool   // stopped turns wait for the end of the session's replay before the interrupt
+	hostBlocked    string // why the host cannot store the agent's output and does not read more; empty otherwise
+	acks           acks
+	replayed       replayedTurns
+	background     background
+	activity       activity
+}
+
+func newAgentSession(s core.Session) *agentSession {
+	a := &agentSession{Session: s, events: s.Events(), info: s.Info(), acks: acks{ack: s.Ack}}
+	a.ready, a.background.tasks = a.info.Ready, a.info.Tasks
+	a.activity.touch()
+	return a
+}
+
+// host identifies the process holding the session.
+func (s *agentSession) host() feed.HostID {
+	return feed.HostID{PID: s.info.HostPID, Start: s.info.HostStart}
+}
+
+// isKnown reports whether an earlier gateway may have seen the event being handled.
+func (s *agentSession) isKnown() bool { return s.acks.last <= s.info.Said }
+
+// replaying reports whether the host is still replaying events from before the attachment.
+func (s *agentSession) replaying() bool { return s.info.Replays && s.acks.last < s.info.Said }
+
+// touch records an event of the agent, or new work given to the agent. A nil session is
+// ignored.
+func (s *agentSession) touch() {
+	if s != nil {
+		s.activity.touch()
+	}
+}
+
+// blocked returns why the host does not read the agent; empty if nothing is wrong, and for a
+// nil session.
+func (s *agentSession) blocked() string {
+	if s == nil {
+		return ""
+	}
+	return s.hostBlocked
+}
 
 // maxAttempts bounds the handovers of a turn, because a message crashing the agent each time
 // must not run for ever.
@@ -99,8 +150,8 @@ func (l *lane) opened(o opening) {
 		return
 	}
 	l.adopt(o.session)
-	l.countLaunched(o.launch.SessionID, o.cost)
-	l.log.Info("session started", "session", o.launch.SessionID, "resume", o.launch.Resume, "host_pid", l.info.HostPID)
+	l.cost.launch(o.launch.SessionID, o.cost)
+	l.log.Info("session started", "session", o.launch.SessionID, "resume", o.launch.Resume, "host_pid", l.session.info.HostPID)
 	if o.saveError != nil {
 		l.log.Error("session id not saved", "err", o.saveError)
 		l.notice(core.Notice{Code: "session_not_saved", Text: "The session id could not be saved (" + o.saveError.Error() +
@@ -111,13 +162,9 @@ func (l *lane) opened(o opening) {
 
 // adopt makes s the lane's session.
 func (l *lane) adopt(s core.Session) {
-	l.session, l.events, l.info = s, s.Events(), s.Info()
-	l.ready = l.info.Ready
-	l.exit, l.unattributedResult, l.endLater = nil, nil, false
-	l.lastSeq, l.acked, l.holds, l.replayedTurns = 0, 0, nil, nil
-	l.publishedUpTo = l.manager.Feeds.PublishedUpTo(l.key, l.host())
-	l.tasks = l.info.Tasks
-	l.touch()
+	l.session = newAgentSession(s)
+	l.exit, l.unattributedResult = nil, nil
+	l.publishedUpTo = l.manager.Feeds.PublishedUpTo(l.key, l.session.host())
 	l.gauge.sessions.Store(1)
 }
 

@@ -42,7 +42,7 @@ func (l *lane) slotAssigned() {
 func (l *lane) evict() {
 	switch {
 	case l.ending || l.slot == slotNone || l.slot == slotQueued: // the session is ending, or gone
-	case l.unused() && !l.ownTurn:
+	case l.unused() && !l.session.background.reporting:
 		l.manager.stats.evicted.Add(1)
 		l.endIdle("another channel needs a session")
 	default:
@@ -62,7 +62,7 @@ func (l *lane) updateSlot() {
 			l.releaseSlot()
 		}
 	case l.slot == slotQueued:
-	case l.unused() && !l.ownTurn:
+	case l.unused() && !l.session.background.reporting:
 		if l.slot != slotIdle {
 			l.manager.pool.markIdle(l)
 			l.slot = slotIdle

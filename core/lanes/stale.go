@@ -3,7 +3,6 @@ package lanes
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"bareclaw/core"
 )
@@ -11,7 +10,7 @@ import (
 // settingsStale reports whether the session was started with other settings than the
 // channel's present settings.
 func (l *lane) settingsStale() bool {
-	return l.session != nil && l.info.Settings != l.manager.ChannelSettings.Fingerprint(l.key)
+	return l.session != nil && l.session.info.Settings != l.manager.ChannelSettings.Fingerprint(l.key)
 }
 
 // replaceIfStale reports whether the session may run another turn. A session with outdated
@@ -19,8 +18,7 @@ func (l *lane) settingsStale() bool {
 // report of ended tasks and pending approvals keep the process: turns run with the old
 // settings meanwhile.
 func (l *lane) replaceIfStale() bool {
-	news := l.ownTurn || time.Now().Before(l.newsUntil) && !l.newsGuessed
-	if !l.settingsStale() || l.tasks > 0 || news || len(l.pendingApprovals) > 0 {
+	if !l.settingsStale() || l.session.background.keepsSettings() || len(l.pendingApprovals) > 0 {
 		return true
 	}
 	l.endIdle("its channel has other settings")

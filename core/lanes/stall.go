@@ -21,21 +21,61 @@ const (
 // patientGrace is how long the agent may take to end a turn on request when no caller waits.
 const patientGrace = 5 * time.Second
 
-// stallDue returns when the running turn counts as stuck without further events. stallDue
-// returns zero while a person decides an approval, while the host does not read the agent,
-// while the turn is being ended, and after the channel has been notified.
-//
-// A tool call with an announced timeout may be silent until the timeout.
-func (l *lane) stallDue() time.Time {
-	after := l.manager.o.StallAfter
-	if after <= 0 || l.session == nil || len(l.pendingApprovals) > 0 || l.hostBlocked != "" || l.stallReported {
+// An activity follows the work of a session: when the agent was last heard of, and the tools
+// in use.
+type activity struct {
+	lastHeard time.Time            // last event of the session, or last work given to the session
+	reported  bool                 // the silence since lastHeard has been reported as a stall
+	tool      string               // name of the tool in use; empty without a tool
+	call      string               // the agent's id of the call of tool
+	last      string               // tool and target of the last tool call in the turn
+	deadlines map[string]time.Time // announced by tool calls, by call id
+}
+
+// touch records an event of the agent, or new work given to the agent.
+func (a *activity) touch() { a.lastHeard, a.reported = time.Now(), false }
+
+// silence returns the time since the agent was last heard of.
+func (a *activity) silence() time.Duration { return time.Since(a.lastHeard).Round(time.Second) }
+
+// begin records the beginning of a tool call, and the timeout announced by the call.
+func (a *activity) begin(ev core.Event) {
+	a.tool, a.last, a.call = ev.Tool, ev.Tool+": "+ev.Target, ev.ToolID
+	if ev.Timeout <= 0 {
+		return
+	}
+	if a.deadlines == nil {
+		a.deadlines = map[string]time.Time{}
+	}
+	a.deadlines[ev.ToolID] = time.Now().Add(ev.Timeout)
+}
+
+// end records the result of a tool call.
+func (a *activity) end(call string) {
+	delete(a.deadlines, call)
+	if call == a.call && a.tool != "" {
+		a.tool, a.last = "", "after "+a.last
+	}
+}
+
+// endTurn forgets the tools of a turn.
+func (a *activity) endTurn() {
+	a.tool, a.last = "", ""
+	clear(a.deadlines)
+}
+
+// describe returns the last known activity, for a person.
+func (a *activity) describe() string { return cmp.Or(a.last, "no tool was used yet") }
+
+// stallDue returns when a silent turn counts as stuck: after the given silence, or later if a
+// tool call has announced a timeout. stallDue returns zero if the silence is already
+// reported.
+func (a *activity) stallDue(after time.Duration) time.Time {
+	if a.reported {
 		return time.Time{}
 	}
-	if f := l.running(); f == nil || !f.handed || f.stop != nil {
-		return time.Time{}
-	}
-	silent := l.lastHeard
-	for _, until := range l.tools {
+	silent := a.lastHeard
+	for _, until := range a.deadlines {
 		if until.After(silent) {
 			silent = until
 		}
@@ -43,12 +83,60 @@ func (l *lane) stallDue() time.Time {
 	return silent.Add(after)
 }
 
+// newsGrace is how long the agent may take to begin reporting ended background tasks: the
+// first output needs an API call.
+const newsGrace = 30 * time.Second
+
+// background is the agent's work without a request of a user: background tasks, and reports
+// of ended tasks.
+type background struct {
+	tasks       int       // live background tasks
+	reporting   bool      // the agent works without a request
+	newsUntil   time.Time // deadline for the agent to begin reporting ended tasks
+	newsGuessed bool      // newsUntil is a guess made while attaching, not caused by an event
+}
+
+// setTasks records the number of live tasks. After the last task's end the agent may report.
+func (b *background) setTasks(n int) {
+	if b.tasks > 0 && n == 0 {
+		b.expectNews(false)
+	}
+	b.tasks = n
+}
+
+// expectNews gives the agent the time to begin a report.
+func (b *background) expectNews(guessed bool) {
+	b.newsUntil, b.newsGuessed = time.Now().Add(newsGrace), guessed
+}
+
+// mayReport reports whether the agent works without a request, or may begin a report.
+func (b *background) mayReport() bool { return b.reporting || time.Now().Before(b.newsUntil) }
+
+// keepsSettings reports whether tasks, or a report of ended tasks, keep a process with
+// outdated settings.
+func (b *background) keepsSettings() bool {
+	return b.tasks > 0 || b.reporting || time.Now().Before(b.newsUntil) && !b.newsGuessed
+}
+
+// stallDue returns when the running turn counts as stuck without further events. stallDue
+// returns zero while a person decides an approval, while the host does not read the agent,
+// while the turn is being ended, and after the channel has been notified.
+func (l *lane) stallDue() time.Time {
+	after := l.manager.o.StallAfter
+	if after <= 0 || l.session == nil || len(l.pendingApprovals) > 0 || l.session.hostBlocked != "" {
+		return time.Time{}
+	}
+	if f := l.running(); f == nil || !f.handed || f.stop != nil {
+		return time.Time{}
+	}
+	return l.session.activity.stallDue(after)
+}
+
 // stalled notifies the channel of the stuck turn, and runs the configured action.
 func (l *lane) stalled() {
 	f := l.running()
-	silence := time.Since(l.lastHeard).Round(time.Second)
-	last := cmp.Or(l.lastActivity, "no tool was used yet")
-	l.stallReported = true
+	silence, last := l.session.activity.silence(), l.session.activity.describe()
+	l.session.activity.reported = true
 	l.manager.stats.stalled.Add(1)
 	l.about(f).Warn("turn is stuck", "silent_for", silence, "last_activity", last, "action", cmp.Or(l.manager.o.StallAction, StallNotify))
 	f.mark(l.now(), "stalled", last)
@@ -75,26 +163,4 @@ func (l *lane) stalled() {
 
 func (l *lane) tellStalled(f *inflight, detail string) {
 	l.publish(core.Update{Kind: core.UpdateStalled, Turn: f.turn.ID, Messages: f.turn.Members, Detail: detail})
-}
-
-// toolEnded records the result of a tool call.
-func (l *lane) toolEnded(call string) {
-	delete(l.tools, call)
-	if f := l.running(); f != nil {
-		f.callEnded(l.eventTime(), call)
-	}
-	if call == l.toolCall && l.activity != "" {
-		l.activity, l.lastActivity = "", "after "+l.lastActivity
-	}
-}
-
-// noteTool records the announced timeout of a tool call.
-func (l *lane) noteTool(ev core.Event) {
-	if ev.Timeout <= 0 {
-		return
-	}
-	if l.tools == nil {
-		l.tools = map[string]time.Time{}
-	}
-	l.tools[ev.ToolID] = time.Now().Add(ev.Timeout)
 }

@@ -19,8 +19,11 @@ func (l *lane) status(ctx context.Context) (core.ChannelStatus, error) {
 // present returns the lane's present state.
 func (l *lane) present() core.ChannelStatus {
 	st := core.ChannelStatus{
-		Key: l.key, State: l.state(), SessionID: l.sessionID, HostPID: l.info.HostPID, AgentPID: l.info.AgentPID,
-		Waiting: len(l.pending), Approvals: len(l.pendingApprovals), Why: l.why(), HostBlocked: l.hostBlocked, Model: l.model,
+		Key: l.key, State: l.state(), SessionID: l.sessionID,
+		Waiting: len(l.pending), Approvals: len(l.pendingApprovals), Why: l.why(), HostBlocked: l.session.blocked(), Model: l.model,
+	}
+	if l.session != nil {
+		st.HostPID, st.AgentPID = l.session.info.HostPID, l.session.info.AgentPID
 	}
 	for _, f := range l.inflight {
 		if !f.answered {
@@ -29,7 +32,10 @@ func (l *lane) present() core.ChannelStatus {
 	}
 	switch f := l.running(); {
 	case f != nil:
-		st.Turn, st.Activity, st.Since = f.turn.ID, l.activity, f.turn.BegunAt
+		st.Turn, st.Since = f.turn.ID, f.turn.BegunAt
+		if l.session != nil {
+			st.Activity = l.session.activity.tool
+		}
 	case l.parked != nil:
 		st.Since, st.Until, st.Parked = l.parked.since, l.parked.until, l.parked.code
 	}
@@ -46,7 +52,7 @@ func (l *lane) state() string {
 		return core.StateParked
 	case l.ending:
 		return core.StateEnding
-	case l.opening || l.session != nil && !l.ready:
+	case l.opening || l.session != nil && !l.session.ready:
 		return core.StateStarting
 	case l.session != nil:
 		return core.StateReady

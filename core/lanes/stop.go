@@ -71,11 +71,11 @@ func (l *lane) interrupt(f *inflight, s *stop) {
 // at once. During a replay the turn may already have ended, and the request would hit the
 // agent's next turn, so requestEnd waits for the end of the replay.
 func (l *lane) requestEnd(f *inflight) {
-	if l.replaying() {
-		l.endLater = true
+	if l.session.replaying() {
+		l.session.interruptLater = true
 		return
 	}
-	if !l.ready {
+	if !l.session.ready {
 		l.kill(f)
 		return
 	}
@@ -85,15 +85,12 @@ func (l *lane) requestEnd(f *inflight) {
 	l.killAfter(f, f.stop.patience())
 }
 
-// replaying reports whether the host is still replaying events from before the attachment.
-func (l *lane) replaying() bool { return l.info.Replays && l.lastSeq < l.info.Said }
-
 // endStopped requests the end of stopped turns after the end of the replay.
 func (l *lane) endStopped() {
-	if !l.endLater || l.replaying() || l.session == nil {
+	if l.session == nil || !l.session.interruptLater || l.session.replaying() {
 		return
 	}
-	l.endLater = false
+	l.session.interruptLater = false
 	for _, f := range l.inflight {
 		if f.stop != nil && f.handed && !f.answered {
 			l.requestEnd(f)
@@ -124,7 +121,7 @@ func (l *lane) kill(f *inflight) {
 	if f.answered || l.session == nil {
 		return
 	}
-	l.about(f).Warn("turn is ended with the agent's process", "agent_ready", l.ready)
+	l.about(f).Warn("turn is ended with the agent's process", "agent_ready", l.session.ready)
 	how := core.StopNow
 	if f.stop != nil && f.stop.patience() >= patientGrace { // no caller waits
 		how = core.StopPatiently

@@ -29,7 +29,7 @@ func (l *lane) setTimer() {
 // events may have arrived in time while the gateway process was suspended.
 func (l *lane) onTimer() {
 	l.timer.set = time.Time{}
-	if len(l.events) > 0 {
+	if len(l.events()) > 0 {
 		return // the step after the events sets the timer again
 	}
 	over := func(due time.Time) bool { return !due.IsZero() && !due.After(time.Now()) }
@@ -43,9 +43,6 @@ func (l *lane) onTimer() {
 		l.tryAgain()
 	}
 }
-
-// touch records an event of the agent, or new work given to the agent.
-func (l *lane) touch() { l.lastHeard, l.stallReported = time.Now(), false }
 
 // earliest returns the first of the non-zero moments, or zero.
 func earliest(moments ...time.Time) time.Time {
