@@ -124,10 +124,22 @@ func (l *ledgerWithFaults) Balance(ctx context.Context) (core.Balance, error) {
 }
 
 func (l *ledgerWithFaults) AddJob(ctx context.Context, j schedule.Job) error {
+	return l.unlessFault(func() error { return l.Ledger.AddJob(ctx, j) })
+}
+
+func (l *ledgerWithFaults) RemoveJob(ctx context.Context, id string) error {
+	return l.unlessFault(func() error { return l.Ledger.RemoveJob(ctx, id) })
+}
+
+func (l *ledgerWithFaults) PutOccurrences(ctx context.Context, job string, all []schedule.Occurrence, keep int) error {
+	return l.unlessFault(func() error { return l.Ledger.PutOccurrences(ctx, job, all, keep) })
+}
+
+func (l *ledgerWithFaults) unlessFault(write func() error) error {
 	if err := l.fault(); err != nil {
 		return err
 	}
-	return l.Ledger.AddJob(ctx, j)
+	return write()
 }
 
 // An agent echoes the text of each turn, or its content blocks. Some texts are commands:
@@ -135,6 +147,7 @@ func (l *ledgerWithFaults) AddJob(ctx context.Context, j schedule.Job) error {
 //	hold NAME         answers when the test calls release
 //	ask TOOL INPUT    asks for permission, and answers with the decision
 //	fail CODE         fails
+//	cut               ends the agent's process while a tool runs
 type agent struct {
 	core.Agent
 
@@ -253,6 +266,9 @@ func (s *session) Hand(id core.TurnID, line []byte) error {
 		s.asked = id
 		s.mu.Unlock()
 		s.say(started, core.Event{Kind: core.Requested, Request: &core.Request{ID: string(id), Tool: tool, Input: json.RawMessage(input)}})
+	case "cut":
+		s.say(started, core.Event{Kind: core.ToolBegun, Tool: "Bash"})
+		return s.Stop(core.StopGently)
 	case "fail":
 		s.say(started)
 		s.result(id, core.Result{IsError: true, Code: rest, Error: "It failed.", Text: "It failed."})

@@ -158,7 +158,7 @@ func TestEveryKindOfOutcome(t *testing.T) {
 			"claude died":   fails("die 3", outcomeWant{code: "agent_exit", text: "Claude ended in the middle of its work, with exit status 3. …", extra: turned}),
 			"no answer":     fails("noresult", outcomeWant{code: "interrupted", text: "Claude ended this turn without an answer.…", extra: turned}),
 			"cut": func(g *harness.Gateway, channel string) (harness.Answer, outcomeWant) {
-				cut(g, channel, "")
+				cut(g, channel)
 				list := g.Must("GET", "/channels/"+harness.Escaped(channel)+"/messages", nil, 200).Array("messages")
 				return list[0], outcomeWant{state: "failed", code: "interrupted", text: "The turn was interrupted: …", extra: turned}
 			},
