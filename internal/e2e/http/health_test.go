@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/exitcode"
@@ -129,45 +128,4 @@ func TestHealthWhileParked(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestMarksOfATurnThatNobodySaw has a turn end while no daemon runs: the trace says when that
-// was, and not when the next daemon heard of it.
-func TestMarksOfATurnThatNobodySaw(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
-	ended := func() (n int) {
-		for _, l := range m.Journal() {
-			if l.Event == "ended" {
-				n++
-			}
-		}
-		return n
-	}
-	for range 10 { // the host may hear the very last words when the next daemon is there
-		id, finish := g.Occupy("http")
-		before := ended()
-		g.Kill()
-		finish()
-		m.Eventually("the turn ends", func() bool { return ended() > before })
-		g = m.Start()
-		g.Outcome(id)
-		marks := map[string]time.Time{}
-		for _, mark := range g.Must("GET", "/messages/"+id+"/trace", nil, 200).Array("timeline") {
-			at, err := time.Parse(time.RFC3339Nano, mark.Str("at"))
-			if err != nil {
-				t.Fatalf("a mark without a time: %s", mark.Body)
-			}
-			marks[mark.Str("what")] = at
-		}
-		if marks["ended"].IsZero() || marks["taken_over"].IsZero() {
-			t.Fatalf("the trace lacks marks: %v", marks)
-		}
-		if marks["ended"].Before(marks["taken_over"]) {
-			g.Balanced()
-			return
-		}
-	}
-	t.Error("turns that ended before a daemon was there are all marked as ended later")
 }

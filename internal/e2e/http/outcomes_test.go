@@ -186,6 +186,9 @@ func TestEveryKindOfOutcome(t *testing.T) {
 		"silent": {[]string{"BARECLAW_STALL_AFTER=1s", "BARECLAW_STALL_ACTION=interrupt"}, map[string]outcomeCase{
 			"stalled": fails("wait NEVER", outcomeWant{code: "stalled", text: "Nothing was heard of Claude for …", extra: turned, cut: true}),
 		}},
+		"silent and killed": {[]string{"BARECLAW_STALL_AFTER=1s", "BARECLAW_STALL_ACTION=kill"}, map[string]outcomeCase{
+			"stalled and deaf": fails("mute", outcomeWant{code: "stalled", text: "Nothing was heard of Claude for …", extra: turned}),
+		}},
 		"no start": {[]string{"FAKECLAUDE_START=exit:1"}, map[string]outcomeCase{
 			"claude does not start": fails("echo never", outcomeWant{code: "agent_start", text: "Claude ended while starting, with exit status 1. …", extra: turned}),
 		}},

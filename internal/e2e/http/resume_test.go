@@ -127,30 +127,6 @@ func counting(g *harness.Gateway) (id string, message, channel *follower) {
 	return id, message, channel
 }
 
-// TestStreamResumes has a client lose its connection again and again.
-func TestStreamResumes(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
-	id, message, channel := counting(g)
-	for range 5 {
-		message.tick(5)
-		channel.tick(5)
-		message.resume()
-		channel.resume()
-	}
-	m.Touch("go")
-	for _, f := range []*follower{message, channel} {
-		f.result()
-		f.whole(id)
-	}
-	late := g.Stream("GET", "/messages/"+id+"/events", nil, "Last-Event-ID", message.got[0].Last)
-	if got := follow(g, late); got.result().Str("message_id") != id {
-		t.Error("a stream that is resumed after its end does not end again")
-	}
-	g.Balanced()
-}
-
 // TestStreamResumesAfterRestart restarts in the middle of a turn, in each of the
 // orderly ways, twice.
 func TestStreamResumesAfterRestart(t *testing.T) {
@@ -227,28 +203,6 @@ func TestLateStreamIsPassedOn(t *testing.T) {
 	g.Balanced()
 }
 
-// TestOutcomeDuringRestart has the turn end while nobody is there: it is told once
-// the streams are resumed.
-func TestOutcomeDuringRestart(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
-	id, message, channel := counting(g)
-	message.tick(3)
-	channel.tick(3)
-	g.Signal(syscall.SIGTERM)
-	m.Touch("go")
-	m.Eventually("the turn ends", func() bool {
-		return slices.ContainsFunc(m.Journal(), func(l harness.JournalLine) bool { return l.Event == "ended" })
-	})
-	g = m.Start()
-	for _, f := range []*follower{message, channel} {
-		f.g = g
-		f.result()
-		f.whole(id)
-	}
-}
-
 // TestStreamAfterCrash kills the daemon: what it had told is known to nobody, and
 // the streams say so.
 func TestStreamAfterCrash(t *testing.T) {
@@ -279,29 +233,4 @@ func TestStreamAfterCrash(t *testing.T) {
 		}
 	}
 	g.Balanced()
-}
-
-// TestBadEventIDs resumes with what is no id.
-func TestBadEventIDs(t *testing.T) {
-	t.Parallel()
-	g := harness.NewMachine(t).Start()
-	id := g.Say("http", "echo hello").Str("message_id")
-	last := g.Stream("GET", "/messages/"+id+"/events", nil).LastID(t)
-	feed, number, _ := strings.Cut(last, "-")
-	for _, bad := range []string{
-		"1", "x", "-", "0-0", feed, feed + "-", feed + "-" + number + "0", feed + "-0" + number, feed + "--1", feed + "-18446744073709551616",
-		strings.ToUpper(feed) + "A-" + number, "<b>", `","a":"`, "é", strings.Repeat("9", 1<<12), "../../etc/passwd",
-	} {
-		for _, path := range []string{"/messages/" + id + "/events", "/channels/http/events"} {
-			s := g.Stream("GET", path, nil, "Last-Event-ID", bad)
-			e, ok := s.Next("accepted", "queued", "started", "event", "notice", "result")
-			if !ok || e.Kind != "notice" || e.Data.Str("code") != "gap" || len(bad) > 2 && strings.Contains(string(e.Data.Body), bad) {
-				t.Errorf("%s after %.50q: %s %s", path, bad, e.Kind, e.Data.Body)
-			}
-			s.Close()
-		}
-	}
-	if a := g.Must("GET", "/messages/none/events", nil, 404); a.Str("code") != "not_found" {
-		t.Errorf("of an unknown message: %s", a.Body)
-	}
 }

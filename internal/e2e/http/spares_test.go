@@ -75,55 +75,13 @@ func TestSpareAnswersNewChannel(t *testing.T) {
 	g.Balanced()
 }
 
-// More new channels than spares: the others start a claude of their own.
-func TestMoreChannelsThanSpares(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1")
-	g := m.Start()
-	g.SpareReady(1)
-	var ids []string
-	for i := range 5 {
-		ids = append(ids, g.Tell(fmt.Sprint("c", i), fmt.Sprint("echo ", i)))
-	}
-	for i, id := range ids {
-		g.Outcome(id).Want(t, strconv.Itoa(i))
-	}
-	g.SpareReady(1)
-	if n := len(m.Hosts()); n != 6 {
-		t.Errorf("%d hosts, want 6", n)
-	}
-	oneClaude(g.Machine)
-	g.Balanced()
-}
-
-// A spare that dies, or whose claude does, is replaced, and nothing of it is left.
-func TestSpareDies(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1")
-	g := m.Start()
-	first := g.SpareReady(1)[0]
-	m.Kill9(first.Host())
-	m.Eventually("its claude is gone", func() bool { return !proc.Alive(first.ClaudePID, first.ClaudeStart) })
-	g.Say("a", "echo between").Want(t, "between")
-	second := g.SpareReady(1)[0]
-	m.Kill9(second.Claude())
-	m.Eventually("its host is gone", func() bool { return !proc.Alive(second.PID, second.Start) })
-	third := g.SpareReady(1)[0]
-	if pid := claudeOf(g, "b"); pid != third.ClaudePID {
-		t.Errorf("claude %d answers, the spare was %d", pid, third.ClaudePID)
-	}
-	oneClaude(g.Machine)
-	g.Balanced()
-}
-
 // A spare that is stopped, or killed, when a channel takes it: the message is
 // answered by another claude, with the same session, and nothing of the spare is
 // left.
 func TestSpareDiesWhenItIsTaken(t *testing.T) {
 	t.Parallel()
 	for name, fell := range map[string]func(m *harness.Machine, r harness.HostRecord){
-		"stopped":     func(_ *harness.Machine, r harness.HostRecord) { _ = proc.Signal(r.PID, r.Start, syscall.SIGSTOP) },
-		"host killed": func(_ *harness.Machine, r harness.HostRecord) { _ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) },
+		"stopped": func(_ *harness.Machine, r harness.HostRecord) { _ = proc.Signal(r.PID, r.Start, syscall.SIGSTOP) },
 		"claude killed": func(_ *harness.Machine, r harness.HostRecord) {
 			_ = proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
 		},
@@ -248,34 +206,6 @@ func TestInterruptEndsSpares(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A channel's idle session that came of a spare ends, and is resumed.
-func TestSpareSessionIsResumed(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1")
-	g := m.Start()
-	spare := g.SpareReady(1)[0]
-	first := g.Say("a", "echo remember me")
-	m.Kill9(spare.Host())
-	again := g.Say("a", "history")
-	if !strings.Contains(again.Str("text"), "remember me") || again.Str("session_id") != first.Str("session_id") {
-		t.Errorf("afterwards: %s, before: %s", again.Body, first.Body)
-	}
-	g.Balanced()
-}
-
-// A claude that does not start is tried again with pauses, and messages say why
-// they cannot be answered.
-func TestSpareThatDoesNotStart(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1", "FAKECLAUDE_START=exit:3")
-	g := m.Start()
-	m.Eventually("two were lost", func() bool { return strings.Count(m.Log.String(), `"spare lost"`) >= 2 })
-	if a := g.Say("a", "echo hello"); !a.Flag("is_error") || a.Code() == "" {
-		t.Errorf("answer is %s", a.Body)
-	}
-	g.Balanced()
 }
 
 // The echo agent has no spares.
