@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
@@ -34,31 +34,26 @@ func (a *activity) take(e client.Event) (string, error) {
 		a.id = u.Message.ID
 	}
 	a.fold.Take(u)
-	return a.text(u.At), nil
-}
-func (a *activity) text(now time.Time) string {
 	v := a.fold.View()
-	text := v.Activity(now)
+	text := v.Activity(u.At)
 	switch position := a.fold.Position(a.id); {
 	case len(v.Approvals) > 0:
-		return text + " (bareclaw approvals)"
+		return text + " (bareclaw approvals)", nil
 	case v.Phase == progress.Starting && position > 1:
-		return fmt.Sprintf("Waiting, number %d in the queue", position)
+		return fmt.Sprintf("Waiting, number %d in the queue", position), nil
 	}
-	return text
+	return text, nil
 }
 
-// call names a tool and what it is called with: the command, the file, the pattern.
-func call(tool string, input json.RawMessage) string {
+// call names the tool of an approval and the main argument: the command, the file, the
+// pattern.
+func call(a *api.Approval) string {
 	var in map[string]any
-	_ = json.Unmarshal(input, &in) // what is no object has no members
+	_ = json.Unmarshal(a.Input, &in) // an input that is no object has no members
 	for _, name := range []string{"command", "file_path", "path", "pattern", "url", "query", "skill", "description", "prompt"} {
 		if s, ok := in[name].(string); ok && s != "" {
-			return tool + ": " + s
+			return a.Tool + ": " + s
 		}
 	}
-	if tool == "" {
-		return "a turn that was cut, to be continued"
-	}
-	return tool
+	return cmp.Or(a.Tool, "a turn that was cut, to be continued")
 }

@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
-	"fmt"
 	"math"
 	"net/http"
 	"strings"
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
-	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/chat"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
@@ -24,11 +21,7 @@ type Approvals struct {
 	Deny  ApprovalDeny  `cmd:"" help:"Deny a tool, or drop a turn that was cut."`
 }
 
-func listApprovals(c *command.Context, gateway *client.Client) ([]api.Approval, error) {
-	var got api.Approvals
-	err := c.Get(gateway, api.PathApprovals, &got)
-	return got.Approvals, err
-}
+func approvalID(a *api.Approval) string { return a.ID }
 
 // ApprovalList lists the pending approvals.
 type ApprovalList struct {
@@ -37,36 +30,36 @@ type ApprovalList struct {
 
 // Run runs the command.
 func (l *ApprovalList) Run(c *command.Context) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
-	if l.JSON {
-		return postAndPrint(c, gateway, api.PathApprovals)
-	}
-	pending, err := listApprovals(c, gateway)
-	if err != nil {
-		return err
-	}
-	if len(pending) == 0 {
-		c.Tellf("Nothing waits for a decision.")
-		return nil
-	}
-	t := approvalTable(pending, term.PaletteFor(c.Out), time.Now())
-	t.Share(c.Width())
-	return c.PrintLines(t.Lines(c.Width())...)
+	return fetch(c, api.PathApprovals, l.JSON, func(got *api.Approvals) error {
+		if len(got.Approvals) == 0 {
+			c.Tellf("Nothing waits for a decision.")
+			return nil
+		}
+		return c.PrintLines(approvalLines(got.Approvals, term.PaletteFor(c.Out), time.Now(), c.Width())...)
+	})
 }
 
-func approvalTable(pending []api.Approval, colours term.Palette, now time.Time) *command.Table {
+// approvalLines shows each approval on a line of at most width cells.
+func approvalLines(pending []api.Approval, colours term.Palette, now time.Time, width int) []string {
 	t := &command.Table{Widest: []int{0, channelWidth}}
-	for _, a := range pending {
-		left := ""
-		if !a.ExpiresAt.IsZero() {
-			left = humanize.Duration(a.ExpiresAt.Sub(now).Truncate(time.Second)) + " left"
+	for i := range pending {
+		a := &pending[i]
+		left := timeLeft(a, now)
+		if left != "" {
+			left += " left"
 		}
-		t.Add(command.Text(a.ID[:min(8, len(a.ID))]).Painted(colours.Bold), command.Text(a.Channel), command.Text(left), command.Text(call(a.Tool, a.Input)), command.Text(firstWords(a.Prompt)))
+		t.Add(command.Text(a.ID[:min(8, len(a.ID))]).Painted(colours.Bold), command.Text(a.Channel), command.Text(left), command.Text(call(a)), command.Text(firstWords(a.Prompt)))
 	}
-	return t
+	t.Share(width)
+	return t.Lines(width)
+}
+
+// timeLeft returns the time until an approval expires; empty if the approval never expires.
+func timeLeft(a *api.Approval, now time.Time) string {
+	if a.ExpiresAt.IsZero() {
+		return ""
+	}
+	return humanize.Duration(a.ExpiresAt.Sub(now).Truncate(time.Second))
 }
 
 // ApprovalShow shows a whole approval, because nobody should allow a hidden request.
@@ -76,59 +69,28 @@ type ApprovalShow struct {
 }
 
 // Run runs the command.
-func (a *ApprovalShow) Run(c *command.Context) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
-	var got struct {
-		Approvals []json.RawMessage `json:"approvals"`
-	}
-	if err := c.Get(gateway, api.PathApprovals, &got); err != nil {
-		return err
-	}
-	var found []string
-	var asked api.Approval // the last of those, which is the only one if it is shown
-	var document json.RawMessage
-	for _, raw := range got.Approvals {
-		var pending api.Approval
-		if err := json.Unmarshal(raw, &pending); err != nil {
-			return fmt.Errorf("understand the gateway's reply: %w", err)
+func (s *ApprovalShow) Run(c *command.Context) error {
+	return fetch(c, api.PathApprovals, false, func(got *api.Approvals) error {
+		a, err := only(got.Approvals, approvalID, "approval", s.ID)
+		if err != nil {
+			return err
 		}
-		if strings.HasPrefix(pending.ID, a.ID) {
-			found, asked, document = append(found, pending.ID), pending, raw
+		if s.JSON {
+			return c.PrintJSON(a)
 		}
-	}
-	if _, err := one(found, "approval", a.ID); err != nil {
-		return err
-	}
-	if a.JSON {
-		return c.PrintJSON(document)
-	}
-	return printApproval(c, &asked)
-}
-
-func printApproval(c *command.Context, a *api.Approval) error {
-	colours, now := term.PaletteFor(c.Out), time.Now()
-	var t command.Table
-	add := func(name, value string) {
-		if value != "" {
-			t.Add(command.Text(name).Painted(colours.Faint), command.Text(value))
+		facts := command.Facts{Faint: term.PaletteFor(c.Out).Faint}
+		facts.Add("approval", a.ID)
+		facts.Add("channel", a.Channel)
+		facts.Add("from", a.Prompt.User)
+		facts.Add("prompt", firstWords(a.Prompt))
+		facts.Add("left", timeLeft(a, time.Now()))
+		facts.Add("--always", strings.Join(a.Always, ", "))
+		whole := call(a)
+		if a.Tool != "" {
+			whole = chat.Whole(a.Tool, a.Input)
 		}
-	}
-	add("approval", a.ID)
-	add("channel", a.Channel)
-	add("from", a.Prompt.User)
-	add("prompt", firstWords(a.Prompt))
-	if !a.ExpiresAt.IsZero() {
-		add("left", humanize.Duration(a.ExpiresAt.Sub(now).Truncate(time.Second)))
-	}
-	add("--always", strings.Join(a.Always, ", "))
-	whole := call(a.Tool, a.Input)
-	if a.Tool != "" {
-		whole = chat.Whole(a.Tool, a.Input)
-	}
-	return c.PrintLines(append(t.Lines(math.MaxInt), "", strings.TrimRight(term.Safe(whole), "\n"))...)
+		return c.PrintLines(append(facts.Lines(math.MaxInt), "", strings.TrimRight(term.Safe(whole), "\n"))...)
+	})
 }
 
 // ApprovalAllow allows.
@@ -162,34 +124,24 @@ func decide(c *command.Context, id string, body api.Decision, asJSON bool) error
 		return err
 	}
 	if len(id) < fullID {
-		pending, err := listApprovals(c, gateway)
+		var pending api.Approvals
+		if err := c.Get(gateway, api.PathApprovals, &pending); err != nil {
+			return err
+		}
+		a, err := only(pending.Approvals, approvalID, "approval", id)
 		if err != nil {
 			return err
 		}
-		var found []string
-		for _, a := range pending {
-			if strings.HasPrefix(a.ID, id) {
-				found = append(found, a.ID)
-			}
+		id = a.ID
+	}
+	return request(c, gateway, http.MethodPost, api.ApprovalPath(id), body, asJSON, func(a *api.Approval) error {
+		if a.State == "" {
+			return c.PrintLines("Decided.")
 		}
-		if id, err = one(found, "approval", id); err != nil {
-			return err
+		line := strings.ToUpper(a.State[:1]) + a.State[1:] + ": " + call(a)
+		if a.RetryID != "" {
+			line += "; it goes on as " + a.RetryID
 		}
-	}
-	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodPost, api.ApprovalPath(id), body, &raw); err != nil {
-		return err
-	}
-	if asJSON {
-		return c.PrintJSON(raw)
-	}
-	var decided api.Approval
-	if err := json.Unmarshal(raw, &decided); err != nil || decided.State == "" {
-		return c.PrintLines("Decided.")
-	}
-	line := strings.ToUpper(decided.State[:1]) + decided.State[1:] + ": " + call(decided.Tool, decided.Input)
-	if decided.RetryID != "" {
-		line += "; it goes on as " + decided.RetryID
-	}
-	return c.PrintLines(term.SafeLine(line))
+		return c.PrintLines(term.SafeLine(line))
+	})
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
-	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
@@ -37,27 +35,17 @@ type ChannelList struct {
 
 // Run runs the command.
 func (l *ChannelList) Run(c *command.Context) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
-	if l.JSON {
-		return postAndPrint(c, gateway, api.PathChannels)
-	}
-	all, err := command.ListChannels(c, gateway)
-	if err != nil {
-		return err
-	}
-	if len(all) == 0 {
-		c.Tellf("There is no channel yet. The first message to one makes it: bareclaw send http hello")
-		return nil
-	}
-	t := channelTable(all, term.PaletteFor(c.Out), time.Now())
-	return c.PrintLines(t.Lines(c.Width())...)
+	return fetch(c, api.PathChannels, l.JSON, func(got *api.Channels) error {
+		if len(got.Channels) == 0 {
+			c.Tellf("There is no channel yet. The first message to one makes it: bareclaw send http hello")
+			return nil
+		}
+		return c.PrintLines(channelLines(got.Channels, term.PaletteFor(c.Out), time.Now(), c.Width())...)
+	})
 }
 
-// channelTable shows a channel on each line.
-func channelTable(all []api.Channel, colours term.Palette, now time.Time) *command.Table {
+// channelLines shows each channel on a line of at most width cells.
+func channelLines(all []api.Channel, colours term.Palette, now time.Time, width int) []string {
 	t := &command.Table{Widest: []int{channelWidth}}
 	head := make([]command.Cell, 0, 7)
 	for _, name := range []string{"CHANNEL", "STATE", "SINCE", "QUEUE", "SESSION", "LAST", ""} {
@@ -72,7 +60,7 @@ func channelTable(all []api.Channel, colours term.Palette, now time.Time) *comma
 		t.Add(command.Text(ch.Channel), command.Text(ch.State).Painted(stateColour(colours, ch.State)), command.Text(humanize.Age(ch.Since, now)), command.Text(queue),
 			command.Text(ch.SessionID[:min(8, len(ch.SessionID))]), command.Text(humanize.Age(ch.LastAt, now)), command.Text(remark(ch, now)))
 	}
-	return t
+	return t.Lines(width)
 }
 
 // remark describes what a channel does or waits for.
@@ -116,54 +104,34 @@ type ChannelShow struct {
 
 // Run runs the command.
 func (s *ChannelShow) Run(c *command.Context) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
-	path := api.ChannelPath(s.Channel)
-	if s.JSON {
-		return postAndPrint(c, gateway, path)
-	}
-	var ch api.Channel
-	if err := c.Get(gateway, path, &ch); err != nil {
-		return err
-	}
-	return printChannel(c, ch)
-}
-
-func printChannel(c *command.Context, ch api.Channel) error {
-	colours, now := term.PaletteFor(c.Out), time.Now()
-	var t command.Table
-	add := func(name, value string) {
-		if value != "" {
-			t.Add(command.Text(name).Painted(colours.Faint), command.Text(value))
+	return fetch(c, api.ChannelPath(s.Channel), s.JSON, func(ch *api.Channel) error {
+		now := time.Now()
+		facts := command.Facts{Faint: term.PaletteFor(c.Out).Faint}
+		number := func(name string, n int) {
+			if n != 0 {
+				facts.Add(name, strconv.Itoa(n))
+			}
 		}
-	}
-	pid := func(n int) string {
-		if n == 0 {
-			return ""
+		facts.Add("channel", ch.Channel)
+		facts.Add("state", ch.State)
+		facts.Add("since", humanize.Age(ch.Since, now))
+		facts.Add("why", ch.Why)
+		if !ch.Until.IsZero() {
+			facts.Add("until", humanize.Clock(ch.Until, now))
 		}
-		return strconv.Itoa(n)
-	}
-	add("channel", ch.Channel)
-	add("state", ch.State)
-	add("since", humanize.Age(ch.Since, now))
-	add("why", ch.Why)
-	if !ch.Until.IsZero() {
-		add("until", humanize.Clock(ch.Until, now))
-	}
-	add("activity", ch.Activity)
-	add("messages", fmt.Sprintf("%d ever, %d in the queue, %d in the turn", ch.Messages, ch.Waiting, ch.Running))
-	add("last message", humanize.Age(ch.LastAt, now))
-	add("approvals", pid(ch.Approvals))
-	add("session", ch.SessionID)
-	add("host pid", pid(ch.HostPID))
-	add("agent pid", pid(ch.AgentPID))
-	add("turn", ch.TurnID)
-	add("model", ch.Model)
-	add("permission mode", ch.PermissionMode)
-	add("rules", pid(ch.Rules))
-	return c.PrintLines(t.Lines(c.Width())...)
+		facts.Add("activity", ch.Activity)
+		facts.Add("messages", fmt.Sprintf("%d ever, %d in the queue, %d in the turn", ch.Messages, ch.Waiting, ch.Running))
+		facts.Add("last message", humanize.Age(ch.LastAt, now))
+		number("approvals", ch.Approvals)
+		facts.Add("session", ch.SessionID)
+		number("host pid", ch.HostPID)
+		number("agent pid", ch.AgentPID)
+		facts.Add("turn", ch.TurnID)
+		facts.Add("model", ch.Model)
+		facts.Add("permission mode", ch.PermissionMode)
+		number("rules", ch.Rules)
+		return c.PrintLines(facts.Lines(c.Width())...)
+	})
 }
 
 // ChannelSet changes the settings of a channel.
@@ -184,14 +152,7 @@ func (s *ChannelSet) Run(c *command.Context) error {
 		return err
 	}
 	change := api.ChannelChange{Model: s.Model, PermissionMode: s.PermissionMode}
-	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodPatch, api.ChannelPath(s.Channel), change, &raw); err != nil {
-		return err
-	}
-	if s.JSON {
-		return c.PrintJSON(raw)
-	}
-	return c.PrintLines("Set. It holds from the next turn on.")
+	return request(c, gateway, http.MethodPatch, api.ChannelPath(s.Channel), change, s.JSON, printing(c, "Set. It holds from the next turn on."))
 }
 
 // ChannelRules lists the rules of a channel, or removes a rule.
@@ -203,51 +164,33 @@ type ChannelRules struct {
 
 // Run runs the command.
 func (r *ChannelRules) Run(c *command.Context) error {
+	path := api.ChannelPath(r.Channel) + "/rules"
+	return fetch(c, path, r.JSON && r.Remove == "", func(got *api.Rules) error {
+		switch {
+		case r.Remove != "":
+			return r.remove(c, path, got.Rules)
+		case len(got.Rules) == 0:
+			c.Tellf("%s has no rules of its own.", term.SafeLine(r.Channel))
+			return nil
+		}
+		var t command.Table
+		for _, rule := range got.Rules {
+			t.Add(command.Text(rule.ID[:min(8, len(rule.ID))]), command.Text(rule.Rule), command.Text(rule.By))
+		}
+		return c.PrintLines(t.Lines(c.Width())...)
+	})
+}
+
+func (r *ChannelRules) remove(c *command.Context, path string, rules []api.Rule) error {
+	rule, err := only(rules, func(rule *api.Rule) string { return rule.ID }, "rule", r.Remove)
+	if err != nil {
+		return err
+	}
 	gateway, err := c.Client()
 	if err != nil {
 		return err
 	}
-	path := api.ChannelPath(r.Channel) + "/rules"
-	if r.JSON && r.Remove == "" {
-		return postAndPrint(c, gateway, path)
-	}
-	var got api.Rules
-	if err := c.Get(gateway, path, &got); err != nil {
-		return err
-	}
-	if r.Remove != "" {
-		return r.remove(c, gateway, path, got.Rules)
-	}
-	if len(got.Rules) == 0 {
-		c.Tellf("%s has no rules of its own.", term.SafeLine(r.Channel))
-		return nil
-	}
-	var t command.Table
-	for _, rule := range got.Rules {
-		t.Add(command.Text(rule.ID[:min(8, len(rule.ID))]), command.Text(rule.Rule), command.Text(rule.By))
-	}
-	return c.PrintLines(t.Lines(c.Width())...)
-}
-
-func (r *ChannelRules) remove(c *command.Context, gateway *client.Client, path string, rules []api.Rule) error {
-	var found []string
-	for _, rule := range rules {
-		if strings.HasPrefix(rule.ID, r.Remove) {
-			found = append(found, rule.ID)
-		}
-	}
-	id, err := one(found, "rule", r.Remove)
-	if err != nil {
-		return err
-	}
-	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodDelete, path+"/"+url.PathEscape(id), nil, &raw); err != nil {
-		return err
-	}
-	if r.JSON {
-		return c.PrintJSON(raw)
-	}
-	return c.PrintLines("Removed. The agent asks again from the next turn on.")
+	return request(c, gateway, http.MethodDelete, path+"/"+url.PathEscape(rule.ID), nil, r.JSON, printing(c, "Removed. The agent asks again from the next turn on."))
 }
 
 // ChannelInterrupt ends a channel's turn.
@@ -269,18 +212,9 @@ func (i *ChannelInterrupt) Run(c *command.Context) error {
 	}
 	// A turn that begins while the request is under way is not meant, also where none runs now.
 	named := api.InterruptRequest{TurnID: cmp.Or(channel.TurnID, "none")}
-	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodPost, path+"/interrupt", named, &raw); err != nil {
-		return err
-	}
-	if i.JSON {
-		return c.PrintJSON(raw)
-	}
-	var done api.Interruption
-	if err := json.Unmarshal(raw, &done); err != nil {
-		return fmt.Errorf("understand the gateway's reply: %w", err)
-	}
-	return c.PrintLines(fmt.Sprintf("The turn has ended, with %s, after %s.", humanize.Count(len(done.Messages), "message"), humanize.Duration(humanize.Milliseconds(done.TookMS))))
+	return request(c, gateway, http.MethodPost, path+"/interrupt", named, i.JSON, func(done *api.Interruption) error {
+		return c.PrintLines(fmt.Sprintf("The turn has ended, with %s, after %s.", humanize.Count(len(done.Messages), "message"), humanize.Duration(humanize.Milliseconds(done.TookMS))))
+	})
 }
 
 // ChannelReset makes a channel forget its session.
@@ -298,12 +232,6 @@ func (r *ChannelReset) Run(c *command.Context) error {
 	if command.IsOwnChannel(c, gateway, r.Channel) {
 		return fmt.Errorf("this runs in the session of %s itself and would end with it", term.SafeLine(r.Channel))
 	}
-	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodDelete, api.ChannelPath(r.Channel), nil, &raw); err != nil {
-		return err
-	}
-	if r.JSON {
-		return c.PrintJSON(raw)
-	}
-	return c.PrintLines("The session is forgotten; the next message begins a new one. The history is kept.")
+	return request(c, gateway, http.MethodDelete, api.ChannelPath(r.Channel), nil, r.JSON,
+		printing(c, "The session is forgotten; the next message begins a new one. The history is kept."))
 }

@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
@@ -15,10 +14,6 @@ import (
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
-
-// fullID is the length of a complete id in characters. A shorter id is the beginning of an
-// id.
-const fullID = 36
 
 // How far a message whose id is not given in full is looked for.
 const (
@@ -36,19 +31,19 @@ func findMessage(c *command.Context, gateway *client.Client, id string) (string,
 		return "", err
 	}
 	slices.SortFunc(channels, func(a, b api.Channel) int { return b.LastAt.Compare(a.LastAt) })
-	var found []string
+	var recent []api.Message
 	for _, ch := range channels[:min(len(channels), searchedChannels)] {
 		messages, err := listMessages(c, gateway, ch.Channel, searchedMessages)
 		if err != nil {
 			return "", err
 		}
-		for _, m := range messages {
-			if strings.HasPrefix(m.ID, id) {
-				found = append(found, m.ID)
-			}
-		}
+		recent = append(recent, messages...)
 	}
-	return one(found, "message", id)
+	m, err := only(recent, func(m *api.Message) string { return m.ID }, "message", id)
+	if err != nil {
+		return "", err
+	}
+	return m.ID, nil
 }
 
 // resolveMessage returns the gateway and the full id of a message.
@@ -60,23 +55,14 @@ func resolveMessage(c *command.Context, beginning string) (gateway *client.Clien
 	return gateway, id, err
 }
 
-// one returns the only match.
-func one(found []string, thing, beginning string) (string, error) {
-	switch {
-	case beginning == "":
-		return "", command.Usagef("which %s? Give its id, or the beginning of it", thing)
-	case len(found) == 0:
-		return "", fmt.Errorf("there is no %s whose id begins with %s", thing, term.SafeLine(beginning))
-	case len(found) == 1:
-		return found[0], nil
-	}
-	return "", fmt.Errorf("%s have an id that begins with %s; give more of it", humanize.Count(len(found), thing), term.SafeLine(beginning))
-}
-
 func listMessages(c *command.Context, gateway *client.Client, channel string, limit int) ([]api.Message, error) {
 	var got api.History
-	err := c.Get(gateway, fmt.Sprintf("%s/messages?limit=%d", api.ChannelPath(channel), limit), &got)
+	err := c.Get(gateway, historyPath(channel, limit), &got)
 	return got.Messages, err
+}
+
+func historyPath(channel string, limit int) string {
+	return fmt.Sprintf("%s/messages?limit=%d", api.ChannelPath(channel), limit)
 }
 
 // Messages lists the messages of a channel.
@@ -88,38 +74,20 @@ type Messages struct {
 
 // Run runs the command.
 func (m *Messages) Run(c *command.Context) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
-	if m.JSON {
-		return postAndPrint(c, gateway, fmt.Sprintf("%s/messages?limit=%d", api.ChannelPath(m.Channel), m.N))
-	}
-	messages, err := listMessages(c, gateway, m.Channel, m.N)
-	if err != nil {
-		return err
-	}
-	if len(messages) == 0 {
-		c.Tellf("No message yet on this channel.")
-		return nil
-	}
-	colours, now := term.PaletteFor(c.Out), time.Now()
-	var t command.Table
-	for _, msg := range messages {
-		t.Add(command.Text(msg.ID), command.Text(msg.State).Painted(stateColour(colours, msg.State)), command.Text(humanize.Age(msg.ReceivedAt, now)),
-			command.Text(firstWords(msg.Prompt)), command.Text(firstOf(msg.Text, msg.Error)))
-	}
-	t.Share(c.Width())
-	return c.PrintLines(t.Lines(c.Width())...)
-}
-
-// postAndPrint prints the gateway's answer.
-func postAndPrint(c *command.Context, gateway *client.Client, path string) error {
-	var raw json.RawMessage
-	if err := c.Get(gateway, path, &raw); err != nil {
-		return err
-	}
-	return c.PrintJSON(raw)
+	return fetch(c, historyPath(m.Channel, m.N), m.JSON, func(got *api.History) error {
+		if len(got.Messages) == 0 {
+			c.Tellf("No message yet on this channel.")
+			return nil
+		}
+		colours, now := term.PaletteFor(c.Out), time.Now()
+		var t command.Table
+		for _, msg := range got.Messages {
+			t.Add(command.Text(msg.ID), command.Text(msg.State).Painted(stateColour(colours, msg.State)), command.Text(humanize.Age(msg.ReceivedAt, now)),
+				command.Text(firstWords(msg.Prompt)), command.Text(cmp.Or(msg.Text, msg.Error)))
+		}
+		t.Share(c.Width())
+		return c.PrintLines(t.Lines(c.Width())...)
+	})
 }
 
 // Cancel cancels a waiting message.
@@ -134,22 +102,13 @@ func (m *Cancel) Run(c *command.Context) error {
 	if err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := gateway.Do(c.Context, http.MethodDelete, api.MessagePath(id), nil, &raw); err != nil {
-		return err
-	}
-	if m.JSON {
-		return c.PrintJSON(raw)
-	}
-	var cancelled api.Message
-	if err := json.Unmarshal(raw, &cancelled); err != nil {
-		return fmt.Errorf("understand the gateway's reply: %w", err)
-	}
-	line := "Cancelled " + term.SafeLine(id)
-	if words := firstWords(cancelled.Prompt); words != "" {
-		line += ": " + words
-	}
-	return c.PrintLines(command.Fit(line, c.Width()))
+	return request(c, gateway, http.MethodDelete, api.MessagePath(id), nil, m.JSON, func(cancelled *api.Message) error {
+		line := "Cancelled " + term.SafeLine(id)
+		if words := firstWords(cancelled.Prompt); words != "" {
+			line += ": " + words
+		}
+		return c.PrintLines(command.Fit(line, c.Width()))
+	})
 }
 
 // Retry sends a failed or cancelled message again.

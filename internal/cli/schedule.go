@@ -1,18 +1,18 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"strings"
+	"time"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/schedule"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/term"
 )
 
 // Schedule has Claude reminded, or something done regularly.
@@ -66,8 +66,11 @@ func (a *ScheduleAdd) Run(c *command.Context) error {
 	if err != nil {
 		return err
 	}
-	body := api.ScheduleRequest{Channel: a.Channel, Text: text, When: a.when(), TZ: a.TZ, Missed: a.Missed, Precheck: a.Precheck, BudgetUSD: a.Budget}
-	return a.inFlags(fetch(c, gateway, http.MethodPost, api.PathSchedules, body, a.JSON, (*scheduleView).printAdded))
+	kind, when, _ := a.when()
+	body := api.ScheduleRequest{Channel: a.Channel, Text: text, When: kind + " " + when, TZ: a.TZ, Missed: a.Missed, Precheck: a.Precheck, BudgetUSD: a.Budget}
+	return a.inFlags(request(c, gateway, http.MethodPost, api.PathSchedules, body, a.JSON, func(s *api.Schedule) error {
+		return c.PrintLines(addedLines(s, time.Now())...)
+	}))
 }
 
 // inFlags translates a refusal of the gateway from members of the request to flags.
@@ -80,8 +83,8 @@ func (a *ScheduleAdd) inFlags(err error) error {
 	says := refused.Text
 	switch refused.Code {
 	case api.BadWhen:
-		var form string
-		flag, form = a.whenFlag()
+		name, _, form := a.when()
+		flag = "--" + name
 		if text, advised := strings.CutSuffix(says, schedule.Accepted); advised {
 			says = text + form
 		}
@@ -100,17 +103,17 @@ func (a *ScheduleAdd) inFlags(err error) error {
 	return fmt.Errorf("%s: %s", flag, says)
 }
 
-// whenFlag returns the flag with the time, and its syntax.
-func (a *ScheduleAdd) whenFlag() (flag, form string) {
+// when returns the flag with the time, the flag's value, and the syntax of the value.
+func (a *ScheduleAdd) when() (flag, value, form string) {
 	switch {
 	case a.Cron != "":
-		return "--cron", "Give five fields, such as '0 9 * * 1-5', or one of @hourly, @daily, @weekly, @monthly, @yearly."
+		return "cron", a.Cron, "Give five fields, such as '0 9 * * 1-5', or one of @hourly, @daily, @weekly, @monthly, @yearly."
 	case a.At != "":
-		return "--at", "Give a time, such as '2030-01-31 09:00', 2030-01-31T09:00:00+01:00 or 18:30."
+		return "at", a.At, "Give a time, such as '2030-01-31 09:00', 2030-01-31T09:00:00+01:00 or 18:30."
 	case a.In != "":
-		return "--in", "Give a duration, such as 20m or 1d12h."
+		return "in", a.In, "Give a duration, such as 20m or 1d12h."
 	}
-	return "--every", "Give a duration of at least a minute, such as 2h or 1d."
+	return "every", a.Every, "Give a duration of at least a minute, such as 2h or 1d."
 }
 
 // client returns a client that may create the schedule. The Unix socket refuses prechecks.
@@ -128,19 +131,6 @@ func (a *ScheduleAdd) client(c *command.Context) (*client.Client, error) {
 	return client.Direct(cfg), nil
 }
 
-// when returns the time in the API's syntax.
-func (a *ScheduleAdd) when() string {
-	switch {
-	case a.Cron != "":
-		return "cron " + a.Cron
-	case a.At != "":
-		return "at " + a.At
-	case a.In != "":
-		return "in " + a.In
-	}
-	return "every " + a.Every
-}
-
 // ScheduleList lists the schedules.
 type ScheduleList struct {
 	JSON bool `name:"json" help:"Print the list as JSON."`
@@ -148,11 +138,12 @@ type ScheduleList struct {
 
 // Run runs the command.
 func (l *ScheduleList) Run(c *command.Context) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
-	return fetch(c, gateway, http.MethodGet, api.PathSchedules, nil, l.JSON, (*schedulesView).print)
+	return fetch(c, api.PathSchedules, l.JSON, func(got *api.Schedules) error {
+		if len(got.Schedules) == 0 {
+			return c.PrintLines("There are no schedules. Make one with `bareclaw schedule add`.")
+		}
+		return c.PrintLines(listLines(got.Schedules, time.Now())...)
+	})
 }
 
 // ScheduleShow shows one schedule.
@@ -163,11 +154,7 @@ type ScheduleShow struct {
 
 // Run runs the command.
 func (s *ScheduleShow) Run(c *command.Context) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
-	return fetch(c, gateway, http.MethodGet, api.SchedulePath(s.ID), nil, s.JSON, (*scheduleView).print)
+	return fetch(c, api.SchedulePath(s.ID), s.JSON, func(got *api.Schedule) error { return c.PrintLines(scheduleLines(got, time.Now())...) })
 }
 
 // ScheduleRemove removes a schedule.
@@ -182,21 +169,7 @@ func (r *ScheduleRemove) Run(c *command.Context) error {
 	if err != nil {
 		return err
 	}
-	return fetch(c, gateway, http.MethodDelete, api.SchedulePath(r.ID), nil, r.JSON, (*removedView).print)
-}
-
-// fetch sends a request and prints the reply: as JSON, or as show does.
-func fetch[T any](c *command.Context, gateway *client.Client, method, path string, in any, raw bool, show func(*T, io.Writer) error) error {
-	var reply json.RawMessage
-	if err := gateway.Do(c.Context, method, path, in, &reply); err != nil {
-		return err
-	}
-	if raw {
-		return c.PrintJSON(reply)
-	}
-	var v T
-	if err := json.Unmarshal(reply, &v); err != nil {
-		return fmt.Errorf("understand the gateway's reply to %s %s: %w", method, path, err)
-	}
-	return show(&v, c.Out)
+	return request(c, gateway, http.MethodDelete, api.SchedulePath(r.ID), nil, r.JSON, func(removed *api.Removed) error {
+		return c.PrintLines("Removed schedule " + term.SafeLine(removed.ID) + ".")
+	})
 }

@@ -3,131 +3,107 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"strings"
-	"text/tabwriter"
+	"slices"
 	"time"
-	"unicode/utf8"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
 
-type (
-	scheduleView   api.Schedule
-	occurrenceView api.Occurrence
-	schedulesView  api.Schedules
-	removedView    api.Removed
-)
-
-func (r *removedView) print(out io.Writer) error {
-	_, err := fmt.Fprintf(out, "Removed schedule %s.\n", term.SafeLine(r.ID))
-	return err
+// addedLines shows a new schedule and its next times.
+func addedLines(s *api.Schedule, now time.Time) []string {
+	lines := []string{term.SafeLine(fmt.Sprintf("Schedule %s on %s: %s", s.ID, s.Channel, whenDue(s)))}
+	for i, t := range s.Next {
+		lines = append(lines, []string{"  next ", "  then "}[min(i, 1)]+moment(t, now, zone(s)))
+	}
+	return lines
 }
 
-// printAdded prints the new schedule and its next time.
-func (v *scheduleView) printAdded(out io.Writer) error {
-	now := time.Now()
-	_, err := fmt.Fprintf(out, "Schedule %s on %s: %s\n", term.SafeLine(v.ID), term.SafeLine(v.Channel), v.due())
-	for i, t := range v.Next {
-		if err == nil {
-			_, err = fmt.Fprintf(out, "%s%s\n", []string{"  next ", "  then "}[min(i, 1)], moment(t, now, v.zone()))
-		}
+// whenDue returns the times of a schedule, with the zone unless the zone is the machine's.
+func whenDue(s *api.Schedule) string {
+	if s.TZ == "" {
+		return s.When
 	}
-	return err
+	return s.When + " (" + s.TZ + ")"
 }
 
-// due returns the next time, with the zone if it differs from the machine's.
-func (v *scheduleView) due() string {
-	if v.TZ == "" {
-		return term.SafeLine(v.When)
+// scheduleLines shows a schedule and its last due times.
+func scheduleLines(s *api.Schedule, now time.Time) []string {
+	facts := command.Facts{}
+	facts.Add("schedule", s.ID+" ("+s.State+")")
+	facts.Add("channel", s.Channel)
+	facts.Add("when", whenDue(s))
+	for i, t := range s.Next {
+		facts.Add([]string{"next", "then"}[min(i, 1)], moment(t, now, zone(s)))
 	}
-	return term.SafeLine(v.When + " (" + v.TZ + ")")
+	facts.Add("missed", s.Missed)
+	facts.Add("precheck", s.Precheck)
+	if s.BudgetUSD > 0 {
+		facts.Add("budget", humanize.USD(s.BudgetUSD)+" a day")
+	}
+	facts.Add("text", s.Text)
+	for i, o := range s.Occurrences {
+		facts.Add([]string{"last due", ""}[min(i, 1)], moment(o.Due, now, zone(s))+": "+became(&o, now, zone(s)))
+	}
+	return facts.Lines(command.Unlimited)
 }
 
-func (v *scheduleView) print(out io.Writer) error {
-	now := time.Now()
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	field := func(name, value string) {
-		if value != "" {
-			_, _ = fmt.Fprintf(w, "%s\t%s\n", name, value) // Flush has the error
-		}
-	}
-	field("schedule", term.SafeLine(v.ID)+" ("+term.SafeLine(v.State)+")")
-	field("channel", term.SafeLine(v.Channel))
-	field("when", v.due())
-	for i, t := range v.Next {
-		field([]string{"next", "then"}[min(i, 1)], moment(t, now, v.zone()))
-	}
-	field("missed", term.SafeLine(v.Missed))
-	field("precheck", term.SafeLine(v.Precheck))
-	if v.BudgetUSD > 0 {
-		field("budget", humanize.USD(v.BudgetUSD)+" a day")
-	}
-	field("text", term.SafeLine(v.Text))
-	for i := range v.Occurrences {
-		o := (*occurrenceView)(&v.Occurrences[i])
-		field([]string{"last due", ""}[min(i, 1)]+" ", moment(o.Due, now, v.zone())+"  "+o.what(now, v.zone()))
-	}
-	return w.Flush()
-}
-
-// what describes the outcome of a due time.
-func (o *occurrenceView) what(now time.Time, zone *time.Location) string {
-	said := o.Outcome
+// became describes the outcome of a due time.
+func became(o *api.Occurrence, now time.Time, zone *time.Location) string {
+	text := o.Outcome
 	if o.Late {
-		said += " late, " + moment(o.DecidedAt, now, zone)
+		text += " late, " + moment(o.DecidedAt, now, zone)
 	}
 	if o.MessageID != "" {
-		said += ", message " + o.MessageID
+		text += ", message " + o.MessageID
 	}
 	if o.Why != "" {
-		said += ": " + o.Why
+		text += ": " + o.Why
 	}
-	return term.SafeLine(said)
+	return text
 }
 
-func (v *schedulesView) print(out io.Writer) error {
-	if len(v.Schedules) == 0 {
-		_, err := fmt.Fprintln(out, "There are no schedules. Make one with `bareclaw schedule add`.")
-		return err
-	}
-	now := time.Now()
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "ID\tCHANNEL\tWHEN\tNEXT\tTEXT") // Flush has the error
-	for i := range v.Schedules {
-		s := (*scheduleView)(&v.Schedules[i])
-		next := cmp.Or(term.SafeLine(s.State), "-")
+// listLines shows each schedule on a line.
+func listLines(all []api.Schedule, now time.Time) []string {
+	const textCells = 40
+	var t command.Table
+	t.Add(command.Text("ID"), command.Text("CHANNEL"), command.Text("WHEN"), command.Text("NEXT"), command.Text("TEXT"))
+	for i := range all {
+		s := &all[i]
+		next := cmp.Or(s.State, "-")
 		if len(s.Next) > 0 {
-			next = moment(s.Next[0], now, s.zone())
+			next = moment(s.Next[0], now, zone(s))
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", term.SafeLine(s.ID), term.SafeLine(s.Channel), s.due(), next, start(term.SafeLine(s.Text), 40))
+		t.Add(command.Text(s.ID), command.Text(s.Channel), command.Text(whenDue(s)), command.Text(next), command.Text(command.Fit(term.SafeLine(s.Text), textCells)))
 	}
-	return w.Flush()
+	return t.Lines(command.Unlimited)
 }
 
-// start is the beginning of a text, of at most limit characters.
-func start(text string, limit int) string {
-	if utf8.RuneCountInString(text) <= limit {
-		return text
+// nextSchedules describes the schedules that the status shows, those due next, each on a
+// line.
+func nextSchedules(all []api.Schedule, now time.Time) []string {
+	const shown = 3
+	due := slices.DeleteFunc(slices.Clone(all), func(v api.Schedule) bool { return len(v.Next) == 0 })
+	slices.SortStableFunc(due, func(a, b api.Schedule) int { return a.Next[0].Compare(b.Next[0]) })
+	var lines []string
+	for _, s := range due[:min(len(due), shown)] {
+		lines = append(lines, humanize.Clock(s.Next[0], now)+" on "+command.Fit(term.SafeLine(s.Channel), channelWidth)+": "+s.Text)
 	}
-	return strings.TrimSpace(string([]rune(text)[:limit-1])) + "…"
+	return lines
 }
 
 // zone returns the zone of a schedule: the machine's without a zone of its own, or for an
 // unknown zone.
-func (v *scheduleView) zone() *time.Location {
-	if v.TZ == "" {
-		return time.Local
-	}
-	if zone, err := time.LoadLocation(v.TZ); err == nil {
+func zone(s *api.Schedule) *time.Location {
+	if zone, err := time.LoadLocation(s.TZ); err == nil && s.TZ != "" {
 		return zone
 	}
 	return time.Local
 }
 
-// moment shows a time in a zone, and its distance from now.
+// moment shows a time in a zone, and the distance from now.
 func moment(t, now time.Time, zone *time.Location) string {
 	t, now = t.In(zone), now.In(zone)
 	layout := "Mon 2 Jan 15:04"
@@ -141,7 +117,7 @@ func moment(t, now time.Time, zone *time.Location) string {
 	return t.Format(layout) + " (in " + roughly(away) + ")"
 }
 
-// roughly is a duration in a suitable unit.
+// roughly writes a duration in a single unit.
 func roughly(d time.Duration) string {
 	switch {
 	case d < 90*time.Second:

@@ -93,10 +93,7 @@ func (s *Send) push(c *command.Context, gateway *client.Client, words string) er
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		return c.PrintJSON(sent)
-	}
-	return c.PrintLines("Sent to " + term.SafeLine(s.Channel) + ".")
+	return printReply(c, sent, s.JSON, printing(c, "Sent to "+term.SafeLine(s.Channel)+"."))
 }
 
 // ask sends a message to the channel's agent.
@@ -123,15 +120,10 @@ func (s *Send) leave(c *command.Context, gateway *client.Client, body any, key s
 	if err := gateway.DoWith(c.Context, http.MethodPost, api.PathMessage, header, body, &raw); err != nil {
 		return err
 	}
-	var accepted api.Accepted
-	if err := json.Unmarshal(raw, &accepted); err != nil {
-		return fmt.Errorf("understand the gateway's reply: %w", err)
-	}
-	if s.JSON {
-		return c.PrintJSON(raw)
-	}
-	if accepted.Why != "" {
-		c.Tellf("%s", term.SafeLine(accepted.Why))
-	}
-	return c.PrintLines(term.SafeLine(accepted.ID))
+	return printReply(c, raw, s.JSON, func(accepted *api.Accepted) error {
+		if accepted.Why != "" {
+			c.Tellf("%s", term.SafeLine(accepted.Why))
+		}
+		return c.PrintLines(term.SafeLine(accepted.ID))
+	})
 }

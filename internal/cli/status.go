@@ -95,11 +95,7 @@ func overviewLines(c *command.Context, o *overview) ([]string, error) {
 	colours, now := term.PaletteFor(c.Out), time.Now()
 	facts := gatewayFacts(&h, gatewayAddress(c), colours, now)
 	for i, line := range nextSchedules(schedules, now) {
-		name := "schedules"
-		if i > 0 {
-			name = ""
-		}
-		facts.Add(command.Text(name).Painted(colours.Faint), command.Text(line))
+		facts.Add([]string{"schedules", ""}[min(i, 1)], line)
 	}
 	lines := facts.Lines(width)
 	for _, p := range append([]string{h.Agent.Problem}, h.Problems...) {
@@ -109,9 +105,7 @@ func overviewLines(c *command.Context, o *overview) ([]string, error) {
 	lines = append(lines, shownChannels(channels, colours, now, width)...)
 	if len(approvals) > 0 {
 		lines = append(lines, "", colours.Busy("Waits for a decision (bareclaw approvals allow|deny ID):"))
-		t := approvalTable(approvals, colours, now)
-		t.Share(width)
-		lines = append(lines, t.Lines(width)...)
+		lines = append(lines, approvalLines(approvals, colours, now, width)...)
 	}
 	return lines, nil
 }
@@ -130,34 +124,31 @@ func problemLines(problem string, colours term.Palette, width int) []string {
 }
 
 // gatewayFacts describes the gateway.
-func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.Time) *command.Table {
-	t := &command.Table{}
-	add := func(name, value string, paint func(string) string) {
-		t.Add(command.Text(name).Painted(colours.Faint), command.Text(value).Painted(paint))
-	}
+func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.Time) *command.Facts {
+	t := &command.Facts{Faint: colours.Faint}
 	state := colours.Good
 	if h.Status != api.StatusOK {
 		state = colours.Bad
 	}
-	add("gateway", fmt.Sprintf("%s, version %s, up %s, pid %d", h.Status, h.Version, humanize.Duration(humanize.Milliseconds(h.UptimeMS)), h.PID), state)
+	t.AddPainted("gateway", fmt.Sprintf("%s, version %s, up %s, pid %d", h.Status, h.Version, humanize.Duration(humanize.Milliseconds(h.UptimeMS)), h.PID), state)
 	if address != "" {
-		add("address", "http://"+address, nil)
+		t.Add("address", "http://"+address)
 	}
 	agent := unless(h.Agent.Problem == "", colours.Bad)
-	add("agent", strings.TrimSpace(h.Agent.Kind+" "+h.Agent.Path), agent)
+	t.AddPainted("agent", strings.TrimSpace(h.Agent.Kind+" "+h.Agent.Path), agent)
 	sessions := fmt.Sprintf("%d of at most %d", h.Hosts.Alive, h.Hosts.Limit)
 	if h.Spares.Wanted > 0 {
 		sessions += fmt.Sprintf(", %d of %d spare", h.Spares.Ready, h.Spares.Wanted)
 	}
-	add("sessions", sessions, nil)
+	t.Add("sessions", sessions)
 	today := humanize.USD(h.Spending.SpentUSD)
 	if h.Spending.LimitUSD > 0 {
 		spent, limit := humanize.USDOfLimit(h.Spending.SpentUSD, h.Spending.LimitUSD)
 		today = spent + " of " + limit
 	}
-	add("cost today", today, unless(h.Spending.LimitUSD == 0 || h.Spending.SpentUSD < h.Spending.LimitUSD, colours.Bad))
+	t.AddPainted("cost today", today, unless(h.Spending.LimitUSD == 0 || h.Spending.SpentUSD < h.Spending.LimitUSD, colours.Bad))
 	if h.Ledger != nil {
-		add("messages", fmt.Sprintf("%d accepted, %d failed, %d open", h.Ledger.Accepted, h.Ledger.Failed, h.Ledger.Waiting),
+		t.AddPainted("messages", fmt.Sprintf("%d accepted, %d failed, %d open", h.Ledger.Accepted, h.Ledger.Failed, h.Ledger.Waiting),
 			unless(h.Ledger.Balanced, colours.Bad))
 	}
 	if tg := h.Telegram; tg != nil {
@@ -169,7 +160,7 @@ func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.
 		if tg.Failed > 0 {
 			says += fmt.Sprintf(", %d given up", tg.Failed)
 		}
-		add("telegram", says, unless(tg.Ready, colours.Bad))
+		t.AddPainted("telegram", says, unless(tg.Ready, colours.Bad))
 	}
 	return t
 }
@@ -198,7 +189,7 @@ func shownChannels(all []api.Channel, colours term.Palette, now time.Time, width
 	}
 	more := max(0, len(resting)-idleShown)
 	shown = append(shown, resting[:len(resting)-more]...)
-	lines := channelTable(shown, colours, now).Lines(width)
+	lines := channelLines(shown, colours, now, width)
 	if more > 0 {
 		lines = append(lines, colours.Faint(fmt.Sprintf("… and %d more at rest: bareclaw channels", more)))
 	}

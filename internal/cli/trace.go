@@ -1,8 +1,9 @@
 package cli
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"bareclaw/adapters/httpapi/api"
@@ -23,18 +24,9 @@ func (t *Trace) Run(c *command.Context) error {
 	if err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := c.Get(gateway, api.MessagePath(id)+"/trace", &raw); err != nil {
-		return err
-	}
-	if t.JSON {
-		return c.PrintJSON(raw)
-	}
-	var trace api.Trace
-	if err := json.Unmarshal(raw, &trace); err != nil {
-		return fmt.Errorf("understand the trace: %w", err)
-	}
-	return c.PrintLines(traceLines(&trace, term.PaletteFor(c.Out), c.Width())...)
+	return request(c, gateway, http.MethodGet, api.MessagePath(id)+"/trace", nil, t.JSON, func(trace *api.Trace) error {
+		return c.PrintLines(traceLines(trace, term.PaletteFor(c.Out), c.Width())...)
+	})
 }
 
 // traceLines shows a trace for a person: the message, its way and its outcome.
@@ -50,28 +42,18 @@ func traceLines(t *api.Trace, colours term.Palette, width int) []string {
 	if m.Code != "" {
 		facts = append(facts, m.Code)
 	}
-	var head command.Table
-	head.Add(command.Text("message").Painted(colours.Faint), command.Text(m.ID))
-	head.Add(command.Text("channel").Painted(colours.Faint), command.Text(m.Channel))
-	if m.Prompt.User != "" {
-		head.Add(command.Text("from").Painted(colours.Faint), command.Text(m.Prompt.User))
-	}
-	if words := firstWords(m.Prompt); words != "" {
-		head.Add(command.Text("prompt").Painted(colours.Faint), command.Text(words))
-	}
-	head.Add(command.Text("outcome").Painted(colours.Faint), command.Text(strings.Join(facts, ", ")).Painted(stateColour(colours, m.State)))
-	if m.Why != "" {
-		head.Add(command.Text("waits for").Painted(colours.Faint), command.Text(m.Why))
-	}
-	if m.RetryOf != "" {
-		head.Add(command.Text("retry of").Painted(colours.Faint), command.Text(m.RetryOf))
-	}
+	head := command.Facts{Faint: colours.Faint}
+	head.Add("message", m.ID)
+	head.Add("channel", m.Channel)
+	head.Add("from", m.Prompt.User)
+	head.Add("prompt", firstWords(m.Prompt))
+	head.AddPainted("outcome", strings.Join(facts, ", "), stateColour(colours, m.State))
+	head.Add("waits for", m.Why)
+	head.Add("retry of", m.RetryOf)
 	if n := len(t.Members); n > 1 {
-		head.Add(command.Text("turn").Painted(colours.Faint), command.Text(fmt.Sprintf("with %s more", humanize.Count(n-1, "message"))))
+		head.Add("turn", fmt.Sprintf("with %s more", humanize.Count(n-1, "message")))
 	}
-	if m.Into != "" {
-		head.Add(command.Text("reply in").Painted(colours.Faint), command.Text(m.Into))
-	}
+	head.Add("reply in", m.Into)
 	lines := append(head.Lines(width), "")
 	var way command.Table
 	for _, mark := range t.Timeline {
@@ -82,7 +64,7 @@ func traceLines(t *api.Trace, colours term.Palette, width int) []string {
 		way.Add(command.RightAligned("+"+humanize.Duration(humanize.Milliseconds(mark.AfterMS)), 10).Painted(colours.Faint), command.Text(mark.What), command.Text(took), command.Text(mark.Detail))
 	}
 	lines = append(lines, way.Lines(width)...)
-	if said := firstOf(m.Text, m.Error); said != "" {
+	if said := cmp.Or(m.Text, m.Error); said != "" {
 		lines = append(lines, "", strings.TrimRight(term.Safe(said), "\n"))
 	}
 	for _, d := range t.Deliveries {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,7 +120,7 @@ func printOutcome(c *command.Context, x exchange, raw json.RawMessage, m api.Mes
 		c.Tellf("bareclaw: %s", term.SafeLine(n.Text))
 	}
 	if m.IsError {
-		c.Tellf("bareclaw: %s", strings.TrimSpace(term.Safe(firstOf(m.Text, m.Error, "The message "+m.State+"."))))
+		c.Tellf("bareclaw: %s", strings.TrimSpace(term.Safe(cmp.Or(m.Text, m.Error, "The message "+m.State+"."))))
 		return command.ErrFailed
 	}
 	answer := m.Text
@@ -138,19 +139,4 @@ func printOutcome(c *command.Context, x exchange, raw json.RawMessage, m api.Mes
 		answer = term.Safe(answer)
 	}
 	return c.PrintLines(strings.TrimRight(answer, "\n")) // a program gets the answer as it is
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
-}
-
-// refusedAs reports whether the gateway refused with a code.
-func refusedAs(err error, code string) bool {
-	refused, ok := errors.AsType[*client.Error](err)
-	return ok && refused.Code == code
 }

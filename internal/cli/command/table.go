@@ -34,6 +34,22 @@ type Table struct {
 // Add adds a row.
 func (t *Table) Add(cells ...Cell) { t.rows = append(t.rows, cells) }
 
+// Facts is a table of names and values.
+type Facts struct {
+	Table
+	Faint func(string) string // paints the names; nil: no colour
+}
+
+// Add adds a fact unless the value is empty.
+func (f *Facts) Add(name, value string) { f.AddPainted(name, value, nil) }
+
+// AddPainted is Add for a value in a colour; nil: no colour.
+func (f *Facts) AddPainted(name, value string, paint func(string) string) {
+	if value != "" {
+		f.Table.Add(Text(name).Painted(f.Faint), Text(value).Painted(paint))
+	}
+}
+
 // columnGap separates two columns.
 const columnGap = "  "
 

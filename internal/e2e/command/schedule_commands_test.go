@@ -66,7 +66,7 @@ func TestScheduleCommands(t *testing.T) {
 	id := g.Schedule("ops", "echo \u202e\u009b31mnow", harness.Due(time.Second), "precheck", "exit 4")
 	g.Occurred(id)
 	out, _, _ = runSchedule(m, "", "show", id)
-	for _, want := range []string{id + " (done)", "precheck   exit 4", "skipped: The precheck ended with status 4", "\uFFFD\uFFFD31mnow"} {
+	for _, want := range []string{id + " (done)", "precheck  exit 4", "skipped: The precheck ended with status 4", "\uFFFD\uFFFD31mnow"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("shown is\n%s\nwant %q", out, want)
 		}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/cli/command"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/term"
+)
+
+// fetch asks the gateway for a document and prints the document: as JSON, or as print does.
+func fetch[T any](c *command.Context, path string, asJSON bool, print func(*T) error) error {
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	return request(c, gateway, http.MethodGet, path, nil, asJSON, print)
+}
+
+// request sends a request and prints the reply: as JSON, or as print does.
+func request[T any](c *command.Context, gateway *client.Client, method, path string, in any, asJSON bool, print func(*T) error) error {
+	var reply json.RawMessage
+	var err error
+	if method == http.MethodGet {
+		err = c.Get(gateway, path, &reply)
+	} else {
+		err = gateway.Do(c.Context, method, path, in, &reply)
+	}
+	if err != nil {
+		return err
+	}
+	return printReply(c, reply, asJSON, print)
+}
+
+// printReply prints a reply of the gateway: as JSON, or as print does.
+func printReply[T any](c *command.Context, reply json.RawMessage, asJSON bool, print func(*T) error) error {
+	if asJSON {
+		return c.PrintJSON(reply)
+	}
+	var v T
+	if err := json.Unmarshal(reply, &v); err != nil {
+		return fmt.Errorf("understand the gateway's reply: %w", err)
+	}
+	return print(&v)
+}
+
+// printing returns a function for request that prints a fixed text for any reply.
+func printing(c *command.Context, text string) func(*any) error {
+	return func(*any) error { return c.PrintLines(text) }
+}
+
+// refusedAs reports whether the gateway refused with a code.
+func refusedAs(err error, code string) bool {
+	refused, ok := errors.AsType[*client.Error](err)
+	return ok && refused.Code == code
+}
+
+// fullID is the length of a complete id in characters. A shorter id is the beginning of an
+// id.
+const fullID = 36
+
+// only returns the one element whose id begins with beginning. thing names the elements.
+func only[T any](all []T, id func(*T) string, thing, beginning string) (*T, error) {
+	if beginning == "" {
+		return nil, command.Usagef("which %s? Give its id, or the beginning of it", thing)
+	}
+	var found []*T
+	for i := range all {
+		if strings.HasPrefix(id(&all[i]), beginning) {
+			found = append(found, &all[i])
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("there is no %s whose id begins with %s", thing, term.SafeLine(beginning))
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("%s have an id that begins with %s; give more of it", humanize.Count(len(found), thing), term.SafeLine(beginning))
+}
+
+// promptCells is how much of a prompt is shown, in cells. A terminal may show less.
+const promptCells = 200
+
+// firstWords returns the beginning of a prompt on one line, after the names of its media.
+func firstWords(p api.Prompt) string {
+	var words []string
+	for _, b := range p.Blocks {
+		if b.Type != "text" {
+			words = append(words, "["+cmp.Or(b.MediaType, b.Type)+"]")
+		}
+	}
+	return command.Fit(term.SafeLine(strings.Join(append(words, p.Text), " ")), promptCells)
+}
