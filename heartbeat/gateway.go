@@ -35,36 +35,25 @@ func settled(o *api.Occurrence) bool {
 }
 
 func (g gateway) health(ctx context.Context) (h api.Health, err error) {
-	return h, g.do(ctx, healthLimit, nil, http.MethodGet, api.PathHealth, nil, &h)
+	return h, g.do(ctx, healthLimit, http.MethodGet, api.PathHealth, nil, &h)
 }
 
 // run starts the run of a slot, or finds an existing run, and returns the run's state as
 // soon as the run is over or wait has passed.
 func (g gateway) run(ctx context.Context, slot time.Time, wait time.Duration) (o api.Occurrence, err error) {
 	query := url.Values{"wait": {wait.String()}}
-	return o, g.do(ctx, wait+sendLimit, nil, http.MethodPost, api.SchedulePath(ID)+"/run?"+query.Encode(), api.RunRequest{Due: slot.UTC().Format(time.RFC3339)}, &o)
+	return o, g.do(ctx, wait+sendLimit, http.MethodPost, api.SchedulePath(ID)+"/run?"+query.Encode(), api.RunRequest{Due: slot.UTC().Format(time.RFC3339)}, &o)
 }
 
 // runs returns the most recent runs.
 func (g gateway) runs(ctx context.Context) ([]api.Occurrence, error) {
 	var s api.Schedule
-	err := g.do(ctx, requestLimit, nil, http.MethodGet, api.SchedulePath(ID), nil, &s)
+	err := g.do(ctx, requestLimit, http.MethodGet, api.SchedulePath(ID), nil, &s)
 	return s.Occurrences, err
 }
 
-// message returns a message sent by an older version.
-func (g gateway) message(ctx context.Context, id string) (m api.Message, err error) {
-	return m, g.do(ctx, requestLimit, nil, http.MethodGet, api.MessagePath(id), nil, &m)
-}
-
-// push sends text to the users of a channel, once for all requests with the same key.
-func (g gateway) push(ctx context.Context, channel, text, key string) error {
-	in := api.SendRequest{Channel: channel, Text: text}
-	return g.do(ctx, sendLimit, http.Header{api.HeaderIdempotencyKey: {key}}, http.MethodPost, api.PathSend, in, nil)
-}
-
-func (g gateway) do(ctx context.Context, limit time.Duration, header http.Header, method, path string, in, out any) error {
+func (g gateway) do(ctx context.Context, limit time.Duration, method, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return g.DoWith(ctx, method, path, header, in, out)
+	return g.Do(ctx, method, path, in, out)
 }

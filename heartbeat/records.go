@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/internal/atomicfile"
 )
 
 const (
@@ -54,13 +53,11 @@ type Tick struct {
 	Owed    bool   `json:"owed,omitempty"`    // a push to the user is pending
 	Pushed  bool   `json:"pushed,omitempty"`  // the push to the user succeeded
 	Problem string `json:"problem,omitempty"` // why the push failed
-	Push    string `json:"push,omitempty"`    // text that an older version left to push
 }
 
 // Records are the reports on the most recent ticks.
 type Records struct {
-	Open  *Tick  `json:"open,omitempty"` // written by older versions: the tick still waiting for an answer
-	Ticks []Tick `json:"ticks"`          // oldest first
+	Ticks []Tick `json:"ticks"` // oldest first
 
 	path string
 }
@@ -93,11 +90,7 @@ func Read(stateDir string) (Records, error) {
 
 // save writes the records atomically.
 func (r *Records) save() error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err == nil {
-		err = renameio.WriteFile(r.path, append(text, '\n'), 0o600, renameio.WithStaticPermissions(0o600), renameio.WithTempDir(filepath.Dir(r.path)))
-	}
-	if err != nil {
+	if err := atomicfile.WriteJSON(r.path, r); err != nil {
 		return fmt.Errorf("write the records of the heartbeat: %w", err)
 	}
 	return nil

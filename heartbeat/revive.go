@@ -15,7 +15,6 @@ import (
 	"bareclaw/internal/detached"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/logfile"
-	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
 )
 
@@ -26,7 +25,7 @@ func (t *tick) revive(ctx context.Context) error {
 	if h, err := t.find(ctx); err == nil && h.Ready {
 		return nil
 	}
-	if holder, alive := t.holder(); alive {
+	if holder, alive, _ := statemark.Gateway(t.Config.StateDir); alive {
 		t.log.printf("the gateway (pid %d) does not serve yet: waiting for it", holder.PID)
 		err := t.awaitReady(ctx, nil)
 		if refused, ok := errors.AsType[*client.Error](err); ok {
@@ -39,14 +38,31 @@ func (t *tick) revive(ctx context.Context) error {
 		}
 		return nil
 	}
+	err := t.start(ctx)
+	if at, stopped := statemark.StoppedAt(t.Config.StateDir); stopped && err != nil {
+		return stoppedError{at}
+	}
+	return err
+}
+
+// start starts the gateway unless a person has stopped the gateway, and returns once the
+// gateway serves. A stop that begins after the last look at the mark waits for the start
+// and ends the new gateway.
+func (t *tick) start(ctx context.Context) error {
+	release, err := statemark.LockStart(ctx, t.Config.StateDir)
+	if err != nil {
+		return err
+	}
+	defer release()
+	managed, err := t.hasService(ctx)
+	if err != nil {
+		return err
+	}
 	if at, stopped := statemark.StoppedAt(t.Config.StateDir); stopped {
 		return stoppedError{at}
 	}
 	t.woke = true
-	if has, err := t.hasService(ctx); err != nil || has {
-		if err != nil {
-			return err
-		}
+	if managed {
 		t.log.printf("the gateway is down: starting its service")
 		if err := t.Service.Start(ctx, service.Gateway); err != nil {
 			return fmt.Errorf("start the gateway's service: %w", err)
@@ -61,11 +77,6 @@ func (t *tick) revive(ctx context.Context) error {
 				t.log.printf("the gateway shares the unit of this tick: %q", err.Error())
 			}
 		}
-	}
-	// A person may have stopped the gateway since the first check. A stop after the
-	// second check waits for the process started below.
-	if at, stopped := statemark.StoppedAt(t.Config.StateDir); stopped {
-		return stoppedError{at}
 	}
 	started, err := g.Start()
 	if err != nil {
@@ -86,7 +97,7 @@ func (e stoppedError) Error() string {
 func (t *tick) find(ctx context.Context) (api.Health, error) {
 	t.gateway = gateway{client.Local(t.Config)}
 	h, err := t.gateway.health(ctx)
-	if _, alive := t.holder(); alive && errors.Is(err, client.ErrUnreachable) {
+	if _, alive, _ := statemark.Gateway(t.Config.StateDir); alive && errors.Is(err, client.ErrUnreachable) {
 		t.gateway = gateway{client.Direct(t.Config)}
 		return t.gateway.health(ctx)
 	}
@@ -94,17 +105,6 @@ func (t *tick) find(ctx context.Context) (api.Health, error) {
 }
 
 func (t *tick) statePath(name string) string { return filepath.Join(t.Config.StateDir, name) }
-
-// holder returns the process that holds the state directory, and whether the process is
-// alive.
-func (t *tick) holder() (lockfile.Holder, bool) {
-	h, err := lockfile.ReadHolder(t.statePath(lockfile.StateLockName))
-	return h, err == nil && proc.Alive(h.PID, h.Start)
-}
-
-// held reports whether a gateway holds the lock of the state directory, even before the
-// gateway has recorded a description.
-func (t *tick) held() bool { return lockfile.IsStateHeld(t.Config.StateDir) }
 
 // hasService reports whether a service is installed for the gateway of this state
 // directory. A service of another state directory does not count.
@@ -178,7 +178,7 @@ func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 			return fmt.Errorf("it did not serve within %s", t.StartLimit)
 		case err := <-ended:
 			over, ended = err, nil
-			if !t.held() {
+			if !lockfile.IsStateHeld(t.Config.StateDir) {
 				return fmt.Errorf("the gateway ended at once (%w); %s says why", err, t.statePath(logfile.Name))
 			}
 		case <-next.C:

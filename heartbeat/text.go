@@ -83,10 +83,6 @@ func readText(path string) (string, error) {
 	return string(text), err
 }
 
-// allWell reports whether an answer to a message of an older version means that nothing
-// needs attention.
-func allWell(answer string) bool { return strings.Trim(answer, "*_~`\"'. \n") == AllWell }
-
 // sendable returns s without the control characters refused by the gateway.
 func sendable(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -95,13 +91,4 @@ func sendable(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-// excerpt returns the beginning of s, for a log line.
-func excerpt(s string) string {
-	const limit = 200
-	if runes := []rune(s); len(runes) > limit {
-		return string(runes[:limit]) + "…"
-	}
-	return s
 }

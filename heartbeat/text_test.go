@@ -42,10 +42,3 @@ func TestMessageText(t *testing.T) {
 		}
 	}
 }
-
-func TestExcerpt(t *testing.T) {
-	t.Parallel()
-	if got := excerpt(strings.Repeat("ä", 300)); got != strings.Repeat("ä", 200)+"…" {
-		t.Errorf("got %q", got)
-	}
-}

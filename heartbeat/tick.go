@@ -1,7 +1,6 @@
 package heartbeat
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/humanize"
 )
 
 // run performs the tick: revive the gateway, then request the run of the slot.
@@ -38,9 +38,6 @@ func (t *tick) work(ctx context.Context) error {
 	if !Asks(t.Config) {
 		t.log.printf("the gateway serves; the agent is not asked, as was agreed or BARECLAW_HEARTBEAT says")
 		return t.records.add(t.report(Serves, ""))
-	}
-	if err := t.carryOver(ctx); err != nil {
-		return err
 	}
 	return t.ask(ctx)
 }
@@ -180,40 +177,7 @@ func (t *Tick) line() string {
 		line += fmt.Sprintf(", not told: %q", t.Problem)
 	}
 	if t.Detail != "" {
-		line += fmt.Sprintf(": %q", excerpt(t.Detail))
+		line += fmt.Sprintf(": %q", humanize.Shorten(t.Detail, 200))
 	}
 	return line
-}
-
-// carryOver migrates the records of versions that predate the gateway's schedule:
-// carryOver pushes answers that were not pushed, or not awaited, and clears the old
-// fields.
-func (t *tick) carryOver(ctx context.Context) error {
-	if open := t.records.Open; open != nil {
-		if m, err := t.gateway.message(ctx, open.Message); err == nil && (m.State == api.Answered || m.State == api.Failed) && !allWell(m.Text) {
-			open.Push, open.Owed = cmp.Or(m.Text, m.Error), true
-		}
-		open.To = t.Config.HeartbeatNotify
-		t.records.Open = nil
-		t.records.Ticks = append(t.records.Ticks, *open)
-	}
-	changed := false
-	for i := range t.records.Ticks {
-		old := &t.records.Ticks[i]
-		if old.Push == "" {
-			continue
-		}
-		if old.Owed && old.To != "" {
-			if err := t.gateway.push(ctx, old.To, old.Push, "heartbeat:"+old.Slot.UTC().Format(time.RFC3339)+":later"); err != nil {
-				t.log.printf("the user could not be told what an earlier version has left: %q", err.Error())
-				continue
-			}
-			old.Outcome, old.Pushed, old.Problem = Told, true, ""
-		}
-		old.Owed, old.Push, changed = false, "", true
-	}
-	if !changed {
-		return nil
-	}
-	return t.records.save()
 }

@@ -3,6 +3,7 @@ package heartbeat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"net"
@@ -20,6 +21,7 @@ import (
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/statemark"
 )
 
 // A fake is a gateway that knows one run. What the real one does is tested end to end;
@@ -34,7 +36,6 @@ type fake struct {
 	run   map[string]any // of every slot
 	fails []int          // statuses of the next requests for a run
 	asked []string       // the slots
-	sends []string       // keys and texts of pushes
 }
 
 // newFake listens where a tick looks.
@@ -84,19 +85,6 @@ func newFake(t *testing.T) *fake {
 			all = append(all, run)
 		}
 		reply(w, 200, map[string]any{"occurrences": all})
-	})
-	mux.HandleFunc("GET /messages/old", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, 200, map[string]any{"state": "answered", "text": "Old news."})
-	})
-	mux.HandleFunc("POST /send", func(w http.ResponseWriter, r *http.Request) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		var in struct{ Text string }
-		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-			t.Error(err)
-		}
-		f.sends = append(f.sends, in.Text)
-		reply(w, 200, map[string]any{"status": "sent"})
 	})
 	l, err := net.Listen("unix", filepath.Join(dir, "api.sock"))
 	if err != nil {
@@ -209,27 +197,6 @@ func TestRevivesOnly(t *testing.T) {
 	}
 }
 
-// TestCarryOver: what a version without the gateway's schedule could not tell is told once.
-func TestCarryOver(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	old := `{"open":{"slot":"2020-01-01T02:00:00Z","at":"2020-01-01T02:00:00Z","outcome":"asked","asked":"look","message_id":"old"},
-		"trouble":{"code":"usage_limit","why":"x","since":"2020-01-01T00:00:00Z"},
-		"ticks":[{"slot":"2020-01-01T01:00:00Z","at":"2020-01-01T01:00:00Z","outcome":"said","push":"The disk.","to":"tg-1","owed":true,"tries":2},
-		{"slot":"2020-01-01T00:00:00Z","at":"2020-01-01T00:00:00Z","outcome":"told","push":"Was told.","to":"tg-1","pushed":true}]}`
-	if err := os.WriteFile(filepath.Join(f.cfg.StateDir, recordsName), []byte(old), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := f.beat(0); err != nil {
-			t.Error(err)
-		}
-	}
-	if want := []string{"The disk.", "Old news."}; !slices.Equal(f.sends, want) {
-		t.Errorf("pushed %q, want %q", f.sends, want)
-	}
-}
-
 // TestRecords keeps the last ticks in a file of the user's own.
 func TestRecords(t *testing.T) {
 	t.Parallel()
@@ -254,24 +221,6 @@ func TestRecords(t *testing.T) {
 	}
 	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), r.path) {
 		t.Errorf("a damaged file: %v", err)
-	}
-}
-
-func TestLogIsPutAside(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), logName)
-	for i := range 3 {
-		if err := os.WriteFile(path, []byte(strings.Repeat("a", maxLog)+string(rune('0'+i))), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		l := openLog(path, io.Discard)
-		l.printf("said %q", "\x1b[2J")
-		l.close()
-		now, _ := os.ReadFile(path)
-		before, _ := os.ReadFile(path + ".1")
-		if !strings.HasSuffix(string(now), ` said "\x1b[2J"`+"\n") || len(now) > 100 || !strings.HasSuffix(string(before), string(rune('0'+i))) {
-			t.Errorf("round %d: %q, and put aside %d bytes", i, now, len(before))
-		}
 	}
 }
 
@@ -345,6 +294,46 @@ func TestServiceIsStarted(t *testing.T) {
 	}
 }
 
+// TestStopWhileATickStarts: a person's stop that comes while a tick asks for the service
+// keeps the gateway down; a stop that comes later waits for the start, to end the new
+// gateway.
+func TestStopWhileATickStarts(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.cfg.RuntimeDir = t.TempDir() // nobody listens there
+	dir := f.cfg.StateDir
+	m := &fakeManager{gateway: true, looked: func() error { return statemark.MarkStopped(dir) }}
+	tick := func() error {
+		return Run(t.Context(), Options{Config: f.cfg, Service: m, Self: "/nowhere", StartLimit: time.Millisecond, Out: io.Discard})
+	}
+	if err := tick(); err != nil || m.started != 0 || !slices.Equal(f.outcomes(), []Outcome{Stopped}) {
+		t.Errorf("started %d times, outcomes %q: %v", m.started, f.outcomes(), err)
+	}
+	if err := statemark.ClearStopped(dir); err != nil {
+		t.Fatal(err)
+	}
+	m.looked = nil
+	m.start = func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := statemark.AwaitStart(ctx, dir); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a stop does not wait: %v", err)
+		}
+		lock := f.holds("127.0.0.1:1")
+		defer lock.Release()
+		if err := statemark.AwaitStart(t.Context(), dir); err != nil {
+			t.Errorf("a stop does not go on when the gateway is there: %v", err)
+		}
+		return errors.New("ended")
+	}
+	if err := tick(); err == nil || m.started != 1 {
+		t.Errorf("started %d times: %v", m.started, err)
+	}
+	if err := statemark.AwaitStart(t.Context(), dir); err != nil {
+		t.Errorf("after the tick: %v", err)
+	}
+}
+
 // TestServiceOfAnother: the service of a gateway with another state directory is left alone,
 // and this one's gateway started without it; the heartbeat of that one is told of, too.
 func TestServiceOfAnother(t *testing.T) {
@@ -384,7 +373,7 @@ type fakeManager struct {
 	started   int
 	installed []service.Spec
 
-	looked      func() error // what happens while it is asked for the heartbeat; may be nil
+	looked      func() error // what happens while it is asked for a job; may be nil
 	meanwhile   func() error // what happens while it installs; may be nil
 	uninstalled int
 }
@@ -406,13 +395,14 @@ func (m *fakeManager) Uninstall(context.Context, service.Job) ([]string, error) 
 }
 
 func (m *fakeManager) Status(_ context.Context, job service.Job, _ service.Spec) (service.Status, error) {
+	st := m.heartbeat
 	if job == service.Gateway {
-		return service.Status{System: service.Systemd, Installed: m.gateway, Dir: m.dir, Environ: m.environ}, nil
+		st = service.Status{System: service.Systemd, Installed: m.gateway, Dir: m.dir, Environ: m.environ}
 	}
 	if m.looked != nil {
-		return m.heartbeat, m.looked()
+		return st, m.looked()
 	}
-	return m.heartbeat, nil
+	return st, nil
 }
 
 func (m *fakeManager) Start(context.Context, service.Job) error {

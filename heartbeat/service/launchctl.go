@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"howett.net/plist"
+
+	"bareclaw/internal/statemark"
 )
 
 // launchdManager manages the jobs of a user through launchd.
@@ -125,7 +127,7 @@ func (m launchdManager) Install(ctx context.Context, job Job, spec Spec) ([]stri
 		return m.tell(ctx, lines, "loaded already: ", job)
 	}
 	if job == Gateway && before.pid == 0 {
-		if h, held := holder(spec.StateDir); held {
+		if h, held, _ := statemark.Gateway(spec.StateDir); held {
 			return lines, fmt.Errorf("%w: pid %d, at %s; the service starts with the next login", ErrHeld, h.PID, h.Address)
 		}
 	}

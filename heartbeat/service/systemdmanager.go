@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	systemd "github.com/coreos/go-systemd/v22/dbus"
+
+	"bareclaw/internal/statemark"
 )
 
 // systemdManager manages jobs through the user instance of systemd.
@@ -163,7 +165,7 @@ func (i *installation) start(ctx context.Context, spec Spec) error {
 		if err != nil {
 			return fmt.Errorf("ask systemd about %s: %w", name, err)
 		}
-		if h, held := holder(spec.StateDir); held && int64(h.PID) != number(own, "MainPID") { // the holder may be the service's own process, not yet ready
+		if h, held, _ := statemark.Gateway(spec.StateDir); held && int64(h.PID) != number(own, "MainPID") { // the holder may be the service's own process, not yet ready
 			return fmt.Errorf("%w: pid %d, at %s; the service is enabled, and starts with the next login or boot", ErrHeld, h.PID, h.Address)
 		}
 	}

@@ -5,26 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"syscall"
 
-	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/statemark"
 )
-
-// holder returns the live gateway process that holds the lock of the state directory, if
-// any.
-func holder(stateDir string) (h lockfile.Holder, held bool) {
-	h, err := lockfile.ReadHolder(filepath.Join(stateDir, lockfile.StateLockName))
-	return h, err == nil && h.PID > 0 && proc.Alive(h.PID, h.Start)
-}
 
 // TakeOver resolves [ErrHeld]: TakeOver ends a gateway that was not started by the
 // service manager with SIGTERM, waits for the exit, and starts the job instead. Sessions
 // continue. TakeOver returns the actions taken.
 func TakeOver(ctx context.Context, m Launcher, spec Spec) ([]string, error) {
 	var did []string
-	if h, held := holder(spec.StateDir); held {
+	if h, held, _ := statemark.Gateway(spec.StateDir); held {
 		if err := proc.Signal(h.PID, h.Start, syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			return did, fmt.Errorf("tell the gateway with pid %d to leave: %w", h.PID, err)
 		}

@@ -13,7 +13,6 @@ import (
 	"bareclaw/internal/cli/lifecycle"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/lockfile"
-	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 )
@@ -36,8 +35,7 @@ func reportNotRunning(c *command.Context, asJSON bool, why error) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(cfg.StateDir, lockfile.StateLockName)
-	last, said, err := lastGateway(path, time.Now())
+	last, said, err := lastGateway(cfg.StateDir, time.Now())
 	if err != nil {
 		return errors.Join(why, err)
 	}
@@ -67,8 +65,8 @@ func reportNotRunning(c *command.Context, asJSON bool, why error) error {
 }
 
 // lastGateway describes the last gateway by its lock file.
-func lastGateway(path string, now time.Time) (last *stopped, said string, err error) {
-	h, err := lockfile.ReadHolder(path)
+func lastGateway(stateDir string, now time.Time) (last *stopped, said string, err error) {
+	h, alive, err := statemark.Gateway(stateDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "No gateway has run here yet.", nil
 	}
@@ -77,7 +75,7 @@ func lastGateway(path string, now time.Time) (last *stopped, said string, err er
 	}
 	last = &stopped{PID: h.PID, StartedAt: &h.StartedAt}
 	switch {
-	case proc.Alive(h.PID, h.Start):
+	case alive:
 		last.Hung = true
 		return last, fmt.Sprintf("The gateway's process %d is there, since %s, but cannot be reached.", h.PID, humanize.Clock(h.StartedAt, now)), nil
 	case !h.Ended:
@@ -85,7 +83,7 @@ func lastGateway(path string, now time.Time) (last *stopped, said string, err er
 		return last, fmt.Sprintf("The gateway that was started %s (pid %d) has crashed or was killed: it did not end as it was told to.",
 			humanize.Clock(h.StartedAt, now), h.PID), nil
 	}
-	st, err := os.Stat(path)
+	st, err := os.Stat(filepath.Join(stateDir, lockfile.StateLockName))
 	if err != nil {
 		return nil, "", fmt.Errorf("look at the state directory's lock: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/logfile"
+	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 )
 
@@ -66,7 +67,7 @@ func (l *Logs) show(c *command.Context, kept lockfile.LogLocation) error {
 
 // keptLog returns the place of the log of the running or last gateway.
 func keptLog(cfg config.Config) (lockfile.LogLocation, error) {
-	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
+	h, _, err := statemark.Gateway(cfg.StateDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the first one is about to say it
 		return lockfile.LogLocation{}, err
 	}

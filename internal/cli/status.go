@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
-	"bareclaw/internal/lockfile"
+	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 )
 
@@ -199,21 +198,13 @@ func shownChannels(all []api.Channel, colours term.Palette, now time.Time, width
 // gatewayAddress returns the address of the running gateway, empty if unknown: a session
 // does not know the state directory of its gateway.
 func gatewayAddress(c *command.Context) string {
-	h, err := lockHolder(c)
-	if err != nil {
-		return ""
-	}
-	return term.SafeLine(h.Address)
-}
-
-// lockHolder describes the running or last gateway by the lock file.
-func lockHolder(c *command.Context) (lockfile.Holder, error) {
 	if command.InSession() {
-		return lockfile.Holder{}, errors.New("the gateway's state directory is not known in a session")
+		return ""
 	}
 	cfg, err := c.Config()
 	if err != nil {
-		return lockfile.Holder{}, err
+		return ""
 	}
-	return lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
+	h, _, _ := statemark.Gateway(cfg.StateDir) // unknown: empty
+	return term.SafeLine(h.Address)
 }

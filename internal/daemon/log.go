@@ -55,7 +55,7 @@ func (d *daemon) openLog() {
 		}
 		path = usual
 	}
-	f, err := logfile.Open(path)
+	f, err := logfile.Open(path, logfile.MaxBytes)
 	if err != nil {
 		d.log.Error("the log is not kept in a file", "path", path, "err", err)
 		return

@@ -24,10 +24,11 @@ import (
 // Name is the name of the gateway's log in the state directory.
 const Name = "bareclaw.log"
 
-// What a log takes on disk at most is (Kept+1) × MaxBytes, and a line.
+// Bounds of a log: on disk a log takes at most Kept+1 files of the size given to [Open],
+// and a line.
 const (
-	MaxBytes = 10 << 20 // of one file
-	Kept     = 3        // old files
+	MaxBytes = 10 << 20 // size of a file of the gateway's log
+	Kept     = 3        // number of old files
 )
 
 // A File is an open log. All methods are safe for concurrent use.
@@ -41,11 +42,9 @@ type File struct {
 	printed *os.File // goes where the log does; nil if nothing does
 }
 
-// Open opens a log. A missing log is created, with its directory, readable by the user
-// alone.
-func Open(path string) (*File, error) { return open(path, MaxBytes) }
-
-func open(path string, maxBytes int64) (*File, error) {
+// Open opens a log whose files have at most maxBytes each. A missing log is created, with
+// its directory, readable by the user alone.
+func Open(path string, maxBytes int64) (*File, error) {
 	l := &File{path: path, max: maxBytes}
 	if err := l.reopen(); err != nil {
 		return nil, err

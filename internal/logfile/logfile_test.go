@@ -31,7 +31,7 @@ func whole(t *testing.T, path string) []string {
 func TestALogIsKeptWithinBounds(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "claw.log")
-	l, err := open(path, 100)
+	l, err := Open(path, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestTwoWritersLoseNothing(t *testing.T) {
 	const each = 100
 	var writers sync.WaitGroup
 	for w := range 2 {
-		l, err := open(path, 700) // 2,000 bytes come, which is less than is kept
+		l, err := Open(path, 700) // 2,000 bytes come, which is less than is kept
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestALogIsTakenUp(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "claw.log")
 	for _, line := range []string{"one\n", "two\n"} {
-		l, err := open(path, 100)
+		l, err := Open(path, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestALogIsTakenUp(t *testing.T) {
 // TestALogThatCannotBeWritten stops nobody.
 func TestALogThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	l, err := open(filepath.Join(t.TempDir(), "claw.log"), 100)
+	l, err := Open(filepath.Join(t.TempDir(), "claw.log"), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestALogThatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(filepath.Join(file, "claw.log")); err == nil {
+	if _, err := Open(filepath.Join(file, "claw.log"), MaxBytes); err == nil {
 		t.Error("a log below a file was opened")
 	}
 }
@@ -137,7 +137,7 @@ func TestWhatIsPrintedGoesWhereTheLogDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = printed.Close() })
-	rotated, err := open(path, 10)
+	rotated, err := Open(path, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestWhatIsPrintedGoesWhereTheLogDoes(t *testing.T) {
 	_, _ = rotated.Write([]byte("0123456789")) // of another process, before this one has its log
 	_ = rotated.Close()
 
-	l, err := open(path, 100)
+	l, err := Open(path, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestWhatIsPrintedGoesWhereTheLogDoes(t *testing.T) {
 
 func TestAnotherFileIsNotAdopted(t *testing.T) {
 	t.Parallel()
-	l, err := open(filepath.Join(t.TempDir(), "claw.log"), 10)
+	l, err := Open(filepath.Join(t.TempDir(), "claw.log"), 10)
 	if err != nil {
 		t.Fatal(err)
 	}

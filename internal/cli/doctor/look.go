@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/peercred"
-	"bareclaw/internal/proc"
+	"bareclaw/internal/statemark"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -58,8 +57,8 @@ func (l *look) readHolder() holder {
 	if l.cfg.StateDir == "" {
 		return holder{}
 	}
-	h, err := lockfile.ReadHolder(filepath.Join(l.cfg.StateDir, lockfile.StateLockName))
-	return holder{Holder: h, known: err == nil, alive: err == nil && proc.Alive(h.PID, h.Start)}
+	h, alive, err := statemark.Gateway(l.cfg.StateDir)
+	return holder{Holder: h, known: err == nil, alive: alive}
 }
 
 // askHealth queries the gateway's socket. The error is [client.ErrUnreachable] if no

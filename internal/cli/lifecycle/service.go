@@ -13,8 +13,6 @@ import (
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/cli/doctor"
-	"bareclaw/internal/lockfile"
-	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 )
 
@@ -156,32 +154,21 @@ type ServiceUninstall struct {
 
 // Run runs the command.
 func (s *ServiceUninstall) Run(c *command.Context) error {
-	did, err := s.manager().Uninstall(c.Context, service.Gateway)
-	c.Say(did)
-	if err != nil {
+	_, err := s.enter()
+	cfg, errConfig := c.Config()
+	if err := keepDown(c.Context, cfg.StateDir, func() error {
+		did, err := s.manager().Uninstall(c.Context, service.Gateway)
+		c.Say(did)
+		return err
+	}); err != nil {
 		return err
 	}
-	if _, err := s.enter(); err != nil {
+	if err != nil || errConfig != nil { // without a configuration it is not known what stays
 		return err
 	}
-	if cfg, err := c.Config(); err == nil {
-		if err := noteUninstalled(cfg.StateDir); err != nil {
-			return err
-		}
-		s.warn(c, cfg.StateDir)
-		_, err := fmt.Fprintf(c.Out, "What the gateway keeps stays: %s, %s and your .env. Remove them if you are done with it.\n", term.SafeLine(cfg.StateDir), term.SafeLine(cfg.SessionFile))
-		return err
-	}
-	return nil
-}
-
-// noteUninstalled records that a person stopped the gateway together with its service,
-// unless another gateway runs. Otherwise the heartbeat would start the gateway again.
-func noteUninstalled(stateDir string) error {
-	if _, err := os.Stat(stateDir); err != nil || lockfile.IsStateHeld(stateDir) {
-		return nil //nolint:nilerr // no gateway has ever run there
-	}
-	return statemark.MarkStopped(stateDir)
+	s.warn(c, cfg.StateDir)
+	_, err = fmt.Fprintf(c.Out, "What the gateway keeps stays: %s, %s and your .env. Remove them if you are done with it.\n", term.SafeLine(cfg.StateDir), term.SafeLine(cfg.SessionFile))
+	return err
 }
 
 // warn lists what outlives the service: sessions of a stopped gateway, and what starts the

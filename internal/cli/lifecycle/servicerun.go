@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/cli/command"
-	"bareclaw/internal/lockfile"
-	"bareclaw/internal/proc"
+	"bareclaw/internal/statemark"
 )
 
 // ServiceStart starts the installed service.
@@ -91,8 +89,7 @@ func (w where) installed(c *command.Context) (config.Config, Management, error) 
 // startService starts a service unless another gateway is in the way, and reports the new
 // process.
 func startService(c *command.Context, cfg config.Config, managed Management, done string, start func(context.Context, service.Job) error) error {
-	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
-	if err == nil && proc.Alive(h.PID, h.Start) && !managed.active() {
+	if h, alive, _ := statemark.Gateway(cfg.StateDir); alive && !managed.active() {
 		return fmt.Errorf("%w: pid %d, at %s; `bareclaw stop` ends it, and `bareclaw service install --take-over` has the service take its place",
 			service.ErrHeld, h.PID, h.Address)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -110,25 +109,12 @@ type stopReport struct {
 	StartCmd string         `json:"start_command"`
 }
 
-// stopGateway ends the gateway of a configuration and prints the result. The user's wish
-// is recorded first, because otherwise a heartbeat could start another gateway meanwhile.
+// stopGateway ends the gateway of a configuration and prints the result.
 func stopGateway(c *command.Context, cfg config.Config, managed Management, flags stopFlags) error {
 	began := time.Now()
-	if info, err := os.Stat(cfg.StateDir); err == nil && info.IsDir() {
-		if err := statemark.MarkStopped(cfg.StateDir); err != nil {
-			return err
-		}
-	}
 	s := &stopping{c: c, stateDir: cfg.StateDir, managed: managed, flags: flags}
 	r := stopReport{StartCmd: managed.StartCommand()}
-	if err := s.run(&r); err != nil {
-		// Who no longer waits has not changed their mind, and what is down was to be.
-		if !errors.Is(err, context.Canceled) && lockfile.IsStateHeld(cfg.StateDir) {
-			err = errors.Join(err, statemark.ClearStopped(cfg.StateDir))
-		}
-		return err
-	}
-	if err := noteDown(cfg.StateDir, r.Running); err != nil {
+	if err := keepDown(c.Context, cfg.StateDir, func() error { return s.run(&r) }); err != nil {
 		return err
 	}
 	r.TookMS = time.Since(began).Milliseconds()
@@ -144,14 +130,26 @@ func stopGateway(c *command.Context, cfg config.Config, managed Management, flag
 	return err
 }
 
-// noteDown records again that a person stopped the gateway. A service manager may have
-// started the gateway meanwhile, for example for a connection to a socket, and a starting
-// gateway removes the record.
-func noteDown(stateDir string, ran bool) error {
-	if _, noted := statemark.StoppedAt(stateDir); noted || !ran || lockfile.IsStateHeld(stateDir) {
-		return nil
+// keepDown runs a function that ends the gateway of a state directory, and records that a
+// person stops the gateway: before the end, because otherwise a tick of the heartbeat could
+// start another gateway, and again afterwards, because a gateway that a service manager
+// started meanwhile has removed the record. The record is dropped if a gateway goes on.
+func keepDown(ctx context.Context, stateDir string, end func() error) error {
+	if info, err := os.Stat(stateDir); err != nil || !info.IsDir() {
+		return end() // no gateway has ever run there
 	}
-	return statemark.MarkStopped(stateDir)
+	err := errors.Join(statemark.MarkStopped(stateDir), statemark.AwaitStart(ctx, stateDir))
+	if err == nil {
+		err = end()
+	}
+	switch _, noted := statemark.StoppedAt(stateDir); {
+	case errors.Is(err, context.Canceled): // a person who no longer waits still wants the gateway down
+	case lockfile.IsStateHeld(stateDir):
+		err = errors.Join(err, statemark.ClearStopped(stateDir))
+	case err == nil && !noted:
+		err = statemark.MarkStopped(stateDir)
+	}
+	return err
 }
 
 // lines describes the result.
@@ -187,7 +185,7 @@ func (s *stopping) run(r *stopReport) error {
 	wheel := command.StartSpinner(s.c.Err, "waits until the gateway has ended")
 	defer wheel.End()
 	defer s.tellProgress(wheel)()
-	h, alive := s.holder()
+	h, alive, _ := statemark.Gateway(s.stateDir)
 	r.Running = alive || s.managed.active() || lockfile.IsStateHeld(s.stateDir)
 	if alive {
 		r.PID = h.PID
@@ -259,7 +257,7 @@ func (s *stopping) signalAll(sig syscall.Signal) error {
 	told := map[proc.Process]bool{}
 	for first := false; ; {
 		first = first || !errors.Is(lockfile.Try(turn), lockfile.ErrHeld)
-		h, alive := s.holder()
+		h, alive, _ := statemark.Gateway(s.stateDir)
 		if p := (proc.Process{PID: h.PID, Start: h.Start}); alive && !told[p] && (first || sig == syscall.SIGKILL) {
 			told[p] = true
 			if err := proc.Signal(p.PID, p.Start, sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -275,12 +273,6 @@ func (s *stopping) signalAll(sig syscall.Signal) error {
 			return fmt.Errorf("wait until the gateway has ended: %w", context.Cause(s.c.Context))
 		}
 	}
-}
-
-// holder returns the gateway that holds the state directory, and whether it is alive.
-func (s *stopping) holder() (lockfile.Holder, bool) {
-	h, err := lockfile.ReadHolder(filepath.Join(s.stateDir, lockfile.StateLockName))
-	return h, err == nil && h.PID > 0 && proc.Alive(h.PID, h.Start)
 }
 
 // tellProgress reports regularly that the gateway has not ended, unless a spinner does,

@@ -15,8 +15,7 @@ import (
 	"bareclaw/core/ledger"
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/cli/command"
-	"bareclaw/internal/lockfile"
-	"bareclaw/internal/proc"
+	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 )
 
@@ -104,8 +103,7 @@ func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file strin
 	if err != nil {
 		return err
 	}
-	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
-	if err == nil && proc.Alive(h.PID, h.Start) { // as where XDG_RUNTIME_DIR is another one; nothing would be tried, and nobody go back
+	if h, alive, _ := statemark.Gateway(cfg.StateDir); alive { // as where XDG_RUNTIME_DIR is another one; nothing would be tried, and nobody go back
 		return fmt.Errorf("nothing was changed: the gateway's process %d is there, and cannot be reached %s. "+
 			"Is XDG_RUNTIME_DIR here what it is there? If the gateway hangs, `bareclaw stop --now` ends it", h.PID, gateway.Where())
 	}

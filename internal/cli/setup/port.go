@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 	"syscall"
+
+	"bareclaw/internal/statemark"
 )
 
 // checkPort returns why the gateway could not listen on a port, nil if it could or already
@@ -17,7 +19,7 @@ func (w settingsStep) checkPort(port string) error {
 	if err == nil {
 		return l.Close()
 	}
-	if h, ok := w.holder(); ok && h.Address == address {
+	if h, alive, _ := statemark.Gateway(w.stateDir()); alive && h.Address == address {
 		return nil
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -23,6 +23,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/cli/setup/envfile"
+	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 )
 
@@ -271,7 +272,8 @@ func (w *wizard) close(s Summary) {
 		w.tell("Not all went well; what is marked FAILED says how to go on. Run `bareclaw init` again at any time.")
 	}
 	w.say("  Settings   %s", term.SafeLine(w.path))
-	if dir := w.stateDir(); dir != "" {
+	dir := w.stateDir()
+	if dir != "" {
 		w.say("  State      %s", term.SafeLine(dir))
 	}
 	if !w.running {
@@ -279,7 +281,7 @@ func (w *wizard) close(s Summary) {
 		return
 	}
 	address := net.JoinHostPort(w.host(), w.port())
-	if h, ok := w.holder(); ok && h.Address != "" { // of port 0 only that tells
+	if h, alive, _ := statemark.Gateway(dir); alive && h.Address != "" { // of port 0 only that tells
 		address = h.Address
 	}
 	w.say("  HTTP       http://%s", term.SafeLine(address))

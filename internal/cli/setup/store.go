@@ -11,8 +11,6 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/setup/envfile"
-	"bareclaw/internal/lockfile"
-	"bareclaw/internal/proc"
 )
 
 // The settings that are asked for.
@@ -215,11 +213,3 @@ func (s *store) stateDir() string {
 func (s *store) port() string { return cmp.Or(s.current(varPort), "3000") }
 
 func (s *store) host() string { return cmp.Or(s.current(varHost), "127.0.0.1") }
-
-// holder returns the running gateway of the state directory, and false without such a
-// gateway.
-func (s *store) holder() (lockfile.Holder, bool) {
-	dir := s.stateDir()
-	h, err := lockfile.ReadHolder(filepath.Join(dir, lockfile.StateLockName))
-	return h, err == nil && !h.Ended && proc.Alive(h.PID, h.Start)
-}

@@ -438,7 +438,7 @@ func TestLogs(t *testing.T) {
 	}
 	i := m.Invoke(nil, "logs", "-f")
 	m.Eventually("the log is followed", func() bool { return strings.Contains(i.Out.String(), "ready") })
-	l, err := logfile.Open(path)
+	l, err := logfile.Open(path, logfile.MaxBytes)
 	if err != nil {
 		t.Fatal(err)
 	}

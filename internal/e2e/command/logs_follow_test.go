@@ -77,7 +77,7 @@ func TestLogsFollowedOverKillsAndRotation(t *testing.T) {
 	path := m.Path("state/bareclaw.log")
 	padded := 0
 	pad := func(bytes int) { // as another process would write it
-		l, err := logfile.Open(path)
+		l, err := logfile.Open(path, logfile.MaxBytes)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -80,6 +80,20 @@ func TestStopCounts(t *testing.T) {
 	m.WantBeats("stopped, ok", 1)
 }
 
+// TestStopWhileATickStarts: whether the stop comes before or after the gateway that a tick
+// starts, the gateway is down in the end, and stays down.
+func TestStopWhileATickStarts(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, harness.SlotLength(0))
+	tick := m.Invoke(nil, "heartbeat", "run")
+	m.Eventually("the tick starts a gateway", func() bool { return strings.Contains(tick.Out.String(), "the gateway is down: starting") })
+	_, _, _ = m.Run("stop") // unreachable, if the gateway has not come that far
+	<-tick.Done
+	if m.Beat(0); lockfile.IsStateHeld(m.Path("state")) || !strings.HasSuffix(m.Outcomes(), "stopped") {
+		t.Errorf("outcomes: %s", m.Outcomes())
+	}
+}
+
 // TestStopWithSessions ends every session, those too that an earlier stop has left.
 func TestStopWithSessions(t *testing.T) {
 	t.Parallel()
