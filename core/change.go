@@ -18,7 +18,6 @@ type Change struct {
 	Handled    []string         // ids of inbounds
 	Records    []*Record        // new or changed, or removed
 	Amend      []*Message       // waiting messages: Content is replaced; never lazy
-	Move       *Move            // moves the contents of a channel to another; never lazy
 	Reorder    []Rank           // of waiting messages; never lazy
 	Settings   []SettingsChange // of channels; never lazy
 
@@ -45,17 +44,6 @@ type Settlement struct {
 type Rank struct {
 	ID   MessageID
 	Rank int
-}
-
-// A Move continues a channel under another key. Writing the Move transfers waiting messages
-// (ahead of messages already waiting on To), settings, rules and pending approvals. The
-// history stays with From. The session id moves in the session file, as directed by Session
-// and Keeps.
-type Move struct {
-	From, To ChannelKey
-	Session  string // of From, empty if it has none
-	Keeps    bool   // To has had turns and keeps its own session; From's session is forgotten
-	At       time.Time
 }
 
 // A SettingsChange changes the settings of a channel.

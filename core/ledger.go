@@ -91,8 +91,6 @@ type ChannelReader interface {
 	Channels(ctx context.Context) ([]ChannelRecord, error)
 	// Settings returns the settings of all channels with settings of their own.
 	Settings(ctx context.Context) (map[ChannelKey]Settings, error)
-	// Moves returns the newest move of each channel, oldest first.
-	Moves(ctx context.Context) ([]Move, error)
 }
 
 // A DeliveryReader reads deliveries.
@@ -155,13 +153,10 @@ func (b Balance) Even() bool {
 }
 
 // SessionIDs is the durable map from channels to agent session ids. Methods are safe for
-// concurrent use; Set, Forget and Move return once the change is on disk.
+// concurrent use; Set and Forget return once the change is on disk.
 type SessionIDs interface {
 	Get(key ChannelKey) (id string, ok bool)
 	Set(key ChannelKey, id string) error
 	Forget(key ChannelKey) error
-	// Move gives the id of from to to, in place of the old id of to. Move changes nothing if
-	// from has no id.
-	Move(from, to ChannelKey) error
 	All() map[ChannelKey]string
 }

@@ -61,26 +61,6 @@ func (s Settings) Apply(c *SettingsChange) Settings {
 	return s
 }
 
-// Inherit returns s with empty fields filled from another channel's settings, and the rules
-// of both channels without duplicates, oldest first.
-func (s Settings) Inherit(from Settings) Settings {
-	if s.Model == "" && (from.Model != "" || from.HadModel) {
-		s.Model, s.HadModel = from.Model, from.HadModel
-	}
-	if s.PermissionMode == "" && (from.PermissionMode != "" || from.HadPermissionMode) {
-		s.PermissionMode, s.HadPermissionMode = from.PermissionMode, from.HadPermissionMode
-	}
-	own := s.Rules
-	s.Rules = nil
-	for _, r := range slices.Concat(from.Rules, own) {
-		if !s.HasRule(r.Rule) {
-			s.Rules = append(s.Rules, r)
-		}
-	}
-	slices.SortStableFunc(s.Rules, func(a, b Rule) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	return s
-}
-
 // HasRule reports whether the settings have a rule with exactly the given text.
 func (s *Settings) HasRule(rule string) bool {
 	return slices.ContainsFunc(s.Rules, func(r Rule) bool { return r.Rule == rule })

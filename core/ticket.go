@@ -41,13 +41,6 @@ func (t *Ticket) Repeated() *Ticket {
 	return &Ticket{Message: t.Message, Existing: true, future: t.future}
 }
 
-// On returns the ticket with the message moved to another channel.
-func (t *Ticket) On(key ChannelKey) *Ticket {
-	moved := *t
-	moved.Message.Channel = key
-	return &moved
-}
-
 // Accept marks the message as accepted, or as refused with the error refusal.
 func (f *future) Accept(refusal error) {
 	f.refusal = refusal

@@ -60,11 +60,10 @@ type Inbox interface {
 	LastInbound(ctx context.Context, adapter string) (core.Inbound, error)
 }
 
-// Submitter is the part of the core that accepts, changes and moves messages.
+// Submitter is the part of the core that accepts and changes messages.
 type Submitter interface {
 	Submit(ctx context.Context, s core.Submission) (*core.Ticket, error)
 	Amend(ctx context.Context, id core.MessageID, c core.Content) error
-	Move(ctx context.Context, from, to core.ChannelKey) error
 }
 
 // Deliveries is the part of the core that hands over deliveries.
@@ -187,20 +186,21 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 	c := &composer{core: o.Core, store: a.records, fileOver: o.FileOver}
 	a.composer = c
 	a.out = outbox.New(outbox.Options{
-		Ledger: o.Core, Sender: a.sender, Store: a.records, Work: a.work, Log: o.Log, Compose: c.compose, MovedTo: a.chats.movedTo,
+		Ledger: o.Core, Sender: a.sender, Store: a.records, Work: a.work, Log: o.Log, Compose: c.compose, Moves: &a.chats.Moves,
 	})
 	a.live = live.New(live.Options{
-		Channels: o.Core, Ledger: o.Core, Out: a.out, Sender: a.sender, Store: a.records, Work: a.work, Log: o.Log, Show: o.Shown, Dir: o.CWD,
+		Channels: o.Core, Ledger: o.Core, Out: a.out, Sender: a.sender, Store: a.records, Work: a.work, Log: o.Log, Moves: &a.chats.Moves,
+		Show: o.Shown, Dir: o.CWD,
 	})
 	a.approvals = approvals.New(approvals.Options{
-		Approvals: o.Core, Messages: o.Core, Out: a.out, Store: a.records, Log: o.Log, InChat: a.chats.inChat,
+		Approvals: o.Core, Messages: o.Core, Out: a.out, Store: a.records, Log: o.Log, Moves: &a.chats.Moves,
 	})
 	a.pusher = newPusher(o.Core, a.out, uploads, a.chats, a.health)
 	c.out, c.live, c.approvals, c.pusher = a.out, a.live, a.approvals, a.pusher
 	a.commands = commands.New(commands.Options{
 		Core: o.Core, Out: a.out, Sender: a.sender, Store: a.records, Live: a.live, Approvals: a.approvals, Work: a.work, Log: o.Log,
 		Gateway: view.Gateway{Version: o.Version, Agent: o.Agent, Began: time.Now()}, Restart: o.Restart, BotName: a.health.name,
-		InChat: a.chats.inChat, RunEdited: func(ctx context.Context, t chats.Tap) string { return a.receiver.runEdited(ctx, t) },
+		Moves: &a.chats.Moves, RunEdited: func(ctx context.Context, t chats.Tap) string { return a.receiver.runEdited(ctx, t) },
 	})
 	c.stoppedText = a.commands.StoppedText
 	a.files = &media.Downloader{Client: client, Cooldowns: a.sender.Cooldowns, Dir: mediaDir, Log: o.Log}

@@ -31,8 +31,10 @@ type botRecord struct {
 
 // A movedRecord names the supergroup that replaced a group.
 type movedRecord struct {
-	To   int64 `json:"to"`
-	Done bool  `json:"done,omitempty"` // everything has moved
+	To int64 `json:"to"`
+	// Rekeyed marks a move by an earlier version, which gave the channel the id of the
+	// supergroup.
+	Rekeyed bool `json:"done,omitempty"`
 }
 
 func chatKey(chat int64) string  { return records.Chat + strconv.FormatInt(chat, 10) }
@@ -44,19 +46,18 @@ type chatCache struct {
 	store   *records.Store
 	allowed map[int64]bool // users obeyed by the bot
 
-	moving sync.Mutex // held while a chat moves
+	chats.Moves
 
 	mu     sync.Mutex // guards the fields below
 	spoke  map[int64]bool
 	known  map[int64]chatRecord
 	topics map[core.ChannelKey]string
-	moved  map[int64]movedRecord
 }
 
 func newChatCache(store *records.Store, allowed []int64) *chatCache {
 	c := &chatCache{
 		store: store, allowed: map[int64]bool{}, spoke: map[int64]bool{}, known: map[int64]chatRecord{},
-		topics: map[core.ChannelKey]string{}, moved: map[int64]movedRecord{},
+		topics: map[core.ChannelKey]string{},
 	}
 	for _, user := range allowed {
 		c.allowed[user] = true
@@ -79,7 +80,7 @@ func (c *chatCache) load(ctx context.Context, h *health) error {
 	if err == nil {
 		err = records.Each(ctx, c.store, records.Moved, func(id string, r movedRecord) {
 			if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
-				c.moved[chat] = r
+				c.Add(chat, r.To, r.Rekeyed)
 			}
 		})
 	}
@@ -108,27 +109,6 @@ func (c *chatCache) spoken(chat int64) bool {
 	return c.spoke[chat]
 }
 
-// movedTo returns the present address of a conversation: a different address if the
-// group was made a supergroup.
-func (c *chatCache) movedTo(a chats.Address) chats.Address {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for range 3 { // more often than a group can move
-		to, ok := c.moved[a.Chat]
-		if !ok {
-			break
-		}
-		a.Chat = to.To
-	}
-	return a
-}
-
-// inChat reports whether a channel is a conversation in the chat of an address.
-func (c *chatCache) inChat(here chats.Address, key core.ChannelKey) bool {
-	a, ok := chats.ParseAddress(key)
-	return ok && c.movedTo(a).Chat == c.movedTo(here).Chat
-}
-
 // checkRecipient refuses channels closed to sending.
 func (c *chatCache) checkRecipient(ctx context.Context, key core.ChannelKey) error {
 	to, ok := chats.ParseAddress(key)
@@ -142,7 +122,7 @@ func (c *chatCache) checkRecipient(ctx context.Context, key core.ChannelKey) err
 		return nil
 	}
 	var chat chatRecord
-	if to.Group() {
+	if to = c.Present(to); to.Group() {
 		if _, err := c.store.Get(ctx, chatKey(to.Chat), &chat); err != nil {
 			return err
 		}
@@ -171,6 +151,12 @@ func (c *chatCache) learn(ctx context.Context, a chats.Address, m *models.Messag
 	if a.Thread != 0 && name != "" && c.newTopic(a.Key(), name, current) {
 		c.store.Warn(ctx, "a topic is not recorded", c.store.Put(ctx, records.Topic+string(a.Key()), topicRecord{Name: name}))
 	}
+}
+
+func (c *chatCache) title(chat int64) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known[chat].Title
 }
 
 func (c *chatCache) newChat(chat int64, r chatRecord) bool {

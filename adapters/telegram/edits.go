@@ -29,7 +29,7 @@ type editRecord struct {
 // the sender chooses.
 func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) error {
 	m := r.update.EditedMessage
-	to = v.chats.movedTo(to)
+	to = v.chats.Present(to)
 	if inbound.Facts(m) != "" || inbound.IsService(m) || chats.ForOtherBot(m.Text, v.bot()) {
 		return nil // a live location, for example, is edited all the time
 	}
@@ -141,8 +141,8 @@ func (v *receiver) runEdited(ctx context.Context, t chats.Tap) string {
 		return gone
 	}
 	m := u.EditedMessage
-	to := v.chats.movedTo(chats.AddressOf(m))
-	if !v.chats.inChat(t.Address, to.Key()) {
+	to := v.chats.Present(chats.AddressOf(m))
+	if !v.chats.InChat(t.Address, to.Key()) {
 		return gone
 	}
 	old := core.Message{}

@@ -68,7 +68,7 @@ func (v *receiver) apologize(ctx context.Context, r *arrival) {
 	if m == nil || !v.chats.obeys(m) {
 		return
 	}
-	v.out.Say(ctx, "panic:"+r.key, v.chats.movedTo(chats.AddressOf(m)).Key(), view.Note{
+	v.out.Say(ctx, "panic:"+r.key, v.chats.Present(chats.AddressOf(m)).Key(), view.Note{
 		Text: "An internal error of the gateway prevented this message from being handled; see its log.", ReplyTo: m.ID,
 	})
 }
@@ -81,7 +81,7 @@ func (v *receiver) handleAside(ctx context.Context, r *arrival) {
 			v.commands.Tapped(ctx, r.key, u.CallbackQuery)
 		}
 	case u.Message != nil && v.chats.obeys(u.Message):
-		v.command(ctx, v.chats.movedTo(chats.AddressOf(u.Message)), r)
+		v.command(ctx, v.chats.Present(chats.AddressOf(u.Message)), r)
 	case u.StoppedMessageGeneration != nil:
 		if s := u.StoppedMessageGeneration; v.chats.allowed[s.Chat.ID] { // a private chat has the id of the user
 			v.commands.DraftStopped(ctx, s)
@@ -108,7 +108,7 @@ func (v *receiver) handle(ctx context.Context, to chats.Address, batch []*arriva
 // message handles a message, or the messages of an album or a long text.
 func (v *receiver) message(ctx context.Context, to chats.Address, batch []*arrival) error {
 	m := batch[0].update.Message
-	to = v.chats.movedTo(to)
+	to = v.chats.Present(to)
 	v.chats.learn(ctx, to, m)
 	switch {
 	case m.MigrateToChatID != 0:
@@ -196,11 +196,8 @@ func (v *receiver) accepted(ctx context.Context, to chats.Address, batch []*arri
 
 // offer submits a message, and retries while the submission cannot be recorded.
 func (v *receiver) offer(ctx context.Context, s core.Submission) (t *core.Ticket, err error) {
-	to, ok := chats.ParseAddress(s.Channel)
 	err = tasks.UntilRecorded(ctx, func() error {
-		if ok {
-			v.live.Follow(to) // ends when nothing is accepted for a while
-		}
+		v.live.Follow(s.Channel) // ends when nothing is accepted for a while
 		t, err = v.core.Submit(ctx, s)
 		return err
 	}, func(err error) {

@@ -67,7 +67,7 @@ func (l *lane) idle() bool {
 // of a session slot, the lane queues for a slot; for lack of money, the lane parks or
 // replaces the session; and a session with outdated settings is replaced.
 func (l *lane) canDispatch() bool {
-	return !l.reordering && l.pauses == 0 && len(l.inflight) == 0 && l.busy == "" && l.parked == nil && l.withinDailyBudget() && l.replaceIfBudgetSpent() && l.replaceIfStale() && (l.session != nil || l.acquireSlot())
+	return !l.reordering && len(l.inflight) == 0 && l.busy == "" && l.parked == nil && l.withinDailyBudget() && l.replaceIfBudgetSpent() && l.replaceIfStale() && (l.session != nil || l.acquireSlot())
 }
 
 // accept writes the message to the ledger separately from a turn.

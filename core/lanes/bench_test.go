@@ -24,8 +24,6 @@ func (quickLedger) Settings(context.Context) (map[core.ChannelKey]core.Settings,
 	return nil, nil
 }
 
-func (quickLedger) Moves(context.Context) ([]core.Move, error) { return nil, nil }
-
 // A quickAgent answers each turn as it is handed over.
 type quickAgent struct{ core.Agent }
 

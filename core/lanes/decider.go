@@ -20,7 +20,6 @@ type Decider struct {
 	lanes    *registry
 	adapters *adapterstore.Store
 	feeds    *feed.Broker
-	moves    *moves
 	now      func() time.Time
 	submit   func(context.Context, core.Submission) (*core.Ticket, error)
 }
@@ -102,7 +101,6 @@ func (k *Decider) Resubmission(ctx context.Context, id core.MessageID) (core.Sub
 		Channel: carrier.Channel, Adapter: carrier.Adapter, Origin: carrier.Origin, CanAsk: carrier.CanAsk, Deliver: carrier.Deliver, Mode: core.Collect,
 		RetryOf: carrier.ID, SourceKey: "retry:" + string(carrier.ID),
 	}
-	s.Channel = k.moves.follow(carrier.Channel, carrier.ReceivedAt)
 	if s.Content, err = core.RetryContent(members, turn); err != nil {
 		return core.Submission{}, msg, fmt.Errorf("message %s: %w: %w", id, core.ErrBadContent, err)
 	}

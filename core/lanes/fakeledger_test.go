@@ -3,7 +3,6 @@ package lanes
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -62,8 +61,7 @@ type fakeLedger struct {
 	settings    map[core.ChannelKey]core.Settings
 	unheard     bool        // see setUnheard
 	unanswered  []fakeWrite // written while unheard
-	moves       []core.Move
-	disorder    []string // see firstComesFirst
+	disorder    []string    // see firstComesFirst
 	overtaken   [][2]core.MessageID
 }
 
@@ -443,9 +441,6 @@ func (l *fakeLedger) applyLocked(c core.Change) {
 	for _, p := range c.Reorder {
 		l.messages[p.ID].Rank = p.Rank
 	}
-	if c.Move != nil {
-		l.moveLocked(*c.Move)
-	}
 	l.settingsLocked(c.Settings)
 	for _, b := range c.Background {
 		if slices.ContainsFunc(l.backgrounds, func(known core.Background) bool { return known.ID == b.ID }) {
@@ -457,31 +452,6 @@ func (l *fakeLedger) applyLocked(c core.Change) {
 		use.TotalCost = max(use.TotalCost, b.TotalCost)
 		l.uses[b.SessionID] = use
 	}
-}
-
-func (l *fakeLedger) moveLocked(mv core.Move) {
-	var moved []*core.Message
-	last, first := math.MinInt, 0
-	for _, id := range l.accepted {
-		switch m := l.messages[id]; {
-		case m.State != core.Waiting:
-		case m.Channel == mv.From:
-			moved, last = append(moved, m), max(last, m.Rank)
-		case m.Channel == mv.To:
-			first = min(first, m.Rank)
-		}
-	}
-	for _, m := range moved {
-		m.Channel, m.Rank = mv.To, m.Rank-last+first-1
-	}
-	for _, a := range l.approvals {
-		if a.Channel == mv.From && a.State == core.ApprovalPending {
-			a.Channel = mv.To
-		}
-	}
-	l.settings[mv.To] = l.settings[mv.To].Inherit(l.settings[mv.From])
-	delete(l.settings, mv.From)
-	l.moves = append(l.moves, mv)
 }
 
 // settingsLocked keeps what a change says of channels.

@@ -114,15 +114,6 @@ func (l *fakeLedger) Settings(ctx context.Context) (map[core.ChannelKey]core.Set
 	return maps.Clone(l.settings), nil
 }
 
-func (l *fakeLedger) Moves(ctx context.Context) ([]core.Move, error) {
-	if err := l.landed(ctx); err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.moves), nil
-}
-
 func (l *fakeLedger) Spent(ctx context.Context, day string) (float64, error) {
 	if err := l.landed(ctx); err != nil {
 		return 0, err

@@ -226,19 +226,6 @@ func (s *fakeSessions) fail(err error) {
 	s.err = err
 }
 
-func (s *fakeSessions) Move(from, to core.ChannelKey) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return s.err
-	}
-	if id, ok := s.ids[from]; ok {
-		delete(s.ids, from)
-		s.ids[to] = id
-	}
-	return nil
-}
-
 func (s *fakeSessions) All() map[core.ChannelKey]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,11 +44,10 @@ func (l *lane) replaced() string {
 }
 
 // unused reports whether the session can be ended without a loss: the session has no turn
-// and no background tasks, gets no turn now, and waits for no approval. During a move the
-// session may block the turn awaited by the move, so waiting messages do not count.
+// and no background tasks, gets no turn now, and waits for no approval.
 func (l *lane) unused() bool {
 	return l.session != nil && l.busy == "" && len(l.inflight) == 0 && len(l.pendingApprovals) == 0 && l.session.background.tasks == 0 &&
-		(len(l.pending) == 0 || l.parked != nil || l.pauses > 0)
+		(len(l.pending) == 0 || l.parked != nil)
 }
 
 // endUnused ends a session unused for too long, or to be replaced.

@@ -30,18 +30,16 @@ type lane struct {
 	exit               *core.Exit   // reason for the last session's end, as reported by the session
 	unattributedResult *core.Result // an error result without turn ids
 	cost               costMeter
-	busy               string           // the operation blocking dispatch: starting up, recovering, …; or empty
-	opening            bool             // a session is being started
-	reordering         bool             // a ledger write is moving messages within the queue or to another channel
-	pauses             int              // active calls of Manager.pause; no turn begins while above 0
-	quietWaiters       []*quiesceWaiter // callers of awaitQuiet
-	saving             int              // session ids being written to disk
-	attaching          bool             // the lane is looking for the session host of an earlier process
-	unopened           bool             // the gateway made the session id, and no recorded turn opens the session
-	startRefusals      int              // consecutive starts in which the agent refused the session id
-	recovery           int              // number of recoveries; results of all but the latest are ignored
-	resetting          func()           // set during Reset: runs after the session's end
-	ending             bool             // the unused session is being ended
+	busy               string // the operation blocking dispatch: starting up, recovering, …; or empty
+	opening            bool   // a session is being started
+	reordering         bool   // a ledger write is moving messages within the queue
+	saving             int    // session ids being written to disk
+	attaching          bool   // the lane is looking for the session host of an earlier process
+	unopened           bool   // the gateway made the session id, and no recorded turn opens the session
+	startRefusals      int    // consecutive starts in which the agent refused the session id
+	recovery           int    // number of recoveries; results of all but the latest are ignored
+	resetting          func() // set during Reset: runs after the session's end
+	ending             bool   // the unused session is being ended
 
 	timer       timer
 	parked      *park     // why the lane begins no turn; nil when not parked
@@ -167,7 +165,6 @@ func (l *lane) run(ctx context.Context, r *recovered) {
 func (l *lane) step(ctx context.Context) (over bool) {
 	l.retry()
 	l.measure()
-	l.notifyQuiet()
 	l.updateSlot()
 	if l.retire() {
 		return true

@@ -176,15 +176,6 @@ func (d *ticketIndex) resolve(outcomes []*core.Message) {
 	}
 }
 
-// rekey records a message's move to another channel.
-func (d *ticketIndex) rekey(id core.MessageID, key core.ChannelKey) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if t, ok := d.open[id]; ok {
-		d.open[id] = t.On(key)
-	}
-}
-
 // drop removes the ticket of a refused message, or of a message with an outcome in the
 // ledger.
 func (d *ticketIndex) drop(id core.MessageID) {

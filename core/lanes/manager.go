@@ -77,7 +77,6 @@ type Manager struct {
 	tickets *ticketIndex
 	pool    *sessionPool
 	budget  *budget
-	mover   *mover
 	stats   *counters
 
 	progress atomic.Uint64   // the ledger's progress when the writer was last found alive
@@ -105,12 +104,8 @@ func New(o Options) *Manager {
 	m.Directory = &Directory{
 		ledger: o.Ledger, sessions: o.Sessions, settings: m.ChannelSettings, lanes: m.lanes, pool: m.pool, budget: m.budget, stats: m.stats, now: o.Now,
 	}
-	m.mover = &mover{
-		ledger: o.Ledger, sessions: o.Sessions, settings: m.ChannelSettings, tickets: m.tickets, lanes: m.lanes, log: o.Log, now: o.Now,
-		history: &moves{}, last: make(chan struct{}, 1),
-	}
 	m.Decider = &Decider{
-		ledger: o.Ledger, lookup: m.Lookup, lanes: m.lanes, adapters: m.Adapters, feeds: m.Feeds, moves: m.mover.history, now: o.Now, submit: m.Submit,
+		ledger: o.Ledger, lookup: m.Lookup, lanes: m.lanes, adapters: m.Adapters, feeds: m.Feeds, now: o.Now, submit: m.Submit,
 	}
 	return m
 }
@@ -143,13 +138,6 @@ func (m *Manager) Recover(ctx context.Context) error {
 		return fmt.Errorf("read the settings of channels: %w", err)
 	}
 	m.ChannelSettings.Fill(own)
-	moved, err := m.o.Ledger.Moves(ctx)
-	if err != nil {
-		return fmt.Errorf("read which channels were moved: %w", err)
-	}
-	if err := m.mover.complete(moved); err != nil {
-		return err
-	}
 	left := map[core.ChannelKey]*recovered{}
 	of := func(key core.ChannelKey) *recovered {
 		if left[key] == nil {

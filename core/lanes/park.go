@@ -211,9 +211,5 @@ func (l *lane) why() string {
 	if l.parked != nil {
 		parked = l.parked.why
 	}
-	moving := ""
-	if l.pauses > 0 {
-		moving = "The conversation is going on under another key soon."
-	}
-	return cmp.Or(parked, moving, l.session.blocked(), l.slotWait())
+	return cmp.Or(parked, l.session.blocked(), l.slotWait())
 }

@@ -13,14 +13,7 @@ import (
 func (l *lane) settleFirst(id core.MessageID, done func(error), again func()) *queued {
 	i := l.position(id) - 1
 	switch {
-	case i < 0 && l.reordering: // the message may be moving to or from another channel
-		l.retryLater(again)
-		return nil
 	case i < 0 || l.pending[i].moving || !l.pending[i].durable:
-		if t, ok := l.manager.tickets.find(id); ok && t.Message.Channel != l.key {
-			done(errMoved)
-			return nil
-		}
 		done(core.ErrNotWaiting)
 		return nil
 	case l.pending[i].changing || l.reordering: // the write under way comes first

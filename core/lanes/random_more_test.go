@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -18,12 +17,11 @@ import (
 // remotely has the outcome of a message delivered by the courier.
 func remotely(s *core.Submission) { s.Adapter, s.Deliver = "remote", true }
 
-// meddle does one of the things that change what waits, or under which key or with
-// which settings it runs.
+// meddle does one of the things that change what waits, or with which settings it runs.
 func (c *chaos) meddle(key core.ChannelKey) {
-	m, to := c.m, oneOf(c.rnd, chaosChannels...)
+	m := c.m
 	life := m.ctx
-	switch n := c.rnd.IntN(8); n {
+	switch n := c.rnd.IntN(6); n {
 	case 0, 1, 2, 3:
 		synctest.Wait()
 		id := c.anyMessage()
@@ -38,19 +36,11 @@ func (c *chaos) meddle(key core.ChannelKey) {
 	case 4:
 		model := oneOf(c.rnd, "", "opus", "sonnet")
 		go func() { _ = m.ChannelSettings.ChangeSettings(life, key, &model, nil) }()
-	case 5:
+	default:
 		rule := oneOf(c.rnd, "Read", "Bash(make)")
 		go func() {
 			if r, err := addRule(life, m, key, rule, "somebody"); err == nil && len(rule) > 4 {
 				_ = m.ChannelSettings.RemoveRule(life, key, r.ID)
-			}
-		}()
-	default:
-		c.movesLeft.Add(1)
-		go func() {
-			defer c.movesLeft.Add(-1)
-			if err := m.Move(life, key, to); err != nil && !errors.Is(err, core.ErrClosed) && !errors.Is(err, core.ErrStorage) && !errors.Is(err, core.ErrStorageFull) {
-				c.t.Errorf("move %s to %s: %v", key, to, err)
 			}
 		}()
 	}
@@ -127,12 +117,9 @@ func (c *chaos) delivered() {
 	}
 }
 
-// settled checks that sessions were started with what their channels are set to, that
-// no two channels have one session, and that nothing is left of moves.
+// settled checks that sessions were started with what their channels are set to and that no two
+// channels have one session.
 func (c *chaos) settled() {
-	if n := c.movesLeft.Load(); n != 0 {
-		c.t.Errorf("%d moves have not ended", n)
-	}
 	ids := map[string]core.ChannelKey{}
 	for key, id := range c.sessions.All() {
 		if other, ok := ids[id]; ok {
@@ -185,6 +172,5 @@ func (l *fakeLedger) firstComesFirst(t *core.Turn) {
 }
 
 type meddling struct {
-	amended   sync.Map // message id → text that Amend has promised
-	movesLeft atomic.Int32
+	amended sync.Map // message id → text that Amend has promised
 }

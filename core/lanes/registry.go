@@ -98,25 +98,9 @@ func (r *registry) remove(l *lane, greeted bool) bool {
 	return true
 }
 
-// whileOpen calls f unless the registry is closed.
-func (r *registry) whileOpen(f func()) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return core.ErrClosed
-	}
-	f()
-	return nil
-}
-
 // close keeps new lanes from being started.
 func (r *registry) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-}
-
-// pause keeps the channel's lane from beginning turns and from retiring, until resume.
-func (r *registry) pause(key core.ChannelKey) (*lane, error) {
-	return r.post(key, func(l *lane) { l.pauses++ })
 }

@@ -182,7 +182,7 @@ func (m *Manager) waiting(ctx context.Context, id core.MessageID, do func(*lane,
 		}
 		said, err := await(ctx, l.worker, done)
 		switch {
-		case errors.Is(err, errRetired), errors.Is(said, errMoved): // the message has an outcome, or is on another channel
+		case errors.Is(err, errRetired): // the message has an outcome
 			continue
 		case err != nil:
 			return err
@@ -197,9 +197,6 @@ func (m *Manager) waiting(ctx context.Context, id core.MessageID, do func(*lane,
 	}
 	return fmt.Errorf("message %s is %s: %w", id, msg.State, core.ErrNotWaiting)
 }
-
-// errMoved means a message has moved to the queue of another channel.
-var errMoved = errors.New("message was moved to another channel")
 
 // An Interruption describes an interrupted turn.
 type Interruption struct {
@@ -270,37 +267,5 @@ func (m *Manager) Reset(ctx context.Context, key core.ChannelKey) error {
 			return err
 		}
 		return said
-	}
-}
-
-// Move continues a channel under another key, for example when a chat service gives a chat a
-// new id. Move transfers waiting messages (ahead of messages waiting on To), the session,
-// settings (unless To has own settings), rules and pending approvals. Messages with an
-// outcome stay on From, and a retry of such a message runs on To. A running turn ends first,
-// on From, and neither channel begins a turn before the move is complete. Background tasks
-// of From end with the process. If both channels have had turns, To keeps the conversation
-// of To.
-//
-// A repeated Move changes nothing, and the next process completes a move interrupted by a
-// crash. Move blocks until complete, as long as the running turns take, and the move
-// continues after ctx ends. Errors: storage errors, ErrClosed.
-func (m *Manager) Move(ctx context.Context, from, to core.ChannelKey) error {
-	if from == to {
-		return nil
-	}
-	done := make(chan error, 1)
-	if err := m.lanes.whileOpen(func() {
-		m.wg.Go(func() { done <- m.mover.move(m.ctx, from, to) }) // ends with the lanes
-	}); err != nil {
-		return err
-	}
-	select {
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("move channel %q to %q: %w", from, to, err)
-		}
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -20,7 +20,7 @@ func (l *lane) retire() bool {
 // empty reports whether the lane can end without a loss: without messages, a session, a
 // write under way, and state known only to the lane.
 func (l *lane) empty() bool {
-	return l.pauses == 0 && l.session == nil && len(l.pending) == 0 && len(l.inflight) == 0 && len(l.pendingApprovals) == 0 &&
+	return l.session == nil && len(l.pending) == 0 && len(l.inflight) == 0 && len(l.pendingApprovals) == 0 &&
 		l.busy == "" && !l.opening && l.saving == 0 && l.journal.isIdle() && l.resetting == nil &&
 		l.parked == nil && l.slot == slotNone && !l.unopened &&
 		len(l.notices) <= len(l.manager.o.Greeting) && l.sessionKept()

@@ -28,7 +28,7 @@ const maxArrivals = 1024
 func arrive(c *core.Change) (k *compiler, ok bool) {
 	if len(c.Accept) != 1 || len(c.Begin) > 1 || len(c.Update)+len(c.Requeue)+len(c.Settle)+len(c.End)+len(c.Approvals)+len(c.Background)+
 		len(c.Deliver)+len(c.Delivered)+len(c.Inbound)+len(c.Handled)+len(c.Records)+len(c.ForgetRecords)+
-		len(c.Settings)+len(c.Amend)+len(c.Reorder) > 0 || c.Move != nil {
+		len(c.Settings)+len(c.Amend)+len(c.Reorder) > 0 {
 		return nil, false
 	}
 	m, t := c.Accept[0], (*core.Turn)(nil)

@@ -95,9 +95,6 @@ func compile(c *core.Change) ([]op, int, error) {
 	for _, p := range c.Reorder {
 		k.add(op{stmt: opRank, id: string(p.ID), args: []driver.Value{int64(p.Rank), string(p.ID)}}, 0)
 	}
-	if c.Move != nil {
-		k.move(c.Move)
-	}
 	for i := range c.Settings {
 		k.settings(&c.Settings[i])
 	}

@@ -201,14 +201,3 @@ func TestSourceMessages(t *testing.T) {
 		}
 	}
 }
-
-// TestSchedulesMove: what is scheduled on a channel goes with it.
-func TestSchedulesMove(t *testing.T) {
-	t.Parallel()
-	l := open(t)
-	must(t, l.AddJob(t.Context(), job("one", "old")))
-	mustWrite(t, l, core.Change{Move: &core.Move{From: "old", To: "new", At: day}})
-	if j, err := l.Job(t.Context(), "one"); err != nil || j.Channel != "new" {
-		t.Errorf("%+v, %v", j, err)
-	}
-}

@@ -87,8 +87,6 @@ func contents(t *testing.T, l *ledger.Ledger, schema int) string {
 	if schema >= 5 {
 		settings, err := l.Settings(ctx)
 		add(settings, err)
-		moves, err := l.Moves(ctx)
-		add(moves, err)
 	}
 	var text strings.Builder
 	for _, what := range all {

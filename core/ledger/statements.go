@@ -34,13 +34,6 @@ const (
 	opAmend
 	opNoBody
 	opRank
-	opMoveMessages
-	opMoveApprovals
-	opMoveSettings
-	opDropSettings
-	opMoveRules
-	opDropRules
-	opMoved
 	opModel
 	opMode
 	opAddRule
@@ -70,7 +63,6 @@ const (
 	opPruneOccurrences
 	opPruneDone
 	opPruneJobs
-	opMoveJobs
 	stmtPostMessages
 	stmtPostTurns
 	stmtPosted
@@ -120,22 +112,7 @@ var queries = [statements]string{
 	opAmend:      `UPDATE messages SET content=?, doc=? WHERE id=? AND state=0`,
 	opNoBody:     `DELETE FROM bodies WHERE kind=? AND owner=?`,
 	opRank:       `UPDATE messages SET rank=? WHERE id=? AND state=0`,
-	// The moved messages precede the messages that already wait on the target.
-	opMoveMessages: `UPDATE messages SET channel=?2, rank=rank-1
-		-(SELECT max(rank) FROM messages WHERE channel=?1 AND state=0)
-		+min(0, coalesce((SELECT min(rank) FROM messages WHERE channel=?2 AND state=0), 0))
-		WHERE channel=?1 AND state=0`,
-	opMoveApprovals: `UPDATE approvals SET doc=json_set(doc,'$.channel',?2) WHERE state='pending' AND doc->>'$.channel'=?1`,
-	opMoveSettings: `INSERT INTO settings(channel, model, permission_mode)
-		SELECT ?2, model, permission_mode FROM settings WHERE channel=?1
-		ON CONFLICT(channel) DO UPDATE SET model=coalesce(nullif(model,''),excluded.model,model),
-		permission_mode=coalesce(nullif(permission_mode,''),excluded.permission_mode,permission_mode)`,
-	opDropSettings: `DELETE FROM settings WHERE channel=?`,
-	opMoveRules:    `UPDATE OR IGNORE rules SET channel=?2 WHERE channel=?1`,
-	opDropRules:    `DELETE FROM rules WHERE channel=?`,
-	opMoved: `INSERT INTO moves(channel, target, session, keeps, moved_at) VALUES(?,?,?,?,?) ON CONFLICT(channel) DO UPDATE SET
-		target=excluded.target, session=excluded.session, keeps=excluded.keeps, moved_at=excluded.moved_at`,
-	opModel: `INSERT INTO settings(channel, model) VALUES(?,?) ON CONFLICT(channel) DO UPDATE SET model=excluded.model`,
+	opModel:      `INSERT INTO settings(channel, model) VALUES(?,?) ON CONFLICT(channel) DO UPDATE SET model=excluded.model`,
 	opMode: `INSERT INTO settings(channel, permission_mode) VALUES(?,?)
 		ON CONFLICT(channel) DO UPDATE SET permission_mode=excluded.permission_mode`,
 	opAddRule:    `INSERT INTO rules(id, channel, rule, doc) VALUES(?,?,?,?) ON CONFLICT(channel, rule) DO NOTHING`,
@@ -183,7 +160,6 @@ var queries = [statements]string{
 	opPruneOccurrences: `DELETE FROM occurrences WHERE decided_at<?`,
 	opPruneDone:        `DELETE FROM occurrences WHERE schedule IN (SELECT id FROM schedules WHERE done_at>0 AND done_at<?)`,
 	opPruneJobs:        `DELETE FROM schedules WHERE done_at>0 AND done_at<?`,
-	opMoveJobs:         `UPDATE schedules SET channel=?2 WHERE channel=?1`,
 
 	stmtBegin:      `BEGIN IMMEDIATE`,
 	stmtCommit:     `COMMIT`,
@@ -362,11 +338,9 @@ var verbs = [statements]string{
 	opForgetInbound: "forget inbounds before", opRecord: "keep record", opForgetRecord: "forget record", opForgetRecords: "forget records",
 	opSessionDone: "note session", opSessionCost: "note session", opApproval: "store approval", opBackground: "store background result",
 	opAmend: "amend message", opNoBody: "remove the body of", opRank: "reorder message",
-	opMoveMessages: "move the messages of", opMoveApprovals: "move the approvals of", opMoveSettings: "move the settings of",
-	opDropSettings: "move the settings of", opMoveRules: "move the rules of", opDropRules: "move the rules of", opMoved: "note the move of",
 	opModel: "set the model of", opMode: "set the permission mode of", opAddRule: "store rule", opRemoveRule: "remove rule",
 	opAddJob: "add schedule", opDecideJob: "decide about schedule", opSetBackJob: "set back schedule",
 	opSetBackOccurrences: "forget what was missed too early by", opRemoveJob: "remove schedule", opDropOccurrences: "remove the occurrences of",
 	opOccurrence: "record an occurrence of", opTrimOccurrences: "forget occurrences of", opPutOccurrence: "record a run of", opTrimRuns: "forget runs of", opPruneOccurrences: "forget occurrences before",
-	opPruneDone: "forget the occurrences of schedules done before", opPruneJobs: "forget schedules done before", opMoveJobs: "move the schedules of",
+	opPruneDone: "forget the occurrences of schedules done before", opPruneJobs: "forget schedules done before",
 }

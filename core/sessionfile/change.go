@@ -10,13 +10,10 @@ import (
 	"bareclaw/internal/atomicfile"
 )
 
-// A change sets one entry, or removes it where id is empty, or gives it to
-// another key.
+// A change sets one entry, or removes the entry if id is empty.
 type change struct {
 	key  core.ChannelKey
 	id   string
-	to   core.ChannelKey
-	move bool
 	err  error
 	done chan error // capacity 1
 }
@@ -36,14 +33,6 @@ func (f *File) Set(key core.ChannelKey, id string) error {
 // Forget implements [core.SessionIDs]. A failed Forget changes nothing.
 func (f *File) Forget(key core.ChannelKey) error {
 	return f.change(&change{key: key, done: make(chan error, 1)})
-}
-
-// Move implements [core.SessionIDs]. A failed Move changes nothing.
-func (f *File) Move(from, to core.ChannelKey) error {
-	if !validKey(string(to)) {
-		return fmt.Errorf("session of channel %q: the name is not valid UTF-8", to)
-	}
-	return f.change(&change{key: from, to: to, move: true, done: make(chan error, 1)})
 }
 
 // change queues c and waits for the result. The first caller writes for all callers that
@@ -100,13 +89,6 @@ func (f *File) writePendingLocked() {
 func apply(ids map[core.ChannelKey]string, batch []*change) map[core.ChannelKey]string {
 	next := maps.Clone(ids)
 	for _, c := range batch {
-		if id, ok := next[c.key]; c.move && ok {
-			delete(next, c.key)
-			next[c.to] = id
-		}
-		if c.move {
-			continue
-		}
 		if c.id == "" {
 			delete(next, c.key)
 			continue

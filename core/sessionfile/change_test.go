@@ -42,38 +42,3 @@ func TestPendingChangesAreOneWrite(t *testing.T) {
 		t.Errorf("file = %s, want %s", b, want)
 	}
 }
-
-// A session goes to another channel, in place of what that had; to have it go again
-// changes nothing.
-func TestMove(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "sessions.json")
-	f, err := Open(path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, second := uuid.NewString(), uuid.NewString()
-	for key, id := range map[core.ChannelKey]string{"a": first, "b": second} {
-		if err := f.Set(key, id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 2 {
-		if err := f.Move("a", "b"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.Move("b", "\xff"); err == nil {
-		t.Error("a name that cannot be written was taken")
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := format(map[core.ChannelKey]string{"b": first}); string(b) != string(want) {
-		t.Errorf("file = %s, want %s", b, want)
-	}
-}

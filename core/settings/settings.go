@@ -110,16 +110,6 @@ func (c *Cache) Apply(change *core.SettingsChange) {
 	})
 }
 
-// Transfer gives the settings of one channel to another, without overriding the target's own.
-// The move must be durable.
-func (c *Cache) Transfer(from, to core.ChannelKey) {
-	c.write(func(all map[core.ChannelKey]entry) {
-		s := all[to].Inherit(all[from].Settings)
-		delete(all, from)
-		all[to] = entry{s, s.Fingerprint()}
-	})
-}
-
 func (c *Cache) write(f func(map[core.ChannelKey]entry)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

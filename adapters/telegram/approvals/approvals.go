@@ -47,8 +47,7 @@ type Options struct {
 	Out       *outbox.Outbox
 	Store     *records.Store
 	Log       *slog.Logger
-	// InChat reports whether a channel is a conversation in the chat of an address.
-	InChat func(chats.Address, core.ChannelKey) bool
+	Moves     *chats.Moves
 }
 
 // A Handler shows approvals and accepts decisions. Its methods are safe for concurrent
@@ -268,7 +267,7 @@ func (h *Handler) Revise(ctx context.Context, t chats.Tap) string {
 func (h *Handler) OwnChat(do func(context.Context, chats.Tap) string) func(context.Context, chats.Tap) string {
 	return func(ctx context.Context, t chats.Tap) string {
 		id, _, _ := strings.Cut(t.Arg, ":")
-		if p, err := h.o.Approvals.Approval(ctx, id); err == nil && !h.o.InChat(t.Address, p.Channel) {
+		if p, err := h.o.Approvals.Approval(ctx, id); err == nil && !h.o.Moves.InChat(t.Address, p.Channel) {
 			return chats.ButtonGone
 		}
 		return do(ctx, t)

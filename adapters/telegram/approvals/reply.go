@@ -49,7 +49,7 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 		}
 	}
 	p, err := h.o.Approvals.Approval(ctx, begun.Approval)
-	if err != nil || !h.o.InChat(to, p.Channel) || !again && (p.State != core.ApprovalPending || !decisive(&p, m.Text)) {
+	if err != nil || !h.o.Moves.InChat(to, p.Channel) || !again && (p.State != core.ApprovalPending || !decisive(&p, m.Text)) {
 		return false
 	}
 	if err := h.o.Store.Put(ctx, records.Reply+key, begun); err != nil {

@@ -2,6 +2,7 @@
 package chats
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,9 @@ const Prefix = "tg-"
 type Address struct {
 	Chat   int64
 	Thread int // 0: the chat itself, or a forum's General topic
+	// Former is the id of the group that became the supergroup Chat, and still names the
+	// channel; 0: Chat names the channel. See [Moves].
+	Former int64
 }
 
 // AddressOf returns where a message was sent. A thread of replies is no topic,
@@ -34,7 +38,7 @@ func AddressOf(m *models.Message) Address {
 
 // Key returns the channel of the conversation.
 func (p Address) Key() core.ChannelKey {
-	key := Prefix + strconv.FormatInt(p.Chat, 10)
+	key := Prefix + strconv.FormatInt(cmp.Or(p.Former, p.Chat), 10)
 	if p.Thread != 0 {
 		key += "-" + strconv.Itoa(p.Thread)
 	}

@@ -81,8 +81,7 @@ type Options struct {
 	Restart func(context.Context) error
 	// BotName returns the bot's user name; empty while unknown.
 	BotName func() string
-	// InChat reports whether a channel is a conversation in the chat of an address.
-	InChat func(chats.Address, core.ChannelKey) bool
+	Moves   *chats.Moves
 	// RunEdited submits the edited form of a message.
 	RunEdited func(context.Context, chats.Tap) string
 }

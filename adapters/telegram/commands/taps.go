@@ -57,7 +57,7 @@ func (h *Handler) action(verb string) action {
 // be forged.
 func (h *Handler) ownChat(do action) action {
 	return func(ctx context.Context, t chats.Tap) string {
-		if m, err := h.o.Core.Message(ctx, core.MessageID(t.Arg)); err == nil && !h.o.InChat(t.Address, m.Channel) {
+		if m, err := h.o.Core.Message(ctx, core.MessageID(t.Arg)); err == nil && !h.o.Moves.InChat(t.Address, m.Channel) {
 			return chats.ButtonGone
 		}
 		return do(ctx, t)
@@ -73,6 +73,7 @@ func (h *Handler) Tapped(ctx context.Context, key string, q *models.CallbackQuer
 	} else if m := q.Message.InaccessibleMessage; m != nil {
 		t.Address, t.Message, t.Stale = chats.Address{Chat: m.Chat.ID}, m.MessageID, true
 	}
+	t.Address = h.o.Moves.Present(t.Address)
 	answer := chats.ButtonGone
 	if do := h.action(t.Verb); do != nil {
 		answer = do(ctx, t)

@@ -53,7 +53,8 @@ func (vs *Views) applyFinal(to chats.Address, id int, final finalRecord) {
 	o.Work.Go(func(ctx context.Context) {
 		for ; ctx.Err() == nil; tasks.Pause(ctx, finalizePause) {
 			err := o.Sender.Send(ctx, to, throttle.Progress, func(ctx context.Context) error { return final.apply(ctx, o.Sender.Client, to, id) })
-			if err == nil || outbox.Permanent(err) {
+			moved := (*bot.MigrateError)(nil) // the chat is gone
+			if err == nil || outbox.Permanent(err) || errors.As(err, &moved) {
 				_ = o.Store.Write(ctx, records.Deletion(finalKey(to, id))) // or the change is repeated
 				return
 			}

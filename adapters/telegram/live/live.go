@@ -43,6 +43,7 @@ type Options struct {
 	Store    *records.Store
 	Work     *tasks.Group
 	Log      *slog.Logger
+	Moves    *chats.Moves
 	Show     func(line json.RawMessage) []core.DisplayEvent // decodes a line of the agent for display
 	Dir      string                                         // working directory of the agent
 }
@@ -64,11 +65,11 @@ func New(o Options) *Views { return &Views{o: o, byKey: map[core.ChannelKey]*Vie
 
 // Follow shows the events of a conversation from now on. Callers must call Follow before
 // submitting a message to the conversation.
-func (vs *Views) Follow(to chats.Address) {
+func (vs *Views) Follow(key core.ChannelKey) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	if v := vs.byKey[to.Key()]; v == nil || !v.keepAlive() {
-		vs.startLocked(to, vs.o.Channels.Subscribe(to.Key()), nil)
+	if to, ok := vs.o.Moves.Of(key); ok && (vs.byKey[key] == nil || !vs.byKey[key].keepAlive()) {
+		vs.startLocked(to, vs.o.Channels.Subscribe(key), nil)
 	}
 }
 
@@ -120,17 +121,9 @@ func (vs *Views) Running(key core.ChannelKey) core.TurnID {
 	return v.running
 }
 
-// Move follows the open messages of a conversation to the new address.
-func (vs *Views) Move(from, to chats.Address) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	if v := vs.byKey[from.Key()]; v != nil {
-		v.do(func() {
-			clear(v.open) // the outcomes arrive at the new address
-			clear(v.settled)
-		})
-	}
-	if v := vs.byKey[to.Key()]; v == nil || !v.do(v.findOpen) {
-		vs.startLocked(to, vs.o.Channels.Subscribe(to.Key()), func(v *View) { v.todo = append(v.todo, v.findOpen) })
+// Move continues a view in the supergroup that replaced the chat.
+func (vs *Views) Move(to chats.Address) {
+	if v := vs.find(to.Key()); v != nil {
+		v.do(func() { v.moveTo(to) })
 	}
 }

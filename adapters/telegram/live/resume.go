@@ -71,7 +71,7 @@ func (vs *Views) ResumeLeft() {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	for _, l := range vs.left {
-		vs.startLocked(l.to, l.updates, func(v *View) {
+		vs.startLocked(vs.o.Moves.Present(l.to), l.updates, func(v *View) {
 			v.resumes, v.found = true, l.open
 			for _, m := range l.open {
 				v.open[m.ID] = true
@@ -107,16 +107,4 @@ func (v *View) adopt(ctx context.Context) {
 		}
 	}
 	v.found = nil
-}
-
-// findOpen adds the messages moved to this conversation.
-func (v *View) findOpen() {
-	ctx := v.o.Work.Context()
-	open, err := v.o.Ledger.OpenMessages(ctx, chats.Name)
-	v.o.Store.Warn(ctx, "moved messages are not known", err, "channel", string(v.key))
-	for _, m := range open {
-		if m.Channel == v.key {
-			v.open[m.ID] = true
-		}
-	}
 }

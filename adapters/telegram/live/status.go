@@ -82,7 +82,7 @@ func (s *statusMessage) finish(final markdown.Document) {
 	s.since, s.changed, s.text = time.Time{}, time.Time{}, ""
 	s.views.o.Work.Go(func(ctx context.Context) {
 		if id := old.close(ctx); id != 0 && ctx.Err() == nil {
-			s.views.finalizeStatus(ctx, s.to, id, final)
+			s.views.finalizeStatus(ctx, old.to, id, final)
 		}
 	})
 }

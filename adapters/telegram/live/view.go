@@ -244,6 +244,14 @@ func (v *View) calls() []progress.Line {
 	return v.fold.Lines()
 }
 
+// moveTo shows new messages in another chat. The messages of the old chat cannot be
+// changed any more.
+func (v *View) moveTo(to chats.Address) {
+	v.text.discard(v.o.Work.Context())
+	v.to, v.status.to, v.text.to, v.text.message = to, to, to, newEditable(v.o, to)
+	v.status.finish(markdown.Document{})
+}
+
 // interim delivers a text other than the answer.
 func (v *View) interim(ctx context.Context, s progress.Said) {
 	shown, forget := v.text.take(ctx, s.Stream)

@@ -43,8 +43,7 @@ type Options struct {
 	// time, to let a later process continue. An error other than ErrUndeliverable and
 	// core.ErrNotFound is temporary.
 	Compose func(context.Context, core.Delivery) ([]Part, error)
-	// MovedTo returns the present address of a conversation.
-	MovedTo func(chats.Address) chats.Address
+	Moves   *chats.Moves
 }
 
 // An Outbox queues and sends the deliveries of each conversation. Its methods are safe
@@ -301,11 +300,10 @@ func (o *Outbox) send(ctx context.Context, out *outgoing) error {
 	if now.State != core.DeliveryPending || !o.refresh(out, now) {
 		return nil
 	}
-	to, ok := chats.ParseAddress(out.Channel)
+	to, ok := o.o.Moves.Of(out.Channel)
 	if !ok {
 		return o.giveUp(ctx, out, fmt.Errorf("%q is not a chat", out.Channel))
 	}
-	to = o.o.MovedTo(to)
 	var done sendState
 	if out.Progress != nil {
 		if err := json.Unmarshal(out.Progress, &done); err != nil {
