@@ -3,6 +3,7 @@ package ledger
 import (
 	"database/sql/driver"
 	"fmt"
+	"reflect"
 
 	"bareclaw/core"
 )
@@ -21,34 +22,45 @@ import (
 // each.
 const maxArrivals = 1024
 
+var (
+	stmtArrive = newStatement("accept message", `INSERT INTO arrivals(id, seq, channel, received_at, doc, content, turn, session, begun_at, turn_doc, line)
+		SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11
+		WHERE NOT EXISTS (SELECT 1 FROM messages WHERE id=?1) AND NOT EXISTS (SELECT 1 FROM turns WHERE id=?7)`)
+	stmtPostMessages = newStatement("", `INSERT INTO messages(id, channel, received_at, state, turn, dispatched_at, doc, content)
+		SELECT id, channel, received_at, turn IS NOT NULL, turn, coalesce(begun_at,0), doc, content FROM arrivals ORDER BY seq`)
+	stmtPostTurns = newStatement("", `INSERT INTO turns(id, session, begun_at, doc, line)
+		SELECT turn, session, begun_at, turn_doc, line FROM arrivals WHERE turn IS NOT NULL ORDER BY seq
+		ON CONFLICT(id) DO NOTHING`)
+	stmtPosted        = newStatement("", `DELETE FROM arrivals`)
+	stmtCountArrivals = newStatement("", `SELECT count(*) FROM arrivals`)
+)
+
 // arrive compiles a change that only records one small new message without a source key,
 // alone or as the only member of a turn that opens no session. For every other change ok
 // is false. A message with a source key may be a duplicate, and only the full path
 // detects duplicates.
 func arrive(c *core.Change) (k *compiler, ok bool) {
-	if len(c.Accept) != 1 || len(c.Begin) > 1 || len(c.Update)+len(c.Requeue)+len(c.Settle)+len(c.End)+len(c.Approvals)+len(c.Background)+
-		len(c.Deliver)+len(c.Delivered)+len(c.Inbound)+len(c.Handled)+len(c.Records)+len(c.ForgetRecords)+
-		len(c.Settings)+len(c.Amend)+len(c.Reorder) > 0 {
+	rest := *c
+	rest.Accept, rest.Begin, rest.Lazy = nil, nil, false
+	if len(c.Accept) != 1 || len(c.Begin) > 1 || !reflect.ValueOf(&rest).Elem().IsZero() {
 		return nil, false
 	}
-	m, t := c.Accept[0], (*core.Turn)(nil)
-	if len(c.Begin) == 1 {
-		t = c.Begin[0]
-	}
-	if m.SourceKey != "" || t != nil && (t.Opens || len(t.Members) != 1 || t.Members[0] != m.ID) {
-		return nil, false
-	}
+	m := c.Accept[0]
+	turn := make([]driver.Value, 5)
 	k = &compiler{}
+	if len(c.Begin) == 1 {
+		t := c.Begin[0]
+		if t.Opens || len(t.Members) != 1 || t.Members[0] != m.ID || len(t.Line) >= bodyBytes {
+			return nil, false
+		}
+		turn = []driver.Value{string(t.ID), t.SessionID, nanos(t.BegunAt), k.turnDoc(t), string(t.Line)}
+	}
 	content, doc := k.message(m)
-	if len(content) >= bodyBytes || t != nil && len(t.Line) >= bodyBytes {
-		return nil, false // large text would be written twice
+	if m.SourceKey != "" || len(content) >= bodyBytes { // large text would be written twice
+		return nil, false
 	}
-	args := make([]driver.Value, 11)
-	args[0], args[2], args[3], args[4], args[5] = string(m.ID), string(m.Channel), nanos(m.ReceivedAt), doc, content
-	if t != nil {
-		args[6], args[7], args[8], args[9], args[10] = string(t.ID), t.SessionID, nanos(t.BegunAt), k.turnDoc(t), string(t.Line)
-	}
-	k.add(op{stmt: opArrive, id: string(m.ID), args: args}, len(content)+len(doc))
+	args := append([]driver.Value{string(m.ID), nil, string(m.Channel), nanos(m.ReceivedAt), doc, content}, turn...)
+	k.add(stmtArrive, string(m.ID), args...)
 	return k, true
 }
 
@@ -64,7 +76,7 @@ func (w *writer) countArrivals() error {
 }
 
 // isArrival reports whether arrive compiled the entry.
-func (e *entry) isArrival() bool { return len(e.ops) == 1 && e.ops[0].stmt == opArrive }
+func (e *entry) isArrival() bool { return len(e.ops) == 1 && e.ops[0].stmt == stmtArrive }
 
 // arrive inserts an arrival in the open transaction.
 func (w *writer) arrive(e *entry) error {

@@ -2,13 +2,13 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"bareclaw/core"
 
@@ -20,10 +20,11 @@ var ErrForeign = errors.New("it is the database of another program")
 
 // An Examination describes a ledger file, as seen without opening the file for writing.
 type Examination struct {
+	Version // of the file
+
 	Size    int64 // of the file, in bytes
 	LogSize int64 // size of the write-ahead log, in bytes
 	Mode    fs.FileMode
-	Schema  int           // schema version of the file
 	Known   int           // newest schema version known to the program
 	Damage  []string      // findings of SQLite's check, at most maxDamage lines
 	Checked bool          // the whole file was checked for damage
@@ -55,8 +56,8 @@ func hasLog(path string) bool {
 
 // examine opens the file with the log, or as an immutable file, which creates no -wal or
 // -shm file.
-func examine(ctx context.Context, path string, withLog bool) (e Examination, err error) {
-	e.Known = len(migrations)
+func examine(ctx context.Context, path string, withLog bool) (Examination, error) {
+	e := Examination{Known: len(migrations)}
 	info, err := os.Stat(path)
 	if err != nil {
 		return e, fmt.Errorf("examine ledger: %w", err)
@@ -65,17 +66,7 @@ func examine(ctx context.Context, path string, withLog bool) (e Examination, err
 	if info, err := os.Stat(path + "-wal"); err == nil {
 		e.LogSize = info.Size()
 	}
-	if path, err = filepath.Abs(path); err != nil {
-		return e, fmt.Errorf("examine ledger: %w", err)
-	}
-	connector, err := sqlite.NewConnector(examinerDSN(path, withLog))
-	if err != nil {
-		return e, fmt.Errorf("examine ledger: %w", err)
-	}
-	db := sql.OpenDB(connector)
-	defer func() { _ = db.Close() }()
-	db.SetMaxOpenConns(1)
-	switch err := e.read(ctx, db); {
+	switch err := view(path, !withLog, func(c driver.Conn) error { return e.read(ctx, c) }); {
 	case isDamaged(err):
 		e.Damage, e.Checked = append(e.Damage, err.Error()), true
 	case err != nil && ctx.Err() == nil:
@@ -84,22 +75,15 @@ func examine(ctx context.Context, path string, withLog bool) (e Examination, err
 	return e, nil
 }
 
-func examinerDSN(path string, withLog bool) string {
-	name := readerDSN(path)
-	if !withLog {
-		name += "&" + url.Values{"immutable": {"1"}}.Encode()
+// read fills in everything but the sizes and the mode.
+func (e *Examination) read(ctx context.Context, c driver.Conn) error {
+	id, err := scalar(c, "PRAGMA application_id")
+	if err != nil {
+		return err
 	}
-	return name
-}
-
-func (e *Examination) read(ctx context.Context, db *sql.DB) error {
-	var id, tables int64
-	for query, into := range map[string]any{
-		"PRAGMA application_id": &id, "PRAGMA user_version": &e.Schema, "SELECT count(*) FROM sqlite_schema": &tables,
-	} {
-		if err := db.QueryRowContext(ctx, query).Scan(into); err != nil {
-			return err
-		}
+	tables, err := scalar(c, "SELECT count(*) FROM sqlite_schema")
+	if err != nil {
+		return err
 	}
 	if tables == 0 {
 		e.Checked = true
@@ -108,31 +92,97 @@ func (e *Examination) read(ctx context.Context, db *sql.DB) error {
 	if id != applicationID {
 		return ErrForeign
 	}
-	var b core.Balance
-	err := db.QueryRowContext(ctx, selectBalance).Scan(&b.Accepted, &b.Answered, &b.Failed, &b.Cancelled, &b.Waiting)
+	if e.Version, err = versionOf(c); err != nil {
+		return err
+	}
+	rows, err := query(ctx, c, selectBalance)
 	if err != nil {
 		return err
 	}
-	e.Balance = &b
-	return e.search(ctx, db)
-}
-
-// search runs SQLite's quick_check on the whole file.
-func (e *Examination) search(ctx context.Context, db *sql.DB) error {
-	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA quick_check(%d)", maxDamage))
-	if err != nil {
-		return err
+	var n [5]int64
+	for i := range n {
+		n[i], _ = rows[0][i].(int64)
 	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var line string
-		if err := rows.Scan(&line); err != nil {
-			return err
-		}
-		if line != "ok" {
+	e.Balance = &core.Balance{Accepted: n[0], Answered: n[1], Failed: n[2], Cancelled: n[3], Waiting: n[4]}
+	rows, err = query(ctx, c, fmt.Sprintf("PRAGMA quick_check(%d)", maxDamage))
+	for _, row := range rows {
+		if line, _ := row[0].(string); line != "ok" {
 			e.Damage = append(e.Damage, line)
 		}
 	}
-	e.Checked = rows.Err() == nil
-	return rows.Err()
+	e.Checked = err == nil
+	return err
+}
+
+// Check is Examine for a file that must be a whole ledger: Check returns a foreign file,
+// an empty file and damage as errors.
+func Check(path string) (Version, error) {
+	e, err := Examine(context.Background(), path)
+	switch {
+	case err != nil:
+		return Version{}, err
+	case len(e.Damage) > 0:
+		return Version{}, fmt.Errorf("check ledger %s: it is damaged: %s", path, strings.Join(e.Damage, "; "))
+	case e.Schema == 0:
+		return Version{}, fmt.Errorf("check ledger %s: it is empty", path)
+	}
+	return e.Version, nil
+}
+
+// Inspect returns the version of the ledger file at path, without changing the file.
+// Another process may have the file open. The error wraps [fs.ErrNotExist] for a missing
+// file.
+func Inspect(path string) (v Version, err error) {
+	err = view(path, false, func(c driver.Conn) (err error) {
+		v, err = versionOf(c)
+		return err
+	})
+	if err != nil {
+		return Version{}, fmt.Errorf("inspect ledger %s: %w", path, err)
+	}
+	return v, nil
+}
+
+// Copy writes a consistent snapshot of the ledger file at path into a new file with mode
+// 0600. Other processes may have the ledger open and write meanwhile.
+func Copy(path, to string) error {
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // SQLite accepts an empty target file and keeps its permissions
+	if err == nil {
+		err = f.Close()
+	}
+	if err == nil {
+		err = view(path, false, func(c driver.Conn) error {
+			_, err := c.(driver.ExecerContext).ExecContext(context.Background(), "VACUUM INTO ?", []driver.NamedValue{{Ordinal: 1, Value: to}})
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("copy ledger %s to %s: %w", path, to, err)
+	}
+	return nil
+}
+
+// view opens an existing file read-only and calls f. An immutable file must not be open
+// for writing anywhere.
+func view(path string, immutable bool, f func(driver.Conn) error) error {
+	if _, err := os.Stat(path); err != nil {
+		return err
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	name := dsn(path, "ro", "busy_timeout(5000)", "mmap_size(0)", "trusted_schema(0)")
+	if immutable {
+		name += "&immutable=1"
+	}
+	connector, err := sqlite.NewConnector(name)
+	if err != nil {
+		return err
+	}
+	c, err := connector.Connect(context.Background())
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(c), c.Close())
 }

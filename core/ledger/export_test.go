@@ -2,6 +2,15 @@ package ledger
 
 import "log/slog"
 
+// Stats counts the writer's work since Open.
+type Stats struct {
+	Commits uint64 // transactions, each with one sync
+	Changes uint64 // changes in all transactions
+}
+
+// Stats returns the writer's counters.
+func (l *Ledger) Stats() Stats { return Stats{l.writer.commits.Load(), l.writer.changes.Load()} }
+
 // A Breaking is a breaking migration of a program to come.
 type Breaking struct {
 	Script string

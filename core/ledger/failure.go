@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -68,22 +67,4 @@ func diskFull(dir string) bool {
 		return false
 	}
 	return s.Bavail*uint64(s.Bsize) < 64<<10
-}
-
-// duplicate returns the error for a recorded source key.
-func (c *writeConn) duplicate(key string) error {
-	row, ok, err := c.row(stmtBySource, key)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return fmt.Errorf("message with source key %q was not recorded", key)
-	}
-	id, _ := row[0].(string)
-	text, _ := row[1].(string)
-	var doc messageDoc
-	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		return fmt.Errorf("message %s: %w", id, err)
-	}
-	return &core.DuplicateError{Existing: core.MessageID(id), Hash: doc.SourceHash}
 }

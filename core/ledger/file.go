@@ -1,16 +1,13 @@
 package ledger
 
 import (
-	"bareclaw/internal/atomicfile"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
-	"time"
 
-	"modernc.org/sqlite"
+	"bareclaw/internal/atomicfile"
 )
 
 // create ensures that the file and the file's directory exist with private permissions
@@ -78,30 +75,4 @@ func dsn(path, mode string, pragmas ...string) string {
 	u := url.URL{Scheme: "file", OmitHost: true, Path: path}
 	q := url.Values{"mode": {mode}, "_pragma": pragmas, "_dqs": {"0"}}
 	return u.String() + "?" + q.Encode()
-}
-
-const (
-	maxReaders     = 4
-	readerIdleTime = time.Minute
-)
-
-// openReaders returns the pool of read-only connections. The pool opens connections on
-// demand and closes idle ones after readerIdleTime, because each connection costs
-// memory.
-func openReaders(path string) (*sql.DB, error) {
-	connector, err := sqlite.NewConnector(readerDSN(path))
-	if err != nil {
-		return nil, err
-	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(maxReaders)
-	db.SetMaxIdleConns(1)
-	db.SetConnMaxIdleTime(readerIdleTime)
-	return db, nil
-}
-
-// refresh closes the idle connections, so that the next reads open the file again.
-func (l *Ledger) refresh() {
-	l.readers.SetMaxIdleConns(0)
-	l.readers.SetMaxIdleConns(1)
 }

@@ -20,7 +20,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -28,14 +27,22 @@ import (
 	"bareclaw/core"
 )
 
-// A Ledger is an open ledger file and implements [core.Ledger]. All methods are safe for
-// concurrent use. Only one process may write at a time; the lock of the state directory
-// enforces the rule, and a second writer would here only be delayed.
+// A Ledger is an open ledger file and implements [core.Ledger] and the store of package
+// schedule, each part by a type of its own. All methods are safe for concurrent use. Only
+// one process may write at a time; the lock of the state directory enforces the rule, and
+// a second writer would here only be delayed.
 type Ledger struct {
-	queue   *queue
-	writer  *writer
-	readers *sql.DB
-	stats   stats
+	messages
+	turns
+	approvals
+	channels
+	adapters
+	totals
+	schedules
+
+	queue  *queue
+	reader *reader
+	writer *writer
 
 	closing sync.Once
 	closed  error
@@ -68,22 +75,23 @@ func openWith(path string, log *slog.Logger, schema schema) (*Ledger, error) {
 		}
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
-	readers, err := openReaders(path)
+	q := newQueue()
+	r, err := openReader(path, q)
 	if err != nil {
 		_ = conn.close()
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
-	l := &Ledger{queue: newQueue(), readers: readers}
-	l.writer = &writer{
-		path: path, log: log, schema: schema, queue: l.queue, conn: conn, stats: &l.stats, reopened: l.refresh, stopped: make(chan struct{}),
-	}
-	if err := l.writer.countArrivals(); err != nil {
-		_ = readers.Close()
+	w := &writer{path: path, log: log, schema: schema, queue: q, conn: conn, reopened: r.refresh, stopped: make(chan struct{})}
+	if err := w.countArrivals(); err != nil {
+		_ = r.db.Close()
 		_ = conn.close()
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
-	go l.writer.run() // ends in Close
-	return l, nil
+	go w.run() // ends in Close
+	return &Ledger{
+		messages: messages{r}, turns: turns{r}, approvals: approvals{r}, channels: channels{r}, adapters: adapters{r}, totals: totals{r},
+		schedules: schedules{r}, queue: q, reader: r, writer: w,
+	}, nil
 }
 
 // Close writes the queued changes, then closes the file. Later writes fail with
@@ -93,7 +101,7 @@ func (l *Ledger) Close() error {
 	l.closing.Do(func() {
 		l.queue.close()
 		<-l.writer.stopped
-		l.closed = l.readers.Close()
+		l.closed = l.reader.db.Close()
 		if err := l.writer.shut(); err != nil {
 			l.closed = err
 		}
@@ -101,47 +109,39 @@ func (l *Ledger) Close() error {
 	return l.closed
 }
 
-// Write queues a change; see [core.Ledger]. Write has copied the records when it
+// Write queues a change; see [core.Writer]. Write has copied the records when it
 // returns, and the caller may change them afterwards. Besides the errors documented for
-// [core.Ledger], done receives a plain error for a change that contradicts the record,
+// [core.Writer], done receives a plain error for a change that contradicts the record,
 // for instance a turn that has begun already or whose members do not all wait. Nothing
 // of a contradictory change is recorded, and other changes are not affected.
 func (l *Ledger) Write(c core.Change, done func(error)) {
-	ops, bytes, err := compile(&c)
-	l.enqueue(entry{ops: ops, bytes: bytes, err: err, lazy: c.Lazy, done: done})
-}
-
-func (l *Ledger) enqueue(e entry) {
-	if !l.queue.add(e) {
-		go e.done(core.ErrClosed) // not on the caller's stack, where locks may be held; ends with the callback
-	}
+	l.queue.put(entry{compiler: compile(&c), lazy: c.Lazy, done: done})
 }
 
 // NextGeneration increments the ledger's generation and returns the new value once
 // durable. The first value is 1.
 func (l *Ledger) NextGeneration(ctx context.Context) (int64, error) {
 	var generation int64
-	landed := make(chan error, 1)
-	l.enqueue(entry{ops: []op{{stmt: opRaise, out: &generation}}, done: func(err error) { landed <- err }})
-	select {
-	case err := <-landed:
-		return generation, err
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
+	err := l.queue.run(ctx, func(c *writeConn) error {
+		row, _, err := c.row(stmtRaise)
+		if err == nil {
+			generation, _ = row[0].(int64)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err // the writer may still set generation
 	}
+	return generation, nil
 }
 
 // Probe writes a meaningless value and returns nil once durable, otherwise the reason
 // for the failure. Probe blocks as long as a write may take.
 func (l *Ledger) Probe(ctx context.Context) error {
-	landed := make(chan error, 1)
-	l.enqueue(entry{ops: []op{{stmt: opProbe}}, done: func(err error) { landed <- err }})
-	select {
-	case err := <-landed:
+	return l.queue.run(ctx, func(c *writeConn) error {
+		_, err := c.exec(stmtProbe)
 		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	})
 }
 
 // Settle runs the breaking migrations, after which older programs cannot read the file,
@@ -150,27 +150,13 @@ func (l *Ledger) Probe(ctx context.Context) error {
 // to read the file. Settle blocks for the duration of the migrations and may be called
 // again.
 func (l *Ledger) Settle(ctx context.Context) error {
-	landed := make(chan error, 1)
-	l.enqueue(entry{ops: []op{{stmt: opSettleSchema, id: "itself"}}, done: func(err error) { landed <- err }})
-	select {
-	case err := <-landed:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// Stats counts the writer's work since Open.
-type Stats struct {
-	Commits     uint64 // transactions, each with one sync
-	Changes     uint64 // changes in all transactions
-	Checkpoints uint64 // times the log was copied into the file
+	return l.queue.run(ctx, func(c *writeConn) error { return c.schema.settle(c.conn) })
 }
 
 // Problem returns the error of the last write, nil after a success. Problem does not
 // block.
 func (l *Ledger) Problem() error {
-	if err := l.stats.problem.Load(); err != nil {
+	if err := l.writer.problem.Load(); err != nil {
 		return *err
 	}
 	return nil
@@ -178,11 +164,4 @@ func (l *Ledger) Problem() error {
 
 // Progress counts the transactions and checkpoints that have ended, failed ones
 // included. Progress does not block.
-func (l *Ledger) Progress() uint64 { return l.stats.steps.Load() }
-
-// Stats returns the writer's counters.
-func (l *Ledger) Stats() Stats {
-	return Stats{
-		Commits: l.stats.commits.Load(), Changes: l.stats.changes.Load(), Checkpoints: l.stats.checkpoints.Load(),
-	}
-}
+func (l *Ledger) Progress() uint64 { return l.writer.steps.Load() }

@@ -1,24 +1,22 @@
 package ledger
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"bareclaw/core"
 )
 
 // An entry is a queued change. An entry without ops is a barrier.
 type entry struct {
-	ops   []op
-	bytes int
-	err   error // compile error; the entry is not written
-	lazy  bool  // may wait for lingerTime
-	done  func(error)
+	*compiler
+	lazy bool // may wait for lingerTime
+	done func(error)
 }
 
-// barrier returns an entry whose done runs once all earlier entries can be read.
-func barrier(done func(error)) entry { return entry{done: done} }
-
-// isBarrier reports whether the entry only waits for all earlier entries.
+// isBarrier reports whether the entry only waits for all earlier entries to be readable.
 func (e *entry) isBarrier() bool { return len(e.ops) == 0 && e.err == nil }
 
 // lingerTime bounds the wait of a lazy change for further changes to share the commit
@@ -39,13 +37,38 @@ type queue struct {
 	mu     sync.Mutex // protects the fields below
 	items  []entry
 	lazy   []entry // held until ripe
-	put    uint64  // entries ever added
+	added  uint64  // entries ever added
 	ripe   bool    // the lazy entries have lingered long enough, or a barrier waits for the entries
 	armed  bool    // the linger timer runs
 	closed bool
 }
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+
+// put appends e. After close, put fails e instead.
+func (q *queue) put(e entry) {
+	if !q.add(e) {
+		go e.done(core.ErrClosed) // not on the caller's stack, where locks may be held; ends with the callback
+	}
+}
+
+// commit writes ops and returns once the ops are durable or ctx ends.
+func (q *queue) commit(ctx context.Context, k *compiler) error {
+	landed := make(chan error, 1)
+	q.put(entry{compiler: k, done: func(err error) { landed <- err }})
+	select {
+	case err := <-landed:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// run is commit for a function. The writer calls the function in a transaction, perhaps
+// twice.
+func (q *queue) run(ctx context.Context, f func(*writeConn) error) error {
+	return q.commit(ctx, &compiler{ops: []op{{run: f}}})
+}
 
 // add appends e and reports false after close.
 func (q *queue) add(e entry) bool {
@@ -54,7 +77,7 @@ func (q *queue) add(e entry) bool {
 		q.mu.Unlock()
 		return false
 	}
-	q.put++
+	q.added++
 	if e.lazy {
 		q.lazy = append(q.lazy, e)
 		if !q.armed {
@@ -105,7 +128,7 @@ func (q *queue) close() {
 func (q *queue) state() (idle, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.landed.Load() == q.put && !q.unposted.Load(), q.closed
+	return q.landed.Load() == q.added && !q.unposted.Load(), q.closed
 }
 
 func (q *queue) notify() {

@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql/driver"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -12,6 +10,30 @@ import (
 )
 
 var _ schedule.Store = (*Ledger)(nil)
+
+var (
+	stmtAddJob             = newStatement("add schedule", `INSERT INTO schedules(id, channel, decided_to, done_at, doc) VALUES(?,?,?,?,?)`)
+	stmtDecideJob          = newStatement("decide about schedule", `UPDATE schedules SET decided_to=?2, done_at=max(done_at,?3) WHERE id=?1`)
+	stmtSetBackJob         = newStatement("set back schedule", `UPDATE schedules SET decided_to=?2, done_at=0 WHERE id=?1`)
+	stmtSetBackOccurrences = newStatement("forget what was missed too early by", `DELETE FROM occurrences WHERE schedule=?1 AND due>?2 AND outcome='missed'`)
+	stmtRemoveJob          = newStatement("remove schedule", `DELETE FROM schedules WHERE id=?`)
+	stmtDropOccurrences    = newStatement("remove the occurrences of", `DELETE FROM occurrences WHERE schedule=?`)
+	stmtOccurrence         = newStatement("record an occurrence of", `INSERT INTO occurrences(schedule, due, decided_at, outcome, message, doc)
+		SELECT ?1,?2,?3,?4,?5,?6 WHERE EXISTS (SELECT 1 FROM schedules WHERE id=?1) ON CONFLICT(schedule, due) DO NOTHING`)
+	stmtPutOccurrence = newStatement("record a run of", `INSERT INTO occurrences(schedule, due, decided_at, outcome, message, doc) VALUES(?,?,?,?,?,?)
+		ON CONFLICT(schedule, due) DO UPDATE SET decided_at=excluded.decided_at, outcome=excluded.outcome, message=excluded.message, doc=excluded.doc`)
+	stmtTrimRuns = newStatement("forget runs of",
+		`DELETE FROM occurrences WHERE schedule=?1 AND due NOT IN (SELECT due FROM occurrences WHERE schedule=?1 ORDER BY due DESC LIMIT ?2)`)
+	// stmtTrimOccurrences keeps the occurrences nearest to decided_to. Occurrences after
+	// decided_to, which a fast clock recorded too early, go first, the farthest ones
+	// before the nearer.
+	stmtTrimOccurrences = newStatement("forget occurrences of", `DELETE FROM occurrences WHERE schedule=?1 AND due IN (SELECT o.due FROM occurrences o, schedules s
+		WHERE s.id=?1 AND o.schedule=?1 ORDER BY o.due>s.decided_to, abs(o.due-s.decided_to) LIMIT -1 OFFSET ?2)`)
+	stmtPruneOccurrences = newStatement("forget occurrences before", `DELETE FROM occurrences WHERE decided_at<?`)
+	stmtPruneDone        = newStatement("forget the occurrences of schedules done before",
+		`DELETE FROM occurrences WHERE schedule IN (SELECT id FROM schedules WHERE done_at>0 AND done_at<?)`)
+	stmtPruneJobs = newStatement("forget schedules done before", `DELETE FROM schedules WHERE done_at>0 AND done_at<?`)
+)
 
 type jobDoc struct {
 	Text       string  `json:"text"`
@@ -33,157 +55,119 @@ type occurrenceDoc struct {
 	Answer *schedule.Answer `json:"answer,omitempty"`
 }
 
-// commit writes ops that belong to no core.Change and blocks until the ops are durable
-// or ctx ends.
-func (l *Ledger) commit(ctx context.Context, k *compiler) error {
-	landed := make(chan error, 1)
-	l.enqueue(entry{ops: k.ops, bytes: k.bytes, err: k.err, done: func(err error) { landed <- err }})
-	select {
-	case err := <-landed:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+// schedules implements [schedule.Store].
+type schedules struct{ *reader }
 
 // AddJob implements [schedule.Store].
-func (l *Ledger) AddJob(ctx context.Context, j schedule.Job) error {
+func (l schedules) AddJob(ctx context.Context, j schedule.Job) error {
 	k := &compiler{}
 	doc := k.doc(jobDoc{
 		Text: j.Text, When: j.When, TZ: j.TZ, Missed: j.Missed, Precheck: j.Precheck, Budget: j.Budget,
 		SourceKey: j.SourceKey, SourceHash: j.SourceHash, CreatedAt: nanos(j.CreatedAt),
 	})
-	k.add(op{stmt: opAddJob, id: j.ID, args: []driver.Value{j.ID, string(j.Channel), nanos(j.DecidedTo), nanos(j.DoneAt), doc}}, len(doc))
-	return l.commit(ctx, k)
+	k.add(stmtAddJob, j.ID, j.ID, string(j.Channel), nanos(j.DecidedTo), nanos(j.DoneAt), doc)
+	return l.queue.commit(ctx, k)
 }
 
 // Decide implements [schedule.Store].
-func (l *Ledger) Decide(ctx context.Context, d schedule.Decision, keep int) error {
+func (l schedules) Decide(ctx context.Context, d schedule.Decision, keep int) error {
 	k := &compiler{}
-	k.add(op{stmt: opDecideJob, id: d.Job, args: []driver.Value{d.Job, nanos(d.DecidedTo), nanos(d.DoneAt)}}, 0)
+	k.add(stmtDecideJob, d.Job, d.Job, nanos(d.DecidedTo), nanos(d.DoneAt))
 	for i := range d.Occurrences {
-		o := &d.Occurrences[i]
-		k.occurrence(opOccurrence, d.Job, o)
+		k.occurrence(stmtOccurrence, d.Job, &d.Occurrences[i])
 	}
 	if len(d.Occurrences) > 0 {
-		k.add(op{stmt: opTrimOccurrences, id: d.Job, args: []driver.Value{d.Job, int64(keep)}}, 0)
+		k.add(stmtTrimOccurrences, d.Job, d.Job, int64(keep))
 	}
-	return l.commit(ctx, k)
+	return l.queue.commit(ctx, k)
 }
 
 // PutOccurrences implements [schedule.Store].
-func (l *Ledger) PutOccurrences(ctx context.Context, job string, all []schedule.Occurrence, keep int) error {
+func (l schedules) PutOccurrences(ctx context.Context, job string, all []schedule.Occurrence, keep int) error {
 	k := &compiler{}
 	for i := range all {
-		k.occurrence(opPutOccurrence, job, &all[i])
+		k.occurrence(stmtPutOccurrence, job, &all[i])
 	}
-	k.add(op{stmt: opTrimRuns, id: job, args: []driver.Value{job, int64(keep)}}, 0)
-	return l.commit(ctx, k)
+	k.add(stmtTrimRuns, job, job, int64(keep))
+	return l.queue.commit(ctx, k)
 }
 
-func (k *compiler) occurrence(stmt stmtID, job string, o *schedule.Occurrence) {
+func (k *compiler) occurrence(s *statement, job string, o *schedule.Occurrence) {
 	doc := k.doc(occurrenceDoc{Status: o.Status, Late: o.Late, Why: o.Why, Answer: o.Answer})
-	k.add(op{stmt: stmt, id: job, args: []driver.Value{
-		job, nanos(o.Due), nanos(o.DecidedAt), string(o.Outcome), nullable(string(o.Message)), doc,
-	}}, len(doc))
+	k.add(s, job, job, nanos(o.Due), nanos(o.DecidedAt), string(o.Outcome), nullable(string(o.Message)), doc)
 }
 
 // SetBack implements [schedule.Store].
-func (l *Ledger) SetBack(ctx context.Context, job string, to time.Time) error {
+func (l schedules) SetBack(ctx context.Context, job string, to time.Time) error {
 	k := &compiler{}
-	for _, stmt := range []stmtID{opSetBackJob, opSetBackOccurrences} {
-		k.add(op{stmt: stmt, id: job, args: []driver.Value{job, nanos(to)}}, 0)
-	}
-	return l.commit(ctx, k)
+	k.add(stmtSetBackJob, job, job, nanos(to))
+	k.add(stmtSetBackOccurrences, job, job, nanos(to))
+	return l.queue.commit(ctx, k)
 }
 
 // RemoveJob implements [schedule.Store].
-func (l *Ledger) RemoveJob(ctx context.Context, id string) error {
+func (l schedules) RemoveJob(ctx context.Context, id string) error {
 	if _, err := l.Job(ctx, id); err != nil {
 		return err
 	}
 	k := &compiler{}
-	for _, stmt := range []stmtID{opRemoveJob, opDropOccurrences} {
-		k.add(op{stmt: stmt, id: id, args: []driver.Value{id}}, 0)
-	}
-	return l.commit(ctx, k)
+	k.add(stmtRemoveJob, id, id)
+	k.add(stmtDropOccurrences, id, id)
+	return l.queue.commit(ctx, k)
 }
 
 // Prune implements [schedule.Store].
-func (l *Ledger) Prune(ctx context.Context, occurrences, done time.Time) error {
+func (l schedules) Prune(ctx context.Context, occurrences, done time.Time) error {
 	k := &compiler{}
-	k.add(op{stmt: opPruneOccurrences, id: occurrences.String(), args: []driver.Value{nanos(occurrences)}}, 0)
-	for _, stmt := range []stmtID{opPruneDone, opPruneJobs} { // opPruneDone needs the schedules that opPruneJobs deletes
-		k.add(op{stmt: stmt, id: done.String(), args: []driver.Value{nanos(done)}}, 0)
-	}
-	return l.commit(ctx, k)
+	k.add(stmtPruneOccurrences, occurrences.String(), nanos(occurrences))
+	k.add(stmtPruneDone, done.String(), nanos(done)) // before the schedules, by which stmtPruneDone finds the occurrences
+	k.add(stmtPruneJobs, done.String(), nanos(done))
+	return l.queue.commit(ctx, k)
 }
 
 const jobColumns = `SELECT id, channel, decided_to, done_at, doc FROM schedules `
 
-func scanJob(scan func(...any) error) (schedule.Job, error) {
-	var j schedule.Job
-	var decided, done int64
-	var doc string
-	if err := scan(&j.ID, &j.Channel, &decided, &done, &doc); err != nil {
-		return j, err
-	}
+func scanJob(scan scanFunc) (j schedule.Job, err error) {
 	var d jobDoc
-	if err := json.Unmarshal([]byte(doc), &d); err != nil {
+	if err := scan(&j.ID, &j.Channel, at(&j.DecidedTo), at(&j.DoneAt), storedDoc{&d}); err != nil {
 		return j, fmt.Errorf("schedule %s: %w", j.ID, err)
 	}
 	j.Text, j.When, j.TZ, j.Missed, j.Precheck, j.Budget = d.Text, d.When, d.TZ, d.Missed, d.Precheck, d.Budget
-	j.SourceKey, j.SourceHash = d.SourceKey, d.SourceHash
-	j.CreatedAt, j.DecidedTo, j.DoneAt = fromNanos(d.CreatedAt), fromNanos(decided), fromNanos(done)
+	j.SourceKey, j.SourceHash, j.CreatedAt = d.SourceKey, d.SourceHash, fromNanos(d.CreatedAt)
 	return j, nil
 }
 
 // Jobs implements [schedule.Store].
-func (l *Ledger) Jobs(ctx context.Context) ([]schedule.Job, error) {
-	return readAll(ctx, l, scanJob, "schedules", jobColumns+`ORDER BY seq`)
+func (l schedules) Jobs(ctx context.Context) ([]schedule.Job, error) {
+	return readAll(ctx, l.reader, "schedules", scanJob, jobColumns+`ORDER BY seq`)
 }
 
 // Job implements [schedule.Store].
-func (l *Ledger) Job(ctx context.Context, id string) (schedule.Job, error) {
-	return readOne(ctx, l, scanJob, "schedule "+id, jobColumns+`WHERE id=?`, id)
+func (l schedules) Job(ctx context.Context, id string) (schedule.Job, error) {
+	return readOne(ctx, l.reader, "schedule "+id, scanJob, jobColumns+`WHERE id=?`, id)
 }
 
 // Occurrences implements [schedule.Store].
-func (l *Ledger) Occurrences(ctx context.Context, job string, since time.Time, limit int) ([]schedule.Occurrence, error) {
-	return readAll(ctx, l, scanOccurrence, "occurrences of schedule "+job,
+func (l schedules) Occurrences(ctx context.Context, job string, since time.Time, limit int) ([]schedule.Occurrence, error) {
+	return readAll(ctx, l.reader, "occurrences of schedule "+job, scanOccurrence,
 		`SELECT schedule, due, decided_at, outcome, coalesce(message,''), doc FROM occurrences
 		WHERE schedule=? AND due>=? ORDER BY due DESC LIMIT ?`, job, nanos(since), limit)
 }
 
-func scanOccurrence(scan func(...any) error) (schedule.Occurrence, error) {
-	var o schedule.Occurrence
-	var due, decided int64
-	var doc string
-	if err := scan(&o.Job, &due, &decided, &o.Outcome, &o.Message, &doc); err != nil {
-		return o, err
-	}
+func scanOccurrence(scan scanFunc) (o schedule.Occurrence, err error) {
 	var d occurrenceDoc
-	if err := json.Unmarshal([]byte(doc), &d); err != nil {
-		return o, fmt.Errorf("occurrence of schedule %s: %w", o.Job, err)
-	}
-	o.Due, o.DecidedAt = fromNanos(due), fromNanos(decided)
+	err = scan(&o.Job, at(&o.Due), at(&o.DecidedAt), &o.Outcome, &o.Message, storedDoc{&d})
 	o.Status, o.Late, o.Why, o.Answer = d.Status, d.Late, d.Why, d.Answer
-	return o, nil
+	return o, err
 }
 
 // SourceMessage implements [schedule.Store].
-func (l *Ledger) SourceMessage(ctx context.Context, key string) (core.MessageID, error) {
-	return readOne(ctx, l, func(scan func(...any) error) (id core.MessageID, err error) {
-		err = scan(&id)
-		return id, err
-	}, "the message of a source key", `SELECT id FROM messages WHERE source_key=?`, key)
+func (l schedules) SourceMessage(ctx context.Context, key string) (core.MessageID, error) {
+	return readOne(ctx, l.reader, "the message of a source key", column[core.MessageID], `SELECT id FROM messages WHERE source_key=?`, key)
 }
 
 // SourceCost implements [schedule.Store].
-func (l *Ledger) SourceCost(ctx context.Context, prefix string, since time.Time) (float64, error) {
-	return readOne(ctx, l, func(scan func(...any) error) (usd float64, err error) {
-		err = scan(&usd)
-		return usd, err
-	}, "what messages have cost", `SELECT total(json_extract(outcome, '$.cost_usd')) FROM messages
+func (l schedules) SourceCost(ctx context.Context, prefix string, since time.Time) (float64, error) {
+	return readOne(ctx, l.reader, "the cost of messages", column[float64], `SELECT total(json_extract(outcome, '$.cost_usd')) FROM messages
 		WHERE source_key>=? AND source_key<? AND ended_at>=?`, prefix, after(prefix), nanos(since))
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ const applicationID = 0x62617265
 // entry can still use the file. Released entries never change.
 //
 // Columns hold the values that queries search, count or update. The rest of a record is
-// one JSON document (see documents.go), so most new fields need no migration. Times are
+// one JSON document, so most new fields need no migration. Times are
 // integers: nanoseconds since 1970 UTC, 0 for none. Rows are ordered by seq, never by a
 // clock or an id.
 var migrations = []string{`
@@ -352,17 +353,29 @@ func execute(c driver.Conn, script string) error {
 	return err
 }
 
-// scalar returns the integer result of a query.
-func scalar(c driver.Conn, query string) (int64, error) {
-	rows, err := c.(driver.QueryerContext).QueryContext(context.Background(), query, nil)
+// query returns the rows of a query, and after an error the rows before the error.
+func query(ctx context.Context, c driver.Conn, text string) (all [][]driver.Value, err error) {
+	rows, err := c.(driver.QueryerContext).QueryContext(ctx, text, nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer func() { _ = rows.Close() }()
-	row := make([]driver.Value, len(rows.Columns()))
-	if err := rows.Next(row); err != nil {
-		return 0, fmt.Errorf("%s: %w", query, err)
+	defer func() { _ = rows.Close() }() // Next reports more
+	for {
+		row := make([]driver.Value, len(rows.Columns()))
+		if err := rows.Next(row); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return all, err
+		}
+		all = append(all, row)
 	}
-	n, _ := row[0].(int64)
-	return n, nil
+}
+
+// scalar returns the integer result of a query.
+func scalar(c driver.Conn, text string) (n int64, err error) {
+	rows, err := query(context.Background(), c, text)
+	if err == nil {
+		n, _ = rows[0][0].(int64)
+	}
+	return n, err
 }

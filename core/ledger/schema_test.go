@@ -339,7 +339,7 @@ func TestCheckRefuses(t *testing.T) {
 	clear(b[len(b)/2:])
 	must(t, os.WriteFile(damaged, b, 0o600))
 	for path, says := range map[string]string{
-		rubbish: "not a database", foreign: "no ledger", damaged: "", filepath.Join(dir, "none"): "no such file",
+		rubbish: "not a database", foreign: "another program", damaged: "", filepath.Join(dir, "none"): "no such file",
 	} {
 		if _, err := ledger.Check(path); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error is %v", path, err)

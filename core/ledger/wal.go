@@ -42,7 +42,6 @@ func (w *writer) checkpoint(pages int) {
 	began := time.Now()
 	_, _, err := w.conn.row(stmtCheckpoint)
 	w.stepped(began)
-	w.stats.checkpoints.Add(1)
 	if failed := err != nil; failed != w.wal.failed {
 		w.wal.failed = failed
 		if failed {

@@ -38,8 +38,11 @@ type writer struct {
 	queue  *queue
 	// reopened is called after the writer has opened the file again.
 	reopened func()
-	stats    *stats
-	stopped  chan struct{} // closed when run has returned
+	stopped  chan struct{}         // closed when run has returned
+	commits  atomic.Uint64         // transactions, each with one sync
+	changes  atomic.Uint64         // changes in all transactions
+	steps    atomic.Uint64         // see Ledger.Progress
+	problem  atomic.Pointer[error] // error of the last write, nil after a success
 
 	// The fields below belong to run.
 	conn     *writeConn
@@ -52,42 +55,6 @@ type writer struct {
 	failing  bool    // the last group could not be written
 	slowSaid time.Time
 	wal      walLog
-}
-
-// counters holds a transaction's additions to the account.
-type counters struct {
-	accepted int64
-	settled  [3]int64  // answered, failed, cancelled
-	paid     []payment // by day, rarely more than one
-}
-
-func (n *counters) add(m counters) {
-	n.accepted += m.accepted
-	for i, v := range m.settled {
-		n.settled[i] += v
-	}
-	for _, p := range m.paid {
-		n.pay(p)
-	}
-}
-
-func (n *counters) pay(p payment) {
-	if p.usd <= 0 {
-		return
-	}
-	for i := range n.paid {
-		if n.paid[i].day == p.day {
-			n.paid[i].usd += p.usd
-			return
-		}
-	}
-	n.paid = append(n.paid, p)
-}
-
-type stats struct {
-	commits, changes, checkpoints atomic.Uint64
-	steps                         atomic.Uint64         // see Progress
-	problem                       atomic.Pointer[error] // error of the last write, nil after a success
 }
 
 // run writes until the queue is closed and empty.
@@ -127,7 +94,7 @@ func (w *writer) run() {
 // rest does the deferred work of an idle writer: post the arrivals and checkpoint.
 func (w *writer) rest() {
 	if w.kept > 0 {
-		w.write([]entry{barrier(func(error) {})})
+		w.write([]entry{{compiler: &compiler{}, done: func(error) {}}}) // a barrier
 	}
 	w.checkpoint(idlePages)
 }
@@ -230,7 +197,7 @@ func (w *writer) begin() error {
 }
 
 func (w *writer) commit() error {
-	if err := w.count(); err != nil {
+	if err := w.counters.write(w.conn); err != nil {
 		w.rollback(err)
 		return err
 	}
@@ -240,24 +207,8 @@ func (w *writer) commit() error {
 		return err
 	}
 	w.kept = w.arrived
-	w.stats.commits.Add(1)
-	w.stats.changes.Add(uint64(w.applied))
-	return nil
-}
-
-// count adds the transaction's counters to the account.
-func (w *writer) count() error {
-	n := &w.counters
-	if n.accepted != 0 || n.settled != [3]int64{} {
-		if _, err := w.conn.exec(stmtCount, n.accepted, n.settled[0], n.settled[1], n.settled[2]); err != nil {
-			return err
-		}
-	}
-	for _, p := range n.paid {
-		if _, err := w.conn.exec(stmtSpend, p.day, p.usd); err != nil {
-			return err
-		}
-	}
+	w.commits.Add(1)
+	w.changes.Add(uint64(w.applied))
 	return nil
 }
 
@@ -333,7 +284,7 @@ func (w *writer) change(e *entry, careful bool) error {
 // stepped counts the end of a transaction or checkpoint. stepped logs a slow disk, at
 // most once in slowPause, to explain the delay to operators.
 func (w *writer) stepped(began time.Time) {
-	w.stats.steps.Add(1)
+	w.steps.Add(1)
 	took := time.Since(began)
 	if took < slowWrite || time.Since(w.slowSaid) < slowPause {
 		return
@@ -346,9 +297,9 @@ func (w *writer) stepped(began time.Time) {
 func (w *writer) note(err error) {
 	if failing := err != nil; failing != w.failing {
 		w.failing = failing
-		w.stats.problem.Store(nil)
+		w.problem.Store(nil)
 		if failing {
-			w.stats.problem.Store(&err)
+			w.problem.Store(&err)
 			w.log.Error("ledger cannot be written", "file", w.path, "error", err)
 		} else {
 			w.log.Info("ledger can be written again", "file", w.path)

@@ -1,0 +1,172 @@
+package ledger
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"bareclaw/core"
+)
+
+// An op is one step of a change: a statement with its arguments, or a function. The
+// goroutine that calls Write builds the ops, so the writer only executes statements, and
+// callers may change their records afterwards.
+type op struct {
+	stmt *statement
+	args []driver.Value
+	id   string // subject of the statement, for errors
+	paid payment
+	run  func(*writeConn) error // instead of a statement
+}
+
+// A payment is an op's cost, charged to a day if the op changes a row. A change written
+// again after a crash is therefore charged once.
+type payment struct {
+	day string
+	usd float64
+}
+
+func paid(at time.Time, usd float64) payment {
+	if usd <= 0 {
+		return payment{}
+	}
+	return payment{core.Day(at), usd}
+}
+
+// A compiler collects the ops of one change.
+type compiler struct {
+	ops   []op
+	bytes int   // approximate size of the arguments
+	err   error // the change cannot be written
+}
+
+// compile turns a change into statements in execution order. Statements that may be
+// refused as duplicates come first, because a refusal then leaves nothing to undo.
+func compile(c *core.Change) *compiler {
+	if k, ok := arrive(c); ok {
+		return k
+	}
+	k := &compiler{ops: make([]op, 0, len(c.Accept)+2*len(c.Begin)+len(c.Settle)+2*len(c.End)+2)}
+	each(c.Accept, k.accept)
+	each(c.Begin, k.begin)
+	each(c.Update, k.update)
+	for _, id := range c.Requeue {
+		k.add(stmtRequeue, string(id), string(id))
+	}
+	for i := range c.Settle {
+		k.settle(&c.Settle[i])
+	}
+	each(c.End, k.end)
+	each(c.Approvals, k.approval)
+	each(c.Background, k.background)
+	k.adapters(c)
+	each(c.Amend, k.amend)
+	for _, p := range c.Reorder {
+		k.add(stmtRank, string(p.ID), int64(p.Rank), string(p.ID))
+	}
+	for i := range c.Settings {
+		k.settings(&c.Settings[i])
+	}
+	return k
+}
+
+func each[T any](all []*T, compile func(*T)) {
+	for _, v := range all {
+		compile(v)
+	}
+}
+
+// add adds a statement and returns the op until the next call.
+func (k *compiler) add(s *statement, id string, args ...driver.Value) *op {
+	for _, a := range args {
+		if text, ok := a.(string); ok {
+			k.bytes += len(text)
+		}
+	}
+	k.ops = append(k.ops, op{stmt: s, id: id, args: args})
+	return &k.ops[len(k.ops)-1]
+}
+
+func (k *compiler) fail(err error) {
+	if k.err == nil {
+		k.err = err
+	}
+}
+
+// doc encodes v as JSON. JSON documents hold the fields of a record that no query needs.
+// Fields may be added; a missing field has the zero value.
+func (k *compiler) doc(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		k.fail(fmt.Errorf("encode for the ledger: %w", err))
+	}
+	return string(b)
+}
+
+// bodyBytes is the size from which a text is stored in bodies instead of the row. SQLite
+// copies a whole row when the message begins and when the message ends; half a page
+// costs about nothing to copy.
+const bodyBytes = 2 << 10
+
+// The kinds of bodies.
+const (
+	bodyContent int64 = iota
+	bodyLine
+)
+
+var (
+	stmtBody   = newStatement("store the body of", `INSERT INTO bodies(kind, owner, data) VALUES(?,?,?)`)
+	stmtNoBody = newStatement("remove the body of", `DELETE FROM bodies WHERE kind=? AND owner=?`)
+)
+
+// inline returns the row's value of a text, nil for a text stored by body.
+func inline(text string) driver.Value {
+	if len(text) < bodyBytes {
+		return text
+	}
+	return nil
+}
+
+// body stores a text too large for the row.
+func (k *compiler) body(kind int64, owner, text string) {
+	if len(text) >= bodyBytes {
+		k.add(stmtBody, owner, kind, owner, text)
+	}
+}
+
+func nullable(s string) driver.Value {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func raw(b json.RawMessage) driver.Value {
+	if b == nil {
+		return nil
+	}
+	return string(b)
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// nanos returns the stored form of a time, 0 for the zero time.
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func fromNanos(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}

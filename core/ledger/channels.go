@@ -1,0 +1,88 @@
+package ledger
+
+import (
+	"context"
+
+	"bareclaw/core"
+)
+
+var (
+	stmtModel = newStatement("set the model of",
+		`INSERT INTO settings(channel, model) VALUES(?,?) ON CONFLICT(channel) DO UPDATE SET model=excluded.model`)
+	stmtMode = newStatement("set the permission mode of", `INSERT INTO settings(channel, permission_mode) VALUES(?,?)
+		ON CONFLICT(channel) DO UPDATE SET permission_mode=excluded.permission_mode`)
+	stmtAddRule    = newStatement("store rule", `INSERT INTO rules(id, channel, rule, doc) VALUES(?,?,?,?) ON CONFLICT(channel, rule) DO NOTHING`)
+	stmtRemoveRule = newStatement("remove rule", `DELETE FROM rules WHERE id=? AND channel=?`)
+)
+
+type ruleDoc struct {
+	Tool      string `json:"tool"`
+	CreatedAt int64  `json:"created_at"`
+	By        string `json:"by,omitempty"`
+}
+
+func (k *compiler) settings(c *core.SettingsChange) {
+	channel := string(c.Channel)
+	if c.Model != nil {
+		k.add(stmtModel, channel, channel, *c.Model)
+	}
+	if c.PermissionMode != nil {
+		k.add(stmtMode, channel, channel, *c.PermissionMode)
+	}
+	for _, id := range c.Remove {
+		k.add(stmtRemoveRule, id, id, channel)
+	}
+	for _, r := range c.Add {
+		k.add(stmtAddRule, r.ID, r.ID, channel, r.Rule, k.doc(ruleDoc{Tool: r.Tool, CreatedAt: nanos(r.CreatedAt), By: r.By}))
+	}
+}
+
+// channels reads the records of channels and implements [core.ChannelReader].
+type channels struct{ *reader }
+
+// Channels implements [core.ChannelReader] and sorts by the newest message first. The
+// query counts messages and takes time in proportion to their number.
+func (l channels) Channels(ctx context.Context) ([]core.ChannelRecord, error) {
+	return readAll(ctx, l.reader, "channels", func(scan scanFunc) (c core.ChannelRecord, err error) {
+		err = scan(&c.Key, &c.Messages, at(&c.LastAt))
+		return c, err
+	}, `SELECT g.channel, g.messages, m.received_at
+		FROM (SELECT channel, count(*) AS messages, max(seq) AS last FROM messages GROUP BY channel) g
+		JOIN messages m ON m.seq=g.last ORDER BY g.last DESC`)
+}
+
+// Settings implements [core.ChannelReader].
+func (l channels) Settings(ctx context.Context) (map[core.ChannelKey]core.Settings, error) {
+	all := map[core.ChannelKey]core.Settings{}
+	_, err := readAll(ctx, l.reader, "the settings of channels", func(scan scanFunc) (_ struct{}, err error) {
+		var key core.ChannelKey
+		var s core.Settings
+		var model, mode *string
+		err = scan(&key, &model, &mode)
+		if model != nil {
+			s.Model, s.HadModel = *model, *model == ""
+		}
+		if mode != nil {
+			s.PermissionMode, s.HadPermissionMode = *mode, *mode == ""
+		}
+		all[key] = s
+		return struct{}{}, err
+	}, `SELECT channel, model, permission_mode FROM settings`)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := readAll(ctx, l.reader, "the rules of channels", scanRule, `SELECT id, channel, rule, doc FROM rules ORDER BY seq`)
+	for _, r := range rules {
+		s := all[r.Channel]
+		s.Rules = append(s.Rules, r)
+		all[r.Channel] = s
+	}
+	return all, err
+}
+
+func scanRule(scan scanFunc) (r core.Rule, err error) {
+	var d ruleDoc
+	err = scan(&r.ID, &r.Channel, &r.Rule, storedDoc{&d})
+	r.Tool, r.CreatedAt, r.By = d.Tool, fromNanos(d.CreatedAt), d.By
+	return r, err
+}

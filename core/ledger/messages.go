@@ -1,0 +1,316 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"bareclaw/core"
+)
+
+var (
+	stmtAccept = newStatement("accept message with source key",
+		`INSERT INTO messages(id, channel, source_key, received_at, state, dispatched_at, doc, content)
+		VALUES(?,?,?,?,0,0,?,?) ON CONFLICT(source_key) WHERE source_key IS NOT NULL DO NOTHING`)
+	stmtRenewKey = newStatement("renew source key", `UPDATE OR IGNORE messages SET source_key=?1 WHERE source_key=?2 AND channel=?3`)
+	// A message without an outcome keeps its key.
+	stmtFreeKey    = newStatement("free source key", `UPDATE messages SET source_key=NULL WHERE source_key=?1 AND received_at<?2 AND state>1`)
+	stmtRun        = newStatement("begin a turn with message", `UPDATE messages SET state=1, turn=?, dispatched_at=? WHERE id=? AND state=0`)
+	stmtRequeue    = newStatement("put back message", `UPDATE messages SET state=0, turn=NULL, dispatched_at=0 WHERE id=? AND state=1`)
+	stmtSettle     = newStatement("settle message", `UPDATE messages SET state=?, ended_at=?, outcome=?, reply=? WHERE id=? AND state<2`)
+	stmtAmend      = newStatement("amend message", `UPDATE messages SET content=?, doc=? WHERE id=? AND state=0`)
+	stmtRank       = newStatement("reorder message", `UPDATE messages SET rank=? WHERE id=? AND state=0`)
+	stmtBySource   = newStatement("", `SELECT id, doc FROM messages WHERE source_key=?`)
+	stmtHasMessage = newStatement("", `SELECT 1 FROM messages WHERE id=?`)
+)
+
+type messageDoc struct {
+	Adapter    string         `json:"adapter,omitempty"`
+	Origin     core.Origin    `json:"origin,omitzero"`
+	Mode       core.Mode      `json:"mode,omitempty"`
+	SourceHash string         `json:"source_hash,omitempty"`
+	RetryOf    core.MessageID `json:"retry_of,omitempty"`
+	CanAsk     bool           `json:"can_ask,omitempty"`
+	Deliver    bool           `json:"deliver,omitempty"`
+	Interrupts core.TurnID    `json:"interrupts,omitempty"`
+	Blocks     bool           `json:"blocks,omitempty"` // the content is JSON, not bare text
+	Prompt     *core.Prompt   `json:"prompt,omitempty"` // short; nil for text stored in the row
+}
+
+// An outcomeDoc has the fields of a core.Reply; the row has the state and the text.
+type outcomeDoc struct {
+	State     core.State     `json:"-"`
+	Text      string         `json:"-"`
+	IsError   bool           `json:"is_error,omitempty"`
+	Code      string         `json:"code,omitempty"`
+	Error     string         `json:"error,omitempty"`
+	Coalesced bool           `json:"coalesced,omitempty"`
+	Into      core.MessageID `json:"into,omitempty"`
+	Via       string         `json:"via,omitempty"`
+	Duration  time.Duration  `json:"duration_ns,omitempty"`
+	CostUSD   float64        `json:"cost_usd,omitempty"`
+	SessionID string         `json:"session_id,omitempty"`
+	Done      string         `json:"done,omitempty"`
+	Notices   []core.Notice  `json:"notices,omitempty"`
+}
+
+// The stored codes of the message states.
+const (
+	codeWaiting int64 = iota
+	codeRunning
+	codeAnswered
+	codeFailed
+	codeCancelled
+)
+
+// states are the message states by their stored codes.
+var states = [...]core.State{core.Waiting, core.Running, core.Answered, core.Failed, core.Cancelled}
+
+func (k *compiler) accept(m *core.Message) {
+	content, doc := k.message(m)
+	if m.FormerKey != "" {
+		k.add(stmtRenewKey, m.FormerKey, m.SourceKey, m.FormerKey, string(m.Channel))
+	}
+	if m.KeyKept > 0 {
+		k.add(stmtFreeKey, m.SourceKey, m.SourceKey, nanos(m.ReceivedAt.Add(-m.KeyKept)))
+	}
+	k.add(stmtAccept, m.SourceKey, string(m.ID), string(m.Channel), nullable(m.SourceKey), nanos(m.ReceivedAt), doc, inline(content))
+	k.body(bodyContent, string(m.ID), content)
+}
+
+// message returns the stored content and the document of a message.
+func (k *compiler) message(m *core.Message) (content, doc string) {
+	content, blocks, err := encodeContent(m.Content)
+	if err != nil {
+		k.fail(fmt.Errorf("encode content of %s: %w", m.ID, err))
+	}
+	d := messageDoc{
+		Adapter: m.Adapter, Origin: m.Origin, Mode: m.Mode, SourceHash: m.SourceHash, RetryOf: m.RetryOf,
+		CanAsk: m.CanAsk, Deliver: m.Deliver, Interrupts: m.Interrupts, Blocks: blocks,
+	}
+	if blocks || len(content) >= bodyBytes {
+		short := m.Prompt
+		if short.IsZero() {
+			short = core.PromptOf(m.Content)
+		}
+		short = short.Short()
+		d.Prompt = &short
+	}
+	return content, k.doc(d)
+}
+
+// amend replaces the content of a waiting message.
+func (k *compiler) amend(m *core.Message) {
+	content, doc := k.message(m)
+	id := string(m.ID)
+	k.add(stmtAmend, id, inline(content), doc, id)
+	k.add(stmtNoBody, id, bodyContent, id)
+	k.body(bodyContent, id, content)
+}
+
+func (k *compiler) settle(s *core.Settlement) {
+	for code := codeAnswered; code <= codeCancelled; code++ {
+		if states[code] == s.Reply.State {
+			k.add(stmtSettle, string(s.ID), code, nanos(s.EndedAt), k.doc(outcomeDoc(s.Reply)), s.Reply.Text, string(s.ID))
+			return
+		}
+	}
+	k.fail(fmt.Errorf("settle message %s: %q is not an outcome", s.ID, s.Reply.State))
+}
+
+// duplicate returns the error for a recorded source key.
+func (c *writeConn) duplicate(key string) error {
+	row, ok, err := c.row(stmtBySource, key)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("message with source key %q was not recorded", key)
+	}
+	id, _ := row[0].(string)
+	text, _ := row[1].(string)
+	var doc messageDoc
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		return fmt.Errorf("message %s: %w", id, err)
+	}
+	return &core.DuplicateError{Existing: core.MessageID(id), Hash: doc.SourceHash}
+}
+
+// encodeContent returns the column value of a content: bare text unchanged, or, with
+// blocks, the JSON of the whole content. Blocks are valid JSON and may be large, hence
+// encodeContent neither parses nor reformats blocks.
+func encodeContent(c core.Content) (value string, blocks bool, err error) {
+	if len(c.Blocks) == 0 {
+		return c.Text, false, nil
+	}
+	size := len(c.Text) + 32
+	for _, b := range c.Blocks {
+		size += len(b) + 1
+	}
+	buf := make([]byte, 0, size)
+	buf = append(buf, '{')
+	if c.Text != "" {
+		text, err := json.Marshal(c.Text)
+		if err != nil {
+			return "", false, err
+		}
+		buf = append(append(append(buf, `"text":`...), text...), ',')
+	}
+	buf = append(buf, `"blocks":[`...)
+	for i, b := range c.Blocks {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		if len(b) == 0 {
+			b = json.RawMessage("null")
+		}
+		buf = append(buf, b...)
+	}
+	return string(append(buf, "]}"...)), true, nil
+}
+
+func decodeContent(value string, blocks bool) (core.Content, error) {
+	if !blocks {
+		return core.Content{Text: value}, nil
+	}
+	var c core.Content
+	if err := json.Unmarshal([]byte(value), &c); err != nil {
+		return core.Content{}, fmt.Errorf("content: %w", err)
+	}
+	return c, nil
+}
+
+// messages reads messages and implements [core.MessageReader].
+type messages struct{ *reader }
+
+const messageFields = `SELECT m.id, m.channel, coalesce(m.source_key,''), m.received_at, m.state, coalesce(m.turn,''),
+	m.dispatched_at, m.ended_at, m.rank, m.doc, m.outcome, coalesce(m.reply,''), `
+
+const messageColumns = messageFields + `coalesce(m.content, b.data, '')
+	FROM messages m LEFT JOIN bodies b ON m.content IS NULL AND b.kind=0 AND b.owner=m.id `
+
+// listColumns omits the bodies.
+const listColumns = messageFields + `coalesce(m.content, '') FROM messages m `
+
+func scanMessage(scan scanFunc) (core.Message, error) {
+	m, d, content, err := scanColumns(scan)
+	if err != nil {
+		return m, err
+	}
+	if m.Content, err = decodeContent(content, d.Blocks); err != nil {
+		return m, fmt.Errorf("message %s: %w", m.ID, err)
+	}
+	if d.Prompt != nil && !d.Prompt.Truncated { // avoids parsing large blocks
+		m.Prompt = *d.Prompt
+	} else {
+		m.Prompt = core.PromptOf(m.Content)
+	}
+	return m, nil
+}
+
+// scanListed scans a message without its content. Prompt is zero if the content is a
+// body and the document holds no prompt.
+func scanListed(scan scanFunc) (core.Message, error) {
+	m, d, content, err := scanColumns(scan)
+	if err == nil {
+		m.Prompt, err = shortPrompt(d, content)
+	}
+	return m, err
+}
+
+// shortPrompt returns the prompt from the document, or a prompt computed from the
+// content.
+func shortPrompt(d messageDoc, content string) (core.Prompt, error) {
+	if d.Prompt != nil {
+		return *d.Prompt, nil
+	}
+	if content == "" {
+		return core.Prompt{}, nil
+	}
+	c, err := decodeContent(content, d.Blocks)
+	return core.PromptOf(c).Short(), err
+}
+
+func scanColumns(scan scanFunc) (m core.Message, d messageDoc, content string, err error) {
+	var state int64
+	var o outcomeDoc
+	var reply string
+	err = scan(&m.ID, &m.Channel, &m.SourceKey, at(&m.ReceivedAt), &state, &m.Turn, at(&m.DispatchedAt), at(&m.EndedAt), &m.Rank,
+		storedDoc{&d}, storedDoc{&o}, &reply, &content)
+	if err != nil {
+		return m, d, content, fmt.Errorf("message %s: %w", m.ID, err)
+	}
+	m.State = states[codeWaiting]
+	if state < int64(len(states)) { // else a program to come has written the message
+		m.State = states[state]
+	}
+	m.Adapter, m.Origin, m.Mode, m.SourceHash, m.RetryOf, m.CanAsk, m.Deliver = d.Adapter, d.Origin, d.Mode, d.SourceHash, d.RetryOf, d.CanAsk, d.Deliver
+	m.Interrupts = d.Interrupts
+	if m.State.Final() {
+		o.State, o.Text = m.State, reply
+		m.Reply = core.Reply(o).Complete()
+	}
+	return m, d, content, nil
+}
+
+// Message implements [core.MessageReader].
+func (l messages) Message(ctx context.Context, id core.MessageID) (core.Message, error) {
+	return readOne(ctx, l.reader, "message "+string(id), scanMessage, messageColumns+`WHERE m.id=?`, string(id))
+}
+
+// Messages implements [core.MessageReader]. The error is ErrNotFound for an unknown
+// before. For a limit below 1 the list is empty.
+func (l messages) Messages(ctx context.Context, key core.ChannelKey, limit int, before core.MessageID) ([]core.Message, error) {
+	where, args := `WHERE m.channel=? `, []any{string(key)}
+	if before != "" {
+		seq, err := readOne(ctx, l.reader, "message "+string(before), column[int64], `SELECT seq FROM messages WHERE id=?`, string(before))
+		if err != nil {
+			return nil, err
+		}
+		where, args = where+`AND m.seq<? `, append(args, seq)
+	}
+	ms, err := readAll(ctx, l.reader, "messages of "+string(key), scanListed, listColumns+where+`ORDER BY m.seq DESC LIMIT ?`, append(args, max(0, limit))...)
+	for i := range ms {
+		if err == nil && ms[i].Prompt.IsZero() {
+			ms[i].Prompt, err = l.promptOfBody(ctx, ms[i].ID)
+		}
+	}
+	return ms, err
+}
+
+// promptOfBody returns the prompt of a message written by an earlier version, and the
+// zero prompt of an empty content. Only one body is in memory at a time.
+func (l messages) promptOfBody(ctx context.Context, id core.MessageID) (p core.Prompt, err error) {
+	all, err := readAll(ctx, l.reader, "the prompt of message "+string(id), func(scan scanFunc) (core.Prompt, error) {
+		var d messageDoc
+		var content string
+		if err := scan(storedDoc{&d}, &content); err != nil {
+			return p, err
+		}
+		return shortPrompt(d, content)
+	}, `SELECT m.doc, b.data FROM messages m JOIN bodies b ON b.kind=0 AND b.owner=m.id WHERE m.id=?`, string(id))
+	if len(all) > 0 {
+		p = all[0]
+	}
+	return p, err
+}
+
+// Open implements [core.MessageReader]. One transaction reads both lists.
+func (l messages) Open(ctx context.Context) ([]core.Message, []core.Turn, error) {
+	if err := l.settled(ctx); err != nil {
+		return nil, nil, err
+	}
+	tx, err := l.db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, nil, l.failed("what is open", err)
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	ms, err := list(ctx, tx, scanMessage, messageColumns+`WHERE m.state<2 ORDER BY m.rank, m.seq`)
+	if err != nil {
+		return nil, nil, l.failed("open messages", err)
+	}
+	// Turns that have not ended are found by their open members.
+	ts, err := list(ctx, tx, scanTurn, turnColumns+`WHERE t.id IN (SELECT turn FROM messages WHERE state<2 AND turn IS NOT NULL) ORDER BY t.seq`)
+	return ms, ts, l.failed("open turns", err)
+}

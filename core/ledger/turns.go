@@ -1,0 +1,164 @@
+package ledger
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"bareclaw/core"
+)
+
+var (
+	stmtTurn   = newStatement("begin turn", `INSERT INTO turns(id, session, begun_at, doc, line) VALUES(?,?,?,?,?)`)
+	stmtUpdate = newStatement("update turn", `UPDATE turns SET session=?, doc=? WHERE id=? AND ended_at=0`)
+	stmtEnd    = newStatement("end turn", `UPDATE turns SET ended_at=?, session=coalesce(nullif(?,''),session), ending=?, result=?
+		WHERE id=? AND ended_at=0`)
+	stmtHasTurn     = newStatement("", `SELECT 1 FROM turns WHERE id=?`)
+	stmtSessionOurs = newStatement("note session", `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,1,0,0)
+		ON CONFLICT(id) DO UPDATE SET ours=1`)
+	stmtSessionDone = newStatement("note session", `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,0,1,?)
+		ON CONFLICT(id) DO UPDATE SET completed=1, total_cost=max(total_cost,excluded.total_cost)
+		WHERE completed=0 OR total_cost<excluded.total_cost`)
+	stmtSessionCost = newStatement("note session", `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,0,0,?)
+		ON CONFLICT(id) DO UPDATE SET total_cost=excluded.total_cost WHERE total_cost<excluded.total_cost`)
+	stmtBackground = newStatement("store background result",
+		`INSERT INTO backgrounds(id, channel, created_at, is_error, text) VALUES(?,?,?,?,?) ON CONFLICT(id) DO NOTHING`)
+)
+
+type turnDoc struct {
+	Channel core.ChannelKey  `json:"channel"`
+	Members []core.MessageID `json:"members,omitempty"`
+	Opens   bool             `json:"opens,omitempty"`
+	Steered bool             `json:"steered,omitempty"`
+	CanAsk  bool             `json:"can_ask,omitempty"`
+	Notices []core.Notice    `json:"notices,omitempty"`
+}
+
+type endingDoc struct {
+	Code   string      `json:"code,omitempty"`
+	Result *resultDoc  `json:"result,omitempty"`
+	Marks  []core.Mark `json:"marks,omitempty"`
+}
+
+// A resultDoc has the fields of a core.Result; the row has the text.
+type resultDoc struct {
+	Turns       []core.TurnID `json:"turns,omitempty"`
+	Background  bool          `json:"background,omitempty"`
+	Text        string        `json:"-"`
+	IsError     bool          `json:"is_error,omitempty"`
+	Interrupted bool          `json:"interrupted,omitempty"`
+	Code        string        `json:"code,omitempty"`
+	Error       string        `json:"error,omitempty"`
+	SessionID   string        `json:"session_id,omitempty"`
+	TotalCost   float64       `json:"total_cost,omitempty"`
+	Cost        float64       `json:"-"`
+	NumTurns    int           `json:"num_turns,omitempty"`
+	Until       time.Time     `json:"-"`
+}
+
+func (k *compiler) begin(t *core.Turn) {
+	id, line := string(t.ID), string(t.Line)
+	k.add(stmtTurn, id, id, t.SessionID, nanos(t.BegunAt), k.turnDoc(t), inline(line))
+	k.body(bodyLine, id, line)
+	for _, member := range t.Members {
+		k.add(stmtRun, string(member), id, nanos(t.BegunAt), string(member))
+	}
+	k.opens(t)
+}
+
+func (k *compiler) update(t *core.Turn) {
+	k.add(stmtUpdate, string(t.ID), t.SessionID, k.turnDoc(t), string(t.ID))
+	k.opens(t)
+}
+
+func (k *compiler) turnDoc(t *core.Turn) string {
+	return k.doc(turnDoc{
+		Channel: t.Channel, Members: t.Members, Opens: t.Opens, Steered: t.Steered, CanAsk: t.CanAsk, Notices: t.Notices,
+	})
+}
+
+// opens records that bareclaw created the session's id, if the turn opens the session.
+func (k *compiler) opens(t *core.Turn) {
+	if t.Opens && t.SessionID != "" {
+		k.add(stmtSessionOurs, t.SessionID, t.SessionID)
+	}
+}
+
+func (k *compiler) end(t *core.Turn) {
+	if t.EndedAt.IsZero() {
+		k.fail(fmt.Errorf("end turn %s: no time given", t.ID))
+		return
+	}
+	text := driver.Value(nil)
+	if t.Result != nil {
+		text = t.Result.Text
+	}
+	doc := k.doc(endingDoc{Code: t.Code, Result: (*resultDoc)(t.Result), Marks: t.Marks})
+	k.add(stmtEnd, string(t.ID), nanos(t.EndedAt), t.SessionID, doc, text, string(t.ID)).paid = paid(t.EndedAt, t.CostUSD)
+	if t.Result == nil {
+		return
+	}
+	session := t.SessionID
+	if session == "" {
+		session = t.Result.SessionID
+	}
+	if session != "" {
+		k.add(stmtSessionDone, session, session, t.Result.TotalCost)
+	}
+}
+
+func (k *compiler) background(b *core.Background) {
+	k.add(stmtBackground, b.ID, b.ID, string(b.Channel), nanos(b.CreatedAt), flag(b.IsError), b.Text).paid = paid(b.CreatedAt, b.CostUSD)
+	if b.SessionID != "" && b.TotalCost > 0 {
+		k.add(stmtSessionCost, b.SessionID, b.SessionID, b.TotalCost)
+	}
+}
+
+// turns reads turns and sessions and implements [core.TurnReader].
+type turns struct{ *reader }
+
+const turnColumns = `SELECT t.id, t.session, t.begun_at, t.ended_at, t.doc, coalesce(t.line, b.data, ''), t.ending, coalesce(t.result,'')
+	FROM turns t LEFT JOIN bodies b ON t.line IS NULL AND b.kind=1 AND b.owner=t.id `
+
+func scanTurn(scan scanFunc) (t core.Turn, err error) {
+	var d turnDoc
+	var e endingDoc
+	var text string
+	if err := scan(&t.ID, &t.SessionID, at(&t.BegunAt), at(&t.EndedAt), storedDoc{&d}, &t.Line, storedDoc{&e}, &text); err != nil {
+		return t, fmt.Errorf("turn %s: %w", t.ID, err)
+	}
+	t.Channel, t.Members, t.Opens, t.Notices = d.Channel, d.Members, d.Opens, d.Notices
+	t.Steered, t.CanAsk = d.Steered, d.CanAsk
+	t.Code, t.Marks, t.Result = e.Code, e.Marks, (*core.Result)(e.Result)
+	if t.Result != nil {
+		t.Result.Text = text
+	}
+	return t, nil
+}
+
+// Turn implements [core.TurnReader].
+func (l turns) Turn(ctx context.Context, id core.TurnID) (core.Turn, error) {
+	return readOne(ctx, l.reader, "turn "+string(id), scanTurn, turnColumns+`WHERE t.id=?`, string(id))
+}
+
+// SessionUse implements [core.TurnReader]. An unknown session has the zero value.
+func (l turns) SessionUse(ctx context.Context, sessionID string) (core.SessionUse, error) {
+	u, err := readOne(ctx, l.reader, "session "+sessionID, func(scan scanFunc) (u core.SessionUse, err error) {
+		err = scan(&u.Ours, &u.Completed, &u.TotalCost)
+		return u, err
+	}, `SELECT ours, completed, total_cost FROM sessions WHERE id=?`, sessionID)
+	if errors.Is(err, core.ErrNotFound) {
+		err = nil
+	}
+	return u, err
+}
+
+// Backgrounds implements [core.TurnReader]. For a limit below 1 the list is empty.
+func (l turns) Backgrounds(ctx context.Context, key core.ChannelKey, limit int) ([]core.Background, error) {
+	return readAll(ctx, l.reader, "background results of "+string(key), func(scan scanFunc) (b core.Background, err error) {
+		err = scan(&b.ID, &b.Channel, at(&b.CreatedAt), &b.IsError, &b.Text)
+		return b, err
+	}, `SELECT id, channel, created_at, is_error, text FROM backgrounds WHERE channel=? ORDER BY seq DESC LIMIT ?`, string(key), max(0, limit))
+}
