@@ -59,12 +59,12 @@ LIVES ?= 200
 
 .PHONY: soak
 soak: ## mixed traffic while everything is killed and restarted, then an audit; 200 rounds at random; SOAK=5m
-	LIVES=$(LIVES) $(GO) test $(RACE) -v -run 'RandomLives' -timeout 60m ./core
-	BARECLAW_TEST_SOAK=$(SOAK) $(GO) test $(RACE) -v -run 'Soak|AtRandomMoments|RandomCrashes' -timeout 60m ./internal/e2e/soak ./internal/e2e/crash
+	LIVES=$(LIVES) $(GO) test $(RACE) -v -run RandomLives -timeout 60m ./core/lanes
+	BARECLAW_TEST_SOAK=$(SOAK) $(GO) test $(RACE) -v -run Soak -timeout 60m ./internal/e2e/soak
 
 .PHONY: crash
 crash: ## the long runs of the crash tests; takes up to an hour
-	BARECLAW_TEST_SOAK=1 $(GO) test $(RACE) -run 'Crash|Replay|KillNine|RealKill|RealConversationKilled' -timeout 60m ./internal/e2e/... ./sessionhost/... ./core/ledger
+	BARECLAW_TEST_SOAK=1 $(GO) test $(RACE) -run 'Crash|Replay|KillNine|RealKill' -timeout 60m ./internal/e2e/... ./sessionhost/... ./core/ledger
 
 $(GOLANGCI_LINT):
 	GOBIN="$(@D)" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

@@ -248,16 +248,6 @@ func Bareclaw(t testing.TB) string {
 	return path
 }
 
-// Shipped returns the path of the program without the race detector.
-func Shipped(t testing.TB) string {
-	t.Helper()
-	path, err := onceBuilt("bareclaw", "plain", func(path string) error { return goBuild(path, "-ldflags", withoutTables, ".") })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // variant names how programs are built.
 func variant() string {
 	if len(raceFlag()) > 0 {

@@ -381,13 +381,6 @@ func (g *RealGateway) Traced(id, what string) bool {
 	return strings.Contains(string(g.Must("GET", "/messages/"+id+"/trace", nil, 200).Body), `"what":"`+what+`"`)
 }
 
-// RestartedAfterKill starts the gateway again once the killed one has ended.
-func (g *RealGateway) RestartedAfterKill() *RealGateway {
-	g.T.Helper()
-	g.WaitEnd()
-	return g.M.Start()
-}
-
 // Model returns which model the API was asked for last.
 func (m *RealMachine) Model() string {
 	all := m.Requests()

@@ -173,7 +173,7 @@ func TestRealMessageDuringABackgroundTurn(t *testing.T) {
 	g.Say("http", "tool:bash "+m.InBackground("begun", "go", "done"))
 	calls := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		m.Before.Store(nil)
-		realToolCall(w, m.Waiting("begun2", "go2", "done2"), true)
+		reply(w, "", "Bash", bash(m.Waiting("begun2", "go2", "done2")), true)
 	})
 	m.Before.Store(&calls)
 	m.Touch("go")
@@ -182,25 +182,5 @@ func TestRealMessageDuringABackgroundTurn(t *testing.T) {
 	m.Touch("go2")
 	g.Outcome(id).Want(t, "meanwhile")
 	g.Say("http", "echo after").Want(t, "after")
-	g.Balanced()
-}
-
-// TestRealRestartFromWithinATurn has claude restart the gateway it is reached by,
-// with its Bash tool: the turn goes on, and who waits for it gets its answer.
-func TestRealRestartFromWithinATurn(t *testing.T) {
-	t.Parallel()
-	harness.NeedCurl(t)
-	m := harness.NewRealMachine(t)
-	g := m.Start()
-	g.Say("http", "echo one").Want(t, "one")
-	agent := g.Agent("http")
-	for range 2 {
-		generation := g.Generation()
-		g.Say("http", "tool:bash curl -s --unix-socket "+g.Sock+" -X POST http://localhost/restart").
-			Want(t, `final after 1 call(s): {"status":"restarting"}`)
-		g.Restarted(generation)
-	}
-	g.SameAgent("http", agent)
-	g.Say("http", "echo two").Want(t, "two")
 	g.Balanced()
 }

@@ -2,14 +2,12 @@ package realclaude
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/e2e/harness"
-	"bareclaw/internal/testkit/roottest"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -67,25 +65,6 @@ func TestRealClaudeIsToldWhoSpeaksAndInheritsNothingItShouldNot(t *testing.T) {
 			name == "ANTHROPIC_AUTH_TOKEN" || name == "NOTIFY_SOCKET" || value == "stale" {
 			t.Errorf("a tool sees %s", e)
 		}
-	}
-	g.Balanced()
-}
-
-func TestRealConversationSurvivesKillOfEverything(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
-	before := g.Say("http", "echo before")
-	before.Want(t, "before")
-	g.Crash("http")
-	g = m.Start()
-	after := g.Say("http", "history")
-	g.Mentions(after, "echo before", "assistant text: before")
-	if after.Str("session_id") != before.Str("session_id") || after.JSON["notices"] != nil {
-		t.Errorf("session is %s, was %s: %s", after.Str("session_id"), before.Str("session_id"), after.Body)
-	}
-	if n := m.Asked("echo before"); n != 1 {
-		t.Errorf("first message was run %d times", n)
 	}
 	g.Balanced()
 }
@@ -212,21 +191,6 @@ func TestRealClaudeThatIsNotLoggedIn(t *testing.T) {
 	g.Balanced()
 }
 
-func TestRealClaudeThatRefusesToStart(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() != 0 {
-		roottest.Unavailable(t, "claude refuses this mode to root only")
-	}
-	m := harness.NewRealMachine(t, "BARECLAW_PERMISSION_MODE=bypassPermissions")
-	g := m.Start()
-	for range 2 {
-		a := g.Say("http", "echo hello")
-		g.Failed(a, "failed", "agent_start")
-		g.Mentions(a, "cannot be used with root")
-	}
-	g.Balanced()
-}
-
 func TestRealSlashCommands(t *testing.T) {
 	t.Parallel()
 	m := harness.NewRealMachine(t)
@@ -240,8 +204,10 @@ func TestRealSlashCommands(t *testing.T) {
 	if cleared.Str("state") != "answered" || cleared.Str("session_id") == old.Str("session_id") {
 		t.Errorf("/clear: %s", cleared.Body)
 	}
+	g.End("http")
+	g = m.Start()
 	next := g.Say("http", "history")
-	if strings.Contains(next.Str("text"), "secret") || next.Str("session_id") != cleared.Str("session_id") {
+	if strings.Contains(next.Str("text"), "secret") || next.Flag("is_error") || next.Str("session_id") != cleared.Str("session_id") {
 		t.Errorf("after /clear: %s", next.Body)
 	}
 	g.Say("http", "echo newer").Want(t, "newer")

@@ -3,13 +3,14 @@ package realclaude
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
 )
 
-// TestRealTranscriptThatIsDamaged resumes conversations whose record is spoilt:
+// TestRealTranscriptThatIsDamaged resumes conversations whose record is spoilt or gone:
 // what claude can still read is kept, and otherwise a fresh session begins, which
 // is told once.
 func TestRealTranscriptThatIsDamaged(t *testing.T) {
@@ -18,6 +19,7 @@ func TestRealTranscriptThatIsDamaged(t *testing.T) {
 		damage func(whole []byte) []byte
 		fresh  bool
 	}{
+		"gone":     {nil, true},
 		"empty":    {func([]byte) []byte { return nil }, true},
 		"garbage":  {func(whole []byte) []byte { return bytes.Repeat([]byte{0, 0xff, 'x', '\n'}, len(whole)/64) }, true},
 		"not ours": {func([]byte) []byte { return []byte("{}\n[]\n1\n{\"type\":\"user\"}\n") }, true},
@@ -29,7 +31,11 @@ func TestRealTranscriptThatIsDamaged(t *testing.T) {
 			g := m.Start()
 			before := g.Say("http", "echo before")
 			g.End("http")
-			m.DamageTranscripts(at.damage)
+			if at.damage != nil {
+				m.DamageTranscripts(at.damage)
+			} else if err := os.RemoveAll(m.Path("home/claude-config/projects")); err != nil {
+				t.Fatal(err)
+			}
 			g = m.Start()
 			a := g.Say("http", "history")
 			g.Mentions(a, "history")

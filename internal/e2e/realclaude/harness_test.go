@@ -7,35 +7,54 @@ import (
 	"strings"
 )
 
-// realToolCall writes a reply of the model that the scripts do not have: a call
-// of Bash, which is whole, or is followed by words without end.
-func realToolCall(w http.ResponseWriter, command string, whole bool) {
-	input, err := json.Marshal(map[string]string{"command": command, "description": "a test"})
-	if err != nil {
-		panic(err) // two strings
+// reply writes a reply of the model that the scripts do not have: a text in pieces, if there is
+// one, and a call of a tool, which is whole, or is followed by words without end.
+func reply(w http.ResponseWriter, text, tool string, input map[string]string, whole bool) {
+	quoted := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // strings
+		}
+		return string(b)
 	}
-	delta, err := json.Marshal(string(input))
-	if err != nil {
-		panic(err) // a string
+	event := func(kind, rest string) {
+		_, _ = fmt.Fprintf(w, "event: %s\ndata: {\"type\":%q%s}\n\n", kind, kind, rest) // claude may be gone
 	}
-	events := []string{
-		`{"type":"message_start","message":{"id":"msg_call","type":"message","role":"assistant","model":"claude-test","content":[],` +
-			`"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}}`,
-		`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_call","name":"Bash","input":{}}}`,
-		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":` + string(delta) + `}}`,
-		`{"type":"content_block_stop","index":0}`,
+	block := 0
+	begin := func(content string) {
+		event("content_block_start", fmt.Sprintf(`,"index":%d,"content_block":%s`, block, content))
 	}
-	if whole {
-		events = append(events, `{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":9}}`,
-			`{"type":"message_stop"}`)
-	} else {
-		events = append(events, `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`,
-			`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"And so"}}`)
+	delta := func(change string) {
+		event("content_block_delta", fmt.Sprintf(`,"index":%d,"delta":%s`, block, change))
+	}
+	end := func() {
+		event("content_block_stop", fmt.Sprintf(`,"index":%d`, block))
+		block++
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	for _, e := range events {
-		kind, _, _ := strings.Cut(strings.TrimPrefix(e, `{"type":"`), `"`)
-		_, _ = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, e) // claude may be gone
+	event("message_start", `,"message":{"id":"msg_call","type":"message","role":"assistant","model":"claude-test","content":[],`+
+		`"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`)
+	if text != "" {
+		begin(`{"type":"text","text":""}`)
+		for _, piece := range strings.SplitAfter(text, " ") {
+			delta(`{"type":"text_delta","text":` + quoted(piece) + `}`)
+		}
+		end()
+	}
+	begin(`{"type":"tool_use","id":"toolu_call","name":` + quoted(tool) + `,"input":{}}`)
+	delta(`{"type":"input_json_delta","partial_json":` + quoted(quoted(input)) + `}`)
+	end()
+	if whole {
+		event("message_delta", `,"delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":9}`)
+		event("message_stop", "")
+	} else {
+		begin(`{"type":"text","text":""}`)
+		delta(`{"type":"text_delta","text":"And so"}`)
 	}
 	_ = http.NewResponseController(w).Flush()
+}
+
+// bash is the input of a call of Bash.
+func bash(command string) map[string]string {
+	return map[string]string{"command": command, "description": "a test"}
 }

@@ -36,21 +36,3 @@ func TestRealHeartbeatBeginsAfresh(t *testing.T) {
 	}
 	g.Balanced()
 }
-
-// TestRealHeartbeatWithoutLogin: clearing the session, which needs no login, does not hide
-// that the question does.
-func TestRealHeartbeatWithoutLogin(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_PASS_ENV=")
-	g := m.Start()
-	for slot := range 3 {
-		m.With(harness.SlotLength(slot)).Beat(0)
-	}
-	if got := m.Outcomes(); got != "failed, failed, failed" {
-		t.Errorf("outcomes: %s", got)
-	}
-	if first := m.Ticks().Ticks[0]; first.Message == "" || !strings.Contains(first.Detail, "log in again") {
-		t.Errorf("recorded %+v", first)
-	}
-	g.Balanced()
-}

@@ -2,7 +2,6 @@ package realclaude
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,19 +9,8 @@ import (
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/botapi"
 )
-
-// A withToken sends every request with a token.
-type withToken struct {
-	token string
-	http.RoundTripper
-}
-
-// RoundTrip sends one.
-func (b withToken) RoundTrip(r *http.Request) (*http.Response, error) {
-	r.Header.Set("Authorization", "Bearer "+b.token)
-	return b.RoundTripper.RoundTrip(r)
-}
 
 // TestRealAgentKnowsItself has claude use what its system prompt tells it of, in its
 // Bash, with a token set that it does not know: it asks how the gateway is, speaks on
@@ -30,12 +18,13 @@ func (b withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 // goes on.
 func TestRealAgentKnowsItself(t *testing.T) {
 	t.Parallel()
-	const token = "a-token-that-claude-does-not-know"
-	m, _, _, chat := newRealChat(t, "BARECLAW_HTTP_TOKEN="+token)
+	api := botapi.New(t, botapi.WithoutRates())
+	anna := api.User(7, "Anna", "Arden", "anna")
+	chat := api.Private(anna)
+	m := harness.NewRealMachine(t, append(harness.BotSettings(api, anna), "BARECLAW_HTTP_TOKEN="+harness.Token)...)
 	g := m.Start()
-	g.HTTP.Transport = withToken{token, g.HTTP.Transport}
-	program := harness.Bareclaw(t)
-	run := program
+	g.Gateway = g.Bearer()
+	run := harness.Bareclaw(t)
 	bash := func(command string) harness.Answer {
 		t.Helper()
 		a := g.Say("http", "tool:bash "+command)

@@ -2,7 +2,6 @@ package realclaude
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,7 +23,7 @@ func TestRealTurnIsShown(t *testing.T) {
 	said := g.Watch("http")
 	first := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.Before.Store(nil)
-		writeAndCall(w, "I will write ü it down.", "Write", map[string]string{"file_path": m.Path("note.txt"), "content": "a note\n"})
+		reply(w, "I will write ü it down.", "Write", map[string]string{"file_path": m.Path("note.txt"), "content": "a note\n"}, true)
 	})
 	m.Before.Store(&first)
 	g.Say("http", "echo It is written.").Want(t, "It is written.")
@@ -69,37 +68,6 @@ func TestRealTurnIsShown(t *testing.T) {
 	}
 	if !statuses["Writing · 0:00"] || !slices.ContainsFunc(fold.Lines(), func(l progress.Line) bool { return l.Tool == "Write" && l.Ended && !l.IsError }) {
 		t.Errorf("statuses %v, lines %v", statuses, fold.Lines())
-	}
-}
-
-// writeAndCall writes a reply of the model that the scripts do not have: a text in
-// pieces, and then a call.
-func writeAndCall(w http.ResponseWriter, text, tool string, input map[string]string) {
-	quoted := func(v any) string {
-		b, err := json.Marshal(v)
-		if err != nil {
-			panic(err) // strings
-		}
-		return string(b)
-	}
-	events := []string{
-		`{"type":"message_start","message":{"id":"msg_write","type":"message","role":"assistant","model":"claude-test","content":[],` +
-			`"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}}`,
-		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
-	}
-	for _, piece := range strings.SplitAfter(text, " ") {
-		events = append(events, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":`+quoted(piece)+`}}`)
-	}
-	events = append(events, `{"type":"content_block_stop","index":0}`,
-		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_write","name":`+quoted(tool)+`,"input":{}}}`,
-		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":`+quoted(quoted(input))+`}}`,
-		`{"type":"content_block_stop","index":1}`,
-		`{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":9}}`,
-		`{"type":"message_stop"}`)
-	w.Header().Set("Content-Type", "text/event-stream")
-	for _, e := range events {
-		kind, _, _ := strings.Cut(strings.TrimPrefix(e, `{"type":"`), `"`)
-		_, _ = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, e) // claude may be gone
 	}
 }
 
