@@ -60,45 +60,6 @@ func TestFullDisk(t *testing.T) {
 	g.EndsAll()
 }
 
-// TestReadOnlyWhileRunning has the system refuse writes to the ledger for a
-// while, as a disk does that the kernel has made read-only after an error.
-func TestReadOnlyWhileRunning(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
-	g.Usable("busy")
-	g.Usable("idle")
-	waiter := make(chan harness.Answer, 1)
-	go func() {
-		a, _ := g.Do("POST", "/message", map[string]any{"channel": "busy", "text": "wait " + m.Path("go")})
-		waiter <- a
-	}()
-	m.Eventually("turn runs", func() bool { return m.Begun("wait ") == 1 })
-
-	tracer := m.Trace(g.Cmd.Process.Pid, "pwrite64,ftruncate,fallocate,openat:error=EROFS")
-	queued, accepted := g.Refusals("busy", 503, "storage_unavailable")
-	first, more := g.Refusals("idle", 503, "storage_unavailable")
-	if len(accepted)+len(more) != 0 {
-		t.Errorf("%d messages were accepted", len(accepted)+len(more))
-	}
-	m.Touch("go")
-	(<-waiter).Want(t, "waited for "+m.Path("go"))
-	tracer.Detach()
-
-	g.Usable("busy")
-	g.Usable("idle")
-	if begunExactly(m, queued)+begunExactly(m, first) != 0 {
-		t.Error("a refused message reached claude")
-	}
-	m.Eventually("the outcome is written", func() bool { return g.Metrics()["bareclaw_messages_waiting"] == 0 })
-	g.Kill()
-	g = m.Start()
-	if n := g.Balanced(); n != 5 {
-		t.Errorf("%d messages accepted, want 5", n)
-	}
-	g.EndsAll()
-}
-
 func TestReadOnlyAtStart(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)

@@ -73,24 +73,6 @@ func TestClaudeMisbehavesInATurn(t *testing.T) {
 	})
 }
 
-func TestClaudeEndsWhileStarting(t *testing.T) {
-	t.Parallel()
-	for _, status := range []string{"0", "1"} {
-		t.Run(status, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			m.Env = append(m.Env, "FAKECLAUDE_START=exit:"+status, "FAKECLAUDE_START_ONCE="+m.Path("once"))
-			g := m.Start()
-			g.Say("a", "echo 1").Failed(t, "agent_start", "while starting", "exit status "+status, "told to exit at start")
-			g.Usable("a")
-			if n := m.Begun("echo 1"); n != 0 {
-				t.Errorf("turn was begun %d times", n)
-			}
-			g.EndsAll()
-		})
-	}
-}
-
 // TestClaudeIsKilledWhileStarting kills claude before it is ready, as the kernel
 // does for want of memory: it had begun nothing, and is started again.
 func TestClaudeIsKilledWhileStarting(t *testing.T) {
@@ -121,29 +103,6 @@ func TestClaudePrintsRubbishWhileStarting(t *testing.T) {
 	g := m.Start()
 	g.Usable("a")
 	g.EndsAll()
-}
-
-func TestClaudeDoesNotGetReady(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"noinit", "hang"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t, "FAKECLAUDE_START="+how, "BARECLAW_START_TIMEOUT=1s")
-			m.Env = append(m.Env, "FAKECLAUDE_START_ONCE="+m.Path("once"))
-			g := m.Start()
-			g.Say("a", "echo 1").Failed(t, "agent_timeout", "BARECLAW_START_TIMEOUT")
-			var a harness.Answer
-			g.Eventually("claude starts in so short a time", func() bool {
-				a = g.Say("a", "echo usable")
-				return a.Code() != "agent_timeout"
-			})
-			a.Want(t, "usable")
-			if n := m.Begun("echo 1"); n != 0 {
-				t.Errorf("turn was begun %d times", n)
-			}
-			g.EndsAll()
-		})
-	}
 }
 
 // TestClaudeIsMissing has no program, or none that can be run, where claude
@@ -179,59 +138,9 @@ func TestClaudeIsMissing(t *testing.T) {
 	}
 }
 
-// TestMaxTurnsWithMessagesWaiting ends a turn at its limit, claude with it, when
-// others wait behind it: they run next, in the same session.
-func TestMaxTurnsWithMessagesWaiting(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
-	session := g.Say("a", "session").Str("text")
-	host := m.Hosts()["a"]
-	m.Freeze(host.ClaudePID, host.ClaudeStart)
-	limited := g.Tell("a", "maxturns 1")
-	second, third := g.Tell("a", "session"), g.Tell("a", "echo third")
-	if err := proc.Signal(host.ClaudePID, host.ClaudeStart, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	g.Outcome(limited).Failed(t, "max_turns", "limit")
-	last := g.Outcome(third)
-	last.Want(t, session)
-	if a := g.Outcome(second); !a.Flag("coalesced") || a.Str("into") != third || a.Str("state") != "answered" {
-		t.Errorf("the second message is %s", a.Body)
-	}
-	if now := m.Hosts()["a"]; now.ClaudePID == host.ClaudePID {
-		t.Error("claude did not end at the limit")
-	}
-	g.Balanced()
-	g.EndsAll()
-}
-
-// TestWorkingDirectoryRemoved takes the directory away that claude works in. It
-// also holds the session ids.
+// TestWorkingDirectoryRemoved takes the directory away that claude works in, and that holds the
+// session ids: a conversation that has begun goes on, and others begin once it is there again.
 func TestWorkingDirectoryRemoved(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	m.Env = append(m.Env, "BARECLAW_SESSION_FILE="+m.Path("state/sessions.json"))
-	g := m.Start()
-	g.Usable("warm")
-	work, aside := m.Path("work"), m.Path("aside")
-	if err := os.Rename(work, aside); err != nil {
-		t.Fatal(err)
-	}
-	g.Usable("warm")
-	g.Say("cold", "echo 1").Failed(t, "agent_failed", work, "BARECLAW_CWD")
-	if err := os.Rename(aside, work); err != nil {
-		t.Fatal(err)
-	}
-	g.Usable("cold")
-	g.Balanced()
-	g.EndsAll()
-}
-
-// TestWorkingDirectoryWithSessionsRemoved is the same where the session ids are
-// kept in that directory: a conversation that can be begun goes on, and its
-// reply says that it may not be found again.
-func TestWorkingDirectoryWithSessionsRemoved(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
 	g := m.Start()

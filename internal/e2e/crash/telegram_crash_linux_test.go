@@ -2,10 +2,8 @@ package crash
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/botapi"
@@ -65,52 +63,6 @@ func answeredOnce(g *harness.Gateway, chat *botapi.Chat, text string) {
 	if n := harness.CountText(chat, text); n > 2 {
 		g.T.Errorf("%s was answered %d times", text, n)
 	}
-}
-
-// TestTelegramRandomCrashes kills the daemon at random moments while people of
-// several chats write. Nothing is lost and nothing is read twice.
-func TestTelegramRandomCrashes(t *testing.T) {
-	t.Parallel()
-	m, api, anna, private := harness.NewChat(t)
-	chats := []*botapi.Chat{private, api.Group(-200, "Team", anna), api.Forum(-1000300, "Club", anna)}
-	rounds := 8
-	if harness.Soak() {
-		rounds = 200
-	}
-	g := m.Start()
-	texts := make([][]string, len(chats))
-	for round := range rounds {
-		for i, c := range chats {
-			text := fmt.Sprintf("random-%d-%d.", round, i)
-			c.Send(anna, "echo "+text)
-			texts[i] = append(texts[i], text)
-		}
-		time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond) // the moment is the point
-		g.Kill()
-		for i, c := range chats { // while it is down
-			text := fmt.Sprintf("down-%d-%d.", round, i)
-			c.Send(anna, "echo "+text)
-			texts[i] = append(texts[i], text)
-		}
-		g = m.Start()
-	}
-	g.Eventually("everything is read", func() bool {
-		return len(api.Pending()) == 0 && g.Metrics()["bareclaw_messages_waiting"] == 0 && g.Metrics()["bareclaw_messages_accepted_total"] == float64(2*rounds*len(chats))
-	})
-	for i := range chats {
-		for _, text := range texts[i] {
-			if n := begunExactly(g.Machine, "echo "+text); n != 1 {
-				t.Errorf("%s was read in %d turns", text, n)
-			}
-		}
-	}
-	g.Delivered()
-	for i, c := range chats {
-		if n := len(c.FromBot()); n == 0 {
-			t.Errorf("chat %d was not answered", i)
-		}
-	}
-	g.Balanced()
 }
 
 // TestTelegramFullDisk holds that nothing is acknowledged to Telegram while it cannot

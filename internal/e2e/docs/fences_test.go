@@ -147,41 +147,6 @@ func TestEveryFenceIsAccountedFor(t *testing.T) {
 	}
 }
 
-// TestFencesThatAreNotAccountedFor has blocks in which something is missing.
-func TestFencesThatAreNotAccountedFor(t *testing.T) {
-	t.Parallel()
-	tests := map[string]string{"TestHere": "internal/e2e/docs/fences_test.go", "TestElsewhere": "internal/e2e/docs/firstrun_test.go"}
-	for _, c := range []struct {
-		file, text string
-		want       string // part of what is wrong; empty: nothing
-	}{
-		{"README.md", "```sh\nls\n```\n", ""},
-		{"docs/operations.md", "```bash\nls\n```\n", ""},
-		{"docs/lifetimes.md", "```sh\nls\n```\n", "nothing runs it"},
-		{"docs/lifetimes.md", "<!-- not executed: it needs a Mac -->\n```sh\nls\n```\n", ""},
-		{"docs/lifetimes.md", "<!-- not executed: it needs a Mac -->\n\n```sh\nls\n```\n", "nothing runs it"},
-		{"docs/lifetimes.md", "<!-- not executed: no -->\n```sh\nls\n```\n", "reason of some words"},
-		{"docs/telegram.md", "<!-- tested by TestHere -->\n```sh\nls\n```\n", ""},
-		{"docs/telegram.md", "<!-- tested by TestNowhere, TestHere -->\n```sh\nls\n```\n", "there is no TestNowhere"},
-		{"docs/telegram.md", "<!-- tested by TestElsewhere -->\n```sh\nls\n```\n", "reads docs/telegram.md"},
-		{"docs/telegram.md", "<!-- tested by hand -->\n```sh\nls\n```\n", "neither"},
-		{"README.md", "```\nbareclaw status\n```\n", `language is ""`},
-		{"README.md", "```text\nbareclaw status\n```\n", "is a command"},
-		{"README.md", "```text\n  $ sudo systemctl start x\n```\n", "is a command"},
-		{"README.md", "```text\ncurl, scripts\n```\n", ""},
-		{"README.md", "```console\n$ ls\n```\n", "language"},
-	} {
-		all := harness.FencedIn(c.text)
-		if len(all) != 1 {
-			t.Fatalf("%q has %d blocks", c.text, len(all))
-		}
-		got := strings.Join(checkFence(c.file, all[0], tests), "; ")
-		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%q of %s: got %q, want %q", c.text, c.file, got, c.want)
-		}
-	}
-}
-
 // TestSettingsOfDocumentsAreRead reads the blocks of settings as the gateway does, and has the
 // shell look at the command lines among them.
 func TestSettingsOfDocumentsAreRead(t *testing.T) {

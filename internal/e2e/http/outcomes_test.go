@@ -189,6 +189,9 @@ func TestEveryKindOfOutcome(t *testing.T) {
 		"silent and killed": {[]string{"BARECLAW_STALL_AFTER=1s", "BARECLAW_STALL_ACTION=kill"}, map[string]outcomeCase{
 			"stalled and deaf": fails("mute", outcomeWant{code: "stalled", text: "Nothing was heard of Claude for …", extra: turned}),
 		}},
+		"not ready": {[]string{"FAKECLAUDE_START=hang", "BARECLAW_START_TIMEOUT=1s"}, map[string]outcomeCase{
+			"claude does not get ready": fails("echo never", outcomeWant{code: "agent_timeout", text: "Claude did not get ready in time (BARECLAW_START_TIMEOUT) and was ended.…", extra: turned}),
+		}},
 		"no start": {[]string{"FAKECLAUDE_START=exit:1"}, map[string]outcomeCase{
 			"claude does not start": fails("echo never", outcomeWant{code: "agent_start", text: "Claude ended while starting, with exit status 1. …", extra: turned}),
 		}},
