@@ -28,6 +28,7 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/commands"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/media"
@@ -37,10 +38,8 @@ import (
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
-	"bareclaw/core/adapterstore"
-	"bareclaw/core/feed"
 	"bareclaw/core/lanes"
-	"bareclaw/core/settings"
+	"bareclaw/core/progress"
 )
 
 // Names used by the daemon: see [chats.Name] and [chats.Prefix].
@@ -52,58 +51,10 @@ const (
 // pruneEvery is the time between two removals of old records.
 const pruneEvery = time.Hour
 
-// Inbox is the part of the core that stores updates until they are handled.
-type Inbox interface {
-	Receive(ctx context.Context, in []*core.Inbound) error
-	Handled(ctx context.Context, ids ...string) error
-	Unhandled(ctx context.Context, adapter string) ([]core.Inbound, error)
-	LastInbound(ctx context.Context, adapter string) (core.Inbound, error)
-}
-
-// Submitter is the part of the core that accepts and changes messages.
-type Submitter interface {
-	Submit(ctx context.Context, s core.Submission) (*core.Ticket, error)
-	Amend(ctx context.Context, id core.MessageID, c core.Content) error
-}
-
-// Deliveries is the part of the core that hands over deliveries.
-type Deliveries interface {
-	OnDelivery(adapter string, f func(core.Delivery))
-	PendingDeliveries(ctx context.Context, adapter string) ([]core.Delivery, error)
-}
-
-// Core is the part of the core used by the adapter.
-type Core interface {
-	Inbox
-	Submitter
-	Deliveries
-	records.Ledger
-	records.Pruner
-	outbox.Ledger
-	live.Channels
-	live.Ledger
-	approvals.Approvals
-	approvals.Messages
-	commands.Core
-}
-
-// CoreOf returns the components of a manager used by the adapter.
-func CoreOf(m *lanes.Manager) Core {
-	return struct {
-		*lanes.Manager
-		*lanes.Lookup
-		*lanes.Directory
-		*lanes.Decider
-		*settings.Cache
-		*adapterstore.Store
-		*feed.Broker
-	}{m, m.Lookup, m.Directory, m.Decider, m.ChannelSettings, m.Adapters, m.Feeds}
-}
-
 // Options hold the dependencies and settings of an adapter. Core, Push, Log, Token,
 // Allowed and StateDir are required.
 type Options struct {
-	Core Core
+	Core *lanes.Manager
 	Push *core.PushRegistry
 	Log  *slog.Logger
 
@@ -135,8 +86,7 @@ type Options struct {
 // An Adapter serves the chats of one bot. Its methods are safe for concurrent use.
 type Adapter struct {
 	o         Options
-	work      *tasks.Group
-	records   *records.Store
+	env       *env.Env
 	health    *health
 	chats     *chatCache
 	sender    *outbox.Sender
@@ -167,8 +117,8 @@ func New(o Options) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Adapter{o: o, work: tasks.NewGroup(o.Log), records: records.New(o.Core, o.Log), health: &health{pollTimeout: o.PollTimeout}}
-	a.chats = newChatCache(a.records, o.Allowed)
+	a := &Adapter{o: o, env: env.New(o.Core, o.Log), health: &health{pollTimeout: o.PollTimeout}}
+	a.chats = newChatCache(a.env, o.Allowed)
 	a.wireOutgoing(client)
 	a.wireIncoming(client, bot)
 	o.Push.Register(Prefix, a.pusher.push)
@@ -182,27 +132,19 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 	uploads := &media.Uploader{Log: o.Log, Policy: sendfile.Policy{
 		Base: o.CWD, Media: mediaDir, Roots: append([]string{o.CWD}, o.SendRoots...), Withheld: o.Withheld,
 	}}
-	a.sender = outbox.NewSender(client, a.records, a.work, o.Log)
-	c := &composer{core: o.Core, store: a.records, fileOver: o.FileOver}
+	a.sender = outbox.NewSender(client, a.env)
+	c := &composer{env: a.env, fileOver: o.FileOver}
 	a.composer = c
-	a.out = outbox.New(outbox.Options{
-		Ledger: o.Core, Sender: a.sender, Store: a.records, Work: a.work, Log: o.Log, Compose: c.compose, Moves: &a.chats.Moves,
-	})
-	a.live = live.New(live.Options{
-		Channels: o.Core, Ledger: o.Core, Out: a.out, Sender: a.sender, Store: a.records, Work: a.work, Log: o.Log, Moves: &a.chats.Moves,
-		Show: o.Shown, Dir: o.CWD,
-	})
-	a.approvals = approvals.New(approvals.Options{
-		Approvals: o.Core, Messages: o.Core, Out: a.out, Store: a.records, Log: o.Log, Moves: &a.chats.Moves,
-	})
-	a.pusher = newPusher(o.Core, a.out, uploads, a.chats, a.health)
-	c.out, c.live, c.approvals, c.pusher = a.out, a.live, a.approvals, a.pusher
+	a.out = outbox.New(a.env, a.sender, c.compose)
+	a.live = live.New(a.env, a.out, a.sender, progress.Options{Show: o.Shown, Dir: o.CWD})
+	a.approvals = approvals.New(a.env, a.out)
+	a.pusher = newPusher(a.env, a.out, uploads, a.chats, a.health)
 	a.commands = commands.New(commands.Options{
-		Core: o.Core, Out: a.out, Sender: a.sender, Store: a.records, Live: a.live, Approvals: a.approvals, Work: a.work, Log: o.Log,
-		Gateway: view.Gateway{Version: o.Version, Agent: o.Agent, Began: time.Now()}, Restart: o.Restart, BotName: a.health.name,
-		Moves: &a.chats.Moves, RunEdited: func(ctx context.Context, t chats.Tap) string { return a.receiver.runEdited(ctx, t) },
+		Env: a.env, Out: a.out, Sender: a.sender, Live: a.live, Approvals: a.approvals, Restart: o.Restart, BotName: a.health.name,
+		Gateway:   view.Gateway{Version: o.Version, Agent: o.Agent, Began: time.Now()},
+		RunEdited: func(ctx context.Context, t chats.Tap) string { return a.receiver.runEdited(ctx, t) },
 	})
-	c.stoppedText = a.commands.StoppedText
+	c.out, c.live, c.approvals, c.pusher, c.stoppedText = a.out, a.live, a.approvals, a.pusher, a.commands.StoppedText
 	a.files = &media.Downloader{Client: client, Cooldowns: a.sender.Cooldowns, Dir: mediaDir, Log: o.Log}
 }
 
@@ -211,11 +153,11 @@ func (a *Adapter) wireIncoming(client *botapi.Client, bot int64) {
 	o := &a.o
 	reader := &inbound.Reader{Downloader: a.files, Sender: a.sender, Transcribe: o.Transcribe, BotName: a.health.name, Log: o.Log}
 	a.receiver = &receiver{
-		core: o.Core, commands: a.commands, live: a.live, out: a.out, store: a.records, chats: a.chats, reader: reader, bot: a.health.name, log: o.Log,
+		env: a.env, commands: a.commands, live: a.live, out: a.out, chats: a.chats, reader: reader, bot: a.health.name,
 	}
-	a.intake = newIntake(a.receiver, a.work, o.Log)
+	a.intake = newIntake(a.receiver, a.env)
 	a.poller = &poller{
-		inbox: o.Core, client: client, sender: a.sender, store: a.records, chats: a.chats, health: a.health, intake: a.intake, log: o.Log,
+		env: a.env, client: client, sender: a.sender, chats: a.chats, health: a.health, intake: a.intake,
 		bot: bot, timeout: o.PollTimeout, lockFile: o.LockFile, stale: staleOffset,
 	}
 }
@@ -236,18 +178,18 @@ func (a *Adapter) Run(ctx context.Context) error {
 
 func (a *Adapter) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	a.work.Begin(ctx)
-	defer a.work.Wait()
+	a.env.Work.Begin(ctx)
+	defer a.env.Work.Wait()
 	defer cancel()
-	a.o.Core.OnDelivery(Name, a.onDelivery)
+	a.env.OnDelivery(Name, a.onDelivery)
 	if err := a.resume(ctx); err != nil {
 		return err
 	}
 	a.commands.ReportRestart(ctx)
 	a.approvals.AskPending(ctx)
-	a.work.Go(a.commands.RegisterMenu)
-	a.work.Go(a.pruneRecords)
-	a.work.Go(func(ctx context.Context) { a.files.Prune(ctx, a.o.MediaMaxAge) })
+	a.env.Work.Go(a.commands.RegisterMenu)
+	a.env.Work.Go(a.pruneRecords)
+	a.env.Work.Go(func(ctx context.Context) { a.files.Prune(ctx, a.o.MediaMaxAge) })
 	a.poller.poll(ctx)
 	return nil
 }
@@ -262,7 +204,7 @@ func (a *Adapter) resume(ctx context.Context) error {
 		return err
 	}
 	a.live.ResumeLeft()
-	pending, err := a.o.Core.PendingDeliveries(ctx, Name)
+	pending, err := a.env.PendingDeliveries(ctx, Name)
 	if err != nil {
 		return fmt.Errorf("telegram: read pending deliveries: %w", err)
 	}
@@ -308,7 +250,7 @@ func (a *Adapter) Health() Health {
 // pruneRecords removes old records every pruneEvery, until ctx ends.
 func (a *Adapter) pruneRecords(ctx context.Context) {
 	for ctx.Err() == nil {
-		a.records.Warn(ctx, "old records are kept", a.o.Core.ForgetRecords(ctx, records.Expired(time.Now())...))
+		a.env.Records.Warn(ctx, "old records are kept", a.env.ForgetRecords(ctx, records.Expired(time.Now())...))
 		tasks.Pause(ctx, pruneEvery)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 
@@ -43,10 +44,8 @@ func movedKey(chat int64) string { return records.Moved + strconv.FormatInt(chat
 // A chatCache caches chats and topics: the records, and facts not recorded yet. Its
 // methods are safe for concurrent use.
 type chatCache struct {
-	store   *records.Store
+	env     *env.Env
 	allowed map[int64]bool // users obeyed by the bot
-
-	chats.Moves
 
 	mu     sync.Mutex // guards the fields below
 	spoke  map[int64]bool
@@ -54,9 +53,9 @@ type chatCache struct {
 	topics map[core.ChannelKey]string
 }
 
-func newChatCache(store *records.Store, allowed []int64) *chatCache {
+func newChatCache(e *env.Env, allowed []int64) *chatCache {
 	c := &chatCache{
-		store: store, allowed: map[int64]bool{}, spoke: map[int64]bool{}, known: map[int64]chatRecord{},
+		env: e, allowed: map[int64]bool{}, spoke: map[int64]bool{}, known: map[int64]chatRecord{},
 		topics: map[core.ChannelKey]string{},
 	}
 	for _, user := range allowed {
@@ -69,23 +68,23 @@ func newChatCache(store *records.Store, allowed []int64) *chatCache {
 func (c *chatCache) load(ctx context.Context, h *health) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := records.Each(ctx, c.store, records.Chat, func(id string, r chatRecord) {
+	err := records.Each(ctx, c.env.Records, records.Chat, func(id string, r chatRecord) {
 		if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
 			c.known[chat], c.spoke[chat] = r, r.Spoke
 		}
 	})
 	if err == nil {
-		err = records.Each(ctx, c.store, records.Topic, func(key string, r topicRecord) { c.topics[core.ChannelKey(key)] = r.Name })
+		err = records.Each(ctx, c.env.Records, records.Topic, func(key string, r topicRecord) { c.topics[core.ChannelKey(key)] = r.Name })
 	}
 	if err == nil {
-		err = records.Each(ctx, c.store, records.Moved, func(id string, r movedRecord) {
+		err = records.Each(ctx, c.env.Records, records.Moved, func(id string, r movedRecord) {
 			if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
-				c.Add(chat, r.To, r.Rekeyed)
+				c.env.Moves.Add(chat, r.To, r.Rekeyed)
 			}
 		})
 	}
 	if err == nil {
-		err = records.Each(ctx, c.store, records.Bot, func(_ string, r botRecord) { h.setName(r.Name) })
+		err = records.Each(ctx, c.env.Records, records.Bot, func(_ string, r botRecord) { h.setName(r.Name) })
 	}
 	return err
 }
@@ -122,8 +121,8 @@ func (c *chatCache) checkRecipient(ctx context.Context, key core.ChannelKey) err
 		return nil
 	}
 	var chat chatRecord
-	if to = c.Present(to); to.Group() {
-		if _, err := c.store.Get(ctx, chatKey(to.Chat), &chat); err != nil {
+	if to = c.env.Moves.Present(to); to.Group() {
+		if _, err := c.env.Records.Get(ctx, chatKey(to.Chat), &chat); err != nil {
 			return err
 		}
 	}
@@ -144,12 +143,12 @@ func (c *chatCache) learn(ctx context.Context, a chats.Address, m *models.Messag
 			r.Title = m.NewChatTitle
 		}
 		if c.newChat(a.Chat, r) {
-			c.store.Warn(ctx, "a chat is not recorded", c.store.Put(ctx, chatKey(a.Chat), r))
+			c.env.Records.Warn(ctx, "a chat is not recorded", c.env.Records.Put(ctx, chatKey(a.Chat), r))
 		}
 	}
 	name, current := topicName(m)
 	if a.Thread != 0 && name != "" && c.newTopic(a.Key(), name, current) {
-		c.store.Warn(ctx, "a topic is not recorded", c.store.Put(ctx, records.Topic+string(a.Key()), topicRecord{Name: name}))
+		c.env.Records.Warn(ctx, "a topic is not recorded", c.env.Records.Put(ctx, records.Topic+string(a.Key()), topicRecord{Name: name}))
 	}
 }
 

@@ -6,24 +6,18 @@ import (
 
 	"bareclaw/adapters/telegram/approvals"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/progress"
 )
 
-// messages reads messages of the core.
-type messages interface {
-	Message(ctx context.Context, id core.MessageID) (core.Message, error)
-}
-
 // A composer makes the messages of a delivery. Its methods are safe for concurrent use.
 type composer struct {
-	core        messages
-	store       *records.Store
+	env         *env.Env
 	fileOver    int // an answer of more messages is sent as a file
 	out         *outbox.Outbox
 	live        *live.Views
@@ -32,7 +26,7 @@ type composer struct {
 	stoppedText func(context.Context, *core.Message) (string, error)
 }
 
-// compose returns the parts of a delivery, see [outbox.Options.Compose].
+// compose returns the parts of a delivery, see [outbox.Composer].
 func (c *composer) compose(ctx context.Context, d core.Delivery) ([]outbox.Part, error) {
 	switch d.Kind {
 	case core.DeliverReply:
@@ -65,13 +59,13 @@ func (c *composer) answer(source string, replace, replyTo int) []outbox.Part {
 
 // reply composes the outcome of a message.
 func (c *composer) reply(ctx context.Context, d core.Delivery) ([]outbox.Part, error) {
-	m, err := c.core.Message(ctx, d.Message)
+	m, err := c.env.Message(ctx, d.Message)
 	if err != nil {
 		return nil, fmt.Errorf("compose the reply to %s: %w", d.Message, err)
 	}
 	r := m.Reply
 	if r.Coalesced { // and the message with the text is not delivered by this adapter
-		carrier, err := c.core.Message(ctx, r.Into)
+		carrier, err := c.env.Message(ctx, r.Into)
 		if err != nil {
 			return nil, fmt.Errorf("compose the reply to %s: %w", d.Message, err)
 		}
@@ -90,7 +84,7 @@ func (c *composer) reply(ctx context.Context, d core.Delivery) ([]outbox.Part, e
 	}
 	replyTo := 0
 	if to, ok := chats.ParseAddress(d.Channel); ok && (to.Group() || r.State != core.Answered) {
-		replyTo = c.store.SourceOf(ctx, d.Message)
+		replyTo = c.env.Records.SourceOf(ctx, d.Message)
 	}
 	return c.answer(view.Reply(&r), replace, replyTo), nil
 }

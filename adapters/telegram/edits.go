@@ -29,15 +29,15 @@ type editRecord struct {
 // the sender chooses.
 func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) error {
 	m := r.update.EditedMessage
-	to = v.chats.Present(to)
+	to = v.env.Moves.Present(to)
 	if inbound.Facts(m) != "" || inbound.IsService(m) || chats.ForOtherBot(m.Text, v.bot()) {
 		return nil // a live location, for example, is edited all the time
 	}
-	link := v.store.LinkOf(ctx, to.Chat, m.ID)
+	link := v.env.Records.LinkOf(ctx, to.Chat, m.ID)
 	if link.Message == "" {
 		return v.offerEdit(ctx, to, r, core.Message{})
 	}
-	old, err := v.core.Message(ctx, link.Message)
+	old, err := v.env.Message(ctx, link.Message)
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return err
 	}
@@ -46,16 +46,16 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 		return err // the content is unchanged, as when a link preview is added
 	}
 	if old.State == core.Waiting {
-		err := tasks.UntilRecorded(ctx, func() error { return v.core.Amend(ctx, old.ID, content) }, nil)
+		err := tasks.UntilRecorded(ctx, func() error { return v.env.Amend(ctx, old.ID, content) }, nil)
 		if err == nil {
 			link.Caption = inbound.Text(m, v.bot())
-			v.store.LinkMessage(ctx, to.Chat, m.ID, link)
+			v.env.Records.LinkMessage(ctx, to.Chat, m.ID, link)
 			return ctx.Err()
 		}
 		if !errors.Is(err, core.ErrNotWaiting) {
 			return v.refused(ctx, to, m.ID, r.key, err)
 		}
-		if old, err = v.core.Message(ctx, old.ID); err != nil {
+		if old, err = v.env.Message(ctx, old.ID); err != nil {
 			return err
 		}
 	}
@@ -112,7 +112,7 @@ func isOpen(m core.Message) bool { return m.State == core.Waiting || m.State == 
 
 // offerEdit offers the sender a choice about an edit that arrived too late.
 func (v *receiver) offerEdit(ctx context.Context, to chats.Address, r *arrival, of core.Message) error {
-	if err := v.store.Put(ctx, records.Edit+r.key, editRecord{Of: of.ID, Update: r.raw}); err != nil {
+	if err := v.env.Records.Put(ctx, records.Edit+r.key, editRecord{Of: of.ID, Update: r.raw}); err != nil {
 		return err
 	}
 	n := view.Note{ReplyTo: r.update.EditedMessage.ID, Text: "Your edit came too late: this message has already been handled."}
@@ -133,7 +133,7 @@ func (v *receiver) offerEdit(ctx context.Context, to chats.Address, r *arrival, 
 func (v *receiver) runEdited(ctx context.Context, t chats.Tap) string {
 	const gone = "This edit is no longer known. Send it as a new message."
 	var e editRecord
-	if ok, err := v.store.Get(ctx, records.Edit+t.Arg, &e); err != nil || !ok {
+	if ok, err := v.env.Records.Get(ctx, records.Edit+t.Arg, &e); err != nil || !ok {
 		return gone
 	}
 	u, err := botapi.DecodeUpdate(e.Update)
@@ -141,17 +141,17 @@ func (v *receiver) runEdited(ctx context.Context, t chats.Tap) string {
 		return gone
 	}
 	m := u.EditedMessage
-	to := v.chats.Present(chats.AddressOf(m))
-	if !v.chats.InChat(t.Address, to.Key()) {
+	to := v.env.Moves.Present(chats.AddressOf(m))
+	if !v.env.Moves.InChat(t.Address, to.Key()) {
 		return gone
 	}
 	old := core.Message{}
 	if e.Of != "" {
-		if old, err = v.core.Message(ctx, e.Of); err != nil && !errors.Is(err, core.ErrNotFound) {
+		if old, err = v.env.Message(ctx, e.Of); err != nil && !errors.Is(err, core.ErrNotFound) {
 			return "That did not work: " + err.Error()
 		}
 	}
-	content, err := v.editedContent(ctx, to, v.store.LinkOf(ctx, to.Chat, m.ID), old, m)
+	content, err := v.editedContent(ctx, to, v.env.Records.LinkOf(ctx, to.Chat, m.ID), old, m)
 	if err != nil {
 		return "That did not work: " + err.Error()
 	}
@@ -169,7 +169,7 @@ func (v *receiver) runEdited(ctx context.Context, t chats.Tap) string {
 	case ticket.Existing:
 		return "The edited message was already accepted."
 	}
-	v.store.LinkSource(ctx, to.Chat, m.ID, ticket.Message.ID)
+	v.env.Records.LinkSource(ctx, to.Chat, m.ID, ticket.Message.ID)
 	if s.Mode == core.Interrupt {
 		return "Stopped. The edited message is next."
 	}

@@ -1,9 +1,10 @@
 package telegram
 
 import (
-	"bareclaw/core"
 	"encoding/json"
 	"testing"
+
+	"bareclaw/core"
 )
 
 func TestEditedCaptionOfAnAlbum(t *testing.T) {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/commands"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
@@ -31,8 +31,7 @@ type arrival struct {
 type intake struct {
 	receiver *receiver
 	splitter inbound.Splitter
-	work     *tasks.Group
-	log      *slog.Logger
+	env      *env.Env
 
 	mu    sync.Mutex
 	lines map[chats.Address]*line // lines with work left
@@ -54,25 +53,25 @@ const (
 	gatherPause = time.Second
 )
 
-func newIntake(r *receiver, work *tasks.Group, log *slog.Logger) *intake {
-	return &intake{receiver: r, splitter: inbound.Splitter{Own: r.isOwn}, work: work, log: log, lines: map[chats.Address]*line{}}
+func newIntake(r *receiver, e *env.Env) *intake {
+	return &intake{receiver: r, splitter: inbound.Splitter{Own: r.isOwn}, env: e, lines: map[chats.Address]*line{}}
 }
 
 // add queues an update without blocking.
 func (n *intake) add(in core.Inbound) {
 	r := &arrival{key: in.ID, raw: in.Body, receivedAt: in.ReceivedAt}
-	err := tasks.Guard(n.log, "update", func() (err error) {
+	err := tasks.Guard(n.env.Log, "update", func() (err error) {
 		r.update, err = botapi.DecodeUpdate(in.Body)
 		return err
 	})
 	if err != nil {
-		n.log.Error("telegram: an unreadable update is ignored", "update", in.ID, "err", err)
-		n.work.Go(func(ctx context.Context) { n.receiver.handled(ctx, r) })
+		n.env.Log.Error("telegram: an unreadable update is ignored", "update", in.ID, "err", err)
+		n.env.Work.Go(func(ctx context.Context) { n.receiver.handled(ctx, r) })
 		return
 	}
 	to, inOrder := r.address(n.receiver.bot())
 	if !inOrder {
-		n.work.Go(func(ctx context.Context) { n.handleAside(ctx, r) })
+		n.env.Work.Go(func(ctx context.Context) { n.handleAside(ctx, r) })
 		return
 	}
 	n.mu.Lock()
@@ -81,7 +80,7 @@ func (n *intake) add(in core.Inbound) {
 	if l == nil {
 		l = &line{more: make(chan struct{}, 1)}
 		n.lines[to] = l
-		n.work.Go(func(ctx context.Context) { n.run(ctx, to, l) })
+		n.env.Work.Go(func(ctx context.Context) { n.run(ctx, to, l) })
 	}
 	l.waiting, l.last = append(l.waiting, r), time.Now()
 	select {
@@ -93,7 +92,7 @@ func (n *intake) add(in core.Inbound) {
 // handleAside handles an update concurrently with the updates in the conversation's
 // line. An interrupted update is left to the next process.
 func (n *intake) handleAside(ctx context.Context, r *arrival) {
-	err := tasks.Guard(n.log, "update", func() error { n.receiver.handleAside(ctx, r); return nil })
+	err := tasks.Guard(n.env.Log, "update", func() error { n.receiver.handleAside(ctx, r); return nil })
 	if ctx.Err() != nil {
 		return
 	}
@@ -122,14 +121,14 @@ func (n *intake) run(ctx context.Context, to chats.Address, l *line) {
 // message. If handling panics, handle apologizes to the sender, and the updates are not
 // tried again.
 func (n *intake) handle(ctx context.Context, to chats.Address, batch []*arrival) {
-	err := tasks.Guard(n.log, "message", func() error { return n.receiver.handle(ctx, to, batch) })
+	err := tasks.Guard(n.env.Log, "message", func() error { return n.receiver.handle(ctx, to, batch) })
 	switch {
 	case ctx.Err() != nil:
 		return
 	case errors.Is(err, tasks.ErrPanic):
 		n.receiver.apologize(ctx, batch[0])
 	case err != nil: // handled again after the next start
-		n.log.Error("telegram: an update is not handled", "update", batch[0].key, "channel", string(to.Key()), "err", err)
+		n.env.Log.Error("telegram: an update is not handled", "update", batch[0].key, "channel", string(to.Key()), "err", err)
 		return
 	}
 	n.receiver.handled(ctx, batch...)

@@ -11,7 +11,7 @@ import (
 // migrate follows a group that was made a supergroup: the channel continues in the new
 // chat. Telegram announces the move in both chats.
 func (v *receiver) migrate(ctx context.Context, group, supergroup int64) error {
-	if !v.chats.spoken(group) || group == supergroup || v.chats.Present(chats.Address{Chat: group}).Chat == supergroup {
+	if !v.chats.spoken(group) || group == supergroup || v.env.Moves.Present(chats.Address{Chat: group}).Chat == supergroup {
 		return nil // no allowed user has written in the group, or the move is known
 	}
 	chat := chatRecord{Title: v.chats.title(group), Spoke: true}
@@ -21,14 +21,14 @@ func (v *receiver) migrate(ctx context.Context, group, supergroup int64) error {
 		known, err = records.Make(chatKey(supergroup), chat)
 	}
 	if err == nil {
-		err = v.store.Write(ctx, moved, known)
+		err = v.env.Records.Write(ctx, moved, known)
 	}
 	if err != nil {
 		return err
 	}
-	v.chats.Add(group, supergroup, false)
+	v.env.Moves.Add(group, supergroup, false)
 	v.chats.newChat(supergroup, chat)
 	v.chats.heard(supergroup)
-	v.live.Move(v.chats.Present(chats.Address{Chat: group}))
+	v.live.Move(v.env.Moves.Present(chats.Address{Chat: group}))
 	return nil
 }

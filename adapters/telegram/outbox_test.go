@@ -12,13 +12,13 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
-	"bareclaw/core/ledger"
+	"bareclaw/core/lanes"
 	fakeapi "bareclaw/internal/testkit/botapi"
 )
 
 // A blindLedger cannot be read for a while.
 type blindLedger struct {
-	*ledger.Ledger
+	core.Ledger
 	fails atomic.Int64 // so many reads of deliveries
 }
 
@@ -36,11 +36,11 @@ func TestDeliveryThatCannotBeRead(t *testing.T) {
 	api := fakeapi.New(t)
 	chat := api.Private(api.User(7, "Anna", "", ""))
 	var blind *blindLedger
-	a := newPushAdapterOn(t, api, func(l *ledger.Ledger) core.Ledger {
-		blind = &blindLedger{Ledger: l}
-		return blind
+	a := newAdapter(t, on(api), func(c *lanes.Options, _ *Options) {
+		blind = &blindLedger{Ledger: c.Ledger}
+		c.Ledger = blind
 	})
-	defer runPushAdapter(t, a)()
+	defer run(t, a)()
 	blind.fails.Store(2) // that of who records it, and the first one of the courier
 	a.out.Say(t.Context(), "note:1", "tg-7", view.Note{Text: "first"})
 	a.out.Say(t.Context(), "note:2", "tg-7", view.Note{Text: "second"})
@@ -55,15 +55,15 @@ func TestDeliveryOfNothing(t *testing.T) {
 	t.Parallel()
 	api := fakeapi.New(t)
 	chat := api.Private(api.User(7, "Anna", "", ""))
-	a := newPushAdapter(t, api)
-	defer runPushAdapter(t, a)()
+	a := newAdapter(t, on(api))
+	defer run(t, a)()
 	d := &core.Delivery{ID: "reply:gone", Kind: core.DeliverReply, Adapter: Name, Channel: "tg-7", Message: "gone"}
-	if err := a.o.Core.Deliver(t.Context(), d); err != nil {
+	if err := a.env.Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	a.out.Say(t.Context(), "note:1", "tg-7", view.Note{Text: "after"})
 	chat.AwaitText("after")
-	if now, err := a.o.Core.Delivery(t.Context(), d.ID); err != nil || now.State != core.DeliveryFailed {
+	if now, err := a.env.Delivery(t.Context(), d.ID); err != nil || now.State != core.DeliveryFailed {
 		t.Errorf("it is %+v, %v", now, err)
 	}
 }
@@ -74,22 +74,22 @@ func TestDeliveryInFewerParts(t *testing.T) {
 	t.Parallel()
 	api := fakeapi.New(t)
 	chat := api.Private(api.User(7, "Anna", "", ""))
-	a := newPushAdapter(t, api)
+	a := newAdapter(t, on(api))
 	a.composer.fileOver = 2
 	body, err := json.Marshal(core.BackgroundBody{Text: strings.Repeat("word ", 5000)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &core.Delivery{ID: "background:1", Kind: core.DeliverBackground, Adapter: Name, Channel: "tg-7", Body: body}
-	if err := a.o.Core.Deliver(t.Context(), d); err != nil {
+	if err := a.env.Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	begun := *d
 	begun.Progress = json.RawMessage(`{"sent":[1,2,3]}`)
-	if err := a.o.Core.Delivered(t.Context(), begun); err != nil {
+	if err := a.env.Delivered(t.Context(), begun); err != nil {
 		t.Fatal(err)
 	}
-	defer runPushAdapter(t, a)()
+	defer run(t, a)()
 	chat.AwaitMessage("the file", func(m fakeapi.Message) bool { return m.Media != nil })
 	if now, err := a.out.Wait(t.Context(), d.ID); err != nil || now.State != core.DeliverySent {
 		t.Errorf("it is %+v, %v", now, err)
@@ -101,13 +101,13 @@ func TestNobodyWaits(t *testing.T) {
 	t.Parallel()
 	api := fakeapi.New(t)
 	api.Private(api.User(7, "Anna", "", ""))
-	a := newPushAdapter(t, api)
+	a := newAdapter(t, on(api))
 	a.pusher.patience = time.Millisecond
 	if err := a.o.Push.Send(t.Context(), core.Push{Channel: "tg-7", Text: "too late"}); err == nil {
 		t.Error("it was sent before the adapter served")
 	}
 	a.pusher.patience = pushPatience
-	stop := runPushAdapter(t, a)
+	stop := run(t, a)
 	for range 3 {
 		if err := a.o.Push.Send(t.Context(), core.Push{Channel: "tg-7", Text: "sent"}); err != nil {
 			t.Error(err)
@@ -125,7 +125,7 @@ func TestTapThatIsCutShort(t *testing.T) {
 	a := recording(t)
 	raw := json.RawMessage(`{"update_id":1,"callback_query":{"id":"1","from":{"id":7},"data":"ok:x","message":{"message_id":5,"date":1,"chat":{"id":7}}}}`)
 	in := &core.Inbound{ID: sourceKey(1, 1), Adapter: Name, Body: raw}
-	if err := a.o.Core.Receive(t.Context(), []*core.Inbound{in}); err != nil {
+	if err := a.env.Receive(t.Context(), []*core.Inbound{in}); err != nil {
 		t.Fatal(err)
 	}
 	u, err := botapi.DecodeUpdate(raw)
@@ -135,7 +135,7 @@ func TestTapThatIsCutShort(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a.intake.handleAside(ctx, &arrival{key: in.ID, raw: raw, update: u})
-	if left, err := a.o.Core.Unhandled(t.Context(), Name); err != nil || len(left) != 1 {
+	if left, err := a.env.Unhandled(t.Context(), Name); err != nil || len(left) != 1 {
 		t.Errorf("left are %v, %v", left, err)
 	}
 }
@@ -147,9 +147,9 @@ func TestOffsetThatIsOld(t *testing.T) {
 	api := fakeapi.New(t, fakeapi.WithoutRates())
 	anna := api.User(7, "Anna", "", "")
 	chat := api.Private(anna)
-	a := newPushAdapter(t, api)
+	a := newAdapter(t, on(api))
 	a.poller.timeout, a.poller.stale = time.Millisecond, 100*time.Millisecond
-	defer runPushAdapter(t, a)()
+	defer run(t, a)()
 	chat.Send(anna, "/help")
 	api.Await(t, "a poll from the beginning", func() bool {
 		calls := api.Calls("getUpdates")

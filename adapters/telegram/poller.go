@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/tasks"
@@ -26,14 +26,12 @@ const (
 // A poller receives updates. The poller records each update before acknowledging the
 // update by the offset of the next poll. A poller is used by a single goroutine.
 type poller struct {
-	inbox  Inbox
+	env    *env.Env
 	client *botapi.Client
 	sender *outbox.Sender
-	store  *records.Store
 	chats  *chatCache
 	health *health
 	intake *intake
-	log    *slog.Logger
 
 	bot      int64         // id of the bot
 	timeout  time.Duration // of a poll
@@ -58,7 +56,7 @@ func (p *poller) poll(ctx context.Context) {
 	offset, wait, heard := p.resumeOffset(ctx), time.Duration(0), time.Now()
 	for failures := 0; ctx.Err() == nil; {
 		next := offset
-		err := tasks.Guard(p.log, "poll", func() (err error) {
+		err := tasks.Guard(p.env.Log, "poll", func() (err error) {
 			next, err = p.pollOnce(ctx, offset, wait)
 			return err
 		})
@@ -95,7 +93,7 @@ func (p *poller) pollOnce(ctx context.Context, offset int64, wait time.Duration)
 		return offset, err
 	}
 	if over := p.health.polled(time.Now()); over != "" {
-		p.log.Info("telegram: messages are received again", "problem_was", over)
+		p.env.Log.Info("telegram: messages are received again", "problem_was", over)
 	}
 	return offset, nil
 }
@@ -103,7 +101,7 @@ func (p *poller) pollOnce(ctx context.Context, offset int64, wait time.Duration)
 // unwell records why polls fail, and logs a new problem.
 func (p *poller) unwell(err error) {
 	if problem := pollProblem(err); p.health.failed(problem) {
-		p.log.Warn("telegram: no messages are received", "problem", problem, "err", err)
+		p.env.Log.Warn("telegram: no messages are received", "problem", problem, "err", err)
 	}
 }
 
@@ -123,16 +121,16 @@ func (p *poller) introduce(ctx context.Context) error {
 	p.introduced = true
 	known := p.health.name()
 	p.health.setName(me.Username)
-	p.log.Info("telegram: the bot is known", "name", me.Username)
+	p.env.Log.Info("telegram: the bot is known", "name", me.Username)
 	if known != me.Username {
-		p.store.Warn(ctx, "the bot's name is not recorded", p.store.Put(ctx, records.Bot, botRecord{Name: me.Username}))
+		p.env.Records.Warn(ctx, "the bot's name is not recorded", p.env.Records.Put(ctx, records.Bot, botRecord{Name: me.Username}))
 	}
 	return nil
 }
 
 // resumeOffset returns the offset after the last received update.
 func (p *poller) resumeOffset(ctx context.Context) int64 {
-	last, err := p.inbox.LastInbound(ctx, Name)
+	last, err := p.env.LastInbound(ctx, Name)
 	if err != nil || time.Since(last.ReceivedAt) > staleOffset {
 		return 0
 	}
@@ -146,7 +144,7 @@ func (p *poller) resumeOffset(ctx context.Context) int64 {
 // resumeUnhandled handles the updates that an earlier process received and did not
 // handle.
 func (p *poller) resumeUnhandled(ctx context.Context) error {
-	left, err := p.inbox.Unhandled(ctx, Name)
+	left, err := p.env.Unhandled(ctx, Name)
 	if err != nil {
 		return fmt.Errorf("telegram: read unhandled updates: %w", err)
 	}
@@ -177,9 +175,9 @@ func (p *poller) receive(ctx context.Context, updates []json.RawMessage, offset 
 		next = max(next, h.ID+1)
 		switch {
 		case h.ID == 0:
-			p.log.Error("telegram: an update without id is ignored")
+			p.env.Log.Error("telegram: an update without id is ignored")
 		case h.Strange:
-			p.log.Error("telegram: an unreadable update is ignored", "update", h.ID)
+			p.env.Log.Error("telegram: an unreadable update is ignored", "update", h.ID)
 		case !p.hears(h):
 			p.health.strangers.Add(1)
 		default:
@@ -192,7 +190,7 @@ func (p *poller) receive(ctx context.Context, updates []json.RawMessage, offset 
 	if len(in) == 0 {
 		return next, nil
 	}
-	if err := p.inbox.Receive(ctx, in); err != nil {
+	if err := p.env.Receive(ctx, in); err != nil {
 		if tasks.IsStorage(err) {
 			p.tellUnrecorded(in)
 		}

@@ -110,7 +110,7 @@ func TestUnreadableUpdates(t *testing.T) {
 			t.Errorf("after %s and a good one comes %d, %v", nameless, next, err)
 		}
 	}
-	if in, err := a.o.Core.LastInbound(context.WithoutCancel(t.Context()), Name); err != nil || in.ID != sourceKey(a.poller.bot, 12) {
+	if in, err := a.env.LastInbound(context.WithoutCancel(t.Context()), Name); err != nil || in.ID != sourceKey(a.poller.bot, 12) {
 		t.Errorf("recorded: %+v, %v", in, err)
 	}
 }
@@ -133,7 +133,7 @@ func TestTelegramCountsAnew(t *testing.T) {
 func TestPollThatHangsIsReplaced(t *testing.T) {
 	t.Parallel()
 	api := fakeapi.New(t)
-	a := newPushAdapter(t, api)
+	a := newAdapter(t, on(api))
 	a.poller.introduced, a.poller.client.Grace = true, 50*time.Millisecond
 	held := api.Hold("getUpdates", 0)
 	defer held.Release()

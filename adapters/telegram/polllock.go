@@ -35,7 +35,7 @@ func (p *poller) lock(ctx context.Context) *pollLock {
 			return l
 		}
 		if problem := lockProblem(err, p.lockFile); p.health.failed(problem) {
-			p.log.Warn("telegram: no messages are received", "problem", problem, "err", err)
+			p.env.Log.Warn("telegram: no messages are received", "problem", problem, "err", err)
 		}
 		tasks.Pause(ctx, lockPause)
 	}

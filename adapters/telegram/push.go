@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/media"
 	"bareclaw/adapters/telegram/outbox"
@@ -33,7 +34,7 @@ type pushBody struct {
 
 // A pusher delivers pushes. Its methods are safe for concurrent use.
 type pusher struct {
-	ledger   outbox.Ledger
+	env      *env.Env
 	out      *outbox.Outbox
 	uploads  *media.Uploader
 	chats    *chatCache
@@ -43,8 +44,8 @@ type pusher struct {
 	close    context.CancelFunc
 }
 
-func newPusher(l outbox.Ledger, out *outbox.Outbox, uploads *media.Uploader, chats *chatCache, h *health) *pusher {
-	p := &pusher{ledger: l, out: out, uploads: uploads, chats: chats, health: h, patience: pushPatience}
+func newPusher(e *env.Env, out *outbox.Outbox, uploads *media.Uploader, chats *chatCache, h *health) *pusher {
+	p := &pusher{env: e, out: out, uploads: uploads, chats: chats, health: h, patience: pushPatience}
 	p.closed, p.close = context.WithCancel(context.Background())
 	return p
 }
@@ -100,7 +101,7 @@ func (p *pusher) record(ctx context.Context, id string, key core.ChannelKey, b p
 		return fmt.Errorf("push to %s: %w", key, core.ErrClosed)
 	}
 	ctx = context.WithoutCancel(ctx) // the caller must learn the fate of the record
-	known, err := p.ledger.Delivery(ctx, id)
+	known, err := p.env.Delivery(ctx, id)
 	if err == nil {
 		return samePush(known, key, b)
 	}
@@ -111,7 +112,7 @@ func (p *pusher) record(ctx context.Context, id string, key core.ChannelKey, b p
 	if err != nil {
 		return fmt.Errorf("push to %s: %w", key, err)
 	}
-	return p.ledger.Deliver(ctx, &core.Delivery{ID: id, Kind: outbox.KindPush, Adapter: Name, Channel: key, Body: body})
+	return p.env.Deliver(ctx, &core.Delivery{ID: id, Kind: outbox.KindPush, Adapter: Name, Channel: key, Body: body})
 }
 
 // samePush fails if the recorded push differs. Paths are not compared: a process with a

@@ -3,7 +3,6 @@ package telegram
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,76 +12,25 @@ import (
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/core"
-	"bareclaw/core/lanes"
-	"bareclaw/core/ledger"
-	"bareclaw/core/sessionfile"
 	"bareclaw/internal/testkit/botapi"
 )
-
-// newPushAdapter returns an adapter that serves user 7 when it is run, on a ledger of
-// its own.
-func newPushAdapter(t *testing.T, api *botapi.Server) *Adapter {
-	t.Helper()
-	return newPushAdapterOn(t, api, func(l *ledger.Ledger) core.Ledger { return l })
-}
-
-// newPushAdapterOn is newPushAdapter with a ledger that something is done to.
-func newPushAdapterOn(t *testing.T, api *botapi.Server, do func(*ledger.Ledger) core.Ledger) *Adapter {
-	t.Helper()
-	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	l, err := ledger.Open(filepath.Join(dir, "ledger.db"), log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sessions, err := sessionfile.Open(filepath.Join(dir, "sessions.json"), log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = sessions.Close() })
-	a, err := New(Options{
-		Core: CoreOf(lanes.New(lanes.Options{Ledger: do(l), Sessions: sessions, Log: log})), Push: &core.PushRegistry{}, Log: log,
-		Token: api.Token(), API: api.URL(), Allowed: []int64{7}, StateDir: filepath.Join(dir, "state"), CWD: dir,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// runPushAdapter runs it until stop is called.
-func runPushAdapter(t *testing.T, a *Adapter) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx) }() // ends by stop
-	return func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}
-}
 
 // TestPushBeforeRun: a push that comes before Telegram is served waits for that.
 func TestPushBeforeRun(t *testing.T) {
 	t.Parallel()
 	api := botapi.New(t)
 	chat := api.Private(api.User(7, "Anna", "", ""))
-	a := newPushAdapter(t, api)
+	a := newAdapter(t, on(api))
 	pushed := make(chan error, 1)
 	go func() { pushed <- a.o.Push.Send(t.Context(), core.Push{ID: "1", Channel: "tg-7", Text: "early"}) }()
 	for {
-		if _, err := a.o.Core.Delivery(t.Context(), "push:1"); err == nil {
+		if _, err := a.env.Delivery(t.Context(), "push:1"); err == nil {
 			break
 		} else if !errors.Is(err, core.ErrNotFound) {
 			t.Fatal(err)
 		}
 	}
-	defer runPushAdapter(t, a)()
+	defer run(t, a)()
 	if err := <-pushed; err != nil {
 		t.Error(err)
 	}
@@ -104,14 +52,14 @@ func TestPushLate(t *testing.T) {
 	t.Parallel()
 	api := botapi.New(t)
 	chat := api.Private(api.User(7, "Anna", "", ""))
-	a := newPushAdapter(t, api)
+	a := newAdapter(t, on(api))
 	a.pusher.patience = 10 * time.Millisecond
 	err := a.o.Push.Send(t.Context(), core.Push{ID: "1", Channel: "tg-7", Text: "late"})
 	if told := (*core.PushError)(nil); !errors.As(err, &told) || told.Kind != nil || !strings.Contains(told.Text, "it will not be sent.") {
 		t.Errorf("got %v", err)
 	}
 	a.pusher.patience = pushPatience
-	defer runPushAdapter(t, a)()
+	defer run(t, a)()
 	if err := a.o.Push.Send(t.Context(), core.Push{Channel: "tg-7", Text: "in time"}); err != nil {
 		t.Error(err)
 	}
@@ -125,8 +73,8 @@ func TestPushUnconfirmed(t *testing.T) {
 	t.Parallel()
 	api := botapi.New(t)
 	api.Private(api.User(7, "Anna", "", ""))
-	a := newPushAdapter(t, api)
-	defer runPushAdapter(t, a)()
+	a := newAdapter(t, on(api))
+	defer run(t, a)()
 	held := api.HoldAnswer("sendMessage", 7)
 	defer held.Release()
 	ctx, leave := context.WithCancel(t.Context())
@@ -144,7 +92,7 @@ func TestPushFileGone(t *testing.T) {
 	t.Parallel()
 	api := botapi.New(t)
 	api.Private(api.User(7, "Anna", "", ""))
-	a := newPushAdapter(t, api)
+	a := newAdapter(t, on(api))
 	path := filepath.Join(a.o.CWD, "a.txt")
 	for _, c := range []struct {
 		change func() error
@@ -173,7 +121,7 @@ func TestPushFileGone(t *testing.T) {
 func TestPushComposedAgain(t *testing.T) {
 	t.Parallel()
 	api := botapi.New(t)
-	a := newPushAdapter(t, api)
+	a := newAdapter(t, on(api))
 	d := core.Delivery{Kind: outbox.KindPush, Channel: "tg-7", Body: []byte(`{"text":"hi","media":{"Path":"/a.tgs","Type":""}}`)}
 	parts, err := a.composer.compose(t.Context(), d)
 	if err != nil || len(parts) != 2 {

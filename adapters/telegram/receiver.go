@@ -3,12 +3,12 @@ package telegram
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strconv"
 
 	"bareclaw/adapters/telegram/approvals"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/commands"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/outbox"
@@ -20,25 +20,16 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// receiverCore is the part of the core used by a receiver.
-type receiverCore interface {
-	Submitter
-	Message(ctx context.Context, id core.MessageID) (core.Message, error)
-	Handled(ctx context.Context, ids ...string) error
-}
-
 // A receiver handles updates: submits messages, applies edits, follows moved chats, and
 // passes on commands and taps. Its methods are safe for concurrent use.
 type receiver struct {
-	core     receiverCore
+	env      *env.Env
 	commands *commands.Handler
 	live     *live.Views
 	out      *outbox.Outbox
-	store    *records.Store
 	chats    *chatCache
 	reader   *inbound.Reader
 	bot      func() string // user name of the bot
-	log      *slog.Logger
 }
 
 // isOwn reports whether a message is for the bot itself: messages for the bot are no
@@ -54,8 +45,8 @@ func (v *receiver) handled(ctx context.Context, rs ...*arrival) {
 	for i, r := range rs {
 		ids[i] = r.key
 	}
-	if err := v.core.Handled(ctx, ids...); err != nil && ctx.Err() == nil {
-		v.log.Error("telegram: handled updates are not recorded", "err", err)
+	if err := v.env.Handled(ctx, ids...); err != nil && ctx.Err() == nil {
+		v.env.Log.Error("telegram: handled updates are not recorded", "err", err)
 	}
 }
 
@@ -68,7 +59,7 @@ func (v *receiver) apologize(ctx context.Context, r *arrival) {
 	if m == nil || !v.chats.obeys(m) {
 		return
 	}
-	v.out.Say(ctx, "panic:"+r.key, v.chats.Present(chats.AddressOf(m)).Key(), view.Note{
+	v.out.Say(ctx, "panic:"+r.key, v.env.Moves.Present(chats.AddressOf(m)).Key(), view.Note{
 		Text: "An internal error of the gateway prevented this message from being handled; see its log.", ReplyTo: m.ID,
 	})
 }
@@ -81,7 +72,7 @@ func (v *receiver) handleAside(ctx context.Context, r *arrival) {
 			v.commands.Tapped(ctx, r.key, u.CallbackQuery)
 		}
 	case u.Message != nil && v.chats.obeys(u.Message):
-		v.command(ctx, v.chats.Present(chats.AddressOf(u.Message)), r)
+		v.command(ctx, v.env.Moves.Present(chats.AddressOf(u.Message)), r)
 	case u.StoppedMessageGeneration != nil:
 		if s := u.StoppedMessageGeneration; v.chats.allowed[s.Chat.ID] { // a private chat has the id of the user
 			v.commands.DraftStopped(ctx, s)
@@ -101,14 +92,14 @@ func (v *receiver) handle(ctx context.Context, to chats.Address, batch []*arriva
 		}
 		return nil
 	}, func(err error) {
-		v.log.Error("telegram: an update waits for the ledger", "update", batch[0].key, "channel", string(to.Key()), "err", err)
+		v.env.Log.Error("telegram: an update waits for the ledger", "update", batch[0].key, "channel", string(to.Key()), "err", err)
 	})
 }
 
 // message handles a message, or the messages of an album or a long text.
 func (v *receiver) message(ctx context.Context, to chats.Address, batch []*arrival) error {
 	m := batch[0].update.Message
-	to = v.chats.Present(to)
+	to = v.env.Moves.Present(to)
 	v.chats.learn(ctx, to, m)
 	switch {
 	case m.MigrateToChatID != 0:
@@ -153,7 +144,7 @@ func (v *receiver) converse(ctx context.Context, to chats.Address, batch []*arri
 		if err != nil {
 			return v.refused(ctx, to, ms[0].ID, s.SourceKey, err)
 		}
-		v.store.LinkSource(ctx, to.Chat, ms[0].ID, t.Message.ID)
+		v.env.Records.LinkSource(ctx, to.Chat, ms[0].ID, t.Message.ID)
 		return ctx.Err()
 	}
 	return v.submitTogether(ctx, to, batch, s)
@@ -187,9 +178,9 @@ func sizeHash(n int) string {
 
 // accepted links the messages of a chat to their submission.
 func (v *receiver) accepted(ctx context.Context, to chats.Address, batch []*arrival, t *core.Ticket) error {
-	v.store.LinkSource(ctx, to.Chat, batch[0].update.Message.ID, t.Message.ID)
+	v.env.Records.LinkSource(ctx, to.Chat, batch[0].update.Message.ID, t.Message.ID)
 	for _, m := range messagesOf(batch) {
-		v.store.LinkMessage(ctx, to.Chat, m.ID, records.Link{Message: t.Message.ID, Part: true, Caption: inbound.Text(m, v.bot())})
+		v.env.Records.LinkMessage(ctx, to.Chat, m.ID, records.Link{Message: t.Message.ID, Part: true, Caption: inbound.Text(m, v.bot())})
 	}
 	return ctx.Err()
 }
@@ -198,10 +189,10 @@ func (v *receiver) accepted(ctx context.Context, to chats.Address, batch []*arri
 func (v *receiver) offer(ctx context.Context, s core.Submission) (t *core.Ticket, err error) {
 	err = tasks.UntilRecorded(ctx, func() error {
 		v.live.Follow(s.Channel) // ends when nothing is accepted for a while
-		t, err = v.core.Submit(ctx, s)
+		t, err = v.env.Submit(ctx, s)
 		return err
 	}, func(err error) {
-		v.log.Error("telegram: a message waits to be recorded", "channel", string(s.Channel), "err", err)
+		v.env.Log.Error("telegram: a message waits to be recorded", "channel", string(s.Channel), "err", err)
 	})
 	return t, err
 }

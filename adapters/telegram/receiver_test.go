@@ -1,12 +1,9 @@
 package telegram
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,65 +12,9 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/core"
-	"bareclaw/core/lanes"
-	"bareclaw/core/ledger"
-	"bareclaw/core/sessionfile"
-	fakeapi "bareclaw/internal/testkit/botapi"
 
 	"github.com/go-telegram/bot/models"
 )
-
-// An idleAgent cannot be started: what is accepted fails.
-type idleAgent struct{}
-
-func (idleAgent) Compose(_ core.TurnID, content json.RawMessage) ([]byte, error) { return content, nil }
-func (idleAgent) Reserve() (string, bool)                                        { return "", false }
-func (idleAgent) Reap(context.Context, core.ChannelKey) error                    { return nil }
-func (idleAgent) Live(context.Context) ([]core.ChannelKey, error)                { return nil, nil }
-func (idleAgent) Lasting() bool                                                  { return true }
-func (idleAgent) Start(context.Context, core.ChannelKey, core.Launch) (core.Session, error) {
-	return nil, errors.New("it does not work")
-}
-func (idleAgent) Attach(context.Context, core.ChannelKey) (core.Session, error) {
-	return nil, core.ErrNoHost
-}
-func (idleAgent) Fate(context.Context, core.ChannelKey, string, core.TurnID) (core.Fate, error) {
-	return core.Fate{}, nil
-}
-
-// recording returns an adapter on a core with a ledger of its own. It listens to user
-// 7, polls nothing, and brings nothing away.
-func recording(t *testing.T) *Adapter {
-	t.Helper()
-	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	l, err := ledger.Open(filepath.Join(dir, "ledger.db"), log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sessions, err := sessionfile.Open(filepath.Join(dir, "sessions.json"), log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := lanes.New(lanes.Options{Ledger: l, Sessions: sessions, Agent: idleAgent{}, Log: log, QueueLimit: 100})
-	a, err := New(Options{Core: CoreOf(m), Push: &core.PushRegistry{}, Log: log, Token: fakeapi.DefaultToken, Allowed: []int64{7}, StateDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	a.work.Begin(ctx)
-	if err := a.chats.load(ctx, a.health); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		a.work.Wait()
-		m.Detach()
-		_ = sessions.Close()
-		_ = l.Close()
-	})
-	return a
-}
 
 // arrivals makes updates 1, 2, … of messages in the private chat of user 7.
 func arrivals(t *testing.T, messages ...string) []*arrival {
@@ -93,13 +34,13 @@ func arrivals(t *testing.T, messages ...string) []*arrival {
 // accepts returns the texts of the chat's messages in the order of their acceptance.
 func (a *Adapter) accepts(t *testing.T) []string {
 	t.Helper()
-	ms, err := a.o.Core.Messages(t.Context(), "tg-7", 100, "")
+	ms, err := a.env.Messages(t.Context(), "tg-7", 100, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var texts []string
 	for _, listed := range slices.Backward(ms) {
-		m, err := a.o.Core.Message(t.Context(), listed.ID) // a list has no contents
+		m, err := a.env.Message(t.Context(), listed.ID) // a list has no contents
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,12 +65,12 @@ func TestAlbumThatWasCutByACrash(t *testing.T) {
 		t.Errorf("accepted are %q", got)
 	}
 	for i, want := range []string{"a", "b", "c", "d"} {
-		r := a.records.LinkOf(t.Context(), 7, i+1)
+		r := a.env.Records.LinkOf(t.Context(), 7, i+1)
 		if r.Caption != want || r.Message == "" {
 			t.Errorf("of message %d is known %+v", i+1, r)
 		}
 	}
-	if a.records.LinkOf(t.Context(), 7, 1).Message != a.records.LinkOf(t.Context(), 7, 2).Message || a.records.LinkOf(t.Context(), 7, 2).Message == a.records.LinkOf(t.Context(), 7, 3).Message {
+	if a.env.Records.LinkOf(t.Context(), 7, 1).Message != a.env.Records.LinkOf(t.Context(), 7, 2).Message || a.env.Records.LinkOf(t.Context(), 7, 2).Message == a.env.Records.LinkOf(t.Context(), 7, 3).Message {
 		t.Error("which messages belong together is not known")
 	}
 }
@@ -149,8 +90,8 @@ func TestTextThatWasCutByACrash(t *testing.T) {
 	if got := a.accepts(t); !slices.Equal(got, []string{long, long + "z"}) {
 		t.Errorf("accepted are %d texts", len(got))
 	}
-	known := a.records.LinkOf(t.Context(), 7, 3)
-	old, err := a.o.Core.Message(t.Context(), known.Message)
+	known := a.env.Records.LinkOf(t.Context(), 7, 3)
+	old, err := a.env.Message(t.Context(), known.Message)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +137,7 @@ func TestTextIsGathered(t *testing.T) {
 		"long of two units": {[]string{text(0, 5, "")[:8] + strings.Repeat("\U0001F600", 3500/2-1) + `","date":5`}, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newIntake(a.receiver, a.work, a.o.Log)
+			n := newIntake(a.receiver, a.env)
 			l := &line{waiting: arrivals(t, c.line...), last: time.Now().Add(-c.age)}
 			batch, wait := n.next(t.Context(), chats.Address{}, l)
 			if len(batch) != c.size || wait > 0 != (c.size == 0) || wait > gatherPause || len(batch)+len(l.waiting) != len(c.line) {
@@ -220,7 +161,7 @@ func TestAlbumIsGathered(t *testing.T) {
 		{[]string{one, one, plain}, 0, 2}, {[]string{one, one, two}, 0, 2}, {slices.Repeat([]string{one}, maxAlbum), 0, maxAlbum},
 		{slices.Repeat([]string{one}, maxAlbum+1), 0, maxAlbum},
 	} {
-		n := newIntake(nil, nil, nil)
+		n := newIntake(nil, nil)
 		l := &line{waiting: arrivals(t, c.line...), last: time.Now().Add(-c.age)}
 		batch, wait := n.next(t.Context(), chats.Address{}, l)
 		if len(batch) != c.size || wait > 0 != (c.size == 0) || wait > gatherPause || len(batch)+len(l.waiting) != len(c.line) {
@@ -248,7 +189,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 	if got := a.accepts(t); !slices.Equal(got, []string{"hello"}) {
 		t.Errorf("accepted are %q", got)
 	}
-	ds, err := a.o.Core.PendingDeliveries(t.Context(), Name)
+	ds, err := a.env.PendingDeliveries(t.Context(), Name)
 	if err != nil || len(ds) == 0 || ds[0].ID != "unread:tg:1:2" || !strings.Contains(string(ds[0].Body), "do not understand") {
 		t.Errorf("told is %+v, %v", ds, err)
 	}

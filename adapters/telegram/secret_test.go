@@ -3,7 +3,6 @@ package telegram
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,19 +10,15 @@ import (
 	"testing"
 
 	"bareclaw/adapters/telegram/botapi"
-	"bareclaw/core"
+	"bareclaw/core/lanes"
 
 	"github.com/go-telegram/bot"
 )
 
-// talksTo returns an adapter without a core that talks to a server of any kind.
+// talksTo returns an adapter that talks to a server of any kind.
 func talksTo(t *testing.T, api string) *Adapter {
 	t.Helper()
-	a, err := New(Options{Push: &core.PushRegistry{}, Log: slog.New(slog.DiscardHandler), Token: "5:SECRET", API: api, StateDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return newAdapter(t, func(_ *lanes.Options, o *Options) { o.Token, o.API = "5:SECRET", api })
 }
 
 // attempts makes a call of each kind, and returns what they failed with, by kind.

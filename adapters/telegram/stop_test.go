@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,9 +14,6 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/lanes"
-	"bareclaw/core/ledger"
-	"bareclaw/core/sessionfile"
-	"bareclaw/internal/testkit/botapi"
 )
 
 // What a person who sends /stop is promised, from when the gateway receives the command.
@@ -76,39 +71,12 @@ func update(id int, text string) string {
 // serveClocked serves user 7 in the bubble of a test, until its end.
 func serveClocked(t *testing.T, api *clockedAPI, agent core.Agent) {
 	t.Helper()
-	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	l, err := ledger.Open(filepath.Join(dir, "ledger.db"), log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sessions, err := sessionfile.Open(filepath.Join(dir, "sessions.json"), log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := lanes.New(lanes.Options{Ledger: l, Sessions: sessions, Agent: agent, Log: log})
-	a, err := New(Options{
-		Core: CoreOf(m), Push: &core.PushRegistry{}, Log: log, Token: botapi.DefaultToken, Allowed: []int64{7},
-		StateDir: dir, CWD: dir, HTTP: &http.Client{Transport: api},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newAdapter(t, func(c *lanes.Options, o *Options) { c.Agent, o.HTTP = agent, &http.Client{Transport: api} })
 	a.poller.client.Polls = &http.Client{Transport: api}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	if err := m.Recover(ctx); err != nil {
+	if err := a.o.Core.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	go func() { ended <- a.Run(ctx) }() // ends by cancel
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		m.Detach()
-		_ = sessions.Close()
-		_ = l.Close()
-	})
+	t.Cleanup(run(t, a))
 }
 
 // A clockedAPI is a Bot API without a network, which a bubble's clock would wait for.

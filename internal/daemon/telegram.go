@@ -34,7 +34,7 @@ func (t *telegramPart) Start() (err error) {
 	}
 	token := cfg.TelegramToken.Reveal()
 	t.adapter, err = telegram.New(telegram.Options{
-		Core: telegram.CoreOf(t.engine.manager), Push: t.push, Log: t.engine.log, Token: token, API: cfg.TelegramAPI, Allowed: cfg.AllowedUsers,
+		Core: t.engine.manager, Push: t.push, Log: t.engine.log, Token: token, API: cfg.TelegramAPI, Allowed: cfg.AllowedUsers,
 		StateDir: cfg.StateDir, LockFile: cfg.TelegramLock(),
 		FileOver: cfg.FileOver, MediaMaxAge: cfg.MediaMaxAge, Transcribe: cfg.Transcribe,
 		SendRoots: cfg.SendRoots, CWD: cfg.CWD, Withheld: []string{cfg.StateDir, cfg.RuntimeDir, cfg.UserDir},

@@ -7,15 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 )
@@ -27,44 +26,22 @@ const KindInput core.DeliveryKind = "input"
 // longer input is sent as a file.
 const maxInputText = 3500
 
-// Approvals stores approvals in the core.
-type Approvals interface {
-	Approval(ctx context.Context, id string) (core.Approval, error)
-	Approvals(ctx context.Context) ([]core.Approval, error)
-	Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error)
-}
-
-// Messages stores messages and deliveries in the core.
-type Messages interface {
-	Message(ctx context.Context, id core.MessageID) (core.Message, error)
-	Deliver(ctx context.Context, ds ...*core.Delivery) error
-}
-
-// Options hold the dependencies of a Handler. All are required.
-type Options struct {
-	Approvals Approvals
-	Messages  Messages
-	Out       *outbox.Outbox
-	Store     *records.Store
-	Log       *slog.Logger
-	Moves     *chats.Moves
-}
-
 // A Handler shows approvals and accepts decisions. Its methods are safe for concurrent
 // use.
 type Handler struct {
-	o       Options
+	env     *env.Env
+	out     *outbox.Outbox
 	answers sync.Mutex // serialises changes of answers
 }
 
 // New returns a handler.
-func New(o Options) *Handler { return &Handler{o: o} }
+func New(e *env.Env, out *outbox.Outbox) *Handler { return &Handler{env: e, out: out} }
 
 // render renders the current state of an approval.
 func (h *Handler) render(ctx context.Context, p *core.Approval) (view.Request, error) {
 	switch {
 	case p.Kind == core.ApprovalContinue:
-		m, err := h.o.Messages.Message(ctx, p.Message)
+		m, err := h.env.Message(ctx, p.Message)
 		if err != nil {
 			return view.Request{}, fmt.Errorf("show the message that was cut off: %w", err)
 		}
@@ -109,7 +86,7 @@ func (h *Handler) ComposeEdit(ctx context.Context, id string, message int) ([]ou
 		return nil, err
 	}
 	if message == 0 {
-		message, err = h.o.Out.LastSent(ctx, core.ApprovalDelivery(id))
+		message, err = h.out.LastSent(ctx, core.ApprovalDelivery(id))
 		if err != nil && !errors.Is(err, core.ErrNotFound) { // requested before a bot was configured
 			return nil, err
 		}
@@ -132,7 +109,7 @@ func (h *Handler) ComposeInput(ctx context.Context, body core.ApprovalBody) ([]o
 }
 
 func (h *Handler) approval(ctx context.Context, id string) (core.Approval, error) {
-	p, err := h.o.Approvals.Approval(ctx, id)
+	p, err := h.env.Approval(ctx, id)
 	if err != nil {
 		return p, fmt.Errorf("read approval %s: %w", id, err)
 	}
@@ -150,9 +127,9 @@ func (h *Handler) AskPending(ctx context.Context) {
 }
 
 func (h *Handler) pending(ctx context.Context) []core.Approval {
-	pending, err := h.o.Approvals.Approvals(ctx)
+	pending, err := h.env.Approvals(ctx)
 	if err != nil && ctx.Err() == nil {
-		h.o.Log.Error("telegram: pending approvals are not readable", "err", err)
+		h.env.Log.Error("telegram: pending approvals are not readable", "err", err)
 	}
 	return pending
 }
@@ -161,10 +138,10 @@ func (h *Handler) pending(ctx context.Context) []core.Approval {
 func (h *Handler) deliver(ctx context.Context, kind core.DeliveryKind, id string, p *core.Approval) {
 	body, err := json.Marshal(core.ApprovalBody{ID: p.ID})
 	if err == nil {
-		err = h.o.Messages.Deliver(ctx, &core.Delivery{ID: id, Kind: kind, Adapter: chats.Name, Channel: p.Channel, Message: p.Message, Body: body})
+		err = h.env.Deliver(ctx, &core.Delivery{ID: id, Kind: kind, Adapter: chats.Name, Channel: p.Channel, Message: p.Message, Body: body})
 	}
 	if err != nil && ctx.Err() == nil {
-		h.o.Log.Error("telegram: approval not delivered", "approval", p.ID, "err", err)
+		h.env.Log.Error("telegram: approval not delivered", "approval", p.ID, "err", err)
 	}
 }
 
@@ -176,7 +153,7 @@ const (
 // decide decides an approval, and returns a text about the resulting state. The bool
 // reports whether this decision took effect.
 func (h *Handler) decide(ctx context.Context, id string, decision core.Decision) (text string, won bool) {
-	p, err := h.o.Approvals.Decide(ctx, id, decision)
+	p, err := h.env.Decide(ctx, id, decision)
 	switch {
 	case err == nil:
 		return view.Outcome(&p) + ".", true
@@ -196,7 +173,7 @@ func (h *Handler) decide(ctx context.Context, id string, decision core.Decision)
 // failed logs a failure, and returns a text about the failure.
 func (h *Handler) failed(ctx context.Context, doing string, err error) string {
 	if ctx.Err() == nil {
-		h.o.Log.Error("telegram: approval not handled", "doing", doing, "err", err)
+		h.env.Log.Error("telegram: approval not handled", "doing", doing, "err", err)
 	}
 	return view.Brief("That did not work, please try again: "+err.Error(), view.ToastShown)
 }
@@ -233,16 +210,16 @@ func (h *Handler) tapped(ctx context.Context, t chats.Tap, decision core.Decisio
 // tapped message is the recorded request: a killed gateway may have sent the request
 // twice.
 func (h *Handler) editTapped(ctx context.Context, t chats.Tap, approval string) {
-	sent, err := h.o.Out.SentAs(ctx, core.ApprovalDelivery(approval))
+	sent, err := h.out.SentAs(ctx, core.ApprovalDelivery(approval))
 	if err != nil || slices.Contains(sent, t.Message) {
 		return
 	}
-	h.o.Out.Edit(ctx, "edit:"+t.Key+":tapped", t.Address.Key(), outbox.Edit{Message: t.Message, Approval: approval})
+	h.out.Edit(ctx, "edit:"+t.Key+":tapped", t.Address.Key(), outbox.Edit{Message: t.Message, Approval: approval})
 }
 
 // ShowAll shows the whole input of a tool.
 func (h *Handler) ShowAll(ctx context.Context, t chats.Tap) string {
-	p, err := h.o.Approvals.Approval(ctx, t.Arg)
+	p, err := h.env.Approval(ctx, t.Arg)
 	if err != nil {
 		return requestGone
 	}
@@ -252,7 +229,7 @@ func (h *Handler) ShowAll(ctx context.Context, t chats.Tap) string {
 
 // Revise explains how to send a plan back: a revision needs a text.
 func (h *Handler) Revise(ctx context.Context, t chats.Tap) string {
-	p, err := h.o.Approvals.Approval(ctx, t.Arg)
+	p, err := h.env.Approval(ctx, t.Arg)
 	switch {
 	case err != nil:
 		return requestGone
@@ -267,7 +244,7 @@ func (h *Handler) Revise(ctx context.Context, t chats.Tap) string {
 func (h *Handler) OwnChat(do func(context.Context, chats.Tap) string) func(context.Context, chats.Tap) string {
 	return func(ctx context.Context, t chats.Tap) string {
 		id, _, _ := strings.Cut(t.Arg, ":")
-		if p, err := h.o.Approvals.Approval(ctx, id); err == nil && !h.o.Moves.InChat(t.Address, p.Channel) {
+		if p, err := h.env.Approval(ctx, id); err == nil && !h.env.Moves.InChat(t.Address, p.Channel) {
 			return chats.ButtonGone
 		}
 		return do(ctx, t)

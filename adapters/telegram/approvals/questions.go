@@ -17,7 +17,7 @@ import (
 
 func (h *Handler) answersTo(ctx context.Context, approval string) (view.Answers, error) {
 	var a view.Answers
-	_, err := h.o.Store.Get(ctx, records.Answers+approval, &a)
+	_, err := h.env.Records.Get(ctx, records.Answers+approval, &a)
 	return a, err
 }
 
@@ -77,7 +77,7 @@ func choose(q core.Question, a *view.Answers, option string) string {
 func (h *Handler) answer(ctx context.Context, id string, by *models.User, key string, change func([]core.Question, *view.Answers) string) string {
 	h.answers.Lock()
 	defer h.answers.Unlock()
-	p, err := h.o.Approvals.Approval(ctx, id)
+	p, err := h.env.Approval(ctx, id)
 	if errors.Is(err, core.ErrNotFound) {
 		return questionGone
 	}
@@ -99,12 +99,12 @@ func (h *Handler) answer(ctx context.Context, id string, by *models.User, key st
 			return text
 		}
 		a.Last = key
-		if err := h.o.Store.Put(ctx, records.Answers+id, a); err != nil {
+		if err := h.env.Records.Put(ctx, records.Answers+id, a); err != nil {
 			return h.failed(ctx, "record the answer", err)
 		}
 	}
 	if a.Open() < len(questions) {
-		h.o.Out.Edit(ctx, "edit:"+key, p.Channel, outbox.Edit{Approval: id})
+		h.out.Edit(ctx, "edit:"+key, p.Channel, outbox.Edit{Approval: id})
 		return ""
 	}
 	input, err := core.AnswerInput(p, a.ByQuestion(questions))

@@ -34,13 +34,13 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 	if m.ReplyToMessage == nil || m.Text == "" || m.ForwardOrigin != nil {
 		return false
 	}
-	if h.o.Out.Recorded(ctx, note) {
+	if h.out.Recorded(ctx, note) {
 		return true
 	}
 	var begun replyRecord
-	again, err := h.o.Store.Get(ctx, records.Reply+key, &begun)
+	again, err := h.env.Records.Get(ctx, records.Reply+key, &begun)
 	if err != nil {
-		h.o.Log.Error("telegram: the record of a reply is not readable", "err", err)
+		h.env.Log.Error("telegram: the record of a reply is not readable", "err", err)
 	}
 	if !again {
 		begun.Approval = cmp.Or(h.shownAs(ctx, to.Key(), m.ReplyToMessage.ID), Below(m.ReplyToMessage))
@@ -48,16 +48,16 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 			return false
 		}
 	}
-	p, err := h.o.Approvals.Approval(ctx, begun.Approval)
-	if err != nil || !h.o.Moves.InChat(to, p.Channel) || !again && (p.State != core.ApprovalPending || !decisive(&p, m.Text)) {
+	p, err := h.env.Approval(ctx, begun.Approval)
+	if err != nil || !h.env.Moves.InChat(to, p.Channel) || !again && (p.State != core.ApprovalPending || !decisive(&p, m.Text)) {
 		return false
 	}
-	if err := h.o.Store.Put(ctx, records.Reply+key, begun); err != nil {
-		h.o.Log.Error("telegram: a reply is not recorded", "err", err)
+	if err := h.env.Records.Put(ctx, records.Reply+key, begun); err != nil {
+		h.env.Log.Error("telegram: a reply is not recorded", "err", err)
 	}
 	text := h.decideByText(ctx, &p, m, key)
-	h.o.Out.Say(ctx, note, to.Key(), view.Note{Text: view.Literal(text), ReplyTo: m.ID})
-	h.o.Store.Warn(ctx, "the record of a reply is kept", h.o.Store.Write(ctx, records.Deletion(records.Reply+key)))
+	h.out.Say(ctx, note, to.Key(), view.Note{Text: view.Literal(text), ReplyTo: m.ID})
+	h.env.Records.Warn(ctx, "the record of a reply is kept", h.env.Records.Write(ctx, records.Deletion(records.Reply+key)))
 	return true
 }
 
@@ -67,7 +67,7 @@ func (h *Handler) shownAs(ctx context.Context, key core.ChannelKey, message int)
 		if p.Channel != key {
 			continue
 		}
-		if sent, err := h.o.Out.SentAs(ctx, core.ApprovalDelivery(p.ID)); err == nil && slices.Contains(sent, message) {
+		if sent, err := h.out.SentAs(ctx, core.ApprovalDelivery(p.ID)); err == nil && slices.Contains(sent, message) {
 			return p.ID
 		}
 	}

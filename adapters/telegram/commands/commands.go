@@ -5,77 +5,27 @@ package commands
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"time"
 
 	"bareclaw/adapters/telegram/approvals"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
-	"bareclaw/core/lanes"
 
 	"github.com/go-telegram/bot/models"
 )
 
-// Channels reports and stops the activity of the core's channels.
-type Channels interface {
-	Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
-	Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (lanes.Interruption, error)
-	Reset(ctx context.Context, key core.ChannelKey) error
-}
-
-// Queue shows and changes the waiting messages.
-type Queue interface {
-	Queue(ctx context.Context, key core.ChannelKey) ([]core.Message, error)
-	Cancel(ctx context.Context, id core.MessageID) (core.Message, error)
-	RunNow(ctx context.Context, id core.MessageID) error
-}
-
-// Settings stores a channel's settings in the core.
-type Settings interface {
-	Settings(key core.ChannelKey) core.Settings
-	ChangeSettings(ctx context.Context, key core.ChannelKey, model, mode *string) error
-	RemoveRule(ctx context.Context, key core.ChannelKey, id string) error
-}
-
-// History looks up messages and traces in the core.
-type History interface {
-	Message(ctx context.Context, id core.MessageID) (core.Message, error)
-	Messages(ctx context.Context, key core.ChannelKey, limit int, before core.MessageID) ([]core.Message, error)
-	Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
-}
-
-// Accounts looks up usage, spending and open messages in the core.
-type Accounts interface {
-	Usage(ctx context.Context, key core.ChannelKey) (core.Usage, error)
-	Spending() core.Spending
-	OpenMessages(ctx context.Context, adapter string) ([]core.Message, error)
-}
-
-// Core is the part of the core used by commands.
-type Core interface {
-	Channels
-	Queue
-	Settings
-	History
-	Accounts
-}
-
 // Options hold the dependencies of a Handler. All are required, except Restart.
 type Options struct {
-	Core      Core
+	*env.Env
 	Out       *outbox.Outbox
 	Sender    *outbox.Sender
-	Store     *records.Store
 	Live      *live.Views
 	Approvals *approvals.Handler
-	Work      *tasks.Group
-	Log       *slog.Logger
 	Gateway   view.Gateway
 	// Restart restarts the gateway.
 	Restart func(context.Context) error

@@ -26,7 +26,7 @@ func (h *Handler) restart(ctx context.Context, c Call) view.Note {
 	}
 	key := c.Address.Key()
 	r := restartRecord{Channel: key, ReplyTo: c.Message.ID, Version: h.o.Gateway.Version, At: time.Now()}
-	if err := h.o.Store.Put(ctx, records.Restart+c.Key, r); err != nil {
+	if err := h.o.Records.Put(ctx, records.Restart+c.Key, r); err != nil {
 		return h.o.failed(ctx, "restart", err)
 	}
 	h.o.Out.Say(ctx, answerID(c.Key), key, view.Note{Text: "Restarting. Claude goes on working, and your messages are kept.", ReplyTo: c.Message.ID})
@@ -43,7 +43,7 @@ func (h *Handler) restart(ctx context.Context, c Call) view.Note {
 
 // ReportRestart notifies the chats that requested a restart.
 func (h *Handler) ReportRestart(ctx context.Context) {
-	err := records.Each(ctx, h.o.Store, records.Restart, func(rest string, r restartRecord) {
+	err := records.Each(ctx, h.o.Records, records.Restart, func(rest string, r restartRecord) {
 		text := fmt.Sprintf("Back after %s, version %s", view.Duration(time.Since(r.At)), view.Literal(h.o.Gateway.Version))
 		if r.Version != h.o.Gateway.Version {
 			text += ", before " + view.Literal(r.Version)
@@ -60,5 +60,5 @@ func (h *Handler) ReportRestart(ctx context.Context) {
 
 // restarted deletes the record of a restart.
 func (h *Handler) restarted(ctx context.Context, key string) {
-	h.o.Store.Warn(ctx, "the record of a restart is kept", h.o.Store.Write(ctx, records.Deletion(key)))
+	h.o.Records.Warn(ctx, "the record of a restart is kept", h.o.Records.Write(ctx, records.Deletion(key)))
 }

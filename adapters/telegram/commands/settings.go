@@ -89,7 +89,7 @@ func (s *settings) useMode(ctx context.Context, to chats.Address, own string) vi
 // verbose shows or sets how much is shown while a turn runs.
 func (s *settings) verbose(ctx context.Context, c Call) view.Note {
 	if c.arg == "" {
-		return view.Verbose("Shown here", s.Store.SettingsOf(ctx, c.Address.Key()).Verbosity())
+		return view.Verbose("Shown here", s.Records.SettingsOf(ctx, c.Address.Key()).Verbosity())
 	}
 	return s.setVerbose(ctx, c.Address, c.arg)
 }
@@ -99,9 +99,9 @@ func (s *settings) setVerbose(ctx context.Context, to chats.Address, arg string)
 	if err != nil || level < 0 || level >= view.Levels {
 		return view.BadVerbose(arg)
 	}
-	own := s.Store.SettingsOf(ctx, to.Key())
+	own := s.Records.SettingsOf(ctx, to.Key())
 	own.Verbose = &level
-	if err := s.Store.Put(ctx, records.SettingsKey(to.Key()), own); err != nil {
+	if err := s.Records.Put(ctx, records.SettingsKey(to.Key()), own); err != nil {
 		return s.failed(ctx, "record the setting", err)
 	}
 	return view.Verbose("From now on", level)

@@ -78,7 +78,7 @@ func (h *Handler) asksAbout(ctx context.Context, c Call, replied bool) (core.Mes
 		return newest[0].ID, nil
 	}
 	message := c.Message.ReplyToMessage.ID
-	if l := h.o.Store.LinkOf(ctx, c.Address.Chat, message); l.Message != "" {
+	if l := h.o.Records.LinkOf(ctx, c.Address.Chat, message); l.Message != "" {
 		return l.Message, nil
 	}
 	for _, m := range newest {

@@ -50,7 +50,7 @@ func (h *Handler) stop(ctx context.Context, c Call) view.Note {
 		return h.o.failed(ctx, "read the state of the chat", err)
 	}
 	var stop stopRecord
-	again, err := h.o.Store.Get(ctx, records.Stop+c.Key, &stop)
+	again, err := h.o.Records.Get(ctx, records.Stop+c.Key, &stop)
 	if err != nil {
 		return h.o.failed(ctx, "read what to stop", err)
 	}
@@ -111,7 +111,7 @@ func (h *Handler) recordStop(ctx context.Context, c Call, st core.ChannelStatus)
 	if err != nil {
 		return stopRecord{}, err
 	}
-	return stop, h.o.Store.Write(ctx, byCommand, byTurn)
+	return stop, h.o.Records.Write(ctx, byCommand, byTurn)
 }
 
 // progressID is the id of the note about a stop under way.
@@ -149,7 +149,7 @@ func (h *Handler) StoppedText(ctx context.Context, m *core.Message) (string, err
 		return "", nil
 	}
 	var stop stopRecord
-	if ok, err := h.o.Store.Get(ctx, records.Stopped+string(m.Turn), &stop); !ok || err != nil {
+	if ok, err := h.o.Records.Get(ctx, records.Stopped+string(m.Turn), &stop); !ok || err != nil {
 		return "", err
 	}
 	text := fmt.Sprintf("Stopped within %s. The conversation is kept.", view.Duration(m.EndedAt.Sub(stop.Asked)))

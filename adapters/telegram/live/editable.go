@@ -31,8 +31,8 @@ type editable struct {
 	posted   func(id int) // called when the message is posted
 }
 
-func newEditable(o *Options, to chats.Address) *editable {
-	return &editable{sender: o.Sender, work: o.Work, to: to}
+func newEditable(vs *Views, to chats.Address) *editable {
+	return &editable{sender: vs.sender, work: vs.env.Work, to: to}
 }
 
 // onPost sets the function called when the message is posted.

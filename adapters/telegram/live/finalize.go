@@ -40,22 +40,21 @@ func (vs *Views) finalize(ctx context.Context, to chats.Address, id int, final m
 	f := finalRecord{Text: final.Text, Entities: final.Entities}
 	r, err := records.Make(finalKey(to, id), f)
 	if err == nil {
-		err = vs.o.Store.Write(ctx, append(others, r)...)
+		err = vs.env.Records.Write(ctx, append(others, r)...)
 	}
-	vs.o.Store.Warn(ctx, "the final text of a message is not recorded", err, "chat", to.Chat, "message", id)
+	vs.env.Records.Warn(ctx, "the final text of a message is not recorded", err, "chat", to.Chat, "message", id)
 	vs.applyFinal(to, id, f)
 }
 
 // applyFinal finalizes a message in the background, and retries until Telegram accepts or
 // refuses the change, or the adapter ends: then the next process continues.
 func (vs *Views) applyFinal(to chats.Address, id int, final finalRecord) {
-	o := &vs.o
-	o.Work.Go(func(ctx context.Context) {
+	vs.env.Work.Go(func(ctx context.Context) {
 		for ; ctx.Err() == nil; tasks.Pause(ctx, finalizePause) {
-			err := o.Sender.Send(ctx, to, throttle.Progress, func(ctx context.Context) error { return final.apply(ctx, o.Sender.Client, to, id) })
+			err := vs.sender.Send(ctx, to, throttle.Progress, func(ctx context.Context) error { return final.apply(ctx, vs.sender.Client, to, id) })
 			moved := (*bot.MigrateError)(nil) // the chat is gone
 			if err == nil || outbox.Permanent(err) || errors.As(err, &moved) {
-				_ = o.Store.Write(ctx, records.Deletion(finalKey(to, id))) // or the change is repeated
+				_ = vs.env.Records.Write(ctx, records.Deletion(finalKey(to, id))) // or the change is repeated
 				return
 			}
 		}
@@ -72,7 +71,7 @@ func (f *finalRecord) apply(ctx context.Context, c *botapi.Client, to chats.Addr
 
 // FinalizeLeft finalizes the messages left by an earlier process.
 func (vs *Views) FinalizeLeft(ctx context.Context) error {
-	all, err := vs.o.Store.All(ctx, records.Finalize)
+	all, err := vs.env.Records.All(ctx, records.Finalize)
 	if err != nil {
 		return err
 	}
@@ -93,12 +92,12 @@ func (vs *Views) FinalizeLeft(ctx context.Context) error {
 func (vs *Views) DeleteStray(ctx context.Context, to chats.Address, message int) {
 	for _, key := range []string{records.LinkKey(to.Chat, message), finalKey(to, message)} {
 		var known json.RawMessage
-		if found, err := vs.o.Store.Get(ctx, key, &known); found || err != nil {
+		if found, err := vs.env.Records.Get(ctx, key, &known); found || err != nil {
 			return // part of a delivery, or about to be finalized
 		}
 	}
 	var shown int
-	if _, err := vs.o.Store.Get(ctx, records.Status+string(to.Key()), &shown); err == nil && shown != message {
+	if _, err := vs.env.Records.Get(ctx, records.Status+string(to.Key()), &shown); err == nil && shown != message {
 		vs.finalize(ctx, to, message, markdown.Document{})
 	}
 }
@@ -106,9 +105,9 @@ func (vs *Views) DeleteStray(ctx context.Context, to chats.Address, message int)
 // restoreMessages continues with the messages displayed by an earlier process.
 func (v *View) restoreMessages(ctx context.Context) {
 	var s streamRecord
-	_, err := v.o.Store.Get(ctx, records.Status+string(v.key), &v.status.message.id)
-	_, err2 := v.o.Store.Get(ctx, records.Stream+string(v.key), &s)
-	v.o.Store.Warn(ctx, "the messages of an earlier process are not readable", errors.Join(err, err2), "channel", string(v.key))
+	_, err := v.env.Records.Get(ctx, records.Status+string(v.key), &v.status.message.id)
+	_, err2 := v.env.Records.Get(ctx, records.Stream+string(v.key), &s)
+	v.env.Records.Warn(ctx, "the messages of an earlier process are not readable", errors.Join(err, err2), "channel", string(v.key))
 	v.text.message.id = s.Message
 	v.text.setName(s.Name)
 }

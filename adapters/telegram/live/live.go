@@ -5,53 +5,25 @@
 package live
 
 import (
-	"context"
-	"encoding/json"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
 	"bareclaw/core/feed"
 	"bareclaw/core/progress"
 )
 
-// Channels reports the events of the core's channels.
-type Channels interface {
-	Subscribe(key core.ChannelKey) *feed.Subscription
-	Resume(key core.ChannelKey, after string) *feed.Subscription
-	Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
-}
-
-// Ledger looks up open messages and stores deliveries in the core.
-type Ledger interface {
-	OpenMessages(ctx context.Context, adapter string) ([]core.Message, error)
-	DeliverWithRecords(ctx context.Context, rs []*core.Record, ds ...*core.Delivery) error
-}
-
-// Options hold the dependencies of Views. All are required, except Dir.
-type Options struct {
-	Channels Channels
-	Ledger   Ledger
-	Out      *outbox.Outbox
-	Sender   *outbox.Sender
-	Store    *records.Store
-	Work     *tasks.Group
-	Log      *slog.Logger
-	Moves    *chats.Moves
-	Show     func(line json.RawMessage) []core.DisplayEvent // decodes a line of the agent for display
-	Dir      string                                         // working directory of the agent
-}
-
 // Views are the views of all conversations with an open message. Their methods are safe
 // for concurrent use.
 type Views struct {
-	o        Options
+	env      *env.Env
+	out      *outbox.Outbox
+	sender   *outbox.Sender
+	progress progress.Options
 	noDrafts atomic.Bool // the Bot API server does not support drafts
 	statuses sync.Mutex  // serialises changes of status records
 
@@ -61,15 +33,17 @@ type Views struct {
 }
 
 // New returns views without any conversation.
-func New(o Options) *Views { return &Views{o: o, byKey: map[core.ChannelKey]*View{}} }
+func New(e *env.Env, out *outbox.Outbox, s *outbox.Sender, p progress.Options) *Views {
+	return &Views{env: e, out: out, sender: s, progress: p, byKey: map[core.ChannelKey]*View{}}
+}
 
 // Follow shows the events of a conversation from now on. Callers must call Follow before
 // submitting a message to the conversation.
 func (vs *Views) Follow(key core.ChannelKey) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	if to, ok := vs.o.Moves.Of(key); ok && (vs.byKey[key] == nil || !vs.byKey[key].keepAlive()) {
-		vs.startLocked(to, vs.o.Channels.Subscribe(key), nil)
+	if to, ok := vs.env.Moves.Of(key); ok && (vs.byKey[key] == nil || !vs.byKey[key].keepAlive()) {
+		vs.startLocked(to, vs.env.Subscribe(key), nil)
 	}
 }
 
@@ -77,16 +51,16 @@ func (vs *Views) Follow(key core.ChannelKey) {
 // view.
 func (vs *Views) startLocked(to chats.Address, updates *feed.Subscription, begin func(*View)) {
 	v := &View{
-		views: vs, o: &vs.o, key: to.Key(), to: to, updates: updates, wake: make(chan struct{}, 1), followed: time.Now(),
+		views: vs, env: vs.env, key: to.Key(), to: to, updates: updates, wake: make(chan struct{}, 1), followed: time.Now(),
 		open: map[core.MessageID]bool{}, settled: map[core.MessageID]time.Time{},
-		fold: progress.New(progress.Options{Show: vs.o.Show, Dir: vs.o.Dir}),
+		fold: progress.New(vs.progress),
 	}
 	v.status, v.text = newStatusMessage(vs, to), newTextMessage(vs, to, v.newest)
 	if begin != nil {
 		begin(v)
 	}
 	vs.byKey[v.key] = v
-	vs.o.Work.Go(v.run)
+	vs.env.Work.Go(v.run)
 }
 
 func (vs *Views) find(key core.ChannelKey) *View {
@@ -104,7 +78,7 @@ func (vs *Views) Hold(d core.Delivery) bool {
 	if v == nil {
 		return false
 	}
-	vs.o.Out.AddHeld(d)
+	vs.out.AddHeld(d)
 	v.signal()
 	return true
 }

@@ -28,7 +28,7 @@ type leftOpen struct {
 // calls Prepare once, before the core recovers: updates repeated by session hosts reach
 // only existing subscriptions, and ResumeLeft comes later.
 func (vs *Views) Prepare(ctx context.Context) error {
-	open, err := vs.o.Ledger.OpenMessages(ctx, chats.Name)
+	open, err := vs.env.OpenMessages(ctx, chats.Name)
 	if err != nil {
 		return fmt.Errorf("telegram: find open messages: %w", err)
 	}
@@ -41,7 +41,7 @@ func (vs *Views) Prepare(ctx context.Context) error {
 		}
 	}
 	for _, kind := range []string{records.Status, records.Stream} { // messages to be finalized
-		shown, err := vs.o.Store.All(ctx, kind)
+		shown, err := vs.env.Records.All(ctx, kind)
 		if err != nil {
 			return fmt.Errorf("telegram: find live messages: %w", err)
 		}
@@ -61,7 +61,7 @@ func (vs *Views) leftLocked(key core.ChannelKey) *leftOpen {
 	if !ok {
 		return nil
 	}
-	l := &leftOpen{to: to, updates: vs.o.Channels.Subscribe(key)}
+	l := &leftOpen{to: to, updates: vs.env.Subscribe(key)}
 	vs.left[key] = l
 	return l
 }
@@ -71,7 +71,7 @@ func (vs *Views) ResumeLeft() {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	for _, l := range vs.left {
-		vs.startLocked(vs.o.Moves.Present(l.to), l.updates, func(v *View) {
+		vs.startLocked(vs.env.Moves.Present(l.to), l.updates, func(v *View) {
 			v.resumes, v.found = true, l.open
 			for _, m := range l.open {
 				v.open[m.ID] = true
@@ -86,14 +86,14 @@ func (vs *Views) ResumeLeft() {
 // written its updates. The earlier process does so when the present process serves.
 func (v *View) resume() {
 	kept := v.updates
-	v.updates = v.o.Channels.Resume(v.key, firstUpdate)
+	v.updates = v.env.Resume(v.key, firstUpdate)
 	kept.Close()
 }
 
 // adopt takes over the running turn if no update names the turn: another client began
 // the turn, or only an earlier process received the update.
 func (v *View) adopt(ctx context.Context) {
-	st, err := v.o.Channels.Present(ctx, v.key)
+	st, err := v.env.Present(ctx, v.key)
 	if err != nil {
 		return // the adapter ends, or soon will
 	}

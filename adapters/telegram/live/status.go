@@ -66,10 +66,10 @@ func (s *statusMessage) show(doc markdown.Document, buttons [][]view.Button, del
 
 // fresh returns the message of the next turn.
 func (s *statusMessage) fresh() *editable {
-	e := newEditable(&s.views.o, s.to)
+	e := newEditable(s.views, s.to)
 	e.onPost(func(id int) {
 		s.views.statusPosted(s.to.Key(), id)
-		s.views.o.Sender.Typing(s.to) // a message ends the typing action
+		s.views.sender.Typing(s.to) // a message ends the typing action
 	})
 	return e
 }
@@ -80,7 +80,7 @@ func (s *statusMessage) finish(final markdown.Document) {
 	old := s.message
 	s.message = s.fresh()
 	s.since, s.changed, s.text = time.Time{}, time.Time{}, ""
-	s.views.o.Work.Go(func(ctx context.Context) {
+	s.views.env.Work.Go(func(ctx context.Context) {
 		if id := old.close(ctx); id != 0 && ctx.Err() == nil {
 			s.views.finalizeStatus(ctx, old.to, id, final)
 		}
@@ -91,8 +91,8 @@ func (s *statusMessage) finish(final markdown.Document) {
 func (vs *Views) statusPosted(key core.ChannelKey, id int) {
 	vs.statuses.Lock()
 	defer vs.statuses.Unlock()
-	ctx := vs.o.Work.Context()
-	vs.o.Store.Warn(ctx, "a status message is not recorded", vs.o.Store.Put(context.WithoutCancel(ctx), records.Status+string(key), id), "channel", string(key))
+	ctx := vs.env.Work.Context()
+	vs.env.Records.Warn(ctx, "a status message is not recorded", vs.env.Records.Put(context.WithoutCancel(ctx), records.Status+string(key), id), "channel", string(key))
 }
 
 // finalizeStatus finalizes a status message. The next turn may have a new status message
@@ -102,7 +102,7 @@ func (vs *Views) finalizeStatus(ctx context.Context, to chats.Address, id int, f
 	defer vs.statuses.Unlock()
 	var shown int
 	key := records.Status + string(to.Key())
-	if _, err := vs.o.Store.Get(ctx, key, &shown); err != nil || shown != id {
+	if _, err := vs.env.Records.Get(ctx, key, &shown); err != nil || shown != id {
 		vs.finalize(ctx, to, id, final)
 		return
 	}

@@ -58,7 +58,7 @@ type textMessage struct {
 }
 
 func newTextMessage(vs *Views, to chats.Address, newest func() core.MessageID) *textMessage {
-	return &textMessage{views: vs, to: to, newest: newest, message: newEditable(&vs.o, to)}
+	return &textMessage{views: vs, to: to, newest: newest, message: newEditable(vs, to)}
 }
 
 // show displays the unfinished text, and returns when to call show again.
@@ -90,7 +90,7 @@ func (t *textMessage) show(ctx context.Context, v progress.View, now time.Time) 
 		return now.Add(draftRefresh)
 	default:
 		if t.to.Group() && !t.message.exists() {
-			t.message.answers(t.views.o.Store.SourceOf(ctx, t.newest()))
+			t.message.answers(t.views.env.Records.SourceOf(ctx, t.newest()))
 		}
 		t.message.set(chunks[0], nil)
 	}
@@ -114,10 +114,10 @@ func (t *textMessage) draft(turn core.TurnID, doc markdown.Document) {
 	if t.drafting.Running() {
 		return
 	}
-	o, to := &t.views.o, t.to
-	t.drafting = o.Work.Start(func(ctx context.Context) {
-		err := o.Sender.Send(ctx, to, throttle.Hint, func(ctx context.Context) error {
-			_, err := o.Sender.Client.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
+	vs, to := t.views, t.to
+	t.drafting = vs.env.Work.Start(func(ctx context.Context) {
+		err := vs.sender.Send(ctx, to, throttle.Hint, func(ctx context.Context) error {
+			_, err := vs.sender.Client.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
 				ChatID: to.Chat, MessageThreadID: to.Thread, DraftID: strconv.Itoa(DraftOf(turn)),
 				Text: doc.Text, Entities: doc.Entities, CanStop: true,
 			})
@@ -150,7 +150,7 @@ func (t *textMessage) take(ctx context.Context, name string) (id int, forget []*
 	}
 	id = t.message.close(ctx)
 	t.drafting.Cancel(ctx) // a draft must not follow the message
-	t.message = newEditable(&t.views.o, t.to)
+	t.message = newEditable(t.views, t.to)
 	t.name, t.bytes = "", 0
 	if id != 0 {
 		forget = []*core.Record{records.Deletion(records.Stream + string(t.to.Key()))}
@@ -161,12 +161,12 @@ func (t *textMessage) take(ctx context.Context, name string) (id int, forget []*
 // setName names the text displayed from now on.
 func (t *textMessage) setName(name string) {
 	t.name = name
-	o, to := &t.views.o, t.to
+	vs, to := t.views, t.to
 	t.message.onPost(func(id int) {
-		ctx := o.Work.Context()
-		err := o.Store.Put(context.WithoutCancel(ctx), records.Stream+string(to.Key()), streamRecord{Message: id, Name: name})
-		o.Store.Warn(ctx, "the message of a text is not recorded", err, "channel", string(to.Key()))
-		o.Sender.Typing(to) // a message ends the typing action
+		ctx := vs.env.Work.Context()
+		err := vs.env.Records.Put(context.WithoutCancel(ctx), records.Stream+string(to.Key()), streamRecord{Message: id, Name: name})
+		vs.env.Records.Warn(ctx, "the message of a text is not recorded", err, "channel", string(to.Key()))
+		vs.sender.Typing(to) // a message ends the typing action
 	})
 }
 
@@ -186,14 +186,14 @@ func (t *textMessage) becomes(ctx context.Context, delivery string) {
 	}
 	adopted, err := records.Make(records.Adopted+delivery, id)
 	if err == nil {
-		err = t.views.o.Store.Write(ctx, append(forget, adopted)...)
+		err = t.views.env.Records.Write(ctx, append(forget, adopted)...)
 	}
-	t.views.o.Store.Warn(ctx, "an answer will be sent as a new message", err, "delivery", delivery)
+	t.views.env.Records.Warn(ctx, "an answer will be sent as a new message", err, "delivery", delivery)
 }
 
 // Adopted returns the message to be replaced by the first part of a delivery; 0: a new
 // message.
 func (vs *Views) Adopted(ctx context.Context, delivery string) (id int, err error) {
-	_, err = vs.o.Store.Get(ctx, records.Adopted+delivery, &id)
+	_, err = vs.env.Records.Get(ctx, records.Adopted+delivery, &id)
 	return id, err
 }

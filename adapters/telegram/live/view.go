@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
@@ -39,7 +40,7 @@ const maxChange = 16 << 10
 // Only the view's goroutine touches the fields above mu.
 type View struct {
 	views   *Views
-	o       *Options
+	env     *env.Env
 	key     core.ChannelKey
 	to      chats.Address
 	updates *feed.Subscription
@@ -115,7 +116,7 @@ func (v *View) run(ctx context.Context) {
 	if v.resumes {
 		v.resume()
 	}
-	v.verbose = v.o.Store.SettingsOf(ctx, v.key).Verbosity()
+	v.verbose = v.env.Records.SettingsOf(ctx, v.key).Verbosity()
 	v.restoreMessages(ctx)
 	v.applyAll(ctx)
 	v.adopt(ctx)
@@ -154,7 +155,7 @@ func (v *View) close(force bool) bool {
 	defer v.views.mu.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !force && (len(v.todo) > 0 || len(v.o.Out.Held(v.key)) > 0 || time.Since(v.followed) < maxHold) {
+	if !force && (len(v.todo) > 0 || len(v.views.out.Held(v.key)) > 0 || time.Since(v.followed) < maxHold) {
 		return false
 	}
 	v.closed = true
@@ -167,8 +168,8 @@ func (v *View) close(force bool) bool {
 // abandon ends a view after a panic.
 func (v *View) abandon() {
 	v.close(true)
-	for _, h := range v.o.Out.Held(v.key) {
-		v.o.Out.Release(v.key, h.Delivery.ID)
+	for _, h := range v.views.out.Held(v.key) {
+		v.views.out.Release(v.key, h.Delivery.ID)
 	}
 }
 
@@ -200,7 +201,7 @@ func (v *View) apply(ctx context.Context, u core.Update) {
 	}
 	switch u.Kind {
 	case core.UpdateStarted:
-		v.verbose = v.o.Store.SettingsOf(ctx, v.key).Verbosity()
+		v.verbose = v.env.Records.SettingsOf(ctx, v.key).Verbosity()
 	case core.UpdateStalled:
 		v.stalled(ctx, u)
 	}
@@ -247,8 +248,8 @@ func (v *View) calls() []progress.Line {
 // moveTo shows new messages in another chat. The messages of the old chat cannot be
 // changed any more.
 func (v *View) moveTo(to chats.Address) {
-	v.text.discard(v.o.Work.Context())
-	v.to, v.status.to, v.text.to, v.text.message = to, to, to, newEditable(v.o, to)
+	v.text.discard(v.env.Work.Context())
+	v.to, v.status.to, v.text.to, v.text.message = to, to, to, newEditable(v.views, to)
 	v.status.finish(markdown.Document{})
 }
 
@@ -277,9 +278,9 @@ func (v *View) deliver(ctx context.Context, id string, kind core.DeliveryKind, b
 	doc, err := json.Marshal(body)
 	if err == nil {
 		d := &core.Delivery{ID: id, Kind: kind, Adapter: chats.Name, Channel: v.key, Body: doc, Message: v.newest()}
-		err = v.o.Ledger.DeliverWithRecords(ctx, rs, d)
+		err = v.env.DeliverWithRecords(ctx, rs, d)
 	}
-	v.o.Store.Warn(ctx, "interim text not delivered", err, "channel", string(v.key))
+	v.env.Records.Warn(ctx, "interim text not delivered", err, "channel", string(v.key))
 }
 
 // newest returns the newest open message. The newest message carries the reply.
@@ -294,7 +295,7 @@ func (v *View) newest() core.MessageID {
 // stalled reports a long silence of the turn to the chat.
 func (v *View) stalled(ctx context.Context, u core.Update) {
 	id := fmt.Sprintf("stalled:%s:%d", u.Turn, u.At.UnixNano())
-	v.o.Out.Say(ctx, id, v.key, view.Note{Text: "⏳ " + u.Detail, Buttons: view.StopButton(v.fold.View())})
+	v.views.out.Say(ctx, id, v.key, view.Note{Text: "⏳ " + u.Detail, Buttons: view.StopButton(v.fold.View())})
 }
 
 // releaseHeld sends the outcomes whose earlier deliveries are all queued, and the
@@ -305,7 +306,7 @@ func (v *View) releaseHeld(ctx context.Context, now time.Time) {
 			delete(v.settled, id)
 		}
 	}
-	for _, h := range v.o.Out.Held(v.key) {
+	for _, h := range v.views.out.Held(v.key) {
 		d := h.Delivery
 		if v.open[d.Message] && now.Sub(h.Since) < maxHold {
 			continue
@@ -313,7 +314,7 @@ func (v *View) releaseHeld(ctx context.Context, now time.Time) {
 		delete(v.open, d.Message)
 		delete(v.settled, d.Message)
 		v.text.becomes(ctx, d.ID)
-		v.o.Out.Release(v.key, d.ID)
+		v.views.out.Release(v.key, d.ID)
 	}
 }
 
@@ -321,13 +322,13 @@ func (v *View) releaseHeld(ctx context.Context, now time.Time) {
 func (v *View) show(ctx context.Context, now time.Time) time.Time {
 	state := v.fold.View()
 	next := now.Add(outbox.TypingEvery)
-	if len(v.open) == 0 || len(v.o.Out.Held(v.key)) > 0 {
+	if len(v.open) == 0 || len(v.views.out.Held(v.key)) > 0 {
 		next = now.Add(maxHold)
 	}
 	busy := len(v.open) > 0 && state.Phase != progress.Waiting && len(state.Approvals) == 0
 	if busy && now.Sub(v.typed) >= outbox.TypingEvery {
 		v.typed = now
-		v.o.Sender.Typing(v.to)
+		v.views.sender.Typing(v.to)
 	}
 	if v.verbose == 0 || len(v.open) == 0 {
 		return next

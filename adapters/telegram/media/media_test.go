@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/tasks"
 	fakeapi "bareclaw/internal/testkit/botapi"
@@ -34,7 +35,7 @@ func loose(t *testing.T, api *fakeapi.Server) *Downloader {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	sender := outbox.NewSender(c, nil, tasks.NewGroup(log), log)
+	sender := outbox.NewSender(c, &env.Env{Work: tasks.NewGroup(log), Log: log})
 	return &Downloader{Client: c, Cooldowns: sender.Cooldowns, Dir: filepath.Join(t.TempDir(), "media"), Log: log}
 }
 

@@ -27,15 +27,15 @@ const (
 // Telegram accepts the part or refuses the part for good, or the adapter ends.
 func (o *Outbox) sendPart(ctx context.Context, to *chats.Address, out *outgoing, part Part) (id int, err error) {
 	for failures := 0; ; {
-		err = o.o.Sender.sendWithin(ctx, timeLimit(part), *to, throttle.Durable, func(ctx context.Context) (err error) {
+		err = o.sender.sendWithin(ctx, timeLimit(part), *to, throttle.Durable, func(ctx context.Context) (err error) {
 			id, err = o.attempt(ctx, to, out, part)
 			return err
 		})
 		if err == nil || Interrupted(err) {
 			return id, err
 		}
-		if err := o.o.Ledger.Delivered(ctx, o.failedAttempt(out, err)); err != nil {
-			o.o.Log.Debug("telegram: failed attempt not recorded", "err", err)
+		if err := o.env.Delivered(ctx, o.failedAttempt(out, err)); err != nil {
+			o.env.Log.Debug("telegram: failed attempt not recorded", "err", err)
 		}
 		switch kind := classify(err).Kind; {
 		case kind == throttle.Permanent:
@@ -56,7 +56,7 @@ func (o *Outbox) attempt(ctx context.Context, to *chats.Address, out *outgoing, 
 	if !o.begin(out) {
 		return 0, errWithdrawn
 	}
-	id, err = part.Send(ctx, o.o.Sender.Client, *to)
+	id, err = part.Send(ctx, o.sender.Client, *to)
 	moved := (*bot.MigrateError)(nil)
 	switch {
 	case errors.As(err, &moved):
@@ -67,7 +67,7 @@ func (o *Outbox) attempt(ctx context.Context, to *chats.Address, out *outgoing, 
 		o.attempted(out, err)
 		return id, err
 	}
-	id, err = part.Send(ctx, o.o.Sender.Client, *to)
+	id, err = part.Send(ctx, o.sender.Client, *to)
 	o.attempted(out, err)
 	return id, err
 }

@@ -3,13 +3,13 @@ package outbox
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
@@ -33,15 +33,14 @@ type cooldownRecord struct {
 // Cooldowns are the pauses requested by Telegram (retry_after). Pauses are recorded, to
 // make the next process wait as well.
 type Cooldowns struct {
-	store *records.Store
-	log   *slog.Logger
+	env *env.Env
 
 	mu    sync.Mutex // guards until
 	until map[string]time.Time
 }
 
-func newCooldowns(store *records.Store, log *slog.Logger) *Cooldowns {
-	return &Cooldowns{store: store, log: log, until: map[string]time.Time{}}
+func newCooldowns(e *env.Env) *Cooldowns {
+	return &Cooldowns{env: e, until: map[string]time.Time{}}
 }
 
 // Note starts and records a cooldown of a scope if an error requests a pause.
@@ -54,8 +53,8 @@ func (c *Cooldowns) Note(scope string, err error) {
 	if !strings.HasPrefix(scope, scopeChat) {
 		c.set(scope, until)
 	}
-	if err := c.store.Put(context.Background(), records.Cooldown+scope, cooldownRecord{Until: until.Round(0)}); err != nil {
-		c.log.Warn("telegram: a restart would forget a pause that Telegram asked for", "scope", scope, "for", d, "err", err)
+	if err := c.env.Records.Put(context.Background(), records.Cooldown+scope, cooldownRecord{Until: until.Round(0)}); err != nil {
+		c.env.Log.Warn("telegram: a restart would forget a pause that Telegram asked for", "scope", scope, "for", d, "err", err)
 	}
 }
 
@@ -85,7 +84,7 @@ func (c *Cooldowns) Await(ctx context.Context, scope string) {
 // resume restores the cooldowns of earlier processes, and passes the cooldowns of chats
 // to hold.
 func (c *Cooldowns) resume(ctx context.Context, hold func(chat int64, until time.Time)) error {
-	all, err := c.store.All(ctx, records.Cooldown)
+	all, err := c.env.Records.All(ctx, records.Cooldown)
 	if err != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ func (c *Cooldowns) resume(ctx context.Context, hold func(chat int64, until time
 		}
 	}
 	if len(over) > 0 {
-		c.store.Warn(ctx, "old records are kept", c.store.Write(ctx, over...))
+		c.env.Records.Warn(ctx, "old records are kept", c.env.Records.Write(ctx, over...))
 	}
 	return nil
 }

@@ -34,10 +34,10 @@ func (o *Outbox) Say(ctx context.Context, id string, key core.ChannelKey, n view
 	body, err := json.Marshal(n)
 	if err == nil {
 		d := &core.Delivery{ID: id, Kind: KindNote, Adapter: chats.Name, Channel: key, Body: body}
-		err = tasks.UntilRecorded(ctx, func() error { return o.o.Ledger.Deliver(ctx, d) }, nil)
+		err = tasks.UntilRecorded(ctx, func() error { return o.env.Deliver(ctx, d) }, nil)
 	}
 	if err != nil && ctx.Err() == nil {
-		o.o.Log.Error("telegram: note not delivered", "channel", string(key), "delivery", id, "err", err)
+		o.env.Log.Error("telegram: note not delivered", "channel", string(key), "delivery", id, "err", err)
 	}
 }
 
@@ -45,25 +45,25 @@ func (o *Outbox) Say(ctx context.Context, id string, key core.ChannelKey, n view
 func (o *Outbox) Edit(ctx context.Context, id string, key core.ChannelKey, e Edit) {
 	body, err := json.Marshal(e)
 	if err == nil {
-		err = o.o.Ledger.Deliver(ctx, &core.Delivery{ID: id, Kind: KindEdit, Adapter: chats.Name, Channel: key, Body: body})
+		err = o.env.Deliver(ctx, &core.Delivery{ID: id, Kind: KindEdit, Adapter: chats.Name, Channel: key, Body: body})
 	}
 	if err != nil && ctx.Err() == nil {
-		o.o.Log.Error("telegram: message not edited", "channel", string(key), "delivery", id, "err", err)
+		o.env.Log.Error("telegram: message not edited", "channel", string(key), "delivery", id, "err", err)
 	}
 }
 
 // Recorded reports whether a delivery is in the ledger.
 func (o *Outbox) Recorded(ctx context.Context, id string) bool {
-	_, err := o.o.Ledger.Delivery(ctx, id)
+	_, err := o.env.Delivery(ctx, id)
 	if !errors.Is(err, core.ErrNotFound) {
-		o.o.Store.Warn(ctx, "a delivery is not readable", err, "delivery", id)
+		o.env.Records.Warn(ctx, "a delivery is not readable", err, "delivery", id)
 	}
 	return err == nil
 }
 
 // SentAs returns the messages sent so far for a delivery id.
 func (o *Outbox) SentAs(ctx context.Context, delivery string) ([]int, error) {
-	d, err := o.o.Ledger.Delivery(ctx, delivery)
+	d, err := o.env.Delivery(ctx, delivery)
 	if err != nil {
 		return nil, fmt.Errorf("read what was sent: %w", err)
 	}

@@ -11,12 +11,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
@@ -25,32 +25,18 @@ import (
 // maxPause bounds the pause between two attempts to read a delivery.
 const maxPause = 30 * time.Second
 
-// Ledger stores deliveries in the core.
-type Ledger interface {
-	Deliver(ctx context.Context, ds ...*core.Delivery) error
-	Delivery(ctx context.Context, id string) (core.Delivery, error)
-	Delivered(ctx context.Context, d core.Delivery) error
-}
-
-// Options hold the dependencies of an Outbox. All are required.
-type Options struct {
-	Ledger Ledger
-	Sender *Sender
-	Store  *records.Store
-	Work   *tasks.Group
-	Log    *slog.Logger
-	// Compose returns the parts of a delivery. Compose must return the same parts each
-	// time, to let a later process continue. An error other than ErrUndeliverable and
-	// core.ErrNotFound is temporary.
-	Compose func(context.Context, core.Delivery) ([]Part, error)
-	Moves   *chats.Moves
-}
+// A Composer returns the parts of a delivery: the same parts each time, to let a later
+// process continue. An error other than ErrUndeliverable and core.ErrNotFound is
+// temporary.
+type Composer func(context.Context, core.Delivery) ([]Part, error)
 
 // An Outbox queues and sends the deliveries of each conversation. Its methods are safe
 // for concurrent use.
 type Outbox struct {
-	o      Options
-	failed atomic.Int64 // abandoned deliveries
+	env     *env.Env
+	sender  *Sender
+	compose Composer
+	failed  atomic.Int64 // abandoned deliveries
 
 	mu        sync.Mutex // guards the fields below
 	started   bool
@@ -81,9 +67,9 @@ type sendState struct {
 }
 
 // New returns an outbox that sends nothing before Start.
-func New(o Options) *Outbox {
+func New(e *env.Env, s *Sender, compose Composer) *Outbox {
 	return &Outbox{
-		o: o, known: map[string]*outgoing{}, queues: map[core.ChannelKey]*queue{},
+		env: e, sender: s, compose: compose, known: map[string]*outgoing{}, queues: map[core.ChannelKey]*queue{},
 		ended: make(chan struct{}), withdrawn: map[string]struct{}{},
 	}
 }
@@ -140,7 +126,7 @@ func (o *Outbox) add(d core.Delivery, held time.Time) {
 	defer o.mu.Unlock()
 	_, again := o.known[d.ID]
 	_, withdrawn := o.withdrawn[d.ID]
-	if again || withdrawn || o.o.Work.Ended() {
+	if again || withdrawn || o.env.Work.Ended() {
 		return
 	}
 	tried := d.Progress != nil || d.Attempts > 0
@@ -160,7 +146,7 @@ func (o *Outbox) add(d core.Delivery, held time.Time) {
 func (o *Outbox) sendLocked(key core.ChannelKey, q *queue) {
 	if o.started && !q.sending && q.ready() >= 0 {
 		q.sending = true
-		o.o.Work.Go(func(ctx context.Context) { o.sendLoop(ctx, key, q) })
+		o.env.Work.Go(func(ctx context.Context) { o.sendLoop(ctx, key, q) })
 	}
 }
 
@@ -217,7 +203,7 @@ func (o *Outbox) Release(key core.ChannelKey, id string) {
 func (o *Outbox) sendLoop(ctx context.Context, key core.ChannelKey, q *queue) {
 	for out := o.next(ctx, key, q); out != nil; out = o.next(ctx, key, q) {
 		returned := false
-		err := tasks.Guard(o.o.Log, "delivery", func() error {
+		err := tasks.Guard(o.env.Log, "delivery", func() error {
 			err := o.sendWithRetry(ctx, out)
 			returned = true
 			return err
@@ -229,7 +215,7 @@ func (o *Outbox) sendLoop(ctx context.Context, key core.ChannelKey, q *queue) {
 			return // a part may have been sent: the delivery can no longer be withdrawn
 		}
 		if err != nil && ctx.Err() == nil {
-			o.o.Log.Error("telegram: delivery failed", "channel", string(key), "delivery", out.ID, "err", err)
+			o.env.Log.Error("telegram: delivery failed", "channel", string(key), "delivery", out.ID, "err", err)
 		}
 		o.done(out.ID)
 	}
@@ -286,21 +272,21 @@ func (o *Outbox) sendWithRetry(ctx context.Context, out *outgoing) error {
 		if unreadable := (unreadableError{}); !errors.As(err, &unreadable) || errors.Is(err, core.ErrClosed) || ctx.Err() != nil {
 			return err
 		}
-		o.o.Log.Warn("telegram: a delivery waits for the ledger", "channel", string(out.Channel), "delivery", out.ID, "err", err)
+		o.env.Log.Warn("telegram: a delivery waits for the ledger", "channel", string(out.Channel), "delivery", out.ID, "err", err)
 		tasks.Pause(ctx, tasks.Backoff(failures, maxPause))
 	}
 }
 
 // send sends the unsent parts of a delivery.
 func (o *Outbox) send(ctx context.Context, out *outgoing) error {
-	now, err := o.o.Ledger.Delivery(ctx, out.ID) // the delivery may have been sent long ago
+	now, err := o.env.Delivery(ctx, out.ID) // the delivery may have been sent long ago
 	if err != nil {
 		return unreadableError{err}
 	}
 	if now.State != core.DeliveryPending || !o.refresh(out, now) {
 		return nil
 	}
-	to, ok := o.o.Moves.Of(out.Channel)
+	to, ok := o.env.Moves.Of(out.Channel)
 	if !ok {
 		return o.giveUp(ctx, out, fmt.Errorf("%q is not a chat", out.Channel))
 	}
@@ -310,7 +296,7 @@ func (o *Outbox) send(ctx context.Context, out *outgoing) error {
 			return o.giveUp(ctx, out, fmt.Errorf("read the progress of a delivery: %w", err))
 		}
 	}
-	parts, err := o.o.Compose(ctx, out.Delivery)
+	parts, err := o.compose(ctx, out.Delivery)
 	switch {
 	case errors.Is(err, ErrUndeliverable), errors.Is(err, core.ErrNotFound):
 		return o.giveUp(ctx, out, err)
@@ -356,7 +342,7 @@ func (o *Outbox) progress(ctx context.Context, to chats.Address, out *outgoing, 
 		return err
 	}
 	if n := len(done.Sent); n > 0 && done.Sent[n-1] != 0 {
-		o.o.Store.LinkMessage(ctx, to.Chat, done.Sent[n-1], records.Link{Message: d.Message, Delivery: d.ID})
+		o.env.Records.LinkMessage(ctx, to.Chat, done.Sent[n-1], records.Link{Message: d.Message, Delivery: d.ID})
 	}
 	return nil
 }
@@ -364,7 +350,7 @@ func (o *Outbox) progress(ctx context.Context, to chats.Address, out *outgoing, 
 // record writes the state of a delivery, also while the adapter ends, and retries while
 // the ledger cannot be written: without the record the message would be sent again.
 func (o *Outbox) record(ctx context.Context, d core.Delivery) error {
-	return tasks.UntilRecorded(ctx, func() error { return o.o.Ledger.Delivered(context.WithoutCancel(ctx), d) }, nil)
+	return tasks.UntilRecorded(ctx, func() error { return o.env.Delivered(context.WithoutCancel(ctx), d) }, nil)
 }
 
 // giveUp records a delivery as failed.

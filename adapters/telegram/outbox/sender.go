@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
 
@@ -36,13 +35,12 @@ type Sender struct {
 	Cooldowns *Cooldowns
 
 	limiter *throttle.Limiter
-	work    *tasks.Group
-	log     *slog.Logger
+	env     *env.Env
 }
 
 // NewSender returns a sender.
-func NewSender(c *botapi.Client, store *records.Store, work *tasks.Group, log *slog.Logger) *Sender {
-	return &Sender{Client: c, Cooldowns: newCooldowns(store, log), limiter: throttle.New(classify, log), work: work, log: log}
+func NewSender(c *botapi.Client, e *env.Env) *Sender {
+	return &Sender{Client: c, Cooldowns: newCooldowns(e), limiter: throttle.New(classify, e.Log), env: e}
 }
 
 // Resume restores the pauses that Telegram requested from earlier processes.
@@ -58,11 +56,11 @@ func (s *Sender) Send(ctx context.Context, to chats.Address, class throttle.Clas
 // recorded.
 func (s *Sender) sendWithin(ctx context.Context, limit time.Duration, to chats.Address, class throttle.Class, do func(context.Context) error) error {
 	err := s.limiter.Do(ctx, to.Chat, class, func() error {
-		err := tasks.Guard(s.log, "message to a chat", func() error { return s.callWithin(limit, do) })
+		err := tasks.Guard(s.env.Log, "message to a chat", func() error { return s.callWithin(limit, do) })
 		s.Cooldowns.chat(to.Chat, err)
 		return err
 	})
-	if err != nil && s.work.Ended() && !Permanent(err) {
+	if err != nil && s.env.Work.Ended() && !Permanent(err) {
 		return fmt.Errorf("%w: %w", ErrClosing, err)
 	}
 	return err
@@ -77,7 +75,7 @@ func (s *Sender) Post(to chats.Address, p Part) {
 }
 
 func (s *Sender) post(to chats.Address, class throttle.Class, do func(context.Context) error) {
-	s.work.Go(func(ctx context.Context) { _ = s.Send(ctx, to, class, do) })
+	s.env.Work.Go(func(ctx context.Context) { _ = s.Send(ctx, to, class, do) })
 }
 
 // Call makes a call of the API within its time limit, unless the adapter has ended.
@@ -86,10 +84,10 @@ func (s *Sender) Call(do func(context.Context) error) error {
 }
 
 func (s *Sender) callWithin(limit time.Duration, do func(context.Context) error) error {
-	if s.work.Ended() {
+	if s.env.Work.Ended() {
 		return ErrClosing
 	}
-	ending := s.work.Context()
+	ending := s.env.Work.Context()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ending), limit)
 	defer cancel()
 	defer context.AfterFunc(ending, func() { time.AfterFunc(drainTime, cancel) })()
@@ -107,7 +105,7 @@ func (s *Sender) Typing(to chats.Address) {
 // TypeUntil shows that the bot is typing until a call of end or the end of ctx.
 func (s *Sender) TypeUntil(ctx context.Context, to chats.Address) (end func()) {
 	ctx, end = context.WithCancel(ctx)
-	s.work.Go(func(context.Context) { // ends by end, or with ctx
+	s.env.Work.Go(func(context.Context) { // ends by end, or with ctx
 		for ; ctx.Err() == nil; tasks.Pause(ctx, TypingEvery) {
 			s.Typing(to)
 		}

@@ -12,7 +12,7 @@ import (
 func (o *Outbox) Wait(ctx context.Context, id string) (core.Delivery, error) {
 	for {
 		ended := o.nextEnd()
-		d, err := o.o.Ledger.Delivery(ctx, id)
+		d, err := o.env.Delivery(ctx, id)
 		if err != nil || d.State != core.DeliveryPending {
 			return d, err
 		}
@@ -36,12 +36,12 @@ var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", ErrUnde
 
 // Withdraw fails a delivery if no part can have been sent, and returns false otherwise.
 func (o *Outbox) Withdraw(id string) bool {
-	d, err := o.o.Ledger.Delivery(context.Background(), id)
+	d, err := o.env.Delivery(context.Background(), id)
 	if err != nil || d.State != core.DeliveryPending || len(d.Progress) > 0 || !o.block(id) {
 		return false
 	}
 	d.State, d.Error = core.DeliveryFailed, errWithdrawn.Error()
-	if err := o.o.Ledger.Delivered(context.Background(), d); err != nil {
+	if err := o.env.Delivered(context.Background(), d); err != nil {
 		return false
 	}
 	o.mu.Lock()

@@ -14,6 +14,7 @@ import (
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
+	"bareclaw/core/adapterstore"
 )
 
 // The kinds of records, with the rest of the key.
@@ -40,22 +41,15 @@ const (
 	retention = 30 * 24 * time.Hour
 )
 
-// Ledger stores records in the core.
-type Ledger interface {
-	Record(ctx context.Context, owner, key string) (core.Record, error)
-	Records(ctx context.Context, owner, prefix string) ([]core.Record, error)
-	PutRecords(ctx context.Context, rs ...*core.Record) error
-}
-
 // A Store reads and writes the adapter's records. Its methods are safe for concurrent
 // use.
 type Store struct {
-	ledger Ledger
-	log    *slog.Logger
+	core *adapterstore.Store
+	log  *slog.Logger
 }
 
-// New returns the store in a ledger.
-func New(l Ledger, log *slog.Logger) *Store { return &Store{ledger: l, log: log} }
+// New returns the store in the core.
+func New(c *adapterstore.Store, log *slog.Logger) *Store { return &Store{core: c, log: log} }
 
 // Make returns the record of v under a key.
 func Make(key string, v any) (*core.Record, error) {
@@ -75,17 +69,17 @@ func (s *Store) Put(ctx context.Context, key string, v any) error {
 	if err != nil {
 		return err
 	}
-	return s.ledger.PutRecords(ctx, r)
+	return s.core.PutRecords(ctx, r)
 }
 
 // Write writes all of the records, or none.
 func (s *Store) Write(ctx context.Context, rs ...*core.Record) error {
-	return s.ledger.PutRecords(ctx, rs...)
+	return s.core.PutRecords(ctx, rs...)
 }
 
 // Get reads a record into v, and returns false without a record.
 func (s *Store) Get(ctx context.Context, key string, v any) (bool, error) {
-	r, err := s.ledger.Record(ctx, chats.Name, key)
+	r, err := s.core.Record(ctx, chats.Name, key)
 	if errors.Is(err, core.ErrNotFound) {
 		return false, nil
 	}
@@ -100,7 +94,7 @@ func (s *Store) Get(ctx context.Context, key string, v any) (bool, error) {
 
 // All returns the records of a kind.
 func (s *Store) All(ctx context.Context, kind string) ([]core.Record, error) {
-	return s.ledger.Records(ctx, chats.Name, kind)
+	return s.core.Records(ctx, chats.Name, kind)
 }
 
 // Each calls f with each readable record of a kind, and with the rest of the record's
@@ -191,11 +185,6 @@ func (s *Store) SettingsOf(ctx context.Context, key core.ChannelKey) Settings {
 	_, err := s.Get(ctx, SettingsKey(key), &v)
 	s.Warn(ctx, "settings are not readable", err, "channel", string(key))
 	return v
-}
-
-// Pruner removes old records from the core.
-type Pruner interface {
-	ForgetRecords(ctx context.Context, rs ...core.RecordRange) error
 }
 
 // Expired returns the ranges of records old enough to be removed.

@@ -1,0 +1,42 @@
+// Package env holds what all components of the Telegram adapter use.
+package env
+
+import (
+	"log/slog"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/core/adapterstore"
+	"bareclaw/core/feed"
+	"bareclaw/core/lanes"
+	"bareclaw/core/settings"
+)
+
+// A Core has the methods of all components of a manager.
+type Core struct {
+	*lanes.Manager
+	*lanes.Lookup
+	*lanes.Directory
+	*lanes.Decider
+	*settings.Cache
+	*adapterstore.Store
+	*feed.Broker
+}
+
+// An Env holds the dependencies shared by the components of an adapter.
+type Env struct {
+	Core
+	Records *records.Store
+	Work    *tasks.Group
+	Log     *slog.Logger
+	Moves   *chats.Moves
+}
+
+// New returns the dependencies of an adapter that serves the channels of a manager.
+func New(m *lanes.Manager, log *slog.Logger) *Env {
+	return &Env{
+		Core:    Core{m, m.Lookup, m.Directory, m.Decider, m.ChannelSettings, m.Adapters, m.Feeds},
+		Records: records.New(m.Adapters, log), Work: tasks.NewGroup(log), Log: log, Moves: &chats.Moves{},
+	}
+}

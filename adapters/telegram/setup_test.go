@@ -1,0 +1,107 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"bareclaw/core"
+	"bareclaw/core/lanes"
+	"bareclaw/core/ledger"
+	"bareclaw/core/sessionfile"
+	"bareclaw/internal/testkit/botapi"
+)
+
+// newAdapter returns an adapter for user 7 on a core with a ledger of its own, and an agent
+// that cannot be started. The file a.txt is in the agent's directory.
+func newAdapter(t *testing.T, changes ...func(*lanes.Options, *Options)) *Adapter {
+	t.Helper()
+	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	l, err := ledger.Open(filepath.Join(dir, "ledger.db"), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions, err := sessionfile.Open(filepath.Join(dir, "sessions.json"), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := lanes.Options{Ledger: l, Sessions: sessions, Agent: idleAgent{}, Log: log, QueueLimit: 100}
+	o := Options{
+		Push: &core.PushRegistry{}, Log: log, Token: botapi.DefaultToken, Allowed: []int64{7}, StateDir: filepath.Join(dir, "state"), CWD: dir,
+		Shown: func(json.RawMessage) []core.DisplayEvent { return nil },
+	}
+	for _, change := range changes {
+		change(&c, &o)
+	}
+	o.Core = lanes.New(c)
+	a, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		o.Core.Detach()
+		_ = sessions.Close()
+		_ = l.Close()
+	})
+	return a
+}
+
+// on has the adapter talk to a Bot API server.
+func on(api *botapi.Server) func(*lanes.Options, *Options) {
+	return func(_ *lanes.Options, o *Options) { o.Token, o.API = api.Token(), api.URL() }
+}
+
+// run runs an adapter until stop is called.
+func run(t *testing.T, a *Adapter) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }() // ends by stop
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// recording returns an adapter that polls nothing and sends nothing.
+func recording(t *testing.T) *Adapter {
+	t.Helper()
+	a := newAdapter(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	a.env.Work.Begin(ctx)
+	if err := a.chats.load(ctx, a.health); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		a.env.Work.Wait()
+	})
+	return a
+}
+
+// An idleAgent cannot be started: what is accepted fails.
+type idleAgent struct{}
+
+func (idleAgent) Compose(_ core.TurnID, content json.RawMessage) ([]byte, error) { return content, nil }
+func (idleAgent) Reserve() (string, bool)                                        { return "", false }
+func (idleAgent) Reap(context.Context, core.ChannelKey) error                    { return nil }
+func (idleAgent) Live(context.Context) ([]core.ChannelKey, error)                { return nil, nil }
+func (idleAgent) Lasting() bool                                                  { return true }
+func (idleAgent) Start(context.Context, core.ChannelKey, core.Launch) (core.Session, error) {
+	return nil, errors.New("it does not work")
+}
+func (idleAgent) Attach(context.Context, core.ChannelKey) (core.Session, error) {
+	return nil, core.ErrNoHost
+}
+func (idleAgent) Fate(context.Context, core.ChannelKey, string, core.TurnID) (core.Fate, error) {
+	return core.Fate{}, nil
+}
