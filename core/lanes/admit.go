@@ -3,160 +3,191 @@ package lanes
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 
 	"bareclaw/core"
 )
 
+// An intake admits messages, and changes waiting messages on request.
+type intake struct {
+	*channel
+	queue   *queue
+	conv    *conversation
+	turns   *turns
+	advance func() // begins turns
+}
+
 // admit adds a new message to the queue, or refuses the message.
 //
-// An idle lane freezes the turn at once, to make message and turn durable in one sync.
-// Otherwise the message is written separately. A message with a source key is always written
-// separately, because the message may be a duplicate.
-func (l *lane) admit(it *queued) {
-	if limit := l.manager.o.QueueLimit; l.open() >= limit {
-		l.manager.stats.refused.Add(1)
-		l.refuse(it, fmt.Errorf("%w: channel already holds %d messages", core.ErrQueueFull, limit))
+// If a turn begins at once, message and turn become durable in one sync. Otherwise the
+// message is written separately. A message with a source key is always written separately,
+// because the message may be a duplicate.
+func (in *intake) admit(it *queued) {
+	if limit := in.manager.o.QueueLimit; in.turns.open() >= limit {
+		in.manager.stats.refused.Add(1)
+		in.queue.refuse(it, fmt.Errorf("%w: channel already holds %d messages", core.ErrQueueFull, limit))
 		return
 	}
-	l.onArrivalWhileParked(it)
-	if f := l.running(); f != nil && it.msg.Mode == core.Interrupt {
+	in.queue.onArrival(it)
+	if f := in.turns.running(); f != nil && it.msg.Mode == core.Interrupt {
 		it.msg.Interrupts = f.turn.ID
 	}
-	l.pending = append(l.pending, it)
-	if it.msg.SourceKey != "" || it.decides != nil || !l.idle() {
-		l.accept(it)
+	in.queue.items = append(in.queue.items, it)
+	if it.msg.SourceKey == "" && it.decides == nil {
+		in.advance()
 	}
-	l.dispatch()
-	if !it.written && !it.refused { // meanwhile the budget was spent or the settings changed elsewhere
-		l.accept(it)
+	if !it.written && !it.refused {
+		in.accept(it)
 	}
 }
 
 // admitOrRefuse calls admit, and refuses the message if admit panics before the message is
 // in the queue.
-func (l *lane) admitOrRefuse(it *queued) {
+func (in *intake) admitOrRefuse(it *queued) {
 	defer func() {
-		if it.ticket != nil && !it.written && !it.refused && !l.tracks(it) {
-			l.refuse(it, errInternal)
+		if it.ticket != nil && !it.written && !it.refused && !in.turns.tracks(it) {
+			in.queue.refuse(it, errInternal)
 		}
 	}()
-	l.admit(it)
-}
-
-// tracks reports whether the message is in the queue or part of a turn.
-func (l *lane) tracks(it *queued) bool {
-	return slices.Contains(l.pending, it) ||
-		slices.ContainsFunc(l.inflight, func(f *inflight) bool { return slices.Contains(f.members, it) })
-}
-
-// refuse ends a message without acceptance.
-func (l *lane) refuse(it *queued, err error) {
-	it.refused = true
-	l.manager.tickets.drop(it.msg.ID)
-	it.notifyAccepted(err)
-}
-
-// idle reports whether the only waiting message can be dispatched at once.
-func (l *lane) idle() bool {
-	return len(l.pending) == 1 && l.canDispatch()
-}
-
-// canDispatch reports whether a turn can begin now. canDispatch has side effects: for lack
-// of a session slot, the lane queues for a slot; for lack of money, the lane parks or
-// replaces the session; and a session with outdated settings is replaced.
-func (l *lane) canDispatch() bool {
-	return !l.reordering && len(l.inflight) == 0 && l.busy == "" && l.parked == nil && l.withinDailyBudget() && l.replaceIfBudgetSpent() && l.replaceIfStale() && (l.session != nil || l.acquireSlot())
+	in.admit(it)
 }
 
 // accept writes the message to the ledger separately from a turn.
-func (l *lane) accept(it *queued) {
+func (in *intake) accept(it *queued) {
 	it.written = true
 	c := core.Change{Accept: []*core.Message{it.msg}}
 	if it.decides != nil {
-		c.Approvals, c.Deliver = []*core.Approval{it.decides}, l.manager.Adapters.ForApprovals(it.decides)
+		c.Approvals, c.Deliver = []*core.Approval{it.decides}, in.manager.Adapters.ForApprovals(it.decides)
 	}
-	l.manager.o.Ledger.Write(c, func(err error) {
+	in.manager.o.Ledger.Write(c, func(err error) {
 		if err == nil {
-			l.manager.Adapters.HandOver(c.Deliver)
+			in.manager.Adapters.HandOver(c.Deliver)
 		}
-		l.post(func() { l.acceptDone(it, err) })
+		in.post(func() { in.acceptDone(it, err) })
 	})
 }
 
-func (l *lane) acceptDone(it *queued, err error) {
+func (in *intake) acceptDone(it *queued, err error) {
 	if err != nil {
-		l.pending = slices.DeleteFunc(l.pending, func(other *queued) bool { return other == it })
-		l.refuse(it, err)
+		in.queue.items = slices.DeleteFunc(in.queue.items, func(other *queued) bool { return other == it })
+		in.queue.refuse(it, err)
 		if dup := (*core.DuplicateError)(nil); !errors.As(err, &dup) {
-			l.log.Warn("message refused", "message", string(it.msg.ID), "err", err)
+			in.log.Warn("message refused", "message", string(it.msg.ID), "err", err)
 		}
 		return
 	}
 	it.durable = true
-	l.announceAccepted(it)
+	in.queue.announceAccepted(it)
 	if a := it.decides; a != nil {
-		l.publish(core.Update{Kind: core.UpdateApprovalClosed, Approval: a, Turn: a.Turn})
+		in.publish(core.Update{Kind: core.UpdateApprovalClosed, Approval: a, Turn: a.Turn})
 	}
-	if l.position(it.msg.ID) > 0 {
-		l.applyMode(it)
+	if in.queue.position(it.msg.ID) > 0 {
+		in.applyMode(it)
 	}
-	l.dispatch()
 }
 
 // applyMode acts on the mode of a waiting message. Call applyMode only for a durable
 // message: a refused or duplicate message must not affect the running turn.
-func (l *lane) applyMode(it *queued) {
-	l.interruptFor(it)
-	if f := l.running(); f != nil && it.msg.Mode == core.Steer {
-		l.steer(it, f)
-	}
-}
-
-// interruptFor interrupts the turn named in the message, if still running, and never a later
-// turn.
-func (l *lane) interruptFor(it *queued) {
-	if it.msg.Interrupts == "" {
-		return
-	}
-	if f := l.findInflight(it.msg.Interrupts); f != nil && !f.answered {
-		l.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted by a newer message."})
-	}
-}
-
-// announceAccepted reports the acceptance to the submitter and to subscribers.
-func (l *lane) announceAccepted(it *queued) {
-	parked := l.parked != nil && l.position(it.msg.ID) > 0
-	if parked {
-		l.tellParked(it)
-	}
-	it.notifyAccepted(nil)
-	if l.log.Enabled(l.manager.ctx, slog.LevelDebug) {
-		l.log.Debug("message accepted", "message", string(it.msg.ID), "adapter", it.msg.Adapter, "mode", it.msg.Mode, "turn", string(it.msg.Turn),
-			"text", it.msg.Prompt.Text, "blocks", len(it.msg.Prompt.Blocks))
-	}
-	if !l.listening() {
-		return
-	}
-	msg := *it.msg
-	l.publish(core.Update{Kind: core.UpdateAccepted, Message: &msg})
-	if pos := l.position(msg.ID); pos > 0 {
-		l.publish(core.Update{Kind: core.UpdateQueued, Message: &msg, Position: pos, Detail: l.why()})
-	}
-	if parked {
-		l.publish(core.Update{Kind: core.UpdateParked, Messages: []core.MessageID{msg.ID}, Detail: l.parked.why})
+func (in *intake) applyMode(it *queued) {
+	in.turns.interruptFor(it)
+	if f := in.turns.running(); f != nil && it.msg.Mode == core.Steer {
+		in.turns.steer(it, f)
 	}
 }
 
 // cancel settles a waiting message as cancelled, and calls done once the outcome is durable.
-func (l *lane) cancel(id core.MessageID, done func(error)) {
-	it := l.settleFirst(id, done, func() { l.cancel(id, done) })
+func (in *intake) cancel(id core.MessageID, done func(error)) {
+	it := in.settleFirst(id, done, func() { in.cancel(id, done) })
 	if it == nil {
 		return
 	}
-	l.pending = slices.DeleteFunc(l.pending, func(other *queued) bool { return other == it })
+	in.queue.items = slices.DeleteFunc(in.queue.items, func(other *queued) bool { return other == it })
 	v := outcomes{durable: func() { done(nil) }}
 	v.set(it, core.Reply{State: core.Cancelled, Code: core.CodeCancelled, Error: "Cancelled before it was begun."})
-	l.commitOutcomes(v)
+	in.turns.commitOutcomes(v)
+}
+
+// settleFirst returns the waiting message. While a write concerning the message is under
+// way, settleFirst schedules again and returns nil. Otherwise settleFirst reports the reason
+// for a missing message to done and returns nil.
+func (in *intake) settleFirst(id core.MessageID, done func(error), again func()) *queued {
+	i := in.queue.position(id) - 1
+	switch {
+	case i < 0 || in.queue.items[i].moving || !in.queue.items[i].durable:
+		done(core.ErrNotWaiting)
+		return nil
+	case in.queue.items[i].changing || in.queue.reordering: // the write under way comes first
+		in.retryLater(again)
+		return nil
+	}
+	return in.queue.items[i]
+}
+
+// amend writes the new content before applying the change. The message, and messages waiting
+// behind, are not dispatched meanwhile.
+func (in *intake) amend(id core.MessageID, c core.Content, done func(error)) {
+	it := in.settleFirst(id, done, func() { in.amend(id, c, done) })
+	if it == nil {
+		return
+	}
+	amended := *it.msg
+	amended.Content, amended.Prompt = c, core.PromptOf(c)
+	if err := in.composes(&amended); err != nil {
+		done(fmt.Errorf("%w: %w", core.ErrBadContent, err))
+		return
+	}
+	it.changing = true
+	in.journal.try(core.Change{Amend: []*core.Message{&amended}}, func(err error) {
+		it.changing = false
+		if err == nil {
+			in.log.Debug("message amended", "message", string(id), "text", amended.Prompt.Text)
+			it.msg.Content, it.msg.Prompt = amended.Content, amended.Prompt
+		}
+		done(err)
+	})
+}
+
+// composes returns an error if a message cannot form a turn.
+func (in *intake) composes(m *core.Message) error {
+	content, err := core.Coalesce([]*core.Message{m})
+	if err == nil {
+		_, err = in.manager.o.Agent.Compose(core.TurnID(m.ID), content) // any UUID will do
+	}
+	return err
+}
+
+// runNow writes the new order before applying the order. No turn begins meanwhile.
+func (in *intake) runNow(id core.MessageID, done func(error)) {
+	it := in.settleFirst(id, done, func() { in.runNow(id, done) })
+	if it == nil {
+		return
+	}
+	running := in.turns.running()
+	if in.queue.items[0] == it {
+		in.makeWay(running)
+		done(nil)
+		return
+	}
+	rank := in.queue.lowestRank() - 1
+	in.queue.reordering = true
+	in.journal.try(core.Change{Reorder: []core.Rank{{ID: id, Rank: rank}}}, func(err error) {
+		in.queue.reordering = false
+		if err == nil {
+			it.msg.Rank = rank
+			in.queue.sort()
+			in.makeWay(running)
+		}
+		done(err)
+	})
+}
+
+// makeWay interrupts the turn, if still running, and retries a parked channel unless the
+// park's end is known and in the future.
+func (in *intake) makeWay(f *inflight) {
+	if f != nil && !f.answered && in.turns.find(f.turn.ID) == f {
+		in.turns.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted for a message that was put first."})
+	}
+	if in.queue.parked != nil && (!in.queue.parked.firm || !in.now().Before(in.queue.parked.until)) {
+		in.queue.unpark()
+	}
 }

@@ -1,12 +1,10 @@
 package lanes
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/humanize"
 )
 
 // nextDay returns the start of the next calendar day. A day may be 23 or 25 hours long, and
@@ -51,26 +49,4 @@ func (b *budget) on(day string) float64 {
 // used reports whether the limit forbids new turns on the day of at.
 func (b *budget) used(at time.Time) bool {
 	return b.limit > 0 && b.on(core.Day(at)) >= b.limit
-}
-
-// withinDailyBudget reports whether the daily budget allows a turn. Otherwise
-// withinDailyBudget parks the lane until tomorrow.
-func (l *lane) withinDailyBudget() bool {
-	now := l.now()
-	if !l.manager.budget.used(now) {
-		return true
-	}
-	l.park(l.budgetPark(now))
-	return false
-}
-
-func (l *lane) budgetPark(now time.Time) *park {
-	b := l.manager.budget
-	until := nextDay(now)
-	spent, limit := humanize.USDOfLimit(b.on(core.Day(now)), b.limit)
-	return &park{
-		code: core.ParkedForBudget, firm: true, since: now, until: until, due: time.Now().Add(until.Sub(now)),
-		why: fmt.Sprintf("The daily budget of %s%s is used up (%s spent today). What waits runs at %s.",
-			limit, parenthesized(l.manager.o.Advice.DailyBudget), spent, until.Format(parkStamp)),
-	}
 }

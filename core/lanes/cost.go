@@ -44,10 +44,6 @@ func (c *costMeter) begin(session string, total, launched float64, confirmed boo
 	c.session, c.total, c.launched, c.confirmed, c.exhausted = session, total, launched, confirmed, false
 }
 
-// forget drops the total of a session leaving the channel, because the session may come back
-// with a higher total.
-func (c *costMeter) forget() { c.session = "" }
-
 // add returns the cost since the last result: the growth of the session's running total.
 //
 // A resumed process continues from the total saved by the predecessor. A killed predecessor

@@ -60,10 +60,10 @@ func (k *Decider) Decide(ctx context.Context, id string, d core.Decision) (core.
 	}
 	done := make(chan outcome, 1)
 	tell := func(a core.Approval, err error) { done <- outcome{a, err} }
-	if !l.post(func() { l.decideAsk(id, d, tell) }) {
+	if !l.post(func() { l.desk.decide(id, d, tell) }) {
 		tell(a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)) // the lane has retired, so the turn has ended too
 	}
-	o, err := await(ctx, l.worker, done)
+	o, err := await(ctx, l.channel, done)
 	switch {
 	case errors.Is(err, errRetired): // the turn has ended
 		o = outcome{a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)}

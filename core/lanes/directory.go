@@ -48,7 +48,7 @@ func (d *Directory) Stats() Stats {
 	}
 	for _, l := range d.lanes.all() {
 		s.Lanes++
-		s.Sessions += int(l.gauge.sessions.Load())
+		s.Sessions += int(l.conv.live.Load())
 		s.Running += int(l.gauge.running.Load())
 		s.Waiting += int(l.gauge.waiting.Load())
 	}

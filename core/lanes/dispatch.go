@@ -10,63 +10,49 @@ import (
 	"github.com/google/uuid"
 )
 
+// tracks reports whether the message is in the queue or part of a turn.
+func (ts *turns) tracks(it *queued) bool {
+	return slices.Contains(ts.queue.items, it) ||
+		slices.ContainsFunc(ts.list, func(f *inflight) bool { return slices.Contains(f.members, it) })
+}
+
+// turns are the turns in flight of a channel, from the freeze to the release.
+type turns struct {
+	*channel
+	queue *queue
+	conv  *conversation
+	desk  *approvalDesk
+
+	list    []*inflight   // turns being frozen, frozen or handed over, in order of dispatch
+	notices []core.Notice // to be added to the next turn's reply
+}
+
 // retryFreeze is the pause before a lane retries to write a turn of durable messages.
 const retryFreeze = time.Second
-
-// waitingForLedger is the value of lane.busy during retryFreeze.
-const waitingForLedger = "waiting for the ledger"
 
 // usualMarks is the number of marks of a turn without tools: handed, started, first event,
 // ended.
 const usualMarks = 4
 
-// dispatch freezes the waiting messages into the next turn, if the lane can begin a turn.
-func (l *lane) dispatch() {
-	if len(l.pending) == 0 || !l.canDispatch() {
-		return
-	}
-	if batch := l.takeBatch(); len(batch) > 0 {
-		l.freeze(batch, false)
-	}
-}
-
-// takeBatch removes the next turn's messages from the queue. A message with a source key and
-// not durable yet may be a duplicate, so takeBatch stops at the first such message.
-func (l *lane) takeBatch() []*queued {
-	n := 0
-	for n < len(l.pending) && !l.pending[n].moving && !l.pending[n].changing && (l.pending[n].durable || l.pending[n].msg.SourceKey == "") {
-		n++
-	}
-	ms := make([]*core.Message, n)
-	for i := range ms {
-		ms[i] = l.pending[i].msg
-	}
-	n = core.BatchSize(ms)
-	batch := l.pending[:n:n]
-	l.pending = append([]*queued(nil), l.pending[n:]...)
-	return batch
-}
-
 // freeze writes the turn to the ledger: uuid, members and the exact bytes for the agent.
 // Members not written yet become durable in the same change.
-func (l *lane) freeze(batch []*queued, steered bool) {
+func (ts *turns) freeze(batch []*queued, steered bool) {
 	composed := false
 	defer func() {
 		if !composed { // a panic: put the messages back
-			l.pending = append(slices.Clone(batch), l.pending...)
+			ts.queue.items = append(slices.Clone(batch), ts.queue.items...)
 		}
 	}()
-	f, err := l.newFlight(batch, steered)
+	f, err := ts.newFlight(batch, steered)
 	composed = true
 	if err != nil && len(batch) > 1 { // a message makes the batch fail: try the first alone
-		l.pending = append(batch[1:], l.pending...)
-		l.freeze(batch[:1], steered)
+		ts.queue.items = append(batch[1:], ts.queue.items...)
+		ts.freeze(batch[:1], steered)
 		return
 	}
 	if err != nil {
-		l.log.Error("turn cannot be composed", "message", string(batch[len(batch)-1].msg.ID), "err", err)
-		l.refuseOrFail(batch, err)
-		l.dispatch()
+		ts.log.Error("turn cannot be composed", "message", string(batch[len(batch)-1].msg.ID), "err", err)
+		ts.refuseOrFail(batch, err)
 		return
 	}
 	change := core.Change{Begin: []*core.Turn{f.turn}}
@@ -76,18 +62,18 @@ func (l *lane) freeze(batch []*queued, steered bool) {
 			change.Accept = append(change.Accept, it.msg)
 		}
 	}
-	l.inflight = append(l.inflight, f)
-	l.journal.try(change, func(err error) { l.freezeDone(f, err) })
-	l.openSession()
+	ts.list = append(ts.list, f)
+	ts.journal.try(change, func(err error) { ts.freezeDone(f, err) })
+	ts.openSession()
 }
 
-func (l *lane) newFlight(batch []*queued, steered bool) (*inflight, error) {
+func (ts *turns) newFlight(batch []*queued, steered bool) (*inflight, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, fmt.Errorf("make a turn id: %w", err)
 	}
 	t := &core.Turn{
-		ID: core.TurnID(id.String()), Channel: l.key, Steered: steered, BegunAt: l.now(),
+		ID: core.TurnID(id.String()), Channel: ts.key, Steered: steered, BegunAt: ts.now(),
 		Marks: make([]core.Mark, 0, usualMarks),
 	}
 	ms := make([]*core.Message, len(batch))
@@ -100,185 +86,252 @@ func (l *lane) newFlight(batch []*queued, steered bool) (*inflight, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Line, err = l.manager.o.Agent.Compose(t.ID, content); err != nil {
+	if t.Line, err = ts.manager.o.Agent.Compose(t.ID, content); err != nil {
 		return nil, fmt.Errorf("compose turn: %w", err)
 	}
-	if l.sessionID == "" {
-		l.sessionID, l.unopened = l.newSessionID(), true
+	if ts.conv.id == "" {
+		ts.conv.id, ts.conv.unopened = ts.conv.newID(), true
 	}
-	t.SessionID, t.Opens = l.sessionID, l.unopened
-	t.Notices, l.notices = l.notices, nil
+	t.SessionID, t.Opens = ts.conv.id, ts.conv.unopened
+	t.Notices, ts.notices = ts.notices, nil
 	return &inflight{turn: t, members: batch}, nil
 }
 
-// newSessionID returns the id of a spare session reserved from the agent, or a new id.
-func (l *lane) newSessionID() string {
-	if l.manager.ChannelSettings.Fingerprint(l.key) != "" { // spare sessions run without channel settings
-		return uuid.NewString()
-	}
-	if id, ok := l.manager.o.Agent.Reserve(); ok {
-		return id
-	}
-	return uuid.NewString()
-}
-
 // refuseOrFail refuses or fails messages unfit for a turn.
-func (l *lane) refuseOrFail(batch []*queued, err error) {
+func (ts *turns) refuseOrFail(batch []*queued, err error) {
 	for _, it := range batch {
 		if !it.written {
-			l.refuse(it, fmt.Errorf("%w: %w", core.ErrBadContent, err))
+			ts.queue.refuse(it, fmt.Errorf("%w: %w", core.ErrBadContent, err))
 			continue
 		}
 		var v outcomes
-		v.set(it, core.Reply{State: core.Failed, IsError: true, Code: core.CodeBadContent, Error: err.Error(), Text: err.Error()})
-		l.commitOutcomes(v)
+		v.set(it, failure(core.CodeBadContent, err.Error()))
+		ts.commitOutcomes(v)
 	}
 }
 
-func (l *lane) freezeDone(f *inflight, err error) {
+func (ts *turns) freezeDone(f *inflight, err error) {
 	if err != nil {
-		l.unfreeze(f, err)
+		ts.unfreeze(f, err)
 		return
 	}
 	f.frozen = true
 	if f.turn.Opens {
-		l.unopened = false
+		ts.conv.unopened = false
 	}
 	for _, it := range f.members {
 		it.msg.State, it.msg.Turn, it.msg.DispatchedAt = core.Running, f.turn.ID, f.turn.BegunAt
 		if !it.durable {
 			it.durable = true
-			l.announceAccepted(it)
+			ts.queue.announceAccepted(it)
 		}
 	}
-	l.hand(f)
 }
 
 // unfreeze abandons a turn refused by the ledger. Members not accepted before are refused;
 // durable members return to the queue, unless the turn was stopped.
-func (l *lane) unfreeze(f *inflight, err error) {
-	l.removeFlight(f)
+func (ts *turns) unfreeze(f *inflight, err error) {
+	ts.remove(f)
 	var kept []*queued
 	for _, it := range f.members {
 		switch {
 		case it.durable:
 			kept = append(kept, it)
 		case !it.refused:
-			l.refuse(it, err)
+			ts.queue.refuse(it, err)
 		}
 	}
-	l.about(f).Warn("turn not written", "err", err, "messages_kept", len(kept))
-	l.notices = append(f.turn.Notices, l.notices...)
+	ts.about(f).Warn("turn not written", "err", err, "messages_kept", len(kept))
+	ts.notices = append(f.turn.Notices, ts.notices...)
 	if f.stop != nil {
-		l.settleStopped(f, kept)
+		ts.settleStopped(f, kept)
 		kept = nil
 	}
 	if len(kept) == 0 {
-		l.dispatch()
 		return
 	}
-	l.pending = append(kept, l.pending...)
-	l.sortPending()
-	if l.busy != "" {
-		return // the operation named by busy ends with a dispatch
+	ts.queue.putBack(kept)
+	if ts.machine.isBusy() {
+		return
 	}
-	l.busy = waitingForLedger
-	l.after(retryFreeze, func() {
-		if l.busy == waitingForLedger {
-			l.proceed()
+	ts.machine.begin(awaitingLedger)
+	ts.after(retryFreeze, func() {
+		if ts.machine.operation == awaitingLedger {
+			ts.machine.end()
 		}
 	})
 }
 
 // settleStopped gives an outcome to the durable messages of a turn stopped before the write.
-func (l *lane) settleStopped(f *inflight, kept []*queued) {
+func (ts *turns) settleStopped(f *inflight, kept []*queued) {
 	if len(kept) == 0 {
 		f.stop.wake(nil)
 		return
 	}
 	v := outcomes{told: func() { f.stop.wake(nil) }, unwritten: f.stop.wake}
 	for _, it := range kept {
-		v.set(it, f.stopReply(""))
+		v.set(it, f.stop.reply(""))
 	}
-	l.commitOutcomes(v)
+	ts.commitOutcomes(v)
 }
 
-// proceed clears busy, hands over the frozen turns and dispatches the waiting messages.
-func (l *lane) proceed() {
-	l.busy = ""
-	l.handAll()
-	l.dispatch()
-}
-
-func (l *lane) handAll() {
-	for _, f := range l.inflight {
-		l.hand(f)
-	}
-}
-
-func (l *lane) removeFlight(f *inflight) {
-	rest := make([]*inflight, 0, len(l.inflight))
-	for _, other := range l.inflight {
-		if other != f {
-			rest = append(rest, other)
-		}
-	}
-	l.inflight = rest
+// remove removes a turn from a copy of the list, so callers may range over the list.
+func (ts *turns) remove(f *inflight) {
+	ts.list = slices.DeleteFunc(slices.Clone(ts.list), func(other *inflight) bool { return other == f })
 }
 
 // hand sends the turn to the session once the turn is frozen and the session exists, and
 // otherwise starts a session. After a failed send, the session's end triggers recovery.
-func (l *lane) hand(f *inflight) {
-	if !f.frozen || f.handed || f.answered || l.busy != "" {
+func (ts *turns) hand(f *inflight) {
+	if !f.frozen || f.handed || f.answered || ts.machine.isBusy() {
 		return
 	}
 	if f.stop != nil { // stopped before the handover
-		l.finish(f, f.stopReply(""))
-		l.release(f)
+		ts.end(f, f.stop.reply(""))
 		return
 	}
-	if f.turn.SessionID != l.sessionID {
-		l.rebindSession(f)
+	if f.turn.SessionID != ts.conv.id {
+		ts.rebind(f)
 		return
 	}
-	if l.session == nil {
-		l.openSession()
+	if ts.conv.session == nil {
+		ts.openSession()
 		return
 	}
 	f.handed = true
 	f.attempts++
-	f.mark(l.now(), "handed", "")
-	l.session.touch()
-	if f.timer == nil && l.manager.o.TurnTimeout > 0 {
-		l.startTimeout(f)
+	f.mark(ts.now(), "handed", "")
+	ts.conv.session.touch()
+	if f.timer == nil && ts.manager.o.TurnTimeout > 0 {
+		ts.startTimeout(f)
 	}
-	if err := l.session.Hand(f.turn.ID, f.turn.Line); err != nil {
-		l.about(f).Warn("turn not handed over", "err", err)
+	if err := ts.conv.session.Hand(f.turn.ID, f.turn.Line); err != nil {
+		ts.about(f).Warn("turn not handed over", "err", err)
 	}
 }
 
-// rebindSession records the present session as the turn's session, replacing the session of
+// rebind records the present session as the turn's session, replacing the session of
 // the freeze, because recovery looks up the turn's fate in the recorded session.
-func (l *lane) rebindSession(f *inflight) {
+func (ts *turns) rebind(f *inflight) {
 	f.frozen = false // until the update is durable
-	f.turn.SessionID, f.turn.Opens = l.sessionID, l.unopened
-	l.unopened = false
-	l.journal.save(core.Change{Update: []*core.Turn{f.turn}}, func() {
-		f.frozen = true
-		l.hand(f)
-	})
+	f.turn.SessionID, f.turn.Opens = ts.conv.id, ts.conv.unopened
+	ts.conv.unopened = false
+	ts.journal.save(core.Change{Update: []*core.Turn{f.turn}}, func() { f.frozen = true })
 }
 
 // steer hands a message to the running turn f, as a separate turn in the ledger; the agent
 // may fold the new turn into f. If a handover is not possible now, the message waits in the
 // queue.
-func (l *lane) steer(it *queued, f *inflight) {
-	if !f.handed || f.stop != nil || l.session == nil || l.busy != "" || core.IsCommand(it.msg) || l.manager.budget.used(l.now()) {
+func (ts *turns) steer(it *queued, f *inflight) {
+	if !f.handed || f.stop != nil || ts.conv.session == nil || ts.machine.isBusy() || core.IsCommand(it.msg) || ts.manager.budget.used(ts.now()) {
 		return
 	}
-	if len(l.pending) != 1 || l.pending[0] != it {
+	if len(ts.queue.items) != 1 || ts.queue.items[0] != it {
 		return // must not overtake messages waiting longer
 	}
-	l.pending = nil
-	l.freeze([]*queued{it}, true)
+	ts.queue.items = nil
+	ts.freeze([]*queued{it}, true)
+}
+
+// current returns the turn of the present events: the running turn once the agent has
+// begun the turn. current returns nil for events outside a turn, or of a replayed turn.
+func (ts *turns) current() *inflight {
+	if f := ts.running(); f != nil && !f.started.IsZero() && (ts.conv.session == nil || len(ts.conv.session.replayed) == 0) {
+		return f
+	}
+	return nil
+}
+
+func (ts *turns) mark(what, detail string) {
+	ts.running().mark(ts.eventTime(), what, detail)
+}
+
+// running returns the agent's present turn: the first turn without an outcome, or nil.
+func (ts *turns) running() *inflight { return ts.first(func(f *inflight) bool { return !f.answered }) }
+
+// find returns the turn with the id, or nil.
+func (ts *turns) find(id core.TurnID) *inflight {
+	return ts.first(func(f *inflight) bool { return f.turn.ID == id })
+}
+
+func (ts *turns) first(is func(*inflight) bool) *inflight {
+	if i := slices.IndexFunc(ts.list, is); i >= 0 {
+		return ts.list[i]
+	}
+	return nil
+}
+
+// open counts the channel's messages without an outcome.
+func (ts *turns) open() int {
+	n := len(ts.queue.items)
+	for _, f := range ts.list {
+		if !f.answered {
+			n += len(f.members)
+		}
+	}
+	return n
+}
+
+// openSession starts the channel's session, unless a session exists or is being started.
+func (ts *turns) openSession() {
+	if ts.conv.session != nil || ts.conv.opening || !ts.conv.slot.acquire() {
+		return
+	}
+	ts.conv.opening = true
+	id, unopened := ts.conv.id, ts.conv.unopened
+	exists := ts.conv.exit != nil && ts.conv.exit.Reason == core.ExitSessionInUse
+	ts.manager.wg.Go(func() {
+		o := opening{err: &core.AgentError{Code: core.CodeInternal, Text: internalText}} // unless launch returns
+		defer func() {
+			if p := recover(); p != nil {
+				ts.logPanic(p)
+			}
+			ts.post(func() { ts.opened(o) }) // also when the lane is leaving, because leave waits for opened
+		}()
+		o = ts.conv.launch(ts.manager.ctx, id, unopened, exists)
+	})
+}
+
+func (ts *turns) opened(o opening) {
+	ts.conv.opening = false
+	switch {
+	case ts.conv.detachIfLeaving(o.session):
+		return
+	case o.err != nil:
+		ts.startFailed(o.err)
+		return
+	}
+	ts.conv.adopt(o.session)
+	ts.conv.cost.launch(o.launch.SessionID, o.cost)
+	ts.log.Info("session started", "session", o.launch.SessionID, "resume", o.launch.Resume, "host_pid", ts.conv.session.info.HostPID)
+	if o.saveError != nil {
+		ts.log.Error("session id not saved", "err", o.saveError)
+		ts.notice(core.Notice{Code: "session_not_saved", Text: "The session id could not be saved (" + o.saveError.Error() +
+			"): this conversation may not be found again after a restart."})
+	}
+}
+
+// startFailed ends every turn waiting for the session.
+func (ts *turns) startFailed(err error) {
+	ts.log.Error("session not started", "err", err)
+	reply := startFailure(err)
+	for _, f := range ts.list {
+		switch {
+		case f.answered:
+		case f.stop != nil && !f.frozen: // freezeDone handles the stop
+		case !f.frozen:
+			f.stop = &stop{code: reply.Code, text: reply.Error, failed: true}
+		default:
+			ts.end(f, reply)
+		}
+	}
+}
+
+// notice adds a notice to the next reply.
+func (ts *turns) notice(n core.Notice) {
+	if f := ts.running(); f != nil {
+		f.turn.Notices = append(f.turn.Notices, n)
+		return
+	}
+	ts.notices = append(ts.notices, n)
 }

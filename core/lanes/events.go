@@ -2,7 +2,6 @@ package lanes
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"slices"
 	"time"
@@ -25,14 +24,24 @@ const (
 	holdAtMost = time.Minute
 )
 
-// handleEvent acts on one event of the session.
-func (l *lane) handleEvent(ev core.Event) {
+// A listener acts on the events of the session.
+type listener struct {
+	*channel
+	queue    *queue
+	conv     *conversation
+	desk     *approvalDesk
+	turns    *turns
+	recovery *recovery
+}
+
+// handle acts on one event of the session.
+func (ln *listener) handle(ev core.Event) {
 	if ev.Kind == core.LogFull {
-		l.onHostBlocked(ev.Detail)
+		ln.onHostBlocked(ev.Detail)
 		return
 	}
-	l.onHostUnblocked()
-	s := l.session
+	ln.onHostUnblocked()
+	s := ln.conv.session
 	s.acks.last = ev.Seq
 	if ev.Kind == core.SessionNew {
 		s.acks.last-- // the remaining events of the same line follow with the same number
@@ -41,54 +50,54 @@ func (l *lane) handleEvent(ev core.Event) {
 	if ev.Seq <= s.info.Said {
 		receivedAt = ev.At
 	}
-	l.handling(ev.Seq, receivedAt)
+	ln.handling(ev.Seq, receivedAt)
 	if ev.Model != "" {
-		l.model = ev.Model
+		ln.conv.model = ev.Model
 	}
-	again := s.replayed.isReplay(ev, l.findInflight(ev.Turn) != nil)
+	again := s.replayed.isReplay(ev, ln.turns.find(ev.Turn) != nil)
 	if ev.Kind == core.TurnState {
-		l.turnState(ev) // first: the start of a turn is published before the turn's events
+		ln.turnState(ev) // first: the start of a turn is published before the turn's events
 	}
-	if ev.Raw != nil && !again && l.listening() {
+	if ev.Raw != nil && !again && ln.listening() {
 		u := core.Update{Kind: core.UpdateEvent, Raw: ev.Raw}
-		if f := l.currentTurn(); f != nil {
+		if f := ln.turns.current(); f != nil {
 			u.Turn, u.Messages = f.turn.ID, f.turn.Members
 		}
-		l.publish(u)
+		ln.publish(u)
 	}
-	l.noteOutput(ev)
+	ln.noteOutput(ev)
 	switch ev.Kind {
 	case core.Said, core.TurnState:
 	case core.Resulted:
-		l.resulted(ev)
+		ln.resulted(ev)
 		s.replayed.drop(ev.Result.Turns)
 	case core.Requested:
-		l.requested(*ev.Request)
+		ln.desk.request(*ev.Request, ln.turns.running())
 	case core.RequestGone:
-		l.voidAsked(func(a *pendingApproval) bool { return a.approval.RequestID == ev.Request.ID })
+		ln.desk.void(func(a *pendingApproval) bool { return a.approval.RequestID == ev.Request.ID })
 	case core.SessionNew:
-		l.sessionNew(ev)
+		ln.sessionNew(ev)
 	case core.ToolBegun:
-		l.toolBegun(ev)
+		ln.toolBegun(ev)
 	case core.ToolEnded:
 		s.activity.end(ev.ToolID)
-		if f := l.running(); f != nil {
-			f.callEnded(l.eventTime(), ev.ToolID)
+		if f := ln.turns.running(); f != nil {
+			f.callEnded(ln.eventTime(), ev.ToolID)
 		}
 	case core.Retrying:
 		if !again {
-			l.retrying(ev)
+			ln.retrying(ev)
 		}
 	case core.Limited:
-		l.limit = ev.Until
+		ln.queue.limit = ev.Until
 	case core.TasksChanged:
 		s.background.setTasks(ev.Tasks)
 	case core.Readied:
-		s.ready, l.startRefusals = true, 0
-		l.markRunning("agent_ready", "")
+		s.ready, ln.conv.startRefusals = true, 0
+		ln.turns.mark("agent_ready", "")
 	case core.Exited:
-		l.exit = ev.Exit
-		l.releaseOpenAcks()
+		ln.conv.exit = ev.Exit
+		ln.turns.releaseOpenAcks()
 		s.acks.flush() // the host exits after the acknowledgement
 	}
 	s.acks.flushEvery()
@@ -96,75 +105,50 @@ func (l *lane) handleEvent(ev core.Event) {
 
 // noteOutput records whether the agent works without a request, for example on the report of
 // a background task, and marks the first output in a turn.
-func (l *lane) noteOutput(ev core.Event) {
+func (ln *listener) noteOutput(ev core.Event) {
 	switch ev.Type {
 	case "assistant", "stream_event":
-		l.session.background.reporting = len(l.inflight) == 0
-		if f := l.currentTurn(); f != nil && !f.spoke {
+		ln.conv.session.background.reporting = len(ln.turns.list) == 0
+		if f := ln.turns.current(); f != nil && !f.spoke {
 			f.spoke = true
-			f.mark(l.eventTime(), "first_event", "")
+			f.mark(ln.eventTime(), "first_event", "")
 		}
 	case "result":
-		l.session.background.reporting = false
+		ln.conv.session.background.reporting = false
 	}
-}
-
-// currentTurn returns the turn of the present events: the running turn once the agent has
-// begun the turn. currentTurn returns nil for events outside a turn, or of a replayed turn.
-func (l *lane) currentTurn() *inflight {
-	if f := l.running(); f != nil && !f.started.IsZero() && (l.session == nil || len(l.session.replayed) == 0) {
-		return f
-	}
-	return nil
 }
 
 // toolBegun marks the running turn as having begun a tool, after which the gateway never
 // runs the turn again without a request. An event without a tool name only announces the
 // call.
-func (l *lane) toolBegun(ev core.Event) {
-	f := l.currentTurn()
+func (ln *listener) toolBegun(ev core.Event) {
+	f := ln.turns.current()
 	if f == nil {
 		return
 	}
 	f.toolBegun = true
 	if ev.Tool != "" {
-		l.session.activity.begin(ev)
-		f.markCall(l.eventTime(), ev.ToolID, l.session.activity.last)
+		ln.conv.session.activity.begin(ev)
+		f.markCall(ln.eventTime(), ev.ToolID, ln.conv.session.activity.last)
 	}
 }
 
 // retrying publishes the agent's retry of a failed API call. If the API refuses the login,
 // retrying ends the turn, because further retries cannot succeed.
-func (l *lane) retrying(ev core.Event) {
-	l.markRunning("retry", ev.Detail)
+func (ln *listener) retrying(ev core.Event) {
+	ln.turns.mark("retry", ev.Detail)
 	u := core.Update{Kind: core.UpdateRetrying, Detail: ev.Detail}
-	if f := l.currentTurn(); f != nil {
+	if f := ln.turns.current(); f != nil {
 		u.Turn, u.Messages = f.turn.ID, f.turn.Members
 	}
-	l.publish(u)
+	ln.publish(u)
 	if ev.Status == statusUnauthorized {
-		l.stopUnauthorized()
+		ln.stopUnauthorized()
 	}
 }
 
-func (l *lane) markRunning(what, detail string) {
-	if f := l.running(); f != nil {
-		f.mark(l.eventTime(), what, detail)
-	}
-}
-
-// releaseOpenAcks lets the lane acknowledge events of turns without an outcome, because from
-// now on every process reads the fate of such turns from the agent's record.
-func (l *lane) releaseOpenAcks() {
-	for _, f := range l.inflight {
-		if !f.answered {
-			f.releaseAcks()
-		}
-	}
-}
-
-func (l *lane) turnState(ev core.Event) {
-	f := l.findInflight(ev.Turn)
+func (ln *listener) turnState(ev core.Event) {
+	f := ln.turns.find(ev.Turn)
 	if f == nil { // the turn already has an outcome
 		return
 	}
@@ -173,198 +157,140 @@ func (l *lane) turnState(ev core.Event) {
 	case core.PhaseStarted:
 		// A replayed start happened before the interrupt was requested, and the agent may be
 		// working on another turn by now.
-		early := f.stop != nil && f.started.IsZero() && !f.answered && ev.Seq > l.session.info.Said
-		f.started = l.eventTime()
+		early := f.stop != nil && f.started.IsZero() && !f.answered && ev.Seq > ln.conv.session.info.Said
+		f.started = ln.eventTime()
 		f.mark(f.started, "started", "")
-		l.publish(core.Update{Kind: core.UpdateStarted, Turn: f.turn.ID, Messages: f.turn.Members})
+		ln.publish(core.Update{Kind: core.UpdateStarted, Turn: f.turn.ID, Messages: f.turn.Members})
 		if early { // the interrupt was requested before the agent had begun the turn
-			if err := l.session.Interrupt(); err != nil {
-				l.about(f).Warn("interrupt not sent", "err", err)
+			if err := ln.conv.session.Interrupt(); err != nil {
+				ln.turns.about(f).Warn("interrupt not sent", "err", err)
 			}
 		}
 	case core.PhaseCompleted, core.PhaseCancelled:
 		f.agentDone = true
 		if f.answered {
-			l.release(f)
+			ln.turns.release(f)
 			return
 		}
-		f.holds = append(f.holds, l.session.acks.hold())
-		l.after(holdAtMost, func() {
+		f.holds = append(f.holds, ln.conv.session.acks.hold())
+		ln.after(holdAtMost, func() {
 			if !f.answered {
 				f.releaseAcks()
 			}
 		})
-		l.lookUpDone()
+		ln.recovery.lookUpDone()
 	}
 }
 
-// lookUpDone schedules a look-up of ended turns without a result. A folded turn ends just
-// before the enclosing turn's result arrives, so lookUpDone does nothing while another turn
-// may still deliver the result. The enclosing turn may also be the agent's own, after a
-// background task, so the look-up waits for recordAfter.
-func (l *lane) lookUpDone() {
-	var done []*inflight
-	for _, f := range l.inflight {
-		if f.answered || !f.handed {
-			continue
-		}
-		if !f.agentDone {
-			return
-		}
-		done = append(done, f)
-	}
-	for _, f := range done {
-		s := l.session
-		l.after(recordAfter, func() { l.lookUp(f, s) })
-	}
-}
-
-// lookUp reads the agent's record of a turn ended in session s, unless the turn has an
-// outcome by now or session s has ended.
-func (l *lane) lookUp(f *inflight, s *agentSession) {
-	if f.answered || !f.agentDone || l.session != s {
-		return
-	}
-	session, id := f.turn.SessionID, f.turn.ID
-	l.async(func(ctx context.Context) func() {
-		fate, err := l.manager.o.Agent.Fate(ctx, l.key, session, id)
-		return func() {
-			if !f.answered && l.session == s {
-				l.fromRecord(f, fate, err)
-			}
-		}
-	})
-}
-
-// fromRecord gives a turn without a result the outcome found in the agent's own record.
-func (l *lane) fromRecord(f *inflight, fate core.Fate, err error) {
-	f.addFate(fateRecord{fate, err})
-	if l.fold(f, fate) { // the enclosing turn is looked up too, or has a result coming
-		return
-	}
-	switch {
-	case err == nil && fate.Answered:
-		l.finish(f, core.Reply{State: core.Answered, Text: fate.Text, SessionID: f.turn.SessionID})
-	case err == nil && fate.Failed:
-		l.finish(f, failedReply(fate))
-	case f.stop != nil:
-		l.finish(f, f.stopReply(f.describeProgress(fate)))
-	case f.lastExit != nil && !f.toolBegun && !fate.ToolBegun:
-		l.finish(f, exitReply(f.lastExit, f.attempts)) // the agent does not run an interrupted turn more than once
-	default:
-		l.finish(f, interruptedReply("Claude ended this turn without an answer.", f.describeProgress(fate)))
-	}
-	l.release(f)
-}
-
-func (l *lane) resulted(ev core.Event) {
+func (ln *listener) resulted(ev core.Event) {
 	r := ev.Result
 	if r.Background {
-		l.background(ev)
+		ln.background(ev)
 		return
 	}
 	var named []*inflight
-	for _, f := range l.inflight {
+	for _, f := range ln.turns.list {
 		if !f.answered && slices.Contains(r.Turns, f.turn.ID) {
 			named = append(named, f)
 		}
 	}
 	if len(named) == 0 {
-		if len(r.Turns) == 0 && r.IsError && l.running() != nil && len(l.session.replayed) == 0 {
-			l.unattributedResult = r
+		if len(r.Turns) == 0 && r.IsError && ln.turns.running() != nil && len(ln.conv.session.replayed) == 0 {
+			ln.conv.unassigned = r
 		}
 		return
 	}
-	l.unattributedResult = nil
-	reply := resultReply(r, named[0])
-	l.cost.note(r)
-	reply.CostUSD, reply.SessionID = l.cost.add(r, l.session.isKnown()), r.SessionID
+	ln.conv.unassigned = nil
+	reply := resultReply(r, named[0].stop)
+	ln.conv.cost.note(r)
+	reply.CostUSD, reply.SessionID = ln.conv.cost.add(r, ln.conv.session.isKnown()), r.SessionID
 	if r.Code == core.CodeBadModel {
-		reply = l.withUndo(reply)
+		reply = ln.conv.withUndo(reply)
 	}
-	l.finishAll(named, reply, r)
-	l.lookUpDone()
-}
-
-// resultReply converts the agent's result into a reply.
-func resultReply(r *core.Result, f *inflight) core.Reply {
-	switch {
-	case !r.IsError:
-		return core.Reply{State: core.Answered, Text: r.Text}
-	case r.Interrupted && f.stop != nil:
-		return f.stopReply("")
-	case r.Interrupted: // on request of an earlier gateway process
-		return core.Reply{State: core.Cancelled, IsError: true, Code: core.CodeInterrupted, Error: r.Error, Text: r.Error}
-	}
-	reply := core.Reply{State: core.Failed, IsError: true, Code: r.Code, Error: r.Error, Text: r.Text}
-	if reply.Text == "" {
-		reply.Text = r.Error
-	}
-	return reply
+	ln.turns.finish(named, reply, r)
+	ln.recovery.lookUpDone()
 }
 
 // background records and publishes a result belonging to no message.
-func (l *lane) background(ev core.Event) {
+func (ln *listener) background(ev core.Event) {
 	r := ev.Result
-	l.session.background.newsUntil = time.Time{}
-	l.cost.note(r)
+	ln.conv.session.background.newsUntil = time.Time{}
+	ln.conv.cost.note(r)
 	// The line contains a uuid, so a replayed line yields the same id.
 	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()
-	if l.cost.isCounted(id) {
+	if ln.conv.cost.isCounted(id) {
 		return
 	}
-	cost := l.cost.add(r, l.session.isKnown())
+	cost := ln.conv.cost.add(r, ln.conv.session.isKnown())
 	b := &core.Background{
-		ID: id, Channel: l.key, Text: cmp.Or(r.Text, r.Error), IsError: r.IsError, CreatedAt: l.now(),
-		SessionID: l.sessionID, CostUSD: cost, TotalCost: r.TotalCost,
+		ID: id, Channel: ln.key, Text: cmp.Or(r.Text, r.Error), IsError: r.IsError, CreatedAt: ln.now(),
+		SessionID: ln.conv.id, CostUSD: cost, TotalCost: r.TotalCost,
 	}
-	if l.log.Enabled(l.manager.ctx, slog.LevelDebug) {
+	if ln.log.Enabled(ln.manager.ctx, slog.LevelDebug) {
 		text, _ := core.TruncateText(b.Text, core.MaxPromptBytes)
-		l.log.Debug("background result", "id", b.ID, "text", text)
+		ln.log.Debug("background result", "id", b.ID, "text", text)
 	}
-	l.manager.budget.add(b.CreatedAt, cost)
-	release := l.session.acks.hold()
+	ln.manager.budget.add(b.CreatedAt, cost)
+	release := ln.conv.session.acks.hold()
 	c := core.Change{Background: []*core.Background{b}, Lazy: true}
-	if d, err := l.manager.Adapters.ForBackground(b); err != nil {
-		l.log.Error("background result is not delivered", "err", err)
+	if d, err := ln.manager.Adapters.ForBackground(b); err != nil {
+		ln.log.Error("background result is not delivered", "err", err)
 	} else if d != nil {
 		c.Deliver = []*core.Delivery{d}
 	}
-	l.journal.save(c, func() {
-		l.manager.Adapters.HandOver(c.Deliver)
+	ln.journal.save(c, func() {
+		ln.manager.Adapters.HandOver(c.Deliver)
 		release()
 	})
-	l.publish(core.Update{Kind: core.UpdateBackground, Background: b})
+	ln.publish(core.Update{Kind: core.UpdateBackground, Background: b})
 }
 
 // sessionNew adopts the agent's new session id (/clear creates a new id).
-func (l *lane) sessionNew(ev core.Event) {
-	if ev.SessionID == l.sessionID || ev.SessionID == "" {
+func (ln *listener) sessionNew(ev core.Event) {
+	if ev.SessionID == ln.conv.id || ev.SessionID == "" {
 		return
 	}
-	l.log.Info("session continues under a new id", "old_session", l.sessionID, "new_session", ev.SessionID)
-	l.sessionID = ev.SessionID
-	l.cost.clear(ev.SessionID)
-	l.rememberSession(l.session.acks.hold())
+	ln.log.Info("session continues under a new id", "old_session", ln.conv.id, "new_session", ev.SessionID)
+	ln.conv.id = ev.SessionID
+	ln.conv.cost.clear(ev.SessionID)
+	ln.conv.remember(ln.conv.session.acks.hold())
 }
 
-// rememberSession saves the session id, repeats the save if the id has changed meanwhile,
-// and then runs then on the lane's goroutine.
-func (l *lane) rememberSession(then func()) {
-	id := l.sessionID
-	l.saving++
-	l.async(func(context.Context) func() {
-		err := l.saveSession(id)
-		return func() {
-			l.saving--
-			if err != nil {
-				l.log.Error("session id not saved", "session", id, "err", err)
-			}
-			if l.sessionID != id {
-				l.rememberSession(then)
-				return
-			}
-			then()
-		}
-	})
+// onHostBlocked handles the host's report of a full log: the host cannot store the agent's
+// output and stops reading. onHostBlocked acknowledges all events not needed again, to free
+// space. why is part of a sentence for a person when a write fails, and empty when the log
+// was only too large.
+func (ln *listener) onHostBlocked(why string) {
+	works := func(f *inflight) bool { return f.handed && !f.answered && !f.agentDone }
+	if slices.ContainsFunc(ln.turns.list, works) {
+		ln.turns.releaseOpenAcks() // of folded turns: the result naming the turns may be the output the host cannot store
+	}
+	ln.conv.session.acks.flush()
+	if why == "" || ln.conv.session.hostBlocked != "" {
+		return
+	}
+	ln.conv.session.hostBlocked = "What Claude says cannot be kept, so it is not read and its turn stands still: " + why + ". It goes on by itself then."
+	ln.log.Error("claude is not read: what it says cannot be kept", "why", why)
+	if f := ln.turns.running(); f != nil {
+		f.mark(ln.now(), "not_read", why)
+		ln.turns.tellStalled(f, ln.conv.session.hostBlocked)
+	}
+}
+
+// onHostUnblocked handles the host's reading again.
+func (ln *listener) onHostUnblocked() {
+	if ln.conv.session.hostBlocked != "" {
+		ln.conv.session.hostBlocked = ""
+		ln.log.Info("claude is read again")
+	}
+}
+
+// stopUnauthorized ends the running turn when the API refuses the login, because the agent's
+// retries cannot succeed.
+func (ln *listener) stopUnauthorized() {
+	f := ln.turns.current()
+	if f == nil || f.stop != nil {
+		return
+	}
+	ln.turns.interrupt(f, &stop{code: core.CodeNotLoggedIn, failed: true, text: loginText, grace: patientGrace})
 }

@@ -1,7 +1,6 @@
 package lanes
 
 import (
-	"fmt"
 	"log/slog"
 	"runtime"
 	"slices"
@@ -9,53 +8,64 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/humanize"
+
+	"github.com/google/uuid"
 )
 
-// finish gives a turn's messages the outcome reply.
-func (l *lane) finish(f *inflight, reply core.Reply) { l.finishAll([]*inflight{f}, reply, nil) }
+// releaseOpenAcks lets the lane acknowledge events of turns without an outcome, because from
+// now on every process reads the fate of such turns from the agent's record.
+func (ts *turns) releaseOpenAcks() {
+	for _, f := range ts.list {
+		if !f.answered {
+			f.releaseAcks()
+		}
+	}
+}
 
-// finishAll gives the messages of several turns one shared outcome. The last message of the
+// finish gives the messages of several turns one shared outcome. The last message of the
 // first turn carries the text; the other messages refer to the carrier.
-func (l *lane) finishAll(fs []*inflight, reply core.Reply, r *core.Result) {
+func (ts *turns) finish(fs []*inflight, reply core.Reply, r *core.Result) {
 	fs, reply = withFolded(fs), reply.Complete()
-	now := l.now()
+	now := ts.now()
 	var p *park
 	if parks(reply.Code) {
-		p = l.newPark(reply.Code, l.limitEnd(r))
+		p = ts.queue.newPark(reply.Code, ts.queue.limitEnd(r))
 		reply.Notices = []core.Notice{{Code: "parked", Text: p.why}}
 	}
 	stopped := func(f *inflight) bool { return f.stop != nil } // a new process does not know the stop
 	v := outcomes{replayable: r != nil && !slices.ContainsFunc(fs, stopped)}
 	for _, f := range fs {
-		l.close(f, r, reply.Code, now)
+		ts.close(f, r, reply.Code, now)
 		v.change.End = append(v.change.End, f.turn)
 	}
 	fs[0].turn.CostUSD = reply.CostUSD
-	l.manager.budget.add(now, reply.CostUSD)
-	question := l.askToContinue(fs[0], reply)
+	ts.manager.budget.add(now, reply.CostUSD)
+	question := ts.askToContinue(fs[0], reply)
 	if question != nil {
 		v.change.Approvals = append(v.change.Approvals, question)
 	}
 	back := v.share(fs, reply, now)
 	if len(v.items) == 0 { // no message carries the notices: keep the notices for the next turn
-		l.notices = append(l.notices, fs[0].turn.Notices...)
+		ts.notices = append(ts.notices, fs[0].turn.Notices...)
 	}
 	v.replayable = v.replayable && len(back) == 0 // the next turn could overtake a lazy change
-	l.requeue(back)
-	l.count(reply)
-	l.logEnd(fs, reply, now)
-	if l.session != nil {
-		fs[0].holds = append(fs[0].holds, l.session.acks.hold())
+	ts.queue.requeue(back)
+	ts.count(reply)
+	ts.logEnd(fs, reply, now)
+	if ts.conv.session != nil {
+		fs[0].holds = append(fs[0].holds, ts.conv.session.acks.hold())
 	}
 	v.durable = func() {
 		for _, f := range fs {
 			f.releaseAcks()
 		}
-		l.requeued(back)
+		for _, it := range back {
+			it.moving = false
+		}
 	}
 	v.told = func() {
 		if question != nil {
-			l.publish(core.Update{Kind: core.UpdateApproval, Approval: question, Turn: question.Turn})
+			ts.publish(core.Update{Kind: core.UpdateApproval, Approval: question, Turn: question.Turn})
 		}
 		for _, f := range fs {
 			f.stop.wake(nil)
@@ -66,14 +76,14 @@ func (l *lane) finishAll(fs []*inflight, reply core.Reply, r *core.Result) {
 			f.stop.wake(err)
 		}
 	}
-	l.commitOutcomes(v)
-	l.parkAfter(p, reply)
+	ts.commitOutcomes(v)
+	ts.queue.parkAfter(p, reply)
 	for _, f := range fs {
 		if f.agentDone {
-			l.release(f)
+			ts.release(f)
 			continue
 		}
-		f.timer = l.after(releaseAfter, func() { l.release(f) })
+		f.timer = ts.after(releaseAfter, func() { ts.release(f) })
 	}
 }
 
@@ -131,34 +141,34 @@ func carrierOf(fs []*inflight, code string) *core.Message {
 }
 
 // close marks the turn as ended in memory.
-func (l *lane) close(f *inflight, r *core.Result, code string, now time.Time) {
+func (ts *turns) close(f *inflight, r *core.Result, code string, now time.Time) {
 	f.answered = true
 	f.cancelTimer()
-	if l.session != nil {
-		l.session.activity.endTurn()
+	if ts.conv.session != nil {
+		ts.conv.session.activity.endTurn()
 	}
-	f.mark(l.eventTime(), "ended", code)
+	f.mark(ts.eventTime(), "ended", code)
 	f.turn.EndedAt, f.turn.Result, f.turn.Code = now, r, code
 	if r != nil && r.SessionID != "" {
 		f.turn.SessionID = r.SessionID
 	}
-	l.voidAsked(func(a *pendingApproval) bool { return a.approval.Turn == f.turn.ID })
+	ts.desk.void(func(a *pendingApproval) bool { return a.approval.Turn == f.turn.ID })
 }
 
-func (l *lane) count(r core.Reply) {
-	l.manager.stats.turns.Add(1)
+func (ts *turns) count(r core.Reply) {
+	ts.manager.stats.turns.Add(1)
 	if r.IsError {
-		l.manager.stats.turnErrors.Add(1)
+		ts.manager.stats.turnErrors.Add(1)
 	}
 	if r.Code == core.CodeInterrupted {
-		l.manager.stats.interrupted.Add(1)
+		ts.manager.stats.interrupted.Add(1)
 	}
 }
 
 // logEnd logs the end of turns: a line for each answered message, and a line for each turn
 // without an answer. No line contains message text.
-func (l *lane) logEnd(fs []*inflight, r core.Reply, now time.Time) {
-	if !l.log.Enabled(l.manager.ctx, slog.LevelInfo) {
+func (ts *turns) logEnd(fs []*inflight, r core.Reply, now time.Time) {
+	if !ts.log.Enabled(ts.manager.ctx, slog.LevelInfo) {
 		return
 	}
 	for n, f := range fs {
@@ -168,19 +178,19 @@ func (l *lane) logEnd(fs []*inflight, r core.Reply, now time.Time) {
 				if n == 0 && i == len(f.members)-1 { // only the carrier logs the cost of the shared turn
 					cost = humanize.RoundUSD(r.CostUSD)
 				}
-				l.log.Info("message answered", "turn", string(f.turn.ID), "message", string(it.msg.ID),
+				ts.log.Info("message answered", "turn", string(f.turn.ID), "message", string(it.msg.ID),
 					"ms", now.Sub(f.turn.BegunAt).Milliseconds(), "cost_usd", cost)
 			}
 			continue
 		}
-		l.about(f).Info("turn ended", "state", r.State, "code", r.Code, "messages", len(f.members),
+		ts.about(f).Info("turn ended", "state", r.State, "code", r.Code, "messages", len(f.members),
 			"ms", now.Sub(f.turn.BegunAt).Milliseconds(), "attempts", f.attempts)
 	}
 }
 
 // about returns a logger with the turn's id and the id of the message carrying the reply.
-func (l *lane) about(f *inflight) *slog.Logger {
-	return l.log.With("turn", string(f.turn.ID), "message", string(f.carrier().ID))
+func (ts *turns) about(f *inflight) *slog.Logger {
+	return ts.log.With("turn", string(f.turn.ID), "message", string(f.carrier().ID))
 }
 
 // An outcomes collects the outcome of one or several messages and the change to write.
@@ -200,41 +210,33 @@ func (v *outcomes) set(it *queued, r core.Reply) {
 	v.change.Settle = append(v.change.Settle, core.Settlement{ID: it.msg.ID, Reply: r.Complete()})
 }
 
-// releaseAcks lets the lane acknowledge the events leading to the turn's outcome.
-func (f *inflight) releaseAcks() {
-	for _, release := range f.holds {
-		release()
-	}
-	f.holds = nil
-}
-
 // commitOutcomes gives messages their outcome and writes the change. Waiters are notified
 // when the change is durable, or at once if a new process would recover the same outcome
 // after a crash.
-func (l *lane) commitOutcomes(v outcomes) {
-	now := l.now()
+func (ts *turns) commitOutcomes(v outcomes) {
+	now := ts.now()
 	for i, it := range v.items {
 		s := &v.change.Settle[i]
 		s.EndedAt = now
 		it.msg.State, it.msg.EndedAt, it.msg.Reply = s.Reply.State, now, s.Reply
-		if s.Reply.Text != "" && l.log.Enabled(l.manager.ctx, slog.LevelDebug) {
+		if s.Reply.Text != "" && ts.log.Enabled(ts.manager.ctx, slog.LevelDebug) {
 			text, _ := core.TruncateText(s.Reply.Text, core.MaxPromptBytes)
-			l.log.Debug("reply", "message", string(s.ID), "state", s.Reply.State, "text", text)
+			ts.log.Debug("reply", "message", string(s.ID), "state", s.Reply.State, "text", text)
 		}
 	}
-	v.change.Deliver = append(v.repliesFor(), l.manager.Adapters.ForApprovals(v.change.Approvals...)...)
+	v.change.Deliver = append(v.repliesFor(), ts.manager.Adapters.ForApprovals(v.change.Approvals...)...)
 	v.change.Lazy = v.replayable && len(v.change.Deliver) == 0 // an adapter waits for each delivery
 	if v.replayable {
-		l.notifyWaiters(v)
+		ts.notifyWaiters(v)
 		runtime.Gosched() // let the notified waiters run first; no caller waits for the write
 	}
-	l.journal.saveOr(v.unwritten, v.change, func() {
+	ts.journal.saveOr(v.unwritten, v.change, func() {
 		if !v.replayable {
-			l.notifyWaiters(v)
+			ts.notifyWaiters(v)
 		}
-		l.manager.Adapters.HandOver(v.change.Deliver)
+		ts.manager.Adapters.HandOver(v.change.Deliver)
 		for _, it := range v.items {
-			l.manager.tickets.drop(it.msg.ID)
+			ts.manager.tickets.drop(it.msg.ID)
 		}
 		if v.durable != nil {
 			v.durable()
@@ -242,58 +244,26 @@ func (l *lane) commitOutcomes(v outcomes) {
 	})
 }
 
-func (l *lane) notifyWaiters(v outcomes) {
-	l.publishOutcomes(v.items)
+func (ts *turns) notifyWaiters(v outcomes) {
+	ts.publishOutcomes(v.items)
 	if v.told != nil {
 		v.told()
 	}
 }
 
-// release removes a finished turn from the lane and dispatches the next turn.
-func (l *lane) release(f *inflight) {
-	if l.findInflight(f.turn.ID) == nil {
+// release removes a finished turn from the lane.
+func (ts *turns) release(f *inflight) {
+	if ts.find(f.turn.ID) == nil {
 		return
 	}
 	f.cancelTimer()
-	l.removeFlight(f)
+	ts.remove(f)
 	for _, g := range f.folded {
 		if g.answered {
 			g.cancelTimer()
-			l.removeFlight(g)
+			ts.remove(g)
 		}
 	}
-	l.dispatch()
-}
-
-// failedReply returns the outcome of a turn with an error in the agent's record.
-func failedReply(f core.Fate) core.Reply {
-	return core.Reply{State: core.Failed, IsError: true, Code: f.Code, Error: f.Text, Text: f.Text}
-}
-
-// interruptedReply returns the outcome of an interrupted turn. The gateway must not run the
-// turn again without a request.
-func interruptedReply(why, done string) core.Reply {
-	text := why
-	if done != "" {
-		text += " Done before that: " + done + "."
-	} else {
-		text += " What it had begun is not known."
-	}
-	text += " It was not run again; retry it to go on from there."
-	return core.Reply{State: core.Failed, IsError: true, Code: core.CodeInterrupted, Error: text, Text: text, Done: done}
-}
-
-// exitReply returns the outcome of a turn during which the agent exited.
-func exitReply(e *core.Exit, attempts int) core.Reply {
-	text := "Claude stopped unexpectedly."
-	code := core.CodeAgentExit
-	if e != nil {
-		text, code = e.Text, e.Code
-	}
-	if attempts > 1 {
-		text = fmt.Sprintf("%s This message was tried %d times.", text, attempts)
-	}
-	return core.Reply{State: core.Failed, IsError: true, Code: code, Error: text, Text: text}
 }
 
 // repliesFor returns the deliveries required by the outcomes. A coalesced message needs no
@@ -322,4 +292,29 @@ func (v *outcomes) delivers(id core.MessageID, adapter string) bool {
 		}
 	}
 	return false
+}
+
+// end gives a turn an outcome, and removes the turn from the lane.
+func (ts *turns) end(f *inflight, r core.Reply) {
+	ts.finish([]*inflight{f}, r, nil)
+	ts.release(f)
+}
+
+// continueFor is how long the question whether to continue an interrupted turn stays open.
+// No turn waits for the answer, and an unanswered question expires.
+const continueFor = 24 * time.Hour
+
+// askToContinue returns the question whether to continue a turn interrupted at work, or nil
+// if the turn needs no question. The question's id depends only on the turn.
+func (ts *turns) askToContinue(f *inflight, r core.Reply) *core.Approval {
+	cut := r.State == core.Failed && (r.Code == core.CodeInterrupted || r.Code == core.CodeStalled || r.Code == core.CodeTimeout)
+	if !cut || !core.MayHaveActed(&r, f.turn) {
+		return nil
+	}
+	now := ts.now()
+	return &core.Approval{
+		ID: uuid.NewSHA1(uuid.NameSpaceOID, []byte("continue "+f.turn.ID)).String(), Kind: core.ApprovalContinue,
+		Channel: ts.key, Message: f.carrier().ID, Prompt: core.ApprovalPrompt(f.carrier()), Turn: f.turn.ID,
+		CreatedAt: now, ExpiresAt: now.Add(continueFor), State: core.ApprovalPending,
+	}
 }

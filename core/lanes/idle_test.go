@@ -249,7 +249,7 @@ func TestToldBeforeRetiring(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-l.done
-			if _, err := await(t.Context(), l.worker, told); err != nil {
+			if _, err := await(t.Context(), l.channel, told); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -257,7 +257,7 @@ func TestToldBeforeRetiring(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = await(t.Context(), l.worker, make(chan struct{}))
+		_, err = await(t.Context(), l.channel, make(chan struct{}))
 		w.wantErr(err, errRetired)
 	})
 }

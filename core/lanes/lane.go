@@ -1,7 +1,10 @@
 package lanes
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -17,134 +20,35 @@ import (
 //	                                 ▲                 │
 //	                                 └── recover ◄─────┘ session gone
 type lane struct {
-	*publisher
-	journal *journal
-	gauge   gauge
+	*channel
+	queue    *queue
+	conv     *conversation
+	desk     *approvalDesk
+	turns    *turns
+	recovery *recovery
+	listener *listener
+	intake   *intake
 
-	pending  []*queued   // messages accepted or being accepted, in order of arrival
-	inflight []*inflight // turns being frozen, frozen or handed over, in order of dispatch
-
-	session            *agentSession // nil without a session
-	sessionID          string
-	model              string       // last model reported by the session; empty before the first report
-	exit               *core.Exit   // reason for the last session's end, as reported by the session
-	unattributedResult *core.Result // an error result without turn ids
-	cost               costMeter
-	busy               string // the operation blocking dispatch: starting up, recovering, …; or empty
-	opening            bool   // a session is being started
-	reordering         bool   // a ledger write is moving messages within the queue
-	saving             int    // session ids being written to disk
-	attaching          bool   // the lane is looking for the session host of an earlier process
-	unopened           bool   // the gateway made the session id, and no recorded turn opens the session
-	startRefusals      int    // consecutive starts in which the agent refused the session id
-	recovery           int    // number of recoveries; results of all but the latest are ignored
-	resetting          func() // set during Reset: runs after the session's end
-	ending             bool   // the unused session is being ended
-
-	timer       timer
-	parked      *park     // why the lane begins no turn; nil when not parked
-	retriedPark *park     // the park lifted for the attempt now running
-	limit       time.Time // end of the agent's last usage limit
-	slot        slotState
-
-	pendingApprovals map[string]*pendingApproval // by the agent's request id
-	notices          []core.Notice               // to be added to the next turn's reply
-
+	timer        timer
+	resetting    func()           // set during Reset: runs after the session's end
+	gauge        gauge
 }
 
 // gauge mirrors counts of a lane, to be read for metrics from any goroutine.
-type gauge struct{ sessions, running, waiting atomic.Int32 }
-
-// A queued is a message in the queue or in a turn.
-type queued struct {
-	msg               *core.Message
-	ticket            *core.Ticket   // of the caller waiting for acceptance; nil without a caller
-	written           bool           // the acceptance was passed to the ledger
-	decides           *core.Approval // approval decided by accepting the message; may be nil
-	requeueWhenParked bool           // returns to the queue, instead of failing, when a turn parks the channel
-	durable           bool
-	refused           bool
-	moving            bool // returning to the queue; must not change until the ledger has recorded the return
-	changing          bool // the content is being written; the message must not be dispatched meanwhile
-}
-
-// notifyAccepted reports to the ticket, once, whether the message is accepted.
-func (it *queued) notifyAccepted(err error) {
-	if it.ticket != nil {
-		it.ticket.Accept(err)
-		it.ticket = nil
-	}
-}
-
-// An inflight is a turn in flight with the member messages.
-type inflight struct {
-	turn        *core.Turn
-	members     []*queued
-	frozen      bool        // durable in the ledger
-	handed      bool        // sent to the present session
-	agentDone   bool        // the agent reported the end of the turn
-	toolBegun   bool        // an event showed the start of a tool
-	fateUnknown bool        // effects unknown: handed over by an earlier process, or the record was unreadable
-	answered    bool        // the outcome is decided
-	folded      []*inflight // turns folded into the present turn, according to the agent's record
-	attempts    int         // number of handovers
-	lastExit    *core.Exit  // how the agent ended during the turn, if at all
-	started     time.Time
-	spoke       bool           // the agent's first output for the turn has arrived
-	calls       map[string]int // indexes in turn.Marks by the agent's tool call id
-	holds       []func()       // release functions of events, called once the outcome is durable
-	stop        *stop          // why the turn is being ended early; nil otherwise
-	timer       *time.Timer
-}
-
-// carrier returns the last member: the message carrying the turn's reply.
-func (f *inflight) carrier() *core.Message { return f.members[len(f.members)-1].msg }
-
-func (f *inflight) mark(at time.Time, what, detail string) {
-	const maxMarks = 200           // a turn of thousands of tool calls keeps the first 200 marks
-	if at.Before(f.turn.BegunAt) { // the session started before the turn
-		at = f.turn.BegunAt
-	}
-	if len(f.turn.Marks) < maxMarks {
-		f.turn.Marks = append(f.turn.Marks, core.Mark{At: at, What: what, Detail: detail})
-	}
-}
-
-// markCall marks the beginning of a tool call.
-func (f *inflight) markCall(at time.Time, call, detail string) {
-	before := len(f.turn.Marks)
-	if f.mark(at, core.MarkTool, detail); len(f.turn.Marks) == before || call == "" {
-		return
-	}
-	if f.calls == nil {
-		f.calls = map[string]int{}
-	}
-	f.calls[call] = before
-}
-
-// callEnded records the duration of a tool call.
-func (f *inflight) callEnded(at time.Time, call string) {
-	if i, ok := f.calls[call]; ok {
-		delete(f.calls, call)
-		f.turn.Marks[i].Took = max(0, at.Sub(f.turn.Marks[i].At))
-	}
-}
-
-// A recovered holds the open records of a channel left by an earlier process.
-type recovered struct {
-	live      bool // the session host is alive
-	messages  []*core.Message
-	turns     []*core.Turn
-	approvals []*core.Approval
-}
+type gauge struct{ running, waiting atomic.Int32 }
 
 func newLane(m *Manager, key core.ChannelKey) *lane {
-	w := newWorker(m, key)
-	l := &lane{
-		publisher: &publisher{worker: w}, journal: &journal{ledger: m.o.Ledger, post: w.post, log: w.log},
-		pendingApprovals: map[string]*pendingApproval{},
-	}
-	l.sessionID, _ = m.o.Sessions.Get(key)
+	c := newChannel(m, key)
+	l := &lane{channel: c}
+	c.machine.facts = func() (int, *park) { return len(l.turns.list), l.queue.parked }
+	l.queue = &queue{channel: c, delay: func() string { return cmp.Or(l.conv.session.blocked(), l.conv.slotWait()) }}
+	l.conv = &conversation{channel: c, queue: l.queue, slot: &slot{pool: m.pool, post: c.post, evict: l.evict}}
+	l.conv.id, _ = m.o.Sessions.Get(key)
+	l.desk = &approvalDesk{channel: c, conv: l.conv, pending: map[string]*pendingApproval{}}
+	l.turns = &turns{channel: c, queue: l.queue, conv: l.conv, desk: l.desk}
+	l.recovery = &recovery{channel: c, queue: l.queue, conv: l.conv, desk: l.desk, turns: l.turns}
+	l.listener = &listener{channel: c, queue: l.queue, conv: l.conv, desk: l.desk, turns: l.turns, recovery: l.recovery}
+	l.intake = &intake{channel: c, queue: l.queue, conv: l.conv, turns: l.turns, advance: l.advance}
 	return l
 }
 
@@ -153,7 +57,7 @@ func newLane(m *Manager, key core.ChannelKey) *lane {
 func (l *lane) run(ctx context.Context, r *recovered) {
 	defer close(l.done)
 	if r != nil {
-		l.restore(r)
+		l.recovery.restore(r)
 	}
 	for over := false; !over; {
 		l.guard(func() { over = l.step(ctx) }, l.abandon)
@@ -163,7 +67,8 @@ func (l *lane) run(ctx context.Context, r *recovered) {
 // step waits for one event or mailbox wake-up, handles the input, and reports whether the
 // lane is over.
 func (l *lane) step(ctx context.Context) (over bool) {
-	l.retry()
+	l.advance()
+	l.retry(l.advance)
 	l.measure()
 	l.updateSlot()
 	if l.retire() {
@@ -175,38 +80,79 @@ func (l *lane) step(ctx context.Context) (over bool) {
 		l.leave()
 		return true
 	case <-l.mailbox.wake:
-		l.mailbox.drain()
-	case batch, ok := <-l.events():
+		l.mailbox.drain(l.advance)
+	case batch, ok := <-l.conv.events():
 		if !ok {
-			l.sessionGone()
+			l.sessionEnded()
 			break
 		}
-		l.session.activity.touch()
+		l.conv.session.activity.touch()
 		for _, ev := range batch {
-			l.handleEvent(ev)
+			l.listener.handle(ev)
+			l.advance()
 		}
 		l.handled()
-		l.endStopped()
+		l.turns.endStopped()
 	}
 	return false
 }
 
-// events returns the session's events, or nil without a session.
-func (l *lane) events() <-chan []core.Event {
-	if l.session == nil {
-		return nil
+// advance does what the present state allows: hands over frozen turns, and begins the next
+// turn. advance runs after everything that may change the state.
+func (l *lane) advance() {
+	if l.machine.isBusy() {
+		l.machine.transition()
+		return
 	}
-	return l.session.events
+	for _, f := range l.turns.list {
+		l.turns.hand(f)
+	}
+	for l.machine.transition(); l.canDispatch() && l.prepareDispatch(); l.machine.transition() {
+		l.turns.freeze(l.queue.takeBatch(), false)
+	}
+}
+
+// canDispatch reports whether the lane may begin a turn with the waiting messages.
+func (l *lane) canDispatch() bool {
+	return l.machine.condition.state == stateIdle && !l.queue.reordering && l.queue.batchSize() > 0
+}
+
+// prepareDispatch reports whether a turn can begin now. For lack of a session slot, the lane
+// queues for a slot; for lack of money, the lane parks or replaces the session; and a session
+// with outdated settings is replaced, unless background tasks, the report of ended tasks or
+// pending approvals keep the process: then the turn runs with the old settings.
+func (l *lane) prepareDispatch() bool {
+	switch {
+	case !l.queue.withinDailyBudget():
+		return false
+	case l.conv.turnBudgetSpent():
+		l.conv.end("the budget of a turn is begun")
+		return false
+	case l.conv.settingsStale() && !l.conv.session.background.keepsSettings() && len(l.desk.pending) == 0:
+		l.conv.end("its channel has other settings")
+		return false
+	}
+	return l.conv.session != nil || l.conv.slot.acquire()
+}
+
+// sessionEnded continues after the end of the session.
+func (l *lane) sessionEnded() {
+	l.recovery.sessionGone()
+	if l.resetting != nil {
+		l.resetting()
+		return
+	}
+	l.recovery.recover(l.turns.list)
 }
 
 func (l *lane) measure() {
 	running := 0
-	for _, f := range l.inflight {
+	for _, f := range l.turns.list {
 		if !f.answered {
 			running++
 		}
 	}
-	l.gauge.waiting.Store(int32(len(l.pending)))
+	l.gauge.waiting.Store(int32(len(l.queue.items)))
 	l.gauge.running.Store(int32(running))
 }
 
@@ -221,12 +167,12 @@ const leaveTimeout = 5 * time.Second
 // latest when the ledger closes, so a submitter receiving an error would send the message a
 // second time.
 func (l *lane) leave() {
-	l.busy = "closing"
+	l.machine.begin(leaving)
 	patience := time.After(leaveTimeout)
 	for late := false; ; {
-		l.mailbox.drain() // again when late: functions posted meanwhile may be queued
-		starting := l.opening || l.attaching
-		if !l.admitting() && !l.isDeciding() && (late || !starting) {
+		l.mailbox.drain(l.advance) // again when late: functions posted meanwhile may be queued
+		starting := l.conv.opening || l.conv.attaching
+		if !l.admitting() && !l.desk.isDeciding() && (late || !starting) {
 			if starting {
 				l.log.Error("left while a session was being started")
 				return
@@ -242,68 +188,133 @@ func (l *lane) leave() {
 	if l.timer.timer != nil {
 		l.timer.timer.Stop()
 	}
-	for _, f := range l.inflight {
+	for _, f := range l.turns.list {
 		f.cancelTimer()
 	}
-	for _, a := range l.pendingApprovals {
+	for _, a := range l.desk.pending {
 		a.timer.Stop()
 	}
-	if l.session != nil {
-		l.manager.Feeds.SetPublishedUpTo(l.key, l.session.host(), l.session.acks.last)
-		l.session.Detach()
+	if l.conv.session != nil {
+		l.manager.Feeds.SetPublishedUpTo(l.key, l.conv.session.host(), l.conv.session.acks.last)
+		l.conv.session.Detach()
 	}
 }
 
 // admitting reports whether a submitter waits for the acceptance of a message.
 func (l *lane) admitting() bool {
 	waits := func(it *queued) bool { return it.ticket != nil }
-	return slices.ContainsFunc(l.pending, waits) ||
-		slices.ContainsFunc(l.inflight, func(f *inflight) bool { return slices.ContainsFunc(f.members, waits) })
+	return slices.ContainsFunc(l.queue.items, waits) ||
+		slices.ContainsFunc(l.turns.list, func(f *inflight) bool { return slices.ContainsFunc(f.members, waits) })
 }
 
-// isDeciding reports whether a decision is being written. Without the decision the next
-// process would request the approval again.
-func (l *lane) isDeciding() bool {
-	for _, a := range l.pendingApprovals {
-		if a.deciding {
-			return true
+// abandon fails all messages of the channel and ends the session, after which the channel
+// can be used again. The conversation is kept: the next message resumes the session.
+func (l *lane) abandon() {
+	l.handled()
+	wasAttaching := l.conv.attaching
+	l.queue.parked, l.queue.retried, l.queue.reordering = nil, nil, false
+	l.machine.begin(afterFault)
+	reply := failure(core.CodeInternal, internalText)
+	for _, f := range l.turns.list {
+		switch {
+		case f.answered:
+		case f.frozen:
+			l.turns.end(f, reply)
+		case f.stop == nil: // freezeDone or unfreeze handles the stop
+			f.stop = &stop{code: reply.Code, text: reply.Error, failed: true}
 		}
 	}
-	return false
-}
-
-func (f *inflight) cancelTimer() {
-	if f.timer != nil {
-		f.timer.Stop()
-	}
-}
-
-// running returns the agent's present turn: the first turn without an outcome, or nil.
-func (l *lane) running() *inflight {
-	for _, f := range l.inflight {
-		if !f.answered {
-			return f
+	var failed outcomes
+	kept := l.queue.items[:0:0]
+	for _, it := range l.queue.items {
+		switch {
+		case it.durable:
+			failed.set(it, reply)
+		case it.written: // acceptDone decides
+			kept = append(kept, it)
+		default:
+			l.queue.refuse(it, errInternal)
 		}
 	}
-	return nil
+	l.queue.items = kept
+	l.turns.commitOutcomes(failed)
+	switch {
+	case l.conv.session != nil: // sessionGone continues
+		_ = l.conv.session.Stop(core.StopNow) // the session ends even after an error
+	case wasAttaching: // attached continues
+	case l.resetting != nil: // the end of the reset continues
+	default:
+		l.recovery.recover(slices.DeleteFunc(slices.Clone(l.turns.list), func(f *inflight) bool { return f.answered }))
+	}
 }
 
-func (l *lane) findInflight(id core.TurnID) *inflight {
-	for _, f := range l.inflight {
-		if f.turn.ID == id {
-			return f
+func (l *lane) reset(done chan<- error) {
+	moving := slices.ContainsFunc(l.queue.items, func(it *queued) bool { return it.moving })
+	if l.resetting != nil || l.machine.isBusy() || l.conv.opening || l.conv.saving > 0 || moving || l.queue.reordering {
+		l.retryLater(func() { l.reset(done) })
+		return
+	}
+	l.queue.parked, l.queue.retried = nil, nil
+	l.machine.begin(resetting)
+	reply := core.Reply{State: core.Cancelled, Code: core.CodeReset, Error: "The conversation was closed before this message was answered."}
+	for _, f := range l.turns.list {
+		if !f.answered && f.frozen {
+			l.turns.end(f, reply)
+		}
+		if f.stop == nil {
+			f.stop = &stop{code: core.CodeReset, text: reply.Error} // for a turn being frozen
 		}
 	}
-	return nil
+	var v outcomes
+	for _, it := range l.queue.items {
+		if it.durable {
+			v.set(it, reply)
+		}
+	}
+	l.turns.commitOutcomes(v)
+	l.queue.items = slices.DeleteFunc(l.queue.items, func(it *queued) bool { return it.durable })
+	l.resetting = func() {
+		l.async(func(ctx context.Context) func() {
+			err := errors.Join(l.manager.o.Agent.Reap(ctx, l.key), l.manager.o.Sessions.Forget(l.key), l.manager.Decider.voidContinues(ctx, l.key))
+			return func() {
+				if err != nil {
+					err = fmt.Errorf("close channel %q: %w", l.key, err)
+				}
+				l.resetting, l.conv.id, l.conv.unopened, l.conv.exit = nil, "", false, nil
+				done <- err
+				l.machine.end()
+			}
+		})
+	}
+	if l.conv.session == nil {
+		l.resetting()
+		return
+	}
+	_ = l.conv.session.Stop(core.StopNow) // Events closes even after an error
 }
 
-// open counts the channel's messages without an outcome.
-func (l *lane) open() int {
-	n := len(l.pending)
-	for _, f := range l.inflight {
-		if !f.answered {
-			n += len(f.members)
-		}
+// retire ends a lane without work or unsaved state, because a known channel must not cost a
+// goroutine, and reports whether the lane ended. A message arriving meanwhile finds the
+// mailbox closed, or keeps the lane.
+func (l *lane) retire() bool {
+	if !l.empty() {
+		return false
 	}
-	return n
+	greeted := len(l.turns.notices) == 0 && len(l.manager.o.Greeting) > 0
+	if !l.manager.lanes.remove(l, greeted) {
+		return false
+	}
+	if l.timer.timer != nil {
+		l.timer.timer.Stop()
+	}
+	return true
+}
+
+// empty reports whether the lane can end without a loss: without messages, a session, a
+// write under way, and state known only to the lane.
+func (l *lane) empty() bool {
+	return l.conv.session == nil && len(l.queue.items) == 0 && len(l.turns.list) == 0 && len(l.desk.pending) == 0 &&
+		!l.machine.isBusy() && !l.conv.opening && l.conv.saving == 0 && l.journal.isIdle() && l.resetting == nil &&
+		l.queue.parked == nil && l.conv.slot.state == slotNone && !l.conv.unopened &&
+		len(l.turns.notices) <= len(l.manager.o.Greeting) && l.conv.isSaved()
 }

@@ -94,7 +94,7 @@ func (k *Lookup) QueuePosition(id core.MessageID) core.QueuePosition {
 		return core.QueuePosition{}
 	}
 	var at core.QueuePosition
-	if err := l.call(context.Background(), func() { at = l.placeOf(id) }); err != nil {
+	if err := l.call(context.Background(), func() { at = l.queue.placeOf(id) }); err != nil {
 		return core.QueuePosition{} // shutting down, or no longer waiting
 	}
 	return at

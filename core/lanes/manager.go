@@ -48,6 +48,48 @@ type Options struct {
 	Now        func() time.Time
 }
 
+// Advice holds what texts for people say about changing the gateway's behaviour. Lanes know
+// neither the names of settings nor the commands of adapters, so the caller of New supplies
+// both. Empty advice is omitted.
+type Advice struct {
+	DailyBudget string // name of the setting of DailyBudget
+	MaxSessions string // name of the setting of MaxSessions
+	TurnTimeout string // name of the setting of TurnTimeout
+	AskPeople   string // how to have people asked for permissions, as in "set X and answer at Y"
+	AllowTool   string // how to allow a tool without a permission, as in "add the tool to X"
+	// UndoModel and UndoMode say how to remove a channel's model or permission mode, and Undo
+	// how to remove any setting.
+	UndoModel, UndoMode, Undo string
+}
+
+// parenthesized returns name in parentheses after a space; empty for an empty name.
+func parenthesized(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " (" + name + ")"
+}
+
+// denied returns the message for the agent, and through the agent for the user, about how to
+// allow a tool.
+func (a *Advice) denied(tool string, question bool) string {
+	if question {
+		text := "Nobody can be asked on this channel. Go on with what is most likely meant, or end your answer with the question."
+		if a.AskPeople != "" {
+			text += " To be asked, " + a.AskPeople + "."
+		}
+		return text
+	}
+	text := "Permission for " + tool + " was denied because nobody can be asked on this channel."
+	if a.AllowTool != "" && a.AskPeople != "" {
+		text += " To allow it, " + a.AllowTool + ", or " + a.AskPeople + "."
+	}
+	return text
+}
+
+// timeout names the limit of a turn's duration.
+func (a *Advice) timeout() string { return cmp.Or(a.TurnTimeout, "the time limit") }
+
 // ApprovalPolicy selects whether tool permission requests wait for a person.
 type ApprovalPolicy string
 
@@ -178,11 +220,11 @@ func (m *Manager) Recover(ctx context.Context) error {
 func (m *Manager) startLane(key core.ChannelKey, greeted bool, r *recovered) *lane {
 	l := newLane(m, key)
 	if !greeted {
-		l.notices = slices.Clone(m.o.Greeting)
+		l.turns.notices = slices.Clone(m.o.Greeting)
 	}
 	if r != nil && r.live && m.pool.limit > 0 {
-		m.pool.adopt(l)
-		l.slot = slotBusy
+		m.pool.adopt(l.conv.slot)
+		l.conv.slot.state = slotBusy
 	}
 	m.wg.Go(func() { l.run(m.ctx, r) })
 	return l

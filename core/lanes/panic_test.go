@@ -50,7 +50,7 @@ func TestPanic(t *testing.T) {
 				oh := w.hostOf("other")
 				oh.answer(oh.handed()[0], "ok")
 				w.wants(other, core.Answered, "", "ok")
-				if log := w.log.String(); !strings.Contains(log, "a fault in "+method) || !strings.Contains(log, "worker.go") {
+				if log := w.log.String(); !strings.Contains(log, "a fault in "+method) || !strings.Contains(log, "channel.go") {
 					t.Error("the log has no stack")
 				}
 			})

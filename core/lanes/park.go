@@ -1,12 +1,35 @@
 package lanes
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/humanize"
 )
+
+// withinDailyBudget reports whether the daily budget allows a turn. Otherwise
+// withinDailyBudget parks the lane until tomorrow.
+func (q *queue) withinDailyBudget() bool {
+	now := q.now()
+	if !q.manager.budget.used(now) {
+		return true
+	}
+	q.park(q.budgetPark(now))
+	return false
+}
+
+func (q *queue) budgetPark(now time.Time) *park {
+	b := q.manager.budget
+	until := nextDay(now)
+	spent, limit := humanize.USDOfLimit(b.on(core.Day(now)), b.limit)
+	return &park{
+		code: core.ParkedForBudget, firm: true, since: now, until: until, due: time.Now().Add(until.Sub(now)),
+		why: fmt.Sprintf("The daily budget of %s%s is used up (%s spent today). What waits runs at %s.",
+			limit, parenthesized(q.manager.o.Advice.DailyBudget), spent, until.Format(parkStamp)),
+	}
+}
 
 const (
 	// loginPause is how long a channel waits before the lane retries with an agent that is
@@ -50,8 +73,8 @@ func parks(code string) bool { return code == core.CodeNotLoggedIn || code == co
 
 // newPark returns a park with the pause for the code; end is the limit's end, or zero if
 // unknown.
-func (l *lane) newPark(code string, end time.Time) *park {
-	now := l.now()
+func (q *queue) newPark(code string, end time.Time) *park {
+	now := q.now()
 	p := &park{code: code, since: now}
 	pause := loginPause
 	if code == core.CodeUsageLimit {
@@ -75,101 +98,90 @@ func (l *lane) newPark(code string, end time.Time) *park {
 
 // park stops the lane from beginning turns for a while. Messages waiting now return to the
 // queue, instead of failing, if the next attempt fails for the same cause.
-func (l *lane) park(p *park) {
-	if l.retriedPark == nil || l.retriedPark.code != p.code { // else already counted and logged
-		l.manager.stats.parked.Add(1)
-		l.log.Warn("channel parked", "code", p.code, "until", p.until, "waiting", len(l.pending))
+func (q *queue) park(p *park) {
+	if q.retried == nil || q.retried.code != p.code { // else already counted and logged
+		q.manager.stats.parked.Add(1)
+		q.log.Warn("channel parked", "code", p.code, "until", p.until, "waiting", len(q.items))
 	}
-	l.parked = p
+	q.parked = p
 	var waiting []core.MessageID
-	for _, it := range l.pending {
+	for _, it := range q.items {
 		it.requeueWhenParked = true
 		if it.durable {
 			waiting = append(waiting, it.msg.ID)
-			l.tellParked(it)
+			q.tellParked(it)
 		}
 	}
-	if len(waiting) > 0 || len(l.pending) == 0 { // else announceAccepted publishes the park for each message
-		l.publish(core.Update{Kind: core.UpdateParked, Messages: waiting, Detail: p.why})
+	if len(waiting) > 0 || len(q.items) == 0 { // else announceAccepted publishes the park for each message
+		q.publish(core.Update{Kind: core.UpdateParked, Messages: waiting, Detail: p.why})
 	}
 }
 
 // tellParked reports the park to callers waiting for the message's outcome.
-func (l *lane) tellParked(it *queued) {
-	if t, ok := l.manager.tickets.find(it.msg.ID); ok {
-		t.Park(l.placeOf(it.msg.ID))
+func (q *queue) tellParked(it *queued) {
+	if t, ok := q.manager.tickets.find(it.msg.ID); ok {
+		t.Park(q.placeOf(it.msg.ID))
 	}
 }
 
 // parkAfter parks the lane if p is not nil. Any other outcome shows the end of the earlier
 // cause.
-func (l *lane) parkAfter(p *park, reply core.Reply) {
+func (q *queue) parkAfter(p *park, reply core.Reply) {
 	if p != nil {
-		l.park(p)
+		q.park(p)
 	}
-	l.retriedPark = nil
+	q.retried = nil
 	if reply.State == core.Answered {
-		l.limit = time.Time{}
-		now := l.now()
-		l.manager.stats.answeredAt.Store(&now)
+		q.limit = time.Time{}
+		now := q.now()
+		q.manager.stats.answeredAt.Store(&now)
 	}
 }
 
 // parkDue returns when to retry the channel, or when to compare the clocks again.
-func (l *lane) parkDue() time.Time {
+func (q *queue) parkDue() time.Time {
 	switch {
-	case l.parked == nil || l.busy != "":
+	case q.parked == nil:
 		return time.Time{}
-	case !l.now().Before(l.parked.until):
+	case !q.now().Before(q.parked.until):
 		return time.Now()
 	}
-	return earliest(l.parked.due, time.Now().Add(parkLook))
+	return earliest(q.parked.due, time.Now().Add(parkLook))
 }
 
-// tryAgain dispatches the waiting messages. After the same failure the channel parks again.
-func (l *lane) tryAgain() {
-	l.log.Info("parked channel is tried again", "code", l.parked.code, "waiting", len(l.pending))
-	l.unpark()
-	l.dispatch()
+// tryAgain lets the waiting messages run. After the same failure the channel parks again.
+func (q *queue) tryAgain() {
+	q.log.Info("parked channel is tried again", "code", q.parked.code, "waiting", len(q.items))
+	q.unpark()
 }
 
 // unpark allows the lane to begin turns again.
-func (l *lane) unpark() {
-	l.parked, l.retriedPark = nil, l.parked
-	for _, it := range l.pending {
-		if t, ok := l.manager.tickets.find(it.msg.ID); ok {
+func (q *queue) unpark() {
+	q.parked, q.retried = nil, q.parked
+	for _, it := range q.items {
+		if t, ok := q.manager.tickets.find(it.msg.ID); ok {
 			t.Unpark()
 		}
 	}
 }
 
-// onArrivalWhileParked either unparks the lane for a new message, or marks the message to
+// onArrival either unparks the lane for a new message, or marks the message to
 // wait for the park's known end.
-func (l *lane) onArrivalWhileParked(it *queued) {
+func (q *queue) onArrival(it *queued) {
 	switch {
-	case l.parked == nil:
-	case l.parked.firm && l.now().Before(l.parked.until): // the park's timer stops while the machine sleeps
+	case q.parked == nil:
+	case q.parked.firm && q.now().Before(q.parked.until): // the park's timer stops while the machine sleeps
 		it.requeueWhenParked = true
 	default:
-		l.unpark()
+		q.unpark()
 	}
-}
-
-// stopUnauthorized ends the running turn when the API refuses the login, because the agent's
-// retries cannot succeed.
-func (l *lane) stopUnauthorized() {
-	f := l.currentTurn()
-	if f == nil || f.stop != nil {
-		return
-	}
-	l.interrupt(f, &stop{code: core.CodeNotLoggedIn, failed: true, text: loginText, grace: patientGrace})
 }
 
 // limitEnd returns the end of the usage limit met by a turn, or zero if unknown.
-func (l *lane) limitEnd(r *core.Result) time.Time {
+func (q *queue) limitEnd(r *core.Result) time.Time {
 	switch {
-	case l.limit.After(l.now()): // reported by the API; the result only has a text
-		return l.limit
+	case q.limit.After(q.now()): // reported by the API; the result only has a text
+		return q.limit
 	case r != nil:
 		return r.Until
 	}
@@ -186,30 +198,10 @@ func isRequeued(fs []*inflight, it *queued, code string) bool {
 }
 
 // requeue puts messages of ended turns back at the front of the queue.
-func (l *lane) requeue(items []*queued) {
+func (q *queue) requeue(items []*queued) {
 	for _, it := range items {
 		it.msg.State, it.msg.Turn, it.msg.DispatchedAt = core.Waiting, "", time.Time{}
 		it.moving = true
 	}
-	l.pending = append(items, l.pending...)
-	l.sortPending()
-}
-
-// requeued allows changes to the messages again once the ledger has recorded the return.
-func (l *lane) requeued(items []*queued) {
-	for _, it := range items {
-		it.moving = false
-	}
-	if len(items) > 0 {
-		l.dispatch()
-	}
-}
-
-// why returns what delays waiting messages besides earlier messages; empty if nothing does.
-func (l *lane) why() string {
-	parked := ""
-	if l.parked != nil {
-		parked = l.parked.why
-	}
-	return cmp.Or(parked, l.session.blocked(), l.slotWait())
+	q.putBack(items)
 }

@@ -13,11 +13,11 @@ type sessionPool struct {
 	limit int
 
 	mu        sync.Mutex // guards the fields below
-	taken     map[*lane]struct{}
+	taken     map[*slot]struct{}
 	idle      *list.List // lanes with an unused session, least recently used first
-	idleEntry map[*lane]*list.Element
-	ending    map[*lane]struct{} // lanes requested to end a session, or ending a session
-	waiting   []*lane
+	idleEntry map[*slot]*list.Element
+	ending    map[*slot]struct{} // lanes requested to end a session, or ending a session
+	waiting   []*slot
 }
 
 // sessionMemory is the expected memory of one session: claude takes some 200 MB, and tools
@@ -35,14 +35,14 @@ func SessionsIn(memory uint64) int {
 
 func newSessionPool(limit int) *sessionPool {
 	return &sessionPool{
-		limit: limit, taken: map[*lane]struct{}{}, idle: list.New(),
-		idleEntry: map[*lane]*list.Element{}, ending: map[*lane]struct{}{},
+		limit: limit, taken: map[*slot]struct{}{}, idle: list.New(),
+		idleEntry: map[*slot]*list.Element{}, ending: map[*slot]struct{}{},
 	}
 }
 
 // acquire gives the lane a slot and returns true, or queues the lane and returns false. A
 // queued lane later gets a call of slotAssigned.
-func (s *sessionPool) acquire(l *lane) bool {
+func (s *sessionPool) acquire(l *slot) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.taken) < s.limit && len(s.waiting) == 0 {
@@ -55,7 +55,7 @@ func (s *sessionPool) acquire(l *lane) bool {
 }
 
 // has reports whether the lane has a slot.
-func (s *sessionPool) has(l *lane) bool {
+func (s *sessionPool) has(l *slot) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.taken[l]
@@ -63,14 +63,14 @@ func (s *sessionPool) has(l *lane) bool {
 }
 
 // adopt counts a live session of an earlier process, even beyond the limit.
-func (s *sessionPool) adopt(l *lane) {
+func (s *sessionPool) adopt(l *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken[l] = struct{}{}
 }
 
 // markIdle marks the lane's session as unused from now on.
-func (s *sessionPool) markIdle(l *lane) {
+func (s *sessionPool) markIdle(l *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unlistLocked(l)
@@ -79,7 +79,7 @@ func (s *sessionPool) markIdle(l *lane) {
 }
 
 // markBusy marks the lane's session as used, even after a request to end the session.
-func (s *sessionPool) markBusy(l *lane) {
+func (s *sessionPool) markBusy(l *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unlistLocked(l)
@@ -87,7 +87,7 @@ func (s *sessionPool) markBusy(l *lane) {
 }
 
 // markEnding marks the lane's session as ending.
-func (s *sessionPool) markEnding(l *lane) {
+func (s *sessionPool) markEnding(l *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unlistLocked(l)
@@ -97,16 +97,16 @@ func (s *sessionPool) markEnding(l *lane) {
 }
 
 // release frees the lane's slot, or removes the lane from the waiting list.
-func (s *sessionPool) release(l *lane) {
+func (s *sessionPool) release(l *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unlistLocked(l)
 	delete(s.taken, l)
-	s.waiting = slices.DeleteFunc(s.waiting, func(other *lane) bool { return other == l })
+	s.waiting = slices.DeleteFunc(s.waiting, func(other *slot) bool { return other == l })
 	s.assignLocked()
 }
 
-func (s *sessionPool) unlistLocked(l *lane) {
+func (s *sessionPool) unlistLocked(l *slot) {
 	if e := s.idleEntry[l]; e != nil {
 		s.idle.Remove(e)
 		delete(s.idleEntry, l)
@@ -121,15 +121,76 @@ func (s *sessionPool) assignLocked() {
 		l := s.waiting[0]
 		s.waiting = s.waiting[1:]
 		s.taken[l] = struct{}{}
-		l.post(l.slotAssigned)
+		l.post(l.assigned)
 	}
 	if len(s.waiting) == 0 {
 		return
 	}
 	for wanting := len(s.taken) - s.limit + len(s.waiting) - len(s.ending); wanting > 0 && s.idle.Len() > 0; wanting-- {
-		l := s.idle.Front().Value.(*lane) //nolint:forcetypeassert // only lanes are put in
+		l := s.idle.Front().Value.(*slot) //nolint:forcetypeassert // only slots are put in
 		s.unlistLocked(l)
 		s.ending[l] = struct{}{}
 		l.post(l.evict)
+	}
+}
+
+// A slotState is the lane's state in the session pool.
+type slotState int
+
+// The states of a slot.
+const (
+	slotNone   slotState = iota // no slot
+	slotQueued                  // waiting for a slot
+	slotBusy                    // holds a slot
+	slotIdle                    // holds a slot with an unused session, open to eviction
+)
+
+// A slot is a lane's place in the session pool. The methods run on the lane's goroutine.
+type slot struct {
+	pool  *sessionPool
+	state slotState
+	post  func(func()) bool
+	evict func() // ends the unused session, or calls keep
+}
+
+// acquire reports whether a session may be started, and queues for a slot if necessary.
+func (s *slot) acquire() bool {
+	if s.pool.limit == 0 {
+		return true
+	}
+	if s.state == slotNone {
+		s.state = slotQueued
+		if s.pool.acquire(s) {
+			s.state = slotBusy
+		}
+	}
+	return s.state != slotQueued
+}
+
+// assigned notes that the pool has assigned a slot.
+func (s *slot) assigned() {
+	if s.state != slotQueued || !s.pool.has(s) {
+		return // the lane has released the slot meanwhile
+	}
+	s.state = slotBusy
+}
+
+// keep protects the session from eviction.
+func (s *slot) keep() {
+	s.pool.markBusy(s)
+	s.state = slotBusy
+}
+
+// offer opens the session to eviction.
+func (s *slot) offer() {
+	s.pool.markIdle(s)
+	s.state = slotIdle
+}
+
+// release gives the slot back, or the place among the waiting slots.
+func (s *slot) release() {
+	if s.state != slotNone {
+		s.pool.release(s)
+		s.state = slotNone
 	}
 }

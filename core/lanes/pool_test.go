@@ -224,7 +224,7 @@ func TestSessionInUseMakesNoRoom(t *testing.T) {
 		a, b := w.served("a"), w.served("b")
 		la, _ := w.m.lanes.find("a")
 		la.post(func() { // it is put to use in the moment in which it is asked
-			la.busy = "at work"
+			la.machine.begin(recovering)
 			if _, err := w.m.Submit(context.Background(), submission("hello", in("c"))); err != nil {
 				t.Error(err)
 			}
@@ -233,7 +233,7 @@ func TestSessionInUseMakesNoRoom(t *testing.T) {
 		if !a.alive() || b.alive() {
 			t.Errorf("a alive: %v, b alive: %v", a.alive(), b.alive())
 		}
-		la.post(func() { la.busy = "" })
+		la.post(func() { la.machine.end() })
 		w.served("a")
 	})
 }
@@ -266,7 +266,7 @@ func TestSeatIsTakenBack(t *testing.T) {
 		w.submit("hello", in("a"))
 		w.submit("hello")
 		l, _ := w.m.lanes.find("c")
-		l.post(l.slotAssigned)
+		l.post(l.conv.slot.assigned)
 		w.after(time.Second)
 		if n := w.live(); n != 1 {
 			t.Errorf("%d sessions", n)

@@ -1,109 +1,140 @@
 package lanes
 
 import (
-	"fmt"
+	"cmp"
+	"log/slog"
 	"slices"
+	"time"
 
 	"bareclaw/core"
 )
 
-// settleFirst returns the waiting message. While a write concerning the message is under
-// way, settleFirst schedules again and returns nil. Otherwise settleFirst reports the reason
-// for a missing message to done and returns nil.
-func (l *lane) settleFirst(id core.MessageID, done func(error), again func()) *queued {
-	i := l.position(id) - 1
-	switch {
-	case i < 0 || l.pending[i].moving || !l.pending[i].durable:
-		done(core.ErrNotWaiting)
-		return nil
-	case l.pending[i].changing || l.reordering: // the write under way comes first
-		l.retryLater(again)
-		return nil
-	}
-	return l.pending[i]
+// refuse ends a message without acceptance.
+func (q *queue) refuse(it *queued, err error) {
+	it.refused = true
+	q.manager.tickets.drop(it.msg.ID)
+	it.notifyAccepted(err)
 }
 
-// amend writes the new content before applying the change. The message, and messages waiting
-// behind, are not dispatched meanwhile.
-func (l *lane) amend(id core.MessageID, c core.Content, done func(error)) {
-	it := l.settleFirst(id, done, func() { l.amend(id, c, done) })
-	if it == nil {
+// announceAccepted reports the acceptance to the submitter and to subscribers.
+func (q *queue) announceAccepted(it *queued) {
+	parked := q.parked != nil && q.position(it.msg.ID) > 0
+	if parked {
+		q.tellParked(it)
+	}
+	it.notifyAccepted(nil)
+	if q.log.Enabled(q.manager.ctx, slog.LevelDebug) {
+		q.log.Debug("message accepted", "message", string(it.msg.ID), "adapter", it.msg.Adapter, "mode", it.msg.Mode, "turn", string(it.msg.Turn),
+			"text", it.msg.Prompt.Text, "blocks", len(it.msg.Prompt.Blocks))
+	}
+	if !q.listening() {
 		return
 	}
-	amended := *it.msg
-	amended.Content, amended.Prompt = c, core.PromptOf(c)
-	if err := l.composes(&amended); err != nil {
-		done(fmt.Errorf("%w: %w", core.ErrBadContent, err))
-		return
+	msg := *it.msg
+	q.publish(core.Update{Kind: core.UpdateAccepted, Message: &msg})
+	if pos := q.position(msg.ID); pos > 0 {
+		q.publish(core.Update{Kind: core.UpdateQueued, Message: &msg, Position: pos, Detail: q.why()})
 	}
-	it.changing = true
-	l.journal.try(core.Change{Amend: []*core.Message{&amended}}, func(err error) {
-		it.changing = false
-		if err == nil {
-			l.log.Debug("message amended", "message", string(id), "text", amended.Prompt.Text)
-			it.msg.Content, it.msg.Prompt = amended.Content, amended.Prompt
-		}
-		done(err)
-		l.dispatch()
-	})
+	if parked {
+		q.publish(core.Update{Kind: core.UpdateParked, Messages: []core.MessageID{msg.ID}, Detail: q.parked.why})
+	}
 }
 
-// composes returns an error if a message cannot form a turn.
-func (l *lane) composes(m *core.Message) error {
-	content, err := core.Coalesce([]*core.Message{m})
-	if err == nil {
-		_, err = l.manager.o.Agent.Compose(core.TurnID(m.ID), content) // any UUID will do
+// batchSize returns how many messages at the front of the queue form the next turn. A message
+// with a source key and not durable yet may be a duplicate, and ends the batch.
+func (q *queue) batchSize() int {
+	n := 0
+	for n < len(q.items) && !q.items[n].moving && !q.items[n].changing && (q.items[n].durable || q.items[n].msg.SourceKey == "") {
+		n++
 	}
-	return err
+	ms := make([]*core.Message, n)
+	for i := range ms {
+		ms[i] = q.items[i].msg
+	}
+	return core.BatchSize(ms)
 }
 
-// runNow writes the new order before applying the order. No turn begins meanwhile.
-func (l *lane) runNow(id core.MessageID, done func(error)) {
-	it := l.settleFirst(id, done, func() { l.runNow(id, done) })
-	if it == nil {
-		return
-	}
-	running := l.running()
-	if l.pending[0] == it {
-		l.makeWay(running)
-		done(nil)
-		return
-	}
-	rank := l.lowestRank() - 1
-	l.reordering = true
-	l.journal.try(core.Change{Reorder: []core.Rank{{ID: id, Rank: rank}}}, func(err error) {
-		l.reordering = false
-		if err == nil {
-			it.msg.Rank = rank
-			l.sortPending()
-			l.makeWay(running)
-		}
-		done(err)
-		l.dispatch()
-	})
+// takeBatch removes the next turn's messages from the queue.
+func (q *queue) takeBatch() []*queued {
+	n := q.batchSize()
+	batch := q.items[:n:n]
+	q.items = append([]*queued(nil), q.items[n:]...)
+	return batch
 }
 
-func (l *lane) lowestRank() int {
+// A queue holds the messages of a channel accepted, or being accepted, and not begun. A
+// parked queue begins no turn.
+type queue struct {
+	*channel
+	items      []*queued     // in order of arrival, and then of rank
+	reordering bool          // a ledger write is moving messages within the queue
+	parked     *park         // why no turn begins; nil when not parked
+	retried    *park         // the park lifted for the attempt now running
+	limit      time.Time     // end of the agent's last usage limit
+	delay      func() string // returns what else delays the messages; empty if nothing does
+}
+
+// A queued is a message in the queue or in a turn.
+type queued struct {
+	msg               *core.Message
+	ticket            *core.Ticket   // of the caller waiting for acceptance; nil without a caller
+	written           bool           // the acceptance was passed to the ledger
+	decides           *core.Approval // approval decided by accepting the message; may be nil
+	requeueWhenParked bool           // returns to the queue, instead of failing, when a turn parks the channel
+	durable           bool
+	refused           bool
+	moving            bool // returning to the queue; must not change until the ledger has recorded the return
+	changing          bool // the content is being written; the message must not be dispatched meanwhile
+}
+
+// notifyAccepted reports to the ticket, once, whether the message is accepted.
+func (it *queued) notifyAccepted(err error) {
+	if it.ticket != nil {
+		it.ticket.Accept(err)
+		it.ticket = nil
+	}
+}
+
+// why returns what delays waiting messages besides earlier messages; empty if nothing does.
+func (q *queue) why() string {
+	parked := ""
+	if q.parked != nil {
+		parked = q.parked.why
+	}
+	return cmp.Or(parked, q.delay())
+}
+
+func (q *queue) lowestRank() int {
 	rank := 0
-	for _, it := range l.pending {
+	for _, it := range q.items {
 		rank = min(rank, it.msg.Rank)
 	}
 	return rank
 }
 
-// sortPending sorts the queue into the order used by a new process.
-func (l *lane) sortPending() {
-	slices.SortStableFunc(l.pending, func(a, b *queued) int { return a.msg.Rank - b.msg.Rank })
+// putBack returns messages to the queue.
+func (q *queue) putBack(items []*queued) {
+	q.items = append(items, q.items...)
+	q.sort()
 }
 
-// makeWay interrupts the turn, if still running, and retries a parked channel unless the
-// park's end is known and in the future.
-func (l *lane) makeWay(f *inflight) {
-	if f != nil && !f.answered && l.findInflight(f.turn.ID) == f {
-		l.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted for a message that was put first."})
+// sort sorts the queue into the order used by a new process.
+func (q *queue) sort() {
+	slices.SortStableFunc(q.items, func(a, b *queued) int { return a.msg.Rank - b.msg.Rank })
+}
+
+func (q *queue) placeOf(id core.MessageID) core.QueuePosition {
+	at := core.QueuePosition{Position: q.position(id)}
+	if at.Position == 0 {
+		return at
 	}
-	if l.parked != nil && (!l.parked.firm || !l.now().Before(l.parked.until)) {
-		l.unpark()
-		l.dispatch()
+	at.Why = q.why()
+	if q.parked != nil {
+		at.Until = q.parked.until
 	}
+	return at
+}
+
+func (q *queue) position(id core.MessageID) int {
+	return 1 + slices.IndexFunc(q.items, func(it *queued) bool { return it.msg.ID == id })
 }

@@ -68,7 +68,7 @@ func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 		it.decides = &a
 	}
 	m.tickets.add(t)
-	l, err := m.lanes.post(s.Channel, func(l *lane) { l.admitOrRefuse(it) })
+	l, err := m.lanes.post(s.Channel, func(l *lane) { l.intake.admitOrRefuse(it) })
 	if err != nil {
 		m.tickets.drop(msg.ID)
 		return nil, nil, err
@@ -78,7 +78,7 @@ func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 
 // awaitAccepted returns the ticket once the message is accepted.
 func (m *Manager) awaitAccepted(ctx context.Context, s core.Submission, t *core.Ticket, l *lane) (*core.Ticket, error) {
-	if _, err := await(ctx, l.worker, t.Accepted()); err != nil {
+	if _, err := await(ctx, l.channel, t.Accepted()); err != nil {
 		return nil, err
 	}
 	if t.Refusal() == nil {
@@ -111,7 +111,7 @@ func (m *Manager) Queue(ctx context.Context, key core.ChannelKey) ([]core.Messag
 	}
 	var all []core.Message
 	err := l.call(ctx, func() {
-		for _, it := range l.pending {
+		for _, it := range l.queue.items {
 			if it.durable {
 				all = append(all, *it.msg)
 			}
@@ -129,7 +129,7 @@ func (m *Manager) Queue(ctx context.Context, key core.ChannelKey) ([]core.Messag
 // Cancel removes a waiting message from the queue. Errors: ErrNotFound, and ErrNotWaiting
 // together with the message's present state.
 func (m *Manager) Cancel(ctx context.Context, id core.MessageID) (core.Message, error) {
-	err := m.waiting(ctx, id, func(l *lane, done func(error)) { l.cancel(id, done) })
+	err := m.waiting(ctx, id, func(l *lane, done func(error)) { l.intake.cancel(id, done) })
 	switch {
 	case err == nil:
 		return m.Lookup.Wait(ctx, id)
@@ -151,7 +151,7 @@ func (m *Manager) Amend(ctx context.Context, id core.MessageID, c core.Content) 
 	if err := core.CheckContent(c); err != nil {
 		return err
 	}
-	return m.waiting(ctx, id, func(l *lane, done func(error)) { l.amend(id, c, done) })
+	return m.waiting(ctx, id, func(l *lane, done func(error)) { l.intake.amend(id, c, done) })
 }
 
 // RunNow puts a waiting message durably first in the channel's queue, and interrupts the
@@ -161,7 +161,7 @@ func (m *Manager) Amend(ctx context.Context, id core.MessageID, c core.Content) 
 // durable, before the turn has ended. Errors: ErrNotFound, ErrNotWaiting, storage errors,
 // ErrClosed.
 func (m *Manager) RunNow(ctx context.Context, id core.MessageID) error {
-	return m.waiting(ctx, id, func(l *lane, done func(error)) { l.runNow(id, done) })
+	return m.waiting(ctx, id, func(l *lane, done func(error)) { l.intake.runNow(id, done) })
 }
 
 // waiting runs do on the lane of a message without an outcome, and returns the error
@@ -180,7 +180,7 @@ func (m *Manager) waiting(ctx context.Context, id core.MessageID, do func(*lane,
 		if !l.post(func() { do(l, func(err error) { done <- err }) }) {
 			continue // the lane has retired just now: look up the message again
 		}
-		said, err := await(ctx, l.worker, done)
+		said, err := await(ctx, l.channel, done)
 		switch {
 		case errors.Is(err, errRetired): // the message has an outcome
 			continue
@@ -222,12 +222,12 @@ func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.
 	var hit Interruption
 	ended := make(chan error, 1)
 	err := l.call(ctx, func() {
-		f := l.running()
+		f := l.turns.running()
 		if f == nil || turn != "" && f.turn.ID != turn {
 			return
 		}
 		hit = Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
-		l.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted on request.", waiters: []chan<- error{ended}})
+		l.turns.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted on request.", waiters: []chan<- error{ended}})
 	})
 	if err != nil && !errors.Is(err, errRetired) {
 		return Interruption{}, err
@@ -235,7 +235,7 @@ func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.
 	if hit.Turn == "" {
 		return Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
 	}
-	unwritten, err := await(ctx, l.worker, ended)
+	unwritten, err := await(ctx, l.channel, ended)
 	if err != nil {
 		return hit, err
 	}
@@ -259,7 +259,7 @@ func (m *Manager) Reset(ctx context.Context, key core.ChannelKey) error {
 		if err != nil {
 			return err
 		}
-		said, err := await(ctx, l.worker, done)
+		said, err := await(ctx, l.channel, done)
 		switch {
 		case errors.Is(err, errRetired): // the lane retired before the reset
 			continue

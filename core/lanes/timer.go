@@ -1,6 +1,138 @@
 package lanes
 
-import "time"
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"bareclaw/core"
+)
+
+// idleDue returns when to end the unused session, or when to check again; zero if never.
+func (l *lane) idleDue() time.Time {
+	if !l.unused() {
+		return time.Time{}
+	}
+	if news := l.conv.session.background.newsUntil; time.Now().Before(news) {
+		return news // to check again
+	}
+	if !l.conv.session.background.reporting && l.conv.outdated() != "" {
+		return l.conv.session.activity.lastHeard
+	}
+	if l.manager.o.IdleTimeout <= 0 {
+		return time.Time{}
+	}
+	return l.conv.session.activity.lastHeard.Add(l.manager.o.IdleTimeout)
+}
+
+// unused reports whether the session can be ended without a loss: the session has no turn
+// and no background tasks, gets no turn now, and waits for no approval.
+func (l *lane) unused() bool {
+	return l.conv.session != nil && !l.machine.isBusy() && len(l.turns.list) == 0 && len(l.desk.pending) == 0 && l.conv.session.background.tasks == 0 &&
+		(len(l.queue.items) == 0 || l.queue.parked != nil)
+}
+
+// endUnused ends a session unused for too long, or to be replaced.
+func (l *lane) endUnused() {
+	l.manager.stats.idled.Add(1)
+	l.conv.end(cmp.Or(l.conv.outdated(), "idle"))
+}
+
+// evict ends an unused session to free the slot for another channel.
+func (l *lane) evict() {
+	switch {
+	case l.conv.ending || l.conv.slot.state == slotNone || l.conv.slot.state == slotQueued: // the session is ending, or gone
+	case l.unused() && !l.conv.session.background.reporting:
+		l.manager.stats.evicted.Add(1)
+		l.conv.end("another channel needs a session")
+	default:
+		l.conv.slot.keep()
+	}
+}
+
+// updateSlot reports changes of the lane to the session pool.
+func (l *lane) updateSlot() {
+	if l.conv.slot.state == slotNone || l.conv.ending {
+		return
+	}
+	switch {
+	case l.conv.session == nil && !l.conv.opening && !l.machine.isBusy() && len(l.turns.list) == 0:
+		if l.conv.slot.state != slotQueued || len(l.queue.items) == 0 || l.queue.parked != nil {
+			l.conv.slot.release()
+		}
+	case l.conv.slot.state == slotQueued:
+	case l.unused() && !l.conv.session.background.reporting:
+		if l.conv.slot.state != slotIdle {
+			l.conv.slot.offer()
+		}
+	case l.conv.slot.state == slotIdle:
+		l.conv.slot.keep()
+	}
+}
+
+// parkDue returns when to retry a parked channel, or when to compare the clocks again.
+func (l *lane) parkDue() time.Time {
+	if l.machine.isBusy() {
+		return time.Time{}
+	}
+	return l.queue.parkDue()
+}
+
+// StallAction selects the action on a turn without events.
+type StallAction string
+
+// The actions. The zero value means [StallNotify]; each action notifies the channel.
+const (
+	StallNotify    StallAction = "notify"    // only notify: the turn goes on
+	StallInterrupt StallAction = "interrupt" // request the end of the turn from the agent, and end the agent after patientGrace
+	StallKill      StallAction = "kill"      // end the agent
+)
+
+// patientGrace is how long the agent may take to end a turn on request when no caller waits.
+const patientGrace = 5 * time.Second
+
+// stallDue returns when the running turn counts as stuck without further events. stallDue
+// returns zero while a person decides an approval, while the host does not read the agent,
+// while the turn is being ended, and after the channel has been notified.
+func (l *lane) stallDue() time.Time {
+	after := l.manager.o.StallAfter
+	if after <= 0 || l.conv.session == nil || len(l.desk.pending) > 0 || l.conv.session.hostBlocked != "" {
+		return time.Time{}
+	}
+	if f := l.turns.running(); f == nil || !f.handed || f.stop != nil {
+		return time.Time{}
+	}
+	return l.conv.session.activity.stallDue(after)
+}
+
+// stalled notifies the channel of the stuck turn, and runs the configured action.
+func (l *lane) stalled() {
+	f := l.turns.running()
+	silence, last := l.conv.session.activity.silence(), l.conv.session.activity.describe()
+	l.conv.session.activity.reported = true
+	l.manager.stats.stalled.Add(1)
+	l.turns.about(f).Warn("turn is stuck", "silent_for", silence, "last_activity", last, "action", cmp.Or(l.manager.o.StallAction, StallNotify))
+	f.mark(l.now(), "stalled", last)
+	what := fmt.Sprintf("Nothing was heard of Claude for %s (last known: %s).", silence, last)
+	s := &stop{code: core.CodeStalled, failed: true, grace: patientGrace}
+	switch l.manager.o.StallAction {
+	case StallInterrupt:
+		s.text = what + " The turn was interrupted."
+		l.turns.tellStalled(f, what+" The turn is being interrupted.")
+		l.turns.interrupt(f, s)
+	case StallKill:
+		s.text = what + " Its process was ended; the conversation is kept."
+		l.turns.tellStalled(f, what+" Its process is being ended.")
+		f.stop = s
+		f.mark(l.now(), "stop", s.code)
+		f.cancelTimer()
+		l.turns.kill(f)
+	case StallNotify:
+		fallthrough
+	default:
+		l.turns.tellStalled(f, what+" The turn goes on; interrupt it if it should not.")
+	}
+}
 
 // A timer is the lane's single timer for deadlines without an event: a stuck turn, an idle
 // session, the end of a pause.
@@ -29,7 +161,7 @@ func (l *lane) setTimer() {
 // events may have arrived in time while the gateway process was suspended.
 func (l *lane) onTimer() {
 	l.timer.set = time.Time{}
-	if len(l.events()) > 0 {
+	if len(l.conv.events()) > 0 {
 		return // the step after the events sets the timer again
 	}
 	over := func(due time.Time) bool { return !due.IsZero() && !due.After(time.Now()) }
@@ -40,7 +172,7 @@ func (l *lane) onTimer() {
 		l.endUnused()
 	}
 	if over(l.parkDue()) {
-		l.tryAgain()
+		l.queue.tryAgain()
 	}
 }
 

@@ -1,0 +1,286 @@
+package lanes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"bareclaw/core"
+)
+
+// maxPanics bounds the panics in a row before the process ends: the lane cannot even fail
+// the messages then, and the next process continues from the ledger.
+const maxPanics = 5
+
+// errInternal is returned for a request during which the lane panicked.
+var errInternal = errors.New("a fault in the gateway ended the request; the log has the details")
+
+// errRetired is returned for a request to a lane ended for lack of work.
+var errRetired = errors.New("lane has retired")
+
+const internalText = "A fault in the gateway ended this message. The gateway goes on and the conversation is kept; the log has the details."
+
+// A channel is what the components of a lane share: the goroutine serving the channel, the
+// journal, the state, and the updates for subscribers.
+//
+// Other goroutines pass functions to the lane's goroutine, which runs the functions one after
+// another. Updates from replayed events already published by an earlier process are not
+// published again.
+type channel struct {
+	manager *Manager
+	key     core.ChannelKey
+	log     *slog.Logger
+	journal journal
+	machine machine
+
+	mailbox *mailbox
+	done    chan struct{} // closed when the goroutine ends
+	retries []func()      // requests to run again after the next step
+	panics  int           // panics in a row
+
+	seq           uint64    // the event being handled; 0 between events
+	receivedAt    time.Time // when the host first received the current event, if replayed; else zero
+	publishedUpTo uint64    // last event of the session with updates published by an earlier process
+}
+
+func newChannel(m *Manager, key core.ChannelKey) *channel {
+	c := &channel{manager: m, key: key, log: m.o.Log.With("channel", string(key)), mailbox: newMailbox(), done: make(chan struct{})}
+	c.journal, c.machine = journal{ledger: m.o.Ledger, post: c.post, log: c.log}, machine{log: c.log}
+	return c
+}
+
+func (c *channel) now() time.Time { return c.manager.o.Now() }
+
+// post queues f for the lane's goroutine, and reports false if the lane has retired.
+func (c *channel) post(f func()) bool { return c.mailbox.post(f) }
+
+// after posts f when d has passed.
+func (c *channel) after(d time.Duration, f func()) *time.Timer {
+	return time.AfterFunc(d, func() { c.post(f) })
+}
+
+// retryLater runs f again after the lane's next step, for requests arriving while the lane
+// is busy with a deciding operation.
+func (c *channel) retryLater(f func()) { c.retries = append(c.retries, f) }
+
+// retry runs the requests queued by retryLater, and then after each request.
+func (c *channel) retry(then func()) {
+	waiting := c.retries
+	c.retries = nil
+	for _, f := range waiting {
+		f()
+		then()
+	}
+}
+
+// handling begins an event of the session; receivedAt is zero unless the event is replayed.
+func (c *channel) handling(seq uint64, receivedAt time.Time) { c.seq, c.receivedAt = seq, receivedAt }
+
+// handled ends the events.
+func (c *channel) handled() { c.handling(0, time.Time{}) }
+
+// eventTime returns when the event being handled happened: for a replayed event, the time
+// when the host first received the event.
+func (c *channel) eventTime() time.Time {
+	if !c.receivedAt.IsZero() {
+		return c.receivedAt
+	}
+	return c.now()
+}
+
+// listening reports whether an update has a reader now or may have a reader soon.
+func (c *channel) listening() bool { return c.manager.Feeds.HasListeners(c.key) }
+
+func (c *channel) publish(u core.Update) {
+	if c.listening() && !c.isPublished(&u) {
+		u.At = c.now()
+		c.manager.Feeds.Publish(c.key, u)
+	}
+}
+
+// isPublished reports whether the update comes from a replayed event already published by an
+// earlier process. A result needs a separate check, because the earlier process publishes a
+// result only when durable, perhaps after handling the event.
+func (c *channel) isPublished(u *core.Update) bool {
+	if c.seq == 0 || c.seq > c.publishedUpTo {
+		return false
+	}
+	return u.Kind != core.UpdateResult || !c.manager.Feeds.IsUnpublished(c.key, u.Message.ID)
+}
+
+// publishOutcomes closes the tickets of messages with an outcome, and publishes the outcomes.
+func (c *channel) publishOutcomes(items []*queued) {
+	outcomes, updates := make([]*core.Message, 0, len(items)), make([]core.Update, 0, len(items))
+	for _, it := range items {
+		msg := *it.msg
+		outcomes = append(outcomes, &msg)
+		u := core.Update{At: c.now(), Kind: core.UpdateResult, Turn: msg.Turn, Message: &msg}
+		if !c.isPublished(&u) {
+			updates = append(updates, u)
+		}
+	}
+	c.manager.Feeds.PublishAtomically(func() { c.manager.tickets.resolve(outcomes) }, c.key, updates)
+}
+
+// async runs work on a new goroutine, and the function returned by work on the lane's
+// goroutine. The new goroutine ends with work.
+func (c *channel) async(work func(ctx context.Context) func()) {
+	c.manager.wg.Go(func() {
+		defer func() {
+			if p := recover(); p != nil { // raise the panic on the lane's goroutine
+				c.logPanic(p)
+				c.post(func() { panic(p) })
+			}
+		}()
+		if then := work(c.manager.ctx); then != nil && c.manager.ctx.Err() == nil {
+			c.post(then)
+		}
+	})
+}
+
+// call runs f on the lane's goroutine and waits for f to return. call returns errRetired if
+// the lane has retired. After an error f may still be running, so the caller must not read
+// variables written by f.
+func (c *channel) call(ctx context.Context, f func()) error {
+	done := make(chan error, 1)
+	ran := func() {
+		err := errInternal // unless f returns
+		defer func() { done <- err }()
+		f()
+		err = nil
+	}
+	if !c.post(ran) {
+		return errRetired
+	}
+	failed, err := await(ctx, c, done)
+	return cmp.Or(err, failed)
+}
+
+// await returns the value received from the lane. A value sent just before the lane retired
+// is still received, because both channels are often ready at once. Without a value await
+// returns errRetired for a retired lane, and ErrClosed for a lane ended by shutdown.
+func await[T any](ctx context.Context, c *channel, values <-chan T) (T, error) {
+	var none T
+	select {
+	case v := <-values:
+		return v, nil
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	case <-c.done:
+	}
+	select {
+	case v := <-values:
+		return v, nil
+	default:
+	}
+	if c.manager.ctx.Err() != nil {
+		return none, core.ErrClosed
+	}
+	return none, errRetired
+}
+
+// guard runs a step of the lane. After a panic, guard logs the panic and calls abandon,
+// instead of ending the process.
+func (c *channel) guard(step, abandon func()) {
+	c.try(func() { step(); c.panics = 0 }, abandon)
+}
+
+// try is guard without resetting the panic count after a success.
+func (c *channel) try(step, abandon func()) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		c.logPanic(p)
+		if c.panics++; c.panics > maxPanics {
+			panic(p)
+		}
+		c.try(abandon, abandon)
+	}()
+	step()
+}
+
+func (c *channel) logPanic(p any) {
+	c.log.Error("panic in a lane", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+}
+
+// A mailbox passes functions to the goroutine owning a lane. The mailbox needs no bound:
+// functions come from admitted messages, bounded by the queue limit, from the lane's own
+// timers, and from callers waiting for an answer.
+type mailbox struct {
+	wake chan struct{}
+
+	mu     sync.Mutex
+	queue  []func()
+	spare  []func()
+	closed bool
+}
+
+func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
+
+// post queues f, or reports false if the mailbox is closed.
+func (m *mailbox) post(f func()) bool {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return false
+	}
+	m.queue = append(m.queue, f)
+	m.mu.Unlock()
+	select {
+	case m.wake <- struct{}{}:
+	default: // a wake-up is already pending
+	}
+	return true
+}
+
+// close closes the mailbox to new functions. If functions are queued, close does nothing and
+// reports false.
+func (m *mailbox) close() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.queue) > 0 {
+		return false
+	}
+	m.closed = true
+	return true
+}
+
+// drain runs all queued functions in order, and then after each function.
+func (m *mailbox) drain(then func()) {
+	m.mu.Lock()
+	batch := m.queue
+	m.queue = m.spare[:0]
+	m.mu.Unlock()
+	ran := 0
+	defer func() {
+		if ran < len(batch) { // a panic: the rest runs later
+			m.putBack(batch[ran:])
+		}
+	}()
+	for i, f := range batch {
+		batch[i], ran = nil, i+1
+		f()
+		then()
+	}
+	m.mu.Lock()
+	m.spare = batch[:0]
+	m.mu.Unlock()
+}
+
+// putBack puts functions at the front of the queue.
+func (m *mailbox) putBack(rest []func()) {
+	m.mu.Lock()
+	m.queue = append(rest[:len(rest):len(rest)], m.queue...)
+	m.mu.Unlock()
+	select {
+	case m.wake <- struct{}{}:
+	default: // a wake-up is already pending
+	}
+}

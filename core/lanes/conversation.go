@@ -1,0 +1,302 @@
+package lanes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"bareclaw/core"
+	"bareclaw/core/feed"
+
+	"github.com/google/uuid"
+)
+
+// A conversation is the agent's side of a channel: the session's id, and the session while
+// one is alive.
+type conversation struct {
+	*channel
+	queue *queue
+	slot  *slot
+
+	id            string
+	unopened      bool          // the gateway made the id, and no recorded turn opens the session
+	saving        int           // ids being written to disk
+	session       *agentSession // nil without a session
+	live          atomic.Int32  // 1 with a session, for other goroutines
+	opening       bool          // a session is being started
+	attaching     bool          // the session host of an earlier process is being looked for
+	ending        bool          // the unused session is being ended
+	startRefusals int           // consecutive starts in which the agent refused the id
+	exit          *core.Exit    // reason for the last session's end, as reported by the session
+	unassigned    *core.Result  // an error result without turn ids
+	model         string        // last model reported by the session; empty before the first report
+	cost          costMeter
+}
+
+// newID returns the id of a spare session reserved from the agent, or a new id.
+func (cv *conversation) newID() string {
+	if cv.manager.ChannelSettings.Fingerprint(cv.key) != "" { // spare sessions run without channel settings
+		return uuid.NewString()
+	}
+	if id, ok := cv.manager.o.Agent.Reserve(); ok {
+		return id
+	}
+	return uuid.NewString()
+}
+
+// remember saves the session id, repeats the save if the id has changed meanwhile,
+// and then runs then on the lane's goroutine.
+func (cv *conversation) remember(then func()) {
+	id := cv.id
+	cv.saving++
+	cv.async(func(context.Context) func() {
+		err := cv.saveID(id)
+		return func() {
+			cv.saving--
+			if err != nil {
+				cv.log.Error("session id not saved", "session", id, "err", err)
+			}
+			if cv.id != id {
+				cv.remember(then)
+				return
+			}
+			then()
+		}
+	})
+}
+
+// outdated returns why to end an unused session at once, for the next message to start a new
+// process; empty if the session may stay.
+func (cv *conversation) outdated() string {
+	switch {
+	case cv.session.info.Stale:
+		return "obsolete: it was started by another program, or with other settings of claude"
+	case cv.settingsStale():
+		return "its channel has other settings"
+	case cv.turnBudgetSpent():
+		return "the budget of a turn is begun"
+	case cv.queue.parked != nil && cv.queue.parked.code == core.CodeNotLoggedIn:
+		return "a new one reads the new login"
+	}
+	return ""
+}
+
+// end ends the session gently; the next message resumes the conversation. New messages
+// wait meanwhile.
+func (cv *conversation) end(why string) {
+	cv.log.Info("session is ended", "why", why, "silent_for", cv.session.activity.silence())
+	cv.ending = true
+	cv.machine.begin(endingUnused)
+	cv.slot.pool.markEnding(cv.slot)
+	if err := cv.session.Stop(core.StopGently); err != nil {
+		cv.log.Warn("session not asked to end", "err", err) // the session's end is reported in any case
+	}
+}
+
+// wornPart is the part of a turn's budget spent by a session before the lane replaces the
+// session. The agent counts from the start of the process, which reduces the budget of later
+// turns.
+const wornPart = 1.0 / 10
+
+// turnBudgetSpent reports whether to replace the session between turns, because the agent's
+// process has used up the budget of a turn, or at least wornPart of the budget. Background
+// tasks, and the report after the last task has ended, keep a process with some budget left.
+func (cv *conversation) turnBudgetSpent() bool {
+	limit := cv.manager.o.TurnBudget
+	if limit <= 0 || cv.session == nil {
+		return false
+	}
+	b := &cv.session.background
+	return cv.cost.exhausted || b.tasks == 0 && !b.mayReport() && cv.cost.inProcess() >= limit*wornPart
+}
+
+// events returns the session's events, or nil without a session.
+func (cv *conversation) events() <-chan []core.Event {
+	if cv.session == nil {
+		return nil
+	}
+	return cv.session.events
+}
+
+// isSaved reports whether a new lane would find the session id.
+func (cv *conversation) isSaved() bool {
+	if cv.id == "" || !cv.manager.o.Agent.Lasting() {
+		return true
+	}
+	id, ok := cv.manager.o.Sessions.Get(cv.key)
+	return ok && id == cv.id
+}
+
+// An opening is the result of starting a session.
+type opening struct {
+	session   core.Session
+	launch    core.Launch
+	cost      float64
+	saveError error // failure to save the session id
+	err       error
+}
+
+// launch saves the session's id and starts the session. The ledger decides between beginning
+// and resuming, unless the session is unopened or known to exist. launch blocks until the
+// host answers.
+func (cv *conversation) launch(ctx context.Context, id string, unopened, exists bool) opening {
+	o := opening{launch: core.Launch{SessionID: id, Settings: cv.manager.ChannelSettings.Settings(cv.key)}}
+	saved := make(chan error, 1)
+	go func() { saved <- cv.saveID(id) }() // ends with the write; launch waits below
+	if !unopened {
+		use, err := cv.sessionUse(ctx, id)
+		if err != nil {
+			o.err = &core.AgentError{Code: core.CodeStorage, Text: "The ledger could not be read", Err: err}
+		}
+		o.launch.Resume, o.cost = exists || use.Completed || !use.Ours, use.TotalCost
+	}
+	if o.err == nil {
+		o.session, o.err = cv.manager.o.Agent.Start(ctx, cv.key, o.launch)
+	}
+	o.saveError = <-saved
+	return o
+}
+
+// sessionUse reads how a session was used. The ledger completes earlier writes before
+// reading, so sessionUse waits while the disk is full, until ctx ends.
+func (cv *conversation) sessionUse(ctx context.Context, id string) (core.SessionUse, error) {
+	for pause := firstSaveRetry; ; pause = min(2*pause, saveRetry) {
+		use, err := cv.manager.o.Ledger.SessionUse(ctx, id)
+		if !errors.Is(err, core.ErrStorageFull) {
+			return use, err
+		}
+		cv.log.Error("session not started yet", "err", err, "retry_in", pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return use, err
+		}
+	}
+}
+
+// saveID makes the session id durable, if the agent can resume sessions at all.
+func (cv *conversation) saveID(id string) error {
+	if old, ok := cv.manager.o.Sessions.Get(cv.key); ok && old == id || !cv.manager.o.Agent.Lasting() {
+		return nil
+	}
+	return cv.manager.o.Sessions.Set(cv.key, id)
+}
+
+// adopt makes s the lane's session.
+func (cv *conversation) adopt(s core.Session) {
+	cv.session = newAgentSession(s)
+	cv.exit, cv.unassigned = nil, nil
+	cv.publishedUpTo = cv.manager.Feeds.PublishedUpTo(cv.key, cv.session.host())
+	cv.live.Store(1)
+}
+
+// detachIfLeaving reports whether the lane is leaving, and then detaches from session s.
+func (cv *conversation) detachIfLeaving(s core.Session) bool {
+	if cv.manager.ctx.Err() == nil {
+		return false
+	}
+	if s != nil {
+		s.Detach()
+	}
+	return true
+}
+
+// slotWait returns a sentence about waiting for a slot; empty when not waiting.
+func (cv *conversation) slotWait() string {
+	if cv.slot.state != slotQueued {
+		return ""
+	}
+	return fmt.Sprintf("All %d sessions%s are busy; messages wait until one is free.", cv.slot.pool.limit, parenthesized(cv.manager.o.Advice.MaxSessions))
+}
+
+// settingsStale reports whether the session was started with other settings than the
+// channel's present settings.
+func (cv *conversation) settingsStale() bool {
+	return cv.session != nil && cv.session.info.Settings != cv.manager.ChannelSettings.Fingerprint(cv.key)
+}
+
+// withUndo appends, to the outcome of a turn failed by a channel setting, how to remove the
+// setting.
+func (cv *conversation) withUndo(r core.Reply) core.Reply {
+	s := cv.manager.ChannelSettings.Settings(cv.key)
+	advice := &cv.manager.o.Advice
+	var own, ways []string
+	if s.Model != "" {
+		own, ways = append(own, fmt.Sprintf("the model %q", s.Model)), append(ways, advice.UndoModel)
+	}
+	if s.PermissionMode != "" && r.Code != core.CodeBadModel {
+		own, ways = append(own, fmt.Sprintf("the permission mode %q", s.PermissionMode)), append(ways, advice.UndoMode)
+	}
+	if len(own) == 0 {
+		return r
+	}
+	undo := fmt.Sprintf(" This channel has %s of its own. Set another one, or remove it", strings.Join(own, " and "))
+	if advice.Undo != "" {
+		undo += ": " + strings.Join(ways, " and ") + ", or " + advice.Undo
+	}
+	undo += "."
+	r.Text, r.Error = sentence(r.Text)+undo, sentence(r.Error)+undo
+	return r
+}
+
+// sentence ends a text with a full stop, unless the text already ends a sentence.
+func sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
+
+// An agentSession is the live session of a lane. The methods with a comment about nil may be
+// called without a session.
+type agentSession struct {
+	core.Session
+	events         <-chan []core.Event
+	info           core.SessionInfo
+	ready          bool
+	interruptLater bool   // stopped turns wait for the end of the session's replay before the interrupt
+	hostBlocked    string // why the host cannot store the agent's output and does not read more; empty otherwise
+	acks           acks
+	replayed       replayedTurns
+	background     background
+	activity       activity
+}
+
+func newAgentSession(s core.Session) *agentSession {
+	a := &agentSession{Session: s, events: s.Events(), info: s.Info(), acks: acks{ack: s.Ack}}
+	a.ready, a.background.tasks = a.info.Ready, a.info.Tasks
+	a.activity.touch()
+	return a
+}
+
+// host identifies the process holding the session.
+func (s *agentSession) host() feed.HostID {
+	return feed.HostID{PID: s.info.HostPID, Start: s.info.HostStart}
+}
+
+// isKnown reports whether an earlier gateway may have seen the event being handled.
+func (s *agentSession) isKnown() bool { return s.acks.last <= s.info.Said }
+
+// replaying reports whether the host is still replaying events from before the attachment.
+func (s *agentSession) replaying() bool { return s.info.Replays && s.acks.last < s.info.Said }
+
+// touch records an event of the agent, or new work given to the agent. A nil session is
+// ignored.
+func (s *agentSession) touch() {
+	if s != nil {
+		s.activity.touch()
+	}
+}
+
+// blocked returns why the host does not read the agent; empty if nothing is wrong, and for a
+// nil session.
+func (s *agentSession) blocked() string {
+	if s == nil {
+		return ""
+	}
+	return s.hostBlocked
+}
