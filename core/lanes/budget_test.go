@@ -12,6 +12,7 @@ import (
 	_ "time/tzdata" // for places whose clocks are odd
 
 	"bareclaw/core"
+	"bareclaw/core/spending"
 )
 
 // pays has the agent answer a turn, after which its session has cost so much.
@@ -54,7 +55,7 @@ func TestDailyBudget(t *testing.T) {
 		w.wants(behind, core.Answered, "", "ok") // what ran was not cut
 		w.wants(steered, core.Answered, "", "")
 		w.wantSpent(1.5)
-		midnight := nextDay(time.Now())
+		midnight := spending.NextDay(time.Now())
 		us := updates.told(core.UpdateParked)
 		want := "The daily budget of $1.00 (BUDGET) is used up ($1.50 spent today). What waits runs at " + midnight.Format(parkStamp) + "."
 		if len(us) != 1 || us[0].Detail != want || !slices.Equal(us[0].Messages, []core.MessageID{late.Message.ID}) {
@@ -125,7 +126,7 @@ func TestDailyBudgetThroughRestart(t *testing.T) {
 		w.start()
 		w.after(time.Second)
 		w.wantSpent(1.75)
-		w.parkedAs("daily budget", nextDay(time.Now()), core.NewTicket(behind.Message))
+		w.parkedAs("daily budget", spending.NextDay(time.Now()), core.NewTicket(behind.Message))
 		w.crash() // and after it
 		w.start()
 		w.after(time.Second)
@@ -217,34 +218,6 @@ func TestSpendingOfWhatIsPutBack(t *testing.T) {
 		w.wants(behind, core.Answered, "", "ok")
 		w.wantSpent(1)
 	})
-}
-
-func TestNextDay(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct{ zone, at, want string }{
-		{"UTC", "2026-02-28 23:59:59", "2026-03-01 00:00:00 +0000"},
-		{"UTC", "2026-01-01 00:00:00", "2026-01-02 00:00:00 +0000"},
-		{"Europe/Berlin", "2026-03-28 12:00:00", "2026-03-29 00:00:00 +0100"}, // a day of 24 hours, the next of 23
-		{"Europe/Berlin", "2026-03-29 01:30:00", "2026-03-30 00:00:00 +0200"},
-		{"Europe/Berlin", "2026-10-25 00:30:00", "2026-10-26 00:00:00 +0100"},     // of 25
-		{"America/Sao_Paulo", "2018-11-03 22:00:00", "2018-11-04 01:00:00 -0200"}, // which has no midnight
-		{"America/Sao_Paulo", "2018-02-17 22:00:00", "2018-02-18 00:00:00 -0300"}, // its last hour comes twice
-		{"Asia/Beirut", "2026-03-28 23:59:59", "2026-03-29 01:00:00 +0300"},       // no midnight
-		{"Pacific/Apia", "2011-12-29 12:00:00", "2011-12-31 00:00:00 +1400"},      // a day that there was not
-	} {
-		loc, err := time.LoadLocation(row.zone)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, err := time.ParseInLocation(time.DateTime, row.at, loc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := nextDay(at)
-		if got.Format("2006-01-02 15:04:05 -0700") != row.want || core.Day(got) == core.Day(at) || core.Day(got.Add(-time.Nanosecond)) != core.Day(at) {
-			t.Errorf("day after %s in %s begins %s, want %s", row.at, row.zone, got, row.want)
-		}
-	}
 }
 
 // A machine that slept has a timer that is late: the first message shows the time.
@@ -361,7 +334,7 @@ func TestWaiterOfParkedChannel(t *testing.T) {
 			}
 			<-s.ticket.Parked()
 			at := s.ticket.QueuePosition()
-			if at.Position != i+1 || !at.Until.Equal(nextDay(time.Now())) || !strings.Contains(at.Why, "daily budget") {
+			if at.Position != i+1 || !at.Until.Equal(spending.NextDay(time.Now())) || !strings.Contains(at.Why, "daily budget") {
 				t.Errorf("told %+v", at)
 			}
 			w.undecided(s.ticket)
@@ -418,7 +391,7 @@ func TestBudgetIsUsedUpMeanwhile(t *testing.T) {
 			calls.Store(-100)
 			now := func() time.Time {
 				if calls.Add(1) == nth+1 {
-					w.m.budget.add(time.Now(), 2)
+					w.m.budget.Add(time.Now(), 2)
 				}
 				return time.Now()
 			}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/core/feed"
+	"bareclaw/core/sessionpool"
+	"bareclaw/core/spending"
 
 	"github.com/google/uuid"
 )
@@ -19,13 +19,12 @@ import (
 type conversation struct {
 	*channel
 	queue *queue
-	slot  *slot
+	slot  *sessionpool.Slot
 
 	id            string
 	unopened      bool          // the gateway made the id, and no recorded turn opens the session
 	saving        int           // ids being written to disk
 	session       *agentSession // nil without a session
-	live          atomic.Int32  // 1 with a session, for other goroutines
 	opening       bool          // a session is being started
 	attaching     bool          // the session host of an earlier process is being looked for
 	ending        bool          // the unused session is being ended
@@ -33,7 +32,7 @@ type conversation struct {
 	exit          *core.Exit    // reason for the last session's end, as reported by the session
 	unassigned    *core.Result  // an error result without turn ids
 	model         string        // last model reported by the session; empty before the first report
-	cost          costMeter
+	cost          spending.Meter
 }
 
 // newID returns the id of a spare session reserved from the agent, or a new id.
@@ -90,7 +89,7 @@ func (cv *conversation) end(why string) {
 	cv.log.Info("session is ended", "why", why, "silent_for", cv.session.activity.silence())
 	cv.ending = true
 	cv.machine.begin(endingUnused)
-	cv.slot.pool.markEnding(cv.slot)
+	cv.slot.MarkEnding()
 	if err := cv.session.Stop(core.StopGently); err != nil {
 		cv.log.Warn("session not asked to end", "err", err) // the session's end is reported in any case
 	}
@@ -110,7 +109,7 @@ func (cv *conversation) turnBudgetSpent() bool {
 		return false
 	}
 	b := &cv.session.background
-	return cv.cost.exhausted || b.tasks == 0 && !b.mayReport() && cv.cost.inProcess() >= limit*wornPart
+	return cv.cost.Exhausted() || b.tasks == 0 && !b.mayReport() && cv.cost.InProcess() >= limit*wornPart
 }
 
 // events returns the session's events, or nil without a session.
@@ -190,7 +189,6 @@ func (cv *conversation) adopt(s core.Session) {
 	cv.session = newAgentSession(s)
 	cv.exit, cv.unassigned = nil, nil
 	cv.publishedUpTo = cv.manager.Feeds.PublishedUpTo(cv.key, cv.session.host())
-	cv.live.Store(1)
 }
 
 // detachIfLeaving reports whether the lane is leaving, and then detaches from session s.
@@ -206,10 +204,10 @@ func (cv *conversation) detachIfLeaving(s core.Session) bool {
 
 // slotWait returns a sentence about waiting for a slot; empty when not waiting.
 func (cv *conversation) slotWait() string {
-	if cv.slot.state != slotQueued {
+	if !cv.slot.Waiting() {
 		return ""
 	}
-	return fmt.Sprintf("All %d sessions%s are busy; messages wait until one is free.", cv.slot.pool.limit, parenthesized(cv.manager.o.Advice.MaxSessions))
+	return fmt.Sprintf("All %d sessions%s are busy; messages wait until one is free.", cv.manager.pool.Limit(), parenthesized(cv.manager.o.Advice.MaxSessions))
 }
 
 // settingsStale reports whether the session was started with other settings than the
@@ -249,54 +247,4 @@ func sentence(text string) string {
 		return text
 	}
 	return text + "."
-}
-
-// An agentSession is the live session of a lane. The methods with a comment about nil may be
-// called without a session.
-type agentSession struct {
-	core.Session
-	events         <-chan []core.Event
-	info           core.SessionInfo
-	ready          bool
-	interruptLater bool   // stopped turns wait for the end of the session's replay before the interrupt
-	hostBlocked    string // why the host cannot store the agent's output and does not read more; empty otherwise
-	acks           acks
-	replayed       replayedTurns
-	background     background
-	activity       activity
-}
-
-func newAgentSession(s core.Session) *agentSession {
-	a := &agentSession{Session: s, events: s.Events(), info: s.Info(), acks: acks{ack: s.Ack}}
-	a.ready, a.background.tasks = a.info.Ready, a.info.Tasks
-	a.activity.touch()
-	return a
-}
-
-// host identifies the process holding the session.
-func (s *agentSession) host() feed.HostID {
-	return feed.HostID{PID: s.info.HostPID, Start: s.info.HostStart}
-}
-
-// isKnown reports whether an earlier gateway may have seen the event being handled.
-func (s *agentSession) isKnown() bool { return s.acks.last <= s.info.Said }
-
-// replaying reports whether the host is still replaying events from before the attachment.
-func (s *agentSession) replaying() bool { return s.info.Replays && s.acks.last < s.info.Said }
-
-// touch records an event of the agent, or new work given to the agent. A nil session is
-// ignored.
-func (s *agentSession) touch() {
-	if s != nil {
-		s.activity.touch()
-	}
-}
-
-// blocked returns why the host does not read the agent; empty if nothing is wrong, and for a
-// nil session.
-func (s *agentSession) blocked() string {
-	if s == nil {
-		return ""
-	}
-	return s.hostBlocked
 }

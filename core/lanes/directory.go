@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/sessionpool"
 	"bareclaw/core/settings"
+	"bareclaw/core/spending"
 )
 
 // A Directory reports the state of all channels. All methods are safe for concurrent use.
@@ -19,8 +21,8 @@ type Directory struct {
 	sessions core.SessionIDs
 	settings *settings.Cache
 	lanes    *registry
-	pool     *sessionPool
-	budget   *budget
+	pool     *sessionpool.Pool
+	budget   *spending.Budget
 	stats    *counters
 	now      func() time.Time
 }
@@ -48,7 +50,7 @@ func (d *Directory) Stats() Stats {
 	}
 	for _, l := range d.lanes.all() {
 		s.Lanes++
-		s.Sessions += int(l.conv.live.Load())
+		s.Sessions += int(l.gauge.sessions.Load())
 		s.Running += int(l.gauge.running.Load())
 		s.Waiting += int(l.gauge.waiting.Load())
 	}
@@ -114,7 +116,7 @@ func (d *Directory) Channel(ctx context.Context, key core.ChannelKey) (core.Chan
 // Overview returns the state of the active channels. Unlike Channels, Overview does not read
 // the ledger.
 func (d *Directory) Overview(ctx context.Context) (core.Overview, error) {
-	o := core.Overview{Limit: d.pool.limit, Active: []core.ChannelStatus{}}
+	o := core.Overview{Limit: d.pool.Limit(), Active: []core.ChannelStatus{}}
 	idle := d.sessions.All()
 	for _, l := range d.lanes.all() {
 		st, err := l.status(ctx)
@@ -168,5 +170,5 @@ func (d *Directory) Usage(ctx context.Context, key core.ChannelKey) (core.Usage,
 // Spending returns the amount spent today, as reported by the agents.
 func (d *Directory) Spending() core.Spending {
 	now := d.now()
-	return core.Spending{Day: core.Day(now), Spent: d.budget.on(core.Day(now)), Limit: d.budget.limit}
+	return core.Spending{Day: core.Day(now), Spent: d.budget.On(core.Day(now)), Limit: d.budget.Limit}
 }

@@ -223,7 +223,7 @@ func (ts *turns) rebind(f *inflight) {
 // may fold the new turn into f. If a handover is not possible now, the message waits in the
 // queue.
 func (ts *turns) steer(it *queued, f *inflight) {
-	if !f.handed || f.stop != nil || ts.conv.session == nil || ts.machine.isBusy() || core.IsCommand(it.msg) || ts.manager.budget.used(ts.now()) {
+	if !f.handed || f.stop != nil || ts.conv.session == nil || ts.machine.isBusy() || core.IsCommand(it.msg) || ts.manager.budget.Used(ts.now()) {
 		return
 	}
 	if len(ts.queue.items) != 1 || ts.queue.items[0] != it {
@@ -274,7 +274,7 @@ func (ts *turns) open() int {
 
 // openSession starts the channel's session, unless a session exists or is being started.
 func (ts *turns) openSession() {
-	if ts.conv.session != nil || ts.conv.opening || !ts.conv.slot.acquire() {
+	if ts.conv.session != nil || ts.conv.opening || !ts.conv.slot.Acquire() {
 		return
 	}
 	ts.conv.opening = true
@@ -302,7 +302,7 @@ func (ts *turns) opened(o opening) {
 		return
 	}
 	ts.conv.adopt(o.session)
-	ts.conv.cost.launch(o.launch.SessionID, o.cost)
+	ts.conv.cost.Launch(o.launch.SessionID, o.cost)
 	ts.log.Info("session started", "session", o.launch.SessionID, "resume", o.launch.Resume, "host_pid", ts.conv.session.info.HostPID)
 	if o.saveError != nil {
 		ts.log.Error("session id not saved", "err", o.saveError)

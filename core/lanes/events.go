@@ -202,8 +202,8 @@ func (ln *listener) resulted(ev core.Event) {
 	}
 	ln.conv.unassigned = nil
 	reply := resultReply(r, named[0].stop)
-	ln.conv.cost.note(r)
-	reply.CostUSD, reply.SessionID = ln.conv.cost.add(r, ln.conv.session.isKnown()), r.SessionID
+	ln.conv.cost.Note(r)
+	reply.CostUSD, reply.SessionID = ln.conv.cost.Add(r, ln.conv.session.isKnown()), r.SessionID
 	if r.Code == core.CodeBadModel {
 		reply = ln.conv.withUndo(reply)
 	}
@@ -215,13 +215,13 @@ func (ln *listener) resulted(ev core.Event) {
 func (ln *listener) background(ev core.Event) {
 	r := ev.Result
 	ln.conv.session.background.newsUntil = time.Time{}
-	ln.conv.cost.note(r)
+	ln.conv.cost.Note(r)
 	// The line contains a uuid, so a replayed line yields the same id.
 	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()
-	if ln.conv.cost.isCounted(id) {
+	if ln.conv.cost.IsCounted(id) {
 		return
 	}
-	cost := ln.conv.cost.add(r, ln.conv.session.isKnown())
+	cost := ln.conv.cost.Add(r, ln.conv.session.isKnown())
 	b := &core.Background{
 		ID: id, Channel: ln.key, Text: cmp.Or(r.Text, r.Error), IsError: r.IsError, CreatedAt: ln.now(),
 		SessionID: ln.conv.id, CostUSD: cost, TotalCost: r.TotalCost,
@@ -230,7 +230,7 @@ func (ln *listener) background(ev core.Event) {
 		text, _ := core.TruncateText(b.Text, core.MaxPromptBytes)
 		ln.log.Debug("background result", "id", b.ID, "text", text)
 	}
-	ln.manager.budget.add(b.CreatedAt, cost)
+	ln.manager.budget.Add(b.CreatedAt, cost)
 	release := ln.conv.session.acks.hold()
 	c := core.Change{Background: []*core.Background{b}, Lazy: true}
 	if d, err := ln.manager.Adapters.ForBackground(b); err != nil {
@@ -252,7 +252,7 @@ func (ln *listener) sessionNew(ev core.Event) {
 	}
 	ln.log.Info("session continues under a new id", "old_session", ln.conv.id, "new_session", ev.SessionID)
 	ln.conv.id = ev.SessionID
-	ln.conv.cost.clear(ev.SessionID)
+	ln.conv.cost.Clear(ev.SessionID)
 	ln.conv.remember(ln.conv.session.acks.hold())
 }
 

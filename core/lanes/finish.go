@@ -39,7 +39,7 @@ func (ts *turns) finish(fs []*inflight, reply core.Reply, r *core.Result) {
 		v.change.End = append(v.change.End, f.turn)
 	}
 	fs[0].turn.CostUSD = reply.CostUSD
-	ts.manager.budget.add(now, reply.CostUSD)
+	ts.manager.budget.Add(now, reply.CostUSD)
 	question := ts.askToContinue(fs[0], reply)
 	if question != nil {
 		v.change.Approvals = append(v.change.Approvals, question)

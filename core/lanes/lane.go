@@ -29,20 +29,20 @@ type lane struct {
 	listener *listener
 	intake   *intake
 
-	timer        timer
-	resetting    func()           // set during Reset: runs after the session's end
-	gauge        gauge
+	timer     timer
+	resetting func() // set during Reset: runs after the session's end
+	gauge     gauge
 }
 
 // gauge mirrors counts of a lane, to be read for metrics from any goroutine.
-type gauge struct{ running, waiting atomic.Int32 }
+type gauge struct{ sessions, running, waiting atomic.Int32 }
 
 func newLane(m *Manager, key core.ChannelKey) *lane {
 	c := newChannel(m, key)
 	l := &lane{channel: c}
 	c.machine.facts = func() (int, *park) { return len(l.turns.list), l.queue.parked }
 	l.queue = &queue{channel: c, delay: func() string { return cmp.Or(l.conv.session.blocked(), l.conv.slotWait()) }}
-	l.conv = &conversation{channel: c, queue: l.queue, slot: &slot{pool: m.pool, post: c.post, evict: l.evict}}
+	l.conv = &conversation{channel: c, queue: l.queue, slot: m.pool.Slot(c.post, l.evict)}
 	l.conv.id, _ = m.o.Sessions.Get(key)
 	l.desk = &approvalDesk{channel: c, conv: l.conv, pending: map[string]*pendingApproval{}}
 	l.turns = &turns{channel: c, queue: l.queue, conv: l.conv, desk: l.desk}
@@ -132,7 +132,7 @@ func (l *lane) prepareDispatch() bool {
 		l.conv.end("its channel has other settings")
 		return false
 	}
-	return l.conv.session != nil || l.conv.slot.acquire()
+	return l.conv.session != nil || l.conv.slot.Acquire()
 }
 
 // sessionEnded continues after the end of the session.
@@ -146,14 +146,18 @@ func (l *lane) sessionEnded() {
 }
 
 func (l *lane) measure() {
-	running := 0
+	sessions, running := 0, 0
+	if l.conv.session != nil {
+		sessions = 1
+	}
 	for _, f := range l.turns.list {
 		if !f.answered {
 			running++
 		}
 	}
-	l.gauge.waiting.Store(int32(len(l.queue.items)))
+	l.gauge.sessions.Store(int32(sessions))
 	l.gauge.running.Store(int32(running))
+	l.gauge.waiting.Store(int32(len(l.queue.items)))
 }
 
 // leaveTimeout bounds how long a closing lane waits for a session being started or attached.
@@ -315,6 +319,6 @@ func (l *lane) retire() bool {
 func (l *lane) empty() bool {
 	return l.conv.session == nil && len(l.queue.items) == 0 && len(l.turns.list) == 0 && len(l.desk.pending) == 0 &&
 		!l.machine.isBusy() && !l.conv.opening && l.conv.saving == 0 && l.journal.isIdle() && l.resetting == nil &&
-		l.queue.parked == nil && l.conv.slot.state == slotNone && !l.conv.unopened &&
+		l.queue.parked == nil && l.conv.slot.Free() && !l.conv.unopened &&
 		len(l.turns.notices) <= len(l.manager.o.Greeting) && l.conv.isSaved()
 }

@@ -20,7 +20,9 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/adapterstore"
 	"bareclaw/core/feed"
+	"bareclaw/core/sessionpool"
 	"bareclaw/core/settings"
+	"bareclaw/core/spending"
 )
 
 // Options configure a Manager. Ledger, Agent, Sessions and Log are required.
@@ -117,8 +119,8 @@ type Manager struct {
 	o       Options
 	lanes   *registry
 	tickets *ticketIndex
-	pool    *sessionPool
-	budget  *budget
+	pool    *sessionpool.Pool
+	budget  *spending.Budget
 	stats   *counters
 
 	progress atomic.Uint64   // the ledger's progress when the writer was last found alive
@@ -137,8 +139,8 @@ func New(o Options) *Manager {
 	ctx, stop := context.WithCancelCause(context.Background())
 	m := &Manager{
 		Adapters: adapterstore.New(o.Ledger, o.Deliverers, o.Now), Feeds: &feed.Broker{},
-		o: o, ctx: ctx, stop: stop, tickets: newTicketIndex(), pool: newSessionPool(o.MaxSessions),
-		budget: &budget{limit: o.DailyBudget}, stats: &counters{},
+		o: o, ctx: ctx, stop: stop, tickets: newTicketIndex(), pool: sessionpool.New(o.MaxSessions),
+		budget: &spending.Budget{Limit: o.DailyBudget}, stats: &counters{},
 	}
 	m.lanes = newRegistry(m.startLane)
 	m.ChannelSettings = settings.New(o.Ledger, m.lanes.wake)
@@ -174,7 +176,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read what was spent today: %w", err)
 	}
-	m.budget.add(now, spent)
+	m.budget.Add(now, spent)
 	own, err := m.o.Ledger.Settings(ctx)
 	if err != nil {
 		return fmt.Errorf("read the settings of channels: %w", err)
@@ -222,9 +224,8 @@ func (m *Manager) startLane(key core.ChannelKey, greeted bool, r *recovered) *la
 	if !greeted {
 		l.turns.notices = slices.Clone(m.o.Greeting)
 	}
-	if r != nil && r.live && m.pool.limit > 0 {
-		m.pool.adopt(l.conv.slot)
-		l.conv.slot.state = slotBusy
+	if r != nil && r.live {
+		l.conv.slot.Adopt()
 	}
 	m.wg.Go(func() { l.run(m.ctx, r) })
 	return l

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/spending"
 	"bareclaw/internal/humanize"
 )
 
@@ -13,7 +14,7 @@ import (
 // withinDailyBudget parks the lane until tomorrow.
 func (q *queue) withinDailyBudget() bool {
 	now := q.now()
-	if !q.manager.budget.used(now) {
+	if !q.manager.budget.Used(now) {
 		return true
 	}
 	q.park(q.budgetPark(now))
@@ -22,8 +23,8 @@ func (q *queue) withinDailyBudget() bool {
 
 func (q *queue) budgetPark(now time.Time) *park {
 	b := q.manager.budget
-	until := nextDay(now)
-	spent, limit := humanize.USDOfLimit(b.on(core.Day(now)), b.limit)
+	until := spending.NextDay(now)
+	spent, limit := humanize.USDOfLimit(b.On(core.Day(now)), b.Limit)
 	return &park{
 		code: core.ParkedForBudget, firm: true, since: now, until: until, due: time.Now().Add(until.Sub(now)),
 		why: fmt.Sprintf("The daily budget of %s%s is used up (%s spent today). What waits runs at %s.",

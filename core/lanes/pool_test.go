@@ -207,15 +207,6 @@ func TestSeatOfDeadSession(t *testing.T) {
 	})
 }
 
-func TestSessionsIn(t *testing.T) {
-	t.Parallel()
-	for memory, want := range map[uint64]int{0: 0, 1: 1, 799 << 20: 1, 800 << 20: 2, 16 << 30: 40} {
-		if got := SessionsIn(memory); got != want {
-			t.Errorf("%d bytes: %d sessions, want %d", memory, got, want)
-		}
-	}
-}
-
 // A session that was asked to make room, and is in use again by then, is kept;
 // another one makes room.
 func TestSessionInUseMakesNoRoom(t *testing.T) {
@@ -256,20 +247,5 @@ func TestRoomIsForThoseWhoAsked(t *testing.T) {
 		a := w.hostOf("a")
 		a.answer(a.handed()[0], "ok")
 		w.wants(second, core.Answered, "", "ok")
-	})
-}
-
-// A lane that is told of a seat which it has given back does not take it for one.
-func TestSeatIsTakenBack(t *testing.T) {
-	t.Parallel()
-	play(t, Options{MaxSessions: 1}, func(t *testing.T, w *world) {
-		w.submit("hello", in("a"))
-		w.submit("hello")
-		l, _ := w.m.lanes.find("c")
-		l.post(l.conv.slot.assigned)
-		w.after(time.Second)
-		if n := w.live(); n != 1 {
-			t.Errorf("%d sessions", n)
-		}
 	})
 }

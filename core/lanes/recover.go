@@ -91,7 +91,6 @@ func (rv *recovery) sessionGone() {
 	}
 	rv.conv.session.acks.ack = nil
 	rv.conv.session = nil
-	rv.conv.live.Store(0)
 	rv.desk.void(func(*pendingApproval) bool { return true })
 	for _, f := range rv.turns.list {
 		if f.answered {
@@ -197,7 +196,7 @@ func (rv *recovery) applyFates(records map[*inflight]fateRecord) {
 	rv.conv.unassigned = nil
 	if rv.conv.ending {
 		rv.conv.ending = false
-		rv.conv.slot.release()
+		rv.conv.slot.Release()
 	}
 	rv.machine.end()
 }
@@ -243,6 +242,10 @@ func (rv *recovery) prepareRestart() bool {
 	return true
 }
 
+// countedAtMost is how many recorded background results a lane loads to recognize replayed
+// results: the host keeps all events from the oldest event with an effect not durable yet.
+const countedAtMost = 256
+
 // restore loads the open records of an earlier process and looks for the session host.
 func (rv *recovery) restore(r *recovered) {
 	items := map[core.MessageID]*queued{}
@@ -283,7 +286,7 @@ func (rv *recovery) restore(r *recovered) {
 			rv.log.Warn("cost of session not known", "err", err)
 		}
 		rv.post(func() { // also when the lane is leaving
-			rv.conv.cost.setCounted(paid)
+			rv.conv.cost.SetCounted(paid)
 			rv.attached(s, err, use.TotalCost, r.approvals)
 		})
 	})
@@ -305,7 +308,7 @@ func (rv *recovery) attached(s core.Session, err error, cost float64, approvals 
 		return
 	}
 	rv.conv.adopt(s)
-	rv.conv.cost.attach(rv.conv.id, cost)
+	rv.conv.cost.Attach(rv.conv.id, cost)
 	rv.conv.session.background.expectNews(true) // the agent may be reporting ended tasks
 	if rv.conv.id == "" {
 		rv.conv.id = rv.conv.session.info.SessionID

@@ -44,7 +44,7 @@ func (l *lane) present() core.ChannelStatus {
 
 func (l *lane) state() string {
 	switch {
-	case l.conv.slot.state == slotQueued:
+	case l.conv.slot.Waiting():
 		return core.StateWaiting
 	case l.turns.running() != nil:
 		return core.StateRunning

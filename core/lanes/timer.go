@@ -41,32 +41,25 @@ func (l *lane) endUnused() {
 // evict ends an unused session to free the slot for another channel.
 func (l *lane) evict() {
 	switch {
-	case l.conv.ending || l.conv.slot.state == slotNone || l.conv.slot.state == slotQueued: // the session is ending, or gone
+	case l.conv.ending || !l.conv.slot.Evicting(): // the session is ending, in use again, or gone
 	case l.unused() && !l.conv.session.background.reporting:
 		l.manager.stats.evicted.Add(1)
 		l.conv.end("another channel needs a session")
 	default:
-		l.conv.slot.keep()
+		l.conv.slot.SetIdle(false)
 	}
 }
 
 // updateSlot reports changes of the lane to the session pool.
 func (l *lane) updateSlot() {
-	if l.conv.slot.state == slotNone || l.conv.ending {
-		return
-	}
 	switch {
+	case l.conv.slot.Free() || l.conv.ending:
 	case l.conv.session == nil && !l.conv.opening && !l.machine.isBusy() && len(l.turns.list) == 0:
-		if l.conv.slot.state != slotQueued || len(l.queue.items) == 0 || l.queue.parked != nil {
-			l.conv.slot.release()
+		if len(l.queue.items) == 0 || l.queue.parked != nil {
+			l.conv.slot.Release()
 		}
-	case l.conv.slot.state == slotQueued:
-	case l.unused() && !l.conv.session.background.reporting:
-		if l.conv.slot.state != slotIdle {
-			l.conv.slot.offer()
-		}
-	case l.conv.slot.state == slotIdle:
-		l.conv.slot.keep()
+	default:
+		l.conv.slot.SetIdle(l.unused() && !l.conv.session.background.reporting)
 	}
 }
 

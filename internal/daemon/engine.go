@@ -15,6 +15,7 @@ import (
 	"bareclaw/core/lanes"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
+	"bareclaw/core/sessionpool"
 	"bareclaw/internal/memory"
 	"bareclaw/sessionhost"
 	"bareclaw/sessionhost/claude"
@@ -57,7 +58,7 @@ func (e *engine) Start() (err error) {
 		Ledger: e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
 		QueueLimit: e.cfg.QueueLimit, TurnTimeout: e.cfg.Timeout,
 		StallAfter: e.cfg.StallAfter, StallAction: lanes.StallAction(e.cfg.StallAction),
-		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, lanes.SessionsIn(memory.Total())),
+		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, sessionpool.LimitFor(memory.Total())),
 		TurnBudget: e.cfg.MaxBudgetUSD, DailyBudget: e.cfg.DailyBudgetUSD,
 		Approvals: lanes.ApprovalPolicy(e.cfg.Approvals), ApprovalTimeout: e.cfg.ApprovalTimeout,
 		Greeting: e.agent.greeting(), Deliverers: e.deliverers, Advice: advice(),
