@@ -40,17 +40,14 @@ func (t *translator) translate(to []core.Event, s protocol.Entry) []core.Event {
 		t.log.Warn("claude printed a line that is no JSON object", "err", err)
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bad_line"})
 	}
-	e, err := ev.Translate()
-	if err != nil {
-		t.log.Warn("event not understood", "type", ev.Type, "err", err)
-	}
+	e := ev.Translate()
 	if e.Seq = s.Seq; e.Kind == core.Requested && e.Seq <= t.answeredTo {
 		e.Kind = core.Said
 	}
 	for _, call := range ev.ToolsEnded() {
 		to = append(to, core.Event{Seq: s.Seq, Kind: core.ToolEnded, Type: "tool_ended", ToolID: call})
 	}
-	if id := t.newSession(ev); id != "" {
+	if id := t.newSession(&ev); id != "" {
 		to = append(to, core.Event{Seq: s.Seq, Kind: core.SessionNew, Type: "session", SessionID: id})
 	}
 	return append(to, e)
@@ -58,11 +55,11 @@ func (t *translator) translate(to []core.Event, s protocol.Entry) []core.Event {
 
 // newSession returns the event's session id if it is new. After /clear the system/init
 // event and the result name the new id.
-func (t *translator) newSession(ev claude.Event) string {
+func (t *translator) newSession(ev *claude.Event) string {
 	named := ev.Type == claude.TypeSystem && ev.Subtype == "init" || ev.Type == claude.TypeResult
-	if !named || ev.SessionID == "" || ev.SessionID == t.sessionID {
-		return ""
+	if id := ev.SessionID(); named && id != "" && id != t.sessionID {
+		t.sessionID = id
+		return id
 	}
-	t.sessionID = ev.SessionID
-	return ev.SessionID
+	return ""
 }

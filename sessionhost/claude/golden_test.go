@@ -100,17 +100,14 @@ func (s *summary) add(t *testing.T, line []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.SessionID != "" && !slices.Contains(s.sessions, e.SessionID) {
-		s.sessions = append(s.sessions, e.SessionID)
+	if id := e.SessionID(); id != "" && !slices.Contains(s.sessions, id) {
+		s.sessions = append(s.sessions, id)
 	}
 	s.show(Show(line))
 	for _, id := range e.ToolsEnded() {
 		s.notes = append(s.notes, "tool ended "+tail(id))
 	}
-	ev, err := e.Translate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ev := e.Translate()
 	switch ev.Kind {
 	case core.Resulted:
 		r := ev.Result
@@ -133,21 +130,19 @@ func (s *summary) add(t *testing.T, line []byte) {
 	case core.TasksChanged:
 		s.notes = append(s.notes, fmt.Sprintf("background tasks: %d", ev.Tasks))
 	default:
-		s.other(t, e, ev)
+		s.other(&e, ev)
 	}
 }
 
 // other notes what a lane does not act on.
-func (s *summary) other(t *testing.T, e Event, ev core.Event) {
-	t.Helper()
-	switch {
-	case e.Type == TypeControlRequest:
-		r := must(e.ControlRequest())(t)
+func (s *summary) other(e *Event, ev core.Event) {
+	if r, ok := e.ControlRequest(); ok {
 		s.control = append(s.control, "ask "+r.Subtype)
-	case e.Type == TypeControlResponse:
-		r := must(e.ControlResponse())(t)
-		s.control = append(s.control, fmt.Sprintf("response %s error=%q", r.RequestID, r.Error))
-	case ev.Model != "":
+	}
+	if id, refused := e.ControlResponse(); id != "" {
+		s.control = append(s.control, fmt.Sprintf("response %s error=%q", id, refused))
+	}
+	if ev.Model != "" {
 		s.notes = append(s.notes, "init "+ev.Model)
 	}
 }
@@ -196,17 +191,6 @@ func (s *summary) String() string {
 	section("note", s.notes)
 	section("shown", s.shown)
 	return b.String()
-}
-
-// must turns a failed decoding into a failed test.
-func must[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 }
 
 // tail shortens a uuid to the digits in which the recorded ones differ.

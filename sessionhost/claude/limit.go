@@ -8,38 +8,6 @@ import (
 	"time"
 )
 
-// A RateLimit is the API's report about the limits of a subscription (documented for CLI
-// 2.1, not seen).
-type RateLimit struct {
-	Rejected bool      // calls are refused, and not paid for otherwise
-	ResetsAt time.Time // the end of the refusals; zero if unknown
-}
-
-// RateLimit decodes a rate_limit_event, false for any other event.
-func (e Event) RateLimit() (l RateLimit, ok bool) {
-	if e.Type != TypeRateLimit {
-		return RateLimit{}, false
-	}
-	status, paid := "", false
-	_ = eachField(e.Raw, func(key, value []byte) { // validated by Decode
-		if string(key) != "rate_limit_info" {
-			return
-		}
-		_ = eachField(value, func(key, value []byte) { // no object: nothing is known
-			switch string(key) {
-			case "status":
-				status = text(value)
-			case "isUsingOverage":
-				paid = boolean(value)
-			case "resetsAt":
-				l.ResetsAt = unixTime(integer(value))
-			}
-		})
-	})
-	l.Rejected = status == "rejected" && !paid
-	return l, true
-}
-
 // unixTime reads seconds since 1970; some versions write milliseconds.
 func unixTime(n int64) time.Time {
 	const notSeconds = 1e11 // the year 5138

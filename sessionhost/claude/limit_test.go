@@ -11,24 +11,22 @@ func TestRateLimit(t *testing.T) {
 		line     string
 		rejected bool
 		resets   int64
-		ok       bool
 	}{
-		{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1771390800,"rateLimitType":"five_hour","isUsingOverage":false}}`, true, 1771390800, true},
-		{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1771390800000}}`, true, 1771390800, true},
-		{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","isUsingOverage":true}}`, false, 0, true},
-		{`{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","resetsAt":1771390800}}`, false, 1771390800, true},
-		{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":"soon"}}`, true, 0, true},
-		{`{"type":"rate_limit_event","rate_limit_info":"?"}`, false, 0, true},
-		{`{"type":"rate_limit_event"}`, false, 0, true},
-		{`{"type":"system","rate_limit_info":{"status":"rejected"}}`, false, 0, false},
+		{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1771390800,"rateLimitType":"five_hour","isUsingOverage":false}}`, true, 1771390800},
+		{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1771390800000}}`, true, 1771390800},
+		{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","isUsingOverage":true}}`, false, 0},
+		{`{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","resetsAt":1771390800}}`, false, 1771390800},
+		{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":"soon"}}`, true, 0},
+		{`{"type":"rate_limit_event","rate_limit_info":"?"}`, false, 0},
+		{`{"type":"rate_limit_event"}`, false, 0},
 	} {
 		e, err := Decode([]byte(tc.line))
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, ok := e.RateLimit()
-		if resets := tc.resets; ok != tc.ok || l.Rejected != tc.rejected || l.ResetsAt.IsZero() != (resets == 0) || resets != 0 && l.ResetsAt.Unix() != resets {
-			t.Errorf("%s: %+v, %v", tc.line, l, ok)
+		rejected, until := e.rateLimit()
+		if resets := tc.resets; rejected != tc.rejected || until.IsZero() != (resets == 0) || resets != 0 && until.Unix() != resets {
+			t.Errorf("%s: %v until %s", tc.line, rejected, until)
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package claude
 
 import (
-	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 )
 
@@ -17,17 +15,6 @@ type Block struct {
 	ToolUseID string          // of a tool_result
 	Content   json.RawMessage // of a tool_result: a string or blocks
 	IsError   bool            // of a tool_result
-}
-
-// content decodes the blocks of an assistant or user event. An assistant event has one
-// finished block of a model message, or an error in the same shape.
-func (e Event) content() (blocks []Block) {
-	_ = eachField(e.Raw, func(key, value []byte) { // validated by Decode
-		if string(key) == "message" {
-			blocks = decodeMessage(value).blocks
-		}
-	})
-	return blocks
 }
 
 // message is a message of the Messages API in claude's output and transcript.
@@ -90,50 +77,40 @@ func (b *Block) member(key, value []byte) {
 	}
 }
 
-// BeginsTool reports whether the event announces a tool call: from here on the turn must
-// not run again by itself.
-//
-// No later sign is early enough. claude runs a tool as soon as its block is complete, while
-// the rest of the model's message still streams, and writes the call to the transcript only
-// after the message. A claude killed in between leaves a transcript without the call, and
-// runs the tool again when the message is resent (measured).
-func (e Event) BeginsTool() bool {
-	if !bytes.Contains(e.Raw, []byte(`tool_use"`)) { // rules out most events at once
-		return false
-	}
-	switch e.Type {
-	case TypeStreamEvent:
-		inner := e.stream()
-		return inner.kind == "content_block_start" && isToolCall(member(inner.block, "type"))
-	case TypeAssistant:
-		return slices.ContainsFunc(e.content(), func(b Block) bool { return isToolCall(b.Type) })
-	}
-	return false
-}
-
 // streamed is the API event inside a stream_event.
 type streamed struct {
-	kind         string
-	delta, block []byte
+	kind      string
+	index     int
+	deltaType string
+	deltaText string
+	block     Block
 }
 
-func (e Event) stream() (inner streamed) {
-	_ = eachField(e.Raw, func(key, value []byte) { // Decode has validated it
-		if string(key) == "event" {
-			_ = eachField(value, inner.member) // no object: an event without type
-		}
-	})
-	return inner
+// decodeStreamed reads the known fields; anything but an object has none.
+func decodeStreamed(event []byte) (s streamed) {
+	_ = eachField(event, s.member)
+	return s
 }
 
 func (s *streamed) member(key, value []byte) {
 	switch string(key) {
 	case "type":
 		s.kind = text(value)
+	case "index":
+		s.index = int(integer(value))
 	case "delta":
-		s.delta = value
+		_ = eachField(value, s.deltaMember) // no object: a delta without type
 	case "content_block":
-		s.block = value
+		_ = eachField(value, s.block.member) // no object: a block without type
+	}
+}
+
+func (s *streamed) deltaMember(key, value []byte) {
+	switch string(key) {
+	case "type":
+		s.deltaType = text(value)
+	case "text":
+		s.deltaText = text(value)
 	}
 }
 

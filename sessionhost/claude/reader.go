@@ -1,7 +1,10 @@
 package claude
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
+	"errors"
 	"io"
 )
 
@@ -10,145 +13,75 @@ import (
 const DefaultLineLimit = 64 << 20
 
 const (
-	startBuffer = 16 << 10 // holds nearly every event
-	keepBuffer  = 1 << 20  // a larger buffer is not kept for small lines
+	bufferBytes = 16 << 10 // holds nearly every event
+	keepBytes   = 1 << 20  // a larger buffer is not kept for small lines
+	headBytes   = 1 << 10  // what remains of an overlong line
 )
 
 // A Line is one line of a stream, without its end (LF or CRLF).
 type Line struct {
 	Bytes   []byte // the line; only its beginning when TooLong
 	TooLong bool   // the line was over the limit and its rest is gone
-	Size    int64  // its length in bytes
 }
 
 // A Reader splits a stream into lines of bounded length. An overlong line is skipped and
 // reported. A Reader is not safe for concurrent use.
 type Reader struct {
-	src   io.Reader
+	src   *bufio.Reader
 	limit int
-	err   error // sticky, from src
-
-	buf        []byte
-	start, end int // unread bytes are buf[start:end]
+	long  []byte // a line that the buffer of src does not hold
+	err   error  // sticky, from src
 }
 
 // NewReader returns a Reader of r for lines of up to limit bytes; 0 means
 // DefaultLineLimit.
 func NewReader(r io.Reader, limit int) *Reader {
-	if limit <= 0 {
-		limit = DefaultLineLimit
-	}
-	return &Reader{src: r, limit: limit}
+	return &Reader{src: bufio.NewReaderSize(r, bufferBytes), limit: cmp.Or(limit, DefaultLineLimit)}
 }
 
 // Next returns the next non-blank line. Its bytes are valid until the following call. A
 // last line without newline counts. The error is io.EOF at the end, else the source's.
 func (r *Reader) Next() (Line, error) {
-	for {
-		line, err := r.next()
-		if err != nil {
-			return Line{}, err
-		}
+	for r.err == nil {
+		line := r.next()
 		if line.TooLong || len(bytes.TrimSpace(line.Bytes)) > 0 {
 			return line, nil
 		}
 	}
+	return Line{}, r.err
 }
 
 // More reports whether another whole non-blank line is buffered, so that Next would not
 // wait.
 func (r *Reader) More() bool {
-	unread := r.buf[r.start:r.end]
+	unread, _ := r.src.Peek(r.src.Buffered()) // reads nothing
 	i := bytes.LastIndexByte(unread, '\n')
 	return i >= 0 && len(bytes.TrimSpace(unread[:i])) > 0
 }
 
-func (r *Reader) next() (Line, error) {
-	r.shrink()
-	searched := 0 // bytes after start without a newline
+// next returns the bytes up to the next newline, or to the end of the stream.
+func (r *Reader) next() Line {
+	if r.long = r.long[:0]; cap(r.long) > keepBytes {
+		r.long = nil
+	}
+	tooLong := false
 	for {
-		if i := bytes.IndexByte(r.buf[r.start+searched:r.end], '\n'); i >= 0 {
-			n := searched + i
-			line := r.buf[r.start : r.start+n]
-			r.start += n + 1
-			return whole(line, r.limit), nil
+		part, err := r.src.ReadSlice('\n')
+		if err == nil && len(r.long) == 0 && len(part) <= r.limit {
+			return Line{Bytes: trimEnd(part)}
 		}
-		searched = r.end - r.start
-		if searched > r.limit+1 { // room for a CR
-			return r.skip()
+		if r.long = append(r.long, part...); len(trimEnd(r.long)) > r.limit {
+			tooLong = true
+			r.long = r.long[:min(len(r.long), headBytes)]
 		}
-		if r.err != nil {
-			if searched == 0 {
-				return Line{}, r.err
-			}
-			line := r.buf[r.start:r.end]
-			r.start = r.end
-			return whole(line, r.limit), nil
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			r.err = err
+			return Line{Bytes: trimEnd(r.long), TooLong: tooLong}
 		}
-		r.fill()
 	}
 }
 
-func whole(line []byte, limit int) Line {
-	line = bytes.TrimSuffix(line, []byte{'\r'})
-	l := Line{Bytes: line, Size: int64(len(line))}
-	if len(line) > limit {
-		l.Bytes, l.TooLong = line[:limit], true
-	}
-	return l
-}
-
-// skip drops an overlong line and keeps its head.
-func (r *Reader) skip() (Line, error) {
-	head := bytes.Clone(r.buf[r.start:min(r.start+1024, r.end)])
-	line := Line{Bytes: head, TooLong: true, Size: int64(r.end - r.start)}
-	r.start, r.end = 0, 0
-	for r.err == nil {
-		r.fill()
-		chunk := r.buf[:r.end]
-		if i := bytes.IndexByte(chunk, '\n'); i >= 0 {
-			line.Size += int64(i)
-			r.start = i + 1
-			return line, nil
-		}
-		line.Size += int64(len(chunk))
-		r.end = 0
-	}
-	return line, nil
-}
-
-// fill reads more, making room first.
-func (r *Reader) fill() {
-	switch {
-	case r.buf == nil:
-		r.buf = make([]byte, startBuffer)
-	case r.end < len(r.buf):
-	case r.start > 0:
-		r.end = copy(r.buf, r.buf[r.start:r.end])
-		r.start = 0
-	default:
-		grown := make([]byte, min(2*len(r.buf), r.limit+startBuffer))
-		copy(grown, r.buf)
-		r.buf = grown
-	}
-	for range 100 {
-		n, err := r.src.Read(r.buf[r.end:])
-		r.end += n
-		r.err = err
-		if n > 0 || err != nil {
-			return
-		}
-	}
-	r.err = io.ErrNoProgress
-}
-
-// shrink frees the buffer of a giant line.
-func (r *Reader) shrink() {
-	if r.start < r.end {
-		return
-	}
-	r.start, r.end = 0, 0
-	if len(r.buf) > keepBuffer {
-		r.buf = nil
-	}
+// trimEnd cuts the end of the line off.
+func trimEnd(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'})
 }

@@ -1,10 +1,9 @@
 package claude
 
 import (
-	"bareclaw/core"
-	"strconv"
 	"strings"
-	"time"
+
+	"bareclaw/core"
 )
 
 // A rawResult is the content of a result event.
@@ -26,30 +25,6 @@ type rawResult struct {
 	// costUSD is the cost since the last result of the same process; 0 if unknown, as at an
 	// exhausted budget.
 	costUSD float64
-}
-
-// Result decodes a result event, the end of a turn. A result answers the messages whose
-// uuids it names. A result with an origin (a finished background task) answers only
-// messages folded into its turn. Results of slash commands, interrupts, exceeded limits,
-// API errors and refused logins name their messages too.
-func (e Event) Result() (core.Result, error) {
-	r := rawResult{subtype: e.Subtype}
-	if err := e.fields(TypeResult, r.member); err != nil {
-		return core.Result{}, err
-	}
-	res := core.Result{
-		Background: r.originKind != "" && len(r.userMessageUUIDs) == 0, // else messages were folded into the turn
-		Text:       r.text, IsError: r.isError, Interrupted: r.interrupted(),
-		SessionID: e.SessionID, TotalCost: r.totalCostUSD, Cost: r.costUSD, NumTurns: r.numTurns,
-	}
-	for _, id := range r.userMessageUUIDs {
-		res.Turns = append(res.Turns, core.TurnID(id))
-	}
-	if r.isError {
-		res.Code, res.Error = r.failure()
-		res.Until = r.limitEnds(time.Now())
-	}
-	return res, nil
 }
 
 func (r *rawResult) member(key, value []byte) {
@@ -188,44 +163,4 @@ func costOf(models []byte) (usd float64) {
 		})
 	})
 	return usd
-}
-
-func boolean(value []byte) bool { return string(value) == "true" }
-
-// integer reads a JSON number, 0 for anything else. claude writes some counts as fractions.
-func integer(value []byte) int64 {
-	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
-		return n
-	}
-	return int64(number(value))
-}
-
-func number(value []byte) float64 {
-	f, err := strconv.ParseFloat(string(value), 64)
-	if err != nil {
-		return 0
-	}
-	return f
-}
-
-// texts reads the strings of an array.
-func texts(value []byte) []string {
-	var all []string
-	_ = eachElement(value, func(v []byte) { // not an array: none
-		if v[0] == '"' {
-			all = append(all, text(v))
-		}
-	})
-	return all
-}
-
-// member reads one string member of an object, "" if absent.
-func member(object []byte, name string) string {
-	var s string
-	_ = eachField(object, func(key, value []byte) { // not an object: ""
-		if string(key) == name {
-			s = text(value)
-		}
-	})
-	return s
 }

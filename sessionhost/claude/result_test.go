@@ -47,10 +47,7 @@ func TestResultOddShapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := e.Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := e.Result()
 	if r.IsError || r.Text != "" || r.NumTurns != 2 || r.Background || !slices.Equal(r.Turns, []core.TurnID{"u"}) || r.TotalCost != 0.25 {
 		t.Errorf("got %+v", r)
 	}
@@ -66,8 +63,8 @@ func TestResultCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := e.Result(); err != nil || r.Cost != want || r.TotalCost != 2 {
-			t.Errorf("%s: cost %v of %v, %v", since, r.Cost, r.TotalCost, err)
+		if r := e.Result(); r.Cost != want || r.TotalCost != 2 {
+			t.Errorf("%s: cost %v of %v", since, r.Cost, r.TotalCost)
 		}
 	}
 }

@@ -3,8 +3,13 @@ package claude
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"math/bits"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // errJSON reports bytes without exactly one JSON value of the expected kind.
@@ -18,33 +23,22 @@ const maxNesting = 10000
 // long as the scanned bytes.
 type visitor func(key, value []byte)
 
-// Fields calls visit for each top-level member of a JSON object, in order, with the decoded
-// key and the raw value, valid as long as the object. It fails for anything but one valid
-// JSON object.
-func Fields(object []byte, visit func(key, value []byte)) error { return eachField(object, visit) }
-
 // eachField validates b as one JSON object and calls visit for each of its top-level
 // members in order, so that the last of duplicate keys wins. It accepts the same bytes as
 // encoding/json.Valid, in one pass and without allocating.
-func eachField(b []byte, visit visitor) error {
-	i := skipSpace(b, 0)
-	if i >= len(b) || b[i] != '{' {
-		return errJSON
-	}
-	i = scanObject(b, i+1, 1, visit)
-	if i < 0 || skipSpace(b, i) != len(b) {
-		return errJSON
-	}
-	return nil
-}
+func eachField(b []byte, visit visitor) error { return each(b, '{', visit) }
 
 // eachElement validates b as one JSON array and calls visit for each element.
 func eachElement(b []byte, visit func(value []byte)) error {
+	return each(b, '[', func(_, value []byte) { visit(value) })
+}
+
+func each(b []byte, opening byte, visit visitor) error {
 	i := skipSpace(b, 0)
-	if i >= len(b) || b[i] != '[' {
+	if i >= len(b) || b[i] != opening {
 		return errJSON
 	}
-	i = scanArray(b, i+1, 1, visit)
+	i = scanMembers(b, i, 1, visit)
 	if i < 0 || skipSpace(b, i) != len(b) {
 		return errJSON
 	}
@@ -60,63 +54,39 @@ func validJSON(b []byte) bool {
 // The scan functions below take the index of their part's start and return the index after
 // the part, or -1 for invalid bytes. A nil visit only validates.
 
-// scanObject starts after the opening brace.
-func scanObject(b []byte, i, depth int, visit visitor) int {
+// scanMembers starts at the opening bracket of an object or an array.
+func scanMembers(b []byte, i, depth int, visit visitor) int {
+	closing := b[i] + 2 // of [ and {, in ASCII
 	if depth > maxNesting {
 		return -1
 	}
-	if i = skipSpace(b, i); i < len(b) && b[i] == '}' {
+	if i = skipSpace(b, i+1); i < len(b) && b[i] == closing {
 		return i + 1
 	}
 	for {
-		key := i
-		if i = scanString(b, i); i < 0 {
-			return -1
+		var key []byte // quoted; none in an array
+		if closing == '}' {
+			start := i
+			if i = scanString(b, i); i < 0 {
+				return -1
+			}
+			key = b[start:i]
+			if i = skipSpace(b, i); i >= len(b) || b[i] != ':' {
+				return -1
+			}
+			i = skipSpace(b, i+1)
 		}
-		keyEnd := i
-		if i = skipSpace(b, i); i >= len(b) || b[i] != ':' {
-			return -1
-		}
-		value := skipSpace(b, i+1)
-		if i = scanValue(b, value, depth); i < 0 {
-			return -1
-		}
-		if visit != nil {
-			visit(keyOf(b[key:keyEnd]), b[value:i])
-		}
-		if i = skipSpace(b, i); i >= len(b) {
-			return -1
-		}
-		if b[i] == '}' {
-			return i + 1
-		}
-		if b[i] != ',' {
-			return -1
-		}
-		i = skipSpace(b, i+1)
-	}
-}
-
-// scanArray starts after the opening bracket.
-func scanArray(b []byte, i, depth int, visit func(value []byte)) int {
-	if depth > maxNesting {
-		return -1
-	}
-	if i = skipSpace(b, i); i < len(b) && b[i] == ']' {
-		return i + 1
-	}
-	for {
 		value := i
 		if i = scanValue(b, i, depth); i < 0 {
 			return -1
 		}
 		if visit != nil {
-			visit(b[value:i])
+			visit(keyOf(key), b[value:i])
 		}
 		if i = skipSpace(b, i); i >= len(b) {
 			return -1
 		}
-		if b[i] == ']' {
+		if b[i] == closing {
 			return i + 1
 		}
 		if b[i] != ',' {
@@ -134,10 +104,8 @@ func scanValue(b []byte, i, depth int) int {
 	switch b[i] {
 	case '"':
 		return scanString(b, i)
-	case '{':
-		return scanObject(b, i+1, depth+1, nil)
-	case '[':
-		return scanArray(b, i+1, depth+1, nil)
+	case '{', '[':
+		return scanMembers(b, i, depth+1, nil)
 	case 't':
 		return scanWord(b, i, "true")
 	case 'f':
@@ -206,7 +174,11 @@ func scanEscape(b []byte, i int) int {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return i + 1
 	case 'u':
-		if len(b)-i < 5 || hex4(b[i+1:]) < 0 {
+		var code [2]byte
+		if len(b)-i < 5 {
+			return -1
+		}
+		if _, err := hex.Decode(code[:], b[i+1:i+5]); err != nil {
 			return -1
 		}
 		return i + 5
@@ -259,11 +231,93 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// keyOf returns the decoded key of a quoted one; only an escaped key costs an allocation,
+// keyOf returns the decoded key of a quoted one, nil for the element of an array; only an escaped key costs an allocation,
 // and claude writes none.
 func keyOf(quoted []byte) []byte {
-	if inner := quoted[1 : len(quoted)-1]; bytes.IndexByte(inner, '\\') < 0 {
-		return inner
+	switch {
+	case quoted == nil:
+		return nil
+	case bytes.IndexByte(quoted, '\\') >= 0:
+		return []byte(text(quoted))
 	}
-	return []byte(text(quoted))
+	return quoted[1 : len(quoted)-1]
+}
+
+// The functions below decode values that the scanner has validated. A value of another kind
+// counts as absent.
+
+// text decodes a JSON string, "" for anything else. Like encoding/json it turns invalid
+// UTF-8 and lone surrogates into U+FFFD.
+func text(value []byte) string {
+	if len(value) < 2 || value[0] != '"' {
+		return ""
+	}
+	s := value[1 : len(value)-1]
+	if bytes.IndexByte(s, '\\') >= 0 {
+		s = unescape(s)
+	}
+	if s != nil && utf8.Valid(s) {
+		return string(s)
+	}
+	var slow string
+	_ = json.Unmarshal(value, &slow) // cannot fail
+	return slow
+}
+
+// unescape resolves the usual escapes, whole runs at a time: turns are mostly prose with few
+// escapes. The result is nil for a string with \u.
+func unescape(s []byte) []byte {
+	out := make([]byte, 0, len(s))
+	for {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 {
+			return append(out, s...)
+		}
+		which := strings.IndexByte(`"\/bfnrt`, s[i+1])
+		if which < 0 {
+			return nil
+		}
+		out = append(append(out, s[:i]...), "\"\\/\b\f\n\r\t"[which])
+		s = s[i+2:]
+	}
+}
+
+func boolean(value []byte) bool { return string(value) == "true" }
+
+// integer reads a JSON number, 0 for anything else. claude writes some counts as fractions.
+func integer(value []byte) int64 {
+	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+		return n
+	}
+	return int64(number(value))
+}
+
+func number(value []byte) float64 {
+	f, err := strconv.ParseFloat(string(value), 64)
+	if err != nil {
+		return 0
+	}
+	return f
+}
+
+// texts reads the strings of an array.
+func texts(value []byte) []string {
+	var all []string
+	_ = eachElement(value, func(v []byte) { // not an array: none
+		if v[0] == '"' {
+			all = append(all, text(v))
+		}
+	})
+	return all
+}
+
+// member reads one string member of an object, "" if absent.
+func member(object []byte, name string) string {
+	var s string
+	_ = eachField(object, func(key, value []byte) { // not an object: ""
+		if string(key) == name {
+			s = text(value)
+		}
+	})
+	return s
 }

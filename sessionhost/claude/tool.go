@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bytes"
 	"time"
 	"unicode/utf8"
 )
@@ -53,19 +52,4 @@ func toolTimeout(tool string, input []byte) time.Duration {
 		return 0
 	}
 	return time.Duration(min(ms, float64(maxToolTimeout.Milliseconds()))) * time.Millisecond
-}
-
-// ToolsEnded returns the ids of the tool calls whose results a user event brings; none for
-// any other event.
-func (e Event) ToolsEnded() []string {
-	if e.Type != TypeUser || !bytes.Contains(e.Raw, []byte(`tool_result"`)) { // most events are plain messages
-		return nil
-	}
-	var ids []string
-	for _, b := range e.content() {
-		if b.Type == "tool_result" {
-			ids = append(ids, b.ToolUseID)
-		}
-	}
-	return ids
 }

@@ -10,9 +10,9 @@ import (
 // spare's any more.
 func TestSpareObeysTheNewestDaemon(t *testing.T) {
 	t.Parallel()
-	h := &host{daemon: connection{socket: &socket{}}, exited: make(chan struct{})}
-	h.place.Store(&protocol.Place{Channel: protocol.SpareChannel(1)})
-	if err := h.rebind(&socket{}, protocol.Place{Channel: "c"}); err == nil || h.place.Load().Channel == "c" {
+	h := &host{daemon: &connection{}, exited: make(chan struct{})}
+	h.registration = &registration{place: protocol.Place{Channel: protocol.SpareChannel(1)}}
+	if err := h.rebind(&connection{}, protocol.Place{Channel: "c"}); err == nil || !h.registration.isSpare() {
 		t.Errorf("the spare obeyed an earlier daemon (%v)", err)
 	}
 }

@@ -23,6 +23,14 @@ const (
 	// pipeBytes is more than a pipe holds, and so more than claude can have left unread
 	// (/proc/sys/fs/pipe-max-size).
 	pipeBytes = 1 << 20
+	// gentleGrace is how long claude may take to end after its input is closed.
+	gentleGrace = 5 * time.Second
+)
+
+// The two ways to begin the end of claude.
+const (
+	graceful = true  // close its input, and let it finish
+	prompt   = false // close its input, and send SIGTERM
 )
 
 // A child is one claude process with its pipes.
@@ -33,7 +41,8 @@ type child struct {
 	stdout *os.File
 	output pipeReader // of stdout
 	stderr *tail
-	left   atomic.Int64 // bytes still to be read after claude's end; 0 before the end
+	ended  chan struct{} // closed when the process has ended
+	left   atomic.Int64  // bytes still to be read after claude's end; 0 before the end
 
 	mu     sync.Mutex // guards the fields below
 	urgent [][]byte   // control lines
@@ -57,7 +66,7 @@ func startChild(b protocol.Bootstrap, m protocol.EnvMark) (*child, error) {
 		return nil, fmt.Errorf("make stdin pipe: %w", err)
 	}
 	defer func() { _ = stdinR.Close() }()
-	c := &child{stdin: stdinW, stdout: stdoutR, stderr: &tail{}}
+	c := &child{stdin: stdinW, stdout: stdoutR, stderr: &tail{}, ended: make(chan struct{})}
 	c.cmd = exec.Command(b.Argv[0], b.Argv[1:]...)
 	c.cmd.Dir, c.cmd.Env = b.Dir, append(os.Environ(), protocol.EnvMarkVariable+"="+m.String())
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdinR, stdoutW, c.stderr
@@ -137,6 +146,7 @@ func (c *child) nextLine() ([]byte, error) {
 // process may hold the other end of the pipe.
 func (c *child) wait() claude.Exit {
 	err := c.cmd.Wait()
+	close(c.ended)
 	_ = c.stdin.Close()
 	e := claude.Exit{Status: -1, Stderr: c.stderr.String()}
 	if st := c.cmd.ProcessState; st != nil {
@@ -168,6 +178,30 @@ func (c *child) Read(p []byte) (int, error) {
 		return n, io.EOF // a leftover process writes
 	}
 	return n, err
+}
+
+// end ends claude: it closes the input, sends SIGTERM, and after the grace SIGKILL. It does
+// not wait.
+func (c *child) end(gently bool, grace time.Duration) {
+	c.closeInput()
+	go func() { // ends with claude, at SIGKILL at the latest
+		if gently && c.endsWithin(gentleGrace) {
+			return
+		}
+		c.kill(syscall.SIGTERM)
+		if !c.endsWithin(grace) {
+			c.kill(syscall.SIGKILL)
+		}
+	}()
+}
+
+func (c *child) endsWithin(d time.Duration) bool {
+	select {
+	case <-c.ended:
+		return true
+	case <-time.After(d):
+		return false
+	}
 }
 
 // kill sends the signal to claude's process group, unless claude has ended: the kernel may

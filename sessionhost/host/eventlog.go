@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -22,20 +23,22 @@ type eventLog struct {
 	memLimit, limit int64
 	create          func() (*os.File, error) // makes the spool file
 	onBackpressure  func()                   // called before append waits, and for each further notice: see ackRequest
+	drained         chan struct{}            // closed when the last entry is acknowledged
 
 	mu      sync.Mutex
 	changed *sync.Cond
 	entries []storedEntry // not acknowledged, ascending
-	started startedTurns
-	reader  any    // the daemon whose acknowledgements count
-	newest  int64  // generation of the reader
-	next    uint64 // sequence number of the next entry
-	mem     int64  // bytes in memory
+	working []string      // turns that claude had begun, and not finished, before the first entry
+	reader  any           // the daemon whose acknowledgements count
+	newest  int64         // generation of the reader
+	next    uint64        // sequence number of the next entry
+	mem     int64         // bytes in memory
 	spool   *os.File
 	spooled int64 // end of the spool file
 	onDisk  int   // entries in the spool file
 	dropped uint64
 	closed  bool
+	ended   bool          // the last entry was added
 	waiting *backpressure // why append waits; nil while append does not wait
 	notices uint64        // number of notices about the waiting
 }
@@ -52,6 +55,31 @@ type storedEntry struct {
 	data []byte
 	off  int64
 	n    int32
+	step *step // that the entry tells, or nil
+}
+
+// A step is the beginning or the end of claude's work on a turn.
+type step struct {
+	turn string
+	done bool
+}
+
+// stepOf returns the step that an event tells, nil for most events.
+func stepOf(ev *claude.Event) *step {
+	l := ev.Lifecycle()
+	if !l.Done() && l.State != claude.StateStarted {
+		return nil
+	}
+	return &step{turn: l.UUID, done: l.Done()}
+}
+
+// apply returns the unfinished turns after the step.
+func (s *step) apply(working []string) []string {
+	working = slices.DeleteFunc(working, func(turn string) bool { return turn == s.turn })
+	if !s.done {
+		working = append(working, s.turn)
+	}
+	return working
 }
 
 var (
@@ -60,47 +88,28 @@ var (
 )
 
 func newEventLog(memLimit, limit int64, create func() (*os.File, error), full func()) *eventLog {
-	l := &eventLog{memLimit: memLimit, limit: limit, create: create, onBackpressure: full, next: 1}
+	l := &eventLog{memLimit: memLimit, limit: limit, create: create, onBackpressure: full, drained: make(chan struct{}), next: 1}
 	l.changed = sync.NewCond(&l.mu)
 	return l
 }
 
-// append adds an entry, encoded with its sequence number. It blocks while the log is full,
-// but drops a partial message instead.
-func (l *eventLog) append(partial bool, encode func(seq uint64) []byte) error {
-	return l.add(partial, nil, encode)
-}
-
-// appendStep adds an entry about the beginning or end of a turn.
-func (l *eventLog) appendStep(s step, encode func(seq uint64) []byte) error {
-	return l.add(false, &s, encode)
-}
-
-func (l *eventLog) add(partial bool, s *step, encode func(seq uint64) []byte) error {
+// append adds an entry, encoded with its sequence number, and the step that the entry tells,
+// if any. It blocks while the log is full, but drops a partial message instead.
+func (l *eventLog) append(partial bool, s *step, encode func(seq uint64) []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if partial && l.used() >= l.limit/2 {
 		l.dropped++
 		return nil
 	}
-	seq := l.next
-	data := encode(seq)
 	defer func() { l.waiting = nil }()
 	for !l.closed {
-		if seq != l.next { // another entry was added meanwhile
-			seq = l.next
-			data = encode(seq)
-		}
-		err := errLogFull
+		data, err := encode(l.next), errLogFull
 		if len(l.entries) == 0 || l.used()+int64(len(data)) <= l.limit {
-			err = l.put(data)
+			err = l.put(data, s)
 		}
 		switch {
 		case err == nil:
-			if s != nil {
-				s.seq = l.next - 1
-				l.started.steps = append(l.started.steps, *s)
-			}
 			return nil
 		case partial && !errors.Is(err, errLogFull):
 			l.dropped++
@@ -121,7 +130,7 @@ func (l *eventLog) wait(err error) {
 	case l.waiting.err == nil && !errors.Is(err, errLogFull) && now.Sub(l.waiting.since) >= protocol.RetryInterval:
 		l.waiting.err = err
 	default:
-		again := time.AfterFunc(protocol.RetryInterval, l.wakeAll)
+		again := time.AfterFunc(protocol.RetryInterval, l.changed.Broadcast)
 		defer again.Stop()
 		l.changed.Wait() // for an ack, the end, or the next try
 		return
@@ -147,9 +156,9 @@ func (l *eventLog) used() int64 { return l.mem + l.spooled }
 
 // put stores the entry in memory or, when memory is full, in the spool file. The next write
 // overwrites the rest of a failed one.
-func (l *eventLog) put(data []byte) error {
+func (l *eventLog) put(data []byte, s *step) error {
 	if l.mem+int64(len(data)) <= l.memLimit || len(l.entries) == 0 {
-		l.keep(storedEntry{data: data, n: int32(len(data))})
+		l.keep(storedEntry{data: data, n: int32(len(data)), step: s})
 		return nil
 	}
 	if l.spool == nil {
@@ -162,7 +171,7 @@ func (l *eventLog) put(data []byte) error {
 	if _, err := l.spool.WriteAt(data, l.spooled); err != nil {
 		return fmt.Errorf("write spool file: %w", err)
 	}
-	l.keep(storedEntry{off: l.spooled, n: int32(len(data))})
+	l.keep(storedEntry{off: l.spooled, n: int32(len(data)), step: s})
 	return nil
 }
 
@@ -218,7 +227,7 @@ func (l *eventLog) attach(reader any, generation int64) (last uint64, working []
 	if generation >= l.newest {
 		l.reader, l.newest = reader, generation
 	}
-	return l.next - 1, slices.Clone(l.started.before), len(l.entries) > 0
+	return l.next - 1, slices.Clone(l.working), len(l.entries) > 0
 }
 
 // ack removes the entries up to seq, if the reader is the attached daemon.
@@ -228,16 +237,18 @@ func (l *eventLog) ack(reader any, seq uint64) {
 	if reader != l.reader {
 		return
 	}
-	l.started.apply(seq)
 	n := 0
-	for n < len(l.entries) && l.entries[n].seq <= seq {
-		if e := l.entries[n]; e.data != nil {
+	for ; n < len(l.entries) && l.entries[n].seq <= seq; n++ {
+		e := l.entries[n]
+		if e.data != nil {
 			l.mem -= int64(e.n)
 		} else {
 			l.onDisk--
 		}
+		if e.step != nil {
+			l.working = e.step.apply(l.working)
+		}
 		l.entries[n] = storedEntry{}
-		n++
 	}
 	if l.entries = l.entries[n:]; len(l.entries) == 0 {
 		l.entries = nil // frees the memory of a long turn
@@ -246,17 +257,10 @@ func (l *eventLog) ack(reader any, seq uint64) {
 		l.spooled = 0
 		_ = l.spool.Truncate(0) // a failure leaves a larger file than necessary
 	}
-	l.changed.Broadcast()
-}
-
-// waitEmpty returns when everything is acknowledged, or stop returns true. stop is asked
-// again after wakeAll; it must not use the log.
-func (l *eventLog) waitEmpty(stop func() bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for len(l.entries) > 0 && !stop() {
-		l.changed.Wait()
+	if l.ended && n > 0 && len(l.entries) == 0 {
+		close(l.drained)
 	}
+	l.changed.Broadcast()
 }
 
 // length returns how many entries are not acknowledged.
@@ -266,20 +270,13 @@ func (l *eventLog) length() int {
 	return len(l.entries)
 }
 
-// wakeAll has waitEmpty ask the stop condition again.
-func (l *eventLog) wakeAll() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.changed.Broadcast()
-}
-
 // finish adds the last entry, also to a full or closed log, and closes the log.
 func (l *eventLog) finish(encode func(seq uint64) []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	data := encode(l.next)
 	l.keep(storedEntry{data: data, n: int32(len(data))})
-	l.closed = true
+	l.closed, l.ended = true, true
 	l.changed.Broadcast()
 }
 

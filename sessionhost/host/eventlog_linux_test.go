@@ -43,7 +43,7 @@ func TestSpoolThatIsFullInALine(t *testing.T) {
 		appended := make(chan error, 1)
 		go func() {
 			for range 5 {
-				if err := l.append(false, entryOf(10_000)); err != nil {
+				if err := l.append(false, nil, entryOf(10_000)); err != nil {
 					appended <- err
 					return
 				}

@@ -25,8 +25,6 @@ func entryOf(n int) func(uint64) []byte {
 	}
 }
 
-func never() bool { return false }
-
 // nobody reads a log when it is full.
 func nobody() {}
 
@@ -54,7 +52,7 @@ func numbers(t *testing.T, batch []byte) []uint64 {
 
 func mustAppend(t *testing.T, l *eventLog, partial bool, n int) {
 	t.Helper()
-	if err := l.append(partial, entryOf(n)); err != nil {
+	if err := l.append(partial, nil, entryOf(n)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -167,7 +165,7 @@ func TestEventLogBlocksWhenFull(t *testing.T) {
 			mustAppend(t, l, false, 100)
 		}
 		appended := make(chan error, 1)
-		go func() { appended <- l.append(false, entryOf(100)) }()
+		go func() { appended <- l.append(false, nil, entryOf(100)) }()
 		synctest.Wait()
 		select {
 		case err := <-appended:
@@ -195,7 +193,7 @@ func TestEventLogNumbersThoseThatWaited(t *testing.T) {
 		l.attach("reader", 1)
 		mustAppend(t, l, false, 80)
 		appended := make(chan error, 1)
-		go func() { appended <- l.append(false, entryOf(50)) }()
+		go func() { appended <- l.append(false, nil, entryOf(50)) }()
 		synctest.Wait() // it waits
 		mustAppend(t, l, false, 10)
 		l.ack("reader", 1)
@@ -227,7 +225,7 @@ func TestEventLogCloseEndsAWaitingWriter(t *testing.T) {
 		l := newEventLog(100, 100, create, nobody)
 		mustAppend(t, l, false, 100)
 		appended := make(chan error, 1)
-		go func() { appended <- l.append(false, entryOf(100)) }()
+		go func() { appended <- l.append(false, nil, entryOf(100)) }()
 		synctest.Wait()
 		l.close()
 		if err := <-appended; !errors.Is(err, errLogClosed) {
@@ -237,23 +235,20 @@ func TestEventLogCloseEndsAWaitingWriter(t *testing.T) {
 	})
 }
 
-func TestEventLogWaitEmpty(t *testing.T) {
+func TestEventLogDrains(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newEventLog(1000, 1000, nil, nobody)
-		l.waitEmpty(never)
-		mustAppend(t, l, false, 100)
-		empty := make(chan struct{})
-		go func() { l.waitEmpty(never); close(empty) }()
-		synctest.Wait()
-		select {
-		case <-empty:
-			t.Error("it is said to be empty")
-		default:
-		}
-		l.ack(nil, 1)
-		<-empty
-	})
+	l := newEventLog(1000, 1000, nil, nobody)
+	mustAppend(t, l, false, 100)
+	l.ack(nil, 1) // not the last one
+	l.finish(entryOf(100))
+	select {
+	case <-l.drained:
+		t.Error("the log drained before the last acknowledgement")
+	default:
+	}
+	l.ack(nil, 2)
+	l.ack(nil, 2)
+	<-l.drained
 }
 
 // TestEventLogOnAFullDisk has no room for the spool file: partial messages are
@@ -276,7 +271,7 @@ func TestEventLogOnAFullDisk(t *testing.T) {
 			t.Errorf("%d were dropped, want 1", l.dropped)
 		}
 		appended := make(chan error, 1)
-		write := func() { appended <- l.append(false, entryOf(100)) }
+		write := func() { appended <- l.append(false, nil, entryOf(100)) }
 		go write()
 		synctest.Wait()
 		l.ack(nil, 1)
@@ -285,8 +280,9 @@ func TestEventLogOnAFullDisk(t *testing.T) {
 		}
 		go write()
 		synctest.Wait()
-		disk = nil // there is room again, and nothing is acknowledged
-		l.wakeAll()
+		l.mu.Lock()
+		disk = nil // there is room again at the next try, and nothing is acknowledged
+		l.mu.Unlock()
 		if err := <-appended; err != nil {
 			t.Fatal(err)
 		}
@@ -306,7 +302,7 @@ func TestEventLogConcurrent(t *testing.T) {
 	wg.Go(func() {
 		r := rand.New(rand.NewPCG(1, 1))
 		for range entries {
-			if err := l.append(false, entryOf(20+r.IntN(200))); err != nil {
+			if err := l.append(false, nil, entryOf(20+r.IntN(200))); err != nil {
 				t.Error(err)
 			}
 		}
@@ -362,7 +358,7 @@ func TestEventLogAlwaysTakesItsLastEntry(t *testing.T) {
 			mustAppend(t, l, false, 100)
 		}
 		appended := make(chan error, 1)
-		go func() { appended <- l.append(false, entryOf(100)) }()
+		go func() { appended <- l.append(false, nil, entryOf(100)) }()
 		synctest.Wait()
 		l.finish(entryOf(100))
 		if err := <-appended; !errors.Is(err, errLogClosed) {

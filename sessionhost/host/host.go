@@ -8,17 +8,15 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,28 +32,41 @@ const (
 	maxTurns = 256
 )
 
-// A host owns one claude. Its mutex guards its state; the event log and the child guard
-// their own.
+const (
+	// termGrace is how long claude may take to end after SIGTERM; patientGrace is the same
+	// when no caller waits.
+	termGrace    = 300 * time.Millisecond
+	patientGrace = 5 * time.Second
+	// flushGrace is how long a stopping host waits for the acknowledgement of its last
+	// events.
+	flushGrace = time.Second
+	// abandonedInterval is how often a host without claude checks whether daemons can
+	// still find the host.
+	abandonedInterval = 2 * time.Second
+)
+
+// A host owns one claude. Its mutex guards its state; the registration, the event log and
+// the child guard their own.
 type host struct {
-	b      protocol.Bootstrap
-	log    *slog.Logger
-	child  *child // nil when claude could not be started
-	events *eventLog
-	tools  toolNotes
-	place  atomic.Pointer[protocol.Place] // changes once, when a spare is bound; written with mu held
+	b            protocol.Bootstrap
+	log          *slog.Logger
+	registration *registration
+	child        *child // nil when claude could not be started
+	events       *eventLog
+	tools        toolNotes
 
-	mu           sync.Mutex // guards the fields below
-	registration registration
-	daemon       connection
-	turns        []string // ids of turns that this host was given
-	requests     requests
-	idle         idleTracker
-	ready        bool // claude has answered initialize
-	timedOut     bool // claude has not, and is ended
-	stopping     bool
+	mu         sync.Mutex // guards the fields below
+	generation int64      // of the newest daemon so far
+	daemon     *connection
+	turns      []string // ids of turns that this host was given
+	requests   requests
+	idle       idleTracker
+	ready      bool // claude has answered initialize
+	timedOut   bool // claude has not, and is ended
 
-	stopped chan struct{} // closed when somebody asked for the end
-	exited  chan struct{} // closed when claude has ended
+	askEnd func()        // closes asked
+	asked  chan struct{} // closed when somebody asked for the end
+	exited chan struct{} // closed when claude has ended
 }
 
 // Run is the host process: it serves one claude and returns the exit status once
@@ -84,10 +95,10 @@ func Run(log *slog.Logger) int {
 		log.Error("session host not started: it inherited no Unix socket", "err", err)
 		return 1
 	}
-	h := &host{b: b, log: log, stopped: make(chan struct{}), exited: make(chan struct{})}
-	h.place.Store(&b.Place)
-	h.tools.path = func() string { return h.place.Load().ToolsPath }
-	h.events = newEventLog(b.MemLimit, b.SpoolLimit, func() (*os.File, error) { return openSpool(h.place.Load().SpoolPath) }, h.sendLog)
+	h := &host{b: b, log: log, asked: make(chan struct{}), exited: make(chan struct{})}
+	h.askEnd = sync.OnceFunc(func() { close(h.asked) })
+	h.tools.path = func() string { return h.registration.at().ToolsPath }
+	h.events = newEventLog(b.MemLimit, b.SpoolLimit, func() (*os.File, error) { return openSpool(h.registration.at().SpoolPath) }, h.sendLog)
 	h.run(socket)
 	return 0
 }
@@ -110,66 +121,61 @@ func (h *host) run(l *net.UnixListener) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
-	h.register()
+	h.registration = newRegistration(h.b.Place, h.log)
 	h.startClaude()
-	go h.accept(l)     // ends with the process
-	go h.obey(signals) // ends with the process
+	go h.accept(l) // ends with the process
+	go func() {    // ends with the process
+		for range signals {
+			h.stop(prompt, termGrace)
+		}
+	}()
 	// Memory that the start of packages for the daemon has left is given back, half a
 	// MiB of each host, while claude starts.
 	go debug.FreeOSMemory() // ends by itself
 	h.awaitEnd()
 	_ = l.Close()
-	h.unregister()
+	h.tools.release()
+	h.registration.remove()
 }
 
 func (h *host) startClaude() {
-	c, err := startChild(h.b, h.envMark())
+	c, err := startChild(h.b, h.registration.envMark())
 	if err != nil {
 		h.log.Error("claude not started", "err", err)
 		h.onClaudeExit(claude.Exit{Status: -1, Error: err.Error()})
 		return
 	}
 	h.child = c
-	h.registerChild(c.cmd.Process.Pid)
+	h.registration.addClaude(c.cmd.Process.Pid)
 	c.send(claude.InitializeLine(initializeID), true)
-	if _, spare := protocol.SpareSlot(h.place.Load().Channel); !spare { // a spare begins no tool
+	if !h.registration.isSpare() { // a spare begins no tool
 		h.tools.reserve()
 	}
-	go h.superviseClaude(c) // ends with claude
+	go h.superviseClaude() // ends with claude
 	time.AfterFunc(h.b.StartTimeout, h.onStartTimeout)
-	h.startIdleTimer()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.idle.timeout = h.b.IdleTimeout
+	h.idle.timer = time.AfterFunc(math.MaxInt64, h.endIdle) // restart sets the time
+	h.idle.restart(time.Now())
 }
 
 // superviseClaude reads claude's output, and reports claude's end.
-func (h *host) superviseClaude(c *child) {
+func (h *host) superviseClaude() {
 	read := make(chan struct{})
 	go func() { // ends with the pipe, which is closed below
 		defer close(read)
-		h.readOutput(c)
+		h.readOutput()
 	}()
-	e := c.wait()
-	if err := h.envMark().Sweep(context.Background()); err != nil {
+	e := h.child.wait()
+	if err := h.registration.envMark().Sweep(context.Background()); err != nil {
 		h.log.Error("processes of the session do not end", "err", err)
 	}
-	c.drain()
+	h.child.drain()
 	h.awaitOutput(read)
-	_ = c.stdout.Close()
-	c.closeInput()
+	_ = h.child.stdout.Close()
+	h.child.closeInput()
 	h.onClaudeExit(e)
-}
-
-func (h *host) readOutput(c *child) {
-	lines := claude.NewReader(c, maxLineBytes)
-	for {
-		line, err := lines.Next()
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				h.log.Info("claude's output ended", "err", err)
-			}
-			return
-		}
-		h.onOutput(line, lines.More())
-	}
 }
 
 // awaitOutput returns when claude's last output is in the log. If the log is full, the
@@ -178,7 +184,7 @@ func (h *host) awaitOutput(read <-chan struct{}) {
 	select {
 	case <-read:
 		return
-	case <-h.stopped:
+	case <-h.asked:
 	}
 	select {
 	case <-read:
@@ -192,7 +198,7 @@ func (h *host) awaitOutput(read <-chan struct{}) {
 func (h *host) onClaudeExit(e claude.Exit) {
 	h.mu.Lock()
 	e.Ready, e.Timeout, e.Idle = h.ready, h.timedOut, h.idle.closing
-	h.requests = requests{} // nobody waits for an answer any more
+	h.requests = nil // nobody waits for an answer any more
 	h.mu.Unlock()
 	h.events.finish(func(seq uint64) []byte {
 		return protocol.EncodeEntry(protocol.Entry{Seq: seq, At: time.Now().UnixMicro(), Exit: &e})
@@ -201,15 +207,102 @@ func (h *host) onClaudeExit(e claude.Exit) {
 	close(h.exited)
 }
 
-// appendOwn adds an entry of the host itself to the log.
-func (h *host) appendOwn(e protocol.Entry) {
-	e.At = time.Now().UnixMicro()
-	err := h.events.append(false, func(seq uint64) []byte {
-		e.Seq = seq
-		return protocol.EncodeEntry(e)
-	})
-	if err != nil {
-		h.log.Error("event not kept", "err", err)
+// onStartTimeout ends a claude that has not answered initialize.
+func (h *host) onStartTimeout() {
+	h.mu.Lock()
+	late := !h.ready
+	h.timedOut = h.timedOut || late
+	h.mu.Unlock()
+	if late {
+		h.log.Error("claude did not answer initialize in time", "timeout", h.b.StartTimeout)
+		h.child.end(prompt, termGrace)
 	}
-	h.sendLog()
+}
+
+// endIdle ends a claude that has been idle for the timeout while no daemon was connected.
+// Its input is closed with the mutex held: a turn of a daemon that connects meanwhile
+// either counts as work, or never reaches claude and is run by the next process.
+func (h *host) endIdle() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := &h.idle
+	if h.daemon != nil || isClosed(h.asked) || isClosed(h.exited) || t.closing || t.timeout <= 0 {
+		return // the timer is started again when the daemon leaves
+	}
+	now := time.Now()
+	if wait := t.due(!h.ready || len(h.requests) > 0, now).Sub(now); wait > 0 {
+		t.timer.Reset(wait)
+		return
+	}
+	t.closing = true
+	h.log.Info("idle claude is ended, no daemon is connected", "timeout", t.timeout)
+	h.child.end(graceful, patientGrace)
+}
+
+// stop ends claude and then the host.
+func (h *host) stop(gently bool, grace time.Duration) {
+	h.askEnd()
+	if h.child != nil {
+		h.child.end(gently, grace)
+	}
+}
+
+// awaitEnd returns when claude has ended and no daemon needs the events any more.
+func (h *host) awaitEnd() {
+	<-h.exited
+	if h.isUnneeded() {
+		return
+	}
+	tick := time.NewTicker(abandonedInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.events.drained:
+			return
+		case <-h.asked:
+			h.flush()
+			return
+		case <-tick.C:
+			if h.registration.isLost() && h.connected() == nil {
+				h.log.Warn("host stops although events are not acknowledged: its record is gone, so no daemon can find it")
+				return
+			}
+		}
+	}
+}
+
+// isUnneeded reports whether claude was ended for idleness and no daemon needs the
+// host: all events but the exit are acknowledged, or the host is a spare.
+func (h *host) isUnneeded() bool {
+	onlyExit := h.events.length() == 1 // before the lock: the log's mutex is never taken with the host's held
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.idle.closing && h.daemon == nil && (onlyExit || h.registration.isSpare())
+}
+
+// flush gives a connected daemon a moment to acknowledge the last events.
+func (h *host) flush() {
+	if c := h.connected(); c != nil {
+		select {
+		case <-h.events.drained:
+		case <-c.released:
+		case <-time.After(flushGrace):
+		}
+	}
+}
+
+// connected returns the connection of the daemon that the host obeys, or nil.
+func (h *host) connected() *connection {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.daemon
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

@@ -1,6 +1,11 @@
 package host
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,21 +16,32 @@ import (
 // maxBadBytes bounds the kept beginning of a line without a JSON object.
 const maxBadBytes = 256
 
+// readOutput keeps claude's output line by line, until it ends.
+func (h *host) readOutput() {
+	lines := claude.NewReader(h.child, maxLineBytes)
+	for {
+		line, err := lines.Next()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				h.log.Info("claude's output ended", "err", err)
+			}
+			return
+		}
+		h.onOutput(line, lines.More())
+	}
+}
+
 // onOutput keeps one line of claude's output for the daemon, and updates the host's own
 // state. more says that another line follows at once.
 func (h *host) onOutput(line claude.Line, more bool) {
-	if line.TooLong {
-		h.appendOwn(protocol.Entry{Bad: badLine(line)})
-		return
-	}
 	ev, err := claude.Decode(line.Bytes)
-	if err != nil {
+	if line.TooLong || err != nil {
 		h.appendOwn(protocol.Entry{Bad: badLine(line)})
 		return
 	}
 	at := time.Now()
-	if h.observe(ev, at) {
-		h.keep(ev, at)
+	if h.observe(&ev, at) {
+		h.keep(&ev, at)
 	}
 	if !more {
 		h.sendLog()
@@ -33,7 +49,7 @@ func (h *host) onOutput(line claude.Line, more bool) {
 }
 
 // observe updates the host's own state, and reports whether the event is for the daemon.
-func (h *host) observe(ev claude.Event, at time.Time) (forDaemon bool) {
+func (h *host) observe(ev *claude.Event, at time.Time) (forDaemon bool) {
 	h.mu.Lock()
 	h.idle.observe(ev, at)
 	h.mu.Unlock()
@@ -41,9 +57,7 @@ func (h *host) observe(ev claude.Event, at time.Time) (forDaemon bool) {
 	case claude.TypeControlRequest:
 		return h.onControlRequest(ev)
 	case claude.TypeCancelRequest:
-		if id, err := ev.CancelRequest(); err == nil {
-			h.forgetRequest(id)
-		}
+		h.forgetRequest(ev.CancelRequest())
 	case claude.TypeControlResponse:
 		h.onControlResponse(ev)
 	case claude.TypeLifecycle, claude.TypeStreamEvent, claude.TypeAssistant:
@@ -55,16 +69,36 @@ func (h *host) observe(ev claude.Event, at time.Time) (forDaemon bool) {
 }
 
 // keep adds the event to the log.
-func (h *host) keep(ev claude.Event, at time.Time) {
-	encode := func(seq uint64) []byte { return protocol.EncodeEvent(seq, at, ev.Raw) }
-	var err error
-	if step, ok := stepOf(ev); ok {
-		err = h.events.appendStep(step, encode)
-	} else {
-		err = h.events.append(ev.Type == claude.TypeStreamEvent, encode)
-	}
+func (h *host) keep(ev *claude.Event, at time.Time) {
+	err := h.events.append(ev.Type == claude.TypeStreamEvent, stepOf(ev), func(seq uint64) []byte { return protocol.EncodeEvent(seq, at, ev.Raw) })
 	if err != nil {
 		h.log.Error("event not kept", "err", err)
+	}
+}
+
+// appendOwn adds an entry of the host itself to the log.
+func (h *host) appendOwn(e protocol.Entry) {
+	e.At = time.Now().UnixMicro()
+	err := h.events.append(false, nil, func(seq uint64) []byte {
+		e.Seq = seq
+		return protocol.EncodeEntry(e)
+	})
+	if err != nil {
+		h.log.Error("event not kept", "err", err)
+	}
+	h.sendLog()
+}
+
+// sendLog sends the daemon new entries of the log.
+func (h *host) sendLog() {
+	var w *pipeWriter
+	h.mu.Lock()
+	if h.daemon != nil {
+		w = h.daemon.writer
+	}
+	h.mu.Unlock()
+	if w != nil {
+		w.flush()
 	}
 }
 
@@ -79,9 +113,9 @@ func badLine(line claude.Line) string {
 
 // onControlRequest keeps a permission request for the daemon to answer. Any other request
 // is answered with an error at once, because an unanswered request blocks the turn for ever.
-func (h *host) onControlRequest(ev claude.Event) (forDaemon bool) {
-	r, err := ev.ControlRequest()
-	if err != nil {
+func (h *host) onControlRequest(ev *claude.Event) (forDaemon bool) {
+	r, ok := ev.ControlRequest()
+	if !ok {
 		return true
 	}
 	if !r.IsPermission() {
@@ -102,9 +136,8 @@ func (h *host) forgetRequest(id string) bool {
 }
 
 // onControlResponse notes that claude has answered initialize: turns may be written.
-func (h *host) onControlResponse(ev claude.Event) {
-	r, err := ev.ControlResponse()
-	if err != nil || r.RequestID != initializeID {
+func (h *host) onControlResponse(ev *claude.Event) {
+	if id, _ := ev.ControlResponse(); id != initializeID {
 		return
 	}
 	h.mu.Lock()
@@ -115,4 +148,25 @@ func (h *host) onControlResponse(ev claude.Event) {
 		h.child.setReady()
 		h.appendOwn(protocol.Entry{Ready: true})
 	}
+}
+
+// requests are the permission requests of claude that wait for an answer, oldest first.
+type requests []request
+
+type request struct {
+	id  string
+	raw json.RawMessage // the whole event
+}
+
+// add keeps a copy of the request. A request with a known id replaces the older one.
+func (r *requests) add(id string, raw []byte) {
+	r.remove(id)
+	*r = append(*r, request{id, bytes.Clone(raw)})
+}
+
+// remove reports whether the request was waiting for an answer.
+func (r *requests) remove(id string) bool {
+	known := len(*r)
+	*r = slices.DeleteFunc(*r, func(q request) bool { return q.id == id })
+	return len(*r) < known
 }

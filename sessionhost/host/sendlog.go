@@ -13,10 +13,9 @@ import (
 const batchBytes = 64 << 10
 
 // startSending sends the daemon each unacknowledged event, and from now on each new event.
-func (h *host) startSending(c *socket) error {
-	s := sender{host: h}
-	w, err := newPipeWriter(c, s.next, func(err error) {
-		h.log.Info("daemon no longer reached", "err", err)
+func (c *connection) startSending() error {
+	w, err := newPipeWriter(c, c.next, func(err error) {
+		c.host.log.Info("daemon no longer reached", "err", err)
 		if !protocol.IsDisconnect(err) {
 			_ = c.Close()
 		} // else the daemon has left, and its last frames are still to be read
@@ -24,59 +23,39 @@ func (h *host) startSending(c *socket) error {
 	if err != nil {
 		return err
 	}
-	h.mu.Lock()
-	if h.daemon.socket == c { // else a newer daemon has come
-		h.daemon.writer = w
-	}
-	h.mu.Unlock()
-	h.sendLog()
+	c.host.mu.Lock()
+	c.writer = w
+	c.host.mu.Unlock()
+	c.host.sendLog()
 	return nil
 }
 
-// sendLog sends the daemon new entries of the log.
-func (h *host) sendLog() {
-	h.mu.Lock()
-	w := h.daemon.writer
-	h.mu.Unlock()
-	if w != nil {
-		w.flush()
-	}
-}
-
-// A sender reads the log for one daemon.
-type sender struct {
-	host   *host
-	after  uint64 // the last entry read
-	notice uint64 // the last notice of backpressure sent
-	batch  []byte
-}
-
 // next returns the next bytes for the daemon, none when it has everything.
-func (s *sender) next() (_ []byte, err error) {
-	if cap(s.batch) > 4*batchBytes {
-		s.batch = nil // the memory of a giant line is not kept
+func (c *connection) next() (_ []byte, err error) {
+	if cap(c.batch) > 4*batchBytes {
+		c.batch = nil // the memory of a giant line is not kept
 	}
-	s.batch, s.after, err = s.host.events.read(s.batch[:0], s.after, batchBytes)
-	if len(s.batch) == 0 && err == nil {
-		s.requestAck()
+	c.batch, c.after, err = c.host.events.read(c.batch[:0], c.after, batchBytes)
+	if len(c.batch) == 0 && err == nil {
+		c.requestAck()
 	}
-	return s.batch, err
+	return c.batch, err
 }
 
 // requestAck asks a daemon that has all entries to acknowledge them, when the log has no
 // room for more.
-func (s *sender) requestAck() {
-	nth, waits, err := s.host.events.ackRequest(s.notice)
-	if !waits || s.after == 0 {
+func (c *connection) requestAck() {
+	nth, waits, err := c.host.events.ackRequest(c.notice)
+	if !waits || c.after == 0 {
 		return
 	}
 	var p protocol.Backpressure
 	if err != nil {
-		p.Problem = diskProblem(filepath.Dir(s.host.place.Load().SpoolPath), err)
-		s.host.log.Error("claude's output is not read, because events cannot be kept", "err", err, "retry_in", protocol.RetryInterval)
+		p.Problem = diskProblem(filepath.Dir(c.host.registration.at().SpoolPath), err)
+		c.host.log.Error("claude's output is not read, because events cannot be kept", "err", err, "retry_in", protocol.RetryInterval)
 	}
-	s.batch = append(s.batch, protocol.EncodeEntry(protocol.Entry{Seq: s.after, Backpressure: &p})...)
-	s.notice = nth
+	c.batch = append(c.batch, protocol.EncodeEntry(protocol.Entry{Seq: c.after, Backpressure: &p})...)
+	c.notice = nth
 }
 
 // diskProblem tells a person why files in the directory cannot be written.

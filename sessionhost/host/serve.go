@@ -16,12 +16,17 @@ import (
 // helloTimeout bounds the exchange of hello and welcome on a new connection.
 const helloTimeout = 5 * time.Second
 
-// A connection is the daemon that the host obeys. The host's mutex guards it.
+// A connection is that of a daemon.
 type connection struct {
-	generation int64         // of the newest daemon so far
-	socket     *socket       // nil when no daemon is connected
-	released   chan struct{} // closed when no frame of the socket is handled any more
-	writer     *pipeWriter   // of the log to the daemon; nil before the welcome is sent
+	*socket
+	host     *host
+	released chan struct{} // closed when no frame of the connection is handled any more
+	writer   *pipeWriter   // of the log to the daemon; nil before the welcome is sent; guarded by the host's mutex
+
+	// Used by the writer alone.
+	after  uint64 // the last entry read
+	notice uint64 // the last notice of backpressure sent
+	batch  []byte
 }
 
 // accept serves daemons. It tries again after a failure, as for want of a file descriptor:
@@ -52,11 +57,12 @@ func (h *host) serve(conn *net.UnixConn) {
 		_ = conn.Close()
 		return
 	}
-	c, err := newSocket(conn)
+	socket, err := newSocket(conn)
 	if err != nil {
 		h.log.Error("daemon not served", "err", err)
 		return
 	}
+	c := &connection{socket: socket, host: h, released: make(chan struct{})}
 	defer func() { _ = c.Close() }()
 	defer h.onDisconnect(c)
 	frames := claude.NewReader(c, protocol.MaxFrameBytes)
@@ -65,7 +71,7 @@ func (h *host) serve(conn *net.UnixConn) {
 		_ = json.NewEncoder(c).Encode(protocol.Welcome{Type: protocol.FrameRefused, Version: protocol.Version, Error: err.Error()})
 		return
 	}
-	if err := h.startSending(c); err != nil {
+	if err := c.startSending(); err != nil {
 		h.log.Error("daemon not served", "err", err)
 		return
 	}
@@ -83,7 +89,7 @@ func (h *host) serve(conn *net.UnixConn) {
 
 // greet checks the daemon's hello, makes the daemon the one that the host obeys, and
 // answers with the host's state.
-func (h *host) greet(c *socket, frames *claude.Reader) error {
+func (h *host) greet(c *connection, frames *claude.Reader) error {
 	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
 	line, err := frames.Next()
 	if err != nil {
@@ -100,10 +106,9 @@ func (h *host) greet(c *socket, frames *claude.Reader) error {
 	if f.Host != 0 && f.Host != os.Getpid() {
 		return fmt.Errorf("hello is for process %d, this is %d: another gateway uses the same runtime directory", f.Host, os.Getpid())
 	}
-	if err := h.replaceDaemon(c, f.Generation); err != nil {
+	if err := h.replaceDaemon(c, f); err != nil {
 		return err
 	}
-	h.setIdleTimeout(f.IdleTimeout)
 	_ = c.SetWriteDeadline(time.Now().Add(helloTimeout))
 	defer func() { _ = c.SetWriteDeadline(time.Time{}) }()
 	if err := json.NewEncoder(c).Encode(h.welcome(c, f.Generation)); err != nil {
@@ -113,60 +118,60 @@ func (h *host) greet(c *socket, frames *claude.Reader) error {
 }
 
 // welcome returns the host's state.
-func (h *host) welcome(c *socket, generation int64) protocol.Welcome {
+func (h *host) welcome(c *connection, generation int64) protocol.Welcome {
 	last, working, kept := h.events.attach(c, generation) // before the requests: a newer request comes as an event
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	var asked []json.RawMessage
+	for _, r := range h.requests {
+		asked = append(asked, r.raw)
+	}
 	return protocol.Welcome{
-		Type: protocol.FrameWelcome, Version: protocol.Version, Channel: h.place.Load().Channel, SessionID: h.b.SessionID,
-		PID: os.Getpid(), ClaudePID: h.registration.record.ClaudePID, Ready: h.ready, Launch: h.b.Launch, Settings: h.b.Settings,
-		Tasks: h.idle.activity.Tasks, Turns: slices.Clone(h.turns), Working: working, Requests: h.requests.events(), Seq: last, Kept: kept,
+		Type: protocol.FrameWelcome, Version: protocol.Version, Channel: h.registration.at().Channel, SessionID: h.b.SessionID,
+		PID: os.Getpid(), ClaudePID: h.registration.claudePID(), Ready: h.ready, Launch: h.b.Launch, Settings: h.b.Settings,
+		Tasks: h.idle.activity.Tasks, Turns: slices.Clone(h.turns), Working: working, Requests: asked, Seq: last, Kept: kept,
 	}
 }
 
 // replaceDaemon makes the connection the one that the host obeys. The frames that were
 // read of the older connection are handled first. So the newer daemon hears of each turn
 // that claude was given, and hands over no other turn again.
-func (h *host) replaceDaemon(c *socket, generation int64) error {
-	for {
-		older, released, err := h.tryReplace(c, generation)
-		if older == nil {
-			return err
-		}
-		_ = older.Close()
-		<-released // soon: no frame takes long
-	}
-}
-
-// tryReplace succeeds when no other daemon is connected. Else it returns the older
-// connection, to be released first.
-func (h *host) tryReplace(c *socket, generation int64) (older *socket, released <-chan struct{}, err error) {
+func (h *host) replaceDaemon(c *connection, hello protocol.Frame) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch d := &h.daemon; {
-	case generation < d.generation:
-		return nil, nil, fmt.Errorf("generation %d is not newer than %d", generation, d.generation)
-	case d.socket != nil:
-		return d.socket, d.released, nil
+	for {
+		if hello.Generation < h.generation {
+			return fmt.Errorf("generation %d is not newer than %d", hello.Generation, h.generation)
+		}
+		older := h.daemon
+		if older == nil {
+			break
+		}
+		h.mu.Unlock()
+		_ = older.Close()
+		<-older.released // soon: no frame takes long
+		h.mu.Lock()
 	}
-	h.daemon = connection{generation: generation, socket: c, released: make(chan struct{})}
-	return nil, nil, nil
+	h.daemon, h.generation = c, hello.Generation
+	if hello.IdleTimeout != 0 {
+		h.idle.timeout = max(hello.IdleTimeout, 0)
+	}
+	return nil
 }
 
 // onDisconnect notes that no frame of the connection is handled any more.
-func (h *host) onDisconnect(c *socket) {
+func (h *host) onDisconnect(c *connection) {
 	h.mu.Lock()
-	if d := h.daemon; d.socket == c {
-		close(d.released)
-		h.daemon = connection{generation: d.generation}
+	defer h.mu.Unlock()
+	if h.daemon == c {
+		h.daemon = nil
 		h.idle.restart(time.Now())
+		close(c.released)
 	}
-	h.mu.Unlock()
-	h.events.wakeAll()
 }
 
 // handleFrame carries out one frame of the daemon.
-func (h *host) handleFrame(c *socket, b []byte) error {
+func (h *host) handleFrame(c *connection, b []byte) error {
 	f, payload, err := protocol.DecodeFrame(b)
 	if err != nil {
 		return err
@@ -219,4 +224,39 @@ func (h *host) writeToClaude(payload []byte, control bool) {
 	}
 	line := append(append(make([]byte, 0, len(payload)+1), payload...), '\n')
 	h.child.send(line, control)
+}
+
+// bind gives a spare to a channel, whose lock the daemon holds meanwhile. The entry in the
+// log tells the daemon that all later entries belong to the channel. After an error the
+// daemon ends the host.
+func (h *host) bind(c *connection, payload []byte) error {
+	var to protocol.Place
+	if err := json.Unmarshal(payload, &to); err != nil {
+		return fmt.Errorf("decode bind frame: %w", err)
+	}
+	if err := h.rebind(c, to); err != nil {
+		return fmt.Errorf("bind to channel %q: %w", to.Channel, err)
+	}
+	h.tools.reserve()
+	h.log.Info("spare bound", "channel", to.Channel)
+	h.appendOwn(protocol.Entry{Bound: to.Channel})
+	return nil
+}
+
+// rebind holds the mutex throughout: a connecting daemon finds the host either in the old
+// place or in the new one.
+func (h *host) rebind(c *connection, to protocol.Place) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.daemon != c:
+		return errors.New("a newer daemon has come")
+	case !h.registration.isSpare():
+		return errors.New("the host has a channel")
+	case h.idle.closing:
+		return errors.New("claude is ending")
+	case isClosed(h.exited):
+		return errors.New("claude has ended")
+	}
+	return h.registration.move(to)
 }

@@ -29,7 +29,7 @@ const maxToolNotes = 64 << 10
 
 // observe follows the turns and notes those that begin a tool. It is called from the
 // goroutine that reads claude's output.
-func (n *toolNotes) observe(ev claude.Event) error {
+func (n *toolNotes) observe(ev *claude.Event) error {
 	if ev.Type != claude.TypeLifecycle {
 		switch {
 		case len(n.noted) == len(n.working):
@@ -42,10 +42,7 @@ func (n *toolNotes) observe(ev claude.Event) error {
 		}
 		return nil
 	}
-	l, err := ev.Lifecycle()
-	if err != nil {
-		return err
-	}
+	l := ev.Lifecycle()
 	is := func(id string) bool { return id == l.UUID }
 	switch {
 	case l.Done():

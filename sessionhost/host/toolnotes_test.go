@@ -24,7 +24,7 @@ func hearAll(t *testing.T, n *toolNotes, lines ...string) {
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		if err := n.observe(ev); err != nil {
+		if err := n.observe(&ev); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 	}
@@ -85,7 +85,7 @@ func TestToolNoteThatIsOwed(t *testing.T) {
 	n := &toolNotes{path: func() string { return filepath.Join(dir, "notes") }}
 	fails := func() {
 		t.Helper()
-		if ev, err := claude.Decode([]byte(toolCall)); err != nil || n.observe(ev) == nil {
+		if ev, err := claude.Decode([]byte(toolCall)); err != nil || n.observe(&ev) == nil {
 			t.Fatalf("it was noted where it cannot be: %v", err)
 		}
 	}

@@ -6,7 +6,6 @@ package protocol
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -130,46 +129,10 @@ func DecodeFrame(b []byte) (f Frame, payload []byte, err error) {
 		payload = b[i+len(lineField) : len(b)-1]
 		header = append(append(make([]byte, 0, i+1), b[:i]...), '}')
 	}
-	if f, err = decodeHeader(header); err != nil {
+	if err := json.Unmarshal(header, &f); err != nil {
 		return Frame{}, nil, fmt.Errorf("decode frame: %w", err)
 	}
 	return f, payload, nil
-}
-
-// decodeHeader does the work of json.Unmarshal in a fraction of the time: every turn has a
-// header.
-func decodeHeader(b []byte) (f Frame, err error) {
-	var bad error
-	err = claude.Fields(b, func(key, value []byte) {
-		var no error
-		switch string(key) {
-		case "type":
-			f.Type = claude.Text(value)
-		case "version":
-			f.Version, no = strconv.Atoi(string(value))
-		case "generation":
-			f.Generation, no = strconv.ParseInt(string(value), 10, 64)
-		case "host":
-			f.Host, no = strconv.Atoi(string(value))
-		case "id":
-			f.ID = claude.Text(value)
-		case "seq":
-			f.Seq, no = strconv.ParseUint(string(value), 10, 64)
-		case "gently":
-			f.Gently, no = strconv.ParseBool(string(value))
-		case "patient":
-			f.Patient, no = strconv.ParseBool(string(value))
-		case "idle_timeout":
-			f.IdleTimeout, no = parseNanoseconds(value)
-		}
-		bad = cmp.Or(bad, no)
-	})
-	return f, cmp.Or(err, bad)
-}
-
-func parseNanoseconds(value []byte) (time.Duration, error) {
-	n, err := strconv.ParseInt(string(value), 10, 64)
-	return time.Duration(n), err
 }
 
 const (

@@ -70,7 +70,7 @@ func TestWhatATurnWithoutAnAnswerMeans(t *testing.T) {
 	cancel(context.DeadlineExceeded)
 	ended := errors.New("signal: killed")
 	tells(t, []Finding{(&turn{}).unanswered(over, ended)}, "turn_hangs")
-	tried := &turn{retry: claude.APIRetry{Attempt: 4, Error: "unknown"}}
+	tried := &turn{retry: claude.APIRetry{Attempt: 4, Reason: "unknown"}}
 	f := tried.unanswered(over, ended)
 	tells(t, []Finding{f}, "api_unreachable")
 	if !strings.Contains(f.What, "4 times (unknown)") {

@@ -138,29 +138,24 @@ func (t *turn) converse(out io.Reader) (f Finding, answered bool) {
 func (t *turn) hear(ev claude.Event) (f Finding, answered bool) {
 	switch {
 	case ev.Type == claude.TypeControlResponse:
-		r, err := ev.ControlResponse()
-		if err != nil || r.RequestID != initID {
+		id, refused := ev.ControlResponse()
+		if id != initID {
 			return f, false
 		}
-		if r.Error != "" {
-			return t.misunderstood("claude refused to get ready: " + r.Error), true
+		if refused != "" {
+			return t.misunderstood("claude refused to get ready: " + refused), true
 		}
 		return t.ask()
 	case ev.Type == claude.TypeSystem && ev.Subtype == "init":
-		t.init, _ = ev.Init() // an unreadable init leaves the zero value
+		t.init = ev.Init()
 	case ev.Type == claude.TypeSystem && ev.Subtype == "api_retry":
-		r, err := ev.APIRetry()
-		if err == nil {
-			t.retry = r
-		}
-		if r.ErrorStatus == 401 { // claude would retry all the same
+		t.retry = ev.APIRetry()
+		if t.retry.Status == 401 { // claude would retry all the same
 			return notLoggedIn("the login was refused"), true
 		}
 	case ev.Type == claude.TypeResult:
-		r, err := ev.Result()
+		r := ev.Result()
 		switch {
-		case err != nil:
-			return t.misunderstood(err.Error()), true
 		case slices.Contains(r.Turns, core.TurnID(t.id)):
 			return t.judge(r), true
 		case !r.Background && len(r.Turns) == 0:
@@ -221,7 +216,7 @@ func (t *turn) unanswered(ctx context.Context, exit error) Finding {
 	case errors.Is(context.Cause(ctx), errStart):
 		return problem("claude_hangs", "claude did not get ready in time (BARECLAW_START_TIMEOUT)."+t.stderr.words(), why, "claude -p 'Say OK.'")
 	case ctx.Err() != nil && t.retry.Attempt > 0:
-		return problem("api_unreachable", fmt.Sprintf("claude does not reach its API: it has tried %d times (%s).", t.retry.Attempt, t.retry.Error),
+		return problem("api_unreachable", fmt.Sprintf("claude does not reach its API: it has tried %d times (%s).", t.retry.Attempt, t.retry.Reason),
 			why, "check the network and, if one is needed, HTTPS_PROXY in the gateway's environment")
 	case ctx.Err() != nil:
 		return problem("turn_hangs", fmt.Sprintf("claude took the message and did not answer within %v.", turnBound), why, "claude -p 'Say OK.'")

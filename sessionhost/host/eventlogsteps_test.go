@@ -23,13 +23,7 @@ func TestWorklist(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		encode := func(seq uint64) []byte { return protocol.EncodeEvent(seq, time.UnixMicro(7), ev.Raw) }
-		if step, ok := stepOf(ev); ok {
-			err = l.appendStep(step, encode)
-		} else {
-			err = l.append(false, encode)
-		}
-		if err != nil {
+		if err := l.append(false, stepOf(&ev), func(seq uint64) []byte { return protocol.EncodeEvent(seq, time.UnixMicro(7), ev.Raw) }); err != nil {
 			t.Fatal(err)
 		}
 	}

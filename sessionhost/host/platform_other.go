@@ -2,8 +2,16 @@
 
 package host
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // childAttr gives claude a process group of its own. Without a parent-death signal, the
 // next daemon finds a claude without host by the record.
 func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+func reserveSpace(*os.File, int64) {}
+
+func readNow(fd uintptr, p []byte) (int, error)  { return syscall.Read(int(fd), p) }
+func writeNow(fd uintptr, p []byte) (int, error) { return syscall.Write(int(fd), p) }

@@ -1,7 +1,0 @@
-//go:build unix && !linux
-
-package host
-
-import "os"
-
-func reserveSpace(*os.File, int64) {}

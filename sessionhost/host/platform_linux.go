@@ -1,0 +1,45 @@
+package host
+
+import (
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// childAttr gives claude a process group of its own, and has the kernel end claude when the
+// host dies: without its input alone claude would go on working.
+func childAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+}
+
+// reserveSpace has the file system keep room for n more bytes at the end of a file without
+// changing its size. Without such support the room is not guaranteed.
+func reserveSpace(f *os.File, n int64) {
+	info, err := f.Stat()
+	if err != nil {
+		return
+	}
+	_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, info.Size(), n)
+}
+
+// The scheduler is not told of the calls below, which must not block. After a pause each
+// announced call wakes the thread that looks for blocked calls, and a host pauses in every
+// turn.
+
+func readNow(fd uintptr, p []byte) (int, error)  { return callNow(syscall.SYS_READ, fd, p) }
+func writeNow(fd uintptr, p []byte) (int, error) { return callNow(syscall.SYS_WRITE, fd, p) }
+
+func callNow(call, fd uintptr, p []byte) (int, error) {
+	for {
+		n, _, errno := syscall.RawSyscall(call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+		switch errno {
+		case 0:
+			return int(n), nil
+		case syscall.EINTR:
+		default:
+			return 0, errno
+		}
+	}
+}
