@@ -8,13 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
 	"bareclaw/core"
@@ -56,16 +54,13 @@ type Options struct {
 
 // Hosts starts and finds session hosts. It satisfies core.Agent.
 type Hosts struct {
-	o      Options
-	spares *spares
+	o Options
+	*spares
 }
 
-// connectTimeout is how long a host may take to answer the daemon's hello. The daemon waits
-// connectAttempts times.
-const (
-	connectTimeout  = 10 * time.Second
-	connectAttempts = 2
-)
+// connectTimeout is how long a host may take to answer the daemon's hello before the daemon
+// waits once more.
+const connectTimeout = 10 * time.Second
 
 // startAttempts is how many hosts are tried before a session cannot be started.
 const startAttempts = 3
@@ -109,16 +104,16 @@ func (h *Hosts) Compose(id core.TurnID, content json.RawMessage) ([]byte, error)
 // ends the leftovers of an earlier host of the channel. A host that dies before its answer
 // is replaced: no turn was handed over yet.
 func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (core.Session, error) {
-	if s := h.spares.bind(ctx, key, l); s != nil {
+	if s := h.bind(ctx, key, l); s != nil {
 		return s, nil
 	}
-	p := h.place(key)
-	b, err := h.bootstrap(p, l)
+	p := h.o.place(key)
+	b, err := h.o.bootstrap(p, l)
 	if err != nil {
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		s, err := h.start(ctx, key, b, p)
+		s, err := h.launch(ctx, key, b, p)
 		if err == nil {
 			go s.read() // ends with the connection
 			return s, nil
@@ -130,30 +125,9 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	}
 }
 
-func (h *Hosts) place(key core.ChannelKey) protocol.Place {
-	return protocol.PlaceOf(h.o.StateDir, h.o.RuntimeDir, string(key))
-}
-
-// bootstrap returns the parameters of a new host. The user reads the error.
-func (h *Hosts) bootstrap(p protocol.Place, l core.Launch) (protocol.Bootstrap, error) {
-	program, err := h.o.Program()
-	if err != nil {
-		return protocol.Bootstrap{}, err
-	}
-	if _, err := os.Stat(h.o.Dir); err != nil { // exec would report claude as missing
-		return protocol.Bootstrap{}, &core.AgentError{Code: core.CodeAgentFailed, Text: "Claude's working directory cannot be used (BARECLAW_CWD)", Err: err}
-	}
-	launch := h.launchFor(l)
-	return protocol.Bootstrap{
-		Version: protocol.Version, Launch: h.launchID(), Settings: l.Settings.Fingerprint(), Place: p, SessionID: l.SessionID,
-		Argv: append(program[:len(program):len(program)], launch.Args()...), Dir: h.o.Dir,
-		StartTimeout: h.o.StartTimeout, IdleTimeout: h.o.IdleTimeout, MemLimit: h.o.MemLimit, SpoolLimit: h.o.SpoolLimit,
-	}, nil
-}
-
-// start runs one host and greets it, even if ctx ends meanwhile: the host's record exists
+// launch runs one host and greets it, even if ctx ends meanwhile: the host's record exists
 // by then, so a later daemon finds the host. A host that cannot be greeted is ended.
-func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b protocol.Bootstrap, p protocol.Place) (*session, error) {
+func (h *Hosts) launch(ctx context.Context, key core.ChannelKey, b protocol.Bootstrap, p protocol.Place) (*session, error) {
 	lock, err := h.acquireLock(ctx, p)
 	if err != nil {
 		return nil, err
@@ -162,7 +136,7 @@ func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b protocol.Boots
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	host, err := h.spawn(b, p, lock)
+	host, err := h.o.spawn(b, p, lock)
 	if err != nil {
 		return nil, err
 	}
@@ -176,25 +150,19 @@ func (h *Hosts) start(ctx context.Context, key core.ChannelKey, b protocol.Boots
 // acquireLock takes the session lock. It ends the holder, and the leftovers of an earlier
 // host.
 func (h *Hosts) acquireLock(ctx context.Context, p protocol.Place) (*os.File, error) {
-	lock, err := protocol.LockFile(p.LockPath)
-	if err == nil {
-		if err := reapRecord(ctx, p); err != nil {
-			_ = lock.Close()
-			return nil, err
-		}
-		return lock, nil
-	}
-	if !errors.Is(err, protocol.ErrLocked) {
-		return nil, err
-	}
-	// The holder is ended by its record, which a new host may be about to write; the lock
+	// A holder is ended by its record, which a new host may be about to write; the lock
 	// closes with the holder.
 	for range 100 {
-		if err := reapRecord(ctx, p); err != nil {
+		lock, err := protocol.LockFile(p.LockPath)
+		if err != nil && !errors.Is(err, protocol.ErrLocked) {
 			return nil, err
 		}
-		if lock, err = protocol.LockFile(p.LockPath); !errors.Is(err, protocol.ErrLocked) {
-			return lock, err
+		if err := reapRecord(ctx, p.RecordPath); err != nil {
+			_ = lock.Close() // lock may be nil
+			return nil, err
+		}
+		if lock != nil {
+			return lock, nil
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
@@ -205,73 +173,10 @@ func (h *Hosts) acquireLock(ctx context.Context, p protocol.Place) (*os.File, er
 	return nil, fmt.Errorf("%s: %w, and no record names the process", p.LockPath, protocol.ErrLocked)
 }
 
-// spawn starts the host process. The socket listens before the process runs. A process
-// without a bootstrap ends by itself.
-func (h *Hosts) spawn(b protocol.Bootstrap, p protocol.Place, lock *os.File) (*os.Process, error) {
-	if err := os.Remove(p.Socket); err != nil && !protocol.IsNotExist(err) {
-		return nil, fmt.Errorf("remove stale socket: %w", err)
-	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket, Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("listen for session host: %w", err)
-	}
-	l.SetUnlinkOnClose(false)
-	defer func() { _ = l.Close() }()
-	if err := os.Chmod(p.Socket, 0o600); err != nil {
-		return nil, fmt.Errorf("close the host's socket to others: %w", err)
-	}
-	socket, err := l.File()
-	if err != nil {
-		return nil, fmt.Errorf("listen for session host: %w", err)
-	}
-	defer func() { _ = socket.Close() }()
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("make bootstrap pipe: %w", err)
-	}
-	defer func() { _ = r.Close() }()
-	log, err := openLog(p.LogPath)
-	if err != nil {
-		_ = w.Close()
-		return nil, err
-	}
-	defer func() { _ = log.Close() }()
-	cmd := exec.Command(h.o.Self, protocol.Subcommand)
-	cmd.Env, cmd.Dir = h.o.Env, "/"
-	cmd.Stderr = log
-	cmd.ExtraFiles = []*os.File{r, socket, lock} // fdBootstrap, fdListener, fdLock
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		_ = w.Close()
-		return nil, fmt.Errorf("run %s: %w", h.o.Self, err)
-	}
-	go func() { _ = cmd.Wait() }() // collects the exit status; ends with the host
-	defer func() { _ = w.Close() }()
-	if err := json.NewEncoder(w).Encode(b); err != nil {
-		return nil, fmt.Errorf("send bootstrap: %w", err)
-	}
-	return cmd.Process, nil
-}
-
-// maxLogBytes is the size at which a host's log is truncated.
-const maxLogBytes = 1 << 20
-
-func openLog(path string) (*os.File, error) {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
-	if st, err := os.Stat(path); err == nil && st.Size() > maxLogBytes {
-		flags |= os.O_TRUNC
-	}
-	f, err := os.OpenFile(path, flags, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open host log: %w", err)
-	}
-	return f, nil
-}
-
 // Attach finds the live host of the channel. It returns core.ErrNoHost without a live host,
 // and another error for a host that does not answer.
 func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, error) {
-	r, err := protocol.ReadRecord(h.place(key).RecordPath)
+	r, err := protocol.ReadRecord(h.o.place(key).RecordPath)
 	if protocol.IsNotExist(err) {
 		return nil, core.ErrNoHost
 	}
@@ -289,7 +194,7 @@ func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, 
 		return nil, fmt.Errorf("attach session host %d: %w", r.PID, err)
 	}
 	go s.read() // ends with the connection
-	s.info.Stale = h.outdated(s.launchID)
+	s.info.Stale = h.o.outdated(s.launchID)
 	return s, nil
 }
 
@@ -305,22 +210,27 @@ func hasEnded(ctx context.Context, r protocol.Record, err error) bool {
 	return proc.WaitGone(ctx, r.PID, r.Start) == nil
 }
 
-// Reserve returns the session id of a ready spare, false without one. Start with the id
-// binds the spare to a channel. A spare without a Start within a minute is ended.
-func (h *Hosts) Reserve() (sessionID string, ok bool) { return h.spares.reserve() }
-
-// Spares returns how many spares are ready, and how many there should be.
-func (h *Hosts) Spares() (ready, wanted int) { return h.spares.count() }
-
 // Reap ends the leftover processes of the channel.
 func (h *Hosts) Reap(ctx context.Context, key core.ChannelKey) error {
-	return reapRecord(ctx, h.place(key))
+	return reapRecord(ctx, h.o.place(key).RecordPath)
+}
+
+// Sweep ends the leftover processes of sessions of this state directory whose host is gone.
+// It returns when they are gone, or when ctx ends.
+func (h *Hosts) Sweep(ctx context.Context) error {
+	return protocol.Sweep(ctx, orphansOf(h.o.StateDir))
 }
 
 // Live lists the channels with a live host. It waits a moment for hosts without a record
-// yet.
+// yet, other than spares of this daemon.
 func (h *Hosts) Live(ctx context.Context) ([]core.ChannelKey, error) {
-	h.awaitRecords(ctx)
+	var starting []string
+	for slot := range h.o.Spares {
+		starting = append(starting, h.o.place(spareKey(slot+1)).LockPath)
+	}
+	if missing := awaitRecords(ctx, h.o.StateDir, h.o.RuntimeDir, starting); missing != nil && ctx.Err() == nil {
+		h.o.Log.Warn("session host has no record yet, and is found only when its channel is used", "locks", missing)
+	}
 	records, err := h.records()
 	if err != nil {
 		return nil, err
@@ -335,75 +245,73 @@ func (h *Hosts) Live(ctx context.Context) ([]core.ChannelKey, error) {
 }
 
 // records returns the records of the state directory, also of dead hosts.
-func (h *Hosts) records() ([]protocol.Record, error) {
-	files, err := filepath.Glob(filepath.Join(escapeGlob(h.o.StateDir), "hosts", "*.json"))
-	if err != nil {
-		return nil, fmt.Errorf("list host records: %w", err)
+func (h *Hosts) records() ([]recordFile, error) {
+	records, unread, err := readRecords(h.o.StateDir)
+	if len(unread) > 0 {
+		h.o.Log.Warn("host records not read", "files", unread)
 	}
-	var records []protocol.Record
-	for _, file := range files {
-		r, err := protocol.ReadRecord(file)
-		switch {
-		case protocol.IsNotExist(err): // the host has just ended
-		case err != nil:
-			h.o.Log.Warn("host record not read", "file", file, "err", err)
-		default:
-			records = append(records, r)
-		}
-	}
-	return records, nil
+	return records, err
 }
 
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+// Fate reads the fate of a turn from claude's transcript and the host's notes. A session
+// without a transcript never began a turn.
+func (h *Hosts) Fate(_ context.Context, key core.ChannelKey, sessionID string, id core.TurnID) (core.Fate, error) {
+	fate, err := h.recorded(sessionID, id)
+	if err != nil {
+		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
+	}
+	begun, err := protocol.ToolNoted(h.o.place(key).ToolsPath, string(id))
+	if err != nil {
+		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
+	}
+	if begun {
+		fate.Begun, fate.ToolBegun = true, true
+	}
+	return fate, nil
+}
+
+// recorded reads the transcript.
+func (h *Hosts) recorded(sessionID string, id core.TurnID) (core.Fate, error) {
+	if !h.o.Lasting {
+		return core.Fate{}, nil
+	}
+	path, err := claude.FindTranscript(h.o.ConfigDir, sessionID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return core.Fate{}, nil
+	}
+	if err != nil {
+		return core.Fate{}, err
+	}
+	return claude.ReadFate(path, id)
 }
 
 // errNoAnswer means that a host did not answer the daemon's hello.
 var errNoAnswer = errors.New("the host does not answer")
 
 // connect greets the host and returns its session, unread. A pid other than 0 must be the
-// host's.
+// host's. On a busy machine connect waits twice: a second connection would be no better
+// than a longer wait, because the host could greet the two in either order.
 func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string, pid int) (*session, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	o, answered := h.o, make(chan greeting, 1)
-	go func() { // ends with the connection, closed below
-		s, err := handshake(c, key, pid, o)
-		answered <- greeting{s, err}
-	}()
-	s, err := h.awaitAnswer(ctx, key, answered)
+	o := h.o
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(o.ConnectTimeout, func() {
+		o.Log.Warn("session host does not answer yet", "channel", string(key), "waited", o.ConnectTimeout)
+		time.AfterFunc(h.o.ConnectTimeout, func() { cancel(errNoAnswer) })
+	})
+	defer late.Stop()
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // ends the handshake
+	s, err := handshake(c, key, pid, o)
+	if !stop() {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		_ = c.Close()
 	}
 	return s, err
-}
-
-// A greeting is the outcome of a handshake.
-type greeting struct {
-	s   *session
-	err error
-}
-
-// awaitAnswer waits for a host's answer, on a busy machine twice. A second connection would
-// be no better than a longer wait: the host could greet the two in either order.
-func (h *Hosts) awaitAnswer(ctx context.Context, key core.ChannelKey, answered <-chan greeting) (*session, error) {
-	for attempt := 1; ; attempt++ {
-		late := time.NewTimer(h.o.ConnectTimeout)
-		select {
-		case g := <-answered:
-			late.Stop()
-			return g.s, g.err
-		case <-ctx.Done():
-			late.Stop()
-			return nil, context.Cause(ctx)
-		case <-late.C:
-		}
-		if attempt == connectAttempts {
-			return nil, errNoAnswer
-		}
-		h.o.Log.Warn("session host does not answer yet", "channel", string(key), "waited", h.o.ConnectTimeout)
-	}
 }

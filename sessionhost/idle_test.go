@@ -158,7 +158,7 @@ func TestIdleSpare(t *testing.T) {
 	h.LeaveSpares()
 	st.gone("claude", r.ClaudePID, r.ClaudeStart)
 	st.gone("host", r.PID, r.Start)
-	if _, err := os.Stat(h.place(spareKey(1)).RecordPath); !protocol.IsNotExist(err) {
+	if _, err := os.Stat(h.o.place(spareKey(1)).RecordPath); !protocol.IsNotExist(err) {
 		t.Errorf("the record is left: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func TestReapEndsWhatIsRecorded(t *testing.T) {
 	if err := syscall.Kill(host.PID, syscall.SIGSTOP); err != nil { // one that is stopped, too
 		t.Fatal(err)
 	}
-	if err := reap(t.Context(), host, filepath.Join(t.TempDir(), "x.json")); err != nil {
+	if err := reap(t.Context(), recordFile{host, filepath.Join(t.TempDir(), "x.json")}); err != nil {
 		t.Fatal(err)
 	}
 	if host.HostAlive() || host.ClaudeAlive() {
@@ -61,7 +61,7 @@ func TestReapLeavesStrangers(t *testing.T) {
 		"nothing":     {BootID: r.BootID},
 		"group":       {PID: -r.PID, Start: r.Start, BootID: r.BootID},
 	} {
-		if err := reap(t.Context(), stranger, filepath.Join(t.TempDir(), "x.json")); err != nil {
+		if err := reap(t.Context(), recordFile{stranger, filepath.Join(t.TempDir(), "x.json")}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !r.HostAlive() {

@@ -2,13 +2,13 @@ package sessionhost
 
 import (
 	"context"
-	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
-	"bareclaw/core"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -25,38 +25,36 @@ func (p *spares) reattach(ctx context.Context) (left []protocol.Place, err error
 		return nil, err
 	}
 	var mu sync.Mutex // guards left
-	var all sync.WaitGroup
-	leave := func(at protocol.Place) {
-		mu.Lock()
-		defer mu.Unlock()
-		left = append(left, at)
-	}
-	for _, r := range records {
+	_ = inParallel(records, func(r recordFile) error {
 		slot, ok := protocol.SpareSlot(r.Channel)
-		if !ok {
-			continue
+		if ok && !p.reattachOne(ctx, slot, r.Record) {
+			mu.Lock()
+			defer mu.Unlock()
+			left = append(left, p.h.o.place(spareKey(slot)))
 		}
-		at := p.h.place(core.ChannelKey(r.Channel))
-		if _, promised := os.Stat(at.ReservedPath()); promised == nil {
-			if err := p.h.endSpare(ctx, at); err != nil {
-				p.log.Error("spare that was promised to a channel not ended", "slot", slot, "err", err)
-				leave(at)
-			}
-			continue
-		}
-		all.Go(func() { // ends within adoptTimeout
-			if slot < 1 || slot > p.want || !r.HostAlive() || !p.reattachOne(ctx, slot, r) {
-				leave(at)
-			}
-		})
+		return nil
+	})
+	kept, _ := globIn(filepath.Join(p.h.o.StateDir, "hosts"), "*.reserved") // the pattern is well-formed
+	for _, file := range kept {
+		_ = os.Remove(file)
 	}
-	all.Wait()
-	p.h.removeReservations()
 	return left, nil
 }
 
-// reattachOne reports whether the spare answers and was launched as spares are now.
+// reattachOne reports whether nothing is left to be done: the spare was promised and is ended
+// now, or it answers and was launched as spares are now.
 func (p *spares) reattachOne(ctx context.Context, slot int, r protocol.Record) bool {
+	at := p.h.o.place(spareKey(slot))
+	if isThere(at.ReservedPath()) {
+		err := p.endSpare(ctx, at)
+		if err != nil {
+			p.log.Error("spare that was promised to a channel not ended", "slot", slot, "err", err)
+		}
+		return err == nil
+	}
+	if slot < 1 || slot > p.want || !r.HostAlive() {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(ctx, reattachTimeout)
 	defer cancel()
 	s, err := p.h.connect(ctx, spareKey(slot), r.Socket, r.PID)
@@ -64,7 +62,7 @@ func (p *spares) reattachOne(ctx context.Context, slot int, r protocol.Record) b
 		p.log.Warn("spare not taken over", "slot", slot, "err", err)
 		return false
 	}
-	if p.h.outdated(s.launchID) {
+	if p.h.o.outdated(s.launchID) {
 		p.log.Info("spare is replaced, it was started with other settings", "slot", slot)
 		s.Detach()
 		return false
@@ -74,18 +72,10 @@ func (p *spares) reattachOne(ctx context.Context, slot int, r protocol.Record) b
 	return true
 }
 
-// removeReservations removes the files of kept promises.
-func (h *Hosts) removeReservations() {
-	files, _ := filepath.Glob(filepath.Join(escapeGlob(h.o.StateDir), "hosts", "*.reserved")) // the pattern is well-formed
-	for _, file := range files {
-		_ = os.Remove(file)
-	}
-}
-
 // EndSpares ends all spares for good, and returns when they are gone, or when ctx ends.
-func (h *Hosts) EndSpares(ctx context.Context) error {
-	h.LeaveSpares()
-	records, err := h.records()
+func (p *spares) EndSpares(ctx context.Context) error {
+	p.LeaveSpares()
+	records, err := p.h.records()
 	if err != nil {
 		return err
 	}
@@ -95,16 +85,8 @@ func (h *Hosts) EndSpares(ctx context.Context) error {
 			slots[slot] = struct{}{}
 		}
 	}
-	for slot := range h.o.Spares {
+	for slot := range p.want {
 		slots[slot+1] = struct{}{} // also spares without a record
 	}
-	ended := make(chan error, len(slots))
-	for slot := range slots {
-		go func() { ended <- h.endSpare(ctx, h.place(spareKey(slot))) }() // ends with ctx
-	}
-	errs := make([]error, 0, len(slots))
-	for range slots {
-		errs = append(errs, <-ended)
-	}
-	return errors.Join(errs...)
+	return inParallel(slices.Collect(maps.Keys(slots)), func(slot int) error { return p.endSpare(ctx, p.h.o.place(spareKey(slot))) })
 }

@@ -28,7 +28,7 @@ func TestSettingsOnTheCommandLine(t *testing.T) {
 		{"taken back, new session", core.Launch{SessionID: newID(t), Settings: core.Settings{HadModel: true, HadPermissionMode: true}},
 			nil, []string{"--model", "--permission-mode", "--settings"}},
 	} {
-		b, err := h.bootstrap(st.paths(), row.l)
+		b, err := h.o.bootstrap(st.paths(), row.l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestSettingsOnTheCommandLine(t *testing.T) {
 		}
 	}
 	h.o.Launch.Model = "opus"
-	if l := h.launchFor(core.Launch{Resume: true, Settings: core.Settings{HadModel: true}}); l.Model != "opus" {
+	if l := h.o.launchFor(core.Launch{Resume: true, Settings: core.Settings{HadModel: true}}); l.Model != "opus" {
 		t.Errorf("a model that was taken back is followed by %q, not by the gateway's", l.Model)
 	}
 }

@@ -30,7 +30,7 @@ func (p *spares) follow(sp *spare) {
 	if p.ctx.Err() != nil {
 		return // the next daemon takes the spare over
 	}
-	if err := p.h.endSpare(p.ctx, sp.place); err != nil {
+	if err := p.endSpare(p.ctx, sp.place); err != nil {
 		p.log.Error("spare not ended", "slot", sp.slot, "err", err)
 	}
 	p.onLost(sp, why)
@@ -120,7 +120,7 @@ func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *
 	}
 	err := errors.New("it is being ended, its session is to be resumed, or its channel has settings of its own")
 	if usable && !l.Resume && l.Settings.Fingerprint() == "" {
-		err = p.h.bindSpare(ctx, key, sp)
+		err = p.bindSpare(ctx, key, sp)
 	}
 	if err != nil {
 		p.log.Warn("spare not bound, a session host is started instead", "channel", string(key), "slot", sp.slot, "err", err)
@@ -133,7 +133,7 @@ func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *
 		return nil
 	}
 	p.removeBound(sp)
-	sp.s.info.Ready, sp.s.info.Stale = true, p.h.outdated(sp.s.launchID)
+	sp.s.info.Ready, sp.s.info.Stale = true, p.h.o.outdated(sp.s.launchID)
 	sp.s.tr.log = p.log.With("channel", string(key))
 	go sp.s.read() // ends with the connection
 	return sp.s
@@ -149,9 +149,9 @@ func (p *spares) removeBound(sp *spare) {
 }
 
 // bindSpare moves the spare to the channel's place and takes over the lock.
-func (h *Hosts) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) error {
-	at := h.place(key)
-	lock, err := h.acquireLock(ctx, at)
+func (p *spares) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) error {
+	at := p.h.o.place(key)
+	lock, err := p.h.acquireLock(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -172,19 +172,13 @@ func (h *Hosts) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) e
 	case <-sp.gone:
 		return errors.New("it has ended")
 	case <-late.C:
-		select {
-		case <-sp.bound: // both: the spare has answered
-			_ = os.Remove(sp.place.ReservedPath())
-			return nil
-		default:
-			return fmt.Errorf("it did not answer within %s", bindTimeout)
-		}
+		return fmt.Errorf("it did not answer within %s", bindTimeout)
 	}
 }
 
 // endSpare kills the spare at a place: a spare has nothing to lose, and must not obey a
 // frame on its way.
-func (h *Hosts) endSpare(ctx context.Context, at protocol.Place) error {
+func (p *spares) endSpare(ctx context.Context, at protocol.Place) error {
 	r, err := protocol.ReadRecord(at.RecordPath)
 	if err != nil && !protocol.IsNotExist(err) {
 		return err
@@ -198,7 +192,7 @@ func (h *Hosts) endSpare(ctx context.Context, at protocol.Place) error {
 			return fmt.Errorf("end spare %d: %w", r.PID, err)
 		}
 	}
-	lock, err := h.acquireLock(ctx, at) // a new spare may not have written its record
+	lock, err := p.h.acquireLock(ctx, at) // a new spare may not have written its record
 	if err != nil {
 		return err
 	}

@@ -86,18 +86,17 @@ func newSpares(h *Hosts) *spares {
 // KeepSpares takes over the spares of an earlier daemon, and keeps the wanted number until
 // LeaveSpares. It must be called before any channel is served, because it ends spares that
 // the earlier daemon had promised.
-func (h *Hosts) KeepSpares(ctx context.Context) error {
-	left, err := h.spares.reattach(ctx)
+func (p *spares) KeepSpares(ctx context.Context) error {
+	left, err := p.reattach(ctx)
 	if err != nil {
 		return err
 	}
-	h.spares.wg.Go(func() { h.spares.run(left) })
+	p.wg.Go(func() { p.run(left) })
 	return nil
 }
 
 // LeaveSpares leaves the spares to the next daemon. No channel may be served any more.
-func (h *Hosts) LeaveSpares() {
-	p := h.spares
+func (p *spares) LeaveSpares() {
 	p.mu.Lock()
 	p.stop() // none is added any more
 	all := slices.Collect(maps.Values(p.all))
@@ -108,7 +107,8 @@ func (h *Hosts) LeaveSpares() {
 	p.wg.Wait()
 }
 
-func (p *spares) count() (ready, wanted int) {
+// Spares returns how many spares are ready, and how many there should be.
+func (p *spares) Spares() (ready, wanted int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, sp := range p.all {
@@ -121,9 +121,10 @@ func (p *spares) count() (ready, wanted int) {
 
 func (sp *spare) free() bool { return sp.ready && sp.reserved == nil && !sp.discarded }
 
-// reserve promises a spare to the caller. The promise is on disk first: the next daemon
-// must not give the session to another channel.
-func (p *spares) reserve() (id string, ok bool) {
+// Reserve returns the session id of a ready spare, false without one. Start with the id
+// binds the spare to a channel. A spare without a Start within a minute is ended. The
+// promise is on disk first: the next daemon must not give the session to another channel.
+func (p *spares) Reserve() (id string, ok bool) {
 	sp := p.pick()
 	if sp == nil {
 		return "", false
@@ -181,7 +182,7 @@ func (p *spares) claim(id string) (sp *spare, usable bool) {
 // run ends the left spares, and then keeps as many spares as are wanted.
 func (p *spares) run(left []protocol.Place) {
 	for _, at := range left {
-		if err := p.h.endSpare(p.ctx, at); err != nil {
+		if err := p.endSpare(p.ctx, at); err != nil {
 			p.log.Error("spare of an earlier process not ended", "err", err)
 		}
 	}
@@ -225,7 +226,7 @@ func (p *spares) start(slot int) {
 		p.postpone(memoryPause)
 		return
 	}
-	s, err := p.h.startSpare(p.ctx, slot)
+	s, err := p.startSpare(p.ctx, slot)
 	if err != nil {
 		if p.ctx.Err() == nil {
 			p.log.Warn("spare not started", "slot", slot, "err", err, "retry_in", p.backOff())
@@ -236,17 +237,17 @@ func (p *spares) start(slot int) {
 }
 
 // startSpare launches a session without a channel.
-func (h *Hosts) startSpare(ctx context.Context, slot int) (*session, error) {
+func (p *spares) startSpare(ctx context.Context, slot int) (*session, error) {
 	key := spareKey(slot)
-	at := h.place(key)
-	b, err := h.bootstrap(at, core.Launch{SessionID: uuid.NewString()})
+	at := p.h.o.place(key)
+	b, err := p.h.o.bootstrap(at, core.Launch{SessionID: uuid.NewString()})
 	if err != nil {
 		return nil, err
 	}
 	_ = os.Remove(at.ReservedPath()) // of an earlier spare
-	s, err := h.start(ctx, key, b, at)
+	s, err := p.h.launch(ctx, key, b, at)
 	if err != nil && ctx.Err() == nil {
-		_ = h.endSpare(ctx, at) // a host may exist; the next start ends its leftovers
+		_ = p.endSpare(ctx, at) // a host may exist; the next start ends its leftovers
 	}
 	return s, err
 }
@@ -254,7 +255,7 @@ func (h *Hosts) startSpare(ctx context.Context, slot int) (*session, error) {
 // add adds a running spare.
 func (p *spares) add(slot int, s *session) {
 	sp := &spare{
-		slot: slot, id: s.info.SessionID, place: p.h.place(spareKey(slot)), s: s, since: time.Now(),
+		slot: slot, id: s.info.SessionID, place: p.h.o.place(spareKey(slot)), s: s, since: time.Now(),
 		bound: make(chan struct{}), gone: make(chan struct{}), ready: s.info.Ready,
 	}
 	p.mu.Lock()

@@ -34,7 +34,7 @@ func (st *station) spare() (*Hosts, protocol.Record) {
 func (st *station) spareRecord(h *Hosts) protocol.Record {
 	st.t.Helper()
 	st.eventually("the spare is ready", func() bool { ready, _ := h.Spares(); return ready == 1 })
-	r, err := protocol.ReadRecord(h.place(spareKey(1)).RecordPath)
+	r, err := protocol.ReadRecord(h.o.place(spareKey(1)).RecordPath)
 	if err != nil {
 		st.t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestReservedSpareIsLost(t *testing.T) {
 		"host killed": func(_ *Hosts, r protocol.Record) { _ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) },
 		"nobody came": func(h *Hosts, _ protocol.Record) { h.spares.discard(h.spares.first()) },
 		"half moved": func(h *Hosts, _ protocol.Record) { // the socket cannot be, but the lock is
-			if err := os.Mkdir(h.place("c").Socket, 0o700); err != nil {
+			if err := os.Mkdir(h.o.place("c").Socket, 0o700); err != nil {
 				panic(err)
 			}
 		},
@@ -145,7 +145,7 @@ func TestReservedSpareIsLost(t *testing.T) {
 				t.Errorf("answer is %q by %d, want session %q of another than %d", got, s.Info().AgentPID, id, spare.ClaudePID)
 			}
 			st.spareRecord(h)
-			if left, _ := os.ReadDir(st.path("state/hosts")); len(left) == 0 || promised(h.place(spareKey(1))) {
+			if left, _ := os.ReadDir(st.path("state/hosts")); len(left) == 0 || promised(h.o.place(spareKey(1))) {
 				t.Errorf("a promise is left among %v", left)
 			}
 		})

@@ -22,7 +22,7 @@ func TestLiveWaitsForARecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := h.place("c")
+		at := h.o.place("c")
 		if err := os.WriteFile(at.Socket, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestLiveWaitsForARecord(t *testing.T) {
 		if err := lock.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if left := h.hostsWithoutRecord(); len(left) > 0 {
+		if left := hostsWithoutRecord(h.o.StateDir, h.o.RuntimeDir, nil); len(left) > 0 {
 			t.Errorf("a host that is gone is waited for: %q", left)
 		}
 	})

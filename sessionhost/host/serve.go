@@ -133,8 +133,8 @@ func (h *host) welcome(c *connection, generation int64) protocol.Welcome {
 	}
 }
 
-// replaceDaemon makes the connection the one that the host obeys. The frames that were
-// read of the older connection are handled first. So the newer daemon hears of each turn
+// replaceDaemon makes the connection the one that the host obeys. The frames that have
+// arrived on the older connection are handled first. So the newer daemon hears of each turn
 // that claude was given, and hands over no other turn again.
 func (h *host) replaceDaemon(c *connection, hello protocol.Frame) error {
 	h.mu.Lock()
@@ -148,7 +148,7 @@ func (h *host) replaceDaemon(c *connection, hello protocol.Frame) error {
 			break
 		}
 		h.mu.Unlock()
-		_ = older.Close()
+		_ = older.CloseRead()
 		<-older.released // soon: no frame takes long
 		h.mu.Lock()
 	}

@@ -154,6 +154,12 @@ func (s *socket) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
+// CloseRead has Read return what has arrived, and then the end.
+func (s *socket) CloseRead() (err error) {
+	closed := s.conn.Control(func(fd uintptr) { err = unix.Shutdown(int(fd), unix.SHUT_RD) })
+	return errors.Join(closed, err)
+}
+
 // Close ends the connection, and wakes a waiting Read or Write.
 func (s *socket) Close() error {
 	// A waiting Write keeps the descriptor open, and is woken here.

@@ -88,22 +88,23 @@ func Sweep(ctx context.Context, accept func(value string) bool) error {
 		if len(found) == 0 {
 			return nil
 		}
-		if err := endAll(ctx, found); err != nil {
+		if err := End(ctx, sweepGrace, found...); err != nil {
 			return fmt.Errorf("end what a session left: %w", err)
 		}
 	}
 	return nil
 }
 
-// endAll sends SIGTERM to all, waits, and sends SIGKILL to the rest.
-func endAll(ctx context.Context, all []proc.Process) error {
+// End ends processes: it sends SIGTERM to all, waits up to grace, and sends SIGKILL to the
+// rest. A process that is gone, or whose number belongs to another process, is fine.
+func End(ctx context.Context, grace time.Duration, all ...proc.Process) error {
 	for _, try := range []struct {
 		sig  syscall.Signal
 		wait time.Duration
-	}{{syscall.SIGTERM, sweepGrace}, {syscall.SIGKILL, KillGrace}} {
+	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, KillGrace}} {
 		for _, p := range all {
-			_ = proc.Signal(p.PID, p.Start, try.sig) // a process may have ended
-			_ = proc.Signal(p.PID, p.Start, syscall.SIGCONT)
+			_ = proc.Signal(p.PID, p.Start, try.sig)         // a process may have ended
+			_ = proc.Signal(p.PID, p.Start, syscall.SIGCONT) // a stopped process would not see SIGTERM
 		}
 		waitCtx, cancel := context.WithTimeout(ctx, try.wait)
 		all = slices.DeleteFunc(all, func(p proc.Process) bool { return proc.WaitGone(waitCtx, p.PID, p.Start) == nil })

@@ -90,6 +90,12 @@ func (r Record) ThisBoot() bool {
 	return err == nil && id == r.BootID
 }
 
+// Host returns the process of the host.
+func (r Record) Host() proc.Process { return proc.Process{PID: r.PID, Start: r.Start} }
+
+// Claude returns the process of claude.
+func (r Record) Claude() proc.Process { return proc.Process{PID: r.ClaudePID, Start: r.ClaudeStart} }
+
 // HostAlive reports whether the host still runs.
 func (r Record) HostAlive() bool { return r.ThisBoot() && r.PID > 0 && proc.Alive(r.PID, r.Start) }
 
