@@ -39,23 +39,14 @@ func connect(ctx context.Context) (*systemd.Conn, error) {
 	if errBus == nil {
 		return overBus, nil
 	}
-	return nil, &unansweredError{noManager(os.Getuid(), exists("/run/systemd/system")), errDirect, errBus}
+	return nil, unanswered(os.Getuid(), exists("/run/systemd/system"), errDirect, errBus)
 }
 
-// An unansweredError explains why the user's systemd cannot be reached and how to fix
-// the problem. The message ends with the errors of both attempted connections, for
-// debugging.
-type unansweredError struct {
-	why             string
-	direct, overBus error
+// unanswered explains why a user's systemd cannot be reached and how to fix the problem. The
+// message ends with the errors of both attempted connections, for debugging.
+func unanswered(uid int, booted bool, direct, overBus error) error {
+	return fmt.Errorf("no service manager answers: %s (what was tried: %w; %w)", noManager(uid, booted), direct, overBus)
 }
-
-func (e *unansweredError) Error() string {
-	return fmt.Sprintf("no service manager answers: %s (what was tried: %v; %v)", e.why, e.direct, e.overBus)
-}
-
-// Unwrap returns the errors of the two connection attempts.
-func (e *unansweredError) Unwrap() []error { return []error{e.direct, e.overBus} }
 
 // authenticated authenticates conn as the current user and closes conn on failure.
 func authenticated(conn *dbus.Conn, err error) (*dbus.Conn, error) {

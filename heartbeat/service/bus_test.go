@@ -20,7 +20,7 @@ func TestUnansweredSaysWhatToDo(t *testing.T) {
 	}
 	direct, overBus := errors.New("dial unix /a: gone"), errors.New("dial unix /b: gone")
 	for name, row := range rows {
-		err := &unansweredError{noManager(row.uid, row.booted), direct, overBus}
+		err := unanswered(row.uid, row.booted, direct, overBus)
 		words, tried, _ := strings.Cut(err.Error(), " (what was tried: ")
 		if tried != "dial unix /a: gone; dial unix /b: gone)" || strings.Contains(err.Error(), "\n") || !errors.Is(err, direct) || !errors.Is(err, overBus) {
 			t.Errorf("%s: %q", name, err)

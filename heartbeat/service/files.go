@@ -9,16 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// Names of the installed files, and of the units and labels defined in the files.
-const (
-	gatewayUnit    = "bareclaw.service"
-	socketUnit     = "bareclaw.socket"
-	heartbeatUnit  = "bareclaw-heartbeat.service"
-	heartbeatTimer = "bareclaw-heartbeat.timer"
-	gatewayLabel   = "com.bareclaw.gateway"
-	heartbeatLabel = "com.bareclaw.heartbeat"
-)
-
 // HeartbeatLog is the name of the heartbeat's log file in the state directory.
 const HeartbeatLog = "heartbeat.log"
 
@@ -44,13 +34,11 @@ func Files(system System, job Job, spec Spec, dirs Dirs) ([]File, error) {
 // check returns an error for every value that no service manager can represent.
 func (s Spec) check(job Job) error {
 	var problems []error
-	for _, p := range []struct{ what, path string }{
-		{"the program", s.Binary}, {"the working directory", s.Dir}, {"the CLI", s.Claude},
-		{"the state directory", s.StateDir}, {"the file of settings", s.EnvFile},
-	} {
-		if p.path != "" || p.what == "the program" || p.what == "the working directory" || p.what == "the state directory" {
-			problems = append(problems, checkPath(p.what, p.path))
-		}
+	for what, path := range map[string]string{"the program": s.Binary, "the working directory": s.Dir, "the state directory": s.StateDir} {
+		problems = append(problems, checkPath(what, path))
+	}
+	if s.Claude != "" {
+		problems = append(problems, checkPath("the CLI", s.Claude))
 	}
 	if job == Heartbeat && s.Interval <= 0 {
 		problems = append(problems, fmt.Errorf("an interval of %s is none", s.Interval))
@@ -125,12 +113,4 @@ func (s Spec) variables() []string {
 		}
 	}
 	return vars
-}
-
-// arguments returns the command-line arguments of bareclaw for a job.
-func (j Job) arguments() []string {
-	if j == Heartbeat {
-		return []string{"heartbeat", "run"}
-	}
-	return []string{"serve"}
 }

@@ -1,8 +1,9 @@
 package service
 
 import (
+	"errors"
+	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"howett.net/plist"
@@ -16,9 +17,8 @@ func (s *Status) addUnit(p map[string]any) {
 	files, _ := p["EnvironmentFiles"].([][]any) // each entry holds a glob pattern and whether the file may be missing
 	for _, f := range files {
 		pattern, _ := f[0].(string)
-		if b, err := os.ReadFile(unescape(pattern, `\*?[]`)); err == nil {
-			s.Environ = append(s.Environ, envOf(string(b))...)
-		}
+		vars, _ := readEnv(unescape(pattern, `\*?[]`)) // a file that cannot be read sets nothing
+		s.Environ = append(s.Environ, vars...)
 	}
 }
 
@@ -34,10 +34,38 @@ func (s *Status) addPlist(path string) {
 		return
 	}
 	s.Dir = p.WorkingDirectory
-	for name, value := range p.EnvironmentVariables {
-		s.Environ = append(s.Environ, name+"="+value)
+	s.Environ, _ = readEnv(p.EnvironmentVariables[envVariable]) // a file that cannot be read sets nothing
+}
+
+// envVariable names the environment file of a job of launchd, which has no EnvironmentFile=
+// of its own.
+const envVariable = "BARECLAW_SERVICE_ENV"
+
+// LoadEnv adds the variables of the environment file that launchd's job names to the
+// environment of this process, as systemd does for its jobs. Children of the process do not
+// learn the name of the file. LoadEnv does nothing in a process without such a file.
+func LoadEnv() error {
+	path := os.Getenv(envVariable)
+	if path == "" {
+		return nil
 	}
-	slices.Sort(s.Environ)
+	vars, err := readEnv(path)
+	if err = errors.Join(err, os.Unsetenv(envVariable)); err != nil {
+		return fmt.Errorf("read the settings of the service: %w", err)
+	}
+	for _, v := range vars {
+		name, value, _ := strings.Cut(v, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// readEnv returns the variables of an environment file.
+func readEnv(path string) ([]string, error) {
+	b, err := os.ReadFile(path)
+	return envOf(string(b)), err
 }
 
 // envOf parses the text of an EnvironmentFile= and returns the variables as NAME=value.

@@ -2,7 +2,6 @@ package service
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -23,23 +22,37 @@ func TestEnvOf(t *testing.T) {
 	}
 }
 
-// TestAddPlist reads back with which settings a job of launchd was installed.
+// TestAddPlist reads back with which settings a job of launchd was installed, as the job
+// itself does when the job starts. The test is not parallel: it changes the environment.
 func TestAddPlist(t *testing.T) {
-	t.Parallel()
-	files, err := Files(Launchd, Gateway, Spec{Binary: "/bin/b", Dir: "/a b", Path: "/bin", StateDir: "/state", Settings: []string{"BARECLAW_STATE_DIR=/st & te"}}, Dirs{Home: "/home"})
+	dir := t.TempDir()
+	files, err := Files(Launchd, Gateway, Spec{Binary: "/bin/b", Dir: "/a b", Path: "/bin", StateDir: "/state", Settings: []string{"BARECLAW_STATE_DIR=/st & te"}}, Dirs{Home: dir, Config: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "plist")
-	if err := os.WriteFile(path, []byte(files[0].Text), 0o600); err != nil {
-		t.Fatal(err)
+	for _, f := range files {
+		if _, _, err := place(f); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var s, none Status
-	s.addPlist(path)
+	s.addPlist(files[0].Path)
 	if s.Dir != "/a b" || !slices.Contains(s.Environ, "BARECLAW_STATE_DIR=/st & te") {
 		t.Errorf("got %q, %q", s.Dir, s.Environ)
 	}
-	if none.addPlist(path + ".not"); none.Dir != "" || none.Environ != nil {
+	if none.addPlist(files[0].Path + ".not"); none.Dir != "" || none.Environ != nil {
 		t.Errorf("where there is no plist: %+v", none)
+	}
+	t.Setenv("PATH", "/usr/bin") // which launchd gives, and the job replaces
+	t.Setenv("BARECLAW_STATE_DIR", "")
+	t.Setenv("BARECLAW_AGENT", "")
+	t.Setenv(envVariable, files[1].Path)
+	err = LoadEnv()
+	if _, told := os.LookupEnv(envVariable); err != nil || told || os.Getenv("PATH") != "/bin" || os.Getenv("BARECLAW_STATE_DIR") != "/st & te" {
+		t.Errorf("the job has %q: %v", os.Environ(), err)
+	}
+	t.Setenv(envVariable, files[1].Path+".not")
+	if err := LoadEnv(); err == nil {
+		t.Error("a job starts without its settings")
 	}
 }

@@ -25,7 +25,7 @@ func (launchdManager) System() System { return Launchd }
 // domain returns the launchd domain of the user's login session on the screen.
 func domain() string { return "gui/" + strconv.Itoa(os.Getuid()) }
 
-func target(job Job) string { return domain() + "/" + job.label() }
+func target(job Job) string { return domain() + "/" + job.names().label }
 
 // A launchctlError is a failure of launchctl; the exit status identifies the cause.
 type launchctlError struct {
@@ -113,11 +113,15 @@ func (m launchdManager) Install(ctx context.Context, job Job, spec Spec) ([]stri
 	if err := os.MkdirAll(spec.StateDir, 0o700); err != nil { // launchd starts no job without a writable log
 		return nil, fmt.Errorf("make the state directory: %w", err)
 	}
-	did, changed, err := place(files[0])
-	if err != nil {
-		return nil, err
+	var lines []string
+	changed := false
+	for _, f := range files {
+		did, wrote, err := place(f)
+		if err != nil {
+			return lines, err
+		}
+		lines, changed = append(lines, did), changed || wrote
 	}
-	lines := []string{did}
 	if before.loaded && !changed {
 		if job == Gateway && before.pid == 0 {
 			if err := m.Start(ctx, job); err != nil {
@@ -135,7 +139,7 @@ func (m launchdManager) Install(ctx context.Context, job Job, spec Spec) ([]stri
 		if err := bootout(ctx, job); err != nil {
 			return lines, err
 		}
-		lines = append(lines, "unloaded the old "+job.label())
+		lines = append(lines, "unloaded the old "+job.names().label)
 	}
 	if err := m.bootstrap(ctx, job); err != nil {
 		return lines, err
@@ -167,7 +171,7 @@ func (launchdManager) tell(ctx context.Context, lines []string, verb string, job
 	if err != nil {
 		return lines, err
 	}
-	line := verb + job.label()
+	line := verb + job.names().label
 	if j.pid > 0 {
 		line += fmt.Sprintf(", pid %d", j.pid)
 	}
@@ -211,9 +215,9 @@ func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error
 		if err := errors.Join(err, bootout(ctx, job)); err != nil {
 			return nil, err
 		}
-		did = append(did, "unloaded "+job.label())
+		did = append(did, "unloaded "+job.names().label)
 	}
-	gone, errRemove := remove(m.dirs.plistPath(job))
+	gone, errRemove := removeAll(m.dirs.plistPath(job), m.dirs.envPath(job, Spec{}))
 	did = append(did, gone...)
 	switch {
 	case errRemove != nil:
@@ -229,8 +233,10 @@ func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error
 // Status returns the state of a job. launchd reports neither start time nor next run.
 func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status, error) {
 	s := Status{System: Launchd, Installed: exists(m.dirs.plistPath(job))}
+	var outdated string
 	if s.Installed {
-		s.Current = m.current(job, spec)
+		outdated = m.outdated(job, spec)
+		s.Current = outdated == ""
 		s.addPlist(m.dirs.plistPath(job))
 	}
 	j, err := look(ctx, job)
@@ -242,37 +248,27 @@ func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 	switch {
 	case !s.Installed:
 	case !j.loaded:
-		s.Problem = fmt.Sprintf("%s is installed and launchd does not have it. Run `%s`.", job.label(), job.loadCommand())
+		s.Problem = fmt.Sprintf("%s is installed and launchd does not have it. Run `%s`.", job.names().label, job.names().load)
 	case !s.Active:
-		s.Problem = fmt.Sprintf("%s does not run (last exit: %s). launchd tries it every 10 s; the log says why it ends.", job.label(), s.LastExit)
+		s.Problem = fmt.Sprintf("%s does not run (last exit: %s). launchd tries it every 10 s; the log says why it ends.", job.names().label, s.LastExit)
 	case !s.Current:
-		s.Problem = fmt.Sprintf("%s differs from what this program would install here. Run `%s` where the gateway's .env is.", m.dirs.plistPath(job), job.command())
+		s.Problem = problemOutdated(job, outdated)
 	}
 	return s, nil
 }
 
-// loadCommand returns the shell command that loads an installed but unloaded job.
-func (j Job) loadCommand() string {
-	if j == Heartbeat {
-		return j.command()
-	}
-	return "bareclaw service start"
-}
-
-// current reports whether the installed plist equals the plist that Install would write,
-// except for working directory, environment, and log paths.
-func (m launchdManager) current(job Job, spec Spec) bool {
+// outdated lists the installed files that differ from the files that Install would write,
+// empty if none does. Working directory and log paths are not compared.
+func (m launchdManager) outdated(job Job, spec Spec) string {
 	files, err := Files(Launchd, job, spec, m.dirs)
 	if err != nil {
-		return false
+		return err.Error()
 	}
-	have, err := os.ReadFile(files[0].Path)
-	if err != nil {
-		return false
-	}
-	installed, err := withoutSurroundings(have)
-	wanted, errWanted := withoutSurroundings([]byte(files[0].Text))
-	return err == nil && errWanted == nil && bytes.Equal(installed, wanted)
+	return differing(files, m.dirs.envPath(job, spec), func(f File, have string) bool {
+		installed, err := withoutSurroundings([]byte(have))
+		wanted, errWanted := withoutSurroundings([]byte(f.Text))
+		return err == nil && errWanted == nil && bytes.Equal(installed, wanted)
+	})
 }
 
 func withoutSurroundings(text []byte) ([]byte, error) {
@@ -280,7 +276,7 @@ func withoutSurroundings(text []byte) ([]byte, error) {
 	if _, err := plist.Unmarshal(text, &p); err != nil {
 		return nil, err
 	}
-	for _, key := range []string{"EnvironmentVariables", "WorkingDirectory", "StandardOutPath", "StandardErrorPath"} {
+	for _, key := range []string{"WorkingDirectory", "StandardOutPath", "StandardErrorPath"} {
 		delete(p, key)
 	}
 	return plist.Marshal(p, plist.XMLFormat)

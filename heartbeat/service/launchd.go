@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"howett.net/plist"
@@ -17,7 +16,7 @@ type agentPlist struct {
 	Label                string            `plist:"Label"`
 	ProgramArguments     []string          `plist:"ProgramArguments"`
 	WorkingDirectory     string            `plist:"WorkingDirectory"`
-	EnvironmentVariables map[string]string `plist:"EnvironmentVariables"`
+	EnvironmentVariables map[string]string `plist:"EnvironmentVariables"` // names the environment file alone: settings may be secrets
 	RunAtLoad            bool              `plist:"RunAtLoad"`
 	KeepAlive            *keepAlive        `plist:"KeepAlive,omitempty"`
 	ThrottleInterval     int64             `plist:"ThrottleInterval,omitempty"`
@@ -33,17 +32,10 @@ type keepAlive struct {
 	SuccessfulExit bool `plist:"SuccessfulExit"`
 }
 
-func (j Job) label() string {
-	if j == Heartbeat {
-		return heartbeatLabel
-	}
-	return gatewayLabel
-}
-
 // plistPath returns the path of a job's plist in ~/Library/LaunchAgents, read by launchd
 // at login.
 func (d Dirs) plistPath(job Job) string {
-	return filepath.Join(d.Home, "Library", "LaunchAgents", job.label()+".plist")
+	return filepath.Join(d.Home, "Library", "LaunchAgents", job.names().label+".plist")
 }
 
 func launchdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
@@ -59,17 +51,13 @@ func launchdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
 		log, printed = filepath.Join(spec.StateDir, HeartbeatLog), os.DevNull
 	}
 	p := agentPlist{
-		Label:                job.label(),
-		ProgramArguments:     append([]string{spec.Binary}, job.arguments()...),
+		Label:                job.names().label,
+		ProgramArguments:     append([]string{spec.Binary}, job.names().arguments...),
 		WorkingDirectory:     spec.Dir,
-		EnvironmentVariables: map[string]string{},
+		EnvironmentVariables: map[string]string{envVariable: dirs.envPath(job, spec)},
 		AbandonProcessGroup:  true, // gateways and session hosts must outlive the job that started them
 		StandardOutPath:      printed,
 		StandardErrorPath:    log,
-	}
-	for _, v := range spec.variables() {
-		name, value, _ := strings.Cut(v, "=")
-		p.EnvironmentVariables[name] = value
 	}
 	if job == Heartbeat {
 		p.StartInterval = max(1, int64(spec.Interval.Round(time.Second)/time.Second))
@@ -80,6 +68,5 @@ func launchdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the plist of the %s: %w", job, err)
 	}
-	// The plist is private because the environment may hold secrets.
-	return []File{{Path: dirs.plistPath(job), Mode: 0o600, Text: string(text) + "\n"}}, nil
+	return []File{{Path: dirs.plistPath(job), Mode: 0o600, Text: string(text) + "\n"}, job.envFile(spec, dirs)}, nil
 }

@@ -18,15 +18,6 @@ const (
 	Launchd System = "launchd" // LaunchAgents of a user
 )
 
-// A Job is a program that a service manager runs.
-type Job string
-
-// The jobs.
-const (
-	Gateway   Job = "gateway"   // the daemon, running all the time
-	Heartbeat Job = "heartbeat" // `bareclaw heartbeat run`, once per interval
-)
-
 // A Spec holds all inputs of the jobs' files. Paths are absolute.
 type Spec struct {
 	Binary   string        // bareclaw, at a permanent path
@@ -34,7 +25,7 @@ type Spec struct {
 	Path     string        // PATH; the default of a service manager often lacks claude
 	Claude   string        // the CLI; empty for the echo agent
 	StateDir string        // directory of the logs of launchd's jobs
-	EnvFile  string        // environment file for systemd, readable by the user alone; empty for the default in the configuration directory
+	EnvFile  string        // environment file, readable by the user alone; empty for the default in the configuration directory
 	Interval time.Duration // of the heartbeat
 	Settings []string      // further variables, NAME=value, as set at installation
 	Listen   string        // HOST:PORT of the socket unit, for systemd to listen on; empty if the gateway listens itself

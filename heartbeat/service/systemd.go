@@ -11,50 +11,12 @@ import (
 	"github.com/coreos/go-systemd/v22/unit"
 )
 
-// written is the first line of every generated file, marking the file as generated.
-const written = "# Written by `bareclaw %s install`, which overwrites changes.\n"
-
-func (j Job) header() string {
-	if j == Heartbeat {
-		return fmt.Sprintf(written, "heartbeat")
-	}
-	return fmt.Sprintf(written, "service")
-}
-
 // unitDir returns the directory of the user's own systemd units.
 func (d Dirs) unitDir() string { return filepath.Join(d.Config, "systemd", "user") }
 
-// envFile returns the path of a job's environment file.
-func (d Dirs) envFile(job Job, spec Spec) string {
-	if spec.EnvFile != "" {
-		return spec.EnvFile
-	}
-	if job == Heartbeat {
-		return filepath.Join(d.Config, "bareclaw", "heartbeat.env")
-	}
-	return filepath.Join(d.Config, "bareclaw", "service.env")
-}
-
-// units returns the names of all units that a job may have, the unit to enable and start
-// first.
-func (j Job) units() []string {
-	if j == Heartbeat {
-		return []string{heartbeatTimer, heartbeatUnit}
-	}
-	return []string{gatewayUnit, socketUnit}
-}
-
-// service returns the name of the job's service unit.
-func (j Job) service() string {
-	if j == Heartbeat {
-		return heartbeatUnit
-	}
-	return gatewayUnit
-}
-
 func systemdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
-	envFile := dirs.envFile(job, spec)
-	common, err := serviceOptions(job, spec, envFile)
+	env := job.envFile(spec, dirs)
+	common, err := serviceOptions(job, spec, env.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +43,7 @@ func systemdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
 		}
 		files = append(files, File{Path: filepath.Join(dirs.unitDir(), name), Mode: 0o644, Text: job.header() + string(text)})
 	}
-	return append(files, File{Path: envFile, Mode: 0o600, Text: job.header() + envText(spec.variables())}), nil
+	return append(files, env), nil
 }
 
 // serviceOptions returns the options shared by the service units of all jobs.
@@ -102,7 +64,7 @@ func serviceOptions(job Job, spec Spec, envFile string) ([]*unit.UnitOption, err
 		return nil, err
 	}
 	return []*unit.UnitOption{
-		unit.NewUnitOption("Service", "ExecStart", strings.Join(append([]string{program}, job.arguments()...), " ")),
+		unit.NewUnitOption("Service", "ExecStart", strings.Join(append([]string{program}, job.names().arguments...), " ")),
 		unit.NewUnitOption("Service", "WorkingDirectory", dir),
 		unit.NewUnitOption("Service", "EnvironmentFile", env),
 		// Child processes must outlive the unit: session hosts outlive the gateway, and

@@ -66,7 +66,7 @@ func (i *installation) run(ctx context.Context, files []File, spec Spec) error {
 		i.did = append(i.did, did)
 		name := filepath.Base(f.Path)
 		i.changed[name] = changed
-		if slices.Contains(i.job.units(), name) {
+		if slices.Contains(i.job.names().units, name) {
 			i.units = append(i.units, name)
 		}
 	}
@@ -105,9 +105,9 @@ func (i *installation) dropSocket(ctx context.Context) error {
 // Install.
 func (i *installation) loaded(ctx context.Context) error {
 	for _, name := range i.units {
-		p, err := i.bus.GetUnitPropertiesContext(ctx, name)
+		p, err := properties(ctx, i.bus, name, "")
 		if err != nil {
-			return fmt.Errorf("ask systemd about %s: %w", name, err)
+			return err
 		}
 		want, state := filepath.Join(i.manager.dirs.unitDir(), name), text(p, "LoadState")
 		switch have := text(p, "FragmentPath"); {
@@ -126,9 +126,9 @@ func (i *installation) loaded(ctx context.Context) error {
 func (i *installation) enable(ctx context.Context) error {
 	var names []string
 	for _, name := range i.units {
-		p, err := i.bus.GetUnitPropertiesContext(ctx, name)
+		p, err := properties(ctx, i.bus, name, "")
 		if err != nil {
-			return fmt.Errorf("ask systemd about %s: %w", name, err)
+			return err
 		}
 		if state := text(p, "UnitFileState"); state != "enabled" && state != "static" {
 			names = append(names, name)
@@ -152,18 +152,18 @@ func (i *installation) enable(ctx context.Context) error {
 // start starts the job, or restarts the job if the files have changed.
 func (i *installation) start(ctx context.Context, spec Spec) error {
 	name := i.units[0]
-	p, err := i.bus.GetUnitPropertiesContext(ctx, name)
+	p, err := properties(ctx, i.bus, name, "")
 	if err != nil {
-		return fmt.Errorf("ask systemd about %s: %w", name, err)
+		return err
 	}
 	active := text(p, "ActiveState") == "active"
 	if active && !i.outdated() {
 		return i.tellRunning(ctx, "runs already: ")
 	}
 	if i.job == Gateway && !active {
-		own, err := i.bus.GetUnitTypePropertiesContext(ctx, name, "Service")
+		own, err := properties(ctx, i.bus, name, "Service")
 		if err != nil {
-			return fmt.Errorf("ask systemd about %s: %w", name, err)
+			return err
 		}
 		if h, held, _ := statemark.Gateway(spec.StateDir); held && int64(h.PID) != number(own, "MainPID") { // the holder may be the service's own process, not yet ready
 			return fmt.Errorf("%w: pid %d, at %s; the service is enabled, and starts with the next login or boot", ErrHeld, h.PID, h.Address)
@@ -180,10 +180,7 @@ func (i *installation) start(ctx context.Context, spec Spec) error {
 		err = startUnit(ctx, i.bus, name)
 	default:
 		verb = "restarted "
-		err = wait(ctx, "restart "+name, func(done chan<- string) error {
-			_, err := i.bus.RestartUnitContext(ctx, name, "replace", done)
-			return err
-		})
+		err = restart(ctx, i.bus, name)
 	}
 	if err != nil {
 		return err
@@ -211,9 +208,9 @@ func (i *installation) tellRunning(ctx context.Context, verb string) error {
 		i.did = append(i.did, verb+name)
 		return nil
 	}
-	p, err := i.bus.GetUnitTypePropertiesContext(ctx, name, "Service")
+	p, err := properties(ctx, i.bus, name, "Service")
 	if err != nil {
-		return fmt.Errorf("ask systemd about %s: %w", name, err)
+		return err
 	}
 	i.did = append(i.did, fmt.Sprintf("%s%s, pid %d", verb, name, number(p, "MainPID")))
 	return nil
@@ -226,23 +223,17 @@ func (m systemdManager) Start(ctx context.Context, job Job) error {
 		return err
 	}
 	defer bus.Close()
-	if job == Heartbeat {
-		return startUnit(ctx, bus, heartbeatUnit)
-	}
-	return startUnit(ctx, bus, gatewayUnit)
+	return startUnit(ctx, bus, job.names().service)
 }
 
-// Stop stops the units of a job. A unit that starts another unit is stopped first.
+// Stop stops the units of a job.
 func (m systemdManager) Stop(ctx context.Context, job Job) error {
 	bus, err := connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer bus.Close()
-	for _, name := range []string{socketUnit, gatewayUnit, heartbeatTimer, heartbeatUnit} {
-		if !slices.Contains(job.units(), name) {
-			continue
-		}
+	for _, name := range job.names().stopped {
 		if err := stop(ctx, bus, name); err != nil {
 			return err
 		}
@@ -258,12 +249,9 @@ func (m systemdManager) Restart(ctx context.Context, job Job) error {
 		return err
 	}
 	defer bus.Close()
-	name := job.service()
+	name := job.names().service
 	_ = bus.ResetFailedUnitContext(ctx, name) // clears the start limit, since earlier failures would count against the start
-	return wait(ctx, "restart "+name, func(done chan<- string) error {
-		_, err := bus.RestartUnitContext(ctx, name, "replace", done)
-		return err
-	})
+	return restart(ctx, bus, name)
 }
 
 // Uninstall ends a job and removes the job's files. If systemd cannot be reached, only
@@ -291,7 +279,7 @@ func (m systemdManager) Uninstall(ctx context.Context, job Job) ([]string, error
 	if err := bus.ReloadContext(ctx); err != nil {
 		return did, fmt.Errorf("have systemd read its units: %w", err)
 	}
-	for _, name := range job.units() {
+	for _, name := range job.names().units {
 		_ = bus.ResetFailedUnitContext(ctx, name) // fails harmlessly for a unit unknown to systemd
 	}
 	return did, nil
@@ -308,10 +296,7 @@ func (systemdManager) end(ctx context.Context, bus *systemd.Conn, job Job) (did 
 			did = append(did, "stopped the gateway and its sessions")
 		}
 	}
-	for _, name := range []string{socketUnit, gatewayUnit, heartbeatTimer, heartbeatUnit} { // a unit that starts another unit is stopped first
-		if !slices.Contains(job.units(), name) {
-			continue
-		}
+	for _, name := range job.names().stopped {
 		p, err := bus.GetUnitPropertiesContext(ctx, name)
 		if err != nil || !slices.Contains([]string{"active", "activating", "reloading"}, text(p, "ActiveState")) {
 			continue
@@ -338,10 +323,10 @@ func endSessions(ctx context.Context, bus *systemd.Conn) (bool, error) {
 // installed lists the existing files of a job.
 func (m systemdManager) installed(job Job) []string {
 	var paths []string
-	for _, name := range job.units() {
+	for _, name := range job.names().units {
 		paths = append(paths, filepath.Join(m.dirs.unitDir(), name))
 	}
-	paths = append(paths, m.dirs.envFile(job, Spec{}))
+	paths = append(paths, m.dirs.envPath(job, Spec{}))
 	if job == Heartbeat {
 		paths = append(paths, filepath.Join(m.dirs.Data, "systemd", "timers", "stamp-"+heartbeatTimer))
 	}
@@ -355,14 +340,10 @@ func (m systemdManager) removeWithout(paths []string) (did []string, err error) 
 		if err != nil {
 			return did, fmt.Errorf("look for what enables %s: %w", path, err)
 		}
-		for _, p := range append(links, path) {
-			gone, err := remove(p)
-			did = append(did, gone...)
-			if err != nil {
-				return did, err
-			}
+		gone, err := removeAll(append(links, path)...)
+		if did = append(did, gone...); err != nil {
+			return did, err
 		}
-		tidy(path)
 	}
 	return did, nil
 }
@@ -379,12 +360,10 @@ func disableAndRemove(ctx context.Context, bus *systemd.Conn, unitDir string, pa
 				did = append(did, "disabled "+name)
 			}
 		}
-		gone, err := remove(path)
-		did = append(did, gone...)
-		if err != nil {
+		gone, err := removeAll(path)
+		if did = append(did, gone...); err != nil {
 			return did, err
 		}
-		tidy(path)
 	}
 	return did, nil
 }
@@ -393,6 +372,13 @@ func startUnit(ctx context.Context, bus *systemd.Conn, name string) error {
 	_ = bus.ResetFailedUnitContext(ctx, name) // clears the start limit, since earlier failures would count against the start
 	return wait(ctx, "start "+name, func(done chan<- string) error {
 		_, err := bus.StartUnitContext(ctx, name, "replace", done)
+		return err
+	})
+}
+
+func restart(ctx context.Context, bus *systemd.Conn, name string) error {
+	return wait(ctx, "restart "+name, func(done chan<- string) error {
+		_, err := bus.RestartUnitContext(ctx, name, "replace", done)
 		return err
 	})
 }
@@ -429,6 +415,19 @@ func sameFile(a, b string) bool {
 	x, errA := os.Stat(a)
 	y, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(x, y)
+}
+
+// properties returns the properties of a unit: the general ones, or those of a type of unit.
+func properties(ctx context.Context, bus *systemd.Conn, name, kind string) (p map[string]any, err error) {
+	if kind == "" {
+		p, err = bus.GetUnitPropertiesContext(ctx, name)
+	} else {
+		p, err = bus.GetUnitTypePropertiesContext(ctx, name, kind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask systemd about %s: %w", name, err)
+	}
+	return p, nil
 }
 
 // text returns a unit property of type string, or "".

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 
 // Status returns the state of a job.
 func (m systemdManager) Status(ctx context.Context, job Job, spec Spec) (Status, error) {
-	s := Status{System: Systemd, Installed: exists(filepath.Join(m.dirs.unitDir(), job.units()[0]))}
+	s := Status{System: Systemd, Installed: exists(filepath.Join(m.dirs.unitDir(), job.names().units[0]))}
 	var outdated string
 	if s.Installed {
 		outdated = m.outdated(job, spec)
@@ -28,9 +27,9 @@ func (m systemdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 		return s, err
 	}
 	defer bus.Close()
-	unit, err := bus.GetUnitPropertiesContext(ctx, job.units()[0])
+	unit, err := properties(ctx, bus, job.names().units[0], "")
 	if err != nil {
-		return s, fmt.Errorf("ask systemd about %s: %w", job.units()[0], err)
+		return s, err
 	}
 	s.Active = text(unit, "ActiveState") == "active"
 	s.State = text(unit, "ActiveState") + " (" + text(unit, "SubState") + ")"
@@ -44,24 +43,25 @@ func (m systemdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 	}
 	if s.Installed {
 		s.Problem = problemOf(job, s, unit, outdated)
-		s.addLinger(lingers())
+		if !lingers() {
+			s.Notes = append(s.Notes, "It starts when you log in and ends some time after you have logged out. To have it from boot on, run `loginctl enable-linger`.")
+		}
 	}
 	return s, nil
 }
 
 // addProcess records the properties of the job's process and of the heartbeat's timer.
 func (s *Status) addProcess(ctx context.Context, bus *systemd.Conn, job Job) error {
-	name := job.service()
 	if job == Heartbeat {
-		timer, err := bus.GetUnitTypePropertiesContext(ctx, heartbeatTimer, "Timer")
+		timer, err := properties(ctx, bus, heartbeatTimer, "Timer")
 		if err != nil {
-			return fmt.Errorf("ask systemd about %s: %w", heartbeatTimer, err)
+			return err
 		}
 		s.Next = nextElapse(timer)
 	}
-	p, err := bus.GetUnitTypePropertiesContext(ctx, name, "Service")
+	p, err := properties(ctx, bus, job.names().service, "Service")
 	if err != nil {
-		return fmt.Errorf("ask systemd about %s: %w", name, err)
+		return err
 	}
 	s.PID, s.Restarts = int(number(p, "MainPID")), int(number(p, "NRestarts"))
 	s.LastExit = lastExit(p)
@@ -128,22 +128,10 @@ func (m systemdManager) outdated(job Job, spec Spec) string {
 	if err != nil {
 		return err.Error()
 	}
-	var differ []string
-	for _, f := range files {
-		name := filepath.Base(f.Path)
-		if slices.Contains(job.units(), name) {
-			have := m.read(name)
-			dir := "WorkingDirectory=" + setting(have, "WorkingDirectory")
-			if want := strings.Replace(f.Text, "WorkingDirectory="+setting(f.Text, "WorkingDirectory"), dir, 1); have != want {
-				differ = append(differ, f.Path)
-			}
-			continue
-		}
-		if info, err := os.Stat(f.Path); err != nil || info.Mode().Perm()&0o077 != 0 {
-			differ = append(differ, f.Path+" (it must be there, and for you alone)")
-		}
-	}
-	return strings.Join(differ, ", ")
+	return differing(files, m.dirs.envPath(job, spec), func(f File, have string) bool {
+		dir := "WorkingDirectory=" + setting(have, "WorkingDirectory")
+		return have == strings.Replace(f.Text, "WorkingDirectory="+setting(f.Text, "WorkingDirectory"), dir, 1)
+	})
 }
 
 // read returns the text of an installed unit, empty if the unit cannot be read.
@@ -165,45 +153,27 @@ func setting(unit, name string) string {
 	return ""
 }
 
-func (j Job) command() string {
-	if j == Heartbeat {
-		return "bareclaw heartbeat install"
-	}
-	return "bareclaw service install"
-}
-
-// startCommand returns the shell command that starts an installed job.
-func (j Job) startCommand() string {
-	if j == Heartbeat {
-		return "systemctl --user restart " + heartbeatTimer
-	}
-	return "bareclaw service start"
+// problemOutdated describes installed files that are not up to date.
+func problemOutdated(job Job, outdated string) string {
+	return fmt.Sprintf("What is installed differs from what this program would install here: %s. Run `%s` where the gateway's .env is.", outdated, job.names().install)
 }
 
 func problemOf(job Job, s Status, unit map[string]any, outdated string) string {
-	name := job.units()[0]
+	name := job.names().units[0]
 	enabled := text(unit, "UnitFileState") == "enabled"
 	switch {
 	case text(unit, "ActiveState") == "failed":
-		return fmt.Sprintf("%s has failed and is not tried any more (last: %s). The log says why; when that is mended run `%s`.", name, s.LastExit, job.startCommand())
+		return fmt.Sprintf("%s has failed and is not tried any more (last: %s). The log says why; when that is mended run `%s`.", name, s.LastExit, job.names().start)
 	case !s.Active && text(unit, "ActiveState") == "activating":
 		return fmt.Sprintf("%s is being started (restarts so far: %d; last: %s).", name, s.Restarts, s.LastExit)
 	case !s.Active:
-		return fmt.Sprintf("%s is installed and does not run. Run `%s`.", name, job.startCommand())
+		return fmt.Sprintf("%s is installed and does not run. Run `%s`.", name, job.names().start)
 	case !enabled:
-		return fmt.Sprintf("%s does not start by itself. Run `%s`.", name, job.command())
+		return fmt.Sprintf("%s does not start by itself. Run `%s`.", name, job.names().install)
 	case !s.Current:
-		return fmt.Sprintf("What is installed differs from what this program would install here: %s. Run `%s` where the gateway's .env is.", outdated, job.command())
+		return problemOutdated(job, outdated)
 	}
 	return ""
-}
-
-// addLinger notes that the job ends with the user's last login unless lingering is
-// enabled.
-func (s *Status) addLinger(lingers bool) {
-	if !lingers {
-		s.Notes = append(s.Notes, "It starts when you log in and ends some time after you have logged out. To have it from boot on, run `loginctl enable-linger`.")
-	}
 }
 
 // lingers reports whether the user's systemd runs without a login.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"bareclaw/heartbeat/service"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/exitcode"
@@ -38,6 +39,10 @@ func (Serve) Run(c *command.Context) error { return c.Serve() }
 // the gateway by calling serve.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, serve func() error) int {
 	exit := -1
+	if err := service.LoadEnv(); err != nil {
+		_, _ = fmt.Fprintln(stderr, "bareclaw:", err)
+		return exitcode.Failed
+	}
 	parser, err := kong.New(&commandLine{},
 		kong.Name("bareclaw"),
 		kong.Description("A gateway between chat channels and the claude CLI: every accepted message has exactly one visible outcome."),

@@ -121,7 +121,7 @@ func TestLaunchdService(t *testing.T) {
 		t.Errorf("an installation that changes nothing made pid %d of %d", now.PID, first.PID)
 	}
 	c.Env = append(c.Env, "BARECLAW_LOG_LEVEL=debug")
-	c.does(0, install, "wrote "+plist, "unloaded the old com.bareclaw.gateway", "loaded com.bareclaw.gateway, pid ")
+	c.does(0, install, "unchanged "+plist, "wrote ", "service.env", "unloaded the old com.bareclaw.gateway", "loaded com.bareclaw.gateway, pid ")
 	c.found()
 	if now := c.Say("http", "pid").Str("text"); now != claude || c.LockFile().PID == first.PID {
 		t.Errorf("claude was %s and is %s; the gateway has pid %d after %d", claude, now, c.LockFile().PID, first.PID)
