@@ -18,6 +18,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"bareclaw/internal/exitcode"
 )
 
 // Model is the model's name in every event, by which the gateway recognises the echo agent.
@@ -25,11 +27,6 @@ const Model = "echo"
 
 // maxLineBytes bounds a line of stdin. A longer line is skipped.
 const maxLineBytes = 64 << 20
-
-const (
-	exitOK      = 0
-	exitFailure = 1
-)
 
 // agent is one run, used by a single goroutine.
 type agent struct {
@@ -57,15 +54,15 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			a.take(line)
 		}
 		if errors.Is(err, io.EOF) {
-			return exitOK
+			return exitcode.OK
 		}
 		if err != nil {
 			a.note(fmt.Sprintf("read stdin: %v", err))
-			return exitFailure
+			return exitcode.Failed
 		}
 	}
 	a.note(fmt.Sprintf("write stdout: %v", a.failure))
-	return exitFailure
+	return exitcode.Failed
 }
 
 // sessionOf returns the session id of the arguments, or a new id.
@@ -145,16 +142,18 @@ func (a *agent) note(text string) {
 	fmt.Fprintln(a.err, "echo agent:", text)
 }
 
-// emit writes one event, and nothing after a failure; Run then ends.
-func (a *agent) emit(event any) {
+// emit writes an event of the session.
+func (a *agent) emit(e event) {
+	e["session_id"], e["uuid"] = a.session, uuid.NewString()
+	a.write(e)
+}
+
+// write writes a line, and nothing after a failure; Run then ends.
+func (a *agent) write(e event) {
 	if a.failure != nil {
 		return
 	}
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
+	enc := json.NewEncoder(a.out) // writes a line in one call
 	enc.SetEscapeHTML(false)
-	if a.failure = enc.Encode(event); a.failure != nil {
-		return
-	}
-	_, a.failure = a.out.Write(line.Bytes())
+	a.failure = enc.Encode(e)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"bareclaw/internal/exitcode"
 )
 
 const (
@@ -17,8 +19,8 @@ const (
 	messageID = "22222222-2222-4222-8222-222222222222"
 )
 
-// event is what the tests look at in any line.
-type event struct {
+// output is what the tests look at in any line.
+type output struct {
 	Type         string   `json:"type"`
 	Subtype      string   `json:"subtype"`
 	State        string   `json:"state"`
@@ -37,19 +39,19 @@ type event struct {
 		Response  json.RawMessage `json:"response"`
 	} `json:"response"`
 	Message struct {
-		Content []textBlock `json:"content"`
+		Content []struct{ Text string } `json:"content"`
 	} `json:"message"`
 }
 
 // converse runs the agent over the given input and returns its events.
-func converse(t *testing.T, args []string, input string) (events []event, stderr string) {
+func converse(t *testing.T, args []string, input string) (events []output, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	if code := Run(args, strings.NewReader(input), &out, &errs); code != 0 {
 		t.Fatalf("Run = %d, want 0; stderr: %s", code, errs.String())
 	}
 	for line := range strings.Lines(out.String()) {
-		var e event
+		var e output
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("output line %q: %v", line, err)
 		}
@@ -204,11 +206,11 @@ func (brokenPipe) Read([]byte) (int, error)  { return 0, errBroken }
 
 func TestBrokenPipes(t *testing.T) {
 	t.Parallel()
-	if code := Run(nil, strings.NewReader(userLine(messageID, "x")), brokenPipe{}, io.Discard); code != exitFailure {
-		t.Errorf("with a broken stdout Run = %d, want %d", code, exitFailure)
+	if code := Run(nil, strings.NewReader(userLine(messageID, "x")), brokenPipe{}, io.Discard); code != exitcode.Failed {
+		t.Errorf("with a broken stdout Run = %d, want %d", code, exitcode.Failed)
 	}
-	if code := Run(nil, brokenPipe{}, io.Discard, io.Discard); code != exitFailure {
-		t.Errorf("with a broken stdin Run = %d, want %d", code, exitFailure)
+	if code := Run(nil, brokenPipe{}, io.Discard, io.Discard); code != exitcode.Failed {
+		t.Errorf("with a broken stdin Run = %d, want %d", code, exitcode.Failed)
 	}
 }
 
@@ -217,7 +219,7 @@ func FuzzRun(f *testing.F) {
 	f.Add([]byte(`{"type":"control_request","request_id":1}` + "\n" + `{"type":"user","message":{"content":[{}]}}`))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		var out bytes.Buffer
-		if code := Run(nil, bytes.NewReader(input), &out, io.Discard); code != exitOK {
+		if code := Run(nil, bytes.NewReader(input), &out, io.Discard); code != exitcode.OK {
 			t.Fatalf("Run = %d", code)
 		}
 		for line := range bytes.Lines(out.Bytes()) {

@@ -6,92 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-type lifecycle struct {
-	Type    string `json:"type"`
-	Command string `json:"command_uuid"`
-	State   string `json:"state"`
-	UUID    string `json:"uuid"`
-	Session string `json:"session_id"`
-}
-
-type initEvent struct {
-	Type           string   `json:"type"`
-	Subtype        string   `json:"subtype"`
-	CWD            string   `json:"cwd"`
-	Session        string   `json:"session_id"`
-	Tools          []string `json:"tools"`
-	MCPServers     []string `json:"mcp_servers"`
-	Model          string   `json:"model"`
-	PermissionMode string   `json:"permissionMode"`
-	Agent          string   `json:"agent"` // an addition to the CLI's event: names the echo agent
-	Capabilities   []string `json:"capabilities"`
-	UUID           string   `json:"uuid"`
-}
-
-type assistantEvent struct {
-	Type         string     `json:"type"`
-	Message      apiMessage `json:"message"`
-	Parent       *string    `json:"parent_tool_use_id"`
-	Session      string     `json:"session_id"`
-	UUID         string     `json:"uuid"`
-	MessageUUIDs []string   `json:"user_message_uuids,omitempty"`
-}
-
-type apiMessage struct {
-	ID      string      `json:"id"`
-	Type    string      `json:"type"`
-	Role    string      `json:"role"`
-	Model   string      `json:"model"`
-	Content []textBlock `json:"content"`
-}
-
-type textBlock struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-type resultEvent struct {
-	Type         string   `json:"type"`
-	Subtype      string   `json:"subtype"`
-	IsError      bool     `json:"is_error"`
-	Result       string   `json:"result"`
-	Reason       string   `json:"terminal_reason"`
-	StopReason   string   `json:"stop_reason"`
-	Turns        int      `json:"num_turns"`
-	Session      string   `json:"session_id"`
-	UUID         string   `json:"uuid"`
-	Cost         float64  `json:"total_cost_usd"`
-	Duration     int64    `json:"duration_ms"`
-	MessageUUIDs []string `json:"user_message_uuids,omitempty"`
-	Index        int      `json:"result_index"`
-}
-
-type controlResponse struct {
-	Type     string         `json:"type"`
-	Response controlOutcome `json:"response"`
-}
-
-type controlOutcome struct {
-	Subtype   string `json:"subtype"`
-	RequestID string `json:"request_id"`
-	Response  any    `json:"response,omitempty"`
-	Error     string `json:"error,omitempty"`
-	Code      string `json:"error_code,omitempty"`
-}
-
-type initialized struct {
-	Commands     []string `json:"commands"`
-	Models       []string `json:"models"`
-	Agents       []string `json:"agents"`
-	Agent        string   `json:"agent"`
-	PID          int      `json:"pid"`
-	State        string   `json:"session_state"`
-	Capabilities []string `json:"capabilities"`
-}
-
-type interrupted struct {
-	StillQueued []string `json:"still_queued"`
-}
+// An event is a line for the gateway, in the form of the claude CLI.
+type event map[string]any
 
 const lifecycleCapability = "msg_lifecycle_v1"
 
@@ -101,41 +17,48 @@ func (a *agent) turn(id, text string) {
 	if err != nil {
 		a.note(err.Error())
 	}
-	var ids []string
+	ids := []string{}
 	if id != "" {
-		ids = []string{id}
+		ids = append(ids, id)
 	}
 	answer := reply(text)
 	a.lifecycle(id, "queued")
 	a.lifecycle(id, "started")
-	a.emit(initEvent{Type: "system", Subtype: "init", CWD: cwd, Session: a.session, Tools: []string{}, MCPServers: []string{}, Model: Model,
-		PermissionMode: "default", Agent: "echo", Capabilities: []string{lifecycleCapability}, UUID: uuid.NewString()})
-	a.emit(assistantEvent{Type: "assistant", Session: a.session, UUID: uuid.NewString(), MessageUUIDs: ids,
-		Message: apiMessage{ID: "msg_" + uuid.NewString(), Type: "message", Role: "assistant", Model: Model, Content: []textBlock{{"text", answer}}}})
-	a.emit(resultEvent{Type: "result", Subtype: "success", Result: answer, Reason: "completed", StopReason: "end_turn", Turns: 1,
-		Session: a.session, UUID: uuid.NewString(), MessageUUIDs: ids, Index: a.results})
+	a.emit(event{ // "agent" is an addition to the CLI's event
+		"type": "system", "subtype": "init", "cwd": cwd, "tools": []string{}, "mcp_servers": []string{}, "model": Model,
+		"permissionMode": "default", "agent": "echo", "capabilities": []string{lifecycleCapability},
+	})
+	a.emit(event{"type": "assistant", "parent_tool_use_id": nil, "user_message_uuids": ids, "message": event{
+		"id": "msg_" + uuid.NewString(), "type": "message", "role": "assistant", "model": Model, "content": []event{{"type": "text", "text": answer}},
+	}})
+	a.emit(event{
+		"type": "result", "subtype": "success", "is_error": false, "result": answer, "terminal_reason": "completed", "stop_reason": "end_turn",
+		"num_turns": 1, "total_cost_usd": 0, "duration_ms": 0, "user_message_uuids": ids, "result_index": a.results,
+	})
 	a.results++
 	a.lifecycle(id, "completed")
 }
 
+// lifecycle reports the state of a message that has an id.
 func (a *agent) lifecycle(id, state string) {
 	if id != "" {
-		a.emit(lifecycle{"command_lifecycle", id, state, uuid.NewString(), a.session})
+		a.emit(event{"type": "command_lifecycle", "command_uuid": id, "state": state})
 	}
 }
 
 // control answers a control request. An interrupt always comes when idle.
 func (a *agent) control(id, subtype string) {
-	outcome := controlOutcome{Subtype: "success", RequestID: id}
+	outcome := event{"subtype": "success", "request_id": id}
 	switch subtype {
 	case "initialize":
-		outcome.Response = initialized{Commands: []string{}, Models: []string{}, Agents: []string{}, Agent: "echo", PID: os.Getpid(),
-			State: "idle", Capabilities: []string{lifecycleCapability}}
+		outcome["response"] = event{
+			"commands": []string{}, "models": []string{}, "agents": []string{}, "agent": "echo", "pid": os.Getpid(),
+			"session_state": "idle", "capabilities": []string{lifecycleCapability},
+		}
 	case "interrupt":
-		outcome.Response = interrupted{StillQueued: []string{}}
+		outcome["response"] = event{"still_queued": []string{}}
 	default:
-		outcome = controlOutcome{Subtype: "error", RequestID: id, Code: "unsupported_request",
-			Error: "Unsupported control request subtype: " + subtype}
+		outcome = event{"subtype": "error", "request_id": id, "error_code": "unsupported_request", "error": "Unsupported control request subtype: " + subtype}
 	}
-	a.emit(controlResponse{"control_response", outcome})
+	a.write(event{"type": "control_response", "response": outcome})
 }
