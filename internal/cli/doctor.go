@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
@@ -23,12 +24,18 @@ type Doctor struct {
 func (d *Doctor) Run(c *command.Context) error {
 	o := doctor.Options{
 		Report: config.Examine(), Version: c.Version, Self: c.Self,
-		Turn: d.Turn, Offline: d.Offline, Fix: d.Fix, Progress: doctor.Watch(c.Err),
+		Turn: d.Turn, Offline: d.Offline, Fix: d.Fix,
 	}
 	o.Environ = os.Environ() // with what .env files have added
 	o.Services = service.Local()
 	o.Spec, o.Unfit = serviceHere(c, o.Report.Config)
+	wheel := command.StartSpinner(c.Err, "Looking")
+	all := len(doctor.Names())
+	o.Progress = func(waiting []string) {
+		wheel.Show(fmt.Sprintf("%d of %d done, looking at: %s", all-len(waiting), all, strings.Join(waiting, ", ")))
+	}
 	findings := doctor.Run(c.Context, o)
+	wheel.End()
 	if err := c.Context.Err(); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,7 +25,7 @@ func checkAddress(ctx context.Context, l *look) []Finding {
 	address := net.JoinHostPort(l.cfg.Host, strconv.Itoa(l.cfg.Port))
 	if !ofThisMachine(ctx, l.cfg.Host) {
 		return []Finding{problem("address_foreign", l.cfg.Host+" (BARECLAW_HOST) is no address of this machine.",
-			"The gateway cannot listen there, and does not start.", "set BARECLAW_HOST to 127.0.0.1, or to one of: "+machineAddresses())}
+			"The gateway cannot listen there, and does not start.", "set BARECLAW_HOST to 127.0.0.1, or to one of: "+strings.ReplaceAll(strings.Trim(fmt.Sprint(ownAddresses()), "[]"), " ", ", "))}
 	}
 	h := l.holder()
 	switch {
@@ -68,58 +69,31 @@ func sameAddress(ctx context.Context, have, host string, port int) bool {
 		return false
 	}
 	ip := net.ParseIP(h)
-	for _, want := range resolve(ctx, host) {
-		if ip.Equal(want) || ip.IsUnspecified() && want.IsUnspecified() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(resolve(ctx, host), func(want net.IP) bool {
+		return ip.Equal(want) || ip.IsUnspecified() && want.IsUnspecified()
+	})
 }
 
+// resolve returns the addresses of a host, none if the host cannot be resolved.
 func resolve(ctx context.Context, host string) []net.IP {
-	ips, err := net.DefaultResolver.LookupIP(ctx, "ip", host)
-	if err != nil {
-		return nil
-	}
+	ips, _ := net.DefaultResolver.LookupIP(ctx, "ip", host)
 	return ips
 }
 
 // ofThisMachine reports whether the gateway can listen on an address.
 func ofThisMachine(ctx context.Context, host string) bool {
-	for _, ip := range resolve(ctx, host) {
-		if ip.IsLoopback() || ip.IsUnspecified() {
-			return true
-		}
-		for _, own := range ownAddresses() {
-			if own.Equal(ip) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(resolve(ctx, host), func(ip net.IP) bool {
+		return ip.IsLoopback() || ip.IsUnspecified() || slices.ContainsFunc(ownAddresses(), ip.Equal)
+	})
 }
 
-func ownAddresses() []net.IP {
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil
-	}
-	var ips []net.IP
+// ownAddresses returns the addresses of the machine's network interfaces.
+func ownAddresses() (ips []net.IP) {
+	addrs, _ := net.InterfaceAddrs() // without an answer none is known
 	for _, a := range addrs {
 		if n, isNet := a.(*net.IPNet); isNet {
 			ips = append(ips, n.IP)
 		}
 	}
 	return ips
-}
-
-func machineAddresses() string {
-	list := ""
-	for _, ip := range ownAddresses() {
-		if list != "" {
-			list += ", "
-		}
-		list += ip.String()
-	}
-	return list
 }

@@ -14,9 +14,7 @@ import (
 	"bareclaw/internal/privatedir"
 )
 
-const (
-	moveState = "set BARECLAW_STATE_DIR to a directory on a local disk"
-)
+const moveState = "set BARECLAW_STATE_DIR to a directory on a local disk"
 
 func checkDirectories(_ context.Context, l *look) []Finding {
 	var found []Finding
@@ -28,7 +26,7 @@ func checkDirectories(_ context.Context, l *look) []Finding {
 	}
 	if dir := l.cfg.CWD; dir != "" && unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
 		command := "set BARECLAW_CWD to a directory of yours"
-		if info, err := os.Stat(dir); err == nil && ownedBy(info, os.Getuid()) {
+		if info, err := os.Stat(dir); err == nil && owner(info) == os.Getuid() {
 			command = "chmod u+rwx " + quote(dir)
 		}
 		found = append(found, problem("cwd_unwritable", "claude's directory "+dir+" (BARECLAW_CWD) cannot be written.",
@@ -37,10 +35,8 @@ func checkDirectories(_ context.Context, l *look) []Finding {
 	return found
 }
 
-func ownedBy(info fs.FileInfo, uid int) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == uid
-}
+// owner returns the user id of a file's owner.
+func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
 func checkState(dir string) []Finding {
 	info, err := os.Stat(dir)
@@ -51,8 +47,12 @@ func checkState(dir string) []Finding {
 	if len(found) > 0 && found[0].Code == "directory_unusable" {
 		return found
 	}
-	if kind, why := fileSystem(dir); why != "" {
-		found = append(found, warning("state_file_system", fmt.Sprintf("The state directory %s is on %s.", dir, kind), why, moveState))
+	var s unix.Statfs_t
+	if unix.Statfs(dir, &s) != nil {
+		return found
+	}
+	if kind := fileSystem(&s); unfit(kind) != "" {
+		found = append(found, warning("state_file_system", fmt.Sprintf("The state directory %s is on %s.", dir, kind), unfit(kind), moveState))
 	}
 	if len(found) == 0 {
 		found = append(found, ok("The state directory %s is private and can be written.", dir))
@@ -62,15 +62,20 @@ func checkState(dir string) []Finding {
 
 // checkParent checks whether a missing directory can be created.
 func checkParent(dir string) Finding {
-	parent := dir
-	for !exists(parent) && parent != filepath.Dir(parent) {
-		parent = filepath.Dir(parent)
-	}
+	parent := existing(dir)
 	if err := unix.Access(parent, unix.W_OK|unix.X_OK); err != nil {
 		return problem("directory_unusable", fmt.Sprintf("%s cannot be made: %s: %v.", dir, parent, err),
 			"The gateway does not start without it.", "`mkdir -p -m 700 "+quote(dir)+"`, as a user who may")
 	}
 	return note("state_missing", "The state directory "+dir+" does not exist yet.", "The gateway makes it when it is started for the first time.", "")
+}
+
+// existing returns the nearest existing directory at or above a path.
+func existing(dir string) string {
+	for !exists(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	return dir
 }
 
 // checkPrivate checks whether the gateway's user, and no other user, can use the
@@ -85,8 +90,8 @@ func checkPrivate(dir string, info fs.FileInfo, err error, open, variable, why s
 	case !info.IsDir():
 		return unusable("is not a directory")
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Getuid() {
-		return []Finding{problem("directory_owner", fmt.Sprintf("%s belongs to another user (uid %d).", dir, stat.Uid),
+	if uid := owner(info); uid != os.Getuid() {
+		return []Finding{problem("directory_owner", fmt.Sprintf("%s belongs to another user (uid %d).", dir, uid),
 			"Was the gateway started with sudo once? "+why, fmt.Sprintf("`chown -R %d %s`, as root", os.Getuid(), quote(dir)))}
 	}
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
@@ -105,7 +110,6 @@ func checkPrivate(dir string, info fs.FileInfo, err error, open, variable, why s
 
 func checkRuntime(l *look, running bool) []Finding {
 	dir := l.cfg.RuntimeDir
-	var found []Finding
 	info, err := os.Stat(dir)
 	switch missing := errors.Is(err, fs.ErrNotExist); {
 	case missing && running:
@@ -113,17 +117,15 @@ func checkRuntime(l *look, running bool) []Finding {
 		if l.keeper() == nil {
 			again = "`bareclaw service install`, or " + again
 		}
-		return append(found, problem("runtime_missing", "The runtime directory "+dir+" is gone while the gateway runs.",
-			"Its sockets were there: sessions cannot be taken up, and commands do not reach it. Some systems remove it at logout.",
-			again))
+		return []Finding{problem("runtime_missing", "The runtime directory "+dir+" is gone while the gateway runs.",
+			"Its sockets were there: sessions cannot be taken up, and commands do not reach it. Some systems remove it at logout.", again)}
 	case missing:
+		return nil
+	}
+	if found := checkPrivate(dir, info, err, "runtime_open", "BARECLAW_RUNTIME_DIR", "Its sockets command the gateway and its sessions."); len(found) > 0 {
 		return found
 	}
-	found = append(found, checkPrivate(dir, info, err, "runtime_open", "BARECLAW_RUNTIME_DIR", "Its sockets command the gateway and its sessions.")...)
-	if len(found) == 0 {
-		found = append(found, ok("The runtime directory %s is private and can be written.", dir))
-	}
-	return found
+	return []Finding{ok("The runtime directory %s is private and can be written.", dir)}
 }
 
 // The risks of keeping the ledger on an unfit file system.

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -34,9 +33,7 @@ func checkDisk(ctx context.Context, l *look) []Finding {
 		return nil
 	}
 	present := exists(dir)
-	for !exists(dir) && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-	}
+	dir = existing(dir)
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
 		return nil // checkDirectories reports an inaccessible directory

@@ -36,8 +36,8 @@ type Options struct {
 	Spec  service.Spec
 	Unfit error
 
-	// Progress, if not nil, is called with the names of the unfinished checks, at the
-	// start and after each check. Calls do not overlap.
+	// Progress, if not nil, is called with the names of the unfinished checks whenever a
+	// check has ended and others have not. Calls do not overlap.
 	Progress func(waiting []string)
 }
 

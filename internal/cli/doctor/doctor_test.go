@@ -387,9 +387,6 @@ func TestStyleOfWhatIsNoTerminal(t *testing.T) {
 	if s := StyleFor(f); s.Colour || s.Width != maxWidth {
 		t.Errorf("style %+v", s)
 	}
-	if Watch(f) != nil {
-		t.Error("progress is shown in a file")
-	}
 }
 
 func TestQuote(t *testing.T) {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"net"
+	"slices"
 	"strings"
 )
 
@@ -60,10 +61,5 @@ func (l *look) tellsPeers(ctx context.Context) bool {
 // loopback reports whether all addresses of a host are loopback addresses.
 func loopback(ctx context.Context, host string) bool {
 	ips := resolve(ctx, host)
-	for _, ip := range ips {
-		if !ip.IsLoopback() {
-			return false
-		}
-	}
-	return len(ips) > 0 || net.ParseIP(host).IsLoopback()
+	return len(ips) > 0 && !slices.ContainsFunc(ips, func(ip net.IP) bool { return !ip.IsLoopback() })
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bareclaw/core/ledger"
+	"bareclaw/internal/humanize"
 )
 
 const (
@@ -76,7 +77,7 @@ func whole(e ledger.Examination) Finding {
 	if e.Balance == nil {
 		return ok("The ledger is whole, and empty.")
 	}
-	return ok("The ledger is whole and balances: %s accepted, %d open; %s.", plural(int(e.Balance.Accepted), "message"), e.Balance.Waiting, bytesOf(uint64(e.Size+e.LogSize)))
+	return ok("The ledger is whole and balances: %s accepted, %d open; %s.", humanize.Count(int(e.Balance.Accepted), "message"), e.Balance.Waiting, bytesOf(uint64(e.Size+e.LogSize)))
 }
 
 // closeLedger removes the permissions of other users from the ledger's files.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
 
@@ -13,32 +14,19 @@ import (
 type Style struct {
 	Colour bool
 	Short  bool // omit findings of level OK
-	Width  int  // characters per line; 0: 100
+	Width  int  // characters per line; 0: maxWidth
 }
 
-// Print writes the findings for a person, grouped by check.
-func Print(w io.Writer, findings []Finding, s Style) error {
-	s.Width = cmp.Or(s.Width, 100)
-	var b strings.Builder
-	last := ""
-	for i := range findings {
-		f := &findings[i]
-		if s.Short && f.Level == OK {
-			continue
-		}
-		head := f.Check
-		if head == last && !s.below() {
-			head = ""
-		}
-		last = f.Check
-		s.finding(&b, head, f)
+// maxWidth is the length of the longest comfortable line.
+const maxWidth = 110
+
+// StyleFor returns the width and colours for the output w.
+func StyleFor(w io.Writer) Style {
+	width, terminal := term.Columns(w)
+	if !terminal {
+		width = maxWidth
 	}
-	if b.Len() > 0 {
-		b.WriteString("\n")
-	}
-	b.WriteString(strings.Join(term.Wrap(summary(findings), s.Width), "\n") + "\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return Style{Colour: term.PaletteFor(w).On, Width: min(width, maxWidth)}
 }
 
 const (
@@ -50,80 +38,88 @@ const (
 	belowColumn = 4
 )
 
+// A sheet is the text of the findings.
+type sheet struct {
+	strings.Builder
+	colours term.Palette
+	width   int
+	below   bool // texts do not fit beside their checks
+	margin  int  // column at which texts begin
+}
+
+// Print writes the findings for a person, grouped by check.
+func Print(w io.Writer, findings []Finding, s Style) error {
+	width := cmp.Or(s.Width, maxWidth)
+	b := &sheet{colours: term.Palette{On: s.Colour}, width: width, margin: checkColumn + levelColumn}
+	if b.below = width-b.margin < narrow; b.below {
+		b.margin = belowColumn
+	}
+	last := ""
+	for i := range findings {
+		f := &findings[i]
+		if s.Short && f.Level == OK {
+			continue
+		}
+		head := f.Check
+		if head == last && !b.below {
+			head = ""
+		}
+		last = f.Check
+		b.finding(head, f)
+	}
+	if b.Len() > 0 {
+		b.WriteString("\n")
+	}
+	b.WriteString(strings.Join(term.Wrap(summary(findings), width), "\n") + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
 // finding writes a finding: the check, the level and the fact, and below the reason and
 // the solution.
-func (s Style) finding(b *strings.Builder, check string, f *Finding) {
+func (b *sheet) finding(check string, f *Finding) {
 	level, colour := string(f.Level), f.Level.colour()
 	if f.Fixed {
 		level, colour = "mended", term.Green
 	}
-	head := fmt.Sprintf("%-*s%s", checkColumn, check, s.paint(colour, level))
-	if s.below() {
+	head := fmt.Sprintf("%-*s%s", checkColumn, check, b.colours.Paint(colour, level))
+	if b.below {
 		b.WriteString(head + "\n")
-		s.indent(b)
+		head = b.indent()
 	} else {
-		b.WriteString(head + strings.Repeat(" ", levelColumn-len(level)))
+		head += strings.Repeat(" ", levelColumn-len(level))
 	}
-	s.wrapped(b, f.What, "")
+	b.lines(head, "", "", term.Wrap(f.What, b.width-b.margin))
 	if f.Level == OK {
 		return
 	}
 	if f.Why != "" {
-		s.indent(b)
-		s.wrapped(b, f.Why, term.Faint)
+		b.lines(b.indent(), "", term.Faint, term.Wrap(f.Why, b.width-b.margin))
 	}
 	if f.Failed != "" {
-		s.indent(b)
-		s.wrapped(b, "It could not be mended: "+f.Failed, term.Red)
+		b.lines(b.indent(), "", term.Red, term.Wrap("It could not be mended: "+f.Failed, b.width-b.margin))
 	}
 	if f.Command != "" && !f.Fixed {
-		s.indent(b)
-		s.command(b, f.Command)
-	}
-}
-
-// below reports whether texts do not fit beside their checks.
-func (s Style) below() bool { return s.Width-checkColumn-levelColumn < narrow }
-
-// margin returns the column at which texts begin.
-func (s Style) margin() int {
-	if s.below() {
-		return belowColumn
-	}
-	return checkColumn + levelColumn
-}
-
-func (s Style) indent(b *strings.Builder) { b.WriteString(strings.Repeat(" ", s.margin())) }
-
-// wrapped writes a text in the last column.
-func (s Style) wrapped(b *strings.Builder, text string, colour term.Colour) {
-	for i, line := range term.Wrap(text, s.Width-s.margin()) {
-		if i > 0 {
-			s.indent(b)
+		const mark = "→ "
+		command := []string{f.Command} // whole, for copying
+		if strings.ContainsAny(f.Command, "`,;") {
+			command = term.Wrap(f.Command, b.width-b.margin-len("> ")) // words of advice
 		}
-		b.WriteString(s.paint(colour, line) + "\n")
+		b.lines(b.indent(), mark, term.Cyan, command)
 	}
 }
 
-// command writes the solution: a command on one line for copying, or wrapped words.
-func (s Style) command(b *strings.Builder, command string) {
-	const arrow = "→ "
-	if !strings.ContainsAny(command, "`,;") {
-		b.WriteString(s.paint(term.Cyan, arrow+command) + "\n")
-		return
-	}
-	for i, line := range term.Wrap(command, s.Width-s.margin()-len("> ")) {
-		before := arrow
-		if i > 0 {
-			s.indent(b)
-			before = "  "
+func (b *sheet) indent() string { return strings.Repeat(" ", b.margin) }
+
+// lines writes lines in a colour: the first after head and mark, the others indented.
+func (b *sheet) lines(head, mark string, colour term.Colour, lines []string) {
+	for _, line := range lines {
+		b.WriteString(head + b.colours.Paint(colour, mark+line) + "\n")
+		head = b.indent()
+		if mark != "" {
+			mark = "  "
 		}
-		b.WriteString(s.paint(term.Cyan, before+line) + "\n")
 	}
-}
-
-func (s Style) paint(colour term.Colour, text string) string {
-	return term.Palette{On: s.Colour}.Paint(colour, text)
 }
 
 func (l Level) colour() term.Colour {
@@ -142,26 +138,23 @@ func (l Level) colour() term.Colour {
 func summary(findings []Finding) string {
 	count, mended, fixable := map[Level]int{}, 0, 0
 	for i := range findings {
-		switch f := &findings[i]; {
-		case f.Fixed:
+		f := &findings[i]
+		if f.Fixed {
 			mended++
-		default:
-			count[f.Level]++
-			if f.Fixable && f.Failed == "" {
-				fixable++
-			}
+			continue
+		}
+		count[f.Level]++
+		if f.Fixable && f.Failed == "" {
+			fixable++
 		}
 	}
-	parts := []string{}
+	var parts []string
 	for _, l := range []Level{Problem, Warning, Note} {
 		if n := count[l]; n > 0 {
-			parts = append(parts, plural(n, string(l)))
+			parts = append(parts, humanize.Count(n, string(l)))
 		}
 	}
-	text := "Nothing is wrong."
-	if len(parts) > 0 {
-		text = strings.Join(parts, ", ") + "."
-	}
+	text := cmp.Or(strings.Join(parts, ", "), "Nothing is wrong") + "."
 	if mended > 0 {
 		text += fmt.Sprintf(" %d mended.", mended)
 	}
@@ -169,11 +162,4 @@ func summary(findings []Finding) string {
 		text += fmt.Sprintf(" `bareclaw doctor --fix` mends %d.", fixable)
 	}
 	return text
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

@@ -74,9 +74,6 @@ func Run(ctx context.Context, o Options) []Finding {
 		name := all[<-done].name
 		waiting = slices.DeleteFunc(slices.Clone(waiting), func(w string) bool { return w == name })
 	}
-	if o.Progress != nil {
-		o.Progress(nil)
-	}
 	findings := heedTurn(slices.Concat(found...))
 	if o.Fix {
 		fixAll(ctx, findings)

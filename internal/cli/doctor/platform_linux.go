@@ -5,7 +5,20 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
+
+// kinds names the file systems that are bad for lasting data by their magic numbers:
+// statfs(2), linux/magic.h.
+var kinds = map[uint32]string{
+	unix.NFS_SUPER_MAGIC: "nfs", unix.SMB_SUPER_MAGIC: "smbfs", unix.CIFS_SUPER_MAGIC: "cifs", unix.SMB2_SUPER_MAGIC: "cifs",
+	unix.V9FS_MAGIC: "9p", unix.CEPH_SUPER_MAGIC: "ceph", unix.AFS_SUPER_MAGIC: "afs", unix.AFS_FS_MAGIC: "afs",
+	unix.FUSE_SUPER_MAGIC: "fuse", unix.TMPFS_MAGIC: "tmpfs", unix.RAMFS_MAGIC: "ramfs",
+}
+
+// fileSystem returns the kind of a file system.
+func fileSystem(s *unix.Statfs_t) string { return kinds[uint32(s.Type)] }
 
 // listener names the program that listens on a TCP port of the machine, empty if
 // unknown: only root sees the sockets of other users.
@@ -50,3 +63,14 @@ func listening(port int) map[string]bool {
 	}
 	return sockets
 }
+
+// unnamedFile opens a file without a name in the directory.
+func unnamedFile(dir string) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open a file without a name in %s: %w", dir, err)
+	}
+	return os.NewFile(uintptr(fd), dir), nil
+}
+
+func syncData(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
