@@ -88,23 +88,6 @@ func TestTwoWritersLoseNothing(t *testing.T) {
 	}
 }
 
-// TestALogIsTakenUp continues a file that is there, in its end.
-func TestALogIsTakenUp(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "claw.log")
-	for _, line := range []string{"one\n", "two\n"} {
-		l, err := Open(path, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = l.Write([]byte(line))
-		_ = l.Close()
-	}
-	if got := whole(t, path); !slices.Equal(got, []string{"one", "two"}) {
-		t.Errorf("the log is %q", got)
-	}
-}
-
 // TestALogThatCannotBeWritten stops nobody.
 func TestALogThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
@@ -165,28 +148,3 @@ func TestWhatIsPrintedGoesWhereTheLogDoes(t *testing.T) {
 	}
 }
 
-func TestAnotherFileIsNotAdopted(t *testing.T) {
-	t.Parallel()
-	l, err := Open(filepath.Join(t.TempDir(), "claw.log"), 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	other, err := os.Create(filepath.Join(t.TempDir(), "other"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = other.Close() })
-	if l.Adopt(other) {
-		t.Error("a file was taken for the log")
-	}
-	for range 3 {
-		_, _ = l.Write([]byte("0123456789"))
-	}
-	if _, err := other.WriteString("mine"); err != nil {
-		t.Fatal(err)
-	}
-	if b, err := os.ReadFile(other.Name()); err != nil || string(b) != "mine" {
-		t.Errorf("the other file is %q, %v", b, err)
-	}
-}

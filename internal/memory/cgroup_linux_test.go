@@ -73,11 +73,3 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-func TestLesser(t *testing.T) {
-	t.Parallel()
-	for _, tc := range [][3]uint64{{0, 0, 0}, {0, 5, 5}, {5, 0, 5}, {4, 5, 4}, {5, 4, 4}} {
-		if got := lesser(tc[0], tc[1]); got != tc[2] {
-			t.Errorf("lesser of %d and %d is %d, want %d", tc[0], tc[1], got, tc[2])
-		}
-	}
-}

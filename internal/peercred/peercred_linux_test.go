@@ -177,26 +177,3 @@ func TestTCPUIDRefusesOddAddresses(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkTCPUID(b *testing.B) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = client.Close() }()
-	conn, err := l.Accept()
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	for b.Loop() {
-		if _, _, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

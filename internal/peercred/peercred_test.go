@@ -1,7 +1,6 @@
 package peercred
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"bareclaw/internal/testkit/child"
 )
 
 // dialEnv makes the test binary the client of a test: it connects to
@@ -43,23 +44,8 @@ func client(target string) int {
 func start(t *testing.T, cmd *exec.Cmd, l net.Listener) {
 	t.Helper()
 	cmd.Env = append(os.Environ(), dialEnv+"="+l.Addr().Network()+" "+l.Addr().String())
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Wait()
-	})
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "connected\n" {
-		t.Fatalf("the client says %q, %v", line, err)
+	if line, _ := child.Start(t, cmd); line != "connected\n" {
+		t.Fatalf("the client says %q", line)
 	}
 }
 

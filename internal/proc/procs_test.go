@@ -1,14 +1,14 @@
 package proc
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
+
+	childkit "bareclaw/internal/testkit/child"
 )
 
 // child starts a shell that prints a line when it runs and then reads its
@@ -17,24 +17,7 @@ func child(t *testing.T, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", "echo ready; read line")
 	cmd.Env = append(os.Environ(), env...)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Wait() // an error too if the test has waited already
-	})
-	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
-		t.Fatalf("the child did not start: %v", err)
-	}
+	childkit.Start(t, cmd)
 	return cmd
 }
 
@@ -165,16 +148,5 @@ func TestNoProcess(t *testing.T) {
 		if err := WaitGone(t.Context(), pid, 0); err == nil {
 			t.Errorf("process %d can be waited for", pid)
 		}
-	}
-}
-
-func TestBootID(t *testing.T) {
-	t.Parallel()
-	first, err := BootID()
-	if err != nil || first == "" || strings.TrimSpace(first) != first {
-		t.Fatalf("BootID = %q, %v", first, err)
-	}
-	if second, err := BootID(); err != nil || second != first {
-		t.Errorf("BootID = %q, then %q, %v", first, second, err)
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net"
-	"os"
-	"path/filepath"
+
 	"runtime"
 	"slices"
 	"strings"
@@ -19,8 +17,6 @@ import (
 	"bareclaw/core/ledger"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
-	"bareclaw/internal/lockfile"
-	"bareclaw/internal/proc"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -96,15 +92,6 @@ func TestRoomOnTheDisk(t *testing.T) {
 		tells(t, judgeRoom("/state", row.free, row.inodes, row.freeInodes), row.want...)
 	}
 	tells(t, []Finding{judgeSync(300 * time.Microsecond), judgeSync(20 * time.Millisecond)}, "", "disk_slow")
-}
-
-func TestFileSystemsThatDoNotLast(t *testing.T) {
-	t.Parallel()
-	for kind, want := range map[string]string{"nfs": overNetwork, "9p": overNetwork, "tmpfs": inMemory, "": "", "apfs": ""} {
-		if got := unfit(kind); got != want {
-			t.Errorf("unfit(%q) = %q, want %q", kind, got, want)
-		}
-	}
 }
 
 func TestALedgerThatIsTooLargeToBeSearched(t *testing.T) {
@@ -187,55 +174,6 @@ func TestAnOutdatedServiceIsInstalledAnew(t *testing.T) {
 	tells(t, found, "service_outdated", "service_outdated")
 	if found[0].Fixable || found[1].Fixable {
 		t.Error("it would be installed from a directory that is not the gateway's")
-	}
-}
-
-// TestServiceIsAdvisedWhereItCanBe: `service install` is no advice where no service manager
-// answers.
-func TestServiceIsAdvisedWhereItCanBe(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		services service.Manager
-		want     bool
-	}{"answers": {&fakeManager{}, true}, "away": {&fakeManager{absent: errors.New("no bus")}, false}, "none": {nil, false}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			lock := filepath.Join(dir, lockfile.StateLockName)
-			o := Options{Services: c.services, Report: config.Report{Config: config.Config{StateDir: dir, RuntimeDir: filepath.Join(dir, "gone"), Heartbeat: config.HeartbeatOff}}}
-			var found []Finding
-			look := func(check func(context.Context, *look) []Finding, record string) {
-				if record != "" {
-					if err := os.WriteFile(lock, []byte(record), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
-				found = append(found, check(t.Context(), newLook(o))...)
-			}
-			look(checkGateway, "")
-			look(checkGateway, `{"pid":1,"start":1}`)
-			start, err := proc.StartTime(os.Getpid())
-			if err != nil {
-				t.Fatal(err)
-			}
-			look(checkDirectories, fmt.Sprintf(`{"pid":%d,"start":%d}`, os.Getpid(), start))
-			look(checkService, "")
-			advised := 0
-			for _, f := range found {
-				if strings.Contains(f.Command+f.Why+f.What, "service install") {
-					advised++
-				}
-				if f.Level != OK && f.Command == "" && f.Code != "service_unavailable" {
-					t.Errorf("%s: no advice", f.Code)
-				}
-			}
-			if got := codes(found); !slices.Contains(got, "gateway_down") || !slices.Contains(got, "gateway_died") || !slices.Contains(got, "runtime_missing") {
-				t.Errorf("found %q", got)
-			}
-			if want := map[bool]int{true: 4, false: 0}[c.want]; advised != want {
-				t.Errorf("%d of the findings advise it, want %d: %+v", advised, want, found)
-			}
-		})
 	}
 }
 
@@ -378,32 +316,11 @@ ledger         note
 	}
 }
 
-func TestStyleOfWhatIsNoTerminal(t *testing.T) {
-	f, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	if s := StyleFor(f); s.Colour || s.Width != maxWidth {
-		t.Errorf("style %+v", s)
-	}
-}
-
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"/a/b-c.d": "/a/b-c.d", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "": "''", "$(x)": "'$(x)'"} {
 		if got := quote(in); got != want {
 			t.Errorf("quote(%q) = %s, want %s", in, got, want)
 		}
-	}
-}
-
-func TestAFileIsMadeOurs(t *testing.T) {
-	t.Parallel()
-	if got, want := makeOurs("/x/.env", 7, 7), "chmod 600 /x/.env"; got != want {
-		t.Errorf("a file of our own: %q, want %q", got, want)
-	}
-	if got, want := makeOurs("/x/.env", 0, 7), "`chown 7 /x/.env && chmod 600 /x/.env`, as root"; got != want {
-		t.Errorf("a file of another user: %q, want %q", got, want)
 	}
 }
