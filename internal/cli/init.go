@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
@@ -16,9 +15,7 @@ import (
 
 // Init sets the gateway up.
 type Init struct {
-	Yes     bool   `short:"y" help:"Ask nothing: take these flags, else what is set, else defaults. Needed where there is no terminal."`
-	JSON    bool   `help:"Print what became of each step as one JSON document; all else goes to stderr."`
-	EnvFile string `placeholder:"FILE" help:"The file of the settings, in place of the one in your configuration directory."`
+	JSON bool `help:"Print what became of each step as one JSON document; all else goes to stderr."`
 
 	Claude string `placeholder:"PATH" help:"The claude CLI."`
 	Agent  string `placeholder:"NAME" help:"What answers: auto, claude or echo."`
@@ -26,22 +23,13 @@ type Init struct {
 	CWD    string `name:"cwd" placeholder:"DIR" help:"Directory that Claude works in."`
 	Source string `placeholder:"DIR|off" help:"Source tree that restarts build the gateway from."`
 
-	HTTPToken     string        `name:"http-token" placeholder:"TOKEN|generate|none" help:"Token that requests over TCP must carry. Others see what stands on a command line: better give a file, or the environment."`
-	HTTPTokenFile string        `name:"http-token-file" placeholder:"FILE" help:"File that holds it; - is standard input."`
-	BotTokenFile  string        `name:"telegram-token-file" placeholder:"FILE" help:"File that holds the token of your Telegram bot; - is standard input."`
-	AllowedUsers  string        `placeholder:"IDS" help:"Numeric ids of the Telegram users that the bot listens to, comma-separated."`
-	Pair          bool          `help:"Wait for somebody to open the bot's link, who then may talk to it, also with --yes or where somebody may already."`
-	PairTimeout   time.Duration `default:"5m" help:"How long that is waited for."`
-	NoQR          bool          `name:"no-qr" help:"Show the link without a QR code."`
+	HTTPToken     string `name:"http-token" placeholder:"TOKEN|generate|none" help:"Token that requests over TCP must carry. Others see what stands on a command line: better give a file, or the environment."`
+	HTTPTokenFile string `name:"http-token-file" placeholder:"FILE" help:"File that holds it; - is standard input."`
+	BotTokenFile  string `name:"telegram-token-file" placeholder:"FILE" help:"File that holds the token of your Telegram bot; - is standard input."`
+	AllowedUsers  string `placeholder:"IDS" help:"Numeric ids of the Telegram users that the bot listens to, comma-separated."`
 
-	NoTelegram bool `help:"Leave Telegram as it is."`
-	NoTurn     bool `help:"Ask Claude nothing, which costs a little."`
-	NoService  bool `help:"Install no service; the gateway is started in the background."`
-	NoStart    bool `help:"Start nothing, where there is no service."`
-	NoDoctor   bool `help:"Do not look at everything in the end."`
-
-	Heartbeat   string `enum:"yes,revive,no," default:"" placeholder:"CHOICE" help:"The heartbeat: yes asks Claude regularly, which is billed or counts against your plan's limits; revive only starts a gateway that is down, and costs nothing; no. Without it a script installs none."`
-	NoHeartbeat bool   `help:"The same as --heartbeat=no."`
+	setup.Flags
+	NoHeartbeat bool `help:"The same as --heartbeat=no."`
 }
 
 // Run runs the command.
@@ -60,9 +48,7 @@ func (i *Init) Run(c *command.Context) error {
 		return err
 	}
 	o := setup.Options{
-		In: in, Out: c.Out, Yes: i.Yes, Self: c.Self, Version: c.Version, Environ: c.Environ, Service: service.Local(), EnvFile: i.EnvFile, NoQR: i.NoQR, Settings: settings,
-		NoTurn: i.NoTurn, NoTelegram: i.NoTelegram, NoService: i.NoService, Heartbeat: i.Heartbeat, NoStart: i.NoStart,
-		NoDoctor: i.NoDoctor, Pair: i.Pair, PairFor: i.PairTimeout,
+		Flags: i.Flags, In: in, Out: c.Out, Self: c.Self, Version: c.Version, Environ: c.Environ, Settings: settings, Service: service.Local(),
 	}
 	if i.JSON {
 		o.Out = c.Err

@@ -23,12 +23,12 @@ func (w loginStep) run(ctx context.Context) (Outcome, error) {
 		return skipped("as asked (--no-turn)"), nil
 	}
 	if w.terminal != nil {
-		ask, err := w.terminal.confirm(ctx, "Ask Claude one small question, to see that it is logged in?", "It is one call of the model, with your login. Nothing of it is kept.")
-		if errors.Is(err, errSkip) || err == nil && !ask {
-			return skipped("not asked"), nil
-		}
+		ask, err := w.terminal.agree(ctx, "Ask Claude one small question, to see that it is logged in?", "It is one call of the model, with your login. Nothing of it is kept.")
 		if err != nil {
 			return Outcome{}, err
+		}
+		if !ask {
+			return skipped("not asked"), nil
 		}
 	}
 	for {

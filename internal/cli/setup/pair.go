@@ -21,12 +21,11 @@ import (
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/term"
 
+	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 )
 
 const (
-	// codeLife is how long a code is good unless it is said otherwise.
-	codeLife = 5 * time.Minute
 	// pollWait is how long one poll waits, and pollPause how long is waited between
 	// polls where something else is in the way: see [wizard.watch].
 	pollWait  = 25 * time.Second
@@ -92,7 +91,7 @@ func (w pairStep) allow(ctx context.Context, owner models.User) (Outcome, error)
 		return Outcome{}, err
 	}
 	w.newOwner = owner.ID
-	if err := w.bot.send(ctx, owner.ID, "You are connected. The gateway listens to you here."); err != nil && ctx.Err() == nil {
+	if _, err := w.bot.client.SendMessage(ctx, &bot.SendMessageParams{ChatID: owner.ID, Text: "You are connected. The gateway listens to you here."}); err != nil && ctx.Err() == nil {
 		w.note("The greeting was not sent: %s", term.SafeLine(err.Error()))
 	}
 	return done("the bot listens to " + describe(owner)), nil
@@ -184,7 +183,7 @@ func (w pairStep) invite(link string) {
 // polls once a second. At the end [pairStep.acknowledge] acknowledges the tap if that
 // loses no other message.
 func (w pairStep) watch(ctx context.Context, code string) (models.User, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(w.PairFor, codeLife), errExpired)
+	ctx, cancel := context.WithTimeoutCause(ctx, w.PairTimeout, errExpired)
 	defer cancel()
 	type result struct {
 		user models.User
@@ -236,7 +235,7 @@ func skips(line readLine) error {
 func (w pairStep) poll(ctx context.Context, code string) (models.User, error) {
 	wait := time.Duration(0)
 	for {
-		updates, err := w.bot.updates(ctx, 0, wait)
+		updates, err := w.bot.updates(ctx, wait)
 		if ctx.Err() != nil {
 			return models.User{}, ctx.Err()
 		}
@@ -299,5 +298,5 @@ func (w pairStep) acknowledge(ctx context.Context, updates []models.Update) {
 			return
 		}
 	}
-	_, _ = w.bot.updates(ctx, tap.ID+1, 0) // without it the gateway answers /start, no harm
+	_, _ = w.bot.client.Updates(ctx, tap.ID+1, 0) // without it the gateway answers /start, no harm
 }

@@ -18,47 +18,26 @@ func drawQR(text string, halfBlocks bool) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("draw a QR code: %w", err)
 	}
+	glyphs, before, after, rows := [...]string{"  ", "", "", "##"}, "", "\n", 1
 	if halfBlocks {
-		return drawHalfBlocks(code), nil
+		glyphs, before, after, rows = [...]string{" ", "▄", "▀", "█"}, "    \x1b[30;47m", "\x1b[0m\n", 2
 	}
-	return drawASCII(code), nil
-}
-
-func drawHalfBlocks(code *qr.Code) string {
-	const darkOnLight, normal = "\x1b[30;47m", "\x1b[0m"
 	var b strings.Builder
-	for y := -margin; y < code.Size+margin; y += 2 {
-		b.WriteString("    " + darkOnLight)
+	for y := -margin; y < code.Size+margin; y += rows {
+		b.WriteString(before)
 		for x := -margin; x < code.Size+margin; x++ {
-			switch up, down := code.Black(x, y), code.Black(x, y+1); {
-			case up && down:
-				b.WriteString("█")
-			case up:
-				b.WriteString("▀")
-			case down:
-				b.WriteString("▄")
-			default:
-				b.WriteString(" ")
+			glyph := 0
+			if code.Black(x, y) { // the upper module
+				glyph += 2
 			}
-		}
-		b.WriteString(normal + "\n")
-	}
-	return b.String()
-}
-
-func drawASCII(code *qr.Code) string {
-	var b strings.Builder
-	for y := -margin; y < code.Size+margin; y++ {
-		for x := -margin; x < code.Size+margin; x++ {
-			if code.Black(x, y) {
-				b.WriteString("##")
-			} else {
-				b.WriteString("  ")
+			if code.Black(x, y+rows-1) { // the lower module, in ASCII the same
+				glyph++
 			}
+			b.WriteString(glyphs[glyph])
 		}
-		b.WriteString("\n")
+		b.WriteString(after)
 	}
-	return b.String()
+	return b.String(), nil
 }
 
 // unicodeTerminal reports by the environment whether a terminal shows half blocks and

@@ -54,12 +54,12 @@ func (w serviceStep) install(ctx context.Context, cfg config.Config) (Outcome, e
 		return Outcome{}, fmt.Errorf("ask %s for the gateway's service: %w", name, err)
 	}
 	if w.terminal != nil && !status.Installed {
-		yes, err := w.terminal.confirm(ctx, "Have "+name+" keep the gateway running?", "It starts it when you log in, and again whenever it ends. `bareclaw service uninstall` takes that back.")
-		if errors.Is(err, errSkip) || err == nil && !yes {
-			return w.startAlone(ctx, cfg)
-		}
+		yes, err := w.terminal.agree(ctx, "Have "+name+" keep the gateway running?", "It starts it when you log in, and again whenever it ends. `bareclaw service uninstall` takes that back.")
 		if err != nil {
 			return Outcome{}, err
+		}
+		if !yes {
+			return w.startAlone(ctx, cfg)
 		}
 	}
 	old, _ := w.health(ctx, cfg)
@@ -89,11 +89,11 @@ func (w serviceStep) installGateway(ctx context.Context, spec service.Spec) erro
 			return held
 		}
 		w.note("A gateway that was started in another way runs already.")
-		yes, askErr := w.terminal.confirm(ctx, "Have the service take its place?", "Its sessions go on. If it runs in a terminal, it ends there.")
-		switch {
-		case askErr != nil && !errors.Is(askErr, errSkip):
+		yes, askErr := w.terminal.agree(ctx, "Have the service take its place?", "Its sessions go on. If it runs in a terminal, it ends there.")
+		if askErr != nil {
 			return askErr
-		case askErr != nil || !yes:
+		}
+		if !yes {
 			return held
 		}
 		did, err = service.TakeOver(ctx, w.Service, spec)
@@ -118,17 +118,17 @@ func (w serviceStep) startAlone(ctx context.Context, cfg config.Config) (Outcome
 	case isRunning:
 		w.running = true
 		return unchanged(fmt.Sprintf("the gateway runs already (pid %d)", running.PID)), nil
-	case w.NoStart:
-		return Outcome{State: Skipped, Detail: "the gateway does not run", Next: "start it with `bareclaw serve`"}, nil
 	}
-	if w.terminal != nil {
-		yes, err := w.terminal.confirm(ctx, "Start the gateway now, in the background?", "Nothing starts it again after the machine does. In a terminal of its own it is started by `bareclaw serve`.")
-		if errors.Is(err, errSkip) || err == nil && !yes {
-			return Outcome{State: Skipped, Detail: "the gateway does not run", Next: "start it with `bareclaw serve`"}, nil
-		}
+	start := !w.NoStart
+	if start && w.terminal != nil {
+		var err error
+		start, err = w.terminal.agree(ctx, "Start the gateway now, in the background?", "Nothing starts it again after the machine does. In a terminal of its own it is started by `bareclaw serve`.")
 		if err != nil {
 			return Outcome{}, err
 		}
+	}
+	if !start {
+		return Outcome{State: Skipped, Detail: "the gateway does not run", Next: "start it with `bareclaw serve`"}, nil
 	}
 	if err := w.launch(ctx, cfg); err != nil {
 		return Outcome{}, err

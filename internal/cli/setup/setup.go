@@ -27,29 +27,36 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Options are the choices of the command line. The zero value asks for everything.
+// Flags are the flags of the command that select and answer steps. The zero value asks for
+// everything.
+type Flags struct {
+	Yes     bool   `short:"y" help:"Ask nothing: take these flags, else what is set, else defaults. Needed where there is no terminal."`
+	EnvFile string `placeholder:"FILE" help:"The file of the settings, in place of the one in your configuration directory."`
+
+	Pair        bool          `help:"Wait for somebody to open the bot's link, who then may talk to it, also with --yes or where somebody may already."`
+	PairTimeout time.Duration `default:"5m" help:"How long that is waited for."`
+	NoQR        bool          `name:"no-qr" help:"Show the link without a QR code."`
+
+	NoTelegram bool `help:"Leave Telegram as it is."`
+	NoTurn     bool `help:"Ask Claude nothing, which costs a little."`
+	NoService  bool `help:"Install no service; the gateway is started in the background."`
+	NoStart    bool `help:"Start nothing, where there is no service."`
+	NoDoctor   bool `help:"Do not look at everything in the end."`
+
+	Heartbeat string `enum:"yes,revive,no," default:"" placeholder:"CHOICE" help:"The heartbeat: yes asks Claude regularly, which is billed or counts against your plan's limits; revive only starts a gateway that is down, and costs nothing; no. Without it a script installs none."`
+}
+
+// Options are the flags and the surroundings of a run.
 type Options struct {
+	Flags
 	In      *os.File  // a terminal, unless Yes is set
 	Out     io.Writer // what people read
-	Yes     bool      // take what is given, else what is set, else defaults; ask nothing
 	Self    string    // absolute path of this program's file
 	Version string    // of this program
 	Environ []string  // as it was before any .env was read
-	EnvFile string    // the settings; empty: those of the user's configuration
-	NoQR    bool
 
 	Settings map[string]string // by variable, chosen on the command line
-
-	NoTurn     bool
-	NoTelegram bool
-	NoService  bool
-	NoStart    bool
-	NoDoctor   bool
-	Pair       bool          // wait for the owner's tap also where Yes is set or there is one
-	PairFor    time.Duration // how long a code is good; 0: 5 minutes
-	Heartbeat  string        // HeartbeatYes, HeartbeatRevive or HeartbeatNo; empty: ask, unless that was said before
-
-	Service service.Manager // of this user
+	Service  service.Manager   // of this user
 }
 
 // A step is a part of a run.

@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-telegram/bot/models"
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/core/config"
@@ -72,4 +76,31 @@ func (w botStep) meet(ctx context.Context, token string) error {
 	}
 	w.bot = b
 	return w.choose(varBot, token)
+}
+
+// A telegramBot is a bot whose token Telegram accepts.
+type telegramBot struct {
+	models.User
+	client *botapi.Client
+	token  string
+}
+
+// findBot asks the Bot API for the bot of a token.
+func findBot(ctx context.Context, api, token string) (telegramBot, error) {
+	client, err := botapi.New(botapi.Options{Token: token, API: strings.TrimRight(api, "/")})
+	if err != nil {
+		return telegramBot{}, err
+	}
+	me, err := client.Me(ctx)
+	return telegramBot{me, client, token}, err
+}
+
+// updates returns up to 100 unacknowledged updates, and waits for the first update.
+func (b telegramBot) updates(ctx context.Context, wait time.Duration) (all []models.Update, err error) {
+	raw, err := b.client.Updates(ctx, 0, wait)
+	for _, r := range raw {
+		u, _ := botapi.DecodeUpdate(r) // an update that cannot be read is not the tap
+		all = append(all, u)
+	}
+	return all, err
 }

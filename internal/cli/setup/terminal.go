@@ -100,6 +100,15 @@ func (t *terminal) confirm(ctx context.Context, text, help string) (bool, error)
 	}
 }
 
+// agree is confirm for a question where skipping means no.
+func (t *terminal) agree(ctx context.Context, text, help string) (bool, error) {
+	yes, err := t.confirm(ctx, text, help)
+	if errors.Is(err, errSkip) {
+		return false, nil
+	}
+	return yes, err
+}
+
 // read reads a line, or returns when ctx ends. A read that is still blocked then serves
 // the next call.
 func (t *terminal) read(ctx context.Context) (string, error) {
