@@ -12,7 +12,7 @@ import (
 	"bareclaw/sessionhost/claude"
 )
 
-// activity folds the stream of a message into the few words that a spinner shows.
+// activity folds the stream of a message into the words of a spinner.
 type activity struct {
 	updates client.Updates
 	fold    *progress.Fold
@@ -23,8 +23,8 @@ func newActivity() *activity {
 	return &activity{fold: progress.New(progress.Options{Show: claude.Show})}
 }
 
-// take folds an event and returns what the agent does now, empty if that is not known. The
-// error is that of an event which cannot be decoded.
+// take folds an event and returns the agent's present activity, empty if unknown. The error
+// reports an undecodable event.
 func (a *activity) take(e client.Event) (string, error) {
 	u, ok, err := a.updates.Take(e)
 	if err != nil || !ok || e.Kind == api.EventNotice {

@@ -210,7 +210,7 @@ func (i *ChannelInterrupt) Run(c *command.Context) error {
 	if err := gateway.Do(c.Context, http.MethodGet, path, nil, &channel); err != nil {
 		return err
 	}
-	// A turn that begins while the request is under way is not meant, also where none runs now.
+	// The request names a turn even without a running turn: a turn that begins meanwhile must go on.
 	named := api.InterruptRequest{TurnID: cmp.Or(channel.TurnID, "none")}
 	return request(c, gateway, http.MethodPost, path+"/interrupt", named, i.JSON, func(done *api.Interruption) error {
 		return c.PrintLines(fmt.Sprintf("The turn has ended, with %s, after %s.", humanize.Count(len(done.Messages), "message"), humanize.Duration(humanize.Milliseconds(done.TookMS))))

@@ -48,12 +48,12 @@ func (c *Chat) Run(ctx *command.Context) error {
 	})
 }
 
-// untilTold runs a function that changes the terminal, and cancels ctx on a signal so that
-// the terminal is restored before the process ends.
+// untilTold runs a function that changes the terminal, and cancels ctx on a signal, for the
+// function to restore the terminal before the process ends.
 func untilTold(ctx context.Context, run func(context.Context) error) error {
 	ignored := map[os.Signal]bool{}
 	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP} {
-		ignored[s] = signal.Ignored(s) // as nohup has it
+		ignored[s] = signal.Ignored(s) // as under nohup
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
@@ -76,7 +76,7 @@ func untilTold(ctx context.Context, run func(context.Context) error) error {
 	if !ok {
 		return err
 	}
-	if !ignored[s] { // the signal ends this process as if nobody had handled it
+	if !ignored[s] { // the signal ends the process as if unhandled
 		if err := syscall.Kill(os.Getpid(), s); err == nil {
 			time.Sleep(time.Minute) // another thread may get the signal, and be slow
 		}

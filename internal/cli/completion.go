@@ -32,8 +32,8 @@ func (s *Completion) Run(c *command.Context) error {
 	return c.Print(map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[s.Shell])
 }
 
-// In each of these the program itself says what may stand at the cursor: it gets the
-// words up to there, the one that is being written last.
+// Each script passes the words up to the cursor to the program, the unfinished word last,
+// and offers the printed candidates.
 const (
 	bashCompletion = `_bareclaw() {
   local IFS=$'\n'
@@ -153,7 +153,7 @@ func completions(c *command.Context, arg *kong.Positional) []string {
 	}
 	names := make([]string, 0, len(channels))
 	for _, ch := range channels {
-		if ch.Channel == term.SafeLine(ch.Channel) { // one that a terminal cannot show is not offered
+		if ch.Channel == term.SafeLine(ch.Channel) { // a terminal can show the name
 			names = append(names, ch.Channel)
 		}
 	}

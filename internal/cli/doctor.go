@@ -26,7 +26,7 @@ func (d *Doctor) Run(c *command.Context) error {
 		Report: config.Examine(), Version: c.Version, Self: c.Self,
 		Turn: d.Turn, Offline: d.Offline, Fix: d.Fix,
 	}
-	o.Environ = os.Environ() // with what .env files have added
+	o.Environ = os.Environ() // including the variables of .env files
 	o.Services = service.Local()
 	o.Spec, o.Unfit = serviceHere(c, o.Report.Config)
 	wheel := command.StartSpinner(c.Err, "Looking")
@@ -48,7 +48,7 @@ func (d *Doctor) Run(c *command.Context) error {
 	return nil
 }
 
-// serviceHere describes a service installed now, or returns why there should be none.
+// serviceHere describes a service installed now, or returns why no service may be installed.
 func serviceHere(c *command.Context, cfg config.Config) (service.Spec, error) {
 	dir, err := service.WorkingDir()
 	if err != nil {
@@ -58,7 +58,7 @@ func serviceHere(c *command.Context, cfg config.Config) (service.Spec, error) {
 		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
 		Echo: cfg.Agent == config.AgentEcho,
 	})
-	if here, _ := os.Getwd(); here != dir { // its settings are not those that were read
+	if here, _ := os.Getwd(); here != dir { // the service would read other settings
 		err = errors.Join(err, errors.New("this is not the directory where the gateway's .env is"))
 	}
 	return spec, err

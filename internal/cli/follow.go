@@ -23,16 +23,16 @@ const followEvery = 200 * time.Millisecond
 type follower struct {
 	c    *command.Context
 	path string
-	now  *tail // the file that is read; nil if there is none yet
-	last *tail // the one before, where another process may still write; may be nil
+	now  *tail // the newest file; nil before the first
+	last *tail // the previous file, where another process may still write; may be nil
 }
 
 // A tail is the unread end of a file.
 type tail struct {
 	f    *os.File
-	info fs.FileInfo // as it was when it was opened, which tells it from others
+	info fs.FileInfo // identifies the file
 	read int64
-	part string // a line that has no end yet
+	part string // an unfinished line
 }
 
 func openTail(path string) (*tail, error) {
@@ -99,11 +99,11 @@ func (f *follower) begin(n int) error {
 	if err != nil {
 		return err
 	}
-	known := []fs.FileInfo{f.now.info} // it may be rotated meanwhile
+	known := []fs.FileInfo{f.now.info} // a rotation meanwhile renames the file
 	for old := 1; old <= logfile.Kept && strings.Count(all, "\n") < n; old++ {
 		t, err := openTail(f.name(old))
 		if err != nil {
-			break // there is none that is older
+			break // no older file
 		}
 		text, err := t.lines()
 		_ = t.f.Close()
@@ -140,7 +140,7 @@ func (f *follower) follow(ctx context.Context) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
-		// In this order: what was written before the log was rotated is read first.
+		// The newer file is looked for before the old one is read to the end, so no line is lost.
 		next, err := f.next()
 		if err != nil {
 			return fmt.Errorf("read the log: %w", err)

@@ -21,10 +21,10 @@ import (
 type stopped struct {
 	PID       int        `json:"pid,omitempty"`
 	StartedAt *time.Time `json:"started_at,omitempty"`
-	EndedAt   *time.Time `json:"ended_at,omitempty"`   // as it was told to
-	Crashed   bool       `json:"crashed"`              // it ended, and nobody had told it to
-	Hung      bool       `json:"hung"`                 // its process is there
-	StoppedAt *time.Time `json:"stopped_at,omitempty"` // when a person has stopped it; nothing but a person, or a boot, starts it
+	EndedAt   *time.Time `json:"ended_at,omitempty"`   // orderly end
+	Crashed   bool       `json:"crashed"`              // unexpected end
+	Hung      bool       `json:"hung"`                 // the process is alive
+	StoppedAt *time.Time `json:"stopped_at,omitempty"` // stop by a person; only a person, or a boot, starts the gateway again
 	Log       string     `json:"log,omitempty"`
 }
 
@@ -52,7 +52,7 @@ func reportNotRunning(c *command.Context, asJSON bool, why error) error {
 		c.Tellf("Its state is in %s.", term.SafeLine(cfg.StateDir))
 		if last != nil && last.StoppedAt != nil {
 			managed, err := lifecycle.ManagedBy(c.Context, service.Local(), cfg.StateDir)
-			if err != nil { // whether there is a service is not known
+			if err != nil { // the service manager does not answer
 				c.Tellf("%s", command.ErrorText(err))
 			}
 			c.Tellf("Start it with `%s`.", managed.StartCommand())
@@ -87,7 +87,7 @@ func lastGateway(stateDir string, now time.Time) (last *stopped, said string, er
 	if err != nil {
 		return nil, "", fmt.Errorf("look at the state directory's lock: %w", err)
 	}
-	at := st.ModTime() // it was written last when the gateway ended
+	at := st.ModTime() // the last write was at the gateway's end
 	last.EndedAt = &at
 	return last, fmt.Sprintf("The gateway has ended as it was told to, %s (it was started %s).", humanize.Clock(at, now), humanize.Clock(h.StartedAt, now)), nil
 }

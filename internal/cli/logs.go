@@ -68,7 +68,7 @@ func (l *Logs) show(c *command.Context, kept lockfile.LogLocation) error {
 // keptLog returns the place of the log of the running or last gateway.
 func keptLog(cfg config.Config) (lockfile.LogLocation, error) {
 	h, _, err := statemark.Gateway(cfg.StateDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the first one is about to say it
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the file is empty while the first gateway starts
 		return lockfile.LogLocation{}, err
 	}
 	kept := h.Log

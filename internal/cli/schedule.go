@@ -45,7 +45,7 @@ func (*ScheduleAdd) Help() string {
 	return "When that is, one of --at, --in, --every and --cron says."
 }
 
-// Validate checks that there is exactly one time, and a valid budget.
+// Validate checks the time and the budget.
 func (a *ScheduleAdd) Validate() error {
 	switch {
 	case a.At == "" && a.In == "" && a.Every == "" && a.Cron == "":

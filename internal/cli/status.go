@@ -90,7 +90,7 @@ func overviewLines(c *command.Context, o *overview) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("understand the gateway's reply: %w", err)
 	}
-	width, _ := term.Columns(c.Out) // also in a pipe: it is one screen, and lists have it all
+	width, _ := term.Columns(c.Out) // also in a pipe, since the status is a single screen
 	colours, now := term.PaletteFor(c.Out), time.Now()
 	facts := gatewayFacts(&h, gatewayAddress(c), colours, now)
 	for i, line := range nextSchedules(schedules, now) {

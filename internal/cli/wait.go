@@ -26,7 +26,7 @@ var errTimeout = errors.New("no answer in time")
 // An exchange is a message to send, and how to wait for the outcome.
 type exchange struct {
 	gateway *client.Client
-	path    string // that takes it
+	path    string // route of the request
 	body    any
 	key     string        // makes the request safe to repeat; empty where the path is
 	timeout time.Duration // 0: any time
@@ -69,7 +69,7 @@ func watch(wheel *command.Spinner, shown *activity, e client.Event) {
 		switch err := json.Unmarshal([]byte(e.Data), &n); {
 		case err != nil:
 			wheel.Say("bareclaw: " + notUnderstood(e))
-		case n.Code != api.NoticeGap && n.Code != api.NoticeDropped: // what was missed is not shown anyway
+		case n.Code != api.NoticeGap && n.Code != api.NoticeDropped: // a spinner shows no past events
 			wheel.Say("bareclaw: " + term.SafeLine(n.Text))
 		}
 		return
@@ -138,5 +138,5 @@ func printOutcome(c *command.Context, x exchange, raw json.RawMessage, m api.Mes
 	if term.IsTerminal(c.Out) {
 		answer = term.Safe(answer)
 	}
-	return c.PrintLines(strings.TrimRight(answer, "\n")) // a program gets the answer as it is
+	return c.PrintLines(strings.TrimRight(answer, "\n")) // unchanged for a program
 }

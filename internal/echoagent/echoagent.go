@@ -1,10 +1,10 @@
 // Package echoagent is the agent of a machine without claude: the gateway still starts and
-// answers, and every answer says that it is not from Claude, what to install, and what was
-// asked. The agent never pretends to understand.
+// answers. Every answer names the echo agent as its author, the way to install claude, and
+// the question. The agent never pretends to understand.
 //
-// It speaks the gateway's part of the claude CLI's stream-JSON protocol on stdin and
+// The agent speaks the gateway's part of the claude CLI's stream-JSON protocol on stdin and
 // stdout: control requests (initialize, interrupt; others are refused), user messages with
-// lifecycle events, system/init, assistant and result. It keeps no history and runs no
+// lifecycle events, system/init, assistant and result. The agent keeps no history and runs no
 // tools. A hidden subcommand runs the agent in place of claude, with claude's arguments.
 package echoagent
 

@@ -16,9 +16,8 @@ const (
 // digits.
 func USD(usd float64) string { return write(round(usd, places(usd)), usual) }
 
-// USDOfLimit writes what was spent, and the limit it is measured against. The limit is exact,
-// and rounding never turns the order of the two around, or makes them equal while something
-// is left.
+// USDOfLimit writes an amount spent and the limit. The limit is exact, and rounding never
+// reverses the order of the two amounts, nor makes both equal below the limit.
 func USDOfLimit(spent, limit float64) (spentText, limitText string) {
 	spent, limit = round(spent, most), round(limit, most)
 	exact := strings.TrimRight(strconv.FormatFloat(limit, 'f', most, 64), "0")
@@ -40,7 +39,7 @@ func places(usd float64) int {
 	return n
 }
 
-// RoundUSD rounds an amount that is a sum, or a difference of sums, to what is not noise.
+// RoundUSD removes the rounding noise of a sum of amounts.
 func RoundUSD(usd float64) float64 { return math.Round(usd*1e9) / 1e9 }
 
 func round(usd float64, decimals int) float64 {

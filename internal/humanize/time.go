@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Duration says for a person how long something took or lasts.
+// Duration writes a duration for a person.
 func Duration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -24,7 +24,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", d/day, d%day/time.Hour)
 }
 
-// Age says how long ago something was, in whole seconds at the finest.
+// Age writes the time since at, in whole seconds at the finest; empty for the zero time.
 func Age(at, now time.Time) string {
 	if at.IsZero() {
 		return ""

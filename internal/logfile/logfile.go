@@ -36,7 +36,7 @@ type File struct {
 	path string
 	max  int64
 
-	mu      sync.Mutex // protects what follows
+	mu      sync.Mutex // protects the fields below
 	f       *os.File
 	size    int64
 	printed *os.File // goes where the log does; nil if nothing does
@@ -147,8 +147,8 @@ func (l *File) reopen() error {
 // rotate begins a new file, or goes on in the new file of another process. If neither
 // works, rotate keeps the present file.
 func (l *File) rotate() {
-	l.size = 0                    // what fails is tried again when as much has been written once more
-	if lockfile.Try(l.f) != nil { // another process is about it
+	l.size = 0                    // after a failure the next attempt comes after maxBytes more
+	if lockfile.Try(l.f) != nil { // another process rotates the log
 		_ = l.reopen()
 		return
 	}
@@ -157,7 +157,7 @@ func (l *File) rotate() {
 	if err == nil && nowErr == nil && os.SameFile(have, now) && have.Size() > 0 {
 		err = shift(l.path)
 	}
-	_ = l.reopen() // which also gives up the lock
+	_ = l.reopen() // releases the lock too
 	if err != nil {
 		l.size = 0
 	}

@@ -147,4 +147,3 @@ func TestWhatIsPrintedGoesWhereTheLogDoes(t *testing.T) {
 		}
 	}
 }
-

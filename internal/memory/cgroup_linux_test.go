@@ -72,4 +72,3 @@ func TestLimit(t *testing.T) {
 		})
 	}
 }
-

@@ -113,8 +113,7 @@ func parseMessage(body []byte, f flow) (uid uint32, err error) {
 	tail := id[sockidBytes:] // expires, rqueue, wqueue, uid, inode
 	uid, inode := native.Uint32(tail[12:]), native.Uint32(tail[16:])
 	if inode == 0 {
-		// Nobody has it open any more, and the kernel shows such a socket as
-		// root's, whoever opened it.
+		// The socket is closed; the kernel shows every closed socket as root's.
 		return 0, ErrUnknownPeer
 	}
 	return uid, nil

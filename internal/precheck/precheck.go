@@ -19,7 +19,7 @@ const Limit = time.Minute
 // grace is how long processes left behind may hold the output open.
 const grace = time.Second
 
-// What sh ends with when it may not run a command, or does not find it.
+// Exit statuses of sh for a command without permission to execute, and for a missing command.
 const (
 	statusNotRun   = 126
 	statusNotFound = 127
@@ -28,7 +28,7 @@ const (
 // A Result is the outcome of a precheck. The job has something to do if Status is 0.
 type Result struct {
 	Status int    // of the command
-	Said   string // the last line that it printed
+	Said   string // the last printed line
 }
 
 // Run runs a command line of sh in a directory with an environment, for at most limit. Run

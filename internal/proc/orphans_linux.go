@@ -32,7 +32,7 @@ func ReapOrphans(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("tell orphans from other children: %w", err)
 	}
-	ended := make(chan os.Signal, 1) // more than one that waits says nothing more
+	ended := make(chan os.Signal, 1) // a second pending signal adds nothing
 	ossignal.Notify(ended, syscall.SIGCHLD)
 	defer ossignal.Stop(ended)
 	relook := time.NewTimer(0) // some may have ended already
@@ -74,9 +74,9 @@ func reapOrphans() (held bool, err error) {
 			held = true
 			continue
 		}
-		// The same process as before, and so one that had no handle when these were listed.
+		// Still the listed process, which had no handle.
 		if again, ok := zombieChild(pid); ok && again == start {
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // it is a zombie
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // a zombie does not block
 		}
 	}
 	return held, nil
@@ -127,7 +127,7 @@ func heldByPidfd() (map[int]bool, error) {
 		}
 		info, err := os.ReadFile("/proc/self/fdinfo/" + e.Name())
 		if err != nil {
-			continue // it has been closed
+			continue // closed meanwhile
 		}
 		for line := range strings.Lines(string(info)) {
 			if value, ok := strings.CutPrefix(line, "Pid:"); ok {

@@ -1,5 +1,5 @@
-// Package proc watches and signals processes that need not be children, without ever
-// taking a stranger for one of them.
+// Package proc watches and signals processes that need not be children, and never mistakes
+// another process with a reused id for the right process.
 //
 // A process is identified by its id and its start time, because the id is reused. Both are
 // valid within one boot, so files keep [BootID] beside them. An exited process that was

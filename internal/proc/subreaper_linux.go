@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BecomeSubreaper makes this process the parent of those of its descendants
-// whose own parents end, also after exec. On other systems it does nothing.
+// BecomeSubreaper makes this process the parent of orphaned descendants, also after exec.
 func BecomeSubreaper() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become a subreaper: %w", err)

@@ -2,6 +2,5 @@
 
 package proc
 
-// BecomeSubreaper makes this process the parent of those of its descendants
-// whose own parents end. Here it does nothing: there is no such thing.
+// BecomeSubreaper does nothing: only Linux has subreapers.
 func BecomeSubreaper() error { return nil }

@@ -21,7 +21,7 @@ const stoppedName = "stopped.json"
 // A stop is the content of that mark.
 type stop struct {
 	At     time.Time `json:"at"`
-	BootID string    `json:"boot_id"` // of procs; empty where that is not known
+	BootID string    `json:"boot_id"` // proc.BootID; empty if unknown
 }
 
 // MarkStopped records that a person stops the gateway of a state directory. Until the next

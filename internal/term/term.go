@@ -24,7 +24,7 @@ func Columns(w io.Writer) (n int, terminal bool) {
 	if err != nil {
 		return DefaultColumns, false
 	}
-	if size.Col == 0 { // a terminal that nobody has told its size
+	if size.Col == 0 { // a terminal of unknown size
 		return DefaultColumns, true
 	}
 	return int(size.Col), true

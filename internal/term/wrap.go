@@ -55,7 +55,7 @@ func WrapIndented(out io.Writer, indent, text string) string {
 // words splits a text where a line may end.
 func words(text string) []string {
 	all := strings.Fields(text)
-	if strings.Count(text, "`")%2 != 0 { // no pairs: what is meant is not known
+	if strings.Count(text, "`")%2 != 0 { // without pairs no command can be recognized
 		return all
 	}
 	var joined []string

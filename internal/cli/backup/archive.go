@@ -38,7 +38,7 @@ const maxSmall = 64 << 20
 // An About describes an archive.
 type About struct {
 	Format  int       `json:"format"`
-	Version string    `json:"version"` // of the program that made it
+	Version string    `json:"version"` // of the program
 	Schema  int       `json:"schema"`  // of its ledger
 	MadeAt  time.Time `json:"made_at"`
 }

@@ -16,8 +16,8 @@ const pollInterval = 200 * time.Millisecond
 var ErrBrokenPipe = errors.New("nobody reads the output any more")
 
 // CancelOnBrokenPipe cancels the context when standard output loses its reader, as after
-// `| head -1`. Otherwise a command that follows events would notice only when it writes
-// the next line, which may never come. The returned function restores the context.
+// `| head -1`. Otherwise a command that follows events would notice only at the next line,
+// and wait forever without events. The returned function restores the context.
 func CancelOnBrokenPipe(c *Context) (end func()) {
 	before := c.Context
 	ctx, cancel := context.WithCancelCause(before)

@@ -23,7 +23,7 @@ type Context struct {
 	Out, Err io.Writer
 	Version  string       // of this program
 	Self     string       // absolute path of this program's file
-	Environ  []string     // as it was before any .env was read
+	Environ  []string     // before any .env was read
 	Serve    func() error // runs the gateway in this process
 
 	Settings *config.Config // the result of Config; nil: not read yet

@@ -14,7 +14,7 @@ func InSession() bool { return client.Inherited() != nil }
 // ErrInSession refuses decisions that only people may make.
 var ErrInSession = errors.New("a session cannot decide about permissions or settings; run this command in a terminal of your own")
 
-// OverTCP returns a client that may change permissions, which the Unix socket refuses.
+// OverTCP returns a client over TCP: the Unix socket refuses changes of permissions.
 func (c *Context) OverTCP() (*client.Client, error) {
 	if InSession() {
 		return nil, ErrInSession
@@ -35,7 +35,7 @@ func IsOwnChannel(c *Context, gateway *client.Client, channel string) bool {
 	}
 	var found api.Channel
 	err := gateway.Do(c.Context, "GET", api.ChannelPath(channel), nil, &found)
-	return err == nil && found.HostPID == host // a channel that does not exist yet is another channel
+	return err == nil && found.HostPID == host // a missing channel is another channel
 }
 
 // OwnChannel returns the channel in whose session this command runs, empty outside of

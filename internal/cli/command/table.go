@@ -17,7 +17,7 @@ type Cell struct {
 // Text returns the cell of a text from outside.
 func Text(s string) Cell { return Cell{text: term.SafeLine(s)} }
 
-// RightAligned returns the cell of a text that ends at the right of a column of so many cells.
+// RightAligned returns the cell of a text aligned to the right of a column of width cells.
 func RightAligned(s string, width int) Cell {
 	return Cell{text: strings.Repeat(" ", max(0, width-uniseg.StringWidth(s))) + s}
 }

@@ -23,7 +23,7 @@ type Heartbeat struct {
 	Tick      HeartbeatRun       `cmd:"" name:"run" help:"Look around now, as is done regularly. Claude is asked at most once in an interval."`
 }
 
-// HeartbeatInstall is the command of that name.
+// HeartbeatInstall is the command `heartbeat install`.
 type HeartbeatInstall struct {
 	place
 	Revive bool `help:"Only look after the gateway: Claude is not asked, and nothing is paid."`
@@ -63,7 +63,7 @@ func (h *HeartbeatInstall) Run(c *command.Context) error {
 	return nil
 }
 
-// asking explains whether ticks ask Claude, what they cost, and the alternative.
+// asking explains whether ticks ask Claude, the costs, and the alternative.
 func asking(asks bool, setting config.Heartbeat, interval string) string {
 	switch {
 	case asks && setting == config.HeartbeatOn:
@@ -76,7 +76,7 @@ func asking(asks bool, setting config.Heartbeat, interval string) string {
 	return "Claude is not asked: ticks only start the gateway if it is down, which costs nothing; `bareclaw heartbeat install` has Claude asked too"
 }
 
-// HeartbeatUninstall is the command of that name.
+// HeartbeatUninstall is the command `heartbeat uninstall`.
 type HeartbeatUninstall struct {
 	where
 }
@@ -102,7 +102,7 @@ func (h *HeartbeatUninstall) Run(c *command.Context) error {
 	return err
 }
 
-// HeartbeatRun is the command of that name.
+// HeartbeatRun is the command `heartbeat run`.
 type HeartbeatRun struct {
 	Wait time.Duration `help:"How long to wait for Claude's answer; one that comes later is taken up by the next tick." default:"30m"`
 }
@@ -127,7 +127,7 @@ func (h *HeartbeatRun) Run(c *command.Context) error {
 	return heartbeat.Run(c.Context, o)
 }
 
-// HeartbeatStatus is the command of that name.
+// HeartbeatStatus is the command `heartbeat status`.
 type HeartbeatStatus struct {
 	place
 	JSON bool `name:"json" help:"Print JSON."`

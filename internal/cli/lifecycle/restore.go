@@ -50,7 +50,7 @@ func (r *Restore) Run(c *command.Context) (err error) {
 	if err := p.putAll(work, env); err != nil {
 		return err
 	}
-	cfg, err := c.Config() // only now: the settings that came back may name other places
+	cfg, err := c.Config() // only now: restored settings may name other directories
 	if err != nil {
 		return fmt.Errorf("nothing was restored, since no gateway starts with these settings: %w", err)
 	}
@@ -75,7 +75,7 @@ func (r *Restore) Run(c *command.Context) (err error) {
 	return nil
 }
 
-// unpack unpacks the backup and checks that this program can use it.
+// unpack unpacks the backup and checks whether this program can use the contents.
 func (r *Restore) unpack(ctx context.Context, work string) (backup.About, error) {
 	f, err := os.Open(r.File)
 	if err != nil {
@@ -123,13 +123,13 @@ func hostsAtWork(stateDir string) error {
 	return nil
 }
 
-// A placing moves files to their places, and can take that back.
+// A placing moves files to their places, and can undo all moves.
 type placing struct {
 	ctx   context.Context
 	force bool
-	aside string   // suffix of what was in the way
-	what  []string // that was put
-	moved []string // where to what was in the way is now
+	aside string   // suffix of the files moved aside
+	what  []string // descriptions of the restored parts
+	moved []string // paths of the files moved aside
 	back  []func() error
 }
 
@@ -161,7 +161,7 @@ func (p *placing) putState(work string, cfg config.Config) error {
 		p.back = append(p.back, func() error { return statemark.ClearRestoring(cfg.StateDir) })
 	}
 	database := filepath.Join(cfg.StateDir, backup.Ledger)
-	for _, path := range []string{database + "-wal", database + "-shm", filepath.Join(cfg.StateDir, "hosts")} { // which belong to the old ledger
+	for _, path := range []string{database + "-wal", database + "-shm", filepath.Join(cfg.StateDir, "hosts")} { // parts of the old ledger
 		if err := p.clear(path); err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func (p *placing) put(from, to string) error {
 	if err := copyTree(p.ctx, from, copied); err != nil {
 		return fmt.Errorf("restore %s: %w", to, err)
 	}
-	linked := there && os.Link(to, to+p.aside) == nil // a directory, and on some file systems a file, has one name only
+	linked := there && os.Link(to, to+p.aside) == nil // directories, and files on some file systems, have a single name
 	if linked {
 		p.movedAside(to)
 	} else if err := p.clear(to); err != nil {
@@ -236,7 +236,7 @@ func (p *placing) put(from, to string) error {
 	if err := os.Rename(copied, to); err != nil {
 		return fmt.Errorf("restore %s: %w", to, err)
 	}
-	if !linked { // what was linked comes back over it
+	if !linked { // the renamed link replaces the new file
 		p.back = append(p.back, func() error { return os.RemoveAll(to) })
 	}
 	return nil

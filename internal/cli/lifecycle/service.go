@@ -78,7 +78,7 @@ func (p place) request(c *command.Context) (service.Request, config.Config, erro
 	return r, cfg, nil
 }
 
-// ServiceInstall is the command of that name.
+// ServiceInstall is the command `service install`.
 type ServiceInstall struct {
 	place
 	Print    bool   `help:"Show the files, which hold your settings, and change nothing."`
@@ -147,7 +147,7 @@ func (p place) print(c *command.Context, job service.Job, spec service.Spec) err
 	return nil
 }
 
-// ServiceUninstall is the command of that name.
+// ServiceUninstall is the command `service uninstall`.
 type ServiceUninstall struct {
 	where
 }
@@ -163,7 +163,7 @@ func (s *ServiceUninstall) Run(c *command.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err != nil || errConfig != nil { // without a configuration it is not known what stays
+	if err != nil || errConfig != nil { // without a configuration the remaining files are unknown
 		return err
 	}
 	s.warn(c, cfg.StateDir)
@@ -171,8 +171,8 @@ func (s *ServiceUninstall) Run(c *command.Context) error {
 	return err
 }
 
-// warn lists what outlives the service: sessions of a stopped gateway, and what starts the
-// gateway again.
+// warn lists the sessions of a stopped gateway, and a heartbeat, which starts the gateway
+// again.
 func (s *ServiceUninstall) warn(c *command.Context, stateDir string) {
 	if err := hostsAtWork(stateDir); err != nil {
 		c.Say([]string{err.Error()})
@@ -182,7 +182,7 @@ func (s *ServiceUninstall) warn(c *command.Context, stateDir string) {
 	}
 }
 
-// ServiceStatus is the command of that name.
+// ServiceStatus is the command `service status`.
 type ServiceStatus struct {
 	place
 	JSON bool `name:"json" help:"Print JSON."`

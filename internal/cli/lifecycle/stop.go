@@ -86,7 +86,7 @@ func (m Management) StartCommand() string {
 // answers and has such a service.
 func ManagedBy(ctx context.Context, manager service.Manager, stateDir string) (Management, error) {
 	if manager.Available(ctx) != nil {
-		return Management{}, nil //nolint:nilerr // it runs nothing then
+		return Management{}, nil //nolint:nilerr // without a service manager there is no service
 	}
 	st, err := manager.Status(ctx, service.Gateway, service.Spec{})
 	if err != nil {
@@ -101,8 +101,8 @@ func ManagedBy(ctx context.Context, manager service.Manager, stateDir string) (M
 // A stopReport is the result of a stop.
 type stopReport struct {
 	Running  bool           `json:"running"`           // a gateway ran
-	PID      int            `json:"pid,omitempty"`     // of that gateway, where it is known
-	Service  service.System `json:"service,omitempty"` // that has stopped it
+	PID      int            `json:"pid,omitempty"`     // of the gateway; 0 if unknown
+	Service  service.System `json:"service,omitempty"` // the service manager that stopped the gateway
 	Ended    int            `json:"sessions_ended"`
 	Kept     int            `json:"sessions_kept"`
 	TookMS   int64          `json:"took_ms"`

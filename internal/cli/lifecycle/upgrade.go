@@ -58,7 +58,7 @@ func (u *Upgrade) Run(c *command.Context) error {
 			return err
 		}
 		_, err = program.Ask(c.Context, file)
-		if err != nil && !errors.Is(err, fs.ErrPermission) { // nothing is started there, as below many a /tmp: where it is put it is asked again
+		if err != nil && !errors.Is(err, fs.ErrPermission) { // a file system without execution, such as /tmp: the staged copy is asked again
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file strin
 	if err != nil {
 		return err
 	}
-	if h, alive, _ := statemark.Gateway(cfg.StateDir); alive { // as where XDG_RUNTIME_DIR is another one; nothing would be tried, and nobody go back
+	if h, alive, _ := statemark.Gateway(cfg.StateDir); alive { // for example with another XDG_RUNTIME_DIR; without a trial nothing would roll back
 		return fmt.Errorf("nothing was changed: the gateway's process %d is there, and cannot be reached %s. "+
 			"Is XDG_RUNTIME_DIR here what it is there? If the gateway hangs, `bareclaw stop --now` ends it", h.PID, gateway.Where())
 	}
@@ -137,7 +137,7 @@ func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file strin
 	if err == nil {
 		err = info.Reads(records.MinReader)
 	} else if errors.Is(err, os.ErrNotExist) {
-		err = nil // there is nothing that it could misread
+		err = nil // without a ledger nothing can be misread
 	}
 	if err == nil {
 		err = errors.Join(place.KeepPrevious(), place.Swap())

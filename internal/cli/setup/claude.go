@@ -32,7 +32,7 @@ func (w claudeStep) run(ctx context.Context) (Outcome, error) {
 		case without == nil && path != "":
 			return w.found(path, byName)
 		case without != nil:
-			w.claude, _ = w.look() // without that choice: the other steps go on with what there is
+			w.claude, _ = w.look() // the further steps use the claude of the settings
 		default:
 			without = &trouble{"Claude Code was not found; the echo agent answers until it is there. It cannot think, and says so.",
 				installClaude + "; then run this again"}

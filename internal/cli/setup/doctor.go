@@ -19,7 +19,7 @@ func (w doctorStep) run(ctx context.Context) (Outcome, error) {
 		return skipped("as asked (--no-doctor)"), nil
 	}
 	o := doctor.Options{Report: config.Examine(), Version: w.Version, Self: w.Self}
-	o.Environ = os.Environ() // with what .env files have added
+	o.Environ = os.Environ() // including the variables of .env files
 	o.Answered = w.answered
 	o.Services, o.Spec = w.Service, w.spec
 	if o.Spec.Binary == "" { // no service was looked at

@@ -50,7 +50,7 @@ func (w messageStep) run(ctx context.Context) (Outcome, error) {
 	if answer.IsError {
 		return Outcome{}, &trouble{"the message failed: " + term.SafeLine(answer.Text), "mend that, then: bareclaw send init hello"}
 	}
-	w.answered = w.answered || len(answer.Notices) == 0 // which the echo agent's answers have
+	w.answered = w.answered || len(answer.Notices) == 0 // the echo agent's answers have notices
 	w.firstCost = answer.CostUSD
 	w.note("< %s", term.SafeLine(humanize.Shorten(answer.Text, 500)))
 	return done(fmt.Sprintf("answered in %s", took)), nil

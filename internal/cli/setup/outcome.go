@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// The states in which a step ends.
+// The final states of a step.
 const (
 	Done      = "done"
-	Unchanged = "unchanged" // it was fine already
+	Unchanged = "unchanged" // nothing to do
 	Skipped   = "skipped"
 	Failed    = "failed"
 )
@@ -17,8 +17,8 @@ const (
 type Outcome struct {
 	Step   string `json:"step"`
 	State  string `json:"state"`
-	Detail string `json:"detail"`         // what was found or done, or why not
-	Next   string `json:"next,omitempty"` // how to go on, where that is up to the user
+	Detail string `json:"detail"`         // the finding, the change, or the reason
+	Next   string `json:"next,omitempty"` // the user's next action
 }
 
 // A Summary is the result of all steps.
@@ -27,7 +27,7 @@ type Summary struct {
 	EnvFile string    `json:"env_file"`
 	Steps   []Outcome `json:"steps"`
 	Bot     string    `json:"bot,omitempty"`   // user name of the Telegram bot
-	Owner   int64     `json:"owner,omitempty"` // Telegram id that has become allowed
+	Owner   int64     `json:"owner,omitempty"` // Telegram id allowed in this run
 	Running bool      `json:"running"`         // the gateway answers
 }
 

@@ -26,21 +26,21 @@ import (
 )
 
 const (
-	// pollWait is how long one poll waits, and pollPause how long is waited between
-	// polls where something else is in the way: see [wizard.watch].
+	// pollWait is the duration of a poll, and pollPause the pause between polls that cannot
+	// block: see [pairStep.watch].
 	pollWait  = 25 * time.Second
 	pollPause = time.Second
 	// batch is how many updates Telegram gives at once.
 	batch = 100
-	// chatPrefix and the number of a Telegram chat are the name of its channel.
+	// chatPrefix and the number of a Telegram chat form the name of the channel.
 	chatPrefix = "tg-"
 )
 
 // pairStep is the step that finds the owner of the bot.
 type pairStep struct{ *wizard }
 
-// run finds the owner of the bot: the person who opens the link that only this terminal
-// shows.
+// run finds the owner of the bot: only this terminal shows the link, and the owner opens
+// the link.
 func (w pairStep) run(ctx context.Context) (Outcome, error) {
 	users := w.current(varUsers)
 	switch {
@@ -82,7 +82,7 @@ func (w pairStep) allow(ctx context.Context, owner models.User) (Outcome, error)
 	if err := w.choose(varUsers, users); err != nil {
 		return Outcome{}, err
 	}
-	if w.current(varNotify) == "" { // else the heartbeat would have nobody to tell
+	if w.current(varNotify) == "" { // otherwise the heartbeat would have no recipient
 		if err := w.choose(varNotify, chatPrefix+strconv.FormatInt(owner.ID, 10)); err != nil {
 			return Outcome{}, err
 		}
@@ -97,7 +97,7 @@ func (w pairStep) allow(ctx context.Context, owner models.User) (Outcome, error)
 	return done("the bot listens to " + describe(owner)), nil
 }
 
-// describe names a person by the name they chose and by the id, which nobody can choose.
+// describe names a person by the chosen name and by the id, because only the id is certain.
 func describe(u models.User) string {
 	name := term.SafeLine(u.FirstName + " " + u.LastName)
 	if u.Username != "" {
@@ -164,7 +164,7 @@ func newCode() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// invite shows the link, and below it a QR code.
+// invite shows the link, and below the link a QR code.
 func (w pairStep) invite(link string) {
 	w.note("Open this link with the Telegram that shall talk to the bot, and tap Start:")
 	w.note("  %s", term.SafeLine(link))
@@ -298,5 +298,5 @@ func (w pairStep) acknowledge(ctx context.Context, updates []models.Update) {
 			return
 		}
 	}
-	_, _ = w.bot.client.Updates(ctx, tap.ID+1, 0) // without it the gateway answers /start, no harm
+	_, _ = w.bot.client.Updates(ctx, tap.ID+1, 0) // after a failure the gateway answers /start, which does no harm
 }

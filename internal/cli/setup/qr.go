@@ -46,7 +46,7 @@ func unicodeTerminal(environ func(string) string) bool {
 	if kind := environ("TERM"); kind == "" || kind == "dumb" {
 		return false
 	}
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first one that is set decides
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first non-empty variable decides
 		if locale := strings.ToUpper(environ(name)); locale != "" {
 			return strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
 		}

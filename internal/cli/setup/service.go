@@ -196,7 +196,7 @@ func (w serviceStep) launch(ctx context.Context, cfg config.Config) error {
 	select {
 	case <-ended:
 		said := term.SafeLine(started.LastLine())
-		if said == "" { // as on a disk that is full
+		if said == "" { // for example on a full disk
 			return &trouble{"the gateway ended and could not say why", "see what `bareclaw serve` says in a terminal, and `bareclaw doctor`"}
 		}
 		return &trouble{"the gateway ended: " + said, "mend that and run this again; all it said is in " + path}

@@ -2,10 +2,10 @@
 // claude, its login, settings, a Telegram bot and its owner, the service, a first message,
 // the heartbeat, and a final check.
 //
-// Each step reports its result, or why it failed and how to go on; the next step runs if
-// that makes sense. Good settings stay, so that init can run again at any time. Settings
-// are written at once, and never so that the gateway would refuse them: a bot's token is
-// written only together with the id of an allowed user.
+// Each step reports a result, or the reason of a failure with advice; later steps run if
+// possible. Good settings stay, so init can run again at any time. Settings are written at
+// once, and the gateway accepts the file at any moment: a bot's token is written only
+// together with the id of an allowed user.
 package setup
 
 import (
@@ -50,10 +50,10 @@ type Flags struct {
 type Options struct {
 	Flags
 	In      *os.File  // a terminal, unless Yes is set
-	Out     io.Writer // what people read
+	Out     io.Writer // output for people
 	Self    string    // absolute path of this program's file
 	Version string    // of this program
-	Environ []string  // as it was before any .env was read
+	Environ []string  // before any .env was read
 
 	Settings map[string]string // by variable, chosen on the command line
 	Service  service.Manager   // of this user
@@ -65,7 +65,7 @@ type step struct {
 	run         func(context.Context) (Outcome, error)
 }
 
-// The steps that choose settings, which only a later one saves.
+// The steps that choose settings; a later step saves the settings.
 const (
 	stepSettings = "settings"
 	stepBot      = "telegram"
@@ -78,13 +78,13 @@ type wizard struct {
 	store
 
 	claude    string      // path of the CLI; empty: none
-	bot       telegramBot // the one whose token was accepted; its name is empty where there is none
-	newOwner  int64       // who has become allowed in this run
-	answered  bool        // claude has, so it has a login
+	bot       telegramBot // the bot of an accepted token; the zero value without a bot
+	newOwner  int64       // Telegram id allowed in this run
+	answered  bool        // claude has answered, hence has a login
 	portTaken bool
-	launched  bool         // a gateway was started, which need not answer yet
+	launched  bool         // a gateway was started, and may not answer yet
 	running   bool         // the gateway answers
-	spec      service.Spec // of the service, once it was made
+	spec      service.Spec // spec of the service; the zero value before makeSpec
 	firstCost float64      // of the first message, in US dollars; 0: not known
 }
 
@@ -142,7 +142,7 @@ func (w *wizard) steps() []step {
 		{"pairing", "Who may talk to the bot", pairStep{w}.run},
 		{"service", "Keeping it running", serviceStep{w}.run},
 		{"message", "A first message", messageStep{w}.run},
-		{"heartbeat", "The heartbeat", heartbeatStep{w}.run}, // which knows what a message costs by then
+		{"heartbeat", "The heartbeat", heartbeatStep{w}.run}, // after the first message, for an estimate of the costs
 		{"doctor", "A look at everything", doctorStep{w}.run},
 	}
 }
@@ -174,8 +174,8 @@ func (w *wizard) open() error {
 	return w.adopt()
 }
 
-// adopt copies settings from the environment to the file, so that there is one place to
-// change them. A service would keep the environment of its installation.
+// adopt copies settings from the environment to the file, the single place for changes: a
+// service would keep the environment of the installation.
 func (w *wizard) adopt() error {
 	for _, v := range config.Variables() {
 		value := w.inEnviron(v.Name)
@@ -221,7 +221,7 @@ func (w *wizard) request(cfg config.Config) service.Request {
 	dir, _ := service.WorkingDir() // none is refused as a directory
 	return service.Request{
 		Binary: w.Self, Dir: dir, Environ: w.daemonEnviron(), Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
-		Echo: w.claude == "", // what was found of claude has been said
+		Echo: w.claude == "", // the first step has reported a missing claude
 	}
 }
 
@@ -263,7 +263,7 @@ func (w *wizard) interrupted(s Summary) {
 		w.say("The gateway was started and runs on: see `bareclaw status`.")
 	}
 	for _, o := range s.Steps {
-		if o.State == Done && o.Step != stepSettings && o.Step != stepBot { // which only choose: what was saved says the rest
+		if o.State == Done && o.Step != stepSettings && o.Step != stepBot { // these steps save nothing
 			w.tell("  %s: %s", o.Step, term.SafeLine(o.Detail))
 		}
 	}
@@ -288,7 +288,7 @@ func (w *wizard) close(s Summary) {
 		return
 	}
 	address := net.JoinHostPort(w.host(), w.port())
-	if h, alive, _ := statemark.Gateway(dir); alive && h.Address != "" { // of port 0 only that tells
+	if h, alive, _ := statemark.Gateway(dir); alive && h.Address != "" { // the address for port 0
 		address = h.Address
 	}
 	w.say("  HTTP       http://%s", term.SafeLine(address))

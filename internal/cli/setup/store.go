@@ -13,7 +13,7 @@ import (
 	"bareclaw/internal/cli/setup/envfile"
 )
 
-// The settings that are asked for.
+// The variables used by the steps.
 const (
 	varPort   = "BARECLAW_PORT"
 	varHost   = "BARECLAW_HOST"
@@ -139,7 +139,7 @@ func (s *store) write() (names []string, err error) {
 }
 
 // load returns the configuration of a gateway started now. Saved values come from the
-// file, whatever the environment says.
+// file, regardless of the environment.
 func (s *store) load() (config.Config, error) {
 	read, err := config.DotEnvFiles()
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *store) load() (config.Config, error) {
 // daemonEnviron is the environment of a new gateway, without the variables of its file of
 // settings.
 func (s *store) daemonEnviron() []string {
-	vars, _ := config.ReadDotEnv(s.path) // an error was told when it was opened
+	vars, _ := config.ReadDotEnv(s.path) // open has reported an error
 	read, _ := config.DotEnvFiles()
 	var out []string
 	for _, entry := range s.environ {

@@ -19,13 +19,13 @@ var errSkip = errors.New("skipped")
 // errEnd means that the terminal has ended, by Ctrl-D or a hang-up.
 var errEnd = errors.New("the input has ended")
 
-// A terminal asks questions, a line each. It uses no colours, cursor or screen, so that it
-// works over any connection and with screen readers.
+// A terminal asks questions, a line each, without colours and cursor movements: questions
+// must work over any connection and with screen readers.
 type terminal struct {
 	in      *os.File
 	out     io.Writer
-	before  *xterm.State  // how it was; nil if that is not known
-	pending chan readLine // of a read that nobody has waited for to its end
+	before  *xterm.State  // initial state; nil if unknown
+	pending chan readLine // result of an unfinished read
 }
 
 type readLine struct {
@@ -34,7 +34,7 @@ type readLine struct {
 }
 
 func newTerminal(in *os.File, out io.Writer) *terminal {
-	before, _ := xterm.GetState(int(in.Fd())) // nil for what is no terminal
+	before, _ := xterm.GetState(int(in.Fd())) // nil without a terminal
 	return &terminal{in: in, out: out, before: before}
 }
 
@@ -49,8 +49,8 @@ func (t *terminal) restore() {
 type question struct {
 	text   string
 	help   string // the answer to "?"
-	has    string // what an empty line means, in words; empty: nothing
-	secret bool   // what is typed is not shown
+	has    string // meaning of an empty line, in words; empty: none
+	secret bool   // typed characters stay hidden
 }
 
 // ask repeats a question until there is an answer. An empty answer means the value in
@@ -61,12 +61,12 @@ func (t *terminal) ask(ctx context.Context, q question) (string, error) {
 		if q.has != "" {
 			hint = " [" + term.SafeLine(q.has) + "]"
 		}
-		hidden := q.secret && hideTyping(int(t.in.Fd())) == nil // before it is asked, so that nothing is shown
+		hidden := q.secret && hideTyping(int(t.in.Fd())) == nil // before the question, to show no character
 		_, _ = fmt.Fprint(t.out, term.WrapIndented(t.out, stepIndent, q.text+hint+":")+" ")
 		line, err := t.read(ctx)
 		if hidden {
 			t.restore()
-			_, _ = fmt.Fprintln(t.out) // for the line end that was not shown
+			_, _ = fmt.Fprintln(t.out) // the typed line end was hidden
 		}
 		if err != nil {
 			_, _ = fmt.Fprintln(t.out)

@@ -344,4 +344,3 @@ func TestDoctorForAPerson(t *testing.T) {
 		t.Errorf("a bad argument: status %d, %q", status, errs)
 	}
 }
-
