@@ -3,13 +3,17 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 
+	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/cli"
 	"bareclaw/internal/daemon"
 	"bareclaw/internal/echoagent"
+	"bareclaw/internal/exitcode"
 	"bareclaw/sessionhost/host"
 	"bareclaw/sessionhost/protocol"
 )
@@ -23,13 +27,32 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		switch args[0] {
 		case protocol.Subcommand:
 			return host.Run(slog.New(slog.NewTextHandler(stderr, nil)))
-		case daemon.KeepSubcommand:
-			if len(args) == 2 {
-				return daemon.Keep(args[1], slog.New(slog.NewTextHandler(stderr, nil)))
-			}
+		case supervisor.Subcommand:
+			return work(stderr)
 		case daemon.EchoSubcommand:
 			return echoagent.Run(args[1:], stdin, stdout, stderr)
 		}
 	}
-	return cli.Main(args, stdin, stdout, stderr, daemon.Serve)
+	if len(args) == 0 || slices.Equal(args, []string{"serve"}) {
+		return serve(stderr) // without the command line's memory, for the life of the gateway
+	}
+	return cli.Main(args, stdin, stdout, stderr)
+}
+
+// serve is the gateway with its supervisor.
+func serve(stderr io.Writer) int {
+	status, err := daemon.Serve()
+	if err != nil {
+		return cli.Report(err, stderr)
+	}
+	return status
+}
+
+// work is the gateway below its supervisor.
+func work(stderr io.Writer) int {
+	err := daemon.Work()
+	if errors.Is(err, daemon.ErrStartAgain) {
+		return exitcode.StartAgain
+	}
+	return cli.Report(err, stderr)
 }

@@ -65,7 +65,10 @@ type Config struct {
 	RuntimeDir string `envconfig:"BARECLAW_RUNTIME_DIR" kind:"path" unset:"$XDG_RUNTIME_DIR/bareclaw, else run below the state directory"`
 	// Source is the source tree that a restart builds the program from, so that a changed
 	// source applies. `off`: a restart starts the program's file as it is.
-	Source string `envconfig:"BARECLAW_SOURCE" kind:"source" unset:"the tree this program was built from, if it is there and Go is installed"`
+	//
+	// A program that was built is on trial for half a minute; the earlier one takes over
+	// again if the new one is not well.
+	Source string `envconfig:"BARECLAW_SOURCE" kind:"source" unset:"the source of a gateway that go run has started, else off"`
 
 	// Agent is the program that answers messages: `claude` is the CLI, `echo` repeats each
 	// message, `auto` is claude where it is installed and echo elsewhere.

@@ -20,18 +20,27 @@ import (
 // the program before it, one that did not work, and one that is staged.
 type Place string
 
-// PlaceOf returns the place of a running program, or why it cannot be replaced.
+// PlaceOf returns the place of a running program, or why the program cannot be replaced.
 func PlaceOf(self string) (Place, error) {
 	path, err := filepath.EvalSymlinks(self)
 	if err != nil {
 		return "", fmt.Errorf("find this program's file: %w", err)
 	}
-	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if strings.HasPrefix(filepath.Base(dir), "go-build") {
-			return "", fmt.Errorf("%s is a temporary file, of `go run`: build the program, and start that", path)
-		}
+	if IsTemporary(path) {
+		return "", fmt.Errorf("%s is a temporary file, of `go run`: build the program, and start that", path)
 	}
 	return Place(path), nil
+}
+
+// IsTemporary reports whether a program is one that `go run` has built, and removes at its
+// end.
+func IsTemporary(path string) bool {
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if strings.HasPrefix(filepath.Base(dir), "go-build") {
+			return true
+		}
+	}
+	return false
 }
 
 // Built is the path of the program that a restart builds from a source tree.
@@ -73,19 +82,19 @@ func (p Place) Failed() string { return string(p) + ".failed" }
 // Next returns the path of a program that is staged and not in place yet.
 func (p Place) Next() string { return string(p) + ".next" }
 
-// Hold keeps other processes from replacing the program until it is released, or this
-// process ends. Where that cannot be, for want of locks or of the right to read the
-// directory, it does nothing.
-func (p Place) Hold() (release func(), err error) {
+// Hold keeps other processes from replacing the program while the returned file is open,
+// here or in a process that has inherited the file. Where there are no locks, or the
+// directory cannot be read, Hold returns nil and no error.
+func (p Place) Hold() (*os.File, error) {
 	dir, err := os.Open(filepath.Dir(p.Path()))
 	if err != nil {
-		return func() {}, nil //nolint:nilerr // see above
+		return nil, nil //nolint:nilerr // see above
 	}
 	if err := lockfile.Acquire(dir); errors.Is(err, lockfile.ErrHeld) {
 		_ = dir.Close()
 		return nil, fmt.Errorf("another upgrade of %s is under way, or on trial; try again when that is over, in half a minute", p.Path())
 	}
-	return func() { _ = dir.Close() }, nil
+	return dir, nil
 }
 
 // Stage copies the program at path beside the one in place, as Next, and returns the
@@ -243,34 +252,40 @@ func Running(file string) string {
 	return running
 }
 
-// KeepRunning makes the program that this process runs the old one.
-func (p Place) KeepRunning() error {
-	if Running(p.Path()) == p.Path() {
+// KeepRunning makes the program of this process, whose file is self, the old one.
+func (p Place) KeepRunning(self string) error {
+	if self == p.Path() && Running(self) == self {
 		return p.KeepPrevious()
 	}
-	return p.bringBack()
+	return p.keepCopy(Running(self), "")
 }
 
-// Recover brings back the old program's file, by its SHA-256, if somebody has removed or
-// replaced it, from the process that runs it: this one.
+// Recover brings back the old program, by its SHA-256, if somebody has removed or replaced
+// its file, from this process, if the process runs the old program.
 func (p Place) Recover(sum string) error {
 	if have, err := Sum(p.Old()); err == nil && have == sum {
 		return nil
 	}
-	return p.bringBack()
+	return p.keepCopy(running, sum)
 }
 
-// bringBack makes the old program of what this process runs.
-func (p Place) bringBack() error {
-	from, err := os.Open(running)
+// keepCopy makes a copy of a program the old one. A program with another SHA-256 than sum,
+// if that is given, is refused.
+func (p Place) keepCopy(path, sum string) error {
+	from, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("bring back the old program: %w", err)
 	}
 	defer func() { _ = from.Close() }()
-	if _, err := copyProgram(from, p.Old()+".tmp"); err != nil {
-		return fmt.Errorf("bring back the old program: %w", err)
+	have, err := copyProgram(from, p.Old()+".tmp")
+	if err == nil && sum != "" && have != sum {
+		_ = os.Remove(p.Old() + ".tmp")
+		err = errors.New("the process that goes back runs another program")
 	}
-	if err := os.Rename(p.Old()+".tmp", p.Old()); err != nil {
+	if err == nil {
+		err = os.Rename(p.Old()+".tmp", p.Old())
+	}
+	if err != nil {
 		return fmt.Errorf("bring back the old program: %w", err)
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"bareclaw/internal/atomicfile"
-	"bareclaw/internal/proc"
 )
 
 // A State says how far an upgrade is.
@@ -27,8 +26,9 @@ const (
 // comes then goes back.
 const maxStarts = 3
 
-// A Trial is the record of the last upgrade. It has one writer at a time: who hands
-// over until that is done and while it watches, then the process that was handed over to.
+// A Trial is the record of the last upgrade. The record has one writer at a time: the
+// worker that prepares the upgrade, the supervisor while the program is on trial, then the
+// worker that serves.
 type Trial struct {
 	ID             string    `json:"id"`
 	State          State     `json:"state"`
@@ -43,24 +43,6 @@ type Trial struct {
 	Leaving        bool      `json:"leaving,omitempty"` // the new program was told to end meanwhile
 	NotifyAttempts int       `json:"tells,omitempty"`   // how often the Summary was refused and not sent: see PushID
 	Notified       bool      `json:"told,omitempty"`    // the channel got the Summary, or nobody tries any more
-
-	Guard Guard `json:"guard,omitzero"`
-}
-
-// A Guard is the process that watches an upgrade, and goes back if need be.
-type Guard struct {
-	PID   int    `json:"pid"`
-	Start uint64 `json:"start"` // as proc.StartTime has it
-	Boot  string `json:"boot"`  // in which boot it is that process
-}
-
-// Self returns this process as a guard.
-func Self() (g Guard, err error) {
-	g.PID = os.Getpid()
-	if g.Start, err = proc.StartTime(g.PID); err == nil {
-		g.Boot, err = proc.BootID()
-	}
-	return g, err
 }
 
 // A Side is one of the two programs.
@@ -101,13 +83,21 @@ func (t *Trial) Save(stateDir string) error {
 	return nil
 }
 
-// Guarded reports whether the process that watches the upgrade is there.
-func (t *Trial) Guarded() bool {
-	if t == nil || t.Guard.PID == 0 {
-		return false
+// GoBack puts the old program back in place after a trial that failed, ends and saves the
+// record, and returns the path of the old program, empty if there is none. What could not
+// be done is the error.
+func (t *Trial) GoBack(stateDir string, why error) (path string, err error) {
+	errs := []error{t.Program.Recover(t.From.SHA256)}
+	path = t.Program.Path()
+	if err := t.Program.Rollback(); err != nil {
+		errs = append(errs, err)
+		path = t.Program.Old()
 	}
-	boot, err := proc.BootID()
-	return err == nil && boot == t.Guard.Boot && proc.Alive(t.Guard.PID, t.Guard.Start)
+	if _, err := os.Stat(path); err != nil {
+		path = ""
+	}
+	t.End(WentBack, why.Error())
+	return path, errors.Join(append(errs, t.Save(stateDir))...)
 }
 
 // End makes the record final. The reason is why it went back.

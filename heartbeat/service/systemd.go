@@ -88,7 +88,7 @@ func gatewayService(common []*unit.UnitOption, socket bool) []*unit.UnitOption {
 	}
 	options = append(options,
 		unit.NewUnitOption("Service", "Type", "notify"),
-		unit.NewUnitOption("Service", "NotifyAccess", "all")) // a successor process announces itself as the main process
+		unit.NewUnitOption("Service", "NotifyAccess", "main"))
 	options = append(options, common...)
 	return append(options,
 		// The shell runs kill, because the path of kill varies between

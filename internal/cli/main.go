@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -29,15 +30,20 @@ type commandLine struct {
 	Version Version `cmd:"" group:"run" help:"Print the version."`
 }
 
-// Serve runs the gateway in this process.
+// Serve runs the gateway.
 type Serve struct{}
 
-// Run serves until a signal ends the gateway or a new process has taken over.
-func (Serve) Run(c *command.Context) error { return c.Serve() }
+// Run replaces this process by the gateway, which keeps nothing of the command line in
+// memory.
+func (Serve) Run(c *command.Context) error {
+	if err := syscall.Exec(c.Self, []string{c.Self, "serve"}, c.Environ); err != nil {
+		return fmt.Errorf("start the gateway: %w", err)
+	}
+	return nil
+}
 
-// Main runs a command and returns the exit status of the process. The command serve runs
-// the gateway by calling serve.
-func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, serve func() error) int {
+// Main runs a command and returns the exit status of the process.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	exit := -1
 	if err := service.LoadEnv(); err != nil {
 		_, _ = fmt.Fprintln(stderr, "bareclaw:", err)
@@ -70,15 +76,11 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, serve func()
 		_, _ = fmt.Fprintln(stderr, "bareclaw: find this program's file:", err)
 		return exitcode.Failed
 	}
-	ctx := context.Background()
-	if parsed.Command() != "serve" { // the gateway handles signals by itself
-		var stop context.CancelFunc
-		ctx, stop = signal.NotifyContext(ctx, os.Interrupt)
-		defer stop()
-		context.AfterFunc(ctx, stop) // a second Ctrl-C ends a command that does not listen to the first
-	}
-	c := &command.Context{Context: ctx, In: stdin, Out: stdout, Err: stderr, Version: buildinfo.Version(), Self: self, Environ: os.Environ(), Serve: serve}
-	return report(parsed.Run(c), stderr)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends a command that does not listen to the first
+	c := &command.Context{Context: ctx, In: stdin, Out: stdout, Err: stderr, Version: buildinfo.Version(), Self: self, Environ: os.Environ()}
+	return Report(parsed.Run(c), stderr)
 }
 
 // describeUsage explains arguments that cannot be parsed, and names the matching help. An
@@ -99,8 +101,9 @@ func describeUsage(err error) string {
 	return says + "\nTry: " + about + " --help"
 }
 
-// report prints an error with its advice and returns its exit status.
-func report(err error, stderr io.Writer) int {
+// Report prints an error with its advice and returns its exit status. The status of nil is
+// exitcode.OK, and nothing is printed.
+func Report(err error, stderr io.Writer) int {
 	if !command.Silent(err) {
 		_, _ = fmt.Fprintln(stderr, term.WrapIndented(stderr, "", "bareclaw: "+command.ErrorText(err)))
 		if advice := command.Advice(err); advice != "" {

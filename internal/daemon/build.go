@@ -19,53 +19,52 @@ import (
 // buildTimeout bounds how long the Go tool chain may take on a restart.
 const buildTimeout = 5 * time.Minute
 
-// build returns the program that a restart starts: built anew where this one was
-// built from a source tree that is still there, so that a changed source
-// applies, else this program's own file as it is now. What the compiler says is
+// build builds the program of a source tree as the file next. What the compiler says is
 // the error.
-func (d *daemon) build(ctx context.Context) (path string, err error) {
-	source := sourceTree(d.cfg.Source)
-	if source == "" {
-		return d.self, runnable(d.self)
-	}
+func (d *daemon) build(ctx context.Context, source, next string) error {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
-		if d.cfg.Source != "" {
-			return "", fmt.Errorf("build %s (BARECLAW_SOURCE): %w", source, err)
-		}
-		return d.self, runnable(d.self) // built elsewhere, or by a tool chain that is gone
+		return fmt.Errorf("build %s: the Go tool chain is needed for that (BARECLAW_SOURCE=off restarts the program as it is): %w", source, err)
 	}
-	path = program.Built(d.cfg.StateDir)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("make room for the new program: %w", err)
-	}
-	next := path + ".next"
 	cmd := exec.CommandContext(ctx, goTool, "build", "-o", next, ".")
 	cmd.Dir, cmd.Env = source, d.environ
 	began := time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if says := strings.TrimSpace(string(bytes.ToValidUTF8(out, []byte("\uFFFD")))); says != "" {
-			return "", fmt.Errorf("build %s: %w:\n%s", source, err, says)
+			return fmt.Errorf("build %s: %w:\n%s", source, err, says)
 		}
-		return "", fmt.Errorf("build %s: %w", source, errors.Join(err, context.Cause(ctx)))
+		return fmt.Errorf("build %s: %w", source, errors.Join(err, context.Cause(ctx)))
 	}
-	if err := os.Rename(next, path); err != nil {
-		return "", fmt.Errorf("put the new program in its place: %w", err)
-	}
-	d.log.Info("built", "source", source, "path", path, "took", time.Since(began))
-	return path, nil
+	d.log.Info("built", "source", source, "path", next, "took", time.Since(began))
+	return nil
 }
 
-// sourceTree returns the directory of the source to build from, empty if there
-// is none: the one that is configured, or that this program was built from.
-func sourceTree(configured string) string {
-	switch configured {
-	case config.SourceOff:
+// restartSource returns the source tree that a restart builds the program from, empty for
+// none: the configured one, or that of a gateway that `go run` has started.
+func (d *daemon) restartSource() string {
+	switch {
+	case d.cfg.Source == config.SourceOff:
 		return ""
-	case "":
-	default:
-		return configured
+	case d.cfg.Source != "":
+		return d.cfg.Source
+	case program.IsTemporary(d.self) || d.self == program.Built(d.cfg.StateDir):
+		return builtFrom()
 	}
+	return ""
+}
+
+// knownSource returns the source tree of this program, empty if there is none on this
+// machine.
+func (d *daemon) knownSource() string {
+	if d.cfg.Source != "" && d.cfg.Source != config.SourceOff {
+		return d.cfg.Source
+	}
+	return builtFrom()
+}
+
+// builtFrom returns the source tree that this program was built from, empty if the tree is
+// not known or is gone.
+func builtFrom() string {
 	_, file, _, ok := runtime.Caller(0) // not a path at all with -trimpath
 	if !ok || !filepath.IsAbs(file) {
 		return ""

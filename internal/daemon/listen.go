@@ -13,8 +13,8 @@ import (
 	"bareclaw/internal/privatedir"
 )
 
-// listen opens the two addresses of the API, or uses what a service manager passes, or
-// takes over the predecessor's where they are still those that are configured.
+// listen opens the two addresses of the API, or uses the sockets that a service manager
+// has passed, or those of earlier workers where the configured addresses are still theirs.
 func (d *daemon) listen() (err error) {
 	if d.http.tcp, err = d.listenTCP(); err != nil {
 		return err
@@ -40,9 +40,12 @@ func (d *daemon) listenTCP() (net.Listener, error) {
 	if l, err := d.passed.listener(tcpFile, wanted, address+" (BARECLAW_HOST, BARECLAW_PORT)"); l != nil || err != nil {
 		return l, err
 	}
-	l, err := d.inherited(tcpFile, wanted)
-	if l != nil || err != nil {
+	l, err := d.inherited(tcpFile)
+	if err != nil || l != nil && wanted(l.Addr()) {
 		return l, err
+	}
+	if l != nil {
+		_ = l.Close()
 	}
 	l, err = net.Listen("tcp", address)
 	switch {
@@ -57,25 +60,21 @@ func (d *daemon) listenTCP() (net.Listener, error) {
 // sameIP reports whether two addresses are the same, or both mean all of the machine's.
 func sameIP(a, b net.IP) bool { return a.Equal(b) || a.IsUnspecified() && b.IsUnspecified() }
 
-// listenUnix opens the API socket. The state lock is held, so a socket that is
-// there already and was not handed over is stale.
+// listenUnix opens the API socket. The state lock is held, so a socket that is there
+// already, and of no earlier worker, is stale.
 func (d *daemon) listenUnix() (net.Listener, error) {
 	wanted := func(a net.Addr) bool { return a.String() == d.apiSocket() || sameDirectory(a.String(), d.apiSocket()) }
 	if l, err := d.passed.listener(unixFile, wanted, d.apiSocket()+" (BARECLAW_RUNTIME_DIR)"); l != nil || err != nil {
 		return l, err // it is not removed when it is closed
 	}
-	if d.predecessor != nil {
-		l, err := d.predecessor.Listener(unixFile)
-		switch {
-		case err != nil:
-			return nil, err
-		case l != nil && wanted(l.Addr()):
-			l.(*net.UnixListener).SetUnlinkOnClose(true)
-			return l, d.closeSocket()
-		case l != nil:
-			err := movedError("runtime", "BARECLAW_RUNTIME_DIR", filepath.Dir(l.Addr().String()), d.cfg.RuntimeDir)
-			return nil, errors.Join(err, l.Close())
-		}
+	switch l, err := d.inherited(unixFile); {
+	case err != nil:
+		return nil, err
+	case l != nil && wanted(l.Addr()):
+		return l, d.closeSocket() // not removed when it is closed: see end
+	case l != nil:
+		err := movedError("runtime", "BARECLAW_RUNTIME_DIR", filepath.Dir(l.Addr().String()), d.cfg.RuntimeDir)
+		return nil, errors.Join(err, l.Close())
 	}
 	if err := d.vacant(); err != nil {
 		return nil, err
@@ -138,15 +137,16 @@ func (d *daemon) vacant() error {
 	}
 }
 
-// inherited returns the predecessor's listener, nil if there is none or its
-// address is not the one that is wanted.
-func (d *daemon) inherited(name string, wanted func(net.Addr) bool) (net.Listener, error) {
-	if d.predecessor == nil {
+// inherited returns the listener of an earlier worker, nil if there is none.
+func (d *daemon) inherited(name string) (net.Listener, error) {
+	f := d.parent.File(name)
+	if f == nil {
 		return nil, nil
 	}
-	l, err := d.predecessor.Listener(name)
-	if err != nil || l == nil || wanted(l.Addr()) {
-		return l, err
+	defer func() { _ = f.Close() }()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("take over listener %s: %w", name, err)
 	}
-	return nil, l.Close()
+	return l, nil
 }

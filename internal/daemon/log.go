@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -34,38 +33,46 @@ func (e escaping) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// openLog has the log go to its file too. Where stderr is that file already, as of a
-// gateway that was started detached, each line goes there once. A file that cannot be
-// written is no reason not to serve.
+// openLog opens the log of this worker. A file that cannot be written is no reason not to
+// serve.
 func (d *daemon) openLog() {
-	d.log = newLog(d.cfg, os.Stderr)
-	usual := filepath.Join(d.cfg.StateDir, logfile.Name)
-	detached := logfile.IsLog(os.Stderr, usual)
-	path := d.cfg.LogFile
+	w, where, done, err := openLogWriter(d.cfg)
+	d.closers = append(d.closers, done)
+	d.log, d.logged = newLog(d.cfg, w), where
+	if err != nil {
+		d.log.Error("the log is not kept in a file", "err", err)
+	}
+}
+
+// openLogWriter returns what writes the log: to stderr, and to a file unless the journal
+// keeps stderr. Where stderr is that file already, as of a gateway that was started
+// detached, each line goes there once. With an error the writer writes to stderr alone.
+func openLogWriter(cfg config.Config) (w io.Writer, where lockfile.LogLocation, done func(), err error) {
+	done = func() {}
+	detached := logfile.IsLog(os.Stderr, usualLog(cfg))
+	path := cfg.LogFile
 	switch path {
 	case config.LogFileOff:
 		if !detached {
-			return
+			return os.Stderr, where, done, nil
 		}
-		path = usual // nobody else keeps it within bounds
+		path = usualLog(cfg) // nobody else keeps it within bounds
 	case config.LogFileAuto:
 		if journaled(os.Getenv("JOURNAL_STREAM"), os.Stderr) {
-			d.logged = lockfile.LogLocation{Unit: unitOf(os.ReadFile("/proc/self/cgroup"))}
-			return
+			return os.Stderr, lockfile.LogLocation{Unit: unitOf(os.ReadFile("/proc/self/cgroup"))}, done, nil
 		}
-		path = usual
+		path = usualLog(cfg)
 	}
 	f, err := logfile.Open(path, logfile.MaxBytes)
 	if err != nil {
-		d.log.Error("the log is not kept in a file", "path", path, "err", err)
-		return
+		return os.Stderr, where, done, fmt.Errorf("%s: %w", path, err)
 	}
-	d.closers = append(d.closers, func() { _ = f.Close() })
-	var w io.Writer = both{f, os.Stderr} // in this order: what is seen on stderr is in the file
+	done = func() { _ = f.Close() }
+	w = both{f, os.Stderr} // in this order: what is seen on stderr is in the file
 	if f.Adopt(os.Stderr) || detached {
 		w = f
 	}
-	d.log, d.logged = newLog(d.cfg, w), lockfile.LogLocation{Path: path}
+	return w, lockfile.LogLocation{Path: path}, done, nil
 }
 
 // both writes to two places, of which one may fail.

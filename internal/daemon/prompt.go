@@ -14,7 +14,8 @@ const notesName = "notes.md"
 // A promptFor is what the system prompt tells claude of this machine.
 type promptFor struct {
 	program string // path of this one, for claude's Bash
-	source  string // tree that a restart builds from; empty for none
+	source  string // tree of this program; empty if it is not known
+	builds  bool   // a restart builds the program from the source
 	notes   string // path of claude's own notes
 }
 
@@ -32,8 +33,11 @@ func systemPrompt(p promptFor) string {
 		"- To be reminded, or to do something later or regularly, do not use cron or sleep: `" + run + " schedule add CHANNEL TEXT --in 20m` (or `--at '2030-01-31 09:00'`, `--every 2h`, `--cron '0 9 * * 1-5'`). The text then comes to you on that channel, and your answer goes there. `schedule list` and `schedule remove ID` look after them.",
 		"- `" + run + " restart` restarts the gateway; this turn goes on, so you can do it at any time. `" + run + " --help` lists what else there is. All of it is also an HTTP API: `curl --unix-socket \"$" + client.SocketVariable + "\" http://localhost/openapi.yaml`.",
 	}
-	if p.source != "" {
+	switch {
+	case p.builds:
 		lines = append(lines, "- The gateway's own source is in "+p.source+". What you change there applies after a restart, which is refused if it does not compile.")
+	case p.source != "":
+		lines = append(lines, "- The gateway's own source is in "+p.source+". What you change there applies after `"+run+" upgrade --from "+shellWord(p.source)+"`.")
 	}
 	lines = append(lines, "- Your notes for all conversations are in "+p.notes+". Read them when a conversation begins and the file exists; write there what should be known later, such as what the user prefers.")
 	return strings.Join(lines, "\n")
@@ -42,7 +46,7 @@ func systemPrompt(p promptFor) string {
 // prompt is the system prompt of this gateway's sessions.
 func (d *daemon) prompt() string {
 	return systemPrompt(promptFor{
-		program: d.self, source: sourceTree(d.cfg.Source), notes: filepath.Join(d.cfg.ConfigDir, notesName),
+		program: d.self, source: d.knownSource(), builds: d.restartSource() != "", notes: filepath.Join(d.cfg.ConfigDir, notesName),
 	})
 }
 

@@ -16,7 +16,7 @@ func TestSystemPrompt(t *testing.T) {
 	t.Parallel()
 	const golden = "testdata/prompt.golden"
 	got := systemPrompt(promptFor{
-		program: "/home/ann/it's here/bareclaw", source: "/home/ann/src/bareclaw", notes: "/home/ann/.config/bareclaw/notes.md",
+		program: "/home/ann/it's here/bareclaw", source: "/home/ann/src/bareclaw", builds: true, notes: "/home/ann/.config/bareclaw/notes.md",
 	}) + "\n"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
@@ -29,6 +29,9 @@ func TestSystemPrompt(t *testing.T) {
 	}
 	if got != string(want) {
 		t.Errorf("the prompt is\n%s\nwant\n%s\n(-update writes it)", got, want)
+	}
+	if as := systemPrompt(promptFor{program: "bareclaw", source: "/src", notes: "notes"}); !strings.Contains(as, "bareclaw upgrade --from /src") {
+		t.Errorf("where a restart does not build, the prompt does not say how a changed source applies:\n%s", as)
 	}
 	if without := systemPrompt(promptFor{program: "bareclaw", notes: "notes"}); strings.Contains(without, "source is in") {
 		t.Errorf("a source is told of where there is none:\n%s", without)

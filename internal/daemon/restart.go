@@ -15,8 +15,7 @@ import (
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
-	"bareclaw/heartbeat/program"
-	"bareclaw/internal/handover"
+	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
 
@@ -24,39 +23,36 @@ import (
 )
 
 const (
-	// readyTimeout is how long a new process may take until it could take over.
-	readyTimeout = 10 * time.Second
-	// serveTimeout is how long it may take then until it serves.
-	serveTimeout = 30 * time.Second
-	// lateGrace is how long an old process goes on answering what comes late on
-	// connections that clients keep alive.
+	// succeedTimeout is how long another worker may take to serve when this one has released
+	// everything, also a second one after a first has failed.
+	succeedTimeout = 75 * time.Second
+	// lateGrace is how long a worker that has released everything goes on answering what
+	// comes late on connections that clients keep alive.
 	lateGrace = 5 * time.Second
-	// lookEvery is how often it looks meanwhile whether a daemon is there.
+	// lookEvery is how often the worker looks meanwhile whether another one is there.
 	lookEvery = 100 * time.Millisecond
 )
 
-// The names of the files that are handed over.
+// The names of the files that workers leave with the supervisor.
 const (
-	lockFile   = "lock"
-	tcpFile    = "tcp"
-	unixFile   = "unix"
-	tetherFile = "tether"
+	lockFile = "lock"
+	tcpFile  = "tcp"
+	unixFile = "unix"
 )
 
-// An attempt is a restart that is being prepared. Whoever asks meanwhile shares
-// it.
+// An attempt is a restart that is being prepared. Whoever asks meanwhile shares the
+// attempt.
 type attempt struct {
-	done    chan struct{}       // closed when it is known whether there is a successor
-	err     error               // why there is none
+	done    chan struct{}       // closed when err is known
+	err     error               // why no other worker can take over
 	upgrade *api.UpgradeRequest // nil for a restart
-	trial   *program.Trial      // of the program that was put in place; nil for a restart
 }
 
-// errOnTrial refuses a restart: the process that would go back is the one before this.
-var errOnTrial = errors.New("an upgrade is on trial; try again when that is over, in half a minute")
+// errOnTrial refuses a restart of a program that may have to go.
+var errOnTrial = errors.New("a new program is on trial; try again when that is over, in half a minute")
 
-// requestRestart starts a new process of this program and returns when it could
-// take over, which it then does, or why it cannot.
+// requestRestart has the supervisor start another worker and returns when that could take
+// over, which follows, or why it cannot.
 func (d *daemon) requestRestart(ctx context.Context) error {
 	if d.onTrial.Load() {
 		d.log.Error("not restarted", "err", errOnTrial)
@@ -73,7 +69,7 @@ func (d *daemon) requestRestart(ctx context.Context) error {
 
 // requestUpgrade is requestRestart with another program, which is on trial then.
 func (d *daemon) requestUpgrade(ctx context.Context, o api.UpgradeRequest) error {
-	if source := sourceTree(d.cfg.Source); source != "" {
+	if source := d.restartSource(); source != "" {
 		return fmt.Errorf("this gateway is built from %s whenever it restarts: change that and restart it, or set BARECLAW_SOURCE=off", source)
 	}
 	if d.onTrial.Load() {
@@ -106,10 +102,7 @@ func (a *attempt) wait(ctx context.Context) error {
 }
 
 func (d *daemon) try(a *attempt) {
-	s, err := d.startSuccessor(a)
-	if err != nil && a.trial != nil {
-		d.goBack(a.trial, err)
-	}
+	err := d.startSuccessor(a.upgrade)
 	d.mu.Lock()
 	if d.ending {
 		err = errors.Join(err, core.ErrClosed)
@@ -123,233 +116,94 @@ func (d *daemon) try(a *attempt) {
 	close(a.done)
 	if err != nil {
 		d.log.Error("not restarted", "err", err)
-		if s != nil {
-			s.Kill()
-		}
 		d.tellUpgrade(d.life)
 		return
 	}
-	d.successors <- s // capacity 1, and there is one attempt at a time
+	d.prepared <- struct{}{} // capacity 1, and there is one attempt at a time
 }
 
-// startSuccessor returns a process that could take over.
-func (d *daemon) startSuccessor(a *attempt) (*handover.Successor, error) {
+// startSuccessor returns when another worker could take over, of the program of the
+// upgrade, or of the source, or else of this program. After an error everything is as
+// before.
+func (d *daemon) startSuccessor(upgrade *api.UpgradeRequest) error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	if err := d.engine.ledger.Probe(ctx); err != nil { // the new process could not begin, and this one could not go back
-		return nil, err
+	if err := d.engine.ledger.Probe(ctx); err != nil { // the new process could not begin
+		return err
 	}
-	path := d.self
-	var err error
-	if a.upgrade != nil {
-		a.trial, err = d.placeTrial(ctx, *a.upgrade)
-	} else {
-		path, err = d.build(ctx)
+	c := candidate{path: d.self}
+	err := runnable(d.self)
+	if source := d.restartSource(); upgrade != nil {
+		c, err = d.placeUpgrade(ctx, *upgrade)
+	} else if source != "" {
+		c, err = d.placeBuild(ctx, source)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	files, err := d.inheritance()
-	defer func() {
-		for _, f := range files {
-			_ = f.File.Close()
-		}
-	}()
+	err = d.parent.Restart(supervisor.Successor{Path: c.path, Trial: c.trial != nil, Place: c.hold})
 	if err != nil {
-		return nil, err
+		d.revert(c, err)
 	}
-	s, err := d.beget(path, files)
-	if err != nil {
-		return nil, err
-	}
-	ready, cancelReady := context.WithTimeoutCause(context.Background(), readyTimeout, fmt.Errorf("it was not ready within %s", readyTimeout))
-	defer cancelReady()
-	if err := s.Ready(ready); err != nil {
-		return nil, fmt.Errorf("new process of %s: %w", path, err)
-	}
-	d.log.Info("new process is ready", "pid", s.PID(), "path", path)
-	return s, nil
+	c.release()
+	return err
 }
 
-// beget starts the process that may take over, unless this one is ending: were it
-// started and not yet known, nobody would end it.
-func (d *daemon) beget(path string, files []handover.File) (*handover.Successor, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ending {
-		return nil, core.ErrClosed
-	}
-	s, err := handover.Start(handover.Program{Path: path, Args: os.Args[1:], Env: d.environ, Sibling: managed()}, files)
-	d.heir = s
-	return s, err
-}
-
-// disinherit ends a process that was to take over: it would, once this one is
-// gone. None is started any more.
-func (d *daemon) disinherit() {
-	d.mu.Lock()
-	d.ending = true
-	s := d.heir
-	d.mu.Unlock()
-	if s != nil {
-		s.Kill()
-	}
-}
-
-// inheritance returns copies of what the successor gets.
-func (d *daemon) inheritance() (files []handover.File, err error) {
-	add := func(name string, f *os.File, err2 error) {
-		if err2 != nil {
-			err = errors.Join(err, fmt.Errorf("hand over the %s: %w", name, err2))
-			return
-		}
-		files = append(files, handover.File{Name: name, File: f})
-	}
-	for name, of := range map[string]any{lockFile: d.lock.File(), tcpFile: d.http.tcp, unixFile: d.http.unix} {
-		if passed := d.passed[name]; passed != nil {
-			name, of = passedPrefix+name, passed
-		}
-		f, dupErr := dup(of, name)
-		add(name, f, dupErr)
-	}
-	if managed() || d.mustStay() {
-		err = errors.Join(err, d.tether.make())
-	}
-	if d.tether.end != nil {
-		f, dupErr := dup(d.tether.end, tetherFile)
-		add(tetherFile, f, dupErr)
-	}
-	return files, err
-}
-
-// dup returns a copy of a descriptor that may be closed meanwhile. (That of a
-// listener's own File method would make the socket a blocking one when it is
-// passed on, here too.)
-func dup(of any, name string) (*os.File, error) {
-	c, ok := of.(syscall.Conn)
-	if !ok {
-		return nil, fmt.Errorf("%T has no descriptor", of)
-	}
-	conn, err := c.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var fd int
-	var dupErr error
-	err = conn.Control(func(of uintptr) { fd, dupErr = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) })
-	if err = errors.Join(err, dupErr); err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
-}
-
-// handOver leaves everything to the successor and returns when nothing is held
-// here any more. When the successor fails now, everything is left as if the
-// process ended, and the error says so. With a trial it returns at the end of that at the
-// earliest, and what ends it is an error too.
-func (d *daemon) handOver(s *handover.Successor, trial *program.Trial, signals <-chan os.Signal) error {
+// handOver releases everything to another worker, and returns when the requests that are
+// held here have been answered. Where no other worker serves in time, the requests are
+// answered as if the gateway ended.
+func (d *daemon) handOver(signals <-chan os.Signal) error {
 	began := time.Now()
-	d.log.Info("handing over", "pid", s.PID())
-	d.watchdog.excuse(endGrace + serveTimeout)
-	_, _ = sd.SdNotify(false, fmt.Sprintf("%s\nMONOTONIC_USEC=%d", sd.SdNotifyReloading, monotonicMicros()))
-	d.http.unix.(*net.UnixListener).SetUnlinkOnClose(false) // it is the successor's
+	d.leaving()
+	d.log.Info("handing over")
+	d.watchdog.excuse(endGrace + succeedTimeout)
+	d.parent.Notify(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", sd.SdNotifyReloading, monotonicMicros()))
 	_ = d.parts.stop(handingOver)
 	saved := d.engine.saveFeeds()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), serveTimeout, fmt.Errorf("it did not serve within %s", serveTimeout))
-	defer cancel()
-	err := s.Go()
-	var inner string
-	if err == nil {
-		inner, err = s.Serving(ctx)
-	}
+	inner, err := d.release(signals)
+	d.watchdog.rest()
 	if err != nil {
 		d.http.server.Forward("", "")
 		d.http.drain(httpapi.Restarting)
-		return fmt.Errorf("hand over to process %d: %w", s.PID(), err)
+		return fmt.Errorf("hand over: %w", err)
 	}
 	written := make(chan struct{})
 	go func() { // ends with what is to be written; waited for below
 		defer close(written)
 		saved.write()
 	}()
-	defer func() { <-written }()
-	d.forwardWaiting(signals)
-	if trial == nil {
-		d.lock.Release() // should the successor have to start anew, nobody else may have it
-		d.establish(s)
-	} else {
-		whole, _ := trialTimes()
-		d.watchdog.excuse(whole + trialSlack)
-		_, _ = sd.SdNotify(false, sd.SdNotifyReady) // the main process is this one yet
-	}
 	d.http.server.Forward(inner, d.apiSocket())
-	d.log.Info("handed over", "pid", s.PID(), "took", time.Since(began))
-	return d.answerHeld(s, trial, signals)
+	d.log.Info("handed over", "took", time.Since(began))
+	d.answerHeld(signals)
+	<-written
+	return nil
 }
 
-// establish makes a successor the process that whoever started the gateway knows of,
-// where that can be.
-func (d *daemon) establish(s *handover.Successor) {
-	d.watchdog.rest()
-	d.lock.Release()
-	tellMain(s.PID())
-	if managed() {
-		d.tether.letGo()
-	}
-}
-
-// tellMain tells a service manager of the new main process, and once more that it
-// is ready and alive: it may only listen to the main process, which this one was until
-// now.
-func tellMain(pid int) {
-	state := sd.SdNotifyReady + "\n" + sd.SdNotifyWatchdog
-	if managed() {
-		state += fmt.Sprintf("\nMAINPID=%d", pid)
-	}
-	_, _ = sd.SdNotify(false, state)
-}
-
-// succeed hands over and then ends, or stays as a keeper. Where the successor fails
-// too late, this process starts anew in its own place.
-func (d *daemon) succeed(s *handover.Successor, signals <-chan os.Signal) error {
-	d.mu.Lock()
-	trial := d.attempt.trial
-	d.mu.Unlock()
-	d.leaving()
-	if err := d.handOver(s, trial, signals); err != nil {
-		path := d.self
-		if trial != nil {
-			path = d.goBack(trial, err)
+// release blocks until another worker serves, whose socket for held requests it returns, or
+// the gateway is told to end.
+func (d *daemon) release(signals <-chan os.Signal) (path string, err error) {
+	timeout, cancel := context.WithTimeoutCause(context.Background(), succeedTimeout, fmt.Errorf("no other process served within %s", succeedTimeout))
+	defer cancel()
+	ctx, end := context.WithCancelCause(timeout)
+	defer end(nil)
+	go func() { // ends with ctx
+		for {
+			select {
+			case sig := <-signals:
+				if sig != syscall.SIGHUP {
+					end(errors.New("told to end"))
+				}
+			case <-ctx.Done():
+				return
+			}
 		}
-		d.log.Error("the new process failed; starting anew", "err", err)
-		return d.goOn(program.Running(path), signals)
-	}
-	if !d.mustStay() {
-		return nil
-	}
-	d.close()
-	if d.over(s) {
-		return s.Err()
-	}
-	return d.becomeKeeper(s.Program(), signals)
+	}()
+	return d.parent.Release(ctx)
 }
 
-// over reports whether the successor has ended and nobody has succeeded it.
-func (d *daemon) over(s *handover.Successor) bool {
-	select {
-	case <-s.Ended():
-	default:
-		return false
-	}
-	h, err := lockfile.ReadHolder(d.lockPath())
-	return err != nil || h.PID == s.PID()
-}
-
-// answerHeld returns when every request that is held has been answered by the
-// successor, and a trial is over, or a signal asks not to wait. The error is why a trial
-// failed. Signals are meant for the gateway: they are sent on unless they come from a
-// service manager, which was told of the successor.
-func (d *daemon) answerHeld(s *handover.Successor, trial *program.Trial, signals <-chan os.Signal) error {
+// answerHeld returns when every request that is held has been answered by the next worker,
+// or nobody is left to answer, or a signal asks not to wait.
+func (d *daemon) answerHeld(signals <-chan os.Signal) {
 	answered := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -357,104 +211,65 @@ func (d *daemon) answerHeld(s *handover.Successor, trial *program.Trial, signals
 	defer late.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	var verdict chan error // nil where there is no trial, or its end is known
-	if trial != nil {
-		verdict = make(chan error, 1)
-		go func() { verdict <- d.guard(ctx, s) }() // ends at the latest when this returns
-	}
-	for held := true; held || verdict != nil; {
+	for {
 		select {
 		case <-late.C:
 			go func() { answered <- d.http.server.Shutdown(ctx, httpapi.Restarting) }() // ends at the latest when this returns
-		case <-look.C:
-			if h, err := lockfile.ReadHolder(d.lockPath()); held && (err != nil || !proc.Alive(h.PID, h.Start)) {
-				d.http.drain(httpapi.Restarting) // nobody is left to answer
-				held = false
-			}
 		case err := <-answered:
 			if err != nil {
 				d.log.Warn("requests cut", "err", err)
 			}
-			held = false
-		case err := <-verdict:
-			verdict = nil
-			switch {
-			case err == nil:
-				d.confirm(trial)
-				d.establish(s)
-			case errors.Is(err, errLeft):
-				d.lock.Release() // whoever told it may start another one
-				d.http.drain(httpapi.ShuttingDown)
-				return nil
-			default:
+			return
+		case <-look.C:
+			if h, err := lockfile.ReadHolder(d.lockPath()); err != nil || !proc.Alive(h.Worker, h.WorkerStart) {
 				d.http.drain(httpapi.Restarting)
-				return err
+				return
 			}
 		case sig := <-signals:
-			if !managed() || verdict != nil {
-				forward(d.lockPath(), sig)
-			}
-			if sig != syscall.SIGHUP {
+			if sig != syscall.SIGHUP { // which was meant for the next worker
 				d.http.drain(httpapi.ShuttingDown)
-				if verdict != nil && managed() { // whose main process this is
-					<-s.Ended()
-				}
-				return nil
+				return
 			}
+		case <-d.parent.Gone():
+			d.http.drain(httpapi.ShuttingDown)
+			return
 		}
 	}
-	return nil
 }
 
-// serveHeld serves what the predecessor still holds, until it has ended.
-func (d *daemon) serveHeld() error {
-	path := filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("handover-%d.sock", os.Getpid()))
-	_ = os.Remove(path) // of one that was killed and had the same pid; Listen says what else is in the way
+func (d *daemon) lockPath() string { return filepath.Join(d.cfg.StateDir, lockfile.StateLockName) }
+
+// serveHeld serves the requests that the worker before holds, on a socket whose path
+// serveHeld returns, empty if there is no such worker or no socket.
+func (d *daemon) serveHeld() (path string) {
+	if !d.parent.IsHeir() {
+		d.sweepHeld()
+		return ""
+	}
+	path = filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("handover-%d.sock", os.Getpid()))
+	_ = os.Remove(path) // of a process that was killed and had the same pid; Listen reports anything else
 	l, err := net.Listen("unix", path)
+	if err == nil {
+		d.closers = append(d.closers, func() { _ = l.Close() })
+		err = os.Chmod(path, 0o600)
+	}
 	if err != nil {
-		return fmt.Errorf("listen for the predecessor: %w", err)
+		d.log.Error("requests of the process before are answered as if the gateway ended", "err", err)
+		return ""
 	}
-	d.closers = append(d.closers, func() { _ = l.Close() })
-	if err := os.Chmod(path, 0o600); err != nil {
-		return fmt.Errorf("close the predecessor's socket to others: %w", err)
-	}
-	go func() { // ends when the predecessor has ended, or the server is shut down
+	go func() { // ends when the server is shut down
 		if err := d.http.server.ServeInner(l); err != nil {
-			d.log.Error("predecessor not served", "err", err)
+			d.log.Error("requests of the process before are not served", "err", err)
 		}
 	}()
-	if err := d.describe(false); err != nil { // not before: should this fail now, the predecessor goes on
-		return err
-	}
-	if err := d.predecessor.Serving(path); err != nil {
-		d.log.Warn("predecessor has ended", "err", err)
-	}
-	go func() { // likewise
-		d.predecessor.Gone()
-		_ = l.Close()
-	}()
-	return nil
+	return path
 }
 
-// sweepHeld removes the sockets of serveHeld that killed processes have left. It is
-// for a process that has taken the state directory from nobody.
+// sweepHeld removes the sockets of serveHeld that killed workers have left.
 func (d *daemon) sweepHeld() {
 	left, _ := filepath.Glob(filepath.Join(d.cfg.RuntimeDir, "handover-*.sock")) // none where the directory's name is no pattern
 	for _, path := range left {
 		_ = os.Remove(path) // what stays is tried again
-	}
-}
-
-// forwardWaiting sends on what came while the successor took over: it was meant for
-// the gateway, and whoever sent it could not know.
-func (d *daemon) forwardWaiting(signals <-chan os.Signal) {
-	for {
-		select {
-		case sig := <-signals:
-			forward(d.lockPath(), sig)
-		default:
-			return
-		}
 	}
 }
 

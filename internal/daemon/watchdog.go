@@ -41,7 +41,7 @@ func (d *daemon) startWatchdog() {
 		return
 	}
 	d.watchdog = &watchdog{
-		every: interval / 3, check: d.alive, tell: func() { _, _ = sd.SdNotify(false, sd.SdNotifyWatchdog) },
+		every: interval / 3, check: d.alive, tell: func() { d.parent.Notify(sd.SdNotifyWatchdog) },
 		log: d.log, stop: make(chan struct{}), failed: make(chan error, 1),
 	}
 	go d.watchdog.run() // ends by rest, or with the process

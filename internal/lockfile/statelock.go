@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,10 +17,14 @@ import (
 	"bareclaw/internal/proc"
 )
 
-// A Holder describes the daemon that holds the state directory's lock.
+// A Holder describes the gateway that holds the state directory's lock: a supervisor and
+// its worker.
 type Holder struct {
-	PID       int         `json:"pid"`
-	Start     uint64      `json:"start,omitempty"`   // process start time, see proc.StartTime
+	PID         int    `json:"pid"`             // of the supervisor
+	Start       uint64 `json:"start,omitempty"` // process start time, see proc.StartTime
+	Worker      int    `json:"worker,omitempty"`
+	WorkerStart uint64 `json:"worker_start,omitempty"`
+
 	Address   string      `json:"address,omitempty"` // address of the HTTP server
 	StartedAt time.Time   `json:"started_at"`
 	Log       LogLocation `json:"log,omitzero"`
@@ -40,8 +45,12 @@ const StateLockName = "daemon.lock"
 // process.
 type StateLock struct{ f *os.File }
 
-// AcquireState takes the lock of the state directory and creates the directory if
-// absent. The error names the holder.
+// leaveTimeout is how long the worker of a killed supervisor may take to leave.
+const leaveTimeout = 30 * time.Second
+
+// AcquireState takes the lock of the state directory and creates the directory if absent.
+// AcquireState waits for a worker that leaves because its supervisor was killed. The error
+// names the holder.
 func AcquireState(dir string) (*StateLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the state directory: %w", err)
@@ -51,7 +60,11 @@ func AcquireState(dir string) (*StateLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the state directory's lock: %w", err)
 	}
-	if err := Acquire(f); err != nil {
+	err = Acquire(f)
+	if errors.Is(err, ErrHeld) && awaitWorker(path) {
+		err = Acquire(f)
+	}
+	if err != nil {
 		defer func() { _ = f.Close() }()
 		if !errors.Is(err, ErrHeld) {
 			return nil, err
@@ -59,6 +72,18 @@ func AcquireState(dir string) (*StateLock, error) {
 		return nil, heldBy(f, dir)
 	}
 	return &StateLock{f: f}, nil
+}
+
+// awaitWorker waits for the end of a worker without a supervisor, and reports whether there
+// was one and it has ended.
+func awaitWorker(path string) bool {
+	h, err := ReadHolder(path)
+	if err != nil || proc.Alive(h.PID, h.Start) || !proc.Alive(h.Worker, h.WorkerStart) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	return proc.WaitGone(ctx, h.Worker, h.WorkerStart) == nil
 }
 
 func heldBy(f *os.File, dir string) error {

@@ -21,10 +21,9 @@ type Context struct {
 
 	In       io.Reader
 	Out, Err io.Writer
-	Version  string       // of this program
-	Self     string       // absolute path of this program's file
-	Environ  []string     // before any .env was read
-	Serve    func() error // runs the gateway in this process
+	Version  string   // of this program
+	Self     string   // absolute path of this program's file
+	Environ  []string // before any .env was read
 
 	Settings *config.Config // the result of Config; nil: not read yet
 	patience time.Duration  // with a silent gateway; 0: silenceLimit

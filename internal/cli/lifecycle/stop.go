@@ -263,6 +263,9 @@ func (s *stopping) signalAll(sig syscall.Signal) error {
 			if err := proc.Signal(p.PID, p.Start, sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				return fmt.Errorf("stop the gateway: %w", err)
 			}
+			if sig == syscall.SIGKILL { // after its supervisor, which would start another one
+				_ = proc.Signal(h.Worker, h.WorkerStart, sig) // it may have ended
+			}
 		}
 		if !alive && !lockfile.IsStateHeld(s.stateDir) {
 			return nil

@@ -111,11 +111,13 @@ func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file strin
 	if err != nil {
 		return err
 	}
-	release, err := place.Hold()
+	hold, err := place.Hold()
 	if err != nil {
 		return err
 	}
-	defer release()
+	if hold != nil {
+		defer func() { _ = hold.Close() }()
+	}
 	if u.Rollback {
 		if file, err = place.Earlier(); err != nil {
 			return err

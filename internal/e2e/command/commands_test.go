@@ -432,7 +432,7 @@ func TestLogs(t *testing.T) {
 		said := m.Command(exitcode.OK, "logs").Out.String()
 		return strings.Count(said, `"ready"`) == 2 && strings.Count(said, seen) == 2 && strings.Contains(said, "handed over")
 	})
-	m.Command(exitcode.OK, "logs").Shows("handed over", "new process is ready")
+	m.Command(exitcode.OK, "logs").Shows("handing over", "handed over")
 	if got, want := m.Command(exitcode.OK, "logs", "-n", "1").Out.String(), 1; strings.Count(got, "\n") != want {
 		t.Errorf("logs -n 1 prints %q", got)
 	}

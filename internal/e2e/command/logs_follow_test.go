@@ -87,7 +87,7 @@ func TestLogsFollowedOverKillsAndRotation(t *testing.T) {
 		}
 		_ = l.Close()
 	}
-	ready := func() string { return fmt.Sprintf(`"pid":%d`, m.LockFile().PID) }
+	ready := func() string { return fmt.Sprintf(`"pid":%d`, m.Worker()) }
 	g := m.Start()
 	f.shows(ready())
 	for range 2 {

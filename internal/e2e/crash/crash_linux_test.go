@@ -26,7 +26,7 @@ func TestCrashOfDaemonAtEveryStep(t *testing.T) {
 			g := m.Start()
 			everyStep(t, func(n int) (killed bool) {
 				channel := fmt.Sprintf("r%d", n)
-				tr := m.Trace(g.Cmd.Process.Pid, fmt.Sprintf("%s:signal=SIGKILL:when=%d", calls, n))
+				tr := m.Trace(g.Worker(), fmt.Sprintf("%s:signal=SIGKILL:when=%d", calls, n))
 				msgs := conversation(g, channel)
 				tr.Detach()
 				if killed = g.Ended(); killed {
@@ -137,7 +137,7 @@ func TestCrashOfDaemonAtEveryStepOfStarting(t *testing.T) {
 			waiting, other := g.Tell("a", "tool 0 waiting"), g.Tell("b", "wait "+m.Path("go"))
 			g.Kill()
 			everyStep(t, func(n int) (killed bool) {
-				g = m.Launch("strace", "-f", "-b", "execve", "-qqq", "-o", os.DevNull, "--seccomp-bpf",
+				g = m.Launch("strace", "-f", "-qqq", "-o", os.DevNull, "--seccomp-bpf",
 					"-e", "trace="+calls, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", calls, n))
 				if g.Base == "" {
 					g.WaitEnd()

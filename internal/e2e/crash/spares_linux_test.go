@@ -23,7 +23,7 @@ func TestCrashOfDaemonWhileASpareIsTaken(t *testing.T) {
 	everyStep(t, func(n int) (killed bool) {
 		channel := fmt.Sprintf("d%d", n)
 		spare := g.SpareReady(1)[0]
-		tr := m.Trace(g.Cmd.Process.Pid, fmt.Sprintf("%s:signal=SIGKILL:when=%d", taking, n))
+		tr := m.Trace(g.Worker(), fmt.Sprintf("%s:signal=SIGKILL:when=%d", taking, n))
 		msg := &harness.Sent{Text: "echo " + channel}
 		g.Post(channel, msg)
 		tr.Detach()

@@ -22,7 +22,7 @@ func TestTelegramCrashAtEveryStep(t *testing.T) {
 			g := m.Start()
 			everyStep(t, func(n int) (killed bool) {
 				text := fmt.Sprintf("crash-%d-of-%s", n, calls)
-				tr := m.Trace(g.Cmd.Process.Pid, fmt.Sprintf("%s:signal=SIGKILL:when=%d", calls, n))
+				tr := m.Trace(g.Worker(), fmt.Sprintf("%s:signal=SIGKILL:when=%d", calls, n))
 				chat.Send(anna, "echo "+text)
 				answeredOrGone(g, chat, text)
 				tr.Detach()

@@ -23,7 +23,7 @@ func TestTelegramCrashBetweenParts(t *testing.T) {
 		m.Eventually("a turn runs", func() bool { return m.Begun(m.Path(fmt.Sprint("go", n))) == 1 })
 		chat.Send(anna, fmt.Sprint("big ", size))
 		m.Touch(fmt.Sprint("go", n))
-		tr := m.Trace(g.Cmd.Process.Pid, fmt.Sprintf("%s,%s:signal=SIGKILL:when=%d", harness.Steps[0], harness.Steps[1], n))
+		tr := m.Trace(g.Worker(), fmt.Sprintf("%s,%s:signal=SIGKILL:when=%d", harness.Steps[0], harness.Steps[1], n))
 		g.Eventually("all parts, or the end", func() bool { // the daemon is not asked: it would write
 			return harness.Closed(g.Done) || len(harness.Texts(chat))-before >= 1+parts
 		})

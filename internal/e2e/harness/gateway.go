@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"bareclaw/heartbeat/program"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
 )
@@ -137,9 +136,13 @@ func NewClient(t testing.TB) *http.Client {
 	return c
 }
 
-// Signal sends the daemon a signal and, for one that ends it, waits for that.
+// Signal sends the gateway a signal that ends it, and waits for that.
 func (g *Gateway) Signal(sig syscall.Signal) {
 	g.T.Helper()
+	if sig == syscall.SIGKILL {
+		g.Kill()
+		return
+	}
 	if err := g.Cmd.Process.Signal(sig); err != nil {
 		g.T.Fatalf("signal %v: %v", sig, err)
 	}
@@ -156,20 +159,35 @@ func (g *Gateway) WaitEnd() {
 	}
 }
 
-// Kill ends the daemon at once, as a crash would. After a restart that is another
-// process than the one that was started, which then ends by itself.
+// Kill ends the gateway at once, supervisor and worker, as the end of the machine would.
 func (g *Gateway) Kill() {
-	if t, err := program.Load(g.Path("state")); err == nil && t != nil && t.State == program.OnTrial && t.Guarded() {
-		_ = proc.Signal(t.Guard.PID, t.Guard.Start, syscall.SIGKILL) // it would go back
-	}
-	if h, err := lockfile.ReadHolder(g.Path("state/" + lockfile.StateLockName)); err == nil && h.PID != g.Cmd.Process.Pid && proc.Alive(h.PID, h.Start) {
-		_ = proc.Signal(h.PID, h.Start, syscall.SIGKILL)
-		g.WaitEnd()
-		return
-	}
+	g.KillHolder()
 	_ = g.Cmd.Process.Kill()
 	<-g.Done
 }
+
+// KillHolder kills the gateway that has the machine's state directory, if there is one.
+func (m *Machine) KillHolder() {
+	h, err := lockfile.ReadHolder(m.Path("state/" + lockfile.StateLockName))
+	if err != nil {
+		return
+	}
+	for _, kill := range []struct {
+		pid   int
+		start uint64
+		sig   syscall.Signal
+	}{
+		{h.PID, h.Start, syscall.SIGSTOP}, // then it starts no other worker
+		{h.Worker, h.WorkerStart, syscall.SIGKILL},
+		{h.PID, h.Start, syscall.SIGKILL},
+	} {
+		_ = proc.Signal(kill.pid, kill.start, kill.sig) // it may have ended
+	}
+}
+
+// Worker returns the process id of the worker, of which the first process is the
+// supervisor.
+func (m *Machine) Worker() int { return m.LockFile().Worker }
 
 // Do sends a request and reads the response. A body that is not a string, a
 // []byte or nil is sent as JSON.

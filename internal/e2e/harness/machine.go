@@ -54,7 +54,7 @@ func NewMachine(t testing.TB, settings ...string) *Machine {
 	}
 	m.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + m.Path("home"), "CLAUDE_CONFIG_DIR=" + m.Path("home/.claude"),
-		"BARECLAW_PORT=0", "BARECLAW_SOURCE=off", "BARECLAW_CWD=" + m.Path("work"), "BARECLAW_STATE_DIR=" + m.Path("state"),
+		"BARECLAW_PORT=0", "BARECLAW_TEST_CRASHES=1", "BARECLAW_SOURCE=off", "BARECLAW_CWD=" + m.Path("work"), "BARECLAW_STATE_DIR=" + m.Path("state"),
 		"BARECLAW_RUNTIME_DIR=" + m.Path("run"), "BARECLAW_LOG_FORMAT=json", "BARECLAW_CLAUDE=" + FakeClaude(t),
 		"FAKECLAUDE_LOG=" + m.Path("journal"),
 		"GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE"), // or each process takes a second to end

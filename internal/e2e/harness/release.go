@@ -32,7 +32,7 @@ import (
 )
 
 func init() {
-	if len(os.Args) < 2 || os.Args[1] != "serve" {
+	if len(os.Args) < 2 || os.Args[1] != "worker" {
 		return
 	}
 	switch os.Getenv("` + MannerVariable + `") {
@@ -114,17 +114,17 @@ func brokenOverlay() (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	source, err := os.ReadFile("internal/daemon/serve.go")
+	source, err := os.ReadFile("internal/daemon/daemon.go")
 	if err != nil {
 		return "", err
 	}
 	serve := strings.Replace(string(source), opens, opens+"if err := late(); err != nil { return err }\n", 1)
 	if serve == string(source) {
-		return "", errors.New("serve.go has no function open any more")
+		return "", errors.New("daemon.go has no function open any more")
 	}
 	file, lateFile := filepath.Join(built, "broken.go"), filepath.Join(built, "late.go")
 	b, err := json.Marshal(map[string]any{"Replace": map[string]string{
-		filepath.Join(dir, "internal/daemon/broken.go"): file, filepath.Join(dir, "internal/daemon/serve.go"): lateFile,
+		filepath.Join(dir, "internal/daemon/broken.go"): file, filepath.Join(dir, "internal/daemon/daemon.go"): lateFile,
 	}})
 	path = filepath.Join(built, "overlay.json")
 	return path, errors.Join(err, os.WriteFile(file, []byte(BrokenSource), 0o600), os.WriteFile(lateFile, []byte(serve), 0o600), os.WriteFile(path, b, 0o600))
@@ -183,18 +183,23 @@ func (g *Gateway) Serves(name string) {
 		}
 		g.Base = "http://" + h.Address
 		a, err := g.Do("GET", "/health", nil)
-		return err == nil && a.Flag("ready") && a.Str("version") == name && a.JSON["pid"] == float64(h.PID)
+		return err == nil && a.Flag("ready") && a.Str("version") == name && a.JSON["pid"] == float64(h.Worker)
 	})
 }
 
-// OnTrial waits until the process with that pid has handed over to another one, and watches
-// it. It returns that.
+// OnTrial waits until the worker with that pid has handed over to another one, which is on
+// trial then.
 func (g *Gateway) OnTrial(old int) (now lockfile.Holder) {
 	g.T.Helper()
 	g.Eventually("handed over", func() bool {
 		now = g.LockFile()
 		said, _ := os.ReadFile(g.Path("log")) // of a unit
-		return now.PID != old && strings.Contains(g.Log.String()+string(said), fmt.Sprintf(`"msg":"handed over","pid":%d,`, now.PID))
+		for line := range strings.Lines(g.Log.String() + string(said)) {
+			if now.Worker != old && strings.Contains(line, `"msg":"ready"`) && strings.Contains(line, fmt.Sprintf(`"pid":%d,`, now.Worker)) {
+				return true
+			}
+		}
+		return false
 	})
 	return now
 }
@@ -203,10 +208,10 @@ func (g *Gateway) OnTrial(old int) (now lockfile.Holder) {
 // program is back then, for a reason.
 func (g *Gateway) Fails(name string, sig syscall.Signal, says string, args ...string) {
 	g.T.Helper()
-	old := g.LockFile().PID
+	old := g.Worker()
 	wait := g.Commanded(append([]string{"upgrade", "--from", ReleaseOf(g.T, name)}, args...)...)
 	now := g.OnTrial(old)
-	if err := proc.Signal(now.PID, now.Start, sig); err != nil {
+	if err := proc.Signal(now.Worker, now.WorkerStart, sig); err != nil {
 		g.T.Error(err)
 	}
 	if r := wait(); r.Status != ExitFailure || !strings.Contains(r.Err, "went back from "+name+" to v1") || !strings.Contains(r.Err, says) {

@@ -110,7 +110,7 @@ func TestSecondDaemonSaysWhoIsThere(t *testing.T) {
 		}
 	}
 	g.Say("http", "echo after").Want(t, "after")
-	if a := g.OverSocket().Must("GET", "/health", nil, 200); int(a.Number("pid")) != g.Cmd.Process.Pid {
+	if a := g.OverSocket().Must("GET", "/health", nil, 200); int(a.Number("pid")) != g.Worker() {
 		t.Errorf("the socket leads to %s", a.Body)
 	}
 	g.Balanced()
@@ -127,7 +127,7 @@ func TestSecondDaemonOfTheSameRuntimeDir(t *testing.T) {
 	if said := failsToStart(&other, harness.ExitFailure); !strings.Contains(said, m.Path("run/api.sock")) || !strings.Contains(said, "BARECLAW_RUNTIME_DIR") {
 		t.Errorf("it says %q", said)
 	}
-	if a := g.OverSocket().Must("GET", "/health", nil, 200); int(a.Number("pid")) != g.Cmd.Process.Pid {
+	if a := g.OverSocket().Must("GET", "/health", nil, 200); int(a.Number("pid")) != g.Worker() {
 		t.Errorf("the socket leads to %s", a.Body)
 	}
 	g.Kill()

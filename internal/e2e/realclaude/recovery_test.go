@@ -70,12 +70,8 @@ func afterTool(g *harness.RealGateway) (string, func()) {
 // afterResult lets the turn end while the daemon does not listen.
 func afterResult(g *harness.RealGateway) (string, func()) {
 	id, goOn := duringText(g)
-	pid := g.Cmd.Process.Pid
-	start, err := proc.StartTime(pid)
-	if err != nil {
-		g.T.Fatal(err)
-	}
-	daemon := proc.Process{PID: pid, Start: start}
+	h := g.LockFile()
+	daemon := proc.Process{PID: h.Worker, Start: h.WorkerStart}
 	g.M.Send(daemon, syscall.SIGSTOP)
 	goOn()
 	g.M.Eventually("answer is in the transcript", func() bool { return strings.Contains(g.M.Transcripts(), `"text":"first second"`) })

@@ -78,7 +78,7 @@ func TestHandOverOnASlowDisk(t *testing.T) {
 				restart <- a
 			}()
 			m.Eventually("the new program is built", building)
-			pid, synced := g.Cmd.Process.Pid, m.Path("synced")
+			pid, synced := g.Worker(), m.Path("synced")
 			disk := m.Trace(pid, fmt.Sprintf("fdatasync,fsync:delay_enter=%d", sync.Microseconds()), "-o", synced)
 			idle := g.Hold(harness.Obj{"channel": "idle", "text": "echo to idle"})
 			m.Eventually("a message is being written", func() bool { return inCall(pid, unix.SYS_FDATASYNC, unix.SYS_FSYNC) })

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"bareclaw/internal/daemon"
+	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
@@ -32,7 +32,7 @@ func TestRestartAsFirstProcess(t *testing.T) {
 
 func restartAsFirstProcess(t *testing.T, m *harness.Machine, wrap []string) {
 	g := m.Start(wrap...)
-	if pid := g.Must("GET", "/health", nil, 200).Number("pid"); pid != 1 {
+	if pid := m.LockFile().PID; pid != 1 {
 		t.Fatalf("the gateway is process %v", pid)
 	}
 	claude := g.Say("http", "pid").Str("text")
@@ -77,7 +77,7 @@ func TestFirstProcessReapsOrphans(t *testing.T) {
 	}
 	g.Must("DELETE", "/channels/http", nil, 200)
 	m.Eventually("what the session left is gone, zombies too", func() bool { return len(sleeping()) == 0 })
-	m.Eventually("there is nothing but the gateway", func() bool { return len(inNamespaceOf(t, first)) == 1 })
+	m.Eventually("there is nothing but the gateway", func() bool { return len(inNamespaceOf(t, first)) == 2 }) // supervisor and worker
 	g.Say("http", "echo hello").Want(t, "hello")
 	g.Balanced()
 }
@@ -138,72 +138,64 @@ func inNamespaceOf(t *testing.T, of int) map[int]string {
 	return found
 }
 
-// endings are moments after a restart at which something may end: the first process
-// still answers what clients send it, or it is but a keeper.
-var endings = map[string]func(*harness.Gateway){
-	"at once": func(*harness.Gateway) {},
-	"later": func(g *harness.Gateway) {
-		g.Eventually("the first process is a keeper", func() bool {
-			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", g.Cmd.Process.Pid))
-			return err == nil && strings.Contains(string(b), "\x00"+daemon.KeepSubcommand+"\x00")
-		})
-	},
-}
-
-// TestFirstProcessIsKilled kills the process that was started, which others have
-// taken over from: whoever started it starts another one, so the daemon makes way.
-func TestFirstProcessIsKilled(t *testing.T) {
+// TestSupervisorIsKilled kills the process that was started: whoever started the gateway
+// starts another one, so the worker makes way.
+func TestSupervisorIsKilled(t *testing.T) {
 	t.Parallel()
-	for name, wait := range endings {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			g := m.Start()
-			claude := g.Say("idle", "pid").Str("text")
-			for range 2 {
-				generation := g.Generation()
-				g.Must("POST", "/restart", nil, 200)
-				g.Restarted(generation)
-			}
-			wait(g)
-			held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
-			m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
-			daemon := m.LockFile()
-			g.Signal(syscall.SIGKILL)
-			m.Eventually("the daemon ends too", func() bool { return !proc.Alive(daemon.PID, daemon.Start) })
-			a := held.Answer(202)
-			g = m.Start()
-			m.Touch("go")
-			g.Outcome(a.Str("message_id")).Want(t, "waited for "+m.Path("go"))
-			if now := g.Say("idle", "pid").Str("text"); now != claude {
-				t.Errorf("claude was %s and is %s", claude, now)
-			}
-			g.Balanced()
-		})
+	m := harness.NewMachine(t)
+	g := m.Start()
+	claude := g.Say("idle", "pid").Str("text")
+	for range 2 {
+		generation := g.Generation()
+		g.Must("POST", "/restart", nil, 200)
+		g.Restarted(generation)
 	}
+	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
+	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	if err := g.Cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	g.WaitEnd()
+	g = m.Start() // waits for the worker
+	a := held.Answer(202)
+	m.Touch("go")
+	g.Outcome(a.Str("message_id")).Want(t, "waited for "+m.Path("go"))
+	if now := g.Say("idle", "pid").Str("text"); now != claude {
+		t.Errorf("claude was %s and is %s", claude, now)
+	}
+	g.Balanced()
 }
 
-// TestDaemonCrashesAfterRestarts kills a daemon that the first process did not
-// start itself: that ends as after a crash, so that it is started again.
-func TestDaemonCrashesAfterRestarts(t *testing.T) {
+// TestWorkerCrashes kills the worker again and again, also after a restart: the supervisor
+// starts another one, clients that connect meanwhile wait, and nothing is lost.
+func TestWorkerCrashes(t *testing.T) {
 	t.Parallel()
-	for name, wait := range endings {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			g := m.Start()
-			for range 2 {
-				generation := g.Generation()
-				g.Must("POST", "/restart", nil, 200)
-				g.Restarted(generation)
-			}
-			wait(g)
-			g.Kill()
-			if g.Cmd.ProcessState.ExitCode() == harness.ExitOK {
-				t.Error("the first process says that all is well")
-			}
-			m.Start().Say("http", "echo hello").Want(t, "hello")
-		})
+	m := harness.NewMachine(t)
+	m.Set(supervisor.CrashVariable + "=")
+	g := m.Start()
+	claude := g.Say("idle", "pid").Str("text")
+	id := g.Tell("http", "wait "+m.Path("go"))
+	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	for range 2 {
+		generation := g.Generation()
+		g.Must("POST", "/restart", nil, 200)
+		g.Restarted(generation)
+		h := m.LockFile()
+		if err := proc.Signal(h.Worker, h.WorkerStart, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if now := g.Say("idle", "pid").Str("text"); now != claude {
+			t.Errorf("claude was %s and is %s", claude, now)
+		}
+		if now := m.LockFile(); now.PID != h.PID || now.Worker == h.Worker {
+			t.Errorf("before the crash %+v, then %+v", h, now)
+		}
+	}
+	m.Touch("go")
+	g.Outcome(id).Want(t, "waited for "+m.Path("go"))
+	g.Balanced()
+	if g.Signal(syscall.SIGTERM); g.Cmd.ProcessState.ExitCode() != harness.ExitOK {
+		t.Errorf("the gateway ends with %v", g.Cmd.ProcessState)
 	}
 }
 
@@ -230,7 +222,7 @@ func TestDaemonIsKilledDuringARestart(t *testing.T) {
 		if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		m.Eventually("there are two processes", func() bool { return len(m.Processes()) > 1 })
+		m.Eventually("there are two workers", func() bool { return len(m.Processes()) > 2 })
 		g.Signal(syscall.SIGKILL)
 		m.Eventually("no process of it is left", func() bool { return len(m.Processes()) == 0 })
 		g = m.Start()
@@ -238,8 +230,8 @@ func TestDaemonIsKilledDuringARestart(t *testing.T) {
 	}
 }
 
-// TestEndWhileAnotherTakesOver asks for the end while the second process hands over
-// to the third: the first one, which is asked, knows the second only.
+// TestEndWhileAnotherTakesOver asks for the end while the second worker hands over to the
+// third.
 func TestEndWhileAnotherTakesOver(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
@@ -253,8 +245,8 @@ func TestEndWhileAnotherTakesOver(t *testing.T) {
 	}
 	m.Eventually("the second hands over", func() bool { return strings.Count(m.Log.String(), "handing over") > begun })
 	g.Signal(syscall.SIGTERM)
-	if h := m.LockFile(); proc.Alive(h.PID, h.Start) {
-		t.Error("the daemon outlives the process that was started")
+	if h := m.LockFile(); proc.Alive(h.Worker, h.WorkerStart) {
+		t.Error("the worker outlives the process that was started")
 	}
 }
 
@@ -289,7 +281,7 @@ func TestReadyWhenItIsWrittenDown(t *testing.T) {
 		generation := g.Generation()
 		g.Must("POST", "/restart", nil, 200)
 		g.Restarted(generation)
-		if pid, err := g.PID(); err != nil || pid != m.LockFile().PID {
+		if pid, err := g.PID(); err != nil || pid != m.Worker() {
 			t.Errorf("process %d is ready (%v), and the lock file says %+v", pid, err, m.LockFile())
 		}
 	}

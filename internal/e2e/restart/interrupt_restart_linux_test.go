@@ -38,7 +38,7 @@ func TestInterruptDuringARestart(t *testing.T) {
 			}
 			go ask(restart, "/restart", nil)
 			m.Eventually("the new program is built", building)
-			pid, synced := g.Cmd.Process.Pid, m.Path("synced")
+			pid, synced := g.Worker(), m.Path("synced")
 			disk := m.Trace(pid, "fdatasync,fsync:delay_enter=6000000", "-o", synced)
 			go ask(interrupt, "/channels/http/interrupt", body)
 			m.Eventually("the outcome is being written", func() bool { return inCall(pid, unix.SYS_FDATASYNC, unix.SYS_FSYNC) })

@@ -26,7 +26,8 @@ func TestSecondSignal(t *testing.T) {
 			g.Say("http", "echo hello").Want(t, "hello")
 			id := g.Tell("http", "wait "+m.Path("go"))
 			m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
-			disk := m.Trace(g.Cmd.Process.Pid, "fdatasync,fsync"+harness.Hold60)
+			worker := m.Worker()
+			disk := m.Trace(worker, "fdatasync,fsync"+harness.Hold60)
 			if err := g.Cmd.Process.Signal(signals[0]); err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +43,7 @@ func TestSecondSignal(t *testing.T) {
 			if err := g.Cmd.Process.Signal(signals[1]); err != nil {
 				t.Fatal(err)
 			}
-			m.Eventually("no thread is left but one that waits for the disk", func() bool { return threads(g.Cmd.Process.Pid) <= 1 })
+			m.Eventually("no thread is left but one that waits for the disk", func() bool { return threads(worker) <= 1 })
 			disk.Detach() // it may keep the process from being seen as ended
 			g.WaitEnd()
 			if code := g.Cmd.ProcessState.ExitCode(); code != harness.ExitFailure {

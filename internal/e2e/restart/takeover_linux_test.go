@@ -4,11 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
-	"bareclaw/internal/proc"
 )
 
 // TestSocketOfAKilledDaemon restarts where a daemon with the same process number was
@@ -32,51 +30,6 @@ func TestSocketOfAKilledDaemon(t *testing.T) {
 		t.Errorf("%d sockets of processes that are gone are left, as %s", len(left), filepath.Base(left[0]))
 	}
 	g.Balanced()
-}
-
-// TestSecondTakeOverFails has the process that is to take over from the second one
-// fail when it is too late to go back. The second one goes on, and the first one,
-// which whoever started the gateway knows, still ends with it and no sooner.
-func TestSecondTakeOverFails(t *testing.T) {
-	t.Parallel()
-	for name, wait := range endings {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			g := m.Start()
-			generation := g.Generation()
-			g.Must("POST", "/restart", nil, 200)
-			g.Restarted(generation)
-			wait(g)
-			g.FailsToTakeOver()
-			g.Say("http", "echo hello").Want(t, "hello")
-			select {
-			case <-g.Done:
-				t.Fatalf("the first process has ended and the daemon lives: %v", g.Err)
-			default:
-			}
-			if g.Signal(syscall.SIGTERM); g.Cmd.ProcessState.ExitCode() != harness.ExitOK {
-				t.Errorf("the first process ends with %v", g.Cmd.ProcessState)
-			}
-			m.Eventually("nothing is left", func() bool { return len(m.Processes()) == len(m.Hosts())*2 })
-		})
-	}
-}
-
-// TestTetherAfterAFailedTakeOver kills the process that was started after the daemon
-// had to start anew: the daemon ends too, as at any other time.
-func TestTetherAfterAFailedTakeOver(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
-	endings["later"](g)
-	g.FailsToTakeOver()
-	daemon := m.LockFile()
-	g.Signal(syscall.SIGKILL)
-	m.Eventually("the daemon ends too", func() bool { return !proc.Alive(daemon.PID, daemon.Start) })
 }
 
 // TestRestartOnAFullDisk asks for a restart while nothing can be written: the

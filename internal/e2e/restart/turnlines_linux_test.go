@@ -24,7 +24,7 @@ func TestLinesOfTheTurnBefore(t *testing.T) {
 	b := g.Tell("http", "wait "+second, "mode", "steer") // claude has it now, and begins it after the first
 	for e := channel.Want("event"); e.Str("state") != "queued"; e = channel.Want("event") {
 	}
-	tr := m.Trace(g.Cmd.Process.Pid, "write:signal=SIGKILL", m.HostSockets(g.Cmd.Process.Pid)...)
+	tr := m.Trace(g.Worker(), "write:signal=SIGKILL", m.HostSockets(g.Worker())...)
 	m.Touch("first")
 	g.WaitEnd()
 	tr.Detach()

@@ -25,7 +25,7 @@ func TestScheduleOfAnImpatientClient(t *testing.T) {
 		}
 		return info.ModTime()
 	}
-	disk, before := m.Trace(g.Cmd.Process.Pid, "fdatasync,fsync"+harness.Hold60), written()
+	disk, before := m.Trace(g.Worker(), "fdatasync,fsync"+harness.Hold60), written()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	body := `{"channel": "ops", "text": "echo look around", "when": "in 2s"}`

@@ -225,7 +225,7 @@ func serviceRestarts(t *testing.T, i *installation) {
 		id := i.Tell("http", "wait "+i.Path("go"+strconv.Itoa(n)))
 		i.Eventually("turn runs", func() bool { return i.Begun("go"+strconv.Itoa(n)) == 1 })
 		again()
-		i.Eventually("there is another gateway", func() bool { return i.LockFile().PID != before.PID })
+		i.Eventually("there is another gateway", func() bool { return i.Worker() != before.Worker })
 		i.found()
 		i.Touch("go" + strconv.Itoa(n))
 		i.Outcome(id).Want(t, "waited for "+i.Path("go"+strconv.Itoa(n)))
@@ -254,7 +254,7 @@ func serviceHangs(t *testing.T, i *installation) {
 	if err != nil || !bytes.Contains(installed, []byte("\nWatchdogSec=1min\n")) {
 		t.Errorf("the unit, whose watchdog this shortens: %v\n%s", err, installed)
 	}
-	for property, want := range map[string]string{"WatchdogUSec": "3s", "RestartUSec": "2s", "Restart": "on-failure", "KillMode": "process", "NotifyAccess": "all"} {
+	for property, want := range map[string]string{"WatchdogUSec": "3s", "RestartUSec": "2s", "Restart": "on-failure", "KillMode": "process", "NotifyAccess": "main"} {
 		if got := i.show(property); got != want {
 			t.Errorf("%s is %s, want %s", property, got, want)
 		}

@@ -22,7 +22,7 @@ func TestAsSystemdUnit(t *testing.T) {
 	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
 		for name, test := range map[string]func(*testing.T, *harness.UserManager){
 			"hands over": unitHandsOver, "reloads": unitReloads, "stops": unitStops, "is killed": unitIsKilled,
-			"refuses": unitRefuses, "without notification": unitWithoutNotification, "notified by main": unitNotifiedByMain,
+			"refuses": unitRefuses, "without notification": unitWithoutNotification, "notified by all": unitNotifiedByAll,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -145,12 +145,13 @@ func (u *unit) killMain() {
 	if err := proc.Signal(h.PID, h.Start, syscall.SIGKILL); err != nil {
 		u.T.Fatal(err)
 	}
+	u.Eventually("the main process has ended", func() bool { return !proc.Alive(h.PID, h.Start) })
 }
 
-var notify = []string{"Type=notify", "NotifyAccess=all"}
+var notify = []string{"Type=notify", "NotifyAccess=main"}
 
-// unitHandsOver restarts the gateway in the middle of a turn: the unit stays up,
-// its main process is the new one, and the turn is answered.
+// unitHandsOver restarts the gateway in the middle of a turn: the unit stays up with its
+// main process, and the turn is answered.
 func unitHandsOver(t *testing.T, manager *harness.UserManager) {
 	m := harness.NewMachine(t)
 	u := startUnit(m, manager, append(slices.Clone(notify), "WatchdogSec=1h")...)
@@ -158,18 +159,14 @@ func unitHandsOver(t *testing.T, manager *harness.UserManager) {
 	claude := u.Say("idle", "pid").Str("text")
 	held := u.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
-	mains := []int{u.LockFile().PID}
-	for i, ask := range []func(){u.restart, u.reload, u.restart} {
+	main, workers := u.LockFile().PID, []int{u.Worker()}
+	for _, ask := range []func(){u.restart, u.reload, u.restart} {
 		u.handOver(ask)
-		pid := u.LockFile().PID
-		if slices.Contains(mains, pid) {
-			t.Errorf("the main process is %d; before they were %v", pid, mains)
+		now := u.LockFile()
+		if now.PID != main || slices.Contains(workers, now.Worker) {
+			t.Errorf("the main process was %d and is %d; the worker is %d after %v", main, now.PID, now.Worker, workers)
 		}
-		// A process has what its predecessor made of the variable.
-		if want := fmt.Sprintf("\x00WATCHDOG_PID=%d\x00", mains[i]); !strings.Contains(environ(t, pid), want) {
-			t.Errorf("%q is not in the environment of the main process after %d hand-overs", want, i+1)
-		}
-		mains = append(mains, pid)
+		workers = append(workers, now.Worker)
 	}
 	if now := u.Say("idle", "pid").Str("text"); now != claude {
 		t.Errorf("claude was %s and is %s", claude, now)
@@ -201,11 +198,11 @@ func unitReloads(t *testing.T, manager *harness.UserManager) {
 		t.Skipf("NOT TESTED: Type=notify-reload: systemd %d does not have it", manager.Version)
 	}
 	m := harness.NewMachine(t)
-	u := startUnit(m, manager, "Type=notify-reload", "NotifyAccess=all")
-	before := u.LockFile().PID
+	u := startUnit(m, manager, "Type=notify-reload", "NotifyAccess=main")
+	before := u.Worker()
 	u.reload()
 	u.found()
-	if now := u.LockFile().PID; now == before {
+	if now := u.Worker(); now == before {
 		t.Error("it is the same process when systemctl reload returns")
 	}
 	u.isWell()
@@ -232,7 +229,7 @@ func unitStops(t *testing.T, manager *harness.UserManager) {
 		if took := time.Since(began); took > busyLeave {
 			t.Errorf("after %d hand-overs it took %s to stop, want %s at most", handOvers, took, busyLeave)
 		}
-		if proc.Alive(daemon.PID, daemon.Start) {
+		if proc.Alive(daemon.Worker, daemon.WorkerStart) {
 			t.Errorf("after %d hand-overs the daemon outlives the unit", handOvers)
 		}
 		if state, result := u.show("ActiveState"), u.show("Result"); state != "inactive" || result != "success" {
@@ -252,9 +249,7 @@ func unitStops(t *testing.T, manager *harness.UserManager) {
 	u.Balanced()
 }
 
-// unitIsKilled kills the main process: systemd starts another one, also where it
-// did not start the one that was killed, and its predecessor is or is not there
-// any more.
+// unitIsKilled kills the main process, also after restarts: systemd starts another one.
 func unitIsKilled(t *testing.T, manager *harness.UserManager) {
 	m := harness.NewMachine(t)
 	u := startUnit(m, manager, notify...)
@@ -265,7 +260,7 @@ func unitIsKilled(t *testing.T, manager *harness.UserManager) {
 		func() {
 			old := u.LockFile()
 			u.handOver(u.restart)
-			m.Eventually("the old process ends", func() bool { return !proc.Alive(old.PID, old.Start) })
+			m.Eventually("the old worker ends", func() bool { return !proc.Alive(old.Worker, old.WorkerStart) })
 		},
 	} {
 		id := u.Tell("http", "wait "+m.Path("go"+strconv.Itoa(i)))
@@ -299,14 +294,13 @@ func unitRefuses(t *testing.T, manager *harness.UserManager) {
 		return strings.Contains(string(u.Must("GET", "/health", nil, 200).Body), "BARECLAW_MAX_TURNS")
 	})
 	u.isWell()
-	if now := u.LockFile(); now.PID != before.PID {
-		t.Errorf("the main process was %d and is %d", before.PID, now.PID)
+	if now := u.LockFile(); now.Worker != before.Worker {
+		t.Errorf("the worker was %d and is %d", before.Worker, now.Worker)
 	}
 	u.Say("http", "echo still here").Want(t, "still here")
 }
 
-// unitWithoutNotification runs the gateway where it cannot tell systemd of its
-// successor: its first process stays.
+// unitWithoutNotification runs the gateway where systemd is told nothing.
 func unitWithoutNotification(t *testing.T, manager *harness.UserManager) {
 	m := harness.NewMachine(t)
 	u := startUnit(m, manager, "Type=exec")
@@ -329,7 +323,7 @@ func unitWithoutNotification(t *testing.T, manager *harness.UserManager) {
 	u.Restarted(generation)
 	daemon := u.LockFile()
 	u.systemctl("stop", u.name)
-	if proc.Alive(daemon.PID, daemon.Start) {
+	if proc.Alive(daemon.Worker, daemon.WorkerStart) {
 		t.Error("the daemon outlives the unit")
 	}
 	if state, result := u.show("ActiveState"), u.show("Result"); state != "inactive" || result != "success" {
@@ -339,11 +333,11 @@ func unitWithoutNotification(t *testing.T, manager *harness.UserManager) {
 	u.Balanced()
 }
 
-// unitNotifiedByMain has systemd listen to the main process alone, as it does by
-// default.
-func unitNotifiedByMain(t *testing.T, manager *harness.UserManager) {
+// unitNotifiedByAll has systemd listen to all processes, as installed units of earlier
+// versions do.
+func unitNotifiedByAll(t *testing.T, manager *harness.UserManager) {
 	m := harness.NewMachine(t)
-	u := startUnit(m, manager, "Type=notify", "NotifyAccess=main")
+	u := startUnit(m, manager, "Type=notify", "NotifyAccess=all")
 	for range 2 {
 		u.handOver(u.restart)
 	}

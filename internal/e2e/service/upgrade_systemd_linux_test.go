@@ -18,7 +18,7 @@ func TestUpgradeAsSystemdUnit(t *testing.T) {
 	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
 		for manner, test := range map[string]func(*testing.T, *harness.UserManager, string){
 			"": unitUpgrades, "dies": unitGoesBack, "dies on trial": unitGoesBack, "hangs on trial": unitGoesBack, "stopped": unitStopsOnTrial,
-			"guard is killed": unitKilledOnTrial, "new is killed": unitKilledOnTrial, "both are killed": unitKilledOnTrial,
+			"supervisor is killed": unitKilledOnTrial, "new is killed": unitKilledOnTrial, "both are killed": unitKilledOnTrial,
 		} {
 			t.Run("new program "+manner, func(t *testing.T) {
 				t.Parallel()
@@ -57,7 +57,7 @@ func unitUpgrades(t *testing.T, manager *harness.UserManager, _ string) {
 	u.Serves("v2")
 	u.isWell()
 	u.answers(message)
-	u.Eventually("the old process ends", func() bool { return !proc.Alive(old.PID, old.Start) })
+	u.Eventually("the old worker ends", func() bool { return !proc.Alive(old.Worker, old.WorkerStart) })
 	u.isWell()
 	u.handOver(u.restart)
 }
@@ -67,7 +67,7 @@ func unitGoesBack(t *testing.T, manager *harness.UserManager, manner string) {
 	old := u.LockFile().PID
 	switch manner {
 	case "dies":
-		u.Upgrades(harness.ExitFailure, "before it was ready", "--from", harness.ReleaseOf(t, "broken"))
+		u.Upgrades(harness.ExitFailure, "exit status 7", "--from", harness.ReleaseOf(t, "broken"))
 	case "dies on trial":
 		u.Fails("v2", syscall.SIGKILL, "ended while it was on trial")
 	case "hangs on trial":
@@ -82,8 +82,8 @@ func unitGoesBack(t *testing.T, manager *harness.UserManager, manner string) {
 	u.handOver(u.restart)
 }
 
-// unitStopsOnTrial stops the unit while the old process is the main one yet: both end,
-// and the next start goes on with the new program.
+// unitStopsOnTrial stops the unit while the new program is on trial: the next start goes on
+// with the new program.
 func unitStopsOnTrial(t *testing.T, manager *harness.UserManager, _ string) {
 	u, message := upgradeUnit(t, manager, "", "8s")
 	u.Must("POST", "/upgrade", harness.Obj{"path": harness.ReleaseOf(t, "v2")}, 200)
@@ -93,7 +93,7 @@ func unitStopsOnTrial(t *testing.T, manager *harness.UserManager, _ string) {
 	}
 	now := u.LockFile()
 	u.systemctl("stop", u.name)
-	u.Eventually("the new process ends", func() bool { return !proc.Alive(now.PID, now.Start) })
+	u.Eventually("the new worker ends", func() bool { return !proc.Alive(now.Worker, now.WorkerStart) })
 	u.start()
 	u.Serves("v2")
 	u.answers(message)
@@ -101,31 +101,31 @@ func unitStopsOnTrial(t *testing.T, manager *harness.UserManager, _ string) {
 	u.isWell()
 }
 
-// unitKilledOnTrial kills processes while the old one is the main one yet. There is one
-// gateway again, which is the unit's main process, and the same claude.
+// unitKilledOnTrial kills processes while the new program is on trial. There is one gateway
+// again, and the same claude.
 func unitKilledOnTrial(t *testing.T, manager *harness.UserManager, who string) {
 	u, message := upgradeUnit(t, manager, "", "8s")
 	claude := u.Say("idle", "pid").Str("text")
 	u.Must("POST", "/upgrade", harness.Obj{"path": harness.ReleaseOf(t, "v2")}, 200)
 	u.Serves("v2")
-	guard, now := u.Trial().Guard, u.LockFile()
+	now := u.LockFile()
 	kill := func(pid int, start uint64) {
 		if err := proc.Signal(pid, start, syscall.SIGKILL); err != nil {
 			t.Error(err)
 		}
 	}
 	if who == "both are killed" { // the one is not to end for the other's sake
-		if err := proc.Signal(now.PID, now.Start, syscall.SIGSTOP); err != nil {
+		if err := proc.Signal(now.Worker, now.WorkerStart, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if who != "new is killed" {
-		kill(guard.PID, guard.Start)
-	}
-	if who != "guard is killed" {
 		kill(now.PID, now.Start)
 	}
-	u.Eventually("both have ended, or gone on", func() bool { return !proc.Alive(now.PID, now.Start) })
+	if who != "supervisor is killed" {
+		kill(now.Worker, now.WorkerStart)
+	}
+	u.Eventually("the worker ends", func() bool { return !proc.Alive(now.Worker, now.WorkerStart) })
 	u.Eventually("it is decided", func() bool { return u.Trial().State != program.OnTrial })
 	u.found()
 	u.Eventually("the main process is the gateway", func() bool { return u.show("MainPID") == strconv.Itoa(u.LockFile().PID) })

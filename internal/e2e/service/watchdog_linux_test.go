@@ -36,7 +36,7 @@ func TestWatchdog(t *testing.T) {
 var hangs = map[string]func(u *unit, pid int) (letGo func()){
 	"stopped": func(u *unit, pid int) func() {
 		h := u.LockFile()
-		if err := proc.Signal(h.PID, h.Start, syscall.SIGSTOP); err != nil {
+		if err := proc.Signal(h.Worker, h.WorkerStart, syscall.SIGSTOP); err != nil {
 			u.T.Fatal(err)
 		}
 		return func() {}
@@ -61,11 +61,11 @@ func (u *unit) hangAndReturn(hang func(u *unit, pid int) (letGo func()), restart
 	id := u.Tell("http", "wait "+file)
 	u.Eventually("the turn runs", func() bool { return u.Begun(file) == 1 })
 	claude, old := u.Hosts()["http"], u.LockFile()
-	letGo := hang(u, old.PID)
+	letGo := hang(u, old.Worker)
 	u.Eventually("systemd ends it", func() bool { return u.show("SubState") != "running" || u.show("NRestarts") == strconv.Itoa(restarts) })
 	letGo() // strace would keep what it traces from dying
 	u.Eventually("systemd has started it anew", func() bool {
-		return !proc.Alive(old.PID, old.Start) && u.show("NRestarts") == strconv.Itoa(restarts) && u.show("SubState") == "running"
+		return !proc.Alive(old.Worker, old.WorkerStart) && u.show("NRestarts") == strconv.Itoa(restarts) && u.show("SubState") == "running"
 	})
 	u.found()
 	if now := u.Hosts()["http"]; now.ClaudePID != claude.ClaudePID || now.ClaudeStart != claude.ClaudeStart || claude.ClaudePID == 0 {
@@ -128,7 +128,7 @@ func unitHasSlowDisk(t *testing.T, manager *harness.UserManager) {
 	m := harness.NewMachine(t)
 	u := startUnit(m, manager, watched(12)...)
 	u.Say("c0", "echo hello").Want(t, "hello")
-	tr := u.Trace(u.LockFile().PID, "fdatasync,fsync:delay_enter=3000000")
+	tr := u.Trace(u.Worker(), "fdatasync,fsync:delay_enter=3000000")
 	var busy sync.WaitGroup
 	enough := make(chan struct{})
 	for n := range 3 {

@@ -38,7 +38,7 @@ func TestDoctorOfAHealthyGatewayFindsNothingAndLeavesNothing(t *testing.T) {
 		d.Fine(check)
 	}
 	d.Fine("login", "the login kept in "+m.Path("home/.claude/.credentials.json"))
-	d.Fine("gateway", fmt.Sprintf("pid %d", g.Cmd.Process.Pid), "its socket and at 127.0.0.1")
+	d.Fine("gateway", fmt.Sprintf("pid %d", g.Worker()), "its socket and at 127.0.0.1")
 	d.Fine("ledger", "1 message accepted, 0 open")
 	d.Fine("sessions", "Session hosts alive: 1")
 	if after := tree(t, m.Path("state")) + tree(t, m.Path("run")) + tree(t, m.Path("work")); after != before {

@@ -9,11 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
-	"bareclaw/internal/daemon"
+	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
@@ -115,10 +114,8 @@ func (r *soakRun) down(what func()) {
 	r.epoch.Add(1)
 }
 
-// lookedAfter does something while it is seen to that there is a gateway again where the
-// first process has ended later than what it was killed by: a keeper whose daemon dies
-// while it hands over may find nobody who goes on, and whoever was about to go on then
-// ends too.
+// lookedAfter does something, and starts a gateway again where one has ended meanwhile: the
+// supervisor may notice the end of a worker late.
 func (r *soakRun) lookedAfter(do func()) {
 	calm, looked := make(chan struct{}), make(chan struct{})
 	go func() { // ends with calm
@@ -205,15 +202,15 @@ func (r *soakRun) first() (proc.Process, bool) {
 
 func (r *soakRun) killDaemon() {
 	if h, ok := r.holder(); ok {
-		_ = proc.Signal(h.PID, h.Start, syscall.SIGKILL)
-		r.Eventually("the daemon is gone", func() bool { return !proc.Alive(h.PID, h.Start) })
+		r.KillHolder()
+		r.Eventually("the gateway is gone", func() bool { return !proc.Alive(h.PID, h.Start) && !proc.Alive(h.Worker, h.WorkerStart) })
 	}
 }
 
-// killOne kills any of the daemon's processes: the old one, the new one, the
-// keeper.
+// killOne kills any of the gateway's processes: the supervisor, the worker, or one that
+// takes over or has been taken over from.
 func (r *soakRun) killOne(n int) {
-	all := r.roles("serve", daemon.KeepSubcommand)
+	all := r.roles("serve", supervisor.Subcommand)
 	if len(all) == 0 {
 		return
 	}
@@ -223,17 +220,14 @@ func (r *soakRun) killOne(n int) {
 	_ = proc.Signal(p.PID, p.Start, syscall.SIGKILL)
 	r.Eventually("the process is gone", func() bool { return !proc.Alive(p.PID, p.Start) })
 	switch {
-	case !held || h.PID == p.PID:
-	case p.PID == r.daemon.Load().Cmd.Process.Pid:
-		// Whoever waits for the first process takes its end for the gateway's.
-		_ = proc.Signal(h.PID, h.Start, syscall.SIGTERM)
-		r.Eventually("the daemon ends", func() bool { return !proc.Alive(h.PID, h.Start) })
+	case !held:
+	case p.PID == h.PID, p.PID == h.Worker: // neither goes on without the other
+		r.Eventually("the gateway ends", func() bool { return !proc.Alive(h.PID, h.Start) && !proc.Alive(h.Worker, h.WorkerStart) })
 	case !strings.Contains(before, fmt.Sprintf(`"pid":%d,"took"`, p.PID)):
-		// It was to take over, and never served. The daemon answers until it notices that; it
-		// may begin anew then, at another address.
-		r.Eventually("the daemon notices it", func() bool {
+		// The worker was to take over, and never served.
+		r.Eventually("the gateway notices", func() bool {
 			now := r.Log.String()[len(before):]
-			return strings.Contains(now, `"msg":"not restarted"`) || strings.Contains(now, "starting anew") || !proc.Alive(h.PID, h.Start)
+			return strings.Contains(now, `"msg":"not restarted"`) || strings.Contains(now, "the program before goes on") || !proc.Alive(h.PID, h.Start)
 		})
 	}
 }
@@ -278,38 +272,7 @@ func (r *soakRun) end(sig syscall.Signal) {
 		return
 	}
 	_ = proc.Signal(p.PID, p.Start, sig)
-	again := sync.OnceFunc(func() {
-		// It came in the few milliseconds in which the first process became the
-		// keeper and could not listen.
-		r.count("the keeper was ended before it could send a signal on")
-		h, _ := r.holder()
-		_ = proc.Signal(h.PID, h.Start, sig)
-	})
-	r.Eventually("the gateway ends", func() bool {
-		_, there := r.holder()
-		if there && r.endedBy(sig) {
-			again()
-		}
-		return !there && !proc.Alive(p.PID, p.Start)
-	})
-	if sig == syscall.SIGINT {
-		// A process that has handed over may need a moment to notice that nobody is
-		// left to answer what it holds.
-		r.Eventually("the gateway's processes end", func() bool { return len(r.roles("serve", daemon.KeepSubcommand)) == 0 })
-	}
-}
-
-// endedBy reports whether the first process was ended by a signal that it should
-// have listened to.
-func (r *soakRun) endedBy(sig syscall.Signal) bool {
-	g := r.daemon.Load()
-	select {
-	case <-g.Done:
-		ws, ok := g.Cmd.ProcessState.Sys().(syscall.WaitStatus)
-		return ok && ws.Signaled() && ws.Signal() == sig
-	default:
-		return false
-	}
+	r.Eventually("the gateway ends", func() bool { return !proc.Alive(p.PID, p.Start) && len(r.roles("serve", supervisor.Subcommand)) == 0 })
 }
 
 func (r *soakRun) sighup() {

@@ -71,7 +71,7 @@ func goRun(m *harness.Machine, t *testing.T) *harness.Gateway {
 // runs, and restarts: what the source says now is what answers.
 func TestRestartBuilds(t *testing.T) {
 	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_LOG_FORMAT=text", "BARECLAW_AGENT=echo", "BARECLAW_SOURCE=")
+	m := harness.NewMachine(t, "BARECLAW_LOG_FORMAT=text", "BARECLAW_AGENT=echo", "BARECLAW_SOURCE=", harness.TrialVariable+"=1s")
 	m.Env = append(m.Env, harness.GoEnv(t)...)
 	copySource(t, m.Path("source"))
 	const first = "I am not Claude."
@@ -96,6 +96,7 @@ func TestRestartBuilds(t *testing.T) {
 		if text := g.Say(channel, "hello").Str("text"); !strings.Contains(text, want) {
 			t.Errorf("after the restart it says %q, want %q", text, want)
 		}
+		m.Eventually("the program stays", func() bool { return m.Trial().State == program.Confirmed })
 	}
 	if text := g.Say("one", "hello").Str("text"); !strings.Contains(text, first) {
 		t.Errorf("it says %q", text)
@@ -136,7 +137,7 @@ func TestRestartBuilds(t *testing.T) {
 // inside of a turn each time: the source's new program answers, and the turn goes on.
 func TestRestartFromATurn(t *testing.T) {
 	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_LOG_FORMAT=text", "BARECLAW_SOURCE=")
+	m := harness.NewMachine(t, "BARECLAW_LOG_FORMAT=text", "BARECLAW_SOURCE=", harness.TrialVariable+"=1s")
 	m.Env = append(m.Env, harness.GoEnv(t)...)
 	copySource(t, m.Path("source"))
 	g := goRun(m, t)
@@ -163,6 +164,7 @@ func TestRestartFromATurn(t *testing.T) {
 		if now := g.Must("GET", "/health", nil, 200).Str("version"); !strings.Contains(now, release) {
 			t.Errorf("after the restart the version is %q, want %s", now, release)
 		}
+		m.Eventually("the program stays", func() bool { return m.Trial().State == program.Confirmed })
 		if now := m.Hosts()["desk"]; now != host {
 			t.Errorf("the session was %+v and is %+v", host, now)
 		}

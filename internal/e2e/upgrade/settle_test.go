@@ -36,8 +36,9 @@ func TestUpgradeSettles(t *testing.T) {
 	}
 	g.Say("http", "echo between").Want(t, "between")
 
+	old := g.Worker()
 	wait := m.Commanded("upgrade", "--from", harness.ReleaseOf(t, "settling"))
-	g.OnTrial(g.LockFile().PID)
+	g.OnTrial(old)
 	looks := 0
 	m.Eventually("the trial is over", func() bool {
 		now := ledgerVersion(m)

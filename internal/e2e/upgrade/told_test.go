@@ -111,22 +111,20 @@ func TestUpgradeIsTold(t *testing.T) {
 		},
 		"it is killed": func(t *testing.T) {
 			u := newToldTest(t, "").working()
+			old := u.Worker()
 			wait := u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2"))
-			now := u.OnTrial(u.Cmd.Process.Pid)
-			signal(t, now.PID, now.Start, syscall.SIGKILL)
+			now := u.OnTrial(old)
+			signal(t, now.Worker, now.WorkerStart, syscall.SIGKILL)
 			ends(t, wait(), harness.ExitFailure, "went back from v2 to v1")
 			u.Serves("v1")
 			u.tells(back)
 		},
 		"both are killed": func(t *testing.T) {
 			u := newToldTest(t, "1h").working()
+			old := u.Worker()
 			u.Must("POST", "/upgrade", harness.Obj{"path": harness.ReleaseOf(t, "v2"), "channel": "tg-7"}, 200)
-			now := u.OnTrial(u.Cmd.Process.Pid)
-			signal(t, now.PID, now.Start, syscall.SIGSTOP) // or it would leave, or the guard go back
-			_ = u.Cmd.Process.Kill()
-			signal(t, now.PID, now.Start, syscall.SIGKILL)
-			u.WaitEnd()
-			u.Eventually("the new process has ended", func() bool { return !proc.Alive(now.PID, now.Start) })
+			u.OnTrial(old)
+			u.Kill()
 			u.Env = append(slices.Clone(u.Env), harness.TrialVariable+"=1s")
 			u.Gateway = u.Start()
 			u.Serves("v2")

@@ -111,12 +111,13 @@ func TestUpgradeFailsWithoutTheOldFile(t *testing.T) {
 	m.Install("v1", "")
 	g := m.Start()
 	claude := g.Say("idle", "pid").Str("text")
+	old := g.Worker()
 	wait := m.Commanded("upgrade", "--from", harness.ReleaseOf(t, "v2"))
-	now := g.OnTrial(g.Cmd.Process.Pid)
+	now := g.OnTrial(old)
 	if err := os.Remove(m.Program + ".old"); err != nil {
 		t.Error(err)
 	}
-	if err := proc.Signal(now.PID, now.Start, syscall.SIGKILL); err != nil {
+	if err := proc.Signal(now.Worker, now.WorkerStart, syscall.SIGKILL); err != nil {
 		t.Error(err)
 	}
 	if r := wait(); r.Status != harness.ExitFailure || !strings.Contains(r.Out+r.Err, "went back from v2 to v1") {
@@ -129,9 +130,9 @@ func TestUpgradeFailsWithoutTheOldFile(t *testing.T) {
 	}
 }
 
-// TestUpgradeFailsBelowAKeeper is the same where the first process is a keeper already:
-// that must not take the gateway for ended while nobody serves.
-func TestUpgradeFailsBelowAKeeper(t *testing.T) {
+// TestUpgradeAfterUpgrades upgrades after a restart, an upgrade that failed and an upgrade:
+// all the time the process that was started stays, and runs the last program that passed.
+func TestUpgradeAfterUpgrades(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
 	m.Install("v1", "8s") // longer than the new program may live before it is killed
@@ -139,26 +140,20 @@ func TestUpgradeFailsBelowAKeeper(t *testing.T) {
 	generation := g.Generation()
 	g.Must("POST", "/restart", nil, 200)
 	g.Restarted(generation)
-	old := g.LockFile()
 	g.Fails("v2", syscall.SIGKILL, "ended while it was on trial")
 	g.Serves("v1")
-	if now := g.LockFile(); now.PID != old.PID {
-		t.Errorf("the daemon was %d and is %d", old.PID, now.PID)
-	}
 	g.Say("http", "echo still here").Want(t, "still here")
-	m.Upgrades(harness.ExitOK, "Upgraded from v1 to v2", "--from", harness.ReleaseOf(t, "v2"))
-	g.Serves("v2")
-	m.Eventually("the guard ends", func() bool { return !proc.Alive(old.PID, old.Start) })
-	if harness.Closed(g.Done) {
-		t.Error("the first process has ended")
+	for _, name := range []string{"v2", "v3"} {
+		m.Upgrades(harness.ExitOK, "to "+name, "--from", harness.ReleaseOf(t, name))
+		g.Serves(name)
+		m.Eventually("the supervisor runs "+name, func() bool {
+			sum, err := program.Sum(fmt.Sprintf("/proc/%d/exe", g.Cmd.Process.Pid))
+			want, wantErr := program.Sum(harness.ReleaseOf(t, name))
+			return err == nil && wantErr == nil && sum == want
+		})
 	}
-	h := g.LockFile()
-	if err := proc.Signal(h.PID, h.Start, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	g.WaitEnd()
-	if code := g.Cmd.ProcessState.ExitCode(); code != harness.ExitOK {
-		t.Errorf("the first process ends with %d", code)
+	if g.Signal(syscall.SIGTERM); g.Cmd.ProcessState.ExitCode() != harness.ExitOK {
+		t.Errorf("the first process ends with %v", g.Cmd.ProcessState)
 	}
 }
 
@@ -177,7 +172,7 @@ func begunTrial(t *testing.T, m *harness.Machine, g *harness.Gateway, name strin
 // on with it, and nothing is lost. The third such start goes back.
 func TestTrialIsCutShort(t *testing.T) {
 	t.Parallel()
-	for name, newToo := range map[string]bool{"guard": false, "new": true} {
+	for name, newToo := range map[string]bool{"supervisor": false, "both": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := harness.NewMachine(t)
@@ -194,14 +189,12 @@ func TestTrialIsCutShort(t *testing.T) {
 				}
 				daemon := m.LockFile()
 				if newToo {
-					_ = proc.Signal(daemon.PID, daemon.Start, syscall.SIGSTOP) // else it would be told to end, by the end of the guard
-				}
-				_ = g.Cmd.Process.Kill()
-				if newToo {
-					_ = proc.Signal(daemon.PID, daemon.Start, syscall.SIGKILL)
+					g.Kill()
+				} else {
+					_ = g.Cmd.Process.Kill()
 				}
 				g.WaitEnd()
-				m.Eventually("the daemon ends too", func() bool { return !proc.Alive(daemon.PID, daemon.Start) })
+				m.Eventually("the worker ends too", func() bool { return !proc.Alive(daemon.Worker, daemon.WorkerStart) })
 				if !newToo && i == 1 { // what was told to end need not be at fault
 					m.Env = short
 				}

@@ -19,8 +19,8 @@ func rooms() []room {
 		leaf    = "a leaf imports only other leaves"
 	)
 	return []room{
-		{"", []string{"internal/daemon", "internal/cli", "sessionhost/host", "sessionhost/protocol", "heartbeat"}, "main selects the role of the process; internal/daemon wires the rooms"},
-		{"internal/daemon", []string{"adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
+		{"", []string{"heartbeat/supervisor", "internal/daemon", "internal/cli", "sessionhost/host", "sessionhost/protocol", "heartbeat"}, "main selects the role of the process; internal/daemon wires the rooms"},
+		{"internal/daemon", []string{"adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "heartbeat/supervisor", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", []string{"adapters/telegram/botapi", "adapters/httpapi/api", "adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger", "core/progress", "core/schedule"}, "the command line knows the gateway as a client, and the files it looks after; of the adapters only the Bot API client; not the wiring"},
 		{"adapters/httpapi", []string{"adapters/httpapi/api", "core", "core/feed", "core/lanes", "core/progress", "core/schedule", "core/settings", "docs"}, adapter},
 		{"adapters/httpapi/api", nil, "the API's shapes know neither the server nor its clients"},
@@ -30,6 +30,7 @@ func rooms() []room {
 		{"heartbeat", []string{"heartbeat/service", "adapters/httpapi/api", "adapters/httpapi/client", "core", "core/config", "core/schedule"}, "heartbeat knows the gateway by its configuration, as a client, and as a service, and defines one schedule"},
 		{"heartbeat/service", nil, "service renders unit files from what it is given"},
 		{"heartbeat/program", nil, "program replaces files, whatever they are"},
+		{"heartbeat/supervisor", []string{"heartbeat/program"}, "the supervisor knows processes, files and programs, nothing of the gateway"},
 		{"sessionhost", []string{"sessionhost/protocol", "sessionhost/claude", "core"}, "the daemon's end knows core, the protocol and the CLI; neither the host's end nor adapters, ledger or configuration"},
 		{"sessionhost/host", []string{"sessionhost/protocol", "sessionhost/claude", "core"}, "the host's end knows the protocol, the CLI and core's words, nothing of the daemon"},
 		{"sessionhost/protocol", []string{"sessionhost/claude"}, "the protocol knows neither of its ends"},
@@ -51,7 +52,6 @@ func rooms() []room {
 		{"internal/detached", nil, leaf},
 		{"internal/echoagent", nil, leaf},
 		{"internal/exitcode", nil, leaf},
-		{"internal/handover", nil, leaf},
 		{"internal/humanize", nil, leaf},
 		{"internal/lockfile", nil, leaf},
 		{"internal/logfile", nil, leaf},

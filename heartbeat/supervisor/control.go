@@ -1,0 +1,227 @@
+package supervisor
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kinds of messages to a worker.
+const (
+	msgStart     = "start"      // prepare; the files are those that other workers have deposited
+	msgGo        = "go"         // serve: nobody else does
+	msgPrepared  = "prepared"   // the requested successor could serve: release everything
+	msgRefused   = "refused"    // the requested restart failed; go on
+	msgSucceeded = "succeeded"  // another worker serves, and answers held requests at Path
+	msgTrialOver = "trial over" // the program stays
+)
+
+// The kinds of messages from a worker.
+const (
+	msgReady    = "ready"    // prepared; owns nothing yet
+	msgKeep     = "keep"     // the files are to outlive the worker
+	msgServing  = "serving"  // owns everything
+	msgRestart  = "restart"  // a successor of the program Path is wanted
+	msgReleased = "released" // owns nothing any more
+	msgStopping = "stopping" // was told to end, and ends
+	msgFailed   = "failed"   // cannot serve
+	msgNotify   = "notify"   // a state for the service manager
+	msgHealth   = "health"   // of a program on trial
+	msgPaused   = ""         // nothing more is read for now: see worker.follow
+)
+
+// A message is sent between the supervisor and a worker. Files travel beside the JSON.
+type message struct {
+	Kind  string `json:"kind"`
+	Path  string `json:"path,omitempty"`
+	Error string `json:"error,omitempty"`
+	State string `json:"state,omitempty"` // with notify
+	Trial bool   `json:"trial,omitempty"` // with restart and serving: the program is on trial
+	First bool   `json:"first,omitempty"` // with start: a person or a service manager starts the gateway
+	Heir  bool   `json:"heir,omitempty"`  // with start: another worker serves, or holds requests
+
+	Names []string            `json:"names,omitempty"` // of the files
+	files map[string]*os.File // by name
+}
+
+const (
+	maxMessage = 64 << 10 // bytes of JSON
+	maxFiles   = 16
+)
+
+// A link is one end of the stream socket between the supervisor and a worker. Messages may
+// be sent concurrently; one goroutine receives.
+type link struct {
+	conn *net.UnixConn
+	send sync.Mutex
+}
+
+// newLink takes f over.
+func newLink(f *os.File) (*link, error) {
+	defer func() { _ = f.Close() }()
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("use the control socket: %w", err)
+	}
+	unixConn, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, errors.Join(errors.New("the control socket is no Unix socket"), conn.Close())
+	}
+	return &link{conn: unixConn}, nil
+}
+
+// newPair returns a link and the file of its other end. No other child inherits either.
+func newPair() (*link, *os.File, error) {
+	syscall.ForkLock.RLock()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(pair[0])
+		unix.CloseOnExec(pair[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a control socket: %w", err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "control")
+	l, err := newLink(os.NewFile(uintptr(pair[0]), "control"))
+	if err != nil {
+		_ = theirs.Close()
+		return nil, nil, err
+	}
+	return l, theirs, nil
+}
+
+// write sends a message. The files stay the caller's. An error means that the other
+// process has ended.
+func (l *link) write(m message) error {
+	m.Names = nil
+	var fds []int
+	for name, f := range m.files {
+		m.Names = append(m.Names, name)
+		fds = append(fds, descriptor(f))
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("send %q: %w", m.Kind, err)
+	}
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	l.send.Lock()
+	defer l.send.Unlock()
+	framed := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
+	if _, _, err = l.conn.WriteMsgUnix(framed, rights, nil); err == nil {
+		_, err = l.conn.Write(body)
+	}
+	if err != nil {
+		return fmt.Errorf("send %q: %w", m.Kind, err)
+	}
+	return nil
+}
+
+// read returns the next message. The error is io.EOF or ECONNRESET when the other process
+// has ended. After the connection's read deadline no message begins.
+func (l *link) read() (m message, err error) {
+	var size [4]byte
+	rights := make([]byte, unix.CmsgSpace(4*maxFiles))
+	n, rn, _, _, err := l.conn.ReadMsgUnix(size[:], rights)
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	if err != nil {
+		return m, fmt.Errorf("receive: %w", err)
+	}
+	fds, err := received(rights[:rn])
+	if err != nil {
+		return m, err
+	}
+	if err := l.fill(size[n:]); err != nil {
+		return m, err
+	}
+	length := binary.BigEndian.Uint32(size[:])
+	if length > maxMessage {
+		return m, fmt.Errorf("receive: a message of %d bytes", length)
+	}
+	body := make([]byte, length)
+	if err := l.fill(body); err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		return m, fmt.Errorf("receive: %w", err)
+	}
+	if len(fds) != len(m.Names) {
+		return m, fmt.Errorf("receive %q: %d files for the names %q", m.Kind, len(fds), m.Names)
+	}
+	m.files = map[string]*os.File{}
+	for i, name := range m.Names {
+		m.files[name] = os.NewFile(uintptr(fds[i]), name)
+	}
+	return m, nil
+}
+
+// fill reads all of b, also after the deadline: the other end of a message follows its
+// beginning at once.
+func (l *link) fill(b []byte) error {
+	for len(b) > 0 {
+		n, err := l.conn.Read(b)
+		b = b[n:]
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = l.conn.SetReadDeadline(time.Time{})
+		}
+		if err != nil {
+			return fmt.Errorf("receive: %w", err)
+		}
+	}
+	return nil
+}
+
+// received returns the descriptors of a control message, closed to children.
+func received(rights []byte) (fds []int, err error) {
+	if len(rights) == 0 {
+		return nil, nil
+	}
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	all, err := unix.ParseSocketControlMessage(rights)
+	if err != nil {
+		return nil, fmt.Errorf("receive files: %w", err)
+	}
+	for _, one := range all {
+		some, err := unix.ParseUnixRights(&one)
+		if err != nil {
+			return nil, fmt.Errorf("receive files: %w", err)
+		}
+		fds = slices.Concat(fds, some)
+	}
+	for _, fd := range fds {
+		unix.CloseOnExec(fd)
+	}
+	return fds, nil
+}
+
+// descriptor returns the number of an open file and leaves its mode as it is: File.Fd
+// would make a socket a blocking one, for all processes that share it.
+func descriptor(f *os.File) int {
+	fd := -1
+	if conn, err := f.SyscallConn(); err == nil {
+		_ = conn.Control(func(n uintptr) { fd = int(n) }) // fails for a closed file, as sending -1 does
+	}
+	return fd
+}
+
+func closeAll(files map[string]*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}

@@ -1,0 +1,140 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// StateVariable holds, in a supervisor that has replaced itself, what it has kept.
+const StateVariable = "BARECLAW_SUPERVISOR"
+
+// A keptState is what a supervisor keeps when it replaces itself: descriptors, and the
+// worker, which stays a child of the process.
+type keptState struct {
+	Worker  int            `json:"worker"` // process id
+	Path    string         `json:"path"`   // of the worker's program
+	Control int            `json:"control"`
+	Files   map[string]int `json:"files"`
+
+	StateDir string `json:"state_dir"` // see Options
+}
+
+// renew replaces this program by the worker's, if that is another one, in this process:
+// descriptors, children and the process id stay. After an error this program goes on.
+func (s *supervisor) renew(signals <-chan os.Signal) {
+	w := s.current
+	if s.ran == nil || w.file == nil || os.SameFile(s.ran, w.file) {
+		return
+	}
+	if now, err := os.Stat(w.path); err != nil || !os.SameFile(now, w.file) {
+		return // somebody has put another program there since, which nobody has tried
+	}
+	quiet := s.pauseReading(w)
+	if quiet && len(signals) == 0 {
+		w.file = nil // once is enough
+		s.log.Error("the supervisor cannot replace its own program", "path", w.path, "err", s.exec(w))
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // ignored until now
+	}
+	if s.current == w {
+		go w.follow(s.events) // ends with the process
+	}
+}
+
+// pauseReading stops reading from a worker, and reports whether nothing came meanwhile: the
+// next program would not know of it.
+func (s *supervisor) pauseReading(w *worker) (quiet bool) {
+	w.pausing.Store(true)
+	defer w.pausing.Store(false)
+	_ = w.link.conn.SetReadDeadline(time.Unix(1, 0)) // fails for a closed connection, whose end is told
+	defer func() { _ = w.link.conn.SetReadDeadline(time.Time{}) }()
+	for quiet = true; ; quiet = false {
+		e := <-s.events
+		if e.worker == w && e.Kind == msgPaused && e.ended == nil {
+			return quiet && len(s.events) == 0
+		}
+		s.take(e)
+		if s.current != w {
+			return false // the worker has ended
+		}
+	}
+}
+
+// exec replaces this program. exec only returns with an error.
+func (s *supervisor) exec(w *worker) error {
+	kept := keptState{Worker: w.process.Pid, Path: w.path, Files: map[string]int{}, StateDir: s.StateDir}
+	syscall.ForkLock.Lock() // no child may inherit the descriptors
+	defer syscall.ForkLock.Unlock()
+	var all []int
+	control, err := w.link.conn.File() // a copy
+	if err != nil {
+		return fmt.Errorf("keep the control socket: %w", err)
+	}
+	defer func() { _ = control.Close() }()
+	kept.Control = descriptor(control)
+	all = append(all, kept.Control)
+	for name, f := range s.files {
+		kept.Files[name] = descriptor(f)
+		all = append(all, kept.Files[name])
+	}
+	b, err := json.Marshal(kept)
+	if err != nil {
+		return fmt.Errorf("keep the state: %w", err)
+	}
+	setCloseOnExec(all, 0)
+	defer setCloseOnExec(all, unix.FD_CLOEXEC)
+	// An ignored signal stays ignored until Run asks for it again; any other would end the
+	// process in between.
+	signal.Ignore(syscall.SIGHUP)
+	err = syscall.Exec(w.path, []string{w.path, "serve"}, append(os.Environ(), StateVariable+"="+string(b)))
+	return fmt.Errorf("start %s: %w", w.path, err)
+}
+
+func setCloseOnExec(fds []int, flag int) {
+	for _, fd := range fds {
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFD, flag) // fails for no open descriptor
+	}
+}
+
+// IsRenewed reports whether this process is a supervisor that has replaced itself.
+func IsRenewed() bool { return os.Getenv(StateVariable) != "" }
+
+// restore takes over what an earlier program of this process has kept; ok is false if
+// there was none.
+func (s *supervisor) restore() (ok bool, err error) {
+	text := os.Getenv(StateVariable)
+	if text == "" {
+		return false, nil
+	}
+	var kept keptState
+	err = json.Unmarshal([]byte(text), &kept)
+	if err == nil {
+		err = os.Unsetenv(StateVariable)
+	}
+	if err != nil {
+		return false, fmt.Errorf("take over from the earlier program: %w", err)
+	}
+	s.StateDir = kept.StateDir
+	for name, fd := range kept.Files {
+		unix.CloseOnExec(fd)
+		s.files[name] = os.NewFile(uintptr(fd), name)
+	}
+	unix.CloseOnExec(kept.Control)
+	l, err := newLink(os.NewFile(uintptr(kept.Control), "control"))
+	if err != nil {
+		return false, err
+	}
+	process, err := os.FindProcess(kept.Worker)
+	if err != nil {
+		return false, fmt.Errorf("find the worker: %w", err)
+	}
+	s.current = &worker{process: process, path: kept.Path, link: l, phase: serving}
+	s.served, s.since = true, time.Now()
+	go s.current.follow(s.events) // ends with the process
+	return true, nil
+}

@@ -1,0 +1,214 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Subcommand is the hidden role of a worker: the gateway itself, below its supervisor.
+const Subcommand = "worker"
+
+// controlFD is the descriptor of a worker's control socket.
+const controlFD = 3
+
+// A Parent is the supervisor as its worker sees it. Methods that send do nothing when the
+// supervisor has ended: see Gone. All methods are safe for concurrent use.
+type Parent struct {
+	link  *link
+	first bool
+	heir  bool
+	mu    sync.Mutex
+	files map[string]*os.File // from other workers
+
+	goOn      chan struct{}
+	prepared  chan struct{}
+	refused   chan error
+	succeeded chan string
+	trialOver chan struct{}
+	gone      chan struct{}
+}
+
+// Inherit returns the supervisor of this process, which must be its worker. Inherit blocks
+// until the supervisor has sent what other workers left.
+func Inherit() (*Parent, error) {
+	unix.CloseOnExec(controlFD)
+	l, err := newLink(os.NewFile(controlFD, "control"))
+	if err != nil {
+		return nil, fmt.Errorf("%w (the role %s is for processes that the gateway starts)", err, Subcommand)
+	}
+	m, err := l.read()
+	if err != nil {
+		return nil, err
+	}
+	if m.Kind != msgStart {
+		return nil, fmt.Errorf("the supervisor sent %q first", m.Kind)
+	}
+	p := &Parent{
+		link: l, first: m.First, heir: m.Heir, files: m.files,
+		goOn: make(chan struct{}, 1), prepared: make(chan struct{}, 1), refused: make(chan error, 1), succeeded: make(chan string, 1),
+		trialOver: make(chan struct{}), gone: make(chan struct{}),
+	}
+	go p.receive() // ends with the supervisor
+	return p, nil
+}
+
+func (p *Parent) receive() {
+	defer close(p.gone)
+	for {
+		m, err := p.link.read()
+		if err != nil {
+			return
+		}
+		closeAll(m.files) // none are expected
+		switch m.Kind {
+		case msgGo:
+			p.goOn <- struct{}{}
+		case msgPrepared:
+			p.prepared <- struct{}{}
+		case msgRefused:
+			p.refused <- errors.New(m.Error)
+		case msgSucceeded:
+			p.succeeded <- m.Path
+		case msgTrialOver:
+			close(p.trialOver)
+		}
+	}
+}
+
+// First reports whether a person or a service manager starts the gateway: this worker
+// neither takes over nor follows a crash.
+func (p *Parent) First() bool { return p.first }
+
+// IsHeir reports whether another worker serves until Ready has returned, or holds requests.
+func (p *Parent) IsHeir() bool { return p.heir }
+
+// File returns the file that another worker left under a name, nil if there is none. The
+// caller closes the file.
+func (p *Parent) File(name string) *os.File {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.files[name]
+	delete(p.files, name)
+	return f
+}
+
+// A Socket is what a service manager has passed.
+type Socket struct {
+	Name string // as the service manager has it
+	File *os.File
+}
+
+// Passed returns the sockets that a service manager has passed. The caller closes them.
+func (p *Parent) Passed() (sockets []Socket) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(p.files)) {
+		if numbered, ok := strings.CutPrefix(key, passedPrefix); ok {
+			_, name, _ := strings.Cut(numbered, "-")
+			sockets = append(sockets, Socket{Name: name, File: p.files[key]})
+			delete(p.files, key)
+		}
+	}
+	return sockets
+}
+
+// Ready reports that this process could serve, and blocks until no other process does.
+// After an error this process must not serve.
+func (p *Parent) Ready() error {
+	_ = p.link.write(message{Kind: msgReady}) // an ended supervisor is seen below
+	select {
+	case <-p.goOn:
+	case <-p.gone:
+		return errors.New("the supervisor has ended")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	closeAll(p.files) // not asked for
+	p.files = nil
+	return nil
+}
+
+// Keep leaves files with the supervisor, which passes them to every later worker. A file
+// replaces an earlier one of its name. The files stay the caller's.
+func (p *Parent) Keep(files map[string]*os.File) {
+	_ = p.link.write(message{Kind: msgKeep, files: files})
+}
+
+// Serving reports that this process owns everything. The worker before it sends the
+// requests that it still holds to the socket at path.
+func (p *Parent) Serving(path string, onTrial bool) {
+	_ = p.link.write(message{Kind: msgServing, Path: path, Trial: onTrial})
+}
+
+// Failed reports why this process cannot serve.
+func (p *Parent) Failed(err error) { _ = p.link.write(message{Kind: msgFailed, Error: err.Error()}) }
+
+// A Successor is what Restart starts.
+type Successor struct {
+	Path  string   // of the program
+	Trial bool     // the program is on trial; its record is written
+	Place *os.File // with Trial: held while the program may not be replaced; may be nil
+}
+
+// Restart has the supervisor start another worker, and blocks until that could serve: the
+// caller then calls Release. After an error nothing has changed. One call may be under way
+// at a time.
+func (p *Parent) Restart(s Successor) error {
+	m := message{Kind: msgRestart, Path: s.Path, Trial: s.Trial}
+	if s.Place != nil {
+		m.files = map[string]*os.File{placeFile: s.Place}
+	}
+	_ = p.link.write(m)
+	select {
+	case <-p.prepared:
+		return nil
+	case err := <-p.refused:
+		return err
+	case <-p.gone:
+		return errors.New("the supervisor has ended")
+	}
+}
+
+// Release reports that this process owns nothing any more, and blocks until another worker
+// serves, whose socket for held requests it returns.
+func (p *Parent) Release(ctx context.Context) (path string, err error) {
+	_ = p.link.write(message{Kind: msgReleased})
+	select {
+	case path = <-p.succeeded:
+		return path, nil
+	case <-p.gone:
+		return "", errors.New("the supervisor has ended")
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// Stopping reports that this process was told to end, and ends: no other worker is
+// started.
+func (p *Parent) Stopping() { _ = p.link.write(message{Kind: msgStopping}) }
+
+// Notify tells a service manager the state, as sd_notify(3) does.
+func (p *Parent) Notify(state string) { _ = p.link.write(message{Kind: msgNotify, State: state}) }
+
+// Health reports once a second how a program on trial is; nil is well.
+func (p *Parent) Health(err error) {
+	m := message{Kind: msgHealth}
+	if err != nil {
+		m.Error = err.Error()
+	}
+	_ = p.link.write(m)
+}
+
+// TrialOver is closed when the program on trial stays.
+func (p *Parent) TrialOver() <-chan struct{} { return p.trialOver }
+
+// Gone is closed when the supervisor has ended.
+func (p *Parent) Gone() <-chan struct{} { return p.gone }

@@ -1,0 +1,411 @@
+// Package supervisor is the parent process of the gateway. The supervisor starts the
+// gateway as its worker, replaces the worker when the worker asks for that, restarts a
+// worker that crashes, and goes back to the earlier program when a new one is unwell. The
+// supervisor is the process that a shell, a container or a service manager knows; signals,
+// and states for the service manager, pass through it.
+//
+// The supervisor keeps the files that must outlive a worker: the lock of the state
+// directory and the listening sockets. Each worker gets copies.
+//
+// A restart, by messages over a socket pair between the supervisor and each worker:
+//
+//	serving worker            supervisor              next worker
+//	restart ────────────────► starts it ────────────► (prepares: configuration, sockets)
+//	        ◄──────────────── prepared ◄───────────── ready
+//	released (owns nothing) ► go ───────────────────► (opens records, serves)
+//	        ◄──────────────── succeeded ◄──────────── serving
+//	answers held requests through the next worker, and ends
+//
+// A next worker that fails before go changes nothing. After one that fails later, the
+// supervisor starts the program that it runs itself, the last that is known to work.
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	sd "github.com/coreos/go-systemd/v22/daemon"
+
+	"bareclaw/heartbeat/program"
+	"bareclaw/internal/exitcode"
+)
+
+const (
+	// readyTimeout is how long a worker may take until it could serve.
+	readyTimeout = 10 * time.Second
+	// serveTimeout is how long a worker that takes over may take then until it serves.
+	serveTimeout = 30 * time.Second
+	// minPause and maxPause bound the pause before a crashed worker is started again. The
+	// pause doubles with each crash.
+	minPause, maxPause = time.Second, time.Minute
+	// steadyTime is how long a worker serves until earlier crashes are forgotten.
+	steadyTime = 5 * time.Minute
+	// abortGrace is how long a worker may take to print its stacks when a service manager's
+	// watchdog ends the gateway.
+	abortGrace = 5 * time.Second
+)
+
+// CrashVariable, set in tests, has the supervisor end with a worker that crashes.
+const CrashVariable = "BARECLAW_TEST_CRASHES"
+
+// placeFile is the name of the file that keeps others from replacing a program on trial.
+const placeFile = "place"
+
+// passedPrefix begins the names of the sockets that a service manager has passed.
+const passedPrefix = "passed-"
+
+// Options say what a supervisor works with.
+type Options struct {
+	StateDir string     // of the record of upgrades
+	Environ  []string   // of workers
+	Passed   []*os.File // sockets from a service manager, for all workers
+	Log      *slog.Logger
+
+	BeforeStart func() // called before each start of a worker
+}
+
+// A supervisor is a state machine: one goroutine takes events, signals and times.
+type supervisor struct {
+	Options
+	log    *slog.Logger
+	self   string      // path of this program
+	ran    os.FileInfo // of the file that this process runs
+	events chan event
+	files  map[string]*os.File // that workers have deposited, by name
+
+	current *worker // serves, or begins to; nil in a pause
+	next    *worker // prepares to take over
+	old     *worker // has released everything
+
+	trial  *trial
+	served bool // some worker has
+	reload bool // a SIGHUP came that no worker could take
+
+	pause   <-chan time.Time // ends a pause after a crash
+	crashes int
+	since   time.Time // when the current worker began to serve
+
+	ending os.Signal // that the gateway was told to end by, or that a crash stands for; nil while it runs
+	status int       // exit status, valid when done
+	done   bool
+}
+
+// Run supervises the gateway until the gateway ends, and returns the exit status. In a
+// supervisor that has replaced itself, Run goes on with its worker.
+func Run(o Options) (status int) {
+	s := &supervisor{Options: o, log: o.Log, events: make(chan event, 64), files: map[string]*os.File{}}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT)
+	if err := s.begin(); err != nil {
+		o.Log.Error("the gateway cannot be started", "err", err)
+		return exitcode.Failed
+	}
+	beat, stop := watchdogTicks()
+	defer stop()
+	for !s.done {
+		select {
+		case e := <-s.events:
+			s.take(e)
+		case sig := <-signals:
+			s.onSignal(sig)
+		case <-s.pause:
+			s.pause = nil
+			s.start(s.known(), false)
+		case <-s.trial.ticks():
+			s.lookAtTrial()
+		case <-beat:
+			if s.current == nil || s.current.phase != serving { // a worker tells by itself when it serves
+				s.notify(sd.SdNotifyWatchdog)
+			}
+		}
+		if s.idle() {
+			s.renew(signals)
+		}
+	}
+	return s.status
+}
+
+// begin finds this program, takes over what this process kept through an exec, and starts
+// the first worker if there is none.
+func (s *supervisor) begin() (err error) {
+	if s.self, err = os.Executable(); err != nil {
+		return fmt.Errorf("find this program's file: %w", err)
+	}
+	s.ran, _ = os.Stat(s.known()) // unknown: renew does nothing
+	for n, f := range s.Passed {
+		s.files[fmt.Sprintf("%s%d-%s", passedPrefix, n, f.Name())] = f
+	}
+	kept, err := s.restore()
+	if err != nil || kept {
+		return err
+	}
+	s.start(s.known(), true)
+	return nil
+}
+
+// known returns a path of the program that this process runs: the last that is known to
+// work.
+func (s *supervisor) known() string { return program.Running(s.self) }
+
+// start starts a worker that serves at once.
+func (s *supervisor) start(path string, first bool) {
+	w, err := s.spawn(path)
+	if err != nil {
+		s.log.Error("the gateway cannot be started", "err", err)
+		s.crashed(first)
+		return
+	}
+	s.current = w
+	w.tell(message{Kind: msgStart, First: first, Heir: s.old != nil, files: s.files})
+}
+
+// take takes a message of a worker, or its end.
+func (s *supervisor) take(e event) {
+	w := e.worker
+	if e.ended != nil {
+		w.unbound()
+		s.onEnd(w, e.ended)
+		return
+	}
+	switch e.Kind {
+	case msgReady:
+		s.onReady(w)
+	case msgKeep:
+		for name, f := range e.files {
+			if earlier := s.files[name]; earlier != nil {
+				_ = earlier.Close()
+			}
+			s.files[name] = f
+		}
+		return
+	case msgServing:
+		s.onServing(w, e.message)
+	case msgRestart:
+		s.onRestart(w, e.message)
+		return
+	case msgReleased:
+		s.onReleased(w)
+	case msgStopping:
+		w.told = true
+		s.drop()
+	case msgFailed:
+		w.failed = errors.New(e.Error)
+	case msgNotify:
+		s.notify(e.State)
+	case msgHealth:
+		s.onHealth(w, e.Error)
+	}
+	closeAll(e.files) // none are expected
+}
+
+// onRestart starts the next worker, which first only prepares.
+func (s *supervisor) onRestart(w *worker, m message) {
+	var next *worker
+	err := errors.New("another restart is under way")
+	if w == s.current && s.next == nil && s.ending == nil {
+		next, err = s.spawn(m.Path)
+	}
+	if err != nil {
+		closeAll(m.files)
+		w.tell(message{Kind: msgRefused, Error: err.Error()})
+		return
+	}
+	next.heir, next.trial, next.place = true, m.Trial, m.files[placeFile]
+	next.bound(readyTimeout)
+	next.tell(message{Kind: msgStart, Heir: true, files: s.files})
+	s.next = next
+}
+
+func (s *supervisor) onReady(w *worker) {
+	w.unbound()
+	w.phase = ready
+	switch w {
+	case s.current:
+		w.phase = starting
+		w.tell(message{Kind: msgGo})
+	case s.next:
+		if s.current != nil { // else next ends, as its end says
+			s.current.tell(message{Kind: msgPrepared})
+		}
+	}
+}
+
+func (s *supervisor) onReleased(w *worker) {
+	if w != s.current {
+		return
+	}
+	w.phase = released
+	s.old, s.current, s.next = w, s.next, nil
+	if s.current == nil { // the next worker ended a moment ago
+		s.takeBack()
+		return
+	}
+	s.current.phase = starting
+	s.current.bound(serveTimeout)
+	s.current.tell(message{Kind: msgGo})
+}
+
+func (s *supervisor) onServing(w *worker, m message) {
+	if w != s.current {
+		return
+	}
+	w.unbound()
+	w.phase, w.trial = serving, m.Trial
+	s.served, s.since = true, time.Now()
+	s.notify(sd.SdNotifyReady)
+	if s.old != nil {
+		s.old.tell(message{Kind: msgSucceeded, Path: m.Path})
+	}
+	if w.trial {
+		s.trial = newTrial(w.place)
+	}
+	if w.owed != nil {
+		w.signal(w.owed)
+	}
+	if s.reload {
+		s.reload = false
+		w.signal(syscall.SIGHUP)
+	}
+}
+
+// onEnd decides what follows the end of a worker.
+func (s *supervisor) onEnd(w *worker, state *os.ProcessState) {
+	switch w {
+	case s.old: // others decide the status
+		s.old = nil
+		s.finish(s.status)
+	case s.next:
+		s.next = nil
+		w.release()
+		if s.current != nil {
+			s.current.tell(message{Kind: msgRefused, Error: fmt.Sprintf("new process of %s: %v", w.path, w.reason(state))})
+		}
+	case s.current:
+		s.current = nil
+		s.drop()
+		s.follow(w, state)
+	}
+}
+
+// follow decides what follows the worker that served, or was to serve.
+func (s *supervisor) follow(w *worker, state *os.ProcessState) {
+	switch {
+	case w.trial && w.failed != nil && s.ending == nil, w.trial && !w.told && s.ending == nil:
+		s.start(s.goBack(w.reason(state)), false)
+	case w.heir && w.phase == starting && !w.told:
+		s.log.Error("the new process failed; the program before goes on", "err", w.reason(state))
+		s.takeBack()
+	case w.told || s.ending != nil:
+		s.ending = syscall.SIGTERM
+		s.finish(exitStatus(state))
+	case state.ExitCode() == exitcode.StartAgain: // the worker has put another program in place
+		s.start(s.self, false)
+	case !s.served || os.Getenv(CrashVariable) != "":
+		s.ending = syscall.SIGTERM
+		if s.old != nil {
+			s.old.signal(syscall.SIGTERM)
+		}
+		s.finish(exitStatus(state))
+	default:
+		s.log.Error("the gateway has crashed", "pid", w.process.Pid, "ended", state.String())
+		s.crashed(false)
+	}
+}
+
+// takeBack starts the program before after a restart that failed too late to be refused. The
+// worker ends the gateway if that was told to end meanwhile.
+func (s *supervisor) takeBack() {
+	if s.start(s.known(), false); s.current != nil {
+		s.current.owed = s.ending
+	}
+}
+
+// crashed has a worker started after a pause.
+func (s *supervisor) crashed(first bool) {
+	if first {
+		s.ending = syscall.SIGTERM
+		s.finish(exitcode.Failed)
+		return
+	}
+	if !s.since.IsZero() && time.Since(s.since) > steadyTime {
+		s.crashes = 0
+	}
+	pause := min(minPause<<min(s.crashes, 10), maxPause)
+	s.crashes, s.since = s.crashes+1, time.Time{}
+	s.log.Info("the gateway is started again", "in", pause)
+	s.pause = time.After(pause)
+}
+
+// onSignal passes a signal on to the gateway.
+func (s *supervisor) onSignal(sig os.Signal) {
+	if sig == syscall.SIGHUP {
+		if s.current != nil && s.current.phase == serving && s.next == nil {
+			s.current.signal(sig)
+		} else {
+			s.reload = true
+		}
+		return
+	}
+	s.ending, s.pause = sig, nil
+	s.drop()
+	for _, w := range []*worker{s.current, s.old} {
+		if w != nil {
+			w.signal(sig)
+			if sig == syscall.SIGABRT {
+				w.bound(abortGrace)
+			}
+		}
+	}
+	s.finish(exitcode.OK)
+}
+
+// drop ends the next worker, which owns nothing.
+func (s *supervisor) drop() {
+	if s.next != nil {
+		_ = s.next.process.Kill() // it may have ended
+	}
+}
+
+// finish ends the supervisor with a status when the gateway is told to end and no worker
+// is left.
+func (s *supervisor) finish(status int) {
+	s.status = status
+	s.done = s.ending != nil && s.current == nil && s.old == nil
+}
+
+// idle reports whether one worker serves and nothing is under way.
+func (s *supervisor) idle() bool {
+	return s.current != nil && s.current.phase == serving && !s.current.told && s.next == nil && s.old == nil && s.trial == nil && s.ending == nil
+}
+
+// exitStatus returns the status for the end of a worker: the worker's own. A worker that a
+// signal ended before it could handle the signal has ended well.
+func exitStatus(state *os.ProcessState) int {
+	ws, ok := state.Sys().(syscall.WaitStatus)
+	switch {
+	case !ok || !ws.Signaled():
+		return max(state.ExitCode(), exitcode.OK)
+	case ws.Signal() == syscall.SIGTERM || ws.Signal() == syscall.SIGINT:
+		return exitcode.OK
+	}
+	return 128 + int(ws.Signal())
+}
+
+// notify tells the service manager a state. Where there is none, notify does nothing.
+func (s *supervisor) notify(state string) { _, _ = sd.SdNotify(false, state) }
+
+// watchdogTicks returns the times at which a service manager's watchdog is told that the
+// gateway is alive while no worker serves: a worker that hangs is to be noticed.
+func watchdogTicks() (ticks <-chan time.Time, stop func()) {
+	interval, err := sd.SdWatchdogEnabled(false)
+	if err != nil || interval <= 0 {
+		return nil, func() {}
+	}
+	t := time.NewTicker(interval / 3)
+	return t.C, t.Stop
+}

@@ -1,0 +1,156 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"bareclaw/heartbeat/program"
+)
+
+const (
+	// trialTime is how long a new program has to be well.
+	trialTime = 30 * time.Second
+	// lookTime is the time between two reports of a worker's health.
+	lookTime = time.Second
+	// maxMisses is how often in a row a worker may be unwell: a busy machine may be slow.
+	maxMisses = 3
+	// maxSilence is how long a worker may report nothing.
+	maxSilence = 12 * time.Second
+	// endGrace is how long a program that cannot stay may take to end by itself.
+	endGrace = 5 * time.Second
+)
+
+// TrialVariable shortens a trial in tests: a duration, as of time.ParseDuration.
+const TrialVariable = "BARECLAW_TEST_TRIAL"
+
+// TrialTimes returns how long a trial takes, and how often a worker on trial reports its
+// health.
+func TrialTimes() (whole, look time.Duration) {
+	if d, err := time.ParseDuration(os.Getenv(TrialVariable)); err == nil && d > 0 {
+		return d, max(d/30, 10*time.Millisecond)
+	}
+	return trialTime, lookTime
+}
+
+// A trial watches the worker of a new program until the program stays or goes.
+type trial struct {
+	until  time.Time
+	heard  time.Time // of the worker's health
+	misses int
+	tick   *time.Ticker
+	place  *os.File // keeps others from replacing the program; nil for none
+}
+
+func newTrial(place *os.File) *trial {
+	whole, look := TrialTimes()
+	now := time.Now()
+	return &trial{until: now.Add(whole), heard: now, tick: time.NewTicker(look), place: place}
+}
+
+// ticks is the channel of the times to look; nil where there is no trial.
+func (t *trial) ticks() <-chan time.Time {
+	if t == nil {
+		return nil
+	}
+	return t.tick.C
+}
+
+// report takes a report of the worker. An error means that the program cannot stay.
+func (t *trial) report(problem string) (over bool, err error) {
+	t.heard = time.Now()
+	if problem == "" {
+		t.misses = 0
+		return t.heard.After(t.until), nil
+	}
+	if t.misses++; t.misses >= maxMisses {
+		return false, errors.New(problem)
+	}
+	return false, nil
+}
+
+func (t *trial) silent() bool { return time.Since(t.heard) > maxSilence }
+
+func (t *trial) end() {
+	t.tick.Stop()
+	if t.place != nil {
+		_ = t.place.Close()
+	}
+}
+
+// onHealth takes a report of the worker on trial.
+func (s *supervisor) onHealth(w *worker, problem string) {
+	if s.trial == nil || w != s.current || w.failed != nil || w.told {
+		return
+	}
+	if problem != "" {
+		s.log.Warn("the new program is not well", "err", problem)
+	}
+	switch over, err := s.trial.report(problem); {
+	case err != nil:
+		s.reject(w, err)
+	case over:
+		s.confirm(w)
+	}
+}
+
+// lookAtTrial ends the trial of a worker that reports nothing.
+func (s *supervisor) lookAtTrial() {
+	if w := s.current; w != nil && w.failed == nil && !w.told && s.trial.silent() {
+		s.reject(w, fmt.Errorf("it does not answer: no report of its health for %s", maxSilence))
+	}
+}
+
+// reject ends a worker whose program cannot stay. When the worker has ended, the earlier
+// program goes on.
+func (s *supervisor) reject(w *worker, why error) {
+	w.failed = why
+	w.signal(syscall.SIGTERM)
+	w.bound(endGrace)
+}
+
+// confirm makes the program on trial the one that stays.
+func (s *supervisor) confirm(w *worker) {
+	s.endTrial()
+	w.trial = false
+	t, err := program.Load(s.StateDir)
+	if err == nil && t != nil && t.State == program.OnTrial {
+		t.End(program.Confirmed, "")
+		err = t.Save(s.StateDir)
+	}
+	if err != nil || t == nil {
+		s.log.Error("the upgrade is not recorded", "err", err)
+	} else {
+		s.log.Info("upgraded", "from", t.From.Version, "to", t.To.Version)
+	}
+	w.tell(message{Kind: msgTrialOver})
+}
+
+// goBack puts the earlier program back after a trial that failed, and returns the path of
+// the program to start.
+func (s *supervisor) goBack(why error) (path string) {
+	s.endTrial()
+	t, err := program.Load(s.StateDir)
+	if err != nil || t == nil || t.State != program.OnTrial {
+		s.log.Error("the record of the upgrade is lost", "err", err)
+		return s.known()
+	}
+	s.log.Error("going back to the program before", "from", t.To.Version, "to", t.From.Version, "err", why)
+	path, err = t.GoBack(s.StateDir, why)
+	if err != nil {
+		s.log.Error("going back is not complete", "err", err)
+	}
+	if path == "" {
+		return s.known()
+	}
+	return path
+}
+
+func (s *supervisor) endTrial() {
+	if s.trial != nil {
+		s.trial.end()
+		s.trial = nil
+	}
+}

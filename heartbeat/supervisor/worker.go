@@ -1,0 +1,150 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// A phase says how far a worker is.
+type phase int
+
+const (
+	preparing phase = iota // owns nothing
+	ready                  // could serve
+	starting               // owns everything, and does not serve yet
+	serving
+	released // owns nothing any more, and answers the requests that it holds
+)
+
+// A worker is a process of the gateway.
+type worker struct {
+	process *os.Process
+	path    string      // of its program
+	file    os.FileInfo // of path when the worker was started; nil if that is not known
+	link    *link
+	phase   phase
+	heir    bool      // it takes over from another one
+	owed    os.Signal // that it gets when it serves: the gateway is to end; nil for none
+	trial   bool      // its program is on trial
+	place   *os.File  // keeps others from replacing that program; nil for none
+	told    bool      // it ends because it was told to
+	failed  error     // why it cannot serve, or why its program cannot stay
+
+	limit   *time.Timer
+	late    atomic.Bool // it was killed because it took too long
+	pausing atomic.Bool // follow is to stop reading
+}
+
+// An event is a message of a worker, or its end.
+type event struct {
+	worker *worker
+	message
+	ended *os.ProcessState // nil for a message
+}
+
+// spawn starts a worker in a process group of its own: the supervisor sends a terminal's
+// Ctrl-C on, so that the worker gets the signal once.
+func (s *supervisor) spawn(path string) (*worker, error) {
+	s.BeforeStart()
+	l, theirs, err := newPair()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = theirs.Close() }()
+	cmd := exec.Command(path, Subcommand)
+	cmd.Env = s.Environ
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	file, _ := os.Stat(path) // Start says what is wrong
+	if err := cmd.Start(); err != nil {
+		_ = l.conn.Close()
+		return nil, fmt.Errorf("start %s: %w", path, err)
+	}
+	w := &worker{process: cmd.Process, path: path, file: file, link: l}
+	go w.follow(s.events) // ends with the process
+	return w, nil
+}
+
+// follow sends the worker's messages, and then its end, to events. When pausing is set,
+// follow returns after a whole message.
+func (w *worker) follow(events chan<- event) {
+	for {
+		m, err := w.link.read()
+		switch {
+		case err == nil:
+			events <- event{worker: w, message: m}
+		case errors.Is(err, os.ErrDeadlineExceeded): // see pause
+		case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+			events <- event{worker: w, ended: w.wait()}
+			return
+		default: // the two do not understand each other
+			_ = w.process.Kill()
+			events <- event{worker: w, ended: w.wait()}
+			return
+		}
+		if w.pausing.Load() {
+			events <- event{worker: w, message: message{Kind: msgPaused}}
+			return
+		}
+	}
+}
+
+// wait returns how the process ended.
+func (w *worker) wait() *os.ProcessState {
+	_ = w.link.conn.Close()
+	state, err := w.process.Wait()
+	if err != nil { // somebody else has collected the status
+		return new(os.ProcessState)
+	}
+	return state
+}
+
+// tell sends a message. follow sees the end of the worker.
+func (w *worker) tell(m message) { _ = w.link.write(m) }
+
+func (w *worker) signal(sig os.Signal) { _ = w.process.Signal(sig) } // the process may have ended
+
+// bound kills the worker unless it gets to its next phase in time.
+func (w *worker) bound(d time.Duration) {
+	w.unbound()
+	w.limit = time.AfterFunc(d, func() {
+		w.late.Store(true)
+		_ = w.process.Kill()
+	})
+}
+
+func (w *worker) unbound() {
+	if w.limit != nil {
+		w.limit.Stop()
+	}
+}
+
+// release lets others replace the program of a worker whose trial never began.
+func (w *worker) release() {
+	if w.place != nil {
+		_ = w.place.Close()
+	}
+}
+
+// reason returns why the worker ended, given its last state.
+func (w *worker) reason(state *os.ProcessState) error {
+	switch {
+	case w.failed != nil:
+		return w.failed
+	case w.late.Load() && w.phase == preparing:
+		return fmt.Errorf("it was not ready within %s", readyTimeout)
+	case w.late.Load():
+		return fmt.Errorf("it did not serve within %s", serveTimeout)
+	}
+	if w.trial && w.phase == serving {
+		return fmt.Errorf("the new program ended while it was on trial: %s", state)
+	}
+	return fmt.Errorf("it ended: %s", state)
+}

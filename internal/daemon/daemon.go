@@ -1,0 +1,376 @@
+// Package daemon is the gateway process: the rooms and what ties them together.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	sd "github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
+
+	"bareclaw/adapters/httpapi"
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/adapters/httpapi/metrics"
+	"bareclaw/core"
+	"bareclaw/core/config"
+	"bareclaw/heartbeat/supervisor"
+	"bareclaw/internal/buildinfo"
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/statemark"
+)
+
+// hostsGrace is how long session hosts may take to end on a full shutdown.
+const hostsGrace = 15 * time.Second
+
+// endGrace is more than all of that takes.
+const endGrace = 30 * time.Second
+
+// EchoSubcommand is the hidden role that stands in for a missing claude.
+const EchoSubcommand = "echo-agent"
+
+// ErrStartAgain means that the worker has put the earlier program back in place, which is
+// to be started instead.
+var ErrStartAgain = errors.New("the earlier program is in place again")
+
+// Work is the gateway below its supervisor. Work serves until a signal ends the gateway,
+// another worker has taken over, or the supervisor has ended.
+func Work() error {
+	parent, err := supervisor.Inherit()
+	if err != nil {
+		return err
+	}
+	d := &daemon{
+		parent: parent, supervisor: proc.Process{PID: os.Getppid()}, environ: os.Environ(), // as it is before .env
+		startedAt: time.Now(), prepared: make(chan struct{}, 1),
+	}
+	d.life, d.leaving = context.WithCancel(context.Background())
+	defer d.leaving()
+	d.supervisor.Start, err = proc.StartTime(d.supervisor.PID)
+	if err == nil {
+		err = d.findPassed()
+	}
+	if err == nil {
+		err = d.serve()
+	}
+	if err != nil {
+		parent.Failed(err)
+	}
+	return err
+}
+
+// A daemon is the gateway process: the rooms and what ties them together.
+type daemon struct {
+	cfg        config.Config
+	log        *slog.Logger
+	logged     lockfile.LogLocation // where the log is kept
+	environ    []string             // of the process, without what .env adds
+	parent     *supervisor.Parent
+	supervisor proc.Process  // its process
+	prepared   chan struct{} // receives when another worker could take over
+
+	self      string // path of this binary
+	startedAt time.Time
+	ready     atomic.Bool
+	onTrial   atomic.Bool     // this program was upgraded to, and may have to go again
+	life      context.Context // ends when this process leaves
+	leaving   context.CancelFunc
+
+	passed   passedSockets
+	lock     *lockfile.StateLock
+	engine   engine
+	http     httpPart
+	push     core.PushRegistry
+	watchdog *watchdog // nil where no service manager asks
+	parts    partList
+
+	verdict sync.Mutex // held while the record of an upgrade that is over is read, told and written
+
+	mu      sync.Mutex // protects the fields below
+	attempt *attempt   // a restart under way
+	ending  bool       // no restart any more
+	problem string     // why the last restart failed
+
+	closers []func() // what open has opened, undone last first
+}
+
+func (d *daemon) apiSocket() string { return client.Socket(d.cfg) }
+
+// serve runs the gateway.
+func (d *daemon) serve() error {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	// The reader of the log may go: that must not end the gateway. (An ignored signal would
+	// stay ignored in everything that claude starts.)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	defer d.close()
+	if err := d.prepare(); err != nil {
+		return err
+	}
+	if err := d.parent.Ready(); err != nil {
+		return fmt.Errorf("take over: %w", err)
+	}
+	if err := d.open(); err != nil {
+		return err
+	}
+	if err := d.deposit(); err != nil {
+		return err
+	}
+	if err := d.describe(false); err != nil {
+		return err
+	}
+	d.ready.Store(true) // not before: whoever learns of it finds this process by the lock file
+	d.parent.Serving(d.serveHeld(), d.onTrial.Load())
+	d.startWatchdog()
+	go d.afterTrial(d.life) // ends with it
+	d.log.Info("ready", "address", "http://"+d.http.tcp.Addr().String(), "socket", d.apiSocket(), "agent", d.engine.agent.kind,
+		"pid", os.Getpid(), "took", time.Since(d.startedAt))
+	d.keepHeartbeat()
+	for {
+		select {
+		case err := <-d.http.failed:
+			if err != nil {
+				return err
+			}
+		case <-d.prepared:
+			return d.handOver(signals)
+		case <-d.parent.Gone():
+			d.log.Warn("the supervisor has ended: so does the gateway")
+			return d.end(syscall.SIGTERM)
+		case sig := <-signals:
+			if sig == syscall.SIGHUP {
+				go func() { _ = d.requestRestart(context.Background()) }() // it logs why it fails
+				continue
+			}
+			go exitOnSecond(signals)
+			return d.end(sig)
+		}
+	}
+}
+
+// end ends the gateway as a signal asks.
+func (d *daemon) end(sig os.Signal) error {
+	told := time.Now()
+	d.parent.Stopping()
+	d.unlinkSocket(true)
+	d.log.Info("told to end", "signal", sig.String())
+	d.leaveTrial()
+	why := leaving
+	if sig == syscall.SIGINT {
+		why = endingSessions
+		if err := statemark.MarkStopped(d.cfg.StateDir); err != nil { // as Ctrl-C is a person's
+			d.log.Error("the heartbeat may start the gateway again", "err", err)
+		}
+	}
+	if err := d.leave(why); err != nil {
+		return err
+	}
+	if why == leaving {
+		d.engine.saveFeeds().write()
+	}
+	d.log.Info("ended", "took", time.Since(told))
+	return d.describe(true)
+}
+
+// exitOnSecond ends the process without waiting when it is told to end again.
+func exitOnSecond(signals <-chan os.Signal) {
+	for sig := range signals {
+		if sig != syscall.SIGHUP {
+			os.Exit(exitcode.Failed)
+		}
+	}
+}
+
+// prepare does all that can be done while another worker serves: prepare reads the
+// configuration, takes the state directory, and listens.
+func (d *daemon) prepare() (err error) {
+	if d.cfg, err = config.Load(); err != nil {
+		return err
+	}
+	if d.self, err = os.Executable(); err != nil {
+		return fmt.Errorf("find this program's file: %w", err)
+	}
+	if err := d.takeState(); err != nil {
+		return err
+	}
+	d.closers = append(d.closers, d.lock.Release)
+	if d.parent.First() {
+		if err := statemark.ClearStopped(d.cfg.StateDir); err != nil {
+			return err
+		}
+	}
+	if err := statemark.CheckRestored(d.cfg.StateDir); err != nil {
+		return err
+	}
+	d.openLog() // not before: another gateway may have the state directory
+	for _, w := range d.cfg.Warnings() {
+		d.log.Warn("configuration", "problem", w)
+	}
+	if err := d.takeTrial(); err != nil {
+		return err
+	}
+	return d.listen()
+}
+
+// takeState locks the state directory, or takes the supervisor's lock. A lock on another
+// directory is refused: what waits there would be lost, with its sessions.
+func (d *daemon) takeState() (err error) {
+	f := d.parent.File(lockFile)
+	if f == nil {
+		d.lock, err = lockfile.AcquireState(d.cfg.StateDir)
+		return err
+	}
+	if d.lock = lockfile.InheritedState(f, d.cfg.StateDir); d.lock != nil {
+		return nil
+	}
+	old := filepath.Dir(openPath(f))
+	_ = f.Close()
+	return movedError("state", "BARECLAW_STATE_DIR", old, d.cfg.StateDir)
+}
+
+// deposit leaves the lock and the listeners with the supervisor, for later workers. Those
+// that a service manager has passed are there already.
+func (d *daemon) deposit() error {
+	files := map[string]*os.File{}
+	defer func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}()
+	for name, of := range map[string]any{lockFile: d.lock.File(), tcpFile: d.http.tcp, unixFile: d.http.unix} {
+		if d.passed[name] != nil {
+			continue
+		}
+		f, err := dup(of, name)
+		if err != nil {
+			return fmt.Errorf("leave the %s with the supervisor: %w", name, err)
+		}
+		files[name] = f
+	}
+	d.parent.Keep(files)
+	d.unlinkSocket(false) // the next worker's
+	return nil
+}
+
+// unlinkSocket sets whether closing the API socket removes its file, unless the file belongs to
+// a service manager.
+func (d *daemon) unlinkSocket(on bool) {
+	if l, ok := d.http.unix.(*net.UnixListener); ok && d.passed[unixFile] == nil {
+		l.SetUnlinkOnClose(on)
+	}
+}
+
+// dup returns a copy of a descriptor that may be closed meanwhile. (The File method of a
+// listener would make the socket a blocking one, here too.)
+func dup(of any, name string) (*os.File, error) {
+	c, ok := of.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("%T has no descriptor", of)
+	}
+	conn, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var fd int
+	var dupErr error
+	err = conn.Control(func(of uintptr) { fd, dupErr = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) })
+	if err = errors.Join(err, dupErr); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// open makes the parts and starts them.
+func (d *daemon) open() error {
+	d.engine.cfg, d.engine.log, d.engine.self, d.engine.life = d.cfg, d.log, d.self, d.life
+	d.engine.launch = launchOf(d.cfg, d.prompt())
+	d.engine.deliverers = telegramDeliverers(d.cfg.TelegramToken.IsSet())
+	chats := &telegramPart{engine: &d.engine, push: &d.push, restart: d.requestRestart}
+	jobs := &loop{}
+	d.http.log, d.http.failed = d.log, make(chan error, 2)
+	d.http.options = func() httpapi.Options {
+		scheduler := newScheduler(&d.engine, chats, &d.push)
+		jobs.run = scheduler.Run
+		return httpapi.Options{
+			Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log,
+			Health: d.health, Restart: d.requestRestart, Upgrade: d.requestUpgrade, LastUpgrade: d.lastUpgrade, Peer: samePeer,
+			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
+			Metrics: func(w *metrics.Writer) {
+				health, enabled := chats.metrics()
+				writeTelegramMetrics(w, health, enabled)
+			},
+		}
+	}
+	d.parts = partList{&d.engine, chats, step(d.engine.recover), &d.http, &loop{run: chats.poll}, jobs}
+	d.closers = append(d.closers, d.engine.closeRecords)
+	return d.parts.start()
+}
+
+// describe writes into the lock file that the gateway is this worker and its supervisor,
+// or that the gateway has ended.
+func (d *daemon) describe(ended bool) error {
+	self, err := proc.StartTime(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return d.lock.Describe(lockfile.Holder{
+		PID: d.supervisor.PID, Start: d.supervisor.Start, Worker: os.Getpid(), WorkerStart: self,
+		Address: d.http.tcp.Addr().String(), StartedAt: d.startedAt, Log: d.logged, Ended: ended,
+	})
+}
+
+func (d *daemon) close() {
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		d.closers[i]()
+	}
+}
+
+// leave stops the parts. No restart begins any more.
+func (d *daemon) leave(why stopReason) error {
+	d.mu.Lock()
+	d.ending = true
+	d.mu.Unlock()
+	d.leaving()
+	d.watchdog.excuse(endGrace)
+	d.parent.Notify(sd.SdNotifyStopping)
+	return d.parts.stop(why)
+}
+
+func (d *daemon) health() httpapi.Health {
+	e := &d.engine
+	h := httpapi.Health{
+		PID: os.Getpid(), Version: buildinfo.Version(), Agent: e.agent.health(), Generation: uint64(e.generation),
+		Ready: d.ready.Load(), StartedAt: d.startedAt, Parts: map[string]any{},
+	}
+	h.Spares.Ready, h.Spares.Wanted = e.hosts.Spares()
+	if err := e.ledger.Problem(); err != nil {
+		h.LedgerProblem = err.Error()
+		h.Problems = append(h.Problems, "Messages are refused and outcomes wait to be written: "+err.Error())
+	}
+	for _, p := range d.parts.health() {
+		if p.Problem != "" {
+			h.Problems = append(h.Problems, p.Problem)
+		}
+		if p.Facts != nil {
+			h.Parts[p.Name] = p.Facts
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.problem != "" {
+		h.Problems = append(h.Problems, d.problem)
+	}
+	return h
+}
