@@ -6,10 +6,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 )
+
+// WrapVariable, set in tests, is a command that workers are run by.
+const WrapVariable = "BARECLAW_TEST_WRAP"
 
 // A phase says how far a worker is.
 type phase int
@@ -57,7 +61,8 @@ func (s *supervisor) spawn(path string) (*worker, error) {
 		return nil, err
 	}
 	defer func() { _ = theirs.Close() }()
-	cmd := exec.Command(path, Subcommand)
+	argv := append(strings.Fields(os.Getenv(WrapVariable)), path, Subcommand)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = s.Environ
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = []*os.File{theirs}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
 )
@@ -137,8 +138,9 @@ func TestCrashOfDaemonAtEveryStepOfStarting(t *testing.T) {
 			waiting, other := g.Tell("a", "tool 0 waiting"), g.Tell("b", "wait "+m.Path("go"))
 			g.Kill()
 			everyStep(t, func(n int) (killed bool) {
-				g = m.Launch("strace", "-f", "-qqq", "-o", os.DevNull, "--seccomp-bpf",
-					"-e", "trace="+calls, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", calls, n))
+				traced := m.With(supervisor.WrapVariable + "=" + strings.Join([]string{"strace", "-f", "-b", "execve", "-qqq", "-o", os.DevNull, "--seccomp-bpf",
+					"-e", "trace=" + calls, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", calls, n)}, " "))
+				g = traced.Launch()
 				if g.Base == "" {
 					g.WaitEnd()
 					return true

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
-	"bareclaw/internal/proc"
 )
 
 // A follower reads one stream over several connections, each of which begins
@@ -212,11 +211,7 @@ func TestStreamAfterCrash(t *testing.T) {
 	id, message, channel := counting(g)
 	message.tick(5)
 	channel.tick(5)
-	h := m.LockFile()
-	if err := proc.Signal(h.PID, h.Start, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	g.WaitEnd()
+	g.Kill()
 	g = m.Start()
 	for _, f := range []*follower{message, channel} {
 		f.g, f.now = g, &harness.Stream{T: t, Events: make(chan harness.Event), Close: f.now.Close}
