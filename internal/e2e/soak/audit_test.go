@@ -331,18 +331,18 @@ func (r *soakRun) nothingLoose() {
 
 // soakErrors are what may be logged as an error when everything is killed, and why.
 var soakErrors = map[string]string{
-	"not restarted":                         "the new process was killed before it could take over, or the old one was told to end",
-	"the new process failed; starting anew": "it was killed while it took over",
-	"session host not started":              "the daemon was killed before it had told the host what to run",
-	"host sent a bad frame":                 "it was killed while it sent it",
+	"not restarted": "the new process was killed before it could take over, or the old one was told to end",
+	"the new process failed; the program before goes on": "it was killed while it took over",
+	"the gateway has crashed":                            "the worker was killed",
+	"session host not started":                           "the daemon was killed before it had told the host what to run",
+	"host sent a bad frame":                              "it was killed while it sent it",
 }
 
 // soakWords are what a daemon that cannot go on says last, and why.
 var soakWords = map[string]string{
-	"bareclaw: the process that took over: signal: killed": "it was killed",
-	"bareclaw: take over: ":                                "it was to take over from one that was killed",
-	"bareclaw: another gateway (pid":                       "it was started while a new process took over from one that was killed",
-	"bareclaw: the gateway (pid":                           "likewise",
+	"bareclaw: hand over: ":          "the supervisor was killed, or the gateway told to end, before another worker served",
+	"bareclaw: take over: ":          "likewise",
+	"bareclaw: another gateway (pid": "it was started while another one was there",
 }
 
 // quietLogs fails if a log has an error that what was done does not explain, or
