@@ -58,6 +58,23 @@ func TestStopInTime(t *testing.T) {
 	}
 }
 
+// TestTypingGoesOn shows that somebody types as long as a turn runs, also where nothing
+// else is shown: Telegram shows each typing action for five seconds.
+func TestTypingGoesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		api := &clockedAPI{updates: make(chan string, 10)}
+		serveClocked(t, api, &stoppableAgent{})
+		api.updates <- update(1, "/verbose 0")
+		time.Sleep(10 * time.Second)
+		api.updates <- update(2, "work")
+		time.Sleep(time.Minute)
+		if n := len(api.made("sendChatAction", "")); n < 12 || n > 16 || len(api.sent("")) != 1 {
+			t.Errorf("in a minute of work there were %d typing actions; all calls: %v", n, api.calls)
+		}
+	})
+}
+
 // update is a text that user 7 sends.
 func update(id int, text string) string {
 	entities := ""
@@ -132,11 +149,14 @@ func (c *clockedAPI) note(method, text string) int {
 }
 
 // sent returns the messages that were sent with a text.
-func (c *clockedAPI) sent(text string) (all []clockedCall) {
+func (c *clockedAPI) sent(text string) []clockedCall { return c.made("sendMessage", text) }
+
+// made returns the calls of a method with a text.
+func (c *clockedAPI) made(method, text string) (all []clockedCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, call := range c.calls {
-		if call.method == "sendMessage" && strings.Contains(call.text, text) {
+		if call.method == method && strings.Contains(call.text, text) {
 			all = append(all, call)
 		}
 	}

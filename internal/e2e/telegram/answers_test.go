@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -100,46 +99,6 @@ func TestTelegramCoalesced(t *testing.T) {
 			}
 			g.Balanced()
 		})
-	}
-}
-
-// TestTelegramManyChats has many chats talk at once: each message is answered once, in
-// order, within the limits.
-func TestTelegramManyChats(t *testing.T) {
-	t.Parallel()
-	const chats, each = 100, 3
-	api := botapi.New(t)
-	people, all, ids := make([]*botapi.User, chats), make([]*botapi.Chat, chats), make([]string, chats)
-	for i := range chats {
-		ids[i] = strconv.Itoa(1000 + i)
-		people[i] = api.User(int64(1000+i), "User "+ids[i], "", "")
-		all[i] = api.Private(people[i])
-	}
-	m := harness.NewMachine(t, append(harness.BotSettings(api, people[0]), "BARECLAW_ALLOWED_USERS="+strings.Join(ids, ","), "BARECLAW_MAX_SESSIONS=8")...)
-	g := m.Start()
-	for n := range each {
-		for i := range chats {
-			all[i].Send(people[i], fmt.Sprintf("%c of %d.", 'a'+n, i))
-		}
-	}
-	for i, chat := range all {
-		chat.AwaitMessage("the last answer", func(now botapi.Message) bool {
-			return now.FromBot && strings.Contains(now.Text, fmt.Sprintf("c of %d.", i))
-		})
-		var answers []string
-		for _, now := range chat.FromBot() {
-			if now.Entities == nil { // no status
-				answers = append(answers, now.Text)
-			}
-		}
-		want := fmt.Sprintf("a of %d.b of %d.c of %d.", i, i, i)
-		if got := strings.NewReplacer("ok: ", "", "\n", "").Replace(strings.Join(answers, "")); got != want {
-			t.Errorf("chat %d has the answers %q", i, answers)
-		}
-	}
-	g.Balanced()
-	if n := api.RateViolations(); n != 0 {
-		t.Errorf("%d calls came before they were allowed", n)
 	}
 }
 

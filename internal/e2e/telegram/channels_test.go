@@ -97,11 +97,11 @@ func TestTelegramEdits(t *testing.T) {
 	g.Kill()
 	g = m.Start()
 	tap := chat.Tap(anna, offer.ID, "Stop and run the edited message")
-	if text := tapAnswer(t, api, tap); !strings.Contains(text, "edited message is next") {
+	if text := told(t, api, tap); !strings.Contains(text, "edited message is next") {
 		t.Errorf("the tap was answered %q", text)
 	}
 	again := chat.Tap(anna, offer.ID, "Stop and run the edited message")
-	if text := tapAnswer(t, api, again); !strings.Contains(text, "already accepted") {
+	if text := told(t, api, again); !strings.Contains(text, "already accepted") {
 		t.Errorf("the second tap was answered %q", text)
 	}
 	g.Eventually("all is answered", func() bool { return g.Metrics()["bareclaw_messages_waiting"] == 0 })

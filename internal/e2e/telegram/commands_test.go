@@ -244,21 +244,6 @@ func TestTelegramQueue(t *testing.T) {
 	g.Balanced()
 }
 
-// Only the button that says so confirms what is dangerous.
-func TestTelegramBypassIsConfirmed(t *testing.T) {
-	t.Parallel()
-	m, _, anna, chat := harness.NewChatWith(t, nil)
-	m.Start()
-	chat.Send(anna, "/mode sure")
-	harness.Says(chat, "sure is not a permission mode")
-	chat.Send(anna, "/mode bypassPermissions")
-	q := harness.Says(chat, "Careful")
-	chat.Send(anna, "/mode")
-	harness.Says(chat, "permission mode of this chat is as configured for the gateway")
-	chat.Tap(anna, q.ID, "Yes, bypass permissions")
-	harness.Says(chat, "permission mode is bypassPermissions")
-}
-
 // Who declines bypassPermissions keeps the mode that the chat had, whether the question
 // came from a command or from a button, and also where the mode has changed meanwhile.
 func TestTelegramBypassIsDeclined(t *testing.T) {

@@ -2,13 +2,11 @@ package telegram
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/botapi"
@@ -93,77 +91,6 @@ func TestTelegramMediaTakesTime(t *testing.T) {
 	chat.AwaitText("speech")
 }
 
-// TestTelegramMediaThatFails holds that what was written is read all the same, and
-// that both sides are told.
-func TestTelegramMediaThatFails(t *testing.T) {
-	t.Parallel()
-	m, api, anna, chat := harness.NewChat(t, "BARECLAW_TRANSCRIBE=echo no model >&2; exit 1")
-	m.Start()
-	api.Script("getFile", 0, botapi.Refuse(400, "Bad Request: file is too big"))
-	chat.Send(anna, "echo the caption", botapi.WithMedia(botapi.Video("big.mp4", []byte("x"), 5)))
-	chat.AwaitText("the caption")
-	note := chat.AwaitText("Your video could not be received: it is larger than 20 MB")
-	if note.ReplyTo == 0 || !strings.Contains(lastRead(m), "but it is not here") {
-		t.Errorf("the note replies to %d; the agent read %q", note.ReplyTo, lastRead(m))
-	}
-	before := m.Begun("")
-	api.Script("getFile", 0, botapi.Refuse(400, "Bad Request: file is too big"))
-	chat.Send(anna, "", botapi.WithMedia(botapi.Document("alone.bin", "application/octet-stream", []byte("x"))))
-	chat.AwaitText("Your file could not be received")
-	chat.Send(anna, "echo speech", botapi.WithMedia(botapi.Voice([]byte("x"), 1)))
-	chat.AwaitText("Your voice message could not be transcribed: the command failed: no model")
-	chat.AwaitText("speech")
-	if n := m.Begun(""); n != before+1 {
-		t.Errorf("%d turns were begun: one is of nothing", n-before)
-	}
-}
-
-// TestTelegramSplitText holds that a text which a client has split is one message, with
-// its formats, also when the daemon is killed between its parts; that a message of
-// somebody else, or after a pause, is none of its parts; and that what is edited of it is
-// one part.
-func TestTelegramSplitText(t *testing.T) {
-	t.Parallel()
-	clock := botapi.NewClock(time.Now()) // by which nothing is late however busy the machine is
-	m, api, anna, chat := harness.NewChatWith(t, []botapi.Option{botapi.WithoutRates(), botapi.WithClock(clock.Now)})
-	g := m.Start()
-	together := func(send func()) { // it is received at once
-		api.DropNetwork()
-		defer api.RestoreNetwork()
-		send()
-	}
-	long := func(begin string) string { return begin + strings.Repeat("x", 4096-len(begin)) }
-	bold := botapi.WithEntities(botapi.Entity{Type: "bold", Offset: 4090, Length: 6})
-	together(func() {
-		chat.Send(anna, long("tool 0 one "), bold)
-		chat.Send(anna, long("two "))
-		chat.Send(anna, "three.", botapi.WithEntities(botapi.Entity{Type: "code", Offset: 0, Length: 5}))
-	})
-	chat.AwaitMessage("the answer", fromBot("final: "))
-	want := long("tool 0 one ")[:4090] + "**xxxxxx**" + long("two ") + "`three`."
-	if got := lastRead(m); !strings.HasSuffix(got, " "+want) && !strings.HasSuffix(got, "\n"+want) || m.Begun("three") != 1 {
-		t.Errorf("a text of three parts was read as %d bytes that end with %q", len(got), got[max(0, len(got)-100):])
-	}
-	together(func() { chat.Send(anna, long("tool 0 four ")) })
-	api.Await(t, "acknowledgement", func() bool { return len(api.Pending()) == 0 })
-	g.Kill()
-	together(func() { chat.Send(anna, "five") })
-	g = m.Start()
-	chat.AwaitMessage("the second answer", func(now botapi.Message) bool { return now.FromBot && strings.HasSuffix(now.Text, "five") })
-	if got := lastRead(m); !strings.HasSuffix(got, long("tool 0 four ")+"five") {
-		t.Errorf("a text of two parts over a crash was read as %d bytes", len(got))
-	}
-	together(func() {
-		chat.Send(anna, long("tool 0 six "))
-		clock.Advance(time.Minute)
-		chat.Send(anna, "echo seven")
-	})
-	answers(chat, "seven")
-	if n := g.Balanced(); n != 4 {
-		t.Errorf("there are %d messages, want 4", n)
-	}
-}
-
 // TestTelegramAlbum holds that an album is one message, also when the daemon is killed
 // between its parts.
 func TestTelegramAlbum(t *testing.T) {
@@ -205,43 +132,5 @@ func TestTelegramAlbum(t *testing.T) {
 	}
 	if files := m.Glob("state/media/tg-7/*"); len(files) != 17 {
 		t.Errorf("17 pictures are %d files", len(files))
-	}
-}
-
-// TestTelegramRepliesAndOthers holds what the agent is told besides what was written.
-func TestTelegramRepliesAndOthers(t *testing.T) {
-	t.Parallel()
-	m, api, anna, chat := harness.NewChat(t)
-	m.Start()
-	bob := api.User(8, "Bob", "", "bob")
-	photo := chat.Send(anna, "echo mine", botapi.WithMedia(botapi.Photo(harness.SomePicture(t))))
-	answer := chat.AwaitText("mine")
-	for name, c := range map[string]struct {
-		want    string
-		options []botapi.SendOption
-	}{
-		"reply":   {"In reply to Fake:\n> mine\n\necho reply", []botapi.SendOption{botapi.ReplyingTo(answer.ID)}},
-		"forward": {"Forwarded from Bob:\necho forward", []botapi.SendOption{botapi.ForwardedFrom(bob)}},
-		"other":   {"In reply to Bob:\n> there\n\necho other", []botapi.SendOption{botapi.ReplyingElsewhere(bob, "there")}},
-		"picture": {"has a photo, saved to " + m.Path("state/media/tg-7"), []botapi.SendOption{botapi.ReplyingTo(photo.MessageID)}},
-	} {
-		chat.Send(anna, "echo "+name, c.options...)
-		chat.AwaitMessage(name, func(msg botapi.Message) bool { return msg.FromBot && msg.Text == name })
-		if text := lastRead(m); !strings.Contains(text, c.want) {
-			t.Errorf("%s reads as %q, want %q", name, text, c.want)
-		}
-	}
-	if files := m.Glob("state/media/tg-7/*"); len(files) != 1 {
-		t.Errorf("one picture is %d files", len(files))
-	}
-	for name, c := range map[string]botapi.Media{
-		"Contact: Bo B, 123": botapi.Contact("123", "Bo", "B"), "Location: 1.5, 2.5": botapi.Location(1.5, 2.5),
-		"Venue: Bar, Road 1 (1.5, 2.5)": botapi.Venue("Bar", "Road 1", 1.5, 2.5),
-	} {
-		chat.Send(anna, "", botapi.WithMedia(c))
-		m.Eventually(name, func() bool { return strings.Contains(lastRead(m), name) })
-	}
-	if text := fmt.Sprint(m.Glob("state/media/*")); text != "["+m.Path("state/media/tg-7")+"]" {
-		t.Errorf("directories of files are %s", text)
 	}
 }

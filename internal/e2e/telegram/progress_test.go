@@ -95,30 +95,6 @@ func clock(status string) string {
 	return ""
 }
 
-// TestTelegramTyping shows that somebody types as long as a turn runs, also where
-// nothing else is shown.
-func TestTelegramTyping(t *testing.T) {
-	t.Parallel()
-	m, api, anna, chat := harness.NewChatWith(t, nil)
-	prefer(m, "tg-7", 0)
-	m.Start()
-	chat.Send(anna, "toolwait "+m.Path("go"))
-	api.Await(t, "typing is shown again and again", func() bool { return len(api.Calls("sendChatAction")) >= 4 })
-	calls := api.Calls("sendChatAction")
-	least := calls[1].Time.Sub(calls[0].Time)
-	for i := 2; i < len(calls); i++ {
-		least = min(least, calls[i].Time.Sub(calls[i-1].Time)) // a busy machine may be late
-	}
-	if least > 4900*time.Millisecond {
-		t.Errorf("nobody typed for %s", least)
-	}
-	m.Touch("go")
-	chat.AwaitText("final: ran: ")
-	if got := harness.Texts(chat); len(got) != 1 {
-		t.Errorf("the chat has %q", got)
-	}
-}
-
 // TestTelegramPermissionAwaited shows that a permission is waited for, and by whom: nobody
 // types.
 func TestTelegramPermissionAwaited(t *testing.T) {

