@@ -11,7 +11,7 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/markdown"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -80,7 +80,7 @@ func TestAlbumThatWasCutByACrash(t *testing.T) {
 func TestTextThatWasCutByACrash(t *testing.T) {
 	t.Parallel()
 	a := recording(t)
-	long := strings.Repeat("x", outbox.MaxText)
+	long := strings.Repeat("x", markdown.MaxUnits)
 	all := arrivals(t, `"text":"`+long+`"`, `"text":"`+long+`"`, `"text":"z"`)
 	for _, n := range []int{1, 1, 3, 2, 3} { // none was noted as handled
 		if err := a.receiver.message(t.Context(), chats.Address{Chat: 7}, all[:n]); err != nil {
@@ -109,7 +109,7 @@ func TestTextIsGathered(t *testing.T) {
 	text := func(n, date int, more string) string {
 		return fmt.Sprintf(`"text":"%s","date":%d%s`, strings.Repeat("x", n), date, more)
 	}
-	full, end := text(outbox.MaxText, 5, ""), text(10, 5, "")
+	full, end := text(markdown.MaxUnits, 5, ""), text(10, 5, "")
 	for name, c := range map[string]struct {
 		line []string
 		age  time.Duration
@@ -130,7 +130,7 @@ func TestTextIsGathered(t *testing.T) {
 		"a forward":        {[]string{full, text(10, 5, `,"forward_origin":{"type":"hidden_user","date":1,"sender_user_name":"x"}`)}, 0, 1},
 		"a command":        {[]string{full, `"text":"/status","date":5`}, 0, 1},
 		"a long command":   {[]string{`"text":"/model ` + strings.Repeat("x", 3500) + `","date":5`, end}, 0, 1},
-		"a long decision": {[]string{text(outbox.MaxText, 5, `,"reply_to_message":{"message_id":1,"date":1,"chat":{"id":7,"type":"private"},`+
+		"a long decision": {[]string{text(markdown.MaxUnits, 5, `,"reply_to_message":{"message_id":1,"date":1,"chat":{"id":7,"type":"private"},`+
 			`"reply_markup":{"inline_keyboard":[[{"text":"Allow","callback_data":"ok:a1"}]]}}`), end}, 0, 1},
 		"no command":        {[]string{full, `"text":"/etc/passwd","date":5`}, 0, 2},
 		"a photo":           {[]string{full, `"caption":"x","photo":[{"file_id":"x"}],"date":5`}, 0, 1},

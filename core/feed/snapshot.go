@@ -133,11 +133,11 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 func writeUpdate(w io.Writer, u core.Update) error {
 	raw := u.Raw
 	u.Raw = nil
-	b, err := encodeUpdate(&u)
+	doc, err := json.Marshal(u)
 	if err != nil {
 		return err
 	}
-	for _, part := range [][]byte{b, raw} {
+	for _, part := range [][]byte{doc, raw} {
 		if _, err := w.Write(binary.AppendUvarint(nil, uint64(len(part)))); err != nil {
 			return err
 		}
@@ -146,54 +146,6 @@ func writeUpdate(w io.Writer, u core.Update) error {
 		}
 	}
 	return nil
-}
-
-// savedEvent begins a saved event of the agent; any other update is a JSON object.
-const savedEvent = 'e'
-
-// encodeUpdate returns an update as bytes, without the agent's line. Nearly all updates are
-// events; encodeUpdate writes only a few short texts for an event.
-func encodeUpdate(u *core.Update) ([]byte, error) {
-	if u.Kind != core.UpdateEvent || u.Message != nil || u.Approval != nil || u.Background != nil || u.Detail != "" || u.Position != 0 || u.Dropped != 0 {
-		return json.Marshal(u)
-	}
-	b := binary.AppendVarint([]byte{savedEvent}, u.At.UnixNano())
-	b = appendText(b, string(u.Turn))
-	for _, id := range u.Messages {
-		b = appendText(b, string(id))
-	}
-	return b, nil
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// decodeUpdate reads the output of encodeUpdate.
-func decodeUpdate(u *core.Update, b []byte) error {
-	if len(b) == 0 || b[0] != savedEvent {
-		return json.Unmarshal(b, u)
-	}
-	at, used := binary.Varint(b[1:])
-	if used <= 0 {
-		return io.ErrUnexpectedEOF
-	}
-	u.Kind, u.At = core.UpdateEvent, time.Unix(0, at)
-	turn, rest, err := cutText(b[1+used:])
-	u.Turn = core.TurnID(turn)
-	for err == nil && len(rest) > 0 {
-		var id string
-		if id, rest, err = cutText(rest); err == nil {
-			u.Messages = append(u.Messages, core.MessageID(id))
-		}
-	}
-	return err
-}
-
-// cutText reads the output of appendText.
-func cutText(b []byte) (text string, rest []byte, err error) {
-	part, rest, err := cutPart(b)
-	return string(part), rest, err
 }
 
 // cutPart reads a byte sequence preceded by its length.
@@ -215,7 +167,7 @@ func readUpdates(b []byte) (all []core.Update, err error) {
 			raw, b, err = cutPart(b)
 		}
 		if err == nil {
-			err = decodeUpdate(&u, doc)
+			err = json.Unmarshal(doc, &u)
 		}
 		if err != nil {
 			return nil, err

@@ -70,7 +70,7 @@ func (h *Handler) ComposeRequest(ctx context.Context, b core.ApprovalBody) ([]ou
 	if look.Before.Text != "" {
 		parts = outbox.Parts(look.Before)
 	}
-	ask := &outbox.Text{Document: look.Text.Split(outbox.MaxText)[0], Buttons: look.Buttons} // a single message, to be edited later
+	ask := &outbox.Text{Document: look.Text.Split(markdown.MaxUnits)[0], Buttons: look.Buttons} // a single message, to be edited later
 	return append(parts, ask), nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/media"
-	"bareclaw/adapters/telegram/outbox"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -229,7 +229,7 @@ func FuzzUpdate(f *testing.F) {
 // TestJoinedText holds what becomes of formats that a client has cut in two.
 func TestJoinedText(t *testing.T) {
 	t.Parallel()
-	full := strings.Repeat("x", outbox.MaxText)
+	full := strings.Repeat("x", markdown.MaxUnits)
 	at := func(kind models.MessageEntityType, offset, length int) models.MessageEntity {
 		return models.MessageEntity{Type: kind, Offset: offset, Length: length}
 	}

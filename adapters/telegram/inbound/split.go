@@ -1,9 +1,10 @@
 package inbound
 
 import (
-	"bareclaw/adapters/telegram/outbox"
 	"slices"
 	"unicode/utf16"
+
+	"bareclaw/adapters/telegram/markdown"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -64,7 +65,7 @@ func Join(ms []*models.Message) *models.Message {
 	whole.Entities = slices.Clone(whole.Entities)
 	length := textLength(whole.Text)
 	for i, m := range ms[1:] {
-		if textLength(ms[i].Text) < outbox.MaxText { // cut at a space, omitted by the client
+		if textLength(ms[i].Text) < markdown.MaxUnits { // cut at a space, omitted by the client
 			whole.Text += "\n"
 			length++
 		}

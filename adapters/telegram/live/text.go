@@ -11,7 +11,6 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
@@ -82,7 +81,7 @@ func (t *textMessage) show(ctx context.Context, v progress.View, now time.Time) 
 		return now.Add(every)
 	}
 	t.changed, t.bytes = now, len(v.Text)
-	chunks := markdown.RenderPartial(v.Text).Split(outbox.MaxText)
+	chunks := markdown.RenderPartial(v.Text).Split(markdown.MaxUnits)
 	switch {
 	case len(chunks) == 0:
 	case draft:

@@ -158,13 +158,6 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-func TestLength(t *testing.T) {
-	t.Parallel()
-	if got := Length("aä日👍"); got != 5 {
-		t.Errorf("%d units, want 5", got)
-	}
-}
-
 // answer returns Markdown of at least so many bytes, as an agent writes it.
 func answer(size int) string {
 	var b strings.Builder

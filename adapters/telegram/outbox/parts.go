@@ -13,10 +13,6 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// MaxText is the length of the longest message, in UTF-16 units:
-// https://core.telegram.org/bots/api#sendmessage
-const MaxText = 4096
-
 // A Part is a single message of a delivery.
 type Part interface {
 	// Send sends the message and returns its id.
@@ -33,7 +29,7 @@ type Text struct {
 
 // Parts returns the messages of a document; none if the document has nothing visible.
 func Parts(doc markdown.Document) []Part {
-	chunks := doc.Split(MaxText)
+	chunks := doc.Split(markdown.MaxUnits)
 	parts := make([]Part, len(chunks))
 	for i, c := range chunks {
 		parts[i] = &Text{Document: c}
@@ -137,7 +133,7 @@ type Change struct {
 
 // Send changes the message. A message that is gone, or too old to change, is no error.
 func (e *Change) Send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error) {
-	pieces := e.Text.Split(MaxText)
+	pieces := e.Text.Split(markdown.MaxUnits)
 	switch {
 	case e.Message == 0:
 		return 0, nil

@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -36,33 +35,5 @@ func TestHostileSizes(t *testing.T) {
 			checkSplit(t, d, MaxUnits)
 			checkSplit(t, RenderPartial(source), MaxUnits)
 		})
-	}
-}
-
-func BenchmarkRender(b *testing.B) {
-	for _, size := range []int{1_000, 50_000} {
-		source := answer(size)[:size]
-		b.Run(fmt.Sprintf("%dkB", size/1000), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				Render(source).Split(MaxUnits)
-			}
-		})
-	}
-}
-
-func BenchmarkRenderPartial(b *testing.B) {
-	source := answer(50_000)[:50_000] + "\n\nand **bold"
-	b.ReportAllocs()
-	for b.Loop() {
-		RenderPartial(source)
-	}
-}
-
-func BenchmarkPlainSplit(b *testing.B) {
-	text := strings.Repeat("日本語の文章です。", 5000)
-	b.ReportAllocs()
-	for b.Loop() {
-		Plain(text).Split(MaxUnits)
 	}
 }
