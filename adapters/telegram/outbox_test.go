@@ -119,6 +119,21 @@ func TestNobodyWaits(t *testing.T) {
 	}
 }
 
+// TestTapOnASetting taps a button, which changes the setting and the message.
+func TestTapOnASetting(t *testing.T) {
+	t.Parallel()
+	api := fakeapi.New(t, fakeapi.WithoutRates())
+	anna := api.User(7, "Anna", "", "")
+	chat := api.Private(anna)
+	defer run(t, newAdapter(t, on(api)))()
+	chat.Send(anna, "/verbose")
+	note := chat.AwaitText("Shown here")
+	chat.Tap(anna, note.ID, "0")
+	chat.AwaitMessage("the new setting in the same message", func(m fakeapi.Message) bool {
+		return m.ID == note.ID && strings.Contains(m.Text, "From now on: answers only")
+	})
+}
+
 // TestTapThatIsCutShort is left to the next process.
 func TestTapThatIsCutShort(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,6 @@ type Options struct {
 	Restart func(context.Context) error
 	// BotName returns the bot's user name; empty while unknown.
 	BotName func() string
-	Moves   *chats.Moves
 	// RunEdited submits the edited form of a message.
 	RunEdited func(context.Context, chats.Tap) string
 }
