@@ -64,9 +64,9 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// isLoopback reports whether host, a result of parseHost, is reachable from the same machine
-// only.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host, a value of [Config.Host], is reachable from the same
+// machine only.
+func IsLoopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}

@@ -80,7 +80,7 @@ func FuzzHost(f *testing.F) {
 		if again, err := parseHost(host); err != nil || again != host {
 			t.Fatalf("parseHost(%q) = %q, which reads back as %q, %v", s, host, again, err)
 		}
-		if addr, err := netip.ParseAddr(host); isLoopback(host) && host != "localhost" && (err != nil || !addr.Unmap().IsLoopback()) {
+		if addr, err := netip.ParseAddr(host); IsLoopback(host) && host != "localhost" && (err != nil || !addr.Unmap().IsLoopback()) {
 			t.Fatalf("%q passes for a loopback address", host)
 		}
 	})

@@ -28,7 +28,7 @@ func resolve(texts map[string]string, m machine) (Config, problems) {
 		r.read(s)
 	}
 	r.resolveDirectories()
-	if r.config.Host != "" && !isLoopback(r.config.Host) && r.texts["BARECLAW_HTTP_TOKEN"] == "" {
+	if r.config.Host != "" && !IsLoopback(r.config.Host) && r.texts["BARECLAW_HTTP_TOKEN"] == "" {
 		r.add("BARECLAW_HOST", "a loopback address such as 127.0.0.1, or any address together with BARECLAW_HTTP_TOKEN",
 			"%s can be reached by others, and whoever reaches the gateway can run commands as this user", quoted(r.config.Host))
 	}

@@ -86,7 +86,7 @@ func (c Config) Warnings() []string {
 	for _, u := range c.Unknown {
 		out = append(out, u.String())
 	}
-	if token := c.HTTPToken.Reveal(); token != "" && len(token) < shortToken && !isLoopback(c.Host) {
+	if token := c.HTTPToken.Reveal(); token != "" && len(token) < shortToken && !IsLoopback(c.Host) {
 		out = append(out, "BARECLAW_HTTP_TOKEN is short for an address that others can reach; try `openssl rand -hex 32`")
 	}
 	return out

@@ -129,7 +129,7 @@ func executable(path string) error {
 // all useless to a service.
 func searchPath(environ []string) string {
 	var dirs []string
-	for _, dir := range filepath.SplitList(lookup(environ, "PATH")) {
+	for _, dir := range filepath.SplitList(Lookup(environ, "PATH")) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
@@ -144,9 +144,9 @@ func searchPath(environ []string) string {
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
-// lookup returns the value of a variable, the last value if repeated, as the system
-// does.
-func lookup(environ []string, name string) (value string) {
+// Lookup returns the value of a variable in an environment, the last value if repeated, as
+// the system does; empty if unset.
+func Lookup(environ []string, name string) (value string) {
 	for _, v := range environ {
 		if rest, ok := strings.CutPrefix(v, name+"="); ok {
 			value = rest

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -29,31 +28,27 @@ func TestInterruptNamesATurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ channel, asked string }{{`{}`, `{"turn_id":"none"}`}, {`{"turn_id":"t-1"}`, `{"turn_id":"t-1"}`}} {
-		var asked []byte
-		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			if r.Method == http.MethodGet {
-				_, _ = io.WriteString(w, c.channel)
-				return
-			}
-			asked, _ = io.ReadAll(r.Body)
-			w.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(w, `{"error":"Nothing.","code":"nothing_runs"}`)
-		}))
-		_ = server.Listener.Close()
-		if server.Listener = l; l == nil {
-			t.Fatal("no listener")
+	channel, asked := "", make(chan string, 1)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, channel)
+			return
 		}
-		server.Start()
-		err := (&ChannelInterrupt{Channel: "c"}).Run(&command.Context{Context: t.Context(), Settings: &cfg, Out: os.Stdout, Err: os.Stderr})
-		server.Close()
-		if _, refused := errors.AsType[*client.Error](err); !refused || strings.TrimSpace(string(asked)) != c.asked {
-			t.Errorf("of %s it asks %s, and returns %v", c.channel, asked, err)
+		body, _ := io.ReadAll(r.Body)
+		asked <- strings.TrimSpace(string(body))
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, `{"error":"Nothing.","code":"nothing_runs"}`)
+	})}
+	go func() { _ = server.Serve(l) }() // ends by Close
+	t.Cleanup(func() { _ = server.Close() })
+	for is, want := range map[string]string{`{}`: `{"turn_id":"none"}`, `{"turn_id":"t-1"}`: `{"turn_id":"t-1"}`} {
+		channel = is
+		err := (&ChannelInterrupt{Channel: "c"}).Run(&command.Context{Context: t.Context(), Settings: &cfg, Out: io.Discard, Err: io.Discard})
+		if _, refused := errors.AsType[*client.Error](err); !refused {
+			t.Fatalf("of %s it returns %v", is, err)
 		}
-		if l, err = net.Listen("unix", client.Socket(cfg)); err != nil {
-			t.Fatal(err)
+		if got := <-asked; got != want {
+			t.Errorf("of %s it asks %s", is, got)
 		}
 	}
-	_ = l.Close()
 }

@@ -14,6 +14,8 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
+
+	"bareclaw/internal/term"
 )
 
 // TestEndedWhileItArrived opens a chat while a turn runs, which ends before the channel is
@@ -43,7 +45,7 @@ func TestEndedWhileItArrived(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := newModel(t.Context(), g, first, defaultWidth)
+	m := newModel(t.Context(), g, first, term.DefaultColumns)
 	replies["/channels/desk"] = `{"state":"idle"}`
 	printed := played(m, m.back())
 	if !strings.Contains(printed, "It is done.") {

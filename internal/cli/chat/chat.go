@@ -13,9 +13,9 @@ import (
 	"sync"
 
 	tea "charm.land/bubbletea/v2"
-	xterm "golang.org/x/term"
 
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/term"
 )
 
 // Options configure a chat.
@@ -41,7 +41,8 @@ func Run(ctx context.Context, o Options) error {
 	}
 	// Ctrl-C is a key in the chat: Ctrl-C stops claude and not the chat.
 	screen := &screen{File: o.Terminal, drawn: make(chan struct{})}
-	m := newModel(ctx, g, first, width(o.Terminal))
+	width, _ := term.Columns(o.Terminal)
+	m := newModel(ctx, g, first, width)
 	for _, l := range greeting(o.Channel, first) {
 		_, _ = fmt.Fprintln(o.Terminal, m.render(l)) // the next write fails too
 	}
@@ -87,12 +88,4 @@ func (s *screen) Write(b []byte) (int, error) {
 		s.once.Do(func() { close(s.drawn) })
 	}
 	return n, err
-}
-
-// width returns how many columns a terminal has.
-func width(f *os.File) int {
-	if columns, _, err := xterm.GetSize(int(f.Fd())); err == nil && columns > 0 {
-		return columns
-	}
-	return defaultWidth
 }

@@ -7,13 +7,15 @@ import (
 	"bareclaw/core"
 
 	tea "charm.land/bubbletea/v2"
+
+	"bareclaw/internal/term"
 )
 
 // TestTypingWhenAsked: what is being typed when a question appears does not answer it. With
 // Enter, or a moment later, the same key does.
 func TestTypingWhenAsked(t *testing.T) {
 	t.Parallel()
-	m := newModel(t.Context(), &gateway{}, arrival{}, defaultWidth)
+	m := newModel(t.Context(), &gateway{}, arrival{}, term.DefaultColumns)
 	m.input.Focus()
 	m.talk.asked(core.Approval{ID: "a1", State: core.ApprovalPending, Tool: "Bash", Input: []byte(`{"command":"ls"}`)})
 	key := tea.KeyPressMsg{Code: 'a', Text: "a"}

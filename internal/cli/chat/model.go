@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// defaultWidth is the width of a terminal that does not report a width.
-	defaultWidth = 80
 	// liveLines is the number of lines shown of a text still being written.
 	liveLines = 8
 	// promptLines is the maximum height of the prompt.

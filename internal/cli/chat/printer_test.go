@@ -8,14 +8,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"bareclaw/core"
+
+	"bareclaw/internal/term"
 )
 
 // TestPrinted has what is heard be printed in its order, one part at a time, none taller
 // than the terminal, and the chat end when all of it is.
 func TestPrinted(t *testing.T) {
 	t.Parallel()
-	m := newModel(t.Context(), &gateway{}, arrival{}, defaultWidth)
-	m.update(tea.WindowSizeMsg{Width: defaultWidth, Height: 10})
+	m := newModel(t.Context(), &gateway{}, arrival{}, term.DefaultColumns)
+	m.update(tea.WindowSizeMsg{Width: term.DefaultColumns, Height: 10})
 	first := m.heard(core.Update{Detail: "row 0"})
 	for i := range 3 {
 		tall := strings.TrimSuffix(strings.Repeat(fmt.Sprintf("row %d\n\n", i+1), 20), "\n")
@@ -53,7 +55,7 @@ func TestPrinted(t *testing.T) {
 // TestLongText streams a text that is too long to be drawn whole for each of its words.
 func TestLongText(t *testing.T) {
 	t.Parallel()
-	m := newModel(t.Context(), &gateway{}, arrival{}, defaultWidth)
+	m := newModel(t.Context(), &gateway{}, arrival{}, term.DefaultColumns)
 	m.talk.take(started("t1", "m1"))
 	line := func(event string) core.Update {
 		return core.Update{Kind: core.UpdateEvent, Turn: "t1", Raw: []byte(`{"type":"stream_event","event":` + event + `}`)}

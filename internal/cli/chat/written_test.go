@@ -13,12 +13,14 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"bareclaw/adapters/httpapi/client"
+
+	"bareclaw/internal/term"
 )
 
 // writing returns a model whose prompt takes keys.
 func writing(t *testing.T) *model {
 	t.Helper()
-	m := newModel(t.Context(), &gateway{o: Options{Channel: "desk"}}, arrival{}, defaultWidth)
+	m := newModel(t.Context(), &gateway{o: Options{Channel: "desk"}}, arrival{}, term.DefaultColumns)
 	m.input.Focus()
 	return m
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
 )
 
 // providers lists the variables that make claude use another provider's login.
@@ -47,21 +48,21 @@ func checkLogin(_ context.Context, l *look) []Finding {
 // loginSeen names the login that claude chooses in an environment, empty for none.
 func loginSeen(environ []string) string {
 	for _, p := range providers {
-		if isOn(variable(environ, p.variable)) {
+		if isOn(service.Lookup(environ, p.variable)) {
 			return p.name + " (" + p.variable + ")"
 		}
 	}
 	for _, key := range [...]string{"ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"} {
-		if variable(environ, key) != "" {
+		if service.Lookup(environ, key) != "" {
 			return "the key in " + key + " (BARECLAW_PASS_ENV), each use of which is paid for"
 		}
 	}
-	if variable(environ, "CLAUDE_CODE_OAUTH_TOKEN") != "" {
+	if service.Lookup(environ, "CLAUDE_CODE_OAUTH_TOKEN") != "" {
 		return "the subscription's token in CLAUDE_CODE_OAUTH_TOKEN"
 	}
-	dir := variable(environ, "CLAUDE_CONFIG_DIR")
+	dir := service.Lookup(environ, "CLAUDE_CONFIG_DIR")
 	if dir == "" {
-		dir = filepath.Join(variable(environ, "HOME"), ".claude")
+		dir = filepath.Join(service.Lookup(environ, "HOME"), ".claude")
 	}
 	if path := filepath.Join(dir, ".credentials.json"); exists(path) {
 		return "the login kept in " + path
@@ -73,7 +74,7 @@ func loginSeen(environ []string) string {
 func withheldKeys(l *look, seen []string) []Finding {
 	var names []string
 	for _, key := range [...]string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_API_KEY"} {
-		if variable(l.Environ, key) != "" && variable(seen, key) == "" {
+		if service.Lookup(l.Environ, key) != "" && service.Lookup(seen, key) == "" {
 			names = append(names, key)
 		}
 	}

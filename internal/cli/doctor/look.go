@@ -98,17 +98,6 @@ func (l *look) startGateway() string {
 // claudeEnviron returns the environment of claude.
 func (l *look) claudeEnviron() []string { return claude.Environ(l.Environ, l.cfg.PassEnv) }
 
-// variable returns the last value of a variable in an environment.
-func variable(environ []string, name string) string {
-	value := ""
-	for _, entry := range environ {
-		if n, v, _ := strings.Cut(entry, "="); n == name {
-			value = v
-		}
-	}
-	return value
-}
-
 // quote quotes a path for a shell.
 func quote(path string) string {
 	if path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@,") == "" {

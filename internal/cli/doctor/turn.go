@@ -17,6 +17,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -110,7 +111,7 @@ func (t *turn) run(ctx context.Context, path, dir string) Finding {
 func (t *turn) environ() []string {
 	environ := t.l.claudeEnviron()
 	const retries = "CLAUDE_CODE_MAX_RETRIES"
-	if variable(environ, retries) == "" {
+	if service.Lookup(environ, retries) == "" {
 		environ = append(environ, retries+"=2") // by default claude retries for minutes
 	}
 	return environ

@@ -3,12 +3,12 @@ package setup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/doctor"
+	"bareclaw/internal/humanize"
 )
 
 // loginStep is the step that checks claude's login.
@@ -76,15 +76,7 @@ func (w loginStep) oneTurn(ctx context.Context) doctor.Finding {
 			}
 			return found[0]
 		case <-tick:
-			w.note("… still waiting (%s)", shown(time.Since(begun)))
+			w.note("… still waiting (%s)", humanize.Duration(time.Since(begun)))
 		}
 	}
-}
-
-// shown is a duration for people.
-func shown(d time.Duration) string {
-	if d < 10*time.Second {
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	return fmt.Sprintf("%.0f s", d.Seconds())
 }

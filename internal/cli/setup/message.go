@@ -46,7 +46,7 @@ func (w messageStep) run(ctx context.Context) (Outcome, error) {
 	if err := gateway.Do(limited, "POST", api.PathMessage, api.MessageRequest{Channel: "init", Text: text}, &answer); err != nil {
 		return Outcome{}, &trouble{"no answer came: " + term.SafeLine(err.Error()), "see `bareclaw status`: the message may still be answered"}
 	}
-	took := shown(time.Since(begun))
+	took := humanize.Duration(time.Since(begun))
 	if answer.IsError {
 		return Outcome{}, &trouble{"the message failed: " + term.SafeLine(answer.Text), "mend that, then: bareclaw send init hello"}
 	}

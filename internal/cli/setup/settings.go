@@ -115,7 +115,7 @@ func (w settingsStep) chooseToken(ctx context.Context) error {
 		case None:
 			token = ""
 		}
-		if token == "" && config.Check(varHost, w.host()) == nil && !loopback(w.host()) {
+		if token == "" && config.Check(varHost, w.host()) == nil && !config.IsLoopback(w.host()) {
 			return &trouble{"others can reach " + w.host() + ", so a token is needed", "choose one, or g"}
 		}
 		return w.choose(varHTTP, token)

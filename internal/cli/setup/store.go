@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
 	"bareclaw/internal/cli/setup/envfile"
 )
 
@@ -52,14 +53,7 @@ func meantToken(given, set string) string {
 }
 
 // inEnviron returns a variable of the environment at the start of this process.
-func (s *store) inEnviron(name string) (value string) {
-	for _, entry := range s.environ {
-		if rest, ok := strings.CutPrefix(entry, name+"="); ok {
-			value = rest
-		}
-	}
-	return value
-}
+func (s *store) inEnviron(name string) string { return service.Lookup(s.environ, name) }
 
 // current returns the value of a variable: the choice, else the value that the gateway
 // would read. Empty means the default.
