@@ -34,7 +34,11 @@ func (s *Status) addPlist(path string) {
 		return
 	}
 	s.Dir = p.WorkingDirectory
-	s.Environ, _ = readEnv(p.EnvironmentVariables[envVariable]) // a file that cannot be read sets nothing
+	for name, value := range p.EnvironmentVariables { // of a plist that a person wrote, or an older version
+		s.Environ = append(s.Environ, name+"="+value)
+	}
+	vars, _ := readEnv(p.EnvironmentVariables[envVariable]) // a file that cannot be read sets nothing
+	s.Environ = append(s.Environ, vars...)
 }
 
 // envVariable names the environment file of a job of launchd, which has no EnvironmentFile=

@@ -3,6 +3,7 @@ package service
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -42,6 +43,13 @@ func TestAddPlist(t *testing.T) {
 	}
 	if none.addPlist(files[0].Path + ".not"); none.Dir != "" || none.Environ != nil {
 		t.Errorf("where there is no plist: %+v", none)
+	}
+	old := File{Path: files[0].Path + ".old", Mode: 0o600, Text: strings.Replace(files[0].Text, envVariable, "BARECLAW_STATE_DIR", 1)} // as of an older version
+	if _, _, err := place(old); err != nil {
+		t.Fatal(err)
+	}
+	if none.addPlist(old.Path); !slices.Contains(none.Environ, "BARECLAW_STATE_DIR="+files[1].Path) {
+		t.Errorf("of a plist with settings: %q", none.Environ)
 	}
 	t.Setenv("PATH", "/usr/bin") // which launchd gives, and the job replaces
 	t.Setenv("BARECLAW_STATE_DIR", "")
