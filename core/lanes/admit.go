@@ -45,7 +45,7 @@ func (in *intake) admit(it *queued) {
 // in the queue.
 func (in *intake) admitOrRefuse(it *queued) {
 	defer func() {
-		if it.ticket != nil && !it.written && !it.refused && !in.turns.tracks(it) {
+		if !it.written && !it.refused && in.queue.position(it.msg.ID) == 0 {
 			in.queue.refuse(it, errInternal)
 		}
 	}()

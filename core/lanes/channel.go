@@ -161,6 +161,15 @@ func (c *channel) call(ctx context.Context, f func()) error {
 	return cmp.Or(err, failed)
 }
 
+// ask returns the result of f, called on the lane's goroutine; see call for errors.
+func ask[T any](ctx context.Context, c *channel, f func() T) (T, error) {
+	var v, none T
+	if err := c.call(ctx, func() { v = f() }); err != nil {
+		return none, err
+	}
+	return v, nil
+}
+
 // await returns the value received from the lane. A value sent just before the lane retired
 // is still received, because both channels are often ready at once. Without a value await
 // returns errRetired for a retired lane, and ErrClosed for a lane ended by shutdown.

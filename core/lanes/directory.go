@@ -78,23 +78,36 @@ func (d *Directory) Channels(ctx context.Context) ([]core.ChannelStatus, error) 
 			byKey[key] = core.ChannelStatus{Key: key, State: core.StateIdle}
 		}
 	}
-	for _, l := range d.lanes.all() {
-		st, err := l.status(ctx)
-		if errors.Is(err, errRetired) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		st.Messages, st.LastAt = byKey[l.key].Messages, byKey[l.key].LastAt
-		st.SessionID = cmp.Or(st.SessionID, byKey[l.key].SessionID)
-		byKey[l.key] = st
+	active, err := d.active(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, st := range active {
+		st.Messages, st.LastAt = byKey[st.Key].Messages, byKey[st.Key].LastAt
+		st.SessionID = cmp.Or(st.SessionID, byKey[st.Key].SessionID)
+		byKey[st.Key] = st
 	}
 	all := make([]core.ChannelStatus, 0, len(byKey))
 	for _, st := range byKey {
 		all = append(all, st)
 	}
 	slices.SortFunc(all, func(a, b core.ChannelStatus) int { return cmp.Compare(a.Key, b.Key) })
+	return all, nil
+}
+
+// active returns the state of every channel with a lane.
+func (d *Directory) active(ctx context.Context) ([]core.ChannelStatus, error) {
+	var all []core.ChannelStatus
+	for _, l := range d.lanes.all() {
+		st, err := ask(ctx, l.channel, l.present)
+		switch {
+		case errors.Is(err, errRetired):
+		case err != nil:
+			return nil, err
+		default:
+			all = append(all, st)
+		}
+	}
 	return all, nil
 }
 
@@ -118,17 +131,15 @@ func (d *Directory) Channel(ctx context.Context, key core.ChannelKey) (core.Chan
 func (d *Directory) Overview(ctx context.Context) (core.Overview, error) {
 	o := core.Overview{Limit: d.pool.Limit(), Active: []core.ChannelStatus{}}
 	idle := d.sessions.All()
-	for _, l := range d.lanes.all() {
-		st, err := l.status(ctx)
-		switch {
-		case errors.Is(err, errRetired):
-			continue
-		case err != nil:
-			return core.Overview{}, err
-		case st.State == core.StateIdle:
+	active, err := d.active(ctx)
+	if err != nil {
+		return core.Overview{}, err
+	}
+	for _, st := range active {
+		if st.State == core.StateIdle {
 			continue
 		}
-		delete(idle, l.key)
+		delete(idle, st.Key)
 		o.Active = append(o.Active, st)
 		if st.HostPID != 0 {
 			o.Hosts++
@@ -147,7 +158,7 @@ func (d *Directory) Overview(ctx context.Context) (core.Overview, error) {
 func (d *Directory) Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error) {
 	st := core.ChannelStatus{Key: key, State: core.StateIdle}
 	if l, ok := d.lanes.find(key); ok {
-		now, err := l.status(ctx)
+		now, err := ask(ctx, l.channel, l.present)
 		if err == nil {
 			st = now
 		} else if !errors.Is(err, errRetired) {

@@ -10,12 +10,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// tracks reports whether the message is in the queue or part of a turn.
-func (ts *turns) tracks(it *queued) bool {
-	return slices.Contains(ts.queue.items, it) ||
-		slices.ContainsFunc(ts.list, func(f *inflight) bool { return slices.Contains(f.members, it) })
-}
-
 // turns are the turns in flight of a channel, from the freeze to the release.
 type turns struct {
 	*channel
@@ -34,25 +28,19 @@ const retryFreeze = time.Second
 // ended.
 const usualMarks = 4
 
-// freeze writes the turn to the ledger: uuid, members and the exact bytes for the agent.
-// Members not written yet become durable in the same change.
-func (ts *turns) freeze(batch []*queued, steered bool) {
-	composed := false
-	defer func() {
-		if !composed { // a panic: put the messages back
-			ts.queue.items = append(slices.Clone(batch), ts.queue.items...)
-		}
-	}()
+// freeze takes the first n messages from the queue and writes the turn to the ledger: uuid,
+// members and the exact bytes for the agent. Members not written yet become durable in the
+// same change.
+func (ts *turns) freeze(n int, steered bool) {
+	batch := slices.Clone(ts.queue.items[:n])
 	f, err := ts.newFlight(batch, steered)
-	composed = true
-	if err != nil && len(batch) > 1 { // a message makes the batch fail: try the first alone
-		ts.queue.items = append(batch[1:], ts.queue.items...)
-		ts.freeze(batch[:1], steered)
+	if err != nil && n > 1 { // a message makes the batch fail: try the first alone
+		ts.freeze(1, steered)
 		return
 	}
+	ts.queue.items = slices.Delete(ts.queue.items, 0, n)
 	if err != nil {
-		ts.log.Error("turn cannot be composed", "message", string(batch[len(batch)-1].msg.ID), "err", err)
-		ts.refuseOrFail(batch, err)
+		ts.refuseOrFail(batch[0], err)
 		return
 	}
 	change := core.Change{Begin: []*core.Turn{f.turn}}
@@ -97,17 +85,16 @@ func (ts *turns) newFlight(batch []*queued, steered bool) (*inflight, error) {
 	return &inflight{turn: t, members: batch}, nil
 }
 
-// refuseOrFail refuses or fails messages unfit for a turn.
-func (ts *turns) refuseOrFail(batch []*queued, err error) {
-	for _, it := range batch {
-		if !it.written {
-			ts.queue.refuse(it, fmt.Errorf("%w: %w", core.ErrBadContent, err))
-			continue
-		}
-		var v outcomes
-		v.set(it, failure(core.CodeBadContent, err.Error()))
-		ts.commitOutcomes(v)
+// refuseOrFail refuses or fails a message unfit for a turn.
+func (ts *turns) refuseOrFail(it *queued, err error) {
+	ts.log.Error("turn cannot be composed", "message", string(it.msg.ID), "err", err)
+	if !it.written {
+		ts.queue.refuse(it, fmt.Errorf("%w: %w", core.ErrBadContent, err))
+		return
 	}
+	var v outcomes
+	v.set(it, failure(core.CodeBadContent, err.Error()))
+	ts.commitOutcomes(v)
 }
 
 func (ts *turns) freezeDone(f *inflight, err error) {
@@ -202,9 +189,7 @@ func (ts *turns) hand(f *inflight) {
 	f.attempts++
 	f.mark(ts.now(), "handed", "")
 	ts.conv.session.touch()
-	if f.timer == nil && ts.manager.o.TurnTimeout > 0 {
-		ts.startTimeout(f)
-	}
+	ts.startTimeout(f)
 	if err := ts.conv.session.Hand(f.turn.ID, f.turn.Line); err != nil {
 		ts.about(f).Warn("turn not handed over", "err", err)
 	}
@@ -229,8 +214,7 @@ func (ts *turns) steer(it *queued, f *inflight) {
 	if len(ts.queue.items) != 1 || ts.queue.items[0] != it {
 		return // must not overtake messages waiting longer
 	}
-	ts.queue.items = nil
-	ts.freeze([]*queued{it}, true)
+	ts.freeze(1, true)
 }
 
 // current returns the turn of the present events: the running turn once the agent has

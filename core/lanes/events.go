@@ -40,8 +40,11 @@ func (ln *listener) handle(ev core.Event) {
 		ln.onHostBlocked(ev.Detail)
 		return
 	}
-	ln.onHostUnblocked()
 	s := ln.conv.session
+	if s.hostBlocked != "" {
+		s.hostBlocked = ""
+		ln.log.Info("claude is read again")
+	}
 	s.acks.last = ev.Seq
 	if ev.Kind == core.SessionNew {
 		s.acks.last-- // the remaining events of the same line follow with the same number
@@ -138,12 +141,13 @@ func (ln *listener) toolBegun(ev core.Event) {
 func (ln *listener) retrying(ev core.Event) {
 	ln.turns.mark("retry", ev.Detail)
 	u := core.Update{Kind: core.UpdateRetrying, Detail: ev.Detail}
-	if f := ln.turns.current(); f != nil {
+	f := ln.turns.current()
+	if f != nil {
 		u.Turn, u.Messages = f.turn.ID, f.turn.Members
 	}
 	ln.publish(u)
-	if ev.Status == statusUnauthorized {
-		ln.stopUnauthorized()
+	if ev.Status == statusUnauthorized && f != nil && f.stop == nil {
+		ln.turns.interrupt(f, &stop{code: core.CodeNotLoggedIn, failed: true, text: loginText, grace: patientGrace})
 	}
 }
 
@@ -275,22 +279,4 @@ func (ln *listener) onHostBlocked(why string) {
 		f.mark(ln.now(), "not_read", why)
 		ln.turns.tellStalled(f, ln.conv.session.hostBlocked)
 	}
-}
-
-// onHostUnblocked handles the host's reading again.
-func (ln *listener) onHostUnblocked() {
-	if ln.conv.session.hostBlocked != "" {
-		ln.conv.session.hostBlocked = ""
-		ln.log.Info("claude is read again")
-	}
-}
-
-// stopUnauthorized ends the running turn when the API refuses the login, because the agent's
-// retries cannot succeed.
-func (ln *listener) stopUnauthorized() {
-	f := ln.turns.current()
-	if f == nil || f.stop != nil {
-		return
-	}
-	ln.turns.interrupt(f, &stop{code: core.CodeNotLoggedIn, failed: true, text: loginText, grace: patientGrace})
 }

@@ -29,7 +29,7 @@ func (ts *turns) finish(fs []*inflight, reply core.Reply, r *core.Result) {
 	now := ts.now()
 	var p *park
 	if parks(reply.Code) {
-		p = ts.queue.newPark(reply.Code, ts.queue.limitEnd(r))
+		p = ts.queue.newPark(reply.Code, r)
 		reply.Notices = []core.Notice{{Code: "parked", Text: p.why}}
 	}
 	stopped := func(f *inflight) bool { return f.stop != nil } // a new process does not know the stop
@@ -226,13 +226,19 @@ func (ts *turns) commitOutcomes(v outcomes) {
 	}
 	v.change.Deliver = append(v.repliesFor(), ts.manager.Adapters.ForApprovals(v.change.Approvals...)...)
 	v.change.Lazy = v.replayable && len(v.change.Deliver) == 0 // an adapter waits for each delivery
+	notify := func() {
+		ts.publishOutcomes(v.items)
+		if v.told != nil {
+			v.told()
+		}
+	}
 	if v.replayable {
-		ts.notifyWaiters(v)
+		notify()
 		runtime.Gosched() // let the notified waiters run first; no caller waits for the write
 	}
 	ts.journal.saveOr(v.unwritten, v.change, func() {
 		if !v.replayable {
-			ts.notifyWaiters(v)
+			notify()
 		}
 		ts.manager.Adapters.HandOver(v.change.Deliver)
 		for _, it := range v.items {
@@ -242,13 +248,6 @@ func (ts *turns) commitOutcomes(v outcomes) {
 			v.durable()
 		}
 	})
-}
-
-func (ts *turns) notifyWaiters(v outcomes) {
-	ts.publishOutcomes(v.items)
-	if v.told != nil {
-		v.told()
-	}
 }
 
 // release removes a finished turn from the lane.

@@ -108,7 +108,7 @@ func (l *lane) advance() {
 		l.turns.hand(f)
 	}
 	for l.machine.transition(); l.canDispatch() && l.prepareDispatch(); l.machine.transition() {
-		l.turns.freeze(l.queue.takeBatch(), false)
+		l.turns.freeze(l.queue.batchSize(), false)
 	}
 }
 

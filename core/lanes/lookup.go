@@ -93,10 +93,7 @@ func (k *Lookup) QueuePosition(id core.MessageID) core.QueuePosition {
 	if !ok {
 		return core.QueuePosition{}
 	}
-	var at core.QueuePosition
-	if err := l.call(context.Background(), func() { at = l.queue.placeOf(id) }); err != nil {
-		return core.QueuePosition{} // shutting down, or no longer waiting
-	}
+	at, _ := ask(context.Background(), l.channel, func() core.QueuePosition { return l.queue.placeOf(id) }) // after an error: shutting down, or no longer waiting
 	return at
 }
 
@@ -136,7 +133,13 @@ func (k *Lookup) turnNow(ctx context.Context, key core.ChannelKey, id core.TurnI
 		return turn, err
 	}
 	if l, ok := k.lanes.find(key); ok {
-		if turn.Marks = l.marks(ctx, id); turn.Marks != nil {
+		marks := func() []core.Mark {
+			if f := l.turns.find(id); f != nil {
+				return slices.Clone(f.turn.Marks)
+			}
+			return nil
+		}
+		if turn.Marks, _ = ask(ctx, l.channel, marks); turn.Marks != nil {
 			return turn, nil
 		}
 	}

@@ -72,14 +72,20 @@ type park struct {
 // parks reports whether an outcome predicts failure of the next messages too.
 func parks(code string) bool { return code == core.CodeNotLoggedIn || code == core.CodeUsageLimit }
 
-// newPark returns a park with the pause for the code; end is the limit's end, or zero if
-// unknown.
-func (q *queue) newPark(code string, end time.Time) *park {
+// newPark returns a park with the pause for the code. r is the result with the code, or nil.
+func (q *queue) newPark(code string, r *core.Result) *park {
 	now := q.now()
 	p := &park{code: code, since: now}
 	pause := loginPause
 	if code == core.CodeUsageLimit {
 		pause = limitPause
+		end := q.limit // reported by the API; a result may only have a text
+		if !end.After(now) {
+			end = time.Time{}
+			if r != nil {
+				end = r.Until
+			}
+		}
 		if !end.IsZero() {
 			pause, p.firm = min(max(end.Sub(now), shortestPark), longestPark), true
 		}
@@ -142,7 +148,7 @@ func (q *queue) parkAfter(p *park, reply core.Reply) {
 // parkDue returns when to retry the channel, or when to compare the clocks again.
 func (q *queue) parkDue() time.Time {
 	switch {
-	case q.parked == nil:
+	case q.parked == nil || q.machine.isBusy():
 		return time.Time{}
 	case !q.now().Before(q.parked.until):
 		return time.Now()
@@ -176,17 +182,6 @@ func (q *queue) onArrival(it *queued) {
 	default:
 		q.unpark()
 	}
-}
-
-// limitEnd returns the end of the usage limit met by a turn, or zero if unknown.
-func (q *queue) limitEnd(r *core.Result) time.Time {
-	switch {
-	case q.limit.After(q.now()): // reported by the API; the result only has a text
-		return q.limit
-	case r != nil:
-		return r.Until
-	}
-	return time.Time{}
 }
 
 // isRequeued reports whether a message of turns failed by the parking cause returns to the

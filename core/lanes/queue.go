@@ -54,14 +54,6 @@ func (q *queue) batchSize() int {
 	return core.BatchSize(ms)
 }
 
-// takeBatch removes the next turn's messages from the queue.
-func (q *queue) takeBatch() []*queued {
-	n := q.batchSize()
-	batch := q.items[:n:n]
-	q.items = append([]*queued(nil), q.items[n:]...)
-	return batch
-}
-
 // A queue holds the messages of a channel accepted, or being accepted, and not begun. A
 // parked queue begins no turn.
 type queue struct {

@@ -317,7 +317,8 @@ func (rv *recovery) attached(s core.Session, err error, cost float64, approvals 
 	rv.log.Info("session attached", "host_pid", rv.conv.session.info.HostPID, "turns_in_flight", len(rv.turns.list))
 	rv.desk.restore(approvals)
 	rv.desk.sync(rv.turns.running())
-	rv.conv.session.replayed = rv.finishedTurns(rv.conv.session.info.Working)
+	isOpen := func(id core.TurnID) bool { return rv.turns.find(id) != nil }
+	rv.conv.session.replayed = slices.DeleteFunc(slices.Clone(rv.conv.session.info.Working), isOpen)
 	var unknown []*inflight
 	for _, f := range rv.turns.list {
 		if rv.conv.session.info.Knows(f.turn.ID) {
@@ -335,16 +336,6 @@ func (rv *recovery) attached(s core.Session, err error, cost float64, approvals 
 		unknown = append(unknown, f)
 	}
 	rv.recover(unknown) // not handed to the present process, but perhaps to an earlier process
-}
-
-// finishedTurns returns the turns with an outcome.
-func (rv *recovery) finishedTurns(turns []core.TurnID) (all []core.TurnID) {
-	for _, id := range turns {
-		if rv.turns.find(id) == nil {
-			all = append(all, id)
-		}
-	}
-	return all
 }
 
 // startFresh replaces the session id with a new id, because the old session cannot be

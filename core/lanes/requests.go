@@ -109,21 +109,18 @@ func (m *Manager) Queue(ctx context.Context, key core.ChannelKey) ([]core.Messag
 	if !ok {
 		return nil, nil
 	}
-	var all []core.Message
-	err := l.call(ctx, func() {
+	all, err := ask(ctx, l.channel, func() (all []core.Message) {
 		for _, it := range l.queue.items {
 			if it.durable {
 				all = append(all, *it.msg)
 			}
 		}
+		return all
 	})
-	switch {
-	case errors.Is(err, errRetired):
+	if errors.Is(err, errRetired) {
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
-	return all, nil
+	return all, err
 }
 
 // Cancel removes a waiting message from the queue. Errors: ErrNotFound, and ErrNotWaiting

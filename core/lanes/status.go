@@ -1,20 +1,6 @@
 package lanes
 
-import (
-	"context"
-	"slices"
-
-	"bareclaw/core"
-)
-
-func (l *lane) status(ctx context.Context) (core.ChannelStatus, error) {
-	var st core.ChannelStatus
-	err := l.call(ctx, func() { st = l.present() })
-	if err != nil {
-		return core.ChannelStatus{}, err
-	}
-	return st, nil
-}
+import "bareclaw/core"
 
 // present returns the lane's present state.
 func (l *lane) present() core.ChannelStatus {
@@ -58,18 +44,4 @@ func (l *lane) state() string {
 		return core.StateReady
 	}
 	return core.StateIdle
-}
-
-// marks returns the timeline up to now of a turn in flight, or nil.
-func (l *lane) marks(ctx context.Context, id core.TurnID) []core.Mark {
-	var marks []core.Mark
-	err := l.call(ctx, func() {
-		if f := l.turns.find(id); f != nil {
-			marks = slices.Clone(f.turn.Marks)
-		}
-	})
-	if err != nil {
-		return nil
-	}
-	return marks
 }

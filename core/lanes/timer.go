@@ -63,14 +63,6 @@ func (l *lane) updateSlot() {
 	}
 }
 
-// parkDue returns when to retry a parked channel, or when to compare the clocks again.
-func (l *lane) parkDue() time.Time {
-	if l.machine.isBusy() {
-		return time.Time{}
-	}
-	return l.queue.parkDue()
-}
-
 // StallAction selects the action on a turn without events.
 type StallAction string
 
@@ -138,7 +130,7 @@ type timer struct {
 // later time; onTimer checks the deadlines and the next step sets the timer again. A turn of
 // usual length therefore costs no timer.
 func (l *lane) setTimer() {
-	due := earliest(l.stallDue(), l.idleDue(), l.parkDue())
+	due := earliest(l.stallDue(), l.idleDue(), l.queue.parkDue())
 	if due.IsZero() || !l.timer.set.IsZero() && !due.Before(l.timer.set) {
 		return
 	}
@@ -164,7 +156,7 @@ func (l *lane) onTimer() {
 	if over(l.idleDue()) {
 		l.endUnused()
 	}
-	if over(l.parkDue()) {
+	if over(l.queue.parkDue()) {
 		l.queue.tryAgain()
 	}
 }
