@@ -14,6 +14,20 @@ import (
 	"github.com/google/uuid"
 )
 
+// An opening is the result of starting a session.
+type opening struct {
+	session   core.Session
+	launch    core.Launch
+	cost      float64
+	saveError error // failure to save the session id
+	err       error
+}
+
+// wornPart is the part of a turn's budget spent by a session before the lane replaces the
+// session. The agent counts from the start of the process, which reduces the budget of later
+// turns.
+const wornPart = 1.0 / 10
+
 // A conversation is the agent's side of a channel: the session's id, and the session while
 // one is alive.
 type conversation struct {
@@ -46,6 +60,23 @@ func (cv *conversation) newID() string {
 	return uuid.NewString()
 }
 
+// isSaved reports whether a new lane would find the session id.
+func (cv *conversation) isSaved() bool {
+	if cv.id == "" || !cv.manager.o.Agent.Lasting() {
+		return true
+	}
+	id, ok := cv.manager.o.Sessions.Get(cv.key)
+	return ok && id == cv.id
+}
+
+// saveID makes the session id durable, if the agent can resume sessions at all.
+func (cv *conversation) saveID(id string) error {
+	if old, ok := cv.manager.o.Sessions.Get(cv.key); ok && old == id || !cv.manager.o.Agent.Lasting() {
+		return nil
+	}
+	return cv.manager.o.Sessions.Set(cv.key, id)
+}
+
 // remember saves the session id, repeats the save if the id has changed meanwhile,
 // and then runs then on the lane's goroutine.
 func (cv *conversation) remember(then func()) {
@@ -65,77 +96,6 @@ func (cv *conversation) remember(then func()) {
 			then()
 		}
 	})
-}
-
-// outdated returns why to end an unused session at once, for the next message to start a new
-// process; empty if the session may stay.
-func (cv *conversation) outdated() string {
-	switch {
-	case cv.session.info.Stale:
-		return "obsolete: it was started by another program, or with other settings of claude"
-	case cv.settingsStale():
-		return "its channel has other settings"
-	case cv.turnBudgetSpent():
-		return "the budget of a turn is begun"
-	case cv.queue.parked != nil && cv.queue.parked.code == core.CodeNotLoggedIn:
-		return "a new one reads the new login"
-	}
-	return ""
-}
-
-// end ends the session gently; the next message resumes the conversation. New messages
-// wait meanwhile.
-func (cv *conversation) end(why string) {
-	cv.log.Info("session is ended", "why", why, "silent_for", cv.session.activity.silence())
-	cv.ending = true
-	cv.machine.begin(endingUnused)
-	cv.slot.MarkEnding()
-	if err := cv.session.Stop(core.StopGently); err != nil {
-		cv.log.Warn("session not asked to end", "err", err) // the session's end is reported in any case
-	}
-}
-
-// wornPart is the part of a turn's budget spent by a session before the lane replaces the
-// session. The agent counts from the start of the process, which reduces the budget of later
-// turns.
-const wornPart = 1.0 / 10
-
-// turnBudgetSpent reports whether to replace the session between turns, because the agent's
-// process has used up the budget of a turn, or at least wornPart of the budget. Background
-// tasks, and the report after the last task has ended, keep a process with some budget left.
-func (cv *conversation) turnBudgetSpent() bool {
-	limit := cv.manager.o.TurnBudget
-	if limit <= 0 || cv.session == nil {
-		return false
-	}
-	b := &cv.session.background
-	return cv.cost.Exhausted() || b.tasks == 0 && !b.mayReport() && cv.cost.InProcess() >= limit*wornPart
-}
-
-// events returns the session's events, or nil without a session.
-func (cv *conversation) events() <-chan []core.Event {
-	if cv.session == nil {
-		return nil
-	}
-	return cv.session.events
-}
-
-// isSaved reports whether a new lane would find the session id.
-func (cv *conversation) isSaved() bool {
-	if cv.id == "" || !cv.manager.o.Agent.Lasting() {
-		return true
-	}
-	id, ok := cv.manager.o.Sessions.Get(cv.key)
-	return ok && id == cv.id
-}
-
-// An opening is the result of starting a session.
-type opening struct {
-	session   core.Session
-	launch    core.Launch
-	cost      float64
-	saveError error // failure to save the session id
-	err       error
 }
 
 // launch saves the session's id and starts the session. The ledger decides between beginning
@@ -176,14 +136,6 @@ func (cv *conversation) sessionUse(ctx context.Context, id string) (core.Session
 	}
 }
 
-// saveID makes the session id durable, if the agent can resume sessions at all.
-func (cv *conversation) saveID(id string) error {
-	if old, ok := cv.manager.o.Sessions.Get(cv.key); ok && old == id || !cv.manager.o.Agent.Lasting() {
-		return nil
-	}
-	return cv.manager.o.Sessions.Set(cv.key, id)
-}
-
 // adopt makes s the lane's session.
 func (cv *conversation) adopt(s core.Session) {
 	cv.session = newAgentSession(s)
@@ -202,18 +154,66 @@ func (cv *conversation) detachIfLeaving(s core.Session) bool {
 	return true
 }
 
-// slotWait returns a sentence about waiting for a slot; empty when not waiting.
-func (cv *conversation) slotWait() string {
-	if !cv.slot.Waiting() {
-		return ""
+// events returns the session's events, or nil without a session.
+func (cv *conversation) events() <-chan []core.Event {
+	if cv.session == nil {
+		return nil
 	}
-	return fmt.Sprintf("All %d sessions%s are busy; messages wait until one is free.", cv.manager.pool.Limit(), parenthesized(cv.manager.o.Advice.MaxSessions))
+	return cv.session.events
+}
+
+// end ends the session gently; the next message resumes the conversation. New messages
+// wait meanwhile.
+func (cv *conversation) end(why string) {
+	cv.log.Info("session is ended", "why", why, "silent_for", cv.session.activity.silence())
+	cv.ending = true
+	cv.machine.begin(endingUnused)
+	cv.slot.MarkEnding()
+	if err := cv.session.Stop(core.StopGently); err != nil {
+		cv.log.Warn("session not asked to end", "err", err) // the session's end is reported in any case
+	}
+}
+
+// outdated returns why to end an unused session at once, for the next message to start a new
+// process; empty if the session may stay.
+func (cv *conversation) outdated() string {
+	switch {
+	case cv.session.info.Stale:
+		return "obsolete: it was started by another program, or with other settings of claude"
+	case cv.settingsStale():
+		return "its channel has other settings"
+	case cv.turnBudgetSpent():
+		return "the budget of a turn is begun"
+	case cv.queue.parked != nil && cv.queue.parked.code == core.CodeNotLoggedIn:
+		return "a new one reads the new login"
+	}
+	return ""
 }
 
 // settingsStale reports whether the session was started with other settings than the
 // channel's present settings.
 func (cv *conversation) settingsStale() bool {
 	return cv.session != nil && cv.session.info.Settings != cv.manager.ChannelSettings.Fingerprint(cv.key)
+}
+
+// turnBudgetSpent reports whether to replace the session between turns, because the agent's
+// process has used up the budget of a turn, or at least wornPart of the budget. Background
+// tasks, and the report after the last task has ended, keep a process with some budget left.
+func (cv *conversation) turnBudgetSpent() bool {
+	limit := cv.manager.o.TurnBudget
+	if limit <= 0 || cv.session == nil {
+		return false
+	}
+	b := &cv.session.background
+	return cv.cost.Exhausted() || b.tasks == 0 && !b.mayReport() && cv.cost.InProcess() >= limit*wornPart
+}
+
+// slotWait returns a sentence about waiting for a slot; empty when not waiting.
+func (cv *conversation) slotWait() string {
+	if !cv.slot.Waiting() {
+		return ""
+	}
+	return fmt.Sprintf("All %d sessions%s are busy; messages wait until one is free.", cv.manager.pool.Limit(), parenthesized(cv.manager.o.Advice.MaxSessions))
 }
 
 // withUndo appends, to the outcome of a turn failed by a channel setting, how to remove the

@@ -10,6 +10,13 @@ import (
 	"github.com/google/uuid"
 )
 
+// retryFreeze is the pause before a lane retries to write a turn of durable messages.
+const retryFreeze = time.Second
+
+// usualMarks is the number of marks of a turn without tools: handed, started, first event,
+// ended.
+const usualMarks = 4
+
 // turns are the turns in flight of a channel, from the freeze to the release.
 type turns struct {
 	*channel
@@ -21,12 +28,58 @@ type turns struct {
 	notices []core.Notice // to be added to the next turn's reply
 }
 
-// retryFreeze is the pause before a lane retries to write a turn of durable messages.
-const retryFreeze = time.Second
+// running returns the agent's present turn: the first turn without an outcome, or nil.
+func (ts *turns) running() *inflight { return ts.first(func(f *inflight) bool { return !f.answered }) }
 
-// usualMarks is the number of marks of a turn without tools: handed, started, first event,
-// ended.
-const usualMarks = 4
+// find returns the turn with the id, or nil.
+func (ts *turns) find(id core.TurnID) *inflight {
+	return ts.first(func(f *inflight) bool { return f.turn.ID == id })
+}
+
+func (ts *turns) first(is func(*inflight) bool) *inflight {
+	if i := slices.IndexFunc(ts.list, is); i >= 0 {
+		return ts.list[i]
+	}
+	return nil
+}
+
+// current returns the turn of the present events: the running turn once the agent has
+// begun the turn. current returns nil for events outside a turn, or of a replayed turn.
+func (ts *turns) current() *inflight {
+	if f := ts.running(); f != nil && !f.started.IsZero() && (ts.conv.session == nil || len(ts.conv.session.replayed) == 0) {
+		return f
+	}
+	return nil
+}
+
+// open counts the channel's messages without an outcome.
+func (ts *turns) open() int {
+	n := len(ts.queue.items)
+	for _, f := range ts.list {
+		if !f.answered {
+			n += len(f.members)
+		}
+	}
+	return n
+}
+
+// remove removes a turn from a copy of the list, so callers may range over the list.
+func (ts *turns) remove(f *inflight) {
+	ts.list = slices.DeleteFunc(slices.Clone(ts.list), func(other *inflight) bool { return other == f })
+}
+
+func (ts *turns) mark(what, detail string) {
+	ts.running().mark(ts.eventTime(), what, detail)
+}
+
+// notice adds a notice to the next reply.
+func (ts *turns) notice(n core.Notice) {
+	if f := ts.running(); f != nil {
+		f.turn.Notices = append(f.turn.Notices, n)
+		return
+	}
+	ts.notices = append(ts.notices, n)
+}
 
 // freeze takes the first n messages from the queue and writes the turn to the ledger: uuid,
 // members and the exact bytes for the agent. Members not written yet become durable in the
@@ -162,11 +215,6 @@ func (ts *turns) settleStopped(f *inflight, kept []*queued) {
 	ts.commitOutcomes(v)
 }
 
-// remove removes a turn from a copy of the list, so callers may range over the list.
-func (ts *turns) remove(f *inflight) {
-	ts.list = slices.DeleteFunc(slices.Clone(ts.list), func(other *inflight) bool { return other == f })
-}
-
 // hand sends the turn to the session once the turn is frozen and the session exists, and
 // otherwise starts a session. After a failed send, the session's end triggers recovery.
 func (ts *turns) hand(f *inflight) {
@@ -215,45 +263,6 @@ func (ts *turns) steer(it *queued, f *inflight) {
 		return // must not overtake messages waiting longer
 	}
 	ts.freeze(1, true)
-}
-
-// current returns the turn of the present events: the running turn once the agent has
-// begun the turn. current returns nil for events outside a turn, or of a replayed turn.
-func (ts *turns) current() *inflight {
-	if f := ts.running(); f != nil && !f.started.IsZero() && (ts.conv.session == nil || len(ts.conv.session.replayed) == 0) {
-		return f
-	}
-	return nil
-}
-
-func (ts *turns) mark(what, detail string) {
-	ts.running().mark(ts.eventTime(), what, detail)
-}
-
-// running returns the agent's present turn: the first turn without an outcome, or nil.
-func (ts *turns) running() *inflight { return ts.first(func(f *inflight) bool { return !f.answered }) }
-
-// find returns the turn with the id, or nil.
-func (ts *turns) find(id core.TurnID) *inflight {
-	return ts.first(func(f *inflight) bool { return f.turn.ID == id })
-}
-
-func (ts *turns) first(is func(*inflight) bool) *inflight {
-	if i := slices.IndexFunc(ts.list, is); i >= 0 {
-		return ts.list[i]
-	}
-	return nil
-}
-
-// open counts the channel's messages without an outcome.
-func (ts *turns) open() int {
-	n := len(ts.queue.items)
-	for _, f := range ts.list {
-		if !f.answered {
-			n += len(f.members)
-		}
-	}
-	return n
 }
 
 // openSession starts the channel's session, unless a session exists or is being started.
@@ -309,13 +318,4 @@ func (ts *turns) startFailed(err error) {
 			ts.end(f, reply)
 		}
 	}
-}
-
-// notice adds a notice to the next reply.
-func (ts *turns) notice(n core.Notice) {
-	if f := ts.running(); f != nil {
-		f.turn.Notices = append(f.turn.Notices, n)
-		return
-	}
-	ts.notices = append(ts.notices, n)
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// releaseOpenAcks lets the lane acknowledge events of turns without an outcome, because from
-// now on every process reads the fate of such turns from the agent's record.
-func (ts *turns) releaseOpenAcks() {
-	for _, f := range ts.list {
-		if !f.answered {
-			f.releaseAcks()
-		}
-	}
+// continueFor is how long the question whether to continue an interrupted turn stays open.
+// No turn waits for the answer, and an unanswered question expires.
+const continueFor = 24 * time.Hour
+
+// end gives a turn an outcome, and removes the turn from the lane.
+func (ts *turns) end(f *inflight, r core.Reply) {
+	ts.finish([]*inflight{f}, r, nil)
+	ts.release(f)
 }
 
 // finish gives the messages of several turns one shared outcome. The last message of the
@@ -293,16 +293,6 @@ func (v *outcomes) delivers(id core.MessageID, adapter string) bool {
 	return false
 }
 
-// end gives a turn an outcome, and removes the turn from the lane.
-func (ts *turns) end(f *inflight, r core.Reply) {
-	ts.finish([]*inflight{f}, r, nil)
-	ts.release(f)
-}
-
-// continueFor is how long the question whether to continue an interrupted turn stays open.
-// No turn waits for the answer, and an unanswered question expires.
-const continueFor = 24 * time.Hour
-
 // askToContinue returns the question whether to continue a turn interrupted at work, or nil
 // if the turn needs no question. The question's id depends only on the turn.
 func (ts *turns) askToContinue(f *inflight, r core.Reply) *core.Approval {
@@ -315,5 +305,15 @@ func (ts *turns) askToContinue(f *inflight, r core.Reply) *core.Approval {
 		ID: uuid.NewSHA1(uuid.NameSpaceOID, []byte("continue "+f.turn.ID)).String(), Kind: core.ApprovalContinue,
 		Channel: ts.key, Message: f.carrier().ID, Prompt: core.ApprovalPrompt(f.carrier()), Turn: f.turn.ID,
 		CreatedAt: now, ExpiresAt: now.Add(continueFor), State: core.ApprovalPending,
+	}
+}
+
+// releaseOpenAcks lets the lane acknowledge events of turns without an outcome, because from
+// now on every process reads the fate of such turns from the agent's record.
+func (ts *turns) releaseOpenAcks() {
+	for _, f := range ts.list {
+		if !f.answered {
+			f.releaseAcks()
+		}
 	}
 }

@@ -8,14 +8,6 @@ import (
 	"bareclaw/core"
 )
 
-// releaseAcks lets the lane acknowledge the events leading to the turn's outcome.
-func (f *inflight) releaseAcks() {
-	for _, release := range f.holds {
-		release()
-	}
-	f.holds = nil
-}
-
 // An inflight is a turn in flight with the member messages.
 type inflight struct {
 	turn        *core.Turn
@@ -52,6 +44,14 @@ func (f *inflight) mark(at time.Time, what, detail string) {
 	if len(f.turn.Marks) < maxMarks {
 		f.turn.Marks = append(f.turn.Marks, core.Mark{At: at, What: what, Detail: detail})
 	}
+}
+
+// releaseAcks lets the lane acknowledge the events leading to the turn's outcome.
+func (f *inflight) releaseAcks() {
+	for _, release := range f.holds {
+		release()
+	}
+	f.holds = nil
 }
 
 // markCall marks the beginning of a tool call.

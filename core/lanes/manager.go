@@ -103,6 +103,16 @@ const (
 	ApprovalsDeny      ApprovalPolicy = "deny"
 )
 
+// StallAction selects the action on a turn without events.
+type StallAction string
+
+// The actions. The zero value means [StallNotify]; each action notifies the channel.
+const (
+	StallNotify    StallAction = "notify"    // only notify: the turn goes on
+	StallInterrupt StallAction = "interrupt" // request the end of the turn from the agent, and end the agent after patientGrace
+	StallKill      StallAction = "kill"      // end the agent
+)
+
 // A Manager serves all channels through lanes, each owning a channel's queue and agent
 // session. All methods are safe for concurrent use.
 //

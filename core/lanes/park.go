@@ -10,28 +10,6 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// withinDailyBudget reports whether the daily budget allows a turn. Otherwise
-// withinDailyBudget parks the lane until tomorrow.
-func (q *queue) withinDailyBudget() bool {
-	now := q.now()
-	if !q.manager.budget.Used(now) {
-		return true
-	}
-	q.park(q.budgetPark(now))
-	return false
-}
-
-func (q *queue) budgetPark(now time.Time) *park {
-	b := q.manager.budget
-	until := spending.NextDay(now)
-	spent, limit := humanize.USDOfLimit(b.On(core.Day(now)), b.Limit)
-	return &park{
-		code: core.ParkedForBudget, firm: true, since: now, until: until, due: time.Now().Add(until.Sub(now)),
-		why: fmt.Sprintf("The daily budget of %s%s is used up (%s spent today). What waits runs at %s.",
-			limit, parenthesized(q.manager.o.Advice.DailyBudget), spent, until.Format(parkStamp)),
-	}
-}
-
 const (
 	// loginPause is how long a channel waits before the lane retries with an agent that is
 	// not logged in.
@@ -200,4 +178,26 @@ func (q *queue) requeue(items []*queued) {
 		it.moving = true
 	}
 	q.putBack(items)
+}
+
+// withinDailyBudget reports whether the daily budget allows a turn. Otherwise
+// withinDailyBudget parks the lane until tomorrow.
+func (q *queue) withinDailyBudget() bool {
+	now := q.now()
+	if !q.manager.budget.Used(now) {
+		return true
+	}
+	q.park(q.budgetPark(now))
+	return false
+}
+
+func (q *queue) budgetPark(now time.Time) *park {
+	b := q.manager.budget
+	until := spending.NextDay(now)
+	spent, limit := humanize.USDOfLimit(b.On(core.Day(now)), b.Limit)
+	return &park{
+		code: core.ParkedForBudget, firm: true, since: now, until: until, due: time.Now().Add(until.Sub(now)),
+		why: fmt.Sprintf("The daily budget of %s%s is used up (%s spent today). What waits runs at %s.",
+			limit, parenthesized(q.manager.o.Advice.DailyBudget), spent, until.Format(parkStamp)),
+	}
 }

@@ -9,51 +9,6 @@ import (
 	"bareclaw/core"
 )
 
-// refuse ends a message without acceptance.
-func (q *queue) refuse(it *queued, err error) {
-	it.refused = true
-	q.manager.tickets.drop(it.msg.ID)
-	it.notifyAccepted(err)
-}
-
-// announceAccepted reports the acceptance to the submitter and to subscribers.
-func (q *queue) announceAccepted(it *queued) {
-	parked := q.parked != nil && q.position(it.msg.ID) > 0
-	if parked {
-		q.tellParked(it)
-	}
-	it.notifyAccepted(nil)
-	if q.log.Enabled(q.manager.ctx, slog.LevelDebug) {
-		q.log.Debug("message accepted", "message", string(it.msg.ID), "adapter", it.msg.Adapter, "mode", it.msg.Mode, "turn", string(it.msg.Turn),
-			"text", it.msg.Prompt.Text, "blocks", len(it.msg.Prompt.Blocks))
-	}
-	if !q.listening() {
-		return
-	}
-	msg := *it.msg
-	q.publish(core.Update{Kind: core.UpdateAccepted, Message: &msg})
-	if pos := q.position(msg.ID); pos > 0 {
-		q.publish(core.Update{Kind: core.UpdateQueued, Message: &msg, Position: pos, Detail: q.why()})
-	}
-	if parked {
-		q.publish(core.Update{Kind: core.UpdateParked, Messages: []core.MessageID{msg.ID}, Detail: q.parked.why})
-	}
-}
-
-// batchSize returns how many messages at the front of the queue form the next turn. A message
-// with a source key and not durable yet may be a duplicate, and ends the batch.
-func (q *queue) batchSize() int {
-	n := 0
-	for n < len(q.items) && !q.items[n].moving && !q.items[n].changing && (q.items[n].durable || q.items[n].msg.SourceKey == "") {
-		n++
-	}
-	ms := make([]*core.Message, n)
-	for i := range ms {
-		ms[i] = q.items[i].msg
-	}
-	return core.BatchSize(ms)
-}
-
 // A queue holds the messages of a channel accepted, or being accepted, and not begun. A
 // parked queue begins no turn.
 type queue struct {
@@ -87,32 +42,8 @@ func (it *queued) notifyAccepted(err error) {
 	}
 }
 
-// why returns what delays waiting messages besides earlier messages; empty if nothing does.
-func (q *queue) why() string {
-	parked := ""
-	if q.parked != nil {
-		parked = q.parked.why
-	}
-	return cmp.Or(parked, q.delay())
-}
-
-func (q *queue) lowestRank() int {
-	rank := 0
-	for _, it := range q.items {
-		rank = min(rank, it.msg.Rank)
-	}
-	return rank
-}
-
-// putBack returns messages to the queue.
-func (q *queue) putBack(items []*queued) {
-	q.items = append(items, q.items...)
-	q.sort()
-}
-
-// sort sorts the queue into the order used by a new process.
-func (q *queue) sort() {
-	slices.SortStableFunc(q.items, func(a, b *queued) int { return a.msg.Rank - b.msg.Rank })
+func (q *queue) position(id core.MessageID) int {
+	return 1 + slices.IndexFunc(q.items, func(it *queued) bool { return it.msg.ID == id })
 }
 
 func (q *queue) placeOf(id core.MessageID) core.QueuePosition {
@@ -127,6 +58,75 @@ func (q *queue) placeOf(id core.MessageID) core.QueuePosition {
 	return at
 }
 
-func (q *queue) position(id core.MessageID) int {
-	return 1 + slices.IndexFunc(q.items, func(it *queued) bool { return it.msg.ID == id })
+// why returns what delays waiting messages besides earlier messages; empty if nothing does.
+func (q *queue) why() string {
+	parked := ""
+	if q.parked != nil {
+		parked = q.parked.why
+	}
+	return cmp.Or(parked, q.delay())
+}
+
+// batchSize returns how many messages at the front of the queue form the next turn. A message
+// with a source key and not durable yet may be a duplicate, and ends the batch.
+func (q *queue) batchSize() int {
+	n := 0
+	for n < len(q.items) && !q.items[n].moving && !q.items[n].changing && (q.items[n].durable || q.items[n].msg.SourceKey == "") {
+		n++
+	}
+	ms := make([]*core.Message, n)
+	for i := range ms {
+		ms[i] = q.items[i].msg
+	}
+	return core.BatchSize(ms)
+}
+
+// putBack returns messages to the queue.
+func (q *queue) putBack(items []*queued) {
+	q.items = append(items, q.items...)
+	q.sort()
+}
+
+// sort sorts the queue into the order used by a new process.
+func (q *queue) sort() {
+	slices.SortStableFunc(q.items, func(a, b *queued) int { return a.msg.Rank - b.msg.Rank })
+}
+
+func (q *queue) lowestRank() int {
+	rank := 0
+	for _, it := range q.items {
+		rank = min(rank, it.msg.Rank)
+	}
+	return rank
+}
+
+// refuse ends a message without acceptance.
+func (q *queue) refuse(it *queued, err error) {
+	it.refused = true
+	q.manager.tickets.drop(it.msg.ID)
+	it.notifyAccepted(err)
+}
+
+// announceAccepted reports the acceptance to the submitter and to subscribers.
+func (q *queue) announceAccepted(it *queued) {
+	parked := q.parked != nil && q.position(it.msg.ID) > 0
+	if parked {
+		q.tellParked(it)
+	}
+	it.notifyAccepted(nil)
+	if q.log.Enabled(q.manager.ctx, slog.LevelDebug) {
+		q.log.Debug("message accepted", "message", string(it.msg.ID), "adapter", it.msg.Adapter, "mode", it.msg.Mode, "turn", string(it.msg.Turn),
+			"text", it.msg.Prompt.Text, "blocks", len(it.msg.Prompt.Blocks))
+	}
+	if !q.listening() {
+		return
+	}
+	msg := *it.msg
+	q.publish(core.Update{Kind: core.UpdateAccepted, Message: &msg})
+	if pos := q.position(msg.ID); pos > 0 {
+		q.publish(core.Update{Kind: core.UpdateQueued, Message: &msg, Position: pos, Detail: q.why()})
+	}
+	if parked {
+		q.publish(core.Update{Kind: core.UpdateParked, Messages: []core.MessageID{msg.ID}, Detail: q.parked.why})
+	}
 }

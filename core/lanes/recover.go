@@ -12,54 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// lookUpDone schedules a look-up of ended turns without a result. A folded turn ends just
-// before the enclosing turn's result arrives, so lookUpDone does nothing while another turn
-// may still deliver the result. The enclosing turn may also be the agent's own, after a
-// background task, so the look-up waits for recordAfter.
-func (rv *recovery) lookUpDone() {
-	var done []*inflight
-	for _, f := range rv.turns.list {
-		if f.answered || !f.handed {
-			continue
-		}
-		if !f.agentDone {
-			return
-		}
-		done = append(done, f)
-	}
-	for _, f := range done {
-		s := rv.conv.session
-		rv.after(recordAfter, func() { rv.lookUp(f, s) })
-	}
-}
-
-// lookUp reads the agent's record of a turn ended in session s, unless the turn has an
-// outcome by now or session s has ended.
-func (rv *recovery) lookUp(f *inflight, s *agentSession) {
-	if f.answered || !f.agentDone || rv.conv.session != s {
-		return
-	}
-	session, id := f.turn.SessionID, f.turn.ID
-	rv.async(func(ctx context.Context) func() {
-		fate, err := rv.manager.o.Agent.Fate(ctx, rv.key, session, id)
-		return func() {
-			if !f.answered && rv.conv.session == s {
-				rv.fromRecord(f, fateRecord{fate, err})
-			}
-		}
-	})
-}
-
-// fromRecord gives a turn without a result the outcome found in the agent's own record.
-func (rv *recovery) fromRecord(f *inflight, r fateRecord) {
-	c := rv.cutOf(f, r)
-	c.byAgent, c.exit = true, f.lastExit
-	if rv.fold(f, r.fate) { // the enclosing turn is looked up too, or has a result coming
-		return
-	}
-	rv.turns.end(f, c.verdict().reply)
-}
-
 // A recovered holds the open records of a channel left by an earlier process.
 type recovered struct {
 	live      bool // the session host is alive
@@ -77,174 +29,6 @@ type recovery struct {
 	turns *turns
 	nth   int // number of recoveries; results of all but the latest are ignored
 }
-
-// sessionGone cleans up and starts recovery after the session's process, or the session
-// host, has ended.
-func (rv *recovery) sessionGone() {
-	switch e := rv.conv.exit; {
-	case rv.conv.ending:
-		rv.log.Info("session ended")
-	case e != nil:
-		rv.log.Info("session ended", "reason", e.Text)
-	default:
-		rv.log.Warn("session host lost")
-	}
-	rv.conv.session.acks.ack = nil
-	rv.conv.session = nil
-	rv.desk.void(func(*pendingApproval) bool { return true })
-	for _, f := range rv.turns.list {
-		if f.answered {
-			f.cancelTimer()
-			rv.turns.remove(f)
-		}
-	}
-}
-
-// A fateRecord is the result of reading a turn's fate.
-type fateRecord struct {
-	fate core.Fate
-	err  error
-}
-
-// fold records f as folded into another open turn, if the fate names such a turn, and
-// reports whether f is folded. A tool begun by f counts as begun by the enclosing turn too.
-func (rv *recovery) fold(f *inflight, fate core.Fate) bool {
-	into := rv.turns.find(fate.Into)
-	if into == nil || into == f || into.answered || f.answered {
-		return false
-	}
-	if !slices.Contains(into.folded, f) {
-		into.folded = append(into.folded, f)
-	}
-	into.toolBegun = into.toolBegun || f.toolBegun
-	return true
-}
-
-// recover reads the fate of turns abandoned by the agent and continues accordingly. Without
-// a session, recover first ends leftover processes. No turn is dispatched meanwhile. Turns
-// not yet frozen were never handed over and need no recovery.
-func (rv *recovery) recover(turns []*inflight) {
-	rv.machine.begin(recovering)
-	rv.nth++
-	nth, reap := rv.nth, rv.conv.session == nil
-	sessions := map[*inflight]string{}
-	for _, f := range turns {
-		if f.frozen {
-			sessions[f] = f.turn.SessionID
-		}
-	}
-	rv.async(func(ctx context.Context) func() {
-		var err error
-		if reap {
-			err = rv.manager.o.Agent.Reap(ctx, rv.key)
-		}
-		records := map[*inflight]fateRecord{}
-		for f, session := range sessions {
-			fate, err := rv.manager.o.Agent.Fate(ctx, rv.key, session, f.turn.ID)
-			records[f] = fateRecord{fate, err}
-		}
-		return func() {
-			if err != nil {
-				rv.log.Error("old processes not ended", "err", err)
-			}
-			if nth == rv.nth { // else a later session has died, and a newer recovery is reading all fates
-				rv.applyFates(records)
-			}
-		}
-	})
-}
-
-// applyFates decides each turn by the recorded fate. An answer is delivered, a turn not
-// begun or without tools runs again under the same uuid, and a turn with a tool begun is
-// reported as interrupted.
-func (rv *recovery) applyFates(records map[*inflight]fateRecord) {
-	stopped := func(f *inflight) bool { return f.stop != nil && f.handed } // the stop may have ended the process
-	refused := rv.conv.session == nil && rv.conv.exit != nil && rv.conv.exit.Reason != core.ExitOther && !slices.ContainsFunc(rv.turns.list, stopped)
-	restarted := refused && rv.prepareRestart()
-	turns := slices.Clone(rv.turns.list)
-	folded := map[*inflight]int{}
-	for f, r := range records {
-		if rv.fold(f, r.fate) {
-			folded[f] = 1
-		}
-	}
-	// Folded turns come last, to share an outcome decided for the enclosing turn.
-	slices.SortStableFunc(turns, func(a, b *inflight) int { return folded[a] - folded[b] })
-	for _, f := range turns {
-		r, known := records[f]
-		if !known || f.answered {
-			continue
-		}
-		c := rv.cutOf(f, r)
-		c.exit, c.refused, c.restart, c.unassigned = rv.conv.exit, refused, restarted, rv.conv.unassigned
-		switch v := c.verdict(); {
-		case v.uncount:
-			f.handed, f.attempts = false, f.attempts-1
-		case v.again:
-			rv.handAgain(f, r.fate)
-		case v.undo:
-			rv.turns.end(f, rv.conv.withUndo(v.reply))
-		default:
-			rv.turns.end(f, v.reply)
-		}
-	}
-	for _, f := range rv.turns.list {
-		if !f.answered {
-			f.folded = nil // each turn runs again separately
-		}
-	}
-	rv.conv.unassigned = nil
-	if rv.conv.ending {
-		rv.conv.ending = false
-		rv.conv.slot.Release()
-	}
-	rv.machine.end()
-}
-
-// cutOf returns the facts about a turn without a result, and records the facts needed if the
-// turn's messages go back to the queue.
-func (rv *recovery) cutOf(f *inflight, r fateRecord) cut {
-	f.toolBegun = f.toolBegun || r.fate.ToolBegun
-	f.fateUnknown = f.fateUnknown || r.err != nil
-	if r.err != nil {
-		rv.turns.about(f).Warn("record of turn not read", "err", r.err)
-	}
-	return cut{
-		record: r.fate, recordErr: r.err, stop: f.stop, handed: f.handed, attempts: f.attempts, toolBegun: f.toolBegun,
-		progress: cmp.Or(r.fate.Done, f.toolsSeen()), sessionID: f.turn.SessionID,
-	}
-}
-
-// handAgain prepares the next handover of a turn without an effect. The lane observes the new
-// run from the start.
-func (rv *recovery) handAgain(f *inflight, fate core.Fate) {
-	if f.attempts > 0 {
-		rv.manager.stats.resent.Add(1)
-		rv.turns.about(f).Info("turn is handed over again", "begun", fate.Begun, "attempts", f.attempts)
-	}
-	f.mark(rv.now(), "resent", "")
-	f.handed, f.agentDone, f.spoke, f.fateUnknown, f.started = false, false, false, false, time.Time{}
-	f.holds, f.lastExit = nil, rv.conv.exit
-}
-
-// prepareRestart prepares the next start after the agent refused to resume an unknown
-// session id or to begin an existing session id. prepareRestart reports false if the agent
-// could not start at all, or refused more than maxAttempts times.
-func (rv *recovery) prepareRestart() bool {
-	rv.conv.startRefusals++
-	if rv.conv.exit.Reason == core.ExitStartFailed || rv.conv.startRefusals > maxAttempts {
-		rv.conv.startRefusals = 0
-		return false
-	}
-	if rv.conv.exit.Reason == core.ExitUnknownSession {
-		rv.startFresh()
-	}
-	return true
-}
-
-// countedAtMost is how many recorded background results a lane loads to recognize replayed
-// results: the host keeps all events from the oldest event with an effect not durable yet.
-const countedAtMost = 256
 
 // restore loads the open records of an earlier process and looks for the session host.
 func (rv *recovery) restore(r *recovered) {
@@ -338,6 +122,170 @@ func (rv *recovery) attached(s core.Session, err error, cost float64, approvals 
 	rv.recover(unknown) // not handed to the present process, but perhaps to an earlier process
 }
 
+// sessionGone cleans up and starts recovery after the session's process, or the session
+// host, has ended.
+func (rv *recovery) sessionGone() {
+	switch e := rv.conv.exit; {
+	case rv.conv.ending:
+		rv.log.Info("session ended")
+	case e != nil:
+		rv.log.Info("session ended", "reason", e.Text)
+	default:
+		rv.log.Warn("session host lost")
+	}
+	rv.conv.session.acks.ack = nil
+	rv.conv.session = nil
+	rv.desk.void(func(*pendingApproval) bool { return true })
+	for _, f := range rv.turns.list {
+		if f.answered {
+			f.cancelTimer()
+			rv.turns.remove(f)
+		}
+	}
+}
+
+// recover reads the fate of turns abandoned by the agent and continues accordingly. Without
+// a session, recover first ends leftover processes. No turn is dispatched meanwhile. Turns
+// not yet frozen were never handed over and need no recovery.
+func (rv *recovery) recover(turns []*inflight) {
+	rv.machine.begin(recovering)
+	rv.nth++
+	nth, reap := rv.nth, rv.conv.session == nil
+	sessions := map[*inflight]string{}
+	for _, f := range turns {
+		if f.frozen {
+			sessions[f] = f.turn.SessionID
+		}
+	}
+	rv.async(func(ctx context.Context) func() {
+		var err error
+		if reap {
+			err = rv.manager.o.Agent.Reap(ctx, rv.key)
+		}
+		records := map[*inflight]fateRecord{}
+		for f, session := range sessions {
+			fate, err := rv.manager.o.Agent.Fate(ctx, rv.key, session, f.turn.ID)
+			records[f] = fateRecord{fate, err}
+		}
+		return func() {
+			if err != nil {
+				rv.log.Error("old processes not ended", "err", err)
+			}
+			if nth == rv.nth { // else a later session has died, and a newer recovery is reading all fates
+				rv.applyFates(records)
+			}
+		}
+	})
+}
+
+// A fateRecord is the result of reading a turn's fate.
+type fateRecord struct {
+	fate core.Fate
+	err  error
+}
+
+// applyFates decides each turn by the recorded fate. An answer is delivered, a turn not
+// begun or without tools runs again under the same uuid, and a turn with a tool begun is
+// reported as interrupted.
+func (rv *recovery) applyFates(records map[*inflight]fateRecord) {
+	stopped := func(f *inflight) bool { return f.stop != nil && f.handed } // the stop may have ended the process
+	refused := rv.conv.session == nil && rv.conv.exit != nil && rv.conv.exit.Reason != core.ExitOther && !slices.ContainsFunc(rv.turns.list, stopped)
+	restarted := refused && rv.prepareRestart()
+	turns := slices.Clone(rv.turns.list)
+	folded := map[*inflight]int{}
+	for f, r := range records {
+		if rv.fold(f, r.fate) {
+			folded[f] = 1
+		}
+	}
+	// Folded turns come last, to share an outcome decided for the enclosing turn.
+	slices.SortStableFunc(turns, func(a, b *inflight) int { return folded[a] - folded[b] })
+	for _, f := range turns {
+		r, known := records[f]
+		if !known || f.answered {
+			continue
+		}
+		c := rv.cutOf(f, r)
+		c.exit, c.refused, c.restart, c.unassigned = rv.conv.exit, refused, restarted, rv.conv.unassigned
+		switch v := c.verdict(); {
+		case v.uncount:
+			f.handed, f.attempts = false, f.attempts-1
+		case v.again:
+			rv.handAgain(f, r.fate)
+		case v.undo:
+			rv.turns.end(f, rv.conv.withUndo(v.reply))
+		default:
+			rv.turns.end(f, v.reply)
+		}
+	}
+	for _, f := range rv.turns.list {
+		if !f.answered {
+			f.folded = nil // each turn runs again separately
+		}
+	}
+	rv.conv.unassigned = nil
+	if rv.conv.ending {
+		rv.conv.ending = false
+		rv.conv.slot.Release()
+	}
+	rv.machine.end()
+}
+
+// fold records f as folded into another open turn, if the fate names such a turn, and
+// reports whether f is folded. A tool begun by f counts as begun by the enclosing turn too.
+func (rv *recovery) fold(f *inflight, fate core.Fate) bool {
+	into := rv.turns.find(fate.Into)
+	if into == nil || into == f || into.answered || f.answered {
+		return false
+	}
+	if !slices.Contains(into.folded, f) {
+		into.folded = append(into.folded, f)
+	}
+	into.toolBegun = into.toolBegun || f.toolBegun
+	return true
+}
+
+// cutOf returns the facts about a turn without a result, and records the facts needed if the
+// turn's messages go back to the queue.
+func (rv *recovery) cutOf(f *inflight, r fateRecord) cut {
+	f.toolBegun = f.toolBegun || r.fate.ToolBegun
+	f.fateUnknown = f.fateUnknown || r.err != nil
+	if r.err != nil {
+		rv.turns.about(f).Warn("record of turn not read", "err", r.err)
+	}
+	return cut{
+		record: r.fate, recordErr: r.err, stop: f.stop, handed: f.handed, attempts: f.attempts, toolBegun: f.toolBegun,
+		progress: cmp.Or(r.fate.Done, f.toolsSeen()), sessionID: f.turn.SessionID,
+	}
+}
+
+// handAgain prepares the next handover of a turn without an effect. The lane observes the new
+// run from the start.
+func (rv *recovery) handAgain(f *inflight, fate core.Fate) {
+	if f.attempts > 0 {
+		rv.manager.stats.resent.Add(1)
+		rv.turns.about(f).Info("turn is handed over again", "begun", fate.Begun, "attempts", f.attempts)
+	}
+	f.mark(rv.now(), "resent", "")
+	f.handed, f.agentDone, f.spoke, f.fateUnknown, f.started = false, false, false, false, time.Time{}
+	f.holds, f.lastExit = nil, rv.conv.exit
+}
+
+// prepareRestart prepares the next start after the agent refused to resume an unknown
+// session id or to begin an existing session id. prepareRestart reports false if the agent
+// could not start at all, or refused more than maxAttempts times.
+func (rv *recovery) prepareRestart() bool {
+	rv.conv.startRefusals++
+	if rv.conv.exit.Reason == core.ExitStartFailed || rv.conv.startRefusals > maxAttempts {
+		rv.conv.startRefusals = 0
+		return false
+	}
+	if rv.conv.exit.Reason == core.ExitUnknownSession {
+		rv.startFresh()
+	}
+	return true
+}
+
 // startFresh replaces the session id with a new id, because the old session cannot be
 // resumed. Turns in flight change to the new session at the handover.
 func (rv *recovery) startFresh() {
@@ -347,3 +295,55 @@ func (rv *recovery) startFresh() {
 	rv.turns.notice(core.Notice{Code: "fresh_session", Text: "The earlier conversation could not be resumed, so this is a fresh session."})
 	rv.publish(core.Update{Kind: core.UpdateSession, Detail: "The earlier conversation could not be resumed; a fresh session begins."})
 }
+
+// lookUpDone schedules a look-up of ended turns without a result. A folded turn ends just
+// before the enclosing turn's result arrives, so lookUpDone does nothing while another turn
+// may still deliver the result. The enclosing turn may also be the agent's own, after a
+// background task, so the look-up waits for recordAfter.
+func (rv *recovery) lookUpDone() {
+	var done []*inflight
+	for _, f := range rv.turns.list {
+		if f.answered || !f.handed {
+			continue
+		}
+		if !f.agentDone {
+			return
+		}
+		done = append(done, f)
+	}
+	for _, f := range done {
+		s := rv.conv.session
+		rv.after(recordAfter, func() { rv.lookUp(f, s) })
+	}
+}
+
+// lookUp reads the agent's record of a turn ended in session s, unless the turn has an
+// outcome by now or session s has ended.
+func (rv *recovery) lookUp(f *inflight, s *agentSession) {
+	if f.answered || !f.agentDone || rv.conv.session != s {
+		return
+	}
+	session, id := f.turn.SessionID, f.turn.ID
+	rv.async(func(ctx context.Context) func() {
+		fate, err := rv.manager.o.Agent.Fate(ctx, rv.key, session, id)
+		return func() {
+			if !f.answered && rv.conv.session == s {
+				rv.fromRecord(f, fateRecord{fate, err})
+			}
+		}
+	})
+}
+
+// fromRecord gives a turn without a result the outcome found in the agent's own record.
+func (rv *recovery) fromRecord(f *inflight, r fateRecord) {
+	c := rv.cutOf(f, r)
+	c.byAgent, c.exit = true, f.lastExit
+	if rv.fold(f, r.fate) { // the enclosing turn is looked up too, or has a result coming
+		return
+	}
+	rv.turns.end(f, c.verdict().reply)
+}
+
+// countedAtMost is how many recorded background results a lane loads to recognize replayed
+// results: the host keeps all events from the oldest event with an effect not durable yet.
+const countedAtMost = 256

@@ -27,6 +27,9 @@ func (ts *turns) tellStalled(f *inflight, detail string) {
 // ends the agent's process. Users are promised two seconds in all.
 const interruptGrace = 1300 * time.Millisecond
 
+// patientGrace is how long the agent may take to end a turn on request when no caller waits.
+const patientGrace = 5 * time.Second
+
 // A stop is the reason for ending a turn early.
 type stop struct {
 	code, text string

@@ -63,19 +63,6 @@ func (l *lane) updateSlot() {
 	}
 }
 
-// StallAction selects the action on a turn without events.
-type StallAction string
-
-// The actions. The zero value means [StallNotify]; each action notifies the channel.
-const (
-	StallNotify    StallAction = "notify"    // only notify: the turn goes on
-	StallInterrupt StallAction = "interrupt" // request the end of the turn from the agent, and end the agent after patientGrace
-	StallKill      StallAction = "kill"      // end the agent
-)
-
-// patientGrace is how long the agent may take to end a turn on request when no caller waits.
-const patientGrace = 5 * time.Second
-
 // stallDue returns when the running turn counts as stuck without further events. stallDue
 // returns zero while a person decides an approval, while the host does not read the agent,
 // while the turn is being ended, and after the channel has been notified.
