@@ -68,6 +68,7 @@ func (ts *turns) remove(f *inflight) {
 	ts.list = slices.DeleteFunc(slices.Clone(ts.list), func(other *inflight) bool { return other == f })
 }
 
+// mark adds to the timeline of the running turn, if any.
 func (ts *turns) mark(what, detail string) {
 	ts.running().mark(ts.eventTime(), what, detail)
 }
@@ -108,6 +109,7 @@ func (ts *turns) freeze(n int, steered bool) {
 	ts.openSession()
 }
 
+// newFlight composes a turn of the messages.
 func (ts *turns) newFlight(batch []*queued, steered bool) (*inflight, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -150,6 +152,7 @@ func (ts *turns) refuseOrFail(it *queued, err error) {
 	ts.commitOutcomes(v)
 }
 
+// freezeDone makes the turn ready for the handover, once the ledger has answered.
 func (ts *turns) freezeDone(f *inflight, err error) {
 	if err != nil {
 		ts.unfreeze(f, err)
@@ -285,13 +288,15 @@ func (ts *turns) openSession() {
 	})
 }
 
+// opened continues with a started session, or ends every turn waiting for the session.
 func (ts *turns) opened(o opening) {
 	ts.conv.opening = false
 	switch {
 	case ts.conv.detachIfLeaving(o.session):
 		return
 	case o.err != nil:
-		ts.startFailed(o.err)
+		ts.log.Error("session not started", "err", o.err)
+		ts.endTurns(startFailure(o.err))
 		return
 	}
 	ts.conv.adopt(o.session)
@@ -301,21 +306,5 @@ func (ts *turns) opened(o opening) {
 		ts.log.Error("session id not saved", "err", o.saveError)
 		ts.notice(core.Notice{Code: "session_not_saved", Text: "The session id could not be saved (" + o.saveError.Error() +
 			"): this conversation may not be found again after a restart."})
-	}
-}
-
-// startFailed ends every turn waiting for the session.
-func (ts *turns) startFailed(err error) {
-	ts.log.Error("session not started", "err", err)
-	reply := startFailure(err)
-	for _, f := range ts.list {
-		switch {
-		case f.answered:
-		case f.stop != nil && !f.frozen: // freezeDone handles the stop
-		case !f.frozen:
-			f.stop = &stop{code: reply.Code, text: reply.Error, failed: true}
-		default:
-			ts.end(f, reply)
-		}
 	}
 }

@@ -22,6 +22,33 @@ func (ts *turns) end(f *inflight, r core.Reply) {
 	ts.release(f)
 }
 
+// endTurns gives all turns an outcome. A turn being frozen gets the outcome as soon as the
+// ledger has answered.
+func (ts *turns) endTurns(r core.Reply) {
+	for _, f := range ts.list {
+		switch {
+		case f.answered:
+		case f.frozen:
+			ts.end(f, r)
+		case f.stop == nil:
+			f.stop = &stop{code: r.Code, text: r.Error, failed: r.State == core.Failed}
+		}
+	}
+}
+
+// endAll gives all turns and all accepted waiting messages an outcome.
+func (ts *turns) endAll(r core.Reply) {
+	ts.endTurns(r)
+	var v outcomes
+	ts.queue.items = slices.DeleteFunc(ts.queue.items, func(it *queued) bool {
+		if it.durable {
+			v.set(it, r)
+		}
+		return it.durable
+	})
+	ts.commitOutcomes(v)
+}
+
 // finish gives the messages of several turns one shared outcome. The last message of the
 // first turn carries the text; the other messages refer to the carrier.
 func (ts *turns) finish(fs []*inflight, reply core.Reply, r *core.Result) {

@@ -218,30 +218,13 @@ func (l *lane) abandon() {
 	wasAttaching := l.conv.attaching
 	l.queue.parked, l.queue.retried, l.queue.reordering = nil, nil, false
 	l.machine.begin(afterFault)
-	reply := failure(core.CodeInternal, internalText)
-	for _, f := range l.turns.list {
-		switch {
-		case f.answered:
-		case f.frozen:
-			l.turns.end(f, reply)
-		case f.stop == nil: // freezeDone or unfreeze handles the stop
-			f.stop = &stop{code: reply.Code, text: reply.Error, failed: true}
-		}
-	}
-	var failed outcomes
-	kept := l.queue.items[:0:0]
-	for _, it := range l.queue.items {
-		switch {
-		case it.durable:
-			failed.set(it, reply)
-		case it.written: // acceptDone decides
-			kept = append(kept, it)
-		default:
+	l.turns.endAll(failure(core.CodeInternal, internalText))
+	l.queue.items = slices.DeleteFunc(l.queue.items, func(it *queued) bool {
+		if !it.written { // else acceptDone decides
 			l.queue.refuse(it, errInternal)
 		}
-	}
-	l.queue.items = kept
-	l.turns.commitOutcomes(failed)
+		return !it.written
+	})
 	switch {
 	case l.conv.session != nil: // sessionGone continues
 		_ = l.conv.session.Stop(core.StopNow) // the session ends even after an error
@@ -260,23 +243,7 @@ func (l *lane) reset(done chan<- error) {
 	}
 	l.queue.parked, l.queue.retried = nil, nil
 	l.machine.begin(resetting)
-	reply := core.Reply{State: core.Cancelled, Code: core.CodeReset, Error: "The conversation was closed before this message was answered."}
-	for _, f := range l.turns.list {
-		if !f.answered && f.frozen {
-			l.turns.end(f, reply)
-		}
-		if f.stop == nil {
-			f.stop = &stop{code: core.CodeReset, text: reply.Error} // for a turn being frozen
-		}
-	}
-	var v outcomes
-	for _, it := range l.queue.items {
-		if it.durable {
-			v.set(it, reply)
-		}
-	}
-	l.turns.commitOutcomes(v)
-	l.queue.items = slices.DeleteFunc(l.queue.items, func(it *queued) bool { return it.durable })
+	l.turns.endAll(core.Reply{State: core.Cancelled, Code: core.CodeReset, Error: "The conversation was closed before this message was answered."})
 	l.resetting = func() {
 		l.async(func(ctx context.Context) func() {
 			err := errors.Join(l.manager.o.Agent.Reap(ctx, l.key), l.manager.o.Sessions.Forget(l.key), l.manager.Decider.voidContinues(ctx, l.key))
