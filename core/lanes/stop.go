@@ -8,21 +8,6 @@ import (
 	"bareclaw/core"
 )
 
-// interruptFor interrupts the turn named in the message, if still running, and never a later
-// turn.
-func (ts *turns) interruptFor(it *queued) {
-	if it.msg.Interrupts == "" {
-		return
-	}
-	if f := ts.find(it.msg.Interrupts); f != nil && !f.answered {
-		ts.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted by a newer message."})
-	}
-}
-
-func (ts *turns) tellStalled(f *inflight, detail string) {
-	ts.publish(core.Update{Kind: core.UpdateStalled, Turn: f.turn.ID, Messages: f.turn.Members, Detail: detail})
-}
-
 // interruptGrace is how long the agent may take to end a turn on request before the lane
 // ends the agent's process. Users are promised two seconds in all.
 const interruptGrace = 1300 * time.Millisecond
@@ -48,6 +33,19 @@ func (s *stop) wake(err error) {
 		w <- err
 	}
 	s.waiters = nil
+}
+
+func (s *stop) patience() time.Duration { return cmp.Or(s.grace, interruptGrace) }
+
+// interruptFor interrupts the turn named in the message, if still running, and never a later
+// turn.
+func (ts *turns) interruptFor(it *queued) {
+	if it.msg.Interrupts == "" {
+		return
+	}
+	if f := ts.find(it.msg.Interrupts); f != nil && !f.answered {
+		ts.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted by a newer message."})
+	}
 }
 
 // interrupt ends a turn: first by a request to the agent, and after the grace period by
@@ -97,8 +95,6 @@ func (ts *turns) endStopped() {
 	}
 }
 
-func (s *stop) patience() time.Duration { return cmp.Or(s.grace, interruptGrace) }
-
 func (ts *turns) killAfter(f *inflight, d time.Duration) {
 	f.cancelTimer()
 	f.timer = ts.after(d, func() { ts.kill(f) })
@@ -142,4 +138,8 @@ func (ts *turns) startTimeout(f *inflight) {
 			ts.interrupt(f, s)
 		}
 	})
+}
+
+func (ts *turns) tellStalled(f *inflight, detail string) {
+	ts.publish(core.Update{Kind: core.UpdateStalled, Turn: f.turn.ID, Messages: f.turn.Members, Detail: detail})
 }
