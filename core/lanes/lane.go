@@ -114,7 +114,7 @@ func (l *lane) advance() {
 
 // canDispatch reports whether the lane may begin a turn with the waiting messages.
 func (l *lane) canDispatch() bool {
-	return l.machine.condition.state == stateIdle && !l.queue.reordering && l.queue.batchSize() > 0
+	return l.machine.condition.state == stateIdle && !l.queue.reordering && len(l.queue.items) > 0 && l.queue.items[0].isReady()
 }
 
 // prepareDispatch reports whether a turn can begin now. For lack of a session slot, the lane

@@ -67,11 +67,16 @@ func (q *queue) why() string {
 	return cmp.Or(parked, q.delay())
 }
 
-// batchSize returns how many messages at the front of the queue form the next turn. A message
-// with a source key and not durable yet may be a duplicate, and ends the batch.
+// isReady reports whether the message may be part of a turn. A message with a source key and
+// not durable yet may be a duplicate.
+func (it *queued) isReady() bool {
+	return !it.moving && !it.changing && (it.durable || it.msg.SourceKey == "")
+}
+
+// batchSize returns how many messages at the front of the queue form the next turn.
 func (q *queue) batchSize() int {
 	n := 0
-	for n < len(q.items) && !q.items[n].moving && !q.items[n].changing && (q.items[n].durable || q.items[n].msg.SourceKey == "") {
+	for n < len(q.items) && q.items[n].isReady() {
 		n++
 	}
 	ms := make([]*core.Message, n)

@@ -1,6 +1,9 @@
 package lanes
 
-import "log/slog"
+import (
+	"context"
+	"log/slog"
+)
 
 // A state says what a lane can do.
 type state int
@@ -79,7 +82,7 @@ func (m *machine) transition() {
 	turns, parked := m.facts()
 	was := m.condition
 	m.condition = nextCondition(m.operation, turns, parked)
-	if m.condition != was {
+	if m.condition != was && m.log.Enabled(context.Background(), slog.LevelDebug) {
 		m.log.Debug("lane is "+m.condition.state.String(), "reason", m.condition.reason, "was", was.state.String())
 	}
 }
