@@ -21,10 +21,10 @@ func (t *turn) background(d time.Duration, text string) {
 	input, _ := json.Marshal(object{"command": "background", "description": "scripted call", "run_in_background": true}) // always marshals
 	b.toolUse = t.callTool("Bash", input)
 	s.log.note("tool", t.uuid, "background")
-	s.system("background_tasks_changed", ordered{"tasks", []object{{"task_id": b.id, "run_id": b.run, "task_type": "local_bash", "description": "scripted call"}}})
-	s.system("task_started", ordered{"task_id", b.id, "run_id", b.run, "tool_use_id", b.toolUse, "description", "scripted call", "is_backgrounded", true, "task_type", "local_bash"})
+	s.system("background_tasks_changed", "tasks", []object{{"task_id": b.id, "run_id": b.run, "task_type": "local_bash", "description": "scripted call"}})
+	s.system("task_started", "task_id", b.id, "run_id", b.run, "tool_use_id", b.toolUse, "description", "scripted call", "is_backgrounded", true, "task_type", "local_bash")
 	said := "Command running in background with ID: " + b.id
-	t.toolResult(b.toolUse, said, false, object{"stdout": "", "stderr": "", "interrupted": false, "backgroundTaskId": b.id})
+	t.toolResult(b.toolUse, said, false)
 	s.tasks = append(s.tasks, b)
 	slices.SortStableFunc(s.tasks, func(a, b task) int { return a.due.Compare(b.due) })
 	t.answer("final: " + said + t.fold())
@@ -34,11 +34,11 @@ func (t *turn) background(d time.Duration, text string) {
 func (s *session) finishTask() {
 	b := s.tasks[0]
 	s.tasks = s.tasks[1:]
-	s.system("task_updated", ordered{"task_id", b.id, "run_id", b.run, "patch", object{"status": "completed", "end_time": time.Now().UnixMilli()}})
-	s.system("task_notification", ordered{"task_id", b.id, "run_id", b.run, "tool_use_id", b.toolUse, "status", "completed", "output_file", "",
-		"summary", `Background command "scripted call" completed (exit code 0)`})
-	s.system("background_tasks_changed", ordered{"tasks", []string{}})
-	t := &turn{s: s, origin: &origin{"task-notification", "session-task", b.run}, began: time.Now()}
+	s.system("task_updated", "task_id", b.id, "run_id", b.run, "patch", object{"status": "completed", "end_time": time.Now().UnixMilli()})
+	s.system("task_notification", "task_id", b.id, "run_id", b.run, "tool_use_id", b.toolUse, "status", "completed", "output_file", "",
+		"summary", `Background command "scripted call" completed (exit code 0)`)
+	s.system("background_tasks_changed", "tasks", []string{})
+	t := &turn{s: s, origin: object{"kind": "task-notification", "producer": "session-task", "runId": b.run}}
 	s.turn = t
 	defer func() { s.turn = nil }()
 	s.announce()

@@ -9,7 +9,6 @@ import (
 type directive struct {
 	name string
 	n    int    // MS, N, CODE or STATUS; -1 when left out
-	n2   int    // the second number of apiretry; -1 when left out
 	arg  string // TEXT, FILE, NAME, COMMAND or DIRECTIVE
 }
 
@@ -22,14 +21,13 @@ const (
 	anything          // anything, or nothing
 	number            // a number
 	maybeNumber       // a number, or nothing
-	numbers           // one or two numbers
 	numberText        // a number, then anything
 	fileText          // a path without spaces, then anything
 )
 
 func shapeOf(name string) (shape, bool) {
 	switch name {
-	case "prompt", "size", "history", "pid", "cwd", "args", "session", "notloggedin", "kill", "vanish", "mute", "rubbish":
+	case "prompt", "history", "pid", "args", "session", "notloggedin", "kill", "vanish", "mute", "rubbish":
 		return bare, true
 	case "echo", "env", "wait", "toolwait", "ticks":
 		return text, true
@@ -39,8 +37,6 @@ func shapeOf(name string) (shape, bool) {
 		return number, true
 	case "maxturns":
 		return maybeNumber, true
-	case "apiretry":
-		return numbers, true
 	case "slow", "tool", "leave", "background", "edit":
 		return numberText, true
 	case "once", "call", "interim", "parts":
@@ -66,7 +62,7 @@ func parseDirective(line string) (directive, bool) {
 	if !known {
 		return directive{}, false
 	}
-	d := directive{name: name, n: -1, n2: -1, arg: rest}
+	d := directive{name: name, n: -1, arg: rest}
 	count := func(s string) (int, bool) {
 		n, err := strconv.Atoi(s)
 		return n, err == nil && n >= 0
@@ -82,11 +78,6 @@ func parseDirective(line string) (directive, bool) {
 	case maybeNumber:
 		if rest != "" {
 			d.n, ok = count(rest)
-		}
-	case numbers:
-		first, second, two := strings.Cut(rest, " ")
-		if d.n, ok = count(first); ok && two {
-			d.n2, ok = count(second)
 		}
 	case numberText:
 		var first string

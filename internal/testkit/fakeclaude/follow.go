@@ -52,8 +52,6 @@ func (t *turn) follow(d directive) {
 		t.noResult(d.arg)
 	case "apierror":
 		t.apiError(d.n)
-	case "apiretry":
-		t.apiRetry(d)
 	case "notloggedin":
 		t.failed("Not logged in · Please run /login", 0, "authentication_failed")
 	case "maxturns":
@@ -61,13 +59,13 @@ func (t *turn) follow(d directive) {
 	case "resultdie":
 		t.say("last words")
 		t.record("completed")
-		t.result(ending{result: ptr("last words"), stop: "end_turn"})
+		t.result(ending{result: ptr("last words")})
 		t.s.exit(d.n)
 	case "die":
-		t.s.partial(func() { t.delta("dying") })
+		t.delta("dying")
 		t.s.exit(d.n)
 	case "kill":
-		t.s.partial(func() { t.delta("dying") })
+		t.delta("dying")
 		suicide()
 	case "mute":
 		t.deaf = true
@@ -85,14 +83,10 @@ func (t *turn) reply(d directive) string {
 		return d.arg
 	case "prompt":
 		return t.text
-	case "size":
-		return t.sizeReport()
 	case "history":
 		return t.historyReport()
 	case "pid":
-		return pidReport()
-	case "cwd":
-		return t.s.cwd
+		return strconv.Itoa(os.Getpid())
 	case "args":
 		return strings.TrimSpace(string(encode(t.s.args)))
 	case "session":
@@ -119,11 +113,9 @@ func (t *turn) noise(d directive) {
 	}
 	switch d.name {
 	case "events":
-		s.partial(func() {
-			for range d.n {
-				t.delta("x ")
-			}
-		})
+		for range d.n {
+			t.delta("x ")
+		}
 	case "rubbish":
 		write([]byte("this is not JSON\n{\"type\":\"assistant\",\n\x00\xff\xfe\n\n[1,2]\n"))
 	case "longline":
@@ -150,9 +142,9 @@ func (t *turn) slow(d time.Duration, text string) {
 		}
 		word := fmt.Sprintf("w%d ", i)
 		said += word
-		t.s.partial(func() { t.delta(word) })
+		t.delta(word)
 	}
-	t.s.partial(func() { t.delta(text) })
+	t.delta(text)
 	t.answerStreamed(said + text)
 }
 
@@ -161,7 +153,7 @@ func (t *turn) sayInPieces(text string) {
 	const pieces = 8
 	for from, i := 0, 1; i <= pieces && t.pause(time.Second/pieces); i++ {
 		to := len(text) * i / pieces
-		t.s.partial(func() { t.delta(text[from:to]) })
+		t.delta(text[from:to])
 		from = to
 	}
 	t.sayStreamed(text)
@@ -177,7 +169,7 @@ func (t *turn) ticks(file string) {
 		}
 		number := fmt.Sprintf("%d ", n)
 		said += number
-		t.s.partial(func() { t.delta(number) })
+		t.delta(number)
 		if _, err := os.Stat(file); err == nil {
 			t.answerStreamed(fmt.Sprintf("ticked %d", n))
 			return
@@ -193,8 +185,8 @@ func (t *turn) parts(file string, n int) {
 			return
 		}
 		text := strings.Repeat(string(rune('a'+i%26)), 10_000)
-		t.s.partial(func() { t.delta(text) })
-		t.emitBlock(t.modelMessage(block{Type: "text", Text: text}, ""), assistantEvent{}) // not its last word
+		t.delta(text)
+		t.emitBlock(block{Type: "text", Text: text}, "", flaw{}) // not its last word
 		t.closeStream(nil)
 	}
 	t.answer(fmt.Sprintf("%d parts", n))
@@ -203,29 +195,8 @@ func (t *turn) parts(file string, n int) {
 // noResult ends the turn without a result, as a resend of an old uuid does.
 func (t *turn) noResult(text string) {
 	if text != "" {
-		t.s.history.assistant(newID(), t.modelMessage(block{Type: "text", Text: text}, "end_turn"), assistantEvent{})
+		t.s.history.assistant(apiMessage{Content: []block{{Type: "text", Text: text}}, ID: "msg_fake", Model: t.s.model, Role: "assistant", StopReason: ptr("end_turn"), Type: "message"}, flaw{})
 	}
 	t.record("completed")
 	t.release("completed")
-}
-
-// apiRetry reports failed requests as if each had been waited out.
-func (t *turn) apiRetry(d directive) {
-	status, word := 529, "overloaded"
-	switch {
-	case d.n2 == 401:
-		status, word = 401, "authentication_failed"
-	case d.n2 == 429:
-		status, word = 429, "rate_limit"
-	case d.n2 >= 0:
-		status, word = d.n2, "server_error"
-	}
-	for i := range d.n {
-		t.s.system("api_retry", ordered{"attempt", i + 1, "max_retries", 10, "retry_delay_ms", 500 << min(i, 6), "error_status", status, "error", word})
-		if !t.pause(time.Millisecond) {
-			t.aborted("")
-			return
-		}
-	}
-	t.answer(fmt.Sprintf("apiretry %d", d.n))
 }

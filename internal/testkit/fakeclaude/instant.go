@@ -14,11 +14,7 @@ import (
 // answered by a turn of 30 events, each in a write of its own. There are no other
 // directives, no merging, no transcript and no journal. It allocates nothing per message.
 func runInstant(f flags, stdin io.Reader, stdout io.Writer) int {
-	session := f.sessionID + f.resume
-	if session == "" {
-		session = newID()
-	}
-	i := &instant{answer: newAnswer(session), stdout: stdout}
+	i := &instant{answer: newAnswer(f.sessionID), stdout: stdout}
 	if eachChunk(stdin, i.take) != nil || i.line(i.begun) != nil {
 		return exitBroken
 	}

@@ -16,9 +16,8 @@
 //
 //	echo TEXT           reply TEXT
 //	prompt              reply the whole text as it arrived, prefix line included
-//	size                reply "text=BYTES images=N", not counting the prefix line
 //	history             reply a JSON array of this session's user texts
-//	pid cwd args session   reply that of this process; args is a JSON array
+//	pid args session    reply that of this process; args is a JSON array
 //	env NAME            reply the variable's value, or "(unset)"
 //	slow MS TEXT        a text turn of that length, in several deltas
 //	wait FILE           a text turn that goes on until FILE exists
@@ -43,7 +42,6 @@
 //	noresult [TEXT]     lifecycle completed without a result; TEXT, if any, is
 //	                    in the transcript as the answer
 //	apierror STATUS     the result of a failed API request
-//	apiretry N [STATUS] N api_retry events, then a reply
 //	notloggedin         the result of a claude without credentials
 //	maxturns [CODE]     error_max_turns; with CODE the process ends there
 //	resultdie CODE      a result, then exit before lifecycle completed
@@ -97,10 +95,6 @@ func run(args []string, getenv func(string) string, stdin io.Reader, stdout, std
 	if flags.version {
 		fmt.Fprintf(stdout, "%s (Claude Code)\n", version)
 		return 0
-	}
-	if err := flags.check(getenv); err != nil {
-		fmt.Fprintln(stderr, err)
-		return 1
 	}
 	if getenv("FAKECLAUDE_INSTANT") != "" {
 		return runInstant(flags, stdin, stdout)

@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -29,41 +27,35 @@ type session struct {
 	log     *journal
 	history *transcript
 
-	lines   <-chan []byte // nil once stdin has ended
-	signals chan os.Signal
-	queue   []*message
-	known   map[string]bool // uuids this process has taken, true while queued
-	turn    *turn           // nil when idle
-	tasks   []task          // background tasks, by due time
-	noInit  bool            // initialize is never answered
-	leaving bool            // exit as soon as the turn has ended
-	quit    bool            // … with code 0: SIGINT
-	code    int             // the exit code then, and at the end of stdin
-	results int
-	cost    float64
+	lines      <-chan []byte // nil once stdin has ended
+	terminated chan os.Signal
+	queue      []*message
+	known      map[string]bool // uuids this process has taken, true while queued
+	turn       *turn           // nil when idle
+	tasks      []task          // background tasks, by due time
+	noInit     bool            // initialize is never answered
+	code       int             // the exit code at the end of stdin
+	cost       float64
 }
+
+// exitTerminated is the exit code after SIGTERM.
+const exitTerminated = 128 + int(syscall.SIGTERM)
 
 // message is one user message; several may have been merged into it.
 type message struct {
 	uuid    string
 	content json.RawMessage // a string or blocks, as it came
 	text    string
-	images  int
-	first   bool // priority "now"
-	last    bool // priority "later": not folded into a running turn
-	noQuery bool // shouldQuery false
 }
 
 // envelope is any line of stdin.
 type envelope struct {
-	Type        string          `json:"type"`
-	UUID        string          `json:"uuid"`
-	Priority    string          `json:"priority"`
-	ShouldQuery *bool           `json:"shouldQuery"`
-	RequestID   string          `json:"request_id"`
-	Request     json.RawMessage `json:"request"`
-	Response    json.RawMessage `json:"response"`
-	Message     *struct {
+	Type      string          `json:"type"`
+	UUID      string          `json:"uuid"`
+	RequestID string          `json:"request_id"`
+	Request   json.RawMessage `json:"request"`
+	Response  json.RawMessage `json:"response"`
+	Message   struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
 	} `json:"message"`
@@ -71,20 +63,16 @@ type envelope struct {
 
 func newSession(f flags, args []string, getenv func(string) string, stdout, stderr io.Writer) (*session, error) {
 	s := &session{flags: f, args: args, getenv: getenv, stdout: stdout, stderr: stderr,
-		known: map[string]bool{}, signals: make(chan os.Signal, 1)}
+		id: f.sessionID, known: map[string]bool{}, terminated: make(chan os.Signal, 1)}
 	var err error
 	if s.cwd, err = os.Getwd(); err != nil {
 		return nil, fmt.Errorf("fakeclaude: find the working directory: %w", err)
-	}
-	s.id = f.sessionID + f.resume // at most one is set
-	if s.id == "" {
-		s.id = newID()
 	}
 	config := getenv("CLAUDE_CONFIG_DIR")
 	if getenv("FAKECLAUDE_NOTRANSCRIPT") != "" || f.forgets {
 		config = ""
 	}
-	s.history, err = openTranscript(config, s.cwd, s.id, f.resume != "", getenv("FAKECLAUDE_TRANSCRIPT") == "late")
+	s.history, err = openTranscript(config, s.cwd, s.id, f.resumes, getenv("FAKECLAUDE_TRANSCRIPT") == "late")
 	if err != nil {
 		return nil, err
 	}
@@ -96,26 +84,20 @@ func newSession(f flags, args []string, getenv func(string) string, stdout, stde
 func (s *session) run(stdin io.Reader) int {
 	s.log.note("start", "", strings.Join(s.args, " "))
 	signal.Ignore(syscall.SIGPIPE) // as Node does: a reader that is gone ends no process
-	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(s.terminated, syscall.SIGTERM)
 	if err := s.startFault(); err != nil {
 		fmt.Fprintln(s.stderr, err)
 		s.exit(exitBroken)
 	}
 	s.lines = readLines(stdin)
-	for !s.leaving {
-		switch {
-		case s.nextTurn():
+	for s.lines != nil || len(s.tasks) > 0 || len(s.queue) > 0 {
+		if s.nextTurn() {
 			s.drain()
-		case s.lines == nil && len(s.tasks) == 0:
-			s.leaving = true
-		default:
+		} else {
 			s.idle()
 		}
 	}
 	s.log.note("exit", "", "")
-	if s.quit {
-		return 0
-	}
 	return s.code
 }
 
@@ -143,8 +125,8 @@ func (s *session) idle() {
 	select {
 	case line, ok := <-s.lines:
 		s.read(line, ok)
-	case sig := <-s.signals:
-		s.signalled(sig)
+	case <-s.terminated:
+		s.exit(exitTerminated)
 	case <-due:
 	}
 }
@@ -180,18 +162,6 @@ func readLines(r io.Reader) <-chan []byte {
 	return lines
 }
 
-// signalled ends the process the way the real program does: SIGTERM at once,
-// SIGINT after the running turn has been aborted.
-func (s *session) signalled(sig os.Signal) {
-	if sig == syscall.SIGTERM {
-		s.exit(128 + int(syscall.SIGTERM))
-	}
-	s.leaving, s.quit = true, true
-	if s.turn != nil {
-		s.turn.stop(stopInterrupt)
-	}
-}
-
 // read handles one line of stdin, or its end.
 func (s *session) read(line []byte, ok bool) {
 	if !ok {
@@ -200,14 +170,7 @@ func (s *session) read(line []byte, ok bool) {
 	}
 	var e envelope
 	if err := json.Unmarshal(line, &e); err != nil {
-		if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
-			return // JSON, but not what we know
-		}
-		kind := "unknown"
-		if m := regexp.MustCompile(`^\{\s*"type"\s*:\s*"(\w+)"`).FindSubmatch(line); m != nil {
-			kind = string(m[1])
-		}
-		fmt.Fprintf(s.stderr, "Error parsing streaming input line (type=%s, %d chars): SyntaxError\n", kind, len(line))
+		fmt.Fprintf(s.stderr, "Error parsing streaming input line (%d chars): SyntaxError\n", len(line))
 		s.exit(1)
 	}
 	switch e.Type {
@@ -222,32 +185,19 @@ func (s *session) read(line []byte, ok bool) {
 
 // take queues a user message, unless its uuid is known already.
 func (s *session) take(e envelope) {
-	role := "undefined"
-	if e.Message != nil && e.Message.Role != "" {
-		role = e.Message.Role
-	}
-	if role != "user" {
-		fmt.Fprintf(s.stderr, "Error: Expected message role 'user', got '%s'\n", role)
+	if e.Message.Role != "user" || e.UUID == "" {
+		fmt.Fprintf(s.stderr, "Error: Expected message role 'user', got '%s', with the uuid %q\n", e.Message.Role, e.UUID)
 		s.exit(1)
 	}
-	m := &message{uuid: e.UUID, content: e.Message.Content, first: e.Priority == "now", last: e.Priority == "later",
-		noQuery: e.ShouldQuery != nil && !*e.ShouldQuery}
-	m.text, m.images = contentOf(m.content)
+	m := &message{uuid: e.UUID, content: e.Message.Content, text: textOf(e.Message.Content)}
 	s.log.note("taken", m.uuid, m.text)
-	if m.uuid != "" && s.seen(m) {
+	if s.seen(m) {
 		s.log.note("dropped", m.uuid, "")
 		return
 	}
 	s.lifecycle(m.uuid, "queued")
 	s.history.queued("enqueue", m.text)
-	if !m.first {
-		s.queue = append(s.queue, m)
-		return
-	}
-	s.queue = append([]*message{m}, s.queue...)
-	if s.turn != nil {
-		s.turn.stop(stopNow)
-	}
+	s.queue = append(s.queue, m)
 }
 
 // seen says whether a uuid was taken before, and then gives the message back
@@ -257,7 +207,7 @@ func (s *session) seen(m *message) bool {
 	past := !known && !s.history.canRun(m.uuid)
 	s.known[m.uuid] = !known && !past || queued
 	if known && !queued || past {
-		s.replay(m.content, m.uuid, "")
+		s.replay(m)
 	}
 	if past {
 		s.lifecycle(m.uuid, "completed")
@@ -265,37 +215,18 @@ func (s *session) seen(m *message) bool {
 	return known || past
 }
 
-func (s *session) replay(content json.RawMessage, uuid, timestamp string) {
-	if !s.flags.replay {
-		return
-	}
-	if uuid == "" {
-		uuid = newID()
-	}
-	s.emit(replay{Type: "user", Message: chat{"user", content}, Session: s.id, UUID: uuid, Timestamp: timestamp, IsReplay: true})
-}
-
-// contentOf returns the texts of a message's content, joined by newlines, and
-// the number of its images.
-func contentOf(content json.RawMessage) (text string, images int) {
+// textOf returns the texts of a message's content, joined by newlines.
+func textOf(content json.RawMessage) (text string) {
 	if json.Unmarshal(content, &text) == nil {
-		return text, 0
+		return text
 	}
-	var blocks []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(content, &blocks) != nil {
-		return "", 0
-	}
+	var blocks []block
+	_ = json.Unmarshal(content, &blocks) // no blocks: no text
 	var texts []string
 	for _, b := range blocks {
-		switch b.Type {
-		case "text":
+		if b.Type == "text" {
 			texts = append(texts, b.Text)
-		case "image":
-			images++
 		}
 	}
-	return strings.Join(texts, "\n"), images
+	return strings.Join(texts, "\n")
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -26,11 +25,8 @@ func (s *session) startFault() error {
 		fmt.Fprintln(s.stderr, "fakeclaude: told to exit at start")
 		s.exit(code)
 	case "hang":
-		for sig := range s.signals { // stdin is never read
-			if sig == syscall.SIGTERM {
-				s.signalled(sig)
-			}
-		}
+		<-s.terminated // stdin is never read
+		s.exit(exitTerminated)
 	case "noinit":
 		s.noInit = true
 	case "rubbish":
@@ -44,8 +40,8 @@ func (s *session) startFault() error {
 		}
 		select {
 		case <-time.After(time.Duration(ms) * time.Millisecond):
-		case sig := <-s.signals:
-			s.signalled(sig)
+		case <-s.terminated:
+			s.exit(exitTerminated)
 		}
 	default:
 		return fmt.Errorf("fakeclaude: unknown FAKECLAUDE_START=%s", fault)

@@ -13,7 +13,6 @@ type decision struct {
 	Behavior     string          `json:"behavior"`
 	Message      string          `json:"message"`
 	UpdatedInput json.RawMessage `json:"updatedInput"`
-	Interrupt    bool            `json:"interrupt"`
 }
 
 type bashInput struct {
@@ -43,32 +42,25 @@ func (t *turn) tool(command string, work func() bool) {
 		d = t.ask("Bash", id, input, []object{{"type": "addRules",
 			"rules": []object{{"toolName": "Bash", "ruleContent": "ask *"}}, "behavior": "allow", "destination": "localSettings"}})
 	}
-	if t.stopped == stopInterrupt || d.Interrupt && d.Behavior == "deny" {
-		t.denials = append(t.denials, denial{"Bash", id, input})
+	if t.stopped {
 		t.toolAborted(id, rejected)
 		return
 	}
 	outcome := d.Message
 	if d.Behavior == "allow" {
-		var failed bool
-		if outcome, failed = t.execute(d, command, work); failed {
+		t.s.log.note("tool", t.uuid, command)
+		if !work() {
 			t.toolAborted(id, stoppedRunning)
 			return
 		}
-		t.toolResult(id, outcome, false, object{"stdout": outcome, "stderr": "", "interrupted": false})
-	} else {
-		t.denials = append(t.denials, denial{"Bash", id, input})
-		t.toolResult(id, outcome, true, "Error: "+outcome)
+		outcome = "ran: " + command
 	}
+	t.toolResult(id, outcome, d.Behavior != "allow")
 	switch {
-	case t.stopped == stopNow:
-		t.end(ending{reason: "aborted_tools", stop: "tool_use", result: ptr(""), state: "cancelled"})
 	case t.s.maxTurns == 1:
-		t.end(ending{subtype: "error_max_turns", isError: true, reason: "max_turns", stop: "tool_use",
-			errors: []string{"Reached maximum number of turns (1)"}})
+		t.endAtLimit("error_max_turns", "max_turns", "Reached maximum number of turns (1)")
 	case t.overBudget():
-		t.end(ending{subtype: "error_max_budget_usd", isError: true, reason: "budget_exhausted", stop: "tool_use",
-			errors: []string{fmt.Sprintf("Reached maximum budget ($%g)", t.s.maxBudget)}})
+		t.endAtLimit("error_max_budget_usd", "budget_exhausted", fmt.Sprintf("Reached maximum budget ($%g)", t.s.maxBudget))
 	default:
 		t.answer("final: " + outcome + t.fold())
 	}
@@ -79,8 +71,7 @@ func (t *turn) tool(command string, work func() bool) {
 func (t *turn) call(name string, input json.RawMessage) {
 	id := t.callTool(name, input)
 	d := t.ask(name, id, input, []object{})
-	if t.stopped == stopInterrupt || d.Interrupt && d.Behavior == "deny" {
-		t.denials = append(t.denials, denial{name, id, input})
+	if t.stopped {
 		t.toolAborted(id, rejected)
 		return
 	}
@@ -91,21 +82,17 @@ func (t *turn) call(name string, input json.RawMessage) {
 		}
 		outcome = "allowed " + name + " " + string(input)
 		t.s.log.note("tool", t.uuid, outcome)
-	} else {
-		t.denials = append(t.denials, denial{name, id, input})
 	}
-	t.toolResult(id, outcome, d.Behavior != "allow", outcome)
+	t.toolResult(id, outcome, d.Behavior != "allow")
 	t.answer("final: " + outcome + t.fold())
 }
 
 // callTool emits the model's call and returns its id.
 func (t *turn) callTool(name string, input json.RawMessage) string {
 	id := "toolu_fake" + newID()[:8]
-	t.s.partial(func() {
-		t.openStream(object{"id": id, "input": object{}, "name": name, "type": "tool_use"})
-		t.stream(object{"delta": object{"partial_json": string(input), "type": "input_json_delta"}, "index": 0, "type": "content_block_delta"})
-	})
-	t.emitBlock(t.modelMessage(block{Type: "tool_use", ID: id, Name: name, Input: input}, "tool_use"), assistantEvent{RequestID: "req_fake" + newID()[:8]})
+	t.openStream(object{"id": id, "input": object{}, "name": name, "type": "tool_use"})
+	t.stream(object{"delta": object{"partial_json": string(input), "type": "input_json_delta"}, "index": 0, "type": "content_block_delta"})
+	t.emitBlock(block{Type: "tool_use", ID: id, Name: name, Input: input}, "tool_use", flaw{})
 	t.closeStream("tool_use")
 	return id
 }
@@ -118,36 +105,29 @@ func (t *turn) edit(d time.Duration, file string) {
 		t.toolAborted(id, stoppedRunning)
 		return
 	}
-	t.toolResult(id, "The file "+file+" has been updated.", false, object{"filePath": file})
+	t.toolResult(id, "The file "+file+" has been updated.", false)
 	t.answer("edited " + file)
 }
 
-// ask asks the host for permission and waits for the answer.
+// ask asks the host for permission and waits for the answer. It is an empty one if the
+// turn was stopped.
 func (t *turn) ask(name, id string, input json.RawMessage, suggestions []object) decision {
-	if t.s.promptTool != "stdio" {
-		const message = "This command needs approval."
-		t.s.system("permission_denied", ordered{"tool_name", name, "tool_use_id", id, "message", message})
-		return decision{Behavior: "deny", Message: message}
-	}
 	t.question = newID()
 	t.s.emit(ordered{"type", "control_request", "request_id", t.question, "request", ordered{"subtype", "can_use_tool", "tool_name", name,
 		"display_name", name, "input", input, "description", "scripted call", "permission_suggestions", suggestions, "tool_use_id", id}})
-	for t.decision == nil {
-		if t.s.lines == nil {
-			t.question = ""
-			t.pause(modelTakes) // it is told of the denial
-			return decision{Behavior: "deny", Message: "Tool permission request failed: AbortError: Tool permission stream closed before response received"}
-		}
-		t.serve(nil, func() bool { return t.decision != nil || t.s.lines == nil })
-		if t.stopped == stopInterrupt && t.decision == nil {
-			t.withdraw() // already done by an interrupt from the host
-			return decision{Behavior: "deny", Interrupt: true}
-		}
-		t.stopped = goOn // execute looks for a message that is to come first
+	t.serve(nil, func() bool { return t.decision != nil || t.s.lines == nil })
+	switch {
+	case t.decision != nil:
+		d := *t.decision
+		t.decision = nil
+		return d
+	case t.s.lines == nil:
+		t.question = ""
+		t.pause(modelTakes) // it is told of the denial
+		return decision{Behavior: "deny", Message: "Tool permission request failed: AbortError: Tool permission stream closed before response received"}
 	}
-	d := *t.decision
-	t.decision = nil
-	return d
+	t.withdraw() // already done by an interrupt from the host
+	return decision{}
 }
 
 // withdraw takes back the pending question, if there is one.
@@ -158,51 +138,29 @@ func (t *turn) withdraw() {
 	}
 }
 
-// execute runs the call and returns its output, and whether it was stopped.
-// A message with priority "now" does not stop it.
-func (t *turn) execute(d decision, command string, work func() bool) (output string, stopped bool) {
-	var changed bashInput
-	if json.Unmarshal(d.UpdatedInput, &changed) == nil && changed.Command != "" {
-		command = changed.Command
-	}
-	t.s.log.note("tool", t.uuid, command)
-	for !work() {
-		if t.stopped == stopInterrupt {
-			return "", true
-		}
-		t.stopped = goOn // let it finish, then see whether somebody waits
-	}
-	if slices.ContainsFunc(t.s.queue, func(m *message) bool { return m.first }) {
-		t.stopped = stopNow
-	}
-	return "ran: " + command, false
-}
-
-func (t *turn) toolResult(id, content string, isError bool, structured any) {
-	t.emitUser([]block{{Type: "tool_result", ToolUseID: id, Content: content, IsError: &isError}}, structured)
+func (t *turn) toolResult(id, content string, isError bool) {
+	t.emitUser([]block{{Type: "tool_result", ToolUseID: id, Content: content, IsError: &isError}})
 }
 
 // toolAborted ends the turn at a call that was refused or stopped.
 func (t *turn) toolAborted(id, why string) {
-	t.toolResult(id, why, true, "User rejected tool use")
+	t.toolResult(id, why, true)
 	t.rounds++
 	t.note("[Request interrupted by user for tool use]")
-	t.interrupted("aborted_tools", "tool_use")
+	t.interrupted("aborted_tools")
 }
 
 // fold takes the waiting messages into this turn, as happens at every tool
 // result, and returns what the final text says of them.
 func (t *turn) fold() (remark string) {
 	s := t.s
-	stays := func(m *message) bool { return m.last || m.first || m.noQuery || strings.HasPrefix(m.text, "/") }
+	stays := func(m *message) bool { return strings.HasPrefix(m.text, "/") }
 	for _, m := range s.queue {
 		if stays(m) {
 			continue
 		}
-		if m.uuid != "" {
-			s.known[m.uuid] = false
-		}
-		s.replay(m.content, m.uuid, now())
+		s.known[m.uuid] = false
+		s.replay(m)
 		s.lifecycle(m.uuid, "started")
 		s.log.note("begun", m.uuid, m.text)
 		s.history.queued("remove", m.text)

@@ -191,8 +191,8 @@ func (t *transcript) mend(again bool) {
 		return
 	}
 	before := t.leaf
-	t.assistant(newID(), apiMessage{Content: []block{{Type: "text", Text: "No response requested."}}, ID: newID(), Model: syntheticModel,
-		Role: "assistant", StopReason: ptr("stop_sequence"), Type: "message"}, assistantEvent{})
+	t.assistant(apiMessage{Content: []block{{Type: "text", Text: "No response requested."}}, ID: newID(), Model: syntheticModel,
+		Role: "assistant", StopReason: ptr("stop_sequence"), Type: "message"}, flaw{})
 	if again {
 		t.leaf = before
 	}
@@ -202,10 +202,10 @@ const lostTool = "[Tool call interrupted: the session ended before this call's r
 	"Check whether it took effect before relying on it or running it again.]"
 
 // assistant records a finished content block of the model.
-func (t *transcript) assistant(uuid string, m apiMessage, more assistantEvent) {
-	e := entry{Type: "assistant", UUID: uuid, Message: encode(m), IsAborted: more.Aborted, Error: more.Error, APIStatus: more.APIStatus}
+func (t *transcript) assistant(m apiMessage, f flaw) {
+	e := entry{Type: "assistant", UUID: newID(), Message: encode(m), IsAborted: f.aborted, Error: f.kind, APIStatus: f.status}
 	if m.Model == syntheticModel {
-		e.IsAPIError = ptr(m.Content[0].Text != "No response requested.")
+		e.IsAPIError = ptr(f.kind != "")
 	}
 	t.link(e)
 }

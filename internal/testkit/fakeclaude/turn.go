@@ -3,9 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,53 +19,29 @@ type turn struct {
 	uuid     string // of the prompt in the transcript
 	content  json.RawMessage
 	text     string
-	images   int
-	origin   *origin
-	began    time.Time
+	origin   object
 	rounds   int
-	replayed bool // the prompt has been given back
-	deaf     bool // interrupts are not noticed
-	stopped  stopKind
-	denials  []denial
+	replayed bool      // the prompt has been given back
+	deaf     bool      // interrupts are not noticed
+	stopped  bool      // by an interrupt
 	question string    // the request id of a pending can_use_tool
 	decision *decision // its answer
 	streamID string    // the API message being streamed, "" when none is
 }
 
-// stopKind says why a turn ends before its time.
-type stopKind int
-
-const (
-	goOn          stopKind = iota
-	stopNow                // a message with priority "now" waits
-	stopInterrupt          // the host, or SIGINT
-)
-
-// stop ends the turn at its next pause.
-func (t *turn) stop(why stopKind) {
-	if !t.deaf {
-		t.stopped = max(t.stopped, why)
-	}
-}
-
 // takeTurn takes the messages of the next turn out of the queue: all that
-// wait, merged, except that a slash command, a message without a query and one
-// with a priority run alone.
+// wait, merged, except that a slash command runs alone.
 func (s *session) takeTurn() []*message {
-	alone := func(m *message) bool {
-		return strings.HasPrefix(m.text, "/") || m.noQuery || m.first
-	}
+	alone := func(m *message) bool { return strings.HasPrefix(m.text, "/") }
 	n := 1
 	for n < len(s.queue) && !alone(s.queue[0]) && !alone(s.queue[n]) {
 		n++
 	}
 	taken := s.queue[:n]
-	s.queue = append([]*message(nil), s.queue[n:]...)
+	s.queue = slices.Clone(s.queue[n:])
 	for _, m := range taken {
 		s.history.queued("dequeue", m.text)
-		if m.uuid != "" {
-			s.known[m.uuid] = false
-		}
+		s.known[m.uuid] = false
 	}
 	return taken
 }
@@ -81,15 +56,14 @@ func merge(messages []*message) json.RawMessage {
 	var blocks []json.RawMessage
 	for _, m := range messages {
 		var text string
+		var more []json.RawMessage
 		if json.Unmarshal(m.content, &text) == nil {
 			texts = append(texts, text)
-			blocks = append(blocks, encode(block{Type: "text", Text: text}))
-			continue
+			more = []json.RawMessage{encode(block{Type: "text", Text: text})}
+		} else {
+			_ = json.Unmarshal(m.content, &more) // no blocks: nothing
 		}
-		var more []json.RawMessage
-		if json.Unmarshal(m.content, &more) == nil {
-			blocks = append(blocks, more...)
-		}
+		blocks = append(blocks, more...)
 	}
 	if len(texts) == len(messages) {
 		return encode(strings.Join(texts, "\n"))
@@ -99,16 +73,13 @@ func merge(messages []*message) json.RawMessage {
 
 // runTurn runs one turn from "started" to the last lifecycle event.
 func (s *session) runTurn(messages []*message) {
-	last := messages[len(messages)-1]
-	t := &turn{s: s, messages: messages, own: len(messages), uuid: last.uuid, content: merge(messages), began: time.Now()}
-	t.text, t.images = contentOf(t.content)
-	if t.uuid == "" {
-		t.uuid = newID()
-	}
+	last := len(messages) - 1
+	t := &turn{s: s, messages: messages, own: len(messages), uuid: messages[last].uuid, content: merge(messages)}
+	t.text = textOf(t.content)
 	s.turn = t
 	defer func() { s.turn = nil }()
-	for _, m := range messages[:len(messages)-1] {
-		s.replay(m.content, m.uuid, "")
+	for _, m := range messages[:last] {
+		s.replay(m)
 	}
 	for _, m := range messages {
 		s.lifecycle(m.uuid, "started")
@@ -117,18 +88,13 @@ func (s *session) runTurn(messages []*message) {
 	if t.local() {
 		return
 	}
-	d := findDirective(withoutPrefix(t.text))
-	d = once(d)
+	d := once(findDirective(withoutPrefix(t.text)))
 	s.announce()
 	if d.name == "vanish" {
 		suicide()
 	}
-	s.history.prompt(t.uuid, t.content, t.uuids()[:max(0, len(t.uuids())-1)])
-	s.partial(func() { s.system("status", ordered{"status", "requesting", "user_message_uuids", t.uuids()}) })
-	if last.noQuery {
-		t.end(ending{result: ptr("")})
-		return
-	}
+	s.history.prompt(t.uuid, t.content, t.uuids()[:last])
+	s.system("status", "status", "requesting")
 	t.follow(d)
 }
 
@@ -155,28 +121,8 @@ func created(path string) bool {
 
 // announce emits system/init.
 func (s *session) announce() {
-	s.emit(initEvent{Type: "system", Subtype: "init", CWD: s.cwd, Session: s.id, Tools: []string{"Task", "Bash", "Edit", "Read", "Write"},
-		MCPServers: []string{}, Model: s.model, PermissionMode: s.permissionMode, SlashCommands: []string{"clear", "compact", "context"},
-		APIKeySource: "none", Version: version, OutputStyle: "default",
-		Capabilities: []string{"interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1"}, UUID: newID()})
-}
-
-// partial does something only with --include-partial-messages.
-func (s *session) partial(do func()) {
-	if s.flags.partial {
-		do()
-	}
-}
-
-// uuids are those of all messages of the turn that have one.
-func (t *turn) uuids() []string {
-	var ids []string
-	for _, m := range t.messages {
-		if m.uuid != "" {
-			ids = append(ids, m.uuid)
-		}
-	}
-	return ids
+	s.system("init", "cwd", s.cwd, "tools", []string{"Task", "Bash", "Edit", "Read", "Write"}, "mcp_servers", []string{}, "model", s.model,
+		"permissionMode", s.permissionMode, "slash_commands", []string{"clear", "compact", "context"}, "claude_code_version", version)
 }
 
 // pause serves stdin for d and reports whether the turn goes on.
@@ -189,17 +135,17 @@ func (t *turn) pause(d time.Duration) bool {
 // serve serves stdin until the timer fires or the condition holds, and reports
 // whether the turn goes on.
 func (t *turn) serve(timer <-chan time.Time, enough func() bool) bool {
-	for t.stopped == goOn && !enough() {
+	for !t.stopped && !enough() {
 		select {
 		case <-timer:
 			return true
 		case line, ok := <-t.s.lines:
 			t.s.read(line, ok)
-		case sig := <-t.s.signals:
-			t.s.signalled(sig)
+		case <-t.s.terminated:
+			t.s.exit(exitTerminated)
 		}
 	}
-	return t.stopped == goOn
+	return !t.stopped
 }
 
 // pauseForFile serves stdin until the file exists.
@@ -207,7 +153,7 @@ func (t *turn) pauseForFile(path string) bool {
 	const poll = 2 * time.Millisecond
 	for {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			return t.stopped == goOn
+			return !t.stopped
 		}
 		if !t.pause(poll) {
 			return false
@@ -235,7 +181,7 @@ func (t *turn) local() bool {
 		conversation := newID()
 		s.emit(ordered{"type", "conversation_reset", "new_conversation_id", conversation, "uuid", conversation, "trigger", "clear",
 			"user_message_uuid", t.uuid, "session_id", s.id})
-		s.system("background_tasks_changed", ordered{"tasks", []string{}})
+		s.system("background_tasks_changed", "tasks", []string{})
 		s.id, s.log.session = next, next
 		s.history = s.history.fresh(next)
 		s.announce()
@@ -249,21 +195,15 @@ func (t *turn) local() bool {
 		return false
 	}
 	t.giveBack()
-	t.end(ending{result: &reply, local: command})
+	t.end(ending{result: &reply})
 	return true
-}
-
-// sizeReport is what the size directive answers.
-func (t *turn) sizeReport() string {
-	return fmt.Sprintf("text=%d images=%d", len(withoutPrefix(t.text)), t.images)
 }
 
 // historyReport is what the history directive answers.
 func (t *turn) historyReport() string {
 	texts := []string{}
 	for _, p := range t.s.history.prompts {
-		text, _ := contentOf(p)
-		texts = append(texts, text)
+		texts = append(texts, textOf(p))
 	}
 	return strings.TrimSpace(string(encode(texts)))
 }
@@ -274,5 +214,3 @@ func (t *turn) envReport(name string) string {
 	}
 	return "(unset)"
 }
-
-func pidReport() string { return strconv.Itoa(os.Getpid()) }
