@@ -200,7 +200,7 @@ func TestReportsAServerThatDoesNotStart(t *testing.T) {
 
 func TestRefusesBadOptions(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"-only", "nothing"}, {"-baseline", "http://x", "-baseline-cmd", "y"}, {"rest"}, {"-what"}} {
+	for _, args := range [][]string{{"-only", "nothing"}, {"rest"}, {"-what"}} {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != exitUsage || errs.Len() == 0 {
 			t.Errorf("%q: exit %d, %q; want %d and a reason", args, code, &errs, exitUsage)

@@ -21,7 +21,7 @@ const maxReplyBytes = 64 << 20
 type client struct {
 	conn net.Conn
 	in   *bufio.Reader
-	body []byte // of the last reply
+	body bytes.Buffer // of the last reply
 }
 
 func dial(addr string) (*client, error) {
@@ -55,80 +55,17 @@ func (c *client) do(request []byte, timeout time.Duration) (status int, body []b
 	}
 	_, sendErr := c.conn.Write(request)
 	// A server that refuses a large body may answer before it has read it.
-	status, length, err := c.readHead()
+	reply, err := http.ReadResponse(c.in, nil)
 	if err != nil {
 		return 0, nil, errors.Join(sendErr, err)
 	}
-	c.body = c.body[:0]
-	if length < 0 {
-		err = c.readChunks()
-	} else {
-		err = c.readBody(length)
+	defer reply.Body.Close()
+	c.body.Reset()
+	n, err := io.Copy(&c.body, io.LimitReader(reply.Body, maxReplyBytes+1))
+	if n > maxReplyBytes {
+		err = fmt.Errorf("a reply of more than %d bytes is too long", maxReplyBytes)
 	}
-	return status, c.body, err
-}
-
-// readHead returns the status and the length of the body, -1 if it is chunked.
-func (c *client) readHead() (status, length int, err error) {
-	line, err := c.in.ReadSlice('\n')
-	if err != nil {
-		return 0, 0, err
-	}
-	if len(line) < len("HTTP/1.1 200") {
-		return 0, 0, fmt.Errorf("not a status line: %q", line)
-	}
-	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
-		return 0, 0, err
-	}
-	for {
-		if line, err = c.in.ReadSlice('\n'); err != nil {
-			return 0, 0, err
-		}
-		name, value, ok := bytes.Cut(line, []byte(":"))
-		switch {
-		case !ok:
-			return status, length, nil
-		case bytes.EqualFold(name, []byte("Content-Length")):
-			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
-				return 0, 0, err
-			}
-		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
-			length = -1
-		}
-	}
-}
-
-func (c *client) readChunks() error {
-	for {
-		line, err := c.in.ReadSlice('\n')
-		if err != nil {
-			return err
-		}
-		size, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 16, 31)
-		if err != nil {
-			return err
-		}
-		if err := c.readBody(int(size)); err != nil {
-			return err
-		}
-		if _, err := c.in.ReadSlice('\n'); err != nil || size == 0 {
-			return err
-		}
-	}
-}
-
-// readBody appends n bytes to the body.
-func (c *client) readBody(n int) error {
-	have := len(c.body)
-	if n < 0 || have+n > maxReplyBytes {
-		return fmt.Errorf("a reply of %d bytes is too long", have+n)
-	}
-	if cap(c.body) < have+n {
-		c.body = append(make([]byte, 0, have+n), c.body...)
-	}
-	c.body = c.body[:have+n]
-	_, err := io.ReadFull(c.in, c.body[have:])
-	return err
+	return reply.StatusCode, c.body.Bytes(), err
 }
 
 // A refusal is an answer other than 200.

@@ -47,10 +47,8 @@ func main() {
 // options are the command line.
 type options struct {
 	quick          bool
-	json           bool
 	only           []string
 	dir            string
-	baseline       string // a running server's URL
 	baselineCmd    string
 	baselineClaude string
 	program        string
@@ -62,10 +60,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.BoolVar(&o.quick, "quick", false, "fewer samples, shorter loads: a glance in less than 40 s")
-	flags.BoolVar(&o.json, "json", false, "print JSON instead of Markdown")
 	flags.StringVar(&only, "only", "", "run only these scenarios, separated by commas: "+strings.Join(names(), ", "))
 	flags.StringVar(&o.dir, "dir", "", "put the state directories here; the figures are of this directory's disk (default: the directory for temporary files)")
-	flags.StringVar(&o.baseline, "baseline", "", "also measure the server at this `URL`; only what can be seen from outside")
 	flags.StringVar(&o.baselineCmd, "baseline-cmd", "", "also measure the server that this shell `command` starts on BARECLAW_PORT")
 	flags.StringVar(&o.baselineClaude, "baseline-claude", "", "the `program` that -baseline-cmd finds as claude (default: the same fake)")
 	flags.StringVar(&o.program, "program", "", "measure this `binary` instead of building one")
@@ -81,9 +77,6 @@ func parse(args []string, stderr io.Writer) (options, error) {
 func (o options) check(rest []string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("unexpected argument %q", rest[0])
-	}
-	if o.baseline != "" && o.baselineCmd != "" {
-		return errors.New("-baseline and -baseline-cmd exclude each other")
 	}
 	for _, name := range o.only {
 		if !slices.Contains(names(), name) {
@@ -112,11 +105,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitFailure
 	}
-	write := r.markdown
-	if o.json {
-		write = r.json
-	}
-	if err := write(stdout); err != nil {
+	if err := r.markdown(stdout); err != nil {
 		fmt.Fprintln(stderr, "bench: write the report:", err)
 		return exitFailure
 	}

@@ -24,7 +24,7 @@ type pipe struct {
 
 func openPipe(claude string, m mode) (*pipe, error) {
 	cmd := exec.Command(claude, "-p", "--input-format", "stream-json", "--output-format", "stream-json", //nolint:noctx // close ends it
-		"--verbose", "--include-partial-messages", "--session-id", uuid.NewString())
+		"--verbose", "--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio", "--session-id", uuid.NewString())
 	cmd.Env = []string{string(m), "HOME=/nonexistent", "PATH=" + os.Getenv("PATH")}
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -64,46 +63,4 @@ func cell(f *figure) string {
 		return "–"
 	}
 	return f.String()
-}
-
-// json writes the report for programs.
-func (r *report) json(w io.Writer) error {
-	type value struct {
-		Value *float64 `json:"value,omitempty"`
-		Note  string   `json:"note,omitempty"` // why there is no value
-	}
-	type line struct {
-		ID       string `json:"id"`
-		Name     string `json:"name"`
-		Unit     string `json:"unit"`
-		Ours     *value `json:"bareclaw,omitempty"`
-		Baseline *value `json:"baseline,omitempty"`
-		Goal     string `json:"goal,omitempty"`
-		Met      string `json:"met,omitempty"`
-	}
-	of := func(f *figure) *value {
-		switch {
-		case f == nil:
-			return nil
-		case f.note != "":
-			return &value{Note: f.note}
-		}
-		return &value{Value: &f.value}
-	}
-	lines := make([]line, 0, len(r.ids))
-	for _, id := range r.ids {
-		row, g := r.rows[id], goals()[id]
-		f := row.any()
-		lines = append(lines, line{id, f.name, f.unit, of(row.ours), of(row.baseline), g.text(f.unit), g.verdict(row)})
-	}
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	return out.Encode(struct {
-		Machine machine   `json:"machine"`
-		Began   time.Time `json:"began"`
-		Seconds float64   `json:"seconds"`
-		SyncP50 float64   `json:"fdatasync_p50_ms"`
-		SyncP99 float64   `json:"fdatasync_p99_ms"`
-		Figures []line    `json:"figures"`
-	}{r.machine, r.began, r.took.Seconds(), milliseconds(r.disk.p50), milliseconds(r.disk.p99), lines})
 }

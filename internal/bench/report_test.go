@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -41,32 +40,6 @@ func TestMarkdown(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no line %q in\n%s", want, &out)
 		}
-	}
-}
-
-func TestJSON(t *testing.T) {
-	t.Parallel()
-	r := sampleReport()
-	var out bytes.Buffer
-	if err := r.json(&out); err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		Figures []struct {
-			ID                 string
-			Bareclaw, Baseline *struct {
-				Value *float64
-				Note  string
-			}
-			Met string
-		}
-	}
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Figures) != 4 || *got.Figures[0].Bareclaw.Value != 0.4 || got.Figures[2].Baseline.Note != "refused: 413" ||
-		got.Figures[3].Baseline != nil || got.Figures[3].Met != "no" {
-		t.Errorf("got %s", &out)
 	}
 }
 

@@ -51,10 +51,7 @@ const (
 // start runs a server of the target and waits until it answers.
 func (l *lab) start(ctx context.Context, t target, m mode) (*server, error) {
 	l.count++
-	s := &server{target: t, lab: l, addr: t.addr, text: helloText}
-	if t.addr != "" {
-		return s, nil
-	}
+	s := &server{target: t, lab: l, text: helloText}
 	if err := s.makeDirs(l.count); err != nil {
 		return nil, err
 	}

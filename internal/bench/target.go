@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 )
 
-// errCannotSee is why a scenario has no figures of a server: somebody else started
-// it, so that its processes are unknown, or it cannot do what is measured.
+// errCannotSee is why a scenario has no figures of a server: it cannot do what is
+// measured, or the system does not show it.
 var errCannotSee = errors.New("it cannot be seen")
 
 // A target is a kind of server to measure.
@@ -20,7 +19,6 @@ type target struct {
 	baseline bool
 	command  []string // starts it
 	claude   string   // what it finds as claude
-	addr     string   // of a running server instead
 	settings []string // NAME=value for its environment
 	health   bool     // it is ready when GET /health says 200, else when it answers at all
 }
@@ -40,20 +38,12 @@ func (l *lab) targets(ctx context.Context, o options) ([]target, error) {
 	}
 	ours := target{name: "bareclaw", command: []string{program}, claude: l.claude, health: true}
 	base := target{name: "baseline", baseline: true, claude: l.claude}
-	switch {
-	case o.baseline != "":
-		u, err := url.Parse(o.baseline)
-		if err != nil || u.Scheme != "http" || u.Host == "" {
-			return nil, fmt.Errorf("-baseline %q: want http://host:port", o.baseline)
-		}
-		base.addr = u.Host
-	case o.baselineCmd != "":
-		base.command = []string{"/bin/sh", "-c", "exec " + o.baselineCmd}
-		if o.baselineClaude != "" {
-			base.claude = o.baselineClaude
-		}
-	default:
+	if o.baselineCmd == "" {
 		return []target{ours}, nil
+	}
+	base.command = []string{"/bin/sh", "-c", "exec " + o.baselineCmd}
+	if o.baselineClaude != "" {
+		base.claude = o.baselineClaude
 	}
 	return []target{base, ours}, nil
 }

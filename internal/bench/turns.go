@@ -52,7 +52,7 @@ func eventTurn(ctx context.Context, l *lab, t target) (figures []figure, err err
 		{id: "events.bare", name: "the fake claude alone, turn of 10,000 events", unit: "ms", value: milliseconds(bare)},
 		{id: "events.wall", name: "turn of 10,000 events, added", unit: "ms", value: milliseconds(median(walls) - bare)},
 	}
-	if s.cmd == nil || median(cpus) == 0 {
+	if median(cpus) == 0 {
 		return figures, nil // it cannot be seen
 	}
 	figures = append(figures, figure{id: "events.cpu", name: "turn of 10,000 events, CPU of daemon and host", unit: "ms", value: milliseconds(median(cpus))})
@@ -88,9 +88,6 @@ func bigMessages(ctx context.Context, l *lab, t target) (figures []figure, err e
 		}
 		f.id, f.name = "sizes.out."+label, "reply of "+label+" MiB, added"
 		figures = append(figures, f)
-	}
-	if s.cmd == nil {
-		return figures, nil
 	}
 	return s.sizesAfter(figures, "sizes", "messages and replies of 10 MiB")
 }

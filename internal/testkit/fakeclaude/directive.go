@@ -27,7 +27,7 @@ const (
 
 func shapeOf(name string) (shape, bool) {
 	switch name {
-	case "prompt", "history", "pid", "args", "session", "notloggedin", "kill", "vanish", "mute", "rubbish":
+	case "prompt", "size", "history", "pid", "args", "session", "notloggedin", "kill", "vanish", "mute", "rubbish":
 		return bare, true
 	case "echo", "env", "wait", "toolwait", "ticks":
 		return text, true

@@ -83,6 +83,8 @@ func (t *turn) reply(d directive) string {
 		return d.arg
 	case "prompt":
 		return t.text
+	case "size":
+		return fmt.Sprintf("text=%d", len(withoutPrefix(t.text)))
 	case "history":
 		return t.historyReport()
 	case "pid":

@@ -16,6 +16,7 @@
 //
 //	echo TEXT           reply TEXT
 //	prompt              reply the whole text as it arrived, prefix line included
+//	size                reply "text=BYTES", not counting the prefix line
 //	history             reply a JSON array of this session's user texts
 //	pid args session    reply that of this process; args is a JSON array
 //	env NAME            reply the variable's value, or "(unset)"
