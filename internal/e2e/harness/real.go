@@ -122,7 +122,7 @@ func NewRealMachine(t testing.TB, settings ...string) *RealMachine {
 	path := realclaude.Path(t)
 	realClaudes <- struct{}{}
 	t.Cleanup(func() { <-realClaudes })
-	m := &RealMachine{Standin: messagesapi.New(messagesapi.Options{})}
+	m := &RealMachine{Standin: messagesapi.New()}
 	api := httptest.NewServer(http.HandlerFunc(m.serveAPI))
 	t.Cleanup(func() { api.CloseClientConnections(); api.Close() })
 	m.Machine = NewMachine(t)

@@ -9,58 +9,36 @@ import (
 // An apiError is an answer in the API's error form.
 type apiError struct {
 	status  int
-	kind    string // error.type; "" means the usual one for the status
 	message string
 }
-
-func (e *apiError) Error() string { return fmt.Sprintf("%d %s", e.status, e.message) }
 
 // badRequest is the API's answer to a request of the wrong shape.
 func badRequest(format string, args ...any) *apiError {
 	return &apiError{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
 }
 
-// errorType is the error.type that goes with a status:
-// platform.claude.com/docs/en/api/errors.
-func errorType(status int) string {
-	switch status {
-	case http.StatusBadRequest:
-		return "invalid_request_error"
-	case http.StatusUnauthorized:
-		return "authentication_error"
-	case http.StatusPaymentRequired:
-		return "billing_error"
-	case http.StatusForbidden:
-		return "permission_error"
-	case http.StatusNotFound:
-		return "not_found_error"
-	case http.StatusRequestEntityTooLarge:
-		return "request_too_large"
-	case http.StatusTooManyRequests:
-		return "rate_limit_error"
-	case http.StatusGatewayTimeout:
-		return "timeout_error"
-	case 529: // the API's own "overloaded"
-		return "overloaded_error"
-	}
-	if status < http.StatusInternalServerError {
-		return "invalid_request_error"
-	}
-	return "api_error"
+// errorTypes are the values of error.type that go with a status:
+// platform.claude.com/docs/en/api/errors. 529 is the API's own "overloaded".
+var errorTypes = map[int]string{
+	400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error", 404: "not_found_error",
+	413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 529: "overloaded_error",
 }
 
-// fail answers with the error and logs it.
-func (s *Standin) fail(w http.ResponseWriter, e *apiError) {
-	kind := e.kind
-	if kind == "" {
-		kind = errorType(e.status)
+// reason is the message, "" without an error.
+func (e *apiError) reason() string {
+	if e == nil {
+		return ""
 	}
-	id := s.ids.next("req")
-	s.opts.Log.Debug("api stand-in: error", "status", e.status, "type", kind, "message", e.message)
+	return e.message
+}
+
+// fail answers with the error .
+func (s *Standin) fail(w http.ResponseWriter, e *apiError) {
+	id := s.nextID("req")
 	w.Header().Set("request-id", id)
 	writeJSON(w, e.status, map[string]any{
 		"type":       "error",
-		"error":      map[string]any{"type": kind, "message": e.message},
+		"error":      map[string]any{"type": errorTypes[e.status], "message": e.message},
 		"request_id": id,
 	})
 }

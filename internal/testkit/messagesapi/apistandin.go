@@ -1,10 +1,10 @@
 // Package messagesapi is a scripted stand-in for the Anthropic Messages API, for
 // tests that run the real claude CLI without a network.
 //
-// It answers POST /v1/messages (JSON and server-sent events), POST
-// /v1/messages/count_tokens and GET /v1/models; any other route is a 404. It is
-// strict: a request the real API would refuse is refused with the same status
-// and error type, so that a test does not pass on bytes that would fail outside.
+// It answers POST /v1/messages with server-sent events, and POST
+// /v1/messages/count_tokens; any other route is a 404. It is strict about what a
+// message of the gateway can break: the real API would refuse content that it
+// refuses, so that a test does not pass on bytes that would fail outside.
 //
 // # Directives
 //
@@ -15,31 +15,18 @@
 // a turn runs may carry a directive too, which then replaces the first.
 //
 //	echo TEXT             reply TEXT
-//	think TEXT            a thinking block, then reply TEXT
 //	slow N [TEXT]         stream one word every 250 ms for N seconds, then TEXT
-//	delay N [TEXT]        send nothing at all for N seconds, then reply TEXT
-//	gate NAME             send nothing at all until [Standin.Release] of NAME
 //	gate NAME TEXT        stream half of TEXT, wait for the release, stream the rest
 //	hang                  start the reply, then only pings, until the client leaves
 //	cut                   stream a little text, then drop the connection
 //	tool:NAME JSON|CMD    one tool call, then a final text quoting its result; for
-//	                      bash and read a bare string is the command or the path
+//	                      bash a bare string is the command
 //	tools:NAME N CMD      N tool calls, one per model request, then a final text
-//	par:NAME N CMD        N tool calls in one model request, then a final text
-//	seq JSON              [{"name":N,"input":{…}},…]: those calls, one per request
 //	error STATUS [xN|model=M]
 //	                      an API error of that HTTP status; xN: only the first N
 //	                      requests with this text fail; model=M: only those for M
-//	streamerror TYPE      an error event in the middle of the stream
-//	maxtokens TEXT        reply TEXT with stop_reason max_tokens
-//	refuse                an empty reply with stop_reason refusal
-//	schema JSON           call the StructuredOutput tool once with JSON
-//	schema-wrong JSON     the same, repeated on every request of the turn
-//	schema-text TEXT      reply TEXT and never call StructuredOutput
 //	usage IN OUT [TEXT]   reply TEXT and report that token usage
 //	history               reply with the conversation as it was received
-//	toolnames             reply with the sorted names of the offered tools
-//	sysprompt             reply with the length and the end of the system prompt
 //	image                 reply "N image(s): TYPE, …" for this user message
 //	size                  reply "N bytes", the length of this user text
 //
@@ -48,47 +35,33 @@
 package messagesapi
 
 import (
-	"log/slog"
+	"context"
+	"crypto/rand"
+	"fmt"
 	"net/http"
+	"slices"
 	"sync"
-	"time"
+	"sync/atomic"
 )
-
-// Options tune a stand-in. The zero value is right for most tests.
-type Options struct {
-	Log          *slog.Logger  // one debug line per request; nil discards
-	SlowStep     time.Duration // pause between the words of slow; 0 means 250 ms
-	PingInterval time.Duration // pause between the pings of hang; 0 means 5 s
-}
 
 // A Standin is the API as an [http.Handler], with what a test needs to watch
 // and steer it. All methods are safe for concurrent use.
 type Standin struct {
-	opts   Options
 	routes *http.ServeMux
-	ids    *idSource
-	gates  gates
-	record record
+	salt   string // a conversation may be resumed against a second stand-in, and the API wants tool ids to be unique
+	lastID atomic.Int64
 
-	mu    sync.Mutex     // protects the field below
+	mu    sync.Mutex // protects the fields below
+	seen  []Seen
 	tries map[string]int // requests seen per text of an error directive
+	gates map[string]*gate
 }
 
 // New makes a stand-in. It starts no goroutine and needs no closing.
-func New(opts Options) *Standin {
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
-	if opts.SlowStep <= 0 {
-		opts.SlowStep = 250 * time.Millisecond
-	}
-	if opts.PingInterval <= 0 {
-		opts.PingInterval = 5 * time.Second
-	}
-	s := &Standin{opts: opts, routes: http.NewServeMux(), ids: newIDSource(), tries: map[string]int{}}
+func New() *Standin {
+	s := &Standin{routes: http.NewServeMux(), salt: rand.Text()[:8], tries: map[string]int{}, gates: map[string]*gate{}}
 	s.routes.HandleFunc("POST /v1/messages", s.serveMessages)
 	s.routes.HandleFunc("POST /v1/messages/count_tokens", s.serveCountTokens)
-	s.routes.HandleFunc("GET /v1/models", s.serveModels)
 	s.routes.HandleFunc("/", s.serveUnknown)
 	return s
 }
@@ -99,6 +72,10 @@ func (s *Standin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.routes.ServeHTTP(w, r)
 }
 
+func (s *Standin) nextID(prefix string) string {
+	return fmt.Sprintf("%s_%s%06d", prefix, s.salt, s.lastID.Add(1))
+}
+
 // tried counts one more request with text and returns how many there were.
 func (s *Standin) tried(text string) int {
 	s.mu.Lock()
@@ -106,3 +83,66 @@ func (s *Standin) tried(text string) int {
 	s.tries[text]++
 	return s.tries[text]
 }
+
+// Seen is what the stand-in keeps of one request to /v1/messages.
+type Seen struct {
+	N           int         // 1 for the first request
+	Header      http.Header // as received
+	Bytes       int         // length of the body
+	Rejected    string      // why it was answered 400; "" if it was taken
+	Model       string
+	Directive   string   // its first word, such as "echo" or "tool:bash"; "" if none
+	Text        string   // the user text that chose the reply, reminders removed
+	UserTexts   []string // every user text of the conversation, oldest first
+	ToolResults []string // those of the latest user message that has any
+	Tools       []string // names of the offered tools
+	System      string   // the system prompt, blocks joined by newlines
+}
+
+// Count returns how many requests to /v1/messages have arrived, refused ones
+// included.
+func (s *Standin) Count() int { return len(s.Requests()) }
+
+// Requests returns the requests to /v1/messages in order of arrival. The
+// caller must not change what the elements refer to.
+func (s *Standin) Requests() []Seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.seen)
+}
+
+// A gate is two one-way events.
+type gate struct {
+	held, open         chan struct{}
+	closeHeld, release func()
+}
+
+// gate returns the gate of that name, made on first use by either side.
+func (s *Standin) gate(name string) *gate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gates[name] == nil {
+		held, open := make(chan struct{}), make(chan struct{})
+		s.gates[name] = &gate{held, open, sync.OnceFunc(func() { close(held) }), sync.OnceFunc(func() { close(open) })}
+	}
+	return s.gates[name]
+}
+
+// wait blocks until the gate is open or ctx ends.
+func (g *gate) wait(ctx context.Context) error {
+	g.closeHeld()
+	select {
+	case <-g.open:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Held returns a channel that is closed once a reply has reached the gate of
+// that name. It stays closed.
+func (s *Standin) Held(name string) <-chan struct{} { return s.gate(name).held }
+
+// Release opens the gate of that name for good: replies held there go on, later
+// ones pass. It may come before the reply and may be repeated.
+func (s *Standin) Release(name string) { s.gate(name).release() }

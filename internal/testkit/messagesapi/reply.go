@@ -2,9 +2,6 @@ package messagesapi
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
-	"strings"
 	"time"
 )
 
@@ -12,12 +9,10 @@ import (
 // which may have to wait for something.
 type reply struct {
 	id, model string
-	wait      waiter // before the first byte of the answer
 	blocks    []outBlock
 	stop      string
 	in, out   int    // token usage; in 0 means not scripted
 	ending    ending // how the answer ends
-	errorType string // of the error event, for endError
 }
 
 // A waiter blocks until something has happened, or returns why ctx ended.
@@ -29,17 +24,16 @@ const (
 	endComplete ending = iota
 	endHang            // never: pings until the client leaves
 	endCut             // the connection breaks inside the last block
-	endError           // an error event inside the last block
 )
 
 // An outBlock is one content block of a reply.
 type outBlock struct {
-	kind     string // "text", "thinking" or "tool_use"
+	kind     string // "text" or "tool_use"
 	id, name string // of a tool_use
 	pieces   []piece
 }
 
-// A piece is one delta of a block: text, thinking, or part of the input's JSON.
+// A piece is one delta of a block: text, or part of the input's JSON.
 type piece struct {
 	wait waiter // before the piece; may be nil
 	text string
@@ -77,11 +71,11 @@ func (r reply) length() int {
 	return n
 }
 
-// head is the message object; a stream starts with it empty.
-func (r reply) head(content []any, stop any, out int) map[string]any {
+// head is the message object, with which a stream starts.
+func (r reply) head() map[string]any {
 	return map[string]any{
 		"id": r.id, "type": "message", "role": "assistant", "model": r.model,
-		"content": content, "stop_reason": stop, "stop_sequence": nil, "usage": r.usage(out),
+		"content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": r.usage(1),
 	}
 }
 
@@ -92,49 +86,10 @@ func (r reply) usage(out int) map[string]any {
 	}
 }
 
-// whole waits for all pieces and returns the reply as one message. An *apiError
-// is to be answered instead; any other error breaks the connection.
-func (r reply) whole(ctx context.Context) (map[string]any, error) {
-	content := []any{}
-	for _, b := range r.blocks {
-		var all strings.Builder
-		for _, p := range b.pieces {
-			if p.wait != nil {
-				if err := p.wait(ctx); err != nil {
-					return nil, err
-				}
-			}
-			all.WriteString(p.text)
-		}
-		content = append(content, b.object(all.String(), json.RawMessage(all.String())))
+// start is the block on the wire before its pieces.
+func (b outBlock) start() map[string]any {
+	if b.kind == "tool_use" {
+		return map[string]any{"type": "tool_use", "id": b.id, "name": b.name, "input": struct{}{}}
 	}
-	switch r.ending {
-	case endHang:
-		<-ctx.Done()
-		return nil, context.Cause(ctx)
-	case endCut:
-		return nil, errCut
-	case endError:
-		return nil, &apiError{status: http.StatusInternalServerError, kind: r.errorType, message: "scripted error, not streamed"}
-	case endComplete:
-	}
-	return r.head(content, r.stop, r.out), nil
+	return map[string]any{"type": "text", "text": ""}
 }
-
-// object is the block on the wire with the given text, or the given tool input.
-func (b outBlock) object(text string, input any) map[string]any {
-	switch b.kind {
-	case "thinking":
-		signature := ""
-		if text != "" {
-			signature = thinkingSignature
-		}
-		return map[string]any{"type": "thinking", "thinking": text, "signature": signature}
-	case "tool_use":
-		return map[string]any{"type": "tool_use", "id": b.id, "name": b.name, "input": input}
-	}
-	return map[string]any{"type": "text", "text": text}
-}
-
-// thinkingSignature is any base64: clients send it back unread.
-const thinkingSignature = "c3RhbmQtaW4="

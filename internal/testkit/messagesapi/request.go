@@ -9,12 +9,11 @@ import (
 
 // request is the part of a Messages API request that the stand-in reads.
 type request struct {
-	Model     string    `json:"model"`
-	MaxTokens *int      `json:"max_tokens"`
-	Stream    bool      `json:"stream"`
-	System    content   `json:"system"`
-	Messages  []message `json:"messages"`
-	Tools     []struct {
+	Model    string    `json:"model"`
+	Stream   bool      `json:"stream"`
+	System   content   `json:"system"`
+	Messages []message `json:"messages"`
+	Tools    []struct {
 		Name string `json:"name"`
 	} `json:"tools"`
 }
@@ -28,15 +27,12 @@ type message struct {
 type content []block
 
 type block struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input"`
-	ToolUseID string          `json:"tool_use_id"`
-	Content   content         `json:"content"`
-	IsError   bool            `json:"is_error"`
-	Source    *source         `json:"source"`
+	Type    string          `json:"type"`
+	Text    string          `json:"text"`
+	Name    string          `json:"name"`
+	Input   json.RawMessage `json:"input"`
+	Content content         `json:"content"`
+	Source  *source         `json:"source"`
 }
 
 // source is where an image or a document comes from.
@@ -58,9 +54,6 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		return nil
 	case len(data) > 0 && data[0] == '[':
 		return json.Unmarshal(data, (*[]block)(c))
-	case string(data) == "null":
-		*c = nil
-		return nil
 	}
 	return errors.New("content: Input should be a valid string or list")
 }
@@ -99,14 +92,13 @@ func (r *request) toolNames() []string {
 }
 
 // toolResults returns the results in the latest user message that has any.
-func (r *request) toolResults() []ToolResult {
+func (r *request) toolResults() (results []string) {
 	for _, m := range slices.Backward(r.Messages) {
 		if m.Role != "user" || !m.Content.has("tool_result") {
 			continue
 		}
-		var results []ToolResult
 		for _, b := range m.Content.of("tool_result") {
-			results = append(results, ToolResult{ToolUseID: b.ToolUseID, Text: b.Content.text(""), IsError: b.IsError})
+			results = append(results, b.Content.text(""))
 		}
 		return results
 	}

@@ -17,13 +17,12 @@ var errCut = errors.New("scripted break of the connection")
 type stream struct {
 	w     http.ResponseWriter
 	flush func() error
-	ping  time.Duration
 }
 
-func newStream(w http.ResponseWriter, ping time.Duration) *stream {
+func newStream(w http.ResponseWriter) *stream {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
-	return &stream{w: w, flush: http.NewResponseController(w).Flush, ping: ping}
+	return &stream{w: w, flush: http.NewResponseController(w).Flush}
 }
 
 // event sends one event of the given type; fields may be nil.
@@ -45,7 +44,7 @@ func (s *stream) event(kind string, fields map[string]any) error {
 // play sends the whole reply. An error means that the connection is to be
 // dropped.
 func (s *stream) play(ctx context.Context, r reply) error {
-	if err := s.event("message_start", map[string]any{"message": r.head([]any{}, nil, 1)}); err != nil {
+	if err := s.event("message_start", map[string]any{"message": r.head()}); err != nil {
 		return err
 	}
 	if err := s.event("ping", nil); err != nil {
@@ -67,8 +66,6 @@ func (s *stream) play(ctx context.Context, r reply) error {
 		return s.hang(ctx)
 	case endCut:
 		return errCut
-	case endError:
-		return s.event("error", map[string]any{"error": map[string]any{"type": r.errorType, "message": "scripted stream error"}})
 	case endComplete:
 	}
 	delta := map[string]any{"stop_reason": r.stop, "stop_sequence": nil}
@@ -80,7 +77,7 @@ func (s *stream) play(ctx context.Context, r reply) error {
 
 // open sends the start of block i and all its deltas.
 func (s *stream) open(ctx context.Context, i int, b outBlock) error {
-	start := map[string]any{"index": i, "content_block": b.object("", struct{}{})}
+	start := map[string]any{"index": i, "content_block": b.start()}
 	if err := s.event("content_block_start", start); err != nil {
 		return err
 	}
@@ -94,9 +91,6 @@ func (s *stream) open(ctx context.Context, i int, b outBlock) error {
 			return err
 		}
 	}
-	if b.kind == "thinking" {
-		return s.delta(i, map[string]any{"type": "signature_delta", "signature": thinkingSignature})
-	}
 	return nil
 }
 
@@ -106,10 +100,7 @@ func (s *stream) delta(i int, delta map[string]any) error {
 
 // delta is one piece of the block on the wire.
 func (b outBlock) delta(text string) map[string]any {
-	switch b.kind {
-	case "thinking":
-		return map[string]any{"type": "thinking_delta", "thinking": text}
-	case "tool_use":
+	if b.kind == "tool_use" {
 		return map[string]any{"type": "input_json_delta", "partial_json": text}
 	}
 	return map[string]any{"type": "text_delta", "text": text}
@@ -118,7 +109,7 @@ func (b outBlock) delta(text string) map[string]any {
 // hang sends pings until the client leaves.
 func (s *stream) hang(ctx context.Context) error {
 	for {
-		if err := pause(s.ping)(ctx); err != nil {
+		if err := pause(5 * time.Second)(ctx); err != nil {
 			return err
 		}
 		if err := s.event("ping", nil); err != nil {

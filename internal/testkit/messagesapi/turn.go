@@ -8,7 +8,7 @@ import (
 // A directive is one line of the language in the package comment.
 type directive struct {
 	verb string // "" if the text has none
-	tool string // what follows the colon of tool:, tools: and par:
+	tool string // what follows the colon of tool: and tools:
 	arg  string // the rest of the line
 }
 
@@ -35,7 +35,7 @@ func parseDirective(text string) (directive, bool) {
 
 // callsTool reports whether the verb takes the name of a tool.
 func (d directive) callsTool() bool {
-	return d.verb == "tool" || d.verb == "tools" || d.verb == "par"
+	return d.verb == "tool" || d.verb == "tools"
 }
 
 // A turn is what a request asks for.
