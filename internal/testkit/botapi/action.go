@@ -23,14 +23,8 @@ func (r *request) sendChatAction() (any, error) {
 	if !slices.Contains(strings.Fields(actions), name) {
 		return nil, bad("wrong parameter action in request")
 	}
-	c, err := r.chat()
-	if err != nil {
-		return nil, err
-	}
-	thread, err := r.thread(c)
-	if err != nil {
-		return nil, err
-	}
+	c := r.chat()
+	thread := r.thread(c)
 	c.actions[thread] = action{name: name, at: r.s.opts.now()}
 	return true, nil
 }

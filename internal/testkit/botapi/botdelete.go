@@ -9,10 +9,7 @@ const deletable = 48 * time.Hour
 // deleteMessage: core.telegram.org/bots/api#deletemessage. In a group the bot,
 // no administrator, deletes only what it sent itself.
 func (r *request) deleteMessage() (any, error) {
-	c, err := r.chat()
-	if err != nil {
-		return nil, err
-	}
+	c := r.chat()
 	m := c.messages[int(r.integer("message_id"))]
 	switch {
 	case m == nil || m.deleted:
@@ -24,6 +21,6 @@ func (r *request) deleteMessage() (any, error) {
 	}
 	m.deleted = true
 	r.call.Message = m.id
-	r.s.noteLocked(c, "deleted", m)
+	r.s.changedLocked()
 	return true, nil
 }

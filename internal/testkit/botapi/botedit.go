@@ -8,33 +8,24 @@ func unchanged() *apiError {
 }
 
 // own finds the message of the bot that a call wants to edit.
-func (r *request) own() (*chat, *stored, error) {
-	c, err := r.chat()
-	if err != nil {
-		return nil, nil, err
-	}
+func (r *request) own() (*chat, *stored) {
+	c := r.chat()
 	m := c.messages[int(r.integer("message_id"))]
 	switch {
 	case m == nil || m.deleted:
-		return nil, nil, bad("message to edit not found")
+		panic(bad("message to edit not found"))
 	case m.from != r.s.bot:
-		return nil, nil, bad("message can't be edited")
+		panic(bad("message can't be edited"))
 	}
 	r.call.Message = m.id
-	return c, m, nil
+	return c, m
 }
 
 // editMessageText: core.telegram.org/bots/api#editmessagetext. Without
 // reply_markup the buttons go.
 func (r *request) editMessageText() (any, error) {
-	text, entities, err := r.messageText()
-	if err != nil {
-		return nil, err
-	}
-	c, m, err := r.own()
-	if err != nil {
-		return nil, err
-	}
+	text, entities := r.messageText()
+	c, m := r.own()
 	if m.media != nil {
 		return nil, bad("there is no text in the message to edit")
 	}
@@ -43,10 +34,7 @@ func (r *request) editMessageText() (any, error) {
 
 // edit changes the message and leaves a trace of it.
 func (r *request) edit(c *chat, m *stored, text string, entities []Entity) (any, error) {
-	markup, err := r.markup()
-	if err != nil {
-		return nil, err
-	}
+	markup := r.markup()
 	if markup != nil && len(markup.Inline) == 0 {
 		markup = nil
 	}
@@ -56,7 +44,7 @@ func (r *request) edit(c *chat, m *stored, text string, entities []Entity) (any,
 	m.text, m.entities, m.markup = text, entities, markup
 	m.edited = r.s.opts.now()
 	m.edits++
-	r.s.noteLocked(c, "edited", m)
+	r.s.changedLocked()
 	return r.s.wireLocked(c, m), nil
 }
 

@@ -25,47 +25,36 @@ func media(kind string) func(*request) (any, error) {
 }
 
 func (r *request) sendMedia(kind string) (any, error) {
-	m, err := r.attachment(kind)
-	if err != nil {
-		return nil, err
-	}
-	text, entities, err := r.caption()
-	if err != nil {
-		return nil, err
-	}
+	m := r.attachment(kind)
+	text, entities := r.caption()
 	if kind == "sticker" || kind == "video_note" {
 		text, entities = "", nil // they have no caption; checkNames has told
 	}
-	c, err := r.chat() // before anything is kept
-	if err != nil {
-		return nil, err
-	}
-	if _, err := r.thread(c); err != nil {
-		return nil, err
-	}
+	c := r.chat() // before anything is kept
+	r.thread(c)
 	r.s.keepLocked(m)
 	return r.post(&stored{media: m, text: text, entities: entities})
 }
 
 // attachment takes the file from the request.
-func (r *request) attachment(kind string) (*Media, error) {
+func (r *request) attachment(kind string) *Media {
 	field := kind
 	if value := r.text(kind); value != "" {
 		field = strings.TrimPrefix(value, "attach://")
 	}
 	up, ok := r.files[field]
 	if !ok {
-		return nil, bad("there is no %s in the request", strings.ReplaceAll(kind, "_", " "))
+		panic(bad("there is no %s in the request", strings.ReplaceAll(kind, "_", " ")))
 	}
 	if len(up.data) == 0 {
-		return nil, bad("file must be non-empty")
+		panic(bad("file must be non-empty"))
 	}
 	m := uploaded(kind, up)
 	m.Duration = int(r.integer("duration"))
 	if kind == "photo" {
-		return m, checkPhoto(up.data)
+		checkPhoto(up.data)
 	}
-	return m, nil
+	return m
 }
 
 // uploaded is what Telegram makes of a file. A voice message has to be OGG, MP3
@@ -97,20 +86,19 @@ func uploaded(kind string, up upload) *Media {
 }
 
 // checkPhoto refuses what is no picture, too big or of an odd shape.
-func checkPhoto(data []byte) error {
+func checkPhoto(data []byte) {
 	if len(data) > maxPhotoBytes {
-		return bad("file of size %d bytes is too big for a photo; the maximum size is %d bytes", len(data), maxPhotoBytes)
+		panic(bad("file of size %d bytes is too big for a photo; the maximum size is %d bytes", len(data), maxPhotoBytes))
 	}
 	if http.DetectContentType(data) == "image/webp" {
-		return nil // its size is not looked at
+		return // its size is not looked at
 	}
 	size, _, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
-		return bad("IMAGE_PROCESS_FAILED")
+		panic(bad("IMAGE_PROCESS_FAILED"))
 	}
 	long, short := max(size.Width, size.Height), min(size.Width, size.Height)
 	if long+short > maxPhotoSides || long > short*maxPhotoRatio {
-		return bad("PHOTO_INVALID_DIMENSIONS")
+		panic(bad("PHOTO_INVALID_DIMENSIONS"))
 	}
-	return nil
 }

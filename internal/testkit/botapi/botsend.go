@@ -2,54 +2,40 @@ package botapi
 
 // sendMessage: core.telegram.org/bots/api#sendmessage
 func (r *request) sendMessage() (any, error) {
-	text, entities, err := r.messageText()
-	if err != nil {
-		return nil, err
-	}
+	text, entities := r.messageText()
 	return r.post(&stored{text: text, entities: entities})
 }
 
 // messageText reads the text of a message, which may not be empty.
-func (r *request) messageText() (string, []Entity, error) {
+func (r *request) messageText() (string, []Entity) {
 	if r.text("text") == "" {
-		return "", nil, bad("message text is empty")
+		panic(bad("message text is empty"))
 	}
-	text, entities, err := r.formatted("text", "entities")
+	text, entities := r.formatted("text", "entities")
 	switch {
-	case err != nil:
-		return "", nil, err
 	case text == "":
-		return "", nil, bad("text must be non-empty")
+		panic(bad("text must be non-empty"))
 	case length(text) > maxText:
-		return "", nil, bad("message is too long")
+		panic(bad("message is too long"))
 	}
-	return text, entities, nil
+	return text, entities
 }
 
 // caption reads the text below a file.
-func (r *request) caption() (string, []Entity, error) {
-	text, entities, err := r.formatted("caption", "caption_entities")
-	if err == nil && length(text) > maxCaption {
-		err = bad("message caption is too long")
+func (r *request) caption() (string, []Entity) {
+	text, entities := r.formatted("caption", "caption_entities")
+	if length(text) > maxCaption {
+		panic(bad("message caption is too long"))
 	}
-	return text, entities, err
+	return text, entities
 }
 
 // post puts a message of the bot into the chat.
 func (r *request) post(m *stored) (any, error) {
-	c, err := r.chat()
-	if err != nil {
-		return nil, err
-	}
-	if m.thread, err = r.thread(c); err != nil {
-		return nil, err
-	}
-	if m.markup, err = r.markup(); err != nil {
-		return nil, err
-	}
-	if m.replyTo, err = r.replyTo(c); err != nil {
-		return nil, err
-	}
+	c := r.chat()
+	m.thread = r.thread(c)
+	m.markup = r.markup()
+	m.replyTo = r.replyTo(c)
 	for _, name := range []string{"disable_notification", "protect_content"} {
 		r.boolean(name) // nobody sees it; only the form is checked
 	}
@@ -62,7 +48,7 @@ func (r *request) post(m *stored) (any, error) {
 }
 
 // replyTo checks reply_parameters, in so far as they name a message of the chat.
-func (r *request) replyTo(c *chat) (int, error) {
+func (r *request) replyTo(c *chat) int {
 	var reply struct {
 		MessageID int  `json:"message_id"`
 		Without   bool `json:"allow_sending_without_reply"`
@@ -70,15 +56,15 @@ func (r *request) replyTo(c *chat) (int, error) {
 	given, err := r.decode("reply_parameters", &reply)
 	switch {
 	case err != nil:
-		return 0, bad("can't parse reply parameters JSON object")
+		panic(bad("can't parse reply parameters JSON object"))
 	case !given:
-		return 0, nil
+		return 0
 	}
 	if m := c.messages[reply.MessageID]; m != nil && !m.deleted {
-		return reply.MessageID, nil
+		return reply.MessageID
 	}
 	if reply.Without {
-		return 0, nil
+		return 0
 	}
-	return 0, bad("message to be replied not found")
+	panic(bad("message to be replied not found"))
 }

@@ -39,12 +39,6 @@ func (t Tap) Answer() (Answer, bool) {
 	return *a, true
 }
 
-// Tap presses a button below a message of the user's private chat with the bot.
-// The test ends if there is no such button.
-func (s *Server) Tap(by *User, messageID int, button string) Tap {
-	return s.Private(by).Tap(by, messageID, button)
-}
-
 // Tap presses a button below a message of the chat.
 func (c *Chat) Tap(by *User, messageID int, button string) Tap {
 	var tap Tap

@@ -36,8 +36,7 @@ type chat struct {
 	members    map[int64]*User
 	topics     map[int]*topic
 	messages   map[int]*stored
-	lastID     int // of a supergroup's messages
-	history    []Event
+	lastID     int            // of a supergroup's messages
 	drafts     map[int]*draft // by thread
 	actions    map[int]action // by thread
 	blocked    bool           // by the user of a private chat
@@ -131,20 +130,20 @@ func threadOf(values map[string]string) int {
 }
 
 // chat finds the chat of a call.
-func (r *request) chat() (*chat, error) {
+func (r *request) chat() *chat {
 	if r.text("chat_id") == "" {
-		return nil, bad("chat_id is empty")
+		panic(bad("chat_id is empty"))
 	}
 	c := r.s.chats[chatIDOf(r.values)]
 	switch {
 	case c == nil:
-		return nil, bad("chat not found")
+		panic(bad("chat not found"))
 	case c.migratedTo != 0:
-		return nil, &apiError{code: http.StatusBadRequest, description: "Bad Request: group chat was upgraded to a supergroup chat", migrateTo: c.migratedTo}
+		panic(&apiError{code: http.StatusBadRequest, description: "Bad Request: group chat was upgraded to a supergroup chat", migrateTo: c.migratedTo})
 	case c.blocked:
-		return nil, forbidden("bot was blocked by the user")
+		panic(forbidden("bot was blocked by the user"))
 	}
-	return c, nil
+	return c
 }
 
 // chatIDs returns the ids of all chats in order.

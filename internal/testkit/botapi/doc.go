@@ -19,9 +19,9 @@
 //
 // Groups, forums, topics, albums, replies, forwards, edits, drafts with their
 // Stop button, blocking and migration are methods of [Server] and
-// [Chat]. [Chat.Messages] is what people see now and [Chat.History] how it came
-// to that; [Server.Calls] is every request with its outcome. The state is the
-// server's: a daemon that is killed and started again finds it as it was.
+// [Chat]. [Chat.Messages] is what people see now; [Server.Calls] is every request
+// with its outcome. The state is the server's: a daemon that is killed and started
+// again finds it as it was.
 //
 // Faults are scripted for the next calls of a method in a chat, in order:
 //

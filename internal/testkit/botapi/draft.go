@@ -30,17 +30,11 @@ type Draft struct {
 // drafts after the Stop button is not documented: here they are accepted and
 // not shown.
 func (r *request) sendMessageDraft() (any, error) {
-	text, entities, err := r.formatted("text", "entities")
-	if err != nil {
-		return nil, err
-	}
+	text, entities := r.formatted("text", "entities")
 	if length(text) > maxText {
 		return nil, bad("message is too long")
 	}
-	c, err := r.chat()
-	if err != nil {
-		return nil, err
-	}
+	c := r.chat()
 	id := r.integer("draft_id")
 	switch {
 	case c.kind != private:
@@ -48,10 +42,7 @@ func (r *request) sendMessageDraft() (any, error) {
 	case id == 0:
 		return nil, bad("RANDOM_ID_INVALID")
 	}
-	thread, err := r.thread(c)
-	if err != nil {
-		return nil, err
-	}
+	thread := r.thread(c)
 	d := c.drafts[thread]
 	if d == nil || d.ID != id {
 		d = &draft{Draft: Draft{ID: id, Thread: thread}}

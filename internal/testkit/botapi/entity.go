@@ -38,25 +38,24 @@ func found(kind string) bool {
 }
 
 // check refuses what the Bot API server refuses about one entity by itself.
-func (e Entity) check() error {
+func (e Entity) check() {
 	switch {
 	case e.Type == "":
-		return bad("can't parse MessageEntity: Type is not specified")
+		panic(bad("can't parse MessageEntity: Type is not specified"))
 	case splittable(e.Type), quote(e.Type), code(e.Type), found(e.Type):
 	case e.Type == "text_link":
 		if err := checkURL(e.URL); err != nil {
-			return bad("entity URL '%s' is invalid: %v", e.URL, err)
+			panic(bad("entity URL '%s' is invalid: %v", e.URL, err))
 		}
 	default:
-		return bad("can't parse MessageEntity: Unsupported type specified")
+		panic(bad("can't parse MessageEntity: Unsupported type specified"))
 	}
 	switch {
 	case e.Offset < 0 || e.Offset > maxOffset:
-		return bad("receive an entity with incorrect offset %d", e.Offset)
+		panic(bad("receive an entity with incorrect offset %d", e.Offset))
 	case e.Length < 0 || e.Length > maxOffset:
-		return bad("receive an entity with incorrect length %d", e.Length)
+		panic(bad("receive an entity with incorrect length %d", e.Length))
 	}
-	return nil
 }
 
 // clash says why b cannot stand with a, which begins no later and is no shorter

@@ -24,13 +24,6 @@ type Message struct {
 	Service  string // the field of a service message, such as migrate_to_chat_id
 }
 
-// An Event is a change of a chat.
-type Event struct {
-	Time    time.Time
-	What    string // sent, edited, or deleted
-	Message Message
-}
-
 // Button returns the button with the text, and false if there is none.
 func (m Message) Button(text string) (Button, bool) {
 	for _, row := range m.Buttons {
@@ -57,12 +50,6 @@ func (m *stored) viewLocked() Message {
 		v.Service = strings.Join(slices.Sorted(maps.Keys(m.extra)), " ")
 	}
 	return v
-}
-
-// noteLocked adds to the chat's history and wakes who waits.
-func (s *Server) noteLocked(c *chat, what string, m *stored) {
-	c.history = append(c.history, Event{Time: s.opts.now(), What: what, Message: m.viewLocked()})
-	s.changedLocked()
 }
 
 // Messages returns what is in the chat now, the oldest first.
@@ -99,18 +86,6 @@ func (c *Chat) Message(id int) (Message, bool) {
 		}
 	}
 	return Message{}, false
-}
-
-// History returns every change of the chat in order, with the message as it was
-// after it.
-func (c *Chat) History() []Event {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	state := c.s.chats[c.id]
-	if state == nil {
-		return nil
-	}
-	return slices.Clone(state.history)
 }
 
 // AwaitMessage returns the first message for which is holds, and waits for it as

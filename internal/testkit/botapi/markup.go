@@ -45,65 +45,62 @@ func str(v any) string {
 
 // markup reads reply_markup; nil is none. Other keyboards than inline ones are
 // accepted and not shown.
-func (r *request) markup() (*keyboard, error) {
+func (r *request) markup() *keyboard {
 	text := r.text("reply_markup")
 	if text == "" {
-		return nil, nil
+		return nil
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &fields); err != nil {
 		if json.Valid([]byte(text)) {
-			return nil, bad("object expected as reply markup")
+			panic(bad("object expected as reply markup"))
 		}
-		return nil, bad("can't parse reply keyboard markup JSON object")
+		panic(bad("can't parse reply keyboard markup JSON object"))
 	}
 	inline, ok := fields["inline_keyboard"]
 	if !ok {
-		return nil, nil
+		return nil
 	}
 	k := &keyboard{}
 	if err := json.Unmarshal(inline, &k.Inline); err != nil {
-		return nil, bad("field \"inline_keyboard\" of the InlineKeyboardMarkup must be an Array of Arrays")
+		panic(bad("field \"inline_keyboard\" of the InlineKeyboardMarkup must be an Array of Arrays"))
 	}
-	return k, r.checkKeyboard(k)
+	r.checkKeyboard(k)
+	return k
 }
 
-func (r *request) checkKeyboard(k *keyboard) error {
+func (r *request) checkKeyboard(k *keyboard) {
 	total := 0
 	for _, row := range k.Inline {
 		if len(row) > maxRow {
-			return bad("reply markup is too long")
+			panic(bad("reply markup is too long"))
 		}
 		if len(row) == 0 {
 			r.violate("an empty row of buttons; Telegram drops it")
 		}
 		total += len(row)
 		for _, b := range row {
-			if err := checkButton(b); err != nil {
-				return err
-			}
+			checkButton(b)
 		}
 	}
 	if total > maxButtons {
-		return bad("reply markup is too long")
+		panic(bad("reply markup is too long"))
 	}
-	return nil
 }
 
-func checkButton(b map[string]any) error {
+func checkButton(b map[string]any) {
 	if _, ok := b["text"].(string); !ok {
-		return bad("can't parse inline keyboard button: Can't find field \"text\"")
+		panic(bad("can't parse inline keyboard button: Can't find field \"text\""))
 	}
 	if str(b["text"]) == "" {
-		return bad("inline keyboard button text must be non-empty")
+		panic(bad("inline keyboard button text must be non-empty"))
 	}
 	switch data := str(b["callback_data"]); {
 	case data == "":
-		return bad("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
+		panic(bad("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard"))
 	case len(data) > maxCallbackData:
-		return bad("BUTTON_DATA_INVALID")
+		panic(bad("BUTTON_DATA_INVALID"))
 	}
-	return nil
 }
 
 // find returns the button with the text.

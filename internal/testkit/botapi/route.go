@@ -93,25 +93,30 @@ func (s *Server) admitLocked(token string) *apiError {
 	return nil
 }
 
-// carryOut runs the method. The error is nil or an *apiError.
-func (s *Server) carryOut(r *request) (any, *apiError) {
+// carryOut runs the method, which returns an *apiError or panics with one.
+func (s *Server) carryOut(r *request) (result any, failed *apiError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.limitLocked(r); err != nil {
 		return nil, err
 	}
+	defer func() {
+		r.call.Carried = true
+		switch refused := recover().(type) {
+		case nil:
+		case *apiError:
+			result, failed = nil, refused
+		default:
+			panic(refused)
+		}
+	}()
 	r.checkNames()
 	result, err := r.method.run(r)
-	r.call.Carried = true
-	if err == nil {
-		s.changedLocked()
-		return result, nil
+	if err != nil {
+		panic(err)
 	}
-	var refused *apiError
-	if !errors.As(err, &refused) {
-		refused = bad("%v", err)
-	}
-	return nil, refused
+	s.changedLocked()
+	return result, nil
 }
 
 // answer writes the result or the error and closes the record of the call.

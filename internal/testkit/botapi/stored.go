@@ -41,7 +41,7 @@ func (s *Server) addLocked(c *chat, m *stored) {
 	}
 	m.date = s.opts.now()
 	c.messages[m.id] = m
-	s.noteLocked(c, "sent", m)
+	s.changedLocked()
 }
 
 // wireLocked is the message as the API has it.

@@ -18,57 +18,52 @@ const (
 func length(text string) int { return len(utf16.Encode([]rune(text))) }
 
 // formatted reads a text and its entities, as the user will see them. An empty text is for the caller to refuse.
-func (r *request) formatted(textName, entitiesName string) (string, []Entity, error) {
+func (r *request) formatted(textName, entitiesName string) (string, []Entity) {
 	raw := r.text(textName)
 	switch {
 	case !utf8.ValidString(raw):
-		return "", nil, bad("strings must be encoded in UTF-8")
+		panic(bad("strings must be encoded in UTF-8"))
 	case len(raw) > maxRaw:
-		return "", nil, bad("text is too long")
+		panic(bad("text is too long"))
 	}
 	if mode := r.text("parse_mode"); mode != "" {
 		r.violate("parse_mode %q; a text that cannot be parsed is lost", mode)
-		return "", nil, bad("unsupported parse_mode")
+		panic(bad("unsupported parse_mode"))
 	}
-	entities, err := r.entities(entitiesName)
-	if err != nil {
-		return "", nil, err
-	}
+	entities := r.entities(entitiesName)
 	return r.settle(raw, entities)
 }
 
 // entities reads and checks each by itself.
-func (r *request) entities(name string) ([]Entity, error) {
+func (r *request) entities(name string) []Entity {
 	var raw []json.RawMessage
 	if _, err := r.decode(name, &raw); err != nil {
 		r.violate("%s is not a JSON array; Telegram ignores it: %v", name, err)
-		return nil, nil
+		return nil
 	}
 	var entities []Entity
 	for _, one := range raw {
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(one, &fields); err != nil {
-			return nil, bad("can't parse MessageEntity: expected an Object")
+			panic(bad("can't parse MessageEntity: expected an Object"))
 		}
 		for _, field := range []string{"offset", "length", "type"} {
 			if _, ok := fields[field]; !ok {
-				return nil, bad("can't parse MessageEntity: Can't find field \"%s\"", field)
+				panic(bad("can't parse MessageEntity: Can't find field \"%s\"", field))
 			}
 		}
 		var e Entity
 		if err := json.Unmarshal(one, &e); err != nil {
-			return nil, bad("can't parse MessageEntity: %v", err)
+			panic(bad("can't parse MessageEntity: %v", err))
 		}
-		if err := e.check(); err != nil {
-			return nil, err
-		}
+		e.check()
 		if found(e.Type) {
 			r.drop(e, "Telegram finds these by itself")
 			continue
 		}
 		entities = append(entities, e)
 	}
-	return entities, nil
+	return entities
 }
 
 func (r *request) drop(e Entity, why string) {
@@ -77,10 +72,8 @@ func (r *request) drop(e Entity, why string) {
 
 // settle makes of a text and its entities what is shown: checked, cleaned,
 // trimmed, and without the entities that cannot be shown.
-func (r *request) settle(text string, entities []Entity) (string, []Entity, error) {
-	if err := checkOffsets(text, entities); err != nil {
-		return "", nil, err
-	}
+func (r *request) settle(text string, entities []Entity) (string, []Entity) {
+	checkOffsets(text, entities)
 	units, entities := clean(text, entities)
 	kept := r.keep(units, sorted(entities))
 	units, kept = trim(units, kept)
@@ -89,9 +82,9 @@ func (r *request) settle(text string, entities []Entity) (string, []Entity, erro
 		size += len(e.URL) + len(e.Language)
 	}
 	if size > maxEntityBytes {
-		return "", nil, bad("ENTITIES_TOO_LONG")
+		panic(bad("ENTITIES_TOO_LONG"))
 	}
-	return string(utf16.Decode(units)), kept, nil
+	return string(utf16.Decode(units)), kept
 }
 
 // keep drops what Telegram drops without a word.
@@ -126,7 +119,7 @@ func blank(units []uint16) bool {
 }
 
 // checkOffsets refuses entities beyond the text or inside of a character.
-func checkOffsets(text string, entities []Entity) error {
+func checkOffsets(text string, entities []Entity) {
 	starts, bytes := map[int]bool{}, map[int]int{}
 	total := 0
 	for i, c := range text {
@@ -140,16 +133,15 @@ func checkOffsets(text string, entities []Entity) error {
 	for _, e := range sorted(entities) {
 		switch {
 		case e.Offset > total:
-			return bad("entity begins after the end of the text at UTF-16 offset %d", e.Offset)
+			panic(bad("entity begins after the end of the text at UTF-16 offset %d", e.Offset))
 		case !starts[e.Offset]:
-			return bad("entity begins in a middle of a UTF-16 symbol at byte offset %d", bytes[e.Offset])
+			panic(bad("entity begins in a middle of a UTF-16 symbol at byte offset %d", bytes[e.Offset]))
 		case e.end() > total:
-			return bad("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, e.end())
+			panic(bad("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, e.end()))
 		case !starts[e.end()]:
-			return bad("entity beginning at UTF-16 offset %d ends in a middle of a UTF-16 symbol at byte offset %d", e.Offset, bytes[e.end()])
+			panic(bad("entity beginning at UTF-16 offset %d ends in a middle of a UTF-16 symbol at byte offset %d", e.Offset, bytes[e.end()]))
 		}
 	}
-	return nil
 }
 
 // clean takes out the characters Telegram takes out and makes spaces of the

@@ -60,21 +60,21 @@ func (c *Chat) DeleteTopic(thread int) {
 }
 
 // thread checks message_thread_id. A chat without topics does not look at it.
-func (r *request) thread(c *chat) (int, error) {
+func (r *request) thread(c *chat) int {
 	thread := int(r.integer("message_thread_id"))
 	if thread == 0 {
-		return 0, nil
+		return 0
 	}
 	if c.kind != private && !c.forum {
 		r.violate("message_thread_id %d in a chat without topics; Telegram ignores it", thread)
-		return 0, nil
+		return 0
 	}
 	t := c.topics[thread]
 	if t == nil {
-		return 0, bad("message thread not found")
+		panic(bad("message thread not found"))
 	}
 	if t.closed {
-		return 0, bad("TOPIC_CLOSED")
+		panic(bad("TOPIC_CLOSED"))
 	}
-	return thread, nil
+	return thread
 }

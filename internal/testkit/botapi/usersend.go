@@ -123,7 +123,7 @@ func (c *Chat) Edit(by *User, messageID int, text string) Sent {
 		}
 		m.text, m.entities, m.edited = text, nil, c.s.opts.now()
 		m.edits++
-		c.s.noteLocked(state, "edited", m)
+		c.s.changedLocked()
 		sent.UpdateID = c.s.pushLocked("edited_message", c.s.wireLocked(state, m))
 		return nil
 	})
