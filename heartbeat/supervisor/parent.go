@@ -148,8 +148,14 @@ func (p *Parent) Serving(path string, onTrial bool) {
 	_ = p.link.write(message{Kind: msgServing, Path: path, Trial: onTrial})
 }
 
+// maxReason bounds the text of an error that is sent, in bytes.
+const maxReason = 16 << 10
+
 // Failed reports why this process cannot serve.
-func (p *Parent) Failed(err error) { _ = p.link.write(message{Kind: msgFailed, Error: err.Error()}) }
+func (p *Parent) Failed(err error) {
+	text := err.Error()
+	_ = p.link.write(message{Kind: msgFailed, Error: text[:min(len(text), maxReason)]})
+}
 
 // A Successor is what Restart starts.
 type Successor struct {

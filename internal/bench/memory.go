@@ -50,16 +50,24 @@ func memory(ctx context.Context, l *lab, t target) (figures []figure, err error)
 
 // daemonSize reads the daemon's size after n channels.
 func (s *server) daemonSize(n int) ([]figure, error) {
-	rss, pss, err := sizeOf(s.cmd.Process.Pid)
+	rss, pss, err := sizeOf(s.daemon())
 	when := "idle"
 	if n > 0 {
 		when = "after " + strconv.Itoa(n)
 	}
+	if err != nil {
+		return nil, err
+	}
 	id := strconv.Itoa(n)
-	return []figure{
+	figures := []figure{
 		{id: "memory.daemon." + id, name: "daemon RSS, " + when, unit: "MiB", value: mebibytes(rss)},
 		{id: "memory.daemonpss." + id, name: "daemon PSS, " + when, unit: "MiB", value: mebibytes(pss)},
-	}, err
+	}
+	if s.daemon() == s.cmd.Process.Pid {
+		return figures, nil
+	}
+	_, pss, err = sizeOf(s.cmd.Process.Pid)
+	return append(figures, figure{id: "memory.supervisorpss." + id, name: "supervisor PSS, " + when, unit: "MiB", value: mebibytes(pss)}), err
 }
 
 // hostSize reads the mean size of n channels' hosts.

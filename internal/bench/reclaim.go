@@ -32,7 +32,7 @@ func reclaim(ctx context.Context, l *lab, t target) (figures []figure, err error
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	time.Sleep(settle)
-	rss, pss, err := sizeOf(s.cmd.Process.Pid)
+	rss, pss, err := sizeOf(s.daemon())
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func reclaim(ctx context.Context, l *lab, t target) (figures []figure, err error
 	if err != nil {
 		return nil, err
 	}
-	rssNow, pssNow, err := sizeOf(s.cmd.Process.Pid)
+	rssNow, pssNow, err := sizeOf(s.daemon())
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func knownChannels(ctx context.Context, l *lab, t target) (figures []figure, err
 		return nil, err
 	}
 	time.Sleep(settle)
-	rss, pss, err := sizeOf(s.cmd.Process.Pid)
+	rss, pss, err := sizeOf(s.daemon())
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"bareclaw/heartbeat/supervisor"
 )
 
 const (
@@ -121,6 +123,8 @@ func (s *server) exec() error {
 
 // startAnew kills the process and starts it again on what it left.
 func (s *server) startAnew(ctx context.Context) error {
+	_ = s.cmd.Process.Signal(syscall.SIGSTOP) // it starts no other worker then
+	_ = syscall.Kill(s.daemon(), syscall.SIGKILL)
 	if err := s.cmd.Process.Kill(); err != nil {
 		return err
 	}
@@ -217,10 +221,23 @@ func (s *server) hosts() []int {
 	return pids
 }
 
-// others returns the server's processes besides the daemon.
+// others returns the server's processes besides the daemon and its supervisor.
 func (s *server) others() []process {
-	return slices.DeleteFunc(marked(s.mark), func(p process) bool { return p.pid == s.cmd.Process.Pid })
+	return slices.DeleteFunc(marked(s.mark), func(p process) bool { return p.pid == s.cmd.Process.Pid || isWorker(p) })
 }
+
+// daemon returns the process id of the gateway: the worker of a supervisor, or the process
+// that was started.
+func (s *server) daemon() int {
+	for _, p := range marked(s.mark) {
+		if isWorker(p) {
+			return p.pid
+		}
+	}
+	return s.cmd.Process.Pid
+}
+
+func isWorker(p process) bool { return len(p.args) == 2 && p.args[1] == supervisor.Subcommand }
 
 // freePort returns a loopback address that nobody listens on.
 func freePort() (addr, port string, err error) {

@@ -175,7 +175,7 @@ func chatMemory(ctx context.Context, l *lab, t target) (figures []figure, err er
 	}
 	defer func() { err = errors.Join(err, b.stop()) }()
 	time.Sleep(settle)
-	before, _, err := sizeOf(b.cmd.Process.Pid)
+	before, _, err := sizeOf(b.daemon())
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func chatMemory(ctx context.Context, l *lab, t target) (figures []figure, err er
 		}
 	}
 	time.Sleep(settle)
-	after, _, err := sizeOf(b.cmd.Process.Pid)
+	after, _, err := sizeOf(b.daemon())
 	of := fmt.Sprintf(" %d messages of %d Telegram chats", l.plan.chatMessages, l.plan.chats)
 	return []figure{
 		{id: "chatmemory.before", name: "daemon RSS before" + of, unit: "MiB", value: mebibytes(before)},

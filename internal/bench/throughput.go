@@ -95,5 +95,5 @@ func (s *server) cpu() (daemon, hosts time.Duration) {
 	for _, pid := range s.hosts() {
 		hosts += cpuOf(pid)
 	}
-	return cpuOf(s.cmd.Process.Pid), hosts
+	return cpuOf(s.daemon()), hosts
 }

@@ -126,7 +126,7 @@ func (s *server) bigOne(ctx context.Context, text, want string) (figure, error) 
 
 // sizesAfter adds what daemon and host weigh after some work.
 func (s *server) sizesAfter(figures []figure, id, work string) ([]figure, error) {
-	daemon, _, err := sizeOf(s.cmd.Process.Pid)
+	daemon, _, err := sizeOf(s.daemon())
 	if errors.Is(err, errCannotSee) {
 		return figures, nil
 	}
