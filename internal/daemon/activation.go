@@ -23,11 +23,11 @@ type passedSockets map[string]*os.File
 
 // findPassed takes the sockets that a service manager has passed. A socket that cannot be
 // used is refused.
-func (d *daemon) findPassed() error {
-	d.passed = passedSockets{}
-	for _, s := range d.parent.Passed() {
-		if err := d.passed.take(s.Name, s.File); err != nil {
-			return fmt.Errorf("the service manager passes %s: %w", s.Name, err)
+func (s *sockets) findPassed() error {
+	s.passed = passedSockets{}
+	for _, p := range s.parent.Passed() {
+		if err := s.passed.take(p.Name, p.File); err != nil {
+			return fmt.Errorf("the service manager passes %s: %w", p.Name, err)
 		}
 	}
 	return nil

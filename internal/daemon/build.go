@@ -21,13 +21,13 @@ const buildTimeout = 5 * time.Minute
 
 // build builds the program of a source tree as the file next. What the compiler says is
 // the error.
-func (d *daemon) build(ctx context.Context, source, next string) error {
+func (u *upgrades) build(ctx context.Context, source, next string) error {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		return fmt.Errorf("build %s: the Go tool chain is needed for that (BARECLAW_SOURCE=off restarts the program as it is): %w", source, err)
 	}
 	cmd := exec.CommandContext(ctx, goTool, "build", "-o", next, ".")
-	cmd.Dir, cmd.Env = source, d.environ
+	cmd.Dir, cmd.Env = source, u.environ
 	began := time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if says := strings.TrimSpace(string(bytes.ToValidUTF8(out, []byte("\uFFFD")))); says != "" {
@@ -35,19 +35,19 @@ func (d *daemon) build(ctx context.Context, source, next string) error {
 		}
 		return fmt.Errorf("build %s: %w", source, errors.Join(err, context.Cause(ctx)))
 	}
-	d.log.Info("built", "source", source, "path", next, "took", time.Since(began))
+	u.log.Info("built", "source", source, "path", next, "took", time.Since(began))
 	return nil
 }
 
 // restartSource returns the source tree that a restart builds the program from, empty for
 // none: the configured one, or that of a gateway that `go run` has started.
-func (d *daemon) restartSource() string {
+func (u *upgrades) restartSource() string {
 	switch {
-	case d.cfg.Source == config.SourceOff:
+	case u.cfg.Source == config.SourceOff:
 		return ""
-	case d.cfg.Source != "":
-		return d.cfg.Source
-	case program.IsTemporary(d.self) || d.self == program.Built(d.cfg.StateDir):
+	case u.cfg.Source != "":
+		return u.cfg.Source
+	case program.IsTemporary(u.self) || u.self == program.Built(u.cfg.StateDir):
 		return builtFrom()
 	}
 	return ""
@@ -55,9 +55,9 @@ func (d *daemon) restartSource() string {
 
 // knownSource returns the source tree of this program, empty if there is none on this
 // machine.
-func (d *daemon) knownSource() string {
-	if d.cfg.Source != "" && d.cfg.Source != config.SourceOff {
-		return d.cfg.Source
+func (u *upgrades) knownSource() string {
+	if u.cfg.Source != "" && u.cfg.Source != config.SourceOff {
+		return u.cfg.Source
 	}
 	return builtFrom()
 }

@@ -6,23 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
-	"golang.org/x/sys/unix"
 
 	"bareclaw/adapters/httpapi"
-	"bareclaw/adapters/httpapi/client"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/core/config"
+	"bareclaw/core/ledger"
 	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/exitcode"
@@ -53,13 +50,13 @@ func Work() error {
 	}
 	d := &daemon{
 		parent: parent, supervisor: proc.Process{PID: os.Getppid()}, environ: os.Environ(), // as it is before .env
-		startedAt: time.Now(), prepared: make(chan struct{}, 1),
+		startedAt: time.Now(), sockets: sockets{parent: parent},
 	}
 	d.life, d.leaving = context.WithCancel(context.Background())
 	defer d.leaving()
 	d.supervisor.Start, err = proc.StartTime(d.supervisor.PID)
 	if err == nil {
-		err = d.findPassed()
+		err = d.sockets.findPassed()
 	}
 	if err == nil {
 		err = d.serve()
@@ -75,37 +72,26 @@ type daemon struct {
 	cfg        config.Config
 	log        *slog.Logger
 	logged     lockfile.LogLocation // where the log is kept
+	self       string               // path of this program
 	environ    []string             // of the process, without what .env adds
 	parent     *supervisor.Parent
-	supervisor proc.Process  // its process
-	prepared   chan struct{} // receives when another worker could take over
+	supervisor proc.Process // its process
+	startedAt  time.Time
+	ready      atomic.Bool
+	life       context.Context // ends when this process leaves
+	leaving    context.CancelFunc
 
-	self      string // path of this binary
-	startedAt time.Time
-	ready     atomic.Bool
-	onTrial   atomic.Bool     // this program was upgraded to, and may have to go again
-	life      context.Context // ends when this process leaves
-	leaving   context.CancelFunc
-
-	passed   passedSockets
 	lock     *lockfile.StateLock
+	sockets  sockets
 	engine   engine
 	http     httpPart
 	push     core.PushRegistry
 	watchdog *watchdog // nil where no service manager asks
 	parts    partList
-
-	verdict sync.Mutex // held while the record of an upgrade that is over is read, told and written
-
-	mu      sync.Mutex // protects the fields below
-	attempt *attempt   // a restart under way
-	ending  bool       // no restart any more
-	problem string     // why the last restart failed
-
-	closers []func() // what open has opened, undone last first
+	upgrades upgrades
+	restarts restarts
+	closers  []func() // what open has opened, undone last first
 }
-
-func (d *daemon) apiSocket() string { return client.Socket(d.cfg) }
 
 // serve runs the gateway.
 func (d *daemon) serve() error {
@@ -125,17 +111,17 @@ func (d *daemon) serve() error {
 	if err := d.open(); err != nil {
 		return err
 	}
-	if err := d.deposit(); err != nil {
+	if err := d.sockets.deposit(d.lock); err != nil {
 		return err
 	}
 	if err := d.describe(false); err != nil {
 		return err
 	}
 	d.ready.Store(true) // not before: whoever learns of it finds this process by the lock file
-	d.parent.Serving(d.serveHeld(), d.onTrial.Load())
+	d.parent.Serving(d.serveHeld(), d.upgrades.onTrial.Load())
 	d.startWatchdog()
-	go d.afterTrial(d.life) // ends with it
-	d.log.Info("ready", "address", "http://"+d.http.tcp.Addr().String(), "socket", d.apiSocket(), "agent", d.engine.agent.kind,
+	go d.upgrades.afterTrial(d.life) // ends with it
+	d.log.Info("ready", "address", "http://"+d.sockets.tcp.Addr().String(), "socket", d.sockets.apiSocket(), "agent", d.engine.agent.kind,
 		"pid", os.Getpid(), "took", time.Since(d.startedAt))
 	d.keepHeartbeat()
 	for {
@@ -144,14 +130,14 @@ func (d *daemon) serve() error {
 			if err != nil {
 				return err
 			}
-		case <-d.prepared:
+		case <-d.restarts.prepared:
 			return d.handOver(signals)
 		case <-d.parent.Gone():
 			d.log.Warn("the supervisor has ended: so does the gateway")
 			return d.end(syscall.SIGTERM)
 		case sig := <-signals:
 			if sig == syscall.SIGHUP {
-				go func() { _ = d.requestRestart(context.Background()) }() // it logs why it fails
+				go func() { _ = d.restarts.request(context.Background()) }() // it logs why it fails
 				continue
 			}
 			go exitOnSecond(signals)
@@ -164,9 +150,9 @@ func (d *daemon) serve() error {
 func (d *daemon) end(sig os.Signal) error {
 	told := time.Now()
 	d.parent.Stopping()
-	d.unlinkSocket(true)
+	d.sockets.unlinkSocket(true)
 	d.log.Info("told to end", "signal", sig.String())
-	d.leaveTrial()
+	d.upgrades.leaveTrial()
 	why := leaving
 	if sig == syscall.SIGINT {
 		why = endingSessions
@@ -218,10 +204,16 @@ func (d *daemon) prepare() (err error) {
 	for _, w := range d.cfg.Warnings() {
 		d.log.Warn("configuration", "problem", w)
 	}
-	if err := d.takeTrial(); err != nil {
+	u := &d.upgrades
+	u.cfg, u.log, u.self, u.environ, u.parent, u.push = d.cfg, d.log, d.self, d.environ, d.parent, &d.push
+	u.ledger = func() *ledger.Ledger { return d.engine.ledger }
+	d.restarts.upgrades, d.restarts.life, d.restarts.prepared = u, d.life, make(chan struct{}, 1)
+	if err := u.takeTrial(); err != nil {
 		return err
 	}
-	return d.listen()
+	d.sockets.cfg = d.cfg
+	d.closers = append(d.closers, d.sockets.close)
+	return d.sockets.listen()
 }
 
 // takeState locks the state directory, or takes the supervisor's lock. A lock on another
@@ -240,72 +232,20 @@ func (d *daemon) takeState() (err error) {
 	return movedError("state", "BARECLAW_STATE_DIR", old, d.cfg.StateDir)
 }
 
-// deposit leaves the lock and the listeners with the supervisor, for later workers. Those
-// that a service manager has passed are there already.
-func (d *daemon) deposit() error {
-	files := map[string]*os.File{}
-	defer func() {
-		for _, f := range files {
-			_ = f.Close()
-		}
-	}()
-	for name, of := range map[string]any{lockFile: d.lock.File(), tcpFile: d.http.tcp, unixFile: d.http.unix} {
-		if d.passed[name] != nil {
-			continue
-		}
-		f, err := dup(of, name)
-		if err != nil {
-			return fmt.Errorf("leave the %s with the supervisor: %w", name, err)
-		}
-		files[name] = f
-	}
-	d.parent.Keep(files)
-	d.unlinkSocket(false) // the next worker's
-	return nil
-}
-
-// unlinkSocket sets whether closing the API socket removes its file, unless the file belongs to
-// a service manager.
-func (d *daemon) unlinkSocket(on bool) {
-	if l, ok := d.http.unix.(*net.UnixListener); ok && d.passed[unixFile] == nil {
-		l.SetUnlinkOnClose(on)
-	}
-}
-
-// dup returns a copy of a descriptor that may be closed meanwhile. (The File method of a
-// listener would make the socket a blocking one, here too.)
-func dup(of any, name string) (*os.File, error) {
-	c, ok := of.(syscall.Conn)
-	if !ok {
-		return nil, fmt.Errorf("%T has no descriptor", of)
-	}
-	conn, err := c.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var fd int
-	var dupErr error
-	err = conn.Control(func(of uintptr) { fd, dupErr = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) })
-	if err = errors.Join(err, dupErr); err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
-}
-
 // open makes the parts and starts them.
 func (d *daemon) open() error {
 	d.engine.cfg, d.engine.log, d.engine.self, d.engine.life = d.cfg, d.log, d.self, d.life
 	d.engine.launch = launchOf(d.cfg, d.prompt())
 	d.engine.deliverers = telegramDeliverers(d.cfg.TelegramToken.IsSet())
-	chats := &telegramPart{engine: &d.engine, push: &d.push, restart: d.requestRestart}
+	chats := &telegramPart{engine: &d.engine, push: &d.push, restart: d.restarts.request}
 	jobs := &loop{}
-	d.http.log, d.http.failed = d.log, make(chan error, 2)
+	d.http.log, d.http.sockets, d.http.failed = d.log, &d.sockets, make(chan error, 2)
 	d.http.options = func() httpapi.Options {
 		scheduler := newScheduler(&d.engine, chats, &d.push)
 		jobs.run = scheduler.Run
 		return httpapi.Options{
 			Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log,
-			Health: d.health, Restart: d.requestRestart, Upgrade: d.requestUpgrade, LastUpgrade: d.lastUpgrade, Peer: samePeer,
+			Health: d.health, Restart: d.restarts.request, Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.upgrades.lastUpgrade, Peer: samePeer,
 			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 			Metrics: func(w *metrics.Writer) {
 				health, enabled := chats.metrics()
@@ -327,7 +267,7 @@ func (d *daemon) describe(ended bool) error {
 	}
 	return d.lock.Describe(lockfile.Holder{
 		PID: d.supervisor.PID, Start: d.supervisor.Start, Worker: os.Getpid(), WorkerStart: self,
-		Address: d.http.tcp.Addr().String(), StartedAt: d.startedAt, Log: d.logged, Ended: ended,
+		Address: d.sockets.tcp.Addr().String(), StartedAt: d.startedAt, Log: d.logged, Ended: ended,
 	})
 }
 
@@ -339,9 +279,7 @@ func (d *daemon) close() {
 
 // leave stops the parts. No restart begins any more.
 func (d *daemon) leave(why stopReason) error {
-	d.mu.Lock()
-	d.ending = true
-	d.mu.Unlock()
+	d.restarts.stop()
 	d.leaving()
 	d.watchdog.excuse(endGrace)
 	d.parent.Notify(sd.SdNotifyStopping)
@@ -367,10 +305,8 @@ func (d *daemon) health() httpapi.Health {
 			h.Parts[p.Name] = p.Facts
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.problem != "" {
-		h.Problems = append(h.Problems, d.problem)
+	if problem := d.restarts.lastProblem(); problem != "" {
+		h.Problems = append(h.Problems, problem)
 	}
 	return h
 }

@@ -18,8 +18,7 @@ const httpGrace = 1500 * time.Millisecond
 type httpPart struct {
 	log     *slog.Logger
 	options func() httpapi.Options // of the server, asked when it is started
-	tcp     net.Listener
-	unix    net.Listener
+	sockets *sockets
 	failed  chan error // of serving; capacity 2
 	server  *httpapi.Server
 }
@@ -27,8 +26,8 @@ type httpPart struct {
 // Start serves the API.
 func (h *httpPart) Start() error {
 	h.server = httpapi.New(h.options())
-	go func() { h.failed <- h.server.Serve(h.tcp) }()       // ends by Stop
-	go func() { h.failed <- h.server.ServeLocal(h.unix) }() // likewise
+	go func() { h.failed <- h.server.Serve(h.sockets.tcp) }()       // ends by Stop
+	go func() { h.failed <- h.server.ServeLocal(h.sockets.unix) }() // likewise
 	return nil
 }
 

@@ -10,37 +10,68 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core/config"
+	"bareclaw/heartbeat/supervisor"
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/privatedir"
 )
 
+// The names of the files that workers leave with the supervisor.
+const (
+	lockFile = "lock"
+	tcpFile  = "tcp"
+	unixFile = "unix"
+)
+
+// sockets are the two listeners of the API.
+type sockets struct {
+	cfg    config.Config
+	parent *supervisor.Parent
+	passed passedSockets
+	tcp    net.Listener
+	unix   net.Listener // the API socket
+}
+
+func (s *sockets) apiSocket() string { return client.Socket(s.cfg) }
+
+// close closes the listeners. The supervisor may have copies.
+func (s *sockets) close() {
+	for _, l := range []net.Listener{s.tcp, s.unix} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}
+
 // listen opens the two addresses of the API, or uses the sockets that a service manager
 // has passed, or those of earlier workers where the configured addresses are still theirs.
-func (d *daemon) listen() (err error) {
-	if d.http.tcp, err = d.listenTCP(); err != nil {
+func (s *sockets) listen() (err error) {
+	if s.tcp, err = s.listenTCP(); err != nil {
 		return err
 	}
-	d.closers = append(d.closers, func() { _ = d.http.tcp.Close() })
-	if err := privatedir.Make(d.cfg.RuntimeDir, "BARECLAW_RUNTIME_DIR"); err != nil {
+	if err := privatedir.Make(s.cfg.RuntimeDir, "BARECLAW_RUNTIME_DIR"); err != nil {
 		return fmt.Errorf("use the runtime directory: %w", err)
 	}
-	if d.http.unix, err = d.listenUnix(); err != nil {
+	if s.unix, err = s.listenUnix(); err != nil {
 		return err
 	}
-	d.closers = append(d.closers, func() { _ = d.http.unix.Close() })
 	return nil
 }
 
-func (d *daemon) listenTCP() (net.Listener, error) {
-	address := net.JoinHostPort(d.cfg.Host, strconv.Itoa(d.cfg.Port))
+func (s *sockets) listenTCP() (net.Listener, error) {
+	address := net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port))
 	wanted := func(a net.Addr) bool {
 		have, isTCP := a.(*net.TCPAddr)
 		want, err := net.ResolveTCPAddr("tcp", address)
 		return err == nil && isTCP && sameIP(have.IP, want.IP) && (want.Port == 0 || have.Port == want.Port)
 	}
-	if l, err := d.passed.listener(tcpFile, wanted, address+" (BARECLAW_HOST, BARECLAW_PORT)"); l != nil || err != nil {
+	if l, err := s.passed.listener(tcpFile, wanted, address+" (BARECLAW_HOST, BARECLAW_PORT)"); l != nil || err != nil {
 		return l, err
 	}
-	l, err := d.inherited(tcpFile)
+	l, err := s.inherited(tcpFile)
 	if err != nil || l != nil && wanted(l.Addr()) {
 		return l, err
 	}
@@ -50,7 +81,7 @@ func (d *daemon) listenTCP() (net.Listener, error) {
 	l, err = net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("port %d is in use by another program; stop it, or set BARECLAW_PORT: %w", d.cfg.Port, err)
+		return nil, fmt.Errorf("port %d is in use by another program; stop it, or set BARECLAW_PORT: %w", s.cfg.Port, err)
 	case err != nil:
 		return nil, fmt.Errorf("listen for HTTP (BARECLAW_HOST, BARECLAW_PORT): %w", err)
 	}
@@ -62,37 +93,37 @@ func sameIP(a, b net.IP) bool { return a.Equal(b) || a.IsUnspecified() && b.IsUn
 
 // listenUnix opens the API socket. The state lock is held, so a socket that is there
 // already, and of no earlier worker, is stale.
-func (d *daemon) listenUnix() (net.Listener, error) {
-	wanted := func(a net.Addr) bool { return a.String() == d.apiSocket() || sameDirectory(a.String(), d.apiSocket()) }
-	if l, err := d.passed.listener(unixFile, wanted, d.apiSocket()+" (BARECLAW_RUNTIME_DIR)"); l != nil || err != nil {
+func (s *sockets) listenUnix() (net.Listener, error) {
+	wanted := func(a net.Addr) bool { return a.String() == s.apiSocket() || sameDirectory(a.String(), s.apiSocket()) }
+	if l, err := s.passed.listener(unixFile, wanted, s.apiSocket()+" (BARECLAW_RUNTIME_DIR)"); l != nil || err != nil {
 		return l, err // it is not removed when it is closed
 	}
-	switch l, err := d.inherited(unixFile); {
+	switch l, err := s.inherited(unixFile); {
 	case err != nil:
 		return nil, err
 	case l != nil && wanted(l.Addr()):
-		return l, d.closeSocket() // not removed when it is closed: see end
+		return l, s.closeSocket() // not removed when it is closed: see end
 	case l != nil:
-		err := movedError("runtime", "BARECLAW_RUNTIME_DIR", filepath.Dir(l.Addr().String()), d.cfg.RuntimeDir)
+		err := movedError("runtime", "BARECLAW_RUNTIME_DIR", filepath.Dir(l.Addr().String()), s.cfg.RuntimeDir)
 		return nil, errors.Join(err, l.Close())
 	}
-	if err := d.vacant(); err != nil {
+	if err := s.vacant(); err != nil {
 		return nil, err
 	}
-	if err := os.Remove(d.apiSocket()); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(s.apiSocket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("remove the old API socket: %w", err)
 	}
-	l, err := net.Listen("unix", d.apiSocket())
+	l, err := net.Listen("unix", s.apiSocket())
 	if err != nil {
 		return nil, fmt.Errorf("listen on the API socket (BARECLAW_RUNTIME_DIR): %w", err)
 	}
-	return l, d.closeSocket()
+	return l, s.closeSocket()
 }
 
 // closeSocket closes the API socket to other users, whom the runtime directory keeps out
 // as well.
-func (d *daemon) closeSocket() error {
-	if err := os.Chmod(d.apiSocket(), 0o600); err != nil {
+func (s *sockets) closeSocket() error {
+	if err := os.Chmod(s.apiSocket(), 0o600); err != nil {
 		return fmt.Errorf("close the API socket to others: %w", err)
 	}
 	return nil
@@ -122,24 +153,24 @@ func openPath(f *os.File) string {
 // vacant returns an error if somebody listens on the API socket: a gateway with another
 // state directory, whose sockets would be replaced by ours. One that has just been killed
 // may live on in a child for a moment.
-func (d *daemon) vacant() error {
+func (s *sockets) vacant() error {
 	const tries, pause = 50, 10 * time.Millisecond
 	for n := 1; ; n++ {
-		c, err := net.Dial("unix", d.apiSocket())
+		c, err := net.Dial("unix", s.apiSocket())
 		if err != nil {
 			return nil //nolint:nilerr // nobody is there
 		}
 		_ = c.Close()
 		if n == tries {
-			return fmt.Errorf("another gateway listens on %s; stop it first, or set BARECLAW_RUNTIME_DIR to another directory", d.apiSocket())
+			return fmt.Errorf("another gateway listens on %s; stop it first, or set BARECLAW_RUNTIME_DIR to another directory", s.apiSocket())
 		}
 		time.Sleep(pause)
 	}
 }
 
 // inherited returns the listener of an earlier worker, nil if there is none.
-func (d *daemon) inherited(name string) (net.Listener, error) {
-	f := d.parent.File(name)
+func (s *sockets) inherited(name string) (net.Listener, error) {
+	f := s.parent.File(name)
 	if f == nil {
 		return nil, nil
 	}
@@ -149,4 +180,56 @@ func (d *daemon) inherited(name string) (net.Listener, error) {
 		return nil, fmt.Errorf("take over listener %s: %w", name, err)
 	}
 	return l, nil
+}
+
+// deposit leaves the lock and the listeners with the supervisor, for later workers. Those
+// that a service manager has passed are there already.
+func (s *sockets) deposit(lock *lockfile.StateLock) error {
+	files := map[string]*os.File{}
+	defer func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}()
+	for name, of := range map[string]any{lockFile: lock.File(), tcpFile: s.tcp, unixFile: s.unix} {
+		if s.passed[name] != nil {
+			continue
+		}
+		f, err := dup(of, name)
+		if err != nil {
+			return fmt.Errorf("leave the %s with the supervisor: %w", name, err)
+		}
+		files[name] = f
+	}
+	s.parent.Keep(files)
+	s.unlinkSocket(false) // the next worker's
+	return nil
+}
+
+// unlinkSocket sets whether closing the API socket removes its file, unless the file belongs to
+// a service manager.
+func (s *sockets) unlinkSocket(on bool) {
+	if l, ok := s.unix.(*net.UnixListener); ok && s.passed[unixFile] == nil {
+		l.SetUnlinkOnClose(on)
+	}
+}
+
+// dup returns a copy of a descriptor that may be closed meanwhile. (The File method of a
+// listener would make the socket a blocking one, here too.)
+func dup(of any, name string) (*os.File, error) {
+	c, ok := of.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("%T has no descriptor", of)
+	}
+	conn, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var fd int
+	var dupErr error
+	err = conn.Control(func(of uintptr) { fd, dupErr = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) })
+	if err = errors.Join(err, dupErr); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
 }

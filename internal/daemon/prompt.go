@@ -46,7 +46,7 @@ func systemPrompt(p promptFor) string {
 // prompt is the system prompt of this gateway's sessions.
 func (d *daemon) prompt() string {
 	return systemPrompt(promptFor{
-		program: d.self, source: d.knownSource(), builds: d.restartSource() != "", notes: filepath.Join(d.cfg.ConfigDir, notesName),
+		program: d.self, source: d.upgrades.knownSource(), builds: d.upgrades.restartSource() != "", notes: filepath.Join(d.cfg.ConfigDir, notesName),
 	})
 }
 

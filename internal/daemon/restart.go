@@ -4,41 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
-	"syscall"
-	"time"
-
-	sd "github.com/coreos/go-systemd/v22/daemon"
+	"sync"
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/heartbeat/supervisor"
-	"bareclaw/internal/lockfile"
-	"bareclaw/internal/proc"
-
-	"golang.org/x/sys/unix"
 )
 
-const (
-	// succeedTimeout is how long another worker may take to serve when this one has released
-	// everything, also a second one after a first has failed.
-	succeedTimeout = 75 * time.Second
-	// lateGrace is how long a worker that has released everything goes on answering what
-	// comes late on connections that clients keep alive.
-	lateGrace = 5 * time.Second
-	// lookEvery is how often the worker looks meanwhile whether another one is there.
-	lookEvery = 100 * time.Millisecond
-)
+// restarts has another worker take over, of this program or of another one.
+type restarts struct {
+	upgrades *upgrades
+	life     context.Context // ends when this process leaves
+	prepared chan struct{}   // receives when another worker could take over; capacity 1
 
-// The names of the files that workers leave with the supervisor.
-const (
-	lockFile = "lock"
-	tcpFile  = "tcp"
-	unixFile = "unix"
-)
+	mu      sync.Mutex // protects the fields below
+	attempt *attempt   // a restart under way
+	ending  bool       // no restart any more
+	problem string     // why the last restart failed
+}
 
 // An attempt is a restart that is being prepared. Whoever asks meanwhile shares the
 // attempt.
@@ -51,44 +35,44 @@ type attempt struct {
 // errOnTrial refuses a restart of a program that may have to go.
 var errOnTrial = errors.New("a new program is on trial; try again when that is over, in half a minute")
 
-// requestRestart has the supervisor start another worker and returns when that could take
+// request has the supervisor start another worker and returns when that could take
 // over, which follows, or why it cannot.
-func (d *daemon) requestRestart(ctx context.Context) error {
-	if d.onTrial.Load() {
-		d.log.Error("not restarted", "err", errOnTrial)
+func (r *restarts) request(ctx context.Context) error {
+	if r.upgrades.onTrial.Load() {
+		r.upgrades.log.Error("not restarted", "err", errOnTrial)
 		return errOnTrial
 	}
-	d.mu.Lock()
-	a := d.attempt
+	r.mu.Lock()
+	a := r.attempt
 	if a == nil {
-		a = d.attemptLocked(nil)
+		a = r.attemptLocked(nil)
 	}
-	d.mu.Unlock()
+	r.mu.Unlock()
 	return a.wait(ctx)
 }
 
-// requestUpgrade is requestRestart with another program, which is on trial then.
-func (d *daemon) requestUpgrade(ctx context.Context, o api.UpgradeRequest) error {
-	if source := d.restartSource(); source != "" {
+// requestUpgrade is request with another program, which is on trial then.
+func (r *restarts) requestUpgrade(ctx context.Context, o api.UpgradeRequest) error {
+	if source := r.upgrades.restartSource(); source != "" {
 		return fmt.Errorf("this gateway is built from %s whenever it restarts: change that and restart it, or set BARECLAW_SOURCE=off", source)
 	}
-	if d.onTrial.Load() {
+	if r.upgrades.onTrial.Load() {
 		return fmt.Errorf("%w: %w", httpapi.ErrUpgrading, errOnTrial)
 	}
-	d.mu.Lock()
-	if d.attempt != nil {
-		d.mu.Unlock()
+	r.mu.Lock()
+	if r.attempt != nil {
+		r.mu.Unlock()
 		return fmt.Errorf("%w: a restart is under way", httpapi.ErrUpgrading)
 	}
-	a := d.attemptLocked(&o)
-	d.mu.Unlock()
+	a := r.attemptLocked(&o)
+	r.mu.Unlock()
 	return a.wait(ctx)
 }
 
-func (d *daemon) attemptLocked(o *api.UpgradeRequest) *attempt {
+func (r *restarts) attemptLocked(o *api.UpgradeRequest) *attempt {
 	a := &attempt{done: make(chan struct{}), upgrade: o}
-	d.attempt = a
-	go d.try(a) // ends within the time that building and starting may take
+	r.attempt = a
+	go r.try(a) // ends within the time that building and starting may take
 	return a
 }
 
@@ -101,183 +85,64 @@ func (a *attempt) wait(ctx context.Context) error {
 	}
 }
 
-func (d *daemon) try(a *attempt) {
-	err := d.startSuccessor(a.upgrade)
-	d.mu.Lock()
-	if d.ending {
+func (r *restarts) try(a *attempt) {
+	err := r.startSuccessor(a.upgrade)
+	r.mu.Lock()
+	if r.ending {
 		err = errors.Join(err, core.ErrClosed)
 	}
 	a.err = err
 	if err != nil {
-		d.attempt = nil // the next one tries again
-		d.problem = "The last restart failed: " + err.Error()
+		r.attempt = nil // the next one tries again
+		r.problem = "The last restart failed: " + err.Error()
 	}
-	d.mu.Unlock()
+	r.mu.Unlock()
 	close(a.done)
 	if err != nil {
-		d.log.Error("not restarted", "err", err)
-		d.tellUpgrade(d.life)
+		r.upgrades.log.Error("not restarted", "err", err)
+		r.upgrades.tellUpgrade(r.life)
 		return
 	}
-	d.prepared <- struct{}{} // capacity 1, and there is one attempt at a time
+	r.prepared <- struct{}{} // capacity 1, and there is one attempt at a time
 }
 
 // startSuccessor returns when another worker could take over, of the program of the
 // upgrade, or of the source, or else of this program. After an error everything is as
 // before.
-func (d *daemon) startSuccessor(upgrade *api.UpgradeRequest) error {
+func (r *restarts) startSuccessor(upgrade *api.UpgradeRequest) error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	if err := d.engine.ledger.Probe(ctx); err != nil { // the new process could not begin
+	if err := r.upgrades.ledger().Probe(ctx); err != nil { // the new process could not begin
 		return err
 	}
-	c := candidate{path: d.self}
-	err := runnable(d.self)
-	if source := d.restartSource(); upgrade != nil {
-		c, err = d.placeUpgrade(ctx, *upgrade)
+	c := candidate{path: r.upgrades.self}
+	err := runnable(r.upgrades.self)
+	if source := r.upgrades.restartSource(); upgrade != nil {
+		c, err = r.upgrades.placeUpgrade(ctx, *upgrade)
 	} else if source != "" {
-		c, err = d.placeBuild(ctx, source)
+		c, err = r.upgrades.placeBuild(ctx, source)
 	}
 	if err != nil {
 		return err
 	}
-	err = d.parent.Restart(supervisor.Successor{Path: c.path, Trial: c.trial != nil, Place: c.hold})
+	err = r.upgrades.parent.Restart(supervisor.Successor{Path: c.path, Trial: c.trial != nil, Place: c.hold})
 	if err != nil {
-		d.revert(c, err)
+		r.upgrades.revert(c, err)
 	}
 	c.release()
 	return err
 }
 
-// handOver releases everything to another worker, and returns when the requests that are
-// held here have been answered. Where no other worker serves in time, the requests are
-// answered as if the gateway ended.
-func (d *daemon) handOver(signals <-chan os.Signal) error {
-	began := time.Now()
-	d.leaving()
-	d.log.Info("handing over")
-	d.watchdog.excuse(endGrace + succeedTimeout)
-	d.parent.Notify(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", sd.SdNotifyReloading, monotonicMicros()))
-	_ = d.parts.stop(handingOver)
-	saved := d.engine.saveFeeds()
-	inner, err := d.release(signals)
-	d.watchdog.rest()
-	if err != nil {
-		d.http.server.Forward("", "")
-		d.http.drain(httpapi.Restarting)
-		return fmt.Errorf("hand over: %w", err)
-	}
-	written := make(chan struct{})
-	go func() { // ends with what is to be written; waited for below
-		defer close(written)
-		saved.write()
-	}()
-	d.http.server.Forward(inner, d.apiSocket())
-	d.log.Info("handed over", "took", time.Since(began))
-	d.answerHeld(signals)
-	<-written
-	return nil
+// stop keeps restarts from beginning.
+func (r *restarts) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ending = true
 }
 
-// release blocks until another worker serves, whose socket for held requests it returns, or
-// the gateway is told to end.
-func (d *daemon) release(signals <-chan os.Signal) (path string, err error) {
-	timeout, cancel := context.WithTimeoutCause(context.Background(), succeedTimeout, fmt.Errorf("no other process served within %s", succeedTimeout))
-	defer cancel()
-	ctx, end := context.WithCancelCause(timeout)
-	defer end(nil)
-	go func() { // ends with ctx
-		for {
-			select {
-			case sig := <-signals:
-				if sig != syscall.SIGHUP {
-					end(errors.New("told to end"))
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return d.parent.Release(ctx)
-}
-
-// answerHeld returns when every request that is held has been answered by the next worker,
-// or nobody is left to answer, or a signal asks not to wait.
-func (d *daemon) answerHeld(signals <-chan os.Signal) {
-	answered := make(chan error, 1)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	late := time.NewTimer(lateGrace)
-	defer late.Stop()
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
-	for {
-		select {
-		case <-late.C:
-			go func() { answered <- d.http.server.Shutdown(ctx, httpapi.Restarting) }() // ends at the latest when this returns
-		case err := <-answered:
-			if err != nil {
-				d.log.Warn("requests cut", "err", err)
-			}
-			return
-		case <-look.C:
-			if h, err := lockfile.ReadHolder(d.lockPath()); err != nil || !proc.Alive(h.Worker, h.WorkerStart) {
-				d.http.drain(httpapi.Restarting)
-				return
-			}
-		case sig := <-signals:
-			if sig != syscall.SIGHUP { // which was meant for the next worker
-				d.http.drain(httpapi.ShuttingDown)
-				return
-			}
-		case <-d.parent.Gone():
-			d.http.drain(httpapi.ShuttingDown)
-			return
-		}
-	}
-}
-
-func (d *daemon) lockPath() string { return filepath.Join(d.cfg.StateDir, lockfile.StateLockName) }
-
-// serveHeld serves the requests that the worker before holds, on a socket whose path
-// serveHeld returns, empty if there is no such worker or no socket.
-func (d *daemon) serveHeld() (path string) {
-	if !d.parent.IsHeir() {
-		d.sweepHeld()
-		return ""
-	}
-	path = filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("handover-%d.sock", os.Getpid()))
-	_ = os.Remove(path) // of a process that was killed and had the same pid; Listen reports anything else
-	l, err := net.Listen("unix", path)
-	if err == nil {
-		d.closers = append(d.closers, func() { _ = l.Close() })
-		err = os.Chmod(path, 0o600)
-	}
-	if err != nil {
-		d.log.Error("requests of the process before are answered as if the gateway ended", "err", err)
-		return ""
-	}
-	go func() { // ends when the server is shut down
-		if err := d.http.server.ServeInner(l); err != nil {
-			d.log.Error("requests of the process before are not served", "err", err)
-		}
-	}()
-	return path
-}
-
-// sweepHeld removes the sockets of serveHeld that killed workers have left.
-func (d *daemon) sweepHeld() {
-	left, _ := filepath.Glob(filepath.Join(d.cfg.RuntimeDir, "handover-*.sock")) // none where the directory's name is no pattern
-	for _, path := range left {
-		_ = os.Remove(path) // what stays is tried again
-	}
-}
-
-// monotonicMicros is the time that systemd compares a reload's end with.
-func monotonicMicros() int64 {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		return 0
-	}
-	return ts.Nano() / 1000
+// lastProblem returns why the last restart failed, empty if it did not.
+func (r *restarts) lastProblem() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.problem
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,11 +17,27 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
+	"bareclaw/core/config"
 	"bareclaw/core/ledger"
 	"bareclaw/heartbeat/program"
 	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/buildinfo"
 )
+
+// upgrades looks after the program that the gateway runs: another one takes its place, on
+// trial, and the channel that asked is told what became of it.
+type upgrades struct {
+	cfg     config.Config
+	log     *slog.Logger
+	self    string   // path of this program
+	environ []string // of the tool chain
+	parent  *supervisor.Parent
+	ledger  func() *ledger.Ledger
+	push    *core.PushRegistry
+
+	onTrial atomic.Bool // this program was upgraded to, and may have to go again
+	verdict sync.Mutex  // held while the record of an upgrade that is over is read, told and written
+}
 
 // lookTimeout is how long one look at a program on trial may take.
 const lookTimeout = 3 * time.Second
@@ -38,8 +57,8 @@ func (c candidate) release() {
 
 // placeUpgrade puts another program in the place of this one. After an error everything is
 // as before.
-func (d *daemon) placeUpgrade(ctx context.Context, o api.UpgradeRequest) (c candidate, err error) {
-	place, err := program.PlaceOf(d.self)
+func (u *upgrades) placeUpgrade(ctx context.Context, o api.UpgradeRequest) (c candidate, err error) {
+	place, err := program.PlaceOf(u.self)
 	if err != nil {
 		return c, err
 	}
@@ -56,7 +75,7 @@ func (d *daemon) placeUpgrade(ctx context.Context, o api.UpgradeRequest) (c cand
 	}
 	if err == nil {
 		c.path = place.Path()
-		c.trial, err = d.replaceProgram(ctx, place, sum, o.Channel)
+		c.trial, err = u.replaceProgram(ctx, place, sum, o.Channel)
 	}
 	if err == nil && c.trial == nil {
 		err = fmt.Errorf("that is the program that runs already, %s", buildinfo.Version())
@@ -69,21 +88,21 @@ func (d *daemon) placeUpgrade(ctx context.Context, o api.UpgradeRequest) (c cand
 
 // placeBuild builds the source, and puts the program in place unless this one is the same.
 // After an error everything is as before.
-func (d *daemon) placeBuild(ctx context.Context, source string) (c candidate, err error) {
-	place := program.Place(program.Built(d.cfg.StateDir))
+func (u *upgrades) placeBuild(ctx context.Context, source string) (c candidate, err error) {
+	place := program.Place(program.Built(u.cfg.StateDir))
 	if err := os.MkdirAll(filepath.Dir(place.Path()), 0o700); err != nil {
 		return c, fmt.Errorf("make room for the new program: %w", err)
 	}
 	if c.hold, err = place.Hold(); err != nil {
 		return c, err
 	}
-	err = d.build(ctx, source, place.Next())
+	err = u.build(ctx, source, place.Next())
 	var sum string
 	if err == nil {
 		sum, err = program.Sum(place.Next())
 	}
 	if err == nil {
-		c.trial, err = d.replaceProgram(ctx, place, sum, "")
+		c.trial, err = u.replaceProgram(ctx, place, sum, "")
 	}
 	if err != nil {
 		c.release()
@@ -91,34 +110,34 @@ func (d *daemon) placeBuild(ctx context.Context, source string) (c candidate, er
 	}
 	c.path = place.Path()
 	if c.trial == nil {
-		c.path = d.self
+		c.path = u.self
 	}
 	return c, nil
 }
 
 // replaceProgram puts the staged program of a place on trial, and returns the record. The
 // record is nil if this process runs the same program: then nothing is replaced.
-func (d *daemon) replaceProgram(ctx context.Context, place program.Place, sum, channel string) (t *program.Trial, err error) {
+func (u *upgrades) replaceProgram(ctx context.Context, place program.Place, sum, channel string) (t *program.Trial, err error) {
 	t = &program.Trial{ID: uuid.NewString(), State: program.OnTrial, Program: place, Channel: channel, BeganAt: time.Now().UTC()}
 	t.From.Version, t.To.SHA256 = buildinfo.Version(), sum
-	t.From.SHA256, err = program.Sum(program.Running(d.self))
+	t.From.SHA256, err = program.Sum(program.Running(u.self))
 	if err == nil && t.From.SHA256 == sum {
 		place.Discard()
 		return nil, nil
 	}
 	if err == nil {
-		t.To.Version, err = d.examine(ctx, place)
+		t.To.Version, err = u.examine(ctx, place)
 	}
 	if err != nil {
 		place.Discard()
 		return nil, err
 	}
-	d.tellOnce(ctx) // of the upgrade before, whose record this one replaces
-	d.verdict.Lock()
-	defer d.verdict.Unlock()
-	err = place.KeepRunning(d.self)
+	u.tellOnce(ctx) // of the upgrade before, whose record this one replaces
+	u.verdict.Lock()
+	defer u.verdict.Unlock()
+	err = place.KeepRunning(u.self)
 	if err == nil {
-		err = t.Save(d.cfg.StateDir)
+		err = t.Save(u.cfg.StateDir)
 	}
 	if err == nil {
 		err = place.Swap()
@@ -126,18 +145,18 @@ func (d *daemon) replaceProgram(ctx context.Context, place program.Place, sum, c
 	if err != nil {
 		place.Discard()
 		t.End(program.WentBack, err.Error())
-		return nil, errors.Join(err, t.Save(d.cfg.StateDir))
+		return nil, errors.Join(err, t.Save(u.cfg.StateDir))
 	}
 	return t, nil
 }
 
 // examine asks a staged program for its version, and whether it can read the ledger.
-func (d *daemon) examine(ctx context.Context, place program.Place) (version string, err error) {
+func (u *upgrades) examine(ctx context.Context, place program.Place) (version string, err error) {
 	info, err := program.Ask(ctx, place.Next())
 	if err != nil {
 		return "", err
 	}
-	file, err := ledger.Inspect(filepath.Join(d.cfg.StateDir, "ledger.db"))
+	file, err := ledger.Inspect(filepath.Join(u.cfg.StateDir, "ledger.db"))
 	if err != nil {
 		return "", err
 	}
@@ -145,22 +164,22 @@ func (d *daemon) examine(ctx context.Context, place program.Place) (version stri
 }
 
 // revert puts the old program back when a candidate could not take over.
-func (d *daemon) revert(c candidate, why error) {
+func (u *upgrades) revert(c candidate, why error) {
 	if c.trial == nil {
 		return
 	}
-	d.log.Error("going back to the program before", "from", c.trial.To.Version, "to", c.trial.From.Version, "err", why)
-	if _, err := c.trial.GoBack(d.cfg.StateDir, why); err != nil {
-		d.log.Error("going back is not complete", "err", err)
+	u.log.Error("going back to the program before", "from", c.trial.To.Version, "to", c.trial.From.Version, "err", why)
+	if _, err := c.trial.GoBack(u.cfg.StateDir, why); err != nil {
+		u.log.Error("going back is not complete", "err", err)
 	}
 }
 
 // lookAt returns why the daemon with that pid is not well.
-func (d *daemon) lookAt(ctx context.Context, pid int) error {
+func (u *upgrades) lookAt(ctx context.Context, pid int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, fmt.Errorf("it does not answer within %s", lookTimeout))
 	defer cancel()
 	var h api.Health
-	err := client.OverSocket(d.apiSocket()).Do(ctx, "GET", api.PathHealth, nil, &h)
+	err := client.OverSocket(client.Socket(u.cfg)).Do(ctx, "GET", api.PathHealth, nil, &h)
 	switch {
 	case err != nil:
 		return err
@@ -170,7 +189,7 @@ func (d *daemon) lookAt(ctx context.Context, pid int) error {
 		return errors.New("it is not ready")
 	case h.Ledger == nil:
 		return errors.New("it cannot read the ledger")
-	case h.Ledger.Problem != "" && !noRoom(d.cfg.StateDir): // the old program would not even start then
+	case h.Ledger.Problem != "" && !noRoom(u.cfg.StateDir): // the old program would not even start then
 		return fmt.Errorf("it cannot write the ledger: %s", h.Ledger.Problem)
 	}
 	return nil
@@ -184,18 +203,18 @@ func noRoom(dir string) bool {
 
 // takeTrial finds, in a process that begins, whether its program is on trial. A program
 // that could not stay is replaced by the old one.
-func (d *daemon) takeTrial() error {
-	t, verdict, err := program.Begin(d.cfg.StateDir, d.self)
+func (u *upgrades) takeTrial() error {
+	t, verdict, err := program.Begin(u.cfg.StateDir, u.self)
 	switch {
 	case err != nil:
-		d.log.Error("the last upgrade is not looked at", "err", err)
-		d.onTrial.Store(verdict == program.Go) // though its start could not be counted
+		u.log.Error("the last upgrade is not looked at", "err", err)
+		u.onTrial.Store(verdict == program.Go) // though its start could not be counted
 	case verdict == program.Go:
-		d.onTrial.Store(true)
-		d.log.Info("this program is on trial", "from", t.From.Version, "to", t.To.Version, "start", t.Starts)
+		u.onTrial.Store(true)
+		u.log.Info("this program is on trial", "from", t.From.Version, "to", t.To.Version, "start", t.Starts)
 	case verdict == program.GoneBack:
-		d.log.Error("going back to the program before", "from", t.To.Version, "to", t.From.Version, "err", t.Reason)
-		if d.parent.IsHeir() {
+		u.log.Error("going back to the program before", "from", t.To.Version, "to", t.From.Version, "err", t.Reason)
+		if u.parent.IsHeir() {
 			return errors.New(t.Reason) // the old program serves
 		}
 		return ErrStartAgain
@@ -206,20 +225,20 @@ func (d *daemon) takeTrial() error {
 // afterTrial reports the health of a program on trial until the program stays. Then, and
 // where there is no trial, afterTrial makes of the ledger what only this program and later
 // ones read, and tells who asked for the upgrade. It ends with ctx.
-func (d *daemon) afterTrial(ctx context.Context) {
-	if d.onTrial.Load() && !d.reportHealth(ctx) {
+func (u *upgrades) afterTrial(ctx context.Context) {
+	if u.onTrial.Load() && !u.reportHealth(ctx) {
 		return
 	}
-	d.onTrial.Store(false)
-	if err := d.engine.ledger.Settle(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
-		d.log.Error("ledger not settled; it is tried again at the next start", "err", err)
+	u.onTrial.Store(false)
+	if err := u.ledger().Settle(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
+		u.log.Error("ledger not settled; it is tried again at the next start", "err", err)
 	}
-	d.tellUpgrade(ctx)
+	u.tellUpgrade(ctx)
 }
 
 // reportHealth reports to the supervisor how this program is, until the trial is over or
 // ctx ends, and reports whether the program stays.
-func (d *daemon) reportHealth(ctx context.Context) bool {
+func (u *upgrades) reportHealth(ctx context.Context) bool {
 	_, look := supervisor.TrialTimes()
 	tick := time.NewTicker(look)
 	defer tick.Stop()
@@ -227,37 +246,37 @@ func (d *daemon) reportHealth(ctx context.Context) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-d.parent.TrialOver():
+		case <-u.parent.TrialOver():
 			return true
 		case <-tick.C:
-			if err := d.lookAt(ctx, os.Getpid()); ctx.Err() == nil {
-				d.parent.Health(err)
+			if err := u.lookAt(ctx, os.Getpid()); ctx.Err() == nil {
+				u.parent.Health(err)
 			}
 		}
 	}
 }
 
 // leaveTrial notes that a program on trial ends because it was told to.
-func (d *daemon) leaveTrial() {
-	if !d.onTrial.Load() {
+func (u *upgrades) leaveTrial() {
+	if !u.onTrial.Load() {
 		return
 	}
-	t, err := program.Load(d.cfg.StateDir)
+	t, err := program.Load(u.cfg.StateDir)
 	if err == nil && t != nil && t.State == program.OnTrial {
 		t.Leaving = true
-		err = t.Save(d.cfg.StateDir)
+		err = t.Save(u.cfg.StateDir)
 	}
 	if err != nil {
-		d.log.Error("the end of the trial is not noted", "err", err)
+		u.log.Error("the end of the trial is not noted", "err", err)
 	}
 }
 
 // tellUpgrade tells the channel that asked for the last upgrade what became of it, once.
 // What the other side does not take now is tried again. It ends with ctx.
-func (d *daemon) tellUpgrade(ctx context.Context) {
+func (u *upgrades) tellUpgrade(ctx context.Context) {
 	_, look := supervisor.TrialTimes()
 	first := looksToTell * look
-	for pause := first; d.tellOnce(ctx); pause += first {
+	for pause := first; u.tellOnce(ctx); pause += first {
 		select {
 		case <-ctx.Done():
 			return // the next process tells it
@@ -277,18 +296,18 @@ const (
 // tellOnce tries once to tell what became of the last upgrade, and reports whether that
 // is to be tried again. The record says under which id: a process that is killed
 // meanwhile is followed by one that sends the same, which is there once.
-func (d *daemon) tellOnce(ctx context.Context) (again bool) {
-	d.verdict.Lock()
-	defer d.verdict.Unlock()
-	t, err := program.Load(d.cfg.StateDir)
+func (u *upgrades) tellOnce(ctx context.Context) (again bool) {
+	u.verdict.Lock()
+	defer u.verdict.Unlock()
+	t, err := program.Load(u.cfg.StateDir)
 	if err != nil || t == nil || t.Notified || t.State == program.OnTrial || ctx.Err() != nil {
 		return false
 	}
-	log := d.log.With("upgrade", t.Summary())
+	log := u.log.With("upgrade", t.Summary())
 	if t.Channel != "" {
 		// Not with ctx: a push whose caller leaves is taken back, and the next process could
 		// not send it. It ends with the adapter.
-		err = d.push.Send(context.WithoutCancel(ctx), core.Push{ID: t.PushID(), Channel: core.ChannelKey(t.Channel), Text: t.Summary()})
+		err = u.push.Send(context.WithoutCancel(ctx), core.Push{ID: t.PushID(), Channel: core.ChannelKey(t.Channel), Text: t.Summary()})
 		if err != nil {
 			log = log.With("channel", t.Channel, "not_told", err.Error())
 		}
@@ -302,35 +321,35 @@ func (d *daemon) tellOnce(ctx context.Context) (again bool) {
 		case refused.Kind == nil: // it was not sent, and under this id never will be
 			if t.NotifyAttempts++; t.NotifyAttempts < maxTells {
 				log.Warn("the verdict is to be told again")
-				d.note(t)
+				u.note(t)
 				return true
 			}
 		}
 	}
 	log.Info("the last upgrade is over")
 	t.Notified = true
-	d.note(t)
+	u.note(t)
 	return false
 }
 
 // note writes the record of an upgrade, as far as that can be.
-func (d *daemon) note(t *program.Trial) {
-	if err := t.Save(d.cfg.StateDir); err != nil {
-		d.log.Error("upgrade not noted", "err", err)
+func (u *upgrades) note(t *program.Trial) {
+	if err := t.Save(u.cfg.StateDir); err != nil {
+		u.log.Error("upgrade not noted", "err", err)
 	}
 }
 
 // lastUpgrade tells of the last upgrade; ok is false if there was none.
-func (d *daemon) lastUpgrade() (u api.Upgrade, ok bool, err error) {
-	t, err := program.Load(d.cfg.StateDir)
+func (u *upgrades) lastUpgrade() (last api.Upgrade, ok bool, err error) {
+	t, err := program.Load(u.cfg.StateDir)
 	if errors.Is(err, program.ErrDamaged) { // which must not keep anybody from the next one
-		d.log.Warn("what became of the last upgrade is not known", "err", err)
-		return u, false, nil
+		u.log.Warn("what became of the last upgrade is not known", "err", err)
+		return last, false, nil
 	}
 	if err != nil || t == nil {
-		return u, false, err
+		return last, false, err
 	}
-	if d.onTrial.Load() { // the supervisor's verdict may be there, and this process not know yet
+	if u.onTrial.Load() { // the supervisor's verdict may be there, and this process not know yet
 		t.State, t.EndedAt = program.OnTrial, time.Time{}
 	}
 	return api.Upgrade{

@@ -123,9 +123,9 @@ func (d *daemon) alive(ctx context.Context) error {
 func (d *daemon) answers(ctx context.Context) error {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var dialer net.Dialer
-		c, err := dialer.DialContext(ctx, "unix", d.apiSocket())
+		c, err := dialer.DialContext(ctx, "unix", d.sockets.apiSocket())
 		if errors.Is(err, fs.ErrNotExist) {
-			return dialer.DialContext(ctx, "tcp", d.http.tcp.Addr().String())
+			return dialer.DialContext(ctx, "tcp", d.sockets.tcp.Addr().String())
 		}
 		return c, err
 	}
