@@ -204,3 +204,18 @@ func TestReadmeIsShort(t *testing.T) {
 		t.Errorf("README.md has %d bytes, more than %d: move details to docs/", n, limit)
 	}
 }
+
+// TestSourceFilesExist finds the source files that docs/architecture.md names, by their path
+// from the root: whoever follows the document must find the place.
+func TestSourceFilesExist(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile("`([A-Za-z0-9_/.-]+\\.go)`").FindAllStringSubmatch(read(t, "architecture.md"), -1)
+	if len(named) < 20 {
+		t.Fatalf("only %d source files were found", len(named))
+	}
+	for _, m := range named {
+		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+			t.Errorf("architecture.md names %s, which is not there", m[1])
+		}
+	}
+}

@@ -119,11 +119,12 @@ func (d *daemon) serve() error {
 	}
 	d.ready.Store(true) // not before: whoever learns of it finds this process by the lock file
 	d.parent.Serving(d.serveHeld(), d.upgrades.onTrial.Load())
-	d.startWatchdog()
+	d.watchdog = newWatchdog(func() { d.parent.Notify(sd.SdNotifyWatchdog) }, liveness{&d.engine, &d.sockets}.check, d.log)
+	d.watchdog.start()
 	go d.upgrades.afterTrial(d.life) // ends with it
 	d.log.Info("ready", "address", "http://"+d.sockets.tcp.Addr().String(), "socket", d.sockets.apiSocket(), "agent", d.engine.agent.kind,
 		"pid", os.Getpid(), "took", time.Since(d.startedAt))
-	d.keepHeartbeat()
+	go heartbeatKeeper{cfg: d.cfg, self: d.self, environ: d.environ, echo: d.engine.agent.kind == config.AgentEcho, log: d.log}.keep(d.life) // ends with it
 	for {
 		select {
 		case err := <-d.http.failed:
@@ -216,6 +217,17 @@ func (d *daemon) prepare() (err error) {
 	return d.sockets.listen()
 }
 
+// openLog opens the log of this worker. A file that cannot be written is no reason not to
+// serve.
+func (d *daemon) openLog() {
+	w, where, done, err := openLogWriter(d.cfg)
+	d.closers = append(d.closers, done)
+	d.log, d.logged = newLog(d.cfg, w), where
+	if err != nil {
+		d.log.Error("the log is not kept in a file", "err", err)
+	}
+}
+
 // takeState locks the state directory, or takes the supervisor's lock. A lock on another
 // directory is refused: what waits there would be lost, with its sessions.
 func (d *daemon) takeState() (err error) {
@@ -235,7 +247,7 @@ func (d *daemon) takeState() (err error) {
 // open makes the parts and starts them.
 func (d *daemon) open() error {
 	d.engine.cfg, d.engine.log, d.engine.self, d.engine.life = d.cfg, d.log, d.self, d.life
-	d.engine.launch = launchOf(d.cfg, d.prompt())
+	d.engine.launch = launchOf(d.cfg, d.upgrades.prompt())
 	d.engine.deliverers = telegramDeliverers(d.cfg.TelegramToken.IsSet())
 	chats := &telegramPart{engine: &d.engine, push: &d.push, restart: d.restarts.request}
 	jobs := &loop{}

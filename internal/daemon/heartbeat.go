@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 
 	"bareclaw/core/config"
@@ -9,33 +10,36 @@ import (
 	"bareclaw/heartbeat/service"
 )
 
-// keepHeartbeat sees to it that the heartbeat is installed where this gateway is there
-// to stay: the two keep each other alive. It is done beside serving, since a service
-// manager may take its time, and ends with the daemon at the latest.
-func (d *daemon) keepHeartbeat() {
-	ctx, cancel := context.WithCancel(context.Background())
-	d.closers = append(d.closers, cancel)
-	go func() { // ends with ctx, or when the service manager has answered
-		in := heartbeat.Ensure(ctx, heartbeat.Host{
-			Config: d.cfg, Echo: d.engine.agent.kind == config.AgentEcho, Service: service.Local(), Request: d.jobRequest(),
-		})
-		switch {
-		case ctx.Err() != nil:
-		case in.Loud:
-			d.log.Warn("heartbeat not installed", "why", in.Why)
-		case in.Why != "":
-			d.log.Info("heartbeat not installed", "why", in.Why)
-		case len(in.Did) > 0:
-			d.log.Info("heartbeat installed", "did", strings.Join(in.Did, "; "))
-		}
-	}()
+// A heartbeatKeeper installs the heartbeat where this gateway is there to stay: the two keep
+// each other alive.
+type heartbeatKeeper struct {
+	cfg     config.Config
+	self    string   // path of this program
+	environ []string // of the jobs
+	echo    bool     // the echo agent answers
+	log     *slog.Logger
 }
 
-// jobRequest is what jobs of a service manager are made of that do as this daemon does.
-func (d *daemon) jobRequest() service.Request {
-	dir, _ := service.WorkingDir() // none is refused as a directory
+// keep installs the heartbeat, or logs why there is none. A service manager may take its
+// time; keep ends with ctx at the latest.
+func (k heartbeatKeeper) keep(ctx context.Context) {
+	in := heartbeat.Ensure(ctx, heartbeat.Host{Config: k.cfg, Echo: k.echo, Service: service.Local(), Request: k.request()})
+	switch {
+	case ctx.Err() != nil:
+	case in.Loud:
+		k.log.Warn("heartbeat not installed", "why", in.Why)
+	case in.Why != "":
+		k.log.Info("heartbeat not installed", "why", in.Why)
+	case len(in.Did) > 0:
+		k.log.Info("heartbeat installed", "did", strings.Join(in.Did, "; "))
+	}
+}
+
+// request describes jobs of a service manager that run as this gateway does.
+func (k heartbeatKeeper) request() service.Request {
+	dir, _ := service.WorkingDir() // an empty directory is refused
 	return service.Request{
-		Binary: d.self, Dir: dir, Environ: d.environ, Claude: d.cfg.Claude, Echo: d.engine.agent.kind == config.AgentEcho,
-		StateDir: d.cfg.StateDir, Interval: d.cfg.HeartbeatInterval,
+		Binary: k.self, Dir: dir, Environ: k.environ, Claude: k.cfg.Claude, Echo: k.echo,
+		StateDir: k.cfg.StateDir, Interval: k.cfg.HeartbeatInterval,
 	}
 }

@@ -33,17 +33,6 @@ func (e escaping) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// openLog opens the log of this worker. A file that cannot be written is no reason not to
-// serve.
-func (d *daemon) openLog() {
-	w, where, done, err := openLogWriter(d.cfg)
-	d.closers = append(d.closers, done)
-	d.log, d.logged = newLog(d.cfg, w), where
-	if err != nil {
-		d.log.Error("the log is not kept in a file", "err", err)
-	}
-}
-
 // openLogWriter returns what writes the log: to stderr, and to a file unless the journal
 // keeps stderr. Where stderr is that file already, as of a gateway that was started
 // detached, each line goes there once. With an error the writer writes to stderr alone.

@@ -44,9 +44,9 @@ func systemPrompt(p promptFor) string {
 }
 
 // prompt is the system prompt of this gateway's sessions.
-func (d *daemon) prompt() string {
+func (u *upgrades) prompt() string {
 	return systemPrompt(promptFor{
-		program: d.self, source: d.upgrades.knownSource(), builds: d.upgrades.restartSource() != "", notes: filepath.Join(d.cfg.ConfigDir, notesName),
+		program: u.self, source: u.knownSource(), builds: u.restartSource() != "", notes: filepath.Join(u.cfg.ConfigDir, notesName),
 	})
 }
 

@@ -30,21 +30,23 @@ type watchdog struct {
 // errSilent is why a check has failed that took too long.
 var errSilent = errors.New("for two thirds of the watchdog's interval")
 
-// startWatchdog begins to tell the service manager that the daemon is alive, if it
-// wants to know.
-func (d *daemon) startWatchdog() {
+// newWatchdog returns a watchdog, nil if the service manager wants none.
+func newWatchdog(tell func(), check func(context.Context) error, log *slog.Logger) *watchdog {
 	interval, err := sd.SdWatchdogEnabled(false)
 	if err != nil {
-		d.log.Warn("the service manager's watchdog is not answered", "err", err)
+		log.Warn("the service manager's watchdog is not answered", "err", err)
 	}
 	if interval <= 0 {
-		return
+		return nil
 	}
-	d.watchdog = &watchdog{
-		every: interval / 3, check: d.alive, tell: func() { d.parent.Notify(sd.SdNotifyWatchdog) },
-		log: d.log, stop: make(chan struct{}), failed: make(chan error, 1),
+	return &watchdog{every: interval / 3, check: check, tell: tell, log: log, stop: make(chan struct{}), failed: make(chan error, 1)}
+}
+
+// start begins to tell the service manager that the daemon is alive. Nil is no watchdog.
+func (w *watchdog) start() {
+	if w != nil {
+		go w.run() // ends by rest, or with the process
 	}
-	go d.watchdog.run() // ends by rest, or with the process
 }
 
 // run tells at once, and then after each check that went well. There is one check at
@@ -109,23 +111,29 @@ func (w *watchdog) rest() {
 	}
 }
 
-// alive returns nil if everything in this process that others wait for answers: the
-// lanes, the ledger's writer, the HTTP server. They are asked at the same time, since a
-// slow disk may have each of them wait.
-func (d *daemon) alive(ctx context.Context) error {
+// A liveness is what others wait for in this process: the lanes, the ledger's writer, the
+// HTTP server.
+type liveness struct {
+	engine  *engine
+	sockets *sockets
+}
+
+// check returns nil if everything answers. All are asked at the same time, since a slow disk
+// may have each of them wait.
+func (l liveness) check(ctx context.Context) error {
 	answers := make(chan error, 1)
-	go func() { answers <- d.answers(ctx) }() // waited for below
-	return errors.Join(d.engine.manager.Alive(ctx), <-answers)
+	go func() { answers <- l.answers(ctx) }() // waited for below
+	return errors.Join(l.engine.manager.Alive(ctx), <-answers)
 }
 
 // answers asks the daemon something over its own socket, or over TCP where somebody has
 // removed that. Whatever it answers, it does.
-func (d *daemon) answers(ctx context.Context) error {
+func (l liveness) answers(ctx context.Context) error {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var dialer net.Dialer
-		c, err := dialer.DialContext(ctx, "unix", d.sockets.apiSocket())
+		c, err := dialer.DialContext(ctx, "unix", l.sockets.apiSocket())
 		if errors.Is(err, fs.ErrNotExist) {
-			return dialer.DialContext(ctx, "tcp", d.sockets.tcp.Addr().String())
+			return dialer.DialContext(ctx, "tcp", l.sockets.tcp.Addr().String())
 		}
 		return c, err
 	}
