@@ -10,10 +10,12 @@ import (
 	"bareclaw/internal/atomicfile"
 )
 
-// A change sets one entry, or removes the entry if id is empty.
+// An edit changes the entries, or returns an error and changes nothing.
+type edit func(ids map[core.ChannelKey]string) error
+
+// A change is an edit with a waiting caller.
 type change struct {
-	key  core.ChannelKey
-	id   string
+	edit edit
 	err  error
 	done chan error // capacity 1
 }
@@ -27,17 +29,35 @@ func (f *File) Set(key core.ChannelKey, id string) error {
 	if !validID(id) {
 		return fmt.Errorf("session of channel %q: %q is not a UUID", key, id)
 	}
-	return f.change(&change{key: key, id: id, done: make(chan error, 1)})
+	return f.change(set(key, id))
+}
+
+func set(key core.ChannelKey, id string) edit {
+	return func(ids map[core.ChannelKey]string) error {
+		for owner, other := range ids {
+			if owner != key && strings.EqualFold(other, id) {
+				return fmt.Errorf("session of channel %q: %s is the session of channel %q", key, id, owner)
+			}
+		}
+		ids[key] = id
+		return nil
+	}
 }
 
 // Forget implements [core.SessionIDs]. A failed Forget changes nothing.
-func (f *File) Forget(key core.ChannelKey) error {
-	return f.change(&change{key: key, done: make(chan error, 1)})
+func (f *File) Forget(key core.ChannelKey) error { return f.change(forget(key)) }
+
+func forget(key core.ChannelKey) edit {
+	return func(ids map[core.ChannelKey]string) error {
+		delete(ids, key)
+		return nil
+	}
 }
 
-// change queues c and waits for the result. The first caller writes for all callers that
-// queue meanwhile.
-func (f *File) change(c *change) error {
+// change queues an edit and waits for the result. The first caller writes for all callers
+// that queue meanwhile.
+func (f *File) change(e edit) error {
+	c := &change{edit: e, done: make(chan error, 1)}
 	f.mu.Lock()
 	if f.closed {
 		f.mu.Unlock()
@@ -61,7 +81,10 @@ func (f *File) change(c *change) error {
 func (f *File) writePendingLocked() {
 	batch := f.pending
 	f.pending = nil
-	next := apply(f.ids, batch)
+	next := maps.Clone(f.ids)
+	for _, c := range batch {
+		c.err = c.edit(next)
+	}
 	var err error
 	switch {
 	case maps.Equal(next, f.ids):
@@ -83,32 +106,6 @@ func (f *File) writePendingLocked() {
 		}
 		c.done <- c.err
 	}
-}
-
-// apply returns ids with the changes applied in order. A refused change gets an error.
-func apply(ids map[core.ChannelKey]string, batch []*change) map[core.ChannelKey]string {
-	next := maps.Clone(ids)
-	for _, c := range batch {
-		if c.id == "" {
-			delete(next, c.key)
-			continue
-		}
-		if owner, taken := ownerOf(next, c.id); taken && owner != c.key {
-			c.err = fmt.Errorf("session of channel %q: %s is the session of channel %q", c.key, c.id, owner)
-			continue
-		}
-		next[c.key] = c.id
-	}
-	return next
-}
-
-func ownerOf(ids map[core.ChannelKey]string, id string) (core.ChannelKey, bool) {
-	for key, other := range ids {
-		if strings.EqualFold(other, id) {
-			return key, true
-		}
-	}
-	return "", false
 }
 
 // validKey reports whether a name survives being written as JSON.

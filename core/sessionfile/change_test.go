@@ -21,9 +21,8 @@ func TestPendingChangesAreOneWrite(t *testing.T) {
 	}
 	defer func() { _ = f.Close() }()
 	first, second := uuid.NewString(), uuid.NewString()
-	for _, c := range []*change{{key: "a", id: first}, {key: "b", id: first}, {key: "c", id: second}, {key: "a"}, {key: "b", id: first}} {
-		c.done = make(chan error, 1)
-		f.pending = append(f.pending, c)
+	for _, e := range []edit{set("a", first), set("b", first), set("c", second), forget("a"), set("b", first)} {
+		f.pending = append(f.pending, &change{edit: e, done: make(chan error, 1)})
 	}
 	batch := f.pending
 	f.mu.Lock()

@@ -7,11 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"bareclaw/internal/atomicfile"
 	"bareclaw/internal/lockfile"
 )
 
@@ -73,36 +71,6 @@ func writePID(f *os.File) error {
 	}
 	_, err := f.WriteAt(fmt.Appendln(nil, os.Getpid()), 0)
 	return err
-}
-
-// setAside gives a damaged file a second name, NAME.corrupt-TIME, and returns that name.
-// The first name stays until the file is replaced, so that the file never disappears.
-func setAside(path string, now time.Time) (string, error) {
-	stem := path + ".corrupt-" + now.UTC().Format("20060102T150405Z")
-	aside := stem
-	for n := 2; ; n++ {
-		err := os.Link(path, aside)
-		if err == nil {
-			return aside, atomicfile.SyncDir(filepath.Dir(path))
-		}
-		if errors.Is(err, fs.ErrExist) {
-			aside = fmt.Sprintf("%s-%d", stem, n)
-			continue
-		}
-		return copyAside(path, aside, err)
-	}
-}
-
-// copyAside is setAside for file systems without hard links.
-func copyAside(path, aside string, cause error) (string, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	if err := atomicfile.Write(aside, b, 0o600); err != nil {
-		return "", errors.Join(cause, err)
-	}
-	return aside, nil
 }
 
 // removeLeftovers removes temporary files of a process that died while writing: a dot, the

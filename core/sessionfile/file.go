@@ -127,8 +127,8 @@ func (f *File) load() error {
 	if f.ids, problems = parse(b); len(problems) == 0 {
 		return checkWritable(filepath.Dir(f.path))
 	}
-	aside, err := setAside(f.path, time.Now())
-	if err != nil {
+	aside := f.path + ".corrupt-" + time.Now().UTC().Format("20060102T150405.000000000Z")
+	if err := atomicfile.Write(aside, b, 0o600); err != nil {
 		return fmt.Errorf("it is damaged (%s) and could not be set aside: %w", strings.Join(problems, "; "), err)
 	}
 	if err := atomicfile.Write(f.path, format(f.ids), 0o600); err != nil {
