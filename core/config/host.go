@@ -73,17 +73,3 @@ func IsLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.Unmap().IsLoopback()
 }
-
-// parseHosts reads a list of hosts.
-func parseHosts(s string) ([]string, error) {
-	hosts, err := parseList(s)
-	if err != nil {
-		return nil, err
-	}
-	for i := range hosts {
-		if hosts[i], err = parseHost(hosts[i]); err != nil {
-			return nil, err
-		}
-	}
-	return hosts, nil
-}

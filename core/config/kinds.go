@@ -1,9 +1,11 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A kind is a class of settings with a common syntax. The args are the arguments of the
@@ -23,6 +25,16 @@ func at[T any](accepted string, parse func(machine, string) (T, error)) kind {
 	return kind{func([]string) string { return accepted }, func(r *resolver, text string, _ []string) (any, error) { return parse(r.machine, text) }}
 }
 
+// orWord returns a parser that also accepts some words as they are.
+func orWord(parse func(machine, string) (string, error), words ...string) func(machine, string) (string, error) {
+	return func(m machine, text string) (string, error) {
+		if slices.Contains(words, text) {
+			return text, nil
+		}
+		return parse(m, text)
+	}
+}
+
 // kinds returns the kinds of settings by name.
 var kinds = sync.OnceValue(func() map[string]kind {
 	const (
@@ -38,14 +50,14 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		"bytes":             of("1KiB to 64MiB, as 32MiB, 10MB or 1048576", parseBodySize),
 		"usd":               of("US dollars from 0 to 1000000, as 5 or 0.50, where 0 means any amount", parseDollars),
 		"milliseconds":      of("milliseconds, where 0 means no limit", parseMillis),
-		"duration":          of(duration+", of more than 0", parseDuration),
-		"optional-duration": of(duration+", where 0 means for ever", parseOptionalDuration),
-		"interval":          of("a duration of a minute or more, as 30m or 1h", parseInterval),
+		"duration":          of(duration+", of more than 0", durations(1)),
+		"optional-duration": of(duration+", where 0 means for ever", durations(0)),
+		"interval":          of("a duration of a minute or more, as 30m or 1h", durations(time.Minute)),
 		"age":               of("days or a duration, as 30d or 12h, where 0 means for ever", parseAge),
 		"level":             of("debug, info, warn or error", parseLevel),
 
 		"host":       of(host, parseHost),
-		"hosts":      of("a comma-separated list, each "+host, parseHosts),
+		"hosts":      of("a comma-separated list, each "+host, listOf(parseHost)),
 		"url":        of("an http or https URL, as http://localhost:8081", parseBaseURL),
 		"http-token": of("letters, digits and punctuation of ASCII, without spaces", parseHTTPToken),
 		"bot-token":  of("a token from @BotFather, as 123456:ABC-DEF", parseTelegramToken),
@@ -54,19 +66,20 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		"line":       of("a command line for sh", parsePrintable),
 		"word":       of("a word", parseWord),
 		"tools":      of("a comma-separated list, as Read,Bash(git log *)", parseTools),
-		"names":      of("a comma-separated list of variable names, none of them BARECLAW_…", parseNames),
+		"names":      of("a comma-separated list of variable names, none of them BARECLAW_…", listOf(parseName)),
 
-		"path":        at(path, func(m machine, s string) (string, error) { return m.absolute(s, m.cwd) }),
-		"directory":   at(directory, machine.directory),
-		"directories": at("a comma-separated list of existing directories, each absolute or starting with ~/", machine.directories),
+		"path":      at(path, machine.path),
+		"directory": at(directory, machine.directory),
+		"directories": at("a comma-separated list of existing directories, each absolute or starting with ~/",
+			func(m machine, s string) ([]string, error) { return listOf(m.directory)(s) }),
 		"session-file": {
 			func([]string) string { return "a path, absolute, starting with ~/ or relative to BARECLAW_CWD" },
 			func(r *resolver, text string, _ []string) (any, error) { return r.sessionFile(text) },
 		},
-		"source":       at(directory+", or off", machine.source),
+		"source":       at(directory+", or off", orWord(machine.directory, SourceOff)),
 		"command":      at("the path or the name of a program", machine.command),
 		"text-or-file": at("a text, or @ and the path of a file", machine.textOrFile),
-		"log-file":     at("auto, off or "+path, machine.logFile),
+		"log-file":     at("auto, off or "+path, orWord(machine.path, LogFileAuto, LogFileOff)),
 	}
 })
 

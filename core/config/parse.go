@@ -44,28 +44,18 @@ func parseMillis(s string) (time.Duration, error) {
 	return time.Duration(n) * time.Millisecond, err
 }
 
-// parseDuration reads a Go duration of more than 0.
-func parseDuration(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("%s is not a duration", quoted(s))
-	case d <= 0:
-		return 0, fmt.Errorf("%s is not more than 0", quoted(s))
+// durations returns a reader of Go durations of at least low.
+func durations(low time.Duration) func(string) (time.Duration, error) {
+	return func(s string) (time.Duration, error) {
+		d, err := time.ParseDuration(s)
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("%s is not a duration", quoted(s))
+		case d < low:
+			return 0, fmt.Errorf("%s is too short", quoted(s))
+		}
+		return d, nil
 	}
-	return d, nil
-}
-
-// parseOptionalDuration reads a Go duration of 0 or more.
-func parseOptionalDuration(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("%s is not a duration", quoted(s))
-	case d < 0:
-		return 0, fmt.Errorf("%s is less than 0", quoted(s))
-	}
-	return d, nil
 }
 
 // parseAge reads a Go duration of 0 or more, or a whole number of days with suffix d.
@@ -75,16 +65,7 @@ func parseAge(s string) (time.Duration, error) {
 		n, err := between[int64](0, most)(days)
 		return time.Duration(n) * 24 * time.Hour, err
 	}
-	return parseOptionalDuration(s)
-}
-
-// parseInterval reads a duration of a minute or more.
-func parseInterval(s string) (time.Duration, error) {
-	d, err := parseDuration(s)
-	if err == nil && d < time.Minute {
-		return 0, fmt.Errorf("%s is less than a minute", quoted(s))
-	}
-	return d, err
+	return durations(0)(s)
 }
 
 // maxChannelBytes is the core's bound for a channel's key.
@@ -114,7 +95,7 @@ func parseDollars(s string) (float64, error) {
 // minBodyBytes to maxBodyBytes.
 func parseBodySize(s string) (int64, error) {
 	digits := s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
-	unit, ok := unitBytes(strings.TrimSpace(s[len(digits):]))
+	unit, ok := unitBytes[strings.ToLower(strings.TrimSpace(s[len(digits):]))]
 	if !ok || digits == "" {
 		return 0, fmt.Errorf("%s is not a size", quoted(s))
 	}
@@ -125,34 +106,26 @@ func parseBodySize(s string) (int64, error) {
 	return n * unit, nil
 }
 
-// unitBytes returns the number of bytes in a unit, in upper or lower case.
-func unitBytes(unit string) (int64, bool) {
-	switch strings.ToLower(unit) {
-	case "", "b":
-		return 1, true
-	case "kb":
-		return 1e3, true
-	case "mb":
-		return 1e6, true
-	case "gb":
-		return 1e9, true
-	case "kib":
-		return 1 << 10, true
-	case "mib":
-		return 1 << 20, true
-	case "gib":
-		return 1 << 30, true
+// unitBytes has the number of bytes in each unit.
+var unitBytes = map[string]int64{"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+
+// listOf returns a reader of a comma-separated list whose entries are read by parse. The
+// reader trims the entries; an empty entry is an error.
+func listOf[T any](parse func(string) (T, error)) func(string) ([]T, error) {
+	return func(s string) ([]T, error) {
+		texts, err := splitList(s, func(r rune) bool { return r == ',' })
+		list := make([]T, len(texts))
+		for i := 0; i < len(texts) && err == nil; i++ {
+			list[i], err = parse(texts[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+		return list, nil
 	}
-	return 0, false
 }
 
-// parseList splits s at the commas and trims the entries. An empty s is an empty list; an
-// empty entry is an error.
-func parseList(s string) ([]string, error) {
-	return splitList(s, func(r rune) bool { return r == ',' })
-}
-
-// parseTools is parseList for tool names, with commas allowed in parentheses: Bash(cut -d,
+// parseTools reads a list of tools, with commas allowed in parentheses: Bash(cut -d,
 // -f1),Read is two tools.
 func parseTools(s string) ([]string, error) {
 	depth := 0
@@ -182,9 +155,6 @@ func parseTools(s string) ([]string, error) {
 }
 
 func splitList(s string, isComma func(rune) bool) ([]string, error) {
-	if s == "" {
-		return nil, nil
-	}
 	var list []string
 	start := 0
 	add := func(end int) { list = append(list, strings.TrimSpace(s[start:end])) }
@@ -202,36 +172,17 @@ func splitList(s string, isComma func(rune) bool) ([]string, error) {
 }
 
 // parseUsers reads a list of Telegram user ids.
-func parseUsers(s string) ([]int64, error) {
-	list, err := parseList(s)
-	if err != nil {
-		return nil, err
-	}
-	userID := between[int64](1, math.MaxInt64)
-	users := make([]int64, len(list))
-	for i, entry := range list {
-		if users[i], err = userID(entry); err != nil {
-			return nil, fmt.Errorf("user id %w", err)
-		}
-	}
-	return users, nil
-}
+func parseUsers(s string) ([]int64, error) { return listOf(between[int64](1, math.MaxInt64))(s) }
 
-// parseNames reads a list of environment variable names.
-func parseNames(s string) ([]string, error) {
-	names, err := parseList(s)
-	if err != nil {
-		return nil, err
+// parseName reads the name of an environment variable that is no setting.
+func parseName(s string) (string, error) {
+	switch {
+	case !isVariableName(s):
+		return "", fmt.Errorf("%s is not a variable name", quoted(s))
+	case strings.HasPrefix(s, prefix):
+		return "", fmt.Errorf("%s is a setting of the daemon, which claude never sees", quoted(s))
 	}
-	for _, name := range names {
-		switch {
-		case !isVariableName(name):
-			return nil, fmt.Errorf("%s is not a variable name", quoted(name))
-		case strings.HasPrefix(name, prefix):
-			return nil, fmt.Errorf("%s is a setting of the daemon, which claude never sees", quoted(name))
-		}
-	}
-	return names, nil
+	return s, nil
 }
 
 // parseWord reads an argument for the CLI that cannot be mistaken for an option.
@@ -254,18 +205,11 @@ func oneOf(words []string, s string) (string, error) {
 }
 
 // parseLevel reads the name of a log level.
-func parseLevel(s string) (slog.Level, error) {
-	switch s {
-	case "debug":
-		return slog.LevelDebug, nil
-	case "info":
-		return slog.LevelInfo, nil
-	case "warn":
-		return slog.LevelWarn, nil
-	case "error":
-		return slog.LevelError, nil
+func parseLevel(s string) (level slog.Level, err error) {
+	if s, err = oneOf([]string{"debug", "info", "warn", "error"}, s); err == nil {
+		err = level.UnmarshalText([]byte(s))
 	}
-	return 0, fmt.Errorf("%s is unknown", quoted(s))
+	return level, err
 }
 
 // parseHTTPToken reads a token allowed after "Bearer " in a header. Errors do not contain

@@ -54,9 +54,12 @@ func (m machine) absolute(path, base string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// directory is absolute for a path that must be an existing directory.
+// path is absolute for a path relative to the daemon's working directory.
+func (m machine) path(path string) (string, error) { return m.absolute(path, m.cwd) }
+
+// directory is path for an existing directory.
 func (m machine) directory(path string) (string, error) {
-	path, err := m.absolute(path, m.cwd)
+	path, err := m.path(path)
 	if err != nil {
 		return "", err
 	}
@@ -70,20 +73,6 @@ func (m machine) directory(path string) (string, error) {
 		return "", fmt.Errorf("%s is not a directory", quoted(path))
 	}
 	return path, nil
-}
-
-// directories is directory for a comma-separated list.
-func (m machine) directories(s string) ([]string, error) {
-	list, err := parseList(s)
-	if err != nil {
-		return nil, err
-	}
-	for i, path := range list {
-		if list[i], err = m.directory(path); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
 }
 
 // configDir returns the directory of the user's settings, empty if unknown. By the XDG Base
@@ -104,7 +93,7 @@ func (m machine) stateDir() (string, error) {
 	if filepath.IsAbs(m.stateHome) {
 		return filepath.Join(m.stateHome, "bareclaw"), nil
 	}
-	return m.absolute("~/.local/state/bareclaw", m.cwd)
+	return m.path("~/.local/state/bareclaw")
 }
 
 // runtimeDir returns the default runtime directory. $XDG_RUNTIME_DIR is inherited by su and
@@ -135,7 +124,7 @@ func (m machine) command(s string) (string, error) {
 	if !strings.ContainsRune(s, '/') && !strings.HasPrefix(s, "~") {
 		return s, nil
 	}
-	return m.absolute(s, m.cwd)
+	return m.path(s)
 }
 
 // reason returns the cause of a file error without the path repeated by the error.

@@ -83,29 +83,13 @@ func (r *resolver) resolveDirectories() {
 	}
 }
 
-// source accepts an existing directory, or SourceOff.
-func (m machine) source(s string) (string, error) {
-	if s == SourceOff {
-		return s, nil
-	}
-	return m.directory(s)
-}
-
-// logFile accepts a path, LogFileAuto or LogFileOff.
-func (m machine) logFile(s string) (string, error) {
-	if s == LogFileAuto || s == LogFileOff {
-		return s, nil
-	}
-	return m.absolute(s, m.cwd)
-}
-
 // textOrFile makes the path of a file, marked by @, absolute.
 func (m machine) textOrFile(s string) (string, error) {
 	path, isFile := strings.CutPrefix(s, "@")
 	if !isFile {
 		return s, nil
 	}
-	path, err := m.absolute(path, m.cwd)
+	path, err := m.path(path)
 	return "@" + path, err
 }
 
