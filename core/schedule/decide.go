@@ -77,7 +77,7 @@ func (s *Scheduler) startPrecheck(ctx context.Context, d decision) {
 }
 
 func (s *Scheduler) decideByPrecheck(ctx context.Context, d *decision) error {
-	p, err := s.precheck(ctx, d.job.Precheck)
+	p, err := s.o.Precheck(ctx, d.job.Precheck)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -87,13 +87,6 @@ func (s *Scheduler) decideByPrecheck(ctx context.Context, d *decision) error {
 		d.known = append(d.known, o)
 	}
 	return s.commit(ctx, d)
-}
-
-func (s *Scheduler) precheck(ctx context.Context, line string) (PrecheckResult, error) {
-	if s.o.Precheck == nil {
-		return PrecheckResult{}, errors.New("nothing here runs commands")
-	}
-	return s.o.Precheck(ctx, line)
 }
 
 // skipBy records a precheck that failed to run or found nothing to do. For a successful
@@ -184,6 +177,11 @@ func (s *Scheduler) submit(ctx context.Context, d *decision, v verdict) (core.Me
 	if adapter := s.o.Core.Deliverer(j.Channel); adapter != "" { // as for a message from the adapter's own users
 		sub.Adapter, sub.Deliver, sub.CanAsk = adapter, true, true
 	}
+	return s.submitAs(ctx, sub)
+}
+
+// submitAs submits a message and returns the message's id.
+func (s *Scheduler) submitAs(ctx context.Context, sub core.Submission) (core.MessageID, error) {
 	t, err := s.o.Core.Submit(ctx, sub)
 	if err != nil {
 		return "", err
@@ -193,7 +191,7 @@ func (s *Scheduler) submit(ctx context.Context, d *decision, v verdict) (core.Me
 
 // blocked returns the reason against sending an occurrence, empty for none.
 func (s *Scheduler) blocked(ctx context.Context, j *Job) (string, error) {
-	if err := s.admit(ctx, j.Channel); err != nil {
+	if err := s.o.Admit(ctx, j.Channel); err != nil {
 		if retryable(err) || ctx.Err() != nil {
 			return "", err
 		}
@@ -208,13 +206,6 @@ func (s *Scheduler) blocked(ctx context.Context, j *Job) (string, error) {
 	}
 	spentText, limit := humanize.USDOfLimit(spent, j.Budget)
 	return fmt.Sprintf("Its budget of %s a day is used up (%s spent today).", limit, spentText), nil
-}
-
-func (s *Scheduler) admit(ctx context.Context, key core.ChannelKey) error {
-	if s.o.Admit == nil {
-		return nil
-	}
-	return s.o.Admit(ctx, key)
 }
 
 // retryable reports whether a failed operation may be tried again, by this process or

@@ -206,6 +206,9 @@ func (w *world) start(o Options) {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
+	if o.Admit == nil {
+		o.Admit = func(context.Context, core.ChannelKey) error { return nil }
+	}
 	o.Now = func() time.Time { return time.Now().Add(time.Duration(w.jump.Load())) }
 	w.Scheduler = New(o)
 	ctx, cancel := context.WithCancel(w.t.Context())

@@ -45,7 +45,7 @@ func (s *Scheduler) Add(ctx context.Context, r Request) (j Job, existing bool, e
 	if j, err = s.jobOf(r); err != nil {
 		return Job{}, false, err
 	}
-	if err := s.admit(ctx, r.Channel); err != nil {
+	if err := s.o.Admit(ctx, r.Channel); err != nil {
 		return Job{}, false, err
 	}
 	if active(all) >= MaxJobs {
@@ -102,8 +102,6 @@ func (s *Scheduler) jobOf(r Request) (Job, error) {
 		return Job{}, invalid("text", "The text of a schedule is at most %d bytes, and this one has %d. Write it to a file, and have the text name that.", MaxTextBytes, len(r.Text))
 	case len(r.Precheck) > MaxPrecheckBytes || strings.ContainsRune(r.Precheck, 0):
 		return Job{}, invalid("precheck", "A precheck is a command line of at most %d bytes.", MaxPrecheckBytes)
-	case r.Precheck != "" && s.o.Precheck == nil:
-		return Job{}, invalid("precheck", "Prechecks are not run here.")
 	case r.Budget < 0 || math.IsNaN(r.Budget) || math.IsInf(r.Budget, 0):
 		return Job{}, invalid("budget", "A budget is a number of USD a day, 0 for any amount.")
 	}

@@ -175,7 +175,7 @@ func (r *runner) send(ctx context.Context, o *Occurrence) error {
 		return err
 	}
 	if r.job.Precheck != "" {
-		p, err := r.s.precheck(ctx, r.job.Precheck)
+		p, err := r.s.o.Precheck(ctx, r.job.Precheck)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -201,13 +201,9 @@ func (r *runner) send(ctx context.Context, o *Occurrence) error {
 }
 
 func (r *runner) submit(ctx context.Context, text, key string) (core.MessageID, error) {
-	t, err := r.s.o.Core.Submit(ctx, core.Submission{
+	return r.s.submitAs(ctx, core.Submission{
 		Channel: r.job.Channel, Adapter: adapterName, Content: core.Content{Text: text}, SourceKey: key,
 	})
-	if err != nil {
-		return "", err
-	}
-	return t.Message.ID, nil
 }
 
 // outcome waits for the message's outcome. If the channel is parked, outcome records the

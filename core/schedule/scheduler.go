@@ -47,21 +47,19 @@ type PrecheckResult struct {
 	Said   string // last line of output
 }
 
-// Options configure a Scheduler. Store, Core and Log are required.
+// Options configure a Scheduler. Store, Core, Log, Precheck and Admit are required.
 type Options struct {
 	Store Store
 	Core  Core
 	Log   *slog.Logger
 	// Precheck runs a command line and returns when ctx ends at the latest. An error
-	// means that the command did not run or took too long. Nil: no job may have a
-	// precheck.
+	// means that the command did not run or took too long.
 	Precheck func(ctx context.Context, line string) (PrecheckResult, error)
 	// BuiltIns are the jobs defined by the program. Built-in jobs need Waiter and Push.
 	BuiltIns []BuiltIn
 	Waiter   Waiter
 	Push     func(ctx context.Context, p core.Push) error // delivers pushes with the same id once
-	// Admit returns an error for a channel that must not receive messages. Nil: all
-	// channels may.
+	// Admit returns an error for a channel that must not receive messages.
 	Admit func(ctx context.Context, key core.ChannelKey) error
 	Zone  *time.Location   // the machine's zone; nil: time.Local
 	Now   func() time.Time // nil: time.Now

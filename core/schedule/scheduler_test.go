@@ -358,7 +358,7 @@ func TestSameRequest(t *testing.T) {
 		for field, r := range map[string]Request{
 			"tz": {When: "in 1h", TZ: "Mars"}, "when": {}, "missed": {When: "in 1h", Missed: "x"}, "budget": {When: "in 1h", Budget: -1},
 			"text":     {When: "in 1h", Text: strings.Repeat("x", MaxTextBytes+1)},
-			"precheck": {When: "in 1h", Precheck: "true"}, // which nothing here runs
+			"precheck": {When: "in 1h", Precheck: "a\x00b"},
 		} {
 			_, _, err := w.Add(t.Context(), r)
 			if wrong := (*InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != field || wrong.Text == "" {
