@@ -258,6 +258,7 @@ func TestApprovals(t *testing.T) {
 	l, ctx := open(t), t.Context()
 	first := core.Approval{
 		ID: "z", Channel: "c", Message: "m", Turn: "t", RequestID: "r", Tool: "Bash", Input: json.RawMessage(`{"command": "ls <x>"}`),
+		Prompt:    core.Prompt{Text: "list it", Truncated: true, Blocks: []core.Block{{Type: "image", MediaType: "image/png", Bytes: 3}}},
 		CreatedAt: day, ExpiresAt: day.Add(time.Minute), State: core.ApprovalPending,
 	}
 	second := first

@@ -47,17 +47,3 @@ func TestListsReadNoBodies(t *testing.T) {
 		}
 	}
 }
-
-// TestApprovalKeepsItsPrompt: what was asked is shown with what it asks for.
-func TestApprovalKeepsItsPrompt(t *testing.T) {
-	t.Parallel()
-	l := open(t)
-	want := core.Approval{
-		ID: "a", Channel: "c", Message: "m", Tool: "Bash", CreatedAt: day, State: core.ApprovalPending,
-		Prompt: core.Prompt{Text: "list it", Truncated: true, Blocks: []core.Block{{Type: "image", MediaType: "image/png", Bytes: 3}}},
-	}
-	mustWrite(t, l, core.Change{Approvals: []*core.Approval{&want}})
-	if got, err := l.Approval(t.Context(), "a"); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("it is %+v, %v, want %+v", got, err, want)
-	}
-}
