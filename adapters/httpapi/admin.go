@@ -26,9 +26,9 @@ type admin struct {
 
 func (a *admin) routes() []route {
 	return []route{
-		{http.MethodPost, api.PathRestart, a.postRestart},
+		{http.MethodPost, api.PathRestart, a.lifecycle.whileOpen(a.postRestart)},
 		{http.MethodGet, api.PathUpgrade, a.getUpgrade},
-		{http.MethodPost, api.PathUpgrade, a.postUpgrade},
+		{http.MethodPost, api.PathUpgrade, a.lifecycle.whileOpen(a.postUpgrade)},
 		{http.MethodGet, api.PathOpenAPI, func(w *response, _ *http.Request) error {
 			return w.bytes(http.StatusOK, "application/yaml", docs.OpenAPI())
 		}},
@@ -37,9 +37,6 @@ func (a *admin) routes() []route {
 
 func (a *admin) postRestart(w *response, r *http.Request) error {
 	if err := readOptionalBody(w, r, &struct{}{}); err != nil {
-		return err
-	}
-	if err := a.lifecycle.checkOpen(); err != nil {
 		return err
 	}
 	if a.restart == nil {
@@ -76,9 +73,6 @@ func (a *admin) postUpgrade(w *response, r *http.Request) error {
 		return err
 	}
 	if err := a.checkOrder(r.Context(), &o); err != nil {
-		return err
-	}
-	if err := a.lifecycle.checkOpen(); err != nil {
 		return err
 	}
 	if a.upgrade == nil {

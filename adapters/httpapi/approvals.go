@@ -23,7 +23,7 @@ type approvals struct {
 func (a *approvals) routes() []route {
 	return []route{
 		{http.MethodGet, api.PathApprovals, a.list},
-		{http.MethodPost, "/approvals/{id}", a.decide},
+		{http.MethodPost, "/approvals/{id}", a.lifecycle.whileOpen(a.decide)},
 	}
 }
 
@@ -41,9 +41,6 @@ func (a *approvals) decide(w *response, r *http.Request) error {
 	if w.local {
 		return refuse(http.StatusForbidden, api.NotOnSocket,
 			"Approvals are decided over TCP: this socket is open to the agent's own commands, and the agent must not allow itself.")
-	}
-	if err := a.lifecycle.checkOpen(); err != nil {
-		return err
 	}
 	var in api.Decision
 	if err := readBody(w, r, &in); err != nil {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -29,29 +28,20 @@ const (
 	maxResendBytes = 64 << 10
 )
 
-var bodyBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
 // readBody reads the request's JSON body into a shape. Unknown members are ignored, so
 // that newer clients can use an older gateway; null counts as absent.
 func readBody(w *response, r *http.Request, shape any) error {
 	if p := checkContentType(r); p != nil {
 		return p
 	}
-	buf := bodyBuffers.Get().(*bytes.Buffer)
-	defer func() {
-		if buf.Cap() <= maxPooledBytes {
-			buf.Reset()
-			bodyBuffers.Put(buf)
-		}
-	}()
-	if err := receiveBody(w, r, buf); err != nil {
+	body, err := receiveBody(w, r)
+	if err != nil {
 		return err
 	}
-	if w.route != api.PathMessage && buf.Len() <= maxResendBytes {
-		kept := bytes.Clone(buf.Bytes())
-		w.resend = func() []byte { return kept }
+	if w.route != api.PathMessage && len(body) <= maxResendBytes {
+		w.resend = func() []byte { return body }
 	}
-	return decode(buf.Bytes(), shape)
+	return decode(body, shape)
 }
 
 // readOptionalBody is readBody for a request with an optional body. A request without a
@@ -77,27 +67,28 @@ func checkContentType(r *http.Request) *problem {
 	return nil
 }
 
-func receiveBody(w *response, r *http.Request, buf *bytes.Buffer) error {
+func receiveBody(w *response, r *http.Request) ([]byte, error) {
 	limit := w.bodyLimit
 	if r.ContentLength > limit {
-		return tooLarge(limit)
+		return nil, tooLarge(limit)
 	}
 	rc := http.NewResponseController(w)
 	// Where deadlines are not supported the body may take longer.
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
+	var buf bytes.Buffer
 	if n := r.ContentLength; n > 0 { // not more on the client's word alone
 		buf.Grow(int(min(n, 1<<20)) + bytes.MinRead)
 	}
 	_, err := buf.ReadFrom(http.MaxBytesReader(w.ResponseWriter, r.Body, limit))
 	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
-		return tooLarge(limit)
+		return nil, tooLarge(limit)
 	}
 	if err != nil {
-		return badRequest(api.IncompleteBody, "The body ended early or stopped arriving; send it again.")
+		return nil, badRequest(api.IncompleteBody, "The body ended early or stopped arriving; send it again.")
 	}
 	w.bodyRead = true
-	return nil
+	return buf.Bytes(), nil
 }
 
 func tooLarge(limit int64) *problem {

@@ -92,6 +92,17 @@ func (n channelNames) mustExist(ctx context.Context, key core.ChannelKey) error 
 	return err
 }
 
+// onChannel returns a handler that is called with the channel in the request's path.
+func (n channelNames) onChannel(h func(w *response, r *http.Request, key core.ChannelKey) error) handlerFunc {
+	return func(w *response, r *http.Request) error {
+		key, err := n.fromPath(r)
+		if err != nil {
+			return err
+		}
+		return h(w, r, key)
+	}
+}
+
 // fromPath returns the channel in the request's path. The router matches the encoded
 // path if the decoded path differs, for example with %2F.
 func (n channelNames) fromPath(r *http.Request) (core.ChannelKey, error) {

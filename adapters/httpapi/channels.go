@@ -27,34 +27,27 @@ type channels struct {
 }
 
 func (c *channels) routes() []route {
+	on, open := c.names.onChannel, c.lifecycle.whileOpen
 	return []route{
 		{http.MethodGet, api.PathChannels, c.list},
-		{http.MethodGet, "/channels/{key}", c.get},
-		{http.MethodPatch, "/channels/{key}", c.change},
-		{http.MethodDelete, "/channels/{key}", c.reset},
-		{http.MethodPost, "/channels/{key}/interrupt", c.interrupt},
-		{http.MethodGet, "/channels/{key}/messages", c.messages},
-		{http.MethodGet, "/channels/{key}/rules", c.rules},
-		{http.MethodDelete, "/channels/{key}/rules/{id}", c.removeRule},
+		{http.MethodGet, "/channels/{key}", on(c.show)},
+		{http.MethodPatch, "/channels/{key}", open(on(c.change))},
+		{http.MethodDelete, "/channels/{key}", on(c.reset)},
+		{http.MethodPost, "/channels/{key}/interrupt", on(c.interrupt)},
+		{http.MethodGet, "/channels/{key}/messages", on(c.messages)},
+		{http.MethodGet, "/channels/{key}/rules", on(c.rules)},
+		{http.MethodDelete, "/channels/{key}/rules/{id}", open(on(c.removeRule))},
 	}
 }
 
-func (c *channels) reset(w *response, r *http.Request) error {
-	key, err := c.names.fromPath(r)
-	if err != nil {
-		return err
-	}
+func (c *channels) reset(w *response, r *http.Request, key core.ChannelKey) error {
 	if err := c.core.Reset(r.Context(), key); err != nil {
 		return err
 	}
 	return w.show(http.StatusOK, api.ChannelReset{Status: "reset", Channel: string(key)})
 }
 
-func (c *channels) interrupt(w *response, r *http.Request) error {
-	key, err := c.names.fromPath(r)
-	if err != nil {
-		return err
-	}
+func (c *channels) interrupt(w *response, r *http.Request, key core.ChannelKey) error {
 	// A predecessor that has chosen the turn also sends the rest of the reply.
 	var asked api.Interruption
 	if err := readOptionalBody(w, r, &asked); err != nil {
@@ -101,11 +94,7 @@ func outcomeNotWritten(err error) *problem {
 		"The turn has ended, and its outcome follows when it can be written: the state directory "+why+".")
 }
 
-func (c *channels) messages(w *response, r *http.Request) error {
-	key, err := c.names.fromPath(r)
-	if err != nil {
-		return err
-	}
+func (c *channels) messages(w *response, r *http.Request, key core.ChannelKey) error {
 	limit, err := limitParam(r)
 	if err != nil {
 		return err
@@ -159,14 +148,6 @@ func (c *channels) list(w *response, r *http.Request) error {
 	return w.show(http.StatusOK, &shown)
 }
 
-func (c *channels) get(w *response, r *http.Request) error {
-	key, err := c.names.fromPath(r)
-	if err != nil {
-		return err
-	}
-	return c.show(w, r, key)
-}
-
 func (c *channels) show(w *response, r *http.Request, key core.ChannelKey) error {
 	st, err := c.core.Directory.Channel(r.Context(), key)
 	if err != nil {
@@ -179,17 +160,10 @@ func (c *channels) show(w *response, r *http.Request, key core.ChannelKey) error
 // change sets the members of the request; an empty member resets the channel's setting.
 // change is not served on the Unix socket: the agent's own commands reach the socket,
 // and the agent must not change its own permissions.
-func (c *channels) change(w *response, r *http.Request) error {
-	key, err := c.names.fromPath(r)
-	if err != nil {
-		return err
-	}
+func (c *channels) change(w *response, r *http.Request, key core.ChannelKey) error {
 	if w.local {
 		return refuse(http.StatusForbidden, api.NotOnSocket,
 			"Settings are changed over TCP: this socket is open to the agent's own commands, and the agent must not change what it may do.")
-	}
-	if err := c.lifecycle.checkOpen(); err != nil {
-		return err
 	}
 	var in api.ChannelChange
 	if err := readBody(w, r, &in); err != nil {
@@ -204,11 +178,7 @@ func (c *channels) change(w *response, r *http.Request) error {
 	return c.show(w, r, key)
 }
 
-func (c *channels) rules(w *response, r *http.Request) error {
-	key, err := c.names.fromPath(r)
-	if err != nil {
-		return err
-	}
+func (c *channels) rules(w *response, r *http.Request, key core.ChannelKey) error {
 	own := c.core.ChannelSettings.Settings(key)
 	if len(own.Rules) == 0 {
 		if err := c.names.mustExist(r.Context(), key); err != nil {
@@ -224,10 +194,6 @@ func (c *channels) rules(w *response, r *http.Request) error {
 
 // removeRule removes a rule. The agent may remove rules too, because a removal only adds
 // requests for permission.
-func (c *channels) removeRule(w *response, r *http.Request) error {
-	key, err := c.names.fromPath(r)
-	if err != nil {
-		return err
-	}
-	return remove(w, r, c.lifecycle, func(ctx context.Context, id string) error { return c.core.ChannelSettings.RemoveRule(ctx, key, id) })
+func (c *channels) removeRule(w *response, r *http.Request, key core.ChannelKey) error {
+	return remove(w, r, func(ctx context.Context, id string) error { return c.core.ChannelSettings.RemoveRule(ctx, key, id) })
 }

@@ -268,6 +268,16 @@ func (l *lifecycle) checkOpen() error {
 	return nil
 }
 
+// whileOpen returns a handler that is called only while checkOpen has no error.
+func (l *lifecycle) whileOpen(h handlerFunc) handlerFunc {
+	return func(w *response, r *http.Request) error {
+		if err := l.checkOpen(); err != nil {
+			return err
+		}
+		return h(w, r)
+	}
+}
+
 // onDrain calls f when the server drains, unless stop is called before.
 func (l *lifecycle) onDrain(f func()) (stop func()) {
 	over := make(chan struct{})

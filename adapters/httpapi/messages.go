@@ -29,17 +29,14 @@ type messages struct {
 
 func (m *messages) routes() []route {
 	return []route{
-		{http.MethodPost, api.PathMessage, m.post},
-		{http.MethodPost, "/messages/{id}/retry", m.retry},
+		{http.MethodPost, api.PathMessage, m.lifecycle.whileOpen(m.post)},
+		{http.MethodPost, "/messages/{id}/retry", m.lifecycle.whileOpen(m.retry)},
 	}
 }
 
 // post accepts a message and answers in the form preferred by the request: at once
 // (Prefer: respond-async), as a stream (Accept: text/event-stream), or with the outcome.
 func (m *messages) post(w *response, r *http.Request) error {
-	if err := m.lifecycle.checkOpen(); err != nil {
-		return err
-	}
 	sub, err := readSubmission(w, r)
 	if err != nil {
 		return err
@@ -54,9 +51,6 @@ func (m *messages) post(w *response, r *http.Request) error {
 // retry submits the content of a failed or cancelled message again, as a new message,
 // and answers like post.
 func (m *messages) retry(w *response, r *http.Request) error {
-	if err := m.lifecycle.checkOpen(); err != nil {
-		return err
-	}
 	if err := readOptionalBody(w, r, &struct{}{}); err != nil {
 		return err
 	}

@@ -1,20 +1,15 @@
 package httpapi
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// maxPooledBytes bounds the size of a pooled buffer.
-const maxPooledBytes = 64 << 10
 
 // A response records the answer to a request. Its status is 0 until the answer begins.
 type response struct {
@@ -62,22 +57,12 @@ func (w *response) bytes(status int, contentType string, doc []byte) error {
 
 // show answers with a shape of the API.
 func (w *response) show(status int, shape any) error {
-	e := encoders.Get().(*encoder)
-	defer e.release()
-	doc, err := e.encode(shape)
+	doc, err := marshal(shape)
 	if err != nil {
 		return fmt.Errorf("encode the reply of %s: %w", w.route, err)
 	}
-	return w.json(status, doc)
+	return w.json(status, append(doc, '\n'))
 }
-
-// An encoder is a pooled buffer with a JSON encoder that writes to the buffer.
-type encoder struct {
-	buf bytes.Buffer
-	enc jsontext.Encoder
-}
-
-var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
 // timeLayout is RFC 3339 in UTC with microseconds.
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
@@ -88,20 +73,6 @@ var encoding = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.Preser
 	var buf [len(timeLayout) + 2]byte
 	return enc.WriteValue(append(t.UTC().AppendFormat(append(buf[:0], '"'), timeLayout), '"'))
 })))
-
-// encode returns a shape as a line of JSON, valid until release.
-func (e *encoder) encode(shape any) ([]byte, error) {
-	e.buf.Reset()
-	e.enc.Reset(&e.buf, encoding)
-	err := json.MarshalEncode(&e.enc, shape)
-	return e.buf.Bytes(), err
-}
-
-func (e *encoder) release() {
-	if e.buf.Cap() <= maxPooledBytes {
-		encoders.Put(e)
-	}
-}
 
 // marshal returns a shape as JSON.
 func marshal(shape any) (jsontext.Value, error) { return json.Marshal(shape, encoding) }

@@ -100,8 +100,7 @@ func (s *Server) handler(from listener) http.Handler {
 		if c := clientConnOf(r); c != nil {
 			c.answering.Store(true)
 		}
-		res := s.responses.Get().(*response)
-		*res = response{
+		res := &response{
 			ResponseWriter: w, log: s.log, bodyLimit: s.bodyLimit, route: "other", local: from == localListener,
 			repeated: from != tcpListener && r.Header.Get(repeatedHeader) != "",
 		}
@@ -139,8 +138,6 @@ func (s *Server) finish(res *response, r *http.Request, start time.Time) {
 		s.log.DebugContext(context.WithoutCancel(ctx), "http request", "method", r.Method, "route", res.route, "status", res.status,
 			"ms", float64(took.Microseconds())/1000, "local", res.local)
 	}
-	*res = response{}
-	s.responses.Put(res)
 	if cause != nil {
 		panic(http.ErrAbortHandler) // the reply was half written: cut the connection
 	}

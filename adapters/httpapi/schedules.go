@@ -25,11 +25,11 @@ type schedules struct {
 
 func (s *schedules) routes() []route {
 	return []route{
-		{http.MethodPost, api.PathSchedules, s.post},
+		{http.MethodPost, api.PathSchedules, s.lifecycle.whileOpen(s.post)},
 		{http.MethodGet, api.PathSchedules, s.list},
 		{http.MethodGet, "/schedules/{id}", s.get},
-		{http.MethodDelete, "/schedules/{id}", s.remove},
-		{http.MethodPost, "/schedules/{id}/run", s.run},
+		{http.MethodDelete, "/schedules/{id}", s.lifecycle.whileOpen(s.remove)},
+		{http.MethodPost, "/schedules/{id}/run", s.lifecycle.whileOpen(s.run)},
 	}
 }
 
@@ -51,9 +51,6 @@ func (s *schedules) post(w *response, r *http.Request) error {
 	if req.Precheck != "" && w.local {
 		return refuse(http.StatusForbidden, api.NotOnSocket,
 			"A schedule with a precheck is made over TCP: this socket is open to the agent's own commands, and a precheck runs without its permissions.")
-	}
-	if err := s.lifecycle.checkOpen(); err != nil {
-		return err
 	}
 	key, err := idempotencyKey(r)
 	if err != nil {
@@ -164,9 +161,6 @@ func (s *schedules) run(w *response, r *http.Request) error {
 	if err != nil {
 		return badRequest(api.BadDue, `"due" must be the time at which the run is due, such as 2030-01-31T09:00:00Z.`)
 	}
-	if err := s.lifecycle.checkOpen(); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	defer s.lifecycle.onDrain(cancel)()
@@ -181,14 +175,11 @@ func (s *schedules) run(w *response, r *http.Request) error {
 }
 
 func (s *schedules) remove(w *response, r *http.Request) error {
-	return remove(w, r, s.lifecycle, s.scheduler.Remove)
+	return remove(w, r, s.scheduler.Remove)
 }
 
 // remove removes the thing with the id in the path.
-func remove(w *response, r *http.Request, l *lifecycle, remove func(ctx context.Context, id string) error) error {
-	if err := l.checkOpen(); err != nil {
-		return err
-	}
+func remove(w *response, r *http.Request, remove func(ctx context.Context, id string) error) error {
 	id := pathParam(r, "id")
 	err := remove(r.Context(), id)
 	if w.repeated && errors.Is(err, core.ErrNotFound) {

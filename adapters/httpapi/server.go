@@ -81,7 +81,6 @@ type Server struct {
 	requests   metrics.Requests
 	routes     []route
 	mounts     map[string]http.Handler
-	responses  sync.Pool      // of *response
 	mu         sync.Mutex     // protects listeners
 	listeners  []net.Listener // served until HandOver
 	tcp, local *http.Server
@@ -100,7 +99,6 @@ func New(o Options) *Server {
 		mounts: map[string]http.Handler{},
 	}
 	s.routes = append(handlers(o, l), metricsRoute(o, &s.requests))
-	s.responses.New = func() any { return new(response) }
 	s.tcp = s.httpServer(s.Handler())
 	s.local = s.httpServer(s.LocalHandler())
 	s.inner = s.httpServer(s.handler(innerListener))

@@ -74,9 +74,7 @@ func (st *stream) send(event string, data []byte) {
 
 // sendShape adds an event with a shape of the API as data.
 func (st *stream) sendShape(event string, shape any) {
-	e := encoders.Get().(*encoder)
-	defer e.release()
-	data, err := e.encode(shape)
+	data, err := marshal(shape)
 	if err != nil {
 		st.fail(fmt.Errorf("encode event %s: %w", event, err))
 		return

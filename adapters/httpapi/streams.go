@@ -24,7 +24,7 @@ type streams struct {
 func (s *streams) routes() []route {
 	return []route{
 		{http.MethodGet, "/messages/{id}/events", s.message},
-		{http.MethodGet, "/channels/{key}/events", s.channel},
+		{http.MethodGet, "/channels/{key}/events", s.names.onChannel(s.channel)},
 	}
 }
 
@@ -111,11 +111,7 @@ func (s *streams) untilOutcome(ctx context.Context, v *messageStream, updates *f
 
 // channel is GET /channels/{key}/events: all updates of the channel. The channel need
 // not exist yet.
-func (s *streams) channel(w *response, r *http.Request) error {
-	key, err := s.names.fromPath(r)
-	if err != nil {
-		return err
-	}
+func (s *streams) channel(w *response, r *http.Request, key core.ChannelKey) error {
 	updates := s.subscribe(r, key)
 	defer updates.Close()
 	st := openStream(w, updates.From())
