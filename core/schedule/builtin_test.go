@@ -1,9 +1,8 @@
-package schedule
+package schedule_test
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/schedule"
 )
 
 // A people is the agent and the user of a built-in job: how messages end, and what is
@@ -23,7 +23,7 @@ type people struct {
 	errs   []error // of the next pushes
 	pushes []core.Push
 	text   func() (string, error)
-	check  PrecheckResult
+	check  schedule.PrecheckResult
 }
 
 func (p *people) Wait(ctx context.Context, id core.MessageID) (core.Message, error) {
@@ -59,11 +59,11 @@ func (p *people) push(_ context.Context, push core.Push) error {
 	return err
 }
 
-func (p *people) options() Options {
-	return Options{
+func (p *people) options() schedule.Options {
+	return schedule.Options{
 		Waiter: p, Push: p.push,
-		Precheck: func(context.Context, string) (PrecheckResult, error) { return p.check, nil },
-		BuiltIns: []BuiltIn{{
+		Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return p.check, nil },
+		BuiltIns: []schedule.BuiltIn{{
 			ID: "beat", Channel: "beat", Title: "Beat", Fresh: "/clear", Precheck: "true", Notify: "tg-1", Quiet: "OK",
 			Text: func() (string, error) { return p.text() },
 		}},
@@ -73,16 +73,15 @@ func (p *people) options() Options {
 // beat plays a built-in job whose agent answers "Look."
 func beat(t *testing.T, f func(t *testing.T, p *people)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	playWorld(t, func(t *testing.T, w *world) {
 		p := &people{
+			w:     w,
 			reply: core.Reply{State: core.Answered, Text: "Look.", CostUSD: 0.5, Duration: time.Second}, until: make(chan struct{}),
 			text: func() (string, error) { return "look", nil },
 		}
 		close(p.until)
-		p.w = &world{t: t, memory: &memory{decided: map[string][]Occurrence{}}}
 		p.w.start(p.options())
 		f(t, p)
-		p.w.end()
 	})
 }
 
@@ -90,7 +89,7 @@ func beat(t *testing.T, f func(t *testing.T, p *people)) {
 func slot(n int) time.Time { return time.Date(1999, 1, 1, n, 0, 0, 0, time.UTC) }
 
 // run triggers a slot and returns its occurrence.
-func (p *people) run(n int) Occurrence {
+func (p *people) run(n int) schedule.Occurrence {
 	p.w.t.Helper()
 	ctx, cancel := context.WithTimeout(p.w.t.Context(), time.Second)
 	defer cancel()
@@ -116,15 +115,15 @@ func TestTrigger(t *testing.T) {
 	t.Parallel()
 	beat(t, func(t *testing.T, p *people) {
 		for range 3 {
-			if o := p.run(0); o.Outcome != Sent || o.Answer == nil || o.Answer.Push != Pushed || o.Answer.Text != "Look." || o.Answer.CostUSD != 0.5 {
+			if o := p.run(0); o.Outcome != schedule.Sent || o.Answer == nil || o.Answer.Push != schedule.Pushed || o.Answer.Text != "Look." || o.Answer.CostUSD != 0.5 {
 				t.Errorf("the run is %+v", o)
 			}
 		}
 		p.reply.Text = " **OK**.\n"
-		if o := p.run(1); o.Answer.Push != Quiet {
+		if o := p.run(1); o.Answer.Push != schedule.Quiet {
 			t.Errorf("the run is %+v", o)
 		}
-		key, next := SourceKey("beat", slot(0)), SourceKey("beat", slot(1))
+		key, next := schedule.SourceKey("beat", slot(0)), schedule.SourceKey("beat", slot(1))
 		if want := []string{"/clear " + key + ":fresh", "look " + key, "/clear " + next + ":fresh", "look " + next}; !slices.Equal(p.sent(), want) {
 			t.Errorf("sent %q, want %q", p.sent(), want)
 		}
@@ -134,7 +133,7 @@ func TestTrigger(t *testing.T) {
 		if j, all, err := p.w.Job(t.Context(), "beat"); err != nil || j.Text != "look" || len(all) != 2 {
 			t.Errorf("it is shown as %+v with %+v, %v", j, all, err)
 		}
-		if _, err := p.w.Trigger(t.Context(), "beat", time.Now().Add(time.Hour)); !errors.Is(err, ErrSlot) {
+		if _, err := p.w.Trigger(t.Context(), "beat", time.Now().Add(time.Hour)); !errors.Is(err, schedule.ErrSlot) {
 			t.Errorf("a slot that has not come: %v", err)
 		}
 		if _, err := p.w.Trigger(t.Context(), "other", slot(0)); !errors.Is(err, core.ErrNotFound) {
@@ -159,7 +158,7 @@ func TestTriggerKilled(t *testing.T) {
 				p.w.start(p.options())
 				synctest.Wait()
 			}
-			if o := p.run(0); o.Answer == nil || o.Answer.Push != Pushed {
+			if o := p.run(0); o.Answer == nil || o.Answer.Push != schedule.Pushed {
 				t.Errorf("step %d: the run is %+v", step, o)
 			}
 			ids := map[string]bool{}
@@ -182,13 +181,13 @@ func TestPushIsTriedAgain(t *testing.T) {
 		errs   []error
 		pushes int
 		ids    int
-		want   PushState
+		want   schedule.PushState
 	}{
-		"not delivered": {[]error{failed, failed}, 3, 3, Pushed},
-		"ended":         {[]error{core.ErrClosed, core.ErrStorageFull}, 3, 1, Pushed},
-		"unconfirmed":   {[]error{&core.PushError{Kind: core.ErrUnconfirmed, Text: "who knows"}}, 1, 1, NotPushed},
-		"nobody's":      {[]error{core.ErrNoPusher}, 1, 1, NotPushed},
-		"hopeless":      {slices.Repeat([]error{failed}, maxAttempts), maxAttempts, maxAttempts, NotPushed},
+		"not delivered": {[]error{failed, failed}, 3, 3, schedule.Pushed},
+		"ended":         {[]error{core.ErrClosed, core.ErrStorageFull}, 3, 1, schedule.Pushed},
+		"unconfirmed":   {[]error{&core.PushError{Kind: core.ErrUnconfirmed, Text: "who knows"}}, 1, 1, schedule.NotPushed},
+		"nobody's":      {[]error{core.ErrNoPusher}, 1, 1, schedule.NotPushed},
+		"hopeless":      {slices.Repeat([]error{failed}, schedule.MaxAttempts), schedule.MaxAttempts, schedule.MaxAttempts, schedule.NotPushed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,7 +236,7 @@ func TestPendingAnswersArePushedTogether(t *testing.T) {
 		}
 		_, all, _ := p.w.Job(t.Context(), "beat")
 		for _, o := range all {
-			if o.pending() || o.Answer.PushID != "" {
+			if o.Answer.Push == schedule.Pending || o.Answer.PushID != "" {
 				t.Errorf("left is %+v", o.Answer)
 			}
 		}
@@ -270,11 +269,11 @@ func TestParked(t *testing.T) {
 	beat(t, func(t *testing.T, p *people) {
 		p.why, p.until = "The budget is spent.", make(chan struct{})
 		for range 2 {
-			if o := p.run(0); o.Outcome != Sent || o.Answer != nil || o.Why != p.why {
+			if o := p.run(0); o.Outcome != schedule.Sent || o.Answer != nil || o.Why != p.why {
 				t.Errorf("the run is %+v", o)
 			}
 		}
-		if o := p.run(1); o.Outcome != Skipped || o.Status != 0 || !strings.HasSuffix(o.Why, p.why) {
+		if o := p.run(1); o.Outcome != schedule.Skipped || o.Status != 0 || !strings.HasSuffix(o.Why, p.why) {
 			t.Errorf("the next run is %+v", o)
 		}
 		p.w.end() // and the next process waits on
@@ -283,7 +282,7 @@ func TestParked(t *testing.T) {
 		p.why = ""
 		close(p.until)
 		synctest.Wait()
-		if o := p.run(0); o.Answer == nil || o.Answer.Push != Pushed || o.Why != "" {
+		if o := p.run(0); o.Answer == nil || o.Answer.Push != schedule.Pushed || o.Why != "" {
 			t.Errorf("the run is %+v", o)
 		}
 		var told []string
@@ -293,7 +292,7 @@ func TestParked(t *testing.T) {
 		if want := []string{"Beat: The budget is spent.", "Look."}; !slices.Equal(slices.Compact(told), want) || p.pushes[0].ID != p.pushes[len(p.pushes)-2].ID {
 			t.Errorf("pushed %+v", p.pushes)
 		}
-		if o := p.run(1); o.Outcome != Sent { // a slot that was skipped may be tried again
+		if o := p.run(1); o.Outcome != schedule.Sent { // a slot that was skipped may be tried again
 			t.Errorf("the run is %+v", o)
 		}
 	})
@@ -303,13 +302,13 @@ func TestParked(t *testing.T) {
 func TestNothingIsSent(t *testing.T) {
 	t.Parallel()
 	beat(t, func(t *testing.T, p *people) {
-		p.check = PrecheckResult{Status: 3, Said: "quiet here"}
-		if o := p.run(0); o.Outcome != Skipped || o.Status != 3 || !strings.Contains(o.Why, "quiet here") {
+		p.check = schedule.PrecheckResult{Status: 3, Said: "quiet here"}
+		if o := p.run(0); o.Outcome != schedule.Skipped || o.Status != 3 || !strings.Contains(o.Why, "quiet here") {
 			t.Errorf("the run is %+v", o)
 		}
-		p.check = PrecheckResult{}
+		p.check = schedule.PrecheckResult{}
 		p.text = func() (string, error) { return "", errors.New("no file") }
-		if o := p.run(0); o.Outcome != Refused || !strings.Contains(o.Why, "no file") {
+		if o := p.run(0); o.Outcome != schedule.Refused || !strings.Contains(o.Why, "no file") {
 			t.Errorf("the run is %+v", o)
 		}
 		if len(p.sent()) > 0 {
@@ -323,49 +322,12 @@ func TestAnswers(t *testing.T) {
 	t.Parallel()
 	beat(t, func(t *testing.T, p *people) {
 		p.reply = core.Reply{State: core.Answered, Coalesced: true, Into: "carrier"}
-		if o := p.run(0); o.Answer.Text != "of both" || o.Answer.Push != Pushed {
+		if o := p.run(0); o.Answer.Text != "of both" || o.Answer.Push != schedule.Pushed {
 			t.Errorf("the answer is %+v", o.Answer)
 		}
 		p.reply = core.Reply{State: core.Answered, Text: " \n\x1b"}
-		if o := p.run(1); o.Answer.Push != NotPushed || o.Answer.Problem != "the answer is empty" {
+		if o := p.run(1); o.Answer.Push != schedule.NotPushed || o.Answer.Problem != "the answer is empty" {
 			t.Errorf("the answer is %+v", o.Answer)
 		}
 	})
-}
-
-func TestSays(t *testing.T) {
-	t.Parallel()
-	for _, answer := range []string{"ALL_OK", " ALL_OK\n", "**ALL_OK**", "`ALL_OK`", "```\nALL_OK\n```", "\"ALL_OK\"", "ALL_OK.", "_ALL_OK_"} {
-		if !says(answer, "ALL_OK") {
-			t.Errorf("%q is not taken for the word", answer)
-		}
-	}
-	for _, answer := range []string{"", "OK", "all_ok", "ALL_OK, but the disk is full", "The disk is full. ALL_OK", "ALL_OK\nALL_OK", "not ALL_OK", "ALL_OK!"} {
-		if says(answer, "ALL_OK") {
-			t.Errorf("%q is taken for the word", answer)
-		}
-	}
-}
-
-// TestDigest tells the same words once, and of too much the newest.
-func TestDigest(t *testing.T) {
-	t.Parallel()
-	group := func(texts ...string) (all []*Occurrence) {
-		for i, text := range texts {
-			at := time.Date(2030, 1, 31, 9+i, 0, 0, 0, time.Local)
-			all = append(all, &Occurrence{Due: at, Answer: &Answer{Text: text}})
-		}
-		return all
-	}
-	const head = "Beat: these answers could not be sent before."
-	long := strings.Repeat("x", maxDigest)
-	for want, occurrences := range map[string][]*Occurrence{
-		"a": group("a", "a"),
-		head + "\n\nThu 31 Jan 10:00: b\n\nThu 31 Jan 11:00: a":                          group("a", "b", "a"),
-		fmt.Sprintf("%s 2 older ones are left out.\n\nThu 31 Jan 11:00: %s", head, long): group("a", "b", long),
-	} {
-		if got := digest("Beat", occurrences); got != want {
-			t.Errorf("got %.120q, want %.120q", got, want)
-		}
-	}
 }

@@ -1,10 +1,11 @@
-package schedule
+package schedule_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,14 +15,17 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/ledger"
+	"bareclaw/core/schedule"
 )
 
-// A memory keeps jobs, and takes messages, in memory. Its methods fail with err.
+// A memory is a ledger that can be made to fail, and a core that takes messages. The
+// ledger does not have the messages.
 type memory struct {
+	*ledger.Ledger
+
 	mu       sync.Mutex
 	err      error
-	jobs     []Job
-	decided  map[string][]Occurrence // newest first
 	messages []core.Submission
 	refuse   error // by Submit
 	left     error // by AddJob, which keeps the job all the same
@@ -45,100 +49,39 @@ func (m *memory) sent() []core.Submission {
 
 func (m *memory) locked() func() { m.mu.Lock(); return m.mu.Unlock }
 
-func (m *memory) AddJob(_ context.Context, j Job) error {
+func (m *memory) AddJob(ctx context.Context, j schedule.Job) error {
 	defer m.locked()()
-	m.jobs = append(m.jobs, j)
-	return errors.Join(m.err, m.left)
+	return errors.Join(m.Ledger.AddJob(ctx, j), m.left)
 }
 
-func (m *memory) Jobs(context.Context) ([]Job, error) {
+func (m *memory) Jobs(ctx context.Context) ([]schedule.Job, error) {
 	defer m.locked()()
-	return slices.Clone(m.jobs), m.err
+	all, err := m.Ledger.Jobs(ctx)
+	return all, errors.Join(err, m.err)
 }
 
-func (m *memory) Job(_ context.Context, id string) (Job, error) {
-	defer m.locked()()
-	if i := m.index(id); i >= 0 {
-		return m.jobs[i], m.err
-	}
-	return Job{}, core.ErrNotFound
-}
-
-func (m *memory) index(id string) int {
-	return slices.IndexFunc(m.jobs, func(j Job) bool { return j.ID == id })
-}
-
-func (m *memory) RemoveJob(_ context.Context, id string) error {
-	defer m.locked()()
-	m.jobs = slices.DeleteFunc(m.jobs, func(j Job) bool { return j.ID == id })
-	return m.err
-}
-
-func (m *memory) Decide(_ context.Context, d Decision, keep int) error {
+func (m *memory) Decide(ctx context.Context, d schedule.Decision, keep int) error {
 	defer m.locked()()
 	if m.lost > 0 {
 		m.lost--
 		return core.ErrClosed
 	}
-	i := m.index(d.Job)
-	if m.err != nil || i < 0 {
-		return m.err
-	}
-	m.jobs[i].DecidedTo = d.DecidedTo
-	if !d.DoneAt.IsZero() {
-		m.jobs[i].DoneAt = d.DoneAt
-	}
-	for _, o := range d.Occurrences {
-		if !slices.ContainsFunc(m.decided[d.Job], func(p Occurrence) bool { return p.Due.Equal(o.Due) }) {
-			m.decided[d.Job] = append(m.decided[d.Job], o)
-		}
-	}
-	slices.SortFunc(m.decided[d.Job], func(a, b Occurrence) int { return b.Due.Compare(a.Due) })
-	m.decided[d.Job] = m.decided[d.Job][:min(keep, len(m.decided[d.Job]))]
-	return nil
+	return m.Ledger.Decide(ctx, d, keep)
 }
 
-func (m *memory) PutOccurrences(_ context.Context, job string, all []Occurrence, keep int) error {
+func (m *memory) PutOccurrences(ctx context.Context, job string, all []schedule.Occurrence, keep int) error {
 	defer m.locked()()
 	if m.puts++; m.puts == m.failPut {
 		return core.ErrClosed
 	}
-	for _, o := range all {
-		if o.Answer != nil {
-			answer := *o.Answer
-			o.Answer = &answer
-		}
-		m.decided[job] = append(slices.DeleteFunc(m.decided[job], func(p Occurrence) bool { return p.Due.Equal(o.Due) }), o)
-	}
-	slices.SortFunc(m.decided[job], func(a, b Occurrence) int { return b.Due.Compare(a.Due) })
-	m.decided[job] = m.decided[job][:min(keep, len(m.decided[job]))]
-	return m.err
-}
-
-func (m *memory) SetBack(_ context.Context, job string, to time.Time) error {
-	defer m.locked()()
-	if i := m.index(job); m.err == nil && i >= 0 {
-		m.jobs[i].DecidedTo, m.jobs[i].DoneAt = to, time.Time{}
-		m.decided[job] = slices.DeleteFunc(m.decided[job], func(o Occurrence) bool { return o.Outcome == Missed && o.Due.After(to) })
-	}
-	return m.err
-}
-
-func (m *memory) Occurrences(_ context.Context, job string, since time.Time, limit int) (all []Occurrence, err error) {
-	defer m.locked()()
-	for _, o := range m.decided[job] {
-		if !o.Due.Before(since) && len(all) < limit {
-			all = append(all, o)
-		}
-	}
-	return all, m.err
+	return m.Ledger.PutOccurrences(ctx, job, all, keep)
 }
 
 func (m *memory) SourceMessage(_ context.Context, key string) (core.MessageID, error) {
 	defer m.locked()()
 	for i, s := range m.messages {
 		if s.SourceKey == key {
-			return core.MessageID(fmt.Sprint("m", i)), m.err
+			return core.MessageID(fmt.Sprint("m", i)), nil
 		}
 	}
 	return "", core.ErrNotFound
@@ -151,13 +94,7 @@ func (m *memory) SourceCost(_ context.Context, prefix string, _ time.Time) (usd 
 			usd += m.cost
 		}
 	}
-	return usd, m.err
-}
-
-func (m *memory) Prune(_ context.Context, _, done time.Time) error {
-	defer m.locked()()
-	m.jobs = slices.DeleteFunc(m.jobs, func(j Job) bool { return !j.DoneAt.IsZero() && j.DoneAt.Before(done) })
-	return m.err
+	return usd, nil
 }
 
 func (m *memory) Submit(_ context.Context, s core.Submission) (*core.Ticket, error) {
@@ -183,25 +120,41 @@ func (m *memory) Deliverer(key core.ChannelKey) string {
 
 // A world has a scheduler at work in a bubble of time, whose clock can jump.
 type world struct {
-	*Scheduler
+	*schedule.Scheduler
 	t      *testing.T
 	memory *memory
 	jump   atomic.Int64 // of the clock that the scheduler sees, a Duration
 	end    func()       // ends its process
 }
 
-func play(t *testing.T, o Options, f func(t *testing.T, w *world)) {
+func play(t *testing.T, o schedule.Options, f func(t *testing.T, w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, memory: &memory{decided: map[string][]Occurrence{}}}
+	playWorld(t, func(t *testing.T, w *world) {
 		w.start(o)
 		f(t, w)
+	})
+}
+
+// playWorld calls f, which starts a process that is ended afterwards.
+func playWorld(t *testing.T, f func(t *testing.T, w *world)) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	synctest.Test(t, func(t *testing.T) {
+		l, err := ledger.Open(path, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{t: t, memory: &memory{Ledger: l}}
+		f(t, w)
 		w.end()
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
 // start runs a process on what an earlier one has left.
-func (w *world) start(o Options) {
+func (w *world) start(o schedule.Options) {
 	o.Store, o.Core, o.Log = w.memory, w.memory, slog.New(slog.DiscardHandler)
 	if o.Zone == nil {
 		o.Zone = time.UTC
@@ -210,7 +163,7 @@ func (w *world) start(o Options) {
 		o.Admit = func(context.Context, core.ChannelKey) error { return nil }
 	}
 	o.Now = func() time.Time { return time.Now().Add(time.Duration(w.jump.Load())) }
-	w.Scheduler = New(o)
+	w.Scheduler = schedule.New(o)
 	ctx, cancel := context.WithCancel(w.t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -218,6 +171,7 @@ func (w *world) start(o Options) {
 		w.Run(ctx)
 	}()
 	w.end = func() { cancel(); <-ended }
+	synctest.Wait() // the first pass is over
 }
 
 // after lets time pass.
@@ -226,7 +180,7 @@ func (w *world) after(d time.Duration) {
 	synctest.Wait()
 }
 
-func (w *world) add(r Request) Job {
+func (w *world) add(r schedule.Request) schedule.Job {
 	w.t.Helper()
 	if r.Channel == "" {
 		r.Channel, r.Text = "c", "look"
@@ -239,14 +193,14 @@ func (w *world) add(r Request) Job {
 }
 
 // wants fails unless these outcomes are on record, newest first.
-func (w *world) wants(j Job, want ...Outcome) []Occurrence {
+func (w *world) wants(j schedule.Job, want ...schedule.Outcome) []schedule.Occurrence {
 	w.t.Helper()
 	synctest.Wait()
 	_, all, err := w.Job(w.t.Context(), j.ID)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var got []Outcome
+	var got []schedule.Outcome
 	for _, o := range all {
 		got = append(got, o.Outcome)
 	}
