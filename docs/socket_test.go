@@ -43,7 +43,11 @@ func socketRefusals(t *testing.T) []string {
 				if text, ok := lit.Elts[1].(*ast.BasicLit); ok {
 					path = strings.Trim(text.Value, `"`)
 				}
-				routes[handler+typeName(lit.Elts[2])] = strings.ToUpper(method) + " " + path
+				function := lit.Elts[2]
+				for call, ok := function.(*ast.CallExpr); ok; call, ok = function.(*ast.CallExpr) {
+					function = call.Args[0] // a handler wrapped in checks
+				}
+				routes[handler+typeName(function)] = strings.ToUpper(method) + " " + path
 				return true
 			})
 		}
