@@ -219,13 +219,6 @@ func (s *fakeSessions) Forget(key core.ChannelKey) error {
 	return nil
 }
 
-// fail has every change fail with err, or none if that is nil.
-func (s *fakeSessions) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.err = err
-}
-
 func (s *fakeSessions) All() map[core.ChannelKey]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,11 +14,12 @@ import (
 
 // A lane owns one channel's queue, turns in flight and agent session. A single goroutine
 // owns all of the lane's state, and receives work through the mailbox and the session's
-// events.
+// events. The state belongs to components; a component knows only the components declared
+// before the component.
 //
-//	admit ─► pending ─► freeze ─► flight ─► hand ─► events ─► finish
-//	                                 ▲                 │
-//	                                 └── recover ◄─────┘ session gone
+//	intake ─► queue ─► freeze ─► turns ─► hand ─► listener ─► finish
+//	                               ▲                 │
+//	                               └── recovery ◄────┘ session gone
 type lane struct {
 	*channel
 	queue    *queue
