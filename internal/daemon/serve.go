@@ -15,6 +15,7 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
 	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/proc"
@@ -24,7 +25,7 @@ import (
 // Serve is the gateway with its supervisor, which this process becomes. Serve returns the
 // exit status when the gateway has ended.
 func Serve() (status int, err error) {
-	if err := leaveSession(); err != nil {
+	if err := errors.Join(leaveSession(), service.LoadEnv()); err != nil {
 		return 0, err
 	}
 	passed := activation.Files(true)
