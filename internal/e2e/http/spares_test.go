@@ -75,40 +75,6 @@ func TestSpareAnswersNewChannel(t *testing.T) {
 	g.Balanced()
 }
 
-// A spare that is stopped, or killed, when a channel takes it: the message is
-// answered by another claude, with the same session, and nothing of the spare is
-// left.
-func TestSpareDiesWhenItIsTaken(t *testing.T) {
-	t.Parallel()
-	for name, fell := range map[string]func(m *harness.Machine, r harness.HostRecord){
-		"stopped": func(_ *harness.Machine, r harness.HostRecord) { _ = proc.Signal(r.PID, r.Start, syscall.SIGSTOP) },
-		"claude killed": func(_ *harness.Machine, r harness.HostRecord) {
-			_ = proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1")
-			g := m.Start()
-			spare := g.SpareReady(1)[0]
-			fell(m, spare)
-			g.Say("a", "echo all the same").Want(t, "all the same")
-			m.Eventually("the spare is gone", func() bool {
-				return !proc.Alive(spare.PID, spare.Start) && !proc.Alive(spare.ClaudePID, spare.ClaudeStart)
-			})
-			next := g.SpareReady(1)[0]
-			if pid := claudeOf(g, "b"); pid != next.ClaudePID {
-				t.Errorf("claude %d answers, the spare was %d", pid, next.ClaudePID)
-			}
-			g.SpareReady(1)
-			if hosts := m.Hosts(); len(hosts) != 3 {
-				t.Errorf("hosts are %+v", hosts)
-			}
-			g.Balanced()
-		})
-	}
-}
-
 // The next daemon takes over the spare, and the session that came of one.
 func TestSpareOutlivesTheDaemon(t *testing.T) {
 	t.Parallel()
