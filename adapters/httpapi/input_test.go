@@ -251,35 +251,37 @@ func TestContentTypes(t *testing.T) {
 
 func TestBodyLimit(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(o *Options) { o.BodyLimit = 1 << 20 })
+	const limit = 64 << 10
+	r := newRig(t, func(o *Options) { o.BodyLimit = limit })
 	body := func(n int) string { return `{"text":"` + strings.Repeat("x", n-len(`{"text":""}`)) + `"}` }
-	r.want(r.send("POST", "/message", body(1<<20)), http.StatusOK, "")
-	a := r.send("POST", "/message", body(1<<20+1))
+	r.want(r.send("POST", "/message", body(limit)), http.StatusOK, "")
+	a := r.send("POST", "/message", body(limit+1))
 	r.want(a, http.StatusRequestEntityTooLarge, "body_too_large")
-	if !strings.Contains(a.body, "1 MiB") {
+	if !strings.Contains(a.body, "64 KiB") {
 		t.Errorf("the limit is not named: %s", a.body)
 	}
-	chunked := r.request("POST", "/message", body(1<<20+1))
+	chunked := r.request("POST", "/message", body(limit+1))
 	chunked.ContentLength = -1
 	r.want(r.do(r.client, chunked), http.StatusRequestEntityTooLarge, "body_too_large")
-	chunked = r.request("POST", "/message", body(1<<20))
+	chunked = r.request("POST", "/message", body(limit))
 	chunked.ContentLength = -1
 	r.want(r.do(r.client, chunked), http.StatusOK, "")
 }
 
-// TestLargeMessages sends and gets back a mebibyte, as text and as an image.
+// TestLargeMessages sends and gets back more than connections and scanners take at once, as text
+// and as an image.
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.BodyLimit = 0 })
 	transport := &http.Transport{} // without the recorder, which takes its time
 	defer transport.CloseIdleConnections()
 	r.client = &http.Client{Transport: transport}
-	text := strings.Repeat("0123456789abcde\n", 1<<16)
+	text := strings.Repeat("0123456789abcde\n", 1<<14)
 	a := r.send("POST", "/message", `{"text":`+quoted(t, text)+`}`)
 	if a.status != http.StatusOK || a.field(t, "text") != text {
 		t.Errorf("text: got %d with %d bytes", a.status, len(a.body))
 	}
-	image := `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + strings.Repeat("aGVsbG8h", 1<<17) + `"}}`
+	image := `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + strings.Repeat("aGVsbG8h", 1<<15) + `"}}`
 	a = r.send("POST", "/message", `{"content":[`+image+`]}`)
 	if a.status != http.StatusOK || a.field(t, "text") != image {
 		t.Errorf("image: got %d with %d bytes", a.status, len(a.body))
