@@ -13,7 +13,6 @@ import (
 )
 
 func TestIdleMessageAndTurnAreOneChange(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		var changes []core.Change
 		w.ledger.watch = func(c core.Change) { changes = append(changes, c) }
@@ -33,7 +32,7 @@ func TestIdleMessageAndTurnAreOneChange(t *testing.T) {
 func TestRefusedForWantOfRoom(t *testing.T) {
 	t.Parallel()
 	for _, change := range []func(*core.Submission){func(*core.Submission) {}, keyed("k", "h"), mode(core.Steer), mode(core.Interrupt)} {
-		play(t, Options{}, func(t *testing.T, w *world) {
+		playNow(t, Options{}, func(t *testing.T, w *world) {
 			w.ledger.setDown(core.ErrStorageFull)
 			s := w.submitting("refused", change)
 			w.wantErr(s.err, core.ErrStorageFull)
@@ -49,7 +48,6 @@ func TestRefusedForWantOfRoom(t *testing.T) {
 // The first turn of a session fails to be written although its process starts
 // already: the next turn is on record for the session it really runs in.
 func TestRefusedFirstTurnKeepsSession(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.ledger.fail(core.ErrStorage, 1, begins)
 		s := w.submitting("refused")
@@ -70,7 +68,6 @@ func TestRefusedFirstTurnKeepsSession(t *testing.T) {
 
 // A message is refused while the turn it was to be part of is being frozen.
 func TestAcceptFailsWhileItsTurnIsFrozen(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		waits := w.submit("waits")
@@ -84,16 +81,13 @@ func TestAcceptFailsWhileItsTurnIsFrozen(t *testing.T) {
 		w.wantErr(s.err, core.ErrStorageFull)
 		w.undecided(waits)
 		w.after(retryFreeze)
-		_, id = w.running()
-		h.answer(id, "ok")
-		w.wants(waits, core.Answered, "", "ok")
+		w.serve(waits, "ok")
 		w.wantTexts(h, "one", "waits")
 	})
 }
 
 // Messages that are accepted already wait until their turn can be written.
 func TestFreezeOfAcceptedMessagesFails(t *testing.T) {
-	t.Parallel()
 	play(t, Options{Greeting: []core.Notice{{Code: "hello"}}}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		a, b := w.submit("a"), w.submit("b")
@@ -106,8 +100,7 @@ func TestFreezeOfAcceptedMessagesFails(t *testing.T) {
 		w.ledger.setDown(nil)
 		c := w.submit("c")
 		w.after(2 * time.Second)
-		_, id = w.running()
-		h.answer(id, "ok")
+		w.answer("ok")
 		for _, m := range []*core.Ticket{a, b, c} {
 			w.wants(m, core.Answered, "", "")
 		}
@@ -117,14 +110,12 @@ func TestFreezeOfAcceptedMessagesFails(t *testing.T) {
 
 // A notice is told although the first turn that was to carry it was not written.
 func TestNoticeSurvivesFailedFreeze(t *testing.T) {
-	t.Parallel()
 	play(t, Options{Greeting: []core.Notice{{Code: "hello"}}}, func(t *testing.T, w *world) {
 		w.ledger.fail(core.ErrStorage, 1, begins)
 		w.wantErr(w.submitting("refused").err, core.ErrStorage)
 		for _, want := range [][]string{{"hello"}, nil} {
 			m := w.submit("next")
-			h, id := w.running()
-			h.answer(id, "ok")
+			w.answer("ok")
 			if got := codes(w.wants(m, core.Answered, "", "ok").Reply.Notices); !slices.Equal(got, want) {
 				t.Errorf("notices = %v, want %v", got, want)
 			}
@@ -133,7 +124,6 @@ func TestNoticeSurvivesFailedFreeze(t *testing.T) {
 }
 
 func TestOutcomeIsWrittenUntilItIsKept(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		w.ledger.setDown(core.ErrStorage)
@@ -165,7 +155,6 @@ func TestOutcomeIsWrittenUntilItIsKept(t *testing.T) {
 
 // A change that contradicts the record is not tried for ever.
 func TestContradictionIsNotRetried(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		w.agent.lax = true
@@ -183,7 +172,6 @@ func TestContradictionIsNotRetried(t *testing.T) {
 }
 
 func TestDuplicates(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		var all []*sending
 		for range 5 {
@@ -205,15 +193,12 @@ func TestDuplicates(t *testing.T) {
 		w.after(time.Second) // until the outcome is only in the ledger
 		late := w.submit("once", keyed("k", "h"))
 		w.wants(late, core.Answered, "", "ok")
-		_, id = w.running()
-		h.answer(id, "ok")
-		w.wants(behind, core.Answered, "", "ok")
+		w.serve(behind, "ok")
 		w.wantTexts(h, "once", "behind")
 	})
 }
 
 func TestConcurrentDuplicates(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.begun("running")
 		all := make([]*sending, 50)
@@ -243,7 +228,6 @@ func TestConcurrentDuplicates(t *testing.T) {
 
 // A duplicate is told the truth about a message whose outcome is not durable.
 func TestDuplicateOfUnwrittenOutcome(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("once", keyed("k", "h"))
 		w.ledger.fail(core.ErrStorage, 3, settles)
@@ -264,7 +248,6 @@ func TestDuplicateDoesNotInterrupt(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{"duplicate": nil, "disk full": core.ErrStorageFull} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m, h, id := w.begun("once", keyed("k", "h"), mode(core.Interrupt))
 				if refusal != nil {
@@ -288,12 +271,10 @@ func TestDuplicateDoesNotInterrupt(t *testing.T) {
 
 // An id that cannot be saved is told, and nothing else comes of it.
 func TestSessionNotSaved(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.sessions.err = errors.New("disk is gone")
 		m := w.submit("one")
-		h, id := w.running()
-		h.answer(id, "ok")
+		w.answer("ok")
 		if got := codes(w.wants(m, core.Answered, "", "ok").Reply.Notices); !slices.Equal(got, []string{"session_not_saved"}) {
 			t.Errorf("notices = %v", got)
 		}
@@ -302,7 +283,6 @@ func TestSessionNotSaved(t *testing.T) {
 
 // A wait that ends while an outcome is read does not keep it from being told.
 func TestWaitEndsWhileReading(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.answer(id, "1")
@@ -326,7 +306,6 @@ func TestWaitEndsWhileReading(t *testing.T) {
 // An outcome that is there is returned also to whoever has no time to wait for it, and
 // before the ledger has it.
 func TestOutcomeInNoTime(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		w.ledger.hold()
@@ -347,7 +326,7 @@ func TestOutcomeInNoTime(t *testing.T) {
 func TestAcceptedAtTheLastMoment(t *testing.T) {
 	t.Parallel()
 	for range 20 { // a select takes either of two that are ready
-		play(t, Options{}, func(t *testing.T, w *world) {
+		playNow(t, Options{}, func(t *testing.T, w *world) {
 			w.works()
 			l, _ := w.m.lanes.find("c")
 			w.ledger.hold()

@@ -51,7 +51,6 @@ func TestAliveWhateverItWaitsFor(t *testing.T) {
 		"to leave": func(w *world) func() { w.works(); w.m.Detach(); return func() {} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				goOn := waits(w)
 				synctest.Wait()
@@ -87,7 +86,6 @@ func TestNotAlive(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				goOn := stick(w)
 				if err := w.aliveWithin(); !errors.Is(err, errLate) || !strings.HasPrefix(err.Error(), name) {
@@ -105,7 +103,6 @@ func TestNotAlive(t *testing.T) {
 
 // A writer that is slow, with much to do, is alive as long as it finishes something.
 func TestAliveOnASlowDisk(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.works()
 		w.ledger.slow(1500 * time.Millisecond)

@@ -12,7 +12,6 @@ import (
 // To allow for ever writes the rule with the decision, tells the process, and keeps it:
 // it knows the rule. The next one is started with it.
 func TestAllowAlways(t *testing.T) {
-	t.Parallel()
 	play(t, Options{Approvals: ApprovalsAsk}, func(t *testing.T, w *world) {
 		var seen []core.Change
 		w.ledger.watch = func(c core.Change) {
@@ -38,8 +37,7 @@ func TestAllowAlways(t *testing.T) {
 		if len(rs) != 1 || rs[0].Rule != "Bash(ls)" || rs[0].By != "ann" || rs[0].Tool != "Bash" {
 			t.Fatalf("rules are %+v", rs)
 		}
-		h.result("done", id)
-		h.done(id)
+		h.finish(id, "done")
 		w.wants(m, core.Answered, "", "done")
 		w.after(time.Minute)
 		if w.served("c") != h {
@@ -59,7 +57,7 @@ func TestAllowAlways(t *testing.T) {
 func TestAllowAlwaysAndCrash(t *testing.T) {
 	t.Parallel()
 	for written := range 2 {
-		play(t, Options{Approvals: ApprovalsAsk}, func(t *testing.T, w *world) {
+		playNow(t, Options{Approvals: ApprovalsAsk}, func(t *testing.T, w *world) {
 			_, h, _ := w.begun("one")
 			h.ask("r1", "Bash")
 			a := w.pending(1)[0]

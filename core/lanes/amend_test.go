@@ -34,7 +34,6 @@ func (w *world) wantQueue(want ...string) {
 }
 
 func TestQueueAndAmend(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		w.wantQueue()
@@ -56,10 +55,8 @@ func TestQueueAndAmend(t *testing.T) {
 		w.ledger.setDown(core.ErrStorageFull)
 		w.wantErr(w.m.Amend(ctx, two.Message.ID, core.Content{Text: "lost"}), core.ErrStorageFull)
 		w.ledger.setDown(nil)
-		h.result("1", id)
-		h.done(id)
-		_, id = w.running()
-		h.answer(id, "all")
+		h.finish(id, "1")
+		w.answer("all")
 		w.wantTexts(h, "one", "TWO\n\nthree")
 		w.wants(three, core.Answered, "", "all")
 		w.wantErr(w.m.Amend(ctx, two.Message.ID, core.Content{Text: "late"}), core.ErrNotWaiting)
@@ -68,7 +65,6 @@ func TestQueueAndAmend(t *testing.T) {
 
 // A turn that ends while a content is being written waits for it.
 func TestAmendAndDispatch(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		two := w.submit("two")
@@ -76,8 +72,7 @@ func TestAmendAndDispatch(t *testing.T) {
 		amended := make(chan error, 1)
 		go func() { amended <- w.m.Amend(t.Context(), two.Message.ID, core.Content{Text: "TWO"}) }()
 		synctest.Wait()
-		h.result("1", id)
-		h.done(id)
+		h.finish(id, "1")
 		w.after(10 * time.Second)
 		if err := <-amended; err != nil {
 			t.Fatal(err)
@@ -90,7 +85,7 @@ func TestAmendAndDispatch(t *testing.T) {
 func TestAmendAndCrash(t *testing.T) {
 	t.Parallel()
 	for written, want := range []string{"two", "TWO"} {
-		play(t, Options{}, func(t *testing.T, w *world) {
+		playNow(t, Options{}, func(t *testing.T, w *world) {
 			one, h, id := w.begun("one")
 			two := w.submit("two")
 			w.ledger.hold()
@@ -102,8 +97,7 @@ func TestAmendAndCrash(t *testing.T) {
 			w.ledger.release()
 			w.start()
 			w.wantQueue(want)
-			h.result("1", id)
-			h.done(id)
+			h.finish(id, "1")
 			w.wantsNow(one.Message.ID, core.Answered, "", "1")
 			_, id = w.running()
 			w.wantTexts(h, "one", want)
@@ -118,7 +112,7 @@ func TestAmendAndCrash(t *testing.T) {
 func TestRunNow(t *testing.T) {
 	t.Parallel()
 	for _, again := range []func(*world){nil, (*world).restart, func(w *world) { w.crash(); w.start() }} {
-		play(t, Options{}, func(t *testing.T, w *world) {
+		playNow(t, Options{}, func(t *testing.T, w *world) {
 			one, h, id := w.begun("one")
 			w.submit("two")
 			three, four := w.submit("three"), w.submit("four")
@@ -140,8 +134,7 @@ func TestRunNow(t *testing.T) {
 			w.wantErr(w.m.RunNow(t.Context(), one.Message.ID), core.ErrNotWaiting)
 			w.wantErr(w.m.RunNow(t.Context(), "none"), core.ErrNotFound)
 			w.after(time.Second)
-			_, id = w.running()
-			h.answer(id, "all")
+			w.answer("all")
 			w.wantTexts(h, "one", "three\n\nfour\n\ntwo")
 			w.wantsNow(three.Message.ID, core.Answered, "", "")
 			w.wantQueue()
@@ -152,7 +145,6 @@ func TestRunNow(t *testing.T) {
 // The turn that is interrupted is the one that ran when it was asked: a later one goes
 // on. Nothing is begun in the old order meanwhile.
 func TestRunNowIsLate(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		one, h, id := w.begun("one")
 		two, three := w.submit("two"), w.submit("three")
@@ -160,8 +152,7 @@ func TestRunNowIsLate(t *testing.T) {
 		asked := make(chan error, 1)
 		go func() { asked <- w.m.RunNow(t.Context(), three.Message.ID) }()
 		synctest.Wait()
-		h.result("1", id)
-		h.done(id)
+		h.finish(id, "1")
 		w.after(10 * time.Second)
 		if err := <-asked; err != nil {
 			t.Fatal(err)
@@ -181,7 +172,6 @@ func TestRunNowIsLate(t *testing.T) {
 // Both can be cancelled while they are being written, amended while they are put first,
 // and so on: each takes its turn.
 func TestQueueChangesAtOnce(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		var ms []*core.Ticket
@@ -204,8 +194,7 @@ func TestQueueChangesAtOnce(t *testing.T) {
 		w.ledger.slow(0)
 		h.aborts(id)
 		w.after(time.Second)
-		_, id = w.running()
-		h.answer(id, "all")
+		w.answer("all")
 		w.wantsNow(ms[0].Message.ID, core.Answered, "", "")
 	})
 }

@@ -34,7 +34,7 @@ func (w *world) approval(id string, state core.ApprovalState) core.Approval {
 func TestPermissionIsDeniedWhereNobodyCanBeAsked(t *testing.T) {
 	t.Parallel()
 	for policy, ask := range map[ApprovalPolicy]bool{ApprovalsByAdapter: false, ApprovalsDeny: true} {
-		play(t, Options{Approvals: policy}, func(t *testing.T, w *world) {
+		playNow(t, Options{Approvals: policy}, func(t *testing.T, w *world) {
 			_, h, _ := w.begun("one", func(s *core.Submission) { s.CanAsk = ask })
 			h.ask("r1", "Bash")
 			synctest.Wait()
@@ -50,7 +50,7 @@ func TestPermissionIsDeniedWhereNobodyCanBeAsked(t *testing.T) {
 func TestPermissionIsAsked(t *testing.T) {
 	t.Parallel()
 	for policy, ask := range map[ApprovalPolicy]bool{ApprovalsByAdapter: true, ApprovalsAsk: false} {
-		play(t, Options{Approvals: policy}, func(t *testing.T, w *world) {
+		playNow(t, Options{Approvals: policy}, func(t *testing.T, w *world) {
 			sub := w.m.Feeds.Subscribe("c")
 			defer sub.Close()
 			m, h, id := w.begun("one", func(s *core.Submission) { s.CanAsk = ask })
@@ -92,7 +92,6 @@ func TestPermissionIsAsked(t *testing.T) {
 }
 
 func TestPermissionIsDeniedOrRemembered(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, _ := w.begun("one", askable)
 		for request, c := range map[string]struct {
@@ -116,7 +115,6 @@ func TestPermissionIsDeniedOrRemembered(t *testing.T) {
 }
 
 func TestPermissionExpires(t *testing.T) {
-	t.Parallel()
 	play(t, Options{ApprovalTimeout: time.Minute}, func(t *testing.T, w *world) {
 		_, h, _ := w.begun("one", askable)
 		h.ask("r1", "Bash")
@@ -135,7 +133,6 @@ func TestPermissionExpires(t *testing.T) {
 // A decision that cannot be written is not told to the agent, and does not keep
 // the request from expiring.
 func TestPermissionExpiresAfterFailedDecision(t *testing.T) {
-	t.Parallel()
 	play(t, Options{ApprovalTimeout: time.Minute}, func(t *testing.T, w *world) {
 		_, h, _ := w.begun("one", askable)
 		h.ask("r1", "Bash")
@@ -178,7 +175,6 @@ func TestPermissionIsVoid(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{ApprovalTimeout: time.Minute}, func(t *testing.T, w *world) {
 				_, h, id := w.begun("one", askable)
 				h.ask("r1", "Bash")
@@ -198,7 +194,6 @@ func TestPermissionIsVoid(t *testing.T) {
 
 // A request outlives the gateway: the next one asks on, for as long as was left.
 func TestPermissionIsRestored(t *testing.T) {
-	t.Parallel()
 	play(t, Options{ApprovalTimeout: time.Minute}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one", askable)
 		h.ask("r1", "Bash")
@@ -222,8 +217,7 @@ func TestPermissionIsRestored(t *testing.T) {
 		w.approval(all[1].ID, core.ApprovalExpired)
 		w.after(50 * time.Second)
 		w.approval(all[2].ID, core.ApprovalExpired)
-		h.result("ok", id)
-		h.done(id)
+		h.finish(id, "ok")
 		w.wantsNow(m.Message.ID, core.Answered, "", "ok")
 		w.pending(0)
 	})
@@ -231,7 +225,6 @@ func TestPermissionIsRestored(t *testing.T) {
 
 // A decision that comes while the host is still looked for is not lost.
 func TestDecisionWhileAttaching(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, _ := w.begun("one", askable)
 		h.ask("r1", "Bash")

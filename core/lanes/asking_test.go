@@ -77,7 +77,6 @@ func TestApprovalsAreDelivered(t *testing.T) {
 }
 
 func TestApprovalsOfOtherChannelsAreNotDelivered(t *testing.T) {
-	t.Parallel()
 	play(t, Options{Deliverers: map[string]string{"tg-": "chat"}}, func(t *testing.T, w *world) {
 		_, h, _ := w.begun("one", askable)
 		h.ask("r1", "Bash")
@@ -110,7 +109,6 @@ func TestContinueIsDelivered(t *testing.T) {
 
 // A delivery that was made is not handed over again when it is asked for once more.
 func TestDeliverOnce(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		var got []string
 		w.m.Adapters.OnDelivery("chat", func(d core.Delivery) { got = append(got, d.ID) })

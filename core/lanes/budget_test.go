@@ -34,7 +34,6 @@ func (w *world) wantSpent(want float64) {
 
 // Over the daily budget messages wait until midnight, and then run by themselves.
 func TestDailyBudget(t *testing.T) {
-	t.Parallel()
 	play(t, Options{DailyBudget: 1}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		behind := w.submit("two")
@@ -83,7 +82,6 @@ func TestDailyBudgetParksWithAMessage(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*core.Submission){"plain": in("d"), "keyed": func(s *core.Submission) { s.Channel, s.SourceKey = "d", "k" }} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{DailyBudget: 1}, func(t *testing.T, w *world) {
 				m, h, id := w.begun("one")
 				h.pays(id, "ok", 2)
@@ -113,7 +111,6 @@ func TestDailyBudgetParksWithAMessage(t *testing.T) {
 // A new process knows what was spent, and counts nothing twice; with a higher
 // budget it goes on at once.
 func TestDailyBudgetThroughRestart(t *testing.T) {
-	t.Parallel()
 	play(t, Options{DailyBudget: 1}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		behind := w.submit("two")
@@ -144,7 +141,6 @@ func TestDailyBudgetThroughRestart(t *testing.T) {
 // What a turn cost whose process died before its result shows in the total of the
 // next; a fresh session, and one that was cleared, begin at nothing.
 func TestSpendingOfSessions(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.pays(id, "ok", 1)
@@ -199,7 +195,6 @@ func TestSpendingOfSessions(t *testing.T) {
 
 // A turn that is put back was paid all the same.
 func TestSpendingOfWhatIsPutBack(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		behind := w.submit("two")
@@ -222,7 +217,6 @@ func TestSpendingOfWhatIsPutBack(t *testing.T) {
 
 // A machine that slept has a timer that is late: the first message shows the time.
 func TestParkThatIsOver(t *testing.T) {
-	t.Parallel()
 	var offset atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
 	play(t, Options{DailyBudget: 1, Now: now}, func(t *testing.T, w *world) {
@@ -244,7 +238,6 @@ func TestParkThatIsOver(t *testing.T) {
 // Between turns a session is replaced when it has spent a tenth of what one turn
 // may, or all of it; the conversation goes on.
 func TestTurnBudget(t *testing.T) {
-	t.Parallel()
 	play(t, Options{TurnBudget: 1}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.pays(id, "ok", 0.0625)
@@ -279,7 +272,6 @@ func TestTurnBudget(t *testing.T) {
 // A background task keeps the session while it has something left; and how much a
 // session of an earlier process has left is not known.
 func TestTurnBudgetOfOtherSessions(t *testing.T) {
-	t.Parallel()
 	play(t, Options{TurnBudget: 1}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		h.runs(1)
@@ -316,7 +308,6 @@ func TestTurnBudgetOfOtherSessions(t *testing.T) {
 
 // Whoever waits for the outcome of a message is told when its channel is parked.
 func TestWaiterOfParkedChannel(t *testing.T) {
-	t.Parallel()
 	play(t, Options{DailyBudget: 1}, func(t *testing.T, w *world) {
 		first := w.waitingFor("one")
 		h, id := w.running()
@@ -349,8 +340,7 @@ func TestWaiterOfParkedChannel(t *testing.T) {
 			m, _ := w.m.Lookup.WaitOrPark(t.Context(), later.ticket.Message.ID)
 			outcome <- m
 		}()
-		h, id = w.running()
-		h.answer(id, "ok")
+		w.answer("ok")
 		if m := <-outcome; m.State != core.Answered {
 			t.Errorf("once the channel goes on, waiting gives %+v", m)
 		}
@@ -360,7 +350,6 @@ func TestWaiterOfParkedChannel(t *testing.T) {
 // A message that comes while it is not known when the park ends is a try, and its
 // waiter is told the outcome.
 func TestWaiterWhoTries(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		behind := w.waitingFor("two")
@@ -385,7 +374,6 @@ func TestBudgetIsUsedUpMeanwhile(t *testing.T) {
 	t.Parallel()
 	for nth := range int64(5) {
 		t.Run(fmt.Sprint(nth), func(t *testing.T) {
-			t.Parallel()
 			var w *world
 			var calls atomic.Int64
 			calls.Store(-100)

@@ -12,7 +12,6 @@ import (
 // The wall clock may jump: nothing lasts less than no time, nothing changes its
 // order, and nothing waits longer for it.
 func TestClockJumps(t *testing.T) {
-	t.Parallel()
 	var offset atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
 	play(t, Options{Now: now, ApprovalTimeout: time.Minute, TurnTimeout: time.Hour}, func(t *testing.T, w *world) {
@@ -26,8 +25,7 @@ func TestClockJumps(t *testing.T) {
 		w.submit("four")
 		w.after(time.Minute)
 		w.approval(a.ID, core.ApprovalExpired)
-		h.result("ok", id)
-		h.done(id)
+		h.finish(id, "ok")
 		got := w.wantsNow(m.Message.ID, core.Answered, "", "ok")
 		if got.Reply.Duration != 0 {
 			t.Errorf("the turn took %s", got.Reply.Duration)
@@ -47,7 +45,6 @@ func TestClockJumps(t *testing.T) {
 // The machine sleeps, and with it all timers, beyond the end of a usage limit: what waits is
 // tried soon after it has woken up.
 func TestLimitThatEndsInSleep(t *testing.T) {
-	t.Parallel()
 	var offset atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
 	play(t, Options{Now: now}, func(t *testing.T, w *world) {
@@ -59,8 +56,6 @@ func TestLimitThatEndsInSleep(t *testing.T) {
 		w.parkedAs("limit", end, behind)
 		offset.Store(int64(8 * time.Hour))
 		w.after(parkLook)
-		_, id = w.running()
-		h.answer(id, "ok")
-		w.wants(behind, core.Answered, "", "ok")
+		w.serve(behind, "ok")
 	})
 }

@@ -13,7 +13,6 @@ import (
 // A message handed over while a turn runs is folded into it: one result names
 // both, and the earlier turn carries the text.
 func TestSteerFolded(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.tool(id)
@@ -39,20 +38,17 @@ func TestSteerFolded(t *testing.T) {
 
 // What is not folded runs as a turn of its own, and what came later waits.
 func TestSteerNotFolded(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		s := w.submit("steer", mode(core.Steer))
 		later := w.submit("later")
 		overtaking := w.submit("no overtaking", mode(core.Steer))
 		_, steered := w.running()
-		h.result("1", id)
-		h.done(id)
+		h.finish(id, "1")
 		h.answer(steered, "2")
 		w.wants(m, core.Answered, "", "1")
 		w.wants(s, core.Answered, "", "2")
-		_, id = w.running()
-		h.answer(id, "3")
+		w.answer("3")
 		w.wants(later, core.Answered, "", "")
 		w.wants(overtaking, core.Answered, "", "3")
 		w.wantTexts(h, "one", "steer", "later\n\nno overtaking")
@@ -62,13 +58,11 @@ func TestSteerNotFolded(t *testing.T) {
 // Several steered messages are merged by the agent into one turn after the
 // running one.
 func TestSteerMerged(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		a, b := w.submit("a", mode(core.Steer)), w.submit("b", mode(core.Steer))
 		turns := h.handed()
-		h.result("1", id)
-		h.done(id)
+		h.finish(id, "1")
 		h.results(core.Result{IsError: true, Code: "max_turns", Error: "Too many turns.", Turns: turns[1:]})
 		h.done(turns[1:]...)
 		w.wants(m, core.Answered, "", "1")
@@ -81,23 +75,19 @@ func TestSteerMerged(t *testing.T) {
 }
 
 func TestSteerWithoutRunningTurn(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m := w.submit("one", mode(core.Steer))
 		h, id := w.running()
 		command := w.submit("/compact", mode(core.Steer))
 		h.answer(id, "ok")
 		w.wants(m, core.Answered, "", "ok")
-		_, id = w.running()
-		h.answer(id, "ok")
-		w.wants(command, core.Answered, "", "ok")
+		w.serve(command, "ok")
 		w.wantTexts(h, "one", "/compact")
 	})
 }
 
 // One steered turn cannot be written while another one is: both are served.
 func TestSteeredTurnsWithFailingLedger(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		w.ledger.hold()
@@ -111,8 +101,7 @@ func TestSteeredTurnsWithFailingLedger(t *testing.T) {
 		for range 3 {
 			w.after(retryFreeze)
 			if turns := h.handed(); turns[len(turns)-1] != id {
-				_, id = w.running()
-				h.answer(id, "ok")
+				w.answer("ok")
 			}
 		}
 		for _, m := range []*core.Ticket{m, a.ticket, b.ticket} {
@@ -139,7 +128,6 @@ func TestCompletedWithoutResult(t *testing.T) {
 		"unreadable":  {core.Fate{}, errors.New("disk"), core.Failed, core.CodeInterrupted, "not run again"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m, h, id := w.begun("one")
 				w.agent.fate(id, func(f *core.Fate) { *f = c.fate })
@@ -156,7 +144,6 @@ func TestCompletedWithoutResult(t *testing.T) {
 
 // The record of a turn is not asked while a result may still come for it.
 func TestRecordIsAskedLast(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		s := w.submit("folded", mode(core.Steer))
@@ -164,8 +151,7 @@ func TestRecordIsAskedLast(t *testing.T) {
 		h.begin(steered)
 		h.done(steered)
 		w.undecided(m, s)
-		h.result("only the first", id)
-		h.done(id)
+		h.finish(id, "only the first")
 		w.wants(m, core.Answered, "", "only the first")
 		w.after(recordAfter)
 		w.wants(s, core.Failed, core.CodeInterrupted, "")
@@ -174,7 +160,6 @@ func TestRecordIsAskedLast(t *testing.T) {
 }
 
 func TestResultsThatNameNothing(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		sub := w.m.Feeds.Subscribe("c")
 		defer sub.Close()
@@ -206,7 +191,6 @@ func TestResultsThatNameNothing(t *testing.T) {
 }
 
 func TestCostIsTheDifference(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		turn := func(total, want float64) {
 			t.Helper()
@@ -241,16 +225,13 @@ func TestAcknowledgements(t *testing.T) {
 			h.done(first, steered)
 		},
 		"two results": func(h *fakeHost, first, steered core.TurnID) {
-			h.result("ok", first)
-			h.done(first)
-			h.result("ok", steered)
-			h.done(steered)
+			h.finish(first, "ok")
+			h.finish(steered, "ok")
 		},
 		"record": func(h *fakeHost, first, steered core.TurnID) { h.done(first, steered) },
 		"result, then record": func(h *fakeHost, first, steered core.TurnID) {
 			h.done(steered)
-			h.result("ok", first)
-			h.done(first)
+			h.finish(first, "ok")
 		},
 		"exit": func(h *fakeHost, first, steered core.TurnID) {
 			h.done(steered)
@@ -259,7 +240,6 @@ func TestAcknowledgements(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m, h, id := w.begun("one")
 				h.tool(id)
@@ -298,7 +278,7 @@ func TestAcknowledgements(t *testing.T) {
 func TestCrashAfterEachWrite(t *testing.T) {
 	t.Parallel()
 	for writes := range 8 {
-		play(t, Options{}, func(t *testing.T, w *world) {
+		playNow(t, Options{}, func(t *testing.T, w *world) {
 			m, h, id := w.begun("one")
 			h.tool(id)
 			s := w.submit("two", mode(core.Steer))
@@ -306,8 +286,7 @@ func TestCrashAfterEachWrite(t *testing.T) {
 			h.begin(steered)
 			w.ledger.hold()
 			h.done(steered)
-			h.result("ok", id)
-			h.done(id)
+			h.finish(id, "ok")
 			h.results(core.Result{Background: true, Text: "bg"})
 			synctest.Wait()
 			w.ledger.step(writes)
@@ -328,7 +307,6 @@ func TestCrashAfterEachWrite(t *testing.T) {
 
 // /clear gives the conversation a new id, which is saved at once.
 func TestSessionGoesOnUnderNewID(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("/clear")
 		const second, third = "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000003"
@@ -353,7 +331,6 @@ func TestSessionGoesOnUnderNewID(t *testing.T) {
 }
 
 func TestRetriesAreTold(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		sub := w.m.Feeds.Subscribe("c")
 		defer sub.Close()

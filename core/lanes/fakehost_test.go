@@ -279,6 +279,12 @@ func (h *fakeHost) results(r core.Result) {
 	h.sayLocked(core.Event{Kind: core.Resulted, Type: "result", Result: &r, Raw: fmt.Appendf(nil, `{"type":"result","uuid":"%d-%d"}`, h.pid, h.next)})
 }
 
+// finish ends a turn that was begun with an answer.
+func (h *fakeHost) finish(id core.TurnID, text string) {
+	h.result(text, id)
+	h.done(id)
+}
+
 // records changes what the record shows of a turn.
 func (h *fakeHost) records(id core.TurnID, change func(*core.Fate)) {
 	h.a.mu.Lock()

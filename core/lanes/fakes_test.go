@@ -33,9 +33,16 @@ type world struct {
 	log      strings.Builder
 }
 
-// play runs a test in a world. At its end the gateway is told to leave, and
-// everything must be over and the ledger balanced.
+// play runs a test in a world, in parallel with others.
 func play(t *testing.T, o Options, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	playNow(t, o, test)
+}
+
+// playNow runs a test in a world. At its end the gateway is told to leave, and
+// everything must be over and the ledger balanced.
+func playNow(t *testing.T, o Options, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, o: o, ledger: newFakeLedger(t), sessions: &fakeSessions{ids: map[core.ChannelKey]string{}}}
@@ -261,6 +268,20 @@ func (w *world) texts(h *fakeHost) []string {
 		texts = append(texts, text)
 	}
 	return texts
+}
+
+// answer has the agent begin and answer the turn that was handed over last.
+func (w *world) answer(text string) {
+	w.t.Helper()
+	h, id := w.running()
+	h.answer(id, text)
+}
+
+// serve is answer, and checks that the message gets that outcome.
+func (w *world) serve(m *core.Ticket, text string) {
+	w.t.Helper()
+	w.answer(text)
+	w.wants(m, core.Answered, "", text)
 }
 
 // outcome returns what became of a message; it must be known by now.

@@ -20,14 +20,12 @@ func drain(s *feed.Subscription) (all []core.Update) {
 
 // What happens while nobody listens is told to whoever comes back.
 func TestFeedGoesOnWithoutListeners(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		sub := w.m.Feeds.Subscribe("c")
 		m, h, id := w.begun("one")
 		sub.Close()
 		h.tool(id)
-		h.result("ok", id)
-		h.done(id)
+		h.finish(id, "ok")
 		w.wants(m, core.Answered, "", "ok")
 		back := w.m.Feeds.Resume("c", sub.From().String())
 		defer back.Close()
@@ -80,7 +78,6 @@ func line(s string) json.RawMessage { return json.RawMessage(`{"say": "` + s + `
 
 // Updates bear no content: it can be large, and many are kept.
 func TestUpdatesHaveNoContent(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		sub := w.m.Feeds.Subscribe("c")
 		defer sub.Close()

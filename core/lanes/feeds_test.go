@@ -14,7 +14,6 @@ import (
 // A host says again to the next process what was not acknowledged: it is told
 // once, and what was said meanwhile is not lost.
 func TestFeedsAreHandedOver(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		sub := w.m.Feeds.Subscribe("c")
 		m, h, id := w.begun("one")
@@ -34,8 +33,7 @@ func TestFeedsAreHandedOver(t *testing.T) {
 		defer back.Close()
 		wantKinds(t, back, core.UpdateEvent)
 		h.say(core.Event{Kind: core.Said, Raw: line("3")})
-		h.result("ok", id)
-		h.done(id)
+		h.finish(id, "ok")
 		w.wantsNow(m.Message.ID, core.Answered, "", "ok")
 		last = wantKinds(t, back, core.UpdateEvent, core.UpdateEvent, core.UpdateResult)
 		w.handOver()
@@ -54,7 +52,6 @@ func TestFeedsAreHandedOver(t *testing.T) {
 
 // A feed keeps what was asked, in short, also for the next process: contents may be large.
 func TestFeedsKeepShortPrompts(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		sub := w.m.Feeds.Subscribe("c")
 		long := strings.Repeat("a long question ", 1000)
@@ -82,7 +79,6 @@ func TestFeedsKeepShortPrompts(t *testing.T) {
 
 // Another host's events have nothing to do with those that the feed has.
 func TestFeedOfAnotherHost(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		sub := w.m.Feeds.Subscribe("c")
 		m, h, id := w.begun("one")
@@ -107,7 +103,6 @@ func TestFeedOfAnotherHost(t *testing.T) {
 // An outcome becomes durable when nobody is left to tell it: the next process
 // does, once.
 func TestOutcomeThatWasOnlyWritten(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		sub := w.m.Feeds.Subscribe("c")
 		m, h, id := w.begun("one")
@@ -131,8 +126,7 @@ func TestOutcomeThatWasOnlyWritten(t *testing.T) {
 		back = w.m.Feeds.Resume("c", last.String())
 		defer back.Close()
 		wantKinds(t, back)
-		h.result("ok", id)
-		h.done(id)
+		h.finish(id, "ok")
 		w.wantsNow(m.Message.ID, core.Answered, "", "ok")
 		wantKinds(t, back, core.UpdateEvent, core.UpdateResult)
 	})
@@ -141,7 +135,6 @@ func TestOutcomeThatWasOnlyWritten(t *testing.T) {
 // A result was heard, but could neither be told nor be written before the end: the
 // next process hears it again and tells it.
 func TestOutcomeThatWasOnlyHeard(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		sub := w.m.Feeds.Subscribe("c")
 		m, h, id := w.begun("one")
@@ -162,7 +155,6 @@ func TestOutcomeThatWasOnlyHeard(t *testing.T) {
 }
 
 func TestSavedFeedsThatAreNoUse(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		sub := w.m.Feeds.Subscribe("c")
 		w.detach()
@@ -201,7 +193,6 @@ func TestSavedFeedsThatAreNoUse(t *testing.T) {
 // TestUpdatesAreReadWhenTheyAreMissed: the updates of an earlier process are not asked for
 // until a client comes back that has not seen all of them. What was written in part is a gap.
 func TestUpdatesAreReadWhenTheyAreMissed(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		sub := w.m.Feeds.Subscribe("c")
 		_, h, _ := w.begun("one")

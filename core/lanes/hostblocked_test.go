@@ -13,7 +13,6 @@ import (
 // A host that cannot keep what the agent says gets an acknowledgement at once; the channel is told, the turn does not count as stuck, and it is
 // over with the next event.
 func TestHostWithoutRoom(t *testing.T) {
-	t.Parallel()
 	const why = "no space is left on the disk of /state/hosts; free some there"
 	play(t, Options{StallAfter: stallAfter, StallAction: StallKill}, func(t *testing.T, w *world) {
 		updates := w.watching("c")
@@ -47,8 +46,7 @@ func TestHostWithoutRoom(t *testing.T) {
 		if st := w.status(); st.HostBlocked != "" || st.Why != "" {
 			t.Errorf("the status still is %+v", st)
 		}
-		h.result("done", id)
-		h.done(id)
+		h.finish(id, "done")
 		w.wants(m, core.Answered, "", "done")
 		w.after(time.Minute)
 	})
@@ -60,7 +58,6 @@ func TestHostWithoutRoomForAFoldedTurn(t *testing.T) {
 	t.Parallel()
 	for name, folded := range map[string]bool{"folded": true, "no result": false} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				_, h, id := w.begun("one")
 				first := id
@@ -99,7 +96,6 @@ func TestInterruptIsUnwritten(t *testing.T) {
 		"after another change": func(w *world) { w.submit("two", mode(core.Steer)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m, _, _ := w.begun("one")
 				prepare(w)

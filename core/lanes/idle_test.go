@@ -32,7 +32,6 @@ func (w *world) served(key core.ChannelKey) *fakeHost {
 
 // A session that nobody uses is ended; the next message resumes it.
 func TestUnusedSessionEnds(t *testing.T) {
-	t.Parallel()
 	play(t, Options{IdleTimeout: idleTimeout}, func(t *testing.T, w *world) {
 		h := w.served("c")
 		w.after(idleTimeout - time.Second)
@@ -62,7 +61,6 @@ func TestUnusedSessionEnds(t *testing.T) {
 }
 
 func TestIdleNever(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		h := w.served("c")
 		w.after(10000 * time.Hour)
@@ -101,7 +99,6 @@ func TestIdleSessionIsNeeded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			o := Options{IdleTimeout: idleTimeout, Approvals: ApprovalsAsk, ApprovalTimeout: 100 * time.Hour}
 			play(t, o, func(t *testing.T, w *world) {
 				h := w.served("c")
@@ -127,7 +124,6 @@ func TestIdleSessionIsNeeded(t *testing.T) {
 // A message that comes while the session ends waits for that, and is served by
 // the next one.
 func TestMessageWhileSessionEnds(t *testing.T) {
-	t.Parallel()
 	play(t, Options{IdleTimeout: idleTimeout}, func(t *testing.T, w *world) {
 		h := w.served("c")
 		unblock := w.agent.block("reap")
@@ -154,7 +150,6 @@ func TestMessageWhileSessionEnds(t *testing.T) {
 // The session of an earlier life is ended too, and so is a session after a life
 // in which it was already asked to end.
 func TestIdleAfterRestart(t *testing.T) {
-	t.Parallel()
 	play(t, Options{IdleTimeout: idleTimeout}, func(t *testing.T, w *world) {
 		h := w.served("c")
 		w.restart()
@@ -172,7 +167,6 @@ func TestIdleAfterRestart(t *testing.T) {
 
 // A thousand channels that are known cost neither processes nor goroutines.
 func TestLanesRetire(t *testing.T) {
-	t.Parallel()
 	greeting := []core.Notice{{Code: "hello", Text: "Hello."}}
 	play(t, Options{IdleTimeout: idleTimeout, Greeting: greeting}, func(t *testing.T, w *world) {
 		key := func(i int) core.ChannelKey { return core.ChannelKey(fmt.Sprint("c", i)) }
@@ -205,11 +199,9 @@ func TestLanesRetire(t *testing.T) {
 
 // Whatever is asked of a channel just when its lane retires is answered.
 func TestAskedWhileRetiring(t *testing.T) {
-	t.Parallel()
 	play(t, Options{IdleTimeout: idleTimeout}, func(t *testing.T, w *world) {
 		m := w.submit("one")
-		h, id := w.running()
-		h.answer(id, "ok")
+		w.answer("ok")
 		l, _ := w.m.lanes.find("c")
 		w.after(idleTimeout)
 		w.after(time.Minute)
@@ -240,7 +232,6 @@ func TestAskedWhileRetiring(t *testing.T) {
 
 // What a lane told just before it retired is heard by whoever comes to listen after that.
 func TestToldBeforeRetiring(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		for range 50 { // a select takes either of two that are ready
 			told := make(chan struct{})
@@ -264,7 +255,6 @@ func TestToldBeforeRetiring(t *testing.T) {
 
 // Messages that come at the very moments at which lanes retire are not lost.
 func TestMessagesWhileRetiring(t *testing.T) {
-	t.Parallel()
 	play(t, Options{IdleTimeout: time.Second}, func(t *testing.T, w *world) {
 		w.agent.script = func(h *fakeHost) {
 			for {
@@ -290,12 +280,10 @@ func TestMessagesWhileRetiring(t *testing.T) {
 
 // A lane that has still something to write does not retire.
 func TestNoRetirementBeforeItIsWritten(t *testing.T) {
-	t.Parallel()
 	play(t, Options{IdleTimeout: time.Second}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		w.ledger.setDown(core.ErrStorageFull)
-		h.result("ok", id)
-		h.done(id)
+		h.finish(id, "ok")
 		w.after(time.Minute)
 		h.die()
 		w.after(time.Minute)
@@ -311,7 +299,6 @@ func TestNoRetirementBeforeItIsWritten(t *testing.T) {
 // A session id that was made for a turn which could not be written begins a
 // session later on, also after that session was ended.
 func TestNoRetirementBeforeSessionIsOpened(t *testing.T) {
-	t.Parallel()
 	play(t, Options{IdleTimeout: time.Second}, func(t *testing.T, w *world) {
 		w.ledger.fail(core.ErrStorageFull, 1, begins)
 		_, err := w.m.Submit(t.Context(), submission("one"))
@@ -338,7 +325,6 @@ func TestWhyASessionIsEnded(t *testing.T) {
 		`why=idle`:                                         func(w *world, _ *fakeHost) { w.after(time.Hour) },
 	} {
 		t.Run(why, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{IdleTimeout: time.Hour}, func(t *testing.T, w *world) {
 				prepare(w, w.works())
 				w.after(time.Minute)

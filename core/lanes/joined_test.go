@@ -17,8 +17,7 @@ func (w *world) joined() (first, second *core.Ticket, h *fakeHost, a, b core.Tur
 	_, a = w.running()
 	second = w.submit("two", mode(core.Steer))
 	_, b = w.running()
-	h.result("0", id)
-	h.done(id)
+	h.finish(id, "0")
 	w.wants(before, core.Answered, "", "0")
 	h.begin(a)
 	h.begin(b)
@@ -30,7 +29,6 @@ func (w *world) joined() (first, second *core.Ticket, h *fakeHost, a, b core.Tur
 // The agent is killed after an event showed a tool of a turn that two messages were
 // joined in, and before its record did: neither of them runs again.
 func TestJoinedToolTurnNeverRunsAgain(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		first, second, h, a, b := w.joined()
 		h.say(core.Event{Kind: core.ToolBegun, Tool: "Bash", Target: "make"})
@@ -48,7 +46,6 @@ func TestJoinedToolTurnNeverRunsAgain(t *testing.T) {
 // The answer that is found on record for joined messages is told once, as it is
 // when its result comes.
 func TestJoinedAnswerOnRecordIsToldOnce(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		first, second, h, a, b := w.joined()
 		for _, id := range []core.TurnID{a, b} {
@@ -66,7 +63,6 @@ func TestJoinedAnswerOnRecordIsToldOnce(t *testing.T) {
 // Messages of an earlier process that were joined meet a usage limit after a tool
 // has begun: none of them is put back.
 func TestJoinedToolTurnIsNotPutBack(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		s := w.submit("two", mode(core.Steer))

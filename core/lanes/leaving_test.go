@@ -11,7 +11,6 @@ import (
 // TestDecidedWhileLeaving has the gateway leave while a decision is being written: the agent
 // hears of it, and nobody is asked again.
 func TestDecidedWhileLeaving(t *testing.T) {
-	t.Parallel()
 	play(t, Options{Approvals: ApprovalsAsk}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.ask("r1", "Bash")
@@ -42,7 +41,6 @@ func TestAcceptedWhileLeaving(t *testing.T) {
 	t.Parallel()
 	for _, sync := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second} {
 		t.Run(sync.String(), func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				w.begun("one") // the next one waits, and is written by itself
 				w.ledger.slow(sync)

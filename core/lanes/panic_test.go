@@ -15,7 +15,6 @@ func TestPanic(t *testing.T) {
 	t.Parallel()
 	for method, code := range map[string]string{"compose": core.CodeInternal, "hand": core.CodeInternal, "fate": core.CodeInternal, "start": core.CodeInternal} {
 		t.Run(method, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				other := w.submit("elsewhere", func(s *core.Submission) { s.Channel = "other" })
 				synctest.Wait()
@@ -32,8 +31,7 @@ func TestPanic(t *testing.T) {
 					if method == "fate" {
 						h.die()
 					} else {
-						h.result("ok", id)
-						h.done(id)
+						h.finish(id, "ok")
 						w.wants(m, core.Answered, "", "ok")
 					}
 				} else {
@@ -61,7 +59,6 @@ func TestPanic(t *testing.T) {
 // TestPanicBeforeAcceptance: a message is refused if its lane panics before the message is
 // accepted.
 func TestPanicBeforeAcceptance(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.agent.panicIn = "compose"
 		_, err := w.m.Submit(t.Context(), submission("one"))

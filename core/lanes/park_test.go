@@ -39,7 +39,6 @@ func (w *world) parkedAs(why string, until time.Time, waiting ...*core.Ticket) {
 
 // A login that the API refuses ends the turn at once; what waits goes on waiting.
 func TestUnauthorised(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		behind := w.submit("two")
@@ -72,7 +71,6 @@ func TestUnauthorised(t *testing.T) {
 
 // An agent that does not end the turn is ended, and the code stays the same.
 func TestUnauthorisedAndDeaf(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, _ := w.begun("one")
 		h.retries(401)
@@ -84,7 +82,6 @@ func TestUnauthorisedAndDeaf(t *testing.T) {
 // A new message is a reason to try: should that fail too, whoever sent it is
 // told, and what had waited before goes on waiting.
 func TestParkedTriesWithNewMessage(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		first, h, id := w.begun("one")
 		behind := w.submit("two")
@@ -105,8 +102,7 @@ func TestParkedTriesWithNewMessage(t *testing.T) {
 		h.fails(id, core.CodeNotLoggedIn, time.Time{})
 		w.parkedAs("log in again", time.Now().Add(loginPause), behind)
 		last := w.submit("four")
-		h, id = w.running()
-		h.answer(id, "ok")
+		w.answer("ok")
 		if got := w.wants(behind, core.Answered, "", ""); got.Reply.Into != last.Message.ID {
 			t.Errorf("reply %+v", got.Reply)
 		}
@@ -116,7 +112,6 @@ func TestParkedTriesWithNewMessage(t *testing.T) {
 
 // A turn that had begun a tool is not run again, patient or not.
 func TestParkedNotAfterTool(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		behind := w.submit("two")
@@ -141,7 +136,6 @@ func TestUsageLimit(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m, h, id := w.begun("one")
 				behind := w.submit("two")
@@ -160,8 +154,7 @@ func TestUsageLimit(t *testing.T) {
 				w.parkedAs("usage limit", until, behind, later)
 				w.after(time.Until(until))
 				w.wantTexts(h, "one", "two\n\nthree")
-				_, id = w.running()
-				h.answer(id, "ok")
+				w.answer("ok")
 				w.wants(behind, core.Answered, "", "")
 				w.wants(later, core.Answered, "", "ok")
 			})
@@ -172,7 +165,6 @@ func TestUsageLimit(t *testing.T) {
 // A limit that is still there after its end is tried again soon, but not at once,
 // and costs no message.
 func TestUsageLimitLastsLonger(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		behind := w.submit("two")
@@ -187,9 +179,7 @@ func TestUsageLimitLastsLonger(t *testing.T) {
 		h.fails(id, core.CodeUsageLimit, time.Time{})
 		w.parkedAs("usage limit", time.Now().Add(limitPause), behind)
 		w.after(limitPause)
-		_, id = w.running()
-		h.answer(id, "ok")
-		w.wants(behind, core.Answered, "", "ok")
+		w.serve(behind, "ok")
 	})
 }
 
@@ -201,7 +191,6 @@ func TestParkedThroughRestart(t *testing.T) {
 		"crash":   func(w *world) { w.crash(); w.start() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				_, h, id := w.begun("one")
 				two, three := w.submit("two"), w.submit("three")
@@ -214,8 +203,7 @@ func TestParkedThroughRestart(t *testing.T) {
 				h.fails(id, core.CodeUsageLimit, until)
 				w.parkedAs("usage limit", until, two, three)
 				w.after(time.Hour)
-				_, id = w.running()
-				h.answer(id, "ok")
+				w.answer("ok")
 				w.wantsNow(two.Message.ID, core.Answered, "", "")
 				w.wantsNow(three.Message.ID, core.Answered, "", "ok")
 			})
@@ -226,7 +214,6 @@ func TestParkedThroughRestart(t *testing.T) {
 // The process dies just when messages are put back: the next one does not know
 // what their turn had done, and tells them.
 func TestParkedThroughCrash(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		two := w.submit("two")
@@ -246,7 +233,6 @@ func TestParkedThroughCrash(t *testing.T) {
 
 // A new process does not know what a turn had done before: it is not run again.
 func TestParkedTurnOfEarlierLife(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.tool(id)
@@ -264,7 +250,6 @@ func TestParkedTurnOfEarlierLife(t *testing.T) {
 
 // But one that is handed over again is known from its beginning.
 func TestParkedTurnRunAgain(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m := w.submit("one")
 		w.crash()
@@ -274,15 +259,13 @@ func TestParkedTurnRunAgain(t *testing.T) {
 		h.fails(id, core.CodeUsageLimit, time.Now().Add(time.Hour))
 		w.wantsNow(m.Message.ID, core.Waiting, "", "")
 		w.after(time.Hour)
-		_, id = w.running()
-		h.answer(id, "ok")
+		w.answer("ok")
 		w.wantsNow(m.Message.ID, core.Answered, "", "ok")
 	})
 }
 
 // What is to be told once is told with the reply that there is in the end.
 func TestPutBackKeepsNotices(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		two := w.submit("two")
@@ -295,8 +278,7 @@ func TestPutBackKeepsNotices(t *testing.T) {
 		h, id = w.running()
 		h.fails(id, core.CodeNotLoggedIn, time.Time{})
 		w.after(loginPause)
-		h, id = w.running()
-		h.answer(id, "ok")
+		w.answer("ok")
 		if got := w.wants(two, core.Answered, "", "ok"); !slices.Equal(codes(got.Reply.Notices), []string{"fresh_session"}) {
 			t.Errorf("notices %+v", got.Reply.Notices)
 		}
@@ -305,7 +287,6 @@ func TestPutBackKeepsNotices(t *testing.T) {
 
 // What waits on a parked channel can be cancelled, and the channel closed.
 func TestParkedIsLeft(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		two, three := w.submit("two"), w.submit("three")
@@ -325,7 +306,6 @@ func TestParkedIsLeft(t *testing.T) {
 
 // A message that is put back is not used before the ledger knows that it waits.
 func TestPutBackIsWrittenFirst(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		two := w.submit("two")
@@ -355,7 +335,6 @@ func TestPutBackIsWrittenFirst(t *testing.T) {
 
 // A turn whose record cannot be read may have begun a tool: it is not run again.
 func TestParkedTurnWithoutRecord(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		two := w.submit("two")

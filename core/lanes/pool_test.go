@@ -13,7 +13,6 @@ import (
 // When as many sessions are alive as may be, the one that was not used for the
 // longest time makes room.
 func TestLeastRecentlyUsedMakesRoom(t *testing.T) {
-	t.Parallel()
 	play(t, Options{MaxSessions: 2}, func(t *testing.T, w *world) {
 		a, b := w.served("a"), w.served("b")
 		if w.served("a") != a {
@@ -24,9 +23,7 @@ func TestLeastRecentlyUsedMakesRoom(t *testing.T) {
 		if !a.alive() || b.alive() || !b.gentle() {
 			t.Errorf("a alive: %v, b alive: %v, gently ended: %v", a.alive(), b.alive(), b.gentle())
 		}
-		h, id := w.running()
-		h.answer(id, "ok")
-		w.wants(m, core.Answered, "", "ok")
+		w.serve(m, "ok")
 		if n := w.live(); n != 2 {
 			t.Errorf("%d sessions", n)
 		}
@@ -46,7 +43,6 @@ func TestLeastRecentlyUsedMakesRoom(t *testing.T) {
 
 // When all are busy a message waits, and it is said why.
 func TestAllSessionsAreBusy(t *testing.T) {
-	t.Parallel()
 	play(t, Options{MaxSessions: 1}, func(t *testing.T, w *world) {
 		one := w.submit("one", in("a"))
 		a := w.hostOf("a")
@@ -78,7 +74,6 @@ func TestAllSessionsAreBusy(t *testing.T) {
 
 // Channels get a session in the order in which they asked for one.
 func TestSeatsInOrder(t *testing.T) {
-	t.Parallel()
 	play(t, Options{MaxSessions: 1}, func(t *testing.T, w *world) {
 		w.submit("hello", in("a"))
 		a := w.hostOf("a")
@@ -109,7 +104,6 @@ func TestBusyOtherwise(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{MaxSessions: 1}, func(t *testing.T, w *world) {
 				a := w.served("a")
 				busy.begin(a)
@@ -122,9 +116,7 @@ func TestBusyOtherwise(t *testing.T) {
 				}
 				busy.end(a)
 				w.after(2 * time.Second)
-				h, id := w.running()
-				h.answer(id, "ok")
-				w.wants(m, core.Answered, "", "ok")
+				w.serve(m, "ok")
 			})
 		})
 	}
@@ -132,7 +124,6 @@ func TestBusyOtherwise(t *testing.T) {
 
 // Sessions of an earlier life count, also when they are more than may be.
 func TestSeatsOfEarlierLife(t *testing.T) {
-	t.Parallel()
 	play(t, Options{MaxSessions: 3}, func(t *testing.T, w *world) {
 		for _, key := range []core.ChannelKey{"a", "b", "d"} {
 			w.served(key)
@@ -146,15 +137,12 @@ func TestSeatsOfEarlierLife(t *testing.T) {
 		if n := w.live(); n != 2 {
 			t.Errorf("%d sessions", n)
 		}
-		h, id := w.running()
-		h.answer(id, "ok")
-		w.wants(m, core.Answered, "", "ok")
+		w.serve(m, "ok")
 	})
 }
 
 // A turn that an earlier life left without a session waits for one too.
 func TestSeatForOpenTurn(t *testing.T) {
-	t.Parallel()
 	play(t, Options{MaxSessions: 1}, func(t *testing.T, w *world) {
 		unblock := w.agent.block("start")
 		m := w.submit("one")
@@ -162,15 +150,13 @@ func TestSeatForOpenTurn(t *testing.T) {
 		unblock()
 		w.start()
 		synctest.Wait()
-		h, id := w.running()
-		h.answer(id, "ok")
+		w.answer("ok")
 		w.wantsNow(m.Message.ID, core.Answered, "", "ok")
 	})
 }
 
 // A wish for a session is given up with the message.
 func TestSeatIsWantedNoMore(t *testing.T) {
-	t.Parallel()
 	play(t, Options{MaxSessions: 1}, func(t *testing.T, w *world) {
 		w.submit("one", in("a"))
 		a := w.hostOf("a")
@@ -188,7 +174,6 @@ func TestSeatIsWantedNoMore(t *testing.T) {
 
 // A session that could not be started is none.
 func TestSeatOfFailedStart(t *testing.T) {
-	t.Parallel()
 	play(t, Options{MaxSessions: 1}, func(t *testing.T, w *world) {
 		w.agent.startErr = &core.AgentError{Code: "agent_missing", Text: "gone"}
 		m := w.submit("one", in("a"))
@@ -200,7 +185,6 @@ func TestSeatOfFailedStart(t *testing.T) {
 
 // So is one that dies.
 func TestSeatOfDeadSession(t *testing.T) {
-	t.Parallel()
 	play(t, Options{MaxSessions: 1}, func(t *testing.T, w *world) {
 		w.served("a").die()
 		w.works()
@@ -210,7 +194,6 @@ func TestSeatOfDeadSession(t *testing.T) {
 // A session that was asked to make room, and is in use again by then, is kept;
 // another one makes room.
 func TestSessionInUseMakesNoRoom(t *testing.T) {
-	t.Parallel()
 	play(t, Options{MaxSessions: 2}, func(t *testing.T, w *world) {
 		a, b := w.served("a"), w.served("b")
 		la, _ := w.m.lanes.find("a")
@@ -231,7 +214,6 @@ func TestSessionInUseMakesNoRoom(t *testing.T) {
 
 // Who was asked to make room waits behind those for whom it did.
 func TestRoomIsForThoseWhoAsked(t *testing.T) {
-	t.Parallel()
 	play(t, Options{MaxSessions: 1}, func(t *testing.T, w *world) {
 		w.served("a")
 		unblock := w.agent.block("reap")
@@ -239,9 +221,7 @@ func TestRoomIsForThoseWhoAsked(t *testing.T) {
 		second := w.submit("hello", in("a"))
 		w.after(2 * time.Second)
 		unblock()
-		h, id := w.running()
-		h.answer(id, "ok")
-		w.wants(first, core.Answered, "", "ok")
+		w.serve(first, "ok")
 		w.undecided(second)
 		w.after(2 * time.Second)
 		a := w.hostOf("a")

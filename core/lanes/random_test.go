@@ -93,7 +93,7 @@ func randomLife(t *testing.T, seed uint64) {
 		IdleTimeout: oneOf(rnd, 0, time.Second, 10*time.Second), MaxSessions: oneOf(rnd, 0, 1, 2),
 		TurnBudget: oneOf(rnd, 0, 10.0), StallAfter: oneOf(rnd, 0, 7*time.Second, time.Minute), StallAction: oneOf(rnd, StallNotify, StallInterrupt, StallKill),
 	}
-	play(t, o, func(t *testing.T, w *world) {
+	playNow(t, o, func(t *testing.T, w *world) {
 		w.agent.limit = o.MaxSessions
 		c := &chaos{world: w, rnd: rnd, saved: map[string]float64{}, total: map[*fakeHost]float64{}}
 		defer func() {

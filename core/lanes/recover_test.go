@@ -21,7 +21,6 @@ func TestTextTurnRunsAgain(t *testing.T) {
 		"connection cut": func(h *fakeHost) { h.cut() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m, first, id := w.begun("one")
 				behind := w.submit("two")
@@ -35,9 +34,7 @@ func TestTextTurnRunsAgain(t *testing.T) {
 				}
 				h.answer(id, "ok")
 				w.wants(m, core.Answered, "", "ok")
-				_, id = w.running()
-				h.answer(id, "ok")
-				w.wants(behind, core.Answered, "", "ok")
+				w.serve(behind, "ok")
 				if s := w.m.Directory.Stats(); s.Resent != 1 {
 					t.Errorf("stats are %+v", s)
 				}
@@ -47,7 +44,6 @@ func TestTextTurnRunsAgain(t *testing.T) {
 }
 
 func TestTurnIsTriedThreeTimes(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m := w.submit("deadly")
 		behind := w.submit("harmless")
@@ -80,7 +76,6 @@ func TestSessionWaitsForRoom(t *testing.T) {
 		"damaged":   {err: core.ErrStorage, failed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				w.works()
 				m, h, _ := w.begun("needs a session")
@@ -96,9 +91,7 @@ func TestSessionWaitsForRoom(t *testing.T) {
 				w.undecided(m)
 				w.ledger.setUnreadable(nil)
 				w.after(saveRetry)
-				h, id := w.running()
-				h.answer(id, "ok")
-				w.wants(m, core.Answered, "", "ok")
+				w.serve(m, "ok")
 			})
 		})
 	}
@@ -106,7 +99,6 @@ func TestSessionWaitsForRoom(t *testing.T) {
 
 // TestInterruptedWhileTheDiskIsFull ends a turn that waits for room to start its session.
 func TestInterruptedWhileTheDiskIsFull(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.works()
 		m, h, _ := w.begun("needs a session")
@@ -140,7 +132,6 @@ func TestToolTurnNeverRunsAgain(t *testing.T) {
 		"unreadable": func(w *world, h *fakeHost, id core.TurnID) { w.agent.fateErr = errors.New("disk is gone") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m, h, id := w.begun("one")
 				tool(w, h, id)
@@ -159,7 +150,6 @@ func TestToolTurnNeverRunsAgain(t *testing.T) {
 
 // The turn had ended although its result did not come through.
 func TestEndIsReadFromRecord(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		w.agent.fate(id, func(f *core.Fate) { f.ToolBegun, f.Answered, f.Text = true, true, "from the record" })
@@ -174,7 +164,6 @@ func TestEndIsReadFromRecord(t *testing.T) {
 
 // An error that named no turn, followed by the end: it is what the user is told.
 func TestStrayErrorBeforeExit(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, _ := w.begun("one")
 		h.results(core.Result{IsError: true, Code: "budget", Error: "Budget exhausted."})
@@ -199,7 +188,6 @@ func TestStrayErrorBeforeExit(t *testing.T) {
 // The agent does not run again what it was handed again, but says that it is
 // done: the user is told of the death.
 func TestTurnIsNotRunAgainByAgent(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, _ := w.begun("one")
 		h.exit(core.Exit{Code: "agent_exit", Text: "Claude was killed."})
@@ -213,7 +201,6 @@ func TestTurnIsNotRunAgainByAgent(t *testing.T) {
 
 // A conversation that cannot be resumed is begun anew, which is told once.
 func TestUnknownSession(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		h := w.works()
 		old := h.launch.SessionID
@@ -249,7 +236,6 @@ func TestUnknownSession(t *testing.T) {
 // A session that was begun by a turn of which the ledger has no result exists
 // already: it is resumed.
 func TestSessionInUse(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		session := h.launch.SessionID
@@ -270,7 +256,6 @@ func TestSessionInUse(t *testing.T) {
 
 // Neither begin nor resume works: that ends.
 func TestSessionNeitherBeginsNorResumes(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.agent.script = func(h *fakeHost) {
 			reason := core.ExitSessionInUse
@@ -289,7 +274,6 @@ func TestSessionNeitherBeginsNorResumes(t *testing.T) {
 
 // A session that cannot be started is told; the next message tries again.
 func TestStartFails(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.agent.startErr = &core.AgentError{Code: "agent_missing", Text: "Claude Code was not found.", Err: errors.New("no file")}
 		m := w.submit("one")
@@ -320,7 +304,6 @@ func TestStartFailsWhileFreezing(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{"written": nil, "not written": core.ErrStorageFull} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				w.agent.startErr = &core.AgentError{Code: "agent_missing", Text: "Claude Code was not found."}
 				w.ledger.setDown(refusal)
@@ -351,7 +334,7 @@ func TestSessionEndsWhileFreezing(t *testing.T) {
 	}
 	for name, exit := range exits {
 		for _, refusal := range []error{nil, core.ErrStorageFull} {
-			play(t, Options{}, func(t *testing.T, w *world) {
+			playNow(t, Options{}, func(t *testing.T, w *world) {
 				w.ledger.hold()
 				s := w.submitting("one")
 				w.host().exit(exit)
@@ -366,9 +349,7 @@ func TestSessionEndsWhileFreezing(t *testing.T) {
 				case s.err != nil || s.ticket == nil:
 					t.Fatalf("%s: %v", name, s.err)
 				default:
-					h, id := w.running()
-					h.answer(id, "ok")
-					w.wants(s.ticket, core.Answered, "", "ok")
+					w.serve(s.ticket, "ok")
 				}
 				w.works()
 			})
@@ -379,7 +360,6 @@ func TestSessionEndsWhileFreezing(t *testing.T) {
 // The session dies while the turns of the one before are being looked up: what
 // was found out then is of no use any more.
 func TestSessionDiesDuringRecovery(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m := w.submit("never handed over")
 		w.crash()
@@ -394,8 +374,7 @@ func TestSessionDiesDuringRecovery(t *testing.T) {
 		synctest.Wait()
 		h, id := w.running()
 		w.agent.script = nil
-		h.result("ok", id)
-		h.done(id)
+		h.finish(id, "ok")
 		w.wantsNow(m.Message.ID, core.Answered, "", "ok")
 		w.works()
 	})
@@ -403,7 +382,6 @@ func TestSessionDiesDuringRecovery(t *testing.T) {
 
 // The process ends while the gateway has nothing to do with it.
 func TestIdleSessionEnds(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		h := w.works()
 		h.exit(core.Exit{Text: "ended"})
@@ -420,23 +398,19 @@ func TestIdleSessionEnds(t *testing.T) {
 // A steered turn that was handed over and never begun runs again by itself; the
 // turn it was meant for does not.
 func TestSteeredTurnAfterDeath(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.tool(id)
 		s := w.submit("two", mode(core.Steer))
 		h.die()
 		w.wants(m, core.Failed, core.CodeInterrupted, "")
-		h, steered := w.running()
-		h.answer(steered, "ok")
-		w.wants(s, core.Answered, "", "ok")
+		w.serve(s, "ok")
 	})
 }
 
 // The agent dies when it is done with a turn without a result, and another is
 // under way: that is noticed at once.
 func TestDeathAfterATurnWithoutResult(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		s := w.submit("two", mode(core.Steer))
@@ -466,13 +440,11 @@ func TestToolOfTheTurnBefore(t *testing.T) {
 	t.Parallel()
 	for name, begins := range map[string]bool{"begun": true, "not begun": false} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m, h, id := w.begun("one")
 				h.loseAcks(true)
 				h.tool(id)
-				h.result("1", id)
-				h.done(id)
+				h.finish(id, "1")
 				w.wants(m, core.Answered, "", "1")
 				second := w.submit("two")
 				_, id = w.running()
@@ -494,7 +466,6 @@ func TestToolOfTheTurnBefore(t *testing.T) {
 }
 
 func TestSessionsThatCannotBeResumed(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.agent.fleeting = true
 		w.works()
@@ -517,7 +488,6 @@ func TestFoldedTurnSharesTheFateOnRecord(t *testing.T) {
 		"interrupted": {core.Fate{Begun: true, ToolBegun: true, Done: "Bash (x)"}, core.Failed, core.CodeInterrupted, "Bash (x)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m, h, id := w.begun("one")
 				h.tool(id)
@@ -538,7 +508,6 @@ func TestFoldedTurnSharesTheFateOnRecord(t *testing.T) {
 
 // Messages that were joined and then cut before any tool run again, each by itself.
 func TestJoinedTurnsRunAgain(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		s := w.submit("two", mode(core.Steer))
@@ -548,8 +517,7 @@ func TestJoinedTurnsRunAgain(t *testing.T) {
 		w.agent.fate(steered, func(f *core.Fate) { f.Begun = true })
 		h.die()
 		h, _ = w.running()
-		h.result("first", id)
-		h.done(id)
+		h.finish(id, "first")
 		w.wants(m, core.Answered, "", "first")
 		w.undecided(s)
 		h.answer(steered, "second")

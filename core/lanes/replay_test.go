@@ -12,7 +12,6 @@ import (
 // A new process hears again a background result that is on record, and then the
 // result of a later turn, which is too: none of them is counted once more.
 func TestOlderBackgroundThatComesAgainIsNotPaidTwice(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.loseAcks(true)
@@ -45,7 +44,6 @@ func TestOlderBackgroundThatComesAgainIsNotPaidTwice(t *testing.T) {
 // A turn whose tool an earlier process has heard of, and acknowledged, is ended by
 // its time: it can be continued, and claude is told so.
 func TestTimeoutAfterRestartCanBeContinued(t *testing.T) {
-	t.Parallel()
 	play(t, Options{TurnTimeout: time.Minute}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("build it")
 		h.tool(id)
@@ -78,7 +76,6 @@ func TestTurnBudgetSparesTheNewsOfATask(t *testing.T) {
 	t.Parallel()
 	for name, comes := range map[string]bool{"a message comes": true, "nothing comes": false} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{TurnBudget: 1}, func(t *testing.T, w *world) {
 				m, h, id := w.begun("one")
 				h.runs(1)
@@ -109,7 +106,6 @@ func TestTurnBudgetSparesTheNewsOfATask(t *testing.T) {
 // A new process does not know whether claude tells the news of a task: it does not end
 // the session at once, though it may be worn.
 func TestTurnBudgetSparesTheNewsThroughRestart(t *testing.T) {
-	t.Parallel()
 	play(t, Options{TurnBudget: 1}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.runs(1)
@@ -139,7 +135,6 @@ func TestTurnBudgetSparesTheNewsThroughRestart(t *testing.T) {
 // What a turn did while no gateway was there is marked at the time at which it was done,
 // not at that at which the next gateway heard of it.
 func TestMarksOfReplayedEvents(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m := w.submit("one")
 		h, id := w.running()

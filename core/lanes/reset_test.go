@@ -44,7 +44,6 @@ func TestResetInEachPhase(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				goOn := phase(w)
 				closed := make(chan error, 1)
@@ -75,15 +74,13 @@ func TestResetInEachPhase(t *testing.T) {
 // newID has the conversation go on under a new id, which takes time to be saved.
 func (w *world) newID() {
 	_, h, id := w.begun("/clear")
-	h.result("ok", id)
-	h.done(id)
+	h.finish(id, "ok")
 	w.sessions.pause = []time.Duration{time.Second}
 	h.say(core.Event{Kind: core.SessionNew, SessionID: "00000000-0000-4000-8000-000000000002"})
 	synctest.Wait()
 }
 
 func TestResetOfUnknownChannel(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.wantErr(w.m.Reset(t.Context(), "c"), core.ErrNotFound)
 	})

@@ -18,7 +18,6 @@ func TestTurnOutlivesGateway(t *testing.T) {
 		"crash":   func(w *world) { w.crash(); w.start() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m, h, id := w.begun("one")
 				a, b := w.submit("two"), w.submit("three", keyed("k", "h"))
@@ -32,8 +31,7 @@ func TestTurnOutlivesGateway(t *testing.T) {
 				if !dup.Existing || dup.Message.ID != b.Message.ID {
 					t.Errorf("duplicate: %+v", dup)
 				}
-				h.result("1", id)
-				h.done(id)
+				h.finish(id, "1")
 				w.wantsNow(m.Message.ID, core.Answered, "", "1")
 				same, id := w.running()
 				if same != h {
@@ -51,15 +49,13 @@ func TestTurnOutlivesGateway(t *testing.T) {
 
 // The result came while nobody listened.
 func TestResultDuringAbsence(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		w.m.Detach()
 		for range 1000 {
 			h.say(core.Event{Kind: core.Said})
 		}
-		h.result("meanwhile", id)
-		h.done(id)
+		h.finish(id, "meanwhile")
 		w.start()
 		w.wantsNow(m.Message.ID, core.Answered, "", "meanwhile")
 		w.works()
@@ -90,7 +86,6 @@ func TestRestore(t *testing.T) {
 	for _, c := range fates {
 		for _, host := range []string{"knows it", "does not know it", "is gone", "does not answer"} {
 			t.Run(c.name+", host "+host, func(t *testing.T) {
-				t.Parallel()
 				play(t, Options{}, func(t *testing.T, w *world) {
 					w.works() // so that there is a session to resume
 					m := w.submit("one")
@@ -130,8 +125,7 @@ func TestRestore(t *testing.T) {
 					default:
 						w.wantsNow(m.Message.ID, c.state, c.code, c.text)
 					}
-					h, id = w.running()
-					h.answer(id, "next")
+					w.answer("next")
 					w.wantsNow(behind.Message.ID, core.Answered, "", "next")
 					w.works()
 				})
@@ -145,7 +139,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	for _, change := range []func(*core.Submission){func(*core.Submission) {}, keyed("k", "h"), in("c")} {
 		for writes := range 12 {
-			play(t, Options{}, func(t *testing.T, w *world) {
+			playNow(t, Options{}, func(t *testing.T, w *world) {
 				w.agent.script = func(h *fakeHost) {
 					for {
 						select {
@@ -187,7 +181,6 @@ func TestCrashAtEveryWrite(t *testing.T) {
 
 // Waiting messages are dispatched although their channel has no process.
 func TestWaitingMessagesAreTakenUp(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		unblock := w.agent.block("start")
 		w.submit("one")
@@ -197,8 +190,7 @@ func TestWaitingMessagesAreTakenUp(t *testing.T) {
 		w.start()
 		h, id := w.running()
 		h.answer(id, "ok")
-		_, id = w.running()
-		h.answer(id, "ok")
+		w.answer("ok")
 		w.wantsNow(behind.Message.ID, core.Answered, "", "ok")
 		w.wantTexts(h, "one", "two")
 	})
@@ -208,20 +200,18 @@ func TestWaitingMessagesAreTakenUp(t *testing.T) {
 func TestCrashBeforeSessionIsSaved(t *testing.T) {
 	t.Parallel()
 	for _, ends := range []bool{true, false} { // before the gateway is there again
-		play(t, Options{}, func(t *testing.T, w *world) {
+		playNow(t, Options{}, func(t *testing.T, w *world) {
 			w.sessions.err = errCut
 			m, h, id := w.begun("one")
 			w.crash()
 			w.sessions.err = nil
 			if ends {
-				h.result("ok", id)
-				h.done(id)
+				h.finish(id, "ok")
 			}
 			w.restart()
 			if !ends {
 				w.restart()
-				h.result("ok", id)
-				h.done(id)
+				h.finish(id, "ok")
 			}
 			w.wantsNow(m.Message.ID, core.Answered, "", "ok")
 			w.restart()
@@ -242,7 +232,6 @@ func TestCrashBeforeSessionIsSaved(t *testing.T) {
 
 // What is left of a channel's processes is ended although it has no message.
 func TestUnreachableHostIsEnded(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		h := w.works()
 		w.m.Detach()
@@ -258,7 +247,6 @@ func TestUnreachableHostIsEnded(t *testing.T) {
 }
 
 func TestShutdownEndsHosts(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		w.submit("idle", in("d"))
@@ -309,7 +297,6 @@ func TestDetachInEachPhase(t *testing.T) {
 	} {
 		for _, order := range []string{"before", "after"} {
 			t.Run(name+", "+order, func(t *testing.T) {
-				t.Parallel()
 				play(t, Options{}, func(t *testing.T, w *world) {
 					goOn := phase(w)
 					sent := []*sending{w.submitting("one"), w.submitting("two"), w.submitting("three", keyed("k", "h"))}

@@ -70,7 +70,6 @@ func TestCutTurnIsContinued(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m := w.cut("build it")
 				a := w.pending(1)[0]
@@ -106,7 +105,6 @@ func TestCutTurnIsContinued(t *testing.T) {
 }
 
 func TestCutTurnIsDropped(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m := w.cut("build it")
 		a := w.pending(1)[0]
@@ -118,15 +116,12 @@ func TestCutTurnIsDropped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, turn := w.running()
-		h.answer(turn, "built")
-		w.wants(again, core.Answered, "", "built")
+		w.serve(again, "built")
 		w.approval(a.ID, core.ApprovalDenied)
 	})
 }
 
 func TestUndecidedTurnIsDroppedWithTimeOrChannel(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.cut("build it")
 		a := w.pending(1)[0]
@@ -149,7 +144,6 @@ func TestUndecidedTurnIsDroppedWithTimeOrChannel(t *testing.T) {
 // What failed before claude had done anything is just said again; all messages of
 // the turn are in it, and a message that went well is no case for it.
 func TestRetryOfWhatHadNotBegun(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.agent.startErr = &core.AgentError{Code: "agent_missing", Text: "No claude."}
 		m := w.submit("hello")
@@ -172,7 +166,6 @@ func TestRetryOfWhatHadNotBegun(t *testing.T) {
 }
 
 func TestRetryHasAllMessagesOfTheTurn(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		last := w.cut("zero", "one", "two")
 		ms, err := w.m.Lookup.Messages(t.Context(), "c", 2, "")

@@ -42,7 +42,6 @@ func (w *world) addRule(key core.ChannelKey, rule, by string) {
 // What a channel is set to before its first message is how its session is started,
 // and a session that waits is not taken.
 func TestSettingsOfNewChannel(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.agent.spares = []string{"spare"}
 		w.set("haiku", "plan")
@@ -63,7 +62,6 @@ func TestSettingsOfNewChannel(t *testing.T) {
 // A session that was started with other settings ends when it is unused; what comes
 // resumes the conversation with the new ones.
 func TestSettingsReplaceSession(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		h := w.served("c")
 		w.set("haiku", "")
@@ -90,7 +88,6 @@ func TestSettingsReplaceSession(t *testing.T) {
 
 // A running turn ends with the settings it began with; the next one has the new ones.
 func TestSettingsDuringTurn(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		one, h, id := w.begun("one")
 		two := w.submit("two")
@@ -99,8 +96,7 @@ func TestSettingsDuringTurn(t *testing.T) {
 		if !h.alive() {
 			t.Fatal("the session was ended during its turn")
 		}
-		h.result("1", id)
-		h.done(id)
+		h.finish(id, "1")
 		w.wants(one, core.Answered, "", "1")
 		w.after(2 * time.Second)
 		next, id := w.running()
@@ -114,7 +110,6 @@ func TestSettingsDuringTurn(t *testing.T) {
 
 // A message that comes just when the settings change waits for the new session.
 func TestMessageAfterSettings(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		h := w.served("c")
 		h.deafen() // it takes its time to end
@@ -134,7 +129,6 @@ func TestMessageAfterSettings(t *testing.T) {
 
 // Background tasks keep their process, with the old settings.
 func TestSettingsSpareBackgroundTasks(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		h := w.served("c")
 		h.runs(1)
@@ -157,7 +151,6 @@ func TestSettingsAcrossRestart(t *testing.T) {
 	t.Parallel()
 	for name, again := range map[string]func(*world){"restart": (*world).restart, "crash": func(w *world) { w.crash(); w.start() }} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				w.set("haiku", "plan")
 				h := w.served("c")
@@ -168,8 +161,7 @@ func TestSettingsAcrossRestart(t *testing.T) {
 				one, _, id := w.begun("one")
 				w.set("sonnet", "")
 				again(w)
-				h.result("1", id)
-				h.done(id)
+				h.finish(id, "1")
 				w.wantsNow(one.Message.ID, core.Answered, "", "1")
 				m := w.submit("two")
 				w.after(2 * time.Second)
@@ -186,7 +178,6 @@ func TestSettingsAcrossRestart(t *testing.T) {
 
 // A turn that fails for what the channel is set to says how that is taken back.
 func TestBadSettingsSayHowToUndo(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.set("nonsense", "bypassPermissions")
 		m := w.submit("one")

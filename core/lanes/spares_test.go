@@ -5,7 +5,6 @@ import "testing"
 // A new channel gets a session that waits, if there is one; a channel that has a
 // session does not ask for another.
 func TestNewChannelTakesSpare(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.agent.spares = []string{"spare"}
 		a := w.served("a")

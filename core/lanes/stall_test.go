@@ -47,7 +47,6 @@ const stallAfter = 10 * time.Minute
 
 // The channel is told of a turn of which nothing is heard, once for each silence.
 func TestStallIsTold(t *testing.T) {
-	t.Parallel()
 	play(t, Options{StallAfter: stallAfter}, func(t *testing.T, w *world) {
 		updates := w.watching("c")
 		m, h, id := w.begun("one")
@@ -85,7 +84,6 @@ func TestStallIsTold(t *testing.T) {
 }
 
 func TestStallNever(t *testing.T) {
-	t.Parallel()
 	play(t, Options{StallAction: StallKill}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		w.after(1000 * time.Hour)
@@ -96,7 +94,6 @@ func TestStallNever(t *testing.T) {
 
 // A tool that says how long it may take is given that time.
 func TestStallWaitsForTool(t *testing.T) {
-	t.Parallel()
 	play(t, Options{StallAfter: stallAfter, StallAction: StallKill}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.bash(id, "long", time.Hour)
@@ -117,7 +114,6 @@ func TestStallWaitsForTool(t *testing.T) {
 
 // Once a tool has ended its time counts no more.
 func TestStallAfterTool(t *testing.T) {
-	t.Parallel()
 	play(t, Options{StallAfter: stallAfter}, func(t *testing.T, w *world) {
 		updates := w.watching("c")
 		_, h, id := w.begun("one")
@@ -135,7 +131,6 @@ func TestStallAfterTool(t *testing.T) {
 
 // Whoever waits for a person is not stuck.
 func TestStallNotDuringApproval(t *testing.T) {
-	t.Parallel()
 	play(t, Options{StallAfter: stallAfter, StallAction: StallKill, ApprovalTimeout: 5 * time.Hour}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one", askable)
 		h.ask("r", "Bash")
@@ -155,7 +150,6 @@ func TestStallNotDuringApproval(t *testing.T) {
 }
 
 func TestStallInterrupts(t *testing.T) {
-	t.Parallel()
 	play(t, Options{StallAfter: stallAfter, StallAction: StallInterrupt}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		behind := w.submit("two")
@@ -176,7 +170,6 @@ func TestStallInterrupts(t *testing.T) {
 
 // An agent that does not obey is ended, and nothing is begun before it is gone.
 func TestStallEscalates(t *testing.T) {
-	t.Parallel()
 	play(t, Options{StallAfter: stallAfter, StallAction: StallInterrupt}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.bash(id, "t", 0)
@@ -198,7 +191,6 @@ func TestStallEscalates(t *testing.T) {
 // Somebody who interrupts a turn that is being ended already is not made to wait
 // longer than for any other.
 func TestInterruptOfStalledTurn(t *testing.T) {
-	t.Parallel()
 	play(t, Options{StallAfter: stallAfter, StallAction: StallInterrupt}, func(t *testing.T, w *world) {
 		m, _, id := w.begun("one")
 		w.after(stallAfter)
@@ -210,7 +202,6 @@ func TestInterruptOfStalledTurn(t *testing.T) {
 }
 
 func TestStallKills(t *testing.T) {
-	t.Parallel()
 	play(t, Options{StallAfter: stallAfter, StallAction: StallKill}, func(t *testing.T, w *world) {
 		m, h, _ := w.begun("one")
 		w.after(stallAfter)
@@ -227,7 +218,6 @@ func TestStallKills(t *testing.T) {
 
 // A new process of the gateway goes on watching.
 func TestStallAfterRestart(t *testing.T) {
-	t.Parallel()
 	play(t, Options{StallAfter: stallAfter, StallAction: StallKill}, func(t *testing.T, w *world) {
 		m, _, _ := w.begun("one")
 		w.restart()
@@ -240,7 +230,6 @@ func TestStallAfterRestart(t *testing.T) {
 // What the agent has said in time is heard before it counts as silent, also by a process
 // that stood still meanwhile.
 func TestNoStallOfWhatIsHeardLate(t *testing.T) {
-	t.Parallel()
 	play(t, Options{StallAfter: stallAfter}, func(t *testing.T, w *world) {
 		updates := w.watching("c")
 		m, h, id := w.begun("one")

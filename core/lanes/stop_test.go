@@ -37,7 +37,6 @@ func (w *world) ended(i *interrupting) {
 }
 
 func TestInterrupt(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		behind := w.submit("two")
@@ -47,8 +46,7 @@ func TestInterrupt(t *testing.T) {
 			t.Errorf("the agent was asked %d times, over: %v", h.interrupted(), i.over)
 		}
 		time.Sleep(100 * time.Millisecond)
-		h.results(core.Result{Turns: []core.TurnID{id}, IsError: true, Interrupted: true, Error: "aborted"})
-		h.done(id)
+		h.aborts(id)
 		w.ended(i)
 		w.ended(second)
 		if i.hit.Turn != id || i.hit.Took != 100*time.Millisecond || len(i.hit.Messages) != 1 {
@@ -69,13 +67,11 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestInterruptNamesItsTurn(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, err := w.m.Interrupt(t.Context(), "c", "")
 		w.wantErr(err, core.ErrNotFound)
 		_, h, old := w.begun("one")
-		h.result("ok", old)
-		h.done(old)
+		h.finish(old, "ok")
 		m, h, id := w.begun("two")
 		_, err = w.m.Interrupt(t.Context(), "c", old)
 		w.wantErr(err, core.ErrNothingRuns)
@@ -91,7 +87,6 @@ func TestInterruptNamesItsTurn(t *testing.T) {
 
 // An agent that does not end the turn in time is ended itself.
 func TestInterruptKills(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.tool(id)
@@ -105,20 +100,16 @@ func TestInterruptKills(t *testing.T) {
 			t.Errorf("took %s", i.hit.Took)
 		}
 		w.wants(m, core.Cancelled, core.CodeInterrupted, "Done before that: Bash (make).")
-		h, id = w.running()
-		h.answer(id, "ok")
-		w.wants(behind, core.Answered, "", "ok")
+		w.serve(behind, "ok")
 	})
 }
 
 // The turn ends by itself just when it is interrupted.
 func TestInterruptComesLate(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		i := w.interrupting("")
-		h.result("done already", id)
-		h.done(id)
+		h.finish(id, "done already")
 		w.ended(i)
 		w.wants(m, core.Answered, "", "done already")
 		w.after(time.Minute)
@@ -144,7 +135,6 @@ func TestInterruptInEachPhase(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				goOn := phase(w)
 				s := w.submitting("one")
@@ -160,7 +150,6 @@ func TestInterruptInEachPhase(t *testing.T) {
 }
 
 func TestInterruptWhileRecovering(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		unblock := w.agent.block("fate")
@@ -179,7 +168,6 @@ func TestInterruptWhileRecovering(t *testing.T) {
 
 // A turn is stopped while the new process still looks for its host.
 func TestInterruptWhileAttaching(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		w.crash()
@@ -191,8 +179,7 @@ func TestInterruptWhileAttaching(t *testing.T) {
 		if h.interrupted() != 1 {
 			t.Errorf("the agent was interrupted %d times", h.interrupted())
 		}
-		h.results(core.Result{Turns: []core.TurnID{id}, IsError: true, Interrupted: true})
-		h.done(id)
+		h.aborts(id)
 		w.ended(i)
 		w.wantsNow(m.Message.ID, core.Cancelled, core.CodeInterrupted, "")
 	})
@@ -200,7 +187,6 @@ func TestInterruptWhileAttaching(t *testing.T) {
 
 // A turn is stopped while it is frozen, which then fails.
 func TestInterruptOfUnwrittenTurn(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		_, h, id := w.begun("one")
 		accepted := w.submit("accepted before")
@@ -226,7 +212,6 @@ func TestInterruptOfUnwrittenTurn(t *testing.T) {
 }
 
 func TestInterruptBeforeFailedStart(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.agent.startErr = &core.AgentError{Code: "agent_missing", Text: "Claude Code was not found."}
 		unblock := w.agent.block("start")
@@ -242,22 +227,17 @@ func TestInterruptBeforeFailedStart(t *testing.T) {
 }
 
 func TestInterruptMode(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		urgent := w.submit("urgent", mode(core.Interrupt))
 		if h.interrupted() != 1 {
 			t.Errorf("the agent was interrupted %d times", h.interrupted())
 		}
-		h.results(core.Result{Turns: []core.TurnID{id}, IsError: true, Interrupted: true})
-		h.done(id)
+		h.aborts(id)
 		w.wants(m, core.Cancelled, core.CodeInterrupted, "newer message")
-		_, id = w.running()
-		h.answer(id, "ok")
-		w.wants(urgent, core.Answered, "", "ok")
+		w.serve(urgent, "ok")
 		w.submit("idle now", mode(core.Interrupt))
-		_, id = w.running()
-		h.answer(id, "ok")
+		w.answer("ok")
 		w.after(time.Minute)
 		if h.interrupted() != 1 {
 			t.Errorf("the agent was interrupted %d times", h.interrupted())
@@ -290,7 +270,6 @@ func TestInterruptModeAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, dead := range map[string]bool{"the agent works": false, "the agent is dead": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m, h, id := w.begun("one")
 				urgent := w.interruptedUnheard("urgent")
@@ -306,12 +285,10 @@ func TestInterruptModeAfterACrash(t *testing.T) {
 					if h.interrupted() != 1 {
 						t.Fatalf("the agent was interrupted %d times", h.interrupted())
 					}
-					h.results(core.Result{Turns: []core.TurnID{id}, IsError: true, Interrupted: true})
-					h.done(id)
+					h.aborts(id)
 				}
 				w.wantsNow(m.Message.ID, core.Cancelled, core.CodeInterrupted, "newer message")
-				h, id = w.running()
-				h.answer(id, "ok")
+				w.answer("ok")
 				w.wantsNow(urgent, core.Answered, "", "ok")
 			})
 		})
@@ -322,13 +299,11 @@ func TestInterruptModeAfterACrash(t *testing.T) {
 func TestInterruptModeNamesItsTurn(t *testing.T) {
 	t.Parallel()
 	t.Run("crash", func(t *testing.T) {
-		t.Parallel()
 		play(t, Options{}, func(t *testing.T, w *world) {
 			m, h, id := w.begun("one")
 			between := w.submit("/context") // a turn of its own
 			urgent := w.interruptedUnheard("urgent")
-			h.result("ok", id)
-			h.done(id)
+			h.finish(id, "ok")
 			w.start()
 			synctest.Wait()
 			w.wantsNow(m.Message.ID, core.Answered, "", "ok")
@@ -340,20 +315,17 @@ func TestInterruptModeNamesItsTurn(t *testing.T) {
 			}
 			h.answer(id, "the context")
 			w.wantsNow(between.Message.ID, core.Answered, "", "the context")
-			h, id = w.running()
-			h.answer(id, "at last")
+			w.answer("at last")
 			w.wantsNow(urgent, core.Answered, "", "at last")
 		})
 	})
 	t.Run("crash, and the agent is at another turn", func(t *testing.T) {
-		t.Parallel()
 		play(t, Options{}, func(t *testing.T, w *world) {
 			m, h, id := w.begun("one")
 			steered := w.submit("two", mode(core.Steer))
 			_, next := w.running()
 			urgent := w.interruptedUnheard("urgent")
-			h.result("ok", id)
-			h.done(id)
+			h.finish(id, "ok")
 			h.begin(next)
 			w.start()
 			w.after(time.Minute)
@@ -363,20 +335,17 @@ func TestInterruptModeNamesItsTurn(t *testing.T) {
 			}
 			h.answer(next, "both")
 			w.wantsNow(steered.Message.ID, core.Answered, "", "both")
-			h, id = w.running()
-			h.answer(id, "at last")
+			w.answer("at last")
 			w.wantsNow(urgent, core.Answered, "", "at last")
 		})
 	})
 	t.Run("slow disk", func(t *testing.T) {
-		t.Parallel()
 		play(t, Options{}, func(t *testing.T, w *world) {
 			_, h, id := w.begun("one")
 			between := w.submit("/context")
 			w.ledger.hold()
 			urgent := w.submitting("urgent", mode(core.Interrupt))
-			h.result("ok", id)
-			h.done(id)
+			h.finish(id, "ok")
 			synctest.Wait()
 			w.ledger.release()
 			synctest.Wait()
@@ -387,34 +356,27 @@ func TestInterruptModeNamesItsTurn(t *testing.T) {
 			}
 			h.answer(id, "the context")
 			w.wants(between, core.Answered, "", "the context")
-			h, id = w.running()
-			h.answer(id, "at last")
-			w.wants(urgent.ticket, core.Answered, "", "at last")
+			w.serve(urgent.ticket, "at last")
 		})
 	})
 }
 
 // A message does not interrupt the turn that it has become part of itself.
 func TestInterruptModeSparesItsOwnTurn(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		w.ledger.hold()
 		s := w.submitting("urgent", mode(core.Interrupt))
-		h.result("ok", id)
-		h.done(id)
+		h.finish(id, "ok")
 		synctest.Wait()
 		w.ledger.release()
 		w.after(time.Millisecond)
 		w.wants(m, core.Answered, "", "ok")
-		_, id = w.running()
-		h.answer(id, "ok")
-		w.wants(s.ticket, core.Answered, "", "ok")
+		w.serve(s.ticket, "ok")
 	})
 }
 
 func TestTimeout(t *testing.T) {
-	t.Parallel()
 	play(t, Options{TurnTimeout: time.Minute}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		behind := w.submit("two")
@@ -426,8 +388,7 @@ func TestTimeout(t *testing.T) {
 		if h.interrupted() != 1 {
 			t.Error("not interrupted in time")
 		}
-		h.results(core.Result{Turns: []core.TurnID{id}, IsError: true, Interrupted: true})
-		h.done(id)
+		h.aborts(id)
 		w.wants(m, core.Failed, core.CodeTimeout, "longer than TIMEOUT allows")
 		_, id = w.running()
 		w.after(50 * time.Second)
@@ -442,7 +403,6 @@ func TestTimeout(t *testing.T) {
 
 // The time bounds the turn, however often it is handed over.
 func TestTimeoutAcrossDeaths(t *testing.T) {
-	t.Parallel()
 	play(t, Options{TurnTimeout: time.Minute}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		w.after(40 * time.Second)
@@ -457,7 +417,6 @@ func TestTimeoutAcrossDeaths(t *testing.T) {
 
 // The agent is asked to end a turn that it has not begun: once more when it has.
 func TestInterruptBeforeAgentBegins(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m := w.submit("one")
 		h, id := w.running()
@@ -469,8 +428,7 @@ func TestInterruptBeforeAgentBegins(t *testing.T) {
 		if n := h.interrupted(); n != 2 {
 			t.Errorf("interrupted %d times", n)
 		}
-		h.results(core.Result{Turns: []core.TurnID{id}, IsError: true, Interrupted: true})
-		h.done(id)
+		h.aborts(id)
 		w.ended(i)
 		w.wants(m, core.Cancelled, core.CodeInterrupted, "")
 	})
@@ -478,7 +436,6 @@ func TestInterruptBeforeAgentBegins(t *testing.T) {
 
 // An agent that is still starting is not asked, since it would begin the turn.
 func TestInterruptWhileAgentStarts(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m := w.submit("one")
 		steered := w.submit("two", mode(core.Steer))
@@ -490,9 +447,7 @@ func TestInterruptWhileAgentStarts(t *testing.T) {
 			t.Errorf("interrupted %d times, host alive: %v, took %s", h.interrupted(), h.alive(), i.hit.Took)
 		}
 		w.wants(m, core.Cancelled, core.CodeInterrupted, "")
-		h, next := w.running()
-		h.answer(next, "ok")
-		w.wants(steered, core.Answered, "", "ok")
+		w.serve(steered, "ok")
 		if n := w.agent.runs[id]; n != 0 {
 			t.Errorf("the turn ran %d times", n)
 		}
@@ -501,7 +456,6 @@ func TestInterruptWhileAgentStarts(t *testing.T) {
 
 // The agent ends a turn on request without a result.
 func TestInterruptWithoutResult(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.tool(id)
@@ -518,7 +472,6 @@ func TestInterruptWithoutResult(t *testing.T) {
 
 // Whoever waits for the end of an interruption hears of the shutdown.
 func TestInterruptDuringShutdown(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.begun("one")
 		i := w.interrupting("")

@@ -37,7 +37,6 @@ func (w *world) wantOver(s *waiting, want bool) {
 }
 
 func TestSubmitAndWait(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		s := w.waitingFor("one")
 		h, id := w.running()
@@ -51,7 +50,6 @@ func TestSubmitAndWait(t *testing.T) {
 }
 
 func TestSubmitAndWaitIsRefused(t *testing.T) {
-	t.Parallel()
 	play(t, Options{QueueLimit: 1}, func(t *testing.T, w *world) {
 		_, err := w.m.SubmitAndWait(t.Context(), submission(""), nil)
 		w.wantErr(err, core.ErrBadContent)
@@ -69,7 +67,6 @@ func TestSubmitAndWaitIsRefused(t *testing.T) {
 
 // A repeated message is waited for by its ticket.
 func TestSubmitAndWaitOfDuplicate(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("once", keyed("k", "h"))
 		s := w.waitingFor("once", keyed("k", "h"))
@@ -86,7 +83,6 @@ func TestSubmitAndWaitOfDuplicate(t *testing.T) {
 // In a hurry it returns without an outcome, but not before the message is
 // accepted.
 func TestSubmitAndWaitInAHurry(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		w.ledger.hold()
 		s := w.waitingFor("one")
@@ -95,23 +91,20 @@ func TestSubmitAndWaitInAHurry(t *testing.T) {
 		w.ledger.release()
 		w.wantOver(s, true)
 		w.undecided(s.ticket)
-		h, id := w.running()
-		h.answer(id, "ok")
+		w.answer("ok")
 		w.outcome(s.ticket)
 	})
 }
 
 // Who leaves loses nothing but the ticket.
 func TestSubmitAndWaitIsLeft(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		s := w.waitingFor("one")
 		gone := errors.New("gone")
 		s.leave(gone)
 		w.wantOver(s, true)
 		w.wantErr(s.err, gone)
-		h, id := w.running()
-		h.answer(id, "ok")
+		w.answer("ok")
 		w.after(lazyPause)
 		if b, err := w.m.Lookup.Balance(t.Context()); err != nil || b.Answered != 1 {
 			t.Errorf("balance %+v, %v", b, err)
@@ -121,7 +114,6 @@ func TestSubmitAndWaitIsLeft(t *testing.T) {
 
 // A manager that leaves ends the wait of an accepted message without an outcome.
 func TestSubmitAndWaitIsDetached(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		s := w.waitingFor("one")
 		w.m.Detach()

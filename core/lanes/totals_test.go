@@ -11,7 +11,6 @@ import (
 // What could not be written at once is written in its order: the ledger's last word on
 // what a session has cost is the last, and nothing is counted twice after that.
 func TestTotalsAreWrittenInOrder(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		w.ledger.setDown(core.ErrStorageFull)
@@ -39,7 +38,6 @@ func TestTotalsAreWrittenInOrder(t *testing.T) {
 // A session's process is replaced while the ledger cannot be written: what the lane
 // knows of its cost holds, and not what the ledger has.
 func TestCostOfASessionThatIsNotWritten(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		first, h, id := w.begun("one")
 		s := w.submit("two", mode(core.Steer))

@@ -63,7 +63,6 @@ func TestLinesOfASettledTurnAreNotTheNextOnes(t *testing.T) {
 		"its start is acknowledged": (*fakeHost).acknowledge,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m := w.submit("one")
 				h, one := w.running()
@@ -75,8 +74,7 @@ func TestLinesOfASettledTurnAreNotTheNextOnes(t *testing.T) {
 				h.tool(one)
 				h.retries(statusUnauthorized)
 				w.submit("two")
-				h.result("ok", one)
-				h.done(one)
+				h.finish(one, "ok")
 				w.wants(m, core.Answered, "", "ok")
 				_, two := w.running()
 				if two == one {
@@ -92,8 +90,7 @@ func TestLinesOfASettledTurnAreNotTheNextOnes(t *testing.T) {
 				h.loseAcks(false)
 				h.begin(two)
 				h.says("second")
-				h.result("done", two)
-				h.done(two)
+				h.finish(two, "done")
 				synctest.Wait()
 				wantStreamed(t, streamed(sub, one, two), "2 started", "2 "+string(line("second")), "2 result line", "2 result")
 			})
@@ -107,13 +104,11 @@ func TestLinesOfARunningTurnAreItsOwn(t *testing.T) {
 	t.Parallel()
 	for name, acked := range map[string]bool{"its start comes again": false, "its start is acknowledged": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			play(t, Options{}, func(t *testing.T, w *world) {
 				m, h, one := w.begun("one")
 				h.loseAcks(true)
 				h.says("first")
-				h.result("ok", one)
-				h.done(one)
+				h.finish(one, "ok")
 				w.wants(m, core.Answered, "", "ok")
 				m, _, two := w.begun("two")
 				h.says("second")
@@ -135,8 +130,7 @@ func TestLinesOfARunningTurnAreItsOwn(t *testing.T) {
 				if got := len(streamed(sub, one, two)); got != 1 {
 					t.Errorf("%d updates of a tool, want 1", got)
 				}
-				h.result("done", two)
-				h.done(two)
+				h.finish(two, "done")
 				w.wantsNow(m.Message.ID, core.Answered, "", "done")
 			})
 		})
@@ -145,7 +139,6 @@ func TestLinesOfARunningTurnAreItsOwn(t *testing.T) {
 
 // A turn that runs again in another process says nothing before it has begun there.
 func TestTurnThatRunsAgainHasNotBegun(t *testing.T) {
-	t.Parallel()
 	play(t, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		sub := w.m.Feeds.Subscribe("c")
@@ -158,8 +151,7 @@ func TestTurnThatRunsAgainHasNotBegun(t *testing.T) {
 		h.says("again")
 		synctest.Wait()
 		wantStreamed(t, streamed(sub, id), "0 "+string(line("hello")), "1 started", "1 "+string(line("again")))
-		h.result("ok", id)
-		h.done(id)
+		h.finish(id, "ok")
 		w.wants(m, core.Answered, "", "ok")
 	})
 }
