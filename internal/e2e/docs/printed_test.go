@@ -75,6 +75,7 @@ func TestBackupAsPrinted(t *testing.T) {
 	other.Installed()
 	g := m.Start()
 	id := g.Say("http", "echo kept").Str("message_id")
+	g.Balanced() // an outcome is told a moment before it is written down
 	lines := harness.Replaced(t, harness.Printed(t, "docs/operations.md", "bareclaw backup FILE"), " FILE", " "+m.Path("backup.tar.gz"))
 	backup, restore, _ := strings.Cut(lines, "\n")
 	m.AsPrinted(backup)
