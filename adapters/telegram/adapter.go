@@ -64,6 +64,7 @@ type Options struct {
 
 	StateDir string // parent directory of the media files
 	LockFile string // held while polling, to have a single polling process; empty: none
+	Holder   int    // process id in LockFile: the process that a person would stop
 
 	FileOver    int           // an answer of more messages is sent as a file; 0 means 5
 	MediaMaxAge time.Duration // how long received files are kept; 0 means forever
@@ -158,7 +159,7 @@ func (a *Adapter) wireIncoming(client *botapi.Client, bot int64) {
 	a.intake = newIntake(a.receiver, a.env)
 	a.poller = &poller{
 		env: a.env, client: client, sender: a.sender, chats: a.chats, health: a.health, intake: a.intake,
-		bot: bot, timeout: o.PollTimeout, lockFile: o.LockFile, stale: staleOffset,
+		bot: bot, timeout: o.PollTimeout, lockFile: o.LockFile, holder: o.Holder, stale: staleOffset,
 	}
 }
 

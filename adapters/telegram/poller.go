@@ -36,6 +36,7 @@ type poller struct {
 	bot      int64         // id of the bot
 	timeout  time.Duration // of a poll
 	lockFile string
+	holder   int           // process id in the lock file
 	stale    time.Duration // see staleOffset
 
 	introduced bool // the bot's name has been fetched

@@ -30,7 +30,7 @@ func (p *poller) lock(ctx context.Context) *pollLock {
 		return nil
 	}
 	for ctx.Err() == nil {
-		l, err := takePollLock(p.lockFile)
+		l, err := takePollLock(p.lockFile, p.holder)
 		if err == nil {
 			return l
 		}
@@ -42,7 +42,7 @@ func (p *poller) lock(ctx context.Context) *pollLock {
 	return nil
 }
 
-func takePollLock(path string) (*pollLock, error) {
+func takePollLock(path string, holder int) (*pollLock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the polling lock: %w", err)
 	}
@@ -55,19 +55,19 @@ func takePollLock(path string) (*pollLock, error) {
 		return nil, err
 	}
 	l := &pollLock{f: f}
-	if err := l.describe(); err != nil {
+	if err := l.describe(holder); err != nil {
 		l.release()
 		return nil, err
 	}
 	return l, nil
 }
 
-// describe writes the holder into the lock file.
-func (l *pollLock) describe() error {
+// describe writes the holder, a process id, into the lock file.
+func (l *pollLock) describe(holder int) error {
 	if err := l.f.Truncate(0); err != nil {
 		return fmt.Errorf("write the polling lock: %w", err)
 	}
-	if _, err := l.f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+	if _, err := l.f.WriteAt([]byte(strconv.Itoa(holder)+"\n"), 0); err != nil {
 		return fmt.Errorf("write the polling lock: %w", err)
 	}
 	return nil

@@ -237,7 +237,7 @@ func (s *server) daemon() int {
 	return s.cmd.Process.Pid
 }
 
-func isWorker(p process) bool { return len(p.args) == 2 && p.args[1] == supervisor.Subcommand }
+func isWorker(p process) bool { return len(p.args) > 1 && p.args[1] == supervisor.Subcommand }
 
 // freePort returns a loopback address that nobody listens on.
 func freePort() (addr, port string, err error) {

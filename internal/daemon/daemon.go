@@ -249,7 +249,7 @@ func (d *daemon) open() error {
 	d.engine.cfg, d.engine.log, d.engine.self, d.engine.life = d.cfg, d.log, d.self, d.life
 	d.engine.launch = launchOf(d.cfg, d.upgrades.prompt())
 	d.engine.deliverers = telegramDeliverers(d.cfg.TelegramToken.IsSet())
-	chats := &telegramPart{engine: &d.engine, push: &d.push, restart: d.restarts.request}
+	chats := &telegramPart{engine: &d.engine, push: &d.push, restart: d.restarts.request, holder: d.supervisor.PID}
 	jobs := &loop{}
 	d.http.log, d.http.sockets, d.http.failed = d.log, &d.sockets, make(chan error, 2)
 	d.http.options = func() httpapi.Options {

@@ -15,6 +15,7 @@ type telegramPart struct {
 	engine  *engine
 	push    *core.PushRegistry
 	restart func(context.Context) error
+	holder  int               // see telegram.Options
 	adapter *telegram.Adapter // nil where no bot is configured
 }
 
@@ -35,7 +36,7 @@ func (t *telegramPart) Start() (err error) {
 	token := cfg.TelegramToken.Reveal()
 	t.adapter, err = telegram.New(telegram.Options{
 		Core: t.engine.manager, Push: t.push, Log: t.engine.log, Token: token, API: cfg.TelegramAPI, Allowed: cfg.AllowedUsers,
-		StateDir: cfg.StateDir, LockFile: cfg.TelegramLock(),
+		StateDir: cfg.StateDir, LockFile: cfg.TelegramLock(), Holder: t.holder,
 		FileOver: cfg.FileOver, MediaMaxAge: cfg.MediaMaxAge, Transcribe: cfg.Transcribe,
 		SendRoots: cfg.SendRoots, CWD: cfg.CWD, Withheld: []string{cfg.StateDir, cfg.RuntimeDir, cfg.UserDir},
 		Shown: claude.Show, Restart: t.restart, Version: "bareclaw " + buildinfo.Version(), Agent: t.engine.agent.describe(),

@@ -103,7 +103,7 @@ func TestTelegramOnePoller(t *testing.T) {
 	other.Env = append(append([]string{}, m.Env...), "BARECLAW_STATE_DIR="+m.Path("state2"), "BARECLAW_RUNTIME_DIR="+m.Path("run2"),
 		"BARECLAW_CWD="+t.TempDir())
 	second := other.Start()
-	second.AwaitTelegram(fmt.Sprintf("(pid %d)", m.Worker()))
+	second.AwaitTelegram(fmt.Sprintf("(pid %d)", first.Cmd.Process.Pid))
 	second.Say("http", "echo served").Want(t, "served")
 	chat.Send(anna, "echo two")
 	chat.AwaitText("two")
