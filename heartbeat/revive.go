@@ -69,8 +69,8 @@ func (t *tick) start(ctx context.Context) error {
 		}
 		return t.awaitReady(ctx, nil)
 	}
-	t.log.printf("the gateway is down: starting %q; what it prints goes to %q", t.Self+" serve", t.statePath(logfile.Name))
-	g := detached.Gateway{Self: t.Self, Dir: t.Dir, Environ: t.Environ, Log: t.statePath(logfile.Name)}
+	t.log.printf("the gateway is down: starting %q; what it prints goes to %q", t.Self+" serve", t.gatewayLog())
+	g := detached.Gateway{Self: t.Self, Dir: t.Dir, Environ: t.Environ, Log: t.gatewayLog()}
 	if t.Isolate != nil {
 		g.Prepare = func(pid int) {
 			if err := t.Isolate(ctx, pid); err != nil {
@@ -104,7 +104,8 @@ func (t *tick) find(ctx context.Context) (api.Health, error) {
 	return h, err
 }
 
-func (t *tick) statePath(name string) string { return filepath.Join(t.Config.StateDir, name) }
+// gatewayLog is the path of the gateway's log.
+func (t *tick) gatewayLog() string { return filepath.Join(t.Config.StateDir, logfile.Name) }
 
 // hasService reports whether a service is installed for the gateway of this state
 // directory. A service of another state directory does not count.
@@ -173,13 +174,13 @@ func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 				return fmt.Errorf("it did not say within %s that it serves: %w", t.StartLimit, refused)
 			}
 			if over != nil {
-				return fmt.Errorf("what was started has ended (%w), as %s says, and no other gateway served within %s", over, t.statePath(logfile.Name), t.StartLimit)
+				return fmt.Errorf("what was started has ended (%w), as %s says, and no other gateway served within %s", over, t.gatewayLog(), t.StartLimit)
 			}
 			return fmt.Errorf("it did not serve within %s", t.StartLimit)
 		case err := <-ended:
 			over, ended = err, nil
 			if !lockfile.IsStateHeld(t.Config.StateDir) {
-				return fmt.Errorf("the gateway ended at once (%w); %s says why", err, t.statePath(logfile.Name))
+				return fmt.Errorf("the gateway ended at once (%w); %s says why", err, t.gatewayLog())
 			}
 		case <-next.C:
 		}

@@ -83,6 +83,6 @@ func (m *machine) transition() {
 	was := m.condition
 	m.condition = nextCondition(m.operation, turns, parked)
 	if m.condition != was && m.log.Enabled(context.Background(), slog.LevelDebug) {
-		m.log.Debug("lane is "+m.condition.state.String(), "reason", m.condition.reason, "was", was.state.String())
+		m.log.Debug("lane changes state", "state", m.condition.state.String(), "reason", m.condition.reason, "was", was.state.String())
 	}
 }

@@ -50,7 +50,7 @@ const (
 	abortGrace = 5 * time.Second
 )
 
-// CrashVariable, set in tests, has the supervisor end with a worker that crashes.
+// CrashVariable has the supervisor end with a worker that crashes. Tests set it.
 const CrashVariable = "BARECLAW_TEST_CRASHES"
 
 // placeFile is the name of the file that keeps others from replacing a program on trial.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// WrapVariable, set in tests, is a command that workers are run by.
+// WrapVariable is a command that runs workers. Tests set it.
 const WrapVariable = "BARECLAW_TEST_WRAP"
 
 // A phase says how far a worker is.

@@ -15,17 +15,17 @@ import (
 	"bareclaw/internal/term"
 )
 
-// fetch asks the gateway for a document and prints the document: as JSON, or as print does.
-func fetch[T any](c *command.Context, path string, asJSON bool, print func(*T) error) error {
+// fetch asks the gateway for a document and prints the document: as JSON, or as show does.
+func fetch[T any](c *command.Context, path string, asJSON bool, show func(*T) error) error {
 	gateway, err := c.Client()
 	if err != nil {
 		return err
 	}
-	return request(c, gateway, http.MethodGet, path, nil, asJSON, print)
+	return request(c, gateway, http.MethodGet, path, nil, asJSON, show)
 }
 
-// request sends a request and prints the reply: as JSON, or as print does.
-func request[T any](c *command.Context, gateway *client.Client, method, path string, in any, asJSON bool, print func(*T) error) error {
+// request sends a request and prints the reply: as JSON, or as show does.
+func request[T any](c *command.Context, gateway *client.Client, method, path string, in any, asJSON bool, show func(*T) error) error {
 	var reply json.RawMessage
 	var err error
 	if method == http.MethodGet {
@@ -36,11 +36,11 @@ func request[T any](c *command.Context, gateway *client.Client, method, path str
 	if err != nil {
 		return err
 	}
-	return printReply(c, reply, asJSON, print)
+	return printReply(c, reply, asJSON, show)
 }
 
-// printReply prints a reply of the gateway: as JSON, or as print does.
-func printReply[T any](c *command.Context, reply json.RawMessage, asJSON bool, print func(*T) error) error {
+// printReply prints a reply of the gateway: as JSON, or as show does.
+func printReply[T any](c *command.Context, reply json.RawMessage, asJSON bool, show func(*T) error) error {
 	if asJSON {
 		return c.PrintJSON(reply)
 	}
@@ -48,7 +48,7 @@ func printReply[T any](c *command.Context, reply json.RawMessage, asJSON bool, p
 	if err := json.Unmarshal(reply, &v); err != nil {
 		return fmt.Errorf("understand the gateway's reply: %w", err)
 	}
-	return print(&v)
+	return show(&v)
 }
 
 // printing returns a function for request that prints a fixed text for any reply.

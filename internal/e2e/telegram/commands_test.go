@@ -133,7 +133,7 @@ func TestTelegramStop(t *testing.T) {
 // An agent that does not listen is ended; until then it is said that this goes on.
 func TestTelegramStopOfADeafAgent(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChatWith(t, nil, "FAKECLAUDE_IGNORE_INTERRUPT=1")
+	m, api, anna, chat := harness.NewChatWith(t, nil)
 	g := m.Start()
 	chat.Send(anna, "mute")
 	runs(g, channelOf(chat), "mute")
@@ -176,7 +176,7 @@ func TestTelegramStopOfAnothersTurn(t *testing.T) {
 // A daemon that is killed while it stops a turn leaves no word of that behind.
 func TestTelegramStopAndKill(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChatWith(t, nil, "FAKECLAUDE_IGNORE_INTERRUPT=1")
+	m, api, anna, chat := harness.NewChatWith(t, nil)
 	g := m.Start()
 	chat.Send(anna, "mute")
 	runs(g, channelOf(chat), "mute")
