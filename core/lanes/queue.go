@@ -13,7 +13,7 @@ import (
 // parked queue begins no turn.
 type queue struct {
 	*channel
-	items      []*queued     // in order of arrival, and then of rank
+	items      []*queued     // ordered by rank; of equal rank, in order of arrival
 	reordering bool          // a ledger write is moving messages within the queue
 	parked     *park         // why no turn begins; nil when not parked
 	retried    *park         // the park lifted for the attempt now running

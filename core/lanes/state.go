@@ -22,8 +22,9 @@ func (s state) String() string {
 	return [...]string{"idle", "starting", "running", "parked", "draining", "closed"}[s]
 }
 
-// A condition is a state with the reason. As the operation of a lane, a condition other than
-// the zero value keeps the lane from handing over, and beginning, turns.
+// A condition is a state and its reason. A lane has at most one operation (starting,
+// recovering, resetting …), which is a condition too: meanwhile no turn begins, and none is
+// handed over.
 type condition struct {
 	state  state
 	reason string

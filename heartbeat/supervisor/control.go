@@ -37,7 +37,7 @@ const (
 	msgFailed   = "failed"   // cannot serve
 	msgNotify   = "notify"   // a state for the service manager
 	msgHealth   = "health"   // of a program on trial
-	msgPaused   = ""         // nothing more is read for now: see worker.follow
+	msgPaused   = ""         // nothing more is read for now: see worker.relay
 )
 
 // A message is sent between the supervisor and a worker. Files travel beside the JSON.

@@ -42,7 +42,7 @@ func (s *supervisor) renew(signals <-chan os.Signal) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // ignored until now
 	}
 	if s.current == w {
-		go w.follow(s.events) // ends with the process
+		go w.relay(s.events) // ends with the process
 	}
 }
 
@@ -135,6 +135,6 @@ func (s *supervisor) restore() (ok bool, err error) {
 	}
 	s.current = &worker{process: process, path: kept.Path, link: l, phase: serving}
 	s.served, s.since = true, time.Now()
-	go s.current.follow(s.events) // ends with the process
+	go s.current.relay(s.events) // ends with the process
 	return true, nil
 }

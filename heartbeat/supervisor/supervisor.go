@@ -90,9 +90,9 @@ type supervisor struct {
 	crashes int
 	since   time.Time // when the current worker began to serve
 
-	ending os.Signal // that the gateway was told to end by, or that a crash stands for; nil while it runs
-	status int       // exit status, valid when done
-	done   bool
+	endSignal os.Signal // why the supervisor is ending: the signal received, or SIGTERM after a worker's own end; nil while it runs
+	status    int       // exit status, valid when done
+	done      bool
 }
 
 // Run supervises the gateway until the gateway ends, and returns the exit status. In a
@@ -207,7 +207,7 @@ func (s *supervisor) take(e event) {
 func (s *supervisor) onRestart(w *worker, m message) {
 	var next *worker
 	err := errors.New("another restart is under way")
-	if w == s.current && s.next == nil && s.ending == nil {
+	if w == s.current && s.next == nil && s.endSignal == nil {
 		next, err = s.spawn(m.Path)
 	}
 	if err != nil {
@@ -229,7 +229,7 @@ func (s *supervisor) onReady(w *worker) {
 		w.phase = starting
 		w.tell(message{Kind: msgGo})
 	case s.next:
-		if s.current != nil { // else next ends, as its end says
+		if s.current != nil { // else drop has killed next, whose end follows as an event
 			s.current.tell(message{Kind: msgPrepared})
 		}
 	}
@@ -242,7 +242,7 @@ func (s *supervisor) onReleased(w *worker) {
 	w.phase = released
 	s.old, s.current, s.next = w, s.next, nil
 	if s.current == nil { // the next worker ended a moment ago
-		s.takeBack()
+		s.startKnown()
 		return
 	}
 	s.current.phase = starting
@@ -264,8 +264,8 @@ func (s *supervisor) onServing(w *worker, m message) {
 	if w.trial {
 		s.trial = newTrial(w.place)
 	}
-	if w.owed != nil {
-		w.signal(w.owed)
+	if w.pendingSignal != nil {
+		w.signal(w.pendingSignal)
 	}
 	if s.reload {
 		s.reload = false
@@ -288,25 +288,25 @@ func (s *supervisor) onEnd(w *worker, state *os.ProcessState) {
 	case s.current:
 		s.current = nil
 		s.drop()
-		s.follow(w, state)
+		s.afterCurrent(w, state)
 	}
 }
 
-// follow decides what follows the worker that served, or was to serve.
-func (s *supervisor) follow(w *worker, state *os.ProcessState) {
+// afterCurrent decides what follows the end of the worker that served, or was to serve.
+func (s *supervisor) afterCurrent(w *worker, state *os.ProcessState) {
 	switch {
-	case w.trial && w.failed != nil && s.ending == nil, w.trial && !w.told && s.ending == nil:
+	case w.trial && w.failed != nil && s.endSignal == nil, w.trial && !w.told && s.endSignal == nil:
 		s.start(s.goBack(w.reason(state)), false)
 	case w.heir && w.phase == starting && !w.told:
 		s.log.Error("the new process failed; the program before goes on", "err", w.reason(state))
-		s.takeBack()
-	case w.told || s.ending != nil:
-		s.ending = syscall.SIGTERM
+		s.startKnown()
+	case w.told || s.endSignal != nil:
+		s.endSignal = syscall.SIGTERM
 		s.finish(exitStatus(state))
 	case state.ExitCode() == exitcode.StartAgain: // the worker has put another program in place
 		s.start(s.self, false)
 	case !s.served || os.Getenv(CrashVariable) != "":
-		s.ending = syscall.SIGTERM
+		s.endSignal = syscall.SIGTERM
 		if s.old != nil {
 			s.old.signal(syscall.SIGTERM)
 		}
@@ -317,18 +317,18 @@ func (s *supervisor) follow(w *worker, state *os.ProcessState) {
 	}
 }
 
-// takeBack starts the program before after a restart that failed too late to be refused. The
+// startKnown starts the program before after a restart that failed too late to be refused. The
 // worker ends the gateway if that was told to end meanwhile.
-func (s *supervisor) takeBack() {
+func (s *supervisor) startKnown() {
 	if s.start(s.known(), false); s.current != nil {
-		s.current.owed = s.ending
+		s.current.pendingSignal = s.endSignal
 	}
 }
 
 // crashed has a worker started after a pause.
 func (s *supervisor) crashed(first bool) {
 	if first {
-		s.ending = syscall.SIGTERM
+		s.endSignal = syscall.SIGTERM
 		s.finish(exitcode.Failed)
 		return
 	}
@@ -351,7 +351,7 @@ func (s *supervisor) onSignal(sig os.Signal) {
 		}
 		return
 	}
-	s.ending, s.pause = sig, nil
+	s.endSignal, s.pause = sig, nil
 	s.drop()
 	for _, w := range []*worker{s.current, s.old} {
 		if w != nil {
@@ -375,12 +375,12 @@ func (s *supervisor) drop() {
 // is left.
 func (s *supervisor) finish(status int) {
 	s.status = status
-	s.done = s.ending != nil && s.current == nil && s.old == nil
+	s.done = s.endSignal != nil && s.current == nil && s.old == nil
 }
 
 // idle reports whether one worker serves and nothing is under way.
 func (s *supervisor) idle() bool {
-	return s.current != nil && s.current.phase == serving && !s.current.told && s.next == nil && s.old == nil && s.trial == nil && s.ending == nil
+	return s.current != nil && s.current.phase == serving && !s.current.told && s.next == nil && s.old == nil && s.trial == nil && s.endSignal == nil
 }
 
 // exitStatus returns the status for the end of a worker: the worker's own. A worker that a

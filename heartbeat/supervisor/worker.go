@@ -28,21 +28,21 @@ const (
 
 // A worker is a process of the gateway.
 type worker struct {
-	process *os.Process
-	path    string      // of its program
-	file    os.FileInfo // of path when the worker was started; nil if that is not known
-	link    *link
-	phase   phase
-	heir    bool      // it takes over from another one
-	owed    os.Signal // that it gets when it serves: the gateway is to end; nil for none
-	trial   bool      // its program is on trial
-	place   *os.File  // keeps others from replacing that program; nil for none
-	told    bool      // it ends because it was told to
-	failed  error     // why it cannot serve, or why its program cannot stay
+	process       *os.Process
+	path          string      // of its program
+	file          os.FileInfo // of path when the worker was started; nil if that is not known
+	link          *link
+	phase         phase
+	heir          bool      // it takes over from another one
+	pendingSignal os.Signal // sent once the worker serves; nil for none
+	trial         bool      // its program is on trial
+	place         *os.File  // keeps others from replacing that program; nil for none
+	told          bool      // it ends because it was told to
+	failed        error     // why it cannot serve, or why its program cannot stay
 
 	limit   *time.Timer
 	late    atomic.Bool // it was killed because it took too long
-	pausing atomic.Bool // follow is to stop reading
+	pausing atomic.Bool // relay is to stop reading
 }
 
 // An event is a message of a worker, or its end.
@@ -73,19 +73,19 @@ func (s *supervisor) spawn(path string) (*worker, error) {
 		return nil, fmt.Errorf("start %s: %w", path, err)
 	}
 	w := &worker{process: cmd.Process, path: path, file: file, link: l}
-	go w.follow(s.events) // ends with the process
+	go w.relay(s.events) // ends with the process
 	return w, nil
 }
 
-// follow sends the worker's messages, and then its end, to events. When pausing is set,
-// follow returns after a whole message.
-func (w *worker) follow(events chan<- event) {
+// relay sends the worker's messages, and then its end, to events. When pausing is set,
+// relay returns after a whole message.
+func (w *worker) relay(events chan<- event) {
 	for {
 		m, err := w.link.read()
 		switch {
 		case err == nil:
 			events <- event{worker: w, message: m}
-		case errors.Is(err, os.ErrDeadlineExceeded): // see pause
+		case errors.Is(err, os.ErrDeadlineExceeded): // see pauseReading
 		case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 			events <- event{worker: w, ended: w.wait()}
 			return
@@ -111,7 +111,7 @@ func (w *worker) wait() *os.ProcessState {
 	return state
 }
 
-// tell sends a message. follow sees the end of the worker.
+// tell sends a message. relay sees the end of the worker.
 func (w *worker) tell(m message) { _ = w.link.write(m) }
 
 func (w *worker) signal(sig os.Signal) { _ = w.process.Signal(sig) } // the process may have ended
