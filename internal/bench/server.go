@@ -125,7 +125,7 @@ func (s *server) exec() error {
 func (s *server) startAnew(ctx context.Context) error {
 	_ = s.cmd.Process.Signal(syscall.SIGSTOP) // it starts no other worker then
 	_ = syscall.Kill(s.daemon(), syscall.SIGKILL)
-	if err := s.cmd.Process.Kill(); err != nil {
+	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
 	<-s.exited
