@@ -66,10 +66,11 @@ func (s *statusMessage) show(doc markdown.Document, buttons [][]view.Button, del
 
 // fresh returns the message of the next turn.
 func (s *statusMessage) fresh() *editable {
-	e := newEditable(s.views, s.to)
+	to := s.to // the message stays there when the chat moves
+	e := newEditable(s.views, to)
 	e.onPost(func(id int) {
-		s.views.statusPosted(s.to.Key(), id)
-		s.views.sender.Typing(s.to) // a message ends the typing action
+		s.views.statusPosted(to.Key(), id)
+		s.views.sender.Typing(to) // a message ends the typing action
 	})
 	return e
 }
