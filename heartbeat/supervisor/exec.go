@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -91,7 +92,7 @@ func (s *supervisor) exec(w *worker) error {
 	// An ignored signal stays ignored until Run asks for it again; any other would end the
 	// process in between.
 	signal.Ignore(syscall.SIGHUP)
-	err = syscall.Exec(w.path, []string{w.path, "serve"}, append(os.Environ(), StateVariable+"="+string(b)))
+	err = syscall.Exec(w.path, []string{w.path, "serve"}, append(slices.Clip(s.Environ), StateVariable+"="+string(b)))
 	return fmt.Errorf("start %s: %w", w.path, err)
 }
 

@@ -62,11 +62,12 @@ const passedPrefix = "passed-"
 // Options say what a supervisor works with.
 type Options struct {
 	StateDir string     // of the record of upgrades
-	Environ  []string   // of workers
+	Environ  []string   // of the program by which the supervisor replaces its own
 	Passed   []*os.File // sockets from a service manager, for all workers
 	Log      *slog.Logger
 
-	BeforeStart func() // called before each start of a worker
+	WorkerEnviron []string
+	BeforeStart   func() // called before each start of a worker
 }
 
 // A supervisor is a state machine: one goroutine takes events, signals and times.

@@ -63,7 +63,7 @@ func (s *supervisor) spawn(path string) (*worker, error) {
 	defer func() { _ = theirs.Close() }()
 	argv := append(strings.Fields(os.Getenv(WrapVariable)), path, Subcommand)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = s.Environ
+	cmd.Env = s.WorkerEnviron
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

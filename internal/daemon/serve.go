@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -29,7 +30,7 @@ func Serve() (status int, err error) {
 		return 0, err
 	}
 	passed := activation.Files(true)
-	environ := workerEnviron(os.Environ())
+	environ := without(os.Environ(), supervisor.StateVariable) // before .env, which each worker reads anew
 	cfg, err := config.Load()
 	if err != nil && !supervisor.IsRenewed() { // one that goes on must not end
 		return 0, err
@@ -44,7 +45,10 @@ func Serve() (status int, err error) {
 			}
 		}()
 	}
-	return supervisor.Run(supervisor.Options{StateDir: cfg.StateDir, Environ: environ, Passed: passed, Log: logger, BeforeStart: log.follow}), nil
+	return supervisor.Run(supervisor.Options{
+		StateDir: cfg.StateDir, Environ: environ, Passed: passed, Log: logger, BeforeStart: log.follow,
+		WorkerEnviron: without(environ, "NOTIFY_SOCKET", "WATCHDOG_PID"), // a service manager knows the supervisor alone
+	}), nil
 }
 
 // leaveSession starts this program again if a process of a session has started it: the
@@ -62,16 +66,12 @@ func leaveSession() error {
 	return fmt.Errorf("leave the session that this was started from: %w", err)
 }
 
-// workerEnviron returns the environment of workers: a service manager knows the supervisor
-// alone.
-func workerEnviron(environ []string) (kept []string) {
-	for _, v := range environ {
+// without returns an environment without some variables.
+func without(environ []string, names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		if name != "NOTIFY_SOCKET" && name != "WATCHDOG_PID" && name != supervisor.StateVariable {
-			kept = append(kept, v)
-		}
-	}
-	return kept
+		return slices.Contains(names, name)
+	})
 }
 
 // A supervisorLog is where the supervisor's few lines go: where the worker's log goes. The

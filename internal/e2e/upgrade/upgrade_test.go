@@ -143,7 +143,8 @@ func TestUpgradeAfterUpgrades(t *testing.T) {
 	g.Fails("v2", syscall.SIGKILL, "ended while it was on trial")
 	g.Serves("v1")
 	g.Say("http", "echo still here").Want(t, "still here")
-	for _, name := range []string{"v2", "v3"} {
+	for turns, name := range []string{"v2", "v3"} {
+		m.Write("work/.env", fmt.Sprintf("BARECLAW_MAX_TURNS=%d\n", turns+3), 0o600)
 		m.Upgrades(harness.ExitOK, "to "+name, "--from", harness.ReleaseOf(t, name))
 		g.Serves(name)
 		m.Eventually("the supervisor runs "+name, func() bool {
@@ -151,6 +152,13 @@ func TestUpgradeAfterUpgrades(t *testing.T) {
 			want, wantErr := program.Sum(harness.ReleaseOf(t, name))
 			return err == nil && wantErr == nil && sum == want
 		})
+	}
+	m.Write("work/.env", "BARECLAW_MAX_TURNS=9\n", 0o600)
+	generation = g.Generation()
+	g.Must("POST", "/restart", nil, 200)
+	g.Restarted(generation)
+	if args := g.Say("new", "args").Str("text"); !strings.Contains(args, `"--max-turns","9"`) {
+		t.Errorf("the gateway does not go by what .env says now: claude was started with %s", args)
 	}
 	if g.Signal(syscall.SIGTERM); g.Cmd.ProcessState.ExitCode() != harness.ExitOK {
 		t.Errorf("the first process ends with %v", g.Cmd.ProcessState)
