@@ -109,21 +109,17 @@ func unitKilledOnTrial(t *testing.T, manager *harness.UserManager, who string) {
 	u.Must("POST", "/upgrade", harness.Obj{"path": harness.ReleaseOf(t, "v2")}, 200)
 	u.Serves("v2")
 	now := u.LockFile()
-	kill := func(pid int, start uint64) {
-		if err := proc.Signal(pid, start, syscall.SIGKILL); err != nil {
-			t.Error(err)
-		}
+	var err error
+	switch who {
+	case "supervisor is killed":
+		err = proc.Signal(now.PID, now.Start, syscall.SIGKILL)
+	case "new is killed":
+		err = proc.Signal(now.Worker, now.WorkerStart, syscall.SIGKILL)
+	default:
+		u.KillHolder()
 	}
-	if who == "both are killed" { // the one is not to end for the other's sake
-		if err := proc.Signal(now.Worker, now.WorkerStart, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if who != "new is killed" {
-		kill(now.PID, now.Start)
-	}
-	if who != "supervisor is killed" {
-		kill(now.Worker, now.WorkerStart)
+	if err != nil {
+		t.Error(err)
 	}
 	u.Eventually("the worker ends", func() bool { return !proc.Alive(now.Worker, now.WorkerStart) })
 	u.Eventually("it is decided", func() bool { return u.Trial().State != program.OnTrial })
