@@ -28,7 +28,7 @@ type keptState struct {
 
 // renew replaces this program by the worker's, if that is another one, in this process:
 // descriptors, children and the process id stay. After an error this program goes on.
-func (s *supervisor) renew(signals <-chan os.Signal) {
+func (s *supervisor) renew() {
 	w := s.current
 	if s.ran == nil || w.file == nil || os.SameFile(s.ran, w.file) {
 		return
@@ -37,10 +37,10 @@ func (s *supervisor) renew(signals <-chan os.Signal) {
 		return // somebody has put another program there since, which nobody has tried
 	}
 	quiet := s.pauseReading(w)
-	if quiet && len(signals) == 0 {
+	if quiet && len(s.signals) == 0 {
 		w.file = nil // once is enough
-		s.log.Error("the supervisor cannot replace its own program", "path", w.path, "err", s.exec(w))
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // ignored until now
+		s.Log.Error("the supervisor cannot replace its own program", "path", w.path, "err", s.exec(w))
+		signal.Notify(s.signals, syscall.SIGHUP) // ignored by exec
 	}
 	if s.current == w {
 		go w.relay(s.events) // ends with the process

@@ -73,11 +73,11 @@ type Options struct {
 // A supervisor is a state machine: one goroutine takes events, signals and times.
 type supervisor struct {
 	Options
-	log    *slog.Logger
-	self   string      // path of this program
-	ran    os.FileInfo // of the file that this process runs
-	events chan event
-	files  map[string]*os.File // that workers have deposited, by name
+	self    string      // path of this program
+	ran     os.FileInfo // of the file that this process runs
+	signals chan os.Signal
+	events  chan event
+	files   map[string]*os.File // that workers have deposited, by name
 
 	current *worker // serves, or begins to; nil in a pause
 	next    *worker // prepares to take over
@@ -99,9 +99,8 @@ type supervisor struct {
 // Run supervises the gateway until the gateway ends, and returns the exit status. In a
 // supervisor that has replaced itself, Run goes on with its worker.
 func Run(o Options) (status int) {
-	s := &supervisor{Options: o, log: o.Log, events: make(chan event, 64), files: map[string]*os.File{}}
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT)
+	s := &supervisor{Options: o, signals: make(chan os.Signal, 16), events: make(chan event, 64), files: map[string]*os.File{}}
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT)
 	if err := s.begin(); err != nil {
 		o.Log.Error("the gateway cannot be started", "err", err)
 		return exitcode.Failed
@@ -112,7 +111,7 @@ func Run(o Options) (status int) {
 		select {
 		case e := <-s.events:
 			s.take(e)
-		case sig := <-signals:
+		case sig := <-s.signals:
 			s.onSignal(sig)
 		case <-s.pause:
 			s.pause = nil
@@ -125,7 +124,7 @@ func Run(o Options) (status int) {
 			}
 		}
 		if s.idle() {
-			s.renew(signals)
+			s.renew()
 		}
 	}
 	return s.status
@@ -157,7 +156,7 @@ func (s *supervisor) known() string { return program.Running(s.self) }
 func (s *supervisor) start(path string, first bool) {
 	w, err := s.spawn(path)
 	if err != nil {
-		s.log.Error("the gateway cannot be started", "err", err)
+		s.Log.Error("the gateway cannot be started", "err", err)
 		s.crashed(first)
 		return
 	}
@@ -208,7 +207,7 @@ func (s *supervisor) take(e event) {
 func (s *supervisor) onRestart(w *worker, m message) {
 	var next *worker
 	err := errors.New("another restart is under way")
-	if w == s.current && s.next == nil && s.endSignal == nil {
+	if w == s.current && !w.told && s.next == nil && s.endSignal == nil {
 		next, err = s.spawn(m.Path)
 	}
 	if err != nil {
@@ -263,7 +262,9 @@ func (s *supervisor) onServing(w *worker, m message) {
 		s.old.tell(message{Kind: msgSucceeded, Path: m.Path})
 	}
 	if w.trial {
-		s.trial = newTrial(w.place)
+		s.trial = newTrial()
+	} else {
+		w.release()
 	}
 	if w.pendingSignal != nil {
 		w.signal(w.pendingSignal)
@@ -290,16 +291,17 @@ func (s *supervisor) onEnd(w *worker, state *os.ProcessState) {
 		s.current = nil
 		s.drop()
 		s.afterCurrent(w, state)
+		w.release() // not before the earlier program is back
 	}
 }
 
 // afterCurrent decides what follows the end of the worker that served, or was to serve.
 func (s *supervisor) afterCurrent(w *worker, state *os.ProcessState) {
 	switch {
-	case w.trial && w.failed != nil && s.endSignal == nil, w.trial && !w.told && s.endSignal == nil:
+	case w.trial && s.endSignal == nil && (w.failed != nil || !w.told):
 		s.start(s.goBack(w.reason(state)), false)
 	case w.heir && w.phase == starting && !w.told:
-		s.log.Error("the new process failed; the program before goes on", "err", w.reason(state))
+		s.Log.Error("the new process failed; the program before goes on", "err", w.reason(state))
 		s.startKnown()
 	case w.told || s.endSignal != nil:
 		s.endSignal = syscall.SIGTERM
@@ -313,7 +315,7 @@ func (s *supervisor) afterCurrent(w *worker, state *os.ProcessState) {
 		}
 		s.finish(exitStatus(state))
 	default:
-		s.log.Error("the gateway has crashed", "pid", w.process.Pid, "ended", state.String())
+		s.Log.Error("the gateway has crashed", "pid", w.process.Pid, "ended", state.String())
 		s.crashed(false)
 	}
 }
@@ -338,7 +340,7 @@ func (s *supervisor) crashed(first bool) {
 	}
 	pause := min(minPause<<min(s.crashes, 10), maxPause)
 	s.crashes, s.since = s.crashes+1, time.Time{}
-	s.log.Info("the gateway is started again", "in", pause)
+	s.Log.Info("the gateway is started again", "in", pause)
 	s.pause = time.After(pause)
 }
 

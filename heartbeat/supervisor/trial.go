@@ -41,13 +41,12 @@ type trial struct {
 	heard  time.Time // of the worker's health
 	misses int
 	tick   *time.Ticker
-	place  *os.File // keeps others from replacing the program; nil for none
 }
 
-func newTrial(place *os.File) *trial {
+func newTrial() *trial {
 	whole, look := TrialTimes()
 	now := time.Now()
-	return &trial{until: now.Add(whole), heard: now, tick: time.NewTicker(look), place: place}
+	return &trial{until: now.Add(whole), heard: now, tick: time.NewTicker(look)}
 }
 
 // ticks is the channel of the times to look; nil where there is no trial.
@@ -73,20 +72,13 @@ func (t *trial) report(problem string) (over bool, err error) {
 
 func (t *trial) silent() bool { return time.Since(t.heard) > maxSilence }
 
-func (t *trial) end() {
-	t.tick.Stop()
-	if t.place != nil {
-		_ = t.place.Close()
-	}
-}
-
 // onHealth takes a report of the worker on trial.
 func (s *supervisor) onHealth(w *worker, problem string) {
 	if s.trial == nil || w != s.current || w.failed != nil || w.told {
 		return
 	}
 	if problem != "" {
-		s.log.Warn("the new program is not well", "err", problem)
+		s.Log.Warn("the new program is not well", "err", problem)
 	}
 	switch over, err := s.trial.report(problem); {
 	case err != nil:
@@ -115,15 +107,16 @@ func (s *supervisor) reject(w *worker, why error) {
 func (s *supervisor) confirm(w *worker) {
 	s.endTrial()
 	w.trial = false
+	w.release()
 	t, err := program.Load(s.StateDir)
 	if err == nil && t != nil && t.State == program.OnTrial {
 		t.End(program.Confirmed, "")
 		err = t.Save(s.StateDir)
 	}
 	if err != nil || t == nil {
-		s.log.Error("the upgrade is not recorded", "err", err)
+		s.Log.Error("the upgrade is not recorded", "err", err)
 	} else {
-		s.log.Info("upgraded", "from", t.From.Version, "to", t.To.Version)
+		s.Log.Info("upgraded", "from", t.From.Version, "to", t.To.Version)
 	}
 	w.tell(message{Kind: msgTrialOver})
 }
@@ -134,13 +127,13 @@ func (s *supervisor) goBack(why error) (path string) {
 	s.endTrial()
 	t, err := program.Load(s.StateDir)
 	if err != nil || t == nil || t.State != program.OnTrial {
-		s.log.Error("the record of the upgrade is lost", "err", err)
+		s.Log.Error("the record of the upgrade is lost", "err", err)
 		return s.known()
 	}
-	s.log.Error("going back to the program before", "from", t.To.Version, "to", t.From.Version, "err", why)
+	s.Log.Error("going back to the program before", "from", t.To.Version, "to", t.From.Version, "err", why)
 	path, err = t.GoBack(s.StateDir, why)
 	if err != nil {
-		s.log.Error("going back is not complete", "err", err)
+		s.Log.Error("going back is not complete", "err", err)
 	}
 	if path == "" {
 		return s.known()
@@ -150,7 +143,7 @@ func (s *supervisor) goBack(why error) (path string) {
 
 func (s *supervisor) endTrial() {
 	if s.trial != nil {
-		s.trial.end()
+		s.trial.tick.Stop()
 		s.trial = nil
 	}
 }

@@ -31,8 +31,8 @@ func TestTrial(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				tr := newTrial(nil)
-				defer tr.end()
+				tr := newTrial()
+				defer tr.tick.Stop()
 				got := "goes on"
 				for _, report := range c.reports {
 					time.Sleep(lookTime)

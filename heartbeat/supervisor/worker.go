@@ -131,10 +131,11 @@ func (w *worker) unbound() {
 	}
 }
 
-// release lets others replace the program of a worker whose trial never began.
+// release lets others replace the worker's program. More calls do nothing.
 func (w *worker) release() {
 	if w.place != nil {
 		_ = w.place.Close()
+		w.place = nil
 	}
 }
 

@@ -87,10 +87,10 @@ func (a *attempt) wait(ctx context.Context) error {
 
 func (r *restarts) try(a *attempt) {
 	err := r.startSuccessor(a.upgrade)
-	r.mu.Lock()
-	if r.ending {
-		err = errors.Join(err, core.ErrClosed)
+	if err == nil && r.isEnding() {
+		err = core.ErrClosed
 	}
+	r.mu.Lock()
 	a.err = err
 	if err != nil {
 		r.attempt = nil // the next one tries again
@@ -110,6 +110,9 @@ func (r *restarts) try(a *attempt) {
 // upgrade, or of the source, or else of this program. After an error everything is as
 // before.
 func (r *restarts) startSuccessor(upgrade *api.UpgradeRequest) error {
+	if r.isEnding() {
+		return core.ErrClosed
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
 	if err := r.upgrades.ledger().Probe(ctx); err != nil { // the new process could not begin
@@ -138,6 +141,12 @@ func (r *restarts) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ending = true
+}
+
+func (r *restarts) isEnding() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ending
 }
 
 // lastProblem returns why the last restart failed, empty if it did not.

@@ -82,10 +82,7 @@ type supervisorLog struct {
 }
 
 func (l supervisorLog) Write(line []byte) (int, error) {
-	w, _, done, err := openLogWriter(l.cfg)
-	if err != nil {
-		return os.Stderr.Write(line)
-	}
+	w, _, done, _ := openLogWriter(l.cfg) // after an error w is stderr
 	defer done()
 	return w.Write(line)
 }

@@ -57,6 +57,7 @@ func TestUpgradeThatFails(t *testing.T) {
 		sig  syscall.Signal // that it gets on trial; 0 for a program that comes to none
 	}{
 		"dies": {"exit status 7", 0}, "mute": {"not ready within", 0},
+		"late:/":        {"this release is broken", 0}, // when it has taken over
 		"dies on trial": {"ended while it was on trial", syscall.SIGKILL}, "hangs on trial": {"does not answer", syscall.SIGSTOP},
 	} {
 		t.Run(how, func(t *testing.T) {
@@ -147,11 +148,7 @@ func TestUpgradeAfterUpgrades(t *testing.T) {
 		m.Write("work/.env", fmt.Sprintf("BARECLAW_MAX_TURNS=%d\n", turns+3), 0o600)
 		m.Upgrades(harness.ExitOK, "to "+name, "--from", harness.ReleaseOf(t, name))
 		g.Serves(name)
-		m.Eventually("the supervisor runs "+name, func() bool {
-			sum, err := program.Sum(fmt.Sprintf("/proc/%d/exe", g.Cmd.Process.Pid))
-			want, wantErr := program.Sum(harness.ReleaseOf(t, name))
-			return err == nil && wantErr == nil && sum == want
-		})
+		runs(m, g, name)
 	}
 	m.Write("work/.env", "BARECLAW_MAX_TURNS=9\n", 0o600)
 	generation = g.Generation()
@@ -163,6 +160,40 @@ func TestUpgradeAfterUpgrades(t *testing.T) {
 	if g.Signal(syscall.SIGTERM); g.Cmd.ProcessState.ExitCode() != harness.ExitOK {
 		t.Errorf("the first process ends with %v", g.Cmd.ProcessState)
 	}
+}
+
+// TestSupervisorCannotReplaceItself makes the new program's file one that cannot be executed
+// when its trial ends: the supervisor goes on with its own program, restarts when it is asked
+// to, and then replaces its program.
+func TestSupervisorCannotReplaceItself(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Install("v1", "8s") // longer than the file needs to be closed
+	g := m.Start()
+	begunTrial(t, m, g, "v2")
+	if err := os.Chmod(m.Program, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.Eventually("the supervisor keeps its program", func() bool { return strings.Contains(m.Log.String(), "cannot replace its own program") })
+	if err := os.Chmod(m.Program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	generation := g.Generation()
+	if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	g.Restarted(generation)
+	runs(m, g, "v2")
+}
+
+// runs waits until the supervisor runs a release.
+func runs(m *harness.Machine, g *harness.Gateway, name string) {
+	m.T.Helper()
+	m.Eventually("the supervisor runs "+name, func() bool {
+		sum, err := program.Sum(fmt.Sprintf("/proc/%d/exe", g.Cmd.Process.Pid))
+		want, wantErr := program.Sum(harness.ReleaseOf(m.T, name))
+		return err == nil && wantErr == nil && sum == want
+	})
 }
 
 // begunTrial begins an upgrade whose trial takes long, and returns when the new program
