@@ -77,11 +77,7 @@ func examine(ctx context.Context, path string, withLog bool) (Examination, error
 
 // read fills in everything but the sizes and the mode.
 func (e *Examination) read(ctx context.Context, c driver.Conn) error {
-	id, err := scalar(c, "PRAGMA application_id")
-	if err != nil {
-		return err
-	}
-	tables, err := scalar(c, "SELECT count(*) FROM sqlite_schema")
+	id, tables, err := identify(c)
 	if err != nil {
 		return err
 	}

@@ -287,11 +287,7 @@ func versionOf(c driver.Conn) (Version, error) {
 // migrate leaves a newer file unchanged, and refuses the file only if its min_reader
 // exceeds the known migrations.
 func (s schema) migrate(c driver.Conn) error {
-	id, err := scalar(c, "PRAGMA application_id")
-	if err != nil {
-		return err
-	}
-	tables, err := scalar(c, "SELECT count(*) FROM sqlite_schema")
+	id, tables, err := identify(c)
 	if err != nil {
 		return err
 	}
@@ -369,6 +365,14 @@ func query(ctx context.Context, c driver.Conn, text string) (all [][]driver.Valu
 		}
 		all = append(all, row)
 	}
+}
+
+// identify returns the application id of a file, and how many tables and indexes it has.
+func identify(c driver.Conn) (id, tables int64, err error) {
+	if id, err = scalar(c, "PRAGMA application_id"); err == nil {
+		tables, err = scalar(c, "SELECT count(*) FROM sqlite_schema")
+	}
+	return id, tables, err
 }
 
 // scalar returns the integer result of a query.
