@@ -33,6 +33,5 @@
 // parameter, a number that is none) and parse_mode, which our adapter must not
 // use, are violations: they fail the test, unless the server is [Lenient]. The
 // documented limits of rates hold unless [WithoutRates] is given; a call before
-// retry_after is over counts in [Server.RateViolations]. [WithClock] moves dates,
-// rates and lifetimes by hand; long polls keep to real time.
+// retry_after is over counts in [Server.RateViolations].
 package botapi

@@ -77,9 +77,6 @@ func (f *fault) afterRaw(x *exchange, response []byte) bool {
 	return f.step.answer != nil && f.step.answer(x, f.step, response)
 }
 
-// Pass lets a call through.
-func Pass() Step { return Step{} }
-
 // TooMany answers 429. Until the time is over, further calls of that kind in
 // that chat are refused as well and counted as [Server.RateViolations].
 func TooMany(retryAfter int) Step { return refuse(tooMany(retryAfter), retryAfter) }

@@ -57,25 +57,6 @@ func Sticker(emoji string, data []byte) Media {
 	return Media{Kind: "sticker", Name: "sticker.webp", Emoji: emoji, Data: data, extra: object{"type": "regular", "width": 512, "height": 512, "is_animated": false, "is_video": false}}
 }
 
-// Contact is somebody's number.
-func Contact(phone, first, last string) Media {
-	o := object{"phone_number": phone, "first_name": first}
-	if last != "" {
-		o["last_name"] = last
-	}
-	return Media{Kind: "contact", extra: o}
-}
-
-// Location is a point on the map.
-func Location(latitude, longitude float64) Media {
-	return Media{Kind: "location", extra: object{"latitude": latitude, "longitude": longitude}}
-}
-
-// Venue is a place with a name. The API sets location as well.
-func Venue(title, address string, latitude, longitude float64) Media {
-	return Media{Kind: "venue", extra: object{"location": object{"latitude": latitude, "longitude": longitude}, "title": title, "address": address}}
-}
-
 // filed reports whether there is a file to download.
 func (m *Media) filed() bool {
 	return m.Kind != "contact" && m.Kind != "location" && m.Kind != "venue"

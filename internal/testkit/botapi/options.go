@@ -23,10 +23,6 @@ func defaults() options {
 // the colon, is the bot's user id.
 func WithToken(token string) Option { return func(o *options) { o.token = token } }
 
-// WithClock sets what dates, rates, drafts and callback queries go by, for
-// instance [Clock.Now]. Long polls and held requests go by real time.
-func WithClock(now func() time.Time) Option { return func(o *options) { o.now = now } }
-
 // WithoutRates switches the limits off.
 func WithoutRates() Option { return func(o *options) { o.rates = rates{} } }
 

@@ -21,11 +21,6 @@ type sending struct{ m *stored }
 // InTopic sends into a thread of a forum or of a private chat.
 func InTopic(thread int) SendOption { return func(s *sending) { s.m.thread = thread } }
 
-// WithEntities formats the text. Commands are found without it.
-func WithEntities(entities ...Entity) SendOption {
-	return func(s *sending) { s.m.entities = append(s.m.entities, entities...) }
-}
-
 // WithMedia attaches media. The text becomes the caption.
 func WithMedia(media Media) SendOption { return func(s *sending) { s.m.media = &media } }
 
@@ -36,25 +31,7 @@ func InAlbum(id string) SendOption { return func(s *sending) { s.m.album = id } 
 // ReplyingTo answers a message of the chat.
 func ReplyingTo(messageID int) SendOption { return func(s *sending) { s.m.replyTo = messageID } }
 
-// ReplyingElsewhere answers a message of somebody in another chat, which the
-// bot cannot see but for what is told here.
-func ReplyingElsewhere(author *User, quoted string) SendOption {
-	return func(s *sending) {
-		s.m.extra["external_reply"] = object{"origin": origin(author)}
-		s.m.extra["quote"] = object{"text": quoted, "position": 0}
-	}
-}
-
-// ForwardedFrom forwards what the person wrote.
-func ForwardedFrom(author *User) SendOption {
-	return func(s *sending) { s.m.extra["forward_origin"] = origin(author) }
-}
-
 const someTimeAgo = 1_700_000_000
-
-func origin(author *User) object {
-	return object{"type": "user", "date": someTimeAgo, "sender_user": author.wireLocked()}
-}
 
 var commandText = regexp.MustCompile(`^/[a-zA-Z0-9_]{1,32}(@[a-zA-Z0-9_]+)?`)
 
