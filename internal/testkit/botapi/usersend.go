@@ -31,8 +31,6 @@ func InAlbum(id string) SendOption { return func(s *sending) { s.m.album = id } 
 // ReplyingTo answers a message of the chat.
 func ReplyingTo(messageID int) SendOption { return func(s *sending) { s.m.replyTo = messageID } }
 
-const someTimeAgo = 1_700_000_000
-
 var commandText = regexp.MustCompile(`^/[a-zA-Z0-9_]{1,32}(@[a-zA-Z0-9_]+)?`)
 
 // Send is a message of a user. The test ends if that person could not send it:
