@@ -47,8 +47,9 @@ func judgeLedger(path string, e ledger.Examination) []Finding {
 		found = append(found, problem("ledger_damaged", path+" is damaged: "+strings.Join(e.Damage, "; ")+".",
 			"What is in the damaged part is lost, and the gateway may refuse messages.", restoreLedger))
 	}
-	if e.Schema > e.Known {
-		found = append(found, problem("ledger_newer", fmt.Sprintf("The ledger has schema %d, and this program knows up to %d.", e.Schema, e.Known),
+	if !e.Reads(e.Known) {
+		found = append(found, problem("ledger_newer",
+			fmt.Sprintf("The ledger has schema %d, for programs that know schema %d or a later one, and this one knows %d.", e.Schema, e.MinReader, e.Known),
 			"This program does not start with it.", "use the newer bareclaw that wrote it"))
 	}
 	if e.Mode&0o077 != 0 {

@@ -45,7 +45,9 @@ func TestDoctorOfTheLedger(t *testing.T) {
 	edit(m, "UPDATE counters SET accepted=2")
 	m.Quick().Tells(doctor.Problem, "ledger_uneven", "2 accepted, 1 answered")
 	edit(m, "UPDATE counters SET accepted=1; PRAGMA user_version=9999")
-	m.Quick().Tells(doctor.Problem, "ledger_newer", "9999")
+	m.Quick().Fine("ledger", "whole and balances") // a newer one that this program reads
+	edit(m, "INSERT INTO meta VALUES('min_reader', 9998)")
+	m.Quick().Tells(doctor.Problem, "ledger_newer", "9999", "9998")
 	edit(m, "PRAGMA application_id=1")
 	m.Quick().Tells(doctor.Problem, "ledger_foreign", m.Path("state/ledger.db"))
 }
