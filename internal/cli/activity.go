@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 
 	"bareclaw/adapters/httpapi/api"
@@ -45,15 +44,10 @@ func (a *activity) take(e client.Event) (string, error) {
 	return text, nil
 }
 
-// call names the tool of an approval and the main argument: the command, the file, the
-// pattern.
+// call names the tool of an approval and the object of the call.
 func call(a *api.Approval) string {
-	var in map[string]any
-	_ = json.Unmarshal(a.Input, &in) // an input that is no object has no members
-	for _, name := range []string{"command", "file_path", "path", "pattern", "url", "query", "skill", "description", "prompt"} {
-		if s, ok := in[name].(string); ok && s != "" {
-			return a.Tool + ": " + s
-		}
+	if target := claude.ToolTarget(a.Input); target != "" {
+		return a.Tool + ": " + target
 	}
 	return cmp.Or(a.Tool, "a turn that was cut, to be continued")
 }

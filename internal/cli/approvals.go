@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/chat"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
@@ -29,8 +30,8 @@ type ApprovalList struct {
 }
 
 // Run runs the command.
-func (l *ApprovalList) Run(c *command.Context) error {
-	return fetch(c, api.PathApprovals, l.JSON, func(got *api.Approvals) error {
+func (l *ApprovalList) Run(c *command.Context, gateway *client.Client) error {
+	return fetch(c, gateway, api.PathApprovals, l.JSON, func(got *api.Approvals) error {
 		if len(got.Approvals) == 0 {
 			c.Tellf("Nothing waits for a decision.")
 			return nil
@@ -69,8 +70,8 @@ type ApprovalShow struct {
 }
 
 // Run runs the command.
-func (s *ApprovalShow) Run(c *command.Context) error {
-	return fetch(c, api.PathApprovals, false, func(got *api.Approvals) error {
+func (s *ApprovalShow) Run(c *command.Context, gateway *client.Client) error {
+	return fetch(c, gateway, api.PathApprovals, false, func(got *api.Approvals) error {
 		a, err := only(got.Approvals, approvalID, "approval", s.ID)
 		if err != nil {
 			return err
@@ -102,8 +103,8 @@ type ApprovalAllow struct {
 }
 
 // Run runs the command.
-func (a *ApprovalAllow) Run(c *command.Context) error {
-	return decide(c, a.ID, api.Decision{Behavior: api.Allow, Always: a.Always, Remember: a.Remember}, a.JSON)
+func (a *ApprovalAllow) Run(c *command.Context, gateway command.Decider) error {
+	return decide(c, gateway, a.ID, api.Decision{Behavior: api.Allow, Always: a.Always, Remember: a.Remember}, a.JSON)
 }
 
 // ApprovalDeny denies.
@@ -114,18 +115,14 @@ type ApprovalDeny struct {
 }
 
 // Run runs the command.
-func (a *ApprovalDeny) Run(c *command.Context) error {
-	return decide(c, a.ID, api.Decision{Behavior: api.Deny, Message: a.Message}, a.JSON)
+func (a *ApprovalDeny) Run(c *command.Context, gateway command.Decider) error {
+	return decide(c, gateway, a.ID, api.Decision{Behavior: api.Deny, Message: a.Message}, a.JSON)
 }
 
-func decide(c *command.Context, id string, body api.Decision, asJSON bool) error {
-	gateway, err := c.OverTCP()
-	if err != nil {
-		return err
-	}
+func decide(c *command.Context, gateway command.Decider, id string, body api.Decision, asJSON bool) error {
 	if len(id) < fullID {
 		var pending api.Approvals
-		if err := c.Get(gateway, api.PathApprovals, &pending); err != nil {
+		if err := c.Get(gateway.Client, api.PathApprovals, &pending); err != nil {
 			return err
 		}
 		a, err := only(pending.Approvals, approvalID, "approval", id)
@@ -134,7 +131,7 @@ func decide(c *command.Context, id string, body api.Decision, asJSON bool) error
 		}
 		id = a.ID
 	}
-	return request(c, gateway, http.MethodPost, api.ApprovalPath(id), body, asJSON, func(a *api.Approval) error {
+	return request(c, gateway.Client, http.MethodPost, api.ApprovalPath(id), body, asJSON, func(a *api.Approval) error {
 		if a.State == "" {
 			return c.PrintLines("Decided.")
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
@@ -34,8 +35,8 @@ type ChannelList struct {
 }
 
 // Run runs the command.
-func (l *ChannelList) Run(c *command.Context) error {
-	return fetch(c, api.PathChannels, l.JSON, func(got *api.Channels) error {
+func (l *ChannelList) Run(c *command.Context, gateway *client.Client) error {
+	return fetch(c, gateway, api.PathChannels, l.JSON, func(got *api.Channels) error {
 		if len(got.Channels) == 0 {
 			c.Tellf("There is no channel yet. The first message to one makes it: bareclaw send http hello")
 			return nil
@@ -47,11 +48,7 @@ func (l *ChannelList) Run(c *command.Context) error {
 // channelLines shows each channel on a line of at most width cells.
 func channelLines(all []api.Channel, colours term.Palette, now time.Time, width int) []string {
 	t := &command.Table{Widest: []int{channelWidth}}
-	head := make([]command.Cell, 0, 7)
-	for _, name := range []string{"CHANNEL", "STATE", "SINCE", "QUEUE", "SESSION", "LAST", ""} {
-		head = append(head, command.Text(name).Painted(colours.Faint))
-	}
-	t.Add(head...)
+	t.Head(colours.Faint, "CHANNEL", "STATE", "SINCE", "QUEUE", "SESSION", "LAST", "")
 	for _, ch := range all {
 		queue := ""
 		if ch.Waiting > 0 {
@@ -103,8 +100,8 @@ type ChannelShow struct {
 }
 
 // Run runs the command.
-func (s *ChannelShow) Run(c *command.Context) error {
-	return fetch(c, api.ChannelPath(s.Channel), s.JSON, func(ch *api.Channel) error {
+func (s *ChannelShow) Run(c *command.Context, gateway *client.Client) error {
+	return fetch(c, gateway, api.ChannelPath(s.Channel), s.JSON, func(ch *api.Channel) error {
 		now := time.Now()
 		facts := command.Facts{Faint: term.PaletteFor(c.Out).Faint}
 		number := func(name string, n int) {
@@ -143,16 +140,12 @@ type ChannelSet struct {
 }
 
 // Run runs the command.
-func (s *ChannelSet) Run(c *command.Context) error {
+func (s *ChannelSet) Run(c *command.Context, gateway command.Decider) error {
 	if s.Model == nil && s.PermissionMode == nil {
 		return command.Usagef("set what? Give --model, --permission-mode or both")
 	}
-	gateway, err := c.OverTCP()
-	if err != nil {
-		return err
-	}
 	change := api.ChannelChange{Model: s.Model, PermissionMode: s.PermissionMode}
-	return request(c, gateway, http.MethodPatch, api.ChannelPath(s.Channel), change, s.JSON, printing(c, "Set. It holds from the next turn on."))
+	return request(c, gateway.Client, http.MethodPatch, api.ChannelPath(s.Channel), change, s.JSON, printing(c, "Set. It holds from the next turn on."))
 }
 
 // ChannelRules lists the rules of a channel, or removes a rule.
@@ -163,12 +156,17 @@ type ChannelRules struct {
 }
 
 // Run runs the command.
-func (r *ChannelRules) Run(c *command.Context) error {
+func (r *ChannelRules) Run(c *command.Context, gateway *client.Client) error {
 	path := api.ChannelPath(r.Channel) + "/rules"
-	return fetch(c, path, r.JSON && r.Remove == "", func(got *api.Rules) error {
+	return fetch(c, gateway, path, r.JSON && r.Remove == "", func(got *api.Rules) error {
 		switch {
 		case r.Remove != "":
-			return r.remove(c, path, got.Rules)
+			rule, err := only(got.Rules, func(rule *api.Rule) string { return rule.ID }, "rule", r.Remove)
+			if err != nil {
+				return err
+			}
+			return request(c, gateway, http.MethodDelete, path+"/"+url.PathEscape(rule.ID), nil, r.JSON,
+				printing(c, "Removed. The agent asks again from the next turn on."))
 		case len(got.Rules) == 0:
 			c.Tellf("%s has no rules of its own.", term.SafeLine(r.Channel))
 			return nil
@@ -181,18 +179,6 @@ func (r *ChannelRules) Run(c *command.Context) error {
 	})
 }
 
-func (r *ChannelRules) remove(c *command.Context, path string, rules []api.Rule) error {
-	rule, err := only(rules, func(rule *api.Rule) string { return rule.ID }, "rule", r.Remove)
-	if err != nil {
-		return err
-	}
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
-	return request(c, gateway, http.MethodDelete, path+"/"+url.PathEscape(rule.ID), nil, r.JSON, printing(c, "Removed. The agent asks again from the next turn on."))
-}
-
 // ChannelInterrupt ends a channel's turn.
 type ChannelInterrupt struct {
 	Channel string `arg:"" help:"The channel."`
@@ -200,11 +186,7 @@ type ChannelInterrupt struct {
 }
 
 // Run runs the command.
-func (i *ChannelInterrupt) Run(c *command.Context) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
+func (i *ChannelInterrupt) Run(c *command.Context, gateway *client.Client) error {
 	path := api.ChannelPath(i.Channel)
 	var channel api.Channel
 	if err := gateway.Do(c.Context, http.MethodGet, path, nil, &channel); err != nil {
@@ -224,11 +206,7 @@ type ChannelReset struct {
 }
 
 // Run runs the command.
-func (r *ChannelReset) Run(c *command.Context) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
+func (r *ChannelReset) Run(c *command.Context, gateway *client.Client) error {
 	if command.IsOwnChannel(c, gateway, r.Channel) {
 		return fmt.Errorf("this runs in the session of %s itself and would end with it", term.SafeLine(r.Channel))
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"os/user"
@@ -20,22 +21,16 @@ type Chat struct {
 }
 
 // Run talks until the user leaves.
-func (c *Chat) Run(ctx *command.Context) error {
+func (c *Chat) Run(ctx *command.Context, gateway *client.Client) error {
 	out, _ := ctx.Out.(*os.File)
 	if !term.IsTerminal(ctx.In) || !term.IsTerminal(out) || os.Getenv("TERM") == "dumb" {
 		return command.Usagef("chat needs a terminal that can move its cursor; in a script use: bareclaw send %s TEXT", c.Channel)
 	}
-	api, err := ctx.Client()
-	if err != nil {
+	decider, err := ctx.Decider()
+	if errors.Is(err, command.ErrInSession) { // the gateway refuses each decision
+		decider = command.Decider{Client: gateway}
+	} else if err != nil {
 		return err
-	}
-	decider := api
-	if client.Inherited() == nil {
-		cfg, err := ctx.Config()
-		if err != nil {
-			return err
-		}
-		decider = client.Direct(cfg)
 	}
 	name := ""
 	if u, err := user.Current(); err == nil {
@@ -43,7 +38,7 @@ func (c *Chat) Run(ctx *command.Context) error {
 	}
 	return untilTold(ctx.Context, func(told context.Context) error {
 		return chat.Run(told, chat.Options{
-			Channel: c.Channel, User: name, Client: api, Decider: decider, In: ctx.In, Terminal: out, Coloured: term.PaletteFor(out).On,
+			Channel: c.Channel, User: name, Client: gateway, Decider: decider.Client, In: ctx.In, Terminal: out, Coloured: term.PaletteFor(out).On,
 		})
 	})
 }

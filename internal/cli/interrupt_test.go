@@ -43,7 +43,8 @@ func TestInterruptNamesATurn(t *testing.T) {
 	t.Cleanup(func() { _ = server.Close() })
 	for is, want := range map[string]string{`{}`: `{"turn_id":"none"}`, `{"turn_id":"t-1"}`: `{"turn_id":"t-1"}`} {
 		channel = is
-		err := (&ChannelInterrupt{Channel: "c"}).Run(&command.Context{Context: t.Context(), Settings: &cfg, Out: io.Discard, Err: io.Discard})
+		c := &command.Context{Context: t.Context(), Settings: &cfg, Out: io.Discard, Err: io.Discard}
+		err := (&ChannelInterrupt{Channel: "c"}).Run(c, client.Local(cfg))
 		if _, refused := errors.AsType[*client.Error](err); !refused {
 			t.Fatalf("of %s it returns %v", is, err)
 		}

@@ -34,35 +34,26 @@ func (l *Logs) Validate() error {
 }
 
 // Run runs the command.
-func (l *Logs) Run(c *command.Context) error {
-	cfg, err := c.Config()
-	if err != nil {
-		return err
-	}
+func (l *Logs) Run(c *command.Context, cfg config.Config) error {
 	kept, err := keptLog(cfg)
 	if err != nil {
 		return err
 	}
-	if !l.Follow {
-		return l.show(c, kept)
+	if l.Follow {
+		defer command.CancelOnBrokenPipe(c)()
 	}
-	end := command.CancelOnBrokenPipe(c)
-	defer end()
-	if err = l.show(c, kept); errors.Is(context.Cause(c.Context), command.ErrBrokenPipe) {
+	switch {
+	case kept.Unit != "":
+		err = l.journal(c, kept.Unit)
+	case kept.Path != "":
+		err = l.file(c, kept.Path)
+	default:
+		return errors.New("the gateway's log is only where its standard error goes: BARECLAW_LOG_FILE is off")
+	}
+	if errors.Is(context.Cause(c.Context), command.ErrBrokenPipe) {
 		return nil
 	}
 	return err
-}
-
-// show shows the log from its place.
-func (l *Logs) show(c *command.Context, kept lockfile.LogLocation) error {
-	switch {
-	case kept.Unit != "":
-		return l.journal(c, kept.Unit)
-	case kept.Path != "":
-		return l.file(c, kept.Path)
-	}
-	return errors.New("the gateway's log is only where its standard error goes: BARECLAW_LOG_FILE is off")
 }
 
 // keptLog returns the place of the log of the running or last gateway.
@@ -90,52 +81,47 @@ func (l *Logs) journal(c *command.Context, unit string) error {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		return fmt.Errorf("ask the journal: %w", err)
+	if err == nil {
+		err = errors.Join(copyLines(c, out), cmd.Wait())
 	}
-	copyErr := copyLines(c, out)
-	err = cmd.Wait()
 	if c.Context.Err() != nil {
 		return c.Context.Err()
 	}
-	if err = errors.Join(copyErr, err); err != nil {
+	if err != nil {
 		return fmt.Errorf("ask the journal: %w", err)
 	}
 	return nil
 }
 
-// lines prints lines until the end of r.
+// copyLines prints lines until the end of r.
 func copyLines(c *command.Context, r io.Reader) error {
 	in := bufio.NewReader(r)
 	for {
 		line, err := in.ReadString('\n')
-		if line != "" {
-			if err := c.Print(term.Safe(line)); err != nil {
-				return err
-			}
+		if printErr := c.Print(term.Safe(line)); printErr != nil {
+			return printErr
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read the log: %w", err)
+			return err
 		}
 	}
 }
 
 // file shows a log file.
 func (l *Logs) file(c *command.Context, path string) error {
-	fl := &follower{c: c, path: path}
-	defer fl.close()
-	err := fl.begin(l.Lines)
-	if errors.Is(err, fs.ErrNotExist) && !l.Follow {
-		return fmt.Errorf("there is no log yet: %w", err)
+	f := &follower{c: c, path: path}
+	defer f.close()
+	if err := f.begin(l.Lines); err != nil {
+		return err
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read the log: %w", err)
+	if l.Follow {
+		return f.follow(c.Context)
 	}
-	if !l.Follow {
-		return nil
+	if len(f.files) == 0 {
+		return fmt.Errorf("there is no log yet: %s", path)
 	}
-	return fl.follow(c.Context)
+	return nil
 }

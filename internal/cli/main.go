@@ -1,5 +1,6 @@
 // Package cli is the command line: everything that a person or a script asks of a gateway.
-// Each command is a struct in a file of its own whose Run kong calls. Commands that start,
+// Each command is a struct whose Run kong calls, with the configuration and the clients that
+// Run has as parameters. Commands that start,
 // stop or replace the gateway are in package lifecycle.
 package cli
 
@@ -58,6 +59,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(status int) { exit = status }), // after --help
 		kong.BindTo(stdout, (*io.Writer)(nil)),
+		kong.BindToProvider((*command.Context).Config),
+		kong.BindToProvider((*command.Context).Client),
+		kong.BindToProvider((*command.Context).Decider),
 	)
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, "bareclaw:", err)

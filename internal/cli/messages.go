@@ -33,32 +33,17 @@ func findMessage(c *command.Context, gateway *client.Client, id string) (string,
 	slices.SortFunc(channels, func(a, b api.Channel) int { return b.LastAt.Compare(a.LastAt) })
 	var recent []api.Message
 	for _, ch := range channels[:min(len(channels), searchedChannels)] {
-		messages, err := listMessages(c, gateway, ch.Channel, searchedMessages)
-		if err != nil {
+		var got api.History
+		if err := c.Get(gateway, historyPath(ch.Channel, searchedMessages), &got); err != nil {
 			return "", err
 		}
-		recent = append(recent, messages...)
+		recent = append(recent, got.Messages...)
 	}
 	m, err := only(recent, func(m *api.Message) string { return m.ID }, "message", id)
 	if err != nil {
 		return "", err
 	}
 	return m.ID, nil
-}
-
-// resolveMessage returns the gateway and the full id of a message.
-func resolveMessage(c *command.Context, beginning string) (gateway *client.Client, id string, err error) {
-	if gateway, err = c.Client(); err != nil {
-		return nil, "", err
-	}
-	id, err = findMessage(c, gateway, beginning)
-	return gateway, id, err
-}
-
-func listMessages(c *command.Context, gateway *client.Client, channel string, limit int) ([]api.Message, error) {
-	var got api.History
-	err := c.Get(gateway, historyPath(channel, limit), &got)
-	return got.Messages, err
 }
 
 func historyPath(channel string, limit int) string {
@@ -73,8 +58,8 @@ type Messages struct {
 }
 
 // Run runs the command.
-func (m *Messages) Run(c *command.Context) error {
-	return fetch(c, historyPath(m.Channel, m.N), m.JSON, func(got *api.History) error {
+func (m *Messages) Run(c *command.Context, gateway *client.Client) error {
+	return fetch(c, gateway, historyPath(m.Channel, m.N), m.JSON, func(got *api.History) error {
 		if len(got.Messages) == 0 {
 			c.Tellf("No message yet on this channel.")
 			return nil
@@ -97,8 +82,8 @@ type Cancel struct {
 }
 
 // Run runs the command.
-func (m *Cancel) Run(c *command.Context) error {
-	gateway, id, err := resolveMessage(c, m.ID)
+func (m *Cancel) Run(c *command.Context, gateway *client.Client) error {
+	id, err := findMessage(c, gateway, m.ID)
 	if err != nil {
 		return err
 	}
@@ -119,8 +104,8 @@ type Retry struct {
 }
 
 // Run runs the command.
-func (m *Retry) Run(c *command.Context) error {
-	gateway, id, err := resolveMessage(c, m.ID)
+func (m *Retry) Run(c *command.Context, gateway *client.Client) error {
+	id, err := findMessage(c, gateway, m.ID)
 	if err != nil {
 		return err
 	}

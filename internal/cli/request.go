@@ -16,11 +16,7 @@ import (
 )
 
 // fetch asks the gateway for a document and prints the document: as JSON, or as show does.
-func fetch[T any](c *command.Context, path string, asJSON bool, show func(*T) error) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
+func fetch[T any](c *command.Context, gateway *client.Client, path string, asJSON bool, show func(*T) error) error {
 	return request(c, gateway, http.MethodGet, path, nil, asJSON, show)
 }
 

@@ -57,14 +57,20 @@ func (a *ScheduleAdd) Validate() error {
 }
 
 // Run runs the command.
-func (a *ScheduleAdd) Run(c *command.Context) error {
+func (a *ScheduleAdd) Run(c *command.Context, gateway *client.Client) error {
 	text, err := command.MessageText(c, a.Text)
 	if err != nil {
 		return err
 	}
-	gateway, err := a.client(c)
-	if err != nil {
-		return err
+	if a.Precheck != "" { // the Unix socket refuses prechecks
+		direct, err := c.Decider()
+		if errors.Is(err, command.ErrInSession) {
+			return errors.New("a schedule with a precheck is made by people: it runs without anybody's permission. Leave --precheck away, and look first thing when the text comes")
+		}
+		if err != nil {
+			return err
+		}
+		gateway = direct.Client
 	}
 	kind, when, _ := a.when()
 	body := api.ScheduleRequest{Channel: a.Channel, Text: text, When: kind + " " + when, TZ: a.TZ, Missed: a.Missed, Precheck: a.Precheck, BudgetUSD: a.Budget}
@@ -116,29 +122,14 @@ func (a *ScheduleAdd) when() (flag, value, form string) {
 	return "every", a.Every, "Give a duration of at least a minute, such as 2h or 1d."
 }
 
-// client returns a client that may create the schedule. The Unix socket refuses prechecks.
-func (a *ScheduleAdd) client(c *command.Context) (*client.Client, error) {
-	if a.Precheck == "" {
-		return c.Client()
-	}
-	if command.InSession() {
-		return nil, errors.New("a schedule with a precheck is made by people: it runs without anybody's permission. Leave --precheck away, and look first thing when the text comes")
-	}
-	cfg, err := c.Config()
-	if err != nil {
-		return nil, err
-	}
-	return client.Direct(cfg), nil
-}
-
 // ScheduleList lists the schedules.
 type ScheduleList struct {
 	JSON bool `name:"json" help:"Print the list as JSON."`
 }
 
 // Run runs the command.
-func (l *ScheduleList) Run(c *command.Context) error {
-	return fetch(c, api.PathSchedules, l.JSON, func(got *api.Schedules) error {
+func (l *ScheduleList) Run(c *command.Context, gateway *client.Client) error {
+	return fetch(c, gateway, api.PathSchedules, l.JSON, func(got *api.Schedules) error {
 		if len(got.Schedules) == 0 {
 			return c.PrintLines("There are no schedules. Make one with `bareclaw schedule add`.")
 		}
@@ -153,8 +144,10 @@ type ScheduleShow struct {
 }
 
 // Run runs the command.
-func (s *ScheduleShow) Run(c *command.Context) error {
-	return fetch(c, api.SchedulePath(s.ID), s.JSON, func(got *api.Schedule) error { return c.PrintLines(scheduleLines(got, time.Now())...) })
+func (s *ScheduleShow) Run(c *command.Context, gateway *client.Client) error {
+	return fetch(c, gateway, api.SchedulePath(s.ID), s.JSON, func(got *api.Schedule) error {
+		return c.PrintLines(scheduleLines(got, time.Now())...)
+	})
 }
 
 // ScheduleRemove removes a schedule.
@@ -164,11 +157,7 @@ type ScheduleRemove struct {
 }
 
 // Run runs the command.
-func (r *ScheduleRemove) Run(c *command.Context) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
+func (r *ScheduleRemove) Run(c *command.Context, gateway *client.Client) error {
 	return request(c, gateway, http.MethodDelete, api.SchedulePath(r.ID), nil, r.JSON, func(removed *api.Removed) error {
 		return c.PrintLines("Removed schedule " + term.SafeLine(removed.ID) + ".")
 	})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -41,8 +42,7 @@ func (*Send) Help() string {
 
 // Validate refuses flags that exclude each other.
 func (s *Send) Validate() error {
-	asking := s.Ask || s.Async || s.Mode != "collect" || s.IdempotencyKey != "" || s.Timeout != 0
-	if (s.Push || s.File != "") && asking {
+	if (s.Push || s.File != "") && (s.Ask || s.hasAskFlag()) {
 		return command.Usagef("--push and --file go with no option for asking: --ask, --async, --mode, --timeout, --idempotency-key")
 	}
 	if s.Timeout < 0 {
@@ -51,15 +51,19 @@ func (s *Send) Validate() error {
 	return nil
 }
 
+// hasAskFlag reports whether a flag is set that only makes sense for a question.
+func (s *Send) hasAskFlag() bool {
+	return s.Async || s.Mode != "collect" || s.IdempotencyKey != "" || s.Timeout != 0
+}
+
 // Run runs the command.
-func (s *Send) Run(c *command.Context) error {
-	words, err := s.words(c)
+func (s *Send) Run(c *command.Context, gateway *client.Client) error {
+	words, err := command.MessageText(c, strings.Join(s.Text, " "))
 	if err != nil {
 		return err
 	}
-	gateway, err := c.Client()
-	if err != nil {
-		return err
+	if strings.TrimSpace(words) == "" && s.File == "" {
+		return command.Usagef("send what? Give a text that is not blank, or - to read it from standard input")
 	}
 	if s.Push || s.File != "" || command.InSession() && !s.Ask {
 		return s.push(c, gateway, words)
@@ -67,18 +71,9 @@ func (s *Send) Run(c *command.Context) error {
 	return s.ask(c, gateway, words)
 }
 
-// words returns the text, which - reads.
-func (s *Send) words(c *command.Context) (string, error) {
-	words, err := command.MessageText(c, strings.Join(s.Text, " "))
-	if err == nil && strings.TrimSpace(words) == "" && s.File == "" {
-		return "", command.Usagef("send what? Give a text that is not blank, or - to read it from standard input")
-	}
-	return words, err
-}
-
 // push sends a text or a file to the channel's people.
 func (s *Send) push(c *command.Context, gateway *client.Client, words string) error {
-	if s.Async || s.Mode != "collect" || s.IdempotencyKey != "" || s.Timeout != 0 {
+	if s.hasAskFlag() {
 		return command.Usagef("from within a session send pushes to the channel's people; add --ask to ask its agent")
 	}
 	body := api.SendRequest{Channel: s.Channel, Text: words}
@@ -99,10 +94,7 @@ func (s *Send) push(c *command.Context, gateway *client.Client, words string) er
 // ask sends a message to the channel's agent.
 func (s *Send) ask(c *command.Context, gateway *client.Client, words string) error {
 	body := api.MessageRequest{Channel: s.Channel, Text: words, Mode: s.Mode}
-	key := s.IdempotencyKey
-	if key == "" {
-		key = uuid.NewString() // a request that is repeated makes no second message
-	}
+	key := cmp.Or(s.IdempotencyKey, uuid.NewString()) // a request that is repeated makes no second message
 	if s.Async {
 		return s.leave(c, gateway, body, key)
 	}

@@ -35,13 +35,9 @@ type overview struct {
 }
 
 // Run runs the command.
-func (s *Status) Run(c *command.Context) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
+func (s *Status) Run(c *command.Context, gateway *client.Client) error {
 	var o overview
-	err = loadOverview(c, gateway, &o)
+	err := loadOverview(c, gateway, &o)
 	if errors.Is(err, client.ErrUnreachable) && !command.InSession() {
 		return reportNotRunning(c, s.JSON, err)
 	}

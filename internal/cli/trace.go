@@ -3,10 +3,10 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
@@ -19,12 +19,12 @@ type Trace struct {
 }
 
 // Run runs the command.
-func (t *Trace) Run(c *command.Context) error {
-	gateway, id, err := resolveMessage(c, t.ID)
+func (t *Trace) Run(c *command.Context, gateway *client.Client) error {
+	id, err := findMessage(c, gateway, t.ID)
 	if err != nil {
 		return err
 	}
-	return request(c, gateway, http.MethodGet, api.MessagePath(id)+"/trace", nil, t.JSON, func(trace *api.Trace) error {
+	return fetch(c, gateway, api.MessagePath(id)+"/trace", t.JSON, func(trace *api.Trace) error {
 		return c.PrintLines(traceLines(trace, term.PaletteFor(c.Out), c.Width())...)
 	})
 }

@@ -14,16 +14,19 @@ func InSession() bool { return client.Inherited() != nil }
 // ErrInSession refuses decisions that only people may make.
 var ErrInSession = errors.New("a session cannot decide about permissions or settings; run this command in a terminal of your own")
 
-// OverTCP returns a client over TCP: the Unix socket refuses changes of permissions.
-func (c *Context) OverTCP() (*client.Client, error) {
+// A Decider is a client that may change permissions.
+type Decider struct{ *client.Client }
+
+// Decider returns a client over TCP: the Unix socket refuses changes of permissions.
+func (c *Context) Decider() (Decider, error) {
 	if InSession() {
-		return nil, ErrInSession
+		return Decider{}, ErrInSession
 	}
 	cfg, err := c.Config()
 	if err != nil {
-		return nil, err
+		return Decider{}, err
 	}
-	return client.Direct(cfg), nil
+	return Decider{client.Direct(cfg)}, nil
 }
 
 // IsOwnChannel reports whether this command runs in the session of a channel. A turn that

@@ -34,6 +34,15 @@ type Table struct {
 // Add adds a row.
 func (t *Table) Add(cells ...Cell) { t.rows = append(t.rows, cells) }
 
+// Head adds a row of names in a colour; nil: no colour.
+func (t *Table) Head(paint func(string) string, names ...string) {
+	row := make([]Cell, len(names))
+	for i, name := range names {
+		row[i] = Text(name).Painted(paint)
+	}
+	t.Add(row...)
+}
+
 // Facts is a table of names and values.
 type Facts struct {
 	Table
