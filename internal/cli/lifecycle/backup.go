@@ -24,16 +24,12 @@ type Backup struct {
 }
 
 // Run writes the backup.
-func (b *Backup) Run(c *command.Context) (err error) {
+func (b *Backup) Run(c *command.Context, cfg config.Config) error {
 	if b.File == "-" {
 		return command.Usagef("a backup is written to a file of its own, not to standard output; give it a name")
 	}
 	if _, err := os.Lstat(b.File); err == nil {
 		return isThere(b.File)
-	}
-	cfg, err := c.Config()
-	if err != nil {
-		return err
 	}
 	work, err := os.MkdirTemp(filepath.Dir(b.File), ".bareclaw-backup-") // there is room beside the backup, if anywhere
 	if err != nil {

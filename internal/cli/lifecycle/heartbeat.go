@@ -108,11 +108,7 @@ type HeartbeatRun struct {
 }
 
 // Run runs a tick. The log, which is printed too, explains failures.
-func (h *HeartbeatRun) Run(c *command.Context) error {
-	cfg, err := c.Config()
-	if err != nil {
-		return err
-	}
+func (h *HeartbeatRun) Run(c *command.Context, cfg config.Config) error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,11 +45,7 @@ type served struct {
 }
 
 // Run runs the command.
-func (r *Restart) Run(c *command.Context) error {
-	gateway, err := c.Client()
-	if err != nil {
-		return err
-	}
+func (r *Restart) Run(c *command.Context, gateway *client.Client) error {
 	var before api.Health
 	if err := gateway.Do(c.Context, http.MethodGet, api.PathHealth, nil, &before); err != nil {
 		return err
@@ -82,27 +79,21 @@ func (r *Restart) Run(c *command.Context) error {
 	return c.PrintLines(fmt.Sprintf("Restarted in %s: pid %d → %d, version %s.", humanize.Duration(humanize.Milliseconds(out.TookMS)), before.PID, after.PID, version))
 }
 
-// successor waits until a process of a later generation serves.
-func awaitSuccessor(c *command.Context, gateway *client.Client, generation uint64) (api.Health, error) {
-	late := time.NewTimer(restartPatience)
-	defer late.Stop()
-	look := time.NewTicker(restartLook)
-	defer look.Stop()
-	for {
-		var now api.Health
+// awaitSuccessor waits until a process of a later generation serves.
+func awaitSuccessor(c *command.Context, gateway *client.Client, generation uint64) (now api.Health, err error) {
+	late := time.After(restartPatience)
+	for look := time.Tick(restartLook); ; {
+		now = api.Health{}
 		err := gateway.Do(c.Context, http.MethodGet, api.PathHealth, nil, &now)
 		if err == nil && now.Ready && now.Generation > generation {
 			return now, nil
 		}
 		select {
-		case <-look.C:
+		case <-look:
 		case <-c.Context.Done():
 			return now, c.Context.Err()
-		case <-late.C:
-			if err == nil {
-				err = errors.New("no new process serves")
-			}
-			return now, fmt.Errorf("wait %s for the new process: %w", restartPatience, err)
+		case <-late:
+			return now, fmt.Errorf("wait %s for the new process: %w", restartPatience, cmp.Or(err, errors.New("no new process serves")))
 		}
 	}
 }

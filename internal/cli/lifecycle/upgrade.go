@@ -43,7 +43,7 @@ const (
 )
 
 // Run upgrades the gateway, or without a gateway the file of this program.
-func (u *Upgrade) Run(c *command.Context) error {
+func (u *Upgrade) Run(c *command.Context, gateway *client.Client) error {
 	work, err := os.MkdirTemp("", "bareclaw-upgrade-") // private
 	if err != nil {
 		return fmt.Errorf("make room for the new program: %w", err)
@@ -61,10 +61,6 @@ func (u *Upgrade) Run(c *command.Context) error {
 		if err != nil && !errors.Is(err, fs.ErrPermission) { // a file system without execution, such as /tmp: the staged copy is asked again
 			return err
 		}
-	}
-	gateway, err := c.Client()
-	if err != nil {
-		return err
 	}
 	before, err := lastUpgrade(c.Context, gateway)
 	switch refusal, refused := errors.AsType[*client.Error](err); {
