@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"bareclaw/core"
 )
@@ -94,4 +96,22 @@ func TestArrivalsAndOthersInOneGroup(t *testing.T) {
 			t.Errorf("message %d is %s, want %s: the order was lost", i, ms[i].ID, want.ID)
 		}
 	}
+}
+
+// TestReadAfterArrivalsWerePosted: once an idle writer has posted arrivals, reads still see lazy changes.
+func TestReadAfterArrivalsWerePosted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t)
+		m := message("c")
+		turn := turnOf(m)
+		mustWrite(t, l, accepted(m, turn))
+		time.Sleep(time.Minute)
+		turn.EndedAt = day
+		reply := core.Reply{State: core.Answered, Text: "ok"}
+		l.Write(core.Change{Lazy: true, End: []*core.Turn{turn}, Settle: []core.Settlement{{ID: m.ID, EndedAt: day, Reply: reply}}}, func(error) {})
+		if got, err := l.Message(t.Context(), m.ID); err != nil || got.State != core.Answered {
+			t.Errorf("state %s, %v; want answered", got.State, err)
+		}
+	})
 }

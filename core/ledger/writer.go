@@ -94,6 +94,7 @@ func (w *writer) run() {
 // rest does the deferred work of an idle writer: post the arrivals and checkpoint.
 func (w *writer) rest() {
 	if w.kept > 0 {
+		w.queue.count()
 		w.write([]entry{{compiler: &compiler{}, done: func(error) {}}}) // a barrier
 	}
 	w.checkpoint(idlePages)
