@@ -50,14 +50,13 @@ var (
 // database/sql, and a message needs four or five statements. A writeConn belongs to one
 // goroutine.
 type writeConn struct {
-	conn   driver.Conn
-	schema schema
-	stmts  []driver.Stmt       // by the ids of statements
-	args   []driver.NamedValue // reused by successive statements
+	conn  driver.Conn
+	stmts []driver.Stmt       // by the ids of statements
+	args  []driver.NamedValue // reused by successive statements
 }
 
-// openWriteConn opens an existing file for writing.
-func openWriteConn(path string, schema schema) (*writeConn, error) {
+// openWriteConn opens an existing file for writing, after the missing migrations.
+func openWriteConn(path string, migrations []string) (*writeConn, error) {
 	connector, err := sqlite.NewConnector(writerDSN(path))
 	if err != nil {
 		return nil, err
@@ -66,22 +65,22 @@ func openWriteConn(path string, schema schema) (*writeConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &writeConn{conn: conn, schema: schema, args: make([]driver.NamedValue, 16)}
+	c := &writeConn{conn: conn, args: make([]driver.NamedValue, 16)}
 	for i := range c.args {
 		c.args[i].Ordinal = i + 1
 	}
-	if err := c.prepare(); err != nil {
+	if err = migrate(conn, migrations); err == nil {
+		err = c.prepare()
+	}
+	if err != nil {
 		_ = c.close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// prepare migrates the schema and prepares every statement.
+// prepare prepares every statement.
 func (c *writeConn) prepare() error {
-	if err := c.schema.migrate(c.conn); err != nil {
-		return err
-	}
 	for _, s := range statements {
 		stmt, err := c.conn.Prepare(s.query)
 		if err != nil {

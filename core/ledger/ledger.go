@@ -51,21 +51,20 @@ type Ledger struct {
 var _ core.Ledger = (*Ledger)(nil)
 
 // Open opens the ledger and creates the file (0600) and its directory (0700) if absent.
-// Open migrates an older schema, except for the breaking migrations, which older
-// programs could not read afterwards (see Settle), and leaves a newer schema unchanged.
-// Errors name the file and the remedy. The caller closes the ledger.
+// Open migrates an older schema, and leaves a newer schema unchanged. Errors name the file
+// and the remedy. The caller closes the ledger.
 //
 // Open does not check the file for damage: a check takes time in proportion to the
 // file's size (a second for 350 MB in the page cache), and the log makes an unclean end
 // harmless. The reads and writes that meet damage report the damage.
-func Open(path string, log *slog.Logger) (*Ledger, error) { return openWith(path, log, ours()) }
+func Open(path string, log *slog.Logger) (*Ledger, error) { return openWith(path, log, migrations) }
 
-func openWith(path string, log *slog.Logger, schema schema) (*Ledger, error) {
+func openWith(path string, log *slog.Logger, migrations []string) (*Ledger, error) {
 	path, err := create(path)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	conn, err := openWriteConn(path, schema)
+	conn, err := openWriteConn(path, migrations)
 	if err != nil {
 		if isDamaged(err) {
 			return nil, fmt.Errorf("open ledger: %w", damaged(path, err))
@@ -81,7 +80,7 @@ func openWith(path string, log *slog.Logger, schema schema) (*Ledger, error) {
 		_ = conn.close()
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
-	w := &writer{path: path, log: log, schema: schema, queue: q, conn: conn, reopened: r.refresh, stopped: make(chan struct{})}
+	w := &writer{path: path, log: log, migrations: migrations, queue: q, conn: conn, reopened: r.refresh, stopped: make(chan struct{})}
 	if err := w.countArrivals(); err != nil {
 		_ = r.db.Close()
 		_ = conn.close()
@@ -142,15 +141,6 @@ func (l *Ledger) Probe(ctx context.Context) error {
 		_, err := c.exec(stmtProbe)
 		return err
 	})
-}
-
-// Settle runs the breaking migrations, after which older programs cannot read the file,
-// and returns once the migrations are durable. The caller calls Settle only after a
-// successful upgrade: during the trial of an upgrade the previous program must be able
-// to read the file. Settle blocks for the duration of the migrations and may be called
-// again.
-func (l *Ledger) Settle(ctx context.Context) error {
-	return l.queue.run(ctx, func(c *writeConn) error { return c.schema.settle(c.conn) })
 }
 
 // Problem returns the error of the last write, nil after a success. Problem does not

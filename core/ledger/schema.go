@@ -14,9 +14,12 @@ import (
 // https://www.sqlite.org/pragma.html#pragma_application_id
 const applicationID = 0x62617265
 
-// migrations holds the additive migrations. Entry n raises a file from schema version n
-// (PRAGMA user_version) to n+1 when the file is opened. A program that does not know an
-// entry can still use the file. Released entries never change.
+// migrations raise a file from schema version n (PRAGMA user_version) to n+1 when the file
+// is opened. A migration only adds tables, and columns with a default, so that a program
+// that does not know the migration can still use the file. Released entries never change.
+//
+// A migration that takes something away has to raise min_reader in the table meta, and to
+// run after the trial of an upgrade, because the previous program may return until then.
 //
 // Columns hold the values that queries search, count or update. The rest of a record is
 // one JSON document, so most new fields need no migration. Times are
@@ -218,39 +221,13 @@ CREATE TABLE occurrences (
 ) STRICT, WITHOUT ROWID;
 `}
 
-// breaking holds the migrations after which an older program would misread the file,
-// because data has moved and is gone from the old place. Breaking migrations run apart
-// from the additive ones: only after an upgrade has succeeded (see Settle). A program
-// with a breaking migration must work before and after the migration runs.
-//
-// Additive migrations leave everything known to older programs unchanged: they add
-// tables, and columns with a default.
-var breaking []breakingMigration
-
-// A breakingMigration raises the file's min_reader.
-type breakingMigration struct {
-	script string
-	reader int // additive migrations that a program must know afterwards
-}
-
-// firstReader is the min_reader of a file without breaking migrations. Programs with
-// fewer migrations do not know min_reader and refuse every file with a schema newer than
-// their own.
+// firstReader is the min_reader of a file that lost nothing to a later program. Programs
+// with fewer migrations do not know min_reader and refuse every file with a schema newer
+// than their own.
 const firstReader = 5
 
-// A schema holds all migrations known to a program.
-type schema struct {
-	migrations []string
-	breaking   []breakingMigration
-}
-
-// ours returns the schema of the running program.
-func ours() schema { return schema{migrations, breaking} }
-
 // A Version is the migration state of a ledger file, or the range of files that a
-// program reads. The file stores Schema as user_version and MinReader in the table meta,
-// which exists in every version. A migration and the new version are therefore written
-// in one transaction, and older programs, which compare only Schema, ignore MinReader.
+// program reads. The file stores Schema as user_version and MinReader in the table meta.
 type Version struct {
 	Schema    int `json:"schema"`     // number of additive migrations
 	MinReader int `json:"min_reader"` // migrations that a program must know to read the file
@@ -260,15 +237,7 @@ type Version struct {
 func (v Version) Reads(schema int) bool { return schema >= v.MinReader }
 
 // Program returns the version of a file after all migrations of the running program.
-func Program() Version { return ours().version() }
-
-func (s schema) version() Version {
-	v := Version{Schema: len(s.migrations), MinReader: firstReader}
-	for _, b := range s.breaking {
-		v.MinReader = max(v.MinReader, b.reader)
-	}
-	return v
-}
+func Program() Version { return Version{Schema: len(migrations), MinReader: firstReader} }
 
 // versionOf reads the version from a file.
 func versionOf(c driver.Conn) (Version, error) {
@@ -283,10 +252,9 @@ func versionOf(c driver.Conn) (Version, error) {
 	return Version{Schema: int(schema), MinReader: int(reader)}, err
 }
 
-// migrate raises the file to the newest schema known to the program, in one transaction.
-// migrate leaves a newer file unchanged, and refuses the file only if its min_reader
-// exceeds the known migrations.
-func (s schema) migrate(c driver.Conn) error {
+// migrate raises the file to the newest schema, in one transaction. migrate leaves a newer
+// file unchanged, and refuses the file only if its min_reader exceeds the known migrations.
+func migrate(c driver.Conn, migrations []string) error {
 	id, tables, err := identify(c)
 	if err != nil {
 		return err
@@ -298,7 +266,7 @@ func (s schema) migrate(c driver.Conn) error {
 	if err != nil {
 		return err
 	}
-	known := len(s.migrations)
+	known := len(migrations)
 	switch {
 	case !file.Reads(known):
 		return fmt.Errorf("it has schema %d, which only a bareclaw that knows schema %d or a later one reads, and this one knows %d; "+
@@ -306,32 +274,8 @@ func (s schema) migrate(c driver.Conn) error {
 	case file.Schema >= known:
 		return nil
 	}
-	return transaction(c, strings.Join(s.migrations[file.Schema:], "")+
+	return transaction(c, strings.Join(migrations[file.Schema:], "")+
 		fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, known))
-}
-
-// unsettled returns the breaking migrations not yet applied to the file.
-func (s schema) unsettled(c driver.Conn) ([]breakingMigration, error) {
-	done, err := scalar(c, "SELECT coalesce(max(value), 0) FROM meta WHERE key='settled'")
-	if err != nil || int(done) >= len(s.breaking) {
-		return nil, err
-	}
-	return s.breaking[done:], nil
-}
-
-// settle applies the unsettled breaking migrations in the open transaction.
-func (s schema) settle(c driver.Conn) error {
-	todo, err := s.unsettled(c)
-	if err != nil || len(todo) == 0 {
-		return err
-	}
-	for _, b := range todo {
-		if err := execute(c, b.script); err != nil {
-			return err
-		}
-	}
-	return execute(c, fmt.Sprintf(`INSERT INTO meta(key, value) VALUES('settled', %d), ('min_reader', %d)
-		ON CONFLICT(key) DO UPDATE SET value=max(value, excluded.value)`, len(s.breaking), s.version().MinReader))
 }
 
 // transaction runs a script atomically.

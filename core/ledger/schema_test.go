@@ -180,17 +180,6 @@ CREATE TABLE dreams (id TEXT PRIMARY KEY) STRICT;
 INSERT INTO dreams(id) VALUES ('sheep');
 `
 
-// drops is what it might take away once nobody needs it.
-var drops = ledger.Breaking{Script: "DROP TABLE moves;", Reader: ledger.Program().Schema + 1}
-
-func openLater(t *testing.T, path string, breaking ...ledger.Breaking) *ledger.Ledger {
-	t.Helper()
-	l, err := ledger.OpenAsLater(path, slog.New(slog.DiscardHandler), []string{additive}, breaking...)
-	must(t, err)
-	t.Cleanup(func() { must(t, l.Close()) })
-	return l
-}
-
 // TestOldAndNewProgram has a file go back and forth between this program and one to
 // come that adds to it.
 func TestOldAndNewProgram(t *testing.T) {
@@ -201,14 +190,14 @@ func TestOldAndNewProgram(t *testing.T) {
 	must(t, l.Close())
 	waiting := int64(3)
 	for range 2 {
-		l = openLater(t, path)
+		l, err := ledger.OpenAsLater(path, slog.New(slog.DiscardHandler), additive)
+		must(t, err)
 		if got := contents(t, l, latest); waiting == 3 && got != before {
 			t.Errorf("the program to come reads\n%s\nwant\n%s", got, before)
 		}
 		mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
 		must(t, l.Close())
 		l = openAt(t, path)
-		must(t, l.Settle(t.Context()))
 		m := message("c")
 		mustWrite(t, l, accepted(m, turnOf(m)))
 		waiting += 2
@@ -226,80 +215,6 @@ func TestOldAndNewProgram(t *testing.T) {
 	must(t, db.QueryRow("SELECT (SELECT count(*) FROM dreams), (SELECT count(*) FROM messages WHERE mood='calm')").Scan(&dreams, &calm))
 	if dreams != 1 || calm != 3+waiting {
 		t.Errorf("of what was added, %d and %d are there", dreams, calm)
-	}
-}
-
-// TestBreakingMigrationWaits has a program to come take something away: only once it is
-// told that it stays, and this program refuses the file from then on.
-func TestBreakingMigrationWaits(t *testing.T) {
-	t.Parallel()
-	path := earlier(t, 1)
-	must(t, openLater(t, path, drops).Close())
-	must(t, openAt(t, path).Close()) // it is one that this program reads
-	l := openLater(t, path, drops)
-	m := message("c")
-	mustWrite(t, l, core.Change{Accept: []*core.Message{m}}) // may be an arrival yet
-	for range 2 {
-		must(t, l.Settle(t.Context()))
-	}
-	mustWrite(t, l, core.Change{Begin: []*core.Turn{turnOf(m)}})
-	must(t, l.Close())
-	want := ledger.Version{Schema: ledger.Program().Schema + 1, MinReader: ledger.Program().Schema + 1}
-	if v, err := ledger.Inspect(path); err != nil || v != want {
-		t.Errorf("it is %+v, %v, want %+v", v, err, want)
-	}
-	_, err := ledger.Open(path, slog.New(slog.DiscardHandler))
-	if err == nil {
-		t.Fatal("this program opens what it would misread")
-	}
-	for _, word := range []string{
-		path, fmt.Sprintf("it has schema %d", want.Schema), fmt.Sprintf("this one knows %d", ledger.Program().Schema), "use the newer bareclaw",
-	} {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("it says %v, and not %q", err, word)
-		}
-	}
-	run(t, path, "SELECT 1 FROM messages")
-	if err := tables(path, "moves"); err == nil {
-		t.Error("what was to be taken away is there")
-	}
-}
-
-// tables returns nil if the file has the table.
-func tables(path, name string) error {
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		return err
-	}
-	_, err = db.Exec("SELECT 1 FROM " + name)
-	return errors.Join(err, db.Close())
-}
-
-// TestBreakingMigrationThatFails leaves the file as it was, and the ledger at work.
-func TestBreakingMigrationThatFails(t *testing.T) {
-	t.Parallel()
-	path := earlier(t, latest)
-	l := openLater(t, path, drops, ledger.Breaking{Script: "DROP TABLE nothing;", Reader: 9})
-	if err := l.Settle(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing") {
-		t.Errorf("error is %v", err)
-	}
-	mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
-	if p := l.Problem(); p != nil {
-		t.Errorf("the ledger has a problem: %v", p)
-	}
-	must(t, l.Close())
-	must(t, tables(path, "moves"))
-	must(t, openAt(t, path).Close())
-}
-
-// TestSettleWithNothingToDo writes nothing.
-func TestSettleWithNothingToDo(t *testing.T) {
-	t.Parallel()
-	l := open(t)
-	must(t, l.Settle(t.Context()))
-	must(t, l.Close())
-	if err := l.Settle(t.Context()); !errors.Is(err, core.ErrClosed) {
-		t.Errorf("a closed one says %v", err)
 	}
 }
 

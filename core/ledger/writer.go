@@ -32,10 +32,10 @@ var errRedo = errors.New("group must be run again")
 // during the previous commit in one transaction, so that all waiting callers share the
 // cost of one sync.
 type writer struct {
-	path   string
-	log    *slog.Logger
-	schema schema
-	queue  *queue
+	path       string
+	log        *slog.Logger
+	migrations []string
+	queue      *queue
 	// reopened is called after the writer has opened the file again.
 	reopened func()
 	stopped  chan struct{}         // closed when run has returned
@@ -182,7 +182,7 @@ func (w *writer) attempt(group []entry, careful bool) error {
 // begin opens a transaction, on a new connection if the old connection is stale.
 func (w *writer) begin() error {
 	if w.stale {
-		conn, err := openWriteConn(w.path, w.schema)
+		conn, err := openWriteConn(w.path, w.migrations)
 		if err != nil {
 			return err
 		}

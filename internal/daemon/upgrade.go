@@ -223,16 +223,12 @@ func (u *upgrades) takeTrial() error {
 }
 
 // afterTrial reports the health of a program on trial until the program stays. Then, and
-// where there is no trial, afterTrial makes of the ledger what only this program and later
-// ones read, and tells who asked for the upgrade. It ends with ctx.
+// where there is no trial, afterTrial tells who asked for the upgrade. It ends with ctx.
 func (u *upgrades) afterTrial(ctx context.Context) {
 	if u.onTrial.Load() && !u.reportHealth(ctx) {
 		return
 	}
 	u.onTrial.Store(false)
-	if err := u.ledger().Settle(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
-		u.log.Error("ledger not settled; it is tried again at the next start", "err", err)
-	}
 	u.tellUpgrade(ctx)
 }
 

@@ -58,31 +58,8 @@ func late() error {
 }
 `
 
-// overlays make the source of releases that are not this one's.
-var overlays = map[string]func() (path string, err error){"broken": brokenOverlay, "settling": settlingOverlay}
-
-// settlingSource is a file more in the ledger's source: a migration of either kind.
-const settlingSource = `package ledger
-
-func init() {
-	migrations = append(migrations, "CREATE TABLE added (x INTEGER) STRICT;")
-	breaking = append(breaking, breakingMigration{"CREATE TABLE broke (x INTEGER) STRICT;", len(migrations)})
-}
-`
-
-func settlingOverlay() (path string, err error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(built, "settling.go")
-	b, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(dir, "core/ledger/settling.go"): file}})
-	path = filepath.Join(built, "settling.json")
-	return path, errors.Join(err, os.WriteFile(file, []byte(settlingSource), 0o600), os.WriteFile(path, b, 0o600))
-}
-
 // ReleaseOf returns the path of the program, built as a release of that name. The one
-// that is named broken misbehaves, and what settling makes of a ledger no other reads.
+// that is named broken misbehaves.
 func ReleaseOf(t testing.TB, name string) string {
 	t.Helper()
 	path, err := onceBuilt("release-"+name, variant(), func(path string) error { return buildRelease(name, path) })
@@ -94,8 +71,8 @@ func ReleaseOf(t testing.TB, name string) string {
 
 func buildRelease(name, path string) error {
 	args := append(raceFlag(), "-ldflags", withoutTables+" -X bareclaw/internal/buildinfo.release="+name)
-	if overlay := overlays[name]; overlay != nil {
-		replaced, err := overlay()
+	if name == "broken" {
+		replaced, err := brokenOverlay()
 		if err != nil {
 			return err
 		}
