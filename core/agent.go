@@ -191,18 +191,18 @@ type Event struct {
 // A Result is the agent's report of a turn's end. A Result answers the named turns, and no
 // turn when Background is set.
 type Result struct {
-	Turns       []TurnID
-	Background  bool
-	Text        string
-	IsError     bool
-	Interrupted bool   // the turn was aborted
-	Code        string // stable word for an error
-	Error       string // the error for a person
-	SessionID   string
-	TotalCost   float64 // USD, running total of the session
-	Cost        float64 // USD since the previous result of the same process; 0 if unreported
-	NumTurns    int
-	Until       time.Time // with Code usage_limit: end of the limit, if the error names a time
+	Turns       []TurnID  `json:"turns,omitempty"`
+	Background  bool      `json:"background,omitempty"`
+	Text        string    `json:"text,omitempty"`
+	IsError     bool      `json:"is_error,omitempty"`
+	Interrupted bool      `json:"interrupted,omitempty"` // the turn was aborted
+	Code        string    `json:"code,omitempty"`        // stable word for an error
+	Error       string    `json:"error,omitempty"`       // the error for a person
+	SessionID   string    `json:"session_id,omitempty"`
+	TotalCost   float64   `json:"total_cost,omitempty"` // USD, running total of the session
+	Cost        float64   `json:"cost,omitempty"`       // USD since the previous result of the same process; 0 if unreported
+	NumTurns    int       `json:"num_turns,omitempty"`
+	Until       time.Time `json:"until,omitzero"` // with Code usage_limit: end of the limit, if the error names a time
 }
 
 // A Request asks for permission to use a tool.

@@ -144,24 +144,25 @@ type Notice struct {
 
 // A Turn is an exchange with the agent: a group of messages under a UUID, with the exact
 // bytes handed over. The ledger records the frozen turn before the agent receives the bytes.
+// The ledger's documents hold some fields, under the names in the tags.
 type Turn struct {
-	ID        TurnID
-	Channel   ChannelKey
-	SessionID string // session of the turn; at the end, the session named by the result
-	Opens     bool   // first turn of a session whose id the gateway generated
-	Members   []MessageID
-	Line      []byte // bytes read by the agent, newline included
-	Steered   bool   // handed over while another turn ran
-	CanAsk    bool
-	BegunAt   time.Time
-	Notices   []Notice // notices to report with the turn's reply
+	ID        TurnID      `json:"id,omitempty"`
+	Channel   ChannelKey  `json:"channel,omitempty"`
+	SessionID string      `json:"session_id,omitempty"` // session of the turn; at the end, the session named by the result
+	Opens     bool        `json:"opens,omitempty"`      // first turn of a session whose id the gateway generated
+	Members   []MessageID `json:"members,omitempty"`
+	Line      []byte      `json:"line,omitempty"`    // bytes read by the agent, newline included
+	Steered   bool        `json:"steered,omitempty"` // handed over while another turn ran
+	CanAsk    bool        `json:"can_ask,omitempty"`
+	BegunAt   time.Time   `json:"begun_at,omitzero"`
+	Notices   []Notice    `json:"notices,omitempty"` // notices to report with the turn's reply
 
 	// Set when the turn ends.
-	EndedAt time.Time
-	Result  *Result // nil when the turn ended without the agent's own result
-	CostUSD float64 // cost added to the session's total; 0 when unknown
-	Code    string  // as in Reply
-	Marks   []Mark
+	EndedAt time.Time `json:"ended_at,omitzero"`
+	Result  *Result   `json:"result,omitempty"`   // nil when the turn ended without the agent's own result
+	CostUSD float64   `json:"cost_usd,omitempty"` // cost added to the session's total; 0 when unknown
+	Code    string    `json:"code,omitempty"`     // as in Reply
+	Marks   []Mark    `json:"marks,omitempty"`
 }
 
 // A Mark is a point on a turn's timeline.

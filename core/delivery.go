@@ -9,19 +9,19 @@ import (
 // while, or cannot be asked whether delivery succeeded. The ledger records a Delivery before
 // the first attempt. A Delivery stays pending until the adapter reports the result.
 type Delivery struct {
-	ID      string // unique: a second delivery with the same id is ignored
-	Kind    DeliveryKind
-	Adapter string
-	Channel ChannelKey
-	Message MessageID       // message whose trace shows the delivery; may be empty
-	Body    json.RawMessage // in the adapter's own format; for a background result a BackgroundBody
+	ID      string          `json:"id,omitempty"` // unique: a second delivery with the same id is ignored
+	Kind    DeliveryKind    `json:"kind"`
+	Adapter string          `json:"adapter,omitempty"`
+	Channel ChannelKey      `json:"channel,omitempty"`
+	Message MessageID       `json:"message,omitempty"` // message whose trace shows the delivery; may be empty
+	Body    json.RawMessage `json:"body,omitempty"`    // in the adapter's own format; for a background result a BackgroundBody
 
-	State     DeliveryState
-	Progress  json.RawMessage // in the adapter's own format: completed steps, for example remote ids of parts
-	Attempts  int             // failed attempts
-	Error     string          // why the last attempt failed, or why no attempt follows
-	CreatedAt time.Time
-	EndedAt   time.Time // zero while pending
+	State     DeliveryState   `json:"state,omitempty"`
+	Progress  json.RawMessage `json:"progress,omitempty"` // in the adapter's own format: completed steps, for example remote ids of parts
+	Attempts  int             `json:"attempts,omitempty"` // failed attempts
+	Error     string          `json:"error,omitempty"`    // why the last attempt failed, or why no attempt follows
+	CreatedAt time.Time       `json:"created_at,omitzero"`
+	EndedAt   time.Time       `json:"ended_at,omitzero"` // zero while pending
 }
 
 // DeliveryKind is the kind of content delivered. Adapters add kinds of their own.

@@ -23,21 +23,17 @@ var (
 	stmtForgetRecords = newStatement("forget records", `DELETE FROM records WHERE owner=? AND key>=? AND key<? AND at<?`)
 )
 
-type deliveryDoc struct {
-	Kind     core.DeliveryKind `json:"kind"`
-	Attempts int               `json:"attempts,omitempty"`
-	Error    string            `json:"error,omitempty"`
-}
-
-// adapters compiles the deliveries, inbounds and records of a change: the durable state of
-// adapters to remote services.
-func (k *compiler) adapters(c *core.Change) {
+// putAdapters compiles the deliveries, inbounds and records of a change: the durable state
+// of adapters to remote services.
+func putAdapters(k *compiler, c *core.Change) {
+	doc := func(d *core.Delivery) string {
+		return k.doc(core.Delivery{Kind: d.Kind, Attempts: d.Attempts, Error: d.Error})
+	}
 	for _, d := range c.Deliver {
-		k.add(stmtDeliver, d.ID, d.ID, d.Adapter, string(d.Channel), nullable(string(d.Message)), nanos(d.CreatedAt), k.deliveryDoc(d),
-			raw(d.Body), raw(d.Progress))
+		k.add(stmtDeliver, d.ID, d.ID, d.Adapter, string(d.Channel), nullable(string(d.Message)), nanos(d.CreatedAt), doc(d), raw(d.Body), raw(d.Progress))
 	}
 	for _, d := range c.Delivered {
-		k.add(stmtDelivered, d.ID, string(d.State), nanos(d.EndedAt), k.deliveryDoc(d), raw(d.Progress), d.ID)
+		k.add(stmtDelivered, d.ID, string(d.State), nanos(d.EndedAt), doc(d), raw(d.Progress), d.ID)
 	}
 	for _, i := range c.Inbound {
 		k.add(stmtInbound, i.ID, i.ID, i.Adapter, nanos(i.ReceivedAt), raw(i.Body))
@@ -60,10 +56,6 @@ func (k *compiler) adapters(c *core.Change) {
 	}
 }
 
-func (k *compiler) deliveryDoc(d *core.Delivery) string {
-	return k.doc(deliveryDoc{Kind: d.Kind, Attempts: d.Attempts, Error: d.Error})
-}
-
 // adapters reads the state of adapters and implements [core.DeliveryReader] and
 // [core.AdapterReader].
 type adapters struct{ *reader }
@@ -71,13 +63,11 @@ type adapters struct{ *reader }
 const deliveryColumns = `SELECT id, adapter, channel, coalesce(message,''), state, created_at, ended_at, doc, body, progress FROM deliveries `
 
 func scanDelivery(scan scanFunc) (d core.Delivery, err error) {
-	var o deliveryDoc
-	if err := scan(&d.ID, &d.Adapter, &d.Channel, &d.Message, &d.State, at(&d.CreatedAt), at(&d.EndedAt), storedDoc{&o},
-		bytesOf(&d.Body), bytesOf(&d.Progress)); err != nil {
-		return d, fmt.Errorf("delivery %s: %w", d.ID, err)
+	err = scan(&d.ID, &d.Adapter, &d.Channel, &d.Message, &d.State, at(&d.CreatedAt), at(&d.EndedAt), storedDoc{&d}, bytesOf(&d.Body), bytesOf(&d.Progress))
+	if err != nil {
+		err = fmt.Errorf("delivery %s: %w", d.ID, err)
 	}
-	d.Kind, d.Attempts, d.Error = o.Kind, o.Attempts, o.Error
-	return d, nil
+	return d, err
 }
 
 // PendingDeliveries implements [core.DeliveryReader].

@@ -25,7 +25,7 @@ type approvalDoc struct {
 	By        string            `json:"by,omitempty"`
 }
 
-func (k *compiler) approval(a *core.Approval) {
+func putApproval(k *compiler, a *core.Approval) {
 	doc := k.doc(approvalDoc{
 		Kind: a.Kind, Channel: a.Channel, Message: a.Message, Prompt: a.Prompt, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason, Retry: a.Retry,
 		By: a.DecidedBy,

@@ -53,9 +53,9 @@ func arrive(c *core.Change) (k *compiler, ok bool) {
 		if t.Opens || len(t.Members) != 1 || t.Members[0] != m.ID || len(t.Line) >= bodyBytes {
 			return nil, false
 		}
-		turn = []driver.Value{string(t.ID), t.SessionID, nanos(t.BegunAt), k.turnDoc(t), string(t.Line)}
+		turn = []driver.Value{string(t.ID), t.SessionID, nanos(t.BegunAt), turnDoc(k, t), string(t.Line)}
 	}
-	content, doc := k.message(m)
+	content, doc := encodeMessage(k, m)
 	if m.SourceKey != "" || len(content) >= bodyBytes { // large text would be written twice
 		return nil, false
 	}
@@ -78,18 +78,6 @@ func (w *writer) countArrivals() error {
 // isArrival reports whether arrive compiled the entry.
 func (e *entry) isArrival() bool { return len(e.ops) == 1 && e.ops[0].stmt == stmtArrive }
 
-// arrive inserts an arrival in the open transaction.
-func (w *writer) arrive(e *entry) error {
-	o := &e.ops[0]
-	o.args[1] = w.arrived
-	if _, err := w.conn.apply(o, &w.counters); err != nil {
-		return err
-	}
-	w.arrived++
-	w.applied++
-	return nil
-}
-
 // post moves the arrivals into the tables, in the open transaction.
 func (w *writer) post() error {
 	if w.arrived == 0 {
@@ -105,7 +93,7 @@ func (w *writer) post() error {
 	if err != nil {
 		return fmt.Errorf("post arrivals: %w", err)
 	}
-	w.counters.accepted += messages
+	w.counters[0] += messages
 	w.arrived = 0
 	return nil
 }

@@ -15,23 +15,18 @@ import (
 type op struct {
 	stmt *statement
 	args []driver.Value
-	id   string // subject of the statement, for errors
-	paid payment
+	id   string                 // subject of the statement, for errors
+	paid []driver.Value         // arguments of stmtSpend, which runs if the op changes a row; nil for none
 	run  func(*writeConn) error // instead of a statement
 }
 
-// A payment is an op's cost, charged to a day if the op changes a row. A change written
-// again after a crash is therefore charged once.
-type payment struct {
-	day string
-	usd float64
-}
-
-func paid(at time.Time, usd float64) payment {
+// paid returns an amount for the day of at. A change written again after a crash changes no
+// row, and is therefore charged once.
+func paid(at time.Time, usd float64) []driver.Value {
 	if usd <= 0 {
-		return payment{}
+		return nil
 	}
-	return payment{core.Day(at), usd}
+	return []driver.Value{core.Day(at), usd}
 }
 
 // A compiler collects the ops of one change.
@@ -48,32 +43,32 @@ func compile(c *core.Change) *compiler {
 		return k
 	}
 	k := &compiler{ops: make([]op, 0, len(c.Accept)+2*len(c.Begin)+len(c.Settle)+2*len(c.End)+2)}
-	each(c.Accept, k.accept)
-	each(c.Begin, k.begin)
-	each(c.Update, k.update)
+	each(k, c.Accept, acceptMessage)
+	each(k, c.Begin, beginTurn)
+	each(k, c.Update, updateTurn)
 	for _, id := range c.Requeue {
 		k.add(stmtRequeue, string(id), string(id))
 	}
 	for i := range c.Settle {
-		k.settle(&c.Settle[i])
+		settleMessage(k, &c.Settle[i])
 	}
-	each(c.End, k.end)
-	each(c.Approvals, k.approval)
-	each(c.Background, k.background)
-	k.adapters(c)
-	each(c.Amend, k.amend)
+	each(k, c.End, endTurn)
+	each(k, c.Approvals, putApproval)
+	each(k, c.Background, addBackground)
+	putAdapters(k, c)
+	each(k, c.Amend, amendMessage)
 	for _, p := range c.Reorder {
 		k.add(stmtRank, string(p.ID), int64(p.Rank), string(p.ID))
 	}
 	for i := range c.Settings {
-		k.settings(&c.Settings[i])
+		changeSettings(k, &c.Settings[i])
 	}
 	return k
 }
 
-func each[T any](all []*T, compile func(*T)) {
+func each[T any](k *compiler, all []*T, compile func(*compiler, *T)) {
 	for _, v := range all {
-		compile(v)
+		compile(k, v)
 	}
 }
 

@@ -21,7 +21,7 @@ type ruleDoc struct {
 	By        string `json:"by,omitempty"`
 }
 
-func (k *compiler) settings(c *core.SettingsChange) {
+func changeSettings(k *compiler, c *core.SettingsChange) {
 	channel := string(c.Channel)
 	if c.Model != nil {
 		k.add(stmtModel, channel, channel, *c.Model)

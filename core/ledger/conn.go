@@ -37,9 +37,6 @@ var (
 	stmtBegin    = newStatement("", `BEGIN IMMEDIATE`)
 	stmtCommit   = newStatement("", `COMMIT`)
 	stmtRollback = newStatement("", `ROLLBACK`)
-	stmtSave     = newStatement("", `SAVEPOINT change`)
-	stmtRelease  = newStatement("", `RELEASE change`)
-	stmtUndo     = newStatement("", `ROLLBACK TO change`)
 	stmtScrub    = newStatement("", `INSERT INTO meta(key, value) VALUES('failed_commits', 1)
 		ON CONFLICT(key) DO UPDATE SET value=value+1`)
 	stmtCheckpoint = newStatement("", `PRAGMA wal_checkpoint(PASSIVE)`)
@@ -151,12 +148,14 @@ func (c *writeConn) apply(o *op, n *counters) (wrote bool, err error) {
 	}
 	switch o.stmt {
 	case stmtAccept:
-		n.accepted++
+		n[0]++
 	case stmtSettle:
-		n.settled[o.args[0].(int64)-codeAnswered]++
+		n[o.args[0].(int64)-codeRunning]++
 	}
-	n.pay(o.paid)
-	return true, nil
+	if o.paid != nil {
+		_, err = c.exec(stmtSpend, o.paid...)
+	}
+	return true, err
 }
 
 // unchanged returns the error for an op that changed no row, nil if the op is

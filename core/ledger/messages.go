@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"bareclaw/core"
@@ -67,8 +68,8 @@ const (
 // states are the message states by their stored codes.
 var states = [...]core.State{core.Waiting, core.Running, core.Answered, core.Failed, core.Cancelled}
 
-func (k *compiler) accept(m *core.Message) {
-	content, doc := k.message(m)
+func acceptMessage(k *compiler, m *core.Message) {
+	content, doc := encodeMessage(k, m)
 	if m.FormerKey != "" {
 		k.add(stmtRenewKey, m.FormerKey, m.SourceKey, m.FormerKey, string(m.Channel))
 	}
@@ -79,8 +80,8 @@ func (k *compiler) accept(m *core.Message) {
 	k.body(bodyContent, string(m.ID), content)
 }
 
-// message returns the stored content and the document of a message.
-func (k *compiler) message(m *core.Message) (content, doc string) {
+// encodeMessage returns the stored content and the document of a message.
+func encodeMessage(k *compiler, m *core.Message) (content, doc string) {
 	content, blocks, err := encodeContent(m.Content)
 	if err != nil {
 		k.fail(fmt.Errorf("encode content of %s: %w", m.ID, err))
@@ -100,23 +101,22 @@ func (k *compiler) message(m *core.Message) (content, doc string) {
 	return content, k.doc(d)
 }
 
-// amend replaces the content of a waiting message.
-func (k *compiler) amend(m *core.Message) {
-	content, doc := k.message(m)
+// amendMessage replaces the content of a waiting message.
+func amendMessage(k *compiler, m *core.Message) {
+	content, doc := encodeMessage(k, m)
 	id := string(m.ID)
 	k.add(stmtAmend, id, inline(content), doc, id)
 	k.add(stmtNoBody, id, bodyContent, id)
 	k.body(bodyContent, id, content)
 }
 
-func (k *compiler) settle(s *core.Settlement) {
-	for code := codeAnswered; code <= codeCancelled; code++ {
-		if states[code] == s.Reply.State {
-			k.add(stmtSettle, string(s.ID), code, nanos(s.EndedAt), k.doc(outcomeDoc(s.Reply)), s.Reply.Text, string(s.ID))
-			return
-		}
+func settleMessage(k *compiler, s *core.Settlement) {
+	code := int64(slices.Index(states[:], s.Reply.State))
+	if code < codeAnswered {
+		k.fail(fmt.Errorf("settle message %s: %q is not an outcome", s.ID, s.Reply.State))
+		return
 	}
-	k.fail(fmt.Errorf("settle message %s: %q is not an outcome", s.ID, s.Reply.State))
+	k.add(stmtSettle, string(s.ID), code, nanos(s.EndedAt), k.doc(outcomeDoc(s.Reply)), s.Reply.Text, string(s.ID))
 }
 
 // duplicate returns the error for a recorded source key.

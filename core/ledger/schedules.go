@@ -35,24 +35,10 @@ var (
 	stmtPruneJobs = newStatement("forget schedules done before", `DELETE FROM schedules WHERE done_at>0 AND done_at<?`)
 )
 
+// A jobDoc is a job without the columns, and with the time of creation in nanoseconds.
 type jobDoc struct {
-	Text       string  `json:"text"`
-	When       string  `json:"when"`
-	TZ         string  `json:"tz,omitempty"`
-	Missed     string  `json:"missed"`
-	Precheck   string  `json:"precheck,omitempty"`
-	Budget     float64 `json:"budget,omitempty"`
-	SourceKey  string  `json:"source_key,omitempty"`
-	SourceHash string  `json:"source_hash,omitempty"`
-	CreatedAt  int64   `json:"created_at"`
-}
-
-type occurrenceDoc struct {
-	Status int    `json:"status,omitempty"`
-	Late   bool   `json:"late,omitempty"`
-	Why    string `json:"why,omitempty"`
-
-	Answer *schedule.Answer `json:"answer,omitempty"`
+	schedule.Job
+	CreatedNanos int64 `json:"created_at"`
 }
 
 // schedules implements [schedule.Store].
@@ -61,11 +47,9 @@ type schedules struct{ *reader }
 // AddJob implements [schedule.Store].
 func (l schedules) AddJob(ctx context.Context, j schedule.Job) error {
 	k := &compiler{}
-	doc := k.doc(jobDoc{
-		Text: j.Text, When: j.When, TZ: j.TZ, Missed: j.Missed, Precheck: j.Precheck, Budget: j.Budget,
-		SourceKey: j.SourceKey, SourceHash: j.SourceHash, CreatedAt: nanos(j.CreatedAt),
-	})
-	k.add(stmtAddJob, j.ID, j.ID, string(j.Channel), nanos(j.DecidedTo), nanos(j.DoneAt), doc)
+	doc := jobDoc{j, nanos(j.CreatedAt)}
+	doc.ID, doc.Channel, doc.CreatedAt, doc.DecidedTo, doc.DoneAt = "", "", time.Time{}, time.Time{}, time.Time{}
+	k.add(stmtAddJob, j.ID, j.ID, string(j.Channel), nanos(j.DecidedTo), nanos(j.DoneAt), k.doc(doc))
 	return l.queue.commit(ctx, k)
 }
 
@@ -74,7 +58,7 @@ func (l schedules) Decide(ctx context.Context, d schedule.Decision, keep int) er
 	k := &compiler{}
 	k.add(stmtDecideJob, d.Job, d.Job, nanos(d.DecidedTo), nanos(d.DoneAt))
 	for i := range d.Occurrences {
-		k.occurrence(stmtOccurrence, d.Job, &d.Occurrences[i])
+		putOccurrence(k, stmtOccurrence, d.Job, &d.Occurrences[i])
 	}
 	if len(d.Occurrences) > 0 {
 		k.add(stmtTrimOccurrences, d.Job, d.Job, int64(keep))
@@ -86,14 +70,14 @@ func (l schedules) Decide(ctx context.Context, d schedule.Decision, keep int) er
 func (l schedules) PutOccurrences(ctx context.Context, job string, all []schedule.Occurrence, keep int) error {
 	k := &compiler{}
 	for i := range all {
-		k.occurrence(stmtPutOccurrence, job, &all[i])
+		putOccurrence(k, stmtPutOccurrence, job, &all[i])
 	}
 	k.add(stmtTrimRuns, job, job, int64(keep))
 	return l.queue.commit(ctx, k)
 }
 
-func (k *compiler) occurrence(s *statement, job string, o *schedule.Occurrence) {
-	doc := k.doc(occurrenceDoc{Status: o.Status, Late: o.Late, Why: o.Why, Answer: o.Answer})
+func putOccurrence(k *compiler, s *statement, job string, o *schedule.Occurrence) {
+	doc := k.doc(schedule.Occurrence{Status: o.Status, Late: o.Late, Why: o.Why, Answer: o.Answer})
 	k.add(s, job, job, nanos(o.Due), nanos(o.DecidedAt), string(o.Outcome), nullable(string(o.Message)), doc)
 }
 
@@ -127,14 +111,13 @@ func (l schedules) Prune(ctx context.Context, occurrences, done time.Time) error
 
 const jobColumns = `SELECT id, channel, decided_to, done_at, doc FROM schedules `
 
-func scanJob(scan scanFunc) (j schedule.Job, err error) {
+func scanJob(scan scanFunc) (schedule.Job, error) {
 	var d jobDoc
-	if err := scan(&j.ID, &j.Channel, at(&j.DecidedTo), at(&j.DoneAt), storedDoc{&d}); err != nil {
-		return j, fmt.Errorf("schedule %s: %w", j.ID, err)
+	if err := scan(&d.ID, &d.Channel, at(&d.DecidedTo), at(&d.DoneAt), storedDoc{&d}); err != nil {
+		return d.Job, fmt.Errorf("schedule %s: %w", d.ID, err)
 	}
-	j.Text, j.When, j.TZ, j.Missed, j.Precheck, j.Budget = d.Text, d.When, d.TZ, d.Missed, d.Precheck, d.Budget
-	j.SourceKey, j.SourceHash, j.CreatedAt = d.SourceKey, d.SourceHash, fromNanos(d.CreatedAt)
-	return j, nil
+	d.CreatedAt = fromNanos(d.CreatedNanos)
+	return d.Job, nil
 }
 
 // Jobs implements [schedule.Store].
@@ -155,9 +138,7 @@ func (l schedules) Occurrences(ctx context.Context, job string, since time.Time,
 }
 
 func scanOccurrence(scan scanFunc) (o schedule.Occurrence, err error) {
-	var d occurrenceDoc
-	err = scan(&o.Job, at(&o.Due), at(&o.DecidedAt), &o.Outcome, &o.Message, storedDoc{&d})
-	o.Status, o.Late, o.Why, o.Answer = d.Status, d.Late, d.Why, d.Answer
+	err = scan(&o.Job, at(&o.Due), at(&o.DecidedAt), &o.Outcome, &o.Message, storedDoc{&o})
 	return o, err
 }
 

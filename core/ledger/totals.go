@@ -12,49 +12,17 @@ var (
 	stmtSpend = newStatement("", `INSERT INTO spending(day, usd) VALUES(?,?) ON CONFLICT(day) DO UPDATE SET usd=usd+excluded.usd`)
 )
 
-// counters holds a transaction's additions to the account.
-type counters struct {
-	accepted int64
-	settled  [3]int64  // answered, failed, cancelled
-	paid     []payment // by day, rarely more than one
-}
-
-func (n *counters) add(m counters) {
-	n.accepted += m.accepted
-	for i, v := range m.settled {
-		n.settled[i] += v
-	}
-	for _, p := range m.paid {
-		n.pay(p)
-	}
-}
-
-func (n *counters) pay(p payment) {
-	if p.usd <= 0 {
-		return
-	}
-	for i := range n.paid {
-		if n.paid[i].day == p.day {
-			n.paid[i].usd += p.usd
-			return
-		}
-	}
-	n.paid = append(n.paid, p)
-}
+// counters holds a transaction's additions to the account: accepted, answered, failed and
+// cancelled messages.
+type counters [4]int64
 
 // write adds the counters to the account, in the open transaction.
-func (n *counters) write(c *writeConn) error {
-	if n.accepted != 0 || n.settled != [3]int64{} {
-		if _, err := c.exec(stmtCount, n.accepted, n.settled[0], n.settled[1], n.settled[2]); err != nil {
-			return err
-		}
+func (n counters) write(c *writeConn) error {
+	if n == (counters{}) {
+		return nil
 	}
-	for _, p := range n.paid {
-		if _, err := c.exec(stmtSpend, p.day, p.usd); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := c.exec(stmtCount, n[0], n[1], n[2], n[3])
+	return err
 }
 
 // totals reads counts and costs and implements [core.TotalsReader].

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -27,89 +28,54 @@ var (
 		`INSERT INTO backgrounds(id, channel, created_at, is_error, text) VALUES(?,?,?,?,?) ON CONFLICT(id) DO NOTHING`)
 )
 
-type turnDoc struct {
-	Channel core.ChannelKey  `json:"channel"`
-	Members []core.MessageID `json:"members,omitempty"`
-	Opens   bool             `json:"opens,omitempty"`
-	Steered bool             `json:"steered,omitempty"`
-	CanAsk  bool             `json:"can_ask,omitempty"`
-	Notices []core.Notice    `json:"notices,omitempty"`
-}
-
-type endingDoc struct {
-	Code   string      `json:"code,omitempty"`
-	Result *resultDoc  `json:"result,omitempty"`
-	Marks  []core.Mark `json:"marks,omitempty"`
-}
-
-// A resultDoc has the fields of a core.Result; the row has the text.
-type resultDoc struct {
-	Turns       []core.TurnID `json:"turns,omitempty"`
-	Background  bool          `json:"background,omitempty"`
-	Text        string        `json:"-"`
-	IsError     bool          `json:"is_error,omitempty"`
-	Interrupted bool          `json:"interrupted,omitempty"`
-	Code        string        `json:"code,omitempty"`
-	Error       string        `json:"error,omitempty"`
-	SessionID   string        `json:"session_id,omitempty"`
-	TotalCost   float64       `json:"total_cost,omitempty"`
-	Cost        float64       `json:"-"`
-	NumTurns    int           `json:"num_turns,omitempty"`
-	Until       time.Time     `json:"-"`
-}
-
-func (k *compiler) begin(t *core.Turn) {
+func beginTurn(k *compiler, t *core.Turn) {
 	id, line := string(t.ID), string(t.Line)
-	k.add(stmtTurn, id, id, t.SessionID, nanos(t.BegunAt), k.turnDoc(t), inline(line))
+	k.add(stmtTurn, id, id, t.SessionID, nanos(t.BegunAt), turnDoc(k, t), inline(line))
 	k.body(bodyLine, id, line)
 	for _, member := range t.Members {
 		k.add(stmtRun, string(member), id, nanos(t.BegunAt), string(member))
 	}
-	k.opens(t)
+	noteOpened(k, t)
 }
 
-func (k *compiler) update(t *core.Turn) {
-	k.add(stmtUpdate, string(t.ID), t.SessionID, k.turnDoc(t), string(t.ID))
-	k.opens(t)
+func updateTurn(k *compiler, t *core.Turn) {
+	k.add(stmtUpdate, string(t.ID), t.SessionID, turnDoc(k, t), string(t.ID))
+	noteOpened(k, t)
 }
 
-func (k *compiler) turnDoc(t *core.Turn) string {
-	return k.doc(turnDoc{
-		Channel: t.Channel, Members: t.Members, Opens: t.Opens, Steered: t.Steered, CanAsk: t.CanAsk, Notices: t.Notices,
-	})
+// turnDoc returns the document of a turn that has not ended.
+func turnDoc(k *compiler, t *core.Turn) string {
+	return k.doc(core.Turn{Channel: t.Channel, Members: t.Members, Opens: t.Opens, Steered: t.Steered, CanAsk: t.CanAsk, Notices: t.Notices})
 }
 
-// opens records that bareclaw created the session's id, if the turn opens the session.
-func (k *compiler) opens(t *core.Turn) {
+// noteOpened records that bareclaw created the session's id, if the turn opens the session.
+func noteOpened(k *compiler, t *core.Turn) {
 	if t.Opens && t.SessionID != "" {
 		k.add(stmtSessionOurs, t.SessionID, t.SessionID)
 	}
 }
 
-func (k *compiler) end(t *core.Turn) {
+func endTurn(k *compiler, t *core.Turn) {
 	if t.EndedAt.IsZero() {
 		k.fail(fmt.Errorf("end turn %s: no time given", t.ID))
 		return
 	}
-	text := driver.Value(nil)
+	ending, text := core.Turn{Code: t.Code, Marks: t.Marks}, driver.Value(nil)
 	if t.Result != nil {
-		text = t.Result.Text
+		doc := *t.Result
+		ending.Result, text = &doc, doc.Text
+		doc.Text, doc.Cost, doc.Until = "", 0, time.Time{}
 	}
-	doc := k.doc(endingDoc{Code: t.Code, Result: (*resultDoc)(t.Result), Marks: t.Marks})
-	k.add(stmtEnd, string(t.ID), nanos(t.EndedAt), t.SessionID, doc, text, string(t.ID)).paid = paid(t.EndedAt, t.CostUSD)
+	k.add(stmtEnd, string(t.ID), nanos(t.EndedAt), t.SessionID, k.doc(ending), text, string(t.ID)).paid = paid(t.EndedAt, t.CostUSD)
 	if t.Result == nil {
 		return
 	}
-	session := t.SessionID
-	if session == "" {
-		session = t.Result.SessionID
-	}
-	if session != "" {
+	if session := cmp.Or(t.SessionID, t.Result.SessionID); session != "" {
 		k.add(stmtSessionDone, session, session, t.Result.TotalCost)
 	}
 }
 
-func (k *compiler) background(b *core.Background) {
+func addBackground(k *compiler, b *core.Background) {
 	k.add(stmtBackground, b.ID, b.ID, string(b.Channel), nanos(b.CreatedAt), flag(b.IsError), b.Text).paid = paid(b.CreatedAt, b.CostUSD)
 	if b.SessionID != "" && b.TotalCost > 0 {
 		k.add(stmtSessionCost, b.SessionID, b.SessionID, b.TotalCost)
@@ -123,15 +89,11 @@ const turnColumns = `SELECT t.id, t.session, t.begun_at, t.ended_at, t.doc, coal
 	FROM turns t LEFT JOIN bodies b ON t.line IS NULL AND b.kind=1 AND b.owner=t.id `
 
 func scanTurn(scan scanFunc) (t core.Turn, err error) {
-	var d turnDoc
-	var e endingDoc
 	var text string
-	if err := scan(&t.ID, &t.SessionID, at(&t.BegunAt), at(&t.EndedAt), storedDoc{&d}, &t.Line, storedDoc{&e}, &text); err != nil {
+	err = scan(&t.ID, &t.SessionID, at(&t.BegunAt), at(&t.EndedAt), storedDoc{&t}, &t.Line, storedDoc{&t}, &text)
+	if err != nil {
 		return t, fmt.Errorf("turn %s: %w", t.ID, err)
 	}
-	t.Channel, t.Members, t.Opens, t.Notices = d.Channel, d.Members, d.Opens, d.Notices
-	t.Steered, t.CanAsk = d.Steered, d.CanAsk
-	t.Code, t.Marks, t.Result = e.Code, e.Marks, (*core.Result)(e.Result)
 	if t.Result != nil {
 		t.Result.Text = text
 	}

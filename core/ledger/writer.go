@@ -24,8 +24,8 @@ const (
 	spareEntries = 4096
 )
 
-// errRedo reports that a change failed after writing a row. The writer must run the
-// group again with a savepoint for each change.
+// errRedo reports that a change failed after writing a row. The writer must run the group
+// again without the change. (A savepoint for each change would cost too much.)
 var errRedo = errors.New("group must be run again")
 
 // A writer is the only goroutine that writes. The writer commits all entries queued
@@ -113,14 +113,14 @@ func groupSize(items []entry) int {
 
 // write commits a group and calls the callbacks of all entries.
 func (w *writer) write(group []entry) {
-	if cap(w.outcomes) < len(group) {
-		w.outcomes = make([]error, len(group))
+	w.outcomes = w.outcomes[:0]
+	for i := range group {
+		w.outcomes = append(w.outcomes, group[i].err)
 	}
-	w.outcomes = w.outcomes[:len(group)]
 	began := time.Now()
-	err := w.attempt(group, false)
-	if errors.Is(err, errRedo) {
-		err = w.attempt(group, true)
+	err := w.attempt(group)
+	for errors.Is(err, errRedo) {
+		err = w.attempt(group)
 	}
 	if err != nil {
 		err = storageError(w.path, err)
@@ -141,16 +141,15 @@ func (w *writer) write(group []entry) {
 	w.checkpoint(busyPages)
 }
 
-// attempt runs a group in one transaction. The error of a single change goes to
-// w.outcomes. A returned error means that nothing of the group was written.
-func (w *writer) attempt(group []entry, careful bool) error {
+// attempt runs the changes without an error in w.outcomes in one transaction, and adds the
+// errors of single changes to w.outcomes. After a returned error nothing of the group is
+// written.
+func (w *writer) attempt(group []entry) error {
 	w.counters, w.applied, w.arrived = counters{}, 0, w.kept
-	clear(w.outcomes)
 	begun := false
 	for i := range group {
 		e := &group[i]
-		if e.err != nil || e.isBarrier() && w.arrived == 0 {
-			w.outcomes[i] = e.err
+		if w.outcomes[i] != nil || e.isBarrier() && w.arrived == 0 {
 			continue
 		}
 		if !begun {
@@ -165,12 +164,15 @@ func (w *writer) attempt(group []entry, careful bool) error {
 				return err
 			}
 		}
-		if err := w.change(e, careful); err != nil {
-			if errors.Is(err, errRedo) || isStorage(err) {
-				w.rollback(err)
-				return err
-			}
-			w.outcomes[i] = err
+		wrote, err := w.change(e)
+		w.outcomes[i] = err
+		switch {
+		case isStorage(err):
+			w.rollback(err)
+			return err
+		case err != nil && wrote:
+			w.rollback(err)
+			return errRedo
 		}
 	}
 	if !begun {
@@ -238,48 +240,25 @@ func (w *writer) scrub() {
 	_, _ = w.conn.exec(stmtRollback)
 }
 
-// change runs the statements of one change. A failing change has usually written no row
-// yet. Otherwise change returns errRedo, and the careful attempt has a savepoint to
-// return to. Savepoints cost too much for every change.
-func (w *writer) change(e *entry, careful bool) error {
-	if e.isArrival() { // one statement, which writes one row or none
-		return w.arrive(e)
+// change runs the statements of one change, and reports whether one of them wrote a row.
+func (w *writer) change(e *entry) (wrote bool, err error) {
+	before := w.counters
+	if e.isArrival() {
+		e.ops[0].args[1] = w.arrived
 	}
-	if careful {
-		if _, err := w.conn.exec(stmtSave); err != nil {
-			return err
-		}
-	}
-	var n counters
-	var wrote bool
-	var failed error
 	for i := range e.ops {
-		did, err := w.conn.apply(&e.ops[i], &n)
+		did, err := w.conn.apply(&e.ops[i], &w.counters)
 		wrote = wrote || did
 		if err != nil {
-			failed = err
-			break
+			w.counters = before
+			return wrote, err
 		}
 	}
-	switch {
-	case failed == nil:
-		w.counters.add(n)
-		w.applied++
-	case isStorage(failed):
-		return failed
-	case wrote && !careful:
-		return errRedo
-	case careful:
-		if _, err := w.conn.exec(stmtUndo); err != nil {
-			return err
-		}
+	if e.isArrival() {
+		w.arrived++
 	}
-	if careful {
-		if _, err := w.conn.exec(stmtRelease); err != nil {
-			return err
-		}
-	}
-	return failed
+	w.applied++
+	return wrote, nil
 }
 
 // stepped counts the end of a transaction or checkpoint. stepped logs a slow disk, at

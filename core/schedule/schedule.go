@@ -40,21 +40,21 @@ const (
 
 // A Job is a text sent to a channel at due times.
 type Job struct {
-	ID       string
-	Channel  core.ChannelKey
-	Text     string
-	When     string  // in the form of When.String
-	TZ       string  // IANA name of the zone of When; empty: the machine's zone
-	Missed   string  // in the form of MissedRule.String
-	Precheck string  // a command line; empty: none
-	Budget   float64 // bound on the USD per day of the job's messages; 0: no bound
+	ID       string          `json:"id,omitempty"`
+	Channel  core.ChannelKey `json:"channel,omitempty"`
+	Text     string          `json:"text"`
+	When     string          `json:"when"`               // in the form of When.String
+	TZ       string          `json:"tz,omitempty"`       // IANA name of the zone of When; empty: the machine's zone
+	Missed   string          `json:"missed"`             // in the form of MissedRule.String
+	Precheck string          `json:"precheck,omitempty"` // a command line; empty: none
+	Budget   float64         `json:"budget,omitempty"`   // bound on the USD per day of the job's messages; 0: no bound
 
-	SourceKey  string // source key of the creating request; empty: none
-	SourceHash string
+	SourceKey  string `json:"source_key,omitempty"` // source key of the creating request; empty: none
+	SourceHash string `json:"source_hash,omitempty"`
 
-	CreatedAt time.Time
-	DecidedTo time.Time // occurrences up to DecidedTo have outcomes
-	DoneAt    time.Time // zero while occurrences are to come
+	CreatedAt time.Time `json:"created_at,omitzero"`
+	DecidedTo time.Time `json:"decided_to,omitzero"` // occurrences up to DecidedTo have outcomes
+	DoneAt    time.Time `json:"done_at,omitzero"`    // zero while occurrences are to come
 }
 
 // An Outcome is the result of an occurrence.
@@ -71,15 +71,15 @@ const (
 
 // An Occurrence is one due time of a job with its outcome.
 type Occurrence struct {
-	Job       string
-	Due       time.Time
-	DecidedAt time.Time
-	Outcome   Outcome
-	Message   core.MessageID // the sent message
-	Status    int            // exit status of the precheck, if any
-	Late      bool           // sent after the due time
-	Why       string         // reason, for a person; may be empty
-	Answer    *Answer        // answer to a built-in job's message; nil before the answer
+	Job       string         `json:"job,omitempty"`
+	Due       time.Time      `json:"due,omitzero"`
+	DecidedAt time.Time      `json:"decided_at,omitzero"`
+	Outcome   Outcome        `json:"outcome,omitempty"`
+	Message   core.MessageID `json:"message,omitempty"` // the sent message
+	Status    int            `json:"status,omitempty"`  // exit status of the precheck, if any
+	Late      bool           `json:"late,omitempty"`    // sent after the due time
+	Why       string         `json:"why,omitempty"`     // reason, for a person; may be empty
+	Answer    *Answer        `json:"answer,omitempty"`  // answer to a built-in job's message; nil before the answer
 }
 
 // SourceKey returns the source key of an occurrence's message.
