@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/messagesapi"
 )
 
 func TestRealInterrupt(t *testing.T) {
@@ -171,9 +172,11 @@ func TestRealMessageDuringABackgroundTurn(t *testing.T) {
 	m := harness.NewRealMachine(t)
 	g := m.Start()
 	g.Say("http", "tool:bash "+m.InBackground("begun", "go", "done"))
-	calls := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	calls := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.Before.Store(nil)
-		reply(w, "", "Bash", bash(m.Waiting("begun2", "go2", "done2")), true)
+		s := messagesapi.Reply(w, r)
+		s.Tool("toolu_call", "Bash", messagesapi.Bash(m.Waiting("begun2", "go2", "done2")))
+		s.End("tool_use")
 	})
 	m.Before.Store(&calls)
 	m.Touch("go")

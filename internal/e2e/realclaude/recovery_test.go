@@ -9,6 +9,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/messagesapi"
 )
 
 // A realMoment is a point of a turn's life at which processes are killed.
@@ -204,7 +205,9 @@ func TestRealToolThatRanWhileTheModelStillSpoke(t *testing.T) {
 	g := m.Start()
 	g.Say("http", "echo before").Want(t, "before")
 	speak := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reply(w, "", "Bash", bash("echo ran >> "+m.Path("ran")), false)
+		s := messagesapi.Reply(w, r)
+		s.Tool("toolu_call", "Bash", messagesapi.Bash("echo ran >> "+m.Path("ran")))
+		s.Text("And so")
 		<-r.Context().Done()
 	})
 	m.Before.Store(&speak)

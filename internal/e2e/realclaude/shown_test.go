@@ -10,6 +10,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/progress"
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/messagesapi"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -23,7 +24,10 @@ func TestRealTurnIsShown(t *testing.T) {
 	said := g.Watch("http")
 	first := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.Before.Store(nil)
-		reply(w, "I will write ü it down.", "Write", map[string]string{"file_path": m.Path("note.txt"), "content": "a note\n"}, true)
+		s := messagesapi.Reply(w, r)
+		s.Text("I will write ", "ü ", "it down.")
+		s.Tool("toolu_call", "Write", `{"file_path":"`+m.Path("note.txt")+`","content":"a note\n"}`)
+		s.End("tool_use")
 	})
 	m.Before.Store(&first)
 	g.Say("http", "echo It is written.").Want(t, "It is written.")

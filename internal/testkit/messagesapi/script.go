@@ -1,13 +1,87 @@
 package messagesapi
 
 import (
-	"cmp"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 )
+
+// A directive is one line of the language in the package comment.
+type directive struct {
+	verb string // "" if the text has none
+	tool string // what follows the colon of tool: and tools:
+	arg  string // the rest of the line
+}
+
+// String is the directive's first word.
+func (d directive) String() string {
+	if d.tool != "" {
+		return d.verb + ":" + d.tool
+	}
+	return d.verb
+}
+
+// parseDirective returns the first directive in text.
+func parseDirective(text string) (directive, bool) {
+	for line := range strings.Lines(text) {
+		word, arg, _ := strings.Cut(strings.TrimSpace(line), " ")
+		verb, tool, colon := strings.Cut(word, ":")
+		callsTool := verb == "tool" || verb == "tools"
+		if scripts[verb] != nil && colon == callsTool && colon == (tool != "") {
+			return directive{verb: verb, tool: tool, arg: arg}, true
+		}
+	}
+	return directive{}, false
+}
+
+// A turn is what a request asks for.
+type turn struct {
+	directive
+	text   string // the user text that has the directive, else the last one
+	rounds int    // model replies with tool calls since that text
+}
+
+// findTurn reads the conversation backwards to the message that began the turn.
+func findTurn(r *request) turn {
+	var t turn
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role == "assistant" {
+			if m.Content.has("tool_use") {
+				t.rounds++
+			}
+			continue
+		}
+		if t.read(m) {
+			return t
+		}
+	}
+	return t
+}
+
+// read looks for the turn's text in one message and reports whether the search is over.
+func (t *turn) read(m message) bool {
+	for _, b := range slices.Backward(m.Content.of("text")) {
+		if strings.HasPrefix(b.Text, interruptNote) {
+			return true // all before it belongs to an older turn
+		}
+		text, ok := written(m.Role, b.Text)
+		if !ok {
+			continue
+		}
+		if d, ok := parseDirective(text); ok {
+			t.directive, t.text = d, text
+			return true
+		}
+		if t.text == "" && m.Role == "user" {
+			t.text = text
+		}
+	}
+	return t.text != "" && !m.Content.has("tool_result")
+}
 
 // A scene is what a script works with.
 type scene struct {
@@ -16,129 +90,144 @@ type scene struct {
 	req *request
 }
 
-// A scriptFunc makes the reply of one directive.
-type scriptFunc func(scene) (reply, *apiError)
+// A play writes a reply.
+type play func(*Stream)
 
-// script returns the function for the verb, nil for a word that is none.
-func (d directive) script() scriptFunc {
-	switch d.verb {
-	case "echo":
-		return scene.echo
-	case "slow":
-		return scene.slow
-	case "gate":
-		return scene.gate
-	case "hang", "cut":
-		return scene.broken
-	case "tool", "tools":
-		return scene.repeatTool
-	case "error":
-		return scene.fault
-	case "usage":
-		return scene.countedUsage
-	case "history", "image", "size":
-		return scene.report
-	}
-	return nil
+// scripts has a function for each verb, which makes the reply of a directive.
+var scripts = map[string]func(scene) (play, *apiError){
+	"echo": func(s scene) (play, *apiError) { return say(s.arg), nil },
+	"slow": scene.slow, "gate": scene.gate, "hang": scene.hang, "tool": scene.call, "tools": scene.call, "error": scene.fault, "usage": scene.usage,
+	"history": func(s scene) (play, *apiError) { return say(s.req.history()), nil },
+	"image": func(s scene) (play, *apiError) {
+		types := s.req.images()
+		return say(strings.TrimSuffix(fmt.Sprintf("%d image(s): %s", len(types), strings.Join(types, ", ")), ": ")), nil
+	},
+	"size": func(s scene) (play, *apiError) { return say(fmt.Sprintf("%d bytes", len(s.text))), nil },
 }
 
 // script makes the reply to a request.
-func (s *Standin) script(r *request, t turn) (reply, *apiError) {
-	if play := t.script(); play != nil {
-		return play(scene{Standin: s, turn: t, req: r})
+func (s *Standin) script(r *request, t turn) (play, *apiError) {
+	if prepare := scripts[t.verb]; prepare != nil {
+		return prepare(scene{Standin: s, turn: t, req: r})
 	}
 	return say("ok: " + first(t.text, 200)), nil
 }
 
-// badDirective is the answer to a directive that makes no sense: a refusal that
-// the CLI does not retry, so that the test shows it.
+// say is a complete reply of one text.
+func say(text string) play {
+	return func(w *Stream) { w.Text(text); w.End("end_turn") }
+}
+
+// badDirective is the answer to a directive that makes no sense: a refusal that the CLI does
+// not retry, so that the test shows it.
 func (s scene) badDirective(why string) *apiError {
 	return badRequest("API stand-in: directive %q with argument %q: %s", s.directive.String(), first(s.arg, 200), why)
 }
 
-func (s scene) echo() (reply, *apiError) { return say(s.arg), nil }
-
-// slowStep is the pause between the words of slow.
-const slowStep = 250 * time.Millisecond
-
-func (s scene) slow() (reply, *apiError) {
+func (s scene) slow() (play, *apiError) {
 	number, text, _ := strings.Cut(s.arg, " ")
 	seconds, err := strconv.Atoi(number)
-	if err != nil || seconds < 0 {
-		return reply{}, s.badDirective("want seconds")
+	if err != nil {
+		return nil, s.badDirective("want seconds")
 	}
-	var pieces []piece
-	for at := time.Duration(0); at < time.Duration(seconds)*time.Second; at += slowStep {
-		pieces = append(pieces, piece{wait: pause(slowStep), text: fmt.Sprintf("w%d ", len(pieces))})
-	}
-	pieces = append(pieces, piece{text: cmp.Or(text, "done slow")})
-	return reply{stop: "end_turn", blocks: []outBlock{textBlock(pieces...)}}, nil
+	return func(w *Stream) {
+		for i := range seconds * 4 {
+			w.pause(250 * time.Millisecond)
+			w.Text(fmt.Sprintf("w%d ", i))
+		}
+		say(text)(w)
+	}, nil
 }
 
-func (s scene) gate() (reply, *apiError) {
+func (s scene) gate() (play, *apiError) {
 	name, text, _ := strings.Cut(s.arg, " ")
 	if text == "" {
-		return reply{}, s.badDirective("want a name and a text")
+		return nil, s.badDirective("want a name and a text")
 	}
-	wait := s.Standin.gate(name).wait
+	g := s.Standin.gate(name)
 	half := first(text, (len(text)+1)/2)
-	return reply{stop: "end_turn", blocks: []outBlock{textBlock(piece{text: half}, piece{wait: wait, text: text[len(half):]})}}, nil
+	return func(w *Stream) {
+		w.Text(half)
+		g.closeHeld()
+		w.await(g.open)
+		say(text[len(half):])(w)
+	}, nil
 }
 
-// broken is a reply that does not come to its end.
-func (s scene) broken() (reply, *apiError) {
-	if s.verb == "hang" {
-		return reply{ending: endHang}, nil
-	}
-	rep := say("half a sen")
-	rep.ending = endCut
-	return rep, nil
+func (scene) hang() (play, *apiError) {
+	return func(w *Stream) {
+		for w.begin(); w.err == nil; w.event("ping", nil) {
+			w.pause(5 * time.Second)
+		}
+	}, nil
 }
 
 // fault is an API error, always or while its condition holds.
-func (s scene) fault() (reply, *apiError) {
+func (s scene) fault() (play, *apiError) {
 	number, condition, _ := strings.Cut(s.arg, " ")
 	status, err := strconv.Atoi(number)
-	if err != nil || status < 400 || status > 599 {
-		return reply{}, s.badDirective("want an HTTP status from 400 to 599")
-	}
 	hit := true
 	if model, ok := strings.CutPrefix(condition, "model="); ok {
 		hit = s.req.Model == model
-	} else if condition != "" {
-		times, err := strconv.Atoi(strings.TrimPrefix(condition, "x"))
-		if err != nil {
-			return reply{}, s.badDirective("want xN or model=M after the status")
-		}
+	} else if condition != "" && err == nil {
+		var times int
+		times, err = strconv.Atoi(strings.TrimPrefix(condition, "x"))
 		hit = s.tried(s.text) <= times
 	}
-	if hit {
-		return reply{}, &apiError{status: status, message: "scripted error " + strconv.Itoa(status)}
+	switch {
+	case err != nil || status < 400 || status > 599:
+		return nil, s.badDirective("want an HTTP status from 400 to 599, and then perhaps xN or model=M")
+	case hit:
+		return nil, &apiError{status, "scripted error " + number}
 	}
 	return say("recovered"), nil
 }
 
-func (s scene) countedUsage() (reply, *apiError) {
-	var rep reply
+func (s scene) usage() (play, *apiError) {
+	var in, out int
 	var text string
-	if _, err := fmt.Sscanf(s.arg, "%d %d %s", &rep.in, &rep.out, &text); err != nil {
-		return reply{}, s.badDirective("want the numbers of input and output tokens, and a word")
+	if _, err := fmt.Sscanf(s.arg, "%d %d %s", &in, &out, &text); err != nil {
+		return nil, s.badDirective("want the numbers of input and output tokens, and a word")
 	}
-	said := say(text)
-	said.in, said.out = rep.in, rep.out
-	return said, nil
+	return func(w *Stream) { w.in, w.out = in, out; say(text)(w) }, nil
 }
 
-// report describes the request itself.
-func (s scene) report() (reply, *apiError) {
-	switch s.verb {
-	case "history":
-		return say(s.req.history()), nil
-	case "image":
-		types := s.req.images()
-		return say(strings.TrimSuffix(fmt.Sprintf("%d image(s): %s", len(types), strings.Join(types, ", ")), ": ")), nil
+// call is tool: and tools:. The text after the last call quotes the latest results.
+func (s scene) call() (play, *apiError) {
+	rounds, arg := 1, s.arg
+	if s.verb == "tools" {
+		number, rest, _ := strings.Cut(s.arg, " ")
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 {
+			return nil, s.badDirective("want a number of calls")
+		}
+		rounds, arg = n, rest
 	}
-	return say(fmt.Sprintf("%d bytes", len(s.text))), nil
+	if s.rounds >= rounds {
+		return say(fmt.Sprintf("final after %d call(s): %s", s.rounds, first(strings.Join(s.req.toolResults(), "\n"), 300))), nil
+	}
+	name := s.tool
+	for _, offered := range s.req.toolNames() {
+		if strings.EqualFold(offered, name) {
+			name = offered
+		}
+	}
+	input := arg
+	switch isObject := strings.HasPrefix(arg, "{") && json.Valid([]byte(arg)); {
+	case isObject:
+	case strings.EqualFold(name, "bash"):
+		input = Bash(arg)
+	default:
+		return nil, s.badDirective("the input wants a JSON object")
+	}
+	id := s.nextID("toolu")
+	return func(w *Stream) { w.Tool(id, name, input); w.End("tool_use") }, nil
+}
+
+// Bash returns the input of a Bash call.
+func Bash(command string) string {
+	b, _ := json.Marshal(map[string]string{"command": command, "description": "scripted call"}) // strings always marshal
+	return string(b)
 }
 
 // first cuts s to at most n bytes, between characters.

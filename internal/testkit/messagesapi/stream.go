@@ -3,117 +3,134 @@ package messagesapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 )
 
-// errCut asks for the connection to be dropped.
-var errCut = errors.New("scripted break of the connection")
-
-// A stream writes a reply as server-sent events:
-// platform.claude.com/docs/en/build-with-claude/streaming.
-type stream struct {
-	w     http.ResponseWriter
-	flush func() error
+// A Stream writes one reply of the model as server-sent events:
+// platform.claude.com/docs/en/build-with-claude/streaming. The first failure ends it: what
+// follows is not written. A Stream is not safe for concurrent use.
+type Stream struct {
+	w       http.ResponseWriter
+	ctx     context.Context //nolint:containedctx // of the request that is answered
+	id      string
+	model   string
+	in, out int  // token usage; out 0: by the length
+	written int  // bytes of all blocks
+	blocks  int  // begun so far
+	open    bool // the last block has no end yet
+	err     error
 }
 
-func newStream(w http.ResponseWriter) *stream {
-	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-cache")
-	return &stream{w: w, flush: http.NewResponseController(w).Flush}
+// Reply begins a reply that a test writes by itself.
+func Reply(w http.ResponseWriter, r *http.Request) *Stream {
+	return &Stream{w: w, ctx: r.Context(), id: "msg_call", model: "claude-test", in: 1}
 }
 
 // event sends one event of the given type; fields may be nil.
-func (s *stream) event(kind string, fields map[string]any) error {
+func (s *Stream) event(kind string, fields map[string]any) {
 	object := map[string]any{"type": kind}
-	for k, v := range fields {
-		object[k] = v
-	}
+	maps.Copy(object, fields)
 	data, err := json.Marshal(object)
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", kind, err)
+	if err == nil && s.err == nil {
+		_, err = fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", kind, data)
 	}
-	if _, err := fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", kind, data); err != nil {
-		return fmt.Errorf("send %s: %w", kind, err)
+	if err == nil && s.err == nil {
+		err = http.NewResponseController(s.w).Flush()
 	}
-	return s.flush()
+	if s.err == nil {
+		s.err = err
+	}
 }
 
-// play sends the whole reply. An error means that the connection is to be
-// dropped.
-func (s *stream) play(ctx context.Context, r reply) error {
-	if err := s.event("message_start", map[string]any{"message": r.head()}); err != nil {
-		return err
+// begin sends the message object, before the first block.
+func (s *Stream) begin() {
+	if s.w.Header().Get("Content-Type") != "" {
+		return
 	}
-	if err := s.event("ping", nil); err != nil {
-		return err
-	}
-	for i, b := range r.blocks {
-		if err := s.open(ctx, i, b); err != nil {
-			return err
-		}
-		if r.ending != endComplete && i == len(r.blocks)-1 {
-			break // it stays open
-		}
-		if err := s.event("content_block_stop", map[string]any{"index": i}); err != nil {
-			return err
-		}
-	}
-	switch r.ending {
-	case endHang:
-		return s.hang(ctx)
-	case endCut:
-		return errCut
-	case endComplete:
-	}
-	delta := map[string]any{"stop_reason": r.stop, "stop_sequence": nil}
-	if err := s.event("message_delta", map[string]any{"delta": delta, "usage": r.usage(r.out)}); err != nil {
-		return err
-	}
-	return s.event("message_stop", nil)
+	s.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	s.w.Header().Set("Cache-Control", "no-cache")
+	s.event("message_start", map[string]any{"message": map[string]any{
+		"id": s.id, "type": "message", "role": "assistant", "model": s.model,
+		"content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": s.usage(1),
+	}})
+	s.event("ping", nil)
 }
 
-// open sends the start of block i and all its deltas.
-func (s *stream) open(ctx context.Context, i int, b outBlock) error {
-	start := map[string]any{"index": i, "content_block": b.start()}
-	if err := s.event("content_block_start", start); err != nil {
-		return err
+func (s *Stream) usage(out int) map[string]any {
+	return map[string]any{
+		"input_tokens": s.in, "output_tokens": out, "cache_creation_input_tokens": 0,
+		"cache_read_input_tokens": 0, "service_tier": "standard",
 	}
-	for _, p := range b.pieces {
-		if p.wait != nil {
-			if err := p.wait(ctx); err != nil {
-				return err
-			}
-		}
-		if err := s.delta(i, b.delta(p.text)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-func (s *stream) delta(i int, delta map[string]any) error {
-	return s.event("content_block_delta", map[string]any{"index": i, "delta": delta})
+// Text writes pieces of a text, which the next call of another method ends.
+func (s *Stream) Text(pieces ...string) {
+	if !s.open {
+		s.start(map[string]any{"type": "text", "text": ""})
+	}
+	for _, p := range pieces {
+		s.delta(len(p), map[string]any{"type": "text_delta", "text": p})
+	}
 }
 
-// delta is one piece of the block on the wire.
-func (b outBlock) delta(text string) map[string]any {
-	if b.kind == "tool_use" {
-		return map[string]any{"type": "input_json_delta", "partial_json": text}
+// Tool writes a call of a tool, its input in two pieces as a real stream has it.
+func (s *Stream) Tool(id, name, input string) {
+	s.stop()
+	s.start(map[string]any{"type": "tool_use", "id": id, "name": name, "input": struct{}{}})
+	half := first(input, len(input)/2)
+	for _, p := range []string{half, input[len(half):]} {
+		s.delta(len(p), map[string]any{"type": "input_json_delta", "partial_json": p})
 	}
-	return map[string]any{"type": "text_delta", "text": text}
+	s.stop()
 }
 
-// hang sends pings until the client leaves.
-func (s *stream) hang(ctx context.Context) error {
-	for {
-		if err := pause(5 * time.Second)(ctx); err != nil {
-			return err
-		}
-		if err := s.event("ping", nil); err != nil {
-			return err
+// End completes the reply.
+func (s *Stream) End(reason string) {
+	s.stop()
+	if s.out == 0 {
+		s.out = s.written/4 + 1
+	}
+	delta := map[string]any{"stop_reason": reason, "stop_sequence": nil}
+	s.event("message_delta", map[string]any{"delta": delta, "usage": s.usage(s.out)})
+	s.event("message_stop", nil)
+}
+
+func (s *Stream) start(block map[string]any) {
+	s.begin()
+	s.event("content_block_start", map[string]any{"index": s.blocks, "content_block": block})
+	s.blocks, s.open = s.blocks+1, true
+}
+
+func (s *Stream) delta(bytes int, delta map[string]any) {
+	s.written += bytes
+	s.event("content_block_delta", map[string]any{"index": s.blocks - 1, "delta": delta})
+}
+
+func (s *Stream) stop() {
+	if s.open {
+		s.event("content_block_stop", map[string]any{"index": s.blocks - 1})
+	}
+	s.open = false
+}
+
+// await waits for something to happen, unless the client leaves.
+func (s *Stream) await(happened <-chan struct{}) {
+	select {
+	case <-happened:
+	case <-s.ctx.Done():
+		if s.err == nil {
+			s.err = context.Cause(s.ctx)
 		}
 	}
+}
+
+// pause waits for a span of time, unless the client leaves.
+func (s *Stream) pause(d time.Duration) {
+	over := make(chan struct{})
+	timer := time.AfterFunc(d, func() { close(over) })
+	defer timer.Stop()
+	s.await(over)
 }
