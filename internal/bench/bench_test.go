@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/internal/exitcode"
 	"bareclaw/internal/testkit/executable"
 )
 
@@ -43,6 +44,10 @@ func serve() error {
 	hosts := map[string]*exec.Cmd{}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /channels/", func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
 	mux.HandleFunc("POST /message", func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Channel, Text string }
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || name == "broken" {
@@ -153,11 +158,9 @@ func TestEndsWhatADaemonLeavesBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	talkers, err := s.crowd("leak", 0, 2, 2)
-	if err != nil {
+	if _, err := s.crowd(t.Context(), "leak", helloText, 0, 2, 2); err != nil {
 		t.Fatal(err)
 	}
-	hangUp(talkers)
 	if got := len(s.hosts()); got != 2 {
 		t.Errorf("%d hosts, want 2", got)
 	}
@@ -167,43 +170,78 @@ func TestEndsWhatADaemonLeavesBehind(t *testing.T) {
 	if !strings.Contains(log.String(), "leaky left 2 processes") {
 		t.Errorf("reported %q", &log)
 	}
-	for deadline := time.Now().Add(5 * time.Second); len(marked(s.mark)) > 0; {
-		if time.Now().After(deadline) {
-			t.Fatalf("still there: %v", marked(s.mark))
-		}
-		runtime.Gosched()
+	if err := await(t.Context(), 5*time.Second, time.Millisecond, func() bool { return len(s.processes()) == 0 }); err != nil {
+		t.Errorf("still there: %v", s.processes())
 	}
 	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {
 		t.Errorf("%s is still there: %v", s.dir, err)
 	}
 }
 
+// TestReportsAServerThatFails has one answer with an error, and one not start.
 func TestReportsAServerThatFails(t *testing.T) {
 	t.Parallel()
-	_, err := measure(t.Context(), options{program: stub(t, "broken"), only: []string{"warm"}}, tinyPlan(), &bytes.Buffer{})
-	if err == nil || !strings.Contains(err.Error(), "status 500") {
-		t.Errorf("got %v, want the status", err)
-	}
-}
-
-func TestReportsAServerThatDoesNotStart(t *testing.T) {
-	t.Parallel()
-	program := filepath.Join(t.TempDir(), "dies")
-	if err := executable.Write(program, []byte("#!/bin/sh\necho no disk today\nexit 3\n")); err != nil {
+	dies := filepath.Join(t.TempDir(), "dies")
+	if err := executable.Write(dies, []byte("#!/bin/sh\necho no disk today\nexit 3\n")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := measure(t.Context(), options{program: program, only: []string{"start"}}, tinyPlan(), &bytes.Buffer{})
-	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "no disk today") {
-		t.Errorf("got %v, want how it ended and what it said", err)
+	for program, words := range map[string][]string{stub(t, "broken"): {"status 500"}, dies: {"exit status 3", "no disk today"}} {
+		_, err := measure(t.Context(), options{program: program, only: []string{"warm"}}, tinyPlan(), &bytes.Buffer{})
+		for _, want := range words {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+	}
+	if code := run(t.Context(), []string{"-only", "nothing"}, &bytes.Buffer{}, &bytes.Buffer{}); code != exitcode.Usage {
+		t.Errorf("an unknown scenario: exit %d", code)
 	}
 }
 
-func TestRefusesBadOptions(t *testing.T) {
+func TestMarkdown(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"-only", "nothing"}, {"rest"}, {"-what"}} {
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), args, &out, &errs); code != exitUsage || errs.Len() == 0 {
-			t.Errorf("%q: exit %d, %q; want %d and a reason", args, code, &errs, exitUsage)
+	r := report{machine: machine{cpu: "CPU", cores: 2, system: "Linux", goVersion: "go1", fileSystem: "ext4"}, began: time.Now()}
+	r.add(target{baseline: true}, []figure{
+		{id: "warm.p50", name: "warm", unit: "ms", value: 1},
+		{id: "load.10.rate", name: "rate", unit: "/s", value: 1000},
+		{id: "sizes.in.10", name: "in", unit: "ms", note: "refused: 413"},
+	})
+	r.add(target{}, medians([]figure{
+		{id: "warm.p50", name: "warm", unit: "ms", value: 0.1}, {id: "load.10.rate", name: "rate", unit: "/s", value: 2500},
+		{id: "sizes.in.10", name: "in", unit: "ms", value: 123.4}, {id: "cold.p50", name: "cold", unit: "ms", value: 15.5},
+		{id: "warm.p50", name: "warm", unit: "ms", value: 9}, {id: "warm.p50", name: "warm", unit: "ms", value: 0.4},
+		{id: "known.processes", name: "left", value: 0},
+	}))
+	out := r.markdown()
+	for _, want := range []string{
+		"| warm | 1.00 ms | 0.40 ms | 0.40× | ≤ 0.5× | yes |\n",
+		"| rate | 1000 /s | 2500 /s | 2.50× | ≥ 3× | no |\n",
+		"| in | refused: 413 | 123 ms |  | answered | yes |\n",
+		"| cold | – | 15.5 ms |  | ≤ 15 ms | no |\n",
+		"| left | – | 0 |  | none | yes |\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no line %q in\n%s", want, out)
+		}
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	t.Parallel()
+	hundred := make([]time.Duration, 100)
+	for i := range hundred {
+		hundred[i] = time.Duration(100 - i)
+	}
+	for _, c := range []struct {
+		samples []time.Duration
+		q       float64
+		want    time.Duration
+	}{
+		{nil, 0.5, 0}, {[]time.Duration{7}, 0.99, 7}, {[]time.Duration{3, 1, 2}, 0.5, 2},
+		{hundred, 0.5, 50}, {hundred, 0.99, 99}, {hundred, 1, 100}, {hundred, 0, 1},
+	} {
+		if got := quantile(c.samples, c.q); got != c.want {
+			t.Errorf("quantile %g of %d samples = %d, want %d", c.q, len(c.samples), got, c.want)
 		}
 	}
 }

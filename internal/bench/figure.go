@@ -1,19 +1,31 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 )
 
 // A figure is one measured value of one target.
 type figure struct {
-	id    string // stable, for goals and JSON
+	id    string // stable, for goals
 	name  string // for people
 	unit  string
 	value float64
 	note  string // instead of a value: why there is none
+}
+
+// ms is a figure of time, and mib one of size.
+func ms(id, name string, d time.Duration) figure {
+	return figure{id: id, name: name, unit: "ms", value: milliseconds(d)}
+}
+
+func mib(id, name string, bytes float64) figure {
+	return figure{id: id, name: name, unit: "MiB", value: bytes / (1 << 20)}
 }
 
 func (f figure) String() string {
@@ -44,29 +56,35 @@ func medians(figures []figure) (out []figure) {
 	return out
 }
 
+// quantile returns the smallest sample that a share of q (0 to 1) of all
+// samples does not exceed; 0 of none. The samples are sorted in place.
+func quantile(samples []time.Duration, q float64) time.Duration {
+	if len(samples) == 0 {
+		return 0
+	}
+	slices.Sort(samples)
+	i := int(q*float64(len(samples)) + 0.999999)
+	return samples[min(max(i, 1), len(samples))-1]
+}
+
+func median(samples []time.Duration) time.Duration { return quantile(samples, 0.5) }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
 // round writes a value with about three significant digits.
 func round(v float64) string {
+	decimals := 2
 	switch abs := math.Abs(v); {
 	case abs >= 100:
-		return strconv.FormatFloat(v, 'f', 0, 64)
+		decimals = 0
 	case abs >= 10:
-		return strconv.FormatFloat(v, 'f', 1, 64)
+		decimals = 1
 	}
-	return strconv.FormatFloat(v, 'f', 2, 64)
+	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
 // A row is a figure of all targets.
-type row struct {
-	ours, baseline *figure
-}
-
-// any returns the figure of either target.
-func (r row) any() figure {
-	if r.ours != nil {
-		return *r.ours
-	}
-	return *r.baseline
-}
+type row struct{ ours, baseline *figure }
 
 // ratio is ours by the baseline's; ok is false where there is none.
 func (r row) ratio() (ratio float64, ok bool) {
@@ -76,79 +94,121 @@ func (r row) ratio() (ratio float64, ok bool) {
 	return r.ours.value / r.baseline.value, true
 }
 
-// A goal is what a figure shall be. Zero fields ask nothing.
+// A goal is what a figure shall be: at most, or at least, a value or a ratio to the
+// baseline's. One of neither asks for any value.
 type goal struct {
-	most       float64 // in the figure's unit
-	mostRatio  float64 // of the baseline's
-	leastRatio float64
-	answered   bool // any value, but a value
-	none       bool // 0
+	sign    string // "≤" or "≥"
+	limit   float64
+	isRatio bool
 }
 
 // goals are the project's, by figure.
-func goals() map[string]goal {
-	return map[string]goal{
-		"start.p50":           {most: 50},
-		"warm.p50":            {mostRatio: 0.5},
-		"warm.p99":            {mostRatio: 0.5},
-		"cold.p50":            {most: 15},
-		"load.1.rate":         {leastRatio: 2},
-		"load.10.rate":        {leastRatio: 3},
-		"load.100.rate":       {leastRatio: 5},
-		"load.100.p99":        {mostRatio: 0.4},
-		"memory.daemon.0":     {most: 25},
-		"memory.daemon.200":   {most: 40},
-		"memory.hostpss.200":  {most: 4},
-		"events.wall":         {mostRatio: 1},
-		"restart.watched.max": {most: 100},
-		"reclaim.processes":   {none: true},
-		"known.processes":     {none: true},
-		"sizes.in.10":         {answered: true},
-		"sizes.out.10":        {answered: true},
-	}
+var goals = map[string]goal{
+	"start.p50":           {"≤", 50, false},
+	"warm.p50":            {"≤", 0.5, true},
+	"warm.p99":            {"≤", 0.5, true},
+	"cold.p50":            {"≤", 15, false},
+	"load.1.rate":         {"≥", 2, true},
+	"load.10.rate":        {"≥", 3, true},
+	"load.100.rate":       {"≥", 5, true},
+	"load.100.p99":        {"≤", 0.4, true},
+	"memory.daemon.0":     {"≤", 25, false},
+	"memory.daemon.200":   {"≤", 40, false},
+	"memory.hostpss.200":  {"≤", 4, false},
+	"events.wall":         {"≤", 1, true},
+	"restart.watched.max": {"≤", 100, false},
+	"reclaim.processes":   {"≤", 0, false},
+	"known.processes":     {"≤", 0, false},
+	"sizes.in.10":         {},
+	"sizes.out.10":        {},
 }
 
-// text says the goal in the words of a table; empty if there is none.
+// text says the goal in the words of a table.
 func (g goal) text(unit string) string {
 	switch {
-	case g.most > 0:
-		return fmt.Sprintf("≤ %g %s", g.most, unit)
-	case g.mostRatio > 0:
-		return fmt.Sprintf("≤ %g×", g.mostRatio)
-	case g.leastRatio > 0:
-		return fmt.Sprintf("≥ %g×", g.leastRatio)
-	case g.answered:
+	case g.sign == "":
 		return "answered"
-	case g.none:
+	case g.limit == 0:
 		return "none"
+	case g.isRatio:
+		unit = "×"
+	default:
+		unit = " " + unit
 	}
-	return ""
+	return fmt.Sprintf("%s %g%s", g.sign, g.limit, unit)
 }
 
-// verdict says whether the row meets the goal: yes, no, or nothing if that
-// cannot be told.
+// verdict says whether the row meets the goal: yes, no, or nothing if that cannot be told.
 func (g goal) verdict(r row) string {
-	ratio, known := r.ratio()
-	switch {
-	case g == goal{} || r.ours == nil:
+	if r.ours == nil {
 		return ""
-	case g.answered:
-		return yes(r.ours.note == "")
-	case g.none:
-		return yes(r.ours.note == "" && r.ours.value == 0)
-	case g.most > 0:
-		return yes(r.ours.note == "" && r.ours.value <= g.most)
-	case !known:
-		return ""
-	case g.mostRatio > 0:
-		return yes(ratio <= g.mostRatio)
 	}
-	return yes(ratio >= g.leastRatio)
-}
-
-func yes(b bool) string {
-	if b {
+	value, known := r.ours.value, r.ours.note == ""
+	if g.isRatio {
+		if value, known = r.ratio(); !known {
+			return ""
+		}
+	}
+	if known && (g.sign == "" || g.sign == "≤" && value <= g.limit || g.sign == "≥" && value >= g.limit) {
 		return "yes"
 	}
 	return "no"
+}
+
+// A report is what one run found.
+type report struct {
+	machine machine
+	syncs   []time.Duration // how long it takes to make one page durable
+	began   time.Time
+	ids     []string // of the rows, in order
+	rows    map[string]row
+}
+
+// add puts the figures of one target into their rows.
+func (r *report) add(t target, figures []figure) {
+	if r.rows == nil {
+		r.rows = map[string]row{}
+	}
+	for _, f := range figures {
+		row, known := r.rows[f.id]
+		if !known {
+			r.ids = append(r.ids, f.id)
+		}
+		if t.baseline {
+			row.baseline = &f
+		} else {
+			row.ours = &f
+		}
+		r.rows[f.id] = row
+	}
+}
+
+// markdown returns the report as text for docs/performance.md.
+func (r *report) markdown() string {
+	var b strings.Builder
+	m := r.machine
+	fmt.Fprintf(&b, "%s, %d cores, %s, %s, %s; load average before %s; fdatasync of 4 KiB p50 %s ms, p99 %s ms; %s, %.0f s\n\n",
+		m.cpu, m.cores, m.system, m.goVersion, m.fileSystem, cmp.Or(m.load, "unknown"), round(milliseconds(median(r.syncs))), round(milliseconds(quantile(r.syncs, 0.99))),
+		r.began.Format(time.DateOnly), time.Since(r.began).Seconds())
+	b.WriteString("| figure | baseline | bareclaw | ratio | goal | met |\n|---|---|---|---|---|---|\n")
+	for _, id := range r.ids {
+		row := r.rows[id]
+		f := cmp.Or(row.ours, row.baseline)
+		ratio, want, met := "", "", ""
+		if v, ok := row.ratio(); ok {
+			ratio = round(v) + "×"
+		}
+		if g, ok := goals[id]; ok {
+			want, met = g.text(f.unit), g.verdict(row)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", f.name, cell(row.baseline), cell(row.ours), ratio, want, met)
+	}
+	return b.String()
+}
+
+func cell(f *figure) string {
+	if f == nil {
+		return "–"
+	}
+	return f.String()
 }

@@ -29,12 +29,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-)
 
-const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2
+	"bareclaw/internal/exitcode"
 )
 
 func main() {
@@ -54,31 +50,27 @@ type options struct {
 	program        string
 }
 
-func parse(args []string, stderr io.Writer) (options, error) {
-	var o options
-	var only string
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	names := strings.Join(names(), ", ")
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.BoolVar(&o.quick, "quick", false, "fewer samples, shorter loads: a glance in less than 40 s")
-	flags.StringVar(&only, "only", "", "run only these scenarios, separated by commas: "+strings.Join(names(), ", "))
+	flags.Func("only", "run only these scenarios, separated by commas: "+names, func(list string) error {
+		o.only = strings.Split(list, ",")
+		return checkNames(o.only)
+	})
 	flags.StringVar(&o.dir, "dir", "", "put the state directories here; the figures are of this directory's disk (default: the directory for temporary files)")
 	flags.StringVar(&o.baselineCmd, "baseline-cmd", "", "also measure the server that this shell `command` starts on BARECLAW_PORT")
 	flags.StringVar(&o.baselineClaude, "baseline-claude", "", "the `program` that -baseline-cmd finds as claude (default: the same fake)")
 	flags.StringVar(&o.program, "program", "", "measure this `binary` instead of building one")
-	if err := flags.Parse(args); err != nil {
-		return o, err
+	if err = flags.Parse(args); err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if only != "" {
-		o.only = strings.Split(only, ",")
-	}
-	return o, o.check(flags.Args())
+	return o, err
 }
 
-func (o options) check(rest []string) error {
-	if len(rest) > 0 {
-		return fmt.Errorf("unexpected argument %q", rest[0])
-	}
-	for _, name := range o.only {
+func checkNames(chosen []string) error {
+	for _, name := range chosen {
 		if !slices.Contains(names(), name) {
 			return fmt.Errorf("no scenario %q; there are %s", name, strings.Join(names(), ", "))
 		}
@@ -90,24 +82,23 @@ func (o options) check(rest []string) error {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
+		return exitcode.OK
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
-		return exitUsage
+		return exitcode.Usage
 	}
 	p := fullPlan()
 	if o.quick {
 		p = quickPlan()
 	}
 	r, err := measure(ctx, o, p, stderr)
+	if err == nil {
+		_, err = io.WriteString(stdout, r.markdown())
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
-		return exitFailure
+		return exitcode.Failed
 	}
-	if err := r.markdown(stdout); err != nil {
-		fmt.Fprintln(stderr, "bench: write the report:", err)
-		return exitFailure
-	}
-	return exitOK
+	return exitcode.OK
 }

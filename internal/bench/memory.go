@@ -13,83 +13,156 @@ const settle = 500 * time.Millisecond
 
 // memory reads the size of daemon and hosts, idle and after some channels have
 // been opened; the channels stay.
-func memory(ctx context.Context, l *lab, t target) (figures []figure, err error) {
-	s, err := l.start(ctx, t, instant)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.stop()) }()
+func memory(ctx context.Context, s *server) ([]figure, error) {
 	time.Sleep(settle)
-	if figures, err = s.daemonSize(0); err != nil {
-		return nil, err
-	}
+	figures, err := s.daemonSize(0, "idle")
 	open := 0
-	for _, n := range l.plan.crowds {
-		talkers, err := s.crowd("memory", open, n-open, 10)
+	for _, n := range s.lab.plan.crowds {
 		if err != nil {
 			return nil, err
 		}
-		hangUp(talkers)
+		if _, err := s.crowd(ctx, "memory", helloText, open, n-open, 10); err != nil {
+			return nil, err
+		}
 		open = n
 		time.Sleep(settle)
-		daemon, err := s.daemonSize(n)
-		if err != nil {
-			return nil, err
-		}
-		hosts, err := s.hostSize(n)
-		if err != nil {
-			return nil, err
-		}
-		figures = append(append(figures, daemon...), hosts...)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
+		daemon, daemonErr := s.daemonSize(n, "after "+strconv.Itoa(n))
+		hosts, hostsErr := s.hostSize(n)
+		figures, err = append(append(figures, daemon...), hosts...), errors.Join(daemonErr, hostsErr)
 	}
-	return figures, nil
+	return figures, err
 }
 
 // daemonSize reads the daemon's size after n channels.
-func (s *server) daemonSize(n int) ([]figure, error) {
+func (s *server) daemonSize(n int, when string) ([]figure, error) {
 	rss, pss, err := sizeOf(s.daemon())
-	when := "idle"
-	if n > 0 {
-		when = "after " + strconv.Itoa(n)
-	}
 	if err != nil {
 		return nil, err
 	}
 	id := strconv.Itoa(n)
-	figures := []figure{
-		{id: "memory.daemon." + id, name: "daemon RSS, " + when, unit: "MiB", value: mebibytes(rss)},
-		{id: "memory.daemonpss." + id, name: "daemon PSS, " + when, unit: "MiB", value: mebibytes(pss)},
+	figures := []figure{mib("memory.daemon."+id, "daemon RSS, "+when, rss), mib("memory.daemonpss."+id, "daemon PSS, "+when, pss)}
+	if s.daemon() != s.cmd.Process.Pid {
+		_, pss, err = sizeOf(s.cmd.Process.Pid)
+		figures = append(figures, mib("memory.supervisorpss."+id, "supervisor PSS, "+when, pss))
 	}
-	if s.daemon() == s.cmd.Process.Pid {
-		return figures, nil
-	}
-	_, pss, err = sizeOf(s.cmd.Process.Pid)
-	return append(figures, figure{id: "memory.supervisorpss." + id, name: "supervisor PSS, " + when, unit: "MiB", value: mebibytes(pss)}), err
+	return figures, err
 }
 
 // hostSize reads the mean size of n channels' hosts.
 func (s *server) hostSize(n int) ([]figure, error) {
-	var all, shared []float64
-	for _, pid := range s.hosts() {
+	hosts := s.hosts()
+	if len(hosts) != n {
+		return nil, fmt.Errorf("%d channels have %d hosts", n, len(hosts))
+	}
+	var all, shared float64
+	for _, pid := range hosts {
 		rss, pss, err := sizeOf(pid)
 		if err != nil {
 			return nil, fmt.Errorf("size of a host: %w", err)
 		}
-		all, shared = append(all, rss), append(shared, pss)
+		all, shared = all+rss/float64(n), shared+pss/float64(n)
 	}
-	if len(all) != n {
-		return nil, fmt.Errorf("%d channels have %d hosts", n, len(all))
-	}
-	among := "alone"
+	id, among := strconv.Itoa(n), "alone"
 	if n > 1 {
-		among = "among " + strconv.Itoa(n)
+		among = "among " + id
 	}
-	id := strconv.Itoa(n)
+	return []figure{mib("memory.host."+id, "host RSS, "+among, all), mib("memory.hostpss."+id, "host PSS, "+among, shared)}, nil
+}
+
+// reclaimWithin is how long sessions that are not used any more may take to end.
+const reclaimWithin = 15 * time.Second
+
+// reclaim measures what channels cost whose sessions have been ended, and what the
+// next message of one costs, in turn with the first one of a new channel.
+func reclaim(ctx context.Context, s *server) ([]figure, error) {
+	time.Sleep(settle)
+	rss, pss, err := sizeOf(s.daemon())
+	if err != nil {
+		return nil, err
+	}
+	n := s.lab.mostChannels()
+	left, err := s.useAndForget(ctx, "reclaim", n)
+	if err != nil {
+		return nil, err
+	}
+	rssNow, pssNow, err := sizeOf(s.daemon())
+	if err != nil {
+		return nil, err
+	}
+	times := map[string][]time.Duration{}
+	for i := range min(s.lab.plan.coldChannels, n) {
+		for _, scenario := range []string{"reclaim", "anew"} {
+			took, err := s.askAnew(s.message(scenario, i, helloText), okText)
+			if err = errors.Join(err, context.Cause(ctx)); err != nil {
+				return nil, err
+			}
+			times[scenario] = append(times[scenario], took)
+		}
+	}
+	of := strconv.Itoa(n) + " channels that are no longer used"
 	return []figure{
-		{id: "memory.host." + id, name: "host RSS, " + among, unit: "MiB", value: mebibytes(mean(all))},
-		{id: "memory.hostpss." + id, name: "host PSS, " + among, unit: "MiB", value: mebibytes(mean(shared))},
+		{id: "reclaim.processes", name: "processes of " + of, value: float64(left)},
+		mib("reclaim.rss", "daemon RSS, growth by "+of, rssNow-rss),
+		mib("reclaim.pss", "daemon PSS, growth by "+of, pssNow-pss),
+		ms("reclaim.again", "next message of such a channel, median", median(times["reclaim"])),
+		ms("reclaim.cold", "first message of a new channel, in turn with it, median", median(times["anew"])),
 	}, nil
+}
+
+// mostChannels is the largest crowd of the plan.
+func (l *lab) mostChannels() int { return l.plan.crowds[len(l.plan.crowds)-1] }
+
+// knownChannels measures a start with many channels that have a history and no
+// session.
+func knownChannels(ctx context.Context, s *server) ([]figure, error) {
+	n := s.lab.plan.known
+	left, err := s.useAndForget(ctx, "known", n)
+	if err == nil {
+		err = s.startAnew(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(settle)
+	rss, pss, err := sizeOf(s.daemon())
+	known := strconv.Itoa(n) + " known channels"
+	return []figure{
+		{id: "known.processes", name: "processes of " + known, value: float64(left + len(s.others()))},
+		ms("known.ready", "start to ready, with "+known, s.ready),
+		mib("known.rss", "daemon RSS, started with "+known, rss),
+		mib("known.pss", "daemon PSS, started with "+known, pss),
+	}, err
+}
+
+// useAndForget sends a message on each of n channels, waits until their sessions
+// should have ended and the daemon is at rest, and returns how many processes are
+// left besides it.
+func (s *server) useAndForget(ctx context.Context, scenario string, n int) (left int, err error) {
+	if _, err := s.crowd(ctx, scenario, helloText, 0, n, 10); err != nil {
+		return 0, err
+	}
+	gone := func() bool { return len(s.others()) == 0 }
+	if err := await(ctx, reclaimWithin, 100*time.Millisecond, gone); errors.Is(err, errTooLong) {
+		fmt.Fprintf(s.lab.log, "bench: %d processes are left %s after the last message\n", len(s.others()), reclaimWithin)
+		return len(s.others()), nil
+	} else if err != nil {
+		return 0, err
+	}
+	time.Sleep(settle)
+	return len(s.others()), nil
+}
+
+var errTooLong = errors.New("it takes too long")
+
+// await returns once the condition holds, which is looked at again and again.
+func await(ctx context.Context, within, pause time.Duration, cond func() bool) error {
+	for end := time.Now().Add(within); !cond(); time.Sleep(pause) {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case time.Now().After(end):
+			return errTooLong
+		}
+	}
+	return nil
 }

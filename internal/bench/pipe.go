@@ -47,15 +47,7 @@ func (p *pipe) close() error {
 
 // exchange sends a message and returns how long its result took.
 func (p *pipe) exchange(text string) (time.Duration, error) {
-	type content struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
-	line, err := json.Marshal(struct {
-		Type    string  `json:"type"`
-		Message content `json:"message"`
-		UUID    string  `json:"uuid"`
-	}{"user", content{"user", text}, uuid.NewString()})
+	line, err := json.Marshal(map[string]any{"type": "user", "message": map[string]string{"role": "user", "content": text}, "uuid": uuid.NewString()})
 	if err != nil {
 		return 0, err
 	}

@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"bareclaw/heartbeat/supervisor"
+	"bareclaw/internal/proc"
 )
 
 const (
@@ -29,17 +29,14 @@ const (
 type server struct {
 	target
 	addr  string // 127.0.0.1:port
-	port  string
 	mode  mode
-	text  string        // of short messages
 	ready time.Duration // from exec to the first good answer
 
 	lab     *lab
 	cmd     *exec.Cmd
 	exited  chan struct{} // closed when cmd has been waited for
-	mark    string        // NAME=value
-	dir     string
-	runtime string // for sockets, whose paths must be short
+	dir     string        // nobody else's: it is also the mark
+	runtime string        // for sockets, whose paths must be short
 }
 
 // mode says how the fake claude behaves.
@@ -53,17 +50,12 @@ const (
 // start runs a server of the target and waits until it answers.
 func (l *lab) start(ctx context.Context, t target, m mode) (*server, error) {
 	l.count++
-	s := &server{target: t, lab: l, text: helloText}
-	if err := s.makeDirs(l.count); err != nil {
-		return nil, err
+	s := &server{target: t, lab: l, mode: m, dir: filepath.Join(l.dir, strconv.Itoa(l.count))}
+	err := s.prepare()
+	if err == nil {
+		err = s.exec()
 	}
-	addr, port, err := freePort()
 	if err != nil {
-		return nil, err
-	}
-	s.addr, s.port, s.mode = addr, port, m
-	s.mark = markName + "=" + s.dir // nobody else's
-	if err := s.exec(); err != nil {
 		return nil, errors.Join(err, s.clean())
 	}
 	if err := s.awaitReady(ctx); err != nil {
@@ -72,18 +64,24 @@ func (l *lab) start(ctx context.Context, t target, m mode) (*server, error) {
 	return s, nil
 }
 
-func (s *server) makeDirs(n int) (err error) {
-	s.dir = filepath.Join(s.lab.dir, strconv.Itoa(n))
+// prepare makes directories and chooses a loopback address that nobody listens on.
+func (s *server) prepare() (err error) {
 	for _, name := range []string{"home", "bin", "state"} {
-		if err := os.MkdirAll(filepath.Join(s.dir, name), 0o700); err != nil {
-			return err
-		}
+		err = errors.Join(err, os.MkdirAll(filepath.Join(s.dir, name), 0o700))
 	}
-	if err := os.Symlink(s.claude, filepath.Join(s.dir, "bin", "claude")); err != nil {
+	err = errors.Join(err, os.Symlink(s.claude, filepath.Join(s.dir, "bin", "claude")))
+	if err != nil {
 		return err
 	}
-	s.runtime, err = os.MkdirTemp("", "bc")
-	return err
+	if s.runtime, err = os.MkdirTemp("", "bc"); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
+	if err != nil {
+		return err
+	}
+	s.addr = l.Addr().String()
+	return l.Close()
 }
 
 // exec starts the process. It inherits nothing but where programs and
@@ -95,19 +93,19 @@ func (s *server) exec() error {
 	}
 	defer log.Close()
 	home := filepath.Join(s.dir, "home")
+	_, port, _ := net.SplitHostPort(s.addr)
 	s.cmd = exec.Command(s.command[0], s.command[1:]...) //nolint:noctx // it is stopped by its own signal, not killed
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = home, log, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the benchmark: it stops the server itself
-	s.cmd.Env = []string{
-		s.mark, string(s.mode), "HOME=" + home, "TMPDIR=" + os.TempDir(),
+	s.cmd.Env = append([]string{
+		markName + "=" + s.dir, string(s.mode), "HOME=" + home, "TMPDIR=" + os.TempDir(),
 		"PATH=" + filepath.Join(s.dir, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "XDG_STATE_HOME=" + filepath.Join(home, ".local/state"),
 		"XDG_RUNTIME_DIR=" + s.runtime,
-		"BARECLAW_PORT=" + s.port, "BARECLAW_CWD=" + home, "BARECLAW_STATE_DIR=" + filepath.Join(s.dir, "state"),
+		"BARECLAW_PORT=" + port, "BARECLAW_CWD=" + home, "BARECLAW_STATE_DIR=" + filepath.Join(s.dir, "state"),
 		"BARECLAW_RUNTIME_DIR=" + s.runtime, "BARECLAW_CLAUDE=" + s.claude, "BARECLAW_AGENT=claude",
 		"BARECLAW_LOG_LEVEL=warn", "BARECLAW_SOURCE=off", "BARECLAW_MAX_SESSIONS=1000",
-	}
-	s.cmd.Env = append(s.cmd.Env, s.settings...)
+	}, s.settings...)
 	s.exited = make(chan struct{})
 	began := time.Now()
 	if err := s.cmd.Start(); err != nil {
@@ -137,11 +135,10 @@ func (s *server) startAnew(ctx context.Context) error {
 
 func (s *server) awaitReady(ctx context.Context) error {
 	began := time.Now()
-	request := getRequest(s.addr, "/health")
 	for {
 		if c, err := dial(s.addr); err == nil {
-			status, _, err := c.do(request, time.Second)
-			_ = c.conn.Close()
+			status, _, err := c.do(s.request(http.MethodGet, "/health"), time.Second)
+			_ = c.Close()
 			if err == nil && (status == http.StatusOK || !s.health) {
 				s.ready += time.Since(began)
 				return nil
@@ -163,9 +160,6 @@ func (s *server) awaitReady(ctx context.Context) error {
 // stop ends the daemon as Ctrl-C does, which ends the session hosts too. What
 // is left of its processes after that is reported and ended.
 func (s *server) stop() error {
-	if s.cmd == nil || s.cmd.Process == nil {
-		return nil // not ours
-	}
 	if err := s.cmd.Process.Signal(os.Interrupt); err == nil {
 		select {
 		case <-s.exited:
@@ -175,25 +169,15 @@ func (s *server) stop() error {
 			<-s.exited
 		}
 	}
-	s.sweep()
-	return s.clean()
-}
-
-// sweep waits a moment for the processes that the daemon left to go, then
-// kills them.
-func (s *server) sweep() {
-	deadline := time.Now().Add(s.lab.plan.patience)
-	left := marked(s.mark)
-	for len(left) > 0 && time.Now().Before(deadline) {
-		time.Sleep(10 * time.Millisecond)
-		left = marked(s.mark)
-	}
-	if len(left) > 0 {
+	gone := func() bool { return len(s.processes()) == 0 }
+	if await(context.Background(), s.lab.plan.patience, 10*time.Millisecond, gone) != nil {
+		left := s.processes()
 		fmt.Fprintf(s.lab.log, "bench: %s left %d processes behind\n", s.name, len(left))
+		for _, p := range left {
+			_ = proc.Signal(p.PID, p.Start, syscall.SIGKILL)
+		}
 	}
-	for _, p := range left {
-		_ = syscall.Kill(p.pid, syscall.SIGKILL)
-	}
+	return s.clean()
 }
 
 func (s *server) clean() error {
@@ -209,42 +193,49 @@ func (s *server) lastWords() string {
 	return "; its log ends:\n" + string(text[max(0, len(text)-2000):])
 }
 
-// hosts returns the pids of the server's session hosts: every process of it
+// processes returns all that the server has started, itself included; none where the system
+// does not show them.
+func (s *server) processes() []proc.Process {
+	all, _ := proc.ByEnviron(markName, func(value string) bool { return value == s.dir })
+	return all
+}
+
+// others returns the server's processes besides the daemon and its supervisor.
+func (s *server) others() []proc.Process {
+	return slices.DeleteFunc(s.processes(), func(p proc.Process) bool { return p.PID == s.cmd.Process.Pid || isWorker(p.PID) })
+}
+
+// hosts returns the process ids of the server's session hosts: every process of it
 // that is neither the daemon nor a claude.
-func (s *server) hosts() []int {
-	var pids []int
+func (s *server) hosts() (pids []int) {
 	for _, p := range s.others() {
-		if isClaude := slices.Contains(p.args, "--input-format"); !isClaude {
-			pids = append(pids, p.pid)
+		if !slices.Contains(arguments(p.PID), "--input-format") {
+			pids = append(pids, p.PID)
 		}
 	}
 	return pids
 }
 
-// others returns the server's processes besides the daemon and its supervisor.
-func (s *server) others() []process {
-	return slices.DeleteFunc(marked(s.mark), func(p process) bool { return p.pid == s.cmd.Process.Pid || isWorker(p) })
-}
-
 // daemon returns the process id of the gateway: the worker of a supervisor, or the process
 // that was started.
 func (s *server) daemon() int {
-	for _, p := range marked(s.mark) {
-		if isWorker(p) {
-			return p.pid
+	for _, p := range s.processes() {
+		if isWorker(p.PID) {
+			return p.PID
 		}
 	}
 	return s.cmd.Process.Pid
 }
 
-func isWorker(p process) bool { return len(p.args) > 1 && p.args[1] == supervisor.Subcommand }
+func isWorker(pid int) bool {
+	args := arguments(pid)
+	return len(args) > 1 && args[1] == supervisor.Subcommand
+}
 
-// freePort returns a loopback address that nobody listens on.
-func freePort() (addr, port string, err error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not block
-	if err != nil {
-		return "", "", err
+// cpu returns the time that the daemon, and all hosts together, have run.
+func (s *server) cpu() (daemon, hosts time.Duration) {
+	for _, pid := range s.hosts() {
+		hosts += cpuOf(pid)
 	}
-	addr = ln.Addr().String()
-	return addr, addr[strings.LastIndexByte(addr, ':')+1:], ln.Close()
+	return cpuOf(s.daemon()), hosts
 }

@@ -6,16 +6,20 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 )
 
-// A scenario takes some figures of one target. It starts what servers it needs
-// and stops them.
+// A measurement takes some figures of one target.
+type measurement func(context.Context, *lab, target) ([]figure, error)
+
+// A scenario is a measurement with a name, which several may share.
 type scenario struct {
 	name string
-	run  func(context.Context, *lab, target) ([]figure, error)
+	run  measurement
 	// inRounds says that the targets take turns several times, and each figure is
 	// the median: a machine that is shared gets faster and slower by the minute.
 	inRounds bool
@@ -24,30 +28,84 @@ type scenario struct {
 func scenarios() []scenario {
 	return []scenario{
 		{name: "start", run: startUp},
-		{name: "warm", run: warmLatency, inRounds: true},
-		{name: "cold", run: coldChannels},
-		{name: "burst", run: channelBurst},
-		{name: "load", run: throughput, inRounds: true},
-		{name: "turns", run: realisticTurns, inRounds: true},
-		{name: "memory", run: memory},
-		{name: "events", run: eventTurn},
-		{name: "sizes", run: bigMessages},
-		{name: "restart", run: handOver},
-		{name: "recovery", run: recovery},
-		{name: "reclaim", run: reclaim},
-		{name: "known", run: knownChannels},
-		{name: "chats", run: chats},
-		{name: "chatcalls", run: chatCalls},
-		{name: "chatmemory", run: chatMemory},
+		{name: "warm", run: served(instant, warmLatency), inRounds: true},
+		{name: "cold", run: served(instant, coldChannels)},
+		{name: "burst", run: served(instant, channelBurst)},
+		{name: "load", run: served(instant, throughput), inRounds: true},
+		{name: "turns", run: served(instant, realisticTurns), inRounds: true},
+		{name: "memory", run: served(instant, memory)},
+		{name: "events", run: served(scripted, eventTurn)},
+		{name: "sizes", run: served(scripted, bigMessages)},
+		{name: "restart", run: onlyOurs(served(instant, restarts))},
+		{name: "restart", run: onlyOurs(served(scripted, watchedRestarts))},
+		{name: "recovery", run: onlyOurs(served(instant, recovery))},
+		{name: "reclaim", run: reclaimed(reclaim)},
+		{name: "known", run: reclaimed(knownChannels)},
+		{name: "chats", run: onlyOurs(withBot(instant, chats))},
+		{name: "chatcalls", run: onlyOurs(withBot(scripted, chatCalls))},
+		{name: "chatmemory", run: onlyOurs(withBot(scripted, chatMemory))},
 	}
 }
 
-func names() []string {
-	var out []string
+// names returns the names of all scenarios.
+func names() (all []string) {
 	for _, s := range scenarios() {
-		out = append(out, s.name)
+		all = append(all, s.name)
 	}
-	return out
+	return slices.Compact(all)
+}
+
+// served measures a server that runs meanwhile.
+func served(m mode, f func(context.Context, *server) ([]figure, error)) measurement {
+	return func(ctx context.Context, l *lab, t target) (figures []figure, err error) {
+		s, err := l.start(ctx, t, m)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, s.stop()) }()
+		return f(ctx, s)
+	}
+}
+
+// errCannotSee is why a scenario has no figures of a server: it cannot do what is
+// measured, or the system does not show it.
+var errCannotSee = errors.New("it cannot be seen")
+
+// onlyOurs is a measurement of what no baseline can do.
+func onlyOurs(f measurement) measurement {
+	return func(ctx context.Context, l *lab, t target) ([]figure, error) {
+		if t.baseline {
+			return nil, errCannotSee
+		}
+		return f(ctx, l, t)
+	}
+}
+
+// reclaimed measures a server that ends unused sessions soon. Only ours can do that, and
+// only Linux shows what is left.
+func reclaimed(f func(context.Context, *server) ([]figure, error)) measurement {
+	return onlyOurs(func(ctx context.Context, l *lab, t target) ([]figure, error) {
+		if runtime.GOOS != "linux" {
+			return nil, errCannotSee
+		}
+		return served(instant, f)(ctx, l, t.with("BARECLAW_IDLE_TIMEOUT="+l.plan.idle.String()))
+	})
+}
+
+// A target is a kind of server to measure.
+type target struct {
+	name     string
+	baseline bool
+	command  []string // starts it
+	claude   string   // what it finds as claude
+	settings []string // NAME=value for its environment
+	health   bool     // it is ready when GET /health says 200, else when it answers at all
+}
+
+// with returns the target with further settings.
+func (t target) with(settings ...string) target {
+	t.settings = slices.Concat(t.settings, settings)
+	return t
 }
 
 // A lab is what all scenarios of one run share.
@@ -58,10 +116,6 @@ type lab struct {
 	log    io.Writer
 	count  int // servers started so far
 }
-
-// sweepAfter is how long the processes of a daemon that has stopped may take to
-// end by themselves.
-const sweepAfter = 3 * time.Second
 
 // A plan says how much is measured.
 type plan struct {
@@ -88,13 +142,18 @@ type plan struct {
 }
 
 func fullPlan() plan {
-	return plan{rounds: 7, starts: 20, warm: time.Second, bareMessages: 1500, coldChannels: 60, burst: 50, load: 2 * time.Second, loads: []int{1, 10, 100},
-		crowds: []int{1, 50, 200}, idle: time.Second, known: 1000, chats: 100, longTurn: time.Minute, chatMessages: 10_000, eventTurns: 9, sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, patience: sweepAfter}
+	return plan{
+		rounds: 7, starts: 20, warm: time.Second, bareMessages: 1500, coldChannels: 60, burst: 50, load: 2 * time.Second, loads: []int{1, 10, 100},
+		crowds: []int{1, 50, 200}, idle: time.Second, known: 1000, chats: 100, longTurn: time.Minute, chatMessages: 10_000, eventTurns: 9,
+		sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, patience: 3 * time.Second,
+	}
 }
 
 func quickPlan() plan {
-	return plan{rounds: 1, starts: 5, warm: time.Second, bareMessages: 1000, coldChannels: 20, burst: 50, load: 1500 * time.Millisecond, loads: []int{1, 10, 100},
-		crowds: []int{1, 50, 200}, idle: time.Second, known: 200, chats: 20, longTurn: 5 * time.Second, chatMessages: 400, eventTurns: 3, sizeRounds: 2, sizes: []int{1, 10}, restarts: 4, syncs: 200, patience: sweepAfter}
+	p := fullPlan()
+	p.rounds, p.starts, p.bareMessages, p.coldChannels, p.load, p.known = 1, 5, 1000, 20, 1500*time.Millisecond, 200
+	p.chats, p.longTurn, p.chatMessages, p.eventTurns, p.sizeRounds, p.restarts, p.syncs = 20, 5*time.Second, 400, 3, 2, 4, 200
+	return p
 }
 
 // measure runs the chosen scenarios over all targets.
@@ -114,7 +173,7 @@ func measure(ctx context.Context, o options, p plan, log io.Writer) (r report, e
 	if r.machine, err = describe(l.dir); err != nil {
 		return r, err
 	}
-	if r.disk, err = syncTimes(l.dir, l.plan.syncs); err != nil {
+	if r.syncs, err = syncTimes(l.dir, l.plan.syncs); err != nil {
 		return r, err
 	}
 	r.began = time.Now()
@@ -126,8 +185,38 @@ func measure(ctx context.Context, o options, p plan, log io.Writer) (r report, e
 			return r, err
 		}
 	}
-	r.took = time.Since(r.began)
 	return r, nil
+}
+
+// targets builds what is measured: the baseline, if any, then ours.
+func (l *lab) targets(ctx context.Context, o options) ([]target, error) {
+	program := o.program
+	l.claude = filepath.Join(l.dir, "bin", "claude")
+	err := build(ctx, l.claude, "bareclaw/internal/testkit/fakeclaude")
+	if program == "" && err == nil {
+		program = filepath.Join(l.dir, "bin", "bareclaw")
+		err = build(ctx, program, "bareclaw")
+	}
+	targets := []target{{name: "bareclaw", command: []string{program}, claude: l.claude, health: true}}
+	if o.baselineCmd != "" {
+		base := target{name: "baseline", baseline: true, claude: l.claude, command: []string{"/bin/sh", "-c", "exec " + o.baselineCmd}}
+		if o.baselineClaude != "" {
+			base.claude = o.baselineClaude
+		}
+		targets = append([]target{base}, targets...)
+	}
+	return targets, err
+}
+
+// build compiles a package of this module, as `make build` does.
+func build(ctx context.Context, program, pkg string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("build %s: %w", pkg, err)
+	}
+	return nil
 }
 
 // compare runs one scenario on the targets in turn and adds their figures to the

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -28,72 +28,55 @@ type bot struct {
 	chats []*botapi.Chat
 }
 
-// startBot runs a daemon that serves n groups of one user. Only ours can be told
-// where the Bot API is.
-func (l *lab) startBot(ctx context.Context, t target, m mode, n int) (*bot, error) {
-	if t.baseline || l.plan.chats == 0 {
-		return nil, errCannotSee
+// withBot measures a daemon that serves the groups of one user.
+func withBot(m mode, f func(context.Context, *bot) ([]figure, error)) measurement {
+	return func(ctx context.Context, l *lab, t target) (figures []figure, err error) {
+		if l.plan.chats == 0 {
+			return nil, errCannotSee
+		}
+		api, err := botapi.NewServer(botapi.WithoutRates())
+		if err != nil {
+			return nil, err
+		}
+		defer api.Close()
+		b := &bot{api: api, user: api.User(1, "Bench", "", "bench")}
+		for i := range l.plan.chats {
+			b.chats = append(b.chats, api.Supergroup(-1000000-int64(i), "Bench", b.user))
+		}
+		t = t.with("BARECLAW_TELEGRAM_TOKEN="+api.Token(), "BARECLAW_TELEGRAM_API="+api.URL(), "BARECLAW_ALLOWED_USERS=1")
+		return served(m, func(ctx context.Context, s *server) ([]figure, error) {
+			b.server = s
+			return f(ctx, b)
+		})(ctx, l, t)
 	}
-	api, err := botapi.NewServer(botapi.WithoutRates())
-	if err != nil {
-		return nil, err
-	}
-	b := &bot{api: api, user: api.User(1, "Bench", "", "bench")}
-	for i := range n {
-		b.chats = append(b.chats, api.Supergroup(-1000000-int64(i), "Bench", b.user))
-	}
-	t.settings = append(t.settings[:len(t.settings):len(t.settings)],
-		"BARECLAW_TELEGRAM_TOKEN="+api.Token(), "BARECLAW_TELEGRAM_API="+api.URL(), "BARECLAW_ALLOWED_USERS=1")
-	if b.server, err = l.start(ctx, t, m); err != nil {
-		api.Close()
-		return nil, err
-	}
-	return b, nil
-}
-
-func (b *bot) stop() error {
-	err := b.server.stop()
-	b.api.Close()
-	return err
 }
 
 // await returns once the condition holds.
 func (b *bot) await(ctx context.Context, what string, cond func() bool) error {
-	for end := time.Now().Add(chatsWithin); !cond(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			return fmt.Errorf("no %s within %s", what, chatsWithin)
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+	if err := await(ctx, chatsWithin, 5*time.Millisecond, cond); err != nil {
+		return fmt.Errorf("wait for an %s: %w", what, err)
 	}
 	return nil
 }
 
 // chats measures, with many chats, the time from a message to the first sign of it
 // and to its answer.
-func chats(ctx context.Context, l *lab, t target) (figures []figure, err error) {
-	b, err := l.startBot(ctx, t, instant, l.plan.chats)
+func chats(ctx context.Context, b *bot) ([]figure, error) {
+	if _, err := b.round(ctx); err != nil { // the first messages start the sessions
+		return nil, err
+	}
+	sent, err := b.round(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.stop()) }()
-	for _, warm := range []bool{false, true} {
-		sent, err := b.round(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !warm {
-			continue // the first messages start the sessions
-		}
-		signs, answers := b.reactions(sent)
-		figures = append(figures,
-			figure{id: "chats.sign.p50", name: "message to first sign, median", unit: "ms", value: milliseconds(median(signs))},
-			figure{id: "chats.sign.p99", name: "message to first sign, p99", unit: "ms", value: milliseconds(quantile(signs, 0.99))},
-			figure{id: "chats.answer.p50", name: "message to answer, median", unit: "ms", value: milliseconds(median(answers))},
-			figure{id: "chats.answer.p99", name: "message to answer, p99", unit: "ms", value: milliseconds(quantile(answers, 0.99))})
-	}
-	return named(figures, strconv.Itoa(l.plan.chats)+" Telegram chats, "), nil
+	signs, answers := b.reactions(sent)
+	of := strconv.Itoa(len(b.chats)) + " Telegram chats, message to "
+	return []figure{
+		ms("chats.sign.p50", of+"first sign, median", median(signs)),
+		ms("chats.sign.p99", of+"first sign, p99", quantile(signs, 0.99)),
+		ms("chats.answer.p50", of+"answer, median", median(answers)),
+		ms("chats.answer.p99", of+"answer, p99", quantile(answers, 0.99)),
+	}, nil
 }
 
 // round sends a message to each chat and returns when, once all are answered.
@@ -132,48 +115,30 @@ func (b *bot) reactions(sent []time.Time) (signs, answers []time.Duration) {
 }
 
 // chatCalls counts the calls of the Bot API for one long turn.
-func chatCalls(ctx context.Context, l *lab, t target) (figures []figure, err error) {
-	b, err := l.startBot(ctx, t, scripted, 1)
-	if err != nil {
-		return nil, err
+func chatCalls(ctx context.Context, b *bot) (figures []figure, err error) {
+	places := map[string]*botapi.Chat{"a private chat": b.api.Private(b.user), "a group": b.chats[0]}
+	for _, c := range places {
+		c.Send(b.user, fmt.Sprintf("tool %d make", b.lab.plan.longTurn.Milliseconds()))
 	}
-	defer func() { err = errors.Join(err, b.stop()) }()
-	private := b.api.Private(b.user)
-	for name, c := range map[string]*botapi.Chat{"a private chat": private, "a group": b.chats[0]} {
-		c.Send(b.user, fmt.Sprintf("tool %d make", l.plan.longTurn.Milliseconds()))
-		figures = append(figures, figure{
-			id: "calls." + name, name: "calls of the Bot API for a turn of " + l.plan.longTurn.String() + " in " + name,
-		})
-	}
-	done := func(c *botapi.Chat) bool {
-		all := c.FromBot()
-		return len(all) > 0 && all[len(all)-1].Text == "final: ran: make"
-	}
-	if err := b.await(ctx, "answer", func() bool { return done(private) && done(b.chats[0]) }); err != nil {
-		return nil, err
-	}
-	counts := map[int64]int{}
-	for _, c := range b.api.Calls() {
-		counts[c.Chat]++
-	}
-	for i := range figures {
-		chat := private.ID()
-		if figures[i].id == "calls.a group" {
-			chat = b.chats[0].ID()
+	for name, c := range places {
+		done := func() bool {
+			all := c.FromBot()
+			return len(all) > 0 && all[len(all)-1].Text == "final: ran: make"
 		}
-		figures[i].value = float64(counts[chat])
+		if err := b.await(ctx, "answer", done); err != nil {
+			return nil, err
+		}
+		calls := slices.DeleteFunc(b.api.Calls(), func(call botapi.Call) bool { return call.Chat != c.ID() })
+		figures = append(figures, figure{
+			id: "calls." + name, name: "calls of the Bot API for a turn of " + b.lab.plan.longTurn.String() + " in " + name, value: float64(len(calls)),
+		})
 	}
 	return figures, nil
 }
 
 // chatMemory reads the daemon's size after many messages of many chats: most of
 // each chat's wait for its first one, and are answered together.
-func chatMemory(ctx context.Context, l *lab, t target) (figures []figure, err error) {
-	b, err := l.startBot(ctx, t, scripted, l.plan.chats)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, b.stop()) }()
+func chatMemory(ctx context.Context, b *bot) ([]figure, error) {
 	time.Sleep(settle)
 	before, _, err := sizeOf(b.daemon())
 	if err != nil {
@@ -185,7 +150,7 @@ func chatMemory(ctx context.Context, l *lab, t target) (figures []figure, err er
 		for _, c := range b.chats {
 			c.Send(b.user, "wait "+gate(n))
 		}
-		for range l.plan.chatMessages/len(b.chats)/waves - 1 {
+		for range b.lab.plan.chatMessages/len(b.chats)/waves - 1 {
 			for _, c := range b.chats {
 				c.Send(b.user, "echo and this")
 			}
@@ -203,10 +168,10 @@ func chatMemory(ctx context.Context, l *lab, t target) (figures []figure, err er
 	}
 	time.Sleep(settle)
 	after, _, err := sizeOf(b.daemon())
-	of := fmt.Sprintf(" %d messages of %d Telegram chats", l.plan.chatMessages, l.plan.chats)
+	of := fmt.Sprintf(" %d messages of %d Telegram chats", b.lab.plan.chatMessages, len(b.chats))
 	return []figure{
-		{id: "chatmemory.before", name: "daemon RSS before" + of, unit: "MiB", value: mebibytes(before)},
-		{id: "chatmemory.after", name: "daemon RSS after" + of, unit: "MiB", value: mebibytes(after)},
+		mib("chatmemory.before", "daemon RSS before"+of, before),
+		mib("chatmemory.after", "daemon RSS after"+of, after),
 	}, err
 }
 
@@ -220,12 +185,4 @@ func (b *bot) answers() (n int) {
 		}
 	}
 	return n
-}
-
-// named puts words before the names of figures.
-func named(figures []figure, words string) []figure {
-	for i := range figures {
-		figures[i].name = words + figures[i].name
-	}
-	return figures
 }

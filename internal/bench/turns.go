@@ -12,116 +12,86 @@ import (
 const bigTimeout = 20 * time.Second
 
 // eventTurn measures a turn that streams 10,000 events.
-func eventTurn(ctx context.Context, l *lab, t target) (figures []figure, err error) {
-	const directive = "events 10000"
-	s, err := l.start(ctx, t, scripted)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	p, err := openPipe(l.claude, scripted)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	c, err := dial(s.addr)
-	if err != nil {
-		return nil, err
-	}
-	defer c.conn.Close()
-	request := messageRequest(s.addr, channelName("events", 0), directive)
-	var bares, walls, cpus []time.Duration
-	for i := range l.plan.eventTurns + 1 {
-		alone, err := p.exchange(directive) // in turn, so that a busy moment hits both
-		if err != nil {
-			return nil, err
-		}
-		daemon, hosts := s.cpu()
-		took, err := c.ask(request, nil, bigTimeout)
-		if err = errors.Join(err, context.Cause(ctx)); err != nil {
-			return nil, err
-		}
+func eventTurn(ctx context.Context, s *server) ([]figure, error) {
+	const events = "events 10000"
+	var cpus []time.Duration
+	daemon, hosts := time.Duration(0), time.Duration(0)
+	before := func() { daemon, hosts = s.cpu() }
+	after := func() {
 		daemonNow, hostsNow := s.cpu()
-		if i > 0 { // the first is cold
-			bares, walls = append(bares, alone), append(walls, took)
-			cpus = append(cpus, daemonNow-daemon+hostsNow-hosts)
-		}
+		cpus = append(cpus, daemonNow-daemon+hostsNow-hosts)
 	}
-	bare := median(bares)
-	figures = []figure{
-		{id: "events.bare", name: "the fake claude alone, turn of 10,000 events", unit: "ms", value: milliseconds(bare)},
-		{id: "events.wall", name: "turn of 10,000 events, added", unit: "ms", value: milliseconds(median(walls) - bare)},
+	bares, walls, err := s.alongside(ctx, "events", events, nil, s.lab.plan.eventTurns+1, before, after)
+	if err != nil {
+		return nil, err
 	}
-	if median(cpus) == 0 {
+	bare, cpu := median(bares[1:]), median(cpus[1:]) // the first is cold
+	figures := []figure{
+		ms("events.bare", "the fake claude alone, turn of 10,000 events", bare),
+		ms("events.wall", "turn of 10,000 events, added", median(walls[1:])-bare),
+	}
+	if cpu == 0 {
 		return figures, nil // it cannot be seen
 	}
-	figures = append(figures, figure{id: "events.cpu", name: "turn of 10,000 events, CPU of daemon and host", unit: "ms", value: milliseconds(median(cpus))})
+	figures = append(figures, ms("events.cpu", "turn of 10,000 events, CPU of daemon and host", cpu))
 	return s.sizesAfter(figures, "events", "turns of 10,000 events")
 }
 
-// bigMessages measures one large message and one large reply at a time.
-func bigMessages(ctx context.Context, l *lab, t target) (figures []figure, err error) {
-	s, err := l.start(ctx, t, scripted)
+// alongside sends a text to the fake claude alone and to the server, in turn, so that a busy
+// moment hits both, and returns how long each took.
+func (s *server) alongside(ctx context.Context, scenario, text string, want []byte, rounds int, before, after func()) (bares, times []time.Duration, err error) {
+	p, err := openPipe(s.lab.claude, s.mode)
 	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	warm, err := dial(s.addr)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := warm.ask(messageRequest(s.addr, channelName("sizes", 0), "echo warm"), []byte("warm"), bigTimeout); err != nil {
-		return nil, errors.Join(err, warm.conn.Close())
-	}
-	_ = warm.conn.Close()
-	for _, mib := range l.plan.sizes {
-		bytes, label := mib<<20, strconv.Itoa(mib)
-		in := "size\n" + strings.Repeat("x", bytes-len("size\n"))
-		f, err := s.bigOne(ctx, in, "text="+strconv.Itoa(bytes))
-		if err != nil {
-			return nil, err
-		}
-		f.id, f.name = "sizes.in."+label, "message of "+label+" MiB, added"
-		figures = append(figures, f)
-		if f, err = s.bigOne(ctx, "big "+strconv.Itoa(bytes), ""); err != nil {
-			return nil, err
-		}
-		f.id, f.name = "sizes.out."+label, "reply of "+label+" MiB, added"
-		figures = append(figures, f)
-	}
-	return s.sizesAfter(figures, "sizes", "messages and replies of 10 MiB")
-}
-
-// bigOne measures one text some times, less what the fake claude takes for it.
-// A refusal is a figure too.
-func (s *server) bigOne(ctx context.Context, text, want string) (figure, error) {
-	p, err := openPipe(s.lab.claude, scripted)
-	if err != nil {
-		return figure{}, err
+		return nil, nil, err
 	}
 	defer func() { _ = p.close() }()
 	c, err := dial(s.addr)
 	if err != nil {
-		return figure{}, err
+		return nil, nil, err
 	}
-	defer c.conn.Close()
-	request := messageRequest(s.addr, channelName("sizes", 0), text)
-	var bares, times []time.Duration
-	for range s.lab.plan.sizeRounds {
+	defer c.Close()
+	request := s.message(scenario, 0, text)
+	for range rounds {
 		alone, err := p.exchange(text)
 		if err != nil {
-			return figure{}, err
+			return nil, nil, err
 		}
-		took, err := c.ask(request, []byte(want), bigTimeout)
-		if no, ok := errors.AsType[refusal](err); ok {
-			return figure{unit: "ms", note: "refused: " + strconv.Itoa(no.status)}, nil
-		}
+		before()
+		took, err := c.ask(request, want, bigTimeout)
 		if err = errors.Join(err, context.Cause(ctx)); err != nil {
-			return figure{}, err
+			return nil, nil, err
 		}
+		after()
 		bares, times = append(bares, alone), append(times, took)
 	}
-	return figure{unit: "ms", value: milliseconds(median(times) - median(bares))}, nil
+	return bares, times, nil
+}
+
+// bigMessages measures one large message and one large reply at a time.
+func bigMessages(ctx context.Context, s *server) (figures []figure, err error) {
+	if _, err := s.askAnew(s.message("sizes", 0, "echo warm"), []byte("warm")); err != nil {
+		return nil, err
+	}
+	for _, mib := range s.lab.plan.sizes {
+		bytes, label := mib<<20, strconv.Itoa(mib)
+		in := "size\n" + strings.Repeat("x", bytes-len("size\n"))
+		for _, f := range []struct{ id, name, text, want string }{
+			{"sizes.in." + label, "message of " + label + " MiB, added", in, "text=" + strconv.Itoa(bytes)},
+			{"sizes.out." + label, "reply of " + label + " MiB, added", "big " + strconv.Itoa(bytes), ""},
+		} {
+			nothing := func() {}
+			bares, times, err := s.alongside(ctx, "sizes", f.text, []byte(f.want), s.lab.plan.sizeRounds, nothing, nothing)
+			figure := ms(f.id, f.name, median(times)-median(bares))
+			if no, ok := errors.AsType[refusal](err); ok { // which is a figure too
+				figure.note, err = "refused: "+strconv.Itoa(no.status), nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			figures = append(figures, figure)
+		}
+	}
+	return s.sizesAfter(figures, "sizes", "messages and replies of 10 MiB")
 }
 
 // sizesAfter adds what daemon and host weigh after some work.
@@ -130,19 +100,10 @@ func (s *server) sizesAfter(figures []figure, id, work string) ([]figure, error)
 	if errors.Is(err, errCannotSee) {
 		return figures, nil
 	}
-	if err != nil {
-		return figures, err
-	}
 	host := 0.0
 	for _, pid := range s.hosts() {
-		rss, _, err := sizeOf(pid)
-		if err != nil {
-			return figures, err
-		}
-		host = max(host, rss)
+		rss, _, hostErr := sizeOf(pid)
+		host, err = max(host, rss), errors.Join(err, hostErr)
 	}
-	return append(figures,
-		figure{id: id + ".daemon", name: "daemon RSS after " + work, unit: "MiB", value: mebibytes(daemon)},
-		figure{id: id + ".host", name: "host RSS after " + work, unit: "MiB", value: mebibytes(host)},
-	), nil
+	return append(figures, mib(id+".daemon", "daemon RSS after "+work, daemon), mib(id+".host", "host RSS after "+work, host)), err
 }
