@@ -2,7 +2,9 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
@@ -18,6 +20,10 @@ type toolNotes struct {
 	working []string // turns begun and unfinished
 	noted   []string // working turns in the file
 	pending bool     // a note failed, and is tried again with each event
+
+	file     *os.File // nil before the first note
+	size     int64
+	reserved int64 // end of the space that the file has for sure; 0 if unknown
 }
 
 // noteSpace is the space reserved at the end of the file: a note takes 37 bytes.
@@ -55,10 +61,10 @@ func (n *toolNotes) observe(ev *claude.Event) error {
 	return nil
 }
 
+// note adds the working turns to the file, which stays open: to open it and to reserve space
+// for each note cost the host more than the rest of a turn.
 func (n *toolNotes) note() error {
-	n.trim()
-	f, err := os.OpenFile(n.path(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
+	if err := n.open(); err != nil {
 		return fmt.Errorf("open tool notes: %w", err)
 	}
 	var b []byte
@@ -67,15 +73,37 @@ func (n *toolNotes) note() error {
 			b = append(append(b, id...), '\n')
 		}
 	}
-	_, err = f.Write(b)
-	reserveSpace(f, noteSpace)
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	if written, err := writeNow(n.file.Fd(), b); err != nil || written < len(b) {
+		return fmt.Errorf("write tool notes: %w", cmp.Or(err, io.ErrShortWrite))
 	}
-	if err != nil {
-		return fmt.Errorf("write tool notes: %w", err)
+	if n.size += int64(len(b)); n.size > n.reserved-noteSpace/2 {
+		reserveSpace(n.file, noteSpace)
+		n.reserved = n.size + noteSpace
 	}
 	n.noted = slices.Clone(n.working)
+	return nil
+}
+
+// open opens the file, unless it is open and small.
+func (n *toolNotes) open() error {
+	if n.file != nil && n.size < maxToolNotes {
+		return nil
+	}
+	if n.file != nil {
+		_ = n.file.Close()
+		n.file = nil
+	}
+	n.trim()
+	f, err := os.OpenFile(n.path(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return err
+	}
+	n.file, n.size, n.reserved = f, info.Size(), 0
 	return nil
 }
 
