@@ -35,6 +35,9 @@ func (t *translator) translate(to []core.Event, s protocol.Entry) []core.Event {
 		t.log.Debug("claude printed a line that is no JSON object", "line", s.Bad) // the line may be a part of an answer
 		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bad_line"})
 	}
+	if claude.IsPlainStreamEvent(s.Event) { // most events of a turn
+		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: claude.TypeStreamEvent, Raw: bytes.Clone(s.Event)})
+	}
 	ev, err := claude.Decode(bytes.Clone(s.Event))
 	if err != nil {
 		t.log.Warn("claude printed a line that is no JSON object", "err", err)

@@ -48,6 +48,17 @@ func Decode(line []byte) (Event, error) {
 	return e, nil
 }
 
+// IsPlainStreamEvent reports whether a line that Decode has accepted before is a stream event
+// that begins no tool. It is cheaper than Decode, and misses events whose type comes late.
+func IsPlainStreamEvent(line []byte) bool {
+	return bytes.HasPrefix(line, streamEventPrefix) && !bytes.Contains(line, toolUseSuffix)
+}
+
+var (
+	streamEventPrefix = []byte(`{"type":"stream_event",`)
+	toolUseSuffix     = []byte(`tool_use"`)
+)
+
 func (e *Event) member(key, value []byte) {
 	switch string(key) {
 	case "type":
@@ -217,7 +228,7 @@ func (e *Event) BackgroundTasks() (n int, ok bool) {
 // after the message. A claude killed in between leaves a transcript without the call, and
 // runs the tool again when the message is resent (measured).
 func (e *Event) BeginsTool() bool {
-	if !bytes.Contains(e.Raw, []byte(`tool_use"`)) { // rules out most events at once
+	if !bytes.Contains(e.Raw, toolUseSuffix) { // rules out most events at once
 		return false
 	}
 	switch e.Type {

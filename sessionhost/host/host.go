@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -64,6 +65,9 @@ type host struct {
 	ready      bool // claude has answered initialize
 	timedOut   bool // claude has not, and is ended
 
+	sendsSoon atomic.Bool // sendTimer runs
+	sendTimer *time.Timer
+
 	askEnd func()        // closes asked
 	asked  chan struct{} // closed when somebody asked for the end
 	exited chan struct{} // closed when claude has ended
@@ -99,6 +103,7 @@ func Run(log *slog.Logger) int {
 	h.askEnd = sync.OnceFunc(func() { close(h.asked) })
 	h.tools.path = func() string { return h.registration.at().ToolsPath }
 	h.events = newEventLog(b.MemLimit, b.SpoolLimit, func() (*os.File, error) { return openSpool(h.registration.at().SpoolPath) }, h.sendLog)
+	h.sendTimer = time.AfterFunc(math.MaxInt64, h.sendLog) // sendLogSoon sets the time
 	h.run(socket)
 	return 0
 }

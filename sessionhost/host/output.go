@@ -43,9 +43,25 @@ func (h *host) onOutput(line claude.Line, more bool) {
 	if h.observe(&ev, at) {
 		h.keep(&ev, at)
 	}
-	if !more {
+	switch {
+	case more:
+	case isUrgent(&ev):
 		h.sendLog()
+	default:
+		h.sendLogSoon()
 	}
+}
+
+// isUrgent reports whether a client waits for the event: the end of a turn, and whatever
+// needs an answer.
+func isUrgent(ev *claude.Event) bool {
+	switch ev.Type {
+	case claude.TypeResult, claude.TypeControlRequest, claude.TypeCancelRequest, claude.TypeControlResponse:
+		return true
+	case claude.TypeLifecycle:
+		return ev.Lifecycle().Done()
+	}
+	return false
 }
 
 // observe updates the host's own state, and reports whether the event is for the daemon.
@@ -89,8 +105,22 @@ func (h *host) appendOwn(e protocol.Entry) {
 	h.sendLog()
 }
 
+// sendDelay is how long the events of a running turn wait for others to travel with: each
+// write wakes the daemon, and no person sees the difference.
+const sendDelay = 20 * time.Millisecond
+
+// sendLogSoon sends the daemon new entries of the log within sendDelay.
+func (h *host) sendLogSoon() {
+	if !h.sendsSoon.Swap(true) {
+		h.sendTimer.Reset(sendDelay)
+	}
+}
+
 // sendLog sends the daemon new entries of the log.
 func (h *host) sendLog() {
+	if h.sendsSoon.Swap(false) {
+		h.sendTimer.Stop()
+	}
 	var w *pipeWriter
 	h.mu.Lock()
 	if h.daemon != nil {
