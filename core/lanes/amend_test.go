@@ -50,7 +50,7 @@ func TestQueueAndAmend(t *testing.T) {
 		w.wantErr(w.m.Amend(ctx, one.Message.ID, core.Content{Text: "late"}), core.ErrNotWaiting)
 		w.wantErr(w.m.Amend(ctx, "none", core.Content{Text: "late"}), core.ErrNotFound)
 		w.wantErr(w.m.Amend(ctx, two.Message.ID, core.Content{}), core.ErrBadContent)
-		w.agent.refuses = `"/no"`
+		w.agent.refuses = "/no"
 		w.wantErr(w.m.Amend(ctx, two.Message.ID, core.Content{Text: "/no"}), core.ErrBadContent)
 		w.ledger.setDown(core.ErrStorageFull)
 		w.wantErr(w.m.Amend(ctx, two.Message.ID, core.Content{Text: "lost"}), core.ErrStorageFull)

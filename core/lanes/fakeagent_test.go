@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ type jsonRaw = json.RawMessage
 // is not durable, that changes its bytes, or that would run twice.
 type fakeAgent struct {
 	t        *testing.T
-	ledger   *fakeLedger
+	ledger   *testLedger
 	sessions *fakeSessions
 
 	mu        sync.Mutex
@@ -37,7 +38,7 @@ type fakeAgent struct {
 	fleeting  bool   // sessions cannot be resumed
 	startErr  error
 	attachErr error
-	refuses   string   // content of which no turn can be made
+	refuses   string   // text of which no turn can be made
 	lax       bool     // acknowledgements are not checked
 	limit     int      // hosts there may be at once; 0: any number
 	spares    []string // ids that Reserve gives, the first one first
@@ -47,7 +48,7 @@ type fakeAgent struct {
 	script func(*fakeHost)
 }
 
-func newFakeAgent(t *testing.T, l *fakeLedger, s *fakeSessions) *fakeAgent {
+func newFakeAgent(t *testing.T, l *testLedger, s *fakeSessions) *fakeAgent {
 	return &fakeAgent{
 		t: t, ledger: l, sessions: s, hosts: map[core.ChannelKey]*fakeHost{}, known: map[string]bool{}, fates: map[core.TurnID]*core.Fate{},
 		lines: map[core.TurnID]string{}, runs: map[core.TurnID]int{}, gates: map[string]chan struct{}{},
@@ -135,7 +136,7 @@ func (a agentOf) Compose(id core.TurnID, content json.RawMessage) ([]byte, error
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.refuses != "" && string(content) == a.refuses {
+	if a.refuses != "" && strings.Contains(string(content), a.refuses) {
 		return nil, errors.New("content is not accepted")
 	}
 	return append([]byte(content), '\n'), nil

@@ -372,22 +372,16 @@ func (h *fakeHost) durable(ev core.Event) bool {
 	switch ev.Kind {
 	case core.Resulted:
 		if ev.Result.Background {
-			return slices.ContainsFunc(h.a.ledger.allBackgrounds(), func(b core.Background) bool { return b.Text == cmp.Or(ev.Result.Text, ev.Result.Error) })
+			return h.a.ledger.hasBackground(cmp.Or(ev.Result.Text, ev.Result.Error))
 		}
-		return !slices.ContainsFunc(ev.Result.Turns, func(id core.TurnID) bool { return !h.a.ledger.settled(id) })
+		return !slices.ContainsFunc(ev.Result.Turns, func(id core.TurnID) bool { return !h.a.ledger.isDone(id) })
 	case core.TurnState:
 		late := time.Since(h.saidAt[ev.Seq]) >= holdAtMost
-		return ev.Phase == core.PhaseStarted || ev.Phase == core.PhaseQueued || late || h.exited || h.a.ledger.settled(ev.Turn)
+		return ev.Phase == core.PhaseStarted || ev.Phase == core.PhaseQueued || late || h.exited || h.a.ledger.isDone(ev.Turn)
 	case core.SessionNew: // its id was saved, or a later one
 		saved, _ := h.a.sessions.Get(h.key)
 		return slices.Index(h.ids, saved) >= slices.Index(h.ids, ev.SessionID)
 	default:
 		return true
 	}
-}
-
-func (l *fakeLedger) allBackgrounds() []core.Background {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.backgrounds)
 }

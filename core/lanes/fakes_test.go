@@ -24,7 +24,7 @@ import (
 type world struct {
 	t        *testing.T
 	o        Options
-	ledger   *fakeLedger
+	ledger   *testLedger
 	agent    *fakeAgent
 	sessions *fakeSessions
 	m        *Manager
@@ -45,7 +45,7 @@ func play(t *testing.T, o Options, test func(t *testing.T, w *world)) {
 func playNow(t *testing.T, o Options, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, o: o, ledger: newFakeLedger(t), sessions: &fakeSessions{ids: map[core.ChannelKey]string{}}}
+		w := &world{t: t, o: o, ledger: newTestLedger(t), sessions: &fakeSessions{ids: map[core.ChannelKey]string{}}}
 		w.agent = newFakeAgent(t, w.ledger, w.sessions)
 		if o.Log == nil {
 			w.o.Log = slog.New(slog.NewTextHandler(&w.log, nil))
@@ -154,7 +154,7 @@ func (w *world) end() {
 	if err != nil || !b.Even() {
 		w.t.Errorf("balance %+v is not even (%v)", b, err)
 	}
-	w.ledger.close()
+
 }
 
 // after lets time pass.

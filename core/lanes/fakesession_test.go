@@ -85,7 +85,7 @@ func (s *fakeSession) Hand(id core.TurnID, line []byte) error {
 		return errCut
 	}
 	t := s.h.a.t
-	if s.h.a.ledger.settled(id) {
+	if s.h.a.ledger.isDone(id) {
 		t.Errorf("host: turn %s handed over, which is not durable or has ended", id)
 	}
 	if slices.Contains(s.h.turns, id) {

@@ -198,32 +198,14 @@ func TestBadContentIsRefused(t *testing.T) {
 	})
 }
 
-// A message of which no turn can be made ends alone, and what is behind it runs.
+// A message of which no turn can be made ends alone, and those that wait with it run.
 func TestUncomposable(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
-		command := func(s *core.Submission) { s.Content.Text = "/bad" }
-		w.agent.mu.Lock()
-		w.agent.refuses = `"/bad"`
-		w.agent.mu.Unlock()
-		s := w.submitting("", command)
+		w.agent.refuses = "bad"
+		s := w.submitting("bad")
 		w.wantErr(s.err, core.ErrBadContent)
-		first, h, id := w.begun("good")
-		bad := w.submit("", command)
-		behind := w.submit("behind")
-		h.answer(id, "ok")
-		w.wants(first, core.Answered, "", "ok")
-		w.wants(bad, core.Failed, core.CodeBadContent, "")
-		w.serve(behind, "ok")
-	})
-}
-
-// One message with broken content does not spoil those that wait with it.
-func TestBrokenBlocksAmongOthers(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
 		h, id := w.runningAfter("one")
-		before := w.submit("before")
-		bad := w.submit("", func(s *core.Submission) { s.Content = core.Content{Blocks: []jsonRaw{jsonRaw(`{"type":`)}} })
-		after := w.submit("after")
+		before, bad, after := w.submit("before"), w.submit("bad"), w.submit("after")
 		for range 3 {
 			h.answer(id, "ok")
 			_, id = w.running()

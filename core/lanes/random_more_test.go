@@ -97,22 +97,27 @@ func (c *chaos) deliver() {
 // delivered checks that each outcome which was to be delivered was, once, and
 // nothing else.
 func (c *chaos) delivered() {
-	c.ledger.mu.Lock()
-	defer c.ledger.mu.Unlock()
-	for _, d := range c.ledger.outbox.deliveries {
-		if d.State != core.DeliverySent {
-			c.t.Errorf("delivery %+v was never made", *d)
-		}
-		if m := c.ledger.messages[d.Message]; d.Kind == core.DeliverReply && (m == nil || !m.Deliver || !m.State.Final()) {
-			c.t.Errorf("delivery %+v of %+v", *d, m)
-		}
+	ctx := c.t.Context()
+	if ds, err := c.m.Adapters.PendingDeliveries(ctx, "remote"); err != nil || len(ds) > 0 {
+		c.t.Errorf("never delivered: %+v, %v", ds, err)
 	}
-	for _, id := range c.ledger.accepted {
-		m := c.ledger.messages[id]
-		into := c.ledger.messages[m.Reply.Into]
-		carried := into != nil && into.Deliver && into.Adapter == m.Adapter
-		if m.Deliver && !carried && c.ledger.outbox.delivery(core.ReplyDelivery(id)) == nil {
-			c.t.Errorf("outcome of %+v is not delivered", *m)
+	for _, key := range chaosChannels {
+		all, err := c.m.Lookup.Messages(ctx, key, 1000, "")
+		if err != nil {
+			c.t.Error(err)
+		}
+		known := map[core.MessageID]*core.Message{}
+		for i := range all {
+			known[all[i].ID] = &all[i]
+		}
+		for _, m := range all {
+			into := known[m.Reply.Into]
+			carried := into != nil && into.Deliver && into.Adapter == m.Adapter
+			ds, err := c.m.o.Ledger.MessageDeliveries(ctx, m.ID)
+			replied := slices.ContainsFunc(ds, func(d core.Delivery) bool { return d.ID == core.ReplyDelivery(m.ID) })
+			if err != nil || replied != (m.Deliver && !carried) {
+				c.t.Errorf("deliveries of the outcome of %+v: %+v, %v", m, ds, err)
+			}
 		}
 	}
 }
@@ -146,31 +151,40 @@ func (c *chaos) settled() {
 
 // firstComesFirst notes what is begun although something else comes before it, which
 // may have its outcome by then, and turns that are not of what their messages say.
-func (l *fakeLedger) firstComesFirst(t *core.Turn) {
-	place := func(id core.MessageID) int { return slices.Index(l.accepted, id) }
-	first := func(a, b *core.Message) bool {
-		return a.Rank < b.Rank || a.Rank == b.Rank && place(a.ID) < place(b.ID)
+func (c *chaos) firstComesFirst(change core.Change) {
+	if len(change.Begin) == 0 {
+		return
 	}
-	for i, id := range t.Members {
-		m := l.messages[id]
-		if m.Channel != t.Channel {
-			l.disorder = append(l.disorder, fmt.Sprintf("turn %s of %s has %+v", t.ID, t.Channel, *m))
-		}
-		if i > 0 && !first(l.messages[t.Members[i-1]], m) {
-			l.disorder = append(l.disorder, fmt.Sprintf("message %+v is behind another in its turn", *m))
-		}
-		if said, err := json.Marshal(m.Content.Text); err != nil || !strings.Contains(string(t.Line), strings.Trim(string(said), `"`)) {
-			l.disorder = append(l.disorder, fmt.Sprintf("turn %s does not say %+v", t.Line, *m))
-		}
-		for _, id := range l.accepted {
-			other := l.messages[id]
-			if other.Channel == t.Channel && other.State == core.Waiting && !slices.Contains(t.Members, id) && first(other, m) {
-				l.overtaken = append(l.overtaken, [2]core.MessageID{other.ID, m.ID})
+	waiting, _, err := c.ledger.Open(c.t.Context()) // in order
+	if err != nil {
+		c.t.Error(err)
+	}
+	for _, m := range change.Accept {
+		waiting = append(waiting, *m)
+	}
+	slices.SortStableFunc(waiting, func(a, b core.Message) int { return a.Rank - b.Rank })
+	for _, t := range change.Begin {
+		left := slices.Clone(t.Members)
+		for _, m := range waiting {
+			switch i := slices.Index(left, m.ID); {
+			case m.Channel != t.Channel && i >= 0:
+				c.disorder = append(c.disorder, fmt.Sprintf("turn %+v has %+v", *t, m))
+			case m.Channel != t.Channel || m.State != core.Waiting || len(left) == 0:
+			case i < 0:
+				c.overtaken = append(c.overtaken, [2]core.MessageID{m.ID, left[0]})
+			default:
+				said, err := json.Marshal(m.Content.Text)
+				if i > 0 || err != nil || !strings.Contains(string(t.Line), strings.Trim(string(said), `"`)) {
+					c.disorder = append(c.disorder, fmt.Sprintf("turn %+v has %+v", *t, m))
+				}
+				left = slices.Delete(left, i, i+1)
 			}
 		}
 	}
 }
 
 type meddling struct {
-	amended sync.Map // message id → text that Amend has promised
+	amended   sync.Map // message id → text that Amend has promised
+	disorder  []string
+	overtaken [][2]core.MessageID
 }

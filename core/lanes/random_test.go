@@ -3,7 +3,6 @@ package lanes
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -102,6 +101,7 @@ func randomLife(t *testing.T, seed uint64) {
 			}
 		}()
 		w.agent.script = c.player(seed)
+		w.ledger.watched = c.firstComesFirst
 		c.deliver()
 		for range 80 {
 			c.act()
@@ -127,8 +127,13 @@ func (c *chaos) act() {
 	case n < 60:
 		c.misfortune(key)
 	case n < 63:
+		if c.rnd.IntN(2) == 0 { // what is written now is lost
+			c.ledger.hold()
+			time.Sleep(time.Duration(c.rnd.IntN(200)) * time.Millisecond)
+		}
 		c.leaves()
 		c.crash()
+		c.ledger.release()
 		c.start()
 		c.deliver()
 	case n < 65:
@@ -257,7 +262,7 @@ func (c *chaos) misfortune(key core.ChannelKey) {
 
 func (c *chaos) decide() {
 	c.ledger.mu.Lock()
-	ids := slices.Sorted(maps.Keys(c.ledger.approvals))
+	ids := slices.Clone(c.ledger.asked)
 	c.ledger.mu.Unlock()
 	if len(ids) == 0 {
 		return
@@ -375,20 +380,18 @@ func (c *chaos) decideAll() {
 // inOrder checks that turns were begun in the order of the queue, and with what their
 // messages said by then.
 func (c *chaos) inOrder() {
-	c.ledger.mu.Lock()
-	defer c.ledger.mu.Unlock()
-	for _, s := range c.ledger.disorder {
+	for _, s := range c.disorder {
 		c.t.Error(s)
 	}
-	for _, pair := range c.ledger.overtaken {
-		if m := c.ledger.messages[pair[0]]; m.Turn != "" {
-			c.t.Errorf("message %+v was overtaken by %+v", *m, *c.ledger.messages[pair[1]])
+	for _, pair := range c.overtaken {
+		if m, err := c.m.Lookup.Message(c.t.Context(), pair[0]); err != nil || m.Turn != "" {
+			c.t.Errorf("message %+v was overtaken by %s (%v)", m, pair[1], err)
 		}
 	}
 	c.amended.Range(func(id, text any) bool {
-		m := c.ledger.messages[id.(core.MessageID)]
-		if !strings.HasPrefix(m.Content.Text, "[amended") {
-			c.t.Errorf("message %+v was amended to %q", *m, text)
+		m, err := c.m.Lookup.Message(c.t.Context(), id.(core.MessageID))
+		if err != nil || !strings.HasPrefix(m.Content.Text, "[amended") {
+			c.t.Errorf("message %+v was amended to %q (%v)", m, text, err)
 		}
 		return true
 	})

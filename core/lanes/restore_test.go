@@ -3,6 +3,7 @@ package lanes
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -339,7 +340,7 @@ func TestDetachInEachPhase(t *testing.T) {
 					}
 					kept := 0
 					for _, m := range known {
-						if m.Content.Text == "one" || m.Content.Text == "two" || m.Content.Text == "three" {
+						if slices.Contains([]string{"one", "two", "three"}, m.Prompt.Text) {
 							kept++
 						}
 					}

@@ -255,7 +255,7 @@ func (w *world) interruptedUnheard(text string) core.MessageID {
 	w.crash()
 	w.ledger.setUnheard(false)
 	messages, err := w.ledger.Messages(w.t.Context(), "c", 1, "")
-	if err != nil || len(messages) != 1 || messages[0].Content.Text != text {
+	if err != nil || len(messages) != 1 || messages[0].Prompt.Text != text {
 		w.t.Fatalf("the newest message is %+v, %v", messages, err)
 	}
 	if s.over.Load() && s.err == nil {
